@@ -225,6 +225,29 @@ type LustrePool struct {
 	// +kubebuilder:validation:XValidation:rule="[1, 2, 3, 4, 5, 6].all(i, i >= size(self) || !has(self[i].end) || !has(self[i - 1].end) || quantity(self[i - 1].end).isLessThan(quantity(self[i].end)))",message="each component of a layout ends behind the one before it"
 	// +kubebuilder:validation:XValidation:rule="self.map(c, has(c.onMetadata) && c.onMetadata).lastIndexOf(true) <= 0",message="only the first component of a layout can lie on the MDT"
 	Layout []LustreComponent `json:"layout,omitempty"`
+
+	// pairs are pairs of nodes that reach the same disks. Each disk that the pool names on one node of a pair is an OST that both nodes may
+	// serve, one at a time: its own node serves it, and gives it to the other one while it is drained. Both nodes must show the disk, with the
+	// same WWN, serial number and size. A pair stays as long as there is an OST of it, because the disks name both nodes.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.map(p, p.nodes[0]).all(n, self.exists_one(p, p.nodes[0] == n) && !self.exists(p, p.nodes[1] == n)) && self.map(p, p.nodes[1]).all(n, self.exists_one(p, p.nodes[1] == n))",message="a node is in one pair of a pool only"
+	Pairs []LustrePair `json:"pairs,omitempty"`
+}
+
+// LustrePair is two nodes that reach the same disks.
+type LustrePair struct {
+	// nodes are the names of the two. Which one comes first means nothing.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=2
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self[0] != self[1]",message="a pair is two different nodes"
+	Nodes []string `json:"nodes,omitempty"`
 }
 
 // LustreComponent is the layout of a part of each file.

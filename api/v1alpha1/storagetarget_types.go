@@ -41,7 +41,7 @@ type StorageTargetSpec struct {
 	Node string `json:"node,omitempty"`
 
 	// secondNode is the other node that reaches the disk, of a target that two nodes may serve, one at a time. node alone makes, marks and
-	// wipes the disk. Such targets are not made yet.
+	// wipes the disk.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -256,6 +256,12 @@ type TargetHolder struct {
 	// that, after the target was given away.
 	// +optional
 	TakenUp *metav1.Time `json:"takenUp,omitempty"`
+
+	// takenOver is the number with which the target was given to the node without the agent of the other one, because a person has said that
+	// the machine of that one is off. Its disk then does not show that it was unmounted. It means nothing when it is not number.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	TakenOver int64 `json:"takenOver,omitempty"`
 
 	// message says why the target is not given away, or not taken up, yet.
 	// +optional

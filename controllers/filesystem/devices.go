@@ -107,7 +107,7 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	}
 	var leaving []*v1alpha1.StorageTarget
 	for i := range d.own {
-		if t := &d.own[i]; !keep[t.Name] && t.DeletionTimestamp.IsZero() && (mayDelete(t) || question.GaveUp[t.Spec.Node]) {
+		if t := &d.own[i]; !keep[t.Name] && t.DeletionTimestamp.IsZero() && (mayDelete(t) && !plan.IsAway(t) || question.GaveUp[t.Spec.Node]) {
 			leaving = append(leaving, t)
 		}
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -25,6 +26,38 @@ func HolderOf(t *v1alpha1.StorageTarget) v1alpha1.TargetHolder {
 // WantedOn is the node that is to serve the target.
 func WantedOn(t *v1alpha1.StorageTarget) string { return cmp.Or(t.Spec.ServeOn, t.Spec.Node) }
 
+// IsAway is true for a target of two nodes that its own node does not hold.
+func IsAway(t *v1alpha1.StorageTarget) bool { return HolderOf(t).Node != t.Spec.Node }
+
+// OtherOf is the node of the two that is not this one.
+func OtherOf(t *v1alpha1.StorageTarget, node string) string {
+	if node == t.Spec.Node {
+		return t.Spec.SecondNode
+	}
+	return t.Spec.Node
+}
+
+// IsTakenOver is true when its holder has a target because the machine of the other node is off, as a person has said, and not because the
+// agent there has given it away: the disk does not show that it was unmounted.
+func IsTakenOver(t *v1alpha1.StorageTarget) bool {
+	holder := HolderOf(t)
+	return holder.Number > 0 && holder.TakenOver == holder.Number
+}
+
+// OffWord is the value of AnnotationMachineIsOff that is good for a target as it is held now, and for nothing after that.
+func OffWord(t *v1alpha1.StorageTarget) string {
+	holder := HolderOf(t)
+	return fmt.Sprintf("%s/%d", holder.Node, holder.Number)
+}
+
+// Turn changes whenever the agents of both nodes have to look at a target.
+func Turn(t *v1alpha1.StorageTarget) string {
+	if !IsOfPair(t) {
+		return ""
+	}
+	return fmt.Sprintf("%s %d", WantedOn(t), HolderOf(t).Number)
+}
+
 // MayServe is true when the server of a node is to be told of a target: the node holds it, has taken it up, and is to serve it.
 func MayServe(t *v1alpha1.StorageTarget, node string) bool {
 	if !IsOfPair(t) {
@@ -43,6 +76,39 @@ func IsToBeGiven(t *v1alpha1.StorageTarget, node string) bool {
 func IsToBeTakenUp(t *v1alpha1.StorageTarget, node string) bool {
 	holder := HolderOf(t)
 	return IsOfPair(t) && holder.Node == node && holder.Number > 0 && holder.TakenUp == nil && WantedOn(t) == node
+}
+
+// notShared is why a disk that is new to its node can't be a target that a second node may serve, too, in words that follow "and": nothing
+// there proves that it is the same disk, or somebody uses it there. It is empty when nothing is against it.
+func (s *selection) notShared(identity v1alpha1.DeviceIdentity, second string) string {
+	inventory, ok := s.in.Inventories[second]
+	switch {
+	case s.in.GaveUp[second]:
+		return "that node was given up"
+	case !ok:
+		return noInventory(second)
+	case identity.WWN == "" || identity.Serial == "":
+		return fmt.Sprintf("the disk has no WWN or no serial number (%q, %q), so nothing proves that a disk there is the same one", identity.WWN, identity.Serial)
+	}
+	paths := 0
+	for i := range inventory.BlockDevices {
+		if b := &inventory.BlockDevices[i]; b.WWN == identity.WWN && b.Type != "part" && len(b.Holders) == 0 {
+			paths++
+		}
+	}
+	if paths > 1 {
+		return fmt.Sprintf("that node shows %d disks with its WWN (%s); where these are several paths to it, set up multipath there", paths, identity.WWN)
+	}
+	b := findDevice(inventory, string(identity.ID))
+	if b == nil {
+		return fmt.Sprintf("that node shows no disk with this name; it has %s", namesOfDisks(inventory))
+	}
+	there := Facts{BlockDevice: *b, Found: true}
+	why := sentences(HasIdentity(there, identity), IsWholeDisk(there), IsWritable(there), HasNoHolders(there), IsNotMounted(there), IsNoSwap(there))
+	if len(why) > 0 {
+		return "there, " + strings.Join(why, "; ")
+	}
+	return ""
 }
 
 // held decides on a target that the second node holds: nothing is done to its disk here.

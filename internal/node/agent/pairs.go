@@ -38,6 +38,9 @@ const FieldOwnerHolder = "parallelfs-agent-holder"
 // longestWhy is the limit of TargetHolder.message, in bytes.
 const longestWhy = 1024
 
+// lookAgain is the time between two looks at a target that the second one of its nodes holds, which no cache of its agent has.
+const lookAgain = 30 * time.Second
+
 // giveAgain is the time after which it is tried again to give a target away, or to take it up.
 const giveAgain = 3 * time.Second
 
@@ -140,9 +143,12 @@ func (r *Pairs) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resul
 		if !plan.IsOfPair(of[name]) {
 			continue
 		}
+		if plan.IsAway(of[name]) {
+			again = min(again, lookAgain)
+		}
 		goesOn, err := r.step(ctx, n, name)
 		if goesOn {
-			again = min(giveAgain, r.Resync)
+			again = min(again, giveAgain)
 		}
 		errs = append(errs, err)
 	}
@@ -233,7 +239,7 @@ func (r *Pairs) takeUp(ctx context.Context, n *v1alpha1.FileSystemNode, t *v1alp
 // write writes who holds a target, when that differs. It holds for exactly the object that was read.
 func (r *Pairs) write(ctx context.Context, t *v1alpha1.StorageTarget, holder v1alpha1.TargetHolder) error {
 	if t.Status.Holder != nil && holder.Node == t.Status.Holder.Node && holder.Number == t.Status.Holder.Number &&
-		holder.TakenUp.Equal(t.Status.Holder.TakenUp) && holder.Message == t.Status.Holder.Message {
+		holder.TakenUp.Equal(t.Status.Holder.TakenUp) && holder.TakenOver == t.Status.Holder.TakenOver && holder.Message == t.Status.Holder.Message {
 		return nil
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&holder)

@@ -57,7 +57,14 @@ func (r *NodeFiles) tell(file *spec.NodeFile, of served, path string) error {
 		m := &file.Members[i]
 		m.Targets = slices.DeleteFunc(m.Targets, func(t spec.Target) bool {
 			target, is := of[t.Name]
-			return is && (r.leaves(target) || plan.IsOfPair(target) && !plan.MayServe(target, r.NodeName))
+			if !is || r.leaves(target) {
+				return is
+			}
+			away := plan.IsOfPair(target) && !plan.MayServe(target, r.NodeName)
+			if away {
+				m.Elsewhere = append(m.Elsewhere, t.Name)
+			}
+			return away
 		})
 		for j := range m.Targets {
 			t := &m.Targets[j]

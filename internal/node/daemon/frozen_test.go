@@ -37,7 +37,8 @@ func TestTheFileOfANodeIsReadAsInVersion1(t *testing.T) {
 
 	told.NodeFile = filepath.Join("testdata", "v1", "node-served.json")
 	served, _ := Read(told, "oss1")
-	pair.Targets[0].Served.BootID = ""
+	g.Expect(pair.Elsewhere).To(Equal([]string{"scratch-ssd-fedcba9876543210"}))
+	pair.Targets[0].Served.BootID, pair.Elsewhere = "", nil
 	g.Expect(served).To(Equal(pair), "all else is as it is for a target of one node")
 	g.Expect(served.Targets).To(HaveLen(1))
 	g.Expect(served.Targets[0].Served.Given).To(MatchJSON(`{"kind": "OST", "fsName": "pfs", "index": 3, "managementNIDs": ["10.0.0.1@tcp"]}`))

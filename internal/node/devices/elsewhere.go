@@ -43,6 +43,19 @@ func ReadElsewhere(path string, f format.Guarded) (string, error) {
 // Hold opens a device exclusively, for reading only. While it is open, nobody on this node mounts it. It says why the device itself does
 // not show that whoever had it mounted has unmounted it; held is nil then.
 func Hold(path string, f format.Guarded) (held *os.File, why string, err error) {
+	return hold(path, func() (string, error) { return ReadNotLetGo(path, f) })
+}
+
+// HoldTakenOver is Hold of a device that another machine had mounted which is off: it does not show that it was unmounted, and who mounts it
+// waits until nobody writes there. That it shows who has it mounted is asked all the same.
+func HoldTakenOver(path string, f format.Guarded) (held *os.File, why string, err error) {
+	return hold(path, func() (string, error) {
+		_, err := ReadElsewhere(path, f)
+		return "", err
+	})
+}
+
+func hold(path string, ask func() (string, error)) (held *os.File, why string, err error) {
 	fd, err := open(path, unix.O_EXCL)
 	switch {
 	case errors.Is(err, unix.EBUSY):
@@ -51,7 +64,7 @@ func Hold(path string, f format.Guarded) (held *os.File, why string, err error) 
 		return nil, "", fmt.Errorf("can't open %s exclusively: %w", path, err)
 	}
 	held = os.NewFile(uintptr(fd), path)
-	if why, err = ReadNotLetGo(path, f); err != nil || why != "" {
+	if why, err = ask(); err != nil || why != "" {
 		return nil, why, errors.Join(err, held.Close())
 	}
 	return held, "", nil

@@ -23,6 +23,13 @@ import (
 //
 // The caller has the lock of the target's mount (package mountlock), or a mount may be under way that nothing shows yet.
 func (p *Provisioner) LetGo(ctx context.Context, t *v1alpha1.StorageTarget) (held io.Closer, why string, err error) {
+	return p.letGo(ctx, t, devices.Hold)
+}
+
+// letGo is LetGo, with a look at what the disk itself says.
+func (p *Provisioner) letGo(
+	ctx context.Context, t *v1alpha1.StorageTarget, hold func(path string, f format.Guarded) (*os.File, string, error),
+) (held io.Closer, why string, err error) {
 	f, is := registry.Served(t.Spec.Format)
 	if done := t.Status.Provisioned; !is || done == nil || done.Finished == nil {
 		return nil, "it is no target yet that its server mounts", nil
@@ -54,7 +61,7 @@ func (p *Provisioner) LetGo(ctx context.Context, t *v1alpha1.StorageTarget) (hel
 	if all.release, err = p.Claims.hold(found.KernelName); err != nil {
 		return nil, "", err
 	}
-	if all.device, why, err = devices.Hold(p.path(found), guarded); all.device == nil {
+	if all.device, why, err = hold(p.path(found), guarded); all.device == nil {
 		return nil, strings.Join(sentences(why, plan.IsNotMounted(found), plan.HasNoHolders(found)), "; "), err
 	}
 	// This look is taken while nobody can mount the disk.
@@ -89,12 +96,16 @@ func (l letting) Close() error {
 }
 
 // TakeUp sees that the disk of a target which the other node has given away is here, and that nobody has it mounted, as it says itself. It
-// makes the place where its server mounts it.
+// makes the place where its server mounts it. Of one that was taken over, the disk can't say that.
 func (p *Provisioner) TakeUp(ctx context.Context, t *v1alpha1.StorageTarget) (why string, err error) {
 	if _, err := mounts.Prepare(p.mountpoint(t)); err != nil {
 		return "", err
 	}
-	held, why, err := p.LetGo(ctx, t)
+	hold := devices.Hold
+	if plan.IsTakenOver(t) {
+		hold = devices.HoldTakenOver
+	}
+	held, why, err := p.letGo(ctx, t, hold)
 	if held == nil {
 		return why, err
 	}

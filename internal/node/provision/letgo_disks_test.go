@@ -53,6 +53,14 @@ func (p *pair) letsGo() string {
 	return ""
 }
 
+// takesUp is why the target is not taken up, empty when it is.
+func (p *pair) takesUp() string {
+	p.T.Helper()
+	why, err := p.Agent(nil).TakeUp(p.T.Context(), p.target)
+	p.Expect(err).NotTo(HaveOccurred())
+	return why
+}
+
 // mounted mounts a device, and returns what unmounts it.
 func (p *pair) mounted(device string) (at string, unmount func()) {
 	p.T.Helper()
@@ -163,6 +171,22 @@ func TestATargetIsNotLetGoWhile(t *testing.T) {
 			p.Expect(p.letsGo()).To(ContainSubstring(c.says))
 		})
 	}
+}
+
+func TestATargetOfAMachineThatIsOffIsTakenUpAlthoughItsDiskDoesNotShowThatItWasUnmounted(t *testing.T) {
+	p := newPair(t)
+	p.powerCut()
+	p.target.Spec.SecondNode, p.target.Status.Holder = "oss2", &v1alpha1.TargetHolder{Node: "oss2", Number: 3, TakenOver: 2}
+	p.Expect(p.takesUp()).To(ContainSubstring("or went down with it"), "it was taken over before, and given away since")
+	p.target.Status.Holder.TakenOver = 3
+	p.Expect(p.takesUp()).To(BeEmpty())
+	p.Expect(p.letsGo()).To(ContainSubstring("or went down with it"), "it is not given away before it was mounted and unmounted")
+
+	_, unmount := p.mounted(p.disk.Loop)
+	p.Expect(p.takesUp()).NotTo(BeEmpty(), "somebody has it mounted here")
+	unmount()
+	p.Must("tune2fs", "-U", "0a1b2c3d-0000-4000-8000-0000000000aa", p.disk.Loop)
+	p.Expect(p.takesUp()).To(ContainSubstring("does not hold the one filesystem of the target"))
 }
 
 // ended waits for a program that ends by itself, with whatever code: what it read has ended.

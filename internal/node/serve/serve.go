@@ -42,6 +42,8 @@ type Target struct {
 type Told struct {
 	Targets   []Target
 	Variables map[string]string
+	// Elsewhere are targets that another node has, and that this server may mount at other times.
+	Elsewhere []string
 }
 
 // Mount is a mount of the node.
@@ -292,7 +294,7 @@ func (k *Keeper) Mounted() error {
 		}
 		all = append(all, err)
 	}
-	if len(told.Targets) == 0 {
+	if len(told.Targets) == 0 && len(told.Elsewhere) == 0 {
 		return errors.New("this node has no target for the server yet; kubectl get storagetargets -o wide shows what there is")
 	}
 	return errors.Join(all...)

@@ -31,7 +31,7 @@ func ToldBy(told spec.Serve, node string) func() (Told, string) {
 
 // toldOf is what a member is told. Of a target that nobody has proven yet, only the name is known, and the path.
 func toldOf(member spec.Member) (Told, string) {
-	out := Told{Targets: make([]Target, 0, len(member.Targets)), Variables: member.Variables}
+	out := Told{Targets: make([]Target, 0, len(member.Targets)), Variables: member.Variables, Elsewhere: member.Elsewhere}
 	for _, t := range member.Targets {
 		target := Target{Name: t.Name, Path: t.Path}
 		switch {
