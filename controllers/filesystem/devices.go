@@ -107,7 +107,7 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	}
 	var leaving []*v1alpha1.StorageTarget
 	for i := range d.own {
-		if t := &d.own[i]; !keep[t.Name] && t.DeletionTimestamp.IsZero() && (mayDelete(t) && !plan.IsAway(t) || question.GaveUp[t.Spec.Node]) {
+		if t := &d.own[i]; !keep[t.Name] && t.DeletionTimestamp.IsZero() && (mayDelete(t) || question.GaveUp[t.Spec.Node]) {
 			leaving = append(leaving, t)
 		}
 	}
@@ -227,6 +227,9 @@ func comesBack(t *v1alpha1.StorageTarget) bool {
 func mayDelete(t *v1alpha1.StorageTarget) bool {
 	if t.Status.Provisioned == nil {
 		return true
+	}
+	if plan.IsAway(t) {
+		return false // the second of its nodes has to give it back first
 	}
 	safe := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionSafeToRemove)
 	return t.Spec.Remove && safe != nil && safe.Status == metav1.ConditionTrue && safe.ObservedGeneration == t.Generation

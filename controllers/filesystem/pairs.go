@@ -17,9 +17,9 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// A target that two nodes may serve is where its holder is (StorageTarget.status.holder). A pass says on which of the two it is to be served
-// (spec.serveOn), and the agents move it: so nothing here can have both nodes mount it. A pass writes the holder itself in one case, that a
-// person has said that the machine of the holder is off (docs/adr/0096).
+// A target that two nodes may serve is where its holder is (StorageTarget.status.holder). A pass says on which of the two it is to be
+// served (spec.serveOn), and the agents move it: so nothing here can have both nodes mount it. A pass writes the holder itself in one case,
+// that a person has said that the machine of the holder is off (docs/adr/0096).
 
 // moveTargets has targets served by the other one of their nodes, as the backend says. One that goes back to its own node waits until
 // nothing else is disturbed and until programs may be made to wait.
@@ -102,8 +102,8 @@ func (p *pass) sayMove(ctx context.Context, m *backend.Move) {
 	log.FromContext(ctx).Info("Moving a target to the other one of its nodes", "target", m.Target, "node", m.To, "why", m.Why)
 }
 
-// takeOver gives a target to a node although nobody has given it away. All on which that rests is read anew from the API server: the word of
-// the person, which is good for this holder alone, and that the Node is down and marked as off.
+// takeOver gives a target to a node although nobody has given it away. All on which that rests is read anew from the API server: the word
+// of the person, which is good for this holder alone, and that the Node is down and marked as off.
 func (p *pass) takeOver(ctx context.Context, m *backend.Move) error {
 	now := &v1alpha1.StorageTarget{}
 	if err := p.Reader.Get(ctx, client.ObjectKey{Namespace: p.fs.Namespace, Name: m.Target}, now); err != nil {
@@ -115,7 +115,7 @@ func (p *pass) takeOver(ctx context.Context, m *backend.Move) error {
 	}
 	holder, facts := plan.HolderOf(now), nodeFacts(node)
 	switch {
-	case string(now.Spec.FileSystem.UID) != string(p.fs.UID) || !plan.IsOfPair(now) || plan.WantedOn(now) != m.To,
+	case now.Spec.FileSystem.UID != string(p.fs.UID) || !plan.IsOfPair(now) || plan.WantedOn(now) != m.To,
 		holder.Node != m.Off.Node || holder.Number != m.Off.Number || plan.OtherOf(now, holder.Node) != m.To:
 		return errors.New("it has changed since it was looked at; the next pass looks again")
 	case now.Annotations[v1alpha1.AnnotationMachineIsOff] != plan.OffWord(now), !facts.OutOfService, facts.Ready:
@@ -129,7 +129,8 @@ func (p *pass) takeOver(ctx context.Context, m *backend.Move) error {
 	}
 	note := fmt.Sprintf("Node %s takes %s over, because %s (%s)", m.To, m.Target, m.Why, p.Clock.Now().UTC().Format(time.RFC3339))
 	p.Recorder.Eventf(p.fs, nil, corev1.EventTypeWarning, v1alpha1.ReasonTargetMoves, "TakeOver", "%s", v1alpha1.Cut(note, conditions.MaxNote))
-	log.FromContext(ctx).Info("A node takes a target over whose holder is off", "target", m.Target, "node", m.To, "holder", holder.Node, "number", holder.Number)
+	log.FromContext(ctx).Info("A node takes a target over whose holder is off", "target", m.Target, "node", m.To, "holder", holder.Node,
+		"number", holder.Number)
 	p.after = stopInterval // the next pass tells the agents
 	return nil
 }

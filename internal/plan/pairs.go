@@ -104,7 +104,8 @@ func (s *selection) notShared(identity v1alpha1.DeviceIdentity, second string) s
 		return fmt.Sprintf("that node shows no disk with this name; it has %s", namesOfDisks(inventory))
 	}
 	there := Facts{BlockDevice: *b, Found: true}
-	why := sentences(HasIdentity(there, identity), IsWholeDisk(there), IsWritable(there), HasNoHolders(there), IsNotMounted(there), IsNoSwap(there))
+	why := sentences(HasIdentity(there, identity), IsWholeDisk(there), IsWritable(there), HasNoHolders(there), IsNotMounted(there),
+		IsNoSwap(there))
 	if len(why) > 0 {
 		return "there, " + strings.Join(why, "; ")
 	}

@@ -107,8 +107,8 @@ func (Backend) TellTargets(in backend.Input, targets []v1alpha1.StorageTarget) {
 	}
 }
 
-// targetOf is what a disk with a number is to Lustre, nil while that is not on record: its number, or the NIDs of the MGS; or while the NIDs
-// of its two nodes are not known.
+// targetOf is what a disk with a number is to Lustre, nil while that is not on record: its number, or the NIDs of the MGS; or while the
+// NIDs of its two nodes are not known.
 func targetOf(in backend.Input, t *v1alpha1.StorageTarget, number int32) *v1alpha1.LustreTarget {
 	fs := in.FileSystem
 	record := given(fs)

@@ -52,7 +52,8 @@ func stays(in backend.Input, node, pool, otherwise string) string {
 	return ""
 }
 
-// movesFrom says which targets are on their way from a node that somebody wants to take away, in words that follow "when "; empty when none.
+// movesFrom says which targets are on their way from a node that somebody wants to take away, in words that follow "when "; empty when none
+// is.
 func movesFrom(in backend.Input, node string) string {
 	if !leaves(in, node) || !slices.Contains(backend.Maintained(in.FileSystem), node) {
 		return ""

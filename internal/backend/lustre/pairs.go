@@ -32,9 +32,27 @@ func secondsOf(fs *v1alpha1.FileSystem) map[string]map[string]string {
 	return out
 }
 
-// checkPairs refuses a spec without a pair of which there is a target.
+// mostOfMember is how many targets a FileSystemNode has for a member.
+const mostOfMember = 128
+
+// checkPairs refuses a spec without a pair of which there is a target, and one of whose targets a node could not be told.
 func checkPairs(in backend.Input) error {
 	seconds := secondsOf(in.FileSystem)
+	for i := range in.FileSystem.Spec.StoragePools {
+		pool, reached := &in.FileSystem.Spec.StoragePools[i], map[string]int{}
+		for _, d := range pool.Targets.Devices {
+			reached[d.Node]++
+			if second := seconds[pool.Name][d.Node]; second != "" {
+				reached[second]++
+			}
+		}
+		for _, node := range backend.SortedKeys(reached) {
+			if seconds[pool.Name][node] != "" && reached[node] > mostOfMember {
+				return backend.Invalid(v1alpha1.ReasonInvalidSpec, "pool %s has %d disks that node %s may serve, its own and those of the other node of its pair, and a server "+
+					"has at most %d; name fewer", pool.Name, reached[node], node, mostOfMember)
+			}
+		}
+	}
 	for i := range in.Targets {
 		if t := &in.Targets[i]; plan.IsOfPair(t) && seconds[t.Spec.StoragePool][t.Spec.Node] != t.Spec.SecondNode {
 			return backend.Invalid(v1alpha1.ReasonInvalidSpec, "StorageTarget %s may be served by the nodes %s and %s, and its disk names both; "+
@@ -109,7 +127,8 @@ func has(g backend.Given, target string) bool {
 // leaves is true for a node that somebody has cordoned, and that may be away, or was away for too long.
 func leaves(in backend.Input, name string) bool {
 	node, _ := in.Node(name)
-	return node.Cordoned && slices.ContainsFunc(in.FileSystem.Status.Maintenance, func(m v1alpha1.NodeMaintenance) bool { return m.Node == name })
+	onRecord := func(m v1alpha1.NodeMaintenance) bool { return m.Node == name }
+	return node.Cordoned && slices.ContainsFunc(in.FileSystem.Status.Maintenance, onRecord)
 }
 
 // serves is true when a node says that it serves a target, which it holds.
@@ -135,8 +154,9 @@ func unfit(in backend.Input, t *v1alpha1.StorageTarget, name string) string {
 	if i := slices.IndexFunc(in.FileSystemNodes, func(n v1alpha1.FileSystemNode) bool { return n.Spec.Node == name }); i >= 0 {
 		g = in.FileSystemNodes[i]
 	}
+	is := func(of v1alpha1.MemberTarget) bool { return of.Name == t.Name && of.UUID != "" }
 	told := slices.ContainsFunc(g.Spec.Members, func(m v1alpha1.NodeMember) bool {
-		return m.Name == member && !m.Retired && slices.ContainsFunc(m.Targets, func(of v1alpha1.MemberTarget) bool { return of.Name == t.Name && of.UUID != "" })
+		return m.Name == member && !m.Retired && slices.ContainsFunc(m.Targets, is)
 	})
 	switch {
 	case !there || !node.Ready:

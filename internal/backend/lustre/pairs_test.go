@@ -105,13 +105,9 @@ func (d *duo) asked() {
 	d.in = d.in.Indexed()
 }
 
-// held has a node hold a target, as the agents write it.
-func (d *duo) held(name, node string, number int64, takenUp bool) {
-	t := d.target(name)
-	t.Status.Holder = &v1alpha1.TargetHolder{Node: node, Number: number}
-	if takenUp {
-		t.Status.Holder.TakenUp = &metav1.Time{Time: time.Unix(1, 0)}
-	}
+// held has a node hold a target, which it has taken up, as the agents write it.
+func (d *duo) held(name, node string, number int64) {
+	d.target(name).Status.Holder = &v1alpha1.TargetHolder{Node: node, Number: number, TakenUp: &metav1.Time{Time: time.Unix(1, 0)}}
 }
 
 // mounts moves what the nodes say of the first OST of n1.
@@ -193,6 +189,20 @@ func TestASpecWithoutThePairOfATargetIsRefused(t *testing.T) {
 	}
 }
 
+func TestAPairHasNoMoreDisksThanItsNodesCanBeToldOf(t *testing.T) {
+	d := pairOf(t)
+	for i := range 129 {
+		d.in.FileSystem.Spec.StoragePools[0].Targets.Devices = append(d.in.FileSystem.Spec.StoragePools[0].Targets.Devices,
+			v1alpha1.DeviceReference{Node: []string{"n1", "n2"}[i%2]})
+		_, err := lustre.New().Allocate(d.in)
+		if i < 128 {
+			d.Expect(err).NotTo(HaveOccurred())
+		} else {
+			d.Expect(err).To(MatchError(ContainSubstring("pool ssd has 129 disks that node n1 may serve")))
+		}
+	}
+}
+
 func TestANodeMayBeAwayWhenTheOtherOneCanServeAllOfItsTargets(t *testing.T) {
 	costs := func(d *duo) string {
 		in := d.in
@@ -222,8 +232,8 @@ func TestANodeMayBeAwayWhenTheOtherOneCanServeAllOfItsTargets(t *testing.T) {
 		d.Expect(costs(d)).To(ContainSubstring(says))
 	}
 	d = pairOf(t)
-	d.held("ost0-n1", "n2", 1, true)
-	d.held("ost1-n1", "n2", 1, true)
+	d.held("ost0-n1", "n2", 1)
+	d.held("ost1-n1", "n2", 1)
 	d.node("n2").Cordoned = true
 	d.Expect(costs(d)).To(BeEmpty(), "nothing is on it")
 }
@@ -262,8 +272,8 @@ func TestTheTargetsOfANodeInMaintenanceGoToTheOtherOneAndComeBack(t *testing.T) 
 	d.target("ost0-n1").Status.Holder = &v1alpha1.TargetHolder{Node: "n1", Message: "sda is mounted at /mnt"}
 	d.Expect(waits()).To(ContainSubstring("node n2 serves ost0-n1 (now: sda is mounted at /mnt)"))
 
-	d.held("ost1-n1", "n2", 1, true)
-	d.held("ost0-n1", "n2", 1, true)
+	d.held("ost1-n1", "n2", 1)
+	d.held("ost0-n1", "n2", 1)
 	d.Expect(waits()).To(ContainSubstring("node n2 serves ost0-n1"), "it has it, and does not serve it yet")
 	d.mounts("n1", "n2")
 	ost1 := slices.IndexFunc(d.said["n1"].Targets, func(s backend.Target) bool { return s.Role == v1alpha1.RoleStorage && s.ID == 2 })
@@ -340,10 +350,10 @@ func TestANodeTakesATargetOverOnlyWhenAPersonHasSaidTwiceThatTheMachineIsOff(t *
 	d.Expect(d.moves()["ost0-n1"].Waits).To(Equal("node n2 is cordoned"))
 	d.node("n2").Cordoned = false
 
-	d.held("ost0-n1", "n2", 1, true)
+	d.held("ost0-n1", "n2", 1)
 	d.target("ost0-n1").Spec.ServeOn = "n2"
 	d.Expect(d.moves()).NotTo(HaveKeyWithValue("ost0-n1", HaveField("Off", Not(BeNil()))))
-	d.held("ost0-n1", "n1", 2, true)
+	d.held("ost0-n1", "n1", 2)
 	d.Expect(d.moves()["ost0-n1"].Waits).To(ContainSubstring("parallelfs.dev/machine-is-off=n1/2"), "the word was for another time")
 }
 
@@ -359,7 +369,7 @@ func TestTwoNodesThatAnswerOneAfterTheOtherWhileATargetMovesAreNoAlarm(t *testin
 	d.Expect(seen.Targets).To(ContainElement(And(HaveField("StorageTarget", "ost0-n1"), HaveField("Online", false),
 		HaveField("Message", ContainSubstring("it is being moved, and nodes n1 and n2 have both answered that they have it mounted")))))
 
-	d.held("ost0-n1", "n2", 1, true)
+	d.held("ost0-n1", "n2", 1)
 	_, err = lustre.New().Together(d.in, saidBoth(d.said))
 	d.Expect(err).To(MatchError(ContainSubstring("which destroys it")), "n1 was asked after it had given it away")
 }
@@ -379,7 +389,7 @@ func TestANodeOfAPairIsNotGivenUpWhileTheOtherCanServeItsTargets(t *testing.T) {
 	d := pairOf(t)
 	d.down("n1")
 	d.Expect(lustre.New().Without(d.in, d.fsNode("n1")).Never).To(ContainSubstring("node n2 reaches that, too"))
-	d.held("ost0-n1", "n2", 1, true)
+	d.held("ost0-n1", "n2", 1)
 	for i := range d.in.Targets {
 		if s := &d.in.Targets[i]; s.Spec.Node == "n2" {
 			s.Spec.SecondNode = ""
@@ -390,7 +400,7 @@ func TestANodeOfAPairIsNotGivenUpWhileTheOtherCanServeItsTargets(t *testing.T) {
 
 func TestASurveyMeasuresATargetWhereItIsServed(t *testing.T) {
 	d := pairOf(t)
-	d.held("ost0-n1", "n2", 1, true)
+	d.held("ost0-n1", "n2", 1)
 	measured := lustre.New().MeasuredTargets(d.in, v1alpha1.RoleStorage)
 	d.Expect(measured["n1"]).To(HaveExactElements("pfs-OST0001"))
 	d.Expect(strings.Join(measured["n2"], " ")).To(ContainSubstring("pfs-OST0000"))

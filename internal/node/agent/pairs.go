@@ -239,7 +239,8 @@ func (r *Pairs) takeUp(ctx context.Context, n *v1alpha1.FileSystemNode, t *v1alp
 // write writes who holds a target, when that differs. It holds for exactly the object that was read.
 func (r *Pairs) write(ctx context.Context, t *v1alpha1.StorageTarget, holder v1alpha1.TargetHolder) error {
 	if t.Status.Holder != nil && holder.Node == t.Status.Holder.Node && holder.Number == t.Status.Holder.Number &&
-		holder.TakenUp.Equal(t.Status.Holder.TakenUp) && holder.TakenOver == t.Status.Holder.TakenOver && holder.Message == t.Status.Holder.Message {
+		holder.TakenUp.Equal(t.Status.Holder.TakenUp) && holder.TakenOver == t.Status.Holder.TakenOver &&
+		holder.Message == t.Status.Holder.Message {
 		return nil
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&holder)

@@ -46,8 +46,8 @@ func Hold(path string, f format.Guarded) (held *os.File, why string, err error) 
 	return hold(path, func() (string, error) { return ReadNotLetGo(path, f) })
 }
 
-// HoldTakenOver is Hold of a device that another machine had mounted which is off: it does not show that it was unmounted, and who mounts it
-// waits until nobody writes there. That it shows who has it mounted is asked all the same.
+// HoldTakenOver is Hold of a device that another machine had mounted which is off: it does not show that it was unmounted, and who mounts
+// it waits until nobody writes there. That it shows who has it mounted is asked all the same.
 func HoldTakenOver(path string, f format.Guarded) (held *os.File, why string, err error) {
 	return hold(path, func() (string, error) {
 		_, err := ReadElsewhere(path, f)
