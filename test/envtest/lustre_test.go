@@ -97,6 +97,7 @@ const (
 	namedDisks    = "spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {storage: ''}, targets: {devices: [{node: n1, id: wwn-0x5001}], format: {fsType: ldiskfs}}}]}"
 	pairsOf       = namedDisks + "\n---\nspec: {lustre: {storagePools: [{name: ssd, pairs: [%s]}]}}"
 	pathOfPairs   = "spec.lustre.storagePools[].pairs"
+	pairsAreNamed = "a storage pool with pairs names its disks in targets.devices: each of them is chosen by a person, on the node that serves it"
 	oneOfPair     = "a node is in one pair of a pool only"
 )
 
@@ -159,7 +160,7 @@ var lustreRefusals = asLustre(refusals{
 	"a node comes last in two pairs":           {change: put(pairsOf, "{nodes: [n1, n2]}, {nodes: [n3, n2]}"), field: pathOfPairs, says: oneOfPair},
 	"a node comes first and last":              {change: put(pairsOf, "{nodes: [n1, n2]}, {nodes: [n2, n3]}"), field: pathOfPairs, says: oneOfPair},
 	"a pair is named twice":                    {change: put(pairsOf, "{nodes: [n1, n2]}, {nodes: [n2, n1]}"), field: pathOfPairs, says: oneOfPair},
-	"a pool with pairs chooses its disks":      {change: "spec: {lustre: {storagePools: [{name: ssd, pairs: [{nodes: [n1, n2]}]}]}}", field: "spec", says: "a storage pool with pairs names its disks in targets.devices"},
+	"a pool with pairs chooses its disks":      {change: "spec: {lustre: {storagePools: [{name: ssd, pairs: [{nodes: [n1, n2]}]}]}}", field: "spec", says: pairsAreNamed},
 	"there are 65 parameters":                  {change: "spec: {lustre: {parameters: " + mapOf(65, "osc.a%d.b", "1") + "}}", field: "spec.lustre.parameters", says: "must have at most 64 items"},
 }.join(
 	nodeSelectorRefusals("spec.lustre.management.nodeSelector", mgtNodes),
