@@ -226,8 +226,8 @@ type LustrePool struct {
 	// +kubebuilder:validation:XValidation:rule="self.map(c, has(c.onMetadata) && c.onMetadata).lastIndexOf(true) <= 0",message="only the first component of a layout can lie on the MDT"
 	Layout []LustreComponent `json:"layout,omitempty"`
 
-	// pairs are pairs of nodes that reach the same disks. Each disk that the pool names on one node of a pair is an OST that both may serve, one
-	// at a time. Its own node serves it, and the other one while that is drained. Both nodes must show the disk, with the same WWN, serial
+	// pairs are pairs of nodes that reach the same disks. Each disk that the pool names on one node of a pair is an OST that both may serve,
+	// one at a time. Its own node serves it, and the other one while that is drained. Both nodes must show the disk, with the same WWN, serial
 	// number and size. A pair stays as long as there is an OST of it. The disks name both nodes.
 	// +optional
 	// +listType=atomic
