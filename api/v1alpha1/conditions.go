@@ -233,6 +233,8 @@ const (
 	ReasonGiveUpRefused   = "GiveUpRefused"
 	ReasonGiveUpWaits     = "GiveUpWaits"
 	ReasonLossNotAccepted = "LossNotAccepted"
+	// ReasonTargetMoves is the reason of events: a target goes to the other one of the two nodes that may serve it.
+	ReasonTargetMoves = "TargetMoves"
 	// ReasonInMaintenance is the reason of a true Maintenance, and of Reconciling of the FileSystem meanwhile.
 	ReasonInMaintenance = "InMaintenance"
 	// ReasonMaintenanceWaits, ReasonMaintenanceNotAllowed, ReasonMaintenanceTooLong and ReasonRebooted are the reasons of a false Maintenance:
@@ -368,6 +370,9 @@ const (
 	// AnnotationAllowMaintenance on a FileSystemNode, with the word that its condition Maintenance names, lets the node go for maintenance
 	// whatever the filesystem says. It says nothing of the time after the next start of the node.
 	AnnotationAllowMaintenance = "parallelfs.dev/allow-maintenance"
+	// AnnotationMachineIsOff on a StorageTarget of two nodes, with the node that holds it and how often it was given away as the value
+	// ("oss1/0"), says that the machine of that node is off: the other one takes the target over, although nobody gives it away.
+	AnnotationMachineIsOff = "parallelfs.dev/machine-is-off"
 	// AnnotationTakeUpNodeImage on a FileSystem, with the operator's node image as the value, restarts the servers that run with another
 	// one. It asks for this image only: of the next one it says nothing.
 	AnnotationTakeUpNodeImage = "parallelfs.dev/take-up-node-image"

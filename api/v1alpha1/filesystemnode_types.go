@@ -180,6 +180,12 @@ type MemberTarget struct {
 	// +optional
 	Expected bool `json:"expected,omitempty"`
 
+	// turn says of a target of two nodes which of them is to serve it, and how often it was given away. It changes whenever the agents of the
+	// two nodes have to look, and means nothing else: who may mount the target, its StorageTarget says.
+	// +optional
+	// +kubebuilder:validation:MaxLength=320
+	Turn string `json:"turn,omitempty"`
+
 	// variables are the values of $(NAME) in the commands that initialize the target.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16

@@ -54,6 +54,26 @@ type LustreTarget struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	// +kubebuilder:validation:items:Pattern=`^[0-9A-Za-z.:]+@[a-z][a-z0-9]*$`
 	ManagementNIDs []string `json:"managementNIDs,omitempty"`
+
+	// serviceNodes are the two nodes that may serve the target, one at a time, for a target of two nodes. Clients know both by them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=2
+	// +kubebuilder:validation:MaxItems=2
+	ServiceNodes []LustreServiceNode `json:"serviceNodes,omitempty"`
+}
+
+// LustreServiceNode is a node that may serve a target.
+type LustreServiceNode struct {
+	// nids are the NIDs of the node, such as "10.0.0.1@tcp".
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	// +kubebuilder:validation:items:Pattern=`^[0-9A-Za-z.:]+@[a-z][a-z0-9]*$`
+	NIDs []string `json:"nids,omitempty"`
 }
 
 // LustreSpec holds what only Lustre has.
@@ -205,6 +225,29 @@ type LustrePool struct {
 	// +kubebuilder:validation:XValidation:rule="[1, 2, 3, 4, 5, 6].all(i, i >= size(self) || !has(self[i].end) || !has(self[i - 1].end) || quantity(self[i - 1].end).isLessThan(quantity(self[i].end)))",message="each component of a layout ends behind the one before it"
 	// +kubebuilder:validation:XValidation:rule="self.map(c, has(c.onMetadata) && c.onMetadata).lastIndexOf(true) <= 0",message="only the first component of a layout can lie on the MDT"
 	Layout []LustreComponent `json:"layout,omitempty"`
+
+	// pairs are pairs of nodes that reach the same disks. Each disk that the pool names on one node of a pair is an OST that both may serve,
+	// one at a time. Its own node serves it, and the other one while that is drained. Both nodes must show the disk, with the same WWN, serial
+	// number and size. A pair stays as long as there is an OST of it. The disks name both nodes.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.map(p, p.nodes[0]).all(n, self.exists_one(p, p.nodes[0] == n) && !self.exists(p, p.nodes[1] == n)) && self.map(p, p.nodes[1]).all(n, self.exists_one(p, p.nodes[1] == n))",message="a node is in one pair of a pool only"
+	Pairs []LustrePair `json:"pairs,omitempty"`
+}
+
+// LustrePair is two nodes that reach the same disks.
+type LustrePair struct {
+	// nodes are the names of the two. Which one comes first means nothing.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=2
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self[0] != self[1]",message="a pair is two different nodes"
+	Nodes []string `json:"nodes,omitempty"`
 }
 
 // LustreComponent is the layout of a part of each file.

@@ -12,6 +12,11 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.format.fsType != 'ldiskfs' || !has(self.logDevice)",message="a target of Lustre has no log device"
 // +kubebuilder:validation:XValidation:rule="!has(self.lustre) || self.role == {'MGT': 'Management', 'MDT': 'Metadata', 'OST': 'Storage'}[self.lustre.kind]",message="an MGT has the role Management, an MDT Metadata, and an OST Storage"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.lustre) || has(self.lustre) && self.lustre == oldSelf.lustre",message="what a target is to Lustre can't be changed: it is written on the disk"
+// +kubebuilder:validation:XValidation:rule="has(self.secondNode) == has(oldSelf.secondNode) && (!has(self.secondNode) || self.secondNode == oldSelf.secondNode)",message="the second node of a StorageTarget can't be changed, added or removed: the disk names both"
+// +kubebuilder:validation:XValidation:rule="!has(self.secondNode) || self.secondNode != self.node",message="secondNode is another node than node"
+// +kubebuilder:validation:XValidation:rule="!has(self.secondNode) || self.format.fsType == 'ldiskfs'",message="only a target of Lustre has a second node"
+// +kubebuilder:validation:XValidation:rule="!has(self.lustre) || has(self.lustre.serviceNodes) == has(self.secondNode)",message="a target of two nodes has secondNode and lustre.serviceNodes, and any other has neither"
+// +kubebuilder:validation:XValidation:rule="!has(self.serveOn) || has(self.secondNode) && self.serveOn in [self.node, self.secondNode]",message="serveOn is node or secondNode"
 type StorageTargetSpec struct {
 	// fileSystem is the FileSystem that the target belongs to.
 	// +required
@@ -34,6 +39,19 @@ type StorageTargetSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
+
+	// secondNode is the other node that reaches the disk, of a target that two nodes may serve, one at a time. node alone makes, marks and
+	// wipes the disk.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	SecondNode string `json:"secondNode,omitempty"`
+
+	// serveOn is the node of the two that is to serve the target; without it, node is. Its holder then gives it away (status.holder).
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ServeOn string `json:"serveOn,omitempty"`
 
 	// role of the daemon that uses the target: Management, Metadata or Storage.
 	// +required
@@ -207,6 +225,11 @@ type StorageTargetStatus struct {
 	// +optional
 	Queue *QueueStatus `json:"queue,omitempty"`
 
+	// holder is the one node that may mount a target of two nodes; absent while that is spec.node, which has it first. The agent of the holder
+	// gives it away, when it has seen that nobody on its node has it mounted any more.
+	// +optional
+	Holder *TargetHolder `json:"holder,omitempty"`
+
 	// service is what the filesystem itself says of the target; absent while it says nothing. Written by the operator.
 	// +optional
 	Service *TargetService `json:"service,omitempty"`
@@ -214,6 +237,36 @@ type StorageTargetStatus struct {
 	// files is the agent's count of the files in spec.filesIn.
 	// +optional
 	Files *TargetFiles `json:"files,omitempty"`
+}
+
+// TargetHolder is the node that may mount a target of two nodes.
+type TargetHolder struct {
+	// node is the name of the node.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// number counts how often the target was given away; it only grows.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Number int64 `json:"number"`
+
+	// takenUp is when the agent of the node has seen on the disk that nobody has it mounted. Its server mounts it from then on. Absent until
+	// that, after the target was given away.
+	// +optional
+	TakenUp *metav1.Time `json:"takenUp,omitempty"`
+
+	// takenOver is the number with which the target was given to the node without the agent of the other one, because a person has said that
+	// the machine of that one is off. Its disk then does not show that it was unmounted. It means nothing when it is not number.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	TakenOver int64 `json:"takenOver,omitempty"`
+
+	// message says why the target is not given away, or not taken up, yet.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
 }
 
 // TargetFiles is the number of files that are left in spec.filesIn.
@@ -405,6 +458,7 @@ type QueueStatus struct {
 // +kubebuilder:printcolumn:name="UUID",type=string,priority=1,JSONPath=`.status.provisioned.uuid`
 // +kubebuilder:printcolumn:name="Kernel",type=string,priority=1,JSONPath=`.status.kernelName`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.holder) || has(self.status) && has(self.status.holder) && (self.status.holder.number > oldSelf.status.holder.number || self.status.holder.number == oldSelf.status.holder.number && self.status.holder.node == oldSelf.status.holder.node)",message="the number of the holder grows with each change of its node, and the holder stays"
 type StorageTarget struct {
 	metav1.TypeMeta `json:",inline"`
 

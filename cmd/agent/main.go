@@ -26,6 +26,7 @@ import (
 	"parallelfs.dev/operator/internal/node/caches"
 	"parallelfs.dev/operator/internal/node/command"
 	"parallelfs.dev/operator/internal/node/devices"
+	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/node/inventory"
 	"parallelfs.dev/operator/internal/node/provision"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -139,8 +140,13 @@ func runAgent(ctx context.Context, o agent.Options, log logr.Logger) error {
 		}
 		return found, nil
 	}
+	boot, err := host.BootID()
+	if err != nil {
+		log.Error(err, "Servers are told of no target that two nodes may serve: this start of the node can't be told from others")
+	}
 	return agent.Run(ctx, config, agent.Node{
-		Pass: provisioner.Pass, Collect: collector.Collect, Placements: placements, Changes: changes,
+		Pass: provisioner.Pass, LetGo: provisioner.LetGo, TakeUp: provisioner.TakeUp, BootID: boot,
+		Collect: collector.Collect, Placements: placements, Changes: changes,
 		Processes: affinity.ThisNode().Processes, DropCaches: dropper.Drop,
 	}, o, log)
 }

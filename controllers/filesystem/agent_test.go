@@ -36,6 +36,8 @@ type fakeDisk struct {
 	// files are left on it while it is drained.
 	files    int32
 	node, id string
+	// also is another node that reaches it, and on the node that has mounted it last, where that is not its own.
+	also, on string
 	// target (namespace/name) and uuid of the filesystem on it; empty when it is blank.
 	target, uuid string
 	// mounted by this StorageTarget.
@@ -59,6 +61,9 @@ func (w *world) disk(node, name string) *fakeDisk {
 	return d
 }
 
+// at is the node that has mounted it last.
+func (d *fakeDisk) at() string { return or(d.on, d.node) }
+
 // inventory writes what an agent finds on a node.
 func (w *world) inventory(node string) {
 	w.t.Helper()
@@ -72,12 +77,15 @@ func (w *world) inventory(node string) {
 	}
 	inventory.Status.BlockDevices = nil
 	for i, d := range w.disks {
-		if d.node != node || d.dead {
+		if d.node != node && d.also != node || d.dead {
 			continue
 		}
 		device := v1alpha1.BlockDevice{
 			KernelName: fmt.Sprintf("sd%c", 'a'+i), Type: "disk", IDs: []string{d.id}, Serial: "S-" + d.id, SizeBytes: 4 << 40,
 			MediaType: v1alpha1.SSD, Target: d.target,
+		}
+		if d.also != "" {
+			device.WWN = "0x" + d.id
 		}
 		if d.target != "" {
 			device.Signatures = []v1alpha1.Signature{{Device: device.KernelName, Type: "xfs", UUID: d.uuid}}

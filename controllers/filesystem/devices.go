@@ -228,6 +228,9 @@ func mayDelete(t *v1alpha1.StorageTarget) bool {
 	if t.Status.Provisioned == nil {
 		return true
 	}
+	if plan.IsAway(t) {
+		return false // the second of its nodes has to give it back first
+	}
 	safe := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionSafeToRemove)
 	return t.Spec.Remove && safe != nil && safe.Status == metav1.ConditionTrue && safe.ObservedGeneration == t.Generation
 }

@@ -19,6 +19,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/plan"
 )
 
 // look finds what there is.
@@ -99,9 +100,10 @@ func (r *Reconciler) gather(
 	return in.Indexed(), d, waited, nil
 }
 
-// remaining are the targets that are not being deleted: in most passes all of them, which are not copied then.
+// remaining are the targets that are not being deleted: in most passes all of them, which are not copied then. One that the second of its
+// nodes holds remains until that has given it back: only then anything is done to its disk.
 func remaining(own []v1alpha1.StorageTarget) []v1alpha1.StorageTarget {
-	goes := func(t v1alpha1.StorageTarget) bool { return !t.DeletionTimestamp.IsZero() }
+	goes := func(t v1alpha1.StorageTarget) bool { return !t.DeletionTimestamp.IsZero() && !plan.IsAway(&t) }
 	if !slices.ContainsFunc(own, goes) {
 		return slices.Clip(own)
 	}
@@ -193,10 +195,15 @@ func nodesFacts(nodes []corev1.Node) []backend.Node {
 	return out
 }
 
+// outOfService is true for a node whose machine is off, as a person has said.
+func outOfService(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
+}
+
 func nodeFacts(n *corev1.Node) backend.Node {
 	facts := backend.Node{
 		Name: n.Name, Labels: n.Labels, Cordoned: n.Spec.Unschedulable, BootID: n.Status.NodeInfo.BootID,
-		Taints: backend.TaintsOfPeople(n.Spec.Taints),
+		Taints: backend.TaintsOfPeople(n.Spec.Taints), OutOfService: outOfService(n),
 	}
 	for _, a := range n.Status.Addresses {
 		if a.Type == corev1.NodeInternalIP && facts.IP == "" {

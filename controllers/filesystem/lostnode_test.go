@@ -47,7 +47,7 @@ func (w *world) comesBack(node string) {
 		}
 	}
 	for _, d := range w.disks {
-		if d.node == node {
+		if d.at() == node {
 			d.mounted = false
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/lustre"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/plan"
 )
 
 // kernels are those of the nodes of a world with a Lustre: what stands on its disks, and what is mounted (fakeDisk.mounted). Each node
@@ -120,6 +121,13 @@ func (k *kernels) act(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTa
 		}
 		return status
 	}
+	if plan.IsAway(t) {
+		status := v1alpha1.StorageTargetStatus{ObservedGeneration: t.Generation, Provisioned: t.Status.Provisioned, Record: t.Status.Record}
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonProven, Message: "the other node holds it",
+		})
+		return status
+	}
 	if t.DeletionTimestamp.IsZero() && t.Status.Provisioned == nil && !d.dead {
 		says := &v1alpha1.TargetRecord{Lustre: k.given[d]}
 		switch {
@@ -155,7 +163,10 @@ func (k *kernels) serverIn(pod *corev1.Pod) (daemon string, port int32) {
 
 // serve plays `node serve` in all pods: the disks that they are told of are mounted, and no others.
 func (k *kernels) serve() {
-	wanted := map[*fakeDisk]bool{}
+	wanted, targets := map[*fakeDisk]string{}, map[string]*v1alpha1.StorageTarget{}
+	for _, t := range k.targets() {
+		targets[t.Name] = &t
+	}
 	for _, pod := range k.pods() {
 		if len(pod.Spec.Containers) < 2 || k.dead[pod.Spec.NodeName] { // a client, or a Job
 			continue
@@ -163,14 +174,25 @@ func (k *kernels) serve() {
 		daemon, _ := k.serverIn(&pod)
 		member, _ := k.toldOf(&pod, daemon)
 		for _, t := range member.Targets {
+			// The agent leaves out what another node holds.
+			if is := targets[t.Name]; is != nil && plan.IsOfPair(is) && !plan.MayServe(is, pod.Spec.NodeName) {
+				continue
+			}
 			if d := k.diskOf(t.Name); d != nil && !d.dead && t.UUID != "" && d.uuid == t.UUID {
-				wanted[d] = true
+				wanted[d] = pod.Spec.NodeName
 			}
 		}
 	}
 	for _, d := range k.disks {
-		if k.given[d] != nil && !k.dead[d.node] {
-			d.mounted = wanted[d]
+		node, isOff := wanted[d], k.dead[d.at()]
+		switch {
+		case k.given[d] == nil, isOff && node == "":
+		case d.mounted && node != "" && node != d.at() && !isOff:
+			k.t.Errorf("nodes %s and %s have both mounted %s, which destroys it", d.at(), node, d.id)
+		case node == "":
+			d.mounted = false
+		default:
+			d.mounted, d.on = true, node
 		}
 	}
 }
@@ -207,7 +229,7 @@ func (k *kernels) State(_ context.Context, q filesystem.Question) (*backend.Stat
 	state := &backend.State{Version: "2.17.57"}
 	for _, d := range k.disks {
 		is := k.given[d]
-		if d.node != node || !d.mounted || is == nil {
+		if d.at() != node || !d.mounted || is == nil {
 			continue
 		}
 		t := backend.Target{Online: !d.dead, Contacted: true, CapacityBytes: 4 << 40}
@@ -243,7 +265,7 @@ func (k *kernels) links(mdt int32) []backend.Link {
 // have followed, and goes on while files are to be moved.
 func (k *kernels) work() bool {
 	k.t.Helper()
-	changed := false
+	changed := k.move()
 	for _, job := range k.jobs() {
 		root := k.diskOf(k.get().Status.Metadata.Target)
 		if len(job.Status.Conditions) > 0 || root == nil || !root.mounted {

@@ -251,6 +251,7 @@ func (p *pass) phases() []phase {
 		{name: "observe", do: p.observe, when: anyway},
 		{name: "name nodes that are away", do: p.nameAway, when: anyway},
 		{name: "let nodes go for maintenance", do: p.letNodesGo, when: anyway},
+		{name: "move targets", do: p.moveTargets, when: anyway},
 		{name: "upgrade", do: p.upgrade, when: stopped},
 		{name: "repeat jobs", do: p.repeatUnseenJobs},
 		{name: "choose what to restart", do: p.chooseRestarts},

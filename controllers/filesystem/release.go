@@ -1,6 +1,7 @@
 package filesystem
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/plan"
 )
 
 // patience is how long an agent may take to say something of a target that was deleted, before a person is told to look.
@@ -96,9 +98,10 @@ func (r *Reconciler) releaseTarget(ctx context.Context, fs *v1alpha1.FileSystem,
 	if destroy && target.Status.Provisioned != nil && target.Status.Provisioned.Finished != nil {
 		want = string(fs.UID)
 	}
-	if target.Spec.DestroyFor != want {
+	if target.Spec.DestroyFor != want || target.Spec.ServeOn != "" {
 		before := target.DeepCopy()
-		target.Spec.DestroyFor = want
+		// One that the second of its nodes holds comes back first.
+		target.Spec.DestroyFor, target.Spec.ServeOn = want, ""
 		lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 		if err := r.targetChanges.conflict(r.Client.Patch(ctx, target, lock)); err != nil {
 			return client.IgnoreNotFound(fmt.Errorf("say whether %s is to be wiped: %w", target.Name, err))
@@ -138,7 +141,12 @@ func left(targets []v1alpha1.StorageTarget, now time.Time, nodeProblem func(node
 		why := "being unmounted"
 		released := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReleased)
 		destroyed := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionDestroyed)
-		switch problem := nodeProblem(t.Spec.Node); {
+		problem := nodeProblem(t.Spec.Node)
+		if holder := plan.HolderOf(t); problem == "" && plan.IsAway(t) {
+			why = fmt.Sprintf("node %s gives it back first: %s", holder.Node, cmp.Or(holder.Message, "it unmounts it"))
+			problem = nodeProblem(holder.Node)
+		}
+		switch {
 		case problem != "":
 			why = problem
 			say("if the node is gone for good, give it up; what is on its disks stays there: " + giveUp(t))
@@ -152,6 +160,7 @@ func left(targets []v1alpha1.StorageTarget, now time.Time, nodeProblem func(node
 			// The time itself, not how long ago: the message must not change with every look.
 			why = "its agent has not answered since the deletion at " + t.DeletionTimestamp.UTC().Format(time.RFC3339)
 			say("find out why the agent of that node does not work; if it never will again, give up what is on its disks: " + giveUp(t))
+		case plan.IsAway(t):
 		case t.Spec.DestroyFor != "":
 			why = "being unmounted and wiped"
 		}

@@ -16,6 +16,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/views"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/plan"
 )
 
 // observe finds how the filesystem is. It is worth knowing also when the pass has failed.
@@ -163,7 +164,7 @@ func targetViews(
 	out := make(map[string]views.Target, len(own))
 	for i := range own {
 		t := &own[i]
-		view := views.Target{Generation: t.Generation, Silent: silent(t.Spec.Node)}
+		view := views.Target{Generation: t.Generation, Silent: silent(plan.HolderOf(t).Node)}
 		if t.Spec.Role == v1alpha1.RoleStorage {
 			view.Service = serviceOf(files[t.Name])
 		} else if s := servers[place{t.Spec.Role, t.Spec.Node, t.Spec.Slot}]; s != nil {

@@ -157,6 +157,8 @@ type Node struct {
 	Ready bool
 	// Cordoned is true while no new pods come to the node (spec.unschedulable): somebody wants to take it away.
 	Cordoned bool
+	// OutOfService is true while the node has the taint by which people say that its machine is off (node.kubernetes.io/out-of-service).
+	OutOfService bool
 	// BootID tells one start of the node's kernel from another; empty while that is not known.
 	BootID string
 	// Taints are those that somebody has given the node, without those of Kubernetes itself.

@@ -46,6 +46,26 @@ type TargetTeller interface {
 	TellTargets(in Input, targets []v1alpha1.StorageTarget)
 }
 
+// Pairer is a Backend with targets that two nodes may serve, one at a time (StorageTarget.spec.secondNode).
+type Pairer interface {
+	// Moves are the targets that are to be served by the other one of their nodes, by name.
+	Moves(in Input) []Move
+}
+
+// Move is that a target is to be served by the other one of its nodes.
+type Move struct {
+	// Target is the StorageTarget, and To the node that is to serve it.
+	Target, To string
+	// Why is a part of a sentence: "to node oss2, because node oss1 is in maintenance".
+	Why string
+	// Waits says why that can't be yet, in words that follow "because "; empty when it can.
+	Waits string
+	// Back is true when nothing is wrong where the target is: the move waits until nobody is disturbed.
+	Back bool
+	// Off is set when nobody gives the target away, because the machine of its holder is off, as a person has said: this is that holder.
+	Off *v1alpha1.TargetHolder
+}
+
 // Questions ask a running filesystem for its state, through the filesystem's own tools. The methods are pure.
 type Questions interface {
 	// Commands are the command lines to run, without a shell.

@@ -46,11 +46,20 @@ func identities(d v1alpha1.DeviceIdentity) []string {
 	return slices.Compact(names)
 }
 
-// areDistinct is true for two disks that are certainly not one although they share a name: two on one node with different
-// WWNs are two namespaces of one NVMe controller, or two logical units of one enclosure, which share its serial. On two
+// areDistinct is true for two disks that are certainly not one although they share a name: two that one node reaches, with different
+// WWNs, are two namespaces of one NVMe controller, or two logical units of one enclosure, which share its serial. On two
 // nodes, the same serial may be one disk that both reach.
-func areDistinct(nodeA string, a v1alpha1.DeviceIdentity, nodeB string, b v1alpha1.DeviceIdentity) bool {
-	return nodeA == nodeB && a.WWN != "" && b.WWN != "" && a.WWN != b.WWN
+func areDistinct(nodesA []string, a v1alpha1.DeviceIdentity, nodesB []string, b v1alpha1.DeviceIdentity) bool {
+	reached := slices.ContainsFunc(nodesA, func(node string) bool { return slices.Contains(nodesB, node) })
+	return reached && a.WWN != "" && b.WWN != "" && a.WWN != b.WWN
+}
+
+// nodesOf are the nodes that reach the disk of a target.
+func nodesOf(t *v1alpha1.StorageTarget) []string {
+	if IsOfPair(t) {
+		return []string{t.Spec.Node, t.Spec.SecondNode}
+	}
+	return []string{t.Spec.Node}
 }
 
 // claim notes what a target wants.
@@ -70,7 +79,7 @@ func (s *selection) claimDevice(c claim) {
 func (s *selection) takenBy(node string, device v1alpha1.DeviceIdentity) string {
 	for _, name := range identities(device) {
 		for _, c := range s.taken[name] {
-			if !areDistinct(node, device, c.target.Spec.Node, c.device) {
+			if !areDistinct([]string{node}, device, nodesOf(c.target), c.device) {
 				return "it belongs to " + c.sentence()
 			}
 		}
@@ -203,7 +212,7 @@ func (s *selection) rival(mine claim, claims map[string][]claim) *claim {
 	for _, name := range identities(mine.device) {
 		for _, c := range claims[name] {
 			isSelf := c.target == mine.target && c.isLog == mine.isLog
-			if isSelf || areDistinct(mine.target.Spec.Node, mine.device, c.target.Spec.Node, c.device) {
+			if isSelf || areDistinct(nodesOf(mine.target), mine.device, nodesOf(c.target), c.device) {
 				continue
 			}
 			if found == nil || !s.isProvisioned(found.target) && s.isProvisioned(c.target) {

@@ -89,12 +89,15 @@ type Decision struct {
 //   - It is finished: the marker was on the disk. From now on the disk is mounted and proven, and never formatted again: a disk that is
 //     blank, foreign or gone is TargetMissing, and a failed mount is MountFailed.
 //   - It is finished, and only its own server mounts it (format.Served): the disk is proven by what it says of itself, and left alone.
+//   - Another node holds it, which reaches its disk as well: nothing is done to it.
 //   - It is deleted: it is unmounted, and wiped if spec.destroyFor asks for it and the disk proves to be that one.
 //
 // The approval is used up by the first: what is recorded once is never planned again, but for a plan that was begun and cut
 // off, whose new hash needs a new approval.
 func Decide(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() string) Decision {
 	switch p := t.Status.Provisioned; {
+	case HolderOf(t).Node != t.Spec.Node:
+		return held(t, l)
 	case !t.DeletionTimestamp.IsZero():
 		return release(t, l)
 	case p != nil && p.Finished != nil:

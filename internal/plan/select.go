@@ -42,6 +42,9 @@ type TargetNodes struct {
 	Management, Metadata []string
 	// Pools are those of each storage pool, by its name.
 	Pools map[string][]string
+	// Seconds are the nodes that reach the disks which a storage pool names on another node, too, by the pool and by that node. Both nodes may
+	// serve such a target, one at a time.
+	Seconds map[string]map[string]string
 	// LostMetadata is the StorageTarget of lost metadata that is made again on another disk of the same node: a selector does not count it. It
 	// is empty for none.
 	LostMetadata string
@@ -295,7 +298,15 @@ func (s *selection) explicitDevice(g group, d v1alpha1.DeviceReference, slot int
 		// It is being deleted: the name is free when that is done.
 		return
 	}
+	second := s.in.Seconds[g.pool][d.Node]
+	if second != "" {
+		if why := s.notShared(identity, second); why != "" {
+			s.problem(v1alpha1.ReasonNoDevices, "%s.devices: node %s: %s is not taken up, because node %s is to serve it, too, and %s", g.field, d.Node, d.ID, second, why)
+			return
+		}
+	}
 	s.choose(g, d.Node, slot, identity, name)
+	s.chosen[name].Spec.SecondNode = second
 	seen[name] = d.ID
 }
 
@@ -553,6 +564,8 @@ func (s *selection) choose(g group, node string, slot int32, device v1alpha1.Dev
 	}
 	if old := s.existing[name]; old != nil {
 		t.Spec.LogDevice = old.Spec.LogDevice.DeepCopy()
+		// Which of two nodes is to serve it, and whether two may, is not chosen here.
+		t.Spec.SecondNode = old.Spec.SecondNode
 		if isFinished(old) {
 			// What was made stays as it was made; how it is mounted may change.
 			t.Spec.Format.FSType, t.Spec.Format.MkfsOptions = old.Spec.Format.FSType, slices.Clone(old.Spec.Format.MkfsOptions)

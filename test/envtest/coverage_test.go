@@ -4,6 +4,7 @@ package envtest_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +15,11 @@ import (
 // sameType are parts of a status that are of the type of a part of the spec, where its rules are broken: nobody but programs of the operator
 // writes a status.
 var sameType = map[string]string{"status.record.lustre": "spec.lustre"}
+
+// ofPrograms are rules about a status, which only programs of the operator write: tests of those programs break them.
+var ofPrograms = []string{
+	"the number of the holder grows with each change of its node, and the holder stays", // internal/node/agent
+}
 
 func TestEveryRuleOfTheCRDsIsBrokenByATest(t *testing.T) {
 	for _, crd := range customResources(t) {
@@ -26,7 +32,7 @@ func TestEveryRuleOfTheCRDsIsBrokenByATest(t *testing.T) {
 				path = other
 			}
 			for _, rule := range schema.XValidations {
-				if !refused(rows, path, rule.Message) {
+				if !slices.Contains(ofPrograms, rule.Message) && !refused(rows, path, rule.Message) {
 					t.Errorf("%s: no refusal of %q says %q", crd.Spec.Names.Kind, path, rule.Message)
 				}
 			}

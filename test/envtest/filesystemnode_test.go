@@ -71,6 +71,7 @@ var fileSystemNodeRefusals = refusals{
 	boundRefusals(onTarget+".id", put(aMemberTarget, "id: %s"), map[string]string{"-1": tooLow + "0", "65536": tooHigh + "65535"}),
 	boundRefusals(onTarget+".path", put(aMemberTarget, "path: %s"), tooLong(512)),
 	boundRefusals(onTarget+".uuid", put(aMemberTarget, "uuid: %s"), tooLong(36)),
+	boundRefusals(onTarget+".turn", put(aMemberTarget, "turn: %s"), tooLong(320)),
 	boundRefusals(onTarget+".variables{}", put(aMemberTarget, "variables: {V: %s}"), tooLong(1024)),
 )
 

@@ -28,7 +28,7 @@ spec:
     nodeSelector: {metadata: ""}
     targets: {select: {countPerNode: 1}, format: {fsType: ldiskfs}}
   storagePools:
-  - {name: ssd, copies: 1, nodeSelector: {storage: ""}, targets: {select: {countPerNode: 2}, format: {fsType: ldiskfs}}}
+  - {name: ssd, copies: 1, nodeSelector: {storage: ""}, targets: {devices: [{node: n1, id: wwn-0x5001}, {node: n2, id: wwn-0x5002}], format: {fsType: ldiskfs}}}
   lustre:
     fsName: scratch
     basePort: 9700
@@ -40,6 +40,7 @@ spec:
       - {end: 64Ki, onMetadata: true}
       - {end: 256Mi, osts: 4, stripeSize: 1Mi}
       - {allOSTs: true}
+      pairs: [{nodes: [n1, n2]}]
     parameters: {"osc.*.max_dirty_mb": "512"}
     projects: [{id: 1001, directory: ssd/climate, space: 10Ti, files: 5000000}]
   backups: {schedule: "@daily", persistentVolumeClaim: {name: vault}}
@@ -93,6 +94,11 @@ const (
 	aSpace        = "the space of a project is a multiple of 1Mi, such as 512Gi or 10Ti"
 	aDirectory    = `should match '^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$'`
 	pathOfLayout  = "spec.lustre.storagePools[].layout"
+	namedDisks    = "spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {storage: ''}, targets: {devices: [{node: n1, id: wwn-0x5001}], format: {fsType: ldiskfs}}}]}"
+	pairsOf       = namedDisks + "\n---\nspec: {lustre: {storagePools: [{name: ssd, pairs: [%s]}]}}"
+	pathOfPairs   = "spec.lustre.storagePools[].pairs"
+	pairsAreNamed = "a storage pool with pairs names its disks in targets.devices: each of them is chosen by a person, on the node that serves it"
+	oneOfPair     = "a node is in one pair of a pool only"
 )
 
 // lustrePool is a patch that leaves one storage pool of a Lustre, with these fields.
@@ -149,6 +155,12 @@ var lustreRefusals = asLustre(refusals{
 	"the MDT holds more than it takes":         {change: put(layoutOf, "{end: 1088Ki, onMetadata: true}, {osts: 1}"), field: pathOfLayout + "[]", says: smallOnTheMDT},
 	"a component is on some OSTs and on all":   {change: put(layoutOf, "{osts: 1, allOSTs: true}"), field: pathOfLayout + "[]", says: notBoth},
 	"two projects have one number":             {change: put(projects, "{id: 7, directory: a}, {id: 7, directory: b}"), field: "spec.lustre.projects", says: ofOneID},
+	"a pair is one node":                       {change: put(pairsOf, "{nodes: [n1, n1]}"), field: pathOfPairs + "[].nodes", says: "a pair is two different nodes"},
+	"a node comes first in two pairs":          {change: put(pairsOf, "{nodes: [n1, n2]}, {nodes: [n1, n3]}"), field: pathOfPairs, says: oneOfPair},
+	"a node comes last in two pairs":           {change: put(pairsOf, "{nodes: [n1, n2]}, {nodes: [n3, n2]}"), field: pathOfPairs, says: oneOfPair},
+	"a node comes first and last":              {change: put(pairsOf, "{nodes: [n1, n2]}, {nodes: [n2, n3]}"), field: pathOfPairs, says: oneOfPair},
+	"a pair is named twice":                    {change: put(pairsOf, "{nodes: [n1, n2]}, {nodes: [n2, n1]}"), field: pathOfPairs, says: oneOfPair},
+	"a pool with pairs chooses its disks":      {change: "spec: {lustre: {storagePools: [{name: ssd, pairs: [{nodes: [n1, n2]}]}]}}", field: "spec", says: pairsAreNamed},
 	"there are 65 parameters":                  {change: "spec: {lustre: {parameters: " + mapOf(65, "osc.a%d.b", "1") + "}}", field: "spec.lustre.parameters", says: "must have at most 64 items"},
 }.join(
 	nodeSelectorRefusals("spec.lustre.management.nodeSelector", mgtNodes),
@@ -214,6 +226,7 @@ var lustreAccepted = map[string]string{
 	"a project has no limit":             put(projects, "{id: 7, directory: a}"),
 	"a layout has one component":         put(layoutOf, "{osts: 4, stripeSize: 4Mi}"),
 	"a layout is as long as it can be":   put(layoutOf, "{end: 64Ki, onMetadata: true}, {end: 128Ki}, {end: 1Mi}, {end: 8Mi}, {end: 64Mi}, {end: 1Gi}, {end: 64Gi}, {allOSTs: true}"),
+	"a pool has two pairs":               put(pairsOf, "{nodes: [n1, n2]}, {nodes: [n3, n4]}"),
 	"no level of directories goes round": "spec: {lustre: {directories: {roundRobinDepth: 0}}}",
 	"it is as large as it can be":        largestLustre,
 }

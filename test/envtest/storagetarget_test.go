@@ -15,6 +15,10 @@ const (
 	firstMDT      = "only the MDT with the index 0 can have the MGT on its disk"
 	whereMGSIs    = "managementNIDs belong to every target that does not have the MGT on its own disk"
 	anOST         = "{kind: OST, fsName: scratch, index: 10, managementNIDs: [10.0.0.1@tcp]}"
+	aPair         = "spec: {format: {fsType: ldiskfs}, secondNode: n2, lustre: {kind: OST, fsName: scratch, index: 10, managementNIDs: [10.0.0.1@tcp], serviceNodes: %s}}"
+	bothNodes     = "[{nids: [10.0.0.2@tcp]}, {nids: [10.0.0.3@tcp, 10.1.0.3@tcp]}]"
+	secondStays   = "the second node of a StorageTarget can't be changed, added or removed: the disk names both"
+	isNamedTwice  = "a target of two nodes has secondNode and lustre.serviceNodes, and any other has neither"
 	staysWhatItIs = "the node, role, FileSystem and device of a StorageTarget can't be changed"
 	aPlan         = `should match '^(sha256:[0-9a-f]{64})?$'`
 )
@@ -49,6 +53,15 @@ var storageTargetRefusals = refusals{
 	"MDT0001 has the MGT, too":         {change: put(isLustre, "{kind: MDT, fsName: scratch, index: 1, withMGT: true}") + anMDT, field: "spec.lustre", says: firstMDT},
 	"an OST is told no MGS":            {change: put(isLustre, "{kind: OST, fsName: scratch, index: 1}"), field: "spec.lustre", says: whereMGSIs},
 	"an MGT is told an MGS":            {change: put(isLustre, "{kind: MGT, managementNIDs: [10.0.0.1@tcp]}") + anMGT, field: "spec.lustre", says: whereMGSIs},
+	"the second node is changed":       {before: put(aPair, bothNodes), change: "spec: {secondNode: n3}", field: "spec", says: secondStays},
+	"the second node is removed":       {before: "spec: {format: {fsType: ldiskfs}, secondNode: n2}", change: "spec: {secondNode: null}", field: "spec", says: secondStays},
+	"a second node is added":           {before: "spec: {format: {fsType: ldiskfs}}", change: "spec: {secondNode: n2}", field: "spec", says: secondStays},
+	"the second node is the first":     {change: "spec: {format: {fsType: ldiskfs}, node: n1, secondNode: n1}", field: "spec", says: "secondNode is another node than node"},
+	"a target of two nodes is xfs":     {change: "spec: {secondNode: n2}", field: "spec", says: "only a target of Lustre has a second node"},
+	"the disk names no second node":    {change: put(isLustre, anOST) + "\n---\nspec: {secondNode: n2}", field: "spec", says: isNamedTwice},
+	"the disk alone names two nodes":   {change: put(aPair, bothNodes) + "\n---\nspec: {secondNode: null}", field: "spec", says: isNamedTwice},
+	"a third node is to serve it":      {change: put(aPair, bothNodes) + "\n---\nspec: {serveOn: n3}", field: "spec", says: "serveOn is node or secondNode"},
+	"the one node is told to serve it": {change: "spec: {node: n1, serveOn: n1}", field: "spec", says: "serveOn is node or secondNode"},
 	"the device is changed":            {before: "{}", change: "spec: {device: {id: wwn-0x5001}}", field: "spec", says: staysWhatItIs},
 }.join(
 	boundRefusals("spec.fileSystem.name", "spec: {fileSystem: {name: %s}}", map[string]string{
@@ -67,6 +80,22 @@ var storageTargetRefusals = refusals{
 	boundRefusals("spec.takeOver", "spec: {takeOver: %s}", map[string]string{strings.Repeat("n", 65): "may not be more than 64 bytes"}),
 	boundRefusals("spec.node", "spec: {node: %s}", map[string]string{
 		`""`: "should be at least 1 chars long", strings.Repeat("n", 254): "may not be more than 253 bytes",
+	}),
+	boundRefusals("spec.secondNode", "spec: {format: {fsType: ldiskfs}, secondNode: %s}", map[string]string{
+		`""`: "should be at least 1 chars long", strings.Repeat("n", 254): "may not be more than 253 bytes",
+	}),
+	boundRefusals("spec.serveOn", "spec: {format: {fsType: ldiskfs}, secondNode: n2, serveOn: %s}", map[string]string{
+		`""`: "should be at least 1 chars long", strings.Repeat("n", 254): "may not be more than 253 bytes",
+	}),
+	boundRefusals("spec.lustre.serviceNodes", aPair, map[string]string{
+		"[]": "should have at least 2 items", "[{nids: [10.0.0.2@tcp]}]": "should have at least 2 items",
+		"[{nids: [10.0.0.2@tcp]}, {nids: [10.0.0.3@tcp]}, {nids: [10.0.0.4@tcp]}]": "must have at most 2 items",
+	}),
+	boundRefusals("spec.lustre.serviceNodes[].nids", put(aPair, "[{nids: [10.0.0.2@tcp]}, {nids: %s}]"), map[string]string{
+		"null": "Required value", "[]": "should have at least 1 items", listOf(17, "10.0.0.%d@tcp"): "must have at most 16 items",
+	}),
+	boundRefusals("spec.lustre.serviceNodes[].nids[]", put(aPair, "[{nids: [10.0.0.2@tcp]}, {nids: [%s]}]"), map[string]string{
+		`""`: "should be at least 1 chars long", strings.Repeat("1", 61) + "@tcp": "may not be more than 64 bytes", "oss2": aNID,
 	}),
 	boundRefusals("spec.role", "spec: {role: %s}", map[string]string{"Client": `supported values: "Management", "Metadata", "MetadataBackup", "Storage"`}),
 	boundRefusals("spec.storagePool", "spec: {storagePool: %s}", map[string]string{strings.Repeat("n", 25): "may not be more than 24 bytes"}),
@@ -109,11 +138,14 @@ var storageTargetAccepted = map[string]string{
 	"a metadata target of the sixteenth server of a node": "spec: {role: Metadata, storagePool: null, slot: 15}",
 	"a target of a management service":                    "spec: {role: Management, storagePool: null}",
 	"an approval was taken back by emptying it":           `spec: {approvedPlan: ""}`,
-	"an OST":                                 put(isLustre, anOST),
-	"a disk of Lustre that has no index yet": "spec: {format: {fsType: ldiskfs}}",
-	"an MDT":                                 put(isLustre, "{kind: MDT, fsName: scratch, index: 65503, managementNIDs: [10.0.0.1@tcp, 10.0.1.1@o2ib1]}") + anMDT,
-	"an MDT with the MGT":                    put(isLustre, "{kind: MDT, fsName: scratch, index: 0, withMGT: true}") + anMDT,
-	"an MGT of its own":                      put(isLustre, "{kind: MGT}") + anMGT,
+	"an OST":                                        put(isLustre, anOST),
+	"a disk of Lustre that has no index yet":        "spec: {format: {fsType: ldiskfs}}",
+	"an OST of two nodes":                           put(aPair, bothNodes),
+	"an OST of two nodes on the second":             put(aPair, bothNodes) + "\n---\nspec: {serveOn: n2}",
+	"a disk of two nodes without an index":          "spec: {format: {fsType: ldiskfs}, secondNode: n2}",
+	"an MDT":                                        put(isLustre, "{kind: MDT, fsName: scratch, index: 65503, managementNIDs: [10.0.0.1@tcp, 10.0.1.1@o2ib1]}") + anMDT,
+	"an MDT with the MGT":                           put(isLustre, "{kind: MDT, fsName: scratch, index: 0, withMGT: true}") + anMDT,
+	"an MGT of its own":                             put(isLustre, "{kind: MGT}") + anMGT,
 	"a disk that has neither serial number nor WWN": "spec: {device: {id: virtio-disk1}}",
 }
 

@@ -52,7 +52,7 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	on := plan.TargetNodes{Metadata: nodes, Pools: backend.PoolNodes(pools)}
+	on := plan.TargetNodes{Metadata: nodes, Pools: backend.PoolNodes(pools), Seconds: secondsOf(in.FileSystem)}
 	if hasMGT(in.FileSystem) {
 		on.Management, on.LostMetadata = []string{mgs}, b.lostMGT(in.FileSystem, in.Nodes)
 	}
@@ -316,6 +316,9 @@ func (a *allocator) give(t *v1alpha1.StorageTarget) error {
 		m.StoragePool = t.Spec.StoragePool
 		m.Slot, _ = a.in.PoolSlot(t.Spec.StoragePool)
 	}
+	if second := t.Spec.SecondNode; second != "" && !a.in.GaveUp(second) {
+		a.join(second, m)
+	}
 	have, _ := a.records.Find(node, m.Name)
 	if recorded, known := have.Target(t.Name); known {
 		if recorded.TakenOut != nil {
@@ -333,6 +336,14 @@ func (a *allocator) give(t *v1alpha1.StorageTarget) error {
 	}
 	a.record(node, m, v1alpha1.MemberTarget{Name: t.Name, ID: id})
 	return nil
+}
+
+// join has a node have a member, for targets that have their number on record on another node.
+func (a *allocator) join(node string, m v1alpha1.NodeMember) {
+	if have, there := a.records.Find(node, m.Name); !there || have.Retired {
+		m.Targets = nil
+		a.records.Change(node, m).Retired = false
+	}
 }
 
 // number is that of a target which has none yet; 0 for one that has to wait.

@@ -43,6 +43,7 @@ var (
 	_ backend.ServedRecoverer = Backend{}
 	_ backend.Survivor        = Backend{}
 	_ backend.ServerMeasurer  = Backend{}
+	_ backend.Pairer          = Backend{}
 )
 
 // New returns the backend with the usual times.

@@ -40,6 +40,7 @@ func workOf(in backend.Input) work {
 		}
 		for _, t := range g.Targets {
 			switch {
+			case t.ID == 0: // it has its number on the other one of its nodes
 			case t.TakenOut != nil, isLeaving(in, t):
 			case t.Initialized == nil && first:
 				return w

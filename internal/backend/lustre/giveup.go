@@ -24,6 +24,9 @@ func (Backend) Without(in backend.Input, node *v1alpha1.FileSystemNode) backend.
 	if given(fs).ManagementNode == name {
 		return backend.Without{Never: "it has the MGS, whose place is written on every disk: bring its disk back in another machine of this name and with its addresses"}
 	}
+	if why := neverWithout(in, name); why != "" {
+		return backend.Without{Never: why}
+	}
 	out := backend.Without{Settles: awayBefore}
 	for _, g := range backend.GivenOn([]v1alpha1.FileSystemNode{*node}) {
 		if g.Retired {

@@ -6,6 +6,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
+	"parallelfs.dev/operator/internal/plan"
 )
 
 // Nodes are the FileSystemNodes.
@@ -24,7 +25,7 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 		for _, t := range disks {
 			record, _ := g.Target(t.Name)
 			told := backend.MemberTarget(fs, t)
-			told.ID = record.ID
+			told.ID, told.Turn = record.ID, plan.Turn(t)
 			member.Targets = append(member.Targets, told)
 		}
 		backend.InitializedOn(fs, member.Targets)
@@ -33,9 +34,10 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 	if node := given(fs).ManagementNode; hasMGT(fs) && node != "" {
 		tell(backend.Given{Node: node}, backend.Member(v1alpha1.RoleManagement, componentMGS), managementDisk(in))
 	}
+	others := othersDisks(in)
 	for _, g := range in.Given() {
 		if !g.Retired && !g.GivenUp {
-			tell(g, v1alpha1.NodeMember{Name: g.Name, Role: g.Role}, disksOf(in, g))
+			tell(g, v1alpha1.NodeMember{Name: g.Name, Role: g.Role}, append(disksOf(in, g), others[secondPlace{g.Node, g.StoragePool}]...))
 		}
 	}
 	return nodes
@@ -62,7 +64,9 @@ func numbersOf(in backend.Input) map[string]int32 {
 	numbers := map[string]int32{}
 	for _, g := range in.Given() {
 		for _, t := range g.Targets {
-			numbers[t.Name] = t.ID
+			if t.ID != 0 {
+				numbers[t.Name] = t.ID
+			}
 		}
 	}
 	return numbers
@@ -79,7 +83,7 @@ func (Backend) Untold(in backend.Input) bool {
 		if numbers == nil {
 			numbers = numbersOf(in) // most passes have nothing to tell
 		}
-		if targetOf(in.FileSystem, t, numbers[t.Name]) != nil {
+		if targetOf(in, t, numbers[t.Name]) != nil {
 			return true
 		}
 	}
@@ -90,7 +94,7 @@ func (Backend) Untold(in backend.Input) bool {
 // it.
 func (Backend) TellTargets(in backend.Input, targets []v1alpha1.StorageTarget) {
 	in = in.Indexed()
-	fs, numbers := in.FileSystem, numbersOf(in)
+	numbers := numbersOf(in)
 	for i := range targets {
 		t := &targets[i]
 		told := t.Spec.Lustre
@@ -98,13 +102,15 @@ func (Backend) TellTargets(in backend.Input, targets []v1alpha1.StorageTarget) {
 			told = live.Spec.Lustre
 		}
 		if t.Spec.Lustre = told.DeepCopy(); told == nil {
-			t.Spec.Lustre = targetOf(fs, t, numbers[t.Name])
+			t.Spec.Lustre = targetOf(in, t, numbers[t.Name])
 		}
 	}
 }
 
-// targetOf is what a disk with a number is to Lustre, nil while that is not on record: its number, or the NIDs of the MGS.
-func targetOf(fs *v1alpha1.FileSystem, t *v1alpha1.StorageTarget, number int32) *v1alpha1.LustreTarget {
+// targetOf is what a disk with a number is to Lustre, nil while that is not on record: its number, or the NIDs of the MGS; or while the
+// NIDs of its two nodes are not known.
+func targetOf(in backend.Input, t *v1alpha1.StorageTarget, number int32) *v1alpha1.LustreTarget {
+	fs := in.FileSystem
 	record := given(fs)
 	if len(record.ManagementNIDs) == 0 {
 		return nil
@@ -117,8 +123,13 @@ func targetOf(fs *v1alpha1.FileSystem, t *v1alpha1.StorageTarget, number int32) 
 	case t.Name == record.ManagementTarget:
 		return &v1alpha1.LustreTarget{Kind: v1alpha1.LustreMDT, FSName: is.FSName, Index: &is.Index, WithMGT: true}
 	default:
+		nodes, why := serviceNodes(in, t)
+		if why != "" {
+			return nil
+		}
 		return &v1alpha1.LustreTarget{
 			Kind: v1alpha1.LustreTargetKind(is.Kind), FSName: is.FSName, Index: &is.Index, ManagementNIDs: slices.Clone(record.ManagementNIDs),
+			ServiceNodes: nodes,
 		}
 	}
 }

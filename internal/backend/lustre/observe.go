@@ -8,6 +8,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
+	"parallelfs.dev/operator/internal/plan"
 )
 
 // ProbeURLs are where the nodes with targets answer. Any member of a node answers for all of it: one whose pod is Ready, where there is
@@ -61,7 +62,14 @@ func (Backend) Together(in backend.Input, said map[string]*backend.State) (backe
 		state.Servers = append(state.Servers, backend.Server{Name: name, IP: node.IP, Online: true, Version: answer.Version})
 		for _, t := range answer.Targets {
 			// Each node may be the MGS of another Lustre, which has no name of its own.
-			if other, twice := on[number{t.Role, t.ID}]; twice && t.Role != v1alpha1.RoleManagement {
+			other, twice := on[number{t.Role, t.ID}]
+			if twice && isMoving(in, t.Role, t.ID, other, name) {
+				i := slices.IndexFunc(state.Targets, func(first backend.Target) bool { return first.Role == t.Role && first.ID == t.ID })
+				state.Targets[i].Online = false
+				state.Targets[i].Status = fmt.Sprintf("it is being moved, and nodes %s and %s have both answered that they have it mounted, one after the other", other, name)
+				continue
+			}
+			if twice && t.Role != v1alpha1.RoleManagement {
 				return backend.State{}, fmt.Errorf("nodes %s and %s both have %s mounted, which destroys it; stop one of the two nodes at once",
 					other, name, TargetOf(own(in.FileSystem).FSName, t.Role, t.ID))
 			}
@@ -267,6 +275,11 @@ func (o *observer) unready(t *v1alpha1.StorageTarget, name string) string {
 	if t == nil {
 		return "its StorageTarget " + name + " is gone; what is on that disk is nowhere else"
 	}
+	if plan.IsOfPair(t) && t.Spec.Lustre == nil {
+		if _, why := serviceNodes(o.in, t); why != "" {
+			return backend.Shorten("two nodes may serve it, and its disk is to name both: " + why)
+		}
+	}
 	if _, why := backend.Proven(t); why != "" {
 		return backend.Shorten("its disk: " + why)
 	}
@@ -335,8 +348,8 @@ func (o *observer) storage() {
 
 // ost observes one OST.
 func (o *observer) ost(g backend.Given, t *v1alpha1.StorageTarget) backend.TargetStatus {
-	path := backend.TargetPath(o.fs, t.Name)
-	out := backend.TargetStatus{Node: g.Node, StoragePool: g.StoragePool, Directory: path, StorageTarget: t.Name}
+	path, holder := backend.TargetPath(o.fs, t.Name), plan.HolderOf(t).Node
+	out := backend.TargetStatus{Node: holder, StoragePool: g.StoragePool, Directory: path, StorageTarget: t.Name}
 	record, has := g.Target(t.Name)
 	unproven := o.unready(t, t.Name)
 	if !has {
@@ -345,13 +358,14 @@ func (o *observer) ost(g backend.Given, t *v1alpha1.StorageTarget) backend.Targe
 		return out
 	}
 	out.ID = record.ID
-	said, why := o.target(g.Node, v1alpha1.RoleStorage, record.ID)
+	said, why := o.target(holder, v1alpha1.RoleStorage, record.ID)
 	if said != nil {
 		out.CapacityBytes, out.UsedBytes = said.CapacityBytes, backend.Coarse(said.UsedBytes, said.CapacityBytes)
 	}
 	if out.Online = why == ""; out.Online {
 		o.drain(&out, record)
 		o.sayShut(&out, t)
+		o.sayAway(&out, t)
 		return out
 	}
 	if record.Drained != nil { // nothing of it is missed
@@ -359,6 +373,7 @@ func (o *observer) ost(g backend.Given, t *v1alpha1.StorageTarget) backend.Targe
 		return out
 	}
 	o.silent = true
+	why = o.sayPair(t, why)
 	if out.Message = why; unproven != "" {
 		out.Message = unproven
 		o.unproven = append(o.unproven, fmt.Sprintf("%s on node %s in pool %s (%s)", t.Name, g.Node, g.StoragePool, unproven))

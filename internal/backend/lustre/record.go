@@ -17,6 +17,9 @@ func checkSpec(in backend.Input) error {
 	if refused := RefusedParameters(own(fs).Parameters); len(refused) > 0 {
 		return backend.Invalid(v1alpha1.ReasonOptionRefused, "%s", refused[0])
 	}
+	if err := checkPairs(in); err != nil {
+		return err
+	}
 	slots := metadataSlots(fs)
 	devices := map[string]int32{}
 	for _, d := range fs.Spec.Metadata.Targets.Devices {

@@ -3,6 +3,7 @@ package lustre
 import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/plan"
 )
 
 // MeasuresServers is true for the two surveys of lustre-iokit, which come with Lustre's own packages.
@@ -19,7 +20,11 @@ func (Backend) MeasuredTargets(in backend.Input, role v1alpha1.Role) map[string]
 		}
 		for _, t := range g.Targets {
 			if t.Drained == nil && t.TakenOut == nil && t.ID != 0 {
-				names[g.Node] = append(names[g.Node], TargetOf(own(in.FileSystem).FSName, role, t.ID).String())
+				node := g.Node
+				if disk := in.TargetNamed(t.Name); disk != nil {
+					node = plan.HolderOf(disk).Node
+				}
+				names[node] = append(names[node], TargetOf(own(in.FileSystem).FSName, role, t.ID).String())
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync/atomic"
 	"time"
@@ -49,6 +50,11 @@ const (
 type Node struct {
 	// Pass brings one target as far as it goes (provision.Provisioner).
 	Pass Pass
+	// LetGo and TakeUp see that nobody has a target of two nodes mounted (provision.Provisioner).
+	LetGo  func(ctx context.Context, t *v1alpha1.StorageTarget) (held io.Closer, why string, err error)
+	TakeUp func(ctx context.Context, t *v1alpha1.StorageTarget) (why string, err error)
+	// BootID tells this start of the node from others (spec.BootIDFile).
+	BootID string
 	// Collect finds everything that the node has; Placements only where daemons run.
 	Collect    func(ctx context.Context) v1alpha1.NodeInventoryStatus
 	Placements func() ([]v1alpha1.DaemonPlacement, error)
@@ -123,11 +129,18 @@ func Run(ctx context.Context, config *rest.Config, node Node, o Options, log log
 	inventory.Targets = reconciler.targets
 	files := &NodeFiles{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), NodeName: o.NodeName, Resync: o.Resync, Root: o.NodesRoot,
-		Writer: durable.Writer{Chown: os.Chown}, Record: record.Keep,
+		Writer: durable.Writer{Chown: os.Chown}, Record: record.Keep, BootID: node.BootID,
 	}
 	reconciler.Withdraw = files.Withdraw
 	if err := files.setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of what servers are told: %w", err)
+	}
+	pairs := &Pairs{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), NodeName: o.NodeName, Resync: o.Resync, Files: files,
+		LetGo: node.LetGo, TakeUp: node.TakeUp, Now: time.Now, devices: &reconciler.devices,
+	}
+	if err := pairs.setup(mgr); err != nil {
+		return fmt.Errorf("set up the controller of targets that two nodes may serve: %w", err)
 	}
 	asked := &Caches{Client: mgr.GetClient(), Drop: node.DropCaches, Now: time.Now}
 	if err := asked.setup(mgr); err != nil {

@@ -50,7 +50,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) target(name, node string) *v1alpha1.StorageTarget {
+func (w *world) target(name, node string, changes ...func(*v1alpha1.StorageTarget)) *v1alpha1.StorageTarget {
 	w.t.Helper()
 	target := &v1alpha1.StorageTarget{
 		ObjectMeta: metav1.ObjectMeta{
@@ -61,6 +61,9 @@ func (w *world) target(name, node string) *v1alpha1.StorageTarget {
 			Device: v1alpha1.DeviceIdentity{ID: v1alpha1.DeviceID("wwn-" + name), SizeBytes: 1 << 40},
 			Format: v1alpha1.FormatSpec{FSType: v1alpha1.Ext4}, Cluster: "c1-c1", FormatPolicy: v1alpha1.FormatIfBlank,
 		},
+	}
+	for _, change := range changes {
+		change(target)
 	}
 	w.Expect(server.Client.Create(w.t.Context(), target)).To(Succeed())
 	return target

@@ -47,4 +47,15 @@ func TestTheFileOfANodeIsWrittenAsInVersion1(t *testing.T) {
 	want, err = os.ReadFile(filepath.Join("..", "daemon", "testdata", "v1", "node-served.json"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(os.ReadFile(filepath.Join(r.Root, "storage.scratch", spec.NodeFileName))).To(BeEquivalentTo(want))
+
+	target.Spec.SecondNode = "oss2"
+	r.NodeName, r.BootID, target.Spec.Node = "oss1", "9f2c1a40-0f6b-4d0e-a0a5-6f3f5b8c2d11", "oss1"
+	other := target.DeepCopy()
+	other.Name, other.Spec.Node, other.Spec.SecondNode = "scratch-ssd-fedcba9876543210", "oss2", "oss1"
+	n.Spec.Members[0].Targets = append(n.Spec.Members[0].Targets, v1alpha1.MemberTarget{Name: other.Name, Path: "/elsewhere"})
+	g.Expect(r.write(n, nil, served{name: target, other.Name: other})).To(BeTrue())
+	want, err = os.ReadFile(filepath.Join("..", "daemon", "testdata", "v1", "node-pair.json"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.ReadFile(filepath.Join(r.Root, "storage.scratch", spec.NodeFileName))).To(BeEquivalentTo(want))
+	g.Expect(filepath.Join(r.Root, "storage.scratch", name+".lock")).To(BeARegularFile())
 }

@@ -47,6 +47,8 @@ type NodeFiles struct {
 	Writer durable.Writer
 	// Record makes the disk of a target say what its server was given (record.Keep).
 	Record func(t spec.Target, wanted spec.TargetRecord) error
+	// BootID tells this start of the node from others (spec.BootIDFile).
+	BootID string
 
 	// patience is how long all records of a node may take that are written at once; 0 is recordLimit.
 	patience time.Duration
@@ -117,6 +119,17 @@ func (r *NodeFiles) update(ctx context.Context, n *v1alpha1.FileSystemNode) (of 
 	if err != nil {
 		return nil, false, err
 	}
+	if served.hasPairs() {
+		// An agent that is being replaced may still write, and what it has read may be older than what the next one gives away.
+		lock, err := r.lock(n)
+		if err != nil {
+			return nil, false, err
+		}
+		defer lock.Close()
+		if err := r.readPairs(ctx, served); err != nil {
+			return nil, false, err
+		}
+	}
 	of = r.keepRecords(ctx, n, served)
 	wrote, err = r.write(n, of, served)
 	return of, wrote, err
@@ -145,14 +158,14 @@ func (r *NodeFiles) write(n *v1alpha1.FileSystemNode, lacking lacking, of served
 			}
 		}
 	}
-	if err := r.tell(&file, of); err != nil {
+	path := filepath.Join(directory, spec.NodeFileName)
+	if err := r.tell(&file, of, path); err != nil {
 		return false, err
 	}
 	content, err := json.MarshalIndent(file, "", " ")
 	if err != nil {
 		return false, fmt.Errorf("encode what the servers of this node are told: %w", err)
 	}
-	path := filepath.Join(directory, spec.NodeFileName)
 	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, content) {
 		return false, nil
 	}

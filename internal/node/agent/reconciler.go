@@ -32,6 +32,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/provision"
+	"parallelfs.dev/operator/internal/plan"
 )
 
 // Pass brings one target as far as it goes, and records its status before it touches a disk.
@@ -124,6 +125,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{RequeueAfter: otherWork}, nil
 	}
 	defer release()
+	if plan.IsOfPair(target) {
+		// It may have been given away before the device was taken, and nothing is done to its disk then.
+		if err := r.Live.Get(ctx, request.NamespacedName, target); err != nil {
+			return ctrl.Result{}, client.IgnoreNotFound(err)
+		}
+	}
 	if !target.DeletionTimestamp.IsZero() && r.Withdraw != nil {
 		if err := r.Withdraw(ctx, target); err != nil {
 			return ctrl.Result{}, err
@@ -236,6 +243,7 @@ func (r *Reconciler) record(ctx context.Context, t *v1alpha1.StorageTarget, want
 func own(s v1alpha1.StorageTargetStatus) v1alpha1.StorageTargetStatus {
 	s = *s.DeepCopy()
 	s.Service = nil // the operator's
+	s.Holder = nil  // written by Pairs
 	s.Conditions = slices.DeleteFunc(s.Conditions, func(c metav1.Condition) bool { return !slices.Contains(provision.Conditions, c.Type) })
 	slices.SortFunc(s.Conditions, func(a, b metav1.Condition) int {
 		return slices.Index(provision.Conditions, a.Type) - slices.Index(provision.Conditions, b.Type)

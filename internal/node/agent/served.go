@@ -13,6 +13,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/node/format/registry"
+	"parallelfs.dev/operator/internal/node/mountlock"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/plan"
 )
@@ -30,7 +31,12 @@ func (r *NodeFiles) servedOf(ctx context.Context, n *v1alpha1.FileSystemNode) (s
 				continue
 			}
 			target := &v1alpha1.StorageTarget{}
-			err := r.Client.Get(ctx, client.ObjectKey{Namespace: n.Namespace, Name: t.Name}, target)
+			key := client.ObjectKey{Namespace: n.Namespace, Name: t.Name}
+			err := r.Client.Get(ctx, key, target)
+			if apierrors.IsNotFound(err) {
+				// The cache has the targets of this node, and not those that it is the second node of.
+				err = r.Live.Get(ctx, key, target)
+			}
 			if apierrors.IsNotFound(err) {
 				continue
 			}
@@ -45,13 +51,20 @@ func (r *NodeFiles) servedOf(ctx context.Context, n *v1alpha1.FileSystemNode) (s
 	return out, nil
 }
 
-// tell completes what a server is told of its disks.
-func (r *NodeFiles) tell(file *spec.NodeFile, of served) error {
+// tell completes what a server is told of its disks. path is that of the file.
+func (r *NodeFiles) tell(file *spec.NodeFile, of served, path string) error {
 	for i := range file.Members {
 		m := &file.Members[i]
 		m.Targets = slices.DeleteFunc(m.Targets, func(t spec.Target) bool {
 			target, is := of[t.Name]
-			return is && r.leaves(target)
+			if !is || r.leaves(target) {
+				return is
+			}
+			away := plan.IsOfPair(target) && !plan.MayServe(target, r.NodeName)
+			if away {
+				m.Elsewhere = append(m.Elsewhere, t.Name)
+			}
+			return away
 		})
 		for j := range m.Targets {
 			t := &m.Targets[j]
@@ -66,6 +79,15 @@ func (r *NodeFiles) tell(file *spec.NodeFile, of served) error {
 			t.Served = &spec.ServedTarget{
 				DeviceID: string(target.Spec.Device.ID), FSType: string(target.Spec.Format.FSType),
 				Mark: plan.NewOf(target, plan.Look{}, t.UUID).Mark, Given: given,
+			}
+			if !plan.IsOfPair(target) {
+				continue
+			}
+			if t.Served.BootID = r.BootID; r.BootID == "" {
+				return fmt.Errorf("this agent does not know which start of the node this is, so it can't tell a server of %s, which two nodes may serve", t.Name)
+			}
+			if err := mountlock.Make(spec.MountLock(path, t.Name)); err != nil {
+				return fmt.Errorf("target %s: %w", t.Name, err)
 			}
 		}
 	}

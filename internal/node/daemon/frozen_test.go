@@ -15,7 +15,7 @@ import (
 func TestTheFileOfANodeIsReadAsInVersion1(t *testing.T) {
 	g := NewWithT(t)
 	var whole spec.NodeFile
-	g.Expect(json.Unmarshal(storedtest.Fixture(t, "v1", "node-served.json"), &whole)).To(Succeed())
+	g.Expect(json.Unmarshal(storedtest.Fixture(t, "v1", "node-pair.json"), &whole)).To(Succeed())
 	storedtest.ExpectWhole(t, whole)
 	told := spec.Run{Owner: whole.FileSystem, Daemon: "storage/ssd", NodeFile: filepath.Join("testdata", "v1", spec.NodeFileName), OnTargets: &spec.OnTargets{}}
 	found, missing := Read(told, "oss1")
@@ -31,8 +31,15 @@ func TestTheFileOfANodeIsReadAsInVersion1(t *testing.T) {
 		Variables: map[string]string{"NODE_ID": "7"},
 	}))
 
+	told.NodeFile = filepath.Join("testdata", "v1", "node-pair.json")
+	pair, _ := Read(told, "oss1")
+	g.Expect(pair.Targets).To(HaveExactElements(HaveField("Served.BootID", "9f2c1a40-0f6b-4d0e-a0a5-6f3f5b8c2d11")))
+
 	told.NodeFile = filepath.Join("testdata", "v1", "node-served.json")
 	served, _ := Read(told, "oss1")
+	g.Expect(pair.Elsewhere).To(Equal([]string{"scratch-ssd-fedcba9876543210"}))
+	pair.Targets[0].Served.BootID, pair.Elsewhere = "", nil
+	g.Expect(served).To(Equal(pair), "all else is as it is for a target of one node")
 	g.Expect(served.Targets).To(HaveLen(1))
 	g.Expect(served.Targets[0].Served.Given).To(MatchJSON(`{"kind": "OST", "fsName": "pfs", "index": 3, "managementNIDs": ["10.0.0.1@tcp"]}`))
 	g.Expect(served.Targets[0].Served).To(HaveValue(And(HaveField("DeviceID", "wwn-0x5000c500a1b2c3d4"), HaveField("FSType", "ldiskfs"),

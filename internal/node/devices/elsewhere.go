@@ -2,7 +2,9 @@ package devices
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -35,17 +37,57 @@ func (v *view) elsewhere(ctx context.Context, name string, on []v1alpha1.Signatu
 // ReadElsewhere asks a device itself who has it mounted (format.Guarded), and not the memory of this node, which does not hear of what
 // another one writes.
 func ReadElsewhere(path string, f format.Guarded) (string, error) {
+	return asked(path, f.MountedBy, "whether another node has it mounted")
+}
+
+// Hold opens a device exclusively, for reading only. While it is open, nobody on this node mounts it. It says why the device itself does
+// not show that whoever had it mounted has unmounted it; held is nil then.
+func Hold(path string, f format.Guarded) (held *os.File, why string, err error) {
+	return hold(path, func() (string, error) { return ReadNotLetGo(path, f) })
+}
+
+// HoldTakenOver is Hold of a device that another machine had mounted which is off: it does not show that it was unmounted, and who mounts
+// it waits until nobody writes there. That it shows who has it mounted is asked all the same.
+func HoldTakenOver(path string, f format.Guarded) (held *os.File, why string, err error) {
+	return hold(path, func() (string, error) {
+		_, err := ReadElsewhere(path, f)
+		return "", err
+	})
+}
+
+func hold(path string, ask func() (string, error)) (held *os.File, why string, err error) {
+	fd, err := open(path, unix.O_EXCL)
+	switch {
+	case errors.Is(err, unix.EBUSY):
+		return nil, path + " can't be opened exclusively (O_EXCL), because a filesystem, a volume or a program uses it", nil
+	case err != nil:
+		return nil, "", fmt.Errorf("can't open %s exclusively: %w", path, err)
+	}
+	held = os.NewFile(uintptr(fd), path)
+	if why, err = ask(); err != nil || why != "" {
+		return nil, why, errors.Join(err, held.Close())
+	}
+	return held, "", nil
+}
+
+// ReadNotLetGo asks a device itself why it does not show that whoever had it mounted has unmounted it, empty when it does.
+func ReadNotLetGo(path string, f format.Guarded) (why string, err error) {
+	return asked(path, f.NotLetGo, "whether it was unmounted")
+}
+
+// asked reads something of a device past the memory of this node.
+func asked(path string, ask func(io.ReaderAt) (string, error), what string) (string, error) {
 	fd, err := open(path, unix.O_DIRECT)
 	if err != nil {
-		return "", fmt.Errorf("can't open %s to see whether another node has it mounted: %w", path, err)
+		return "", fmt.Errorf("can't open %s to see %s: %w", path, what, err)
 	}
 	file := os.NewFile(uintptr(fd), path)
 	defer file.Close()
-	who, err := f.MountedBy(direct{file})
+	says, err := ask(direct{file})
 	if err != nil {
-		return "", fmt.Errorf("can't see whether another node has %s mounted: %w", path, err)
+		return "", fmt.Errorf("can't see of %s %s: %w", path, what, err)
 	}
-	return who, nil
+	return says, nil
 }
 
 // direct reads a file that was opened with O_DIRECT: only whole pages, into memory that begins with one.

@@ -31,6 +31,9 @@ type Given = v1alpha1.LustreTarget
 // GivenTo is what a StorageTarget was given, nil while it was given nothing.
 func GivenTo(t *v1alpha1.StorageTarget) *Given { return t.Spec.Lustre }
 
+// IsShared is true for what a target was given that two nodes may serve.
+func IsShared(given *Given) bool { return given != nil && len(given.ServiceNodes) > 0 }
+
 // RecordOf is the record of a disk that says what it was given.
 func RecordOf(given *Given) *v1alpha1.TargetRecord { return &v1alpha1.TargetRecord{Lustre: given} }
 

@@ -8,7 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
+
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // Root is the root directory of the node, for a process that has its process ids.
@@ -46,4 +49,10 @@ func Command(ctx context.Context, root string, argv []string) (*exec.Cmd, error)
 	command.Dir = "/"
 	command.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
 	return command, nil
+}
+
+// BootID tells this start of the node from others (spec.BootIDFile).
+func BootID() (string, error) {
+	content, err := os.ReadFile(spec.BootIDFile)
+	return strings.TrimSpace(string(content)), err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -19,12 +20,18 @@ const endGrace = 5 * time.Second
 
 // Run runs a program on the node. One that waits in the kernel can't be killed, and is left behind when ctx ends.
 func Run(ctx context.Context, argv []string) (format.Answer, error) {
-	return answerOf(ctx, OnNode(argv), filepath.Base(argv[0]))
+	return RunKeeping(ctx, argv)
 }
 
-func answerOf(ctx context.Context, argv []string, name string) (format.Answer, error) {
+// RunKeeping is Run of a program in which files stay open: a lock on them lasts as long as the program, also when it is left behind, and
+// when this process is killed.
+func RunKeeping(ctx context.Context, argv []string, keep ...*os.File) (format.Answer, error) {
+	return answerOf(ctx, OnNode(argv), filepath.Base(argv[0]), keep...)
+}
+
+func answerOf(ctx context.Context, argv []string, name string, keep ...*os.File) (format.Answer, error) {
 	var stdout, stderr bytes.Buffer
-	child, err := process.Start(argv, process.Options{Stdout: &stdout, Stderr: &stderr})
+	child, err := process.Start(argv, process.Options{Stdout: &stdout, Stderr: &stderr, Files: keep})
 	if err != nil {
 		return format.Answer{}, err //nolint:wrapcheck // it names the program
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"sync"
 	"syscall"
@@ -20,6 +21,8 @@ type Options struct {
 	// Stdin is read by the child; nil is empty.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+	// Files stay open in the child: a lock on them lasts as long as it does (flock(2)).
+	Files []*os.File
 }
 
 // Child is a running or ended process.
@@ -48,7 +51,7 @@ func Start(argv []string, o Options) (*Child, error) {
 	// Stop and Kill end it: a context would end one process of the group.
 	command := exec.Command(argv[0], argv[1:]...) //nolint:gosec,noctx // the operator's own spec says what to start
 	command.Dir, command.Env, command.Stdout, command.Stderr = o.Directory, o.Environment, o.Stdout, o.Stderr
-	command.Stdin = o.Stdin
+	command.Stdin, command.ExtraFiles = o.Stdin, o.Files
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// A grandchild that keeps the output open must not keep Wait from seeing that the child has ended.
 	command.WaitDelay = 2 * time.Second

@@ -123,3 +123,14 @@ func TestTail(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(tail.Lines(1)).To(Equal("can't connect"), "without the colors of a terminal")
 }
+
+func TestAFileThatAChildWasGivenStaysOpenInIt(t *testing.T) {
+	g := NewWithT(t)
+	file, err := os.CreateTemp(t.TempDir(), "lock")
+	g.Expect(err).NotTo(HaveOccurred())
+	var stdout bytes.Buffer
+	child := start(t, process.Options{Stdout: &stdout, Files: []*os.File{file}}, "readlink /proc/self/fd/3")
+	g.Expect(file.Close()).To(Succeed())
+	g.Expect(child.Code()).To(BeZero())
+	g.Expect(stdout.String()).To(Equal(file.Name() + "\n"))
+}

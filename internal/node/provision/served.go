@@ -14,6 +14,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/devices"
 	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/node/format/registry"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -118,7 +119,20 @@ func (p *Provisioner) verifyServed(
 	if why := f.Refusal(plan.NewOf(t, look, seen.UUID), seen); why != "" {
 		return fmt.Errorf("the program ended well, but %s is not what the target was given: %s", device, why)
 	}
-	return nil
+	if !format.IsShared(format.GivenTo(t)) {
+		return nil
+	}
+	// Two nodes may mount it, and each has to see on the disk what the other one does.
+	found, _ := registry.BySignature(f.Signature())
+	guarded, is := found.(format.Guarded)
+	if !is {
+		return fmt.Errorf("a %s does not show who has it mounted, and two nodes may mount %s", f.Name(), device)
+	}
+	why, err := devices.ReadNotLetGo(device, guarded)
+	if err == nil && why != "" {
+		err = fmt.Errorf("two nodes may mount %s, and %s", device, why)
+	}
+	return err
 }
 
 // remark writes the mark of a target anew that was taken over, and reads it back. The program reads all that a target says of itself, and

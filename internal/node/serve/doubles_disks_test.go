@@ -176,13 +176,18 @@ func (m *machine) size(device string) int64 {
 	return bytes
 }
 
-// pass is one of the agent over a target.
-func (m *machine) pass(t *v1alpha1.StorageTarget) {
-	m.Helper()
+// agent works on the disks of the node.
+func (m *machine) agent() *provision.Provisioner {
 	p := provision.New(devices.ThisHost(), func() string { return ost0UUID })
 	p.Path = func(_, _, target string) string { return "/mnt/targets/" + target }
 	p.OnNode = provision.Run
-	m.Expect(p.Pass(m.Context(), t, func(_ context.Context, t *v1alpha1.StorageTarget, wanted v1alpha1.StorageTargetStatus) error {
+	return p
+}
+
+// pass is one of the agent over a target.
+func (m *machine) pass(t *v1alpha1.StorageTarget) {
+	m.Helper()
+	m.Expect(m.agent().Pass(m.Context(), t, func(_ context.Context, t *v1alpha1.StorageTarget, wanted v1alpha1.StorageTargetStatus) error {
 		t.Status = wanted
 		return nil
 	})).To(Succeed())

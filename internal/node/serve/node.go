@@ -22,8 +22,10 @@ import (
 type Host struct {
 	// Look takes a fresh look at the device with a stable id (devices.Looker.ByID).
 	Look func(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error)
-	// Run runs a program of the node that only reads, and RunMounting one that changes the node's mounts, as long as that takes.
-	Run, RunMounting func(ctx context.Context, argv []string) (format.Answer, error)
+	// Run runs a program of the node that only reads, and RunMounting one that changes the node's mounts, as long as that takes. What is kept
+	// stays open in it.
+	Run         func(ctx context.Context, argv []string) (format.Answer, error)
+	RunMounting func(ctx context.Context, argv []string, keep ...*os.File) (format.Answer, error)
 	// Table is the table of the node's own mounts, Root its root directory, and Dev its /dev, as its programs see it.
 	Table, Root, Dev string
 }
@@ -41,7 +43,7 @@ func ThisHost() Host {
 		return devices.Execute(ctx, onNode...)
 	}
 	return Host{
-		Look: looker.ByID, Table: "/proc/1/mountinfo", Root: host.Root, Dev: "/dev", RunMounting: host.Run,
+		Look: looker.ByID, Table: "/proc/1/mountinfo", Root: host.Root, Dev: "/dev", RunMounting: host.RunKeeping,
 		Run: func(ctx context.Context, argv []string) (format.Answer, error) {
 			ctx, cancel := context.WithTimeout(ctx, readLimit)
 			defer cancel()
@@ -101,10 +103,10 @@ func users(f plan.Facts) []string {
 }
 
 // Mount is mount(8) of the node, with the first type that it has a helper for: older releases of a filesystem have another one.
-func (h Host) Mount(ctx context.Context, t Target, device string) error {
+func (h Host) Mount(ctx context.Context, t Target, device string, keep ...*os.File) error {
 	types := t.Format.MountTypes()
 	i := slices.IndexFunc(types, func(name string) bool { return host.Program(h.Root, "mount."+name) != "" })
-	return h.change(ctx, []string{"mount", "-t", types[max(i, 0)], device, t.Path})
+	return h.change(ctx, []string{"mount", "-t", types[max(i, 0)], device, t.Path}, keep...)
 }
 
 // Unmount is umount(8) of the node.
@@ -112,8 +114,8 @@ func (h Host) Unmount(ctx context.Context, t Target) error {
 	return h.change(ctx, []string{"umount", t.Path})
 }
 
-func (h Host) change(ctx context.Context, argv []string) error {
-	a, err := h.RunMounting(ctx, argv)
+func (h Host) change(ctx context.Context, argv []string, keep ...*os.File) error {
+	a, err := h.RunMounting(ctx, argv, keep...)
 	if err != nil {
 		return err
 	}

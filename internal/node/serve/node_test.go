@@ -42,13 +42,17 @@ func theNode(ran *[][]string) (serve.Host, *plan.Facts) {
 	f := &plan.Facts{Found: true, BlockDevice: v1alpha1.BlockDevice{
 		KernelName: "vdc", Signatures: []v1alpha1.Signature{{Device: "vdc", Type: "ext4", UUID: uuid, Label: "pfs-OST0000"}},
 	}}
-	run := func(_ context.Context, argv []string) (format.Answer, error) {
-		*ran = append(*ran, argv)
-		return format.Answer{Stdout: readBack}, nil
-	}
 	return serve.Host{
 		Look: func(context.Context, v1alpha1.DeviceID) (plan.Facts, error) { return *f, nil },
-		Run:  run, RunMounting: run, Dev: "/dev",
+		Run: func(_ context.Context, argv []string) (format.Answer, error) {
+			*ran = append(*ran, argv)
+			return format.Answer{Stdout: readBack}, nil
+		},
+		RunMounting: func(_ context.Context, argv []string, _ ...*os.File) (format.Answer, error) {
+			*ran = append(*ran, argv)
+			return format.Answer{}, nil
+		},
+		Dev: "/dev",
 	}, f
 }
 
@@ -114,7 +118,7 @@ func TestTheNodesOwnTableOfMountsCounts(t *testing.T) {
 
 func TestAMountThatEndsBadlySaysWhy(t *testing.T) {
 	g := NewWithT(t)
-	h := serve.Host{RunMounting: func(context.Context, []string) (format.Answer, error) {
+	h := serve.Host{RunMounting: func(context.Context, []string, ...*os.File) (format.Answer, error) {
 		return format.Answer{Code: 17, Said: "mount.lustre: mount /dev/vdc at /targets/ost0 failed: File exists"}, nil
 	}}
 	g.Expect(h.Mount(t.Context(), ost(0), "/dev/vdc")).To(MatchError(And(ContainSubstring("exit code 17"), ContainSubstring("File exists"))))

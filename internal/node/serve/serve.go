@@ -1,6 +1,9 @@
 // Package serve keeps the targets of a server mounted whose mounts are the server (format.Served): the kernel serves them, and no program
 // runs. Each is proven before it is mounted, looked for in the node's own table of mounts afterwards, and unmounted at the end. What is
 // mounted already stays: a program that is killed takes no target away, and the next one finds it.
+//
+// A target that another node may serve, too, is destroyed when both have it mounted. It is mounted under a lock that is held from before it
+// is read what there is to be mounted until the mount has ended, and only in the start of the node for which that was said.
 package serve
 
 import (
@@ -8,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +19,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/format"
+	"parallelfs.dev/operator/internal/node/mountlock"
 )
 
 // Target is what is to be mounted.
@@ -26,6 +31,9 @@ type Target struct {
 	// Format of the disk, and Wanted what it was given: its UUID, its mark, and what it is to its server. Its device is found anew.
 	Format format.Served
 	Wanted format.New
+	// BootID is set for a target that another node may serve, too: it is only mounted in that start of the node, and while the file Lock is
+	// locked (package mountlock).
+	BootID, Lock string
 	// Waits says why it is not mounted yet; the rest is empty then, but for Name and Path.
 	Waits string
 }
@@ -34,6 +42,8 @@ type Target struct {
 type Told struct {
 	Targets   []Target
 	Variables map[string]string
+	// Elsewhere are targets that another node has, and that this server may mount at other times.
+	Elsewhere []string
 }
 
 // Mount is a mount of the node.
@@ -45,8 +55,9 @@ type Node interface {
 	Mounts(path string) ([]Mount, error)
 	// Prove finds the disk of a target, and refuses it with an error when somebody uses it, or when it is not what was given.
 	Prove(ctx context.Context, t Target) (device string, err error)
-	// Mount and Unmount run the node's own programs. That they end well proves nothing.
-	Mount(ctx context.Context, t Target, device string) error
+	// Mount and Unmount run the node's own programs. That they end well proves nothing. What is kept stays open until the mount has ended,
+	// also when this program is killed.
+	Mount(ctx context.Context, t Target, device string, keep ...*os.File) error
 	Unmount(ctx context.Context, t Target) error
 }
 
@@ -57,6 +68,8 @@ type Keeper struct {
 	Told func() (Told, string)
 	// Before is what must be before anything is mounted: modules of one version, and the network. Nothing is asked while all is mounted.
 	Before func(ctx context.Context, variables map[string]string) error
+	// BootID says which start of the node this is (spec.BootIDFile).
+	BootID func() (string, error)
 	// Period is the time between two looks, Patience how long one waits for a target that does not answer before it goes on with the others,
 	// and Grace how long all unmounts may take at the end.
 	Period, Patience, Grace time.Duration
@@ -144,6 +157,48 @@ func (k *Keeper) keep(ctx context.Context, t Target, before func() error) error 
 	if err := before(); err != nil {
 		return fmt.Errorf("target %s is not mounted: %w", t.Name, err)
 	}
+	if t.BootID == "" {
+		return k.mount(ctx, t)
+	}
+	lock, err := mountlock.Take(t.Lock)
+	if err != nil {
+		return fmt.Errorf("target %s is not mounted: %w", t.Name, err)
+	}
+	defer lock.Close()
+	if t, err = k.stillOurs(t); err != nil {
+		return fmt.Errorf("target %s is not mounted: %w", t.Name, err)
+	}
+	return k.mount(ctx, t, lock)
+}
+
+// stillOurs is a target that another node may serve, too, as it is told now that its lock was taken: what was told before may be given to
+// the other node since.
+func (k *Keeper) stillOurs(t Target) (Target, error) {
+	told, missing := k.Told()
+	if missing != "" {
+		return t, errors.New(missing)
+	}
+	i := slices.IndexFunc(told.Targets, func(other Target) bool { return other.Name == t.Name })
+	switch {
+	case i < 0:
+		return t, errors.New("it is not this server's any more: another node may have it")
+	case told.Targets[i].Waits != "":
+		return t, errors.New(told.Targets[i].Waits)
+	}
+	t = told.Targets[i]
+	is, err := k.BootID()
+	switch {
+	case err != nil:
+		return t, fmt.Errorf("can't see which start of the node this is: %w", err)
+	case t.BootID != is:
+		return t, errors.New("what this server is told of it is of an earlier start of the node, and another node may have it since; the agent of this node " +
+			"says it anew when it has asked the API server")
+	}
+	return t, nil
+}
+
+// mount proves a target, mounts it and looks for it.
+func (k *Keeper) mount(ctx context.Context, t Target, keep ...*os.File) error {
 	device, err := k.Node.Prove(ctx, t)
 	if err != nil {
 		return fmt.Errorf("target %s is not mounted: %w", t.Name, err)
@@ -151,10 +206,11 @@ func (k *Keeper) keep(ctx context.Context, t Target, before func() error) error 
 	if ctx.Err() != nil { // the end came meanwhile
 		return fmt.Errorf("target %s is not mounted: %w", t.Name, ctx.Err())
 	}
-	if err := k.Node.Mount(ctx, t, device); err != nil {
+	if err := k.Node.Mount(ctx, t, device, keep...); err != nil {
 		return fmt.Errorf("can't mount target %s: %w", t.Name, err)
 	}
-	if there, err = k.there(t); err == nil && !there {
+	there, err := k.there(t)
+	if err == nil && !there {
 		err = fmt.Errorf("the mount of target %s ended well, and nothing is mounted at %s; look into the kernel's log of the node (dmesg)", t.Name, t.Path)
 	}
 	return err
@@ -238,7 +294,7 @@ func (k *Keeper) Mounted() error {
 		}
 		all = append(all, err)
 	}
-	if len(told.Targets) == 0 {
+	if len(told.Targets) == 0 && len(told.Elsewhere) == 0 {
 		return errors.New("this node has no target for the server yet; kubectl get storagetargets -o wide shows what there is")
 	}
 	return errors.Join(all...)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -28,6 +29,8 @@ type node struct {
 	// mounted gets the name of each target after its mount, where somebody waits for it; hangs are those whose mounts wait for it.
 	mounted chan string
 	hangs   map[string]chan struct{}
+	// kept are the files that stay open in the program of the last mount.
+	kept []*os.File
 }
 
 func newNode() *node {
@@ -47,8 +50,9 @@ func (n *node) Prove(_ context.Context, t serve.Target) (string, error) {
 	return "/dev/" + t.Name, nil
 }
 
-func (n *node) Mount(_ context.Context, t serve.Target, device string) error {
+func (n *node) Mount(_ context.Context, t serve.Target, device string, keep ...*os.File) error {
 	n.mutex.Lock()
+	n.kept = keep
 	n.done = append(n.done, "mount "+t.Name)
 	if n.broken[t.Name] == "" {
 		n.mounts[t.Path] = []serve.Mount{mountOf(t, device)}

@@ -46,7 +46,7 @@ func New(told spec.Serve, known []spec.HostSoftware, lookup environment.Lookup, 
 		return nil, fmt.Errorf("graceSeconds is %d; it must be at least 1", told.GraceSeconds)
 	}
 	return &Keeper{
-		Node: ThisHost(), Told: ToldBy(told, node), Before: ground.Ready, Log: log,
+		Node: ThisHost(), Told: ToldBy(told, node), Before: ground.Ready, BootID: host.BootID, Log: log,
 		Period: period, Patience: patience, Grace: time.Duration(told.GraceSeconds) * time.Second,
 	}, nil
 }

@@ -21,13 +21,17 @@ func ToldBy(told spec.Serve, node string) func() (Told, string) {
 		if missing != "" {
 			return Told{}, missing
 		}
-		return toldOf(member)
+		out, missing := toldOf(member)
+		for i := range out.Targets {
+			out.Targets[i].Lock = spec.MountLock(told.NodeFile, out.Targets[i].Name)
+		}
+		return out, missing
 	}
 }
 
 // toldOf is what a member is told. Of a target that nobody has proven yet, only the name is known, and the path.
 func toldOf(member spec.Member) (Told, string) {
-	out := Told{Targets: make([]Target, 0, len(member.Targets)), Variables: member.Variables}
+	out := Told{Targets: make([]Target, 0, len(member.Targets)), Variables: member.Variables, Elsewhere: member.Elsewhere}
 	for _, t := range member.Targets {
 		target := Target{Name: t.Name, Path: t.Path}
 		switch {
@@ -74,7 +78,11 @@ func (t *Target) given(told spec.Target) string {
 	if err := decoder.Decode(&given); err != nil {
 		return fmt.Sprintf("can't understand what target %s was given: %v; the operator and its node image must be of the same version", t.Name, err)
 	}
-	t.ID, t.Format = v1alpha1.DeviceID(served.DeviceID), found
+	if format.IsShared(&given) && served.BootID == "" {
+		return fmt.Sprintf("target %s is one of two nodes, and it is not said for which start of this node that was told; the operator, its agent and its "+
+			"node image must be of the same version", t.Name)
+	}
+	t.ID, t.Format, t.BootID = v1alpha1.DeviceID(served.DeviceID), found, served.BootID
 	t.Wanted = format.New{UUID: told.UUID, Mark: served.Mark, Given: &given}
 	return ""
 }

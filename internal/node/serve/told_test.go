@@ -16,8 +16,8 @@ import (
 // owner is the FileSystem of the server.
 var owner = spec.Owner{Namespace: "default", Name: "scratch", UID: "1"}
 
-// toldBy is what a server reads in the file of its node, whose member has these targets.
-func toldBy(t *testing.T, targets ...spec.Target) (serve.Told, string) {
+// nodeFile is the path of a file of the node, whose member has these targets.
+func nodeFile(t *testing.T, targets ...spec.Target) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), spec.NodeFileName)
 	content, err := json.Marshal(spec.NodeFile{Version: spec.NodeFileVersion, FileSystem: owner, Node: "n1", Members: []spec.Member{{
@@ -25,7 +25,13 @@ func toldBy(t *testing.T, targets ...spec.Target) (serve.Told, string) {
 	}}})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	NewWithT(t).Expect(os.WriteFile(path, content, 0o600)).To(Succeed())
-	return serve.ToldBy(spec.Serve{Owner: owner, Daemon: "ost/ssd", NodeFile: path}, "n1")()
+	return path
+}
+
+// toldBy is what a server reads there.
+func toldBy(t *testing.T, targets ...spec.Target) (serve.Told, string) {
+	t.Helper()
+	return serve.ToldBy(spec.Serve{Owner: owner, Daemon: "ost/ssd", NodeFile: nodeFile(t, targets...)}, "n1")()
 }
 
 // ost0 is a target as the file of a node has it.
@@ -84,4 +90,23 @@ func TestWhatIsNotUnderstoodIsNoTargetThatIsGone(t *testing.T) {
 	}
 	_, missing := serve.ToldBy(spec.Serve{Owner: owner, Daemon: "ost/ssd", NodeFile: "/no-such-file"}, "n1")()
 	NewWithT(t).Expect(missing).To(ContainSubstring("is not there"))
+}
+
+func TestATargetOfTwoNodesIsToldForOneStartOfTheNodeAndHasALockBesideTheFile(t *testing.T) {
+	g := NewWithT(t)
+	target := ost0()
+	target.Served.BootID = "this start"
+	path := nodeFile(t, target)
+	told, missing := serve.ToldBy(spec.Serve{Owner: owner, Daemon: "ost/ssd", NodeFile: path}, "n1")()
+	g.Expect(missing).To(BeEmpty())
+	g.Expect(told.Targets[0].BootID).To(Equal("this start"))
+	g.Expect(told.Targets[0].Lock).To(Equal(filepath.Join(filepath.Dir(path), "ost0.lock")))
+}
+
+func TestATargetOfTwoNodesThatIsToldForNoStartOfTheNodeIsNotUnderstood(t *testing.T) {
+	target := ost0()
+	target.Served.Given = []byte(`{"kind":"OST","fsName":"pfs","index":0,"managementNIDs":["192.168.77.1@tcp"],` +
+		`"serviceNodes":[{"nids":["192.168.77.2@tcp"]},{"nids":["192.168.77.3@tcp"]}]}`)
+	_, missing := toldBy(t, target)
+	NewWithT(t).Expect(missing).To(ContainSubstring("it is not said for which start of this node that was told"))
 }

@@ -1,6 +1,9 @@
 package spec
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"path/filepath"
+)
 
 // Serve tells `node serve` which disks of the node to keep mounted, for a filesystem whose servers are mounts of the kernel. Which disks
 // these are stands in the file of the node, as for Run: each Target of the Member has Served. The pod is privileged, has the process ids
@@ -67,4 +70,16 @@ type ServedTarget struct {
 	Mark string `json:"mark"`
 	// Given is what the target was given for its server (format.Given).
 	Given json.RawMessage `json:"given"`
+	// BootID is set for a target that another node may serve, too: all this holds for that start of the node alone (BootIDFile), and the
+	// target is mounted under its MountLock. A node that comes back has an old file, and the other one may have the target since.
+	BootID string `json:"bootID,omitempty"`
 }
+
+// MountLock is the path of the file whose lock (flock(2)) whoever mounts a target of two nodes holds, and whoever gives it to the other
+// node: beside the file of the node. It is made before the target is told, and never removed.
+func MountLock(nodeFile, target string) string {
+	return filepath.Join(filepath.Dir(nodeFile), target+".lock")
+}
+
+// BootIDFile is where the kernel shows which start of the node this is (random(4)).
+const BootIDFile = "/proc/sys/kernel/random/boot_id"

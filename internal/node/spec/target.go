@@ -129,6 +129,8 @@ type Member struct {
 	Waits string `json:"waits,omitempty"`
 	// Targets are the disks and directories that it uses, in the order of their names.
 	Targets []Target `json:"targets,omitempty"`
+	// Elsewhere are the targets of two nodes that this server may mount at other times: the other node has them now.
+	Elsewhere []string `json:"elsewhere,omitempty"`
 	// Pinning binds it to CPUs and memory.
 	Pinning *Pinning `json:"pinning,omitempty"`
 	// Variables are what Files, Command and Initialize call $(NAME), such as NODE_ID. They stand before those of the environment.

@@ -3,6 +3,7 @@
 package policies_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"os"
@@ -24,6 +25,7 @@ import (
 
 const (
 	staysWhatItIs = "the node, role, FileSystem and device of a StorageTarget can't be changed" // the CRD's own rule, for everybody
+	secondStays   = "the second node of a StorageTarget can't be changed"                       // so is this
 	onlyForPeople = "only spec.approvedPlan, spec.remove and spec.writersStopped are for people"
 	holdsData     = "this StorageTarget holds data: set spec.remove: true and wait for SafeToRemove, or delete the FileSystem"
 )
@@ -56,6 +58,8 @@ var changes = map[string]struct{ to, says string }{
 	"cluster":        {`"c2-c2"`, onlyForPeople},
 	"takeOver":       {`"c2-c2"`, onlyForPeople},
 	"node":           {`"n2"`, staysWhatItIs},
+	"secondNode":     {`"n2"`, secondStays},
+	"serveOn":        {`"n2"`, onlyForPeople},
 	"role":           {`"Metadata"`, staysWhatItIs},
 	"storagePool":    {`"hdd"`, onlyForPeople},
 	"slot":           {`3`, onlyForPeople},
@@ -82,13 +86,12 @@ func TestPeopleApproveAndRemoveAndChangeNothingElse(t *testing.T) {
 	fields := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties
 	g.Expect(slices.Collect(maps.Keys(changes))).To(ConsistOf(slices.Collect(maps.Keys(fields))), "a field of the spec that the policy must know of")
 
-	objects := map[bool]*v1alpha1.StorageTarget{false: made(t, target("change", "n1"))}
-	ldiskfs := target("change-lustre", "n1")
-	ldiskfs.Spec.Format.FSType = v1alpha1.Ldiskfs
-	objects[true] = made(t, ldiskfs)
+	plain, ldiskfs, pair := made(t, target("change", "n1")), target("change-lustre", "n1"), target("change-pair", "n1")
+	ldiskfs.Spec.Format.FSType, pair.Spec.Format.FSType, pair.Spec.SecondNode = v1alpha1.Ldiskfs, v1alpha1.Ldiskfs, "n2"
+	objects := map[string]*v1alpha1.StorageTarget{"lustre": made(t, ldiskfs), "serveOn": made(t, pair)}
 	patch := func(t *testing.T, name, field string) error {
 		t.Helper()
-		object := objects[field == "lustre"]
+		object := cmp.Or(objects[field], plain)
 		change := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"`+field+`":`+changes[field].to+`}}`))
 		return user(t, name).Patch(t.Context(), object.DeepCopy(), change, client.DryRunAll)
 	}
@@ -101,7 +104,7 @@ func TestPeopleApproveAndRemoveAndChangeNothingElse(t *testing.T) {
 					g.Expect(err).NotTo(HaveOccurred())
 					continue
 				}
-				g.Expect(apierrors.IsForbidden(err)).To(Equal(c.says != staysWhatItIs), "%s: %v", name, err)
+				g.Expect(apierrors.IsForbidden(err)).To(Equal(c.says != staysWhatItIs && c.says != secondStays), "%s: %v", name, err)
 				g.Expect(err).To(MatchError(ContainSubstring(c.says)))
 			}
 			// The CRD itself keeps some fields as they are; that is no refusal of the policy's.

@@ -22,9 +22,12 @@ func (Format) SpansDevices() bool { return false }
 // seconds; who unmounts it puts there that it is clean (Documentation/filesystems/ext4/mmp.rst and super.rst of the kernel).
 const (
 	superblock = 1024
-	// multiMount is INCOMPAT_MMP among the features.
-	multiMount = 0x100
-	mmpMagic   = 0x004d4d50
+	// multiMount is INCOMPAT_MMP among the features, hasJournal COMPAT_HAS_JOURNAL, and needsRecovery INCOMPAT_RECOVER, which stands there
+	// from a mount for writing until the unmount.
+	multiMount    = 0x100
+	hasJournal    = 0x4
+	needsRecovery = 0x4
+	mmpMagic      = 0x004d4d50
 	// mmpClean stands there while nobody has it mounted, and mmpRepair while e2fsck works on it.
 	mmpClean  = 0xff4d4d50
 	mmpRepair = 0xe24d4d50
@@ -36,15 +39,53 @@ const whenOff = "Only when that machine is off for good: tune2fs -f -E clear_mmp
 // errNoMMP means that the block is none. The kernel does not mount such a filesystem.
 var errNoMMP = errors.New("the block in which its ext4 shows who has it mounted (MMP) is damaged; repair it with e2fsck")
 
-// MountedBy reads the block of the multi-mount protection. Most filesystems have none.
-func (Format) MountedBy(disk io.ReaderAt) (string, error) {
+// number is how all numbers of an ext4 are written.
+var number = binary.LittleEndian
+
+// superOf reads the superblock.
+func superOf(disk io.ReaderAt) ([]byte, error) {
 	super := make([]byte, 1024)
 	if n, err := disk.ReadAt(super, superblock); n < len(super) {
-		return "", fmt.Errorf("read the superblock: %w", err)
+		return nil, fmt.Errorf("read the superblock: %w", err)
 	}
-	number := binary.LittleEndian
-	if number.Uint16(super[56:]) != magic || number.Uint32(super[96:])&multiMount == 0 {
-		return "", nil
+	return super, nil
+}
+
+// isProtected is true for a superblock of an ext4 with the multi-mount protection.
+func isProtected(super []byte) bool {
+	return number.Uint16(super[56:]) == magic && number.Uint32(super[96:])&multiMount != 0
+}
+
+// NotLetGo reads both places that an unmount writes: the superblock, whose journal then needs no recovery, and after that the block of the
+// multi-mount protection.
+func (f Format) NotLetGo(disk io.ReaderAt) (string, error) {
+	super, err := superOf(disk)
+	if err != nil {
+		return "", err
+	}
+	who, err := f.MountedBy(disk)
+	switch {
+	case err != nil:
+		return "", err
+	case number.Uint16(super[56:]) != magic:
+		return "it holds no ext4", nil
+	case !isProtected(super):
+		return "its ext4 has no multi-mount protection (feature mmp), without which nothing keeps two nodes from mounting it", nil
+	case who != "":
+		return who, nil
+	case number.Uint32(super[92:])&hasJournal == 0:
+		return "its ext4 has no journal, which shows whether it was unmounted", nil
+	case number.Uint32(super[96:])&needsRecovery != 0:
+		return "its journal needs recovery, so whoever had it mounted has not unmounted it", nil
+	}
+	return "", nil
+}
+
+// MountedBy reads the block of the multi-mount protection. Most filesystems have none.
+func (Format) MountedBy(disk io.ReaderAt) (string, error) {
+	super, err := superOf(disk)
+	if err != nil || !isProtected(super) {
+		return "", err
 	}
 	size, at := number.Uint32(super[24:]), number.Uint64(super[360:])
 	if size > 6 || at == 0 || at > 1<<40 { // a block has at most 64 KiB

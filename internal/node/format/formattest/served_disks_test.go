@@ -6,11 +6,13 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/devices"
@@ -60,6 +62,50 @@ func TestATargetOfLustreIsMadeAndProvenAndWiped(t *testing.T) {
 
 	expectWiped(l, made, d)
 	l.Expect(meta.IsStatusConditionTrue(made.Status.Conditions, v1alpha1.ConditionDestroyed)).To(BeTrue())
+}
+
+// ofPair makes a target one of two nodes.
+func ofPair(t *v1alpha1.StorageTarget) {
+	t.Spec.SecondNode = "oss2"
+	t.Spec.Lustre.ServiceNodes = []v1alpha1.LustreServiceNode{{NIDs: []string{"10.0.0.2@tcp"}}, {NIDs: []string{"10.0.0.3@tcp"}}}
+}
+
+func TestATargetOfTwoNodesIsMadeSoThatEachSeesOnTheDiskWhatTheOtherDoes(t *testing.T) {
+	l := provisiontest.New(t)
+	d := l.Disk("data", size)
+	made := l.Target(d, provisiontest.OfLustre(10), ofPair)
+	l.Expect(l.Pass(made)).To(Succeed())
+	expectProvenWithoutAMount(l, made, d)
+	l.Expect(made.Status.Plan).To(BeNil())
+	l.Expect(l.Must("dumpe2fs", "-h", d.Loop)).To(MatchRegexp(`features:.* mmp`))
+	l.Expect(l.Must(filepath.Join(l.NodePrograms, "tunefs.lustre"), "--dryrun", d.Loop)).To(ContainSubstring("failover.node=10.0.0.2@tcp:10.0.0.3@tcp"))
+
+	before := d.Content()
+	made.Status.Holder, made.Spec.ServeOn = &v1alpha1.TargetHolder{Node: "oss2", Number: 1}, "oss2"
+	made.Spec.DestroyFor = made.Spec.FileSystem.UID
+	deleted := metav1.Now()
+	made.DeletionTimestamp = &deleted
+	l.Expect(l.Pass(made)).To(Succeed())
+	l.Expect(d.Content()).To(Equal(before), "the second node holds it, and it is not wiped")
+	l.Expect(meta.IsStatusConditionTrue(made.Status.Conditions, v1alpha1.ConditionReleased)).To(BeFalse())
+}
+
+func TestATargetOfTwoNodesWithoutAMultiMountProtectionIsNone(t *testing.T) {
+	l := provisiontest.New(t)
+	d := l.Disk("data", size)
+	run := l.Run
+	l.Run = func(ctx context.Context, argv []string, keep ...*os.File) ([]byte, error) {
+		out, err := run(ctx, argv, keep...)
+		if strings.HasSuffix(argv[0], "mkfs.lustre") && !slices.Contains(argv, "--dryrun") && err == nil {
+			l.Must("tune2fs", "-O", "^mmp", d.Loop) // as another release may leave it
+		}
+		return out, err
+	}
+	made := l.Target(d, provisiontest.OfLustre(10), ofPair)
+	l.Expect(l.Pass(made)).NotTo(Succeed())
+	l.Expect(provisiontest.Ready(made)).To(And(HaveField("Reason", v1alpha1.ReasonProvisioningFailed),
+		HaveField("Message", ContainSubstring("has no multi-mount protection"))))
+	l.Expect(made.Status.Provisioned.Finished).To(BeNil(), "no server is told of it")
 }
 
 func TestADiskThatSomebodyHasChangedIsNoTargetOfLustreAnyMore(t *testing.T) {

@@ -93,5 +93,8 @@ func ServiceOf(t v1alpha1.LustreTarget) Service {
 		// One node has the MGS.
 		s.MGSNodes = []Node{Node(strings.Join(t.ManagementNIDs, ","))}
 	}
+	for _, node := range t.ServiceNodes {
+		s.ServiceNodes = append(s.ServiceNodes, Node(strings.Join(node.NIDs, ",")))
+	}
 	return s
 }

@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"parallelfs.dev/operator/test/doubles/lustre/kernel"
 	"parallelfs.dev/operator/test/doubles/lustre/wire"
@@ -62,6 +65,10 @@ func load(ctx context.Context) error {
 	process.Args[0] = "lustre-double"
 	process.Stdout, process.Stderr, process.Dir = log, log, "/"
 	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	// The kernel has none of the files that a program of it was given, such as a lock that lasts as long as a mount is under way.
+	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return err
+	}
 	if err := process.Start(); err != nil {
 		return err
 	}

@@ -1,0 +1,136 @@
+package filesystem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/disruption"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// A target that two nodes may serve is where its holder is (StorageTarget.status.holder). A pass says on which of the two it is to be
+// served (spec.serveOn), and the agents move it: so nothing here can have both nodes mount it. A pass writes the holder itself in one case,
+// that a person has said that the machine of the holder is off (docs/adr/0096).
+
+// moveTargets has targets served by the other one of their nodes, as the backend says. One that goes back to its own node waits until
+// nothing else is disturbed and until programs may be made to wait.
+func (p *pass) moveTargets(ctx context.Context) error {
+	pairer, can := p.backend.(backend.Pairer)
+	if !can || !p.observed {
+		return nil
+	}
+	var errs []error
+	back := ""
+	for _, m := range pairer.Moves(p.in) {
+		if m.Waits != "" || m.Back && back != "" && m.To != back {
+			continue
+		}
+		if m.Back && back == "" {
+			may, err := p.mayMoveBack(ctx, &m)
+			if err != nil {
+				return errors.Join(append(errs, err)...)
+			}
+			if !may {
+				continue
+			}
+			back = m.To
+		}
+		err := p.move(ctx, &m)
+		if err != nil {
+			err = fmt.Errorf("move %s to node %s: %w", m.Target, m.To, err)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// mayMoveBack is true when a target may go back to its own node, although it is served where it is.
+func (p *pass) mayMoveBack(ctx context.Context, m *backend.Move) (bool, error) {
+	closed, err := disruption.Closed(p.fs.Spec.Updates.Windows, p.Clock.Now())
+	if err != nil {
+		return false, nil //nolint:nilerr // chooseRestarts says it
+	}
+	queue := []disruption.Disruption{{
+		Place: disruption.Place{Component: "target " + m.Target, Node: m.To}, Why: m.Why, Costs: "it is stored nowhere else",
+	}}
+	decision := disruption.Decide(queue, worldOf(p.backend.Order(), p.in, p.seen, closed))
+	if len(decision.Now) == 0 {
+		return false, nil
+	}
+	return p.hold.may(ctx, fmt.Sprintf("targets go back to node %s", m.To))
+}
+
+// move takes the next step of a move. Each is written for exactly what was read.
+func (p *pass) move(ctx context.Context, m *backend.Move) error {
+	t := p.in.TargetNamed(m.Target)
+	if t == nil {
+		return nil
+	}
+	if plan.WantedOn(t) != m.To {
+		before := t.DeepCopy()
+		now := t.DeepCopy()
+		if now.Spec.ServeOn = m.To; m.To == t.Spec.Node {
+			now.Spec.ServeOn = ""
+		}
+		lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		if err := p.targetChanges.conflict(p.Client.Patch(ctx, now, lock)); err != nil {
+			return fmt.Errorf("say where it is to be served: %w", err)
+		}
+		p.sayMove(ctx, m)
+		p.after = stopInterval // the next pass tells the agents
+		return nil
+	}
+	if m.Off == nil {
+		return nil
+	}
+	return p.takeOver(ctx, m)
+}
+
+// sayMove says that a target is to be served by the other one of its nodes.
+func (p *pass) sayMove(ctx context.Context, m *backend.Move) {
+	note := fmt.Sprintf("%s goes to node %s, because %s; programs wait until that serves it", m.Target, m.To, m.Why)
+	p.Recorder.Eventf(p.fs, nil, corev1.EventTypeNormal, v1alpha1.ReasonTargetMoves, "Move", "%s", v1alpha1.Cut(note, conditions.MaxNote))
+	log.FromContext(ctx).Info("Moving a target to the other one of its nodes", "target", m.Target, "node", m.To, "why", m.Why)
+}
+
+// takeOver gives a target to a node although nobody has given it away. All on which that rests is read anew from the API server: the word
+// of the person, which is good for this holder alone, and that the Node is down and marked as off.
+func (p *pass) takeOver(ctx context.Context, m *backend.Move) error {
+	now := &v1alpha1.StorageTarget{}
+	if err := p.Reader.Get(ctx, client.ObjectKey{Namespace: p.fs.Namespace, Name: m.Target}, now); err != nil {
+		return fmt.Errorf("read it anew: %w", err)
+	}
+	node := &corev1.Node{}
+	if err := p.Reader.Get(ctx, client.ObjectKey{Name: m.Off.Node}, node); err != nil {
+		return fmt.Errorf("read Node %s anew: %w", m.Off.Node, err)
+	}
+	holder, facts := plan.HolderOf(now), nodeFacts(node)
+	switch {
+	case now.Spec.FileSystem.UID != string(p.fs.UID) || !plan.IsOfPair(now) || plan.WantedOn(now) != m.To,
+		holder.Node != m.Off.Node || holder.Number != m.Off.Number || plan.OtherOf(now, holder.Node) != m.To:
+		return errors.New("it has changed since it was looked at; the next pass looks again")
+	case now.Annotations[v1alpha1.AnnotationMachineIsOff] != plan.OffWord(now), !facts.OutOfService, facts.Ready:
+		return fmt.Errorf("node %s is not said to be off any more; the next pass looks again", holder.Node)
+	}
+	before := now.DeepCopy()
+	now.Status.Holder = &v1alpha1.TargetHolder{Node: m.To, Number: holder.Number + 1, TakenOver: holder.Number + 1}
+	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := p.targetChanges.conflict(p.Client.Status().Patch(ctx, now, lock)); err != nil {
+		return fmt.Errorf("write who holds it: %w", err)
+	}
+	note := fmt.Sprintf("Node %s takes %s over, because %s (%s)", m.To, m.Target, m.Why, p.Clock.Now().UTC().Format(time.RFC3339))
+	p.Recorder.Eventf(p.fs, nil, corev1.EventTypeWarning, v1alpha1.ReasonTargetMoves, "TakeOver", "%s", v1alpha1.Cut(note, conditions.MaxNote))
+	log.FromContext(ctx).Info("A node takes a target over whose holder is off", "target", m.Target, "node", m.To, "holder", holder.Node,
+		"number", holder.Number)
+	p.after = stopInterval // the next pass tells the agents
+	return nil
+}

@@ -1,0 +1,160 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/devices"
+	"parallelfs.dev/operator/internal/node/format"
+	"parallelfs.dev/operator/internal/node/format/registry"
+	"parallelfs.dev/operator/internal/node/mounts"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// LetGo unmounts a target that another node may serve, too, and sees that nobody on this node has it mounted any more: no process in
+// whatever mounts it has, nobody who keeps the device from being opened exclusively, and that the disk itself says that it was unmounted.
+// Why says what of that is not so. While held is open, nothing on this node can mount the disk.
+//
+// The caller has the lock of the target's mount (package mountlock), or a mount may be under way that nothing shows yet.
+func (p *Provisioner) LetGo(ctx context.Context, t *v1alpha1.StorageTarget) (held io.Closer, why string, err error) {
+	return p.letGo(ctx, t, devices.Hold)
+}
+
+// letGo is LetGo, with a look at what the disk itself says.
+func (p *Provisioner) letGo(
+	ctx context.Context, t *v1alpha1.StorageTarget, hold func(path string, f format.Guarded) (*os.File, string, error),
+) (held io.Closer, why string, err error) {
+	f, is := registry.Served(t.Spec.Format)
+	if done := t.Status.Provisioned; !is || done == nil || done.Finished == nil {
+		return nil, "it is no target yet that its server mounts", nil
+	}
+	if why, err = p.unmountServed(t, f); why != "" || err != nil {
+		return nil, why, err
+	}
+	found, err := p.device(ctx, t.Spec.Device.ID)
+	if err != nil {
+		return nil, "", err
+	}
+	if why := plan.Exists(found); why != "" {
+		return nil, why, nil
+	}
+	guarded, why := guardOf(found, t.Status.Provisioned.UUID)
+	if why != "" {
+		return nil, why, nil
+	}
+	all := letting{}
+	defer func() {
+		if held == nil {
+			err = errors.Join(err, all.Close())
+		}
+	}()
+	// Whatever the agent does to a disk, it does under this lock, which lasts as long as the program that does it.
+	if all.lock, err = lock(ctx, p.path(found)); err != nil {
+		return nil, err.Error(), nil
+	}
+	if all.release, err = p.Claims.hold(found.KernelName); err != nil {
+		return nil, "", err
+	}
+	if all.device, why, err = hold(p.path(found), guarded); all.device == nil {
+		return nil, strings.Join(sentences(why, plan.IsNotMounted(found), plan.HasNoHolders(found)), "; "), err
+	}
+	// This look is taken while nobody can mount the disk.
+	again, err := p.Look(ctx, t.Spec.Device.ID)
+	if err == nil {
+		why = notLetGo(t, found, again)
+	}
+	if err != nil || why != "" {
+		return nil, why, err
+	}
+	return all, "", nil
+}
+
+// letting keeps a device from being mounted.
+type letting struct {
+	lock, device *os.File
+	release      func()
+}
+
+// Close lets others have it.
+func (l letting) Close() error {
+	var errs []error
+	for _, file := range []*os.File{l.device, l.lock} {
+		if file != nil {
+			errs = append(errs, file.Close())
+		}
+	}
+	if l.release != nil {
+		l.release()
+	}
+	return errors.Join(errs...)
+}
+
+// TakeUp sees that the disk of a target which the other node has given away is here, and that nobody has it mounted, as it says itself. It
+// makes the place where its server mounts it. Of one that was taken over, the disk can't say that.
+func (p *Provisioner) TakeUp(ctx context.Context, t *v1alpha1.StorageTarget) (why string, err error) {
+	if _, err := mounts.Prepare(p.mountpoint(t)); err != nil {
+		return "", err
+	}
+	hold := devices.Hold
+	if plan.IsTakenOver(t) {
+		hold = devices.HoldTakenOver
+	}
+	held, why, err := p.letGo(ctx, t, hold)
+	if held == nil {
+		return why, err
+	}
+	return "", held.Close()
+}
+
+// unmountServed unmounts what a server has left that was killed. It leaves alone what is not the target's own mount, and never forces it.
+func (p *Provisioner) unmountServed(t *v1alpha1.StorageTarget, f format.Served) (why string, err error) {
+	path := p.mountpoint(t)
+	there, err := mountsAt(path)
+	if err != nil || len(there) == 0 {
+		return "", err
+	}
+	if m := p.mountedByServer(t, path, there, f); m.Problem != "" {
+		return m.Problem, nil
+	}
+	if err := p.unmountAll(path); err != nil {
+		return err.Error(), nil //nolint:nilerr // it is told where the target is looked at, and tried again
+	}
+	return "", nil
+}
+
+// guardOf is the format of the one filesystem on a device, which shows who has it mounted, or why it is not the target's.
+func guardOf(f plan.Facts, uuid string) (guarded format.Guarded, why string) {
+	if len(f.Signatures) != 1 || len(f.Partitions) > 0 || !strings.EqualFold(f.Signatures[0].UUID, uuid) {
+		return nil, fmt.Sprintf("%s does not hold the one filesystem of the target, with the UUID %s", f.KernelName, uuid)
+	}
+	found, _ := registry.BySignature(f.Signatures[0].Type)
+	guarded, is := found.(format.Guarded)
+	if !is {
+		return nil, fmt.Sprintf("%s holds a filesystem that does not show who has it mounted", f.KernelName)
+	}
+	return guarded, ""
+}
+
+// notLetGo is why a look at a device that this process holds does not show that nobody has the target mounted.
+func notLetGo(t *v1alpha1.StorageTarget, before, now plan.Facts) string {
+	if why := plan.Exists(now); why != "" {
+		return why
+	}
+	if now.KernelName != before.KernelName {
+		return fmt.Sprintf("%s had the id %s, and %s has it now", before.KernelName, t.Spec.Device.ID, now.KernelName)
+	}
+	_, why := guardOf(now, t.Status.Provisioned.UUID)
+	return strings.Join(sentences(
+		plan.HasIdentity(now, t.Spec.Device), plan.IsLookComplete(now), plan.HasNoHolders(now), plan.IsNotMounted(now), why), "; ")
+}
+
+// sentences are the sentences that say something.
+func sentences(all ...string) []string {
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+}

@@ -1,0 +1,131 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// What is particular to targets whose disk two nodes reach: one of them holds the target, and the other leaves it alone (docs/adr/0096).
+
+// IsOfPair is true for a target that two nodes may serve.
+func IsOfPair(t *v1alpha1.StorageTarget) bool { return t.Spec.SecondNode != "" }
+
+// HolderOf is the one node that may have the target. It is spec.node until the target was given away for the first time.
+func HolderOf(t *v1alpha1.StorageTarget) v1alpha1.TargetHolder {
+	if h := t.Status.Holder; IsOfPair(t) && h != nil {
+		return *h
+	}
+	return v1alpha1.TargetHolder{Node: t.Spec.Node}
+}
+
+// WantedOn is the node that is to serve the target.
+func WantedOn(t *v1alpha1.StorageTarget) string { return cmp.Or(t.Spec.ServeOn, t.Spec.Node) }
+
+// IsAway is true for a target of two nodes that its own node does not hold.
+func IsAway(t *v1alpha1.StorageTarget) bool { return HolderOf(t).Node != t.Spec.Node }
+
+// OtherOf is the node of the two that is not this one.
+func OtherOf(t *v1alpha1.StorageTarget, node string) string {
+	if node == t.Spec.Node {
+		return t.Spec.SecondNode
+	}
+	return t.Spec.Node
+}
+
+// IsTakenOver is true when its holder has a target because the machine of the other node is off, as a person has said, and not because the
+// agent there has given it away: the disk does not show that it was unmounted.
+func IsTakenOver(t *v1alpha1.StorageTarget) bool {
+	holder := HolderOf(t)
+	return holder.Number > 0 && holder.TakenOver == holder.Number
+}
+
+// OffWord is the value of AnnotationMachineIsOff that is good for a target as it is held now, and for nothing after that.
+func OffWord(t *v1alpha1.StorageTarget) string {
+	holder := HolderOf(t)
+	return fmt.Sprintf("%s/%d", holder.Node, holder.Number)
+}
+
+// Turn changes whenever the agents of both nodes have to look at a target.
+func Turn(t *v1alpha1.StorageTarget) string {
+	if !IsOfPair(t) {
+		return ""
+	}
+	return fmt.Sprintf("%s %d", WantedOn(t), HolderOf(t).Number)
+}
+
+// MayServe is true when the server of a node is to be told of a target: the node holds it, has taken it up, and is to serve it.
+func MayServe(t *v1alpha1.StorageTarget, node string) bool {
+	if !IsOfPair(t) {
+		return t.Spec.Node == node
+	}
+	holder := HolderOf(t)
+	return holder.Node == node && WantedOn(t) == node && (holder.Number == 0 || holder.TakenUp != nil)
+}
+
+// IsToBeGiven is true when the agent of a node has to give a target away. One that is deleted stays where it is made and wiped.
+func IsToBeGiven(t *v1alpha1.StorageTarget, node string) bool {
+	return IsOfPair(t) && HolderOf(t).Node == node && WantedOn(t) != node && (t.DeletionTimestamp.IsZero() || node != t.Spec.Node)
+}
+
+// IsToBeTakenUp is true when the agent of a node has to see whether the disk of a target shows that nobody has it mounted.
+func IsToBeTakenUp(t *v1alpha1.StorageTarget, node string) bool {
+	holder := HolderOf(t)
+	return IsOfPair(t) && holder.Node == node && holder.Number > 0 && holder.TakenUp == nil && WantedOn(t) == node
+}
+
+// notShared is why a disk that is new to its node can't be a target that a second node may serve, too, in words that follow "and": nothing
+// there proves that it is the same disk, or somebody uses it there. It is empty when nothing is against it.
+func (s *selection) notShared(identity v1alpha1.DeviceIdentity, second string) string {
+	inventory, ok := s.in.Inventories[second]
+	switch {
+	case s.in.GaveUp[second]:
+		return "that node was given up"
+	case !ok:
+		return noInventory(second)
+	case identity.WWN == "" || identity.Serial == "":
+		return fmt.Sprintf("the disk has no WWN or no serial number (%q, %q), so nothing proves that a disk there is the same one", identity.WWN, identity.Serial)
+	}
+	paths := 0
+	for i := range inventory.BlockDevices {
+		if b := &inventory.BlockDevices[i]; b.WWN == identity.WWN && b.Type != "part" && len(b.Holders) == 0 {
+			paths++
+		}
+	}
+	if paths > 1 {
+		return fmt.Sprintf("that node shows %d disks with its WWN (%s); where these are several paths to it, set up multipath there", paths, identity.WWN)
+	}
+	b := findDevice(inventory, string(identity.ID))
+	if b == nil {
+		return fmt.Sprintf("that node shows no disk with this name; it has %s", namesOfDisks(inventory))
+	}
+	there := Facts{BlockDevice: *b, Found: true}
+	why := sentences(HasIdentity(there, identity), IsWholeDisk(there), IsWritable(there), HasNoHolders(there), IsNotMounted(there),
+		IsNoSwap(there))
+	if len(why) > 0 {
+		return "there, " + strings.Join(why, "; ")
+	}
+	return ""
+}
+
+// held decides on a target that the second node holds: nothing is done to its disk here.
+func held(t *v1alpha1.StorageTarget, l Look) Decision {
+	holder := HolderOf(t)
+	if l.Mount.Mounted {
+		return refused(t, v1alpha1.ReasonMountFailed, fmt.Sprintf("%s is mounted on node %s, although node %s holds the target: a disk that two nodes have mounted is "+
+			"destroyed. Unmount it on %s at once", l.Device.KernelName, t.Spec.Node, holder.Node, t.Spec.Node))
+	}
+	if !t.DeletionTimestamp.IsZero() {
+		d := refused(t, v1alpha1.ReasonReleasing, fmt.Sprintf("the target is deleted; node %s holds it, and gives it back first", holder.Node))
+		d.Progress = Reconciling
+		d.Released = &Outcome{metav1.ConditionFalse, v1alpha1.ReasonUnmountFailed, d.Ready.Message}
+		return d
+	}
+	d := working(t, None, v1alpha1.ReasonProven, fmt.Sprintf("node %s holds the target, and this node leaves its disk alone", holder.Node))
+	d.Progress, d.Ready.Status = Settled, metav1.ConditionTrue
+	return d
+}
