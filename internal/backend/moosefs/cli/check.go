@@ -64,7 +64,17 @@ func ReadCheck(version string, outputs [][]byte) (spec.CheckAnswer, error) {
 	if err != nil {
 		return spec.CheckAnswer{}, fmt.Errorf("mfscli: %w", err)
 	}
-	return judge(state, last, failing)
+	answer, err := judge(state, last, failing)
+	if err == nil && !readsIdleCopies(version) {
+		answer.Message += ". Chunkservers before 4.59.2 read copies that no program reads only with HDD_MIN_TEST_INTERVAL: \"0\" (spec.moosefs.config.storage)"
+	}
+	return answer, err
+}
+
+// readsIdleCopies is true for the versions whose chunkservers read all that they hold by themselves, as mfschunkserver.cfg(5) says of all.
+// Those before took each copy for one that was just read (MooseFS's NEWS of 4.59.2, issue 746).
+func readsIdleCopies(version string) bool {
+	return backend.CompareVersions(version, "4.59.2") >= 0
 }
 
 // judge says what is damaged. What the master does not know yet hides nothing of what it knows, and is no reason to call the rest clean.

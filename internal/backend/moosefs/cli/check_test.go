@@ -131,6 +131,15 @@ func TestDisksThatCouldNotBeReadAreCountedByChunkserver(t *testing.T) {
 	}
 }
 
+func TestACheckSaysWhichVersionsReadNothingByThemselves(t *testing.T) {
+	g := NewWithT(t)
+	for version, reads := range map[string]bool{"3.0.117": false, "4.57.5": false, "4.59.2": true} {
+		answer, err := ReadCheck(version, checked(t, version, "healthy", "0"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(strings.Contains(answer.Message, `HDD_MIN_TEST_INTERVAL: "0"`)).To(Equal(!reads), version)
+	}
+}
+
 func TestADiskThatCouldNotBeReadIsSaidBeforeTheMasterHasLookedAtAllFiles(t *testing.T) {
 	g := NewWithT(t)
 	answer, err := ReadCheck("4.57.5", checked(t, "4.57.5", "damaged", ""))
