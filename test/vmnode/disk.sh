@@ -10,6 +10,7 @@ use_engine
 need mke2fs=e2fsprogs cpio=cpio strip=binutils depmod=kmod busybox=busybox-static xz=xz-utils
 
 # containerd takes images into a file system that is this machine's, where it unpacks them as fast as that can.
+# shellcheck disable=SC2016  # the shell of the container expands it
 images_into() { # images_into ROOT ARCHIVE
   engine run -i --rm --privileged --network none -v "$1/var/lib/containerd:/var/lib/containerd" -v "$2:/images.tar:ro" --entrypoint bash "$base" -ec '
     containerd >/dev/null 2>&1 & pid=$!
