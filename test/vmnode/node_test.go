@@ -23,7 +23,7 @@ var (
 
 const (
 	// long is far more than anything takes on an emulated machine.
-	long = 25 * time.Minute
+	long = time.Hour
 	// ours is where the objects of the tests are.
 	ours = "reef"
 	// mdt, ost0 and ost1 are names of the machine's disks, which come from their EUI-64. The fourth disk is nobody's.
