@@ -144,7 +144,8 @@ func TestTheAgentShowsTheDisksByTheirNames(t *testing.T) {
 	took(t, "the inventory, from the label of the node", begun)
 	g.Expect(inventory("{.status.software[*].missingForServers}{.status.software[*].missingForClients}")()).To(BeEmpty())
 	show(t, "get nodeinventories -o wide")
-	t.Log(inventory(`{range .status.blockDevices[*]}{.kernelName} {.ids[0]} {.unusable}{"\n"}{end}{.status.software}{"\n"}{.status.cpu}{"\n"}`)())
+	t.Log(inventory(`{range .status.blockDevices[*]}{.kernelName} {.ids[0]} {.unusable}{"\n"}{end}`)())
+	t.Log(inventory(`{.status.software}{"\n"}{.status.cpu}`)())
 }
 
 // reef is a Lustre on three disks of the machine, with a client there; the OSTs are disks of its pool.
@@ -180,7 +181,8 @@ spec:
 func ready(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
-	g.Eventually(field("filesystem/reef", `{.status.conditions[?(@.type=="Ready")].status}`), long, 5*time.Second).Should(Equal("True"), func() string {
+	is := field("filesystem/reef", `{.status.conditions[?(@.type=="Ready")].status}`)
+	g.Eventually(is, long, 5*time.Second).Should(Equal("True"), func() string {
 		said, _ := run("", "kubectl", "-n", ours, "get", "filesystems,storagetargets,filesystemnodes,pods", "-o", "wide")
 		why, _ := field("filesystem/reef", `{range .status.conditions[*]}{.type}={.status} {.reason}: {.message}{"\n"}{end}`)()
 		return said + why
@@ -238,7 +240,8 @@ func TestAPodWritesAFileThroughTheMount(t *testing.T) {
 func TestALimitOfADirectoryHolds(t *testing.T) {
 	g := NewWithT(t)
 	small := "/files/reef/ssd/small"
-	g.Eventually(func() (string, error) { return tryOnNode("lfs project -d " + mounted + "/ssd/small") }, long, 5*time.Second).Should(MatchRegexp(`^\s*1001 P`))
+	project := func() (string, error) { return tryOnNode("lfs project -d " + mounted + "/ssd/small") }
+	g.Eventually(project, long, 5*time.Second).Should(MatchRegexp(`^\s*1001 P`))
 	said := inPod(t, "limited", "chown 1000:1000 "+small+" && cd / && as='setpriv --reuid 1000 --regid 1000 --clear-groups' && "+
 		"$as dd if=/dev/zero of="+small+"/fits bs=1M count=4 && sync && ! $as dd if=/dev/zero of="+small+"/does-not bs=1M count=32 oflag=sync 2>&1")
 	g.Expect(said).To(ContainSubstring("Disk quota exceeded"))
@@ -325,7 +328,9 @@ func TestAfterARestartOfTheMachineAllIsThere(t *testing.T) {
 	names := onNode(t, "ls /dev/disk/by-id")
 	begun := time.Now()
 	onNode(t, "sync; systemd-run --on-active=1 systemctl reboot")
-	g.Eventually(func() (string, error) { return tryOnNode("cat /proc/sys/kernel/random/boot_id") }, long, 10*time.Second).ShouldNot(Equal(boot))
+	// The machine may answer with an error while it ends.
+	g.Eventually(func() (string, error) { return tryOnNode("cat /proc/sys/kernel/random/boot_id") }, long, 10*time.Second).
+		ShouldNot(Equal(boot))
 	took(t, "the machine runs commands again", begun)
 	g.Eventually(func() (string, error) { return tryOnNode("ls /dev/disk/by-id") }, long, 10*time.Second).Should(Equal(names))
 	g.Eventually(func() (string, error) {

@@ -34,8 +34,8 @@ type Child struct {
 	command *exec.Cmd
 	done    chan struct{}
 	err     error
-	// left is closed when the child, or something that it has started, was left behind, and gone when that has ended after all; patience is how
-	// long a kill waits before that.
+	// left is closed when the child, or something that it has started, was left behind, and gone when that has ended after all; patience is
+	// how long a kill waits before that.
 	left     chan struct{}
 	gone     chan struct{}
 	leave    sync.Once
