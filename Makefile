@@ -55,6 +55,10 @@ test-chart: ## Lint the chart and test its templates.
 test-vm: ## The node binary on a Debian kernel under QEMU, with two NUMA nodes and NVMe disks. LUSTRE=DIR: on a real Lustre, docs/testing.md.
 	GOTEST='$(gotest)' test/vm/run.sh
 
+.PHONY: test-vm-node
+test-vm-node: ## A virtual machine joins a cluster of kind as a node, and your Lustre runs there through the operator. LUSTRE=DIR, docs/testing.md. Over an hour; no part of `make test`.
+	GOTEST='$(gotest)' LUSTRE='$(LUSTRE)' test/vmnode/run.sh
+
 .PHONY: test-e2e
 test-e2e: ## Real MooseFS, FUSE mounts, MPI jobs and BeeGFS on kind. KEEP_CLUSTER=1 leaves it up; BEEGFS_IMAGES: docs/testing.md.
 	test/e2e/run.sh
@@ -103,8 +107,8 @@ verify: manifests ## Regenerate everything, and fail when that changes a file.
 
 .PHONY: lint
 lint: ## Run golangci-lint, which also holds the direction of imports, and shellcheck on all scripts.
-	. tools/lib.sh; need shellcheck=shellcheck; shellcheck -x $$(git ls-files '*.sh' .ci/run test/vm/init)
-	$(call tool,golangci-lint) run --build-tags chart,disks,envtest,e2e,lustre,scale,vm ./...
+	. tools/lib.sh; need shellcheck=shellcheck; shellcheck -x $$(git ls-files '*.sh' .ci/run test/vm/init test/vmnode/initrd-init)
+	$(call tool,golangci-lint) run --build-tags chart,disks,envtest,e2e,lustre,scale,vm,vmnode ./...
 
 ##@ Programs
 

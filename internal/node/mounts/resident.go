@@ -52,7 +52,7 @@ type resident struct {
 func (r *resident) try(ctx context.Context) error {
 	if r.left != nil {
 		select {
-		case <-r.left.Done():
+		case <-r.left.Gone():
 			r.left = nil
 		default:
 			return fmt.Errorf("%s of an earlier try still waits inside of the kernel for the filesystem's servers, and can't be killed", r.mount.Command[0])

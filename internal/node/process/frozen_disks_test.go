@@ -23,33 +23,45 @@ func command(t *testing.T, argv ...string) {
 
 // A write to a frozen filesystem is what a write to a disk or a server is that does not answer.
 func TestAProcessThatWaitsInsideOfTheKernelDoesNotKeepWhoeverKillsIt(t *testing.T) {
-	g, directory := NewWithT(t), t.TempDir()
-	image, mounted, own := filepath.Join(directory, "image"), filepath.Join(directory, "mounted"), filepath.Join(directory, "own")
-	g.Expect(os.WriteFile(image, nil, 0o600)).To(Succeed())
-	g.Expect(os.Truncate(image, 64<<20)).To(Succeed())
-	g.Expect(os.Mkdir(mounted, 0o700)).To(Succeed())
-	command(t, "mkfs.ext4", "-q", image)
-	command(t, "mount", "-o", "loop", image, mounted)
-	t.Cleanup(func() { command(t, "umount", mounted) })
-	command(t, "fsfreeze", "-f", mounted)
-	thawed := false
-	thaw := func() {
-		if !thawed {
-			command(t, "fsfreeze", "-u", mounted)
-			thawed = true
-		}
+	const writes = `echo $$ > "$1"; echo > "$2"`
+	for name, script := range map[string]string{
+		"the child": writes,
+		// As mount(8) has /sbin/mount.TYPE mount.
+		"what the child has started": `sh -c '` + writes + `' sh "$1" "$2"; exit 0`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, directory := NewWithT(t), t.TempDir()
+			image, mounted, own := filepath.Join(directory, "image"), filepath.Join(directory, "mounted"), filepath.Join(directory, "own")
+			g.Expect(os.WriteFile(image, nil, 0o600)).To(Succeed())
+			g.Expect(os.Truncate(image, 64<<20)).To(Succeed())
+			g.Expect(os.Mkdir(mounted, 0o700)).To(Succeed())
+			command(t, "mkfs.ext4", "-q", image)
+			command(t, "mount", "-o", "loop", image, mounted)
+			t.Cleanup(func() { command(t, "umount", mounted) })
+			command(t, "fsfreeze", "-f", mounted)
+			thawed := false
+			thaw := func() {
+				if !thawed {
+					command(t, "fsfreeze", "-u", mounted)
+					thawed = true
+				}
+			}
+			t.Cleanup(thaw)
+
+			child, err := process.Start([]string{"sh", "-c", script, "sh", own, filepath.Join(mounted, "file")}, process.Options{})
+			g.Expect(err).NotTo(HaveOccurred())
+			pid := pidIn(t, own)
+			g.Eventually(state).WithArguments(pid).WithTimeout(time.Minute).Should(Equal("D"))
+			child.Stop(time.Millisecond)
+			g.Expect(state(pid)).To(Equal("D"), "nothing ends it")
+			g.Expect(child.Code()).To(Equal(137))
+			g.Expect(child.Err()).To(MatchError(process.ErrLeftBehind))
+			g.Expect(child.Gone()).NotTo(BeClosed())
+
+			thaw()
+			g.Eventually(child.Gone()).WithTimeout(time.Minute).Should(BeClosed(), "it ends when the disk answers")
+			g.Expect(child.Done()).To(BeClosed())
+			g.Expect(child.Err()).NotTo(MatchError(process.ErrLeftBehind))
+		})
 	}
-	t.Cleanup(thaw)
-
-	child, err := process.Start([]string{"sh", "-c", `echo $$ > "$1"; echo > "$2"`, "sh", own, filepath.Join(mounted, "file")}, process.Options{})
-	g.Expect(err).NotTo(HaveOccurred())
-	pid := pidIn(t, own)
-	g.Eventually(state).WithArguments(pid).WithTimeout(time.Minute).Should(Equal("D"))
-	child.Stop(time.Millisecond)
-	g.Expect(state(pid)).To(Equal("D"), "nothing ends it")
-	g.Expect(child.Code()).To(Equal(137))
-	g.Expect(child.Err()).To(MatchError(process.ErrLeftBehind))
-
-	thaw()
-	g.Eventually(child.Done()).WithTimeout(time.Minute).Should(BeClosed(), "it ends when the disk answers")
 }

@@ -2,11 +2,15 @@
 package process
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -30,13 +34,15 @@ type Child struct {
 	command *exec.Cmd
 	done    chan struct{}
 	err     error
-	// left is closed when the child was left behind; patience is how long a kill waits before that.
+	// left is closed when the child, or something that it has started, was left behind, and gone when that has ended after all; patience is
+	// how long a kill waits before that.
 	left     chan struct{}
+	gone     chan struct{}
 	leave    sync.Once
 	patience time.Duration
 }
 
-// ErrLeftBehind is the error of a child that a kill did not end.
+// ErrLeftBehind is the error of a child that a kill did not end, or that has started what it did not end: mount(8) has others do the work.
 var ErrLeftBehind = errors.New("it was killed, but did not end: it waits inside of the kernel for a disk or a server (state D in ps), and was left behind")
 
 // patience is how long a killed child may take to end. Nothing ends one that waits inside of the kernel (ps(1), state D), and whoever
@@ -58,7 +64,7 @@ func Start(argv []string, o Options) (*Child, error) {
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("can't start %s: %w", argv[0], err)
 	}
-	child := &Child{command: command, done: make(chan struct{}), left: make(chan struct{}), patience: patience}
+	child := &Child{command: command, done: make(chan struct{}), left: make(chan struct{}), gone: make(chan struct{}), patience: patience}
 	go func() {
 		child.err = command.Wait()
 		close(child.done)
@@ -68,6 +74,9 @@ func Start(argv []string, o Options) (*Child, error) {
 
 // Done is closed when the child has ended.
 func (c *Child) Done() <-chan struct{} { return c.done }
+
+// Gone is closed when a child that was left behind has ended, with all that it has started.
+func (c *Child) Gone() <-chan struct{} { return c.gone }
 
 // Err waits for the end; it is nil when the exit code was 0, and ErrLeftBehind when a kill did not end it.
 func (c *Child) Err() error {
@@ -81,12 +90,16 @@ func (c *Child) Err() error {
 func (c *Child) ended() bool {
 	select {
 	case <-c.done:
-		return true
 	case <-c.left:
+	}
+	select {
+	case <-c.left:
+	default:
+		return true
 	}
 	// It may have ended meanwhile.
 	select {
-	case <-c.done:
+	case <-c.gone:
 		return true
 	default:
 		return false
@@ -116,16 +129,59 @@ func (c *Child) Stop(grace time.Duration) {
 	c.Kill()
 }
 
-// Kill kills what is left of the group and waits for the child, at most 5 s: one that does not end then, because it waits inside of
+// Kill kills what is left of the group and waits until nothing of it runs, at most 5 s: what does not end then, because it waits inside of
 // the kernel, is left behind.
 func (c *Child) Kill() {
 	c.signal(syscall.SIGKILL)
+	limit := time.NewTimer(c.patience)
+	defer limit.Stop()
+	for c.runs() {
+		select {
+		case <-c.left:
+			return
+		case <-limit.C:
+			c.leave.Do(func() {
+				close(c.left)
+				go c.awaitEnd()
+			})
+			return
+		case <-time.After(10 * time.Millisecond): // nothing tells when a grandchild ends
+		}
+	}
+}
+
+// awaitEnd closes gone when nothing of the group runs any more. It looks often enough that the group's number is nobody else's meanwhile.
+func (c *Child) awaitEnd() {
+	for c.runs() {
+		time.Sleep(time.Second)
+	}
+	close(c.gone)
+}
+
+// runs is false when the child has ended and nothing of its group runs. What has ended and is waited for by nobody does not run.
+func (c *Child) runs() bool {
 	select {
 	case <-c.done:
-	case <-c.left:
-	case <-time.After(c.patience):
-		c.leave.Do(func() { close(c.left) })
+	default:
+		return true
 	}
+	if syscall.Kill(-c.command.Process.Pid, 0) != nil {
+		return false // there is no such group
+	}
+	all, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is a good one
+	for _, path := range all {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		// The name of the program, in parentheses, may have spaces; after it come state, parent and group (proc(5)).
+		_, after, _ := strings.Cut(string(content[max(0, bytes.LastIndexByte(content, ')')):]), " ")
+		fields := strings.Fields(after)
+		if len(fields) > 2 && fields[2] == strconv.Itoa(c.command.Process.Pid) && fields[0] != "Z" && fields[0] != "X" {
+			return true
+		}
+	}
+	return false
 }
 
 // signal ignores an error: the only one left is that the group is gone.

@@ -1,5 +1,6 @@
 // Command guest runs in the virtual machine of the tests: it runs the commands that it is sent over a serial port, one
 // after the other, and sends back what they wrote.
+// usage: guest [--stay] PORT   It ends when the other end is closed; with --stay, it waits for the next one.
 package main
 
 import (
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 )
 
 // Request is one command. It is sent as one JSON document.
@@ -18,6 +20,8 @@ type Request struct {
 	// Argv is the command with its arguments, and Stdin what it can read.
 	Argv  []string `json:"argv"`
 	Stdin string   `json:"stdin"`
+	// ID comes back with the reply: who connects next must not take it for an answer to something else.
+	ID string `json:"id,omitempty"`
 }
 
 // Reply is what came of a Request.
@@ -26,22 +30,34 @@ type Reply struct {
 	Code   int    `json:"code"`
 	Stdout string `json:"stdout"`
 	Stderr string `json:"stderr"`
+	ID     string `json:"id,omitempty"`
 }
 
 func main() {
-	if err := serve(os.Args[1]); err != nil {
+	stay := len(os.Args) == 3 && os.Args[1] == "--stay"
+	if err := open(os.Args[len(os.Args)-1], stay); err != nil {
 		fmt.Fprintln(os.Stderr, "guest:", err)
 		os.Exit(1)
 	}
 }
 
-// serve answers until the other end is closed.
-func serve(path string) error {
+// open serves a port. It is never closed in between: what the next one has sent already would be lost.
+func open(path string, stay bool) error {
 	port, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
 	defer port.Close()
+	for {
+		if err := serve(port); !stay {
+			return err
+		}
+		time.Sleep(300 * time.Millisecond) // nothing tells of the next one
+	}
+}
+
+// serve answers until the other end is closed.
+func serve(port io.ReadWriter) error {
 	requests, replies := json.NewDecoder(port), json.NewEncoder(port)
 	for {
 		var request Request
@@ -60,7 +76,7 @@ func run(request Request) Reply {
 	var stdout, stderr bytes.Buffer
 	command := exec.Command(request.Argv[0], request.Argv[1:]...)
 	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(request.Stdin), &stdout, &stderr
-	reply := Reply{}
+	reply := Reply{ID: request.ID}
 	var exit *exec.ExitError
 	switch err := command.Run(); {
 	case errors.As(err, &exit):
