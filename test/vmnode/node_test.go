@@ -1,6 +1,6 @@
 //go:build vmnode
 
-package vmnode
+package vmnode_test
 
 import (
 	"fmt"
@@ -15,10 +15,9 @@ import (
 
 // What run.sh says of the machine.
 var (
-	node      = os.Getenv("VMNODE_NODE")
-	ask       = strings.Fields(os.Getenv("VMNODE_ASK"))
-	image     = os.Getenv("VMNODE_IMAGE")
-	namespace = os.Getenv("VMNODE_NAMESPACE")
+	node  = os.Getenv("VMNODE_NODE")
+	ask   = strings.Fields(os.Getenv("VMNODE_ASK"))
+	image = os.Getenv("VMNODE_IMAGE")
 )
 
 const (
@@ -206,7 +205,7 @@ func TestALustreComesFromOneManifest(t *testing.T) {
 // target is the name of the StorageTarget of a disk.
 func target(t *testing.T, id string) string {
 	t.Helper()
-	name := kubectl(t, "-n", ours, "get", "storagetargets", "-o", fmt.Sprintf(`jsonpath={.items[?(@.spec.device.id=="%s")].metadata.name}`, id))
+	name := kubectl(t, "-n", ours, "get", "storagetargets", "-o", fmt.Sprintf(`jsonpath={.items[?(@.spec.device.id==%q)].metadata.name}`, id))
 	if name == "" {
 		t.Fatalf("no StorageTarget has the disk %s", id)
 	}

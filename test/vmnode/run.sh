@@ -46,5 +46,5 @@ if ! running; then
   say "the machine is a Ready node: $((SECONDS - seconds)) s"
 fi
 cd "$root_dir"
-export PATH=$root_dir/bin:$PATH KUBECONFIG=$kubeconfig VMNODE_NODE=$node VMNODE_ASK="$here/machine.sh ask" VMNODE_IMAGE=$prefix/agent:dev VMNODE_NAMESPACE=$namespace
+export PATH=$root_dir/bin:$PATH KUBECONFIG=$kubeconfig VMNODE_NODE=$node VMNODE_ASK="$here/machine.sh ask" VMNODE_IMAGE=$prefix/agent:dev
 ${GOTEST:-go test -v} -tags vmnode -count=1 -failfast -timeout 4h ./test/vmnode/ "$@"

@@ -153,7 +153,7 @@ func (c *Child) Kill() {
 // awaitEnd closes gone when nothing of the group runs any more. It looks often enough that the group's number is nobody else's meanwhile.
 func (c *Child) awaitEnd() {
 	for c.runs() {
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 	}
 	close(c.gone)
 }

@@ -206,12 +206,12 @@ func TestAWriterThatComesWhileFilesAreMovedEndsTheMove(t *testing.T) {
 	// One of the two that came since the start can be the mover itself.
 	writers := []*writer{c.writer(7, 7, "{PORT+31}"), c.writer(7, 8, "{PORT+31}")}
 	go func() {
-		g.Eventually(c.path("started")).WithTimeout(time.Minute).Should(BeAnExistingFile())
+		g.Eventually(c.path("started")).WithTimeout(10 * time.Minute).Should(BeAnExistingFile())
 		for _, w := range writers {
 			w.opens(t, 1)
 		}
 	}()
-	said, code := c.move(`touch "$1"/started; trap 'exit 0' TERM; sleep 60 & wait $!; cp "$1"/file "$1"/copy; mv "$1"/copy "$1"/file`)
+	said, code := c.move(`touch "$1"/started; trap 'exit 0' TERM; sleep 600 & wait $!; cp "$1"/file "$1"/copy; mv "$1"/copy "$1"/file`)
 	g.Expect(code).To(Equal(1))
 	g.Expect(said).To(ContainSubstring("was ended before it was done: clients have files open on storage server 1"))
 	after, err := os.Stat(c.path("file"))

@@ -53,7 +53,7 @@ func ask(socket string, argv []string) (int, error) {
 			return 0, err
 		}
 	}
-	fmt.Print(reply.Stdout)
+	fmt.Fprint(os.Stdout, reply.Stdout)
 	fmt.Fprint(os.Stderr, reply.Stderr)
 	return reply.Code, nil
 }

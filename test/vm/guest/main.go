@@ -52,7 +52,7 @@ func open(path string, stay bool) error {
 		if err := serve(port); !stay {
 			return err
 		}
-		time.Sleep(300 * time.Millisecond) // nothing tells of the next one
+		<-time.After(300 * time.Millisecond) // nothing tells of the next one
 	}
 }
 
