@@ -116,7 +116,8 @@ func (p *pass) startBackup(ctx context.Context, backuper backend.Backuper, reque
 	if err == nil || !apierrors.IsNotFound(err) {
 		return err //nolint:wrapcheck // the phase has a name
 	}
-	record, err := backend.BackupRecord(p.fs, p.in.FileSystemNodes, p.in.Targets)
+	// What was read is the same until something is written; a pass writes times into its own.
+	record, err := backend.BackupRecord(p.read, p.in.FileSystemNodes, p.in.Targets)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it did
 	}
