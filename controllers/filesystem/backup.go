@@ -128,7 +128,11 @@ func (p *pass) startBackup(ctx context.Context, backuper backend.Backuper, reque
 	}
 	toTell := backend.BackupConfigMaps(p.fs, request.Job, told, record)
 	for i := range toTell {
-		if err := p.makeOfBackup(ctx, &toTell[i]); err != nil {
+		there, err := p.isThere(ctx, &toTell[i])
+		if err == nil && !there {
+			err = p.makeOfBackup(ctx, &toTell[i])
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -148,12 +152,8 @@ func (p *pass) startBackup(ctx context.Context, backuper backend.Backuper, reque
 	return nil
 }
 
-// makeOfBackup makes an object of a backup. One of that name that is left over is replaced, unless it is a ConfigMap that says the same: so
-// each pass comes further, even when the operator is killed after every write.
+// makeOfBackup makes an object of a backup. One of that name that is left over is replaced.
 func (p *pass) makeOfBackup(ctx context.Context, object client.Object) error {
-	if there, err := p.isThere(ctx, object); there || err != nil {
-		return err
-	}
 	object.SetLabels(map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelBackup: p.fs.Name})
 	if err := controllerutil.SetControllerReference(p.fs, object, p.Client.Scheme()); err != nil {
 		return fmt.Errorf("set the owner of %s: %w", object.GetName(), err)
@@ -172,12 +172,9 @@ func (p *pass) makeOfBackup(ctx context.Context, object client.Object) error {
 	return nil
 }
 
-// isThere is true when a ConfigMap of the FileSystem is there that says the same as this one.
-func (p *pass) isThere(ctx context.Context, object client.Object) (bool, error) {
-	wanted, ok := object.(*corev1.ConfigMap)
-	if !ok {
-		return false, nil
-	}
+// isThere is true when a ConfigMap of the FileSystem is there that says the same as this one: so each pass comes further, even when the
+// operator is killed after every write.
+func (p *pass) isThere(ctx context.Context, wanted *corev1.ConfigMap) (bool, error) {
 	var there corev1.ConfigMap
 	switch err := p.Reader.Get(ctx, client.ObjectKeyFromObject(wanted), &there); {
 	case apierrors.IsNotFound(err):

@@ -11,12 +11,12 @@ import (
 
 // GaveUp is true for a node that was given up, whether it is back or not.
 func (in Input) GaveUp(node string) bool {
-	n := in.fileSystemNode(node)
+	n := in.FileSystemNodeOn(node)
 	return n != nil && n.Spec.GivenUp != nil
 }
 
-// fileSystemNode is that of a node, nil when there is none.
-func (in Input) fileSystemNode(node string) *v1alpha1.FileSystemNode {
+// FileSystemNodeOn is that of a node, nil when there is none.
+func (in Input) FileSystemNodeOn(node string) *v1alpha1.FileSystemNode {
 	i, found := slices.BinarySearchFunc(in.FileSystemNodes, node, func(n v1alpha1.FileSystemNode, name string) int {
 		return strings.Compare(n.Spec.Node, name)
 	})
@@ -82,7 +82,7 @@ func StillThere(in Input, node string, name func(Server) string) string {
 	if in.State == nil {
 		return ""
 	}
-	record := in.fileSystemNode(node)
+	record := in.FileSystemNodeOn(node)
 	gone := record != nil && record.Spec.GivenUp != nil
 	for i := range in.State.Servers {
 		s := &in.State.Servers[i]

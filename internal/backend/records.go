@@ -54,7 +54,7 @@ func (in Input) Given() []Given { return GivenOn(in.FileSystemNodes) }
 
 // GivenTo is what a member of a node was given.
 func (in Input) GivenTo(node, member string) (Given, bool) {
-	n := in.fileSystemNode(node)
+	n := in.FileSystemNodeOn(node)
 	if n == nil {
 		return Given{}, false
 	}

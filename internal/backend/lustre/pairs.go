@@ -1,6 +1,7 @@
 package lustre
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -149,13 +150,9 @@ func serves(in backend.Input, t *v1alpha1.StorageTarget, name string, number int
 // unfit says why a node can't serve a target of two nodes now, in words that follow "because "; empty when it can.
 func unfit(in backend.Input, t *v1alpha1.StorageTarget, name string) string {
 	node, there := in.Node(name)
-	member := Member(&t.Spec)
-	var g v1alpha1.FileSystemNode
-	if i := slices.IndexFunc(in.FileSystemNodes, func(n v1alpha1.FileSystemNode) bool { return n.Spec.Node == name }); i >= 0 {
-		g = in.FileSystemNodes[i]
-	}
+	member, g := Member(&t.Spec), in.FileSystemNodeOn(name)
 	is := func(of v1alpha1.MemberTarget) bool { return of.Name == t.Name && of.UUID != "" }
-	told := slices.ContainsFunc(g.Spec.Members, func(m v1alpha1.NodeMember) bool {
+	told := g != nil && slices.ContainsFunc(g.Spec.Members, func(m v1alpha1.NodeMember) bool {
 		return m.Name == member && !m.Retired && slices.ContainsFunc(m.Targets, is)
 	})
 	switch {
@@ -169,7 +166,7 @@ func unfit(in backend.Input, t *v1alpha1.StorageTarget, name string) string {
 		return "no node says what it serves: " + in.StateError
 	case in.Unanswered[name] != "":
 		return fmt.Sprintf("node %s does not say what it serves: %s", name, in.Unanswered[name])
-	case g.Spec.GivenUp != nil:
+	case in.GaveUp(name):
 		return fmt.Sprintf("node %s was given up", name)
 	case !told || g.Status.Agent == nil || g.Status.Agent.ObservedGeneration != g.Generation:
 		return fmt.Sprintf("the agent of node %s has not written yet what the servers there are told", name)
@@ -217,12 +214,7 @@ func (Backend) Moves(in backend.Input) []backend.Move {
 			out = append(out, *m)
 		}
 	}
-	slices.SortFunc(out, func(a, b backend.Move) int {
-		if a.Target < b.Target {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(out, func(a, b backend.Move) int { return cmp.Compare(a.Target, b.Target) })
 	return out
 }
 
@@ -254,9 +246,12 @@ func moveOf(in backend.Input, t *v1alpha1.StorageTarget) *backend.Move {
 // notOff says why a target of a node that is not Ready is not taken over, in words that follow "because ".
 func notOff(in backend.Input, t *v1alpha1.StorageTarget) string {
 	holder := plan.HolderOf(t)
-	node, _ := in.Node(holder.Node)
+	node, there := in.Node(holder.Node)
 	word := plan.OffWord(t)
 	switch {
+	case !there:
+		return fmt.Sprintf("node %s has it, and is not in the cluster any more, so nobody can mark it there as off; bring back a machine of this name, or a Node of this name "+
+			"to be marked", holder.Node)
 	case in.State != nil && in.Unanswered[holder.Node] == "":
 		return fmt.Sprintf("node %s answers, so its machine is not off", holder.Node)
 	case t.Annotations[v1alpha1.AnnotationMachineIsOff] != word:

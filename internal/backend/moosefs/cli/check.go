@@ -97,7 +97,7 @@ func judge(state backend.State, last *round, failing []failure) (spec.CheckAnswe
 	disks := findFailing(failing, find)
 	said, all := lookedAt(state, last)
 	if !all && len(answer.Findings) == 0 {
-		return spec.CheckAnswer{}, errors.New(said + ": ask again later")
+		return spec.CheckAnswer{}, errors.New(said + "; ask again later")
 	}
 	answer.Message = said
 	if ofData {
