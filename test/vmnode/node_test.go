@@ -13,11 +13,11 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// What run.sh says of the machine.
+// What run.sh says: the name of the node, the script that starts machines and runs commands in them, and the image of pods.
 var (
-	node  = os.Getenv("VMNODE_NODE")
-	ask   = strings.Fields(os.Getenv("VMNODE_ASK"))
-	image = os.Getenv("VMNODE_IMAGE")
+	node    = os.Getenv("VMNODE_NODE")
+	machine = os.Getenv("VMNODE_MACHINE")
+	image   = os.Getenv("VMNODE_IMAGE")
 )
 
 const (
@@ -80,7 +80,7 @@ func onNode(t *testing.T, line string) string {
 }
 
 func tryOnNode(line string) (string, error) {
-	return run("", append(append([]string{}, ask...), "sh", "-euc", line)...)
+	return run("", machine, "ask", "sh", "-euc", line)
 }
 
 // took logs how long something took.

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Runs the tests of this folder: a virtual machine joins a cluster of kind as a node, and a real Lustre runs there through the operator.
+# Runs the tests of this folder: a virtual machine joins a cluster of kind as a node, and a real Lustre runs there through the operator. The last
+# test has a second machine join, which reaches one disk of the first one.
 # usage: LUSTRE=DIR run.sh [ARGUMENT of go test...]   such as -run TestTheMachine
 #   LUSTRE          a Lustre that somebody has built, with its kernel: docs/testing.md says what DIR holds
 #   CLUSTER         name, default parallelfs-node
-#   KEEP_CLUSTER=1  leaves cluster and machine up, to look around and to run some of the tests again; without it, both are removed
+#   KEEP_CLUSTER=1  leaves cluster and machines up, to look around and to run some of the tests again; without it, all is removed
 #   IMAGE_PREFIX    of the operator's images, default localhost/parallelfs
 #   VM_ACCEL=kvm    where a machine starts with it; QEMU emulates the processor otherwise
 set -euo pipefail
@@ -12,19 +13,20 @@ set -euo pipefail
 
 cleanup() {
   if [[ -n ${KEEP_CLUSTER:-} ]]; then
-    say "cluster and machine are left up: export KUBECONFIG=$kubeconfig; $here/machine.sh ask COMMAND; remove them with $here/machine.sh down; CLUSTER=$CLUSTER make cluster-down"
+    say "cluster and machines are left up: export KUBECONFIG=$kubeconfig; $here/machine.sh ask COMMAND; remove them with $here/machine.sh down; MACHINE=2 $here/machine.sh down; CLUSTER=$CLUSTER make cluster-down"
     return
   fi
+  MACHINE=2 "$here/machine.sh" down
   "$here/machine.sh" down
   "$root_dir/test/cluster/down.sh"
 }
 trap cleanup EXIT
 
 use_cluster_tools
+seconds=$SECONDS
+"$root_dir/images/build.sh" manager node agent >/dev/null
+folder=$("$here/disk.sh")
 if ! running; then
-  seconds=$SECONDS
-  "$root_dir/images/build.sh" manager node agent >/dev/null
-  folder=$("$here/disk.sh")
   say "images and disk: $((SECONDS - seconds)) s"
   seconds=$SECONDS
   # The machine's root is made of this one, with its network plugins.
@@ -46,5 +48,5 @@ if ! running; then
   say "the machine is a Ready node: $((SECONDS - seconds)) s"
 fi
 cd "$root_dir"
-export PATH=$root_dir/bin:$PATH KUBECONFIG=$kubeconfig VMNODE_NODE=$node VMNODE_ASK="$here/machine.sh ask" VMNODE_IMAGE=$prefix/agent:dev
+export PATH=$root_dir/bin:$PATH KUBECONFIG=$kubeconfig VMNODE_NODE=$node VMNODE_SECOND=${node%1}2 VMNODE_MACHINE=$here/machine.sh VMNODE_FOLDER=$folder VMNODE_IMAGE=$prefix/agent:dev
 ${GOTEST:-go test -v} -tags vmnode -count=1 -failfast -timeout 4h ./test/vmnode/ "$@"
