@@ -302,6 +302,10 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 	if l.Mount.Problem != "" {
 		return refused(t, v1alpha1.ReasonMountFailed, "the mountpoint can't be used: "+l.Mount.Problem)
 	}
+	if isOnItsWay(t, l, p.UUID) {
+		return proven(t, l.Device.KernelName+" is proven by its UUID, its mark and what it says of itself; its server mounts or unmounts it just now, "+
+			"as the kernel has it and no process shows a mount of it")
+	}
 	if reasons := notOurs(t, l, p.UUID); len(reasons) > 0 {
 		return refused(t, v1alpha1.ReasonTargetMissing, fmt.Sprintf("%s. The target was made with uuid %s and is never formatted again: "+
 			"bring its disk back, or remove the target (spec.remove) and name another disk", strings.Join(reasons, "; "), p.UUID))

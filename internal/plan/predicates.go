@@ -133,6 +133,9 @@ func HasNoHolders(f Facts) string {
 // swapMount is what lsblk(8) shows as the mountpoint of swap space.
 const swapMount = "[SWAP]"
 
+// UnseenMount is what Facts.Mounts says of a filesystem of a kind that the kernel has mounted and whose mount no process shows.
+func UnseenMount(kind string) string { return "a place that no process sees (" + kind + ")" }
+
 // IsNotMounted holds when neither the device nor a partition of it is mounted, in any mount namespace of the node.
 func IsNotMounted(f Facts) string {
 	mounts := slices.DeleteFunc(slices.Clone(f.Mounts), func(m string) bool { return m == swapMount })

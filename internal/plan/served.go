@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -117,10 +118,27 @@ func serveByServer(t *v1alpha1.StorageTarget, l Look) Decision {
 	if l.Mount.Mounted {
 		how = "is mounted by its server; the UUID and the name agree"
 	}
-	d := working(t, None, v1alpha1.ReasonProven, fmt.Sprintf("%s %s", l.Device.KernelName, how))
+	return proven(t, l.Device.KernelName+" "+how)
+}
+
+// proven is a target that is this one, with which nothing is to be done.
+func proven(t *v1alpha1.StorageTarget, how string) Decision {
+	d := working(t, None, v1alpha1.ReasonProven, how)
 	d.Progress, d.Ready.Status = Settled, metav1.ConditionTrue
 	d.Provisioned = withoutOrigin(t)
 	return d
+}
+
+// isOnItsWay is true while the server of a target mounts or unmounts it, which takes a real Lustre seconds to minutes: the kernel has the
+// disk's filesystem for itself meanwhile, and shows a mount only when all of it has come up. The disk must say that it is this target.
+func isOnItsWay(t *v1alpha1.StorageTarget, l Look, uuid string) bool {
+	f, is := registry.Served(t.Spec.Format)
+	if m := marker(l); !is || l.Mount.Mounted || m == nil || isFromBefore(*m, t) || !sameTarget(*m, t) || m.UUID != uuid ||
+		!slices.Equal(l.Device.Mounts, []string{UnseenMount(string(f.Name()))}) {
+		return false
+	}
+	l.Device.Mounts = nil
+	return len(notOurs(t, l, uuid)) == 0
 }
 
 // withoutOrigin is what was recorded of a target whose marker names this cluster: from now on it must, because another one may take the

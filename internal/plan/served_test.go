@@ -178,6 +178,10 @@ func TestAFinishedTargetOfLustreIsMissingWhen(t *testing.T) {
 			l.Device.Signatures[0].Label = "work=OST000a"
 			l.Device.Answer.Stdout = strings.Replace(l.Device.Answer.Stdout, "0x62", "0x142", 1)
 		},
+		"the kernel has another target mounted, and no process sees where": func(_ *v1alpha1.StorageTarget, l *plan.Look) {
+			*l = plan.Look{Device: blankDisk(made(aTarget(ofLustre(11))), unseen)}
+		},
+		"it is mounted by somebody else": func(_ *v1alpha1.StorageTarget, l *plan.Look) { l.Device.Mounts = []string{"/mnt/mine"} },
 		"another disk is mounted in its place": func(_ *v1alpha1.StorageTarget, l *plan.Look) {
 			l.Mount = plan.Mounted{Mounted: true, KernelName: "sdc", UUID: uuidTwo}
 		},
@@ -193,6 +197,26 @@ func TestAFinishedTargetOfLustreIsMissingWhen(t *testing.T) {
 			g.Expect(d.Ready.Reason).To(Equal(v1alpha1.ReasonTargetMissing), d.Ready.Message)
 		})
 	}
+}
+
+// unseen is a disk whose server mounts or unmounts it just now.
+func unseen(f *plan.Facts) { f.Busy, f.Mounts = "it is in use", []string{plan.UnseenMount("ldiskfs")} }
+
+// A real Lustre has a target's ldiskfs for itself before its mount shows, and after that has gone.
+func TestATargetOfLustreThatItsServerMountsJustNowIsProven(t *testing.T) {
+	g := NewWithT(t)
+	target := aTarget(ofLustre(10), finished)
+	d := decide(target, plan.Look{Device: blankDisk(made(target), unseen)})
+	g.Expect(d.Action).To(Equal(plan.None))
+	g.Expect(d.Ready.Status).To(BeEquivalentTo("True"), d.Ready.Message)
+	g.Expect(d.Ready.Message).To(ContainSubstring("mounts or unmounts it just now"))
+
+	// The mark of an earlier FileSystem can't be written anew meanwhile.
+	old := target.DeepCopy()
+	old.Spec.FileSystem.UID = uidOld
+	d = decide(target, plan.Look{Device: blankDisk(made(old), unseen)})
+	g.Expect(d.Action).To(Equal(plan.None))
+	g.Expect(d.Ready.Status).To(BeEquivalentTo("False"))
 }
 
 // What a mounted target says of itself was proven before its mount, and need not be read again.

@@ -148,7 +148,10 @@ func TestTheAgentShowsTheDisksByTheirNames(t *testing.T) {
 }
 
 // reef is a Lustre on three disks of the machine, with a client there; the OSTs are disks of its pool.
-func reef(osts ...string) string {
+func reef(osts ...string) string { return reefWith("", "", osts...) }
+
+// reefWith has a second pool, too, and what Lustre is told of it.
+func reefWith(pool, told string, osts ...string) string {
 	devices := make([]string, 0, len(osts))
 	for _, id := range osts {
 		devices = append(devices, fmt.Sprintf("{node: %s, id: %s}", node, id))
@@ -160,7 +163,10 @@ metadata: {name: reef}
 spec:
   type: Lustre
   version: 2.17.57
-  lustre: {fsName: reef, projects: [{id: 1001, directory: ssd/small, space: 8Mi}]}
+  lustre:
+    fsName: reef
+    projects: [{id: 1001, directory: ssd/small, space: 8Mi}]
+    parameters: {mdt.*.identity_upcall: NONE}%[6]s
   metadata:
     nodeSelector: {kubernetes.io/hostname: %[1]s}
     targets: {devices: [{node: %[1]s, id: %[2]s}], format: {fsType: ldiskfs}}
@@ -168,12 +174,12 @@ spec:
   - name: ssd
     nodeSelector: {kubernetes.io/hostname: %[1]s}
     copies: 1
-    targets: {devices: [%[3]s], format: {fsType: ldiskfs}}
+    targets: {devices: [%[3]s], format: {fsType: ldiskfs}}%[5]s
   clients:
     nodeSelector: {kubernetes.io/hostname: %[1]s}
     mountPath: %[4]s
   provisioning: {formatPolicy: IfBlank}
-`, node, mdt, strings.Join(devices, ", "), mounted)
+`, node, mdt, strings.Join(devices, ", "), mounted, pool, told)
 }
 
 // ready waits until the filesystem is.
@@ -241,6 +247,8 @@ func TestALimitOfADirectoryHolds(t *testing.T) {
 	small := "/files/reef/ssd/small"
 	project := func() (string, error) { return tryOnNode("lfs project -d " + mounted + "/ssd/small") }
 	g.Eventually(project, long, 5*time.Second).Should(MatchRegexp(`^\s*1001 P`))
+	// The machine has no user of that number, and its MDT asks for none.
+	g.Expect(onNode(t, "lctl get_param -n mdt.reef-MDT0000.identity_upcall")).To(Equal("NONE\n"))
 	said := inPod(t, "limited", "chown 1000:1000 "+small+" && cd / && as='setpriv --reuid 1000 --regid 1000 --clear-groups' && "+
 		"$as dd if=/dev/zero of="+small+"/fits bs=1M count=4 && sync && ! $as dd if=/dev/zero of="+small+"/does-not bs=1M count=32 oflag=sync 2>&1")
 	g.Expect(said).To(ContainSubstring("Disk quota exceeded"))

@@ -17,6 +17,7 @@ import (
 
 	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/node/format/registry"
+	"parallelfs.dev/operator/internal/plan"
 )
 
 func (v *view) use(name, where string) {
@@ -162,7 +163,7 @@ func (v *view) useMembers(kind string, shown map[string][]string) {
 			where = append(where, shown[member]...)
 		}
 		if len(where) == 0 {
-			where = []string{"a place that no process sees (" + kind + " " + id + ")"}
+			where = []string{plan.UnseenMount(kind + " " + id)}
 		}
 		for _, member := range members {
 			for _, w := range where {
@@ -218,7 +219,7 @@ func (v *view) readMountedFilesystems() {
 	for _, kind := range kinds {
 		for _, name := range entries(filepath.Join(v.Sys, "fs", kind)) {
 			if v.number(name) != "" && len(v.uses[name]) == 0 {
-				v.use(name, "a place that no process sees ("+kind+")")
+				v.use(name, plan.UnseenMount(kind))
 			}
 		}
 	}

@@ -1,0 +1,183 @@
+//go:build vmnode
+
+package vmnode_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// second is the name of the other machine as a node, and shared the disk that both machines reach.
+var second = os.Getenv("VMNODE_SECOND")
+
+const shared = "nvme-eui.525400a0000000f1"
+
+// withSecond runs the script of machines for the second one.
+func withSecond(argv ...string) (string, error) {
+	return run("", append([]string{"env", "MACHINE=2", machine}, argv...)...)
+}
+
+// twoNodes is the filesystem with a pool whose one OST the second machine serves, and the first one can.
+func twoNodes() string {
+	pool := fmt.Sprintf(`
+  - name: both
+    nodeSelector: {parallelfs.dev/agent: ""}
+    copies: 1
+    targets: {devices: [{node: %s, id: %s}], format: {fsType: ldiskfs}}`, second, shared)
+	told := fmt.Sprintf(`
+    storagePools: [{name: both, pairs: [{nodes: [%s, %s]}]}]`, second, node)
+	return reefWith(pool, told, ost0)
+}
+
+// haveIt are the machines whose kernel serves an OST.
+func haveIt(ost string) (string, error) {
+	var have []string
+	for name, ask := range map[string]func(argv ...string) (string, error){
+		node:   func(argv ...string) (string, error) { return run("", append([]string{machine}, argv...)...) },
+		second: withSecond,
+	} {
+		said, err := ask("ask", "lctl", "dl")
+		if err != nil {
+			return "", err
+		}
+		if strings.Contains(said, "obdfilter "+ost+" ") {
+			have = append(have, name)
+		}
+	}
+	return strings.Join(have, " and "), nil
+}
+
+// holder is who holds a target, and whether that has taken it up.
+func holder(target string) func() (string, error) {
+	return field("storagetarget/"+target, "{.status.holder.node} {.status.holder.number} {.status.holder.takenUp}")
+}
+
+// atWork appends numbered lines with the time to a file of the pool, each of them synced, until it is told to end.
+const atWork = `i=0; until [ -e /files/reef/ssd/stop ]; do i=$((i+1)); line="$i $(date +%s.%N)"; ` +
+	`echo "$line" >> /files/reef/both/log && sync /files/reef/both/log && echo "$line" || echo "line $i failed"; done`
+
+// lines are the numbers and the seconds of what atWork wrote.
+func lines(t *testing.T, log string) (seconds []float64) {
+	t.Helper()
+	for i, line := range strings.Split(strings.TrimSpace(log), "\n") {
+		number, at, _ := strings.Cut(line, " ")
+		second, err := strconv.ParseFloat(at, 64)
+		if number != strconv.Itoa(i+1) || err != nil {
+			t.Fatalf("line %d is %q", i+1, line)
+		}
+		seconds = append(seconds, second)
+	}
+	return seconds
+}
+
+// longest is the longest time between two lines that were written from a moment on, in seconds.
+func longest(seconds []float64, from time.Time) (out float64) {
+	for i := 1; i < len(seconds); i++ {
+		if seconds[i] > float64(from.Unix()) {
+			out = max(out, seconds[i]-seconds[i-1])
+		}
+	}
+	return out
+}
+
+func TestTwoMachinesServeOneOST(t *testing.T) {
+	g := NewWithT(t)
+	begun := time.Now()
+	if _, err := run("", "kubectl", "get", "node", second); err != nil {
+		for _, argv := range [][]string{{"start", os.Getenv("VMNODE_FOLDER")}, {"ask", "true"}, {"join"}} {
+			_, err := withSecond(argv...)
+			g.Expect(err).NotTo(HaveOccurred())
+		}
+		took(t, "the second machine, from its start to a Ready node", begun)
+	}
+	kubectl(t, "label", "node", second, "--overwrite", "parallelfs.dev/agent=")
+	g.Eventually(field("nodeinventory/"+second, `{.status.blockDevices[*].ids[0]}`), long, time.Second).Should(ContainSubstring(shared))
+
+	begun = time.Now()
+	apply(t, twoNodes())
+	g.Eventually(field("filesystem/reef", "{.metadata.generation} {.status.observedGeneration}"), long, time.Second).Should(MatchRegexp(`^(\d+) \1$`))
+	ready(t)
+	name := target(t, shared)
+	said, err := field("storagetarget/"+name, `{.spec.lustre.index}`)()
+	g.Expect(err).NotTo(HaveOccurred())
+	index, err := strconv.Atoi(said)
+	g.Expect(err).NotTo(HaveOccurred())
+	ost := fmt.Sprintf("reef-OST%04x", index)
+	g.Eventually(func() (string, error) { return haveIt(ost) }, long, 5*time.Second).Should(Equal(second))
+	g.Eventually(func() (string, error) { return tryOnNode("lctl pool_list reef.both") }, long, 5*time.Second).Should(ContainSubstring(ost))
+	ready(t)
+	took(t, "a pool with an OST of two nodes, from apply", begun)
+	show(t, "get storagetargets,filesystemnodes -o wide")
+	t.Log(run("", "env", "MACHINE=2", machine, "ask", "sh", "-c", "dumpe2fs -h /dev/disk/by-id/"+shared+" | grep -i -e features -e mmp"))
+
+	onNode(t, "rm -f "+mounted+"/ssd/stop; : > "+mounted+"/both/log")
+	apply(t, pod("works", "{}", atWork))
+	defer run("", "kubectl", "-n", ours, "delete", "pod", "works", "--ignore-not-found") //nolint:errcheck // the machines are thrown away
+	written := func() (string, error) { return tryOnNode("wc -l < " + mounted + "/both/log") }
+	g.Eventually(written, long, time.Second).ShouldNot(Equal("0\n"))
+
+	// A node that is drained gives it to the other one.
+	drained := time.Now()
+	kubectl(t, "drain", second, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=30m")
+	took(t, "kubectl drain of the second machine", drained)
+	g.Expect(holder(name)()).To(MatchRegexp("^" + node + ` 1 \d`))
+	g.Expect(haveIt(ost)).To(Equal(node))
+	ready(t)
+	show(t, "get storagetargets -o wide")
+
+	// It gets it back.
+	back := time.Now()
+	kubectl(t, "uncordon", second)
+	g.Eventually(holder(name), long, time.Second).Should(MatchRegexp("^" + second + ` 2 \d`))
+	g.Eventually(func() (string, error) { return haveIt(ost) }, long, 5*time.Second).Should(Equal(second))
+	ready(t)
+	took(t, "its OST is back, since it was uncordoned", back)
+
+	// A machine that is off gives nothing, and two words of a person are needed.
+	lost := time.Now()
+	_, err = withSecond("off")
+	g.Expect(err).NotTo(HaveOccurred())
+	kubectl(t, "wait", "--for=condition=Ready=unknown", "node/"+second, "--timeout=30m")
+	g.Eventually(func() (string, error) {
+		return run("", "kubectl", "-n", ours, "get", "storagetarget", name, "-o", "yaml")
+	}, long, 5*time.Second).Should(ContainSubstring("parallelfs.dev/machine-is-off"), "its status says which words these are")
+	g.Expect(holder(name)()).To(HavePrefix(second+" 2 "), "nothing moves by itself")
+	show(t, "get storagetargets -o wide")
+	said = kubectl(t, "-n", ours, "get", "storagetarget", name, "-o", "jsonpath={.status}")
+	t.Log(said)
+	words := time.Now()
+	kubectl(t, "taint", "node", second, "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute")
+	kubectl(t, "-n", ours, "annotate", "--overwrite", "storagetarget", name, "parallelfs.dev/machine-is-off="+second+"/2")
+	g.Eventually(holder(name), long, time.Second).Should(MatchRegexp("^" + node + ` 3 \d`))
+	g.Eventually(func() string { return serves(t) }, long, 5*time.Second).Should(ContainSubstring(ost))
+	before, err := written()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(written, long, time.Second).ShouldNot(Equal(before), "the program goes on")
+	took(t, "the first machine serves the OST of the one that is off, since a person has said so", words)
+	show(t, "get storagetargets -o wide")
+
+	onNode(t, "touch "+mounted+"/ssd/stop")
+	g.Eventually(field("pod/works", "{.status.phase}"), long, time.Second).Should(Equal("Succeeded"))
+	done := kubectl(t, "-n", ours, "logs", "works")
+	t.Log(onNode(t, "dmesg | grep -i -e 'recovery' -e 'mmp' | tail -20"))
+	g.Expect(done).NotTo(ContainSubstring("failed"))
+	g.Expect(onNode(t, "cat "+mounted+"/both/log")).To(Equal(done), "every line that was synced is there, once and in its order")
+	seconds := lines(t, done)
+	t.Logf("%d lines; longest wait of the program: drained %.1f s, back %.1f s, off %.1f s (of which %.1f s until a person had said so)", len(seconds),
+		longest(seconds[:countBefore(seconds, back)], drained), longest(seconds[:countBefore(seconds, lost)], back), longest(seconds, lost), words.Sub(lost).Seconds())
+}
+
+// countBefore is how many lines were written before a moment.
+func countBefore(seconds []float64, moment time.Time) int {
+	n := 0
+	for n < len(seconds) && seconds[n] < float64(moment.Unix()) {
+		n++
+	}
+	return n
+}
