@@ -37,6 +37,7 @@ func (o *observer) diagnose() {
 	o.diagnoseLost(say)
 	o.diagnoseServers(say)
 	o.diagnosePools(say)
+	o.diagnoseForgotten(say)
 	o.diagnoseManagement(say)
 	o.diagnoseClients(say)
 }
@@ -106,6 +107,18 @@ func (o *observer) diagnosePools(say func(reason, format string, args ...any)) {
 		progress = cmp.Or(job.Message, "it runs")
 	}
 	say(v1alpha1.ReasonPoolsNotPlaced, "pools, their directories and layouts are not as asked for; job %s makes them so: %s%s", w.name, progress, wrong)
+}
+
+// diagnoseForgotten names the OSTs that were taken out and that Lustre could not be made to forget: the node of the MGS may have been started
+// anew meanwhile.
+func (o *observer) diagnoseForgotten(say func(reason, format string, args ...any)) {
+	for name := range forgetJobs(o.in) {
+		if job := o.in.JobNamed(name); job != nil && job.Failed {
+			o.seen.Repeat = append(o.seen.Repeat, name)
+			say(v1alpha1.ReasonPoolsNotPlaced, "Lustre has not forgotten an OST that was taken out, which nobody uses any more: job %s failed, and is made again: %s",
+				name, cmp.Or(job.Message, "its log says why"))
+		}
+	}
 }
 
 func (o *observer) diagnoseClients(say func(reason, format string, args ...any)) {

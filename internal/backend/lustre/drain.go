@@ -3,6 +3,7 @@ package lustre
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -192,12 +193,8 @@ func (b *builder) drains() []client.Object {
 	for _, node := range backend.SortedKeys(stop) {
 		want(stopName(fs, node, stop[node]), node, "", stop[node]...)
 	}
-	for _, g := range in.Given() {
-		for _, t := range g.Targets {
-			if g.Role == v1alpha1.RoleStorage && isGone(in, g.Node, t) && canForget(backend.Version(fs)) {
-				want(jobName(fs, jobForget, t.ID), mgs, "", spec.Command{Argv: c.Forget(t.ID - 1)})
-			}
-		}
+	for name, index := range forgetJobs(in) {
+		want(name, mgs, "", spec.Command{Argv: c.Forget(index)})
 	}
 	for _, lost := range lostOSTs(in) {
 		want(lost.job, mgs, "", spec.Command{Argv: c.Deactivate(lost.index)})
@@ -208,6 +205,22 @@ func (b *builder) drains() []client.Object {
 // stopName is that of the Job that keeps the MDTs of a node from making objects.
 func stopName(fs *v1alpha1.FileSystem, node string, commands []spec.Command) string {
 	return backend.ChildName(fs, componentDrain+"-stop-"+backend.Hash(node, commands))
+}
+
+// forgetJobs are the Jobs by which Lustre forgets the OSTs that were taken out, with their indices.
+func forgetJobs(in backend.Input) iter.Seq2[string, int32] {
+	return func(yield func(string, int32) bool) {
+		if !canForget(backend.Version(in.FileSystem)) {
+			return
+		}
+		for _, g := range in.Given() {
+			for _, t := range g.Targets {
+				if g.Role == v1alpha1.RoleStorage && isGone(in, g.Node, t) && !yield(jobName(in.FileSystem, jobForget, t.ID), t.ID-1) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // isGone is true for an OST that was drained and taken out, and that its node does not serve any more.

@@ -192,6 +192,13 @@ func TestAnOSTThatIsTakenOutIsEmptiedDeactivatedAndProvenEmpty(t *testing.T) {
 	ask(t, &l.in, l.said)
 	l.Expect(l.wants()).To(HaveExactElements(HaveField("Name", "scratch-drain-forget-2")))
 	l.Expect(l.commands(l.wants()[0])).To(Equal([]string{"n3", "lctl --device MGS del_ost --target pfs-OST0001"}))
+	l.in.Jobs = append(l.in.Jobs, backend.Job{Name: "scratch-drain-forget-2", Component: "drain", Failed: true, Message: "was killed"})
+	seen := lustre.New().Observe(l.in)
+	l.Expect(seen.Repeat).To(ContainElement("scratch-drain-forget-2"), "the node may have been started anew meanwhile")
+	l.Expect(seen.Problems).To(ConsistOf(HaveField("Message", ContainSubstring("job scratch-drain-forget-2 failed, and is made again: was killed"))))
+	l.in.Jobs[len(l.in.Jobs)-1].Failed, l.in.Jobs[len(l.in.Jobs)-1].Succeeded = false, true
+	l.Expect(lustre.New().Observe(l.in).Problems).To(BeEmpty())
+	l.in.Jobs = l.in.Jobs[:len(l.in.Jobs)-1]
 	l.in.Unanswered = map[string]string{"n1": "nobody listens"}
 	l.Expect(l.wants()).To(BeEmpty(), "what a node does not say may be mounted")
 	l.in.Unanswered = nil
