@@ -303,8 +303,10 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 		return refused(t, v1alpha1.ReasonMountFailed, "the mountpoint can't be used: "+l.Mount.Problem)
 	}
 	if isOnItsWay(t, l, p.UUID) {
-		return proven(t, l.Device.KernelName+" is proven by its UUID, its mark and what it says of itself; its server mounts or unmounts it just now, "+
+		d := proven(t, l.Device.KernelName+" is proven by its UUID, its mark and what it says of itself; its server mounts or unmounts it just now, "+
 			"as the kernel has it and no process shows a mount of it")
+		d.Progress = Reconciling
+		return d
 	}
 	if reasons := notOurs(t, l, p.UUID); len(reasons) > 0 {
 		return refused(t, v1alpha1.ReasonTargetMissing, fmt.Sprintf("%s. The target was made with uuid %s and is never formatted again: "+

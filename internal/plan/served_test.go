@@ -210,6 +210,7 @@ func TestATargetOfLustreThatItsServerMountsJustNowIsProven(t *testing.T) {
 	g.Expect(d.Action).To(Equal(plan.None))
 	g.Expect(d.Ready.Status).To(BeEquivalentTo("True"), d.Ready.Message)
 	g.Expect(d.Ready.Message).To(ContainSubstring("mounts or unmounts it just now"))
+	g.Expect(d.Progress).To(Equal(plan.Reconciling), "it is looked at again soon")
 
 	// The mark of an earlier FileSystem can't be written anew meanwhile.
 	old := target.DeepCopy()

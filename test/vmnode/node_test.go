@@ -148,10 +148,7 @@ func TestTheAgentShowsTheDisksByTheirNames(t *testing.T) {
 }
 
 // reef is a Lustre on three disks of the machine, with a client there; the OSTs are disks of its pool.
-func reef(osts ...string) string { return reefWith("", "", osts...) }
-
-// reefWith has a second pool, too, and what Lustre is told of it.
-func reefWith(pool, told string, osts ...string) string {
+func reef(osts ...string) string {
 	devices := make([]string, 0, len(osts))
 	for _, id := range osts {
 		devices = append(devices, fmt.Sprintf("{node: %s, id: %s}", node, id))
@@ -166,7 +163,7 @@ spec:
   lustre:
     fsName: reef
     projects: [{id: 1001, directory: ssd/small, space: 8Mi}]
-    parameters: {mdt.*.identity_upcall: NONE}%[6]s
+    parameters: {mdt.*.identity_upcall: NONE}
   metadata:
     nodeSelector: {kubernetes.io/hostname: %[1]s}
     targets: {devices: [{node: %[1]s, id: %[2]s}], format: {fsType: ldiskfs}}
@@ -174,22 +171,22 @@ spec:
   - name: ssd
     nodeSelector: {kubernetes.io/hostname: %[1]s}
     copies: 1
-    targets: {devices: [%[3]s], format: {fsType: ldiskfs}}%[5]s
+    targets: {devices: [%[3]s], format: {fsType: ldiskfs}}
   clients:
     nodeSelector: {kubernetes.io/hostname: %[1]s}
     mountPath: %[4]s
   provisioning: {formatPolicy: IfBlank}
-`, node, mdt, strings.Join(devices, ", "), mounted, pool, told)
+`, node, mdt, strings.Join(devices, ", "), mounted)
 }
 
-// ready waits until the filesystem is.
-func ready(t *testing.T) {
+// ready waits until a filesystem is.
+func ready(t *testing.T, name string) {
 	t.Helper()
 	g := NewWithT(t)
-	is := field("filesystem/reef", `{.status.conditions[?(@.type=="Ready")].status}`)
+	is := field("filesystem/"+name, `{.status.conditions[?(@.type=="Ready")].status}`)
 	g.Eventually(is, long, 5*time.Second).Should(Equal("True"), func() string {
 		said, _ := run("", "kubectl", "-n", ours, "get", "filesystems,storagetargets,filesystemnodes,pods", "-o", "wide")
-		why, _ := field("filesystem/reef", `{range .status.conditions[*]}{.type}={.status} {.reason}: {.message}{"\n"}{end}`)()
+		why, _ := field("filesystem/"+name, `{range .status.conditions[*]}{.type}={.status} {.reason}: {.message}{"\n"}{end}`)()
 		return said + why
 	})
 }
@@ -198,7 +195,7 @@ func TestALustreComesFromOneManifest(t *testing.T) {
 	g := NewWithT(t)
 	begun := time.Now()
 	apply(t, reef(ost0, ost1))
-	ready(t)
+	ready(t, "reef")
 	took(t, "a Lustre of one MDT, two OSTs and a client, from apply to Ready", begun)
 	g.Eventually(func() (string, error) { return tryOnNode("lctl pool_list reef.ssd") }, long, 5*time.Second).Should(
 		And(ContainSubstring("reef-OST0000"), ContainSubstring("reef-OST0001")))
@@ -268,7 +265,7 @@ func TestAKilledServerTakesNoTargetAway(t *testing.T) {
 	onNode(t, "pgrep -f '[n]ode serve --spec' | xargs kill -9")
 	g.Expect(serves(t)).To(Equal(before), "the mounts are the kernel's")
 	g.Expect(onNode(t, "cat "+mounted+"/ssd/greeting")).To(Equal(greeting + "\n"))
-	ready(t)
+	ready(t, "reef")
 }
 
 func TestAPodOfAServerThatIsDeletedComesBackWithItsTargets(t *testing.T) {
@@ -278,7 +275,7 @@ func TestAPodOfAServerThatIsDeletedComesBackWithItsTargets(t *testing.T) {
 	kubectl(t, "-n", ours, "delete", "pod", "-l", "app.kubernetes.io/component=ost")
 	took(t, "the pod of the OSTs, until it is gone", begun)
 	g.Eventually(func() string { return serves(t) }, long, 5*time.Second).Should(Equal(before))
-	ready(t)
+	ready(t, "reef")
 	took(t, "and until all is Ready again", begun)
 	g.Expect(onNode(t, "cat "+mounted+"/ssd/greeting")).To(Equal(greeting + "\n"))
 }
@@ -325,7 +322,7 @@ func TestADrainedOSTIsSafeToRemove(t *testing.T) {
 	g.Eventually(field("storagetarget/"+drained, "{.metadata.name}"), long, 5*time.Second).Should(BeEmpty())
 	took(t, "and until it is gone", begun)
 	g.Expect(serves(t)).NotTo(ContainSubstring("reef-OST0001"))
-	ready(t)
+	ready(t, "reef")
 	g.Expect(onNode(t, "cat "+mounted+"/ssd/drained/file")).To(Equal("data\n"))
 	clientsAreTold := func() (string, error) { return tryOnNode("lctl --device MGS llog_print reef-client") }
 	g.Eventually(clientsAreTold, long, 5*time.Second).Should(And(ContainSubstring("reef-OST0000"), Not(ContainSubstring("reef-OST0001"))))
@@ -347,32 +344,10 @@ func TestAfterARestartOfTheMachineAllIsThere(t *testing.T) {
 	g.Eventually(func() (string, error) {
 		return tryOnNode(`lctl dl | awk '$2 == "UP" && ($3 == "mdt" || $3 == "obdfilter") {print $4}' | sort`)
 	}, long, 10*time.Second).Should(Equal(before))
-	ready(t)
+	ready(t, "reef")
 	g.Eventually(func() (string, error) { return tryOnNode("cat " + mounted + "/ssd/greeting") }, long, 10*time.Second).Should(Equal(greeting + "\n"))
 	took(t, "and all is Ready again", begun)
 	g.Eventually(field("filesystemnodes", `{.items[*].status.conditions[*].reason}`), long, 5*time.Second).Should(ContainSubstring("RebootedUnasked"))
 	show(t, "get filesystemnodes -o wide")
 	t.Log(field("filesystemnodes", `{range .items[*].status.conditions[*]}{.type}={.status} {.reason}: {.message}{"\n"}{end}`)())
-}
-
-func TestTheKubeletGivesCPUsToPodsAlone(t *testing.T) {
-	g := NewWithT(t)
-	onNode(t, "grep -q static /etc/default/kubelet || { sed -i '/^KUBELET_EXTRA_ARGS=/s/$/ --cpu-manager-policy=static --kube-reserved=cpu=500m/' /etc/default/kubelet; "+
-		"systemctl stop kubelet; rm -f /var/lib/kubelet/cpu_manager_state; systemctl start kubelet; }")
-	g.Eventually(func() (string, error) { return tryOnNode("cat /var/lib/kubelet/cpu_manager_state") }, long, 5*time.Second).
-		Should(ContainSubstring(`"policyName":"static"`))
-	kubectl(t, "wait", "--for=condition=Ready", "node/"+node, "--timeout=10m")
-	g.Eventually(field("node/"+node, "{.status.allocatable.cpu}"), long, 5*time.Second).Should(Equal("1500m"), "which keeps the first processor for all that has none of its own")
-	allowed := func(name string) func() (string, error) {
-		return func() (string, error) {
-			return run("", "kubectl", "-n", ours, "exec", name, "--", "sed", "-n", "s/^Cpus_allowed_list:\t//p", "/proc/self/status")
-		}
-	}
-	apply(t, pod("exclusive", "{requests: {cpu: 1, memory: 32Mi}, limits: {cpu: 1, memory: 32Mi}}", "sleep 36000"))
-	g.Eventually(allowed("exclusive"), long, 5*time.Second).Should(Equal("1\n"))
-	apply(t, pod("shared", "{}", "sleep 36000"))
-	g.Eventually(allowed("shared"), long, 5*time.Second).Should(Equal("0\n"))
-	g.Eventually(field("nodeinventory/"+node, "{.status.cpu.kubeletCPUManagerPolicy}"), long, 5*time.Second).Should(Equal("static"))
-	t.Log(onNode(t, "cat /var/lib/kubelet/cpu_manager_state"))
-	kubectl(t, "-n", ours, "delete", "pod", "exclusive", "shared")
 }

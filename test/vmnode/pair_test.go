@@ -16,27 +16,48 @@ import (
 // second is the name of the other machine as a node, and shared the disk that both machines reach.
 var second = os.Getenv("VMNODE_SECOND")
 
-const shared = "nvme-eui.525400a0000000f1"
+const (
+	shared = "nvme-eui.525400a0000000f1"
+	// spare is the last disk of the first machine.
+	spare = "nvme-eui.525400a0000000d4"
+	// ost is what the target on the shared disk is called, and written the file that a program works on.
+	ost, written = "twin-OST0000", "/mnt/twin/both/log"
+)
 
 // withSecond runs the script of machines for the second one.
 func withSecond(argv ...string) (string, error) {
 	return run("", append([]string{"env", "MACHINE=2", machine}, argv...)...)
 }
 
-// twoNodes is the filesystem with a pool whose one OST the second machine serves, and the first one can.
-func twoNodes() string {
-	pool := fmt.Sprintf(`
+// twin is a Lustre whose MDT is the first machine's, and whose OST the second machine serves, and the first one can.
+func twin() string {
+	return fmt.Sprintf(`
+apiVersion: parallelfs.dev/v1alpha1
+kind: FileSystem
+metadata: {name: twin}
+spec:
+  type: Lustre
+  version: 2.17.57
+  lustre:
+    fsName: twin
+    storagePools: [{name: both, pairs: [{nodes: [%[2]s, %[1]s]}]}]
+  metadata:
+    nodeSelector: {kubernetes.io/hostname: %[1]s}
+    targets: {devices: [{node: %[1]s, id: %[3]s}], format: {fsType: ldiskfs}}
+  storagePools:
   - name: both
     nodeSelector: {parallelfs.dev/agent: ""}
     copies: 1
-    targets: {devices: [{node: %s, id: %s}], format: {fsType: ldiskfs}}`, second, shared)
-	told := fmt.Sprintf(`
-    storagePools: [{name: both, pairs: [{nodes: [%s, %s]}]}]`, second, node)
-	return reefWith(pool, told, ost0)
+    targets: {devices: [{node: %[2]s, id: %[4]s}], format: {fsType: ldiskfs}}
+  clients:
+    nodeSelector: {kubernetes.io/hostname: %[1]s}
+    mountPath: /mnt/twin
+  provisioning: {formatPolicy: IfBlank}
+`, node, second, spare, shared)
 }
 
-// haveIt are the machines whose kernel serves an OST.
-func haveIt(ost string) (string, error) {
+// haveIt are the machines whose kernel serves the OST.
+func haveIt() (string, error) {
 	var have []string
 	for name, ask := range map[string]func(argv ...string) (string, error){
 		node:   func(argv ...string) (string, error) { return run("", append([]string{machine}, argv...)...) },
@@ -59,8 +80,8 @@ func holder(target string) func() (string, error) {
 }
 
 // atWork appends numbered lines with the time to a file of the pool, each of them synced, until it is told to end.
-const atWork = `i=0; until [ -e /files/reef/ssd/stop ]; do i=$((i+1)); line="$i $(date +%s.%N)"; ` +
-	`echo "$line" >> /files/reef/both/log && sync /files/reef/both/log && echo "$line" || echo "line $i failed"; done`
+const atWork = `i=0; until [ -e /files/twin/stop ]; do i=$((i+1)); line="$i $(date +%s.%N)"; ` +
+	`echo "$line" >> /files/twin/both/log && sync /files/twin/both/log && echo "$line" || echo "line $i failed"; done`
 
 // lines are the numbers and the seconds of what atWork wrote.
 func lines(t *testing.T, log string) (seconds []float64) {
@@ -86,6 +107,17 @@ func longest(seconds []float64, from time.Time) (out float64) {
 	return out
 }
 
+func TestAFileSystemThatIsDeletedIsUnmountedAndKeepsItsData(t *testing.T) {
+	g := NewWithT(t)
+	begun := time.Now()
+	kubectl(t, "-n", ours, "delete", "filesystem", "reef", "--ignore-not-found", "--timeout=30m")
+	took(t, "a filesystem, until it is deleted", begun)
+	g.Expect(onNode(t, "grep lustre /proc/mounts || true")).To(BeEmpty())
+	for id, label := range map[string]string{mdt: "reef-MDT0000", ost0: "reef-OST0000"} {
+		g.Expect(onNode(t, "blkid -p -o value -s LABEL /dev/disk/by-id/"+id)).To(Equal(label + "\n"))
+	}
+}
+
 func TestTwoMachinesServeOneOST(t *testing.T) {
 	g := NewWithT(t)
 	begun := time.Now()
@@ -100,43 +132,39 @@ func TestTwoMachinesServeOneOST(t *testing.T) {
 	g.Eventually(field("nodeinventory/"+second, `{.status.blockDevices[*].ids[0]}`), long, time.Second).Should(ContainSubstring(shared))
 
 	begun = time.Now()
-	apply(t, twoNodes())
-	g.Eventually(field("filesystem/reef", "{.metadata.generation} {.status.observedGeneration}"), long, time.Second).Should(MatchRegexp(`^(\d+) \1$`))
-	ready(t)
+	apply(t, twin())
+	ready(t, "twin")
 	name := target(t, shared)
-	said, err := field("storagetarget/"+name, `{.spec.lustre.index}`)()
-	g.Expect(err).NotTo(HaveOccurred())
-	index, err := strconv.Atoi(said)
-	g.Expect(err).NotTo(HaveOccurred())
-	ost := fmt.Sprintf("reef-OST%04x", index)
-	g.Eventually(func() (string, error) { return haveIt(ost) }, long, 5*time.Second).Should(Equal(second))
-	g.Eventually(func() (string, error) { return tryOnNode("lctl pool_list reef.both") }, long, 5*time.Second).Should(ContainSubstring(ost))
-	ready(t)
-	took(t, "a pool with an OST of two nodes, from apply", begun)
+	g.Expect(haveIt()).To(Equal(second))
+	g.Eventually(func() (string, error) { return tryOnNode("lctl pool_list twin.both") }, long, 5*time.Second).Should(ContainSubstring(ost))
+	ready(t, "twin")
+	took(t, "a Lustre with an OST of two nodes, from apply", begun)
 	show(t, "get storagetargets,filesystemnodes -o wide")
-	t.Log(run("", "env", "MACHINE=2", machine, "ask", "sh", "-c", "dumpe2fs -h /dev/disk/by-id/"+shared+" | grep -i -e features -e mmp"))
+	said, err := withSecond("ask", "sh", "-c", "dumpe2fs -h /dev/disk/by-id/"+shared+" 2>&1 | grep -i -e features -e mmp")
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Log(said)
 
-	onNode(t, "rm -f "+mounted+"/ssd/stop; : > "+mounted+"/both/log")
+	onNode(t, "rm -f /mnt/twin/stop; : > "+written)
 	apply(t, pod("works", "{}", atWork))
 	defer run("", "kubectl", "-n", ours, "delete", "pod", "works", "--ignore-not-found") //nolint:errcheck // the machines are thrown away
-	written := func() (string, error) { return tryOnNode("wc -l < " + mounted + "/both/log") }
-	g.Eventually(written, long, time.Second).ShouldNot(Equal("0\n"))
+	size := func() (string, error) { return tryOnNode("wc -l < " + written) }
+	g.Eventually(size, long, time.Second).ShouldNot(Equal("0\n"))
 
 	// A node that is drained gives it to the other one.
 	drained := time.Now()
 	kubectl(t, "drain", second, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=30m")
 	took(t, "kubectl drain of the second machine", drained)
 	g.Expect(holder(name)()).To(MatchRegexp("^" + node + ` 1 \d`))
-	g.Expect(haveIt(ost)).To(Equal(node))
-	ready(t)
+	g.Expect(haveIt()).To(Equal(node))
+	ready(t, "twin")
 	show(t, "get storagetargets -o wide")
 
 	// It gets it back.
 	back := time.Now()
 	kubectl(t, "uncordon", second)
 	g.Eventually(holder(name), long, time.Second).Should(MatchRegexp("^" + second + ` 2 \d`))
-	g.Eventually(func() (string, error) { return haveIt(ost) }, long, 5*time.Second).Should(Equal(second))
-	ready(t)
+	g.Eventually(haveIt, long, 5*time.Second).Should(Equal(second))
+	ready(t, "twin")
 	took(t, "its OST is back, since it was uncordoned", back)
 
 	// A machine that is off gives nothing, and two words of a person are needed.
@@ -156,18 +184,18 @@ func TestTwoMachinesServeOneOST(t *testing.T) {
 	kubectl(t, "-n", ours, "annotate", "--overwrite", "storagetarget", name, "parallelfs.dev/machine-is-off="+second+"/2")
 	g.Eventually(holder(name), long, time.Second).Should(MatchRegexp("^" + node + ` 3 \d`))
 	g.Eventually(func() string { return serves(t) }, long, 5*time.Second).Should(ContainSubstring(ost))
-	before, err := written()
+	before, err := size()
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Eventually(written, long, time.Second).ShouldNot(Equal(before), "the program goes on")
+	g.Eventually(size, long, time.Second).ShouldNot(Equal(before), "the program goes on")
 	took(t, "the first machine serves the OST of the one that is off, since a person has said so", words)
 	show(t, "get storagetargets -o wide")
 
-	onNode(t, "touch "+mounted+"/ssd/stop")
+	onNode(t, "touch /mnt/twin/stop")
 	g.Eventually(field("pod/works", "{.status.phase}"), long, time.Second).Should(Equal("Succeeded"))
 	done := kubectl(t, "-n", ours, "logs", "works")
 	t.Log(onNode(t, "dmesg | grep -i -e 'recovery' -e 'mmp' | tail -20"))
 	g.Expect(done).NotTo(ContainSubstring("failed"))
-	g.Expect(onNode(t, "cat "+mounted+"/both/log")).To(Equal(done), "every line that was synced is there, once and in its order")
+	g.Expect(onNode(t, "cat "+written)).To(Equal(done), "every line that was synced is there, once and in its order")
 	seconds := lines(t, done)
 	t.Logf("%d lines; longest wait of the program: drained %.1f s, back %.1f s, off %.1f s (of which %.1f s until a person had said so)", len(seconds),
 		longest(seconds[:countBefore(seconds, back)], drained), longest(seconds[:countBefore(seconds, lost)], back), longest(seconds, lost), words.Sub(lost).Seconds())

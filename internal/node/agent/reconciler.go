@@ -147,8 +147,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	var failed *provision.StepError
 	switch {
-	case err == nil && meta.IsStatusConditionTrue(target.Status.Conditions, v1alpha1.ConditionStalled):
-		// What stands in the way may go without a word: nobody tells when a program closes a disk.
+	case err == nil && (meta.IsStatusConditionTrue(target.Status.Conditions, v1alpha1.ConditionStalled) ||
+		meta.IsStatusConditionTrue(target.Status.Conditions, v1alpha1.ConditionReconciling)):
+		// What stands in the way may go without a word: nobody tells when a program closes a disk, or a server has mounted it.
 		return ctrl.Result{RequeueAfter: min(stalledAgain, r.Resync)}, nil
 	case err == nil && len(target.Spec.FilesIn) > 0:
 		// Its data is being moved away: the files that are left are counted again.
