@@ -84,7 +84,7 @@ func (m paired) kill(t *testing.T) {
 }
 
 // TestLustrePair shows what a target that two machines reach does: who of them has it mounted stands on the disk, and the other one keeps off.
-// The operator makes no such targets (docs/adr/0096); disks of others that are so it must leave alone.
+// That the operator moves one between two nodes, test/vmnode shows (docs/adr/0096).
 func TestLustrePair(t *testing.T) {
 	one, two := pair(t)
 	g := NewWithT(t)

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 )
@@ -98,5 +99,27 @@ func TestEventsTellEachChangeOnce(t *testing.T) {
 			}
 			g.Expect(reasons).To(Equal(c.reasons))
 		})
+	}
+}
+
+func TestATargetIsLookedAtAnewWhenAnotherNodeHoldsIt(t *testing.T) {
+	g := NewWithT(t)
+	held := func(node string, number int64) *v1alpha1.StorageTarget {
+		t := &v1alpha1.StorageTarget{Spec: v1alpha1.StorageTargetSpec{Node: "oss1", SecondNode: "oss2"}}
+		if node != "" {
+			t.Status.Holder = &v1alpha1.TargetHolder{Node: node, Number: number}
+		}
+		return t
+	}
+	for _, move := range []struct {
+		from, to *v1alpha1.StorageTarget
+		looks    bool
+	}{
+		{held("", 0), held("oss2", 1), true},
+		{held("oss2", 1), held("oss1", 2), true},
+		{held("", 0), held("oss1", 0), false},
+		{held("oss2", 1), held("oss2", 1), false},
+	} {
+		g.Expect(holderChanged(event.UpdateEvent{ObjectOld: move.from, ObjectNew: move.to})).To(Equal(move.looks))
 	}
 }

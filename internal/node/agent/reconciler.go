@@ -76,13 +76,21 @@ func (r *Reconciler) setup(mgr ctrl.Manager, wake <-chan event.GenericEvent) err
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		// The status that this agent writes must not wake it; an approval and a deletion change the generation.
-		For(&v1alpha1.StorageTarget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{}, predicate.NewPredicateFuncs(r.here))).
+		For(&v1alpha1.StorageTarget{}, builder.WithPredicates(
+			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: holderChanged}), predicate.NewPredicateFuncs(r.here))).
 		WatchesRawSource(source.Channel(wake, handler.EnqueueRequestsFromMapFunc(r.all))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 		}).
 		Complete(r)
+}
+
+// holderChanged is true when another node holds a target than before: what this one said of it is over.
+func holderChanged(e event.UpdateEvent) bool {
+	was, ok := e.ObjectOld.(*v1alpha1.StorageTarget)
+	is, also := e.ObjectNew.(*v1alpha1.StorageTarget)
+	return ok && also && plan.HolderOf(was).Node != plan.HolderOf(is).Node
 }
 
 // here is true for the targets of this node.
