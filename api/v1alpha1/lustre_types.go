@@ -130,7 +130,7 @@ type LustreSpec struct {
 	Parameters LustreParameters `json:"parameters,omitempty"`
 
 	// moduleOptions says what becomes of the options of the kernel's modules by which cpuPinning is carried out. With Compare, a person puts
-	// them on the nodes: the FileSystemNode of each node has the lines, and the condition Pinned says where the modules are loaded with others.
+	// them on the nodes: the FileSystemNode of each node has the lines, and the condition Pinned says where modules are loaded with others.
 	// With Write, the agent of each node writes them to /etc/modprobe.d/parallelfs-<namespace>.<name>.conf, and removes that file when nothing
 	// is asked for any more. Modules read their options when they are loaded: nothing changes on a node until it is restarted, or until
 	// everything of Lustre's is unmounted there and its modules are unloaded. Defaults to Compare.

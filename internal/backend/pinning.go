@@ -119,7 +119,9 @@ func (p *Placements) Of(
 
 // OfKernel is where threads of the kernel run that serve in the place of a daemon which asks for CPUs. The backend has found that; unknown
 // says why it could not, nil when it could.
-func (p *Placements) OfKernel(server string, found v1alpha1.Placement, disks []*v1alpha1.StorageTarget, unknown *Problem) *v1alpha1.Placement {
+func (p *Placements) OfKernel(
+	server string, found v1alpha1.Placement, disks []*v1alpha1.StorageTarget, unknown *Problem,
+) *v1alpha1.Placement {
 	p.asked, found.Devices = true, kernelNames(disks)
 	if unknown != nil {
 		p.unseen(unknown.Reason, "%s: %s", server, unknown.Message)

@@ -59,7 +59,9 @@ func (Backend) Together(in backend.Input, said map[string]*backend.State) (backe
 		answer := said[name]
 		state.Pools = append(state.Pools, answer.Pools...) // only the node of MDT0000 knows any
 		state.Links = append(state.Links, answer.Links...)
-		state.Servers = append(state.Servers, backend.Server{Name: name, IP: node.IP, Online: true, Version: answer.Version, Modules: answer.Modules})
+		state.Servers = append(state.Servers, backend.Server{
+			Name: name, IP: node.IP, Online: true, Version: answer.Version, Modules: answer.Modules,
+		})
 		for _, t := range answer.Targets {
 			// Each node may be the MGS of another Lustre, which has no name of its own.
 			other, twice := on[number{t.Role, t.ID}]

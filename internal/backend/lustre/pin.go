@@ -179,8 +179,8 @@ func (Backend) PinDaemons(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNo
 	}}
 	for _, pool := range fs.Spec.StoragePools {
 		out = append(out, plan.PinDaemon{
-			Name: ostDaemon(pool.Name), Field: "spec.storagePools[" + pool.Name + "].cpuPinning", Pinning: pool.CPUPinning, Nodes: on[ostDaemon(pool.Name)],
-			Kernel: true,
+			Name: ostDaemon(pool.Name), Field: "spec.storagePools[" + pool.Name + "].cpuPinning", Pinning: pool.CPUPinning,
+			Nodes: on[ostDaemon(pool.Name)], Kernel: true,
 		})
 	}
 	return out
