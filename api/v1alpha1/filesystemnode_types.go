@@ -29,10 +29,31 @@ type FileSystemNodeSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Members []NodeMember `json:"members,omitempty"`
 
+	// moduleOptions are what modules of the node's kernel are to be loaded with for the filesystem.
+	// +optional
+	ModuleOptions *ModuleOptions `json:"moduleOptions,omitempty"`
+
 	// givenUp says that the filesystem goes on without the node, because a person said that it never comes back. All of its members have
 	// retired then; what is on its disks is left alone.
 	// +optional
 	GivenUp *NodeGivenUp `json:"givenUp,omitempty"`
+}
+
+// ModuleOptions are what modules of a kernel are to be loaded with. They belong to the whole node.
+type ModuleOptions struct {
+	// lines are those of a file in /etc/modprobe.d, such as "options ofd oss_cpts=[0] oss_io_cpts=[0]" (modprobe.d(5)).
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=2048
+	// +kubebuilder:validation:items:Pattern=`^options [a-z0-9_]+( [a-z0-9_]+=("[^"\n]*"|[^" \n]+))+$`
+	Lines []string `json:"lines,omitempty"`
+
+	// write is true when the agent of the node writes them to such a file. Otherwise that is a person's work.
+	// +optional
+	Write bool `json:"write,omitempty"`
 }
 
 // NodeGivenUp says when a node was given up, and what was lost with it.
@@ -284,7 +305,7 @@ type NodeAgentStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// message says why the agent could not write a newer generation; empty when it could.
+	// message says why the agent could not write a newer generation, or not the options of modules; empty when it could.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`

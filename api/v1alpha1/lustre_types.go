@@ -129,6 +129,14 @@ type LustreSpec struct {
 	// +optional
 	Parameters LustreParameters `json:"parameters,omitempty"`
 
+	// moduleOptions says what becomes of the options of the kernel's modules by which cpuPinning is carried out. With Compare, a person puts
+	// them on the nodes: the FileSystemNode of each node has the lines, and the condition Pinned says where modules are loaded with others.
+	// With Write, the agent of each node writes them to /etc/modprobe.d/parallelfs-<namespace>.<name>.conf, and removes that file when nothing
+	// is asked for any more. Modules read their options when they are loaded: nothing changes on a node until it is restarted, or until
+	// everything of Lustre's is unmounted there and its modules are unloaded. Defaults to Compare.
+	// +optional
+	ModuleOptions ModuleOptionsPolicy `json:"moduleOptions,omitempty"`
+
 	// projects are directories with a limit each, by Lustre's quotas for projects. With the first one, the limits of users, groups and
 	// projects are in force on all MDTs and OSTs. Who takes an entry away leaves its limit as it was; without space and files, there is none.
 	// +optional
@@ -138,6 +146,18 @@ type LustreSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(p, self.exists_one(q, q.id == p.id))",message="two projects have one id: their files would count together"
 	Projects []LustreProject `json:"projects,omitempty"`
 }
+
+// ModuleOptionsPolicy says what becomes of options of the kernel's modules.
+// +kubebuilder:validation:Enum=Compare;Write
+type ModuleOptionsPolicy string
+
+// What becomes of options of modules.
+const (
+	// ModuleOptionsCompare compares them with those that modules are loaded with.
+	ModuleOptionsCompare ModuleOptionsPolicy = "Compare"
+	// ModuleOptionsWrite writes them to a file of the node as well.
+	ModuleOptionsWrite ModuleOptionsPolicy = "Write"
+)
 
 // LustreProject is a directory whose files count together.
 type LustreProject struct {

@@ -244,6 +244,10 @@ const (
 )
 
 // CPUPinning binds the daemons of a role to CPUs and memory. Status shows what the kernel says of it.
+//
+// A Lustre has no daemons. The threads that serve belong to the kernel of the node: the same ones for all of its MDTs, and the same ones
+// for all of its OSTs, of all pools and FileSystems. So all pools with OSTs on a node ask for the same CPUs, and MDTs and OSTs for the same or
+// for ones that do not overlap. The threads are bound by options of the kernel's modules, see spec.lustre.moduleOptions.
 // +kubebuilder:validation:XValidation:rule="has(self.numaNodes) == (self.mode == 'NUMANode')",message="mode NUMANode requires numaNodes, and no other mode takes it"
 // +kubebuilder:validation:XValidation:rule="has(self.cpuSets) == (self.mode == 'CPUSet')",message="mode CPUSet requires cpuSets, and no other mode takes it"
 // +kubebuilder:validation:XValidation:rule="has(self.cpus) == (self.mode == 'KubeletStatic') && has(self.memory) == (self.mode == 'KubeletStatic')",message="mode KubeletStatic requires cpus and memory, and no other mode takes them"
@@ -255,7 +259,7 @@ type CPUPinning struct {
 	Mode PinningMode `json:"mode,omitempty"`
 
 	// numaNodes are the NUMA nodes for the instances on a node. Instance i gets entry i, and the list is repeated as often as needed: [0,
-	// 1] puts every other instance on each of two NUMA nodes. Mode NUMANode requires it.
+	// 1] puts every other instance on each of two NUMA nodes. A Lustre has one entry, for all. Mode NUMANode requires it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -265,7 +269,7 @@ type CPUPinning struct {
 	NUMANodes []int32 `json:"numaNodes,omitempty"`
 
 	// cpuSets are the CPUs for the instances on a node, such as "0-7,16-23". Instance i gets entry i. Two instances on one node must not
-	// share a CPU. Mode CPUSet requires it.
+	// share a CPU. A Lustre has one entry, for all. Mode CPUSet requires it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -273,7 +277,7 @@ type CPUPinning struct {
 	CPUSets []CPUList `json:"cpuSets,omitempty"`
 
 	// memoryPolicy says where memory comes from: with Bind only from the NUMA nodes of the CPUs, with Preferred from them first
-	// (set_mempolicy(2)). It belongs to the modes NUMANode and CPUSet. Defaults to Preferred.
+	// (set_mempolicy(2)). It belongs to the modes NUMANode and CPUSet, and Bind to daemons only. Defaults to Preferred.
 	// +optional
 	MemoryPolicy MemoryPolicy `json:"memoryPolicy,omitempty"`
 

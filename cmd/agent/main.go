@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -64,6 +65,8 @@ mountpoint is empty and immutable (chattr +i) while nothing is mounted.
 
 What the servers on this node are told, such as their disks, ids and CPUs, it writes from the FileSystemNodes of this node into files, which
 the servers read when they start: ` + spec.NodesRoot + `/NAMESPACE.FILESYSTEM/` + spec.NodeFileName + `.
+Where a FileSystem lets it, it writes what modules of the kernel are to be loaded with: ` + spec.ModprobeDirectory + `/` +
+			spec.ModuleOptionsFile("NAMESPACE", "FILESYSTEM") + `.
 
 Once a second it reads what the kernel counts of those disks and of the filesystems' daemons, keeps that for two hours in memory, and
 serves it, without asking who wants to know: names of filesystems, targets and daemons of this node, and counters, nothing else.
@@ -78,7 +81,7 @@ While the API server does not answer, everything stays as it is. It ends on SIGT
 running: a mkfs may take up to 100 s then.`,
 		Args: cobra.NoArgs,
 	}
-	o := agent.Options{NodesRoot: spec.NodesRoot}
+	o := agent.Options{NodesRoot: spec.NodesRoot, Modprobe: filepath.Join(host.Root, spec.ModprobeDirectory)}
 	var level slog.Level
 	var host string
 	var port uint16

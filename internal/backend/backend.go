@@ -401,6 +401,16 @@ type State struct {
 	License *License `json:"license,omitempty"`
 	// Links are the ways from metadata targets to storage targets on which nothing new goes, or nothing at all.
 	Links []Link `json:"links,omitempty"`
+	// Modules are what the kernel of the one node was loaded with that answers for itself, as far as it says; nil where that is not known.
+	Modules *LoadedModules `json:"modules,omitempty"`
+}
+
+// LoadedModules are what modules of a node's kernel were loaded with.
+type LoadedModules struct {
+	// Partitions have the CPUs of each of the partitions that the kernel's threads run in.
+	Partitions [][]int `json:"partitions,omitempty"`
+	// Parameters are those of modules that say them, by module and name, such as "mdt.mds_num_cpts".
+	Parameters map[string]string `json:"parameters,omitempty"`
 }
 
 // Link is the way from a metadata target to a storage target, by their numbers.
@@ -456,6 +466,8 @@ type Server struct {
 	// UsedBytes and CapacityBytes of all its targets.
 	UsedBytes     int64 `json:"usedBytes"`
 	CapacityBytes int64 `json:"capacityBytes"`
+	// Modules are those of its node.
+	Modules *LoadedModules `json:"modules,omitempty"`
 }
 
 // Target is one storage target as the filesystem sees it.

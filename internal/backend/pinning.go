@@ -117,6 +117,21 @@ func (p *Placements) Of(
 	return placement
 }
 
+// OfKernel is where threads of the kernel run that serve in the place of a daemon which asks for CPUs. The backend has found that; unknown
+// says why it could not, nil when it could.
+func (p *Placements) OfKernel(
+	server string, found v1alpha1.Placement, disks []*v1alpha1.StorageTarget, unknown *Problem,
+) *v1alpha1.Placement {
+	p.asked, found.Devices = true, kernelNames(disks)
+	if unknown != nil {
+		p.unseen(unknown.Reason, "%s: %s", server, unknown.Message)
+	}
+	if found.Drift != "" {
+		p.strays = append(p.strays, server+": "+found.Drift)
+	}
+	return &found
+}
+
 func (p *Placements) daemonName(daemon string) string {
 	return p.in.FileSystem.Namespace + "/" + p.in.FileSystem.Name + "/" + daemon
 }

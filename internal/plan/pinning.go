@@ -26,6 +26,9 @@ type PinDaemon struct {
 	Pinning *v1alpha1.CPUPinning
 	// Nodes that it runs on.
 	Nodes []string
+	// Kernel is true for what is no daemon but threads of the kernel of the node: several of these may have the same CPUs, also for several
+	// FileSystems.
+	Kernel bool
 }
 
 // PinInput is what the choice of CPUs depends on.
@@ -200,7 +203,7 @@ func overlap(fileSystem string, d PinDaemon, node string, rivals []namedSet) str
 	}
 	mine, _ := cpuSetOf(d)
 	for _, r := range rivals {
-		if r.fileSystem == fileSystem && r.daemon.Name == d.Name {
+		if r.fileSystem == fileSystem && r.daemon.Name == d.Name || r.daemon.Kernel && d.Kernel {
 			continue
 		}
 		if shared := mine.Intersection(r.cpus); !shared.IsEmpty() {

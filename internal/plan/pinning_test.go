@@ -106,6 +106,23 @@ func TestContradictionsNameBothSides(t *testing.T) {
 	})
 }
 
+func TestThreadsOfOneKernelMayShareCPUsAndDaemonsMayNotHaveThem(t *testing.T) {
+	g := NewWithT(t)
+	threads := func(name, cpus string) plan.PinDaemon {
+		d := daemon(name, 0, cpuSet(v1alpha1.CPUList(cpus)), "oss1")
+		d.Kernel = true
+		return d
+	}
+	in := pinInput(threads("mdt", "0-3"), threads("ost/ssd", "0-3"))
+	in.Others = map[string][]plan.PinDaemon{"storage/home": {threads("mdt", "0-3")}}
+	pinnings, problems := plan.Pin(in)
+	g.Expect(problems).To(BeEmpty())
+	g.Expect(pinnings["oss1"]).To(And(HaveKeyWithValue("mdt", HaveField("CPUs", "0-3")), HaveKeyWithValue("ost/ssd", HaveField("CPUs", "0-3"))))
+	in.Others["storage/other"] = []plan.PinDaemon{daemon("master", 0, cpuSet("3-4"), "oss1")}
+	_, problems = plan.Pin(in)
+	g.Expect(messages(problems)).To(ConsistOf(ContainSubstring("share the CPUs 3"), ContainSubstring("share the CPUs 3")))
+}
+
 func TestDriftSaysWhatTheKernelSays(t *testing.T) {
 	wanted := spec.Pinning{CPUs: "0-7,16-23", MemoryNodes: "0", MemoryPolicy: "Preferred", Why: "spec.metadata.cpuPinning: NUMA node 0"}
 	right := v1alpha1.DaemonPlacement{Name: "storage/scratch/master", CPUs: "0-7,16-23", NUMANodes: "0", MemoryPolicy: "prefer:0"}

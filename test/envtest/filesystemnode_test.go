@@ -9,6 +9,7 @@ import (
 
 const (
 	someFacts     = "spec: {facts: {metadataNode: n1, %s}}"
+	someOptions   = "spec: {moduleOptions: {lines: [%s]}}"
 	aMember       = "spec: {members: [{name: storage-ssd, role: Storage, %s}]}"
 	aMemberTarget = "spec: {members: [{name: storage-ssd, role: Storage, targets: [{name: t, %s}]}]}"
 	aBinding      = "spec: {members: [{name: storage-ssd, role: Storage, pinning: {cpus: 0-7, %s}}]}"
@@ -17,6 +18,8 @@ const (
 	targetIDStays = "the id of a target can't be changed or removed once it is given"
 	notForgotten  = "initialized can't be removed once it is set: an empty target would be initialized again"
 	staysItself   = "the node and FileSystem of a FileSystemNode can't be changed"
+
+	ofModprobe = `should match '^options [a-z0-9_]+( [a-z0-9_]+=("[^"\n]*"|[^" \n]+))+$'`
 
 	onMember, onTarget = "spec.members[]", "spec.members[].targets[]"
 )
@@ -31,6 +34,9 @@ var fileSystemNodeRefusals = refusals{
 	"it has 65 members":                       {change: "spec: {members: " + listOf(65, "{name: m%d, role: Storage}") + "}", field: "spec.members", says: "must have at most 64 items"},
 	"it has a member twice":                   {change: "spec: {members: [{name: m, role: Storage}, {name: m, role: Metadata}]}", field: onMember, says: "Duplicate value"},
 	"it was given up at no time":              {change: "spec: {givenUp: {lost: nothing}}", field: "spec.givenUp.time", says: "Required value"},
+	"no module has options":                   {change: put(someOptions, ""), field: "spec.moduleOptions.lines", says: "should have at least 1 items"},
+	"modules have options without lines":      {change: "spec: {moduleOptions: {write: true}}", field: "spec.moduleOptions.lines", says: "Required value"},
+	"modules have nine lines of options":      {change: put(someOptions, strings.Trim(listOf(9, `"options m p=%d"`), "[]")), field: "spec.moduleOptions.lines", says: "must have at most 8 items"},
 	"its facts name no type":                  {change: "spec: {facts: {metadataNode: n1}}", field: "spec.facts.type", says: "Required value"},
 	"its facts name no node of the metadata":  {change: "spec: {facts: {type: BeeGFS}}", field: "spec.facts.metadataNode", says: "Required value"},
 	"a member has no name":                    {change: "spec: {members: [{role: Storage}]}", field: onMember + ".name", says: "Required value"},
@@ -52,6 +58,10 @@ var fileSystemNodeRefusals = refusals{
 	boundRefusals("spec.node", "spec: {node: %s}", emptyOrLong(253)),
 	boundRefusals("spec.givenUp.lost", `spec: {givenUp: {time: "2026-01-01T00:00:00Z", lost: %s}}`, tooLong(2048)),
 	boundRefusals("spec.givenUp.address", `spec: {givenUp: {time: "2026-01-01T00:00:00Z", address: %s}}`, tooLong(64)),
+	boundRefusals("spec.moduleOptions.lines[]", put(someOptions, "%s"), map[string]string{
+		`""`: "should be at least 1 chars long", `"options m p=` + strings.Repeat("1", 2048) + `"`: "may not be more than 2048 bytes",
+		`"install m /bin/sh"`: ofModprobe, `"options m p=1\ninstall m /bin/sh"`: ofModprobe, `"options m"`: ofModprobe, `"options m p=1 2"`: ofModprobe,
+	}),
 	boundRefusals("spec.facts.type", put(someFacts, "type: %s"), map[string]string{"AnyFS": `supported values: "MooseFS", "BeeGFS", "Lustre"`}),
 	boundRefusals("spec.facts.metadataNode", "spec: {facts: {type: BeeGFS, metadataNode: %s}}", emptyOrLong(253)),
 	boundRefusals("spec.facts.metadataTarget", put(someFacts, "type: BeeGFS, metadataTarget: %s"), tooLong(253)),
@@ -100,6 +110,7 @@ var fileSystemNodeAccepted = map[string]string{
 spec:
   facts: {type: BeeGFS, metadataNode: n1, metadataTarget: scratch-management-0123456789abcdef, basePort: 65535}
   givenUp: {time: "2026-01-01T00:00:00Z", lost: 12 chunks, address: 10.0.0.1}
+  moduleOptions: {write: true, lines: ['options libcfs cpu_pattern="0[0-7] 1[8-15]"', "options mdt mds_num_cpts=[1] mds_rdpg_num_cpts=[1]"]}
   members:
   - name: storage-ssd
     role: Storage

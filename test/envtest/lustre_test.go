@@ -27,12 +27,18 @@ spec:
   metadata:
     nodeSelector: {metadata: ""}
     targets: {select: {countPerNode: 1}, format: {fsType: ldiskfs}}
+    cpuPinning: {mode: NUMANode, numaNodes: [0], memoryPolicy: Preferred}
   storagePools:
-  - {name: ssd, copies: 1, nodeSelector: {storage: ""}, targets: {devices: [{node: n1, id: wwn-0x5001}, {node: n2, id: wwn-0x5002}], format: {fsType: ldiskfs}}}
+  - name: ssd
+    copies: 1
+    nodeSelector: {storage: ""}
+    targets: {devices: [{node: n1, id: wwn-0x5001}, {node: n2, id: wwn-0x5002}], format: {fsType: ldiskfs}}
+    cpuPinning: {mode: CPUSet, cpuSets: ["8-15"]}
   lustre:
     fsName: scratch
     basePort: 9700
     rdma: true
+    moduleOptions: Write
     directories: {mdtsPerDirectory: 2, roundRobinDepth: 2}
     storagePools:
     - name: ssd
@@ -81,7 +87,9 @@ const (
 	oneCopy       = "every storage pool of a Lustre needs copies: 1, because Lustre stores nothing twice"
 	shortPools    = "the name of a storage pool of a Lustre has at most 15 characters, and is not none, ignore or inherit, which mean something else to Lustre"
 	noSuchPool    = "spec.lustre.storagePools names a pool that spec.storagePools does not have"
-	notPinned     = "a Lustre has no cpuPinning yet: its threads belong to the kernel of the node, and are bound by options of its modules"
+	notByKubelet  = "cpuPinning of a Lustre has the mode NUMANode, CPUSet or None: its threads belong to the kernel of the node, and the kubelet gives CPUs to pods only"
+	noBind        = "cpuPinning of a Lustre has no memoryPolicy Bind: its threads belong to the kernel of the node, which takes memory from other NUMA nodes when theirs has none"
+	oneEntry      = "cpuPinning of a Lustre has one entry in numaNodes or cpuSets: the same threads of the kernel serve all MDTs of a node, and the same ones all of its OSTs"
 	basePortStays = "spec.lustre.basePort can't be changed: what answers for the nodes listens there"
 	ldiskfsMGT    = "the MGT is a disk with format.fsType: ldiskfs"
 	mgtOf         = "spec: {lustre: {management: null}}\n---\nspec: {lustre: {management: {nodeSelector: {mgs: \"\"}, targets: %s}}}"
@@ -128,8 +136,14 @@ var lustreRefusals = asLustre(refusals{
 	"an OST is a directory":                    {change: `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {s: ""}, targets: {directories: [/data/ost]}}]}`, field: "spec", says: lustresOnly},
 	"an MDT is xfs":                            {change: "spec: {metadata: {targets: {format: {fsType: xfs}}}}", field: "spec", says: lustresOnly},
 	"an OST has no format":                     {change: `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {s: ""}, targets: {select: {countPerNode: 1}}}]}`, field: "spec", says: lustresOnly},
-	"the MDTs are pinned":                      {change: put(metadataPinning, "{mode: NUMANode, numaNodes: [0]}"), field: "spec", says: notPinned},
-	"the OSTs are pinned":                      {change: lustrePool(`name: ssd, copies: 1, cpuPinning: {mode: CPUSet, cpuSets: ["0-7"]}`), field: "spec", says: notPinned},
+	"the kubelet gives CPUs to MDTs":           {change: put(metadataPinning, "{mode: KubeletStatic, cpus: 2, memory: 1Gi}"), field: "spec", says: notByKubelet},
+	"the kubelet gives CPUs to OSTs":           {change: lustrePool("name: ssd, copies: 1, cpuPinning: {mode: KubeletStatic, cpus: 2, memory: 1Gi}"), field: "spec", says: notByKubelet},
+	"the memory of MDTs is bound":              {change: put(metadataPinning, "{mode: NUMANode, numaNodes: [0], memoryPolicy: Bind}"), field: "spec", says: noBind},
+	"the memory of OSTs is bound":              {change: lustrePool(`name: ssd, copies: 1, cpuPinning: {mode: CPUSet, cpuSets: ["0-7"], memoryPolicy: Bind}`), field: "spec", says: noBind},
+	"MDTs of a node are on two NUMA nodes":     {change: put(metadataPinning, "{mode: NUMANode, numaNodes: [0, 1]}"), field: "spec", says: oneEntry},
+	"MDTs of a node have CPUs of their own":    {change: put(metadataPinning, `{mode: CPUSet, cpuSets: ["0", "1"]}`), field: "spec", says: oneEntry},
+	"OSTs of a node are on two NUMA nodes":     {change: lustrePool("name: ssd, copies: 1, cpuPinning: {mode: NUMANode, numaNodes: [0, 1]}"), field: "spec", says: oneEntry},
+	"OSTs of a node have two lists of CPUs":    {change: lustrePool(`name: ssd, copies: 1, cpuPinning: {mode: CPUSet, cpuSets: ["0", "1"]}`), field: "spec", says: oneEntry},
 	"the first port is changed":                {before: "{}", change: "spec: {lustre: {basePort: 9800}}", field: "spec.lustre", says: basePortStays},
 	"the MGT is xfs":                           {change: put(mgtOf, "{select: {countPerNode: 1}, format: {fsType: xfs}}"), field: "spec.lustre.management.targets", says: ldiskfsMGT},
 	"the name of the filesystem changes":       {before: "{}", change: "spec: {lustre: {fsName: other}}", field: "spec.lustre.fsName", says: nameOnDisks},
@@ -165,6 +179,7 @@ var lustreRefusals = asLustre(refusals{
 }.join(
 	nodeSelectorRefusals("spec.lustre.management.nodeSelector", mgtNodes),
 	mgtRefusals(),
+	boundRefusals("spec.lustre.moduleOptions", "spec: {lustre: {moduleOptions: %s}}", map[string]string{"Load": `supported values: "Compare", "Write"`}),
 	boundRefusals("spec.lustre.basePort", "spec: {lustre: {basePort: %s}}", map[string]string{"1023": tooLow + "1024", "65473": tooHigh + "65472"}),
 	directoriesRefusals("spec.lustre.management.targets.directories", mgtOf),
 	pathRefusals("spec.lustre.management.targets.directories[]", put(mgt, "{directories: [%s]}")),

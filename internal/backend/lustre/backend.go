@@ -44,6 +44,7 @@ var (
 	_ backend.Survivor        = Backend{}
 	_ backend.ServerMeasurer  = Backend{}
 	_ backend.Pairer          = Backend{}
+	_ backend.Pinner          = Backend{}
 )
 
 // New returns the backend with the usual times.

@@ -25,6 +25,7 @@ func (o *observer) diagnose() {
 	default:
 		say(v1alpha1.ReasonProbeUnreachable, "no node says what it serves in an answer that the operator can believe: %s", o.in.StateError)
 	}
+	o.diagnosePinning(say)
 	if o.in.State == nil {
 		return
 	}

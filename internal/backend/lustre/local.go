@@ -12,11 +12,21 @@ import (
 // Nodes are the FileSystemNodes.
 func (Backend) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
 	in = in.Indexed()
-	return backend.FileSystemNodes(in, backend.Facts(in.FileSystem, 0), members(in))
+	pins := pinsOf(in)
+	nodes := backend.FileSystemNodes(in, backend.Facts(in.FileSystem, 0), members(in, pins))
+	for i := range nodes {
+		n := &nodes[i].Spec
+		if p, asks := pins[n.Node]; !asks {
+			n.ModuleOptions = nil
+		} else if len(p.lines) > 0 { // what can't be had changes nothing
+			n.ModuleOptions = &v1alpha1.ModuleOptions{Lines: p.lines, Write: own(in.FileSystem).ModuleOptions == v1alpha1.ModuleOptionsWrite}
+		}
+	}
+	return nodes
 }
 
 // members are the members by node, with the targets that each of them mounts.
-func members(in backend.Input) map[string][]v1alpha1.NodeMember {
+func members(in backend.Input, pins map[string]pin) map[string][]v1alpha1.NodeMember {
 	fs, nodes := in.FileSystem, map[string][]v1alpha1.NodeMember{}
 	if fs.Status.Metadata == nil {
 		return nodes
@@ -36,9 +46,14 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 	}
 	others := othersDisks(in)
 	for _, g := range in.Given() {
-		if !g.Retired && !g.GivenUp {
-			tell(g, v1alpha1.NodeMember{Name: g.Name, Role: g.Role}, append(disksOf(in, g), others[secondPlace{g.Node, g.StoragePool}]...))
+		if g.Retired || g.GivenUp {
+			continue
 		}
+		member := v1alpha1.NodeMember{Name: g.Name, Role: g.Role}
+		if p, asks := pins[g.Node]; asks {
+			member.Waits = p.unpinned(g)
+		}
+		tell(g, member, append(disksOf(in, g), others[secondPlace{g.Node, g.StoragePool}]...))
 	}
 	return nodes
 }

@@ -59,7 +59,9 @@ func (Backend) Together(in backend.Input, said map[string]*backend.State) (backe
 		answer := said[name]
 		state.Pools = append(state.Pools, answer.Pools...) // only the node of MDT0000 knows any
 		state.Links = append(state.Links, answer.Links...)
-		state.Servers = append(state.Servers, backend.Server{Name: name, IP: node.IP, Online: true, Version: answer.Version})
+		state.Servers = append(state.Servers, backend.Server{
+			Name: name, IP: node.IP, Online: true, Version: answer.Version, Modules: answer.Modules,
+		})
 		for _, t := range answer.Targets {
 			// Each node may be the MGS of another Lustre, which has no name of its own.
 			other, twice := on[number{t.Role, t.ID}]
@@ -109,7 +111,9 @@ func statusOf(target cli.Target, serving cli.Serving) string {
 // Observe sets what should be there, from the records, beside what each node says that it serves.
 func (b Backend) Observe(in backend.Input) backend.Observation {
 	in = in.Indexed()
-	o := observer{in: in, fs: in.FileSystem, work: workOf(in), departures: departuresOf(in)}
+	o := observer{
+		in: in, fs: in.FileSystem, work: workOf(in), departures: departuresOf(in), pins: pinsOf(in), placements: backend.NewPlacements(in),
+	}
 	o.seen.Targets = make([]backend.TargetStatus, 0, len(in.Targets))
 	o.management()
 	o.metadata()
@@ -121,6 +125,7 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	o.seen.Serves = o.serves()
 	o.sole()
 	o.stopsAgain()
+	o.seen.Pinned = o.placements.Pinned()
 	return o.seen
 }
 
@@ -149,6 +154,9 @@ type observer struct {
 	// work is what makes the pools, and departures are the OSTs that are to be taken out.
 	work       work
 	departures []departure
+	// pins are what the modules of nodes are to be loaded with, and placements where their threads run.
+	pins       map[string]pin
+	placements *backend.Placements
 }
 
 // daemon says which pod looks after a server.
@@ -298,6 +306,7 @@ func (o *observer) metadata() {
 			// The directories of the pools belong to it.
 			o.seen.MetadataInitialized = o.work.done(o.in)
 		}
+		o.place(&s, g, disksOf(o.in, g))
 		o.seen.Servers = append(o.seen.Servers, s)
 	}
 }
@@ -320,8 +329,9 @@ func (o *observer) storage() {
 			}
 			s := backend.ServerStatus{Name: g.Server(), Role: v1alpha1.RoleStorage, Node: node, StoragePool: pool.Name}
 			o.server(&s, daemon{component: componentOST, pool: pool.Name})
-			o.seen.Servers = append(o.seen.Servers, s)
 			disks := backend.TargetsOf(o.in, v1alpha1.RoleStorage, pool.Name, node)
+			o.place(&s, g, disks)
+			o.seen.Servers = append(o.seen.Servers, s)
 			if len(disks) == 0 && backend.HasTargets(pool.Targets, node) {
 				o.unplaced = append(o.unplaced, fmt.Sprintf("one in pool %s on node %s", pool.Name, node))
 			}

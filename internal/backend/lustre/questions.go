@@ -42,6 +42,9 @@ func (q questions) Tolerates(command, code int, _ string) bool {
 // stateOf is what a node says that it serves, in the form that all backends have: the number of a target is one more than its index.
 func stateOf(server cli.Server) backend.State {
 	state := backend.State{Version: server.Version}
+	if len(server.Partitions) > 0 {
+		state.Modules = &backend.LoadedModules{Partitions: server.Partitions, Parameters: server.Modules}
+	}
 	for target, serving := range server.Targets {
 		state.Targets = append(state.Targets, targetState(target, serving))
 	}

@@ -25,6 +25,8 @@ func answers(recovery string) [][]byte {
 		[]byte("osd-ldiskfs.pfs-OST0001.kbytestotal=100\nosd-ldiskfs.pfs-OST0001.kbytesfree=90\n"),
 		[]byte("lod.pfs-MDT0000-mdtlov.pools.ssd=\npfs-OST0002_UUID\npfs-OST0001_UUID\nlod.pfs-MDT0000-mdtlov.pools.empty=\n"),
 		[]byte("osp.pfs-OST0001-osc-MDT0000.max_create_count=0\nosp.pfs-OST0001-osc-MDT0000.active=1\nosp.pfs-OST0002-osc-MDT0000.active=0\n"),
+		[]byte("0\t: 0 1\n1\t: 2 3\n"),
+		[]byte("/sys/module/mdt/parameters/mds_num_cpts:[1]\n"),
 	}
 }
 
@@ -35,6 +37,9 @@ func TestANodeSaysWhatItServesOfItsFilesystem(t *testing.T) {
 	state, err := q.Parse(answers("status: COMPLETE\ncompleted_clients: 2/2\n"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(state.Version).To(Equal("2.17.57"))
+	g.Expect(state.Modules).To(HaveValue(Equal(backend.LoadedModules{
+		Partitions: [][]int{{0, 1}, {2, 3}}, Parameters: map[string]string{"mdt.mds_num_cpts": "[1]"},
+	})))
 	g.Expect(state.Links).To(Equal([]backend.Link{{From: 1, To: 2}, {From: 1, To: 3, Closed: true}}))
 	g.Expect(state.Pools).To(Equal([]backend.Pool{{Name: "empty"}, {Name: "ssd", Targets: []int32{2, 3}}}))
 	g.Expect(state.Targets).To(Equal([]backend.Target{

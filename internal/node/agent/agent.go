@@ -74,6 +74,8 @@ type Options struct {
 	Resync time.Duration
 	// NodesRoot is the directory that holds what the servers of this node are told: spec.NodesRoot.
 	NodesRoot string
+	// Modprobe is the node's directory of files that say what modules are loaded with: spec.ModprobeDirectory.
+	Modprobe string
 	// HealthAddress and MetricsAddress are what to listen on; "0" for nothing.
 	HealthAddress, MetricsAddress string
 	// TelemetryInterval is the time between two samples of disks and daemons, 0 for none; TelemetryAddress serves them.
@@ -128,7 +130,7 @@ func Run(ctx context.Context, config *rest.Config, node Node, o Options, log log
 	}
 	inventory.Targets = reconciler.targets
 	files := &NodeFiles{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), NodeName: o.NodeName, Resync: o.Resync, Root: o.NodesRoot,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), NodeName: o.NodeName, Resync: o.Resync, Root: o.NodesRoot, Modprobe: o.Modprobe,
 		Writer: durable.Writer{Chown: os.Chown}, Record: record.Keep, BootID: node.BootID,
 	}
 	reconciler.Withdraw = files.Withdraw

@@ -41,8 +41,8 @@ type NodeFiles struct {
 	Live     client.Reader
 	NodeName string
 	Resync   time.Duration
-	// Root is spec.NodesRoot.
-	Root string
+	// Root is spec.NodesRoot, and Modprobe the node's spec.ModprobeDirectory.
+	Root, Modprobe string
 	// Writer writes to the disk.
 	Writer durable.Writer
 	// Record makes the disk of a target say what its server was given (record.Keep).
@@ -77,7 +77,8 @@ func (r *NodeFiles) here(object client.Object) bool {
 	return ok && n.Spec.Node == r.NodeName
 }
 
-// Reconcile makes the file of one FileSystemNode say what the object says, and then says so in its status.
+// Reconcile makes the file of one FileSystemNode say what the object says, and then says so in its status. What modules are to be loaded
+// with is written before: servers load them. That it could not be written keeps no server from being told.
 func (r *NodeFiles) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -92,10 +93,14 @@ func (r *NodeFiles) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 		return ctrl.Result{}, nil
 	}
 	says := v1alpha1.NodeAgentStatus{ObservedGeneration: n.Generation}
+	options := r.keepModuleOptions(ctx, n)
 	lacking, wrote, failed := r.update(ctx, n)
 	failed = errors.Join(failed, lacking.err())
+	if err := errors.Join(failed, options); err != nil {
+		says.Message = v1alpha1.Cut(err.Error(), longestMessage)
+	}
 	if failed != nil {
-		says = v1alpha1.NodeAgentStatus{Message: v1alpha1.Cut(failed.Error(), longestMessage)}
+		says.ObservedGeneration = 0
 		if n.Status.Agent != nil {
 			says.ObservedGeneration = n.Status.Agent.ObservedGeneration
 		}
@@ -107,7 +112,7 @@ func (r *NodeFiles) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 	if err := errors.Join(failed, Say(ctx, r.Client, n, says)); err != nil {
 		return ctrl.Result{}, err
 	}
-	if len(lacking) > 0 {
+	if len(lacking) > 0 || options != nil {
 		return ctrl.Result{RequeueAfter: min(lastRetry, r.Resync)}, nil
 	}
 	return ctrl.Result{RequeueAfter: r.Resync}, nil
@@ -251,6 +256,7 @@ func (r *NodeFiles) sweep(ctx context.Context) error {
 	if err := r.Live.List(ctx, &list, client.MatchingLabelsSelector{Selector: ofNode(r.NodeName)}); err != nil {
 		return fmt.Errorf("list the FileSystemNodes of this node: %w", err)
 	}
+	errs := []error{r.sweepModuleOptions(ctx, list)}
 	keep := map[string]bool{}
 	for i := range list.Items {
 		if directory, err := r.directory(&list.Items[i]); err == nil && r.here(&list.Items[i]) {
@@ -261,7 +267,6 @@ func (r *NodeFiles) sweep(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("look for files below %s: %w", r.Root, err)
 	}
-	var errs []error
 	for _, path := range files {
 		if keep[filepath.Dir(path)] {
 			continue

@@ -60,8 +60,9 @@ func (w *world) nodeFiles() *NodeFiles {
 	w.t.Helper()
 	return &NodeFiles{
 		Client: server.Client, Live: server.Client, NodeName: w.node.Name, Resync: time.Minute, Root: filepath.Join(w.t.TempDir(), "nodes"),
-		Writer: durable.Writer{Chown: func(string, int, int) error { return nil }},
-		Record: func(spec.Target, spec.TargetRecord) error { return nil },
+		Modprobe: w.t.TempDir(),
+		Writer:   durable.Writer{Chown: func(string, int, int) error { return nil }},
+		Record:   func(spec.Target, spec.TargetRecord) error { return nil },
 	}
 }
 
@@ -141,6 +142,32 @@ func TestAFileThatCanNotBeWrittenIsNotConfirmed(t *testing.T) {
 	_, err = w.writes(r, n)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(w.liveNode(n).Status.Agent).To(Equal(&v1alpha1.NodeAgentStatus{ObservedGeneration: 2}))
+}
+
+func TestServersAreToldAlthoughOptionsOfModulesAreRefused(t *testing.T) {
+	w := newWorld(t)
+	n, r := w.fileSystemNode("scratch", w.node.Name, chunkserver()), w.nodeFiles()
+	n.Spec.ModuleOptions = &v1alpha1.ModuleOptions{Write: true, Lines: []string{`options cpt pattern="0[0] 1[1]"`}}
+	w.Expect(server.Client.Update(t.Context(), n)).To(Succeed())
+	theirs, ours := filepath.Join(r.Modprobe, "cpt.conf"), filepath.Join(r.Modprobe, spec.ModuleOptionsFile(w.namespace, "scratch"))
+	w.Expect(os.WriteFile(theirs, []byte("options cpt pattern=N\n"), 0o600)).To(Succeed())
+	result, err := w.writes(r, n)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(result.RequeueAfter).To(BeNumerically("<=", lastRetry), "it looks again")
+	w.Expect(w.liveNode(n).Status.Agent).To(HaveValue(And(HaveField("ObservedGeneration", n.Generation),
+		HaveField("Message", ContainSubstring(`/etc/modprobe.d/cpt.conf has "N" for the module's option "cpt pattern"`)))))
+	w.Expect(w.reads(w.fileOf(r, "scratch")).Members).To(HaveLen(1))
+	w.Expect(ours).NotTo(BeAnExistingFile())
+
+	w.Expect(os.Remove(theirs)).To(Succeed())
+	_, err = w.writes(r, n)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.liveNode(n).Status.Agent).To(Equal(&v1alpha1.NodeAgentStatus{ObservedGeneration: n.Generation}))
+	w.Expect(ours).To(BeAnExistingFile())
+	w.Expect(server.Client.Delete(t.Context(), n)).To(Succeed())
+	_, err = w.writes(r, n)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(ours).NotTo(BeAnExistingFile(), "nobody asks any more")
 }
 
 func TestAFileThatWasChangedByHandIsWrittenAgain(t *testing.T) {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
-	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/environment"
 	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/node/inventory"
@@ -30,8 +28,7 @@ func New(told spec.Serve, known []spec.HostSoftware, lookup environment.Lookup, 
 		return nil, fmt.Errorf("the environment variable %s, the name of this node, is not set; it comes from the pod (spec.nodeName)", nodeVariable)
 	}
 	ground := &Ground{
-		Told: told, Root: host.Root, Sys: "/sys", Writer: durable.Writer{Chown: os.Chown}, Log: log,
-		Network: network.ThisNode(lookup),
+		Told: told, Network: network.ThisNode(lookup),
 	}
 	for _, s := range known {
 		if s.Name == told.Backend {

@@ -20,8 +20,6 @@ type Serve struct {
 	NodeFile string `json:"nodeFile"`
 	// Network is that between servers and clients.
 	Network KernelNetwork `json:"network"`
-	// ModuleOptions, where set, are what modules of the kernel are loaded with.
-	ModuleOptions *ModuleOptions `json:"moduleOptions,omitempty"`
 	// GraceSeconds is how long all unmounts may take when the pod is stopped for good; it is less than the pod's own grace period.
 	GraceSeconds int64 `json:"graceSeconds"`
 }
@@ -43,17 +41,6 @@ type KernelNetwork struct {
 	Start [][]string `json:"start"`
 	List  []string   `json:"list"`
 	Add   []string   `json:"add"`
-}
-
-// ModuleOptions are what modules of the kernel are loaded with. They are read once, when a module is loaded; a change needs everything of
-// the filesystem unmounted on the node, and its modules unloaded, which is a person's work.
-type ModuleOptions struct {
-	// Lines are those of a file of modprobe.d(5), such as `options ofd oss_cpts=[0] oss_io_cpts=[0]`. $(NAME) is replaced as in File, and
-	// may stand for several lines, or none.
-	Lines string `json:"lines"`
-	// File is the path on the node that they are written to before the modules are loaded, such as /etc/modprobe.d/parallelfs-scratch.conf.
-	// Empty where nobody has allowed that: then the node's owner writes them, and they are only compared with what is loaded.
-	File string `json:"file,omitempty"`
 }
 
 // OnNode is the verb that runs a program in the mounts of the node, and so with the node's root directory. It needs the node's process ids

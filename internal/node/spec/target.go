@@ -100,6 +100,18 @@ func NodeDirectory(namespace, fileSystem string) string {
 	return path.Join(NodesRoot, namespace+"."+fileSystem)
 }
 
+// ModprobeDirectory is the directory of a node whose files say what modules of the kernel are loaded with (modprobe.d(5)).
+const ModprobeDirectory = "/etc/modprobe.d"
+
+// ModuleOptionsFile is the name of the file there that the agent writes for a FileSystem. It begins with ModuleOptionsHeading, or it is
+// somebody else's.
+func ModuleOptionsFile(namespace, fileSystem string) string {
+	return "parallelfs-" + namespace + "." + fileSystem + ".conf"
+}
+
+// ModuleOptionsHeading is what it begins with.
+const ModuleOptionsHeading = "# Written by ParallelFS Operator "
+
 // NodeFileName is the name of a NodeFile in its NodeDirectory.
 const NodeFileName = "node.json"
 

@@ -112,6 +112,8 @@ func TestPathsAndNamesOfFilesAndObjectsStayAsTheyAre(t *testing.T) {
 		{spec.TargetPath("storage", "scratch", "a"), "/var/lib/parallelfs/targets/storage.scratch/a"},
 		{spec.MountsDirectory("storage", "scratch"), "/var/lib/parallelfs/mounts/storage.scratch"},
 		{spec.NodeDirectory("storage", "scratch"), "/var/lib/parallelfs/nodes/storage.scratch"},
+		{spec.ModprobeDirectory + "/" + spec.ModuleOptionsFile("storage", "scratch"), "/etc/modprobe.d/parallelfs-storage.scratch.conf"},
+		{spec.ModuleOptionsHeading, "# Written by ParallelFS Operator "},
 		{backend.StateRoot(scratch), "/var/lib/parallelfs/storage.scratch"},
 		{backend.Ledger(scratch, "master"), "/var/lib/parallelfs/storage.scratch/ledger-master.json"},
 		{spec.MemberName("chunkserver/ssd"), "chunkserver-ssd"},

@@ -16,6 +16,8 @@ const (
 	askSpace
 	askPools
 	askLinks
+	askPartitions
+	askModules
 )
 
 // AskServer are the command lines that ask a node what it serves of the filesystem. lctl get_param says on its standard error, and by its
@@ -29,7 +31,18 @@ func (c Commands) AskServer() [][]string {
 		askSpace:    {"lctl", "get_param", "osd-*." + of + kbytesTotal, "osd-*." + of + kbytesFree},
 		askPools:    {"lctl", "get_param", "lod." + c.root() + ".pools.*"},
 		askLinks:    {"lctl", "get_param", "osp." + c.FSName + "-OST*-osc-MDT*." + maxCreate, "osp." + c.FSName + "-OST*-osc-MDT*." + active},
+		// Always: a probe that is told to ask is started anew, and its server with it, which unmounts targets.
+		askPartitions: {"lctl", "get_param", "-n", "cpu_partition_table"},
+		askModules:    moduleQuestion,
 	}
+}
+
+// moduleQuestion prints what modules were loaded with, those of which a node has a file. No program of Lustre's own says that.
+var moduleQuestion = []string{
+	"grep", "-sH", "",
+	"/sys/module/mdt/parameters/mds_num_cpts", "/sys/module/mdt/parameters/mds_rdpg_num_cpts",
+	"/sys/module/ofd/parameters/oss_cpts", "/sys/module/ofd/parameters/oss_io_cpts",
+	"/sys/module/ost/parameters/oss_cpts", "/sys/module/ost/parameters/oss_io_cpts",
 }
 
 // MayLack is true for a question, by its place, that a node without a target of a kind answers with an error.
@@ -58,6 +71,9 @@ type Server struct {
 	Pools map[string][]int32
 	// Links are what its MDTs do with OSTs, where that is not to make objects and to use them.
 	Links map[Link]State
+	// Partitions have the CPUs of each CPT, and Modules what modules were loaded with, such as mdt.mds_num_cpts; both as far as it says.
+	Partitions [][]int
+	Modules    map[string]string
 }
 
 // Link is the way from an MDT to an OST, by their indices.
@@ -122,7 +138,23 @@ func (c Commands) ParseServer(outputs [][]byte) (Server, error) {
 	if err := s.links(outputs[askLinks]); err != nil {
 		return Server{}, err
 	}
+	// Targets serve whatever is said of CPUs: what can't be read is not known.
+	if partitions, err := ParsePartitions(string(outputs[askPartitions])); err == nil {
+		s.Partitions = partitions
+	}
+	s.Modules = ParseModules(string(outputs[askModules]))
 	return s, nil
+}
+
+var moduleLine = regexp.MustCompile(`(?m)^/sys/module/([a-z0-9_]+)/parameters/([a-z0-9_]+):(.*)$`)
+
+// ParseModules reads what modules were loaded with, such as "mdt.mds_num_cpts": "[1]".
+func ParseModules(output string) map[string]string {
+	out := map[string]string{}
+	for _, found := range moduleLine.FindAllStringSubmatch(output, -1) {
+		out[found[1]+"."+found[2]] = strings.TrimSpace(found[3])
+	}
+	return out
 }
 
 var linkDevice = regexp.MustCompile(`^[A-Za-z0-9_-]{1,8}-OST([0-9a-f]{4})-osc-MDT([0-9a-f]{4})$`)

@@ -13,7 +13,7 @@ import (
 // answers of a node with the MGT, two MDTs and two OSTs, as a real one has given them.
 func answers(t *testing.T) [][]byte {
 	t.Helper()
-	return [][]byte{printed(t, "dl"), printed(t, "params-health"), printed(t, "recovery-inactive"), printed(t, "params-osd"), nil, nil}
+	return [][]byte{printed(t, "dl"), printed(t, "params-health"), printed(t, "recovery-inactive"), printed(t, "params-osd"), nil, nil, nil, nil}
 }
 
 func TestANodeIsAskedForOneFilesystem(t *testing.T) {
@@ -24,7 +24,9 @@ func TestANodeIsAskedForOneFilesystem(t *testing.T) {
 	NewWithT(t).Expect(asked).To(Equal([]string{
 		"lctl dl", "lctl get_param version health_check", "lctl get_param mdt.pfs-*.recovery_status obdfilter.pfs-*.recovery_status",
 		"lctl get_param osd-*.pfs-*.kbytestotal osd-*.pfs-*.kbytesfree", "lctl get_param lod.pfs-MDT0000-mdtlov.pools.*",
-		"lctl get_param osp.pfs-OST*-osc-MDT*.max_create_count osp.pfs-OST*-osc-MDT*.active",
+		"lctl get_param osp.pfs-OST*-osc-MDT*.max_create_count osp.pfs-OST*-osc-MDT*.active", "lctl get_param -n cpu_partition_table",
+		"grep -sH  /sys/module/mdt/parameters/mds_num_cpts /sys/module/mdt/parameters/mds_rdpg_num_cpts /sys/module/ofd/parameters/oss_cpts " +
+			"/sys/module/ofd/parameters/oss_io_cpts /sys/module/ost/parameters/oss_cpts /sys/module/ost/parameters/oss_io_cpts",
 	}))
 }
 
@@ -124,4 +126,20 @@ func TestANodeWithProblemsSaysWhichTargetsHaveThem(t *testing.T) {
 		_, err := pfs.ParseServer(broken)
 		g.Expect(err).To(HaveOccurred(), name)
 	}
+}
+
+func TestANodeSaysWithWhatItsModulesWereLoaded(t *testing.T) {
+	g := NewWithT(t)
+	said := answers(t)
+	said[6] = []byte("0\t: 0 1\n1\t: 2 3\n")
+	said[7] = []byte("/sys/module/mdt/parameters/mds_num_cpts:[1]\n/sys/module/ofd/parameters/oss_cpts:(null)\n")
+	server, err := pfs.ParseServer(said)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(server.Partitions).To(Equal([][]int{{0, 1}, {2, 3}}))
+	g.Expect(server.Modules).To(Equal(map[string]string{"mdt.mds_num_cpts": "[1]", "ofd.oss_cpts": "(null)"}))
+	said[6], said[7] = []byte("something new\n"), nil
+	server, err = pfs.ParseServer(said)
+	g.Expect(err).NotTo(HaveOccurred(), "targets serve whatever is said of CPUs")
+	g.Expect(server.Partitions).To(BeEmpty())
+	g.Expect(server.Targets).NotTo(BeEmpty())
 }
