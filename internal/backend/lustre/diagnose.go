@@ -110,8 +110,8 @@ func (o *observer) diagnosePools(say func(reason, format string, args ...any)) {
 	say(v1alpha1.ReasonPoolsNotPlaced, "pools, their directories and layouts are not as asked for; job %s makes them so: %s%s", w.name, progress, wrong)
 }
 
-// diagnoseForgotten names the OSTs that were taken out and that Lustre could not be made to forget: the node of the MGS may have been started
-// anew meanwhile.
+// diagnoseForgotten names the OSTs that were taken out and that Lustre could not be made to forget: the node of the MGS may have been
+// started anew meanwhile.
 func (o *observer) diagnoseForgotten(say func(reason, format string, args ...any)) {
 	for name := range forgetJobs(o.in) {
 		if job := o.in.JobNamed(name); job != nil && job.Failed {
