@@ -246,8 +246,8 @@ const (
 // CPUPinning binds the daemons of a role to CPUs and memory. Status shows what the kernel says of it.
 //
 // A Lustre has no daemons. The threads that serve belong to the kernel of the node: the same ones for all of its MDTs, and the same ones
-// for all of its OSTs, of all pools and FileSystems. So all pools with OSTs on a node ask for the same CPUs, and MDTs and OSTs for the same or
-// for ones that do not overlap. The threads are bound by options of the kernel's modules, see spec.lustre.moduleOptions.
+// for all of its OSTs, of all pools and FileSystems. So all pools with OSTs on a node ask for the same CPUs, and MDTs and OSTs for the same
+// or for ones that do not overlap. The threads are bound by options of the kernel's modules, see spec.lustre.moduleOptions.
 // +kubebuilder:validation:XValidation:rule="has(self.numaNodes) == (self.mode == 'NUMANode')",message="mode NUMANode requires numaNodes, and no other mode takes it"
 // +kubebuilder:validation:XValidation:rule="has(self.cpuSets) == (self.mode == 'CPUSet')",message="mode CPUSet requires cpuSets, and no other mode takes it"
 // +kubebuilder:validation:XValidation:rule="has(self.cpus) == (self.mode == 'KubeletStatic') && has(self.memory) == (self.mode == 'KubeletStatic')",message="mode KubeletStatic requires cpus and memory, and no other mode takes them"
