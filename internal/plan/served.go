@@ -129,7 +129,7 @@ func proven(t *v1alpha1.StorageTarget, how string) Decision {
 	return d
 }
 
-// isOnItsWay is true while the server of a target mounts or unmounts it, which takes a real Lustre seconds to minutes: the kernel has the
+// isOnItsWay is true while the server of a target mounts or unmounts it, which takes seconds to minutes: the kernel has the
 // disk's filesystem for itself meanwhile, and shows a mount only when all of it has come up. The disk must say that it is this target.
 func isOnItsWay(t *v1alpha1.StorageTarget, l Look, uuid string) bool {
 	f, is := registry.Served(t.Spec.Format)
