@@ -126,7 +126,7 @@ func (a *app) command() *cobra.Command {
 		Short: "Watch, report and compare benchmarks of ParallelFS Operator, and say what only a person can say",
 		Long: `kubectl pfs works with ParallelFS Operator. Lay it into your PATH as kubectl-pfs, and kubectl finds it.
 
-bench and baseline only read. node and recover show what a FileSystem says; where you ask them to, they set the one annotation that you
+bench and baseline only read. node and recover show what a FileSystem says; where you ask them to, they set the annotations that you
 would set by hand, after saying what that means. No command deletes anything, and none writes a file but the one that --file names.
 
 Exit codes:

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks/registry"
@@ -39,10 +40,16 @@ func on(t *testing.T, objects []client.Object, looks ...func(client.Client)) fun
 // cluster is the same with the cluster, to look at afterwards.
 func cluster(t *testing.T, objects []client.Object, looks ...func(client.Client)) (client.Client, func(args ...string) called) {
 	t.Helper()
+	return clusterThrough(t, objects, interceptor.Funcs{}, looks...)
+}
+
+// clusterThrough is cluster, whose requests go through functions of the test.
+func clusterThrough(t *testing.T, objects []client.Object, funcs interceptor.Funcs, looks ...func(client.Client)) (client.Client, func(args ...string) called) {
+	t.Helper()
 	g := NewWithT(t)
 	known, err := scheme()
 	g.Expect(err).NotTo(HaveOccurred())
-	c := fake.NewClientBuilder().WithScheme(known).WithObjects(objects...).Build()
+	c := fake.NewClientBuilder().WithScheme(known).WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
 	return c, func(args ...string) called {
 		a := &app{
 			connect: func(flags clusterFlags) (connection, error) {
@@ -133,7 +140,7 @@ func TestEveryCommandTeachesByHelp(t *testing.T) {
 	pfs := on(t, nil)
 	for _, command := range []string{
 		"", "bench", "bench list", "bench watch", "bench report", "bench compare", "bench parse", "bench tables", "baseline list",
-		"node", "node give-up", "node take-back", "node accept-loss", "node allow-maintenance", "recover",
+		"node", "node give-up", "node take-back", "node accept-loss", "node allow-maintenance", "node machine-is-off", "recover",
 	} {
 		g := NewWithT(t)
 		got := pfs(append(strings.Fields(command), "--help")...)
@@ -151,7 +158,7 @@ func TestACommandLineThatCanNotBeUnderstoodEndsWithTwo(t *testing.T) {
 		"nothing", "bench nothing", "bench list --nothing", "bench watch", "bench watch a b", "bench report", "bench report a --from b.json",
 		"bench report a -o pdf", "bench report a --file a.pdf", "bench report a --error-bars 3", "bench compare a", "bench parse --tool mdtest",
 		"bench parse --tool nothing x.txt", "bench parse --tool mdtest -o html x.txt", "bench parse --tool mdtest --set depth x.txt",
-		"bench parse --tool mdtest --processes -1 x.txt", "node nothing", "node give-up scratch", "recover", "recover a --plan --withdraw",
+		"bench parse --tool mdtest --processes -1 x.txt", "node nothing", "node give-up scratch", "node machine-is-off scratch", "recover", "recover a --plan --withdraw",
 		"recover a --approve 1 --plan", "recover a --approve 1 --from b", "recover a --withdraw --from b",
 	} {
 		g := NewWithT(t)

@@ -14,15 +14,16 @@ import (
 
 func (a *app) nodeCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "node", Short: "Nodes with servers of a FileSystem: give-up, take-back, accept-loss, allow-maintenance",
+		Use: "node", Short: "Nodes with servers of a FileSystem: give-up, take-back, accept-loss, allow-maintenance, machine-is-off",
 		Long: `A FileSystem has servers on nodes. Some things about a node only a person knows, and the operator waits for that word: that a
-node never comes back, that what is lost with it is accepted, that it may go although programs will wait.
+node never comes back, that what is lost with it is accepted, that it may go although programs will wait, that its machine is off.
 
-Each command says first what the status says, then sets one annotation of the FileSystemNode. The operator asks the filesystem itself
-after that, and the conditions GivenUp and Maintenance of the FileSystemNode say what became of it.`,
+Each command says first what the status says, then sets one annotation of the FileSystemNode, or of each StorageTarget. The operator asks
+the filesystem itself after that, and the conditions GivenUp and Maintenance of the FileSystemNode, or the condition Online of the
+StorageTarget, say what became of it.`,
 		RunE: groupOnly, Args: cobra.ArbitraryArgs,
 	}
-	cmd.AddCommand(a.giveUpCommand(), a.takeBackCommand(), a.acceptLossCommand(), a.allowMaintenanceCommand())
+	cmd.AddCommand(a.giveUpCommand(), a.takeBackCommand(), a.acceptLossCommand(), a.allowMaintenanceCommand(), a.machineIsOffCommand())
 	return cmd
 }
 

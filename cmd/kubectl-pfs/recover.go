@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -115,23 +117,36 @@ func showRecovery(out io.Writer, fs *v1alpha1.FileSystem) error {
 	}
 	_, _ = fmt.Fprintln(w, said) // the writer keeps the error for Flush
 	if r != nil && len(r.Candidates) > 0 {
-		_, _ = fmt.Fprintln(w, "\nCANDIDATE\tVERSION\tTIME\tUSED\tLACKS\tWHY NOT") // as above
-		for _, candidate := range r.Candidates {
-			version, at, used := "", "", ""
-			if candidate.Version != 0 {
-				version = fmt.Sprint(candidate.Version)
-			}
-			if candidate.Time != nil {
-				at = candidate.Time.UTC().Format(time.RFC3339)
-			}
-			if candidate.Name == r.From {
-				used = "yes"
-			}
-			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", candidate.Name, version, at, used, candidate.Lacks, candidate.Message) // as above
-		}
+		showCandidates(w, r)
 	}
 	if r != nil && r.PlanHash != "" && r.Approved == "" {
 		_, _ = fmt.Fprintf(w, "\nTo approve exactly this: kubectl pfs -n %s recover %s --approve %s\n", fs.Namespace, fs.Name, r.PlanHash) // as above
 	}
 	return w.Flush()
+}
+
+// showCandidates shows what the metadata could be made from. Only some filesystems can say what is in it.
+func showCandidates(w io.Writer, r *v1alpha1.RecoveryStatus) {
+	has := slices.ContainsFunc(r.Candidates, func(c v1alpha1.RecoveryCandidate) bool { return c.Has != "" })
+	row := func(name, version, at, used, what, lacks, whyNot string) {
+		columns := []string{name, version, at, used, what, lacks, whyNot}
+		if !has {
+			columns = slices.Delete(columns, 4, 5)
+		}
+		_, _ = fmt.Fprintln(w, strings.Join(columns, "\t")) // the writer keeps the error for Flush
+	}
+	row("\nCANDIDATE", "VERSION", "TIME", "USED", "HAS", "LACKS", "WHY NOT")
+	for _, candidate := range r.Candidates {
+		version, at, used := "", "", ""
+		if candidate.Version != 0 {
+			version = fmt.Sprint(candidate.Version)
+		}
+		if candidate.Time != nil {
+			at = candidate.Time.UTC().Format(time.RFC3339)
+		}
+		if candidate.Name == r.From {
+			used = "yes"
+		}
+		row(candidate.Name, version, at, used, candidate.Has, candidate.Lacks, candidate.Message)
+	}
 }

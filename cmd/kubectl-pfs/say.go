@@ -24,7 +24,16 @@ type words map[string]*string
 
 // say sets the annotations, and nothing else. With dry it prints the patch instead.
 func (c connection) say(cmd *cobra.Command, object client.Object, kind string, said words, dry bool) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": said}})
+	return c.patch(cmd, object, kind, said, map[string]any{"annotations": said}, dry)
+}
+
+// sayOfExactly is say of an object that nobody has changed since it was read.
+func (c connection) sayOfExactly(cmd *cobra.Command, object client.Object, kind string, said words, dry bool) error {
+	return c.patch(cmd, object, kind, said, map[string]any{"annotations": said, "resourceVersion": object.GetResourceVersion()}, dry)
+}
+
+func (c connection) patch(cmd *cobra.Command, object client.Object, kind string, said words, metadata map[string]any, dry bool) error {
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
 		return fmt.Errorf("encode the annotations: %w", err)
 	}

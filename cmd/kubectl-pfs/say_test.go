@@ -179,7 +179,11 @@ func TestLostMetadataIsPlannedShownAndApproved(t *testing.T) {
 	g.Expect(good(pfs("recover", "scratch")).stdout).To(And(ContainSubstring("ApprovalNeeded: made from follower-n2"),
 		MatchRegexp(`follower-n2 +48214102 +2026-11-23T12:04:31Z +yes`), MatchRegexp(`server-n1 .*its node is not Ready`),
 		MatchRegexp(`backup-1 +2026-11-23T12:04:31Z +target 7`),
-		ContainSubstring("kubectl pfs -n storage recover scratch --approve 5d0c91e2")))
+		ContainSubstring("kubectl pfs -n storage recover scratch --approve 5d0c91e2"), Not(ContainSubstring("HAS"))))
+	planned.Status.Recovery.Candidates[2].Has = "4 logs with 40 records"
+	g.Expect(c.Update(t.Context(), planned)).To(Succeed())
+	g.Expect(good(pfs("recover", "scratch")).stdout).To(And(MatchRegexp(`CANDIDATE .*USED +HAS +LACKS`),
+		MatchRegexp(`backup-1 +2026-11-23T12:04:31Z +4 logs with 40 records +target 7`)))
 
 	wrong := pfs("recover", "scratch", "--approve", "11111111")
 	g.Expect(wrong.code).To(Equal(exitFailed))

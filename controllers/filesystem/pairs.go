@@ -118,7 +118,7 @@ func (p *pass) takeOver(ctx context.Context, m *backend.Move) error {
 	case now.Spec.FileSystem.UID != string(p.fs.UID) || !plan.IsOfPair(now) || plan.WantedOn(now) != m.To,
 		holder.Node != m.Off.Node || holder.Number != m.Off.Number || plan.OtherOf(now, holder.Node) != m.To:
 		return errors.New("it has changed since it was looked at; the next pass looks again")
-	case now.Annotations[v1alpha1.AnnotationMachineIsOff] != plan.OffWord(now), !facts.OutOfService, facts.Ready:
+	case now.Annotations[v1alpha1.AnnotationMachineIsOff] != now.OffWord(), !facts.OutOfService, facts.Ready:
 		return fmt.Errorf("node %s is not said to be off any more; the next pass looks again", holder.Node)
 	}
 	before := now.DeepCopy()

@@ -16,12 +16,7 @@ import (
 func IsOfPair(t *v1alpha1.StorageTarget) bool { return t.Spec.SecondNode != "" }
 
 // HolderOf is the one node that may have the target. It is spec.node until the target was given away for the first time.
-func HolderOf(t *v1alpha1.StorageTarget) v1alpha1.TargetHolder {
-	if h := t.Status.Holder; IsOfPair(t) && h != nil {
-		return *h
-	}
-	return v1alpha1.TargetHolder{Node: t.Spec.Node}
-}
+func HolderOf(t *v1alpha1.StorageTarget) v1alpha1.TargetHolder { return t.Holder() }
 
 // WantedOn is the node that is to serve the target.
 func WantedOn(t *v1alpha1.StorageTarget) string { return cmp.Or(t.Spec.ServeOn, t.Spec.Node) }
@@ -42,12 +37,6 @@ func OtherOf(t *v1alpha1.StorageTarget, node string) string {
 func IsTakenOver(t *v1alpha1.StorageTarget) bool {
 	holder := HolderOf(t)
 	return holder.Number > 0 && holder.TakenOver == holder.Number
-}
-
-// OffWord is the value of AnnotationMachineIsOff that is good for a target as it is held now, and for nothing after that.
-func OffWord(t *v1alpha1.StorageTarget) string {
-	holder := HolderOf(t)
-	return fmt.Sprintf("%s/%d", holder.Node, holder.Number)
 }
 
 // Turn changes whenever the agents of both nodes have to look at a target.

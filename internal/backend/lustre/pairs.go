@@ -247,7 +247,7 @@ func moveOf(in backend.Input, t *v1alpha1.StorageTarget) *backend.Move {
 func notOff(in backend.Input, t *v1alpha1.StorageTarget) string {
 	holder := plan.HolderOf(t)
 	node, there := in.Node(holder.Node)
-	word := plan.OffWord(t)
+	word := t.OffWord()
 	switch {
 	case !there:
 		return fmt.Sprintf("node %s has it, and is not in the cluster any more, so nobody can mark it there as off; bring back a machine of this name, or a Node of this name "+
