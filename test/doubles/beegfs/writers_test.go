@@ -155,11 +155,17 @@ func (c *cluster) move(script string) (said string, code int) {
 	return string(output), command.ProcessState.ExitCode()
 }
 
-// Files are moved to new ones: what somebody then writes to the old ones, which are open, is lost.
-func TestNothingIsMovedWhileAWriterHasAFileOpenOnTheServer(t *testing.T) {
+// asRoot skips a test whose commands a program starts that is not the test's: beegfs-ctl insists on root.
+func asRoot(t *testing.T) {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("beegfs-ctl insists on root")
 	}
+}
+
+// Files are moved to new ones: what somebody then writes to the old ones, which are open, is lost.
+func TestNothingIsMovedWhileAWriterHasAFileOpenOnTheServer(t *testing.T) {
+	asRoot(t)
 	g := NewWithT(t)
 	c := started(t, "7.4.6")
 	writer := c.writer(7, 7, "{PORT+31}")
@@ -179,9 +185,7 @@ func TestNothingIsMovedWhileAWriterHasAFileOpenOnTheServer(t *testing.T) {
 // A storage server does not know of a file that nobody has read or written yet. With the real 7.4.6, what a program wrote to such a file after
 // it was moved was lost without an error.
 func TestNothingIsMovedWhileAFileIsOpenThatNobodyHasWrittenYet(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("beegfs-ctl insists on root")
-	}
+	asRoot(t)
 	g := NewWithT(t)
 	c := started(t, "7.4.6")
 	writer := c.writer(7, 7, "{PORT+11}")
@@ -195,9 +199,7 @@ func TestNothingIsMovedWhileAFileIsOpenThatNobodyHasWrittenYet(t *testing.T) {
 
 // The mover stands for the tool: it renames a copy over the file that the writers have open, and ends before that when it is asked to.
 func TestAWriterThatComesWhileFilesAreMovedEndsTheMove(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("beegfs-ctl insists on root")
-	}
+	asRoot(t)
 	g := NewWithT(t)
 	c := started(t, "7.4.6")
 	c.write("file", "")
