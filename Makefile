@@ -39,8 +39,8 @@ test-disks: ## Run the tests that need root, loop devices, Open MPI and a MooseF
 	  pvcreate=lvm2 cryptsetup=cryptsetup-bin mpirun=openmpi-bin mpicc=libopenmpi-dev \
 	  mfsmaster=moosefs-master mfsmetalogger=moosefs-metalogger mfscli=moosefs-cli mfsmount=moosefs-client; \
 	hold_loop_devices; \
-	$(gotest) -tags disks -count=1 -p 1 -timeout 60m $$( ((EUID == 0)) || echo -exec sudo) ./internal/node/... ./internal/backend/moosefs \
-	  ./test/doubles/beegfs/client ./test/doubles/lustre ./test/doubles/mpi
+	$(gotest) -tags disks -count=1 -p 1 -timeout 60m $$( ((EUID == 0)) || echo -exec sudo) \
+	  $$(packages_with disks internal/node internal/backend/moosefs test/doubles)
 
 .PHONY: test-envtest
 test-envtest: ## Controllers, admission and the chart's policies against a real kube-apiserver and etcd.

@@ -29,6 +29,11 @@ need() {
     apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 "${missing[@]}" >/dev/null
 }
 
+# packages_with prints the packages below directories that have tests with a build tag. `make test-unit` runs the tests of all others.
+packages_with() { # packages_with TAG DIRECTORY...
+  grep -rlE "^//go:build .*\\b$1\\b" --include='*_test.go' "${@:2}" | xargs -n1 dirname | sort -u | sed 's|^|./|'
+}
+
 # need_go checks for Go: every tool is built from its module.
 need_go() {
   command -v go >/dev/null || die "Go 1.26 or newer is needed: see https://go.dev/doc/install"

@@ -24,7 +24,8 @@ flock 8
 
 # Tests wait for the API server most of their time, so that more of them run at once than there are CPUs.
 # Lint has vetted what is compiled here.
+mapfile -t packages < <(packages_with envtest test/envtest controllers internal/node/agent)
+((${#packages[@]})) || die "no package has a test with the build tag envtest"
 # GOTEST is how the Makefile runs tests.
 # shellcheck disable=SC2086  # it is a command with its arguments
-exec bin/envtest-serve "$directory" ${GOTEST:-go test -vet=off -ldflags=-s} -tags envtest -parallel 6 -timeout 45m "$@" \
-  ./test/envtest/... ./controllers/... ./internal/node/agent/
+exec bin/envtest-serve "$directory" ${GOTEST:-go test -vet=off -ldflags=-s} -tags envtest -parallel 6 -timeout 45m "$@" "${packages[@]}"
