@@ -168,61 +168,38 @@ func TestABackupIsMadeOnceWhateverWriteTheOperatorIsKilledAfter(t *testing.T) {
 		v.change(func(fs *v1alpha1.FileSystem) { fs.Spec.Backups = backups })
 		return v
 	}
-	// through is the life of one backup: it starts, ends, comes into the status, and its Job goes. It is killed after n writes.
-	through := func(v *vaults, n int) (writes int) {
-		started := map[string]bool{}
-		c := server.Killable(v.t, n)
-		for range 20 {
-			if err := v.reconcile(c); err != nil {
-				v.Expect(err).To(MatchError(apiserver.ErrKilled))
-				c = server.Killable(v.t, -1) // the next operator
-			}
-			for _, job := range v.backupJobs() {
-				if len(job.Status.Conditions) == 0 && len(v.backupJobs()) == 2 {
-					v.Expect(started).NotTo(HaveKey(job.Name), "it is made once")
-					started[job.Name] = true
-					v.ends(job, batchv1.JobComplete, answers("20261123-030000", 7))
-				}
-			}
-		}
-		v.Expect(started).To(HaveLen(2))
-		v.Expect(v.backupJobs()).To(BeEmpty())
-		v.Expect(v.backupMaps()).To(BeEmpty(), "what a killed operator has left is removed")
-		v.Expect(v.get().Status.Backups).To(HaveLen(2))
-		v.Expect(v.get().Status.Backups).To(HaveEach(HaveField("Result", v1alpha1.BackupVerified)))
-		return len(c.Writes())
-	}
-	undisturbed := prepared(t)
-	writes := through(undisturbed, -1)
-	undisturbed.Expect(writes).To(BeNumerically(">=", 9), "two ConfigMaps, two Jobs, the status, and their removal")
-	undisturbed.forget()
-	for n := range writes {
-		t.Run(fmt.Sprintf("after %d writes", n), func(t *testing.T) {
+	for _, each := range inEach {
+		t.Run(fmt.Sprintf("after each %d", each), func(t *testing.T) {
 			t.Parallel()
 			v := prepared(t)
-			through(v, n)
+			started := map[string]bool{}
+			var written []string
+			// It is the life of one backup: it starts, ends, comes into the status, and its Job goes.
+			c := server.Killable(t, each)
+			for range 40 {
+				if err := v.reconcile(c); err != nil {
+					v.Expect(err).To(MatchError(apiserver.ErrKilled))
+					written = append(written, c.Writes()...)
+					c = server.Killable(t, each) // the next operator
+				}
+				for _, job := range v.backupJobs() {
+					if len(job.Status.Conditions) == 0 && len(v.backupJobs()) == 2 {
+						v.Expect(started).NotTo(HaveKey(job.Name), "it is made once")
+						started[job.Name] = true
+						v.ends(job, batchv1.JobComplete, answers("20261123-030000", 7))
+					}
+				}
+			}
+			written = append(written, c.Writes()...)
+			v.Expect(len(written)).To(BeNumerically(">=", 9), "two ConfigMaps, two Jobs, the status, and their removal")
+			v.Expect(started).To(HaveLen(2), "at each place: %s", strings.Join(written, ", "))
+			v.Expect(v.backupJobs()).To(BeEmpty())
+			v.Expect(v.backupMaps()).To(BeEmpty(), "what a killed operator has left is removed")
+			v.Expect(v.get().Status.Backups).To(HaveLen(2))
+			v.Expect(v.get().Status.Backups).To(HaveEach(HaveField("Result", v1alpha1.BackupVerified)))
 			v.forget()
 		})
 	}
-}
-
-func TestABackupBeginsWithAnOperatorThatIsKilledAfterEveryWrite(t *testing.T) {
-	t.Parallel()
-	v := newVaults(t)
-	v.alive = true
-	backups := v.get().Spec.Backups
-	v.change(func(fs *v1alpha1.FileSystem) { fs.Spec.Backups = nil })
-	v.settle()
-	v.change(func(fs *v1alpha1.FileSystem) { fs.Spec.Backups = backups })
-	var written []string
-	for range 20 {
-		c := server.Killable(t, 1)
-		if err := v.reconcile(c); err != nil {
-			v.Expect(err).To(MatchError(apiserver.ErrKilled))
-		}
-		written = append(written, c.Writes()...)
-	}
-	v.Expect(v.backupJobs()).To(HaveLen(2), "at each place: %s", strings.Join(written, ", "))
 }
 
 func TestWhatABackupWaitsForIsSaid(t *testing.T) {

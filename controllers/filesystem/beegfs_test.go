@@ -23,7 +23,6 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/all"
 	"parallelfs.dev/operator/internal/node/spec"
-	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
 // numbersGiven are the names and numbers that are recorded: "meta-0.n1 1: /data/meta0=1".
@@ -153,24 +152,23 @@ func (w *world) restartPods(daemon, node string) {
 }
 
 func TestAnOperatorOfABeeGFSThatIsKilledAfterAnyWriteGivesEveryNumberOnce(t *testing.T) {
-	undisturbed := newWorld(t)
+	t.Parallel()
+	undisturbed := anotherWorld(t)
 	undisturbed.beeGFS(nil)
-	c := server.Killable(t, -1)
-	undisturbed.Expect(undisturbed.settleWith(c)).To(Succeed())
-	writes := len(c.Writes())
-	undisturbed.Expect(writes).To(BeNumerically(">", 10))
+	undisturbed.settle()
 	children, numbers := undisturbed.children(), undisturbed.numbersGiven()
 	undisturbed.forget()
 
-	for n := range writes {
-		t.Run(fmt.Sprintf("after %d writes", n), func(t *testing.T) {
+	for _, each := range inEach {
+		t.Run(fmt.Sprintf("after each %d", each), func(t *testing.T) {
 			w := newWorld(t)
 			w.beeGFS(nil)
-			w.Expect(w.settleWith(server.Killable(t, n))).To(MatchError(apiserver.ErrKilled))
-			if sets := w.sets(); len(sets) > 0 {
-				w.Expect(w.numbersGiven()).To(Equal(numbers), "what is told to the daemons of %d DaemonSets was recorded before", len(sets))
-			}
-			w.settle()
+			killed := w.settleByDying(each, func() {
+				if sets := w.sets(); len(sets) > 0 {
+					w.Expect(w.numbersGiven()).To(Equal(numbers), "what is told to the daemons of %d DaemonSets was recorded before", len(sets))
+				}
+			})
+			w.Expect(killed).To(BeNumerically(">", 5))
 			w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 			w.Expect(w.numbersGiven()).To(Equal(numbers))
 			w.Expect(w.children()).To(Equal(children))

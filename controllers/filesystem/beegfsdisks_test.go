@@ -15,7 +15,6 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/node/spec"
-	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
 // disksOfBeeGFS are a disk for the management service and one for each metadata server on the first two nodes, and two for data on each.
@@ -167,6 +166,7 @@ func TestATargetOfABeeGFSIsDrainedProvenEmptyTakenOutAndForgotten(t *testing.T) 
 }
 
 func TestADrainWhoseOperatorIsKilledAfterAnyWriteEndsAsWell(t *testing.T) {
+	t.Parallel()
 	begin := func(t *testing.T) (w *world, leaves *fakeDisk) {
 		w = newWorld(t)
 		stays := w.disk(w.nodes[0], "data0")
@@ -197,26 +197,12 @@ func TestADrainWhoseOperatorIsKilledAfterAnyWriteEndsAsWell(t *testing.T) {
 		w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 		w.forget()
 	}
-	undisturbed, leaves := begin(t)
-	drain, release := server.Killable(t, -1), server.Killable(t, -1)
-	undisturbed.Expect(undisturbed.settleWith(drain)).To(Succeed())
-	takenOut(undisturbed, leaves)
-	undisturbed.Expect(undisturbed.settleWith(release)).To(Succeed())
-	ended(undisturbed, leaves)
-
-	for n := range drain.Writes() {
-		t.Run(fmt.Sprintf("after %d writes of moving the data", n), func(t *testing.T) {
+	for _, each := range inEach {
+		t.Run(fmt.Sprintf("after each %d", each), func(t *testing.T) {
 			w, leaves := begin(t)
-			w.Expect(w.settleWith(server.Killable(t, n))).To(MatchError(apiserver.ErrKilled))
+			w.Expect(w.settleByDying(each, nil)).To(BeNumerically(">", 1), "of moving the data")
 			takenOut(w, leaves)
-			ended(w, leaves)
-		})
-	}
-	for n := range release.Writes() {
-		t.Run(fmt.Sprintf("after %d writes of letting the disk go", n), func(t *testing.T) {
-			w, leaves := begin(t)
-			takenOut(w, leaves)
-			w.Expect(w.settleWith(server.Killable(t, n))).To(MatchError(apiserver.ErrKilled))
+			w.Expect(w.settleByDying(each, nil)).To(BeNumerically(">", 1), "of letting the disk go")
 			ended(w, leaves)
 		})
 	}

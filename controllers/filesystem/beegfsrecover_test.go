@@ -69,16 +69,16 @@ func TestALostManagementServiceServesAgainOnAnotherNodeAsABackupHasItWhenAPerson
 	t.Parallel()
 	w := newHiveWreck(t)
 	given := w.numbersGiven()
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.get().Status.Recovery).To(BeNil(), "nothing is recovered by itself")
 	w.Expect(w.ready().Status).NotTo(Equal(metav1.ConditionTrue))
 
 	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.recovering().Message).To(And(ContainSubstring("which spec.beegfs.management.nodeSelector matches"),
 		ContainSubstring("is not Ready")))
 	w.label(w.nodes[2])
-	w.goesOn(-1)
+	w.goesOn(never)
 	plan := w.get().Status.Recovery
 	w.Expect(plan).NotTo(BeNil())
 	w.Expect(plan.From).To(Equal("backup-in-vault-20261123-030000"))
@@ -92,14 +92,14 @@ func TestALostManagementServiceServesAgainOnAnotherNodeAsABackupHasItWhenAPerson
 	w.Expect(w.restores).To(BeEmpty())
 
 	w.says(v1alpha1.AnnotationRecoverMetadata, "0badc0de")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused),
 		HaveField("Message", ContainSubstring("0badc0de is not the hash of the plan"))))
 	w.Expect(w.restores).To(BeEmpty())
 	w.Expect(w.hive.numbers).NotTo(HaveKey(w.nodes[2]+":/data/mgmtd"), "an empty store is never made anew")
 
 	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.restores).To(Equal(map[string]string{w.nodes[2] + ":/data/mgmtd": plan.PlanHash}))
 	m := w.get().Status.Metadata
 	w.Expect(m).To(And(HaveField("Node", w.nodes[2]), HaveField("Directory", "/data/mgmtd"), HaveField("Initialized", Not(BeNil())),
@@ -114,13 +114,13 @@ func TestALostManagementServiceServesAgainOnAnotherNodeAsABackupHasItWhenAPerson
 	w.nodeIs(w.nodes[0], corev1.ConditionTrue)
 	w.label(w.nodes[0])
 	w.says(v1alpha1.AnnotationRecoverMetadata, "")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.get().Status.Metadata).To(Equal(m), "the old one is back, with its label, and is not started")
 	for _, pod := range w.pods() {
 		w.Expect(component(&pod) == "management" && pod.Spec.NodeName == w.nodes[0]).To(BeFalse())
 	}
 	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.recovering().Message).To(ContainSubstring("the management answers"))
 	w.Expect(w.restores).To(HaveLen(1))
 }
@@ -132,25 +132,25 @@ func TestOfTwoBackupsOfAStoreOfTheSameTimeAPersonChoosesOneAndAPlanForAnotherNod
 	w.has["vault"].Found[1].Time = w.has["vault"].Found[0].Time
 	w.label(w.nodes[2])
 	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryChoice),
 		HaveField("Message", ContainSubstring("they are of the same time"))))
 	w.Expect(w.get().Status.Recovery.PlanHash).To(BeEmpty())
 	w.says(v1alpha1.AnnotationRecoverFrom, older)
-	w.goesOn(-1)
+	w.goesOn(never)
 	stale := w.get().Status.Recovery.PlanHash
 	w.Expect(stale).NotTo(BeEmpty())
 
 	w.label(w.nodes[1])
 	w.says(v1alpha1.AnnotationRecoverMetadata, stale)
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused),
 		HaveField("Message", ContainSubstring("is not the hash of the plan"))))
 	w.Expect(w.restores).To(BeEmpty())
 	plan := w.get().Status.Recovery
 	w.Expect(plan).To(And(HaveField("Node", w.nodes[1]), HaveField("From", older)))
 	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.restores).To(Equal(map[string]string{w.nodes[1] + ":/data/mgmtd": plan.PlanHash}))
 	w.Expect(w.get().Status.Metadata.Recovered).To(HaveField("From", older))
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
@@ -174,12 +174,12 @@ func TestAManagementServiceThatHasLostItsDirectoryServesAgainThereAndOnlyWhatJoi
 		}
 	}
 	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.hive.refused).To(ContainElement(ContainSubstring("management at "+w.nodes[0])), "an empty place is not initialized")
 	plan := w.get().Status.Recovery
 	w.Expect(plan).To(HaveValue(And(HaveField("Node", w.nodes[0]), HaveField("Directory", "/data/mgmtd"))))
 	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.restores).To(Equal(map[string]string{w.nodes[0] + ":/data/mgmtd": plan.PlanHash}))
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 	w.Expect(w.hive.targets).To(ContainElement(And(HaveField("ID", int32(2)), HaveField("Online", true))),
@@ -195,11 +195,11 @@ func TestAManagementServiceThatHasLostItsDirectoryServesAgainThereAndOnlyWhatJoi
 
 func TestARecoveryOfAManagementServiceEndsInTheSameWhateverWriteTheOperatorIsKilledAfter(t *testing.T) {
 	t.Parallel()
-	killedAfterEachWrite(t, [2]int{3, 8}, func(t *testing.T, asked, approved int) [2]int {
+	killedInEach(t, [2]int{3, 8}, func(t *testing.T, k kills) [2]int {
 		t.Helper()
 		w := newHiveWreck(t)
 		defer w.forget()
-		writes := w.recovers(w.nodes[2], "/data/mgmtd", 2, asked, approved)
+		writes := w.recovers(w.nodes[2], "/data/mgmtd", 2, k, k)
 		w.Expect(w.hive.prepared).NotTo(HaveKey(w.nodes[2] + ":/data/mgmtd"))
 		w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 		return writes

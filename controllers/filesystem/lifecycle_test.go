@@ -57,24 +57,20 @@ func TestANoOpReconcileWritesNothing(t *testing.T) {
 }
 
 func TestAnOperatorThatIsKilledAfterAnyWriteEndsInTheSameState(t *testing.T) {
-	undisturbed := newWorld(t)
+	t.Parallel()
+	undisturbed := anotherWorld(t)
 	undisturbed.fileSystem(nil)
 	undisturbed.alive = true
-	c := server.Killable(t, -1)
-	undisturbed.Expect(undisturbed.reconcile(c)).To(Succeed())
-	writes := len(c.Writes())
-	undisturbed.Expect(writes).To(BeNumerically(">", 5))
 	undisturbed.settle()
 	want := undisturbed.children()
 	undisturbed.forget()
 
-	for n := range writes {
-		t.Run(fmt.Sprintf("after %d writes", n), func(t *testing.T) {
+	for _, each := range inEach {
+		t.Run(fmt.Sprintf("after each %d", each), func(t *testing.T) {
 			w := newWorld(t)
 			w.fileSystem(nil)
 			w.alive = true
-			w.Expect(w.reconcile(server.Killable(t, n))).To(MatchError(apiserver.ErrKilled))
-			w.settle()
+			w.Expect(w.settleByDying(each, nil)).To(BeNumerically(">", 5))
 			w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue))
 			w.Expect(w.children()).To(Equal(want))
 			w.forget()
@@ -459,25 +455,23 @@ func TestANodeThatIsDownDoesNotTrapADeletion(t *testing.T) {
 
 func TestADeletionThatIsKilledAfterAnyWriteEndsAsWell(t *testing.T) {
 	t.Parallel()
-	for n := range 5 {
-		t.Run(fmt.Sprintf("after %d writes", n), func(t *testing.T) {
+	for _, each := range inEach {
+		t.Run(fmt.Sprintf("after each %d", each), func(t *testing.T) {
 			w := newWorld(t)
 			w.fileSystem(nil)
 			w.alive = true
 			w.settle()
 			w.Expect(server.Client.Delete(w.ctx, w.get())).To(Succeed())
-			dying := server.Killable(t, n)
-			for range 20 {
+			dying, killed := server.Killable(t, each), 0
+			for range 40 {
 				if err := w.reconcile(dying); err != nil {
 					w.Expect(errors.Is(err, apiserver.ErrKilled)).To(BeTrue(), err.Error())
-					break
+					dying = server.Killable(t, each)
+					killed++
 				}
 				w.runPods()
 			}
-			for range 20 {
-				w.Expect(w.reconcile(server.Client)).To(Succeed())
-				w.runPods()
-			}
+			w.Expect(killed).To(BeNumerically(">", 1))
 			w.Expect(apierrors.IsNotFound(server.Client.Get(w.ctx, w.key(), &v1alpha1.FileSystem{}))).To(BeTrue())
 			w.Expect(w.pods()).To(BeEmpty())
 		})

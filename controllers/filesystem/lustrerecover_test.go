@@ -3,7 +3,6 @@
 package filesystem_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -76,20 +75,20 @@ func TestALostMGTServesAgainOnAnotherDiskOfItsNodeWhenAPersonHasApprovedThePlan(
 	t.Parallel()
 	w := newLostMGT(t)
 	before, pods := w.get().Status.Lustre.ManagementTarget, w.uids()
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionFalse))
 	w.Expect(w.get().Status.Recovery).To(BeNil(), "nothing is recovered by itself")
 	spare := w.disk(w.node, "mgt3")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.mgts()).To(ConsistOf(before), "and no disk is taken by itself")
 	spare.dead = true
 	w.inventory(w.node)
 
 	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.recovering().Message).To(ContainSubstring("the MGT gets another disk first: spec.lustre.management.targets chooses none on node %s, besides the one that is lost", w.node))
 	another := w.disk(w.node, "mgt2")
-	w.goesOn(-1)
+	w.goesOn(never)
 	plan := w.get().Status.Recovery
 	w.Expect(plan).NotTo(BeNil(), w.recovering().Message)
 	w.Expect(w.mgts()).To(ConsistOf(before, plan.Target))
@@ -105,18 +104,18 @@ func TestALostMGTServesAgainOnAnotherDiskOfItsNodeWhenAPersonHasApprovedThePlan(
 	w.Expect(w.restores).To(BeEmpty())
 
 	w.says(v1alpha1.AnnotationRecoverMetadata, "0badc0de")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused), HaveField("Message", ContainSubstring("0badc0de is not the hash of the plan"))))
 	w.says(v1alpha1.AnnotationRecoverFrom, "backup-in-vault-20261122-030000")
 	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.recovering().Message).To(ContainSubstring("is not the hash of the plan"), "which is of the other backup")
 	w.Expect(w.restores).To(BeEmpty())
 	w.says(v1alpha1.AnnotationRecoverFrom, "")
 
 	made := w.pools()
 	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.restores).To(Equal(map[string]string{w.node + ":" + plan.Directory: plan.PlanHash}))
 	w.Expect(w.get().Status.Lustre).To(HaveValue(And(HaveField("ManagementNode", w.node), HaveField("ManagementTarget", plan.Target),
 		HaveField("Recovered", HaveValue(And(HaveField("PlanHash", plan.PlanHash), HaveField("From", plan.From), HaveField("PreviousTarget", before),
@@ -134,13 +133,13 @@ func TestALostMGTServesAgainOnAnotherDiskOfItsNodeWhenAPersonHasApprovedThePlan(
 	w.old.dead = false
 	w.inventory(w.node)
 	w.says(v1alpha1.AnnotationRecoverMetadata, "")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.recovering().Type).To(BeEmpty())
 	w.Expect(w.get().Status.Lustre.ManagementTarget).To(Equal(plan.Target))
 	w.Expect(w.mgts()).To(ConsistOf(before, plan.Target))
 	w.Expect([]any{w.old.mounted, w.old.wipes, another.mounted}).To(Equal([]any{false, 0, true}))
 	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused), HaveField("Message", ContainSubstring("the MGS on node %s serves", w.node))))
 	w.Expect(w.restores).To(HaveLen(1))
 }
@@ -151,9 +150,9 @@ func TestAnMGSThatSaysSomethingElseThanTheBackupIsNamed(t *testing.T) {
 	w.compares = spec.RecoveryAnswer{Found: []spec.RecoveryFound{}, Message: "record 16 of the log pfs-client is another one"}
 	w.disk(w.node, "mgt2")
 	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.says(v1alpha1.AnnotationRecoverMetadata, w.get().Status.Recovery.PlanHash)
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.get().Status.Lustre.Recovered.Differs).To(Equal("record 16 of the log pfs-client is another one"))
 	w.Expect(w.recovering().Message).To(ContainSubstring("its MGS does not say what the backup says: record 16 of the log pfs-client is another one"))
 }
@@ -164,7 +163,7 @@ func TestALustreWithoutABackupOrWithItsMGTOnMDT0000IsNotRecovered(t *testing.T) 
 	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.Backups = nil })
 	w.disk(w.node, "mgt2")
 	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused), HaveField("Message", And(
 		ContainSubstring("there is nothing that the MGT on node %s could be made from", w.node), ContainSubstring("tunefs.lustre --writeconf")))))
 
@@ -181,18 +180,19 @@ func TestALustreWithoutABackupOrWithItsMGTOnMDT0000IsNotRecovered(t *testing.T) 
 
 func TestARecoveryOfAnMGTEndsInTheSameWhereverTheOperatorIsKilled(t *testing.T) {
 	t.Parallel()
-	through := func(t *testing.T, asked, approved int, writes *[2]int) {
+	killedInEach(t, [2]int{6, 6}, func(t *testing.T, k kills) (writes [2]int) {
+		t.Helper()
 		w := newLostMGT(t)
 		defer w.forget()
 		another := w.disk(w.node, "mgt2")
 		w.disk(w.node, "mgt3")
 		before := w.get().Status.Lustre.ManagementTarget
 		w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
-		writes[0] = w.goesOn(asked)
+		writes[0] = w.goesOn(k)
 		plan := w.get().Status.Recovery
 		w.Expect(plan).NotTo(BeNil(), w.recovering().Message)
 		w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
-		writes[1] = w.goesOn(approved)
+		writes[1] = w.goesOn(k)
 		w.Expect(w.restores).To(Equal(map[string]string{w.node + ":" + plan.Directory: plan.PlanHash}))
 		w.Expect(w.mgts()).To(ConsistOf(before, plan.Target), "one disk was taken")
 		w.Expect(w.get().Status.Lustre).To(HaveValue(And(HaveField("ManagementTarget", plan.Target),
@@ -202,23 +202,6 @@ func TestARecoveryOfAnMGTEndsInTheSameWhereverTheOperatorIsKilled(t *testing.T) 
 		var jobs batchv1.JobList
 		w.Expect(server.Client.List(w.ctx, &jobs, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelRecovery: "scratch"})).To(Succeed())
 		w.Expect(slices.DeleteFunc(jobs.Items, func(j batchv1.Job) bool { return !j.DeletionTimestamp.IsZero() })).To(BeEmpty())
-	}
-	var writes [2]int
-	through(t, -1, -1, &writes)
-	NewWithT(t).Expect(writes[0]).To(BeNumerically(">=", 6))
-	NewWithT(t).Expect(writes[1]).To(BeNumerically(">=", 6))
-	// Every fourth write of each phase: one of these takes half a minute. What decides is the same as for metadata, which is killed after each.
-	for phase, count := range writes {
-		for n := phase; n < count; n += 4 {
-			t.Run(fmt.Sprintf("phase %d after %d writes", phase, n), func(t *testing.T) {
-				t.Parallel()
-				var others [2]int
-				if phase == 0 {
-					through(t, n, -1, &others)
-				} else {
-					through(t, -1, n, &others)
-				}
-			})
-		}
-	}
+		return writes
+	})
 }

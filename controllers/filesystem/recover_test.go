@@ -148,19 +148,27 @@ func (w *wreck) recoveryJobs() (ended int) {
 	return ended
 }
 
-// goesOn lets operators work, of which the first is killed after so many writes, until nothing happens any more.
-func (w *wreck) goesOn(n int) (writes int) {
+// kills are how many writes the first operator of a story makes before it is killed, and each of those after it. A negative number is never.
+type kills struct{ first, then int }
+
+// never leaves the operator alone.
+var never = kills{-1, -1}
+
+// goesOn lets operators work, and kills them, until nothing happens any more. It returns how many writes there were.
+func (w *wreck) goesOn(k kills) (writes int) {
 	w.t.Helper()
-	c := server.Killable(w.t, n)
-	for range 60 {
-		before := len(c.Writes())
-		if err := w.settleWith(c); err != nil {
+	limit := k.first
+	for range 200 {
+		c := server.Killable(w.t, limit)
+		err := w.settleWith(c)
+		writes += len(c.Writes())
+		if err != nil {
 			w.Expect(err).To(MatchError(apiserver.ErrKilled))
-			c = server.Killable(w.t, -1)
+			limit = k.then
 			continue
 		}
-		if w.recoveryJobs() == 0 && len(c.Writes()) == before {
-			return len(c.Writes())
+		if w.recoveryJobs() == 0 && len(c.Writes()) == 0 {
+			return writes
 		}
 	}
 	w.t.Fatal("it goes on for ever")
@@ -172,18 +180,18 @@ func (w *wreck) recovering() metav1.Condition { return w.condition(v1alpha1.Cond
 func TestALostMasterServesAgainOnAnotherNodeWhenAPersonHasApprovedThePlan(t *testing.T) {
 	t.Parallel()
 	w := newWreck(t)
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.get().Status.Recovery).To(BeNil(), "nothing is recovered by itself")
 	w.Expect(w.ready().Status).NotTo(Equal(metav1.ConditionTrue))
 
 	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.recovering().Message).To(And(ContainSubstring(w.nodes[0]), ContainSubstring("is not Ready")), "the label is that of the dead node")
 	w.label(w.nodes[1], w.nodes[2])
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused), HaveField("Message", ContainSubstring("give that label to the one node"))))
 	w.label(w.nodes[1])
-	w.goesOn(-1)
+	w.goesOn(never)
 	plan := w.get().Status.Recovery
 	w.Expect(plan).NotTo(BeNil())
 	w.Expect(plan.From).To(Equal("metalogger-" + w.nodes[1]))
@@ -201,12 +209,12 @@ func TestALostMasterServesAgainOnAnotherNodeWhenAPersonHasApprovedThePlan(t *tes
 	w.Expect(w.get().Status.Metadata.Node).To(Equal(w.nodes[0]))
 
 	w.says(v1alpha1.AnnotationRecoverMetadata, "0badc0de")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused), HaveField("Message", ContainSubstring("0badc0de is not the hash of the plan"))))
 	w.Expect(w.restores).To(BeEmpty())
 
 	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.restores).To(Equal(map[string]string{w.nodes[1] + ":/data/meta": plan.PlanHash}))
 	m := w.get().Status.Metadata
 	w.Expect(m).To(And(HaveField("Node", w.nodes[1]), HaveField("Directory", "/data/meta"), HaveField("Initialized", Not(BeNil())),
@@ -229,7 +237,7 @@ func TestALostMasterServesAgainOnAnotherNodeWhenAPersonHasApprovedThePlan(t *tes
 	w.nodeIs(w.nodes[0], corev1.ConditionTrue)
 	w.label(w.nodes[0])
 	w.says(v1alpha1.AnnotationRecoverMetadata, "")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.get().Status.Metadata).To(Equal(m), "the old master is back, with its label, and is not started")
 	for _, pod := range w.pods() {
 		w.Expect(component(&pod) == "master" && pod.Spec.NodeName == w.nodes[0]).To(BeFalse())
@@ -237,7 +245,7 @@ func TestALostMasterServesAgainOnAnotherNodeWhenAPersonHasApprovedThePlan(t *tes
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 	w.Expect(w.recovering().Type).To(BeEmpty())
 	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.recovering().Message).To(ContainSubstring("the master answers"))
 	w.Expect(w.restores).To(HaveLen(1))
 }
@@ -248,26 +256,26 @@ func TestOfTwoCandidatesThatAreAlikeAPersonChoosesOneAndThePlanIsOfThatOne(t *te
 	w.has["vault"].Found[0].Version = 500
 	w.label(w.nodes[1])
 	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryChoice),
 		HaveField("Message", And(ContainSubstring("metalogger-"+w.nodes[1]), ContainSubstring("backup-in-vault-20261123-030000")))))
 	w.Expect(w.get().Status.Recovery.PlanHash).To(BeEmpty())
 
 	w.says(v1alpha1.AnnotationRecoverFrom, "metalogger-"+w.nodes[2])
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.recovering().Message).To(ContainSubstring("which can't be used"))
 	w.says(v1alpha1.AnnotationRecoverFrom, "metalogger-"+w.nodes[1])
-	w.goesOn(-1)
+	w.goesOn(never)
 	one := w.get().Status.Recovery.PlanHash
 	w.says(v1alpha1.AnnotationRecoverFrom, "backup-in-vault-20261123-030000")
-	w.goesOn(-1)
+	w.goesOn(never)
 	other := w.get().Status.Recovery.PlanHash
 	w.Expect(other).NotTo(Or(BeEmpty(), Equal(one)))
 	w.says(v1alpha1.AnnotationRecoverMetadata, one)
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused), HaveField("Message", ContainSubstring("is not the hash of the plan"))))
 	w.says(v1alpha1.AnnotationRecoverMetadata, other)
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.get().Status.Metadata.Recovered).To(HaveField("From", "backup-in-vault-20261123-030000"))
 }
 
@@ -278,7 +286,7 @@ func TestALostMasterServesAgainFromABackupThatAPersonHasChosen(t *testing.T) {
 	w.label(w.nodes[1])
 	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
 	w.says(v1alpha1.AnnotationRecoverFrom, older)
-	w.goesOn(-1)
+	w.goesOn(never)
 	plan := w.get().Status.Recovery
 	w.Expect(plan.Candidates).To(ContainElements(
 		And(HaveField("Name", "metalogger-"+w.nodes[1]), HaveField("Version", int64(500))),
@@ -289,7 +297,7 @@ func TestALostMasterServesAgainFromABackupThatAPersonHasChosen(t *testing.T) {
 	w.Expect(w.restores).To(BeEmpty())
 
 	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.used).To(Equal(map[string]string{w.nodes[1] + ":/data/meta": "version 300 of 20261122-030000"}))
 	w.Expect(w.get().Status.Metadata).To(And(HaveField("Node", w.nodes[1]), HaveField("Recovered", HaveValue(And(HaveField("From", older),
 		HaveField("Version", int64(300)), HaveField("PlanHash", plan.PlanHash), HaveField("DataTime.Time", BeTemporally("==", time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC))))))))
@@ -297,9 +305,9 @@ func TestALostMasterServesAgainFromABackupThatAPersonHasChosen(t *testing.T) {
 	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonDegradedService), w.ready().Message)
 }
 
-// recovers plays a recovery to a node by operators of which one is killed after so many writes before there is a plan, and one after so many
-// since that is approved. It returns how many writes there were.
-func (w *wreck) recovers(node, directory string, candidates, asked, approved int) (writes [2]int) {
+// recovers plays a recovery to a node by operators that are killed before there is a plan, and since that is approved. It returns how many
+// writes there were in each of both.
+func (w *wreck) recovers(node, directory string, candidates int, asked, approved kills) (writes [2]int) {
 	w.t.Helper()
 	w.label(node)
 	w.settle()
@@ -321,29 +329,22 @@ func (w *wreck) recovers(node, directory string, candidates, asked, approved int
 	return writes
 }
 
-// killedAfterEachWrite goes through a recovery without a kill, and then once for each write of both phases, after which the operator is killed.
-func killedAfterEachWrite(t *testing.T, least [2]int, through func(t *testing.T, asked, approved int) [2]int) (writes [2]int) {
+// killedInEach goes through a recovery whose operators are killed again and again, and says which writes there are at least in both phases.
+func killedInEach(t *testing.T, least [2]int, through func(t *testing.T, k kills) [2]int) {
 	t.Helper()
-	writes = through(t, -1, -1)
-	for phase, count := range writes {
-		NewWithT(t).Expect(count).To(BeNumerically(">=", least[phase]))
-		for n := range count {
-			t.Run(fmt.Sprintf("phase %d after %d writes", phase, n), func(t *testing.T) {
-				t.Parallel()
-				if phase == 0 {
-					through(t, n, -1)
-				} else {
-					through(t, -1, n)
-				}
-			})
-		}
+	for _, each := range inEach {
+		t.Run(fmt.Sprintf("after each %d", each), func(t *testing.T) {
+			t.Parallel()
+			for phase, count := range through(t, kills{each, each}) {
+				NewWithT(t).Expect(count).To(BeNumerically(">=", least[phase]))
+			}
+		})
 	}
-	return writes
 }
 
 func TestARecoveryEndsInTheSameWhateverWriteTheOperatorIsKilledAfter(t *testing.T) {
 	t.Parallel()
-	through := func(t *testing.T, from, used string, asked, approved int) [2]int {
+	through := func(t *testing.T, from, used string, asked, approved kills) [2]int {
 		t.Helper()
 		w := newWreck(t)
 		defer w.forget()
@@ -355,15 +356,25 @@ func TestARecoveryEndsInTheSameWhateverWriteTheOperatorIsKilledAfter(t *testing.
 		w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonDegradedService), w.ready().Message)
 		return writes
 	}
-	writes := killedAfterEachWrite(t, [2]int{5, 8}, func(t *testing.T, asked, approved int) [2]int {
-		t.Helper()
-		return through(t, "", "version 500 of metalogger", asked, approved)
-	})
-	// The look is the same for a backup, whatever is chosen of what it has found.
-	for n := range writes[1] {
+	const newest = "version 500 of metalogger"
+	writes := through(t, "", newest, never, never)
+	for phase, count := range writes {
+		NewWithT(t).Expect(count).To(BeNumerically(">=", []int{5, 8}[phase]))
+		for n := range count {
+			t.Run(fmt.Sprintf("phase %d after %d writes", phase, n), func(t *testing.T) {
+				t.Parallel()
+				k := [2]kills{never, never}
+				k[phase].first = n
+				through(t, "", newest, k[0], k[1])
+			})
+		}
+	}
+	// The look is the same for a backup, whatever is chosen of what it has found, and so is the rest: each fourth write shows that.
+	for n := 0; n < writes[1]; n += 4 {
 		t.Run(fmt.Sprintf("from a backup after %d writes", n), func(t *testing.T) {
 			t.Parallel()
-			through(t, "backup-in-vault-20261122-030000", "version 300 of 20261122-030000", -1, n)
+			writes := through(t, "backup-in-vault-20261122-030000", "version 300 of 20261122-030000", never, kills{n, -1})
+			NewWithT(t).Expect(writes[0]).To(BeNumerically(">=", 5), "until there is a plan")
 		})
 	}
 }
@@ -390,18 +401,18 @@ func TestALostMasterOnADiskGetsADiskOfTheNewNodeFirst(t *testing.T) {
 	old := w.get().Status.Metadata
 	w.Expect(targets()).To(ConsistOf(old.Target))
 	w.label(w.nodes[1])
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(targets()).To(ConsistOf(old.Target), "a label alone takes no disk")
 
 	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(targets()).To(And(HaveLen(2), ContainElement(old.Target)))
 	plan := w.get().Status.Recovery
 	w.Expect(plan).NotTo(BeNil(), w.recovering().Message)
 	w.Expect(plan.Target).To(And(Not(Equal(old.Target)), BeElementOf(targets())))
 	w.Expect(plan.Directory).To(Equal(spec.TargetPath(w.namespace, "scratch", plan.Target) + "/master"))
 	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.restores).To(Equal(map[string]string{w.nodes[1] + ":" + plan.Directory: plan.PlanHash}))
 	w.Expect(w.get().Status.Metadata).To(And(HaveField("Node", w.nodes[1]), HaveField("Target", plan.Target), HaveField("Directory", plan.Directory)))
 	w.Expect(w.masterMayInitialize()).To(BeFalse())
@@ -416,7 +427,7 @@ func TestALostMasterOnADiskGetsADiskOfTheNewNodeFirst(t *testing.T) {
 	w.dead[w.nodes[0]] = false
 	w.nodeIs(w.nodes[0], corev1.ConditionTrue)
 	w.label(w.nodes[0])
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.get().Status.Metadata.Target).To(Equal(plan.Target), "the old disk is back, and nothing runs on it")
 	w.Expect(targets()).To(ContainElement(old.Target), "it is left alone")
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
@@ -452,27 +463,27 @@ func TestALostMasterOnADiskGetsAnotherDiskOfTheSameNodeAndNoThirdOne(t *testing.
 		return names
 	}
 	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.recovering().Message).To(ContainSubstring("chooses none on node %s, besides the one that is lost", node))
 	w.Expect(names()).To(ConsistOf(old.Target))
 
 	w.disk(node, "meta-new")
 	w.disk(node, "meta-spare")
-	w.goesOn(-1)
+	w.goesOn(never)
 	plan := w.get().Status.Recovery
 	w.Expect(plan).NotTo(BeNil(), w.recovering().Message)
 	w.Expect(names()).To(ConsistOf(old.Target, plan.Target))
 	w.Expect(plan.From).To(Equal("backup-in-vault-20261123-030000"))
 	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(w.restores).To(Equal(map[string]string{node + ":" + plan.Directory: plan.PlanHash}))
 	w.Expect(w.get().Status.Metadata).To(And(HaveField("Node", node), HaveField("Target", plan.Target), HaveField("Directory", plan.Directory),
 		HaveField("Recovered.PreviousNode", node)))
 
 	w.alive = true
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.says(v1alpha1.AnnotationRecoverMetadata, "")
-	w.goesOn(-1)
+	w.goesOn(never)
 	w.Expect(names()).To(ConsistOf(old.Target, plan.Target), "the lost one is left alone, and no other takes its place")
 	w.Expect(w.condition(v1alpha1.ConditionReady).Reason).To(Or(Equal(v1alpha1.ReasonDegradedService), Equal(v1alpha1.ReasonHealthy)), w.ready().Message)
 	w.Expect(w.masterMayInitialize()).To(BeFalse())

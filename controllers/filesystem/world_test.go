@@ -395,6 +395,28 @@ func (w *world) settleWith(c *apiserver.Killable) error {
 	return nil
 }
 
+// inEach are how many writes the operators of a story make before each of them is killed. With one, there is an operator that is killed after
+// each of all writes, and the next one begins with what that has left; with more, one goes on for some writes of its own.
+var inEach = []int{1, 3}
+
+// settleByDying lets operators work one after the other, each of which is killed after so many writes, until one has nothing left to write. It
+// returns how many were killed; meanwhile, where there is one, looks after each of them.
+func (w *world) settleByDying(writes int, meanwhile func()) (killed int) {
+	w.t.Helper()
+	for ; killed < 200; killed++ {
+		err := w.settleWith(server.Killable(w.t, writes))
+		if meanwhile != nil {
+			meanwhile()
+		}
+		if err == nil {
+			return killed
+		}
+		w.Expect(err).To(MatchError(apiserver.ErrKilled))
+	}
+	w.t.Fatal("operators that are killed do not get on")
+	return killed
+}
+
 func (w *world) mine() []client.ListOption {
 	return []client.ListOption{client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: "scratch"}}
 }
