@@ -164,11 +164,14 @@ spec:
     fsName: reef
     projects: [{id: 1001, directory: ssd/small, space: 8Mi}]
     parameters: {mdt.*.identity_upcall: NONE}
+    moduleOptions: Write
   metadata:
     nodeSelector: {kubernetes.io/hostname: %[1]s}
+    cpuPinning: {mode: CPUSet, cpuSets: ["0"]}
     targets: {devices: [{node: %[1]s, id: %[2]s}], format: {fsType: ldiskfs}}
   storagePools:
   - name: ssd
+    cpuPinning: {mode: NUMANode, numaNodes: [1]}
     nodeSelector: {kubernetes.io/hostname: %[1]s}
     copies: 1
     targets: {devices: [%[3]s], format: {fsType: ldiskfs}}
@@ -231,6 +234,20 @@ func inPod(t *testing.T, name, command string) string {
 
 // greeting is what the file of the tests says.
 const greeting = "The sea is calm tonight."
+
+func TestTheThreadsOfEachRoleRunOnTheirCPUs(t *testing.T) {
+	g := NewWithT(t)
+	t.Log(onNode(t, "cat /etc/modprobe.d/parallelfs-reef.reef.conf"))
+	g.Expect(onNode(t, "lctl get_param -n cpu_partition_table")).To(MatchRegexp(`^0\s*: 1\s*\n1\s*: 0\s*\n$`), "the first partition is that of the OSTs")
+	runOn := func(threads string) string {
+		return onNode(t, "for p in $(pgrep '^"+threads+"'); do sed -n 's/^Cpus_allowed_list:\t//p' /proc/$p/status; done | sort -u")
+	}
+	g.Expect(runOn("mdt01_")).To(Equal("0\n"))
+	g.Expect(runOn("ll_ost00_")).To(Equal("1\n"))
+	pinned := field("filesystem/reef", `{range .status.conditions[?(@.type=="Pinned")]}{.status} {.reason}: {.message}{end}`)
+	g.Eventually(pinned, long, 5*time.Second).Should(HavePrefix("True AsAsked"))
+	t.Log(pinned())
+}
 
 func TestAPodWritesAFileThroughTheMount(t *testing.T) {
 	g := NewWithT(t)

@@ -94,7 +94,9 @@ var changesOfANode = map[string]string{
 	"facts":      `{"type":"BeeGFS","metadataNode":"n9"}`,
 	"members":    `[]`,
 	"givenUp":    `{"time":"2026-11-01T12:00:00Z"}`,
-	"node":       "", // the CRD itself keeps it
+	// An agent writes this into its node's /etc/modprobe.d.
+	"moduleOptions": `{"lines":["options mdt mds_num_cpts=[1]"],"write":true}`,
+	"node":          "", // the CRD itself keeps it
 }
 
 func TestOnlyTheManagerChangesTheSpecOfAFileSystemNode(t *testing.T) {
