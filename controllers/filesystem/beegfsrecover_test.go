@@ -195,11 +195,11 @@ func TestAManagementServiceThatHasLostItsDirectoryServesAgainThereAndOnlyWhatJoi
 
 func TestARecoveryOfAManagementServiceEndsInTheSameWhateverWriteTheOperatorIsKilledAfter(t *testing.T) {
 	t.Parallel()
-	killedInEach(t, [2]int{3, 8}, func(t *testing.T, k kills) [2]int {
+	killedInEach(t, [2]int{3, 8}, func(t *testing.T, each int) [2]int {
 		t.Helper()
 		w := newHiveWreck(t)
 		defer w.forget()
-		writes := w.recovers(w.nodes[2], "/data/mgmtd", 2, k, k)
+		writes := w.recovers(w.nodes[2], "/data/mgmtd", 2, each)
 		w.Expect(w.hive.prepared).NotTo(HaveKey(w.nodes[2] + ":/data/mgmtd"))
 		w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 		return writes

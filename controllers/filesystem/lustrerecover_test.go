@@ -180,7 +180,7 @@ func TestALustreWithoutABackupOrWithItsMGTOnMDT0000IsNotRecovered(t *testing.T) 
 
 func TestARecoveryOfAnMGTEndsInTheSameWhereverTheOperatorIsKilled(t *testing.T) {
 	t.Parallel()
-	killedInEach(t, [2]int{6, 6}, func(t *testing.T, k kills) (writes [2]int) {
+	killedInEach(t, [2]int{6, 6}, func(t *testing.T, each int) (writes [2]int) {
 		t.Helper()
 		w := newLostMGT(t)
 		defer w.forget()
@@ -188,11 +188,11 @@ func TestARecoveryOfAnMGTEndsInTheSameWhereverTheOperatorIsKilled(t *testing.T) 
 		w.disk(w.node, "mgt3")
 		before := w.get().Status.Lustre.ManagementTarget
 		w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
-		writes[0] = w.goesOn(k)
+		writes[0] = w.goesOn(each)
 		plan := w.get().Status.Recovery
 		w.Expect(plan).NotTo(BeNil(), w.recovering().Message)
 		w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
-		writes[1] = w.goesOn(k)
+		writes[1] = w.goesOn(each)
 		w.Expect(w.restores).To(Equal(map[string]string{w.node + ":" + plan.Directory: plan.PlanHash}))
 		w.Expect(w.mgts()).To(ConsistOf(before, plan.Target), "one disk was taken")
 		w.Expect(w.get().Status.Lustre).To(HaveValue(And(HaveField("ManagementTarget", plan.Target),

@@ -3,6 +3,7 @@
 package filesystem_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -148,23 +149,19 @@ func (w *wreck) recoveryJobs() (ended int) {
 	return ended
 }
 
-// kills are how many writes the first operator of a story makes before it is killed, and each of those after it. A negative number is never.
-type kills struct{ first, then int }
+// never is how many writes an operator makes that is left alone.
+const never = -1
 
-// never leaves the operator alone.
-var never = kills{-1, -1}
-
-// goesOn lets operators work, and kills them, until nothing happens any more. It returns how many writes there were.
-func (w *wreck) goesOn(k kills) (writes int) {
+// goesOn lets operators work, each of which is killed after so many writes, until nothing happens any more. It returns how many writes there
+// were.
+func (w *wreck) goesOn(each int) (writes int) {
 	w.t.Helper()
-	limit := k.first
 	for range 200 {
-		c := server.Killable(w.t, limit)
+		c := server.Killable(w.t, each)
 		err := w.settleWith(c)
 		writes += len(c.Writes())
 		if err != nil {
 			w.Expect(err).To(MatchError(apiserver.ErrKilled))
-			limit = k.then
 			continue
 		}
 		if w.recoveryJobs() == 0 && len(c.Writes()) == 0 {
@@ -307,17 +304,17 @@ func TestALostMasterServesAgainFromABackupThatAPersonHasChosen(t *testing.T) {
 
 // recovers plays a recovery to a node by operators that are killed before there is a plan, and since that is approved. It returns how many
 // writes there were in each of both.
-func (w *wreck) recovers(node, directory string, candidates int, asked, approved kills) (writes [2]int) {
+func (w *wreck) recovers(node, directory string, candidates, each int) (writes [2]int) {
 	w.t.Helper()
 	w.label(node)
 	w.settle()
 	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
-	writes[0] = w.goesOn(asked)
+	writes[0] = w.goesOn(each)
 	plan := w.get().Status.Recovery
 	w.Expect(plan).NotTo(BeNil())
 	w.Expect(plan.Candidates).To(HaveLen(candidates))
 	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
-	writes[1] = w.goesOn(approved)
+	writes[1] = w.goesOn(each)
 	w.Expect(w.restores).To(Equal(map[string]string{node + ":" + directory: plan.PlanHash}))
 	m := w.get().Status.Metadata
 	w.Expect(m.Node).To(Equal(node))
@@ -330,12 +327,12 @@ func (w *wreck) recovers(node, directory string, candidates int, asked, approved
 }
 
 // killedInEach goes through a recovery whose operators are killed again and again, and says which writes there are at least in both phases.
-func killedInEach(t *testing.T, least [2]int, through func(t *testing.T, k kills) [2]int) {
+func killedInEach(t *testing.T, least [2]int, through func(t *testing.T, each int) [2]int) {
 	t.Helper()
 	for _, each := range inEach {
 		t.Run(fmt.Sprintf("after each %d", each), func(t *testing.T) {
 			t.Parallel()
-			for phase, count := range through(t, kills{each, each}) {
+			for phase, count := range through(t, each) {
 				NewWithT(t).Expect(count).To(BeNumerically(">=", least[phase]))
 			}
 		})
@@ -344,37 +341,24 @@ func killedInEach(t *testing.T, least [2]int, through func(t *testing.T, k kills
 
 func TestARecoveryEndsInTheSameWhateverWriteTheOperatorIsKilledAfter(t *testing.T) {
 	t.Parallel()
-	through := func(t *testing.T, from, used string, asked, approved kills) [2]int {
-		t.Helper()
-		w := newWreck(t)
-		defer w.forget()
-		if from != "" {
-			w.says(v1alpha1.AnnotationRecoverFrom, from)
-		}
-		writes := w.recovers(w.nodes[1], "/data/meta", 6, asked, approved)
-		w.Expect(w.used).To(Equal(map[string]string{w.nodes[1] + ":/data/meta": used}))
-		w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonDegradedService), w.ready().Message)
-		return writes
-	}
-	const newest = "version 500 of metalogger"
-	writes := through(t, "", newest, never, never)
-	for phase, count := range writes {
-		NewWithT(t).Expect(count).To(BeNumerically(">=", []int{5, 8}[phase]))
-		for n := range count {
-			t.Run(fmt.Sprintf("phase %d after %d writes", phase, n), func(t *testing.T) {
-				t.Parallel()
-				k := [2]kills{never, never}
-				k[phase].first = n
-				through(t, "", newest, k[0], k[1])
-			})
-		}
-	}
-	// The look is the same for a backup, whatever is chosen of what it has found, and so is the rest: each fourth write shows that.
-	for n := 0; n < writes[1]; n += 4 {
-		t.Run(fmt.Sprintf("from a backup after %d writes", n), func(t *testing.T) {
+	for from, used := range map[string]string{
+		"":                                "version 500 of metalogger",
+		"backup-in-vault-20261122-030000": "version 300 of 20261122-030000",
+	} {
+		t.Run(cmp.Or(from, "metalogger"), func(t *testing.T) {
 			t.Parallel()
-			writes := through(t, "backup-in-vault-20261122-030000", "version 300 of 20261122-030000", never, kills{n, -1})
-			NewWithT(t).Expect(writes[0]).To(BeNumerically(">=", 5), "until there is a plan")
+			killedInEach(t, [2]int{5, 8}, func(t *testing.T, each int) [2]int {
+				t.Helper()
+				w := newWreck(t)
+				defer w.forget()
+				if from != "" {
+					w.says(v1alpha1.AnnotationRecoverFrom, from)
+				}
+				writes := w.recovers(w.nodes[1], "/data/meta", 6, each)
+				w.Expect(w.used).To(Equal(map[string]string{w.nodes[1] + ":/data/meta": used}))
+				w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonDegradedService), w.ready().Message)
+				return writes
+			})
 		})
 	}
 }

@@ -6,9 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -114,5 +117,13 @@ func (k *Killable) write(what string, do func() error) error {
 	}
 	k.writes = append(k.writes, what)
 	k.mutex.Unlock()
-	return do()
+	err := do()
+	if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
+		// The API server has refused it, which changes nothing: an operator that is killed then has done what the one before it had.
+		k.mutex.Lock()
+		i := slices.Index(k.writes, what)
+		k.writes = slices.Delete(k.writes, i, i+1)
+		k.mutex.Unlock()
+	}
+	return err
 }
