@@ -304,7 +304,7 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 	}
 	if isOnItsWay(t, l, p.UUID) {
 		d := proven(t, l.Device.KernelName+" is proven by its UUID, its mark and what it says of itself; its server mounts or unmounts it just now, "+
-			"as the kernel has it and no process shows a mount of it")
+			"as the kernel has it and no process shows a mount of it; if that lasts, look into the kernel's log of the node (dmesg)")
 		d.Progress = Reconciling
 		return d
 	}
