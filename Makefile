@@ -63,6 +63,10 @@ test-vm-node: ## A virtual machine joins a cluster of kind as a node, and your L
 test-e2e: ## Real MooseFS, FUSE mounts, MPI jobs and BeeGFS on kind. KEEP_CLUSTER=1 leaves it up; BEEGFS_IMAGES: docs/testing.md.
 	test/e2e/run.sh
 
+.PHONY: stories
+stories: ## Run all stories on kind, also those that `make test` leaves out (label more, docs/testing.md). Over an hour.
+	MORE=1 test/e2e/run.sh --timeout=3h
+
 .PHONY: experiments
 experiments: ## Run every published experiment, reduced, on kind: MooseFS, and BeeGFS by doubles. EXPERIMENTS="moosefs netapp" runs those whose names begin so, KEEP_CLUSTER=1 leaves it up.
 	EXPERIMENTS="$(or $(EXPERIMENTS),all)" test/e2e/run.sh --focus='published experiments'
@@ -108,7 +112,7 @@ verify: manifests ## Regenerate everything, and fail when that changes a file.
 .PHONY: lint
 lint: ## Run golangci-lint, which also holds the direction of imports, and shellcheck on all scripts.
 	. tools/lib.sh; need shellcheck=shellcheck; shellcheck -x $$(git ls-files '*.sh' .ci/run test/vm/init test/vmnode/initrd-init)
-	$(call tool,golangci-lint) run --build-tags chart,disks,envtest,e2e,lustre,scale,vm,vmnode ./...
+	$(call tool,golangci-lint) run ./...
 
 ##@ Programs
 

@@ -34,6 +34,9 @@ packages_with() { # packages_with TAG DIRECTORY...
   grep -rlE "^//go:build .*\\b$1\\b" --include='*_test.go' "${@:2}" | xargs -n1 dirname | sort -u | sed 's|^|./|'
 }
 
+# build_tags prints the build tags of all tiers, as .golangci.yml lists them.
+build_tags() { sed -nE 's/^ *build-tags: \[(.*)\]$/\1/p' "$root_dir/.golangci.yml" | tr -d ' '; }
+
 # need_go checks for Go: every tool is built from its module.
 need_go() {
   command -v go >/dev/null || die "Go 1.26 or newer is needed: see https://go.dev/doc/install"

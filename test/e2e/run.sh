@@ -2,7 +2,8 @@
 # Runs the end-to-end tests on a kind cluster of their own, and removes it afterwards.
 # usage: run.sh [GINKGO ARGUMENT...]   such as --focus='BenchmarkRun'
 #   KEEP_CLUSTER=1  leaves the cluster up, to look around and to run again without making it
-#   PROCS           number of stories that run side by side, default 4
+#   MORE=1          also runs the stories with the label more, which `make test` leaves out; arguments choose from all stories, too
+#   PROCS           number of stories that run side by side, default 3
 #   BEEGFS_IMAGES   mgmtd=IMAGE,meta=IMAGE,storage=IMAGE,tools=IMAGE: real daemons of BeeGFS 7.4.6 instead of the doubles
 #   BENCHMARK_IMAGES  TOOL=IMAGE,…: real benchmarks instead of the doubles, such as mdtest and ior
 #   UPDATE          a commit that has ADR 0077, or a later one: only the update of the operator from the chart and the images of that commit
@@ -50,5 +51,6 @@ go build -trimpath -ldflags '-s -w' -o bin/ ./cmd/kubectl-pfs github.com/onsi/gi
 CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/ ./test/e2e/load ./test/e2e/objectstore # they run in pods
 go test -c -tags e2e -vet=off -trimpath -ldflags '-s -w' -o test/e2e/e2e.test ./test/e2e
 export KUBECONFIG=$kubeconfig
+(($#)) || [[ -n ${MORE:-} ]] || set -- --label-filter='!more'
 # A spec that fails says why at once; one that passes shows its figures.
-bin/ginkgo --procs="${PROCS:-4}" --timeout=60m -v --no-color ${REPORTS:+--output-dir="$REPORTS" --json-report=test-e2e.json} "$@" test/e2e/e2e.test
+bin/ginkgo --procs="${PROCS:-3}" --timeout=60m -v --no-color ${REPORTS:+--output-dir="$REPORTS" --json-report=test-e2e.json} "$@" test/e2e/e2e.test

@@ -104,22 +104,33 @@ var _ = ReportAfterSuite("failures", func(all Report) {
 
 // A story is given the first of its ports. The published experiments have those that are in their manifests: BeeGFS's own.
 var _ = Describe("ParallelFS Operator", func() {
-	tell := func(text string, s *story, specs ...func()) {
-		Describe(text, Ordered, ContinueOnFailure, func() {
+	// more is the label of stories whose behaviors other stories or lower tiers show as well: run.sh leaves them out of the gate.
+	more := Label("more")
+	tell := func(text string, s *story, args ...any) {
+		decorators := []any{Ordered, ContinueOnFailure}
+		var specs []func()
+		for _, arg := range args {
+			if spec, ok := arg.(func()); ok {
+				specs = append(specs, spec)
+			} else {
+				decorators = append(decorators, arg)
+			}
+		}
+		Describe(text, append(decorators, func() {
 			AfterEach(func() {
 				if CurrentSpecReport().Failed() {
 					describeCluster(s.namespace)
 				}
 			})
-			for _, more := range specs {
-				more()
+			for _, spec := range specs {
+				spec()
 			}
 			AfterAll(func() {
 				if s.port > 0 && s.name != kept {
 					s.kubectl("delete", "benchmarkruns,filesystems", "--all", "--timeout=300s") // an idle daemon takes the time of the others
 				}
 			})
-		})
+		})...)
 	}
 	if os.Getenv("OVERHEAD") != "" {
 		s := newStory("overhead", 9419)
@@ -150,22 +161,22 @@ var _ = Describe("ParallelFS Operator", func() {
 	}
 	// Those that take longest come first; what computes stands beside what waits.
 	tools := newStory("tools", 20400)
-	tell("BenchmarkRuns of other tools", tools, tools.everyToolMeasures)
+	tell("BenchmarkRuns of other tools", tools, more, tools.everyToolMeasures)
 	disks := newStory("disks", 20000)
 	tell("a FileSystem on disks", disks, disks.disksAreTargets)
 	runs := newStory("runs", 20200)
-	tell("a BenchmarkRun of iozone", runs, runs.benchmarksRun)
+	tell("a BenchmarkRun of iozone", runs, more, runs.benchmarksRun)
 	lives := newStory("life", 9419)
 	tell("a FileSystem of MooseFS "+newest, lives, func() { lives.fileSystemRuns(newest) }, lives.fileSystemIsBackedUp, lives.fileSystemIsKept, lives.fileSystemIsDeleted)
 	sweeps := newStory(kept, 20300)
 	tell("a BenchmarkRun that sweeps", sweeps, sweeps.sweepsAreMeasured)
 	hive := newStory("hive", 20100)
 	tell("a FileSystem of BeeGFS "+beeGFS7, hive, hive.beeGFSRuns)
-	tell("the published experiments, reduced", newStory("experiments", 0), experimentsRun)
+	tell("the published experiments, reduced", newStory("experiments", 0), more, experimentsRun)
 	variants := newStory("variants", 20500)
-	tell("a BenchmarkSuite", variants, variants.variantsAreMeasured)
+	tell("a BenchmarkSuite", variants, more, variants.variantsAreMeasured)
 	older := newStory("older", 20700)
-	tell("a FileSystem of MooseFS "+oldest, older, func() { older.fileSystemRuns(oldest) })
+	tell("a FileSystem of MooseFS "+oldest, older, more, func() { older.fileSystemRuns(oldest) })
 	upgrades := newStory("upgrades", 20900)
 	tell("an upgrade of MooseFS from "+oldest+" to "+newest, upgrades, upgrades.fileSystemIsUpgraded)
 	if to := os.Getenv("UPGRADE_TO"); to != "" {
@@ -174,9 +185,9 @@ var _ = Describe("ParallelFS Operator", func() {
 	}
 	if !realBeeGFS() {
 		comb := newStory("comb", 20600)
-		tell("a FileSystem of BeeGFS "+beeGFS8, comb, comb.beeGFS8Runs)
+		tell("a FileSystem of BeeGFS "+beeGFS8, comb, more, comb.beeGFS8Runs)
 		swarm := newStory("swarm", 21300)
-		tell("an upgrade of BeeGFS from "+beeGFS7Older+" to "+beeGFS7, swarm, swarm.beeGFSIsUpgraded)
+		tell("an upgrade of BeeGFS from "+beeGFS7Older+" to "+beeGFS7, swarm, more, swarm.beeGFSIsUpgraded)
 	}
 	lake := newStory("lake", 21400)
 	tell("a FileSystem of Lustre "+lustre, lake, lake.lustreRuns)

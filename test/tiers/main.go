@@ -24,6 +24,8 @@ const slowest = 5
 type Tier struct {
 	Name    string `json:"tier"`
 	Seconds int    `json:"seconds"`
+	// CPUSeconds is the CPU time of the tier's own processes. Pods and virtual machines of a container engine are not among them.
+	CPUSeconds int `json:"cpuSeconds"`
 	// Code is the exit code of the tier: 0 when all went well.
 	Code int `json:"code"`
 	// Passed, Failed and Skipped count tests; a table's row is a test. All are 0 for a tier that is no test run, such as lint.
@@ -41,8 +43,10 @@ type Test struct {
 
 // Times is the JSON document of a run.
 type Times struct {
-	Seconds int    `json:"seconds"`
-	Tiers   []Tier `json:"tiers"`
+	Seconds int `json:"seconds"`
+	// CPUSeconds is the CPU time of the whole machine during the run, whatever it was spent on.
+	CPUSeconds int    `json:"cpuSeconds"`
+	Tiers      []Tier `json:"tiers"`
 }
 
 func main() {
@@ -55,8 +59,9 @@ func main() {
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("tiers", flag.ContinueOnError)
 	seconds := flags.Int("seconds", 0, "`SECONDS` that the whole run took")
+	cpuSeconds := flags.Int("cpu-seconds", 0, "CPU `SECONDS` of the whole machine during the run")
 	flags.Usage = func() {
-		fmt.Fprintln(flags.Output(), "usage: tiers [--seconds N] DIRECTORY    the directory that test/tiers/run.sh has filled")
+		fmt.Fprintln(flags.Output(), "usage: tiers [--seconds N] [--cpu-seconds N] DIRECTORY    the directory that test/tiers/run.sh has filled")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); err != nil {
@@ -70,7 +75,7 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	times.Seconds = *seconds
+	times.Seconds, times.CPUSeconds = *seconds, *cpuSeconds
 	document, err := json.MarshalIndent(times, "", " ")
 	if err != nil {
 		return fmt.Errorf("encode the times: %w", err)
@@ -217,17 +222,17 @@ func (t *Tier) shorten() {
 // Print prints the table.
 func (t Times) Print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\ntier\tseconds\tpassed\tfailed\tskipped\t")
+	fmt.Fprintln(w, "\ntier\tseconds\tCPU s\tpassed\tfailed\tskipped\t")
 	passed, failed, skipped := 0, 0, 0
 	for _, tier := range t.Tiers {
 		note := ""
 		if tier.Code != 0 {
 			note = "FAILED"
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s\n", tier.Name, tier.Seconds, tier.Passed, tier.Failed, tier.Skipped, note)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%s\n", tier.Name, tier.Seconds, tier.CPUSeconds, tier.Passed, tier.Failed, tier.Skipped, note)
 		passed, failed, skipped = passed+tier.Passed, failed+tier.Failed, skipped+tier.Skipped
 	}
-	fmt.Fprintf(w, "all, side by side\t%d\t%d\t%d\t%d\t\n", t.Seconds, passed, failed, skipped)
+	fmt.Fprintf(w, "all, side by side\t%d\t%d\t%d\t%d\t%d\t\n", t.Seconds, t.CPUSeconds, passed, failed, skipped)
 	if err := w.Flush(); err != nil {
 		return err
 	}

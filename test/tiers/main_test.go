@@ -22,7 +22,7 @@ func leave(t *testing.T, files map[string]string) string {
 func TestTheTableCountsTestsAndNamesTheSlowest(t *testing.T) {
 	g := NewWithT(t)
 	directory := leave(t, map[string]string{
-		"lint.tier":      `{"tier": "lint", "seconds": 80, "code": 0}`,
+		"lint.tier":      `{"tier": "lint", "seconds": 80, "cpuSeconds": 150, "code": 0}`,
 		"test-unit.tier": `{"tier": "test-unit", "seconds": 40, "code": 0}`,
 		"test-unit.json": `{"Action":"start","Package":"parallelfs.dev/operator/internal/plan"}
 {"Action":"pass","Package":"parallelfs.dev/operator/internal/plan","Test":"TestDisks/blank","Elapsed":0.5}
@@ -40,15 +40,15 @@ func TestTheTableCountsTestsAndNamesTheSlowest(t *testing.T) {
 	times, err := Read(directory)
 	g.Expect(err).NotTo(HaveOccurred())
 	var out bytes.Buffer
-	times.Seconds = 950
+	times.Seconds, times.CPUSeconds = 950, 1800
 	g.Expect(times.Print(&out)).To(Succeed())
 	g.Expect(times.Failure()).To(Succeed())
 	g.Expect(out.String()).To(Equal(`
-tier               seconds  passed  failed  skipped  
-test-e2e           900      2       0       0        
-lint               80       0       0       0        
-test-unit          40       1       0       1        
-all, side by side  950      3       0       1        
+tier               seconds  CPU s  passed  failed  skipped  
+test-e2e           900      0      2       0       0        
+lint               80       150    0       0       0        
+test-unit          40       0      1       0       1        
+all, side by side  950      1800   3       0       1        
 
 slowest of test-e2e
     60.0 s  a FileSystem is deleted
@@ -69,7 +69,7 @@ func TestARunWithAFailedTierFailsAndNamesIt(t *testing.T) {
 	})
 	var out bytes.Buffer
 	g.Expect(run([]string{"--seconds", "3", directory}, &out)).To(MatchError(ContainSubstring("failed: verify")))
-	g.Expect(out.String()).To(MatchRegexp(`verify +1 +0 +0 +0 +FAILED`))
+	g.Expect(out.String()).To(MatchRegexp(`verify +1 +0 +0 +0 +0 +FAILED`))
 	g.Expect(filepath.Join(directory, "times.json")).To(BeAnExistingFile())
 }
 
