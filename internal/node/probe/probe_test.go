@@ -176,7 +176,7 @@ func TestTheAnswerOfAQuestionThatBeganBeforeIsNotUsed(t *testing.T) {
 	close(goOn)
 	<-first
 	g.Expect(p.snapshot().state.Version).To(Equal("before"), "metrics show it")
-	g.Expect(p.next.unsigned + p.next.signed).To(Equal(1), "who asked waits for the next one")
+	g.Expect(p.next.unsigned+p.next.signed).To(Equal(1), "who asked waits for the next one")
 	f.state.Version = "after"
 	p.turn(t.Context())
 	var answer backend.Answer
