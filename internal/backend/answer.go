@@ -47,6 +47,8 @@ const (
 	// SignatureHeader holds the HMAC-SHA256 (RFC 2104) of the whole body with the key in ProbeSecretName, in hexadecimal. The body names
 	// the question and the FileSystem, so both are signed with it.
 	SignatureHeader = "Parallelfs-Signature"
+	// QuestionHeader holds the HMAC-SHA256 of a question, in hexadecimal: see SignQuestion.
+	QuestionHeader = "Parallelfs-Question"
 	// NonceParameter of the URL is the nonce of a question.
 	NonceParameter = "nonce"
 	// ProbeKey is the key of the Secret ProbeSecretName that holds what answers are signed with.
@@ -78,6 +80,21 @@ func (a Answer) Sign(key []byte) (body []byte, signature string, err error) {
 	}
 	return body, hex.EncodeToString(mac(key, body)), nil
 }
+
+// SignQuestion returns what QuestionHeader holds for the question with this nonce: its HMAC-SHA256 with the key that answers are signed
+// with. Probes keep places for signed questions.
+func SignQuestion(key []byte, nonce string) string {
+	return hex.EncodeToString(mac(key, question(nonce)))
+}
+
+// IsSignedQuestion is true when a signature is that of the question with this nonce.
+func IsSignedQuestion(key []byte, nonce, signature string) bool {
+	signed, err := hex.DecodeString(signature)
+	return err == nil && len(key) > 0 && hmac.Equal(signed, mac(key, question(nonce)))
+}
+
+// question is what is signed of a question. No answer begins so: CBOR writes a map as 0xa0 to 0xbf.
+func question(nonce string) []byte { return []byte("question " + nonce) }
 
 // ReadAnswer is the answer to the question with this nonce to the filesystem with this key and uid. Nothing in the body is looked at
 // before its signature is proven. The error is ErrUnsigned, ErrReplayed or ErrOtherFileSystem, of which the last comes with the answer, or

@@ -96,7 +96,7 @@ func StillThere(in Input, node string, name func(Server) string) string {
 			return fmt.Sprintf("its %s takes part at %s", name(*s), cmp.Or(Address(s.IP, s.Port), s.IP))
 		case gone:
 		case !known && s.IP != "":
-			return fmt.Sprintf("a %s takes part at %s, which is the address of no node: it may be that of this one", name(*s), cmp.Or(Address(s.IP, s.Port), s.IP))
+			return fmt.Sprintf("a %s takes part at %s, which is the address of no node or of several: it may be that of this one", name(*s), cmp.Or(Address(s.IP, s.Port), s.IP))
 		}
 	}
 	return ""

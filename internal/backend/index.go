@@ -140,9 +140,19 @@ func (x *index) inNodes(nodes []Node) {
 	x.nodes, x.addresses = make(map[string]int, len(nodes)), make(map[string]int, len(nodes))
 	for i := range nodes {
 		x.nodes[nodes[i].Name] = i
-		first(x.addresses, nodes[i].IP, i)
+		if nodes[i].IP == "" {
+			continue
+		}
+		if _, taken := x.addresses[nodes[i].IP]; taken {
+			x.addresses[nodes[i].IP] = ofSeveral
+		} else {
+			x.addresses[nodes[i].IP] = i
+		}
 	}
 }
+
+// ofSeveral stands for the node of an address that several nodes report: any kubelet may report the address of another node.
+const ofSeveral = -1
 
 func (x *index) inPods(pods []Pod) {
 	x.pods = grouped(len(pods), func(i int) podPlace { return podPlace{pods[i].Component, pods[i].StoragePool, pods[i].Node} })
@@ -223,14 +233,17 @@ func (in Input) Node(name string) (Node, bool) {
 	return in.Nodes[i], in.Nodes[i].IP != ""
 }
 
-// NodeAt finds a node by its address.
+// NodeAt finds a node by its address. An address that several nodes report is that of none of them.
 func (in Input) NodeAt(ip string) (Node, bool) {
 	i, ok := in.find().addresses[ip]
-	if !ok {
+	if !ok || i == ofSeveral {
 		return Node{}, false
 	}
 	return in.Nodes[i], true
 }
+
+// IsShared is true for an address that several nodes report: nothing is concluded from what listens there.
+func (in Input) IsShared(ip string) bool { return in.find().addresses[ip] == ofSeveral }
 
 // JobNamed is a Job, nil when it is not there.
 func (in Input) JobNamed(name string) *Job { return one(in.Jobs, in.find().jobs, name) }

@@ -45,3 +45,20 @@ func TestAnInputThatTakesWhatAnEarlierOneHasFoundFindsTheSame(t *testing.T) {
 		}
 	}
 }
+
+func TestAnAddressThatTwoNodesReportIsThatOfNeither(t *testing.T) {
+	g := NewWithT(t)
+	in := Input{
+		FileSystem: filesystem(), Nodes: []Node{{Name: "attacker", IP: "10.0.0.2"}, {Name: "victim", IP: "10.0.0.2"}, {Name: "n3", IP: "10.0.0.3"}, {Name: "new"}, {Name: "newer"}},
+		State: &State{Servers: []Server{{Role: v1alpha1.RoleStorage, IP: "10.0.0.2", Port: 9422, Online: true}}},
+	}.Indexed()
+	_, known := in.NodeAt("10.0.0.2")
+	g.Expect(known).To(BeFalse())
+	g.Expect(in.IsShared("10.0.0.2")).To(BeTrue())
+	third, _ := in.NodeAt("10.0.0.3")
+	g.Expect(third.Name).To(Equal("n3"))
+	g.Expect(in.IsShared("10.0.0.3") || in.IsShared("10.0.0.9") || in.IsShared("")).To(BeFalse())
+	// The server may be the victim's: the check before a node is given up must not pass.
+	g.Expect(StillThere(in, "victim", func(Server) string { return "chunkserver" })).To(
+		Equal("a chunkserver takes part at 10.0.0.2:9422, which is the address of no node or of several: it may be that of this one"))
+}

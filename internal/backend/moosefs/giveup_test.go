@@ -41,7 +41,7 @@ func TestWhatMooseFSSaysOfGoingOnWithoutANode(t *testing.T) {
 		"a chunkserver is connected from an address of no node, which may be its new one": {change: func(in *backend.Input) {
 			in.State.Servers[len(in.State.Servers)-1].Online = true
 			in.State.Servers[len(in.State.Servers)-1].IP = "10.0.9.9"
-		}, want: backend.Without{Settles: settle, Here: "a chunkserver takes part at 10.0.9.9:9436, which is the address of no node: it may be that of this one"}},
+		}, want: backend.Without{Settles: settle, Here: "a chunkserver takes part at 10.0.9.9:9436, which is the address of no node or of several: it may be that of this one"}},
 		"a pool would have too few nodes": {change: func(in *backend.Input) { in.FileSystem.Spec.StoragePools[0].Copies = 2 },
 			want: backend.Without{Settles: settle, Waits: "storage pool ssd keeps 2 copies on as many nodes, and has 1 without this one; add a node to it first, or lower its copies"}},
 		"data is lost":              {change: func(in *backend.Input) { in.State.Data.Missing = 3 }, want: backend.Without{Settles: settle}, lost: []string{"3 chunks have no copy left"}},

@@ -137,10 +137,11 @@ func untoldMaintenance(in backend.Input, node string) string {
 // is in none. A node that is gone has left its address: while its chunkservers were in maintenance mode, nobody would make new copies.
 func modeChanges(in backend.Input, m v1alpha1.NodeMaintenance) []spec.Command {
 	master, ok := masterNode(in)
-	if !ok || in.State == nil {
+	ports, on := portsOf(in.FileSystem), m.Ended == nil
+	// A node that reports the address of another one would send that one's chunkservers into maintenance mode.
+	if !ok || in.State == nil || on && in.IsShared(m.Address) {
 		return nil
 	}
-	ports, on := portsOf(in.FileSystem), m.Ended == nil
 	var out []spec.Command
 	for _, pool := range in.FileSystem.Spec.StoragePools {
 		record, recorded := in.Pool(pool.Name)

@@ -173,6 +173,11 @@ func TestAJobSwitchesTheModesThatTheRecordAsksForAndTheMasterDoesNotShow(t *test
 	commands, _ = maintenanceJobsOf(t, in)
 	g.Expect(commands).To(HaveExactElements("-CM1/10.0.0.2/9435", "-CM1/10.0.0.2/9436", "-CM0/10.0.0.3/9435", "-CM0/10.0.0.3/9436"))
 
+	taken := in
+	taken.Nodes = append(slices.Clone(in.Nodes), backend.Node{Name: "attacker", IP: "10.0.0.2"})
+	commands, _ = maintenanceJobsOf(t, taken.Indexed())
+	g.Expect(commands).To(HaveExactElements("-CM0/10.0.0.3/9435", "-CM0/10.0.0.3/9436"), "two nodes report 10.0.0.2")
+
 	name, _ := maintenanceName(in)
 	runs := backend.Job{Name: "scratch-maintenance-of-before", Component: componentMaintenance}
 	in.Jobs = append(in.Jobs, runs)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/procfs"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -143,9 +144,12 @@ var daemonName = regexp.MustCompile(`^([a-z0-9][a-z0-9-]*)/([a-z0-9][a-z0-9.-]*)
 
 const longestName = 320
 
+// mostEnvironment is how much is read of the environment of a process, in bytes. The variables of a daemon's pod have a few KiB.
+const mostEnvironment = 256 << 10
+
 // daemonOf returns the name of the daemon that a process belongs to, empty for none.
 func (n Node) daemonOf(pid string) string {
-	environment, err := os.ReadFile(filepath.Join(n.Proc, pid, "environ"))
+	environment, err := procfs.Head(filepath.Join(n.Proc, pid, "environ"), mostEnvironment)
 	if err != nil {
 		return ""
 	}

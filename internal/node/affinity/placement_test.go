@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -73,6 +74,21 @@ func (m machine) placements() []v1alpha1.DaemonPlacement {
 }
 
 const ssd = "storage/scratch/chunkserver/ssd"
+
+func TestAStretchedEnvironmentCostsNoMemory(t *testing.T) {
+	g, m := NewWithT(t), newMachine(t)
+	m.process(100, 1, ssd, "mfschunkserver", "default", "0-7")
+	m.process(200, 1, ssd, "sleep", "default", "0-7")
+	// The process has made 2 GiB of its memory its environment (prctl(2), PR_SET_MM_MAP).
+	g.Expect(os.Truncate(m.Proc+"/200/environ", 2<<30)).To(Succeed())
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	processes, err := m.Processes()
+	runtime.ReadMemStats(&after)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(processes[ssd]).To(ContainElement(100))
+	g.Expect(after.TotalAlloc - before.TotalAlloc).To(BeNumerically("<", 8<<20))
+}
 
 func TestPlacementsAreThoseOfTheKernelInTheOrderOfTheirNames(t *testing.T) {
 	g, m := NewWithT(t), newMachine(t)

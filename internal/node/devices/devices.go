@@ -127,6 +127,8 @@ type view struct {
 	links, claims map[string][]string
 	// uses are where devices are in use, by kernel name.
 	uses map[string][]string
+	// remote holds the IDs of mounts whose filesystem may not answer.
+	remote map[int]bool
 	// loops are the loop devices over a device, by its kernel name.
 	loops map[string][]string
 	// problems are why something about the node could not be found out. No device of such a node is known to be free.

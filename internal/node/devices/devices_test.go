@@ -354,6 +354,60 @@ func TestADeviceIsInUseWhoeverSaysSo(t *testing.T) {
 	}
 }
 
+func TestTheWordsOfAUserClaimNoDisk(t *testing.T) {
+	const claim = "30 1 0:50 / /mnt rw - fuse.lustre_tgt /dev/vda rw,user_id=%s,group_id=0\n"
+	for name, c := range map[string]struct {
+		change func(m *machine)
+		want   []string
+	}{
+		"a mount of root by FUSE is a server's": {func(m *machine) {
+			m.file("proc/1/mountinfo", fmt.Sprintf(claim, "0"))
+		}, []string{"/mnt"}},
+		"a mount of a user by FUSE": {func(m *machine) {
+			m.file("proc/1/mountinfo", fmt.Sprintf(claim, "1000"))
+		}, nil},
+		"a mount in a user namespace of others": {func(m *machine) {
+			m.symlink("proc/1/ns/user", "user:[1]")
+			m.symlink("proc/77/ns/user", "user:[2]")
+			m.symlink("proc/77/ns/mnt", "mnt:[2]")
+			m.file("proc/77/mountinfo", fmt.Sprintf(claim, "0"))
+		}, nil},
+		"the kernel's number of the disk in a user namespace of others": {func(m *machine) {
+			m.symlink("proc/1/ns/user", "user:[1]")
+			m.symlink("proc/77/ns/user", "user:[2]")
+			m.symlink("proc/77/ns/mnt", "mnt:[2]")
+			m.file("proc/77/mountinfo", "30 1 254:0 / /mnt rw - ext4 none rw\n")
+		}, []string{"/mnt"}},
+		"mounts that a process of the node shares with one of others": {func(m *machine) {
+			m.symlink("proc/1/ns/user", "user:[1]")
+			m.symlink("proc/77/ns/user", "user:[2]")
+			m.symlink("proc/77/ns/mnt", "mnt:[2]")
+			m.file("proc/77/mountinfo", fmt.Sprintf(claim, "0"))
+			m.symlink("proc/78/ns/user", "user:[1]")
+			m.symlink("proc/78/ns/mnt", "mnt:[2]")
+			m.file("proc/78/mountinfo", fmt.Sprintf(claim, "0"))
+		}, []string{"/mnt"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			c.change(m)
+			NewWithT(t).Expect(m.all()["vda"].Mounts).To(Equal(c.want))
+		})
+	}
+}
+
+func TestALongLineOfMountsHidesNoDisk(t *testing.T) {
+	m := newMachine(t)
+	m.file("proc/1/mountinfo", "22 1 8:1 / / rw - ext4 /dev/root rw\n"+
+		"23 22 0:40 / /merged rw - overlay overlay rw,"+strings.Repeat("lowerdir+=/layer,", 1<<16)+"xino=off\n"+
+		"24 22 254:0 / /mnt rw - xfs /dev/vda rw\n")
+	all := m.all()
+	NewWithT(t).Expect(all["vda"].Mounts).To(Equal([]string{"/mnt"}))
+	for name, device := range all {
+		NewWithT(t).Expect(device.Unusable).NotTo(ContainElement(ContainSubstring("mounts of process")), name)
+	}
+}
+
 func TestADiskThatAnotherMachineHasMountedIsInUse(t *testing.T) {
 	m, g := newMachine(t), NewWithT(t)
 	m.outputs["blkid vda"] = Output{Stdout: []byte("TYPE=ext4\nUUID=u\nUSAGE=filesystem\n")}

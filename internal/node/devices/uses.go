@@ -1,8 +1,6 @@
 package devices
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +15,7 @@ import (
 
 	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/node/format/registry"
+	"parallelfs.dev/operator/internal/node/procfs"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -68,7 +67,8 @@ func (v *view) readMounts() {
 		v.problem("%s; so nobody knows what is mounted", err)
 		return
 	}
-	var all []*mountinfo.Info
+	mounts := mountUses{numbers: v.numbers(), formats: registry.All(), shown: map[string][]string{}}
+	v.remote = map[int]bool{}
 	seen := map[string]bool{}
 	for _, process := range processes {
 		// Of a process with more rights than this one, the mounts can be read, but not the name of the namespace.
@@ -76,17 +76,20 @@ func (v *view) readMounts() {
 		if errors.Is(err, fs.ErrPermission) {
 			namespace, err = process, nil
 		}
+		// A process of the node's own users may have the same mounts: then its table counts.
+		others := procfs.OthersUsers(v.Proc, process)
+		if others {
+			namespace += " of others"
+		}
 		if err == nil && seen[namespace] {
 			continue
 		}
-		var mounts []*mountinfo.Info
 		if err == nil {
-			mounts, err = mountsOf(process)
+			err = procfs.EachMount(filepath.Join(process, "mountinfo"), func(m *mountinfo.Info) { v.useMount(mounts, m, others) })
 		}
 		switch {
 		case err == nil:
 			seen[namespace] = true
-			all = append(all, mounts...)
 		case !gone(err):
 			v.problem("can't read the mounts of process %s: %s; so nobody knows what is mounted", filepath.Base(process), err)
 			return
@@ -95,52 +98,57 @@ func (v *view) readMounts() {
 	if len(seen) == 0 {
 		v.problem("%s shows no process with mounts; the container needs the process ids of its node (hostPID)", v.Proc)
 	}
-	v.useMounts(all)
-}
-
-func mountsOf(process string) ([]*mountinfo.Info, error) {
-	table, err := os.Open(filepath.Join(process, "mountinfo"))
-	if err != nil {
-		return nil, err
+	v.useListed()
+	for _, f := range mounts.formats {
+		if f.SpansDevices() {
+			v.useMembers(string(f.Name()), mounts.shown)
+		}
 	}
-	defer table.Close()
-	return mountinfo.GetMountsFromReader(table, nil)
 }
 
-// useMounts records which devices are mounted.
-func (v *view) useMounts(mounts []*mountinfo.Info) {
-	numbers := v.numbers()
-	formats := registry.All()
-	shown := map[string][]string{} // where a filesystem that spans devices is mounted, by the device that it is shown with
-	for _, m := range mounts {
-		v.use(numbers[fmt.Sprintf("%d:%d", m.Major, m.Minor)], m.Mountpoint)
-		for _, f := range formats {
-			if f.SpansDevices() && m.FSType == string(f.Name()) {
-				// Its mounts have a device number of their own, and name one of its devices.
-				source := v.deviceAt(m.Source)
-				shown[source] = append(shown[source], m.Mountpoint)
-			}
-			if served, is := f.(format.Served); is && format.IsMount(served, m.FSType, m.Source) {
-				// Its mounts have numbers of their own, too.
-				v.use(v.deviceAt(m.Source), m.Mountpoint)
-			}
-			for option := range strings.SplitSeq(m.VFSOptions, ",") {
-				if path, ok := logDevice(f, option); ok {
-					v.use(v.deviceAt(path), m.Mountpoint+" (external log)")
-				}
+// mountUses is what mounts are compared with.
+type mountUses struct {
+	numbers map[string]string
+	formats []format.Format
+	// shown is where a filesystem that spans devices is mounted, by the device that its mount names.
+	shown map[string][]string
+}
+
+// useMount records which devices a mount uses. In a user namespace of others, and in a mount that a user made by FUSE, the type and the
+// source are a user's words, so that only the kernel's device number counts there.
+func (v *view) useMount(uses mountUses, m *mountinfo.Info, others bool) {
+	if procfs.IsRemote(m.FSType) {
+		v.remote[m.ID] = true
+	}
+	v.use(uses.numbers[fmt.Sprintf("%d:%d", m.Major, m.Minor)], m.Mountpoint)
+	if others || procfs.IsOfUser(m) {
+		return
+	}
+	for _, f := range uses.formats {
+		if f.SpansDevices() && m.FSType == string(f.Name()) {
+			// Its mounts have a device number of their own, and name one of its devices.
+			source := v.deviceAt(m.Source)
+			uses.shown[source] = append(uses.shown[source], m.Mountpoint)
+		}
+		if served, is := f.(format.Served); is && format.IsMount(served, m.FSType, m.Source) {
+			// Its mounts have numbers of their own, too.
+			v.use(v.deviceAt(m.Source), m.Mountpoint)
+		}
+		for option := range strings.SplitSeq(m.VFSOptions, ",") {
+			if path, ok := logDevice(f, option); ok {
+				v.use(v.deviceAt(path), m.Mountpoint+" (external log)")
 			}
 		}
 	}
+}
+
+// useListed records the mounts that lsblk(8) has listed.
+func (v *view) useListed() {
 	for name, where := range v.listed {
 		for _, mountpoint := range where.MountPoints {
 			if mountpoint != nil && *mountpoint != "" {
 				v.use(name, *mountpoint)
 			}
-		}
-	}
-	for _, f := range formats {
-		if f.SpansDevices() {
-			v.useMembers(string(f.Name()), shown)
 		}
 	}
 }
@@ -256,32 +264,20 @@ func (v *view) writers(names []string) string {
 	}
 	for _, process := range processes {
 		for _, descriptor := range entries(filepath.Join(process, "fd")) {
-			var at unix.Stat_t
 			path := filepath.Join(process, "fd", descriptor)
 			link, err := os.Readlink(path)
-			if err != nil || !strings.HasPrefix(link, "/") || unix.Stat(path, &at) != nil || at.Mode&unix.S_IFMT != unix.S_IFBLK {
+			if err != nil || !strings.HasPrefix(link, "/") {
 				continue
 			}
-			if name := nodes[at.Rdev]; name != "" && forWriting(filepath.Join(process, "fdinfo", descriptor)) {
-				return fmt.Sprintf("process %s (%s) has %s open for writing", filepath.Base(process), value(filepath.Join(process, "comm")), name)
+			// A file on a filesystem that may not answer is not looked at: device nodes are opened on filesystems of the node.
+			file, err := procfs.FileOf(process, descriptor)
+			if err != nil || !file.Writes || v.remote[file.Mount] {
+				continue
+			}
+			if _, device, err := procfs.Device(path); err == nil && device != 0 && nodes[device] != "" {
+				return fmt.Sprintf("process %s (%s) has %s open for writing", filepath.Base(process), value(filepath.Join(process, "comm")), nodes[device])
 			}
 		}
 	}
 	return ""
-}
-
-// forWriting reads the flags of a file descriptor, in octal (proc_pid_fdinfo(5)).
-func forWriting(fdinfo string) bool {
-	content, err := os.ReadFile(fdinfo)
-	if err != nil {
-		return false
-	}
-	lines := bufio.NewScanner(bytes.NewReader(content))
-	for lines.Scan() {
-		if flags, ok := strings.CutPrefix(lines.Text(), "flags:"); ok {
-			n, err := strconv.ParseUint(strings.TrimSpace(flags), 8, 64)
-			return err == nil && n&unix.O_ACCMODE != unix.O_RDONLY
-		}
-	}
-	return false
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/limited"
 	"parallelfs.dev/operator/internal/node/store"
 )
 
@@ -37,7 +38,16 @@ func (p *Probe) serveState(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "ask with /state?"+backend.NonceParameter+"=…, up to 64 letters and digits that the answer repeats", http.StatusBadRequest)
 		return
 	}
-	state, err := p.askAnew(r.Context())
+	key, err := p.key()
+	if err != nil {
+		p.refuse(w, err)
+		return
+	}
+	signed := backend.IsSignedQuestion(key, answer.Nonce, r.Header.Get(backend.QuestionHeader))
+	if signed {
+		defer limited.Hold(r.Context())()
+	}
+	state, err := p.askAnew(r.Context(), signed)
 	switch {
 	case errors.Is(err, errTooMany) || r.Context().Err() != nil:
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -47,8 +57,8 @@ func (p *Probe) serveState(w http.ResponseWriter, r *http.Request) {
 	default:
 		answer.State = &state
 	}
-	key, err := p.key()
-	if err != nil {
+	// The kubelet may have brought another key meanwhile.
+	if key, err = p.key(); err != nil {
 		p.refuse(w, err)
 		return
 	}

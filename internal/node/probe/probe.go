@@ -18,6 +18,7 @@ import (
 
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/node/host"
+	"parallelfs.dev/operator/internal/node/limited"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -28,8 +29,10 @@ const (
 	// breath is the least pause between two questions to the filesystem. One is asked at a time, and all who wait share the next one. So
 	// whoever asks the probe, and however often, the filesystem is asked at most twice a second, and less often by the time that it takes.
 	breath = 500 * time.Millisecond
-	// mostWaiting is how many may wait for an answer at once: the manager, and a few people.
-	mostWaiting = 16
+	// mostSigned is how many signed questions may wait for an answer at once: the manager's, of which one leads.
+	mostSigned = 16
+	// mostUnsigned is how many others may wait: those of people. They take no place of the manager's.
+	mostUnsigned = 4
 )
 
 // answer is what the last question led to.
@@ -46,8 +49,8 @@ type answer struct {
 
 // round is one run of the filesystem's commands, and those who wait for it.
 type round struct {
-	// askers wait for the answer.
-	askers int
+	// signed and unsigned count those who wait for the answer.
+	signed, unsigned int
 	// done is closed when state or err is there.
 	done  chan struct{}
 	state backend.State
@@ -108,10 +111,11 @@ func (p *Probe) Run(ctx context.Context) error {
 		// Who waits for an answer is sent away at a stop, and not waited for: the next pod of the server beside the probe is made when this
 		// one is gone.
 		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnContext: limited.Context,
 	}
 	go p.loop(ctx)
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	go func() { served <- server.Serve(limited.New(listener)) }()
 	p.log.Info("serving", "address", listener.Addr().String(), "backend", p.told.Backend, "asks", p.told.Address)
 	select {
 	case err := <-served:
@@ -141,15 +145,20 @@ func (p *Probe) loop(ctx context.Context) {
 	}
 }
 
-// askAnew waits for an answer of the filesystem to a question that began after this call. The error says why there is none.
-func (p *Probe) askAnew(ctx context.Context) (backend.State, error) {
+// askAnew waits for an answer of the filesystem to a question that began after this call. signed is true for a question of who has the
+// filesystem's key. The error says why there is no answer.
+func (p *Probe) askAnew(ctx context.Context, signed bool) (backend.State, error) {
 	p.mutex.Lock()
-	if p.next.askers >= mostWaiting {
+	mine := p.next
+	waiting, most := &mine.unsigned, mostUnsigned
+	if signed {
+		waiting, most = &mine.signed, mostSigned
+	}
+	if *waiting >= most {
 		p.mutex.Unlock()
 		return backend.State{}, errTooMany
 	}
-	mine := p.next
-	mine.askers++
+	*waiting++
 	select {
 	case p.wanted <- struct{}{}:
 	default: // it is known already that somebody waits
@@ -164,7 +173,7 @@ func (p *Probe) askAnew(ctx context.Context) (backend.State, error) {
 }
 
 // errTooMany means that too many ask.
-var errTooMany = fmt.Errorf("%d wait for an answer already", mostWaiting)
+var errTooMany = fmt.Errorf("%d signed or %d unsigned questions wait for an answer already", mostSigned, mostUnsigned)
 
 // begin takes the next round: who asks from now on waits for the one after it.
 func (p *Probe) begin() *round {

@@ -67,16 +67,22 @@ func (f *filesystem) probe(t *testing.T) *Probe {
 // get asks the probe over HTTP.
 func get(t *testing.T, p *Probe, path string) (code int, body string) {
 	t.Helper()
-	code, body, _ = getSigned(t, p, path)
+	code, body, _ = getSigned(t, p, path, "")
 	return code, body
 }
 
-func getSigned(t *testing.T, p *Probe, path string) (code int, body, signature string) {
+// getSigned asks with a question that is signed with a key, or with an unsigned one for an empty key.
+func getSigned(t *testing.T, p *Probe, path, signWith string) (code int, body, signature string) {
 	t.Helper()
 	g := NewWithT(t)
 	server := httptest.NewServer(p.Handler())
 	defer server.Close()
-	response, err := http.Get(server.URL + path)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, http.NoBody)
+	g.Expect(err).NotTo(HaveOccurred())
+	if signWith != "" {
+		request.Header.Set(backend.QuestionHeader, backend.SignQuestion([]byte(signWith), request.URL.Query().Get(backend.NonceParameter)))
+	}
+	response, err := http.DefaultClient.Do(request)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
@@ -97,7 +103,7 @@ func asks(t *testing.T, p *Probe, key string) (backend.Answer, error) {
 // answered waits for the answer to a question.
 func answered(t *testing.T, p *Probe, nonce, key string) (backend.Answer, error) {
 	t.Helper()
-	code, body, signature := getSigned(t, p, "/state?nonce="+nonce)
+	code, body, signature := getSigned(t, p, "/state?nonce="+nonce, key)
 	NewWithT(t).Expect(code).To(Equal(http.StatusOK), body)
 	return backend.ReadAnswer([]byte(body), signature, []byte(key), nonce, "7")
 }
@@ -170,7 +176,7 @@ func TestTheAnswerOfAQuestionThatBeganBeforeIsNotUsed(t *testing.T) {
 	close(goOn)
 	<-first
 	g.Expect(p.snapshot().state.Version).To(Equal("before"), "metrics show it")
-	g.Expect(p.next.askers).To(Equal(1), "who asked waits for the next one")
+	g.Expect(p.next.unsigned+p.next.signed).To(Equal(1), "who asked waits for the next one")
 	f.state.Version = "after"
 	p.turn(t.Context())
 	var answer backend.Answer
@@ -187,8 +193,26 @@ func TestThoseWhoWaitShareTheNextQuestion(t *testing.T) {
 		asked++
 		return quick(ctx, argv, limit)
 	}
-	answers := make(chan backend.Answer, mostWaiting)
-	for i := range mostWaiting {
+	refused := make(chan string, mostUnsigned)
+	for i := range mostUnsigned {
+		go func() {
+			_, body := get(t, p, fmt.Sprintf("/state?nonce=U%d", i))
+			refused <- body
+		}()
+	}
+	unsigned := func() int {
+		p.mutex.RLock()
+		defer p.mutex.RUnlock()
+		return p.next.unsigned
+	}
+	g.Eventually(unsigned).WithTimeout(time.Minute).Should(Equal(mostUnsigned))
+	code, body := get(t, p, "/state?nonce=more")
+	g.Expect(code).To(Equal(http.StatusServiceUnavailable))
+	g.Expect(body).To(ContainSubstring("4 unsigned questions wait for an answer already"))
+
+	// Unsigned questions take no place of the manager's.
+	answers := make(chan backend.Answer, mostSigned)
+	for i := range mostSigned {
 		go func() {
 			answer, err := answered(t, p, fmt.Sprintf("N%d", i), key)
 			if err == nil {
@@ -199,20 +223,20 @@ func TestThoseWhoWaitShareTheNextQuestion(t *testing.T) {
 	waiting := func() int {
 		p.mutex.RLock()
 		defer p.mutex.RUnlock()
-		return p.next.askers
+		return p.next.signed
 	}
-	g.Eventually(waiting).WithTimeout(time.Minute).Should(Equal(mostWaiting))
-	code, body := get(t, p, "/state?nonce=more")
+	g.Eventually(waiting).WithTimeout(time.Minute).Should(Equal(mostSigned))
+	code, body, _ = getSigned(t, p, "/state?nonce=more", key)
 	g.Expect(code).To(Equal(http.StatusServiceUnavailable))
-	g.Expect(body).To(ContainSubstring("16 wait for an answer already"))
+	g.Expect(body).To(ContainSubstring("16 signed"))
 	p.turn(t.Context())
 	nonces := map[string]bool{}
-	for range mostWaiting {
+	for range mostSigned {
 		var answer backend.Answer
 		g.Eventually(answers).WithTimeout(time.Minute).Should(Receive(&answer))
 		nonces[answer.Nonce] = true
 	}
-	g.Expect(nonces).To(HaveLen(mostWaiting), "each has an answer to its own question")
+	g.Expect(nonces).To(HaveLen(mostSigned), "each has an answer to its own question")
 	g.Expect(asked).To(Equal(len(f.Commands())), "the filesystem was asked once")
 }
 
@@ -547,7 +571,7 @@ func TestAProbeThatIsStoppedWaitsForNobodyWhoWaitsForAnAnswer(t *testing.T) {
 	waiting := func() int {
 		p.mutex.RLock()
 		defer p.mutex.RUnlock()
-		return p.next.askers
+		return p.next.unsigned + p.next.signed
 	}
 	g.Eventually(waiting).WithTimeout(time.Minute).Should(Equal(1))
 	cancel()

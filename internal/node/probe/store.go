@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/limited"
 	"parallelfs.dev/operator/internal/node/store"
 )
 
@@ -24,6 +25,7 @@ func (p *Probe) serveStore(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
+	defer limited.Hold(r.Context())()
 	if !p.handsOut.TryLock() {
 		http.Error(w, "the store is handed out to somebody else", http.StatusServiceUnavailable)
 		return
@@ -44,7 +46,7 @@ func (p *Probe) serveStore(w http.ResponseWriter, r *http.Request) {
 const storeLimit = 5 * time.Minute
 
 func (p *Probe) packed(r *http.Request) ([]byte, error) {
-	said, err := p.askAnew(r.Context())
+	said, err := p.askAnew(r.Context(), true)
 	if err != nil {
 		return nil, fmt.Errorf("the filesystem at %s does not answer: %w", p.told.Address, err)
 	}

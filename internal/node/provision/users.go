@@ -10,7 +10,12 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"parallelfs.dev/operator/internal/node/procfs"
 )
+
+// longestComm is the length of a name in comm, with its line feed (proc_pid_comm(5)).
+const longestComm = 64
 
 // mostUsers is how many users of a filesystem a sentence names.
 const mostUsers = 3
@@ -29,31 +34,48 @@ func mountsAt(path string) ([]*mountinfo.Info, error) {
 	return found, nil
 }
 
-// Users says which processes use a mounted filesystem: by an open file, a working or root directory, and behind those, by a mount of
+// Users lists the processes that use a mounted filesystem: by an open file, a working or root directory, and behind those, by a mount of
 // their own; of processes with the same mounts, the first. major and minor are those that proc_pid_mountinfo(5) shows for it; proc is /proc
-// of the host. What can't be looked at, because the process ends meanwhile, is left out.
+// of the host. What can't be looked at, because the process ends meanwhile, is left out. No other filesystem is asked for anything: one
+// whose server is away would not answer.
 func Users(proc string, major, minor int) []string {
-	device := unix.Mkdev(uint32(major), uint32(minor)) //nolint:gosec // the kernel's own numbers
-	processes, err := os.ReadDir(proc)
+	entries, err := os.ReadDir(proc)
 	if err != nil {
 		return []string{fmt.Sprintf("unknown: can't read %s: %s", proc, err)}
 	}
-	own := strconv.Itoa(os.Getpid())
+	var processes []string
+	for _, entry := range entries {
+		if _, err := strconv.Atoi(entry.Name()); err == nil {
+			processes = append(processes, entry.Name())
+		}
+	}
+	wanted := filesystem{device: unix.Mkdev(uint32(major), uint32(minor)), mounts: map[int]bool{}} //nolint:gosec // the kernel's own numbers
 	ownNamespace := namespaceOf(proc, "self")
-	var users, holders []string
-	namespaces := map[string]bool{ownNamespace: true}
-	for _, entry := range processes {
-		pid := entry.Name()
-		if _, err := strconv.Atoi(pid); err != nil || pid == own {
+	holds := map[string]bool{} // by namespace, whether the filesystem is mounted there
+	for _, pid := range processes {
+		namespace := namespaceOf(proc, pid)
+		if _, read := holds[namespace]; read && namespace != "" {
 			continue
 		}
-		if how := uses(filepath.Join(proc, pid), device); how != "" {
+		held := wanted.add(filepath.Join(proc, pid, "mountinfo"), major, minor)
+		if namespace != "" {
+			holds[namespace] = held
+		}
+	}
+	own := strconv.Itoa(os.Getpid())
+	var users, holders []string
+	named := map[string]bool{ownNamespace: true}
+	for _, pid := range processes {
+		if pid == own {
+			continue
+		}
+		if how := wanted.usedBy(filepath.Join(proc, pid)); how != "" {
 			users = append(users, fmt.Sprintf("%s (process %s: %s)", commandOf(proc, pid), pid, how))
 			continue
 		}
-		if namespace := namespaceOf(proc, pid); namespace != "" && !namespaces[namespace] {
-			namespaces[namespace] = true
-			if mountIn(filepath.Join(proc, pid, "mountinfo"), major, minor) {
+		if namespace := namespaceOf(proc, pid); namespace != "" && !named[namespace] {
+			named[namespace] = true
+			if holds[namespace] {
 				holders = append(holders, fmt.Sprintf("%s (process %s: a copy of the mount)", commandOf(proc, pid), pid))
 			}
 		}
@@ -67,19 +89,41 @@ func Users(proc string, major, minor int) []string {
 	return users
 }
 
-// uses says how a process uses the device: the first way that is found.
-func uses(process string, device uint64) string {
-	on := func(path string) bool {
-		var stat unix.Stat_t
-		return unix.Stat(path, &stat) == nil && stat.Dev == device
+// filesystem is a mounted filesystem whose users are looked for.
+type filesystem struct {
+	device uint64
+	// mounts has the ID of every mount in all namespaces, and true for those of this filesystem. IDs are unique on a node.
+	mounts map[int]bool
+}
+
+// add reads a table of mounts, and is true when the filesystem is in it.
+func (f filesystem) add(table string, major, minor int) (held bool) {
+	// A table that can't be read belongs to a process that has ended.
+	_ = procfs.EachMount(table, func(m *mountinfo.Info) {
+		own := m.Major == major && m.Minor == minor
+		f.mounts[m.ID] = own
+		held = held || own
+	})
+	return held
+}
+
+// has is true when a file that was opened on a mount is on the filesystem. path leads to the file.
+func (f filesystem) has(mount int, path string) bool {
+	if own, known := f.mounts[mount]; known {
+		return own
 	}
-	switch {
-	case on(filepath.Join(process, "cwd")):
-		return "its working directory"
-	case on(filepath.Join(process, "root")):
-		return "its root directory"
-	case on(filepath.Join(process, "exe")):
-		return "its program"
+	// The mount was detached (umount2(2), MNT_DETACH), so that no table has it.
+	device, _, err := procfs.Device(path)
+	return err == nil && device == f.device
+}
+
+// usedBy returns how a process uses the filesystem: the first way that is found, empty for none.
+func (f filesystem) usedBy(process string) string {
+	for _, way := range []struct{ link, how string }{{"cwd", "its working directory"}, {"root", "its root directory"}, {"exe", "its program"}} {
+		path := filepath.Join(process, way.link)
+		if mount, err := procfs.MountOf(path); err == nil && f.has(mount, path) {
+			return way.how
+		}
 	}
 	files, err := os.ReadDir(filepath.Join(process, "fd"))
 	if err != nil {
@@ -87,20 +131,19 @@ func uses(process string, device uint64) string {
 	}
 	for _, file := range files {
 		path := filepath.Join(process, "fd", file.Name())
-		if !on(path) {
-			continue
-		}
 		name, err := os.Readlink(path)
-		if err != nil {
-			name = "a file"
+		if err != nil || !strings.HasPrefix(name, "/") {
+			continue // a socket, a pipe or another file of the kernel alone
 		}
-		return "open " + name
+		if opened, err := procfs.FileOf(process, file.Name()); err == nil && f.has(opened.Mount, path) {
+			return "open " + name
+		}
 	}
 	return ""
 }
 
 func commandOf(proc, pid string) string {
-	name, err := os.ReadFile(filepath.Join(proc, pid, "comm"))
+	name, err := procfs.Head(filepath.Join(proc, pid, "comm"), longestComm)
 	if err != nil {
 		return "a process"
 	}
@@ -113,17 +156,4 @@ func namespaceOf(proc, pid string) string {
 		return ""
 	}
 	return namespace
-}
-
-// mountIn is true when a table of mounts has the filesystem.
-func mountIn(path string, major, minor int) bool {
-	table, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer table.Close()
-	found, err := mountinfo.GetMountsFromReader(table, func(info *mountinfo.Info) (skip, stop bool) {
-		return info.Major != major || info.Minor != minor, false
-	})
-	return err == nil && len(found) > 0
 }

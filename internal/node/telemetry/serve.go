@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"parallelfs.dev/operator/benchmarks/telemetry"
+	"parallelfs.dev/operator/internal/node/limited"
 )
 
 const (
@@ -122,7 +123,7 @@ func serveOn(ctx context.Context, listener net.Listener, handler http.Handler) e
 	}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(limited.New(listener)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

@@ -1,0 +1,23 @@
+//go:build disks
+
+package devices
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/node/disktest"
+)
+
+func TestADiskIsLookedAtBesideAFilesystemThatDoesNotAnswer(t *testing.T) {
+	disktest.Unanswering(t)
+	looked := make(chan string, 1)
+	go func() {
+		v := &view{Looker: Looker{Proc: "/proc", Sys: "/sys", Dev: "/dev"}, uses: map[string][]string{}}
+		v.readMounts()
+		looked <- v.writers([]string{"loop0"})
+	}()
+	NewWithT(t).Eventually(looked).WithTimeout(time.Minute).Should(Receive(BeEmpty()))
+}

@@ -1,0 +1,156 @@
+// Package limited listens for connections, of which each address and all addresses together may have so many. A new connection closes the
+// oldest one that waits, so that whoever opens many connections keeps nobody else out.
+package limited
+
+import (
+	"container/list"
+	"context"
+	"net"
+	"sync"
+)
+
+const (
+	// PerAddress is how many connections of one address stay open: a manager and a few scrapers behind one address.
+	PerAddress = 16
+	// Total is how many connections stay open: the file descriptors that a listener may take.
+	Total = 256
+)
+
+// Listener limits the connections of another listener.
+type Listener struct {
+	net.Listener
+
+	mutex sync.Mutex
+	// all holds every open connection, and of each address its own, the oldest first.
+	all  *list.List
+	from map[string]*list.List
+}
+
+// New limits a listener to PerAddress and Total connections.
+func New(listener net.Listener) *Listener {
+	return &Listener{Listener: listener, all: list.New(), from: map[string]*list.List{}}
+}
+
+// Accept waits for a connection that may stay. Each connection over a limit closes the oldest one that is not held; where all are held, it
+// is closed itself.
+func (l *Listener) Accept() (net.Conn, error) {
+	for {
+		accepted, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if c := l.add(accepted); c != nil {
+			return c, nil
+		}
+		_ = accepted.Close()
+	}
+}
+
+// add returns the connection with its place, nil where there is none.
+func (l *Listener) add(accepted net.Conn) net.Conn {
+	address := accepted.RemoteAddr().String()
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		address = host
+	}
+	l.mutex.Lock()
+	own := l.from[address]
+	if own == nil {
+		own = list.New()
+		l.from[address] = own
+	}
+	var closed []*connection
+	allowed := true
+	for _, limit := range []struct {
+		of   *list.List
+		most int
+	}{{own, PerAddress}, {l.all, Total}} {
+		if limit.of.Len() < limit.most {
+			continue
+		}
+		oldest := firstWaiting(limit.of)
+		if oldest == nil {
+			allowed = false
+			break
+		}
+		l.forget(oldest)
+		closed = append(closed, oldest)
+	}
+	var c *connection
+	if allowed {
+		c = &connection{Conn: accepted, listener: l, address: address}
+		l.from[address] = own // it is gone when its only connection was closed above
+		c.inAll, c.inOwn = l.all.PushBack(c), own.PushBack(c)
+	} else if own.Len() == 0 {
+		delete(l.from, address)
+	}
+	l.mutex.Unlock()
+	for _, old := range closed {
+		_ = old.Conn.Close()
+	}
+	if c == nil {
+		return nil
+	}
+	return c
+}
+
+func firstWaiting(connections *list.List) *connection {
+	for e := connections.Front(); e != nil; e = e.Next() {
+		if c, is := e.Value.(*connection); is && !c.held {
+			return c
+		}
+	}
+	return nil
+}
+
+// forget takes a connection out of the lists. It may be called twice.
+func (l *Listener) forget(c *connection) {
+	if c.inAll == nil {
+		return
+	}
+	l.all.Remove(c.inAll)
+	own := l.from[c.address]
+	own.Remove(c.inOwn)
+	if own.Len() == 0 {
+		delete(l.from, c.address)
+	}
+	c.inAll, c.inOwn = nil, nil
+}
+
+// connection is one that has a place.
+type connection struct {
+	net.Conn
+	listener     *Listener
+	address      string
+	held         bool
+	inAll, inOwn *list.Element
+}
+
+// Close gives the place back.
+func (c *connection) Close() error {
+	c.listener.mutex.Lock()
+	c.listener.forget(c)
+	c.listener.mutex.Unlock()
+	return c.Conn.Close()
+}
+
+type key struct{}
+
+// Context is http.Server's ConnContext: Hold needs it.
+func Context(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, key{}, c)
+}
+
+// Hold keeps the connection of a request open until release is called. Call it for a request that has proven who sent it.
+func Hold(ctx context.Context) (release func()) {
+	c, is := ctx.Value(key{}).(*connection)
+	if !is {
+		return func() {}
+	}
+	set := func(held bool) {
+		c.listener.mutex.Lock()
+		defer c.listener.mutex.Unlock()
+		c.held = held
+	}
+	set(true)
+	return func() { set(false) }
+}

@@ -1,0 +1,92 @@
+package limited_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/internal/node/limited"
+)
+
+// serve serves a handler on a limited listener of this machine and returns its address.
+func serve(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	server := &http.Server{Handler: handler, ConnContext: limited.Context, ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(limited.New(inner)) }()
+	t.Cleanup(func() { _ = server.Close() })
+	return inner.Addr().String()
+}
+
+func dial(t *testing.T, address string) net.Conn {
+	t.Helper()
+	connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = connection.Close() })
+	return connection
+}
+
+// isClosed waits for the end of a connection, or for an answer to what was sent.
+func isClosed(connection net.Conn) bool {
+	_, err := connection.Read(make([]byte, 1))
+	return err != nil
+}
+
+func TestAThousandIdleConnectionsKeepNoQuestionOut(t *testing.T) {
+	g := NewWithT(t)
+	address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	var idle []net.Conn
+	for range 1000 {
+		idle = append(idle, dial(t, address))
+	}
+	for range 20 {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address, http.NoBody)
+		g.Expect(err).NotTo(HaveOccurred())
+		response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
+		g.Expect(err).NotTo(HaveOccurred())
+		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		g.Expect(string(body), err).To(Equal("ok"))
+	}
+	for _, connection := range idle[:1000-limited.PerAddress] {
+		g.Expect(isClosed(connection)).To(BeTrue())
+	}
+}
+
+func TestAHeldConnectionStaysOpenUnderMoreConnections(t *testing.T) {
+	g := NewWithT(t)
+	asked, answer := make(chan struct{}), make(chan struct{})
+	address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		release := limited.Hold(r.Context())
+		defer release()
+		close(asked)
+		<-answer
+		_, _ = io.WriteString(w, "the answer")
+	}))
+	got := make(chan string)
+	go func() {
+		request, _ := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, "http://"+address, http.NoBody)
+		response, err := http.DefaultTransport.RoundTrip(request)
+		if err != nil {
+			got <- err.Error()
+			return
+		}
+		body, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		got <- string(body)
+	}()
+	<-asked
+	first := dial(t, address)
+	for range 3 * limited.PerAddress {
+		dial(t, address)
+	}
+	g.Expect(isClosed(first)).To(BeTrue())
+	close(answer)
+	g.Expect(<-got).To(Equal("the answer"))
+}

@@ -1,0 +1,101 @@
+// Package procfs reads those files of procfs whose content a process of the node decides: its environment, its mounts and its open files.
+// Each read has a limit of bytes, and none of them waits for the filesystem of an open file.
+package procfs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Head returns the first bytes of a file, most at the most. A process can stretch what it shows as its environment or its command line
+// to any length (prctl(2), PR_SET_MM_MAP).
+func Head(path string, most int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, most))
+}
+
+// smallFile bounds files of one open file or one thread, which have a few hundred bytes.
+const smallFile = 64 << 10
+
+// OpenFile is an open file of a process, as proc_pid_fdinfo(5) shows it. The kernel writes fdinfo without a question to the filesystem.
+type OpenFile struct {
+	// Mount is the ID of the mount that the file was opened on: the first field of a line of mountinfo.
+	Mount int
+	// Writes is true when the file is open for writing.
+	Writes bool
+}
+
+// FileOf reads the fdinfo of an open file. process is the directory of the process in procfs, descriptor the number of the open file.
+func FileOf(process, descriptor string) (OpenFile, error) {
+	return parseFile(filepath.Join(process, "fdinfo", descriptor))
+}
+
+func parseFile(path string) (OpenFile, error) {
+	content, err := Head(path, smallFile)
+	if err != nil {
+		return OpenFile{}, err
+	}
+	var file OpenFile
+	var flags, mount bool
+	for line := range bytes.Lines(content) {
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		text := string(bytes.TrimSpace(value))
+		switch string(name) {
+		case "flags": // in octal
+			n, err := strconv.ParseUint(text, 8, 64)
+			flags = err == nil
+			file.Writes = n&unix.O_ACCMODE != unix.O_RDONLY
+		case "mnt_id":
+			file.Mount, err = strconv.Atoi(text)
+			mount = err == nil
+		}
+	}
+	if !flags || !mount {
+		return OpenFile{}, fmt.Errorf("%s has no flags or no mnt_id", path)
+	}
+	return file, nil
+}
+
+// MountOf returns the ID of the mount that a path leads to. The path may be a link of procfs, such as PROCESS/cwd. A file that is opened
+// with O_PATH asks nothing of its filesystem (open(2)).
+func MountOf(path string) (int, error) {
+	descriptor, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(descriptor)
+	file, err := parseFile("/proc/self/fdinfo/" + strconv.Itoa(descriptor))
+	return file.Mount, err
+}
+
+// errNotStatted means that the kernel returned no type of the file.
+var errNotStatted = errors.New("its type is not known without a question to its filesystem")
+
+// Device returns the device number of the filesystem that holds the file at a path, and the device number that the file itself stands
+// for, 0 for a file that is no block device. A filesystem on a network answers from its cache, not from its server
+// (statx(2), AT_STATX_DONT_SYNC).
+func Device(path string) (filesystem, itself uint64, err error) {
+	var found unix.Statx_t
+	const flags = unix.AT_STATX_DONT_SYNC | unix.AT_NO_AUTOMOUNT
+	if err := unix.Statx(unix.AT_FDCWD, path, flags, unix.STATX_TYPE, &found); err != nil {
+		return 0, 0, &os.PathError{Op: "statx", Path: path, Err: err}
+	}
+	if found.Mask&unix.STATX_TYPE == 0 {
+		return 0, 0, &os.PathError{Op: "statx", Path: path, Err: errNotStatted}
+	}
+	if found.Mode&unix.S_IFMT == unix.S_IFBLK {
+		itself = unix.Mkdev(found.Rdev_major, found.Rdev_minor)
+	}
+	return unix.Mkdev(found.Dev_major, found.Dev_minor), itself, nil
+}
