@@ -3,11 +3,15 @@ package docs_test
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -274,6 +278,63 @@ func TestEveryLinkOfADocumentLeadsToAFile(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestTroubleshootingHasARowForEveryReasonOfTheCode(t *testing.T) {
+	g := NewWithT(t)
+	page, reasons := read(t, "troubleshooting.md"), reasonsOfTheCode(t)
+	g.Expect(len(reasons)).To(BeNumerically(">", 100))
+	var missing []string
+	for value, name := range reasons {
+		if !regexp.MustCompile("(?m)^\\| `" + value + "` \\| [^|]+ \\| [^|]+ \\|$").MatchString(page) {
+			missing = append(missing, value+" ("+name+")")
+		}
+	}
+	g.Expect(missing).To(BeEmpty(), "give each a row: | `Reason` | what it means | what to do |")
+}
+
+// reasonsOfTheCode lists the constants of the product whose names begin with Reason and that have a string as their value: the value, and where
+// the constant is.
+func reasonsOfTheCode(t *testing.T) map[string]string {
+	t.Helper()
+	g, out := NewWithT(t), map[string]string{}
+	for _, folder := range packagesOfTheProduct(t) {
+		for name := range filesOf(t, filepath.Join("..", folder)) {
+			if strings.HasSuffix(name, "/") {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", folder, name), nil, parser.SkipObjectResolution)
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, declaration := range file.Decls {
+				constants, ok := declaration.(*ast.GenDecl)
+				if !ok || constants.Tok != token.CONST {
+					continue
+				}
+				for _, spec := range constants.Specs {
+					for value, name := range reasonsOf(spec.(*ast.ValueSpec)) {
+						out[value] = folder + "." + name
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// reasonsOf returns the reasons that one line of constants has: the value, and the name of the constant.
+func reasonsOf(line *ast.ValueSpec) map[string]string {
+	out := map[string]string{}
+	for i, name := range line.Names {
+		if i >= len(line.Values) || !strings.HasPrefix(name.Name, "Reason") {
+			continue
+		}
+		if literal, ok := line.Values[i].(*ast.BasicLit); ok && literal.Kind == token.STRING {
+			if value, err := strconv.Unquote(literal.Value); err == nil {
+				out[value] = name.Name
+			}
+		}
+	}
+	return out
 }
 
 // headings are the anchors of a document, as its readers make them of its headings.
