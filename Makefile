@@ -83,6 +83,10 @@ life: ## Compare what programs feel of each disruption, made by the operator, wi
 scale: ## Measure what filesystems of SCALE_NODES ("125 250") nodes with 24 disks each and SCALE_RUNS (200) BenchmarkRuns cost: writes, CPU, memory, sizes of objects. Fails when a goal is missed. Half an hour at most.
 	SCALE_RUNS=$(SCALE_RUNS) test/scale/run.sh $(SCALE_NODES)
 
+.PHONY: kills
+kills: ## Kill what is tested at each write and step, where `make test` takes some of them by chance: unit, control plane, disks.
+	GOTEST='$(gotest)' test/places/run.sh
+
 .PHONY: fuzz
 fuzz: ## Fuzz every parser for FUZZTIME (10s) each.
 	@for package in $$(grep -rl --include='*_test.go' '^func Fuzz' benchmarks internal | xargs -n1 dirname | sort -u); do \

@@ -28,6 +28,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 	"parallelfs.dev/operator/test/envtest/apiserver"
+	"parallelfs.dev/operator/test/places"
 )
 
 func succeeded(run *v1alpha1.BenchmarkRun) metav1.Condition {
@@ -197,7 +198,7 @@ func TestAnOperatorThatIsKilledAfterAnyWriteEndsInTheSameState(t *testing.T) {
 			whole.settle(key)
 			want := outcomeOf(whole.run(key))
 			NewWithT(t).Expect(succeeded(whole.run(key)).Reason).To(Equal(v1alpha1.ReasonAllPointsSucceeded))
-			for n := range whole.line.writes {
+			for _, n := range places.Kills.Of(t, whole.line.writes) {
 				t.Run(fmt.Sprintf("killed after %d writes", n), func(t *testing.T) {
 					g := NewWithT(t)
 					s := newSetting(t, server)
@@ -400,7 +401,7 @@ func TestADeletedRunIsStoppedAndCleanedUp(t *testing.T) {
 		whole.settle(key)
 		writes := whole.line.writes - before
 		NewWithT(t).Expect(writes).To(BeNumerically(">", 4))
-		for n := range writes {
+		for _, n := range places.Kills.Of(t, writes) {
 			t.Run(fmt.Sprintf("killed after %d writes", n), func(t *testing.T) {
 				g := NewWithT(t)
 				s, key := hanging(t)

@@ -23,6 +23,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/backendtest"
+	"parallelfs.dev/operator/test/places"
 )
 
 var everyRun = []string{"night-one-reads", "night-one-writes", "night-two-reads", "night-two-writes"}
@@ -157,7 +158,7 @@ func TestAnOperatorThatIsKilledAfterAnyWriteEndsInTheSameState(t *testing.T) {
 	whole.Expect(whole.wiped()).To(Equal([]string{"night-one-d"}))
 	want, writes := whole.outcome(), whole.client.Writes()
 	whole.Expect(len(writes)).To(BeNumerically(">", 15))
-	for n := range writes {
+	for _, n := range places.Kills.Of(t, len(writes)) {
 		t.Run(fmt.Sprintf("killed after %d writes", n), func(t *testing.T) {
 			l := newLab(t)
 			l.suite(destroys, one)

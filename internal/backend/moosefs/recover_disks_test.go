@@ -22,6 +22,7 @@ import (
 	"parallelfs.dev/operator/internal/node/objectstore/objectstoretest"
 	"parallelfs.dev/operator/internal/node/recovery"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/places"
 )
 
 var scratch = spec.Owner{Namespace: "default", Name: "scratch", UID: "1b4e28ba"}
@@ -304,23 +305,26 @@ func TestARestoringThatIsKilledAnywhereGoesOnAndOneThatIsRefusedChangesNothing(t
 	found := answer.Found[0]
 
 	killed := errors.New("killed")
-	at := func(o recovery.Options, n int) recovery.Options {
-		next := func(string) error {
-			if n--; n < 0 {
+	before := func(o recovery.Options, step func() error) recovery.Options {
+		o.Before = func(string) error { return step() }
+		o.Prover.Writer.Before = o.Before
+		return o
+	}
+	steps := 0
+	_, err = recovery.Run(t.Context(), before(restoring(o, found, filepath.Join(t.TempDir(), "metadata")), func() error {
+		steps++
+		return nil
+	}))
+	m.Expect(err).NotTo(HaveOccurred())
+	m.Expect(steps).To(BeNumerically(">", 15))
+	for _, n := range places.Kills.Of(t, steps) {
+		to, left := filepath.Join(t.TempDir(), "metadata"), n
+		_, err := recovery.Run(t.Context(), before(restoring(o, found, to), func() error {
+			if left--; left < 0 {
 				return killed
 			}
 			return nil
-		}
-		o.Before, o.Prover.Writer.Before = next, next
-		return o
-	}
-	for n := 0; ; n++ {
-		to := filepath.Join(t.TempDir(), "metadata")
-		_, err := recovery.Run(t.Context(), at(restoring(o, found, to), n))
-		if err == nil {
-			m.Expect(n).To(BeNumerically(">", 15))
-			break
-		}
+		}))
 		m.Expect(err).To(MatchError(killed))
 		again, err := recovery.Run(t.Context(), restoring(o, found, to))
 		m.Expect(err).NotTo(HaveOccurred(), "after %d steps", n)

@@ -20,6 +20,7 @@ import (
 
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/places"
 )
 
 // ledger is a filesystem whose metadata is one file with a number of eight bytes at its beginning, and a log with the number of the last
@@ -290,7 +291,7 @@ func TestABackupGoesOnAfterAKillBeforeEachStep(t *testing.T) {
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(len(steps)).To(BeNumerically(">", 14), "it has steps: %v", steps)
 
-	for i := range steps {
+	for _, i := range places.Kills.Of(t, len(steps)) {
 		t.Run(fmt.Sprintf("%d %s", i, filepath.Base(steps[i])), func(t *testing.T) {
 			t.Parallel()
 			s := prepared(t)

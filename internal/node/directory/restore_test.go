@@ -10,6 +10,7 @@ import (
 
 	"parallelfs.dev/operator/internal/node/directory"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/places"
 )
 
 // fill makes what was lost again.
@@ -32,26 +33,27 @@ func TestARestoringThatIsCutOffAnywhereIsNotUsedAndGoesOnToTheSameEnd(t *testing
 		return out
 	}
 	want := content(whole)
-	killed := errors.New("killed")
-	for n := 0; ; n++ {
-		node, left := newNode(t), n
-		cut := func(string) error {
-			if left--; left < 0 {
-				return killed
-			}
-			return nil
-		}
-		err := node.prover(cut).Restore(node.restored(), "0123abcd", func(data string) error {
+	restore := func(node node, cut func(string) error) error {
+		return node.prover(cut).Restore(node.restored(), "0123abcd", func(data string) error {
 			g.Expect(os.WriteFile(filepath.Join(data, "half"), nil, 0o600)).To(Succeed())
 			if err := cut(""); err != nil {
 				return err
 			}
 			return errors.Join(os.Remove(filepath.Join(data, "half")), fill(data))
 		})
-		if err == nil {
-			g.Expect(n).To(BeNumerically(">", 10))
-			break
-		}
+	}
+	steps := 0
+	g.Expect(restore(newNode(t), func(string) error { steps++; return nil })).To(Succeed())
+	g.Expect(steps).To(BeNumerically(">", 10))
+	killed := errors.New("killed")
+	for _, n := range places.Kills.Of(t, steps) {
+		node, left := newNode(t), n
+		err := restore(node, func(string) error {
+			if left--; left < 0 {
+				return killed
+			}
+			return nil
+		})
 		g.Expect(err).To(MatchError(killed))
 		d := metadataDirectory(false)
 		d.Path = node.restored().Path

@@ -17,6 +17,7 @@ import (
 	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/node/recovery"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/places"
 )
 
 // crate is a disk that is not mounted, and how a store is written on it: by one program for each file, which finds it on the node.
@@ -144,7 +145,7 @@ func TestAStoreIsWrittenOnADiskThatNobodyMountsWhateverStepItIsKilledBefore(t *t
 	}
 	steps := through(0)
 	g.Expect(steps).To(BeNumerically(">", 10))
-	for n := range steps {
+	for _, n := range places.Kills.Of(t, steps) {
 		through(n + 1)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"parallelfs.dev/operator/internal/node/recovery"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/node/store"
+	"parallelfs.dev/operator/test/places"
 )
 
 // shelf is a filesystem whose store is files, one for each of its targets, and whose name is in another one.
@@ -176,7 +177,7 @@ func TestAStoreIsPutBackAsItWasWhateverStepItIsKilledBefore(t *testing.T) {
 	}
 	steps := through(0)
 	g.Expect(steps).To(BeNumerically(">", 10))
-	for n := range steps {
+	for _, n := range places.Kills.Of(t, steps) {
 		through(n + 1)
 	}
 }
