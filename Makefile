@@ -31,7 +31,7 @@ test: ## Run all tests, tiers side by side: generated files, lint, unit, chart, 
 
 .PHONY: test-unit
 test-unit: ## Pure functions, golden files, parsers on real output.
-	$(gotest) -timeout 30m ./...
+	$(gotest) -timeout 3h ./...
 
 .PHONY: test-disks
 test-disks: ## Run the tests that need root, loop devices, Open MPI and a MooseFS.
@@ -39,7 +39,7 @@ test-disks: ## Run the tests that need root, loop devices, Open MPI and a MooseF
 	  pvcreate=lvm2 cryptsetup=cryptsetup-bin mpirun=openmpi-bin mpicc=libopenmpi-dev \
 	  mfsmaster=moosefs-master mfsmetalogger=moosefs-metalogger mfscli=moosefs-cli mfsmount=moosefs-client; \
 	hold_loop_devices; \
-	$(gotest) -tags disks -count=1 -p 1 -timeout 60m $$( ((EUID == 0)) || echo -exec sudo) \
+	$(gotest) -tags disks -count=1 -p 1 -timeout 3h $$( ((EUID == 0)) || echo -exec sudo) \
 	  $$(packages_with disks internal/node internal/backend/moosefs test/doubles)
 
 .PHONY: test-envtest
@@ -77,7 +77,7 @@ overhead: ## Compare what the operator measures with what the same tools measure
 
 .PHONY: life
 life: ## Compare what programs feel of each disruption, made by the operator, with what they feel of the same steps made by hand, on kind.
-	LIFE=$(LIFE) PROCS=1 test/e2e/run.sh --timeout=2h
+	LIFE=$(LIFE) PROCS=1 test/e2e/run.sh --timeout=6h
 
 .PHONY: scale
 scale: ## Measure what filesystems of SCALE_NODES ("125 250") nodes with 24 disks each and SCALE_RUNS (200) BenchmarkRuns cost: writes, CPU, memory, sizes of objects. Fails when a goal is missed. Half an hour at most.

@@ -16,6 +16,7 @@ import (
 
 	"parallelfs.dev/operator/internal/node/command"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // said is what a run of the binary left.
@@ -196,7 +197,7 @@ func TestAGuardWaitsUntilItIsStopped(t *testing.T) {
 	go func() { ended <- command.Run(ctx, root(), []string{"guard"}, io.Discard, io.Discard) }()
 	g.Consistently(ended, 50*time.Millisecond).ShouldNot(Receive())
 	stop()
-	g.Eventually(ended).Should(Receive(Equal(0)))
+	g.Eventually(ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(Equal(0)))
 }
 
 func TestServeNamesWhatItCannotServe(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 	"parallelfs.dev/operator/controllers/cached"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // behind answers for ConfigMaps what was true some looks ago, whenever the run has no job: as the cache of an operator
@@ -122,7 +123,7 @@ func TestAManagerBringsARunToItsEnd(t *testing.T) {
 			return []string{"the run has not ended"}
 		}
 		return s.jobs()
-	}).WithTimeout(2 * time.Minute).WithPolling(50 * time.Millisecond).Should(BeEmpty())
+	}).WithTimeout(patience.Bound(2 * time.Minute)).WithPolling(50 * time.Millisecond).Should(BeEmpty())
 	g.Expect(succeeded(s.run(key)).Reason).To(Equal(v1alpha1.ReasonAllPointsSucceeded))
 	g.Expect(s.ran).To(HaveLen(4))
 	g.Expect(s.ran).To(HaveEach(1))

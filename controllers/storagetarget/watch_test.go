@@ -25,6 +25,7 @@ import (
 	"parallelfs.dev/operator/controllers/views"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/test/envtest/apiserver"
+	"parallelfs.dev/operator/test/patience"
 )
 
 var server *apiserver.Server
@@ -87,7 +88,7 @@ func TestAStorageTargetFollowsItsFileSystemAndItsAgent(t *testing.T) {
 		g.Eventually(func(g Gomega) {
 			g.Expect(server.Client.Get(ctx, client.ObjectKeyFromObject(target), target)).To(Succeed())
 			g.Expect(meta.FindStatusCondition(target.Status.Conditions, kind)).To(HaveValue(HaveField("Reason", reason)))
-		}).WithTimeout(time.Minute).Should(Succeed())
+		}).WithTimeout(patience.Bound(time.Minute)).Should(Succeed())
 	}
 	becomes(v1alpha1.ConditionOnline, v1alpha1.ReasonAgentMissing)
 
@@ -113,7 +114,7 @@ func TestAStorageTargetFollowsItsFileSystemAndItsAgent(t *testing.T) {
 	g.Eventually(func(g Gomega) {
 		g.Expect(server.Client.Get(ctx, client.ObjectKeyFromObject(target), target)).To(Succeed())
 		g.Expect(target.Status.Conditions).NotTo(ContainElement(HaveField("Type", v1alpha1.ConditionSafeToRemove)))
-	}).WithTimeout(time.Minute).Should(Succeed())
+	}).WithTimeout(patience.Bound(time.Minute)).Should(Succeed())
 	g.Expect(target.Status.Conditions).To(ContainElement(HaveField("Reason", v1alpha1.ReasonProven)), "what the agent wrote is still there")
 	g.Expect(target.Status.Provisioned.UUID).To(Equal("aaaa"))
 
@@ -122,7 +123,7 @@ func TestAStorageTargetFollowsItsFileSystemAndItsAgent(t *testing.T) {
 	agent(ctx, g, target, recorded, v1alpha1.ConditionReleased, v1alpha1.ReasonUnmounted)
 	g.Eventually(func() bool {
 		return apierrors.IsNotFound(server.Client.Get(ctx, client.ObjectKeyFromObject(target), &v1alpha1.StorageTarget{}))
-	}).WithTimeout(time.Minute).Should(BeTrue())
+	}).WithTimeout(patience.Bound(time.Minute)).Should(BeTrue())
 }
 
 // agent writes the agent's part of a status: what is recorded, and one condition that is true.

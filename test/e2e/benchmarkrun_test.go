@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // singleRun is experiment moosefs-2017-single, reduced to what a small machine does in minutes. See distributedRun for what is run again.
@@ -200,7 +201,7 @@ func (s *story) benchmarksRun() {
 	It("stops and removes its files when it is deleted", func() {
 		s.apply(strings.NewReplacer("name: troubled", "name: deleted", "pointTimeout: 45s", "pointTimeout: 10m").Replace(troubledRun))
 		Eventually(files, long).ShouldNot(BeEmpty())
-		s.kubectl("delete", "benchmarkrun", "deleted", "--timeout=120s")
+		s.kubectl("delete", "benchmarkrun", "deleted", patience.Flag(2*time.Minute))
 		Eventually(func() string { return s.podsOf("deleted") }, long).Should(BeEmpty())
 		Expect(files()).To(BeEmpty())
 		Expect(onNode(workers[0], s.processes(workers[0], "iozone")+"; true")).To(BeEmpty())

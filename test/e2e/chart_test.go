@@ -8,9 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/test/patience"
 )
 
 func install(values ...string) {
@@ -22,7 +25,7 @@ func install(values ...string) {
 func installFrom(tree string, values ...string) {
 	GinkgoHelper()
 	args := []string{"upgrade", "--install", release, tree + "/charts/parallelfs-operator", "--create-namespace",
-		"--values", tree + "/test/cluster/values.yaml", "--wait", "--timeout", "5m"}
+		"--values", tree + "/test/cluster/values.yaml", "--wait", patience.Flag(5 * time.Minute)}
 	for _, v := range values {
 		args = append(args, "--set", v)
 	}
@@ -59,7 +62,7 @@ func chartIsInstalled() {
 	})
 	It("installs the MPI operator and its API", func() {
 		Expect(kubectl("get", "crd", "mpijobs.kubeflow.org", "-o", "name")).NotTo(BeEmpty())
-		kubectl("-n", systemNamespace, "rollout", "status", "deployment/"+release+"-mpi-operator", "--timeout=120s")
+		kubectl("-n", systemNamespace, "rollout", "status", "deployment/"+release+"-mpi-operator", patience.Flag(2*time.Minute))
 	})
 }
 

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/test/patience"
 )
 
 const thesis = "the only copy of a thesis"
@@ -370,7 +371,7 @@ func (s *story) disksAreTargets() {
 		for _, t := range s.targets() {
 			mounted = append(mounted, t.Status.MountPath)
 		}
-		s.kubectl("delete", "filesystem", "tiered", "--timeout=300s")
+		s.kubectl("delete", "filesystem", "tiered", patience.Flag(5*time.Minute))
 		Expect(s.targets()).To(BeEmpty())
 		for _, node := range workers {
 			table := onNode(node, "cat /proc/self/mountinfo")

@@ -14,10 +14,12 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/test/patience"
 )
 
 // execLimit is far more than a command in a pod takes.
-const execLimit = 15 * time.Minute
+var execLimit = patience.Bound(15 * time.Minute)
 
 // inPod is `kubectl [-n NAMESPACE] exec [-i] POD [-c CONTAINER] -- COMMAND...`, without the tenth of a second of a CPU that it takes to
 // start kubectl: tests look into pods thousands of times. isExec is false for other commands, and for what is no pod.

@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks/experiments"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // drive is a disk that a node is given for an experiment.
@@ -160,8 +162,8 @@ func (s *site) prepare(ns string) {
 		}
 	}
 	DeferCleanup(func() {
-		kubectl("-n", ns, "delete", "benchmarksuites,benchmarkruns", "--all", "--timeout=300s")
-		kubectl("-n", ns, "delete", "filesystems", "--all", "--timeout=300s")
+		kubectl("-n", ns, "delete", "benchmarksuites,benchmarkruns", "--all", patience.Flag(5*time.Minute))
+		kubectl("-n", ns, "delete", "filesystems", "--all", patience.Flag(5*time.Minute))
 		for role := range s.roles {
 			kubectl("label", "nodes", "--all", prefix+role+"-")
 		}

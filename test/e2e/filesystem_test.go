@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/test/patience"
 )
 
 const (
@@ -261,7 +262,7 @@ func (s *story) fileSystemRuns(version string) {
 func (s *story) fileSystemIsKept() {
 	It("mounts again where the mount has died, also for pods that use it", func() {
 		apply(s.consumer("consumer", workers[1]))
-		s.kubectl("wait", "pod/consumer", "--for=condition=Ready", "--timeout=60s")
+		s.kubectl("wait", "pod/consumer", "--for=condition=Ready", patience.Flag(time.Minute))
 		Expect(s.kubectl("exec", "consumer", "--", "cat", s.mountPath+"/ssd/hello")).To(Equal(greeting))
 		onNode(workers[1], "kill -9 $("+s.processes(workers[1], "mfsmount")+")")
 		Eventually(func() (string, error) {
@@ -350,7 +351,7 @@ func (s *story) fileSystemIsDeleted() {
 	var version string
 	It("stops its daemons and unmounts, and keeps the data", func() {
 		version = s.fileSystem().Spec.Version
-		s.kubectl("delete", "filesystem", "scratch", "--timeout=300s")
+		s.kubectl("delete", "filesystem", "scratch", patience.Flag(5*time.Minute))
 		Eventually(func() string {
 			return s.kubectl("get", "pods", "-l", "parallelfs.dev/filesystem=scratch", "-o", "name")
 		}, long).Should(BeEmpty())
@@ -366,13 +367,13 @@ func (s *story) fileSystemIsDeleted() {
 		Eventually(func() string { return s.whyNotReadyOf("thief") }, long).
 			Should(And(HavePrefix(v1alpha1.ReasonDaemonRefused), ContainSubstring("belongs to the FileSystem "+s.namespace+"/scratch")))
 		report("a FileSystem over the data of another", s.whyNotReadyOf("thief"))
-		s.kubectl("delete", "filesystem", "thief", "--timeout=300s")
+		s.kubectl("delete", "filesystem", "thief", patience.Flag(5*time.Minute))
 		Expect(onNode(workers[0], "sha256sum "+s.dataRoot+"/metadata/data/metadata.mfs")).To(Equal(before))
 	})
 	It("has its data again when it is made again", func() {
 		apply(s.fileSystemManifest(version, twoCopies, bulk))
 		Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
 		Expect(s.inClient(workers[1], "cat", s.mountPath+"/ssd/hello")).To(Equal(greeting))
-		s.kubectl("delete", "filesystem", "scratch", "--timeout=300s")
+		s.kubectl("delete", "filesystem", "scratch", patience.Flag(5*time.Minute))
 	})
 }

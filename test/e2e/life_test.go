@@ -485,7 +485,7 @@ func (s *story) drainsAndReturns(int) {
 	GinkgoHelper()
 	DeferCleanup(func() { kubectl("uncordon", workers[2]) })
 	Eventually(func() string { return s.guardOn(workers[2]) }, long).ShouldNot(BeEmpty())
-	said, err := s.drains(workers[2], "180s")
+	said, err := s.drains(workers[2], 3*time.Minute)
 	Expect(err).NotTo(HaveOccurred(), said)
 	s.losesPod("chunkserver", workers[2])
 	kubectl("uncordon", workers[2])

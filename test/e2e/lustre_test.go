@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/test/patience"
 )
 
 const (
@@ -278,7 +279,7 @@ spec:
 
 	It("keeps what is on its disks when it is deleted, and finds it again", func() {
 		before := is()
-		s.kubectl("delete", "filesystem", "lake", "--timeout=300s")
+		s.kubectl("delete", "filesystem", "lake", patience.Flag(5*time.Minute))
 		Expect(s.targets()).To(BeEmpty())
 		for _, node := range workers {
 			Expect(serves(node)).To(BeEmpty(), "nothing is served any more")
@@ -291,6 +292,6 @@ spec:
 			Expect(t.Status.Record.Lustre).To(Equal(t.Spec.Lustre), "the disk of %s said so", t.Name)
 		}
 		Expect(onNode(workers[2], "cat "+lakePath+"/ssd/greeting")).To(Equal(greeting))
-		s.kubectl("delete", "filesystem", "lake", "--timeout=300s")
+		s.kubectl("delete", "filesystem", "lake", patience.Flag(5*time.Minute))
 	})
 }

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // nodesAreDrained drains nodes of a MooseFS with two copies, by kubectl. A cordon is seen by every filesystem of the cluster, so nothing
@@ -25,14 +27,14 @@ func (s *story) nodesAreDrained() {
 
 	It("keeps the node of the master until a person allows it", func() {
 		DeferCleanup(func() { kubectl("uncordon", workers[0]) })
-		said, err := s.drains(workers[0], "20s")
+		said, err := s.drains(workers[0], 20*time.Second)
 		Expect(err).To(HaveOccurred(), said)
 		Expect(said + err.Error()).To(ContainSubstring("disruption budget"))
 		Eventually(func() string { return s.maintenance(workers[0]) }).Should(And(HavePrefix(v1alpha1.ReasonMaintenanceNotAllowed),
 			ContainSubstring("there is one master")))
 		_, word, _ := strings.Cut(s.maintenance(workers[0]), v1alpha1.AnnotationAllowMaintenance+"=")
 		s.kubectl("annotate", "--overwrite", "filesystemnode", s.recordOf(workers[0]), v1alpha1.AnnotationAllowMaintenance+"="+word)
-		said, err = s.drains(workers[0], "120s")
+		said, err = s.drains(workers[0], 2*time.Minute)
 		Expect(err).NotTo(HaveOccurred(), said)
 		kubectl("uncordon", workers[0])
 		Eventually(func() []v1alpha1.NodeMaintenance { return s.fileSystem().Status.Maintenance }, long).Should(BeEmpty())
@@ -42,13 +44,13 @@ func (s *story) nodesAreDrained() {
 	It("lets a node go that holds nothing alone, while programs write and read, and no other one meanwhile", func() {
 		DeferCleanup(func() { kubectl("uncordon", workers[1], workers[2]) })
 		out := s.use("ssd", func() {
-			said, err := s.drains(workers[2], "180s")
+			said, err := s.drains(workers[2], 3*time.Minute)
 			Expect(err).NotTo(HaveOccurred(), said)
 			Expect(s.maintenance(workers[2])).To(HavePrefix(v1alpha1.ReasonInMaintenance))
 			Expect(s.chunkserverOf(workers[2]).Maintenance).To(Equal("on"), "MooseFS itself says so")
 			s.kubectl("delete", "pod", s.podOn("chunkserver", workers[2])) // as a reboot ends it
 
-			_, err = s.drains(workers[1], "20s")
+			_, err = s.drains(workers[1], 20*time.Second)
 			Expect(err).To(HaveOccurred())
 			Eventually(func() string { return s.maintenance(workers[1]) }).Should(HavePrefix(v1alpha1.ReasonMaintenanceWaits))
 			kubectl("uncordon", workers[1])
@@ -66,15 +68,15 @@ func (s *story) nodesAreDrained() {
 // guardsAreGone deletes the filesystem whose nodes had guards.
 func (s *story) guardsAreGone() {
 	It("is deleted, and no guard is left", func() {
-		s.kubectl("delete", "filesystem", "scratch", "--timeout=300s")
+		s.kubectl("delete", "filesystem", "scratch", patience.Flag(5*time.Minute))
 		Expect(s.kubectl("get", "deployments,pdb", "-l", v1alpha1.LabelGuard+"=scratch", "-o", "name")).To(BeEmpty())
 	})
 }
 
 // drains evicts the guards of a node as `kubectl drain` does, and leaves the pods of the rest of the tests alone.
-func (s *story) drains(node, timeout string) (string, error) {
+func (s *story) drains(node string, limit time.Duration) (string, error) {
 	return try("", "kubectl", "drain", node, "--ignore-daemonsets", "--delete-emptydir-data",
-		"--pod-selector="+v1alpha1.LabelGuardOwner+"="+s.namespace+".scratch", "--timeout="+timeout)
+		"--pod-selector="+v1alpha1.LabelGuardOwner+"="+s.namespace+".scratch", patience.Flag(limit))
 }
 
 // guardOn is the guard of a node that runs there, empty while none does.

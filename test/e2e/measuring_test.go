@@ -11,12 +11,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // measuringRun is a BenchmarkRun of the filesystem scratch on its clients; content is the rest of its spec.
@@ -262,7 +264,7 @@ func (s *story) everyToolMeasures() {
 		s.apply(s.measuringRun("wrong-image", "\ttool: mdtest\n\tmdtest: {items: 1}\n\timage: localhost/parallelfs/moosefs:4.57.5\n"))
 		Eventually(func() string { return s.succeeded("wrong-image") }, long).Should(HavePrefix(v1alpha1.ReasonImageRequired))
 		report("an image without the tool", s.succeeded("wrong-image"))
-		s.kubectl("delete", "benchmarkrun", "vdbench", "wrong-image", "--timeout=120s")
+		s.kubectl("delete", "benchmarkrun", "vdbench", "wrong-image", patience.Flag(2*time.Minute))
 	})
 
 	It("refuses what can't end well, before it starts", func() {
@@ -271,7 +273,7 @@ func (s *story) everyToolMeasures() {
 		s.apply(s.measuringRun("uneven", strings.ReplaceAll(creates, "360", "361")))
 		Eventually(func() string { return s.succeeded("uneven") }).Should(And(HavePrefix(v1alpha1.ReasonInvalidSpec), ContainSubstring("remainder")))
 		report("refused before anything started", s.succeeded("too-large")+"\n"+s.succeeded("uneven"))
-		s.kubectl("delete", "benchmarkrun", "too-large", "uneven", "--timeout=120s")
+		s.kubectl("delete", "benchmarkrun", "too-large", "uneven", patience.Flag(2*time.Minute))
 	})
 
 	It("makes a disturbed repetition invalid, and runs it again", func() {
@@ -366,6 +368,6 @@ spec:
 			HaveField("Variant", "two"), HaveField("Metric", "File creation"), HaveField("Speedup", Not(BeEmpty())), HaveField("Efficiency", Not(BeEmpty())))))
 		Expect(s.kubectl("get", "filesystems", "-o", "name")).NotTo(ContainSubstring("copies"))
 		report("a suite's report", s.pfs("bench", "report", "copies", "-o", "markdown"))
-		s.kubectl("delete", "benchmarksuite", "copies", "--timeout=120s")
+		s.kubectl("delete", "benchmarksuite", "copies", patience.Flag(2*time.Minute))
 	})
 }

@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // The key of the object store, as in its Secret.
@@ -57,7 +59,7 @@ spec:
   containers: [{name: objects, image: localhost/parallelfs/benchmarks:dev, imagePullPolicy: Never, command: [sleep, infinity]}]
 `, node))
 	DeferCleanup(func() { s.kubectl("delete", "pod", "objects", "--grace-period=0", "--force") })
-	s.kubectl("wait", "pod/objects", "--for=condition=Ready", "--timeout=60s")
+	s.kubectl("wait", "pod/objects", "--for=condition=Ready", patience.Flag(time.Minute))
 	run(string(program), "kubectl", "-n", s.namespace, "exec", "-i", "objects", "--", "sh", "-c", "cat > /tmp/objectstore && chmod 0755 /tmp/objectstore")
 	s.kubectl("exec", "objects", "--", "sh", "-c", fmt.Sprintf("/tmp/objectstore --listen :%d --bucket vault --access-key %s --secret-key %s > /tmp/said 2>&1 &",
 		port, storeKey, storeSecret))

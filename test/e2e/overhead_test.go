@@ -10,9 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/test/patience"
 )
 
 // pairs is how often a tool is started by hand and by the operator, in turn.
@@ -58,7 +61,7 @@ func (s *story) operatorIsCompared() {
 		It("measures with "+h.tool+" what a person measures by hand", func() {
 			hand := "hand-" + h.tool
 			DeferCleanup(func() {
-				s.kubectl("delete", "mpijob", hand, "--ignore-not-found", "--timeout=60s")
+				s.kubectl("delete", "mpijob", hand, "--ignore-not-found", patience.Flag(time.Minute))
 			})
 			s.apply(s.measuringRun(hand, h.spec))
 			s.standIn(hand)

@@ -53,4 +53,4 @@ go test -c -tags e2e -vet=off -trimpath -ldflags '-s -w' -o test/e2e/e2e.test ./
 export KUBECONFIG=$kubeconfig
 (($#)) || [[ -n ${MORE:-} ]] || set -- --label-filter='!more'
 # A spec that fails says why at once; one that passes shows its figures.
-bin/ginkgo --procs="${PROCS:-3}" --timeout=60m -v --no-color ${REPORTS:+--output-dir="$REPORTS" --json-report=test-e2e.json} "$@" test/e2e/e2e.test
+bin/ginkgo --procs="${PROCS:-3}" --timeout=3h -v --no-color ${REPORTS:+--output-dir="$REPORTS" --json-report=test-e2e.json} "$@" test/e2e/e2e.test

@@ -24,16 +24,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/test/patience"
 )
 
 const (
 	systemNamespace = "parallelfs-system"
 	release         = "parallelfs-operator"
-
-	// soon is for what needs no more than a few looks of the operator, long for what waits for images, processes or back-offs.
-	soon = 2 * time.Minute
-	long = 8 * time.Minute
 )
+
+// soon is for what needs no more than a few looks of the operator, long for what waits for images, processes or back-offs.
+var soon, long = patience.Bound(2 * time.Minute), patience.Bound(8 * time.Minute)
 
 var (
 	kube    *rest.Config
@@ -49,7 +49,7 @@ func TestEndToEnd(t *testing.T) {
 	SetDefaultEventuallyTimeout(soon)
 	SetDefaultEventuallyPollingInterval(time.Second)
 	suite, reporter := GinkgoConfiguration()
-	suite.Timeout = 3 * time.Hour // run.sh sets the limit
+	suite.Timeout = 6 * time.Hour // run.sh sets the limit
 	RunSpecs(t, "ParallelFS Operator", suite, reporter)
 }
 
@@ -69,7 +69,7 @@ func prepareCluster() {
 		install()
 	}
 	kubectl("label", "--overwrite", "nodes", workers[0], workers[1], workers[2], v1alpha1.LabelAgent+"=")
-	kubectl("-n", systemNamespace, "rollout", "status", "daemonset/"+release+"-agent", "--timeout=180s")
+	kubectl("-n", systemNamespace, "rollout", "status", "daemonset/"+release+"-agent", patience.Flag(3*time.Minute))
 }
 
 func findShells() {
@@ -127,7 +127,7 @@ var _ = Describe("ParallelFS Operator", func() {
 			}
 			AfterAll(func() {
 				if s.port > 0 && s.name != kept {
-					s.kubectl("delete", "benchmarkruns,filesystems", "--all", "--timeout=300s") // an idle daemon takes the time of the others
+					s.kubectl("delete", "benchmarkruns,filesystems", "--all", patience.Flag(5*time.Minute)) // an idle daemon takes the time of the others
 				}
 			})
 		})...)
@@ -286,7 +286,7 @@ spec:
         command: [sleep, infinity]
         securityContext: {privileged: true}
 `)
-	kubectl("-n", "e2e-shell", "rollout", "status", "daemonset/shell", "--timeout=120s")
+	kubectl("-n", "e2e-shell", "rollout", "status", "daemonset/shell", patience.Flag(2*time.Minute))
 }
 
 // shell runs a script on a node itself, as root.

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // before is the tree of the commit that UPDATE names: run.sh has put it there.
@@ -110,7 +111,7 @@ func (s *story) operatorIsUpdated() {
 	})
 
 	It("deletes what the operator before has made", func() {
-		s.kubectl("delete", "filesystems", "--all", "--timeout=300s")
+		s.kubectl("delete", "filesystems", "--all", patience.Flag(5*time.Minute))
 		Eventually(s.daemons, long).Should(BeEmpty())
 	})
 }

@@ -28,4 +28,4 @@ mapfile -t packages < <(packages_with envtest test/envtest controllers internal/
 ((${#packages[@]})) || die "no package has a test with the build tag envtest"
 # GOTEST is how the Makefile runs tests.
 # shellcheck disable=SC2086  # it is a command with its arguments
-exec bin/envtest-serve "$directory" ${GOTEST:-go test -vet=off -ldflags=-s} -tags envtest -parallel 6 -timeout 45m "$@" "${packages[@]}"
+exec bin/envtest-serve "$directory" ${GOTEST:-go test -vet=off -ldflags=-s} -tags envtest -parallel 6 -timeout 3h "$@" "${packages[@]}"

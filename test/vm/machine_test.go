@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"parallelfs.dev/operator/test/patience"
 )
 
 // A disk is one NVMe disk of the machine.
@@ -70,7 +72,7 @@ var server = hardware{cores: 2, numaMemory: numaMemory, system: 128 << 20}
 func diskFile(directory, serial string) string { return filepath.Join(directory, serial+".raw") }
 
 // startLimit is how long a start may take before it is given up. An emulated processor on a busy machine takes a minute.
-const startLimit = 10 * time.Minute
+var startLimit = patience.Bound(20 * time.Minute)
 
 // boot starts a machine with the disks of a directory, which are made when they are not there, attached in this order.
 func (h hardware) boot(t *testing.T, directory string, order ...string) *machine {

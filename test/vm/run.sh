@@ -216,4 +216,4 @@ VM_ACCEL=$(accelerator)
 export TMPDIR=$work VM_ACCEL VM_KERNEL=$kernel VM_INITRD=$work/initrd
 say "testing on Linux ${kernel##*/vmlinuz-} under QEMU with $VM_ACCEL"
 # GOTEST is how the Makefile runs tests.
-${GOTEST:-go test -v} -tags "$tags" -count=1 -timeout "${lustre:+1}40m" ./test/vm/ "$@"
+${GOTEST:-go test -v} -tags "$tags" -count=1 -timeout 3h ./test/vm/ "$@"

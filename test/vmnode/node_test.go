@@ -11,6 +11,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/test/patience"
 )
 
 // What run.sh says: the name of the node, the script that starts machines and runs commands in them, and the image of pods.
@@ -20,9 +22,10 @@ var (
 	image   = os.Getenv("VMNODE_IMAGE")
 )
 
+// long is far more than anything takes on an emulated machine.
+var long = patience.Bound(time.Hour)
+
 const (
-	// long is far more than anything takes on an emulated machine.
-	long = time.Hour
 	// ours is where the objects of the tests are.
 	ours = "reef"
 	// mdt, ost0 and ost1 are names of the machine's disks, which come from their EUI-64. The fourth disk is nobody's.
@@ -118,7 +121,7 @@ spec:
 
 func TestTheMachineIsANodeThatRunsPods(t *testing.T) {
 	g := NewWithT(t)
-	kubectl(t, "wait", "--for=condition=Ready", "node/"+node, "--timeout=10m")
+	kubectl(t, "wait", "--for=condition=Ready", "node/"+node, patience.Flag(10*time.Minute))
 	if _, err := run("", "kubectl", "get", "namespace", ours); err != nil {
 		kubectl(t, "create", "namespace", ours)
 		kubectl(t, "label", "namespace", ours, "pod-security.kubernetes.io/enforce=privileged")

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/test/patience"
 )
 
 // second is the name of the other machine as a node, and shared the disk that both machines reach.
@@ -110,7 +112,7 @@ func longest(seconds []float64, from time.Time) (out float64) {
 func TestAFileSystemThatIsDeletedIsUnmountedAndKeepsItsData(t *testing.T) {
 	g := NewWithT(t)
 	begun := time.Now()
-	kubectl(t, "-n", ours, "delete", "filesystem", "reef", "--ignore-not-found", "--timeout=30m")
+	kubectl(t, "-n", ours, "delete", "filesystem", "reef", "--ignore-not-found", patience.Flag(30*time.Minute))
 	took(t, "a filesystem, until it is deleted", begun)
 	g.Expect(onNode(t, "grep lustre /proc/mounts || true")).To(BeEmpty())
 	for id, label := range map[string]string{mdt: "reef-MDT0000", ost0: "reef-OST0000"} {
@@ -152,7 +154,7 @@ func TestTwoMachinesServeOneOST(t *testing.T) {
 
 	// A node that is drained gives it to the other one.
 	drained := time.Now()
-	kubectl(t, "drain", second, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=30m")
+	kubectl(t, "drain", second, "--ignore-daemonsets", "--delete-emptydir-data", patience.Flag(30*time.Minute))
 	took(t, "kubectl drain of the second machine", drained)
 	g.Expect(holder(name)()).To(MatchRegexp("^" + node + ` 1 \d`))
 	g.Expect(haveIt()).To(Equal(node))
@@ -171,7 +173,7 @@ func TestTwoMachinesServeOneOST(t *testing.T) {
 	lost := time.Now()
 	_, err = withSecond("off")
 	g.Expect(err).NotTo(HaveOccurred())
-	kubectl(t, "wait", "--for=condition=Ready=unknown", "node/"+second, "--timeout=30m")
+	kubectl(t, "wait", "--for=condition=Ready=unknown", "node/"+second, patience.Flag(30*time.Minute))
 	g.Eventually(func() (string, error) {
 		return run("", "kubectl", "-n", ours, "get", "storagetarget", name, "-o", "yaml")
 	}, long, 5*time.Second).Should(ContainSubstring("parallelfs.dev/machine-is-off"), "its status says which words these are")

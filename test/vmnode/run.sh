@@ -49,4 +49,4 @@ if ! running; then
 fi
 cd "$root_dir"
 export PATH=$root_dir/bin:$PATH KUBECONFIG=$kubeconfig VMNODE_NODE=$node VMNODE_SECOND=${node%1}2 VMNODE_MACHINE=$here/machine.sh VMNODE_FOLDER=$folder VMNODE_IMAGE=$prefix/agent:dev
-${GOTEST:-go test -v} -tags vmnode -count=1 -failfast -timeout 4h ./test/vmnode/ "$@"
+${GOTEST:-go test -v} -tags vmnode -count=1 -failfast -timeout 12h ./test/vmnode/ "$@"

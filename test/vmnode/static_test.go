@@ -7,6 +7,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/test/patience"
 )
 
 // It is the last test: with this policy, a kubelet updates each container every ten seconds, which is dear where its processor is emulated.
@@ -16,7 +18,7 @@ func TestTheKubeletGivesCPUsToPodsAlone(t *testing.T) {
 		"systemctl stop kubelet; rm -f /var/lib/kubelet/cpu_manager_state; systemctl start kubelet; }")
 	g.Eventually(func() (string, error) { return tryOnNode("cat /var/lib/kubelet/cpu_manager_state") }, long, 5*time.Second).
 		Should(ContainSubstring(`"policyName":"static"`))
-	kubectl(t, "wait", "--for=condition=Ready", "node/"+node, "--timeout=10m")
+	kubectl(t, "wait", "--for=condition=Ready", "node/"+node, patience.Flag(10*time.Minute))
 	g.Eventually(field("node/"+node, "{.status.allocatable.cpu}"), long, 5*time.Second).Should(Equal("1500m"), "which keeps the first processor for all that has none of its own")
 	allowed := func(name string) func() (string, error) {
 		return func() (string, error) {

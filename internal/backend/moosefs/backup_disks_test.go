@@ -22,6 +22,7 @@ import (
 
 	"parallelfs.dev/operator/internal/node/backup"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // master is a real master of the MooseFS of this machine, without chunkservers: it has names and directories, and no data.
@@ -63,7 +64,7 @@ func startMasterAt(t *testing.T, data string, port int, arguments ...string) *ma
 			return err
 		}
 		return connection.Close()
-	}).WithTimeout(20*time.Second).Should(Succeed(), "the master listens")
+	}).WithTimeout(patience.Bound(20*time.Second)).Should(Succeed(), "the master listens")
 	return m
 }
 
@@ -111,7 +112,7 @@ func (m *master) mounted(do func(path string)) {
 	m.Eventually(func() bool {
 		var own, above syscall.Stat_t
 		return syscall.Stat(path, &own) == nil && syscall.Stat(filepath.Dir(path), &above) == nil && own.Dev != above.Dev
-	}).WithTimeout(20*time.Second).Should(BeTrue(), "the filesystem is mounted")
+	}).WithTimeout(patience.Bound(20*time.Second)).Should(BeTrue(), "the filesystem is mounted")
 	do(path)
 }
 

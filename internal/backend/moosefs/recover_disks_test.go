@@ -22,6 +22,7 @@ import (
 	"parallelfs.dev/operator/internal/node/objectstore/objectstoretest"
 	"parallelfs.dev/operator/internal/node/recovery"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/patience"
 	"parallelfs.dev/operator/test/places"
 )
 
@@ -52,7 +53,7 @@ func (m *master) followIn(own string) (stop func()) {
 		_ = syscall.Kill(-metalogger.Process.Pid, syscall.SIGKILL)
 		_ = metalogger.Wait()
 	})
-	m.Eventually(func() ([]os.DirEntry, error) { return os.ReadDir(data) }).WithTimeout(20*time.Second).Should(
+	m.Eventually(func() ([]os.DirEntry, error) { return os.ReadDir(data) }).WithTimeout(patience.Bound(20*time.Second)).Should(
 		ContainElement(HaveField("Name()", "changelog_ml_back.1.mfs")), "the metalogger follows")
 	return func() {
 		m.Expect(metalogger.Process.Signal(syscall.SIGTERM)).To(Succeed())
@@ -78,7 +79,7 @@ func (m *master) followed(own string) {
 	m.Eventually(func() bool {
 		want := last(filepath.Join(m.data, "changelog.0.mfs"))
 		return want != "" && want == last(filepath.Join(own, "data", "changelog_ml.0.mfs"))
-	}).WithTimeout(20 * time.Second).Should(BeTrue())
+	}).WithTimeout(patience.Bound(20 * time.Second)).Should(BeTrue())
 }
 
 // lose loses the disk of a master that runs.

@@ -17,6 +17,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/backendtest"
 	"parallelfs.dev/operator/internal/backend/moosefs/cli"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // mount runs mfsmount on a directory of its own until the test ends, and returns the directory and the file of what it says.
@@ -65,18 +66,18 @@ func TestTheAdministratorTakesOverNoSessionOfAClientThatComesBack(t *testing.T) 
 	own := And(HaveField("IP", client), HaveField("Path", path), HaveField("Connected", true), HaveField("Admin", false))
 
 	m.Expect(os.WriteFile(m.exports, []byte(exports(in)), 0o600)).To(Succeed())
-	m.Eventually(m.sessions).WithTimeout(20 * time.Second).Should(ContainElement(HaveField("Path", path)))
+	m.Eventually(m.sessions).WithTimeout(patience.Bound(20 * time.Second)).Should(ContainElement(HaveField("Path", path)))
 	m.Expect(m.process.Process.Signal(syscall.SIGHUP)).To(Succeed())
 	m.Eventually(func() string {
 		text, _ := os.ReadFile(said)
 		return string(text)
-	}).WithTimeout(30 * time.Second).WithPolling(time.Millisecond).Should(ContainSubstring("registered to master using previous session"))
+	}).WithTimeout(patience.Bound(30 * time.Second)).WithPolling(time.Millisecond).Should(ContainSubstring("registered to master using previous session"))
 
 	admin := storageClasses(in, backend.NewDomains(in)).Mount.Command
 	from := admin[slices.Index(admin, "-H")+1]
 	config := filepath.Join(t.TempDir(), "mfsmount.cfg")
 	m.Expect(os.WriteFile(config, []byte(adminMountConfig(in)), 0o600)).To(Succeed())
 	above, _ := m.mount("-H", from, "-o", "mfscfgfile="+config+",mfsbind="+from)
-	m.Eventually(m.sessions).WithTimeout(20 * time.Second).Should(ContainElement(And(HaveField("Path", above), HaveField("Admin", true))))
+	m.Eventually(m.sessions).WithTimeout(patience.Bound(20 * time.Second)).Should(ContainElement(And(HaveField("Path", above), HaveField("Admin", true))))
 	m.Expect(m.sessions()).To(ContainElement(own), "the client has its session, and no rights of an administrator")
 }

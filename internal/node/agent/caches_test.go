@@ -22,6 +22,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks/telemetry"
 	"parallelfs.dev/operator/test/envtest/apiserver"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // publisher is the part of an agent that writes the rest of the inventory.
@@ -140,8 +141,8 @@ func TestTheAnswerAndTheRestOfTheInventoryLeaveEachOtherAlone(t *testing.T) {
 func (w *world) dropsAndServes(dropped <-chan struct{}, address string) {
 	w.t.Helper()
 	w.askFor("run/1")
-	w.Eventually(dropped, "2m").Should(Receive())
-	w.Eventually(func() *v1alpha1.DroppedCaches { return w.inventory().Status.DroppedCaches }, "2m", "50ms").Should(HaveValue(HaveField("Request", "run/1")))
+	w.Eventually(dropped, patience.Bound(2*time.Minute)).Should(Receive())
+	w.Eventually(func() *v1alpha1.DroppedCaches { return w.inventory().Status.DroppedCaches }, patience.Bound(2*time.Minute), 50*time.Millisecond).Should(HaveValue(HaveField("Request", "run/1")))
 
 	question := "http://" + address + "/telemetry?" + url.Values{
 		"from": {time.Now().Add(-time.Minute).Format(time.RFC3339)}, "to": {time.Now().Add(time.Hour).Format(time.RFC3339)},
@@ -156,7 +157,7 @@ func (w *world) dropsAndServes(dropped <-chan struct{}, address string) {
 		var answer telemetry.Answer
 		err = json.NewDecoder(response.Body).Decode(&answer)
 		return answer.Summaries, err
-	}, "2m", "100ms").Should(ContainElement(And(
+	}, patience.Bound(2*time.Minute), 100*time.Millisecond).Should(ContainElement(And(
 		HaveField("Daemon", "meta/0"), HaveField("Node", w.node.Name), HaveField("Samples", BeNumerically(">", 0)))))
 }
 

@@ -24,6 +24,7 @@ import (
 	"parallelfs.dev/operator/internal/node/provision"
 	"parallelfs.dev/operator/internal/plan"
 	"parallelfs.dev/operator/test/envtest/apiserver"
+	"parallelfs.dev/operator/test/patience"
 )
 
 var server *apiserver.Server
@@ -310,17 +311,17 @@ func TestTheAgentWorksOnItsTargetsAndPublishesItsNode(t *testing.T) {
 			return errors.New("there is nothing in it yet")
 		}
 		return nil
-	}, "2m", "50ms").Should(Succeed())
+	}, patience.Bound(2*time.Minute), 50*time.Millisecond).Should(Succeed())
 	w.Expect(inventory.OwnerReferences).To(HaveLen(1))
 	w.Expect(inventory.OwnerReferences[0].UID).To(Equal(w.node.UID))
-	w.Eventually(func() int { passes, _ := n.counts("mine"); return passes }, "2m", "50ms").Should(BeNumerically(">=", 1))
-	w.Eventually(func() bool { return w.live(mine).Status.Provisioned != nil }, "2m", "50ms").Should(BeTrue())
+	w.Eventually(func() int { passes, _ := n.counts("mine"); return passes }, patience.Bound(2*time.Minute), 50*time.Millisecond).Should(BeNumerically(">=", 1))
+	w.Eventually(func() bool { return w.live(mine).Status.Provisioned != nil }, patience.Bound(2*time.Minute), 50*time.Millisecond).Should(BeTrue())
 	w.Eventually(func() string {
 		if err := server.Client.Get(ctx, client.ObjectKey{Name: w.node.Name}, inventory); err != nil {
 			return err.Error()
 		}
 		return inventory.Status.BlockDevices[0].Target
-	}, "2m", "50ms").Should(Equal(w.namespace + "/mine"))
+	}, patience.Bound(2*time.Minute), 50*time.Millisecond).Should(Equal(w.namespace + "/mine"))
 
 	// A change of devices has everything looked at, and nothing written when all is as it was.
 	before := w.live(mine).ResourceVersion
@@ -329,7 +330,7 @@ func TestTheAgentWorksOnItsTargetsAndPublishesItsNode(t *testing.T) {
 	w.Eventually(func() bool {
 		p, c := n.counts("mine")
 		return p > passes && c > collected
-	}, "2m", "50ms").Should(BeTrue())
+	}, patience.Bound(2*time.Minute), 50*time.Millisecond).Should(BeTrue())
 	w.Expect(w.live(mine).ResourceVersion).To(Equal(before))
 	n.mutex.Lock()
 	n.inventory.Kernel.Release = "6.18"
@@ -341,13 +342,13 @@ func TestTheAgentWorksOnItsTargetsAndPublishesItsNode(t *testing.T) {
 			return err.Error()
 		}
 		return inventory.Status.Kernel.Release
-	}, "2m", "50ms").Should(Equal("6.18"))
+	}, patience.Bound(2*time.Minute), 50*time.Millisecond).Should(Equal("6.18"))
 	w.Expect(inventory.ResourceVersion).NotTo(Equal(version))
 
 	theirs, _ := n.counts("theirs")
 	w.Expect(theirs).To(BeZero())
 	w.dropsAndServes(dropped, address)
 	stop()
-	w.Eventually(ended, "2m").Should(Receive(BeNil()))
+	w.Eventually(ended, patience.Bound(2*time.Minute)).Should(Receive(BeNil()))
 	w.Expect(apierrors.IsNotFound(server.Client.Get(t.Context(), client.ObjectKey{Name: "another-node"}, inventory))).To(BeTrue())
 }

@@ -21,6 +21,7 @@ import (
 	"parallelfs.dev/operator/internal/node/provision"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/plan"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // chunkserver is a server with one disk that was made a target.
@@ -233,7 +234,7 @@ func TestAFileWhoseFileSystemNodeWentWhileTheAgentWasAwayGoesAtItsStart(t *testi
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- r.sweepAlways(ctx) }()
-	w.Eventually(w.fileOf(r, "scratch")).WithTimeout(time.Minute).ShouldNot(BeAnExistingFile())
+	w.Eventually(w.fileOf(r, "scratch")).WithTimeout(patience.Bound(time.Minute)).ShouldNot(BeAnExistingFile())
 	stop()
 	w.Expect(<-ended).To(Succeed())
 }

@@ -18,6 +18,7 @@ import (
 
 	"parallelfs.dev/operator/internal/node/bench"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // client is a node with a filesystem, which is a temporary directory, and a user's data in it.
@@ -155,7 +156,7 @@ func TestAToolThatTakesTooLongIsEndedWithItsChildren(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Eventually(running).WithArguments(pid).WithTimeout(time.Minute).Should(BeFalse())
+	g.Eventually(running).WithArguments(pid).WithTimeout(patience.Bound(time.Minute)).Should(BeFalse())
 }
 
 // running is false for a process that has ended, whether its parent has noticed or not.
@@ -176,10 +177,10 @@ func TestAToolWhosePodIsStoppedHasFailedAndLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- bench.Run(ctx, b, c.host()) }()
-	g.Eventually(begun).WithTimeout(time.Minute).Should(BeAnExistingFile())
+	g.Eventually(begun).WithTimeout(patience.Bound(time.Minute)).Should(BeAnExistingFile())
 	cancel()
 	var err error
-	g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(&err))
+	g.Eventually(ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(&err))
 	g.Expect(code(err)).To(Equal(143))
 	g.Expect(b.Directory).NotTo(BeADirectory())
 }

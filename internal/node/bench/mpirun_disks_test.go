@@ -21,10 +21,11 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/internal/node/bench"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // waitLimit is far more than anything here takes.
-const waitLimit = time.Minute
+var waitLimit = patience.Bound(time.Minute)
 
 // nodeProgram is the path of this project's program for pods, which TestMain makes.
 var nodeProgram string

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/internal/node/caches"
+	"parallelfs.dev/operator/test/patience"
 )
 
 func TestWhichRequestsAreDue(t *testing.T) {
@@ -74,7 +75,7 @@ func TestADiskThatDoesNotAnswerIsToldAndNotAskedTwiceAtOnce(t *testing.T) {
 	g.Expect(read(t, file)).To(BeEmpty())
 	close(hang)
 	d.Patience = time.Minute
-	g.Eventually(func() error { return d.Drop(t.Context()) }).WithTimeout(time.Minute).Should(Succeed())
+	g.Eventually(func() error { return d.Drop(t.Context()) }).WithTimeout(patience.Bound(time.Minute)).Should(Succeed())
 }
 
 func TestAnAgentThatIsToldToEndDoesNotWait(t *testing.T) {

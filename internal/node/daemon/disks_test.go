@@ -17,6 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // mount mounts an image at the path of a target, with a marker on it.
@@ -156,8 +157,8 @@ func (n *nodeRun) becomesTheDaemon(t *testing.T) {
 	NewWithT(t).Eventually(func() (string, error) {
 		path, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(n.Process.Pid), "exe"))
 		return filepath.Base(path), err
-	}).WithTimeout(time.Minute).Should(Equal("sleep"), func() string { return n.reason.String() })
-	NewWithT(t).Eventually(n.proc).WithArguments(t, "environ").WithTimeout(time.Minute).ShouldNot(BeEmpty())
+	}).WithTimeout(patience.Bound(time.Minute)).Should(Equal("sleep"), func() string { return n.reason.String() })
+	NewWithT(t).Eventually(n.proc).WithArguments(t, "environ").WithTimeout(patience.Bound(time.Minute)).ShouldNot(BeEmpty())
 }
 
 // lastCPU is the last one that this test may use.

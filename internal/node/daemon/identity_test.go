@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // storage is a daemon whose targets have ids.
@@ -235,7 +236,7 @@ func TestANodeThatIsKilledInsideOfTheCommandOfAnInitializationResumesIt(t *testi
 		Granted: true, DataGlobs: []string{"db"}, Command: []string{"sh", "-c", script, "make", "$(NEW)", c.path("pid")}, Makes: "db",
 	}}}
 	n := startNode(t, told)
-	g.Eventually(c.path("pid")).WithTimeout(time.Minute).Should(BeARegularFile())
+	g.Eventually(c.path("pid")).WithTimeout(patience.Bound(time.Minute)).Should(BeARegularFile())
 	g.Expect(n.Process.Kill()).To(Succeed())
 	_ = n.Wait()
 	// The end of a container ends all its processes.
@@ -243,7 +244,7 @@ func TestANodeThatIsKilledInsideOfTheCommandOfAnInitializationResumesIt(t *testi
 	g.Eventually(func() error {
 		content, err := os.ReadFile(c.path("pid"))
 		return errors.Join(err, json.Unmarshal([]byte(strings.TrimSpace(string(content))), &pid))
-	}).WithTimeout(time.Minute).Should(Succeed())
+	}).WithTimeout(patience.Bound(time.Minute)).Should(Succeed())
 	g.Expect(syscall.Kill(pid, syscall.SIGKILL)).To(Succeed())
 	g.Expect(c.path("data", "data", "db")).NotTo(BeAnExistingFile())
 

@@ -17,6 +17,7 @@ import (
 
 	"parallelfs.dev/operator/internal/node/daemon"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // envSpec makes the test's own program what `node run` is, with the spec in this variable.
@@ -72,7 +73,7 @@ func (n *nodeRun) says(t *testing.T, text string) {
 	NewWithT(t).Eventually(func() (string, error) {
 		content, err := os.ReadFile(n.log)
 		return string(content), err
-	}).WithTimeout(time.Minute).Should(ContainSubstring(text))
+	}).WithTimeout(patience.Bound(time.Minute)).Should(ContainSubstring(text))
 }
 
 // real is a spec that this machine can run as it is.

@@ -16,6 +16,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/plan"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // has matches a signature by the name of its device and its type.
@@ -366,5 +367,5 @@ func TestAChangedDiskIsAnnounced(t *testing.T) {
 	changes, err := ThisHost().Watch(t.Context(), time.Millisecond)
 	g.Expect(err).NotTo(HaveOccurred())
 	l.disk(16) // Attaching a file changes the loop device.
-	g.Eventually(changes, "2m").Should(Receive())
+	g.Eventually(changes, patience.Bound(2*time.Minute)).Should(Receive())
 }

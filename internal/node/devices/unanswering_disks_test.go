@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/internal/node/disktest"
+	"parallelfs.dev/operator/test/patience"
 )
 
 func TestADiskIsLookedAtBesideAFilesystemThatDoesNotAnswer(t *testing.T) {
@@ -19,5 +20,5 @@ func TestADiskIsLookedAtBesideAFilesystemThatDoesNotAnswer(t *testing.T) {
 		v.readMounts()
 		looked <- v.writers([]string{"loop0"})
 	}()
-	NewWithT(t).Eventually(looked).WithTimeout(time.Minute).Should(Receive(BeEmpty()))
+	NewWithT(t).Eventually(looked).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeEmpty()))
 }

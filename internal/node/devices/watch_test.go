@@ -7,6 +7,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/test/patience"
 )
 
 func TestOnlyMessagesAboutBlockDevicesOfTheNodeCount(t *testing.T) {
@@ -46,10 +48,10 @@ func TestManyMessagesAreOne(t *testing.T) {
 	events := make(chan struct{}, 1)
 	calmed := calm(t.Context(), events, time.Millisecond)
 	events <- struct{}{}
-	g.Eventually(calmed).WithTimeout(time.Minute).Should(Receive())
+	g.Eventually(calmed).WithTimeout(patience.Bound(time.Minute)).Should(Receive())
 	g.Consistently(calmed, "20ms").ShouldNot(Receive())
 	events <- struct{}{}
-	g.Eventually(calmed).WithTimeout(time.Minute).Should(Receive(), "what comes later counts again")
+	g.Eventually(calmed).WithTimeout(patience.Bound(time.Minute)).Should(Receive(), "what comes later counts again")
 	close(events)
-	g.Eventually(calmed).WithTimeout(time.Minute).Should(BeClosed())
+	g.Eventually(calmed).WithTimeout(patience.Bound(time.Minute)).Should(BeClosed())
 }

@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/patience"
 )
 
 var owner = spec.Owner{Namespace: "storage", Name: "scratch", UID: "1"}
@@ -94,12 +95,12 @@ func TestItWaitsUntilTheLastFileIsGoneAndSaysHowManyAreLeft(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- await(t.Context(), told, s.say, time.Millisecond) }()
 	for i, line := range []string{"3 files are left", "2 files are left", "1 file is left"} {
-		g.Eventually(s.all).WithTimeout(time.Minute).Should(HaveLen(i + 1))
+		g.Eventually(s.all).WithTimeout(patience.Bound(time.Minute)).Should(HaveLen(i + 1))
 		g.Expect(s.all()[i]).To(Equal(line))
 		g.Expect(ended).NotTo(Receive())
 		g.Expect(os.Remove(files[i])).To(Succeed())
 	}
-	g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+	g.Eventually(ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()))
 	g.Expect(s.all()).To(Equal([]string{"3 files are left", "2 files are left", "1 file is left", sure, empty}))
 }
 

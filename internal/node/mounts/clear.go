@@ -44,8 +44,8 @@ type limits struct {
 	busy, between time.Duration
 }
 
-// patience is how long a mounted filesystem may take to answer a question.
-const patience = 5 * time.Second
+// answerLimit is how long a mounted filesystem may take to answer a question.
+const answerLimit = 5 * time.Second
 
 func thisKernel(m spec.Mount) kernel {
 	k := kernel{
@@ -55,7 +55,7 @@ func thisKernel(m spec.Mount) kernel {
 			return network.ThisNode(lookup).Up(ctx, n)
 		},
 		// A pod has 60 s to end: 10 s for a mount command or a question, then these.
-		limits: limits{answer: patience, unmount: 20 * time.Second, busy: 10 * time.Second, between: time.Second},
+		limits: limits{answer: answerLimit, unmount: 20 * time.Second, busy: 10 * time.Second, between: time.Second},
 		ask:    func(path string) (<-chan error, func()) { return ask(path), func() {} },
 	}
 	if m.Kernel {

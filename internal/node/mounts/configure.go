@@ -150,7 +150,7 @@ func awaitMount(ctx context.Context, m spec.Mount, program *process.Child, tail 
 		case <-program.Done():
 			return fmt.Errorf("%s could not mount the filesystem (exit code %d): %s", m.Command[0], program.Code(), tail.Lines(lastLines))
 		case <-ticker.C:
-			if Check(ctx, m, patience) == nil {
+			if Check(ctx, m, answerLimit) == nil {
 				return nil
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // configure runs commands without a mount. The first argument of each script is a file that it can write to.
@@ -64,7 +65,7 @@ func TestCommandsAreEndedWithThePodAndMayCleanUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer cancel()
-		g.Eventually(started).WithTimeout(time.Minute).Should(BeAnExistingFile())
+		g.Eventually(started).WithTimeout(patience.Bound(time.Minute)).Should(BeAnExistingFile())
 	}()
 	written, _, err := configure(ctx, t,
 		spec.Command{Argv: []string{`trap 'printf cleaned >> "$1"; exit 0' TERM; : > ` + started + `; while :; do sleep 0.01; done`}, TimeoutSeconds: -1})

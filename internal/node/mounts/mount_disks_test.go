@@ -23,6 +23,7 @@ import (
 	"parallelfs.dev/operator/internal/node/environment"
 	"parallelfs.dev/operator/internal/node/process"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // TestMain stands in for the verb of the node binary: the test is the program that is started for a system call.
@@ -129,7 +130,7 @@ func supervise(t *testing.T, m spec.Mount, hurry limits) *supervised {
 }
 
 func (s *supervised) says(g Gomega, what string) {
-	g.Eventually(s.String).WithTimeout(time.Minute).Should(ContainSubstring(what))
+	g.Eventually(s.String).WithTimeout(patience.Bound(time.Minute)).Should(ContainSubstring(what))
 }
 
 // hurried has little patience with what waits for ever, and enough for a machine that does something else as well.
@@ -155,14 +156,14 @@ func TestARealFilesystemOfTheKernelIsSupervised(t *testing.T) {
 			second.says(g, "mounted, and the filesystem answers")
 			g.Expect(at(path)).To(HaveLen(1), "it is not mounted twice")
 			second.cancel()
-			g.Eventually(second.ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+			g.Eventually(second.ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()))
 			first.says(g, "somebody unmounted it")
-			g.Eventually(func() error { return Check(t.Context(), m, time.Minute) }).WithTimeout(time.Minute).Should(Succeed(), "the first mounts it again")
+			g.Eventually(func() error { return Check(t.Context(), m, time.Minute) }).WithTimeout(patience.Bound(time.Minute)).Should(Succeed(), "the first mounts it again")
 			if fsType != "tmpfs" {
 				g.Expect(os.ReadFile(filepath.Join(path, "data"))).To(BeEquivalentTo("kept"))
 			}
 			first.cancel()
-			g.Eventually(first.ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+			g.Eventually(first.ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()))
 			g.Expect(at(path)).To(BeEmpty())
 			g.Expect(os.WriteFile(filepath.Join(path, "data"), nil, 0o600)).NotTo(Succeed(), "the mount point is closed while nothing is mounted")
 		})
@@ -177,7 +178,7 @@ func TestARealFilesystemInUseIsDetached(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	defer user.Close()
 	s.cancel()
-	g.Eventually(s.ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+	g.Eventually(s.ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()))
 	g.Expect(at(path)).To(BeEmpty())
 	g.Expect(s.String()).To(ContainSubstring("MNT_DETACH"))
 	g.Expect(user.WriteString("still written")).To(Equal(13), "who uses it keeps it")
@@ -190,14 +191,14 @@ func TestARealFilesystemOfAnotherIsNotTouched(t *testing.T) {
 	s := supervise(t, spec.Mount{
 		Path: path, FSType: "tmpfs", Source: "scratch", Kernel: true, Command: []string{"mount", "-t", "tmpfs", "scratch", path},
 	}, hurried)
-	g.Eventually(s.ended).WithTimeout(time.Minute).Should(Receive(MatchError(ContainSubstring(`type tmpfs from "somebody-else"`))))
+	g.Eventually(s.ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(MatchError(ContainSubstring(`type tmpfs from "somebody-else"`))))
 	g.Expect(at(path)).To(Equal([]Entry{{"tmpfs", "somebody-else"}}))
 }
 
 func TestAFilesystemThatThisKernelDoesNotHaveIsSaid(t *testing.T) {
 	g, path := NewWithT(t), mountPoint(t)
 	s := supervise(t, spec.Mount{Path: path, FSType: "examplefs", Kernel: true, Command: []string{"mount", "-t", "examplefs", "examplefs_nodev", path}}, hurried)
-	g.Eventually(s.ended).WithTimeout(time.Minute).Should(Receive(MatchError(ContainSubstring("this node's kernel has no filesystem examplefs: "))))
+	g.Eventually(s.ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(MatchError(ContainSubstring("this node's kernel has no filesystem examplefs: "))))
 	g.Expect(Check(t.Context(), spec.Mount{Path: path, FSType: "examplefs", Kernel: true}, time.Minute)).To(MatchError(And(
 		ContainSubstring("is not mounted: this node's kernel has no filesystem examplefs"))))
 }
@@ -210,7 +211,7 @@ func TestTrap12ARealMountWhoseDiskDoesNotAnswer(t *testing.T) {
 	g.Expect(os.Mkdir(outer, 0o700)).To(Succeed())
 	command(t, "mount", "-o", "loop", image(t, directory, "ext4"), outer)
 	t.Cleanup(func() {
-		g.Eventually(func() error { return exec.Command("umount", outer).Run() }).WithTimeout(time.Minute).Should(Succeed(), "the inner one has ended")
+		g.Eventually(func() error { return exec.Command("umount", outer).Run() }).WithTimeout(patience.Bound(time.Minute)).Should(Succeed(), "the inner one has ended")
 	})
 	inner := filepath.Join(outer, "inner")
 	g.Expect(os.WriteFile(inner, nil, 0o600)).To(Succeed())
@@ -224,7 +225,7 @@ func TestTrap12ARealMountWhoseDiskDoesNotAnswer(t *testing.T) {
 	command(t, "fsfreeze", "-f", outer)
 	t.Cleanup(func() { command(t, "fsfreeze", "-u", outer) })
 	s.cancel()
-	g.Eventually(s.ended).WithTimeout(time.Minute).Should(Receive(BeNil()), "the supervision ends though the disk does not answer")
+	g.Eventually(s.ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()), "the supervision ends though the disk does not answer")
 	g.Expect(s.String()).To(ContainSubstring("the kernel has not ended it"))
 	g.Expect(at(path)).To(BeEmpty(), "nobody comes to it any more")
 }

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // watched is a server whose list of open files is a file, and clients that are another one.
@@ -131,7 +132,7 @@ func TestACommandEndsInPeaceWhenAClientOpensAFile(t *testing.T) {
 	w.g.Expect(err).NotTo(HaveOccurred())
 	q.pause = 10 * time.Millisecond
 	go func() {
-		w.g.Eventually(w.path("started")).WithTimeout(time.Minute).Should(BeAnExistingFile())
+		w.g.Eventually(w.path("started")).WithTimeout(patience.Bound(time.Minute)).Should(BeAnExistingFile())
 		w.opened("5: 1\n7: 2\n")
 	}()
 	script := `trap 'sleep 0.2; : > "$1"/whole; exit 0' TERM; : > "$1"/started; while :; do sleep 0.01; done`

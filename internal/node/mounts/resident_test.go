@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // examplefs is a filesystem of the kernel.
@@ -60,7 +61,7 @@ func (m *machine) answers(g Gomega) {
 		m.mutex.Lock()
 		defer m.mutex.Unlock()
 		return m.asked
-	}).WithTimeout(time.Minute).Should(BeNumerically(">", 1))
+	}).WithTimeout(patience.Bound(time.Minute)).Should(BeNumerically(">", 1))
 }
 
 func TestAFilesystemOfTheKernelIsMountedOnceAndUnmountedAtTheEnd(t *testing.T) {
@@ -83,10 +84,10 @@ func TestAFilesystemOfTheKernelIsMountedOnceAndUnmountedAtTheEnd(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			ended, tries := m.superviseKernel(ctx, works)
-			g.Eventually(tries).WithTimeout(time.Minute).Should(Equal(c.tries))
+			g.Eventually(tries).WithTimeout(patience.Bound(time.Minute)).Should(Equal(c.tries))
 			m.answers(g)
 			cancel()
-			g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+			g.Eventually(ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()))
 			g.Expect(tries()).To(Equal(c.tries))
 			g.Expect(m.log.String()).To(ContainSubstring(c.said))
 			for _, e := range m.entries {
@@ -101,14 +102,14 @@ func TestAFilesystemOfTheKernelStaysMountedWhenItsServerHasGivenTheClientUp(t *t
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended, tries := m.superviseKernel(ctx, works)
-	g.Eventually(tries).WithTimeout(time.Minute).Should(Equal(1))
+	g.Eventually(tries).WithTimeout(patience.Bound(time.Minute)).Should(Equal(1))
 	m.answers(g)
 	m.do(func() { m.answer = syscall.ENOTCONN })
 	m.answers(g)
 	m.do(func() { m.answer = nil })
 	m.answers(g)
 	cancel()
-	g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+	g.Eventually(ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()))
 	g.Expect(tries()).To(Equal(1))
 	g.Expect(m.log.String()).To(ContainSubstring("the filesystem answers with an error"))
 }
@@ -123,12 +124,12 @@ func TestAFilesystemOfTheKernelIsMountedAgainWhen(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			ended, tries := m.superviseKernel(ctx, works)
-			g.Eventually(tries).WithTimeout(time.Minute).Should(Equal(1))
+			g.Eventually(tries).WithTimeout(patience.Bound(time.Minute)).Should(Equal(1))
 			m.answers(g)
 			m.do(func() { happens(m) })
-			g.Eventually(tries).WithTimeout(time.Minute).Should(Equal(2))
+			g.Eventually(tries).WithTimeout(patience.Bound(time.Minute)).Should(Equal(2))
 			cancel()
-			g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+			g.Eventually(ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()))
 			g.Expect(m.entries).To(BeEmpty())
 		})
 	}
@@ -144,10 +145,10 @@ func TestAMountThatFailsIsTriedAgain(t *testing.T) {
 		}
 		return nil
 	})
-	g.Eventually(tries).WithTimeout(time.Minute).Should(Equal(4))
+	g.Eventually(tries).WithTimeout(patience.Bound(time.Minute)).Should(Equal(4))
 	m.answers(g)
 	cancel()
-	g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+	g.Eventually(ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()))
 	g.Expect(m.log.String()).To(ContainSubstring("the servers are not there yet"))
 }
 
@@ -160,7 +161,7 @@ func TestWhatIsNotOursEndsTheSupervisionOfAFilesystemOfTheKernelAndStays(t *test
 		t.Run(name, func(t *testing.T) {
 			g, m := NewWithT(t), &machine{entries: before}
 			ended, tries := m.superviseKernel(t.Context(), works)
-			g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(MatchError(ContainSubstring("has another filesystem mounted on it"))))
+			g.Eventually(ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(MatchError(ContainSubstring("has another filesystem mounted on it"))))
 			g.Expect(tries()).To(BeZero())
 			g.Expect(m.flags).To(BeEmpty(), "nothing is unmounted")
 		})
@@ -168,10 +169,10 @@ func TestWhatIsNotOursEndsTheSupervisionOfAFilesystemOfTheKernelAndStays(t *test
 	t.Run("a disk that is mounted over it later", func(t *testing.T) {
 		g, m := NewWithT(t), &machine{}
 		ended, tries := m.superviseKernel(t.Context(), works)
-		g.Eventually(tries).WithTimeout(time.Minute).Should(Equal(1))
+		g.Eventually(tries).WithTimeout(patience.Bound(time.Minute)).Should(Equal(1))
 		m.answers(g)
 		m.do(func() { m.entries = append(m.entries, Entry{"ext4", "/dev/sda1"}) })
-		g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(MatchError(ContainSubstring("/dev/sda1"))))
+		g.Eventually(ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(MatchError(ContainSubstring("/dev/sda1"))))
 		g.Expect(m.entries).To(HaveLen(2))
 		g.Expect(m.flags).To(BeEmpty(), "nothing is unmounted")
 	})
@@ -437,9 +438,9 @@ func TestTrap12AnOpenQuestionDoesNotKeepAFilesystemFromBeingUnmounted(t *testing
 		m.mutex.Lock()
 		defer m.mutex.Unlock()
 		return m.asked
-	}).WithTimeout(time.Minute).Should(Equal(2))
+	}).WithTimeout(patience.Bound(time.Minute)).Should(Equal(2))
 	cancel()
-	g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+	g.Eventually(ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()))
 	g.Expect(m.entries).To(BeEmpty())
 	g.Expect(m.flags).To(Equal([]int{0}), "the first try is enough")
 	g.Expect(m.log.String()).To(ContainSubstring("the mount is taken over"), "one that does not answer stays until then")

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // machine is a node with one mount point, and the programs that were started on it.
@@ -139,7 +140,7 @@ func (m *machine) mountedBy(g Gomega, n int) {
 		m.mutex.Lock()
 		defer m.mutex.Unlock()
 		return len(m.programs) == n && m.asked > 0
-	}).WithTimeout(time.Minute).Should(BeTrue())
+	}).WithTimeout(patience.Bound(time.Minute)).Should(BeTrue())
 	m.do(func() { m.asked = 0 })
 }
 
@@ -174,7 +175,7 @@ func TestAFilesystemIsMountedAgainWhen(t *testing.T) {
 			m.do(func() { c.happens(m) })
 			m.mountedBy(g, 2)
 			cancel()
-			g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+			g.Eventually(ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()))
 			g.Expect(m.entries).To(BeEmpty(), "nothing stays mounted")
 			g.Expect(m.prepared).To(Equal(2))
 			g.Expect(m.log.String()).To(ContainSubstring(c.said))
@@ -209,7 +210,7 @@ func TestWhatIsMountedAtTheStart(t *testing.T) {
 			ended := m.supervise(ctx)
 			if !c.mounted {
 				var err error
-				g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(&err))
+				g.Eventually(ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(&err))
 				g.Expect(err).To(MatchError(ContainSubstring(c.reason)))
 				g.Expect(m.programs).To(BeEmpty())
 				g.Expect(m.entries).To(Equal(c.entries))
@@ -218,7 +219,7 @@ func TestWhatIsMountedAtTheStart(t *testing.T) {
 			m.mountedBy(g, 1)
 			m.do(func() { m.busy = false })
 			cancel()
-			g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+			g.Eventually(ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()))
 			g.Expect(m.entries).To(BeEmpty())
 		})
 	}
@@ -230,7 +231,7 @@ func TestAnotherFilesystemOverOursEndsTheSupervisionAndStays(t *testing.T) {
 	m.mountedBy(g, 1)
 	m.do(func() { m.entries = append(m.entries, Entry{"ext4", "/dev/sda1"}) })
 	var err error
-	g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(&err))
+	g.Eventually(ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(&err))
 	g.Expect(err).To(MatchError(ContainSubstring("/dev/sda1")))
 	g.Expect(m.entries).To(HaveLen(2))
 	g.Expect(m.programs[0].done).To(BeClosed())
@@ -242,7 +243,7 @@ func TestAFilesystemInUseIsDetachedAtTheEnd(t *testing.T) {
 	ended := m.supervise(ctx)
 	m.mountedBy(g, 1)
 	cancel()
-	g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+	g.Eventually(ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()))
 	g.Expect(m.entries).To(BeEmpty())
 	g.Expect(m.detached).To(Equal(1))
 }
@@ -257,7 +258,7 @@ func TestAFilesystemThatAnswersWithErrorsStaysMounted(t *testing.T) {
 		m.mountedBy(g, 1)
 	}
 	cancel()
-	g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+	g.Eventually(ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()))
 	g.Expect(m.programs).To(HaveLen(1))
 	g.Expect(bytes.Count(m.log.Bytes(), []byte("answers with an error"))).To(Equal(1), "it is said once")
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // serveVerb makes the test binary a mount program: it serves an empty filesystem by FUSE.
@@ -123,7 +124,7 @@ func pod(t *testing.T, hostPath, at string) (process int) {
 
 // somebodyUnmounts is umount(8), again where the supervisor looks at the mount at that moment.
 func somebodyUnmounts(g Gomega, path string) {
-	g.Eventually(func() error { return unix.Unmount(path, 0) }).WithTimeout(time.Minute).Should(Succeed())
+	g.Eventually(func() error { return unix.Unmount(path, 0) }).WithTimeout(patience.Bound(time.Minute)).Should(Succeed())
 }
 
 // mountsOf are the types of what a process sees mounted at a path.
@@ -175,21 +176,21 @@ func TestAPodThatHasTheViewSeesThisFilesystemOnlyAndSeesItMountedAgain(t *testin
 			runs := pod(t, own, seen)
 			s := supervise(t, m, hurried)
 			there := func() []Entry { return mountsOf(g, runs, filepath.Join(seen, "scratch")) }
-			g.Eventually(there).WithTimeout(time.Minute).Should(Equal([]Entry{{m.FSType, "scratch"}}), "%s", s)
-			g.Eventually(func() error { return Check(t.Context(), m, time.Minute) }).WithTimeout(time.Minute).Should(Succeed())
+			g.Eventually(there).WithTimeout(patience.Bound(time.Minute)).Should(Equal([]Entry{{m.FSType, "scratch"}}), "%s", s)
+			g.Eventually(func() error { return Check(t.Context(), m, time.Minute) }).WithTimeout(patience.Bound(time.Minute)).Should(Succeed())
 			inside, err := os.ReadDir("/proc/" + strconv.Itoa(runs) + "/root" + seen)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(inside).To(HaveLen(1), "the filesystem of another is not there")
 
 			c.crash(g, s, m.Path)
 			s.says(g, "is not mounted any more and is mounted again")
-			g.Eventually(func() error { return Check(t.Context(), m, time.Minute) }).WithTimeout(time.Minute).Should(Succeed(), "%s", s)
+			g.Eventually(func() error { return Check(t.Context(), m, time.Minute) }).WithTimeout(patience.Bound(time.Minute)).Should(Succeed(), "%s", s)
 			g.Expect(there()).To(HaveLen(1), "what is dead has gone from the pod")
 			g.Expect(unix.Statfs("/proc/"+strconv.Itoa(runs)+"/root"+seen+"/scratch", &unix.Statfs_t{})).To(Succeed(), "it answers in the pod")
 			g.Expect(at(m.Path)).To(HaveLen(1))
 
 			s.cancel()
-			g.Eventually(s.ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+			g.Eventually(s.ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()))
 			g.Expect(there()).To(BeEmpty())
 			g.Expect(at(m.Path)).To(BeEmpty())
 			g.Expect(m.View).NotTo(BeAnExistingFile(), "nothing is left behind")
@@ -205,24 +206,24 @@ func TestAViewThatSomebodyUnmountsIsMountedAgain(t *testing.T) {
 	m.Command = []string{"mount", "-t", "tmpfs", "scratch", m.Path}
 	s := supervise(t, m, hurried)
 	checked := func() error { return Check(t.Context(), m, time.Minute) }
-	g.Eventually(checked).WithTimeout(time.Minute).Should(Succeed())
+	g.Eventually(checked).WithTimeout(patience.Bound(time.Minute)).Should(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(m.Path, "data"), nil, 0o600)).To(Succeed())
 	somebodyUnmounts(g, m.View)
-	g.Eventually(checked).WithTimeout(time.Minute).Should(Succeed())
+	g.Eventually(checked).WithTimeout(patience.Bound(time.Minute)).Should(Succeed())
 	g.Expect(filepath.Join(m.View, "data")).To(BeAnExistingFile(), "it is the same filesystem, which was not mounted anew")
 
 	// A supervision that was killed leaves both.
 	next := supervise(t, m, hurried)
 	next.says(g, "the mount is taken over")
-	g.Eventually(checked).WithTimeout(time.Minute).Should(Succeed())
+	g.Eventually(checked).WithTimeout(patience.Bound(time.Minute)).Should(Succeed())
 	g.Expect(at(m.View)).To(HaveLen(1))
 	user, err := os.Open(filepath.Join(m.View, "data"))
 	g.Expect(err).NotTo(HaveOccurred())
 	defer user.Close()
 	s.cancel()
 	next.cancel()
-	g.Eventually(s.ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
-	g.Eventually(next.ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+	g.Eventually(s.ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()))
+	g.Eventually(next.ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()))
 	g.Expect(at(m.View)).To(BeEmpty(), "though it was in use")
 	g.Expect(at(m.Path)).To(BeEmpty())
 }

@@ -21,6 +21,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // key is what the probe signs with.
@@ -180,7 +181,7 @@ func TestTheAnswerOfAQuestionThatBeganBeforeIsNotUsed(t *testing.T) {
 	f.state.Version = "after"
 	p.turn(t.Context())
 	var answer backend.Answer
-	g.Eventually(answers).WithTimeout(time.Minute).Should(Receive(&answer))
+	g.Eventually(answers).WithTimeout(patience.Bound(time.Minute)).Should(Receive(&answer))
 	g.Expect(answer.State.Version).To(Equal("after"))
 }
 
@@ -205,7 +206,7 @@ func TestThoseWhoWaitShareTheNextQuestion(t *testing.T) {
 		defer p.mutex.RUnlock()
 		return p.next.unsigned
 	}
-	g.Eventually(unsigned).WithTimeout(time.Minute).Should(Equal(mostUnsigned))
+	g.Eventually(unsigned).WithTimeout(patience.Bound(time.Minute)).Should(Equal(mostUnsigned))
 	code, body := get(t, p, "/state?nonce=more")
 	g.Expect(code).To(Equal(http.StatusServiceUnavailable))
 	g.Expect(body).To(ContainSubstring("4 unsigned questions wait for an answer already"))
@@ -225,7 +226,7 @@ func TestThoseWhoWaitShareTheNextQuestion(t *testing.T) {
 		defer p.mutex.RUnlock()
 		return p.next.signed
 	}
-	g.Eventually(waiting).WithTimeout(time.Minute).Should(Equal(mostSigned))
+	g.Eventually(waiting).WithTimeout(patience.Bound(time.Minute)).Should(Equal(mostSigned))
 	code, body, _ = getSigned(t, p, "/state?nonce=more", key)
 	g.Expect(code).To(Equal(http.StatusServiceUnavailable))
 	g.Expect(body).To(ContainSubstring("16 signed"))
@@ -233,7 +234,7 @@ func TestThoseWhoWaitShareTheNextQuestion(t *testing.T) {
 	nonces := map[string]bool{}
 	for range mostSigned {
 		var answer backend.Answer
-		g.Eventually(answers).WithTimeout(time.Minute).Should(Receive(&answer))
+		g.Eventually(answers).WithTimeout(patience.Bound(time.Minute)).Should(Receive(&answer))
 		nonces[answer.Nonce] = true
 	}
 	g.Expect(nonces).To(HaveLen(mostSigned), "each has an answer to its own question")
@@ -536,7 +537,7 @@ func TestRunServesUntilItIsStopped(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	cancel()
-	g.Eventually(ended).WithTimeout(time.Minute).Should(Receive(BeNil()))
+	g.Eventually(ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()))
 }
 
 func TestAProbeThatIsStoppedWaitsForNobodyWhoWaitsForAnAnswer(t *testing.T) {
@@ -559,7 +560,7 @@ func TestAProbeThatIsStoppedWaitsForNobodyWhoWaitsForAnAnswer(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()
-	g.Eventually(began).WithTimeout(time.Minute).Should(Receive())
+	g.Eventually(began).WithTimeout(patience.Bound(time.Minute)).Should(Receive())
 	gone := make(chan error, 1)
 	go func() {
 		response, err := http.Get("http://" + p.told.Listen + "/state?nonce=N1")
@@ -573,11 +574,11 @@ func TestAProbeThatIsStoppedWaitsForNobodyWhoWaitsForAnAnswer(t *testing.T) {
 		defer p.mutex.RUnlock()
 		return p.next.unsigned + p.next.signed
 	}
-	g.Eventually(waiting).WithTimeout(time.Minute).Should(Equal(1))
+	g.Eventually(waiting).WithTimeout(patience.Bound(time.Minute)).Should(Equal(1))
 	cancel()
 	close(goOn)
-	g.Eventually(ended).WithTimeout(4*time.Second).Should(Receive(BeNil()), "before the 5 s that it gives to answers under way are over")
-	g.Eventually(gone).WithTimeout(time.Minute).Should(Receive())
+	g.Eventually(ended).WithTimeout(patience.Bound(4*time.Second)).Should(Receive(BeNil()), "before the 5 s that it gives to answers under way are over")
+	g.Eventually(gone).WithTimeout(patience.Bound(time.Minute)).Should(Receive())
 }
 
 func TestAnAddressThatCannotBeServedIsAnErrorThatNamesIt(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/internal/node/process"
+	"parallelfs.dev/operator/test/patience"
 )
 
 func command(t *testing.T, argv ...string) {
@@ -51,7 +52,7 @@ func TestAProcessThatWaitsInsideOfTheKernelDoesNotKeepWhoeverKillsIt(t *testing.
 			child, err := process.Start([]string{"sh", "-c", script, "sh", own, filepath.Join(mounted, "file")}, process.Options{})
 			g.Expect(err).NotTo(HaveOccurred())
 			pid := pidIn(t, own)
-			g.Eventually(state).WithArguments(pid).WithTimeout(time.Minute).Should(Equal("D"))
+			g.Eventually(state).WithArguments(pid).WithTimeout(patience.Bound(time.Minute)).Should(Equal("D"))
 			child.Stop(time.Millisecond)
 			g.Expect(state(pid)).To(Equal("D"), "nothing ends it")
 			g.Expect(child.Code()).To(Equal(137))
@@ -59,7 +60,7 @@ func TestAProcessThatWaitsInsideOfTheKernelDoesNotKeepWhoeverKillsIt(t *testing.
 			g.Expect(child.Gone()).NotTo(BeClosed())
 
 			thaw()
-			g.Eventually(child.Gone()).WithTimeout(time.Minute).Should(BeClosed(), "it ends when the disk answers")
+			g.Eventually(child.Gone()).WithTimeout(patience.Bound(time.Minute)).Should(BeClosed(), "it ends when the disk answers")
 			g.Expect(child.Done()).To(BeClosed())
 			g.Expect(child.Err()).NotTo(MatchError(process.ErrLeftBehind))
 		})

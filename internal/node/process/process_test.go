@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/internal/node/process"
+	"parallelfs.dev/operator/test/patience"
 )
 
 func start(t *testing.T, o process.Options, script string) *process.Child {
@@ -34,7 +35,7 @@ func pidIn(t *testing.T, path string) int {
 			pid, err = strconv.Atoi(strings.TrimSpace(string(content)))
 		}
 		return err
-	}).WithTimeout(time.Minute).Should(Succeed())
+	}).WithTimeout(patience.Bound(time.Minute)).Should(Succeed())
 	return pid
 }
 
@@ -79,7 +80,7 @@ func TestStopEndsTheWholeGroup(t *testing.T) {
 	grandchild := pidIn(t, filepath.Join(directory, "grandchild"))
 	child.Stop(time.Millisecond)
 	g.Expect(child.Code()).To(Equal(128 + int(syscall.SIGKILL)))
-	g.Eventually(running).WithArguments(grandchild).WithTimeout(time.Minute).Should(BeFalse())
+	g.Eventually(running).WithArguments(grandchild).WithTimeout(patience.Bound(time.Minute)).Should(BeFalse())
 }
 
 func TestStopLetsAProgramEndByItself(t *testing.T) {
@@ -98,7 +99,7 @@ func TestKillEndsWhatAProgramLeftRunning(t *testing.T) {
 	grandchild := pidIn(t, filepath.Join(directory, "grandchild"))
 	g.Expect(running(grandchild)).To(BeTrue())
 	child.Kill()
-	g.Eventually(running).WithArguments(grandchild).WithTimeout(time.Minute).Should(BeFalse())
+	g.Eventually(running).WithArguments(grandchild).WithTimeout(patience.Bound(time.Minute)).Should(BeFalse())
 }
 
 func TestAProgramThatIsNotThereIsAnErrorThatNamesIt(t *testing.T) {

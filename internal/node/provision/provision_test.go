@@ -13,6 +13,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/plan"
+	"parallelfs.dev/operator/test/patience"
 )
 
 func TestOptionsOfTheMountAreToldFromThoseOfTheFilesystem(t *testing.T) {
@@ -165,7 +166,7 @@ func TestAWorkWaitsForTheLookThatIsUnderWay(t *testing.T) {
 	g.Consistently(held, "50ms").ShouldNot(Receive())
 	close(goOn)
 	<-looked
-	g.Eventually(held).WithTimeout(time.Minute).Should(Receive(BeNil()))
+	g.Eventually(held).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()))
 }
 
 func TestAFailedProgramIsQuotedWithItsBeginningAndItsEnd(t *testing.T) {
@@ -197,5 +198,5 @@ func TestAProgramKeepsALockUntilItEnds(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = Run(t.Context(), []string{"kill", "-KILL", strings.TrimSpace(string(pid))})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Eventually(free).WithTimeout(time.Minute).Should(Succeed())
+	g.Eventually(free).WithTimeout(patience.Bound(time.Minute)).Should(Succeed())
 }

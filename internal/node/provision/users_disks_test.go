@@ -10,6 +10,7 @@ import (
 
 	"parallelfs.dev/operator/internal/node/disktest"
 	"parallelfs.dev/operator/internal/node/provision"
+	"parallelfs.dev/operator/test/patience"
 )
 
 func TestUsersAreFoundBesideAFilesystemThatDoesNotAnswer(t *testing.T) {
@@ -17,5 +18,5 @@ func TestUsersAreFoundBesideAFilesystemThatDoesNotAnswer(t *testing.T) {
 	const noDevice = 4095
 	found := make(chan []string, 1)
 	go func() { found <- provision.Users("/proc", noDevice, 0) }()
-	NewWithT(t).Eventually(found).WithTimeout(time.Minute).Should(Receive(BeEmpty()))
+	NewWithT(t).Eventually(found).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeEmpty()))
 }

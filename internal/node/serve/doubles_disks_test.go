@@ -36,6 +36,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/node/store"
 	"parallelfs.dev/operator/internal/plan"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // What the node binary does on a node with targets of Lustre, with the doubles as the node's own programs. The pods are processes with mounts
@@ -48,9 +49,10 @@ const (
 	// anotherUUID is that of an MGT in the place of the first.
 	anotherUUID = "c5a0e2d4-6a4e-4a0b-8f0d-2b7f0c9e5d21"
 	nodeName    = "n1"
-	// patience is for machines that do much else.
-	patience = 3 * time.Minute
 )
+
+// long is far more than anything here takes.
+var long = patience.Bound(3 * time.Minute)
 
 // lnet is the network of the filesystem.
 var lnet = spec.KernelNetwork{
@@ -99,7 +101,7 @@ func (m *machine) powerCut() {
 		for path := range strings.FieldsSeq(mounted()) {
 			m.answer("umount", "-f", path)
 		}
-		m.Eventually(func() string { return m.answer("sh", "-c", "lustre_rmmod; lsmod | grep '^libcfs'") }).WithTimeout(patience).Should(BeEmpty())
+		m.Eventually(func() string { return m.answer("sh", "-c", "lustre_rmmod; lsmod | grep '^libcfs'") }).WithTimeout(long).Should(BeEmpty())
 		return
 	}
 	for path := range strings.FieldsSeq(mounted()) {
@@ -115,7 +117,7 @@ func (m *machine) powerCut() {
 		var status syscall.WaitStatus
 		_, _ = syscall.Wait4(id, &status, syscall.WNOHANG, nil)
 		return syscall.Kill(id, 0) != nil
-	}).WithTimeout(patience).Should(BeTrue())
+	}).WithTimeout(long).Should(BeTrue())
 	m.Expect(os.RemoveAll("/run/lustre-double/kernel.lock")).To(Succeed())
 }
 
@@ -259,7 +261,7 @@ func mounted() string {
 
 func (m *machine) eventuallyMounted(paths string, pods ...*pod) {
 	m.Helper()
-	m.Eventually(mounted).WithTimeout(patience).WithPolling(100*time.Millisecond).Should(Equal(paths), func() string {
+	m.Eventually(mounted).WithTimeout(long).WithPolling(100*time.Millisecond).Should(Equal(paths), func() string {
 		var all []string
 		for _, p := range pods {
 			all = append(all, p.Said())
@@ -279,7 +281,7 @@ func TestPodsKeepTheTargetsOfANodeMountedAndUnmountThemInPeace(t *testing.T) {
 	m := newMachine(t)
 	m.filesystem()
 	ost := m.start("serve", m.serves("ost/ssd"))
-	m.Eventually(ost.Said).WithTimeout(patience).Should(ContainSubstring("can't mount target ost0"), "there is no MGS yet, and it goes on trying")
+	m.Eventually(ost.Said).WithTimeout(long).Should(ContainSubstring("can't mount target ost0"), "there is no MGS yet, and it goes on trying")
 	mdt := m.start("serve", m.serves("mdt/0"))
 	m.eventuallyMounted("/mnt/targets/mdt0 /mnt/targets/ost0", mdt, ost)
 	m.Expect(m.must("lctl", "list_nids")).To(Equal("192.168.77.1@tcp\n"), "its network was added, on the interface of the node's address")
@@ -291,7 +293,7 @@ func TestPodsKeepTheTargetsOfANodeMountedAndUnmountThemInPeace(t *testing.T) {
 	m.Expect(<-ost.ended).NotTo(Succeed())
 	m.Expect(mounted()).To(Equal("/mnt/targets/mdt0 /mnt/targets/ost0"))
 	ost = m.start("serve", m.serves("ost/ssd"))
-	m.Eventually(ost.Said).WithTimeout(patience).Should(ContainSubstring("a target is served"))
+	m.Eventually(ost.Said).WithTimeout(long).Should(ContainSubstring("a target is served"))
 
 	// What is not told any more is unmounted, and what is told again is mounted.
 	targets := m.file.Members[1].Targets
@@ -315,7 +317,7 @@ func TestADiskThatIsNotWhatWasGivenIsNotMounted(t *testing.T) {
 	m.filesystem()
 	m.must("tunefs.lustre", "--comment=mine", "/dev/disk/by-id/"+m.file.Members[0].Targets[0].Served.DeviceID)
 	mdt := m.start("serve", m.serves("mdt/0"))
-	m.Eventually(mdt.Said).WithTimeout(patience).Should(ContainSubstring(`its mark is \"mine\"`))
+	m.Eventually(mdt.Said).WithTimeout(long).Should(ContainSubstring(`its mark is \"mine\"`))
 	m.Consistently(mounted, time.Second).Should(BeEmpty())
 }
 
@@ -325,7 +327,7 @@ func TestANodeOfAnotherVersionServesNothing(t *testing.T) {
 	told := m.serves("mdt/0")
 	told.Version = "2.15.5"
 	mdt := m.start("serve", told)
-	m.Eventually(mdt.Said).WithTimeout(patience).Should(ContainSubstring("this node has version 2.17.57"))
+	m.Eventually(mdt.Said).WithTimeout(long).Should(ContainSubstring("this node has version 2.17.57"))
 	m.Expect(mounted()).To(BeEmpty())
 }
 
@@ -339,7 +341,7 @@ func TestAClientIsMountedByTheNodesOwnProgramAndEndsWithItsPod(t *testing.T) {
 		Command: []string{"mount", "-t", "lustre", "192.168.77.1@tcp:/pfs", "/mnt/clients/scratch"},
 	}
 	client := m.start("mount", mount)
-	m.Eventually(client.Said).WithTimeout(patience).Should(ContainSubstring("mounted, and the filesystem answers"))
+	m.Eventually(client.Said).WithTimeout(long).Should(ContainSubstring("mounted, and the filesystem answers"))
 	m.Expect(mounted()).To(ContainSubstring("/mnt/clients/scratch"), "the node has the mount, and not only the pod")
 	m.Expect(<-m.start("check-mount", mount).ended).To(Succeed())
 
@@ -351,8 +353,8 @@ func TestAClientIsMountedByTheNodesOwnProgramAndEndsWithItsPod(t *testing.T) {
 	// What a backend looks for when evictions are counted is what the client says of one.
 	m.must("lctl", "set_param", "mdt.pfs-MDT0000.evict_client="+strings.TrimSpace(m.must("lctl", "get_param", "-n", "llite.*.uuid")))
 	states := cli.Commands{FSName: "pfs"}.ClientStates()
-	m.Eventually(func() string { return m.answer(states...) }).WithTimeout(patience).Should(MatchRegexp(cli.Eviction))
-	m.Eventually(func() []cli.Mounted { return cli.ParseClients(m.answer(cli.AllClientStates()...)) }).WithTimeout(patience).Should(ConsistOf(And(
+	m.Eventually(func() string { return m.answer(states...) }).WithTimeout(long).Should(MatchRegexp(cli.Eviction))
+	m.Eventually(func() []cli.Mounted { return cli.ParseClients(m.answer(cli.AllClientStates()...)) }).WithTimeout(long).Should(ConsistOf(And(
 		HaveField("FSName", "pfs"), HaveField("Evicted", HaveLen(1)), HaveField("Disconnected", BeEmpty()),
 	)), "the agent of the node reads the same")
 
@@ -418,12 +420,12 @@ func TestAProbeOfANodeSaysWhatItsKernelServes(t *testing.T) {
 	online := func(role, id, value string) types.GomegaMatcher {
 		return MatchRegexp(`(?m)^parallelfs_target_online\{[^}]*id="` + id + `"[^}]*role="` + role + `"[^}]*\} ` + value + `$`)
 	}
-	m.Eventually(metrics).WithTimeout(patience).Should(And(online("Metadata", "1", "1"), online("Storage", "1", "1")), probe.Said)
+	m.Eventually(metrics).WithTimeout(long).Should(And(online("Metadata", "1", "1"), online("Storage", "1", "1")), probe.Said)
 	m.Expect(metrics()).To(MatchRegexp(`(?m)^parallelfs_target_capacity_bytes\{[^}]*role="Storage"[^}]*\} [1-9]`))
 
 	m.Expect(ost.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	m.Expect(<-ost.ended).To(Succeed(), ost.Said())
-	m.Eventually(metrics).WithTimeout(patience).Should(And(online("Metadata", "1", "1"), Not(online("Storage", "1", "1"))), probe.Said)
+	m.Eventually(metrics).WithTimeout(long).Should(And(online("Metadata", "1", "1"), Not(online("Storage", "1", "1"))), probe.Said)
 	m.Expect(metrics()).To(MatchRegexp(`(?m)^parallelfs_up\{[^}]*\} 1$`), "a node without OSTs answers, too")
 	m.Expect(mdt.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	m.Expect(<-mdt.ended).To(Succeed(), mdt.Said())
@@ -453,7 +455,7 @@ func TestTheLogsOfAnMGSAreHandedOutWhileItServesAndAreThoseOfAnotherDiskLater(t 
 	m.Eventually(func() (err error) {
 		packed, err = store.Fetch(m.Context(), http.DefaultClient, "192.168.77.1:9732", []byte(secret))
 		return err
-	}).WithTimeout(patience).Should(Succeed(), probe.Said)
+	}).WithTimeout(long).Should(Succeed(), probe.Said)
 	files, said, err := store.Unpack(bytes.NewReader(packed))
 	m.Expect(err).NotTo(HaveOccurred())
 	m.Expect(lustre.New().ReadStore("2.17.57", backend.StoreContent{Files: files}, said)).To(BeZero())
@@ -512,7 +514,7 @@ func TestAJobMakesPoolsAndLayoutsInAMountOfItsOwnAndCanBeRepeated(t *testing.T) 
 		m.Expect(<-job.ended).To(Succeed(), job.Said())
 		m.Expect(mounted()).To(Equal("/mnt/targets/mdt0 /mnt/targets/ost0"), "its mount is gone")
 	}
-	m.Eventually(func() string { return m.must("lctl", "pool_list", "pfs.ssd") }).WithTimeout(patience).Should(ContainSubstring("pfs-OST0000"))
+	m.Eventually(func() string { return m.must("lctl", "pool_list", "pfs.ssd") }).WithTimeout(long).Should(ContainSubstring("pfs-OST0000"))
 	for _, p := range []*pod{ost, mdt} {
 		m.Expect(p.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 		m.Expect(<-p.ended).To(Succeed(), p.Said())

@@ -27,12 +27,12 @@ func TestAnOSTIsEmptiedProvenAndForgottenByTheCommandsOfTheBackend(t *testing.T)
 	const source, admin = "192.168.77.1@tcp:/pfs", "/mnt/admin/mnt"
 	m.must("mkdir", "-p", "/mnt/admin", "/mnt/clients/pfs")
 	m.must("mount", "-t", "lustre", source, "/mnt/clients/pfs")
-	m.Eventually(func() string { return m.must("lctl", "dl") }).WithTimeout(patience).Should(ContainSubstring("pfs-OST0001-osc-MDT0000"))
+	m.Eventually(func() string { return m.must("lctl", "dl") }).WithTimeout(long).Should(ContainSubstring("pfs-OST0001-osc-MDT0000"))
 	// Nothing can be made on an OST that the MDT lists and has not reached yet: neither the file nor, when it is moved, its copy.
 	for ost, file := range []string{"other", "file"} {
 		m.Eventually(func() error {
 			return exec.Command("sh", "-c", fmt.Sprintf("cd /mnt/clients/pfs; rm -f %[2]s; lfs setstripe -c 1 -i %[1]d %[2]s && echo data >%[2]s", ost, file)).Run()
-		}).WithTimeout(patience).Should(Succeed())
+		}).WithTimeout(long).Should(Succeed())
 	}
 
 	c := cli.Commands{FSName: "pfs"}
@@ -61,7 +61,7 @@ func TestAnOSTIsEmptiedProvenAndForgottenByTheCommandsOfTheBackend(t *testing.T)
 	m.Expect(server().Links).To(HaveKeyWithValue(link, cli.State{NoObjects: true}))
 	move := job(cli.Migrate(admin, 1), cli.ProveEmpty(admin, 1), c.Deactivate(1))
 	m.Expect(<-move.ended).To(Succeed(), move.Said())
-	m.Eventually(server).WithTimeout(patience).Should(HaveField("Links", HaveKeyWithValue(link, cli.State{NoObjects: true, Closed: true})))
+	m.Eventually(server).WithTimeout(long).Should(HaveField("Links", HaveKeyWithValue(link, cli.State{NoObjects: true, Closed: true})))
 	prove := job(cli.ProveEmpty(admin, 1))
 	m.Expect(<-prove.ended).To(Succeed(), prove.Said())
 	m.Expect(m.must("cat", "/mnt/clients/pfs/file")).To(Equal("data\n"))

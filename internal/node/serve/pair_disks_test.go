@@ -55,14 +55,14 @@ func TestATargetOfTwoNodesIsMountedUnderItsLockAndInTheStartOfTheNodeForWhichItW
 	agent, err := mountlock.Take(lock)
 	m.Expect(err).NotTo(HaveOccurred())
 	mdt, ost := m.start("serve", m.serves("mdt/0")), m.start("serve", m.serves("ost/ssd"))
-	m.Eventually(ost.Said).WithTimeout(patience).Should(ContainSubstring("gives it to another node, at this moment"))
+	m.Eventually(ost.Said).WithTimeout(long).Should(ContainSubstring("gives it to another node, at this moment"))
 	m.eventuallyMounted("/mnt/targets/mdt0", mdt, ost)
 	m.Expect(agent.Close()).To(Succeed())
-	m.Eventually(ost.Said).WithTimeout(patience).Should(ContainSubstring("is of an earlier start of the node"))
+	m.Eventually(ost.Said).WithTimeout(long).Should(ContainSubstring("is of an earlier start of the node"))
 	m.Expect(mounted()).To(Equal("/mnt/targets/mdt0"))
 	m.shares(m.bootID())
 	m.eventuallyMounted("/mnt/targets/mdt0 /mnt/targets/ost0", mdt, ost)
-	m.Eventually(func() bool { return m.isLocked(lock) }).WithTimeout(patience).Should(BeFalse(), "a mount that has ended needs no lock")
+	m.Eventually(func() bool { return m.isLocked(lock) }).WithTimeout(long).Should(BeFalse(), "a mount that has ended needs no lock")
 	for _, p := range []*pod{ost, mdt} {
 		m.Expect(p.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 		m.Expect(<-p.ended).To(Succeed(), p.Said())
@@ -93,13 +93,13 @@ func TestAMountThatIsUnderWayKeepsItsLockWhenItsServerIsKilled(t *testing.T) {
 	m.Expect(os.WriteFile(program, []byte(script), 0o700)).To(Succeed())
 
 	ost := m.start("serve", m.serves("ost/ssd"))
-	m.Eventually(begun).WithTimeout(patience).Should(BeAnExistingFile(), ost.Said)
+	m.Eventually(begun).WithTimeout(long).Should(BeAnExistingFile(), ost.Said)
 	m.Expect(ost.command.Process.Kill()).To(Succeed())
 	m.Expect(<-ost.ended).NotTo(Succeed())
 	m.Expect(m.isLocked(lock)).To(BeTrue(), "its agent can't give it away")
 	m.Expect(os.WriteFile(wait, nil, 0o600)).To(Succeed())
 	m.eventuallyMounted("/mnt/targets/mdt0 /mnt/targets/ost0", mdt)
-	m.Eventually(func() bool { return m.isLocked(lock) }).WithTimeout(patience).Should(BeFalse())
+	m.Eventually(func() bool { return m.isLocked(lock) }).WithTimeout(long).Should(BeFalse())
 	m.Expect(mdt.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	m.Expect(<-mdt.ended).To(Succeed(), mdt.Said())
 }
@@ -126,7 +126,7 @@ func TestTheAgentLetsATargetGoThatAKilledServerHasLeftMounted(t *testing.T) {
 			err = errors.Join(err, held.Close())
 		}
 		return why, err
-	}).WithTimeout(patience).Should(BeEmpty())
+	}).WithTimeout(long).Should(BeEmpty())
 	m.Expect(m.agent().TakeUp(m.Context(), target)).To(BeEmpty())
 	m.Expect(mdt.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	m.Expect(<-mdt.ended).To(Succeed(), mdt.Said())

@@ -13,6 +13,7 @@ import (
 	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/node/mountlock"
 	"parallelfs.dev/operator/internal/node/serve"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // thisStart is the boot id of the node.
@@ -64,19 +65,19 @@ func TestTheLockOfATargetIsHeldUntilItsMountHasEnded(t *testing.T) {
 	n.hangs = map[string]chan struct{}{"ost0": make(chan struct{})}
 	k := pairKeeper(n, &told{Told: serve.Told{Targets: []serve.Target{of}}})
 	k.Patience = 10 * time.Millisecond
-	g.Eventually(func() map[string]error { return k.Round(t.Context()) }).WithTimeout(time.Minute).Should(
+	g.Eventually(func() map[string]error { return k.Round(t.Context()) }).WithTimeout(patience.Bound(time.Minute)).Should(
 		HaveKeyWithValue("ost0", MatchError(ContainSubstring("has not ended yet"))))
 	g.Eventually(func() []string {
 		n.mutex.Lock()
 		defer n.mutex.Unlock()
 		return n.done
-	}).WithTimeout(time.Minute).Should(Equal([]string{"mount ost0"}))
+	}).WithTimeout(patience.Bound(time.Minute)).Should(Equal([]string{"mount ost0"}))
 	g.Expect(locks(g, of)).To(BeTrue())
 	n.mutex.Lock()
 	g.Expect(n.kept).To(HaveExactElements(HaveField("Name()", of.Lock)), "the program of the mount has it, too")
 	n.mutex.Unlock()
 	close(n.hangs["ost0"])
-	g.Eventually(func() bool { return locks(g, of) }).WithTimeout(time.Minute).Should(BeFalse())
+	g.Eventually(func() bool { return locks(g, of) }).WithTimeout(patience.Bound(time.Minute)).Should(BeFalse())
 }
 
 func TestWhatWasToldBeforeTheLockWasTakenIsNotBelieved(t *testing.T) {

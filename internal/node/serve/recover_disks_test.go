@@ -58,7 +58,7 @@ func (m *machine) backsUp() (place, name string) {
 	m.Eventually(func() (err error) {
 		packed, err = store.Fetch(m.Context(), http.DefaultClient, "192.168.77.1:9732", []byte(secret))
 		return err
-	}).WithTimeout(patience).Should(Succeed(), probe.Said)
+	}).WithTimeout(long).Should(Succeed(), probe.Said)
 	m.Expect(probe.command.Process.Kill()).To(Succeed())
 	files, said, err := store.Unpack(bytes.NewReader(packed))
 	m.Expect(err).NotTo(HaveOccurred())
@@ -112,7 +112,7 @@ func TestALostMGTServesAgainOnAnotherDiskWithTheLogsOfABackupWhileAllOthersAreMo
 	m.Expect(<-mgs.ended).To(Succeed(), mgs.Said())
 	m.losesTheDisk()
 	mgs = m.start("serve", m.serves("mgs"))
-	m.Eventually(mgs.Said).WithTimeout(patience).Should(ContainSubstring("target mgt is not mounted"))
+	m.Eventually(mgs.Said).WithTimeout(long).Should(ContainSubstring("target mgt is not mounted"))
 
 	// Another disk of the node is made an MGT, and told to nobody yet. Programs of the node put the logs there.
 	lost := m.file.Members[0]

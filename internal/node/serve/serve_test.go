@@ -17,6 +17,7 @@ import (
 	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/node/format/ldiskfs"
 	"parallelfs.dev/operator/internal/node/serve"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // node is a node in memory. The mounts are by path.
@@ -266,7 +267,7 @@ func TestAMountThatHangsHoldsUpNoOtherOneAndIsNotBegunAnew(t *testing.T) {
 	}
 	g.Expect(k.Mounted()).To(Succeed())
 	close(n.hangs["ost0"])
-	g.Eventually(func() map[string]error { return k.Round(t.Context()) }).WithTimeout(time.Minute).Should(BeEmpty())
+	g.Eventually(func() map[string]error { return k.Round(t.Context()) }).WithTimeout(patience.Bound(time.Minute)).Should(BeEmpty())
 	g.Expect(n.done).To(ConsistOf("mount ost0", "mount ost1"))
 }
 

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/test/patience"
 )
 
 // update writes what the programs say as what they should say. It is for the real ones: BEEGFS_REAL_BIN=... go test -update.
@@ -246,7 +248,7 @@ func (d *daemon) end(t *testing.T) int {
 	_ = d.command.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-d.done:
-	case <-time.After(time.Minute):
+	case <-time.After(patience.Bound(time.Minute)):
 		d.kill()
 	}
 	return d.command.ProcessState.ExitCode()
@@ -272,7 +274,7 @@ func (c *cluster) run(line string) (string, int) {
 // runApart is run with the two outputs apart.
 func (c *cluster) runApart(line, input string) (output, complaints string, code int) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience.Bound(time.Minute))
 	defer cancel()
 	command := c.command(ctx, line)
 	command.Stdin = strings.NewReader(input)
@@ -338,7 +340,7 @@ func (c *cluster) online() {
 		NewWithT(c.t).Eventually(func() int {
 			said, _ := c.run(ctl + "--listtargets --state --pools --nodetype=" + kind)
 			return min(strings.Count(said, "Online"), strings.Count(said, "normal"))
-		}).WithTimeout(60*time.Second).WithPolling(300*time.Millisecond).Should(Equal(count), kind)
+		}).WithTimeout(patience.Bound(60*time.Second)).WithPolling(300*time.Millisecond).Should(Equal(count), kind)
 	}
 }
 
@@ -347,7 +349,7 @@ func (c *cluster) eventually(mode, text string) {
 	NewWithT(c.t).Eventually(func() string {
 		said, _ := c.run(ctl + mode)
 		return said
-	}).WithTimeout(90 * time.Second).WithPolling(300 * time.Millisecond).Should(ContainSubstring(text))
+	}).WithTimeout(patience.Bound(90 * time.Second)).WithPolling(300 * time.Millisecond).Should(ContainSubstring(text))
 }
 
 var (

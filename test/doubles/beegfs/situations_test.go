@@ -10,12 +10,14 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/test/patience"
 )
 
 // Each test here holds on the doubles and, with BEEGFS_REAL_BIN, on the real programs: what can't be compared letter by letter.
 
 // long is enough for a server to be noticed as gone with an offline timeout of 30 seconds.
-const long = 90 * time.Second
+var long = patience.Bound(90 * time.Second)
 
 func storageOne(c *cluster) string {
 	return c.fill("beegfs-storage " + options + management +

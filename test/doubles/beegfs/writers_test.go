@@ -18,6 +18,7 @@ import (
 
 	"parallelfs.dev/operator/test/doubles/beegfs/option"
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // writer is a client that tells a storage server how many files it has open there, again and again until the test ends: the server forgets
@@ -208,7 +209,7 @@ func TestAWriterThatComesWhileFilesAreMovedEndsTheMove(t *testing.T) {
 	// One of the two that came since the start can be the mover itself.
 	writers := []*writer{c.writer(7, 7, "{PORT+31}"), c.writer(7, 8, "{PORT+31}")}
 	go func() {
-		g.Eventually(c.path("started")).WithTimeout(10 * time.Minute).Should(BeAnExistingFile())
+		g.Eventually(c.path("started")).WithTimeout(patience.Bound(10 * time.Minute)).Should(BeAnExistingFile())
 		for _, w := range writers {
 			w.opens(t, 1)
 		}

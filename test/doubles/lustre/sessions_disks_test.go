@@ -14,6 +14,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/test/patience"
 )
 
 // sandboxed is set in the process that has namespaces of its own: for mounts, networks and processes. Recorded commands run there as they
@@ -200,7 +202,7 @@ mkfs.lustre --quiet --ost --fsname=pfs --index=0 --mgsnode=192.168.77.1@tcp ${d}
 // settle waits until each server knows what the others are.
 func (n *node) settle() {
 	n.Helper()
-	NewWithT(n).Eventually(func() string { return n.sh("lctl dl") }).WithTimeout(time.Minute).WithPolling(500 * time.Millisecond).
+	NewWithT(n).Eventually(func() string { return n.sh("lctl dl") }).WithTimeout(patience.Bound(time.Minute)).WithPolling(500 * time.Millisecond).
 		Should(ContainSubstring("pfs-OST0001-osc-MDT0000"))
 }
 
@@ -227,7 +229,7 @@ func TestTheDoublesAnswerAsTheRealLustreDid(t *testing.T) {
 	n.session("51-waiting")
 	g.Expect(n.sh("for x in '2 mdt1' '5 ost2'; do set -- $x; mount -t lustre_tgt /dev/disk/by-id/virtio-disk$1 /mnt/$2 || echo $2 failed; done")).To(BeEmpty())
 	g.Eventually(func() int { return strings.Count(n.sh("lctl get_param '*.*.recovery_status'"), "status: COMPLETE") }).
-		WithTimeout(time.Minute).Should(Equal(4))
+		WithTimeout(patience.Bound(time.Minute)).Should(Equal(4))
 	n.session("52-client-after-crash")
 
 	g.Expect(n.sh("mkdir /mnt/pfs/w && lfs setstripe -i 0 -c 1 /mnt/pfs/w && dd if=/dev/zero of=/mnt/pfs/w/a bs=1M count=8 status=none")).To(BeEmpty())
@@ -328,21 +330,21 @@ func TestAFilesystemOfTwoNodes(t *testing.T) {
 	write := func() string {
 		return two.sh("timeout 20 sh -c 'echo data >/mnt/pfs/file && cat /mnt/pfs/file && lfs getstripe -i /mnt/pfs/file'")
 	}
-	g.Eventually(write).WithTimeout(time.Minute).Should(Equal("data\n0\n\n"))
+	g.Eventually(write).WithTimeout(patience.Bound(time.Minute)).Should(Equal("data\n0\n\n"))
 	g.Expect(one.sh("lctl get_param 'mdt.*.exports.192.168.77.2@tcp.uuid'")).To(And(ContainSubstring("pfs-MDT0000-lwp-OST0000_UUID"), ContainSubstring("exports.192.168.77.2@tcp.uuid=\n")))
 
 	// A restart of the MDT waits for the client of the other node, which waits for the MDT.
 	g.Expect(one.sh("umount /mnt/mdt0; echo exit $?")).To(Equal("exit 0\n"))
-	g.Eventually(func() string { return two.sh("timeout 1 ls /mnt/pfs; echo exit $?") }).WithTimeout(20 * time.Second).Should(Equal("exit 124\n"))
+	g.Eventually(func() string { return two.sh("timeout 1 ls /mnt/pfs; echo exit $?") }).WithTimeout(patience.Bound(20 * time.Second)).Should(Equal("exit 124\n"))
 	g.Expect(one.mountOn(1, "mdt0")).To(Equal("exit 0\n"))
-	g.Eventually(func() string { return one.sh("lctl get_param -n mdt.pfs-MDT0000.recovery_status") }).WithTimeout(time.Minute).
+	g.Eventually(func() string { return one.sh("lctl get_param -n mdt.pfs-MDT0000.recovery_status") }).WithTimeout(patience.Bound(time.Minute)).
 		Should(And(ContainSubstring("status: COMPLETE\n"), ContainSubstring("completed_clients: 1/1\n")))
 	g.Expect(two.sh("timeout 20 cat /mnt/pfs/file")).To(Equal("data\n"))
 
 	// A target moves with its disk, and the others find it.
 	g.Expect(two.sh("umount /mnt/ost0; echo exit $?")).To(Equal("exit 0\n"))
 	g.Expect(one.mountOn(3, "ost0")).To(Equal("exit 0\n"))
-	g.Eventually(func() string { return two.sh("timeout 5 lfs check osts") }).WithTimeout(time.Minute).Should(MatchRegexp(`^pfs-OST0000-osc-ff\w+ active\.\n$`))
+	g.Eventually(func() string { return two.sh("timeout 5 lfs check osts") }).WithTimeout(patience.Bound(time.Minute)).Should(MatchRegexp(`^pfs-OST0000-osc-ff\w+ active\.\n$`))
 	g.Expect(two.sh("timeout 20 cat /mnt/pfs/file")).To(Equal("data\n"))
 }
 
@@ -362,7 +364,7 @@ func TestAnOSTThatTakesNoNewObjectsGetsNone(t *testing.T) {
 
 	// It is deactivated everywhere before it is unmounted, or clients hang.
 	g.Expect(n.sh("lctl conf_param pfs-OST0001.osc.active=0; lctl get_param -n osc.pfs-OST0001-*.active | sort -u")).To(Equal("1\n"))
-	g.Eventually(func() string { return n.sh("lctl get_param -n osc.pfs-OST0001-*.active | sort -u") }).WithTimeout(time.Minute).Should(Equal("0\n"))
+	g.Eventually(func() string { return n.sh("lctl get_param -n osc.pfs-OST0001-*.active | sort -u") }).WithTimeout(patience.Bound(time.Minute)).Should(Equal("0\n"))
 	g.Expect(n.sh("umount /mnt/ost1; lctl --device MGS del_ost --target pfs-OST0001 >/dev/null; timeout 5 lfs df -h | grep OST0001; lfs osts")).
 		To(Equal("OBDS:\n0: pfs-OST0000_UUID ACTIVE\n1: pfs-OST0001_UUID INACTIVE\n"))
 	g.Expect(n.sh("umount /mnt/pfs; mount -t lustre 192.168.77.1@tcp:/pfs /mnt/pfs; lfs osts")).To(Equal("OBDS:\n0: pfs-OST0000_UUID ACTIVE\n"))

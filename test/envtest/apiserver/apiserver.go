@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // Kubeconfig is the environment variable with the path of a kubeconfig: of a server that all packages of a run share, which
@@ -39,7 +40,7 @@ const Kubeconfig = "PARALLELFS_TEST_KUBECONFIG"
 
 // startTimeout is how long etcd, the API server and its CRDs may each take to be there. It bounds a machine that does other things
 // too, and decides nothing else.
-const startTimeout = 3 * time.Minute
+var startTimeout = patience.Bound(3 * time.Minute)
 
 // Server is a running API server.
 type Server struct {

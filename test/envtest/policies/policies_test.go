@@ -27,6 +27,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/test/envtest/apiserver"
+	"parallelfs.dev/operator/test/patience"
 )
 
 const (
@@ -77,7 +78,7 @@ func user(t *testing.T, name string) client.Client {
 
 // installChart installs what the chart has of roles, accounts and policies, once, and waits until the policies are in force.
 var installChart = sync.OnceValue(func() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.Bound(3*time.Minute))
 	defer cancel()
 	all, err := render(ctx)
 	if err != nil {

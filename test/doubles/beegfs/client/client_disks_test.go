@@ -22,6 +22,7 @@ import (
 	"parallelfs.dev/operator/test/doubles/beegfs/client"
 	"parallelfs.dev/operator/test/doubles/beegfs/option"
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // The process that serves a mount is this test's own program again.
@@ -99,7 +100,7 @@ func TestAMountShowsTheDirectoriesOfTheMetadataServersAndKeepsWhatIsWritten(t *t
 
 	g.Expect(unix.Unmount(path, 0)).To(Succeed())
 	g.Eventually(func() ([]*mountinfo.Info, error) { return mountinfo.GetMounts(mountinfo.SingleEntryFilter(path)) }).
-		WithTimeout(time.Minute).Should(BeEmpty())
+		WithTimeout(patience.Bound(time.Minute)).Should(BeEmpty())
 }
 
 func TestAMountTellsStorageServersWhichFilesAreOpen(t *testing.T) {
@@ -113,9 +114,9 @@ func TestAMountTellsStorageServersWhichFilesAreOpen(t *testing.T) {
 
 	writer, err := os.Create(filepath.Join(path, "ssd", "file"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Eventually(open.Load).WithTimeout(time.Minute).Should(BeEquivalentTo(1))
+	g.Eventually(open.Load).WithTimeout(patience.Bound(time.Minute)).Should(BeEquivalentTo(1))
 	g.Expect(writer.Close()).To(Succeed())
-	g.Eventually(open.Load).WithTimeout(time.Minute).Should(BeZero())
+	g.Eventually(open.Load).WithTimeout(patience.Bound(time.Minute)).Should(BeZero())
 }
 
 func TestNothingIsMountedWhen(t *testing.T) {
