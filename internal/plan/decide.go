@@ -374,7 +374,7 @@ func identityOf(f Facts, want v1alpha1.DeviceIdentity, kind func(Facts) string) 
 	if missing := Exists(f); missing != "" {
 		return []string{fmt.Sprintf("%s: %s", want.ID, missing)}
 	}
-	return sentences(IsNamedStably(want.ID), HasIdentity(f, want), kind(f), IsLookComplete(f))
+	return sentences(IsNamedStably(want.ID), HasIdentity(f, want), kind(f), IsOneDisk(f), IsLookComplete(f))
 }
 
 // notOurs are the reasons for which the devices are not a target's own disk and log with this UUID, ready to be mounted or mounted

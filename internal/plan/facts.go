@@ -19,6 +19,9 @@ type Facts struct {
 	// PartitionOf is the kernel name of the disk when the device is a partition of one, which only a log device may be.
 	// Serial, WWN and model are those of the disk; what would forbid the use of the whole disk is told of the partition as well.
 	PartitionOf string
+	// TwoDisks says that the paths of a multipath device, which it is or is made from, lead to different disks, and names them; empty when
+	// they don't.
+	TwoDisks string `json:",omitempty"`
 	// Busy is why the device could not be opened exclusively (O_EXCL), and empty when it could: somebody uses it, in
 	// whatever namespace.
 	Busy string

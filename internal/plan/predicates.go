@@ -199,6 +199,9 @@ func IsLookComplete(f Facts) string {
 	return ""
 }
 
+// IsOneDisk holds unless a multipath device has paths to different disks. What is written to it comes to one disk or another.
+func IsOneDisk(f Facts) string { return f.TwoDisks }
+
 // OpensExclusively holds when the device could be opened with O_EXCL: nobody uses it, in whatever namespace.
 func OpensExclusively(f Facts) string {
 	if f.Busy != "" {
@@ -290,7 +293,7 @@ func atRest(f Facts) []string {
 	if missing := Exists(f); missing != "" {
 		return []string{missing}
 	}
-	return sentences(IsLookComplete(f), HasStableID(f), IsWritable(f), HasNoHolders(f), IsNotMounted(f), IsNoSwap(f), OpensExclusively(f),
+	return sentences(IsLookComplete(f), IsOneDisk(f), HasStableID(f), IsWritable(f), HasNoHolders(f), IsNotMounted(f), IsNoSwap(f), OpensExclusively(f),
 		IsMountedNowhereElse(f))
 }
 

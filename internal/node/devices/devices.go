@@ -182,6 +182,7 @@ func (v *view) look(ctx context.Context, name string) plan.Facts {
 		return plan.Facts{} // A drive without a medium, or a loop device without a file.
 	}
 	f.Found = true
+	f.TwoDisks = v.twoDisks(disk)
 
 	parts := v.partitions(name)
 	f.Partitions = parts

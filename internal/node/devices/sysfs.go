@@ -184,7 +184,7 @@ func (v *view) identity(name, disk string) v1alpha1.BlockDevice {
 		d.MediaType = v1alpha1.HDD
 	}
 	if d.Type == "mpath" {
-		// The paths to a disk are the same disk.
+		// Paths to several disks have these in common all the same, or not; such a device is refused (twoDisks).
 		paths := v.Lowest(disk)
 		d.WWN = firstOf(d.WWN, common(paths, v.wwn))
 		d.Serial = firstOf(d.Serial, common(paths, v.serial))
@@ -214,6 +214,11 @@ func common(names []string, of func(string) string) string {
 
 // serial is the disk's own answer, as the kernel keeps it; udev's database may still be that of a disk that was pulled.
 func (v *view) serial(name string) string {
+	return firstOf(v.kernelSerial(name), text(v.listed[name].Serial, 128))
+}
+
+// kernelSerial is the serial number that the kernel has from the disk.
+func (v *view) kernelSerial(name string) string {
 	for _, path := range []string{"serial", "device/serial"} { // virtio and NVMe
 		if s := text(v.attribute(name, path), 128); s != "" {
 			return s
@@ -225,7 +230,7 @@ func (v *view) serial(name string) string {
 			return s
 		}
 	}
-	return text(v.listed[name].Serial, 128)
+	return ""
 }
 
 // wwn is "0x5000…" (NAA), "eui.…" or "uuid.…". Others that the kernel makes up of vendor and serial number are none.
