@@ -308,6 +308,12 @@ type BlockDevice struct {
 	// +kubebuilder:validation:MaxLength=128
 	WWN string `json:"wwn,omitempty"`
 
+	// sharedWWN is the WWN or EUI that the disk has, when another disk of the node with another serial number has it too. It is not used as a
+	// name then: wwn is empty, and ids has no link that is made of it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	SharedWWN string `json:"sharedWWN,omitempty"`
+
 	// serial number.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
@@ -379,6 +385,13 @@ type BlockDevice struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=512
 	Unusable []string `json:"unusable,omitempty"`
+
+	// remarks say what a person should know of it, and what does not keep it from becoming a target, such as a WWN that another disk has too.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=512
+	Remarks []string `json:"remarks,omitempty"`
 }
 
 // Signature is something that was found on a device.

@@ -22,6 +22,9 @@ type Facts struct {
 	// TwoDisks says that the paths of a multipath device, which it is or is made from, lead to different disks, and names them; empty when
 	// they don't.
 	TwoDisks string `json:",omitempty"`
+	// Renamed says that no device has the name that was recorded, and that this one has the recorded serial number, WWN and size; empty for
+	// a device that was found by its name. Such a device is used when its content proves it, and never formatted.
+	Renamed string `json:",omitempty"`
 	// Busy is why the device could not be opened exclusively (O_EXCL), and empty when it could: somebody uses it, in
 	// whatever namespace.
 	Busy string

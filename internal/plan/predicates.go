@@ -71,7 +71,9 @@ func HasIdentity(f Facts, want v1alpha1.DeviceIdentity) string {
 	if want.Serial != "" && want.Serial != f.Serial {
 		return fmt.Sprintf("wrong serial: %s was recorded with serial %q and has %q now, so that it is another disk", id, want.Serial, f.Serial)
 	}
-	if want.WWN != "" && want.WWN != f.WWN {
+	// A WWN that another disk has too is no name, and the serial number says which of them it is.
+	isShared := want.Serial != "" && want.WWN == f.SharedWWN
+	if want.WWN != "" && want.WWN != f.WWN && !isShared {
 		return fmt.Sprintf("wrong WWN: %s was recorded with WWN %q and has %q now, so that it is another disk", id, want.WWN, f.WWN)
 	}
 	switch {
@@ -195,6 +197,14 @@ func unknownData(f Facts) string {
 func IsLookComplete(f Facts) string {
 	if f.Incomplete != "" {
 		return fmt.Sprintf("%s could not be looked at completely: %s; such a device is left alone", f.KernelName, f.Incomplete)
+	}
+	return ""
+}
+
+// HasItsName holds for a device that was found by the name that was recorded. A name that has gone may have been that of another disk.
+func HasItsName(f Facts) string {
+	if f.Renamed != "" {
+		return f.Renamed + "; such a disk is never formatted: name it by a link that it has now"
 	}
 	return ""
 }

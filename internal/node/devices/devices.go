@@ -72,17 +72,35 @@ func (l Looker) All(ctx context.Context) (found []plan.Facts, problems []string)
 // (Facts.PartitionOf). When no device has the id, Facts.Found is false. It is an error when two devices have the id, or when
 // a link names another WWN than the kernel: then nobody knows which disk is meant.
 func (l Looker) ByID(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error) {
+	return l.Recorded(ctx, v1alpha1.DeviceIdentity{ID: id})
+}
+
+// Recorded is ByID of a disk that was recorded. When no device has the id, or the id is made of a WWN that several disks have, it is the one
+// device with the serial number, WWN and size that were recorded (Facts.Renamed): links in /dev/disk/by-id come and go with versions of udev
+// and of drivers.
+func (l Looker) Recorded(ctx context.Context, want v1alpha1.DeviceIdentity) (plan.Facts, error) {
+	id := want.ID
 	v, err := l.survey(ctx)
 	if err != nil {
 		return plan.Facts{}, err
 	}
 	name, err := v.resolve(string(id))
+	renamed := ""
+	var several *sharedError
+	if name == "" && (err == nil || errors.As(err, &several)) {
+		if same := v.recorded(want); len(same) == 1 {
+			name, err, renamed = same[0], nil, cmp.Or(err, fmt.Errorf("no device has the name %s", id)).Error()
+		}
+	}
 	if err != nil || name == "" {
 		return plan.Facts{}, err
 	}
 	f := v.look(ctx, name)
 	if !f.Found {
 		return f, nil
+	}
+	if renamed != "" {
+		f.Renamed = fmt.Sprintf("%s has the serial number, WWN and size that were recorded, and another name: %s", name, renamed)
 	}
 	f.LogOf = v.logOf(ctx, f)
 	if f.Busy == "" {
@@ -92,7 +110,11 @@ func (l Looker) ByID(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, err
 	if !slices.Contains(f.IDs, string(id)) {
 		f.IDs = append(slices.Clone(f.IDs[:min(len(f.IDs), maxIDs-1)]), string(id))
 	}
-	now, err := v.later().resolve(string(id))
+	later := v.later()
+	now, err := later.resolve(string(id))
+	if same := later.recorded(want); renamed != "" && now == "" && len(same) == 1 {
+		now, err = same[0], nil
+	}
 	switch {
 	case err != nil:
 		return plan.Facts{}, err
@@ -125,6 +147,8 @@ type view struct {
 	// links are the names in /dev/disk/by-id, by kernel name, and claims the kernel names by name of link: more than one
 	// when udev's database says that several devices want the link.
 	links, claims map[string][]string
+	// shared are the disks that have a WWN which is no name, because their serial numbers differ, by that WWN.
+	shared map[string][]string
 	// uses are where devices are in use, by kernel name.
 	uses map[string][]string
 	// loops are the loop devices over a device, by its kernel name.
@@ -183,6 +207,7 @@ func (v *view) look(ctx context.Context, name string) plan.Facts {
 	}
 	f.Found = true
 	f.TwoDisks = v.twoDisks(disk)
+	f.Remarks = sentences(v.sharers(disk))
 
 	parts := v.partitions(name)
 	f.Partitions = parts
@@ -243,6 +268,14 @@ func sentence(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }
 
+// sentences are those that say something; nil when none does.
+func sentences(all ...string) []string {
+	if all = slices.DeleteFunc(all, func(s string) bool { return s == "" }); len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
 // unique sorts and drops what is there twice.
 func unique(s []string) []string {
 	slices.Sort(s)
@@ -260,7 +293,11 @@ const (
 // limit keeps the facts within the limits of the API. What is cut off was not needed to see that the device is in use.
 func limit(f *plan.Facts) {
 	f.Model, f.Serial, f.WWN = text(f.Model, 128), text(f.Serial, 128), text(f.WWN, 128)
+	f.SharedWWN = text(f.SharedWWN, 128)
 	f.IDs = f.IDs[:min(len(f.IDs), maxIDs)]
+	for i := range f.Remarks {
+		f.Remarks[i] = text(f.Remarks[i], 512)
+	}
 	f.Partitions = f.Partitions[:min(len(f.Partitions), maxPartitions)]
 	f.Holders = f.Holders[:min(len(f.Holders), maxItems)]
 	f.Mounts = f.Mounts[:min(len(f.Mounts), maxItems)]

@@ -191,6 +191,9 @@ func (v *view) identity(name, disk string) v1alpha1.BlockDevice {
 		d.Model = firstOf(d.Model, common(paths, func(p string) string { return v.listed[p].Model }))
 		d.Transport = firstOf(d.Transport, text(common(paths, func(p string) string { return v.listed[p].Transport }), 32))
 	}
+	if v.shared[d.WWN] != nil {
+		d.WWN, d.SharedWWN = "", d.WWN
+	}
 	return d
 }
 
