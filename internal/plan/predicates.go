@@ -138,8 +138,18 @@ const swapMount = "[SWAP]"
 // UnseenMount is what Facts.Mounts says of a filesystem of a kind that the kernel has mounted and whose mount no process shows.
 func UnseenMount(kind string) string { return "a place that no process sees (" + kind + ")" }
 
-// IsNotMounted holds when neither the device nor a partition of it is mounted, in any mount namespace of the node.
+// podVolume ends what Facts.Mounts says of a device that is given to a pod as it is.
+const podVolume = " (a block volume)"
+
+// BlockVolume is what Facts.Mounts says of a device that somebody finds under another path, such as one that the kubelet gives to a pod as a
+// PersistentVolume with volumeMode Block.
+func BlockVolume(path string) string { return path + podVolume }
+
+// IsNotMounted holds when neither the device nor a partition of it is mounted, in any mount namespace of the node, or given to a pod.
 func IsNotMounted(f Facts) string {
+	if i := slices.IndexFunc(f.Mounts, func(m string) bool { return strings.HasSuffix(m, podVolume) }); i >= 0 {
+		return fmt.Sprintf("%s is in use: a pod has it at %s; look for the PersistentVolume that it is, and leave it alone", f.KernelName, f.Mounts[i])
+	}
 	mounts := slices.DeleteFunc(slices.Clone(f.Mounts), func(m string) bool { return m == swapMount })
 	if len(mounts) > 0 {
 		return fmt.Sprintf("%s is mounted at %s; unmount it there first", f.KernelName, strings.Join(mounts, ", "))

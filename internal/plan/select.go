@@ -430,7 +430,7 @@ func (s *selection) candidates(
 			why = s.takenBy(node, identity)
 		}
 		if why == "" && carries < 0 {
-			why = notUsable(b, forLog)
+			why = cmp.Or(wrongTransport(b, selector), notUsable(b, forLog))
 		}
 		if why != "" {
 			others = append(others, fmt.Sprintf("%s (%s): %s", b.KernelName, cmp.Or(string(identity.ID), "no stable name"), why))
@@ -502,6 +502,22 @@ func mismatch(b v1alpha1.BlockDevice, selector v1alpha1.DeviceSelector) string {
 		}
 	}
 	return ""
+}
+
+// wrongTransport is why a disk is not attached in a way that a selector takes; empty when it is.
+func wrongTransport(b v1alpha1.BlockDevice, selector v1alpha1.DeviceSelector) string {
+	transport := v1alpha1.Transport(b.Transport)
+	switch {
+	case slices.Contains(selector.Transports, transport):
+		return ""
+	case len(selector.Transports) > 0 && transport == "":
+		return "it is not known how it is attached, and transports lists what is"
+	case len(selector.Transports) > 0:
+		return fmt.Sprintf("it is attached by %s, which is none of transports", transport)
+	case transport == "" || slices.Contains(v1alpha1.LocalTransports, transport):
+		return ""
+	}
+	return fmt.Sprintf("it is attached by %s, so it may be somebody else's; if it is not, list %s in transports, or name it in devices", transport, transport)
 }
 
 // summary is a list of reasons for a sentence: the first few, and how many more there are.

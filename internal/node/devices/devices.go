@@ -14,6 +14,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/format"
+	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -22,6 +23,8 @@ type Looker struct {
 	// Dev, Sys and Proc are where devtmpfs, sysfs and procfs of the node are mounted. Proc shows the processes of the
 	// whole node, not those of a container. Udev is udev's directory, in which the node may have nothing.
 	Dev, Sys, Proc, Udev string
+	// Kubelet is the kubelet's directory, in which the node may have nothing.
+	Kubelet string
 	// Run runs a program of util-linux.
 	Run Runner
 	// Claim opens a device exclusively for a moment, see ClaimDevice.
@@ -39,7 +42,7 @@ type Looker struct {
 // node, the node's process ids, and the rights of root.
 func ThisHost() Looker {
 	return Looker{
-		Dev: "/dev", Sys: "/sys", Proc: "/proc", Udev: "/run/udev",
+		Dev: "/dev", Sys: "/sys", Proc: "/proc", Udev: "/run/udev", Kubelet: filepath.Join(host.Root, "var/lib/kubelet"),
 		Run: Execute, Claim: ClaimDevice, Sample: ReadSample, Elsewhere: ReadElsewhere, Limit: 30 * time.Second,
 	}
 }
@@ -169,6 +172,7 @@ func (l Looker) survey(ctx context.Context) (*view, error) {
 	}
 	v.readLinks()
 	v.readMounts()
+	v.readBlockVolumes()
 	v.readSwaps()
 	v.readMountedFilesystems()
 	v.readLoops()

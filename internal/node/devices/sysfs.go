@@ -191,10 +191,38 @@ func (v *view) identity(name, disk string) v1alpha1.BlockDevice {
 		d.Model = firstOf(d.Model, common(paths, func(p string) string { return v.listed[p].Model }))
 		d.Transport = firstOf(d.Transport, text(common(paths, func(p string) string { return v.listed[p].Transport }), 32))
 	}
+	if reached := v.reached(disk); reached != "" {
+		d.Transport = reached
+	}
 	if v.shared[d.WWN] != nil {
 		d.WWN, d.SharedWWN = "", d.WWN
 	}
 	return d
+}
+
+// networkBlock are the kernel names of devices that lie on other machines, by the driver's name, which lsblk(8) calls nothing.
+var networkBlock = regexp.MustCompile(`^(nbd|rbd|drbd)[0-9]+$`)
+
+// reached is the transport of a disk that is reached through a network, or of the first such one that a device is made of; empty for none.
+// lsblk(8) calls NVMe over fabrics nvme, as it does a disk in a slot.
+func (v *view) reached(name string) string {
+	for _, disk := range v.Lowest(name) {
+		if match := networkBlock.FindStringSubmatch(disk); match != nil {
+			return match[1]
+		}
+		if path, err := filepath.EvalSymlinks(v.class(disk, "device")); err == nil {
+			for _, controller := range append(controllersOf(path), path) {
+				if fabric := value(filepath.Join(controller, "transport")); fabric != "" && fabric != "pcie" && fabric != "apple-nvme" {
+					return text("nvme-"+fabric, 32)
+				}
+			}
+		}
+		transport := v1alpha1.Transport(v.listed[disk].Transport)
+		if disk != name && transport != "" && !slices.Contains(v1alpha1.LocalTransports, transport) {
+			return text(string(transport), 32)
+		}
+	}
+	return ""
 }
 
 func firstOf(a, b string) string {
