@@ -170,6 +170,9 @@ func (l Looker) survey(ctx context.Context) (*view, error) {
 	if v.whole, err = v.wholeDevices(); err != nil {
 		return nil, err
 	}
+	if len(v.listed) == 0 && len(v.whole) > 0 {
+		v.problem("lsblk lists no device, and the kernel has %d; so nobody knows what they are", len(v.whole))
+	}
 	v.readLinks()
 	v.readMounts()
 	v.readBlockVolumes()
@@ -206,7 +209,8 @@ func (v *view) look(ctx context.Context, name string) plan.Facts {
 		f.PartitionOf, disk = parent, parent
 	}
 	f.BlockDevice = v.identity(name, disk)
-	if f.SizeBytes == 0 {
+	size, unknown := v.size(name)
+	if unknown == nil && size == 0 {
 		return plan.Facts{} // A drive without a medium, or a loop device without a file.
 	}
 	f.Found = true
@@ -220,6 +224,9 @@ func (v *view) look(ctx context.Context, name string) plan.Facts {
 		all = append(all, disk) // Whoever has the whole disk has the partition.
 	}
 	var missing []string
+	if unknown != nil {
+		missing = append(missing, unknown.Error())
+	}
 	for _, part := range all {
 		f.Holders = append(f.Holders, v.holders(part)...)
 		f.Mounts = append(f.Mounts, v.uses[part]...)
@@ -240,13 +247,13 @@ func (v *view) look(ctx context.Context, name string) plan.Facts {
 	f.Holders = unique(f.Holders)
 	f.Mounts = unique(f.Mounts)
 
-	busy, err := within(ctx, v.Limit, func() (string, error) { return v.Claim(v.node(name), number) })
+	busy, err := ask(ctx, v.Looker, name, "an open of it", func(context.Context) (string, error) { return v.Claim(v.node(name), number) })
 	if err != nil {
 		missing = append(missing, err.Error())
 	}
 	f.Busy = busy
 	if len(f.Signatures) == 0 && len(f.Partitions) == 0 {
-		f.Unknown, err = within(ctx, v.Limit, func() (string, error) { return v.Sample(v.node(name)) })
+		f.Unknown, err = ask(ctx, v.Looker, name, "a read of it", func(context.Context) (string, error) { return v.Sample(v.node(name)) })
 		if err != nil {
 			missing = append(missing, err.Error())
 		}
