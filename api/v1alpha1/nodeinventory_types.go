@@ -308,6 +308,12 @@ type BlockDevice struct {
 	// +kubebuilder:validation:MaxLength=128
 	WWN string `json:"wwn,omitempty"`
 
+	// sharedWWN is the WWN or EUI that the disk has, when another disk of the node with another serial number has it too. It is not used as a
+	// name then: wwn is empty, and ids has no link that is made of it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	SharedWWN string `json:"sharedWWN,omitempty"`
+
 	// serial number.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
@@ -326,7 +332,8 @@ type BlockDevice struct {
 	// +optional
 	MediaType MediaType `json:"mediaType,omitempty"`
 
-	// transport as lsblk(8) has it: nvme, sas, sata, fc, iscsi, usb.
+	// transport as lsblk(8) has it: nvme, sas, sata, fc, iscsi, usb. Beside these, it is nvme-tcp, nvme-rdma, nvme-fc or nvme-loop for NVMe over
+	// fabrics, and nbd, rbd or drbd. A device that is made of disks of which one is reached through a network has the transport of that one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Transport string `json:"transport,omitempty"`
@@ -379,6 +386,13 @@ type BlockDevice struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=512
 	Unusable []string `json:"unusable,omitempty"`
+
+	// remarks say what a person should know of it, and what does not keep it from becoming a target, such as a WWN that another disk has too.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=512
+	Remarks []string `json:"remarks,omitempty"`
 }
 
 // Signature is something that was found on a device.

@@ -128,6 +128,15 @@ type DeviceSelector struct {
 	// +kubebuilder:validation:items:Maximum=1023
 	NUMANodes []int32 `json:"numaNodes,omitempty"`
 
+	// transports are the ways in which the disk may be attached, as the NodeInventory has them. Without it, disks are chosen that are attached
+	// to the node itself (nvme, sata, sas, ata, spi, virtio, mmc, or not known), and none that is reached through a network or that can be
+	// unplugged at any time: what a storage system attaches for somebody else looks like a free disk.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Transports []Transport `json:"transports,omitempty"`
+
 	// countPerNode is the number of disks to choose on each node. When a node has fewer, the FileSystem names the node and why its other
 	// disks don't match (reason NoDevices). It can grow.
 	// +required
@@ -135,6 +144,13 @@ type DeviceSelector struct {
 	// +kubebuilder:validation:Maximum=128
 	CountPerNode int32 `json:"countPerNode,omitempty"`
 }
+
+// Transport is how a disk is attached, as lsblk(8) has it, and the kernel for NVMe over fabrics (nvme-tcp) and network block devices.
+// +kubebuilder:validation:Enum=nvme;sata;sas;ata;spi;virtio;mmc;usb;iscsi;fc;fcoe;nvme-tcp;nvme-rdma;nvme-fc;nvme-loop;nbd;rbd;drbd
+type Transport string
+
+// LocalTransports are those of disks that are attached to the node itself.
+var LocalTransports = []Transport{"nvme", "sata", "sas", "ata", "spi", "virtio", "mmc"}
 
 // Glob is a pattern as path.Match has it: * is any number of characters, ? is one, [a-z] is one of a range.
 // +kubebuilder:validation:MinLength=1

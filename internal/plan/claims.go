@@ -46,10 +46,13 @@ func identities(d v1alpha1.DeviceIdentity) []string {
 	return slices.Compact(names)
 }
 
-// areDistinct is true for two disks that are certainly not one although they share a name: two that one node reaches, with different
-// WWNs, are two namespaces of one NVMe controller, or two logical units of one enclosure, which share its serial. On two
-// nodes, the same serial may be one disk that both reach.
+// areDistinct is true for two disks that are certainly not one although they share a name. Two with different serial numbers share a WWN
+// that some maker gives to several disks. Two that one node reaches, with different WWNs, are two namespaces of one NVMe controller, or two
+// logical units of one enclosure, which share its serial. On two nodes, the same serial may be one disk that both reach.
 func areDistinct(nodesA []string, a v1alpha1.DeviceIdentity, nodesB []string, b v1alpha1.DeviceIdentity) bool {
+	if a.Serial != "" && b.Serial != "" && a.Serial != b.Serial {
+		return true
+	}
 	reached := slices.ContainsFunc(nodesA, func(node string) bool { return slices.Contains(nodesB, node) })
 	return reached && a.WWN != "" && b.WWN != "" && a.WWN != b.WWN
 }

@@ -341,7 +341,7 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 		return Decision{
 			Action: None, Provisioned: withoutOrigin(t), Progress: Settled,
 			Ready: Outcome{
-				metav1.ConditionTrue, v1alpha1.ReasonProven, fmt.Sprintf("%s is mounted; uuid %s and marker agree", l.Device.KernelName, p.UUID),
+				metav1.ConditionTrue, v1alpha1.ReasonProven, fmt.Sprintf("%s is mounted; uuid %s and marker agree", l.Device.KernelName, p.UUID) + renamed(l),
 			},
 		}
 	}
@@ -351,6 +351,18 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 	d := working(t, Mount, v1alpha1.ReasonProvisioning, "the disk is there and is being mounted")
 	d.Steps = []Step{mountStep(t, l)}
 	return d
+}
+
+// renamed says which devices of a target have lost the names by which they were recorded, as the end of a sentence.
+func renamed(l Look) string {
+	all := l.Device.Renamed
+	if l.Log != nil {
+		all = strings.Join(sentences(all, l.Log.Renamed), "; ")
+	}
+	if all == "" {
+		return ""
+	}
+	return "; " + all
 }
 
 // notThere are the reasons for which the devices are not those that were recorded, whatever is on them.
@@ -374,7 +386,7 @@ func identityOf(f Facts, want v1alpha1.DeviceIdentity, kind func(Facts) string) 
 	if missing := Exists(f); missing != "" {
 		return []string{fmt.Sprintf("%s: %s", want.ID, missing)}
 	}
-	return sentences(IsNamedStably(want.ID), HasIdentity(f, want), kind(f), IsLookComplete(f))
+	return sentences(IsNamedStably(want.ID), HasIdentity(f, want), kind(f), IsOneDisk(f), IsLookComplete(f))
 }
 
 // notOurs are the reasons for which the devices are not a target's own disk and log with this UUID, ready to be mounted or mounted

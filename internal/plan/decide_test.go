@@ -202,6 +202,8 @@ func TestDecideOnAFinishedTarget(t *testing.T) {
 	}{
 		"its disk is mounted":                           {aTarget(finished), look(carrying(ours, uuidOne, uidNow)), plan.Mount, v1alpha1.ReasonProvisioning, ""},
 		"its mounted disk is proven":                    {aTarget(finished), mounted(ours, uuidOne, uidNow), plan.None, v1alpha1.ReasonProven, uuidOne},
+		"a disk that lost its link is proven":           {aTarget(finished), change(mounted(ours, uuidOne, uidNow), func(l *plan.Look) { l.Device.Renamed = "no device has the name" }), plan.None, v1alpha1.ReasonProven, "; no device has the name"},
+		"a device with paths to two disks is missing":   {aTarget(finished), change(mounted(ours, uuidOne, uidNow), func(l *plan.Look) { l.Device.TwoDisks = "these are two disks" }), plan.None, v1alpha1.ReasonTargetMissing, "two disks"},
 		"a conflict does not stop it":                   {aTarget(finished, func(t *v1alpha1.StorageTarget) { t.Spec.Conflict = "a and b" }), mounted(ours, uuidOne, uidNow), plan.None, v1alpha1.ReasonProven, uuidOne},
 		"policy Never does not stop it":                 {aTarget(finished, policy(v1alpha1.FormatNever)), mounted(ours, uuidOne, uidNow), plan.None, v1alpha1.ReasonProven, uuidOne},
 		"another kernel name does not stop it":          {aTarget(finished), look(func(f *plan.Facts) { f.KernelName = "sdx" }, carrying(ours, uuidOne, uidNow)), plan.Mount, v1alpha1.ReasonProvisioning, ""},

@@ -19,6 +19,12 @@ type Facts struct {
 	// PartitionOf is the kernel name of the disk when the device is a partition of one, which only a log device may be.
 	// Serial, WWN and model are those of the disk; what would forbid the use of the whole disk is told of the partition as well.
 	PartitionOf string
+	// TwoDisks says that the paths of a multipath device, which it is or is made from, lead to different disks, and names them; empty when
+	// they don't.
+	TwoDisks string `json:",omitempty"`
+	// Renamed says that no device has the name that was recorded, and that this one has the recorded serial number, WWN and size; empty for
+	// a device that was found by its name. Such a device is used when its content proves it, and never formatted.
+	Renamed string `json:",omitempty"`
 	// Busy is why the device could not be opened exclusively (O_EXCL), and empty when it could: somebody uses it, in
 	// whatever namespace.
 	Busy string

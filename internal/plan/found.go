@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 )
@@ -44,13 +46,28 @@ func isLabeled(b v1alpha1.BlockDevice, namespace, fileSystem, target string) boo
 		slices.ContainsFunc(b.Signatures, func(s v1alpha1.Signature) bool { return s.Device == b.KernelName && s.Label == label })
 }
 
+// carriedBy is the id with which a disk was made the target in this slot, from a FileSystem of the same name that was there before; empty
+// when the disk carries no such target. The name of a target is made of the id that the disk had when it was chosen, which may not be the
+// first of its names any more.
+func (g group) carriedBy(fs *v1alpha1.FileSystem, slot int32, node string, b v1alpha1.BlockDevice) v1alpha1.DeviceID {
+	names := stableNames(b)
+	if b.SharedWWN != "" {
+		bare := strings.TrimPrefix(b.SharedWWN, "0x")
+		names = append(names, "wwn-"+b.SharedWWN, "nvme-"+b.SharedWWN, "scsi-3"+bare, b.SharedWWN)
+	}
+	for _, id := range names {
+		if isLabeled(b, fs.Namespace, fs.Name, g.targetName(fs.Name, slot, node, v1alpha1.DeviceID(id))) && deviceID.MatchString(id) {
+			return v1alpha1.DeviceID(id)
+		}
+	}
+	return ""
+}
+
 // HoldsMetadata is true when a disk of a node carries metadata of this FileSystem, from before the node had any of its targets.
 func HoldsMetadata(fs *v1alpha1.FileSystem, node string, inventory v1alpha1.NodeInventoryStatus) bool {
 	for _, b := range inventory.BlockDevices {
-		identity, why := identify(b)
 		for i := range fs.Spec.Metadata.InstancesPerNode {
-			name := group{role: v1alpha1.RoleMetadata}.targetName(fs.Name, i, node, identity.ID)
-			if why == "" && isLabeled(b, fs.Namespace, fs.Name, name) {
+			if (group{role: v1alpha1.RoleMetadata}).carriedBy(fs, i, node, b) != "" {
 				return true
 			}
 		}
@@ -72,8 +89,27 @@ func findDevice(inventory v1alpha1.NodeInventoryStatus, id string) *v1alpha1.Blo
 	return nil
 }
 
+// linkOfWWN are the forms of udev's links that are made of a WWN, EUI or UUID of a disk, with what it is called in them in place of %s.
+const linkOfWWN = `(?i)^(wwn-(0x)?|scsi-[0-9]?|nvme-(eui\.|uuid\.)?|dm-(uuid-mpath|name)-([0-9]|eui\.|uuid\.)?|0x|eui\.|uuid\.)%s(-part[0-9]+)?$`
+
+// IsLinkOfWWN is true when a name in /dev/disk/by-id is made of a WWN, as a look writes it, and of nothing else.
+func IsLinkOfWWN(link, wwn string) bool {
+	bare := wwn
+	for _, prefix := range []string{"0x", "eui.", "uuid."} {
+		bare = strings.TrimPrefix(bare, prefix)
+	}
+	if bare == "" || !strings.Contains(strings.ToLower(link), bare) {
+		return false
+	}
+	is, err := regexp.MatchString(fmt.Sprintf(linkOfWWN, regexp.QuoteMeta(bare)), link)
+	return err == nil && is
+}
+
 // sameDevice is true when a disk of a node has an identity.
 func sameDevice(b v1alpha1.BlockDevice, id v1alpha1.DeviceIdentity) bool {
+	if b.SharedWWN != "" && b.SharedWWN == id.WWN && b.Serial != "" && id.Serial != "" {
+		return b.Serial == id.Serial
+	}
 	if id.WWN != "" && b.WWN != "" {
 		return id.WWN == b.WWN
 	}

@@ -40,6 +40,8 @@ func randomFacts(r *rand.Rand, base plan.Facts, target *v1alpha1.StorageTarget) 
 	change(func() { f.Found = false })
 	change(func() { f.Busy = "busy" })
 	change(func() { f.Incomplete = "EIO" })
+	change(func() { f.Renamed = "no device has the name that was recorded" })
+	change(func() { f.TwoDisks = "these are two disks" })
 	change(func() { f.Mounts = []string{"/mnt"} })
 	change(func() { f.Mounts = append(f.Mounts, "[SWAP]") })
 	change(func() { f.Holders = []string{"dm-0"} })
@@ -151,7 +153,7 @@ func mayWrite(t *testing.T, seed int64, target *v1alpha1.StorageTarget, l plan.L
 	blank := true
 	for i, f := range devices {
 		for _, says := range []string{
-			plan.Exists(f), plan.HasIdentity(f, identities[i]), plan.IsLookComplete(f), plan.IsWritable(f), plan.HasNoHolders(f), plan.IsNotMounted(f), plan.IsNoSwap(f),
+			plan.Exists(f), plan.HasIdentity(f, identities[i]), plan.IsLookComplete(f), plan.IsOneDisk(f), plan.HasItsName(f), plan.IsWritable(f), plan.HasNoHolders(f), plan.IsNotMounted(f), plan.IsNoSwap(f),
 			plan.OpensExclusively(f), plan.HasStableID(f), plan.IsNoOthersTarget(f, target), plan.IsMarkerRead(f), plan.HoldsNoTarget(f), plan.IsNoOthersLog(f, target), plan.IsWholeDiskOrPartition(f),
 		} {
 			if says != "" {
@@ -198,7 +200,7 @@ func mayWrite(t *testing.T, seed int64, target *v1alpha1.StorageTarget, l plan.L
 func mayWipe(t *testing.T, seed int64, target *v1alpha1.StorageTarget, l plan.Look) {
 	m, p := l.Device.Marker, target.Status.Provisioned
 	if target.DeletionTimestamp == nil || target.Spec.DestroyFor == "" || p == nil || m == nil || m.FileSystemUID != target.Spec.DestroyFor ||
-		m.UUID != p.UUID || m.Target != target.Name || plan.HasIdentity(l.Device, target.Spec.Device) != "" || l.Mount.Mounted || l.Device.Busy != "" {
+		m.UUID != p.UUID || m.Target != target.Name || plan.HasIdentity(l.Device, target.Spec.Device) != "" || l.Mount.Mounted || l.Device.Busy != "" || l.Device.TwoDisks != "" {
 		t.Fatalf("seed %d: wiped without proof: %+v", seed, l)
 	}
 }

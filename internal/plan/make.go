@@ -142,7 +142,7 @@ func DeviceRefusals(t *v1alpha1.StorageTarget, f Facts, want v1alpha1.DeviceIden
 	if missing := Exists(f); missing != "" {
 		return []string{fmt.Sprintf("%s: %s", want.ID, missing)}
 	}
-	refusals := sentences(IsNamedStably(want.ID), HasIdentity(f, want), kind(f), IsNoOthersTarget(f, t), IsMarkerRead(f),
+	refusals := sentences(IsNamedStably(want.ID), HasItsName(f), HasIdentity(f, want), kind(f), IsNoOthersTarget(f, t), IsMarkerRead(f),
 		IsNoOthersLog(f, t))
 	if f.Marker != nil && sameTarget(*f.Marker, t) {
 		// Another target's marker is a sentence already.

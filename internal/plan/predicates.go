@@ -71,7 +71,9 @@ func HasIdentity(f Facts, want v1alpha1.DeviceIdentity) string {
 	if want.Serial != "" && want.Serial != f.Serial {
 		return fmt.Sprintf("wrong serial: %s was recorded with serial %q and has %q now, so that it is another disk", id, want.Serial, f.Serial)
 	}
-	if want.WWN != "" && want.WWN != f.WWN {
+	// A WWN that another disk has too is no name, and the serial number says which of them it is.
+	isShared := want.Serial != "" && want.WWN == f.SharedWWN
+	if want.WWN != "" && want.WWN != f.WWN && !isShared {
 		return fmt.Sprintf("wrong WWN: %s was recorded with WWN %q and has %q now, so that it is another disk", id, want.WWN, f.WWN)
 	}
 	switch {
@@ -136,8 +138,18 @@ const swapMount = "[SWAP]"
 // UnseenMount is what Facts.Mounts says of a filesystem of a kind that the kernel has mounted and whose mount no process shows.
 func UnseenMount(kind string) string { return "a place that no process sees (" + kind + ")" }
 
-// IsNotMounted holds when neither the device nor a partition of it is mounted, in any mount namespace of the node.
+// podVolume ends what Facts.Mounts says of a device that is given to a pod as it is.
+const podVolume = " (a block volume)"
+
+// BlockVolume is what Facts.Mounts says of a device that somebody finds under another path, such as one that the kubelet gives to a pod as a
+// PersistentVolume with volumeMode Block.
+func BlockVolume(path string) string { return path + podVolume }
+
+// IsNotMounted holds when neither the device nor a partition of it is mounted, in any mount namespace of the node, or given to a pod.
 func IsNotMounted(f Facts) string {
+	if i := slices.IndexFunc(f.Mounts, func(m string) bool { return strings.HasSuffix(m, podVolume) }); i >= 0 {
+		return fmt.Sprintf("%s is in use: a pod has it at %s; look for the PersistentVolume that it is, and leave it alone", f.KernelName, f.Mounts[i])
+	}
 	mounts := slices.DeleteFunc(slices.Clone(f.Mounts), func(m string) bool { return m == swapMount })
 	if len(mounts) > 0 {
 		return fmt.Sprintf("%s is mounted at %s; unmount it there first", f.KernelName, strings.Join(mounts, ", "))
@@ -198,6 +210,17 @@ func IsLookComplete(f Facts) string {
 	}
 	return ""
 }
+
+// HasItsName holds for a device that was found by the name that was recorded. A name that has gone may have been that of another disk.
+func HasItsName(f Facts) string {
+	if f.Renamed != "" {
+		return f.Renamed + "; such a disk is never formatted: name it by a link that it has now"
+	}
+	return ""
+}
+
+// IsOneDisk holds unless a multipath device has paths to different disks. What is written to it comes to one disk or another.
+func IsOneDisk(f Facts) string { return f.TwoDisks }
 
 // OpensExclusively holds when the device could be opened with O_EXCL: nobody uses it, in whatever namespace.
 func OpensExclusively(f Facts) string {
@@ -290,7 +313,7 @@ func atRest(f Facts) []string {
 	if missing := Exists(f); missing != "" {
 		return []string{missing}
 	}
-	return sentences(IsLookComplete(f), HasStableID(f), IsWritable(f), HasNoHolders(f), IsNotMounted(f), IsNoSwap(f), OpensExclusively(f),
+	return sentences(IsLookComplete(f), IsOneDisk(f), HasStableID(f), IsWritable(f), HasNoHolders(f), IsNotMounted(f), IsNoSwap(f), OpensExclusively(f),
 		IsMountedNowhereElse(f))
 }
 

@@ -42,6 +42,8 @@ func TestEveryRuleSaysWhatIsWrong(t *testing.T) {
 		"a probe that could not tell is ambivalent":          {plan.IsNotAmbivalent, holding("ambivalent", "", ""), "several things at once"},
 		"data without a signature is data":                   {plan.HoldsNothingUnknown, func(f *plan.Facts) { f.Unknown = "0x0" }, "data that no probe knows lies at 0x0"},
 		"a look that was cut off is not complete":            {plan.IsLookComplete, func(f *plan.Facts) { f.Incomplete = "I/O error at 0" }, "I/O error at 0"},
+		"a disk that lost its name is not formatted":         {plan.HasItsName, func(f *plan.Facts) { f.Renamed = "sdb has another name" }, "never formatted"},
+		"paths to two disks are not one disk":                {plan.IsOneDisk, func(f *plan.Facts) { f.TwoDisks = "these are two disks" }, "these are two disks"},
 		"a device that can't be opened exclusively is busy":  {plan.OpensExclusively, func(f *plan.Facts) { f.Busy = "held by pid 7" }, "held by pid 7"},
 		"a disk that another machine has mounted is in use":  {plan.IsMountedNowhereElse, func(f *plan.Facts) { f.Elsewhere = "the machine \"oss2\" has it mounted" }, `sdb is in use: the machine "oss2" has it mounted`},
 		"a disk with kernel names only has no stable name":   {plan.HasStableID, func(f *plan.Facts) { f.IDs, f.WWN, f.Serial = []string{"sdb"}, "", "" }, "no stable name"},
@@ -126,6 +128,8 @@ func hostile() map[string]struct {
 		"read-only":                    {func(f *plan.Facts) { f.ReadOnly = true }, false},
 		"mounted by another machine":   {func(f *plan.Facts) { holding("ext4", "u", "data")(f); f.Elsewhere = "oss2 has it mounted" }, false},
 		"busy by O_EXCL":               {func(f *plan.Facts) { f.Busy = "device or resource busy" }, false},
+		"found by another name":        {func(f *plan.Facts) { f.Renamed = "no device has the name that was recorded" }, false},
+		"two disks as one":             {func(f *plan.Facts) { f.TwoDisks = "dm-0 has paths to sda and sdb" }, false},
 		"not all known":                {func(f *plan.Facts) { f.Incomplete = "I/O error" }, false},
 		"not there":                    {func(f *plan.Facts) { *f = plan.Facts{} }, false},
 		"a partition":                  {func(f *plan.Facts) { f.Type = "part" }, false},
@@ -140,6 +144,9 @@ func hostile() map[string]struct {
 func TestHostileDisksAreUnusable(t *testing.T) {
 	for name, h := range hostile() {
 		f := blankDisk(h.change)
+		if f.Renamed != "" {
+			continue // An inventory looks for no name.
+		}
 		if plan.HasIdentity(f, aTarget().Spec.Device) != "" && f.Found {
 			continue // A wrong identity is a matter between a target and a disk.
 		}

@@ -161,8 +161,34 @@ func inOrder(in SelectInput) SelectInput {
 		}
 		inventories[node] = inventory
 	}
-	in.Inventories = inventories
+	in.Inventories = bySerialFirst(inventories)
 	return in
+}
+
+// bySerialFirst is what the nodes have. A disk whose WWN a disk of another node has too, with another serial number, has the links made of
+// its WWN behind all others, so that it is not chosen by one of them. A person may still name it so.
+func bySerialFirst(inventories map[string]v1alpha1.NodeInventoryStatus) map[string]v1alpha1.NodeInventoryStatus {
+	serialOf, shared := map[string]string{}, map[string]bool{}
+	for _, inventory := range inventories {
+		for _, b := range inventory.BlockDevices {
+			if wwn := cmp.Or(b.WWN, b.SharedWWN); wwn != "" && b.Serial != "" {
+				shared[wwn] = shared[wwn] || serialOf[wwn] != "" && serialOf[wwn] != b.Serial
+				serialOf[wwn] = b.Serial
+			}
+		}
+	}
+	for node, inventory := range inventories {
+		inventory.BlockDevices = slices.Clone(inventory.BlockDevices)
+		for i := range inventory.BlockDevices {
+			if b := &inventory.BlockDevices[i]; shared[b.WWN] {
+				isOfWWN := func(id string) bool { return IsLinkOfWWN(id, b.WWN) }
+				others := slices.DeleteFunc(slices.Clone(b.IDs), isOfWWN)
+				b.IDs = append(others, slices.DeleteFunc(slices.Clone(b.IDs), func(id string) bool { return !isOfWWN(id) })...)
+			}
+		}
+		inventories[node] = inventory
+	}
+	return inventories
 }
 
 // compareTargets orders targets by namespace and name.
@@ -293,6 +319,9 @@ func (s *selection) explicitDevice(g group, d v1alpha1.DeviceReference, slot int
 		s.problem(v1alpha1.ReasonNoDevices, "%s.devices: node %s: %s", g.field, d.Node, why)
 		return
 	}
+	if carried := g.carriedBy(s.in.FileSystem, slot, d.Node, *b); carried != "" {
+		identity.ID = carried
+	}
 	name := g.targetName(s.in.FileSystem.Name, slot, d.Node, identity.ID)
 	if old := s.existing[name]; old != nil {
 		// It is being deleted: the name is free when that is done.
@@ -390,7 +419,9 @@ func (s *selection) candidates(
 		identity, why := identify(b)
 		carries := -1
 		if why == "" && !forLog {
-			carries = s.carries(g, node, b, identity)
+			if slot, id := s.carries(g, node, b); id != "" {
+				carries, identity.ID = slot, id
+			}
 		}
 		if why == "" {
 			why = mismatch(b, selector)
@@ -399,7 +430,7 @@ func (s *selection) candidates(
 			why = s.takenBy(node, identity)
 		}
 		if why == "" && carries < 0 {
-			why = notUsable(b, forLog)
+			why = cmp.Or(wrongTransport(b, selector), notUsable(b, forLog))
 		}
 		if why != "" {
 			others = append(others, fmt.Sprintf("%s (%s): %s", b.KernelName, cmp.Or(string(identity.ID), "no stable name"), why))
@@ -414,17 +445,17 @@ func (s *selection) candidates(
 	return matching, others
 }
 
-// carries is the slot of this group whose target a disk carries, from a FileSystem of the same name that was there before; -1
-// for none. Its label says so: while there is no StorageTarget, no agent knows whose it is.
-func (s *selection) carries(g group, node string, b v1alpha1.BlockDevice, identity v1alpha1.DeviceIdentity) int {
+// carries is the slot of this group whose target a disk carries, from a FileSystem of the same name that was there before, and the id in
+// the name of that; empty for none. Its label says so: while there is no StorageTarget, no agent knows whose it is.
+func (s *selection) carries(g group, node string, b v1alpha1.BlockDevice) (slot int, id v1alpha1.DeviceID) {
 	fs := s.in.FileSystem
 	for i := range g.instances {
-		name := g.targetName(fs.Name, int32(i), node, identity.ID) // #nosec G115 -- a slot is at most 15
-		if isLabeled(b, fs.Namespace, fs.Name, name) && s.existing[name] == nil {
-			return i
+		id := g.carriedBy(fs, int32(i), node, b)                                      // #nosec G115 -- a slot is at most 15
+		if id != "" && s.existing[g.targetName(fs.Name, int32(i), node, id)] == nil { // #nosec G115 -- as above
+			return i, id
 		}
 	}
-	return -1
+	return -1, ""
 }
 
 // notUsable is why a disk can't be chosen by a selector; a partition is not unusable for a log because it is one.
@@ -471,6 +502,22 @@ func mismatch(b v1alpha1.BlockDevice, selector v1alpha1.DeviceSelector) string {
 		}
 	}
 	return ""
+}
+
+// wrongTransport is why a disk is not attached in a way that a selector takes; empty when it is.
+func wrongTransport(b v1alpha1.BlockDevice, selector v1alpha1.DeviceSelector) string {
+	transport := v1alpha1.Transport(b.Transport)
+	switch {
+	case slices.Contains(selector.Transports, transport):
+		return ""
+	case len(selector.Transports) > 0 && transport == "":
+		return "it is not known how it is attached, and transports lists what is"
+	case len(selector.Transports) > 0:
+		return fmt.Sprintf("it is attached by %s, which is none of transports", transport)
+	case transport == "" || slices.Contains(v1alpha1.LocalTransports, transport):
+		return ""
+	}
+	return fmt.Sprintf("it is attached by %s, so it may be somebody else's; if it is not, list %s in transports, or name it in devices", transport, transport)
 }
 
 // summary is a list of reasons for a sentence: the first few, and how many more there are.

@@ -182,6 +182,18 @@ func TestDisksThatAreSelected(t *testing.T) {
 		"another NUMA node":                  {func(s *v1alpha1.DeviceSelector) { s.NUMANodes = []int32{0} }, func(b *v1alpha1.BlockDevice) { b.NUMANode = numa(1) }, "on NUMA node 1"},
 		"an unknown NUMA node":               {func(s *v1alpha1.DeviceSelector) { s.NUMANodes = []int32{0} }, func(*v1alpha1.BlockDevice) {}, "NUMA node is not known"},
 		"one of the NUMA nodes":              {func(s *v1alpha1.DeviceSelector) { s.NUMANodes = []int32{0, 1} }, func(b *v1alpha1.BlockDevice) { b.NUMANode = numa(1) }, ""},
+		"a disk in a slot":                   {func(*v1alpha1.DeviceSelector) {}, func(b *v1alpha1.BlockDevice) { b.Transport = "nvme" }, ""},
+		"a logical unit of a storage system": {func(*v1alpha1.DeviceSelector) {}, func(b *v1alpha1.BlockDevice) { b.Transport = "iscsi" }, "it is attached by iscsi, so it may be somebody else's"},
+		"a namespace through a network":      {func(*v1alpha1.DeviceSelector) {}, func(b *v1alpha1.BlockDevice) { b.Transport = "nvme-tcp" }, "it is attached by nvme-tcp"},
+		"a disk that can be unplugged":       {func(*v1alpha1.DeviceSelector) {}, func(b *v1alpha1.BlockDevice) { b.Transport = "usb" }, "it is attached by usb"},
+		"a transport that is new":            {func(*v1alpha1.DeviceSelector) {}, func(b *v1alpha1.BlockDevice) { b.Transport = "cxl" }, "it is attached by cxl"},
+		"a transport that is asked for":      {func(s *v1alpha1.DeviceSelector) { s.Transports = []v1alpha1.Transport{"fc", "iscsi"} }, func(b *v1alpha1.BlockDevice) { b.Transport = "iscsi" }, ""},
+		"a transport that is not asked for":  {func(s *v1alpha1.DeviceSelector) { s.Transports = []v1alpha1.Transport{"fc"} }, func(b *v1alpha1.BlockDevice) { b.Transport = "sas" }, "it is attached by sas, which is none of transports"},
+		"an unknown transport":               {func(s *v1alpha1.DeviceSelector) { s.Transports = []v1alpha1.Transport{"sas"} }, func(b *v1alpha1.BlockDevice) {}, "it is not known how it is attached"},
+		"a disk of iSCSI that carries its own target": {func(*v1alpha1.DeviceSelector) {}, func(b *v1alpha1.BlockDevice) {
+			b.Transport, b.Unusable = "iscsi", []string{"it is not blank"}
+			b.Target = "storage/" + plan.TargetName("scratch", v1alpha1.RoleStorage, "ssd", "oss1", "wwn-oss1-0000")
+		}, ""},
 		"a disk that is unusable":            {func(*v1alpha1.DeviceSelector) {}, func(b *v1alpha1.BlockDevice) { b.Unusable = []string{"it holds ext4"} }, "it holds ext4"},
 		"a logical volume":                   {func(*v1alpha1.DeviceSelector) {}, func(b *v1alpha1.BlockDevice) { b.Type = "lvm" }, "only whole disks"},
 		"a partition":                        {func(*v1alpha1.DeviceSelector) {}, func(b *v1alpha1.BlockDevice) { b.Type = "part" }, "is a partition"},

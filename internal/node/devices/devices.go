@@ -14,6 +14,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/format"
+	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -22,6 +23,8 @@ type Looker struct {
 	// Dev, Sys and Proc are where devtmpfs, sysfs and procfs of the node are mounted. Proc shows the processes of the
 	// whole node, not those of a container. Udev is udev's directory, in which the node may have nothing.
 	Dev, Sys, Proc, Udev string
+	// Kubelet is the kubelet's directory, in which the node may have nothing.
+	Kubelet string
 	// Run runs a program of util-linux.
 	Run Runner
 	// Claim opens a device exclusively for a moment, see ClaimDevice.
@@ -39,7 +42,7 @@ type Looker struct {
 // node, the node's process ids, and the rights of root.
 func ThisHost() Looker {
 	return Looker{
-		Dev: "/dev", Sys: "/sys", Proc: "/proc", Udev: "/run/udev",
+		Dev: "/dev", Sys: "/sys", Proc: "/proc", Udev: "/run/udev", Kubelet: filepath.Join(host.Root, "var/lib/kubelet"),
 		Run: Execute, Claim: ClaimDevice, Sample: ReadSample, Elsewhere: ReadElsewhere, Limit: 30 * time.Second,
 	}
 }
@@ -72,17 +75,35 @@ func (l Looker) All(ctx context.Context) (found []plan.Facts, problems []string)
 // (Facts.PartitionOf). When no device has the id, Facts.Found is false. It is an error when two devices have the id, or when
 // a link names another WWN than the kernel: then nobody knows which disk is meant.
 func (l Looker) ByID(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error) {
+	return l.Recorded(ctx, v1alpha1.DeviceIdentity{ID: id})
+}
+
+// Recorded is ByID of a disk that was recorded. When no device has the id, or the id is made of a WWN that several disks have, it is the one
+// device with the serial number, WWN and size that were recorded (Facts.Renamed): links in /dev/disk/by-id come and go with versions of udev
+// and of drivers.
+func (l Looker) Recorded(ctx context.Context, want v1alpha1.DeviceIdentity) (plan.Facts, error) {
+	id := want.ID
 	v, err := l.survey(ctx)
 	if err != nil {
 		return plan.Facts{}, err
 	}
 	name, err := v.resolve(string(id))
+	renamed := ""
+	var several *sharedError
+	if name == "" && (err == nil || errors.As(err, &several)) {
+		if same := v.recorded(want); len(same) == 1 {
+			name, err, renamed = same[0], nil, cmp.Or(err, fmt.Errorf("no device has the name %s", id)).Error()
+		}
+	}
 	if err != nil || name == "" {
 		return plan.Facts{}, err
 	}
 	f := v.look(ctx, name)
 	if !f.Found {
 		return f, nil
+	}
+	if renamed != "" {
+		f.Renamed = fmt.Sprintf("%s has the serial number, WWN and size that were recorded, and another name: %s", name, renamed)
 	}
 	f.LogOf = v.logOf(ctx, f)
 	if f.Busy == "" {
@@ -92,7 +113,11 @@ func (l Looker) ByID(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, err
 	if !slices.Contains(f.IDs, string(id)) {
 		f.IDs = append(slices.Clone(f.IDs[:min(len(f.IDs), maxIDs-1)]), string(id))
 	}
-	now, err := v.later().resolve(string(id))
+	later := v.later()
+	now, err := later.resolve(string(id))
+	if same := later.recorded(want); renamed != "" && now == "" && len(same) == 1 {
+		now, err = same[0], nil
+	}
 	switch {
 	case err != nil:
 		return plan.Facts{}, err
@@ -125,6 +150,8 @@ type view struct {
 	// links are the names in /dev/disk/by-id, by kernel name, and claims the kernel names by name of link: more than one
 	// when udev's database says that several devices want the link.
 	links, claims map[string][]string
+	// shared are the disks that have a WWN which is no name, because their serial numbers differ, by that WWN.
+	shared map[string][]string
 	// uses are where devices are in use, by kernel name.
 	uses map[string][]string
 	// remote holds the IDs of mounts whose filesystem may not answer.
@@ -145,8 +172,12 @@ func (l Looker) survey(ctx context.Context) (*view, error) {
 	if v.whole, err = v.wholeDevices(); err != nil {
 		return nil, err
 	}
+	if len(v.listed) == 0 && len(v.whole) > 0 {
+		v.problem("lsblk lists no device, and the kernel has %d; so nobody knows what they are", len(v.whole))
+	}
 	v.readLinks()
 	v.readMounts()
+	v.readBlockVolumes()
 	v.readSwaps()
 	v.readMountedFilesystems()
 	v.readLoops()
@@ -180,10 +211,13 @@ func (v *view) look(ctx context.Context, name string) plan.Facts {
 		f.PartitionOf, disk = parent, parent
 	}
 	f.BlockDevice = v.identity(name, disk)
-	if f.SizeBytes == 0 {
+	size, unknown := v.size(name)
+	if unknown == nil && size == 0 {
 		return plan.Facts{} // A drive without a medium, or a loop device without a file.
 	}
 	f.Found = true
+	f.TwoDisks = v.twoDisks(disk)
+	f.Remarks = sentences(v.sharers(disk))
 
 	parts := v.partitions(name)
 	f.Partitions = parts
@@ -192,6 +226,9 @@ func (v *view) look(ctx context.Context, name string) plan.Facts {
 		all = append(all, disk) // Whoever has the whole disk has the partition.
 	}
 	var missing []string
+	if unknown != nil {
+		missing = append(missing, unknown.Error())
+	}
 	for _, part := range all {
 		f.Holders = append(f.Holders, v.holders(part)...)
 		f.Mounts = append(f.Mounts, v.uses[part]...)
@@ -212,13 +249,13 @@ func (v *view) look(ctx context.Context, name string) plan.Facts {
 	f.Holders = unique(f.Holders)
 	f.Mounts = unique(f.Mounts)
 
-	busy, err := within(ctx, v.Limit, func() (string, error) { return v.Claim(v.node(name), number) })
+	busy, err := ask(ctx, v.Looker, name, "an open of it", func(context.Context) (string, error) { return v.Claim(v.node(name), number) })
 	if err != nil {
 		missing = append(missing, err.Error())
 	}
 	f.Busy = busy
 	if len(f.Signatures) == 0 && len(f.Partitions) == 0 {
-		f.Unknown, err = within(ctx, v.Limit, func() (string, error) { return v.Sample(v.node(name)) })
+		f.Unknown, err = ask(ctx, v.Looker, name, "a read of it", func(context.Context) (string, error) { return v.Sample(v.node(name)) })
 		if err != nil {
 			missing = append(missing, err.Error())
 		}
@@ -244,6 +281,14 @@ func sentence(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }
 
+// sentences are those that say something; nil when none does.
+func sentences(all ...string) []string {
+	if all = slices.DeleteFunc(all, func(s string) bool { return s == "" }); len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
 // unique sorts and drops what is there twice.
 func unique(s []string) []string {
 	slices.Sort(s)
@@ -261,7 +306,11 @@ const (
 // limit keeps the facts within the limits of the API. What is cut off was not needed to see that the device is in use.
 func limit(f *plan.Facts) {
 	f.Model, f.Serial, f.WWN = text(f.Model, 128), text(f.Serial, 128), text(f.WWN, 128)
+	f.SharedWWN = text(f.SharedWWN, 128)
 	f.IDs = f.IDs[:min(len(f.IDs), maxIDs)]
+	for i := range f.Remarks {
+		f.Remarks[i] = text(f.Remarks[i], 512)
+	}
 	f.Partitions = f.Partitions[:min(len(f.Partitions), maxPartitions)]
 	f.Holders = f.Holders[:min(len(f.Holders), maxItems)]
 	f.Mounts = f.Mounts[:min(len(f.Mounts), maxItems)]

@@ -8,6 +8,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/plan"
 )
 
 // valid is what a DeviceID may look like (api, DeviceID); no other name can be asked for.
@@ -38,9 +41,6 @@ func (v *view) readLinks() {
 			v.links[name] = append(v.links[name], link)
 		}
 	}
-	for _, links := range v.links {
-		slices.SortFunc(links, telling)
-	}
 	// When several devices want a link, it leads to one of them, and after the next start to another. The database has the
 	// links of each device as lines "S:disk/by-id/…", in a file that is called by its number.
 	for _, name := range v.allDevices() {
@@ -56,6 +56,66 @@ func (v *view) readLinks() {
 		}
 		_ = file.Close() // it was only read
 	}
+	v.readSharedWWNs()
+	for name, links := range v.links {
+		wwn := v.anyWWN(firstOf(v.parent(name), name))
+		v.links[name] = slices.DeleteFunc(links, func(link string) bool {
+			return len(v.withoutPaths(v.claims[link])) > 1 || v.shared[wwn] != nil && plan.IsLinkOfWWN(link, wwn)
+		})
+		slices.SortFunc(v.links[name], telling)
+	}
+}
+
+// readSharedWWNs finds the WWNs that several disks with different serial numbers have, such as the one WWN that some enclosures give to
+// all of their disks (github.com/lxc/incus-os/issues/1145), or the EUI of a batch.
+func (v *view) readSharedWWNs() {
+	having := map[string][]string{}
+	for _, name := range v.whole {
+		if wwn := v.wwn(name); wwn != "" && v.listed[name].Type != "mpath" {
+			having[wwn] = append(having[wwn], name)
+		}
+	}
+	v.shared = map[string][]string{}
+	for wwn, names := range having {
+		for i, name := range names {
+			if slices.ContainsFunc(names[:i], func(other string) bool { return v.serialsDiffer(name, other) }) {
+				v.shared[wwn] = names
+			}
+		}
+	}
+}
+
+// serialsDiffer is true when both disks have a serial number from one source, and these differ. Udev and the kernel may write that of one
+// disk in two ways.
+func (v *view) serialsDiffer(a, b string) bool {
+	if ka, kb := v.kernelSerial(a), v.kernelSerial(b); ka != "" && kb != "" {
+		return ka != kb
+	}
+	la, lb := v.listed[a].Serial, v.listed[b].Serial
+	return la != "" && lb != "" && la != lb
+}
+
+// sharers says which other disks have the WWN of a disk, and another serial number; empty when none has.
+func (v *view) sharers(disk string) string {
+	wwn := v.anyWWN(disk)
+	path := v.Lowest(disk)[0]
+	others := slices.DeleteFunc(slices.Clone(v.shared[wwn]), func(name string) bool { return !v.serialsDiffer(name, path) })
+	switch len(others) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("its WWN %s is that of %s too, which has another serial number, so it is not used as a name", wwn, others[0])
+	}
+	return fmt.Sprintf("its WWN %s is that of %s too, which have other serial numbers, so it is not used as a name", wwn, few(others))
+}
+
+// few are at most three names, and how many more there are.
+func few(names []string) string {
+	const shown = 3
+	if more := len(names) - shown; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // allDevices are the kernel names of all devices and partitions.
@@ -115,12 +175,21 @@ func (v *view) resolve(id string) (string, error) {
 		if err := v.agrees(id, found[0]); err != nil {
 			return "", err
 		}
-		found = append(slices.Clone(found), v.twins(found[0])...)
+		if twins := v.twins(found[0]); len(twins) > 0 {
+			found, how = append(slices.Clone(found), twins...), how+" or what else names "+v.describe(found[0])
+		}
 	}
 	wanted := canonical(id)
+	for wwn := range v.shared {
+		if plan.IsLinkOfWWN(id, wwn) {
+			found, wanted = nil, wwn
+		}
+	}
 	if len(found) == 0 && wanted != "" {
-		how = "the WWN " + wanted
-		found = v.having(func(name string) bool { return v.identity(name, name).WWN == wanted })
+		if how += " or the WWN " + wanted; len(v.claims[id]) == 0 {
+			how = "the WWN " + wanted
+		}
+		found = v.having(func(name string) bool { return v.anyWWN(name) == wanted })
 	}
 	if len(found) == 0 {
 		how = "the serial number " + id
@@ -141,14 +210,39 @@ func (v *view) resolve(id string) (string, error) {
 	for i, name := range found {
 		descriptions[i] = v.describe(name)
 	}
-	return "", fmt.Errorf("%d devices have %s: %s; nobody can tell which is meant, so none is touched. Use an id that only one of them has",
+	err := fmt.Errorf("%d devices have %s: %s; nobody can tell which is meant, so none is touched. Use an id that only one of them has",
 		len(found), how, strings.Join(descriptions, " and "))
+	if v.shared[wanted] != nil {
+		return "", &sharedError{err}
+	}
+	return "", err
+}
+
+// sharedError is that an id is made of a WWN which several disks with different serial numbers have.
+type sharedError struct{ error }
+
+// recorded are the devices that have all that was recorded of one but its name, and those that claim to be the same disk.
+func (v *view) recorded(want v1alpha1.DeviceIdentity) []string {
+	if want.Serial == "" && want.WWN == "" || want.Serial == "" && v.shared[want.WWN] != nil {
+		return nil
+	}
+	found := v.having(func(name string) bool {
+		is := v.identity(name, name)
+		return is.Serial == want.Serial && v.anyWWN(name) == want.WWN && is.SizeBytes == want.SizeBytes
+	})
+	for _, name := range slices.Clone(found) {
+		found = append(found, v.twins(name)...)
+	}
+	found = v.withoutPaths(found)
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
 // describe names a device so that a person finds it.
 func (v *view) describe(name string) string {
 	disk := firstOf(v.parent(name), name)
 	is := v.identity(disk, disk)
+	is.WWN = firstOf(is.WWN, is.SharedWWN)
 	var more []string
 	for _, item := range [][2]string{{"model", is.Model}, {"serial", is.Serial}, {"WWN", is.WWN}} {
 		if item[1] != "" {
@@ -168,7 +262,7 @@ func (v *view) describe(name string) string {
 func (v *view) agrees(id, name string) error {
 	says := canonical(partitionSuffix.ReplaceAllString(id, ""))
 	disk := firstOf(v.parent(name), name)
-	is := v.identity(disk, disk).WWN
+	is := v.anyWWN(disk)
 	// A disk may have a WWN and an EUI, of which the kernel shows one.
 	if says == "" || is == "" || says == is || says[:2] != is[:2] {
 		return nil
@@ -177,7 +271,13 @@ func (v *view) agrees(id, name string) error {
 		id, name, is, v.node(name))
 }
 
-// twins are the other disks that say to be the same as this one: with the same WWN, or with the same serial number where
+// anyWWN is the WWN of a disk, also one that is no name because another disk has it too.
+func (v *view) anyWWN(disk string) string {
+	is := v.identity(disk, disk)
+	return firstOf(is.WWN, is.SharedWWN)
+}
+
+// twins are the other disks that claim to be the same one: with the same WWN and no other serial number, or with the same serial number where
 // there is no WWN that tells them apart.
 func (v *view) twins(name string) []string {
 	disk := firstOf(v.parent(name), name)
@@ -187,8 +287,8 @@ func (v *view) twins(name string) []string {
 			return false
 		}
 		it := v.identity(other, other)
-		if me.WWN != "" && it.WWN != "" {
-			return me.WWN == it.WWN
+		if mine, its := v.anyWWN(disk), v.anyWWN(other); mine != "" && its != "" {
+			return mine == its && !v.serialsDiffer(disk, other)
 		}
 		// The namespaces of one NVMe controller have its serial number, each.
 		return me.Serial != "" && me.Serial == it.Serial && v.attribute(disk, "nsid") == v.attribute(other, "nsid")

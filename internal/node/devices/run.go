@@ -30,7 +30,11 @@ func Execute(ctx context.Context, argv ...string) (Output, error) {
 	command := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // no shell, and the callers in this package name the programs
 	command.Env = append(os.Environ(), "LC_ALL=C")
 	command.Stdout, command.Stderr = &stdout, &stderr
-	err := command.Run()
+	err := command.Start()
+	if err == nil {
+		started(ctx, command.Process.Pid)
+		err = command.Wait()
+	}
 	out := Output{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
 	var exit *exec.ExitError
 	switch {
@@ -42,13 +46,17 @@ func Execute(ctx context.Context, argv ...string) (Output, error) {
 	return out, nil
 }
 
-// run runs a program for at most the limit.
-func (l Looker) run(ctx context.Context, argv ...string) (Output, error) {
-	limited, stop := context.WithTimeout(ctx, l.Limit)
-	defer stop()
-	// A program that waits for a dead disk can't be killed, so the wait for it has an end of its own.
-	return within(ctx, l.Limit, func() (Output, error) { return l.Run(limited, argv...) })
+// run runs a program that looks at a disk, for at most the limit.
+func (l Looker) run(ctx context.Context, disk string, argv ...string) (Output, error) {
+	return ask(ctx, l, disk, argv[0], func(ctx context.Context) (Output, error) {
+		limited, stop := context.WithTimeout(ctx, l.Limit)
+		defer stop()
+		return l.Run(limited, argv...)
+	})
 }
+
+// allDisks stands for all disks of the node where a program is not asked about one.
+const allDisks = "the node's disks"
 
 // said is the reason that a program gave on stderr.
 func (o Output) said() string {
@@ -68,7 +76,7 @@ type listed struct {
 
 // list asks lsblk(8) for all devices. It is not asked for what is on them: that would come from udev's database.
 func (l Looker) list(ctx context.Context) (map[string]listed, error) {
-	out, err := l.run(ctx, "lsblk", "--json", "--list", "--output", "KNAME,TYPE,SERIAL,WWN,MODEL,TRAN,MOUNTPOINTS")
+	out, err := l.run(ctx, allDisks, "lsblk", "--json", "--list", "--output", "KNAME,TYPE,SERIAL,WWN,MODEL,TRAN,MOUNTPOINTS")
 	if err != nil {
 		return nil, fmt.Errorf("can't list the block devices: %w", err)
 	}

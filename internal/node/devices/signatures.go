@@ -47,7 +47,7 @@ func (v *view) signatures(ctx context.Context, name string) ([]v1alpha1.Signatur
 
 // wipefs lists all that wipefs(8) could erase.
 func (v *view) wipefs(ctx context.Context, name string) ([]v1alpha1.Signature, error) {
-	out, err := v.run(ctx, "wipefs", "--no-act", "--json", "--output", "OFFSET,TYPE,UUID,LABEL", v.node(name))
+	out, err := v.run(ctx, name, "wipefs", "--no-act", "--json", "--output", "OFFSET,TYPE,UUID,LABEL", v.node(name))
 	if err != nil {
 		return nil, fmt.Errorf("can't look for signatures on %s: %w", name, err)
 	}
@@ -100,7 +100,7 @@ const (
 
 // blkid probes as mkfs and mount do ("low-level"), without the cache in /run/blkid. The options are for blkid.
 func (v *view) blkid(ctx context.Context, name string, options ...string) ([]v1alpha1.Signature, error) {
-	out, err := v.run(ctx, slices.Concat([]string{"blkid", "--probe", "--output", "export"}, options, []string{v.node(name)})...)
+	out, err := v.run(ctx, name, slices.Concat([]string{"blkid", "--probe", "--output", "export"}, options, []string{v.node(name)})...)
 	if err != nil {
 		return nil, fmt.Errorf("can't probe %s: %w", name, err)
 	}

@@ -184,14 +184,45 @@ func (v *view) identity(name, disk string) v1alpha1.BlockDevice {
 		d.MediaType = v1alpha1.HDD
 	}
 	if d.Type == "mpath" {
-		// The paths to a disk are the same disk.
+		// Paths to several disks have these in common all the same, or not; such a device is refused (twoDisks).
 		paths := v.Lowest(disk)
 		d.WWN = firstOf(d.WWN, common(paths, v.wwn))
 		d.Serial = firstOf(d.Serial, common(paths, v.serial))
 		d.Model = firstOf(d.Model, common(paths, func(p string) string { return v.listed[p].Model }))
 		d.Transport = firstOf(d.Transport, text(common(paths, func(p string) string { return v.listed[p].Transport }), 32))
 	}
+	if reached := v.reached(disk); reached != "" {
+		d.Transport = reached
+	}
+	if v.shared[d.WWN] != nil {
+		d.WWN, d.SharedWWN = "", d.WWN
+	}
 	return d
+}
+
+// networkBlock are the kernel names of devices that lie on other machines, by the driver's name, which lsblk(8) calls nothing.
+var networkBlock = regexp.MustCompile(`^(nbd|rbd|drbd)[0-9]+$`)
+
+// reached is the transport of a disk that is reached through a network, or of the first such one that a device is made of; empty for none.
+// lsblk(8) calls NVMe over fabrics nvme, as it does a disk in a slot.
+func (v *view) reached(name string) string {
+	for _, disk := range v.Lowest(name) {
+		if match := networkBlock.FindStringSubmatch(disk); match != nil {
+			return match[1]
+		}
+		if path, err := filepath.EvalSymlinks(v.class(disk, "device")); err == nil {
+			for _, controller := range append(controllersOf(path), path) {
+				if fabric := value(filepath.Join(controller, "transport")); fabric != "" && fabric != "pcie" && fabric != "apple-nvme" {
+					return text("nvme-"+fabric, 32)
+				}
+			}
+		}
+		transport := v1alpha1.Transport(v.listed[disk].Transport)
+		if disk != name && transport != "" && !slices.Contains(v1alpha1.LocalTransports, transport) {
+			return text(string(transport), 32)
+		}
+	}
+	return ""
 }
 
 func firstOf(a, b string) string {
@@ -214,6 +245,11 @@ func common(names []string, of func(string) string) string {
 
 // serial is the disk's own answer, as the kernel keeps it; udev's database may still be that of a disk that was pulled.
 func (v *view) serial(name string) string {
+	return firstOf(v.kernelSerial(name), text(v.listed[name].Serial, 128))
+}
+
+// kernelSerial is the serial number that the kernel has from the disk.
+func (v *view) kernelSerial(name string) string {
 	for _, path := range []string{"serial", "device/serial"} { // virtio and NVMe
 		if s := text(v.attribute(name, path), 128); s != "" {
 			return s
@@ -225,7 +261,7 @@ func (v *view) serial(name string) string {
 			return s
 		}
 	}
-	return text(v.listed[name].Serial, 128)
+	return ""
 }
 
 // wwn is "0x5000…" (NAA), "eui.…" or "uuid.…". Others that the kernel makes up of vendor and serial number are none.

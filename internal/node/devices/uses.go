@@ -124,6 +124,10 @@ func (v *view) useMount(uses mountUses, m *mountinfo.Info, others bool) {
 	if others || procfs.IsOfUser(m) {
 		return
 	}
+	if m.FSType == "devtmpfs" && m.Root != "/" {
+		// The node of one device was mounted over a file, as for a container that gets this device.
+		v.use(v.named(strings.TrimPrefix(m.Root, "/")), plan.BlockVolume(m.Mountpoint))
+	}
 	for _, f := range uses.formats {
 		if f.SpansDevices() && m.FSType == string(f.Name()) {
 			// Its mounts have a device number of their own, and name one of its devices.
@@ -151,6 +155,65 @@ func (v *view) useListed() {
 			}
 		}
 	}
+}
+
+// named is the kernel name for the path of a device below /dev, empty when it is none.
+func (v *view) named(path string) string {
+	if name := strings.ReplaceAll(path, "/", "!"); v.number(name) != "" {
+		return name
+	}
+	return ""
+}
+
+// blockVolumes are where the kubelet has the devices that it gives to pods as they are (PersistentVolumes with volumeMode Block), as links or
+// as nodes of the device: by volume, and by pod.
+var blockVolumes = []string{
+	"plugins/kubernetes.io/*/volumeDevices/*/*", "plugins/kubernetes.io/*/volumeDevices/*/*/*", "plugins/kubernetes.io/*/volumeDevices/*/*/*/*",
+	"pods/*/volumeDevices/*/*",
+}
+
+// readBlockVolumes finds the devices that the kubelet gives to pods.
+func (v *view) readBlockVolumes() {
+	if v.Kubelet == "" {
+		return
+	}
+	numbers := v.numbers()
+	for _, pattern := range blockVolumes {
+		found, err := filepath.Glob(filepath.Join(v.Kubelet, pattern))
+		if err != nil {
+			continue // The patterns are constant, and good.
+		}
+		for _, path := range found {
+			var at unix.Stat_t
+			if unix.Lstat(path, &at) != nil {
+				continue
+			}
+			name := ""
+			switch at.Mode & unix.S_IFMT {
+			case unix.S_IFBLK:
+				name = numbers[fmt.Sprintf("%d:%d", unix.Major(at.Rdev), unix.Minor(at.Rdev))]
+			case unix.S_IFLNK:
+				name = v.linkedOnNode(path)
+			}
+			relative, err := filepath.Rel(v.Kubelet, path)
+			if err == nil && name != "" && !strings.Contains(strings.Join(v.uses[name], " "), relative) {
+				v.use(name, plan.BlockVolume(filepath.Join("/var/lib/kubelet", relative)))
+			}
+		}
+	}
+}
+
+// linkedOnNode is the kernel name of the device that a link of the node leads to. Its target is a path of the node, also in a container.
+func (v *view) linkedOnNode(path string) string {
+	target, err := os.Readlink(path)
+	if err != nil {
+		return ""
+	}
+	relative, ok := strings.CutPrefix(target, "/dev/")
+	if !ok {
+		return ""
+	}
+	return firstOf(v.named(relative), v.follow(filepath.Join(v.Dev, relative)))
 }
 
 // logDevice is the path of the log's device in an option of a mount.

@@ -283,7 +283,7 @@ func TestADiskThatIsOpenWhileItsMarkerIsReadIsNotOfferedForFormatting(t *testing
 			agent := l.Agent(nil)
 			find := agent.Look
 			var closed chan struct{}
-			agent.Look = func(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error) {
+			agent.Look = func(ctx context.Context, id v1alpha1.DeviceIdentity) (plan.Facts, error) {
 				facts, err := find(ctx, id)
 				if closed == nil {
 					closed = make(chan struct{})

@@ -36,11 +36,11 @@ func (p *Provisioner) look(ctx context.Context, t *v1alpha1.StorageTarget) (plan
 	if l.Mount, err = p.mounted(t); err != nil {
 		return l, err
 	}
-	if l.Device, err = p.device(ctx, t.Spec.Device.ID); err != nil {
+	if l.Device, err = p.device(ctx, t.Spec.Device); err != nil {
 		return l, err
 	}
 	if t.Spec.LogDevice != nil {
-		log, err := p.device(ctx, t.Spec.LogDevice.ID)
+		log, err := p.device(ctx, *t.Spec.LogDevice)
 		if err != nil {
 			return l, err
 		}
@@ -71,9 +71,9 @@ const (
 )
 
 // device looks at one device. What can't be looked at is not known well enough for anything to be done to it.
-func (p *Provisioner) device(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error) {
+func (p *Provisioner) device(ctx context.Context, want v1alpha1.DeviceIdentity) (plan.Facts, error) {
 	for i := 1; ; i++ {
-		f, err := p.Look(ctx, id)
+		f, err := p.Look(ctx, want)
 		if err != nil {
 			f.Incomplete = err.Error()
 		}

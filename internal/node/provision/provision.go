@@ -22,8 +22,8 @@ import (
 
 // Provisioner works on the disks of one node.
 type Provisioner struct {
-	// Look takes a fresh look at the device with a stable id. A device that is not there is no error.
-	Look func(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error)
+	// Look takes a fresh look at the device that was recorded. A device that is not there is no error.
+	Look func(ctx context.Context, want v1alpha1.DeviceIdentity) (plan.Facts, error)
 	// Claims are those that Look asks by, so that no look is in the way of a work.
 	Claims *Claims
 	// Run runs programs, OnNode those of the node itself (host.Command).
@@ -48,7 +48,7 @@ func New(looker devices.Looker, newUUID func() string) *Provisioner {
 	claims := &Claims{}
 	looker.Claim = claims.Ask(looker.Claim)
 	return &Provisioner{
-		Look: looker.ByID, Claims: claims, Run: Run, OnNode: RunOnNode, Check: CheckOptions, Path: spec.TargetPath,
+		Look: looker.Recorded, Claims: claims, Run: Run, OnNode: RunOnNode, Check: CheckOptions, Path: spec.TargetPath,
 		Dev: "/dev", Sys: "/sys", Proc: "/proc",
 		Now: time.Now, NewUUID: newUUID, Patience: busyLimit,
 	}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -80,6 +81,8 @@ func (h Host) Prove(ctx context.Context, t Target) (string, error) {
 		return "", fmt.Errorf("the disk %s is not there: look at its cable, its slot and its controller", t.ID)
 	case f.Incomplete != "":
 		return "", fmt.Errorf("%s could not be looked at completely: %s", f.KernelName, f.Incomplete)
+	case f.TwoDisks != "":
+		return "", errors.New(f.TwoDisks)
 	case f.InUse():
 		return "", fmt.Errorf("%s is in use (%s); find out by whom, and stop it", f.KernelName, strings.Join(users(f), ", "))
 	case len(f.Signatures) != 1 || len(f.Partitions) > 0:
