@@ -69,6 +69,9 @@ func (o Output) Explain(err error) error {
 // Read takes an output apart. It returns an error, with its line, for a message of mpirun that says that a process did not end well; it
 // quotes what the program said of it. Other messages of mpirun are left out.
 func Read(output []byte) (Output, error) {
+	if err := benchmarks.BoundLines(output); err != nil {
+		return Output{}, err //nolint:wrapcheck // it is a sentence about the output
+	}
 	var out, box []Line
 	var failure, doubt *Line
 	number := 0
