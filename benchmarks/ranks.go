@@ -22,7 +22,6 @@ const (
 
 var (
 	targetLine = regexp.MustCompile(`^\[target ([^ \]]{1,64})\] ?`)
-	rankLine   = regexp.MustCompile(`^\[rank (0|[1-9]\d{0,8})\] ?`)
 	rankEnd    = regexp.MustCompile(`^\[rank (0|[1-9]\d{0,8}) ended with exit code (-?\d{1,9})\]\r?\n?$`)
 )
 
@@ -31,58 +30,92 @@ var (
 // it ended, or that ended with another exit code than 0, and unless there are the numbers from 0 to count-1; count 0 takes as many as
 // there are.
 func SplitRanks(output []byte, count int) ([][]byte, error) {
-	parts, ended := map[int]*bytes.Buffer{}, map[int]bool{}
-	number := 0
-	for line := range strings.Lines(string(output)) {
-		number++
-		if !strings.HasPrefix(line, "[rank ") {
-			continue
-		}
-		end := rankEnd.FindStringSubmatch(line)
-		match := end
-		if end == nil {
-			match = rankLine.FindStringSubmatch(line)
-		}
-		if match == nil {
-			return nil, fmt.Errorf("line %d is of no process: %q", number, strings.TrimSpace(line))
-		}
-		rank, err := strconv.Atoi(match[1])
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", number, err)
-		}
-		if parts[rank] == nil {
-			parts[rank] = &bytes.Buffer{}
-		}
-		switch {
-		case end == nil && ended[rank]:
-			return nil, fmt.Errorf("line %d: process %d printed something after it had ended", number, rank)
-		case end == nil:
-			_, _ = parts[rank].WriteString(line[len(match[0]):])
-		case ended[rank]:
-			return nil, fmt.Errorf("line %d: process %d ended a second time", number, rank)
-		case end[2] != "0":
-			return nil, fmt.Errorf("line %d: process %d ended with exit code %s", number, rank, end[2])
-		default:
-			ended[rank] = true
-		}
+	if len(output) > MaxOutput {
+		return nil, tooLarge(len(output))
+	}
+	sizes, ended, err := ranks(output)
+	if err != nil {
+		return nil, err
 	}
 	if count == 0 {
-		count = len(parts)
+		count = len(sizes)
 	}
-	if len(parts) != count || count == 0 {
-		return nil, fmt.Errorf("there is output of %d processes; %d were started", len(parts), count)
+	if len(sizes) != count || count == 0 {
+		return nil, fmt.Errorf("there is output of %d processes; %d were started", len(sizes), count)
 	}
 	out := make([][]byte, count)
 	for rank := range count {
-		if parts[rank] == nil {
+		size, found := sizes[rank]
+		if !found {
 			return nil, fmt.Errorf("there is no output of process %d; %d were started", rank, count)
 		}
 		if !ended[rank] {
 			return nil, fmt.Errorf("process %d did not end; its output is cut off", rank)
 		}
-		out[rank] = parts[rank].Bytes()
+		out[rank] = make([]byte, 0, size)
+	}
+	for line := range bytes.Lines(output) {
+		if rank, rest, is := ofRank(line); is {
+			out[rank] = append(out[rank], rest...)
+		}
 	}
 	return out, nil
+}
+
+// ranks returns how much each process has printed, and which have ended well.
+func ranks(output []byte) (sizes map[int]int, ended map[int]bool, err error) {
+	sizes, ended = map[int]int{}, map[int]bool{}
+	number := 0
+	for line := range bytes.Lines(output) {
+		number++
+		if !bytes.HasPrefix(line, []byte("[rank ")) {
+			continue
+		}
+		rank, rest, is := ofRank(line)
+		code := ""
+		if !is {
+			match := rankEnd.FindSubmatch(line)
+			if match == nil {
+				return nil, nil, fmt.Errorf("line %d is of no process: %q", number, Short(strings.TrimSpace(string(line))))
+			}
+			rank, err = strconv.Atoi(string(match[1]))
+			if err != nil {
+				return nil, nil, fmt.Errorf("line %d: %w", number, err)
+			}
+			code = string(match[2])
+		}
+		switch {
+		case rank >= maxRank:
+			return nil, nil, fmt.Errorf("line %d is of process %d, and the numbers end below %d", number, rank, maxRank)
+		case is && ended[rank]:
+			return nil, nil, fmt.Errorf("line %d: process %d printed something after it had ended", number, rank)
+		case is:
+			sizes[rank] += len(rest)
+		case ended[rank]:
+			return nil, nil, fmt.Errorf("line %d: process %d ended a second time", number, rank)
+		case code != "0":
+			return nil, nil, fmt.Errorf("line %d: process %d ended with exit code %s", number, rank, code)
+		default:
+			sizes[rank] += 0
+			ended[rank] = true
+		}
+	}
+	return sizes, ended, nil
+}
+
+// ofRank returns the number of the process that printed a line, and what it printed; false for a line of none and for RankEnd.
+func ofRank(line []byte) (rank int, rest []byte, is bool) {
+	const most = 9 // digits
+	rest, is = bytes.CutPrefix(line, []byte("[rank "))
+	digits := 0
+	for is && digits < min(len(rest), most) && rest[digits] >= '0' && rest[digits] <= '9' {
+		rank = rank*10 + int(rest[digits]-'0')
+		digits++
+	}
+	if digits == 0 || digits > 1 && rest[0] == '0' || digits == len(rest) || rest[digits] != ']' {
+		return 0, nil, false
+	}
+	return rank, bytes.TrimPrefix(rest[digits+1:], []byte(" ")), true
 }
 
 // SplitTargets takes the output of one server apart by the targets that a command was started for, in their order. Output in which no line

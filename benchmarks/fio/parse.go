@@ -24,6 +24,9 @@ const (
 // p99 is the key of the percentile that is reported.
 const p99 = "99.000000"
 
+// maxValues bounds the report of one group of jobs, which has some 400 values.
+const maxValues = 1 << 14
+
 // document is what is read of fio's JSON (stat.c of 3.33).
 type document struct {
 	Version string `json:"fio version"`
@@ -129,6 +132,9 @@ func combine(name string, clients []direction) []benchmarks.Sample {
 // outside says so and prints a report all the same.
 func read(text []byte) (document, error) {
 	var doc document
+	if err := benchmarks.BoundLines(text); err != nil {
+		return doc, err //nolint:wrapcheck // it is a sentence about the output
+	}
 	number, offset, start := 0, 0, -1
 	for line := range bytes.Lines(text) {
 		number++
@@ -144,6 +150,9 @@ func read(text []byte) (document, error) {
 	}
 	if start < 0 {
 		return doc, errors.New("there is no report of fio: no line begins its JSON")
+	}
+	if err := benchmarks.BoundJSON(text[start:], maxValues); err != nil {
+		return doc, fmt.Errorf("the report, which begins in line %d: %w", number, err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text[start:]))
 	if err := decoder.Decode(&doc); err != nil {

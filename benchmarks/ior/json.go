@@ -36,9 +36,20 @@ type document struct {
 	} `json:"summary"`
 }
 
+// maxJSON and maxValues bound the JSON of a report: a summary of each operation, and up to twelve numbers of each iteration.
+const maxJSON, maxValues = 4 << 20, 1 << 16
+
 // readJSON reads a report of JSON.
 func readJSON(lines []openmpi.Line) (result, error) {
+	size := 0
+	for _, line := range lines {
+		size += len(line.Text) + 1
+	}
+	if size > maxJSON {
+		return result{}, fmt.Errorf("line %d: the JSON has more than %d MiB, which no report of IOR has", lines[0].Number, maxJSON>>20)
+	}
 	var text strings.Builder
+	text.Grow(size)
 	starts := make([]int64, 0, len(lines))
 	for _, line := range lines {
 		starts = append(starts, int64(text.Len()))
@@ -53,6 +64,9 @@ func readJSON(lines []openmpi.Line) (result, error) {
 			}
 		}
 		return out
+	}
+	if err := benchmarks.BoundJSON([]byte(text.String()), maxValues); err != nil {
+		return result{}, fmt.Errorf("line %d: %w", lines[0].Number, err)
 	}
 	decoder := json.NewDecoder(strings.NewReader(text.String()))
 	var d document

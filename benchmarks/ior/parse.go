@@ -56,19 +56,19 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step 
 		}
 		w = &want{settings: s, options: options(spec), operations: all[step]}
 	}
-	lines, err := openmpi.Lines(output)
+	read, err := openmpi.Read(output)
 	if err != nil {
 		return benchmarks.Report{}, err
 	}
 	var out result
-	if len(lines) > 0 && lines[0].Text == "{" {
+	if lines := read.Lines; len(lines) > 0 && lines[0].Text == "{" {
 		out, err = readJSON(lines)
 	} else {
 		p := parser{openmpi.Reader{Lines: lines}}
 		out, err = p.report()
 	}
 	if err != nil {
-		return benchmarks.Report{}, err
+		return benchmarks.Report{}, read.Explain(err)
 	}
 	samples, err := out.samples(w)
 	if err != nil {

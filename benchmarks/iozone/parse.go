@@ -79,6 +79,9 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step 
 	if step < 0 || step >= len(all) {
 		return benchmarks.Report{}, fmt.Errorf("iozone has no step %d; it has %d", step, len(all))
 	}
+	if err := benchmarks.BoundLines(output); err != nil {
+		return benchmarks.Report{}, err
+	}
 	p := parser{settings: s, expected: expected(options(spec), all[step].tests), lines: bytes.Split(output, []byte("\n"))}
 	if err := p.header(); err != nil {
 		return benchmarks.Report{}, err

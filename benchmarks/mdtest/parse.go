@@ -86,16 +86,16 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step 
 		}
 		p.want = &want{settings: s, options: options(spec), phases: all[step]}
 	}
-	var err error
-	if p.Lines, err = openmpi.Lines(output); err != nil {
+	read, err := openmpi.Read(output)
+	if err != nil {
 		return benchmarks.Report{}, err
 	}
-	p.Lines = slices.DeleteFunc(p.Lines, func(l openmpi.Line) bool { return anyProcess.MatchString(l.Text) })
+	p.Lines = slices.DeleteFunc(read.Lines, func(l openmpi.Line) bool { return anyProcess.MatchString(l.Text) })
 	if err := p.head(); err != nil {
-		return benchmarks.Report{}, err
+		return benchmarks.Report{}, read.Explain(err)
 	}
 	if err := p.tables(); err != nil {
-		return benchmarks.Report{}, err
+		return benchmarks.Report{}, read.Explain(err)
 	}
 	if step > 0 {
 		p.samples = p.samples[1:]

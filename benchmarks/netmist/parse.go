@@ -40,6 +40,9 @@ var wanted = []struct{ title, name, printed, unit string }{
 
 // Parse reads netmist's summary. An output with a line of an error before it, or without the fingerprint behind it, is refused.
 func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step int, output []byte) (benchmarks.Report, error) {
+	if err := benchmarks.BoundLines(output); err != nil {
+		return benchmarks.Report{}, err
+	}
 	p := parser{}
 	if len(point.Parameters) > 0 {
 		s, err := check(spec, point)

@@ -1,6 +1,7 @@
 package openmpi_test
 
 import (
+	"errors"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -46,14 +47,14 @@ func TestLinesOfTheProgramAreToldFromOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			lines, err := openmpi.Lines([]byte(test.output))
+			read, err := openmpi.Read([]byte(test.output))
 			if test.says != "" {
 				g.Expect(err).To(MatchError(ContainSubstring(test.says)))
-				g.Expect(lines).To(BeNil())
+				g.Expect(read.Lines).To(BeNil())
 				return
 			}
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(lines).To(Equal(test.want))
+			g.Expect(read.Lines).To(Equal(test.want))
 		})
 	}
 }
@@ -61,12 +62,75 @@ func TestLinesOfTheProgramAreToldFromOthers(t *testing.T) {
 func TestEachWordOfABadEndIsEnough(t *testing.T) {
 	for _, text := range []string{
 		"MPI_ABORT was invoked", "the job was terminated", "process rank 1 exited", "process rank 1 was killed", "process rank 1 on signal 9",
-		"returned a non-zero code", "mpirun was unable to start", "ORTE has lost communication", "There are not enough slots available",
-		"an executable could not be found", "the daemon cannot be reached", "a process failed to start",
+		"returned a non-zero code", "ORTE has lost communication", "There are not enough slots available", "a process failed to start",
 	} {
 		t.Run(text, func(t *testing.T) {
-			_, err := openmpi.Lines([]byte(border + text + "\n" + border))
+			_, err := openmpi.Read([]byte(border + text + "\n" + border))
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(text)))
+		})
+	}
+}
+
+// The first is of Open MPI 4.0 (help-mpi-btl-openib.txt, epochpic/epoch#485), the second of 4.1 (help-mca-base.txt).
+const (
+	inactivePort = border + `WARNING: There is at least non-excluded one OpenFabrics device found,
+but there are no active ports detected (or Open MPI was unable to use
+them).  This is most certainly not what you wanted.  Check your
+cables, subnet manager configuration, etc.  The openib BTL will be
+ignored for this job.
+
+  Local host: n1
+` + border
+	noComponent = border + `A requested component was not found, or was unable to be opened.  This
+means that this component is either not installed or is unable to be
+used on your system.
+
+Host:      n1
+Framework: btl
+Component: openib
+` + border
+)
+
+func TestWhatMpirunLacksExplainsAReportThatIsNotComplete(t *testing.T) {
+	for name, text := range map[string]string{
+		"a network card whose port is inactive": inactivePort, "a component": noComponent,
+		"a program that is not there":                border + "mpirun was unable to find the specified executable file\n" + border,
+		"a program that could not be run":            border + "an executable could not be found\n" + border,
+		"a daemon that is not there":                 border + "the daemon cannot be reached\n" + border,
+		"a warning of what would end other programs": border + "WARNING: a process that calls fork() may be aborted.\n" + border,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			read, err := openmpi.Read([]byte("one\n" + text + "two\n"))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(read.Lines).To(HaveLen(2))
+			g.Expect(read.Explain(nil)).To(Succeed(), "the report is complete")
+			g.Expect(read.Explain(errors.New("cut off"))).To(MatchError(ContainSubstring("mpirun says")))
+		})
+	}
+	read, err := openmpi.Read([]byte("one\n"))
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(read.Explain(errors.New("cut off"))).To(MatchError("cut off"))
+}
+
+func TestLinesOfMPIsPartsAreNoneOfTheProgram(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		kept bool
+	}{
+		"UCX without a network":    {"[1598366400.123456] [n1:1234 :0]    ucp_context.c:671  UCX  WARN  network device 'mlx5_9:1' is not available", false},
+		"a library of the network": {"libibverbs: Warning: couldn't load driver 'libhfi1verbs-rdmav34.so'", false},
+		"a part of Open MPI":       {"[n1:00042] mtl_ofi_component.c:812: fi_getinfo(): No data available", false},
+		"an error of a part":       {"[n1:00042] PMIX ERROR: NOT-FOUND in file dstore_base.c at line 1567", true},
+		"an error of UCX":          {"[1598366400.123456] [n1:1234 :0]    mm_ep.c:155  UCX  ERROR shm_open failed", true},
+		"a crash":                  {"[n1:00042] *** Process received signal ***", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			read, err := openmpi.Read([]byte(c.text + "\n"))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(read.Lines).To(HaveLen(map[bool]int{true: 1}[c.kept]))
 		})
 	}
 }

@@ -62,6 +62,9 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int
 	}
 	var results []result
 	for rank, text := range outputs {
+		if err := benchmarks.BoundLines(text); err != nil {
+			return benchmarks.Report{}, fmt.Errorf("process %d: %w", rank, err)
+		}
 		r, err := s.parse(string(text))
 		if err != nil {
 			return benchmarks.Report{}, fmt.Errorf("process %d: %w", rank, err)

@@ -48,6 +48,9 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int
 	if _, err := check(spec, point); err != nil {
 		return benchmarks.Report{}, err
 	}
+	if err := benchmarks.BoundLines(output); err != nil {
+		return benchmarks.Report{}, err
+	}
 	var want []string
 	for _, operation := range options(spec).Operations {
 		want = append(want, verbs[operation])

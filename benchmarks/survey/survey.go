@@ -42,6 +42,9 @@ type Form struct {
 
 // Parse reads the outputs of all servers, and of each script that runs there. They measure at once, and are added up.
 func (f Form) Parse(output []byte) (benchmarks.Report, error) {
+	if err := benchmarks.BoundLines(output); err != nil {
+		return benchmarks.Report{}, err //nolint:wrapcheck // it is a sentence about the output
+	}
 	outputs, err := benchmarks.SplitRanks(output, 0)
 	if err != nil {
 		return benchmarks.Report{}, err

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -50,6 +51,9 @@ func Run(t *testing.T, tool benchmarks.Tool, cases map[string]Case) {
 			t.Run("refuses output of a run that was aborted", s.aborted)
 			t.Run("refuses what is no output of one repetition", s.garbage)
 		})
+	}
+	if len(all) > 0 {
+		t.Run("takes little memory, whatever is printed", all[0].hostile)
 	}
 	t.Run("has parameters that each change what is run", func(t *testing.T) { parameters(t, all) })
 }
@@ -231,6 +235,51 @@ func (s suite) samples(t *testing.T) {
 		key := sample.Name + " " + sample.Unit
 		g.Expect(slices.Contains(seen, key)).To(BeFalse(), "%s is measured once", key)
 		seen = append(seen, key)
+	}
+}
+
+// maxMemory is what reading an output may allocate in all, in MiB: whatever stands in it, the manager's memory grows by less.
+const maxMemory = 64
+
+// hostile reads outputs that nobody prints who wants to measure.
+func (s suite) hostile(t *testing.T) {
+	const most = benchmarks.MaxOutput
+	fill := func(begin, element string) []byte {
+		var out bytes.Buffer
+		out.Grow(most)
+		out.WriteString(begin)
+		for out.Len()+len(element) <= most {
+			out.WriteString(element)
+		}
+		return out.Bytes()
+	}
+	outputs := map[string][]byte{
+		"short lines": fill("", "1\n"), "empty lines": fill("", "\n"), "one line": fill("", "a "), "long lines": fill("", strings.Repeat("a ", 30000)+"\n"),
+		"boxes of mpirun": fill("", strings.Repeat("-", 60)+"\nabort\n"), "the output again and again": fill("", string(s.output)),
+		"lines of processes": fill("", "[rank 0] 1\n"), "lines of more processes than there are": fill("", "[rank 65000] 1\n[rank 65001] 2\n"),
+		"HTML": fill("<html>\n", "<td>1</td>"), "CSV": fill("", "1,2,3\n"),
+	}
+	for name, list := range map[string]string{"objects": "{},", "nested objects": `{"a":[{}]},`, "numbers": "1,", "texts": `"",`} {
+		for _, begin := range []string{"[\n", "{\n\"summary\":[", "{\n\"jobs\":[", "{\n\"jobs\":[{\"job options\":{"} {
+			outputs["JSON with "+name+" in "+begin] = fill(begin, list)
+		}
+	}
+	outputs["nested lists"] = fill("{\n", "[")
+	for i, line := range bytes.SplitAfter(s.output, []byte("\n")) {
+		const tried = 12
+		if i < tried && len(line) > 0 {
+			outputs[fmt.Sprintf("line %d again and again", i+1)] = fill(string(bytes.Join(bytes.SplitAfter(s.output, []byte("\n"))[:i], nil)), string(line))
+		}
+	}
+	for what, output := range outputs {
+		g := NewWithT(t)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := s.tool.Parse(s.spec, s.point, s.step, output)
+		runtime.ReadMemStats(&after)
+		g.Expect(err).To(HaveOccurred(), what)
+		g.Expect(len(err.Error())).To(BeNumerically("<", 2000), what)
+		g.Expect((after.TotalAlloc-before.TotalAlloc)>>20).To(BeNumerically("<=", maxMemory), "MiB for %s: %v", what, err)
 	}
 }
 

@@ -77,11 +77,17 @@ type parser struct {
 	order   []string
 }
 
+// maxRuns is more than the runs of any point.
+const maxRuns = 256
+
 // column is a number of a row.
 type column struct{ group, name string }
 
 // read takes all lines.
 func (p *parser) read(output []byte) error {
+	if err := benchmarks.BoundLines(output); err != nil {
+		return err
+	}
 	p.samples = map[string][]benchmarks.Sample{}
 	ended, number, last := false, 0, ""
 	for raw := range strings.Lines(string(output)) {
@@ -130,7 +136,9 @@ func (p *parser) line(text string) error {
 		if slices.Contains(p.order, p.run) {
 			return fmt.Errorf("the run %q begins a second time", p.run)
 		}
-		p.order = append(p.order, p.run)
+		if p.order = append(p.order, p.run); len(p.order) > maxRuns {
+			return fmt.Errorf("there are more than %d runs", maxRuns)
+		}
 		return nil
 	}
 	if strings.Contains(text, ".Interval.") {

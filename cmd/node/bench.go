@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parallelfs.dev/operator/internal/node/bench"
+	"parallelfs.dev/operator/internal/node/printed"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -17,7 +18,8 @@ func benchCommand() *cobra.Command {
 		Long: `Run one repetition of a benchmark in a mounted filesystem.
 
 Nothing is written unless the filesystem is mounted and answers, and nothing outside of the run's own directory is ever
-written or removed. Lines of this program begin with "parallelfs: "; all others are the tool's.`,
+written or removed. Lines of this program begin with "parallelfs: "; all others are the tool's. run, launch and local print on standard
+output alone; when they have ended well, their last line says how many bytes they printed before it and what their checksum is.`,
 	}
 	parent.AddCommand(benchRunCommand(), benchLaunchCommand(), benchWorkCommand(), benchRankCommand(), benchLocalCommand())
 	parent.AddCommand(benchCheckCommand(), benchCleanCommand())
@@ -35,7 +37,7 @@ The exit code is the tool's; %d when it was ended because its time was over; %d,
 than the repetition needs, and 1, with a sentence, when the tool did not run for another reason.`, bench.TimedOut, bench.NoRoom),
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, b spec.Benchmark, _ []string, h bench.Host) error {
-		return bench.Run(ctx, b, h)
+		return counted(h, func(h bench.Host) error { return bench.Run(ctx, b, h) })
 	})
 }
 
@@ -58,7 +60,7 @@ $(LAUNCHER_IP) this pod's address (POD_IP where that is set).`,
 	c.Flags().IntVar(&l.SSHPort, "ssh-port", 22, "`PORT` that the workers' sshd listens on")
 	return benchVerb(c, func(ctx context.Context, b spec.Benchmark, _ []string, h bench.Host) error {
 		l.Spec = c.Flag("spec").Value.String()
-		return bench.Launch(ctx, b, l, h)
+		return counted(h, func(h bench.Host) error { return bench.Launch(ctx, b, l, h) })
 	})
 }
 
@@ -104,7 +106,7 @@ standard output.`,
 	}
 	number := c.Flags().Int("rank", 0, "number `N` of the server, from 0")
 	return benchVerb(c, func(ctx context.Context, b spec.Benchmark, _ []string, h bench.Host) error {
-		return bench.Local(ctx, b, *number, h)
+		return counted(h, func(h bench.Host) error { return bench.Local(ctx, b, *number, h) })
 	})
 }
 
@@ -134,6 +136,17 @@ func benchCleanCommand() *cobra.Command {
 		}
 		return bench.Clean(ctx, b, h)
 	})
+}
+
+// counted runs a tool whose output the operator reads. What the tool and this program print goes one way, so that it has one order, and is
+// followed by the line that proves that it is whole.
+func counted(h bench.Host, do func(h bench.Host) error) error {
+	out := printed.New(h.Stdout)
+	h.Stdout, h.Stderr = out, out
+	if err := do(h); err != nil {
+		return err
+	}
+	return out.Close()
 }
 
 func benchVerb(c *cobra.Command, do func(ctx context.Context, b spec.Benchmark, args []string, h bench.Host) error) *cobra.Command {

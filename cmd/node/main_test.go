@@ -14,7 +14,9 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/spf13/cobra"
 
+	"parallelfs.dev/operator/internal/node/bench"
 	"parallelfs.dev/operator/internal/node/command"
+	"parallelfs.dev/operator/internal/node/printed"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/test/patience"
 )
@@ -220,4 +222,25 @@ func TestAProbeListensAtTheAddressOfItsNode(t *testing.T) {
 	g.Expect(node(t, "probe", "--spec", file(t, encode(t, told))).stderr).To(ContainSubstring("can't serve on 127.0.0.7:-1"))
 	told.Listen = "$(NO_SUCH_VARIABLE):1"
 	g.Expect(node(t, "probe", "--spec", file(t, encode(t, told))).stderr).To(ContainSubstring("NO_SUCH_VARIABLE is not set"))
+}
+
+func TestTheLastLineOfAnOutputSaysHowMuchWasPrinted(t *testing.T) {
+	g := NewWithT(t)
+	var out bytes.Buffer
+	h := bench.Host{Stdout: &out, Stderr: io.Discard}
+	g.Expect(counted(h, func(h bench.Host) error {
+		_, _ = io.WriteString(h.Stdout, "1 MiB/s\n")
+		_, _ = io.WriteString(h.Stderr, "warning\n")
+		return nil
+	})).To(Succeed())
+	output, err := printed.Check(out.Bytes())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(output)).To(Equal("1 MiB/s\nwarning\n"), "both outputs in one order")
+
+	out.Reset()
+	g.Expect(counted(h, func(h bench.Host) error {
+		_, _ = io.WriteString(h.Stdout, "begun\n")
+		return &bench.ExitError{Code: 3}
+	})).To(MatchError("the tool ended with exit code 3"))
+	g.Expect(out.String()).To(Equal("begun\n"), "a tool that failed has no result to prove")
 }

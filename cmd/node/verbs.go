@@ -23,6 +23,7 @@ import (
 	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/environment"
 	"parallelfs.dev/operator/internal/node/mounts"
+	"parallelfs.dev/operator/internal/node/printed"
 	"parallelfs.dev/operator/internal/node/probe"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/node/toolcalls"
@@ -249,7 +250,9 @@ func manageCommand() *cobra.Command {
 
 The calls are made one after the other. One that waits for something is repeated every 2 s while a line of what it prints says so. A call
 has failed when it ends with another exit code than 0, or a line of what it prints says so; then only those are made that tidy up. They are
-made as well, within 50 s, when the time is over, which is exit code 124, and when the pod is being stopped.`,
+made as well, within 50 s, when the time is over, which is exit code 124, and when the pod is being stopped.
+
+The last line says how many bytes were printed before it and what their checksum is, when all has ended well.`,
 		Args: cobra.NoArgs,
 	}
 	path := specFlag(c, "Manage")
@@ -262,7 +265,11 @@ made as well, within 50 s, when the time is over, which is exit code 124, and wh
 		if err != nil {
 			return err
 		}
-		return toolcalls.Run(c.Context(), calls, os.Stdout)
+		out := printed.New(os.Stdout)
+		if err := toolcalls.Run(c.Context(), calls, out); err != nil {
+			return err
+		}
+		return out.Close()
 	}
 	return c
 }

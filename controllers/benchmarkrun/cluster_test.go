@@ -36,6 +36,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/all"
+	"parallelfs.dev/operator/internal/node/printed"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
@@ -191,6 +192,9 @@ func (c *cluster) start(owner client.Object, template corev1.PodTemplateSpec, su
 func (c *cluster) end(pod *corev1.Pod, job client.Object, done outcome) {
 	c.mutex.Lock()
 	c.outputs[pod.Name] = done.output
+	if done.code == 0 {
+		c.outputs[pod.Name] = string(printed.Log([]byte(done.output)))
+	}
 	c.mutex.Unlock()
 	made := job.GetCreationTimestamp()
 	status := corev1.ContainerStatus{Name: children.ContainerName, Image: pod.Spec.Containers[0].Image, ImageID: "sha256:1234"}

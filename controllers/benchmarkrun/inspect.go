@@ -50,7 +50,7 @@ func (r *Reconciler) readCheck(ctx context.Context, c *children.Child, into *sco
 		into.CheckFailed = cmp.Or(c.Message, fmt.Sprintf("the Job %s did not end within %s", c.Name, scope.CheckTimeout))
 		return nil
 	}
-	raw, err := r.Logs.Logs(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, children.ContainerName, maxLog)
+	raw, err := r.Logs.Logs(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, children.ContainerName, maxCheckLog)
 	if err != nil {
 		return err
 	}

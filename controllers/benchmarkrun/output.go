@@ -17,16 +17,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/controllers/benchmarkrun/children"
 	"parallelfs.dev/operator/controllers/benchmarkrun/decision"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/text"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
+	"parallelfs.dev/operator/internal/node/printed"
 )
 
 const (
 	// maxLog bounds what is read of a pod's output, in bytes. The kubelet itself rotates logs at 10 MiB unless told otherwise.
 	maxLog = 16 << 20
+	// maxCheckLog bounds what is read of a check, whose answer is one line.
+	maxCheckLog = 256 << 10
 	// tailLines and maxTail bound what a message quotes of an output.
 	tailLines, maxTail = 10, 1500
 	// timeoutExitCode is how the node binary ends a tool that took too long (spec.Benchmark.TimeoutSeconds).
@@ -177,12 +181,20 @@ func (r *Reconciler) output(ctx context.Context, w *scope.Scope, pod *corev1.Pod
 	case len(raw) >= maxLog:
 		return raw, fmt.Sprintf("printed more than %d MiB, which is not read", maxLog>>20), nil
 	}
-	return raw, "", nil
+	output, err := printed.Check(raw)
+	if err != nil {
+		return raw, err.Error(), nil
+	}
+	return output, "", nil
 }
 
 // parse fills in the samples, or says why there are none.
 func (r *Reconciler) parse(w *scope.Scope, entry *turns.Record, raw []byte) string {
-	report, err := r.Tools[w.Run.Spec.Tool].Parse(&w.Run.Spec, w.Points[entry.Point], entry.Step, withoutOwnLines(raw))
+	// The calls of a filesystem's own tools are told apart by the lines of the node binary.
+	if w.Plans[entry.Point].Steps[entry.Step].Command.Launch != benchmarks.OnManagement {
+		raw = withoutOwnLines(raw)
+	}
+	report, err := r.Tools[w.Run.Spec.Tool].Parse(&w.Run.Spec, w.Points[entry.Point], entry.Step, raw)
 	if err != nil {
 		return fmt.Sprintf("printed something that can't be read as its result: %v", err)
 	}

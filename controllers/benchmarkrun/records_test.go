@@ -17,16 +17,22 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/children"
 	"parallelfs.dev/operator/controllers/benchmarkrun/decision"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope/scopetest"
+	"parallelfs.dev/operator/internal/node/printed"
 )
 
-// told is a LogReader with one answer.
+// told is a LogReader with one answer: the log of a program that printed a text, or of one that lacks its first bytes or its last line.
 type told struct {
-	text string
-	err  error
+	text    string
+	rotated int
+	cut     bool
+	err     error
 }
 
 func (l told) Logs(context.Context, types.NamespacedName, string, int64) ([]byte, error) {
-	return []byte(l.text), l.err
+	if l.cut {
+		return []byte(l.text), l.err
+	}
+	return printed.Log([]byte(l.text))[l.rotated:], l.err
 }
 
 // number is a tool that prints a number.
@@ -36,6 +42,13 @@ func (number) Parse(_ *v1alpha1.BenchmarkRunSpec, _ benchmarks.Point, _ int, out
 	sample := benchmarks.Sample{Name: "write", Unit: "kB/s"}
 	_, err := fmt.Sscanf(string(output), "%f\n", &sample.Value)
 	return benchmarks.Report{Version: "1.0", Samples: []benchmarks.Sample{sample}}, err
+}
+
+// echo is a tool whose version is all that it printed.
+type echo struct{ benchmarks.Tool }
+
+func (echo) Parse(_ *v1alpha1.BenchmarkRunSpec, _ benchmarks.Point, _ int, output []byte) (benchmarks.Report, error) {
+	return benchmarks.Report{Version: string(output)}, nil
 }
 
 func TestWhatARepetitionFound(t *testing.T) {
@@ -61,8 +74,21 @@ func TestWhatARepetitionFound(t *testing.T) {
 		"is not that of a worker": {
 			pods: []corev1.Pod{scopetest.PodOf(children.RoleWorker, corev1.PodRunning), ended(children.RoleLauncher, 0, "Completed")}, logs: told{text: "42\n"}, value: 42,
 		},
+		"is none of a log that the kubelet has rotated": {
+			pods: []corev1.Pod{ended(children.RoleClient, 0, "Completed")}, logs: told{text: "261\n60\n", rotated: 4},
+			says: "iozone printed 7 bytes, and 3 of 7 are left: the kubelet has rotated the log", tail: "60\nparallelfs: printed 7 bytes, crc32c 68fa4a9c",
+		},
+		"is none of a log that lacks its end": {
+			pods: []corev1.Pod{ended(children.RoleLauncher, 0, "Completed")}, logs: told{text: "42\n", cut: true},
+			says: "iozone ended, but its output was read without its last line", tail: "42",
+		},
+		"is none when the log of one of several servers is not whole": {
+			pods: []corev1.Pod{ended(children.RoleServer, 0, "Completed"), ended(children.RoleServer, 0, "Completed")}, logs: told{text: "42\n", rotated: 1},
+			says: "2 of 3 are left",
+			tail: "2\nparallelfs: printed 3 bytes, crc32c 63b58bab\n2\nparallelfs: printed 3 bytes, crc32c 63b58bab",
+		},
 		"names why the kernel ended the tool": {
-			pods: []corev1.Pod{ended(children.RoleClient, 137, "OOMKilled")}, failed: true, logs: told{text: "begun\n"},
+			pods: []corev1.Pod{ended(children.RoleClient, 137, "OOMKilled")}, failed: true, logs: told{text: "begun\n", cut: true},
 			says: "iozone ended with exit code 137 (OOMKilled)", tail: "begun",
 		},
 		"names a pod that is gone, and what its job says": {failed: true, says: "iozone was lost: its pod was gone before its output could be read: deadline exceeded"},
@@ -75,7 +101,7 @@ func TestWhatARepetitionFound(t *testing.T) {
 			says: "iozone was never run: its pod UnexpectedAdmissionError no memory left",
 		},
 		"is that of the worker when it ends before the launcher": {
-			pods: []corev1.Pod{ended(children.RoleWorker, 1, "Error"), scopetest.PodOf(children.RoleLauncher, corev1.PodRunning)}, logs: told{text: "/mnt/scratch is not mounted\n"},
+			pods: []corev1.Pod{ended(children.RoleWorker, 1, "Error"), scopetest.PodOf(children.RoleLauncher, corev1.PodRunning)}, logs: told{text: "/mnt/scratch is not mounted\n", cut: true},
 			says: "iozone was given up: its worker on node n1 ended before the launcher", tail: "/mnt/scratch is not mounted",
 		},
 	} {
@@ -100,6 +126,20 @@ func TestWhatARepetitionFound(t *testing.T) {
 			g.Expect(entry.Tail).To(Equal(c.tail))
 		})
 	}
+	t.Run("has the lines by which the node binary ends the calls of a filesystem's own tools", func(t *testing.T) {
+		g := NewWithT(t)
+		w := scopetest.Idle()
+		w.Plans[0].Steps[0].Command.Launch = benchmarks.OnManagement
+		job := scopetest.Job(w, 0, 1, time.Minute)
+		job.Succeeded, job.Pods = true, []corev1.Pod{ended(children.RoleClient, 0, "Completed")}
+		r := &Reconciler{
+			Logs:  told{text: "parallelfs: write has ended\n"},
+			Tools: map[v1alpha1.BenchmarkTool]benchmarks.Tool{v1alpha1.ToolIOzone: echo{}},
+		}
+		entry, _, err := r.read(t.Context(), w, job, decision.Decision{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(entry.Version).To(Equal("parallelfs: write has ended\n"))
+	})
 	t.Run("is asked for again while the log of a pod that has ended can't be read, and then given up", func(t *testing.T) {
 		g := NewWithT(t)
 		w := scopetest.Idle()

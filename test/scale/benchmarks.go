@@ -26,6 +26,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/benchmarkrun/children"
+	"parallelfs.dev/operator/internal/node/printed"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -291,7 +292,8 @@ func output(pod *corev1.Pod) ([]byte, error) {
 		answer, err := json.Marshal(spec.Checked{FreeBytes: diskBytes, FreeInodes: -1})
 		return append(answer, '\n'), err
 	case children.RoleClient:
-		return os.ReadFile(recording)
+		recorded, err := os.ReadFile(recording)
+		return printed.Log(recorded), err
 	default:
 		return nil, nil
 	}

@@ -17,6 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/internal/node/bench"
+	"parallelfs.dev/operator/internal/node/printed"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/test/patience"
 )
@@ -123,6 +124,18 @@ func TestAToolRunsInAFreshDirectoryThatIsRemoved(t *testing.T) {
 	g.Expect(c.output.String()).To(Equal(b.Directory + "\nred\n"))
 	g.Expect(c.said.String()).To(Equal("warning\n"))
 	g.Expect(b.Directory).NotTo(BeADirectory())
+}
+
+func TestBothOutputsOfAToolAreCountedInTheirOrder(t *testing.T) {
+	g, c := NewWithT(t), newClient(t)
+	h := c.host()
+	out := printed.New(&c.output)
+	h.Stdout, h.Stderr = out, out
+	g.Expect(bench.Run(t.Context(), c.script(`echo 1; echo warning >&2; echo 2; printf 3`), h)).To(Succeed())
+	g.Expect(out.Close()).To(Succeed())
+	output, err := printed.Check([]byte(c.output.String()))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(output)).To(Equal("1\nwarning\n2\n3\n"))
 }
 
 func TestAToolsExitCodeIsReturned(t *testing.T) {

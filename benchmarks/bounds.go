@@ -1,0 +1,73 @@
+package benchmarks
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// Whoever may create a BenchmarkRun chooses what stands in an output, so that every parser is bounded before it begins: it allocates at most
+// 64 MiB, whatever it reads.
+const (
+	// MaxOutput is the largest output, in bytes.
+	MaxOutput = 16 << 20
+	// MaxLines and MaxLine bound a report that is read line by line: the number of its lines, and the bytes of each. Vdbench prints a line a
+	// second, so that a day has 86400.
+	MaxLines, MaxLine = 1 << 17, 64 << 10
+	// maxRank bounds the numbers of processes, as the API does.
+	maxRank = 65536
+	// maxDepth is how deep JSON may be nested.
+	maxDepth = 64
+)
+
+// BoundLines refuses a report with more or longer lines than a tool prints.
+func BoundLines(output []byte) error {
+	if len(output) > MaxOutput {
+		return tooLarge(len(output))
+	}
+	number := 0
+	for line := range bytes.Lines(output) {
+		number++
+		switch {
+		case number > MaxLines:
+			return fmt.Errorf("the output has more than %d lines, which no report has; have the tool print less", MaxLines)
+		case len(line) > MaxLine:
+			return fmt.Errorf("line %d has more than %d KiB, which no line of a report has", number, MaxLine>>10)
+		}
+	}
+	return nil
+}
+
+// BoundJSON refuses a JSON document with more values than most, or one that is nested deeper than 64 levels, before it is decoded: decoding
+// takes up to 200 bytes for each value.
+func BoundJSON(text []byte, most int) error {
+	values, depth := 1, 0
+	quoted, escaped := false, false
+	for _, c := range text {
+		switch {
+		case escaped:
+			escaped = false
+		case quoted:
+			escaped, quoted = c == '\\', c != '"'
+		case c == '"':
+			quoted = true
+		case c == '{' || c == '[':
+			values++
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		case c == ',':
+			values++
+		}
+		switch {
+		case values > most:
+			return fmt.Errorf("its JSON has more than %d values; have the program print less", most)
+		case depth > maxDepth:
+			return fmt.Errorf("its JSON is nested deeper than %d levels", maxDepth)
+		}
+	}
+	return nil
+}
+
+func tooLarge(size int) error {
+	return fmt.Errorf("the output has %d MiB, and at most %d are read; have the tool print less", (size+1<<20-1)>>20, MaxOutput>>20)
+}
