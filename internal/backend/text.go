@@ -14,9 +14,9 @@ func SortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps
 // Ratio is how many there are of how many there should be, such as "3/4".
 func Ratio(have, want int) string { return fmt.Sprintf("%d/%d", have, want) }
 
-// List joins at most eight items, so that a message stays readable on a large cluster.
+// List joins at most three items and counts the rest, so that a message stays readable on a large cluster.
 func List(items []string) string {
-	const most = 8
+	const most = 3
 	if len(items) > most {
 		return strings.Join(items[:most], ", ") + fmt.Sprintf(" and %d more", len(items)-most)
 	}
