@@ -120,6 +120,8 @@ const (
 	ReasonOptionRefused = "OptionRefused"
 	// ReasonNoNodes surfaces when a nodeSelector matches no node.
 	ReasonNoNodes = "NoNodes"
+	// ReasonNoAddress surfaces when a node has no InternalIP of a family that the filesystem has, such as IPv6 addresses only.
+	ReasonNoAddress = "NoAddress"
 	// ReasonTooManyNodes surfaces when the metadata nodeSelector matches more nodes than the filesystem can use.
 	ReasonTooManyNodes = "TooManyNodes"
 	// ReasonPortConflict surfaces when another FileSystem uses the same ports on the same node.

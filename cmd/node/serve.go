@@ -1,12 +1,11 @@
 package main
 
 import (
-	"os"
-
 	"github.com/spf13/cobra"
 
 	"parallelfs.dev/operator/internal/backend/all"
 	"parallelfs.dev/operator/internal/node/command"
+	"parallelfs.dev/operator/internal/node/environment"
 	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/node/serve"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -47,7 +46,7 @@ func keeperOf(path string) (*serve.Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return serve.New(told, all.HostSoftware(), os.LookupEnv, logger())
+	return serve.New(told, all.HostSoftware(), environment.OfProcess, logger())
 }
 
 func checkServedCommand() *cobra.Command {

@@ -163,7 +163,7 @@ its own, and is left behind. What is mounted there and is not this filesystem is
 			return err
 		}
 		told.Modules = backends.Modules()
-		return mounts.Supervise(c.Context(), told, os.LookupEnv, os.Stdout, os.Stderr, logger())
+		return mounts.Supervise(c.Context(), told, environment.OfProcess, os.Stdout, os.Stderr, logger())
 	}
 	return c
 }
@@ -237,7 +237,7 @@ code and the end of what they said: arguments are in no log.`,
 		if told.Mount != nil {
 			told.Mount.Modules = backends.Modules()
 		}
-		return mounts.Configure(c.Context(), told, os.LookupEnv, os.Stdout, logger())
+		return mounts.Configure(c.Context(), told, environment.OfProcess, os.Stdout, logger())
 	}
 	return c
 }
@@ -325,7 +325,7 @@ node's own tools are asked, and the answer is about that node:
 			return fmt.Errorf("this binary can't ask a filesystem of type %q, only %s; use the node image of the operator's version",
 				told.Backend, strings.Join(slices.Sorted(maps.Keys(probers)), ", "))
 		}
-		if told.Listen, err = environment.Expand(told.Listen, os.LookupEnv); err != nil {
+		if told.Listen, err = environment.ExpandAddress(told.Listen, environment.OfProcess); err != nil {
 			return fmt.Errorf("where to listen: %w", err)
 		}
 		var database *backend.StoreDatabase

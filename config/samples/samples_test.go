@@ -2,8 +2,11 @@
 package samples_test
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,6 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/registry"
+	"parallelfs.dev/operator/benchmarks/sweep"
 )
 
 func TestTheSamplesHaveOnlyFieldsThatTheAPIKnows(t *testing.T) {
@@ -29,10 +35,88 @@ func TestTheSamplesHaveOnlyFieldsThatTheAPIKnows(t *testing.T) {
 		text, err := os.ReadFile(file)
 		g.Expect(err).NotTo(HaveOccurred())
 		for document := range strings.SplitSeq(string(text), "\n---\n") {
-			_, kind, err := strict.Decode([]byte(document), nil, nil)
+			object, kind, err := strict.Decode([]byte(document), nil, nil)
 			g.Expect(err).NotTo(HaveOccurred(), file)
 			kinds = append(kinds, kind.Kind)
+			t.Run(file+" "+kind.Kind, func(t *testing.T) { commentsCountWhatIsThere(t, string(text), object) })
 		}
 	}
 	g.Expect(kinds).To(ConsistOf("Namespace", "FileSystem", "Namespace", "FileSystem", "Namespace", "FileSystem", "Namespace", "FileSystem", "Namespace", "FileSystem", "BenchmarkRun", "BenchmarkRun", "BenchmarkRun", "BenchmarkSuite"))
+}
+
+// commentsCountWhatIsThere compares the numbers of a sample's comments with what its object asks for.
+func commentsCountWhatIsThere(t *testing.T, text string, object runtime.Object) {
+	t.Helper()
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if _, comment, is := strings.Cut(line, "#"); is {
+			lines = append(lines, strings.TrimSpace(comment))
+		}
+	}
+	comments := strings.Join(lines, " ")
+	switch o := object.(type) {
+	case *v1alpha1.BenchmarkRun:
+		countsOfRun(t, comments, &o.Spec)
+	case *v1alpha1.FileSystem:
+		counts(t, comments, `copies is (\w+)`, int(cmp.Or(o.Spec.StoragePools[0].Copies, 2)))
+		counts(t, comments, `with (\w+) metadata servers each`, int(o.Spec.Metadata.InstancesPerNode))
+		counts(t, comments, `(\w+) MDTs on each metadata node`, int(o.Spec.Metadata.InstancesPerNode))
+		counts(t, comments, `(\w+) storage pools`, len(o.Spec.StoragePools))
+		counts(t, comments, `(\w+) pools on disks`, len(o.Spec.StoragePools))
+	}
+}
+
+func countsOfRun(t *testing.T, comments string, spec *v1alpha1.BenchmarkRunSpec) {
+	t.Helper()
+	g := NewWithT(t)
+	points, err := sweep.Expand(registry.Tools()[spec.Tool], spec)
+	g.Expect(err).NotTo(HaveOccurred())
+	counts(t, comments, `(\w+) points`, len(points))
+	counts(t, comments, `each run (\w+)`, int(spec.Repetitions))
+	counts(t, comments, `(\w+) record sizes`, valuesOf(points, "iozone.recordSize"))
+	counts(t, comments, `(\w+) process counts`, valuesOf(points, "processes"))
+	counts(t, comments, `over (\w+) clients`, int(spec.Clients.Count))
+	if found := regexp.MustCompile(`([\d,]+) files in all`).FindStringSubmatch(comments); found != nil {
+		for _, point := range points {
+			leaves := 1
+			for range number(t, point.Parameters["mdtest.depth"]) {
+				leaves *= number(t, point.Parameters["mdtest.branch"])
+			}
+			files := number(t, point.Parameters["mdtest.items"]) * leaves * number(t, point.Parameters["processes"])
+			g.Expect(files).To(Equal(number(t, strings.ReplaceAll(found[1], ",", ""))))
+		}
+	}
+}
+
+// valuesOf is how many values a parameter has.
+func valuesOf(points []benchmarks.Point, parameter v1alpha1.SweepName) int {
+	values := map[string]bool{}
+	for _, point := range points {
+		values[point.Parameters[parameter]] = true
+	}
+	return len(values)
+}
+
+// counts holds that all numbers that a pattern finds in comments are this one.
+func counts(t *testing.T, comments, pattern string, want int) {
+	t.Helper()
+	for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(comments, -1) {
+		if n := number(t, found[1]); n >= 0 {
+			NewWithT(t).Expect(n).To(Equal(want), "the comment says %q", found[0])
+		}
+	}
+}
+
+// number reads a number of a comment; it is -1 for a word that is none.
+func number(t *testing.T, word string) int {
+	t.Helper()
+	words := map[string]int{"one": 1, "once": 1, "two": 2, "twice": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+	if n, is := words[strings.ToLower(word)]; is {
+		return n
+	}
+	n, err := strconv.Atoi(word)
+	if err != nil {
+		return -1
+	}
+	return n
 }

@@ -54,6 +54,7 @@ func (r *Reconciler) gather(
 	if in.Nodes, err = r.nodes(ctx); err != nil {
 		return in, d, 0, err
 	}
+	in.Nodes = backend.WithAddresses(in.Nodes, b.Families(fs))
 	targets, err := r.targets(ctx)
 	if err != nil {
 		return in, d, 0, err
@@ -205,11 +206,8 @@ func nodeFacts(n *corev1.Node) backend.Node {
 		Name: n.Name, Labels: n.Labels, Cordoned: n.Spec.Unschedulable, BootID: n.Status.NodeInfo.BootID,
 		Taints: backend.TaintsOfPeople(n.Spec.Taints), OutOfService: outOfService(n),
 	}
-	for _, a := range n.Status.Addresses {
-		if a.Type == corev1.NodeInternalIP && facts.IP == "" {
-			facts.IP = a.Address
-		}
-	}
+	facts.InternalIPs = backend.InternalIPs(n)
+	facts.IP = backend.AddressOf(facts.InternalIPs, backend.AllFamilies())
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			facts.Ready = c.Status == corev1.ConditionTrue

@@ -79,6 +79,8 @@ func decideToGiveUp(n *v1alpha1.FileSystemNode, c circumstance) request {
 		return no(v1alpha1.ReasonGiveUpWaits, "node %s is not given up yet: %s", why)
 	}
 	w := c.without
+	// All of it is named, although it may be long: a person accepts just this.
+	lost := v1alpha1.Cut(strings.Join(w.Lost, ", "), maxLost)
 	switch word := n.Annotations[v1alpha1.AnnotationGiveUp]; {
 	case word != n.Spec.Node:
 		return refused(fmt.Sprintf("the annotation %s says %q; it has to be the name of the node", v1alpha1.AnnotationGiveUp, v1alpha1.Cut(word, maxSaid)))
@@ -97,9 +99,9 @@ func decideToGiveUp(n *v1alpha1.FileSystemNode, c circumstance) request {
 	case len(w.Lost) > 0 && n.Annotations[v1alpha1.AnnotationAcceptLoss] != lossWord(n, w.Lost):
 		return request{Problem: backend.Problem{Reason: v1alpha1.ReasonLossNotAccepted, Message: fmt.Sprintf(
 			"node %s is not given up yet, because with it is lost: %s. To accept exactly this: kubectl -n %s annotate --overwrite filesystemnode %s %s=%s",
-			n.Spec.Node, backend.List(w.Lost), n.Namespace, n.Name, v1alpha1.AnnotationAcceptLoss, lossWord(n, w.Lost))}}
+			n.Spec.Node, lost, n.Namespace, n.Name, v1alpha1.AnnotationAcceptLoss, lossWord(n, w.Lost))}}
 	}
-	return request{may: true, lost: v1alpha1.Cut(backend.List(w.Lost), maxLost)}
+	return request{may: true, lost: lost}
 }
 
 // giveUpNodes leaves nodes out that never come back, where a person has said so and the filesystem goes on without them, and takes back

@@ -20,8 +20,11 @@ import (
 
 // allocate decides what must be recorded, and whether it may be: servers that would join a filesystem that somebody measures have to wait.
 func (p *pass) allocate(ctx context.Context) (err error) {
-	if p.allocation, err = p.backend.Allocate(p.in); err != nil {
-		return err //nolint:wrapcheck // the phase has a name
+	if problem := backend.AddressProblem(p.in, p.backend.Families(p.fs)); problem != nil {
+		p.problems = append(p.problems, *problem)
+	}
+	if p.allocation, err = p.reachable(); err != nil {
+		return err
 	}
 	if p.allocation.Waits {
 		// A new filesystem asks its disks first. Those that are not chosen yet have no agent that looks.
@@ -29,8 +32,8 @@ func (p *pass) allocate(ctx context.Context) (err error) {
 		if err := p.chooseDisks(ctx); err != nil || !p.in.Chosen {
 			return err
 		}
-		if p.allocation, err = p.backend.Allocate(p.in); err != nil {
-			return err //nolint:wrapcheck // the phase has a name
+		if p.allocation, err = p.reachable(); err != nil {
+			return err
 		}
 	}
 	if why := p.allocation.Unread; why != "" {
@@ -38,6 +41,18 @@ func (p *pass) allocate(ctx context.Context) (err error) {
 	}
 	p.joins, err = p.hold.may(ctx, p.allocation.Joins...)
 	return err
+}
+
+// reachable is what the backend allocates; it is refused when it adds a node whose addresses the filesystem can't use.
+func (p *pass) reachable() (backend.Allocation, error) {
+	a, err := p.backend.Allocate(p.in)
+	if err == nil {
+		err = backend.RefuseAddresses(p.in, p.backend.Families(p.fs), &a)
+	}
+	if err != nil {
+		return backend.Allocation{}, err //nolint:wrapcheck // the phase has a name
+	}
+	return a, nil
 }
 
 // record writes what the allocation adds, when it may be added. What is used up goes to the FileSystem first, in a write that fails when

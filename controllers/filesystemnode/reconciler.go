@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -164,7 +163,7 @@ func describe(node *v1alpha1.FileSystemNode, seen views.Node) v1alpha1.FileSyste
 	message := fmt.Sprintf("%s servers and %s targets are online", status.Summary.Servers, status.Summary.Targets)
 	switch {
 	case len(away) > 0:
-		ready, reason, message = metav1.ConditionFalse, v1alpha1.ReasonServersMissing, "servers are not online: "+strings.Join(away, ", ")
+		ready, reason, message = metav1.ConditionFalse, v1alpha1.ReasonServersMissing, "servers are not online: "+backend.List(away)
 	case seen.Online < seen.Wanted:
 		ready, reason = metav1.ConditionFalse, v1alpha1.ReasonTargetsMissing
 		message = fmt.Sprintf("%s targets are online; the StorageTargets of this node say what the others lack", status.Summary.Targets)

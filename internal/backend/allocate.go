@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 )
@@ -45,7 +44,7 @@ func RecordPools(in Input, disks OnDisks, numbers *Numbers) ([]PoolRecord, error
 		if int(Copies(pool)) > len(record.Nodes) {
 			return nil, Invalid(v1alpha1.ReasonInvalidSpec,
 				"storage pool %q wants %d copies on as many nodes, but has %s only; label more nodes or lower spec.storagePools[%s].copies",
-				pool.Name, Copies(pool), strings.Join(record.Nodes, ", "), pool.Name)
+				pool.Name, Copies(pool), List(record.Nodes), pool.Name)
 		}
 		out = append(out, record)
 	}

@@ -28,6 +28,10 @@ type Backend interface {
 	// Versions are those of the filesystem's own software that the backend is tested with, oldest first.
 	Versions() []string
 
+	// Families are the families of addresses that the daemons of a filesystem can use, in the version that each of them runs; the preferred
+	// one, which all versions have, comes first.
+	Families(fs *v1alpha1.FileSystem) []corev1.IPFamily
+
 	// Allocate decides what must outlive a change of labels: which node holds the metadata, which nodes and which slot belong to a pool, and
 	// whatever else is given once and for ever, such as numbers (Numbers) and ports. It starts from what Input.FileSystem.Status and
 	// Input.FileSystemNodes have recorded, and only adds to it. The caller writes it before anything that follows from it, the status first.
@@ -151,7 +155,9 @@ type Input struct {
 type Node struct {
 	Name   string
 	Labels map[string]string
-	// IP is the node's InternalIP.
+	// InternalIPs are all that the node has, in the order of its kubelet.
+	InternalIPs []string
+	// IP is the InternalIP that the daemons of the filesystem use (AddressOf), empty while the node has none of a family that they can use.
 	IP string
 	// Ready is the node's condition Ready.
 	Ready bool

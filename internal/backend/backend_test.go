@@ -168,8 +168,11 @@ func TestEveryContainerOfAPodWithExclusiveCPUsIsLimited(t *testing.T) {
 
 func TestSentencesStayReadable(t *testing.T) {
 	g := NewWithT(t)
+	g.Expect(List(nil)).To(BeEmpty())
 	g.Expect(List([]string{"a", "b"})).To(Equal("a, b"))
-	g.Expect(List(strings.Split("abcdefghij", ""))).To(Equal("a, b, c, d, e, f, g, h and 2 more"))
+	g.Expect(List([]string{strings.Repeat("ä", 400), "b"})).To(Equal(strings.Repeat("ä", 400)+" and 1 more"), "the first item may say what to do")
+	g.Expect(List([]string{strings.Repeat("ä", 190), strings.Repeat("b", 190), "c"})).To(Equal(strings.Repeat("ä", 190) + " and 2 more"))
+	g.Expect(List(strings.Split("abcdefghij", ""))).To(Equal("a, b, c and 7 more"))
 	g.Expect(Shorten(strings.Repeat("ä", 501))).To(Equal(strings.Repeat("ä", 500) + "..."))
 	g.Expect(Coarse(1234567, 1000000)).To(BeEquivalentTo(1234000))
 	g.Expect(Coarse(7, 100)).To(BeEquivalentTo(7))

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net"
 	"path"
 	"strconv"
 	"strings"
@@ -30,8 +31,8 @@ func ClusterName(fs *v1alpha1.FileSystem) string {
 	return strings.TrimRight(name[:maxLabel-nodeHash-1], "-.") + "-" + hex.EncodeToString(sum[:nodeHash/2])
 }
 
-// Address is host:port.
-func Address(host string, port int32) string { return host + ":" + strconv.Itoa(int(port)) }
+// Address joins a host and a port, with brackets around the colons of an IPv6 address.
+func Address(host string, port int32) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }
 
 // Owner is who the directories of a filesystem belong to.
 func Owner(fs *v1alpha1.FileSystem) spec.Owner {

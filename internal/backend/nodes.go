@@ -36,13 +36,13 @@ func SelectorText(selector v1alpha1.NodeSelector) string {
 	return strings.Join(parts, ",")
 }
 
-// NodeNames lists nodes in a sentence.
+// NodeNames lists nodes in a sentence, as List does.
 func NodeNames(nodes []Node) string {
 	names := make([]string, len(nodes))
 	for i, n := range nodes {
 		names[i] = n.Name
 	}
-	return strings.Join(names, ", ")
+	return List(names)
 }
 
 // HasTargets is true when a role has targets on a node that its selector matches: where devices are named, only the nodes that

@@ -132,7 +132,7 @@ func (p Pods) Container(name, image, verb, volume, file string) corev1.Container
 		Name: name, Image: image, ImagePullPolicy: corev1.PullPolicy(p.Images.PullPolicy),
 		Command: []string{NodeBinary, verb, "--spec", ToldDirectory + "/" + file},
 		Env: []corev1.EnvVar{
-			{Name: "NODE_IP", ValueFrom: fieldRef("status.hostIP")},
+			{Name: "NODE_IP", ValueFrom: fieldRef("status.hostIPs")},
 			{Name: "NODE_NAME", ValueFrom: fieldRef("spec.nodeName")},
 		},
 		VolumeMounts: []corev1.VolumeMount{

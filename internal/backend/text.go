@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"unicode/utf8"
 )
 
 // SortedKeys are the keys of a map in order: what is made from a map must be the same each time.
@@ -14,13 +14,21 @@ func SortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps
 // Ratio is how many there are of how many there should be, such as "3/4".
 func Ratio(have, want int) string { return fmt.Sprintf("%d/%d", have, want) }
 
-// List joins at most eight items, so that a message stays readable on a large cluster.
+// List joins at most three items, and no more than a message of 400 characters has place for, and counts the rest. The first item, which may
+// say what to do, is never cut.
 func List(items []string) string {
-	const most = 8
-	if len(items) > most {
-		return strings.Join(items[:most], ", ") + fmt.Sprintf(" and %d more", len(items)-most)
+	const most, mostOfAll = 3, 300
+	var out string
+	for i, item := range items {
+		if i > 0 && (i == most || utf8.RuneCountInString(out+", "+item) > mostOfAll) {
+			return out + fmt.Sprintf(" and %d more", len(items)-i)
+		}
+		if i > 0 {
+			out += ", "
+		}
+		out += item
 	}
-	return strings.Join(items, ", ")
+	return out
 }
 
 // Shorten cuts what an agent said to what fits beside others in a message of 1024 characters.

@@ -126,7 +126,7 @@ func (w World) hinders() string {
 		return paused
 	case len(w.Maintained) > 0:
 		return "the maintenance of these nodes is over: " + backend.List(w.Maintained)
-	case len(w.Away) == 1:
+	case len(distinct(w.Away)) == 1:
 		return healthy + ", and " + names(w.Away) + " is back"
 	case len(w.Away) > 1:
 		return healthy + ", and " + names(w.Away) + " are back"
@@ -228,8 +228,20 @@ func (d *Disruption) Cost() string {
 	return "; programs wait until it is back, because " + d.Costs
 }
 
-// names lists places, and the failure domain that they are in when all are in one that has a name.
+// distinct are places, each once: a pod that is being stopped and the one that follows it are at one place, and so are servers of two pools.
+func distinct(places []Place) []Place {
+	var out []Place
+	for _, p := range places {
+		if !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// names lists places, each once, and the failure domain that they are in when all are in one that has a name.
 func names(places []Place) string {
+	places = distinct(places)
 	said := make([]string, len(places))
 	one := true
 	for i, p := range places {

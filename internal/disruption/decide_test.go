@@ -78,6 +78,14 @@ func TestWhatMayBeAwayNowAndWhyTheOthersWait(t *testing.T) {
 			queue: queue{asked("a1")}, world: in(func(w *disruption.World) { w.Away, w.Most = []disruption.Place{at("a2"), at("a3")}, 9 }),
 			waits: []string{"the filesystem is healthy, and 2 servers (chunkserver on node a2, chunkserver on node a3) in failure domain a are back"},
 		},
+		"servers of two pools of a node that are away are named once": {
+			queue: queue{asked("a1")}, world: in(func(w *disruption.World) { w.Away = []disruption.Place{at("b1"), at("b1")} }),
+			waits: []string{"the filesystem is healthy, and chunkserver on node b1 in failure domain b is back"},
+		},
+		"of three servers of two nodes, the nodes are named once": {
+			queue: queue{asked("a1")}, world: in(func(w *disruption.World) { w.Away = []disruption.Place{at("a2"), at("a2"), at("a3")} }),
+			waits: []string{"the filesystem is healthy, and 2 servers (chunkserver on node a2, chunkserver on node a3) in failure domain a are back"},
+		},
 		"nothing begins while a server has no pod": {
 			queue: queue{asked("a1")}, world: in(func(w *disruption.World) { w.Gone = []string{"chunkserver-ssd.b1"} }),
 			waits: []string{"the filesystem is healthy, and these have a pod: chunkserver-ssd.b1"},

@@ -180,11 +180,8 @@ func (r Renderer) input() backend.Input {
 
 func nodeFacts(n *corev1.Node) backend.Node {
 	facts := backend.Node{Name: n.Name, Labels: n.Labels, Ready: scope.NodeReady(n)}
-	for _, a := range n.Status.Addresses {
-		if a.Type == corev1.NodeInternalIP && facts.IP == "" {
-			facts.IP = a.Address
-		}
-	}
+	facts.InternalIPs = backend.InternalIPs(n)
+	facts.IP = backend.AddressOf(facts.InternalIPs, backend.AllFamilies())
 	return facts
 }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
@@ -74,6 +76,17 @@ func (Backend) Type() v1alpha1.FileSystemType { return v1alpha1.BeeGFS }
 
 // Versions are those of the fixtures, which its own servers and tools of these versions have written or agreed with.
 func (Backend) Versions() []string { return []string{"7.4.6", "8.3.1"} }
+
+// withIPv6 is the first version that has IPv6 (connDisableIPv6 and ipv6-disable came with it).
+const withIPv6 = "8.2"
+
+// Families are IPv4, and IPv6 when all daemons run a version that has it: an upgrade restarts one after the other.
+func (Backend) Families(fs *v1alpha1.FileSystem) []corev1.IPFamily {
+	if backend.CompareVersions(backend.Version(fs), withIPv6) < 0 {
+		return []corev1.IPFamily{corev1.IPv4Protocol}
+	}
+	return backend.AllFamilies()
+}
 
 // Order is BeeGFS's own order of starting. Clients are not in it, because a restart of a mount breaks every program
 // that has a file open.

@@ -210,3 +210,19 @@ func daemonSets(t *testing.T, in backend.Input) map[string]*appsv1.DaemonSet {
 	}
 	return out
 }
+
+func TestABeeGFSHasIPv6WhenAllOfItRunsAVersionThatHasIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		asks, runs string
+		want       []corev1.IPFamily
+	}{
+		"7.4":                           {"7.4.6", "7.4.6", []corev1.IPFamily{corev1.IPv4Protocol}},
+		"8.1":                           {"8.1.0", "8.1.0", []corev1.IPFamily{corev1.IPv4Protocol}},
+		"an upgrade that has not ended": {"8.3.1", "8.1.0", []corev1.IPFamily{corev1.IPv4Protocol}},
+		"8.2":                           {"8.2.0", "8.2.0", []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}},
+		"8.3, which is new":             {"8.3.1", "", []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}},
+	} {
+		fs := &v1alpha1.FileSystem{Spec: v1alpha1.FileSystemSpec{Version: c.asks}, Status: v1alpha1.FileSystemStatus{Version: c.runs}}
+		NewWithT(t).Expect(New().Families(fs)).To(Equal(c.want), name)
+	}
+}

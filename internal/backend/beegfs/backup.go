@@ -49,7 +49,7 @@ func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batc
 	version := backend.VersionOf(fs, componentManagement)
 	management, ok := managementNode(in)
 	if !ok {
-		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonNoNodes, "the node of the management service is not in the cluster or has no InternalIP")
+		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonNoNodes, "the node of the management service is not in the cluster, or has no address that the filesystem can use; bring it back")
 	}
 	p := pods(in)
 	p.Group = backend.Nobody // of a backup in a claim

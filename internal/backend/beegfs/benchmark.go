@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -43,7 +42,7 @@ func (Backend) BenchmarkJob(in backend.Input, request backend.BenchmarkRequest) 
 	node, ok := managementNode(in)
 	if !ok {
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
-			"the node of the management service is not in the cluster or has no InternalIP; bring it back")
+			"the node of the management service is not in the cluster, or has no address that the filesystem can use; bring it back")
 	}
 	targets, err := benchmarkTargets(in, request)
 	if err != nil {
@@ -118,11 +117,11 @@ func benchmarkTargets(in backend.Input, request backend.BenchmarkRequest) ([]int
 	switch {
 	case len(away) > 0:
 		return nil, backend.Invalid(v1alpha1.ReasonInvalidSpec, "the targets %s are not online; bring them back, then measure",
-			strings.Join(away, ", "))
+			backend.List(away))
 	case len(full) > 0:
 		return nil, backend.Invalid(v1alpha1.ReasonInvalidSpec,
 			"each target is to be written %d bytes, and less is free on %s; lower storagebench.fileSize or storagebench.threads",
-			need, strings.Join(full, ", "))
+			need, backend.List(full))
 	case len(out) == 0:
 		return nil, backend.Invalid(v1alpha1.ReasonInvalidSpec, "there are no storage targets to measure%s", where)
 	}

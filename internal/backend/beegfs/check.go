@@ -30,7 +30,7 @@ func (Backend) CheckJob(in backend.Input, name string) (*batchv1.Job, error) {
 	node, ok := managementNode(in)
 	if !ok {
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
-			"the node of the management service is not in the cluster or has no InternalIP; bring it back")
+			"the node of the management service is not in the cluster, or has no address that the filesystem can use; bring it back")
 	}
 	fs, version := in.FileSystem, backend.Version(in.FileSystem)
 	client, _ := common(fs, node.IP)

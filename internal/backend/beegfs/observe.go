@@ -135,7 +135,7 @@ func metadataServers(in backend.Input) []backend.Given {
 func (o *observer) server(server *backend.ServerStatus, d daemon, port int32) {
 	node, there := o.in.Node(server.Node)
 	if !there {
-		server.Message = "the node is not in the cluster; bring it back: it holds data"
+		server.Message = "the node " + o.in.Gone(server.Node) + "; bring it back: it holds data"
 	} else {
 		server.Address = backend.Address(node.IP, port)
 	}

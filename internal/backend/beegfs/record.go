@@ -49,7 +49,7 @@ func recordMetadataNodes(in backend.Input) ([]string, error) {
 	if count > 0 && len(nodes) > count {
 		return nil, backend.Invalid(v1alpha1.ReasonInvalidSpec,
 			"spec.metadata.nodeCount is %d, but %s have metadata servers; metadata can't be moved to another server, so set it to %d, or more, again",
-			count, strings.Join(nodes, ", "), len(nodes))
+			count, backend.List(nodes), len(nodes))
 	}
 	var others []string
 	for _, n := range backend.Matching(in.Nodes, spec.NodeSelector) {
@@ -82,7 +82,7 @@ func recordMetadataNodes(in backend.Input) ([]string, error) {
 	case len(nodes) < count:
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
 			"spec.metadata.nodeCount is %d, and spec.metadata.nodeSelector (%s) matches %d nodes that can take part (%s); label more nodes, or lower nodeCount to %d",
-			count, backend.SelectorText(spec.NodeSelector), len(nodes), strings.Join(nodes, ", "), len(nodes))
+			count, backend.SelectorText(spec.NodeSelector), len(nodes), backend.List(nodes), len(nodes))
 	}
 	return nodes, nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
@@ -55,6 +57,15 @@ func (Backend) Type() v1alpha1.FileSystemType { return v1alpha1.Lustre }
 
 // Versions are that of the recorded answers, and that of the packages that sites run, whose commands are the same by its sources.
 func (Backend) Versions() []string { return []string{"2.15.6", "2.17.57"} }
+
+// Families is IPv4: NIDs of IPv6 were not tried. Where spec.network names the interfaces of LNet, only the probes use the node's InternalIP,
+// which may be of any family.
+func (Backend) Families(fs *v1alpha1.FileSystem) []corev1.IPFamily {
+	if fs.Spec.Network != nil && len(fs.Spec.Network.Interfaces) > 0 {
+		return backend.AllFamilies()
+	}
+	return []corev1.IPFamily{corev1.IPv4Protocol}
+}
 
 // Order stops a filesystem as the manual says, in its reverse: MDTs, OSTs, and an MGS of its own last.
 func (Backend) Order() []string { return []string{componentMGS, componentOST, componentMDT} }

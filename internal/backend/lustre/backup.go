@@ -61,7 +61,7 @@ func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batc
 	fs := in.FileSystem
 	management, there := in.Node(given(fs).ManagementNode)
 	if !there || management.IP == "" {
-		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonNoNodes, "the node of the MGS is not in the cluster or has no InternalIP")
+		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonNoNodes, "the node of the MGS is not in the cluster, or has no address that the filesystem can use; bring it back")
 	}
 	port := portsOf(fs).mgs()
 	if !hasMGT(fs) {

@@ -236,7 +236,7 @@ func TestABackupSaysWhatItHasAndWhatIsOnRecordAndNotInIt(t *testing.T) {
 	}
 	same := read(1, 2)
 	g.Expect(same.Lacks).To(BeEmpty())
-	g.Expect(same.Has).To(MatchRegexp(`^5 logs with [0-9]+ records \(params 1, pfs-MDT0000 [0-9]+, pfs-OST0000 [0-9]+, pfs-OST0001 [0-9]+, pfs-client 21\)$`))
+	g.Expect(same.Has).To(MatchRegexp(`^5 logs with [0-9]+ records \(params 1, pfs-MDT0000 [0-9]+, pfs-OST0000 [0-9]+ and 2 more\)$`))
 	g.Expect(read(1, 2, 3).Lacks).To(HaveExactElements("pfs-OST0002"))
 	g.Expect(read(1).Has).To(ContainSubstring("of which some are of pfs-OST0001, taken out since"))
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
@@ -56,4 +57,12 @@ func TestANetworkThatIsUpIsNotChanged(t *testing.T) {
 	g.Expect(n.Missing("n1", []string{"10.1.0.5@tcp"}, []string{"10.0.0.5@tcp", "10.1.0.5@tcp"})).To(BeEmpty())
 	g.Expect(n.Missing("n1", []string{"10.1.0.5@tcp"}, []string{"10.0.0.5@tcp"})).To(ContainSubstring("the operator changes no network that is up"))
 	g.Expect(n.Missing("n1", []string{"10.1.0.5@tcp"}, []string{"10.0.0.5@o2ib"})).To(BeEmpty(), "it gets the network")
+}
+
+func TestALustreHasIPv4UnlessItsInterfacesAreNamed(t *testing.T) {
+	g := NewWithT(t)
+	fs := &v1alpha1.FileSystem{}
+	g.Expect(lustre.New().Families(fs)).To(HaveExactElements(corev1.IPv4Protocol), "NIDs are made of the InternalIP")
+	fs.Spec.Network = &v1alpha1.NetworkSpec{Interfaces: []v1alpha1.InterfaceName{"ib0"}}
+	g.Expect(lustre.New().Families(fs)).To(Equal(backend.AllFamilies()), "only the probes use the InternalIP")
 }

@@ -167,7 +167,7 @@ func (o *observer) server(s *backend.ServerStatus, d daemon) {
 	node, there := o.in.Node(s.Node)
 	switch {
 	case !there:
-		s.Message = "the node is not in the cluster; bring it back: it holds data"
+		s.Message = "the node " + o.in.Gone(s.Node) + "; bring it back: it holds data"
 		return
 	case o.in.State == nil:
 		s.Message = o.podMessage(d, s.Node, "unknown: "+o.in.StateError)

@@ -2,7 +2,6 @@ package lustre
 
 import (
 	"slices"
-	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
@@ -79,7 +78,7 @@ func metadataNodes(in backend.Input) ([]string, error) {
 	count := int(spec.NodeCount)
 	if count > 0 && len(nodes) > count {
 		return nil, backend.Invalid(v1alpha1.ReasonInvalidSpec,
-			"spec.metadata.nodeCount is %d, but %s have MDTs; an MDT can't be taken away, so set it to %d, or more, again", count, strings.Join(nodes, ", "), len(nodes))
+			"spec.metadata.nodeCount is %d, but %s have MDTs; an MDT can't be taken away, so set it to %d, or more, again", count, backend.List(nodes), len(nodes))
 	}
 	var others []string
 	for _, n := range backend.Matching(in.Nodes, spec.NodeSelector) {
@@ -104,7 +103,7 @@ func metadataNodes(in backend.Input) ([]string, error) {
 	case len(nodes) < count:
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
 			"spec.metadata.nodeCount is %d, and spec.metadata.nodeSelector (%s) matches %d nodes that can take part (%s); label more nodes, or lower nodeCount to %d",
-			count, backend.SelectorText(spec.NodeSelector), len(nodes), strings.Join(nodes, ", "), len(nodes))
+			count, backend.SelectorText(spec.NodeSelector), len(nodes), backend.List(nodes), len(nodes))
 	}
 	return nodes, nil
 }

@@ -7,6 +7,8 @@ import (
 	"path"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/moosefs/cli"
@@ -51,6 +53,11 @@ func (Backend) Type() v1alpha1.FileSystemType { return v1alpha1.MooseFS }
 
 // Versions are those of the fixtures, and of the servers in the end-to-end tests.
 func (Backend) Versions() []string { return []string{"3.0.117", "4.57.5"} }
+
+// Families is IPv4: MooseFS has no IPv6, in no version (its protocol holds addresses of 32 bits).
+func (Backend) Families(*v1alpha1.FileSystem) []corev1.IPFamily {
+	return []corev1.IPFamily{corev1.IPv4Protocol}
+}
 
 // Order is MooseFS's own upgrade order (README of moosefs/moosefs): master, metaloggers, chunkservers. Clients are
 // not in it, because a restart of a mount breaks every program that has a file open.

@@ -343,3 +343,7 @@ func TestOnlyTheMastersNodeLearnsThePassword(t *testing.T) {
 	}
 	g.Expect(withSecret).To(Equal(map[string]bool{componentMaster: true, componentStorageClasses: true}))
 }
+
+func TestAMooseFSHasIPv4Only(t *testing.T) {
+	NewWithT(t).Expect(New().Families(&v1alpha1.FileSystem{})).To(HaveExactElements(corev1.IPv4Protocol))
+}

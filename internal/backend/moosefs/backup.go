@@ -37,7 +37,7 @@ func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batc
 	}
 	master, ok := masterNode(in)
 	if !ok {
-		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonNoNodes, "the node of the master is not in the cluster or has no InternalIP")
+		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonNoNodes, "the node of the master is not in the cluster, or has no address that the filesystem can use; bring it back")
 	}
 	told := spec.Backup{
 		Version: version,

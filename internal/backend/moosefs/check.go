@@ -30,7 +30,7 @@ func (Backend) CheckJob(in backend.Input, name string) (*batchv1.Job, error) {
 	}
 	master, ok := masterNode(in)
 	if !ok {
-		return nil, backend.Invalid(v1alpha1.ReasonNoNodes, "the node of the master is not in the cluster or has no InternalIP")
+		return nil, backend.Invalid(v1alpha1.ReasonNoNodes, "the node of the master is not in the cluster, or has no address that the filesystem can use; bring it back")
 	}
 	pod := pods(in).Template(backend.Workload{Component: componentCheck})
 	pod.Labels = nil

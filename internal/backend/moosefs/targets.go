@@ -101,7 +101,7 @@ func (o *observer) chunkserver(pool, node, ip string, slot int32) (backend.Serve
 		Name: componentChunkserver + "-" + pool + "." + node, Role: v1alpha1.RoleStorage, Node: node, StoragePool: pool,
 	}
 	if ip == "" {
-		seen.Message = "the node is not in the cluster; bring it back: it holds data"
+		seen.Message = "the node " + o.in.Gone(node) + "; bring it back: it holds data"
 		return seen, backend.Server{}
 	}
 	seen.Address = backend.Address(ip, port)

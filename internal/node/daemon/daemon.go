@@ -56,7 +56,7 @@ type Host struct {
 // ThisHost is the container that this process runs in.
 func ThisHost() Host {
 	return Host{
-		Environment:  os.LookupEnv,
+		Environment:  environment.OfProcess,
 		Writer:       durable.Writer{Chown: os.Chown},
 		LookupUser:   lookupUser,
 		Exec:         syscall.Exec,

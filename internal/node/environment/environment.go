@@ -3,7 +3,11 @@ package environment
 
 import (
 	"fmt"
+	"net"
+	"net/netip"
+	"os"
 	"regexp"
+	"strings"
 )
 
 const (
@@ -18,6 +22,35 @@ var reference = regexp.MustCompile(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
 
 // Lookup says the value of a variable, and whether it is set; os.LookupEnv is one.
 type Lookup func(name string) (value string, set bool)
+
+// OfProcess looks up the variables of this process. The value of NODE_IP is one address, although Kubernetes lists one of each family that
+// the node has (status.hostIPs): the one of IPv4, where there is one, as the operator takes it.
+func OfProcess(name string) (string, bool) {
+	value, set := os.LookupEnv(name)
+	if name != addressVariable || !set {
+		return value, set
+	}
+	all := strings.Split(value, ",")
+	for _, each := range all {
+		if ip, err := netip.ParseAddr(each); err == nil && ip.Unmap().Is4() {
+			return each, true
+		}
+	}
+	return all[0], true
+}
+
+// ExpandAddress replaces every $(NAME) of a host and port, and puts brackets around the colons of an IPv6 address.
+func ExpandAddress(address string, lookup Lookup) (string, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", fmt.Errorf("%q is no host and port: %w", address, err)
+	}
+	both, err := ExpandAll([]string{host, port}, lookup)
+	if err != nil {
+		return "", err
+	}
+	return net.JoinHostPort(both[0], both[1]), nil
+}
 
 // Expand replaces every $(NAME) in text by the value of NAME. The error names the first variable that has none. $(NODE_INTERFACE),
 // where lookup does not know it, is the interface of this network namespace that has the address $(NODE_IP).

@@ -31,3 +31,34 @@ func TestExpand(t *testing.T) {
 		})
 	}
 }
+
+func TestTheAddressOfTheNodeIsTheOneOfIPv4(t *testing.T) {
+	for list, want := range map[string]string{
+		"10.0.0.1":         "10.0.0.1",
+		"10.0.0.1,fd00::1": "10.0.0.1",
+		"fd00::1,10.0.0.1": "10.0.0.1",
+		"fd00::1":          "fd00::1",
+		"":                 "",
+	} {
+		t.Run(list, func(t *testing.T) {
+			t.Setenv("NODE_IP", list)
+			value, set := environment.OfProcess("NODE_IP")
+			g := NewWithT(t)
+			g.Expect(set).To(BeTrue())
+			g.Expect(value).To(Equal(want))
+		})
+	}
+	t.Setenv("NODE_NAME", "a,b")
+	value, _ := environment.OfProcess("NODE_NAME")
+	NewWithT(t).Expect(value).To(Equal("a,b"))
+}
+
+func TestAnAddressToListenOnHasBracketsAroundIPv6(t *testing.T) {
+	g := NewWithT(t)
+	at := func(ip string) environment.Lookup { return func(string) (string, bool) { return ip, true } }
+	g.Expect(environment.ExpandAddress("$(NODE_IP):9732", at("fd00::1"))).To(Equal("[fd00::1]:9732"))
+	g.Expect(environment.ExpandAddress("$(NODE_IP):9732", at("10.0.0.1"))).To(Equal("10.0.0.1:9732"))
+	g.Expect(environment.ExpandAddress("10.0.0.1:9732", at("x"))).To(Equal("10.0.0.1:9732"))
+	_, err := environment.ExpandAddress("10.0.0.1", at("x"))
+	g.Expect(err).To(MatchError(ContainSubstring(`"10.0.0.1" is no host and port`)))
+}

@@ -1,0 +1,157 @@
+package backend
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// InternalIPs are the addresses of a node that its kubelet calls internal, in its order.
+func InternalIPs(n *corev1.Node) []string {
+	var out []string
+	for _, a := range n.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			out = append(out, a.Address)
+		}
+	}
+	return out
+}
+
+// AddressOf is the address that the daemons of a node use: its first InternalIP of the first family that it has one of; empty when none is
+// of these families. Families that a backend gains in a later version come last, so that an upgrade changes no address.
+func AddressOf(internalIPs []string, families []corev1.IPFamily) string {
+	for _, family := range families {
+		for _, ip := range internalIPs {
+			if familyOf(ip) == family {
+				return ip
+			}
+		}
+	}
+	return ""
+}
+
+// AllFamilies are all that a node can have, as Backend.Families of a filesystem that can use them all.
+func AllFamilies() []corev1.IPFamily {
+	return []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
+}
+
+// familyOf is the family of an address; empty for what is no address.
+func familyOf(ip string) corev1.IPFamily {
+	switch a, err := netip.ParseAddr(ip); {
+	case err != nil:
+		return ""
+	case a.Unmap().Is4():
+		return corev1.IPv4Protocol
+	default:
+		return corev1.IPv6Protocol
+	}
+}
+
+// WithAddresses are the nodes with the addresses that a filesystem of these families can use. It is the same slice when all have such an
+// address already.
+func WithAddresses(nodes []Node, families []corev1.IPFamily) []Node {
+	out := nodes
+	for i := range nodes {
+		if ip := AddressOf(nodes[i].InternalIPs, families); ip != nodes[i].IP && len(nodes[i].InternalIPs) > 0 {
+			if &out[0] == &nodes[0] {
+				out = slices.Clone(nodes)
+			}
+			out[i].IP = ip
+		}
+	}
+	return out
+}
+
+// Unusable says, in words that follow "node n1 ", why the filesystem can't use any address of a node, and what to do; empty when it can, or
+// when the node has no InternalIP at all, as before its kubelet has reported one.
+func Unusable(in Input, families []corev1.IPFamily, name string) string {
+	i, ok := in.find().nodes[name]
+	if !ok || in.Nodes[i].IP != "" || len(in.Nodes[i].InternalIPs) == 0 {
+		return ""
+	}
+	words := make([]string, len(families))
+	for i, family := range families {
+		words[i] = string(family)
+	}
+	return fmt.Sprintf("has no %s InternalIP, only %s, and %s %s has no other addresses; give the node one (kubelet --node-ip)",
+		strings.Join(words, " or "), List(in.Nodes[i].InternalIPs), in.FileSystem.Spec.Type, Version(in.FileSystem))
+}
+
+// RefuseAddress is an *InvalidSpecError when the filesystem can use no address of a node.
+func RefuseAddress(in Input, families []corev1.IPFamily, name string) error {
+	if why := Unusable(in, families, name); why != "" {
+		return Invalid(v1alpha1.ReasonNoAddress, "node %s %s", name, why)
+	}
+	return nil
+}
+
+// RefuseAddresses is an *InvalidSpecError when an allocation adds a node whose addresses the filesystem can't use: what is recorded stays for
+// good, and its disks are formatted.
+func RefuseAddresses(in Input, families []corev1.IPFamily, a *Allocation) error {
+	names := slices.Concat(a.TargetNodes.Management, a.TargetNodes.Metadata)
+	for _, pool := range SortedKeys(a.TargetNodes.Pools) {
+		names = append(names, a.TargetNodes.Pools[pool]...)
+	}
+	for i := range a.Nodes {
+		names = append(names, a.Nodes[i].Spec.Node)
+	}
+	if m := a.Status.Metadata; m != nil && in.FileSystem.Status.Metadata == nil {
+		names = append(names, m.Node)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if in.onRecord(name) {
+			continue
+		}
+		if why := Unusable(in, families, name); why != "" {
+			return Invalid(v1alpha1.ReasonNoAddress, "node %s %s, or take the labels of this filesystem's nodeSelectors from it", name, why)
+		}
+	}
+	return nil
+}
+
+// onRecord is true for a node that the filesystem has used already.
+func (in Input) onRecord(node string) bool {
+	return slices.ContainsFunc(in.FileSystemNodes, func(n v1alpha1.FileSystemNode) bool { return n.Spec.Node == node }) ||
+		in.FileSystem.Status.Metadata != nil && in.FileSystem.Status.Metadata.Node == node
+}
+
+// AddressProblem names the nodes of a filesystem whose addresses it can't use: those of its servers, and those of its clients; nil when there
+// is none.
+func AddressProblem(in Input, families []corev1.IPFamily) *Problem {
+	var without []string
+	for i := range in.Nodes {
+		n := &in.Nodes[i]
+		wanted := in.onRecord(n.Name) && !in.GaveUp(n.Name) || in.FileSystem.Spec.Clients != nil && matches(n, in.FileSystem.Spec.Clients.NodeSelector)
+		if wanted && Unusable(in, families, n.Name) != "" {
+			without = append(without, n.Name)
+		}
+	}
+	switch len(without) {
+	case 0:
+		return nil
+	case 1:
+		return &Problem{Reason: v1alpha1.ReasonNoAddress, Message: "node " + without[0] + " " + Unusable(in, families, without[0])}
+	default:
+		return &Problem{Reason: v1alpha1.ReasonNoAddress, Message: fmt.Sprintf("%d nodes have no address that the filesystem can use: %s; for example, node %s %s",
+			len(without), List(without), without[0], Unusable(in, families, without[0]))}
+	}
+}
+
+// Gone says why a daemon's node can't be reached, in words that follow "node n1 ".
+func (in Input) Gone(name string) string {
+	i, ok := in.find().nodes[name]
+	switch {
+	case !ok:
+		return "is not in the cluster"
+	case len(in.Nodes[i].InternalIPs) > 0:
+		return "has no address that the filesystem can use (" + List(in.Nodes[i].InternalIPs) + ")"
+	default:
+		return "has no InternalIP"
+	}
+}
