@@ -11,6 +11,8 @@ FUZZTIME ?= 10s
 SCALE_NODES ?= 125 250
 # LIFE is how often `make life` makes each disruption, in each way.
 LIFE ?= 2
+# COPIES is how often `make copies` makes each event happen.
+COPIES ?= 3
 # All programs and tests are compiled alike, so that one build of a package serves all of them, in any folder.
 export CGO_ENABLED := 0
 export GOFLAGS ?= -trimpath
@@ -41,6 +43,12 @@ test-disks: ## Run the tests that need root, loop devices, Open MPI and a MooseF
 	hold_loop_devices; \
 	$(gotest) -tags disks -count=1 -p 1 -timeout 3h $$( ((EUID == 0)) || echo -exec sudo) \
 	  $$(packages_with disks internal/node internal/backend/moosefs test/doubles)
+
+.PHONY: copies
+copies: ## Compare both ways of a MooseFS master to save its changes: copies that can be read after COPIES (3) joins, restarts and kills each. Fifteen minutes.
+	. tools/lib.sh; need mfsmaster=moosefs-master mfsmetalogger=moosefs-metalogger mfsmount=moosefs-client; \
+	COPIES=$(COPIES) go test -vet=off -ldflags=-s -tags disks -count=1 -timeout 60m -v -run TestCopiesCanBeRead \
+	  $$( ((EUID == 0)) || echo -exec=sudo\ --preserve-env=COPIES) ./internal/backend/moosefs
 
 .PHONY: test-envtest
 test-envtest: ## Controllers, admission and the chart's policies against a real kube-apiserver and etcd.

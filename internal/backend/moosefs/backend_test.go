@@ -2,6 +2,7 @@ package moosefs
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -284,6 +285,37 @@ func TestADaemonFindsItsMasterAgainWithinASecondUnlessTheUserSaysOtherwise(t *te
 	}
 }
 
+func TestAMasterSavesItsChangesItselfUnlessTheUserWantsEachSynced(t *testing.T) {
+	for _, version := range New().Versions() {
+		for user, told := range map[v1alpha1.OptionValue]string{"": "1", "1": "1", "2": "2"} {
+			t.Run(fmt.Sprintf("%s, the user sets %q", version, user), func(t *testing.T) {
+				g, in := NewWithT(t), everything(version)
+				if user != "" {
+					in.FileSystem.Spec.MooseFS.Config.Metadata["CHANGELOG_SAVE_MODE"] = user
+				}
+				backendtest.Remember(t, New(), &in)
+				master, err := masterRun(in)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(master.Files[0].Content).To(ContainSubstring("\nCHANGELOG_SAVE_MODE = " + told + "\n"))
+			})
+		}
+	}
+}
+
+func TestAReleaseThatSetsTheModeOfTheChangeLogRestartsNoMasterAndAUserWhoSetsItDoes(t *testing.T) {
+	g, in := NewWithT(t), everything("4.57.5")
+	backendtest.Remember(t, New(), &in)
+	hash := func() string {
+		sets, _, secret := objectsOf(t, in)
+		g.Expect(string(secret.Data["master.json"])).To(ContainSubstring("CHANGELOG_SAVE_MODE = 1"))
+		return sets["scratch-master"].Spec.Template.Annotations[backend.TemplateHashAnnotation]
+	}
+	const ofTheReleaseBefore = "5e6b6407"
+	g.Expect(hash()).To(Equal(ofTheReleaseBefore))
+	in.FileSystem.Spec.MooseFS.Config.Metadata["CHANGELOG_SAVE_MODE"] = "1"
+	g.Expect(hash()).NotTo(Equal(ofTheReleaseBefore))
+}
+
 func TestOptionsAreRefusedByName(t *testing.T) {
 	cases := map[string]struct {
 		change func(fs *v1alpha1.FileSystem)
@@ -300,6 +332,14 @@ func TestOptionsAreRefusedByName(t *testing.T) {
 		"an option of another daemon": {
 			change: func(fs *v1alpha1.FileSystem) { fs.Spec.MooseFS.Metaloggers.Config["ATIME_MODE"] = "4" },
 			says:   "spec.moosefs.metaloggers.config.ATIME_MODE is no option of mfsmetalogger",
+		},
+		"a mode in which copies of metaloggers miss changes": {
+			change: func(fs *v1alpha1.FileSystem) { fs.Spec.MooseFS.Config.Metadata["CHANGELOG_SAVE_MODE"] = "0" },
+			says:   "spec.moosefs.config.metadata.CHANGELOG_SAVE_MODE is \"0\"; set it to 1 or 2, or remove it: with 0, metaloggers can miss changes",
+		},
+		"a mode that mfsmaster takes for 0": {
+			change: func(fs *v1alpha1.FileSystem) { fs.Spec.MooseFS.Config.Metadata["CHANGELOG_SAVE_MODE"] = "3" },
+			says:   "spec.moosefs.config.metadata.CHANGELOG_SAVE_MODE is \"3\"; set it to 1 or 2, or remove it",
 		},
 		"a mount option that says which filesystem is mounted": {
 			change: func(fs *v1alpha1.FileSystem) {

@@ -20,6 +20,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"parallelfs.dev/operator/internal/backend/backendtest"
 	"parallelfs.dev/operator/internal/node/backup"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/test/patience"
@@ -32,6 +33,8 @@ type master struct {
 	port    int
 	data    string
 	exports string
+	// more are lines of its configuration.
+	more    string
 	log     *bytes.Buffer
 	process *exec.Cmd
 }
@@ -42,17 +45,39 @@ func startMaster(t *testing.T, data string, arguments ...string) *master {
 	return startMasterAt(t, data, freePorts(t), arguments...)
 }
 
-// startMasterAt starts a master on three ports.
+// startMasterAt starts a master on three ports, which saves its changes as the operator has it do that.
 func startMasterAt(t *testing.T, data string, port int, arguments ...string) *master {
 	t.Helper()
-	m := &master{WithT: NewWithT(t), t: t, port: port, data: data, log: &bytes.Buffer{}}
+	return startMasterWith(t, savingOption(t), data, port, arguments...)
+}
+
+// savingOption is the line of the operator's mfsmaster.cfg that says how changes are saved; empty when there is none.
+func savingOption(t *testing.T) string {
+	t.Helper()
+	g := NewWithT(t)
+	in := everything(version(t))
+	backendtest.Remember(t, New(), &in)
+	run, err := masterRun(in)
+	g.Expect(err).NotTo(HaveOccurred())
+	for line := range strings.Lines(run.Files[0].Content) {
+		if strings.HasPrefix(line, savingModeOption+" = ") {
+			return line
+		}
+	}
+	return ""
+}
+
+// startMasterWith starts a master on three ports, with more lines of configuration.
+func startMasterWith(t *testing.T, more, data string, port int, arguments ...string) *master {
+	t.Helper()
+	m := &master{WithT: NewWithT(t), t: t, port: port, data: data, more: more, log: &bytes.Buffer{}}
 	own := t.TempDir()
 	m.exports = filepath.Join(own, "mfsexports.cfg")
 	m.Expect(os.WriteFile(m.exports, []byte("* / rw,alldirs,admin,maproot=0:0\n"), 0o600)).To(Succeed())
 	config := filepath.Join(own, "mfsmaster.cfg")
 	m.Expect(os.WriteFile(config, fmt.Appendf(nil, "WORKING_USER = root\nWORKING_GROUP = root\nDATA_PATH = %s\nEXPORTS_FILENAME = %s\nTOPOLOGY_FILENAME = %s\n"+
 		"MATOML_LISTEN_HOST = 127.0.0.1\nMATOML_LISTEN_PORT = %d\nMATOCS_LISTEN_HOST = 127.0.0.1\nMATOCS_LISTEN_PORT = %d\n"+
-		"MATOCL_LISTEN_HOST = *\nMATOCL_LISTEN_PORT = %d\n", data, m.exports, os.DevNull, m.port, m.port+1, m.port+2), 0o600)).To(Succeed())
+		"MATOCL_LISTEN_HOST = *\nMATOCL_LISTEN_PORT = %d\n%s", data, m.exports, os.DevNull, m.port, m.port+1, m.port+2, more), 0o600)).To(Succeed())
 	m.process = exec.Command("mfsmaster", append([]string{"-f", "-c", config}, append(arguments, "start")...)...)
 	m.process.Stdout, m.process.Stderr = m.log, m.log
 	m.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -150,6 +151,11 @@ func (b *builder) masterSet() (client.Object, error) {
 	}
 	if run.OnTargets != nil {
 		run.OnTargets.Initialize.Granted, run.OnTargets.Initialize.Expected = false, false
+	}
+	// A release restarts no master. One that was started by an earlier operator takes this option up at its next start.
+	if _, set := own(fs).Config.Metadata[savingModeOption]; !set {
+		run.Files = slices.Clone(run.Files)
+		run.Files[0].Content = strings.Replace(run.Files[0].Content, savingModeOption+" = "+savingModeInMaster+"\n", "", 1)
 	}
 
 	probe := spec.Probe{

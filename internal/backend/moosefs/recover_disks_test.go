@@ -39,13 +39,32 @@ func (m *master) follow() (own string) {
 // followIn is follow in a directory that an earlier metalogger may have had. It stops the metalogger when stop is called.
 func (m *master) followIn(own string) (stop func()) {
 	m.t.Helper()
+	metalogger := m.followAt(own, m.port)
+	m.joined(own)
+	return func() {
+		m.Expect(metalogger.Process.Signal(syscall.SIGTERM)).To(Succeed())
+		m.Expect(metalogger.Wait()).To(Succeed())
+		m.Expect(os.Remove(filepath.Join(own, "data", "changelog_ml_back.1.mfs"))).To(Succeed(), "the next one gets it anew")
+	}
+}
+
+// joined waits until a metalogger has got all.
+func (m *master) joined(own string) {
+	m.t.Helper()
+	m.Eventually(func() ([]os.DirEntry, error) { return os.ReadDir(filepath.Join(own, "data")) }).WithTimeout(patience.Bound(20*time.Second)).Should(
+		ContainElement(HaveField("Name()", "changelog_ml_back.1.mfs")), "the metalogger follows")
+}
+
+// followAt starts a metalogger in a directory, which reaches the master at a port.
+func (m *master) followAt(own string, port int) *exec.Cmd {
+	m.t.Helper()
 	data := filepath.Join(own, "data")
 	m.Expect(os.MkdirAll(data, 0o750)).To(Succeed())
 	m.Expect(os.WriteFile(filepath.Join(own, spec.MarkerFile), []byte(`{"version": 1, "owner": {"namespace": "default", "name": "scratch", "uid": "1b4e28ba"},
 		"component": "metalogger", "state": "Initialized", "time": "2026-11-23T07:00:00Z"}`), 0o600)).To(Succeed())
 	config := filepath.Join(m.t.TempDir(), "mfsmetalogger.cfg")
 	m.Expect(os.WriteFile(config, fmt.Appendf(nil, "WORKING_USER = root\nWORKING_GROUP = root\nDATA_PATH = %s\nMASTER_HOST = 127.0.0.1\nMASTER_PORT = %d\n"+
-		"MASTER_RECONNECTION_DELAY = 1\n", data, m.port), 0o600)).To(Succeed())
+		"MASTER_RECONNECTION_DELAY = 1\n", data, port), 0o600)).To(Succeed())
 	metalogger := exec.Command("mfsmetalogger", "-f", "-c", config, "start")
 	metalogger.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	m.Expect(metalogger.Start()).To(Succeed())
@@ -53,13 +72,7 @@ func (m *master) followIn(own string) (stop func()) {
 		_ = syscall.Kill(-metalogger.Process.Pid, syscall.SIGKILL)
 		_ = metalogger.Wait()
 	})
-	m.Eventually(func() ([]os.DirEntry, error) { return os.ReadDir(data) }).WithTimeout(patience.Bound(20*time.Second)).Should(
-		ContainElement(HaveField("Name()", "changelog_ml_back.1.mfs")), "the metalogger follows")
-	return func() {
-		m.Expect(metalogger.Process.Signal(syscall.SIGTERM)).To(Succeed())
-		m.Expect(metalogger.Wait()).To(Succeed())
-		m.Expect(os.Remove(filepath.Join(data, "changelog_ml_back.1.mfs"))).To(Succeed(), "the next one gets it anew")
-	}
+	return metalogger
 }
 
 // stop stops it cleanly.
@@ -72,14 +85,22 @@ func (m *master) stop() {
 // followed waits until a metalogger has the last change of the master.
 func (m *master) followed(own string) {
 	m.t.Helper()
+	m.Expect(m.follows(own)).To(BeTrue(), "the metalogger has the last change")
+}
+
+// follows is true when a metalogger has the last change of the master, or gets it soon.
+func (m *master) follows(own string) bool {
 	last := func(path string) string {
 		content, _ := os.ReadFile(path)
 		return string(content[max(0, len(content)-40):])
 	}
-	m.Eventually(func() bool {
+	for end := time.Now().Add(patience.Bound(20 * time.Second)); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		want := last(filepath.Join(m.data, "changelog.0.mfs"))
-		return want != "" && want == last(filepath.Join(own, "data", "changelog_ml.0.mfs"))
-	}).WithTimeout(patience.Bound(20 * time.Second)).Should(BeTrue())
+		if want != "" && want == last(filepath.Join(own, "data", "changelog_ml.0.mfs")) {
+			return true
+		}
+	}
+	return false
 }
 
 // lose loses the disk of a master that runs.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -54,6 +55,24 @@ func options(field, version, daemon string, owned, defaults map[string]string, u
 	return b.String(), nil
 }
 
+// A master saves its changes by a process of its own unless it is told otherwise, and a metalogger that joins gets what that process has
+// saved, and the changes after that: those in between are missing in its copy, which nobody can read then (docs/adr/0106).
+const savingModeOption, savingModeInMaster = "CHANGELOG_SAVE_MODE", "1"
+
+// refuseSavingMode refuses a master whose copies could miss changes. Every value that mfsmaster does not take means 0 to it.
+func refuseSavingMode(field string, user v1alpha1.Options) error {
+	mode, set := user[savingModeOption]
+	if n, err := strconv.Atoi(string(mode)); !set || err == nil && (n == 1 || n == 2) {
+		return nil
+	}
+	return backend.Invalid(v1alpha1.ReasonOptionRefused,
+		"%s.%s is %q; set it to 1 or 2, or remove it: with 0, metaloggers can miss changes, and their copies can't be read when the metadata is lost",
+		field, savingModeOption, v1alpha1.Cut(string(mode), maxShownOption))
+}
+
+// maxShownOption cuts the value of an option in a message.
+const maxShownOption = 32
+
 // masterRun tells the node binary how to start the master.
 func masterRun(in backend.Input) (spec.Run, error) {
 	fs, p := in.FileSystem, portsOf(in.FileSystem)
@@ -73,8 +92,12 @@ func masterRun(in backend.Input) (spec.Run, error) {
 		// In 4.x it would override what the storage classes say (mfsmaster.cfg(5)).
 		owned["CHUNKS_UNIQUE_MODE"] = fmt.Sprint(uniqueMode(in, backend.NewDomains(in)))
 	}
-	rendered, err := options("spec.moosefs.config.metadata", backend.VersionOf(fs, componentMaster), "mfsmaster",
-		owned, nil, own(fs).Config.Metadata)
+	const field = "spec.moosefs.config.metadata"
+	if err := refuseSavingMode(field, own(fs).Config.Metadata); err != nil {
+		return spec.Run{}, err
+	}
+	rendered, err := options(field, backend.VersionOf(fs, componentMaster), "mfsmaster",
+		owned, map[string]string{savingModeOption: savingModeInMaster}, own(fs).Config.Metadata)
 	if err != nil {
 		return spec.Run{}, err
 	}
