@@ -188,3 +188,13 @@ func TestThePoliciesKnowTheServiceAccountsByTheirNames(t *testing.T) {
 	g.Expect(condition(release + "-agent")).To(Equal(
 		"request.userInfo.username == 'system:serviceaccount:parallelfs-system:parallelfs-operator-agent'"))
 }
+
+func TestThePriorityClassOfAgentsIsAValueAndTheManagerFindsTheirDaemonSet(t *testing.T) {
+	g := NewWithT(t)
+	o := render(t, "")
+	g.Expect(agents(t, o).Spec.Template.Spec.PriorityClassName).To(Equal("system-node-critical"))
+	manager := find[appsv1.Deployment](t, o, "Deployment", release+"-manager")
+	g.Expect(manager.Spec.Template.Spec.Containers[0].Args).To(ContainElement("--agents=" + namespace + "/" + agents(t, o).Name))
+	g.Expect(agents(t, render(t, "agent: {priorityClassName: storage}")).Spec.Template.Spec.PriorityClassName).To(Equal("storage"))
+	g.Expect(agents(t, render(t, `agent: {priorityClassName: ""}`)).Spec.Template.Spec.PriorityClassName).To(BeEmpty())
+}

@@ -174,6 +174,9 @@ const (
 	ReasonClientsMissing = "ClientsMissing"
 	// ReasonDaemonRefused surfaces when a daemon refuses to start; the message is its own.
 	ReasonDaemonRefused = "DaemonRefused"
+	// ReasonPodsRefused surfaces while the API server refuses pods that the operator has asked for, in its own words: for Pod Security, a
+	// ResourceQuota, a LimitRange, a PriorityClass or a webhook. On a BenchmarkRun as well.
+	ReasonPodsRefused = "PodsRefused"
 	// ReasonDirectoryTargets is the reason of EvaluationOnly.
 	ReasonDirectoryTargets = "DirectoryTargets"
 	// ReasonNoDevices surfaces when a node has no device that the spec asks for; the message names the node and why others don't match.

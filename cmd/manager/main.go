@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
@@ -79,6 +80,7 @@ type options struct {
 	leaderElect                   bool
 	leaderElectionNamespace       string
 	probeTimeout                  time.Duration
+	agents                        types.NamespacedName
 	telemetryPort                 int
 	telemetryTimeout              time.Duration
 	pollInterval, runPollInterval time.Duration
@@ -104,6 +106,13 @@ and BenchmarkRuns and BenchmarkSuites into results. It is installed by the Helm 
 	flags.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", "", "`namespace` of the lease; the pod's own if empty")
 	flags.DurationVar(&o.probeTimeout, "probe-timeout", 25*time.Second,
 		"`time` that a filesystem's probe has to ask the filesystem and to answer; one that waits for a server that hangs may take 10 s, and the question before may be under way")
+	flags.Func("agents", "`<namespace>/<name>` of the DaemonSet of the agents, whose pods the API server may refuse", func(text string) error {
+		var ok bool
+		if o.agents.Namespace, o.agents.Name, ok = strings.Cut(text, "/"); !ok || o.agents.Namespace == "" || o.agents.Name == "" {
+			return fmt.Errorf("%q is not <namespace>/<name>", text)
+		}
+		return nil
+	})
 	flags.IntVar(&o.telemetryPort, "telemetry-port", 0, "`port` on which the agents of the nodes say what servers did during a benchmark; 0 asks nobody")
 	flags.DurationVar(&o.telemetryTimeout, "telemetry-timeout", 5*time.Second, "`time` that an agent has to answer")
 	flags.DurationVar(&o.pollInterval, "poll-interval", 12*time.Second, "`time` between two questions to a filesystem, and two looks at a BenchmarkSuite")
@@ -217,7 +226,7 @@ func run(ctx context.Context, args []string) error {
 	backends, board := all.Backends(o.tellTime), &views.Board{}
 	if err := (&filesystem.Reconciler{
 		Backends: backends, Images: o.images, Cluster: cluster, States: filesystem.NewHTTPStateReader(o.probeTimeout),
-		Clock: clock.RealClock{}, Order: clock.RealClock{}, PollInterval: o.pollInterval, Pause: passPause, Reread: reread, Views: board,
+		Clock: clock.RealClock{}, Order: clock.RealClock{}, PollInterval: o.pollInterval, Pause: passPause, Reread: reread, Views: board, Agents: o.agents,
 	}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of FileSystems: %w", err)
 	}

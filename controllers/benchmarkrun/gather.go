@@ -241,7 +241,7 @@ func (r *Reconciler) gatherChildren(ctx context.Context, w *scope.Scope) error {
 				c.Pods = append(c.Pods, p)
 			}
 		}
-		if err := r.gatherQuota(ctx, w, &c); err != nil {
+		if err := r.gatherRefusal(ctx, w, &c); err != nil {
 			return err
 		}
 		var known bool

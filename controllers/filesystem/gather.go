@@ -227,6 +227,8 @@ func (r *Reconciler) pods(ctx context.Context, c client.Reader, fs *v1alpha1.Fil
 type ownDaemons struct {
 	facts   []backend.Pod
 	jobPods []corev1.Pod
+	// askers are the DaemonSets that wait for pods.
+	askers []asker
 }
 
 // daemonsOf reads the DaemonSets and the pods of the filesystem.
@@ -242,7 +244,7 @@ func (r *Reconciler) daemonsOf(ctx context.Context, c client.Reader, fs *v1alpha
 	if err := c.List(ctx, &pods, mine...); err != nil {
 		return ownDaemons{}, fmt.Errorf("list pods: %w", err)
 	}
-	own := ownDaemons{facts: r.podsFacts(fs, sets.Items, pods.Items, r.Order.Now())}
+	own := ownDaemons{facts: r.podsFacts(fs, sets.Items, pods.Items, r.Order.Now()), askers: withoutPods(sets.Items, pods.Items)}
 	for i := range pods.Items {
 		if owner := metav1.GetControllerOf(&pods.Items[i]); owner != nil && owner.Kind == "Job" {
 			own.jobPods = append(own.jobPods, pods.Items[i])

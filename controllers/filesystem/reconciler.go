@@ -52,6 +52,8 @@ type Reconciler struct {
 	// how long before. It makes State.Asked, Pod.Seen and Input.Since.
 	Order   clock.PassiveClock
 	Applier *apply.Applier
+	// Agents is the DaemonSet of the agents; without a name, nobody looks whether the API server refuses their pods.
+	Agents types.NamespacedName
 	// PollInterval is how often the filesystem itself is asked. A target that is lost shows in the status within one interval of the
 	// moment when the filesystem notices.
 	PollInterval time.Duration
@@ -248,6 +250,7 @@ func (p *pass) phases() []phase {
 		{name: "choose disks", do: p.chooseDisks},
 		{name: "make what should be there", do: p.makeChildren},
 		{name: "leave out what was given up", do: p.leaveOut, when: anyway},
+		{name: "look for pods that are refused", do: p.lookForRefusals, when: anyway},
 		{name: "observe", do: p.observe, when: anyway},
 		{name: "name nodes that are away", do: p.nameAway, when: anyway},
 		{name: "let nodes go for maintenance", do: p.letNodesGo, when: anyway},

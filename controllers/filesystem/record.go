@@ -96,8 +96,9 @@ func (p *pass) tell(ctx context.Context) error {
 		return err
 	}
 	p.in.Told = told(written)
-	p.problems = append(p.problems, p.untold(p.in)...)
-	return nil
+	untold, err := p.untold(ctx, p.in)
+	p.problems = append(p.problems, untold...)
+	return err
 }
 
 // withoutNewPools is the FileSystem without the storage pools that are not recorded yet.

@@ -63,7 +63,7 @@ func told(nodes []v1alpha1.FileSystemNode) map[string]bool {
 
 // untold names the nodes whose agents do not write what the servers there are told, nil when there is none. A node that is not Ready has
 // another problem.
-func (r *Reconciler) untold(in backend.Input) []backend.Problem {
+func (r *Reconciler) untold(ctx context.Context, in backend.Input) ([]backend.Problem, error) {
 	as := map[types.UID]how{}
 	for i := range in.FileSystemNodes {
 		n := &in.FileSystemNodes[i]
@@ -85,10 +85,15 @@ func (r *Reconciler) untold(in backend.Input) []backend.Problem {
 		}
 	}
 	if len(silent) == 0 {
-		return nil
+		return nil, nil
+	}
+	refused, err := r.agentsRefused(ctx)
+	if err != nil || refused != "" {
+		return []backend.Problem{{Reason: v1alpha1.ReasonPodsRefused, Message: fmt.Sprintf(
+			"%s. So no agent tells the servers on %s what to use", refused, backend.List(silent))}}, err
 	}
 	return []backend.Problem{{Reason: v1alpha1.ReasonServersNotTold, Message: fmt.Sprintf(
 		"no agent tells the servers on %s what to use. Those that run go on; none is started or restarted there. "+
 			"Label each node (kubectl label node %s %s=), and look at the log of its agent%s",
-		backend.List(silent), silent[0], v1alpha1.LabelAgent, why)}}
+		backend.List(silent), silent[0], v1alpha1.LabelAgent, why)}}, nil
 }

@@ -1,6 +1,11 @@
 package backend
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
 
 // Away says why the daemon of a component is not there whatever the filesystem says of it, because the filesystem was asked before the
 // daemon stopped or was started again; empty when the filesystem's own answer counts. On a node that is not Ready nobody knows how its
@@ -10,6 +15,9 @@ func (in Input) Away(component, pool, slot, node string) string {
 		return ""
 	}
 	why := "there is no pod of it on the node"
+	if slices.Contains(in.Refused, Refused{Component: component, StoragePool: pool, Slot: slot}) {
+		why += ": the API server refuses it (" + v1alpha1.ReasonPodsRefused + ")"
+	}
 	for p := range in.PodsOn(component, pool, node) {
 		if p.Slot != slot {
 			continue

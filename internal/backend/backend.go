@@ -117,6 +117,8 @@ type Input struct {
 	Nodes []Node
 	// Pods are the pods of this filesystem, sorted by component, pool, node, slot and name.
 	Pods []Pod
+	// Refused are the daemons whose pods the API server refuses to make.
+	Refused []Refused
 	// Jobs are the Jobs of this filesystem, sorted by name.
 	Jobs []Job
 	// Targets are the StorageTargets of this filesystem that are not being deleted, sorted by node and name.
@@ -211,6 +213,11 @@ func (p *Pod) Server() string {
 	default:
 		return p.Component + "." + p.Node
 	}
+}
+
+// Refused are the pods of a daemon that the API server refuses, as Pod has them. A Problem says why (v1alpha1.ReasonPodsRefused).
+type Refused struct {
+	Component, StoragePool, Slot string
 }
 
 // Job is what a backend may know of a Job that it made.

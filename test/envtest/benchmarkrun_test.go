@@ -106,8 +106,15 @@ var benchmarkRunRefusals = refusals{
 	"a pause is added":                   {before: "{}", change: "spec: {pause: 1s}", field: "spec", says: immutableRun},
 	"a rule to stop is added":            {before: "spec: {repetitions: 2}", change: "spec: {until: {standardErrorPercent: \"1\"}}", field: "spec", says: immutableRun},
 	"the scaling is changed":             {before: "{}", change: "spec: {along: processes}", field: "spec", says: immutableRun},
+	"the pods get limits":                {before: "{}", change: "spec: {pods: {resources: {limits: {cpu: \"1\"}}}}", field: "spec", says: immutableRun},
+	"the limits of pods are changed": {
+		before: "spec: {pods: {resources: {limits: {cpu: \"1\"}}}}", change: "spec: {pods: {resources: {limits: {cpu: \"2\"}}}}", field: "spec", says: immutableRun,
+	},
+	"the limits of pods are removed": {
+		before: "spec: {pods: {resources: {limits: {cpu: \"1\"}}}}", change: "spec: {pods: null}", field: "spec", says: immutableRun,
+	},
 }.join(
-	benchmarkBounds(),
+	benchmarkBounds(), benchmarkPodsRefusals(),
 	nodeSelectorRefusals("spec.clients.nodeSelector", "spec: {clients: {nodeSelector: null}}\n---\nspec: {clients: {nodeSelector: %s}}"),
 	sizeRefusals("recordSize"), sizeRefusals("fileSize"),
 	durationRefusals("spec.limits.pointTimeout", "spec: {limits: {pointTimeout: %s}}"),
@@ -164,6 +171,7 @@ var benchmarkRunChanges = map[string]string{
 	"the run is to be kept for a day":        "spec: {ttlAfterFinished: 24h}",
 	"its raw output is to be kept for a day": "spec: {rawOutputTTL: 24h}",
 	"the run is queued":                      "spec: {queueName: gpu, priorityClassName: high}",
+	"its pods get labels":                    "spec: {pods: {labels: {cost-center: \"7\"}, imagePullSecrets: [{name: registry}]}}",
 	"a baseline is chosen":                   "spec: {baseline: {run: before}}",
 	"results shall go to a claim":            "spec: {results: {persistentVolumeClaim: {name: results}}}",
 }

@@ -35,6 +35,11 @@ spec:
     objectStore: {endpoint: "https://s3.example.org", bucket: results, prefix: a/b, region: eu, secretName: s3}
   queueName: gpu
   priorityClassName: high
+  pods:
+    labels: {cost-center: "7"}
+    annotations: {example.org/scrape: "true"}
+    imagePullSecrets: [{name: registry}]
+    resources: {requests: {cpu: "1"}, limits: {memory: 2Gi}}
   ttlAfterFinished: 168h
 `,
 	"baseline": `
@@ -149,7 +154,7 @@ func benchmarkBounds() refusals {
 			"mdsSurvey": {"spec.mdsSurvey"}, "obdfilterSurvey": {"spec.obdfilterSurvey"}, "baseline": {"spec.mdtest.itemsPerProcess", "spec.baseline"},
 			"run": {"spec.mdtest", "spec.image", "spec.clients.count", "spec.clients.spread", "spec.clients.maxProcessesPerNode", "spec.sweep", "spec.sweepMode",
 				"spec.derive", "spec.order", "spec.seed", "spec.warmUp", "spec.caches", "spec.pause", "spec.until", "spec.along", "spec.baseline",
-				"spec.limits.retries", "spec.limits.invalidRetries", "spec.results", "spec.queueName", "spec.priorityClassName"},
+				"spec.limits.retries", "spec.limits.invalidRetries", "spec.results", "spec.queueName", "spec.priorityClassName", "spec.pods"},
 		}[name]
 		if below == nil {
 			below = []string{"spec." + name}

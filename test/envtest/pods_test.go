@@ -35,17 +35,10 @@ spec:
 // podsRefusals are the rows of spec.pods.
 func podsRefusals() refusals {
 	const (
-		labelName       = "the name of a label is up to 63 letters, digits, dashes, underscores and dots, optionally after a prefix: a DNS name of up to 253 characters and a slash"
 		labelOwner      = "labels below parallelfs.dev/ and app.kubernetes.io/ belong to the operator"
-		annotationName  = "the name of an annotation is up to 63 letters, digits, dashes, underscores and dots, optionally after a prefix: a DNS name of up to 253 characters and a slash"
 		annotationOwner = "annotations below parallelfs.dev/ belong to the operator"
 		keyOrExists     = "a toleration with operator Exists has no value; any other needs a key, whose taint has the value"
 		onlyNoExecute   = "tolerationSeconds needs effect NoExecute"
-		aResource       = "a resource is cpu, memory, ephemeral-storage, huge pages such as hugepages-2Mi, or what a device plugin offers, such as example.com/nic"
-		wholeNumber     = "the amount of huge pages or devices is a whole number"
-		tooMuch         = "a request must not be greater than its limit"
-		sameAmount      = "a request of huge pages or devices needs a limit of the same amount"
-		besidePages     = "huge pages need cpu or memory beside them"
 		pinned          = "cpuPinning with mode KubeletStatic sets the requests and limits of a server; leave its role out of spec.pods.resources"
 		static          = "{mode: KubeletStatic, cpus: 4, memory: 16Gi}"
 	)
@@ -53,7 +46,6 @@ func podsRefusals() refusals {
 	labels := func(content string) string { return change("labels: {" + content + "}") }
 	annotations := func(content string) string { return change("annotations: {" + content + "}") }
 	tolerates := func(content string) string { return change("tolerations: [{" + content + "}]") }
-	prefix := strings.Repeat(strings.Repeat("r", 63)+".", 3) + strings.Repeat("r", 63) + "/name"
 	rows := refusals{
 		"pods have 17 labels":                             {change: change("labels: " + mapOf(17, "k%d", "v")), field: "spec.pods.labels", says: "must have at most 16 items"},
 		"pods have a label of the operator":               {change: labels("parallelfs.dev/filesystem: other"), field: "spec.pods.labels", says: labelOwner},
@@ -85,7 +77,7 @@ func podsRefusals() refusals {
 		}),
 		boundRefusals("spec.pods.tolerations[].key", tolerates("key: %s"), map[string]string{
 			`""`: "should be at least 1 chars long", strings.Repeat("k", 318): "may not be more than 317 bytes", `"a b"`: aLabelKey, "a/b/c": aLabelKey,
-			prefix: "the prefix of a label's key has at most 253 characters",
+			longPrefix: "the prefix of a label's key has at most 253 characters",
 		}),
 		boundRefusals("spec.pods.tolerations[].operator", tolerates("key: k, operator: %s"), map[string]string{"In": `supported values: "Exists", "Equal"`}),
 		boundRefusals("spec.pods.tolerations[].value", tolerates("key: k, value: %s"), map[string]string{
@@ -93,32 +85,11 @@ func podsRefusals() refusals {
 		}),
 		boundRefusals("spec.pods.tolerations[].effect", tolerates("key: k, effect: %s"), map[string]string{"Never": `supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"`}),
 	)
-	for _, name := range []string{`"a b"`, "-a", "a-", "a/b/c", "A.b/c", "/a", strings.Repeat("k", 64), prefix} {
-		rows["pods have a label called "+name] = refusal{change: labels(name + ": v"), field: "spec.pods.labels", says: labelName}
-		rows["pods have an annotation called "+name] = refusal{change: annotations(name + ": v"), field: "spec.pods.annotations", says: annotationName}
-	}
+	rows = rows.join(podNamesRefusals(change))
 	for _, role := range []string{"management", "metadata", "metadataBackup", "storage", "client"} {
-		of := "spec.pods.resources." + role
-		has := func(content string) string { return change("resources: {" + role + ": {" + content + "}}") }
-		rows[role+" requests more than its limit"] = refusal{change: has("requests: {memory: 2Gi}, limits: {memory: 2000Mi}"), field: of, says: tooMuch}
-		rows[role+" requests devices without a limit"] = refusal{change: has(`requests: {example.com/nic: "1"}`), field: of, says: sameAmount}
-		rows[role+" requests fewer huge pages than its limit"] = refusal{
-			change: has("requests: {cpu: 1m, hugepages-2Mi: 2Mi}, limits: {hugepages-2Mi: 4Mi}"), field: of, says: sameAmount,
-		}
-		rows[role+" has huge pages alone"] = refusal{change: has("limits: {hugepages-2Mi: 4Mi}"), field: of, says: besidePages}
-		for _, list := range []string{"requests", "limits"} {
-			field := of + "." + list
-			with := func(content string) string { return has(list + ": {" + content + "}") }
-			rows[field+" names 9 resources"] = refusal{change: has(list + ": " + mapOf(9, "example.org/r%d", "1")), field: field, says: "must have at most 8 items"}
-			rows[field+" has a part of a device"] = refusal{change: with("example.com/nic: 500m"), field: field, says: wholeNumber}
-			for _, name := range []string{"gpu", "CPU", "hugepages-", "hugepages-2M", "kubernetes.io/cpu", "requests.example.com/nic", "/nic", "example.com/", "a/b/c"} {
-				rows[field+" names "+name] = refusal{change: with(name + `: "1"`), field: field, says: aResource}
-			}
-			rows = rows.join(boundRefusals(field+"{}", with("memory: %s"), map[string]string{
-				`""`: "should be at least 1 chars long", `"` + strings.Repeat("1", 33) + `"`: "may not be more than 32 bytes",
-				"a lot": anAmount, "-1Gi": anAmount, "+1Gi": anAmount, "1gb": anAmount, `"1e999"`: anAmount, "1": `must be of type string: "integer"`,
-			}))
-		}
+		rows = rows.join(resourcesRefusals(role, "spec.pods.resources."+role, func(content string) string {
+			return change("resources: {" + role + ": {" + content + "}}")
+		}))
 	}
 	return rows
 }
@@ -128,3 +99,65 @@ var largestPods = fmt.Sprintf("spec: {pods: {tolerations: %s, labels: %s, annota
 	listOf(16, "{key: k%d, operator: Equal, value: v}"), mapOf(16, strings.Repeat(strings.Repeat("p", 63)+".", 3)+strings.Repeat("p", 61)+"/"+strings.Repeat("k", 61)+"%02d", strings.Repeat("v", 63)),
 	mapOf(16, strings.Repeat(strings.Repeat("p", 63)+".", 3)+strings.Repeat("p", 61)+"/"+strings.Repeat("k", 61)+"%02d", strings.Repeat("v", 4096)), listOf(8, "{name: n%d}"),
 	mapOf(8, strings.Repeat("r", 253)+"/"+strings.Repeat("k", 62)+"%d", "100000000000000"), `{memory: "00000000000000000000000000000004", cpu: "1e3", ephemeral-storage: .5Ti}`)
+
+// longPrefix is a name whose prefix is too long.
+var longPrefix = strings.Repeat(strings.Repeat("r", 63)+".", 3) + strings.Repeat("r", 63) + "/name"
+
+// podNamesRefusals are the rows of the names of labels and annotations of pods.
+func podNamesRefusals(change func(string) string) refusals {
+	const (
+		labelName      = "the name of a label is up to 63 letters, digits, dashes, underscores and dots, optionally after a prefix: a DNS name of up to 253 characters and a slash"
+		annotationName = "the name of an annotation is up to 63 letters, digits, dashes, underscores and dots, optionally after a prefix: a DNS name of up to 253 characters and a slash"
+	)
+	rows := refusals{}
+	for _, name := range []string{`"a b"`, "-a", "a-", "a/b/c", "A.b/c", "/a", strings.Repeat("k", 64), longPrefix} {
+		rows["pods have a label called "+name] = refusal{change: change("labels: {" + name + ": v}"), field: "spec.pods.labels", says: labelName}
+		rows["pods have an annotation called "+name] = refusal{change: change("annotations: {" + name + ": v}"), field: "spec.pods.annotations", says: annotationName}
+	}
+	return rows
+}
+
+// resourcesRefusals are the rows of the resources of a container, with the name of whose they are.
+func resourcesRefusals(role, of string, has func(string) string) refusals {
+	const (
+		aResource   = "a resource is cpu, memory, ephemeral-storage, huge pages such as hugepages-2Mi, or what a device plugin offers, such as example.com/nic"
+		wholeNumber = "the amount of huge pages or devices is a whole number"
+		tooMuch     = "a request must not be greater than its limit"
+		sameAmount  = "a request of huge pages or devices needs a limit of the same amount"
+		besidePages = "huge pages need cpu or memory beside them"
+	)
+	rows := refusals{}
+	rows[role+" requests more than its limit"] = refusal{change: has("requests: {memory: 2Gi}, limits: {memory: 2000Mi}"), field: of, says: tooMuch}
+	rows[role+" requests devices without a limit"] = refusal{change: has(`requests: {example.com/nic: "1"}`), field: of, says: sameAmount}
+	rows[role+" requests fewer huge pages than its limit"] = refusal{
+		change: has("requests: {cpu: 1m, hugepages-2Mi: 2Mi}, limits: {hugepages-2Mi: 4Mi}"), field: of, says: sameAmount,
+	}
+	rows[role+" has huge pages alone"] = refusal{change: has("limits: {hugepages-2Mi: 4Mi}"), field: of, says: besidePages}
+	for _, list := range []string{"requests", "limits"} {
+		field := of + "." + list
+		with := func(content string) string { return has(list + ": {" + content + "}") }
+		rows[field+" names 9 resources"] = refusal{change: has(list + ": " + mapOf(9, "example.org/r%d", "1")), field: field, says: "must have at most 8 items"}
+		rows[field+" has a part of a device"] = refusal{change: with("example.com/nic: 500m"), field: field, says: wholeNumber}
+		for _, name := range []string{"gpu", "CPU", "hugepages-", "hugepages-2M", "kubernetes.io/cpu", "requests.example.com/nic", "/nic", "example.com/", "a/b/c"} {
+			rows[field+" names "+name] = refusal{change: with(name + `: "1"`), field: field, says: aResource}
+		}
+		rows = rows.join(boundRefusals(field+"{}", with("memory: %s"), map[string]string{
+			`""`: "should be at least 1 chars long", `"` + strings.Repeat("1", 33) + `"`: "may not be more than 32 bytes",
+			"a lot": anAmount, "-1Gi": anAmount, "+1Gi": anAmount, "1gb": anAmount, `"1e999"`: anAmount, "1": `must be of type string: "integer"`,
+		}))
+	}
+	return rows
+}
+
+// benchmarkPodsRefusals are the rows of spec.pods of a BenchmarkRun that no bound makes.
+func benchmarkPodsRefusals() refusals {
+	change := func(content string) string { return "spec: {pods: {" + content + "}}" }
+	return refusals{
+		"pods have a label of the operator":       {change: change("labels: {parallelfs.dev/benchmarkrun: other}"), field: "spec.pods.labels", says: "labels below parallelfs.dev/ and app.kubernetes.io/ belong to the operator"},
+		"pods have an annotation of the operator": {change: change("annotations: {parallelfs.dev/benchmark: x}"), field: "spec.pods.annotations", says: "annotations below parallelfs.dev/ belong to the operator"},
+		"pods have a pull secret twice":           {change: change("imagePullSecrets: [{name: n}, {name: n}]"), field: "spec.pods.imagePullSecrets[]", says: "Duplicate value"},
+		"pods have a pull secret without a name":  {change: change("imagePullSecrets: [{}]"), field: "spec.pods.imagePullSecrets[].name", says: "Required value"},
+	}.join(podNamesRefusals(change), resourcesRefusals("a tool", "spec.pods.resources", func(content string) string {
+		return change("resources: {" + content + "}")
+	}))
+}

@@ -35,8 +35,8 @@ type Child struct {
 	// Nodes are those that take part. The pods themselves may be gone when their job has ended.
 	Nodes []string
 	Pods  []corev1.Pod
-	// Quota says why no pods could be made, in the words of the API server; empty when they could.
-	Quota string
+	// Refused says why no pods could be made, in the words of the API server; empty when they could.
+	Refused string
 }
 
 // FailedWorker returns a worker that ended before the launcher: the launcher then waits for ever.
@@ -76,10 +76,16 @@ func (c *Child) Over() bool { return c.Succeeded || c.Failed || c.FailedWorker()
 // Evicted is true for a job that ran, and was taken back into its queue.
 func (c *Child) Evicted() bool { return c.Held && !c.Admitted.IsZero() }
 
-// NoPods is true for a job whose pods a quota has kept from being made: it did nothing, whatever it says of itself.
+// NoPods is true for a job whose pods the API server has refused: it did nothing, whatever it says of itself.
 func (c *Child) NoPods() bool {
-	return c.Quota != "" && len(c.MainPods()) == 0 && c.FailedWorker() == nil
+	return c.Refused != "" && len(c.MainPods()) == 0 && c.FailedWorker() == nil
 }
+
+// quotaWords are in the refusal of a pod for which a ResourceQuota has no room left (k8s.io/apiserver, plugin resourcequota).
+const quotaWords = "exceeded quota"
+
+// WaitsForQuota is true for a job whose pods are made by themselves as soon as others of the namespace have ended.
+func (c *Child) WaitsForQuota() bool { return strings.Contains(c.Refused, quotaWords) }
 
 func childOf(job client.Object) Child {
 	c := Child{Object: job, Name: job.GetName(), Created: job.GetCreationTimestamp().Time, Deleting: !job.GetDeletionTimestamp().IsZero()}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	mpiv2 "github.com/kubeflow/mpi-operator/pkg/apis/kubeflow/v2beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -17,6 +18,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/trust"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/controllers/refusals"
 )
 
 // action is the one thing that a pass does, besides writing the status.
@@ -261,7 +263,8 @@ func decideChildren(w *scope.Scope) (Decision, bool) {
 		d.Action, d.Child, d.After, d.Running = Remove, c, scope.Soon, false
 	case c.NoPods():
 		// It is no attempt: nothing was ever started.
-		d.Reason, d.Message, d.After = v1alpha1.ReasonQuotaExceeded, overQuota(w, c), scope.RetryInterval
+		d.After = scope.RetryInterval
+		d.noPods(w, c)
 		if c.Failed || w.Run.Spec.Suspend {
 			d.Action, d.Child, d.Running = Remove, c, false
 		}
@@ -294,9 +297,27 @@ func decideChildren(w *scope.Scope) (Decision, bool) {
 	return d, true
 }
 
-// overQuota says that a job waits for a quota to have room.
-func overQuota(w *scope.Scope, c *children.Child) string {
-	return fmt.Sprintf("%s waits: a quota of namespace %s keeps its pods from being made: %s", c.Name, w.Run.Namespace, c.Quota)
+// noPods says that the API server refuses the pods of a job: the run waits for a quota to have room, or for a person.
+func (d *Decision) noPods(w *scope.Scope, c *children.Child) {
+	d.Reason, d.Message = v1alpha1.ReasonQuotaExceeded, podsRefused(w, c)
+	if !c.WaitsForQuota() {
+		d.Status, d.Progress, d.Reason = metav1.ConditionFalse, conditions.Stalled, v1alpha1.ReasonPodsRefused
+	}
+}
+
+// podsRefused says why a job has no pods, and what mends it.
+func podsRefused(w *scope.Scope, c *children.Child) string {
+	if c.WaitsForQuota() {
+		return fmt.Sprintf("%s waits: a quota of namespace %s keeps its pods from being made: %s", c.Name, w.Run.Namespace, c.Refused)
+	}
+	kind := "Job"
+	if _, is := c.Object.(*mpiv2.MPIJob); is {
+		kind = "MPIJob"
+	}
+	owner := refusals.Owner{Kind: kind, Namespace: w.Run.Namespace, Name: c.Name}
+	return refusals.Sentence(owner, 0, c.Refused, refusals.Fields{
+		PriorityClass: "spec.priorityClassName", Resources: "spec.pods.resources of a new run",
+	})
 }
 
 // running is the decision while a turn is run.
@@ -417,7 +438,7 @@ func cleaning(w *scope.Scope) (cleanStep, string) {
 	case c == nil:
 		return cleanNeeded, ""
 	case c.NoPods() && !c.Failed:
-		return cleanRunning, overQuota(w, c)
+		return cleanRunning, podsRefused(w, c)
 	case c.Failed:
 		return cleanImpossible, fmt.Sprintf("Job %s failed (%s)%s", c.Name, c.Message, children.Why(c))
 	case w.Now.Sub(c.Created) > scope.CleanTimeout:

@@ -26,7 +26,7 @@ func decidePreflight(w *scope.Scope) (Decision, bool) {
 	case c.Deleting:
 		return d, true
 	case c.NoPods():
-		d.Reason, d.Message = v1alpha1.ReasonQuotaExceeded, overQuota(w, c)
+		d.noPods(w, c)
 		if c.Failed {
 			d.Action, d.Child = Remove, c
 		}

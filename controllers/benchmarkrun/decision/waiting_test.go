@@ -241,13 +241,13 @@ func TestWhatARunWaitsFor(t *testing.T) {
 			given: func(w *scope.Scope) { queued(w, time.Minute).Held = true; w.Run.Spec.Suspend = true }, action: Remove, reason: v1alpha1.ReasonRunning,
 		},
 		"a job without pods, for want of quota, is waited for, however long": {
-			given:  func(w *scope.Scope) { scopetest.Job(w, 0, 1, 48*time.Hour).Quota = "exceeded quota: small" },
+			given:  func(w *scope.Scope) { scopetest.Job(w, 0, 1, 48*time.Hour).Refused = "exceeded quota: small" },
 			reason: v1alpha1.ReasonQuotaExceeded, says: "a quota of namespace storage keeps its pods from being made: exceeded quota: small",
 		},
 		"a job that ended without pods, for want of quota, is no attempt": {
 			given: func(w *scope.Scope) {
 				c := scopetest.Job(w, 0, 1, time.Hour)
-				c.Quota, c.Failed = "exceeded quota: small", true
+				c.Refused, c.Failed = "exceeded quota: small", true
 			},
 			action: Remove, reason: v1alpha1.ReasonQuotaExceeded,
 		},
@@ -255,23 +255,39 @@ func TestWhatARunWaitsFor(t *testing.T) {
 			given: func(w *scope.Scope) {
 				unbegun(w)
 				scopetest.Checked(w, 1<<40)
-				w.Checker.Succeeded, w.Checker.Quota, w.Checker.Created = false, "exceeded quota: small", scopetest.Now.Add(-time.Hour)
+				w.Checker.Succeeded, w.Checker.Refused, w.Checker.Created = false, "exceeded quota: small", scopetest.Now.Add(-time.Hour)
 			},
 			reason: v1alpha1.ReasonQuotaExceeded, says: "sweep-check waits: a quota of namespace storage",
 		},
 		"a clean-up for whose pod there is no quota is waited for": {
 			given: func(w *scope.Scope) {
 				scopetest.AllDone(w)
-				w.Cleaner = &children.Child{Name: "sweep-clean", Created: scopetest.Now.Add(-time.Hour), Quota: "exceeded quota: small"}
+				w.Cleaner = &children.Child{Name: "sweep-clean", Created: scopetest.Now.Add(-time.Hour), Refused: "exceeded quota: small"}
 			},
 			reason: v1alpha1.ReasonCleaningUp, says: "sweep-clean waits: a quota of namespace storage",
 		},
 		"workers without a launcher, for want of quota, are waited for": {
 			given: func(w *scope.Scope) {
 				c := scopetest.Job(w, 0, 1, time.Hour)
-				c.Quota, c.Pods = "exceeded quota: small", []corev1.Pod{scopetest.PodOf(children.RoleWorker, corev1.PodRunning)}
+				c.Refused, c.Pods = "exceeded quota: small", []corev1.Pod{scopetest.PodOf(children.RoleWorker, corev1.PodRunning)}
 			},
 			reason: v1alpha1.ReasonQuotaExceeded,
+		},
+		"a job whose pods the API server refuses waits for a person": {
+			given: func(w *scope.Scope) {
+				scopetest.Job(w, 0, 1, 48*time.Hour).Refused = `violates PodSecurity "restricted:latest": hostPath volumes`
+			},
+			reason: v1alpha1.ReasonPodsRefused, progress: conditions.Stalled, says: "the pods of Job sweep-p0-r1 are refused: run kubectl label --overwrite " +
+				`namespace storage pod-security.kubernetes.io/enforce=privileged. The API server says: violates PodSecurity "restricted:latest": hostPath volumes`,
+		},
+		"a look at the image whose pod the API server refuses does not blame the image": {
+			given: func(w *scope.Scope) {
+				unbegun(w)
+				scopetest.Checked(w, 1<<40)
+				w.Checker.Succeeded, w.Checker.Failed, w.Checker.Created = false, true, scopetest.Now.Add(-time.Hour)
+				w.Checker.Refused = "failed quota: strict: must specify limits.cpu for: benchmark"
+			},
+			action: Remove, reason: v1alpha1.ReasonPodsRefused, progress: conditions.Stalled, says: "or set spec.pods.resources of a new run",
 		},
 		"the complete results are written when a point is over": {
 			given:  func(w *scope.Scope) { scopetest.Done(w, 0, 1, ""); scopetest.Done(w, 0, 2, "") },

@@ -59,5 +59,6 @@ func (r Renderer) Exporter() client.Object {
 		}},
 		Volumes: volumes, PriorityClassName: r.Scope.Run.Spec.PriorityClassName,
 	}
+	r.asAsked(&job.Spec.Template, t.role)
 	return job
 }

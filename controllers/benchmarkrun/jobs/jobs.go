@@ -398,11 +398,11 @@ func (r Renderer) pod(job, role, image string, told spec.Benchmark) *corev1.PodT
 		},
 		// The pool's directory belongs to root. Without capabilities that is all that root may do here.
 		SecurityContext: confined(0),
-		// No limits: a tool that is throttled measures the throttle.
+		// No limits, unless the user asks for them: a tool that is throttled measures the throttle.
 		Resources:                requests("100m", "64Mi"),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
-	return &corev1.PodTemplateSpec{
+	pod := &corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: podLabels, Annotations: map[string]string{children.AnnotationTold: encode(told)}},
 		Spec: corev1.PodSpec{
 			AutomountServiceAccountToken: new(false),
@@ -421,6 +421,39 @@ func (r Renderer) pod(job, role, image string, told spec.Benchmark) *corev1.PodT
 			},
 			PriorityClassName: r.Scope.Run.Spec.PriorityClassName,
 		},
+	}
+	r.asAsked(pod, role)
+	return pod
+}
+
+// asAsked gives a pod what the user sets of the run's pods. A privileged one on a server gets neither labels nor annotations: they could have
+// an injector put a container into it, and who may write a run is not trusted with the nodes.
+func (r Renderer) asAsked(pod *corev1.PodTemplateSpec, role string) {
+	asked := r.Scope.Run.Spec.Pods
+	if asked == nil {
+		return
+	}
+	if role != children.RoleServer {
+		for name, value := range asked.Labels {
+			metav1.SetMetaDataLabel(&pod.ObjectMeta, name, string(value))
+		}
+		for name, value := range asked.Annotations {
+			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, name, string(value))
+		}
+	}
+	for _, s := range asked.ImagePullSecrets {
+		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: s.Name})
+	}
+	if asked.Resources == nil {
+		return
+	}
+	// All containers, also those that run before: a ResourceQuota may ask each for limits.
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			containers[i].Resources = corev1.ResourceRequirements{
+				Requests: asked.Resources.Requests.Quantities(), Limits: asked.Resources.Limits.Quantities(),
+			}
+		}
 	}
 }
 

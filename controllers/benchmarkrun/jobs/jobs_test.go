@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -168,6 +169,38 @@ func TestWhatRunsOnServersIsOfTheOperatorsImage(t *testing.T) {
 	g.Expect(c.SecurityContext.Privileged).To(HaveValue(BeTrue()))
 	g.Expect(c.Image).To(Equal("node:1"))
 	g.Expect(*job.Spec.Template.Spec.TerminationGracePeriodSeconds).To(BeNumerically(">", 45), "the tool has 45 seconds to take back what it has set up")
+}
+
+func TestPodsOfARunAreAsTheUserAsks(t *testing.T) {
+	g := NewWithT(t)
+	w := scopetest.Idle()
+	w.Run.Spec.Pods = &v1alpha1.BenchmarkPodsSpec{
+		Labels: map[string]v1alpha1.LabelValue{"cost-center": "7"}, Annotations: map[string]v1alpha1.AnnotationValue{"inject": "false"},
+		ImagePullSecrets: []v1alpha1.SecretReference{{Name: "registry"}},
+		Resources:        &v1alpha1.ContainerResources{Limits: v1alpha1.ResourceAmounts{"memory": "2Gi"}},
+	}
+	asked := corev1.ResourceRequirements{Limits: corev1.ResourceList{"memory": resource.MustParse("2Gi")}}
+	job, ok := jobOf(w, scopetest.At(0, 1)).(*batchv1.Job)
+	g.Expect(ok).To(BeTrue())
+	pod := job.Spec.Template
+	g.Expect(pod.Labels).To(And(HaveKeyWithValue("cost-center", "7"), HaveKeyWithValue(v1alpha1.LabelBenchmarkRun, "sweep")))
+	g.Expect(pod.Annotations).To(And(HaveKeyWithValue("inject", "false"), HaveKey(children.AnnotationTold)))
+	g.Expect(pod.Spec.ImagePullSecrets).To(HaveExactElements(corev1.LocalObjectReference{Name: "registry"}))
+	for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
+		g.Expect(c.Resources).To(Equal(asked), "a ResourceQuota may ask %s for limits", c.Name)
+	}
+
+	w.Servers = measurer{}
+	w.Plans[0] = scopetest.PlanOf(benchmarks.OnServers)
+	w.Plans[0].Steps[0].Command.Role = v1alpha1.RoleMetadata
+	w.Members.Servers = []results.Server{{Role: v1alpha1.RoleMetadata, Node: "mds1"}}
+	job, ok = jobOf(w, scopetest.At(0, 1)).(*batchv1.Job)
+	g.Expect(ok).To(BeTrue())
+	pod = job.Spec.Template
+	g.Expect(pod.Labels).NotTo(HaveKey("cost-center"), "an injector would put a container into a privileged pod")
+	g.Expect(pod.Annotations).NotTo(HaveKey("inject"))
+	g.Expect(pod.Spec.ImagePullSecrets).To(HaveLen(1))
+	g.Expect(pod.Spec.Containers[0].Resources).To(Equal(asked))
 }
 
 func TestTheJobOfARepetition(t *testing.T) {

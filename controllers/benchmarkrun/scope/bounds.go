@@ -10,8 +10,6 @@ const (
 	// OverdueAfter is how long after the point's timeout the operator ends a job itself: the node binary in the pod should
 	// have ended it by then, unless the pod never started.
 	OverdueAfter = time.Minute
-	// QuotaPatience is how long pods may be missing before the events of their job are read.
-	QuotaPatience = 5 * time.Second
 	// CleanTimeout bounds the removal of the run's files.
 	CleanTimeout = 2 * time.Minute
 	// DeleteTimeout bounds how long a deletion waits for anything at all.

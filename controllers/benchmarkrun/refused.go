@@ -1,0 +1,36 @@
+package benchmarkrun
+
+import (
+	"context"
+
+	mpiv2 "github.com/kubeflow/mpi-operator/pkg/apis/kubeflow/v2beta1"
+
+	"parallelfs.dev/operator/controllers/benchmarkrun/children"
+	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
+	"parallelfs.dev/operator/controllers/refusals"
+)
+
+// launcherSuffix is that of the Job that the MPI operator makes for the launcher of an MPIJob.
+const launcherSuffix = "-launcher"
+
+// gatherRefusal finds out whether the API server keeps the pods of a job from being made. Neither a Job nor an MPIJob says so in its status,
+// so their events are read, and only while pods are missing.
+func (r *Reconciler) gatherRefusal(ctx context.Context, w *scope.Scope, c *children.Child) (err error) {
+	if c.Deleting || c.Held || c.Succeeded || w.Now.Sub(c.Started) < refusals.Patience || len(c.MainPods()) > 0 {
+		return nil
+	}
+	owners := []refusals.Owner{{Kind: "Job", Namespace: w.Run.Namespace, Name: c.Name, Since: c.Created}}
+	if _, is := c.Object.(*mpiv2.MPIJob); is {
+		launcher := owners[0]
+		launcher.Name += launcherSuffix
+		owners[0].Kind = "MPIJob"
+		owners = append(owners, launcher)
+	}
+	for _, owner := range owners {
+		// The workers come first: without them there is no launcher.
+		if c.Refused, err = refusals.Of(ctx, r.Reader, owner); err != nil || c.Refused != "" {
+			return err //nolint:wrapcheck // it says what it did
+		}
+	}
+	return nil
+}
