@@ -52,20 +52,13 @@ func (m *master) followIn(own string) (stop func()) {
 		_ = syscall.Kill(-metalogger.Process.Pid, syscall.SIGKILL)
 		_ = metalogger.Wait()
 	})
-	m.Eventually(func() ([]os.DirEntry, error) { return os.ReadDir(data) }).WithTimeout(patience.Bound(20*time.Second)).Should(
+	m.Eventually(func() ([]os.DirEntry, error) { return os.ReadDir(data) }).WithTimeout(patience.Bound(time.Minute)).Should(
 		ContainElement(HaveField("Name()", "changelog_ml_back.1.mfs")), "the metalogger follows")
 	return func() {
 		m.Expect(metalogger.Process.Signal(syscall.SIGTERM)).To(Succeed())
 		m.Expect(metalogger.Wait()).To(Succeed())
 		m.Expect(os.Remove(filepath.Join(data, "changelog_ml_back.1.mfs"))).To(Succeed(), "the next one gets it anew")
 	}
-}
-
-// stop stops it cleanly.
-func (m *master) stop() {
-	m.t.Helper()
-	m.Expect(m.process.Process.Signal(syscall.SIGTERM)).To(Succeed())
-	m.Expect(m.process.Wait()).To(Succeed())
 }
 
 // followed waits until a metalogger has the last change of the master.
@@ -78,7 +71,7 @@ func (m *master) followed(own string) {
 	m.Eventually(func() bool {
 		want := last(filepath.Join(m.data, "changelog.0.mfs"))
 		return want != "" && want == last(filepath.Join(own, "data", "changelog_ml.0.mfs"))
-	}).WithTimeout(patience.Bound(20 * time.Second)).Should(BeTrue())
+	}).WithTimeout(patience.Bound(time.Minute)).Should(BeTrue())
 }
 
 // lose loses the disk of a master that runs.
