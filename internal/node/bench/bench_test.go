@@ -147,7 +147,7 @@ func TestAToolThatTakesTooLongIsEndedWithItsChildren(t *testing.T) {
 	g, c := NewWithT(t), newClient(t)
 	pids := filepath.Join(c.outside, "pids")
 	b := c.script(`sleep 600 & echo $! > ` + pids + `; echo half a table; sleep 600`)
-	limit := int64(patience.Bound(5 * time.Second).Seconds())
+	limit := int64(patience.Bound(2 * time.Second).Seconds())
 	b.TimeoutSeconds = limit
 	g.Expect(code(bench.Run(t.Context(), b, c.host()))).To(Equal(bench.TimedOut))
 	g.Expect(c.output.String()).To(Equal("half a table\n"), "what it printed until then is kept")

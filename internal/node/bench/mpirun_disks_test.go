@@ -168,7 +168,7 @@ func TestAnExitCodeComesThroughMpirun(t *testing.T) {
 
 func TestAToolUnderMpirunEndsWithItsTime(t *testing.T) {
 	g, at := NewWithT(t), newCluster(t, 1, 1)
-	at.b.Ranks, at.b.TimeoutSeconds = &spec.Ranks{}, seconds(20*time.Second)
+	at.b.Ranks, at.b.TimeoutSeconds = &spec.Ranks{}, seconds(10*time.Second)
 	pids := filepath.Join(at.outside, "pids")
 	at.b.Argv = []string{"sh", "-c", "echo $$ >> " + pids + "; exec sleep 600"}
 	g.Expect(code(at.launch(t))).To(Equal(bench.TimedOut), at.said.String())
