@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/command"
+	"parallelfs.dev/operator/internal/node/devices"
 )
 
 func inventoryCommand() *cobra.Command {
@@ -22,7 +25,7 @@ processors and NUMA nodes, networks, kernel, and the host's settings beside thos
 It only reads, and needs no cluster. Of filesystems in the kernel, it asks the node's own programs for their versions, in
 the node's root directory; a node without them runs none. Run it as root, on the node itself or in a container with the node's /dev,
 /run/udev, network and process ids: what it is not allowed to see stands under problems, and a disk of which not all is known is never
-usable.
+usable. It fails when the block devices could not be listed.
 
 A disk is usable when nothing stands under unusable. To name it in a FileSystem, take one of its ids, never its
 kernelName, which is another disk's after the next start:
@@ -50,8 +53,13 @@ kernelName, which is another disk's after the next start:
 		if err != nil {
 			return fmt.Errorf("can't print the inventory: %w", err)
 		}
-		_, err = fmt.Fprintf(c.OutOrStdout(), "%s\n", text)
-		return err
+		if _, err = fmt.Fprintf(c.OutOrStdout(), "%s\n", text); err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(found.Status.Problems, func(p string) bool { return strings.HasPrefix(p, devices.Unlisted) }); i >= 0 {
+			return fmt.Errorf("the disks are missing above: %s", found.Status.Problems[i])
+		}
+		return nil
 	}
 	return c
 }

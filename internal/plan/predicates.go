@@ -206,7 +206,7 @@ func unknownData(f Facts) string {
 // IsLookComplete holds when all of the device could be looked at.
 func IsLookComplete(f Facts) string {
 	if f.Incomplete != "" {
-		return fmt.Sprintf("%s could not be looked at completely: %s; such a device is left alone", f.KernelName, f.Incomplete)
+		return f.KernelName + incomplete + f.Incomplete + "; such a device is left alone"
 	}
 	return ""
 }

@@ -86,6 +86,7 @@ func connect() {
 	var err error
 	kube, err = ctrl.GetConfig()
 	Expect(err).NotTo(HaveOccurred(), "run these tests by `make test-e2e`, which brings up the cluster")
+	kube.Wrap(patience.Reads) // also of inPod, whose command begins only when the API server has answered
 	api, err = client.New(kube, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 	workers = strings.Fields(kubectl("get", "nodes", "-l", "!node-role.kubernetes.io/control-plane", "-o", "jsonpath={.items[*].metadata.name}"))
@@ -225,14 +226,20 @@ func run(input, program string, args ...string) string {
 	return out
 }
 
+// try is run for what may fail. kubectl is repeated while the API server is busy.
 func try(input, program string, args ...string) (string, error) {
-	if program == "kubectl" {
-		if out, isExec, err := inPod(input, args); err != nil {
-			return out, fmt.Errorf("kubectl %s: %w", strings.Join(args, " "), err)
-		} else if isExec {
-			return out, nil
-		}
+	if program != "kubectl" {
+		return once(input, program, args)
 	}
+	if out, isExec, err := inPod(input, args); err != nil {
+		return out, fmt.Errorf("kubectl %s: %w", strings.Join(args, " "), err)
+	} else if isExec {
+		return out, nil
+	}
+	return patience.Kubectl(args, func() (string, error) { return once(input, program, args) })
+}
+
+func once(input, program string, args []string) (string, error) {
 	command := exec.Command(filepath.Join(root, "bin", program), args...)
 	command.Stdin = strings.NewReader(input)
 	var complaint strings.Builder

@@ -18,10 +18,13 @@ import (
 	. "github.com/onsi/gomega"
 )
 
+// made is a reason of exceptions.
+const made = "the end of the context is what the test makes happen"
+
 // exceptions are bounds that must not grow with the load, by file and function, with the reason.
 var exceptions = map[string]string{
-	"internal/node/check/check_test.go TestAToolEndsWithThePod":                           "the end of the context is what the test makes happen",
-	"internal/node/serve/serve_test.go TestAnUnmountThatHangsHoldsUpNoOtherOneAndIsNamed": "the end of the context is what the test makes happen",
+	"internal/node/check/check_test.go TestAToolEndsWithThePod":                           made,
+	"internal/node/serve/serve_test.go TestAnUnmountThatHangsHoldsUpNoOtherOneAndIsNamed": made,
 }
 
 // root is the repository's directory.
@@ -74,8 +77,8 @@ func TestEveryBoundOfATestGrowsWithTheSlownessOfTheMachine(t *testing.T) {
 	}
 }
 
-// isOfTests is true for tests and for the packages that only tests import. Doubles are programs: their limits are those of the programs that
-// they stand for. The measurements of test/scale have goals in seconds.
+// isOfTests is true for tests and for the packages that only tests import. Doubles are programs: their limits are those of the programs
+// that they stand for. The measurements of test/scale have goals in seconds.
 func isOfTests(name string) bool {
 	if !strings.HasSuffix(name, ".go") {
 		return false
@@ -160,7 +163,7 @@ func (f *files) unbounded() (found []bound) {
 						report(n, key.Name)
 					}
 				case *ast.BasicLit:
-					if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil && strings.HasPrefix(text, "--timeout") && !strings.Contains(text, "\n") {
+					if text := textOf(n); strings.HasPrefix(text, "--timeout") {
 						report(n, "the option "+text)
 					}
 				}
@@ -172,20 +175,13 @@ func (f *files) unbounded() (found []bound) {
 }
 
 // checkCall reports the bound of a call that does not grow. The outer calls of a chain come before the inner ones.
-func checkCall(call *ast.CallExpr, chained map[*ast.CallExpr]bool, defaults bool, grows func(ast.Expr) bool, report func(ast.Node, string)) {
+func checkCall(
+	call *ast.CallExpr, chained map[*ast.CallExpr]bool, defaults bool, grows func(ast.Expr) bool, report func(ast.Node, string),
+) {
 	name := nameOf(call)
 	switch name {
 	case "Eventually", "EventuallyWithOffset":
-		bounds := call.Args[min(1, len(call.Args)):]
-		if len(bounds) > 0 && isContext(call.Args[0]) {
-			bounds = bounds[1:]
-		}
-		switch {
-		case len(bounds) > 0 && !grows(bounds[0]):
-			report(call, "Eventually")
-		case len(bounds) == 0 && !chained[call] && !defaults:
-			report(call, "Eventually with Gomega's own bound of a second")
-		}
+		checkEventually(call, chained[call] || defaults, grows, report)
 	case "WithTimeout", "Within":
 		selector, ok := call.Fun.(*ast.SelectorExpr)
 		if ok && len(call.Args) == 1 {
@@ -218,6 +214,20 @@ func checkCall(call *ast.CallExpr, chained map[*ast.CallExpr]bool, defaults bool
 				report(call, "time.Since that is compared")
 			}
 		}
+	}
+}
+
+// checkEventually reports the bound of Eventually itself. It needs none where another one is given.
+func checkEventually(call *ast.CallExpr, given bool, grows func(ast.Expr) bool, report func(ast.Node, string)) {
+	bounds := call.Args[min(1, len(call.Args)):]
+	if len(bounds) > 0 && isContext(call.Args[0]) {
+		bounds = bounds[1:]
+	}
+	switch {
+	case len(bounds) > 0 && !grows(bounds[0]):
+		report(call, "Eventually")
+	case len(bounds) == 0 && !given:
+		report(call, "Eventually with Gomega's own bound of a second")
 	}
 }
 
@@ -330,8 +340,9 @@ func mentions(e ast.Expr, of, name string) (does bool) {
 
 // textOf is the text of a literal.
 func textOf(e ast.Expr) string {
-	if l, ok := e.(*ast.BasicLit); ok {
-		return strings.Trim(l.Value, `"`)
+	if l, ok := e.(*ast.BasicLit); ok && l.Kind == token.STRING && !strings.Contains(l.Value, "\n") {
+		text, _ := strconv.Unquote(l.Value)
+		return text
 	}
 	return ""
 }
@@ -353,11 +364,14 @@ func afterOf(s ast.Stmt) ast.Expr {
 	return call.Args[0]
 }
 
+// failing are the calls that end a test or a program.
+var failing = []string{"Fatal", "Fatalf", "Error", "Errorf", "Fail", "FailNow", "panic", "kill", "Kill"}
+
 // fails is true for statements that end a test or a program.
 func fails(body []ast.Stmt) (is bool) {
 	for _, s := range body {
 		ast.Inspect(s, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok && slices.Contains([]string{"Fatal", "Fatalf", "Error", "Errorf", "Fail", "FailNow", "panic", "kill", "Kill"}, nameOf(call)) {
+			if call, ok := n.(*ast.CallExpr); ok && slices.Contains(failing, nameOf(call)) {
 				is = true
 			}
 			return true
@@ -395,7 +409,8 @@ func TestABoundThatDoesNotGrowIsFound(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			g, read := NewWithT(t), map[string]*files{}
-			g.Expect(add(read, "a/a_test.go", []byte("package a\nvar soon = patience.Bound(time.Minute)\nconst fixed = time.Minute\nfunc TestA(t *testing.T) {\n"+text+"\n}\n"))).To(Succeed())
+			const head = "package a\nvar soon = patience.Bound(time.Minute)\nconst fixed = time.Minute\nfunc TestA(t *testing.T) {\n"
+			g.Expect(add(read, "a/a_test.go", []byte(head+text+"\n}\n"))).To(Succeed())
 			found := read["a"].unbounded()
 			if want == "" {
 				g.Expect(found).To(BeEmpty())
@@ -414,12 +429,13 @@ func TestTheLimitOfATierEndsOnlyWhatHangs(t *testing.T) {
 	g := NewWithT(t)
 	scripts, err := filepath.Glob(filepath.Join(root, "test", "*", "run.sh"))
 	g.Expect(err).NotTo(HaveOccurred())
+	runner := regexp.MustCompile(`gotest\)|GOTEST:-|ginkgo --|-tags disks|LIFE=`)
 	flag, seen := regexp.MustCompile(`\s--?timeout[= ](\S+)`), 0
 	for _, path := range append(scripts, filepath.Join(root, "Makefile")) {
 		content, err := os.ReadFile(path)
 		g.Expect(err).NotTo(HaveOccurred())
 		for line := range strings.Lines(string(content)) {
-			runs := strings.Contains(line, "gotest)") || strings.Contains(line, "GOTEST:-") || strings.Contains(line, "ginkgo --") || strings.Contains(line, "-tags disks")
+			runs := runner.MatchString(line)
 			for _, match := range flag.FindAllStringSubmatch(line, -1) {
 				if runs {
 					limit, err := time.ParseDuration(match[1])

@@ -43,6 +43,8 @@ type machine struct {
 	ended   chan struct{}
 	port    net.Conn
 	replies *json.Decoder
+	// limit is how long one command may take.
+	limit time.Duration
 }
 
 // sizes of the disks in bytes. XFS wants 300 MB at least (mkfs.xfs(8)).
@@ -71,8 +73,9 @@ var server = hardware{cores: 2, numaMemory: numaMemory, system: 128 << 20}
 // diskFile is the raw file of a disk in the directory of a machine.
 func diskFile(directory, serial string) string { return filepath.Join(directory, serial+".raw") }
 
-// startLimit is how long a start may take before it is given up. An emulated processor on a busy machine takes a minute.
-var startLimit = patience.Bound(20 * time.Minute)
+// startLimit is how long a start may take before it is given up, and commandLimit how long a command may. An emulated processor on an idle
+// machine starts in a minute.
+const startLimit, commandLimit = 20 * time.Minute, 30 * time.Minute
 
 // boot starts a machine with the disks of a directory, which are made when they are not there, attached in this order.
 func (h hardware) boot(t *testing.T, directory string, order ...string) *machine {
@@ -114,11 +117,11 @@ func (h hardware) boot(t *testing.T, directory string, order ...string) *machine
 	}
 	t.Cleanup(func() { _ = m.port.Close() })
 	m.replies = json.NewDecoder(m.port)
-	_ = m.port.SetReadDeadline(time.Now().Add(startLimit)) // a unix socket has deadlines
+	m.limit = startLimit
 	if code, _, _ := m.try(t, "", "true"); code != 0 {
 		t.Fatalf("the machine runs no commands: %s", m.console())
 	}
-	_ = m.port.SetReadDeadline(time.Time{})
+	m.limit = commandLimit
 	t.Logf("started in %s with the disks in the order %s", time.Since(began).Round(time.Second), strings.Join(order, ", "))
 	return m
 }
@@ -211,6 +214,7 @@ func (m *machine) try(t *testing.T, stdin string, argv ...string) (code int, std
 		Code           int
 		Stdout, Stderr string
 	}{}
+	_ = m.port.SetReadDeadline(time.Now().Add(patience.Bound(m.limit))) // a unix socket has deadlines
 	err := json.NewEncoder(m.port).Encode(request)
 	if err == nil {
 		err = m.replies.Decode(&reply)

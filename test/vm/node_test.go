@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/plan"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // node is the name of the machine in Kubernetes, if it were in one.
@@ -90,20 +92,25 @@ func sum(t *testing.T, directory, serial string) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// inventory is what the agent finds. It looks again, as an agent does, while a disk did not answer in time: the machine is emulated, and
+// inventory is what the agent finds. It looks again, as an agent does, while the look could not be finished: the machine is emulated, and
 // slow beside others.
 func inventory(t *testing.T, m *machine) v1alpha1.NodeInventoryStatus {
 	t.Helper()
-	const looks = 5
 	var found v1alpha1.NodeInventory
-	for range looks {
-		found = v1alpha1.NodeInventory{}
-		text := m.run(t, "agent", "inventory", "-o", "json")
-		decode(t, text, &found)
-		if !strings.Contains(text, "could not be looked at completely") {
-			break
+	NewWithT(t).Eventually(func() string {
+		code, text, complaint := m.try(t, "", "agent", "inventory", "-o", "json")
+		if code != 0 {
+			return complaint
 		}
-	}
+		found = v1alpha1.NodeInventory{}
+		decode(t, text, &found)
+		for _, b := range found.Status.BlockDevices {
+			if !plan.IsLookedAtCompletely(b) {
+				return text
+			}
+		}
+		return ""
+	}).WithTimeout(patience.Bound(15*time.Minute)).Should(BeEmpty(), "all disks could be looked at")
 	return found.Status
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,8 +35,15 @@ const (
 	mounted = "/mnt/reef"
 )
 
-// run runs a command of this machine.
+// run runs a command of this machine. kubectl is repeated while the API server is busy, except for commands in pods, which may have begun.
 func run(stdin string, argv ...string) (string, error) {
+	if argv[0] == "kubectl" && !slices.Contains(argv, "exec") {
+		return patience.Kubectl(argv, func() (string, error) { return once(stdin, argv) })
+	}
+	return once(stdin, argv)
+}
+
+func once(stdin string, argv []string) (string, error) {
 	command := exec.Command(argv[0], argv[1:]...)
 	command.Stdin = strings.NewReader(stdin)
 	var complaint strings.Builder

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -35,8 +36,11 @@ type master struct {
 	exports string
 	// more are lines of its configuration.
 	more    string
-	log     *bytes.Buffer
+	log     string
 	process *exec.Cmd
+	// ended is closed when the process has ended; failed is why then.
+	ended  chan struct{}
+	failed error
 }
 
 // startMaster starts a master on what lies in a directory.
@@ -67,10 +71,18 @@ func savingOption(t *testing.T) string {
 	return ""
 }
 
-// startMasterWith starts a master on three ports, with more lines of configuration.
+// startMasterWith starts a master on three ports with more lines of configuration, and waits until it listens.
 func startMasterWith(t *testing.T, more, data string, port int, arguments ...string) *master {
 	t.Helper()
-	m := &master{WithT: NewWithT(t), t: t, port: port, data: data, more: more, log: &bytes.Buffer{}}
+	m := launch(t, more, data, port, arguments...)
+	m.Eventually(m.listens).WithTimeout(patience.Bound(time.Minute)).Should(Succeed(), m.says)
+	return m
+}
+
+// launch starts the process of a master with more lines of configuration.
+func launch(t *testing.T, more, data string, port int, arguments ...string) *master {
+	t.Helper()
+	m := &master{WithT: NewWithT(t), t: t, port: port, data: data, more: more, ended: make(chan struct{})}
 	own := t.TempDir()
 	m.exports = filepath.Join(own, "mfsexports.cfg")
 	m.Expect(os.WriteFile(m.exports, []byte("* / rw,alldirs,admin,maproot=0:0\n"), 0o600)).To(Succeed())
@@ -79,47 +91,73 @@ func startMasterWith(t *testing.T, more, data string, port int, arguments ...str
 		"MATOML_LISTEN_HOST = 127.0.0.1\nMATOML_LISTEN_PORT = %d\nMATOCS_LISTEN_HOST = 127.0.0.1\nMATOCS_LISTEN_PORT = %d\n"+
 		"MATOCL_LISTEN_HOST = *\nMATOCL_LISTEN_PORT = %d\n%s", data, m.exports, os.DevNull, m.port, m.port+1, m.port+2, more), 0o600)).To(Succeed())
 	m.process = exec.Command("mfsmaster", append([]string{"-f", "-c", config}, append(arguments, "start")...)...)
-	m.process.Stdout, m.process.Stderr = m.log, m.log
+	m.log = filepath.Join(own, "log")
+	log, err := os.Create(m.log)
+	m.Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = log.Close() }()
+	m.process.Stdout, m.process.Stderr = log, log
 	m.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	m.Expect(m.process.Start()).To(Succeed())
+	go func() {
+		m.failed = m.process.Wait()
+		close(m.ended)
+	}()
 	t.Cleanup(m.kill)
-	m.Eventually(func() error {
-		connection, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", m.port+2))
-		if err != nil {
-			return err
-		}
-		return connection.Close()
-	}).WithTimeout(patience.Bound(20*time.Second)).Should(Succeed(), "the master listens")
 	return m
+}
+
+// listens is nil when clients can connect. Nothing waits any longer for a master that has ended.
+func (m *master) listens() error {
+	select {
+	case <-m.ended:
+		return StopTrying(fmt.Sprintf("the master has ended (%v): %s", m.failed, m.says()))
+	default:
+	}
+	connection, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", m.port+2))
+	if err != nil {
+		return err
+	}
+	return connection.Close()
+}
+
+// says is the end of what the master has written.
+func (m *master) says() string {
+	content, _ := os.ReadFile(m.log)
+	return string(content[max(0, len(content)-2000):])
 }
 
 // kill ends it as a node that dies does.
 func (m *master) kill() {
 	_ = syscall.Kill(-m.process.Process.Pid, syscall.SIGKILL)
-	_ = m.process.Wait()
+	<-m.ended
 }
 
-// freePorts are three ports in a row that nobody uses.
+// stop stops it cleanly.
+func (m *master) stop() {
+	m.t.Helper()
+	m.Expect(m.process.Process.Signal(syscall.SIGTERM)).To(Succeed())
+	<-m.ended
+	m.Expect(m.failed).NotTo(HaveOccurred(), m.says)
+}
+
+// freePorts are three ports in a row that nobody uses. They are below those that the kernel gives to connections (ip_local_port_range): a
+// connection of another program would take one of them before the master does, and a master that can't listen ends.
 func freePorts(t *testing.T) int {
 	t.Helper()
 	for range 100 {
-		first, err := net.Listen("tcp", "127.0.0.1:0")
-		NewWithT(t).Expect(err).NotTo(HaveOccurred())
-		port := first.Addr().(*net.TCPAddr).Port
-		second, err2 := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+1))
-		third, err3 := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+2))
-		_ = first.Close()
-		for _, l := range []net.Listener{second, third} {
-			if l != nil {
-				_ = l.Close()
-			}
-		}
-		if errors.Join(err2, err3) == nil {
+		port := 10000 + rand.IntN(20000)
+		if isFree(port) && isFree(port+1) && isFree(port+2) {
 			return port
 		}
 	}
 	t.Fatal("there are no three ports in a row that are free")
 	return 0
+}
+
+// isFree is true when a program can listen on the port at all addresses.
+func isFree(port int) bool {
+	listener, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
+	return err == nil && listener.Close() == nil
 }
 
 // mounted mounts the filesystem, and lets it go at the end of the call.
@@ -137,7 +175,7 @@ func (m *master) mounted(do func(path string)) {
 	m.Eventually(func() bool {
 		var own, above syscall.Stat_t
 		return syscall.Stat(path, &own) == nil && syscall.Stat(filepath.Dir(path), &above) == nil && own.Dev != above.Dev
-	}).WithTimeout(patience.Bound(20*time.Second)).Should(BeTrue(), "the filesystem is mounted")
+	}).WithTimeout(patience.Bound(time.Minute)).Should(BeTrue(), "the filesystem is mounted")
 	do(path)
 }
 
@@ -238,8 +276,7 @@ func TestABackupOfAMooseFSThatSavedItsMetadataServesWhatWasMadeBefore(t *testing
 	data := fresh(t)
 	m := startMaster(t, data)
 	made := makeDirectories(m, "saved", 50)
-	m.Expect(m.process.Process.Signal(syscall.SIGTERM)).To(Succeed())
-	m.Expect(m.process.Wait()).To(Succeed(), "a clean stop saves the metadata")
+	m.stop() // which saves the metadata
 	m = startMaster(t, data)
 	made = append(made, makeDirectories(m, "logged", 50)...)
 
@@ -297,4 +334,25 @@ func TestAMooseFSWhoseMasterIsAwayIsNotBackedUp(t *testing.T) {
 	answer, err := backup.Run(t.Context(), o)
 	m.Expect(err).To(MatchError(ContainSubstring("no master that works")))
 	m.Expect(answer.Backups).To(BeEmpty())
+}
+
+func TestPortsOfAMasterAreNoneThatTheKernelGivesToConnections(t *testing.T) {
+	g := NewWithT(t)
+	content, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
+	g.Expect(err).NotTo(HaveOccurred())
+	var first, last int
+	_, err = fmt.Sscan(string(content), &first, &last)
+	g.Expect(err).NotTo(HaveOccurred())
+	for range 50 {
+		g.Expect(freePorts(t) + 2).To(Or(BeNumerically("<", first), BeNumerically(">", last)))
+	}
+}
+
+func TestAMasterThatEndsIsNotWaitedFor(t *testing.T) {
+	g := NewWithT(t)
+	data := t.TempDir()
+	g.Expect(os.WriteFile(filepath.Join(data, "metadata.mfs"), []byte("no metadata"), 0o600)).To(Succeed())
+	m := launch(t, savingOption(t), data, freePorts(t))
+	<-m.ended
+	g.Expect(m.listens()).To(MatchError(And(ContainSubstring("the master has ended"), ContainSubstring("metadata"))))
 }

@@ -198,7 +198,8 @@ var events = map[string]event{
 		m.Expect(m.process.Process.Signal(syscall.SIGTERM)).To(Succeed())
 		time.Sleep(still)
 		goOn()
-		m.Expect(m.process.Wait()).To(Succeed())
+		<-m.ended
+		m.Expect(m.failed).NotTo(HaveOccurred(), m.says)
 		return m.again()
 	},
 	"kill": func(m *master, p *program, own string, g *gate, still time.Duration) *master {

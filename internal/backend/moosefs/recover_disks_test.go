@@ -75,13 +75,6 @@ func (m *master) followAt(own string, port int) *exec.Cmd {
 	return metalogger
 }
 
-// stop stops it cleanly.
-func (m *master) stop() {
-	m.t.Helper()
-	m.Expect(m.process.Process.Signal(syscall.SIGTERM)).To(Succeed())
-	m.Expect(m.process.Wait()).To(Succeed())
-}
-
 // followed waits until a metalogger has the last change of the master.
 func (m *master) followed(own string) {
 	m.t.Helper()

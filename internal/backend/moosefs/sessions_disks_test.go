@@ -66,18 +66,18 @@ func TestTheAdministratorTakesOverNoSessionOfAClientThatComesBack(t *testing.T) 
 	own := And(HaveField("IP", client), HaveField("Path", path), HaveField("Connected", true), HaveField("Admin", false))
 
 	m.Expect(os.WriteFile(m.exports, []byte(exports(in)), 0o600)).To(Succeed())
-	m.Eventually(m.sessions).WithTimeout(patience.Bound(20 * time.Second)).Should(ContainElement(HaveField("Path", path)))
+	m.Eventually(m.sessions).WithTimeout(patience.Bound(time.Minute)).Should(ContainElement(HaveField("Path", path)))
 	m.Expect(m.process.Process.Signal(syscall.SIGHUP)).To(Succeed())
 	m.Eventually(func() string {
 		text, _ := os.ReadFile(said)
 		return string(text)
-	}).WithTimeout(patience.Bound(30 * time.Second)).WithPolling(time.Millisecond).Should(ContainSubstring("registered to master using previous session"))
+	}).WithTimeout(patience.Bound(time.Minute)).WithPolling(time.Millisecond).Should(ContainSubstring("registered to master using previous session"))
 
 	admin := storageClasses(in, backend.NewDomains(in)).Mount.Command
 	from := admin[slices.Index(admin, "-H")+1]
 	config := filepath.Join(t.TempDir(), "mfsmount.cfg")
 	m.Expect(os.WriteFile(config, []byte(adminMountConfig(in)), 0o600)).To(Succeed())
 	above, _ := m.mount("-H", from, "-o", "mfscfgfile="+config+",mfsbind="+from)
-	m.Eventually(m.sessions).WithTimeout(patience.Bound(20 * time.Second)).Should(ContainElement(And(HaveField("Path", above), HaveField("Admin", true))))
+	m.Eventually(m.sessions).WithTimeout(patience.Bound(time.Minute)).Should(ContainElement(And(HaveField("Path", above), HaveField("Admin", true))))
 	m.Expect(m.sessions()).To(ContainElement(own), "the client has its session, and no rights of an administrator")
 }

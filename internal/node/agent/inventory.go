@@ -56,9 +56,10 @@ const (
 	// made a target pokes, and so does the kernel: to look at once would publish the node once for each of them, and once more when the
 	// servers have started that use them.
 	calm, longest = 8 * time.Second, 12 * time.Second
-	// restsPerResync and patiencePerResync are parts of Resync: how long a node stays as it is until that is published which may wait, and how
-	// long it waits at most. The disks of a node are made, mounted and taken up by its servers one after the other, and a node would be
-	// published for each of these otherwise; in a large filesystem, minutes lie between them.
+	// restsPerResync and patiencePerResync are parts of Resync: how long a node stays as it is until that is published which may wait, or
+	// until a look is repeated that could not be finished, and how long that waits at most. The disks of a node are made, mounted and taken
+	// up by its servers one after the other, and a node would be published for each of these otherwise; in a large filesystem, minutes lie
+	// between them.
 	restsPerResync, patiencePerResync = 5, 2
 )
 
@@ -102,11 +103,16 @@ func (i *Inventory) Start(ctx context.Context) error {
 	}
 }
 
-// everything looks at the node, and publishes what it has found unless that may wait. It returns when the next look is due.
+// everything looks at the node, and publishes what it has found unless that may wait. It returns when the next look is due. A look that
+// could not be finished is published with what the look before has seen, and repeated earlier.
 func (i *Inventory) everything(ctx context.Context) (next time.Duration, err error) {
 	found := i.Collect(ctx)
 	if ctx.Err() != nil {
 		return 0, ctx.Err()
+	}
+	found, complete, err := completed(found, i.last)
+	if err != nil {
+		return 0, err
 	}
 	targets, err := i.Targets(ctx)
 	if err != nil {
@@ -115,6 +121,12 @@ func (i *Inventory) everything(ctx context.Context) (next time.Duration, err err
 	name(found.BlockDevices, targets)
 	settled := equality.Semantic.DeepEqual(found, i.last)
 	i.last = found
+	rest := i.Resync
+	if !complete {
+		rest = i.Resync / restsPerResync
+		log.FromContext(ctx).Info("The look at the node could not be finished; it is tried again",
+			"disks", unlooked(found), "after", rest.String())
+	}
 	if !settled && mayWait(found, i.told) {
 		if i.withheld.IsZero() {
 			i.withheld = time.Now()
@@ -124,7 +136,7 @@ func (i *Inventory) everything(ctx context.Context) (next time.Duration, err err
 		}
 	}
 	i.withheld = time.Time{}
-	return i.Resync, i.publish(ctx)
+	return rest, i.publish(ctx)
 }
 
 // mayWait is true when a node differs from what was told of it by nothing but what becomes of disks that carry targets, which their

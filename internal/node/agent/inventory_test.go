@@ -23,9 +23,13 @@ import (
 type watchedNode struct {
 	*Inventory
 	pulled bool
+	// unlisted is true when the devices of the node can't be listed, and unread when its first disk gives no answer.
+	unlisted, unread bool
 	// targets are what its disks carry, and unusable why the first one can't be used.
 	targets  [2]string
 	unusable []string
+	// signatures are those on its first disk.
+	signatures []v1alpha1.Signature
 	// daemons run on it.
 	daemons []v1alpha1.DaemonPlacement
 	began   time.Time
@@ -35,6 +39,17 @@ type watchedNode struct {
 
 // watch has the inventory of a node published until the test ends, and pokes it so often before that.
 func watch(t *testing.T, pokes int) *watchedNode {
+	t.Helper()
+	n := newWatched(t)
+	for range pokes {
+		n.Poke()
+	}
+	n.start(t)
+	return n
+}
+
+// newWatched is a node whose inventory is not published yet.
+func newWatched(t *testing.T) *watchedNode {
 	t.Helper()
 	g := NewWithT(t)
 	scheme, err := Scheme()
@@ -54,9 +69,21 @@ func watch(t *testing.T, pokes int) *watchedNode {
 			n.looks = append(n.looks, time.Since(n.began))
 			out := v1alpha1.NodeInventoryStatus{
 				BlockDevices: []v1alpha1.BlockDevice{
-					{KernelName: "sda", Target: n.targets[0], Unusable: n.unusable}, {KernelName: "sdb", Target: n.targets[1]},
+					{KernelName: "sda", Serial: "A", Target: n.targets[0], Unusable: n.unusable, Signatures: n.signatures},
+					{KernelName: "sdb", Serial: "B", Target: n.targets[1]},
 				},
+				Summary: v1alpha1.InventorySummary{Disks: 2, Usable: 2, UsableCapacity: "2 TB"},
 				Daemons: slices.Clone(n.daemons),
+			}
+			if n.unread {
+				out.BlockDevices[0].Signatures = nil
+				out.BlockDevices[0].Unusable = []string{
+					"sda could not be looked at completely: blkid: no answer within 30s; such a device is left alone",
+				}
+			}
+			if n.unlisted {
+				out.BlockDevices, out.Problems = nil, []string{"can't list the block devices: no answer within 30s"}
+				out.Summary = v1alpha1.InventorySummary{}
 			}
 			if n.pulled {
 				out.BlockDevices = out.BlockDevices[:1]
@@ -66,12 +93,14 @@ func watch(t *testing.T, pokes int) *watchedNode {
 		Placements: func() ([]v1alpha1.DaemonPlacement, error) { return n.daemons, nil },
 		Targets:    func(context.Context) ([]v1alpha1.StorageTarget, error) { return nil, nil },
 	}
-	for range pokes {
-		n.Poke()
-	}
-	go func() { g.Expect(n.Start(t.Context())).To(Succeed()) }()
-	synctest.Wait()
 	return n
+}
+
+// start has the inventory published until the test ends.
+func (n *watchedNode) start(t *testing.T) {
+	t.Helper()
+	go func() { NewWithT(t).Expect(n.Start(t.Context())).To(Succeed()) }()
+	synctest.Wait()
 }
 
 // at lets the time pass until so long after the start.
@@ -215,5 +244,57 @@ func TestADiskThatSomebodyElseUsesIsPublishedAtOnce(t *testing.T) {
 		n.Poke()
 		n.at(70 * time.Second)
 		g.Expect(n.published(t).BlockDevices[0].Unusable).To(Equal(n.unusable))
+	})
+}
+
+func TestALookThatCouldNotBeFinishedTakesNoDiskAway(t *testing.T) {
+	label := []v1alpha1.Signature{{Device: "sda", Type: "ext4", Label: "pfs-1"}}
+	looksAgain := func(t *testing.T, change func(n *watchedNode)) (*watchedNode, v1alpha1.NodeInventoryStatus) {
+		t.Helper()
+		n := watch(t, 0)
+		n.signatures = label
+		n.Poke()
+		n.at(60 * time.Second)
+		change(n)
+		n.Poke()
+		n.at(75 * time.Second)
+		return n, n.published(t)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		n, published := looksAgain(t, func(n *watchedNode) { n.unlisted = true })
+		g.Expect(published.BlockDevices).To(HaveLen(2), "the devices could not be listed, and they are not gone")
+		for _, b := range published.BlockDevices {
+			g.Expect(b.Unusable).To(ConsistOf(
+				b.KernelName + " could not be looked at completely: can't list the block devices: no answer within 30s; such a device is left alone"))
+		}
+		g.Expect(published.BlockDevices[0].Signatures).To(Equal(label))
+		g.Expect(published.Problems).To(ConsistOf("can't list the block devices: no answer within 30s"))
+		g.Expect(published.Summary).To(Equal(v1alpha1.InventorySummary{Disks: 2, UsableCapacity: "0B"}))
+		n.unlisted = false
+		n.at(4 * time.Minute)
+		g.Expect(n.published(t).BlockDevices).To(HaveEach(HaveField("Unusable", BeEmpty())), "the look is repeated before the resync")
+		g.Expect(n.published(t).Problems).To(BeEmpty())
+	})
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		_, published := looksAgain(t, func(n *watchedNode) { n.unread = true })
+		g.Expect(published.BlockDevices[0].Signatures).To(Equal(label), "what could not be read is not absent")
+		g.Expect(published.BlockDevices[0].Unusable).To(ConsistOf(ContainSubstring("could not be looked at completely")))
+		g.Expect(published.BlockDevices[1].Unusable).To(BeEmpty())
+	})
+}
+
+func TestANodeWhoseDisksCouldNotBeListedYetIsNotPublished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, n := NewWithT(t), newWatched(t)
+		n.unlisted = true
+		n.start(t)
+		n.at(20 * time.Second)
+		g.Expect(n.looks).To(HaveLen(2), "it is tried again")
+		g.Expect(n.writes).To(BeEmpty())
+		n.unlisted = false
+		n.at(40 * time.Second)
+		g.Expect(n.disks(t)).To(Equal(2))
 	})
 }

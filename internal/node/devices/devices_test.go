@@ -238,7 +238,7 @@ func TestWithoutAListOfDevicesThereIsNoAnswer(t *testing.T) {
 			m.outputs["lsblk"] = out
 			found, problems := m.looker.All(t.Context())
 			g.Expect(found).To(BeEmpty())
-			g.Expect(problems).To(ConsistOf(HavePrefix("can't list the block devices: ")))
+			g.Expect(problems).To(ConsistOf(HavePrefix(Unlisted + ": ")))
 			_, err := m.looker.ByID(t.Context(), "data-1")
 			g.Expect(err).To(MatchError(ContainSubstring("can't list the block devices: ")))
 		})
@@ -246,6 +246,8 @@ func TestWithoutAListOfDevicesThereIsNoAnswer(t *testing.T) {
 	t.Run("there is no sysfs", func(t *testing.T) {
 		m := newMachine(t)
 		m.remove("sys")
+		_, problems := m.looker.All(t.Context())
+		NewWithT(t).Expect(problems).To(ConsistOf(HavePrefix(Unlisted + ": ")))
 		_, err := m.looker.ByID(t.Context(), "data-1")
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("needs the /sys of its node")))
 	})

@@ -74,15 +74,18 @@ type listed struct {
 	MountPoints []*string `json:"mountpoints"`
 }
 
+// Unlisted begins the problem of a look that has found no device because it could not list them.
+const Unlisted = "can't list the block devices"
+
 // list asks lsblk(8) for all devices. It is not asked for what is on them: that would come from udev's database.
 func (l Looker) list(ctx context.Context) (map[string]listed, error) {
 	out, err := l.run(ctx, allDisks, "lsblk", "--json", "--list", "--output", "KNAME,TYPE,SERIAL,WWN,MODEL,TRAN,MOUNTPOINTS")
 	if err != nil {
-		return nil, fmt.Errorf("can't list the block devices: %w", err)
+		return nil, fmt.Errorf(Unlisted+": %w", err)
 	}
 	// 32 is "nothing found", 64 is "some found".
 	if out.Code != 0 && out.Code != 32 {
-		return nil, fmt.Errorf("can't list the block devices: lsblk ended with %s", out.said())
+		return nil, fmt.Errorf(Unlisted+": lsblk ended with %s", out.said())
 	}
 	all := map[string]listed{}
 	if len(bytes.TrimSpace(out.Stdout)) == 0 {
@@ -92,7 +95,7 @@ func (l Looker) list(ctx context.Context) (map[string]listed, error) {
 		BlockDevices []listed `json:"blockdevices"`
 	}
 	if err := json.Unmarshal(out.Stdout, &answer); err != nil {
-		return nil, fmt.Errorf("can't list the block devices: lsblk (util-linux 2.37 or later is needed) wrote what is no JSON: %w", err)
+		return nil, fmt.Errorf(Unlisted+": lsblk (util-linux 2.37 or later is needed) wrote what is no JSON: %w", err)
 	}
 	for _, d := range answer.BlockDevices {
 		all[d.Name] = d

@@ -1,0 +1,20 @@
+package plan
+
+import (
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// incomplete is what IsLookComplete says of each device of which something is not known.
+const incomplete = " could not be looked at completely: "
+
+// IsLookedAtCompletely is IsLookComplete for a device of a NodeInventory.
+func IsLookedAtCompletely(b v1alpha1.BlockDevice) bool {
+	for _, sentence := range b.Unusable {
+		if strings.HasPrefix(sentence, b.KernelName+incomplete) {
+			return false
+		}
+	}
+	return true
+}
