@@ -95,6 +95,14 @@ scale: ## Measure what filesystems of SCALE_NODES ("125 250") nodes with 24 disk
 kills: ## Kill what is tested at each write and step, where `make test` takes some of them by chance: unit, control plane, disks.
 	GOTEST='$(gotest)' test/places/run.sh
 
+.PHONY: contracts
+contracts: ## Hold each saved output of each benchmark to all of the contract, where `make test` takes some of them by chance.
+	CONTRACTS=all $(gotest) -count=1 -timeout 30m -run '^TestContract$$' ./benchmarks/...
+
+.PHONY: simulations
+simulations: ## Run all rounds of the simulations of benchmarks/stats, where `make test` runs few, and write docs/simulations.md.
+	SIMULATIONS=all $(gotest) -count=1 -timeout 60m ./benchmarks/stats
+
 .PHONY: fuzz
 fuzz: ## Fuzz every parser for FUZZTIME (10s) each.
 	@for package in $$(grep -rl --include='*_test.go' '^func Fuzz' benchmarks internal | xargs -n1 dirname | sort -u); do \

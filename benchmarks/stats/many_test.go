@@ -36,7 +36,7 @@ func TestTwoEqualRunsRarelyDifferInAnything(t *testing.T) {
 	for _, test := range []struct{ metrics, samples int }{{30, 3}, {120, 5}} {
 		t.Run(fmt.Sprintf("%d metrics of %d samples", test.metrics, test.samples), func(t *testing.T) {
 			g, chance := NewWithT(t), rand.New(rand.NewPCG(31, 37))
-			const rounds = 600
+			rounds := simulations(60, 4000)
 			failed := 0
 			for range rounds {
 				before, after := drawn(g, chance, test.metrics, test.samples, 0.05, 1), drawn(g, chance, test.metrics, test.samples, 0.05, 1)
@@ -48,9 +48,9 @@ func TestTwoEqualRunsRarelyDifferInAnything(t *testing.T) {
 					}
 				}
 			}
-			share := float64(failed) / rounds
-			t.Logf("%d metrics of %d samples: %.1f %% of equal runs fail", test.metrics, test.samples, 100*share)
-			g.Expect(share).To(BeNumerically("<=", 0.05))
+			share := float64(failed) / float64(rounds)
+			found(t, "equal runs that fail", fmt.Sprintf("metrics: %d, samples: %d", test.metrics, test.samples), rounds, share, "at most 5 %")
+			g.Expect(share).To(BeNumerically("<=", 0.05+chanceOf(0.05, rounds)))
 		})
 	}
 }
@@ -67,18 +67,18 @@ func TestARealLossIsFoundAsOftenAsItsDeviationLets(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(test), func(t *testing.T) {
 			g, chance := NewWithT(t), rand.New(rand.NewPCG(41, 43))
-			const rounds = 200
-			found := 0
+			rounds, times := simulations(30, 2000), 0
 			for range rounds {
 				before, after := drawn(g, chance, test.metrics, test.samples, test.deviation, 1), drawn(g, chance, test.metrics, test.samples, test.deviation, 0.8)
 				compare(after, before, stats.DefaultTolerance)
 				if after[0].Metrics[0].Baseline.Verdict == results.Worse {
-					found++
+					times++
 				}
 			}
-			power := float64(found) / rounds
-			t.Logf("one loss of 20 %% among %d metrics of %d samples, deviation %.0f %%: found in %.0f %%", test.metrics, test.samples, 100*test.deviation, 100*power)
-			g.Expect(power).To(BeNumerically(">=", test.atLeast))
+			power := float64(times) / float64(rounds)
+			found(t, "losses of 20 % in one metric that are found",
+				fmt.Sprintf("metrics: %d, samples: %d, deviation: %.0f %%", test.metrics, test.samples, 100*test.deviation), rounds, power, fmt.Sprintf("at least %.0f %%", 100*test.atLeast))
+			g.Expect(power).To(BeNumerically(">=", test.atLeast-chanceOf(test.atLeast, rounds)))
 		})
 	}
 }

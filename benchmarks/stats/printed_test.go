@@ -86,7 +86,8 @@ func TestTheIntervalOfWhatAToolPrintsHoldsTheMeanAsOftenAsItSays(t *testing.T) {
 		for _, n := range []int{2, 3, 5} {
 			t.Run(fmt.Sprintf("%s, %d iterations", name, n), func(t *testing.T) {
 				g, chance := NewWithT(t), rand.New(rand.NewPCG(23, uint64(n)))
-				const rounds, truth = 2500, 1000.0
+				const truth = 1000.0
+				rounds := simulations(250, 25_000)
 				held := 0
 				for range rounds {
 					values := make([]float64, n)
@@ -103,9 +104,9 @@ func TestTheIntervalOfWhatAToolPrintsHoldsTheMeanAsOftenAsItSays(t *testing.T) {
 						}
 					}
 				}
-				share := float64(held) / rounds
-				t.Logf("%s, n = %d: %.1f %% of the 95 %% intervals hold the mean", name, n, 100*share)
-				g.Expect(share).To(BeNumerically("~", 0.95, 0.012))
+				share := float64(held) / float64(rounds)
+				found(t, "95 % intervals that hold the mean", fmt.Sprintf("iterations of %s: %d", name, n), rounds, share, "93.8 to 96.2 %")
+				g.Expect(share).To(BeNumerically("~", 0.95, 0.012+chanceOf(0.95, rounds)))
 			})
 		}
 	}

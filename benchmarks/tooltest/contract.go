@@ -19,6 +19,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/benchmarks/sweep"
+	"parallelfs.dev/operator/test/places"
 )
 
 // Case is a run of one point and what the tool really printed when it was run well.
@@ -35,7 +36,8 @@ type Case struct {
 func Run(t *testing.T, tool benchmarks.Tool, cases map[string]Case) {
 	NewWithT(t).Expect(cases).NotTo(BeEmpty())
 	var all []suite
-	for name, c := range cases {
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		c := cases[name]
 		t.Run(name, func(t *testing.T) {
 			points, err := sweep.Expand(tool, c.Spec)
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -49,12 +51,17 @@ func Run(t *testing.T, tool benchmarks.Tool, cases map[string]Case) {
 			t.Run("gives samples that the API can hold", s.samples)
 			t.Run("refuses output that is cut off anywhere", s.cutOff)
 			t.Run("refuses output of a run that was aborted", s.aborted)
-			t.Run("refuses what is no output of one repetition", s.garbage)
+			t.Run("refuses what is not one repetition", s.repetitions)
 		})
 	}
 	if len(all) > 0 {
 		t.Run("takes little memory, whatever is printed", all[0].hostile)
 	}
+	t.Run("refuses what no tool prints", func(t *testing.T) {
+		for _, i := range places.Contracts.Of(t, len(all)) {
+			all[i].garbage(t)
+		}
+	})
 	t.Run("has parameters that each change what is run", func(t *testing.T) { parameters(t, all) })
 }
 
@@ -335,20 +342,25 @@ func (s suite) aborted(t *testing.T) {
 	}
 }
 
-func (s suite) garbage(t *testing.T) {
+func (s suite) repetitions(t *testing.T) {
 	g := NewWithT(t)
-	outputs := map[string][]byte{
-		"nothing":         nil,
-		"blanks":          []byte(" \n\t\n\n"),
-		"zeros":           make([]byte, 4096),
-		"words":           []byte("the quick brown fox\njumps over 42 lazy dogs\n"),
-		"one long line":   bytes.Repeat([]byte("9"), 1<<20),
-		"two repetitions": slices.Concat(s.output, []byte("\n"), s.output),
-	}
+	s.refused(g, slices.Concat(s.output, []byte("\n"), s.output), "two repetitions")
+	s.refused(g, nil, "nothing")
 	if !json.Valid(s.output) {
-		outputs["without newlines"] = bytes.ReplaceAll(s.output, []byte("\n"), nil)
+		s.refused(g, bytes.ReplaceAll(s.output, []byte("\n"), nil), "without newlines")
 	}
-	for what, output := range outputs {
+}
+
+// garbage is the same for each case.
+func (s suite) garbage(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	for what, output := range map[string][]byte{
+		"blanks":        []byte(" \n\t\n\n"),
+		"zeros":         make([]byte, 4096),
+		"words":         []byte("the quick brown fox\njumps over 42 lazy dogs\n"),
+		"one long line": bytes.Repeat([]byte("9"), 1<<20),
+	} {
 		s.refused(g, output, what)
 	}
 }

@@ -29,10 +29,10 @@ const few = 6
 const seedVariable = "PARALLELFS_SEED"
 
 // clock is the seed of this run when nobody names one.
-var clock = sync.OnceValue(func() uint64 { return uint64(time.Now().UnixMicro()) % 1_000_000_000 }) //nolint:gosec // it is after 1970
+var clock = sync.OnceValue(func() uint64 { return uint64(time.Now().UnixMicro()) % 1_000_000_000 })
 
-// Of returns the places that the test takes, of those from 0 to n-1, in their order, and writes them into its log. They are spread: one lies
-// in each part of n. The seed is of the clock or in PARALLELFS_SEED, and each test gets other places from it.
+// Of returns the places that the test takes, of those from 0 to n-1, in their order, and writes them into its log. They are spread: one
+// lies in each part of n. The seed is of the clock or in PARALLELFS_SEED, and each test gets other places from it.
 func (k Kind) Of(t testing.TB, n int) []int {
 	t.Helper()
 	if os.Getenv(string(k)) == "all" {
@@ -47,7 +47,7 @@ func (k Kind) Of(t testing.TB, n int) []int {
 	}
 	name := fnv.New64a()
 	_, _ = name.Write([]byte(t.Name()))
-	chosen := spread(n, few, rand.New(rand.NewPCG(seed, name.Sum64()))) //nolint:gosec // a test's places are no secret
+	chosen := spread(n, few, rand.New(rand.NewPCG(seed, name.Sum64())))
 	if len(chosen) < n {
 		t.Logf("places %v of %d: %s=%d takes the same ones, %s=all takes all", chosen, n, seedVariable, seed, k)
 	}

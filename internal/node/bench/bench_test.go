@@ -139,6 +139,7 @@ func TestBothOutputsOfAToolAreCountedInTheirOrder(t *testing.T) {
 }
 
 func TestAToolsExitCodeIsReturned(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		script string
 		code   int
@@ -157,6 +158,7 @@ func TestAToolsExitCodeIsReturned(t *testing.T) {
 }
 
 func TestAToolThatTakesTooLongIsEndedWithItsChildren(t *testing.T) {
+	t.Parallel()
 	g, c := NewWithT(t), newClient(t)
 	pids := filepath.Join(c.outside, "pids")
 	b := c.script(`sleep 600 & echo $! > ` + pids + `; echo half a table; sleep 600`)

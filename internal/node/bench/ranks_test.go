@@ -69,6 +69,7 @@ func TestAProcessOfALaterStepFindsItsDirectory(t *testing.T) {
 }
 
 func TestAProcessSaysHowItEnded(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(at *client, b *spec.Benchmark)
 		code   int
@@ -135,6 +136,7 @@ func TestAProcessSaysHowItEnded(t *testing.T) {
 }
 
 func TestNoProcessBeginsBeforeTheOthersAreThere(t *testing.T) {
+	t.Parallel()
 	g, c := NewWithT(t), newClient(t)
 	b := c.script("echo the tool ran")
 	b.Placement, b.TimeoutSeconds = []int{1, 1}, 1

@@ -26,6 +26,7 @@ import (
 	"parallelfs.dev/operator/internal/node/provision"
 	"parallelfs.dev/operator/internal/node/provision/provisiontest"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/test/places"
 )
 
 // size is what every format can be made on, and logSize what every log.
@@ -287,29 +288,30 @@ func TestSomebodysDataIsNotMadeInto(t *testing.T) {
 
 // TestAMkfsKilledInItsMiddleEndsTheSame kills mkfs alone: the agent cleans up behind it, and makes the filesystem.
 func TestAMkfsKilledInItsMiddleEndsTheSame(t *testing.T) {
-	for _, f := range mountedByTheAgent() {
-		for _, seconds := range []string{"0.002", "0.005", "0.010", "0.020", "0.040"} {
-			t.Run(string(f.Name())+" after "+seconds+" s", func(t *testing.T) {
-				l := provisiontest.New(t)
-				d := l.Disk("data", size/2)
-				wanted := l.Target(d, provisiontest.As(f.Name()))
-				killed := false
-				l.Run = func(ctx context.Context, argv []string, keep ...*os.File) ([]byte, error) {
-					if strings.HasPrefix(argv[0], "mkfs.") && !killed {
-						killed = true
-						argv = append([]string{"timeout", "--signal=KILL", seconds}, argv...)
-					}
-					return provision.Run(ctx, argv, keep...)
+	all := mountedByTheAgent()
+	moments := []string{"0.002", "0.005", "0.010", "0.020", "0.040"}
+	for _, i := range places.Kills.Of(t, len(all)*len(moments)) {
+		f, seconds := all[i/len(moments)], moments[i%len(moments)]
+		t.Run(string(f.Name())+" after "+seconds+" s", func(t *testing.T) {
+			l := provisiontest.New(t)
+			d := l.Disk("data", size/2)
+			wanted := l.Target(d, provisiontest.As(f.Name()))
+			killed := false
+			l.Run = func(ctx context.Context, argv []string, keep ...*os.File) ([]byte, error) {
+				if strings.HasPrefix(argv[0], "mkfs.") && !killed {
+					killed = true
+					argv = append([]string{"timeout", "--signal=KILL", seconds}, argv...)
 				}
-				// It may have ended before it was killed.
-				if err := l.Pass(wanted); err != nil {
-					l.Expect(provisiontest.Ready(wanted).Reason).To(Equal(v1alpha1.ReasonProvisioningFailed), err.Error())
-					l.Expect(l.Pass(wanted)).To(Succeed())
-				}
-				l.Expect(killed).To(BeTrue())
-				l.ExpectProven(wanted, d)
-			})
-		}
+				return provision.Run(ctx, argv, keep...)
+			}
+			// It may have ended before it was killed.
+			if err := l.Pass(wanted); err != nil {
+				l.Expect(provisiontest.Ready(wanted).Reason).To(Equal(v1alpha1.ReasonProvisioningFailed), err.Error())
+				l.Expect(l.Pass(wanted)).To(Succeed())
+			}
+			l.Expect(killed).To(BeTrue())
+			l.ExpectProven(wanted, d)
+		})
 	}
 }
 

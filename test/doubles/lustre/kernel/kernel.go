@@ -64,6 +64,7 @@ type device struct {
 
 // Kernel is the part of Lustre that a node has in its kernel.
 type Kernel struct {
+	peers  wire.Peers
 	mutex  sync.Mutex
 	settle time.Duration
 	nets   []Net
@@ -204,7 +205,7 @@ func (k *Kernel) askFor(ctx context.Context, limit time.Duration, nids []string,
 			return json.Unmarshal(body, result)
 		}
 		address, _, _ := strings.Cut(nid, "@")
-		if err = wire.Ask(ctx, "tcp", net.JoinHostPort(address, port()), op, question, result); err == nil {
+		if err = k.peers.Ask(ctx, net.JoinHostPort(address, port()), op, question, result); err == nil {
 			return nil
 		}
 	}

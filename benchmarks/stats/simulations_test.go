@@ -1,0 +1,201 @@
+package stats_test
+
+import (
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks/results"
+	"parallelfs.dev/operator/benchmarks/stats"
+)
+
+// page has what all rounds of all simulations have shown.
+const page = "../../docs/simulations.md"
+
+// allRounds is true when somebody asks for all rounds of each simulation, as `make simulations` does.
+var allRounds = os.Getenv("SIMULATIONS") == "all"
+
+// simulations is how many rounds a simulation has.
+func simulations(few, all int) int {
+	if allRounds {
+		return all
+	}
+	return few
+}
+
+// chanceOf is how far the share of so many rounds lies from the true share at most, by chance: three standard deviations.
+func chanceOf(share float64, rounds int) float64 {
+	return 3 * math.Sqrt(share*(1-share)/float64(rounds))
+}
+
+// shown are the rows of the page.
+var shown struct {
+	sync.Mutex
+	rows []string
+}
+
+// found notes the share that a simulation has shown.
+func found(t *testing.T, what, of string, rounds int, share float64, wanted string) {
+	t.Helper()
+	t.Logf("%s, %s: %.2f %% of %d rounds", what, of, 100*share, rounds)
+	shown.Lock()
+	defer shown.Unlock()
+	shown.rows = append(shown.rows, fmt.Sprintf("| %s | %s | %d | %.2f %% | %s |", what, of, rounds, 100*share, wanted))
+}
+
+// madeOf is the hash of the files that the simulations depend on.
+func madeOf() (string, error) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") && !slices.Contains([]string{"many_test.go", "printed_test.go", "simulations_test.go"}, file) {
+			continue
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		_, _ = fmt.Fprintf(sum, "%s %d\n%s", file, len(content), content)
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil))[:16], nil
+}
+
+// TestMain writes the page after all rounds of all simulations.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if code == 0 && allRounds && flag.Lookup("test.run").Value.String() == "" {
+		if err := writePage(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+func writePage() error {
+	hash, err := madeOf()
+	if err != nil {
+		return err
+	}
+	slices.Sort(shown.rows)
+	text := `# Simulations
+
+` + "`make simulations`" + ` has written this page. It lets the [statistics of benchmarks](../benchmarks/README.md) judge samples that a generator of random numbers has drawn,
+in so many rounds that chance says little. ` + "`make test`" + ` runs few rounds of the same simulations, with bounds as wide as chance makes them. A test fails when
+the code of benchmarks/stats is another one than that of this page: then run ` + "`make simulations`" + `, and commit the page. [Testing](testing.md) says how long it takes.
+
+Made of benchmarks/stats: ` + hash + `
+
+| what | of | rounds | share | wanted |
+|---|---|---|---|---|
+` + strings.Join(shown.rows, "\n") + "\n"
+	return os.WriteFile(page, []byte(text), 0o600)
+}
+
+func TestThePageOfSimulationsIsOfThisCode(t *testing.T) {
+	if allRounds {
+		return // it is written at the end
+	}
+	g := NewWithT(t)
+	hash, err := madeOf()
+	g.Expect(err).NotTo(HaveOccurred())
+	content, err := os.ReadFile(page)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(content)).To(ContainSubstring("Made of benchmarks/stats: "+hash+"\n"),
+		"the code of benchmarks/stats has changed since docs/simulations.md was written: run `make simulations`, and commit the page")
+}
+
+// Of clean samples, one metric in a hundred has an outlier, however many there are. The seed is fixed.
+func TestOutliersAreFlaggedInOneOfAHundredCleanMetrics(t *testing.T) {
+	for _, n := range []int{3, 4, 5, 6, 8, 10, 15, 20, 50} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			g, chance := NewWithT(t), rand.New(rand.NewPCG(29, uint64(n)))
+			rounds := simulations(1000, 40_000)
+			flagged := 0
+			for range rounds {
+				values := make([]float64, n)
+				for i := range values {
+					values[i] = 1000 + 50*chance.NormFloat64()
+				}
+				metrics, err := stats.Summarize(reads(values...), v1alpha1.StatisticMean)
+				g.Expect(err).NotTo(HaveOccurred())
+				if len(metrics[0].Outliers) > 0 {
+					flagged++
+				}
+			}
+			share := float64(flagged) / float64(rounds)
+			if n < 6 {
+				found(t, "clean metrics that have an outlier", fmt.Sprintf("samples: %2d", n), rounds, share, "0 %")
+				g.Expect(flagged).To(BeZero())
+			} else {
+				found(t, "clean metrics that have an outlier", fmt.Sprintf("samples: %2d", n), rounds, share, "0.4 to 1.6 %")
+				g.Expect(share).To(BeNumerically("~", 0.01, 0.006+chanceOf(0.01, rounds)))
+			}
+		})
+	}
+}
+
+// The interval holds the true mean in 95 % of cases; the seed is fixed, so that the count is too.
+func TestTheConfidenceIntervalHoldsTheMeanAsOftenAsItSays(t *testing.T) {
+	chance := rand.New(rand.NewPCG(11, 13))
+	rounds := simulations(400, 40_000)
+	held := 0
+	for range rounds {
+		values := make([]float64, 5)
+		for i := range values {
+			values[i] = 1000 + 50*chance.NormFloat64()
+		}
+		metrics, err := stats.Summarize(reads(values...), v1alpha1.StatisticMean)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		if math.Abs(metrics[0].Mean-1000) <= *metrics[0].Confidence {
+			held++
+		}
+	}
+	share := float64(held) / float64(rounds)
+	found(t, "95 % intervals that hold the mean", "repetitions: 5", rounds, share, "94 to 96 %")
+	NewWithT(t).Expect(share).To(BeNumerically("~", 0.95, 0.01+chanceOf(0.95, rounds)))
+}
+
+// Of two runs of the same system, one in twenty differs "beyond the noise": no more, whichever side was repeated. The seed is fixed.
+func TestTheSameSystemIsRarelyBetterOrWorse(t *testing.T) {
+	for name, sizes := range map[string][2]int{"both repeated": {5, 4}, "only the run repeated": {3, 1}, "only the baseline repeated": {1, 5}} {
+		t.Run(name, func(t *testing.T) {
+			g, chance := NewWithT(t), rand.New(rand.NewPCG(17, 19))
+			draw := func(n int) []results.Metric {
+				values := make([]float64, n)
+				for i := range values {
+					values[i] = 1000 + 30*chance.NormFloat64()
+				}
+				metrics, err := stats.Summarize(reads(values...), v1alpha1.StatisticMean)
+				g.Expect(err).NotTo(HaveOccurred())
+				return metrics
+			}
+			rounds := simulations(400, 40_000)
+			wrong := 0
+			for range rounds {
+				points := []results.Point{point(0, nil, draw(sizes[0])...)}
+				compare(points, []results.Point{point(0, nil, draw(sizes[1])...)}, 0)
+				if points[0].Metrics[0].Baseline.Verdict != results.WithinNoise {
+					wrong++
+				}
+			}
+			share := float64(wrong) / float64(rounds)
+			found(t, "runs of the same system that differ beyond the noise", name, rounds, share, "3.8 to 6.2 %")
+			g.Expect(share).To(BeNumerically("~", 0.05, 0.012+chanceOf(0.05, rounds)))
+		})
+	}
+}
