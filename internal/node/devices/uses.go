@@ -114,8 +114,8 @@ func (v *view) useMounts(mounts []*mountinfo.Info) {
 	shown := map[string][]string{} // where a filesystem that spans devices is mounted, by the device that it is shown with
 	for _, m := range mounts {
 		v.use(numbers[fmt.Sprintf("%d:%d", m.Major, m.Minor)], m.Mountpoint)
-		if m.FSType == "devtmpfs" && m.Root != "/" {
-			// The node of one device was mounted over a file, as for a container that gets this device.
+		if m.FSType == "devtmpfs" && m.Root != "/" && m.Mountpoint != "/dev"+m.Root {
+			// The node of one device was mounted over a file. A container that shows a device of its machine as its own has it in its /dev.
 			v.use(v.named(strings.TrimPrefix(m.Root, "/")), plan.BlockVolume(m.Mountpoint))
 		}
 		for _, f := range formats {
