@@ -365,6 +365,10 @@ const (
 	LabelAgent = "parallelfs.dev/agent"
 	// AnnotationSuite on a FileSystem is the uid of the BenchmarkSuite that made it.
 	AnnotationSuite = "parallelfs.dev/suite-uid"
+	// AnnotationAcceptDevice on a StorageTarget, with the value of its status.newDevice.hash, accepts that its disk has that identity from now
+	// on. It means nothing for any other identity, and once it was accepted.
+	AnnotationAcceptDevice = "parallelfs.dev/accept-device"
+
 	// AnnotationGiveUp on a StorageTarget, with the name of its node as the value, lets a deleted target go although the node
 	// can't release it: what is on the disk stays there. On a FileSystemNode, it says that the node never comes back: the filesystem goes on
 	// without it, as long as the annotation is there.

@@ -197,6 +197,11 @@ type StorageTargetStatus struct {
 	// +optional
 	Plan *TargetPlan `json:"plan,omitempty"`
 
+	// newDevice is the disk that carries the target by its UUID and marker, while its serial number, WWN, size or name is not what was recorded.
+	// It is absent while there is no such one.
+	// +optional
+	NewDevice *NewDevice `json:"newDevice,omitempty"`
+
 	// provisioned records how the device was made a target, which happens once. It is written before the first byte, and never removed: a
 	// disk without this UUID is not this target.
 	// +optional
@@ -237,6 +242,19 @@ type StorageTargetStatus struct {
 	// files is the agent's count of the files in spec.filesIn.
 	// +optional
 	Files *TargetFiles `json:"files,omitempty"`
+}
+
+// NewDevice is an identity that a person may accept for a target's disk, with the annotation parallelfs.dev/accept-device.
+type NewDevice struct {
+	// hash covers the target, the identity that was recorded and this one. The annotation must be equal to it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=71
+	Hash string `json:"hash,omitempty"`
+
+	// device is the identity of the disk now.
+	// +required
+	Device DeviceIdentity `json:"device,omitzero"`
 }
 
 // TargetHolder is the node that may mount a target of two nodes.
@@ -350,6 +368,10 @@ type TargetProvisioned struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	TakenFrom string `json:"takenFrom,omitempty"`
+
+	// device is the identity of the disk that a person has accepted in the place of spec.device; absent while that is its identity.
+	// +optional
+	Device *DeviceIdentity `json:"device,omitempty"`
 
 	// finished is when the marker was on the disk. Before that, the agent carries the plan out again if the disk is blank; after that,
 	// never again.

@@ -39,6 +39,23 @@ func claimsOf(t *v1alpha1.StorageTarget) []claim {
 	return claims
 }
 
+// claimsOf are the disks that a target wants, also by the identity that a person has accepted.
+func (s *selection) claimsOf(t *v1alpha1.StorageTarget) []claim {
+	claims := claimsOf(t)
+	if now := s.deviceOf(t); now != t.Spec.Device {
+		claims = append(claims, claim{target: t, device: now})
+	}
+	return claims
+}
+
+// deviceOf is what the disk of a target is known by. A target that was chosen anew has no status of its own.
+func (s *selection) deviceOf(t *v1alpha1.StorageTarget) v1alpha1.DeviceIdentity {
+	if old := s.existing[t.Name]; old != nil && old.Namespace == t.Namespace {
+		t = old
+	}
+	return DeviceOf(t)
+}
+
 // identities are what a disk is known by. All are in one space: an id may be a WWN or a serial.
 func identities(d v1alpha1.DeviceIdentity) []string {
 	names := slices.DeleteFunc([]string{string(d.ID), d.WWN, d.Serial}, func(s string) bool { return s == "" })
@@ -67,7 +84,7 @@ func nodesOf(t *v1alpha1.StorageTarget) []string {
 
 // claim notes what a target wants.
 func (s *selection) claim(t *v1alpha1.StorageTarget) {
-	for _, c := range claimsOf(t) {
+	for _, c := range s.claimsOf(t) {
 		s.claimDevice(c)
 	}
 }
@@ -136,7 +153,7 @@ func (s *selection) logs(g group) {
 // namedLog is the log device that spec.devices names for a target.
 func (s *selection) namedLog(g group, t *v1alpha1.StorageTarget) v1alpha1.DeviceID {
 	for _, d := range g.spec.Devices {
-		if d.Node == t.Spec.Node && s.refersTo(d, t.Spec.Device) {
+		if d.Node == t.Spec.Node && s.refersTo(d, t) {
 			return d.LogDevice
 		}
 	}
@@ -174,7 +191,7 @@ func (s *selection) logFor(
 func (s *selection) conflicts() {
 	claims := map[string][]claim{}
 	add := func(t *v1alpha1.StorageTarget) {
-		for _, c := range claimsOf(t) {
+		for _, c := range s.claimsOf(t) {
 			for _, name := range identities(c.device) {
 				claims[name] = append(claims[name], c)
 			}
@@ -193,7 +210,7 @@ func (s *selection) conflicts() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.chosen)) {
 		t := s.chosen[name]
-		for _, mine := range claimsOf(t) {
+		for _, mine := range s.claimsOf(t) {
 			other := s.rival(mine, claims)
 			if other == nil {
 				continue

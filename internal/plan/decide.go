@@ -72,6 +72,8 @@ type Decision struct {
 	// Ready is the condition Ready; Progress makes Reconciling or Stalled true, with the same reason and message.
 	Ready    Outcome
 	Progress Progress
+	// NewDevice is what status.newDevice is to be; nil for none.
+	NewDevice *v1alpha1.NewDevice
 	// Released and Destroyed are those conditions; nil leaves them out.
 	Released, Destroyed *Outcome
 }
@@ -309,6 +311,9 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 		return d
 	}
 	if reasons := notOurs(t, l, p.UUID); len(reasons) > 0 {
+		if d := otherIdentity(t, l, reasons); d != nil {
+			return *d
+		}
 		return refused(t, v1alpha1.ReasonTargetMissing, fmt.Sprintf("%s. The target was made with uuid %s and is never formatted again: "+
 			"bring its disk back, or remove the target (spec.remove) and name another disk", strings.Join(reasons, "; "), p.UUID))
 	}
@@ -341,7 +346,7 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 		return Decision{
 			Action: None, Provisioned: withoutOrigin(t), Progress: Settled,
 			Ready: Outcome{
-				metav1.ConditionTrue, v1alpha1.ReasonProven, fmt.Sprintf("%s is mounted; uuid %s and marker agree", l.Device.KernelName, p.UUID) + renamed(l),
+				metav1.ConditionTrue, v1alpha1.ReasonProven, fmt.Sprintf("%s is mounted; uuid %s and marker agree", l.Device.KernelName, p.UUID) + renamed(l) + grown(t, l),
 			},
 		}
 	}
@@ -367,7 +372,11 @@ func renamed(l Look) string {
 
 // notThere are the reasons for which the devices are not those that were recorded, whatever is on them.
 func notThere(t *v1alpha1.StorageTarget, l Look) []string {
-	reasons := identityOf(l.Device, t.Spec.Device, IsWholeDisk)
+	has := HasIdentity
+	if isFinished(t) {
+		has = HasIdentityOrGrew
+	}
+	reasons := identityOf(l.Device, DeviceOf(t), IsWholeDisk, has)
 	if t.Spec.LogDevice == nil {
 		return reasons
 	}
@@ -375,18 +384,20 @@ func notThere(t *v1alpha1.StorageTarget, l Look) []string {
 	if log == nil {
 		log = &Facts{}
 	}
-	for _, r := range identityOf(*log, *t.Spec.LogDevice, IsWholeDiskOrPartition) {
+	for _, r := range identityOf(*log, *t.Spec.LogDevice, IsWholeDiskOrPartition, has) {
 		reasons = append(reasons, "log device: "+r)
 	}
 	return reasons
 }
 
 // identityOf are the reasons for which one device is not the one that was recorded, or not all of it is known.
-func identityOf(f Facts, want v1alpha1.DeviceIdentity, kind func(Facts) string) []string {
+func identityOf(
+	f Facts, want v1alpha1.DeviceIdentity, kind func(Facts) string, has func(Facts, v1alpha1.DeviceIdentity) string,
+) []string {
 	if missing := Exists(f); missing != "" {
 		return []string{fmt.Sprintf("%s: %s", want.ID, missing)}
 	}
-	return sentences(IsNamedStably(want.ID), HasIdentity(f, want), kind(f), IsOneDisk(f), IsLookComplete(f))
+	return sentences(IsNamedStably(want.ID), has(f, want), kind(f), IsOneDisk(f), IsLookComplete(f))
 }
 
 // notOurs are the reasons for which the devices are not a target's own disk and log with this UUID, ready to be mounted or mounted

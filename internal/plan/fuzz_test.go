@@ -200,7 +200,7 @@ func mayWrite(t *testing.T, seed int64, target *v1alpha1.StorageTarget, l plan.L
 func mayWipe(t *testing.T, seed int64, target *v1alpha1.StorageTarget, l plan.Look) {
 	m, p := l.Device.Marker, target.Status.Provisioned
 	if target.DeletionTimestamp == nil || target.Spec.DestroyFor == "" || p == nil || m == nil || m.FileSystemUID != target.Spec.DestroyFor ||
-		m.UUID != p.UUID || m.Target != target.Name || plan.HasIdentity(l.Device, target.Spec.Device) != "" || l.Mount.Mounted || l.Device.Busy != "" || l.Device.TwoDisks != "" {
+		m.UUID != p.UUID || m.Target != target.Name || plan.HasIdentityOrGrew(l.Device, target.Spec.Device) != "" || l.Mount.Mounted || l.Device.Busy != "" || l.Device.TwoDisks != "" {
 		t.Fatalf("seed %d: wiped without proof: %+v", seed, l)
 	}
 }

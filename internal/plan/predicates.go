@@ -64,6 +64,32 @@ func Exists(f Facts) string {
 // HasIdentity holds when the device is the one that was recorded: its id is among its names, and size, serial and WWN are
 // as recorded. What was recorded as empty is not compared: the disk has none.
 func HasIdentity(f Facts, want v1alpha1.DeviceIdentity) string {
+	if why := isOther(f, want); why != "" {
+		return why
+	}
+	id := want.ID
+	switch {
+	case f.SizeBytes < want.SizeBytes:
+		return fmt.Sprintf("shrunk disk: %s was recorded with %d bytes and has %d now; give it back its size, or make a new target of it",
+			id, want.SizeBytes, f.SizeBytes)
+	case f.SizeBytes > want.SizeBytes:
+		return fmt.Sprintf("grown disk: %s was recorded with %d bytes and has %d now; give it back its size, or make a new target of it",
+			id, want.SizeBytes, f.SizeBytes)
+	}
+	return ""
+}
+
+// HasIdentityOrGrew is HasIdentity for a disk that carries a finished target: a larger one is the same disk when its serial number or WWN was
+// recorded and agrees.
+func HasIdentityOrGrew(f Facts, want v1alpha1.DeviceIdentity) string {
+	if f.SizeBytes > want.SizeBytes && (want.Serial != "" || want.WWN != "") {
+		return isOther(f, want)
+	}
+	return HasIdentity(f, want)
+}
+
+// isOther is why a device is not the one that was recorded, whatever its size.
+func isOther(f Facts, want v1alpha1.DeviceIdentity) string {
 	id := string(want.ID)
 	if !slices.Contains(f.IDs, id) && id != f.WWN && id != f.Serial {
 		return fmt.Sprintf("%s is not %s: its names are %s", f.KernelName, id, strings.Join(stableNames(f.BlockDevice), ", "))
@@ -75,14 +101,6 @@ func HasIdentity(f Facts, want v1alpha1.DeviceIdentity) string {
 	isShared := want.Serial != "" && want.WWN == f.SharedWWN
 	if want.WWN != "" && want.WWN != f.WWN && !isShared {
 		return fmt.Sprintf("wrong WWN: %s was recorded with WWN %q and has %q now, so that it is another disk", id, want.WWN, f.WWN)
-	}
-	switch {
-	case f.SizeBytes < want.SizeBytes:
-		return fmt.Sprintf("shrunk disk: %s was recorded with %d bytes and has %d now; give it back its size, or make a new target of it",
-			id, want.SizeBytes, f.SizeBytes)
-	case f.SizeBytes > want.SizeBytes:
-		return fmt.Sprintf("grown disk: %s was recorded with %d bytes and has %d now; give it back its size, or make a new target of it",
-			id, want.SizeBytes, f.SizeBytes)
 	}
 	return ""
 }

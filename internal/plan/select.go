@@ -256,7 +256,7 @@ func (s *selection) named(g group, t *v1alpha1.StorageTarget) bool {
 		if d.Node != t.Spec.Node {
 			return false
 		}
-		return s.refersTo(d, t.Spec.Device)
+		return s.refersTo(d, t)
 	})
 }
 
@@ -291,7 +291,7 @@ func (s *selection) explicit(g group) {
 // explicitDevice chooses one disk that is named.
 func (s *selection) explicitDevice(g group, d v1alpha1.DeviceReference, slot int32, seen map[string]v1alpha1.DeviceID) {
 	for _, t := range s.at[g.at(d.Node)] {
-		if s.refersTo(d, t.Spec.Device) {
+		if s.refersTo(d, t) {
 			if first, twice := seen[t.Name]; twice {
 				s.problem(v1alpha1.ReasonInvalidSpec, "%s.devices: node %s: %s and %s are the same disk; name it once", g.field, d.Node, first, d.ID)
 			}
@@ -339,13 +339,15 @@ func (s *selection) explicitDevice(g group, d v1alpha1.DeviceReference, slot int
 	seen[name] = d.ID
 }
 
-// refersTo is true when a reference names the disk with this identity.
-func (s *selection) refersTo(d v1alpha1.DeviceReference, id v1alpha1.DeviceIdentity) bool {
-	if d.ID == id.ID || string(d.ID) == id.WWN || string(d.ID) == id.Serial {
-		return true
-	}
+// refersTo is true when a reference names the disk of a target, by what was recorded or by what a person has accepted since.
+func (s *selection) refersTo(d v1alpha1.DeviceReference, t *v1alpha1.StorageTarget) bool {
 	b := findDevice(s.in.Inventories[d.Node], string(d.ID))
-	return b != nil && sameDevice(*b, id)
+	for _, id := range []v1alpha1.DeviceIdentity{t.Spec.Device, s.deviceOf(t)} {
+		if d.ID == id.ID || string(d.ID) == id.WWN || string(d.ID) == id.Serial || b != nil && sameDevice(*b, id) {
+			return true
+		}
+	}
+	return false
 }
 
 // selected chooses disks by spec.select.

@@ -118,7 +118,7 @@ func serveByServer(t *v1alpha1.StorageTarget, l Look) Decision {
 	if l.Mount.Mounted {
 		how = "is mounted by its server; the UUID and the name agree"
 	}
-	return proven(t, l.Device.KernelName+" "+how+renamed(l))
+	return proven(t, l.Device.KernelName+" "+how+renamed(l)+grown(t, l))
 }
 
 // proven is a target that is this one, with which nothing is to be done.

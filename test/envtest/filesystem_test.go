@@ -194,7 +194,7 @@ spec:
   - name: hdd
     nodeSelector: {storage: ""}
     targets:
-      select: {mediaType: HDD, minSize: 200Gi, maxSize: 8T, models: ["SAMSUNG*"], idGlobs: ["ata-[A-Z]?*"], numaNodes: [0, 1023], countPerNode: 128}
+      select: {mediaType: HDD, minSize: 200Gi, maxSize: 8T, models: ["SAMSUNG*"], idGlobs: ["ata-[A-Z]?*"], numaNodes: [0, 1023], transports: [sas, nvme-tcp], countPerNode: 128}
       format: {logDevices: {mediaType: SSD, minSize: "1073741824", maxSize: 1Gi, countPerNode: 128}}
     cpuPinning: {mode: KubeletStatic, cpus: 4, memory: 16Gi}
   - {name: tape, nodeSelector: {storage: ""}, targets: {directories: [/data/tape]}, cpuPinning: {mode: None}}
@@ -266,7 +266,8 @@ func fullFormat() string {
 // fullSelector is a selector with as many and as long patterns as there can be.
 func fullSelector() string {
 	return "{mediaType: SSD, minSize: '" + strings.Repeat("1", 17) + "', maxSize: '" + strings.Repeat("2", 17) + "', models: " +
-		listOf(16, "'m%02d"+strings.Repeat("*", 61)+"'") + ", idGlobs: " + listOf(16, "'m%02d"+strings.Repeat("?", 61)+"'") + ", numaNodes: " + listOf(64, "%d") + ", countPerNode: 128}"
+		listOf(16, "'m%02d"+strings.Repeat("*", 61)+"'") + ", idGlobs: " + listOf(16, "'m%02d"+strings.Repeat("?", 61)+"'") + ", numaNodes: " + listOf(64, "%d") +
+		", transports: [nvme, sata, sas, ata, spi, virtio, mmc, usb, iscsi, fc, fcoe, nvme-tcp, nvme-rdma, nvme-fc, nvme-loop, nbd], countPerNode: 128}"
 }
 
 func mountOptions(list string) string {

@@ -132,10 +132,10 @@ func selectorRefusals(field, inside string) refusals {
 		quantityRefusals(field+".minSize", put(with, "minSize: %s")),
 		quantityRefusals(field+".maxSize", put(with, "maxSize: %s")),
 		numaNodesRefusals(field+".numaNodes", put(with, "numaNodes: %s")),
-		boundRefusals(field+".transports[]", put(with, "transports: [%s]"), map[string]string{"scsi": `supported values: "nvme", "sata"`}),
+		boundRefusals(field+".transports[]", put(with, "transports: [%s]"), map[string]string{"scsi": `supported values: "nvme", "sata", "sas", "ata", "spi", "virtio", "mmc", "usb", "iscsi", "fc", "fcoe", "nvme-tcp", "nvme-rdma", "nvme-fc", "nvme-loop", "nbd", "rbd", "drbd"`}),
 		refusals{
 			field + ".transports is empty":      {change: put(with, "transports: []"), field: field + ".transports", says: "should have at least 1 items"},
-			field + ".transports has 17 items":  {change: put(with, "transports: "+listOf(17, "nvme%.0d")), field: field + ".transports", says: "must have at most 16 items"},
+			field + ".transports has 17 items":  {change: put(with, "transports: "+listOf(17, "t%d")), field: field + ".transports", says: "must have at most 16 items"},
 			field + ".transports has one twice": {change: put(with, "transports: [fc, fc]"), field: field + ".transports[]", says: "Duplicate value"},
 		},
 		refusals{field + ".numaNodes has one twice": {change: put(with, "numaNodes: [0, 0]"), field: field + ".numaNodes[]", says: "Duplicate value"}},

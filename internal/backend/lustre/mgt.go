@@ -131,7 +131,7 @@ func (Backend) RecoveryJob(in backend.Input, request backend.RecoveryRequest) (*
 			return nil, told, fmt.Errorf("encode what %s was given: %w", t.Name, err)
 		}
 		told.Restore.Target.Served = &spec.ServedTarget{
-			DeviceID: string(t.Spec.Device.ID), FSType: string(t.Spec.Format.FSType),
+			DeviceID: string(plan.DeviceOf(t).ID), FSType: string(t.Spec.Format.FSType),
 			Mark: plan.NewOf(t, plan.Look{}, told.Restore.Target.UUID).Mark, Given: given,
 		}
 	}

@@ -177,6 +177,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // ids are the devices of a target.
 func ids(t *v1alpha1.StorageTarget) []string {
 	out := []string{string(t.Spec.Device.ID)}
+	if now := string(plan.DeviceOf(t).ID); now != out[0] {
+		out = append(out, now)
+	}
 	if t.Spec.LogDevice != nil {
 		out = append(out, string(t.Spec.LogDevice.ID))
 	}

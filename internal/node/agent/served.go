@@ -77,7 +77,7 @@ func (r *NodeFiles) tell(file *spec.NodeFile, of served, path string) error {
 				return fmt.Errorf("encode what %s was given: %w", t.Name, err)
 			}
 			t.Served = &spec.ServedTarget{
-				DeviceID: string(target.Spec.Device.ID), FSType: string(target.Spec.Format.FSType),
+				DeviceID: string(plan.DeviceOf(target).ID), FSType: string(target.Spec.Format.FSType),
 				Mark: plan.NewOf(target, plan.Look{}, t.UUID).Mark, Given: given,
 			}
 			if !plan.IsOfPair(target) {

@@ -130,6 +130,41 @@ func (l Looker) Recorded(ctx context.Context, want v1alpha1.DeviceIdentity) (pla
 	return f, nil
 }
 
+// Holding takes a fresh look at the one device that holds a filesystem with this UUID and is not smaller than size. When none does,
+// Facts.Found is false. It is an error when two do: one of them is a copy.
+func (l Looker) Holding(ctx context.Context, uuid string, size int64) (plan.Facts, error) {
+	v, err := l.survey(ctx)
+	if err != nil {
+		return plan.Facts{}, err
+	}
+	var found []string
+	for _, name := range v.whole {
+		if now, err := v.size(name); err != nil || now < size {
+			continue
+		}
+		probed, err := v.blkid(ctx, name)
+		if err != nil {
+			continue // Its own look says so.
+		}
+		if slices.ContainsFunc(probed, func(s v1alpha1.Signature) bool { return s.UUID == uuid }) {
+			found = append(found, name)
+		}
+	}
+	found = v.withoutPaths(found)
+	switch len(found) {
+	case 0:
+		return plan.Facts{}, nil
+	case 1:
+		f := v.look(ctx, found[0])
+		if f.Found {
+			f.LogOf = v.logOf(ctx, f)
+			f.Unusable = sentencesOf(f)
+		}
+		return f, nil
+	}
+	return plan.Facts{}, fmt.Errorf("several devices hold the UUID %s: %s; all but one are copies: take those away", uuid, few(found))
+}
+
 // sentencesOf are the reasons for which the device can't become a target, within the limits of the API.
 func sentencesOf(f plan.Facts) []string {
 	all := plan.Unusable(f)

@@ -31,7 +31,7 @@ func TestADeviceThatAPodHasAsABlockVolumeIsInUse(t *testing.T) {
 
 func TestANodeOfNoDiskOverAFileIsNoUse(t *testing.T) {
 	m := newMachine(t)
-	m.file("proc/1/mountinfo", "22 1 8:1 / / rw - ext4 /dev/root rw\n30 22 0:6 /null /run/x rw - devtmpfs udev rw\n31 22 0:6 / /dev rw - devtmpfs udev rw\n")
+	m.file("proc/1/mountinfo", "22 1 8:1 / / rw - ext4 /dev/root rw\n30 22 0:6 /null /run/x rw - devtmpfs udev rw\n31 22 0:6 / /dev rw - devtmpfs udev rw\n32 22 0:6 /vda /dev/vda rw - devtmpfs udev rw\n")
 	NewWithT(t).Expect(m.all()["vda"].Unusable).To(BeEmpty())
 }
 

@@ -74,3 +74,33 @@ func TestADiskWhoseLinkHasGoneIsTheOneWithAllThatWasRecorded(t *testing.T) {
 		g.Expect(f.Renamed).To(ContainSubstring("2 devices have"))
 	})
 }
+
+func TestADiskIsFoundByWhatItHolds(t *testing.T) {
+	const uuid = "11111111-2222-4333-8444-555555555555"
+	holds := Output{Stdout: []byte("TYPE=xfs\nUUID=" + uuid + "\nUSAGE=filesystem\n")}
+	g := NewWithT(t)
+	m := newMachine(t)
+	f, err := m.looker.Holding(t.Context(), uuid, 1<<30)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(f.Found).To(BeFalse())
+
+	m.outputs["blkid vda"] = holds
+	f, err = m.looker.Holding(t.Context(), uuid, 1<<30)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(f.KernelName).To(Equal("vda"))
+	f, err = m.looker.Holding(t.Context(), uuid, 1<<30+512)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(f.Found).To(BeFalse(), "it is smaller than it was")
+
+	m.outputs["blkid nvme0n1"] = holds
+	_, err = m.looker.Holding(t.Context(), uuid, 1<<30)
+	g.Expect(err).To(MatchError(ContainSubstring("several devices hold the UUID " + uuid + ": nvme0n1, vda")))
+
+	m = newMachine(t)
+	for _, path := range []string{"sda", "sdb", "dm-0"} {
+		m.outputs["blkid "+path] = holds
+	}
+	f, err = m.looker.Holding(t.Context(), uuid, 1<<30)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(f.KernelName).To(Equal("dm-0"), "all paths to it hold what it holds")
+}

@@ -124,8 +124,8 @@ func (v *view) useMount(uses mountUses, m *mountinfo.Info, others bool) {
 	if others || procfs.IsOfUser(m) {
 		return
 	}
-	if m.FSType == "devtmpfs" && m.Root != "/" {
-		// The node of one device was mounted over a file, as for a container that gets this device.
+	if m.FSType == "devtmpfs" && m.Root != "/" && m.Mountpoint != "/dev"+m.Root {
+		// The node of one device was mounted over a file. A container that shows a device of its machine as its own has it in its /dev.
 		v.use(v.named(strings.TrimPrefix(m.Root, "/")), plan.BlockVolume(m.Mountpoint))
 	}
 	for _, f := range uses.formats {

@@ -37,7 +37,7 @@ func (p *Provisioner) letGo(
 	if why, err = p.unmountServed(t, f); why != "" || err != nil {
 		return nil, why, err
 	}
-	found, err := p.device(ctx, t.Spec.Device)
+	found, err := p.device(ctx, plan.DeviceOf(t))
 	if err != nil {
 		return nil, "", err
 	}
@@ -65,7 +65,7 @@ func (p *Provisioner) letGo(
 		return nil, strings.Join(sentences(why, plan.IsNotMounted(found), plan.HasNoHolders(found)), "; "), err
 	}
 	// This look is taken while nobody can mount the disk.
-	again, err := p.Look(ctx, t.Spec.Device)
+	again, err := p.Look(ctx, plan.DeviceOf(t))
 	if err == nil {
 		why = notLetGo(t, found, again)
 	}
@@ -147,11 +147,11 @@ func notLetGo(t *v1alpha1.StorageTarget, before, now plan.Facts) string {
 		return why
 	}
 	if now.KernelName != before.KernelName {
-		return fmt.Sprintf("%s had the id %s, and %s has it now", before.KernelName, t.Spec.Device.ID, now.KernelName)
+		return fmt.Sprintf("%s had the id %s, and %s has it now", before.KernelName, plan.DeviceOf(t).ID, now.KernelName)
 	}
 	_, why := guardOf(now, t.Status.Provisioned.UUID)
 	return strings.Join(sentences(
-		plan.HasIdentity(now, t.Spec.Device), plan.IsOneDisk(now), plan.IsLookComplete(now), plan.HasNoHolders(now), plan.IsNotMounted(now), why), "; ")
+		plan.HasIdentityOrGrew(now, plan.DeviceOf(t)), plan.IsOneDisk(now), plan.IsLookComplete(now), plan.HasNoHolders(now), plan.IsNotMounted(now), why), "; ")
 }
 
 // sentences are the sentences that say something.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,8 +37,17 @@ func (p *Provisioner) look(ctx context.Context, t *v1alpha1.StorageTarget) (plan
 	if l.Mount, err = p.mounted(t); err != nil {
 		return l, err
 	}
-	if l.Device, err = p.device(ctx, t.Spec.Device); err != nil {
+	if l.Device, err = p.device(ctx, plan.DeviceOf(t)); err != nil {
 		return l, err
+	}
+	if done := t.Status.Provisioned; done != nil && done.Finished != nil && p.Holding != nil && !mayHold(l.Device, done.UUID) {
+		// No device has its name, serial number and WWN, or another one has its name now: one may hold it all the same.
+		found, err := p.Holding(ctx, done.UUID, plan.DeviceOf(t).SizeBytes)
+		if err != nil {
+			l.Device.Incomplete = strings.Join(sentences(l.Device.Incomplete, err.Error()), "; ")
+		} else if found.Found {
+			l.Device = found
+		}
 	}
 	if t.Spec.LogDevice != nil {
 		log, err := p.device(ctx, *t.Spec.LogDevice)
@@ -61,6 +71,11 @@ func (p *Provisioner) look(ctx context.Context, t *v1alpha1.StorageTarget) (plan
 		seenMounted(&l)
 	}
 	return l, ctx.Err()
+}
+
+// mayHold is true for a device that is there and holds a filesystem with this UUID, or of which not all is known.
+func mayHold(f plan.Facts, uuid string) bool {
+	return f.Found && (f.Incomplete != "" || slices.ContainsFunc(f.Signatures, func(s v1alpha1.Signature) bool { return s.UUID == uuid }))
 }
 
 const (

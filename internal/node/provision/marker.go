@@ -25,12 +25,12 @@ var ErrNoMarker = errors.New("there is no " + spec.TargetMarkerFile + " on it")
 
 // markerOf is what is written on the disk of a target.
 func markerOf(target *v1alpha1.StorageTarget, uuid string, now time.Time) spec.TargetMarker {
-	s := target.Spec
+	s, device := target.Spec, plan.DeviceOf(target)
 	return spec.TargetMarker{
 		Version: spec.TargetMarkerVersion,
 		Owner:   spec.Owner{Namespace: target.Namespace, Name: s.FileSystem.Name, UID: s.FileSystem.UID}, Cluster: s.Cluster,
 		Target: target.Name, Role: string(s.Role), StoragePool: s.StoragePool, Slot: s.Slot,
-		UUID: uuid, DeviceID: string(s.Device.ID), Serial: s.Device.Serial, WWN: s.Device.WWN,
+		UUID: uuid, DeviceID: string(device.ID), Serial: device.Serial, WWN: device.WWN,
 		Time: now.UTC().Format(time.RFC3339),
 	}
 }

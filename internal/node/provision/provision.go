@@ -24,6 +24,8 @@ import (
 type Provisioner struct {
 	// Look takes a fresh look at the device that was recorded. A device that is not there is no error.
 	Look func(ctx context.Context, want v1alpha1.DeviceIdentity) (plan.Facts, error)
+	// Holding takes a fresh look at the one device that holds a filesystem with this UUID and is not smaller than size.
+	Holding func(ctx context.Context, uuid string, size int64) (plan.Facts, error)
 	// Claims are those that Look asks by, so that no look is in the way of a work.
 	Claims *Claims
 	// Run runs programs, OnNode those of the node itself (host.Command).
@@ -48,7 +50,7 @@ func New(looker devices.Looker, newUUID func() string) *Provisioner {
 	claims := &Claims{}
 	looker.Claim = claims.Ask(looker.Claim)
 	return &Provisioner{
-		Look: looker.Recorded, Claims: claims, Run: Run, OnNode: RunOnNode, Check: CheckOptions, Path: spec.TargetPath,
+		Look: looker.Recorded, Holding: looker.Holding, Claims: claims, Run: Run, OnNode: RunOnNode, Check: CheckOptions, Path: spec.TargetPath,
 		Dev: "/dev", Sys: "/sys", Proc: "/proc",
 		Now: time.Now, NewUUID: newUUID, Patience: busyLimit,
 	}

@@ -55,7 +55,7 @@ func failure(d plan.Decision, failed *StepError) plan.Decision {
 // at every pass: a kernel forgets it at every start.
 func (p *Provisioner) status(t *v1alpha1.StorageTarget, l plan.Look, d plan.Decision) v1alpha1.StorageTargetStatus {
 	s := v1alpha1.StorageTargetStatus{
-		ObservedGeneration: t.Generation, KernelName: l.Device.KernelName, Plan: d.Plan, Provisioned: d.Provisioned,
+		ObservedGeneration: t.Generation, KernelName: l.Device.KernelName, Plan: d.Plan, Provisioned: d.Provisioned, NewDevice: d.NewDevice,
 		// What is not mounted now has the size that it had.
 		CapacityBytes: t.Status.CapacityBytes, Capacity: t.Status.Capacity,
 		// What was read once stays: afterwards the record on the disk is this cluster's own.
