@@ -38,9 +38,10 @@ func BoundLines(output []byte) error {
 }
 
 // BoundJSON refuses a JSON document with more values than most, or one that is nested deeper than 64 levels, before it is decoded: decoding
-// takes up to 200 bytes for each value.
-func BoundJSON(text []byte, most int) error {
-	values, depth := 1, 0
+// takes up to 200 bytes for each value. It returns their number, or more: it counts brackets and commas.
+func BoundJSON(text []byte, most int) (values int, err error) {
+	values = 1
+	depth := 0
 	quoted, escaped := false, false
 	for _, c := range text {
 		switch {
@@ -60,12 +61,12 @@ func BoundJSON(text []byte, most int) error {
 		}
 		switch {
 		case values > most:
-			return fmt.Errorf("its JSON has more than %d values; have the program print less", most)
+			return 0, fmt.Errorf("its JSON has more than %d values; have the program print less", most)
 		case depth > maxDepth:
-			return fmt.Errorf("its JSON is nested deeper than %d levels", maxDepth)
+			return 0, fmt.Errorf("its JSON is nested deeper than %d levels", maxDepth)
 		}
 	}
-	return nil
+	return values, nil
 }
 
 func tooLarge(size int) error {

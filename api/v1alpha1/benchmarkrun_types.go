@@ -486,23 +486,24 @@ type BenchmarkTarget struct {
 
 // BenchmarkLimits bound the time that a run takes.
 type BenchmarkLimits struct {
-	// pointTimeout is how long each repetition of a point may take, from the start of its pods to its result. Defaults to 30m.
+	// pointTimeout is how long each repetition of a point may take, from the start of its pods to its result, from 1s to 24h: restarts,
+	// upgrades and drains of the filesystem wait for it. Defaults to 30m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="spec.limits.pointTimeout must be at least 1s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="spec.limits.pointTimeout must be from 1s to 24h"
 	PointTimeout *metav1.Duration `json:"pointTimeout,omitempty"`
 
-	// timeout is how long all repetitions together may take, such as "12h". Time that the run is suspended or waits does not count. Without
-	// it, there is no limit.
+	// timeout is how long all repetitions together may take, such as "12h", from 1s to 720h. Time that the run is suspended or waits does not
+	// count. Defaults to 168h (a week): the run keeps its filesystem until then.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="spec.limits.timeout must be at least 1s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('720h')",message="spec.limits.timeout must be from 1s to 720h"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 
 	// retries is how many times a repetition that failed is run again. Defaults to 0: a failure is a result too.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"k8s.io/client-go/util/jsonpath"
+	"k8s.io/utils/lru"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
@@ -61,7 +62,9 @@ func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.CustomSpec {
 type metric struct {
 	v1alpha1.CustomMetric
 	regex *regexp.Regexp
-	path  *jsonpath.JSONPath
+	// states are those of regex.
+	states int
+	path   []jsonpath.Node
 }
 
 // settings are the checked parameters of a point.
@@ -104,19 +107,35 @@ func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, e
 		s.values[p.Name] = value
 	}
 	for _, m := range o.Metrics {
-		compiled, err := compile(m)
+		ready, err := compileOnce(m)
 		if err != nil {
 			v.Refuse("custom.metrics, %s: %v", m.Name, err)
 		}
 		if s.launch == v1alpha1.CustomPerProcess && s.processes > 1 && m.Combine == v1alpha1.CustomOnly {
 			v.Refuse("custom.metrics, %s: combine Only would refuse the results of %d processes; take Sum, Mean, Max or Min", m.Name, s.processes)
 		}
-		s.metrics = append(s.metrics, compiled)
+		s.metrics = append(s.metrics, ready)
 	}
 	if len(o.Metrics) == 0 {
 		v.Refuse("custom.metrics: there is none, so nothing would be measured")
 	}
 	return s, v.Err()
+}
+
+// compiled holds the metrics of the runs that were looked at last: a run with many points and metrics compiles each of them once, and not
+// for each point of each pass.
+var compiled = lru.New(1024)
+
+// compileOnce is compile, from memory where that has the metric.
+func compileOnce(m v1alpha1.CustomMetric) (metric, error) {
+	if known, is := compiled.Get(m); is {
+		return known.(metric), nil //nolint:forcetypeassert // nothing else is added
+	}
+	out, err := compile(m)
+	if err == nil {
+		compiled.Add(m, out)
+	}
+	return out, err
 }
 
 // compile reads the regular expression or the path of a metric.
@@ -126,19 +145,20 @@ func compile(m v1alpha1.CustomMetric) (metric, error) {
 	case (m.Regex == "") == (m.JSONPath == ""):
 		return out, fmt.Errorf("set exactly one of regex and jsonPath")
 	case m.Regex != "":
-		expression, err := regexp.Compile(m.Regex)
+		expression, states, err := compileExpression(m.Regex)
 		if err != nil {
-			return out, fmt.Errorf("its regex is none of RE2: %w", err)
+			return out, err
 		}
 		if groups := expression.NumSubexp(); groups != 1 {
 			return out, fmt.Errorf("its regex has %d groups instead of one, which holds the number; write (?:…) for the others", groups)
 		}
-		out.regex = expression
+		out.regex, out.states = expression, states
 	default:
-		out.path = jsonpath.New(m.Name)
-		if err := out.path.Parse(m.JSONPath); err != nil {
+		path, err := parsePath(m.Name, m.JSONPath)
+		if err != nil {
 			return out, fmt.Errorf("its jsonPath can't be read: %w", err)
 		}
+		out.path = path
 	}
 	return out, nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -29,17 +28,28 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int
 	if err != nil {
 		return benchmarks.Report{}, err
 	}
+	if len(output) > benchmarks.MaxOutput {
+		return benchmarks.Report{}, fmt.Errorf("the output has more than %d MiB; have the program print less", benchmarks.MaxOutput>>20)
+	}
 	outputs := [][]byte{output}
 	if s.launch == v1alpha1.CustomPerProcess {
 		if outputs, err = benchmarks.SplitRanks(output, int(s.processes)); err != nil {
 			return benchmarks.Report{}, err
 		}
 	}
+	if err := bounded(s.metrics, outputs); err != nil {
+		return benchmarks.Report{}, err
+	}
+	left := budget{bytes: maxDocument, values: maxValues, found: maxFound, walker: walker{left: maxVisits}}
 	values := make([][]float64, len(s.metrics))
-	for rank, text := range outputs {
-		document, problem := decode(s.metrics, text)
+	for rank, output := range outputs {
+		document, problem := left.decode(s.metrics, output)
+		text := ""
+		if slices.ContainsFunc(s.metrics, func(m metric) bool { return m.regex != nil }) {
+			text = string(output)
+		}
 		for i, m := range s.metrics {
-			found, err := m.find(text, document, problem)
+			found, err := left.find(m, text, document, problem)
 			if err == nil && len(found) == 0 {
 				err = errors.New("it was not found")
 			}
@@ -90,17 +100,17 @@ func combine(how v1alpha1.CustomCombine, values []float64) (float64, error) {
 }
 
 // find returns all values of a metric in the output of one process, whose document was decoded, or why it was not.
-func (m metric) find(text []byte, document any, problem error) ([]float64, error) {
+func (b *budget) find(m metric, text string, document any, problem error) ([]float64, error) {
 	if m.regex != nil {
-		return m.findLines(string(text))
+		return b.findLines(m, text)
 	}
 	if problem != nil {
 		return nil, problem
 	}
-	return m.findJSON(document)
+	return b.findJSON(m, document)
 }
 
-func (m metric) findLines(text string) ([]float64, error) {
+func (b *budget) findLines(m metric, text string) ([]float64, error) {
 	var out []float64
 	number := 0
 	for line := range strings.SplitSeq(text, "\n") {
@@ -108,6 +118,9 @@ func (m metric) findLines(text string) ([]float64, error) {
 		match := m.regex.FindStringSubmatch(strings.TrimSuffix(line, "\r"))
 		if match == nil || strings.HasPrefix(line, own) {
 			continue
+		}
+		if b.found--; b.found < 0 {
+			return nil, fmt.Errorf("line %d: the metrics are found more than %d times together; have the program print less", number, maxFound)
 		}
 		value, err := parse(match[1])
 		if err != nil {
@@ -131,20 +144,36 @@ func parse(text string) (float64, error) {
 	return value, nil
 }
 
-// maxDocument is the largest document that is decoded, in bytes. Decoding it takes up to 65 times as much memory, as of many small objects,
-// and the manager may be limited to 256 MiB.
-const maxDocument = 1 << 20
+// The bounds of what is read of all processes together.
+const (
+	// maxDocument is the largest JSON document that is decoded, in bytes, and maxValues are its values: decoding takes up to 250 bytes for
+	// each, as of many small objects.
+	maxDocument, maxValues = 1 << 20, 1 << 17
+	// maxFound is how often metrics may be found by regular expressions.
+	maxFound = 1 << 17
+)
+
+// budget is what may still be read.
+type budget struct {
+	bytes, values, found int
+	walker               walker
+}
 
 // decode reads an output as one JSON document, once for all metrics; nil when none of them needs it.
-func decode(all []metric, text []byte) (any, error) {
+func (b *budget) decode(all []metric, text []byte) (any, error) {
 	if !slices.ContainsFunc(all, func(m metric) bool { return m.path != nil }) {
 		return nil, nil //nolint:nilnil // there is nothing to decode, and nothing is wrong with that
 	}
-	if len(text) > maxDocument {
+	if b.bytes -= len(text); b.bytes < 0 {
 		const mebibyte = 1 << 20
 		return nil, fmt.Errorf("a jsonPath reads at most %d MiB, and the output has %d MiB: have the program print less, or find the number by a regex",
 			maxDocument/mebibyte, (len(text)+mebibyte-1)/mebibyte)
 	}
+	values, err := benchmarks.BoundJSON(text, b.values)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it is a sentence about the output
+	}
+	b.values -= values
 	var document any
 	decoder := json.NewDecoder(bytes.NewReader(withoutOwn(text)))
 	if err := decoder.Decode(&document); err != nil {
@@ -156,37 +185,29 @@ func decode(all []metric, text []byte) (any, error) {
 	return document, nil
 }
 
-func (m metric) findJSON(document any) ([]float64, error) {
-	found, err := m.path.FindResults(document)
+func (b *budget) findJSON(m metric, document any) ([]float64, error) {
+	found, err := b.walker.find(m.path, document)
 	if err != nil {
 		return nil, fmt.Errorf("jsonPath %s: %w", m.JSONPath, err)
 	}
-	var out []float64
-	for _, values := range found {
-		for _, value := range values {
-			number, is := numberOf(value)
-			if !is {
-				return nil, fmt.Errorf("jsonPath %s finds something that is no number", m.JSONPath)
-			}
-			out = append(out, number)
+	out := make([]float64, 0, len(found))
+	for _, value := range found {
+		number, is := numberOf(value)
+		if !is {
+			return nil, fmt.Errorf("jsonPath %s finds something that is no number", m.JSONPath)
 		}
+		out = append(out, number)
 	}
 	return out, nil
 }
 
 // numberOf is a number of a JSON document, or one that was written as a text there.
-func numberOf(value reflect.Value) (float64, bool) {
-	for value.IsValid() && (value.Kind() == reflect.Interface || value.Kind() == reflect.Pointer) {
-		value = value.Elem()
-	}
-	if !value.IsValid() {
-		return 0, false
-	}
-	switch value.Kind() { //nolint:exhaustive // JSON has no other numbers
-	case reflect.Float64:
-		return value.Float(), true
-	case reflect.String:
-		number, err := parse(value.String())
+func numberOf(value any) (float64, bool) {
+	switch value := value.(type) {
+	case float64:
+		return value, true
+	case string:
+		number, err := parse(value)
 		return number, err == nil
 	default:
 		return 0, false

@@ -151,7 +151,7 @@ func read(text []byte) (document, error) {
 	if start < 0 {
 		return doc, errors.New("there is no report of fio: no line begins its JSON")
 	}
-	if err := benchmarks.BoundJSON(text[start:], maxValues); err != nil {
+	if _, err := benchmarks.BoundJSON(text[start:], maxValues); err != nil {
 		return doc, fmt.Errorf("the report, which begins in line %d: %w", number, err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text[start:]))

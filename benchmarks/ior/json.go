@@ -65,7 +65,7 @@ func readJSON(lines []openmpi.Line) (result, error) {
 		}
 		return out
 	}
-	if err := benchmarks.BoundJSON([]byte(text.String()), maxValues); err != nil {
+	if _, err := benchmarks.BoundJSON([]byte(text.String()), maxValues); err != nil {
 		return result{}, fmt.Errorf("line %d: %w", lines[0].Number, err)
 	}
 	decoder := json.NewDecoder(strings.NewReader(text.String()))

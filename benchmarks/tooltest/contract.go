@@ -266,14 +266,14 @@ func (s suite) hostile(t *testing.T) {
 		"lines of processes": fill("", "[rank 0] 1\n"), "lines of more processes than there are": fill("", "[rank 65000] 1\n[rank 65001] 2\n"),
 		"HTML": fill("<html>\n", "<td>1</td>"), "CSV": fill("", "1,2,3\n"),
 	}
-	for name, list := range map[string]string{"objects": "{},", "nested objects": `{"a":[{}]},`, "numbers": "1,", "texts": `"",`} {
-		for _, begin := range []string{"[\n", "{\n\"summary\":[", "{\n\"jobs\":[", "{\n\"jobs\":[{\"job options\":{"} {
+	for name, list := range map[string]string{"objects": "{},", "texts": `"",`} {
+		for _, begin := range []string{"{\n\"summary\":[", "{\n\"jobs\":[", "{\n\"jobs\":[{\"job options\":{"} {
 			outputs["JSON with "+name+" in "+begin] = fill(begin, list)
 		}
 	}
 	outputs["nested lists"] = fill("{\n", "[")
 	for i, line := range bytes.SplitAfter(s.output, []byte("\n")) {
-		const tried = 12
+		const tried = 4
 		if i < tried && len(line) > 0 {
 			outputs[fmt.Sprintf("line %d again and again", i+1)] = fill(string(bytes.Join(bytes.SplitAfter(s.output, []byte("\n"))[:i], nil)), string(line))
 		}

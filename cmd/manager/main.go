@@ -184,7 +184,10 @@ func run(ctx context.Context, args []string) error {
 	utilruntime.Must(mpiv2.AddToScheme(scheme))
 
 	// Of these kinds only the operator's own objects are watched: what others have is none of its business, nor its memory's.
-	own := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy})}
+	// Whoever may write to a namespace can put that label on his objects: of these, nothing is kept but whose they are.
+	own := cache.ByObject{
+		Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy}), Transform: cached.Own,
+	}
 	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{
 		Scheme:                        scheme,
 		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
@@ -202,7 +205,7 @@ func run(ctx context.Context, args []string) error {
 			ByObject: map[client.Object]cache.ByObject{
 				&corev1.Pod{}: {Label: own.Label, Transform: cached.Pod}, &corev1.Node{}: {Transform: cached.Node},
 				&appsv1.DaemonSet{}: own, &batchv1.Job{}: own, &appsv1.Deployment{}: own, &policyv1.PodDisruptionBudget{}: own,
-				&corev1.ConfigMap{}: {Label: own.Label, Transform: benchmarkrun.WithoutRawOutput},
+				&corev1.ConfigMap{}: own,
 			},
 		},
 		// Secrets are read one by one, by name: a watch would need the right to read every Secret of the cluster. MPIJobs

@@ -1,12 +1,18 @@
 package benchmarkrun
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -49,11 +55,7 @@ func (r *Reconciler) act(ctx context.Context, w *scope.Scope, d decision.Decisio
 	case decision.DropCaches:
 		return agents.AskToDropCaches(ctx, r.Client, w.DropNodes(d.Turn), d.Request)
 	case decision.Keep:
-		entry, raw, err := r.read(ctx, w, d.Child, d)
-		if err != nil {
-			return err
-		}
-		return r.record(ctx, w, entry, raw)
+		return r.keep(ctx, w, d)
 	case decision.GiveUp:
 		return r.record(ctx, w, given(w, d), nil)
 	case decision.Mark:
@@ -66,6 +68,52 @@ func (r *Reconciler) act(ctx context.Context, w *scope.Scope, d decision.Decisio
 		uid := w.Run.UID
 		return client.IgnoreNotFound(r.Client.Delete(ctx, w.Run, client.Preconditions{UID: &uid}))
 	case decision.Nothing:
+	}
+	return nil
+}
+
+// maxReaders is how many processes of the operator may begin to read an output.
+const maxReaders = 2
+
+// keep reads what a turn has found and records it. That it is read is noted before: an output that ended the operator twice is not read
+// again, or each next leader would end as well.
+func (r *Reconciler) keep(ctx context.Context, w *scope.Scope, d decision.Decision) error {
+	known := strings.Fields(d.Child.Object.GetAnnotations()[children.AnnotationReading])
+	again := slices.Contains(known, r.identity())
+	if !again && len(known) >= maxReaders {
+		d.Invalid, d.Unread = turns.Unreadable, true
+	} else if !again {
+		if err := r.noteReaders(ctx, d.Child, append(known, r.identity())); err != nil {
+			return err
+		}
+	}
+	entry, raw, err := r.read(ctx, w, d.Child, d)
+	if err == nil {
+		err = r.record(ctx, w, entry, raw)
+	}
+	if err != nil && !d.Unread {
+		// It is read again later, by whoever leads then: this process has not ended while it read.
+		return errors.Join(err, r.noteReaders(ctx, d.Child, known))
+	}
+	return err
+}
+
+// identity of this process, different after each start.
+func (r *Reconciler) identity() string { return cmp.Or(r.Process, "unnamed") }
+
+// noteReaders writes who has begun to read the output of a job.
+func (r *Reconciler) noteReaders(ctx context.Context, c *children.Child, readers []string) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"annotations": map[string]string{children.AnnotationReading: strings.Join(readers, " ")}}})
+	if err != nil {
+		return fmt.Errorf("encode the readers of the job %s: %w", c.Name, err)
+	}
+	after, is := c.Object.DeepCopyObject().(client.Object)
+	if !is {
+		return fmt.Errorf("the job %s is no object", c.Name)
+	}
+	if err := r.Client.Patch(ctx, after, client.RawPatch(types.MergePatchType, patch)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("note on the job %s that its output is read: %w", c.Name, err)
 	}
 	return nil
 }

@@ -55,9 +55,7 @@ func (r *Reconciler) gatherBaseline(ctx context.Context, w *scope.Scope) error {
 	} else if err != nil {
 		return fmt.Errorf("read ConfigMap %s: %w", key.Name, err)
 	}
-	if r.baselines == nil {
-		r.baselines = lru.New(baselinesKept)
-	}
+	r.once.Do(func() { r.baselines = lru.New(baselinesKept) })
 	var known knownBaseline
 	if cached, ok := r.baselines.Get(key); ok {
 		known, _ = cached.(knownBaseline)

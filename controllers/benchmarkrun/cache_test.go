@@ -99,7 +99,7 @@ func TestAManagerBringsARunToItsEnd(t *testing.T) {
 			DefaultNamespaces: map[string]cache.Config{s.namespace: {}},
 			ByObject: map[client.Object]cache.ByObject{
 				&corev1.Pod{}: {Label: own.Label, Transform: cached.Pod}, &corev1.Node{}: {Transform: cached.Node},
-				&corev1.ConfigMap{}: {Label: own.Label, Transform: WithoutRawOutput},
+				&corev1.ConfigMap{}: {Label: own.Label, Transform: cached.Own},
 			},
 			DefaultTransform: cached.Any,
 		},

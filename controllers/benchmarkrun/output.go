@@ -83,9 +83,13 @@ func (r *Reconciler) read(ctx context.Context, w *scope.Scope, c *children.Child
 	if c.Turn.Point >= len(w.Points) {
 		return entry, nil, fmt.Errorf("the job %s is of a point that the run does not have; delete it", c.Name)
 	}
-	raw, verdict, err := r.outputs(ctx, w, c, &entry, d.Verdict)
-	if err != nil {
-		return entry, nil, err
+	var raw []byte
+	verdict := d.Verdict
+	if !d.Unread {
+		var err error
+		if raw, verdict, err = r.outputs(ctx, w, c, &entry, verdict); err != nil {
+			return entry, nil, err
+		}
 	}
 	if verdict == "" && d.Invalid == "" {
 		verdict = r.parse(w, &entry, raw)
@@ -189,7 +193,13 @@ func (r *Reconciler) output(ctx context.Context, w *scope.Scope, pod *corev1.Pod
 }
 
 // parse fills in the samples, or says why there are none.
-func (r *Reconciler) parse(w *scope.Scope, entry *turns.Record, raw []byte) string {
+func (r *Reconciler) parse(w *scope.Scope, entry *turns.Record, raw []byte) (verdict string) {
+	defer func() {
+		// A fault of a parser is one of this output, and not of the pass, which would be tried again without end.
+		if fault := recover(); fault != nil {
+			entry.Samples, verdict = nil, fmt.Sprintf("printed something that its parser fails on; report it: %v", fault)
+		}
+	}()
 	// The calls of a filesystem's own tools are told apart by the lines of the node binary.
 	if w.Plans[entry.Point].Steps[entry.Step].Command.Launch != benchmarks.OnManagement {
 		raw = withoutOwnLines(raw)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -62,8 +63,41 @@ type Reconciler struct {
 	// PollInterval is how often a running job is looked at. MPIJobs are not watched, because the cluster may not serve them.
 	PollInterval time.Duration
 
+	// Process names this process; a new one has another name.
+	Process string
+
+	// busy are the filesystems whose runs are worked on.
+	busy busy
+	// once guards baselines, which are made when they are needed.
+	once sync.Once
 	// baselines are the results of other runs that were read last (types.NamespacedName to knownBaseline).
 	baselines *lru.Cache
+}
+
+// busy holds the filesystems whose runs are worked on now.
+type busy struct {
+	mutex sync.Mutex
+	keys  map[client.ObjectKey]bool
+}
+
+// take returns false when somebody else works on a run of that filesystem.
+func (b *busy) take(of client.ObjectKey) bool {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if b.keys[of] {
+		return false
+	}
+	if b.keys == nil {
+		b.keys = map[client.ObjectKey]bool{}
+	}
+	b.keys[of] = true
+	return true
+}
+
+func (b *busy) free(of client.ObjectKey) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	delete(b.keys, of)
 }
 
 // TelemetryReader asks the agents of some of a filesystem's servers; see agents.Reader.
@@ -132,6 +166,13 @@ func (p *pass) reconcile(ctx context.Context, key client.ObjectKey) error {
 	if err := p.Client.Get(ctx, key, run); err != nil {
 		return client.IgnoreNotFound(err)
 	}
+	// Two runs of one filesystem must not see it idle at once. Those of another one do not wait.
+	of := client.ObjectKey{Namespace: run.Namespace, Name: run.Spec.FileSystem.Name}
+	if !p.busy.take(of) {
+		p.decision.After = scope.Soon
+		return nil
+	}
+	defer p.busy.free(of)
 	p.run = run.DeepCopy()
 	if err := passes.Each(ctx, p.phases(), &p.gone); err != nil || p.gone {
 		return err //nolint:wrapcheck // the phase has a name

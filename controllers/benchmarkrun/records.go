@@ -3,6 +3,7 @@ package benchmarkrun
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,10 +31,52 @@ func (r *Reconciler) forget(ctx context.Context, w *scope.Scope) error {
 	return nil
 }
 
+// maxRunRaw bounds the raw output of a run, in bytes as it is stored: etcd holds 2 to 8 GiB of all objects of a cluster. The last repetition
+// may exceed it by what one may have.
+const maxRunRaw = 16 << 20
+
+// rawOf is how many bytes of raw output a ConfigMap has.
+func rawOf(cm *corev1.ConfigMap) (sum int) {
+	for _, packed := range cm.BinaryData {
+		sum += len(packed)
+	}
+	return sum
+}
+
+// bounded is the raw output that is kept with a record: none when the run has enough.
+func bounded(w *scope.Scope, entry *turns.Record, raw []byte) []byte {
+	sum := 0
+	for i := range w.Outputs {
+		size, err := strconv.Atoi(w.Outputs[i].Annotations[children.AnnotationRaw])
+		if err != nil {
+			continue // it was written before sizes were noted
+		}
+		sum += size
+	}
+	if sum < maxRunRaw || len(raw) == 0 {
+		return raw
+	}
+	entry.Truncated = fmt.Sprintf("none of %d bytes of raw output was kept: the run has %d MiB already", len(raw), maxRunRaw>>20)
+	return nil
+}
+
+// add puts a record into the ConfigMap of its point.
+func add(cm *corev1.ConfigMap, entry turns.Record, key string, raw []byte) error {
+	if err := entry.AddTo(cm, key, raw); err != nil {
+		return err
+	}
+	if cm.Annotations == nil {
+		cm.Annotations = map[string]string{}
+	}
+	cm.Annotations[children.AnnotationRaw] = strconv.Itoa(rawOf(cm))
+	return nil
+}
+
 // store writes a record, unless the API server has one of that turn already: then that one is returned. It reads
 // past the cache, because a cache that lags would let a repetition count twice.
 func (r *Reconciler) store(ctx context.Context, w *scope.Scope, entry turns.Record, raw []byte) (turns.Record, error) {
 	run := w.Run
+	raw = bounded(w, &entry, raw)
 	cm := &corev1.ConfigMap{}
 	name := client.ObjectKey{Namespace: run.Namespace, Name: turns.PointName(run.Name, entry.Point)}
 	key := func() string {
@@ -46,7 +89,7 @@ func (r *Reconciler) store(ctx context.Context, w *scope.Scope, entry turns.Reco
 		if err := controllerutil.SetControllerReference(run, cm, r.Client.Scheme()); err != nil {
 			return turns.Record{}, fmt.Errorf("set the owner of ConfigMap %s: %w", name.Name, err)
 		}
-		if err := entry.AddTo(cm, key(), raw); err != nil {
+		if err := add(cm, entry, key(), raw); err != nil {
 			return turns.Record{}, err
 		}
 		if err := r.Client.Create(ctx, cm); err != nil {
@@ -71,7 +114,7 @@ func (r *Reconciler) store(ctx context.Context, w *scope.Scope, entry turns.Reco
 		return found, nil
 	}
 	before := cm.DeepCopy()
-	if err := entry.AddTo(cm, key(), raw); err != nil {
+	if err := add(cm, entry, key(), raw); err != nil {
 		return turns.Record{}, err
 	}
 	if err := r.Client.Patch(ctx, cm, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
@@ -102,16 +145,4 @@ func (r *Reconciler) refresh(ctx context.Context, w *scope.Scope, point int) err
 
 func foreign(kind, name string, run *v1alpha1.BenchmarkRun) error {
 	return fmt.Errorf("%s %s exists and does not belong to BenchmarkRun %s; delete or rename it", kind, name, run.Name)
-}
-
-// WithoutRawOutput drops the raw output of benchmarks from ConfigMaps on their way into the cache: the controller never reads it
-// there, and a sweep has many megabytes of it. It is a cache.TransformFunc.
-func WithoutRawOutput(object any) (any, error) {
-	if cm, ok := object.(*corev1.ConfigMap); ok {
-		cm.ManagedFields = nil
-		if cm.Labels[v1alpha1.LabelBenchmarkRun] != "" {
-			cm.BinaryData = nil
-		}
-	}
-	return object, nil
 }

@@ -17,6 +17,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/children"
 	"parallelfs.dev/operator/controllers/benchmarkrun/decision"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope/scopetest"
+	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 	"parallelfs.dev/operator/internal/node/printed"
 )
 
@@ -153,4 +154,25 @@ func TestWhatARepetitionFound(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(entry.Error).To(Equal("iozone ended, but its output could not be read: no route to host"))
 	})
+}
+
+func TestTheRawOutputOfARunIsBounded(t *testing.T) {
+	g := NewWithT(t)
+	w := scopetest.Idle()
+	raw := []byte("42\n")
+	output := func(size string) corev1.ConfigMap {
+		return corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{children.AnnotationRaw: size}}}
+	}
+	w.Outputs = []corev1.ConfigMap{output("8388608"), output("8388607"), {}}
+	var entry turns.Record
+	g.Expect(bounded(w, &entry, raw)).To(Equal(raw))
+	g.Expect(entry.Truncated).To(BeEmpty())
+	w.Outputs[1] = output("8388608")
+	g.Expect(bounded(w, &entry, raw)).To(BeEmpty())
+	cm := &corev1.ConfigMap{}
+	g.Expect(add(cm, entry, "rep-1", nil)).To(Succeed())
+	g.Expect(cm.Data["rep-1.json"]).To(ContainSubstring("none of 3 bytes of raw output was kept: the run has 16 MiB already"))
+	g.Expect(cm.Annotations).To(HaveKeyWithValue(children.AnnotationRaw, "0"))
+	g.Expect(add(cm, turns.Record{}, "rep-2", raw)).To(Succeed())
+	g.Expect(cm.Annotations).To(HaveKeyWithValue(children.AnnotationRaw, fmt.Sprint(len(cm.BinaryData["rep-2.txt.gz"]))))
 }

@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -19,6 +20,10 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/failures"
 )
+
+// maxPasses is how many runs are worked on at once, each of another filesystem: one whose output takes long to read delays no other. Reading
+// an output takes up to 64 MiB beside the output itself, of 16.
+const maxPasses = 3
 
 // Name of the controller, in logs, metrics and events.
 const Name = "benchmarkrun"
@@ -35,7 +40,8 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		}
 		r.Logs = PodLogs{Clientset: clientset}
 	}
-	// One run at a time is reconciled (the default), so that no two of them see a filesystem idle at once.
+	r.Process = string(uuid.NewUUID())
+	// Of each filesystem, one run at a time is reconciled (busy).
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		// The status that this controller writes must not wake it; a deletion must.
@@ -45,7 +51,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		Owns(&corev1.ConfigMap{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOfPod)).
 		Watches(&v1alpha1.FileSystem{}, handler.EnqueueRequestsFromMapFunc(r.runsOfFileSystem)).
-		WithOptions(controller.Options{RateLimiter: failures.Limiter()}).
+		WithOptions(controller.Options{RateLimiter: failures.Limiter(), MaxConcurrentReconciles: maxPasses}).
 		Complete(r)
 }
 

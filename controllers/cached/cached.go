@@ -40,13 +40,21 @@ func Any(object any) (any, error) {
 }
 
 // Pod keeps of a pod of a server, a client or a guard where it runs, its images and its status. Those of Jobs are kept whole: they are few.
+// Of a pod that nothing controls, and which therefore is none of ours, it keeps where it runs.
 func Pod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return object, nil
 	}
 	pod.ManagedFields = nil
-	if owner := metav1.GetControllerOf(pod); owner == nil || owner.Kind != "DaemonSet" && owner.Kind != "ReplicaSet" {
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil {
+		// Nothing of ours made it, whatever its labels are.
+		pod.Annotations, pod.Spec = nil, corev1.PodSpec{NodeName: once(pod.Spec.NodeName)}
+		pod.Status = corev1.PodStatus{Phase: pod.Status.Phase}
+		return pod, nil
+	}
+	if owner.Kind != "DaemonSet" && owner.Kind != "ReplicaSet" {
 		return pod, nil
 	}
 	spec := pod.Spec

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 )
@@ -67,9 +68,10 @@ func Parse(identity string) (Holder, error) {
 func Name(fileSystem string) string { return "pfs-" + fileSystem }
 
 // Stopped is true for a BenchmarkRun that measures no more, or not now: it has ended, or it is suspended and says that it has stopped. One
-// that is being deleted has stopped when it is gone: its finalizer ends its jobs first.
+// that is being deleted has stopped when the operator's finalizer is gone, which ends its jobs first: another one keeps the object, and
+// nobody else waits for it.
 func Stopped(run *v1alpha1.BenchmarkRun) bool {
-	if run.Status.CompletionTime != nil {
+	if run.Status.CompletionTime != nil || !run.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(run, v1alpha1.Finalizer) {
 		return true
 	}
 	succeeded := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionSucceeded)

@@ -80,6 +80,11 @@ func TestWhoGetsTheLeaseThatARunHas(t *testing.T) {
 		"a run that is being deleted keeps it until its jobs have ended": {
 			holder: func(r *v1alpha1.BenchmarkRun) { r.DeletionTimestamp = &ended },
 		},
+		"a run that only another finalizer keeps from being gone does not keep it": {
+			holder: func(r *v1alpha1.BenchmarkRun) {
+				r.DeletionTimestamp, r.Finalizers = &ended, []string{"example.org/mine"}
+			}, free: true,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

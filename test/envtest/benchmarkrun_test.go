@@ -117,8 +117,14 @@ var benchmarkRunRefusals = refusals{
 	benchmarkBounds(), benchmarkPodsRefusals(),
 	nodeSelectorRefusals("spec.clients.nodeSelector", "spec: {clients: {nodeSelector: null}}\n---\nspec: {clients: {nodeSelector: %s}}"),
 	sizeRefusals("recordSize"), sizeRefusals("fileSize"),
-	durationRefusals("spec.limits.pointTimeout", "spec: {limits: {pointTimeout: %s}}"),
-	durationRefusals("spec.limits.timeout", "spec: {limits: {timeout: %s}}"),
+	boundRefusals("spec.limits.pointTimeout", "spec: {limits: {pointTimeout: %s}}", map[string]string{
+		`""`: "should be at least 2 chars long", strings.Repeat("1", 32) + "s": "may not be more than 32 bytes", `"30"`: aDuration, "30d": aDuration,
+		"999ms": "spec.limits.pointTimeout must be from 1s to 24h", "24h1s": "spec.limits.pointTimeout must be from 1s to 24h",
+	}),
+	boundRefusals("spec.limits.timeout", "spec: {limits: {timeout: %s}}", map[string]string{
+		`""`: "should be at least 2 chars long", strings.Repeat("1", 32) + "s": "may not be more than 32 bytes", `"30"`: aDuration, "30d": aDuration,
+		"999ms": "spec.limits.timeout must be from 1s to 720h", "721h": "spec.limits.timeout must be from 1s to 720h",
+	}),
 	durationRefusals("spec.ttlAfterFinished", "spec: {ttlAfterFinished: %s}"),
 	boundRefusals("spec.rawOutputTTL", "spec: {rawOutputTTL: %s}", map[string]string{
 		`""`: "should be at least 2 chars long", strings.Repeat("1", 32) + "s": "may not be more than 32 bytes", `"30"`: aDuration, "30d": aDuration,

@@ -31,6 +31,10 @@ const (
 	AnnotationTrust = "parallelfs.dev/benchmark-trust"
 	// AnnotationAdmitted on a job is when it was seen to have left its queue.
 	AnnotationAdmitted = "parallelfs.dev/benchmark-admitted"
+	// AnnotationReading on a job names the processes of the operator that have begun to read its output, with blanks between them.
+	AnnotationReading = "parallelfs.dev/benchmark-reading"
+	// AnnotationRaw on the ConfigMap of a point is how many bytes of raw output it has: the cache keeps none of them.
+	AnnotationRaw = "parallelfs.dev/benchmark-raw-bytes"
 	// LabelQueue puts a job into a LocalQueue of Kueue (kueue.x-k8s.io, "Run a Job"), which then lets it go by spec.suspend.
 	LabelQueue = "kueue.x-k8s.io/queue-name"
 	// AnnotationTold on a pod is the JSON that tells the node binary what to do. The pod reads it as a file by the downward

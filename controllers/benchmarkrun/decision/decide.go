@@ -79,6 +79,8 @@ type Decision struct {
 	// Verdict, with keep and giveUp, says why the turn failed, whatever it printed; invalid says what disturbed it, and interrupted why it
 	// counts for nothing.
 	Verdict, Invalid, Interrupted string
+	// Unread, with keep, leaves the output alone.
+	Unread bool
 	// Request, with dropCaches, is what the agents are asked.
 	Request string
 	// Intends writes the directory into the status: it comes before the first job that writes there, so that no file can be
@@ -126,7 +128,7 @@ func Decide(w *scope.Scope) Decision {
 	switch {
 	case w.Run.Spec.Suspend:
 		return decideSuspended(w)
-	case !found || w.TimedOut(0):
+	case !found || w.TimedOut(0) || w.Records.Final():
 		return decideEnd(w)
 	}
 	if d, waits := decideWaiting(w, next.Point); waits {
@@ -282,7 +284,7 @@ func decideChildren(w *scope.Scope) (Decision, bool) {
 		d.Message = fmt.Sprintf("%s waits in the queue %s", c.Name, w.Run.Spec.QueueName)
 	case w.TimedOut(w.Now.Sub(c.Started)):
 		d.Action, d.Child, d.After = Keep, c, scope.Soon
-		d.Verdict = fmt.Sprintf("stopped because spec.limits.timeout (%s) was reached", w.Run.Spec.Limits.Timeout.Duration)
+		d.Verdict = fmt.Sprintf("stopped because spec.limits.timeout (%s) was reached", w.Timeout())
 	case w.Now.After(c.Started.Add(w.PointTimeout() + scope.OverdueAfter)):
 		d.Action, d.Child, d.After = Keep, c, scope.Soon
 		d.Verdict = fmt.Sprintf("did not end within %s (spec.limits.pointTimeout)%s", w.PointTimeout(), children.Why(c))
@@ -393,10 +395,10 @@ func verdict(w *scope.Scope) Decision {
 	}
 	d := Decision{Status: metav1.ConditionFalse, Progress: conditions.Settled}
 	switch {
-	case left > 0:
+	case left > 0 && !w.Records.Final():
 		d.Reason = v1alpha1.ReasonTimedOut
 		d.Message = fmt.Sprintf("spec.limits.timeout (%s) was reached; %d of %d points were not run to their end",
-			w.Run.Spec.Limits.Timeout.Duration, left, len(w.Points))
+			w.Timeout(), left, len(w.Points))
 	case failed > 0:
 		d.Reason = v1alpha1.ReasonPointsFailed
 		d.Message = fmt.Sprintf("%d of %d points failed; the first is %s", failed, len(w.Points), first)

@@ -7,6 +7,8 @@ import (
 const (
 	// defaultPointTimeout is that of spec.limits.pointTimeout.
 	defaultPointTimeout = 30 * time.Minute
+	// defaultTimeout is that of spec.limits.timeout.
+	defaultTimeout = 7 * 24 * time.Hour
 	// OverdueAfter is how long after the point's timeout the operator ends a job itself: the node binary in the pod should
 	// have ended it by then, unless the pod never started.
 	OverdueAfter = time.Minute
@@ -31,14 +33,18 @@ func (w *Scope) PointTimeout() time.Duration {
 	return defaultPointTimeout
 }
 
+// Timeout bounds all turns together.
+func (w *Scope) Timeout() time.Duration {
+	if l := w.Run.Spec.Limits; l != nil && l.Timeout != nil {
+		return l.Timeout.Duration
+	}
+	return defaultTimeout
+}
+
 // TimedOut is true when the repetitions, and what runs now, have taken the time of the whole run.
 func (w *Scope) TimedOut(now time.Duration) bool {
-	l := w.Run.Spec.Limits
-	if l == nil || l.Timeout == nil {
-		return false
-	}
 	sum, _ := w.Records.Total()
-	return sum+now >= l.Timeout.Duration
+	return sum+now >= w.Timeout()
 }
 
 // The bounds of status.baseline and status.exported, in bytes.

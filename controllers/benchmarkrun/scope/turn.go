@@ -108,7 +108,7 @@ func (w *Scope) ProgressOf(point int, warmUp bool, repetition int) Progress {
 			continue
 		}
 		p.attempts++
-		if failed > mostFailed || invalid > mostInvalid {
+		if failed > mostFailed || invalid > mostInvalid || entry.Final() {
 			p.over, p.bad = true, &entry
 			return p
 		}

@@ -70,6 +70,12 @@ type Record struct {
 	Truncated string `json:"truncated,omitempty"`
 }
 
+// Unreadable is the Invalid of a turn whose output ended the operator each time that it was read.
+const Unreadable = "is not read a third time: the operator ended twice while it read what it printed; have it print less, or report it"
+
+// Final is true for a record after which nothing more of its run is measured: the next output would do the same.
+func (r Record) Final() bool { return strings.HasSuffix(r.Invalid, Unreadable) }
+
 // Duration is the time that the turn took.
 func (r Record) Duration() time.Duration { return max(0, r.Finished.Sub(r.Started)) }
 
@@ -148,6 +154,16 @@ func (r Records) Total() (sum time.Duration, count int) {
 		}
 	}
 	return sum, count
+}
+
+// Final is true when one of the records is.
+func (r Records) Final() bool {
+	for _, point := range r {
+		if slices.ContainsFunc(point, Record.Final) {
+			return true
+		}
+	}
+	return false
 }
 
 // LastEnd is when the last of all turns ended.

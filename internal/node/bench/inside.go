@@ -141,5 +141,5 @@ func remove(mount *os.Root, b spec.Benchmark, path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(parent.RemoveAll(filepath.Base(path)), parent.Close())
+	return errors.Join(removeTree(parent, filepath.Base(path)), parent.Close())
 }

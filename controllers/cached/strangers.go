@@ -1,0 +1,50 @@
+package cached
+
+import (
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// Own keeps an object that one of ours controls, but for its managed fields, and of a ConfigMap of a run the records without the raw output,
+// which a sweep has many megabytes of. Whoever may write to a namespace can put our labels on his own objects: of these it keeps who and
+// whose they are, because nothing else of them is looked at.
+func Own(object any) (any, error) {
+	o, is := object.(metav1.Object)
+	if !is {
+		return object, nil // it was deleted while nobody watched: client-go's DeletedFinalStateUnknown
+	}
+	o.SetManagedFields(nil)
+	if ours(o) {
+		if m, is := o.(*corev1.ConfigMap); is && m.Labels[v1alpha1.LabelBenchmarkRun] != "" {
+			m.BinaryData = nil
+		}
+		return object, nil
+	}
+	o.SetAnnotations(nil)
+	switch o := o.(type) {
+	case *corev1.ConfigMap:
+		o.Data, o.BinaryData = nil, nil
+	case *batchv1.Job:
+		o.Spec, o.Status = batchv1.JobSpec{}, batchv1.JobStatus{}
+	case *appsv1.DaemonSet:
+		o.Spec, o.Status = appsv1.DaemonSetSpec{}, appsv1.DaemonSetStatus{}
+	case *appsv1.Deployment:
+		o.Spec, o.Status = appsv1.DeploymentSpec{}, appsv1.DeploymentStatus{}
+	case *policyv1.PodDisruptionBudget:
+		o.Spec, o.Status = policyv1.PodDisruptionBudgetSpec{}, policyv1.PodDisruptionBudgetStatus{}
+	}
+	return object, nil
+}
+
+// ours is true for what an object of our API controls.
+func ours(o metav1.Object) bool {
+	owner := metav1.GetControllerOf(o)
+	return owner != nil && strings.HasPrefix(owner.APIVersion, v1alpha1.GroupVersion.Group+"/")
+}

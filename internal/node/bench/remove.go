@@ -1,0 +1,96 @@
+package bench
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+const (
+	// mostOpen is how many directories, one in the other, are open at once while they are removed. What is deeper is moved up, so that no
+	// depth exceeds the limit of open files.
+	mostOpen = 32
+	// mostNames is how many names of a directory are read at once.
+	mostNames = 1024
+)
+
+// removal removes what is in a directory.
+type removal struct{ top *os.Root }
+
+// removeTree removes a name in a directory, with all below it, and follows no symbolic link. What is not there is fine.
+func removeTree(in *os.Root, name string) error {
+	seen, err := in.Lstat(name)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	if seen.IsDir() {
+		top, err := step(in, name, false)
+		if err != nil {
+			return ignoreMissing(err)
+		}
+		if err := errors.Join((&removal{top}).empty(top, ".", 1), top.Close()); err != nil {
+			return err
+		}
+	}
+	return ignoreMissing(in.Remove(name))
+}
+
+// empty removes all that is in a directory, whose path begins at the top.
+func (r *removal) empty(directory *os.Root, path string, depth int) error {
+	for {
+		some, err := someNames(directory)
+		if err != nil || len(some) == 0 {
+			return err
+		}
+		for _, name := range some {
+			if err := r.drop(directory, path, name, depth); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// drop removes a name in a directory, or moves it to the top, where its turn comes later.
+func (r *removal) drop(directory *os.Root, path, name string, depth int) error {
+	seen, err := directory.Lstat(name)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	if !seen.IsDir() {
+		return ignoreMissing(directory.Remove(name))
+	}
+	if depth >= mostOpen {
+		return ignoreMissing(r.top.Rename(filepath.Join(path, name), ".removing-"+unique()))
+	}
+	below, err := step(directory, name, false)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	if err := errors.Join(r.empty(below, filepath.Join(path, name), depth+1), below.Close()); err != nil {
+		return err
+	}
+	return ignoreMissing(directory.Remove(name))
+}
+
+// someNames lists a part of a directory, and nothing when it is empty.
+func someNames(directory *os.Root) (out []string, err error) {
+	opened, err := directory.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	out, err = opened.Readdirnames(mostNames)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return out, err
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
