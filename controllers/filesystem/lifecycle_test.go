@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -243,42 +241,6 @@ func TestAChildOfAnotherOwnerIsLeftAlone(t *testing.T) {
 	w.Expect(w.reconcile(server.Client)).To(MatchError(ContainSubstring("scratch-moosefs exists and does not belong to scratch")))
 	w.Expect(server.Client.Get(w.ctx, client.ObjectKeyFromObject(foreign), foreign)).To(Succeed())
 	w.Expect(foreign.Data).To(Equal(map[string]string{"mine": "yes"}))
-}
-
-func TestReadyStaysAsItWasWhileTheCopiesAreNotCountedAfterARestart(t *testing.T) {
-	w := newWorld(t)
-	w.fileSystem(nil)
-	w.alive = true
-	w.settle()
-	all := len(w.pods())
-	w.change(func(fs *v1alpha1.FileSystem) {
-		fs.Spec.MooseFS.Config = v1alpha1.MooseFSConfig{Storage: v1alpha1.Options{"WORKERS_MAX": "100"}}
-	})
-	lasting, uncounted := w.operator(server.Client), 0
-	pass := func() {
-		t.Helper()
-		w.Expect(lasting.Reconcile(w.ctx, ctrl.Request{NamespacedName: w.key()})).Error().NotTo(HaveOccurred())
-	}
-	for range 12 {
-		pass()
-		w.data = nil
-		if len(w.pods()) < all {
-			w.data, uncounted = &backend.DataHealth{}, uncounted+1
-			pass()
-		}
-		w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
-		w.runPods()
-	}
-	w.Expect(uncounted).To(Equal(3), "each chunkserver was restarted")
-	w.data = &backend.DataHealth{}
-	for _, p := range w.pods() {
-		if strings.HasPrefix(p.Name, "scratch-chunkserver-ssd.") && p.Spec.NodeName == w.nodes[1] {
-			w.Expect(server.Client.Delete(w.ctx, &p, client.GracePeriodSeconds(0))).To(Succeed())
-		}
-	}
-	lasting = w.operator(server.Client) // as after the time of planned steps: this one has planned nothing
-	pass()
-	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonTargetsMissing)))
 }
 
 func TestAChangedOptionRestartsOnePodAtATime(t *testing.T) {
