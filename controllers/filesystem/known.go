@@ -143,6 +143,10 @@ type memory struct {
 	found backend.Input
 	// letGo is when the FileSystem was last seen not to have its lease; zero when it may have it.
 	letGo time.Time
+	// planned are the servers that the operator has restarted, by name, with when it did, and unsure since when it is not known whether the
+	// filesystem serves; both by the clock of State.Asked. A manager that was just started has planned nothing.
+	planned map[string]time.Time
+	unsure  time.Time
 }
 
 // remembered is the memory of a FileSystem. One that was made anew under its name has another.

@@ -205,6 +205,34 @@ func TestTwoNodesForTheOneMasterAreRefused(t *testing.T) {
 	w.Expect(w.get().Status.Metadata).To(BeNil(), "nothing was recorded, so the next spec may choose any node")
 }
 
+func TestANodeWithAddressesThatTheFilesystemCantUseJoinsNothing(t *testing.T) {
+	w := newWorld(t)
+	addresses := func(node string, all ...string) {
+		t.Helper()
+		var n corev1.Node
+		w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Name: node}, &n)).To(Succeed())
+		n.Status.Addresses = nil
+		for _, a := range all {
+			n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a})
+		}
+		w.Expect(server.Client.Status().Update(w.ctx, &n)).To(Succeed())
+	}
+	addresses(w.nodes[0], "fd00::1", w.ip(w.nodes[0]))
+	addresses(w.nodes[2], "fd00::3")
+	w.fileSystem(nil)
+	w.alive = true
+	w.settle()
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonNoAddress),
+		HaveField("Message", HavePrefix("node "+w.nodes[2]+" has no IPv4 InternalIP, only fd00::3, and MooseFS 4.57.5 has no other addresses"))))
+	w.Expect(w.sets()).To(BeEmpty())
+	w.Expect(w.get().Status.Metadata).To(BeNil(), "nothing is recorded")
+
+	addresses(w.nodes[2], "fd00::3", w.ip(w.nodes[2]))
+	w.settle()
+	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
+	w.Expect(w.get().Status.Management.Address).To(HavePrefix(w.ip(w.nodes[0])+":"), "the IPv4 address, although it is the second")
+}
+
 func TestAChildOfAnotherOwnerIsLeftAlone(t *testing.T) {
 	w := newWorld(t)
 	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "scratch-moosefs"}, Data: map[string]string{"mine": "yes"}}

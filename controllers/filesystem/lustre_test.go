@@ -158,7 +158,7 @@ func TestANodeOfALustreThatDoesNotAnswerIsUnknownAndTheOthersAreNot(t *testing.T
 		w.Expect(lasting.Reconcile(w.ctx, ctrl.Request{NamespacedName: w.key()})).Error().NotTo(HaveOccurred())
 	}
 	w.Expect(w.reconcileTargets(server.Client)).To(Succeed())
-	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonTargetsMissing),
+	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", v1alpha1.ReasonTargetsMissing),
 		HaveField("Message", ContainSubstring("unknown: nobody listens"))))
 	for _, d := range w.disks {
 		want := metav1.ConditionTrue

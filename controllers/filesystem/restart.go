@@ -49,7 +49,7 @@ func (p *pass) chooseRestarts(ctx context.Context) error {
 	}
 	p.restarts, p.rests = pods, rests
 	if slices.ContainsFunc(pods, func(d due) bool { return d.Cost() != "" }) {
-		p.seen.Serves = false // programs wait for one that is restarted
+		p.seen.Serves, p.seen.Pending, p.seen.Unknown = false, false, false // programs wait for one that is restarted
 	}
 	if message != "" {
 		p.seen.Problems = append(p.seen.Problems, backend.Problem{Reason: v1alpha1.ReasonRestarting, Message: message})
@@ -65,6 +65,7 @@ func (p *pass) restart(ctx context.Context, pod *due) error {
 	note := fmt.Sprintf("Restarting %s: %s%s", pod.Place, pod.Why, pod.Cost())
 	p.Recorder.Eventf(p.fs, nil, corev1.EventTypeNormal, v1alpha1.ReasonRestarting, "Restart", "%s", v1alpha1.Cut(note, conditions.MaxNote))
 	log.FromContext(ctx).Info("Restarting a pod", "pod", pod.pod, "component", pod.Component, "node", pod.Node, "why", pod.Why)
+	p.plan(pod.pod)
 	err := p.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.pod.Namespace, Name: pod.pod.Name}})
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete pod %s: %w", pod.pod, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,7 +25,7 @@ func (p *pass) describe(failed error) {
 		seen := p.seen
 		// What a person has to change comes first: it is often the cause of the rest.
 		seen.Problems = slices.Concat(p.problems, seen.Problems, p.upgrading.problems(), maintenanceProblems(p.fs))
-		describe(p.fs, seen, p.disks.own, p.stop, failed != nil || len(p.hold.waiting) > 0, p.Clock.Now())
+		describe(p.fs, seen, p.disks.own, p.stop, p.isPlanned(), failed != nil || len(p.hold.waiting) > 0, p.Clock.Now())
 		describeNodeImage(p.fs, p.backend.Order(), p.in)
 		p.describeUpgrade()
 		if failed == nil {
@@ -38,9 +39,11 @@ func (p *pass) describe(failed error) {
 	failures.Describe(&p.fs.Status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, failed)
 }
 
-// describe turns an observation into the status, with the StorageTargets of the FileSystem. While changes wait, nothing is settled.
+// describe turns an observation into the status, with the StorageTargets of the FileSystem. All that is away is planned, or not. While
+// changes wait, nothing is settled.
 func describe(
-	fs *v1alpha1.FileSystem, seen backend.Observation, own []v1alpha1.StorageTarget, stop *backend.InvalidSpecError, waits bool, now time.Time,
+	fs *v1alpha1.FileSystem, seen backend.Observation, own []v1alpha1.StorageTarget, stop *backend.InvalidSpecError, planned, waits bool,
+	now time.Time,
 ) {
 	status := &fs.Status
 	status.ObservedGeneration = fs.Generation
@@ -52,7 +55,7 @@ func describe(
 	if seen.MetadataInitialized && status.Metadata != nil && status.Metadata.Initialized == nil {
 		status.Metadata.Initialized = new(metav1.NewTime(now.UTC().Truncate(time.Second)))
 	}
-	s := summarize(fs, seen, own, stop)
+	s := summarize(fs, seen, own, stop, planned)
 	if waits && s.stalls == nil && s.goesOn == nil {
 		s.goesOn = &s.service
 	}
@@ -129,10 +132,12 @@ type summary struct {
 }
 
 // summarize decides the conditions from what was observed.
-func summarize(fs *v1alpha1.FileSystem, seen backend.Observation, own []v1alpha1.StorageTarget, stop *backend.InvalidSpecError) summary {
+func summarize(
+	fs *v1alpha1.FileSystem, seen backend.Observation, own []v1alpha1.StorageTarget, stop *backend.InvalidSpecError, planned bool,
+) summary {
 	s := summary{ready: metav1.ConditionTrue, service: whole(seen)}
 	if len(seen.Problems) > 0 {
-		s.summarizeProblems(fs, seen, unprovenOf(own, seen))
+		s.summarizeProblems(fs, seen, unprovenOf(own, seen), planned)
 	}
 	if stop != nil {
 		s.goesOn, s.stalls = nil, &backend.Problem{Reason: stop.Reason, Message: stop.Message}
@@ -159,25 +164,32 @@ func whole(seen backend.Observation) backend.Problem {
 	return out
 }
 
-func (s *summary) summarizeProblems(fs *v1alpha1.FileSystem, seen backend.Observation, disks unproven) {
-	worst, restarts := backend.Problem{Reason: seen.Problems[0].Reason}, (*backend.Problem)(nil)
+func (s *summary) summarizeProblems(fs *v1alpha1.FileSystem, seen backend.Observation, disks unproven, planned bool) {
+	before := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionReady)
+	var all, stalls, goesOn, missing, restarting []backend.Problem
 	for _, p := range seen.Problems {
-		worst.Message = joined(worst.Message, p.Message)
+		all = append(all, p)
 		person, itself := disks.waitsFor(fs, seen, p.Reason)
 		if person {
-			s.stalls = beside(s.stalls, p)
+			stalls = append(stalls, p)
 		}
 		if itself {
-			s.goesOn = beside(s.goesOn, p)
+			goesOn = append(goesOn, p)
 		}
 		if isMissing(p.Reason) {
-			s.missing = beside(s.missing, p)
+			missing = append(missing, p)
 		}
 		if p.Reason == v1alpha1.ReasonRestarting {
-			restarts = beside(restarts, p)
+			restarting = append(restarting, p)
 		}
 	}
+	worst, restarts := *together(all), together(restarting)
+	s.stalls, s.goesOn, s.missing = together(stalls), together(goesOn), together(missing)
 	switch {
+	case worst.Reason == v1alpha1.ReasonDataUnknown && before != nil && before.Reason == v1alpha1.ReasonChunksEndangered &&
+		before.Status != metav1.ConditionTrue: // what was missing is missed until the filesystem says otherwise
+		s.ready = before.Status
+		s.service = backend.Problem{Reason: before.Reason, Message: "data was missing when its copies were last counted; " + worst.Message}
 	case worst.Reason == v1alpha1.ReasonDataUnknown: // it is the last of all problems, so there is no other
 		s.service = worst
 	case seen.Serves && s.missing != nil:
@@ -185,6 +197,12 @@ func (s *summary) summarizeProblems(fs *v1alpha1.FileSystem, seen backend.Observ
 	case seen.Serves && restarts != nil: // in the next moment, not everything is there
 		s.service = backend.Problem{Reason: restarts.Reason, Message: "programs read and write; " + restarts.Message}
 	case seen.Serves: // the operator has something to do, or a person has
+	case planned && before != nil && (seen.Pending || seen.Unknown):
+		s.ready = before.Status
+		s.service = backend.Problem{Reason: plannedReason(restarts, worst), Message: fmt.Sprintf(
+			"a planned step has just been made, and whether programs go on meanwhile is not known yet: %s", worst.Message)}
+	case seen.Unknown:
+		s.ready, s.service = metav1.ConditionUnknown, worst
 	case worst.Reason == v1alpha1.ReasonProbeUnreachable,
 		// That one server is not told says nothing of the others.
 		worst.Reason == v1alpha1.ReasonServersNotTold && among(seen.Problems, v1alpha1.ReasonProbeUnreachable):
@@ -194,12 +212,33 @@ func (s *summary) summarizeProblems(fs *v1alpha1.FileSystem, seen backend.Observ
 	}
 }
 
-// beside adds a problem to those of a condition, whose reason is that of the first.
-func beside(these *backend.Problem, p backend.Problem) *backend.Problem {
-	if these == nil {
-		return &p
+// plannedReason is the reason of a Ready that stays as it was after a planned step.
+func plannedReason(restarts *backend.Problem, worst backend.Problem) string {
+	if restarts != nil {
+		return restarts.Reason
 	}
-	return &backend.Problem{Reason: these.Reason, Message: joined(these.Message, p.Message)}
+	return worst.Reason
+}
+
+// mostSaid is how many characters the problems of a condition take together, beside the words before them: a message stays below 400. The
+// first problem, which is the worst, is always said in whole.
+const mostSaid = 310
+
+// together puts problems into one condition, whose reason is that of the first; nil when there is none. Those that do not fit are counted.
+func together(problems []backend.Problem) *backend.Problem {
+	if len(problems) == 0 {
+		return nil
+	}
+	out := problems[0]
+	for i, p := range problems[1:] {
+		longer := out.Message + "; " + p.Message
+		if utf8.RuneCountInString(longer) > mostSaid {
+			out.Message += fmt.Sprintf("; and %d more", len(problems)-1-i)
+			break
+		}
+		out.Message = longer
+	}
+	return &out
 }
 
 // among is true when a problem has the reason.
@@ -217,13 +256,6 @@ func isMissing(reason string) bool {
 	default:
 		return false
 	}
-}
-
-func joined(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + "; " + b
 }
 
 // refused is true for a status that the API server does not take, and won't take the next time either.

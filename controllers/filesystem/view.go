@@ -38,7 +38,7 @@ func (p *pass) show() {
 	silent := func(node string) bool { return asks && (p.in.State == nil || p.in.Unanswered[node] != "") }
 	view := views.FileSystem{
 		Targets: targetViews(p.backend, p.fs, p.disks.own, p.seen, silent),
-		Nodes:   nodeViews(p.in, p.seen),
+		Nodes:   nodeViews(p.in, p.seen, silent),
 	}
 	if p.grows(growthLimit) {
 		withoutNews(view, p.disks.own, p.in.FileSystemNodes)
@@ -209,8 +209,9 @@ func used(t *backend.TargetStatus) int64 {
 	return t.UsedBytes
 }
 
-// nodeViews is how the filesystem sees its servers on each node, by the name of the FileSystemNode.
-func nodeViews(in backend.Input, seen backend.Observation) map[string]views.Node {
+// nodeViews is how the filesystem sees its servers on each node, by the name of the FileSystemNode; silent is true for a node that nobody
+// can be asked about.
+func nodeViews(in backend.Input, seen backend.Observation, silent func(node string) bool) map[string]views.Node {
 	names := map[string]string{}
 	for i := range in.FileSystemNodes {
 		names[in.FileSystemNodes[i].Spec.Node] = in.FileSystemNodes[i].Name
@@ -230,7 +231,7 @@ func nodeViews(in backend.Input, seen backend.Observation) map[string]views.Node
 			continue // its FileSystemNode was made in this pass
 		}
 		node := out[name]
-		node.Troubled = trouble[s.Node]
+		node.Troubled, node.Silent = trouble[s.Node], silent(s.Node)
 		if on, there := in.Node(s.Node); there {
 			node.BootID = on.BootID
 		}

@@ -147,7 +147,9 @@ func TestANodeIsSeenAsItsServersAre(t *testing.T) {
 			{Node: "oss2", StoragePool: "ssd", StorageTarget: "b"},
 		},
 	}
-	seenNodes := nodeViews(backend.Input{FileSystemNodes: nodes, Nodes: []backend.Node{{Name: "oss1", IP: "10.0.0.1", Ready: true}}}, seen)
+	in := backend.Input{FileSystemNodes: nodes, Nodes: []backend.Node{{Name: "oss1", IP: "10.0.0.1", Ready: true}}}
+	g.Expect(nodeViews(in, seen, func(node string) bool { return node == "oss1" })["scratch-oss1-1"].Silent).To(BeTrue())
+	seenNodes := nodeViews(in, seen, func(node string) bool { return node != "oss1" })
 	g.Expect(seenNodes).To(HaveLen(1), "of oss2 there is no object yet")
 	g.Expect(seenNodes["scratch-oss1-1"].Members).To(Equal([]v1alpha1.MemberStatus{
 		{Name: "first", State: v1alpha1.StateOffline, Message: "starts"},
@@ -178,7 +180,7 @@ func TestANodeIsTroubledWhenSomethingKeepsItsServersFromStarting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.in.FileSystemNodes = []v1alpha1.FileSystemNode{{ObjectMeta: metav1.ObjectMeta{Name: "scratch-oss1-1"}, Spec: v1alpha1.FileSystemNodeSpec{Node: "oss1"}}}
 			seen := backend.Observation{Servers: []backend.ServerStatus{{Name: "server-ssd.oss1", Node: "oss1"}}}
-			NewWithT(t).Expect(nodeViews(c.in, seen)["scratch-oss1-1"].Troubled).To(Equal(c.troubled))
+			NewWithT(t).Expect(nodeViews(c.in, seen, func(string) bool { return false })["scratch-oss1-1"].Troubled).To(Equal(c.troubled))
 		})
 	}
 }
@@ -216,7 +218,7 @@ func TestTheStatusNamesTheWorstServersFirstAndStaysSmallAtAnySize(t *testing.T) 
 
 	size := func(nodes int) int {
 		fs := &v1alpha1.FileSystem{}
-		describe(fs, of24(nodes), nil, nil, false, time.Now())
+		describe(fs, of24(nodes), nil, nil, false, false, time.Now())
 		raw, err := json.Marshal(fs)
 		g.Expect(err).NotTo(HaveOccurred())
 		return len(raw)

@@ -145,7 +145,7 @@ func TestStalledIsWhatAPersonMustDoAndReconcilingWhatComesByItself(t *testing.T)
 			if c.metadata != "" {
 				fs.Status.Metadata = &v1alpha1.MetadataRecord{Target: c.metadata}
 			}
-			describe(fs, seen, c.own, c.stop, false, metav1.Now().Time)
+			describe(fs, seen, c.own, c.stop, false, false, metav1.Now().Time)
 			got := map[string]string{}
 			for _, is := range fs.Status.Conditions {
 				got[is.Type] = is.Reason
@@ -168,7 +168,7 @@ func TestAMountThatIsAwayWithItsNodeIsNoDamageAndIsNotCalledHealthy(t *testing.T
 	seen := backend.Observation{Serves: true, Clients: []backend.Client{{Node: "n1", Mounted: true}, {Node: "n4", Message: "the node is not Ready"}}}
 	seen.Summary = v1alpha1.FileSystemSummary{Servers: "3/3", Targets: "6/6", Clients: "1/2"}
 	fs := &v1alpha1.FileSystem{}
-	describe(fs, seen, nil, nil, false, metav1.Now().Time)
+	describe(fs, seen, nil, nil, false, false, metav1.Now().Time)
 	g.Expect(fs.Status.Conditions).To(ConsistOf(And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Status", metav1.ConditionTrue),
 		HaveField("Reason", v1alpha1.ReasonClientsAway), HaveField("Message",
 			"3/3 servers and 6/6 targets are online, 1/2 clients have mounted; without a mount: n4 (the node is not Ready)"))))

@@ -162,6 +162,9 @@ func describe(node *v1alpha1.FileSystemNode, seen views.Node) v1alpha1.FileSyste
 	ready, reason := metav1.ConditionTrue, v1alpha1.ReasonHealthy
 	message := fmt.Sprintf("%s servers and %s targets are online", status.Summary.Servers, status.Summary.Targets)
 	switch {
+	case len(away) > 0 && seen.Silent && !seen.Troubled:
+		ready, reason = metav1.ConditionUnknown, v1alpha1.ReasonProbeUnreachable
+		message = fmt.Sprintf("how its servers are is unknown; the condition Ready of FileSystem %s says why", node.Spec.FileSystem.Name)
 	case len(away) > 0:
 		ready, reason, message = metav1.ConditionFalse, v1alpha1.ReasonServersMissing, "servers are not online: "+backend.List(away)
 	case seen.Online < seen.Wanted:

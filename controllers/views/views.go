@@ -43,6 +43,8 @@ type Node struct {
 	Wanted, Online int
 	// Troubled is true when something keeps a server or a disk from starting: what is not online then does not just need its time.
 	Troubled bool
+	// Silent is true while nobody can be asked about these servers.
+	Silent bool
 	// BootID tells one start of the node from another; empty while that is not known.
 	BootID string
 	// Maintenance says what becomes of the node when somebody wants to take it away, nil when nobody does.

@@ -90,8 +90,8 @@ func RefuseAddress(in Input, families []corev1.IPFamily, name string) error {
 	return nil
 }
 
-// RefuseAddresses is an *InvalidSpecError when an allocation adds a node whose addresses the filesystem can't use: what is recorded stays for
-// good, and its disks are formatted.
+// RefuseAddresses is an *InvalidSpecError when an allocation adds a node whose addresses the filesystem can't use: what is recorded stays
+// for good, and its disks are formatted.
 func RefuseAddresses(in Input, families []corev1.IPFamily, a *Allocation) error {
 	names := slices.Concat(a.TargetNodes.Management, a.TargetNodes.Metadata)
 	for _, pool := range SortedKeys(a.TargetNodes.Pools) {
@@ -121,13 +121,14 @@ func (in Input) onRecord(node string) bool {
 		in.FileSystem.Status.Metadata != nil && in.FileSystem.Status.Metadata.Node == node
 }
 
-// AddressProblem names the nodes of a filesystem whose addresses it can't use: those of its servers, and those of its clients; nil when there
-// is none.
+// AddressProblem names the nodes of a filesystem whose addresses it can't use: those of its servers, and those of its clients; nil when
+// there is none.
 func AddressProblem(in Input, families []corev1.IPFamily) *Problem {
 	var without []string
 	for i := range in.Nodes {
 		n := &in.Nodes[i]
-		wanted := in.onRecord(n.Name) && !in.GaveUp(n.Name) || in.FileSystem.Spec.Clients != nil && matches(n, in.FileSystem.Spec.Clients.NodeSelector)
+		clients := in.FileSystem.Spec.Clients
+		wanted := in.onRecord(n.Name) && !in.GaveUp(n.Name) || clients != nil && matches(n, clients.NodeSelector)
 		if wanted && Unusable(in, families, n.Name) != "" {
 			without = append(without, n.Name)
 		}

@@ -269,6 +269,12 @@ type Observation struct {
 	// Serves is true when programs can read and write all of their data in spite of the Problems, as the filesystem itself says: every piece
 	// of data has a copy that is online, every pool takes new files, and some client has mounted it where any should.
 	Serves bool
+	// Pending is true when Serves is false only because the filesystem has not said yet what it says by itself soon, such as how many copies
+	// its data has after a server came or went. All that it has said lets programs go on.
+	Pending bool
+	// Unknown is true when Serves is false only because a part of the filesystem can't be asked, such as a node that does not answer. All that
+	// is known lets programs go on.
+	Unknown bool
 	// Licensed is the condition Licensed, nil when the spec asks for nothing that needs a license: ReasonLicenseValid is true.
 	Licensed *Problem
 	// Pinned is the condition Pinned, nil when no role asks for CPUs: ReasonAsAsked, ReasonDrifted, or another reason while

@@ -14,8 +14,8 @@ func SortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps
 // Ratio is how many there are of how many there should be, such as "3/4".
 func Ratio(have, want int) string { return fmt.Sprintf("%d/%d", have, want) }
 
-// List joins at most three items, and no more than a message of 400 characters has place for, and counts the rest. The first item, which may
-// say what to do, is never cut.
+// List joins at most three items, and no more than a message of 400 characters has place for, and counts the rest. The first item, which
+// may say what to do, is never cut.
 func List(items []string) string {
 	const most, mostOfAll = 3, 300
 	var out string

@@ -228,7 +228,8 @@ func (d *Disruption) Cost() string {
 	return "; programs wait until it is back, because " + d.Costs
 }
 
-// distinct are places, each once: a pod that is being stopped and the one that follows it are at one place, and so are servers of two pools.
+// distinct are places, each once: a pod that is being stopped and the one that follows it are at one place, and so are servers of two
+// pools.
 func distinct(places []Place) []Place {
 	var out []Place
 	for _, p := range places {

@@ -40,7 +40,8 @@ func (Backend) Members(in backend.Input) ([]client.Object, error) {
 			"node %s, which holds the store of the management service, %s; bring it back: without its "+
 				"store, ids, pools and mirrors are forgotten; or, when it never comes back, ask for a recovery: "+
 				"kubectl -n %s annotate filesystem %s %s=%s",
-			fs.Status.Metadata.Node, in.Gone(fs.Status.Metadata.Node), fs.Namespace, fs.Name, v1alpha1.AnnotationRecoverMetadata, v1alpha1.RecoverPlan)
+			fs.Status.Metadata.Node, in.Gone(fs.Status.Metadata.Node), fs.Namespace, fs.Name, v1alpha1.AnnotationRecoverMetadata,
+			v1alpha1.RecoverPlan)
 	}
 	if err := options.ConsistentTimeouts(own(fs).Config); err != nil {
 		return nil, err

@@ -29,6 +29,8 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	o.diagnose()
 	o.seen.NameAway(o.leaving)
 	o.seen.Serves = o.serves()
+	// Programs go on without the management service, and without it nobody says how the others are.
+	o.seen.Unknown = o.in.State == nil && o.fs.Status.Metadata != nil && o.fs.Status.Metadata.Initialized != nil
 	o.seen.Pinned = o.placements.Pinned()
 	o.seen.Spread = o.spread()
 	o.restarts()

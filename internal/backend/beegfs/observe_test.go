@@ -14,6 +14,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/backendtest"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 )
 
@@ -187,6 +188,16 @@ func TestProgramsWaitForWhatHasNoBuddyInStep(t *testing.T) {
 	g, in := NewWithT(t), mirrored(t, nil)
 	in.State.MetadataMirrored = false
 	g.Expect(New().Observe(in).Sole).To(HaveKeyWithValue("meta--0-oss1", "the metadata is not mirrored"))
+}
+
+func TestWithoutTheManagementServiceNobodySaysWhetherProgramsGoOn(t *testing.T) {
+	g := NewWithT(t)
+	in := healthy(t, "8.3.1")
+	g.Expect(New().Observe(in).Unknown).To(BeFalse())
+	in.State, in.StateError = nil, "connection refused"
+	g.Expect(New().Observe(in).Unknown).To(BeTrue())
+	in.FileSystem.Status.Metadata.Initialized = nil
+	g.Expect(New().Observe(in).Unknown).To(BeFalse(), "one that never answered has served nobody")
 }
 
 func podOf(in *backend.Input, component, node string) *backend.Pod {
@@ -423,6 +434,7 @@ func TestWhatStandsBetweenAFilesystemAndReady(t *testing.T) {
 			g.Expect(seen.Problems).NotTo(BeEmpty())
 			g.Expect(seen.Problems[0].Reason).To(Equal(c.reason), "%v", seen.Problems)
 			g.Expect(seen.Problems[0].Message).To(ContainSubstring(c.says))
+			backendtest.Readable(t, seen)
 		})
 	}
 }

@@ -58,8 +58,8 @@ func (Backend) Type() v1alpha1.FileSystemType { return v1alpha1.Lustre }
 // Versions are that of the recorded answers, and that of the packages that sites run, whose commands are the same by its sources.
 func (Backend) Versions() []string { return []string{"2.15.6", "2.17.57"} }
 
-// Families is IPv4: NIDs of IPv6 were not tried. Where spec.network names the interfaces of LNet, only the probes use the node's InternalIP,
-// which may be of any family.
+// Families is IPv4: NIDs of IPv6 were not tried. Where spec.network names the interfaces of LNet, only the probes use the node's
+// InternalIP, which may be of any family.
 func (Backend) Families(fs *v1alpha1.FileSystem) []corev1.IPFamily {
 	if fs.Spec.Network != nil && len(fs.Spec.Network.Interfaces) > 0 {
 		return backend.AllFamilies()

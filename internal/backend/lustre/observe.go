@@ -122,7 +122,7 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	o.seen.Count()
 	o.diagnose()
 	o.seen.NameAway(func(backend.ServerStatus) bool { return false })
-	o.seen.Serves = o.serves()
+	o.seen.Serves, o.seen.Unknown = o.serves()
 	o.sole()
 	o.stopsAgain()
 	o.seen.Pinned = o.placements.Pinned()
@@ -149,8 +149,9 @@ type observer struct {
 	// unproven are the disks that are not ready, unplaced those that are not chosen, and missing the targets that do not serve although their
 	// disks are ready, each in words for a list.
 	unproven, unplaced, missing []string
-	// silent is true while some target that has its index does not serve, or nobody knows whether it does.
-	silent bool
+	// silent is true while some target that has its index does not serve, and unasked while it is not known whether one does, because its node
+	// does not answer.
+	silent, unasked bool
 	// work is what makes the pools, and departures are the OSTs that are to be taken out.
 	work       work
 	departures []departure
@@ -264,8 +265,8 @@ func (o *observer) serve(s *backend.ServerStatus, d daemon, id int32) {
 	if why == "" {
 		return
 	}
-	o.silent = true
 	unproven := o.unready(t, s.Target)
+	o.doesNotServe(s.Node, unproven)
 	if s.Online || unproven != "" {
 		s.Online, s.Message = false, cmp.Or(unproven, why)
 	}
@@ -382,13 +383,15 @@ func (o *observer) ost(g backend.Given, t *v1alpha1.StorageTarget) backend.Targe
 		out.Removing, out.Removable = true, true
 		return out
 	}
-	o.silent = true
+	o.doesNotServe(holder, unproven)
 	why = o.sayPair(t, why)
 	if out.Message = why; unproven != "" {
 		out.Message = unproven
 		o.unproven = append(o.unproven, fmt.Sprintf("%s on node %s in pool %s (%s)", t.Name, g.Node, g.StoragePool, unproven))
+	} else if is := fmt.Sprintf("%s in pool %s (%s)", out.Name(), g.StoragePool, why); plan.IsOfPair(t) {
+		o.missing = slices.Insert(o.missing, 0, is) // a person may have to switch a machine off
 	} else {
-		o.missing = append(o.missing, fmt.Sprintf("%s in pool %s (%s)", out.Name(), g.StoragePool, why))
+		o.missing = append(o.missing, is)
 	}
 	return out
 }
@@ -431,12 +434,29 @@ func clientIn(node v1alpha1.NodeInventoryStatus, software, fsName string) *v1alp
 	return nil
 }
 
+// doesNotServe notes a target on a node, with why its disk can't be served, where that is known. A node that is Ready and does not answer
+// may serve all the same; one that is not Ready either has failed.
+func (o *observer) doesNotServe(node, unproven string) {
+	if n, _ := o.in.Node(node); unproven == "" && n.Ready && o.in.State != nil && o.in.Unanswered[node] != "" {
+		o.unasked = true
+	} else {
+		o.silent = true
+	}
+}
+
 // serves is true when every MDT and OST with an index serves, and the directories of pools were made once: nothing of Lustre's is stored
-// twice.
-func (o *observer) serves() bool {
+// twice. It is unknown when that may be, and nodes do not answer.
+func (o *observer) serves() (serves, unknown bool) {
 	prepared := o.seen.MetadataInitialized || o.fs.Status.Metadata != nil && o.fs.Status.Metadata.Initialized != nil
 	if o.in.State == nil || o.silent || !prepared || !o.seen.Reachable() {
-		return false
+		return false, false
 	}
-	return !slices.ContainsFunc(o.fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return o.seen.Online(p.Name) == 0 })
+	empty := func(p v1alpha1.StoragePoolSpec) bool { return o.seen.Online(p.Name) == 0 }
+	if o.unasked {
+		empty = func(p v1alpha1.StoragePoolSpec) bool {
+			return !slices.ContainsFunc(o.seen.Targets, func(t backend.TargetStatus) bool { return t.StoragePool == p.Name })
+		}
+	}
+	could := !slices.ContainsFunc(o.fs.Spec.StoragePools, empty)
+	return could && !o.unasked, could && o.unasked
 }

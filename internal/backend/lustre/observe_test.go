@@ -109,6 +109,7 @@ func TestANodeThatDoesNotAnswerIsNotHealthyAndSaysNothingOfOthers(t *testing.T) 
 	away(t, &in, "n2")
 	seen := lustre.New().Observe(in)
 	g.Expect(seen.Serves).To(BeFalse())
+	g.Expect(seen.Unknown).To(BeTrue(), "its kernel may serve")
 	for _, s := range seen.Servers {
 		g.Expect(s.Online).To(Equal(s.Node != "n2"), s.Name)
 		if s.Node == "n2" {
@@ -119,6 +120,38 @@ func TestANodeThatDoesNotAnswerIsNotHealthyAndSaysNothingOfOthers(t *testing.T) 
 		g.Expect(target.Online).To(Equal(target.Node != "n2"), target.Name)
 	}
 	g.Expect(seen.Problems[0].Reason).To(Equal(v1alpha1.ReasonTargetsMissing))
+	backendtest.Readable(t, seen)
+}
+
+func TestWhatANodeThatDoesNotAnswerLeavesUnknownIsFalseWhenSomethingHasFailed(t *testing.T) {
+	for name, change := range map[string]func(in *backend.Input){
+		"its kubelet does not answer either": func(in *backend.Input) {
+			i := slices.IndexFunc(in.Nodes, func(n backend.Node) bool { return n.Name == "n2" })
+			in.Nodes[i].Ready = false
+		},
+		"a disk of it is not proven": func(in *backend.Input) {
+			i := slices.IndexFunc(in.Targets, func(t v1alpha1.StorageTarget) bool { return t.Name == "mdt1-n2" })
+			in.Targets[i].Status = v1alpha1.StorageTargetStatus{}
+		},
+		"a target of another node is not mounted": func(in *backend.Input) {
+			in.State.Targets = slices.DeleteFunc(in.State.Targets, func(t backend.Target) bool { return t.Role == v1alpha1.RoleMetadata && t.ID == 1 })
+		},
+		"nobody has mounted it": func(in *backend.Input) {
+			for i := range in.Pods {
+				in.Pods[i].Ready = in.Pods[i].Ready && in.Pods[i].Component != "client"
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := running(t)
+			away(t, &in, "n2")
+			change(&in)
+			seen := lustre.New().Observe(in)
+			g.Expect(seen.Serves).To(BeFalse())
+			g.Expect(seen.Unknown).To(BeFalse())
+		})
+	}
 }
 
 func TestATargetServesWhenItsRecoveryIsOver(t *testing.T) {

@@ -51,9 +51,15 @@ func (o *observer) diagnose() {
 		say(v1alpha1.ReasonServersMissing, "servers are not online: %s", backend.List(servers))
 	}
 	if data := o.in.State.Data; data.Known && (data.Endangered > 0 || data.Undergoal > 0) {
-		say(v1alpha1.ReasonChunksEndangered,
-			"%d chunks have only one copy left, and %d have fewer copies than asked for; MooseFS makes new copies by itself when enough targets of their pool are online",
-			data.Endangered, data.Undergoal)
+		var few []string
+		if data.Endangered > 0 {
+			few = append(few, fmt.Sprintf("%d chunks have only one copy left", data.Endangered))
+		}
+		if data.Undergoal > 0 {
+			few = append(few, fmt.Sprintf("%d chunks have fewer copies than asked for", data.Undergoal))
+		}
+		say(v1alpha1.ReasonChunksEndangered, "%s; MooseFS makes new copies by itself when enough targets of their pool are online",
+			strings.Join(few, ", and "))
 	}
 	o.diagnosePlacement(say)
 	o.diagnoseClients(say)
@@ -62,10 +68,17 @@ func (o *observer) diagnose() {
 	}
 }
 
-// serves is true when every chunk has a copy that is online, and each pool takes new files.
-func (o *observer) serves() bool {
+// serves is true when every chunk has a copy that is online, and each pool takes new files; pending is true when it would be, if the master
+// had counted the copies and missed none.
+func (o *observer) serves() (serves, pending bool) {
+	could := o.couldServe()
+	return could && o.in.State.Data.Known && o.in.State.Data.Missing == 0, could && !o.in.State.Data.Known
+}
+
+// couldServe is true when nothing but missing copies keeps programs from their data, and each pool takes new files.
+func (o *observer) couldServe() bool {
 	switch {
-	case o.in.State == nil || !o.in.State.Data.Known || o.in.State.Data.Missing > 0 || !o.seen.Reachable():
+	case o.in.State == nil || !o.seen.Reachable():
 		return false
 	case o.in.Away(componentMaster, "", "", o.masterNodeName()) != "":
 		return false

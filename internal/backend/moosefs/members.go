@@ -42,7 +42,8 @@ func newBuilder(in backend.Input) (*builder, error) {
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
 			"node %s, which holds the metadata, %s; bring it back, or, when it never comes back, ask for a recovery: "+
 				"kubectl -n %s annotate filesystem %s %s=%s",
-			fs.Status.Metadata.Node, in.Gone(fs.Status.Metadata.Node), fs.Namespace, fs.Name, v1alpha1.AnnotationRecoverMetadata, v1alpha1.RecoverPlan)
+			fs.Status.Metadata.Node, in.Gone(fs.Status.Metadata.Node), fs.Namespace, fs.Name, v1alpha1.AnnotationRecoverMetadata,
+			v1alpha1.RecoverPlan)
 	}
 	return &builder{
 		in: in, images: images, master: master, told: map[string][]byte{}, secrets: map[string][]byte{}, domains: backend.NewDomains(in),

@@ -24,7 +24,7 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	o.seen.Count()
 	o.diagnose()
 	o.seen.NameAway(func(backend.ServerStatus) bool { return false })
-	o.seen.Serves = o.serves()
+	o.seen.Serves, o.seen.Pending = o.serves()
 	o.seen.Pinned = o.placements.Pinned()
 	o.seen.Spread = o.spread()
 	o.restarts()

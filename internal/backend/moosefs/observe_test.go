@@ -96,10 +96,54 @@ func TestOnANodeThatIsNotReadyTheMastersAnswerCounts(t *testing.T) {
 	NewWithT(t).Expect(New().Observe(in).Summary.Servers).To(Equal("7/7"))
 }
 
+func TestOnlyTheChunksThatThereAreAreNamed(t *testing.T) {
+	for says, data := range map[string]backend.DataHealth{
+		"3 chunks have only one copy left; MooseFS":                                                {Known: true, Endangered: 3},
+		"4 chunks have fewer copies than asked for; MooseFS":                                       {Known: true, Undergoal: 4},
+		"3 chunks have only one copy left, and 4 chunks have fewer copies than asked for; MooseFS": {Known: true, Endangered: 3, Undergoal: 4},
+	} {
+		in := healthy(t)
+		in.State.Data = data
+		seen := New().Observe(in)
+		NewWithT(t).Expect(seen.Problems).To(HaveExactElements(HaveField("Message", HavePrefix(says))))
+		backendtest.Readable(t, seen)
+	}
+}
+
 func TestDataThatNobodyHasCountedIsNotHealthy(t *testing.T) {
 	in := healthy(t)
 	in.State.Data = backend.DataHealth{}
 	NewWithT(t).Expect(New().Observe(in).Problems).To(ConsistOf(HaveField("Reason", v1alpha1.ReasonDataUnknown)))
+}
+
+func TestWhatTheMasterHasNotCountedYetIsPendingWhileNothingElseIsMissing(t *testing.T) {
+	gone := func(in *backend.Input, port int32, ips ...string) {
+		in.State.Data = backend.DataHealth{}
+		in.State.Servers = slices.DeleteFunc(in.State.Servers, func(s backend.Server) bool { return s.Port == port && slices.Contains(ips, s.IP) })
+	}
+	for name, c := range map[string]struct {
+		change  func(in *backend.Input)
+		pending bool
+	}{
+		"a chunkserver has gone":                         {func(in *backend.Input) { gone(in, 9435, "10.0.0.1") }, true},
+		"a chunkserver has gone, and copies are counted": {func(in *backend.Input) { gone(in, 9435, "10.0.0.1"); in.State.Data.Known = true }, false},
+		"all chunkservers of a pool have gone":           {func(in *backend.Input) { gone(in, 9435, "10.0.0.1", "10.0.0.2", "10.0.0.3") }, false},
+		"nobody has mounted it": {func(in *backend.Input) {
+			gone(in, 9435, "10.0.0.1")
+			in.State.Sessions = nil
+		}, false},
+		"the master does not answer": {func(in *backend.Input) { in.State, in.StateError = nil, "connection refused" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := healthy(t)
+			c.change(&in)
+			seen := New().Observe(in)
+			g := NewWithT(t)
+			g.Expect(seen.Pending).To(Equal(c.pending))
+			g.Expect(seen.Unknown).To(BeFalse())
+			g.Expect(seen.Pending && seen.Serves).To(BeFalse())
+		})
+	}
 }
 
 func TestProgramsWaitForTheMasterAndForPoolsWithOneCopy(t *testing.T) {
@@ -205,7 +249,7 @@ func TestProblemsAreNamedWorstFirst(t *testing.T) {
 		"chunks with too few copies": {
 			serves: true,
 			change: func(in *backend.Input) { in.State.Data.Undergoal = 4 },
-			reason: v1alpha1.ReasonChunksEndangered, says: "4 have fewer copies than asked for",
+			reason: v1alpha1.ReasonChunksEndangered, says: "4 chunks have fewer copies than asked for",
 		},
 		"the only chunkserver of a pool": {
 			change: func(in *backend.Input) {
@@ -265,6 +309,7 @@ func TestProblemsAreNamedWorstFirst(t *testing.T) {
 			g.Expect(seen.Problems).NotTo(BeEmpty())
 			g.Expect(seen.Problems[0].Reason).To(Equal(c.reason))
 			g.Expect(seen.Problems[0].Message).To(ContainSubstring(c.says))
+			backendtest.Readable(t, seen)
 			g.Expect(seen.Serves).To(Equal(c.serves))
 		})
 	}

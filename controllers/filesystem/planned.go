@@ -1,0 +1,85 @@
+package filesystem
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// plannedLimit bounds how long after a planned step something unknown leaves Ready as it was. A restart takes less.
+const plannedLimit = 3 * time.Minute
+
+// plan notes that the operator restarts a pod: its server is away as planned.
+func (p *pass) plan(pod types.NamespacedName) {
+	i := slices.IndexFunc(p.in.Pods, func(is backend.Pod) bool { return is.Name == pod })
+	if i < 0 {
+		return
+	}
+	m := p.remembered(client.ObjectKeyFromObject(p.fs), p.fs.UID)
+	if m.planned == nil {
+		m.planned = map[string]time.Time{}
+	}
+	m.planned[p.in.Pods[i].Server()] = p.Order.Now()
+}
+
+// isPlanned is true while all that is away is so by a planned step of a moment ago, and it has not been unknown for long whether the
+// filesystem serves.
+func (p *pass) isPlanned() bool {
+	m, now := p.remembered(client.ObjectKeyFromObject(p.fs), p.fs.UID), p.Order.Now()
+	for server, when := range m.planned {
+		if now.Sub(when) > plannedLimit {
+			delete(m.planned, server)
+		}
+	}
+	switch {
+	case !p.seen.Pending && !p.seen.Unknown:
+		m.unsure = time.Time{}
+		return false
+	case m.unsure.IsZero():
+		m.unsure = now
+	}
+	return now.Sub(m.unsure) <= plannedLimit && plannedAll(p.in, p.seen, m.planned)
+}
+
+// plannedAll is true when servers and targets are away that a planned step takes away, and no others are: those that the operator has
+// restarted, by name, and those of nodes in maintenance. A server that can't be asked, and whose pod runs, is not away.
+func plannedAll(in backend.Input, seen backend.Observation, restarted map[string]time.Time) bool {
+	runs := map[string]bool{}
+	for i := range in.Pods {
+		runs[in.Pods[i].Server()] = in.Pods[i].Ready
+	}
+	type place struct{ node, pool string }
+	maintained, planned, unasked := backend.Maintained(in.FileSystem), map[place]bool{}, map[place]bool{}
+	some := false
+	for i := range seen.Servers {
+		s := &seen.Servers[i]
+		_, is := restarted[s.Name]
+		is = is || slices.Contains(maintained, s.Node)
+		at := place{s.Node, s.StoragePool}
+		switch {
+		case is:
+			some, planned[at] = some || !s.Online, true
+		case s.Online:
+		case runs[s.Name] && (in.State == nil || in.Unanswered[s.Node] != ""):
+			unasked[at] = true
+		default:
+			return false
+		}
+	}
+	for i := range seen.Targets {
+		t := &seen.Targets[i]
+		at := place{t.Node, t.StoragePool}
+		switch {
+		case t.Online || t.Removable || unasked[at]:
+		case planned[at]:
+			some = true
+		default:
+			return false
+		}
+	}
+	return some
+}
