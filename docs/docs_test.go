@@ -75,6 +75,23 @@ func TestWhatHappensToAFilesystemIsHeldByTestsThatThereAre(t *testing.T) {
 	}
 }
 
+func TestWhatCountsAsSafeIsHeldByTestsThatThereAreOrIsOpen(t *testing.T) {
+	g := NewWithT(t)
+	text, err := os.ReadFile("protection.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	_, table, found := strings.Cut(string(text), "|---|---|---|---|---|\n")
+	g.Expect(found).To(BeTrue())
+	tests, rows := testsOfTheProject(t), strings.Split(strings.TrimSpace(table), "\n")
+	g.Expect(len(rows)).To(BeNumerically(">", 10))
+	for _, row := range rows {
+		names := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(row, -1)
+		g.Expect(len(names) > 0 || strings.Contains(row, "**open**")).To(BeTrue(), row)
+		for _, name := range names {
+			g.Expect(tests).To(HaveKey(name[1]), row)
+		}
+	}
+}
+
 // The folders of backends, by the words of the list of what only one of them has.
 var backendFolders = map[string]string{"MooseFS": "moosefs", "BeeGFS": "beegfs", "Lustre": "lustre"}
 

@@ -219,7 +219,8 @@ func (m *master) again(arguments ...string) *master {
 	return startMasterWith(m.t, m.more, m.data, m.port, arguments...)
 }
 
-// outcome is what was found after an event: why the copy can't be read, and how many directories are missing that a program was told are made.
+// outcome is what was found after an event: why the copy can't be read, and how many directories are missing that a program was told are
+// made.
 type outcome struct {
 	unread  string
 	missing int
