@@ -197,8 +197,8 @@ type StorageTargetStatus struct {
 	// +optional
 	Plan *TargetPlan `json:"plan,omitempty"`
 
-	// newDevice is the disk that carries the target by its UUID and marker, while its serial number, WWN, size or name is not what was recorded.
-	// It is absent while there is no such one.
+	// newDevice is the disk that carries the target by its UUID and marker, while its serial number, WWN, size or name is not what was
+	// recorded. It is absent while there is no such one.
 	// +optional
 	NewDevice *NewDevice `json:"newDevice,omitempty"`
 

@@ -346,7 +346,8 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 		return Decision{
 			Action: None, Provisioned: withoutOrigin(t), Progress: Settled,
 			Ready: Outcome{
-				metav1.ConditionTrue, v1alpha1.ReasonProven, fmt.Sprintf("%s is mounted; uuid %s and marker agree", l.Device.KernelName, p.UUID) + renamed(l) + grown(t, l),
+				metav1.ConditionTrue, v1alpha1.ReasonProven, fmt.Sprintf("%s is mounted; uuid %s and marker agree%s%s",
+					l.Device.KernelName, p.UUID, renamed(l), grown(t, l)),
 			},
 		}
 	}

@@ -90,7 +90,8 @@ func findDevice(inventory v1alpha1.NodeInventoryStatus, id string) *v1alpha1.Blo
 }
 
 // linkOfWWN are the forms of udev's links that are made of a WWN, EUI or UUID of a disk, with what it is called in them in place of %s.
-const linkOfWWN = `(?i)^(wwn-(0x)?|scsi-[0-9]?|nvme-(eui\.|uuid\.)?|dm-(uuid-mpath|name)-([0-9]|eui\.|uuid\.)?|0x|eui\.|uuid\.)%s(-part[0-9]+)?$`
+const linkOfWWN = `(?i)^(wwn-(0x)?|scsi-[0-9]?|nvme-(eui\.|uuid\.)?|dm-(uuid-mpath|name)-([0-9]|eui\.|uuid\.)?|0x|eui\.|uuid\.)` +
+	`%s(-part[0-9]+)?$`
 
 // IsLinkOfWWN is true when a name in /dev/disk/by-id is made of a WWN, as a look writes it, and of nothing else.
 func IsLinkOfWWN(link, wwn string) bool {

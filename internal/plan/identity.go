@@ -12,8 +12,8 @@ import (
 	"parallelfs.dev/operator/internal/node/format/registry"
 )
 
-// A disk may get another identity: a serial number from new firmware, other names in a virtual machine that was moved, another size. When its
-// UUID and its marker prove that it carries the target, a person may accept that (docs/adr/0107).
+// A disk may get another identity: a serial number from new firmware, other names in a virtual machine that was moved, another size. When
+// its UUID and its marker prove that it carries the target, a person may accept that (docs/adr/0107).
 
 // DeviceOf is what the disk of a target is known by: what a person has accepted last, or else what was recorded when it was chosen.
 func DeviceOf(t *v1alpha1.StorageTarget) v1alpha1.DeviceIdentity {
@@ -48,8 +48,8 @@ func describeIdentity(d v1alpha1.DeviceIdentity) string {
 	return fmt.Sprintf("%s (serial %q, WWN %q, %d bytes)", d.ID, d.Serial, d.WWN, d.SizeBytes)
 }
 
-// newDevice is the identity of a disk that carries a finished target by its UUID and its marker, and that is not smaller than the one that was
-// recorded; nil for any other disk.
+// newDevice is the identity of a disk that carries a finished target by its UUID and its marker, and that is not smaller than the one that
+// was recorded; nil for any other disk.
 func newDevice(t *v1alpha1.StorageTarget, l Look) *v1alpha1.NewDevice {
 	p, was, f := t.Status.Provisioned, DeviceOf(t), l.Device
 	if !isFinished(t) || !f.Found || HasIdentityOrGrew(f, was) == "" || f.SizeBytes < max(was.SizeBytes, t.Spec.Device.SizeBytes) {

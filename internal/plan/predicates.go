@@ -79,8 +79,8 @@ func HasIdentity(f Facts, want v1alpha1.DeviceIdentity) string {
 	return ""
 }
 
-// HasIdentityOrGrew is HasIdentity for a disk that carries a finished target: a larger one is the same disk when its serial number or WWN was
-// recorded and agrees.
+// HasIdentityOrGrew is HasIdentity for a disk that carries a finished target: a larger one is the same disk when its serial number or WWN
+// was recorded and agrees.
 func HasIdentityOrGrew(f Facts, want v1alpha1.DeviceIdentity) string {
 	if f.SizeBytes > want.SizeBytes && (want.Serial != "" || want.WWN != "") {
 		return isOther(f, want)
@@ -159,8 +159,8 @@ func UnseenMount(kind string) string { return "a place that no process sees (" +
 // podVolume ends what Facts.Mounts says of a device that is given to a pod as it is.
 const podVolume = " (a block volume)"
 
-// BlockVolume is what Facts.Mounts says of a device that somebody finds under another path, such as one that the kubelet gives to a pod as a
-// PersistentVolume with volumeMode Block.
+// BlockVolume is what Facts.Mounts says of a device that somebody finds under another path, such as one that the kubelet gives to a pod as
+// a PersistentVolume with volumeMode Block.
 func BlockVolume(path string) string { return path + podVolume }
 
 // IsNotMounted holds when neither the device nor a partition of it is mounted, in any mount namespace of the node, or given to a pod.
@@ -331,7 +331,8 @@ func atRest(f Facts) []string {
 	if missing := Exists(f); missing != "" {
 		return []string{missing}
 	}
-	return sentences(IsLookComplete(f), IsOneDisk(f), HasStableID(f), IsWritable(f), HasNoHolders(f), IsNotMounted(f), IsNoSwap(f), OpensExclusively(f),
+	return sentences(IsLookComplete(f), IsOneDisk(f), HasStableID(f), IsWritable(f), HasNoHolders(f), IsNotMounted(f), IsNoSwap(f),
+		OpensExclusively(f),
 		IsMountedNowhereElse(f))
 }
 

@@ -62,7 +62,8 @@ func notToWipe(t *v1alpha1.StorageTarget, l Look) []string {
 	if t.Spec.DestroyFor != t.Spec.FileSystem.UID {
 		reasons = append(reasons, fmt.Sprintf("the wipe was asked for FileSystem uid %s, and the target belongs to uid %s", t.Spec.DestroyFor, t.Spec.FileSystem.UID))
 	}
-	if recorded := t.Spec.Device; l.Device.Found && l.Device.SizeBytes != recorded.SizeBytes && DeviceOf(t).Serial == "" && DeviceOf(t).WWN == "" {
+	recorded, now := t.Spec.Device, DeviceOf(t)
+	if l.Device.Found && l.Device.SizeBytes != recorded.SizeBytes && now.Serial == "" && now.WWN == "" {
 		// A person has accepted the size, which is enough to use the disk and not to wipe it.
 		reasons = append(reasons, fmt.Sprintf("it was recorded with %d bytes and has %d now, and no serial number or WWN proves that it is the same disk",
 			recorded.SizeBytes, l.Device.SizeBytes))

@@ -183,7 +183,7 @@ func bySerialFirst(inventories map[string]v1alpha1.NodeInventoryStatus) map[stri
 			if b := &inventory.BlockDevices[i]; shared[b.WWN] {
 				isOfWWN := func(id string) bool { return IsLinkOfWWN(id, b.WWN) }
 				others := slices.DeleteFunc(slices.Clone(b.IDs), isOfWWN)
-				b.IDs = append(others, slices.DeleteFunc(slices.Clone(b.IDs), func(id string) bool { return !isOfWWN(id) })...)
+				b.IDs = slices.Concat(others, slices.DeleteFunc(slices.Clone(b.IDs), func(id string) bool { return !isOfWWN(id) }))
 			}
 		}
 		inventories[node] = inventory

@@ -14,7 +14,9 @@ import (
 
 // sameType are parts of a status that are of the type of a part of the spec, where its rules are broken: nobody but programs of the operator
 // writes a status.
-var sameType = map[string]string{"status.record.lustre": "spec.lustre"}
+var sameType = map[string]string{
+	"status.record.lustre": "spec.lustre", "status.newDevice.device.id": "spec.device.id", "status.provisioned.device.id": "spec.device.id",
+}
 
 // ofPrograms are rules about a status, which only programs of the operator write: tests of those programs break them.
 var ofPrograms = []string{

@@ -78,9 +78,9 @@ func (l Looker) ByID(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, err
 	return l.Recorded(ctx, v1alpha1.DeviceIdentity{ID: id})
 }
 
-// Recorded is ByID of a disk that was recorded. When no device has the id, or the id is made of a WWN that several disks have, it is the one
-// device with the serial number, WWN and size that were recorded (Facts.Renamed): links in /dev/disk/by-id come and go with versions of udev
-// and of drivers.
+// Recorded is ByID of a disk that was recorded. When no device has the id, or the id is made of a WWN that several disks have, it is the
+// one device with the serial number, WWN and size that were recorded (Facts.Renamed): links in /dev/disk/by-id come and go with versions of
+// udev and of drivers.
 func (l Looker) Recorded(ctx context.Context, want v1alpha1.DeviceIdentity) (plan.Facts, error) {
 	id := want.ID
 	v, err := l.survey(ctx)

@@ -25,7 +25,9 @@ func (v *view) elsewhere(ctx context.Context, name string, on []v1alpha1.Signatu
 		if !is || s.Device != name {
 			continue
 		}
-		who, err := ask(ctx, v.Looker, name, "a read of who has it mounted", func(context.Context) (string, error) { return v.Elsewhere(v.node(name), guarded) })
+		who, err := ask(ctx, v.Looker, name, "a read of who has it mounted", func(context.Context) (string, error) {
+			return v.Elsewhere(v.node(name), guarded)
+		})
 		if who != "" {
 			who += " /dev/" + name
 		}

@@ -9,8 +9,8 @@ import (
 )
 
 // inFlight has what is being asked of each device by this process: the key is the directory of its sysfs and the disk's kernel name. A call
-// to a disk that does not answer can't be interrupted, and neither can a program that waits for it be killed. Each of them keeps a thread or a
-// process for as long as the disk hangs, so there is at most one for each disk, whoever looks.
+// to a disk that does not answer can't be interrupted, and neither can a program that waits for it be killed. Each of them keeps a thread
+// or a process for as long as the disk hangs, so there is at most one for each disk, whoever looks.
 var inFlight = struct {
 	sync.Mutex
 	asked map[string]*question

@@ -81,8 +81,8 @@ func areTwoDisks(name, what string, paths, answers []string) string {
 		name, strings.Join(over, " and "), count, name, name)
 }
 
-// identification is what the page "device identification" of a SCSI disk says of its logical unit (SPC-4, 7.8.6), without what it says of the
-// port, which each path has of its own. A page that has another form is returned as it is. It is empty when there is none.
+// identification is what the page "device identification" of a SCSI disk says of its logical unit (SPC-4, 7.8.6), without what it says of
+// the port, which each path has of its own. A page that has another form is returned as it is. It is empty when there is none.
 func (v *view) identification(name string) string {
 	page, err := os.ReadFile(v.class(name, "device/vpd_pg83"))
 	if err != nil || len(page) == 0 {

@@ -277,8 +277,8 @@ func (v *view) anyWWN(disk string) string {
 	return firstOf(is.WWN, is.SharedWWN)
 }
 
-// twins are the other disks that claim to be the same one: with the same WWN and no other serial number, or with the same serial number where
-// there is no WWN that tells them apart.
+// twins are the other disks that claim to be the same one: with the same WWN and no other serial number, or with the same serial number
+// where there is no WWN that tells them apart.
 func (v *view) twins(name string) []string {
 	disk := firstOf(v.parent(name), name)
 	me := v.identity(disk, disk)

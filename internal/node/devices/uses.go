@@ -165,10 +165,11 @@ func (v *view) named(path string) string {
 	return ""
 }
 
-// blockVolumes are where the kubelet has the devices that it gives to pods as they are (PersistentVolumes with volumeMode Block), as links or
-// as nodes of the device: by volume, and by pod.
+// blockVolumes are where the kubelet has the devices that it gives to pods as they are (PersistentVolumes with volumeMode Block), as links
+// or as nodes of the device: by volume, and by pod.
 var blockVolumes = []string{
-	"plugins/kubernetes.io/*/volumeDevices/*/*", "plugins/kubernetes.io/*/volumeDevices/*/*/*", "plugins/kubernetes.io/*/volumeDevices/*/*/*/*",
+	"plugins/kubernetes.io/*/volumeDevices/*/*", "plugins/kubernetes.io/*/volumeDevices/*/*/*",
+	"plugins/kubernetes.io/*/volumeDevices/*/*/*/*",
 	"pods/*/volumeDevices/*/*",
 }
 

@@ -151,7 +151,8 @@ func notLetGo(t *v1alpha1.StorageTarget, before, now plan.Facts) string {
 	}
 	_, why := guardOf(now, t.Status.Provisioned.UUID)
 	return strings.Join(sentences(
-		plan.HasIdentityOrGrew(now, plan.DeviceOf(t)), plan.IsOneDisk(now), plan.IsLookComplete(now), plan.HasNoHolders(now), plan.IsNotMounted(now), why), "; ")
+		plan.HasIdentityOrGrew(now, plan.DeviceOf(t)), plan.IsOneDisk(now), plan.IsLookComplete(now), plan.HasNoHolders(now),
+		plan.IsNotMounted(now), why), "; ")
 }
 
 // sentences are the sentences that say something.
