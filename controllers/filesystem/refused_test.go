@@ -97,7 +97,7 @@ func TestPodsThatTheAPIServerRefusesAreSaidInItsOwnWords(t *testing.T) {
 
 	fs := &v1alpha1.FileSystem{}
 	seen := backend.Observation{Problems: append(p.problems, backend.Problem{Reason: v1alpha1.ReasonStarting, Message: "connection refused"})}
-	describe(fs, seen, nil, nil, false, clock.Now())
+	describe(fs, seen, nil, nil, false, false, clock.Now())
 	g.Expect(fs.Status.Conditions).To(ContainElements(
 		And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Reason", v1alpha1.ReasonPodsRefused)),
 		And(HaveField("Type", v1alpha1.ConditionStalled), HaveField("Reason", v1alpha1.ReasonPodsRefused)),
