@@ -10,6 +10,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 )
 
 // member is a storage target or a metadata server that can be one side of a buddy group.
@@ -274,7 +275,8 @@ func (o *observer) buddiesNow() buddies {
 	}
 	for _, t := range o.in.State.Targets {
 		p := part{cmp.Or(t.Role, v1alpha1.RoleStorage), t.ID}
-		b.whole[p] = t.Online && consistencyMessage(t.Consistency) == "" && there[p]
+		// A state that the management service does not know, as after its start, says nothing of the data.
+		b.whole[p] = t.Online && t.Consistency == cli.Good && there[p]
 	}
 	return b
 }

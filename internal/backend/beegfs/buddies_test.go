@@ -155,6 +155,9 @@ func TestServersAreRestartedTogetherOnlyWhereEveryBuddyIsProvenElsewhere(t *test
 		"not the server whose buddy is behind": {racks: apart, pods: append(slices.Clone(metadata), storage[1]), change: func(in *backend.Input) {
 			listed(*in, v1alpha1.RoleStorage, first(in, v1alpha1.RoleStorage).Secondary).Consistency = cli.Behind
 		}},
+		"not the server whose buddy is in a state that BeeGFS does not know": {racks: apart, pods: append(slices.Clone(metadata), storage[1]), change: func(in *backend.Input) {
+			listed(*in, v1alpha1.RoleStorage, first(in, v1alpha1.RoleStorage).Secondary).Consistency = ""
+		}},
 		"not the server whose buddy is offline": {racks: apart, pods: append(slices.Clone(metadata), storage[1]), change: func(in *backend.Input) {
 			listed(*in, v1alpha1.RoleStorage, first(in, v1alpha1.RoleStorage).Secondary).Online = false
 		}},

@@ -46,6 +46,10 @@ func TestWhatBecomesOfBeeGFSWhileANodeIsAway(t *testing.T) {
 			bothPools(in)
 			listed(*in, v1alpha1.RoleStorage, first(in).Primary).Consistency = cli.Behind
 		}},
+		"BeeGFS does not know the state of a buddy": {node: "oss2", costs: "has no buddy that is online and has all of its data", change: func(in *backend.Input) {
+			bothPools(in)
+			listed(*in, v1alpha1.RoleStorage, first(in).Primary).Consistency = ""
+		}},
 		"the metadata is not mirrored": {node: "oss2", costs: "the metadata is not mirrored", change: func(in *backend.Input) {
 			bothPools(in)
 			in.State.MetadataMirrored = false
