@@ -299,7 +299,7 @@ func (s *story) beeGFSRuns() {
 		for _, t := range s.targets() {
 			before[t.Spec.Device.Serial] = is(&t)
 		}
-		s.kubectl("delete", "filesystem", "hive", "--timeout=300s")
+		s.deleteFileSystem("hive", "--timeout=300s")
 		Expect(s.targets()).To(BeEmpty())
 		Eventually(func() []string { return s.given() }, long).Should(BeEmpty(), "what was given goes with the FileSystem")
 		s.apply(s.hive(s.bulkDisk(workers[0], "slow0"), s.bulkDisk(workers[1], "slow0"), s.bulkDisk(workers[2], "slow0")))
@@ -308,7 +308,7 @@ func (s *story) beeGFSRuns() {
 			Expect(is(&t)).To(Equal(before[t.Spec.Device.Serial]), t.Name)
 		}
 		Expect(s.askHive("--getentryinfo --unmounted /ssd")).To(ContainSubstring("256K"), "the directories are there")
-		s.kubectl("delete", "filesystem", "hive", "--timeout=300s")
+		s.deleteFileSystem("hive", "--timeout=300s")
 	})
 }
 
@@ -375,7 +375,7 @@ func (s *story) beeGFS8Runs() {
 		s.apply(s.comb("    license: {name: bee-license}", slow))
 		Eventually(s.readyNamed, long).WithArguments("comb").Should(BeTrue(), func() string { return s.whyNotReadyOf("comb") })
 		Expect(meta.IsStatusConditionTrue(s.fileSystemNamed("comb").Status.Conditions, v1alpha1.ConditionLicensed)).To(BeTrue())
-		s.kubectl("delete", "filesystem", "comb", "--timeout=300s")
+		s.deleteFileSystem("comb", "--timeout=300s")
 	})
 }
 

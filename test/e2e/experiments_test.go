@@ -161,7 +161,7 @@ func (s *site) prepare(ns string) {
 	}
 	DeferCleanup(func() {
 		kubectl("-n", ns, "delete", "benchmarksuites,benchmarkruns", "--all", "--timeout=300s")
-		kubectl("-n", ns, "delete", "filesystems", "--all", "--timeout=300s")
+		deleteFileSystems(ns, "--all", "--timeout=300s")
 		for role := range s.roles {
 			kubectl("label", "nodes", "--all", prefix+role+"-")
 		}

@@ -278,7 +278,7 @@ spec:
 
 	It("keeps what is on its disks when it is deleted, and finds it again", func() {
 		before := is()
-		s.kubectl("delete", "filesystem", "lake", "--timeout=300s")
+		s.deleteFileSystem("lake", "--timeout=300s")
 		Expect(s.targets()).To(BeEmpty())
 		for _, node := range workers {
 			Expect(serves(node)).To(BeEmpty(), "nothing is served any more")
@@ -291,6 +291,6 @@ spec:
 			Expect(t.Status.Record.Lustre).To(Equal(t.Spec.Lustre), "the disk of %s said so", t.Name)
 		}
 		Expect(onNode(workers[2], "cat "+lakePath+"/ssd/greeting")).To(Equal(greeting))
-		s.kubectl("delete", "filesystem", "lake", "--timeout=300s")
+		s.deleteFileSystem("lake", "--timeout=300s")
 	})
 }

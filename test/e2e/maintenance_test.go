@@ -66,7 +66,7 @@ func (s *story) nodesAreDrained() {
 // guardsAreGone deletes the filesystem whose nodes had guards.
 func (s *story) guardsAreGone() {
 	It("is deleted, and no guard is left", func() {
-		s.kubectl("delete", "filesystem", "scratch", "--timeout=300s")
+		s.deleteFileSystem("scratch", "--timeout=300s")
 		Expect(s.kubectl("get", "deployments,pdb", "-l", v1alpha1.LabelGuard+"=scratch", "-o", "name")).To(BeEmpty())
 	})
 }

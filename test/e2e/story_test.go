@@ -65,6 +65,28 @@ func (s *story) kubectl(args ...string) string {
 	return kubectl(slices.Concat([]string{"-n", s.namespace}, args)...)
 }
 
+// deleteFileSystem deletes a FileSystem of the story, or all of them ("--all"), also while nodes have mounted it: the annotation says that this
+// is meant.
+func (s *story) deleteFileSystem(which string, args ...string) {
+	GinkgoHelper()
+	deleteFileSystems(s.namespace, which, args...)
+}
+
+// deleteFileSystems is the same in any namespace.
+func deleteFileSystems(namespace, which string, args ...string) {
+	GinkgoHelper()
+	names := []string{which}
+	if which == "--all" {
+		names = strings.Fields(kubectl("-n", namespace, "get", "filesystems", "-o", "jsonpath={.items[*].metadata.name}"))
+	}
+	for _, name := range names {
+		kubectl("-n", namespace, "annotate", "--overwrite", "filesystem", name, v1alpha1.AnnotationConfirmDelete+"="+name)
+	}
+	if len(names) > 0 {
+		kubectl(slices.Concat([]string{"-n", namespace, "delete", "filesystem"}, names, args)...)
+	}
+}
+
 // processes is a shell command that prints the processes of that name, on one line, which run on a node in pods of the story: the other
 // stories have daemons of the same name there.
 func (s *story) processes(node, name string) string {

@@ -116,7 +116,8 @@ var _ = Describe("ParallelFS Operator", func() {
 			}
 			AfterAll(func() {
 				if s.port > 0 && s.name != kept {
-					s.kubectl("delete", "benchmarkruns,filesystems", "--all", "--timeout=300s") // an idle daemon takes the time of the others
+					s.kubectl("delete", "benchmarkruns", "--all", "--timeout=300s")
+					s.deleteFileSystem("--all", "--timeout=300s") // an idle daemon takes the time of the others
 				}
 			})
 		})

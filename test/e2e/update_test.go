@@ -110,7 +110,7 @@ func (s *story) operatorIsUpdated() {
 	})
 
 	It("deletes what the operator before has made", func() {
-		s.kubectl("delete", "filesystems", "--all", "--timeout=300s")
+		s.deleteFileSystem("--all", "--timeout=300s")
 		Eventually(s.daemons, long).Should(BeEmpty())
 	})
 }
