@@ -163,7 +163,7 @@ func TestTheAgentsRightsAreItsOwnAndTheManagerHasNoneOfThem(t *testing.T) {
 
 func TestEveryPolicyIsBoundAndRefusesWhenItCannotTell(t *testing.T) {
 	all := render(t, "")
-	for _, name := range []string{release + "-agent", release + "-filesystemnodes", release + "-nodes", release + "-storagetargets"} {
+	for _, name := range []string{release + "-agent", release + "-filesystemnodes", release + "-filesystems", release + "-nodes", release + "-storagetargets"} {
 		g := NewWithT(t)
 		policy := find[admissionv1.ValidatingAdmissionPolicy](t, all, "ValidatingAdmissionPolicy", name)
 		g.Expect(policy.Spec.FailurePolicy).To(HaveValue(Equal(admissionv1.Fail)))
@@ -181,7 +181,7 @@ func TestThePoliciesKnowTheServiceAccountsByTheirNames(t *testing.T) {
 	condition := func(name string) string {
 		return find[admissionv1.ValidatingAdmissionPolicy](t, all, "ValidatingAdmissionPolicy", name).Spec.MatchConditions[0].Expression
 	}
-	for _, name := range []string{"-storagetargets", "-filesystemnodes"} {
+	for _, name := range []string{"-storagetargets", "-filesystemnodes", "-filesystems"} {
 		g.Expect(condition(release + name)).To(Equal("request.userInfo.username != 'system:serviceaccount:parallelfs-system:theirs'"))
 	}
 	g.Expect(condition(release + "-nodes")).To(Equal("request.userInfo.username == 'system:serviceaccount:parallelfs-system:theirs'"))

@@ -219,10 +219,12 @@ func TestAReleaseWithDefaultValuesIsTheManagerTheAgentsTheDefinitionsAndTheMPIOp
 		"ServiceAccount/parallelfs-operator-mpi-operator",
 		"ValidatingAdmissionPolicy/parallelfs-operator-agent",
 		"ValidatingAdmissionPolicy/parallelfs-operator-filesystemnodes",
+		"ValidatingAdmissionPolicy/parallelfs-operator-filesystems",
 		"ValidatingAdmissionPolicy/parallelfs-operator-nodes",
 		"ValidatingAdmissionPolicy/parallelfs-operator-storagetargets",
 		"ValidatingAdmissionPolicyBinding/parallelfs-operator-agent",
 		"ValidatingAdmissionPolicyBinding/parallelfs-operator-filesystemnodes",
+		"ValidatingAdmissionPolicyBinding/parallelfs-operator-filesystems",
 		"ValidatingAdmissionPolicyBinding/parallelfs-operator-nodes",
 		"ValidatingAdmissionPolicyBinding/parallelfs-operator-storagetargets",
 	}))

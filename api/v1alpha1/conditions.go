@@ -23,6 +23,11 @@ const (
 	// ConditionSpread is true when the filesystem keeps the copies of data in different failure domains, as far as it can be told to; absent
 	// without spec.failureDomains.
 	ConditionSpread = "Spread"
+	// ConditionPoolNearlyFull is true while a storage pool is full, or soon is, and absent otherwise.
+	ConditionPoolNearlyFull = "PoolNearlyFull"
+	// ConditionNodesSelected is false while the nodeSelector of metaloggers, clients or backups matches no node, and absent otherwise. It does
+	// not stand in the way of Ready.
+	ConditionNodesSelected = "NodesSelected"
 	// ConditionLicensed says whether a BeeGFS 8 has the license for what the spec asks for; absent when that needs none.
 	ConditionLicensed = "Licensed"
 	// ConditionRecovering is there while a person asks for lost metadata to be made again, and true while it is.
@@ -177,6 +182,13 @@ const (
 	// ReasonPodsRefused surfaces while the API server refuses pods that the operator has asked for, in its own words: for Pod Security, a
 	// ResourceQuota, a LimitRange, a PriorityClass or a webhook. On a BenchmarkRun as well.
 	ReasonPodsRefused = "PodsRefused"
+	// ReasonAddressChanged surfaces while mounts ask for the filesystem at an address that its node has no more.
+	ReasonAddressChanged = "AddressChanged"
+	// ReasonPoolFull surfaces when a storage pool takes no new files, and ReasonPoolNearlyFull when it soon will not.
+	ReasonPoolFull       = "PoolFull"
+	ReasonPoolNearlyFull = "PoolNearlyFull"
+	// ReasonUnmatched surfaces when a nodeSelector matches no node.
+	ReasonUnmatched = "Unmatched"
 	// ReasonDirectoryTargets is the reason of EvaluationOnly.
 	ReasonDirectoryTargets = "DirectoryTargets"
 	// ReasonNoDevices surfaces when a node has no device that the spec asks for; the message names the node and why others don't match.
@@ -392,6 +404,9 @@ const (
 	RecoverPlan = "plan"
 	// AnnotationRecoverFrom on a FileSystem names the candidate of status.recovery that is used.
 	AnnotationRecoverFrom = "parallelfs.dev/recover-from"
+	// AnnotationConfirmDelete on a FileSystem, with its name as the value, lets it be deleted while nodes have mounted it. An admission policy
+	// of the chart asks for it.
+	AnnotationConfirmDelete = "filesystem.parallelfs.dev/confirm-delete"
 	// AnnotationCheck on a FileSystem asks for its being looked at for damage, which changes nothing. The value is any word: each other one
 	// asks for another check, and what came of the last one stands in status.check.
 	AnnotationCheck = "parallelfs.dev/check"

@@ -53,7 +53,6 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.storagePools.all(p, self.storagePools.all(q, p.name == q.name || !has(p.targets.directories) || !has(q.targets.directories) || p.targets.directories.all(d, !(d in q.targets.directories))))",message="two storage pools must not use the same directory"
 // +kubebuilder:validation:XValidation:rule="self.storagePools.all(q, !has(q.targets.directories) || q.targets.directories.all(e, [e + '/'].all(prefix, self.storagePools.all(p, p.name == q.name || !has(p.targets.directories) || p.targets.directories.all(d, !d.startsWith(prefix))))))",message="a storage pool's directory must not lie inside another pool's"
 // +kubebuilder:validation:XValidation:rule="(has(self.metadata.targets.devices) ? size(self.metadata.targets.devices) : 0) + self.storagePools.map(p, has(p.targets.devices) ? size(p.targets.devices) : 0).sum() <= 512",message="a FileSystem names at most 512 devices in its metadata and its pools together; use targets.select for more"
-// +kubebuilder:validation:XValidation:rule="oldSelf.storagePools.all(p, self.storagePools.exists(q, q.name == p.name))",message="a storage pool can't be removed: its targets hold data, and draining a pool is not built yet"
 // +kubebuilder:validation:XValidation:rule="!has(self.clients) || ((has(self.metadata.targets.directories) ? self.metadata.targets.directories : []) + ['/var/lib/parallelfs']).all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not equal, contain or lie in the metadata directory or /var/lib/parallelfs, where daemons keep their state"
 // +kubebuilder:validation:XValidation:rule="!has(self.clients) || !has(self.beegfs) || !has(self.beegfs.management.targets.directories) || self.beegfs.management.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not equal, contain or lie in the directory of the management service"
 // +kubebuilder:validation:XValidation:rule="!has(self.clients) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/')))",message="spec.clients.mountPath must not equal, contain or lie in a storage pool's directory"
@@ -440,7 +439,7 @@ type ClientsSpec struct {
 
 	// mountPath is the directory on those nodes where the filesystem is mounted. It is created when it does not exist. It is kept immutable
 	// and empty underneath, so that nothing is written to the node's own disk while the filesystem is not mounted. Pods of benchmarks see
-	// nothing that is mounted beside it. It can't be changed.
+	// nothing that is mounted beside it. It can't be changed, also not after clients was removed: status.mountPath records it.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.clients.mountPath can't be changed: programs that use the old path would lose their files"
 	MountPath DirectoryPath `json:"mountPath,omitempty"`
@@ -478,6 +477,8 @@ type MountOption string
 // +kubebuilder:printcolumn:name="Address",type=string,priority=1,JSONPath=`.status.management.address`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 40",message="metadata.name of a FileSystem has at most 40 characters, because the names of its daemons start with it"
+// +kubebuilder:validation:XValidation:rule="oldSelf.spec.storagePools.all(p, self.spec.storagePools.exists(q, q.name == p.name) || (has(oldSelf.status) && has(oldSelf.status.observedGeneration) && (!has(oldSelf.status.storagePools) || !oldSelf.status.storagePools.exists(s, s.name == p.name))))",message="a storage pool can't be removed once it has a slot in status.storagePools: its targets hold data, and draining a pool is not built yet"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.clients) || !has(self.status) || !has(self.status.mountPath) || self.spec.clients.mountPath == self.status.mountPath",message="spec.clients.mountPath can't be changed, also not by removing spec.clients: programs that use the old path, which status.mountPath records, would lose their files"
 type FileSystem struct {
 	metav1.TypeMeta `json:",inline"`
 

@@ -22,6 +22,11 @@ type FileSystemStatus struct {
 	// +optional
 	Summary *FileSystemSummary `json:"summary,omitempty"`
 
+	// mountPath records spec.clients.mountPath, which stays the same when spec.clients is removed and set again.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	MountPath string `json:"mountPath,omitempty"`
+
 	// management says where clients reach the filesystem.
 	// +optional
 	Management *ManagementStatus `json:"management,omitempty"`

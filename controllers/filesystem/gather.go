@@ -255,13 +255,17 @@ func (r *Reconciler) daemonsOf(ctx context.Context, c client.Reader, fs *v1alpha
 
 // podsFacts are the facts of pods that were seen at a moment, sorted by component, pool, node and name.
 func (r *Reconciler) podsFacts(fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet, pods []corev1.Pod, at time.Time) []backend.Pod {
-	wanted := map[types.UID]string{}
+	wanted, management := map[types.UID]string{}, map[types.UID]string{}
 	for i := range sets {
+		management[sets[i].UID] = sets[i].Spec.Template.Annotations[backend.ManagementAnnotation]
 		wanted[sets[i].UID] = sets[i].Spec.Template.Annotations[backend.TemplateHashAnnotation]
 	}
 	out := make([]backend.Pod, len(pods))
 	for i := range pods {
 		out[i] = podFacts(&pods[i], wanted)
+		if owner := metav1.GetControllerOf(&pods[i]); owner != nil {
+			out[i].Moved = backend.Moved(pods[i].Annotations[backend.ManagementAnnotation], management[owner.UID])
+		}
 	}
 	seen := r.seen.see(sight{client.ObjectKeyFromObject(fs), "pods"}, func(yield func(types.UID, how) bool) {
 		for i := range pods {

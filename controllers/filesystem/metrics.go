@@ -28,6 +28,26 @@ var backupTime = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpt
 	Help: "Unix time of the newest verified backup of a FileSystem's metadata; 0 while there is none, although spec.backups asks for backups.",
 }, []string{"namespace", "filesystem"})
 
+// poolUsed is how full the storage pools are, from 0 to 1; no series of a pool of which no size is known.
+var poolUsed = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
+	Name: "parallelfs_filesystem_pool_used_ratio",
+	Help: "Used space of the targets of a storage pool that are online, as a part of their capacity.",
+}, []string{"namespace", "filesystem", "pool"})
+
+// measurePools says how full the storage pools of a FileSystem are.
+func measurePools(fs *v1alpha1.FileSystem) {
+	for i := range fs.Status.StoragePools {
+		if p := &fs.Status.StoragePools[i]; p.CapacityBytes > 0 {
+			poolUsed.WithLabelValues(fs.Namespace, fs.Name, p.Name).Set(float64(p.UsedBytes) / float64(p.CapacityBytes))
+		}
+	}
+}
+
+// forgetPools takes away what was measured of a FileSystem that is gone.
+func forgetPools(name types.NamespacedName) {
+	poolUsed.DeletePartialMatch(prometheus.Labels{"namespace": name.Namespace, "filesystem": name.Name})
+}
+
 // Of the clients of filesystems whose mounts are the kernel's, as the agents have seen them last; no series where no agent has seen one.
 var (
 	evictions = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{

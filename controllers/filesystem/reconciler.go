@@ -124,6 +124,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	err := p.run(ctx)
 	measure(time.Since(started), p.waited)
 	measureBackups(p.fs)
+	measurePools(p.fs)
 	if err == nil {
 		measureClients(p.fs, p.seen.Clients)
 	}
@@ -142,6 +143,7 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	r.pace.forget(name)
 	r.forgetAll(name)
 	forgetBackups(name)
+	forgetPools(name)
 	forgetClients(name)
 	r.Views.Forget(name)
 }

@@ -107,6 +107,10 @@ func nextRestarts(order []string, in backend.Input, seen backend.Observation, no
 
 // dueNow are the pods that have to start anew, in the order of their components.
 func dueNow(order []string, in backend.Input, seen backend.Observation, silent map[types.NamespacedName]bool) (all []due) {
+	online := map[string]bool{}
+	for i := range seen.Servers {
+		online[seen.Servers[i].Name] = seen.Servers[i].Online
+	}
 	changed := map[types.NamespacedName]backend.Restart{}
 	for _, r := range seen.Restarts {
 		changed[r.Pod] = r
@@ -120,14 +124,14 @@ func dueNow(order []string, in backend.Input, seen backend.Observation, silent m
 			continue
 		}
 		next := due{pod: p.Name, Disruption: disruption.Disruption{
-			Place: placeOf(p, domains), Priority: priority, Down: !p.Ready || silent[p.Name],
+			Place: placeOf(p, domains), Priority: priority, Down: !p.Ready || node.Ready && (silent[p.Name] || lost(p, online)),
 			Costs: seen.Sole[p.Name.Name], Together: seen.Together[p.Name.Name],
 		}}
 		disks, hasChanged := changed[p.Name]
 		switch {
 		case p.Outdated:
 			// The same restart takes up the disk: with it missing, the filesystem never is healthy enough for the other reason.
-			next.Why, next.Mends = "its configuration has changed", hasChanged && disks.Safe
+			next.Why, next.Mends = cmp.Or(p.Moved, "its configuration has changed"), hasChanged && disks.Safe
 		case hasChanged:
 			next.Why, next.Mends = disks.Why, disks.Safe
 		case silent[p.Name]:
@@ -144,6 +148,33 @@ func dueNow(order []string, in backend.Input, seen backend.Observation, silent m
 	}
 	slices.SortStableFunc(all, func(a, b due) int { return cmp.Compare(a.Priority, b.Priority) })
 	return all
+}
+
+// clientComponent is that of the pods that mount a filesystem, of every backend.
+const clientComponent = "client"
+
+// lost is true for a pod that was told an address that no node has any more, and that the filesystem does not call online: only its restart
+// brings it back, whether the filesystem answers or not.
+func lost(p *backend.Pod, online map[string]bool) bool {
+	return p.Outdated && p.Moved != "" && !online[p.Server()]
+}
+
+// movedClients says which mounts ask for an address that no node has any more. Programs may use them, so the operator restarts none.
+func movedClients(in backend.Input) []backend.Problem {
+	var nodes []string
+	var why string
+	for i := range in.Pods {
+		if p := &in.Pods[i]; p.Component == clientComponent && p.Moved != "" && !p.Terminating {
+			nodes, why = append(nodes, p.Node), p.Moved
+		}
+	}
+	if len(nodes) == 0 {
+		return nil
+	}
+	fs := in.FileSystem
+	return []backend.Problem{{Reason: v1alpha1.ReasonAddressChanged, Message: fmt.Sprintf(
+		"%s; the mounts on %s ask for the old one: end the programs that use them, and run kubectl -n %s delete pods -l %s=%s,%s=%s",
+		why, backend.List(nodes), fs.Namespace, v1alpha1.LabelFileSystem, fs.Name, v1alpha1.LabelComponent, clientComponent)}}
 }
 
 // worldOf is what restarts have to know of the filesystem. A server whose pod was deleted, and is not made yet, is away as well.

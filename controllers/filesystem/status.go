@@ -24,9 +24,10 @@ func (p *pass) describe(failed error) {
 	if p.observed {
 		seen := p.seen
 		// What a person has to change comes first: it is often the cause of the rest.
-		seen.Problems = slices.Concat(p.problems, seen.Problems, p.upgrading.problems(), maintenanceProblems(p.fs))
+		seen.Problems = slices.Concat(p.problems, seen.Problems, movedClients(p.in), p.upgrading.problems(), maintenanceProblems(p.fs))
 		describe(p.fs, seen, p.disks.own, p.stop, p.isPlanned(), failed != nil || len(p.hold.waiting) > 0, p.Clock.Now())
 		describeNodeImage(p.fs, p.backend.Order(), p.in)
+		describeUnmatched(p.backend, p.fs, p.in)
 		p.describeUpgrade()
 		if failed == nil {
 			p.hold.describe(p.fs)
@@ -49,12 +50,23 @@ func describe(
 	status.ObservedGeneration = fs.Generation
 	status.Management, status.Summary = seen.Management, &seen.Summary
 	status.Versions, status.Missing = versions(seen), missing(seen)
+	if fs.Spec.Clients != nil && status.MountPath == "" {
+		status.MountPath = string(fs.Spec.Clients.MountPath)
+	}
 	if len(seen.StoragePools) > 0 {
 		status.StoragePools = seen.StoragePools
 	}
 	if seen.MetadataInitialized && status.Metadata != nil && status.Metadata.Initialized == nil {
 		status.Metadata.Initialized = new(metav1.NewTime(now.UTC().Truncate(time.Second)))
 	}
+	full, nearly := seen.Full(fs.Spec.StoragePools)
+	if len(full) > 0 {
+		// It is said here alone: neither a restart nor a drain waits for room.
+		seen.Serves = false
+		seen.Problems = slices.Insert(slices.Clone(seen.Problems), 0, backend.Problem{Reason: v1alpha1.ReasonPoolFull, Message: fmt.Sprintf(
+			"storage pools take no new data: %s; remove files, or give the pool more disks or nodes", backend.List(full))})
+	}
+	describeNearlyFull(fs, full, nearly)
 	s := summarize(fs, seen, own, stop, planned)
 	if waits && s.stalls == nil && s.goesOn == nil {
 		s.goesOn = &s.service

@@ -185,6 +185,8 @@ type Pod struct {
 	Ready bool
 	// Outdated is true when the pod was made from an older template than its DaemonSet has now, in something that needs a restart.
 	Outdated bool
+	// Moved says that the node whose address the pod was told has another one now, as a sentence; empty where it has not, or nobody knows.
+	Moved string
 	// NodeImage is the node image that the pod was made with, empty where it has none.
 	NodeImage string
 	// Version is that of the filesystem's software that the pod was made with, empty where an earlier operator has made it.

@@ -468,3 +468,16 @@ type BenchmarkCall struct {
 	Verb      string
 	Arguments map[string]string
 }
+
+// Selecting is a Backend that selects nodes for what it may do without.
+type Selecting interface {
+	// Selectors are those of the spec that may match no node, although what they are for is then not there.
+	Selectors(fs *v1alpha1.FileSystem) []Selector
+}
+
+// Selector is a nodeSelector of a spec.
+type Selector struct {
+	// Field of the spec, and Costs, which says what is not there while it matches no node, in words that follow "so ".
+	Field, Costs string
+	Labels       v1alpha1.NodeSelector
+}

@@ -2,8 +2,10 @@ package backend
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"path"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -49,6 +51,31 @@ type Pods struct {
 	Software string
 	// Group is the gid of the daemons' user in all images; 0 when they run as root.
 	Group int64
+	// Management is the node whose address all daemons are told, as ManagementAt says it; empty where there is none.
+	Management string
+}
+
+// ManagementAnnotation on a pod template is the node whose address its daemons are told, and the address, such as "n1=10.0.0.1". It is no part
+// of the template's hash: what is told is.
+const ManagementAnnotation = "parallelfs.dev/management"
+
+// ManagementAt is the value of ManagementAnnotation for a node, empty for one that has no address.
+func ManagementAt(n Node) string {
+	if n.IP == "" {
+		return ""
+	}
+	return n.Name + "=" + n.IP
+}
+
+// Moved says that the node whose address a pod was told has another one now, from the values of ManagementAnnotation then and now; empty where
+// it has not, or nobody knows.
+func Moved(then, now string) string {
+	node, before, ok := strings.Cut(then, "=")
+	same, after, known := strings.Cut(now, "=")
+	if !ok || !known || node != same || before == after {
+		return ""
+	}
+	return fmt.Sprintf("node %s has another address: %s → %s", node, before, after)
 }
 
 // Workload says which pods a DaemonSet or a Job has.
@@ -165,6 +192,9 @@ func (p Pods) DaemonSet(suffix string, w Workload, pod *corev1.PodTemplateSpec, 
 		}
 	}
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, TemplateHashAnnotation, Hash(append(told, daemon)...))
+	if p.Management != "" {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, ManagementAnnotation, p.Management)
+	}
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, VersionAnnotation, VersionOf(p.FileSystem, w.Component))
 	return &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{

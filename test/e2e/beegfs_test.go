@@ -300,7 +300,7 @@ func (s *story) beeGFSRuns() {
 		for _, t := range s.targets() {
 			before[t.Spec.Device.Serial] = is(&t)
 		}
-		s.kubectl("delete", "filesystem", "hive", patience.Flag(5*time.Minute))
+		s.deleteFileSystem("hive", patience.Flag(5*time.Minute))
 		Expect(s.targets()).To(BeEmpty())
 		Eventually(func() []string { return s.given() }, long).Should(BeEmpty(), "what was given goes with the FileSystem")
 		s.apply(s.hive(s.bulkDisk(workers[0], "slow0"), s.bulkDisk(workers[1], "slow0"), s.bulkDisk(workers[2], "slow0")))
@@ -309,7 +309,7 @@ func (s *story) beeGFSRuns() {
 			Expect(is(&t)).To(Equal(before[t.Spec.Device.Serial]), t.Name)
 		}
 		Expect(s.askHive("--getentryinfo --unmounted /ssd")).To(ContainSubstring("256K"), "the directories are there")
-		s.kubectl("delete", "filesystem", "hive", patience.Flag(5*time.Minute))
+		s.deleteFileSystem("hive", patience.Flag(5*time.Minute))
 	})
 }
 
@@ -376,7 +376,7 @@ func (s *story) beeGFS8Runs() {
 		s.apply(s.comb("    license: {name: bee-license}", slow))
 		Eventually(s.readyNamed, long).WithArguments("comb").Should(BeTrue(), func() string { return s.whyNotReadyOf("comb") })
 		Expect(meta.IsStatusConditionTrue(s.fileSystemNamed("comb").Status.Conditions, v1alpha1.ConditionLicensed)).To(BeTrue())
-		s.kubectl("delete", "filesystem", "comb", patience.Flag(5*time.Minute))
+		s.deleteFileSystem("comb", patience.Flag(5*time.Minute))
 	})
 }
 

@@ -371,7 +371,7 @@ func (s *story) disksAreTargets() {
 		for _, t := range s.targets() {
 			mounted = append(mounted, t.Status.MountPath)
 		}
-		s.kubectl("delete", "filesystem", "tiered", patience.Flag(5*time.Minute))
+		s.deleteFileSystem("tiered", patience.Flag(5*time.Minute))
 		Expect(s.targets()).To(BeEmpty())
 		for _, node := range workers {
 			table := onNode(node, "cat /proc/self/mountinfo")
@@ -402,13 +402,17 @@ func (s *story) disksAreTargets() {
 	It("destroys nothing without a confirmation, then wipes what carries its marker and nothing else", func() {
 		s.setTiered(`{"spec":{"deletionPolicy":"Destroy","confirmDestroy":"yes"}}`)
 		uid := string(s.fileSystemNamed("tiered").UID)
-		s.kubectl("delete", "filesystem", "tiered", "--wait=false")
-		Eventually(s.whyTieredIsNotReady, long).Should(And(HavePrefix(v1alpha1.ReasonDestroyUnconfirmed), ContainSubstring(uid)))
-		report("an unconfirmed destruction", s.whyTieredIsNotReady())
+		s.kubectl("annotate", "filesystem", "tiered", v1alpha1.AnnotationConfirmDelete+"=tiered")
+		out, err := try("", "kubectl", "-n", s.namespace, "delete", "filesystem", "tiered", "--wait=false")
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out + err.Error()).To(And(ContainSubstring("nobody has confirmed it"), ContainSubstring(uid)))
+		report("an unconfirmed destruction", out+err.Error())
+		Expect(s.fileSystemNamed("tiered").DeletionTimestamp).To(BeNil(), "no daemon has stopped")
 		Expect(s.targets()).To(HaveLen(9))
 
 		stranger := s.content(workers[0], "hdd1")
 		s.setTiered(fmt.Sprintf(`{"spec":{"confirmDestroy":%q}}`, uid))
+		s.deleteFileSystem("tiered", "--wait=false")
 		Eventually(func() error {
 			_, err := try("", "kubectl", "-n", s.namespace, "get", "filesystem", "tiered")
 			return err

@@ -163,7 +163,7 @@ func (s *site) prepare(ns string) {
 	}
 	DeferCleanup(func() {
 		kubectl("-n", ns, "delete", "benchmarksuites,benchmarkruns", "--all", patience.Flag(5*time.Minute))
-		kubectl("-n", ns, "delete", "filesystems", "--all", patience.Flag(5*time.Minute))
+		deleteFileSystems(ns, "--all", patience.Flag(5*time.Minute))
 		for role := range s.roles {
 			kubectl("label", "nodes", "--all", prefix+role+"-")
 		}

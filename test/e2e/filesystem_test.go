@@ -351,7 +351,7 @@ func (s *story) fileSystemIsDeleted() {
 	var version string
 	It("stops its daemons and unmounts, and keeps the data", func() {
 		version = s.fileSystem().Spec.Version
-		s.kubectl("delete", "filesystem", "scratch", patience.Flag(5*time.Minute))
+		s.deleteFileSystem("scratch", patience.Flag(5*time.Minute))
 		Eventually(func() string {
 			return s.kubectl("get", "pods", "-l", "parallelfs.dev/filesystem=scratch", "-o", "name")
 		}, long).Should(BeEmpty())
@@ -367,13 +367,13 @@ func (s *story) fileSystemIsDeleted() {
 		Eventually(func() string { return s.whyNotReadyOf("thief") }, long).
 			Should(And(HavePrefix(v1alpha1.ReasonDaemonRefused), ContainSubstring("belongs to the FileSystem "+s.namespace+"/scratch")))
 		report("a FileSystem over the data of another", s.whyNotReadyOf("thief"))
-		s.kubectl("delete", "filesystem", "thief", patience.Flag(5*time.Minute))
+		s.deleteFileSystem("thief", patience.Flag(5*time.Minute))
 		Expect(onNode(workers[0], "sha256sum "+s.dataRoot+"/metadata/data/metadata.mfs")).To(Equal(before))
 	})
 	It("has its data again when it is made again", func() {
 		apply(s.fileSystemManifest(version, twoCopies, bulk))
 		Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
 		Expect(s.inClient(workers[1], "cat", s.mountPath+"/ssd/hello")).To(Equal(greeting))
-		s.kubectl("delete", "filesystem", "scratch", patience.Flag(5*time.Minute))
+		s.deleteFileSystem("scratch", patience.Flag(5*time.Minute))
 	})
 }

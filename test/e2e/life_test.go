@@ -187,7 +187,7 @@ func (s *story) upgradeByHandIsMeasured() {
 			lifeRows = append(lifeRows, lifeRow{upgradeRow, byHandRow, 1, out})
 			report("the same upgrade by hand", out.String())
 			noLongerThanByHand(upgradeRow)
-			s.kubectl("delete", "filesystem", "scratch", "--wait=false") // the operator would make of it what its spec still asks for
+			s.deleteFileSystem("scratch", "--wait=false") // the operator would make of it what its spec still asks for
 		})
 	})
 }

@@ -279,7 +279,7 @@ spec:
 
 	It("keeps what is on its disks when it is deleted, and finds it again", func() {
 		before := is()
-		s.kubectl("delete", "filesystem", "lake", patience.Flag(5*time.Minute))
+		s.deleteFileSystem("lake", patience.Flag(5*time.Minute))
 		Expect(s.targets()).To(BeEmpty())
 		for _, node := range workers {
 			Expect(serves(node)).To(BeEmpty(), "nothing is served any more")
@@ -292,6 +292,6 @@ spec:
 			Expect(t.Status.Record.Lustre).To(Equal(t.Spec.Lustre), "the disk of %s said so", t.Name)
 		}
 		Expect(onNode(workers[2], "cat "+lakePath+"/ssd/greeting")).To(Equal(greeting))
-		s.kubectl("delete", "filesystem", "lake", patience.Flag(5*time.Minute))
+		s.deleteFileSystem("lake", patience.Flag(5*time.Minute))
 	})
 }

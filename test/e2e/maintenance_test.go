@@ -68,7 +68,7 @@ func (s *story) nodesAreDrained() {
 // guardsAreGone deletes the filesystem whose nodes had guards.
 func (s *story) guardsAreGone() {
 	It("is deleted, and no guard is left", func() {
-		s.kubectl("delete", "filesystem", "scratch", patience.Flag(5*time.Minute))
+		s.deleteFileSystem("scratch", patience.Flag(5*time.Minute))
 		Expect(s.kubectl("get", "deployments,pdb", "-l", v1alpha1.LabelGuard+"=scratch", "-o", "name")).To(BeEmpty())
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
+
+	"parallelfs.dev/operator/api/v1alpha1"
 )
 
 // story is an Ordered container of specs with a filesystem, or several, of its own. Stories run side by side on one cluster, so
@@ -63,6 +65,28 @@ func (s *story) label(node string, roles ...string) {
 func (s *story) kubectl(args ...string) string {
 	GinkgoHelper()
 	return kubectl(slices.Concat([]string{"-n", s.namespace}, args)...)
+}
+
+// deleteFileSystem deletes a FileSystem of the story, or all of them ("--all"), also while nodes have mounted it: the annotation says that this
+// is meant.
+func (s *story) deleteFileSystem(which string, args ...string) {
+	GinkgoHelper()
+	deleteFileSystems(s.namespace, which, args...)
+}
+
+// deleteFileSystems is the same in any namespace.
+func deleteFileSystems(namespace, which string, args ...string) {
+	GinkgoHelper()
+	names := []string{which}
+	if which == "--all" {
+		names = strings.Fields(kubectl("-n", namespace, "get", "filesystems", "-o", "jsonpath={.items[*].metadata.name}"))
+	}
+	for _, name := range names {
+		kubectl("-n", namespace, "annotate", "--overwrite", "filesystem", name, v1alpha1.AnnotationConfirmDelete+"="+name)
+	}
+	if len(names) > 0 {
+		kubectl(slices.Concat([]string{"-n", namespace, "delete", "filesystem"}, names, args)...)
+	}
 }
 
 // processes is a shell command that prints the processes of that name, on one line, which run on a node in pods of the story: the other

@@ -128,7 +128,8 @@ var _ = Describe("ParallelFS Operator", func() {
 			}
 			AfterAll(func() {
 				if s.port > 0 && s.name != kept {
-					s.kubectl("delete", "benchmarkruns,filesystems", "--all", patience.Flag(5*time.Minute)) // an idle daemon takes the time of the others
+					s.kubectl("delete", "benchmarkruns", "--all", patience.Flag(5*time.Minute))
+					s.deleteFileSystem("--all", patience.Flag(5*time.Minute)) // an idle daemon takes the time of the others
 				}
 			})
 		})...)

@@ -111,7 +111,7 @@ func (s *story) operatorIsUpdated() {
 	})
 
 	It("deletes what the operator before has made", func() {
-		s.kubectl("delete", "filesystems", "--all", patience.Flag(5*time.Minute))
+		s.deleteFileSystem("--all", patience.Flag(5*time.Minute))
 		Eventually(s.daemons, long).Should(BeEmpty())
 	})
 }

@@ -71,7 +71,7 @@ func TestTheAPIServerRefuses(t *testing.T) {
 					err = server.Client.Create(t.Context(), object, client.DryRunAll)
 				} else {
 					object := manifest(t, namespace, goodManifests[kind], row.before, "metadata: {name: null, generateName: update-}")
-					g.Expect(server.Client.Create(t.Context(), object)).To(Succeed())
+					createWithStatus(t, object)
 					object.Object = changed(t, object.Object, row.change)
 					err = server.Client.Update(t.Context(), object, client.DryRunAll)
 				}
@@ -81,6 +81,28 @@ func TestTheAPIServerRefuses(t *testing.T) {
 			})
 		}
 	}
+}
+
+// createWithStatus makes an object, and then its status, where it has one.
+func createWithStatus(t *testing.T, object *unstructured.Unstructured) {
+	t.Helper()
+	g := NewWithT(t)
+	status, has := object.Object["status"]
+	g.Expect(server.Client.Create(t.Context(), object)).To(Succeed())
+	if has {
+		object.Object["status"] = status
+		g.Expect(server.Client.Status().Update(t.Context(), object)).To(Succeed())
+	}
+}
+
+func TestAStoragePoolThatHasNoSlotCanBeRemoved(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	object := manifest(t, server.Namespace(t.Context(), t), goodManifests["FileSystem"], pools("/data/a", "/data/b"),
+		"status: {observedGeneration: 1, storagePools: [{name: a, slot: 0}]}")
+	createWithStatus(t, object)
+	object.Object = changed(t, object.Object, pools("/data/a"))
+	g.Expect(server.Client.Update(t.Context(), object)).To(Succeed())
 }
 
 func TestTheAPIServerAccepts(t *testing.T) {
@@ -304,7 +326,7 @@ func at(value any, path string) any {
 var (
 	listIndex = regexp.MustCompile(`\[\d+\]`)
 	optionKey = regexp.MustCompile(`^(spec\.lustre\.parameters|spec\.(?:moosefs|beegfs)\.config\.(?:management|metadata|storage|client)|spec\.moosefs\.metaloggers\.config|` +
-		`spec\.pods\.(?:labels|annotations|resources\.[A-Za-z]+\.(?:requests|limits))|spec\.members\[\]\.(?:targets\[\]\.)?variables)[.\[].*$`)
+		`spec\.pods\.(?:labels|annotations|resources\.(?:[A-Za-z]+\.)?(?:requests|limits))|spec\.members\[\]\.(?:targets\[\]\.)?variables)[.\[].*$`)
 )
 
 // causes are what the API server found wrong, with the items of lists as [] and the values of maps as {}.

@@ -119,10 +119,18 @@ var fileSystemRefusals = refusals{
 	"the first port is left to its default, which it was not": {before: "spec: {moosefs: {basePort: 9500}}", change: "spec: {moosefs: {basePort: null}}", field: "spec", says: "spec.moosefs.basePort can't be changed"},
 	"the metadata directory is changed":                       {before: "{}", change: "spec: {metadata: {targets: {directories: [/data/other]}}}", field: "spec.metadata.targets", says: metaDirectoriesStay},
 	"the clients' path is changed":                            {before: clients("/mnt/a"), change: clients("/mnt/b"), field: "spec.clients.mountPath", says: "spec.clients.mountPath can't be changed: programs that use the old path would lose their files"},
-	"a storage pool is removed":                               {before: pools("/data/a", "/data/b"), change: pools("/data/a"), field: "spec", says: "a storage pool can't be removed: its targets hold data, and draining a pool is not built yet"},
-	"a storage pool is renamed":                               {before: "{}", change: pool("name: fast"), field: "spec", says: "a storage pool can't be removed"},
-	"a target is removed":                                     {before: pools("/data/a, /data/b"), change: pools("/data/b"), field: "spec.storagePools[].targets", says: directoryStays},
-	"a target is moved to another pool":                       {before: pools("/data/a, /data/b", "/data/c"), change: pools("/data/a", "/data/c, /data/b"), field: "spec.storagePools[].targets", says: directoryStays},
+	"a storage pool is removed":                               {before: pools("/data/a", "/data/b"), change: pools("/data/a"), field: "<nil>", says: "a storage pool can't be removed once it has a slot in status.storagePools: its targets hold data, and draining a pool is not built yet"},
+	"a storage pool is removed that has a slot": {
+		before: pools("/data/a", "/data/b") + "\n---\nstatus: {observedGeneration: 1, storagePools: [{name: a, slot: 0}, {name: b, slot: 1}]}",
+		change: pools("/data/a"), field: "<nil>", says: "a storage pool can't be removed once it has a slot",
+	},
+	"the clients' path is changed by removing the clients": {
+		before: "spec: {clients: null}\n---\nstatus: {mountPath: /mnt/a}", change: clients("/mnt/b"), field: "<nil>",
+		says: "spec.clients.mountPath can't be changed, also not by removing spec.clients: programs that use the old path, which status.mountPath records, would lose their files",
+	},
+	"a storage pool is renamed":         {before: "{}", change: pool("name: fast"), field: "<nil>", says: "a storage pool can't be removed"},
+	"a target is removed":               {before: pools("/data/a, /data/b"), change: pools("/data/b"), field: "spec.storagePools[].targets", says: directoryStays},
+	"a target is moved to another pool": {before: pools("/data/a, /data/b", "/data/c"), change: pools("/data/a", "/data/c, /data/b"), field: "spec.storagePools[].targets", says: directoryStays},
 }.join(
 	nodeSelectorRefusals("spec.metadata.nodeSelector", "spec: {metadata: {nodeSelector: null}}\n---\nspec: {metadata: {nodeSelector: %s}}"),
 	nodeSelectorRefusals("spec.moosefs.metaloggers.nodeSelector", "spec: {moosefs: {metaloggers: {nodeSelector: %s}}}"),

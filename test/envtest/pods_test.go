@@ -157,7 +157,13 @@ func benchmarkPodsRefusals() refusals {
 		"pods have an annotation of the operator": {change: change("annotations: {parallelfs.dev/benchmark: x}"), field: "spec.pods.annotations", says: "annotations below parallelfs.dev/ belong to the operator"},
 		"pods have a pull secret twice":           {change: change("imagePullSecrets: [{name: n}, {name: n}]"), field: "spec.pods.imagePullSecrets[]", says: "Duplicate value"},
 		"pods have a pull secret without a name":  {change: change("imagePullSecrets: [{}]"), field: "spec.pods.imagePullSecrets[].name", says: "Required value"},
-	}.join(podNamesRefusals(change), resourcesRefusals("a tool", "spec.pods.resources", func(content string) string {
+		"pods have 17 labels":                     {change: change("labels: " + mapOf(17, "k%d", "v")), field: "spec.pods.labels", says: "must have at most 16 items"},
+		"pods have 17 annotations":                {change: change("annotations: " + mapOf(17, "k%d", "v")), field: "spec.pods.annotations", says: "must have at most 16 items"},
+	}.join(boundRefusals("spec.pods.labels{}", change("labels: {k: %s}"), map[string]string{
+		strings.Repeat("v", 64): "may not be more than 63 bytes", `"x y"`: aLabelValue,
+	}), boundRefusals("spec.pods.annotations{}", change("annotations: {k: %s}"), map[string]string{
+		strings.Repeat("v", 4097): "may not be more than 4096 bytes",
+	}), podNamesRefusals(change), resourcesRefusals("a tool", "spec.pods.resources", func(content string) string {
 		return change("resources: {" + content + "}")
 	}))
 }

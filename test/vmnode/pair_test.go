@@ -112,6 +112,7 @@ func longest(seconds []float64, from time.Time) (out float64) {
 func TestAFileSystemThatIsDeletedIsUnmountedAndKeepsItsData(t *testing.T) {
 	g := NewWithT(t)
 	begun := time.Now()
+	kubectl(t, "-n", ours, "annotate", "--overwrite", "filesystem", "reef", "filesystem.parallelfs.dev/confirm-delete=reef")
 	kubectl(t, "-n", ours, "delete", "filesystem", "reef", "--ignore-not-found", patience.Flag(30*time.Minute))
 	took(t, "a filesystem, until it is deleted", begun)
 	g.Expect(onNode(t, "grep lustre /proc/mounts || true")).To(BeEmpty())

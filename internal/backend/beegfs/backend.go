@@ -193,7 +193,10 @@ func image(in backend.Input, role, component string) (string, error) {
 
 // pods makes the pods of a filesystem. The daemons run as root.
 func pods(in backend.Input) backend.Pods {
-	return backend.Pods{FileSystem: in.FileSystem, Images: in.Images, Software: "beegfs"}
+	management, _ := managementNode(in)
+	return backend.Pods{
+		FileSystem: in.FileSystem, Images: in.Images, Software: "beegfs", Management: backend.ManagementAt(management),
+	}
 }
 
 // own is what only a BeeGFS has.

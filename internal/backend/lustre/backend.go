@@ -163,5 +163,8 @@ func TargetOf(fsName string, role v1alpha1.Role, id int32) cli.Target {
 
 // pods makes the pods of a filesystem. They run as root.
 func pods(in backend.Input) backend.Pods {
-	return backend.Pods{FileSystem: in.FileSystem, Images: in.Images, Software: "lustre"}
+	management, _ := in.Node(given(in.FileSystem).ManagementNode)
+	return backend.Pods{
+		FileSystem: in.FileSystem, Images: in.Images, Software: "lustre", Management: backend.ManagementAt(management),
+	}
 }

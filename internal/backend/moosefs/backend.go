@@ -132,3 +132,13 @@ func masterNode(in backend.Input) (backend.Node, bool) {
 	}
 	return in.Node(in.FileSystem.Status.Metadata.Node)
 }
+
+// Selectors implements backend.Selecting.
+func (Backend) Selectors(fs *v1alpha1.FileSystem) []backend.Selector {
+	if own(fs).Metaloggers == nil {
+		return nil
+	}
+	return []backend.Selector{{
+		Field: "spec.moosefs.metaloggers.nodeSelector", Costs: "there is no second copy of the metadata", Labels: own(fs).Metaloggers.NodeSelector,
+	}}
+}

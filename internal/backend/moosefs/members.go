@@ -299,7 +299,10 @@ const daemonGroup int64 = 9421
 
 // pods makes the pods of a filesystem.
 func pods(in backend.Input) backend.Pods {
-	return backend.Pods{FileSystem: in.FileSystem, Images: in.Images, Software: "moosefs", Group: daemonGroup}
+	master, _ := masterNode(in)
+	return backend.Pods{
+		FileSystem: in.FileSystem, Images: in.Images, Software: "moosefs", Group: daemonGroup, Management: backend.ManagementAt(master),
+	}
 }
 
 // toldVolume holds what the node binary is told. The secret one belongs in the pods on the master's node only: a kubelet

@@ -1,0 +1,191 @@
+package filesystem
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/all"
+)
+
+// stale is why a pod of a random world has to start anew.
+type stale int
+
+const (
+	fresh stale = iota
+	// changed is one that serves with an older configuration.
+	changedOnly
+	// cutOff is one that does not serve with it.
+	cutOff
+	// moved is one that was told an address that no node has any more.
+	moved
+)
+
+// member is a server of a random world.
+type member struct {
+	backend.Pod
+	stale    stale
+	node     backend.Node
+	untold   bool
+	deadDisk bool // it never serves before a person has done something
+}
+
+func (m *member) serves() bool {
+	return m.Ready && m.node.Ready && m.stale != cutOff && m.stale != moved && !m.deadDisk
+}
+
+// randomWorld is a filesystem of a type in which anything may be down, outdated, unknown, or wait for a person.
+type randomWorld struct {
+	members          []member
+	fs               *v1alpha1.FileSystem
+	answers, mutters bool // mutters is true for a probe that gives no answer whatever happens
+	now              time.Time
+}
+
+func newRandomWorld(random *rand.Rand, order []string) *randomWorld {
+	w := &randomWorld{fs: &v1alpha1.FileSystem{}, now: asked, mutters: random.IntN(8) == 0}
+	w.fs.Namespace, w.fs.Name = "storage", "scratch"
+	w.fs.Spec.Updates.Paused = random.IntN(8) == 0
+	w.fs.Spec.Updates.MaxUnavailable = int32(1 + random.IntN(3)) //nolint:gosec // of three
+	for i, component := range order {
+		for n := range 1 + random.IntN(3) {
+			m := member{stale: stale(random.IntN(4)), untold: random.IntN(16) == 0, deadDisk: random.IntN(16) == 0}
+			m.node = backend.Node{Name: fmt.Sprintf("n%d-%d", i, n), IP: fmt.Sprintf("10.0.%d.%d", i, n), Ready: random.IntN(16) > 0}
+			m.Pod = pod(component, m.node.Name, m.node.Ready && random.IntN(6) > 0, m.stale != fresh)
+			m.Pod.Name = types.NamespacedName{Namespace: "storage", Name: component + "-" + m.node.Name}
+			if m.stale == moved {
+				m.Moved = "node n0-0 has another address: 10.0.0.1 → 10.0.0.101"
+			}
+			w.members = append(w.members, m)
+			if i == 0 {
+				break // the first component holds the metadata, and there is one
+			}
+		}
+	}
+	return w
+}
+
+// input is what a pass sees.
+func (w *randomWorld) input() (backend.Input, backend.Observation) {
+	in := backend.Input{FileSystem: w.fs, Told: map[string]bool{}}
+	var o backend.Observation
+	w.answers = w.members[0].serves() && !w.mutters
+	if w.answers {
+		in.State = &backend.State{Asked: w.now}
+	} else {
+		o.Problems = append(o.Problems, backend.Problem{Reason: v1alpha1.ReasonProbeUnreachable})
+	}
+	for i := range w.members {
+		m := &w.members[i]
+		in.Nodes, in.Pods = append(in.Nodes, m.node), append(in.Pods, m.Pod)
+		in.Told[m.node.Name] = !m.untold
+		online := w.answers && m.serves()
+		o.Servers = append(o.Servers, backend.ServerStatus{Name: m.Server(), Online: online})
+		if !online {
+			o.Problems = append(o.Problems, backend.Problem{Reason: v1alpha1.ReasonServersMissing})
+		}
+	}
+	return in.Indexed(), o
+}
+
+// restart is what the kubelet and the server make of a pod that was deleted.
+func (w *randomWorld) restart(name types.NamespacedName) {
+	for i := range w.members {
+		if m := &w.members[i]; m.Pod.Name == name {
+			m.stale, m.Outdated, m.Moved, m.Seen = fresh, false, "", w.now
+			m.Ready = m.node.Ready
+		}
+	}
+}
+
+func TestNoRestartWaitsForWhatOnlyItBrings(t *testing.T) {
+	const worlds = 1000 // of each type
+	for kind, b := range all.Backends(time.Minute) {
+		t.Run(string(kind), func(t *testing.T) {
+			g := NewWithT(t)
+			for seed := range uint64(worlds) {
+				random := rand.New(rand.NewPCG(seed, 30)) //nolint:gosec // it is to be the same each time
+				w := newRandomWorld(random, b.Order())
+				clock := clocktesting.NewFakePassiveClock(w.now)
+				r := &Reconciler{Order: clock}
+				var message string
+				for range 4 * len(w.members) {
+					in, o := w.input()
+					p := &pass{Reconciler: r, fs: w.fs, in: in, seen: o}
+					var next []due
+					next, message, _ = nextRestarts(b.Order(), in, o, circumstances{silent: p.silent()})
+					for _, d := range next {
+						w.restart(d.pod)
+					}
+					// The filesystem is asked again, later than whatever is wrong may take.
+					w.now = w.now.Add(tooSilent)
+					clock.SetTime(w.now)
+				}
+				for i := range w.members {
+					m := &w.members[i]
+					if m.stale == fresh || !m.node.Ready || m.untold {
+						continue // nothing is to be done, or a person mends the node or the agent
+					}
+					if m.stale == moved || m.stale == cutOff && w.answers {
+						t.Fatalf("world %d: only its restart brings back %s, and it waits: %s", seed, m.Server(), message)
+					}
+					asks := []string{"spec.updates.paused", "the agent of its node", "the filesystem is healthy", "is back", "are back"}
+					g.Expect(asks).To(ContainElement(WithTransform(func(ask string) bool { return strings.Contains(message, ask) }, BeTrue())),
+						"world %d: %s", seed, message)
+					if strings.Contains(message, "healthy") {
+						g.Expect(w.waitsForAPerson()).To(BeTrue(), "world %d: nothing is wrong that a person mends: %s", seed, message)
+					}
+				}
+			}
+		})
+	}
+}
+
+// waitsForAPerson is true while something is wrong that no restart mends: a pod, a node, an agent, a disk or a probe, each of which a problem names.
+func (w *randomWorld) waitsForAPerson() bool {
+	for i := range w.members {
+		if m := &w.members[i]; !m.Ready || m.deadDisk || !m.node.Ready || m.untold {
+			return true
+		}
+	}
+	// Nobody can tell a master that is cut off from one behind a closed port: ProbeUnreachable asks a person.
+	return w.mutters || w.members[0].stale == cutOff || w.fs.Spec.Updates.Paused
+}
+
+func TestAnAddressThatHasChangedIsSaidAndHoldsUpNoRestart(t *testing.T) {
+	g := NewWithT(t)
+	sentence := backend.Moved("n1=10.0.0.1", "n1=10.0.0.101")
+	g.Expect(sentence).To(Equal("node n1 has another address: 10.0.0.1 → 10.0.0.101"))
+	g.Expect(backend.Moved("n1=10.0.0.1", "n1=10.0.0.1")).To(BeEmpty())
+	g.Expect(backend.Moved("", "n1=10.0.0.1")).To(BeEmpty(), "a pod of an earlier operator does not say what it was told")
+	g.Expect(backend.Moved("n1=10.0.0.1", "n2=10.0.0.2")).To(BeEmpty(), "the metadata was recovered elsewhere")
+
+	master, chunkserver, mount := pod("master", "n1", true, true), pod("chunkserver", "n2", true, true), pod("client", "n3", true, true)
+	master.Moved, chunkserver.Moved, mount.Moved = sentence, sentence, sentence
+	fs := &v1alpha1.FileSystem{}
+	fs.Namespace, fs.Name = "storage", "scratch"
+	in := backend.Input{
+		FileSystem: fs, State: &backend.State{Asked: asked}, Told: map[string]bool{"n1": true, "n2": true},
+		Nodes: []backend.Node{{Name: "n1", IP: "10.0.0.101", Ready: true}, {Name: "n2", IP: "10.0.0.2", Ready: true}},
+		Pods:  []backend.Pod{master, chunkserver, mount},
+	}.Indexed()
+	o := backend.Observation{
+		Servers:  []backend.ServerStatus{{Name: "master.n1", Online: true}, {Name: "chunkserver.n2"}},
+		Problems: []backend.Problem{{Reason: v1alpha1.ReasonTargetsMissing}},
+	}
+	next, message, _ := nextRestarts(order, in, o, circumstances{})
+	g.Expect(next).To(HaveLen(1))
+	g.Expect(next[0].pod.Name).To(Equal("chunkserver-n2"), "the master serves at its new address")
+	g.Expect(message).To(ContainSubstring("now chunkserver on node n2: " + sentence))
+	g.Expect(movedClients(in)).To(HaveExactElements(backend.Problem{Reason: v1alpha1.ReasonAddressChanged, Message: sentence +
+		"; the mounts on n3 ask for the old one: end the programs that use them, and run kubectl -n storage delete pods -l " +
+		"parallelfs.dev/filesystem=scratch,parallelfs.dev/component=client"}))
+}

@@ -1,0 +1,70 @@
+package filesystem
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// describeNearlyFull writes the condition PoolNearlyFull, which is there while a pool is full or soon is.
+func describeNearlyFull(fs *v1alpha1.FileSystem, full, nearly []string) {
+	if len(full)+len(nearly) == 0 {
+		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionPoolNearlyFull)
+		return
+	}
+	reason, message := v1alpha1.ReasonPoolNearlyFull, "storage pools are nearly full: "+backend.List(nearly)
+	if len(full) > 0 {
+		reason, message = v1alpha1.ReasonPoolFull, "storage pools are full: "+backend.List(full)
+		if len(nearly) > 0 {
+			message += "; nearly full: " + backend.List(nearly)
+		}
+	}
+	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionPoolNearlyFull, metav1.ConditionTrue, reason,
+		message+"; remove files, or give the pool more disks or nodes")
+}
+
+// describeUnmatched writes the condition NodesSelected, which is there, and false, while a selector of nodes that may match none matches none:
+// what it is for is silently not there.
+func describeUnmatched(b backend.Backend, fs *v1alpha1.FileSystem, in backend.Input) {
+	if in.FileSystem == nil {
+		return
+	}
+	var all []backend.Selector
+	if own, ok := b.(backend.Selecting); ok {
+		all = own.Selectors(fs)
+	}
+	if c := fs.Spec.Clients; c != nil {
+		all = append(all, backend.Selector{Field: "spec.clients.nodeSelector", Costs: "no node mounts the filesystem", Labels: c.NodeSelector})
+	}
+	if kept := fs.Spec.Backups; kept != nil && kept.Nodes != nil {
+		all = append(all, backend.Selector{Field: "spec.backups.nodes.nodeSelector", Costs: "no node keeps backups", Labels: kept.Nodes.NodeSelector})
+	}
+	var unmatched []string
+	for _, s := range all {
+		if len(backend.Matching(in.Nodes, s.Labels)) == 0 {
+			key := firstKey(s.Labels)
+			unmatched = append(unmatched, fmt.Sprintf("%s matches no node, so %s (kubectl label node NODE %s=%s)", s.Field, s.Costs, key, s.Labels[key]))
+		}
+	}
+	if len(unmatched) == 0 {
+		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionNodesSelected)
+		return
+	}
+	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionNodesSelected, metav1.ConditionFalse,
+		v1alpha1.ReasonUnmatched, backend.List(unmatched))
+}
+
+// firstKey is the first key of a selector, by name.
+func firstKey(labels v1alpha1.NodeSelector) (first string) {
+	for key := range labels {
+		if first == "" || key < first {
+			first = key
+		}
+	}
+	return first
+}
