@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
+
+	"parallelfs.dev/operator/api/v1alpha1"
 )
 
 // story is an Ordered container of specs with a filesystem, or several, of its own. Stories run side by side on one cluster, so
