@@ -24,8 +24,8 @@ func describeNearlyFull(fs *v1alpha1.FileSystem, full, nearly []string) {
 			message += "; nearly full: " + backend.List(nearly)
 		}
 	}
-	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionPoolNearlyFull, metav1.ConditionTrue, reason,
-		message+"; remove files, or give the pool more disks or nodes")
+	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionPoolNearlyFull, metav1.ConditionTrue,
+		reason, message+"; remove files, or give the pool more disks or nodes")
 }
 
 // describeUnmatched writes the condition NodesSelected, which is there, and false, while a selector of nodes that may match none matches
