@@ -13,8 +13,8 @@ import (
 // launcherSuffix is that of the Job that the MPI operator makes for the launcher of an MPIJob.
 const launcherSuffix = "-launcher"
 
-// gatherRefusal finds out whether the API server keeps the pods of a job from being made. Neither a Job nor an MPIJob says so in its status,
-// so their events are read, and only while pods are missing.
+// gatherRefusal finds out whether the API server keeps the pods of a job from being made. Neither a Job nor an MPIJob says so in its
+// status, so their events are read, and only while pods are missing.
 func (r *Reconciler) gatherRefusal(ctx context.Context, w *scope.Scope, c *children.Child) (err error) {
 	if c.Deleting || c.Held || c.Succeeded || w.Now.Sub(c.Started) < refusals.Patience || len(c.MainPods()) > 0 {
 		return nil

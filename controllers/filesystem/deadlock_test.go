@@ -21,8 +21,8 @@ type stale int
 
 const (
 	fresh stale = iota
-	// changed is one that serves with an older configuration.
-	changedOnly
+	// _ is one that serves with an older configuration.
+	_
 	// cutOff is one that does not serve with it.
 	cutOff
 	// moved is one that was told an address that no node has any more.
@@ -54,13 +54,13 @@ func newRandomWorld(random *rand.Rand, order []string) *randomWorld {
 	w := &randomWorld{fs: &v1alpha1.FileSystem{}, now: asked, mutters: random.IntN(8) == 0}
 	w.fs.Namespace, w.fs.Name = "storage", "scratch"
 	w.fs.Spec.Updates.Paused = random.IntN(8) == 0
-	w.fs.Spec.Updates.MaxUnavailable = int32(1 + random.IntN(3)) //nolint:gosec // of three
+	w.fs.Spec.Updates.MaxUnavailable = int32(1 + random.IntN(3))
 	for i, component := range order {
 		for n := range 1 + random.IntN(3) {
 			m := member{stale: stale(random.IntN(4)), untold: random.IntN(16) == 0, deadDisk: random.IntN(16) == 0}
 			m.node = backend.Node{Name: fmt.Sprintf("n%d-%d", i, n), IP: fmt.Sprintf("10.0.%d.%d", i, n), Ready: random.IntN(16) > 0}
 			m.Pod = pod(component, m.node.Name, m.node.Ready && random.IntN(6) > 0, m.stale != fresh)
-			m.Pod.Name = types.NamespacedName{Namespace: "storage", Name: component + "-" + m.node.Name}
+			m.Name = types.NamespacedName{Namespace: "storage", Name: component + "-" + m.node.Name}
 			if m.stale == moved {
 				m.Moved = "node n0-0 has another address: 10.0.0.1 → 10.0.0.101"
 			}
@@ -99,7 +99,7 @@ func (w *randomWorld) input() (backend.Input, backend.Observation) {
 // restart is what the kubelet and the server make of a pod that was deleted.
 func (w *randomWorld) restart(name types.NamespacedName) {
 	for i := range w.members {
-		if m := &w.members[i]; m.Pod.Name == name {
+		if m := &w.members[i]; m.Name == name {
 			m.stale, m.Outdated, m.Moved, m.Seen = fresh, false, "", w.now
 			m.Ready = m.node.Ready
 		}
@@ -112,7 +112,7 @@ func TestNoRestartWaitsForWhatOnlyItBrings(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			g := NewWithT(t)
 			for seed := range uint64(worlds) {
-				random := rand.New(rand.NewPCG(seed, 30)) //nolint:gosec // it is to be the same each time
+				random := rand.New(rand.NewPCG(seed, 30))
 				w := newRandomWorld(random, b.Order())
 				clock := clocktesting.NewFakePassiveClock(w.now)
 				r := &Reconciler{Order: clock}

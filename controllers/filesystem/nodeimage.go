@@ -16,9 +16,9 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// tooSilent is how long a server may be away until its pod is made anew, where the pod has the node image of an earlier operator or an older
-// configuration. The older binary starts a container again with what the present operator tells it, and refuses what it does not know; a
-// server with an older configuration may ask for a filesystem where none is any more. The restart takes nothing away then, and may be the
+// tooSilent is how long a server may be away until its pod is made anew, where the pod has the node image of an earlier operator or an
+// older configuration. The older binary starts a container again with what the present operator tells it, and refuses what it does not know;
+// a server with an older configuration may ask for a filesystem where none is any more. The restart takes nothing away then, and may be the
 // repair: it does not wait for a filesystem that is well (ADR 0108).
 const tooSilent = 3 * time.Minute
 
@@ -27,8 +27,8 @@ func lags(p *backend.Pod, in backend.Input) bool {
 	return p.NodeImage != "" && p.NodeImage != in.Images.Node
 }
 
-// silent are the pods with an older node image, or an older configuration, whose server was away for too long, as far as this manager has seen. Of one that is Ready,
-// the filesystem has to say so itself.
+// silent are the pods with an older node image, or an older configuration, whose server was away for too long, as far as this
+// manager has seen. Of one that is Ready, the filesystem has to say so itself.
 func (p *pass) silent() map[types.NamespacedName]bool {
 	online := map[string]bool{}
 	for i := range p.seen.Servers {

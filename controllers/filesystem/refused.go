@@ -195,8 +195,8 @@ func refusedProblems(refused []asker) []backend.Problem {
 	return out
 }
 
-// agentsRefused says that the API server refuses the pods of agents, empty when it does not, or nobody has said which DaemonSet theirs is. It
-// is asked only while agents are silent.
+// agentsRefused says that the API server refuses the pods of agents, empty when it does not, or nobody has said which DaemonSet theirs is.
+// It is asked only while agents are silent.
 func (r *Reconciler) agentsRefused(ctx context.Context) (string, error) {
 	if r.Agents.Name == "" {
 		return "", nil

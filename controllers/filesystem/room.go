@@ -24,12 +24,12 @@ func describeNearlyFull(fs *v1alpha1.FileSystem, full, nearly []string) {
 			message += "; nearly full: " + backend.List(nearly)
 		}
 	}
-	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionPoolNearlyFull, metav1.ConditionTrue, reason,
-		message+"; remove files, or give the pool more disks or nodes")
+	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionPoolNearlyFull, metav1.ConditionTrue,
+		reason, message+"; remove files, or give the pool more disks or nodes")
 }
 
-// describeUnmatched writes the condition NodesSelected, which is there, and false, while a selector of nodes that may match none matches none:
-// what it is for is silently not there.
+// describeUnmatched writes the condition NodesSelected, which is there, and false, while a selector of nodes that may match none matches
+// none: what it is for is not there.
 func describeUnmatched(b backend.Backend, fs *v1alpha1.FileSystem, in backend.Input) {
 	if in.FileSystem == nil {
 		return
@@ -42,7 +42,9 @@ func describeUnmatched(b backend.Backend, fs *v1alpha1.FileSystem, in backend.In
 		all = append(all, backend.Selector{Field: "spec.clients.nodeSelector", Costs: "no node mounts the filesystem", Labels: c.NodeSelector})
 	}
 	if kept := fs.Spec.Backups; kept != nil && kept.Nodes != nil {
-		all = append(all, backend.Selector{Field: "spec.backups.nodes.nodeSelector", Costs: "no node keeps backups", Labels: kept.Nodes.NodeSelector})
+		all = append(all, backend.Selector{
+			Field: "spec.backups.nodes.nodeSelector", Costs: "no node keeps backups", Labels: kept.Nodes.NodeSelector,
+		})
 	}
 	var unmatched []string
 	for _, s := range all {

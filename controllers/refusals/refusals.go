@@ -35,8 +35,8 @@ type Owner struct {
 	Since time.Time
 }
 
-// Of returns the words of the newest refusal of a pod of an object, empty when there is none. The reader asks the API server itself: a cache
-// would hold all events of the cluster.
+// Of returns the words of the newest refusal of a pod of an object, empty when there is none. The reader asks the API server itself: a
+// cache would hold all events of the cluster.
 func Of(ctx context.Context, reader client.Reader, of Owner) (string, error) {
 	var list corev1.EventList
 	which := client.MatchingFields{"involvedObject.kind": of.Kind, "involvedObject.name": of.Name, "type": corev1.EventTypeWarning}
@@ -110,7 +110,7 @@ var remedies = []remedy{
 	{regexp.MustCompile(`(?i)priority ?class`), func(_ []string, _ string, set Fields) string {
 		return fmt.Sprintf("set %s to one of kubectl get priorityclasses", set.PriorityClass)
 	}},
-	{regexp.MustCompile(`(?i)(maximum|minimum) [a-z-]+ usage per|limit to request ratio per`), func(_ []string, namespace string, set Fields) string {
+	{regexp.MustCompile(`(?i)(maximum|minimum) [a-z-]+ usage per|ratio per`), func(_ []string, namespace string, set Fields) string {
 		return fmt.Sprintf("look at kubectl -n %s describe limitrange; change it, or set %s", namespace, set.Resources)
 	}},
 	{regexp.MustCompile(`unable to validate against any security context constraint`), func(_ []string, namespace string, _ Fields) string {

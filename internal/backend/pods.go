@@ -55,8 +55,8 @@ type Pods struct {
 	Management string
 }
 
-// ManagementAnnotation on a pod template is the node whose address its daemons are told, and the address, such as "n1=10.0.0.1". It is no part
-// of the template's hash: what is told is.
+// ManagementAnnotation on a pod template is the node whose address its daemons are told, and the address, such as "n1=10.0.0.1". It is no
+// part of the template's hash: what is told is.
 const ManagementAnnotation = "parallelfs.dev/management"
 
 // ManagementAt is the value of ManagementAnnotation for a node, empty for one that has no address.
@@ -67,8 +67,8 @@ func ManagementAt(n Node) string {
 	return n.Name + "=" + n.IP
 }
 
-// Moved says that the node whose address a pod was told has another one now, from the values of ManagementAnnotation then and now; empty where
-// it has not, or nobody knows.
+// Moved says that the node whose address a pod was told has another one now, from the values of ManagementAnnotation then and now; empty
+// where it has not, or nobody knows.
 func Moved(then, now string) string {
 	node, before, ok := strings.Cut(then, "=")
 	same, after, known := strings.Cut(now, "=")

@@ -426,8 +426,8 @@ func (r Renderer) pod(job, role, image string, told spec.Benchmark) *corev1.PodT
 	return pod
 }
 
-// asAsked gives a pod what the user sets of the run's pods. A privileged one on a server gets neither labels nor annotations: they could have
-// an injector put a container into it, and who may write a run is not trusted with the nodes.
+// asAsked gives a pod what the user sets of the run's pods. A privileged one on a server gets neither labels nor annotations: they could
+// have an injector put a container into it, and who may write a run is not trusted with the nodes.
 func (r Renderer) asAsked(pod *corev1.PodTemplateSpec, role string) {
 	asked := r.Scope.Run.Spec.Pods
 	if asked == nil {
