@@ -5,14 +5,15 @@ import (
 	"fmt"
 )
 
-// Whoever may create a BenchmarkRun chooses what stands in an output, so that every parser is bounded before it begins: it allocates at most
+// Whoever may create a BenchmarkRun chooses the content of an output. So every parser has bounds before it begins: it allocates at most
 // 64 MiB, whatever it reads.
 const (
 	// MaxOutput is the largest output, in bytes.
 	MaxOutput = 16 << 20
-	// MaxLines and MaxLine bound a report that is read line by line: the number of its lines, and the bytes of each. Vdbench prints a line a
-	// second, so that a day has 86400.
-	MaxLines, MaxLine = 1 << 17, 64 << 10
+	// MaxLines bounds the lines of a report that is read line by line. Vdbench prints a line a second, so that a day has 86400.
+	MaxLines = 1 << 17
+	// MaxLine bounds the bytes of one line.
+	MaxLine = 64 << 10
 	// maxRank bounds the numbers of processes, as the API does.
 	maxRank = 65536
 	// maxDepth is how deep JSON may be nested.

@@ -333,7 +333,8 @@ type BlockDevice struct {
 	MediaType MediaType `json:"mediaType,omitempty"`
 
 	// transport as lsblk(8) has it: nvme, sas, sata, fc, iscsi, usb. Beside these, it is nvme-tcp, nvme-rdma, nvme-fc or nvme-loop for NVMe
-	// over fabrics, and nbd, rbd or drbd. A device that is made of disks of which one is reached through a network has the transport of that one.
+	// over fabrics, and nbd, rbd or drbd. A device that is made of disks of which one is reached through a network has the transport of that
+	// one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Transport string `json:"transport,omitempty"`

@@ -6,8 +6,8 @@ import (
 )
 
 // PodsSpec sets what an administrator may choose of the pods of daemons, clients and jobs. Running daemons take up a change at their next
-// restart. Only changed resources restart them. Pods of benchmarks take nothing from here: they tolerate every taint, and a BenchmarkRun has
-// a spec.pods of its own.
+// restart. Only changed resources restart them. Pods of benchmarks take nothing from here: they tolerate every taint, and a
+// BenchmarkRun has a spec.pods of its own.
 type PodsSpec struct {
 	// tolerations of all pods. Without it, or with an empty list, they tolerate every taint, because a daemon must run where its data is. Jobs
 	// that can run on any node then tolerate none.

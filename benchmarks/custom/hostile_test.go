@@ -3,6 +3,7 @@ package custom_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -109,7 +110,7 @@ func TestAPathFindsWhatThatOfKubectlFinds(t *testing.T) {
 			found, problem := library.FindResults(document)
 			for _, results := range found {
 				for _, result := range results {
-					number, is := result.Interface().(float64)
+					number, is := reflect.TypeAssert[float64](result)
 					if result.Interface() == "8" {
 						number, is = 8, true
 					}

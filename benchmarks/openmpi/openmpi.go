@@ -94,7 +94,8 @@ func Read(output []byte) (Output, error) {
 			}
 		case line.Text == "", strings.HasPrefix(line.Text, own), notices.MatchString(line.Text):
 		case remark.MatchString(line.Text):
-		case part.MatchString(line.Text) && !strings.Contains(line.Text, "***") && !bad.MatchString(line.Text) && !complaint.MatchString(line.Text):
+		case part.MatchString(line.Text) && !strings.Contains(line.Text, "***") && !bad.MatchString(line.Text) &&
+			!complaint.MatchString(line.Text):
 		default:
 			out = append(out, line)
 		}

@@ -261,7 +261,8 @@ func (s suite) hostile(t *testing.T) {
 		return out.Bytes()
 	}
 	outputs := map[string][]byte{
-		"short lines": fill("", "1\n"), "empty lines": fill("", "\n"), "one line": fill("", "a "), "long lines": fill("", strings.Repeat("a ", 30000)+"\n"),
+		"short lines": fill("", "1\n"), "empty lines": fill("", "\n"), "one line": fill("", "a "),
+		"long lines":      fill("", strings.Repeat("a ", 30000)+"\n"),
 		"boxes of mpirun": fill("", strings.Repeat("-", 60)+"\nabort\n"), "the output again and again": fill("", string(s.output)),
 		"lines of processes": fill("", "[rank 0] 1\n"), "lines of more processes than there are": fill("", "[rank 65000] 1\n[rank 65001] 2\n"),
 		"HTML": fill("<html>\n", "<td>1</td>"), "CSV": fill("", "1,2,3\n"),

@@ -229,7 +229,8 @@ func run(ctx context.Context, args []string) error {
 	backends, board := all.Backends(o.tellTime), &views.Board{}
 	if err := (&filesystem.Reconciler{
 		Backends: backends, Images: o.images, Cluster: cluster, States: filesystem.NewHTTPStateReader(o.probeTimeout),
-		Clock: clock.RealClock{}, Order: clock.RealClock{}, PollInterval: o.pollInterval, Pause: passPause, Reread: reread, Views: board, Agents: o.agents,
+		Clock: clock.RealClock{}, Order: clock.RealClock{}, PollInterval: o.pollInterval, Pause: passPause,
+		Reread: reread, Views: board, Agents: o.agents,
 	}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of FileSystems: %w", err)
 	}

@@ -31,8 +31,8 @@ func (r *Reconciler) forget(ctx context.Context, w *scope.Scope) error {
 	return nil
 }
 
-// maxRunRaw bounds the raw output of a run, in bytes as it is stored: etcd holds 2 to 8 GiB of all objects of a cluster. The last repetition
-// may exceed it by what one may have.
+// maxRunRaw bounds the raw output of a run, in bytes as it is stored: etcd holds 2 to 8 GiB of all objects of a cluster. The last
+// repetition may exceed it by what one may have.
 const maxRunRaw = 16 << 20
 
 // rawOf is how many bytes of raw output a ConfigMap has.

@@ -12,9 +12,9 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// Own keeps an object that one of ours controls, but for its managed fields, and of a ConfigMap of a run the records without the raw output,
-// which a sweep has many megabytes of. Whoever may write to a namespace can put our labels on his own objects: of these it keeps who and
-// whose they are, because nothing else of them is looked at.
+// Own keeps an object that one of ours controls, but for its managed fields, and of a ConfigMap of a run the records without the raw
+// output, which a sweep has many megabytes of. Whoever may write to a namespace can put our labels on his own objects: of these it keeps
+// identity and owners, because nothing else of them is looked at.
 func Own(object any) (any, error) {
 	o, is := object.(metav1.Object)
 	if !is {

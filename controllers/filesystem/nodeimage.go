@@ -17,9 +17,9 @@ import (
 )
 
 // tooSilent is how long a server may be away until its pod is made anew, where the pod has the node image of an earlier operator or an
-// older configuration. The older binary starts a container again with what the present operator tells it, and refuses what it does not know;
-// a server with an older configuration may ask for a filesystem where none is any more. The restart takes nothing away then, and may be the
-// repair: it does not wait for a filesystem that is well (ADR 0108).
+// older configuration. The older binary starts a container again with what the present operator tells it, and refuses what it does not
+// know; a server with an older configuration may ask for a filesystem at an address that it has left. The restart takes nothing away then,
+// and may be the repair: it does not wait for a filesystem that is well (ADR 0108).
 const tooSilent = 3 * time.Minute
 
 // lags is true for a pod that was made with another node image than the operator has now.

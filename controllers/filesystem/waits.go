@@ -44,9 +44,9 @@ func unprovenOf(own []v1alpha1.StorageTarget, seen backend.Observation) unproven
 // not wait for, such as a disk that died and whose data has copies elsewhere.
 func (u unproven) waitsFor(fs *v1alpha1.FileSystem, seen backend.Observation, reason string) (person, itself bool) {
 	switch reason {
-	case v1alpha1.ReasonPodsRefused, v1alpha1.ReasonAddressChanged, v1alpha1.ReasonPoolFull, v1alpha1.ReasonDaemonRefused, v1alpha1.ReasonNoDevices,
-		v1alpha1.ReasonDeviceConflict, v1alpha1.ReasonPinningConflict, v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonNoAddress,
-		v1alpha1.ReasonUpgradeRefused, v1alpha1.ReasonLicenseMissing, v1alpha1.ReasonUnknownMembers:
+	case v1alpha1.ReasonPodsRefused, v1alpha1.ReasonAddressChanged, v1alpha1.ReasonPoolFull, v1alpha1.ReasonDaemonRefused,
+		v1alpha1.ReasonNoDevices, v1alpha1.ReasonDeviceConflict, v1alpha1.ReasonPinningConflict, v1alpha1.ReasonInvalidSpec,
+		v1alpha1.ReasonNoAddress, v1alpha1.ReasonUpgradeRefused, v1alpha1.ReasonLicenseMissing, v1alpha1.ReasonUnknownMembers:
 		return true, false
 	case v1alpha1.ReasonTargetsNotReady:
 		return u.asks, u.goes || len(u.stuck) == 0

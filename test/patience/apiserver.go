@@ -54,6 +54,7 @@ func Reads(next http.RoundTripper) http.RoundTripper { return reads{next} }
 
 type reads struct{ next http.RoundTripper }
 
+// RoundTrip implements http.RoundTripper.
 func (r reads) RoundTrip(request *http.Request) (*http.Response, error) {
 	until := time.Now().Add(Bound(busyLimit))
 	for {

@@ -33,6 +33,7 @@ var named = map[string][]string{
 		"internal/node/format/ldiskfs", "internal/node/format/served.go", "internal/node/format/formattest/served_disks_test.go",
 		"internal/node/format/registry/registry_test.go", "internal/node/format/names_test.go", "internal/node/provision/provisiontest/lab.go",
 	},
+	"types of filesystems in the kernel's tables": {"internal/node/procfs", "internal/node/devices/devices_test.go"},
 	"the list of all": {"internal/backend/all"},
 	"what was stored, as a real one has it": {
 		"internal/node/backup/frozen_test.go", "internal/node/backup/testdata/v1/manifest.json", "internal/node/record/frozen_test.go",

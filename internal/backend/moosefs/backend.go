@@ -139,6 +139,7 @@ func (Backend) Selectors(fs *v1alpha1.FileSystem) []backend.Selector {
 		return nil
 	}
 	return []backend.Selector{{
-		Field: "spec.moosefs.metaloggers.nodeSelector", Costs: "there is no second copy of the metadata", Labels: own(fs).Metaloggers.NodeSelector,
+		Field: "spec.moosefs.metaloggers.nodeSelector", Costs: "there is no second copy of the metadata",
+		Labels: own(fs).Metaloggers.NodeSelector,
 	}}
 }

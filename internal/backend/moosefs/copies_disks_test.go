@@ -20,6 +20,7 @@ import (
 
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/node/recovery"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // writer is the process of a master that saves its changes, or would.
@@ -173,8 +174,8 @@ var events = map[string]event{
 		defer goOn()
 		p.goesOn(m.WithT)
 		m.followAt(own, g.port)
-		m.Eventually(g.passed).WithTimeout(20 * time.Second).WithPolling(time.Millisecond).Should(Equal(1))
-		time.Sleep(still)
+		m.Eventually(g.passed).WithTimeout(patience.Bound(20 * time.Second)).WithPolling(time.Millisecond).Should(Equal(1))
+		time.Sleep(still) //nolint:forbidigo // the time itself is what the test changes
 		return m
 	},
 	"reconnection": func(m *master, p *program, own string, g *gate, still time.Duration) *master {
@@ -186,8 +187,8 @@ var events = map[string]event{
 		defer goOn()
 		p.goesOn(m.WithT)
 		g.reopen()
-		m.Eventually(g.passed).WithTimeout(20 * time.Second).WithPolling(time.Millisecond).Should(Equal(2))
-		time.Sleep(still)
+		m.Eventually(g.passed).WithTimeout(patience.Bound(20 * time.Second)).WithPolling(time.Millisecond).Should(Equal(2))
+		time.Sleep(still) //nolint:forbidigo // the time itself is what the test changes
 		return m
 	},
 	"restart": func(m *master, p *program, own string, g *gate, still time.Duration) *master {
@@ -196,7 +197,7 @@ var events = map[string]event{
 		goOn := m.stopWriter()
 		p.goesOn(m.WithT)
 		m.Expect(m.process.Process.Signal(syscall.SIGTERM)).To(Succeed())
-		time.Sleep(still)
+		time.Sleep(still) //nolint:forbidigo // the time itself is what the test changes
 		goOn()
 		<-m.ended
 		m.Expect(m.failed).NotTo(HaveOccurred(), m.says)
@@ -207,7 +208,7 @@ var events = map[string]event{
 		m.joined(own)
 		m.stopWriter()
 		p.goesOn(m.WithT)
-		time.Sleep(still)
+		time.Sleep(still) //nolint:forbidigo // the time itself is what the test changes
 		m.kill()
 		return m.again("-a")
 	},

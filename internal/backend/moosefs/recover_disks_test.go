@@ -83,11 +83,15 @@ func (m *master) followed(own string) {
 
 // follows is true when a metalogger has the last change of the master, or gets it soon.
 func (m *master) follows(own string) bool {
+	end := time.Now().Add(patience.Bound(20 * time.Second))
 	last := func(path string) string {
 		content, _ := os.ReadFile(path)
 		return string(content[max(0, len(content)-40):])
 	}
-	for end := time.Now().Add(patience.Bound(20 * time.Second)); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for range time.Tick(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
 		want := last(filepath.Join(m.data, "changelog.0.mfs"))
 		if want != "" && want == last(filepath.Join(own, "data", "changelog_ml.0.mfs")) {
 			return true

@@ -258,7 +258,8 @@ func TestALookThatCouldNotBeFinishedTakesNoDiskAway(t *testing.T) {
 		change(n)
 		n.Poke()
 		n.at(75 * time.Second)
-		return n, n.published(t)
+		published := n.published(t)
+		return n, published
 	}
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)

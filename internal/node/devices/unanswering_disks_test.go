@@ -8,12 +8,12 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"parallelfs.dev/operator/internal/node/disktest"
 	"parallelfs.dev/operator/test/patience"
+	"parallelfs.dev/operator/test/unanswering"
 )
 
 func TestADiskIsLookedAtBesideAFilesystemThatDoesNotAnswer(t *testing.T) {
-	disktest.Unanswering(t)
+	unanswering.Open(t)
 	looked := make(chan string, 1)
 	go func() {
 		v := &view{Looker: Looker{Proc: "/proc", Sys: "/sys", Dev: "/dev"}, uses: map[string][]string{}}

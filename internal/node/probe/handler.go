@@ -45,7 +45,8 @@ func (p *Probe) serveState(w http.ResponseWriter, r *http.Request) {
 	}
 	signed := backend.IsSignedQuestion(key, answer.Nonce, r.Header.Get(backend.QuestionHeader))
 	if signed {
-		defer limited.Hold(r.Context())()
+		release := limited.Hold(r.Context())
+		defer release()
 	}
 	state, err := p.askAnew(r.Context(), signed)
 	switch {

@@ -25,7 +25,8 @@ func (p *Probe) serveStore(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
-	defer limited.Hold(r.Context())()
+	release := limited.Hold(r.Context())
+	defer release()
 	if !p.handsOut.TryLock() {
 		http.Error(w, "the store is handed out to somebody else", http.StatusServiceUnavailable)
 		return

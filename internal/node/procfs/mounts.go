@@ -35,7 +35,8 @@ func EachMount(path string, each func(*mountinfo.Info)) error {
 	}
 	defer table.Close()
 	limited := &io.LimitedReader{R: table, N: longestTable}
-	_, err = mountinfo.GetMountsFromReader(&shortLines{lines: bufio.NewReaderSize(limited, longestLine)}, func(m *mountinfo.Info) (skip, stop bool) {
+	lines := &shortLines{lines: bufio.NewReaderSize(limited, longestLine)}
+	_, err = mountinfo.GetMountsFromReader(lines, func(m *mountinfo.Info) (skip, stop bool) {
 		each(m)
 		return true, false
 	})
@@ -135,8 +136,8 @@ func IsOfUser(m *mountinfo.Info) bool {
 func IsRemote(kind string) bool {
 	kind, _, _ = strings.Cut(kind, ".")
 	switch kind {
-	case "fuse", "fuseblk", "nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "lustre", "beegfs", "9p", "virtiofs", "afs", "gpfs", "orangefs", "pvfs2", "wekafs",
-		"ocfs2", "gfs2", "autofs":
+	case "fuse", "fuseblk", "nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "lustre", "beegfs", "9p", "virtiofs", "afs", "gpfs", "orangefs",
+		"pvfs2", "wekafs", "ocfs2", "gfs2", "autofs":
 		return true
 	}
 	return false

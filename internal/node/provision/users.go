@@ -119,10 +119,10 @@ func (f filesystem) has(mount int, path string) bool {
 
 // usedBy returns how a process uses the filesystem: the first way that is found, empty for none.
 func (f filesystem) usedBy(process string) string {
-	for _, way := range []struct{ link, how string }{{"cwd", "its working directory"}, {"root", "its root directory"}, {"exe", "its program"}} {
-		path := filepath.Join(process, way.link)
+	for _, link := range []string{"cwd", "root", "exe"} {
+		path := filepath.Join(process, link)
 		if mount, err := procfs.MountOf(path); err == nil && f.has(mount, path) {
-			return way.how
+			return map[string]string{"cwd": "its working directory", "root": "its root directory", "exe": "its program"}[link]
 		}
 	}
 	files, err := os.ReadDir(filepath.Join(process, "fd"))

@@ -8,13 +8,13 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"parallelfs.dev/operator/internal/node/disktest"
 	"parallelfs.dev/operator/internal/node/provision"
 	"parallelfs.dev/operator/test/patience"
+	"parallelfs.dev/operator/test/unanswering"
 )
 
 func TestUsersAreFoundBesideAFilesystemThatDoesNotAnswer(t *testing.T) {
-	disktest.Unanswering(t)
+	unanswering.Open(t)
 	const noDevice = 4095
 	found := make(chan []string, 1)
 	go func() { found <- provision.Users("/proc", noDevice, 0) }()

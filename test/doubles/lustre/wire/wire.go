@@ -209,7 +209,8 @@ func serve(ctx context.Context, connection net.Conn, handle Handler) {
 	// Who hangs up does not want to know any more.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { _ = connection.Close() })()
+	stop := context.AfterFunc(ctx, func() { _ = connection.Close() })
+	defer stop()
 	questions := make(chan asked)
 	go func() {
 		defer close(questions)

@@ -1,4 +1,5 @@
-package disktest
+// Package unanswering has a filesystem whose server answers no more, as one on a network whose servers are away.
+package unanswering
 
 import (
 	"context"
@@ -11,14 +12,14 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
-	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega"
 )
 
-// Unanswering mounts a filesystem by FUSE that answers no question about its file any more, and starts a process that has the file open
+// Open mounts a filesystem by FUSE that answers no question about its file any more, and starts a process that has the file open
 // for writing. Both end with the test.
-func Unanswering(t *testing.T) {
+func Open(t *testing.T) {
 	t.Helper()
-	g := NewWithT(t)
+	g := gomega.NewWithT(t)
 	at := t.TempDir()
 	file := &unanswering{again: make(chan struct{})}
 	root := &unansweringRoot{}
@@ -28,15 +29,15 @@ func Unanswering(t *testing.T) {
 			root.AddChild("file", root.NewPersistentInode(ctx, file, fs.StableAttr{Mode: syscall.S_IFREG}), true)
 		},
 	})
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { NewWithT(t).Expect(server.Unmount()).To(Succeed()) })
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	t.Cleanup(func() { gomega.NewWithT(t).Expect(server.Unmount()).To(gomega.Succeed()) })
 	opened, err := os.OpenFile(filepath.Join(at, "file"), os.O_RDWR, 0)
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	holder := exec.Command("cat")
 	holder.ExtraFiles = []*os.File{opened}
 	input, err := holder.StdinPipe()
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(holder.Start()).To(Succeed())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(holder.Start()).To(gomega.Succeed())
 	t.Cleanup(func() {
 		close(file.again)
 		_ = input.Close()
@@ -52,6 +53,7 @@ type unanswering struct {
 	again  chan struct{}
 }
 
+// Getattr waits for the end of the test.
 func (u *unanswering) Getattr(ctx context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	if u.silent.Load() {
 		select {
@@ -64,6 +66,7 @@ func (u *unanswering) Getattr(ctx context.Context, _ fs.FileHandle, out *fuse.At
 	return 0
 }
 
+// Open keeps nothing of the file in the kernel.
 func (u *unanswering) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
 	return nil, fuse.FOPEN_DIRECT_IO, 0
 }
