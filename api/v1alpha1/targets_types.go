@@ -128,9 +128,9 @@ type DeviceSelector struct {
 	// +kubebuilder:validation:items:Maximum=1023
 	NUMANodes []int32 `json:"numaNodes,omitempty"`
 
-	// transports are the ways in which the disk may be attached, as the NodeInventory has them. Without it, disks are chosen that are attached
-	// to the node itself (nvme, sata, sas, ata, spi, virtio, mmc, or not known), and none that is reached through a network or that can be
-	// unplugged at any time: what a storage system attaches for somebody else looks like a free disk.
+	// transports lists the ways in which the disk may be attached, as the NodeInventory has them. Without it, only disks that are attached to
+	// the node itself are chosen: nvme, sata, sas, ata, spi, virtio, mmc, or not known. A disk that is reached through a network may belong
+	// to another storage system although it looks free. One that can be unplugged at any time is not chosen either.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
