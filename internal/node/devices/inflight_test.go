@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -40,70 +41,79 @@ func (m *machine) hang(disk string) (stuck *atomic.Int32, answer func()) {
 }
 
 func TestADiskThatHangsIsWaitedForByOneLookOnly(t *testing.T) {
-	g := NewWithT(t)
-	m := newMachine(t)
-	stuck, answer := m.hang("vda")
-	first := m.all()["vda"]
-	g.Expect(first.Incomplete).To(ContainSubstring("no answer within 30ms"))
-	said := ""
-	for range 5 {
-		all := m.all()
-		g.Expect(all["vda"].Incomplete).To(MatchRegexp(`the look of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC still waits for it \(wipefs, process 4711\), and no other one is begun`))
-		g.Expect(all["vda"].Unusable).To(ContainElement(ContainSubstring("could not be looked at completely")))
-		g.Expect(all["nvme0n1"].Unusable).To(BeEmpty(), "all other disks are looked at")
-		if said != "" {
-			g.Expect(all["vda"].Incomplete).To(Equal(said), "the inventory does not change with each look")
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		m := newMachine(t)
+		stuck, answer := m.hang("vda")
+		first := m.all()["vda"]
+		g.Expect(first.Incomplete).To(ContainSubstring("no answer within 30ms"))
+		said := ""
+		for range 5 {
+			all := m.all()
+			g.Expect(all["vda"].Incomplete).To(MatchRegexp(
+				`the look of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC still waits for it \(wipefs, process 4711\), and no other one is begun`))
+			g.Expect(all["vda"].Unusable).To(ContainElement(ContainSubstring("could not be looked at completely")))
+			g.Expect(all["nvme0n1"].Unusable).To(BeEmpty(), "all other disks are looked at")
+			if said != "" {
+				g.Expect(all["vda"].Incomplete).To(Equal(said), "the inventory does not change with each look")
+			}
+			said = all["vda"].Incomplete
 		}
-		said = all["vda"].Incomplete
-	}
-	_, err := m.looker.ByID(t.Context(), "data-1")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(stuck.Load()).To(BeEquivalentTo(1))
+		_, err := m.looker.ByID(t.Context(), "data-1")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(stuck.Load()).To(BeEquivalentTo(1))
 
-	answer()
-	g.Eventually(func() string { return m.all()["vda"].Incomplete }).Should(BeEmpty(), "it is looked at again when it answers")
+		answer()
+		g.Eventually(func() string { return m.all()["vda"].Incomplete }).Should(BeEmpty(), "it is looked at again when it answers")
+	})
 }
 
 func TestLooksAtTheSameTimeAskOneThingOfADiskAtATime(t *testing.T) {
-	g := NewWithT(t)
-	m := newMachine(t)
-	stuck, _ := m.hang("vda")
-	var looks sync.WaitGroup
-	for range 4 {
-		looks.Go(func() { m.looker.All(t.Context()) })
-	}
-	looks.Wait()
-	g.Expect(stuck.Load()).To(BeEquivalentTo(1))
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		m := newMachine(t)
+		stuck, _ := m.hang("vda")
+		var looks sync.WaitGroup
+		for range 4 {
+			looks.Go(func() { m.looker.All(t.Context()) })
+		}
+		looks.Wait()
+		g.Expect(stuck.Load()).To(BeEquivalentTo(1))
+	})
 }
 
 func TestADiskThatHangsAsAPartitionHangsAsAWhole(t *testing.T) {
-	g := NewWithT(t)
-	m := newMachine(t)
-	stuck, _ := m.hang("sdc1")
-	for range 2 {
-		g.Expect(m.all()["sdc"].Incomplete).NotTo(BeEmpty())
-	}
-	g.Expect(stuck.Load()).To(BeEquivalentTo(1))
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		m := newMachine(t)
+		stuck, _ := m.hang("sdc1")
+		for range 2 {
+			g.Expect(m.all()["sdc"].Incomplete).NotTo(BeEmpty())
+		}
+		g.Expect(stuck.Load()).To(BeEquivalentTo(1))
+	})
 }
 
 func TestAListOfDevicesThatHangsIsWaitedForOnce(t *testing.T) {
-	g := NewWithT(t)
-	m := newMachine(t)
-	released := make(chan struct{})
-	t.Cleanup(func() { close(released) })
-	var asked atomic.Int32
-	m.looker.Limit = 30 * time.Millisecond
-	m.looker.Run = func(context.Context, ...string) (Output, error) {
-		asked.Add(1)
-		<-released
-		return Output{}, nil
-	}
-	for _, says := range []string{"no answer within 30ms", "still waits for it (lsblk)", "still waits for it (lsblk)"} {
-		found, problems := m.looker.All(t.Context())
-		g.Expect(found).To(BeEmpty())
-		g.Expect(problems).To(ConsistOf(And(HavePrefix("can't list the block devices: "), ContainSubstring(says))))
-	}
-	g.Expect(asked.Load()).To(BeEquivalentTo(1))
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		m := newMachine(t)
+		released := make(chan struct{})
+		t.Cleanup(func() { close(released) })
+		var asked atomic.Int32
+		m.looker.Limit = 30 * time.Millisecond
+		m.looker.Run = func(context.Context, ...string) (Output, error) {
+			asked.Add(1)
+			<-released
+			return Output{}, nil
+		}
+		for _, says := range []string{"no answer within 30ms", "still waits for it (lsblk)", "still waits for it (lsblk)"} {
+			found, problems := m.looker.All(t.Context())
+			g.Expect(found).To(BeEmpty())
+			g.Expect(problems).To(ConsistOf(And(HavePrefix("can't list the block devices: "), ContainSubstring(says))))
+		}
+		g.Expect(asked.Load()).To(BeEquivalentTo(1))
+	})
 }
 
 func TestADiskOfWhichTheSizeCanNotBeReadIsListed(t *testing.T) {
