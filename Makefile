@@ -47,7 +47,7 @@ test-disks: ## Run the tests that need root, loop devices, Open MPI and a MooseF
 .PHONY: copies
 copies: ## Compare both ways of a MooseFS master to save its changes: copies that can be read after COPIES (3) joins, restarts and kills each. Fifteen minutes.
 	. tools/lib.sh; need mfsmaster=moosefs-master mfsmetalogger=moosefs-metalogger mfsmount=moosefs-client; \
-	COPIES=$(COPIES) go test -vet=off -ldflags=-s -tags disks -count=1 -timeout 60m -v -run TestCopiesCanBeRead \
+	COPIES=$(COPIES) go test -vet=off -ldflags=-s -tags disks -count=1 -timeout 3h -v -run TestCopiesCanBeRead \
 	  $$( ((EUID == 0)) || echo -exec=sudo\ --preserve-env=COPIES) ./internal/backend/moosefs
 
 .PHONY: test-envtest
@@ -97,11 +97,11 @@ kills: ## Kill what is tested at each write and step, where `make test` takes so
 
 .PHONY: contracts
 contracts: ## Hold each saved output of each benchmark to all of the contract, where `make test` takes some of them by chance.
-	CONTRACTS=all $(gotest) -count=1 -timeout 30m -run '^TestContract$$' ./benchmarks/...
+	CONTRACTS=all $(gotest) -count=1 -timeout 3h -run '^TestContract$$' ./benchmarks/...
 
 .PHONY: simulations
 simulations: ## Run all rounds of the simulations of benchmarks/stats, where `make test` runs few, and write docs/simulations.md.
-	SIMULATIONS=all $(gotest) -count=1 -timeout 60m ./benchmarks/stats
+	SIMULATIONS=all $(gotest) -count=1 -timeout 3h ./benchmarks/stats
 
 .PHONY: fuzz
 fuzz: ## Fuzz every parser for FUZZTIME (10s) each.

@@ -26,8 +26,8 @@ as_root=()
 ((EUID == 0)) || as_root=(-exec "sudo --preserve-env=KILLS,PARALLELFS_SEED")
 # shellcheck disable=SC2046,SC2086  # they are a command with its arguments, and names of packages
 {
-  $gotest -count=1 -timeout 30m -run "$(tests "${unit[@]}")" "$@" $(packages "${unit[@]}")
+  $gotest -count=1 -timeout 3h -run "$(tests "${unit[@]}")" "$@" $(packages "${unit[@]}")
   test/envtest/run.sh -count=1 -run "$(tests "${envtest[@]}")" "$@"
   hold_loop_devices
-  $gotest -tags disks -count=1 -p 1 -timeout 60m "${as_root[@]}" -run "$(tests "${disks[@]}")" "$@" $(packages "${disks[@]}")
+  $gotest -tags disks -count=1 -p 1 -timeout 3h "${as_root[@]}" -run "$(tests "${disks[@]}")" "$@" $(packages "${disks[@]}")
 }

@@ -160,7 +160,7 @@ func (p *program) is() int {
 // goesOn waits until the program has made some more.
 func (p *program) goesOn(g *WithT) {
 	is := p.is()
-	g.Eventually(p.is).WithTimeout(time.Minute).WithPolling(time.Millisecond).Should(BeNumerically(">", is+20), "programs go on")
+	g.Eventually(p.is).WithTimeout(patience.Bound(time.Minute)).WithPolling(time.Millisecond).Should(BeNumerically(">", is+20), "programs go on")
 }
 
 // event happens to a master and its metalogger while a program works and the writer of the master stands still for a while. It returns the

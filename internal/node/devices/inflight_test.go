@@ -9,6 +9,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/test/patience"
 )
 
 // hang makes everything that is asked of a disk wait until the test ends, and counts what waits.
@@ -64,7 +66,7 @@ func TestADiskThatHangsIsWaitedForByOneLookOnly(t *testing.T) {
 		g.Expect(stuck.Load()).To(BeEquivalentTo(1))
 
 		answer()
-		g.Eventually(func() string { return m.all()["vda"].Incomplete }).Should(BeEmpty(), "it is looked at again when it answers")
+		g.Eventually(func() string { return m.all()["vda"].Incomplete }).WithTimeout(patience.Bound(time.Minute)).Should(BeEmpty(), "it is looked at again when it answers")
 	})
 }
 

@@ -8,10 +8,12 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/test/doubles/lustre/wire"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // counted counts the connections that it accepts.
@@ -63,7 +65,8 @@ func TestANodeThatWasAwayIsAskedOverANewConnection(t *testing.T) {
 	var peers wire.Peers
 	g.Expect(peers.Ask(t.Context(), address, "echo", 1, nil)).To(Succeed())
 	g.Expect(node.Close()).To(Succeed())
-	g.Eventually(func() error { return peers.Ask(t.Context(), address, "echo", 1, nil) }).Should(MatchError(syscall.ECONNREFUSED))
+	g.Eventually(func() error { return peers.Ask(t.Context(), address, "echo", 1, nil) }).
+		WithTimeout(patience.Bound(time.Minute)).Should(MatchError(syscall.ECONNREFUSED))
 	serve(t, address)
 	g.Expect(peers.Ask(t.Context(), address, "echo", 1, nil)).To(Succeed())
 }
