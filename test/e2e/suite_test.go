@@ -173,7 +173,7 @@ var _ = Describe("ParallelFS Operator", func() {
 	sweeps := newStory(kept, 20300)
 	tell("a BenchmarkRun that sweeps", sweeps, sweeps.sweepsAreMeasured)
 	hive := newStory("hive", 20100)
-	tell("a FileSystem of BeeGFS "+beeGFS7, hive, hive.beeGFSRuns)
+	tell("a FileSystem of BeeGFS "+beeGFS7, hive, more, hive.beeGFSRuns)
 	tell("the published experiments, reduced", newStory("experiments", 0), more, experimentsRun)
 	variants := newStory("variants", 20500)
 	tell("a BenchmarkSuite", variants, more, variants.variantsAreMeasured)
