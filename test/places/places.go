@@ -20,6 +20,8 @@ const (
 	Kills Kind = "KILLS"
 	// Contracts are places of a table or a file that a rule holds for. CONTRACTS=all takes all of them, and so does `make contracts`.
 	Contracts Kind = "CONTRACTS"
+	// Disks are disks with random content. DISKS=all takes all of them, and so does `make kills`.
+	Disks Kind = "DISKS"
 )
 
 // few is how many places a test takes when nobody asks for all.
@@ -34,6 +36,12 @@ var clock = sync.OnceValue(func() uint64 { return uint64(time.Now().UnixMicro())
 // Of returns the places that the test takes, of those from 0 to n-1, in their order, and writes them into its log. They are spread: one
 // lies in each part of n. The seed is of the clock or in PARALLELFS_SEED, and each test gets other places from it.
 func (k Kind) Of(t testing.TB, n int) []int {
+	t.Helper()
+	return k.Some(t, n, few)
+}
+
+// Some is Of with another number of places, few at the most.
+func (k Kind) Some(t testing.TB, n, few int) []int {
 	t.Helper()
 	if os.Getenv(string(k)) == "all" {
 		return spread(n, n, nil)

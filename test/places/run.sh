@@ -6,24 +6,24 @@ set -euo pipefail
 . "$(dirname "$0")/../../tools/lib.sh"
 need_go
 cd "$root_dir"
-export KILLS=all
+export KILLS=all DISKS=all
 
 # tests prints the names of the tests in some files that take places, as a pattern.
 tests() {
   awk '/^func / { name = $2; sub(/\(.*/, "", name) }
-    /places\.Kills\.Of\(/ { if (name !~ /^Test/) { print FILENAME ": " name " takes places and is no test" > "/dev/stderr"; exit 1 } print name }' "$@" |
+    /places\.(Kills\.Of|Disks\.Some)\(/ { if (name !~ /^Test/) { print FILENAME ": " name " takes places and is no test" > "/dev/stderr"; exit 1 } print name }' "$@" |
     sort -u | paste -sd'|' | sed 's/.*/^(&)$/'
 }
 packages() { dirname "$@" | sort -u | sed 's|^|./|'; }
 
-mapfile -t files < <(grep -rl --include='*_test.go' 'places\.Kills\.Of(' internal benchmarks cmd controllers)
+mapfile -t files < <(grep -rl --include='*_test.go' 'places\.Kills\.Of(\|places\.Disks\.Some(' internal benchmarks cmd controllers)
 mapfile -t disks < <(grep -lE '^//go:build .*\bdisks\b' "${files[@]}")
 mapfile -t envtest < <(grep -lE '^//go:build .*\benvtest\b' "${files[@]}")
 mapfile -t unit < <(grep -LE '^//go:build ' "${files[@]}")
 # GOTEST is how the Makefile runs tests.
 gotest=${GOTEST:-go test -vet=off -ldflags=-s}
 as_root=()
-((EUID == 0)) || as_root=(-exec "sudo --preserve-env=KILLS,PARALLELFS_SEED")
+((EUID == 0)) || as_root=(-exec "sudo --preserve-env=KILLS,DISKS,PARALLELFS_SEED")
 # shellcheck disable=SC2046,SC2086  # they are a command with its arguments, and names of packages
 {
   $gotest -count=1 -timeout 3h -run "$(tests "${unit[@]}")" "$@" $(packages "${unit[@]}")
