@@ -192,7 +192,7 @@ func (c *cluster) start(owner client.Object, template corev1.PodTemplateSpec, su
 func (c *cluster) end(pod *corev1.Pod, job client.Object, done outcome) {
 	c.mutex.Lock()
 	c.outputs[pod.Name] = done.output
-	if done.code == 0 {
+	if done.code == 0 && !done.hangs {
 		c.outputs[pod.Name] = string(printed.Log([]byte(done.output)))
 	}
 	c.mutex.Unlock()
