@@ -38,9 +38,13 @@ compile() {
 tier() { # tier TARGET
   local from=$SECONDS code=0 cpu=0
   say "$1 begins"
-  # A session of its own, so that a stop reaches all of its processes. The shell's built-in times prints the CPU time of its children.
+  # A session of its own, so that a stop reaches all of its processes. Linux shares the CPUs out between sessions and between containers
+  # (sched(7), "The autogroup feature"). These two tiers have one busy process, which would get as little as each of the cluster's many, and
+  # they would end last: where root runs this, they get more. The shell's built-in times prints the CPU time of its children.
+  local nice=0
+  case $1 in test-disks | test-vm) nice=-10 ;; esac
   # shellcheck disable=SC2016  # the other shell expands them
-  setsid bash -c 'make --no-print-directory "$1"; code=$?; times > "$2"; exit "$code"' - "$1" "$reports/$1.times" \
+  setsid bash -c '{ echo "$3" > /proc/self/autogroup; } 2>/dev/null; make --no-print-directory "$1"; code=$?; times > "$2"; exit "$code"' - "$1" "$reports/$1.times" "$nice" \
     </dev/null >"$reports/$1.log" 2>&1 &
   session=$!
   trap 'kill -- "-$session" 2>/dev/null; exit 1' TERM
