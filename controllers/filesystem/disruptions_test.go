@@ -280,7 +280,6 @@ func TestAPodThatEndsForEverOnADeadNodeHoldsUpNoRepairAndCountsAsAway(t *testing
 	w.Expect(pod(crashed.Name).UID).NotTo(Equal(crashed.UID), "it was repaired")
 	w.Expect(c.Writes()).NotTo(ContainElement("delete *v1.Pod scratch-chunkserver-ssd."+w.nodes[0]), "one that runs waits for the dead node")
 	w.Expect(w.ready()).NotTo(HaveField("Reason", v1alpha1.ReasonHealthy))
-	w.Expect(w.condition(v1alpha1.ConditionReconciling).Message).To(ContainSubstring("and chunkserver on node " + w.nodes[2] + " is back"))
 }
 
 // passes are passes of one operator, with agents and kubelets between them. Something may change for ever.

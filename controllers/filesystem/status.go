@@ -241,14 +241,18 @@ func together(problems []backend.Problem) *backend.Problem {
 	if len(problems) == 0 {
 		return nil
 	}
-	out := problems[0]
-	for i, p := range problems[1:] {
+	out, more := problems[0], 0
+	for _, p := range problems[1:] {
 		longer := out.Message + "; " + p.Message
-		if utf8.RuneCountInString(longer) > mostSaid {
-			out.Message += fmt.Sprintf("; and %d more", len(problems)-1-i)
-			break
+		// A node that is away is often the cause of the others, and its message has the command that a person runs: it is never left out.
+		if p.Reason != v1alpha1.ReasonNodesAway && (more > 0 || utf8.RuneCountInString(longer) > mostSaid) {
+			more++
+			continue
 		}
 		out.Message = longer
+	}
+	if more > 0 {
+		out.Message += fmt.Sprintf("; and %d more", more)
 	}
 	return &out
 }

@@ -16,6 +16,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/mdssurvey"
 	"parallelfs.dev/operator/benchmarks/obdfiltersurvey"
 	"parallelfs.dev/operator/benchmarks/tooltest"
+	"parallelfs.dev/operator/internal/node/printed"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -61,7 +62,9 @@ func TestSurveysAreTheNodesOwnProgramsAndLeaveNoFiles(t *testing.T) {
 
 	said, _, err = m.survey(mdssurvey.Tool{}, metadata, nil, "pfs-MDT0000", "pfs-MDT0009")
 	m.Expect(err).To(MatchError(ContainSubstring(`mds-survey says "OST pfs-MDT0009 not setup"`)), said)
-	m.Expect(said).To(HaveSuffix("[rank 0 ended with exit code 0]\n"), "as the real one")
+	printedBySurvey, err := printed.Check([]byte(said))
+	m.Expect(err).NotTo(HaveOccurred())
+	m.Expect(string(printedBySurvey)).To(HaveSuffix("[rank 0 ended with exit code 0]\n"), "as the real one")
 	said, _, err = m.survey(mdssurvey.Tool{}, metadata, []string{"no-such-program"}, "pfs-MDT0000")
 	m.Expect(err).To(HaveOccurred())
 	m.Expect(said).To(HavePrefix("parallelfs: process 0: the node has no no-such-program; install it there"))
