@@ -64,7 +64,6 @@ type device struct {
 
 // Kernel is the part of Lustre that a node has in its kernel.
 type Kernel struct {
-	peers  wire.Peers
 	mutex  sync.Mutex
 	settle time.Duration
 	nets   []Net
@@ -205,7 +204,7 @@ func (k *Kernel) askFor(ctx context.Context, limit time.Duration, nids []string,
 			return json.Unmarshal(body, result)
 		}
 		address, _, _ := strings.Cut(nid, "@")
-		if err = k.peers.Ask(ctx, net.JoinHostPort(address, port()), op, question, result); err == nil {
+		if err = wire.Ask(ctx, "tcp", net.JoinHostPort(address, port()), op, question, result); err == nil {
 			return nil
 		}
 	}

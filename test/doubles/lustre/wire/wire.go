@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -75,86 +74,24 @@ func Ask(ctx context.Context, network, address, op string, argument, result any,
 		return err
 	}
 	defer connection.Close()
-	a, err := ask(ctx, connection, op, argument, files)
+	if deadline, set := ctx.Deadline(); set {
+		_ = connection.SetDeadline(deadline)
+	}
+	body, err := json.Marshal(argument)
 	if err != nil {
 		return err
 	}
-	return a.into(result)
-}
-
-// Peers asks other nodes, over connections that stay open: the kernel's part of a node asks the same ones again and again.
-type Peers struct {
-	mutex sync.Mutex
-	idle  map[string][]net.Conn
-}
-
-// Ask is Ask over TCP. A connection that the other side has closed meanwhile is replaced.
-func (p *Peers) Ask(ctx context.Context, address, op string, argument, result any) error {
-	for {
-		connection := p.take(address)
-		kept := connection != nil
-		if !kept {
-			var err error
-			if connection, err = (&net.Dialer{}).DialContext(ctx, "tcp", address); err != nil {
-				return err
-			}
-		}
-		a, err := ask(ctx, connection, op, argument, nil)
-		if err == nil {
-			p.keep(address, connection)
-			return a.into(result)
-		}
-		_ = connection.Close()
-		if !kept || ctx.Err() != nil {
-			return err
-		}
-	}
-}
-
-func (p *Peers) take(address string) net.Conn {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	all := p.idle[address]
-	if len(all) == 0 {
-		return nil
-	}
-	p.idle[address] = all[:len(all)-1]
-	return all[len(all)-1]
-}
-
-func (p *Peers) keep(address string, connection net.Conn) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if p.idle == nil {
-		p.idle = map[string][]net.Conn{}
-	}
-	p.idle[address] = append(p.idle[address], connection)
-}
-
-// ask asks over a connection.
-func ask(ctx context.Context, connection net.Conn, op string, argument any, files []*os.File) (answer, error) {
-	deadline, _ := ctx.Deadline() // without one it is zero, and takes an earlier one away
-	_ = connection.SetDeadline(deadline)
-	body, err := json.Marshal(argument)
-	if err != nil {
-		return answer{}, err
-	}
 	line, err := json.Marshal(Question{Op: op, Body: body})
 	if err != nil {
-		return answer{}, err
+		return err
 	}
 	if err := send(connection, append(line, '\n'), files); err != nil {
-		return answer{}, err
+		return err
 	}
 	var a answer
 	if err := json.NewDecoder(connection).Decode(&a); err != nil {
-		return answer{}, fmt.Errorf("no answer from %s: %w", connection.RemoteAddr(), err)
+		return fmt.Errorf("no answer from %s: %w", address, err)
 	}
-	return a, nil
-}
-
-// into decodes what was answered.
-func (a answer) into(result any) error {
 	if a.Errno != 0 || a.Error != "" {
 		return &Error{Errno: syscall.Errno(a.Errno), Text: a.Error}
 	}
@@ -184,10 +121,8 @@ func send(connection net.Conn, line []byte, files []*os.File) error {
 // Handler answers one question. Files are those that came with it; the handler closes them.
 type Handler func(ctx context.Context, op string, body json.RawMessage, files []*os.File) (any, error)
 
-// Serve answers questions until the listener is closed, and hangs up then.
+// Serve answers questions until the listener is closed.
 func Serve(ctx context.Context, listener net.Listener, handle Handler) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	for {
 		connection, err := listener.Accept()
 		if err != nil {
@@ -197,45 +132,21 @@ func Serve(ctx context.Context, listener net.Listener, handle Handler) {
 	}
 }
 
-// asked is a question that has arrived.
-type asked struct {
-	Question
-	files []*os.File
-}
-
-// serve answers one question after the other.
 func serve(ctx context.Context, connection net.Conn, handle Handler) {
 	defer connection.Close()
+	line, files, err := receive(connection)
+	var question Question
+	if err != nil || json.Unmarshal(line, &question) != nil {
+		return
+	}
 	// Who hangs up does not want to know any more.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = connection.Close() })
-	defer stop()
-	questions := make(chan asked)
 	go func() {
-		defer close(questions)
-		defer cancel()
-		reader := bufio.NewReader(connection)
-		for {
-			line, files, err := receive(connection, reader)
-			q := asked{files: files}
-			if err != nil || json.Unmarshal(line, &q.Question) != nil {
-				return
-			}
-			select {
-			case questions <- q:
-			case <-ctx.Done():
-				return
-			}
-		}
+		_, _ = connection.Read(make([]byte, 1))
+		cancel()
 	}()
-	for q := range questions {
-		reply(ctx, connection, q, handle)
-	}
-}
-
-func reply(ctx context.Context, connection net.Conn, question asked, handle Handler) {
-	result, err := handle(ctx, question.Op, question.Body, question.files)
+	result, err := handle(ctx, question.Op, question.Body, files)
 	var a answer
 	if err == nil {
 		a.Body, err = json.Marshal(result)
@@ -254,10 +165,10 @@ func reply(ctx context.Context, connection net.Conn, question asked, handle Hand
 }
 
 // receive reads a line, and the files that came with it.
-func receive(connection net.Conn, reader *bufio.Reader) ([]byte, []*os.File, error) {
+func receive(connection net.Conn) ([]byte, []*os.File, error) {
 	socket, is := connection.(*net.UnixConn)
 	if !is {
-		line, err := reader.ReadBytes('\n')
+		line, err := bufio.NewReader(connection).ReadBytes('\n')
 		return line, nil, err
 	}
 	var line []byte
