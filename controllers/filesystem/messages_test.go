@@ -14,8 +14,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// TestAMessageOfAConditionHasAtMost400Characters has a filesystem of which much is wrong, each of it in a sentence of 160 characters.
-func TestAMessageOfAConditionHasAtMost400Characters(t *testing.T) {
+// TestAMessageOfAConditionHasAtMost800Characters has a filesystem of which much is wrong, each of it in a sentence of 160 characters.
+func TestAMessageOfAConditionHasAtMost800Characters(t *testing.T) {
 	g := NewWithT(t)
 	var problems []backend.Problem
 	for i, reason := range []string{
@@ -31,7 +31,7 @@ func TestAMessageOfAConditionHasAtMost400Characters(t *testing.T) {
 			seen.Problems = problems[n:]
 			describe(fs, seen, nil, nil, true, false, time.Now())
 			for _, c := range fs.Status.Conditions {
-				g.Expect(utf8.RuneCountInString(c.Message)).To(BeNumerically("<=", 400), "%s: %s", c.Type, c.Message)
+				g.Expect(utf8.RuneCountInString(c.Message)).To(BeNumerically("<=", 800), "%s: %s", c.Type, c.Message)
 			}
 			g.Expect(fs.Status.Conditions[0].Message).To(Or(ContainSubstring("problem %d ", n), Equal(whole(seen).Message), ContainSubstring("problem 5")))
 		}
@@ -40,7 +40,7 @@ func TestAMessageOfAConditionHasAtMost400Characters(t *testing.T) {
 
 func TestProblemsThatDoNotFitAreCounted(t *testing.T) {
 	g := NewWithT(t)
-	long := strings.Repeat("x", 200)
+	long := strings.Repeat("x", 400)
 	g.Expect(together(nil)).To(BeNil())
 	one := backend.Problem{Reason: "A", Message: strings.Repeat("y", 500)}
 	g.Expect(together([]backend.Problem{one})).To(HaveValue(Equal(one)), "what is worst is said in whole")

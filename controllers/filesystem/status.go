@@ -232,9 +232,9 @@ func plannedReason(restarts *backend.Problem, worst backend.Problem) string {
 	return worst.Reason
 }
 
-// mostSaid is how many characters the problems of a condition take together, beside the words before them: a message stays below 400. The
+// mostSaid is how many characters the problems of a condition take together, beside the words before them: a message stays below 800. The
 // first problem, which is the worst, is always said in whole.
-const mostSaid = 310
+const mostSaid = 700
 
 // together puts problems into one condition, whose reason is that of the first; nil when there is none. Those that do not fit are counted.
 func together(problems []backend.Problem) *backend.Problem {
