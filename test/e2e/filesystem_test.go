@@ -312,7 +312,7 @@ func (s *story) fileSystemIsKept() {
 		}
 		Eventually(stalled).Should(HaveValue(And(HaveField("Reason", v1alpha1.ReasonOptionRefused),
 			HaveField("Message", ContainSubstring("spec.moosefs.config.storage.DATA_PATH")))))
-		Expect(s.ready()).To(BeTrue(), "what runs goes on to serve")
+		Eventually(s.ready).Should(BeTrue(), s.whyNotReady)
 		s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"moosefs":{"config":{"storage":{"DATA_PATH":null}}}}}`)
 		Eventually(stalled).Should(BeNil())
 		Eventually(s.ready).Should(BeTrue(), s.whyNotReady)

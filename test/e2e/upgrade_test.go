@@ -34,7 +34,7 @@ func (s *story) fileSystemIsUpgraded() {
 		Eventually(func() string { return s.saysOf(v1alpha1.ConditionStalled) }).Should(And(HavePrefix(v1alpha1.ReasonUpgradeRefused),
 			ContainSubstring("set spec.version to a 4.57.x first")))
 		Expect(s.serving([]string{"master", "metalogger", "chunkserver", "client"})).To(ConsistOf(before))
-		Expect(meta.IsStatusConditionTrue(s.fileSystem().Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue())
+		Eventually(s.ready).Should(BeTrue(), s.whyNotReady)
 	})
 
 	var asked time.Time
