@@ -103,6 +103,10 @@ contracts: ## Hold each saved output of each benchmark to all of the contract, w
 simulations: ## Run all rounds of the simulations of benchmarks/stats, where `make test` runs few, and write docs/simulations.md.
 	SIMULATIONS=all $(gotest) -count=1 -timeout 3h ./benchmarks/stats
 
+.PHONY: mutants
+mutants: ## Change each decision of PACKAGE="internal/plan …" and run its tests: fails when a change is not noticed and not listed. An hour for internal/plan.
+	test/mutants/run.sh $(or $(PACKAGE),internal/plan)
+
 .PHONY: fuzz
 fuzz: ## Fuzz every parser for FUZZTIME (10s) each.
 	@for package in $$(grep -rl --include='*_test.go' '^func Fuzz' benchmarks internal | xargs -n1 dirname | sort -u); do \
