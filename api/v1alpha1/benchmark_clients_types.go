@@ -2,8 +2,9 @@ package v1alpha1
 
 // BenchmarkClients selects the nodes that a benchmark runs on.
 type BenchmarkClients struct {
-	// nodeSelector selects the nodes. Of these, the run takes those that mount the filesystem, in the order of their names.
-	// +required
+	// nodeSelector selects nodes by their labels, of those that mount the filesystem. The run takes them in the order of their names.
+	// Without it, all nodes that mount the filesystem are selected.
+	// +optional
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
 	// count is the number of those nodes that take part. Without it, the run takes all nodes that it has processes for; a tool that runs on

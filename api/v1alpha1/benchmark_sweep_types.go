@@ -6,16 +6,34 @@ package v1alpha1
 // +kubebuilder:validation:Pattern=`^[a-z][A-Za-z]*(\.[a-z][A-Za-z0-9]*)?$`
 type SweepName string
 
-// SweepValue is one value of a parameter: a number, a size with its unit, or a word.
+// SweepValue is one value of a parameter: a number, a size with its unit, or a word, such as 4, 64k and flat. A number may stand in quotes.
+// +kubebuilder:validation:XIntOrString
+// +kubebuilder:validation:Type=""
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=64
 // +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9._:+-]*$`
 type SweepValue string
 
+// MarshalJSON writes a whole number without quotes.
+func (v SweepValue) MarshalJSON() ([]byte, error) { return numberOrText(string(v)) }
+
+// UnmarshalJSON reads a number or a text. It refuses nothing else: the API server does, and an object that was stored can always be read.
+func (v *SweepValue) UnmarshalJSON(raw []byte) error {
+	text, err := textOf(raw)
+	*v = SweepValue(text)
+	return err
+}
+
+// PointValue is the value of a parameter of a point: a number, a size with its unit, or a word.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=64
+// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9._:+-]*$`
+type PointValue string
+
 // SweepDimension is one parameter and the values that it takes.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.values), has(self.range), has(self.powersOfTwo)].filter(x, x).size() == 1",message="set exactly one of values, range and powersOfTwo"
-// +kubebuilder:validation:XValidation:rule="!(self.name in ['processes', 'clients']) || !has(self.values) || self.values.all(v, v.matches('^[0-9]*$'))",message="the values of processes and clients are numbers without a unit"
+// +kubebuilder:validation:XValidation:rule="!(self.name in ['processes', 'clients']) || !has(self.values) || self.values.all(v, type(v) == int || int(v) > 0)",message="the values of processes and clients are numbers without a unit"
 type SweepDimension struct {
 	// name of the parameter: processes, clients, storagePool, or one of the tool, such as iozone.recordSize.
 	// +required

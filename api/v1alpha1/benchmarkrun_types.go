@@ -72,27 +72,18 @@ const (
 // BenchmarkRunSpec is one benchmark with a sweep over its parameters. Once made, only suspend, ttlAfterFinished, rawOutputTTL,
 // queueName, priorityClassName, pods (without its resources), baseline and results can be changed.
 //
-// +kubebuilder:validation:XValidation:rule="(self.tool == 'iozone') == has(self.iozone)",message="spec.iozone is required when spec.tool is iozone (it may be empty: {}), and refused otherwise"
-// +kubebuilder:validation:XValidation:rule="(self.tool == 'mdtest') == has(self.mdtest)",message="spec.mdtest is required when spec.tool is mdtest (it may be empty: {}), and refused otherwise"
-// +kubebuilder:validation:XValidation:rule="(self.tool == 'ior') == has(self.ior)",message="spec.ior is required when spec.tool is ior (it may be empty: {}), and refused otherwise"
-// +kubebuilder:validation:XValidation:rule="(self.tool == 'fio') == has(self.fio)",message="spec.fio is required when spec.tool is fio (it may be empty: {}), and refused otherwise"
-// +kubebuilder:validation:XValidation:rule="(self.tool == 'postmark') == has(self.postmark)",message="spec.postmark is required when spec.tool is postmark (it may be empty: {}), and refused otherwise"
-// +kubebuilder:validation:XValidation:rule="(self.tool == 'vdbench') == has(self.vdbench)",message="spec.vdbench is required when spec.tool is vdbench (it may be empty: {}), and refused otherwise"
-// +kubebuilder:validation:XValidation:rule="(self.tool == 'netmist') == has(self.netmist)",message="spec.netmist is required when spec.tool is netmist (it may be empty: {}), and refused otherwise"
-// +kubebuilder:validation:XValidation:rule="(self.tool == 'mdsSurvey') == has(self.mdsSurvey)",message="spec.mdsSurvey is required when spec.tool is mdsSurvey (it may be empty: {}), and refused otherwise"
-// +kubebuilder:validation:XValidation:rule="(self.tool == 'obdfilterSurvey') == has(self.obdfilterSurvey)",message="spec.obdfilterSurvey is required when spec.tool is obdfilterSurvey (it may be empty: {}), and refused otherwise"
-// +kubebuilder:validation:XValidation:rule="(self.tool == 'storagebench') == has(self.storagebench)",message="spec.storagebench is required when spec.tool is storagebench (it may be empty: {}), and refused otherwise"
-// +kubebuilder:validation:XValidation:rule="(self.tool == 'custom') == has(self.custom)",message="spec.custom is required when spec.tool is custom, and refused otherwise"
-// +kubebuilder:validation:XValidation:rule="!has(self.sweep) || self.sweep.all(s, s.name in ['processes', 'clients', 'storagePool'] || s.name.startsWith(self.tool + '.'))",message="a sweep varies processes, clients, storagePool, or a parameter of spec.tool, such as mdtest.items for mdtest"
-// +kubebuilder:validation:XValidation:rule="!has(self.derive) || self.derive.all(s, s.name in ['processes', 'clients', 'storagePool'] || s.name.startsWith(self.tool + '.'))",message="a derived value is processes, clients, storagePool, or a parameter of spec.tool, such as mdtest.items for mdtest"
+// +kubebuilder:validation:XValidation:rule="[has(self.iozone), has(self.mdtest), has(self.ior), has(self.fio), has(self.postmark), has(self.vdbench), has(self.netmist), has(self.mdsSurvey), has(self.obdfilterSurvey), has(self.storagebench), has(self.custom)].filter(x, x).size() == 1",message="set exactly one of spec.iozone, mdtest, ior, fio, postmark, vdbench, netmist, mdsSurvey, obdfilterSurvey, storagebench and custom: its name is the tool, and it may be empty ({}), but for custom"
+// +kubebuilder:validation:XValidation:rule="!has(self.tool) || self.tool == (has(self.iozone) ? 'iozone' : has(self.mdtest) ? 'mdtest' : has(self.ior) ? 'ior' : has(self.fio) ? 'fio' : has(self.postmark) ? 'postmark' : has(self.vdbench) ? 'vdbench' : has(self.netmist) ? 'netmist' : has(self.mdsSurvey) ? 'mdsSurvey' : has(self.obdfilterSurvey) ? 'obdfilterSurvey' : has(self.storagebench) ? 'storagebench' : 'custom')",message="spec.tool names another tool than the member that is set; leave spec.tool out"
+// +kubebuilder:validation:XValidation:rule="!has(self.sweep) || [has(self.iozone) ? 'iozone' : has(self.mdtest) ? 'mdtest' : has(self.ior) ? 'ior' : has(self.fio) ? 'fio' : has(self.postmark) ? 'postmark' : has(self.vdbench) ? 'vdbench' : has(self.netmist) ? 'netmist' : has(self.mdsSurvey) ? 'mdsSurvey' : has(self.obdfilterSurvey) ? 'obdfilterSurvey' : has(self.storagebench) ? 'storagebench' : 'custom'].all(tool, self.sweep.all(s, s.name in ['processes', 'clients', 'storagePool'] || s.name.startsWith(tool + '.')))",message="a sweep varies processes, clients, storagePool, or a parameter of the run's tool, such as mdtest.items for mdtest"
+// +kubebuilder:validation:XValidation:rule="!has(self.derive) || [has(self.iozone) ? 'iozone' : has(self.mdtest) ? 'mdtest' : has(self.ior) ? 'ior' : has(self.fio) ? 'fio' : has(self.postmark) ? 'postmark' : has(self.vdbench) ? 'vdbench' : has(self.netmist) ? 'netmist' : has(self.mdsSurvey) ? 'mdsSurvey' : has(self.obdfilterSurvey) ? 'obdfilterSurvey' : has(self.storagebench) ? 'storagebench' : 'custom'].all(tool, self.derive.all(s, s.name in ['processes', 'clients', 'storagePool'] || s.name.startsWith(tool + '.')))",message="a derived value is processes, clients, storagePool, or a parameter of the run's tool, such as mdtest.items for mdtest"
 // +kubebuilder:validation:XValidation:rule="!has(self.sweep) || !has(self.derive) || self.derive.all(d, !self.sweep.exists(s, s.name == d.name))",message="a name can't be swept and derived at once"
 // +kubebuilder:validation:XValidation:rule="self.statistic != 'TrimmedMean' || self.repetitions >= 3",message="TrimmedMean drops the highest and the lowest sample, so spec.repetitions must be at least 3"
 // +kubebuilder:validation:XValidation:rule="!has(self.until) || self.until.maxRepetitions >= self.repetitions",message="spec.until.maxRepetitions must be at least spec.repetitions"
 // +kubebuilder:validation:XValidation:rule="!has(self.until) || self.repetitions >= 2",message="spec.until needs a standard deviation, so spec.repetitions must be at least 2"
 // +kubebuilder:validation:XValidation:rule="!has(self.seed) || self.order == 'Shuffled'",message="spec.seed requires spec.order Shuffled"
-// +kubebuilder:validation:XValidation:rule="self.tool != 'iozone' || !has(self.iozone) || self.iozone.mode != 'SingleClient' || !has(self.clients.count) || self.clients.count == 1",message="spec.clients.count must be 1 (or unset) when spec.iozone.mode is SingleClient"
-// +kubebuilder:validation:XValidation:rule="self.tool != 'iozone' || !has(self.iozone) || self.iozone.mode != 'SingleClient' || ((!has(self.sweep) || !self.sweep.exists(s, s.name == 'clients')) && (!has(self.derive) || !self.derive.exists(d, d.name == 'clients')))",message="clients can't be swept or derived when spec.iozone.mode is SingleClient"
-// +kubebuilder:validation:XValidation:rule="self.fileSystem == oldSelf.fileSystem && self.tool == oldSelf.tool && self.clients == oldSelf.clients && self.processes == oldSelf.processes && self.repetitions == oldSelf.repetitions && self.statistic == oldSelf.statistic && self.sweepMode == oldSelf.sweepMode && self.order == oldSelf.order",message="only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
+// +kubebuilder:validation:XValidation:rule="!has(self.iozone) || self.iozone.mode != 'SingleClient' || !has(self.clients.count) || self.clients.count == 1",message="spec.clients.count must be 1 (or unset) when spec.iozone.mode is SingleClient"
+// +kubebuilder:validation:XValidation:rule="!has(self.iozone) || self.iozone.mode != 'SingleClient' || ((!has(self.sweep) || !self.sweep.exists(s, s.name == 'clients')) && (!has(self.derive) || !self.derive.exists(d, d.name == 'clients')))",message="clients can't be swept or derived when spec.iozone.mode is SingleClient"
+// +kubebuilder:validation:XValidation:rule="self.fileSystem == oldSelf.fileSystem && self.clients == oldSelf.clients && self.processes == oldSelf.processes && self.repetitions == oldSelf.repetitions && self.statistic == oldSelf.statistic && self.sweepMode == oldSelf.sweepMode && self.order == oldSelf.order",message="only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
 // +kubebuilder:validation:XValidation:rule="has(self.iozone) == has(oldSelf.iozone) && (!has(self.iozone) || self.iozone == oldSelf.iozone) && has(self.mdtest) == has(oldSelf.mdtest) && (!has(self.mdtest) || self.mdtest == oldSelf.mdtest) && has(self.ior) == has(oldSelf.ior) && (!has(self.ior) || self.ior == oldSelf.ior) && has(self.fio) == has(oldSelf.fio) && (!has(self.fio) || self.fio == oldSelf.fio) && has(self.postmark) == has(oldSelf.postmark) && (!has(self.postmark) || self.postmark == oldSelf.postmark) && has(self.vdbench) == has(oldSelf.vdbench) && (!has(self.vdbench) || self.vdbench == oldSelf.vdbench) && has(self.netmist) == has(oldSelf.netmist) && (!has(self.netmist) || self.netmist == oldSelf.netmist) && has(self.mdsSurvey) == has(oldSelf.mdsSurvey) && (!has(self.mdsSurvey) || self.mdsSurvey == oldSelf.mdsSurvey) && has(self.obdfilterSurvey) == has(oldSelf.obdfilterSurvey) && (!has(self.obdfilterSurvey) || self.obdfilterSurvey == oldSelf.obdfilterSurvey) && has(self.storagebench) == has(oldSelf.storagebench) && (!has(self.storagebench) || self.storagebench == oldSelf.storagebench) && has(self.custom) == has(oldSelf.custom) && (!has(self.custom) || self.custom == oldSelf.custom)",message="only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
 // +kubebuilder:validation:XValidation:rule="has(self.image) == has(oldSelf.image) && (!has(self.image) || self.image == oldSelf.image) && has(self.sweep) == has(oldSelf.sweep) && (!has(self.sweep) || self.sweep == oldSelf.sweep) && has(self.derive) == has(oldSelf.derive) && (!has(self.derive) || self.derive == oldSelf.derive) && has(self.seed) == has(oldSelf.seed) && (!has(self.seed) || self.seed == oldSelf.seed) && has(self.warmUp) == has(oldSelf.warmUp) && (!has(self.warmUp) || self.warmUp == oldSelf.warmUp) && has(self.caches) == has(oldSelf.caches) && (!has(self.caches) || self.caches == oldSelf.caches) && has(self.pause) == has(oldSelf.pause) && (!has(self.pause) || self.pause == oldSelf.pause) && has(self.until) == has(oldSelf.until) && (!has(self.until) || self.until == oldSelf.until) && has(self.along) == has(oldSelf.along) && (!has(self.along) || self.along == oldSelf.along) && has(self.limits) == has(oldSelf.limits) && (!has(self.limits) || self.limits == oldSelf.limits) && (has(self.pods) && has(self.pods.resources)) == (has(oldSelf.pods) && has(oldSelf.pods.resources)) && (!has(self.pods) || !has(self.pods.resources) || self.pods.resources == oldSelf.pods.resources)",message="only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
 type BenchmarkRunSpec struct {
@@ -100,66 +91,64 @@ type BenchmarkRunSpec struct {
 	// +required
 	FileSystem BenchmarkTarget `json:"fileSystem,omitzero"`
 
-	// tool is the benchmark. The field of the same name holds its parameters.
-	// +required
+	// tool is the benchmark. It can be left out: the one member with the name of a tool, such as mdtest, says which tool runs.
+	// status.tool shows it.
+	// +optional
 	Tool BenchmarkTool `json:"tool,omitempty"`
 
-	// iozone holds the parameters of iozone. It must be set when tool is iozone, and may be empty ({}).
+	// iozone holds the parameters of iozone. It may be empty ({}).
 	// +optional
 	IOzone *IOzoneSpec `json:"iozone,omitempty"`
 
-	// mdtest holds the parameters of mdtest. It must be set when tool is mdtest, and may be empty ({}). A tree has treeDirectories(branch,
+	// mdtest holds the parameters of mdtest. It may be empty ({}). A tree has treeDirectories(branch,
 	// depth) directories.
 	// +optional
 	Mdtest *MdtestSpec `json:"mdtest,omitempty"`
 
-	// ior holds the parameters of IOR. It must be set when tool is ior, and may be empty ({}). Each process writes one block in each
+	// ior holds the parameters of IOR. It may be empty ({}). Each process writes one block in each
 	// segment.
 	// +optional
 	IOR *IORSpec `json:"ior,omitempty"`
 
-	// fio holds the parameters of fio. It must be set when tool is fio, and may be empty ({}). Each client runs one fio, with as many jobs
+	// fio holds the parameters of fio. It may be empty ({}). Each client runs one fio, with as many jobs
 	// as it has processes. All clients must have the same number, so clients.count is required for more than one process.
 	// +optional
 	Fio *FioSpec `json:"fio,omitempty"`
 
-	// postmark holds the parameters of postmark. It must be set when tool is postmark, and may be empty ({}). Each process runs one
+	// postmark holds the parameters of postmark. It may be empty ({}). Each process runs one
 	// postmark in a directory of its own. postmark counts whole seconds, so make it run for some minutes. It does not notice that a disk is
 	// full.
 	// +optional
 	Postmark *PostmarkSpec `json:"postmark,omitempty"`
 
-	// vdbench holds the parameters of vdbench in its filesystem mode. It must be set when tool is vdbench, and may be empty ({}). Only
+	// vdbench holds the parameters of vdbench in its filesystem mode. It may be empty ({}). Only
 	// Oracle gives vdbench out, so image must name an image with it in /opt/vdbench. Each client has a tree of its own, and one process
 	// with threads. The number of clients is clients.count, or else processes.
 	// +optional
 	Vdbench *VdbenchSpec `json:"vdbench,omitempty"`
 
-	// netmist holds the parameters of netmist, the load generator of SPEC SFS 2014. It must be set when tool is netmist, and may be empty
-	// ({}). Only licensees have netmist, so image must name an image with it. Each client runs processes / clients copies. The options are
+	// netmist holds the parameters of netmist, the load generator of SPEC SFS 2014. It may be empty ({}). Only licensees have netmist, so image must name an image with it. Each client runs processes / clients copies. The options are
 	// those of a talk at LUG 2014, because there is no public description of them; their defaults are the values of that talk.
 	// +optional
 	Netmist *NetmistSpec `json:"netmist,omitempty"`
 
-	// mdsSurvey holds the parameters of mds-survey, which measures the metadata server of a Lustre on its own node, without clients. It
-	// must be set when tool is mdsSurvey, and may be empty ({}).
+	// mdsSurvey holds the parameters of mds-survey, which measures the metadata server of a Lustre on its own node, without clients. It may be empty ({}).
 	// +optional
 	MDSSurvey *MDSSurveySpec `json:"mdsSurvey,omitempty"`
 
 	// obdfilterSurvey holds the parameters of obdfilter-survey, which measures the object storage targets of a Lustre on their own nodes,
-	// without clients. It must be set when tool is obdfilterSurvey, and may be empty ({}). It makes objects of its own, and never writes
+	// without clients. It may be empty ({}). It makes objects of its own, and never writes
 	// to a device.
 	// +optional
 	OBDFilterSurvey *OBDFilterSurveySpec `json:"obdfilterSurvey,omitempty"`
 
 	// storagebench holds the parameters of the benchmark of BeeGFS's storage servers (beegfs-ctl --storagebench; beegfs benchmark of
-	// version 8). It measures, without clients, the targets of the storage pool that the run names, or all targets. It must be set when
-	// tool is storagebench, and may be empty ({}).
+	// version 8). It measures, without clients, the targets of the storage pool that the run names, or all targets. It may be
+	// empty ({}).
 	// +optional
 	Storagebench *StoragebenchSpec `json:"storagebench,omitempty"`
 
-	// custom holds the parameters of any program of any image, which is run in a fresh directory of the filesystem. It must be set when
-	// tool is custom.
+	// custom holds the parameters of any program of any image, which is run in a fresh directory of the filesystem.
 	// +optional
 	Custom *CustomSpec `json:"custom,omitempty"`
 
@@ -171,8 +160,9 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
 
-	// clients selects the nodes that run the benchmark. Each of them must mount the filesystem.
-	// +required
+	// clients selects the nodes that run the benchmark, of those that mount the filesystem. Defaults to {}, which is all of them.
+	// +optional
+	// +kubebuilder:default={}
 	Clients BenchmarkClients `json:"clients,omitzero"`
 
 	// processes is the number of processes on all clients together. A sweep or derive can vary it. Defaults to 1.
@@ -408,10 +398,8 @@ type StopRule struct {
 	// standardErrorPercent is the largest standard error of the mean, in percent of the mean, at which a metric is certain enough. Every
 	// metric in metrics must be.
 	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=8
-	// +kubebuilder:validation:Pattern=`^(0\.[0-9]{1,3}|[1-9][0-9]?(\.[0-9]{1,3})?)$`
-	StandardErrorPercent string `json:"standardErrorPercent,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 99 : self != '0'",message="standardErrorPercent is from 0.001 to 99.999"
+	StandardErrorPercent Percent `json:"standardErrorPercent,omitempty"`
 
 	// metrics are the names of the metrics that must be certain enough. Without it, all must be.
 	// +optional
@@ -456,11 +444,9 @@ type BaselineSpec struct {
 
 	// tolerancePercent is the smallest difference that counts as better or worse, in percent of the baseline. Defaults to 3.
 	// +optional
-	// +kubebuilder:default="3"
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=8
-	// +kubebuilder:validation:Pattern=`^(0|0\.[0-9]{1,3}|[1-9][0-9]?(\.[0-9]{1,3})?)$`
-	TolerancePercent string `json:"tolerancePercent,omitempty"`
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || (self >= 0 && self <= 99)",message="tolerancePercent is from 0 to 99.999"
+	TolerancePercent Percent `json:"tolerancePercent,omitempty"`
 
 	// allowDifferences compares even when the two did not measure the same: another tool, statistic or unit, other options of the tool,
 	// other caches. status.baseline names what differs. Defaults to false.
@@ -525,9 +511,9 @@ type BenchmarkLimits struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=bench,categories={all,parallelfs}
 // +kubebuilder:selectablefield:JSONPath=`.spec.fileSystem.name`
-// +kubebuilder:selectablefield:JSONPath=`.spec.tool`
+// +kubebuilder:selectablefield:JSONPath=`.status.tool`
 // +kubebuilder:printcolumn:name="FileSystem",type=string,JSONPath=`.spec.fileSystem.name`
-// +kubebuilder:printcolumn:name="Tool",type=string,JSONPath=`.spec.tool`
+// +kubebuilder:printcolumn:name="Tool",type=string,JSONPath=`.status.tool`
 // +kubebuilder:printcolumn:name="Succeeded",type=string,JSONPath=`.status.conditions[?(@.type=="Succeeded")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Succeeded")].reason`
 // +kubebuilder:printcolumn:name="Progress",type=string,JSONPath=`.status.progress`

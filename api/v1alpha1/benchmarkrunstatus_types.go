@@ -18,6 +18,10 @@ type BenchmarkRunStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
+	// tool is the benchmark that runs.
+	// +optional
+	Tool BenchmarkTool `json:"tool,omitempty"`
+
 	// startTime is when the first point was started.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
@@ -201,7 +205,7 @@ type PointParameter struct {
 
 	// value of the parameter.
 	// +required
-	Value SweepValue `json:"value,omitempty"`
+	Value PointValue `json:"value,omitempty"`
 }
 
 // MetricResult is one measured quantity of a point. All its numbers are decimal strings in the metric's unit.

@@ -91,8 +91,8 @@ var conventions = map[string]func(f field) bool{
 	"is no floating point number, which no two programs print alike": func(f field) bool {
 		return f.schema.Type != "number"
 	},
-	"has a known type": func(f field) bool {
-		return slices.Contains([]string{"object", "array", "string", "integer", "boolean"}, f.schema.Type) && !f.schema.XIntOrString
+	"has a known type, or is a number that may stand in quotes": func(f field) bool {
+		return slices.Contains([]string{"object", "array", "string", "integer", "boolean"}, f.schema.Type) != f.schema.XIntOrString
 	},
 	"keeps no field that it does not know, but those of a template, which are checked before it is used": func(f field) bool {
 		return f.schema.XPreserveUnknownFields == nil || templates[f.path]
@@ -269,7 +269,7 @@ func observation(crd apiextensionsv1.CustomResourceDefinition) bool {
 // has the name of its node.
 var selectable = map[string][]string{
 	"FileSystem": {"type"}, "FileSystemNode": {"fileSystem.name", "node"}, "StorageTarget": {"fileSystem.name", "role", "storagePool", "node"},
-	"BenchmarkRun": {"fileSystem.name", "tool"},
+	"BenchmarkRun": {"fileSystem.name", ".status.tool"},
 }
 
 func TestEveryKind(t *testing.T) {

@@ -39,8 +39,8 @@ func everyExperiment(t *testing.T) []string {
 
 // plans expands a run and plans every point of it.
 func plans(g *WithT, run *v1alpha1.BenchmarkRun) ([]benchmarks.Point, []benchmarks.Plan) {
-	tool := registry.Tools()[run.Spec.Tool]
-	g.Expect(tool).NotTo(BeNil(), string(run.Spec.Tool))
+	tool := registry.Tools()[run.Spec.ToolName()]
+	g.Expect(tool).NotTo(BeNil(), string(run.Spec.ToolName()))
 	points, err := sweep.Expand(tool, &run.Spec)
 	g.Expect(err).NotTo(HaveOccurred())
 	var out []benchmarks.Plan

@@ -42,7 +42,7 @@ func surveyed(spec *v1alpha1.MDSSurveySpec) []byte {
 // printed are the metrics that a tool prints, each with the same value.
 func printed(t *testing.T, of *v1alpha1.BenchmarkRunSpec) []results.Metric {
 	t.Helper()
-	g, tool := NewWithT(t), of.Tool
+	g, tool := NewWithT(t), of.ToolName()
 	var text []byte
 	spec, point := &v1alpha1.BenchmarkRunSpec{Tool: tool}, benchmarks.Point{}
 	if tool == v1alpha1.ToolMDSSurvey {
@@ -82,7 +82,7 @@ func measured(t *testing.T, run *v1alpha1.BenchmarkRun) results.Run {
 	for _, p := range points {
 		out.Points = append(out.Points, results.Point{
 			Index: p.Index, State: v1alpha1.PointSucceeded, Metrics: printed(t, &run.Spec),
-			Parameters: results.Values(p, registry.Tools()[run.Spec.Tool].Parameters(&run.Spec)),
+			Parameters: results.Values(p, registry.Tools()[run.Spec.ToolName()].Parameters(&run.Spec)),
 		})
 	}
 	return out

@@ -77,7 +77,7 @@ func TestEveryParameterOfAToolIsNamedAfterItsMember(t *testing.T) {
 	}
 	for _, list := range []string{"sweep", "derive"} {
 		NewWithT(t).Expect(schema.XValidations).To(ContainElement(HaveField("Rule", And(
-			HavePrefix("!has(self."+list+")"), ContainSubstring("s.name.startsWith(self.tool + '.')")))), "the rule of spec.%s", list)
+			HavePrefix("!has(self."+list+")"), ContainSubstring("s.name.startsWith(tool + '.')")))), "the rule of spec.%s", list)
 	}
 }
 

@@ -313,10 +313,10 @@ func runFacts(run results.Run) []fact {
 // toolName is the tool and what it says of itself, which often begins with its name.
 func toolName(run results.Run) string {
 	version := run.Provenance.ToolVersion
-	if strings.HasPrefix(strings.ToLower(version), strings.ToLower(string(run.Spec.Tool))) {
+	if strings.HasPrefix(strings.ToLower(version), strings.ToLower(string(run.Spec.ToolName()))) {
 		return version
 	}
-	return strings.TrimSpace(string(run.Spec.Tool) + " " + version)
+	return strings.TrimSpace(string(run.Spec.ToolName()) + " " + version)
 }
 
 // statisticName is that of a statistic in a sentence.

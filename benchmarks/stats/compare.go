@@ -40,7 +40,7 @@ func TermsOf(spec *v1alpha1.BaselineSpec) Terms {
 		return out
 	}
 	out.AllowDifferences = spec.AllowDifferences
-	if percent, err := strconv.ParseFloat(spec.TolerancePercent, 64); err == nil {
+	if percent, err := strconv.ParseFloat(string(spec.TolerancePercent), 64); err == nil {
 		out.Tolerance = percent / 100
 	}
 	return out
@@ -324,7 +324,7 @@ func counted(pair Pair, matches []match, terms Terms) (sentence string, rest []s
 		metrics++
 		verdicts[b.Verdict]++
 		compared[m.point] = true
-		meanOnly = meanOnly || pair.Baseline.Spec.Tool == "" && !repeated(m.other)
+		meanOnly = meanOnly || pair.Baseline.Spec.ToolName() == "" && !repeated(m.other)
 		if loss := math.Abs(b.Change); b.Verdict == results.Worse && loss > worst {
 			worst, where = loss, fmt.Sprintf("%s %s at point %d", m.metric.Name, change(b.Change), pair.Run.Points[m.point].Index)
 		}

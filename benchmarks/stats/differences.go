@@ -23,13 +23,13 @@ func differences(pair Pair) results.Comparison {
 	differ := func(what, a, b string) { out.Differs = added(out.Differs, what, a, b) }
 	constants(here.Points, there.Points, refuse, differ)
 	units(here.Points, there.Points, refuse)
-	if here.Spec.Tool == "" || there.Spec.Tool == "" {
+	if here.Spec.ToolName() == "" || there.Spec.ToolName() == "" {
 		return out
 	}
-	refuse("spec.tool", string(here.Spec.Tool), string(there.Spec.Tool))
+	refuse("spec.tool", string(here.Spec.ToolName()), string(there.Spec.ToolName()))
 	refuse("spec.statistic", statisticOf(here), statisticOf(there))
 	refuse("spec.caches", cachesOf(here), cachesOf(there))
-	if here.Spec.Tool == there.Spec.Tool {
+	if here.Spec.ToolName() == there.Spec.ToolName() {
 		options(here, there, refuse, differ)
 	}
 	differ("spec.warmUp", text(here.Spec.WarmUp), text(there.Spec.WarmUp))
@@ -127,7 +127,7 @@ var ignored = []string{"custom.parameters", "custom.metrics", "custom.versionCom
 // options are the options of the tool that no sweep can vary, and those that a document made from a status does not list for each point.
 // The API server fills in defaults; where a document is of no cluster, an option that only one side has may be the default of the other.
 func options(here, there results.Run, refuse, differ func(what, a, b string)) {
-	member := string(here.Spec.Tool)
+	member := string(here.Spec.ToolName())
 	a, b := fields(here.Spec, member), fields(there.Spec, member)
 	parameters := slices.Concat(results.Names(here.Points), results.Names(there.Points))
 	for _, key := range slices.Sorted(maps.Keys(union(a, b))) {

@@ -229,7 +229,7 @@ func TestSummarizeByChance(t *testing.T) {
 }
 
 func TestEnough(t *testing.T) {
-	rule := func(percent string, most int32, metrics ...string) *v1alpha1.StopRule {
+	rule := func(percent v1alpha1.Percent, most int32, metrics ...string) *v1alpha1.StopRule {
 		return &v1alpha1.StopRule{StandardErrorPercent: percent, MaxRepetitions: most, Metrics: metrics}
 	}
 	// 98, 100, 102: a deviation of 2, a standard error of 2/√3 = 1.1547 %.

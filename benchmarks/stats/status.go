@@ -37,7 +37,7 @@ func Uncertain(rule *v1alpha1.StopRule, repetitions [][]benchmarks.Sample) strin
 	if len(repetitions) < 2 {
 		return fmt.Sprintf("spec.until needs at least 2 repetitions; there are %d", len(repetitions))
 	}
-	limit, err := strconv.ParseFloat(rule.StandardErrorPercent, 64)
+	limit, err := strconv.ParseFloat(string(rule.StandardErrorPercent), 64)
 	if err != nil {
 		return fmt.Sprintf("spec.until.standardErrorPercent: %q is no number", rule.StandardErrorPercent)
 	}

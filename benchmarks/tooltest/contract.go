@@ -44,7 +44,7 @@ func Run(t *testing.T, tool benchmarks.Tool, cases map[string]Case) {
 			NewWithT(t).Expect(points).To(HaveLen(1))
 			s := suite{tool: tool, spec: c.Spec, point: points[0], step: c.Step, output: c.Output}
 			all = append(all, s)
-			t.Run("serves the tool of the spec", func(t *testing.T) { NewWithT(t).Expect(tool.Name()).To(Equal(c.Spec.Tool)) })
+			t.Run("serves the tool of the spec", func(t *testing.T) { NewWithT(t).Expect(tool.Name()).To(Equal(c.Spec.ToolName())) })
 			t.Run("is pure", s.pure)
 			t.Run("plans what can be run", s.plan)
 			t.Run("refuses a point without a usable value of each parameter", s.unusable)

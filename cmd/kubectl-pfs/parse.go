@@ -184,8 +184,8 @@ func (a *app) readSpec(path string, tool v1alpha1.BenchmarkTool) (v1alpha1.Bench
 			return spec, fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	if spec.Tool != tool {
-		return spec, fmt.Errorf("%s: the tool of the spec is %q, that of the output %q", path, spec.Tool, tool)
+	if spec.ToolName() != tool {
+		return spec, fmt.Errorf("%s: the tool of the spec is %q, that of the output %q", path, spec.ToolName(), tool)
 	}
 	// What varied is not known of one output; only values of fields are.
 	spec.Sweep, spec.Derive, spec.Along, spec.Baseline, spec.Until, spec.Caches = nil, nil, "", nil, nil, nil

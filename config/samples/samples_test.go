@@ -69,7 +69,7 @@ func commentsCountWhatIsThere(t *testing.T, text string, object runtime.Object) 
 func countsOfRun(t *testing.T, comments string, spec *v1alpha1.BenchmarkRunSpec) {
 	t.Helper()
 	g := NewWithT(t)
-	points, err := sweep.Expand(registry.Tools()[spec.Tool], spec)
+	points, err := sweep.Expand(registry.Tools()[spec.ToolName()], spec)
 	g.Expect(err).NotTo(HaveOccurred())
 	counts(t, comments, `(\w+) points`, len(points))
 	counts(t, comments, `each run (\w+)`, int(spec.Repetitions))

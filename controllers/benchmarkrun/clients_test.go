@@ -101,6 +101,17 @@ func TestARunChoosesFromAllClientsAndNotFromThoseThatTheStatusNames(t *testing.T
 	g.Expect(placed[0].Node).To(Equal("client-299"))
 }
 
+func TestARunThatSelectsNoClientsHasAllThatMountItsFileSystem(t *testing.T) {
+	g := NewWithT(t)
+	r, run := many(t, 300)
+	run.Spec.Clients.NodeSelector = nil
+	g.Expect(r.Client.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "oss-1"}})).To(Succeed())
+	w, err := r.gather(t.Context(), run)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(names(w)).To(HaveLen(300))
+	g.Expect(names(w)).NotTo(ContainElement("oss-1"), "it mounts nothing")
+}
+
 func TestWhoIsAClient(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(fs *v1alpha1.FileSystem, p *corev1.Pod)

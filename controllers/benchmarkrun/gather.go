@@ -34,7 +34,7 @@ import (
 // for another one, nothing else matters.
 func (r *Reconciler) gather(ctx context.Context, run *v1alpha1.BenchmarkRun) (*scope.Scope, error) {
 	w := &scope.Scope{
-		Run: run, Now: r.Clock.Now(), Poll: r.PollInterval, Image: cmp.Or(run.Spec.Image, r.Images.Benchmarks[string(run.Spec.Tool)]),
+		Run: run, Now: r.Clock.Now(), Poll: r.PollInterval, Image: cmp.Or(run.Spec.Image, r.Images.Benchmarks[string(run.Spec.ToolName())]),
 	}
 	r.plan(w)
 	if w.Any(func(l benchmarks.Launch) bool { return l == benchmarks.OnServers }) {
@@ -58,9 +58,9 @@ func (r *Reconciler) gather(ctx context.Context, run *v1alpha1.BenchmarkRun) (*s
 
 // plan expands the sweep.
 func (r *Reconciler) plan(w *scope.Scope) {
-	tool, ok := r.Tools[w.Run.Spec.Tool]
+	tool, ok := r.Tools[w.Run.Spec.ToolName()]
 	if !ok {
-		w.Invalid = fmt.Sprintf("spec.tool: this operator does not know %q", w.Run.Spec.Tool)
+		w.Invalid = fmt.Sprintf("spec.tool: this operator does not know %q", w.Run.Spec.ToolName())
 		return
 	}
 	w.Parameters = tool.Parameters(&w.Run.Spec)

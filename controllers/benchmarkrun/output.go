@@ -70,7 +70,7 @@ func given(w *scope.Scope, d decision.Decision) turns.Record {
 	entry := w.Blank(d.Turn)
 	entry.Started, entry.Finished, entry.Interrupted = at, at, d.Interrupted
 	if d.Verdict != "" {
-		entry.Error = v1alpha1.Cut(fmt.Sprintf("%s %s", w.Run.Spec.Tool, d.Verdict), maxTail)
+		entry.Error = v1alpha1.Cut(fmt.Sprintf("%s %s", w.Run.Spec.ToolName(), d.Verdict), maxTail)
 	}
 	return entry
 }
@@ -96,10 +96,10 @@ func (r *Reconciler) read(ctx context.Context, w *scope.Scope, c *children.Child
 	}
 	if d.Invalid != "" {
 		// Whatever it printed, it is not measured.
-		entry.Samples, entry.Invalid, verdict = nil, v1alpha1.Cut(fmt.Sprintf("%s %s", w.Run.Spec.Tool, d.Invalid), maxTail), ""
+		entry.Samples, entry.Invalid, verdict = nil, v1alpha1.Cut(fmt.Sprintf("%s %s", w.Run.Spec.ToolName(), d.Invalid), maxTail), ""
 	}
 	if verdict != "" {
-		entry.Error = v1alpha1.Cut(fmt.Sprintf("%s %s", w.Run.Spec.Tool, verdict), maxTail)
+		entry.Error = v1alpha1.Cut(fmt.Sprintf("%s %s", w.Run.Spec.ToolName(), verdict), maxTail)
 		entry.Tail = text.LastLines(raw, tailLines, maxTail-min(len(entry.Error), maxTail/2))
 	}
 	if r.Telemetry != nil && w.FileSystem != nil {
@@ -204,7 +204,7 @@ func (r *Reconciler) parse(w *scope.Scope, entry *turns.Record, raw []byte) (ver
 	if w.Plans[entry.Point].Steps[entry.Step].Command.Launch != benchmarks.OnManagement {
 		raw = withoutOwnLines(raw)
 	}
-	report, err := r.Tools[w.Run.Spec.Tool].Parse(&w.Run.Spec, w.Points[entry.Point], entry.Step, raw)
+	report, err := r.Tools[w.Run.Spec.ToolName()].Parse(&w.Run.Spec, w.Points[entry.Point], entry.Step, raw)
 	if err != nil {
 		return fmt.Sprintf("printed something that can't be read as its result: %v", err)
 	}

@@ -211,9 +211,9 @@ func (r *Reconciler) expand(made *unstructured.Unstructured) string {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(made.Object, run); err != nil {
 		return err.Error()
 	}
-	tool, known := r.Tools[run.Spec.Tool]
+	tool, known := r.Tools[run.Spec.ToolName()]
 	if !known {
-		return fmt.Sprintf("spec.tool: this operator does not know %q", run.Spec.Tool)
+		return fmt.Sprintf("spec.tool: this operator does not know %q", run.Spec.ToolName())
 	}
 	points, err := sweep.Expand(tool, &run.Spec)
 	if err != nil {

@@ -84,7 +84,6 @@ func nodeSelectorRefusals(field, inside string) refusals {
 	change := func(content string) string { return fmt.Sprintf(inside, content) }
 	long := fmt.Sprintf("{%q: \"\"}", strings.Repeat("k", 318))
 	return refusals{
-		field + " is left out":                   {change: change("null"), field: field, says: "Required value"},
 		field + " is empty, and would match all": {change: change("{}"), field: field, says: "should have at least 1 properties"},
 		field + " has 17 labels":                 {change: change(mapOf(17, "k%d", "v")), field: field, says: "must have at most 16 items"},
 		field + " has a label's name of 318 characters": {change: change(long),

@@ -68,7 +68,7 @@ func unfit(w *scope.Scope) (reason, sentence string) {
 	}
 	if len(missing) > 0 {
 		return v1alpha1.ReasonImageRequired, fmt.Sprintf("the image %s lacks %s, which %s needs; docs/benchmark-images.md says what "+
-			"must be in it", w.Image, text.SentenceList(missing), w.Run.Spec.Tool)
+			"must be in it", w.Image, text.SentenceList(missing), w.Run.Spec.ToolName())
 	}
 	if p.Checked.Problem != "" {
 		return v1alpha1.ReasonPreflightFailed, fmt.Sprintf("the filesystem could not be looked at: %s", p.Checked.Problem)

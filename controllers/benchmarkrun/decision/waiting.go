@@ -79,7 +79,7 @@ func refused(w *scope.Scope) (Decision, bool) {
 	only := func(launch benchmarks.Launch) bool {
 		return w.Any(func(l benchmarks.Launch) bool { return l == launch })
 	}
-	tool, kind := w.Run.Spec.Tool, w.FileSystem.Spec.Type
+	tool, kind := w.Run.Spec.ToolName(), w.FileSystem.Spec.Type
 	switch {
 	case only(benchmarks.OnServers) && w.Run.Spec.Image != "":
 		return Stalled(v1alpha1.ReasonInvalidSpec, fmt.Sprintf("spec.image can't be set for %s: it would run privileged on the servers; "+

@@ -29,6 +29,7 @@ func Derive(w *scope.Scope, d decision.Decision) (v1alpha1.BenchmarkRunStatus, e
 		return status, nil
 	}
 	status.ObservedGeneration = w.Run.Generation
+	status.Tool = w.Run.Spec.ToolName()
 	if d.Reason != "" {
 		conditions.Set(&status.Conditions, w.Run.Generation, v1alpha1.ConditionSucceeded, d.Status, d.Progress, d.Reason, d.Message)
 	}
@@ -284,7 +285,7 @@ func turnsLeft(w *scope.Scope) int {
 func varied(point benchmarks.Point) []v1alpha1.PointParameter {
 	var out []v1alpha1.PointParameter
 	for _, name := range point.Varied {
-		out = append(out, v1alpha1.PointParameter{Name: name, Value: v1alpha1.SweepValue(point.Parameters[name])})
+		out = append(out, v1alpha1.PointParameter{Name: name, Value: v1alpha1.PointValue(point.Parameters[name])})
 	}
 	return out
 }
