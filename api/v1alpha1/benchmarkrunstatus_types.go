@@ -366,6 +366,26 @@ type RunProvenance struct {
 	// +kubebuilder:validation:MaxItems=64
 	Clients []NodeProvenance `json:"clients,omitempty"`
 
+	// podChanges says what of the run's pods was not as the operator had asked for, because a LimitRange, an injector or another webhook of the
+	// cluster changed them, such as "the cpu of container benchmark is limited to 500m". Numbers that were measured under a limit of the CPU
+	// are those of the limit.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=256
+	PodChanges []string `json:"podChanges,omitempty"`
+
+	// throttled says how long a CPU quota held back a container of the repetition that was held back first; empty when none was.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Throttled string `json:"throttled,omitempty"`
+
+	// clocks says how far the clocks of the clients of the last repetition were apart. A repetition whose clients' clocks differ by more than
+	// 1 % of its time is invalid.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Clocks string `json:"clocks,omitempty"`
+
 	// pinning says whether daemons run on the CPUs that the spec asks for: "AsAsked", "Drifted: …", or empty when none is pinned.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512

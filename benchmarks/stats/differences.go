@@ -206,6 +206,7 @@ func provenance(here, there results.Run, differ func(what, a, b string)) {
 	differ("the daemons' configuration", short(a.ConfigHash), short(b.ConfigHash))
 	servers(a, b, differ)
 	differ("the daemons' pinning", a.Pinning, b.Pinning)
+	differ("the pods' changes by admission", podChanges(a), podChanges(b))
 	differ("the tool's version", a.ToolVersion, b.ToolVersion)
 	differ("the image", a.Image, b.Image)
 	if a.Image == b.Image {
@@ -222,6 +223,14 @@ func provenance(here, there results.Run, differ func(what, a, b string)) {
 		differ(fact.what, clients(a, fact.of), clients(b, fact.of))
 	}
 	placements(here.Points, there.Points, differ)
+}
+
+// podChanges are what admission changed of the pods of a run, or that it changed nothing. Of a document of no cluster nothing is known.
+func podChanges(p results.Provenance) string {
+	if p.FileSystem == "" {
+		return ""
+	}
+	return cmp.Or(strings.Join(p.PodChanges, ", "), "none recorded")
 }
 
 // servers compares how many servers and targets there were, of which versions and sizes. Of one and the same FileSystem, it also tells that

@@ -133,3 +133,17 @@ func TestAPublishedBestIsShownBesideTheBestOfTheRun(t *testing.T) {
 	g.Expect(found.Sentence()).To(Equal("1 result of 1 point compared with before: 0 better, 0 worse, 0 within the noise, 1 not known of the best of several points; " +
 		"only means were published there, so that side has no interval"))
 }
+
+func TestARunWhosePodsWereChangedDiffersFromOneWhosePodsWereNot(t *testing.T) {
+	g := NewWithT(t)
+	limited := v1alpha1.RunProvenance{FileSystem: "MooseFS 4.57.5, 1-2, generation 1", PodChanges: []string{"the cpu of container benchmark is limited to 500m"}}
+	free := limited
+	free.PodChanges = nil
+	of := func(p v1alpha1.RunProvenance) results.Run {
+		return results.Run{UID: "1", Spec: v1alpha1.BenchmarkRunSpec{Tool: v1alpha1.ToolFio}, Provenance: results.Provenance{RunProvenance: p}}
+	}
+	found := stats.Compare([]stats.Pair{{Run: of(limited), Baseline: of(free), Of: "before"}}, stats.TermsOf(nil))[0]
+	g.Expect(found.Differs).To(ContainElement(results.Difference{
+		What: "the pods' changes by admission", Here: "the cpu of container benchmark is limited to 500m", There: "none recorded",
+	}))
+}

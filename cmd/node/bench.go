@@ -18,11 +18,13 @@ func benchCommand() *cobra.Command {
 		Long: `Run one repetition of a benchmark in a mounted filesystem.
 
 Nothing is written unless the filesystem is mounted and answers, and nothing outside of the run's own directory is ever
-written or removed. Lines of this program begin with "parallelfs: "; all others are the tool's. run, launch and local print on standard
-output alone; when they have ended well, their last line says how many bytes they printed before it and what their checksum is.`,
+written or removed. Lines of this program begin with "parallelfs: "; all others are the tool's. run and launch print a line of JSON for
+each machine when the tool has ended well: its clock before and after, and how often its CPU quota held it back. run, launch and local
+print on standard output alone; when they have ended well, their last line says how many bytes they printed before it and what their
+checksum is.`,
 	}
 	parent.AddCommand(benchRunCommand(), benchLaunchCommand(), benchWorkCommand(), benchRankCommand(), benchLocalCommand())
-	parent.AddCommand(benchCheckCommand(), benchCleanCommand())
+	parent.AddCommand(benchCheckCommand(), benchCleanCommand(), benchClockCommand())
 	return parent
 }
 
@@ -108,6 +110,17 @@ standard output.`,
 	return benchVerb(c, func(ctx context.Context, b spec.Benchmark, _ []string, h bench.Host) error {
 		return counted(h, func(h bench.Host) error { return bench.Local(ctx, b, *number, h) })
 	})
+}
+
+func benchClockCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "clock",
+		Short: "Answer each line with the clock of this machine",
+		Long: `Print one line of JSON for each line of standard input, until it ends: the clock, and how often the CPU quota has held this container
+back. A launcher asks its workers by ssh, before and after the tool runs.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return bench.Clock(c.InOrStdin(), c.OutOrStdout()) },
+	}
 }
 
 func benchCheckCommand() *cobra.Command {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"parallelfs.dev/operator/controllers/admitted"
 	"parallelfs.dev/operator/controllers/agents"
 	"parallelfs.dev/operator/controllers/benchmarkrun/children"
 	"parallelfs.dev/operator/controllers/benchmarkrun/decision"
@@ -153,6 +155,12 @@ func (r *Reconciler) create(ctx context.Context, w *scope.Scope, job client.Obje
 	if err := controllerutil.SetControllerReference(w.Run, job, r.Client.Scheme()); err != nil {
 		return fmt.Errorf("set the owner of %s: %w", job.GetName(), err)
 	}
+	annotations := maps.Clone(job.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[children.AnnotationAsked] = admitted.Encode(children.AskedOf(job))
+	job.SetAnnotations(annotations)
 	switch err := r.Client.Create(ctx, job); {
 	case apierrors.IsAlreadyExists(err):
 		return foreign("the job", job.GetName(), w.Run)

@@ -241,6 +241,7 @@ func (r *Reconciler) gatherChildren(ctx context.Context, w *scope.Scope) error {
 				c.Pods = append(c.Pods, p)
 			}
 		}
+		c.Settle(w.Now)
 		if err := r.gatherRefusal(ctx, w, &c); err != nil {
 			return err
 		}

@@ -23,6 +23,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/text"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
+	"parallelfs.dev/operator/internal/node/measured"
 	"parallelfs.dev/operator/internal/node/printed"
 )
 
@@ -80,6 +81,7 @@ func (r *Reconciler) read(ctx context.Context, w *scope.Scope, c *children.Child
 	entry := w.Blank(c.Turn)
 	entry.Nodes, entry.Placement = c.Nodes, c.Object.GetAnnotations()[children.AnnotationPlacement]
 	entry.Started, entry.Finished = c.Started.UTC(), w.Now.UTC().Truncate(time.Second)
+	entry.PodChanges = podChanges(c)
 	if c.Turn.Point >= len(w.Points) {
 		return entry, nil, fmt.Errorf("the job %s is of a point that the run does not have; delete it", c.Name)
 	}
@@ -94,6 +96,10 @@ func (r *Reconciler) read(ctx context.Context, w *scope.Scope, c *children.Child
 	if verdict == "" && d.Invalid == "" {
 		verdict = r.parse(w, &entry, raw)
 	}
+	if verdict == "" && d.Invalid == "" && w.Plans[c.Turn.Point].Steps[c.Turn.Step].Command.Launch != benchmarks.OnManagement {
+		report := machines(raw, c)
+		entry.Throttled, entry.Clocks, d.Invalid = report.Throttled(), report.Clocks(), report.ClockTrouble()
+	}
 	if d.Invalid != "" {
 		// Whatever it printed, it is not measured.
 		entry.Samples, entry.Invalid, verdict = nil, v1alpha1.Cut(fmt.Sprintf("%s %s", w.Run.Spec.ToolName(), d.Invalid), maxTail), ""
@@ -107,6 +113,31 @@ func (r *Reconciler) read(ctx context.Context, w *scope.Scope, c *children.Child
 		entry.Telemetry = r.Telemetry.Telemetry(ctx, client.ObjectKeyFromObject(w.FileSystem), nodes, entry.Started, entry.Finished)
 	}
 	return entry, raw, nil
+}
+
+// maxPodChange bounds each text of what a record says of its pods, in bytes.
+const maxPodChange = 256
+
+func podChanges(c *children.Child) (out []string) {
+	for _, change := range c.PodChanges() {
+		if len(out) < scope.MaxPodChanges {
+			out = append(out, v1alpha1.Cut(change, maxPodChange))
+		}
+	}
+	return out
+}
+
+// machines is what the node binary has said of the machines, by the names of their nodes where the pods are still there.
+func machines(raw []byte, c *children.Child) measured.Report {
+	report := measured.Read(raw)
+	for i := range report {
+		for _, pod := range c.Pods {
+			if pod.Name == report[i].Name && pod.Spec.NodeName != "" {
+				report[i].Name = "node " + pod.Spec.NodeName
+			}
+		}
+	}
+	return report
 }
 
 // outputs reads the output of all main pods, one after the other, and fills in how they ended. The verdict says why it is no result,

@@ -37,12 +37,17 @@ type Child struct {
 	Pods  []corev1.Pod
 	// Refused says why no pods could be made, in the words of the API server; empty when they could.
 	Refused string
+	// Outlasting names a container that nobody asked for and that still runs although the tool has ended, with its pod; empty when there is
+	// none.
+	Outlasting string
 }
 
 // FailedWorker returns a worker that ended before the launcher: the launcher then waits for ever.
 func (c *Child) FailedWorker() *corev1.Pod {
 	for i := range c.Pods {
-		if c.Pods[i].Labels[LabelRole] == RoleWorker && c.Pods[i].Status.Phase == corev1.PodFailed {
+		ended := Terminated(&c.Pods[i], ContainerName)
+		failed := c.Pods[i].Status.Phase == corev1.PodFailed || ended != nil && ended.ExitCode != 0
+		if failed && c.Pods[i].Labels[LabelRole] == RoleWorker {
 			return &c.Pods[i]
 		}
 	}

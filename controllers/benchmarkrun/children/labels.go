@@ -33,6 +33,8 @@ const (
 	AnnotationAdmitted = "parallelfs.dev/benchmark-admitted"
 	// AnnotationReading on a job names the processes of the operator that have begun to read its output, with blanks between them.
 	AnnotationReading = "parallelfs.dev/benchmark-reading"
+	// AnnotationAsked on a job says what was asked for of its pods, by role. What the API server made of them is compared with it.
+	AnnotationAsked = "parallelfs.dev/benchmark-asked"
 	// AnnotationRaw on the ConfigMap of a point is how many bytes of raw output it has: the cache keeps none of them.
 	AnnotationRaw = "parallelfs.dev/benchmark-raw-bytes"
 	// LabelQueue puts a job into a LocalQueue of Kueue (kueue.x-k8s.io, "Run a Job"), which then lets it go by spec.suspend.

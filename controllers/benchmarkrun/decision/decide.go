@@ -295,6 +295,9 @@ func decideChildren(w *scope.Scope) (Decision, bool) {
 		if reason := children.Why(c); reason != "" {
 			d.Message += reason
 		}
+		if c.Outlasting != "" {
+			d.Message += fmt.Sprintf("; its tool has ended, and %s, which nobody asked for, still runs", c.Outlasting)
+		}
 	}
 	return d, true
 }

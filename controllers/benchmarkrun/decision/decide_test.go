@@ -102,6 +102,13 @@ func TestDecide(t *testing.T) {
 			},
 			want{action: Nothing, turn: scopetest.At(0, 1), reason: running, says: "its pod can't be scheduled: 0/3 nodes are available", progress: conditions.Reconciling},
 		},
+		"a container that outlasts the tool is in the message": {
+			func(w *scope.Scope) {
+				scopetest.Job(w, 0, 1, time.Minute).Outlasting = "container istio-proxy of pod sweep-p0-r1-x7k2p"
+			},
+			want{action: Nothing, turn: scopetest.At(0, 1), reason: running, progress: conditions.Reconciling,
+				says: "its tool has ended, and container istio-proxy of pod sweep-p0-r1-x7k2p, which nobody asked for, still runs"},
+		},
 		"the time of the whole run ends the repetition that runs": {
 			func(w *scope.Scope) {
 				scopetest.Limit(w, time.Hour, 100*time.Second)

@@ -11,6 +11,7 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/benchmarks/results"
 	"parallelfs.dev/operator/benchmarks/stats"
+	"parallelfs.dev/operator/controllers/admitted"
 	"parallelfs.dev/operator/controllers/benchmarkrun/decision"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
@@ -92,12 +93,27 @@ func remarks(w *scope.Scope, point int, s scope.PointState) string {
 			out = append(out, fmt.Sprintf("%s, attempt %d: %s", entry.Title(), entry.Attempt, entry.Trouble()))
 		}
 	}
+	if limited := limits(w.Records.Of(point)); limited != "" {
+		out = append(out, limited)
+	}
 	if rule := w.Run.Spec.Until; rule != nil {
 		if missing := stats.Uncertain(rule, s.Results); missing != "" {
 			out = append(out, missing)
 		}
 	}
 	return v1alpha1.Cut(strings.Join(out, "; "), scope.MaxMessage)
+}
+
+// limits says which limit of the CPU, that nobody asked for, repetitions were measured under; empty for none.
+func limits(records []turns.Record) string {
+	for _, entry := range records {
+		for _, change := range entry.PodChanges {
+			if admitted.LimitsCPU(change) {
+				return "measured under a CPU limit that nobody asked for: " + change + ", by a LimitRange or a webhook of the cluster"
+			}
+		}
+	}
+	return ""
 }
 
 // values are the parameters of a point as a document holds them.

@@ -3,6 +3,7 @@ package outcomes
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -199,6 +200,17 @@ func runProvenance(w *scope.Scope) *v1alpha1.RunProvenance {
 			}
 			if entry.ImageID != "" && out.ImageID == "" {
 				out.ImageID = entry.ImageID
+			}
+			for _, change := range entry.PodChanges {
+				if !slices.Contains(out.PodChanges, change) && len(out.PodChanges) < scope.MaxPodChanges {
+					out.PodChanges = append(out.PodChanges, change)
+				}
+			}
+			if out.Throttled == "" {
+				out.Throttled = v1alpha1.Cut(entry.Throttled, scope.MaxCurrent)
+			}
+			if entry.Clocks != "" {
+				out.Clocks = v1alpha1.Cut(entry.Clocks, scope.MaxPinning)
 			}
 		}
 	}

@@ -69,6 +69,8 @@ const (
 	MaxProvenanceNodes = 64
 	MaxPinning         = 512
 	MaxNodeText        = 128
+	// MaxPodChanges is that of status.provenance.podChanges.
+	MaxPodChanges = 8
 )
 
 // The bounds of texts, in bytes, and of lists in the status. A status that is too large keeps some metrics of a point, or few.

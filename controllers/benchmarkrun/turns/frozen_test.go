@@ -31,7 +31,10 @@ func TestTheRecordOfATurnIsReadAndWrittenAsInFormat1(t *testing.T) {
 			Utilization: 0.5, MaxUtilization: 0.75, ReadIOPS: 10, WriteIOPS: 2000, ReadBytesPerSecond: 40960, WriteBytesPerSecond: 851968000,
 			Queue: 4.5, CPUs: 1.5, MaxCPUs: 2.5, Problem: "the agent did not answer",
 		}},
-		Truncated: "the telemetry was not kept: the ConfigMap is full",
+		PodChanges: []string{"the cpu of container benchmark is limited to 500m"},
+		Throttled:  "the CPU quota held the container on client1 back in 30 of 90 periods, for 1.5s",
+		Clocks:     "the clocks of 2 clients differ by at most 2ms",
+		Truncated:  "the telemetry was not kept: the ConfigMap is full",
 	}
 	storedtest.ExpectWhole(t, want)
 	text := string(storedtest.Fixture(t, "v1", "record.json"))

@@ -66,6 +66,11 @@ type Record struct {
 	Interrupted string `json:"interrupted,omitempty"`
 	// Telemetry is what the servers did meanwhile.
 	Telemetry []telemetry.Summary `json:"telemetry,omitempty"`
+	// PodChanges says what of its pods was not as it was asked for, Throttled how long a CPU quota held a container back, and Clocks how far
+	// the clocks of the clients were apart.
+	PodChanges []string `json:"podChanges,omitempty"`
+	Throttled  string   `json:"throttled,omitempty"`
+	Clocks     string   `json:"clocks,omitempty"`
 	// Truncated says what of the raw output and the telemetry was not kept.
 	Truncated string `json:"truncated,omitempty"`
 }

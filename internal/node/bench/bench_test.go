@@ -1,10 +1,13 @@
 package bench_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +20,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/internal/node/bench"
+	"parallelfs.dev/operator/internal/node/measured"
 	"parallelfs.dev/operator/internal/node/printed"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/test/patience"
@@ -432,4 +436,74 @@ func TestALauncherStartsNothingWhen(t *testing.T) {
 		c := newClient(t)
 		NewWithT(t).Expect(bench.Launch(t.Context(), c.script(""), bench.Launcher{HostFile: "/no-such"}, c.host())).To(MatchError(ContainSubstring("MPI operator's host file")))
 	})
+}
+
+func TestTheClocksOfWorkersAreReadBeforeAndAfterTheTool(t *testing.T) {
+	g, c := NewWithT(t), newClient(t)
+	hostFile := filepath.Join(c.outside, "hostfile")
+	g.Expect(os.WriteFile(hostFile, []byte("w-0.run.svc\nw-1.run.svc\nw-2.run.svc\n"), 0o600)).To(Succeed())
+	ahead := map[string]time.Duration{"w-0.run.svc": 0, "w-1.run.svc": time.Hour}
+	h := c.host()
+	h.Ask = func(_ context.Context, _, host string, _ int) (bench.Session, error) {
+		questions, send := io.Pipe()
+		answer, answers := io.Pipe()
+		go func() {
+			for scanner := bufio.NewScanner(questions); scanner.Scan(); {
+				_, _ = fmt.Fprintf(answers, `{"now":%d,"stat":{"periods":7,"throttled":3,"time":9}}`+"\n", time.Now().Add(ahead[host]).UnixNano())
+			}
+		}()
+		return bench.Session{Send: send, Answer: bufio.NewReader(answer), Close: send.Close}, nil
+	}
+	b := c.script("true")
+	b.Placement = []int{1, 1, 0}
+	g.Expect(bench.Launch(t.Context(), b, bench.Launcher{HostFile: hostFile, SSHPort: 22}, h)).To(Succeed())
+	report := measured.Read([]byte(c.said.String()))
+	g.Expect(report).To(HaveLen(2), "the worker without a process does not count")
+	g.Expect([]string{report[0].Name, report[1].Name}).To(Equal([]string{"w-0", "w-1"}))
+	g.Expect(report.ClockTrouble()).To(MatchRegexp(`before it the clocks of w-1 and w-0 differ by at least (1h0m0s|59m59\.\d+s)`))
+	g.Expect(report[0].Throttled).To(HaveValue(Equal(measured.Throttling{})), "it was throttled before")
+
+	t.Run("and one that does not answer costs no repetition", func(t *testing.T) {
+		g := NewWithT(t)
+		h.Ask = func(context.Context, string, string, int) (bench.Session, error) {
+			return bench.Session{}, errors.New("connection refused")
+		}
+		g.Expect(bench.Launch(t.Context(), b, bench.Launcher{HostFile: hostFile, SSHPort: 22}, h)).To(Succeed())
+		report := measured.Read([]byte(c.said.String()))[2:]
+		g.Expect(report.Clocks()).To(Equal("of 2 clients the clock is not known, such as w-0 (connection refused)"))
+		g.Expect(report.ClockTrouble()).To(BeEmpty())
+	})
+}
+
+func TestTheClockOfASingleClientIsReadBeforeAndAfterTheTool(t *testing.T) {
+	g, c := NewWithT(t), newClient(t)
+	h := c.host()
+	looks := 0
+	h.Look = func() (measured.Answer, time.Time) {
+		looks++
+		now := time.Now()
+		return measured.Answer{Now: now.Add(time.Duration(looks) * time.Minute).UnixNano(), Stat: &measured.Throttling{Throttled: int64(looks)}}, now
+	}
+	g.Expect(bench.Run(t.Context(), c.script("true"), h)).To(Succeed())
+	report := measured.Read([]byte(c.said.String()))
+	g.Expect(report).To(HaveLen(1))
+	g.Expect(report.ClockTrouble()).To(ContainSubstring("was set by 1m0s while it ran"))
+	g.Expect(report[0].Throttled).To(HaveValue(Equal(measured.Throttling{Throttled: 1})))
+	said := c.said.String()
+	g.Expect(code(bench.Run(t.Context(), c.script("exit 3"), h))).To(Equal(3))
+	g.Expect(c.said.String()).To(Equal(said), "nothing is said of a repetition that has failed")
+}
+
+func TestEachQuestionIsAnsweredWithTheClock(t *testing.T) {
+	g := NewWithT(t)
+	var out bytes.Buffer
+	before := time.Now().UnixNano()
+	g.Expect(bench.Clock(strings.NewReader("\n\n"), &out)).To(Succeed())
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	g.Expect(lines).To(HaveLen(2))
+	for _, line := range lines {
+		var answer measured.Answer
+		g.Expect(json.Unmarshal([]byte(line), &answer)).To(Succeed())
+		g.Expect(answer.Now).To(BeNumerically(">=", before))
+	}
 }

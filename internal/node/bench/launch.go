@@ -64,7 +64,7 @@ func Launch(ctx context.Context, b spec.Benchmark, l Launcher, h Host) error {
 		}
 		h.Environment = withoutOthers(h.Environment)
 	}
-	return runTool(ctx, b, t, h)
+	return aroundWorkers(ctx, h, hosts, b.Placement, l.SSHPort, func() error { return runTool(ctx, b, t, h) })
 }
 
 // placed says whether there is a number of processes for each host.

@@ -20,6 +20,7 @@ import (
 
 	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/internal/node/bench"
+	"parallelfs.dev/operator/internal/node/measured"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/test/patience"
 )
@@ -153,6 +154,21 @@ func TestMpirunReachesTheWorkersByTheirPort(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(strings.Split(strings.TrimSpace(string(options)), "\n")).To(
 		ConsistOf("-o ConnectionAttempts=10", "-p 2222", "-o ConnectionAttempts=10", "-p 2222"))
+}
+
+func TestTheClocksOfWorkersAreReadBySSH(t *testing.T) {
+	g, at := NewWithT(t), newCluster(t, 1, 1)
+	at.b.Ranks, at.b.Argv = &spec.Ranks{}, []string{"true"}
+	at.host.Ask = bench.ThisHost().Ask
+	g.Expect(at.launch(t)).To(Succeed(), at.said.String())
+	report := measured.Read([]byte(at.said.String()))
+	g.Expect(report).To(HaveLen(2))
+	for _, m := range report {
+		g.Expect(m.Problem).To(BeEmpty())
+		g.Expect(m.Before.Offset.Abs()).To(BeNumerically("<=", m.Before.Within+time.Millisecond), "all workers are this machine")
+		g.Expect(m.After).NotTo(BeNil())
+	}
+	g.Expect(report.ClockTrouble()).To(BeEmpty())
 }
 
 func TestAnExitCodeComesThroughMpirun(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"parallelfs.dev/operator/internal/node/host"
+	"parallelfs.dev/operator/internal/node/measured"
 	"parallelfs.dev/operator/internal/node/mounts"
 	"parallelfs.dev/operator/internal/node/process"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -67,6 +68,11 @@ type Host struct {
 	Address func() (string, error)
 	// OnNode is the node that this container runs on, for programs of its own.
 	OnNode OnNode
+	// Look reads this machine's clock and this container's throttling; now is the same moment with a monotonic reading. Without it, nothing
+	// is said of this machine.
+	Look func() (answer measured.Answer, now time.Time)
+	// Ask opens a session with the program self on another host. Without it, nothing is said of the hosts.
+	Ask func(ctx context.Context, self, host string, port int) (Session, error)
 }
 
 // OnNode is the node that a container runs on, which has the node's process ids and all rights.
@@ -92,6 +98,8 @@ func ThisHost() Host {
 		Resolve:  resolve,
 		Connect:  connect,
 		Address:  address,
+		Look:     look,
+		Ask:      bySSH,
 		OnNode: OnNode{
 			Has: func(program string) bool { return host.Program(host.Root, program) != "" },
 			// By the root directory of this process, which the node's process ids lead to.
@@ -150,7 +158,9 @@ func Run(ctx context.Context, b spec.Benchmark, h Host) error {
 			h.say("can't remove %s: %s", b.Directory, removeErr)
 		}
 	}()
-	err := runTool(ctx, b, tool{argv: v.arguments(b.Argv), directory: b.Directory, stdin: v.replacer().Replace(b.Stdin), env: b.Env}, h)
+	err := aroundHere(ctx, h, func() error {
+		return runTool(ctx, b, tool{argv: v.arguments(b.Argv), directory: b.Directory, stdin: v.replacer().Replace(b.Stdin), env: b.Env}, h)
+	})
 	// A repetition that failed has no next step.
 	keep = b.KeepAfter && err == nil
 	return err

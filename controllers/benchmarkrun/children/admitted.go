@@ -1,0 +1,121 @@
+package children
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	mpiv2 "github.com/kubeflow/mpi-operator/pkg/apis/kubeflow/v2beta1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/controllers/admitted"
+)
+
+// outlastingPatience is how long a container that outlasts the tool may take to end by itself.
+const outlastingPatience = 10 * time.Second
+
+// templates are those of a job's pods.
+func templates(job client.Object) (out []corev1.PodTemplateSpec) {
+	switch j := job.(type) {
+	case *batchv1.Job:
+		out = append(out, j.Spec.Template)
+	case *mpiv2.MPIJob:
+		for _, r := range j.Spec.MPIReplicaSpecs {
+			if r != nil {
+				out = append(out, r.Template)
+			}
+		}
+	}
+	return out
+}
+
+// AskedOf is what a job asks for of its pods, by role. A job that was not created yet asks for what the operator does.
+func AskedOf(job client.Object) map[string]admitted.Asked {
+	out := map[string]admitted.Asked{}
+	for _, t := range templates(job) {
+		out[t.Labels[LabelRole]] = admitted.AskedOf(&t.Spec)
+	}
+	return out
+}
+
+// asked is what the operator asked for of the job's pods. A webhook may have changed the job's own templates.
+func (c *Child) asked() map[string]admitted.Asked {
+	if text := c.Object.GetAnnotations()[AnnotationAsked]; text != "" {
+		if out, err := admitted.Decode(text); err == nil {
+			return out
+		}
+	}
+	return AskedOf(c.Object)
+}
+
+// PodChanges says what of the pods that ran is not as it was asked for; each change once.
+func (c *Child) PodChanges() (out []string) {
+	asked := c.asked()
+	for i := range c.Pods {
+		of, known := asked[c.Pods[i].Labels[LabelRole]]
+		if !known {
+			continue
+		}
+		for _, change := range of.Changes(&c.Pods[i].Spec) {
+			if !slices.Contains(out, change) {
+				out = append(out, change)
+			}
+		}
+	}
+	if c.Outlasting != "" {
+		out = append(out, c.Outlasting+" still ran when the tool had ended, and was ended with its pod")
+	}
+	return out
+}
+
+// Settle finds out whether the containers that were asked for have all ended while another one runs: Kubernetes never ends such a job. After
+// a while it counts as ended, as its own containers have.
+func (c *Child) Settle(now time.Time) {
+	c.Outlasting = ""
+	pods, wanted := c.MainPods(), completions(c.Object)
+	if c.Succeeded || c.Failed || c.Deleting || c.Held || len(pods) < wanted {
+		return
+	}
+	asked, good, last := c.asked(), 0, time.Time{}
+	for _, pod := range pods {
+		own := func(name string) bool {
+			return name == ContainerName || slices.ContainsFunc(asked[pod.Labels[LabelRole]].Containers,
+				func(o admitted.Container) bool { return o.Name == name && !o.Init })
+		}
+		outlasting := admitted.Outlasting(pod, own)
+		over := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		if !over && outlasting == "" {
+			return
+		}
+		if outlasting != "" {
+			c.Outlasting = fmt.Sprintf("container %s of pod %s", outlasting, pod.Name)
+		}
+		ended := Terminated(pod, ContainerName)
+		if ended == nil {
+			continue
+		}
+		if ended.ExitCode == 0 {
+			good++
+		}
+		if ended.FinishedAt.After(last) {
+			last = ended.FinishedAt.Time
+		}
+	}
+	if c.Outlasting == "" || now.Sub(last) < outlastingPatience {
+		return
+	}
+	c.Succeeded, c.Failed = good >= wanted, good < wanted
+	if c.Failed {
+		c.Message = fmt.Sprintf("the tool has failed, and %s still runs", c.Outlasting)
+	}
+}
+
+// completions is how many pods have to end well.
+func completions(job client.Object) int {
+	if j, is := job.(*batchv1.Job); is && j.Spec.Completions != nil {
+		return int(*j.Spec.Completions)
+	}
+	return 1
+}
