@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/owned"
 	"parallelfs.dev/operator/internal/backend"
 )
 
@@ -138,7 +139,9 @@ type memory struct {
 	all     []v1alpha1.StorageTarget
 	targets ownTargets
 	daemons known[ownDaemons]
-	guards  known[guards]
+	// controllers are those of the FileSystem's pods, which may outlive them.
+	controllers owned.Past
+	guards      known[guards]
 	// found is what the last Input has found in its lists.
 	found backend.Input
 	// letGo is when the FileSystem was last seen not to have its lease; zero when it may have it.
