@@ -149,7 +149,9 @@ type memory struct {
 	// planned are the servers that the operator has restarted, by name, with when it did, and unsure since when it is not known whether the
 	// filesystem serves; both by the clock of State.Asked. A manager that was just started has planned nothing.
 	planned map[string]time.Time
-	unsure  time.Time
+	// turns are when nodes that were away for maintenance may be away again.
+	turns  map[string]time.Time
+	unsure time.Time
 }
 
 // remembered is the memory of a FileSystem. One that was made anew under its name has another.
