@@ -8,6 +8,7 @@ import (
 
 	mpiv2 "github.com/kubeflow/mpi-operator/pkg/apis/kubeflow/v2beta1"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,7 +60,12 @@ func many(t *testing.T, nodes int) (*Reconciler, *v1alpha1.BenchmarkRun) {
 	fs.Namespace, fs.Spec.Type, fs.Spec.MooseFS = "storage", v1alpha1.MooseFS, &v1alpha1.MooseFSSpec{}
 	fs.Spec.Clients = &v1alpha1.ClientsSpec{MountPath: "/mnt/scratch"}
 	fs.Status.Management = &v1alpha1.ManagementStatus{Address: "10.0.0.1:9421"}
-	objects := []client.Object{fs, run}
+	fs.UID = "fs"
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "storage", Name: "scratch-client", UID: "set", Labels: map[string]string{v1alpha1.LabelFileSystem: "scratch"},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "FileSystem", Name: "scratch", UID: "fs", Controller: new(true)}},
+	}}
+	objects := []client.Object{fs, run, set}
 	for i := range nodes {
 		name := fmt.Sprintf("client-%03d", i)
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"rack": "first"}}}
@@ -122,6 +128,10 @@ func TestWhoIsAClient(t *testing.T) {
 		"a pod that says nothing yet is none":           {func(_ *v1alpha1.FileSystem, p *corev1.Pod) { p.Status.Conditions = nil }, false},
 		"a pod of another filesystem is none":           {func(_ *v1alpha1.FileSystem, p *corev1.Pod) { p.Labels[v1alpha1.LabelFileSystem] = "home" }, false},
 		"a pod that nobody but its maker knows is none": {func(_ *v1alpha1.FileSystem, p *corev1.Pod) { p.OwnerReferences = nil }, false},
+		"a pod of a DaemonSet of somebody else is none": {func(_ *v1alpha1.FileSystem, p *corev1.Pod) { p.OwnerReferences[0].UID = "other" }, false},
+		"a mirror pod is none": {func(_ *v1alpha1.FileSystem, p *corev1.Pod) {
+			p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "hash"}
+		}, false},
 		"a node that the status knows to be bad is none": {func(fs *v1alpha1.FileSystem, _ *corev1.Pod) {
 			fs.Status.Missing = []v1alpha1.MissingMember{{Kind: v1alpha1.ClientMember, Node: "client-001"}}
 		}, false},

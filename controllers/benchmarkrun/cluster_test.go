@@ -18,6 +18,7 @@ import (
 	"github.com/go-logr/logr"
 	mpiv2 "github.com/kubeflow/mpi-operator/pkg/apis/kubeflow/v2beta1"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -181,7 +182,7 @@ func (c *cluster) dropCaches() (busy bool) {
 func (c *cluster) start(owner client.Object, template corev1.PodTemplateSpec, suffix string, node int) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
 	pod.Namespace, pod.Name = c.namespace, owner.GetName()+suffix
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Job", Name: owner.GetName(), UID: owner.GetUID()}}
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Job", Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true)}}
 	nodes := strings.Split(owner.GetAnnotations()[children.AnnotationNodes], ",")
 	pod.Spec.NodeName = nodes[node%len(nodes)]
 	c.must(c.client.Create(c.t.Context(), pod))
@@ -461,11 +462,12 @@ func (s *setting) makeAgents() {
 
 // makeDaemon makes the pod of a daemon of the filesystem.
 func (s *setting) makeDaemon() *corev1.Pod {
+	set := s.makeSet("scratch-master")
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.namespace, Name: "scratch-master",
 			Labels:          map[string]string{v1alpha1.LabelFileSystem: fileSystemName, v1alpha1.LabelComponent: "master"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "scratch-master", UID: "1", Controller: new(true)}},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))},
 		},
 		Spec: corev1.PodSpec{NodeName: s.nodeName(0), Containers: []corev1.Container{{Name: "master", Image: "moosefs:1"}}},
 	}
@@ -473,9 +475,28 @@ func (s *setting) makeDaemon() *corev1.Pod {
 	return pod
 }
 
+// makeSet makes a DaemonSet of the filesystem.
+func (s *setting) makeSet(name string) *appsv1.DaemonSet {
+	fs, labels := &v1alpha1.FileSystem{}, map[string]string{v1alpha1.LabelFileSystem: fileSystemName, v1alpha1.LabelManagedBy: v1alpha1.ManagedBy}
+	s.must(s.client.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: fileSystemName}, fs))
+	set := &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.namespace, Name: name, Labels: labels,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(fs, v1alpha1.GroupVersion.WithKind("FileSystem"))},
+		},
+		Spec: appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "daemon", Image: "moosefs:1"}}},
+		}},
+	}
+	s.must(s.client.Create(s.t.Context(), set))
+	return set
+}
+
 // makeClient makes the pod that mounts the filesystem on a node.
-func (s *setting) makeClient(node string) {
+func (s *setting) makeClient(node string, set types.UID) {
 	pod := clientPod(node, corev1.ConditionTrue)
+	pod.OwnerReferences[0].UID = set
 	pod.Namespace, pod.UID = s.namespace, ""
 	pod.Labels[v1alpha1.LabelManagedBy] = v1alpha1.ManagedBy
 	pod.Spec.Containers = []corev1.Container{{Name: "client", Image: "moosefs:1"}}
@@ -510,8 +531,9 @@ func (s *setting) makeFileSystem() {
 	}
 	s.must(s.client.Create(s.t.Context(), fs))
 	fs.Status.Management = &v1alpha1.ManagementStatus{Address: "10.0.0.1:9421"}
+	clients := s.makeSet("scratch-client")
 	for i := range 2 {
-		s.makeClient(s.nodeName(i))
+		s.makeClient(s.nodeName(i), clients.UID)
 	}
 	fs.Status.Conditions = []metav1.Condition{{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonHealthy, LastTransitionTime: metav1.Now(),

@@ -40,7 +40,8 @@ func (r *Reconciler) gatherTrust(ctx context.Context, w *scope.Scope) error {
 	selector := klabels.SelectorFromSet(klabels.Set{v1alpha1.LabelFileSystem: w.FileSystem.Name}).Add(*servers)
 	pods := &corev1.PodList{}
 	if err := r.pages(ctx, w, pods, func() {
-		w.Daemons, pods.Items = append(w.Daemons, pods.Items...), nil
+		own := slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !w.Sets.Has(&p) })
+		w.Daemons, pods.Items = append(w.Daemons, own...), nil
 	}, client.MatchingLabelsSelector{Selector: selector}); err != nil {
 		return fmt.Errorf("list the pods of FileSystem %s: %w", w.FileSystem.Name, err)
 	}

@@ -4,16 +4,19 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	mpiv2 "github.com/kubeflow/mpi-operator/pkg/apis/kubeflow/v2beta1"
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	klabels "k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -26,6 +29,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/trust"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
+	"parallelfs.dev/operator/controllers/owned"
 	"parallelfs.dev/operator/internal/backend"
 )
 
@@ -114,6 +118,12 @@ func (r *Reconciler) gatherMounts(ctx context.Context, w *scope.Scope) error {
 	if w.FileSystem == nil {
 		return nil
 	}
+	var sets appsv1.DaemonSetList
+	ofSets := client.MatchingLabels{v1alpha1.LabelFileSystem: w.FileSystem.Name}
+	if err := r.Client.List(ctx, &sets, client.InNamespace(w.Run.Namespace), ofSets, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list the DaemonSets of FileSystem %s: %w", w.FileSystem.Name, err)
+	}
+	w.Sets = owned.Controllers{IDs: owned.Of(w.FileSystem, pointers(sets.Items)...)}
 	var pods corev1.PodList
 	of := client.MatchingLabels{v1alpha1.LabelFileSystem: w.FileSystem.Name, v1alpha1.LabelComponent: trust.ComponentClient}
 	// There may be thousands: they are read where they lie in the cache, and nothing changes them.
@@ -124,7 +134,7 @@ func (r *Reconciler) gatherMounts(ctx context.Context, w *scope.Scope) error {
 	w.Mounters = make(map[string]*corev1.Pod, len(pods.Items))
 	for i := range pods.Items {
 		p := &pods.Items[i]
-		if !trust.OwnedByDaemonSet(p) || p.Spec.NodeName == "" {
+		if !w.Sets.Has(p) || p.Spec.NodeName == "" {
 			continue
 		}
 		if known := w.Mounters[p.Spec.NodeName]; known == nil || trust.Mounts(p) && !trust.Mounts(known) {
@@ -221,6 +231,18 @@ func (r *Reconciler) gatherChildren(ctx context.Context, w *scope.Scope) error {
 	}
 	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 
+	launchers, err := r.launchers(ctx, mpiJobs.Items, w.Run)
+	if err != nil {
+		return err
+	}
+	ids := owned.Of(w.Run, pointers(jobs.Items)...)
+	maps.Copy(ids, owned.Of(w.Run, pointers(mpiJobs.Items)...))
+	for id := range launchers {
+		ids[id] = true
+	}
+	// Names of jobs begin with that of their run, of which they leave out the end if it is long.
+	own := r.past(w.Run).Look(w.Run.Name[:min(len(w.Run.Name), shortest)], ids, pods.Items, w.Now)
+
 	var found []children.Child
 	for i := range jobs.Items {
 		found = append(found, children.ChildOfJob(&jobs.Items[i]))
@@ -229,15 +251,16 @@ func (r *Reconciler) gatherChildren(ctx context.Context, w *scope.Scope) error {
 		found = append(found, children.ChildOfMPIJob(&mpiJobs.Items[i]))
 	}
 	slices.SortFunc(found, func(a, b children.Child) int { return cmp.Compare(a.Name, b.Name) })
-	names, busy := map[string]bool{}, map[string]bool{}
+	there, busy := owned.Controllers{IDs: ids}, map[types.UID]bool{}
 	for _, c := range found {
 		if !metav1.IsControlledBy(c.Object, w.Run) {
-			busy[c.Object.GetLabels()[v1alpha1.LabelBenchmarkRun]] = true
+			if owner := metav1.GetControllerOf(c.Object); owner != nil {
+				busy[owner.UID] = true
+			}
 			continue
 		}
-		names[c.Name] = true
 		for _, p := range pods.Items {
-			if p.Labels[children.LabelChild] == c.Name {
+			if owner := metav1.GetControllerOf(&p); there.Has(&p) && (owner.UID == c.Object.GetUID() || launchers[owner.UID] == c.Object.GetUID()) {
 				c.Pods = append(c.Pods, p)
 			}
 		}
@@ -262,17 +285,68 @@ func (r *Reconciler) gatherChildren(ctx context.Context, w *scope.Scope) error {
 		}
 		w.Children = append(w.Children, c)
 	}
-	if i := slices.IndexFunc(w.Others, func(other string) bool { return busy[other] }); i >= 0 {
-		w.Active = w.Others[i]
+	if i := slices.IndexFunc(w.Others, func(other scope.Other) bool { return busy[other.UID] }); i >= 0 {
+		w.Active = w.Others[i].Name
 	}
-	return r.gatherLingering(ctx, w, pods.Items, names)
+	return r.gatherLingering(ctx, w, slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return there.Has(&p) || !own.MayHave(&p) }))
 }
 
-// gatherLingering finds pods that go on although their job has gone. Those on a node that is not there or not Ready are
+// shortest is how much of a run's name all names of its jobs begin with; see turns.JobName.
+const shortest = 20
+
+// launchers are the Jobs that the MPI operator has made for the MPIJobs of a run, with the MPIJob of each.
+func (r *Reconciler) launchers(ctx context.Context, all []mpiv2.MPIJob, run *v1alpha1.BenchmarkRun) (map[types.UID]types.UID, error) {
+	out := map[types.UID]types.UID{}
+	for i := range all {
+		if !metav1.IsControlledBy(&all[i], run) {
+			continue
+		}
+		var job batchv1.Job
+		err := r.Reader.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: all[i].Name + launcherSuffix}, &job)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return nil, fmt.Errorf("read the launcher of MPIJob %s: %w", all[i].Name, err)
+		case metav1.IsControlledBy(&job, &all[i]):
+			out[job.UID] = all[i].UID
+		}
+	}
+	return out, nil
+}
+
+// pointers point at the elements of a list.
+func pointers[T any](list []T) []*T {
+	out := make([]*T, len(list))
+	for i := range list {
+		out[i] = &list[i]
+	}
+	return out
+}
+
+// past is what looks at the controllers of a run's pods have found so far.
+func (r *Reconciler) past(run *v1alpha1.BenchmarkRun) *owned.Past {
+	key := client.ObjectKeyFromObject(run)
+	if known, _ := r.pasts.Load(key); known != nil {
+		if past, is := known.(*pastOfRun); is && past.uid == run.UID {
+			return &past.Past
+		}
+	}
+	past := &pastOfRun{uid: run.UID}
+	r.pasts.Store(key, past)
+	return &past.Past
+}
+
+// pastOfRun is the past of one run; one that is made again under its name has another.
+type pastOfRun struct {
+	owned.Past
+	uid types.UID
+}
+
+// gatherLingering finds those pods of jobs that are gone that still run. Those on a node that is not there or not Ready are
 // not waited for: nobody can tell when they end.
-func (r *Reconciler) gatherLingering(ctx context.Context, w *scope.Scope, pods []corev1.Pod, jobs map[string]bool) error {
+func (r *Reconciler) gatherLingering(ctx context.Context, w *scope.Scope, pods []corev1.Pod) error {
 	for _, p := range pods {
-		if jobs[p.Labels[children.LabelChild]] || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 			continue
 		}
 		if p.Spec.NodeName != "" {

@@ -31,7 +31,7 @@ func (r *Reconciler) gatherLine(ctx context.Context, w *scope.Scope) error {
 		if other.UID == w.Run.UID {
 			continue
 		}
-		w.Others = append(w.Others, other.Name)
+		w.Others = append(w.Others, scope.Other{Name: other.Name, UID: other.UID})
 		if wantsToRun(other) && inTurn(other, w.Run) < 0 {
 			w.Before = other.Name
 		}

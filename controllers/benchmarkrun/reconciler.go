@@ -68,6 +68,8 @@ type Reconciler struct {
 
 	// busy are the filesystems whose runs are worked on.
 	busy busy
+	// pasts are what passes over runs have seen of the controllers of their pods (client.ObjectKey to *pastOfRun).
+	pasts sync.Map
 	// once guards baselines, which are made when they are needed.
 	once sync.Once
 	// baselines are the results of other runs that were read last (types.NamespacedName to knownBaseline).
@@ -114,6 +116,7 @@ type TelemetryReader interface {
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=events,verbs=list
+// +kubebuilder:rbac:groups=apps,resources=daemonsets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=pods/log,verbs=get
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
@@ -164,6 +167,7 @@ func (p *pass) phases() []passes.Phase {
 func (p *pass) reconcile(ctx context.Context, key client.ObjectKey) error {
 	run := &v1alpha1.BenchmarkRun{}
 	if err := p.Client.Get(ctx, key, run); err != nil {
+		p.pasts.Delete(key)
 		return client.IgnoreNotFound(err)
 	}
 	// Two runs of one filesystem must not see it idle at once. Those of another one do not wait.

@@ -17,6 +17,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/controllers/owned"
 	"parallelfs.dev/operator/internal/backend"
 )
 
@@ -101,10 +102,11 @@ func (p *pass) lookBack(ctx context.Context) error {
 	if err := p.Client.List(ctx, &sets, p.mine()...); err != nil {
 		return fmt.Errorf("list DaemonSets: %w", err)
 	}
-	p.sets = sets.Items
-	if orphaned(p.fs, p.sets) {
+	past := &p.remembered(client.ObjectKeyFromObject(p.fs), p.fs.UID).controllers
+	if orphaned(p.fs, sets.Items, past) {
 		return p.letGo(ctx)
 	}
+	p.sets = ownSets(p.fs, sets.Items)
 	var nodes corev1.NodeList
 	if err := p.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list nodes: %w", err)
@@ -146,12 +148,18 @@ func (p *pass) waitFor(progress conditions.Progress, reason, message string) {
 }
 
 // orphaned is true for a deletion that leaves the children (kubectl delete --cascade=orphan): the garbage collector has still to make them
-// nobody's, or has done so with one of them already. Daemons and data are left as they are then.
-func orphaned(fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet) bool {
-	return controllerutil.ContainsFinalizer(fs, metav1.FinalizerOrphanDependents) ||
-		slices.ContainsFunc(sets, func(s appsv1.DaemonSet) bool {
-			return s.DeletionTimestamp.IsZero() && metav1.GetControllerOf(&s) == nil
-		})
+// nobody's, or has done so already. Daemons and data are left as they are then. A DaemonSet with the labels of the filesystem that nobody
+// controls was one of its own if this process has seen it so. A process that has never seen one goes by its age.
+func orphaned(fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet, past *owned.Past) bool {
+	if controllerutil.ContainsFinalizer(fs, metav1.FinalizerOrphanDependents) {
+		return true
+	}
+	controlled := func(s appsv1.DaemonSet) bool { return metav1.IsControlledBy(&s, fs) }
+	unseen := !past.SawAny() && !slices.ContainsFunc(sets, controlled)
+	return slices.ContainsFunc(sets, func(s appsv1.DaemonSet) bool {
+		was := past.Known(s.UID) || unseen && s.CreationTimestamp.Before(fs.DeletionTimestamp)
+		return was && s.DeletionTimestamp.IsZero() && metav1.GetControllerOf(&s) == nil
+	})
 }
 
 // letGo ends the deletion.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/owned"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/plan"
 )
@@ -231,7 +233,7 @@ type ownDaemons struct {
 	askers []asker
 }
 
-// daemonsOf reads the DaemonSets and the pods of the filesystem.
+// daemonsOf reads the DaemonSets and the pods of the filesystem. Labels only find them; controllers prove that they are the filesystem's.
 func (r *Reconciler) daemonsOf(ctx context.Context, c client.Reader, fs *v1alpha1.FileSystem) (ownDaemons, error) {
 	mine := []client.ListOption{
 		client.InNamespace(fs.Namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: fs.Name}, client.UnsafeDisableDeepCopy,
@@ -244,13 +246,41 @@ func (r *Reconciler) daemonsOf(ctx context.Context, c client.Reader, fs *v1alpha
 	if err := c.List(ctx, &pods, mine...); err != nil {
 		return ownDaemons{}, fmt.Errorf("list pods: %w", err)
 	}
-	own := ownDaemons{facts: r.podsFacts(fs, sets.Items, pods.Items, r.Order.Now()), askers: withoutPods(sets.Items, pods.Items)}
-	for i := range pods.Items {
-		if owner := metav1.GetControllerOf(&pods.Items[i]); owner != nil && owner.Kind == "Job" {
-			own.jobPods = append(own.jobPods, pods.Items[i])
+	var jobs batchv1.JobList
+	if err := c.List(ctx, &jobs, mine...); err != nil {
+		return ownDaemons{}, fmt.Errorf("list jobs: %w", err)
+	}
+	ours := ownSets(fs, sets.Items)
+	ids := owned.Of(fs, pointers(ours)...)
+	maps.Copy(ids, owned.Of(fs, pointers(jobs.Items)...))
+	past := &r.remembered(client.ObjectKeyFromObject(fs), fs.UID).controllers
+	controllers := past.Look(fs.Name+"-", ids, pods.Items, r.Clock.Now())
+	is := controllers.Has
+	if !fs.DeletionTimestamp.IsZero() {
+		is = controllers.MayHave
+	}
+	items := slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !is(&p) })
+	own := ownDaemons{facts: r.podsFacts(fs, ours, items, r.Order.Now()), askers: withoutPods(ours, items)}
+	for i := range items {
+		if owner := metav1.GetControllerOf(&items[i]); owner.Kind == "Job" {
+			own.jobPods = append(own.jobPods, items[i])
 		}
 	}
 	return own, nil
+}
+
+// ownSets are those DaemonSets that the FileSystem controls.
+func ownSets(fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet) []appsv1.DaemonSet {
+	return slices.DeleteFunc(sets, func(s appsv1.DaemonSet) bool { return !metav1.IsControlledBy(&s, fs) })
+}
+
+// pointers point at the elements of a list.
+func pointers[T any](list []T) []*T {
+	out := make([]*T, len(list))
+	for i := range list {
+		out[i] = &list[i]
+	}
+	return out
 }
 
 // podsFacts are the facts of pods that were seen at a moment, sorted by component, pool, node and name.

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/owned"
 	"parallelfs.dev/operator/internal/backend"
 )
 
@@ -24,9 +25,14 @@ func (p *pass) unpulled(ctx context.Context, members []client.Object, components
 	if err := p.Client.List(ctx, &list, append(p.ofImages(), client.UnsafeDisableDeepCopy)...); err != nil {
 		return "", fmt.Errorf("list the pods that bring images to nodes: %w", err)
 	}
+	var sets appsv1.DaemonSetList
+	if err := p.Client.List(ctx, &sets, append(p.ofImages(), client.UnsafeDisableDeepCopy)...); err != nil {
+		return "", fmt.Errorf("list the DaemonSets that bring images to nodes: %w", err)
+	}
+	ours := owned.Controllers{IDs: owned.Of(p.fs, pointers(sets.Items)...)}
 	have := make([]backend.PullPod, 0, len(list.Items))
 	for i := range list.Items {
-		if pod := &list.Items[i]; len(pod.Spec.Containers) > 0 {
+		if pod := &list.Items[i]; ours.Has(pod) && len(pod.Spec.Containers) > 0 {
 			have = append(have, pullFacts(pod))
 		}
 	}

@@ -50,8 +50,11 @@ func (w *world) runPulls() (changed bool) {
 			}
 			if pod == nil {
 				pod = &corev1.Pod{
-					ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace, Labels: set.Spec.Template.Labels},
-					Spec:       *set.Spec.Template.Spec.DeepCopy(),
+					ObjectMeta: metav1.ObjectMeta{
+						Name: name, Namespace: w.namespace, Labels: set.Spec.Template.Labels,
+						OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(&set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))},
+					},
+					Spec: *set.Spec.Template.Spec.DeepCopy(),
 				}
 				pod.Spec.NodeName, pod.Spec.Affinity = node, backend.OnNodes(node) // as the controller of DaemonSets does
 				if full {

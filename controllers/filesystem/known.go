@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/owned"
 	"parallelfs.dev/operator/internal/backend"
 )
 
@@ -138,7 +139,9 @@ type memory struct {
 	all     []v1alpha1.StorageTarget
 	targets ownTargets
 	daemons known[ownDaemons]
-	guards  known[guards]
+	// controllers are those of the FileSystem's pods, which may outlive them.
+	controllers owned.Past
+	guards      known[guards]
 	// found is what the last Input has found in its lists.
 	found backend.Input
 	// letGo is when the FileSystem was last seen not to have its lease; zero when it may have it.
@@ -146,7 +149,9 @@ type memory struct {
 	// planned are the servers that the operator has restarted, by name, with when it did, and unsure since when it is not known whether the
 	// filesystem serves; both by the clock of State.Asked. A manager that was just started has planned nothing.
 	planned map[string]time.Time
-	unsure  time.Time
+	// turns are when nodes that were away for maintenance may be away again.
+	turns  map[string]time.Time
+	unsure time.Time
 }
 
 // remembered is the memory of a FileSystem. One that was made anew under its name has another.

@@ -81,8 +81,10 @@ func (p *pass) goOnWithMaintenance() {
 		case m.Ended == nil && !now.Before(new(metav1.NewTime(m.Since.Add(limit)))):
 			m.Ended, m.LimitPassed = &now, true
 		case m.Ended != nil && waits == "" && (left || !m.LimitPassed || !node.Cordoned):
+			p.leavesTurns(m)
 			continue
 		}
+		p.leavesTurns(m)
 		p.telling = p.telling || waits != ""
 		entries = append(entries, m)
 		if says := sayMaintenance(m, limit, waits); says != nil {
@@ -90,6 +92,19 @@ func (p *pass) goOnWithMaintenance() {
 		}
 	}
 	p.fs.Status.Maintenance = entries
+}
+
+// leavesTurns remembers when a node that was away may be away again. A manager that was just started has seen only those that are on record.
+func (p *pass) leavesTurns(m v1alpha1.NodeMaintenance) {
+	memory := p.remembered(client.ObjectKeyFromObject(p.fs), p.fs.UID)
+	if m.Ended == nil {
+		return
+	}
+	if memory.turns == nil {
+		memory.turns = map[string]time.Time{}
+	}
+	memory.turns[m.Node] = disruption.NextTurn(m.Since.Time, m.Ended.Time)
+	maps.DeleteFunc(memory.turns, func(_ string, turn time.Time) bool { return !p.Clock.Now().Before(turn) })
 }
 
 // sayMaintenance says how far a maintenance is, nil when there is nothing to say: it has ended as it should.
@@ -220,6 +235,7 @@ func (p *pass) candidates(in backend.Input) []candidate {
 		}
 		c := candidate{record: record, node: node}
 		c.Leave = p.leave(name, domains)
+		c.Turn = p.remembered(client.ObjectKeyFromObject(p.fs), p.fs.UID).turns[name]
 		c.Allowed = record.Annotations[v1alpha1.AnnotationAllowMaintenance] == allowWord(record, node)
 		out = append(out, c)
 	}
@@ -264,7 +280,7 @@ func (p *pass) leaving(candidates []candidate, in backend.Input) []disruption.Wa
 	for _, node := range backend.Maintained(p.fs) {
 		away = append(away, p.leave(node, domains))
 	}
-	return disruption.Leaving(queue, away, worldOf(p.backend.Order(), in, p.seen, ""))
+	return disruption.Leaving(queue, away, worldOf(p.backend.Order(), in, p.seen, ""), p.Clock.Now())
 }
 
 // leave is what the decision about a node depends on.

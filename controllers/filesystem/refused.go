@@ -160,7 +160,7 @@ func (p *pass) askers(ctx context.Context) ([]asker, error) {
 		if err := p.Client.List(ctx, &pods, append(p.ofImages(), client.UnsafeDisableDeepCopy)...); err != nil {
 			return nil, fmt.Errorf("list the pods that bring images to nodes: %w", err)
 		}
-		out = append(out, withoutPods(sets.Items, pods.Items)...)
+		out = append(out, withoutPods(ownSets(p.fs, sets.Items), pods.Items)...)
 	}
 	guards, err := p.guardsNow(ctx)
 	if err != nil {

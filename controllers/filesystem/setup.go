@@ -37,11 +37,11 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		// The status that this controller writes must not wake it; a deletion must.
 		For(&v1alpha1.FileSystem{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		// What a pass finds of DaemonSets, pods, targets, records, nodes and inventories, the next one takes as it is unless one of them has
+		// What a pass finds of DaemonSets, Jobs, pods, targets, records, nodes and inventories, the next one takes as it is unless one of them has
 		// changed.
 		Watches(&appsv1.DaemonSet{}, r.podChanges.watch(owner)).
 		Watches(&v1alpha1.StorageTarget{}, r.targetChanges.watchNews(owner, newsOfTarget)).
-		Owns(&batchv1.Job{}).
+		Watches(&batchv1.Job{}, r.podChanges.watch(owner)).
 		Watches(&v1alpha1.FileSystemNode{}, r.recordChanges.watch(owner)).
 		Watches(&v1alpha1.NodeInventory{}, r.inventoryChanges.watch(handler.EnqueueRequestsFromMapFunc(r.whichLookAtNodes))).
 		// A guard that somebody has changed is put right in the next pass.

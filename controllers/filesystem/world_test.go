@@ -479,8 +479,11 @@ func (w *world) runPods() bool {
 		wanted[name] = true
 		if there[name] == nil {
 			w.Expect(server.Client.Create(w.ctx, &corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace, Labels: job.Spec.Template.Labels},
-				Spec:       corev1.PodSpec{NodeName: w.nodes[0], Containers: []corev1.Container{{Name: "ended", Image: "none"}}},
+				ObjectMeta: metav1.ObjectMeta{
+					Name: name, Namespace: w.namespace, Labels: job.Spec.Template.Labels,
+					OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(&job, batchv1.SchemeGroupVersion.WithKind("Job"))},
+				},
+				Spec: corev1.PodSpec{NodeName: w.nodes[0], Containers: []corev1.Container{{Name: "ended", Image: "none"}}},
 			})).To(Succeed())
 			changed = true
 		}

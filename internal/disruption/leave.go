@@ -1,7 +1,9 @@
 package disruption
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	"parallelfs.dev/operator/internal/backend"
 )
@@ -16,6 +18,8 @@ type Leave struct {
 	Costs string
 	// Together is how many nodes of its domain may be away at once, itself included, as the filesystem's answer proves; 0 is one.
 	Together int
+	// Turn is when its turn comes again after a maintenance that it had (NextTurn); the zero value when it may go at any time.
+	Turn time.Time
 	// Allowed is true when a person has allowed it, whatever the filesystem says.
 	Allowed bool
 }
@@ -27,11 +31,15 @@ type Wait struct {
 	Person bool
 }
 
+// NextTurn is when a node may be away again that was away before: it stays as long as it was away. So a node that is cordoned again and again
+// leaves half of the time to restarts, upgrades and other nodes.
+func NextTurn(since, ended time.Time) time.Time { return ended.Add(max(ended.Sub(since), 0)) }
+
 // Leaving decides which nodes may go now, and says for each of the others what it waits for. Nobody knows how long a node stays away. So it
 // goes while nothing else is away and all is well, as a daemon that is restarted, and only when all that it holds has a copy elsewhere.
 // Where that is not so, a person has to allow it, and then nothing is in the way. Those that are away already are given, too: nodes of two
-// failure domains are never away at once, unless a person has allowed it.
-func Leaving(queue, away []Leave, w World) []Wait {
+// failure domains are never away at once, unless a person has allowed it. One that was away before waits for its turn.
+func Leaving(queue, away []Leave, w World, now time.Time) []Wait {
 	waits := make([]Wait, len(queue))
 	w.Maintained = nil // they are away, and looked at below
 	all := w.hinders()
@@ -43,6 +51,9 @@ func Leaving(queue, away []Leave, w World) []Wait {
 		next := &queue[i]
 		switch {
 		case next.Allowed:
+		case now.Before(next.Turn):
+			waits[i].For = fmt.Sprintf("it is %s: %s has just been away for maintenance, and stays as long as that took, so that others have a turn",
+				next.Turn.UTC().Format(time.RFC3339), next.Node)
 		case all != "":
 			waits[i].For = all
 		default:

@@ -3,6 +3,7 @@ package disruption_test
 import (
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -15,6 +16,24 @@ func leaves(node string) disruption.Leave {
 	return disruption.Leave{Node: node, Domain: backend.Domain{Name: node[:1], Labeled: true}, Together: 9}
 }
 
+var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+func TestANodeThatIsCordonedAgainAndAgainIsAwayHalfOfTheTime(t *testing.T) {
+	g := NewWithT(t)
+	well, since, away := disruption.World{Answered: true, Most: 1}, now, time.Duration(0)
+	l := leaves("a1")
+	for at := now; at.Before(now.Add(24 * time.Hour)); at = at.Add(time.Minute) {
+		if disruption.Leaving([]disruption.Leave{l}, nil, well, at)[0].For != "" {
+			continue
+		}
+		// It comes back after two hours, which is the limit, and is cordoned at once.
+		since, at = at, at.Add(2*time.Hour)
+		away += 2 * time.Hour
+		l.Turn = disruption.NextTurn(since, at)
+	}
+	g.Expect(away).To(Equal(12 * time.Hour))
+}
+
 func TestWhichNodesMayGoAndWhatTheOthersWaitFor(t *testing.T) {
 	type queue = []disruption.Leave
 	holds := func(node string) disruption.Leave {
@@ -24,6 +43,10 @@ func TestWhichNodesMayGoAndWhatTheOthersWaitFor(t *testing.T) {
 	}
 	allowed := func(l disruption.Leave) disruption.Leave {
 		l.Allowed = true
+		return l
+	}
+	before := func(l disruption.Leave, turn time.Time) disruption.Leave {
+		l.Turn = turn
 		return l
 	}
 	nowhere := func(node string) disruption.Leave { return disruption.Leave{Node: node, Together: 9} }
@@ -40,9 +63,15 @@ func TestWhichNodesMayGoAndWhatTheOthersWaitFor(t *testing.T) {
 		world       disruption.World
 		waits       []string
 	}{
-		"nobody wants to go": {world: well, waits: []string{}},
-		"one goes":           {queue: queue{leaves("a1")}, world: well, waits: []string{""}},
-		"one at a time":      {queue: queue{leaves("a1"), leaves("a2")}, world: well, waits: []string{"", over + "a1"}},
+		"one that was away before waits for its turn, and others go": {
+			queue: queue{before(leaves("a1"), now.Add(time.Hour)), leaves("b1")}, world: well,
+			waits: []string{"it is 2026-05-01T13:00:00Z: a1 has just been away for maintenance, and stays as long as that took, so that others have a turn", ""},
+		},
+		"one whose turn has come goes":                 {queue: queue{before(leaves("a1"), now)}, world: well, waits: []string{""}},
+		"a person lets it go before its turn":          {queue: queue{allowed(before(leaves("a1"), now.Add(time.Hour)))}, world: well, waits: []string{""}},
+		"nobody wants to go":                           {world: well, waits: []string{}},
+		"one goes":                                     {queue: queue{leaves("a1")}, world: well, waits: []string{""}},
+		"one at a time":                                {queue: queue{leaves("a1"), leaves("a2")}, world: well, waits: []string{"", over + "a1"}},
 		"several of one domain, as many as one allows": {queue: queue{leaves("a1"), leaves("a2"), leaves("a3"), leaves("a4")}, world: many, waits: []string{"", "", "", over + "a1, a2, a3"}},
 		"no more than the filesystem can bear": {
 			queue: queue{leaves("a1"), {Node: "a2", Domain: leaves("a2").Domain, Together: 2}, leaves("a3")}, world: many, waits: []string{"", "", over + "a1, a2"},
@@ -68,7 +97,7 @@ func TestWhichNodesMayGoAndWhatTheOthersWaitFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			got := disruption.Leaving(c.queue, c.away, c.world)
+			got := disruption.Leaving(c.queue, c.away, c.world, now)
 			said := []string{}
 			for i, wait := range got {
 				said = append(said, wait.For)
@@ -118,7 +147,7 @@ func TestWithoutTheWordOfAPersonNodesOfTwoFailureDomainsAreNeverAwayAtOnceNorWit
 						queue = append(queue, l)
 					}
 				}
-				for i, wait := range disruption.Leaving(queue, away, w) {
+				for i, wait := range disruption.Leaving(queue, away, w, now) {
 					if wait.For == "" {
 						away, went = append(away, queue[i]), went+1
 					}

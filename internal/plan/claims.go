@@ -107,6 +107,34 @@ func (s *selection) takenBy(node string, device v1alpha1.DeviceIdentity) string 
 	return ""
 }
 
+// shownTwice says which disks of a node are missing to a selector there because another node shows them, too, and has a target on them that
+// was never made. Nothing on such a disk proves where it is: either both nodes reach it, or the inventory of one of them is wrong. A target
+// that was made keeps its disk, whatever another node shows.
+func (s *selection) shownTwice(g group, node string, inventory v1alpha1.NodeInventoryStatus) {
+	for _, b := range inventory.BlockDevices {
+		identity, why := identify(b)
+		if why != "" {
+			continue
+		}
+		for _, name := range identities(identity) {
+			i := slices.IndexFunc(s.taken[name], func(c claim) bool {
+				there := s.in.Inventories[c.target.Spec.Node].BlockDevices
+				shows := func(b v1alpha1.BlockDevice) bool { return sameDevice(b, c.device) }
+				return !slices.Contains(nodesOf(c.target), node) && !s.isProvisioned(c.target) && slices.ContainsFunc(there, shows) &&
+					!areDistinct([]string{node}, identity, nodesOf(c.target), c.device)
+			})
+			if i < 0 {
+				continue
+			}
+			c := s.taken[name][i]
+			s.problem(v1alpha1.ReasonDeviceConflict, "nodes %s and %s both show the disk %s (serial %q, WWN %q): compare lsblk -o NAME,SERIAL,WWN on both. "+
+				"If only %s has it, stop the agent of %s, which shows what it doesn't have, and set spec.remove of %s; until then it is no disk for %s of %s",
+				node, c.target.Spec.Node, identity.ID, identity.Serial, identity.WWN, node, c.target.Spec.Node, c.sentence(), g.field, node)
+			break
+		}
+	}
+}
+
 // logs gives every target of a group its log device: that which it has, that which spec.devices names, or one of logDevices.
 // A target that should have a log and gets none is left out until it does: once it is formatted, it can't get one.
 func (s *selection) logs(g group) {

@@ -399,6 +399,7 @@ func (s *selection) selected(g group) {
 		if count < want {
 			s.problem(v1alpha1.ReasonNoDevices, "%s.select: node %s has %d of %d disks; %s",
 				g.field, node, count, want, summary(others, "there are no others"))
+			s.shownTwice(g, node, inventory)
 		}
 	}
 }

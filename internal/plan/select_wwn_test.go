@@ -92,7 +92,35 @@ func TestADiskThatTwoNodesReachIsOneDiskWhateverItsWWN(t *testing.T) {
 	g := NewWithT(t)
 	s := plan.Select(in)
 	g.Expect(s.Targets).To(HaveLen(1))
-	g.Expect(messages(s.Problems)).To(ConsistOf(ContainSubstring("it belongs to StorageTarget storage/scratch-ssd")))
+	g.Expect(messages(s.Problems)).To(ConsistOf(ContainSubstring("both show the disk"), ContainSubstring("oss2 has 0 of 1 disks")))
+}
+
+func TestADiskThatTwoInventoriesShowIsAProblemOfBothNodesUntilATargetWasMadeOnIt(t *testing.T) {
+	g := NewWithT(t)
+	in := anInput(aFileSystem("scratch", selecting(1)), 1, "oss1", "oss2")
+	// The agent of oss1 shows the blank disk of oss2 as its own.
+	in.Inventories["oss1"] = in.Inventories["oss2"]
+	s := plan.Select(in)
+	g.Expect(ids(s.Targets)).To(Equal([]string{"oss1:wwn-oss2-0000"}))
+	both := And(HavePrefix("DeviceConflict: nodes oss2 and oss1 both show the disk wwn-oss2-0000 "), ContainSubstring("StorageTarget storage/scratch-ssd"))
+	g.Expect(messages(s.Problems)).To(ContainElement(both))
+
+	t.Run("also when the target was chosen long ago", func(t *testing.T) {
+		in.Existing = s.Targets
+		NewWithT(t).Expect(messages(plan.Select(in).Problems)).To(ContainElement(both))
+	})
+	t.Run("and what oss1 shows takes nothing from a target that oss2 has made", func(t *testing.T) {
+		g := NewWithT(t)
+		in := in
+		in.Existing = nil
+		alone := in
+		alone.Pools = map[string][]string{"ssd": {"oss2"}}
+		in.Existing = plan.Select(alone).Targets
+		finished(&in.Existing[0])
+		s := plan.Select(in)
+		g.Expect(s.Targets).To(HaveExactElements(And(HaveField("Spec.Node", "oss2"), HaveField("Spec.Conflict", ""))))
+		g.Expect(messages(s.Problems)).NotTo(ContainElement(HavePrefix("DeviceConflict")))
+	})
 }
 
 func TestADiskIsTheOneThatWasRecordedWhenOnlyItsWWNIsThatOfAnotherOneNow(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -17,6 +18,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/members"
 	"parallelfs.dev/operator/controllers/benchmarkrun/trust"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
+	"parallelfs.dev/operator/controllers/owned"
 	"parallelfs.dev/operator/internal/backend"
 )
 
@@ -50,6 +52,8 @@ type Scope struct {
 	// Mounted are the nodes that mount the filesystem, sorted; clients are those of them that the run selects.
 	Mounted []string
 	Clients []placement.Node
+	// Sets are the DaemonSets of the filesystem, which prove that pods are its own.
+	Sets owned.Controllers
 	// Mounters are the pods that mount the filesystem, by node.
 	Mounters map[string]*corev1.Pod
 	// Members are the filesystem's servers and targets.
@@ -82,7 +86,7 @@ type Scope struct {
 	MPIMissing bool
 	// Others are the other runs of the filesystem, in their turn. Active names the first of them that has a job, and before the last of
 	// them whose turn comes before this one's.
-	Others         []string
+	Others         []Other
 	Active, Before string
 	// Daemons are the pods of the filesystem's servers and of the run's clients, and targets its StorageTargets. They are read only for a
 	// pass that takes a fingerprint.
@@ -94,6 +98,12 @@ type Scope struct {
 	Baseline        *results.Run
 	BaselineOf      string
 	BaselineProblem string
+}
+
+// Other is another run.
+type Other struct {
+	Name string
+	UID  types.UID
 }
 
 // OnlyWaits is true for a run that has nothing yet, and waits for the one before it: there is nothing to look at but the line.

@@ -127,7 +127,8 @@ func (l *leaver) seen() backend.TargetStatus {
 	return seen.Targets[i]
 }
 
-const find = `sh -c found=$(lfs find "$0" --ost "$1" 2>&1) || exit 1; test -z "$found" /var/lib/parallelfs/storage.scratch/admin/drain-2 1`
+const find = `sh -c found=$(lfs find "$0" --ost "$1" 2>&1) || exit 1; test -z "$found" || { echo "files have objects on OST $1: ` +
+	`on a client, lfs find MOUNT --ost $1 names them" >&2; exit 1; } /var/lib/parallelfs/storage.scratch/admin/drain-2 1`
 
 func TestAnOSTThatIsTakenOutIsEmptiedDeactivatedAndProvenEmpty(t *testing.T) {
 	l := leaving(t)
@@ -150,7 +151,7 @@ func TestAnOSTThatIsTakenOutIsEmptiedDeactivatedAndProvenEmpty(t *testing.T) {
 	moves := l.wants()
 	l.Expect(moves).To(HaveExactElements(HaveField("Name", "scratch-drain-move-2")))
 	l.Expect(l.commands(moves[0])).To(Equal([]string{
-		"n3", `sh -c lfs find "$0" --ost "$1" | lfs_migrate -y /var/lib/parallelfs/storage.scratch/admin/drain-2 1`, find,
+		"n3", `sh -c lfs find "$0" --ost "$1" -0 | lfs_migrate -y -0 /var/lib/parallelfs/storage.scratch/admin/drain-2 1`, find,
 		"lctl pool_remove pfs.ssd pfs-OST0001", "lctl conf_param pfs-OST0001.osc.active=0",
 	}), "and what is not proven empty is not deactivated")
 	l.Expect(l.seen()).To(And(HaveField("Removing", true), HaveField("Removable", false)))

@@ -3,7 +3,6 @@
 package serve_test
 
 import (
-	"fmt"
 	"os/exec"
 	"syscall"
 	"testing"
@@ -29,9 +28,13 @@ func TestAnOSTIsEmptiedProvenAndForgottenByTheCommandsOfTheBackend(t *testing.T)
 	m.must("mount", "-t", "lustre", source, "/mnt/clients/pfs")
 	m.Eventually(func() string { return m.must("lctl", "dl") }).WithTimeout(long).Should(ContainSubstring("pfs-OST0001-osc-MDT0000"))
 	// Nothing can be made on an OST that the MDT lists and has not reached yet: neither the file nor, when it is moved, its copy.
-	for ost, file := range []string{"other", "file"} {
+	// A user may put the end of a line into a name.
+	const twoLines = "file\n/etc/hostname"
+	m.must("mkdir", "-p", "/mnt/clients/pfs/file\n/etc")
+	for _, f := range []struct{ ost, name string }{{"0", "other"}, {"1", "single"}, {"1", twoLines}} {
 		m.Eventually(func() error {
-			return exec.Command("sh", "-c", fmt.Sprintf("cd /mnt/clients/pfs; rm -f %[2]s; lfs setstripe -c 1 -i %[1]d %[2]s && echo data >%[2]s", ost, file)).Run()
+			const write = `cd /mnt/clients/pfs; rm -f "$1"; lfs setstripe -c 1 -i "$0" "$1" && echo data >"$1"`
+			return exec.Command("sh", "-c", write, f.ost, f.name).Run()
 		}).WithTimeout(long).Should(Succeed())
 	}
 
@@ -64,7 +67,9 @@ func TestAnOSTIsEmptiedProvenAndForgottenByTheCommandsOfTheBackend(t *testing.T)
 	m.Eventually(server).WithTimeout(long).Should(HaveField("Links", HaveKeyWithValue(link, cli.State{NoObjects: true, Closed: true})))
 	prove := job(cli.ProveEmpty(admin, 1))
 	m.Expect(<-prove.ended).To(Succeed(), prove.Said())
-	m.Expect(m.must("cat", "/mnt/clients/pfs/file")).To(Equal("data\n"))
+	for _, name := range []string{"single", twoLines} {
+		m.Expect(m.must("cat", "/mnt/clients/pfs/"+name)).To(Equal("data\n"))
+	}
 
 	m.Expect(leaves.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	m.Expect(<-leaves.ended).To(Succeed(), leaves.Said())

@@ -177,14 +177,18 @@ func (c Commands) StopNewObjects(ost int32) []string {
 func (c Commands) osp(ost int32) string { return Target{c.FSName, OST, ost}.String() + "-osc-MDT*" }
 
 // Migrate moves the files that have objects on an OST to others, within their layouts, while programs use them. It ends with 0 although it
-// skips files (lfs_migrate of 2.15 to 2.17).
+// skips files (lfs_migrate of 2.15 to 2.17). Names are handed over between NULs: users choose them, and a name may hold the end of a line.
 func Migrate(mount string, ost int32) []string {
-	return []string{"sh", "-c", `lfs find "$0" --ost "$1" | lfs_migrate -y`, mount, strconv.Itoa(int(ost))}
+	return []string{"sh", "-c", `lfs find "$0" --ost "$1" -0 | lfs_migrate -y -0`, mount, strconv.Itoa(int(ost))}
 }
 
-// ProveEmpty ends with 0 when no file has objects on an OST, and nothing kept lfs find from looking.
+// ProveEmpty ends with 0 when no file has objects on an OST, and nothing kept lfs find from looking. It prints no name of a file.
 func ProveEmpty(mount string, ost int32) []string {
-	return []string{"sh", "-c", `found=$(lfs find "$0" --ost "$1" 2>&1) || exit 1; test -z "$found"`, mount, strconv.Itoa(int(ost))}
+	return []string{
+		"sh", "-c", `found=$(lfs find "$0" --ost "$1" 2>&1) || exit 1; ` +
+			`test -z "$found" || { echo "files have objects on OST $1: on a client, lfs find MOUNT --ost $1 names them" >&2; exit 1; }`,
+		mount, strconv.Itoa(int(ost)),
+	}
 }
 
 // Deactivate tells all servers and clients, by the MGS, that an OST does not come back. It works later than it returns.

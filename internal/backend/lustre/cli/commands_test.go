@@ -14,23 +14,24 @@ var pfs = cli.Commands{FSName: "pfs"}
 
 func TestCommandsAreThoseThatARealLustreTook(t *testing.T) {
 	for want, argv := range map[string][]string{
-		"lctl get_param mdc.pfs-*.state osc.pfs-*.state":                                       pfs.ClientStates(),
-		"lctl pool_new pfs.fast":                                                               pfs.AddPool("fast"),
-		"lctl pool_add pfs.fast pfs-OST0001":                                                   pfs.AddToPool("fast", []int32{1}),
-		"lctl pool_remove pfs.fast pfs-OST0001":                                                pfs.RemoveFromPool("fast", []int32{1}),
-		"lctl pool_list pfs":                                                                   pfs.Pools(),
-		"lctl pool_list pfs.fast":                                                              pfs.Pool("fast"),
-		"lctl set_param osp.pfs-OST0001-osc-MDT*.max_create_count=0":                           pfs.StopNewObjects(1),
-		"lctl conf_param pfs-OST0001.osc.active=0":                                             pfs.Deactivate(1),
-		`sh -c lfs find "$0" --ost "$1" | lfs_migrate -y /mnt/pfs 10`:                          cli.Migrate("/mnt/pfs", 10),
-		`sh -c found=$(lfs find "$0" --ost "$1" 2>&1) || exit 1; test -z "$found" /mnt/pfs 10`: cli.ProveEmpty("/mnt/pfs", 10),
-		"lctl --device MGS del_ost --target pfs-OST0001":                                       pfs.Forget(1),
-		"lctl set_param -P osc.*.max_dirty_mb=512":                                             cli.SetParameter("osc.*.max_dirty_mb", "512"),
-		"lfs getdirstripe -D /mnt/pfs":                                                         cli.GetDirectories("/mnt/pfs"),
-		"lfs setdirstripe -D -i -1 -c 2 --max-inherit -1 --max-inherit-rr 3 /mnt/pfs":          cli.SetDirectories("/mnt/pfs", cli.Directories{MDTs: 2, RoundRobinDepth: 3}),
-		"lfs setstripe -c 1 -p fast /mnt/pfs/fast":                                             cli.SetLayout("/mnt/pfs/fast", "fast", []cli.Component{{OSTs: 1}}),
-		"lfs setstripe -c -1 -S 4096K -p fast /mnt/pfs/fast":                                   cli.SetLayout("/mnt/pfs/fast", "fast", []cli.Component{{OSTs: cli.AllOSTs, StripeSize: 4 << 20}}),
-		"lfs setstripe -E 64K -L mdt -E 262144K -c 4 -S 1024K -p ssd -E -1 -c -1 -p ssd /d":    cli.SetLayout("/d", "ssd", []cli.Component{{End: 64 << 10, OnMDT: true}, {End: 256 << 20, OSTs: 4, StripeSize: 1 << 20}, {OSTs: cli.AllOSTs}}),
+		"lctl get_param mdc.pfs-*.state osc.pfs-*.state":                    pfs.ClientStates(),
+		"lctl pool_new pfs.fast":                                            pfs.AddPool("fast"),
+		"lctl pool_add pfs.fast pfs-OST0001":                                pfs.AddToPool("fast", []int32{1}),
+		"lctl pool_remove pfs.fast pfs-OST0001":                             pfs.RemoveFromPool("fast", []int32{1}),
+		"lctl pool_list pfs":                                                pfs.Pools(),
+		"lctl pool_list pfs.fast":                                           pfs.Pool("fast"),
+		"lctl set_param osp.pfs-OST0001-osc-MDT*.max_create_count=0":        pfs.StopNewObjects(1),
+		"lctl conf_param pfs-OST0001.osc.active=0":                          pfs.Deactivate(1),
+		`sh -c lfs find "$0" --ost "$1" -0 | lfs_migrate -y -0 /mnt/pfs 10`: cli.Migrate("/mnt/pfs", 10),
+		`sh -c found=$(lfs find "$0" --ost "$1" 2>&1) || exit 1; test -z "$found" || { echo "files have objects on OST $1: ` +
+			`on a client, lfs find MOUNT --ost $1 names them" >&2; exit 1; } /mnt/pfs 10`: cli.ProveEmpty("/mnt/pfs", 10),
+		"lctl --device MGS del_ost --target pfs-OST0001":                                    pfs.Forget(1),
+		"lctl set_param -P osc.*.max_dirty_mb=512":                                          cli.SetParameter("osc.*.max_dirty_mb", "512"),
+		"lfs getdirstripe -D /mnt/pfs":                                                      cli.GetDirectories("/mnt/pfs"),
+		"lfs setdirstripe -D -i -1 -c 2 --max-inherit -1 --max-inherit-rr 3 /mnt/pfs":       cli.SetDirectories("/mnt/pfs", cli.Directories{MDTs: 2, RoundRobinDepth: 3}),
+		"lfs setstripe -c 1 -p fast /mnt/pfs/fast":                                          cli.SetLayout("/mnt/pfs/fast", "fast", []cli.Component{{OSTs: 1}}),
+		"lfs setstripe -c -1 -S 4096K -p fast /mnt/pfs/fast":                                cli.SetLayout("/mnt/pfs/fast", "fast", []cli.Component{{OSTs: cli.AllOSTs, StripeSize: 4 << 20}}),
+		"lfs setstripe -E 64K -L mdt -E 262144K -c 4 -S 1024K -p ssd -E -1 -c -1 -p ssd /d": cli.SetLayout("/d", "ssd", []cli.Component{{End: 64 << 10, OnMDT: true}, {End: 256 << 20, OSTs: 4, StripeSize: 1 << 20}, {OSTs: cli.AllOSTs}}),
 	} {
 		NewWithT(t).Expect(strings.Join(argv, " ")).To(Equal(want))
 	}
