@@ -16,7 +16,7 @@ import (
 var signs = map[v1alpha1.BenchmarkTool]*regexp.Regexp{
 	v1alpha1.ToolMdtest: regexp.MustCompile(`(?m)^\s*(-- started at .* --|mdtest-\S+ was launched with )`),
 	v1alpha1.ToolIOR:    regexp.MustCompile(`(?m)^\s*(IOR-\S+: MPI Coordinated Test of Parallel I/O|"Command line"\s*:)`),
-	v1alpha1.ToolFio:    regexp.MustCompile(`(?m)^\s*"fio version"\s*:|^\s*fio(-\d|: )`),
+	v1alpha1.ToolFio:    regexp.MustCompile(`(?m)^(\[rank \d+\] )?\s*"fio version"\s*:|^\s*fio(-\d|: )`),
 	v1alpha1.ToolIOzone: regexp.MustCompile(`(?m)^\s*(Iozone: Performance Test of File I/O|Children see throughput for )`),
 	v1alpha1.ToolPostmark: regexp.MustCompile(
 		`(?m)^(\[rank \d+\] )?\s*(PostMark v\d|\d+ seconds of transactions \()`),
