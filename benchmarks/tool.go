@@ -162,6 +162,23 @@ type Report struct {
 	// Version is what the tool says of itself, empty when it says nothing.
 	Version string
 	Samples []Sample
+	// Remarks are the lines that stand outside of the tool's report and were skipped.
+	Remarks Remarks
+}
+
+// Saved is one report of an output that was saved elsewhere.
+type Saved struct {
+	Report
+	// Parameters are what the report says of the run: values of the tool's parameters.
+	Parameters map[v1alpha1.SweepName]string
+}
+
+// SavedParser is a Tool that reads outputs of runs that the operator could not have asked for.
+type SavedParser interface {
+	Tool
+	// ParseSaved returns the reports of an output that was saved elsewhere, in their order. It refuses what Parse refuses, but compares the
+	// output with nothing that was asked for.
+	ParseSaved(output []byte) ([]Saved, error)
 }
 
 // Sample is one number that a tool printed.

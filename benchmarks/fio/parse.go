@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -24,36 +25,102 @@ const (
 // p99 is the key of the percentile that is reported.
 const p99 = "99.000000"
 
-// maxValues bounds the report of one group of jobs, which has some 400 values.
-const maxValues = 1 << 14
+// maxValues bounds a report: a group of jobs has some 400 values, and with histograms (json+) some 10000. maxJobs bounds its jobs.
+const maxValues, maxJobs = 1 << 17, 512
 
-// document is what is read of fio's JSON (stat.c of 3.33).
+// document is what is read of fio's JSON (stat.c of 2.1 to 3.42). client_stats are the jobs of a fio that has run on several hosts.
 type document struct {
-	Version string `json:"fio version"`
-	Jobs    []job  `json:"jobs"`
+	Version string
+	Jobs    []job
+	Clients []job
 }
 
 type job struct {
 	Name    string            `json:"jobname"`
+	Host    string            `json:"hostname"`
 	Error   *int              `json:"error"`
 	Options map[string]string `json:"job options"`
 	Read    *direction        `json:"read"`
 	Write   *direction        `json:"write"`
+	Trim    *direction        `json:"trim"`
+	Mixed   *direction        `json:"mixed"`
 }
 
 type direction struct {
+	// Bytes are KiB before 3.0, where there are no KBytes.
 	Bytes   int64    `json:"io_bytes"`
+	KBytes  *int64   `json:"io_kbytes"`
 	BW      *float64 `json:"bw"`
+	BWBytes *float64 `json:"bw_bytes"`
 	IOPS    *float64 `json:"iops"`
 	Runtime int64    `json:"runtime"` // in ms
 	IOs     int64    `json:"total_ios"`
 	Short   int64    `json:"short_ios"`
 	Dropped int64    `json:"drop_ios"`
-	Clat    struct {
-		Mean        *float64           `json:"mean"`
-		N           int64              `json:"N"`
-		Percentiles map[string]float64 `json:"percentile"`
-	} `json:"clat_ns"`
+	Clat    latency  `json:"clat_ns"`
+	Slat    latency  `json:"slat_ns"`
+	Lat     latency  `json:"lat_ns"`
+	// Before 3.0 these are in µs.
+	OldClat latency `json:"clat"`
+	OldSlat latency `json:"slat"`
+	OldLat  latency `json:"lat"`
+}
+
+type latency struct {
+	Min         float64            `json:"min"`
+	Max         float64            `json:"max"`
+	Mean        *float64           `json:"mean"`
+	StdDev      float64            `json:"stddev"`
+	N           int64              `json:"N"`
+	Percentiles map[string]float64 `json:"percentile"`
+}
+
+// decode reads the members that are needed, one job after the other, and returns where the document ends.
+func decode(text []byte) (doc document, end int64, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	if _, err = decoder.Token(); err != nil {
+		return doc, 0, err //nolint:wrapcheck // the caller says what it is of
+	}
+	for decoder.More() {
+		key, err := decoder.Token()
+		if err != nil {
+			return doc, 0, err //nolint:wrapcheck // as above
+		}
+		switch key {
+		case "fio version":
+			err = decoder.Decode(&doc.Version)
+		case "jobs":
+			doc.Jobs, err = jobs(decoder)
+		case "client_stats":
+			doc.Clients, err = jobs(decoder)
+		default:
+			err = decoder.Decode(new(json.RawMessage))
+		}
+		if err != nil {
+			return doc, 0, err //nolint:wrapcheck // as above
+		}
+	}
+	_, err = decoder.Token()
+	return doc, decoder.InputOffset(), err
+}
+
+func jobs(decoder *json.Decoder) ([]job, error) {
+	if token, err := decoder.Token(); err != nil || token != json.Delim('[') {
+		return nil, errors.Join(err, errors.New("its jobs are no list"))
+	}
+	var out []job
+	for decoder.More() {
+		if len(out) == maxJobs {
+			return nil, fmt.Errorf("it has more than %d jobs", maxJobs)
+		}
+		var j job
+		if err := decoder.Decode(&j); err != nil {
+			return nil, err //nolint:wrapcheck // the caller says what it is of
+		}
+		out = append(out, j)
+	}
+	_, err := decoder.Token()
+	return out, err //nolint:wrapcheck // as above
 }
 
 // Parse reads the report of each client's fio. Bandwidth and IOPS of several clients are what all have done, over the time of the one that
@@ -71,9 +138,11 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int
 		}
 	}
 	var version string
+	var skipped benchmarks.Remarks
 	var reads, writes []direction
 	for i, text := range outputs {
-		doc, err := read(text)
+		doc, remarks, err := read(text)
+		skipped.Join(remarks)
 		if err == nil {
 			err = s.verify(doc, options(spec).RampSeconds > 0)
 		}
@@ -100,7 +169,7 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int
 			return benchmarks.Report{}, fmt.Errorf("%s is no finite number", sample.Name)
 		}
 	}
-	return benchmarks.Report{Version: version, Samples: samples}, nil
+	return benchmarks.Report{Version: version, Samples: samples, Remarks: skipped}, nil
 }
 
 // combine makes one of the results of several clients.
@@ -128,12 +197,13 @@ func combine(name string, clients []direction) []benchmarks.Sample {
 	}
 }
 
-// read finds the report in what fio printed: notes may stand before it, and nothing but blank lines behind it. fio that is ended from
-// outside says so and prints a report all the same.
-func read(text []byte) (document, error) {
+// read finds the report in what fio printed: notes may stand before it, and the report in normal form, or lines of a shell, behind it. fio that
+// is ended from outside says so and prints a report all the same.
+func read(text []byte) (document, benchmarks.Remarks, error) {
 	var doc document
+	var skipped benchmarks.Remarks
 	if err := benchmarks.BoundLines(text); err != nil {
-		return doc, err //nolint:wrapcheck // it is a sentence about the output
+		return doc, skipped, err //nolint:wrapcheck // it is a sentence about the output
 	}
 	number, offset, start := 0, 0, -1
 	for line := range bytes.Lines(text) {
@@ -144,39 +214,53 @@ func read(text []byte) (document, error) {
 			break
 		}
 		if fatal(said) {
-			return doc, fmt.Errorf("line %d: fio says %q", number, benchmarks.Short(said))
+			return doc, skipped, fmt.Errorf("line %d: fio says %q", number, benchmarks.Short(said))
+		}
+		if said != "" {
+			skipped.Add(number, said)
 		}
 		offset += len(line)
 	}
 	if start < 0 {
-		return doc, errors.New("there is no report of fio: no line begins its JSON")
+		return doc, skipped, errors.New("there is no report of fio: no line begins its JSON; run fio with --output-format=json")
 	}
 	if _, err := benchmarks.BoundJSON(text[start:], maxValues); err != nil {
-		return doc, fmt.Errorf("the report, which begins in line %d: %w", number, err)
+		return doc, skipped, fmt.Errorf("the report, which begins in line %d: %w", number, err)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(text[start:]))
-	if err := decoder.Decode(&doc); err != nil {
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return doc, fmt.Errorf("the report, which begins in line %d, is cut off", number)
+	doc, end, err := decode(text[start:])
+	if err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			return doc, skipped, fmt.Errorf("the report, which begins in line %d, is cut off", number)
 		}
-		return doc, fmt.Errorf("the report, which begins in line %d, is not the JSON of fio: %w", number, err)
+		return doc, skipped, fmt.Errorf("the report, which begins in line %d, is not the JSON of fio: %w", number, err)
 	}
-	behind := text[start+int(decoder.InputOffset()):]
-	number += bytes.Count(text[start:start+int(decoder.InputOffset())], []byte("\n"))
+	behind := text[start+int(end):]
+	number += bytes.Count(text[start:start+int(end)], []byte("\n"))
 	if !bytes.HasPrefix(behind, []byte("\n")) && !bytes.HasPrefix(behind, []byte("\r\n")) && len(bytes.TrimSpace(behind)) > 0 {
-		return doc, fmt.Errorf("line %d: something stands behind the report", number)
+		return doc, skipped, fmt.Errorf("line %d: something stands behind the report", number)
 	}
 	for line := range strings.Lines(string(behind)) {
-		if said := strings.TrimSpace(line); said != "" && (fatal(said) || said == "{") {
-			return doc, fmt.Errorf("line %d: fio says %q behind its report", number, benchmarks.Short(said))
+		switch said := strings.TrimSpace(line); {
+		case said == "{", strings.Contains(said, `"fio version"`):
+			return doc, skipped, fmt.Errorf("line %d: a second report of fio begins; keep one report in each file", number)
+		case fatal(said):
+			return doc, skipped, fmt.Errorf("line %d: fio says %q behind its report", number, benchmarks.Short(said))
+		case said != "":
+			skipped.Add(number, said)
 		}
 		number++
 	}
-	return doc, nil
+	return doc, skipped, nil
 }
+
+// failedJob is how the report in normal form says that a job has not ended well.
+var failedJob = regexp.MustCompile(`\berr= *[1-9]`)
 
 // fatal is true for a line outside of the report after which its numbers are not those of a whole run.
 func fatal(said string) bool {
+	if failedJob.MatchString(said) {
+		return true
+	}
 	lower := strings.ToLower(said)
 	// A filesystem without fallocate(2) is no error: fio writes the file instead.
 	if strings.Contains(lower, "fallocate") {
@@ -250,5 +334,5 @@ func (d *direction) verify(name string) error {
 	case *d.Clat.Mean < 0 || worst < 0:
 		return fmt.Errorf("a latency of %s is less than 0", name)
 	}
-	return nil
+	return d.agree(name)
 }

@@ -3,6 +3,7 @@ package ior
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,23 +22,35 @@ const (
 
 var (
 	bannerLine = regexp.MustCompile(`^IOR-(\S+): MPI Coordinated Test of Parallel I/O$`)
-	// headLine are the lines before the results that IOR prints when all goes well. Any other one is refused.
-	headLine = regexp.MustCompile(`^((Began|Command line|Command line used|Machine|TestID|StartTime|Path|FS|Test \d+ started` +
-		`|api|apiVersion|test filename|access|type|segments|ordering in a file|ordering inter file|task offset|reorder random seed` +
-		`|nodes|tasks|clients|clients per node|memoryPerTask|memoryPerNode|repetitions|xfersize|blocksize|aggregate filesize` +
-		`|stonewallingTime|stoneWallingWearOut|Lustre stripe size|Lustre stripe count) *[:=].*` +
-		`|Options: *|Summary: *|Results: *)$`)
-	timeLine   = regexp.MustCompile(`^stonewallingTime *[:=] *[1-9]`)
-	tableLine  = regexp.MustCompile(`^access +bw\(MiB/s\) `)
-	rulerLine  = regexp.MustCompile(`^-{6}( +-+)+$`)
-	resultLine = regexp.MustCompile(`^(write|read|remove) .* (\d+)$`)
+	// headLine is a fact with its name, which all versions print before the results: "api : POSIX" or "api = POSIX". Any other line is
+	// refused, but for verboseLine and harmlessLine.
+	headLine = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_ ]{1,23}?) *[:=](?: (.*))?$`)
+	// verboseLine are what -v adds, before the results and among them.
+	verboseLine = regexp.MustCompile(`^(Participating tasks *: \d+|Start time skew across all tasks: [\d.]+ sec|Using synchronized MPI timer` +
+		`|Using reorderTasks .*|task \d+ on \S+|Using Time Stamp \d+ \(0x[0-9a-f]+\) for Data Signature|Using stonewalling = \d+ second\(s\).*` +
+		`|Commencing (write|read|write check|read check) performance test: .*|delaying \d+ seconds.*|no striping to set` +
+		`|(\d+: )?stonewalling pairs accessed.*|Pairs deadlineForStonewallingaccessed: \d+|\[RANK \d+\] open for (reading|writing) file .*)$`)
+	// harmlessLine are warnings of what changes no number: an option that the interface has not, a file that is written again, or a
+	// filesystem that does not say how large it is.
+	harmlessLine = regexp.MustCompile(`^(ior )?WARNING: (fsync\(\) (only )?available.*|The file ".*" exists already and will be overwritten` +
+		`|Backend returned error during statfs)$`)
+	optionsLine = regexp.MustCompile(`^(Options|Summary|Results):$`)
+	timeLine    = regexp.MustCompile(`^(stonewallingTime *[:=] *[1-9]|Using stonewalling = [1-9]|Command line.* -O stoneWallingStatusFile=|Command line.* -D *=?[0-9])`)
+	tableLine   = regexp.MustCompile(`^access +bw\(MiB/s\) `)
+	summaryRow  = regexp.MustCompile(`^Operation +Max\(MiB\)`)
+	rulerLine   = regexp.MustCompile(`^-{6}( +-+)+$`)
+	resultLine  = regexp.MustCompile(`^(write|read|remove) .* (\d+)$`)
+	cellNumber  = regexp.MustCompile(`^\d{1,15}(\.\d{1,6})?$`)
 	// shortLine is said of a transfer that was ended when its time was up.
 	shortLine = regexp.MustCompile(`(?i)^WARNING: (Expected aggregate file size|Stat\(\) of aggregate file size` +
 		`|Using actual aggregate bytes moved|maybe caused by deadlineForStonewalling)`)
-	mostLine = regexp.MustCompile(`^Max (Write|Read): +[\d.]+ MiB/sec \([\d.]+ MB/sec\)$`)
+	mostLine = regexp.MustCompile(`^Max (Write|Read): +([\d.]+) MiB/sec \(([\d.]+) MB/sec\)$`)
 	endLine  = regexp.MustCompile(`^Finished *: \w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4}$`)
 	decimal  = regexp.MustCompile(`^\d{1,15}\.\d{2,6}$`)
 )
+
+// bareOption are options that the application of IO500 always sets.
+var bareOption = regexp.MustCompile(` -O (stoneWallingStatusFile|saveRankPerformanceDetailsCSV)=`)
 
 const summaryLine = "Summary of all tests:"
 
@@ -63,8 +76,9 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step 
 	var out result
 	if lines := read.Lines; len(lines) > 0 && lines[0].Text == "{" {
 		out, err = readJSON(lines)
+		out.skipped = read.Remarks
 	} else {
-		p := parser{openmpi.Reader{Lines: lines}}
+		p := parser{Reader: openmpi.Reader{Lines: lines, Skipped: read.Remarks}}
 		out, err = p.report()
 	}
 	if err != nil {
@@ -74,7 +88,7 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step 
 	if err != nil {
 		return benchmarks.Report{}, err
 	}
-	return benchmarks.Report{Version: out.version, Samples: samples}, nil
+	return benchmarks.Report{Version: out.version, Samples: samples, Remarks: out.skipped}, nil
 }
 
 // want is what a point asked for.
@@ -88,6 +102,7 @@ type want struct {
 type result struct {
 	version string
 	rows    []row
+	skipped benchmarks.Remarks
 }
 
 // row is what the summary says of one operation.
@@ -101,6 +116,8 @@ type row struct {
 	api                                           string
 	tasks, repetitions, segments, block, transfer int64
 	filePerProcess                                bool
+	// mebibytes and seconds of the one iteration, 0 where they are not printed.
+	mebibytes, seconds float64
 }
 
 // samples checks the rows and makes samples of them.
@@ -118,6 +135,9 @@ func (r result) samples(w *want) ([]benchmarks.Sample, error) {
 		if err := row.check(w); err != nil {
 			return nil, fail("%v", err)
 		}
+		if err := row.agree(); err != nil {
+			return nil, fail("%v", err)
+		}
 		for _, numbers := range []struct {
 			unit   string
 			values *[4]float64
@@ -128,7 +148,7 @@ func (r result) samples(w *want) ([]benchmarks.Sample, error) {
 			most, least, mean, deviation := numbers.values[0], numbers.values[1], numbers.values[2], numbers.values[3]
 			// All are rounded to two digits.
 			const near = 0.011
-			if least > mean+near || mean > most+near || deviation > most-least+near {
+			if benchmarks.Contradict(row.repetitions, least, most, mean, deviation, near) {
 				return nil, fail("the numbers in %s contradict each other: Max %v, Min %v, Mean %v, StdDev %v", numbers.unit, most, least, mean, deviation)
 			}
 			if least <= 0 {
@@ -155,6 +175,28 @@ func (r result) samples(w *want) ([]benchmarks.Sample, error) {
 		return nil, errors.New("the summary is empty")
 	}
 	return out, nil
+}
+
+// agree compares the numbers of a row with each other: transfers in a second with the bytes that they move, and the bytes with their time.
+func (r row) agree() error {
+	const half, mebi, part = 0.0051, 1 << 20, 2e-6
+	if r.operations != nil && r.transfer > 0 {
+		size := float64(r.transfer) / mebi
+		for i := range r.bandwidth {
+			if bw, ops := r.bandwidth[i], r.operations[i]; !benchmarks.Near(bw, ops*size, half+half*size, part) {
+				return fmt.Errorf("%.2f OPs of %d bytes are not %.2f MiB/s", ops, r.transfer, bw)
+			}
+		}
+	}
+	if r.repetitions == 1 && r.seconds > 0 && r.mebibytes > 0 {
+		bw := r.bandwidth[2]
+		// The seconds have five digits, the mebibytes one.
+		const fifth, tenth = 0.0000051, 0.051
+		if !benchmarks.Near(bw*r.seconds, r.mebibytes, half*r.seconds+fifth*bw+tenth, part) {
+			return fmt.Errorf("%.1f MiB in %.5f s are not %.2f MiB/s", r.mebibytes, r.seconds, bw)
+		}
+	}
+	return nil
 }
 
 // list is words for a message.
@@ -185,7 +227,7 @@ func (r row) check(w *want) error {
 		{"transfer size", r.transfer, w.transfer},
 		{"file per process", r.filePerProcess, w.options.FilePerProcess},
 	} {
-		if fact.got != fact.want {
+		if zero := fact.got == int64(0); !zero && fact.got != fact.want {
 			return fmt.Errorf("%s is %v, but the point asked for %v", fact.what, fact.got, fact.want)
 		}
 	}
@@ -195,7 +237,20 @@ func (r row) check(w *want) error {
 // parser walks over the lines of a text report.
 type parser struct {
 	openmpi.Reader
+	// facts are what the head says, by its names.
+	facts map[string]string
+	// titles are those of the table of results.
+	titles []string
+	// cells are the results of the iterations, in MiB/s, by operation, and most what is printed below them.
+	cells map[string][]cell
+	most  map[string]float64
 }
+
+// cell is a printed number with the place of its last digit.
+type cell struct{ value, step float64 }
+
+// near is true when a number is that of the cell before it was rounded.
+func (c cell) near(value, step float64) bool { return math.Abs(c.value-value) <= 0.51*(c.step+step) }
 
 // report reads a whole report.
 func (p *parser) report() (result, error) {
@@ -204,67 +259,286 @@ func (p *parser) report() (result, error) {
 	if err != nil {
 		return out, err
 	}
-	counts, err := p.iterations(timed, len(strings.Fields(p.At.Text)))
+	p.titles = strings.Fields(p.At.Text)
+	counts, summed, err := p.iterations(timed)
 	if err != nil {
 		return out, err
 	}
-	if err := p.summary(&out); err != nil {
+	if !summed {
+		out.rows, err = p.rows()
+	} else {
+		err = p.summary(&out)
+	}
+	if err != nil {
 		return out, err
 	}
 	for _, row := range out.rows {
 		if counts[row.operation] != row.repetitions {
 			return out, fmt.Errorf("line %d: the summary of %s is of %d iterations, but there are the results of %d", row.line, row.operation, row.repetitions, counts[row.operation])
 		}
+		if err := p.compare(row); err != nil {
+			return out, err
+		}
 	}
-	if p.Next() {
-		return out, p.Unexpected("the end of the output")
+	for name := range p.cells {
+		if !slices.ContainsFunc(out.rows, func(r row) bool { return r.operation == name }) {
+			return out, p.Fail("the summary lacks %s, of which there are results", name)
+		}
 	}
-	return out, nil
+	err = p.behind()
+	out.skipped = p.Skipped
+	return out, err
 }
 
-// head reads up to the table of results. It returns true when a time ends each transfer.
+// behind reads what stands behind the report.
+func (p *parser) behind() error {
+	for p.Next() {
+		switch line := p.At.Text; {
+		case bannerLine.MatchString(line):
+			return p.Fail("a second run of IOR begins; keep one run in each file")
+		case tableLine.MatchString(line), resultLine.MatchString(line), line == summaryLine, summaryRow.MatchString(line), endLine.MatchString(line),
+			mostLine.MatchString(line), rulerLine.MatchString(line):
+			return p.Unexpected("the end of the output")
+		}
+		if err := p.Skip(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare holds a row of the summary against the results of the iterations.
+func (p *parser) compare(r row) error {
+	cells := p.cells[r.operation]
+	if len(cells) == 0 {
+		return nil
+	}
+	most, least, mean, step := cells[0], cells[0], 0.0, 0.0
+	for _, c := range cells {
+		if c.value > most.value {
+			most = c
+		}
+		if c.value < least.value {
+			least = c
+		}
+		mean += c.value / float64(len(cells))
+		step = max(step, c.step)
+	}
+	const two = 0.01
+	summed := r.bandwidth
+	if !most.near(summed[0], two) || !least.near(summed[1], two) || !(cell{mean, step}).near(summed[2], two) {
+		return fmt.Errorf("line %d: the summary of %s contradicts its results: Max %.2f, Min %.2f and Mean %.2f MiB/s, and the results have %.2f, %.2f and %.2f",
+			r.line, r.operation, summed[0], summed[1], summed[2], most.value, least.value, mean)
+	}
+	if printed, found := p.most[r.operation]; found && !most.near(printed, two) {
+		return fmt.Errorf("line %d: the highest of %s is %.2f MiB/s in one place and %.2f in another", r.line, r.operation, printed, most.value)
+	}
+	return nil
+}
+
+// head reads up to the table of results. It returns true when a time ends each transfer, or a status file says where one has ended.
 func (p *parser) head(out *result) (bool, error) {
 	timed := false
+	p.facts = map[string]string{}
 	for p.Next() {
 		line := p.At.Text
-		switch match := bannerLine.FindStringSubmatch(line); {
-		case match != nil && out.version == "":
-			out.version = match[1]
-		case headLine.MatchString(line) && out.version != "":
-			timed = timed || timeLine.MatchString(line)
-		case tableLine.MatchString(line) && out.version != "":
+		switch banner := bannerLine.FindStringSubmatch(line); {
+		case banner != nil && out.version == "":
+			out.version = banner[1]
+			continue
+		case banner != nil:
+			return false, p.Fail("a second run of IOR begins, and the first has no results; keep one run in each file")
+		case out.version == "":
+			if tableLine.MatchString(line) || endLine.MatchString(line) || summaryRow.MatchString(line) || line == summaryLine || strings.HasPrefix(line, "MPI Coordinated") {
+				return false, p.Unexpected("what IOR is about to run")
+			}
+			if err := p.Skip(); err != nil {
+				return false, err
+			}
+			continue
+		case tableLine.MatchString(line):
 			return timed, nil
-		default:
+		case harmlessLine.MatchString(line), p.verbose(line), optionsLine.MatchString(line):
+			timed = timed || timeLine.MatchString(line)
+			continue
+		}
+		fact := headLine.FindStringSubmatch(line)
+		if fact == nil || openmpi.Failed(fact[1]) || strings.HasPrefix(line, "WARNING") || strings.HasPrefix(line, "ERROR") {
 			return false, p.Unexpected("what IOR is about to run")
+		}
+		timed = timed || timeLine.MatchString(line)
+		const most = 64
+		if len(p.facts) < most {
+			p.facts[fact[1]] = fact[2]
 		}
 	}
 	return false, p.CutOff("the results")
 }
 
-// iterations reads the results, of so many columns, up to the summary, and counts them by operation.
-func (p *parser) iterations(timed bool, columns int) (map[string]int64, error) {
-	counts := map[string]int64{}
+// verbose is true for a line of -v that says nothing bad.
+func (p *parser) verbose(line string) bool {
+	return verboseLine.MatchString(line) && !strings.Contains(line, "WARNING") && !strings.Contains(line, "ERROR")
+}
+
+// iterations reads the results up to the summary, and counts them by operation. summed is false when the report ends without a summary, as
+// that of the application of IO500 does.
+func (p *parser) iterations(timed bool) (counts map[string]int64, summed bool, err error) {
+	counts, p.cells, p.most = map[string]int64{}, map[string][]cell{}, map[string]float64{}
 	for p.Next() {
 		line := p.At.Text
 		if match := resultLine.FindStringSubmatch(line); match != nil {
 			switch {
-			case len(strings.Fields(line)) != columns:
-				return nil, p.Unexpected(fmt.Sprintf("a result of %d columns", columns))
+			case len(strings.Fields(line)) != len(p.titles):
+				return nil, false, p.Unexpected(fmt.Sprintf("a result of %d columns", len(p.titles)))
 			case match[2] != strconv.FormatInt(counts[match[1]], 10):
-				return nil, p.Fail("the result is of iteration %s, but %d comes next", match[2], counts[match[1]])
+				return nil, false, p.Fail("the result is of iteration %s, but %d comes next", match[2], counts[match[1]])
 			}
 			counts[match[1]]++
+			if err := p.result(match[1], strings.Fields(line)); err != nil {
+				return nil, false, err
+			}
 			continue
 		}
-		switch {
+		switch most := mostLine.FindStringSubmatch(line); {
 		case line == summaryLine:
-			return counts, nil
-		case rulerLine.MatchString(line) && len(counts) == 0, mostLine.MatchString(line), timed && shortLine.MatchString(line):
+			return counts, true, nil
+		case endLine.MatchString(line) && len(p.cells) > 0:
+			return counts, false, nil
+		case most != nil:
+			if err := p.highest(most); err != nil {
+				return nil, false, err
+			}
+		case rulerLine.MatchString(line) && len(counts) == 0, p.verbose(line), harmlessLine.MatchString(line), timed && shortLine.MatchString(line):
 		default:
-			return nil, p.Unexpected("the result of an iteration")
+			return nil, false, p.Unexpected("the result of an iteration")
 		}
 	}
-	return nil, p.CutOff("the summary")
+	if p.bare(counts) {
+		return counts, false, nil
+	}
+	return nil, false, p.CutOff("the summary")
+}
+
+// bare is true for the whole output of the application of IO500, which prints no summary and no last line: it has each result that its
+// command line asks for. Such an output cut off before a summary would have the same results.
+func (p *parser) bare(counts map[string]int64) bool {
+	command := p.facts["Command line"] + " "
+	if !bareOption.MatchString(command) || len(p.most) > 0 {
+		return false
+	}
+	var asked []string
+	for option, name := range map[string]string{" -w ": "write", " -r ": "read"} {
+		if strings.Contains(command, option) {
+			asked = append(asked, name)
+		}
+	}
+	repetitions, err := strconv.ParseInt(p.facts["repetitions"], 10, 64)
+	if err != nil || repetitions < 1 || len(asked) == 0 {
+		return false
+	}
+	for _, name := range asked {
+		if counts[name] != repetitions {
+			return false
+		}
+	}
+	return true
+}
+
+// result reads the numbers of an iteration and compares them with each other: what was moved in all the time is what the transfers in a second
+// have moved in the time of the transfers.
+func (p *parser) result(operation string, fields []string) error {
+	if operation == "remove" {
+		return nil
+	}
+	numbers := map[string]cell{}
+	for i, title := range p.titles {
+		if i == 0 || title == "iter" {
+			continue
+		}
+		c, err := p.cell(fields[i])
+		if err != nil {
+			return err
+		}
+		numbers[title] = c
+	}
+	bw := numbers["bw(MiB/s)"]
+	if bw.value == 0 {
+		// Less than a hundredth; the summary says what it was.
+		p.cells[operation] = append(p.cells[operation], bw)
+		return nil
+	}
+	p.cells[operation] = append(p.cells[operation], bw)
+	iops, found := numbers["IOPS"]
+	if !found {
+		return nil
+	}
+	const kibi = 1024
+	size, total, moving := numbers["xfer(KiB)"], numbers["total(s)"], numbers["wr/rd(s)"]
+	here, there := bw.value*total.value, iops.value*size.value/kibi*moving.value
+	relative := func(c cell) float64 { return 0.51 * c.step / max(c.value, c.step) }
+	if slack := relative(bw) + relative(total) + relative(iops) + relative(size) + relative(moving) + 1e-4; here > 0 && there > 0 &&
+		math.Abs(here-there) > slack*max(here, there) {
+		return p.Fail("the numbers of the result contradict each other: %v MiB/s in %v s are %.1f MiB, and %v IOPS of %v KiB in %v s are %.1f",
+			bw.value, total.value, here, iops.value, size.value, moving.value, there)
+	}
+	return nil
+}
+
+// cell reads a number of the table, which has as many digits as fit.
+func (p *parser) cell(text string) (cell, error) {
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil || !cellNumber.MatchString(text) {
+		if text == "-" || text == "NA" {
+			return cell{}, nil
+		}
+		return cell{}, p.Fail("%q is no number of the form 123.45", text)
+	}
+	_, digits, _ := strings.Cut(text, ".")
+	return cell{value, math.Pow10(-len(digits))}, nil
+}
+
+// highest reads what is printed of the highest result: in MiB/s, and in MB/s, which are a millionth of a byte.
+func (p *parser) highest(match []string) error {
+	mebi, err := strconv.ParseFloat(match[2], 64)
+	mega, err2 := strconv.ParseFloat(match[3], 64)
+	const ratio, near, part = 1.048576, 0.011, 1e-6
+	if err != nil || err2 != nil || !benchmarks.Near(mebi*ratio, mega, near, part) {
+		return p.Fail("%s MiB/s are not %s MB/s", match[2], match[3])
+	}
+	p.most[strings.ToLower(match[1])] = mebi
+	return nil
+}
+
+// rows makes the rows of a summary that is not there. It has no transfers in a second: those of a result are of another time.
+func (p *parser) rows() ([]row, error) {
+	var out []row
+	for _, name := range []string{"write", "read"} {
+		cells := p.cells[name]
+		if len(cells) == 0 {
+			continue
+		}
+		var values []float64
+		for _, c := range cells {
+			values = append(values, c.value)
+		}
+		r := row{line: p.At.Number, operation: name, api: p.facts["api"], repetitions: int64(len(cells)), filePerProcess: p.facts["access"] == "file-per-process"}
+		var mean, squares float64
+		for _, v := range values {
+			mean += v / float64(len(values))
+		}
+		for _, v := range values {
+			squares += (v - mean) * (v - mean)
+		}
+		r.bandwidth = &[4]float64{slices.Max(values), slices.Min(values), mean, math.Sqrt(squares / float64(len(values)))}
+		for fact, number := range map[string]*int64{"tasks": &r.tasks, "segments": &r.segments} {
+			*number, _ = strconv.ParseInt(p.facts[fact], 10, 64) // 0 where it is not printed
+		}
+		out = append(out, r)
+		if asked := p.facts["repetitions"]; asked != "" && asked != strconv.FormatInt(r.repetitions, 10) {
+			return nil, p.Fail("there are %d results of %s, and %s repetitions were asked for", r.repetitions, name, asked)
+		}
+	}
+	return out, nil
 }
 
 // summary reads the summary and the last line.
@@ -279,6 +553,9 @@ func (p *parser) summary(out *result) error {
 	for p.Next() {
 		if endLine.MatchString(p.At.Text) {
 			return nil
+		}
+		if p.verbose(p.At.Text) {
+			continue
 		}
 		fields := strings.Fields(p.At.Text)
 		if len(fields) != len(titles) {
@@ -318,6 +595,12 @@ func (p *parser) row(titles, fields []string) (row, error) {
 		if *number, err = strconv.ParseInt(place(title), 10, 64); err != nil {
 			return out, p.Fail("%s of the summary is %q, which is no number", title, place(title))
 		}
+	}
+	out.seconds, _ = strconv.ParseFloat(place("Mean(s)"), 64) // 0 where they are not printed
+	if out.mebibytes, err = strconv.ParseFloat(place("aggs(MiB)"), 64); err != nil {
+		const mebi = 1 << 20
+		bytes, _ := strconv.ParseFloat(place("aggsize"), 64) // the same
+		out.mebibytes = bytes / mebi
 	}
 	return out, nil
 }

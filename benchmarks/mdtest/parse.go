@@ -2,10 +2,12 @@ package mdtest
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
@@ -13,18 +15,23 @@ import (
 )
 
 var (
-	startLine   = regexp.MustCompile(`^-- started at .* --$`)
-	bannerLine  = regexp.MustCompile(`^mdtest-(\S+) was launched with (\d+) total task\(s\) on \d+ node\(s\)$`)
-	itemsLine   = regexp.MustCompile(`^(\d+) tasks, (\d+) (files/directories|files|directories|file)$`)
-	summaryLine = regexp.MustCompile(`^SUMMARY(?: (rate|time))?: \(of (\d+) iterations\)$`)
-	titleLine   = regexp.MustCompile(`^(Operation +Max +Min +Mean +Std Dev|-+ +--- +--- +---- +-------)$`)
-	resultLine  = regexp.MustCompile(`^([A-Z][a-z]+ [a-z]+(?: \(stonewall\))?) *:? +([-+.\w]+) +([-+.\w]+) +([-+.\w]+) +([-+.\w]+)$`)
-	endLine     = regexp.MustCompile(`^-- finished at .* --$`)
+	startLine    = regexp.MustCompile(`^-- started at (.*) --$`)
+	bannerLine   = regexp.MustCompile(`^mdtest-(\S+) was launched with (\d+) total task\(s\) on \d+ node\(s\)$`)
+	itemsLine    = regexp.MustCompile(`^(\d+) tasks, (\d+) (files/directories|files|directories|file)$`)
+	statusOption = regexp.MustCompile(`['" ]-x['" =]`)
+	summaryLine  = regexp.MustCompile(`^SUMMARY(?: (rate|time))?(?: (\(in [a-z/]+\)))?: \(of (\d+) iterations\)$`)
+	titleLine    = regexp.MustCompile(`^(Operation +Max +Min +Mean +Std Dev|-+ +--- +--- +---- +-------)$`)
+	resultLine   = regexp.MustCompile(`^([A-Z][a-z]+ [a-z]+(?: \(stonewall\))?) *:? +([-+.\w]+) +([-+.\w]+) +([-+.\w]+) +([-+.\w]+)$`)
+	endLine      = regexp.MustCompile(`^-- finished at (.*) --$`)
 	// headLine are the other lines before the results that mdtest prints when all goes well. Any other one is refused: mdtest goes on when
 	// it could not make, stat or remove something, says so, prints rates, and ends with success.
-	headLine = regexp.MustCompile(`^(Command line used: .*|Path *: .*|FS *: .*|Nodemap: [01]+|random seed: \d+` +
+	headLine = regexp.MustCompile(`^(Command line used: .*|Path *:.*|FS *:.*|Nodemap: [01]+|random seed: \d+` +
 		`|(V-0: Rank +\d+ Line +\d+ )?Shifting ranks by \d+ for each phase\.` +
-		`|Continue stonewall hit min: \d+ max: \d+ avg: [\d.]+)$`)
+		`|WARNING: could not read stonewall status file|stonewall rank \d+: \d+ of \d+)$`)
+	// stonewallLine says how many items the processes have made when their time was up; each then goes on to the most.
+	stonewallLine = regexp.MustCompile(`^Continue stonewall hit min: \d+ max: (\d+) avg: [\d.]+$`)
+	// verboseLine are what -v adds: steps, the values of all options, and the rates of each iteration, which the summary repeats.
+	verboseLine = regexp.MustCompile(`^(V-\d+: .*|[a-z_]+ *: (True|False|-?\d+)|dirpath\(s\):|/\S*|Operation +Duration +Rate|-+ +-+ +-+)$`)
 	// anyProcess are lines that each process prints as it begins (mdtest.c). mpirun passes on what comes from other nodes when it gets it, so
 	// such a line may stand anywhere, also behind the first process's last one.
 	anyProcess = regexp.MustCompile(`^WARNING: Read bytes is 0, thus, a read test will actually just open/close$`)
@@ -69,7 +76,7 @@ const (
 	sharedFile = "-S"
 )
 
-// Parse reads the report of mdtest 1.9, 3.x and 4.x. Rates are in ops/s, and times (-Z, -P) in s. An operation that was not asked for,
+// Parse reads the report of mdtest 1.9, 3.x and 4.x, up to 4.1.0+dev. Rates are in ops/s, and times (-Z, -P) in s. An operation that was not asked for,
 // which mdtest prints as 0.000, is left out; one that was asked for must be there. The first step says how many items there are, as
 // mdtest counts them. In an output that was saved elsewhere (a point without parameters) an operation whose numbers are all 0.000 is
 // left out.
@@ -91,6 +98,7 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step 
 		return benchmarks.Report{}, err
 	}
 	p.Lines = slices.DeleteFunc(read.Lines, func(l openmpi.Line) bool { return anyProcess.MatchString(l.Text) })
+	p.Skipped = read.Remarks
 	if err := p.head(); err != nil {
 		return benchmarks.Report{}, read.Explain(err)
 	}
@@ -100,7 +108,7 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step 
 	if step > 0 {
 		p.samples = p.samples[1:]
 	}
-	return benchmarks.Report{Version: p.version, Samples: p.samples}, nil
+	return benchmarks.Report{Version: p.version, Samples: p.samples, Remarks: p.Skipped}, nil
 }
 
 // want is what a point asked for.
@@ -135,8 +143,27 @@ type parser struct {
 	// want is nil when nothing is known of the run.
 	want    *want
 	version string
+	// began and ended are the times in the first and the last line.
+	began, ended string
+	// command is the line with the command line, empty where it is not printed.
+	command string
+	tasks   int64
+	// total is the number of items, 0 where all processes use one file; reached is that of a run which goes on until all have made as many
+	// as the fastest had when its time was up.
+	total, reached int64
+	// resumed is true when a status file of an earlier run says how many of the items there are.
+	resumed bool
 	// samples begin with the number of items.
 	samples []benchmarks.Sample
+	// rows are those of each table, by unit.
+	rows map[string][]row
+}
+
+// row is what a table says of an operation.
+type row struct {
+	line              int
+	op                operation
+	most, least, mean float64
 }
 
 // head reads up to the first table, and checks that mdtest ran what the point asked for.
@@ -145,8 +172,21 @@ func (p *parser) head() error {
 	started, tasks, total := false, "", ""
 	for p.Next() {
 		line := p.At.Text
+		if !started && !startLine.MatchString(line) {
+			if inside(line) {
+				return p.Unexpected("the line with which mdtest begins")
+			}
+			if err := p.Skip(); err != nil {
+				return err
+			}
+			continue
+		}
 		if match := bannerLine.FindStringSubmatch(line); match != nil && started && tasks == "" {
 			p.version, tasks = match[1], match[2]
+			var err error
+			if p.tasks, err = strconv.ParseInt(tasks, 10, 32); err != nil || p.tasks < 1 {
+				return p.Fail("%s tasks can't be", tasks)
+			}
 			if p.want != nil && tasks != strconv.Itoa(p.want.processes) {
 				return p.Fail("mdtest ran with %s tasks, but the point asked for %d processes", tasks, p.want.processes)
 			}
@@ -162,10 +202,24 @@ func (p *parser) head() error {
 			}
 			continue
 		}
+		if match := stonewallLine.FindStringSubmatch(line); match != nil && total != "" {
+			most, err := strconv.ParseInt(match[1], 10, 64)
+			if err != nil || most > exact/p.tasks {
+				return p.Fail("%s items of a process can't be", match[1])
+			}
+			p.reached = most * p.tasks
+			continue
+		}
 		switch {
 		case startLine.MatchString(line) && !started:
-			started = true
-		case headLine.MatchString(line):
+			started, p.began = true, startLine.FindStringSubmatch(line)[1]
+		case startLine.MatchString(line):
+			return p.Fail("a second run of mdtest begins, and the first has not ended; keep one run in each file")
+		case headLine.MatchString(line), verboseLine.MatchString(line) && !openmpi.Failed(line):
+			if strings.HasPrefix(line, "Command line used:") {
+				p.command = line
+			}
+			p.resumed = p.resumed || strings.HasPrefix(line, "Command line used:") && statusOption.MatchString(line)
 		case summaryLine.MatchString(line) && total != "":
 			return nil
 		default:
@@ -173,6 +227,12 @@ func (p *parser) head() error {
 		}
 	}
 	return p.CutOff("the results")
+}
+
+// inside is true for a line that stands only in a report.
+func inside(line string) bool {
+	return bannerLine.MatchString(line) || itemsLine.MatchString(line) || summaryLine.MatchString(line) || titleLine.MatchString(line) ||
+		resultLine.MatchString(line) || endLine.MatchString(line) || strings.HasPrefix(line, "Command line used:")
 }
 
 // items takes the number of items that mdtest counts.
@@ -187,22 +247,36 @@ func (p *parser) items(text string, shared bool) error {
 	if count == 0 {
 		return p.Fail("mdtest made no items: its -n is less than the number of directories")
 	}
+	if !shared {
+		p.total = count
+	}
 	p.samples = []benchmarks.Sample{{Name: "items", Unit: "items", Value: float64(count)}}
 	return nil
 }
 
 // tables reads from the line that begins the first table to the end.
 func (p *parser) tables() error {
-	seen := map[string]bool{}
+	seen, proof := map[string]bool{}, false
+	p.rows = map[string][]row{}
 	for {
 		match := summaryLine.FindStringSubmatch(p.At.Text)
 		unit := "ops/s"
 		if match[1] == "time" {
 			unit = "s"
 		}
-		count, err := strconv.Atoi(match[2])
-		if err != nil || count < 1 || p.want != nil && int64(count) != p.want.iterations {
-			return p.Fail("the results are of %s iterations, but the point asked for another number", match[2])
+		const most = 1 << 20
+		count, err := strconv.Atoi(match[3])
+		if err != nil || count < 1 || count > most || p.want != nil && int64(count) != p.want.iterations {
+			return p.Fail("the results are of %s iterations, but the point asked for another number", match[3])
+		}
+		// 4.1 writes a unit behind the title, and for the times it is wrong: they are in s. agree proves that.
+		if titled := match[2]; titled != "" && unit == "ops/s" && titled != "(in ops/sec)" {
+			return p.Unexpected("a table of rates in ops/sec")
+		} else if titled != "" && unit == "s" {
+			proof = true
+		}
+		if err := p.titled(unit); err != nil {
+			return err
 		}
 		if seen[unit] {
 			return p.Fail("there is a second table of the same kind: this is the output of several runs")
@@ -216,10 +290,98 @@ func (p *parser) tables() error {
 			break
 		}
 	}
-	if p.Next() {
-		return p.Unexpected("the end of the output")
+	if err := p.agree(proof); err != nil {
+		return err
+	}
+	for p.Next() {
+		if startLine.MatchString(p.At.Text) {
+			return p.Fail("a second run of mdtest begins; keep one run in each file")
+		}
+		if inside(p.At.Text) {
+			return p.Unexpected("the end of the output")
+		}
+		if err := p.Skip(); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// timeOption are the options for times: -Z prints them instead of rates, and -P besides.
+var timeOption = regexp.MustCompile(`['" ]-[A-Za-z]*([ZP])`)
+
+// titled refuses a table that the command line does not ask for.
+func (p *parser) titled(unit string) error {
+	times, rates := false, true
+	for _, match := range timeOption.FindAllStringSubmatch(p.command, -1) {
+		times = true
+		rates = rates && match[1] != "Z"
+	}
+	switch {
+	case p.command == "":
+	case unit == "s" && !times:
+		return p.Fail("the table is called one of times, which mdtest prints only with -Z or -P")
+	case unit != "s" && !rates && !strings.Contains(p.command, "P"):
+		return p.Fail("the table is called one of rates, though mdtest was called with -Z, which prints times")
+	}
+	return nil
+}
+
+// agree compares the two tables: the highest rate is that of the shortest time, and their product is the number of items. proof asks for that
+// number, because the title of the times names another unit.
+func (p *parser) agree(proof bool) error {
+	proven := !proof
+	for _, t := range p.rows["s"] {
+		i := slices.IndexFunc(p.rows["ops/s"], func(r row) bool { return r.op == t.op })
+		if i < 0 {
+			if len(p.rows["ops/s"]) > 0 {
+				return fmt.Errorf("line %d: there is a time of %q and no rate", t.line, t.op.name)
+			}
+			continue
+		}
+		r := p.rows["ops/s"][i]
+		// Rates and times are rounded to three digits.
+		const half, part = 0.0006, 2e-6
+		first, second := r.most*t.least, r.least*t.most
+		slack := func(rate, time float64) float64 { return half*rate + half*time + part*rate*time }
+		if math.Abs(first-second) > slack(r.most, t.least)+slack(r.least, t.most) {
+			return fmt.Errorf("line %d: the times of %q contradict its rates in line %d: the highest rate times the least time is %.0f, the lowest times the most %.0f",
+				t.line, t.op.name, r.line, first, second)
+		}
+		if t.op.kind == trees || p.total == 0 {
+			continue
+		}
+		switch items := float64(p.total); {
+		case math.Abs(first-items) <= slack(r.most, t.least), p.reached > 0 && math.Abs(first-float64(p.reached)) <= slack(r.most, t.least):
+			proven = true
+		case p.resumed && first <= items+slack(r.most, t.least):
+			// How many items an earlier run has left is not printed. In s, they are a whole number for each process.
+		default:
+			return fmt.Errorf("line %d: the times of %q contradict its rates in line %d: rate times time is %.0f, and there are %d items",
+				t.line, t.op.name, r.line, first, p.total)
+		}
+	}
+	return p.prove(proven)
+}
+
+// prove refuses times whose title names another unit than s, unless something proves that they are in s. What a status file has left open, the
+// clock decides: in ms, the operations would have taken a thousandth of the time between the first and the last line.
+func (p *parser) prove(proven bool) error {
+	if proven || len(p.rows["s"]) == 0 {
+		return nil
+	}
+	sum := 0.0
+	for _, t := range p.rows["s"] {
+		sum += t.mean
+	}
+	const layout, slack, least = "01/02/2006 15:04:05", 2, 0.1
+	begin, err := time.Parse(layout, p.began)
+	end, err2 := time.Parse(layout, p.ended)
+	span := end.Sub(begin).Seconds()
+	if err == nil && err2 == nil && sum <= span+slack && sum >= least*span && span > slack {
+		return nil
+	}
+	return p.Fail("the title of the times names another unit than s, and nothing in the report proves which one it is; run mdtest without -P")
 }
 
 // table reads the rows of a table up to the end of the report, or to another table, for which it returns true.
@@ -233,8 +395,14 @@ func (p *parser) table(unit string, iterations int) (bool, error) {
 			continue
 		}
 		another := summaryLine.MatchString(line)
-		if another || endLine.MatchString(line) {
+		if end := endLine.FindStringSubmatch(line); another || end != nil {
+			if end != nil {
+				p.ended = end[1]
+			}
 			return another, p.complete(unit, found)
+		}
+		if strings.HasPrefix(line, "V-") && verboseLine.MatchString(line) && !openmpi.Failed(line) {
+			continue
 		}
 		match := resultLine.FindStringSubmatch(line)
 		if match == nil || titles < 2 {
@@ -277,9 +445,15 @@ func (p *parser) row(place int, texts []string, unit string, iterations int) (*b
 		}
 	}
 	most, least, mean, deviation := values[0], values[1], values[2], values[3]
-	// All are rounded to three digits.
+	// All are rounded to three digits. 3.3 has a value for each process of each iteration.
 	const near = 0.0011
-	if least > mean+near || mean > most+near || iterations > 1 && deviation > (most-least)+near {
+	count := int64(iterations)
+	if strings.HasPrefix(p.version, "3.") && p.tasks > 1 {
+		if count *= p.tasks; most == least {
+			count = int64(iterations)
+		}
+	}
+	if benchmarks.Contradict(count, least, most, mean, deviation, near) {
 		return nil, p.Fail("the numbers of %q contradict each other: Max %s, Min %s, Mean %s, Std Dev %s", op.name, texts[0], texts[1], texts[2], texts[3])
 	}
 	asked := p.want != nil && p.want.asked(op)
@@ -296,6 +470,7 @@ func (p *parser) row(place int, texts []string, unit string, iterations int) (*b
 		return nil, p.Fail("%q failed in one of its iterations, or for a process: its lowest rate is 0", op.name)
 	}
 	sample.Value = mean
+	p.rows[unit] = append(p.rows[unit], row{p.At.Number, op, most, least, mean})
 	if iterations > 1 {
 		sample.Within = &benchmarks.Within{Count: iterations, Min: least, Max: most, StdDev: p.sampleDeviation(deviation, iterations)}
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -432,7 +434,7 @@ func TestParseRefusesRunsThatEndedBadly(t *testing.T) {
 			`mpirun says "MPI_ABORT was invoked on rank 0`},
 		"1.9 out of inodes": {run(2, v1alpha1.MdtestSpec{Items: 400, FilesOnly: true}), 0, "1.9.3-error-no-inodes", `mpirun says "MPI_ABORT was invoked on rank 1`},
 		"1.9 with an option that it does not know, which it runs without": {ten, 0, "1.9.3-error-option",
-			`line 1: found "/usr/bin/mdtest: invalid option -- 'Q'" instead of what mdtest is about to run`},
+			`line 1: "/usr/bin/mdtest: invalid option -- 'Q'" stands outside of the report and says that something has not ended well`},
 		"3.3 with an option that it does not know": {ten, 0, "3.3.0-error-option", `line 1 says "Error invalid argument: -Q"`},
 		"4.0 with an option that it does not know": {ten, 0, "4.0.0-error-option", `line 1 says "Error invalid argument: -Q"`},
 		"3.3 without the items":                    {ten, 0, "3.3.0-error-missing-items", `mpirun says "MPI_ABORT was invoked`},
@@ -540,6 +542,58 @@ func TestParseRefusesOutputThatIsNotOfThePoint(t *testing.T) {
 	}
 }
 
+// published reads an output that somebody else published.
+func published(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "published", name))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return string(text)
+}
+
+func TestTheTimesOfMdtest41AreInSecondsWhateverTheirTitleSays(t *testing.T) {
+	const file = "4.1.0+dev-33-mdtest-easy-stat.txt"
+	read := func(old, new string) (benchmarks.Report, error) {
+		text := published(t, file)
+		NewWithT(t).Expect(text).To(ContainSubstring(old))
+		return mdtest.Tool{}.Parse(&v1alpha1.BenchmarkRunSpec{}, benchmarks.Point{}, 0, []byte(strings.Replace(text, old, new, 1)))
+	}
+	g := NewWithT(t)
+	report, err := read("", "")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(describe(report.Samples)).To(Equal([]string{"items 128000000.000 items", "File stat 428583.077 ops/s", "File stat 65.437 s"}))
+	report, err = read(" '-x' '/mnt/fs/file'", "")
+	g.Expect(err).To(MatchError(ContainSubstring("rate times time is 28045191, and there are 128000000 items")), "without a status file, all items are worked on")
+	g.Expect(report).To(Equal(benchmarks.Report{}))
+	_, err = read("05/31/2025 13:30:58", "05/31/2025 13:29:52")
+	g.Expect(err).To(MatchError(ContainSubstring("nothing in the report proves which one it is")), "the run took less than these seconds")
+	_, err = read("(in ops/sec)", "(in ms/op)")
+	g.Expect(err).To(MatchError(ContainSubstring("instead of a table of rates in ops/sec")))
+	_, err = read("65.437         65.437         65.437", "654.37         654.37         654.37")
+	g.Expect(err).To(HaveOccurred())
+}
+
+func TestParseRefusesNumbersThatContradictEachOther(t *testing.T) {
+	for name, c := range map[string]struct{ file, old, new string }{
+		"one iteration with a highest time alone": {"4.1.0+dev-33-mdtest-easy-stat.txt", "65.437         65.437         65.437", "90.000          0.000          0.000"},
+		"one iteration with another mean":         {"4.1.0+dev-33-mdtest-easy-stat.txt", "428583.077     428583.077     428583.077", "428583.077     428583.077     428563.077"},
+		"one iteration with a deviation":          {"1.9.3-01-mdtest_easy_delete.txt", "85336.828          0.000", "85336.828          1.000"},
+		"rates called times":                      {"1.9.3-04-mdtest_easy_write.txt", "SUMMARY rate", "SUMMARY time"},
+		"a deviation that lacks its first digit":  {"1.9.3-nfs-negative-fs.txt", "2641.407", "641.407"},
+		"no deviation of three rates that differ": {"1.9.3-nfs-negative-fs.txt", "2641.407", "0.000"},
+		"a time that the rate is not of":          {"3.4.0+dev-30-mdtest-easy-write.txt", "316.655        316.655        316.655", "31.665        31.665        31.665"},
+		"a mean that three rates can't have":      {"1.9.3-nfs-negative-fs.txt", "6010.631", "7710.631"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			text := published(t, c.file)
+			g.Expect(text).To(ContainSubstring(c.old))
+			report, err := mdtest.Tool{}.Parse(&v1alpha1.BenchmarkRunSpec{}, benchmarks.Point{}, 0, []byte(strings.Replace(text, c.old, c.new, 1)))
+			g.Expect(err).To(HaveOccurred())
+			g.Expect(report).To(Equal(benchmarks.Report{}))
+		})
+	}
+}
+
 func TestParseTakesWhatSshAndMpirunSayBesides(t *testing.T) {
 	g := NewWithT(t)
 	text := output(t, "4.0.0-paper-i3")
@@ -548,7 +602,10 @@ func TestParseTakesWhatSshAndMpirunSayBesides(t *testing.T) {
 	g.Expect(mdtest.Tool{}.Parse(paper, point(t, paper), 0, bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n")))).To(Equal(want))
 	noise := "Warning: Permanently added 'run-worker-0.run' (ED25519) to the list of known hosts.\n" +
 		"[run-launcher:00012] 3 more processes have sent help message help-mpi-btl-base.txt / btl:no-nics\n"
-	g.Expect(mdtest.Tool{}.Parse(paper, point(t, paper), 0, bytes.ReplaceAll(text, []byte("\n"), []byte("\n"+noise)))).To(Equal(want))
+	got, err := mdtest.Tool{}.Parse(paper, point(t, paper), 0, bytes.ReplaceAll(text, []byte("\n"), []byte("\n"+noise)))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got.Samples).To(Equal(want.Samples))
+	g.Expect(got.Remarks.Count).To(Equal(2*bytes.Count(text, []byte("\n"))), "the report says what was skipped")
 }
 
 func TestParseRefusesAStepThatThePointHasNot(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package openmpi reads the output of an MPI program that Open MPI's mpirun has started over ssh: it tells the program's lines from
-// those of mpirun and ssh, and knows which of these say that the program has not ended well.
+// Package openmpi reads the output of an MPI program that mpirun or another launcher has started: it separates the program's lines from
+// those of the launcher, of ssh and of MPI's libraries, and finds those that say that the program has not ended well.
 package openmpi
 
 import (
@@ -43,6 +43,21 @@ var (
 		`|plm:rsh: Warning: setpgid\(\d+,\d+\) failed in parent with errno=Permission denied\(13\)$)`)
 )
 
+// launcher are lines that a launcher, a resource manager or a library of MPI prints of itself, wherever they come: a name with a colon, the
+// number of a process in brackets, or the words that Intel MPI, ALPS and the fabrics begin with.
+var launcher = regexp.MustCompile(`^(srun|yhrun|prun|aprun|apsched|jsrun|salloc|sbatch|slurmstepd|mpirun|mpiexec(\.hydra)?|orterun|prterun|prted|ssh|pdsh): ` +
+	`|^\[(mpiexec|proxy:\d+:\d+)@[^\]]+\] |^(\[\d+\] )?MPI startup\(\): |^\[\d+\] \w[\w ]* = |^Application \d+ resources: ` +
+	`|^\[\d+\.\d+\] \[[^\]]+\] .* (MXM|UCX|HCOLL?|hcoll|SHARP|sharp) +(WARN|DIAG|INFO|DEBUG|TRACE) ` +
+	`|^(\[?[\w.-]+\]?[:.]?[\w:.]*)? ?(PSM2?|OPX|hfi_wait_for_device|hwloc/linux|PMIX|libfabric):? `)
+
+// failed are words after which a program has not done what it was to do.
+var failed = regexp.MustCompile(`(?i)\b(abort(ed|ing)?|killed|terminat(ed|ing)|seg(mentation )?fault|core dumped|caught signal|on signal|signal \d+` +
+	`|sig(kill|term|segv|bus|abrt)|exit(ed|ing)?( with)?( exit)? (code|status)[ :]*[1-9]\d*|non-?zero|out of memory|oom-?kill\w*|cancell?ed|time limit` +
+	`|errors?|fail(ed|s|ure|ures)?|fatal|panic|exception|no space|assertion|(invalid|illegal|unrecogni[sz]ed|unknown|bad) (option|argument))\b`)
+
+// Failed is true for a line outside of a report that says that something has not ended well. The numbers of such an output are not used.
+func Failed(text string) bool { return failed.MatchString(text) }
+
 // own begins the lines of the node binary, which starts mpirun.
 const own = "parallelfs: "
 
@@ -53,6 +68,8 @@ var complaint = regexp.MustCompile(`(?i)\b(error|failed|invalid|assertion|unable
 type Output struct {
 	// Lines are those of the program that are not blank.
 	Lines []Line
+	// Remarks are lines of launchers and libraries that are no error.
+	Remarks benchmarks.Remarks
 	// doubt is a message of mpirun that explains a report which is not complete.
 	doubt error
 }
@@ -73,6 +90,7 @@ func Read(output []byte) (Output, error) {
 		return Output{}, err //nolint:wrapcheck // it is a sentence about the output
 	}
 	var out, box []Line
+	var remarks benchmarks.Remarks
 	var failure, doubt *Line
 	number := 0
 	for raw := range strings.Lines(string(output)) {
@@ -92,10 +110,11 @@ func Read(output []byte) (Output, error) {
 			case doubt == nil && (bad.MatchString(line.Text) || lacking.MatchString(line.Text)):
 				doubt = &line
 			}
-		case line.Text == "", strings.HasPrefix(line.Text, own), notices.MatchString(line.Text):
-		case remark.MatchString(line.Text):
-		case part.MatchString(line.Text) && !strings.Contains(line.Text, "***") && !bad.MatchString(line.Text) &&
-			!complaint.MatchString(line.Text):
+		case line.Text == "", strings.HasPrefix(line.Text, own):
+		case notices.MatchString(line.Text), remark.MatchString(line.Text),
+			part.MatchString(line.Text) && !strings.Contains(line.Text, "***") && !bad.MatchString(line.Text) && !complaint.MatchString(line.Text),
+			launcher.MatchString(line.Text) && !Failed(line.Text):
+			remarks.Add(number, line.Text)
 		default:
 			out = append(out, line)
 		}
@@ -106,9 +125,9 @@ func Read(output []byte) (Output, error) {
 	case len(box) > 0:
 		return Output{}, fmt.Errorf("line %d: a message of mpirun begins, and the output is cut off in it", box[0].Number)
 	case doubt != nil:
-		return Output{Lines: out, doubt: says(doubt, out)}, nil
+		return Output{Lines: out, Remarks: remarks, doubt: says(doubt, out)}, nil
 	}
-	return Output{Lines: out}, nil
+	return Output{Lines: out, Remarks: remarks}, nil
 }
 
 // says quotes a message of mpirun, and the line of the program that probably says why.

@@ -3,6 +3,8 @@ package openmpi
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 
 	"parallelfs.dev/operator/benchmarks"
 )
@@ -13,6 +15,21 @@ type Reader struct {
 	Lines []Line
 	// At is the line that was taken last; its number is 0 before the first.
 	At Line
+	// Skipped are the lines outside of the report.
+	Skipped benchmarks.Remarks
+}
+
+// ownLine are lines of the tool itself, which may come from any process at any time.
+var ownLine = regexp.MustCompile(`^(ior )?(WARNING|ERROR|V-\d+)\b`)
+
+// Skip leaves out the last line taken, which stands outside of the report, unless it says that something has not ended well, or is a
+// warning of the tool itself.
+func (r *Reader) Skip() error {
+	if Failed(r.At.Text) || ownLine.MatchString(r.At.Text) || strings.Contains(r.At.Text, "***") {
+		return r.Fail("%q stands outside of the report and says that something has not ended well, so no number is taken", benchmarks.Short(r.At.Text))
+	}
+	r.Skipped.Add(r.At.Number, r.At.Text)
+	return nil
 }
 
 // Next takes the next line; false at the end.

@@ -164,9 +164,11 @@ type Point struct {
 	State      v1alpha1.PointState `json:"state"`
 	Message    string              `json:"message,omitempty"`
 	Command    []string            `json:"command,omitempty"`
-	Placement  string              `json:"placement,omitempty"`
-	Metrics    []Metric            `json:"metrics,omitempty"`
-	Attempts   []Attempt           `json:"attempts,omitempty"`
+	// Options are those of a saved output's command line that no field of a spec stands for, as the tool printed them.
+	Options   []string  `json:"options,omitempty"`
+	Placement string    `json:"placement,omitempty"`
+	Metrics   []Metric  `json:"metrics,omitempty"`
+	Attempts  []Attempt `json:"attempts,omitempty"`
 }
 
 // Value is the value of one parameter.

@@ -38,7 +38,7 @@ access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/
 ------    ---------  ----       ----------  ---------- ---------  --------   --------   --------   --------   ----
 `
 	for i, v := range values {
-		out += fmt.Sprintf("write     %.2f    1690.23    0.001183    8192       1024.00    0.001053   0.009466   0.000012   0.010544   %d   \n", v, i)
+		out += fmt.Sprintf("write     %.2f    %.2f    0.001183    8192       1024.00    0.000000   0.010544   0.000000   0.010544   %d   \n", v, v, i)
 	}
 	most, least, mean, deviation := printed(values, len(values))
 	numbers := fmt.Sprintf("%.2f %.2f %.2f %.2f", most, least, mean, deviation)

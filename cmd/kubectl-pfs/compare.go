@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -73,6 +74,9 @@ func (a *app) compare(cmd *cobra.Command, nameA, nameB string, flags compareFlag
 	}
 	// All pairs together are one family of tests.
 	found := stats.Compare(statsPairs(pairs), stats.Terms{Tolerance: flags.tolerance / 100, AllowDifferences: flags.allow})
+	for i, p := range pairs {
+		calls(p, &found[i])
+	}
 	if err := refused(cmd, pairs, found, flags.allow); err != nil {
 		return err
 	}
@@ -115,6 +119,62 @@ func statsPairs(pairs []pair) []stats.Pair {
 		out = append(out, stats.Pair{Run: p.b, Baseline: p.a, Of: p.a.Name})
 	}
 	return out
+}
+
+// calls compares how the tool was called, where one side was read from a saved output. Options that no field of a spec stands for may change
+// what was measured; other words, such as a directory, are named. It names the first points of the same parameters that differ.
+func calls(p pair, found *results.Comparison) {
+	if p.a.UID != "" && p.b.UID != "" {
+		return
+	}
+	named := false
+	for _, here := range p.b.Points {
+		for _, there := range p.a.Points {
+			if !matches(here, there) || len(here.Command) == 0 && len(there.Command) == 0 {
+				continue
+			}
+			if x, y := only(here.Options, there.Options), only(there.Options, here.Options); x != y {
+				found.Refused = append(found.Refused, results.Difference{
+					What: fmt.Sprintf("what no field of a spec stands for in the options of point %d", here.Index),
+					Here: cmp.Or(x, "not there"), There: cmp.Or(y, "not there"),
+				})
+				return
+			}
+			if len(here.Command) == 0 || len(there.Command) == 0 || named {
+				continue
+			}
+			if x, y := only(here.Command, there.Command), only(there.Command, here.Command); x != y {
+				found.Differs = append(found.Differs, results.Difference{
+					What: fmt.Sprintf("the command line of point %d", here.Index), Here: cmp.Or(x, "not there"), There: cmp.Or(y, "not there"),
+				})
+				named = true
+			}
+		}
+	}
+}
+
+// matches is true for points of which all parameters that both have are the same.
+func matches(a, b results.Point) bool {
+	for _, v := range a.Parameters {
+		if other := b.Value(v.Name); other != "" && other != v.Value {
+			return false
+		}
+	}
+	return true
+}
+
+// only are the words of one list that another lacks.
+func only(words, others []string) string {
+	left := slices.Clone(others)
+	var out []string
+	for _, word := range words {
+		if i := slices.Index(left, word); i >= 0 {
+			left = slices.Delete(left, i, i+1)
+			continue
+		}
+		out = append(out, word)
+	}
+	return strings.Join(out, " ")
 }
 
 // refused says on stderr what makes the numbers of two runs mean different things, and is an error unless that was allowed.

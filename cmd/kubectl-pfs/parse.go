@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -31,21 +32,24 @@ type parseFlags struct {
 func (a *app) parseCommand() *cobra.Command {
 	var flags parseFlags
 	cmd := &cobra.Command{
-		Use:   "parse --tool TOOL FILE...",
+		Use:   "parse FILE...",
 		Short: "Read outputs of a tool that were saved elsewhere",
 		Long: `parse reads what a tool printed, with the same parser as the operator, and writes a document that report --from and compare read.
 
-An output of an aborted run, one that is cut off, or of a form that is not known is an error with the line, never a number.
+Without --tool, the output itself shows which tool printed it. Lines of launchers, MPI and shells around the report are skipped, and named on
+stderr. An output of an aborted run, one that is cut off, one with numbers that contradict each other, or a line within the report that is not
+known is an error with the line, never a number.
 
 The parameters are those of the command line that the tool printed (mdtest, ior, iozone, fio), of --spec (a BenchmarkRun, or its spec) and
 of --set, the later ones first. The output is checked against them: that it has all tests and the counts that were asked for. What can't be
 checked is said on stderr and stands in the document: options that no field of a spec stands for, and everything where the tool does not say
 how it was called.
 
-Several files become several points; files with the same parameters become repetitions of one.`,
-		Example: `  kubectl pfs bench parse --tool mdtest old-mdtest.txt
-  kubectl pfs bench parse --tool mdtest run-*.txt -o json --file old.json
-  kubectl pfs bench parse --tool fio fio.json --set clients=1 -o table
+Several files, and several runs of mdtest or IOR in one file, become several points. Files of the same version and parameters become
+repetitions of one point, where all options of their command lines are known; others never do.`,
+		Example: `  kubectl pfs bench parse old-mdtest.txt
+  kubectl pfs bench parse run-*.txt -o json --file old.json
+  kubectl pfs bench parse fio.json
   kubectl pfs bench parse --tool mdtest --processes 32 --set mdtest.depth=2 --set mdtest.branch=8 --set mdtest.filesOnly=true old.txt
   kubectl pfs bench parse --tool custom --spec run.yaml output.txt
   kubectl pfs bench report --from old.json --file old.html
@@ -58,7 +62,7 @@ Several files become several points; files with the same parameters become repet
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.parse(cmd, args, flags) },
 	}
-	cmd.Flags().StringVar(&flags.tool, "tool", "", "the tool that made the output: "+strings.Join(a.toolNames(), ", "))
+	cmd.Flags().StringVar(&flags.tool, "tool", "", "the tool that made the output (default: the one that the output shows): "+strings.Join(a.toolNames(), ", "))
 	cmd.Flags().StringVarP(&flags.output, "output", "o", "table", "table, json or csv")
 	cmd.Flags().StringVar(&flags.file, "file", "", "file to write (default: standard output)")
 	cmd.Flags().IntVar(&flags.processes, "processes", 0, "number of processes over all clients, as --set processes=N")
@@ -80,9 +84,9 @@ func (a *app) toolNames() []string {
 
 func (a *app) parse(cmd *cobra.Command, files []string, flags parseFlags) error {
 	name := v1alpha1.BenchmarkTool(flags.tool)
-	tool, known := a.tools[name]
+	_, known := a.tools[name]
 	switch {
-	case !known:
+	case flags.tool != "" && !known:
 		return usage(fmt.Errorf("--tool is %q instead of one of %s", flags.tool, strings.Join(a.toolNames(), ", ")))
 	case !slices.Contains([]string{"table", "json", "csv"}, flags.output):
 		return usage(fmt.Errorf("--output is %q instead of table, json or csv", flags.output))
@@ -96,54 +100,152 @@ func (a *app) parse(cmd *cobra.Command, files []string, flags parseFlags) error 
 		if base, err = a.readSpec(flags.spec, name); err != nil {
 			return err
 		}
+		name = base.Tool
 	}
-	run := results.Run{Format: results.Format, Name: flags.name}
-	if run.Name == "" {
-		run.Name = strings.TrimPrefix(files[0], "./")
+	c := collection{run: results.Run{Format: results.Format, Name: flags.name}}
+	if c.run.Name == "" {
+		c.run.Name = strings.TrimPrefix(files[0], "./")
 	}
-	repetitions := map[int][][]benchmarks.Sample{}
 	for _, file := range files {
 		output, err := a.read(file)
 		if err != nil {
 			return err
 		}
-		one, err := readOutput(tool, base, given, output)
+		if name == "" {
+			if name, err = guess(output); err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
+		}
+		tool, known := a.tools[name]
+		if !known {
+			return usage(fmt.Errorf("the tool is %q instead of one of %s", name, strings.Join(a.toolNames(), ", ")))
+		}
+		all, err := readFile(tool, base, given, output)
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		for _, note := range one.notes {
-			cmd.PrintErrln("Note: " + file + ": " + note + ".")
+		for i, one := range all {
+			label := filepath.Base(file)
+			if len(all) > 1 {
+				label = fmt.Sprintf("%s, run %d", label, i+1)
+			}
+			for _, note := range one.notes {
+				cmd.PrintErrln("Note: " + file + ": " + note + ".")
+			}
+			for _, note := range c.add(one, label) {
+				cmd.PrintErrln("Note: " + file + ": " + note + ".")
+			}
 		}
-		i := slices.IndexFunc(run.Points, func(p results.Point) bool { return slices.Equal(p.Parameters, one.point.Parameters) })
-		if i < 0 {
-			i = len(run.Points)
-			one.point.Index = i
-			run.Points = append(run.Points, one.point)
-		}
-		if len(run.Points) == 1 {
-			run.Spec, run.Provenance.ToolVersion = one.spec, one.version
-		} else if one.version != run.Provenance.ToolVersion {
-			cmd.PrintErrln(fmt.Sprintf("Note: %s: made by version %s, the first file by %s.", file, one.version, run.Provenance.ToolVersion))
-		}
-		repetitions[i] = append(repetitions[i], one.samples)
-		run.Points[i].Attempts = append(run.Points[i].Attempts, results.Attempt{
-			Repetition: len(repetitions[i]), Attempt: 1, Samples: one.samples,
-		})
-		run.Spec.Repetitions = max(run.Spec.Repetitions, int32(min(len(repetitions[i]), 100)))
 	}
-	for i := range run.Points {
-		if run.Points[i].Metrics, err = stats.Summarize(repetitions[i], run.Spec.Statistic); err != nil {
-			return fmt.Errorf("the files with %s: %w", pointName(run, run.Points[i]), err)
-		}
+	if err := c.summarize(); err != nil {
+		return err
 	}
 	if flags.output == "table" {
-		return write(cmd, flags.file, func(w io.Writer) error { return printPoints(w, run) })
+		return write(cmd, flags.file, func(w io.Writer) error { return printPoints(w, c.run) })
 	}
-	made, err := document{run: &run}.form(flags.output, report.MinMax)
+	made, err := document{run: &c.run}.form(flags.output, report.MinMax)
 	if err != nil {
 		return err
 	}
 	return write(cmd, flags.file, made)
+}
+
+// collection is the document that outputs become.
+type collection struct {
+	run results.Run
+	// repetitions are the samples of each point, and merges says of which the parameters are all known. labels are where they are from.
+	repetitions [][][]benchmarks.Sample
+	merges      []bool
+	versions    []string
+	labels      []string
+	// specs are what each point was asked for, and settings the fields that are known of it.
+	specs    []v1alpha1.BenchmarkRunSpec
+	settings [][]results.Value
+}
+
+// add makes an output a repetition of a point that is known to be the same, or a point of its own. It returns what a person should know of it.
+func (c *collection) add(one reading, label string) (notes []string) {
+	same := func(i int) bool { return slices.Equal(c.run.Points[i].Parameters, one.point.Parameters) }
+	at := -1
+	for i := range c.run.Points {
+		switch {
+		case !same(i):
+		case !one.complete || !c.merges[i]:
+			notes = append(notes, fmt.Sprintf("its known parameters are those of %s, but not all of its options are known, so it is a point of its own", c.labels[i]))
+		case !reflect.DeepEqual(one.spec, c.specs[i]):
+			notes = append(notes, fmt.Sprintf("it was called with other options than %s, so it is a point of its own", c.labels[i]))
+		case one.version != c.versions[i]:
+			notes = append(notes, fmt.Sprintf("its parameters are those of %s, but it was made by version %s instead of %s, so it is a point of its own",
+				c.labels[i], one.version, c.versions[i]))
+		case counted(one.samples) != counted(c.repetitions[i][0]):
+			notes = append(notes, fmt.Sprintf("its parameters are those of %s, but it counts other items, so it is a point of its own", c.labels[i]))
+		default:
+			at = i
+		}
+	}
+	if at >= 0 {
+		notes = nil
+	} else {
+		at = len(c.run.Points)
+		one.point.Index = at
+		c.run.Points = append(c.run.Points, one.point)
+		c.repetitions = append(c.repetitions, nil)
+		c.merges, c.versions, c.labels = append(c.merges, one.complete), append(c.versions, one.version), append(c.labels, label)
+		c.specs, c.settings = append(c.specs, one.spec), append(c.settings, one.settings)
+	}
+	if len(c.run.Points) == 1 {
+		c.run.Spec, c.run.Provenance.ToolVersion = one.spec, one.version
+	} else if one.version != c.run.Provenance.ToolVersion {
+		notes = append(notes, fmt.Sprintf("made by version %s, the first file by %s", one.version, c.run.Provenance.ToolVersion))
+	}
+	c.repetitions[at] = append(c.repetitions[at], one.samples)
+	c.run.Points[at].Attempts = append(c.run.Points[at].Attempts, results.Attempt{
+		Repetition: len(c.repetitions[at]), Attempt: 1, Samples: one.samples,
+	})
+	const most = 100
+	c.run.Spec.Repetitions = max(c.run.Spec.Repetitions, int32(min(len(c.repetitions[at]), most)))
+	return notes[:min(len(notes), 1)]
+}
+
+// counted is the number of items that a tool says it has worked on, 0 for a tool that does not say.
+func counted(samples []benchmarks.Sample) float64 {
+	for _, s := range samples {
+		if s.Name == "items" && s.Unit == "items" {
+			return s.Value
+		}
+	}
+	return 0
+}
+
+// summarize makes the metrics of each point. Points whose parameters are the same get where they are from as one more parameter.
+func (c *collection) summarize() error {
+	points := c.run.Points
+	// The document has one spec. What the outputs were asked for otherwise stands with each point.
+	if slices.ContainsFunc(c.specs, func(s v1alpha1.BenchmarkRunSpec) bool { return !reflect.DeepEqual(s, c.specs[0]) }) {
+		for i := range points {
+			for _, v := range c.settings[i] {
+				if !slices.ContainsFunc(points[i].Parameters, func(p results.Value) bool { return p.Name == v.Name }) {
+					points[i].Parameters = append(slices.Clip(points[i].Parameters), v)
+				}
+			}
+		}
+	}
+	var shared []int
+	for i := range points {
+		if slices.ContainsFunc(points, func(p results.Point) bool { return p.Index != i && slices.Equal(p.Parameters, points[i].Parameters) }) {
+			shared = append(shared, i)
+		}
+	}
+	for _, i := range shared {
+		points[i].Parameters = append(slices.Clone(points[i].Parameters), results.Value{Name: "output", Value: c.labels[i]})
+	}
+	for i := range points {
+		var err error
+		if points[i].Metrics, err = stats.Summarize(c.repetitions[i], c.run.Spec.Statistic); err != nil {
+			return fmt.Errorf("the files with %s: %w", pointName(c.run, points[i]), err)
+		}
+	}
+	return nil
 }
 
 // givenSettings are those of the command line.
@@ -184,7 +286,10 @@ func (a *app) readSpec(path string, tool v1alpha1.BenchmarkTool) (v1alpha1.Bench
 			return spec, fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	if spec.ToolName() != tool {
+	if spec.ToolName() == "" {
+		return spec, fmt.Errorf("%s: the spec has no member with the name of a tool, such as mdtest: {}", path)
+	}
+	if tool != "" && spec.ToolName() != tool {
 		return spec, fmt.Errorf("%s: the tool of the spec is %q, that of the output %q", path, spec.ToolName(), tool)
 	}
 	// What varied is not known of one output; only values of fields are.
@@ -192,74 +297,203 @@ func (a *app) readSpec(path string, tool v1alpha1.BenchmarkTool) (v1alpha1.Bench
 	return spec, nil
 }
 
-// reading is what one output holds.
+// reading is what one run of an output holds.
 type reading struct {
 	spec    v1alpha1.BenchmarkRunSpec
 	point   results.Point
 	version string
 	samples []benchmarks.Sample
 	notes   []string
+	// complete is true when all is known of how the tool was called, so that another output with the same parameters is of the same.
+	complete bool
+	// settings are the fields that the output or the user names.
+	settings []results.Value
+}
+
+// readFile reads all runs that an output holds.
+func readFile(tool benchmarks.Tool, base v1alpha1.BenchmarkRunSpec, given []setting, output []byte) ([]reading, error) {
+	parts, err := runsOf(tool.Name(), output)
+	if err != nil {
+		return nil, err
+	}
+	var out []reading
+	for i, part := range parts {
+		all, err := readOutput(tool, base, given, part)
+		if err != nil && len(parts) > 1 {
+			return nil, fmt.Errorf("run %d of %d: %w; to read the others, save each run in a file of its own", i+1, len(parts), err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, all...)
+	}
+	return out, nil
+}
+
+// call is how a tool was called, as far as its output and the user say it.
+type call struct {
+	spec v1alpha1.BenchmarkRunSpec
+	// found are the settings that the output itself names, given those of the user.
+	found, given []setting
+	command      []string
+	// unknown are options that no field of a spec stands for, or whose value the field can't hold.
+	unknown []string
+	// told is true when somebody says how the tool was called.
+	told bool
+}
+
+// callOf reads how the tool was called.
+func callOf(tool v1alpha1.BenchmarkTool, base v1alpha1.BenchmarkRunSpec, given []setting, output []byte) (call, error) {
+	found, command, unknown := recognize(tool, output)
+	c := call{given: given, command: command, unknown: unknown}
+	c.told = len(command) > 0 || len(given) > 0 || !reflect.DeepEqual(base, v1alpha1.BenchmarkRunSpec{})
+	for _, s := range found {
+		if _, err := specOf(tool, base, append(slices.Clone(c.found), s)); err != nil {
+			c.unknown = append(c.unknown, s.field+"="+s.value)
+			continue
+		}
+		c.found = append(c.found, s)
+	}
+	var err error
+	c.spec, err = specOf(tool, base, slices.Concat(c.found, given))
+	return c, err
+}
+
+// reading is that of a report. Defaults of the tool are among its parameters only where all of the command line is known.
+func (c call) reading(tool benchmarks.Tool, parsed benchmarks.Report) reading {
+	r := reading{spec: c.spec, version: parsed.Version, samples: parsed.Samples, complete: c.told && len(c.unknown) == 0}
+	r.point = results.Point{State: v1alpha1.PointSucceeded, Command: c.command, Options: c.unknown}
+	r.settings = valuesOf(slices.Concat(c.found, c.given))
+	if r.complete {
+		r.point.Parameters = parametersOf(tool, c.spec)
+	} else {
+		r.point.Parameters = r.settings
+	}
+	if skipped := parsed.Remarks.String(); skipped != "" {
+		r.notes = append(r.notes, skipped)
+	}
+	return r
+}
+
+// parametersOf are all values of a spec.
+func parametersOf(tool benchmarks.Tool, spec v1alpha1.BenchmarkRunSpec) []results.Value {
+	parameters := tool.Parameters(&spec)
+	return results.Values(pointOf(parameters), parameters)
+}
+
+func pointOf(parameters []benchmarks.Parameter) benchmarks.Point {
+	out := benchmarks.Point{Parameters: map[v1alpha1.SweepName]string{}}
+	for _, p := range parameters {
+		if p.Value != "" {
+			out.Parameters[p.Name] = p.Value
+		}
+	}
+	return out
 }
 
 // readOutput lets the tool's parser read an output. It is held to the parameters that are known; when some option is not known, and it does
-// not agree with the others, it is read without them.
-func readOutput(tool benchmarks.Tool, base v1alpha1.BenchmarkRunSpec, given []setting, output []byte) (reading, error) {
-	found, command, unknown := recognize(tool.Name(), output)
-	spec, err := specOf(tool.Name(), base, append(found, given...))
+// not agree with the others, or is of a run that the operator could not have asked for, it is read without them.
+func readOutput(tool benchmarks.Tool, base v1alpha1.BenchmarkRunSpec, given []setting, output []byte) ([]reading, error) {
+	c, err := callOf(tool.Name(), base, given, output)
 	if err != nil {
-		return reading{}, err
+		return nil, err
 	}
-	point := benchmarks.Point{Parameters: map[v1alpha1.SweepName]string{}}
-	parameters := tool.Parameters(&spec)
-	for _, p := range parameters {
-		if p.Value != "" {
-			point.Parameters[p.Name] = p.Value
-		}
-	}
-	r := reading{spec: spec, point: results.Point{
-		State: v1alpha1.PointSucceeded, Parameters: results.Values(point, parameters), Command: command,
-	}}
-	told := len(command) > 0 || len(given) > 0 || !reflect.DeepEqual(base, v1alpha1.BenchmarkRunSpec{})
-	parsed, wrapped, err := parseAny(tool, &spec, point, output)
+	parsed, wrapped, err := parseAny(tool, &c.spec, pointOf(tool.Parameters(&c.spec)), output)
+	var out []reading
 	switch {
-	case err == nil && len(unknown) > 0:
-		r.notes = append(r.notes, "what these options do is not known, and could not be checked: "+strings.Join(unknown, " "))
-	case err == nil && !told:
-		r.notes = append(r.notes, "the output does not say how the tool was called, and was checked against its defaults; say it with --set")
-	case err != nil:
-		var impossible *benchmarks.InvalidPointError
-		var why string
+	case err == nil:
+		r := c.reading(tool, parsed)
 		switch {
-		case len(unknown) > 0:
-			why = "what these options do is not known: " + strings.Join(unknown, " ")
-		case !told:
-			why = "the output does not say how the tool was called"
-		case len(given) == 0 && errors.As(err, &impossible):
-			why = "the operator could not have asked for this run (" + impossible.Error() + ")"
-		default:
-			return reading{}, err
+		case len(c.unknown) > 0:
+			r.notes = append(r.notes, "what these options do is not known, and could not be checked: "+joined(c.unknown))
+		case !c.told:
+			r.notes = append(r.notes, "the output does not say how the tool was called, and was checked against its defaults; say it with --set")
 		}
-		loose, looseWrapped, looseErr := parseAny(tool, &spec, benchmarks.Point{}, output)
+		if wrapped {
+			r.notes = append(r.notes, "the exit code is not known; the output is taken as that of one process that ended well")
+		}
+		out = []reading{r}
+	default:
+		if out, err = c.loose(tool, output, err); err != nil {
+			return nil, err
+		}
+	}
+	for i := range out {
+		if len(out[i].notes) > 0 {
+			out[i].point.Message = "Read from a saved output: " + strings.Join(out[i].notes, "; ")
+		}
+	}
+	return out, nil
+}
+
+// loose reads an output that was not read as that of the point it seems to be of, which is what failed says.
+func (c call) loose(tool benchmarks.Tool, output []byte, failed error) ([]reading, error) {
+	var impossible *benchmarks.InvalidPointError
+	saved, reads := tool.(benchmarks.SavedParser)
+	var why string
+	switch {
+	case len(c.unknown) > 0:
+		why = "what these options do is not known: " + joined(c.unknown)
+	case !c.told:
+		why = "the output does not say how the tool was called"
+	case len(c.given) > 0:
+		return nil, failed
+	case errors.As(failed, &impossible):
+		why = "the operator could not have asked for this run (" + impossible.Error() + ")"
+	case reads:
+		why = "the operator would not have asked for this run so"
+	default:
+		return nil, failed
+	}
+	why += "; so it could not be checked that every test that was asked for is there"
+	if !reads {
+		parsed, err := tool.Parse(&c.spec, benchmarks.Point{}, 0, output)
 		switch {
-		case looseErr != nil && errors.As(err, &impossible):
-			return reading{}, looseErr
-		case looseErr != nil:
-			return reading{}, err
+		case err != nil && errors.As(failed, &impossible):
+			return nil, err
+		case err != nil:
+			return nil, failed
 		}
-		parsed, wrapped = loose, looseWrapped
-		r.notes = append(r.notes, why+"; so it could not be checked that every test that was asked for is there")
-		if !told {
-			r.point.Parameters = valuesOf(found)
+		r := c.reading(tool, parsed)
+		r.notes, r.complete = append(r.notes, why), false
+		r.point.Parameters = r.settings
+		return []reading{r}, nil
+	}
+	all, err := saved.ParseSaved(output)
+	if err != nil {
+		return nil, err
+	}
+	var out []reading
+	for i, one := range all {
+		r := c.reading(tool, one.Report)
+		r.complete = false
+		if i == 0 {
+			r.notes = append(r.notes, why)
+		} else {
+			r.notes = nil
 		}
+		r.point.Parameters = nil
+		names := slices.Sorted(maps.Keys(one.Parameters))
+		for _, v := range r.settings {
+			if !slices.Contains(names, v.Name) {
+				r.point.Parameters = append(r.point.Parameters, v)
+			}
+		}
+		for _, name := range names {
+			r.point.Parameters = append(r.point.Parameters, results.Value{Name: name, Value: one.Parameters[name]})
+		}
+		out = append(out, r)
 	}
-	if wrapped {
-		r.notes = append(r.notes, "the exit code is not known; the output is taken as that of one process that ended well")
+	return out, nil
+}
+
+// joined writes words, some of many.
+func joined(words []string) string {
+	const most = 24
+	if len(words) <= most {
+		return strings.Join(words, " ")
 	}
-	if len(r.notes) > 0 {
-		r.point.Message = "Read from a saved output: " + strings.Join(r.notes, "; ")
-	}
-	r.version, r.samples = parsed.Version, parsed.Samples
-	return r, nil
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:most], " "), len(words)-most)
 }
 
 // valuesOf are settings as the parameters of a point.

@@ -116,6 +116,106 @@ func TestFilesWithTheSameParametersAreRepetitions(t *testing.T) {
 	g.Expect(run.Points[0].Metric("File stat", "ops/s").Value).To(BeNumerically("~", again.Points[0].Metric("File stat", "ops/s").Value, 0.001))
 }
 
+const publishedOutputs = "../../benchmarks/mdtest/testdata/published/"
+
+// changed writes an output with other text in it.
+func changed(t *testing.T, path, old, new string) string {
+	t.Helper()
+	g := NewWithT(t)
+	text, err := os.ReadFile(path)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(text)).To(ContainSubstring(old))
+	out := filepath.Join(t.TempDir(), filepath.Base(path))
+	g.Expect(os.WriteFile(out, []byte(strings.ReplaceAll(string(text), old, new)), 0o600)).To(Succeed())
+	return out
+}
+
+func TestOutputsWhoseOptionsAreNotAllKnownAreNoRepetitionsOfOnePoint(t *testing.T) {
+	g := NewWithT(t)
+	easy := publishedOutputs + "1.9.3-04-mdtest_easy_write.txt"
+	hard := changed(t, easy, `"-u" "-L"`, `"-t" "-w" "3901"`)
+	run, notes := parsed(t, "--tool", "mdtest", easy, hard, easy)
+	g.Expect(run.Points).To(HaveLen(3), "even the same file is a point of its own")
+	g.Expect(run.Points[0].Value("mdtest.itemsPerProcess")).To(Equal("100000"), "each argument is read without its quotes")
+	g.Expect(run.Points[0].Value("mdtest.depth")).To(BeEmpty(), "a default is no value that was measured with, where options are not known")
+	g.Expect(run.Points[0].Command).To(ContainElements("-W", "0", "-x"))
+	g.Expect(run.Points[0].Options).To(Equal([]string{"-x", "/mnt/fs/file", "-W", "0"}))
+	g.Expect(run.Points[1].Value("mdtest.writeBytes")).To(Equal("3901"))
+	g.Expect(notes).To(ContainSubstring("not all of its options are known, so it is a point of its own"))
+	g.Expect(run.Points[0].Value("output")).NotTo(BeEmpty(), "points with the same parameters say where they are from")
+}
+
+func TestOutputsOfOtherOptionsAndVersionsAreNoRepetitionsOfOnePoint(t *testing.T) {
+	ior := "../../benchmarks/ior/testdata/"
+	for name, files := range map[string][]string{
+		"IOR 3.0 with a file of each process, and with one": {ior + "3.0.1-fpp.txt", ior + "3.0.1-shared.txt"},
+		"mdtest with and without an option that is no parameter": {
+			publishedOutputs + "1.9.3-beegfs-nan-inodes.txt", changed(t, publishedOutputs+"1.9.3-beegfs-nan-inodes.txt", `"-L" "-u"`, `"-L"`)},
+		"other versions": {mdtestOutput, changed(t, mdtestOutput, "mdtest-4.0.0", "mdtest-4.0.1")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			run, _ := parsed(t, files...)
+			g.Expect(run.Points).To(HaveLen(2))
+			g.Expect(run.Points[0].Attempts).To(HaveLen(1))
+		})
+	}
+}
+
+func TestCompareNamesEachOptionThatDiffers(t *testing.T) {
+	g := NewWithT(t)
+	pfs := on(t, nil)
+	document := func(path string) string {
+		out := filepath.Join(t.TempDir(), "document.json")
+		got := pfs("bench", "parse", "-o", "json", "--file", out, path)
+		g.Expect(got.code).To(Equal(exitGood), got.stderr)
+		return out
+	}
+	buffered := document(mdtestOutput)
+	direct := document(changed(t, mdtestOutput, "Command line used: ", "Command line used: mdtest '--posix.odirect' "))
+	got := pfs("bench", "compare", buffered, direct)
+	g.Expect(got.code).To(Equal(exitFailed))
+	g.Expect(got.stdout).To(BeEmpty())
+	g.Expect(got.stderr).To(ContainSubstring("--posix.odirect"))
+	elsewhere := document(changed(t, mdtestOutput, "/mnt/scratch", "/mnt/elsewhere"))
+	got = pfs("bench", "compare", buffered, elsewhere)
+	g.Expect(got.code).To(Equal(exitGood), got.stderr)
+	g.Expect(got.stderr).To(ContainSubstring("the command line of point 0 is"))
+}
+
+func TestSeveralRunsInOneFileAreSeveralPoints(t *testing.T) {
+	g := NewWithT(t)
+	run, _ := parsed(t, publishedOutputs+"1.9.3-02-mdt_hard.txt")
+	g.Expect(run.Points).To(HaveLen(3))
+	g.Expect(run.Points[0].Metric("File creation", "ops/s").Value).To(Equal(17620.207))
+	g.Expect(run.Points[1].Metric("File stat", "ops/s").Value).To(Equal(44129.544))
+	g.Expect(run.Points[2].Metric("File removal", "ops/s").Value).To(Equal(9709.806))
+}
+
+func TestAnOptionThatNoFieldCanHoldIsAnUnknownOne(t *testing.T) {
+	g := NewWithT(t)
+	run, notes := parsed(t, changed(t, publishedOutputs+"1.9.3-01-mdtest_easy_delete.txt", "-n 3000000", "-n 30000000000"))
+	g.Expect(notes).To(ContainSubstring("mdtest.itemsPerProcess=30000000000"))
+	g.Expect(run.Points[0].Options).To(ContainElement("mdtest.itemsPerProcess=30000000000"))
+}
+
+func TestTheOutputShowsWhichToolPrintedIt(t *testing.T) {
+	for _, tool := range []string{"mdtest", "ior", "fio", "iozone", "postmark", "vdbench"} {
+		files, err := filepath.Glob("../../benchmarks/" + tool + "/testdata/published/*")
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		NewWithT(t).Expect(files).NotTo(BeEmpty())
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			NewWithT(t).Expect(guess(text)).To(BeEquivalentTo(tool), file)
+		}
+	}
+	_, err := guess([]byte("nothing\n"))
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("name the tool with --tool")))
+	_, err = guess([]byte("-- started at 1 --\nIOR-4.0.0: MPI Coordinated Test of Parallel I/O\n"))
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("lines of ior and of mdtest; keep one tool in each file")))
+}
+
 func TestADocumentOfASavedOutputIsReportedAndCompared(t *testing.T) {
 	g := NewWithT(t)
 	path := filepath.Join(t.TempDir(), "old.json")
@@ -202,5 +302,5 @@ func TestFioRepeatsItsOptionsInItsReport(t *testing.T) {
 		`{"global options": {"direct": "1", "zonemode": "zbd"}, "jobs": [{"job options": {"name": "a", "rw": "randrw", "bs": "4K", "numjobs": "2", "end_fsync": "0"}}]}`))
 	g.Expect(found).To(Equal([]setting{{"fio.blockSize", "4k"}, {"fio.directIO", "true"}, {"processes", "2"}, {"fio.mode", "randrw"}}))
 	g.Expect(command).To(ContainElement("--rw=randrw"))
-	g.Expect(unknown).To(Equal([]string{"--zonemode"}))
+	g.Expect(unknown).To(Equal([]string{"--zonemode=zbd"}))
 }

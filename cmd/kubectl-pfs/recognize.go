@@ -1,14 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks"
 )
 
 // option is what one option of a tool's command line means to a spec.
@@ -32,7 +35,7 @@ var yes = "true"
 // optionsOf are those of the tools that print their command line: mdtest.1 and options.c of github.com/hpc/ior, and iozone.1.
 var optionsOf = map[v1alpha1.BenchmarkTool]map[string]option{
 	v1alpha1.ToolMdtest: {
-		"-d": {argument: true}, "-v": {}, "-i": {field: "mdtest.iterations", argument: true},
+		"-d": {argument: true}, "-v": {}, "-P": {}, "-Z": {}, "-i": {field: "mdtest.iterations", argument: true},
 		"-I": {field: "mdtest.items", argument: true}, "-n": {field: "mdtest.itemsPerProcess", argument: true},
 		"-z": {field: "mdtest.depth", argument: true}, "-b": {field: "mdtest.branch", argument: true},
 		"-L": {field: "mdtest.leafOnly", fixed: yes}, "-u": {field: "mdtest.uniqueDirectories", fixed: yes},
@@ -63,16 +66,16 @@ var optionsOf = map[v1alpha1.BenchmarkTool]map[string]option{
 	},
 }
 
-// commandLines find the command line in an output, and processCounts the number of processes.
+// commandLines find the command line in an output, in each form in which a version prints it, and processCounts the number of processes.
 var (
 	commandLines = map[v1alpha1.BenchmarkTool]*regexp.Regexp{
-		v1alpha1.ToolMdtest: regexp.MustCompile(`(?m)^Command line used: (.*)$`),
-		v1alpha1.ToolIOR:    regexp.MustCompile(`(?m)^\s*"?Command line"?\s*: "?([^"\n]*)"?,?\s*$`),
+		v1alpha1.ToolMdtest: regexp.MustCompile(`(?m)^\s*Command line used: (.*)$`),
+		v1alpha1.ToolIOR:    regexp.MustCompile(`(?m)^\s*"?Command line(?: used)?"?\s*[:=] ?(.*)$`),
 		v1alpha1.ToolIOzone: regexp.MustCompile(`(?m)^\s*Command line used: (.*)$`),
 	}
 	processCounts = map[v1alpha1.BenchmarkTool]*regexp.Regexp{
 		v1alpha1.ToolMdtest: regexp.MustCompile(`(?m)^mdtest-\S+ was launched with (\d+) total task`),
-		v1alpha1.ToolIOR:    regexp.MustCompile(`(?m)^(?:tasks\s*: |\s*"(?:numTasks|tasks)": )(\d+)`),
+		v1alpha1.ToolIOR:    regexp.MustCompile(`(?m)^(?:tasks\s*: |\s*clients\s*= |\s*"(?:numTasks|tasks)": )(\d+)`),
 	}
 )
 
@@ -94,9 +97,43 @@ func recognize(tool v1alpha1.BenchmarkTool, output []byte) (found []setting, com
 	if groups == nil {
 		return found, nil, nil
 	}
-	command = strings.Fields(strings.ReplaceAll(string(groups[1]), "'", ""))
+	line := strings.TrimSpace(string(groups[1]))
+	if text := ""; bytes.HasPrefix(bytes.TrimSpace(groups[0]), []byte(`"`)) { // a member of a JSON document
+		if json.Unmarshal([]byte(strings.TrimSuffix(line, ",")), &text) == nil {
+			line = text
+		}
+	}
+	command = argumentsOf(line)
 	options, unknown := settings(optionsOf[tool], command[min(1, len(command)):])
 	return append(found, options...), command, unknown
+}
+
+// argumentsOf takes a command line apart. Versions of mdtest and IOR put each argument in quotes, single or double.
+func argumentsOf(line string) []string {
+	var out []string
+	var word strings.Builder
+	quote, inside := rune(0), false
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, inside = r, true
+		case quote == 0 && unicode.IsSpace(r):
+			if inside {
+				out = append(out, word.String())
+			}
+			word.Reset()
+			inside = false
+		default:
+			_, _ = word.WriteRune(r) // a Builder never fails
+			inside = true
+		}
+	}
+	if inside {
+		out = append(out, word.String())
+	}
+	return out
 }
 
 // settings reads a command line as getopt does: letters may be joined, and arguments may stand behind their letter.
@@ -142,7 +179,7 @@ func settings(known map[string]option, args []string) (found []setting, unknown 
 				add(o, "")
 				continue
 			}
-			value := arg[j+1:]
+			value := strings.TrimPrefix(arg[j+1:], "=")
 			if value == "" {
 				i++
 				value = at(args, i)
@@ -170,26 +207,33 @@ var fioFields = map[string]setting{
 	"direct": {field: "fio.directIO", value: yes}, "end_fsync": {field: "fio.fsyncOnClose", value: yes},
 }
 
-// recognizeFio reads the options that fio repeats in its report.
+// recognizeFio reads the options that fio repeats in its report. Those of several jobs may contradict each other, so that none of them is
+// taken for a field then.
 func recognizeFio(output []byte) (found []setting, command, unknown []string) {
+	start := fioReport.FindIndex(output)
+	if start == nil {
+		return nil, nil, nil // the parser says what is wrong with it
+	}
 	var report struct {
 		Global map[string]string `json:"global options"`
 		Jobs   []struct {
 			Options map[string]string `json:"job options"`
 		} `json:"jobs"`
 	}
-	if json.Unmarshal(output, &report) != nil || len(report.Jobs) == 0 {
-		return nil, nil, nil // the parser says what is wrong with it
+	if _, err := benchmarks.BoundJSON(output[start[0]:], maxFioValues); err != nil {
+		return nil, nil, nil
 	}
-	all := map[string]string{}
-	for _, options := range []map[string]string{report.Global, report.Jobs[0].Options} {
-		maps.Copy(all, options)
+	if json.NewDecoder(bytes.NewReader(output[start[0]:])).Decode(&report) != nil || len(report.Jobs) == 0 {
+		return nil, nil, nil
 	}
-	names := make([]string, 0, len(all))
-	for name := range all {
-		names = append(names, name)
+	all := maps.Clone(report.Global)
+	if all == nil {
+		all = map[string]string{}
 	}
-	slices.Sort(names)
+	if len(report.Jobs) == 1 {
+		maps.Copy(all, report.Jobs[0].Options)
+	}
+	names := slices.Sorted(maps.Keys(all))
 	command = []string{"fio"}
 	for _, name := range names {
 		command = append(command, fmt.Sprintf("--%s=%s", name, all[name]))
@@ -200,10 +244,26 @@ func recognizeFio(output []byte) (found []setting, command, unknown []string) {
 				found = append(found, f)
 			}
 		case known:
-			found = append(found, setting{f.field, strings.ToLower(all[name])})
+			found = append(found, setting{f.field, strings.TrimSuffix(strings.ToLower(all[name]), "b")})
 		case !slices.Contains([]string{"name", "directory", "filename", "group_reporting", "time_based", "thread"}, name):
-			unknown = append(unknown, "--"+name)
+			unknown = append(unknown, fmt.Sprintf("--%s=%s", name, all[name]))
 		}
+	}
+	if len(report.Jobs) > 1 {
+		for i, job := range report.Jobs {
+			for _, name := range slices.Sorted(maps.Keys(job.Options)) {
+				command = append(command, fmt.Sprintf("--%s=%s", name, job.Options[name]))
+				unknown = append(unknown, fmt.Sprintf("--%s=%s of job %d", name, job.Options[name], i+1))
+			}
+		}
+		const most = 64
+		command, unknown = command[:min(len(command), most)], unknown[:min(len(unknown), most)]
 	}
 	return found, command, unknown
 }
+
+// fioReport is the line with which fio's JSON begins.
+var fioReport = regexp.MustCompile(`(?m)^\s*\{`)
+
+// maxFioValues bounds the report of fio, as its parser does.
+const maxFioValues = 1 << 17

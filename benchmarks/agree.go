@@ -1,0 +1,41 @@
+package benchmarks
+
+import "math"
+
+// Contradict is true when figures of count values can't all be right: the least, the most, the mean and the standard deviation, each at
+// most near from what it was before it was rounded. The deviation may be that of all values or that of a sample. A count of 0 is one that
+// is not known, of at least 2.
+func Contradict(count int64, least, most, mean, deviation, near float64) bool {
+	if least > mean+near || mean > most+near || deviation < 0 {
+		return true
+	}
+	distance := most - least
+	switch count {
+	case 0:
+		return deviation > distance/math.Sqrt2+2*near || deviation == 0 && distance > 4*near
+	case 1:
+		return distance > near || deviation > near
+	}
+	n := float64(count)
+	// The least and the most are two of the values. The others lie between them, and make the mean what it is.
+	above, below := most-mean, mean-least
+	if n == 2 && math.Abs(above-below) > 4*near {
+		return true
+	}
+	lowest := above*above + below*below
+	if n > 2 {
+		rest := (n*mean - most - least) / (n - 2)
+		slack := near * (n + 2) / (n - 2)
+		if rest < least-slack || rest > most+slack {
+			return true
+		}
+		lowest += (n - 2) * (rest - mean) * (rest - mean)
+	}
+	highest := n * (above + 2*near) * (below + 2*near)
+	return deviation < math.Sqrt(lowest/n)-4*near || deviation > math.Sqrt(highest/(n-1))+4*near
+}
+
+// Near is true when two numbers are at most so far apart, or so small a part of the larger.
+func Near(a, b, apart, part float64) bool {
+	return math.Abs(a-b) <= apart+part*max(math.Abs(a), math.Abs(b))
+}
