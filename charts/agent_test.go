@@ -163,7 +163,7 @@ func TestTheAgentsRightsAreItsOwnAndTheManagerHasNoneOfThem(t *testing.T) {
 
 func TestEveryPolicyIsBoundAndRefusesWhenItCannotTell(t *testing.T) {
 	all := render(t, "")
-	for _, name := range []string{release + "-agent", release + "-filesystemnodes", release + "-filesystems", release + "-nodes", release + "-storagetargets"} {
+	for _, name := range []string{release + "-agent", release + "-annotations", release + "-filesystemnodes", release + "-filesystems", release + "-nodes", release + "-storagetargets"} {
 		g := NewWithT(t)
 		policy := find[admissionv1.ValidatingAdmissionPolicy](t, all, "ValidatingAdmissionPolicy", name)
 		g.Expect(policy.Spec.FailurePolicy).To(HaveValue(Equal(admissionv1.Fail)))

@@ -100,7 +100,7 @@ func (a *app) parse(cmd *cobra.Command, files []string, flags parseFlags) error 
 		if base, err = a.readSpec(flags.spec, name); err != nil {
 			return err
 		}
-		name = base.Tool
+		name = base.ToolName()
 	}
 	c := collection{run: results.Run{Format: results.Format, Name: flags.name}}
 	if c.run.Name == "" {

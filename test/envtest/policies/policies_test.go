@@ -113,12 +113,15 @@ var installChart = sync.OnceValue(func() error {
 		first := agentClient.Create(ctx, inventory("nobody"), client.DryRunAll)
 		second := server.Client.Create(ctx, target("nobody", "n1"), client.DryRunAll)
 		third := server.Client.Create(ctx, fileSystemNode("nobody", "n1"), client.DryRunAll)
-		if says(first, "names no node") && says(second, "only the operator") && says(third, "only the operator") {
+		misspelled := mountedFileSystem()
+		misspelled.Annotations = map[string]string{"parallelfs.dev/chekc": ""}
+		fourth := server.Client.Create(ctx, misspelled, client.DryRunAll)
+		if says(first, "names no node") && says(second, "only the operator") && says(third, "only the operator") && says(fourth, "no annotation") {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the policies don't refuse what they should: %w; %w; %w", first, second, third)
+			return fmt.Errorf("the policies don't refuse what they should: %w; %w; %w; %w", first, second, third, fourth)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
