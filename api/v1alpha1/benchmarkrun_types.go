@@ -509,7 +509,7 @@ type BenchmarkLimits struct {
 // BenchmarkRun is one benchmark of a FileSystem: a tool, a sweep over its parameters, and the results.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=bench,categories={all,parallelfs}
+// +kubebuilder:resource:shortName=pfsbench,categories={parallelfs}
 // +kubebuilder:selectablefield:JSONPath=`.spec.fileSystem.name`
 // +kubebuilder:selectablefield:JSONPath=`.status.tool`
 // +kubebuilder:printcolumn:name="FileSystem",type=string,JSONPath=`.spec.fileSystem.name`

@@ -377,7 +377,7 @@ type SuiteFigure struct {
 // BenchmarkSuite is a measurement of several variants of a FileSystem, each by the same runs, with one table of the results.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=suite,categories={all,parallelfs}
+// +kubebuilder:resource:shortName=pfssuite,categories={parallelfs}
 // +kubebuilder:printcolumn:name="Succeeded",type=string,JSONPath=`.status.conditions[?(@.type=="Succeeded")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Succeeded")].reason`
 // +kubebuilder:printcolumn:name="Progress",type=string,JSONPath=`.status.progress`

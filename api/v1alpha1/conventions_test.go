@@ -282,12 +282,12 @@ func TestEveryKind(t *testing.T) {
 				g.Expect(version.Name).To(Equal("v1alpha1"))
 				g.Expect(version.Served && version.Storage).To(BeTrue())
 			},
-			"has a short name, and is found by its category unless it has an object for each disk or node": func(g *WithT) {
-				g.Expect(crd.Spec.Names.ShortNames).NotTo(BeEmpty())
+			"has a short name of ours, and is found by our category unless it has an object for each disk or node": func(g *WithT) {
+				g.Expect(crd.Spec.Names.ShortNames).To(ConsistOf(HavePrefix("pfs")))
 				if kind := crd.Spec.Names.Kind; kind == "StorageTarget" || kind == "NodeInventory" || kind == "FileSystemNode" {
-					g.Expect(crd.Spec.Names.Categories).To(BeEmpty(), "kubectl get all would print thousands")
+					g.Expect(crd.Spec.Names.Categories).To(BeEmpty(), "kubectl get parallelfs would print thousands")
 				} else {
-					g.Expect(crd.Spec.Names.Categories).To(ConsistOf("all", "parallelfs"))
+					g.Expect(crd.Spec.Names.Categories).To(ConsistOf("parallelfs"))
 				}
 			},
 			"can be selected by what tells its objects apart": func(g *WithT) {

@@ -461,7 +461,7 @@ type MountOption string
 // FileSystem is one parallel filesystem: its servers on labeled bare-metal nodes, its storage pools and its clients.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=pfs,categories={all,parallelfs}
+// +kubebuilder:resource:shortName=pfs,categories={parallelfs}
 // +kubebuilder:selectablefield:JSONPath=`.spec.type`
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
