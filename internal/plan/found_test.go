@@ -1,0 +1,93 @@
+package plan_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+func TestADiskIsTheTargetsOnlyByItsLabelOrItsMount(t *testing.T) {
+	target := aTarget()
+	labeled := func(device, label string) func(*v1alpha1.BlockDevice) {
+		return func(b *v1alpha1.BlockDevice) {
+			b.Signatures = []v1alpha1.Signature{{Device: device, Type: "xfs", Label: label}}
+			b.Unusable = []string{"xfs lies on it"}
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(b *v1alpha1.BlockDevice)
+		want   plan.Found
+	}{
+		"nothing on it":                      {func(*v1alpha1.BlockDevice) {}, plan.BlankDisk},
+		"its label":                          {labeled("sdb", plan.Label(target)), plan.OwnDisk},
+		"its label on a partition":           {labeled("sdb1", plan.Label(target)), plan.OtherDisk},
+		"the label of another target":        {labeled("sdb", plan.Label(aTarget(func(t *v1alpha1.StorageTarget) { t.Name = "other" }))), plan.OtherDisk},
+		"another filesystem":                 {labeled("sdb", "data"), plan.OtherDisk},
+		"it is mounted as the target":        {func(b *v1alpha1.BlockDevice) { b.Target = "storage/" + target.Name }, plan.OwnDisk},
+		"it is mounted as another target":    {func(b *v1alpha1.BlockDevice) { b.Target, b.Unusable = "storage/other", []string{"mounted"} }, plan.OtherDisk},
+		"somebody uses it":                   {func(b *v1alpha1.BlockDevice) { b.Unusable = []string{"sdb is mounted"} }, plan.OtherDisk},
+		"another disk has the target's name": {func(b *v1alpha1.BlockDevice) { b.IDs, b.WWN, b.Serial = []string{"wwn-0x6000"}, "0x6000", "S2" }, plan.NoDisk},
+	} {
+		disk := blankDisk().BlockDevice
+		c.change(&disk)
+		found := plan.DiskOf(v1alpha1.NodeInventoryStatus{BlockDevices: []v1alpha1.BlockDevice{disk}}, target)
+		NewWithT(t).Expect(found).To(Equal(c.want), name)
+	}
+}
+
+func TestANodeHoldsMetadataWhenADiskHasTheLabelOfAMetadataTarget(t *testing.T) {
+	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "scratch"}}
+	fs.Spec.Metadata.InstancesPerNode = 2
+	of := func(role v1alpha1.Role, poolOrSlot string) string {
+		return plan.Label(aTarget(func(t *v1alpha1.StorageTarget) {
+			t.Name = plan.TargetName("scratch", role, poolOrSlot, "oss1", t.Spec.Device.ID)
+		}))
+	}
+	for name, c := range map[string]struct {
+		label string
+		want  bool
+	}{
+		"the first metadata server":                {of(v1alpha1.RoleMetadata, "mds0"), true},
+		"the second metadata server":               {of(v1alpha1.RoleMetadata, "mds1"), true},
+		"a third one, which the spec has not":      {of(v1alpha1.RoleMetadata, "mds2"), false},
+		"a pool":                                   {of(v1alpha1.RoleStorage, "ssd"), false},
+		"a filesystem that somebody else has made": {"data", false},
+	} {
+		disk := blankDisk().BlockDevice
+		disk.Signatures = []v1alpha1.Signature{{Device: disk.KernelName, Type: "xfs", Label: c.label}}
+		inventory := v1alpha1.NodeInventoryStatus{BlockDevices: []v1alpha1.BlockDevice{diskNumber("oss1", 7), disk}}
+		NewWithT(t).Expect(plan.HoldsMetadata(fs, "oss1", inventory)).To(Equal(c.want), name)
+	}
+}
+
+func TestAPairChangesHandsByItsHolder(t *testing.T) {
+	of := func(serveOn, holder string, number, takenOver int64) *v1alpha1.StorageTarget {
+		return aTarget(func(t *v1alpha1.StorageTarget) {
+			t.Spec.SecondNode, t.Spec.ServeOn = "oss2", serveOn
+			t.Status.Holder = &v1alpha1.TargetHolder{Node: holder, Number: number, TakenOver: takenOver}
+		})
+	}
+	g := NewWithT(t)
+	g.Expect(plan.IsAway(of("", "oss1", 0, 0))).To(BeFalse())
+	g.Expect(plan.IsAway(of("oss2", "oss2", 1, 0))).To(BeTrue())
+	g.Expect(plan.OtherOf(of("", "oss1", 0, 0), "oss1")).To(Equal("oss2"))
+	g.Expect(plan.OtherOf(of("", "oss1", 0, 0), "oss2")).To(Equal("oss1"))
+	g.Expect(plan.IsTakenOver(of("", "oss1", 0, 0))).To(BeFalse(), "nobody has given it away")
+	g.Expect(plan.IsTakenOver(of("oss2", "oss2", 1, 1))).To(BeTrue())
+	g.Expect(plan.IsTakenOver(of("oss2", "oss1", 2, 1))).To(BeFalse(), "it was given back since")
+	g.Expect(plan.Turn(aTarget())).To(BeEmpty(), "it has one node")
+	turns := map[string]bool{}
+	for _, t := range []*v1alpha1.StorageTarget{of("", "oss1", 0, 0), of("oss2", "oss1", 0, 0), of("oss2", "oss2", 1, 0), of("oss1", "oss2", 1, 0)} {
+		turns[plan.Turn(t)] = true
+	}
+	g.Expect(turns).To(HaveLen(4))
+}
+
+func TestADiskThatAPodHasAsABlockVolumeIsInUse(t *testing.T) {
+	disk := blankDisk(func(f *plan.Facts) { f.Mounts = []string{plan.BlockVolume("/dev/loop7")} })
+	NewWithT(t).Expect(plan.IsNotMounted(disk)).To(ContainSubstring("a pod has it at /dev/loop7"))
+}
