@@ -13,7 +13,7 @@ import (
 
 // refusedWords lists patterns that no document may contain, with what to write instead. A pattern belongs here only if it is always wrong.
 var refusedWords = []struct{ pattern, instead string }{
-	{`(?i)\b(behaviour|colour|favour|honour|neighbour|labelled|labelling|cancelled|cancelling|modelling|centre|licence|learnt|whilst|artefact)`,
+	{`(?i)\b(behaviour|colour|favour|honour|neighbour|labelled|labelling|cancelled|modelling|centre|licence|learnt|whilst|artefact)`,
 		"the American spelling"},
 	{`(?i)\b(initialis|optimis|recognis|organis|summaris|synchronis)(e|ed|es|ing|ation)\b`, "the American spelling"},
 	{`(?i)\banew\b`, "again"},
