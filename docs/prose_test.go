@@ -22,7 +22,7 @@ var refusedWords = []struct{ pattern, instead string }{
 	{`(?i)\b(wherein|whereof|whereby|thereof|therein|thereby)\b`, "in which, of which, so that"},
 	{`(?i)\bof (theirs|ours)\b`, "their, our, of this project"},
 	{`(?i)\blies? (in|there|where|beside|below|on (a|its|the (disk|node|target|mount)))\b`, "is in, is on"},
-	{`(?i)\bstands? in (the|its|a)\b`, "is in"},
+	{`(?i)\bstands? in (the|its|their) (status|spec|record|file|marker|log|message|object)\b`, "is in"},
 	{`(?i)\btak(es?|en|ing) part\b`, "is online, serves, joins"},
 	{`(?i)\bg(ives?|iven|ave|iving) (it |them )?away\b`, "hand over"},
 	{`(?i)\blet(s|ting)? (it|them|a node|the node|a target|the target) go\b`, "release"},
