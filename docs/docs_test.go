@@ -98,7 +98,7 @@ var backendFolders = map[string]string{"MooseFS": "moosefs", "BeeGFS": "beegfs",
 func TestBackendsHaveFilesOfTheSameNamesForTheSameThings(t *testing.T) {
 	g := NewWithT(t)
 	_, text, _ := strings.Cut(read(t, "architecture.md"), "## Backends")
-	table, list, found := strings.Cut(text, "What only one of them has")
+	table, list, found := strings.Cut(text, "Files that only one of them has")
 	g.Expect(found).To(BeTrue())
 	folders, rows := map[string]map[string]bool{}, map[string]bool{}
 	for _, folder := range backendFolders {
