@@ -34,8 +34,8 @@ var (
 	appendLine  = regexp.MustCompile(`^(\d+) appended \((\d+) per second\)$`)
 	deletedLine = regexp.MustCompile(`^(\d+) deleted \((\d+) per second\)$`)
 	endedLine   = regexp.MustCompile(`^Deletion alone: (\d+) files \((\d+) per second\)$`)
-	inLine      = regexp.MustCompile(`^(\d+\.\d+) (` + units + `) read \((\d+\.\d+) (?:` + units + `) per second\)$`)
-	outLine     = regexp.MustCompile(`^(\d+\.\d+) (` + units + `) written \((\d+\.\d+) (?:` + units + `) per second\)$`)
+	inLine      = regexp.MustCompile(`^(\d+\.\d+) (` + units + `) read \((\d+\.\d+) (` + units + `) per second\)$`)
+	outLine     = regexp.MustCompile(`^(\d+\.\d+) (` + units + `) written \((\d+\.\d+) (` + units + `) per second\)$`)
 )
 
 // result is the report of one process.
@@ -47,6 +47,8 @@ type result struct {
 	created, made, read, appended, deleted, ended float64
 	// in and out are the megabytes read and written.
 	in, out float64
+	// alone and removed are the files made before the transactions and deleted behind them.
+	alone, removed float64
 }
 
 // Parse reads the report of each process, and makes one of them as the MPI version of the talk of 2014 did; benchmarks/README.md says how,
@@ -198,7 +200,7 @@ func (p *parser) seconds(text string) (float64, error) {
 }
 
 // data reads a line with an amount of data, in megabytes.
-func (p *parser) data(expression *regexp.Regexp, want string) (float64, error) {
+func (p *parser) data(expression *regexp.Regexp, want string, seconds float64) (float64, error) {
 	groups, err := p.match(expression, want)
 	if err != nil {
 		return 0, err
@@ -207,13 +209,28 @@ func (p *parser) data(expression *regexp.Regexp, want string) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("its line %d: %q is too large", p.at, groups[0])
 	}
-	switch groups[1] {
+	perSecond, err := strconv.ParseFloat(groups[2], 64)
+	if err != nil {
+		return 0, fmt.Errorf("its line %d: %q is too large", p.at, groups[2])
+	}
+	// Both are rounded to two digits, each in a unit of its own.
+	const half = 0.0051
+	amount, rate := inMegabytes(value, groups[1]), inMegabytes(perSecond, groups[3])
+	if !benchmarks.Near(amount/seconds, rate, inMegabytes(half, groups[1])/seconds+inMegabytes(half, groups[3]), 1e-6) {
+		return 0, fmt.Errorf("its line %d: %s: %s %s in %.0f seconds are not %s %s per second", p.at, want, groups[0], groups[1], seconds, groups[2], groups[3])
+	}
+	return amount, nil
+}
+
+// inMegabytes is an amount in megabytes.
+func inMegabytes(value float64, unit string) float64 {
+	switch unit {
 	case "bytes":
-		return value / (benchmarks.Kilo * benchmarks.Kilo), nil
+		return value / (benchmarks.Kilo * benchmarks.Kilo)
 	case "kilobytes":
-		return value / benchmarks.Kilo, nil
+		return value / benchmarks.Kilo
 	default:
-		return value, nil
+		return value
 	}
 }
 
@@ -235,25 +252,44 @@ func (s settings) parse(text string) (result, error) {
 			return r, err
 		}
 	}
-	if err := p.times(&r, s); err != nil {
-		return r, err
+	return r, p.body(&r, s)
+}
+
+// body reads a report behind the line "Time:".
+func (p *parser) body(r *result, s settings) error {
+	if err := p.times(r, s); err != nil {
+		return err
 	}
-	if err := p.files(&r, s); err != nil {
-		return r, err
+	if err := p.files(r, s); err != nil {
+		return err
 	}
 	if err := p.literal("Data:"); err != nil {
-		return r, err
+		return err
 	}
-	if r.in, err = p.data(inLine, "the data read"); err != nil {
-		return r, err
+	var err error
+	if r.in, err = p.data(inLine, "the data read", r.total); err != nil {
+		return err
 	}
-	if r.out, err = p.data(outLine, "the data written"); err != nil {
-		return r, err
+	if r.out, err = p.data(outLine, "the data written", r.total); err != nil {
+		return err
 	}
 	if line := p.next(); line != "" {
-		return r, p.fail(line, "the end")
+		return p.fail(line, "the end")
 	}
-	return r, nil
+	return p.between(r)
+}
+
+// between compares the files made and deleted by themselves with the seconds before and behind the transactions, of which only the sum is
+// printed: at the two rates, both together take about that long. postmark counts whole seconds, and never less than one.
+func (p *parser) between(r *result) error {
+	const slack = 3
+	shortest := r.alone/(r.made+1) + r.removed/(r.ended+1)
+	longest := r.alone/max(r.made, 1) + r.removed/max(r.ended, 1)
+	if left := r.total - r.active; shortest > left+slack || longest < left-slack {
+		return fmt.Errorf("its lines until %d: making %.0f files at %.0f per second and deleting %.0f at %.0f does not take the %.0f seconds that the transactions leave",
+			p.at, r.alone, r.made, r.removed, r.ended, left)
+	}
+	return nil
 }
 
 func (p *parser) times(r *result, s settings) error {
@@ -281,7 +317,7 @@ func (p *parser) files(r *result, s settings) error {
 	if err := p.literal("Files:"); err != nil {
 		return err
 	}
-	var made, mixed, removed, mixedRemoved float64
+	var mixed, mixedRemoved float64
 	for _, line := range []struct {
 		expression    *regexp.Regexp
 		what          string
@@ -289,12 +325,12 @@ func (p *parser) files(r *result, s settings) error {
 		count, second *float64
 	}{
 		{createdLine, "the files created", r.total, &r.created, nil},
-		{madeLine, "the files created before the transactions", 0, &made, &r.made},
+		{madeLine, "the files created before the transactions", 0, &r.alone, &r.made},
 		{mixedLine, "the files created by transactions", r.active, &mixed, nil},
 		{readLine, "the files read", r.active, &r.read, nil},
 		{appendLine, "the files appended to", r.active, &r.appended, nil},
 		{deletedLine, "the files deleted", r.total, &r.deleted, nil},
-		{endedLine, "the files deleted after the transactions", 0, &removed, &r.ended},
+		{endedLine, "the files deleted after the transactions", 0, &r.removed, &r.ended},
 		{mixedLine, "the files deleted by transactions", r.active, &mixedRemoved, nil},
 	} {
 		count, perSecond, err := p.rate(line.expression, line.what, line.seconds)
@@ -306,9 +342,9 @@ func (p *parser) files(r *result, s settings) error {
 			*line.second = perSecond
 		}
 	}
-	if made != float64(s.files) || made+mixed != r.created || removed+mixedRemoved != r.deleted {
+	if r.alone != float64(s.files) || r.alone+mixed != r.created || r.removed+mixedRemoved != r.deleted {
 		return fmt.Errorf("its lines until %d: %.0f created of which %.0f before the transactions and %.0f by them, %.0f deleted of which %.0f and %.0f: "+
-			"that does not add up to the %d files of the point", p.at, r.created, made, mixed, r.deleted, removed, mixedRemoved, s.files)
+			"that does not add up to the %d files of the point", p.at, r.created, r.alone, mixed, r.deleted, r.removed, mixedRemoved, s.files)
 	}
 	return nil
 }

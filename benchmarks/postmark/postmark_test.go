@@ -240,3 +240,39 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
+
+func TestOutputsOfOtherPeopleAreRead(t *testing.T) {
+	for file, first := range map[string][]string{
+		"1.51-interactive-cfq.txt":    {"transactions 3.12 per second", "created 2.16 per second", "creation alone 55.00 per second"},
+		"1.51-atomic_t-tail-only.txt": {"transactions 103.56 per second", "created 59.84 per second", "creation alone 87.00 per second"},
+		"default-ext4-1s.txt":         {"transactions 500.00 per second", "created 764.00 per second", "creation alone 500.00 per second"},
+		"large-hdrfs.txt":             {"transactions 19.23 per second", "created 14.84 per second", "creation alone 22.00 per second"},
+	} {
+		t.Run(file, func(t *testing.T) {
+			g := NewWithT(t)
+			saved, err := postmark.Tool{}.ParseSaved(tooltest.Output(t, "published/"+file))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(tooltest.Lines(saved[0].Report)[:3]).To(Equal(first))
+		})
+	}
+}
+
+func TestReportsThatContradictThemselvesAreRefused(t *testing.T) {
+	for name, c := range map[string]struct{ old, new string }{
+		"data that its rate is not of": {"69.80 megabytes read", "6.980 megabytes read"},
+		"a unit of a rate":             {"(203.62 kilobytes per second)", "(203.62 megabytes per second)"},
+		"a rate that its count is not": {"257 read (1 per", "257 read (10 per"},
+		"a line that is missing":       {"	243 appended (1 per second)\n", ""},
+		"an error before it":           {"Creating files...Done", "Creating files...Error: cannot open '1' for writing\nDone"},
+		"a second report":              {"pm>exit", "Time:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			text := string(tooltest.Output(t, "published/1.51-interactive-cfq.txt"))
+			g.Expect(text).To(ContainSubstring(c.old))
+			saved, err := postmark.Tool{}.ParseSaved([]byte(strings.Replace(text, c.old, c.new, 1)))
+			g.Expect(err).To(HaveOccurred())
+			g.Expect(saved).To(BeNil())
+		})
+	}
+}

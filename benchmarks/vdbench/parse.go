@@ -14,10 +14,12 @@ import (
 
 var (
 	timed      = regexp.MustCompile(`^\d\d:\d\d:\d\d\.\d{3} *(.*)$`)
-	startLine  = regexp.MustCompile(`^Starting RD=(?:format_for_)?(\w+)(?:;.*)?$`)
-	averageRow = regexp.MustCompile(`^avg_\d+-\d+ +(.*)$`)
-	version    = regexp.MustCompile(`^Vdbench distribution: vdbench(\S+)`)
-	success    = regexp.MustCompile(`^Vdbench execution completed successfully\. Output directory: (\S+)$`)
+	startLine  = regexp.MustCompile(`^Starting RD=(format_for_)?([\w.-]+)(?:;.*)?$`)
+	averageRow = regexp.MustCompile(`^avg_(\d{1,9})-(\d{1,9}) +(.*)$`)
+	// intervalRow is what one interval has measured.
+	intervalRow = regexp.MustCompile(`^(\d{1,9}) +([\d.].*)$`)
+	version     = regexp.MustCompile(`^Vdbench distribution: vdbench(\S+)`)
+	success     = regexp.MustCompile(`^Vdbench execution completed successfully\. Output directory: (\S+)$`)
 	// failed is said of errors after which vdbench may go on.
 	failed = regexp.MustCompile(`(?i)\b(abort(ed|ing)?|exception|i/o error|data validation|terminat(ed|ing)|error count|heartbeat` +
 		`|failed|failure)\b`)
@@ -75,7 +77,18 @@ type parser struct {
 	// samples of each run, in the order of the runs.
 	samples map[string][]benchmarks.Sample
 	order   []string
+	// saved is true for an output that was not made by the operator; html for one of vdbench's own files.
+	saved, html bool
+	// formatting is true for the run that makes the files before another.
+	formatting bool
+	// rows are the sums and bounds of the intervals behind the first, by column.
+	rows    []bounds
+	counted int64
+	skipped benchmarks.Remarks
 }
+
+// bounds are of the numbers of one column.
+type bounds struct{ sum, least, most float64 }
 
 // maxRuns is more than the runs of any point.
 const maxRuns = 256
@@ -93,6 +106,9 @@ func (p *parser) read(output []byte) error {
 	for raw := range strings.Lines(string(output)) {
 		number++
 		line := strings.TrimSpace(raw)
+		if p.html {
+			line = strings.TrimSpace(tag.ReplaceAllString(line, ""))
+		}
 		if line == "" || strings.HasPrefix(line, "parallelfs: ") {
 			continue
 		}
@@ -101,10 +117,21 @@ func (p *parser) read(output []byte) error {
 		if match := timed.FindStringSubmatch(line); match != nil {
 			text = match[1]
 		}
+		if ended && p.saved && !failed.MatchString(text) && !startLine.MatchString(text) && !averageRow.MatchString(text) && !version.MatchString(text) {
+			p.skipped.Add(number, line)
+			continue
+		}
+		if ended && version.MatchString(text) {
+			return fmt.Errorf("line %d: a second run of vdbench begins; keep one run in each file", number)
+		}
 		if ended {
 			return fmt.Errorf("line %d: found %q behind the end of vdbench", number, benchmarks.Short(line))
 		}
 		if match := success.FindStringSubmatch(text); match != nil && text != line && (p.directory == "" || p.directory == match[1]) {
+			ended = true
+			continue
+		}
+		if p.saved && strings.HasPrefix(text, "Vdbench execution completed successfully") {
 			ended = true
 			continue
 		}
@@ -132,13 +159,21 @@ func (p *parser) line(text string) error {
 		return nil
 	}
 	if match := startLine.FindStringSubmatch(text); match != nil {
-		p.run, p.titles, p.columns = match[1], nil, nil
+		p.run, p.titles, p.columns, p.rows, p.counted = match[2], nil, nil, nil, 0
+		// The operator's run "create" is a formatting alone; of any other run, the formatting is what comes before it.
+		if p.formatting = match[1] != ""; p.formatting && (p.saved || p.run != "create") {
+			p.run = match[1] + match[2]
+		}
 		if slices.Contains(p.order, p.run) {
 			return fmt.Errorf("the run %q begins a second time", p.run)
 		}
 		if p.order = append(p.order, p.run); len(p.order) > maxRuns {
 			return fmt.Errorf("there are more than %d runs", maxRuns)
 		}
+		return nil
+	}
+	if rawTitles.MatchString(text) {
+		p.titles, p.columns = strings.Fields(text), nil
 		return nil
 	}
 	if strings.Contains(text, ".Interval.") {
@@ -149,11 +184,28 @@ func (p *parser) line(text string) error {
 	}
 	if p.titles != nil && p.columns == nil {
 		var err error
-		p.columns, err = layOut(p.titles, strings.Fields(text))
+		if names := strings.Fields(text); rawTitles.MatchString(strings.Join(p.titles, " ")) {
+			p.columns, err = layOutRaw(names)
+		} else {
+			p.columns, err = layOut(p.titles, names)
+		}
 		return err
 	}
 	if match := averageRow.FindStringSubmatch(text); match != nil {
-		return p.average(strings.Fields(match[1]))
+		fields := strings.Fields(match[3])
+		if p.samples[p.run] == nil && len(fields) == len(p.columns) {
+			if err := p.agree(match[1], match[2], fields); err != nil {
+				return err
+			}
+		}
+		if p.saved {
+			return p.savedAverage(fields)
+		}
+		return p.average(fields)
+	}
+	if match := intervalRow.FindStringSubmatch(text); match != nil && p.columns != nil {
+		p.interval(match[1], strings.Fields(match[2]))
+		return nil
 	}
 	if failed.MatchString(text) {
 		return fmt.Errorf("vdbench says %q", benchmarks.Short(text))
@@ -209,7 +261,7 @@ func (p *parser) average(fields []string) error {
 		return out, err
 	}
 	done := "close"
-	if p.run == "create" {
+	if p.run == "create" || p.formatting {
 		done = "create"
 	}
 	for _, metric := range []struct{ group, name, unit string }{

@@ -169,7 +169,7 @@ func TestParseRefusesWhatIsNoGoodRun(t *testing.T) {
 		"a title too many":              {old: "...delete...", new: "...delete... ...copy...", says: "15 titles stand above 25 columns, which is no table of vdbench"},
 		"a title that is missing":       {old: "...delete...", new: "", says: "13 titles stand above 25 columns, which is no table of vdbench"},
 		"a table without the sum":       {old: " mb/sec .", new: " gb/sec .", says: "which is no table of vdbench"},
-		"two averages":                  {old: average, new: average + " 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n14:02:11.062 avg_2-5", says: `the run "create" has a second average`},
+		"two averages":                  {old: average, new: average + " 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n14:02:11.062 avg_2-5", says: "the average of rate of ReqstdOps is 1, and that of its intervals"},
 		"a run twice":                   {old: "Starting RD=read", new: "Starting RD=create", says: `the run "create" begins a second time`},
 		"an error of an operation":      {old: "14:02:11.061", new: "14:02:10.500 client1-0: op: read  lun: /mnt/x failed\n14:02:11.061", says: "lun: /mnt/x failed"},
 		"something behind the end":      {old: "vdbench-output \n", new: "vdbench-output \nx\n", says: `found "x" behind the end of vdbench`},
@@ -242,5 +242,50 @@ func BenchmarkParse(b *testing.B) {
 		if _, err := (vdbench.Tool{}).Parse(smallFile, p, 0, text); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestOutputsOfOtherPeopleAreRead(t *testing.T) {
+	for file, want := range map[string][]string{
+		"50407-t-rawio-stdout.txt":                     {"rd1 104.50 IOPS", "rd1 0.10 MB/s", "rd1 0.01 ms"},
+		"raw-logfile.html-04-logfile.html":             {"rd1 107.50 IOPS", "rd1 0.10 MB/s", "rd1 1.56 ms"},
+		"fs-logfile.html-01-logfile.html":              {"format_for_rd1 15490.00 files/s", "format_for_rd1 48271.00 MB/s", "format_for_rd1 0.10 ms"},
+		"50407-filesystem-03910-stdout-of-logfile.txt": {"format_for_rd1 15490.00 files/s", "format_for_rd1 48271.00 MB/s", "format_for_rd1 0.10 ms"},
+	} {
+		t.Run(file, func(t *testing.T) {
+			g := NewWithT(t)
+			saved, err := vdbench.Tool{}.ParseSaved(tooltest.Output(t, "published/"+file))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(saved).To(HaveLen(1))
+			g.Expect(tooltest.Lines(saved[0].Report)).To(Equal(want))
+		})
+	}
+}
+
+func TestTheFormattingBeforeARunIsNotThatRun(t *testing.T) {
+	g := NewWithT(t)
+	text := string(tooltest.Output(t, "documented-create-read.txt"))
+	both := strings.Replace(text, "format_for_create", "format_for_read", 1)
+	saved, err := vdbench.Tool{}.ParseSaved([]byte(both))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(tooltest.Lines(saved[0].Report)).To(ContainElements("format_for_read 159.10 files/s", "read 348.00 files/s"))
+}
+
+func TestAveragesThatContradictTheirIntervalsOrPartsAreRefused(t *testing.T) {
+	for name, c := range map[string]struct{ file, old, new string }{
+		"another rate":        {"50407-t-rawio-stdout.txt", "104.5     0.10    1024  50.72", "1045     0.10    1024  50.72"},
+		"another size":        {"50407-t-rawio-stdout.txt", "104.5     0.10    1024  50.72", "104.5     0.10    102400  50.72"},
+		"another time":        {"50407-t-rawio-stdout.txt", "50.72    0.012", "50.72    12.00"},
+		"another total":       {"fs-logfile.html-01-logfile.html", "48271  48271  129574", "48271  4827  129574"},
+		"an error at the end": {"50407-t-rawio-stdout.txt", "completed successfully. Output", "aborted. Output"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			text := string(tooltest.Output(t, "published/"+c.file))
+			g.Expect(strings.Count(text, c.old)).To(Equal(1))
+			saved, err := vdbench.Tool{}.ParseSaved([]byte(strings.Replace(text, c.old, c.new, 1)))
+			g.Expect(err).To(HaveOccurred())
+			g.Expect(saved).To(BeNil())
+		})
 	}
 }
