@@ -48,7 +48,7 @@ func (r *Reconciler) gather(ctx context.Context, run *v1alpha1.BenchmarkRun) (*s
 	}
 	line := []func(context.Context, *scope.Scope) error{r.gatherFileSystem, r.gatherLine, r.gatherBaseline, r.gatherPriority}
 	rest := []func(context.Context, *scope.Scope) error{
-		r.gatherMembers, r.gatherMounts, r.gatherNodes, r.gatherRecords, r.gatherChildren, r.gatherDrop, r.gatherTrust,
+		r.gatherMembers, r.gatherMounts, r.gatherNodes, r.gatherRecords, r.gatherChildren, r.gatherDrop, r.gatherTrust, r.gatherRaw,
 	}
 	for i, step := range slices.Concat(line, rest) {
 		if i == len(line) && w.OnlyWaits() {
