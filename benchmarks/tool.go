@@ -88,6 +88,8 @@ type Step struct {
 // Demand is what a repetition writes at most. 0 is unknown.
 type Demand struct {
 	Bytes, Inodes int64
+	// EachTarget is what is written to each storage target, on the servers themselves.
+	EachTarget int64
 }
 
 // Launch says how a command is started.

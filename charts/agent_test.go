@@ -77,7 +77,8 @@ func TestAnAgentIsNeverKilledForADiskThatDoesNotAnswerNorSlowedDown(t *testing.T
 	g.Expect(container.ReadinessProbe.HTTPGet).To(And(
 		HaveField("Host", "127.0.0.1"), HaveField("Path", "/readyz"), HaveField("Port.IntVal", BeEquivalentTo(9416))))
 	g.Expect(container.Resources.Requests).To(And(HaveKey(corev1.ResourceCPU), HaveKey(corev1.ResourceMemory)))
-	g.Expect(container.Resources.Limits).To(BeEmpty())
+	g.Expect(container.Resources.Limits).To(HaveKey(corev1.ResourceMemory), "whatever a process of the node makes it read")
+	g.Expect(container.Resources.Limits).NotTo(HaveKey(corev1.ResourceCPU))
 }
 
 func TestValuesReachTheAgents(t *testing.T) {

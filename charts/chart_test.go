@@ -440,6 +440,12 @@ func TestIntervalsReachTheManager(t *testing.T) {
 	}
 }
 
+func TestTheHighestPriorityOfRunsReachesTheManager(t *testing.T) {
+	for values, argument := range map[string]string{"": "--run-max-priority=1000000", "runs: {maxPriority: -5}": "--run-max-priority=-5"} {
+		NewWithT(t).Expect(manager(t, render(t, values)).Spec.Template.Spec.Containers[0].Args).To(ContainElement(argument))
+	}
+}
+
 func TestBothDeploymentsMeetThePodSecurityStandardRestricted(t *testing.T) {
 	all := render(t, "")
 	for _, name := range []string{"parallelfs-operator-manager", "parallelfs-operator-mpi-operator"} {

@@ -271,8 +271,8 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
-	// pods sets labels, annotations, pull secrets and resources of the run's pods. Without it, they have none of the first three, and no
-	// limits.
+	// pods sets labels, annotations, pull secrets and resources of the run's pods. Without it, they have none of the first three, and
+	// a limit of memory on nodes with servers.
 	// +optional
 	Pods *BenchmarkPodsSpec `json:"pods,omitempty"`
 

@@ -91,7 +91,8 @@ type BenchmarkRunStatus struct {
 	// +kubebuilder:validation:MaxLength=512
 	Shortened string `json:"shortened,omitempty"`
 
-	// rawOutputRemoved is when the raw output was removed from the ConfigMaps of the points (spec.rawOutputTTL). Samples and results stay.
+	// rawOutputRemoved is when the raw output was removed from the ConfigMaps of the points (spec.rawOutputTTL), or earlier,
+	// because the runs of the namespace had more than 256 MiB and this one had ended first. Samples and results stay.
 	// +optional
 	RawOutputRemoved *metav1.Time `json:"rawOutputRemoved,omitempty"`
 

@@ -20,6 +20,7 @@ func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (bench
 		tests = append(tests, string(test))
 	}
 	return benchmarks.Plan{
+		Demand: benchmarks.Demand{EachTarget: s.size << 20},
 		Steps: []benchmarks.Step{{Command: benchmarks.Command{
 			Launch: benchmarks.OnServers, Role: v1alpha1.RoleStorage, Argv: []string{"obdfilter-survey"},
 			Env: []string{

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -85,12 +86,16 @@ type options struct {
 	telemetryTimeout              time.Duration
 	pollInterval, runPollInterval time.Duration
 	tellTime                      time.Duration
+	runMaxPriority                int32
 	logLevel                      slog.Level
 	images                        backend.Images
 }
 
+// runMaxPriority is the highest value of a PriorityClass that a BenchmarkRun may name, unless a flag says another one.
+const runMaxPriority = 1000000
+
 func parse(args []string) (options, error) {
-	o := options{images: backend.Images{Daemons: map[string]string{}, Benchmarks: map[string]string{}}}
+	o := options{runMaxPriority: runMaxPriority, images: backend.Images{Daemons: map[string]string{}, Benchmarks: map[string]string{}}}
 	flags := flag.NewFlagSet("manager", flag.ContinueOnError)
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), `manager runs the controllers of ParallelFS Operator: it turns FileSystems into running parallel filesystems,
@@ -117,6 +122,11 @@ and BenchmarkRuns and BenchmarkSuites into results. It is installed by the Helm 
 	flags.DurationVar(&o.telemetryTimeout, "telemetry-timeout", 5*time.Second, "`time` that an agent has to answer")
 	flags.DurationVar(&o.pollInterval, "poll-interval", 12*time.Second, "`time` between two questions to a filesystem, and two looks at a BenchmarkSuite")
 	flags.DurationVar(&o.runPollInterval, "run-poll-interval", 3*time.Second, "`time` between two looks at a running benchmark")
+	flags.Func("run-max-priority", "highest `value` that the PriorityClass of a BenchmarkRun may have (default 1000000)", func(text string) error {
+		value, err := strconv.ParseInt(text, 10, 32)
+		o.runMaxPriority = int32(value)
+		return err //nolint:wrapcheck // package flag names the flag
+	})
 	flags.DurationVar(&o.tellTime, "tell-time", backend.DefaultTellTime,
 		"`time` that a change, such as a new disk, may take until the agent of the node has written it for the servers")
 	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "`level` of the log: DEBUG, INFO, WARN or ERROR")
@@ -243,6 +253,7 @@ func run(ctx context.Context, args []string) error {
 	tools := registry.Tools()
 	if err := (&benchmarkrun.Reconciler{
 		Tools: tools, Backends: backends, Images: o.images, Clock: clock.RealClock{}, Published: reference.Baseline, Version: version(),
+		MaxPriority:  o.runMaxPriority,
 		PollInterval: o.runPollInterval, Telemetry: agents.NewReader(mgr.GetClient(), o.telemetryPort, o.telemetryTimeout),
 	}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of BenchmarkRuns: %w", err)

@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,9 +46,9 @@ func (r *Reconciler) gather(ctx context.Context, run *v1alpha1.BenchmarkRun) (*s
 		// The tool is the node's, and runs by the operator's own program; a user's image is refused.
 		w.Image = r.Images.Node
 	}
-	line := []func(context.Context, *scope.Scope) error{r.gatherFileSystem, r.gatherLine, r.gatherBaseline}
+	line := []func(context.Context, *scope.Scope) error{r.gatherFileSystem, r.gatherLine, r.gatherBaseline, r.gatherPriority}
 	rest := []func(context.Context, *scope.Scope) error{
-		r.gatherMembers, r.gatherMounts, r.gatherNodes, r.gatherRecords, r.gatherChildren, r.gatherDrop, r.gatherTrust,
+		r.gatherMembers, r.gatherMounts, r.gatherNodes, r.gatherRecords, r.gatherChildren, r.gatherDrop, r.gatherTrust, r.gatherRaw,
 	}
 	for i, step := range slices.Concat(line, rest) {
 		if i == len(line) && w.OnlyWaits() {
@@ -102,6 +103,26 @@ func (r *Reconciler) gatherFileSystem(ctx context.Context, w *scope.Scope) error
 	}
 	w.Management, _ = b.(backend.Benchmarker)
 	w.Servers, _ = b.(backend.ServerMeasurer)
+	return nil
+}
+
+// gatherPriority refuses a PriorityClass that is too high for a run: its pods would take the place of others, servers of filesystems among
+// them. One that is not there is left to the API server, which refuses the pods.
+func (r *Reconciler) gatherPriority(ctx context.Context, w *scope.Scope) error {
+	name := w.Run.Spec.PriorityClassName
+	if name == "" || w.Invalid != "" || w.Run.Status.CompletionTime != nil {
+		return nil
+	}
+	class := &schedulingv1.PriorityClass{}
+	err := r.Reader.Get(ctx, client.ObjectKey{Name: name}, class)
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return fmt.Errorf("read PriorityClass %s: %w", name, err)
+	case class.Value > r.MaxPriority:
+		w.Invalid = fmt.Sprintf("spec.priorityClassName: PriorityClass %s has the value %d, and runs may have %d at most; name a lower one, or none. "+
+			"The Helm chart's value runs.maxPriority is that limit", name, class.Value, r.MaxPriority)
+	}
 	return nil
 }
 

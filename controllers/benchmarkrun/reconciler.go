@@ -58,6 +58,8 @@ type Reconciler struct {
 	Telemetry TelemetryReader
 	// Published returns a published table by its name, and of a table with variants those figures of one.
 	Published func(name, variant string) (results.Run, error)
+	// MaxPriority is the highest value that the PriorityClass of a run may have.
+	MaxPriority int32
 	// Version of the operator, for the provenance of results.
 	Version string
 	// PollInterval is how often a running job is looked at. MPIJobs are not watched, because the cluster may not serve them.
@@ -116,6 +118,7 @@ type TelemetryReader interface {
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=events,verbs=list
+// +kubebuilder:rbac:groups=scheduling.k8s.io,resources=priorityclasses,verbs=get
 // +kubebuilder:rbac:groups=apps,resources=daemonsets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=pods/log,verbs=get

@@ -1,9 +1,11 @@
 package benchmarkrun
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -58,6 +60,69 @@ func bounded(w *scope.Scope, entry *turns.Record, raw []byte) []byte {
 	}
 	entry.Truncated = fmt.Sprintf("none of %d bytes of raw output was kept: the run has %d MiB already", len(raw), maxRunRaw>>20)
 	return nil
+}
+
+// maxNamespaceRaw bounds the raw output of all runs of a namespace, in bytes as it is stored. Runs that go on may exceed it by what each of
+// them may have.
+const maxNamespaceRaw = 256 << 20
+
+// oldestRaw is the run whose raw output goes next, nil while those of the namespace have no more than most bytes: of those that have ended,
+// the one that ended first.
+func oldestRaw(runs []v1alpha1.BenchmarkRun, outputs []corev1.ConfigMap, most int) *v1alpha1.BenchmarkRun {
+	kept := map[types.UID]*v1alpha1.BenchmarkRun{}
+	for i := range runs {
+		if runs[i].Status.RawOutputRemoved == nil {
+			kept[runs[i].UID] = &runs[i]
+		}
+	}
+	sum, has := 0, map[types.UID]bool{}
+	for i := range outputs {
+		owner := metav1.GetControllerOf(&outputs[i])
+		size, err := strconv.Atoi(outputs[i].Annotations[children.AnnotationRaw])
+		if owner == nil || kept[owner.UID] == nil || err != nil || size <= 0 {
+			continue
+		}
+		sum += size
+		has[owner.UID] = true
+	}
+	if sum <= most {
+		return nil
+	}
+	var oldest *v1alpha1.BenchmarkRun
+	for id := range has {
+		run := kept[id]
+		if run.Status.CompletionTime == nil || !run.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if oldest == nil || cmp.Or(run.Status.CompletionTime.Compare(oldest.Status.CompletionTime.Time), strings.Compare(run.Name, oldest.Name)) < 0 {
+			oldest = run
+		}
+	}
+	return oldest
+}
+
+// oldestRawOf is the run of a namespace whose raw output goes next.
+func (r *Reconciler) oldestRawOf(ctx context.Context, namespace string) (*v1alpha1.BenchmarkRun, error) {
+	var runs v1alpha1.BenchmarkRunList
+	if err := r.Client.List(ctx, &runs, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list BenchmarkRuns: %w", err)
+	}
+	var outputs corev1.ConfigMapList
+	of := client.HasLabels{v1alpha1.LabelBenchmarkRun}
+	if err := r.Client.List(ctx, &outputs, client.InNamespace(namespace), of, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list the ConfigMaps of BenchmarkRuns: %w", err)
+	}
+	return oldestRaw(runs.Items, outputs.Items, maxNamespaceRaw), nil
+}
+
+// gatherRaw finds out whether the raw output of a run that has ended has to go, because those of its namespace have too much.
+func (r *Reconciler) gatherRaw(ctx context.Context, w *scope.Scope) error {
+	if w.Run.Status.CompletionTime == nil || w.Run.Status.RawOutputRemoved != nil {
+		return nil
+	}
+	oldest, err := r.oldestRawOf(ctx, w.Run.Namespace)
+	w.RawExceeds = oldest != nil && oldest.UID == w.Run.UID
+	return err
 }
 
 // add puts a record into the ConfigMap of its point.

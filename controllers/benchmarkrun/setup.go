@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -47,12 +48,35 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		// The status that this controller writes must not wake it; a deletion must.
 		For(&v1alpha1.BenchmarkRun{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.BenchmarkRun{}, handler.EnqueueRequestsFromMapFunc(r.runsBehind), builder.WithPredicates(movesLine())).
+		Watches(&v1alpha1.BenchmarkRun{}, handler.EnqueueRequestsFromMapFunc(r.runWithOldestRaw), builder.WithPredicates(movesRaw())).
 		Owns(&batchv1.Job{}).
 		Owns(&corev1.ConfigMap{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOfPod)).
 		Watches(&v1alpha1.FileSystem{}, handler.EnqueueRequestsFromMapFunc(r.runsOfFileSystem)).
 		WithOptions(controller.Options{RateLimiter: failures.Limiter(), MaxConcurrentReconciles: maxPasses}).
 		Complete(r)
+}
+
+// movesRaw lets those changes of a run through after which raw output may have to go: it has ended, or the raw output of one was not enough.
+func movesRaw() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, is := e.ObjectOld.(*v1alpha1.BenchmarkRun)
+			after, is2 := e.ObjectNew.(*v1alpha1.BenchmarkRun)
+			return is && is2 && (before.Status.CompletionTime == nil && after.Status.CompletionTime != nil ||
+				before.Status.RawOutputRemoved == nil && after.Status.RawOutputRemoved != nil)
+		},
+	}
+}
+
+// runWithOldestRaw is to be woken when a run has ended and those of its namespace have too much raw output.
+func (r *Reconciler) runWithOldestRaw(ctx context.Context, run client.Object) []reconcile.Request {
+	oldest, err := r.oldestRawOf(ctx, run.GetNamespace())
+	if err != nil || oldest == nil {
+		return nil // the cache answers this; the run itself looks again when it is reconciled
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(oldest)}}
 }
 
 func runOfPod(_ context.Context, pod client.Object) []reconcile.Request {

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,6 +16,31 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/children"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 )
+
+func TestAPriorityThatIsTooHighForARunIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		value int32
+		says  string
+	}{
+		"as high as the limit": {value: 1000},
+		"higher": {1001, "spec.priorityClassName: PriorityClass urgent has the value 1001, and runs may have 1000 at most; name a lower one, or none. " +
+			"The Helm chart's value runs.maxPriority is that limit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r, run := many(t, 2)
+			r.MaxPriority = 1000
+			run.Spec.PriorityClassName = "urgent"
+			w, err := r.gather(t.Context(), run)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(w.Invalid).To(BeEmpty(), "the API server refuses pods of a class that is not there")
+			g.Expect(r.Client.Create(t.Context(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "urgent"}, Value: c.value})).To(Succeed())
+			w, err = r.gather(t.Context(), run)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(w.Invalid).To(Equal(c.says))
+		})
+	}
+}
 
 func TestARunBelievesNoJobAndNoPodOfStrangers(t *testing.T) {
 	g := NewWithT(t)

@@ -220,7 +220,7 @@ func decideEnded(w *scope.Scope) Decision {
 	}
 	if w.Run.Status.RawOutputRemoved == nil {
 		switch left := left(w, rawOutputTTL(w)); {
-		case left <= 0:
+		case left <= 0 || w.RawExceeds:
 			d.Action, d.Forgotten = Forget, true
 		case d.After == 0 || left < d.After:
 			d.After = left

@@ -12,6 +12,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/text"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 // decideWaiting names what must be there before a turn of a point can start.
@@ -49,6 +50,9 @@ func decideWaiting(w *scope.Scope, point int) (Decision, bool) {
 		return waits(v1alpha1.ReasonNoClients, "FileSystem %s has no clients: set its spec.clients", name), true
 	case w.Active != "":
 		return waits(v1alpha1.ReasonWaitingForRun, "BenchmarkRun %s is using FileSystem %s", w.Active, name), true
+	}
+	if d, full := fullTargets(w); full {
+		return d, true
 	}
 	if w.MPIMissing {
 		d := Stalled(v1alpha1.ReasonMPIOperatorMissing, "the cluster has no MPIJob (kubeflow.org/v2beta1), which a distributed run needs; "+
@@ -115,6 +119,39 @@ func clientsNeeded(w *scope.Scope, point int) int {
 		}
 	}
 	return need
+}
+
+// reservedShare is the part of each storage target that a benchmark on the servers leaves free, as one of so many: programs that write
+// meanwhile must not fail.
+const reservedShare = 20
+
+// fullTargets names the storage targets that have no room for what a benchmark on the servers writes to each.
+func fullTargets(w *scope.Scope) (Decision, bool) {
+	need := int64(0)
+	for i := range w.Plans {
+		if !w.State(i).Over {
+			need = max(need, w.Plans[i].Demand.EachTarget)
+		}
+	}
+	var full []string
+	for i := range w.Members.Targets {
+		t := &w.Members.Targets[i]
+		free := max(0, t.CapacityBytes-t.CapacityBytes/reservedShare-t.UsedBytes)
+		switch {
+		case t.StoragePool == "" || need <= free && t.CapacityBytes > 0:
+		case t.CapacityBytes == 0:
+			full = append(full, t.Name+" (size unknown)")
+		default:
+			full = append(full, fmt.Sprintf("%s (%s)", t.Name, v1alpha1.Bytes(free)))
+		}
+	}
+	if need == 0 || len(full) == 0 {
+		return Decision{}, false
+	}
+	d := Stalled(v1alpha1.ReasonPreflightFailed, fmt.Sprintf("%s writes %s to each storage target, and %d of them have less room: make room, or a smaller run. "+
+		"One %dth of each stays free for programs. Room: %s", w.Run.Spec.Tool, v1alpha1.Bytes(need), len(full), reservedShare, backend.List(full)))
+	d.After = scope.MPIInterval
+	return d, true
 }
 
 // unplaced names the first point whose processes find no room on the clients, and nodes that can't drop caches.

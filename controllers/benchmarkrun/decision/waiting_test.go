@@ -11,6 +11,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/results"
 	"parallelfs.dev/operator/controllers/benchmarkrun/children"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope/scopetest"
@@ -38,6 +39,13 @@ func TestWhatARunWaitsFor(t *testing.T) {
 		return c
 	}
 	unbegun := func(w *scope.Scope) { w.Run.Status.Directory = "" }
+	surveys := func(w *scope.Scope, each int64) {
+		w.Run.Spec.Tool, w.Servers, w.Image = v1alpha1.ToolOBDFilterSurvey, onServers(v1alpha1.ToolOBDFilterSurvey), ""
+		for i := range w.Plans {
+			w.Plans[i] = scopetest.PlanOf(benchmarks.OnServers)
+			w.Plans[i].Demand = benchmarks.Demand{EachTarget: each}
+		}
+	}
 	for name, c := range map[string]struct {
 		given  func(w *scope.Scope)
 		action action
@@ -54,6 +62,27 @@ func TestWhatARunWaitsFor(t *testing.T) {
 		},
 		"what the look has found is recorded": {
 			given:  func(w *scope.Scope) { unbegun(w); scopetest.Checked(w, 1<<40); w.Provenance = scope.Provenance{} },
+			action: Inspect, reason: v1alpha1.ReasonPreflight,
+		},
+		"a survey of the servers that has no room on a target waits for a person": {
+			given: func(w *scope.Scope) {
+				unbegun(w)
+				surveys(w, 10<<30)
+				w.Members.Targets = []results.Target{
+					{Name: "oss1:/ost0", StoragePool: "ssd", CapacityBytes: 200 << 30, UsedBytes: 181 << 30},
+					{Name: "oss1:/ost1", StoragePool: "ssd", CapacityBytes: 200 << 30, UsedBytes: 180 << 30}, {Name: "oss2:/ost2", StoragePool: "ssd"},
+				}
+			},
+			reason: v1alpha1.ReasonPreflightFailed, progress: conditions.Stalled,
+			says: "writes 10GiB to each storage target, and 2 of them have less room: make room, or a smaller run. " +
+				"One 20th of each stays free for programs. Room: oss1:/ost0 (9GiB), oss2:/ost2 (size unknown)",
+		},
+		"a survey of the servers that has room begins": {
+			given: func(w *scope.Scope) {
+				unbegun(w)
+				surveys(w, 10<<30)
+				w.Members.Targets = []results.Target{{Name: "oss1:/ost0", StoragePool: "ssd", CapacityBytes: 200 << 30, UsedBytes: 180 << 30}, {Name: "mds1:/mdt0"}}
+			},
 			action: Inspect, reason: v1alpha1.ReasonPreflight,
 		},
 		"an image without a program stalls the run": {

@@ -322,6 +322,7 @@ func (r Renderer) podJob(t task) *batchv1.Job {
 		pod.Spec.InitContainers = append(pod.Spec.InitContainers, *c)
 	}
 	pod.Spec.Affinity = backend.OnNodes(t.nodes...)
+	r.besideServers(pod, t)
 	job := &batchv1.Job{
 		ObjectMeta: r.meta(t),
 		Spec:       batchv1.JobSpec{BackoffLimit: &t.retries, ActiveDeadlineSeconds: new(seconds(t.deadline)), Template: *pod},
@@ -352,6 +353,8 @@ func (r Renderer) mpiJob(t task, slots int) client.Object {
 	c.SecurityContext.Capabilities.Add = []corev1.Capability{"AUDIT_WRITE", "NET_BIND_SERVICE", "SETGID", "SETUID", "SYS_CHROOT"}
 	r.mountFileSystem(worker)
 	worker.Spec.Affinity = backend.OnNodes(t.nodes...)
+	r.besideServers(launcher, t)
+	r.besideServers(worker, t)
 	worker.Spec.Affinity.PodAntiAffinity = onePerNode(t.name, children.RoleWorker)
 
 	job := &mpiv2.MPIJob{
@@ -398,7 +401,7 @@ func (r Renderer) pod(job, role, image string, told spec.Benchmark) *corev1.PodT
 		},
 		// The pool's directory belongs to root. Without capabilities that is all that root may do here.
 		SecurityContext: confined(0),
-		// No limits, unless the user asks for them: a tool that is throttled measures the throttle.
+		// No limit of CPUs, unless the user asks for one: a tool that is throttled measures the throttle.
 		Resources:                requests("100m", "64Mi"),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
@@ -424,6 +427,32 @@ func (r Renderer) pod(job, role, image string, told spec.Benchmark) *corev1.PodT
 	}
 	r.asAsked(pod, role)
 	return pod
+}
+
+// The memory that a pod of a run may have at most on a node with servers of the filesystem, unless the user asks for other limits. A tool of
+// the servers works in the kernel. One of a client has its buffers and the page cache of its files in it.
+const (
+	serverMemory = "1Gi"
+	clientMemory = "8Gi"
+)
+
+// besideServers bounds the memory of a pod that may run on a node with servers: without a limit, the kernel may end a server instead of it.
+func (r Renderer) besideServers(pod *corev1.PodTemplateSpec, t task) {
+	servers := r.Scope.Members.Nodes()
+	asked := r.Scope.Run.Spec.Pods
+	beside := slices.ContainsFunc(t.nodes, func(node string) bool { return slices.Contains(servers, node) })
+	if asked != nil && asked.Resources != nil || !beside {
+		return
+	}
+	memory := clientMemory
+	if t.role == children.RoleServer {
+		memory = serverMemory
+	}
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			containers[i].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}
+		}
+	}
 }
 
 // asAsked gives a pod what the user sets of the run's pods. A privileged one on a server gets neither labels nor annotations: they could

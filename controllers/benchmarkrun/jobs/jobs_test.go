@@ -171,6 +171,41 @@ func TestWhatRunsOnServersIsOfTheOperatorsImage(t *testing.T) {
 	g.Expect(*job.Spec.Template.Spec.TerminationGracePeriodSeconds).To(BeNumerically(">", 45), "the tool has 45 seconds to take back what it has set up")
 }
 
+func TestAPodOfARunBesideServersHasALimitOfMemory(t *testing.T) {
+	limit := func(memory string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}
+	}
+	limits := func(pod corev1.PodTemplateSpec) []corev1.ResourceList {
+		return []corev1.ResourceList{pod.Spec.InitContainers[0].Resources.Limits, pod.Spec.Containers[0].Resources.Limits}
+	}
+	t.Run("as a client", func(t *testing.T) {
+		g := NewWithT(t)
+		w := scopetest.Idle()
+		turn := func() corev1.PodTemplateSpec { return jobOf(w, scopetest.At(0, 1)).(*batchv1.Job).Spec.Template }
+		w.Members.Servers = []results.Server{{Role: v1alpha1.RoleStorage, Node: "n2"}}
+		g.Expect(limits(turn())).To(HaveEach(BeNil()), "it runs on n1")
+		w.Members.Servers[0].Node = "n1"
+		g.Expect(limits(turn())).To(HaveEach(Equal(limit("8Gi"))))
+		w.Run.Spec.Pods = &v1alpha1.BenchmarkPodsSpec{Resources: &v1alpha1.ContainerResources{Limits: v1alpha1.ResourceAmounts{"memory": "64Gi"}}}
+		g.Expect(limits(turn())).To(HaveEach(Equal(limit("64Gi"))), "the user asks for more")
+	})
+	t.Run("as a worker and as a launcher", func(t *testing.T) {
+		g := NewWithT(t)
+		w := spread(scopetest.Idle())
+		w.Members.Servers = []results.Server{{Role: v1alpha1.RoleStorage, Node: "n2"}}
+		for _, replica := range jobOf(w, scopetest.At(0, 1)).(*mpiv2.MPIJob).Spec.MPIReplicaSpecs {
+			g.Expect(limits(replica.Template)).To(HaveEach(Equal(limit("8Gi"))))
+		}
+	})
+	t.Run("as a tool of the servers", func(t *testing.T) {
+		w := scopetest.Idle()
+		w.Servers, w.Plans[0] = measurer{}, scopetest.PlanOf(benchmarks.OnServers)
+		w.Plans[0].Steps[0].Command.Role = v1alpha1.RoleMetadata
+		w.Members.Servers = []results.Server{{Role: v1alpha1.RoleMetadata, Node: "mds1"}}
+		NewWithT(t).Expect(limits(jobOf(w, scopetest.At(0, 1)).(*batchv1.Job).Spec.Template)).To(HaveEach(Equal(limit("1Gi"))))
+	})
+}
+
 func TestPodsOfARunAreAsTheUserAsks(t *testing.T) {
 	g := NewWithT(t)
 	w := scopetest.Idle()

@@ -73,6 +73,8 @@ type Scope struct {
 	Records turns.Records
 	// Outputs are the ConfigMaps with the records and the raw output of points.
 	Outputs []corev1.ConfigMap
+	// RawExceeds is true for a run that has ended whose raw output goes, because the runs of its namespace have too much.
+	RawExceeds bool
 	// Provenance is what was found before the first point, and published what the ConfigMap of results is about.
 	Provenance Provenance
 	Published  string
