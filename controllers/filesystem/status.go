@@ -28,6 +28,7 @@ func (p *pass) describe(failed error) {
 		describe(p.fs, seen, p.disks.own, p.stop, p.isPlanned(), failed != nil || len(p.hold.waiting) > 0, p.Clock.Now())
 		describeNodeImage(p.fs, p.backend.Order(), p.in)
 		describeUnmatched(p.backend, p.fs, p.in)
+		describeAdmitted(p.fs, p.in)
 		p.describeUpgrade()
 		if failed == nil {
 			p.hold.describe(p.fs)

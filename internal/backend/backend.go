@@ -203,6 +203,8 @@ type Pod struct {
 	MetadataMirrored bool
 	// Message says why the pod is not ready, in the daemon's own words where it has any.
 	Message string
+	// Changed says what of the pod is not as the operator had asked for, because admission changed it.
+	Changed []string
 }
 
 // Server is the name of the pod's server among Observation.Servers, such as "chunkserver-ssd.n1".
@@ -232,6 +234,8 @@ type Job struct {
 	Ended time.Time
 	// Message is the last line of a pod of it that failed.
 	Message string
+	// Outlasting names a container that still runs although the Job's own have ended, so that Kubernetes never ends the Job; empty for none.
+	Outlasting string
 }
 
 // Images are the container images that the operator was started with.
