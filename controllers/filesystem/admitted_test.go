@@ -21,7 +21,7 @@ func TestPodsThatAdmissionChangedAreNamedInACondition(t *testing.T) {
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha1.LabelComponent: "master"}},
 		Spec: corev1.PodSpec{
-			InitContainers: []corev1.Container{{Name: "install", Image: "node:1"}}, Containers: []corev1.Container{{Name: "master", Image: "moosefs:4"}},
+			InitContainers: []corev1.Container{{Name: "install", Image: "node:1"}}, Containers: []corev1.Container{{Name: "master", Image: "daemon:4"}},
 		},
 	}
 	admitted.Mark(&template)

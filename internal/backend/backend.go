@@ -283,6 +283,8 @@ type Observation struct {
 	Unknown bool
 	// Licensed is the condition Licensed, nil when the spec asks for nothing that needs a license: ReasonLicenseValid is true.
 	Licensed *Problem
+	// NearlyFullMetadata names metadata targets that soon take no new files (NearlyFullMetadata).
+	NearlyFullMetadata []string
 	// Pinned is the condition Pinned, nil when no role asks for CPUs: ReasonAsAsked, ReasonDrifted, or another reason while
 	// it is not known where a daemon runs. It does not stand in the way of Ready.
 	Pinned *Problem
@@ -351,6 +353,8 @@ type TargetStatus struct {
 	Online bool
 	// CapacityBytes is the size of the target, and UsedBytes the used space of it.
 	CapacityBytes, UsedBytes int64
+	// Inodes is how many files its disk can hold, and UsedInodes how many it holds; 0 where the filesystem does not say.
+	Inodes, UsedInodes int64
 	// Message says what is wrong with the target, and is empty when nothing is.
 	Message string
 }
@@ -515,6 +519,9 @@ type Target struct {
 	Status        string `json:"status"`
 	UsedBytes     int64  `json:"usedBytes"`
 	CapacityBytes int64  `json:"capacityBytes"`
+	// Inodes and UsedInodes are those of its disk; 0 where the filesystem does not say.
+	Inodes     int64 `json:"inodes,omitempty"`
+	UsedInodes int64 `json:"usedInodes,omitempty"`
 	// Contacted is true when its server itself answered the probe's question: it is no entry of a server that has stopped since.
 	Contacted bool `json:"contacted,omitempty"`
 	// Chunks counts the pieces of data on it.
