@@ -367,9 +367,8 @@ type RunProvenance struct {
 	// +kubebuilder:validation:MaxItems=64
 	Clients []NodeProvenance `json:"clients,omitempty"`
 
-	// podChanges says what of the run's pods was not as the operator had asked for, because a LimitRange, an injector or another webhook of the
-	// cluster changed them, such as "the cpu of container benchmark is limited to 500m". Numbers that were measured under a limit of the CPU
-	// are those of the limit.
+	// podChanges lists what a LimitRange, an injector or another webhook changed of the run's pods, such as "the cpu of container benchmark is
+	// limited to 500m". Numbers that were measured under a limit of the CPU are those of the limit.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8

@@ -28,6 +28,9 @@ const (
 	// ConditionNodesSelected is false while the nodeSelector of metaloggers, clients or backups matches no node, and absent otherwise. It does
 	// not stand in the way of Ready.
 	ConditionNodesSelected = "NodesSelected"
+	// ConditionPodsAsAsked is false while pods of the filesystem are not as the operator asked for, because a LimitRange or a webhook of the
+	// cluster changed them, and absent otherwise. It does not stand in the way of Ready.
+	ConditionPodsAsAsked = "PodsAsAsked"
 	// ConditionLicensed says whether a BeeGFS 8 has the license for what the spec asks for; absent when that needs none.
 	ConditionLicensed = "Licensed"
 	// ConditionRecovering is there while a person asks for lost metadata to be made again, and true while it is.
@@ -189,6 +192,8 @@ const (
 	ReasonPoolNearlyFull = "PoolNearlyFull"
 	// ReasonUnmatched surfaces when a nodeSelector matches no node.
 	ReasonUnmatched = "Unmatched"
+	// ReasonChangedByAdmission is the reason of a false PodsAsAsked.
+	ReasonChangedByAdmission = "ChangedByAdmission"
 	// ReasonDirectoryTargets is the reason of EvaluationOnly.
 	ReasonDirectoryTargets = "DirectoryTargets"
 	// ReasonNoDevices surfaces when a node has no device that the spec asks for; the message names the node and why others don't match.

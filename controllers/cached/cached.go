@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/admitted"
 )
 
 // Any keeps an object without its managed fields, which say who has written what. Of a StorageTarget, a NodeInventory and a FileSystemNode
@@ -39,7 +40,7 @@ func Any(object any) (any, error) {
 	}
 }
 
-// Pod keeps of a pod of a server, a client or a guard where it runs, its images and its status. Those of Jobs are kept whole: they are few.
+// Pod keeps of a pod of a server, a client or a guard where it runs, its images, what admission changed of it, and its status. Those of Jobs are kept whole: they are few.
 // Of a pod that nothing controls, and which therefore is none of ours, it keeps where it runs.
 func Pod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
@@ -57,6 +58,7 @@ func Pod(object any) (any, error) {
 	if owner.Kind != "DaemonSet" && owner.Kind != "ReplicaSet" {
 		return pod, nil
 	}
+	admitted.Shorten(pod)
 	spec := pod.Spec
 	pod.Spec = corev1.PodSpec{NodeName: once(spec.NodeName), InitContainers: images(spec.InitContainers), Containers: images(spec.Containers)}
 	pod.Labels, pod.Annotations = words(pod.Labels), words(pod.Annotations)

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/admitted"
 	"parallelfs.dev/operator/controllers/apply"
 )
 
@@ -26,6 +27,9 @@ func (p *pass) makeChildren(ctx context.Context) error {
 		return err
 	}
 	kept := p.keepTemplates(sets)
+	for _, set := range sets {
+		admitted.Mark(&set.wanted.Spec.Template)
+	}
 	mine := map[string]string{v1alpha1.LabelFileSystem: p.fs.Name}
 	children := p.Applier.CompareAll(ctx, p.fs, mine, objects)
 	changes, which := disruptive(slices.DeleteFunc(children.Differences(), func(d apply.Difference) bool {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/admitted"
 	"parallelfs.dev/operator/controllers/owned"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/plan"
@@ -359,8 +360,40 @@ func jobFacts(j *batchv1.Job, pods []corev1.Pod) backend.Job {
 				last, facts.Message = t.FinishedAt.Time, v1alpha1.Cut(containerMessage(c), maxSaid)
 			}
 		}
+		if !facts.Succeeded && !facts.Failed {
+			settle(&facts, j, &pods[i])
+		}
 	}
 	return facts
+}
+
+// settle ends a Job whose own containers have all ended while another one runs, which an injector has added: Kubernetes never ends it.
+func settle(facts *backend.Job, j *batchv1.Job, pod *corev1.Pod) {
+	own := func(name string) bool {
+		return slices.ContainsFunc(j.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == name })
+	}
+	outlasting := admitted.Outlasting(pod, own)
+	if outlasting == "" {
+		return
+	}
+	facts.Outlasting, facts.Succeeded = outlasting, true
+	for _, c := range pod.Status.ContainerStatuses {
+		if t := c.State.Terminated; t != nil && own(c.Name) {
+			facts.Succeeded = facts.Succeeded && t.ExitCode == 0
+			facts.Ended = later(facts.Ended, t.FinishedAt.Time)
+		}
+	}
+	if facts.Failed = !facts.Succeeded; facts.Failed {
+		facts.Message = v1alpha1.Cut(fmt.Sprintf("%s; container %s of pod %s still runs, so that Kubernetes does not try again: exclude "+
+			"the pods of the FileSystem from its injector", facts.Message, outlasting, pod.Name), maxSaid)
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // start tells each start of a pod's containers from every other one.
@@ -381,10 +414,15 @@ func start(p *corev1.Pod) string {
 
 // podFacts reads a pod; wanted holds the template hash of each DaemonSet.
 func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
+	if _, whole := p.Annotations[admitted.AnnotationAsked]; whole {
+		p = p.DeepCopy() // it is not from the cache, which does the same
+		admitted.Shorten(p)
+	}
 	facts := backend.Pod{
 		Name: client.ObjectKeyFromObject(p), Component: p.Labels[v1alpha1.LabelComponent],
 		StoragePool: p.Labels[v1alpha1.LabelStoragePool], Slot: p.Labels[v1alpha1.LabelSlot], Node: p.Spec.NodeName,
 		Terminating: p.DeletionTimestamp != nil, MetadataMirrored: p.Annotations[backend.MetadataMirroredAnnotation] != "",
+		Changed:   admitted.Changed(p),
 		NodeImage: backend.NodeImage(&p.Spec), Version: p.Annotations[backend.VersionAnnotation],
 	}
 	for _, owner := range p.OwnerReferences {

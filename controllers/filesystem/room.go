@@ -17,7 +17,7 @@ func describeNearlyFull(fs *v1alpha1.FileSystem, full, nearly []string) {
 		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionPoolNearlyFull)
 		return
 	}
-	reason, message := v1alpha1.ReasonPoolNearlyFull, "storage pools are nearly full: "+backend.List(nearly)
+	reason, message := v1alpha1.ReasonPoolNearlyFull, "nearly full: "+backend.List(nearly)
 	if len(full) > 0 {
 		reason, message = v1alpha1.ReasonPoolFull, "storage pools are full: "+backend.List(full)
 		if len(nearly) > 0 {

@@ -17,6 +17,11 @@ func TestAFileSystemWithAFullPoolIsNotReady(t *testing.T) {
 	target := func(node string, used int64) backend.TargetStatus {
 		return backend.TargetStatus{StoragePool: "ssd", Node: node, Online: true, CapacityBytes: size, UsedBytes: used}
 	}
+	files := func(node string, used int64) backend.TargetStatus {
+		t := target(node, size/2)
+		t.Inodes, t.UsedInodes = 1000, used
+		return t
+	}
 	for name, c := range map[string]struct {
 		targets []backend.TargetStatus
 		ready   metav1.ConditionStatus
@@ -29,6 +34,12 @@ func TestAFileSystemWithAFullPoolIsNotReady(t *testing.T) {
 		"one copy finds room, and two do not": {[]backend.TargetStatus{target("n1", size), target("n2", size/2)}, metav1.ConditionFalse, v1alpha1.ReasonPoolFull, v1alpha1.ReasonPoolFull},
 		"two other nodes have room": {
 			[]backend.TargetStatus{target("n1", size), target("n2", size/2), target("n3", size/2)}, metav1.ConditionTrue, v1alpha1.ReasonHealthy, "",
+		},
+		"a tenth of its inodes is free": {
+			[]backend.TargetStatus{files("n1", 900), files("n2", 950)}, metav1.ConditionTrue, v1alpha1.ReasonHealthy, v1alpha1.ReasonPoolNearlyFull,
+		},
+		"no inode of it is free": {
+			[]backend.TargetStatus{files("n1", 1000), files("n2", 1000)}, metav1.ConditionFalse, v1alpha1.ReasonPoolFull, v1alpha1.ReasonPoolFull,
 		},
 		"nobody knows how large it is": {[]backend.TargetStatus{{StoragePool: "ssd", Online: true}}, metav1.ConditionTrue, v1alpha1.ReasonHealthy, ""},
 	} {
@@ -67,4 +78,19 @@ func TestASelectorThatMatchesNoNodeIsSaid(t *testing.T) {
 	in.Nodes[0].Labels["client"] = "2"
 	describeUnmatched(nil, fs, in)
 	g.Expect(meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionNodesSelected)).To(BeNil())
+}
+
+func TestMetadataThatHasFewInodesLeftIsNearlyFull(t *testing.T) {
+	g := NewWithT(t)
+	state := &backend.State{Targets: []backend.Target{
+		{Role: v1alpha1.RoleMetadata, ID: 1, Online: true, CapacityBytes: 100, UsedBytes: 20, Inodes: 1000, UsedInodes: 960},
+		{Role: v1alpha1.RoleMetadata, ID: 2, Online: true, CapacityBytes: 100, UsedBytes: 20, Inodes: 1000, UsedInodes: 100},
+		{Role: v1alpha1.RoleMetadata, ID: 3, CapacityBytes: 100, UsedBytes: 99},
+		{ID: 4, Online: true, CapacityBytes: 100, UsedBytes: 99},
+	}}
+	fs := &v1alpha1.FileSystem{}
+	describe(fs, backend.Observation{Serves: true, NearlyFullMetadata: backend.NearlyFullMetadata(state)}, nil, nil, false, false, time.Now())
+	g.Expect(meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue))
+	g.Expect(meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionPoolNearlyFull).Message).To(Equal(
+		"nearly full: metadata target 1 (20% of space, 96% of inodes in use); remove files, or give the pool more disks or nodes"))
 }

@@ -25,9 +25,11 @@ func (p *pass) describe(failed error) {
 		seen := p.seen
 		// What a person has to change comes first: it is often the cause of the rest.
 		seen.Problems = slices.Concat(p.problems, seen.Problems, movedClients(p.in), p.upgrading.problems(), maintenanceProblems(p.fs))
+		seen.NearlyFullMetadata = backend.NearlyFullMetadata(p.in.State)
 		describe(p.fs, seen, p.disks.own, p.stop, p.isPlanned(), failed != nil || len(p.hold.waiting) > 0, p.Clock.Now())
 		describeNodeImage(p.fs, p.backend.Order(), p.in)
 		describeUnmatched(p.backend, p.fs, p.in)
+		describeAdmitted(p.fs, p.in)
 		p.describeUpgrade()
 		if failed == nil {
 			p.hold.describe(p.fs)
@@ -66,7 +68,7 @@ func describe(
 		seen.Problems = slices.Insert(slices.Clone(seen.Problems), 0, backend.Problem{Reason: v1alpha1.ReasonPoolFull, Message: fmt.Sprintf(
 			"storage pools take no new data: %s; remove files, or give the pool more disks or nodes", backend.List(full))})
 	}
-	describeNearlyFull(fs, full, nearly)
+	describeNearlyFull(fs, full, append(nearly, seen.NearlyFullMetadata...))
 	s := summarize(fs, seen, own, stop, planned)
 	if waits && s.stalls == nil && s.goesOn == nil {
 		s.goesOn = &s.service

@@ -203,6 +203,8 @@ type Pod struct {
 	MetadataMirrored bool
 	// Message says why the pod is not ready, in the daemon's own words where it has any.
 	Message string
+	// Changed says what of the pod is not as the operator had asked for, because admission changed it.
+	Changed []string
 }
 
 // Server is the name of the pod's server among Observation.Servers, such as "chunkserver-ssd.n1".
@@ -232,6 +234,8 @@ type Job struct {
 	Ended time.Time
 	// Message is the last line of a pod of it that failed.
 	Message string
+	// Outlasting names a container that still runs although the Job's own have ended, so that Kubernetes never ends the Job; empty for none.
+	Outlasting string
 }
 
 // Images are the container images that the operator was started with.
@@ -279,6 +283,8 @@ type Observation struct {
 	Unknown bool
 	// Licensed is the condition Licensed, nil when the spec asks for nothing that needs a license: ReasonLicenseValid is true.
 	Licensed *Problem
+	// NearlyFullMetadata names metadata targets that soon take no new files (NearlyFullMetadata).
+	NearlyFullMetadata []string
 	// Pinned is the condition Pinned, nil when no role asks for CPUs: ReasonAsAsked, ReasonDrifted, or another reason while
 	// it is not known where a daemon runs. It does not stand in the way of Ready.
 	Pinned *Problem
@@ -347,6 +353,8 @@ type TargetStatus struct {
 	Online bool
 	// CapacityBytes is the size of the target, and UsedBytes the used space of it.
 	CapacityBytes, UsedBytes int64
+	// Inodes is how many files its disk can hold, and UsedInodes how many it holds; 0 where the filesystem does not say.
+	Inodes, UsedInodes int64
 	// Message says what is wrong with the target, and is empty when nothing is.
 	Message string
 }
@@ -511,6 +519,9 @@ type Target struct {
 	Status        string `json:"status"`
 	UsedBytes     int64  `json:"usedBytes"`
 	CapacityBytes int64  `json:"capacityBytes"`
+	// Inodes and UsedInodes are those of its disk; 0 where the filesystem does not say.
+	Inodes     int64 `json:"inodes,omitempty"`
+	UsedInodes int64 `json:"usedInodes,omitempty"`
 	// Contacted is true when its server itself answered the probe's question: it is no entry of a server that has stopped since.
 	Contacted bool `json:"contacted,omitempty"`
 	// Chunks counts the pieces of data on it.

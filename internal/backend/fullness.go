@@ -43,9 +43,10 @@ const (
 // there whole.
 func (o *Observation) Full(pools []v1alpha1.StoragePoolSpec) (full, nearly []string) {
 	type sums struct {
-		targets, full  int
-		capacity, used int64
-		room           map[string]bool
+		targets, full      int
+		capacity, used     int64
+		inodes, usedInodes int64
+		room               map[string]bool
 	}
 	of := make(map[string]*sums, len(pools))
 	for i := range pools {
@@ -58,7 +59,8 @@ func (o *Observation) Full(pools []v1alpha1.StoragePoolSpec) (full, nearly []str
 			continue
 		}
 		s.targets, s.capacity, s.used = s.targets+1, s.capacity+t.CapacityBytes, s.used+t.UsedBytes
-		if float64(t.UsedBytes) >= float64(t.CapacityBytes)*fullPerMille/1000 {
+		s.inodes, s.usedInodes = s.inodes+t.Inodes, s.usedInodes+t.UsedInodes
+		if isFull(t.UsedBytes, t.CapacityBytes) || isFull(t.UsedInodes, t.Inodes) {
 			s.full++
 		} else {
 			s.room[t.Node] = true
@@ -68,12 +70,47 @@ func (o *Observation) Full(pools []v1alpha1.StoragePoolSpec) (full, nearly []str
 		s := of[pools[i].Name]
 		switch {
 		case s.full > 0 && len(s.room) < int(Copies(pools[i])):
-			full = append(full, fmt.Sprintf("%s (%d of %d targets are full, %s of %s in use)",
-				pools[i].Name, s.full, s.targets, v1alpha1.Bytes(s.used), v1alpha1.Bytes(s.capacity)))
-		case s.capacity > 0 && float64(s.used) >= float64(s.capacity)*nearlyFull/100:
+			inodes := ""
+			if share := percent(s.usedInodes, s.inodes); share >= nearlyFull {
+				inodes = fmt.Sprintf(", %d%% of inodes", share)
+			}
+			full = append(full, fmt.Sprintf("%s (%d of %d targets are full, %s of %s%s in use)",
+				pools[i].Name, s.full, s.targets, v1alpha1.Bytes(s.used), v1alpha1.Bytes(s.capacity), inodes))
+		case percent(s.used, s.capacity) >= nearlyFull:
 			nearly = append(nearly, fmt.Sprintf("%s (%d%%, %s of %s in use)",
-				pools[i].Name, int(float64(s.used)/float64(s.capacity)*100), v1alpha1.Bytes(s.used), v1alpha1.Bytes(s.capacity)))
+				pools[i].Name, percent(s.used, s.capacity), v1alpha1.Bytes(s.used), v1alpha1.Bytes(s.capacity)))
+		case percent(s.usedInodes, s.inodes) >= nearlyFull:
+			nearly = append(nearly, fmt.Sprintf("%s (%d%% of inodes in use)", pools[i].Name, percent(s.usedInodes, s.inodes)))
 		}
 	}
 	return full, nearly
+}
+
+// NearlyFullMetadata names the metadata targets that soon take no new files, because little of their space or few of their inodes are left.
+func NearlyFullMetadata(state *State) (nearly []string) {
+	if state == nil {
+		return nil
+	}
+	for i := range state.Targets {
+		t := &state.Targets[i]
+		if t.Role != v1alpha1.RoleMetadata || !t.Online {
+			continue
+		}
+		// In whole percent: a status is not written for each file that programs make.
+		if space, inodes := percent(t.UsedBytes, t.CapacityBytes), percent(t.UsedInodes, t.Inodes); max(space, inodes) >= nearlyFull {
+			nearly = append(nearly, fmt.Sprintf("metadata target %d (%d%% of space, %d%% of inodes in use)", t.ID, space, inodes))
+		}
+	}
+	return nearly
+}
+
+// isFull is true when so little of something is left that it counts as nothing; false while nobody knows how much there is.
+func isFull(used, all int64) bool { return all > 0 && float64(used) >= float64(all)*fullPerMille/1000 }
+
+// percent is how much of something is in use, rounded down; 0 while nobody knows how much there is.
+func percent(used, all int64) int {
+	if all <= 0 {
+		return 0
+	}
+	return int(float64(used) / float64(all) * 100)
 }

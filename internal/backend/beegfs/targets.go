@@ -274,6 +274,7 @@ func (o *observer) target(t target) backend.TargetStatus {
 		away := o.in.Away(componentStorage, t.pool.Name, "", t.node)
 		status.Online, status.CapacityBytes = t.said.Online && away == "", t.said.CapacityBytes
 		status.UsedBytes = backend.Coarse(t.said.UsedBytes, t.said.CapacityBytes)
+		status.Inodes, status.UsedInodes = t.said.Inodes, backend.Coarse(t.said.UsedInodes, t.said.Inodes)
 	}
 	status.Removing = t.asked() && (t.poolNow() == drain.Pool || t.drained != nil && t.said == nil)
 	status.Removable = status.Removing && t.drained != nil

@@ -372,6 +372,7 @@ func (o *observer) ost(g backend.Given, t *v1alpha1.StorageTarget) backend.Targe
 	said, why := o.target(holder, v1alpha1.RoleStorage, record.ID)
 	if said != nil {
 		out.CapacityBytes, out.UsedBytes = said.CapacityBytes, backend.Coarse(said.UsedBytes, said.CapacityBytes)
+		out.Inodes, out.UsedInodes = said.Inodes, backend.Coarse(said.UsedInodes, said.Inodes)
 	}
 	if out.Online = why == ""; out.Online {
 		o.drain(&out, record)

@@ -69,6 +69,7 @@ func stateOf(server cli.Server) backend.State {
 func targetState(target cli.Target, serving cli.Serving) backend.Target {
 	out := backend.Target{
 		Role: roles[target.Kind], Contacted: true, UsedBytes: serving.UsedBytes, CapacityBytes: serving.CapacityBytes,
+		UsedInodes: serving.UsedInodes, Inodes: serving.Inodes,
 		Status: statusOf(target, serving),
 	}
 	if out.Online = out.Status == ""; target.Kind != cli.MGT {

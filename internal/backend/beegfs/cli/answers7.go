@@ -467,13 +467,33 @@ func space7(r *reader, targets []backend.Target) error {
 		if !ok1 || !ok2 || free > total {
 			return r.wrong("has sizes that are none")
 		}
+		inodes, ok1 := millions(row[4])
+		freeInodes, ok2 := millions(row[5])
+		if !ok1 || !ok2 || freeInodes > inodes {
+			return r.wrong("has numbers of inodes that are none")
+		}
 		for i := range targets {
 			if targets[i].ID == id && total > 0 {
 				targets[i].CapacityBytes, targets[i].UsedBytes, targets[i].Contacted = total, total-free, true
+				// Numbers are rounded to a tenth of a million: what may be free counts as free.
+				targets[i].Inodes, targets[i].UsedInodes = inodes, max(inodes-freeInodes-tenthOfMillion, 0)
 			}
 		}
 	}
 	return r.err
+}
+
+// tenthOfMillion is the step of the numbers of inodes in the table.
+const tenthOfMillion = 100_000
+
+// millions reads a number such as "16.8M".
+func millions(text string) (int64, bool) {
+	number, ok := strings.CutSuffix(text, "M")
+	n, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil || math.IsNaN(n) || n < 0 || n > 1<<32 {
+		return 0, false
+	}
+	return int64(math.Round(n*10)) * tenthOfMillion, true
 }
 
 // gibibytes reads a size such as "252.0GiB".

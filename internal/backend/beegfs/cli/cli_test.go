@@ -145,6 +145,8 @@ func TestAHealthyBeeGFSTellsAll(t *testing.T) {
 		g.Expect(s.CapacityBytes).To(BeEquivalentTo(oneDisk), "target %d", s.ID)
 		g.Expect(s.UsedBytes).To(BeEquivalentTo(52<<30), "target %d", s.ID)
 		s.UsedBytes, s.CapacityBytes = 0, 0
+		g.Expect([]int64{s.UsedInodes, s.Inodes}).To(Equal([]int64{1_600_000, 16_800_000}), "15.1M are free, or a little more")
+		s.UsedInodes, s.Inodes = 0, 0
 		want := backend.Target{Role: s.Role, ID: s.ID, Online: true, Status: "Online", Consistency: "Good", Port: s.Port, IP: s.IP, Contacted: true}
 		if s.Role == v1alpha1.RoleMetadata {
 			want.ServerID, want.CapacityPool = s.ID, "Normal"

@@ -28,7 +28,7 @@ func (c Commands) AskServer() [][]string {
 		askDevices:  {"lctl", "dl"},
 		askKernel:   {"lctl", "get_param", "version", "health_check"},
 		askRecovery: {"lctl", "get_param", "mdt." + of + recoveryStatus, "obdfilter." + of + recoveryStatus},
-		askSpace:    {"lctl", "get_param", "osd-*." + of + kbytesTotal, "osd-*." + of + kbytesFree},
+		askSpace:    {"lctl", "get_param", "osd-*." + of + kbytesTotal, "osd-*." + of + kbytesFree, "osd-*." + of + filesTotal, "osd-*." + of + filesFree},
 		askPools:    {"lctl", "get_param", "lod." + c.root() + ".pools.*"},
 		askLinks:    {"lctl", "get_param", "osp." + c.FSName + "-OST*-osc-MDT*." + maxCreate, "osp." + c.FSName + "-OST*-osc-MDT*." + active},
 		// Always: a probe that is told to ask is started anew, and its server with it, which unmounts targets.
@@ -56,6 +56,8 @@ const (
 	recoveryStatus = "recovery_status"
 	kbytesTotal    = "kbytestotal"
 	kbytesFree     = "kbytesfree"
+	filesTotal     = "filestotal"
+	filesFree      = "filesfree"
 	maxCreate      = "max_create_count"
 	active         = "active"
 )
@@ -95,6 +97,8 @@ type Serving struct {
 	Recovery Recovery
 	// CapacityBytes and UsedBytes are those of its disk; 0 while they are not known.
 	CapacityBytes, UsedBytes int64
+	// Inodes and UsedInodes are those of its disk; 0 while they are not known.
+	Inodes, UsedInodes int64
 }
 
 // ParseServer reads the answers to AskServer, in the same order.
@@ -256,20 +260,28 @@ func (s *Server) space(output []byte) error {
 	if err != nil {
 		return err
 	}
-	free := map[string]int64{}
+	free, freeFiles := map[string]int64{}, map[string]int64{}
 	for _, p := range params {
-		kbytes, err := strconv.ParseInt(p.Value, 10, 52)
+		count, err := strconv.ParseInt(p.Value, 10, 52)
 		if err != nil {
-			return fmt.Errorf("lctl get_param: %s is no number of KiB: %q", p.Name, p.Value)
+			return fmt.Errorf("lctl get_param: %s is no number of KiB or files: %q", p.Name, p.Value)
 		}
-		if strings.HasSuffix(p.Name, "."+kbytesFree) {
-			free[p.Device()] = kbytes << 10
-		} else if strings.HasSuffix(p.Name, "."+kbytesTotal) {
-			s.change(p.Device(), func(t *Serving) { t.CapacityBytes = kbytes << 10 })
+		switch name := p.Name[strings.LastIndex(p.Name, ".")+1:]; name {
+		case kbytesFree:
+			free[p.Device()] = count << 10
+		case kbytesTotal:
+			s.change(p.Device(), func(t *Serving) { t.CapacityBytes = count << 10 })
+		case filesFree:
+			freeFiles[p.Device()] = count
+		case filesTotal:
+			s.change(p.Device(), func(t *Serving) { t.Inodes = count })
 		}
 	}
 	for name, bytes := range free {
 		s.change(name, func(t *Serving) { t.UsedBytes = max(t.CapacityBytes-bytes, 0) })
+	}
+	for name, files := range freeFiles {
+		s.change(name, func(t *Serving) { t.UsedInodes = max(t.Inodes-files, 0) })
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func TestANodeIsAskedForOneFilesystem(t *testing.T) {
 	}
 	NewWithT(t).Expect(asked).To(Equal([]string{
 		"lctl dl", "lctl get_param version health_check", "lctl get_param mdt.pfs-*.recovery_status obdfilter.pfs-*.recovery_status",
-		"lctl get_param osd-*.pfs-*.kbytestotal osd-*.pfs-*.kbytesfree", "lctl get_param lod.pfs-MDT0000-mdtlov.pools.*",
+		"lctl get_param osd-*.pfs-*.kbytestotal osd-*.pfs-*.kbytesfree osd-*.pfs-*.filestotal osd-*.pfs-*.filesfree", "lctl get_param lod.pfs-MDT0000-mdtlov.pools.*",
 		"lctl get_param osp.pfs-OST*-osc-MDT*.max_create_count osp.pfs-OST*-osc-MDT*.active", "lctl get_param -n cpu_partition_table",
 		"grep -sH  /sys/module/mdt/parameters/mds_num_cpts /sys/module/mdt/parameters/mds_rdpg_num_cpts /sys/module/ofd/parameters/oss_cpts " +
 			"/sys/module/ofd/parameters/oss_io_cpts /sys/module/ost/parameters/oss_cpts /sys/module/ost/parameters/oss_io_cpts",
@@ -39,10 +39,10 @@ func TestANodeSaysWhatItServes(t *testing.T) {
 	over := cli.Recovery{Status: "INACTIVE"}
 	g.Expect(server.Targets).To(Equal(map[cli.Target]cli.Serving{
 		{Kind: cli.MGT}: {Up: true, Healthy: true},
-		mdt(0):          {Up: true, Healthy: true, Recovery: over, CapacityBytes: 1160264 << 10, UsedBytes: (1160264 - 1158392) << 10},
-		mdt(1):          {Up: true, Healthy: true, Recovery: over, CapacityBytes: 1160264 << 10, UsedBytes: (1160264 - 1158544) << 10},
-		ost(0):          {Up: true, Healthy: true, Recovery: over, CapacityBytes: 1908940 << 10, UsedBytes: (1908940 - 1895124) << 10},
-		ost(1):          {Up: true, Healthy: true, Recovery: over, CapacityBytes: 1908940 << 10, UsedBytes: (1908940 - 1891028) << 10},
+		mdt(0):          {Up: true, Healthy: true, Recovery: over, CapacityBytes: 1160264 << 10, UsedBytes: (1160264 - 1158392) << 10, Inodes: 838864, UsedInodes: 838864 - 838575},
+		mdt(1):          {Up: true, Healthy: true, Recovery: over, CapacityBytes: 1160264 << 10, UsedBytes: (1160264 - 1158544) << 10, Inodes: 838864, UsedInodes: 838864 - 838599},
+		ost(0):          {Up: true, Healthy: true, Recovery: over, CapacityBytes: 1908940 << 10, UsedBytes: (1908940 - 1895124) << 10, Inodes: 131072, UsedInodes: 131072 - 130703},
+		ost(1):          {Up: true, Healthy: true, Recovery: over, CapacityBytes: 1908940 << 10, UsedBytes: (1908940 - 1891028) << 10, Inodes: 131072, UsedInodes: 131072 - 130703},
 	}))
 }
 
