@@ -96,4 +96,3 @@ func TestEveryAnnotationOfTheAPIHasAKind(t *testing.T) {
 	}
 	g.Expect(found).To(BeNumerically(">=", len(known)))
 }
-
