@@ -134,13 +134,17 @@ func (d *direction) agree(name string) error {
 	if old && !benchmarks.Near(*d.BW, kib/seconds, 2, part) {
 		kib = float64(d.Bytes) // before 3.0, io_bytes are KiB
 	}
-	if seconds > 0 && !benchmarks.Near(*d.BW, kib/seconds, 2, part) {
+	share, apart := part, 1.0
+	if d.KBytes != nil {
+		share, apart = 1e-6, 0.01
+	}
+	if seconds > 0 && !benchmarks.Near(*d.BW, kib/seconds, 1.01, share) {
 		return fmt.Errorf("%.0f KiB of %s in %d ms are not %.0f KiB/s", kib, name, d.Runtime, *d.BW)
 	}
 	if d.BWBytes != nil && !benchmarks.Near(*d.BWBytes/kibi, *d.BW, 1, 0) {
 		return fmt.Errorf("bw_bytes of %s is %.0f, and bw %.0f KiB/s", name, *d.BWBytes, *d.BW)
 	}
-	if d.IOs > 0 && seconds > 0 && !benchmarks.Near(*d.IOPS, float64(d.IOs)/seconds, 1, part) {
+	if d.IOs > 0 && seconds > 0 && !benchmarks.Near(*d.IOPS, float64(d.IOs)/seconds, apart, share) {
 		return fmt.Errorf("%d I/Os of %s in %d ms are not %.2f IOPS", d.IOs, name, d.Runtime, *d.IOPS)
 	}
 	for _, l := range []struct {
@@ -153,12 +157,17 @@ func (d *direction) agree(name string) error {
 			return err
 		}
 	}
-	for _, all := range [][3]latency{{d.Slat, d.Clat, d.Lat}, {d.OldSlat, d.OldClat, d.OldLat}} {
+	// Before 3.0, each of the three counts in whole µs.
+	const near, coarse, fine = 2, 0.01, 0.001
+	for i, all := range [][3]latency{{d.Slat, d.Clat, d.Lat}, {d.OldSlat, d.OldClat, d.OldLat}} {
 		slat, clat, lat := all[0], all[1], all[2]
 		if clat.Mean == nil || lat.Mean == nil || slat.Mean == nil || *lat.Mean == 0 || *clat.Mean == 0 || *slat.Mean == 0 {
 			continue
 		}
-		const near, share = 2, 0.02
+		share := fine
+		if i > 0 {
+			share = coarse
+		}
 		if !benchmarks.Near(*slat.Mean+*clat.Mean, *lat.Mean, near, share) {
 			return fmt.Errorf("the mean latency of %s is %.2f, and that of its two parts %.2f and %.2f", name, *lat.Mean, *slat.Mean, *clat.Mean)
 		}

@@ -152,8 +152,12 @@ func (p *anyParser) fact(line string) (bool, error) {
 		p.unit = unitOf(match[1])
 	}
 	if match := anyEach.FindStringSubmatch(line); match != nil {
-		p.file, _ = strconv.ParseInt(match[1], 10, 64)   // the same
-		p.record, _ = strconv.ParseInt(match[2], 10, 64) // the same
+		file, _ := strconv.ParseInt(match[1], 10, 64)   // the same
+		record, _ := strconv.ParseInt(match[2], 10, 64) // the same
+		if p.file > 0 && p.file != file || p.record > 0 && p.record != record {
+			return true, p.Fail("%q contradicts a line before, which has files of %d kB and records of %d", benchmarks.Short(line), p.file, p.record)
+		}
+		p.file, p.record = file, record
 		if p.processes < 1 || p.record < 1 {
 			return true, p.Fail("no line before says how many processes there are, or how large their records")
 		}
@@ -276,6 +280,9 @@ func (p *anyParser) whole(ended, auto bool) error {
 // number reads a number that is finite and not less than 0.
 func (p *anyParser) number(text string) (float64, error) {
 	q := parser{at: p.At.Number}
+	if _, decimals, _ := strings.Cut(text, "."); len(decimals) != 2 {
+		return 0, p.Fail("%q is no number of the form 123.45", text)
+	}
 	return q.number(text)
 }
 
@@ -339,7 +346,7 @@ func (p *anyParser) result(match []string) error {
 // bounds compares the total with the figures of the processes, as the parser of the operator's own outputs does.
 func (p *anyParser) bounds(title string, total float64, bounds map[string]float64) error {
 	n := float64(p.processes)
-	const near, part = 0.011, 1e-4
+	const near, part = 0.011, 1e-7
 	if bounds["Min"] > bounds["Avg"]+near {
 		return p.Fail("iozone left a process out of the throughput of the %s (Min %.2f is more than Avg %.2f): another had ended before it began; make the files larger",
 			title, bounds["Min"], bounds["Avg"])
@@ -482,9 +489,9 @@ func (p *anyParser) excel(match []string) error {
 		return p.Unexpected("a row of the report for a spreadsheet")
 	}
 	for i, field := range fields {
-		value, err := p.number(field)
+		value, err := strconv.ParseFloat(field, 64)
 		if err != nil {
-			return err
+			return p.Unexpected("a row of the report for a spreadsheet")
 		}
 		if before, found := p.values[p.report+" "+name+" "+p.records[i]]; found && before != value {
 			return p.Fail("the report for a spreadsheet has %s of %s, and the table above %.0f", field, p.report, before)

@@ -23,6 +23,8 @@ var (
 	titleLine    = regexp.MustCompile(`^(Operation +Max +Min +Mean +Std Dev|-+ +--- +--- +---- +-------)$`)
 	resultLine   = regexp.MustCompile(`^([A-Z][a-z]+ [a-z]+(?: \(stonewall\))?) *:? +([-+.\w]+) +([-+.\w]+) +([-+.\w]+) +([-+.\w]+)$`)
 	endLine      = regexp.MustCompile(`^-- finished at (.*) --$`)
+	// knownVersion are those whose deviations and tables are known.
+	knownVersion = regexp.MustCompile(`^(1\.[89]\.\d{1,2}|[34]\.\d\.\d{1,2})([-+]\w+)?$`)
 	// headLine are the other lines before the results that mdtest prints when all goes well. Any other one is refused: mdtest goes on when
 	// it could not make, stat or remove something, says so, prints rates, and ends with success.
 	headLine = regexp.MustCompile(`^(Command line used: .*|Path *:.*|FS *:.*|Nodemap: [01]+|random seed: \d+` +
@@ -183,6 +185,9 @@ func (p *parser) head() error {
 		}
 		if match := bannerLine.FindStringSubmatch(line); match != nil && started && tasks == "" {
 			p.version, tasks = match[1], match[2]
+			if !knownVersion.MatchString(p.version) {
+				return p.Fail("mdtest %s has a form that is not known; those of 1.8 to 4.1 are", benchmarks.Short(p.version))
+			}
 			var err error
 			if p.tasks, err = strconv.ParseInt(tasks, 10, 32); err != nil || p.tasks < 1 {
 				return p.Fail("%s tasks can't be", tasks)

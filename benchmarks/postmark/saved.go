@@ -133,6 +133,10 @@ func (p *savedParser) report(lines []string, began int) error {
 		}
 	}
 	// Each transaction creates or deletes a file, and reads one or appends to it; a bias of -1 leaves one of the two out.
+	if mixed > 0 && s.transactions > mixed {
+		return fmt.Errorf("in the report that begins in line %d: %d files were read or appended to, and only %d created or deleted, by as many transactions",
+			began, s.transactions, mixed)
+	}
 	s.transactions = max(s.transactions, mixed)
 	q := parser{lines: lines}
 	var r result

@@ -84,7 +84,9 @@ type parser struct {
 	// rows are the sums and bounds of the intervals behind the first, by column.
 	rows    []bounds
 	counted int64
-	skipped benchmarks.Remarks
+	// averaged is true when the run has its average.
+	averaged bool
+	skipped  benchmarks.Remarks
 }
 
 // bounds are of the numbers of one column.
@@ -139,6 +141,9 @@ func (p *parser) read(output []byte) error {
 			return fmt.Errorf("line %d: %w", number, err)
 		}
 	}
+	if err := p.ended(); ended && err != nil {
+		return err
+	}
 	switch {
 	case last == "":
 		return errors.New("the output is empty")
@@ -159,9 +164,13 @@ func (p *parser) line(text string) error {
 		return nil
 	}
 	if match := startLine.FindStringSubmatch(text); match != nil {
+		if err := p.ended(); err != nil {
+			return err
+		}
+		p.averaged = false
 		p.run, p.titles, p.columns, p.rows, p.counted = match[2], nil, nil, nil, 0
 		// The operator's run "create" is a formatting alone; of any other run, the formatting is what comes before it.
-		if p.formatting = match[1] != ""; p.formatting && (p.saved || p.run != "create") {
+		if p.formatting = match[1] != ""; p.formatting && p.run != "create" {
 			p.run = match[1] + match[2]
 		}
 		if slices.Contains(p.order, p.run) {
@@ -193,6 +202,10 @@ func (p *parser) line(text string) error {
 	}
 	if match := averageRow.FindStringSubmatch(text); match != nil {
 		fields := strings.Fields(match[3])
+		if p.averaged && p.saved {
+			return fmt.Errorf("the run %q has a second average", p.run)
+		}
+		p.averaged = true
 		if p.samples[p.run] == nil && len(fields) == len(p.columns) {
 			if err := p.agree(match[1], match[2], fields); err != nil {
 				return err

@@ -48,6 +48,14 @@ func (Tool) ParseSaved(output []byte) ([]benchmarks.Saved, error) {
 	return []benchmarks.Saved{out}, nil
 }
 
+// ended refuses a run whose intervals are there and whose average is not.
+func (p *parser) ended() error {
+	if p.counted > 0 && !p.averaged {
+		return fmt.Errorf("the run %q ends without its average", p.run)
+	}
+	return nil
+}
+
 // maxHead is where the first tags of an HTML file stand.
 const maxHead = 4096
 
@@ -94,7 +102,7 @@ func (p *parser) interval(at string, fields []string) {
 
 // agree compares an average with what it is of, where all of its intervals are there, and its operations and bytes with their parts.
 func (p *parser) agree(from, to string, fields []string) error {
-	const part, digit = 0.03, 0.06
+	const part, digit = 0.005, 0.06
 	first, err := strconv.ParseInt(from, 10, 64)
 	last, err2 := strconv.ParseInt(to, 10, 64)
 	if whole := err == nil && err2 == nil && first == 2 && last >= first && p.counted == last-1; whole && len(fields) == len(p.columns) {
