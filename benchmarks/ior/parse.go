@@ -363,7 +363,7 @@ func (p *parser) head(out *result) (bool, error) {
 			continue
 		}
 		fact := headLine.FindStringSubmatch(line)
-		if fact == nil || openmpi.Failed(fact[1]) || strings.HasPrefix(line, "WARNING") || strings.HasPrefix(line, "ERROR") {
+		if len(fact) < 2 || openmpi.Failed(fact[1]) || strings.HasPrefix(line, "WARNING") || strings.HasPrefix(line, "ERROR") {
 			return false, p.Unexpected("what IOR is about to run")
 		}
 		timed = timed || timeLine.MatchString(line)

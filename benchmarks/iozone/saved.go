@@ -326,7 +326,7 @@ func (p *anyParser) result(match []string) error {
 			}
 		}
 		bound := anyBound.FindStringSubmatch(p.At.Text)
-		if bound == nil || bound[1] != name || unitOf(bound[3]) != counted {
+		if len(bound) < 2 || bound[1] != name || unitOf(bound[3]) != counted {
 			return p.Unexpected(what)
 		}
 		if bounds[name], err = p.number(bound[2]); err != nil {

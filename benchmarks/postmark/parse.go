@@ -263,7 +263,8 @@ func (s settings) parse(text string) (result, error) {
 			return r, err
 		}
 	}
-	return r, p.body(&r, s)
+	err = p.body(&r, s)
+	return r, err
 }
 
 // body reads a report behind the line "Time:".
