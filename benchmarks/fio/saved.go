@@ -15,7 +15,8 @@ import (
 // microseconds is the unit of latencies before 3.0.
 const microseconds = "us"
 
-// ParseSaved reads the report of any fio from 2.1 on, whatever its jobs are. The samples of several jobs begin with the names of the jobs; each
+// ParseSaved reads the report of any fio from 2.1 on, whatever its jobs are. The samples of several jobs begin with the names of
+// the jobs; each
 // is what fio prints of that job, and nothing is added up: fio does that itself with group_reporting, and says so in one job.
 func (Tool) ParseSaved(output []byte) ([]benchmarks.Saved, error) {
 	doc, skipped, err := read(output)
@@ -121,7 +122,8 @@ func (d *direction) empty() bool {
 	return d.Bytes == 0 && d.IOs == 0 && zero(d.BW) && zero(d.IOPS)
 }
 
-// agree compares numbers of one direction that say the same: the bytes and their time with the bandwidth, the reads or writes and that time with
+// agree compares numbers of one direction that say the same: the bytes and their time with the bandwidth, the reads or writes and
+// that time with
 // the IOPS, and the figures of the latencies with each other.
 func (d *direction) agree(name string) error {
 	const kibi, milli, part = 1024, 1000, 1e-3
@@ -175,7 +177,8 @@ func (d *direction) agree(name string) error {
 	return nil
 }
 
-// agree compares the figures of a latency. fio counts in classes, which are up to a thirty-second wide, so that a percentile may lie a little
+// agree compares the figures of a latency. fio counts in classes, which are up to a thirty-second wide, so that a percentile may
+// lie a little
 // beyond the lowest or highest value.
 func (l latency) agree(name string) error {
 	if l.Mean == nil || l.Max == 0 {

@@ -41,8 +41,8 @@ var (
 		"pwrite writers": "pwrite", "pread readers": "pread", "fwriters": "fwrite", "freaders": "fread",
 	}
 	excels = map[string]string{
-		"initial write": "write", "rewrite": "rewrite", "read": "read", "re-read": "reread", "random read": "randomRead", "random write": "randomWrite",
-		"reverse read": "reverseRead", "stride read": "strideRead", "mixed workload": "mixed", "pwrite": "pwrite", "pread": "pread",
+		"initial write": "write", "rewrite": "rewrite", "read": "read", "re-read": "reread", "random read": "randomRead",
+		"random write": "randomWrite", "reverse read": "reverseRead", "stride read": "strideRead", "mixed workload": "mixed", "pwrite": "pwrite", "pread": "pread",
 		"fwrite": "fwrite", "fread": "fread",
 		"writer report": "write", "re-writer report": "rewrite", "reader report": "read", "re-reader report": "reread",
 		"random read report": "randomRead", "random write report": "randomWrite", "backward read report": "reverseRead",
@@ -55,14 +55,17 @@ var (
 		"fwrite", "refwrite", "fread", "refread",
 	}
 	tests = [][]int{{0, 1}, {2, 3}, {4, 5}, {6}, {7}, {8}, {9, 10}, {11, 12}}
-	heads = []string{"write", "rewrite", "read", "reread", "read", "write", "read", "rewrite", "read", "fwrite", "frewrite", "fread", "freread"}
+	heads = []string{"write", "rewrite", "read", "reread", "read", "write", "read", "rewrite", "read",
+		"fwrite", "frewrite", "fread", "freread"}
 )
 
 // maxRows bounds the points of one output.
 const maxRows = 4096
 
-// ParseSaved reads the throughput mode (-t) and the automatic mode (-a) of any iozone from 3.1 on, in kB/s, and in operations per second with
-// -O. Each pair of a file and record size of the automatic mode is a report. What the report for a spreadsheet (-R) repeats must be the same.
+// ParseSaved reads the throughput mode (-t) and the automatic mode (-a) of any iozone from 3.1 on, in kB/s, and in operations per
+// second with
+// -O. Each pair of a file and record size of the automatic mode is a report. What the report for a spreadsheet (-R) repeats must be
+// the same.
 func (Tool) ParseSaved(output []byte) ([]benchmarks.Saved, error) {
 	if err := benchmarks.BoundLines(output); err != nil {
 		return nil, err //nolint:wrapcheck // it is a sentence about the output
@@ -240,7 +243,8 @@ func (p *anyParser) body() error {
 	return p.whole(ended, auto)
 }
 
-// whole refuses an output that lacks results. Some versions print no last line behind a report for a spreadsheet, or none at all: then each test that the
+// whole refuses an output that lacks results. Some versions print no last line behind a report for a spreadsheet, or none at all:
+// then each test that the
 // command line asks for must be there.
 func (p *anyParser) whole(ended, auto bool) error {
 	if len(p.out) == 0 || len(p.values) == 0 {
@@ -439,7 +443,8 @@ func (p *anyParser) row(fields []string) error {
 	return nil
 }
 
-// places are the columns of so many results: all, or those of the tests that the command line names. Blanks stand in the columns of others.
+// places are the columns of so many results: all, or those of the tests that the command line names. Blanks stand in the columns of
+// others.
 func (p *anyParser) places(count int) ([]int, error) {
 	var asked []int
 	for _, match := range testOption.FindAllStringSubmatch(p.command, -1) {

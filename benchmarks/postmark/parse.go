@@ -52,7 +52,8 @@ type result struct {
 	alone, removed float64
 }
 
-// Parse reads the report of each process, and makes one of them as the MPI version of the talk of 2014 did; benchmarks/README.md says how,
+// Parse reads the report of each process, and makes one of them as the MPI version of the talk of 2014 did; benchmarks/README.md
+// says how,
 // and how that is known. postmark ends with exit code 0 after most errors, so a line that is no part of a good report is refused.
 func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int, output []byte) (benchmarks.Report, error) {
 	s, err := check(spec, point)

@@ -23,7 +23,8 @@ var (
 	timeLine = regexp.MustCompile(`^Time:$`)
 )
 
-// ParseSaved reads the report of one postmark that somebody has run, whatever was set before it. What stands in the report says how many files and
+// ParseSaved reads the report of one postmark that somebody has run, whatever was set before it. What stands in the report says how
+// many files and
 // transactions there were; commands at the prompt say the rest.
 func (Tool) ParseSaved(output []byte) ([]benchmarks.Saved, error) {
 	if err := benchmarks.BoundLines(output); err != nil {
@@ -109,7 +110,8 @@ func (p *savedParser) set(match []string) {
 	}
 }
 
-// report reads the lines behind "Time:", with the parser of the operator's own outputs. That wants to be told how many files and transactions there are:
+// report reads the lines behind "Time:", with the parser of the operator's own outputs. That wants to be told how many files and
+// transactions there are:
 // the lines "Creation alone" and "Mixed with transactions" say so.
 func (p *savedParser) report(lines []string, began int) error {
 	if len(lines) < reportLines {

@@ -26,8 +26,10 @@ var (
 	number = regexp.MustCompile(`^\d{1,15}(\.\d{1,6})?$`)
 )
 
-// Parse reads what vdbench prints to standard output, where its summary.html stands too: of each run the row avg_2-n, which leaves out the
-// first second. flatfile.html and totals.html hold the same numbers, but remain in the launcher's pod, so only a second command could show
+// Parse reads what vdbench prints to standard output, where its summary.html stands too: of each run the row avg_2-n, which leaves
+// out the
+// first second. flatfile.html and totals.html hold the same numbers, but remain in the launcher's pod, so only a second command
+// could show
 // them. For each operation: files/s (made, or closed), MB/s (of 1024² bytes) and ms (the response time of a transfer).
 func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step int, output []byte) (benchmarks.Report, error) {
 	var asked []string
@@ -99,7 +101,7 @@ const maxRuns = 256
 type column struct{ group, name string }
 
 // read takes all lines.
-func (p *parser) read(output []byte) error {
+func (p *parser) read(output []byte) error { //nolint:gocyclo // one case for each form of a line
 	if err := benchmarks.BoundLines(output); err != nil {
 		return err
 	}

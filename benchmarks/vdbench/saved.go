@@ -27,8 +27,10 @@ var (
 	rawTime  = column{"resp", "time"}
 )
 
-// ParseSaved reads what vdbench has printed, or its logfile.html or summary.html, of runs of files or of raw I/O. A run that makes the files of
-// another (format=yes) has a name of its own, format_for_ before the other's. A run that took less than two intervals has no average and is left
+// ParseSaved reads what vdbench has printed, or its logfile.html or summary.html, of runs of files or of raw I/O. A run that makes
+// the files of
+// another (format=yes) has a name of its own, format_for_ before the other's. A run that took less than two intervals has no
+// average and is left
 // out.
 func (Tool) ParseSaved(output []byte) ([]benchmarks.Saved, error) {
 	p := parser{saved: true}
@@ -101,7 +103,7 @@ func (p *parser) interval(at string, fields []string) {
 }
 
 // agree compares an average with what it is of, where all of its intervals are there, and its operations and bytes with their parts.
-func (p *parser) agree(from, to string, fields []string) error {
+func (p *parser) agree(from, to string, fields []string) error { //nolint:gocyclo // one case for each form of a line
 	const part, digit = 0.005, 0.06
 	first, err := strconv.ParseInt(from, 10, 64)
 	last, err2 := strconv.ParseInt(to, 10, 64)

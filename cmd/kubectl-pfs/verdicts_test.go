@@ -12,7 +12,8 @@ import (
 	"parallelfs.dev/operator/benchmarks/registry"
 )
 
-// verdicts has a row for each file of test data: what parse makes of it, and why. VERDICTS=write writes it again, to be looked at in the diff.
+// verdicts has a row for each file of test data: what parse makes of it, and why. VERDICTS=write writes it again, to be looked at
+// in the diff.
 const verdicts = "testdata/verdicts.txt"
 
 func TestEachFileOfTestDataHasItsVerdict(t *testing.T) {
