@@ -31,6 +31,11 @@ func Contradict(count int64, least, most, mean, deviation, near float64) bool {
 		}
 		lowest += (n - 2) * (rest - mean) * (rest - mean)
 	}
+	if count <= 3 {
+		// All values are known then.
+		ofAll, ofSample := math.Sqrt(lowest/n), math.Sqrt(lowest/(n-1))
+		return math.Abs(deviation-ofAll) > 4*near && math.Abs(deviation-ofSample) > 4*near
+	}
 	highest := n * (above + 2*near) * (below + 2*near)
 	return deviation < math.Sqrt(lowest/n)-4*near || deviation > math.Sqrt(highest/(n-1))+4*near
 }

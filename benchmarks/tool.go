@@ -118,7 +118,8 @@ const (
 
 // Command is one command line and how it is started. In arguments, files and standard input, these are replaced:
 // $(DIRECTORY) is the repetition's directory (OnEachProcess, OnEachClient: the process's own), which is the working directory;
-// $(RANK) the number of the process from 0 (OnEachProcess, OnEachClient); $(TARGETS) the names of the server's targets, with blanks between
+// $(RANK) the number of the process from 0 (OnEachProcess, OnEachClient); $(TARGETS) the names of the server's targets, with blanks
+// between
 // them, or that of the one (OnServers); $(HOSTS_FILE) the path of the first of Files;
 // $(LAUNCHER_IP) the launcher's address (OnLauncher).
 type Command struct {

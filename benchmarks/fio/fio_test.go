@@ -174,7 +174,8 @@ func writeClatMean(g *WithT, text string) float64 {
 	return value
 }
 
-// replaceWriteClat gives a member of the completion latency of writes another value. Before it stand those of slat, clat and lat of reads,
+// replaceWriteClat gives a member of the completion latency of writes another value. Before it stand those of slat, clat and lat of
+// reads,
 // and of slat of writes.
 func replaceWriteClat(g *WithT, text, name, value string) string {
 	const before = 4

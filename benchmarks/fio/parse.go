@@ -123,8 +123,10 @@ func jobs(decoder *json.Decoder) ([]job, error) {
 	return out, err //nolint:wrapcheck // as above
 }
 
-// Parse reads the report of each client's fio. Bandwidth and IOPS of several clients are what all have done, over the time of the one that
-// took longest: added up, the rates of clients that end one after the other would be more than the filesystem ever gave. The mean of their
+// Parse reads the report of each client's fio. Bandwidth and IOPS of several clients are what all have done, over the time of the
+// one that
+// took longest: added up, the rates of clients that end one after the other would be more than the filesystem ever gave. The mean
+// of their
 // latencies is weighted by the number of reads or writes behind each; of the percentiles, which can't be added, the highest is taken.
 func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int, output []byte) (benchmarks.Report, error) {
 	s, err := check(spec, point)
@@ -197,7 +199,8 @@ func combine(name string, clients []direction) []benchmarks.Sample {
 	}
 }
 
-// read finds the report in what fio printed: notes may stand before it, and the report in normal form, or lines of a shell, behind it. fio that
+// read finds the report in what fio printed: notes may stand before it, and the report in normal form, or lines of a shell, behind
+// it. fio that
 // is ended from outside says so and prints a report all the same.
 func read(text []byte) (document, benchmarks.Remarks, error) {
 	var doc document

@@ -15,7 +15,8 @@ import (
 // microseconds is the unit of latencies before 3.0.
 const microseconds = "us"
 
-// ParseSaved reads the report of any fio from 2.1 on, whatever its jobs are. The samples of several jobs begin with the names of the jobs; each
+// ParseSaved reads the report of any fio from 2.1 on, whatever its jobs are. The samples of several jobs begin with the names of
+// the jobs; each
 // is what fio prints of that job, and nothing is added up: fio does that itself with group_reporting, and says so in one job.
 func (Tool) ParseSaved(output []byte) ([]benchmarks.Saved, error) {
 	doc, skipped, err := read(output)
@@ -121,7 +122,8 @@ func (d *direction) empty() bool {
 	return d.Bytes == 0 && d.IOs == 0 && zero(d.BW) && zero(d.IOPS)
 }
 
-// agree compares numbers of one direction that say the same: the bytes and their time with the bandwidth, the reads or writes and that time with
+// agree compares numbers of one direction that say the same: the bytes and their time with the bandwidth, the reads or writes and
+// that time with
 // the IOPS, and the figures of the latencies with each other.
 func (d *direction) agree(name string) error {
 	const kibi, milli, part = 1024, 1000, 1e-3
@@ -134,13 +136,17 @@ func (d *direction) agree(name string) error {
 	if old && !benchmarks.Near(*d.BW, kib/seconds, 2, part) {
 		kib = float64(d.Bytes) // before 3.0, io_bytes are KiB
 	}
-	if seconds > 0 && !benchmarks.Near(*d.BW, kib/seconds, 2, part) {
+	share, apart := part, 1.0
+	if d.KBytes != nil {
+		share, apart = 1e-6, 0.01
+	}
+	if seconds > 0 && !benchmarks.Near(*d.BW, kib/seconds, 1.01, share) {
 		return fmt.Errorf("%.0f KiB of %s in %d ms are not %.0f KiB/s", kib, name, d.Runtime, *d.BW)
 	}
 	if d.BWBytes != nil && !benchmarks.Near(*d.BWBytes/kibi, *d.BW, 1, 0) {
 		return fmt.Errorf("bw_bytes of %s is %.0f, and bw %.0f KiB/s", name, *d.BWBytes, *d.BW)
 	}
-	if d.IOs > 0 && seconds > 0 && !benchmarks.Near(*d.IOPS, float64(d.IOs)/seconds, 1, part) {
+	if d.IOs > 0 && seconds > 0 && !benchmarks.Near(*d.IOPS, float64(d.IOs)/seconds, apart, share) {
 		return fmt.Errorf("%d I/Os of %s in %d ms are not %.2f IOPS", d.IOs, name, d.Runtime, *d.IOPS)
 	}
 	for _, l := range []struct {
@@ -153,12 +159,17 @@ func (d *direction) agree(name string) error {
 			return err
 		}
 	}
-	for _, all := range [][3]latency{{d.Slat, d.Clat, d.Lat}, {d.OldSlat, d.OldClat, d.OldLat}} {
+	// Before 3.0, each of the three counts in whole µs.
+	const near, coarse, fine = 2, 0.01, 0.001
+	for i, all := range [][3]latency{{d.Slat, d.Clat, d.Lat}, {d.OldSlat, d.OldClat, d.OldLat}} {
 		slat, clat, lat := all[0], all[1], all[2]
 		if clat.Mean == nil || lat.Mean == nil || slat.Mean == nil || *lat.Mean == 0 || *clat.Mean == 0 || *slat.Mean == 0 {
 			continue
 		}
-		const near, share = 2, 0.02
+		share := fine
+		if i > 0 {
+			share = coarse
+		}
 		if !benchmarks.Near(*slat.Mean+*clat.Mean, *lat.Mean, near, share) {
 			return fmt.Errorf("the mean latency of %s is %.2f, and that of its two parts %.2f and %.2f", name, *lat.Mean, *slat.Mean, *clat.Mean)
 		}
@@ -166,7 +177,8 @@ func (d *direction) agree(name string) error {
 	return nil
 }
 
-// agree compares the figures of a latency. fio counts in classes, which are up to a thirty-second wide, so that a percentile may lie a little
+// agree compares the figures of a latency. fio counts in classes, which are up to a thirty-second wide, so that a percentile may
+// lie a little
 // beyond the lowest or highest value.
 func (l latency) agree(name string) error {
 	if l.Mean == nil || l.Max == 0 {

@@ -35,12 +35,13 @@ var (
 	harmlessLine = regexp.MustCompile(`^(ior )?WARNING: (fsync\(\) (only )?available.*|The file ".*" exists already and will be overwritten` +
 		`|Backend returned error during statfs)$`)
 	optionsLine = regexp.MustCompile(`^(Options|Summary|Results):$`)
-	timeLine    = regexp.MustCompile(`^(stonewallingTime *[:=] *[1-9]|Using stonewalling = [1-9]|Command line.* -O stoneWallingStatusFile=|Command line.* -D *=?[0-9])`)
-	tableLine   = regexp.MustCompile(`^access +bw\(MiB/s\) `)
-	summaryRow  = regexp.MustCompile(`^Operation +Max\(MiB\)`)
-	rulerLine   = regexp.MustCompile(`^-{6}( +-+)+$`)
-	resultLine  = regexp.MustCompile(`^(write|read|remove) .* (\d+)$`)
-	cellNumber  = regexp.MustCompile(`^\d{1,15}(\.\d{1,6})?$`)
+	timeLine    = regexp.MustCompile(`^(stonewallingTime *[:=] *[1-9]|Using stonewalling = [1-9]` +
+		`|Command line.* -O stoneWallingStatusFile=|Command line.* -D *=?[0-9])`)
+	tableLine  = regexp.MustCompile(`^access +bw\(MiB/s\) `)
+	summaryRow = regexp.MustCompile(`^Operation +Max\(MiB\)`)
+	rulerLine  = regexp.MustCompile(`^-{6}( +-+)+$`)
+	resultLine = regexp.MustCompile(`^(write|read|remove) .* (\d+)$`)
+	cellNumber = regexp.MustCompile(`^\d{1,15}(\.\d{1,6})?$`)
 	// shortLine is said of a transfer that was ended when its time was up.
 	shortLine = regexp.MustCompile(`(?i)^WARNING: (Expected aggregate file size|Stat\(\) of aggregate file size` +
 		`|Using actual aggregate bytes moved|maybe caused by deadlineForStonewalling)`)
@@ -177,7 +178,8 @@ func (r result) samples(w *want) ([]benchmarks.Sample, error) {
 	return out, nil
 }
 
-// agree compares the numbers of a row with each other: transfers in a second with the bytes that they move, and the bytes with their time.
+// agree compares the numbers of a row with each other: transfers in a second with the bytes that they move, and the bytes with
+// their time.
 func (r row) agree() error {
 	const half, mebi, part = 0.0051, 1 << 20, 2e-6
 	if r.operations != nil && r.transfer > 0 {
@@ -296,8 +298,8 @@ func (p *parser) behind() error {
 		switch line := p.At.Text; {
 		case bannerLine.MatchString(line):
 			return p.Fail("a second run of IOR begins; keep one run in each file")
-		case tableLine.MatchString(line), resultLine.MatchString(line), line == summaryLine, summaryRow.MatchString(line), endLine.MatchString(line),
-			mostLine.MatchString(line), rulerLine.MatchString(line):
+		case tableLine.MatchString(line), resultLine.MatchString(line), line == summaryLine, summaryRow.MatchString(line),
+			endLine.MatchString(line), mostLine.MatchString(line), rulerLine.MatchString(line):
 			return p.Unexpected("the end of the output")
 		}
 		if err := p.Skip(); err != nil {
@@ -349,7 +351,8 @@ func (p *parser) head(out *result) (bool, error) {
 		case banner != nil:
 			return false, p.Fail("a second run of IOR begins, and the first has no results; keep one run in each file")
 		case out.version == "":
-			if tableLine.MatchString(line) || endLine.MatchString(line) || summaryRow.MatchString(line) || line == summaryLine || strings.HasPrefix(line, "MPI Coordinated") {
+			if tableLine.MatchString(line) || endLine.MatchString(line) || summaryRow.MatchString(line) || line == summaryLine ||
+				strings.HasPrefix(line, "MPI Coordinated") {
 				return false, p.Unexpected("what IOR is about to run")
 			}
 			if err := p.Skip(); err != nil {
@@ -363,7 +366,7 @@ func (p *parser) head(out *result) (bool, error) {
 			continue
 		}
 		fact := headLine.FindStringSubmatch(line)
-		if fact == nil || openmpi.Failed(fact[1]) || strings.HasPrefix(line, "WARNING") || strings.HasPrefix(line, "ERROR") {
+		if len(fact) < 2 || openmpi.Failed(fact[1]) || strings.HasPrefix(line, "WARNING") || strings.HasPrefix(line, "ERROR") {
 			return false, p.Unexpected("what IOR is about to run")
 		}
 		timed = timed || timeLine.MatchString(line)
@@ -380,7 +383,8 @@ func (p *parser) verbose(line string) bool {
 	return verboseLine.MatchString(line) && !strings.Contains(line, "WARNING") && !strings.Contains(line, "ERROR")
 }
 
-// iterations reads the results up to the summary, and counts them by operation. summed is false when the report ends without a summary, as
+// iterations reads the results up to the summary, and counts them by operation. summed is false when the report ends without a
+// summary, as
 // that of the application of IO500 does.
 func (p *parser) iterations(timed bool) (counts map[string]int64, summed bool, err error) {
 	counts, p.cells, p.most = map[string]int64{}, map[string][]cell{}, map[string]float64{}
@@ -408,7 +412,8 @@ func (p *parser) iterations(timed bool) (counts map[string]int64, summed bool, e
 			if err := p.highest(most); err != nil {
 				return nil, false, err
 			}
-		case rulerLine.MatchString(line) && len(counts) == 0, p.verbose(line), harmlessLine.MatchString(line), timed && shortLine.MatchString(line):
+		case rulerLine.MatchString(line) && len(counts) == 0, p.verbose(line), harmlessLine.MatchString(line),
+			timed && shortLine.MatchString(line):
 		default:
 			return nil, false, p.Unexpected("the result of an iteration")
 		}
@@ -444,7 +449,8 @@ func (p *parser) bare(counts map[string]int64) bool {
 	return true
 }
 
-// result reads the numbers of an iteration and compares them with each other: what was moved in all the time is what the transfers in a second
+// result reads the numbers of an iteration and compares them with each other: what was moved in all the time is what the transfers
+// in a second
 // have moved in the time of the transfers.
 func (p *parser) result(operation string, fields []string) error {
 	if operation == "remove" {

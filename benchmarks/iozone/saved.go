@@ -41,8 +41,8 @@ var (
 		"pwrite writers": "pwrite", "pread readers": "pread", "fwriters": "fwrite", "freaders": "fread",
 	}
 	excels = map[string]string{
-		"initial write": "write", "rewrite": "rewrite", "read": "read", "re-read": "reread", "random read": "randomRead", "random write": "randomWrite",
-		"reverse read": "reverseRead", "stride read": "strideRead", "mixed workload": "mixed", "pwrite": "pwrite", "pread": "pread",
+		"initial write": "write", "rewrite": "rewrite", "read": "read", "re-read": "reread", "random read": "randomRead",
+		"random write": "randomWrite", "reverse read": "reverseRead", "stride read": "strideRead", "mixed workload": "mixed", "pwrite": "pwrite", "pread": "pread",
 		"fwrite": "fwrite", "fread": "fread",
 		"writer report": "write", "re-writer report": "rewrite", "reader report": "read", "re-reader report": "reread",
 		"random read report": "randomRead", "random write report": "randomWrite", "backward read report": "reverseRead",
@@ -55,14 +55,17 @@ var (
 		"fwrite", "refwrite", "fread", "refread",
 	}
 	tests = [][]int{{0, 1}, {2, 3}, {4, 5}, {6}, {7}, {8}, {9, 10}, {11, 12}}
-	heads = []string{"write", "rewrite", "read", "reread", "read", "write", "read", "rewrite", "read", "fwrite", "frewrite", "fread", "freread"}
+	heads = []string{"write", "rewrite", "read", "reread", "read", "write", "read", "rewrite", "read",
+		"fwrite", "frewrite", "fread", "freread"}
 )
 
 // maxRows bounds the points of one output.
 const maxRows = 4096
 
-// ParseSaved reads the throughput mode (-t) and the automatic mode (-a) of any iozone from 3.1 on, in kB/s, and in operations per second with
-// -O. Each pair of a file and record size of the automatic mode is a report. What the report for a spreadsheet (-R) repeats must be the same.
+// ParseSaved reads the throughput mode (-t) and the automatic mode (-a) of any iozone from 3.1 on, in kB/s, and in operations per
+// second with
+// -O. Each pair of a file and record size of the automatic mode is a report. What the report for a spreadsheet (-R) repeats must be
+// the same.
 func (Tool) ParseSaved(output []byte) ([]benchmarks.Saved, error) {
 	if err := benchmarks.BoundLines(output); err != nil {
 		return nil, err //nolint:wrapcheck // it is a sentence about the output
@@ -152,8 +155,12 @@ func (p *anyParser) fact(line string) (bool, error) {
 		p.unit = unitOf(match[1])
 	}
 	if match := anyEach.FindStringSubmatch(line); match != nil {
-		p.file, _ = strconv.ParseInt(match[1], 10, 64)   // the same
-		p.record, _ = strconv.ParseInt(match[2], 10, 64) // the same
+		file, _ := strconv.ParseInt(match[1], 10, 64)   // the same
+		record, _ := strconv.ParseInt(match[2], 10, 64) // the same
+		if p.file > 0 && p.file != file || p.record > 0 && p.record != record {
+			return true, p.Fail("%q contradicts a line before, which has files of %d kB and records of %d", benchmarks.Short(line), p.file, p.record)
+		}
+		p.file, p.record = file, record
 		if p.processes < 1 || p.record < 1 {
 			return true, p.Fail("no line before says how many processes there are, or how large their records")
 		}
@@ -236,7 +243,8 @@ func (p *anyParser) body() error {
 	return p.whole(ended, auto)
 }
 
-// whole refuses an output that lacks results. Some versions print no last line behind a report for a spreadsheet, or none at all: then each test that the
+// whole refuses an output that lacks results. Some versions print no last line behind a report for a spreadsheet, or none at all:
+// then each test that the
 // command line asks for must be there.
 func (p *anyParser) whole(ended, auto bool) error {
 	if len(p.out) == 0 || len(p.values) == 0 {
@@ -276,6 +284,9 @@ func (p *anyParser) whole(ended, auto bool) error {
 // number reads a number that is finite and not less than 0.
 func (p *anyParser) number(text string) (float64, error) {
 	q := parser{at: p.At.Number}
+	if _, decimals, _ := strings.Cut(text, "."); len(decimals) != 2 {
+		return 0, p.Fail("%q is no number of the form 123.45", text)
+	}
 	return q.number(text)
 }
 
@@ -319,7 +330,7 @@ func (p *anyParser) result(match []string) error {
 			}
 		}
 		bound := anyBound.FindStringSubmatch(p.At.Text)
-		if bound == nil || bound[1] != name || unitOf(bound[3]) != counted {
+		if len(bound) < 2 || bound[1] != name || unitOf(bound[3]) != counted {
 			return p.Unexpected(what)
 		}
 		if bounds[name], err = p.number(bound[2]); err != nil {
@@ -339,7 +350,7 @@ func (p *anyParser) result(match []string) error {
 // bounds compares the total with the figures of the processes, as the parser of the operator's own outputs does.
 func (p *anyParser) bounds(title string, total float64, bounds map[string]float64) error {
 	n := float64(p.processes)
-	const near, part = 0.011, 1e-4
+	const near, part = 0.011, 1e-7
 	if bounds["Min"] > bounds["Avg"]+near {
 		return p.Fail("iozone left a process out of the throughput of the %s (Min %.2f is more than Avg %.2f): another had ended before it began; make the files larger",
 			title, bounds["Min"], bounds["Avg"])
@@ -432,7 +443,8 @@ func (p *anyParser) row(fields []string) error {
 	return nil
 }
 
-// places are the columns of so many results: all, or those of the tests that the command line names. Blanks stand in the columns of others.
+// places are the columns of so many results: all, or those of the tests that the command line names. Blanks stand in the columns of
+// others.
 func (p *anyParser) places(count int) ([]int, error) {
 	var asked []int
 	for _, match := range testOption.FindAllStringSubmatch(p.command, -1) {
@@ -482,9 +494,9 @@ func (p *anyParser) excel(match []string) error {
 		return p.Unexpected("a row of the report for a spreadsheet")
 	}
 	for i, field := range fields {
-		value, err := p.number(field)
+		value, err := strconv.ParseFloat(field, 64)
 		if err != nil {
-			return err
+			return p.Unexpected("a row of the report for a spreadsheet")
 		}
 		if before, found := p.values[p.report+" "+name+" "+p.records[i]]; found && before != value {
 			return p.Fail("the report for a spreadsheet has %s of %s, and the table above %.0f", field, p.report, before)

@@ -23,6 +23,8 @@ var (
 	titleLine    = regexp.MustCompile(`^(Operation +Max +Min +Mean +Std Dev|-+ +--- +--- +---- +-------)$`)
 	resultLine   = regexp.MustCompile(`^([A-Z][a-z]+ [a-z]+(?: \(stonewall\))?) *:? +([-+.\w]+) +([-+.\w]+) +([-+.\w]+) +([-+.\w]+)$`)
 	endLine      = regexp.MustCompile(`^-- finished at (.*) --$`)
+	// knownVersion are those whose deviations and tables are known.
+	knownVersion = regexp.MustCompile(`^(1\.[89]\.\d{1,2}|[34]\.\d\.\d{1,2})([-+]\w+)?$`)
 	// headLine are the other lines before the results that mdtest prints when all goes well. Any other one is refused: mdtest goes on when
 	// it could not make, stat or remove something, says so, prints rates, and ends with success.
 	headLine = regexp.MustCompile(`^(Command line used: .*|Path *:.*|FS *:.*|Nodemap: [01]+|random seed: \d+` +
@@ -32,7 +34,8 @@ var (
 	stonewallLine = regexp.MustCompile(`^Continue stonewall hit min: \d+ max: (\d+) avg: [\d.]+$`)
 	// verboseLine are what -v adds: steps, the values of all options, and the rates of each iteration, which the summary repeats.
 	verboseLine = regexp.MustCompile(`^(V-\d+: .*|[a-z_]+ *: (True|False|-?\d+)|dirpath\(s\):|/\S*|Operation +Duration +Rate|-+ +-+ +-+)$`)
-	// anyProcess are lines that each process prints as it begins (mdtest.c). mpirun passes on what comes from other nodes when it gets it, so
+	// anyProcess are lines that each process prints as it begins (mdtest.c). mpirun passes on what comes from other nodes when it gets
+	// it, so
 	// such a line may stand anywhere, also behind the first process's last one.
 	anyProcess = regexp.MustCompile(`^WARNING: Read bytes is 0, thus, a read test will actually just open/close$`)
 	number     = regexp.MustCompile(`^\d{1,15}\.\d{3}$`)
@@ -76,7 +79,8 @@ const (
 	sharedFile = "-S"
 )
 
-// Parse reads the report of mdtest 1.9, 3.x and 4.x, up to 4.1.0+dev. Rates are in ops/s, and times (-Z, -P) in s. An operation that was not asked for,
+// Parse reads the report of mdtest 1.9, 3.x and 4.x, up to 4.1.0+dev. Rates are in ops/s, and times (-Z, -P) in s. An operation
+// that was not asked for,
 // which mdtest prints as 0.000, is left out; one that was asked for must be there. The first step says how many items there are, as
 // mdtest counts them. In an output that was saved elsewhere (a point without parameters) an operation whose numbers are all 0.000 is
 // left out.
@@ -167,7 +171,7 @@ type row struct {
 }
 
 // head reads up to the first table, and checks that mdtest ran what the point asked for.
-func (p *parser) head() error {
+func (p *parser) head() error { //nolint:gocyclo // one case for each form of a line
 	const what = "what mdtest is about to run"
 	started, tasks, total := false, "", ""
 	for p.Next() {
@@ -183,6 +187,9 @@ func (p *parser) head() error {
 		}
 		if match := bannerLine.FindStringSubmatch(line); match != nil && started && tasks == "" {
 			p.version, tasks = match[1], match[2]
+			if !knownVersion.MatchString(p.version) {
+				return p.Fail("mdtest %s has a form that is not known; those of 1.8 to 4.1 are", benchmarks.Short(p.version))
+			}
 			var err error
 			if p.tasks, err = strconv.ParseInt(tasks, 10, 32); err != nil || p.tasks < 1 {
 				return p.Fail("%s tasks can't be", tasks)
@@ -327,7 +334,8 @@ func (p *parser) titled(unit string) error {
 	return nil
 }
 
-// agree compares the two tables: the highest rate is that of the shortest time, and their product is the number of items. proof asks for that
+// agree compares the two tables: the highest rate is that of the shortest time, and their product is the number of items. proof
+// asks for that
 // number, because the title of the times names another unit.
 func (p *parser) agree(proof bool) error {
 	proven := !proof
@@ -364,7 +372,8 @@ func (p *parser) agree(proof bool) error {
 	return p.prove(proven)
 }
 
-// prove refuses times whose title names another unit than s, unless something proves that they are in s. What a status file has left open, the
+// prove refuses times whose title names another unit than s, unless something proves that they are in s. What a status file has
+// left open, the
 // clock decides: in ms, the operations would have taken a thousandth of the time between the first and the last line.
 func (p *parser) prove(proven bool) error {
 	if proven || len(p.rows["s"]) == 0 {

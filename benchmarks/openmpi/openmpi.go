@@ -24,7 +24,8 @@ var (
 	border = regexp.MustCompile(`^-{60,}$`)
 	// bad is what a help message says when processes have not ended well, or were never started.
 	bad = regexp.MustCompile(`(?i)abort|terminat|exited|killed|on signal|non-zero|has lost|not enough slots|failed to start`)
-	// lacking is what a help message says of something that was not there. mpirun may have gone on without it, such as without a network card
+	// lacking is what a help message says of something that was not there. mpirun may have gone on without it, such as without a
+	// network card
 	// whose port is inactive, and then says the same words.
 	lacking = regexp.MustCompile(`(?i)was unable|were unable|could not|cannot be|was not found|not able to`)
 	// warning begins a help message after which mpirun goes on.
@@ -43,7 +44,8 @@ var (
 		`|plm:rsh: Warning: setpgid\(\d+,\d+\) failed in parent with errno=Permission denied\(13\)$)`)
 )
 
-// launcher are lines that a launcher, a resource manager or a library of MPI prints of itself, wherever they come: a name with a colon, the
+// launcher are lines that a launcher, a resource manager or a library of MPI prints of itself, wherever they come: a name with a
+// colon, the
 // number of a process in brackets, or the words that Intel MPI, ALPS and the fabrics begin with.
 var launcher = regexp.MustCompile(`^(srun|yhrun|prun|aprun|apsched|jsrun|salloc|sbatch|slurmstepd|mpirun|mpiexec(\.hydra)?|orterun|prterun|prted|ssh|pdsh): ` +
 	`|^\[(mpiexec|proxy:\d+:\d+)@[^\]]+\] |^(\[\d+\] )?MPI startup\(\): |^\[\d+\] \w[\w ]* = |^Application \d+ resources: ` +
@@ -74,7 +76,8 @@ type Output struct {
 	doubt error
 }
 
-// Explain returns why a report can't be read: the message of mpirun that says it, or else the error of the parser. mpirun also prints such
+// Explain returns why a report can't be read: the message of mpirun that says it, or else the error of the parser. mpirun also
+// prints such
 // messages when it goes on, so that they are none of a report that is complete.
 func (o Output) Explain(err error) error {
 	if err != nil && o.doubt != nil {

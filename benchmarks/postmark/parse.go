@@ -3,6 +3,7 @@ package postmark
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -51,7 +52,8 @@ type result struct {
 	alone, removed float64
 }
 
-// Parse reads the report of each process, and makes one of them as the MPI version of the talk of 2014 did; benchmarks/README.md says how,
+// Parse reads the report of each process, and makes one of them as the MPI version of the talk of 2014 did; benchmarks/README.md
+// says how,
 // and how that is known. postmark ends with exit code 0 after most errors, so a line that is no part of a good report is refused.
 func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int, output []byte) (benchmarks.Report, error) {
 	s, err := check(spec, point)
@@ -181,7 +183,9 @@ func (p *parser) rate(expression *regexp.Regexp, want string, seconds float64) (
 	if err = errors.Join(err, err2); err != nil {
 		return 0, 0, fmt.Errorf("its line %d: %w", p.at, err)
 	}
-	if seconds > 0 && perSecond != float64(int64(count/seconds)) || perSecond > count {
+	// Of other files, a whole number of seconds of at least 1 is known to lie behind the rate.
+	whole := perSecond == 0 || perSecond == math.Floor(count/math.Floor(count/perSecond))
+	if seconds > 0 && perSecond != float64(int64(count/seconds)) || perSecond > count || !whole {
 		return 0, 0, fmt.Errorf("its line %d: %s: %.0f in %.0f seconds are not %.0f per second", p.at, want, count, seconds, perSecond)
 	}
 	return count, perSecond, nil
@@ -212,6 +216,14 @@ func (p *parser) data(expression *regexp.Regexp, want string, seconds float64) (
 	perSecond, err := strconv.ParseFloat(groups[2], 64)
 	if err != nil {
 		return 0, fmt.Errorf("its line %d: %q is too large", p.at, groups[2])
+	}
+	for _, number := range [][2]string{{groups[0], groups[1]}, {groups[2], groups[3]}} {
+		if _, decimals, _ := strings.Cut(number[0], "."); number[1] != "bytes" && len(decimals) != 2 {
+			return 0, fmt.Errorf("its line %d: %s: %q has not two digits behind the point", p.at, want, number[0])
+		}
+	}
+	if seconds == 1 && groups[1] == groups[3] && groups[0] != groups[2] {
+		return 0, fmt.Errorf("its line %d: %s: %s %s in a second are not %s", p.at, want, groups[0], groups[1], groups[2])
 	}
 	// Both are rounded to two digits, each in a unit of its own.
 	const half = 0.0051
@@ -252,7 +264,8 @@ func (s settings) parse(text string) (result, error) {
 			return r, err
 		}
 	}
-	return r, p.body(&r, s)
+	err = p.body(&r, s)
+	return r, err
 }
 
 // body reads a report behind the line "Time:".

@@ -23,7 +23,8 @@ var (
 	timeLine = regexp.MustCompile(`^Time:$`)
 )
 
-// ParseSaved reads the report of one postmark that somebody has run, whatever was set before it. What stands in the report says how many files and
+// ParseSaved reads the report of one postmark that somebody has run, whatever was set before it. What stands in the report says how
+// many files and
 // transactions there were; commands at the prompt say the rest.
 func (Tool) ParseSaved(output []byte) ([]benchmarks.Saved, error) {
 	if err := benchmarks.BoundLines(output); err != nil {
@@ -109,7 +110,8 @@ func (p *savedParser) set(match []string) {
 	}
 }
 
-// report reads the lines behind "Time:", with the parser of the operator's own outputs. That wants to be told how many files and transactions there are:
+// report reads the lines behind "Time:", with the parser of the operator's own outputs. That wants to be told how many files and
+// transactions there are:
 // the lines "Creation alone" and "Mixed with transactions" say so.
 func (p *savedParser) report(lines []string, began int) error {
 	if len(lines) < reportLines {
@@ -133,6 +135,10 @@ func (p *savedParser) report(lines []string, began int) error {
 		}
 	}
 	// Each transaction creates or deletes a file, and reads one or appends to it; a bias of -1 leaves one of the two out.
+	if mixed > 0 && s.transactions > mixed {
+		return fmt.Errorf("in the report that begins in line %d: %d files were read or appended to, and only %d created or deleted, by as many transactions",
+			began, s.transactions, mixed)
+	}
 	s.transactions = max(s.transactions, mixed)
 	q := parser{lines: lines}
 	var r result

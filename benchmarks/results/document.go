@@ -96,7 +96,8 @@ const BestOf = "best"
 type Provenance struct {
 	v1alpha1.RunProvenance `json:",inline"`
 	// FileSystemSpec is the spec of the FileSystem at the start of the run. Servers and Targets are the servers and targets that the run
-	// used, with versions, pinning and devices: those of its storage pools, and the servers of all pools; the first 128 of each, by name. The
+	// used, with versions, pinning and devices: those of its storage pools, and the servers of all pools; the first 128 of each, by
+	// name. The
 	// counts tell how many there were.
 	FileSystemSpec *v1alpha1.FileSystemSpec `json:"fileSystemSpec,omitempty"`
 	Servers        []Server                 `json:"servers,omitempty"`

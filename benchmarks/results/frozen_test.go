@@ -48,6 +48,7 @@ func frozen() results.Run {
 		},
 		Points: []results.Point{{
 			Index: 2, State: v1alpha1.PointSucceeded, Message: "1 of 3 repetitions is invalid", Command: []string{"ior", "-a", "POSIX"},
+			Options:   []string{"-G", "27"},
 			Placement: "16 on 1 client", Parameters: []results.Value{{Name: "processes", Value: "16"}},
 			Metrics: []results.Metric{{
 				Name: "write", Unit: "MiB/s", Better: v1alpha1.BetterHigher, Value: 812.5, Mean: 812.5, Min: 800, Max: 825, Median: new(812.5),

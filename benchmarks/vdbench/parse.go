@@ -26,8 +26,10 @@ var (
 	number = regexp.MustCompile(`^\d{1,15}(\.\d{1,6})?$`)
 )
 
-// Parse reads what vdbench prints to standard output, where its summary.html stands too: of each run the row avg_2-n, which leaves out the
-// first second. flatfile.html and totals.html hold the same numbers, but remain in the launcher's pod, so only a second command could show
+// Parse reads what vdbench prints to standard output, where its summary.html stands too: of each run the row avg_2-n, which leaves
+// out the
+// first second. flatfile.html and totals.html hold the same numbers, but remain in the launcher's pod, so only a second command
+// could show
 // them. For each operation: files/s (made, or closed), MB/s (of 1024² bytes) and ms (the response time of a transfer).
 func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step int, output []byte) (benchmarks.Report, error) {
 	var asked []string
@@ -84,7 +86,9 @@ type parser struct {
 	// rows are the sums and bounds of the intervals behind the first, by column.
 	rows    []bounds
 	counted int64
-	skipped benchmarks.Remarks
+	// averaged is true when the run has its average.
+	averaged bool
+	skipped  benchmarks.Remarks
 }
 
 // bounds are of the numbers of one column.
@@ -97,7 +101,7 @@ const maxRuns = 256
 type column struct{ group, name string }
 
 // read takes all lines.
-func (p *parser) read(output []byte) error {
+func (p *parser) read(output []byte) error { //nolint:gocyclo // one case for each form of a line
 	if err := benchmarks.BoundLines(output); err != nil {
 		return err
 	}
@@ -139,6 +143,9 @@ func (p *parser) read(output []byte) error {
 			return fmt.Errorf("line %d: %w", number, err)
 		}
 	}
+	if err := p.ended(); ended && err != nil {
+		return err
+	}
 	switch {
 	case last == "":
 		return errors.New("the output is empty")
@@ -159,9 +166,13 @@ func (p *parser) line(text string) error {
 		return nil
 	}
 	if match := startLine.FindStringSubmatch(text); match != nil {
+		if err := p.ended(); err != nil {
+			return err
+		}
+		p.averaged = false
 		p.run, p.titles, p.columns, p.rows, p.counted = match[2], nil, nil, nil, 0
 		// The operator's run "create" is a formatting alone; of any other run, the formatting is what comes before it.
-		if p.formatting = match[1] != ""; p.formatting && (p.saved || p.run != "create") {
+		if p.formatting = match[1] != ""; p.formatting && p.run != "create" {
 			p.run = match[1] + match[2]
 		}
 		if slices.Contains(p.order, p.run) {
@@ -193,6 +204,10 @@ func (p *parser) line(text string) error {
 	}
 	if match := averageRow.FindStringSubmatch(text); match != nil {
 		fields := strings.Fields(match[3])
+		if p.averaged && p.saved {
+			return fmt.Errorf("the run %q has a second average", p.run)
+		}
+		p.averaged = true
 		if p.samples[p.run] == nil && len(fields) == len(p.columns) {
 			if err := p.agree(match[1], match[2], fields); err != nil {
 				return err

@@ -121,7 +121,8 @@ func statsPairs(pairs []pair) []stats.Pair {
 	return out
 }
 
-// calls compares how the tool was called, where one side was read from a saved output. Options that no field of a spec stands for may change
+// calls compares how the tool was called, where one side was read from a saved output. Options that no field of a spec stands for
+// may change
 // what was measured; other words, such as a directory, are named. It names the first points of the same parameters that differ.
 func calls(p pair, found *results.Comparison) {
 	if p.a.UID != "" && p.b.UID != "" {

@@ -52,7 +52,8 @@ func guess(output []byte) (v1alpha1.BenchmarkTool, error) {
 	return "", fmt.Errorf("it holds lines of %s; keep one tool in each file, or name the tool with --tool", strings.Join(found, " and of "))
 }
 
-// runsOf takes an output apart that holds several runs, one behind the other. Each part has the lines of the others as blank lines, so that the
+// runsOf takes an output apart that holds several runs, one behind the other. Each part has the lines of the others as blank lines,
+// so that the
 // numbers of its lines are those of the file.
 func runsOf(tool v1alpha1.BenchmarkTool, output []byte) ([][]byte, error) {
 	first := begins[tool]

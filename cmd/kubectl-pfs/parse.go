@@ -163,7 +163,8 @@ type collection struct {
 	settings [][]results.Value
 }
 
-// add makes an output a repetition of a point that is known to be the same, or a point of its own. It returns what a person should know of it.
+// add makes an output a repetition of a point that is known to be the same, or a point of its own. It returns what a person should
+// know of it.
 func (c *collection) add(one reading, label string) (notes []string) {
 	same := func(i int) bool { return slices.Equal(c.run.Points[i].Parameters, one.point.Parameters) }
 	at := -1
@@ -391,7 +392,8 @@ func pointOf(parameters []benchmarks.Parameter) benchmarks.Point {
 	return out
 }
 
-// readOutput lets the tool's parser read an output. It is held to the parameters that are known; when some option is not known, and it does
+// readOutput lets the tool's parser read an output. It is held to the parameters that are known; when some option is not known, and
+// it does
 // not agree with the others, or is of a run that the operator could not have asked for, it is read without them.
 func readOutput(tool benchmarks.Tool, base v1alpha1.BenchmarkRunSpec, given []setting, output []byte) ([]reading, error) {
 	c, err := callOf(tool.Name(), base, given, output)
