@@ -14,10 +14,8 @@ type SweepName string
 // +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9._:+-]*$`
 type SweepValue string
 
-// MarshalJSON writes a whole number without quotes.
-func (v SweepValue) MarshalJSON() ([]byte, error) { return numberOrText(string(v)) }
-
-// UnmarshalJSON reads a number or a text. It refuses nothing else: the API server does, and an object that was stored can always be read.
+// UnmarshalJSON reads a number or a text. It refuses nothing else: the API server does, and an object that was stored can always be read. A
+// number is written with quotes, as in all documents of results so far.
 func (v *SweepValue) UnmarshalJSON(raw []byte) error {
 	text, err := textOf(raw)
 	*v = SweepValue(text)
