@@ -1,5 +1,5 @@
-// Package procfs reads files of procfs and sysfs, of many of which a process of the node decides the content: its environment, its mounts and
-// its open files. Each read has a limit of bytes, and none of them waits for the filesystem of an open file.
+// Package procfs reads files of procfs and sysfs. A process of the node decides the content of many of them: its environment, its mounts
+// and its open files. Each read has a limit of bytes, and none of them waits for the filesystem of an open file.
 package procfs
 
 import (
