@@ -94,11 +94,16 @@ func oldestRaw(runs []v1alpha1.BenchmarkRun, outputs []corev1.ConfigMap, most in
 		if run.Status.CompletionTime == nil || !run.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if oldest == nil || cmp.Or(run.Status.CompletionTime.Compare(oldest.Status.CompletionTime.Time), strings.Compare(run.Name, oldest.Name)) < 0 {
+		if oldest == nil || endedBefore(run, oldest) {
 			oldest = run
 		}
 	}
 	return oldest
+}
+
+// endedBefore is true when a run ended before another one. Of two that ended at once, the name decides.
+func endedBefore(run, other *v1alpha1.BenchmarkRun) bool {
+	return cmp.Or(run.Status.CompletionTime.Compare(other.Status.CompletionTime.Time), strings.Compare(run.Name, other.Name)) < 0
 }
 
 // oldestRawOf is the run of a namespace whose raw output goes next.

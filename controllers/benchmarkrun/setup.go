@@ -57,7 +57,8 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// movesRaw lets those changes of a run through after which raw output may have to go: it has ended, or the raw output of one was not enough.
+// movesRaw lets those changes of a run through after which raw output may have to go: the run has ended, or its raw output has gone and
+// was not enough.
 func movesRaw() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false },

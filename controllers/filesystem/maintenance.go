@@ -94,7 +94,7 @@ func (p *pass) goOnWithMaintenance() {
 	p.fs.Status.Maintenance = entries
 }
 
-// leavesTurns remembers when a node that was away may be away again. A manager that was just started has seen only those that are on record.
+// leavesTurns remembers when a node that was away may be away again. A manager that was just started has those on record only.
 func (p *pass) leavesTurns(m v1alpha1.NodeMaintenance) {
 	memory := p.remembered(client.ObjectKeyFromObject(p.fs), p.fs.UID)
 	if m.Ended == nil {

@@ -37,8 +37,8 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		// The status that this controller writes must not wake it; a deletion must.
 		For(&v1alpha1.FileSystem{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		// What a pass finds of DaemonSets, Jobs, pods, targets, records, nodes and inventories, the next one takes as it is unless one of them has
-		// changed.
+		// What a pass finds of DaemonSets, Jobs, pods, targets, records, nodes and inventories, the next one takes as it is unless one of them
+		// has changed.
 		Watches(&appsv1.DaemonSet{}, r.podChanges.watch(owner)).
 		Watches(&v1alpha1.StorageTarget{}, r.targetChanges.watchNews(owner, newsOfTarget)).
 		Watches(&batchv1.Job{}, r.podChanges.watch(owner)).

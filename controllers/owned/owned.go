@@ -43,8 +43,8 @@ func (c Controllers) Has(pod *corev1.Pod) bool {
 	return owner != nil && c.IDs[owner.UID]
 }
 
-// MayHave is true for a pod that a wait for the end of pods has to wait for: one of Has, and for a while one whose controller was gone before
-// this process began. Its name is all that is left of that controller.
+// MayHave is true for a pod whose end has to be waited for: one of Has, and for a while one whose controller was gone before this process
+// began. Its name is all that is left of that controller.
 func (c Controllers) MayHave(pod *corev1.Pod) bool {
 	if c.Has(pod) {
 		return true
@@ -72,7 +72,7 @@ func controllerOf(pod *corev1.Pod) *metav1.OwnerReference {
 	return metav1.GetControllerOf(pod)
 }
 
-// Past is what looks at one owner keep for the next one: the controllers that were there. When a controller is deleted, it is gone before its
+// Past is what a look at one owner keeps for the next one: the controllers that were there. A controller that is deleted is gone before its
 // pods are.
 type Past struct {
 	began time.Time

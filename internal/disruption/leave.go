@@ -31,8 +31,8 @@ type Wait struct {
 	Person bool
 }
 
-// NextTurn is when a node may be away again that was away before: it stays as long as it was away. So a node that is cordoned again and again
-// leaves half of the time to restarts, upgrades and other nodes.
+// NextTurn is when a node that was away may be away again: after as long as it was away. So a node that is cordoned again and again leaves
+// half of the time to restarts, upgrades and other nodes.
 func NextTurn(since, ended time.Time) time.Time { return ended.Add(max(ended.Sub(since), 0)) }
 
 // Leaving decides which nodes may go now, and says for each of the others what it waits for. Nobody knows how long a node stays away. So it

@@ -20,14 +20,15 @@ var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
 func TestANodeThatIsCordonedAgainAndAgainIsAwayHalfOfTheTime(t *testing.T) {
 	g := NewWithT(t)
-	well, since, away := disruption.World{Answered: true, Most: 1}, now, time.Duration(0)
+	well, away := disruption.World{Answered: true, Most: 1}, time.Duration(0)
 	l := leaves("a1")
 	for at := now; at.Before(now.Add(24 * time.Hour)); at = at.Add(time.Minute) {
 		if disruption.Leaving([]disruption.Leave{l}, nil, well, at)[0].For != "" {
 			continue
 		}
 		// It comes back after two hours, which is the limit, and is cordoned at once.
-		since, at = at, at.Add(2*time.Hour)
+		since := at
+		at = at.Add(2 * time.Hour)
 		away += 2 * time.Hour
 		l.Turn = disruption.NextTurn(since, at)
 	}

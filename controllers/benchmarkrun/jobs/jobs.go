@@ -429,8 +429,8 @@ func (r Renderer) pod(job, role, image string, told spec.Benchmark) *corev1.PodT
 	return pod
 }
 
-// The memory that a pod of a run may have at most on a node with servers of the filesystem, unless the user asks for other limits. A tool of
-// the servers works in the kernel. One of a client has its buffers and the page cache of its files in it.
+// The memory that a pod of a run may have at most on a node with servers, unless the user asks for other limits. A tool of the servers
+// works in the kernel. The memory of a tool on a client includes its buffers and the page cache of its files.
 const (
 	serverMemory = "1Gi"
 	clientMemory = "8Gi"

@@ -75,7 +75,7 @@ func (n Node) Placements() ([]v1alpha1.DaemonPlacement, error) {
 // Processes are the ids of the processes of each daemon of this node, by its name, ascending. It believes what Placements believes, and
 // costs less: it opens one file of each process of the node.
 func (n Node) Processes() (map[string][]int, error) {
-	entries, err := os.ReadDir(n.Proc)
+	entries, err := procfs.List(n.Proc)
 	if err != nil {
 		return nil, fmt.Errorf("can't list the processes of this node: %w", err)
 	}
@@ -202,7 +202,7 @@ func (n Node) read(pid int) (process, error) {
 	const longestProgram = 64
 	program = filepath.Base(strings.TrimSuffix(program, " (deleted)"))
 	found := process{pid: pid, parent: own.parent, program: program[:min(len(program), longestProgram)], threads: []cpuset.CPUSet{own.cpus}}
-	tasks, err := os.ReadDir(filepath.Join(directory, "task"))
+	tasks, err := procfs.List(filepath.Join(directory, "task"))
 	if err != nil {
 		return process{}, err
 	}
@@ -242,7 +242,7 @@ func (n Node) numaNodes() (map[int]cpuset.CPUSet, error) {
 		if err != nil {
 			continue
 		}
-		content, err := os.ReadFile(path)
+		content, err := procfs.Read(path)
 		if err != nil {
 			return nil, fmt.Errorf("can't read the CPUs of NUMA node %d: %w", number, err)
 		}

@@ -5,12 +5,13 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"k8s.io/utils/cpuset"
+
+	"parallelfs.dev/operator/internal/node/procfs"
 )
 
 // status is what proc_pid_status(5) says of a thread.
@@ -20,7 +21,7 @@ type status struct {
 }
 
 func readStatus(path string) (status, error) {
-	content, err := os.ReadFile(path)
+	content, err := procfs.Read(path)
 	if err != nil {
 		return status{}, err
 	}
@@ -65,7 +66,7 @@ func (p policies) most() string {
 }
 
 func readPolicies(path string) (policies, error) {
-	content, err := os.ReadFile(path)
+	content, err := procfs.Read(path)
 	if err != nil {
 		return nil, err
 	}

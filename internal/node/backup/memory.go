@@ -2,14 +2,15 @@ package backup
 
 import (
 	"errors"
-	"os"
 	"strconv"
 	"strings"
+
+	"parallelfs.dev/operator/internal/node/procfs"
 )
 
 // FreeMemory is how much memory of this node programs can have (MemAvailable of proc_meminfo(5)).
 func FreeMemory() (int64, error) {
-	content, err := os.ReadFile("/proc/meminfo")
+	content, err := procfs.Read("/proc/meminfo")
 	if err != nil {
 		return 0, err
 	}

@@ -3,9 +3,10 @@ package devices
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
+
+	"parallelfs.dev/operator/internal/node/procfs"
 )
 
 // twoDisks says that a multipath device, or one below the device, has paths to different disks; empty when there is none such.
@@ -84,7 +85,7 @@ func areTwoDisks(name, what string, paths, answers []string) string {
 // identification is what the page "device identification" of a SCSI disk says of its logical unit (SPC-4, 7.8.6), without what it says of
 // the port, which each path has of its own. A page that has another form is returned as it is. It is empty when there is none.
 func (v *view) identification(name string) string {
-	page, err := os.ReadFile(v.class(name, "device/vpd_pg83"))
+	page, err := procfs.Read(v.class(name, "device/vpd_pg83"))
 	if err != nil || len(page) == 0 {
 		return ""
 	}

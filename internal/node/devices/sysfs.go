@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/procfs"
 )
 
 // class is the directory of a block device, disk or partition, in sysfs (kernel Documentation/ABI/stable/sysfs-block). In
@@ -24,7 +25,7 @@ func (l Looker) class(name string, path ...string) string {
 func (l Looker) attribute(name string, path ...string) string { return value(l.class(name, path...)) }
 
 func value(path string) string {
-	content, err := os.ReadFile(path)
+	content, err := procfs.Read(path)
 	if err != nil {
 		return ""
 	}
@@ -33,7 +34,7 @@ func value(path string) string {
 
 // entries are the names in a directory, sorted; none when it is not there.
 func entries(directory string) []string {
-	found, err := os.ReadDir(directory)
+	found, err := procfs.List(directory)
 	if err != nil {
 		return nil
 	}
@@ -71,7 +72,7 @@ var nothing = regexp.MustCompile(`^(ram|zram|sr|fd|mtdblock)[0-9]+$`)
 // wholeDevices are the kernel names of the devices that All lists.
 func (v *view) wholeDevices() ([]string, error) {
 	directory := filepath.Join(v.Sys, "class/block")
-	found, err := os.ReadDir(directory)
+	found, err := procfs.List(directory)
 	if err != nil {
 		return nil, fmt.Errorf("can't list the block devices: %w; the container needs the /sys of its node", err)
 	}
@@ -256,7 +257,7 @@ func (v *view) kernelSerial(name string) string {
 		}
 	}
 	// SCSI: the page "unit serial number", with a header of four bytes (SPC-4, 7.8.15).
-	if page, err := os.ReadFile(v.class(name, "device/vpd_pg80")); err == nil && len(page) > 4 {
+	if page, err := procfs.Read(v.class(name, "device/vpd_pg80")); err == nil && len(page) > 4 {
 		if s := text(strings.Trim(string(page[4:]), " \x00"), 128); s != "" {
 			return s
 		}
@@ -340,7 +341,7 @@ func NUMANode(sys, directory string) *int32 {
 		sys = target
 	}
 	for ; strings.HasPrefix(directory, filepath.Join(sys, "devices")+"/"); directory = filepath.Dir(directory) {
-		content, err := os.ReadFile(filepath.Join(directory, "numa_node"))
+		content, err := procfs.Read(filepath.Join(directory, "numa_node"))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -36,7 +36,7 @@ func (v *view) numbers() map[string]string {
 
 // processes are the directories of all processes in procfs, by rising number.
 func (v *view) processes() ([]string, error) {
-	found, err := os.ReadDir(v.Proc)
+	found, err := procfs.List(v.Proc)
 	if err != nil {
 		return nil, fmt.Errorf("can't list the processes of the node: %w", err)
 	}
@@ -264,7 +264,7 @@ func unescape(s string) string {
 const swapUse = "[SWAP]"
 
 func (v *view) readSwaps() {
-	content, err := os.ReadFile(filepath.Join(v.Proc, "swaps"))
+	content, err := procfs.Read(filepath.Join(v.Proc, "swaps"))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return // This kernel has no swap space.

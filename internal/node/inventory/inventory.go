@@ -16,6 +16,7 @@ import (
 	"parallelfs.dev/operator/internal/node/devices"
 	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/node/modules"
+	"parallelfs.dev/operator/internal/node/procfs"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/plan"
 )
@@ -129,7 +130,7 @@ func summary(status v1alpha1.NodeInventoryStatus) v1alpha1.InventorySummary {
 
 // value is the content of a file of sysfs or procfs, without the white space around it; empty when it can't be read.
 func value(path ...string) string {
-	content, err := os.ReadFile(filepath.Join(path...))
+	content, err := procfs.Read(filepath.Join(path...))
 	if err != nil {
 		return ""
 	}
@@ -138,7 +139,7 @@ func value(path ...string) string {
 
 // names are what a directory holds, sorted; none when it is not there.
 func names(path ...string) []string {
-	entries, err := os.ReadDir(filepath.Join(path...))
+	entries, err := procfs.List(filepath.Join(path...))
 	if err != nil {
 		return nil
 	}

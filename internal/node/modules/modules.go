@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"parallelfs.dev/operator/internal/node/procfs"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -121,7 +122,7 @@ func moduleNames(table string) map[string]bool {
 
 // content of a file without the white space around it; empty when it can't be read.
 func content(path ...string) string {
-	all, err := os.ReadFile(filepath.Join(path...))
+	all, err := procfs.Read(filepath.Join(path...))
 	if err != nil {
 		return ""
 	}

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"parallelfs.dev/operator/internal/node/procfs"
 )
 
 // Options say how a child runs.
@@ -170,7 +172,7 @@ func (c *Child) runs() bool {
 	}
 	all, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is a good one
 	for _, path := range all {
-		content, err := os.ReadFile(path)
+		content, err := procfs.Read(path)
 		if err != nil {
 			continue // it has ended
 		}

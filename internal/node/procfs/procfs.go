@@ -1,5 +1,5 @@
-// Package procfs reads those files of procfs whose content a process of the node decides: its environment, its mounts and its open files.
-// Each read has a limit of bytes, and none of them waits for the filesystem of an open file.
+// Package procfs reads files of procfs and sysfs. A process of the node decides the content of many of them: its environment, its mounts
+// and its open files. Each read has a limit of bytes, and none of them waits for the filesystem of an open file.
 package procfs
 
 import (
@@ -9,7 +9,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,6 +25,42 @@ func Head(path string, most int64) ([]byte, error) {
 	}
 	defer file.Close()
 	return io.ReadAll(io.LimitReader(file, most))
+}
+
+const (
+	// mostBytes bounds a file that is read whole. A table of a hundred thousand mounts has about as much.
+	mostBytes = 16 << 20
+	// mostEntries bounds a directory. A process may have a million open files, if somebody raises its limit.
+	mostEntries = 1 << 18
+)
+
+// Read returns a whole file of procfs or sysfs. A longer one than any that is of use is an error: a part of it would say something else.
+func Read(path string) ([]byte, error) {
+	content, err := Head(path, mostBytes+1)
+	if err == nil && len(content) > mostBytes {
+		return nil, fmt.Errorf("%s has more than %d bytes", path, mostBytes)
+	}
+	return content, err
+}
+
+// List returns the entries of a directory of procfs or sysfs, sorted by name. One with more entries than any that is of use is an error.
+func List(path string) ([]os.DirEntry, error) { return list(path, mostEntries) }
+
+func list(path string, most int) ([]os.DirEntry, error) {
+	directory, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer directory.Close()
+	entries, err := directory.ReadDir(most + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if len(entries) > most {
+		return nil, fmt.Errorf("%s has more than %d entries", path, most)
+	}
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, nil
 }
 
 // smallFile bounds files of one open file or one thread, which have a few hundred bytes.

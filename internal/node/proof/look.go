@@ -14,6 +14,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
+	"parallelfs.dev/operator/internal/node/procfs"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/node/stored"
 )
@@ -68,7 +69,7 @@ func faultOf(path string, err error) string {
 // mountOf returns the mount that the open file lies on, by the id that the kernel gives it (proc_pid_fdinfo(5)): where several
 // lie on each other, that is the topmost. It is nil when the mount is gone from this container by now.
 func mountOf(fd int) (*mountinfo.Info, error) {
-	content, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
+	content, err := procfs.Read("/proc/self/fdinfo/" + strconv.Itoa(fd))
 	if err != nil {
 		return nil, fmt.Errorf("can't read the mounts of this process: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/procfs"
 )
 
 // setting is one file of a queue (kernel: Documentation/ABI/stable/sysfs-block).
@@ -94,7 +95,7 @@ func (s setting) apply(sys, name string) error {
 func (s setting) choices(sys, name string) string {
 	switch s.file {
 	case "scheduler":
-		if content, err := os.ReadFile(queueFile(sys, name, s.file)); err == nil {
+		if content, err := procfs.Read(queueFile(sys, name, s.file)); err == nil {
 			return "; it offers " + strings.NewReplacer("[", "", "]", "").Replace(strings.TrimSpace(string(content)))
 		}
 	case "max_sectors_kb":
@@ -115,7 +116,7 @@ func bare(err error) error {
 
 // readSetting reads a value; of a list such as "none [mq-deadline]" it is the one in brackets.
 func readSetting(path string) (string, error) {
-	content, err := os.ReadFile(path)
+	content, err := procfs.Read(path)
 	if err != nil {
 		return "", bare(err)
 	}
@@ -158,7 +159,7 @@ const depthLimit = 8
 func disksBelow(sys, name string) ([]string, error) { return below(sys, name, depthLimit) }
 
 func below(sys, name string, depth int) ([]string, error) {
-	slaves, err := os.ReadDir(filepath.Join(sys, "class", "block", name, "slaves"))
+	slaves, err := procfs.List(filepath.Join(sys, "class", "block", name, "slaves"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

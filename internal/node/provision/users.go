@@ -39,7 +39,7 @@ func mountsAt(path string) ([]*mountinfo.Info, error) {
 // of the host. What can't be looked at, because the process ends meanwhile, is left out. No other filesystem is asked for anything: one
 // whose server is away would not answer.
 func Users(proc string, major, minor int) []string {
-	entries, err := os.ReadDir(proc)
+	entries, err := procfs.List(proc)
 	if err != nil {
 		return []string{fmt.Sprintf("unknown: can't read %s: %s", proc, err)}
 	}
@@ -125,7 +125,7 @@ func (f filesystem) usedBy(process string) string {
 			return map[string]string{"cwd": "its working directory", "root": "its root directory", "exe": "its program"}[link]
 		}
 	}
-	files, err := os.ReadDir(filepath.Join(process, "fd"))
+	files, err := procfs.List(filepath.Join(process, "fd"))
 	if err != nil {
 		return ""
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"parallelfs.dev/operator/benchmarks/telemetry"
+	"parallelfs.dev/operator/internal/node/procfs"
 )
 
 const (
@@ -101,7 +101,7 @@ func diskstats(content []byte, each func(number, telemetry.Disk)) error {
 type process struct{ cpu, started uint64 }
 
 func readProcess(proc string, pid int) (process, error) {
-	content, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
+	content, err := procfs.Read(filepath.Join(proc, strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return process{}, err
 	}

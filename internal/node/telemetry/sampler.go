@@ -6,11 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
 	"parallelfs.dev/operator/benchmarks/telemetry"
+	"parallelfs.dev/operator/internal/node/procfs"
 )
 
 const (
@@ -109,7 +109,7 @@ func (s *Sampler) look(ctx context.Context) error {
 	for _, t := range targets[:min(len(targets), mostTargets)] {
 		paths[t.Path] = true
 	}
-	table, err := os.ReadFile(filepath.Join(s.host.Proc, "self", "mountinfo"))
+	table, err := procfs.Read(filepath.Join(s.host.Proc, "self", "mountinfo"))
 	if err != nil {
 		return fmt.Errorf("can't read the mounts of this process: %w", err)
 	}
@@ -148,7 +148,7 @@ func (s *Sampler) disks() (map[string]telemetry.Disk, error) {
 	if len(s.devices) == 0 {
 		return nil, nil
 	}
-	content, err := os.ReadFile(filepath.Join(s.host.Proc, "diskstats"))
+	content, err := procfs.Read(filepath.Join(s.host.Proc, "diskstats"))
 	if err != nil {
 		return nil, fmt.Errorf("can't read the counters of the disks: %w", err)
 	}
