@@ -48,7 +48,9 @@ type watch struct{ base time.Time }
 func (w watch) nanos(t time.Time) int64 { return w.base.UnixNano() + t.Sub(w.base).Nanoseconds() }
 
 // around runs a tool between two looks at the machines that it runs on, and prints what they have found when the tool has ended well.
-func around(ctx context.Context, h Host, hosts []string, look func(ctx context.Context, w watch, host string) sight, run func() error) error {
+func around(
+	ctx context.Context, h Host, hosts []string, look func(ctx context.Context, w watch, host string) sight, run func() error,
+) error {
 	w := watch{base: time.Now()}
 	all := func() []sight {
 		out := make([]sight, len(hosts))
