@@ -31,6 +31,9 @@ const (
 	// ConditionPodsAsAsked is false while pods of the filesystem are not as the operator asked for, because a LimitRange or a webhook of the
 	// cluster changed them, and absent otherwise. It does not stand in the way of Ready.
 	ConditionPodsAsAsked = "PodsAsAsked"
+	// ConditionCopiesLast is false while copies of metadata are on nodes whose own disk does not outlive a restart, and absent otherwise. It does
+	// not stand in the way of Ready.
+	ConditionCopiesLast = "CopiesLast"
 	// ConditionLicensed says whether a BeeGFS 8 has the license for what the spec asks for; absent when that needs none.
 	ConditionLicensed = "Licensed"
 	// ConditionRecovering is there while a person asks for lost metadata to be made again, and true while it is.
@@ -194,6 +197,8 @@ const (
 	ReasonUnmatched = "Unmatched"
 	// ReasonChangedByAdmission is the reason of a false PodsAsAsked.
 	ReasonChangedByAdmission = "ChangedByAdmission"
+	// ReasonVolatileNodes is the reason of a false CopiesLast.
+	ReasonVolatileNodes = "VolatileNodes"
 	// ReasonDirectoryTargets is the reason of EvaluationOnly.
 	ReasonDirectoryTargets = "DirectoryTargets"
 	// ReasonNoDevices surfaces when a node has no device that the spec asks for; the message names the node and why others don't match.

@@ -11,7 +11,7 @@ const (
 	// AnnotationAsked on the template of a daemon's pods, and so on the pods, says what was asked for of them.
 	AnnotationAsked = "parallelfs.dev/asked"
 	// annotationChanged stands on pods in the cache alone, in the place of AnnotationAsked: the changes, one a line.
-	annotationChanged = "parallelfs.dev/changed-by-admission"
+	annotationChanged = "changed-by-admission"
 )
 
 // role is the only one of the pods of a daemon.

@@ -26,7 +26,8 @@ func describeAdmitted(fs *v1alpha1.FileSystem, in backend.Input) {
 	}
 	for _, j := range in.Jobs {
 		if j.Outlasting != "" {
-			changed = append(changed, fmt.Sprintf("Job %s: container %s was added, and still runs although the Job's own have ended", j.Name, j.Outlasting))
+			changed = append(changed, fmt.Sprintf("Job %s: container %s was added, and still runs although the Job's own have ended",
+				j.Name, j.Outlasting))
 		}
 	}
 	if len(changed) == 0 {

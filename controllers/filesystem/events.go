@@ -24,7 +24,9 @@ func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 	if is := of(after, v1alpha1.ConditionChangesHeld); is != nil && of(before, is.Type) == nil {
 		tell(corev1.EventTypeNormal, "Wait", is)
 	}
-	for _, kind := range []string{v1alpha1.ConditionPoolNearlyFull, v1alpha1.ConditionNodesSelected, v1alpha1.ConditionPodsAsAsked} {
+	for _, kind := range []string{
+		v1alpha1.ConditionPoolNearlyFull, v1alpha1.ConditionNodesSelected, v1alpha1.ConditionPodsAsAsked, v1alpha1.ConditionCopiesLast,
+	} {
 		if is := changed(before, after, kind); is != nil {
 			tell(corev1.EventTypeWarning, "Observe", is)
 		}

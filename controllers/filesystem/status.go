@@ -30,6 +30,7 @@ func (p *pass) describe(failed error) {
 		describeNodeImage(p.fs, p.backend.Order(), p.in)
 		describeUnmatched(p.backend, p.fs, p.in)
 		describeAdmitted(p.fs, p.in)
+		describeVolatile(p.backend, p.fs, p.in)
 		p.describeUpgrade()
 		if failed == nil {
 			p.hold.describe(p.fs)

@@ -70,8 +70,8 @@ func (c *Child) PodChanges() (out []string) {
 	return out
 }
 
-// Settle finds out whether the containers that were asked for have all ended while another one runs: Kubernetes never ends such a job. After
-// a while it counts as ended, as its own containers have.
+// Settle finds out whether the containers that were asked for have all ended while another one runs: Kubernetes never ends such a job.
+// After a while it counts as ended, as its own containers have.
 func (c *Child) Settle(now time.Time) {
 	c.Outlasting = ""
 	pods, wanted := c.MainPods(), completions(c.Object)

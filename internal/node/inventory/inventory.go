@@ -38,6 +38,8 @@ type Collector struct {
 	// Evicted are the evictions that were seen, by the filesystem and then by what tells them apart: a kernel remembers the last ones only.
 	// Nil to remember none.
 	Evicted map[string]map[string]time.Time
+	// Volatile names the filesystem that a path is on when it does not outlive a restart of the node. Nil for all paths that do.
+	Volatile func(path string) string
 	// Addresses are those of a network interface, with their prefix.
 	Addresses func(name string) ([]string, error)
 }
@@ -46,7 +48,7 @@ type Collector struct {
 // the network and the process ids of the node.
 func ThisHost(settings []spec.HostSetting, modules []spec.KernelModule, software []spec.HostSoftware) Collector {
 	return Collector{
-		Sys: "/sys", Proc: "/proc", Host: host.Root, Devices: devices.ThisHost().All, Addresses: addresses,
+		Sys: "/sys", Proc: "/proc", Host: host.Root, Devices: devices.ThisHost().All, Addresses: addresses, Volatile: volatileAt,
 		Settings: settings, Modules: modules, Software: software, Run: onNode(host.Root), Evicted: map[string]map[string]time.Time{},
 	}
 }
@@ -78,6 +80,9 @@ func (c Collector) Collect(ctx context.Context) v1alpha1.NodeInventoryStatus {
 		placements, more := c.Daemons(ctx)
 		status.Daemons, problems = placements, append(problems, more...)
 		slices.SortFunc(status.Daemons, func(a, b v1alpha1.DaemonPlacement) int { return strings.Compare(a.Name, b.Name) })
+	}
+	if c.Volatile != nil {
+		status.VolatileState = c.Volatile(filepath.Join(c.Host, stateDirectory))
 	}
 	status.Summary = summary(status)
 	status.Problems = cut(problems, 32, 1024)

@@ -1,5 +1,5 @@
-// Package measured is what the node binary says of the machines that a repetition of a benchmark ran on: how far their clocks are apart, and
-// whether the kernel held their containers back. It says so in lines of its output, which the operator reads and no tool's parser sees.
+// Package measured is what the node binary says of the machines that a repetition of a benchmark ran on: how far their clocks are apart,
+// and whether the kernel held their containers back. It says so in lines of its output, which the operator reads and no tool's parser sees.
 package measured
 
 import (

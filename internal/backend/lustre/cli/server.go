@@ -28,9 +28,10 @@ func (c Commands) AskServer() [][]string {
 		askDevices:  {"lctl", "dl"},
 		askKernel:   {"lctl", "get_param", "version", "health_check"},
 		askRecovery: {"lctl", "get_param", "mdt." + of + recoveryStatus, "obdfilter." + of + recoveryStatus},
-		askSpace:    {"lctl", "get_param", "osd-*." + of + kbytesTotal, "osd-*." + of + kbytesFree, "osd-*." + of + filesTotal, "osd-*." + of + filesFree},
-		askPools:    {"lctl", "get_param", "lod." + c.root() + ".pools.*"},
-		askLinks:    {"lctl", "get_param", "osp." + c.FSName + "-OST*-osc-MDT*." + maxCreate, "osp." + c.FSName + "-OST*-osc-MDT*." + active},
+		askSpace: {"lctl", "get_param", "osd-*." + of + kbytesTotal, "osd-*." + of + kbytesFree,
+			"osd-*." + of + filesTotal, "osd-*." + of + filesFree},
+		askPools: {"lctl", "get_param", "lod." + c.root() + ".pools.*"},
+		askLinks: {"lctl", "get_param", "osp." + c.FSName + "-OST*-osc-MDT*." + maxCreate, "osp." + c.FSName + "-OST*-osc-MDT*." + active},
 		// Always: a probe that is told to ask is started anew, and its server with it, which unmounts targets.
 		askPartitions: {"lctl", "get_param", "-n", "cpu_partition_table"},
 		askModules:    moduleQuestion,

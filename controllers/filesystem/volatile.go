@@ -1,0 +1,52 @@
+package filesystem
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// backupsBeside is where a directory of backups on a node is on the same disk as /var/lib/parallelfs, which the agent looks at.
+const backupsBeside = "/var/lib/"
+
+// describeVolatile writes the condition CopiesLast, which is there, and false, while copies of metadata are on nodes that lose them when
+// they are restarted. Of a node without an agent nothing is known.
+func describeVolatile(b backend.Backend, fs *v1alpha1.FileSystem, in backend.Input) {
+	var keepers []string
+	if own, ok := b.(backend.Selecting); ok {
+		for _, s := range own.Selectors(fs) {
+			for _, n := range backend.Matching(in.Nodes, s.Labels) {
+				keepers = append(keepers, n.Name)
+			}
+		}
+	}
+	if fs.Spec.Backups != nil {
+		for _, place := range backend.BackupPlaces(fs, in.Nodes) {
+			if place.Node != "" && strings.HasPrefix(place.Directory, backupsBeside) {
+				keepers = append(keepers, place.Node)
+			}
+		}
+	}
+	var lost []string
+	for _, node := range keepers {
+		if on := in.Inventories[node].VolatileState; on != "" {
+			lost = append(lost, fmt.Sprintf("%s (%s)", node, on))
+		}
+	}
+	slices.Sort(lost)
+	lost = slices.Compact(lost)
+	if len(lost) == 0 {
+		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionCopiesLast)
+		return
+	}
+	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionCopiesLast, metav1.ConditionFalse,
+		v1alpha1.ReasonVolatileNodes, "copies of metadata are lost when these nodes restart; mount a disk at /var/lib there, or choose others: "+
+			backend.List(lost))
+}

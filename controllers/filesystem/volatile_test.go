@@ -1,0 +1,45 @@
+package filesystem
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/backendtest"
+)
+
+// keeping is a backend that keeps copies of metadata on nodes.
+type keeping struct{ backendtest.Example }
+
+func (keeping) Selectors(*v1alpha1.FileSystem) []backend.Selector {
+	return []backend.Selector{{Labels: v1alpha1.NodeSelector{"copies": ""}}}
+}
+
+func TestCopiesOfMetadataOnNodesThatKeepNothingAreNamed(t *testing.T) {
+	g := NewWithT(t)
+	labels := map[string]string{"copies": "", "backups": ""}
+	in := backend.Input{
+		Nodes: []backend.Node{{Name: "n1", Labels: labels}, {Name: "n2", Labels: labels}, {Name: "n3", Labels: labels}, {Name: "n4"}},
+		Inventories: map[string]v1alpha1.NodeInventoryStatus{
+			"n1": {VolatileState: "tmpfs"}, "n2": {}, "n4": {VolatileState: "tmpfs"},
+		},
+	}
+	fs := &v1alpha1.FileSystem{}
+	said := func(b backend.Backend) *metav1.Condition {
+		describeVolatile(b, fs, in)
+		return meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionCopiesLast)
+	}
+	g.Expect(said(keeping{})).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonVolatileNodes), HaveField("Message",
+		"copies of metadata are lost when these nodes restart; mount a disk at /var/lib there, or choose others: n1 (tmpfs)")))
+	g.Expect(said(backendtest.Example{})).To(BeNil(), "it keeps none")
+	fs.Spec.Backups = &v1alpha1.BackupsSpec{Nodes: &v1alpha1.BackupsNodes{NodeSelector: v1alpha1.NodeSelector{"backups": ""}, Count: 1, Directory: "/var/lib/parallelfs-backups"}}
+	g.Expect(said(backendtest.Example{})).NotTo(BeNil())
+	fs.Spec.Backups.Nodes.Directory = "/disks/backups"
+	g.Expect(said(backendtest.Example{})).To(BeNil(), "nobody has looked at that directory")
+	in.Inventories["n1"] = v1alpha1.NodeInventoryStatus{}
+	g.Expect(said(keeping{})).To(BeNil())
+}
