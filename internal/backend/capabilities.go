@@ -391,6 +391,7 @@ type CopiedFile struct {
 type ChangeLogs struct {
 	Names []string
 	// Needed is false for a line with a change that the saved metadata beside the logs has already, and true for one that can't be understood.
+	// It is nil where nothing was ever saved, so that all changes are needed.
 	Needed func(line []byte) bool
 }
 
