@@ -321,6 +321,13 @@ type ProgramRecoverer interface {
 	RecoveryMethod() RecoveryMethod
 }
 
+// Follower is a Recoverer whose filesystem has servers that keep a copy of the metadata while it runs. RecoveryJob reads such a copy back.
+type Follower interface {
+	Recoverer
+	// MetadataCopies are the copies that servers are asked to keep, as the filesystem itself says now.
+	MetadataCopies(in Input, seen Observation, now time.Time) []MetadataCopy
+}
+
 // StoreRecoverer is a Recoverer whose metadata is a store, which is put back from a backup as it is.
 type StoreRecoverer interface {
 	Recoverer
