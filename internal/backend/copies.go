@@ -20,6 +20,8 @@ type MetadataCopy struct {
 	// Follows stands for the starts of the servers since which the copy follows the metadata: it is another one when they begin anew. It is
 	// empty while the server does not follow, as the filesystem itself says, and Away says why not.
 	Follows, Away string
+	// Leaves is true while somebody wants to take the node away: no pod is to come there, and the copy is read later.
+	Leaves bool
 	// Fetched is when the server was last due to get all of the metadata, by its own timetable; zero where it has none.
 	Fetched time.Time
 	// Pod is that of the server, and Outdated is true while it is to be restarted to take up a change.
@@ -95,8 +97,8 @@ func DecideCopies(v CopyView) CopyDecision {
 			wanted = append(wanted, job)
 			at := slices.IndexFunc(v.Jobs, func(j CopyJobFacts) bool { return j.Name == job })
 			switch {
-			case at < 0 && (!v.Serves || s.Follows != c.Follows):
-				s.Reading = nil
+			case at < 0 && (!v.Serves || s.Follows != c.Follows), c.Leaves && (at < 0 || !v.Jobs[at].Ended):
+				s.Reading, wanted = nil, wanted[:len(wanted)-1]
 			case at < 0:
 				d.Start = append(d.Start, RecoveryRequest{Job: job, Source: c.Source})
 			case v.Jobs[at].Ended:
@@ -214,7 +216,7 @@ func (v *CopyView) read(known []v1alpha1.MetadataCopyStatus, copies []MetadataCo
 	for i := range known {
 		s := &known[i]
 		at := slices.IndexFunc(copies, func(c MetadataCopy) bool { return c.Source.Node == s.Node })
-		if s.Follows == "" || !v.due(s, copies[at].Fetched) {
+		if s.Follows == "" || copies[at].Leaves || !v.due(s, copies[at].Fetched) {
 			continue
 		}
 		if next < 0 || s.Checked == nil && known[next].Checked != nil ||

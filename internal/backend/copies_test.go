@@ -260,3 +260,21 @@ func TestAPersonGoesOnWithoutAProvenCopyByTheWordForABackup(t *testing.T) {
 	l.pass()
 	l.Expect(backend.WaitsForCopy(fs, "")).To(BeEmpty(), "no server follows, so that no copy could be proven")
 }
+
+func TestNoPodComesToANodeThatSomebodyWantsToTakeAway(t *testing.T) {
+	l := newLogbook(t, "n1", "n2")
+	l.pass()
+	l.pass()
+	l.Expect(l.view.Jobs).To(HaveLen(1))
+	l.view.Copies[0].Leaves = true
+	d := l.pass()
+	l.Expect(d.Remove).To(HaveLen(1), "it would hold up a drain")
+	l.Expect(l.copyOn("n2").Reading).NotTo(BeNil(), "the others go on")
+	l.reads(whole)
+	for range 3 {
+		l.Expect(l.later(time.Hour).pass().Start).To(BeEmpty())
+	}
+	l.view.Copies[0].Leaves = false
+	l.reads(whole)
+	l.Expect(l.copyOn("n1").Result).To(Equal(v1alpha1.MetadataCopyProven))
+}
