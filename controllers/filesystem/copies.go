@@ -17,8 +17,8 @@ import (
 )
 
 // readCopies has the copies of the metadata read back that running servers keep, and has those fetched again that can't be read. What it
-// decides is written with the status of this pass, and carried out by the next one. It takes no lease: a copy is read at low priority, and one
-// that nobody has read could be missing when it is needed.
+// decides is written with the status of this pass, and carried out by the next one. It takes no lease: a copy is read at low priority, and
+// one that nobody has read could be missing when it is needed.
 func (p *pass) readCopies(ctx context.Context) error {
 	if !p.observed {
 		return nil // not all is known
@@ -57,8 +57,8 @@ func (p *pass) readCopies(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// describeCopies writes the condition MetadataCopies. A copy that can't be read is one fewer than asked for: programs read and write, and the
-// filesystem is degraded.
+// describeCopies writes the condition MetadataCopies. A copy that can't be read is one fewer than asked for: programs read and write, and
+// the filesystem is degraded.
 func describeCopies(fs *v1alpha1.FileSystem, copies *backend.Problem, s *summary) {
 	if copies == nil {
 		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionMetadataCopies)
@@ -77,7 +77,8 @@ func describeCopies(fs *v1alpha1.FileSystem, copies *backend.Problem, s *summary
 		}
 		s.missing = together(missing)
 	}
-	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionMetadataCopies, is, copies.Reason, copies.Message)
+	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionMetadataCopies, is,
+		copies.Reason, copies.Message)
 }
 
 // copyJobs are the facts of the Jobs that read copies back, by name.

@@ -41,21 +41,8 @@ func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 			tell(corev1.EventTypeWarning, "BackUp", is)
 		}
 	}
-	for i := range after.Status.Backups {
-		if b := &after.Status.Backups[i]; wasVerified(before, b) && b.Result == v1alpha1.BackupUnverified {
-			note := fmt.Sprintf("The backup %s in %s: %s", b.Name, cmp.Or(b.PersistentVolumeClaim, b.ObjectStore, b.Node), b.Message)
-			r.Recorder.Eventf(after, nil, corev1.EventTypeWarning, v1alpha1.ReasonBackupDamaged, "BackUp", "%s", v1alpha1.Cut(note, conditions.MaxNote))
-		}
-	}
-	unproven := false
-	if is := changed(before, after, v1alpha1.ConditionMetadataCopies); is != nil {
-		was := of(before, is.Type)
-		if unproven = is.Status == metav1.ConditionFalse; unproven {
-			tell(corev1.EventTypeWarning, "ReadCopies", is)
-		} else if is.Status == metav1.ConditionTrue && was != nil && was.Status == metav1.ConditionFalse {
-			tell(corev1.EventTypeNormal, "ReadCopies", is)
-		}
-	}
+	r.announceDamage(before, after)
+	unproven := announceCopies(before, after, tell)
 	if is := changed(before, after, v1alpha1.ConditionRecovering); is != nil {
 		kind := corev1.EventTypeNormal
 		if is.Reason == v1alpha1.ReasonRecoveryRefused || is.Reason == v1alpha1.ReasonRecoveryFailed {
@@ -67,7 +54,7 @@ func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 	is, degraded := changed(before, after, v1alpha1.ConditionReady), changed(before, after, v1alpha1.ConditionDegraded)
 	// One news is one event: that programs go on although not everything is there, Degraded tells, and that they don't, Ready.
 	serves := is == nil || is.Status == metav1.ConditionTrue
-	if degraded != nil && serves && !(unproven && degraded.Reason == v1alpha1.ReasonCopiesUnproven) {
+	if degraded != nil && serves && (!unproven || degraded.Reason != v1alpha1.ReasonCopiesUnproven) {
 		tell(corev1.EventTypeWarning, "Observe", degraded)
 	}
 	if is == nil || degraded != nil && serves && is.Reason == v1alpha1.ReasonDegradedService {
@@ -79,6 +66,32 @@ func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 		kind = corev1.EventTypeWarning
 	}
 	tell(kind, "Observe", is)
+}
+
+// announceDamage makes an event of each backup that was verified, and is damaged.
+func (r *Reconciler) announceDamage(before, after *v1alpha1.FileSystem) {
+	for i := range after.Status.Backups {
+		if b := &after.Status.Backups[i]; wasVerified(before, b) && b.Result == v1alpha1.BackupUnverified {
+			note := fmt.Sprintf("The backup %s in %s: %s", b.Name, cmp.Or(b.PersistentVolumeClaim, b.ObjectStore, b.Node), b.Message)
+			note = v1alpha1.Cut(note, conditions.MaxNote)
+			r.Recorder.Eventf(after, nil, corev1.EventTypeWarning, v1alpha1.ReasonBackupDamaged, "BackUp", "%s", note)
+		}
+	}
+}
+
+// announceCopies makes an event when copies of the metadata begin to be less than asked for, which it returns, and when they are all proven
+// again.
+func announceCopies(before, after *v1alpha1.FileSystem, tell func(kind, action string, is *metav1.Condition)) (unproven bool) {
+	is := changed(before, after, v1alpha1.ConditionMetadataCopies)
+	switch {
+	case is == nil:
+	case is.Status == metav1.ConditionFalse:
+		tell(corev1.EventTypeWarning, "ReadCopies", is)
+		return true
+	case is.Status == metav1.ConditionTrue && meta.IsStatusConditionFalse(before.Status.Conditions, is.Type):
+		tell(corev1.EventTypeNormal, "ReadCopies", is)
+	}
+	return false
 }
 
 // wasVerified is true for a backup that counted as one before.

@@ -34,8 +34,8 @@ var poolUsed = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
 	Help: "Used space of the targets of a storage pool that are online, as a part of their capacity.",
 }, []string{"namespace", "filesystem", "pool"})
 
-// metadataCopies are how many copies of its metadata running servers of a FileSystem are to keep, and how many of them are proven; no series
-// of a FileSystem that has no such servers.
+// metadataCopies are how many copies of its metadata running servers of a FileSystem are to keep, and how many of them are proven; no
+// series of a FileSystem that has no such servers.
 var metadataCopies = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
 	Name: "parallelfs_filesystem_metadata_copies",
 	Help: "Copies of a FileSystem's metadata on running servers: those that are asked for, and those that were read back (state proven).",

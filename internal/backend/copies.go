@@ -241,8 +241,8 @@ func (v *CopyView) due(s *v1alpha1.MetadataCopyStatus, fetched time.Time) bool {
 	return v.Now.Sub(s.Proven.Time) >= proofLife || s.Proven.Time.Before(fetched) && !v.Now.Before(fetched)
 }
 
-// fetches says why the server of a copy is restarted now, so that it fetches the copy again; empty while it is not. A server that is to take
-// up a change may be unable to follow without it: no guard holds it up while its copy is not proven.
+// fetches says why the server of a copy is restarted now, so that it fetches the copy again; empty while it is not. A server that is to
+// take up a change may be unable to follow without it: no guard holds it up while its copy is not proven.
 func (v *CopyView) fetches(s *v1alpha1.MetadataCopyStatus, c *MetadataCopy) string {
 	if s.Follows == "" || s.Reading != nil || s.Failures < certain || !v.settled(s) {
 		return ""

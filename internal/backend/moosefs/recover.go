@@ -86,8 +86,8 @@ func (Backend) MetadataCopies(in backend.Input, seen backend.Observation, now ti
 	return out
 }
 
-// A metalogger downloads all of the metadata at its first connection, and then each META_DOWNLOAD_FREQ hours, at most half of BACK_LOGS, 630
-// seconds after such an hour by the clock (masterconn_init in masterconn.c of the metalogger).
+// A metalogger downloads all of the metadata at its first connection, and then each META_DOWNLOAD_FREQ hours, at most half of BACK_LOGS,
+// 630 seconds after such an hour by the clock (masterconn_init in masterconn.c of the metalogger).
 const (
 	downloadOption, downloadHours, downloadOffset = "META_DOWNLOAD_FREQ", 24, 630
 	keptLogsOption, keptLogs, fewestKeptLogs      = "BACK_LOGS", 50, 5

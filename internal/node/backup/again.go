@@ -16,8 +16,8 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// readOld reads one backup again that was verified: the one that was read the longest time ago, when that is longer than is asked for. Bytes
-// that are those of before can be read back as before, so that no program has to read them. What came of it is in the manifest.
+// readOld reads one backup again that was verified: the one that was read the longest time ago, when that is longer than is asked for.
+// Bytes that are those of before can be read back as before, so that no program has to read them. What came of it is in the manifest.
 func readOld(ctx context.Context, at keeper, told spec.Backup, now time.Time) error {
 	if told.ReadAgainDays == 0 {
 		return nil

@@ -87,7 +87,7 @@ func (s *rack) sums(_ context.Context, m spec.BackupManifest) error {
 
 func TestOnlyAVerifiedBackupOfAFormThatIsKnownIsReadAgain(t *testing.T) {
 	now := time.Date(2026, 12, 31, 3, 0, 0, 0, time.UTC)
-	const old, new = "2026-11-01T03:00:00Z", "2026-12-30T03:00:00Z"
+	const old, young = "2026-11-01T03:00:00Z", "2026-12-30T03:00:00Z"
 	for name, c := range map[string]struct {
 		m    spec.BackupManifest
 		days int
@@ -95,8 +95,8 @@ func TestOnlyAVerifiedBackupOfAFormThatIsKnownIsReadAgain(t *testing.T) {
 	}{
 		"old":                   {spec.BackupManifest{Format: 1, Verified: old}, 30, 1},
 		"nobody asks for it":    {spec.BackupManifest{Format: 1, Verified: old}, 0, 0},
-		"new":                   {spec.BackupManifest{Format: 1, Verified: new}, 30, 0},
-		"read again":            {spec.BackupManifest{Format: 1, Verified: old, Checked: new}, 30, 0},
+		"new":                   {spec.BackupManifest{Format: 1, Verified: young}, 30, 0},
+		"read again":            {spec.BackupManifest{Format: 1, Verified: old, Checked: young}, 30, 0},
 		"refused":               {spec.BackupManifest{Format: 1, Verified: old, Refused: "damaged"}, 30, 0},
 		"never read":            {spec.BackupManifest{Format: 1}, 30, 0},
 		"of a newer operator's": {spec.BackupManifest{Format: 2, Verified: old}, 30, 0},
