@@ -42,6 +42,14 @@ type BackupsSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Keep BackupsKeep `json:"keep,omitzero"`
+
+	// readAgainDays is after how many days a verified backup is read again, to see whether it is still what was verified. Each new backup at
+	// a place has one of them read, the one that was read the longest time ago. Defaults to 30.
+	// +optional
+	// +kubebuilder:default=30
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3650
+	ReadAgainDays int32 `json:"readAgainDays,omitempty"`
 }
 
 // BackupsClaim is a directory of a PersistentVolumeClaim that backups are written to.

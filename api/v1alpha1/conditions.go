@@ -41,6 +41,10 @@ const (
 	// ConditionBackedUp is true while each place of spec.backups has a verified backup that is no older than the schedule asks for. It does
 	// not stand in the way of Ready.
 	ConditionBackedUp = "BackedUp"
+	// ConditionMetadataCopies is true while all copies of the metadata that running servers keep are proven: the filesystem's own program has
+	// read each of them. It is unknown while one was not read yet, and absent where no server is asked to keep one. It does not stand in the
+	// way of Ready.
+	ConditionMetadataCopies = "MetadataCopies"
 	// ConditionChangesHeld is true while a BenchmarkRun holds the lease of a FileSystem and a change of it waits for its end: a restart, a
 	// drain, or a target that would be taken up or let go of. It is absent while nothing waits.
 	ConditionChangesHeld = "ChangesHeld"
@@ -236,6 +240,13 @@ const (
 	ReasonBackupTooOld = "TooOld"
 	// ReasonBackupsInvalid surfaces when spec.backups can't be followed, as with a time zone that nobody knows; the message says why.
 	ReasonBackupsInvalid = "InvalidBackups"
+	// ReasonBackupDamaged is the reason of the event when a backup that was verified is not what it was any more; the message says which.
+	ReasonBackupDamaged = "BackupDamaged"
+	// ReasonCopiesProven is the reason of a true MetadataCopies, ReasonCopiesUnread that of an unknown one, and ReasonCopiesUnproven that of a
+	// false one: a copy can't be read, or is not kept; the message says which, why, and since when. It is a reason of Degraded, too.
+	ReasonCopiesProven   = "CopiesProven"
+	ReasonCopiesUnread   = "CopiesUnread"
+	ReasonCopiesUnproven = "CopiesUnproven"
 	// ReasonRecoveryLooking, ReasonRecoveryChoice, ReasonRecoveryApproval, ReasonRecoveryRefused and ReasonRecoveryFailed are the reasons of a
 	// false Recovering: the places are asked what they have, a person has to choose one of two that are alike, a person has to approve the
 	// plan, what was asked for can't be, and the restoring has failed. The message says what to do.
@@ -381,6 +392,8 @@ const (
 	LabelRecovery = "parallelfs.dev/recovery-of"
 	// LabelCheck names the FileSystem that the Job of a check belongs to. It is no child in the sense of LabelFileSystem.
 	LabelCheck = "parallelfs.dev/check-of"
+	// LabelCopies names the FileSystem whose copies of the metadata a Job reads back. It is no child in the sense of LabelFileSystem.
+	LabelCopies = "parallelfs.dev/metadata-copies-of"
 	// LabelNode names the node of a StorageTarget or FileSystemNode, when the name is a valid label value.
 	LabelNode = "parallelfs.dev/node"
 	// LabelAgent selects the nodes that run an agent.

@@ -191,7 +191,8 @@ type UpdatesSpec struct {
 	Windows []UpdateWindow `json:"windows,omitempty"`
 
 	// upgradeWithoutBackup lets an upgrade begin without a verified backup of what can't be made again. Its value is the version that the
-	// upgrade goes to, so that it means no later one. A lost upgrade may then lose the filesystem.
+	// upgrade goes to, so that it means no later one. A lost upgrade may then lose the filesystem. While it is spec.version, the server of the
+	// metadata is also restarted without a proven copy of the metadata.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32

@@ -102,6 +102,14 @@ type FileSystemStatus struct {
 	// +kubebuilder:validation:MaxItems=10
 	Backups []BackupStatus `json:"backups,omitempty"`
 
+	// metadataCopies are the copies of the metadata that running servers keep, such as the metaloggers of a MooseFS, by node: the first 4. The
+	// operator has each of them read back.
+	// +optional
+	// +listType=map
+	// +listMapKey=node
+	// +kubebuilder:validation:MaxItems=4
+	MetadataCopies []MetadataCopyStatus `json:"metadataCopies,omitempty"`
+
 	// maintenance are the nodes that are away for maintenance, or may be, by name. A node is among them before anybody lets it go.
 	// +optional
 	// +listType=map

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
@@ -62,10 +64,26 @@ It prints what it has found or made as one line of JSON, and leaves that as the 
 				Owner: told.Owner, Component: r.Component, Ledger: r.Ledger, UID: uid, GID: gid, Writer: here.Writer, Now: time.Now,
 			}
 		}
+		if told.Restore == nil {
+			goGently(os.Stderr)
+		}
 		answer, err := recovery.Run(c.Context(), o)
 		return leave(c, answer, err)
 	}
 	return c
+}
+
+// goGently has this program, and all that it starts, give way to others: a copy is also read while the filesystem serves.
+func goGently(says io.Writer) {
+	const (
+		nice = 10
+		// The process group, and the lowest priority of the class "best effort" (ioprio_set(2)): one that is idle might never end.
+		processGroup, lowest = 2, 2<<13 | 7
+	)
+	_, _, failed := unix.Syscall(unix.SYS_IOPRIO_SET, processGroup, 0, lowest)
+	if err := unix.Setpriority(unix.PRIO_PGRP, 0, nice); err != nil || failed != 0 {
+		_, _ = fmt.Fprintf(says, "can't give way to other programs: %v, %v\n", err, failed)
+	}
 }
 
 // recoveryDisk is how a store is written on a disk of this node that only its own server mounts.

@@ -14,6 +14,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/all"
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // stale is why a pod of a random world has to start anew.
@@ -36,6 +37,10 @@ type member struct {
 	node     backend.Node
 	untold   bool
 	deadDisk bool // it never serves before a person has done something
+	// A follower has a copy of the metadata. holes is how often it has to fetch that until the copy can be read, and cramped is true where
+	// nobody can look at it before a person has done something; starts counts its own.
+	follows, cramped bool
+	holes, starts    int
 }
 
 func (m *member) serves() bool {
@@ -48,6 +53,7 @@ type randomWorld struct {
 	fs               *v1alpha1.FileSystem
 	answers, mutters bool // mutters is true for a probe that gives no answer whatever happens
 	now              time.Time
+	jobs             []backend.CopyJobFacts
 }
 
 func newRandomWorld(random *rand.Rand, order []string) *randomWorld {
@@ -63,6 +69,9 @@ func newRandomWorld(random *rand.Rand, order []string) *randomWorld {
 			m.Name = types.NamespacedName{Namespace: "storage", Name: component + "-" + m.node.Name}
 			if m.stale == moved {
 				m.Moved = "node n0-0 has another address: 10.0.0.1 → 10.0.0.101"
+			}
+			if m.follows = i == 1; m.follows {
+				m.cramped, m.holes = random.IntN(8) == 0, random.IntN(3)
 			}
 			w.members = append(w.members, m)
 			if i == 0 {
@@ -96,11 +105,45 @@ func (w *randomWorld) input() (backend.Input, backend.Observation) {
 	return in.Indexed(), o
 }
 
+// readCopies has the copies read back that are due, as a pass does. What follows the master is read as its server has it now.
+func (w *randomWorld) readCopies(o *backend.Observation) {
+	v := backend.CopyView{FileSystem: w.fs, Recorded: w.fs.Status.MetadataCopies, Serves: w.answers, Now: w.now, Jobs: w.jobs}
+	for i := range w.members {
+		if m := &w.members[i]; m.follows {
+			c := backend.MetadataCopy{
+				Source: backend.RecoverySource{Node: m.node.Name}, Pod: m.Name, Outdated: m.Outdated, Away: "it is away",
+			}
+			if w.answers && m.serves() {
+				c.Follows = fmt.Sprint(m.starts, w.members[0].starts)
+			}
+			v.Copies = append(v.Copies, c)
+		}
+	}
+	d := backend.DecideCopies(v)
+	w.fs.Status.MetadataCopies, w.jobs = d.Copies, nil
+	o.Restarts = append(o.Restarts, d.Fetch...)
+	for _, r := range d.Start {
+		for i := range w.members {
+			m := &w.members[i]
+			answer := &spec.RecoveryAnswer{Found: []spec.RecoveryFound{{Version: 500}}}
+			switch {
+			case m.node.Name != r.Source.Node:
+				continue
+			case m.cramped:
+				answer = &spec.RecoveryAnswer{Found: []spec.RecoveryFound{}, Unread: true, Message: "no memory"}
+			case m.holes > m.starts:
+				answer = &spec.RecoveryAnswer{Found: []spec.RecoveryFound{}, Message: "a hole"}
+			}
+			w.jobs = append(w.jobs, backend.CopyJobFacts{Name: r.Job, Ended: true, Answer: answer})
+		}
+	}
+}
+
 // restart is what the kubelet and the server make of a pod that was deleted.
 func (w *randomWorld) restart(name types.NamespacedName) {
 	for i := range w.members {
 		if m := &w.members[i]; m.Name == name {
-			m.stale, m.Outdated, m.Moved, m.Seen = fresh, false, "", w.now
+			m.stale, m.Outdated, m.Moved, m.Seen, m.starts = fresh, false, "", w.now, m.starts+1
 			m.Ready = m.node.Ready
 		}
 	}
@@ -117,8 +160,9 @@ func TestNoRestartWaitsForWhatOnlyItBrings(t *testing.T) {
 				clock := clocktesting.NewFakePassiveClock(w.now)
 				r := &Reconciler{Order: clock}
 				var message string
-				for range 4 * len(w.members) {
+				for range 16 * len(w.members) {
 					in, o := w.input()
+					w.readCopies(&o)
 					p := &pass{Reconciler: r, fs: w.fs, in: in, seen: o}
 					var next []due
 					next, message, _ = nextRestarts(b.Order(), in, o, circumstances{silent: p.silent()})
@@ -137,9 +181,12 @@ func TestNoRestartWaitsForWhatOnlyItBrings(t *testing.T) {
 					if m.stale == moved || m.stale == cutOff && w.answers {
 						t.Fatalf("world %d: only its restart brings back %s, and it waits: %s", seed, m.Server(), message)
 					}
-					asks := []string{"spec.updates.paused", "the agent of its node", "the filesystem is healthy", "is back", "are back"}
+					asks := []string{"spec.updates.paused", "the agent of its node", "the filesystem is healthy", "is back", "are back", "a copy of the metadata is proven"}
 					g.Expect(asks).To(ContainElement(WithTransform(func(ask string) bool { return strings.Contains(message, ask) }, BeTrue())),
 						"world %d: %s", seed, message)
+					if strings.Contains(message, "a copy of the metadata is proven") {
+						g.Expect(w.members).To(ContainElement(HaveField("cramped", true)), "world %d: nobody has to do anything for a copy: %s", seed, message)
+					}
 					if strings.Contains(message, "healthy") {
 						g.Expect(w.waitsForAPerson()).To(BeTrue(), "world %d: nothing is wrong that a person mends: %s", seed, message)
 					}

@@ -105,17 +105,13 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 			"StorageTarget %s was deleted, and may hold data: its disk on node %s is unmounted when nothing uses it any more, what is on it is "+
 				"kept, and where the spec still asks for the disk, it is taken up again with that", t.Name, t.Spec.Node)})
 	}
-	var leaving []*v1alpha1.StorageTarget
-	for i := range d.own {
-		if t := &d.own[i]; !keep[t.Name] && t.DeletionTimestamp.IsZero() && (mayDelete(t) || question.GaveUp[t.Spec.Node]) {
-			leaving = append(leaving, t)
-		}
-	}
+	leaving, unsaid := p.leavingTargets(keep, question.GaveUp)
+	problems = append(problems, unsaid...)
 	mine := map[string]string{v1alpha1.LabelFileSystem: fs.Name}
 	taken, more := takenUp(missing, len(selection.Targets))
 	targets := p.Applier.Compare(ctx, fs, mine, slices.Concat(taken, wanted))
 	differences := targets.Differences()
-	if len(differences)+len(leaving)+more == 0 {
+	if len(differences)+len(leaving)+len(unsaid)+more == 0 {
 		p.choices.keep(name, from, problems)
 		p.in.Chosen = true
 	}
@@ -220,6 +216,36 @@ func diskChanges(wanted []v1alpha1.StorageTarget, there map[string]*v1alpha1.Sto
 // comesBack is true for a target that somebody deletes although it may hold data and was not given up.
 func comesBack(t *v1alpha1.StorageTarget) bool {
 	return !t.DeletionTimestamp.IsZero() && !mayDelete(t) && t.Annotations[v1alpha1.AnnotationGiveUp] != t.Spec.Node
+}
+
+// leavingTargets are the targets that are let go of: all that are not kept, and hold nothing by what the filesystem has answered in this
+// pass. The condition SafeToRemove may be what an earlier manager has seen, and data may have come to the target since: unsaid names those.
+func (p *pass) leavingTargets(keep, gaveUp map[string]bool) (leaving []*v1alpha1.StorageTarget, unsaid []backend.Problem) {
+	var removable map[string]bool
+	var names []string
+	for i := range p.disks.own {
+		t := &p.disks.own[i]
+		if keep[t.Name] || !t.DeletionTimestamp.IsZero() || !mayDelete(t) && !gaveUp[t.Spec.Node] {
+			continue
+		}
+		written := t.Status.Provisioned != nil && !gaveUp[t.Spec.Node]
+		if written && removable == nil {
+			removable = map[string]bool{}
+			for _, seen := range p.backend.Observe(p.in).Targets {
+				removable[seen.StorageTarget] = seen.Removable
+			}
+		}
+		if written && !removable[t.Name] {
+			names = append(names, t.Name)
+		} else {
+			leaving = append(leaving, t)
+		}
+	}
+	if len(names) > 0 {
+		unsaid = []backend.Problem{{Reason: v1alpha1.ReasonTargetsNotReady, Message: fmt.Sprintf(
+			"targets are let go of when the filesystem says again that nothing on them is needed: %s", backend.List(names))}}
+	}
+	return leaving, unsaid
 }
 
 // mayDelete is true for a target of a living FileSystem that holds nothing: no byte was ever written to it, or a person

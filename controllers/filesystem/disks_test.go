@@ -231,6 +231,39 @@ func TestADiskIsTakenAwayWhenTheFilesystemSaysThatItIsEmpty(t *testing.T) {
 	w.Expect(w.get().Status.Summary.Targets).To(Equal("3/3"))
 }
 
+func TestADiskThatIsCalledEmptyIsLetGoOnlyByAnAnswerToTheManagerThatRuns(t *testing.T) {
+	for name, happens := range map[string]func(w *world){
+		"data has come back to it":       func(w *world) { w.moved = false },
+		"the filesystem does not answer": func(w *world) { w.alive = false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			metadata, data := w.threeDisks()
+			more := w.disk(w.nodes[1], "more")
+			w.alive, w.moved = true, true
+			w.fileSystem(w.onDisks(metadata, append(data, more)...))
+			w.settle()
+			w.person(w.target(more), func(t *v1alpha1.StorageTarget) { t.Spec.Remove = true })
+			w.settle()
+			w.Expect(of(w.target(more), v1alpha1.ConditionSafeToRemove).Status).To(Equal(metav1.ConditionTrue))
+
+			happens(w)
+			w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Targets.Devices = references(data...) })
+			for range 2 {
+				w.Expect(w.reconcile(server.Client)).To(Succeed(), "nobody has said yet that it is not safe any more")
+			}
+			w.Expect(of(w.target(more), v1alpha1.ConditionSafeToRemove).Status).To(Equal(metav1.ConditionTrue))
+			w.Expect(w.target(more).DeletionTimestamp).To(BeNil())
+			w.Expect(more.mounted).To(BeTrue())
+
+			w.alive, w.moved = true, true
+			w.settle()
+			w.Expect(w.targets()).To(HaveLen(4))
+			w.Expect(more.mounted).To(BeFalse())
+		})
+	}
+}
+
 func TestADiskThatHoldsDataIsNotLetGoBecauseItLeftTheSpec(t *testing.T) {
 	w := newWorld(t)
 	metadata, data := w.threeDisks()

@@ -1,6 +1,10 @@
 package filesystem
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +43,8 @@ func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 			tell(corev1.EventTypeWarning, "BackUp", is)
 		}
 	}
+	r.announceDamage(before, after)
+	unproven := announceCopies(before, after, tell)
 	if is := changed(before, after, v1alpha1.ConditionRecovering); is != nil {
 		kind := corev1.EventTypeNormal
 		if is.Reason == v1alpha1.ReasonRecoveryRefused || is.Reason == v1alpha1.ReasonRecoveryFailed {
@@ -50,7 +56,7 @@ func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 	is, degraded := changed(before, after, v1alpha1.ConditionReady), changed(before, after, v1alpha1.ConditionDegraded)
 	// One news is one event: that programs go on although not everything is there, Degraded tells, and that they don't, Ready.
 	serves := is == nil || is.Status == metav1.ConditionTrue
-	if degraded != nil && serves {
+	if degraded != nil && serves && (!unproven || degraded.Reason != v1alpha1.ReasonCopiesUnproven) {
 		tell(corev1.EventTypeWarning, "Observe", degraded)
 	}
 	if is == nil || degraded != nil && serves && is.Reason == v1alpha1.ReasonDegradedService {
@@ -62,6 +68,40 @@ func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 		kind = corev1.EventTypeWarning
 	}
 	tell(kind, "Observe", is)
+}
+
+// announceDamage makes an event of each backup that was verified, and is damaged.
+func (r *Reconciler) announceDamage(before, after *v1alpha1.FileSystem) {
+	for i := range after.Status.Backups {
+		if b := &after.Status.Backups[i]; wasVerified(before, b) && b.Result == v1alpha1.BackupUnverified {
+			note := fmt.Sprintf("The backup %s in %s: %s", b.Name, cmp.Or(b.PersistentVolumeClaim, b.ObjectStore, b.Node), b.Message)
+			note = v1alpha1.Cut(note, conditions.MaxNote)
+			r.Recorder.Eventf(after, nil, corev1.EventTypeWarning, v1alpha1.ReasonBackupDamaged, "BackUp", "%s", note)
+		}
+	}
+}
+
+// announceCopies makes an event when copies of the metadata begin to be less than asked for, which it returns, and when they are all proven
+// again.
+func announceCopies(before, after *v1alpha1.FileSystem, tell func(kind, action string, is *metav1.Condition)) (unproven bool) {
+	is := changed(before, after, v1alpha1.ConditionMetadataCopies)
+	switch {
+	case is == nil:
+	case is.Status == metav1.ConditionFalse:
+		tell(corev1.EventTypeWarning, "ReadCopies", is)
+		return true
+	case is.Status == metav1.ConditionTrue && meta.IsStatusConditionFalse(before.Status.Conditions, is.Type):
+		tell(corev1.EventTypeNormal, "ReadCopies", is)
+	}
+	return false
+}
+
+// wasVerified is true for a backup that counted as one before.
+func wasVerified(before *v1alpha1.FileSystem, b *v1alpha1.BackupStatus) bool {
+	return slices.ContainsFunc(before.Status.Backups, func(was v1alpha1.BackupStatus) bool {
+		return was.Name == b.Name && was.Directory == b.Directory && was.PersistentVolumeClaim == b.PersistentVolumeClaim &&
+			was.ObjectStore == b.ObjectStore && was.Node == b.Node && was.Result == v1alpha1.BackupVerified
+	})
 }
 
 // changed is a condition whose status or reason has changed; nil when neither has, or it is absent.

@@ -34,6 +34,34 @@ var poolUsed = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
 	Help: "Used space of the targets of a storage pool that are online, as a part of their capacity.",
 }, []string{"namespace", "filesystem", "pool"})
 
+// metadataCopies are how many copies of its metadata running servers of a FileSystem are to keep, and how many of them are proven; no
+// series of a FileSystem that has no such servers.
+var metadataCopies = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
+	Name: "parallelfs_filesystem_metadata_copies",
+	Help: "Copies of a FileSystem's metadata on running servers: those that are asked for, and those that were read back (state proven).",
+}, []string{"namespace", "filesystem", "state"})
+
+// measureCopies says how many copies of its metadata a FileSystem has.
+func measureCopies(fs *v1alpha1.FileSystem) {
+	if len(fs.Status.MetadataCopies) == 0 {
+		forgetCopies(types.NamespacedName{Namespace: fs.Namespace, Name: fs.Name})
+		return
+	}
+	proven := 0
+	for i := range fs.Status.MetadataCopies {
+		if fs.Status.MetadataCopies[i].Result == v1alpha1.MetadataCopyProven {
+			proven++
+		}
+	}
+	metadataCopies.WithLabelValues(fs.Namespace, fs.Name, "asked").Set(float64(len(fs.Status.MetadataCopies)))
+	metadataCopies.WithLabelValues(fs.Namespace, fs.Name, "proven").Set(float64(proven))
+}
+
+// forgetCopies takes away what was measured of a FileSystem that is gone.
+func forgetCopies(name types.NamespacedName) {
+	metadataCopies.DeletePartialMatch(prometheus.Labels{"namespace": name.Namespace, "filesystem": name.Name})
+}
+
 // measurePools says how full the storage pools of a FileSystem are.
 func measurePools(fs *v1alpha1.FileSystem) {
 	for i := range fs.Status.StoragePools {

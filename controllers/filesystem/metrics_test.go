@@ -16,11 +16,17 @@ import (
 // backupSeries are the values of the metric of backups, by filesystem, in the namespace of-backups.
 func backupSeries(t *testing.T) map[string]float64 {
 	t.Helper()
+	return seriesOf(t, "parallelfs_filesystem_backup_timestamp_seconds", "of-backups", "filesystem")
+}
+
+// seriesOf are the values of a metric in a namespace, by a label.
+func seriesOf(t *testing.T, metric, namespace, by string) map[string]float64 {
+	t.Helper()
 	families, err := metrics.Registry.Gather()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	out := map[string]float64{}
 	for _, family := range families {
-		if family.GetName() != "parallelfs_filesystem_backup_timestamp_seconds" {
+		if family.GetName() != metric {
 			continue
 		}
 		for _, m := range family.GetMetric() {
@@ -28,8 +34,8 @@ func backupSeries(t *testing.T) map[string]float64 {
 			for _, l := range m.GetLabel() {
 				labels[l.GetName()] = l.GetValue()
 			}
-			if labels["namespace"] == "of-backups" {
-				out[labels["filesystem"]] = m.GetGauge().GetValue()
+			if labels["namespace"] == namespace {
+				out[labels[by]] = m.GetGauge().GetValue()
 			}
 		}
 	}
@@ -97,4 +103,21 @@ func TestTheMetricsOfClientsAreWhatTheAgentsHaveSeen(t *testing.T) {
 	g.Expect(clientSeries(t, given)).To(Equal(map[string]float64{"n2": 0}), "n1 is no client any more")
 	forgetClients(types.NamespacedName{Namespace: "of-clients", Name: "lake"})
 	g.Expect(clientSeries(t, lost)).To(BeEmpty(), "it is gone")
+}
+
+func TestTheMetricOfCopiesCountsOnlyThoseThatAreProven(t *testing.T) {
+	g := NewWithT(t)
+	series := func() map[string]float64 {
+		return seriesOf(t, "parallelfs_filesystem_metadata_copies", "of-copies", "state")
+	}
+	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "of-copies", Name: "scratch"}}
+	measureCopies(fs)
+	g.Expect(series()).To(BeEmpty(), "no server is asked to keep one")
+	fs.Status.MetadataCopies = []v1alpha1.MetadataCopyStatus{
+		{Result: v1alpha1.MetadataCopyProven}, {Result: v1alpha1.MetadataCopyUnread}, {Result: v1alpha1.MetadataCopyRefused},
+	}
+	measureCopies(fs)
+	g.Expect(series()).To(Equal(map[string]float64{"asked": 3, "proven": 1}))
+	forgetCopies(types.NamespacedName{Namespace: "of-copies", Name: "scratch"})
+	g.Expect(series()).To(BeEmpty(), "it is gone")
 }

@@ -125,6 +125,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	measure(time.Since(started), p.waited)
 	measureBackups(p.fs)
 	measurePools(p.fs)
+	measureCopies(p.fs)
 	if err == nil {
 		measureClients(p.fs, p.seen.Clients)
 	}
@@ -144,6 +145,7 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	r.forgetAll(name)
 	forgetBackups(name)
 	forgetPools(name)
+	forgetCopies(name)
 	forgetClients(name)
 	r.Views.Forget(name)
 }
@@ -255,6 +257,7 @@ func (p *pass) phases() []phase {
 		{name: "look for pods that are refused", do: p.lookForRefusals, when: anyway},
 		{name: "observe", do: p.observe, when: anyway},
 		{name: "name nodes that are away", do: p.nameAway, when: anyway},
+		{name: "read copies of the metadata back", do: p.readCopies, when: anyway},
 		{name: "let nodes go for maintenance", do: p.letNodesGo, when: anyway},
 		{name: "move targets", do: p.moveTargets, when: anyway},
 		{name: "upgrade", do: p.upgrade, when: stopped},

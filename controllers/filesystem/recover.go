@@ -85,7 +85,7 @@ func (p *pass) recoverMetadata(ctx context.Context) error {
 		errs = append(errs, client.IgnoreNotFound(p.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))))
 	}
 	for _, request := range slices.Concat(d.Start, compare) {
-		errs = append(errs, p.startRecovery(ctx, recoverer, request))
+		errs = append(errs, p.startRecovery(ctx, recoverer, request, v1alpha1.LabelRecovery))
 	}
 	return errors.Join(errs...)
 }
@@ -170,8 +170,8 @@ func (p *pass) recoveryJobs(ctx context.Context) ([]backend.RecoveryJobFacts, er
 	return out, nil
 }
 
-// startRecovery makes a Job of a recovery, unless it is there.
-func (p *pass) startRecovery(ctx context.Context, recoverer backend.Recoverer, request backend.RecoveryRequest) error {
+// startRecovery makes a Job of a recovery, or one that reads a copy back, unless it is there. Its label says which.
+func (p *pass) startRecovery(ctx context.Context, recoverer backend.Recoverer, request backend.RecoveryRequest, label string) error {
 	job, told, err := recoverer.RecoveryJob(p.in, request)
 	if err != nil {
 		return err //nolint:wrapcheck // the backend says what is wrong
@@ -180,7 +180,7 @@ func (p *pass) startRecovery(ctx context.Context, recoverer backend.Recoverer, r
 	if err != nil {
 		return fmt.Errorf("encode what %s is told: %w", job.Name, err)
 	}
-	labels := map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelRecovery: p.fs.Name}
+	labels := map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, label: p.fs.Name}
 	job.Labels, job.Spec.Template.Labels = labels, labels
 	job.Spec.Template.Annotations = map[string]string{backend.RecoveryToldAnnotation: string(text)}
 	if err := controllerutil.SetControllerReference(p.fs, job, p.Client.Scheme()); err != nil {
@@ -192,7 +192,7 @@ func (p *pass) startRecovery(ctx context.Context, recoverer backend.Recoverer, r
 		}
 		return fmt.Errorf("make %s: %w", job.Name, err)
 	}
-	log.FromContext(ctx).Info("Started a job of a recovery",
+	log.FromContext(ctx).Info("Started a job that reads copies of the metadata",
 		"job", job.Name, "source", request.Source.Name, "restores", request.Restore != nil)
 	return nil
 }

@@ -143,6 +143,8 @@ func dueNow(order []string, in backend.Input, seen backend.Observation, silent m
 		}
 		if !in.Told[p.Node] {
 			next.Waits = "the agent of its node has written what its server is told"
+		} else if priority == 0 && !next.Down {
+			next.Waits = backend.WaitsForCopy(in.FileSystem, "") // the first component has the metadata
 		}
 		all = append(all, next)
 	}

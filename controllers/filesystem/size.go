@@ -36,6 +36,9 @@ func shorten(status *v1alpha1.FileSystemStatus, most int) {
 	for i := range status.Missing {
 		cut(&status.Missing[i].Message)
 	}
+	for i := range status.MetadataCopies {
+		cut(&status.MetadataCopies[i].Message)
+	}
 	for i := range status.Backups {
 		cut(&status.Backups[i].Message)
 	}

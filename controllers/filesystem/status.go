@@ -71,6 +71,7 @@ func describe(
 	}
 	describeNearlyFull(fs, full, append(nearly, seen.NearlyFullMetadata...))
 	s := summarize(fs, seen, own, stop, planned)
+	describeCopies(fs, seen.Copies, &s)
 	if waits && s.stalls == nil && s.goesOn == nil {
 		s.goesOn = &s.service
 	}

@@ -123,6 +123,9 @@ func (p *pass) mayUpgrade(ctx context.Context) (*upgrading, error) {
 		return waits(v1alpha1.ReasonBackupMissing, fmt.Sprintf("a backup was just made and verified, and %s. To do without, set spec.updates.upgradeWithoutBackup to %q: "+
 			"an upgrade that fails may then lose the filesystem", why, to))
 	}
+	if why := backend.WaitsForCopy(p.fs, ""); why != "" {
+		return waits(v1alpha1.ReasonUpgradeWaits, why)
+	}
 	if len(members) == 0 {
 		return waits(v1alpha1.ReasonUpgradeWaits, "all that the spec asks for is made")
 	}

@@ -36,6 +36,7 @@ func (p Pods) BackupJob(request BackupRequest, c corev1.Container, told spec.Bac
 	told.Owner, told.Backend = Owner(fs), string(fs.Spec.Type)
 	told.Name, told.Place, told.Directory, told.Record = request.Backup, backupPlace, BackupDirectory(fs), backupRecord
 	told.Keep, told.MaxAgeDays, told.CopySeconds = int(keep.Count), int(keep.MaxAgeDays), copySeconds
+	told.ReadAgainDays = int(fs.Spec.Backups.ReadAgainDays)
 	names := BackupConfigMapNames(request.Job, request.Pieces)
 	pod := p.Template(Workload{Component: c.Name}, append([]corev1.Volume{onlyKey(BackupVolume, names[0], BackupToldKey)}, more...)...)
 	pod.Labels = nil

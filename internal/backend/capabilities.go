@@ -321,6 +321,13 @@ type ProgramRecoverer interface {
 	RecoveryMethod() RecoveryMethod
 }
 
+// Follower is a Recoverer whose filesystem has servers that keep a copy of the metadata while it runs. RecoveryJob reads such a copy back.
+type Follower interface {
+	Recoverer
+	// MetadataCopies are the copies that servers are asked to keep, as the filesystem itself says now.
+	MetadataCopies(in Input, seen Observation, now time.Time) []MetadataCopy
+}
+
 // StoreRecoverer is a Recoverer whose metadata is a store, which is put back from a backup as it is.
 type StoreRecoverer interface {
 	Recoverer
@@ -391,6 +398,7 @@ type CopiedFile struct {
 type ChangeLogs struct {
 	Names []string
 	// Needed is false for a line with a change that the saved metadata beside the logs has already, and true for one that can't be understood.
+	// It is nil where nothing was ever saved, so that all changes are needed.
 	Needed func(line []byte) bool
 }
 

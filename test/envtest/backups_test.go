@@ -67,6 +67,9 @@ func backupsRefusals() refusals {
 		boundRefusals("spec.backups.keep.maxAgeDays", "spec: {backups: {schedule: '@daily', "+vault+", keep: {maxAgeDays: %s}}}", map[string]string{
 			"0": "should be greater than or equal to 1", "3651": "should be less than or equal to 3650",
 		}),
+		boundRefusals("spec.backups.readAgainDays", "spec: {backups: {schedule: '@daily', "+vault+", readAgainDays: %s}}", map[string]string{
+			"0": "should be greater than or equal to 1", "3651": "should be less than or equal to 3650",
+		}),
 		boundRefusals("spec.backups.schedule", "spec: {backups: {"+vault+", schedule: %s}}", map[string]string{
 			"'@new'": "should be at least 6 chars long", "'* * * * " + strings.Repeat("1", 128) + "'": "may not be more than 128 bytes",
 			"'0 3 * *'": aSchedule, "'0 3 * * * *'": aSchedule, "'@every 5m'": aSchedule, "'TZ=UTC 0 3 * * *'": aSchedule, "'0 3 * * ;'": aSchedule,

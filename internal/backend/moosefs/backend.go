@@ -40,6 +40,7 @@ var (
 	_ backend.Drainer          = Backend{}
 	_ backend.Backuper         = Backend{}
 	_ backend.ProgramRecoverer = Backend{}
+	_ backend.Follower         = Backend{}
 	_ backend.Upgrader         = Backend{}
 	_ backend.Maintainer       = Backend{}
 	_ backend.Checker          = Backend{}

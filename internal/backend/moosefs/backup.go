@@ -139,7 +139,7 @@ func (m backupMethod) Changes(found []backend.CopiedFile) backend.ChangeLogs {
 		}
 	}
 	if next == 0 {
-		return backend.ChangeLogs{} // nothing was ever saved: all changes are of use
+		return backend.ChangeLogs{Names: logs} // nothing was ever saved: all changes are of use
 	}
 	return backend.ChangeLogs{Names: logs, Needed: func(line []byte) bool {
 		number, _, ok := bytes.Cut(line, []byte(": "))

@@ -224,11 +224,11 @@ func TestOfUseAreTheChangesThatTheNewestWholeMetadataLacks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			changes := backupMethod{}.Changes(append(c.metadata, logs...))
+			g.Expect(changes.Names).To(Equal([]string{"changelog.0.mfs", "changelog_ml.12.mfs", "changelog_ml_back.1.mfs"}))
 			if c.first == 0 {
-				g.Expect(changes.Names).To(BeEmpty(), "all changes are of use")
+				g.Expect(changes.Needed).To(BeNil(), "all changes are of use")
 				return
 			}
-			g.Expect(changes.Names).To(Equal([]string{"changelog.0.mfs", "changelog_ml.12.mfs", "changelog_ml_back.1.mfs"}))
 			g.Expect(changes.Needed(fmt.Appendf(nil, "%d: 1795621887|ACCESS(1)\n", c.first-1))).To(BeFalse())
 			g.Expect(changes.Needed(fmt.Appendf(nil, "%d: 1795621887|ACCESS(1)\n", c.first))).To(BeTrue())
 			g.Expect(changes.Needed([]byte("5"))).To(BeTrue(), "what is cut off is for mfsmaster to judge")

@@ -53,6 +53,11 @@ func (Backend) Absence(in backend.Input, seen backend.Observation, node string) 
 			together = min(together, seen.Together[p.Name.Name])
 		}
 	}
+	if m := in.FileSystem.Status.Metadata; m != nil && m.Node == node {
+		if why := backend.WaitsForCopy(in.FileSystem, node); why != "" {
+			costs = append(costs, "no copy of the metadata on another node is proven")
+		}
+	}
 	if why := tooFewToWrite(in, node); why != "" {
 		costs = append(costs, why)
 	}

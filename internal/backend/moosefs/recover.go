@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,15 +38,80 @@ func (Backend) RecoverySources(in backend.Input) []backend.RecoverySource {
 		Name: componentMaster + "-" + fs.Status.Metadata.Node, Kind: v1alpha1.RecoveryServer,
 		Node: fs.Status.Metadata.Node, Directory: fs.Status.Metadata.Directory, OnTarget: fs.Status.Metadata.Target != "",
 	}}
-	if metaloggers := own(fs).Metaloggers; metaloggers != nil {
-		for _, node := range backend.Matching(in.Nodes, metaloggers.NodeSelector) {
-			out = append(out, backend.RecoverySource{
-				Name: componentMetalogger + "-" + node.Name, Kind: v1alpha1.RecoveryFollower, Node: node.Name,
-				Directory: stateDirectory(fs, componentMetalogger),
-			})
+	out = append(out, metaloggerSources(in)...)
+	return append(out, backend.BackupSources(fs, in.Nodes)...)
+}
+
+// metaloggerSources are the directories of the metaloggers that the spec asks for.
+func metaloggerSources(in backend.Input) (out []backend.RecoverySource) {
+	metaloggers := own(in.FileSystem).Metaloggers
+	if metaloggers == nil {
+		return nil
+	}
+	for _, node := range backend.Matching(in.Nodes, metaloggers.NodeSelector) {
+		out = append(out, backend.RecoverySource{
+			Name: componentMetalogger + "-" + node.Name, Kind: v1alpha1.RecoveryFollower, Node: node.Name,
+			Directory: stateDirectory(in.FileSystem, componentMetalogger),
+		})
+	}
+	return out
+}
+
+// MetadataCopies are those of the metaloggers. One gets the changes from when it joins on, and one that was started anew, or whose master
+// was, joins anew.
+func (Backend) MetadataCopies(in backend.Input, seen backend.Observation, now time.Time) []backend.MetadataCopy {
+	in = in.Indexed()
+	var master backend.Pod
+	for i := range in.Pods {
+		if in.Pods[i].Component == componentMaster {
+			master = in.Pods[i]
 		}
 	}
-	return append(out, backend.BackupSources(fs, in.Nodes)...)
+	var out []backend.MetadataCopy
+	for _, source := range metaloggerSources(in) {
+		c := backend.MetadataCopy{Source: source, Away: "there is no pod of it on the node", Fetched: lastDownload(in.FileSystem, now)}
+		node, _ := in.Node(source.Node)
+		c.Leaves = node.Cordoned
+		server := slices.IndexFunc(seen.Servers, func(s backend.ServerStatus) bool { return s.Name == componentMetalogger+"."+source.Node })
+		for pod := range in.PodsOn(componentMetalogger, "", source.Node) {
+			c.Pod, c.Outdated, c.Away = pod.Name, pod.Outdated, ""
+			if server >= 0 && seen.Servers[server].Online && pod.Ready {
+				c.Follows = backend.Hash(pod.Name, pod.Started.Unix(), master.Name, master.Started.Unix())
+			} else if server >= 0 {
+				c.Away = seen.Servers[server].Message
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// A metalogger downloads all of the metadata at its first connection, and then each META_DOWNLOAD_FREQ hours, at most half of BACK_LOGS,
+// 630 seconds after such an hour by the clock (masterconn_init in masterconn.c of the metalogger).
+const (
+	downloadOption, downloadHours, downloadOffset = "META_DOWNLOAD_FREQ", 24, 630
+	keptLogsOption, keptLogs, fewestKeptLogs      = "BACK_LOGS", 50, 5
+)
+
+// lastDownload is when metaloggers were last due to download all of the metadata, by the clock.
+func lastDownload(fs *v1alpha1.FileSystem, now time.Time) time.Time {
+	hours := min(number(own(fs).Metaloggers.Config, downloadOption, downloadHours),
+		max(number(own(fs).Metaloggers.Config, keptLogsOption, keptLogs), fewestKeptLogs)/2)
+	if hours <= 0 {
+		return time.Time{}
+	}
+	seconds := hours * 3600
+	return time.Unix((now.Unix()-downloadOffset)/seconds*seconds+downloadOffset, 0)
+}
+
+// number is the value of an option; that of MooseFS itself where it is not set, or none.
+func number(options v1alpha1.Options, name string, otherwise int64) int64 {
+	const most = 10000
+	n, err := strconv.ParseInt(string(options[name]), 10, 64)
+	if err != nil {
+		return otherwise
+	}
+	return min(n, most)
 }
 
 // RecoveryJob looks at a source, or makes the metadata again, by `node recover`.

@@ -72,6 +72,9 @@ func Run(ctx context.Context, o Options) (*spec.BackupAnswer, error) {
 	if failed == nil {
 		failed = at.prune(ctx)
 	}
+	if failed == nil {
+		failed = readOld(ctx, at, o.Told, o.Now()) // after old ones have gone, so that one that is damaged is seen
+	}
 	found, err := at.list(ctx)
 	if err != nil {
 		return nil, errors.Join(failed, err)
@@ -87,6 +90,10 @@ type keeper interface {
 	prune(ctx context.Context) error
 	// list returns the manifests of all backups of this filesystem, newest first. One that can't be read counts as one that is not verified.
 	list(ctx context.Context) ([]spec.BackupManifest, error)
+	// sums reads all files of a backup, and refuses one whose files are not those of its manifest.
+	sums(ctx context.Context, m spec.BackupManifest) error
+	// say writes what a backup says of itself from now on.
+	say(ctx context.Context, m spec.BackupManifest) error
 }
 
 // place is where the backups of one filesystem lie.
@@ -274,13 +281,12 @@ func answer(name string, found []spec.BackupManifest, failed error) *spec.Backup
 	if failed != nil {
 		out.Message = cut(failed.Error())
 	}
-	best := slices.IndexFunc(found, verified)
+	// The newest verified one is among them, and one that was found to be damaged.
+	always := []int{slices.IndexFunc(found, verified), slices.IndexFunc(found, damaged)}
 	for i, m := range found {
-		if i >= mostAnswered && i != best {
+		always = slices.DeleteFunc(always, func(at int) bool { return at < i })
+		if len(out.Backups)+len(always) >= mostAnswered && !slices.Contains(always, i) {
 			continue
-		}
-		if len(out.Backups) == mostAnswered {
-			out.Backups = out.Backups[:mostAnswered-1]
 		}
 		seen := spec.BackupSeen{
 			Name: m.Name, Verified: verified(m), Time: m.Copied, Version: m.Version, ID: m.ID, SizeBytes: size(m), Message: cut(m.Refused),

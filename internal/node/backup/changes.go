@@ -2,6 +2,7 @@ package backup
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +16,9 @@ import (
 const mostLine = 64 << 10
 
 // Shorten takes out of the logs of changes in a directory what stands before the first change that the saved metadata beside them lacks; a
-// log without such a change goes. No program applies what stands there, but one that meets a hole in it may refuse all. A link becomes a
-// file: what it leads to stays as it is.
+// log without such a change goes. No program applies what stands there, but one that meets a hole in it may refuse all. It takes the last
+// line out as well where that has no end: a daemon that writes the log, or was killed, has not written all of it, and a program that reads
+// it refuses all. A link becomes a file, which does not change any more: what it leads to stays as it is.
 func Shorten(directory string, changes func([]backend.CopiedFile) backend.ChangeLogs) error {
 	entries, err := os.ReadDir(directory)
 	if err != nil {
@@ -48,32 +50,61 @@ func Shorten(directory string, changes func([]backend.CopiedFile) backend.Change
 }
 
 func shorten(path string, needed func(line []byte) bool) (err error) {
+	own, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
 	log, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	begin, some, err := firstNeeded(log, needed)
+	info, err := log.Stat()
+	if err != nil {
+		return err
+	}
+	end, err := lastEnd(log, info.Size())
+	if err != nil {
+		return err
+	}
+	begin, some := int64(0), true
+	if needed != nil {
+		begin, some, err = firstNeeded(io.NewSectionReader(log, 0, end), needed)
+	}
 	switch {
 	case err != nil:
 		return err
 	case !some:
 		return os.Remove(path)
-	case begin == 0:
+	case begin == 0 && end == info.Size() && own.Mode().IsRegular():
 		return nil
-	}
-	if _, err := log.Seek(begin, io.SeekStart); err != nil {
-		return err
 	}
 	short := path + ".short"
 	out, err := os.OpenFile(short, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(out, log); err != nil {
+	if _, err := io.Copy(out, io.NewSectionReader(log, begin, end-begin)); err != nil {
 		return errors.Join(err, out.Close())
 	}
 	return errors.Join(out.Close(), os.Rename(short, path))
+}
+
+// lastEnd is where the last line ends that has an end, of a log that is so long.
+func lastEnd(log io.ReaderAt, size int64) (int64, error) {
+	part := make([]byte, mostLine)
+	for size > 0 {
+		from := max(0, size-mostLine)
+		n, err := log.ReadAt(part[:size-from], from)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		if at := bytes.LastIndexByte(part[:n], '\n'); at >= 0 {
+			return from + int64(at) + 1, nil
+		}
+		size = from
+	}
+	return 0, nil
 }
 
 // firstNeeded is where the first line begins that is needed.

@@ -19,7 +19,10 @@ func TestOfALogOfChangesOnlyWhatTheMetadataLacksIsLeft(t *testing.T) {
 		"nothing is old":               {"new 3\nnew 4\n", "new 3\nnew 4\n"},
 		"some is old":                  {"old 1\nold 2\nnew 3\nnew 4\n", "new 3\nnew 4\n"},
 		"lines are long":               {long + long + "new 3\n", "new 3\n"},
-		"the last line is cut off":     {"old 1\nnew 3\nne", "new 3\nne"},
+		"the last line is cut off":     {"old 1\nnew 3\nne", "new 3\n"},
+		"only the last line is cut":    {"new 3\nne", "new 3\n"},
+		"a long last line is cut off":  {"old 1\nnew 3\n" + strings.TrimSuffix(long, "\n"), "new 3\n"},
+		"no line has an end":           {"ne", ""},
 		"old ones follow on a new one": {"old 1\nnew 3\nold 2\n", "new 3\nold 2\n"},
 		"it is empty":                  {"", ""},
 	} {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"parallelfs.dev/operator/internal/backend"
@@ -72,6 +73,7 @@ func Run(ctx context.Context, o Options) (spec.RecoveryAnswer, error) {
 		}
 	}
 	if err != nil {
+		_, answer.Unread = errors.AsType[unread](err)
 		answer.Message = err.Error()
 		if len(answer.Message) > mostSaid {
 			answer.Message = strings.ToValidUTF8(answer.Message[:mostSaid], "")
@@ -79,6 +81,13 @@ func Run(ctx context.Context, o Options) (spec.RecoveryAnswer, error) {
 	}
 	return answer, err
 }
+
+// unread is why nobody could look at what is there. It says nothing of that.
+type unread struct{ error }
+
+func (u unread) Unwrap() error { return u.error }
+
+func unreadf(format string, arguments ...any) error { return unread{fmt.Errorf(format, arguments...)} }
 
 // step is one that a kill may come before.
 func (o Options) step(name string, do func() error) error {
@@ -98,11 +107,11 @@ func (o Options) look(ctx context.Context) (spec.RecoveryFound, error) {
 	}
 	in, err := os.MkdirTemp(o.Told.Scratch, "look-")
 	if err != nil {
-		return spec.RecoveryFound{}, fmt.Errorf("can't make a directory to look in: %w", err)
+		return spec.RecoveryFound{}, unreadf("can't make a directory to look in: %w", err)
 	}
 	for path, name := range files {
 		if err := os.Symlink(path, filepath.Join(in, name)); err != nil {
-			return spec.RecoveryFound{}, fmt.Errorf("can't make a link: %w", err)
+			return spec.RecoveryFound{}, unreadf("can't make a link: %w", err)
 		}
 	}
 	made, _, err := o.make(ctx, in)
@@ -123,30 +132,33 @@ func (o Options) make(ctx context.Context, in string) (made backend.BackupVersio
 	}
 	free, err := o.Memory()
 	if err != nil {
-		return made, "", fmt.Errorf("can't tell how much memory is free: %w", err)
+		return made, "", unreadf("can't tell how much memory is free: %w", err)
 	}
 	if need := o.Method.Memory(size); free < need {
-		return made, "", fmt.Errorf("this node has %d MiB of memory free, and making metadata of %d MiB takes about %d MiB", free>>20, size>>20, need>>20)
+		return made, "", unreadf("this node has %d MiB of memory free, and making metadata of %d MiB takes about %d MiB", free>>20, size>>20, need>>20)
 	}
 	program := o.Method.Check(in, o.Work)
 	for _, path := range backend.SortedKeys(program.Files) {
 		if err := os.WriteFile(path, []byte(program.Files[path]), 0o600); err != nil {
-			return made, "", fmt.Errorf("can't write the configuration of %s: %w", program.Argv[0], err)
+			return made, "", unreadf("can't write the configuration of %s: %w", program.Argv[0], err)
 		}
 	}
 	tail := &process.Tail{}
 	shown := io.MultiWriter(tail, o.Output)
 	child, err := process.Start(program.Argv, process.Options{Directory: in, Stdout: shown, Stderr: shown})
 	if err != nil {
-		return made, "", err //nolint:wrapcheck // it names the program
+		return made, "", unread{err} // it names the program
 	}
 	defer child.Kill()
 	select {
 	case <-ctx.Done():
-		return made, "", fmt.Errorf("it was stopped: %w", ctx.Err())
+		return made, "", unreadf("it was stopped: %w", ctx.Err())
 	case <-child.Done():
 	}
-	if code := child.Code(); code != 0 {
+	switch code := child.Code(); {
+	case code == 128+int(syscall.SIGKILL):
+		return made, "", unreadf("%s was killed, as for want of memory: %s", program.Argv[0], tail.Lines(3))
+	case code != 0:
 		return made, "", fmt.Errorf("%s does not read it (exit code %d): %s", program.Argv[0], code, tail.Lines(3))
 	}
 	head, _, err := headOf(filepath.Join(in, program.Makes))

@@ -101,6 +101,54 @@ func restoring(t *testing.T, o recovery.Options, backup string, version int64) r
 	return o
 }
 
+// one is a filesystem whose metadata is all files of its daemon.
+type one struct{ counter }
+
+func (one) Usable(found []backend.CopiedFile) map[string]string {
+	out := map[string]string{}
+	for _, f := range found {
+		out[f.Name] = f.Name
+	}
+	return out
+}
+
+func (one) Memory(int64) int64 { return 256 << 20 }
+
+func TestThatNobodyCanLookSaysNothingOfTheCopy(t *testing.T) {
+	for name, c := range map[string]struct {
+		free    int64
+		scratch bool
+		number  string
+		unread  bool
+		why     string
+	}{
+		"too little memory":   {100 << 20, true, "42", true, "this node has 100 MiB of memory free, and making metadata of 0 MiB takes about 256 MiB"},
+		"no place":            {1 << 30, false, "42", true, "can't make a directory to look in"},
+		"it is no metadata":   {1 << 30, true, "what", false, "invalid syntax"},
+		"it can be read back": {1 << 30, true, "42", false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			own := t.TempDir()
+			g.Expect(os.Mkdir(filepath.Join(own, "data"), 0o700)).To(Succeed())
+			g.Expect(os.WriteFile(filepath.Join(own, "data", "number"), []byte(c.number), 0o600)).To(Succeed())
+			g.Expect(os.WriteFile(filepath.Join(own, spec.MarkerFile), []byte(`{"version": 1, "owner": {"namespace": "storage", "name": "scratch", "uid": "1b4e28ba"},
+				"component": "follower", "state": "Initialized", "time": "2026-11-23T07:00:00Z"}`), 0o600)).To(Succeed())
+			o := recovery.Options{
+				Told:   spec.Recovery{Owner: scratch, Scratch: t.TempDir(), Source: spec.RecoverySource{Directory: own, Component: "follower", Data: "data"}},
+				Method: one{}, Work: t.TempDir(), Output: io.Discard, Memory: func() (int64, error) { return c.free, nil },
+			}
+			if !c.scratch {
+				o.Told.Scratch = filepath.Join(o.Told.Scratch, "missing")
+			}
+			answer, err := recovery.Run(t.Context(), o)
+			g.Expect(err != nil).To(Equal(c.why != ""), "%v", err)
+			g.Expect(answer.Message).To(ContainSubstring(c.why))
+			g.Expect(answer.Unread).To(Equal(c.unread))
+		})
+	}
+}
+
 func TestTheVerifiedBackupsOfAnObjectStoreAreFoundAndOneIsRestored(t *testing.T) {
 	g := NewWithT(t)
 	store := objectstoretest.Serve(t, nil)

@@ -21,6 +21,8 @@ type Backup struct {
 	// Keep is how many verified backups are kept, and MaxAgeDays after how many days one goes; 0 for never.
 	Keep       int `json:"keep"`
 	MaxAgeDays int `json:"maxAgeDays,omitempty"`
+	// ReadAgainDays is after how many days a backup is read again; 0 for never.
+	ReadAgainDays int `json:"readAgainDays,omitempty"`
 	// Record is the directory of the files with the operator's record, which are put together in the order of their names.
 	Record string `json:"record"`
 	// CopySeconds is how long the copy may take.
@@ -95,6 +97,8 @@ type BackupManifest struct {
 	Version  int64  `json:"version,omitempty"`
 	ID       string `json:"id,omitempty"`
 	Refused  string `json:"refused,omitempty"`
+	// Checked is when its files were last read again and were what had been verified, as RFC 3339.
+	Checked string `json:"checked,omitempty"`
 }
 
 // BackupFormat is the version of the form of a BackupManifest that this operator writes; it reads all up to this one.

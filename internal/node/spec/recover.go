@@ -86,6 +86,8 @@ type RecoveryAnswer struct {
 	Restored bool `json:"restored,omitempty"`
 	// Compared is true when the server says what the backup of a Compare says.
 	Compared bool `json:"compared,omitempty"`
+	// Unread is true when nobody could look at what is there, as without memory for it: that says nothing of the source.
+	Unread bool `json:"unread,omitempty"`
 	// Message says why nothing was found, or not restored.
 	Message string `json:"message,omitempty"`
 }

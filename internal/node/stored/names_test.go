@@ -30,7 +30,7 @@ var frozen = map[string][]string{
 		"parallelfs.dev/agent", "parallelfs.dev/backup-of", "parallelfs.dev/benchmark-job", "parallelfs.dev/benchmark-role", "parallelfs.dev/benchmarkrun",
 		"parallelfs.dev/benchmarksuite", "parallelfs.dev/check-of", "parallelfs.dev/component", "parallelfs.dev/filesystem", "parallelfs.dev/guard-of",
 		"parallelfs.dev/guard-owner", "parallelfs.dev/guarded", "parallelfs.dev/image", "parallelfs.dev/images-of", "parallelfs.dev/node",
-		"parallelfs.dev/recovery-of", "parallelfs.dev/slot", "parallelfs.dev/storage-pool",
+		"parallelfs.dev/metadata-copies-of", "parallelfs.dev/recovery-of", "parallelfs.dev/slot", "parallelfs.dev/storage-pool",
 		"parallelfs.node-restriction.kubernetes.io",
 	},
 	"annotations": {

@@ -1,0 +1,101 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// MetadataCopyResult says what is known of a copy of the metadata.
+// +kubebuilder:validation:Enum=Proven;Unread;Refused
+type MetadataCopyResult string
+
+const (
+	// MetadataCopyProven is a copy that the filesystem's own program has read back.
+	MetadataCopyProven MetadataCopyResult = "Proven"
+	// MetadataCopyUnread is a copy that nobody has read since its server follows, or that could not be looked at.
+	MetadataCopyUnread MetadataCopyResult = "Unread"
+	// MetadataCopyRefused is a copy that the filesystem's own program does not read.
+	MetadataCopyRefused MetadataCopyResult = "Refused"
+)
+
+// MaxMetadataCopies is how many copies of the metadata a FileSystem's status lists.
+const MaxMetadataCopies = 4
+
+// MetadataCopyStatus is what is known of a copy of the metadata that a running server keeps, such as a metalogger.
+type MetadataCopyStatus struct {
+	// node that the copy lies on.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// result says whether the copy is proven. What is not proven is not counted.
+	// +required
+	Result MetadataCopyResult `json:"result,omitempty"`
+
+	// since is when the result became what it is.
+	// +required
+	Since metav1.Time `json:"since,omitzero"`
+
+	// follows stands for the starts of the servers since which the copy follows the metadata; empty while its server does not follow. A copy
+	// that follows anew is read again.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	Follows string `json:"follows,omitempty"`
+
+	// followed is when the operator saw that first.
+	// +optional
+	Followed *metav1.Time `json:"followed,omitempty"`
+
+	// reading is when the operator decided to read the copy; absent while nobody reads it.
+	// +optional
+	Reading *metav1.Time `json:"reading,omitempty"`
+
+	// checked is when the copy was read last, whatever came of it, and job is the Job that did.
+	// +optional
+	Checked *metav1.Time `json:"checked,omitempty"`
+
+	// job is the Job that has read the copy last.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Job string `json:"job,omitempty"`
+
+	// proven is when the copy was last proven.
+	// +optional
+	Proven *metav1.Time `json:"proven,omitempty"`
+
+	// version of the metadata that was made from it then, as the filesystem counts it: MooseFS counts each change.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Version int64 `json:"version,omitempty"`
+
+	// id of that metadata, as the filesystem itself names it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	ID string `json:"id,omitempty"`
+
+	// dataTime is the time of the last change that was in it then.
+	// +optional
+	DataTime *metav1.Time `json:"dataTime,omitempty"`
+
+	// failures counts how often it was read in vain since it was proven, or follows anew.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Failures int32 `json:"failures,omitempty"`
+
+	// retry is when it is read again after that.
+	// +optional
+	Retry *metav1.Time `json:"retry,omitempty"`
+
+	// fetches counts how often its server was restarted to fetch it again since it was last proven, and fetched is when that was decided
+	// last.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Fetches int32 `json:"fetches,omitempty"`
+
+	// fetched is when it was last decided to fetch the copy again.
+	// +optional
+	Fetched *metav1.Time `json:"fetched,omitempty"`
+
+	// message says why the copy is not proven; empty for one that is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Message string `json:"message,omitempty"`
+}

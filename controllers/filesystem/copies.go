@@ -1,0 +1,104 @@
+package filesystem
+
+import (
+	"context"
+	"errors"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// readCopies has the copies of the metadata read back that running servers keep, and has those fetched again that can't be read. What it
+// decides is written with the status of this pass, and carried out by the next one. It takes no lease: a copy is read at low priority, and
+// one that nobody has read could be missing when it is needed.
+func (p *pass) readCopies(ctx context.Context) error {
+	if !p.observed {
+		return nil // not all is known
+	}
+	follower, can := p.backend.(backend.Follower)
+	v := backend.CopyView{
+		FileSystem: p.read, Recorded: p.read.Status.MetadataCopies, Serves: p.in.State != nil && !isNew(p.fs), Now: p.Clock.Now(),
+	}
+	if can {
+		v.Copies = follower.MetadataCopies(p.in, p.seen, v.Now)
+	}
+	if len(v.Copies) == 0 && len(v.Recorded) == 0 {
+		return nil
+	}
+	var err error
+	if v.Jobs, err = p.copyJobs(ctx); err != nil {
+		return err
+	}
+	d := backend.DecideCopies(v)
+	p.fs.Status.MetadataCopies = d.Copies
+	if !equality.Semantic.DeepEqual(v.Recorded, d.Copies) {
+		p.after = stopInterval // the next pass carries it out
+	}
+	if d.Condition.Reason != "" {
+		p.seen.Copies = &d.Condition
+	}
+	p.seen.Restarts = append(p.seen.Restarts, d.Fetch...)
+	var errs []error
+	for _, name := range d.Remove {
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: p.fs.Namespace, Name: name}}
+		errs = append(errs, client.IgnoreNotFound(p.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))))
+	}
+	for _, request := range d.Start {
+		errs = append(errs, p.startRecovery(ctx, follower, request, v1alpha1.LabelCopies))
+	}
+	return errors.Join(errs...)
+}
+
+// describeCopies writes the condition MetadataCopies. A copy that can't be read is one fewer than asked for: programs read and write, and
+// the filesystem is degraded.
+func describeCopies(fs *v1alpha1.FileSystem, copies *backend.Problem, s *summary) {
+	if copies == nil {
+		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionMetadataCopies)
+		return
+	}
+	is := metav1.ConditionFalse
+	switch copies.Reason {
+	case v1alpha1.ReasonCopiesProven:
+		is = metav1.ConditionTrue
+	case v1alpha1.ReasonCopiesUnread:
+		is = metav1.ConditionUnknown
+	case v1alpha1.ReasonCopiesUnproven:
+		missing := []backend.Problem{*copies}
+		if s.missing != nil {
+			missing = []backend.Problem{*s.missing, *copies}
+		}
+		s.missing = together(missing)
+	}
+	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionMetadataCopies, is,
+		copies.Reason, copies.Message)
+}
+
+// copyJobs are the facts of the Jobs that read copies back, by name.
+func (p *pass) copyJobs(ctx context.Context) ([]backend.CopyJobFacts, error) {
+	jobs, pods, err := p.answeringJobs(ctx, []client.ListOption{
+		client.InNamespace(p.fs.Namespace), client.MatchingLabels{v1alpha1.LabelCopies: p.fs.Name},
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []backend.CopyJobFacts
+	for _, j := range jobs {
+		facts := backend.CopyJobFacts{Name: j.Name}
+		facts.Ended, facts.Answer, facts.Message = lastAnswer(j, pods, func(printed string) (*spec.RecoveryAnswer, string) {
+			if answer := backend.ReadRecoveryAnswer(printed); answer != nil {
+				return answer, answer.Message
+			}
+			return nil, ""
+		})
+		out = append(out, facts)
+	}
+	return out, nil
+}

@@ -1,0 +1,130 @@
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"time"
+
+	"parallelfs.dev/operator/internal/node/spec"
+)
+
+// readOld reads one backup again that was verified: the one that was read the longest time ago, when that is longer than is asked for.
+// Bytes that are those of before can be read back as before, so that no program has to read them. What came of it is in the manifest.
+func readOld(ctx context.Context, at keeper, told spec.Backup, now time.Time) error {
+	if told.ReadAgainDays == 0 {
+		return nil
+	}
+	found, err := at.list(ctx)
+	if err != nil {
+		return err
+	}
+	oldest := now.Add(-time.Duration(told.ReadAgainDays) * 24 * time.Hour)
+	var next *spec.BackupManifest
+	for i := range found {
+		m := &found[i]
+		when, err := time.Parse(time.RFC3339, lastRead(*m))
+		if err != nil || !verified(*m) || m.Format > spec.BackupFormat || when.After(oldest) {
+			continue
+		}
+		if next == nil || lastRead(*m) < lastRead(*next) {
+			next = m
+		}
+	}
+	if next == nil {
+		return nil
+	}
+	err = at.sums(ctx, *next)
+	why, refused := errors.AsType[*refusal](err)
+	switch {
+	case refused:
+		next.Refused = fmt.Sprintf("it was verified at %s and is damaged: %s", next.Verified, why.why)
+	case err != nil:
+		return fmt.Errorf("can't read the backup %s again: %w", next.Name, err)
+	default:
+		next.Checked = now.UTC().Format(time.RFC3339)
+	}
+	return at.say(ctx, *next)
+}
+
+// lastRead is when a backup was read last, as RFC 3339 in UTC, which is in the order of time.
+func lastRead(m spec.BackupManifest) string { return max(m.Verified, m.Checked) }
+
+// damaged is true for a backup that was verified, and was not what it had been when it was read again.
+func damaged(m spec.BackupManifest) bool { return m.Verified != "" && m.Refused != "" }
+
+func (p place) sums(_ context.Context, m spec.BackupManifest) error {
+	return p.step("read "+m.Name+" again", func() error { return compare(filepath.Join(p.home, m.Name), m) })
+}
+
+func (p place) say(_ context.Context, m spec.BackupManifest) error {
+	return p.step("write what "+m.Name+" is", func() error { return writeManifest(filepath.Join(p.home, m.Name), m) })
+}
+
+func (v vaultPlace) sums(ctx context.Context, m spec.BackupManifest) error {
+	b, err := v.stored(ctx, m.Name)
+	if err != nil {
+		return err
+	}
+	for _, f := range m.Files {
+		if err := v.step("read "+f.Name+" of "+m.Name+" again", func() error { return v.sum(ctx, b, f) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sum refuses a file that is not what the manifest says.
+func (v vaultPlace) sum(ctx context.Context, b Stored, f spec.BackupFile) (err error) {
+	reader, err := v.in.Open(ctx, b, f.Name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return refuse("it has no file %s any more", f.Name)
+	} else if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	hash := sha256.New()
+	n, err := io.Copy(hash, io.LimitReader(reader, f.Size+1))
+	if err != nil {
+		return fmt.Errorf("can't get %s: %w", v.in.bucket.URL(path.Join(b.directory, f.Name)), err)
+	}
+	if sum := hex.EncodeToString(hash.Sum(nil)); n != f.Size || sum != f.SHA256 {
+		return refuse("%s has the SHA-256 %s, and %d bytes with %s were put: it was changed at its place", f.Name, sum, f.Size, f.SHA256)
+	}
+	return nil
+}
+
+func (v vaultPlace) say(ctx context.Context, m spec.BackupManifest) error {
+	b, err := v.stored(ctx, m.Name)
+	if err != nil {
+		return err
+	}
+	content, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the manifest: %w", err)
+	}
+	return v.step("put what "+m.Name+" is", func() error {
+		return v.in.put(ctx, path.Join(b.directory, spec.BackupManifestFile), append(content, '\n'))
+	})
+}
+
+// stored is the best attempt of a backup of that name.
+func (v vaultPlace) stored(ctx context.Context, name string) (Stored, error) {
+	all, err := v.in.List(ctx)
+	if err != nil {
+		return Stored{}, err
+	}
+	for _, b := range all {
+		if b.Name == name {
+			return b, nil
+		}
+	}
+	return Stored{}, fmt.Errorf("the backup %s is gone", name)
+}
