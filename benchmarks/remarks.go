@@ -32,10 +32,10 @@ func (r *Remarks) Join(other Remarks) {
 // String says what was skipped in a sentence without its full stop; it is empty when nothing was.
 func (r Remarks) String() string {
 	const shown = 3
-	switch {
-	case r.Count == 0:
+	switch r.Count {
+	case 0:
 		return ""
-	case r.Count == 1:
+	case 1:
 		return "one line outside of the report was skipped: " + r.First[0]
 	}
 	text := fmt.Sprintf("%d lines outside of the report were skipped: %s", r.Count, strings.Join(r.First[:min(len(r.First), shown)], ", "))

@@ -13,6 +13,7 @@ import (
 
 // refusedWords lists patterns that no document may contain, with what to write instead. A pattern belongs here only if it is always wrong.
 var refusedWords = []struct{ pattern, instead string }{
+	//nolint:misspell // it refuses them
 	{`(?i)\b(behaviour|colour|favour|honour|neighbour|labelled|labelling|cancelled|modelling|centre|licence|learnt|whilst|artefact)`,
 		"the American spelling"},
 	{`(?i)\b(initialis|optimis|recognis|organis|summaris|synchronis)(e|ed|es|ing|ation)\b`, "the American spelling"},
@@ -109,7 +110,7 @@ func proseOf(text string) (parts []string) {
 			continue
 		case strings.HasPrefix(content, "|"):
 			end()
-			for _, cell := range strings.Split(strings.Trim(content, "|"), "|") {
+			for cell := range strings.SplitSeq(strings.Trim(content, "|"), "|") {
 				if cell = strings.TrimSpace(cell); cell != "" && !tableRule.MatchString(cell) {
 					parts = append(parts, cell)
 				}

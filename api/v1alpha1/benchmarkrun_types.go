@@ -127,12 +127,14 @@ type BenchmarkRunSpec struct {
 	// +optional
 	Vdbench *VdbenchSpec `json:"vdbench,omitempty"`
 
-	// netmist holds the parameters of netmist, the load generator of SPEC SFS 2014. It may be empty ({}). Only licensees have netmist, so image must name an image with it. Each client runs processes / clients copies. The options are
-	// those of a talk at LUG 2014, because there is no public description of them; their defaults are the values of that talk.
+	// netmist holds the parameters of netmist, the load generator of SPEC SFS 2014. It may be empty ({}). Only licensees have netmist, so
+	// image must name an image with it. Each client runs processes / clients copies. The options are those of a talk at LUG 2014, because
+	// there is no public description of them; their defaults are the values of that talk.
 	// +optional
 	Netmist *NetmistSpec `json:"netmist,omitempty"`
 
-	// mdsSurvey holds the parameters of mds-survey, which measures the metadata server of a Lustre on its own node, without clients. It may be empty ({}).
+	// mdsSurvey holds the parameters of mds-survey, which measures the metadata server of a Lustre on its own node, without clients. It may
+	// be empty ({}).
 	// +optional
 	MDSSurvey *MDSSurveySpec `json:"mdsSurvey,omitempty"`
 

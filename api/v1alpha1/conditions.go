@@ -31,8 +31,8 @@ const (
 	// ConditionPodsAsAsked is false while pods of the filesystem are not as the operator asked for, because a LimitRange or a webhook of the
 	// cluster changed them, and absent otherwise. It does not stand in the way of Ready.
 	ConditionPodsAsAsked = "PodsAsAsked"
-	// ConditionCopiesLast is false while copies of metadata are on nodes whose own disk does not outlive a restart, and absent otherwise. It does
-	// not stand in the way of Ready.
+	// ConditionCopiesLast is false while copies of metadata are on nodes whose own disk does not outlive a restart, and absent otherwise. It
+	// does not stand in the way of Ready.
 	ConditionCopiesLast = "CopiesLast"
 	// ConditionLicensed says whether a BeeGFS 8 has the license for what the spec asks for; absent when that needs none.
 	ConditionLicensed = "Licensed"

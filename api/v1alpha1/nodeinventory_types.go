@@ -60,8 +60,8 @@ type NodeInventoryStatus struct {
 	// +optional
 	DroppedCaches *DroppedCaches `json:"droppedCaches,omitempty"`
 
-	// volatileState is the filesystem that /var/lib/parallelfs is on when a restart of the node mostly loses it: tmpfs, ramfs or overlay. It is
-	// absent otherwise.
+	// volatileState is the filesystem that /var/lib/parallelfs is on when a restart of the node mostly loses it: tmpfs, ramfs or overlay. It
+	// is absent otherwise.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	VolatileState string `json:"volatileState,omitempty"`

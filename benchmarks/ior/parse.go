@@ -251,8 +251,11 @@ type parser struct {
 // cell is a printed number with the place of its last digit.
 type cell struct{ value, step float64 }
 
-// near is true when a number is that of the cell before it was rounded.
-func (c cell) near(value, step float64) bool { return math.Abs(c.value-value) <= 0.51*(c.step+step) }
+// two is the place of the last digit of a number that is rounded to two places after the point.
+const two = 0.01
+
+// near is true when a number, which was rounded to two places after the point, is that of the cell before it was rounded.
+func (c cell) near(value float64) bool { return math.Abs(c.value-value) <= 0.51*(c.step+two) }
 
 // report reads a whole report.
 func (p *parser) report() (result, error) {
@@ -326,13 +329,12 @@ func (p *parser) compare(r row) error {
 		mean += c.value / float64(len(cells))
 		step = max(step, c.step)
 	}
-	const two = 0.01
 	summed := r.bandwidth
-	if !most.near(summed[0], two) || !least.near(summed[1], two) || !(cell{mean, step}).near(summed[2], two) {
+	if !most.near(summed[0]) || !least.near(summed[1]) || !(cell{mean, step}).near(summed[2]) {
 		return fmt.Errorf("line %d: the summary of %s contradicts its results: Max %.2f, Min %.2f and Mean %.2f MiB/s, and the results have %.2f, %.2f and %.2f",
 			r.line, r.operation, summed[0], summed[1], summed[2], most.value, least.value, mean)
 	}
-	if printed, found := p.most[r.operation]; found && !most.near(printed, two) {
+	if printed, found := p.most[r.operation]; found && !most.near(printed) {
 		return fmt.Errorf("line %d: the highest of %s is %.2f MiB/s in one place and %.2f in another", r.line, r.operation, printed, most.value)
 	}
 	return nil

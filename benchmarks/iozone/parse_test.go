@@ -215,7 +215,7 @@ func TestOutputsOfOtherPeopleAreRead(t *testing.T) {
 		}},
 		"3.507-O-throughput-1.txt":  {1, []string{"write 3159.44 IOPS", "rewrite 2582.62 IOPS", "read 6311.43 IOPS", "reread 2398.97 IOPS"}},
 		"3.507-O-c-Rb-excel-1g.txt": {1, []string{"write 2632.07 IOPS", "rewrite 2527.00 IOPS", "read 7629.02 IOPS", "reread 2603.66 IOPS"}},
-		"psteinb+iozone2csv-03-iozone.out": {8, []string{
+		"psteinb+iozone2csv-03-iozone.txt": {8, []string{
 			"write 5169375.00 kB/s", "rewrite 7712220.00 kB/s", "read 7634280.00 kB/s", "reread 7649870.00 kB/s", "randomRead 7541971.00 kB/s",
 			"randomWrite 8989992.00 kB/s", "reverseRead 7688128.00 kB/s", "recordRewrite 11968815.00 kB/s", "strideRead 7556588.00 kB/s",
 			"fwrite 7164076.00 kB/s", "refwrite 7202157.00 kB/s", "fread 7687779.00 kB/s", "refread 7659035.00 kB/s",
@@ -236,9 +236,9 @@ func TestOutputsOfOtherPeopleThatContradictThemselvesAreRefused(t *testing.T) {
 		"a spreadsheet with another number":   {"published/3.507-O-c-Rb-excel-1g.txt", `"        Rewrite "    2527.00`, `"        Rewrite "    252.70`, "the report for a spreadsheet has"},
 		"one process with another minimum":    {"published/3.507-O-throughput-1.txt", "Min throughput per process                      =    3159.44", "Min throughput per process                      =    159.44", "does not agree"},
 		"a test that is missing":              {"published/3.507-O-throughput-1.txt", "readers", "reeders", "without read"},
-		"a row of the automatic mode cut off": {"published/psteinb+iozone2csv-03-iozone.out", "  7659035", "", "12 results"},
-		"no end of the automatic mode":        {"published/psteinb+iozone2csv-03-iozone.out", "iozone test complete.", "", "cut off"},
-		"another unit":                        {"published/psteinb+iozone2csv-03-iozone.out", "Output is in kBytes/sec", "Output is in MBytes/sec", "in which unit"},
+		"a row of the automatic mode cut off": {"published/psteinb+iozone2csv-03-iozone.txt", "  7659035", "", "12 results"},
+		"no end of the automatic mode":        {"published/psteinb+iozone2csv-03-iozone.txt", "iozone test complete.", "", "cut off"},
+		"another unit":                        {"published/psteinb+iozone2csv-03-iozone.txt", "Output is in kBytes/sec", "Output is in MBytes/sec", "in which unit"},
 		"a process that was killed unnoticed": {"error-killed-process-unnoticed.txt", "", "", "it was killed, or given no time"},
 		"a process that was left out":         {"error-process-left-out.txt", "", "", "left a process out"},
 		"a timer that was too coarse":         {"error-coarse-timer.txt", "", "", "timer was too coarse"},

@@ -42,8 +42,8 @@ var (
 	}
 	excels = map[string]string{
 		"initial write": "write", "rewrite": "rewrite", "read": "read", "re-read": "reread", "random read": "randomRead",
-		"random write": "randomWrite", "reverse read": "reverseRead", "stride read": "strideRead", "mixed workload": "mixed", "pwrite": "pwrite", "pread": "pread",
-		"fwrite": "fwrite", "fread": "fread",
+		"random write": "randomWrite", "reverse read": "reverseRead", "stride read": "strideRead", "mixed workload": "mixed",
+		"pwrite": "pwrite", "pread": "pread", "fwrite": "fwrite", "fread": "fread",
 		"writer report": "write", "re-writer report": "rewrite", "reader report": "read", "re-reader report": "reread",
 		"random read report": "randomRead", "random write report": "randomWrite", "backward read report": "reverseRead",
 		"record rewrite report": "recordRewrite", "stride read report": "strideRead", "fwrite report": "fwrite", "re-fwrite report": "refwrite",
@@ -482,8 +482,9 @@ func (p *anyParser) excel(match []string) error {
 		}
 		return nil
 	}
-	if _, err := strconv.ParseInt(name, 10, 64); err != nil || p.report == "" || p.processes > 0 {
-		return nil // a title
+	_, err := strconv.ParseInt(name, 10, 64)
+	if isTitle := err != nil; isTitle || p.report == "" || p.processes > 0 {
+		return nil
 	}
 	if strings.Contains(rest, `"`) || p.records == nil {
 		p.records = strings.Fields(strings.ReplaceAll(name+" "+rest, `"`, ""))

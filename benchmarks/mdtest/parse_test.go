@@ -552,10 +552,10 @@ func published(t testing.TB, name string) string {
 
 func TestTheTimesOfMdtest41AreInSecondsWhateverTheirTitleSays(t *testing.T) {
 	const file = "4.1.0+dev-33-mdtest-easy-stat.txt"
-	read := func(old, new string) (benchmarks.Report, error) {
+	read := func(before, after string) (benchmarks.Report, error) {
 		text := published(t, file)
-		NewWithT(t).Expect(text).To(ContainSubstring(old))
-		return mdtest.Tool{}.Parse(&v1alpha1.BenchmarkRunSpec{}, benchmarks.Point{}, 0, []byte(strings.Replace(text, old, new, 1)))
+		NewWithT(t).Expect(text).To(ContainSubstring(before))
+		return mdtest.Tool{}.Parse(&v1alpha1.BenchmarkRunSpec{}, benchmarks.Point{}, 0, []byte(strings.Replace(text, before, after, 1)))
 	}
 	g := NewWithT(t)
 	report, err := read("", "")

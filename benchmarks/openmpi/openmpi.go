@@ -45,17 +45,20 @@ var (
 )
 
 // launcher are lines that a launcher, a resource manager or a library of MPI prints of itself, wherever they come: a name with a
-// colon, the
-// number of a process in brackets, or the words that Intel MPI, ALPS and the fabrics begin with.
-var launcher = regexp.MustCompile(`^(srun|yhrun|prun|aprun|apsched|jsrun|salloc|sbatch|slurmstepd|mpirun|mpiexec(\.hydra)?|orterun|prterun|prted|ssh|pdsh): ` +
+// colon, the number of a process in brackets, or the words that Intel MPI, ALPS and the fabrics begin with.
+var launcher = regexp.MustCompile(`^(srun|yhrun|prun|aprun|apsched|jsrun|salloc|sbatch|slurmstepd|` +
+	`mpirun|mpiexec(\.hydra)?|orterun|prterun|prted|ssh|pdsh): ` +
 	`|^\[(mpiexec|proxy:\d+:\d+)@[^\]]+\] |^(\[\d+\] )?MPI startup\(\): |^\[\d+\] \w[\w ]* = |^Application \d+ resources: ` +
 	`|^\[\d+\.\d+\] \[[^\]]+\] .* (MXM|UCX|HCOLL?|hcoll|SHARP|sharp) +(WARN|DIAG|INFO|DEBUG|TRACE) ` +
 	`|^(\[?[\w.-]+\]?[:.]?[\w:.]*)? ?(PSM2?|OPX|hfi_wait_for_device|hwloc/linux|PMIX|libfabric):? `)
 
 // failed are words after which a program has not done what it was to do.
-var failed = regexp.MustCompile(`(?i)\b(abort(ed|ing)?|killed|terminat(ed|ing)|seg(mentation )?fault|core dumped|caught signal|on signal|signal \d+` +
-	`|sig(kill|term|segv|bus|abrt)|exit(ed|ing)?( with)?( exit)? (code|status)[ :]*[1-9]\d*|non-?zero|out of memory|oom-?kill\w*|cancell?ed|time limit` +
-	`|errors?|fail(ed|s|ure|ures)?|fatal|panic|exception|no space|assertion|(invalid|illegal|unrecogni[sz]ed|unknown|bad) (option|argument))\b`)
+var failed = regexp.MustCompile(`(?i)\b(abort(ed|ing)?|killed|terminat(ed|ing)|seg(mentation )?fault|core dumped` +
+	`|caught signal|on signal|signal \d+` +
+	`|sig(kill|term|segv|bus|abrt)|exit(ed|ing)?( with)?( exit)? (code|status)[ :]*[1-9]\d*|non-?zero|out of memory` +
+	`|oom-?kill\w*|cancell?ed|time limit` +
+	`|errors?|fail(ed|s|ure|ures)?|fatal|panic|exception|no space|assertion` +
+	`|(invalid|illegal|unrecogni[sz]ed|unknown|bad) (option|argument))\b`)
 
 // Failed is true for a line outside of a report that says that something has not ended well. The numbers of such an output are not used.
 func Failed(text string) bool { return failed.MatchString(text) }

@@ -19,7 +19,7 @@ var (
 	promptLine = regexp.MustCompile(`^(pm>\s*)+(.*)$`)
 	setLine    = regexp.MustCompile(`^set (\w+) (\d+)(?: (\d+))?$`)
 	// doneLine is one of progress.
-	doneLine = regexp.MustCompile(`^(Creating subdirectories|Creating files|Performing transactions|Deleting files|Deleting subdirectories)\.*Done$`)
+	doneLine = regexp.MustCompile(`^((Creating|Deleting) (subdirectories|files)|Performing transactions)\.*Done$`)
 	timeLine = regexp.MustCompile(`^Time:$`)
 )
 

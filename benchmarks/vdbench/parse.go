@@ -121,7 +121,9 @@ func (p *parser) read(output []byte) error { //nolint:gocyclo // one case for ea
 		if match := timed.FindStringSubmatch(line); match != nil {
 			text = match[1]
 		}
-		if ended && p.saved && !failed.MatchString(text) && !startLine.MatchString(text) && !averageRow.MatchString(text) && !version.MatchString(text) {
+		if ended && p.saved && !slices.ContainsFunc([]*regexp.Regexp{failed, startLine, averageRow, version}, func(r *regexp.Regexp) bool {
+			return r.MatchString(text)
+		}) {
 			p.skipped.Add(number, line)
 			continue
 		}
@@ -203,20 +205,7 @@ func (p *parser) line(text string) error {
 		return err
 	}
 	if match := averageRow.FindStringSubmatch(text); match != nil {
-		fields := strings.Fields(match[3])
-		if p.averaged && p.saved {
-			return fmt.Errorf("the run %q has a second average", p.run)
-		}
-		p.averaged = true
-		if p.samples[p.run] == nil && len(fields) == len(p.columns) {
-			if err := p.agree(match[1], match[2], fields); err != nil {
-				return err
-			}
-		}
-		if p.saved {
-			return p.savedAverage(fields)
-		}
-		return p.average(fields)
+		return p.averageOf(match[1], match[2], strings.Fields(match[3]))
 	}
 	if match := intervalRow.FindStringSubmatch(text); match != nil && p.columns != nil {
 		p.interval(match[1], strings.Fields(match[2]))
@@ -226,6 +215,23 @@ func (p *parser) line(text string) error {
 		return fmt.Errorf("vdbench says %q", benchmarks.Short(text))
 	}
 	return nil
+}
+
+// averageOf reads the row of the average over the intervals from and to.
+func (p *parser) averageOf(from, to string, fields []string) error {
+	if p.averaged && p.saved {
+		return fmt.Errorf("the run %q has a second average", p.run)
+	}
+	p.averaged = true
+	if p.samples[p.run] == nil && len(fields) == len(p.columns) {
+		if err := p.agree(from, to, fields); err != nil {
+			return err
+		}
+	}
+	if p.saved {
+		return p.savedAverage(fields)
+	}
+	return p.average(fields)
 }
 
 // layOut finds the columns below the titles of their groups: two each, but for some.

@@ -160,7 +160,8 @@ func (p *parser) savedAverage(fields []string) error {
 		of   column
 		unit string
 	}{
-		{rawRate, "IOPS"}, {rawBytes, "MB/s"}, {rawTime, "ms"}, {done, "files/s"}, {column{"mb/sec", "total"}, "MB/s"}, {column{"ReqstdOps", "resp"}, "ms"},
+		{rawRate, "IOPS"}, {rawBytes, "MB/s"}, {rawTime, "ms"}, {done, "files/s"},
+		{column{"mb/sec", "total"}, "MB/s"}, {column{"ReqstdOps", "resp"}, "ms"},
 	} {
 		at := slices.Index(p.columns, metric.of)
 		if at < 0 {

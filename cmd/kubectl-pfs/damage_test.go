@@ -136,7 +136,7 @@ var once = []struct {
 	of  func(file string, at measured, before, after float64) bool
 }{
 	{"the automatic mode of iozone prints each number once, unless -R repeats it", func(file string, _ measured, _, _ float64) bool {
-		return slices.Contains([]string{"auto.txt", "psteinb+iozone2csv-03-iozone.out", "Rovanion+iozone-results-comparator-01-xfs1.iozone.txt"}, file)
+		return slices.Contains([]string{"auto.txt", "psteinb+iozone2csv-03-iozone.txt", "Rovanion+iozone-results-comparator-01-xfs1.iozone.txt"}, file)
 	}},
 	{"rounding hides a change of the last digits", func(_ string, _ measured, before, after float64) bool {
 		const hidden = 1e-2

@@ -36,9 +36,9 @@ func (a *app) parseCommand() *cobra.Command {
 		Short: "Read outputs of a tool that were saved elsewhere",
 		Long: `parse reads what a tool printed, with the same parser as the operator, and writes a document that report --from and compare read.
 
-Without --tool, the output itself shows which tool printed it. Lines of launchers, MPI and shells around the report are skipped, and named on
-stderr. An output of an aborted run, one that is cut off, one with numbers that contradict each other, or a line within the report that is not
-known is an error with the line, never a number.
+Without --tool, the output itself shows which tool printed it. Lines of launchers, MPI and shells around the report are skipped, and
+named on stderr. An output of an aborted run, one that is cut off, one with numbers that contradict each other, or a line within the
+report that is not known is an error with the line, never a number.
 
 The parameters are those of the command line that the tool printed (mdtest, ior, iozone, fio), of --spec (a BenchmarkRun, or its spec) and
 of --set, the later ones first. The output is checked against them: that it has all tests and the counts that were asked for. What can't be
@@ -402,8 +402,8 @@ func readOutput(tool benchmarks.Tool, base v1alpha1.BenchmarkRunSpec, given []se
 	}
 	parsed, wrapped, err := parseAny(tool, &c.spec, pointOf(tool.Parameters(&c.spec)), output)
 	var out []reading
-	switch {
-	case err == nil:
+	switch err {
+	case nil:
 		r := c.reading(tool, parsed)
 		switch {
 		case len(c.unknown) > 0:

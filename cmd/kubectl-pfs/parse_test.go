@@ -117,14 +117,14 @@ func TestFilesWithTheSameParametersAreRepetitions(t *testing.T) {
 const publishedOutputs = "../../benchmarks/mdtest/testdata/published/"
 
 // changed writes an output with other text in it.
-func changed(t *testing.T, path, old, new string) string {
+func changed(t *testing.T, path, before, after string) string {
 	t.Helper()
 	g := NewWithT(t)
 	text, err := os.ReadFile(path)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(text)).To(ContainSubstring(old))
+	g.Expect(string(text)).To(ContainSubstring(before))
 	out := filepath.Join(t.TempDir(), filepath.Base(path))
-	g.Expect(os.WriteFile(out, []byte(strings.ReplaceAll(string(text), old, new)), 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(out, []byte(strings.ReplaceAll(string(text), before, after)), 0o600)).To(Succeed())
 	return out
 }
 

@@ -116,8 +116,8 @@ func benchClockCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "clock",
 		Short: "Answer each line with the clock of this machine",
-		Long: `Print one line of JSON for each line of standard input, until it ends: the clock, and how often the CPU quota has held this container
-back. A launcher asks its workers by ssh, before and after the tool runs.`,
+		Long: `Print one line of JSON for each line of standard input, until it ends: the clock, and how often the CPU quota has held this
+container back. A launcher asks its workers by ssh, before and after the tool runs.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return bench.Clock(c.InOrStdin(), c.OutOrStdout()) },
 	}

@@ -32,7 +32,7 @@ func (o output) Logs(context.Context, types.NamespacedName, string, int64) ([]by
 }
 
 // turnThatRan is a turn whose pod ended well, and printed this before the result of a tool.
-func turnThatRan(t *testing.T, said ...measured.Machine) (*scope.Scope, *children.Child, turns.Record) {
+func turnThatRan(t *testing.T, said ...measured.Machine) (*scope.Scope, turns.Record) {
 	t.Helper()
 	w := scopetest.Idle()
 	child := scopetest.Job(w, 0, 1, time.Minute)
@@ -54,12 +54,12 @@ func turnThatRan(t *testing.T, said ...measured.Machine) (*scope.Scope, *childre
 	r := &Reconciler{Tools: map[v1alpha1.BenchmarkTool]benchmarks.Tool{v1alpha1.ToolIOzone: number{}}, Logs: output(text + "812\n")}
 	entry, _, err := r.read(t.Context(), w, child, decision.Decision{})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return w, child, entry
+	return w, entry
 }
 
 func TestALimitThatNobodyAskedForIsSaidWithTheNumbers(t *testing.T) {
 	g := NewWithT(t)
-	w, _, entry := turnThatRan(t, measured.Machine{
+	w, entry := turnThatRan(t, measured.Machine{
 		Name: "worker-0", Elapsed: time.Second, Before: &measured.Clock{}, After: &measured.Clock{},
 		Throttled: &measured.Throttling{Periods: 10, Throttled: 5, Time: 250 * time.Millisecond},
 	})
@@ -86,12 +86,12 @@ func TestARepetitionIsInvalidWhoseClientsClocksDiffer(t *testing.T) {
 	g := NewWithT(t)
 	a := measured.Machine{Name: "worker-0", Elapsed: time.Second, Before: clock(0), After: clock(0)}
 	b := measured.Machine{Name: "worker-1", Elapsed: time.Second, Before: clock(40 * time.Millisecond), After: clock(40 * time.Millisecond)}
-	_, _, entry := turnThatRan(t, a, b)
+	_, entry := turnThatRan(t, a, b)
 	g.Expect(entry.Invalid).To(HavePrefix("iozone can't be trusted: before it the clocks of worker-1 and node n1 differ by at least 38ms, more than 1 % of the 1s that it ran"))
 	g.Expect(entry.Samples).To(BeEmpty())
 	g.Expect(entry.Clocks).To(Equal("the clocks of 2 clients differ by at most 42ms"))
 	b.Before, b.After = clock(5*time.Millisecond), clock(5*time.Millisecond)
-	_, _, entry = turnThatRan(t, a, b)
+	_, entry = turnThatRan(t, a, b)
 	g.Expect(entry.Trouble()).To(BeEmpty())
 	g.Expect(entry.Samples).To(HaveLen(1))
 }

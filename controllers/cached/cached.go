@@ -40,8 +40,8 @@ func Any(object any) (any, error) {
 	}
 }
 
-// Pod keeps of a pod of a server, a client or a guard where it runs, its images, what admission changed of it, and its status. Those of Jobs are kept whole: they are few.
-// Of a pod that nothing controls, and which therefore is none of ours, it keeps where it runs.
+// Pod keeps of a pod of a server, a client or a guard where it runs, its images, what admission changed of it, and its status. Those of
+// Jobs are kept whole: they are few. Of a pod that nothing controls, and which therefore is none of ours, it keeps where it runs.
 func Pod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {

@@ -1,13 +1,14 @@
 // Command survivors compares a report of gremlins on one package with the list of mutants that no test can kill.
 // usage: survivors PACKAGE REPORT LIST
 //
-// It prints a row for docs/testing.md, each mutant that lives or that no test reaches and that is not in the list, and each line of the list that no
-// mutant of the report fits. It exits with 1 when there is one of these.
+// It prints a row for docs/testing.md, each mutant that lives or that no test reaches and that is not in the list, and each line of the list
+// that no mutant of the report fits. It exits with 1 when there is one of these.
 package main
 
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path"
@@ -33,7 +34,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: survivors PACKAGE REPORT LIST")
 		os.Exit(2)
 	}
-	ok, err := run(os.Args[1], os.Args[2], os.Args[3])
+	ok, err := run(os.Stdout, os.Args[1], os.Args[2], os.Args[3])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -42,8 +43,8 @@ func main() {
 	}
 }
 
-func run(pkg, reportFile, listFile string) (bool, error) {
-	raw, err := os.ReadFile(reportFile) //nolint:gosec // the file that the caller names
+func run(out io.Writer, pkg, reportFile, listFile string) (bool, error) {
+	raw, err := os.ReadFile(reportFile)
 	if err != nil {
 		return false, err
 	}
@@ -51,7 +52,7 @@ func run(pkg, reportFile, listFile string) (bool, error) {
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return false, fmt.Errorf("reading %s: %w", reportFile, err)
 	}
-	list, err := os.ReadFile(listFile) //nolint:gosec // the file that the caller names
+	list, err := os.ReadFile(listFile)
 	if err != nil {
 		return false, err
 	}
@@ -83,15 +84,15 @@ func run(pkg, reportFile, listFile string) (bool, error) {
 			unlisted = append(unlisted, fmt.Sprintf("%-11s line %-4d %s", m.Status, m.Line, name))
 		}
 	}
-	fmt.Printf("| %s | %d | %d | %d | %d |\n", pkg, count["KILLED"]+count["TIMED OUT"], count["LIVED"], count["NOT COVERED"], count["listed"])
+	fmt.Fprintf(out, "| %s | %d | %d | %d | %d |\n", pkg, count["KILLED"]+count["TIMED OUT"], count["LIVED"], count["NOT COVERED"], count["listed"])
 	slices.Sort(unlisted)
 	for _, line := range unlisted {
-		fmt.Println(line)
+		fmt.Fprintln(out, line)
 	}
 	ok := len(unlisted) == 0
 	for _, name := range slices.Sorted(maps.Keys(equivalent)) {
 		if !fits[name] {
-			fmt.Printf("%s lists a mutant that does not live: remove the line %q\n", listFile, name)
+			fmt.Fprintf(out, "%s lists a mutant that does not live: remove the line %q\n", listFile, name)
 			ok = false
 		}
 	}
@@ -105,8 +106,8 @@ func nameOf(file string, m mutation, lines []string) string {
 	return file + "\t" + m.Type + "\t" + strings.TrimSpace(line[:column]+"«"+line[column:])
 }
 
-// parseList reads lines of FILE, KIND, LINE and REASON with tabs between them, and returns the first three of those of a package. Lines that
-// are empty or begin with "#" are comments.
+// parseList reads lines of FILE, KIND, LINE and REASON with tabs between them, and returns the first three of those of a package. Lines
+// that are empty or begin with "#" are comments.
 func parseList(list, pkg string) (map[string]bool, error) {
 	out := map[string]bool{}
 	for n, line := range strings.Split(list, "\n") {

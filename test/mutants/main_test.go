@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,7 +41,7 @@ func TestEachMutantThatLivesIsKilledByATestOrListed(t *testing.T) {
 			for file, text := range map[string]string{filepath.Join("a", "a.go"): source, "report": found, "list": c.list} {
 				g.Expect(os.WriteFile(file, []byte(text), 0o600)).To(Succeed())
 			}
-			ok, err := run("a", "report", "list")
+			ok, err := run(io.Discard, "a", "report", "list")
 			if c.err != "" {
 				g.Expect(err).To(MatchError(ContainSubstring(c.err)))
 			} else {

@@ -24,9 +24,8 @@ var named = map[string][]string{
 	"published figures, and what is shown of them": {
 		"benchmarks/README.md", "benchmarks/experiments", "benchmarks/reference", "benchmarks/report/testdata", "benchmarks/results/testdata",
 	},
-	"the benchmarks that filesystems bring": {"benchmarks/storagebench", "benchmarks/mdssurvey", "benchmarks/obdfiltersurvey", "benchmarks/survey"},
-	"what a tool prints": {"benchmarks/ior/parse.go", "benchmarks/ior/testdata/3.3.0-error-option.txt",
-		"benchmarks/mdtest/testdata/published/1.9.3-beegfs-nan-inodes.txt", "cmd/kubectl-pfs/parse_test.go"},
+	"the benchmarks that filesystems bring":              {"benchmarks/storagebench", "benchmarks/mdssurvey", "benchmarks/obdfiltersurvey", "benchmarks/survey"},
+	"what a tool prints":                                 {"benchmarks/ior/parse.go", "benchmarks/ior/testdata/3.3.0-error-option.txt", "cmd/kubectl-pfs/parse_test.go"},
 	"a published run as an example":                      {"cmd/kubectl-pfs/compare.go"},
 	"a word that the spelling checker takes for another": {".golangci.yml"},
 	// One format is made for a filesystem's own server alone. What it was given is a type of the API, which served.go alone names.

@@ -35,7 +35,7 @@ var frozen = map[string][]string{
 	},
 	"annotations": {
 		"parallelfs.dev/accept-loss", "parallelfs.dev/allow-maintenance", "parallelfs.dev/applied-hash", "parallelfs.dev/back-up", "parallelfs.dev/backup",
-		"parallelfs.dev/asked", "parallelfs.dev/backup-claim", "parallelfs.dev/backup-directory", "parallelfs.dev/backup-node", "parallelfs.dev/backup-object-store", "parallelfs.dev/benchmark", "parallelfs.dev/benchmark-admitted", "parallelfs.dev/benchmark-asked", "parallelfs.dev/changed-by-admission",
+		"parallelfs.dev/backup-claim", "parallelfs.dev/backup-directory", "parallelfs.dev/backup-node", "parallelfs.dev/backup-object-store", "parallelfs.dev/benchmark", "parallelfs.dev/benchmark-admitted",
 		"parallelfs.dev/benchmark-nodes", "parallelfs.dev/benchmark-placement", "parallelfs.dev/benchmark-published", "parallelfs.dev/benchmark-raw-bytes",
 		"parallelfs.dev/asked", "parallelfs.dev/benchmark-asked", "parallelfs.dev/benchmark-reading", "parallelfs.dev/benchmark-trust",
 		"filesystem.parallelfs.dev/confirm-delete", "parallelfs.dev/accept-device", "parallelfs.dev/check", "parallelfs.dev/drop-caches", "parallelfs.dev/give-up", "parallelfs.dev/machine-is-off", "parallelfs.dev/management", "parallelfs.dev/metadata-mirrored", "parallelfs.dev/recover-from",
