@@ -482,8 +482,7 @@ func (p *anyParser) excel(match []string) error {
 		}
 		return nil
 	}
-	_, err := strconv.ParseInt(name, 10, 64)
-	if isTitle := err != nil; isTitle || p.report == "" || p.processes > 0 {
+	if isTitle := name == "" || strings.Trim(name, "0123456789") != ""; isTitle || p.report == "" || p.processes > 0 {
 		return nil
 	}
 	if strings.Contains(rest, `"`) || p.records == nil {

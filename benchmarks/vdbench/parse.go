@@ -101,7 +101,7 @@ const maxRuns = 256
 type column struct{ group, name string }
 
 // read takes all lines.
-func (p *parser) read(output []byte) error { //nolint:gocyclo // one case for each form of a line
+func (p *parser) read(output []byte) error {
 	if err := benchmarks.BoundLines(output); err != nil {
 		return err
 	}

@@ -1,8 +1,8 @@
 // Command survivors compares a report of gremlins on one package with the list of mutants that no test can kill.
 // usage: survivors PACKAGE REPORT LIST
 //
-// It prints a row for docs/testing.md, each mutant that lives or that no test reaches and that is not in the list, and each line of the list
-// that no mutant of the report fits. It exits with 1 when there is one of these.
+// It prints a row for docs/testing.md, each mutant that lives or that no test reaches and that is not in the list, and each line of the
+// list that no mutant of the report fits. It exits with 1 when there is one of these.
 package main
 
 import (
@@ -84,7 +84,8 @@ func run(out io.Writer, pkg, reportFile, listFile string) (bool, error) {
 			unlisted = append(unlisted, fmt.Sprintf("%-11s line %-4d %s", m.Status, m.Line, name))
 		}
 	}
-	fmt.Fprintf(out, "| %s | %d | %d | %d | %d |\n", pkg, count["KILLED"]+count["TIMED OUT"], count["LIVED"], count["NOT COVERED"], count["listed"])
+	fmt.Fprintf(out, "| %s | %d | %d | %d | %d |\n",
+		pkg, count["KILLED"]+count["TIMED OUT"], count["LIVED"], count["NOT COVERED"], count["listed"])
 	slices.Sort(unlisted)
 	for _, line := range unlisted {
 		fmt.Fprintln(out, line)
