@@ -21,7 +21,7 @@ func TestTheManifestOfABackupIsReadAndWrittenAsInFormat1(t *testing.T) {
 			{Name: "metadata.mfs", Size: 4096, SHA256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},
 			{Name: "record.json.gz", Size: 1234, SHA256: "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"},
 		},
-		Verified: "2026-11-25T03:00:09Z", Version: 4712, ID: "5E7A11C0FFEE0001", Refused: "it was read back by nobody",
+		Verified: "2026-11-25T03:00:09Z", Checked: "2026-12-25T03:00:10Z", Version: 4712, ID: "5E7A11C0FFEE0001", Refused: "it was read back by nobody",
 	}
 	storedtest.ExpectWhole(t, want)
 	g.Expect(readManifest(filepath.Join("testdata", "v1"))).To(Equal(want))
