@@ -46,7 +46,7 @@ func TestAnAnnotationThatItsKindDoesNotHaveIsRefused(t *testing.T) {
 				return manager.Create(t.Context(), object, client.DryRunAll)
 			}
 			g := NewWithT(t)
-			g.Expect(create("example.com/team", "kubectl.kubernetes.io/last-applied-configuration")).To(Succeed())
+			g.Expect(create("example.com/team", "kubectl.kubernetes.io/last-applied-configuration", "parallelfs.dev/applied-hash")).To(Succeed())
 			for _, a := range c.has {
 				g.Expect(create(a)).To(Succeed())
 			}
