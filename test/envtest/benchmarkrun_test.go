@@ -107,7 +107,7 @@ var benchmarkRunRefusals = refusals{
 	},
 }.join(
 	benchmarkBounds(), benchmarkPodsRefusals(),
-	nodeSelectorRefusals("spec.clients.nodeSelector", "spec: {clients: {nodeSelector: null}}\n---\nspec: {clients: {nodeSelector: %s}}"),
+	optionalSelectorRefusals("spec.clients.nodeSelector", "spec: {clients: {nodeSelector: null}}\n---\nspec: {clients: {nodeSelector: %s}}"),
 	sizeRefusals("recordSize"), sizeRefusals("fileSize"),
 	boundRefusals("spec.limits.pointTimeout", "spec: {limits: {pointTimeout: %s}}", map[string]string{
 		`""`: "should be at least 2 chars long", strings.Repeat("1", 32) + "s": "may not be more than 32 bytes", `"30"`: aDuration, "30d": aDuration,

@@ -79,8 +79,15 @@ var allRefusals = map[string]refusals{
 	"FileSystemNode": fileSystemNodeRefusals,
 }
 
-// nodeSelectorRefusals are the rows of a NodeSelector; inside is a patch with %s where its content goes.
+// nodeSelectorRefusals are the rows of a NodeSelector that is required; inside is a patch with %s where its content goes.
 func nodeSelectorRefusals(field, inside string) refusals {
+	out := optionalSelectorRefusals(field, inside)
+	out[field+" is left out"] = refusal{change: fmt.Sprintf(inside, "null"), field: field, says: "Required value"}
+	return out
+}
+
+// optionalSelectorRefusals are those of one that may be left out.
+func optionalSelectorRefusals(field, inside string) refusals {
 	change := func(content string) string { return fmt.Sprintf(inside, content) }
 	long := fmt.Sprintf("{%q: \"\"}", strings.Repeat("k", 318))
 	return refusals{
