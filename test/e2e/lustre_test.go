@@ -215,7 +215,7 @@ spec:
   fileSystem: {name: lake}
   clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}}
   tool: obdfilterSurvey
-  obdfilterSurvey: {threadsLow: 1, threadsHigh: 1, objectsHigh: 1}
+  obdfilterSurvey: {threadsLow: 1, threadsHigh: 1, objectsHigh: 1, sizeMiB: 256}
   limits: {pointTimeout: 5m, retries: 2, invalidRetries: 3}
 `)
 		// A double makes 3200 files a second with four threads, and writes 400 MiB/s.
