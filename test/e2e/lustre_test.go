@@ -218,8 +218,8 @@ spec:
   obdfilterSurvey: {threadsLow: 1, threadsHigh: 1, objectsHigh: 1, sizeMiB: 256}
   limits: {pointTimeout: 5m, retries: 2, invalidRetries: 3}
 `)
-		// A double makes 3200 files a second with four threads, and writes 400 MiB/s.
-		for name, together := range map[string][2]string{"mdts": {"create thr 4", "12800"}, "osts": {"write obj 1 thr 1", "800"}} {
+		// A double makes 3200 files a second with four threads, and writes 100 MiB/s.
+		for name, together := range map[string][2]string{"mdts": {"create thr 4", "12800"}, "osts": {"write obj 1 thr 1", "200"}} {
 			run := s.finish(name)
 			s.results(name)
 			Expect(run.Status.Points[0].Metrics).To(ContainElement(And(HaveField("Name", together[0]), HaveField("Value", HavePrefix(together[1])))))

@@ -73,8 +73,8 @@ func TestSurveysAreTheNodesOwnProgramsAndLeaveNoFiles(t *testing.T) {
 	said, samples, err = m.survey(obdfiltersurvey.Tool{}, storage, nil, "pfs-OST0000")
 	m.Expect(err).NotTo(HaveOccurred(), said)
 	m.Expect(samples).To(Equal([]string{
-		"write obj 1 thr 2 400.00 MB/s", "read obj 1 thr 2 400.00 MB/s", "write obj 1 thr 4 400.00 MB/s", "read obj 1 thr 4 400.00 MB/s",
-		"write obj 2 thr 2 400.00 MB/s", "read obj 2 thr 2 400.00 MB/s", "write obj 2 thr 4 400.00 MB/s", "read obj 2 thr 4 400.00 MB/s",
+		"write obj 1 thr 2 100.00 MB/s", "read obj 1 thr 2 100.00 MB/s", "write obj 1 thr 4 100.00 MB/s", "read obj 1 thr 4 100.00 MB/s",
+		"write obj 2 thr 2 100.00 MB/s", "read obj 2 thr 2 100.00 MB/s", "write obj 2 thr 4 100.00 MB/s", "read obj 2 thr 4 100.00 MB/s",
 	}))
 	said, _, err = m.survey(obdfiltersurvey.Tool{}, storage, nil, "pfs-OST0077")
 	m.Expect(err).To(MatchError(ContainSubstring("process 0 ended with exit code 2")), said)

@@ -160,12 +160,12 @@ func MDSSurvey(ctx context.Context, c Call) int {
 
 const (
 	// diskMiB is what a target of the doubles writes and reads in a second.
-	diskMiB = 400
+	diskMiB = 100
 	// largestRecord is rszmax.
 	largestRecord = 4096
 )
 
-// OBDFilterSurvey is obdfilter-survey, with case=disk. Its rates are made up: all threads of a target share a disk of 400 MiB/s.
+// OBDFilterSurvey is obdfilter-survey, with case=disk. Its rates are made up: all threads of a target share a disk of 100 MiB/s.
 func OBDFilterSurvey(ctx context.Context, c Call) int {
 	c.say("using LCTL='lctl' lustre_root='' LUSTRE=''\n")
 	if which := os.Getenv("case"); which != "" && which != "disk" {
