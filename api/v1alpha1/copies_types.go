@@ -20,7 +20,7 @@ const MaxMetadataCopies = 4
 
 // MetadataCopyStatus is what is known of a copy of the metadata that a running server keeps, such as a metalogger.
 type MetadataCopyStatus struct {
-	// node that the copy lies on.
+	// node that has the copy.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -34,8 +34,8 @@ type MetadataCopyStatus struct {
 	// +required
 	Since metav1.Time `json:"since,omitzero"`
 
-	// follows stands for the starts of the servers since which the copy follows the metadata; empty while its server does not follow. A copy
-	// that follows anew is read again.
+	// follows identifies the starts of the servers since which the copy follows the metadata; empty while its server does not follow. When it
+	// changes, the copy is read again.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Follows string `json:"follows,omitempty"`
@@ -75,7 +75,7 @@ type MetadataCopyStatus struct {
 	// +optional
 	DataTime *metav1.Time `json:"dataTime,omitempty"`
 
-	// failures counts how often it was read in vain since it was proven, or follows anew.
+	// failures counts how often it could not be read since it was proven, or since its server follows again.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Failures int32 `json:"failures,omitempty"`

@@ -13,7 +13,6 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
 	"parallelfs.dev/operator/internal/backend"
-	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // readCopies has the copies of the metadata read back that running servers keep, and has those fetched again that can't be read. What it
@@ -34,7 +33,7 @@ func (p *pass) readCopies(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	if v.Jobs, err = p.copyJobs(ctx); err != nil {
+	if v.Jobs, err = p.recoveryJobs(ctx, p.labeled(v1alpha1.LabelCopies)); err != nil {
 		return err
 	}
 	d := backend.DecideCopies(v)
@@ -79,26 +78,4 @@ func describeCopies(fs *v1alpha1.FileSystem, copies *backend.Problem, s *summary
 	}
 	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionMetadataCopies, is,
 		copies.Reason, copies.Message)
-}
-
-// copyJobs are the facts of the Jobs that read copies back, by name.
-func (p *pass) copyJobs(ctx context.Context) ([]backend.CopyJobFacts, error) {
-	jobs, pods, err := p.answeringJobs(ctx, []client.ListOption{
-		client.InNamespace(p.fs.Namespace), client.MatchingLabels{v1alpha1.LabelCopies: p.fs.Name},
-	})
-	if err != nil {
-		return nil, err
-	}
-	var out []backend.CopyJobFacts
-	for _, j := range jobs {
-		facts := backend.CopyJobFacts{Name: j.Name}
-		facts.Ended, facts.Answer, facts.Message = lastAnswer(j, pods, func(printed string) (*spec.RecoveryAnswer, string) {
-			if answer := backend.ReadRecoveryAnswer(printed); answer != nil {
-				return answer, answer.Message
-			}
-			return nil, ""
-		})
-		out = append(out, facts)
-	}
-	return out, nil
 }

@@ -53,7 +53,7 @@ type randomWorld struct {
 	fs               *v1alpha1.FileSystem
 	answers, mutters bool // mutters is true for a probe that gives no answer whatever happens
 	now              time.Time
-	jobs             []backend.CopyJobFacts
+	jobs             []backend.RecoveryJobFacts
 }
 
 func newRandomWorld(random *rand.Rand, order []string) *randomWorld {
@@ -134,7 +134,7 @@ func (w *randomWorld) readCopies(o *backend.Observation) {
 			case m.holes > m.starts:
 				answer = &spec.RecoveryAnswer{Found: []spec.RecoveryFound{}, Message: "a hole"}
 			}
-			w.jobs = append(w.jobs, backend.CopyJobFacts{Name: r.Job, Ended: true, Answer: answer})
+			w.jobs = append(w.jobs, backend.RecoveryJobFacts{Name: r.Job, Ended: true, Answer: answer})
 		}
 	}
 }

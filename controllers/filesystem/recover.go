@@ -37,7 +37,7 @@ func (p *pass) recoverMetadata(ctx context.Context) error {
 		return nil
 	}
 	place := recoverer.MetadataPlace(p.read)
-	jobs, err := p.recoveryJobs(ctx)
+	jobs, err := p.recoveryJobs(ctx, p.ofRecovery())
 	if err != nil {
 		return err
 	}
@@ -147,12 +147,17 @@ func (p *pass) metadataConflict(at v1alpha1.MetadataRecord) string {
 
 // ofRecovery finds what belongs to a recovery of the FileSystem.
 func (p *pass) ofRecovery() []client.ListOption {
-	return []client.ListOption{client.InNamespace(p.fs.Namespace), client.MatchingLabels{v1alpha1.LabelRecovery: p.fs.Name}}
+	return p.labeled(v1alpha1.LabelRecovery)
 }
 
-// recoveryJobs are the facts of the Jobs of a recovery, by name.
-func (p *pass) recoveryJobs(ctx context.Context) ([]backend.RecoveryJobFacts, error) {
-	jobs, pods, err := p.answeringJobs(ctx, p.ofRecovery())
+// labeled finds the objects in the namespace that a label assigns to the FileSystem.
+func (p *pass) labeled(label string) []client.ListOption {
+	return []client.ListOption{client.InNamespace(p.fs.Namespace), client.MatchingLabels{label: p.fs.Name}}
+}
+
+// recoveryJobs returns the state of the listed Jobs, which are those of a recovery or those that read copies back.
+func (p *pass) recoveryJobs(ctx context.Context, listed []client.ListOption) ([]backend.RecoveryJobFacts, error) {
+	jobs, pods, err := p.answeringJobs(ctx, listed)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func TestANodeThatIsCordonedAgainAtOnceLeavesOthersATurn(t *testing.T) {
 	}
 	p.in, p.vacant, p.maintained = p.in.Indexed(), map[string]bool{}, map[string]views.Maintenance{}
 	p.goOnWithMaintenance()
-	p.fs.Status.Maintenance = nil // the filesystem knows that it is over
+	p.fs.Status.Maintenance = nil // the maintenance has ended
 	candidates := p.candidates(p.in)
 	g.Expect(candidates).To(HaveLen(2))
 	g.Expect(candidates[0].Turn).To(Equal(since.Add(80 * time.Minute)))

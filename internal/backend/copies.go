@@ -10,14 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // MetadataCopy is a copy of the metadata that a running server is to keep.
 type MetadataCopy struct {
 	// Source is where it lies, on which node.
 	Source RecoverySource
-	// Follows stands for the starts of the servers since which the copy follows the metadata: it is another one when they begin anew. It is
+	// Follows identifies the starts of the servers since which the copy follows the metadata. It changes when a server restarts. It is
 	// empty while the server does not follow, as the filesystem itself says, and Away says why not.
 	Follows, Away string
 	// Leaves is true while somebody wants to take the node away: no pod is to come there, and the copy is read later.
@@ -29,23 +28,13 @@ type MetadataCopy struct {
 	Outdated bool
 }
 
-// CopyJobFacts is what is known of a Job that reads a copy back.
-type CopyJobFacts struct {
-	Name string
-	// Ended is true when the Job is over, Answer what its last pod has printed, nil when that says nothing, and Message why it failed or what
-	// it waits for.
-	Ended   bool
-	Answer  *spec.RecoveryAnswer
-	Message string
-}
-
 // CopyView is all that DecideCopies looks at.
 type CopyView struct {
 	FileSystem *v1alpha1.FileSystem
 	// Recorded is status.metadataCopies as the API server has it.
 	Recorded []v1alpha1.MetadataCopyStatus
 	Copies   []MetadataCopy
-	Jobs     []CopyJobFacts
+	Jobs     []RecoveryJobFacts
 	// Serves is true when the filesystem itself answers: nothing is known of who follows otherwise.
 	Serves bool
 	Now    time.Time
@@ -68,7 +57,7 @@ type CopyDecision struct {
 const (
 	// proofLife is how long a proof is believed: a copy is read at least so often. It is less than a day, because several wait for each other.
 	proofLife = 23 * time.Hour
-	// fetchTime is how long a server that follows anew may take to fetch all of the metadata. A copy that is not whole yet can't be read.
+	// fetchTime is how long a server that follows again may take to fetch all of the metadata. A copy that is not whole yet can't be read.
 	fetchTime = 5 * time.Minute
 	// fetchLate is how long after its time a fetch by the timetable may go on.
 	fetchLate = 10 * time.Minute
@@ -83,7 +72,7 @@ const (
 )
 
 // DecideCopies decides which copy of the metadata is read back now, one at a time, and what is known of each. A copy is due when its server
-// follows anew, when it has fetched all of the metadata, when its proof is a day old, and when it was read in vain a while ago. That it is
+// follows again, when it has fetched all of the metadata, when its proof is a day old, and when it was read in vain a while ago. That it is
 // read is on record before its Job is made, whose name follows from the record, and what a Job says is on record before it is removed.
 func DecideCopies(v CopyView) CopyDecision {
 	var d CopyDecision
@@ -95,7 +84,7 @@ func DecideCopies(v CopyView) CopyDecision {
 		job := copyJobName(v.FileSystem, s)
 		if s.Reading != nil {
 			wanted = append(wanted, job)
-			at := slices.IndexFunc(v.Jobs, func(j CopyJobFacts) bool { return j.Name == job })
+			at := slices.IndexFunc(v.Jobs, func(j RecoveryJobFacts) bool { return j.Name == job })
 			switch {
 			case at < 0 && (!v.Serves || s.Follows != c.Follows), c.Leaves && (at < 0 || !v.Jobs[at].Ended):
 				s.Reading, wanted = nil, wanted[:len(wanted)-1]
@@ -150,7 +139,7 @@ func (v *CopyView) becomes(s *v1alpha1.MetadataCopyStatus, result v1alpha1.Metad
 	s.Message = v1alpha1.Cut(message, maxCopyMessage)
 }
 
-// follow notes whether the server of a copy follows, and since when. One that follows anew may lack what was changed before.
+// follow notes whether the server of a copy follows, and since when. One that follows again may lack what was changed before.
 func (v *CopyView) follow(s *v1alpha1.MetadataCopyStatus, c *MetadataCopy) {
 	switch {
 	case c.Follows == "":
@@ -165,7 +154,7 @@ func (v *CopyView) follow(s *v1alpha1.MetadataCopyStatus, c *MetadataCopy) {
 }
 
 // take takes what a Job says of a copy.
-func (v *CopyView) take(s *v1alpha1.MetadataCopyStatus, c *MetadataCopy, j CopyJobFacts) {
+func (v *CopyView) take(s *v1alpha1.MetadataCopyStatus, c *MetadataCopy, j RecoveryJobFacts) {
 	s.Reading, s.Checked, s.Job = nil, v.stamp(), j.Name
 	if s.Follows != c.Follows {
 		return // it says nothing of what follows now

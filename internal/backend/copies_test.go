@@ -46,9 +46,9 @@ func (l *logbook) pass() backend.CopyDecision {
 	l.view.Recorded = l.last.Copies
 	l.view.FileSystem.Status.MetadataCopies = l.last.Copies
 	for _, r := range l.last.Start {
-		l.view.Jobs = append(l.view.Jobs, backend.CopyJobFacts{Name: r.Job})
+		l.view.Jobs = append(l.view.Jobs, backend.RecoveryJobFacts{Name: r.Job})
 	}
-	l.view.Jobs = slices.DeleteFunc(l.view.Jobs, func(j backend.CopyJobFacts) bool { return slices.Contains(l.last.Remove, j.Name) })
+	l.view.Jobs = slices.DeleteFunc(l.view.Jobs, func(j backend.RecoveryJobFacts) bool { return slices.Contains(l.last.Remove, j.Name) })
 	return l.last
 }
 
@@ -242,7 +242,7 @@ func TestNothingIsReadWhileTheFilesystemSaysNothing(t *testing.T) {
 	l.view.Serves, l.view.Copies[0].Follows = false, ""
 	d := l.later(25 * time.Hour).pass()
 	l.Expect(d.Copies).To(HaveEach(And(HaveField("Reading", BeNil()), HaveField("Result", v1alpha1.MetadataCopyProven))))
-	l.Expect(backend.DecideCopies(backend.CopyView{FileSystem: l.view.FileSystem, Recorded: d.Copies, Jobs: []backend.CopyJobFacts{{Name: "left"}}})).
+	l.Expect(backend.DecideCopies(backend.CopyView{FileSystem: l.view.FileSystem, Recorded: d.Copies, Jobs: []backend.RecoveryJobFacts{{Name: "left"}}})).
 		To(And(HaveField("Copies", BeEmpty()), HaveField("Remove", HaveExactElements("left")), HaveField("Condition", backend.Problem{})), "no server is asked to keep one")
 }
 

@@ -55,7 +55,7 @@ type RestoreRequest struct {
 	Node, Directory, Target string
 }
 
-// RecoveryJobFacts is what is known of a Job of a recovery.
+// RecoveryJobFacts is the state of a Job of a recovery, or of a Job that reads a copy back.
 type RecoveryJobFacts struct {
 	Name string
 	// Ended is true when the Job is over, Answer what its last pod has printed, nil when that says nothing, and Message why it failed or what

@@ -57,8 +57,8 @@ func metaloggerSources(in backend.Input) (out []backend.RecoverySource) {
 	return out
 }
 
-// MetadataCopies are those of the metaloggers. One gets the changes from when it joins on, and one that was started anew, or whose master
-// was, joins anew.
+// MetadataCopies are those of the metaloggers. A metalogger receives the changes from the moment it joins. It joins again after a restart
+// of its own or of its master.
 func (Backend) MetadataCopies(in backend.Input, seen backend.Observation, now time.Time) []backend.MetadataCopy {
 	in = in.Indexed()
 	var master backend.Pod

@@ -11,7 +11,7 @@ import (
 // stateDirectory is where daemons keep what they need besides targets.
 const stateDirectory = "/var/lib/parallelfs"
 
-// volatile are the filesystems that are made anew at each start of a node, or mostly are.
+// volatile are the filesystems that are created at each start of a node, or mostly are.
 var volatile = map[int64]string{
 	unix.TMPFS_MAGIC: "tmpfs", unix.RAMFS_MAGIC: "ramfs", unix.OVERLAYFS_SUPER_MAGIC: "overlay",
 }
