@@ -39,7 +39,7 @@ import (
 
 var server *apiserver.Server
 
-func TestMain(m *testing.M) { apiserver.Run(m, &server) }
+func TestMain(m *testing.M) { apiserver.RunWithMemory(m, &server) }
 
 // world is a cluster with three nodes of its own and one FileSystem. The test is its kubelet, its DaemonSet controller
 // and its MooseFS.

@@ -48,11 +48,12 @@ type Server struct {
 	Config *rest.Config
 	// Scheme knows the operator's kinds, Kubernetes' own and MPIJob.
 	Scheme *k8sruntime.Scheme
-	// Client reads and writes directly, without a cache.
+	// Client reads and writes directly, without a cache; after RunWithMemory it reads from the memory.
 	Client client.Client
 
 	http        *http.Client
 	environment *envtest.Environment // nil when another process has started it
+	memory      *memory              // nil when each read goes to the server
 }
 
 // Option changes what a Server serves.
@@ -182,11 +183,47 @@ func (s *Server) Stop() error {
 // Run is the body of a TestMain: it keeps a server in *server while the package's tests run. It is the one that all packages share, or
 // else one that is started for them. In both, tests see what others make: each works in a namespace of its own, and names nodes after it.
 func Run(m *testing.M, server **Server, options ...Option) {
-	start := func() (*Server, error) { return Start(options...) }
+	run(m, server, starter(options))
+}
+
+// RunWithMemory is Run for a package whose tests reach the server by Client and Killable alone, and read the same objects often: both get
+// the answer of the last read until one of them writes an object of that kind.
+func RunWithMemory(m *testing.M, server **Server, options ...Option) {
+	start := starter(options)
+	run(m, server, func() (*Server, error) {
+		s, err := start()
+		if err != nil {
+			return nil, err
+		}
+		s.memory = newMemory()
+		c, err := s.direct()
+		if err != nil {
+			return nil, errors.Join(err, s.Stop())
+		}
+		s.Client = c
+		return s, nil
+	})
+}
+
+// starter connects to the server that all packages share, or starts one where there is none.
+func starter(options []Option) func() (*Server, error) {
 	if kubeconfig := os.Getenv(Kubeconfig); kubeconfig != "" {
-		start = func() (*Server, error) { return shared(kubeconfig) }
+		return func() (*Server, error) { return shared(kubeconfig) }
 	}
-	run(m, server, start)
+	return func() (*Server, error) { return Start(options...) }
+}
+
+// direct returns a client with the connections and the kinds that the server already has: a new client would look for them again, which
+// takes longer than the writes of a test.
+func (s *Server) direct() (client.WithWatch, error) {
+	c, err := client.NewWithWatch(s.Config, client.Options{Scheme: s.Scheme, HTTPClient: s.http, Mapper: s.Client.RESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("can't make a client of the API server: %w", err)
+	}
+	if s.memory == nil {
+		return c, nil
+	}
+	return s.memory.over(c), nil
 }
 
 // RunAlone is Run for a package whose tests change what others may do: it has a server that it shares with nobody.

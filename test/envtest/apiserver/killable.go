@@ -33,12 +33,9 @@ type Killable struct {
 // Killable returns a client that dies after so many writes; a negative number means never.
 func (s *Server) Killable(t testing.TB, writes int) *Killable {
 	t.Helper()
-	direct, err := client.NewWithWatch(s.Config, client.Options{
-		// The connections and the kinds that the server has are the same for all: to find them anew takes longer than a test's writes.
-		Scheme: s.Scheme, HTTPClient: s.http, Mapper: s.Client.RESTMapper(),
-	})
+	direct, err := s.direct()
 	if err != nil {
-		t.Fatalf("can't make a client of the API server: %v", err)
+		t.Fatal(err)
 	}
 	k := &Killable{limit: writes}
 	k.WithWatch = interceptor.NewClient(direct, interceptor.Funcs{
