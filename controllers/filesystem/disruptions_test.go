@@ -218,7 +218,7 @@ func TestWhatProgramsWaitForIsRestartedInAWindowAndSaidBefore(t *testing.T) {
 	w.settle()
 	w.Expect(master()).To(Equal(was))
 	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonRestarting), HaveField("Message", And(
-		ContainSubstring("1 pods are to be restarted when the next window of spec.updates.windows opens at 2026-11-28 02:00 CET; first master on node "+w.nodes[0]),
+		ContainSubstring("1 pod is to be restarted when the next window of spec.updates.windows opens at 2026-11-28 02:00 CET; first master on node "+w.nodes[0]),
 		ContainSubstring("programs will wait while each of these restarts: master on node "+w.nodes[0]+" (there is one master)")))))
 
 	run := w.measures() // the lease is free: until Saturday, nothing is under way

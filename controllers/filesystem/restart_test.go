@@ -100,15 +100,15 @@ func TestTheNextRestart(t *testing.T) {
 		},
 		"a running pod waits while the filesystem is not healthy": {
 			pods:     []backend.Pod{pod("chunkserver", "n1", ready, old), pod("chunkserver", "n2", ready, current)},
-			problems: unused, says: "1 pods are to be restarted when the filesystem is healthy",
+			problems: unused, says: "1 pod is to be restarted when the filesystem is healthy",
 		},
 		"a running pod waits while another one is not ready": {
 			pods: []backend.Pod{pod("chunkserver", "n1", ready, old), pod("chunkserver", "n2", down, current)},
-			says: "1 pods are to be restarted when the filesystem is healthy",
+			says: "1 pod is to be restarted when the filesystem is healthy",
 		},
 		"a running pod waits while another one is deleted and not made again": {
 			pods: []backend.Pod{pod("chunkserver", "n1", ready, old)}, missing: 1,
-			says: "1 pods are to be restarted when the filesystem is healthy",
+			says: "1 pod is to be restarted when the filesystem is healthy",
 		},
 		"a pod that is down already never waits, because its restart may be the repair": {
 			pods:     []backend.Pod{pod("chunkserver", "n1", ready, old), pod("chunkserver", "n2", down, old)},
@@ -144,15 +144,15 @@ func TestTheNextRestart(t *testing.T) {
 		},
 		"a running pod waits until the filesystem was asked after the start of the one before it": {
 			pods: []backend.Pod{seen(pod("chunkserver", "n1", ready, current), time.Nanosecond), pod("chunkserver", "n2", ready, old)},
-			says: "1 pods are to be restarted when the filesystem is healthy",
+			says: "1 pod is to be restarted when the filesystem is healthy",
 		},
 		"an answer that was asked in the same moment is too old": {
 			pods: []backend.Pod{seen(pod("chunkserver", "n1", ready, current), 0), pod("chunkserver", "n2", ready, old)},
-			says: "1 pods are to be restarted when the filesystem is healthy",
+			says: "1 pod is to be restarted when the filesystem is healthy",
 		},
 		"the clock of a node that says it was long ago does not count, because the clocks of two nodes differ": {
 			pods: []backend.Pod{says(seen(pod("chunkserver", "n1", ready, current), time.Nanosecond), -time.Hour), pod("chunkserver", "n2", ready, old)},
-			says: "1 pods are to be restarted when the filesystem is healthy",
+			says: "1 pod is to be restarted when the filesystem is healthy",
 		},
 		"the next one follows when the filesystem was asked after that start": {
 			pods:  []backend.Pod{seen(pod("chunkserver", "n1", ready, current), -time.Nanosecond), pod("chunkserver", "n2", ready, old)},
@@ -187,7 +187,7 @@ func TestTheNextRestart(t *testing.T) {
 		},
 		"a running pod waits while another one can't be stopped": {
 			pods: []backend.Pod{stopping(pod("chunkserver", "dead", down, old)), pod("chunkserver", "n2", ready, old)},
-			says: "1 pods are to be restarted when the filesystem is healthy",
+			says: "1 pod is to be restarted when the filesystem is healthy",
 		},
 		"it says when programs wait for the restart": {
 			pods: []backend.Pod{pod("master", "n1", ready, old)},
@@ -198,7 +198,7 @@ func TestTheNextRestart(t *testing.T) {
 		},
 		"a pod waits until the agent of its node has written what it is told": {
 			pods: []backend.Pod{pod("chunkserver", "n1", ready, old)}, untold: []string{"n1"},
-			says: "1 pods are to be restarted when the agent of its node has written what its server is told; first chunkserver on node n1",
+			says: "1 pod is to be restarted when the agent of its node has written what its server is told; first chunkserver on node n1",
 		},
 		"a disk waits as well until its server can be told of it": {
 			pods:     []backend.Pod{pod("chunkserver", "n1", ready, current), pod("chunkserver", "n2", ready, current)},

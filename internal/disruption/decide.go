@@ -203,10 +203,10 @@ func (d *Decision) Sentence(queue []Disruption, w World) string {
 		if w.Most > 1 {
 			how = fmt.Sprintf("at most %d of one failure domain at a time", w.Most)
 		}
-		out = fmt.Sprintf("%d pods are to be restarted, %s; now %s: %s%s", len(queue), how, names(d.places(queue)), first.Why, first.Cost())
+		out = fmt.Sprintf("%s to be restarted, %s; now %s: %s%s", pods(len(queue)), how, names(d.places(queue)), first.Why, first.Cost())
 	} else {
 		first := queue[d.first]
-		out = fmt.Sprintf("%d pods are to be restarted when %s; first %s: %s", len(queue), d.Waits[d.first], first.Place, first.Why)
+		out = fmt.Sprintf("%s to be restarted when %s; first %s: %s", pods(len(queue)), d.Waits[d.first], first.Place, first.Why)
 	}
 	var costs []string
 	for i := range queue {
@@ -218,6 +218,13 @@ func (d *Decision) Sentence(queue []Disruption, w World) string {
 		out += "; programs will wait while each of these restarts: " + backend.List(costs)
 	}
 	return out
+}
+
+func pods(n int) string {
+	if n == 1 {
+		return "1 pod is"
+	}
+	return fmt.Sprintf("%d pods are", n)
 }
 
 // Cost says what the disruption means for programs, in words that follow others; empty when they go on.

@@ -65,7 +65,7 @@ func TestWhatMayBeAwayNowAndWhyTheOthersWait(t *testing.T) {
 		"the lower priority begins": {queue: queue{asked("a1"), master()}, world: well, now: []string{"m1"}},
 		"nothing begins while the filesystem does not answer: unknown is not safe": {
 			queue: queue{asked("a1")}, world: disruption.World{}, waits: []string{"the filesystem is healthy"},
-			says: "1 pods are to be restarted when the filesystem is healthy; first chunkserver on node a1: its configuration has changed",
+			says: "1 pod is to be restarted when the filesystem is healthy; first chunkserver on node a1: its configuration has changed",
 		},
 		"nothing begins while the filesystem has problems": {
 			queue: queue{asked("a1")}, world: in(func(w *disruption.World) { w.Problems = true }), waits: []string{"the filesystem is healthy"},
@@ -159,7 +159,7 @@ func TestWhatMayBeAwayNowAndWhyTheOthersWait(t *testing.T) {
 		},
 		"what is down does not wait for a window": {
 			queue: queue{with(master(), down)}, world: disruption.World{Closed: "the window opens at 2"}, now: []string{"m1"},
-			says: "1 pods are to be restarted, one at a time; now master on node m1: its configuration has changed", never: "programs",
+			says: "1 pod is to be restarted, one at a time; now master on node m1: its configuration has changed", never: "programs",
 		},
 		"what waits for its agent keeps its turn before those behind it": {
 			queue: queue{with(master(), untold), asked("a1")}, world: well, waits: []string{"its agent has written", "its agent has written"},
