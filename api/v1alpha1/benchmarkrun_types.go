@@ -79,7 +79,6 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.sweep) || !has(self.derive) || self.derive.all(d, !self.sweep.exists(s, s.name == d.name))",message="a name can't be swept and derived at once"
 // +kubebuilder:validation:XValidation:rule="self.statistic != 'TrimmedMean' || self.repetitions >= 3",message="TrimmedMean drops the highest and the lowest sample, so spec.repetitions must be at least 3"
 // +kubebuilder:validation:XValidation:rule="!has(self.until) || self.until.maxRepetitions >= self.repetitions",message="spec.until.maxRepetitions must be at least spec.repetitions"
-// +kubebuilder:validation:XValidation:rule="!has(self.until) || self.repetitions >= 2",message="spec.until needs a standard deviation, so spec.repetitions must be at least 2"
 // +kubebuilder:validation:XValidation:rule="!has(self.seed) || self.order == 'Shuffled'",message="spec.seed requires spec.order Shuffled"
 // +kubebuilder:validation:XValidation:rule="!has(self.iozone) || self.iozone.mode != 'SingleClient' || !has(self.clients.count) || self.clients.count == 1",message="spec.clients.count must be 1 (or unset) when spec.iozone.mode is SingleClient"
 // +kubebuilder:validation:XValidation:rule="!has(self.iozone) || self.iozone.mode != 'SingleClient' || ((!has(self.sweep) || !self.sweep.exists(s, s.name == 'clients')) && (!has(self.derive) || !self.derive.exists(d, d.name == 'clients')))",message="clients can't be swept or derived when spec.iozone.mode is SingleClient"
@@ -397,11 +396,11 @@ const (
 
 // StopRule repeats a point until its result is certain enough.
 type StopRule struct {
-	// standardErrorPercent is the largest standard error of the mean, in percent of the mean, at which a metric is certain enough. Every
-	// metric in metrics must be.
+	// confidencePercent is the largest half of the 95 % confidence interval of the mean, in percent of the mean, at which a metric is
+	// certain enough, such as 2. Every metric in metrics must be. A point has at least five repetitions.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 99 : self != '0'",message="standardErrorPercent is from 0.001 to 99.999"
-	StandardErrorPercent Percent `json:"standardErrorPercent,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 99 : self != '0'",message="confidencePercent is from 0.001 to 99.999"
+	ConfidencePercent Percent `json:"confidencePercent,omitempty"`
 
 	// metrics are the names of the metrics that must be certain enough. Without it, all must be.
 	// +optional
@@ -414,7 +413,7 @@ type StopRule struct {
 	// maxRepetitions is the number of repetitions after which a point ends even if it is less certain. Defaults to 20.
 	// +optional
 	// +kubebuilder:default=20
-	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=100
 	MaxRepetitions int32 `json:"maxRepetitions,omitempty"`
 }
@@ -449,6 +448,15 @@ type BaselineSpec struct {
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || (self >= 0 && self <= 99)",message="tolerancePercent is from 0 to 99.999"
 	TolerancePercent Percent `json:"tolerancePercent,omitempty"`
+
+	// metrics are the names of the metrics that are judged, such as File creation. Each metric may differ by chance, so that the fewer are
+	// judged, the smaller a loss can be and still be found. The others are shown with their change, unrated. Without it, all are judged.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	Metrics []string `json:"metrics,omitempty"`
 
 	// allowDifferences compares even when the two did not measure the same: another tool, statistic or unit, other options of the tool,
 	// other caches. status.baseline names what differs. Defaults to false.

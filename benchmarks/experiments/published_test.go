@@ -66,7 +66,7 @@ func printed(t *testing.T, of *v1alpha1.BenchmarkRunSpec) []results.Metric {
 	}
 	report, err := registry.Tools()[tool].Parse(spec, point, 0, text)
 	g.Expect(err).NotTo(HaveOccurred())
-	metrics, err := stats.Summarize([][]benchmarks.Sample{report.Samples}, v1alpha1.StatisticMean)
+	metrics, err := stats.Summarize([][]benchmarks.Sample{report.Samples}, v1alpha1.StatisticMean, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	for i := range metrics {
 		metrics[i].Value, metrics[i].Mean, metrics[i].Min, metrics[i].Max, metrics[i].StdDev = 1, 1, 1, 1, nil

@@ -216,10 +216,10 @@ func shownOf(m *results.Metric, q quantity, bars ErrorBars) (value, bool) {
 		return exactly(m.Efficiency, 100)
 	case bars != Confidence:
 		return value{y: m.Value, low: min(m.Min, m.Value), high: max(m.Max, m.Value)}, true
-	case m.Confidence == nil:
+	case m.Confidence == nil, m.Value != m.Mean: // the interval is that of the mean, and not of a median or a maximum
 		return exactly(&m.Value, 1)
 	}
-	return value{y: m.Value, low: min(m.Value, m.Mean-*m.Confidence), high: max(m.Value, m.Mean+*m.Confidence)}, true
+	return value{y: m.Value, low: m.Value - *m.Confidence, high: m.Value + *m.Confidence}, true
 }
 
 // exactly is a number without an error bar, in the unit of the chart.

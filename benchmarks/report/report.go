@@ -292,8 +292,8 @@ func runFacts(run results.Run) []fact {
 	}
 	repetitions := fmt.Sprintf("%d per point, %s shown", max(run.Spec.Repetitions, 1), statisticName(run.Spec.Statistic))
 	if run.Spec.Until != nil {
-		repetitions = fmt.Sprintf("%d to %d per point, until the standard error is %s %%; %s shown",
-			run.Spec.Repetitions, run.Spec.Until.MaxRepetitions, run.Spec.Until.StandardErrorPercent, statisticName(run.Spec.Statistic))
+		repetitions = fmt.Sprintf("%d to %d per point, until half of the 95 %% interval is %s %% of the mean; %s shown",
+			run.Spec.Repetitions, run.Spec.Until.MaxRepetitions, run.Spec.Until.ConfidencePercent, statisticName(run.Spec.Statistic))
 	}
 	out := []fact{
 		{"Tool", toolName(run)},

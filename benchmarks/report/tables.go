@@ -72,7 +72,7 @@ func (s *sheet) tables() []table {
 		value := statisticName(s.statistic)
 		t.Columns = append(t.Columns, column{strings.ToUpper(value[:1]) + value[1:], true})
 		for _, name := range []string{
-			"Mean", "Min", "Max", "Std. dev.", "± 95 %", "Samples", "Speed-up", "Efficiency", "Baseline", "Change",
+			"Mean", "Min", "Max", "Std. dev.", "Mean ± 95 %", "Samples", "Speed-up", "Efficiency", "Baseline", "Change",
 		} {
 			t.Columns = append(t.Columns, column{name, true})
 		}

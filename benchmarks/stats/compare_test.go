@@ -246,3 +246,53 @@ func TestACompareFindsThePointWithTheSameParameters(t *testing.T) {
 		})
 	}
 }
+
+func TestARateInTwoUnitsIsTestedOnce(t *testing.T) {
+	// Welch: 6/√(2²/5 + 2²/5) = 4.74, 8 degrees of freedom: p = 0.0015. Holm asks for 0.05/30 = 0.0017 of 30 things, and for less of 60.
+	run := func(first float64) (metrics []results.Metric) {
+		for i := range 30 {
+			mean := 1000.0
+			if i == 0 {
+				mean = first
+			}
+			deviation := 2 + float64(i)/100 // each thing has a deviation of its own
+			metrics = append(metrics, repeated(fmt.Sprint("r", i), "MiB/s", mean, deviation, 5),
+				repeated(fmt.Sprint("r", i), "ops/s", 4*mean, 4*deviation, 5))
+		}
+		return metrics
+	}
+	g := NewWithT(t)
+	here := []results.Point{point(0, nil, run(1006)...)}
+	compare(here, []results.Point{point(0, nil, run(1000)...)}, 0)
+	for i, m := range here[0].Metrics {
+		want := results.WithinNoise
+		if i < 2 {
+			want = results.Better
+		}
+		g.Expect(m.Baseline.Verdict).To(Equal(want), "%s in %s", m.Name, m.Unit)
+	}
+}
+
+func TestTwoRatesOfWhichOneIsNoMultipleOfTheOtherAreTestedTwice(t *testing.T) {
+	g := NewWithT(t)
+	// Welch: 3.1/√(2²/5 + 2²/5) = 2.45, 8 degrees of freedom: p = 0.04. Holm asks for 0.025 of the first of two.
+	here := []results.Point{point(0, nil, repeated("read", "MiB/s", 1003.1, 2, 5), repeated("read", "ops/s", 4012.4, 7, 5))}
+	there := []results.Point{point(0, nil, repeated("read", "MiB/s", 1000, 2, 5), repeated("read", "ops/s", 4000, 9, 5))}
+	compare(here, there, 0)
+	g.Expect(here[0].Metrics[0].Baseline.Verdict).To(Equal(results.WithinNoise))
+	one := []results.Point{point(0, nil, here[0].Metrics[0])}
+	compare(one, there, 0)
+	g.Expect(one[0].Metrics[0].Baseline.Verdict).To(Equal(results.Better), "alone, its p is 0.04")
+}
+
+func TestMetricsThatNobodyNamedAreNotJudged(t *testing.T) {
+	g := NewWithT(t)
+	here := []results.Point{point(0, nil, repeated("creation", "ops/s", 80, 1, 5), repeated("removal", "ops/s", 50, 1, 5))}
+	there := []results.Point{point(0, nil, repeated("creation", "ops/s", 100, 1, 5), repeated("removal", "ops/s", 100, 1, 5))}
+	pair := stats.Pair{Run: results.Run{Points: here}, Baseline: results.Run{Points: there}, Of: "before"}
+	got := stats.Compare([]stats.Pair{pair}, stats.Terms{Metrics: []string{"creation", "stat"}})[0]
+	g.Expect(here[0].Metrics[0].Baseline.Verdict).To(Equal(results.Worse))
+	g.Expect(*here[0].Metrics[1].Baseline).To(And(HaveField("Verdict", results.Unrated), HaveField("Change", -0.5)))
+	g.Expect(got.Summary).To(And(HavePrefix("1 result of 1 point compared with before: 0 better, 1 worse"),
+		ContainSubstring(`"stat" was named to be judged, and was not compared`)))
+}

@@ -96,7 +96,7 @@ func TestTheIntervalOfWhatAToolPrintsHoldsTheMeanAsOftenAsItSays(t *testing.T) {
 					}
 					report, err := test.tool.Parse(&v1alpha1.BenchmarkRunSpec{}, benchmarks.Point{}, 0, []byte(test.report(values)))
 					g.Expect(err).NotTo(HaveOccurred())
-					metrics, err := stats.Summarize([][]benchmarks.Sample{report.Samples}, v1alpha1.StatisticMean)
+					metrics, err := stats.Summarize([][]benchmarks.Sample{report.Samples}, v1alpha1.StatisticMean, nil)
 					g.Expect(err).NotTo(HaveOccurred())
 					for _, m := range metrics {
 						if m.Name == test.metric && !strings.HasPrefix(m.Unit, "OPs") && math.Abs(m.Mean-truth) <= *m.Confidence {

@@ -131,7 +131,7 @@ func TestOutliersAreFlaggedInOneOfAHundredCleanMetrics(t *testing.T) {
 				for i := range values {
 					values[i] = 1000 + 50*chance.NormFloat64()
 				}
-				metrics, err := stats.Summarize(reads(values...), v1alpha1.StatisticMean)
+				metrics, err := stats.Summarize(reads(values...), v1alpha1.StatisticMean, nil)
 				g.Expect(err).NotTo(HaveOccurred())
 				if len(metrics[0].Outliers) > 0 {
 					flagged++
@@ -159,7 +159,7 @@ func TestTheConfidenceIntervalHoldsTheMeanAsOftenAsItSays(t *testing.T) {
 		for i := range values {
 			values[i] = 1000 + 50*chance.NormFloat64()
 		}
-		metrics, err := stats.Summarize(reads(values...), v1alpha1.StatisticMean)
+		metrics, err := stats.Summarize(reads(values...), v1alpha1.StatisticMean, nil)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		if math.Abs(metrics[0].Mean-1000) <= *metrics[0].Confidence {
 			held++
@@ -168,6 +168,37 @@ func TestTheConfidenceIntervalHoldsTheMeanAsOftenAsItSays(t *testing.T) {
 	share := float64(held) / float64(rounds)
 	found(t, "95 % intervals that hold the mean", "repetitions: 5", rounds, share, "94 to 96 %")
 	NewWithT(t).Expect(share).To(BeNumerically("~", 0.95, 0.01+chanceOf(0.95, rounds)))
+}
+
+// A rule ends a point as soon as its interval is narrow enough, and the interval still holds the true mean in 94 % of cases, whatever the
+// deviation between repetitions is. The seed is fixed.
+func TestTheIntervalOfAPointThatARuleHasEndedHoldsTheMeanAsOftenAsItSays(t *testing.T) {
+	for _, test := range []struct {
+		deviation float64
+		percent   v1alpha1.Percent
+	}{{0.03, "1.5"}, {0.03, "2"}, {0.05, "3"}, {0.05, "5"}, {0.1, "5"}, {0.1, "10"}} {
+		of := fmt.Sprintf("deviation: %2.0f %%, spec.until: %2s %%", 100*test.deviation, test.percent)
+		t.Run(of, func(t *testing.T) {
+			g, chance := NewWithT(t), rand.New(rand.NewPCG(53, 59))
+			rule := &v1alpha1.StopRule{ConfidencePercent: test.percent, MaxRepetitions: 20}
+			rounds := simulations(60, 10_000)
+			held := 0
+			for range rounds {
+				var values []float64
+				for len(values) == 0 || !stats.Enough(rule, reads(values...)) {
+					values = append(values, 1000*(1+test.deviation*chance.NormFloat64()))
+				}
+				metrics, err := stats.Summarize(reads(values...), v1alpha1.StatisticMean, rule)
+				g.Expect(err).NotTo(HaveOccurred())
+				if math.Abs(metrics[0].Mean-1000) <= *metrics[0].Confidence {
+					held++
+				}
+			}
+			share := float64(held) / float64(rounds)
+			found(t, "95 % intervals of points that a rule has ended that hold the mean", of, rounds, share, "at least 94 %")
+			g.Expect(share).To(BeNumerically(">=", 0.94-chanceOf(0.94, rounds)))
+		})
+	}
 }
 
 // Of two runs of the same system, one in twenty differs "beyond the noise": no more, whichever side was repeated. The seed is fixed.
@@ -180,7 +211,7 @@ func TestTheSameSystemIsRarelyBetterOrWorse(t *testing.T) {
 				for i := range values {
 					values[i] = 1000 + 30*chance.NormFloat64()
 				}
-				metrics, err := stats.Summarize(reads(values...), v1alpha1.StatisticMean)
+				metrics, err := stats.Summarize(reads(values...), v1alpha1.StatisticMean, nil)
 				g.Expect(err).NotTo(HaveOccurred())
 				return metrics
 			}

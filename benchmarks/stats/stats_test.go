@@ -58,7 +58,7 @@ func TestSummarize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			test.want.Name, test.want.Unit = "read", "kB/s"
-			metrics, err := stats.Summarize(test.repetitions, test.statistic)
+			metrics, err := stats.Summarize(test.repetitions, test.statistic, nil)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(stats.Statuses(metrics)).To(Equal([]v1alpha1.MetricResult{test.want}))
 		})
@@ -70,7 +70,7 @@ func TestMetricsComeInTheOrderOfTheFirstRepetition(t *testing.T) {
 	got, err := stats.Summarize([][]benchmarks.Sample{
 		{{Name: "write", Unit: "kB/s", Value: 1}, {Name: "read", Unit: "kB/s", Value: 2}, {Name: "read", Unit: "IOPS", Value: 3}},
 		{{Name: "read", Unit: "IOPS", Value: 5}, {Name: "write", Unit: "kB/s", Value: 3}, {Name: "read", Unit: "kB/s", Value: 4}},
-	}, v1alpha1.StatisticMean)
+	}, v1alpha1.StatisticMean, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	var seen []string
 	for _, m := range got {
@@ -107,7 +107,7 @@ func TestSummarizeRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			got, err := stats.Summarize(test.repetitions, test.statistic)
+			got, err := stats.Summarize(test.repetitions, test.statistic, nil)
 			g.Expect(err).To(MatchError(ContainSubstring(test.says)))
 			g.Expect(got).To(BeNil())
 		})
@@ -121,7 +121,7 @@ func FuzzSummarizeNeverLeavesTheRange(f *testing.F) {
 	f.Add(math.MaxFloat64, 1.0, 1.0)
 	f.Fuzz(func(t *testing.T, a, b, c float64) {
 		for _, statistic := range []v1alpha1.Statistic{"Mean", "Median", "Min", "Max", "TrimmedMean"} {
-			got, err := stats.Summarize(reads(math.Abs(a), math.Abs(b), math.Abs(c)), statistic)
+			got, err := stats.Summarize(reads(math.Abs(a), math.Abs(b), math.Abs(c)), statistic, nil)
 			if err != nil {
 				continue
 			}
@@ -161,7 +161,7 @@ func TestWhatAToolIteratedByItself(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			metrics, err := stats.Summarize(test.repetitions, test.statistic)
+			metrics, err := stats.Summarize(test.repetitions, test.statistic, nil)
 			g.Expect(err).NotTo(HaveOccurred())
 			test.want.Name, test.want.Unit = "read", "kB/s"
 			g.Expect(stats.Statuses(metrics)).To(Equal([]v1alpha1.MetricResult{test.want}))
@@ -187,7 +187,7 @@ func TestOutliersAreFlaggedAndCountAllTheSame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			metrics, err := stats.Summarize(reads(test.values...), v1alpha1.StatisticMean)
+			metrics, err := stats.Summarize(reads(test.values...), v1alpha1.StatisticMean, nil)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(metrics[0].Outliers).To(Equal(test.want))
 			g.Expect(metrics[0].Samples).To(Equal(len(test.values)))
@@ -205,7 +205,7 @@ func TestSummarizeByChance(t *testing.T) {
 			values[i] = math.Exp(chance.NormFloat64() * 3)
 		}
 		for _, statistic := range []v1alpha1.Statistic{"Mean", "Median", "Min", "Max", "TrimmedMean"} {
-			metrics, err := stats.Summarize(reads(values...), statistic)
+			metrics, err := stats.Summarize(reads(values...), statistic, nil)
 			g.Expect(err).NotTo(HaveOccurred())
 			m := metrics[0]
 			for _, number := range []float64{m.Value, m.Mean, *m.Median} {
@@ -214,13 +214,13 @@ func TestSummarizeByChance(t *testing.T) {
 			g.Expect(*m.StdDev).To(BeNumerically("<=", m.Max-m.Min))
 			turned := slices.Clone(values)
 			slices.Reverse(turned)
-			other, err := stats.Summarize(reads(turned...), statistic)
+			other, err := stats.Summarize(reads(turned...), statistic, nil)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(stats.Status(other[0]).Value).To(Equal(stats.Status(m).Value))
 			for i := range turned {
 				turned[i] *= 1024
 			}
-			other, err = stats.Summarize(reads(turned...), statistic)
+			other, err = stats.Summarize(reads(turned...), statistic, nil)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(other[0].Value).To(BeNumerically("~", 1024*m.Value, 1e-9*other[0].Value))
 			g.Expect(*other[0].Confidence).To(BeNumerically("~", 1024**m.Confidence, 1e-6**other[0].Confidence))
@@ -230,13 +230,13 @@ func TestSummarizeByChance(t *testing.T) {
 
 func TestEnough(t *testing.T) {
 	rule := func(percent v1alpha1.Percent, most int32, metrics ...string) *v1alpha1.StopRule {
-		return &v1alpha1.StopRule{StandardErrorPercent: percent, MaxRepetitions: most, Metrics: metrics}
+		return &v1alpha1.StopRule{ConfidencePercent: percent, MaxRepetitions: most, Metrics: metrics}
 	}
-	// 98, 100, 102: a deviation of 2, a standard error of 2/√3 = 1.1547 %.
-	three := reads(98, 100, 102)
-	both := [][]benchmarks.Sample{
-		{{Name: "read", Unit: "kB/s", Value: 100}, {Name: "write", Unit: "kB/s", Value: 50}},
-		{{Name: "read", Unit: "kB/s", Value: 100}, {Name: "write", Unit: "kB/s", Value: 100}},
+	// A deviation of √2.5, a standard error of 0.7071, and 2.776 of it for four degrees of freedom: 1.963 %.
+	five := reads(98, 99, 100, 101, 102)
+	both := [][]benchmarks.Sample{}
+	for _, write := range []float64{50, 100, 50, 100, 50} {
+		both = append(both, []benchmarks.Sample{{Name: "read", Unit: "kB/s", Value: 100}, {Name: "write", Unit: "kB/s", Value: write}})
 	}
 	for name, test := range map[string]struct {
 		rule        *v1alpha1.StopRule
@@ -245,13 +245,13 @@ func TestEnough(t *testing.T) {
 		says        string
 	}{
 		"without a rule, always":                    {nil, nil, true, ""},
-		"at the limit":                              {rule("1.16", 20), three, true, ""},
-		"above the limit":                           {rule("1.15", 20), three, false, "the standard error of read in kB/s is 1.15 % of its mean; spec.until asks for 1.15 %"},
-		"above the limit, but as many as there may": {rule("1", 3), three, true, "spec.until asks for 1 %"},
-		"one repetition is never certain":           {rule("99", 20), reads(1), false, "spec.until needs at least 2 repetitions; there are 1"},
-		"equal ones are certain, of 0 too":          {rule("0.1", 20), reads(0, 0), true, ""},
-		"around 0 nothing is":                       {rule("99", 20), reads(-1, 1), false, "is +Inf % of its mean"},
-		"all metrics must be":                       {rule("10", 20), both, false, "the standard error of write in kB/s is 33.3 % of its mean"},
+		"at the limit":                              {rule("1.97", 20), five, true, ""},
+		"above the limit":                           {rule("1.96", 20), five, false, "the mean of read in kB/s is known to ± 1.96 %; spec.until asks for 1.96 %"},
+		"above the limit, but as many as there may": {rule("1", 5), five, true, "spec.until asks for 1 %"},
+		"four repetitions are never certain":        {rule("99", 20), reads(1, 1, 1, 1), false, "spec.until needs at least 5 repetitions; there are 4"},
+		"equal ones are certain, of 0 too":          {rule("0.1", 20), reads(0, 0, 0, 0, 0), true, ""},
+		"around 0 nothing is":                       {rule("99", 20), reads(-1, 1, 0, -1, 1), false, "is known to ± +Inf %"},
+		"all metrics must be":                       {rule("10", 20), both, false, "the mean of write in kB/s is known to ± 48.6 %"},
 		"or those that the rule names":              {rule("10", 20, "read"), both, true, ""},
 		"what was not measured is not":              {rule("10", 20, "raed"), both, false, "spec.until.metrics: raed is none of what was measured"},
 		"20 repetitions are enough by default":      {rule("0.1", 0), reads(1, 9, 1, 9, 1, 9, 1, 9, 1, 9, 1, 9, 1, 9, 1, 9, 1, 9, 1, 9), true, "spec.until asks for 0.1 %"},
@@ -292,7 +292,7 @@ func TestADirectionThatTheUserSaysHolds(t *testing.T) {
 	for _, v := range []float64{3, 1, 2} {
 		repetitions = append(repetitions, []benchmarks.Sample{{Name: "score", Unit: "points/s", Value: v, Better: v1alpha1.BetterLower}})
 	}
-	metrics, err := stats.Summarize(repetitions, v1alpha1.StatisticWorst)
+	metrics, err := stats.Summarize(repetitions, v1alpha1.StatisticWorst, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(metrics[0].Better).To(Equal(v1alpha1.BetterLower))
 	g.Expect(metrics[0].Value).To(Equal(3.0))
@@ -306,7 +306,7 @@ func TestTheWorstIsTheLowestRateTheHighestTimeAndOfACountTheMean(t *testing.T) {
 			{Name: "create", Unit: "files/s", Value: v}, {Name: "create", Unit: "ms", Value: v}, {Name: "items", Unit: "items", Value: v},
 		})
 	}
-	metrics, err := stats.Summarize(repetitions, v1alpha1.StatisticWorst)
+	metrics, err := stats.Summarize(repetitions, v1alpha1.StatisticWorst, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect([]float64{metrics[0].Value, metrics[1].Value, metrics[2].Value}).To(Equal([]float64{1, 3, 2}))
 }

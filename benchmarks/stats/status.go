@@ -14,9 +14,13 @@ import (
 // defaultMax is spec.until.maxRepetitions where it is not set.
 const defaultMax = 20
 
-// Enough is true when a point needs no more repetitions than it has: without a rule; when the standard error of the mean of every
-// metric that the rule names (of all, when it names none) is at most so many percent of the mean; and when there are maxRepetitions.
-// It takes at least two repetitions, and a metric that the rule names but nothing has measured is never certain.
+// leastRepetitions is the number of repetitions before which no rule ends a point. The deviation of fewer is too often far too small by
+// chance, and a rule would end the point just then.
+const leastRepetitions = 5
+
+// Enough is true when a point needs no more repetitions than it has: without a rule; when half of the 95 % confidence interval of the mean
+// of every metric that the rule names (of all, when it names none) is at most so many percent of the mean; and when there are
+// maxRepetitions. It takes at least leastRepetitions, and a metric that the rule names but nothing has measured is never certain.
 func Enough(rule *v1alpha1.StopRule, repetitions [][]benchmarks.Sample) bool {
 	if rule == nil {
 		return true
@@ -28,20 +32,20 @@ func Enough(rule *v1alpha1.StopRule, repetitions [][]benchmarks.Sample) bool {
 	return len(repetitions) >= most || Uncertain(rule, repetitions) == ""
 }
 
-// Uncertain says what a rule still misses, whatever maxRepetitions is, such as "the standard error of File creation in ops/s is 3.2 %
-// of its mean; spec.until asks for 1 %"; empty when it misses nothing.
+// Uncertain is the sentence on what a rule still misses, whatever maxRepetitions is, such as "the mean of File creation in ops/s is known to
+// ± 3.2 %; spec.until asks for 1 %"; empty when it misses nothing.
 func Uncertain(rule *v1alpha1.StopRule, repetitions [][]benchmarks.Sample) string {
 	if rule == nil {
 		return ""
 	}
-	if len(repetitions) < 2 {
-		return fmt.Sprintf("spec.until needs at least 2 repetitions; there are %d", len(repetitions))
+	if len(repetitions) < leastRepetitions {
+		return fmt.Sprintf("spec.until needs at least %d repetitions; there are %d", leastRepetitions, len(repetitions))
 	}
-	limit, err := strconv.ParseFloat(string(rule.StandardErrorPercent), 64)
+	limit, err := strconv.ParseFloat(string(rule.ConfidencePercent), 64)
 	if err != nil {
-		return fmt.Sprintf("spec.until.standardErrorPercent: %q is no number", rule.StandardErrorPercent)
+		return fmt.Sprintf("spec.until.confidencePercent: %q is no number", rule.ConfidencePercent)
 	}
-	metrics, err := Summarize(repetitions, v1alpha1.StatisticMean)
+	metrics, err := Summarize(repetitions, v1alpha1.StatisticMean, rule)
 	if err != nil {
 		return err.Error()
 	}
@@ -55,21 +59,21 @@ func Uncertain(rule *v1alpha1.StopRule, repetitions [][]benchmarks.Sample) strin
 		if len(rule.Metrics) > 0 && !slices.Contains(rule.Metrics, m.Name) {
 			continue
 		}
-		if percent := standardError(m); percent > worst {
+		if percent := halfInterval(m); percent > worst {
 			worst = percent
-			out = fmt.Sprintf("the standard error of %s in %s is %s %% of its mean; spec.until asks for %s %%",
-				m.Name, m.Unit, strconv.FormatFloat(percent, 'g', 3, 64), rule.StandardErrorPercent)
+			out = fmt.Sprintf("the mean of %s in %s is known to ± %s %%; spec.until asks for %s %%",
+				m.Name, m.Unit, strconv.FormatFloat(percent, 'g', 3, 64), rule.ConfidencePercent)
 		}
 	}
 	return out
 }
 
-// standardError is that of the mean, in percent of the mean: infinite when the mean is 0 and the samples are not.
-func standardError(m results.Metric) float64 {
-	if *m.StdDev == 0 {
+// halfInterval is half of the confidence interval of the mean, in percent of the mean: infinite when the mean is 0 and the samples are not.
+func halfInterval(m results.Metric) float64 {
+	if *m.Confidence == 0 {
 		return 0
 	}
-	return 100 * *m.StdDev / math.Sqrt(float64(m.Samples)) / math.Abs(m.Mean)
+	return 100 * *m.Confidence / math.Abs(m.Mean)
 }
 
 // Status is a metric as the status shows it: decimal strings of six significant digits, without exponents.

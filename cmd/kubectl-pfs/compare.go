@@ -26,11 +26,12 @@ name with a dot or slash; - is standard input), or a published table as publishe
 
 Points are matched by their parameters, metrics by name and unit. A difference counts as better or worse only when it is at least
 --tolerance, and beyond what repetitions alone could make: of all that is compared at once, two equal runs differ in anything in at most
-5 % of cases (Welch's t-test, Holm's method). Without repetitions on either side, nobody can say. What only one of the two has is named on
+5 % of cases (Welch's t-test, Holm's method). With --metric, only the named metrics are judged, which finds smaller losses in them. Without repetitions on either side, nobody can say. What only one of the two has is named on
 stderr, and so is what differs between them: versions, configuration, clients, placement. Two that did not measure the same (another tool,
 statistic or unit, other options of the tool, other caches) are not compared, unless --allow-differences asks for it.`,
 		Example: `  kubectl pfs bench compare creates-before creates-after
   kubectl pfs bench compare old-results.json creates --fail-on-regression --tolerance 5
+  kubectl pfs bench compare creates-before creates-after --metric 'File creation'
   kubectl pfs bench compare published/netapp-tr4782-mdtest scratch
   kubectl pfs bench compare published/lustre-2014-mdtest-low/lustre2 creates`,
 		Args: exactly("A", "B"),
@@ -38,6 +39,7 @@ statistic or unit, other options of the tool, other caches) are not compared, un
 	}
 	cmd.Flags().BoolVar(&flags.fail, "fail-on-regression", false, "exit with 3 when something is worse")
 	cmd.Flags().Float64Var(&flags.tolerance, "tolerance", 100*stats.DefaultTolerance, "smallest difference that counts as better or worse, in percent")
+	cmd.Flags().StringArrayVar(&flags.metrics, "metric", nil, "judge this metric alone, such as 'File creation'; repeat it for several")
 	cmd.Flags().BoolVar(&flags.allow, "allow-differences", false, "compare although A and B did not measure the same")
 	cmd.Flags().BoolVar(&flags.suite, "suite", false, "A and B are BenchmarkSuites, though BenchmarkRuns have those names too")
 	return cmd
@@ -46,6 +48,7 @@ statistic or unit, other options of the tool, other caches) are not compared, un
 type compareFlags struct {
 	fail, allow, suite bool
 	tolerance          float64
+	metrics            []string
 }
 
 // pair is what is compared: two runs, and the variant and run of a suite that they are of.
@@ -73,7 +76,7 @@ func (a *app) compare(cmd *cobra.Command, nameA, nameB string, flags compareFlag
 		return err
 	}
 	// All pairs together are one family of tests.
-	found := stats.Compare(statsPairs(pairs), stats.Terms{Tolerance: flags.tolerance / 100, AllowDifferences: flags.allow})
+	found := stats.Compare(statsPairs(pairs), stats.Terms{Tolerance: flags.tolerance / 100, AllowDifferences: flags.allow, Metrics: flags.metrics})
 	for i, p := range pairs {
 		calls(p, &found[i])
 	}

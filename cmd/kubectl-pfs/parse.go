@@ -242,7 +242,7 @@ func (c *collection) summarize() error {
 	}
 	for i := range points {
 		var err error
-		if points[i].Metrics, err = stats.Summarize(c.repetitions[i], c.run.Spec.Statistic); err != nil {
+		if points[i].Metrics, err = stats.Summarize(c.repetitions[i], c.run.Spec.Statistic, c.run.Spec.Until); err != nil {
 			return fmt.Errorf("the files with %s: %w", pointName(c.run, points[i]), err)
 		}
 	}

@@ -85,16 +85,16 @@ func TestTheNextTurn(t *testing.T) {
 			}, turns.Turn{Point: 1, WarmUp: true, Repetition: 1, Attempt: 1}},
 		"is another repetition while the result is not certain enough": {
 			func(w *scope.Scope) {
-				w.Run.Spec.Until = &v1alpha1.StopRule{StandardErrorPercent: "1", MaxRepetitions: 5}
+				w.Run.Spec.Until = &v1alpha1.StopRule{ConfidencePercent: "1", MaxRepetitions: 5}
 				scopetest.Done(w, 0, 1, "")
 				scopetest.Done(w, 0, 2, "")
 			}, scopetest.At(0, 3)},
 		"is the next point when there are as many repetitions as the rule allows": {
 			func(w *scope.Scope) {
-				w.Run.Spec.Until = &v1alpha1.StopRule{StandardErrorPercent: "1", MaxRepetitions: 3}
-				scopetest.Done(w, 0, 1, "")
-				scopetest.Done(w, 0, 2, "")
-				scopetest.Done(w, 0, 3, "")
+				w.Run.Spec.Until = &v1alpha1.StopRule{ConfidencePercent: "1", MaxRepetitions: 5}
+				for repetition := range 5 {
+					scopetest.Done(w, 0, repetition+1, "")
+				}
 			}, scopetest.At(1, 1)},
 	} {
 		t.Run(name, func(t *testing.T) {

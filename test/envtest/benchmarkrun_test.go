@@ -58,10 +58,9 @@ var benchmarkRunRefusals = refusals{
 
 	"a dimension has values and a range":            {change: `spec: {sweep: [{name: processes, values: ["1"], range: {from: "1", to: "2"}}]}`, field: "spec.sweep[]", says: "set exactly one of values, range and powersOfTwo"},
 	"a dimension has nothing but a name":            {change: "spec: {sweep: [{name: processes}]}", field: "spec.sweep[]", says: "set exactly one of values, range and powersOfTwo"},
-	"a rule to stop ends before it may begin":       {change: `spec: {repetitions: 5, until: {standardErrorPercent: "1", maxRepetitions: 4}}`, field: "spec", says: "spec.until.maxRepetitions must be at least spec.repetitions"},
-	"a rule to stop asks for no error at all":       {change: `spec: {repetitions: 2, until: {standardErrorPercent: "0"}}`, field: "spec.until.standardErrorPercent", says: "standardErrorPercent is from 0.001 to 99.999"},
+	"a rule to stop ends before it may begin":       {change: `spec: {repetitions: 6, until: {confidencePercent: "1", maxRepetitions: 5}}`, field: "spec", says: "spec.until.maxRepetitions must be at least spec.repetitions"},
+	"a rule to stop asks for no error at all":       {change: `spec: {repetitions: 2, until: {confidencePercent: "0"}}`, field: "spec.until.confidencePercent", says: "confidencePercent is from 0.001 to 99.999"},
 	"a tolerance is all of it":                      {change: "spec: {baseline: {run: other, tolerancePercent: 100}}", field: "spec.baseline.tolerancePercent", says: "tolerancePercent is from 0 to 99.999"},
-	"a rule to stop has one sample":                 {change: `spec: {until: {standardErrorPercent: "1"}}`, field: "spec", says: "spec.until needs a standard deviation, so spec.repetitions must be at least 2"},
 	"a seed of an order that is written":            {change: "spec: {seed: 7}", field: "spec", says: "spec.seed requires spec.order Shuffled"},
 	"a baseline of nothing":                         {change: "spec: {baseline: {}}", field: "spec.baseline", says: "set exactly one of spec.baseline.run and spec.baseline.published"},
 	"a baseline of two things":                      {change: "spec: {baseline: {run: before, published: table}}", field: "spec.baseline", says: "set exactly one of spec.baseline.run and spec.baseline.published"},
@@ -96,7 +95,7 @@ var benchmarkRunRefusals = refusals{
 	"a warm-up is added":                 {before: "{}", change: "spec: {warmUp: {}}", field: "spec", says: immutableRun},
 	"caches are dropped":                 {before: "{}", change: "spec: {caches: {drop: All}}", field: "spec", says: immutableRun},
 	"a pause is added":                   {before: "{}", change: "spec: {pause: 1s}", field: "spec", says: immutableRun},
-	"a rule to stop is added":            {before: "spec: {repetitions: 2}", change: "spec: {until: {standardErrorPercent: \"1\"}}", field: "spec", says: immutableRun},
+	"a rule to stop is added":            {before: "spec: {repetitions: 2}", change: "spec: {until: {confidencePercent: \"1\"}}", field: "spec", says: immutableRun},
 	"the scaling is changed":             {before: "{}", change: "spec: {along: processes}", field: "spec", says: immutableRun},
 	"the pods get limits":                {before: "{}", change: "spec: {pods: {resources: {limits: {cpu: \"1\"}}}}", field: "spec", says: immutableRun},
 	"the limits of pods are changed": {

@@ -25,10 +25,10 @@ spec:
   caches: {drop: All, before: Phases}
   pause: 10s
   repetitions: 3
-  until: {standardErrorPercent: "2.5", metrics: [File creation], maxRepetitions: 20}
+  until: {confidencePercent: "2.5", metrics: [File creation], maxRepetitions: 20}
   statistic: Median
   along: processes
-  baseline: {published: beegfs-2015-single-raid0, variant: one, tolerancePercent: "5", allowDifferences: true}
+  baseline: {published: beegfs-2015-single-raid0, variant: one, tolerancePercent: "5", metrics: [File creation], allowDifferences: true}
   limits: {pointTimeout: 30m, timeout: 12h, retries: 1, invalidRetries: 2}
   results:
     persistentVolumeClaim: {name: results, path: a/b}

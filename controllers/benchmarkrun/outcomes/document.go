@@ -39,7 +39,7 @@ func documentPoints(w *scope.Scope, d decision.Decision, attempts bool) ([]resul
 			p.Message = failureMessage(*s.Bad)
 		case s.Over:
 			p.State = v1alpha1.PointSucceeded
-			metrics, err := stats.Summarize(s.Results, w.Run.Spec.Statistic)
+			metrics, err := stats.Summarize(s.Results, w.Run.Spec.Statistic, w.Run.Spec.Until)
 			if err != nil {
 				return nil, nil, fmt.Errorf("compute the metrics of point %d: %w", i, err)
 			}
