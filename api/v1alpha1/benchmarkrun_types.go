@@ -83,13 +83,13 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.seed) || self.order == 'Shuffled'",message="spec.seed requires spec.order Shuffled"
 // +kubebuilder:validation:XValidation:rule="!has(self.iozone) || self.iozone.mode != 'SingleClient' || !has(self.clients.count) || self.clients.count == 1",message="spec.clients.count must be 1 (or unset) when spec.iozone.mode is SingleClient"
 // +kubebuilder:validation:XValidation:rule="!has(self.iozone) || self.iozone.mode != 'SingleClient' || ((!has(self.sweep) || !self.sweep.exists(s, s.name == 'clients')) && (!has(self.derive) || !self.derive.exists(d, d.name == 'clients')))",message="clients can't be swept or derived when spec.iozone.mode is SingleClient"
-// +kubebuilder:validation:XValidation:rule="self.fileSystem == oldSelf.fileSystem && self.clients == oldSelf.clients && self.processes == oldSelf.processes && self.repetitions == oldSelf.repetitions && self.statistic == oldSelf.statistic && self.sweepMode == oldSelf.sweepMode && self.order == oldSelf.order",message="only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
+// +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target && self.clients == oldSelf.clients && self.processes == oldSelf.processes && self.repetitions == oldSelf.repetitions && self.statistic == oldSelf.statistic && self.sweepMode == oldSelf.sweepMode && self.order == oldSelf.order",message="only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
 // +kubebuilder:validation:XValidation:rule="has(self.iozone) == has(oldSelf.iozone) && (!has(self.iozone) || self.iozone == oldSelf.iozone) && has(self.mdtest) == has(oldSelf.mdtest) && (!has(self.mdtest) || self.mdtest == oldSelf.mdtest) && has(self.ior) == has(oldSelf.ior) && (!has(self.ior) || self.ior == oldSelf.ior) && has(self.fio) == has(oldSelf.fio) && (!has(self.fio) || self.fio == oldSelf.fio) && has(self.postmark) == has(oldSelf.postmark) && (!has(self.postmark) || self.postmark == oldSelf.postmark) && has(self.vdbench) == has(oldSelf.vdbench) && (!has(self.vdbench) || self.vdbench == oldSelf.vdbench) && has(self.netmist) == has(oldSelf.netmist) && (!has(self.netmist) || self.netmist == oldSelf.netmist) && has(self.mdsSurvey) == has(oldSelf.mdsSurvey) && (!has(self.mdsSurvey) || self.mdsSurvey == oldSelf.mdsSurvey) && has(self.obdfilterSurvey) == has(oldSelf.obdfilterSurvey) && (!has(self.obdfilterSurvey) || self.obdfilterSurvey == oldSelf.obdfilterSurvey) && has(self.storagebench) == has(oldSelf.storagebench) && (!has(self.storagebench) || self.storagebench == oldSelf.storagebench) && has(self.custom) == has(oldSelf.custom) && (!has(self.custom) || self.custom == oldSelf.custom)",message="only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
 // +kubebuilder:validation:XValidation:rule="has(self.image) == has(oldSelf.image) && (!has(self.image) || self.image == oldSelf.image) && has(self.sweep) == has(oldSelf.sweep) && (!has(self.sweep) || self.sweep == oldSelf.sweep) && has(self.derive) == has(oldSelf.derive) && (!has(self.derive) || self.derive == oldSelf.derive) && has(self.seed) == has(oldSelf.seed) && (!has(self.seed) || self.seed == oldSelf.seed) && has(self.warmUp) == has(oldSelf.warmUp) && (!has(self.warmUp) || self.warmUp == oldSelf.warmUp) && has(self.caches) == has(oldSelf.caches) && (!has(self.caches) || self.caches == oldSelf.caches) && has(self.pause) == has(oldSelf.pause) && (!has(self.pause) || self.pause == oldSelf.pause) && has(self.until) == has(oldSelf.until) && (!has(self.until) || self.until == oldSelf.until) && has(self.along) == has(oldSelf.along) && (!has(self.along) || self.along == oldSelf.along) && has(self.limits) == has(oldSelf.limits) && (!has(self.limits) || self.limits == oldSelf.limits) && (has(self.pods) && has(self.pods.resources)) == (has(oldSelf.pods) && has(oldSelf.pods.resources)) && (!has(self.pods) || !has(self.pods.resources) || self.pods.resources == oldSelf.pods.resources)",message="only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
 type BenchmarkRunSpec struct {
-	// fileSystem is what is measured.
+	// target is what is measured: set exactly one of its members.
 	// +required
-	FileSystem BenchmarkTarget `json:"fileSystem,omitzero"`
+	Target BenchmarkTarget `json:"target,omitzero"`
 
 	// tool is the benchmark. It can be left out: the one member with the name of a tool, such as mdtest, says which tool runs.
 	// status.tool shows it.
@@ -457,7 +457,16 @@ type BaselineSpec struct {
 }
 
 // BenchmarkTarget names what is measured.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.fileSystem)",message="set spec.target.fileSystem"
 type BenchmarkTarget struct {
+	// fileSystem is a FileSystem of this operator.
+	// +optional
+	FileSystem FileSystemTarget `json:"fileSystem,omitzero"`
+}
+
+// FileSystemTarget names a FileSystem and one of its storage pools.
+type FileSystemTarget struct {
 	// name of a FileSystem in the namespace of the run.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -512,9 +521,9 @@ type BenchmarkLimits struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=pfsbench,categories={parallelfs}
-// +kubebuilder:selectablefield:JSONPath=`.spec.fileSystem.name`
+// +kubebuilder:selectablefield:JSONPath=`.spec.target.fileSystem.name`
 // +kubebuilder:selectablefield:JSONPath=`.status.tool`
-// +kubebuilder:printcolumn:name="FileSystem",type=string,JSONPath=`.spec.fileSystem.name`
+// +kubebuilder:printcolumn:name="FileSystem",type=string,JSONPath=`.spec.target.fileSystem.name`
 // +kubebuilder:printcolumn:name="Tool",type=string,JSONPath=`.status.tool`
 // +kubebuilder:printcolumn:name="Succeeded",type=string,JSONPath=`.status.conditions[?(@.type=="Succeeded")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Succeeded")].reason`

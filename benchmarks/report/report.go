@@ -297,11 +297,11 @@ func runFacts(run results.Run) []fact {
 	}
 	out := []fact{
 		{"Tool", toolName(run)},
-		{"Filesystem", strings.TrimSpace(run.Spec.FileSystem.Name + "  " + run.Provenance.FileSystem)},
+		{"Filesystem", strings.TrimSpace(run.Spec.Target.FileSystem.Name + "  " + run.Provenance.FileSystem)},
 		{"Points", strings.Join(parts, ", ")},
 		{"Repetitions", repetitions},
 	}
-	if run.Spec.FileSystem.Name == "" {
+	if run.Spec.Target.FileSystem.Name == "" {
 		out = slices.Delete(out, 1, 2)
 	}
 	if !run.Started.IsZero() {

@@ -19,7 +19,7 @@ func frozen() results.Run {
 	return results.Run{
 		Format: results.Format, Name: "creates", Namespace: "lab", UID: "1b4e28ba-2fa1-11d2-883f-0016d3cca427",
 		Spec: v1alpha1.BenchmarkRunSpec{
-			FileSystem: v1alpha1.BenchmarkTarget{Name: "scratch"}, Tool: v1alpha1.ToolIOR, IOR: &v1alpha1.IORSpec{}, Repetitions: 2,
+			Target: v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: "scratch"}}, Tool: v1alpha1.ToolIOR, IOR: &v1alpha1.IORSpec{}, Repetitions: 2,
 		},
 		Started: began, Ended: began.Add(time.Hour),
 		Provenance: results.Provenance{

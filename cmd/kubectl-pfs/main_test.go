@@ -88,7 +88,7 @@ func documentOf(name, uid string, factor float64) results.Run {
 	run := results.Run{
 		Format: results.Format, Name: name, Namespace: "storage", UID: uid,
 		Spec: v1alpha1.BenchmarkRunSpec{
-			FileSystem: v1alpha1.BenchmarkTarget{Name: "scratch"}, Tool: v1alpha1.ToolMdtest, Mdtest: &v1alpha1.MdtestSpec{}, Repetitions: 5,
+			Target: v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: "scratch"}}, Tool: v1alpha1.ToolMdtest, Mdtest: &v1alpha1.MdtestSpec{}, Repetitions: 5,
 			Statistic: v1alpha1.StatisticMean,
 			Sweep:     []v1alpha1.SweepDimension{{Name: "processes", Values: []v1alpha1.SweepValue{"1", "2", "4"}}},
 		},

@@ -546,7 +546,7 @@ func (s *setting) makeRun(name string, change ...func(*v1alpha1.BenchmarkRun)) t
 	run := &v1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
 		Spec: v1alpha1.BenchmarkRunSpec{
-			FileSystem: v1alpha1.BenchmarkTarget{Name: fileSystemName}, Tool: v1alpha1.ToolIOzone, IOzone: &v1alpha1.IOzoneSpec{},
+			Target: v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: fileSystemName}}, Tool: v1alpha1.ToolIOzone, IOzone: &v1alpha1.IOzoneSpec{},
 			Clients:     v1alpha1.BenchmarkClients{NodeSelector: v1alpha1.NodeSelector{"client": s.namespace}},
 			Sweep:       []v1alpha1.SweepDimension{{Name: "iozone.recordSize", Values: []v1alpha1.SweepValue{"64k", "1m"}}},
 			Repetitions: 2,

@@ -87,11 +87,11 @@ func (r *Reconciler) plan(w *scope.Scope) {
 
 func (r *Reconciler) gatherFileSystem(ctx context.Context, w *scope.Scope) error {
 	fs := &v1alpha1.FileSystem{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: w.Run.Namespace, Name: w.Run.Spec.FileSystem.Name}, fs)
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: w.Run.Namespace, Name: w.Run.Spec.Target.FileSystem.Name}, fs)
 	if apierrors.IsNotFound(err) {
 		return nil
 	} else if err != nil {
-		return fmt.Errorf("read FileSystem %s: %w", w.Run.Spec.FileSystem.Name, err)
+		return fmt.Errorf("read FileSystem %s: %w", w.Run.Spec.Target.FileSystem.Name, err)
 	}
 	w.FileSystem = fs
 	b, ok := r.Backends[fs.Spec.Type]

@@ -174,7 +174,7 @@ func (p *pass) reconcile(ctx context.Context, key client.ObjectKey) error {
 		return client.IgnoreNotFound(err)
 	}
 	// Two runs of one filesystem must not see it idle at once. Those of another one do not wait.
-	of := client.ObjectKey{Namespace: run.Namespace, Name: run.Spec.FileSystem.Name}
+	of := client.ObjectKey{Namespace: run.Namespace, Name: run.Spec.Target.FileSystem.Name}
 	if !p.busy.take(of) {
 		p.decision.After = scope.Soon
 		return nil

@@ -15,6 +15,8 @@ const (
 	// ByFileSystem finds what is of a FileSystem by its name. One that was made anew under that name has another uid: look
 	// at that.
 	ByFileSystem = "spec.fileSystem.name"
+	// ByMeasured finds the BenchmarkRuns of a FileSystem by its name.
+	ByMeasured = "spec.target.fileSystem.name"
 	// ByNode finds what is of a node.
 	ByNode = "spec.node"
 )
@@ -32,7 +34,7 @@ func Indexes() []Index {
 		index(&v1alpha1.StorageTarget{}, ByFileSystem, func(t *v1alpha1.StorageTarget) string { return t.Spec.FileSystem.Name }),
 		index(&v1alpha1.StorageTarget{}, ByNode, func(t *v1alpha1.StorageTarget) string { return t.Spec.Node }),
 		index(&v1alpha1.FileSystemNode{}, ByFileSystem, func(n *v1alpha1.FileSystemNode) string { return n.Spec.FileSystem.Name }),
-		index(&v1alpha1.BenchmarkRun{}, ByFileSystem, func(r *v1alpha1.BenchmarkRun) string { return r.Spec.FileSystem.Name }),
+		index(&v1alpha1.BenchmarkRun{}, ByMeasured, func(r *v1alpha1.BenchmarkRun) string { return r.Spec.Target.FileSystem.Name }),
 	}
 }
 

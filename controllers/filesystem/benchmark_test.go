@@ -27,7 +27,7 @@ func (w *world) measures() *v1alpha1.BenchmarkRun {
 	run := &v1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{Name: "creates", Namespace: w.namespace},
 		Spec: v1alpha1.BenchmarkRunSpec{
-			FileSystem: v1alpha1.BenchmarkTarget{Name: "scratch"}, Tool: "iozone", IOzone: &v1alpha1.IOzoneSpec{},
+			Target: v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: "scratch"}}, Tool: "iozone", IOzone: &v1alpha1.IOzoneSpec{},
 			Clients: v1alpha1.BenchmarkClients{NodeSelector: v1alpha1.NodeSelector{"storage-of": w.namespace}},
 		},
 	}

@@ -16,12 +16,13 @@ var benchmarkRunRefusals = refusals{
 	"its name has 41 characters":            {change: "metadata: {name: " + strings.Repeat("n", 41) + "}", field: "<nil>", says: "metadata.name of a BenchmarkRun has at most 40 characters, because the names of its jobs start with it"},
 	"its name begins with a digit":          {change: "metadata: {name: 2017-single}", field: "<nil>", says: "metadata.name of a BenchmarkRun starts with a letter and holds no dot, because it becomes the name of hosts"},
 	"its name has a dot":                    {change: "metadata: {name: run.v2}", field: "<nil>", says: "metadata.name of a BenchmarkRun starts with a letter and holds no dot, because it becomes the name of hosts"},
-	"the filesystem is left out":            {change: "spec: {fileSystem: null}", field: "spec.fileSystem", says: "Required value"},
-	"the filesystem has no name":            {change: "spec: {fileSystem: {name: null}}", field: "spec.fileSystem.name", says: "Required value"},
-	"the filesystem's name is empty":        {change: `spec: {fileSystem: {name: ""}}`, field: "spec.fileSystem.name", says: "should be at least 1 chars long"},
-	"the filesystem's name is 254 long":     {change: "spec: {fileSystem: {name: " + strings.Repeat("n", 254) + "}}", field: "spec.fileSystem.name", says: "may not be more than 253 bytes"},
-	"the storage pool is empty":             {change: `spec: {fileSystem: {storagePool: ""}}`, field: "spec.fileSystem.storagePool", says: "should be at least 1 chars long"},
-	"the storage pool is 25 long":           {change: "spec: {fileSystem: {storagePool: " + strings.Repeat("n", 25) + "}}", field: "spec.fileSystem.storagePool", says: "may not be more than 24 bytes"},
+	"the target is left out":                {change: "spec: {target: null}", field: "spec.target", says: "Required value"},
+	"the target names nothing":              {change: "spec: {target: {fileSystem: null}}", field: "spec.target", says: "set spec.target.fileSystem"},
+	"the filesystem has no name":            {change: "spec: {target: {fileSystem: {name: null}}}", field: "spec.target.fileSystem.name", says: "Required value"},
+	"the filesystem's name is empty":        {change: `spec: {target: {fileSystem: {name: ""}}}`, field: "spec.target.fileSystem.name", says: "should be at least 1 chars long"},
+	"the filesystem's name is 254 long":     {change: "spec: {target: {fileSystem: {name: " + strings.Repeat("n", 254) + "}}}", field: "spec.target.fileSystem.name", says: "may not be more than 253 bytes"},
+	"the storage pool is empty":             {change: `spec: {target: {fileSystem: {storagePool: ""}}}`, field: "spec.target.fileSystem.storagePool", says: "should be at least 1 chars long"},
+	"the storage pool is 25 long":           {change: "spec: {target: {fileSystem: {storagePool: " + strings.Repeat("n", 25) + "}}}", field: "spec.target.fileSystem.storagePool", says: "may not be more than 24 bytes"},
 	"the tool is not known":                 {change: "spec: {tool: dd}", field: "spec.tool", says: `supported values: "iozone", "mdtest", "ior", "fio", "postmark", "vdbench", "netmist", "mdsSurvey", "obdfilterSurvey", "storagebench", "custom"`},
 	"no tool has a member":                  {change: "spec: {tool: null, iozone: null}", field: "spec", says: oneTool},
 	"two tools have members":                {change: "spec: {mdtest: {}}", field: "spec", says: oneTool},
@@ -73,8 +74,8 @@ var benchmarkRunRefusals = refusals{
 	"IOR reads what nobody has written":             {change: "spec: {tool: ior, iozone: null, ior: {operations: [Read]}}", field: "spec.ior", says: "spec.ior.operations must hold Write, because Read uses its files"},
 	"a metric is found in two ways":                 {change: `spec: {tool: custom, iozone: null, custom: {command: [x], metrics: [{name: a, unit: b, regex: "(.)", jsonPath: "{.a}"}]}}`, field: "spec.custom.metrics[]", says: "set exactly one of regex and jsonPath"},
 
-	"the fileSystem is changed":          {before: "{}", change: "spec: {fileSystem: {name: other}}", field: "spec", says: immutableRun},
-	"the storage pool is chosen":         {before: "{}", change: "spec: {fileSystem: {storagePool: ssd}}", field: "spec", says: immutableRun},
+	"the filesystem is changed":          {before: "{}", change: "spec: {target: {fileSystem: {name: other}}}", field: "spec", says: immutableRun},
+	"the storage pool is chosen":         {before: "{}", change: "spec: {target: {fileSystem: {storagePool: ssd}}}", field: "spec", says: immutableRun},
 	"a parameter of the tool is changed": {before: "{}", change: "spec: {iozone: {directIO: true}}", field: "spec", says: immutableRun},
 	"the clients are changed":            {before: "{}", change: "spec: {clients: {count: 1}}", field: "spec", says: immutableRun},
 	"the processes are changed":          {before: "{}", change: "spec: {processes: 2}", field: "spec", says: immutableRun},
@@ -129,7 +130,7 @@ var benchmarkRunAccepted = map[string]string{
 	"it has everything that there is": `
 metadata: {name: ` + strings.Repeat("n", 40) + `}
 spec:
-  fileSystem: {storagePool: ssd}
+  target: {fileSystem: {storagePool: ssd}}
   iozone:
     {mode: Distributed, tests: [Write, Read, Random], recordSize: 1024k, fileSize: 20g, directIO: true, includeFlush: true,
      includeClose: true, useThreads: true, noRetest: true}

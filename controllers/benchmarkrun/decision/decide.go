@@ -435,7 +435,7 @@ func cleaning(w *scope.Scope) (cleanStep, string) {
 	case c != nil && c.Succeeded:
 		return cleanDone, ""
 	case w.FileSystem == nil:
-		return cleanImpossible, fmt.Sprintf("FileSystem %s is gone", w.Run.Spec.FileSystem.Name)
+		return cleanImpossible, fmt.Sprintf("FileSystem %s is gone", w.Run.Spec.Target.FileSystem.Name)
 	case !w.FileSystem.DeletionTimestamp.IsZero():
 		return cleanImpossible, fmt.Sprintf("FileSystem %s is being deleted", w.FileSystem.Name)
 	case c == nil && (len(w.Mounted) == 0 || w.Mount.Path == ""):
@@ -526,7 +526,7 @@ func disturbance(w *scope.Scope, c *children.Child) string {
 		return fmt.Sprintf("can't be trusted: the annotation %s of %s can't be read", children.AnnotationTrust, c.Name)
 	}
 	if w.FileSystem == nil {
-		return fmt.Sprintf("was disturbed: FileSystem %s is gone", w.Run.Spec.FileSystem.Name)
+		return fmt.Sprintf("was disturbed: FileSystem %s is gone", w.Run.Spec.Target.FileSystem.Name)
 	}
 	if changes := w.Trust(c.Nodes).DiffersFrom(before); changes != "" {
 		return "was disturbed: " + changes

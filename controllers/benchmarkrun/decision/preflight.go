@@ -12,7 +12,7 @@ import (
 
 // decidePreflight looks at image and space before the first point; it does not hold up a run that has passed.
 func decidePreflight(w *scope.Scope) (Decision, bool) {
-	d := reconciling(v1alpha1.ReasonPreflight, "looking at the image %s and the space of FileSystem %s", w.Image, w.Run.Spec.FileSystem.Name)
+	d := reconciling(v1alpha1.ReasonPreflight, "looking at the image %s and the space of FileSystem %s", w.Image, w.Run.Spec.Target.FileSystem.Name)
 	d.Lease, d.After = LeaseTake, w.Poll
 	c := w.Checker
 	switch {
@@ -77,10 +77,10 @@ func unfit(w *scope.Scope) (reason, sentence string) {
 	switch {
 	case need.Bytes > p.Checked.FreeBytes:
 		return v1alpha1.ReasonPreflightFailed, fmt.Sprintf("%s needs %s, and FileSystem %s has %s free: make room, or make the benchmark smaller",
-			scope.Describe(w.Points[at]), v1alpha1.Bytes(need.Bytes), w.Run.Spec.FileSystem.Name, v1alpha1.Bytes(p.Checked.FreeBytes))
+			scope.Describe(w.Points[at]), v1alpha1.Bytes(need.Bytes), w.Run.Spec.Target.FileSystem.Name, v1alpha1.Bytes(p.Checked.FreeBytes))
 	case p.Checked.FreeInodes >= 0 && need.Inodes > p.Checked.FreeInodes:
 		return v1alpha1.ReasonPreflightFailed, fmt.Sprintf("a point of the sweep needs %d inodes, and FileSystem %s has %d free: "+
-			"remove files, or make the benchmark smaller", need.Inodes, w.Run.Spec.FileSystem.Name, p.Checked.FreeInodes)
+			"remove files, or make the benchmark smaller", need.Inodes, w.Run.Spec.Target.FileSystem.Name, p.Checked.FreeInodes)
 	}
 	return "", ""
 }

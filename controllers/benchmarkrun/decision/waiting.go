@@ -17,7 +17,7 @@ import (
 
 // decideWaiting names what must be there before a turn of a point can start.
 func decideWaiting(w *scope.Scope, point int) (Decision, bool) {
-	name := w.Run.Spec.FileSystem.Name
+	name := w.Run.Spec.Target.FileSystem.Name
 	if w.FileSystem == nil {
 		return waits(v1alpha1.ReasonWaitingForFileSystem, "there is no FileSystem %s in namespace %s", name, w.Run.Namespace), true
 	}

@@ -75,7 +75,7 @@ func TestTheJobsOfEachLaunch(t *testing.T) {
 			}
 		}},
 		"on-management": {scopetest.At(0, 1), func(w *scope.Scope) {
-			w.Management, w.Run.Spec.FileSystem.StoragePool = manager{}, "ssd"
+			w.Management, w.Run.Spec.Target.FileSystem.StoragePool = manager{}, "ssd"
 			w.Plans[0] = scopetest.PlanOf(benchmarks.OnManagement)
 			w.Plans[0].Steps[0].Command.Calls = []benchmarks.Call{{Verb: "write"}}
 		}},

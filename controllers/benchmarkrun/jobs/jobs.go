@@ -140,7 +140,7 @@ func (r Renderer) managementJob(t turns.Turn, job task) (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Scope.Run.Spec.FileSystem.StoragePool != "" || r.Scope.Points[t.Point].Parameters[benchmarks.ParameterStoragePool] != "" {
+	if r.Scope.Run.Spec.Target.FileSystem.StoragePool != "" || r.Scope.Points[t.Point].Parameters[benchmarks.ParameterStoragePool] != "" {
 		request.StoragePool = pool
 	}
 	request.Services = services(r.Scope.Members)
@@ -498,7 +498,7 @@ func fileOf(name, annotation string) corev1.DownwardAPIVolumeFile {
 // Read-only holds for the directory, which is on the node's disk, and not for what is mounted in it (Kubernetes: recursiveReadOnly is off
 // by default).
 func (r Renderer) mountFileSystem(pod *corev1.PodTemplateSpec) {
-	own := spec.MountsDirectory(r.Scope.Run.Namespace, r.Scope.Run.Spec.FileSystem.Name)
+	own := spec.MountsDirectory(r.Scope.Run.Namespace, r.Scope.Run.Spec.Target.FileSystem.Name)
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "mounts", VolumeSource: corev1.VolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: own, Type: new(corev1.HostPathDirectory)}}})
 	c := &pod.Spec.Containers[0]

@@ -45,7 +45,7 @@ func (w *Scope) Pool(point int) (string, error) {
 	for _, p := range w.FileSystem.Spec.StoragePools {
 		names = append(names, p.Name)
 	}
-	field, wanted := "spec.fileSystem.storagePool", w.Run.Spec.FileSystem.StoragePool
+	field, wanted := "spec.target.fileSystem.storagePool", w.Run.Spec.Target.FileSystem.StoragePool
 	if value := w.Points[point].Parameters[benchmarks.ParameterStoragePool]; value != wanted && value != "" {
 		field, wanted = fmt.Sprintf("storagePool at the point %s", Describe(w.Points[point])), value
 	}
@@ -70,7 +70,7 @@ func (w *Scope) Used(points ...int) members.Members {
 		if err != nil {
 			continue // the run is refused, and says so itself
 		}
-		asked := w.Run.Spec.FileSystem.StoragePool != "" || w.Points[i].Parameters[benchmarks.ParameterStoragePool] != ""
+		asked := w.Run.Spec.Target.FileSystem.StoragePool != "" || w.Points[i].Parameters[benchmarks.ParameterStoragePool] != ""
 		if !asked && !w.Any(OnClients) {
 			return w.Members
 		}
