@@ -316,7 +316,9 @@ const (
 	ReasonRunning = "Running"
 	// ReasonWaitingForFileSystem surfaces while the FileSystem is absent or not Ready.
 	ReasonWaitingForFileSystem = "WaitingForFileSystem"
-	// ReasonWaitingForRun surfaces while another BenchmarkRun uses the same FileSystem.
+	// ReasonWaitingForVolume surfaces while the PersistentVolumeClaim that a run measures is absent, not bound, lost or being deleted.
+	ReasonWaitingForVolume = "WaitingForVolume"
+	// ReasonWaitingForRun surfaces while another BenchmarkRun uses the same target.
 	ReasonWaitingForRun = "WaitingForRun"
 	// ReasonNoClients surfaces when no node, or too few, match clients.nodeSelector and mount the filesystem.
 	ReasonNoClients = "NoClients"

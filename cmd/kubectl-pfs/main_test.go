@@ -187,7 +187,7 @@ func TestTheListHoldsRunsAndSuites(t *testing.T) {
 	got := pfs("bench", "list")
 	g.Expect(got.code).To(Equal(exitGood))
 	g.Expect(got.stdout).To(MatchRegexp(`suite +backends +2 variants +1/2 +Running`))
-	g.Expect(got.stdout).To(MatchRegexp(`run +creates +mdtest on scratch +3/3 +Succeeded`))
+	g.Expect(got.stdout).To(MatchRegexp(`run +creates +mdtest on FileSystem scratch +3/3 +Succeeded`))
 	g.Expect(got.stdout).NotTo(ContainSubstring("elsewhere"))
 	g.Expect(pfs("bench", "list", "-A").stdout).To(MatchRegexp(`other +run +elsewhere .*Stalled: ImageRequired`))
 	g.Expect(pfs("bench", "list", "-n", "empty").stderr).To(ContainSubstring("no BenchmarkRun or BenchmarkSuite in the namespace empty"))

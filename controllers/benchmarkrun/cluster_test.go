@@ -185,6 +185,9 @@ func (c *cluster) start(owner client.Object, template corev1.PodTemplateSpec, su
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Job", Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true)}}
 	nodes := strings.Split(owner.GetAnnotations()[children.AnnotationNodes], ",")
 	pod.Spec.NodeName = nodes[node%len(nodes)]
+	if pod.Spec.NodeName == "" { // the scheduler chooses
+		pod.Spec.NodeName = fmt.Sprintf("%s-%d", c.namespace, node)
+	}
 	c.must(c.client.Create(c.t.Context(), pod))
 	return pod
 }
@@ -232,7 +235,7 @@ func (c *cluster) perform(job client.Object, template corev1.PodTemplateSpec) ou
 		return outcome{}
 	}
 	if template.Labels[children.LabelRole] == children.RoleChecker {
-		answer, err := json.Marshal(spec.Checked{FreeBytes: c.free, FreeInodes: -1, MissingPrograms: c.missing})
+		answer, err := json.Marshal(spec.Checked{FreeBytes: c.free, FreeInodes: -1, MissingPrograms: c.missing, Mounted: "nfs4 (rw)"})
 		g.Expect(err).NotTo(HaveOccurred())
 		return outcome{output: string(answer) + "\n"}
 	}

@@ -15,8 +15,9 @@ const (
 	// ByFileSystem finds what is of a FileSystem by its name. One that was made anew under that name has another uid: look
 	// at that.
 	ByFileSystem = "spec.fileSystem.name"
-	// ByMeasured finds the BenchmarkRuns of a FileSystem by its name.
-	ByMeasured = "spec.target.fileSystem.name"
+	// ByMeasured and ByMeasuredClaim find the BenchmarkRuns of a FileSystem, or of a PersistentVolumeClaim, by its name.
+	ByMeasured      = "spec.target.fileSystem.name"
+	ByMeasuredClaim = "spec.target.persistentVolumeClaim.claimName"
 	// ByNode finds what is of a node.
 	ByNode = "spec.node"
 )
@@ -35,7 +36,18 @@ func Indexes() []Index {
 		index(&v1alpha1.StorageTarget{}, ByNode, func(t *v1alpha1.StorageTarget) string { return t.Spec.Node }),
 		index(&v1alpha1.FileSystemNode{}, ByFileSystem, func(n *v1alpha1.FileSystemNode) string { return n.Spec.FileSystem.Name }),
 		index(&v1alpha1.BenchmarkRun{}, ByMeasured, func(r *v1alpha1.BenchmarkRun) string { return r.Spec.Target.FileSystem.Name }),
+		index(&v1alpha1.BenchmarkRun{}, ByMeasuredClaim, func(r *v1alpha1.BenchmarkRun) string {
+			return r.Spec.Target.PersistentVolumeClaim.ClaimName
+		}),
 	}
+}
+
+// RunsOf finds the BenchmarkRuns of a namespace that measure the same.
+func RunsOf(target *v1alpha1.BenchmarkTarget) client.MatchingFields {
+	if target.IsFileSystem() {
+		return client.MatchingFields{ByMeasured: target.FileSystem.Name}
+	}
+	return client.MatchingFields{ByMeasuredClaim: target.PersistentVolumeClaim.ClaimName}
 }
 
 func index[T client.Object](of T, field string, value func(T) string) Index {

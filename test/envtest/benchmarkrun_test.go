@@ -8,6 +8,8 @@ const (
 	unknownSweep  = "a sweep varies processes, clients, storagePool, or a parameter of the run's tool, such as mdtest.items for mdtest"
 	unknownDerive = "a derived value is processes, clients, storagePool, or a parameter of the run's tool, such as mdtest.items for mdtest"
 	oneTool       = "set exactly one of spec.iozone, mdtest, ior, fio, postmark, vdbench, netmist, mdsSurvey, obdfilterSurvey, storagebench and custom: its name is the tool, and it may be empty ({}), but for custom"
+	oneTarget     = "set exactly one of spec.target.fileSystem and persistentVolumeClaim"
+	aClaim        = "{fileSystem: null, persistentVolumeClaim: {claimName: data}}"
 	aDuration     = `should match '^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$'`
 )
 
@@ -17,7 +19,13 @@ var benchmarkRunRefusals = refusals{
 	"its name begins with a digit":          {change: "metadata: {name: 2017-single}", field: "<nil>", says: "metadata.name of a BenchmarkRun starts with a letter and holds no dot, because it becomes the name of hosts"},
 	"its name has a dot":                    {change: "metadata: {name: run.v2}", field: "<nil>", says: "metadata.name of a BenchmarkRun starts with a letter and holds no dot, because it becomes the name of hosts"},
 	"the target is left out":                {change: "spec: {target: null}", field: "spec.target", says: "Required value"},
-	"the target names nothing":              {change: "spec: {target: {fileSystem: null}}", field: "spec.target", says: "set spec.target.fileSystem"},
+	"the target names nothing":              {change: "spec: {target: {fileSystem: null}}", field: "spec.target", says: oneTarget},
+	"two targets are named":                 {change: "spec: {target: {persistentVolumeClaim: {claimName: data}}}", field: "spec.target", says: oneTarget},
+	"the claim has no name":                 {change: "spec: {target: {fileSystem: null, persistentVolumeClaim: {claimName: null}}}", field: "spec.target.persistentVolumeClaim.claimName", says: "Required value"},
+	"caches of a volume are dropped":        {change: "spec: {target: " + aClaim + ", caches: {drop: Clients}}", field: "spec", says: "spec.caches needs the agents of a FileSystem's nodes; for another target leave it out, and use direct I/O or files twice as large as the memory of a client"},
+	"the servers of a volume are measured":  {change: "spec: {target: " + aClaim + ", tool: storagebench, iozone: null, storagebench: {}}", field: "spec", says: "mdsSurvey, obdfilterSurvey and storagebench measure the servers of a FileSystem, so they require spec.target.fileSystem"},
+	"pools of a volume are swept":           {change: "spec: {target: " + aClaim + ", sweep: [{name: storagePool, values: [ssd]}]}", field: "spec", says: "only a FileSystem has storage pools, so a sweep or derive over storagePool requires spec.target.fileSystem"},
+	"the claim becomes another one":         {before: "spec: {target: " + aClaim + "}", change: "spec: {target: {persistentVolumeClaim: {claimName: other}}}", field: "spec", says: immutableRun},
 	"the filesystem has no name":            {change: "spec: {target: {fileSystem: {name: null}}}", field: "spec.target.fileSystem.name", says: "Required value"},
 	"the filesystem's name is empty":        {change: `spec: {target: {fileSystem: {name: ""}}}`, field: "spec.target.fileSystem.name", says: "should be at least 1 chars long"},
 	"the filesystem's name is 254 long":     {change: "spec: {target: {fileSystem: {name: " + strings.Repeat("n", 254) + "}}}", field: "spec.target.fileSystem.name", says: "may not be more than 253 bytes"},
@@ -119,6 +127,7 @@ var benchmarkRunRefusals = refusals{
 		"999ms": "spec.limits.timeout must be from 1s to 720h", "721h": "spec.limits.timeout must be from 1s to 720h",
 	}),
 	durationRefusals("spec.ttlAfterFinished", "spec: {ttlAfterFinished: %s}"),
+	boundRefusals("spec.target.persistentVolumeClaim.claimName", "spec: {target: {fileSystem: null, persistentVolumeClaim: {claimName: %s}}}", emptyOrLong(253)),
 	boundRefusals("spec.rawOutputTTL", "spec: {rawOutputTTL: %s}", map[string]string{
 		`""`: "should be at least 2 chars long", strings.Repeat("1", 32) + "s": "may not be more than 32 bytes", `"30"`: aDuration, "30d": aDuration,
 		"59s": "spec.rawOutputTTL must be from 1m to 8760h", "8761h": "spec.rawOutputTTL must be from 1m to 8760h",
@@ -159,6 +168,7 @@ spec:
 	"obdfilterSurvey has everything that there is":         "spec: null\n---\n" + fullRuns["obdfilterSurvey"],
 	"storagebench has everything that there is":            "spec: null\n---\n" + fullRuns["storagebench"],
 	"custom has everything that there is":                  "spec: null\n---\n" + fullRuns["custom"],
+	"a claim is measured":                                  "spec: {target: " + aClaim + "}",
 	"only writes are measured":                             "spec: {iozone: {tests: [Write]}}",
 	"a trimmed mean of three samples":                      "spec: {statistic: TrimmedMean, repetitions: 3}",
 	"one client is named as its only one":                  "spec: {clients: {count: 1}}",

@@ -152,3 +152,17 @@ func Interrupted(r *turns.Record) { r.Interrupted = "was stopped" }
 func Tries(w *scope.Scope, failed, invalid int32) {
 	w.Run.Spec.Limits = &v1alpha1.BenchmarkLimits{Retries: failed, InvalidRetries: &invalid}
 }
+
+// OnVolume makes a run one on the PersistentVolumeClaim data, which has these access modes and is bound.
+func OnVolume(w *scope.Scope, modes ...corev1.PersistentVolumeAccessMode) *scope.Volume {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: "storage", UID: "0f0e0d0c-claim"}}
+	claim.Spec.VolumeName, claim.Spec.AccessModes = "pv-1", modes
+	claim.Status.Phase, claim.Status.AccessModes = corev1.ClaimBound, modes
+	w.Run.Spec.Target = v1alpha1.BenchmarkTarget{PersistentVolumeClaim: v1alpha1.ClaimTarget{ClaimName: "data"}}
+	w.Volume, w.FileSystem, w.Mounted, w.Mount = &scope.Volume{Claim: claim}, nil, nil, backend.Mount{Path: scope.VolumePath}
+	w.Clients = w.Places()
+	if w.Run.Status.Directory != "" {
+		w.Run.Status.Directory = w.Directory()
+	}
+	return w.Volume
+}
