@@ -7,6 +7,8 @@ func (t *BenchmarkTarget) String() string {
 		return "FileSystem " + t.FileSystem.Name
 	case t.PersistentVolumeClaim.ClaimName != "":
 		return "PersistentVolumeClaim " + t.PersistentVolumeClaim.ClaimName
+	case t.StorageClass.Name != "":
+		return "StorageClass " + t.StorageClass.Name
 	default:
 		return ""
 	}

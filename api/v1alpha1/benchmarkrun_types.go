@@ -462,7 +462,7 @@ type BaselineSpec struct {
 
 // BenchmarkTarget names what is measured.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.fileSystem), has(self.persistentVolumeClaim)].filter(x, x).size() == 1",message="set exactly one of spec.target.fileSystem and persistentVolumeClaim"
+// +kubebuilder:validation:XValidation:rule="[has(self.fileSystem), has(self.persistentVolumeClaim), has(self.storageClass)].filter(x, x).size() == 1",message="set exactly one of spec.target.fileSystem, persistentVolumeClaim and storageClass"
 type BenchmarkTarget struct {
 	// fileSystem is a FileSystem of this operator.
 	// +optional
@@ -472,6 +472,10 @@ type BenchmarkTarget struct {
 	// their nodes.
 	// +optional
 	PersistentVolumeClaim ClaimTarget `json:"persistentVolumeClaim,omitzero"`
+
+	// storageClass is a StorageClass, of which the run makes a claim. The claim is deleted with its data when the run ends.
+	// +optional
+	StorageClass StorageClassTarget `json:"storageClass,omitzero"`
 }
 
 // ClaimTarget names a PersistentVolumeClaim. The run makes a directory of its own on the volume and removes it afterwards. Several clients
@@ -483,6 +487,31 @@ type ClaimTarget struct {
 	// +kubebuilder:validation:MaxLength=253
 	ClaimName string `json:"claimName,omitempty"`
 }
+
+// StorageClassTarget says which claim a run makes.
+type StorageClassTarget struct {
+	// name of the StorageClass.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// size of the claim, such as "100Gi". It must hold the files of the largest point.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))",message="spec.target.storageClass.size is an amount of storage, such as 100Gi"
+	Size string `json:"size,omitempty"`
+
+	// accessMode of the claim. Several clients require ReadWriteMany. Defaults to ReadWriteOnce.
+	// +optional
+	// +kubebuilder:default=ReadWriteOnce
+	AccessMode VolumeAccessMode `json:"accessMode,omitempty"`
+}
+
+// VolumeAccessMode is an access mode of a PersistentVolumeClaim that can be written.
+// +kubebuilder:validation:Enum=ReadWriteOnce;ReadWriteOncePod;ReadWriteMany
+type VolumeAccessMode string
 
 // FileSystemTarget names a FileSystem and one of its storage pools.
 type FileSystemTarget struct {
@@ -542,6 +571,7 @@ type BenchmarkLimits struct {
 // +kubebuilder:resource:shortName=pfsbench,categories={parallelfs}
 // +kubebuilder:selectablefield:JSONPath=`.spec.target.fileSystem.name`
 // +kubebuilder:selectablefield:JSONPath=`.spec.target.persistentVolumeClaim.claimName`
+// +kubebuilder:selectablefield:JSONPath=`.spec.target.storageClass.name`
 // +kubebuilder:selectablefield:JSONPath=`.status.tool`
 // +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.status.target`
 // +kubebuilder:printcolumn:name="Tool",type=string,JSONPath=`.status.tool`

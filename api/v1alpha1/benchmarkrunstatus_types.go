@@ -22,7 +22,7 @@ type BenchmarkRunStatus struct {
 	// +optional
 	Tool BenchmarkTool `json:"tool,omitempty"`
 
-	// target is what is measured, such as "FileSystem scratch" or "PersistentVolumeClaim data".
+	// target is what is measured, such as "FileSystem scratch", "PersistentVolumeClaim data" or "StorageClass fast".
 	// +optional
 	// +kubebuilder:validation:MaxLength=320
 	Target string `json:"target,omitempty"`

@@ -154,3 +154,45 @@ func TestAClaimThatIsNotBoundIsToldInItsProvisionersWords(t *testing.T) {
 		HaveField("Message", `PersistentVolumeClaim data is not bound to a volume: storageclass.storage.k8s.io "missing" not found`)))
 	g.Expect(s.jobs()).To(BeEmpty())
 }
+
+func TestARunOnAStorageClassMakesAClaimAndDeletesIt(t *testing.T) {
+	g := NewWithT(t)
+	s := newSetting(t, server)
+	s.podSecurity("restricted")
+	key := s.makeRun("sweep", func(r *v1alpha1.BenchmarkRun) {
+		r.Spec.Target = v1alpha1.BenchmarkTarget{StorageClass: v1alpha1.StorageClassTarget{Name: "fast", Size: "1Gi"}}
+	})
+	for range 4 {
+		g.Expect(s.reconcile(key)).To(Succeed())
+	}
+	g.Expect(s.jobs()).To(BeEmpty(), "no pod is made before the claim is bound: the class is not known to wait for one")
+	claim := &corev1.PersistentVolumeClaim{}
+	s.must(s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "sweep-volume"}, claim))
+	g.Expect(metav1.IsControlledBy(claim, s.run(key))).To(BeTrue())
+	g.Expect(claim.Spec).To(And(HaveField("StorageClassName", HaveValue(Equal("fast"))), HaveField("AccessModes", ConsistOf(corev1.ReadWriteOnce)),
+		HaveField("Resources.Requests", HaveKeyWithValue(corev1.ResourceStorage, resource.MustParse("1Gi")))))
+	claim.Status.Phase, claim.Status.AccessModes = corev1.ClaimBound, claim.Spec.AccessModes
+	s.must(s.client.Status().Update(t.Context(), claim))
+	s.settle(key)
+
+	g.Expect(succeeded(s.run(key)).Reason).To(Equal(v1alpha1.ReasonAllPointsSucceeded), succeeded(s.run(key)).Message)
+	g.Expect(s.run(key).Status.Target).To(Equal("StorageClass fast"))
+	g.Expect(s.run(key).Status.Provenance.Volume.StorageClass).To(Equal("fast"))
+	var claims corev1.PersistentVolumeClaimList
+	s.list(&claims)
+	g.Expect(claims.Items).To(HaveEach(HaveField("DeletionTimestamp", Not(BeNil()))), "this API server has no controller that removes the protection of claims")
+}
+
+func TestAClaimOfSomebodyElseIsNeitherMeasuredNorDeleted(t *testing.T) {
+	g := NewWithT(t)
+	s := newSetting(t, server)
+	s.makeClaim("sweep-volume", corev1.ReadWriteOnce)
+	key := s.makeRun("sweep", func(r *v1alpha1.BenchmarkRun) {
+		r.Spec.Target = v1alpha1.BenchmarkTarget{StorageClass: v1alpha1.StorageClassTarget{Name: "fast", Size: "1Gi"}}
+	})
+	g.Expect(s.reconcile(key)).To(MatchError(ContainSubstring("PersistentVolumeClaim sweep-volume exists and does not belong to BenchmarkRun sweep")))
+	claim := &corev1.PersistentVolumeClaim{}
+	s.must(s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "sweep-volume"}, claim))
+	g.Expect(claim.DeletionTimestamp).To(BeNil())
+	g.Expect(s.jobs()).To(BeEmpty())
+}

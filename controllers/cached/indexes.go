@@ -15,9 +15,11 @@ const (
 	// ByFileSystem finds what is of a FileSystem by its name. One that was made anew under that name has another uid: look
 	// at that.
 	ByFileSystem = "spec.fileSystem.name"
-	// ByMeasured and ByMeasuredClaim find the BenchmarkRuns of a FileSystem, or of a PersistentVolumeClaim, by its name.
+	// ByMeasured, ByMeasuredClaim and ByMeasuredClass find the BenchmarkRuns of a FileSystem, a PersistentVolumeClaim or a StorageClass, by
+	// its name.
 	ByMeasured      = "spec.target.fileSystem.name"
 	ByMeasuredClaim = "spec.target.persistentVolumeClaim.claimName"
+	ByMeasuredClass = "spec.target.storageClass.name"
 	// ByNode finds what is of a node.
 	ByNode = "spec.node"
 )
@@ -39,15 +41,20 @@ func Indexes() []Index {
 		index(&v1alpha1.BenchmarkRun{}, ByMeasuredClaim, func(r *v1alpha1.BenchmarkRun) string {
 			return r.Spec.Target.PersistentVolumeClaim.ClaimName
 		}),
+		index(&v1alpha1.BenchmarkRun{}, ByMeasuredClass, func(r *v1alpha1.BenchmarkRun) string { return r.Spec.Target.StorageClass.Name }),
 	}
 }
 
 // RunsOf finds the BenchmarkRuns of a namespace that measure the same.
 func RunsOf(target *v1alpha1.BenchmarkTarget) client.MatchingFields {
-	if target.IsFileSystem() {
+	switch {
+	case target.IsFileSystem():
 		return client.MatchingFields{ByMeasured: target.FileSystem.Name}
+	case target.StorageClass.Name != "":
+		return client.MatchingFields{ByMeasuredClass: target.StorageClass.Name}
+	default:
+		return client.MatchingFields{ByMeasuredClaim: target.PersistentVolumeClaim.ClaimName}
 	}
-	return client.MatchingFields{ByMeasuredClaim: target.PersistentVolumeClaim.ClaimName}
 }
 
 func index[T client.Object](of T, field string, value func(T) string) Index {

@@ -8,7 +8,7 @@ const (
 	unknownSweep  = "a sweep varies processes, clients, storagePool, or a parameter of the run's tool, such as mdtest.items for mdtest"
 	unknownDerive = "a derived value is processes, clients, storagePool, or a parameter of the run's tool, such as mdtest.items for mdtest"
 	oneTool       = "set exactly one of spec.iozone, mdtest, ior, fio, postmark, vdbench, netmist, mdsSurvey, obdfilterSurvey, storagebench and custom: its name is the tool, and it may be empty ({}), but for custom"
-	oneTarget     = "set exactly one of spec.target.fileSystem and persistentVolumeClaim"
+	oneTarget     = "set exactly one of spec.target.fileSystem, persistentVolumeClaim and storageClass"
 	aClaim        = "{fileSystem: null, persistentVolumeClaim: {claimName: data}}"
 	aDuration     = `should match '^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$'`
 )
@@ -21,6 +21,11 @@ var benchmarkRunRefusals = refusals{
 	"the target is left out":                {change: "spec: {target: null}", field: "spec.target", says: "Required value"},
 	"the target names nothing":              {change: "spec: {target: {fileSystem: null}}", field: "spec.target", says: oneTarget},
 	"two targets are named":                 {change: "spec: {target: {persistentVolumeClaim: {claimName: data}}}", field: "spec.target", says: oneTarget},
+	"the class has no size":                 {change: "spec: {target: {fileSystem: null, storageClass: {name: fast}}}", field: "spec.target.storageClass.size", says: "Required value"},
+	"the class has no name":                 {change: "spec: {target: {fileSystem: null, storageClass: {size: 1Gi}}}", field: "spec.target.storageClass.name", says: "Required value"},
+	"the size of a claim is no amount":      {change: "spec: {target: {fileSystem: null, storageClass: {name: fast, size: many}}}", field: "spec.target.storageClass.size", says: "spec.target.storageClass.size is an amount of storage, such as 100Gi"},
+	"the size of a claim is nothing":        {change: "spec: {target: {fileSystem: null, storageClass: {name: fast, size: \"0\"}}}", field: "spec.target.storageClass.size", says: "spec.target.storageClass.size is an amount of storage, such as 100Gi"},
+	"a claim can only be read":              {change: "spec: {target: {fileSystem: null, storageClass: {name: fast, size: 1Gi, accessMode: ReadOnlyMany}}}", field: "spec.target.storageClass.accessMode", says: `supported values: "ReadWriteOnce", "ReadWriteOncePod", "ReadWriteMany"`},
 	"the claim has no name":                 {change: "spec: {target: {fileSystem: null, persistentVolumeClaim: {claimName: null}}}", field: "spec.target.persistentVolumeClaim.claimName", says: "Required value"},
 	"caches of a volume are dropped":        {change: "spec: {target: " + aClaim + ", caches: {drop: Clients}}", field: "spec", says: "spec.caches needs the agents of a FileSystem's nodes; for another target leave it out, and use direct I/O or files twice as large as the memory of a client"},
 	"the servers of a volume are measured":  {change: "spec: {target: " + aClaim + ", tool: storagebench, iozone: null, storagebench: {}}", field: "spec", says: "mdsSurvey, obdfilterSurvey and storagebench measure the servers of a FileSystem, so they require spec.target.fileSystem"},
@@ -128,6 +133,10 @@ var benchmarkRunRefusals = refusals{
 	}),
 	durationRefusals("spec.ttlAfterFinished", "spec: {ttlAfterFinished: %s}"),
 	boundRefusals("spec.target.persistentVolumeClaim.claimName", "spec: {target: {fileSystem: null, persistentVolumeClaim: {claimName: %s}}}", emptyOrLong(253)),
+	boundRefusals("spec.target.storageClass.name", "spec: {target: {fileSystem: null, storageClass: {name: %s, size: 1Gi}}}", emptyOrLong(253)),
+	boundRefusals("spec.target.storageClass.size", "spec: {target: {fileSystem: null, storageClass: {name: fast, size: %s}}}", map[string]string{
+		`""`: "should be at least 1 chars long", `"` + strings.Repeat("1", 33) + `"`: "may not be more than 32 bytes",
+	}),
 	boundRefusals("spec.rawOutputTTL", "spec: {rawOutputTTL: %s}", map[string]string{
 		`""`: "should be at least 2 chars long", strings.Repeat("1", 32) + "s": "may not be more than 32 bytes", `"30"`: aDuration, "30d": aDuration,
 		"59s": "spec.rawOutputTTL must be from 1m to 8760h", "8761h": "spec.rawOutputTTL must be from 1m to 8760h",
@@ -168,6 +177,7 @@ spec:
 	"obdfilterSurvey has everything that there is":         "spec: null\n---\n" + fullRuns["obdfilterSurvey"],
 	"storagebench has everything that there is":            "spec: null\n---\n" + fullRuns["storagebench"],
 	"custom has everything that there is":                  "spec: null\n---\n" + fullRuns["custom"],
+	"a StorageClass is measured":                           "spec: {target: {fileSystem: null, storageClass: {name: fast, size: 100Gi, accessMode: ReadWriteMany}}}",
 	"a claim is measured":                                  "spec: {target: " + aClaim + "}",
 	"only writes are measured":                             "spec: {iozone: {tests: [Write]}}",
 	"a trimmed mean of three samples":                      "spec: {statistic: TrimmedMean, repetitions: 3}",

@@ -47,6 +47,10 @@ const (
 	Publish
 	// Export makes the job that takes them elsewhere.
 	Export
+	// MakeClaim makes the claim that a run on a StorageClass measures.
+	MakeClaim
+	// RemoveClaim deletes it.
+	RemoveClaim
 	// Clean makes the job that removes the run's files.
 	Clean
 	// Forget removes the raw output.
@@ -211,6 +215,10 @@ func decideEnded(w *scope.Scope) Decision {
 			d.Action, d.Child, d.After = Remove, c, scope.Soon
 			return d
 		}
+	}
+	if v := w.Volume; w.MakesClaim() && v != nil && v.Claim != nil && v.Claim.DeletionTimestamp.IsZero() {
+		d.Action, d.After = RemoveClaim, scope.Soon
+		return d
 	}
 	if ttl := w.Run.Spec.TTLAfterFinished; ttl != nil {
 		if d.After = left(w, ttl.Duration); d.After <= 0 {
@@ -434,6 +442,8 @@ func cleaning(w *scope.Scope) (cleanStep, string) {
 		return cleanDone, ""
 	case c != nil && c.Succeeded:
 		return cleanDone, ""
+	case w.MakesClaim():
+		return cleanDone, "" // the claim goes with all that is on it
 	case gone(w) != "":
 		return cleanImpossible, gone(w)
 	case c == nil && w.Volume == nil && (len(w.Mounted) == 0 || w.Mount.Path == ""):

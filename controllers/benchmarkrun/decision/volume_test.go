@@ -170,3 +170,68 @@ func TestTheLeaseOfAVolumeIsThatOfAnotherRun(t *testing.T) {
 	g.Expect(d.Reason).To(Equal(v1alpha1.ReasonWaitingForRun))
 	g.Expect(d.Message).To(Equal("BenchmarkRun other has the lease of PersistentVolumeClaim data; this run waits until it is free"))
 }
+
+func TestARunOnAStorageClassMakesItsClaimAndEndsWithIt(t *testing.T) {
+	onClass := func(w *scope.Scope) *scope.Volume {
+		v := scopetest.OnVolume(w, corev1.ReadWriteOnce)
+		w.Run.Spec.Target = v1alpha1.BenchmarkTarget{StorageClass: v1alpha1.StorageClassTarget{Name: "fast", Size: "1Gi", AccessMode: "ReadWriteOnce"}}
+		v.Claim.CreationTimestamp = metav1.Time{Time: scopetest.Now.Add(-time.Hour)}
+		return v
+	}
+	for name, c := range map[string]struct {
+		given  func(w *scope.Scope, v *scope.Volume)
+		action action
+		reason string
+		says   string
+		ended  bool
+	}{
+		"before anything else, the claim is made": {
+			given:  func(w *scope.Scope, v *scope.Volume) { w.Run.Status.Directory, v.Claim = "", nil },
+			action: MakeClaim, reason: v1alpha1.ReasonWaitingForVolume, says: "making PersistentVolumeClaim sweep-volume of StorageClass fast",
+		},
+		"behind another run on the class, it is not made yet": {
+			given:  func(w *scope.Scope, v *scope.Volume) { w.Run.Status.Directory, v.Claim, w.Before = "", nil, "elder" },
+			reason: v1alpha1.ReasonWaitingForRun, says: "BenchmarkRun elder, which is older, measures StorageClass fast first",
+		},
+		"for several clients of a claim for one node, it is not made": {
+			given: func(w *scope.Scope, v *scope.Volume) {
+				w.Run.Status.Directory, v.Claim, w.Run.Spec.Clients.Count = "", nil, 2
+				w.Plans[0] = scopetest.PlanOf(benchmarks.OnEachClient)
+			},
+			reason: v1alpha1.ReasonInvalidSpec, says: "the run asks for 2 clients, and spec.target.storageClass.accessMode ReadWriteOnce allows one node",
+		},
+		"a claim that is gone is not made again": {
+			given:  func(_ *scope.Scope, v *scope.Volume) { v.Claim = nil },
+			reason: v1alpha1.ReasonWaitingForVolume, says: "PersistentVolumeClaim sweep-volume of the run is gone, and results on another volume can't be compared",
+		},
+		"a claim that was not bound in time ends the run, in its provisioner's words": {
+			given: func(w *scope.Scope, v *scope.Volume) {
+				w.Run.Status.Directory, v.Claim.Status.Phase, v.Trouble = "", corev1.ClaimPending, "no pool has 1Gi left"
+			},
+			reason: v1alpha1.ReasonVolumeNotBound, ended: true,
+			says: "PersistentVolumeClaim sweep-volume of StorageClass fast was not bound within 15m0s: no pool has 1Gi left",
+		},
+		"at the end, no job removes what goes with the claim": {
+			given:  func(w *scope.Scope, _ *scope.Volume) { scopetest.AllDone(w) },
+			reason: v1alpha1.ReasonAllPointsSucceeded, ended: true,
+		},
+		"when the run has ended, the claim is deleted": {
+			given: func(w *scope.Scope, _ *scope.Volume) {
+				scopetest.AllDone(w)
+				w.Run.Status.CompletionTime = &metav1.Time{Time: scopetest.Now}
+			},
+			action: RemoveClaim,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := scopetest.Idle()
+			c.given(w, onClass(w))
+			d := Decide(w)
+			g.Expect(d.Action).To(Equal(c.action), d.Message)
+			g.Expect(d.Reason).To(Equal(c.reason))
+			g.Expect(d.Message).To(ContainSubstring(c.says))
+			g.Expect(d.Ended).To(Equal(c.ended))
+		})
+	}
+}

@@ -1,10 +1,14 @@
 package jobs
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"parallelfs.dev/operator/controllers/benchmarkrun/children"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/internal/backend"
 )
@@ -32,9 +36,25 @@ func (r Renderer) onVolume(pod *corev1.PodSpec) {
 // mountVolume gives the pod's container the volume.
 func (r Renderer) mountVolume(pod *corev1.PodTemplateSpec) {
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "volume", VolumeSource: corev1.VolumeSource{
-		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: r.Scope.Run.Spec.Target.PersistentVolumeClaim.ClaimName}}})
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: r.Scope.ClaimName()}}})
 	c := &pod.Spec.Containers[0]
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "volume", MountPath: scope.VolumePath})
+}
+
+// Claim is the claim of a run on a StorageClass.
+func (r Renderer) Claim() (*corev1.PersistentVolumeClaim, error) {
+	asked := r.Scope.Run.Spec.Target.StorageClass
+	size, err := resource.ParseQuantity(asked.Size)
+	if err != nil {
+		return nil, fmt.Errorf("spec.target.storageClass.size: %w", err)
+	}
+	out := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
+		Namespace: r.Scope.Run.Namespace, Name: r.Scope.ClaimName(), Labels: children.Labels(r.Scope.Run),
+	}}
+	out.Spec.StorageClassName = &asked.Name
+	out.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.PersistentVolumeAccessMode(asked.AccessMode)}
+	out.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: size}
+	return out, nil
 }
 
 // place says where a pod runs: on the nodes of its task, or, of a volume, on any node that spec.clients selects, by preference on one where

@@ -147,7 +147,7 @@ func (w *Scope) OfRun() []client.ListOption {
 // Trust is the fingerprint of now, for a turn on these nodes.
 func (w *Scope) Trust(nodes []string) trust.Fingerprint {
 	if w.Volume != nil {
-		return trust.OfClaim(w.Run.Spec.Target.PersistentVolumeClaim.ClaimName, w.Volume.Claim)
+		return trust.OfClaim(w.ClaimName(), w.Volume.Claim)
 	}
 	return trust.TakeFingerprint(w.FileSystem, w.Daemons, w.Targets, nodes)
 }

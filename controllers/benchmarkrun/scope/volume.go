@@ -3,6 +3,7 @@ package scope
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -23,6 +24,20 @@ type Volume struct {
 	// Trouble is the newest warning about the claim, in the words of its provisioner or of Kubernetes.
 	Trouble string
 }
+
+// ClaimName is the name of the claim that is measured: an existing one, or the run's own of a StorageClass.
+func (w *Scope) ClaimName() string {
+	if w.MakesClaim() {
+		return w.Run.Name + "-volume"
+	}
+	return w.Run.Spec.Target.PersistentVolumeClaim.ClaimName
+}
+
+// MakesClaim is true for a run that makes the claim that it measures, and deletes it.
+func (w *Scope) MakesClaim() bool { return w.Run.Spec.Target.StorageClass.Name != "" }
+
+// BindTimeout is how long the run's own claim may take until it is bound. A pod that uses it has CheckTimeout of that.
+const BindTimeout = CheckTimeout + 5*time.Minute
 
 // Bound is true for a volume that is there.
 func (v *Volume) Bound() bool { return v.Claim != nil && v.Claim.Status.Phase == corev1.ClaimBound }
