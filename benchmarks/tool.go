@@ -245,7 +245,7 @@ func Common(spec *v1alpha1.BenchmarkRunSpec) []Parameter {
 	return []Parameter{
 		{Name: ParameterProcesses, Kind: Count, Value: fmt.Sprint(max(spec.Processes, 1))},
 		{Name: ParameterClients, Kind: Count, Value: clients},
-		{Name: ParameterStoragePool, Kind: Word, Value: spec.FileSystem.StoragePool},
+		{Name: ParameterStoragePool, Kind: Word, Value: spec.Target.FileSystem.StoragePool},
 	}
 }
 

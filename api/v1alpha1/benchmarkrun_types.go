@@ -82,13 +82,16 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.seed) || self.order == 'Shuffled'",message="spec.seed requires spec.order Shuffled"
 // +kubebuilder:validation:XValidation:rule="!has(self.iozone) || self.iozone.mode != 'SingleClient' || !has(self.clients.count) || self.clients.count == 1",message="spec.clients.count must be 1 (or unset) when spec.iozone.mode is SingleClient"
 // +kubebuilder:validation:XValidation:rule="!has(self.iozone) || self.iozone.mode != 'SingleClient' || ((!has(self.sweep) || !self.sweep.exists(s, s.name == 'clients')) && (!has(self.derive) || !self.derive.exists(d, d.name == 'clients')))",message="clients can't be swept or derived when spec.iozone.mode is SingleClient"
-// +kubebuilder:validation:XValidation:rule="self.fileSystem == oldSelf.fileSystem && self.clients == oldSelf.clients && self.processes == oldSelf.processes && self.repetitions == oldSelf.repetitions && self.statistic == oldSelf.statistic && self.sweepMode == oldSelf.sweepMode && self.order == oldSelf.order",message="only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
+// +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target && self.clients == oldSelf.clients && self.processes == oldSelf.processes && self.repetitions == oldSelf.repetitions && self.statistic == oldSelf.statistic && self.sweepMode == oldSelf.sweepMode && self.order == oldSelf.order",message="only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
 // +kubebuilder:validation:XValidation:rule="has(self.iozone) == has(oldSelf.iozone) && (!has(self.iozone) || self.iozone == oldSelf.iozone) && has(self.mdtest) == has(oldSelf.mdtest) && (!has(self.mdtest) || self.mdtest == oldSelf.mdtest) && has(self.ior) == has(oldSelf.ior) && (!has(self.ior) || self.ior == oldSelf.ior) && has(self.fio) == has(oldSelf.fio) && (!has(self.fio) || self.fio == oldSelf.fio) && has(self.postmark) == has(oldSelf.postmark) && (!has(self.postmark) || self.postmark == oldSelf.postmark) && has(self.vdbench) == has(oldSelf.vdbench) && (!has(self.vdbench) || self.vdbench == oldSelf.vdbench) && has(self.netmist) == has(oldSelf.netmist) && (!has(self.netmist) || self.netmist == oldSelf.netmist) && has(self.mdsSurvey) == has(oldSelf.mdsSurvey) && (!has(self.mdsSurvey) || self.mdsSurvey == oldSelf.mdsSurvey) && has(self.obdfilterSurvey) == has(oldSelf.obdfilterSurvey) && (!has(self.obdfilterSurvey) || self.obdfilterSurvey == oldSelf.obdfilterSurvey) && has(self.storagebench) == has(oldSelf.storagebench) && (!has(self.storagebench) || self.storagebench == oldSelf.storagebench) && has(self.custom) == has(oldSelf.custom) && (!has(self.custom) || self.custom == oldSelf.custom)",message="only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
 // +kubebuilder:validation:XValidation:rule="has(self.image) == has(oldSelf.image) && (!has(self.image) || self.image == oldSelf.image) && has(self.sweep) == has(oldSelf.sweep) && (!has(self.sweep) || self.sweep == oldSelf.sweep) && has(self.derive) == has(oldSelf.derive) && (!has(self.derive) || self.derive == oldSelf.derive) && has(self.seed) == has(oldSelf.seed) && (!has(self.seed) || self.seed == oldSelf.seed) && has(self.warmUp) == has(oldSelf.warmUp) && (!has(self.warmUp) || self.warmUp == oldSelf.warmUp) && has(self.caches) == has(oldSelf.caches) && (!has(self.caches) || self.caches == oldSelf.caches) && has(self.pause) == has(oldSelf.pause) && (!has(self.pause) || self.pause == oldSelf.pause) && has(self.until) == has(oldSelf.until) && (!has(self.until) || self.until == oldSelf.until) && has(self.along) == has(oldSelf.along) && (!has(self.along) || self.along == oldSelf.along) && has(self.limits) == has(oldSelf.limits) && (!has(self.limits) || self.limits == oldSelf.limits) && (has(self.pods) && has(self.pods.resources)) == (has(oldSelf.pods) && has(oldSelf.pods.resources)) && (!has(self.pods) || !has(self.pods.resources) || self.pods.resources == oldSelf.pods.resources)",message="only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
+// +kubebuilder:validation:XValidation:rule="has(self.target.fileSystem) || !has(self.caches)",message="spec.caches needs the agents of a FileSystem's nodes; for another target leave it out, and use direct I/O or files twice as large as the memory of a client"
+// +kubebuilder:validation:XValidation:rule="has(self.target.fileSystem) || !(has(self.mdsSurvey) || has(self.obdfilterSurvey) || has(self.storagebench))",message="mdsSurvey, obdfilterSurvey and storagebench measure the servers of a FileSystem, so they require spec.target.fileSystem"
+// +kubebuilder:validation:XValidation:rule="has(self.target.fileSystem) || (!has(self.sweep) || self.sweep.all(s, s.name != 'storagePool')) && (!has(self.derive) || self.derive.all(d, d.name != 'storagePool'))",message="only a FileSystem has storage pools, so a sweep or derive over storagePool requires spec.target.fileSystem"
 type BenchmarkRunSpec struct {
-	// fileSystem is what is measured.
+	// target is what is measured: set exactly one of its members.
 	// +required
-	FileSystem BenchmarkTarget `json:"fileSystem,omitzero"`
+	Target BenchmarkTarget `json:"target,omitzero"`
 
 	// tool is the benchmark. It can be left out: the one member with the name of a tool, such as mdtest, says which tool runs.
 	// status.tool shows it.
@@ -161,7 +164,8 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
 
-	// clients selects the nodes that run the benchmark, of those that mount the filesystem. Defaults to {}, which is all of them.
+	// clients selects the nodes that run the benchmark, of those that mount the filesystem. Defaults to {}, which is all of them. On another
+	// target, Kubernetes' scheduler chooses count (or 1) of the nodes that have the labels.
 	// +optional
 	// +kubebuilder:default={}
 	Clients BenchmarkClients `json:"clients,omitzero"`
@@ -465,7 +469,60 @@ type BaselineSpec struct {
 }
 
 // BenchmarkTarget names what is measured.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.fileSystem), has(self.persistentVolumeClaim), has(self.storageClass)].filter(x, x).size() == 1",message="set exactly one of spec.target.fileSystem, persistentVolumeClaim and storageClass"
 type BenchmarkTarget struct {
+	// fileSystem is a FileSystem of this operator.
+	// +optional
+	FileSystem FileSystemTarget `json:"fileSystem,omitzero"`
+
+	// persistentVolumeClaim is a claim in the namespace of the run, of any driver. The run's pods are unprivileged, and have nothing of
+	// their nodes.
+	// +optional
+	PersistentVolumeClaim ClaimTarget `json:"persistentVolumeClaim,omitzero"`
+
+	// storageClass is a StorageClass, of which the run makes a claim. The claim is deleted with its data when the run ends.
+	// +optional
+	StorageClass StorageClassTarget `json:"storageClass,omitzero"`
+}
+
+// ClaimTarget names a PersistentVolumeClaim. The run makes a directory of its own on the volume and removes it afterwards. Several clients
+// require the access mode ReadWriteMany.
+type ClaimTarget struct {
+	// claimName is the name of the claim.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ClaimName string `json:"claimName,omitempty"`
+}
+
+// StorageClassTarget says which claim a run makes.
+type StorageClassTarget struct {
+	// name of the StorageClass.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// size of the claim, such as "100Gi". It must hold the files of the largest point.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))",message="spec.target.storageClass.size is an amount of storage, such as 100Gi"
+	Size string `json:"size,omitempty"`
+
+	// accessMode of the claim. Several clients require ReadWriteMany. Defaults to ReadWriteOnce.
+	// +optional
+	// +kubebuilder:default=ReadWriteOnce
+	AccessMode VolumeAccessMode `json:"accessMode,omitempty"`
+}
+
+// VolumeAccessMode is an access mode of a PersistentVolumeClaim that can be written.
+// +kubebuilder:validation:Enum=ReadWriteOnce;ReadWriteOncePod;ReadWriteMany
+type VolumeAccessMode string
+
+// FileSystemTarget names a FileSystem and one of its storage pools.
+type FileSystemTarget struct {
 	// name of a FileSystem in the namespace of the run.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -516,13 +573,15 @@ type BenchmarkLimits struct {
 	InvalidRetries *int32 `json:"invalidRetries,omitempty"`
 }
 
-// BenchmarkRun is one benchmark of a FileSystem: a tool, a sweep over its parameters, and the results.
+// BenchmarkRun is one benchmark of a FileSystem or of another volume: a tool, a sweep over its parameters, and the results.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=pfsbench,categories={parallelfs}
-// +kubebuilder:selectablefield:JSONPath=`.spec.fileSystem.name`
+// +kubebuilder:selectablefield:JSONPath=`.spec.target.fileSystem.name`
+// +kubebuilder:selectablefield:JSONPath=`.spec.target.persistentVolumeClaim.claimName`
+// +kubebuilder:selectablefield:JSONPath=`.spec.target.storageClass.name`
 // +kubebuilder:selectablefield:JSONPath=`.status.tool`
-// +kubebuilder:printcolumn:name="FileSystem",type=string,JSONPath=`.spec.fileSystem.name`
+// +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.status.target`
 // +kubebuilder:printcolumn:name="Tool",type=string,JSONPath=`.status.tool`
 // +kubebuilder:printcolumn:name="Succeeded",type=string,JSONPath=`.status.conditions[?(@.type=="Succeeded")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Succeeded")].reason`

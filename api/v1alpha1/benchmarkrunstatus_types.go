@@ -22,6 +22,11 @@ type BenchmarkRunStatus struct {
 	// +optional
 	Tool BenchmarkTool `json:"tool,omitempty"`
 
+	// target is what is measured, such as "FileSystem scratch", "PersistentVolumeClaim data" or "StorageClass fast".
+	// +optional
+	// +kubebuilder:validation:MaxLength=320
+	Target string `json:"target,omitempty"`
+
 	// startTime is when the first point was started.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
@@ -390,6 +395,67 @@ type RunProvenance struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Pinning string `json:"pinning,omitempty"`
+
+	// volume describes a target that is no FileSystem.
+	// +optional
+	Volume *VolumeProvenance `json:"volume,omitempty"`
+
+	// unknown says what can't be known about the target; empty for a FileSystem.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Unknown string `json:"unknown,omitempty"`
+}
+
+// VolumeProvenance describes a volume as Kubernetes and the kernel of a client show it. Names and values that may be secrets are left out.
+type VolumeProvenance struct {
+	// claim is the name and the uid of the PersistentVolumeClaim.
+	// +optional
+	// +kubebuilder:validation:MaxLength=320
+	Claim string `json:"claim,omitempty"`
+
+	// storageClass is the name of its StorageClass.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	StorageClass string `json:"storageClass,omitempty"`
+
+	// parameters of the StorageClass as name=value, sorted; at most 32.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=256
+	Parameters []string `json:"parameters,omitempty"`
+
+	// persistentVolume is the name of the PersistentVolume.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PersistentVolume string `json:"persistentVolume,omitempty"`
+
+	// driver is the CSI driver of the PersistentVolume, or its type, such as "nfs".
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Driver string `json:"driver,omitempty"`
+
+	// attributes of the PersistentVolume as name=value, sorted; at most 32.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=256
+	Attributes []string `json:"attributes,omitempty"`
+
+	// accessModes are those of the volume, such as "ReadWriteMany".
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	AccessModes string `json:"accessModes,omitempty"`
+
+	// capacity of the volume, such as "100Gi".
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Capacity string `json:"capacity,omitempty"`
+
+	// mount is the type and the options of the mount as a pod of the run sees them (/proc/self/mountinfo).
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Mount string `json:"mount,omitempty"`
 }
 
 // ServerCount counts the servers of one kind.

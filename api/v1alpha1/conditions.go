@@ -316,7 +316,11 @@ const (
 	ReasonRunning = "Running"
 	// ReasonWaitingForFileSystem surfaces while the FileSystem is absent or not Ready.
 	ReasonWaitingForFileSystem = "WaitingForFileSystem"
-	// ReasonWaitingForRun surfaces while another BenchmarkRun uses the same FileSystem.
+	// ReasonWaitingForVolume surfaces while the PersistentVolumeClaim that a run measures is absent, not bound, lost or being deleted.
+	ReasonWaitingForVolume = "WaitingForVolume"
+	// ReasonVolumeNotBound surfaces on a run that has ended because the claim that it made of a StorageClass was not bound in time.
+	ReasonVolumeNotBound = "VolumeNotBound"
+	// ReasonWaitingForRun surfaces while another BenchmarkRun uses the same target.
 	ReasonWaitingForRun = "WaitingForRun"
 	// ReasonNoClients surfaces when no node, or too few, match clients.nodeSelector and mount the filesystem.
 	ReasonNoClients = "NoClients"

@@ -269,7 +269,7 @@ func observation(crd apiextensionsv1.CustomResourceDefinition) bool {
 // has the name of its node.
 var selectable = map[string][]string{
 	"FileSystem": {"type"}, "FileSystemNode": {"fileSystem.name", "node"}, "StorageTarget": {"fileSystem.name", "role", "storagePool", "node"},
-	"BenchmarkRun": {"fileSystem.name", ".status.tool"},
+	"BenchmarkRun": {"target.fileSystem.name", "target.persistentVolumeClaim.claimName", "target.storageClass.name", ".status.tool"},
 }
 
 func TestEveryKind(t *testing.T) {

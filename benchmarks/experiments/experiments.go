@@ -98,7 +98,7 @@ func (e Experiment) Variants() ([]Variant, error) {
 			if err := merged(r.Spec, v.Run, &run.Spec); err != nil {
 				return nil, fmt.Errorf("variant %s, run %s: %w", v.Name, r.Name, err)
 			}
-			run.Spec.FileSystem.Name = variant.FileSystem.Name
+			run.Spec.Target.FileSystem.Name = variant.FileSystem.Name
 			variant.Runs = append(variant.Runs, run)
 		}
 		out = append(out, variant)

@@ -174,13 +174,13 @@ func TestTheRunsMeasureTheFileSystemBesideThem(t *testing.T) {
 				for _, run := range v.Runs {
 					g.Expect(len(run.Name)).To(BeNumerically("<=", 40), run.Name)
 					g.Expect(run.Namespace).To(Equal(v.FileSystem.Namespace))
-					g.Expect(run.Spec.FileSystem.Name).To(Equal(v.FileSystem.Name))
+					g.Expect(run.Spec.Target.FileSystem.Name).To(Equal(v.FileSystem.Name))
 					g.Expect(run.Spec.Clients.NodeSelector).To(Equal(v.FileSystem.Spec.Clients.NodeSelector))
 					var pools []string
 					for _, p := range v.FileSystem.Spec.StoragePools {
 						pools = append(pools, p.Name)
 					}
-					if pool := run.Spec.FileSystem.StoragePool; pool != "" {
+					if pool := run.Spec.Target.FileSystem.StoragePool; pool != "" {
 						g.Expect(pools).To(ContainElement(pool))
 					}
 					if b := run.Spec.Baseline; b != nil {

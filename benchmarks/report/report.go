@@ -297,17 +297,32 @@ func runFacts(run results.Run) []fact {
 	}
 	out := []fact{
 		{"Tool", toolName(run)},
-		{"Filesystem", strings.TrimSpace(run.Spec.FileSystem.Name + "  " + run.Provenance.FileSystem)},
+		{"Filesystem", strings.TrimSpace(run.Spec.Target.FileSystem.Name + "  " + run.Provenance.FileSystem)},
 		{"Points", strings.Join(parts, ", ")},
 		{"Repetitions", repetitions},
 	}
-	if run.Spec.FileSystem.Name == "" {
+	switch target := run.Spec.Target.String(); {
+	case target == "":
 		out = slices.Delete(out, 1, 2)
+	case !run.Spec.Target.IsFileSystem():
+		out[1] = fact{"Volume", strings.TrimSpace(target + "  " + volumeText(run.Provenance.Volume))}
+		if run.Provenance.Unknown != "" {
+			out = slices.Insert(out, 2, fact{"Unknown", run.Provenance.Unknown})
+		}
 	}
 	if !run.Started.IsZero() {
 		out = append(out, fact{"Measured", moment(run.Started) + " to " + moment(run.Ended)})
 	}
 	return out
+}
+
+// volumeText describes a volume in one line.
+func volumeText(v *v1alpha1.VolumeProvenance) string {
+	if v == nil {
+		return ""
+	}
+	words := []string{v.StorageClass, v.Driver, v.AccessModes, v.Capacity, v.Mount}
+	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), ", ")
 }
 
 // toolName is the tool and what it says of itself, which often begins with its name.

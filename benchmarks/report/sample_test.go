@@ -116,7 +116,7 @@ func samplePoint(index, processes int, factor, spread float64, parameters []resu
 
 func sampleSpec(processes int) v1alpha1.BenchmarkRunSpec {
 	return v1alpha1.BenchmarkRunSpec{
-		FileSystem: v1alpha1.BenchmarkTarget{Name: "scratch"}, Tool: v1alpha1.ToolMdtest,
+		Target: v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: "scratch"}}, Tool: v1alpha1.ToolMdtest,
 		Mdtest:      &v1alpha1.MdtestSpec{Depth: 2, Branch: 8, LeafOnly: true, UniqueDirectories: true, FilesOnly: true, Iterations: 3},
 		Clients:     v1alpha1.BenchmarkClients{NodeSelector: v1alpha1.NodeSelector{"parallelfs.dev/scratch-client": ""}},
 		Repetitions: 3, Statistic: v1alpha1.StatisticMean, Along: "processes",

@@ -19,7 +19,7 @@ func frozen() results.Run {
 	return results.Run{
 		Format: results.Format, Name: "creates", Namespace: "lab", UID: "1b4e28ba-2fa1-11d2-883f-0016d3cca427",
 		Spec: v1alpha1.BenchmarkRunSpec{
-			FileSystem: v1alpha1.BenchmarkTarget{Name: "scratch"}, Tool: v1alpha1.ToolIOR, IOR: &v1alpha1.IORSpec{}, Repetitions: 2,
+			Target: v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: "scratch"}}, Tool: v1alpha1.ToolIOR, IOR: &v1alpha1.IORSpec{}, Repetitions: 2,
 		},
 		Started: began, Ended: began.Add(time.Hour),
 		Provenance: results.Provenance{
@@ -32,6 +32,11 @@ func frozen() results.Run {
 				PodChanges: []string{"the cpu of container benchmark is limited to 500m"},
 				Throttled:  "the CPU quota held the container on client1 back in 30 of 90 periods, for 1.5s",
 				Clocks:     "the clocks of 2 clients differ by at most 2ms",
+				Unknown:    "the servers behind the volume",
+				Volume: &v1alpha1.VolumeProvenance{
+					Claim: "data 0f0e0d0c", StorageClass: "fast", Parameters: []string{"type=ssd"}, PersistentVolume: "pv-1", Driver: "csi.example.org",
+					Attributes: []string{"share=a"}, AccessModes: "ReadWriteMany", Capacity: "100Gi", Mount: "nfs4 (rw,relatime)",
+				},
 			},
 			FileSystemSpec: &v1alpha1.FileSystemSpec{Type: "Example", Version: "1.0.0"}, Operator: "v1.0.0",
 			Servers: []results.Server{{

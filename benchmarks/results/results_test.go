@@ -41,7 +41,7 @@ func sample() results.Run {
 	return results.Run{
 		Format: results.Format, Name: "creates", Namespace: "lab", UID: "1b4e28ba-2fa1-11d2-883f-0016d3cca427",
 		Spec: v1alpha1.BenchmarkRunSpec{
-			FileSystem: v1alpha1.BenchmarkTarget{Name: "scratch"}, Tool: v1alpha1.ToolMdtest, Mdtest: &v1alpha1.MdtestSpec{}, Repetitions: 2,
+			Target: v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: "scratch"}}, Tool: v1alpha1.ToolMdtest, Mdtest: &v1alpha1.MdtestSpec{}, Repetitions: 2,
 			Sweep: []v1alpha1.SweepDimension{{Name: "processes", PowersOfTwo: &v1alpha1.SweepPowers{From: "1", To: "4"}}},
 		},
 		Started: began, Ended: began.Add(time.Hour),

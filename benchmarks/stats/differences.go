@@ -201,7 +201,10 @@ func provenance(here, there results.Run, differ func(what, a, b string)) {
 	a, b := here.Provenance, there.Provenance
 	version := func(p results.Provenance) string { return strings.SplitN(p.FileSystem, ", ", 2)[0] } // the uid and the generation follow
 	differ("the filesystem's version", version(a), version(b))
-	differ("spec.fileSystem.name", here.Spec.FileSystem.Name, there.Spec.FileSystem.Name)
+	others := results.TargetFacts(there)
+	for i, fact := range results.TargetFacts(here) {
+		differ(fact.What, fact.Value, others[i].Value)
+	}
 	differ("the FileSystem's spec", changedFields(a.FileSystemSpec, b.FileSystemSpec), changedFields(b.FileSystemSpec, a.FileSystemSpec))
 	differ("the daemons' configuration", short(a.ConfigHash), short(b.ConfigHash))
 	servers(a, b, differ)

@@ -15,7 +15,7 @@ func fioRun() results.Run {
 	return results.Run{
 		Name: "run", UID: "1",
 		Spec: v1alpha1.BenchmarkRunSpec{
-			Tool: v1alpha1.ToolFio, Statistic: v1alpha1.StatisticMean, FileSystem: v1alpha1.BenchmarkTarget{Name: "scratch"},
+			Tool: v1alpha1.ToolFio, Statistic: v1alpha1.StatisticMean, Target: v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: "scratch"}},
 			Fio: &v1alpha1.FioSpec{Mode: "read", BlockSize: "4k", Engine: "psync"},
 		},
 		Provenance: results.Provenance{
@@ -58,7 +58,7 @@ func TestWhatDiffersBetweenTwoRunsIsRefusedOrNamed(t *testing.T) {
 			differ: "the tool's version is fio-3.36 here and fio-3.33 there"},
 		"the image":            {change: func(r *results.Run) { r.Provenance.Image = "bench:2" }, differ: "the image is bench:2 here and bench:1 there"},
 		"the digest of it":     {change: func(r *results.Run) { r.Provenance.ImageID = "sha256:2" }, differ: "the image's digest is sha256:2 here and sha256:1 there"},
-		"the filesystem":       {change: func(r *results.Run) { r.Spec.FileSystem.Name = "archive" }, differ: "spec.fileSystem.name is archive here and scratch there"},
+		"the filesystem":       {change: func(r *results.Run) { r.Spec.Target.FileSystem.Name = "archive" }, differ: "spec.target is FileSystem archive here and FileSystem scratch there"},
 		"the daemons' options": {change: func(r *results.Run) { r.Provenance.ConfigHash = "fedcba9876543210" }, differ: "the daemons' configuration is fedcba987654 here and 0123456789ab there"},
 		"the filesystem's version": {change: func(r *results.Run) { r.Provenance.FileSystem = "MooseFS 3.0.117, 2c, generation 1" },
 			differ: "the filesystem's version is MooseFS 3.0.117 here and MooseFS 4.57.5 there"},

@@ -60,7 +60,7 @@ func (a *app) list(cmd *cobra.Command, everywhere bool) error {
 	}
 	for _, r := range runs.Items {
 		entries = append(entries, entry{
-			"run", r.Namespace, r.Name, string(r.Spec.ToolName()) + " on " + r.Spec.FileSystem.Name, r.Status.Progress, state(r.Status.Conditions),
+			"run", r.Namespace, r.Name, string(r.Spec.ToolName()) + " on " + r.Spec.Target.String(), r.Status.Progress, state(r.Status.Conditions),
 			r.Status.TimeLeft, r.CreationTimestamp,
 		})
 	}

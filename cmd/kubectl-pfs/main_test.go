@@ -88,7 +88,7 @@ func documentOf(name, uid string, factor float64) results.Run {
 	run := results.Run{
 		Format: results.Format, Name: name, Namespace: "storage", UID: uid,
 		Spec: v1alpha1.BenchmarkRunSpec{
-			FileSystem: v1alpha1.BenchmarkTarget{Name: "scratch"}, Tool: v1alpha1.ToolMdtest, Mdtest: &v1alpha1.MdtestSpec{}, Repetitions: 5,
+			Target: v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: "scratch"}}, Tool: v1alpha1.ToolMdtest, Mdtest: &v1alpha1.MdtestSpec{}, Repetitions: 5,
 			Statistic: v1alpha1.StatisticMean,
 			Sweep:     []v1alpha1.SweepDimension{{Name: "processes", Values: []v1alpha1.SweepValue{"1", "2", "4"}}},
 		},
@@ -187,7 +187,7 @@ func TestTheListHoldsRunsAndSuites(t *testing.T) {
 	got := pfs("bench", "list")
 	g.Expect(got.code).To(Equal(exitGood))
 	g.Expect(got.stdout).To(MatchRegexp(`suite +backends +2 variants +1/2 +Running`))
-	g.Expect(got.stdout).To(MatchRegexp(`run +creates +mdtest on scratch +3/3 +Succeeded`))
+	g.Expect(got.stdout).To(MatchRegexp(`run +creates +mdtest on FileSystem scratch +3/3 +Succeeded`))
 	g.Expect(got.stdout).NotTo(ContainSubstring("elsewhere"))
 	g.Expect(pfs("bench", "list", "-A").stdout).To(MatchRegexp(`other +run +elsewhere .*Stalled: ImageRequired`))
 	g.Expect(pfs("bench", "list", "-n", "empty").stderr).To(ContainSubstring("no BenchmarkRun or BenchmarkSuite in the namespace empty"))

@@ -578,7 +578,7 @@ func set(tree map[string]any, s setting) error {
 	case "clients":
 		path = []string{"clients", "count"}
 	case "storagePool":
-		path = []string{"fileSystem", "storagePool"}
+		path = []string{"target", "fileSystem", "storagePool"}
 	}
 	at := tree
 	for _, name := range path[:len(path)-1] {

@@ -50,6 +50,10 @@ func (r *Reconciler) act(ctx context.Context, w *scope.Scope, d decision.Decisio
 		return r.inspect(ctx, w, d.Child)
 	case decision.Clean:
 		return r.create(ctx, w, render.Cleaner())
+	case decision.MakeClaim:
+		return r.makeClaim(ctx, w, render)
+	case decision.RemoveClaim:
+		return r.removeClaim(ctx, w)
 	case decision.Export:
 		return r.create(ctx, w, render.Exporter())
 	case decision.Publish:

@@ -185,6 +185,9 @@ func (c *cluster) start(owner client.Object, template corev1.PodTemplateSpec, su
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Job", Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true)}}
 	nodes := strings.Split(owner.GetAnnotations()[children.AnnotationNodes], ",")
 	pod.Spec.NodeName = nodes[node%len(nodes)]
+	if pod.Spec.NodeName == "" { // the scheduler chooses
+		pod.Spec.NodeName = fmt.Sprintf("%s-%d", c.namespace, node)
+	}
 	c.must(c.client.Create(c.t.Context(), pod))
 	return pod
 }
@@ -232,7 +235,7 @@ func (c *cluster) perform(job client.Object, template corev1.PodTemplateSpec) ou
 		return outcome{}
 	}
 	if template.Labels[children.LabelRole] == children.RoleChecker {
-		answer, err := json.Marshal(spec.Checked{FreeBytes: c.free, FreeInodes: -1, MissingPrograms: c.missing})
+		answer, err := json.Marshal(spec.Checked{FreeBytes: c.free, FreeInodes: -1, MissingPrograms: c.missing, Mounted: "nfs4 (rw)"})
 		g.Expect(err).NotTo(HaveOccurred())
 		return outcome{output: string(answer) + "\n"}
 	}
@@ -546,7 +549,7 @@ func (s *setting) makeRun(name string, change ...func(*v1alpha1.BenchmarkRun)) t
 	run := &v1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
 		Spec: v1alpha1.BenchmarkRunSpec{
-			FileSystem: v1alpha1.BenchmarkTarget{Name: fileSystemName}, Tool: v1alpha1.ToolIOzone, IOzone: &v1alpha1.IOzoneSpec{},
+			Target: v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: fileSystemName}}, Tool: v1alpha1.ToolIOzone, IOzone: &v1alpha1.IOzoneSpec{},
 			Clients:     v1alpha1.BenchmarkClients{NodeSelector: v1alpha1.NodeSelector{"client": s.namespace}},
 			Sweep:       []v1alpha1.SweepDimension{{Name: "iozone.recordSize", Values: []v1alpha1.SweepValue{"64k", "1m"}}},
 			Repetitions: 2,

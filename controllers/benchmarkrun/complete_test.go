@@ -187,7 +187,7 @@ func TestARunWaitsForTheLeaseOfItsFileSystem(t *testing.T) {
 	s := newSetting(t, server)
 	fs := &v1alpha1.FileSystem{}
 	g.Expect(s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: fileSystemName}, fs)).To(Succeed())
-	by, err := lease.Acquire(t.Context(), s.client, s.client, fs, lease.OfFileSystem(fs), s.clock.Now())
+	by, err := lease.Acquire(t.Context(), s.client, s.client, lease.Of(fs), lease.OfFileSystem(fs), s.clock.Now())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(by).To(BeEmpty())
 	key := s.makeRun("sweep")
@@ -197,15 +197,15 @@ func TestARunWaitsForTheLeaseOfItsFileSystem(t *testing.T) {
 	}))
 	g.Expect(s.ran).To(BeEmpty())
 
-	g.Expect(lease.Release(t.Context(), s.client, s.client, client.ObjectKeyFromObject(fs), lease.OfFileSystem(fs))).To(Succeed())
+	g.Expect(lease.Release(t.Context(), s.client, s.client, lease.Of(fs).Key, lease.OfFileSystem(fs))).To(Succeed())
 	s.before = func(client.Object) {
-		by, err := lease.Acquire(t.Context(), s.client, s.client, fs, lease.OfFileSystem(fs), s.clock.Now())
+		by, err := lease.Acquire(t.Context(), s.client, s.client, lease.Of(fs), lease.OfFileSystem(fs), s.clock.Now())
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(by).To(Equal("BenchmarkRun sweep"), "a change of the filesystem waits while it is measured")
 	}
 	s.settle(key)
 	g.Expect(succeeded(s.run(key)).Reason).To(Equal(v1alpha1.ReasonAllPointsSucceeded))
-	by, err = lease.Acquire(t.Context(), s.client, s.client, fs, lease.OfFileSystem(fs), s.clock.Now())
+	by, err = lease.Acquire(t.Context(), s.client, s.client, lease.Of(fs), lease.OfFileSystem(fs), s.clock.Now())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(by).To(BeEmpty(), "the lease is free when the run is over")
 }

@@ -46,7 +46,7 @@ func (r *Reconciler) gather(ctx context.Context, run *v1alpha1.BenchmarkRun) (*s
 		// The tool is the node's, and runs by the operator's own program; a user's image is refused.
 		w.Image = r.Images.Node
 	}
-	line := []func(context.Context, *scope.Scope) error{r.gatherFileSystem, r.gatherLine, r.gatherBaseline, r.gatherPriority}
+	line := []func(context.Context, *scope.Scope) error{r.gatherTarget, r.gatherLine, r.gatherBaseline, r.gatherPriority}
 	rest := []func(context.Context, *scope.Scope) error{
 		r.gatherMembers, r.gatherMounts, r.gatherNodes, r.gatherRecords, r.gatherChildren, r.gatherDrop, r.gatherTrust, r.gatherRaw,
 	}
@@ -85,13 +85,20 @@ func (r *Reconciler) plan(w *scope.Scope) {
 	w.Points = points
 }
 
+func (r *Reconciler) gatherTarget(ctx context.Context, w *scope.Scope) error {
+	if w.Run.Spec.Target.IsFileSystem() {
+		return r.gatherFileSystem(ctx, w)
+	}
+	return r.gatherVolume(ctx, w)
+}
+
 func (r *Reconciler) gatherFileSystem(ctx context.Context, w *scope.Scope) error {
 	fs := &v1alpha1.FileSystem{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: w.Run.Namespace, Name: w.Run.Spec.FileSystem.Name}, fs)
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: w.Run.Namespace, Name: w.Run.Spec.Target.FileSystem.Name}, fs)
 	if apierrors.IsNotFound(err) {
 		return nil
 	} else if err != nil {
-		return fmt.Errorf("read FileSystem %s: %w", w.Run.Spec.FileSystem.Name, err)
+		return fmt.Errorf("read FileSystem %s: %w", w.Run.Spec.Target.FileSystem.Name, err)
 	}
 	w.FileSystem = fs
 	b, ok := r.Backends[fs.Spec.Type]
@@ -173,6 +180,9 @@ func (r *Reconciler) gatherMounts(ctx context.Context, w *scope.Scope) error {
 
 // gatherNodes finds the clients, and what the agents say of nodes. Both lists are as long as the cluster is large, so they are not copied.
 func (r *Reconciler) gatherNodes(ctx context.Context, w *scope.Scope) error {
+	if w.Volume != nil {
+		return nil // the scheduler chooses the nodes, and the manager may not be allowed to look at them
+	}
 	var nodes corev1.NodeList
 	if err := r.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list nodes: %w", err)
@@ -285,6 +295,9 @@ func (r *Reconciler) gatherChildren(ctx context.Context, w *scope.Scope) error {
 				c.Pods = append(c.Pods, p)
 			}
 		}
+		if w.Volume != nil {
+			c.Nodes = c.ClientNodes()
+		}
 		c.Settle(w.Now)
 		if err := r.gatherRefusal(ctx, w, &c); err != nil {
 			return err
@@ -370,7 +383,7 @@ func (r *Reconciler) gatherLingering(ctx context.Context, w *scope.Scope, pods [
 		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		if p.Spec.NodeName != "" {
+		if p.Spec.NodeName != "" && w.Volume == nil {
 			var node corev1.Node
 			err := r.Client.Get(ctx, client.ObjectKey{Name: p.Spec.NodeName}, &node)
 			if apierrors.IsNotFound(err) || (err == nil && !scope.NodeReady(&node)) {

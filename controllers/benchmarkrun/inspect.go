@@ -26,6 +26,7 @@ func (r *Reconciler) inspect(ctx context.Context, w *scope.Scope, c *children.Ch
 		if err := r.readCheck(ctx, c, &found); err != nil {
 			return err
 		}
+		outcomes.AddSeen(&found, c.ClientNodes())
 	}
 	return r.storeProvenance(ctx, w, found)
 }

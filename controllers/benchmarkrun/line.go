@@ -23,7 +23,7 @@ import (
 
 // gatherLine finds the other runs of the filesystem, and which of them this one comes after.
 func (r *Reconciler) gatherLine(ctx context.Context, w *scope.Scope) error {
-	all, err := r.runsOf(ctx, w.Run.Namespace, w.Run.Spec.FileSystem.Name)
+	all, err := r.runsOf(ctx, w.Run.Namespace, &w.Run.Spec.Target)
 	if err != nil {
 		return err
 	}
@@ -39,10 +39,10 @@ func (r *Reconciler) gatherLine(ctx context.Context, w *scope.Scope) error {
 	return nil
 }
 
-// runsOf are the runs of a filesystem, in their turn. They lie in the cache, and are only to be read.
-func (r *Reconciler) runsOf(ctx context.Context, namespace, fileSystem string) ([]*v1alpha1.BenchmarkRun, error) {
+// runsOf are the runs that measure the same, in their turn. They lie in the cache, and are only to be read.
+func (r *Reconciler) runsOf(ctx context.Context, namespace string, target *v1alpha1.BenchmarkTarget) ([]*v1alpha1.BenchmarkRun, error) {
 	var list v1alpha1.BenchmarkRunList
-	of := client.MatchingFields{cached.ByFileSystem: fileSystem}
+	of := cached.RunsOf(target)
 	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), of, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list BenchmarkRuns: %w", err)
 	}
@@ -82,7 +82,7 @@ func (r *Reconciler) runsBehind(ctx context.Context, object client.Object) []rec
 	if !is {
 		return nil
 	}
-	all, err := r.runsOf(ctx, run.Namespace, run.Spec.FileSystem.Name)
+	all, err := r.runsOf(ctx, run.Namespace, &run.Spec.Target)
 	if err != nil {
 		return nil // the cache answers this
 	}

@@ -122,6 +122,9 @@ type TelemetryReader interface {
 // +kubebuilder:rbac:groups=apps,resources=daemonsets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=pods/log,verbs=get
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;create;delete
+// +kubebuilder:rbac:groups="",resources=persistentvolumes,verbs=get
+// +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=get
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
@@ -174,7 +177,7 @@ func (p *pass) reconcile(ctx context.Context, key client.ObjectKey) error {
 		return client.IgnoreNotFound(err)
 	}
 	// Two runs of one filesystem must not see it idle at once. Those of another one do not wait.
-	of := client.ObjectKey{Namespace: run.Namespace, Name: run.Spec.FileSystem.Name}
+	of := client.ObjectKey{Namespace: run.Namespace, Name: run.Spec.Target.String()}
 	if !p.busy.take(of) {
 		p.decision.After = scope.Soon
 		return nil
@@ -265,15 +268,21 @@ func (r *Reconciler) letGo(ctx context.Context, run *v1alpha1.BenchmarkRun, d de
 	return nil
 }
 
-// settleLease takes the lease of the FileSystem, or lets it go. While somebody else has it, what was decided is put off.
+// settleLease takes the lease of what is measured, or lets it go. While somebody else has it, what was decided is put off.
 func (r *Reconciler) settleLease(ctx context.Context, w *scope.Scope, d decision.Decision) (decision.Decision, error) {
-	if w.FileSystem == nil {
+	var subject lease.Subject
+	switch {
+	case w.FileSystem != nil:
+		subject = lease.Of(w.FileSystem)
+	case w.Volume != nil && w.Volume.Claim != nil:
+		subject = lease.OfClaim(w.Volume.Claim)
+	default:
 		return d, nil
 	}
 	holder := lease.OfRun(w.Run)
 	switch d.Lease {
 	case decision.LeaseTake:
-		by, err := lease.Acquire(ctx, r.Client, r.Reader, w.FileSystem, holder, w.Now)
+		by, err := lease.Acquire(ctx, r.Client, r.Reader, subject, holder, w.Now)
 		if err != nil {
 			return d, err
 		}
@@ -281,7 +290,7 @@ func (r *Reconciler) settleLease(ctx context.Context, w *scope.Scope, d decision
 			return decision.InUse(w, by), nil
 		}
 	case decision.LeaseFree:
-		return d, lease.Release(ctx, r.Client, r.Reader, client.ObjectKeyFromObject(w.FileSystem), holder)
+		return d, lease.Release(ctx, r.Client, r.Reader, subject.Key, holder)
 	case decision.LeaseAsIs:
 	}
 	return d, nil

@@ -568,7 +568,7 @@ func TestTheTimeOfRawOutputHasBounds(t *testing.T) {
 func TestARunWaitsForAFileSystemThatIsNotThere(t *testing.T) {
 	g := NewWithT(t)
 	s := newSetting(t, server)
-	key := s.makeRun("sweep", func(r *v1alpha1.BenchmarkRun) { r.Spec.FileSystem.Name = "another" })
+	key := s.makeRun("sweep", func(r *v1alpha1.BenchmarkRun) { r.Spec.Target.FileSystem.Name = "another" })
 	s.settle(key)
 	g.Expect(succeeded(s.run(key))).To(gstruct.MatchFields(gstruct.IgnoreExtras, gstruct.Fields{
 		"Status": Equal(metav1.ConditionUnknown), "Reason": Equal(v1alpha1.ReasonWaitingForFileSystem), "Message": ContainSubstring("there is no FileSystem another"),

@@ -90,7 +90,7 @@ func runOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 
 // runsOfFileSystem are those that have not ended, but for those that wait for another run: that one wakes them.
 func (r *Reconciler) runsOfFileSystem(ctx context.Context, fs client.Object) []reconcile.Request {
-	all, err := r.runsOf(ctx, fs.GetNamespace(), fs.GetName())
+	all, err := r.runsOf(ctx, fs.GetNamespace(), &v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: fs.GetName()}})
 	if err != nil {
 		return nil // the cache answers this
 	}

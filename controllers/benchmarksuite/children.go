@@ -102,15 +102,15 @@ func merge(base runtime.RawExtension, patch *runtime.RawExtension) (map[string]a
 
 // complete sets what of a run's spec is the suite's.
 func complete(suite *v1alpha1.BenchmarkSuite, spec map[string]any, variant, fileSystem string) error {
-	target, ok := spec["fileSystem"].(map[string]any)
-	if !ok {
-		if spec["fileSystem"] != nil {
-			return fmt.Errorf("fileSystem is no object; leave it out, or set its storagePool")
-		}
-		target = map[string]any{}
+	target, err := object(spec, "target", "target")
+	if err != nil {
+		return err
 	}
-	target["name"] = fileSystem
-	spec["fileSystem"] = target
+	measured, err := object(target, "fileSystem", "target.fileSystem")
+	if err != nil {
+		return err
+	}
+	measured["name"] = fileSystem
 	delete(spec, "suspend")
 	delete(spec, "ttlAfterFinished")
 	if suite.Spec.Baseline != nil && spec["baseline"] == nil {
@@ -124,6 +124,18 @@ func complete(suite *v1alpha1.BenchmarkSuite, spec map[string]any, variant, file
 		spec["results"] = results
 	}
 	return nil
+}
+
+// object returns the object in a field, and makes it if it is missing.
+func object(in map[string]any, field, path string) (map[string]any, error) {
+	if in[field] == nil {
+		in[field] = map[string]any{}
+	}
+	found, ok := in[field].(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s is no object; leave it out, or set target.fileSystem.storagePool", path)
+	}
+	return found, nil
 }
 
 // child is an object that the suite makes.

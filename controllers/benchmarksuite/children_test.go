@@ -99,7 +99,7 @@ func TestWhatASuiteMakesOfItsVariants(t *testing.T) {
 	plans, refused := build(aSuite(destroys, func(s *v1alpha1.BenchmarkSuite) {
 		s.Spec.FileSystem = raw(strings.Replace(mooseSpec, `{`, `{"deletionPolicy":"Destroy","confirmDestroy":"`+fsUID+`",`, 1))
 		s.Spec.Variants[1].Run = patch(`{"processes":64,"iozone":{"fileSize":"2g"}}`)
-		s.Spec.Runs[0].Spec = raw(`{"tool":"iozone","iozone":{"fileSize":"1g","directIO":true},"fileSystem":{"name":"mine","storagePool":"ssd"},"suspend":true,"ttlAfterFinished":"1h","clients":{"nodeSelector":{"a":"b"}}}`)
+		s.Spec.Runs[0].Spec = raw(`{"tool":"iozone","iozone":{"fileSize":"1g","directIO":true},"target":{"fileSystem":{"name":"mine","storagePool":"ssd"}},"suspend":true,"ttlAfterFinished":"1h","clients":{"nodeSelector":{"a":"b"}}}`)
 		s.Spec.Results = &v1alpha1.ResultsSpec{PersistentVolumeClaim: &v1alpha1.ResultsClaim{Name: "claim"}}
 		s.Spec.Baseline = &v1alpha1.SuiteBaseline{Published: "moosefs-2017-single"}
 	}), backends)
@@ -118,10 +118,10 @@ func TestWhatASuiteMakesOfItsVariants(t *testing.T) {
 	run := plans[1].runs[0]
 	g.Expect(run.GetName()).To(Equal("night-two-reads"))
 	g.Expect(metav1.IsControlledBy(run, aSuite())).To(BeTrue())
-	g.Expect(spec(run.Object)).To(MatchJSON(`{"tool":"iozone","iozone":{"fileSize":"2g","directIO":true},"fileSystem":{"name":"night-two","storagePool":"ssd"},
+	g.Expect(spec(run.Object)).To(MatchJSON(`{"tool":"iozone","iozone":{"fileSize":"2g","directIO":true},"target":{"fileSystem":{"name":"night-two","storagePool":"ssd"}},
 		"processes":64,"clients":{"nodeSelector":{"a":"b"}},"baseline":{"published":"moosefs-2017-single","variant":"two"},
 		"results":{"persistentVolumeClaim":{"name":"claim"}}}`))
-	g.Expect(plans[0].runs[1].Object["spec"]).To(HaveKeyWithValue("fileSystem", HaveKeyWithValue("name", "night-one")))
+	g.Expect(plans[0].runs[1].Object["spec"]).To(HaveKeyWithValue("target", HaveKeyWithValue("fileSystem", HaveKeyWithValue("name", "night-one"))))
 }
 
 func TestTheNameOfARunHasAtMost40Characters(t *testing.T) {

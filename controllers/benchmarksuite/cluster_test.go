@@ -236,7 +236,7 @@ func (l *lab) playRun(run *v1alpha1.BenchmarkRun) bool {
 		return false
 	}
 	fs := &v1alpha1.FileSystem{}
-	err := server.Client.Get(l.t.Context(), client.ObjectKey{Namespace: l.namespace, Name: run.Spec.FileSystem.Name}, fs)
+	err := server.Client.Get(l.t.Context(), client.ObjectKey{Namespace: l.namespace, Name: run.Spec.Target.FileSystem.Name}, fs)
 	if err != nil || !meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionReady) {
 		return false
 	}

@@ -330,7 +330,7 @@ func TestDecide(t *testing.T) {
 			func() *scene {
 				s := sceneOf(aSuite()).at(v1alpha1.VariantRemoving).done("True")
 				s.runs["mine"] = &v1alpha1.BenchmarkRun{}
-				s.runs["mine"].Spec.FileSystem.Name = "night-one"
+				s.runs["mine"].Spec.Target.FileSystem.Name = "night-one"
 				return s
 			},
 			want{nothing, going, v1alpha1.ReasonWaitingForVariant, "FileSystem night-one is also measured by another BenchmarkRun, and is removed after it: mine", ""},

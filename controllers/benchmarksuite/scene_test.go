@@ -98,7 +98,7 @@ func (s *scene) under(name string) *v1alpha1.BenchmarkRun {
 	run := &v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Name: "night-one-" + name, Namespace: "lab", UID: types.UID("run-" + name)}}
 	run.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.suite, v1alpha1.GroupVersion.WithKind("BenchmarkSuite"))}
 	run.Labels = map[string]string{v1alpha1.LabelBenchmarkSuite: "night"}
-	run.Spec.FileSystem.Name = "night-one"
+	run.Spec.Target.FileSystem.Name = "night-one"
 	run.Status.Progress = "3/9"
 	s.runs[run.Name] = run
 	s.first().Runs = append(s.first().Runs, v1alpha1.SuiteRunStatus{Name: name, BenchmarkRun: run.Name, Succeeded: "Unknown"})

@@ -15,6 +15,11 @@ const (
 	// ByFileSystem finds what is of a FileSystem by its name. One that was made anew under that name has another uid: look
 	// at that.
 	ByFileSystem = "spec.fileSystem.name"
+	// ByMeasured, ByMeasuredClaim and ByMeasuredClass find the BenchmarkRuns of a FileSystem, a PersistentVolumeClaim or a StorageClass, by
+	// its name.
+	ByMeasured      = "spec.target.fileSystem.name"
+	ByMeasuredClaim = "spec.target.persistentVolumeClaim.claimName"
+	ByMeasuredClass = "spec.target.storageClass.name"
 	// ByNode finds what is of a node.
 	ByNode = "spec.node"
 )
@@ -32,7 +37,23 @@ func Indexes() []Index {
 		index(&v1alpha1.StorageTarget{}, ByFileSystem, func(t *v1alpha1.StorageTarget) string { return t.Spec.FileSystem.Name }),
 		index(&v1alpha1.StorageTarget{}, ByNode, func(t *v1alpha1.StorageTarget) string { return t.Spec.Node }),
 		index(&v1alpha1.FileSystemNode{}, ByFileSystem, func(n *v1alpha1.FileSystemNode) string { return n.Spec.FileSystem.Name }),
-		index(&v1alpha1.BenchmarkRun{}, ByFileSystem, func(r *v1alpha1.BenchmarkRun) string { return r.Spec.FileSystem.Name }),
+		index(&v1alpha1.BenchmarkRun{}, ByMeasured, func(r *v1alpha1.BenchmarkRun) string { return r.Spec.Target.FileSystem.Name }),
+		index(&v1alpha1.BenchmarkRun{}, ByMeasuredClaim, func(r *v1alpha1.BenchmarkRun) string {
+			return r.Spec.Target.PersistentVolumeClaim.ClaimName
+		}),
+		index(&v1alpha1.BenchmarkRun{}, ByMeasuredClass, func(r *v1alpha1.BenchmarkRun) string { return r.Spec.Target.StorageClass.Name }),
+	}
+}
+
+// RunsOf finds the BenchmarkRuns of a namespace that measure the same.
+func RunsOf(target *v1alpha1.BenchmarkTarget) client.MatchingFields {
+	switch {
+	case target.IsFileSystem():
+		return client.MatchingFields{ByMeasured: target.FileSystem.Name}
+	case target.StorageClass.Name != "":
+		return client.MatchingFields{ByMeasuredClass: target.StorageClass.Name}
+	default:
+		return client.MatchingFields{ByMeasuredClaim: target.PersistentVolumeClaim.ClaimName}
 	}
 }
 

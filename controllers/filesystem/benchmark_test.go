@@ -27,7 +27,7 @@ func (w *world) measures() *v1alpha1.BenchmarkRun {
 	run := &v1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{Name: "creates", Namespace: w.namespace},
 		Spec: v1alpha1.BenchmarkRunSpec{
-			FileSystem: v1alpha1.BenchmarkTarget{Name: "scratch"}, Tool: "iozone", IOzone: &v1alpha1.IOzoneSpec{},
+			Target: v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: "scratch"}}, Tool: "iozone", IOzone: &v1alpha1.IOzoneSpec{},
 			Clients: v1alpha1.BenchmarkClients{NodeSelector: v1alpha1.NodeSelector{"storage-of": w.namespace}},
 		},
 	}
@@ -39,7 +39,7 @@ func (w *world) measures() *v1alpha1.BenchmarkRun {
 // asks is who has the lease when a run asks for it.
 func (w *world) asks(run *v1alpha1.BenchmarkRun) string {
 	w.t.Helper()
-	by, err := lease.Acquire(w.ctx, server.Client, server.Client, w.get(), lease.OfRun(run), time.Now())
+	by, err := lease.Acquire(w.ctx, server.Client, server.Client, lease.Of(w.get()), lease.OfRun(run), time.Now())
 	w.Expect(err).NotTo(HaveOccurred())
 	return by
 }
@@ -174,7 +174,7 @@ func TestADaemonThatIsDownIsStartedAlthoughABenchmarkHasTheLease(t *testing.T) {
 	down.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
 	w.Expect(server.Client.Status().Update(w.ctx, &down)).To(Succeed())
 	fs := w.get()
-	w.Expect(lease.Release(w.ctx, server.Client, server.Client, client.ObjectKeyFromObject(fs), lease.OfFileSystem(fs))).To(Succeed())
+	w.Expect(lease.Release(w.ctx, server.Client, server.Client, lease.Of(fs).Key, lease.OfFileSystem(fs))).To(Succeed())
 	w.measures()
 
 	c := server.Killable(t, -1)

@@ -54,7 +54,7 @@ func (h *hold) take(ctx context.Context) error {
 	}
 	r := h.reconciler
 	r.remembered(client.ObjectKeyFromObject(h.fs), h.fs.UID).letGo = time.Time{}
-	by, err := lease.Acquire(ctx, r.Client, r.Reader, h.fs, lease.OfFileSystem(h.fs), r.Clock.Now())
+	by, err := lease.Acquire(ctx, r.Client, r.Reader, lease.Of(h.fs), lease.OfFileSystem(h.fs), r.Clock.Now())
 	h.by = by
 	return err
 }
@@ -99,7 +99,7 @@ func (h *hold) settle(ctx context.Context, in backend.Input, seen backend.Observ
 	if now.Sub(m.letGo) < r.Reread {
 		return nil // an operator that led before could have taken it since, so this is not for ever
 	}
-	if err := lease.Release(ctx, r.Client, r.Reader, name, lease.OfFileSystem(h.fs)); err != nil {
+	if err := lease.Release(ctx, r.Client, r.Reader, lease.Of(h.fs).Key, lease.OfFileSystem(h.fs)); err != nil {
 		return err //nolint:wrapcheck // the phase has a name
 	}
 	m.letGo = now

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -67,6 +68,33 @@ func Parse(identity string) (Holder, error) {
 // Name is the name of the Lease of a FileSystem, in its namespace.
 func Name(fileSystem string) string { return "pfs-" + fileSystem }
 
+// Subject is what a lease is of: a FileSystem or a PersistentVolumeClaim.
+type Subject struct {
+	// Key is that of the Lease.
+	Key    client.ObjectKey
+	labels map[string]string
+	// owner lets the Lease go with it.
+	owner metav1.OwnerReference
+}
+
+// Of is the subject that a FileSystem is.
+func Of(fs *v1alpha1.FileSystem) Subject {
+	return Subject{
+		Key:    client.ObjectKey{Namespace: fs.Namespace, Name: Name(fs.Name)},
+		labels: map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelFileSystem: fs.Name},
+		owner:  metav1.OwnerReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: KindFileSystem, Name: fs.Name, UID: fs.UID},
+	}
+}
+
+// OfClaim is the subject that a PersistentVolumeClaim is, by its uid. No FileSystem has a Lease of that name.
+func OfClaim(claim *corev1.PersistentVolumeClaim) Subject {
+	return Subject{
+		Key:    client.ObjectKey{Namespace: claim.Namespace, Name: "parallelfs-claim-" + string(claim.UID)},
+		labels: map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy},
+		owner:  metav1.OwnerReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Name: claim.Name, UID: claim.UID},
+	}
+}
+
 // Stopped is true for a BenchmarkRun that measures no more, or not now: it has ended, or it is suspended and says that it has stopped. One
 // that is being deleted has stopped when the operator's finalizer is gone, which ends its jobs first: another one keeps the object, and
 // nobody else waits for it.
@@ -78,18 +106,18 @@ func Stopped(run *v1alpha1.BenchmarkRun) bool {
 	return run.Spec.Suspend && succeeded != nil && succeeded.Reason == v1alpha1.ReasonSuspended
 }
 
-// Acquire takes the lease of a FileSystem, or keeps it. An empty answer means that the holder has it now; else it is who has it, such as
+// Acquire takes the lease of a subject, or keeps it. An empty answer means that the holder has it now; else it is who has it, such as
 // "BenchmarkRun creates". The reader must read from the API server, past every cache. A conflict is an error of the API's kind: somebody
 // else was quicker, and the caller looks again.
 func Acquire(
-	ctx context.Context, c client.Client, reader client.Reader, fs *v1alpha1.FileSystem, holder Holder, now time.Time,
+	ctx context.Context, c client.Client, reader client.Reader, of Subject, holder Holder, now time.Time,
 ) (by string, err error) {
-	key := client.ObjectKey{Namespace: fs.Namespace, Name: Name(fs.Name)}
+	key := of.Key
 	found := &coordinationv1.Lease{}
 	if err := reader.Get(ctx, key, found); apierrors.IsNotFound(err) {
 		found.Namespace, found.Name = key.Namespace, key.Name
-		found.Labels = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelFileSystem: fs.Name}
-		write(found, fs, holder, now)
+		found.Labels = of.labels
+		write(found, of, holder, now)
 		if err := c.Create(ctx, found); err != nil {
 			return "", fmt.Errorf("make the Lease %s: %w", key, err)
 		}
@@ -101,13 +129,13 @@ func Acquire(
 	if found.Spec.HolderIdentity != nil {
 		identity = *found.Spec.HolderIdentity
 	}
-	if identity == holder.String() && found.Spec.RenewTime != nil && now.Sub(found.Spec.RenewTime.Time) < renewEvery && ownedBy(found, fs) {
+	if identity == holder.String() && found.Spec.RenewTime != nil && now.Sub(found.Spec.RenewTime.Time) < renewEvery && ownedBy(found, of) {
 		return "", nil
 	}
 	if identity != "" && identity != holder.String() {
 		other, err := Parse(identity)
 		if err != nil {
-			return "", fmt.Errorf("the Lease %s is somebody else's: %w; when nothing measures or changes the FileSystem, delete it: "+
+			return "", fmt.Errorf("the Lease %s is somebody else's: %w; when nothing measures or changes what it is of, delete it: "+
 				"kubectl delete lease -n %s %s", key, err, key.Namespace, key.Name)
 		}
 		held, err := holds(ctx, reader, key.Namespace, other)
@@ -118,7 +146,7 @@ func Acquire(
 			return other.Kind + " " + other.Name, nil
 		}
 	}
-	write(found, fs, holder, now)
+	write(found, of, holder, now)
 	// It holds for what was read: whoever takes it meanwhile makes this a conflict.
 	if err := c.Update(ctx, found); err != nil {
 		return "", fmt.Errorf("take the Lease %s: %w", key, err)
@@ -126,9 +154,8 @@ func Acquire(
 	return "", nil
 }
 
-// Release lets the lease go when the holder has it, and does nothing else. The reader is that of Acquire.
-func Release(ctx context.Context, c client.Client, reader client.Reader, fileSystem types.NamespacedName, holder Holder) error {
-	key := client.ObjectKey{Namespace: fileSystem.Namespace, Name: Name(fileSystem.Name)}
+// Release lets the Lease of that key go when the holder has it, and does nothing else. The reader is that of Acquire.
+func Release(ctx context.Context, c client.Client, reader client.Reader, key types.NamespacedName, holder Holder) error {
 	found := &coordinationv1.Lease{}
 	if err := reader.Get(ctx, key, found); apierrors.IsNotFound(err) {
 		return nil
@@ -170,18 +197,11 @@ func ignoreNotFound(err error, h Holder) error {
 	return fmt.Errorf("read the %s %s that holds the lease: %w", h.Kind, h.Name, err)
 }
 
-func ownedBy(l *coordinationv1.Lease, fs *v1alpha1.FileSystem) bool {
-	return equality.Semantic.DeepEqual(l.OwnerReferences, owners(fs))
+func ownedBy(l *coordinationv1.Lease, of Subject) bool {
+	return equality.Semantic.DeepEqual(l.OwnerReferences, []metav1.OwnerReference{of.owner})
 }
 
-// owners let the Lease go with its FileSystem.
-func owners(fs *v1alpha1.FileSystem) []metav1.OwnerReference {
-	return []metav1.OwnerReference{{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: KindFileSystem, Name: fs.Name, UID: fs.UID,
-	}}
-}
-
-func write(l *coordinationv1.Lease, fs *v1alpha1.FileSystem, holder Holder, now time.Time) {
+func write(l *coordinationv1.Lease, of Subject, holder Holder, now time.Time) {
 	identity, at := holder.String(), metav1.NewMicroTime(now.UTC())
 	if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity != identity {
 		l.Spec.AcquireTime = &at
@@ -192,5 +212,5 @@ func write(l *coordinationv1.Lease, fs *v1alpha1.FileSystem, holder Holder, now 
 		l.Spec.LeaseTransitions = &transitions
 	}
 	l.Spec.HolderIdentity, l.Spec.RenewTime = &identity, &at
-	l.OwnerReferences = owners(fs)
+	l.OwnerReferences = []metav1.OwnerReference{of.owner}
 }

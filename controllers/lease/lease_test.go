@@ -91,7 +91,7 @@ func TestWhoGetsTheLeaseThatARunHas(t *testing.T) {
 			g := NewWithT(t)
 			fs, first := fileSystem("fs-uid"), run("first")
 			k := cluster(t, fs)
-			by, err := lease.Acquire(t.Context(), k, k, fs, lease.OfRun(first), now)
+			by, err := lease.Acquire(t.Context(), k, k, lease.Of(fs), lease.OfRun(first), now)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(by).To(BeEmpty())
 			if c.holder != nil {
@@ -101,7 +101,7 @@ func TestWhoGetsTheLeaseThatARunHas(t *testing.T) {
 				g.Expect(createIn(k, first)).To(Succeed())
 			}
 			for _, other := range []lease.Holder{lease.OfFileSystem(fs), lease.OfRun(run("second"))} {
-				by, err := lease.Acquire(t.Context(), k, k, fs, other, now.Add(c.later))
+				by, err := lease.Acquire(t.Context(), k, k, lease.Of(fs), other, now.Add(c.later))
 				g.Expect(err).NotTo(HaveOccurred())
 				if !c.free {
 					g.Expect(by).To(Equal("BenchmarkRun first"))
@@ -130,16 +130,16 @@ func TestAFileSystemKeepsItUntilItLetsGo(t *testing.T) {
 	g := NewWithT(t)
 	fs, r := fileSystem("fs-uid"), run("creates")
 	k := cluster(t, fs, r)
-	_, err := lease.Acquire(t.Context(), k, k, fs, lease.OfFileSystem(fs), now)
+	_, err := lease.Acquire(t.Context(), k, k, lease.Of(fs), lease.OfFileSystem(fs), now)
 	g.Expect(err).NotTo(HaveOccurred())
-	by, err := lease.Acquire(t.Context(), k, k, fs, lease.OfRun(r), now.Add(2*time.Hour))
+	by, err := lease.Acquire(t.Context(), k, k, lease.Of(fs), lease.OfRun(r), now.Add(2*time.Hour))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(by).To(Equal("FileSystem scratch"))
 
-	g.Expect(lease.Release(t.Context(), k, k, client.ObjectKeyFromObject(fs), lease.OfRun(r))).To(Succeed())
+	g.Expect(lease.Release(t.Context(), k, k, lease.Of(fs).Key, lease.OfRun(r))).To(Succeed())
 	g.Expect(*live(t, k).Spec.HolderIdentity).To(HavePrefix("FileSystem/"), "nobody lets go of what somebody else has")
-	g.Expect(lease.Release(t.Context(), k, k, client.ObjectKeyFromObject(fs), lease.OfFileSystem(fs))).To(Succeed())
-	by, err = lease.Acquire(t.Context(), k, k, fs, lease.OfRun(r), now.Add(2*time.Hour))
+	g.Expect(lease.Release(t.Context(), k, k, lease.Of(fs).Key, lease.OfFileSystem(fs))).To(Succeed())
+	by, err = lease.Acquire(t.Context(), k, k, lease.Of(fs), lease.OfRun(r), now.Add(2*time.Hour))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(by).To(BeEmpty())
 	g.Expect(*live(t, k).Spec.LeaseTransitions).To(BeEquivalentTo(1))
@@ -151,7 +151,7 @@ func TestKeepingItWritesOnceAMinute(t *testing.T) {
 	k := cluster(t, fs)
 	versions := map[string]bool{}
 	for seconds := range 180 {
-		_, err := lease.Acquire(t.Context(), k, k, fs, lease.OfFileSystem(fs), now.Add(time.Duration(seconds)*time.Second))
+		_, err := lease.Acquire(t.Context(), k, k, lease.Of(fs), lease.OfFileSystem(fs), now.Add(time.Duration(seconds)*time.Second))
 		g.Expect(err).NotTo(HaveOccurred())
 		versions[live(t, k).ResourceVersion] = true
 	}
@@ -163,9 +163,9 @@ func TestTheLeaseOfAFileSystemThatWasMadeAnewGoesWithTheNewOne(t *testing.T) {
 	g := NewWithT(t)
 	r := run("creates")
 	k := cluster(t, r)
-	_, err := lease.Acquire(t.Context(), k, k, fileSystem("old"), lease.OfRun(r), now)
+	_, err := lease.Acquire(t.Context(), k, k, lease.Of(fileSystem("old")), lease.OfRun(r), now)
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = lease.Acquire(t.Context(), k, k, fileSystem("new"), lease.OfRun(r), now)
+	_, err = lease.Acquire(t.Context(), k, k, lease.Of(fileSystem("new")), lease.OfRun(r), now)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(live(t, k).OwnerReferences).To(HaveExactElements(And(HaveField("Kind", "FileSystem"), HaveField("UID", types.UID("new")))))
 }
@@ -174,19 +174,19 @@ func TestOfTwoWhoAskAtOnceOneGetsIt(t *testing.T) {
 	g := NewWithT(t)
 	fs, r := fileSystem("fs-uid"), run("creates")
 	k := cluster(t, fs, r)
-	_, err := lease.Acquire(t.Context(), k, k, fs, lease.OfFileSystem(fs), now)
+	_, err := lease.Acquire(t.Context(), k, k, lease.Of(fs), lease.OfFileSystem(fs), now)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(lease.Release(t.Context(), k, k, client.ObjectKeyFromObject(fs), lease.OfFileSystem(fs))).To(Succeed())
+	g.Expect(lease.Release(t.Context(), k, k, lease.Of(fs).Key, lease.OfFileSystem(fs))).To(Succeed())
 	// Between the look and the write of the one, the other takes it.
 	slow := interceptor.NewClient(k, interceptor.Funcs{
 		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
-			by, err := lease.Acquire(ctx, k, k, fs, lease.OfRun(r), now)
+			by, err := lease.Acquire(ctx, k, k, lease.Of(fs), lease.OfRun(r), now)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(by).To(BeEmpty())
 			return c.Update(ctx, o, opts...)
 		},
 	})
-	_, err = lease.Acquire(t.Context(), slow, k, fs, lease.OfFileSystem(fs), now)
+	_, err = lease.Acquire(t.Context(), slow, k, lease.Of(fs), lease.OfFileSystem(fs), now)
 	g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
 	g.Expect(*live(t, k).Spec.HolderIdentity).To(Equal(lease.OfRun(r).String()))
 }
@@ -197,7 +197,7 @@ func TestALeaseOfSomebodyElseIsNotTaken(t *testing.T) {
 	k := cluster(t, fs, &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "pfs-scratch"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: new("me")},
 	})
-	_, err := lease.Acquire(t.Context(), k, k, fs, lease.OfFileSystem(fs), now)
+	_, err := lease.Acquire(t.Context(), k, k, lease.Of(fs), lease.OfFileSystem(fs), now)
 	g.Expect(err).To(MatchError(ContainSubstring("kubectl delete lease -n storage pfs-scratch")))
 	g.Expect(*live(t, k).Spec.HolderIdentity).To(Equal("me"))
 }

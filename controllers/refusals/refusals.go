@@ -43,19 +43,32 @@ func Of(ctx context.Context, reader client.Reader, of Owner) (string, error) {
 	if err := reader.List(ctx, &list, client.InNamespace(of.Namespace), which); err != nil {
 		return "", fmt.Errorf("list the events of %s %s: %w", of.Kind, of.Name, err)
 	}
-	return newest(list.Items, of.Since), nil
+	return newest(list.Items, of.Since, refusesPod), nil
 }
 
-// newest returns the words of the newest event that is the refusal of a pod.
-func newest(events []corev1.Event, since time.Time) string {
+// WarningOf returns the words of the newest warning about an object, empty when there is none.
+func WarningOf(ctx context.Context, reader client.Reader, of Owner) (string, error) {
+	var list corev1.EventList
+	which := client.MatchingFields{"involvedObject.kind": of.Kind, "involvedObject.name": of.Name, "type": corev1.EventTypeWarning}
+	if err := reader.List(ctx, &list, client.InNamespace(of.Namespace), which); err != nil {
+		return "", fmt.Errorf("list the events of %s %s: %w", of.Kind, of.Name, err)
+	}
+	return newest(list.Items, of.Since, func(*corev1.Event) bool { return true }), nil
+}
+
+func refusesPod(e *corev1.Event) bool {
+	return e.Reason == failedCreate || e.Reason == mpiFailed && strings.Contains(e.Message, madeFailed)
+}
+
+// newest returns the words of the newest warning that counts.
+func newest(events []corev1.Event, since time.Time, counts func(e *corev1.Event) bool) string {
 	var words string
 	var last time.Time
 	for i := range events {
 		e := &events[i]
 		at := lastSeen(e)
-		refuses := e.Reason == failedCreate || e.Reason == mpiFailed && strings.Contains(e.Message, madeFailed)
 		// Times of events have whole seconds.
-		if e.Type == corev1.EventTypeWarning && refuses && !at.Before(since.Truncate(time.Second)) && !at.Before(last) {
+		if e.Type == corev1.EventTypeWarning && counts(e) && !at.Before(since.Truncate(time.Second)) && !at.Before(last) {
 			last, words = at, Words(e.Message)
 		}
 	}

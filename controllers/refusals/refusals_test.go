@@ -92,12 +92,12 @@ func TestTheNewestRefusalOfThisObjectCounts(t *testing.T) {
 	g.Expect(newest([]corev1.Event{
 		event(9, "FailedCreate", "Error creating: newer"), event(3, "FailedCreate", "Error creating: older"),
 		event(20, "FailedDaemonPod", "another thing"),
-	}, made)).To(Equal("newer"))
-	g.Expect(newest([]corev1.Event{event(0, "FailedCreate", "in the same second")}, made)).To(Equal("in the same second"))
-	g.Expect(newest([]corev1.Event{event(-1, "FailedCreate", "of one of that name before")}, made)).To(BeEmpty())
-	g.Expect(newest([]corev1.Event{event(2, "MPIJobFailed", "MPIJob storage/a is failed")}, made)).To(BeEmpty())
-	g.Expect(newest([]corev1.Event{event(2, "MPIJobFailed", `worker pod created failed: pods "a" is forbidden: no`)}, made)).To(Equal("no"))
+	}, made, refusesPod)).To(Equal("newer"))
+	g.Expect(newest([]corev1.Event{event(0, "FailedCreate", "in the same second")}, made, refusesPod)).To(Equal("in the same second"))
+	g.Expect(newest([]corev1.Event{event(-1, "FailedCreate", "of one of that name before")}, made, refusesPod)).To(BeEmpty())
+	g.Expect(newest([]corev1.Event{event(2, "MPIJobFailed", "MPIJob storage/a is failed")}, made, refusesPod)).To(BeEmpty())
+	g.Expect(newest([]corev1.Event{event(2, "MPIJobFailed", `worker pod created failed: pods "a" is forbidden: no`)}, made, refusesPod)).To(Equal("no"))
 	normal := event(2, "FailedCreate", "no")
 	normal.Type = corev1.EventTypeNormal
-	g.Expect(newest([]corev1.Event{normal}, made)).To(BeEmpty())
+	g.Expect(newest([]corev1.Event{normal}, made, refusesPod)).To(BeEmpty())
 }

@@ -25,7 +25,7 @@ apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
 metadata: {name: single, namespace: e2e-$STORY}
 spec:
-  fileSystem: {name: scratch, storagePool: ssd}
+  target: {fileSystem: {name: scratch, storagePool: ssd}}
   tool: iozone
   iozone: {mode: SingleClient, fileSize: 32m, includeFlush: true, includeClose: true, noRetest: true}
   clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}, oversubscribe: true}
@@ -44,7 +44,7 @@ apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
 metadata: {name: distributed, namespace: e2e-$STORY}
 spec:
-  fileSystem: {name: scratch, storagePool: ssd}
+  target: {fileSystem: {name: scratch, storagePool: ssd}}
   tool: iozone
   iozone: {mode: Distributed, tests: [Write, Read], fileSize: 64m, directIO: true, includeFlush: true, includeClose: true, noRetest: true}
   clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}, count: 2, oversubscribe: true}
@@ -62,7 +62,7 @@ apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
 metadata: {name: troubled, namespace: e2e-$STORY}
 spec:
-  fileSystem: {name: scratch}
+  target: {fileSystem: {name: scratch}}
   tool: iozone
   iozone: {recordSize: 4k, tests: [Write], directIO: true}
   clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}, oversubscribe: true}

@@ -185,7 +185,7 @@ apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
 metadata: {name: streams, namespace: e2e-$STORY}
 spec:
-  fileSystem: {name: lake, storagePool: ssd}
+  target: {fileSystem: {name: lake, storagePool: ssd}}
   clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}, oversubscribe: true, count: 2}
   tool: fio
   fio: {mode: write, blockSize: 64k, fileSize: 4m}
@@ -202,7 +202,7 @@ apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
 metadata: {name: mdts, namespace: e2e-$STORY}
 spec:
-  fileSystem: {name: lake}
+  target: {fileSystem: {name: lake}}
   clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}}
   tool: mdsSurvey
   mdsSurvey: {threadsLow: 4, threadsHigh: 4, fileCount: 1000, dirCount: 4, tests: [create, destroy]}
@@ -212,7 +212,7 @@ apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
 metadata: {name: osts, namespace: e2e-$STORY}
 spec:
-  fileSystem: {name: lake}
+  target: {fileSystem: {name: lake}}
   clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}}
   tool: obdfilterSurvey
   obdfilterSurvey: {threadsLow: 1, threadsHigh: 1, objectsHigh: 1, sizeMiB: 256}

@@ -28,7 +28,7 @@ apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
 metadata: {name: %s, namespace: e2e-$STORY}
 spec:
-  fileSystem: {name: scratch, storagePool: ssd}
+  target: {fileSystem: {name: scratch, storagePool: ssd}}
   clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}, oversubscribe: true, count: 2}
   limits: {pointTimeout: 5m, retries: 2, invalidRetries: 3}
 %s`, name, strings.ReplaceAll(strings.TrimPrefix(content, "\n"), "\t", "  "))

@@ -8,6 +8,8 @@ const (
 	unknownSweep  = "a sweep varies processes, clients, storagePool, or a parameter of the run's tool, such as mdtest.items for mdtest"
 	unknownDerive = "a derived value is processes, clients, storagePool, or a parameter of the run's tool, such as mdtest.items for mdtest"
 	oneTool       = "set exactly one of spec.iozone, mdtest, ior, fio, postmark, vdbench, netmist, mdsSurvey, obdfilterSurvey, storagebench and custom: its name is the tool, and it may be empty ({}), but for custom"
+	oneTarget     = "set exactly one of spec.target.fileSystem, persistentVolumeClaim and storageClass"
+	aClaim        = "{fileSystem: null, persistentVolumeClaim: {claimName: data}}"
 	aDuration     = `should match '^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$'`
 )
 
@@ -16,12 +18,24 @@ var benchmarkRunRefusals = refusals{
 	"its name has 41 characters":            {change: "metadata: {name: " + strings.Repeat("n", 41) + "}", field: "<nil>", says: "metadata.name of a BenchmarkRun has at most 40 characters, because the names of its jobs start with it"},
 	"its name begins with a digit":          {change: "metadata: {name: 2017-single}", field: "<nil>", says: "metadata.name of a BenchmarkRun starts with a letter and holds no dot, because it becomes the name of hosts"},
 	"its name has a dot":                    {change: "metadata: {name: run.v2}", field: "<nil>", says: "metadata.name of a BenchmarkRun starts with a letter and holds no dot, because it becomes the name of hosts"},
-	"the filesystem is left out":            {change: "spec: {fileSystem: null}", field: "spec.fileSystem", says: "Required value"},
-	"the filesystem has no name":            {change: "spec: {fileSystem: {name: null}}", field: "spec.fileSystem.name", says: "Required value"},
-	"the filesystem's name is empty":        {change: `spec: {fileSystem: {name: ""}}`, field: "spec.fileSystem.name", says: "should be at least 1 chars long"},
-	"the filesystem's name is 254 long":     {change: "spec: {fileSystem: {name: " + strings.Repeat("n", 254) + "}}", field: "spec.fileSystem.name", says: "may not be more than 253 bytes"},
-	"the storage pool is empty":             {change: `spec: {fileSystem: {storagePool: ""}}`, field: "spec.fileSystem.storagePool", says: "should be at least 1 chars long"},
-	"the storage pool is 25 long":           {change: "spec: {fileSystem: {storagePool: " + strings.Repeat("n", 25) + "}}", field: "spec.fileSystem.storagePool", says: "may not be more than 24 bytes"},
+	"the target is left out":                {change: "spec: {target: null}", field: "spec.target", says: "Required value"},
+	"the target names nothing":              {change: "spec: {target: {fileSystem: null}}", field: "spec.target", says: oneTarget},
+	"two targets are named":                 {change: "spec: {target: {persistentVolumeClaim: {claimName: data}}}", field: "spec.target", says: oneTarget},
+	"the class has no size":                 {change: "spec: {target: {fileSystem: null, storageClass: {name: fast}}}", field: "spec.target.storageClass.size", says: "Required value"},
+	"the class has no name":                 {change: "spec: {target: {fileSystem: null, storageClass: {size: 1Gi}}}", field: "spec.target.storageClass.name", says: "Required value"},
+	"the size of a claim is no amount":      {change: "spec: {target: {fileSystem: null, storageClass: {name: fast, size: many}}}", field: "spec.target.storageClass.size", says: "spec.target.storageClass.size is an amount of storage, such as 100Gi"},
+	"the size of a claim is nothing":        {change: "spec: {target: {fileSystem: null, storageClass: {name: fast, size: \"0\"}}}", field: "spec.target.storageClass.size", says: "spec.target.storageClass.size is an amount of storage, such as 100Gi"},
+	"a claim can only be read":              {change: "spec: {target: {fileSystem: null, storageClass: {name: fast, size: 1Gi, accessMode: ReadOnlyMany}}}", field: "spec.target.storageClass.accessMode", says: `supported values: "ReadWriteOnce", "ReadWriteOncePod", "ReadWriteMany"`},
+	"the claim has no name":                 {change: "spec: {target: {fileSystem: null, persistentVolumeClaim: {claimName: null}}}", field: "spec.target.persistentVolumeClaim.claimName", says: "Required value"},
+	"caches of a volume are dropped":        {change: "spec: {target: " + aClaim + ", caches: {drop: Clients}}", field: "spec", says: "spec.caches needs the agents of a FileSystem's nodes; for another target leave it out, and use direct I/O or files twice as large as the memory of a client"},
+	"the servers of a volume are measured":  {change: "spec: {target: " + aClaim + ", tool: storagebench, iozone: null, storagebench: {}}", field: "spec", says: "mdsSurvey, obdfilterSurvey and storagebench measure the servers of a FileSystem, so they require spec.target.fileSystem"},
+	"pools of a volume are swept":           {change: "spec: {target: " + aClaim + ", sweep: [{name: storagePool, values: [ssd]}]}", field: "spec", says: "only a FileSystem has storage pools, so a sweep or derive over storagePool requires spec.target.fileSystem"},
+	"the claim becomes another one":         {before: "spec: {target: " + aClaim + "}", change: "spec: {target: {persistentVolumeClaim: {claimName: other}}}", field: "spec", says: immutableRun},
+	"the filesystem has no name":            {change: "spec: {target: {fileSystem: {name: null}}}", field: "spec.target.fileSystem.name", says: "Required value"},
+	"the filesystem's name is empty":        {change: `spec: {target: {fileSystem: {name: ""}}}`, field: "spec.target.fileSystem.name", says: "should be at least 1 chars long"},
+	"the filesystem's name is 254 long":     {change: "spec: {target: {fileSystem: {name: " + strings.Repeat("n", 254) + "}}}", field: "spec.target.fileSystem.name", says: "may not be more than 253 bytes"},
+	"the storage pool is empty":             {change: `spec: {target: {fileSystem: {storagePool: ""}}}`, field: "spec.target.fileSystem.storagePool", says: "should be at least 1 chars long"},
+	"the storage pool is 25 long":           {change: "spec: {target: {fileSystem: {storagePool: " + strings.Repeat("n", 25) + "}}}", field: "spec.target.fileSystem.storagePool", says: "may not be more than 24 bytes"},
 	"the tool is not known":                 {change: "spec: {tool: dd}", field: "spec.tool", says: `supported values: "iozone", "mdtest", "ior", "fio", "postmark", "vdbench", "netmist", "mdsSurvey", "obdfilterSurvey", "storagebench", "custom"`},
 	"no tool has a member":                  {change: "spec: {tool: null, iozone: null}", field: "spec", says: oneTool},
 	"two tools have members":                {change: "spec: {mdtest: {}}", field: "spec", says: oneTool},
@@ -72,8 +86,8 @@ var benchmarkRunRefusals = refusals{
 	"IOR reads what nobody has written":             {change: "spec: {tool: ior, iozone: null, ior: {operations: [Read]}}", field: "spec.ior", says: "spec.ior.operations must hold Write, because Read uses its files"},
 	"a metric is found in two ways":                 {change: `spec: {tool: custom, iozone: null, custom: {command: [x], metrics: [{name: a, unit: b, regex: "(.)", jsonPath: "{.a}"}]}}`, field: "spec.custom.metrics[]", says: "set exactly one of regex and jsonPath"},
 
-	"the fileSystem is changed":          {before: "{}", change: "spec: {fileSystem: {name: other}}", field: "spec", says: immutableRun},
-	"the storage pool is chosen":         {before: "{}", change: "spec: {fileSystem: {storagePool: ssd}}", field: "spec", says: immutableRun},
+	"the filesystem is changed":          {before: "{}", change: "spec: {target: {fileSystem: {name: other}}}", field: "spec", says: immutableRun},
+	"the storage pool is chosen":         {before: "{}", change: "spec: {target: {fileSystem: {storagePool: ssd}}}", field: "spec", says: immutableRun},
 	"a parameter of the tool is changed": {before: "{}", change: "spec: {iozone: {directIO: true}}", field: "spec", says: immutableRun},
 	"the clients are changed":            {before: "{}", change: "spec: {clients: {count: 1}}", field: "spec", says: immutableRun},
 	"the processes are changed":          {before: "{}", change: "spec: {processes: 2}", field: "spec", says: immutableRun},
@@ -117,6 +131,11 @@ var benchmarkRunRefusals = refusals{
 		"999ms": "spec.limits.timeout must be from 1s to 720h", "721h": "spec.limits.timeout must be from 1s to 720h",
 	}),
 	durationRefusals("spec.ttlAfterFinished", "spec: {ttlAfterFinished: %s}"),
+	boundRefusals("spec.target.persistentVolumeClaim.claimName", "spec: {target: {fileSystem: null, persistentVolumeClaim: {claimName: %s}}}", emptyOrLong(253)),
+	boundRefusals("spec.target.storageClass.name", "spec: {target: {fileSystem: null, storageClass: {name: %s, size: 1Gi}}}", emptyOrLong(253)),
+	boundRefusals("spec.target.storageClass.size", "spec: {target: {fileSystem: null, storageClass: {name: fast, size: %s}}}", map[string]string{
+		`""`: "should be at least 1 chars long", `"` + strings.Repeat("1", 33) + `"`: "may not be more than 32 bytes",
+	}),
 	boundRefusals("spec.rawOutputTTL", "spec: {rawOutputTTL: %s}", map[string]string{
 		`""`: "should be at least 2 chars long", strings.Repeat("1", 32) + "s": "may not be more than 32 bytes", `"30"`: aDuration, "30d": aDuration,
 		"59s": "spec.rawOutputTTL must be from 1m to 8760h", "8761h": "spec.rawOutputTTL must be from 1m to 8760h",
@@ -128,7 +147,7 @@ var benchmarkRunAccepted = map[string]string{
 	"it has everything that there is": `
 metadata: {name: ` + strings.Repeat("n", 40) + `}
 spec:
-  fileSystem: {storagePool: ssd}
+  target: {fileSystem: {storagePool: ssd}}
   iozone:
     {mode: Distributed, tests: [Write, Read, Random], recordSize: 1024k, fileSize: 20g, directIO: true, includeFlush: true,
      includeClose: true, useThreads: true, noRetest: true}
@@ -157,6 +176,8 @@ spec:
 	"obdfilterSurvey has everything that there is":         "spec: null\n---\n" + fullRuns["obdfilterSurvey"],
 	"storagebench has everything that there is":            "spec: null\n---\n" + fullRuns["storagebench"],
 	"custom has everything that there is":                  "spec: null\n---\n" + fullRuns["custom"],
+	"a StorageClass is measured":                           "spec: {target: {fileSystem: null, storageClass: {name: fast, size: 100Gi, accessMode: ReadWriteMany}}}",
+	"a claim is measured":                                  "spec: {target: " + aClaim + "}",
 	"only writes are measured":                             "spec: {iozone: {tests: [Write]}}",
 	"a trimmed mean of three samples":                      "spec: {statistic: TrimmedMean, repetitions: 3}",
 	"one client is named as its only one":                  "spec: {clients: {count: 1}}",

@@ -6,7 +6,7 @@ package envtest_test
 var fullRuns = map[string]string{
 	"run": `
 spec:
-  fileSystem: {name: scratch, storagePool: ssd}
+  target: {fileSystem: {name: scratch, storagePool: ssd}}
   tool: mdtest
   mdtest: {items: 4, depth: 2, branch: 3, leafOnly: true, uniqueDirectories: true, filesOnly: true, writeBytes: 4k, readBytes: 4k,
     syncWrites: true, stride: 1, iterations: 3, phases: [Create, Stat], args: [-v]}
@@ -44,7 +44,7 @@ spec:
 `,
 	"baseline": `
 spec:
-  fileSystem: {name: scratch}
+  target: {fileSystem: {name: scratch}}
   tool: mdtest
   mdtest: {itemsPerProcess: 4}
   clients: {nodeSelector: {client: ""}}
@@ -52,7 +52,7 @@ spec:
 `,
 	"ior": `
 spec:
-  fileSystem: {name: scratch}
+  target: {fileSystem: {name: scratch}}
   tool: ior
   ior: {interface: POSIX, blockSize: 1m, transferSize: 256k, segments: 1, filePerProcess: true, collective: true, reorderTasks: true,
     fsync: true, directIO: true, randomOffset: true, operations: [Write, Read], iterations: 3, args: [-v]}
@@ -60,7 +60,7 @@ spec:
 `,
 	"fio": `
 spec:
-  fileSystem: {name: scratch}
+  target: {fileSystem: {name: scratch}}
   tool: fio
   fio: {mode: randrw, readPercent: 70, blockSize: 4k, fileSize: 1g, engine: libaio, queueDepth: 16, directIO: true, fsyncOnClose: true,
     runtimeSeconds: 60, rampSeconds: 5, args: [--thread]}
@@ -68,7 +68,7 @@ spec:
 `,
 	"postmark": `
 spec:
-  fileSystem: {name: scratch}
+  target: {fileSystem: {name: scratch}}
   tool: postmark
   postmark: {files: 500, transactions: 500, subdirectories: 3, sizeLow: "500", sizeHigh: "9770", readSize: "512", writeSize: "512",
     biasRead: 5, biasCreate: 5, buffered: true, seed: 42}
@@ -76,7 +76,7 @@ spec:
 `,
 	"vdbench": `
 spec:
-  fileSystem: {name: scratch}
+  target: {fileSystem: {name: scratch}}
   tool: vdbench
   vdbench: {operations: [Create, Read], files: 100, depth: 1, width: 1, fileSize: 4m, transferSize: 1m, threadsPerClient: 16,
     syncWrites: true, directIO: true, elapsedSeconds: 60, args: [-v]}
@@ -84,35 +84,35 @@ spec:
 `,
 	"netmist": `
 spec:
-  fileSystem: {name: scratch}
+  target: {fileSystem: {name: scratch}}
   tool: netmist
   netmist: {blockKiB: 128, directoryCount: 8, workload: 1, runSeconds: 300, warmUpSeconds: 300, args: [-v]}
   clients: {nodeSelector: {client: ""}}
 `,
 	"mdsSurvey": `
 spec:
-  fileSystem: {name: scratch}
+  target: {fileSystem: {name: scratch}}
   tool: mdsSurvey
   mdsSurvey: {threadsLow: 1, threadsHigh: 64, fileCount: 200000, dirCount: 4, stripeCount: 0, tests: [create, lookup]}
   clients: {nodeSelector: {client: ""}}
 `,
 	"obdfilterSurvey": `
 spec:
-  fileSystem: {name: scratch}
+  target: {fileSystem: {name: scratch}}
   tool: obdfilterSurvey
   obdfilterSurvey: {threadsLow: 1, threadsHigh: 16, objectsLow: 1, objectsHigh: 2, sizeMiB: 1024, recordKiB: 1024, tests: [write, read]}
   clients: {nodeSelector: {client: ""}}
 `,
 	"storagebench": `
 spec:
-  fileSystem: {name: scratch}
+  target: {fileSystem: {name: scratch}}
   tool: storagebench
   storagebench: {operations: [Write, Read], blockSize: 128k, fileSize: 1g, threads: 4}
   clients: {nodeSelector: {client: ""}}
 `,
 	"custom": `
 spec:
-  fileSystem: {name: scratch}
+  target: {fileSystem: {name: scratch}}
   tool: custom
   custom:
     command: [dbench, "4"]

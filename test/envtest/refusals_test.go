@@ -55,7 +55,7 @@ apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
 metadata: {name: run}
 spec:
-  fileSystem: {name: scratch}
+  target: {fileSystem: {name: scratch}}
   tool: iozone
   iozone: {}
   clients: {nodeSelector: {client: ""}}

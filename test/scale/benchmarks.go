@@ -48,7 +48,7 @@ func benchmarkRun(number int, fileSystem string) *v1alpha1.BenchmarkRun {
 	return &v1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("run-%04d", number)},
 		Spec: v1alpha1.BenchmarkRunSpec{
-			FileSystem: v1alpha1.BenchmarkTarget{Name: fileSystem}, Tool: v1alpha1.ToolIOzone,
+			Target: v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: fileSystem}}, Tool: v1alpha1.ToolIOzone,
 			IOzone:  &v1alpha1.IOzoneSpec{RecordSize: "16k", FileSize: "4m", IncludeFlush: true},
 			Clients: v1alpha1.BenchmarkClients{NodeSelector: v1alpha1.NodeSelector{labelClient: ""}}, Repetitions: 1,
 		},

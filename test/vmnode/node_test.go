@@ -316,7 +316,7 @@ apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
 metadata: {name: mdts}
 spec:
-  fileSystem: {name: reef}
+  target: {fileSystem: {name: reef}}
   clients: {nodeSelector: {kubernetes.io/hostname: %s}}
   tool: mdsSurvey
   mdsSurvey: {threadsLow: 2, threadsHigh: 2, fileCount: 2000, dirCount: 2, tests: [create, destroy]}

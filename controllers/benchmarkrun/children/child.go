@@ -66,6 +66,19 @@ func (c *Child) MainPods() []*corev1.Pod {
 	return out
 }
 
+// ClientNodes are the nodes that the clients of a job run on, sorted.
+func (c *Child) ClientNodes() []string {
+	var out []string
+	for i := range c.Pods {
+		role := c.Pods[i].Labels[LabelRole]
+		if node := c.Pods[i].Spec.NodeName; node != "" && role != RoleLauncher && !slices.Contains(out, node) {
+			out = append(out, node)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // completionIndex is the number of a pod among those of its Job, from 0.
 func completionIndex(pod *corev1.Pod) int {
 	n, err := strconv.Atoi(pod.Annotations[batchv1.JobCompletionIndexAnnotation])

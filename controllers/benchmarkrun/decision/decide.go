@@ -47,6 +47,10 @@ const (
 	Publish
 	// Export makes the job that takes them elsewhere.
 	Export
+	// MakeClaim makes the claim that a run on a StorageClass measures.
+	MakeClaim
+	// RemoveClaim deletes it.
+	RemoveClaim
 	// Clean makes the job that removes the run's files.
 	Clean
 	// Forget removes the raw output.
@@ -211,6 +215,10 @@ func decideEnded(w *scope.Scope) Decision {
 			d.Action, d.Child, d.After = Remove, c, scope.Soon
 			return d
 		}
+	}
+	if v := w.Volume; w.MakesClaim() && v != nil && v.Claim != nil && v.Claim.DeletionTimestamp.IsZero() {
+		d.Action, d.After = RemoveClaim, scope.Soon
+		return d
 	}
 	if ttl := w.Run.Spec.TTLAfterFinished; ttl != nil {
 		if d.After = left(w, ttl.Duration); d.After <= 0 {
@@ -434,11 +442,11 @@ func cleaning(w *scope.Scope) (cleanStep, string) {
 		return cleanDone, ""
 	case c != nil && c.Succeeded:
 		return cleanDone, ""
-	case w.FileSystem == nil:
-		return cleanImpossible, fmt.Sprintf("FileSystem %s is gone", w.Run.Spec.FileSystem.Name)
-	case !w.FileSystem.DeletionTimestamp.IsZero():
-		return cleanImpossible, fmt.Sprintf("FileSystem %s is being deleted", w.FileSystem.Name)
-	case c == nil && (len(w.Mounted) == 0 || w.Mount.Path == ""):
+	case w.MakesClaim():
+		return cleanDone, "" // the claim goes with all that is on it
+	case gone(w) != "":
+		return cleanImpossible, gone(w)
+	case c == nil && w.Volume == nil && (len(w.Mounted) == 0 || w.Mount.Path == ""):
 		return cleanNoClient, fmt.Sprintf("no node has mounted FileSystem %s", w.FileSystem.Name)
 	case c == nil:
 		return cleanNeeded, ""
@@ -451,6 +459,23 @@ func cleaning(w *scope.Scope) (cleanStep, string) {
 	default:
 		return cleanRunning, ""
 	}
+}
+
+// gone says why no pod can reach what is measured any more, empty when one can.
+func gone(w *scope.Scope) string {
+	target, deleted := w.Run.Spec.Target.String(), false
+	switch {
+	case w.Volume != nil && w.Volume.Claim == nil, w.Volume == nil && w.FileSystem == nil:
+		return target + " is gone"
+	case w.Volume != nil:
+		deleted = !w.Volume.Claim.DeletionTimestamp.IsZero()
+	default:
+		deleted = !w.FileSystem.DeletionTimestamp.IsZero()
+	}
+	if deleted {
+		return target + " is being deleted"
+	}
+	return ""
 }
 
 func cleaningUp(w *scope.Scope, step cleanStep, why string) Decision {
@@ -509,8 +534,10 @@ func Expired(run *v1alpha1.BenchmarkRun, now time.Time) bool {
 
 // InUse is the decision while somebody else has the lease.
 func InUse(w *scope.Scope, by string) Decision {
-	d := reconciling(v1alpha1.ReasonFileSystemInUse, "%s has the lease of FileSystem %s; this run waits until it is free",
-		by, w.FileSystem.Name)
+	d := reconciling(v1alpha1.ReasonFileSystemInUse, "%s has the lease of %s; this run waits until it is free", by, w.Run.Spec.Target.String())
+	if w.Volume != nil {
+		d.Reason = v1alpha1.ReasonWaitingForRun
+	}
 	d.After = scope.RetryInterval
 	return d
 }
@@ -525,8 +552,8 @@ func disturbance(w *scope.Scope, c *children.Child) string {
 	if err := json.Unmarshal([]byte(text), &before); err != nil {
 		return fmt.Sprintf("can't be trusted: the annotation %s of %s can't be read", children.AnnotationTrust, c.Name)
 	}
-	if w.FileSystem == nil {
-		return fmt.Sprintf("was disturbed: FileSystem %s is gone", w.Run.Spec.FileSystem.Name)
+	if w.Volume == nil && w.FileSystem == nil {
+		return "was disturbed: " + gone(w)
 	}
 	if changes := w.Trust(c.Nodes).DiffersFrom(before); changes != "" {
 		return "was disturbed: " + changes

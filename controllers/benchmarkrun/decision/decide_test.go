@@ -213,7 +213,7 @@ func TestDecide(t *testing.T) {
 			want{action: Nothing, reason: v1alpha1.ReasonWaitingForFileSystem, says: "not Ready (TargetsMissing)", progress: conditions.Reconciling},
 		},
 		"a pool that the FileSystem lacks stalls the run": {
-			func(w *scope.Scope) { w.Run.Spec.FileSystem.StoragePool = "tape" },
+			func(w *scope.Scope) { w.Run.Spec.Target.FileSystem.StoragePool = "tape" },
 			want{action: Nothing, reason: v1alpha1.ReasonInvalidSpec, says: `has no pool "tape"; it has ssd`, progress: conditions.Stalled},
 		},
 		"too few clients are waited for, and counted": {
@@ -239,7 +239,7 @@ func TestDecide(t *testing.T) {
 			want{action: Nothing, reason: v1alpha1.ReasonWaitingForRun, says: "BenchmarkRun elder, which is older", progress: conditions.Reconciling},
 		},
 		"a spec that the FileSystem can't serve is refused before the run waits for another one": {
-			func(w *scope.Scope) { w.Before, w.Run.Spec.FileSystem.StoragePool = "elder", "tape" },
+			func(w *scope.Scope) { w.Before, w.Run.Spec.Target.FileSystem.StoragePool = "elder", "tape" },
 			want{action: Nothing, reason: v1alpha1.ReasonInvalidSpec, says: `has no pool "tape"`, progress: conditions.Stalled},
 		},
 		"a cluster without MPIJobs stalls a distributed run": {

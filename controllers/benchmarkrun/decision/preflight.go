@@ -12,7 +12,10 @@ import (
 
 // decidePreflight looks at image and space before the first point; it does not hold up a run that has passed.
 func decidePreflight(w *scope.Scope) (Decision, bool) {
-	d := reconciling(v1alpha1.ReasonPreflight, "looking at the image %s and the space of FileSystem %s", w.Image, w.Run.Spec.FileSystem.Name)
+	d := reconciling(v1alpha1.ReasonPreflight, "looking at the image %s and the space of %s", w.Image, w.Run.Spec.Target.String())
+	if w.Volume != nil && !w.Volume.Bound() {
+		d.Message += ", which is bound when the pod is scheduled" + because(w.Volume)
+	}
 	d.Lease, d.After = LeaseTake, w.Poll
 	c := w.Checker
 	switch {
@@ -55,6 +58,9 @@ func decidePreflight(w *scope.Scope) (Decision, bool) {
 // unfit says why the run can't end well, from what the check has found.
 func unfit(w *scope.Scope) (reason, sentence string) {
 	p := w.Provenance
+	if p.CheckFailed != "" && w.Volume != nil && !w.Volume.Bound() {
+		return v1alpha1.ReasonWaitingForVolume, fmt.Sprintf("%s was not bound when a pod used it: %s%s", w.Run.Spec.Target.String(), p.CheckFailed, because(w.Volume))
+	}
 	if p.CheckFailed != "" {
 		return v1alpha1.ReasonImageRequired, fmt.Sprintf("the image %s could not be looked at: %s; see docs/benchmark-images.md",
 			w.Image, p.CheckFailed)
@@ -76,11 +82,11 @@ func unfit(w *scope.Scope) (reason, sentence string) {
 	need, at := demand(w)
 	switch {
 	case need.Bytes > p.Checked.FreeBytes:
-		return v1alpha1.ReasonPreflightFailed, fmt.Sprintf("%s needs %s, and FileSystem %s has %s free: make room, or make the benchmark smaller",
-			scope.Describe(w.Points[at]), v1alpha1.Bytes(need.Bytes), w.Run.Spec.FileSystem.Name, v1alpha1.Bytes(p.Checked.FreeBytes))
+		return v1alpha1.ReasonPreflightFailed, fmt.Sprintf("%s needs %s, and %s has %s free: make room, or make the benchmark smaller",
+			scope.Describe(w.Points[at]), v1alpha1.Bytes(need.Bytes), w.Run.Spec.Target.String(), v1alpha1.Bytes(p.Checked.FreeBytes))
 	case p.Checked.FreeInodes >= 0 && need.Inodes > p.Checked.FreeInodes:
-		return v1alpha1.ReasonPreflightFailed, fmt.Sprintf("a point of the sweep needs %d inodes, and FileSystem %s has %d free: "+
-			"remove files, or make the benchmark smaller", need.Inodes, w.Run.Spec.FileSystem.Name, p.Checked.FreeInodes)
+		return v1alpha1.ReasonPreflightFailed, fmt.Sprintf("a point of the sweep needs %d inodes, and %s has %d free: "+
+			"remove files, or make the benchmark smaller", need.Inodes, w.Run.Spec.Target.String(), p.Checked.FreeInodes)
 	}
 	return "", ""
 }

@@ -17,17 +17,17 @@ import (
 
 // decideWaiting names what must be there before a turn of a point can start.
 func decideWaiting(w *scope.Scope, point int) (Decision, bool) {
-	name := w.Run.Spec.FileSystem.Name
+	if w.Volume != nil {
+		return decideVolume(w)
+	}
+	name := w.Run.Spec.Target.FileSystem.Name
 	if w.FileSystem == nil {
 		return waits(v1alpha1.ReasonWaitingForFileSystem, "there is no FileSystem %s in namespace %s", name, w.Run.Namespace), true
 	}
 	if d, refused := refused(w); refused {
 		return d, true
 	}
-	if w.Before != "" {
-		// It is woken when that one goes, and what else is to be waited for may be another thing by then.
-		d := waits(v1alpha1.ReasonWaitingForRun, "BenchmarkRun %s, which is older, measures FileSystem %s first", w.Before, name)
-		d.After = 0
+	if d, behind := inLine(w); behind {
 		return d, true
 	}
 	ready := meta.FindStatusCondition(w.FileSystem.Status.Conditions, v1alpha1.ConditionReady)
@@ -54,10 +54,7 @@ func decideWaiting(w *scope.Scope, point int) (Decision, bool) {
 	if d, full := fullTargets(w); full {
 		return d, true
 	}
-	if w.MPIMissing {
-		d := Stalled(v1alpha1.ReasonMPIOperatorMissing, "the cluster has no MPIJob (kubeflow.org/v2beta1), which a distributed run needs; "+
-			"install the MPI operator: it is part of the Helm chart (value mpiOperator.enabled), or see https://github.com/kubeflow/mpi-operator")
-		d.After = scope.MPIInterval
+	if d, missing := withoutMPI(w); missing {
 		return d, true
 	}
 	if need := clientsNeeded(w, point); len(w.Clients) < need {
@@ -65,6 +62,39 @@ func decideWaiting(w *scope.Scope, point int) (Decision, bool) {
 			"FileSystem %s; there are %d", need, name, len(w.Clients)), true
 	}
 	return unplaced(w)
+}
+
+// inLine says that an older run comes first.
+func inLine(w *scope.Scope) (Decision, bool) {
+	if w.Before == "" {
+		return Decision{}, false
+	}
+	// It is woken when that one goes, and what else is to be waited for may be another thing by then.
+	d := waits(v1alpha1.ReasonWaitingForRun, "BenchmarkRun %s, which is older, measures %s first", w.Before, w.Run.Spec.Target.String())
+	d.After = 0
+	return d, true
+}
+
+// withoutMPI says that the cluster can't run what several clients measure.
+func withoutMPI(w *scope.Scope) (Decision, bool) {
+	if !w.MPIMissing {
+		return Decision{}, false
+	}
+	d := Stalled(v1alpha1.ReasonMPIOperatorMissing, "the cluster has no MPIJob (kubeflow.org/v2beta1), which a distributed run needs; "+
+		"install the MPI operator: it is part of the Helm chart (value mpiOperator.enabled), or see https://github.com/kubeflow/mpi-operator")
+	d.After = scope.MPIInterval
+	return d, true
+}
+
+// withoutImage says that no image has the tool.
+func withoutImage(w *scope.Scope) (Decision, bool) {
+	if w.Image != "" || !needsImage(w) {
+		return Decision{}, false
+	}
+	tool := w.Run.Spec.ToolName()
+	return Stalled(v1alpha1.ReasonImageRequired, fmt.Sprintf("no image has %s: set spec.image, or the Helm chart's value "+
+		"images.benchmarks.%s (--benchmark-image=%s=<image> of the manager); docs/benchmark-images.md says what must be in it and "+
+		"how to make one", tool, tool, tool)), true
 }
 
 // waits is a decision that looks again soon. Whoever waits lets the lease go: what is waited for may itself need it, as the repair of
@@ -94,12 +124,8 @@ func refused(w *scope.Scope) (Decision, bool) {
 	case only(benchmarks.OnManagement) && w.Management == nil:
 		return Stalled(v1alpha1.ReasonBackendUnsupported, fmt.Sprintf("%s is a benchmark that some filesystems run themselves, and this one does not; "+
 			"FileSystem %s is a %s: measure it from its clients, with another tool", tool, w.FileSystem.Name, kind)), true
-	case w.Image == "" && needsImage(w):
-		return Stalled(v1alpha1.ReasonImageRequired, fmt.Sprintf("no image has %s: set spec.image, or the Helm chart's value "+
-			"images.benchmarks.%s (--benchmark-image=%s=<image> of the manager); docs/benchmark-images.md says what must be in it and "+
-			"how to make one", tool, tool, tool)), true
 	}
-	return Decision{}, false
+	return withoutImage(w)
 }
 
 // needsImage is false for a run whose tools come with the filesystem, or are those of its servers.

@@ -61,7 +61,9 @@ func (r Renderer) checkTask() task {
 	}
 	var nodes []string
 	for _, n := range r.Scope.Clients {
-		nodes = append(nodes, n.Name)
+		if r.Scope.Volume == nil {
+			nodes = append(nodes, n.Name)
+		}
 	}
 	return task{
 		name: turns.CheckName(r.Scope.Run.Name), role: children.RoleChecker, verb: "check", image: r.Scope.Image,

@@ -42,9 +42,11 @@ func (r Renderer) Exporter() client.Object {
 	t := task{name: turns.ExportName(r.Scope.Run.Name), role: children.RoleExporter}
 	podLabels := children.Labels(r.Scope.Run)
 	podLabels[children.LabelChild], podLabels[children.LabelRole] = t.name, t.role
-	security := confined(0)
-	// The claim may belong to anybody.
-	security.Capabilities.Add = []corev1.Capability{"DAC_OVERRIDE"}
+	security := confined(r.user())
+	if r.user() == 0 {
+		// The claim may belong to anybody.
+		security.Capabilities.Add = []corev1.Capability{"DAC_OVERRIDE"}
+	}
 	job := &batchv1.Job{ObjectMeta: r.meta(t)}
 	job.Spec.BackoffLimit, job.Spec.ActiveDeadlineSeconds = new(int32(1)), new(seconds(scope.ExportTimeout))
 	job.Annotations = nil
@@ -59,6 +61,7 @@ func (r Renderer) Exporter() client.Object {
 		}},
 		Volumes: volumes, PriorityClassName: r.Scope.Run.Spec.PriorityClassName,
 	}
+	r.onVolume(&job.Spec.Template.Spec)
 	r.asAsked(&job.Spec.Template, t.role)
 	return job
 }

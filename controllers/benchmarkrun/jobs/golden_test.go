@@ -74,8 +74,19 @@ func TestTheJobsOfEachLaunch(t *testing.T) {
 				{Role: v1alpha1.RoleStorage, Node: "oss1"},
 			}
 		}},
+		"on-client-of-a-volume": {scopetest.At(0, 2), func(w *scope.Scope) {
+			scopetest.OnVolume(w, corev1.ReadWriteOnce)
+			w.Run.Spec.Clients.NodeSelector = v1alpha1.NodeSelector{"disk": "fast"}
+			scopetest.Entry(w, scopetest.At(0, 1))
+			w.Records.Of(0)[0].Nodes = []string{"n7"}
+		}},
+		"on-each-client-of-a-volume": {scopetest.At(0, 1), func(w *scope.Scope) {
+			w.Plans[0] = scopetest.PlanOf(benchmarks.OnEachClient)
+			w.Run.Spec.Clients.Count = 3
+			scopetest.OnVolume(w, corev1.ReadWriteMany)
+		}},
 		"on-management": {scopetest.At(0, 1), func(w *scope.Scope) {
-			w.Management, w.Run.Spec.FileSystem.StoragePool = manager{}, "ssd"
+			w.Management, w.Run.Spec.Target.FileSystem.StoragePool = manager{}, "ssd"
 			w.Plans[0] = scopetest.PlanOf(benchmarks.OnManagement)
 			w.Plans[0].Steps[0].Command.Calls = []benchmarks.Call{{Verb: "write"}}
 		}},

@@ -60,9 +60,11 @@ type task struct {
 	// verb of `node bench`, in a container of the image, with more arguments.
 	verb, image string
 	arguments   []string
-	nodes       []string
-	placement   string
-	told        spec.Benchmark
+	// nodes are empty where the scheduler chooses clients of them.
+	nodes     []string
+	clients   int
+	placement string
+	told      spec.Benchmark
 	// more are the same for other directories, done before.
 	more     []spec.Benchmark
 	deadline time.Duration
@@ -72,7 +74,9 @@ type task struct {
 }
 
 func (r Renderer) mount() spec.Mount {
-	return spec.Mount{Path: r.Scope.Mount.Path, FSType: r.Scope.Mount.FSType, Source: r.Scope.Mount.Source}
+	return spec.Mount{
+		Path: r.Scope.Mount.Path, FSType: r.Scope.Mount.FSType, Source: r.Scope.Mount.Source, Volume: r.Scope.Volume != nil,
+	}
 }
 
 // Turn is the job of a turn: a Job on one client or on servers, an MPIJob over several clients, or a Job of the backend.
@@ -102,7 +106,10 @@ func (r Renderer) Turn(t turns.Turn) (client.Object, error) {
 		return nil, err
 	}
 	root := r.Scope.Root(t.Point)
-	job.nodes, job.placement = placement.Nodes(placed), placement.Describe(placed)
+	job.clients, job.placement = len(placed), placement.Describe(placed)
+	if r.Scope.Volume == nil {
+		job.nodes = placement.Nodes(placed)
+	}
 	job.told.Mount, job.told.Root, job.told.Directory = r.mount(), root, path.Join(root, t.Directory())
 	job.told.KeepBefore, job.told.KeepAfter = t.Step > 0, t.Step < len(plan.Steps)-1
 	job.told.NeedBytes, job.told.NeedInodes = plan.Demand.Bytes, plan.Demand.Inodes
@@ -140,7 +147,7 @@ func (r Renderer) managementJob(t turns.Turn, job task) (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Scope.Run.Spec.FileSystem.StoragePool != "" || r.Scope.Points[t.Point].Parameters[benchmarks.ParameterStoragePool] != "" {
+	if r.Scope.Run.Spec.Target.FileSystem.StoragePool != "" || r.Scope.Points[t.Point].Parameters[benchmarks.ParameterStoragePool] != "" {
 		request.StoragePool = pool
 	}
 	request.Services = services(r.Scope.Members)
@@ -310,7 +317,7 @@ func (r Renderer) podJob(t task) *batchv1.Job {
 	}
 	pod.Spec.Containers[0].Command = command(toldFile)
 	if t.told.Mount.Path != "" {
-		r.mountFileSystem(pod)
+		r.mountTarget(pod)
 	}
 	for i, told := range t.more {
 		name, annotation := fmt.Sprintf("benchmark-%d.json", i+1), fmt.Sprintf("%s-%d", children.AnnotationTold, i+1)
@@ -321,7 +328,7 @@ func (r Renderer) podJob(t task) *batchv1.Job {
 		c.Name, c.Command = fmt.Sprintf("%s-%d", children.ContainerName, i+1), command(name)
 		pod.Spec.InitContainers = append(pod.Spec.InitContainers, *c)
 	}
-	pod.Spec.Affinity = backend.OnNodes(t.nodes...)
+	r.place(pod, t)
 	r.besideServers(pod, t)
 	job := &batchv1.Job{
 		ObjectMeta: r.meta(t),
@@ -338,7 +345,7 @@ func (r Renderer) mpiJob(t task, slots int) client.Object {
 	c := &launcher.Spec.Containers[0]
 	c.Command = []string{nodeBinary, "bench", "launch", "--spec", toldDirectory + "/" + toldFile, "--ssh-port", fmt.Sprint(sshPort)}
 	// Beside a worker: there the image is, and the way to the others. With the tolerations alone it could land on a control plane.
-	launcher.Spec.Affinity = backend.OnNodes(t.nodes...)
+	r.place(launcher, t)
 
 	worker := r.pod(t.name, children.RoleWorker, t.image, t.told)
 	c = &worker.Spec.Containers[0]
@@ -351,8 +358,8 @@ func (r Renderer) mpiJob(t task, slots int) client.Object {
 	// What sshd needs to separate its privileges and to open a session (sshd(8), capabilities(7)): a child in chroot as
 	// the user sshd, its port, and a record to the audit log of the kernel, without which it refuses a session.
 	c.SecurityContext.Capabilities.Add = []corev1.Capability{"AUDIT_WRITE", "NET_BIND_SERVICE", "SETGID", "SETUID", "SYS_CHROOT"}
-	r.mountFileSystem(worker)
-	worker.Spec.Affinity = backend.OnNodes(t.nodes...)
+	r.mountTarget(worker)
+	r.place(worker, t)
 	r.besideServers(launcher, t)
 	r.besideServers(worker, t)
 	worker.Spec.Affinity.PodAntiAffinity = onePerNode(t.name, children.RoleWorker)
@@ -369,7 +376,7 @@ func (r Renderer) mpiJob(t task, slots int) client.Object {
 				// The default of a launcher is to be restarted in its pod, where no job counts it.
 				mpiv2.MPIReplicaTypeLauncher: {Replicas: new(int32(1)), RestartPolicy: mpiv2.RestartPolicyNever, Template: *launcher},
 				mpiv2.MPIReplicaTypeWorker: {
-					Replicas:      new(int32(len(t.nodes))), //nolint:gosec // nodes of one cluster
+					Replicas:      new(int32(t.clients)), //nolint:gosec // nodes of one cluster
 					RestartPolicy: mpiv2.RestartPolicyNever, Template: *worker,
 				},
 			},
@@ -400,7 +407,7 @@ func (r Renderer) pod(job, role, image string, told spec.Benchmark) *corev1.PodT
 			{Name: "tmp", MountPath: "/tmp"},
 		},
 		// The pool's directory belongs to root. Without capabilities that is all that root may do here.
-		SecurityContext: confined(0),
+		SecurityContext: confined(r.user()),
 		// No limit of CPUs, unless the user asks for one: a tool that is throttled measures the throttle.
 		Resources:                requests("100m", "64Mi"),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
@@ -425,6 +432,7 @@ func (r Renderer) pod(job, role, image string, told spec.Benchmark) *corev1.PodT
 			PriorityClassName: r.Scope.Run.Spec.PriorityClassName,
 		},
 	}
+	r.onVolume(&pod.Spec)
 	r.asAsked(pod, role)
 	return pod
 }
@@ -492,13 +500,22 @@ func fileOf(name, annotation string) corev1.DownwardAPIVolumeFile {
 		APIVersion: "v1", FieldPath: fmt.Sprintf("metadata.annotations['%s']", annotation)}}
 }
 
+// mountTarget gives the pod's container what is measured.
+func (r Renderer) mountTarget(pod *corev1.PodTemplateSpec) {
+	if r.Scope.Volume != nil {
+		r.mountVolume(pod)
+		return
+	}
+	r.mountFileSystem(pod)
+}
+
 // mountFileSystem gives the pod's container the filesystem at the path that it has on the node, by a directory that holds this mount
 // and nothing else: what else is mounted beside the users' mount point is not the run's. It gets the directory and not the mount,
 // because a mount that is made anew then appears in the pod too, and one whose servers are silent does not hold up the kubelet.
 // Read-only holds for the directory, which is on the node's disk, and not for what is mounted in it (Kubernetes: recursiveReadOnly is off
 // by default).
 func (r Renderer) mountFileSystem(pod *corev1.PodTemplateSpec) {
-	own := spec.MountsDirectory(r.Scope.Run.Namespace, r.Scope.Run.Spec.FileSystem.Name)
+	own := spec.MountsDirectory(r.Scope.Run.Namespace, r.Scope.Run.Spec.Target.FileSystem.Name)
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "mounts", VolumeSource: corev1.VolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: own, Type: new(corev1.HostPathDirectory)}}})
 	c := &pod.Spec.Containers[0]

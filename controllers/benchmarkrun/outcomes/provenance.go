@@ -21,6 +21,9 @@ import (
 
 // Found is what the results will have been measured on, as things stand, by this version of the operator.
 func Found(w *scope.Scope, version string) scope.Provenance {
+	if w.Volume != nil {
+		return foundVolume(w, version)
+	}
 	fs := w.FileSystem
 	var out scope.Provenance
 	out.Operator = version

@@ -30,7 +30,7 @@ func Derive(w *scope.Scope, d decision.Decision) (v1alpha1.BenchmarkRunStatus, e
 		return status, nil
 	}
 	status.ObservedGeneration = w.Run.Generation
-	status.Tool = w.Run.Spec.ToolName()
+	status.Tool, status.Target = w.Run.Spec.ToolName(), w.Run.Spec.Target.String()
 	if d.Reason != "" {
 		conditions.Set(&status.Conditions, w.Run.Generation, v1alpha1.ConditionSucceeded, d.Status, d.Progress, d.Reason, d.Message)
 	}

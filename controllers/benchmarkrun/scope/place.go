@@ -41,11 +41,14 @@ func (w *Scope) Pools() ([]string, error) {
 
 // Pool returns the storage pool of a point.
 func (w *Scope) Pool(point int) (string, error) {
+	if w.Volume != nil {
+		return "", nil // a volume has none
+	}
 	var names []string
 	for _, p := range w.FileSystem.Spec.StoragePools {
 		names = append(names, p.Name)
 	}
-	field, wanted := "spec.fileSystem.storagePool", w.Run.Spec.FileSystem.StoragePool
+	field, wanted := "spec.target.fileSystem.storagePool", w.Run.Spec.Target.FileSystem.StoragePool
 	if value := w.Points[point].Parameters[benchmarks.ParameterStoragePool]; value != wanted && value != "" {
 		field, wanted = fmt.Sprintf("storagePool at the point %s", Describe(w.Points[point])), value
 	}
@@ -70,7 +73,7 @@ func (w *Scope) Used(points ...int) members.Members {
 		if err != nil {
 			continue // the run is refused, and says so itself
 		}
-		asked := w.Run.Spec.FileSystem.StoragePool != "" || w.Points[i].Parameters[benchmarks.ParameterStoragePool] != ""
+		asked := w.Run.Spec.Target.FileSystem.StoragePool != "" || w.Points[i].Parameters[benchmarks.ParameterStoragePool] != ""
 		if !asked && !w.Any(OnClients) {
 			return w.Members
 		}
@@ -96,7 +99,7 @@ func (w *Scope) ClientsOf(point int) int {
 	for _, step := range plan.Steps {
 		single = single && step.Command.Launch == benchmarks.OnClient
 	}
-	if single {
+	if single || w.Volume != nil && wanted == 0 {
 		return 1
 	}
 	return wanted
@@ -156,11 +159,17 @@ func (w *Scope) NodesOf(t turns.Turn) ([]string, error) {
 	case benchmarks.OnClient, benchmarks.OnLauncher, benchmarks.OnProcesses, benchmarks.OnEachProcess, benchmarks.OnEachClient:
 	}
 	placed, err := w.Place(t.Point, t.Step)
+	if w.Volume != nil {
+		return nil, err // the scheduler chooses them
+	}
 	return placement.Nodes(placed), err
 }
 
-// TakingPart are the clients that a point has processes on, in their order.
+// TakingPart are the clients that a point has processes on, in their order; of a volume, nobody knows them before.
 func (w *Scope) TakingPart() []placement.Node {
+	if w.Volume != nil {
+		return nil
+	}
 	used := map[string]bool{}
 	for point := range w.Plans {
 		for step := range w.Plans[point].Steps {

@@ -42,9 +42,11 @@ type Scope struct {
 	Now time.Time
 	// Poll is Reconciler.PollInterval.
 	Poll time.Duration
-	// FileSystem is nil while there is none of that name.
+	// FileSystem is nil while there is none of that name, and for a run on a volume.
 	FileSystem *v1alpha1.FileSystem
-	Mount      backend.Mount
+	// Volume is what a run measures that is no FileSystem; nil for a FileSystem.
+	Volume *Volume
+	Mount  backend.Mount
 	// Management makes the jobs of tools that a management service runs, nil for a filesystem that has none.
 	Management backend.Benchmarker
 	// Servers says which tools measure the servers on their own nodes, nil for a filesystem of which none does.
@@ -144,5 +146,8 @@ func (w *Scope) OfRun() []client.ListOption {
 
 // Trust is the fingerprint of now, for a turn on these nodes.
 func (w *Scope) Trust(nodes []string) trust.Fingerprint {
+	if w.Volume != nil {
+		return trust.OfClaim(w.ClaimName(), w.Volume.Claim)
+	}
 	return trust.TakeFingerprint(w.FileSystem, w.Daemons, w.Targets, nodes)
 }

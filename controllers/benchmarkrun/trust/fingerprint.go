@@ -82,6 +82,17 @@ func TakeFingerprint(fs *v1alpha1.FileSystem, pods []corev1.Pod, targets []v1alp
 	return out
 }
 
+// OfClaim is the fingerprint of a PersistentVolumeClaim: which one it is, and which volume it is bound to. Of the servers behind it nothing
+// is known.
+func OfClaim(name string, claim *corev1.PersistentVolumeClaim) Fingerprint {
+	state := "gone"
+	if claim != nil {
+		uid := string(claim.UID)
+		state = fmt.Sprintf("%s/%s/%t", uid[:min(len(uid), UIDLength)], claim.Spec.VolumeName, claim.DeletionTimestamp != nil)
+	}
+	return Fingerprint{"PersistentVolumeClaim " + name: state}
+}
+
 const (
 	// ComponentClient is the component of the pods that mount a filesystem, of every backend.
 	ComponentClient = "client"

@@ -7,11 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"parallelfs.dev/operator/internal/node/mounts"
 	"parallelfs.dev/operator/internal/node/process"
 	"parallelfs.dev/operator/internal/node/spec"
 )
@@ -40,6 +46,9 @@ func Check(ctx context.Context, b spec.Benchmark, passwd string, h Host) error {
 	if err := inMount(ctx, b, h, func(mount *os.Root) error {
 		free, err := askRoom(mount)
 		checked.FreeBytes, checked.FreeInodes = free.bytes, free.inodes
+		if err == nil && b.Mount.Volume {
+			err = lookAtVolume(b, &checked)
+		}
 		return err
 	}); err != nil {
 		checked.FreeBytes, checked.FreeInodes, checked.Problem = 0, 0, err.Error()
@@ -50,6 +59,27 @@ func Check(ctx context.Context, b spec.Benchmark, passwd string, h Host) error {
 	}
 	if _, err := fmt.Fprintf(h.Stdout, "%s\n", line); err != nil {
 		return fmt.Errorf("can't print what was found: %w", err)
+	}
+	return nil
+}
+
+// lookAtVolume finds out what a volume is, and whether this user may write to it.
+func lookAtVolume(b spec.Benchmark, checked *spec.Checked) (err error) {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return fmt.Errorf("can't read the version of the kernel: %w", err)
+	}
+	checked.Kernel, checked.CPUs = unix.ByteSliceToString(name.Release[:]), runtime.NumCPU()
+	if checked.Mounted, err = mounts.Describe(b.Mount.Path); err != nil {
+		return err
+	}
+	// An earlier run may have made the directory that holds those of runs.
+	directory := filepath.Dir(b.Root)
+	if _, err := os.Stat(directory); errors.Is(err, fs.ErrNotExist) {
+		directory = filepath.Dir(directory)
+	}
+	if err := unix.Access(directory, unix.W_OK|unix.X_OK); err != nil {
+		return fmt.Errorf("user %d can't write to %s of the volume (%w): allow it to its group %d, or to all", os.Getuid(), directory, err, os.Getgid())
 	}
 	return nil
 }

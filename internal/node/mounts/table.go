@@ -46,6 +46,8 @@ func Assess(entries []Entry, m spec.Mount) State {
 	}
 	top := entries[len(entries)-1]
 	switch {
+	case m.Volume:
+		return Ours
 	case !sameType(top.FSType, m.FSType):
 		return Foreign
 	case !sameSource(top.Source, m.Source):
@@ -80,7 +82,7 @@ func understand(m spec.Mount) error {
 		return fmt.Errorf("the mount point %q is not an absolute path without . and .. below /", m.Path)
 	case m.View != "" && (!filepath.IsAbs(m.View) || filepath.Clean(m.View) != m.View || m.View == m.Path):
 		return fmt.Errorf("the second mount point %q is not an absolute path without . and .. other than %s", m.View, m.Path)
-	case m.FSType == "":
+	case m.FSType == "" && !m.Volume:
 		return fmt.Errorf("the spec does not say the type of the filesystem at %s, so it can't be told from another", m.Path)
 	}
 	if m.Network != nil && (!m.Host || !m.Kernel) {
@@ -112,6 +114,19 @@ func at(path string) ([]Entry, error) {
 	}
 	defer table.Close()
 	return entriesAt(table, path)
+}
+
+// Describe names the type and the options of what is mounted at a path, such as "ext4 (rw,relatime)"; empty when nothing is.
+func Describe(path string) (string, error) {
+	found, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter(path))
+	if err != nil {
+		return "", fmt.Errorf("can't read the mounts of this process: %w", err)
+	}
+	if len(found) == 0 {
+		return "", nil
+	}
+	top := found[len(found)-1]
+	return fmt.Sprintf("%s (%s,%s)", top.FSType, top.Options, top.VFSOptions), nil
 }
 
 // entriesAt reads a table in the form of proc_pid_mountinfo(5).

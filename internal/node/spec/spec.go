@@ -160,6 +160,8 @@ type Mount struct {
 	Source string `json:"source,omitempty"`
 	// Command mounts in the foreground and ends when the filesystem is unmounted. $(NAME) is replaced as in File.
 	Command []string `json:"command"`
+	// Volume is true for a volume that Kubernetes has mounted, of any type and source.
+	Volume bool `json:"volume,omitempty"`
 	// Kernel is true when the filesystem is the kernel's own: Command then ends with exit code 0 as soon as it is mounted.
 	Kernel bool `json:"kernel,omitempty"`
 	// Files are written before Command runs, each time. $(FREE_PORT), in them, is FreePort, or the first UDP port above it that is
@@ -399,4 +401,8 @@ type Checked struct {
 	FreeInodes int64 `json:"freeInodes"`
 	// Problem says why the filesystem could not be asked.
 	Problem string `json:"problem,omitempty"`
+	// Kernel and CPUs are those of the node, and Mounted is the type and the options of the mount; of a volume only.
+	Kernel  string `json:"kernel,omitempty"`
+	CPUs    int    `json:"cpus,omitempty"`
+	Mounted string `json:"mounted,omitempty"`
 }

@@ -28,7 +28,7 @@ func Idle() *scope.Scope {
 	fs.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonHealthy}}
 	run := &v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Name: "sweep", Namespace: "storage", UID: "uid"}}
 	run.Spec = v1alpha1.BenchmarkRunSpec{
-		Tool: v1alpha1.ToolIOzone, Repetitions: 2, Statistic: v1alpha1.StatisticMean, FileSystem: v1alpha1.BenchmarkTarget{Name: "scratch"},
+		Tool: v1alpha1.ToolIOzone, Repetitions: 2, Statistic: v1alpha1.StatisticMean, Target: v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: "scratch"}},
 	}
 	run.Status.Directory = "/mnt/scratch/ssd/.parallelfs-benchmarks/uid"
 	point := func(index int, size string) benchmarks.Point {
@@ -151,4 +151,18 @@ func Interrupted(r *turns.Record) { r.Interrupted = "was stopped" }
 // Tries sets how often a repetition is tried again.
 func Tries(w *scope.Scope, failed, invalid int32) {
 	w.Run.Spec.Limits = &v1alpha1.BenchmarkLimits{Retries: failed, InvalidRetries: &invalid}
+}
+
+// OnVolume makes a run one on the PersistentVolumeClaim data, which has these access modes and is bound.
+func OnVolume(w *scope.Scope, modes ...corev1.PersistentVolumeAccessMode) *scope.Volume {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: "storage", UID: "0f0e0d0c-claim"}}
+	claim.Spec.VolumeName, claim.Spec.AccessModes = "pv-1", modes
+	claim.Status.Phase, claim.Status.AccessModes = corev1.ClaimBound, modes
+	w.Run.Spec.Target = v1alpha1.BenchmarkTarget{PersistentVolumeClaim: v1alpha1.ClaimTarget{ClaimName: "data"}}
+	w.Volume, w.FileSystem, w.Mounted, w.Mount = &scope.Volume{Claim: claim}, nil, nil, backend.Mount{Path: scope.VolumePath}
+	w.Clients = w.Places()
+	if w.Run.Status.Directory != "" {
+		w.Run.Status.Directory = w.Directory()
+	}
+	return w.Volume
 }

@@ -1,0 +1,113 @@
+package outcomes
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
+)
+
+// UnknownOfVolume is what no result on a volume has.
+const UnknownOfVolume = "the servers behind the volume, their configuration and activity, and whether anything disturbed them: the target is no FileSystem of this operator"
+
+// foundVolume is what the results will have been measured on, of a volume. What only a pod sees follows with the check.
+func foundVolume(w *scope.Scope, version string) scope.Provenance {
+	var out scope.Provenance
+	out.Operator, out.Image, out.Unknown = version, w.Image, UnknownOfVolume
+	v := w.Volume
+	if v.Claim == nil {
+		return out
+	}
+	volume := &v1alpha1.VolumeProvenance{Claim: v.Claim.Name + " " + string(v.Claim.UID), PersistentVolume: v.Claim.Spec.VolumeName}
+	var modes []string
+	for _, m := range v.AccessModes() {
+		modes = append(modes, string(m))
+	}
+	volume.AccessModes = v1alpha1.Cut(strings.Join(modes, ", "), scope.MaxNodeText)
+	if size := v.Claim.Status.Capacity.Storage(); !size.IsZero() {
+		volume.Capacity = size.String()
+	}
+	if v.Claim.Spec.StorageClassName != nil {
+		volume.StorageClass = *v.Claim.Spec.StorageClassName
+	}
+	if v.Class != nil {
+		volume.Parameters = pairs(v.Class.Parameters)
+	}
+	if v.PersistentVolume != nil {
+		volume.Driver, volume.Attributes = sourceOf(&v.PersistentVolume.Spec)
+	}
+	out.Volume = volume
+	return out
+}
+
+// AddSeen adds what a pod has seen of a volume and of its node.
+func AddSeen(found *scope.Provenance, nodes []string) {
+	if found.Volume == nil || found.CheckFailed != "" {
+		return
+	}
+	found.Volume.Mount = v1alpha1.Cut(found.Checked.Mounted, scope.MaxPinning)
+	for _, node := range nodes {
+		found.Clients = append(found.Clients, v1alpha1.NodeProvenance{
+			Node: node, Kernel: v1alpha1.Cut(found.Checked.Kernel, scope.MaxNodeText), CPUs: int32(found.Checked.CPUs), //nolint:gosec // CPUs of one node
+		})
+	}
+}
+
+// sourceOf names what serves a volume, with those of its attributes that are no secrets.
+func sourceOf(pv *corev1.PersistentVolumeSpec) (driver string, attributes []string) {
+	switch s := pv.PersistentVolumeSource; {
+	case s.CSI != nil:
+		known := maps.Clone(s.CSI.VolumeAttributes)
+		if known == nil {
+			known = map[string]string{}
+		}
+		if s.CSI.FSType != "" {
+			known["fsType"] = s.CSI.FSType
+		}
+		return s.CSI.Driver, pairs(known)
+	case s.NFS != nil:
+		return "nfs", pairs(map[string]string{"server": s.NFS.Server, "path": s.NFS.Path})
+	case s.HostPath != nil:
+		return "hostPath", pairs(map[string]string{"path": s.HostPath.Path})
+	case s.Local != nil:
+		return "local", pairs(map[string]string{"path": s.Local.Path})
+	default:
+		return "another", nil
+	}
+}
+
+// The bounds of the lists of VolumeProvenance.
+const maxPairs, maxPair = 32, 256
+
+// secretive are parts of names whose values nobody else may read.
+var secretive = []string{"secret", "password", "passwd", "passphrase", "token", "key", "credential", "auth", "sig"}
+
+// pairs writes a map as name=value, sorted. What may be a secret is left out, and the identity of a provisioner, which differs at each start.
+func pairs(of map[string]string) (out []string) {
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		small := strings.ToLower(name)
+		if slices.ContainsFunc(secretive, func(part string) bool { return strings.Contains(small, part) }) || strings.HasSuffix(small, "provisioneridentity") {
+			continue
+		}
+		value := of[name]
+		if userinfo(value) {
+			value = "(left out: it may hold a password)"
+		}
+		if len(out) < maxPairs {
+			out = append(out, v1alpha1.Cut(fmt.Sprintf("%s=%s", name, value), maxPair))
+		}
+	}
+	return out
+}
+
+// userinfo is true for a URL, or a part of one, that may hold a password before an @.
+func userinfo(value string) bool {
+	_, after, is := strings.Cut(value, "://")
+	return strings.Contains(cmp.Or(after, value), "@") && (is || strings.Contains(value, ":"))
+}
