@@ -92,7 +92,7 @@ type BeeGFSManagement struct {
 	// management service without its store forgets ids, pools and mirrors.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.beegfs.management.targets can't be changed: the store would be left behind"
-	// +kubebuilder:validation:XValidation:rule="has(self.directories) ? size(self.directories) == 1 : has(self.devices) ? size(self.devices) == 1 : self.select.countPerNode == 1",message="the management service keeps its store in one place; give exactly one of spec.beegfs.management.targets.directories or devices, or select.countPerNode: 1"
+	// +kubebuilder:validation:XValidation:rule="has(self.directories) ? size(self.directories) == 1 : has(self.devices) ? size(self.devices) == 1 : !has(self.select.countPerNode) || self.select.countPerNode == 1",message="the management service keeps its store in one place; give exactly one of spec.beegfs.management.targets.directories or devices, or a select with countPerNode 1 or none"
 	Targets TargetsSpec `json:"targets,omitzero"`
 }
 

@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -91,8 +90,8 @@ func PoolNodes(pools []PoolRecord) map[string][]string {
 	return out
 }
 
-// Copies of a pool: two, so that the loss of a target loses nothing, where the spec does not say.
-func Copies(pool v1alpha1.StoragePoolSpec) int32 { return cmp.Or(pool.Copies, 2) }
+// Copies of a pool of a FileSystem whose spec is complete.
+func Copies(pool v1alpha1.StoragePoolSpec) int32 { return pool.Copies }
 
 func ofDevices(targets v1alpha1.TargetsSpec) string {
 	if len(targets.Devices) == 0 {

@@ -274,7 +274,7 @@ func fullFormat() string {
 // fullSelector is a selector with as many and as long patterns as there can be.
 func fullSelector() string {
 	return "{mediaType: SSD, minSize: '" + strings.Repeat("1", 17) + "', maxSize: '" + strings.Repeat("2", 17) + "', models: " +
-		listOf(16, "'m%02d"+strings.Repeat("*", 61)+"'") + ", idGlobs: " + listOf(16, "'m%02d"+strings.Repeat("?", 61)+"'") + ", numaNodes: " + listOf(64, "%d") +
+		listOf(16, "'m%02d"+strings.Repeat("*", 61)+"'") + ", idGlobs: " + listOf(16, "'m%02d"+strings.Repeat("?", 61)+"'") + ", excludeIDGlobs: " + listOf(16, "'m%02d"+strings.Repeat("?", 61)+"'") + ", numaNodes: " + listOf(64, "%d") +
 		", transports: [nvme, sata, sas, ata, spi, virtio, mmc, usb, iscsi, fc, fcoe, nvme-tcp, nvme-rdma, nvme-fc, nvme-loop, nbd], countPerNode: 128}"
 }
 

@@ -130,7 +130,7 @@ func checkMetadata(in backend.Input) error {
 		return backend.Invalid(v1alpha1.ReasonInvalidSpec,
 			"spec.metadata.targets has %d directories for %d metadata servers on each node (spec.metadata.instancesPerNode); give as many as servers", n, slots)
 	}
-	if s := targets.Select; s != nil && int(s.CountPerNode) != slots {
+	if s := targets.Select; s != nil && s.CountPerNode != 0 && int(s.CountPerNode) != slots {
 		return backend.Invalid(v1alpha1.ReasonInvalidSpec,
 			"spec.metadata.targets.select.countPerNode is %d for %d metadata servers on each node (spec.metadata.instancesPerNode); make them equal", s.CountPerNode, slots)
 	}
