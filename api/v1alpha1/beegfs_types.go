@@ -84,8 +84,9 @@ type BeeGFSSpec struct {
 // BeeGFSManagement describes the management service.
 type BeeGFSManagement struct {
 	// nodeSelector selects the node that runs the management service. It must match exactly one node when the filesystem is made. The
-	// service then stays on that node, because its store is there.
-	// +required
+	// service then stays on that node, because its store is there. Without it, it is the first node of spec.nodes by name, or the
+	// one whose disk has it already.
+	// +optional
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
 	// targets says where the management service keeps its store: in one directory, or on one disk. It can't be changed, because a

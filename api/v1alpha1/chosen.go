@@ -10,6 +10,20 @@ type ChosenStatus struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9
 	Copies int32 `json:"copies,omitempty"`
+
+	// version is chosen where spec.version is absent: the newest one of which the operator had an image; for a filesystem whose spec had a
+	// version before, the one that it ran.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Version string `json:"version,omitempty"`
+
+	// metaloggers are the nodes that keep a running copy of the metadata of a MooseFS, where spec.moosefs.metaloggers selects none. One of them
+	// is replaced when it leaves spec.nodes, or gets the master.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:MaxLength=253
+	Metaloggers []string `json:"metaloggers,omitempty"`
 }
 
 // DefaultCopies is how many copies a storage pool of a new filesystem keeps that says none.
@@ -25,6 +39,21 @@ func (fs *FileSystem) Complete() {
 	s, chosen := &fs.Spec, fs.Status.Chosen
 	if chosen == nil {
 		chosen = &ChosenStatus{}
+	}
+	s.Version = cmp.Or(s.Version, chosen.Version)
+	if s.Nodes != nil && s.Clients == nil {
+		s.Clients = &ClientsSpec{}
+	}
+	if s.Clients != nil {
+		s.Clients.MountPath = cmp.Or(s.Clients.MountPath, DirectoryPath(fs.Status.MountPath), DirectoryPath("/mnt/"+fs.Name))
+	}
+	if s.Type == MooseFS && s.Nodes != nil {
+		if s.MooseFS == nil {
+			s.MooseFS = &MooseFSSpec{}
+		}
+		if s.MooseFS.Metaloggers == nil {
+			s.MooseFS.Metaloggers = &MetaloggersSpec{}
+		}
 	}
 	for i := range s.StoragePools {
 		s.StoragePools[i].Copies = cmp.Or(s.StoragePools[i].Copies, chosen.Copies, s.Type.DefaultCopies())

@@ -195,8 +195,9 @@ type LustreProject struct {
 // LustreManagement describes the management server (MGS).
 type LustreManagement struct {
 	// nodeSelector selects the node of the MGS. It must match exactly one node when the filesystem is made. The MGS then stays on that node,
-	// because its NIDs are written on every disk.
-	// +required
+	// because its NIDs are written on every disk. Without it, it is the first node of spec.nodes by name, or the
+	// one whose disk has it already.
+	// +optional
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
 	// targets says which disk is the MGT. It can't be changed, because the MGT knows all targets of the filesystem.

@@ -5,7 +5,10 @@ import (
 	"context"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 // complete completes the spec of the FileSystem, and remembers what a person has written.
@@ -16,24 +19,49 @@ func (p *pass) complete() {
 
 // chooseOpen chooses what the spec leaves open. It is written with the rest of the record, before anything is made.
 func (p *pass) chooseOpen(context.Context) error {
-	chosen := chosenFor(&p.asked, p.fs)
-	p.fs.Status.Chosen = chosen
+	var before, now v1alpha1.ChosenStatus
+	if c := p.fs.Status.Chosen; c != nil {
+		before = *c
+	}
+	if slices.ContainsFunc(p.asked.StoragePools, func(pool v1alpha1.StoragePoolSpec) bool { return pool.Copies == 0 }) {
+		now.Copies = cmp.Or(before.Copies, p.asked.Type.DefaultCopies())
+	}
+	if err := cmp.Or(backend.RefuseNodes(p.fs), refuseMountPath(p.fs)); err != nil {
+		return err //nolint:wrapcheck // the phase has a name
+	}
+	if chooser, ok := p.backend.(backend.Chooser); ok {
+		if err := chooser.Choose(p.in, &p.asked, &now); err != nil {
+			return err //nolint:wrapcheck // the phase has a name
+		}
+	}
+	if p.fs.Status.Chosen = &now; equality.Semantic.DeepEqual(now, v1alpha1.ChosenStatus{}) {
+		p.fs.Status.Chosen = nil
+	}
 	p.fs.Complete()
 	p.read.Spec = *p.fs.Spec.DeepCopy() // no write changes the spec
 	return nil
 }
 
-// chosenFor is what is chosen where the spec says nothing: what was chosen before, and else what is chosen now; nil when it leaves nothing open.
-func chosenFor(asked *v1alpha1.FileSystemSpec, fs *v1alpha1.FileSystem) *v1alpha1.ChosenStatus {
-	var before, now v1alpha1.ChosenStatus
-	if fs.Status.Chosen != nil {
-		before = *fs.Status.Chosen
-	}
-	if slices.ContainsFunc(asked.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return p.Copies == 0 }) {
-		now.Copies = cmp.Or(before.Copies, asked.Type.DefaultCopies())
-	}
-	if now == (v1alpha1.ChosenStatus{}) {
+// refuseMountPath refuses a directory of data where the filesystem is mounted. The API server has refused one that the spec names.
+func refuseMountPath(fs *v1alpha1.FileSystem) error {
+	if fs.Spec.Clients == nil {
 		return nil
 	}
-	return &now
+	mount := string(fs.Spec.Clients.MountPath)
+	directories := []string{}
+	for _, role := range roles(fs) {
+		for _, d := range role.Directories {
+			directories = append(directories, string(d))
+		}
+	}
+	if b := fs.Spec.Backups; b != nil && b.Nodes != nil {
+		directories = append(directories, string(b.Nodes.Directory))
+	}
+	for _, d := range directories {
+		if backend.Nested(d, mount) {
+			return backend.Invalid(v1alpha1.ReasonDirectoryConflict,
+				"the filesystem is mounted at %s, and the spec has %s for data; set another spec.clients.mountPath, or another directory", mount, d)
+		}
+	}
+	return nil
 }

@@ -28,7 +28,7 @@ func RecordPools(in Input, disks OnDisks, numbers *Numbers) ([]PoolRecord, error
 				record.Slot = number - 1
 			}
 		}
-		for _, n := range Matching(in.Nodes, pool.NodeSelector) {
+		for _, n := range NodesOf(fs, in.Nodes, pool.NodeSelector) {
 			if HasTargets(pool.Targets, n.Name) && !in.GaveUp(n.Name) {
 				record.Nodes = append(record.Nodes, n.Name)
 			}
@@ -37,8 +37,8 @@ func RecordPools(in Input, disks OnDisks, numbers *Numbers) ([]PoolRecord, error
 		record.Nodes = slices.Compact(record.Nodes)
 		if len(record.Nodes) == 0 {
 			return nil, Invalid(v1alpha1.ReasonNoNodes,
-				"no node matches the nodeSelector (%s) of storage pool %q%s; label the nodes that shall hold its targets",
-				SelectorText(pool.NodeSelector), pool.Name, ofDevices(pool.Targets))
+				"no node matches %s of storage pool %q%s; label the nodes that shall hold its targets",
+				SelectedBy(fs, "the nodeSelector", pool.NodeSelector), pool.Name, ofDevices(pool.Targets))
 		}
 		if int(Copies(pool)) > len(record.Nodes) {
 			return nil, Invalid(v1alpha1.ReasonInvalidSpec,

@@ -100,7 +100,7 @@ func onDisks(fs *v1alpha1.FileSystem) []placed {
 func nodesWithDisks(in Input) []string {
 	var out []string
 	for _, role := range onDisks(in.FileSystem) {
-		for _, n := range Matching(in.Nodes, role.nodeSelector) {
+		for _, n := range NodesOf(in.FileSystem, in.Nodes, role.nodeSelector) {
 			if HasTargets(role.targets, n.Name) {
 				out = append(out, n.Name)
 			}
@@ -213,7 +213,7 @@ func (d OnDisks) RecordMetadata(in Input, at MetadataPlace, node string) (v1alph
 
 // refuseElsewhere refuses a spec that has the metadata elsewhere than the disks say.
 func (d OnDisks) refuseElsewhere(in Input, at MetadataPlace) error {
-	matching := Matching(in.Nodes, at.NodeSelector)
+	matching := NodesOf(in.FileSystem, in.Nodes, at.NodeSelector)
 	if !slices.ContainsFunc(matching, func(n Node) bool { return n.Name == d.Facts.MetadataNode }) {
 		return Invalid(v1alpha1.ReasonRecordsDisagree,
 			"the disks say that the metadata of this filesystem lies on node %s, and the nodeSelector of the metadata matches %s; label that node instead",

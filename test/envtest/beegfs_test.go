@@ -166,7 +166,7 @@ var beegfsRefusals = asBeeGFS(refusals{
 	secretRefusals("spec.beegfs.tls", "spec: {version: 8.3.1, beegfs: {tls: %s}}"),
 	secretRefusals("spec.beegfs.license", "spec: {version: 8.3.1, beegfs: {license: %s}}"),
 	adoptRefusals("spec.beegfs.adopt", "spec: {beegfs: {adopt: %s}}"),
-	nodeSelectorRefusals("spec.beegfs.management.nodeSelector", "spec: {beegfs: {management: {nodeSelector: null}}}\n---\nspec: {beegfs: {management: {nodeSelector: %s}}}"),
+	roleSelectorRefusals("spec.beegfs.management.nodeSelector", "spec: {beegfs: {management: {nodeSelector: null}}}\n---\nspec: {beegfs: {management: {nodeSelector: %s}}}"),
 	directoriesRefusals("spec.beegfs.management.targets.directories", managementTargets),
 	targetsRefusals("spec.beegfs.management.targets", managementTargets),
 	pathRefusals("spec.beegfs.management.targets.directories[]", "spec: {beegfs: {management: {targets: {directories: [%s]}}}}"),

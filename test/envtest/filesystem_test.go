@@ -11,6 +11,8 @@ const aLabelKey = `should match '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?([.][a-z0-9
 
 const ofMooseFS = "MooseFS runs in version 3.0.117 to 3.0.x, or 4.57.x to 4.59.x; set spec.version to one such as 4.57.5"
 
+const oneKindOfNodes = "set exactly one of names and selector in spec.nodes"
+
 const windows = "spec.updates.windows[]"
 
 const maintenanceLimit = "spec.updates.maintenance.limit"
@@ -28,7 +30,6 @@ var fileSystemRefusals = refusals{
 	"its name has 41 characters":         {change: "metadata: {name: " + strings.Repeat("n", 41) + "}", field: "<nil>", says: "metadata.name of a FileSystem has at most 40 characters, because the names of its daemons start with it"},
 	"the type is not known":              {change: "spec: {type: GPFS}", field: "spec.type", says: `supported values: "MooseFS", "BeeGFS", "Lustre"`},
 	"the type is left out":               {change: "spec: {type: null}", field: "spec.type", says: "Required value"},
-	"the version is left out":            {change: "spec: {version: null}", field: "spec.version", says: "Required value"},
 	"the version is empty":               {change: `spec: {version: ""}`, field: "spec.version", says: "should be at least 1 chars long"},
 	"the version is 33 long":             {change: "spec: {version: v" + strings.Repeat("1", 32) + "}", field: "spec.version", says: "may not be more than 32 bytes"},
 	"the version is too old":             {change: "spec: {version: 3.0.116}", field: "spec", says: ofMooseFS},
@@ -75,7 +76,7 @@ var fileSystemRefusals = refusals{
 	"there is no metadata server":      {change: "spec: {metadata: {instancesPerNode: 0}}", field: "spec.metadata.instancesPerNode", says: "should be greater than or equal to 1"},
 	"there are 17 metadata servers":    {change: "spec: {metadata: {instancesPerNode: 17}}", field: "spec.metadata.instancesPerNode", says: "should be less than or equal to 16"},
 	"MooseFS has two metadata servers": {change: "spec: {metadata: {instancesPerNode: 2}}", field: "spec", says: "MooseFS Community Edition has exactly one active master, so spec.metadata.instancesPerNode must be 1; several metadata servers per node need another type"},
-	"MooseFS counts metadata nodes":    {change: "spec: {metadata: {nodeCount: 1}}", field: "spec", says: "spec.metadata.nodeCount belongs to types BeeGFS and Lustre; a MooseFS has exactly one master, on the one node that spec.metadata.nodeSelector matches"},
+	"MooseFS counts metadata nodes":    {change: "spec: {metadata: {nodeCount: 1}}", field: "spec", says: "spec.metadata.nodeCount belongs to types BeeGFS and Lustre; a MooseFS has exactly one master"},
 	"MooseFS has two metadata targets": {change: "spec: {metadata: {targets: {directories: [/data/m1, /data/m2]}}}", field: "spec", says: oneMetadataTarget},
 	"MooseFS has two metadata devices": {change: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000}, {node: n1, id: wwn-0x5001}]}"), field: "spec", says: oneMetadataTarget},
 	"MooseFS selects two devices":      {change: put(metadataTargets, "{select: {countPerNode: 2}}"), field: "spec", says: oneMetadataTarget},
@@ -99,7 +100,14 @@ var fileSystemRefusals = refusals{
 	"two pools use one directory":                        {change: pools("/data/a", "/data/b, /data/a"), field: "spec", says: "two storage pools must not use the same directory"},
 	"a pool lies inside another pool's directory":        {change: pools("/data/a", "/data/b, /data/a/b"), field: "spec", says: "a storage pool's directory must not lie inside another pool's"},
 
-	"the clients' path is left out":                          {change: "spec: {clients: {nodeSelector: {client: \"\"}}}", field: "spec.clients.mountPath", says: "Required value"},
+	"the nodes are named and selected":                       {change: "spec: {nodes: {names: [n1], selector: {matchLabels: {a: b}}}}", field: "spec.nodes", says: oneKindOfNodes},
+	"the nodes are neither named nor selected":               {change: "spec: {nodes: {}}", field: "spec.nodes", says: oneKindOfNodes},
+	"the selector of nodes would match all":                  {change: "spec: {nodes: {selector: {}}}", field: "spec.nodes.selector", says: "spec.nodes.selector selects nodes by matchLabels or matchExpressions"},
+	"the list of nodes is empty":                             {change: "spec: {nodes: {names: []}}", field: "spec.nodes.names", says: "should have at least 1 items"},
+	"there are 257 nodes":                                    {change: "spec: {nodes: {names: " + listOf(257, "n%d") + "}}", field: "spec.nodes.names", says: "must have at most 256 items"},
+	"a node is named twice":                                  {change: "spec: {nodes: {names: [n1, n1]}}", field: "spec.nodes.names[]", says: "Duplicate value"},
+	"a node has no name":                                     {change: `spec: {nodes: {names: [""]}}`, field: "spec.nodes.names[]", says: "should be at least 1 chars long"},
+	"the name of a node has 254 characters":                  {change: "spec: {nodes: {names: [" + strings.Repeat("n", 254) + "]}}", field: "spec.nodes.names[]", says: "may not be more than 253 bytes"},
 	"the clients' path is the metadata directory":            {change: clients("/data/metadata"), field: "spec", says: mountInMetadata},
 	"the clients' path lies in the metadata directory":       {change: clients("/data/metadata/mnt"), field: "spec", says: mountInMetadata},
 	"the clients' path holds the metadata directory":         {change: clients("/data/fs") + "\n---\nspec: {metadata: {targets: {directories: [/data/fs/metadata]}}}", field: "spec", says: mountInMetadata},
@@ -132,10 +140,10 @@ var fileSystemRefusals = refusals{
 	"a target is removed":               {before: pools("/data/a, /data/b"), change: pools("/data/b"), field: "spec.storagePools[].targets", says: directoryStays},
 	"a target is moved to another pool": {before: pools("/data/a, /data/b", "/data/c"), change: pools("/data/a", "/data/c, /data/b"), field: "spec.storagePools[].targets", says: directoryStays},
 }.join(
-	nodeSelectorRefusals("spec.metadata.nodeSelector", "spec: {metadata: {nodeSelector: null}}\n---\nspec: {metadata: {nodeSelector: %s}}"),
-	nodeSelectorRefusals("spec.moosefs.metaloggers.nodeSelector", "spec: {moosefs: {metaloggers: {nodeSelector: %s}}}"),
-	nodeSelectorRefusals("spec.clients.nodeSelector", "spec: {clients: {mountPath: /mnt/scratch, nodeSelector: %s}}"),
-	nodeSelectorRefusals("spec.storagePools[].nodeSelector", "spec: {storagePools: [{name: ssd, targets: {directories: [/data/ssd]}, nodeSelector: %s}]}"),
+	roleSelectorRefusals("spec.metadata.nodeSelector", "spec: {metadata: {nodeSelector: null}}\n---\nspec: {metadata: {nodeSelector: %s}}"),
+	roleSelectorRefusals("spec.moosefs.metaloggers.nodeSelector", "spec: {moosefs: {metaloggers: {nodeSelector: %s}}}"),
+	roleSelectorRefusals("spec.clients.nodeSelector", "spec: {clients: {mountPath: /mnt/scratch, nodeSelector: %s}}"),
+	roleSelectorRefusals("spec.storagePools[].nodeSelector", "spec: {storagePools: [{name: ssd, targets: {directories: [/data/ssd]}, nodeSelector: %s}]}"),
 	directoriesRefusals("spec.metadata.targets.directories", metadataTargets),
 	directoriesRefusals("spec.storagePools[].targets.directories", poolTargets),
 	targetsRefusals("spec.metadata.targets", metadataTargets),
@@ -157,8 +165,20 @@ var fileSystemRefusals = refusals{
 	podsRefusals(), backupsRefusals(), mooseFSHasNone, beegfsRefusals, lustreRefusals,
 )
 
+// short has no field that follows from another one.
+const short = `
+spec:
+  version: null
+  nodes: {names: [n1, n2, n3]}
+  metadata: {nodeSelector: null}
+  storagePools: [{name: data, targets: {directories: [/data/scratch]}}]
+  clients: {nodeSelector: null, mountPath: null}
+`
+
 var fileSystemAccepted = map[string]string{
 	"it has only what is required": "{}",
+	"it says as little as it can":  short,
+	"its nodes have a label":       short + "\n---\nspec: {nodes: {names: null, selector: {matchLabels: {lab: a}, matchExpressions: [{key: gpu, operator: DoesNotExist}]}}}",
 	"it has everything that there is": `
 metadata: {name: ` + strings.Repeat("n", 40) + `}
 spec:

@@ -127,6 +127,7 @@ var lustreRefusals = asLustre(refusals{
 	"MDTs of a node are made fewer":            {before: "spec: {metadata: {instancesPerNode: 2, targets: {select: {countPerNode: 2}}}}", change: "spec: {metadata: {instancesPerNode: 1}}", field: "spec", says: serversStay},
 	"two MDTs share a disk":                    {change: "spec: {metadata: {instancesPerNode: 2}}", field: "spec", says: diskEach},
 	"an MDT has two disks":                     {change: "spec: {metadata: {targets: {select: {countPerNode: 2}}}}", field: "spec", says: diskEach},
+	"the version is left out":                  {change: "spec: {version: null}", field: "spec", says: versionOf},
 	"a pool keeps two copies":                  {change: lustrePool("name: ssd, copies: 2"), field: "spec", says: oneCopy},
 	"the name of a pool has 16 characters":     {change: lustrePool("name: pool-of-16-chars, copies: 1"), field: "spec", says: shortPools},
 	"a pool is called none":                    {change: lustrePool("name: none, copies: 1"), field: "spec", says: shortPools},
@@ -176,7 +177,7 @@ var lustreRefusals = asLustre(refusals{
 	"a pool with pairs chooses its disks":      {change: "spec: {lustre: {storagePools: [{name: ssd, pairs: [{nodes: [n1, n2]}]}]}}", field: "spec", says: pairsAreNamed},
 	"there are 65 parameters":                  {change: "spec: {lustre: {parameters: " + mapOf(65, "osc.a%d.b", "1") + "}}", field: "spec.lustre.parameters", says: "must have at most 64 items"},
 }.join(
-	nodeSelectorRefusals("spec.lustre.management.nodeSelector", mgtNodes),
+	roleSelectorRefusals("spec.lustre.management.nodeSelector", mgtNodes),
 	mgtRefusals(),
 	boundRefusals("spec.lustre.moduleOptions", "spec: {lustre: {moduleOptions: %s}}", map[string]string{"Load": `supported values: "Compare", "Write"`}),
 	boundRefusals("spec.lustre.basePort", "spec: {lustre: {basePort: %s}}", map[string]string{"1023": tooLow + "1024", "65473": tooHigh + "65472"}),
