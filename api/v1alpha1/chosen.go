@@ -17,6 +17,17 @@ type ChosenStatus struct {
 	// +kubebuilder:validation:MaxLength=32
 	Version string `json:"version,omitempty"`
 
+	// basePort is the first port of a MooseFS whose spec names none.
+	// +optional
+	// +kubebuilder:validation:Minimum=1024
+	// +kubebuilder:validation:Maximum=65504
+	BasePort int32 `json:"basePort,omitempty"`
+
+	// defaultStoragePool is the pool that takes the files outside of the directories of pools, where the spec names none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=24
+	DefaultStoragePool string `json:"defaultStoragePool,omitempty"`
+
 	// metaloggers are the nodes that keep a running copy of the metadata of a MooseFS, where spec.moosefs.metaloggers selects none. One of them
 	// is replaced when it leaves spec.nodes, or gets the master.
 	// +optional
@@ -41,6 +52,13 @@ func (fs *FileSystem) Complete() {
 		chosen = &ChosenStatus{}
 	}
 	s.Version = cmp.Or(s.Version, chosen.Version)
+	s.DefaultStoragePool = cmp.Or(s.DefaultStoragePool, chosen.DefaultStoragePool)
+	if chosen.BasePort != 0 && s.MooseFS == nil {
+		s.MooseFS = &MooseFSSpec{}
+	}
+	if s.MooseFS != nil {
+		s.MooseFS.BasePort = cmp.Or(s.MooseFS.BasePort, chosen.BasePort)
+	}
 	if s.Nodes != nil && s.Clients == nil {
 		s.Clients = &ClientsSpec{}
 	}
@@ -58,6 +76,14 @@ func (fs *FileSystem) Complete() {
 	for i := range s.StoragePools {
 		s.StoragePools[i].Copies = cmp.Or(s.StoragePools[i].Copies, chosen.Copies, s.Type.DefaultCopies())
 	}
+}
+
+// TakesRest is true for the storage pool that takes the files outside of the directories of pools.
+func (s *FileSystemSpec) TakesRest(pool string) bool {
+	if s.DefaultStoragePool == "" && len(s.StoragePools) > 0 {
+		return s.StoragePools[0].Name == pool // nothing is chosen yet
+	}
+	return s.DefaultStoragePool == pool
 }
 
 // Completed is a FileSystem with a complete spec of its own, and the status of this one.

@@ -20,7 +20,8 @@ const (
 
 // FileSystemSpec is what the user wants of one parallel filesystem.
 //
-// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (has(self.moosefs) ? self.moosefs.basePort : 9419) == (has(oldSelf.moosefs) ? oldSelf.moosefs.basePort : 9419)",message="spec.moosefs.basePort can't be changed: chunkservers are known to the master by address and port"
+// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (has(self.moosefs) && has(self.moosefs.basePort) ? self.moosefs.basePort : 0) == (has(oldSelf.moosefs) && has(oldSelf.moosefs.basePort) ? oldSelf.moosefs.basePort : 0)",message="spec.moosefs.basePort can't be changed, set or removed later: chunkservers are known to the master by address and port; status.chosen.basePort says which ports are used where it is absent"
+// +kubebuilder:validation:XValidation:rule="!has(self.defaultStoragePool) || self.storagePools.exists(p, p.name == self.defaultStoragePool)",message="spec.defaultStoragePool names a pool that spec.storagePools does not have"
 // +kubebuilder:validation:XValidation:rule="has(self.nodes) || has(self.metadata.nodeSelector) && self.storagePools.all(p, has(p.nodeSelector)) && (!has(self.clients) || has(self.clients.nodeSelector)) && (!has(self.moosefs) || !has(self.moosefs.metaloggers) || has(self.moosefs.metaloggers.nodeSelector)) && (!has(self.beegfs) || has(self.beegfs.management.nodeSelector)) && (!has(self.lustre) || !has(self.lustre.management) || has(self.lustre.management.nodeSelector))",message="set spec.nodes, or a nodeSelector for the metadata, each storage pool, and the management service, the metaloggers and the clients where there are some"
 // +kubebuilder:validation:XValidation:rule="self.type == 'MooseFS' || !has(self.moosefs)",message="spec.moosefs belongs to type MooseFS"
 // +kubebuilder:validation:XValidation:rule="self.type == 'BeeGFS' ? has(self.beegfs) : !has(self.beegfs)",message="spec.beegfs belongs to type BeeGFS, which requires it: spec.beegfs.management says where the management service runs"
@@ -93,13 +94,20 @@ type FileSystemSpec struct {
 	Metadata MetadataSpec `json:"metadata,omitzero"`
 
 	// storagePools are groups of storage targets. Each pool has a directory of its name at the top of the filesystem; files in it lie on
-	// the targets of the pool. Files outside of these directories go to the first pool.
+	// the targets of the pool. Files outside of these directories go to spec.defaultStoragePool.
 	// +required
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=12
 	StoragePools []StoragePoolSpec `json:"storagePools,omitempty"`
+
+	// defaultStoragePool is the pool that takes the files outside of the directories of pools. Without it, it is the first one that the spec had
+	// when the filesystem was made, which status.chosen.defaultStoragePool names; the order of the list has no meaning after that. It can be
+	// changed: new files then go to the other pool.
+	// +optional
+	// +kubebuilder:validation:MaxLength=24
+	DefaultStoragePool string `json:"defaultStoragePool,omitempty"`
 
 	// clients describes the nodes on which the filesystem is mounted. Without it, those of spec.nodes mount it, and without that none.
 	// +optional
@@ -277,10 +285,10 @@ type UpdateWindow struct {
 type MooseFSSpec struct {
 	// basePort is the first of 32 TCP ports on the host network of the nodes. The master listens on basePort+0 for metaloggers, basePort+1
 	// for chunkservers and basePort+2 for clients; the probe on basePort+8; chunkservers on basePort+16 and up, one port per storage pool.
-	// Two filesystems that share a node need ranges that don't overlap. Defaults to 9419, MooseFS's own. It can't be changed, because the
+	// Two filesystems that share a node need ranges that don't overlap. Without it, the operator takes the first range from 9419, MooseFS's
+	// own, that no other FileSystem has, and records it in status.chosen.basePort. It can't be set, changed or removed later, because the
 	// master knows chunkservers by address and port.
 	// +optional
-	// +kubebuilder:default=9419
 	// +kubebuilder:validation:Minimum=1024
 	// +kubebuilder:validation:Maximum=65504
 	BasePort int32 `json:"basePort,omitempty"`
@@ -307,7 +315,7 @@ type MooseFSConfig struct {
 	Storage Options `json:"storage,omitempty"`
 }
 
-// Ports is the first port of a MooseFS; the member may be nil.
+// Ports is the first port of a MooseFS whose spec is complete; the member may be nil.
 func (s *MooseFSSpec) Ports() int32 {
 	if s == nil || s.BasePort == 0 {
 		return defaultMooseFSPort

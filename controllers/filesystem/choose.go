@@ -26,6 +26,12 @@ func (p *pass) chooseOpen(context.Context) error {
 	if slices.ContainsFunc(p.asked.StoragePools, func(pool v1alpha1.StoragePoolSpec) bool { return pool.Copies == 0 }) {
 		now.Copies = cmp.Or(before.Copies, p.asked.Type.DefaultCopies())
 	}
+	if pools := p.asked.StoragePools; p.asked.DefaultStoragePool == "" && len(pools) > 0 {
+		now.DefaultStoragePool = pools[0].Name
+		if slices.ContainsFunc(pools, func(pool v1alpha1.StoragePoolSpec) bool { return pool.Name == before.DefaultStoragePool }) {
+			now.DefaultStoragePool = before.DefaultStoragePool
+		}
+	}
 	if err := cmp.Or(backend.RefuseNodes(p.fs), refuseMountPath(p.fs)); err != nil {
 		return err //nolint:wrapcheck // the phase has a name
 	}

@@ -308,10 +308,15 @@ func (r *reading) facts(t *v1alpha1.StorageTarget, says v1alpha1.FileSystemFacts
 		return nil
 	}
 	have, first := r.out.Facts, r.from[aboutFact{}]
+	if have.BasePort == 0 && says.BasePort != 0 {
+		merged := *have
+		merged.BasePort = says.BasePort
+		r.out.Facts, have = &merged, &merged
+	}
 	switch {
 	case says.MetadataNode != have.MetadataNode:
 		return r.disagree(first, t, "one that the metadata lies on node %s, the other one on %s", have.MetadataNode, says.MetadataNode)
-	case says.BasePort != have.BasePort:
+	case says.BasePort != have.BasePort && says.BasePort != 0 && have.BasePort != 0: // 0 is of a spec that named it
 		return r.disagree(first, t, "one that the first port is %d, the other one %d", have.BasePort, says.BasePort)
 	case says.MetadataTarget == "" || says.MetadataTarget == have.MetadataTarget:
 	case have.MetadataTarget == "":

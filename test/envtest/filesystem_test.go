@@ -11,6 +11,8 @@ const aLabelKey = `should match '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?([.][a-z0-9
 
 const ofMooseFS = "MooseFS runs in version 3.0.117 to 3.0.x, or 4.57.x to 4.59.x; set spec.version to one such as 4.57.5"
 
+const mooseFSPortsStay = "spec.moosefs.basePort can't be changed, set or removed later: chunkservers are known to the master by address and port; status.chosen.basePort says which ports are used where it is absent"
+
 const oneKindOfNodes = "set exactly one of names and selector in spec.nodes"
 
 const windows = "spec.updates.windows[]"
@@ -103,6 +105,8 @@ var fileSystemRefusals = refusals{
 	"the nodes are named and selected":                       {change: "spec: {nodes: {names: [n1], selector: {matchLabels: {a: b}}}}", field: "spec.nodes", says: oneKindOfNodes},
 	"the nodes are neither named nor selected":               {change: "spec: {nodes: {}}", field: "spec.nodes", says: oneKindOfNodes},
 	"the selector of nodes would match all":                  {change: "spec: {nodes: {selector: {}}}", field: "spec.nodes.selector", says: "spec.nodes.selector selects nodes by matchLabels or matchExpressions"},
+	"an expression about nodes has no key":                   {change: "spec: {nodes: {selector: {matchExpressions: [{operator: Exists}]}}}", field: "spec.nodes.selector.matchExpressions[].key", says: "Required value"},
+	"an expression about nodes has no operator":              {change: "spec: {nodes: {selector: {matchExpressions: [{key: a}]}}}", field: "spec.nodes.selector.matchExpressions[].operator", says: "Required value"},
 	"the list of nodes is empty":                             {change: "spec: {nodes: {names: []}}", field: "spec.nodes.names", says: "should have at least 1 items"},
 	"there are 257 nodes":                                    {change: "spec: {nodes: {names: " + listOf(257, "n%d") + "}}", field: "spec.nodes.names", says: "must have at most 256 items"},
 	"a node is named twice":                                  {change: "spec: {nodes: {names: [n1, n1]}}", field: "spec.nodes.names[]", says: "Duplicate value"},
@@ -123,11 +127,14 @@ var fileSystemRefusals = refusals{
 	"a mount option smuggles in another":                     {change: mountOptions(`["mfsrlock,mfspassword=x"]`), field: "spec.clients.mountOptions[]", says: "should match '^[A-Za-z_][A-Za-z0-9_]*(=[A-Za-z0-9_./:+-]+)?$'"},
 	"a mount option begins with a dash":                      {change: mountOptions("[--help]"), field: "spec.clients.mountOptions[]", says: "should match '^[A-Za-z_][A-Za-z0-9_]*(=[A-Za-z0-9_./:+-]+)?$'"},
 
-	"the first port is changed":                               {before: "{}", change: "spec: {moosefs: {basePort: 9500}}", field: "spec", says: "spec.moosefs.basePort can't be changed: chunkservers are known to the master by address and port"},
-	"the first port is left to its default, which it was not": {before: "spec: {moosefs: {basePort: 9500}}", change: "spec: {moosefs: {basePort: null}}", field: "spec", says: "spec.moosefs.basePort can't be changed"},
-	"the metadata directory is changed":                       {before: "{}", change: "spec: {metadata: {targets: {directories: [/data/other]}}}", field: "spec.metadata.targets", says: metaDirectoriesStay},
-	"the clients' path is changed":                            {before: clients("/mnt/a"), change: clients("/mnt/b"), field: "spec.clients.mountPath", says: "spec.clients.mountPath can't be changed: programs that use the old path would lose their files"},
-	"a storage pool is removed":                               {before: pools("/data/a", "/data/b"), change: pools("/data/a"), field: "<nil>", says: "a storage pool can't be removed once it has a slot in status.storagePools: its targets hold data, and draining a pool is not built yet"},
+	"the first port is set later":                           {before: "{}", change: "spec: {moosefs: {basePort: 9500}}", field: "spec", says: mooseFSPortsStay},
+	"the first port is changed":                             {before: "spec: {moosefs: {basePort: 9500}}", change: "spec: {moosefs: {basePort: 9600}}", field: "spec", says: mooseFSPortsStay},
+	"the first port is taken out":                           {before: "spec: {moosefs: {basePort: 9500}}", change: "spec: {moosefs: {basePort: null}}", field: "spec", says: mooseFSPortsStay},
+	"files outside of pools go to a pool that there is not": {change: "spec: {defaultStoragePool: other}", field: "spec", says: "spec.defaultStoragePool names a pool that spec.storagePools does not have"},
+	"the name of the default pool has 25 characters":        {change: "spec: {defaultStoragePool: " + strings.Repeat("p", 25) + "}", field: "spec.defaultStoragePool", says: "may not be more than 24 bytes"},
+	"the metadata directory is changed":                     {before: "{}", change: "spec: {metadata: {targets: {directories: [/data/other]}}}", field: "spec.metadata.targets", says: metaDirectoriesStay},
+	"the clients' path is changed":                          {before: clients("/mnt/a"), change: clients("/mnt/b"), field: "spec.clients.mountPath", says: "spec.clients.mountPath can't be changed: programs that use the old path would lose their files"},
+	"a storage pool is removed":                             {before: pools("/data/a", "/data/b"), change: pools("/data/a"), field: "<nil>", says: "a storage pool can't be removed once it has a slot in status.storagePools: its targets hold data, and draining a pool is not built yet"},
 	"a storage pool is removed that has a slot": {
 		before: pools("/data/a", "/data/b") + "\n---\nstatus: {observedGeneration: 1, storagePools: [{name: a, slot: 0}, {name: b, slot: 1}]}",
 		change: pools("/data/a"), field: "<nil>", says: "a storage pool can't be removed once it has a slot",

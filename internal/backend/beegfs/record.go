@@ -257,17 +257,7 @@ func recordPorts(in backend.Input, disks backend.OnDisks, recorded int32) (int32
 	case asked != nil:
 		return *asked, nil
 	}
-	for base := int32(first); base <= last; base += reservedPorts {
-		free := true
-		for _, theirs := range in.Claims {
-			free = free && !backend.PortRange{First: base, Count: reservedPorts}.Overlap(theirs.Ports)
-		}
-		if free {
-			return base, nil
-		}
-	}
-	return 0, backend.Invalid(v1alpha1.ReasonPortConflict,
-		"no range of %d ports from %d is free: other FileSystems have them all; set spec.beegfs.basePort to a range that is free on all nodes of this FileSystem", reservedPorts, first)
+	return backend.FreePorts(in, first, last, reservedPorts, "spec.beegfs.basePort") //nolint:wrapcheck // it is a sentence for a person
 }
 
 // answered is when the management service was asked for the answer, by the manager's clock; nil while there is none.

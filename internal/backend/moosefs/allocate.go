@@ -62,6 +62,9 @@ const reservedPorts = 32
 // Claims are its ports, and the directories of the metadata and the pools.
 func (Backend) Claims(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) backend.Claims {
 	claims := backend.NewClaims(fs, backend.PortRange{First: fs.Spec.MooseFS.Ports(), Count: reservedPorts}, "spec.moosefs.basePort")
+	if fs.Status.Metadata == nil && own(fs).BasePort == 0 {
+		claims.Ports = backend.PortRange{} // it chooses others than those that are in use
+	}
 	if fs.Status.Metadata != nil {
 		claims.UseMetadata(*fs.Status.Metadata)
 		claims.UsePools(fs, nodes)

@@ -1,6 +1,7 @@
 package moosefs
 
 import (
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -133,4 +134,48 @@ func TestAVersionThatNobodyNamesIsOneOfWhichThereIsAnImage(t *testing.T) {
 	in.FileSystem.Status.Version = "3.0.117"
 	g.Expect(New().Choose(in, &asked, &chosen)).To(Succeed())
 	g.Expect(chosen.Version).To(Equal("3.0.117"), "what it runs stays when the version is taken out of the spec")
+}
+
+func TestAFileSystemThatNamesNoPortsGetsTheFirstFreeOnesAndKeepsThem(t *testing.T) {
+	g := NewWithT(t)
+	in, asked := short(t, v1alpha1.NodesSpec{Names: []string{"n1", "n2", "n3"}})
+	g.Expect(in.FileSystem.Spec.MooseFS.BasePort).To(Equal(int32(9419)))
+	in.Claims = []backend.Claims{{Of: "storage/home", Ports: backend.PortRange{First: 9440, Count: 32}}, {Of: "storage/new"}}
+	choose(t, in, &asked)
+	g.Expect(in.FileSystem.Status.Chosen.BasePort).To(Equal(int32(9483)), "nothing is on record yet, and another one has taken those before")
+	record(t, &in)
+	in.Claims = nil
+	choose(t, in, &asked)
+	g.Expect(in.FileSystem.Spec.MooseFS.BasePort).To(Equal(int32(9483)))
+	g.Expect(New().Nodes(in)[0].Spec.Facts.BasePort).To(Equal(int32(9483)), "the disks say it to who makes the filesystem again")
+
+	old := everything("4.57.5")
+	old.FileSystem.Spec.MooseFS.BasePort = 0
+	old.FileSystem.Status.Metadata = &v1alpha1.MetadataRecord{Node: "n1"}
+	old.Claims = []backend.Claims{{Of: "storage/home", Ports: backend.PortRange{First: 9419, Count: 32}}}
+	choose(t, old, old.FileSystem.Spec.DeepCopy())
+	g.Expect(old.FileSystem.Spec.MooseFS.BasePort).To(Equal(int32(9419)), "one that ran before ports were chosen keeps those that it had")
+}
+
+func TestOnePoolTakesTheFilesOutsideOfAllWhateverTheOrderOfTheList(t *testing.T) {
+	g := NewWithT(t)
+	root := func(name string) func(in backend.Input) bool {
+		return func(in backend.Input) bool {
+			for _, c := range storageClasses(in, backend.NewDomains(in)).Commands {
+				if len(c.Argv) == 3 && c.Argv[0] == "mfssetsclass" && c.Argv[2] == "/run/parallelfs-admin" {
+					return c.Argv[1] == name
+				}
+			}
+			return false
+		}
+	}
+	in := everything("4.57.5")
+	record(t, &in)
+	in = in.Indexed()
+	g.Expect(in).To(Satisfy(root("ssd")))
+	in.FileSystem.Spec.DefaultStoragePool = "ssd"
+	slices.Reverse(in.FileSystem.Spec.StoragePools)
+	g.Expect(in).To(Satisfy(root("ssd")))
+	in.FileSystem.Spec.DefaultStoragePool = "bulk"
+	g.Expect(in).To(Satisfy(root("bulk")))
 }

@@ -28,7 +28,7 @@ func poolTargets(in backend.Input, pool, node string) []*v1alpha1.StorageTarget 
 // Nodes are the FileSystemNodes.
 func (Backend) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
 	in = in.Indexed()
-	return backend.FileSystemNodes(in, backend.Facts(in.FileSystem, 0), members(in))
+	return backend.FileSystemNodes(in, backend.Facts(in.FileSystem, chosenPort(in.FileSystem)), members(in))
 }
 
 // members are the servers by node, with what each is told.
