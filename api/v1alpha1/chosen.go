@@ -32,7 +32,7 @@ type ChosenStatus struct {
 	// is replaced when it leaves spec.nodes, or gets the master.
 	// +optional
 	// +listType=set
-	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:MaxItems=2
 	// +kubebuilder:validation:items:MaxLength=253
 	Metaloggers []string `json:"metaloggers,omitempty"`
 }

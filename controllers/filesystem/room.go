@@ -40,14 +40,13 @@ func describeUnmatched(b backend.Backend, fs *v1alpha1.FileSystem, in backend.In
 		all = own.Selectors(fs)
 	}
 	if c := fs.Spec.Clients; c != nil {
-		all = append(all, backend.Selector{Field: "spec.clients.nodeSelector", Costs: "no node mounts the filesystem", Labels: c.NodeSelector, Nodes: backend.ClientNodes})
+		all = append(all, backend.Selector{
+			Field: "spec.clients.nodeSelector", Costs: "no node mounts the filesystem", Labels: c.NodeSelector, Nodes: backend.ClientNodes,
+		})
 	}
 	if kept := fs.Spec.Backups; kept != nil && kept.Nodes != nil {
 		all = append(all, backend.Selector{
 			Field: "spec.backups.nodes.nodeSelector", Costs: "no node keeps backups", Labels: kept.Nodes.NodeSelector,
-			Nodes: func(_ *v1alpha1.FileSystem, nodes []backend.Node) []backend.Node {
-				return backend.Matching(nodes, kept.Nodes.NodeSelector)
-			},
 		})
 	}
 	var unmatched []string
@@ -55,7 +54,7 @@ func describeUnmatched(b backend.Backend, fs *v1alpha1.FileSystem, in backend.In
 		unmatched = append(unmatched, fmt.Sprintf("spec.nodes names %s, which is no node of the cluster", name))
 	}
 	for _, s := range all {
-		switch selects := s.Nodes(fs, in.Nodes); {
+		switch selects := s.Of(fs, in.Nodes); {
 		case len(selects) > 0:
 		case len(s.Labels) == 0:
 			unmatched = append(unmatched, fmt.Sprintf("spec.nodes has no node for %s, so %s", strings.TrimSuffix(s.Field, ".nodeSelector"), s.Costs))

@@ -80,7 +80,8 @@ func chooseMetaloggers(in backend.Input) []string {
 		}
 	}
 	slices.SortFunc(others, strings.Compare)
-	out := append(before, others[:min(len(others), max(0, chosenMetaloggers-len(before)))]...)
+	out := append(before, others...)
+	out = out[:min(len(out), chosenMetaloggers)]
 	slices.Sort(out)
 	return out
 }
