@@ -84,15 +84,16 @@ type BeeGFSSpec struct {
 // BeeGFSManagement describes the management service.
 type BeeGFSManagement struct {
 	// nodeSelector selects the node that runs the management service. It must match exactly one node when the filesystem is made. The
-	// service then stays on that node, because its store is there.
-	// +required
+	// service then stays on that node, because its store is there. Without it, it is the first node of spec.nodes by name, or the
+	// one whose disk has it already.
+	// +optional
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
 	// targets says where the management service keeps its store: in one directory, or on one disk. It can't be changed, because a
 	// management service without its store forgets ids, pools and mirrors.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.beegfs.management.targets can't be changed: the store would be left behind"
-	// +kubebuilder:validation:XValidation:rule="has(self.directories) ? size(self.directories) == 1 : has(self.devices) ? size(self.devices) == 1 : self.select.countPerNode == 1",message="the management service keeps its store in one place; give exactly one of spec.beegfs.management.targets.directories or devices, or select.countPerNode: 1"
+	// +kubebuilder:validation:XValidation:rule="has(self.directories) ? size(self.directories) == 1 : has(self.devices) ? size(self.devices) == 1 : !has(self.select.countPerNode) || self.select.countPerNode == 1",message="the management service keeps its store in one place; give exactly one of spec.beegfs.management.targets.directories or devices, or a select with countPerNode 1 or none"
 	Targets TargetsSpec `json:"targets,omitzero"`
 }
 

@@ -530,7 +530,7 @@ type FileSystemTarget struct {
 	Name string `json:"name,omitempty"`
 
 	// storagePool is the pool that holds the run's files. The run makes a directory of its own in that pool and removes it afterwards.
-	// Defaults to the filesystem's first pool. A sweep can vary it, as storagePool.
+	// Defaults to the filesystem's defaultStoragePool. A sweep can vary it, as storagePool.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=24

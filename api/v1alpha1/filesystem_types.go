@@ -20,24 +20,26 @@ const (
 
 // FileSystemSpec is what the user wants of one parallel filesystem.
 //
-// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (has(self.moosefs) ? self.moosefs.basePort : 9419) == (has(oldSelf.moosefs) ? oldSelf.moosefs.basePort : 9419)",message="spec.moosefs.basePort can't be changed: chunkservers are known to the master by address and port"
+// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (has(self.moosefs) && has(self.moosefs.basePort) ? self.moosefs.basePort : 0) == (has(oldSelf.moosefs) && has(oldSelf.moosefs.basePort) ? oldSelf.moosefs.basePort : 0)",message="spec.moosefs.basePort can't be changed, set or removed later: chunkservers are known to the master by address and port; status.chosen.basePort says which ports are used where it is absent"
+// +kubebuilder:validation:XValidation:rule="!has(self.defaultStoragePool) || self.storagePools.exists(p, p.name == self.defaultStoragePool)",message="spec.defaultStoragePool names a pool that spec.storagePools does not have"
+// +kubebuilder:validation:XValidation:rule="has(self.nodes) || has(self.metadata.nodeSelector) && self.storagePools.all(p, has(p.nodeSelector)) && (!has(self.clients) || has(self.clients.nodeSelector)) && (!has(self.moosefs) || !has(self.moosefs.metaloggers) || has(self.moosefs.metaloggers.nodeSelector)) && (!has(self.beegfs) || has(self.beegfs.management.nodeSelector)) && (!has(self.lustre) || !has(self.lustre.management) || has(self.lustre.management.nodeSelector))",message="set spec.nodes, or a nodeSelector for the metadata, each storage pool, and the management service, the metaloggers and the clients where there are some"
 // +kubebuilder:validation:XValidation:rule="self.type == 'MooseFS' || !has(self.moosefs)",message="spec.moosefs belongs to type MooseFS"
 // +kubebuilder:validation:XValidation:rule="self.type == 'BeeGFS' ? has(self.beegfs) : !has(self.beegfs)",message="spec.beegfs belongs to type BeeGFS, which requires it: spec.beegfs.management says where the management service runs"
 // +kubebuilder:validation:XValidation:rule="self.type == 'Lustre' ? has(self.lustre) : !has(self.lustre)",message="spec.lustre belongs to type Lustre, which requires it: spec.lustre.fsName is written on every disk"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.network)",message="a MooseFS does not have spec.network yet, because its clients are known by the InternalIP of their nodes; it uses the interface that has that address"
-// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.metadata.nodeCount)",message="spec.metadata.nodeCount belongs to types BeeGFS and Lustre; a MooseFS has exactly one master, on the one node that spec.metadata.nodeSelector matches"
-// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.version.matches('^(7[.]4|8[.][0-9]{1,3})[.][0-9]{1,3}$')",message="BeeGFS runs in version 7.4.x or 8.x.y; set spec.version to one such as 7.4.6 or 8.3.1"
-// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.beegfs) || self.version.startsWith('8.') || (!has(self.beegfs.tls) && !has(self.beegfs.license))",message="spec.beegfs.tls and spec.beegfs.license belong to BeeGFS 8; BeeGFS 7 knows neither"
+// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.metadata.nodeCount)",message="spec.metadata.nodeCount belongs to types BeeGFS and Lustre; a MooseFS has exactly one master"
+// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.version) || self.version.matches('^(7[.]4|8[.][0-9]{1,3})[.][0-9]{1,3}$')",message="BeeGFS runs in version 7.4.x or 8.x.y; set spec.version to one such as 7.4.6 or 8.3.1"
+// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.beegfs) || !has(self.version) || self.version.startsWith('8.') || (!has(self.beegfs.tls) && !has(self.beegfs.license))",message="spec.beegfs.tls and spec.beegfs.license belong to BeeGFS 8; BeeGFS 7 knows neither"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.metadata.targets.directories) || size(self.metadata.targets.directories) == self.metadata.instancesPerNode",message="every metadata server keeps its metadata in one directory of its own; give as many spec.metadata.targets.directories as spec.metadata.instancesPerNode"
-// +kubebuilder:validation:XValidation:rule="self.type == 'MooseFS' || !has(self.metadata.targets.select) || self.metadata.targets.select.countPerNode == self.metadata.instancesPerNode",message="every metadata server keeps its metadata on one disk of its own; spec.metadata.targets.select.countPerNode must equal spec.metadata.instancesPerNode"
-// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, has(p.copies) && p.copies <= 2)",message="every storage pool of a BeeGFS needs copies, which can't be changed later: 1, or 2 by buddy mirroring, which needs two nodes and a license"
+// +kubebuilder:validation:XValidation:rule="self.type == 'MooseFS' || !has(self.metadata.targets.select) || !has(self.metadata.targets.select.countPerNode) || self.metadata.targets.select.countPerNode == self.metadata.instancesPerNode",message="every metadata server keeps its metadata on one disk of its own; spec.metadata.targets.select.countPerNode must equal spec.metadata.instancesPerNode, or be absent"
+// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, !has(p.copies) || p.copies <= 2)",message="copies of a BeeGFS pool, which can't be changed later, are 1, or 2 by buddy mirroring, which needs two nodes and a license"
 // +kubebuilder:validation:XValidation:rule="!has(self.beegfs) || !has(self.beegfs.storagePools) || self.beegfs.storagePools.all(b, self.storagePools.exists(p, p.name == b.name))",message="spec.beegfs.storagePools names a pool that spec.storagePools does not have"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, p.name != 'draining')",message="a storage pool of a BeeGFS can't be named draining: targets that are being drained go to a pool of that name"
-// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || oldSelf.storagePools.all(o, self.storagePools.all(p, p.name != o.name || !has(p.copies) || !has(o.copies) || p.copies == o.copies))",message="copies of a BeeGFS pool can't be changed: its files keep the stripe pattern that they were made with"
+// +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || oldSelf.storagePools.all(o, self.storagePools.all(p, p.name != o.name || (has(p.copies) ? p.copies : 1) == (has(o.copies) ? o.copies : 1)))",message="copies of a BeeGFS pool can't be changed: its files keep the stripe pattern that they were made with"
 // +kubebuilder:validation:XValidation:rule="self.type == 'MooseFS' || self.metadata.instancesPerNode >= oldSelf.metadata.instancesPerNode",message="metadata servers can't be taken away: their metadata can't be moved elsewhere"
-// +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || self.version.matches('^2[.]1[5-7][.][0-9]{1,3}$')",message="Lustre runs in version 2.15.x to 2.17.x; set spec.version to the one of the modules on the nodes, such as 2.15.6"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || has(self.version) && self.version.matches('^2[.]1[5-7][.][0-9]{1,3}$')",message="Lustre runs in version 2.15.x to 2.17.x; set spec.version to the one of the modules on the nodes, such as 2.15.6"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || !has(self.metadata.nodeCount) || !has(oldSelf.metadata.nodeCount) || self.metadata.nodeCount >= oldSelf.metadata.nodeCount",message="spec.metadata.nodeCount of a Lustre can only grow: an MDT can't be taken away"
-// +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || self.storagePools.all(p, has(p.copies) && p.copies == 1)",message="every storage pool of a Lustre needs copies: 1, because Lustre stores nothing twice"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || self.storagePools.all(p, !has(p.copies) || p.copies == 1)",message="a storage pool of a Lustre has 1 in copies, because Lustre stores nothing twice"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || self.storagePools.all(p, size(p.name) <= 15 && !(p.name in ['none', 'ignore', 'inherit']))",message="the name of a storage pool of a Lustre has at most 15 characters, and is not none, ignore or inherit, which mean something else to Lustre"
 // +kubebuilder:validation:XValidation:rule="!has(self.lustre) || !has(self.lustre.storagePools) || self.lustre.storagePools.all(l, self.storagePools.exists(p, p.name == l.name))",message="spec.lustre.storagePools names a pool that spec.storagePools does not have"
 // +kubebuilder:validation:XValidation:rule="!has(self.lustre) || !has(self.lustre.storagePools) || self.lustre.storagePools.all(l, !has(l.pairs) || self.storagePools.all(p, p.name != l.name || has(p.targets.devices)))",message="a storage pool with pairs names its disks in targets.devices: each of them is chosen by a person, on the node that serves it"
@@ -45,20 +47,20 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || (!has(self.metadata.cpuPinning) || self.metadata.cpuPinning.mode != 'KubeletStatic') && self.storagePools.all(p, !has(p.cpuPinning) || p.cpuPinning.mode != 'KubeletStatic')",message="cpuPinning of a Lustre has the mode NUMANode, CPUSet or None: its threads belong to the kernel of the node, and the kubelet gives CPUs to pods only"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || (!has(self.metadata.cpuPinning) || !has(self.metadata.cpuPinning.memoryPolicy) || self.metadata.cpuPinning.memoryPolicy != 'Bind') && self.storagePools.all(p, !has(p.cpuPinning) || !has(p.cpuPinning.memoryPolicy) || p.cpuPinning.memoryPolicy != 'Bind')",message="cpuPinning of a Lustre has no memoryPolicy Bind: its threads belong to the kernel of the node, which takes memory from other NUMA nodes when theirs has none"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || (!has(self.metadata.cpuPinning) || (!has(self.metadata.cpuPinning.numaNodes) || size(self.metadata.cpuPinning.numaNodes) == 1) && (!has(self.metadata.cpuPinning.cpuSets) || size(self.metadata.cpuPinning.cpuSets) == 1)) && self.storagePools.all(p, !has(p.cpuPinning) || (!has(p.cpuPinning.numaNodes) || size(p.cpuPinning.numaNodes) == 1) && (!has(p.cpuPinning.cpuSets) || size(p.cpuPinning.cpuSets) == 1))",message="cpuPinning of a Lustre has one entry in numaNodes or cpuSets: the same threads of the kernel serve all MDTs of a node, and the same ones all of its OSTs"
-// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || self.version.matches('^(3[.]0[.]1(1[7-9]|[2-9][0-9])|4[.]5[7-9][.][0-9]{1,3})$')",message="MooseFS runs in version 3.0.117 to 3.0.x, or 4.57.x to 4.59.x; set spec.version to one such as 4.57.5"
+// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.version) || self.version.matches('^(3[.]0[.]1(1[7-9]|[2-9][0-9])|4[.]5[7-9][.][0-9]{1,3})$')",message="MooseFS runs in version 3.0.117 to 3.0.x, or 4.57.x to 4.59.x; set spec.version to one such as 4.57.5"
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || !has(self.metadata.instancesPerNode) || self.metadata.instancesPerNode == 1",message="MooseFS Community Edition has exactly one active master, so spec.metadata.instancesPerNode must be 1; several metadata servers per node need another type"
-// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (has(self.metadata.targets.directories) ? size(self.metadata.targets.directories) == 1 : has(self.metadata.targets.devices) ? size(self.metadata.targets.devices) == 1 : self.metadata.targets.select.countPerNode == 1)",message="a MooseFS master keeps its metadata in one place; give exactly one of spec.metadata.targets.directories or devices, or select.countPerNode: 1"
+// +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (has(self.metadata.targets.directories) ? size(self.metadata.targets.directories) == 1 : has(self.metadata.targets.devices) ? size(self.metadata.targets.devices) == 1 : !has(self.metadata.targets.select.countPerNode) || self.metadata.targets.select.countPerNode == 1)",message="a MooseFS master keeps its metadata in one place; give exactly one of spec.metadata.targets.directories or devices, or a select with countPerNode 1 or none"
 // +kubebuilder:validation:XValidation:rule="!has(self.metadata.targets.directories) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, self.metadata.targets.directories.all(m, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))))",message="a storage pool's directory must not equal, contain or lie in a metadata directory"
 // +kubebuilder:validation:XValidation:rule="!has(self.beegfs) || !has(self.beegfs.management.targets.directories) || [self.beegfs.management.targets.directories[0]].all(m, (!has(self.metadata.targets.directories) || self.metadata.targets.directories.all(d, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))) && self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != m && !d.startsWith(m + '/') && !m.startsWith(d + '/'))))",message="the directory of spec.beegfs.management.targets must not equal, contain or lie in a metadata directory or a storage pool's directory"
 // +kubebuilder:validation:XValidation:rule="self.storagePools.all(p, self.storagePools.all(q, p.name == q.name || !has(p.targets.directories) || !has(q.targets.directories) || p.targets.directories.all(d, !(d in q.targets.directories))))",message="two storage pools must not use the same directory"
 // +kubebuilder:validation:XValidation:rule="self.storagePools.all(q, !has(q.targets.directories) || q.targets.directories.all(e, [e + '/'].all(prefix, self.storagePools.all(p, p.name == q.name || !has(p.targets.directories) || p.targets.directories.all(d, !d.startsWith(prefix))))))",message="a storage pool's directory must not lie inside another pool's"
 // +kubebuilder:validation:XValidation:rule="(has(self.metadata.targets.devices) ? size(self.metadata.targets.devices) : 0) + self.storagePools.map(p, has(p.targets.devices) ? size(p.targets.devices) : 0).sum() <= 512",message="a FileSystem names at most 512 devices in its metadata and its pools together; use targets.select for more"
-// +kubebuilder:validation:XValidation:rule="!has(self.clients) || ((has(self.metadata.targets.directories) ? self.metadata.targets.directories : []) + ['/var/lib/parallelfs']).all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not equal, contain or lie in the metadata directory or /var/lib/parallelfs, where daemons keep their state"
-// +kubebuilder:validation:XValidation:rule="!has(self.clients) || !has(self.beegfs) || !has(self.beegfs.management.targets.directories) || self.beegfs.management.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not equal, contain or lie in the directory of the management service"
-// +kubebuilder:validation:XValidation:rule="!has(self.clients) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/')))",message="spec.clients.mountPath must not equal, contain or lie in a storage pool's directory"
+// +kubebuilder:validation:XValidation:rule="!has(self.clients) || !has(self.clients.mountPath) || ((has(self.metadata.targets.directories) ? self.metadata.targets.directories : []) + ['/var/lib/parallelfs']).all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not equal, contain or lie in the metadata directory or /var/lib/parallelfs, where daemons keep their state"
+// +kubebuilder:validation:XValidation:rule="!has(self.clients) || !has(self.clients.mountPath) || !has(self.beegfs) || !has(self.beegfs.management.targets.directories) || self.beegfs.management.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/'))",message="spec.clients.mountPath must not equal, contain or lie in the directory of the management service"
+// +kubebuilder:validation:XValidation:rule="!has(self.clients) || !has(self.clients.mountPath) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != self.clients.mountPath && !d.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(d + '/')))",message="spec.clients.mountPath must not equal, contain or lie in a storage pool's directory"
 // +kubebuilder:validation:XValidation:rule="!has(self.pods) || !has(self.pods.resources) || (self.type == 'MooseFS' ? !has(self.pods.resources.management) : !has(self.pods.resources.metadataBackup))",message="spec.pods.resources.management belongs to types BeeGFS and Lustre, and metadataBackup to type MooseFS"
 // +kubebuilder:validation:XValidation:rule="!has(self.pods) || !has(self.pods.resources) || (!has(self.pods.resources.metadata) || !has(self.metadata.cpuPinning) || self.metadata.cpuPinning.mode != 'KubeletStatic') && (!has(self.pods.resources.storage) || self.storagePools.all(p, !has(p.cpuPinning) || p.cpuPinning.mode != 'KubeletStatic'))",message="cpuPinning with mode KubeletStatic sets the requests and limits of a server; leave its role out of spec.pods.resources"
-// +kubebuilder:validation:XValidation:rule="!has(self.backups) || !has(self.backups.nodes) || !has(self.clients) || (self.backups.nodes.directory != self.clients.mountPath && !self.backups.nodes.directory.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(self.backups.nodes.directory + '/'))",message="spec.backups.nodes.directory must not equal, contain or lie in spec.clients.mountPath: a backup in the filesystem is lost with it"
+// +kubebuilder:validation:XValidation:rule="!has(self.backups) || !has(self.backups.nodes) || !has(self.clients) || !has(self.clients.mountPath) || (self.backups.nodes.directory != self.clients.mountPath && !self.backups.nodes.directory.startsWith(self.clients.mountPath + '/') && !self.clients.mountPath.startsWith(self.backups.nodes.directory + '/'))",message="spec.backups.nodes.directory must not equal, contain or lie in spec.clients.mountPath: a backup in the filesystem is lost with it"
 // +kubebuilder:validation:XValidation:rule="!has(self.backups) || !has(self.backups.nodes) || ((has(self.metadata.targets.directories) ? self.metadata.targets.directories : []) + (has(self.beegfs) && has(self.beegfs.management.targets.directories) ? self.beegfs.management.targets.directories : []) + ['/var/lib/parallelfs']).all(d, d != self.backups.nodes.directory && !d.startsWith(self.backups.nodes.directory + '/') && !self.backups.nodes.directory.startsWith(d + '/'))",message="spec.backups.nodes.directory must not equal, contain or lie in a directory of the metadata or of the management service, or in /var/lib/parallelfs, where daemons keep their state"
 // +kubebuilder:validation:XValidation:rule="!has(self.backups) || !has(self.backups.nodes) || self.storagePools.all(p, !has(p.targets.directories) || p.targets.directories.all(d, d != self.backups.nodes.directory && !d.startsWith(self.backups.nodes.directory + '/') && !self.backups.nodes.directory.startsWith(d + '/')))",message="spec.backups.nodes.directory must not equal, contain or lie in a storage pool's directory"
 type FileSystemSpec struct {
@@ -69,11 +71,18 @@ type FileSystemSpec struct {
 
 	// version is the version of the filesystem's own software. A change upgrades it, along the paths that its vendor supports, one component
 	// after the other; status.version is what runs meanwhile. No path leads back to an older version. The software of a Lustre is that of the
-	// nodes themselves, and version says which one is expected there.
-	// +required
+	// nodes themselves, and version says which one is expected there. A Lustre needs it. Without it, another filesystem gets the newest
+	// version of which the operator has an image when it is made, and keeps it: status.chosen.version records it.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
 	Version string `json:"version,omitempty"`
+
+	// nodes are the nodes of all roles that select none themselves: metadata, storage pools, management service, metaloggers and clients. Where
+	// it is set, all of its nodes mount the filesystem unless spec.clients says otherwise. A node that joins later gets targets and a mount, and
+	// changes nothing that is there.
+	// +optional
+	Nodes *NodesSpec `json:"nodes,omitempty"`
 
 	// network selects the network interfaces of daemons and clients, which all run on the host network. Without it, they use the interface
 	// with the node's InternalIP. MooseFS does not have it yet.
@@ -85,7 +94,7 @@ type FileSystemSpec struct {
 	Metadata MetadataSpec `json:"metadata,omitzero"`
 
 	// storagePools are groups of storage targets. Each pool has a directory of its name at the top of the filesystem; files in it lie on
-	// the targets of the pool. Files outside of these directories go to the first pool.
+	// the targets of the pool. Files outside of these directories go to spec.defaultStoragePool.
 	// +required
 	// +listType=map
 	// +listMapKey=name
@@ -93,7 +102,14 @@ type FileSystemSpec struct {
 	// +kubebuilder:validation:MaxItems=12
 	StoragePools []StoragePoolSpec `json:"storagePools,omitempty"`
 
-	// clients describes the nodes on which the filesystem is mounted. Without it, no node mounts it.
+	// defaultStoragePool is the pool that takes the files outside of the directories of pools. Without it, it is the first one that the spec had
+	// when the filesystem was made, which status.chosen.defaultStoragePool names; the order of the list has no meaning after that. It can be
+	// changed: new files then go to the other pool.
+	// +optional
+	// +kubebuilder:validation:MaxLength=24
+	DefaultStoragePool string `json:"defaultStoragePool,omitempty"`
+
+	// clients describes the nodes on which the filesystem is mounted. Without it, those of spec.nodes mount it, and without that none.
 	// +optional
 	Clients *ClientsSpec `json:"clients,omitempty"`
 
@@ -269,10 +285,10 @@ type UpdateWindow struct {
 type MooseFSSpec struct {
 	// basePort is the first of 32 TCP ports on the host network of the nodes. The master listens on basePort+0 for metaloggers, basePort+1
 	// for chunkservers and basePort+2 for clients; the probe on basePort+8; chunkservers on basePort+16 and up, one port per storage pool.
-	// Two filesystems that share a node need ranges that don't overlap. Defaults to 9419, MooseFS's own. It can't be changed, because the
+	// Two filesystems that share a node need ranges that don't overlap. Without it, the operator takes the first range from 9419, MooseFS's
+	// own, that no other FileSystem has, and records it in status.chosen.basePort. It can't be set, changed or removed later, because the
 	// master knows chunkservers by address and port.
 	// +optional
-	// +kubebuilder:default=9419
 	// +kubebuilder:validation:Minimum=1024
 	// +kubebuilder:validation:Maximum=65504
 	BasePort int32 `json:"basePort,omitempty"`
@@ -299,7 +315,7 @@ type MooseFSConfig struct {
 	Storage Options `json:"storage,omitempty"`
 }
 
-// Ports is the first port of a MooseFS; the member may be nil.
+// Ports is the first port of a MooseFS whose spec is complete; the member may be nil.
 func (s *MooseFSSpec) Ports() int32 {
 	if s == nil || s.BasePort == 0 {
 		return defaultMooseFSPort
@@ -312,13 +328,32 @@ const defaultMooseFSPort = 9419
 
 // MetaloggersSpec describes the nodes that keep a running copy of the MooseFS master's metadata.
 type MetaloggersSpec struct {
-	// nodeSelector selects the nodes. Each of them runs one metalogger.
-	// +required
+	// nodeSelector selects the nodes. Each of them runs one metalogger. Without it, two nodes of spec.nodes do, other ones than the
+	// master's, which status.chosen.metaloggers names.
+	// +optional
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
 	// config holds raw options of mfsmetalogger.cfg.
 	// +optional
 	Config Options `json:"config,omitempty"`
+}
+
+// NodesSpec says which nodes a filesystem has.
+// +kubebuilder:validation:XValidation:rule="has(self.names) != has(self.selector)",message="set exactly one of names and selector in spec.nodes"
+type NodesSpec struct {
+	// names of the nodes, such as [n1, n2, n3].
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	Names []string `json:"names,omitempty"`
+
+	// selector selects nodes by their labels, such as {matchLabels: {storage: ""}}.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) || has(self.matchExpressions)",message="spec.nodes.selector selects nodes by matchLabels or matchExpressions"
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 
 // NodeSelector selects nodes: a node matches when it has every one of these labels.
@@ -358,8 +393,9 @@ type InterfaceName string
 // MetadataSpec describes the metadata servers.
 type MetadataSpec struct {
 	// nodeSelector selects the nodes that run metadata servers. For MooseFS it must match exactly one node when the filesystem is made. The
-	// master then stays on that node, because its metadata is there.
-	// +required
+	// master then stays on that node, because its metadata is there. Without it, those of spec.nodes do; for MooseFS, the first of them by
+	// name, or the one whose disk has the metadata already.
+	// +optional
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
 	// nodeCount is the number of selected nodes that run metadata servers: first those that already do, then others in the order of their
@@ -383,7 +419,7 @@ type MetadataSpec struct {
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.directories) || !has(self.directories) || oldSelf.directories.all(d, self.directories.indexOf(d) == oldSelf.directories.indexOf(d))",message="a metadata directory can't be changed or taken away: the metadata would be left behind; add new ones at the end of the list"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.devices) || !has(self.devices) || oldSelf.devices.all(d, self.devices.indexOf(d) == oldSelf.devices.indexOf(d))",message="a metadata device can't be changed or taken away: the metadata would be left behind; add new ones at the end of the list"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.select) || !has(self.select) || self.select.countPerNode >= oldSelf.select.countPerNode",message="select.countPerNode of the metadata can only grow: metadata can't be moved to fewer disks"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.select) || !has(self.select) || !has(self.select.countPerNode) || !has(oldSelf.select.countPerNode) || self.select.countPerNode >= oldSelf.select.countPerNode",message="select.countPerNode of the metadata can only grow: metadata can't be moved to fewer disks"
 	Targets TargetsSpec `json:"targets,omitzero"`
 
 	// cpuPinning binds the metadata servers to CPUs and memory. Defaults to mode None.
@@ -409,8 +445,8 @@ type StoragePoolSpec struct {
 	Name string `json:"name,omitempty"`
 
 	// nodeSelector selects the nodes that hold targets of this pool. A node that already has targets of the pool keeps serving them when
-	// its labels change, because they hold data.
-	// +required
+	// its labels change, because they hold data. Without it, the nodes of spec.nodes hold them.
+	// +optional
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
 	// targets says where the data is kept on each of those nodes. Every directory and every device is one target. Targets can be added. A
@@ -420,8 +456,8 @@ type StoragePoolSpec struct {
 	Targets TargetsSpec `json:"targets,omitzero"`
 
 	// copies is the number of nodes of the pool that hold a copy of each chunk of a file. With 1, the loss of a target is a loss of data.
-	// MooseFS uses 2 when it is absent. BeeGFS requires it: 1, or 2 by buddy mirroring, which needs a license. It can't be changed for
-	// BeeGFS. Lustre requires it, and it is 1.
+	// Without it, a MooseFS keeps 2, a BeeGFS and a Lustre 1. A BeeGFS has at most 2, by buddy mirroring, which needs a license, and it can't
+	// be changed there. A Lustre has 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9
@@ -434,14 +470,15 @@ type StoragePoolSpec struct {
 
 // ClientsSpec describes the nodes on which the filesystem is mounted.
 type ClientsSpec struct {
-	// nodeSelector selects the nodes that mount the filesystem.
-	// +required
+	// nodeSelector selects the nodes that mount the filesystem. Without it, the nodes of spec.nodes do.
+	// +optional
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
 	// mountPath is the directory on those nodes where the filesystem is mounted. It is created when it does not exist. It is kept immutable
 	// and empty underneath, so that nothing is written to the node's own disk while the filesystem is not mounted. Pods of benchmarks see
-	// nothing that is mounted beside it. It can't be changed, also not after clients was removed: status.mountPath records it.
-	// +required
+	// nothing that is mounted beside it. It can't be changed, also not after clients was removed: status.mountPath records it. Without it, it
+	// is /mnt and the name of the FileSystem, such as /mnt/scratch.
+	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.clients.mountPath can't be changed: programs that use the old path would lose their files"
 	MountPath DirectoryPath `json:"mountPath,omitempty"`
 
@@ -479,7 +516,7 @@ type MountOption string
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 40",message="metadata.name of a FileSystem has at most 40 characters, because the names of its daemons start with it"
 // +kubebuilder:validation:XValidation:rule="oldSelf.spec.storagePools.all(p, self.spec.storagePools.exists(q, q.name == p.name) || (has(oldSelf.status) && has(oldSelf.status.observedGeneration) && (!has(oldSelf.status.storagePools) || !oldSelf.status.storagePools.exists(s, s.name == p.name))))",message="a storage pool can't be removed once it has a slot in status.storagePools: its targets hold data, and draining a pool is not built yet"
-// +kubebuilder:validation:XValidation:rule="!has(self.spec.clients) || !has(self.status) || !has(self.status.mountPath) || self.spec.clients.mountPath == self.status.mountPath",message="spec.clients.mountPath can't be changed, also not by removing spec.clients: programs that use the old path, which status.mountPath records, would lose their files"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.clients) || !has(self.status) || !has(self.status.mountPath) || !has(self.spec.clients.mountPath) || self.spec.clients.mountPath == self.status.mountPath",message="spec.clients.mountPath can't be changed, also not by removing spec.clients: programs that use the old path, which status.mountPath records, would lose their files"
 type FileSystem struct {
 	metav1.TypeMeta `json:",inline"`
 

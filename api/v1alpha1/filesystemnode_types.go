@@ -457,9 +457,8 @@ type FileSystemNode struct {
 	// +required
 	Spec FileSystemNodeSpec `json:"spec,omitzero"`
 
-	// status is what was found and done. Defaults to a condition Ready that says that the servers are being started (Starting).
+	// status is what was found and done.
 	// +optional
-	// +kubebuilder:default={conditions: {{type: "Ready", status: "False", reason: "Starting", message: "its servers are being started; what is not there yet stands in status.missing of the FileSystem, and in the StorageTargets of this node", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status FileSystemNodeStatus `json:"status,omitzero"`
 }
 

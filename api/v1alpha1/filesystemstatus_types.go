@@ -27,6 +27,10 @@ type FileSystemStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	MountPath string `json:"mountPath,omitempty"`
 
+	// chosen is what the operator has chosen where the spec says nothing. It stays.
+	// +optional
+	Chosen *ChosenStatus `json:"chosen,omitempty"`
+
 	// management says where clients reach the filesystem.
 	// +optional
 	Management *ManagementStatus `json:"management,omitempty"`

@@ -195,15 +195,16 @@ type LustreProject struct {
 // LustreManagement describes the management server (MGS).
 type LustreManagement struct {
 	// nodeSelector selects the node of the MGS. It must match exactly one node when the filesystem is made. The MGS then stays on that node,
-	// because its NIDs are written on every disk.
-	// +required
+	// because its NIDs are written on every disk. Without it, it is the first node of spec.nodes by name, or the
+	// one whose disk has it already.
+	// +optional
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
 	// targets says which disk is the MGT. It can't be changed, because the MGT knows all targets of the filesystem.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.lustre.management.targets can't be changed: the MGT would be left behind"
 	// +kubebuilder:validation:XValidation:rule="has(self.format) && self.format.fsType == 'ldiskfs'",message="the MGT is a disk with format.fsType: ldiskfs"
-	// +kubebuilder:validation:XValidation:rule="has(self.devices) ? size(self.devices) == 1 : has(self.select) && self.select.countPerNode == 1",message="the MGT is one disk; give exactly one of spec.lustre.management.targets.devices, or select.countPerNode: 1"
+	// +kubebuilder:validation:XValidation:rule="has(self.devices) ? size(self.devices) == 1 : has(self.select) && (!has(self.select.countPerNode) || self.select.countPerNode == 1)",message="the MGT is one disk; give exactly one of spec.lustre.management.targets.devices, or a select with countPerNode 1 or none"
 	Targets TargetsSpec `json:"targets,omitzero"`
 }
 

@@ -137,9 +137,19 @@ type DeviceSelector struct {
 	// +kubebuilder:validation:MaxItems=16
 	Transports []Transport `json:"transports,omitempty"`
 
+	// excludeIDGlobs are patterns of names in /dev/disk/by-id, such as "*-part*" or "nvme-eui.0025385b71b0c4a0". A disk of which one name
+	// matches one of them is not chosen. One that was chosen before stays.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	ExcludeIDGlobs []Glob `json:"excludeIDGlobs,omitempty"`
+
 	// countPerNode is the number of disks to choose on each node. When a node has fewer, the FileSystem names the node and why its other
-	// disks don't match (reason NoDevices). It can grow.
-	// +required
+	// disks don't match (reason NoDevices). It can grow. Without it, a storage pool has all disks that match, also those that are plugged in
+	// later; provisioning.formatPolicy says whether each of them waits for a person. The metadata has as many disks as there are metadata
+	// servers on a node, and a management service has one.
+	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=128
 	CountPerNode int32 `json:"countPerNode,omitempty"`
@@ -264,7 +274,7 @@ const (
 // A Lustre has no daemons. The threads that serve belong to the kernel of the node: the same ones for all of its MDTs, and the same ones
 // for all of its OSTs, of all pools and FileSystems. So all pools with OSTs on a node ask for the same CPUs, and MDTs and OSTs for the same
 // or for ones that do not overlap. The threads are bound by options of the kernel's modules, see spec.lustre.moduleOptions.
-// +kubebuilder:validation:XValidation:rule="has(self.numaNodes) == (self.mode == 'NUMANode')",message="mode NUMANode requires numaNodes, and no other mode takes it"
+// +kubebuilder:validation:XValidation:rule="!has(self.numaNodes) || self.mode == 'NUMANode'",message="numaNodes belongs to the mode NUMANode"
 // +kubebuilder:validation:XValidation:rule="has(self.cpuSets) == (self.mode == 'CPUSet')",message="mode CPUSet requires cpuSets, and no other mode takes it"
 // +kubebuilder:validation:XValidation:rule="has(self.cpus) == (self.mode == 'KubeletStatic') && has(self.memory) == (self.mode == 'KubeletStatic')",message="mode KubeletStatic requires cpus and memory, and no other mode takes them"
 // +kubebuilder:validation:XValidation:rule="!has(self.memoryPolicy) || self.mode == 'NUMANode' || self.mode == 'CPUSet'",message="memoryPolicy belongs to the modes NUMANode and CPUSet"
@@ -275,7 +285,8 @@ type CPUPinning struct {
 	Mode PinningMode `json:"mode,omitempty"`
 
 	// numaNodes are the NUMA nodes for the instances on a node. Instance i gets entry i, and the list is repeated as often as needed: [0,
-	// 1] puts every other instance on each of two NUMA nodes. A Lustre has one entry, for all. Mode NUMANode requires it.
+	// 1] puts every other instance on each of two NUMA nodes. A Lustre has one entry, for all. Without it, mode NUMANode gives each server the
+	// NUMA node that its own disks are attached to, as the NodeInventory has it; targets in directories need it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

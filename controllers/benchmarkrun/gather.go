@@ -100,6 +100,7 @@ func (r *Reconciler) gatherFileSystem(ctx context.Context, w *scope.Scope) error
 	} else if err != nil {
 		return fmt.Errorf("read FileSystem %s: %w", w.Run.Spec.Target.FileSystem.Name, err)
 	}
+	fs.Complete()
 	w.FileSystem = fs
 	b, ok := r.Backends[fs.Spec.Type]
 	if !ok {

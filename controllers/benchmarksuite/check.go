@@ -107,7 +107,8 @@ func apart(suite *v1alpha1.BenchmarkSuite, first, second *variantPlan) *refusal 
 		}
 	}
 	a, b := first.spec.Clients, second.spec.Clients
-	if after == v1alpha1.AfterVariantKeep && a != nil && b != nil && a.MountPath == b.MountPath && maps.Equal(a.NodeSelector, b.NodeSelector) {
+	if after == v1alpha1.AfterVariantKeep && a != nil && b != nil && a.MountPath != "" && a.MountPath == b.MountPath &&
+		maps.Equal(a.NodeSelector, b.NodeSelector) {
 		return invalid("variants %s and %s are both mounted at %s on the same nodes, and spec.afterVariant Keep leaves the first there; "+
 			"give each a clients.mountPath of its own in spec.variants[].fileSystem", first.name, second.name, a.MountPath)
 	}

@@ -48,7 +48,7 @@ func (r *Reconciler) gather(
 	}
 	for _, other := range all.Items {
 		if other.UID != fs.UID {
-			in.Others = append(in.Others, other)
+			in.Others = append(in.Others, other.Completed())
 		}
 	}
 	slices.SortFunc(in.Others, func(a, b v1alpha1.FileSystem) int {

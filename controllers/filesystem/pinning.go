@@ -17,7 +17,7 @@ func (p *pass) choosePinnings(context.Context) error {
 	}
 	question := plan.PinInput{
 		FileSystem: client.ObjectKeyFromObject(p.fs).String(), Daemons: pinner.PinDaemons(p.fs, p.in.FileSystemNodes),
-		Inventories: p.in.Inventories, Others: map[string][]plan.PinDaemon{},
+		Inventories: p.in.Inventories, Targets: p.in.Targets, Others: map[string][]plan.PinDaemon{},
 	}
 	for i := range p.in.Others {
 		other := &p.in.Others[i]

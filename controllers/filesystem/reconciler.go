@@ -119,7 +119,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	began := r.Order.Now()
-	p := &pass{Reconciler: r, fs: fs.DeepCopy(), read: fs}
+	p := &pass{Reconciler: r, fs: fs.DeepCopy()}
+	p.complete()
+	p.read = p.fs.DeepCopy()
 	started := time.Now()
 	err := p.run(ctx)
 	measure(time.Since(started), p.waited)
@@ -153,8 +155,10 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 // pass is one pass over a FileSystem: what it has found, and what it does.
 type pass struct {
 	*Reconciler
-	// fs is the FileSystem with the status as this pass changes it, and read as the API server has it.
+	// fs is the FileSystem with the status as this pass changes it, and read with that of the API server. Their specs are complete; asked is what
+	// a person has written.
 	fs, read *v1alpha1.FileSystem
+	asked    v1alpha1.FileSystemSpec
 	backend  backend.Backend
 	// in is all that the backend may look at, and disks what the choice of disks depends on besides.
 	in    backend.Input
@@ -245,6 +249,7 @@ func (p *pass) phases() []phase {
 		{name: "add the finalizer", do: p.claim},
 		{name: "look at what there is", do: p.look},
 		{name: "give up nodes that never come back", do: p.giveUpNodes, when: apart},
+		{name: "choose what the spec leaves open", do: p.chooseOpen},
 		{name: "record the version", do: p.recordVersion},
 		{name: "decide what to record", do: p.allocate},
 		{name: "record", do: p.record},
@@ -341,6 +346,7 @@ func (p *pass) claim(ctx context.Context) error {
 	if err := passes.Claim(ctx, p.Client, p.fs); err != nil {
 		return err //nolint:wrapcheck // the phase has a name
 	}
+	p.complete()
 	p.read = p.fs.DeepCopy()
 	return nil
 }

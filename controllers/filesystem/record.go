@@ -32,6 +32,10 @@ func (p *pass) allocate(ctx context.Context) (err error) {
 		if err := p.chooseDisks(ctx); err != nil || !p.in.Chosen {
 			return err
 		}
+		// What the disks say may be what was open.
+		if err := p.chooseOpen(ctx); err != nil {
+			return err
+		}
 		if p.allocation, err = p.reachable(); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package filesystem
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,7 +40,9 @@ func describeUnmatched(b backend.Backend, fs *v1alpha1.FileSystem, in backend.In
 		all = own.Selectors(fs)
 	}
 	if c := fs.Spec.Clients; c != nil {
-		all = append(all, backend.Selector{Field: "spec.clients.nodeSelector", Costs: "no node mounts the filesystem", Labels: c.NodeSelector})
+		all = append(all, backend.Selector{
+			Field: "spec.clients.nodeSelector", Costs: "no node mounts the filesystem", Labels: c.NodeSelector, Nodes: backend.ClientNodes,
+		})
 	}
 	if kept := fs.Spec.Backups; kept != nil && kept.Nodes != nil {
 		all = append(all, backend.Selector{
@@ -47,8 +50,15 @@ func describeUnmatched(b backend.Backend, fs *v1alpha1.FileSystem, in backend.In
 		})
 	}
 	var unmatched []string
+	for _, name := range backend.Strangers(fs, in.Nodes) {
+		unmatched = append(unmatched, fmt.Sprintf("spec.nodes names %s, which is no node of the cluster", name))
+	}
 	for _, s := range all {
-		if len(backend.Matching(in.Nodes, s.Labels)) == 0 {
+		switch selects := s.Of(fs, in.Nodes); {
+		case len(selects) > 0:
+		case len(s.Labels) == 0:
+			unmatched = append(unmatched, fmt.Sprintf("spec.nodes has no node for %s, so %s", strings.TrimSuffix(s.Field, ".nodeSelector"), s.Costs))
+		default:
 			key := firstKey(s.Labels)
 			unmatched = append(unmatched, fmt.Sprintf("%s matches no node, so %s (kubectl label node NODE %s=%s)", s.Field, s.Costs, key, s.Labels[key]))
 		}

@@ -42,6 +42,9 @@ func shorten(status *v1alpha1.FileSystemStatus, most int) {
 	for i := range status.Backups {
 		cut(&status.Backups[i].Message)
 	}
+	if status.Check != nil {
+		cut(&status.Check.Message)
+	}
 	if status.Recovery != nil {
 		for i := range status.Recovery.Candidates {
 			cut(&status.Recovery.Candidates[i].Message)

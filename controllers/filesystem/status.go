@@ -300,6 +300,7 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	if err := p.Client.Status().Patch(ctx, p.fs, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("write the status: %w", err)
 	}
+	p.complete()
 	p.read = p.fs.DeepCopy()
 	p.announce(before, p.fs)
 	return nil

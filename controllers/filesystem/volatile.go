@@ -22,7 +22,7 @@ func describeVolatile(b backend.Backend, fs *v1alpha1.FileSystem, in backend.Inp
 	var keepers []string
 	if own, ok := b.(backend.Selecting); ok {
 		for _, s := range own.Selectors(fs) {
-			for _, n := range backend.Matching(in.Nodes, s.Labels) {
+			for _, n := range s.Of(fs, in.Nodes) {
 				keepers = append(keepers, n.Name)
 			}
 		}

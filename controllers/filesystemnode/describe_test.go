@@ -107,13 +107,17 @@ func TestANodeThatWasGivenUpIsNotReadyAndSaysWhatBecameOfIt(t *testing.T) {
 	g.Expect(describe(node, views.Node{}).Conditions).To(HaveLen(1), "nobody says so any more")
 }
 
-func TestWhatTheAPIServerSaysOfANewNodeGivesWayToWhatWasSeenSinceNow(t *testing.T) {
+func TestOfANewNodeItIsSaidAtOnceThatItsServersAreBeingStarted(t *testing.T) {
 	g := NewWithT(t)
-	byDefault := metav1.Condition{
-		Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonStarting, LastTransitionTime: metav1.Unix(0, 0),
-	}
-	node := &v1alpha1.FileSystemNode{Status: v1alpha1.FileSystemNodeStatus{Conditions: []metav1.Condition{byDefault}}}
-	status := describe(node, views.Node{Members: []v1alpha1.MemberStatus{{Name: "server-ssd", State: v1alpha1.StateOffline, Message: "no pod"}}})
+	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	node := &v1alpha1.FileSystemNode{ObjectMeta: metav1.ObjectMeta{Generation: 3}}
+	status := v1alpha1.FileSystemNodeStatus{}
+	sayStarting(node, &status, now)
 	g.Expect(status.Conditions).To(HaveExactElements(And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Status", metav1.ConditionFalse),
-		HaveField("Reason", v1alpha1.ReasonServersMissing), HaveField("LastTransitionTime.Time", BeTemporally("~", time.Now(), time.Minute)))))
+		HaveField("Reason", v1alpha1.ReasonStarting), HaveField("LastTransitionTime.Time", BeTemporally("==", now)))))
+	sayStarting(node, &status, now.Add(time.Hour))
+	g.Expect(status.Conditions[0].LastTransitionTime.Time).To(BeTemporally("==", now), "once")
+	status = describe(&v1alpha1.FileSystemNode{Status: status}, views.Node{Members: []v1alpha1.MemberStatus{{Name: "server-ssd", State: v1alpha1.StateOnline}}})
+	sayStarting(node, &status, now)
+	g.Expect(status.Conditions).To(HaveExactElements(HaveField("Reason", v1alpha1.ReasonHealthy)), "it gives way to what was seen")
 }

@@ -100,6 +100,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request, node *
 			wanted = describe(node, seen)
 		}
 	}
+	sayStarting(node, &wanted, r.Clock.Now())
 	sayKept(node, &wanted)
 	if equality.Semantic.DeepEqual(wanted, node.Status) {
 		return again, nil
@@ -128,8 +129,20 @@ func (r *Reconciler) write(ctx context.Context, node *v1alpha1.FileSystemNode, w
 // startLimit is how long a new node may take to start before its status says more than that.
 const startLimit = 10 * time.Minute
 
-// starting is how long it is still enough to say of a node that its servers are being started, as the API server says of each new one by
-// itself (the default of the status): not at all when all of them are online, or
+// sayStarting says of a node of which nothing was said yet that its servers are being started.
+func sayStarting(node *v1alpha1.FileSystemNode, status *v1alpha1.FileSystemNodeStatus, now time.Time) {
+	if meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady) != nil {
+		return
+	}
+	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonStarting, ObservedGeneration: node.Generation,
+		LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
+		Message: "its servers are being started; what is not there yet stands in status.missing of the FileSystem, and in the StorageTargets of " +
+			"this node",
+	})
+}
+
+// starting is how long it is still enough to say of a node that its servers are being started: not at all when all of them are online, or
 // were, when something keeps one from starting, or when it takes too long. What a start goes through, disk by disk and server by server,
 // would be written many times for each node otherwise, and is over before anybody reads it.
 func starting(node *v1alpha1.FileSystemNode, seen views.Node, now time.Time) time.Duration {
@@ -170,9 +183,6 @@ func describe(node *v1alpha1.FileSystemNode, seen views.Node) v1alpha1.FileSyste
 	case seen.Online < seen.Wanted:
 		ready, reason = metav1.ConditionFalse, v1alpha1.ReasonTargetsMissing
 		message = fmt.Sprintf("%s targets are online; the StorageTargets of this node say what the others lack", status.Summary.Targets)
-	}
-	if was := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); was != nil && was.LastTransitionTime.Unix() == 0 {
-		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionReady) // it is the default, and nothing began then
 	}
 	describeMaintenance(node, seen, &status)
 	if seen.GivingUp == nil {

@@ -125,10 +125,10 @@ func (in Input) onRecord(node string) bool {
 // there is none.
 func AddressProblem(in Input, families []corev1.IPFamily) *Problem {
 	var without []string
+	clients := ClientNodes(in.FileSystem, in.Nodes)
 	for i := range in.Nodes {
 		n := &in.Nodes[i]
-		clients := in.FileSystem.Spec.Clients
-		wanted := in.onRecord(n.Name) && !in.GaveUp(n.Name) || clients != nil && matches(n, clients.NodeSelector)
+		wanted := in.onRecord(n.Name) && !in.GaveUp(n.Name) || slices.ContainsFunc(clients, func(c Node) bool { return c.Name == n.Name })
 		if wanted && Unusable(in, families, n.Name) != "" {
 			without = append(without, n.Name)
 		}

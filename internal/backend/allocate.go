@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -29,7 +28,7 @@ func RecordPools(in Input, disks OnDisks, numbers *Numbers) ([]PoolRecord, error
 				record.Slot = number - 1
 			}
 		}
-		for _, n := range Matching(in.Nodes, pool.NodeSelector) {
+		for _, n := range NodesOf(fs, in.Nodes, pool.NodeSelector) {
 			if HasTargets(pool.Targets, n.Name) && !in.GaveUp(n.Name) {
 				record.Nodes = append(record.Nodes, n.Name)
 			}
@@ -38,8 +37,8 @@ func RecordPools(in Input, disks OnDisks, numbers *Numbers) ([]PoolRecord, error
 		record.Nodes = slices.Compact(record.Nodes)
 		if len(record.Nodes) == 0 {
 			return nil, Invalid(v1alpha1.ReasonNoNodes,
-				"no node matches the nodeSelector (%s) of storage pool %q%s; label the nodes that shall hold its targets",
-				SelectorText(pool.NodeSelector), pool.Name, ofDevices(pool.Targets))
+				"no node matches %s of storage pool %q%s; label the nodes that shall hold its targets",
+				SelectedBy(fs, "the nodeSelector", pool.NodeSelector), pool.Name, ofDevices(pool.Targets))
 		}
 		if int(Copies(pool)) > len(record.Nodes) {
 			return nil, Invalid(v1alpha1.ReasonInvalidSpec,
@@ -91,8 +90,8 @@ func PoolNodes(pools []PoolRecord) map[string][]string {
 	return out
 }
 
-// Copies of a pool: two, so that the loss of a target loses nothing, where the spec does not say.
-func Copies(pool v1alpha1.StoragePoolSpec) int32 { return cmp.Or(pool.Copies, 2) }
+// Copies of a pool of a FileSystem whose spec is complete.
+func Copies(pool v1alpha1.StoragePoolSpec) int32 { return pool.Copies }
 
 func ofDevices(targets v1alpha1.TargetsSpec) string {
 	if len(targets.Devices) == 0 {

@@ -488,4 +488,20 @@ type Selector struct {
 	// Field of the spec, and Costs, which says what is not there while it matches no node, in words that follow "so ".
 	Field, Costs string
 	Labels       v1alpha1.NodeSelector
+	// Nodes are those that it selects, where others than those that match Labels; nil for these.
+	Nodes func(fs *v1alpha1.FileSystem, nodes []Node) []Node
+}
+
+// Of are the nodes that the selector selects, in their order.
+func (s Selector) Of(fs *v1alpha1.FileSystem, nodes []Node) []Node {
+	if s.Nodes == nil {
+		return Matching(nodes, s.Labels)
+	}
+	return s.Nodes(fs, nodes)
+}
+
+// Chooser is a Backend that chooses what the spec of its type leaves open.
+type Chooser interface {
+	// Choose adds to chosen what is open. Input has the FileSystem with what was chosen before, and asked is the spec as a person has written it.
+	Choose(in Input, asked *v1alpha1.FileSystemSpec, chosen *v1alpha1.ChosenStatus) error
 }

@@ -66,6 +66,21 @@ func (c *Claims) UsePools(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNo
 	}
 }
 
+// FreePorts is the first range of ports that no other filesystem has or asks for.
+func FreePorts(in Input, first, last, count int32, field string) (int32, error) {
+	for base := first; base <= last; base += count {
+		free := true
+		for _, theirs := range in.Claims {
+			free = free && !PortRange{First: base, Count: count}.Overlap(theirs.Ports)
+		}
+		if free {
+			return base, nil
+		}
+	}
+	return 0, Invalid(v1alpha1.ReasonPortConflict,
+		"no range of %d ports from %d is free: other FileSystems have them all; set %s to a range that is free on all nodes of this FileSystem", count, first, field)
+}
+
 // RefuseConflicts refuses a port or a directory that another filesystem, of any type, uses on the same node.
 func RefuseConflicts(in Input, mine Claims) error {
 	for _, theirs := range in.Claims {

@@ -1,17 +1,114 @@
 package backend
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/plan"
 )
 
-// Matching are the nodes that match a selector, in their order.
+// Matching are the nodes that match a selector, in their order; none for a selector that selects nothing.
 func Matching(nodes []Node, selector v1alpha1.NodeSelector) []Node {
+	if len(selector) == 0 {
+		return nil
+	}
+	return filter(nodes, func(n *Node) bool { return matches(n, selector) })
+}
+
+// NodesOf are the nodes of a role: those that match its selector, or, where it has none, those of spec.nodes. They are in their order.
+func NodesOf(fs *v1alpha1.FileSystem, nodes []Node, selector v1alpha1.NodeSelector) []Node {
+	asked := fs.Spec.Nodes
+	switch {
+	case len(selector) > 0:
+		return Matching(nodes, selector)
+	case asked == nil:
+		return nil
+	case asked.Selector == nil:
+		return filter(nodes, func(n *Node) bool { return slices.Contains(asked.Names, n.Name) })
+	}
+	by, err := metav1.LabelSelectorAsSelector(asked.Selector)
+	if err != nil {
+		return nil // RefuseNodes says it
+	}
+	return filter(nodes, func(n *Node) bool { return by.Matches(labels.Set(n.Labels)) })
+}
+
+// ClientNodes are the nodes that are to mount the filesystem, in their order.
+func ClientNodes(fs *v1alpha1.FileSystem, nodes []Node) []Node {
+	if fs.Spec.Clients == nil {
+		return nil
+	}
+	return NodesOf(fs, nodes, fs.Spec.Clients.NodeSelector)
+}
+
+// OneNode are the nodes that match the selector of a role that has one node. Where it has no selector, it is one of spec.nodes: the one that
+// has a disk of the role, or whose disk carries one from before, or else the first by name.
+func OneNode(in Input, role v1alpha1.Role, selector v1alpha1.NodeSelector, targets v1alpha1.TargetsSpec) []Node {
+	if len(selector) > 0 {
+		return Matching(in.Nodes, selector)
+	}
+	nodes := slices.DeleteFunc(NodesOf(in.FileSystem, in.Nodes, nil), func(n Node) bool { return !HasTargets(targets, n.Name) || in.GaveUp(n.Name) })
+	rank := func(n Node) int {
+		for range in.TargetsOn(role, "", n.Name) {
+			return 0
+		}
+		if inventory, known := in.Inventories[n.Name]; known && plan.Holds(in.FileSystem, role, n.Name, inventory) {
+			return 1
+		}
+		return 2
+	}
+	slices.SortFunc(nodes, func(a, b Node) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Name, b.Name)) })
+	return nodes[:min(len(nodes), 1)]
+}
+
+// SelectedBy names what selects the nodes of a role, for sentences: its own field, or spec.nodes.
+func SelectedBy(fs *v1alpha1.FileSystem, field string, selector v1alpha1.NodeSelector) string {
+	asked := fs.Spec.Nodes
+	switch {
+	case len(selector) > 0 || asked == nil:
+		return fmt.Sprintf("%s (%s)", field, SelectorText(selector))
+	case asked.Selector == nil:
+		return fmt.Sprintf("spec.nodes (%s)", List(asked.Names))
+	default:
+		return fmt.Sprintf("spec.nodes (%s)", metav1.FormatLabelSelector(asked.Selector))
+	}
+}
+
+// RefuseNodes refuses a selector in spec.nodes that is none.
+func RefuseNodes(fs *v1alpha1.FileSystem) error {
+	if fs.Spec.Nodes == nil || fs.Spec.Nodes.Selector == nil {
+		return nil
+	}
+	if _, err := metav1.LabelSelectorAsSelector(fs.Spec.Nodes.Selector); err != nil {
+		return Invalid(v1alpha1.ReasonInvalidSpec, "spec.nodes.selector: %s; correct it", v1alpha1.Cut(err.Error(), 200))
+	}
+	return nil
+}
+
+// Strangers are the names in spec.nodes of which the cluster has no node.
+func Strangers(fs *v1alpha1.FileSystem, nodes []Node) []string {
+	if fs.Spec.Nodes == nil {
+		return nil
+	}
+	var out []string
+	for _, name := range fs.Spec.Nodes.Names {
+		if !slices.ContainsFunc(nodes, func(n Node) bool { return n.Name == name }) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func filter(nodes []Node, keep func(*Node) bool) []Node {
 	var out []Node
 	for i := range nodes {
-		if matches(&nodes[i], selector) {
+		if keep(&nodes[i]) {
 			out = append(out, nodes[i])
 		}
 	}

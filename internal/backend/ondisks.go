@@ -100,7 +100,7 @@ func onDisks(fs *v1alpha1.FileSystem) []placed {
 func nodesWithDisks(in Input) []string {
 	var out []string
 	for _, role := range onDisks(in.FileSystem) {
-		for _, n := range Matching(in.Nodes, role.nodeSelector) {
+		for _, n := range NodesOf(in.FileSystem, in.Nodes, role.nodeSelector) {
 			if HasTargets(role.targets, n.Name) {
 				out = append(out, n.Name)
 			}
@@ -213,7 +213,7 @@ func (d OnDisks) RecordMetadata(in Input, at MetadataPlace, node string) (v1alph
 
 // refuseElsewhere refuses a spec that has the metadata elsewhere than the disks say.
 func (d OnDisks) refuseElsewhere(in Input, at MetadataPlace) error {
-	matching := Matching(in.Nodes, at.NodeSelector)
+	matching := NodesOf(in.FileSystem, in.Nodes, at.NodeSelector)
 	if !slices.ContainsFunc(matching, func(n Node) bool { return n.Name == d.Facts.MetadataNode }) {
 		return Invalid(v1alpha1.ReasonRecordsDisagree,
 			"the disks say that the metadata of this filesystem lies on node %s, and the nodeSelector of the metadata matches %s; label that node instead",
@@ -308,10 +308,15 @@ func (r *reading) facts(t *v1alpha1.StorageTarget, says v1alpha1.FileSystemFacts
 		return nil
 	}
 	have, first := r.out.Facts, r.from[aboutFact{}]
+	if have.BasePort == 0 && says.BasePort != 0 {
+		merged := *have
+		merged.BasePort = says.BasePort
+		r.out.Facts, have = &merged, &merged
+	}
 	switch {
 	case says.MetadataNode != have.MetadataNode:
 		return r.disagree(first, t, "one that the metadata lies on node %s, the other one on %s", have.MetadataNode, says.MetadataNode)
-	case says.BasePort != have.BasePort:
+	case says.BasePort != have.BasePort && says.BasePort != 0 && have.BasePort != 0: // 0 is of a spec that named it
 		return r.disagree(first, t, "one that the first port is %d, the other one %d", have.BasePort, says.BasePort)
 	case says.MetadataTarget == "" || says.MetadataTarget == have.MetadataTarget:
 	case have.MetadataTarget == "":

@@ -23,6 +23,31 @@ func OnNodes(names ...string) *corev1.Affinity {
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}}
 }
 
+// OnClients places the pods of a DaemonSet on the nodes that are to mount the filesystem.
+func OnClients(fs *v1alpha1.FileSystem, pod *corev1.PodTemplateSpec) {
+	asked := fs.Spec.Nodes
+	switch {
+	case len(fs.Spec.Clients.NodeSelector) > 0 || asked == nil:
+		pod.Spec.NodeSelector = fs.Spec.Clients.NodeSelector
+	case asked.Selector == nil:
+		pod.Spec.Affinity = OnNodes(asked.Names...)
+	default:
+		var term corev1.NodeSelectorTerm
+		for _, key := range SortedKeys(asked.Selector.MatchLabels) {
+			term.MatchExpressions = append(term.MatchExpressions, corev1.NodeSelectorRequirement{
+				Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{asked.Selector.MatchLabels[key]},
+			})
+		}
+		for _, e := range asked.Selector.MatchExpressions {
+			term.MatchExpressions = append(term.MatchExpressions, corev1.NodeSelectorRequirement{
+				Key: e.Key, Operator: corev1.NodeSelectorOperator(e.Operator), Values: e.Values,
+			})
+		}
+		pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}}}}
+	}
+}
+
 // NodeLabelDomain ends the prefix of all labels that the operator gives to nodes. The API server lets no kubelet change labels below
 // node-restriction.kubernetes.io, so no node can ask for the pods of servers, and the secrets in them (Kubernetes: NodeRestriction).
 const NodeLabelDomain = "parallelfs.node-restriction.kubernetes.io"

@@ -179,13 +179,21 @@ func (v *RecoveryView) notLost() string {
 	}
 }
 
+// RecoveryNodes are the nodes that the selector of the metadata matches; without one, the node on which it lies, where that is there.
+func RecoveryNodes(nodes []Node, selector v1alpha1.NodeSelector, own string) []Node {
+	if len(selector) > 0 {
+		return Matching(nodes, selector)
+	}
+	return filter(nodes, func(n *Node) bool { return n.Name == own })
+}
+
 // MetadataNodes are the nodes on which the metadata gets a disk: its own, and the one to which a person wants it to be recovered.
 func MetadataNodes(fs *v1alpha1.FileSystem, nodes []Node, selector v1alpha1.NodeSelector, own string) []string {
 	out := []string{own}
 	if _, asked := fs.Annotations[v1alpha1.AnnotationRecoverMetadata]; !asked {
 		return out
 	}
-	if to := Matching(nodes, selector); len(to) == 1 && to[0].Name != own {
+	if to := RecoveryNodes(nodes, selector, own); len(to) == 1 && to[0].Name != own {
 		out = append(out, to[0].Name)
 	}
 	return out
@@ -202,7 +210,7 @@ func LostMetadataTarget(fs *v1alpha1.FileSystem, nodes []Node, selector v1alpha1
 	underWay := is != nil && slices.Contains([]string{
 		v1alpha1.ReasonRecoveryLooking, v1alpha1.ReasonRecoveryApproval, v1alpha1.ReasonRecoveryChoice, v1alpha1.ReasonRestoring,
 	}, is.Reason)
-	to := Matching(nodes, selector)
+	to := RecoveryNodes(nodes, selector, m.Node)
 	if !underWay || len(to) != 1 || to[0].Name != m.Node {
 		return ""
 	}
@@ -215,7 +223,11 @@ func (v *RecoveryView) place() (v1alpha1.MetadataRecord, Problem) {
 		return v1alpha1.MetadataRecord{}, Problem{v1alpha1.ReasonRecoveryRefused, "nothing is recovered: " + fmt.Sprintf(format, args...)}
 	}
 	selector, old := v.Place.NodeSelector, v.FileSystem.Status.Metadata
-	nodes := Matching(v.Nodes, selector)
+	nodes := RecoveryNodes(v.Nodes, selector, old.Node)
+	if len(nodes) == 0 && len(selector) == 0 {
+		return refused("node %s is gone, and %s.nodeSelector names no other one; set it so that it matches the one node where %s is to lie from now on, "+
+			"such as kubernetes.io/hostname: NODE", old.Node, v.Place.Field, v.Place.Noun)
+	}
 	if len(nodes) != 1 {
 		have := "no node"
 		if len(nodes) > 0 {

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +22,28 @@ func VersionOf(fs *v1alpha1.FileSystem, component string) string {
 		return u.Version
 	}
 	return Version(fs)
+}
+
+// ChooseVersion is the version of a filesystem whose spec names none: the one that was chosen before, the one that it runs, or the newest of
+// which the operator has an image whose key is this prefix and a version.
+func ChooseVersion(in Input, prefix string, known *regexp.Regexp) (string, error) {
+	fs, newest := in.FileSystem, ""
+	if chosen := fs.Status.Chosen; chosen != nil {
+		newest = chosen.Version
+	}
+	if newest = cmp.Or(newest, fs.Status.Version); newest != "" {
+		return newest, nil
+	}
+	for key := range in.Images.Daemons {
+		if version, is := strings.CutPrefix(key, prefix); is && known.MatchString(version) && CompareVersions(version, newest) > 0 {
+			newest = version
+		}
+	}
+	if newest == "" {
+		return "", Invalid(v1alpha1.ReasonInvalidSpec, "spec.version is absent, and the operator has no image of a certain version of %s (chart value "+
+			"images.daemons, key %s<version>); set spec.version", fs.Spec.Type, prefix)
+	}
+	return newest, nil
 }
 
 // CompareVersions orders versions by their numbers, such as 4.57.5 before 4.57.10.

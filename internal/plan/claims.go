@@ -203,7 +203,7 @@ func (s *selection) logFor(
 		}
 		return identify(*b)
 	}
-	if used >= int(selector.CountPerNode) {
+	if n := int(selector.CountPerNode); n > 0 && used >= n {
 		return v1alpha1.DeviceIdentity{}, fmt.Sprintf("all logs that logDevices.countPerNode (%d) allows are in use; set it to the number of targets on a node",
 			selector.CountPerNode)
 	}

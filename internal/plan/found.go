@@ -63,11 +63,12 @@ func (g group) carriedBy(fs *v1alpha1.FileSystem, slot int32, node string, b v1a
 	return ""
 }
 
-// HoldsMetadata is true when a disk of a node carries metadata of this FileSystem, from before the node had any of its targets.
-func HoldsMetadata(fs *v1alpha1.FileSystem, node string, inventory v1alpha1.NodeInventoryStatus) bool {
+// Holds is true when a disk of a node carries metadata of this FileSystem, or the store of its management service, from before the node had
+// any of its targets.
+func Holds(fs *v1alpha1.FileSystem, role v1alpha1.Role, node string, inventory v1alpha1.NodeInventoryStatus) bool {
 	for _, b := range inventory.BlockDevices {
-		for i := range fs.Spec.Metadata.InstancesPerNode {
-			if (group{role: v1alpha1.RoleMetadata}).carriedBy(fs, i, node, b) != "" {
+		for i := range max(1, fs.Spec.Metadata.InstancesPerNode) {
+			if (group{role: role}).carriedBy(fs, i, node, b) != "" {
 				return true
 			}
 		}

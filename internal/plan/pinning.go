@@ -26,6 +26,11 @@ type PinDaemon struct {
 	Pinning *v1alpha1.CPUPinning
 	// Nodes that it runs on.
 	Nodes []string
+	// Role and StoragePool are those of its StorageTargets; the metadata servers of a node have a Slot each, which is Index.
+	Role        v1alpha1.Role
+	StoragePool string
+	// InDirectories is true when it keeps its data in directories, so that nobody can say which disks are its own.
+	InDirectories bool
 	// Kernel is true for what is no daemon but threads of the kernel of the node: several of these may have the same CPUs, also for several
 	// FileSystems.
 	Kernel bool
@@ -38,6 +43,8 @@ type PinInput struct {
 	Daemons    []PinDaemon
 	// Inventories by node; a node without an agent has none.
 	Inventories map[string]v1alpha1.NodeInventoryStatus
+	// Targets are the StorageTargets of the FileSystem, for daemons that get the NUMA node of their own disks.
+	Targets []v1alpha1.StorageTarget
 	// Others are the daemons of the other FileSystems, by FileSystem (namespace/name).
 	Others map[string][]PinDaemon
 }
@@ -61,7 +68,14 @@ func Pin(in PinInput) (map[string]map[string]spec.Pinning, []Problem) {
 				problem(fmt.Sprintf("%s asks for CPUs of node %s; %s", d.Field, node, noInventory(node)))
 				continue
 			}
-			pinning, why := pin(d, node, inventory.CPU)
+			d, why := in.atItsDisks(d, node, inventory)
+			if d.Pinning == nil {
+				continue // it has no disk yet
+			}
+			var pinning *spec.Pinning
+			if why == "" {
+				pinning, why = pin(d, node, inventory.CPU)
+			}
 			if why == "" {
 				why = overlap(in.FileSystem, d, node, rivals[node])
 			}
@@ -78,6 +92,67 @@ func Pin(in PinInput) (map[string]map[string]spec.Pinning, []Problem) {
 	}
 	slices.SortFunc(problems, func(a, b Problem) int { return strings.Compare(a.Message, b.Message) })
 	return pinnings, slices.Compact(problems)
+}
+
+// atItsDisks is a daemon of which no NUMA node is asked for, with the NUMA node of its own disks on a node; or why that is not known. It has no
+// pinning while it has no disk there. A disk that is not there says nothing: the others do.
+func (in PinInput) atItsDisks(d PinDaemon, node string, inventory v1alpha1.NodeInventoryStatus) (PinDaemon, string) {
+	if d.Pinning.Mode != v1alpha1.PinningNUMANode || len(d.Pinning.NUMANodes) > 0 {
+		return d, ""
+	}
+	if d.InDirectories {
+		return d, d.Field + " names no numaNodes, and it is not known to which NUMA node the disks of directories are attached; set numaNodes, " +
+			"or keep the data on disks"
+	}
+	var on []int32
+	var unknown []string
+	disks := 0
+	for i := range in.Targets {
+		t := &in.Targets[i]
+		if t.Spec.Node != node || t.Spec.Role != d.Role || t.Spec.StoragePool != d.StoragePool ||
+			d.Role == v1alpha1.RoleMetadata && !d.Kernel && int(t.Spec.Slot) != d.Index {
+			continue
+		}
+		disks++
+		switch b := findDevice(inventory, string(t.Spec.Device.ID)); {
+		case b == nil:
+		case b.NUMANode == nil || *b.NUMANode < 0:
+			unknown = append(unknown, string(t.Spec.Device.ID))
+		default:
+			on = append(on, *b.NUMANode)
+		}
+	}
+	slices.Sort(on)
+	on = slices.Compact(on)
+	pinning := *d.Pinning
+	pinning.NUMANodes, d.Pinning = on, nil
+	switch {
+	case disks == 0:
+		return d, ""
+	case len(on) == 1 && len(unknown) == 0:
+		d.Pinning, d.Index = &pinning, 0
+		return d, ""
+	}
+	d.Pinning = &pinning
+	switch {
+	case len(unknown) > 0:
+		return d, fmt.Sprintf("%s names no numaNodes, and the kernel of node %s does not say to which NUMA node its disk %s is attached (%d in all); set numaNodes",
+			d.Field, node, unknown[0], len(unknown))
+	case len(on) == 0:
+		return d, fmt.Sprintf("%s names no numaNodes, and none of its disks is there on node %s; bring them back, or set numaNodes", d.Field, node)
+	default:
+		return d, fmt.Sprintf("%s names no numaNodes, and its disks on node %s are attached to the NUMA nodes %s; set numaNodes, or give it disks of one of them",
+			d.Field, node, listOf(on))
+	}
+}
+
+// listOf is a list of numbers in a sentence.
+func listOf(numbers []int32) string {
+	out := make([]string, len(numbers))
+	for i, n := range numbers {
+		out[i] = strconv.Itoa(int(n))
+	}
+	return strings.Join(out, ", ")
 }
 
 // pin is the pinning of one daemon on one node, or why it can't be had.
@@ -99,9 +174,6 @@ func pin(d PinDaemon, node string, cpu v1alpha1.CPUStatus) (*spec.Pinning, strin
 
 // pinToNode gives a daemon all CPUs of one NUMA node.
 func pinToNode(d PinDaemon, node string, cpu v1alpha1.CPUStatus) (*spec.Pinning, string) {
-	if len(d.Pinning.NUMANodes) == 0 {
-		return nil, d.Field + ": mode NUMANode needs numaNodes"
-	}
 	want := d.Pinning.NUMANodes[d.Index%len(d.Pinning.NUMANodes)]
 	there := make([]string, 0, len(cpu.NUMANodes))
 	for _, n := range cpu.NUMANodes {

@@ -366,7 +366,7 @@ func (s *selection) selected(g group) {
 				count++
 			}
 		}
-		want := int(g.spec.Select.CountPerNode)
+		want := g.countPerNode()
 		if want%g.instances != 0 {
 			s.problem(v1alpha1.ReasonInvalidSpec, "%s.select: countPerNode %d can't be shared out to %d metadata servers; make it a multiple", g.field, want, g.instances)
 			continue
@@ -396,12 +396,37 @@ func (s *selection) selected(g group) {
 			have[slot]++
 			count++
 		}
-		if count < want {
+		switch {
+		case g.takesAll() && count == 0:
+			s.problem(v1alpha1.ReasonNoDevices, "%s.select: node %s has no disk that matches; %s", g.field, node, summary(others, "it has no disk at all"))
+			s.shownTwice(g, node, inventory)
+		case !g.takesAll() && count < want:
 			s.problem(v1alpha1.ReasonNoDevices, "%s.select: node %s has %d of %d disks; %s",
 				g.field, node, count, want, summary(others, "there are no others"))
 			s.shownTwice(g, node, inventory)
 		}
 	}
+}
+
+// mostPerNode is the most disks that a selector chooses on a node.
+const mostPerNode = 128
+
+// countPerNode is how many disks the selector of a group chooses on a node at most: where the spec does not say it, one for each metadata
+// server, one for the management service, and for a pool all that match.
+func (g group) countPerNode() int {
+	switch n := int(g.spec.Select.CountPerNode); {
+	case n > 0:
+		return n
+	case g.takesAll():
+		return mostPerNode
+	default:
+		return g.instances
+	}
+}
+
+// takesAll is true for a pool whose selector chooses all disks that match.
+func (g group) takesAll() bool {
+	return g.role == v1alpha1.RoleStorage && g.spec.Select.CountPerNode == 0
 }
 
 // candidate is a disk that may be chosen.
@@ -495,6 +520,9 @@ func mismatch(b v1alpha1.BlockDevice, selector v1alpha1.DeviceSelector) string {
 	}
 	if !matches(selector.IDGlobs, b.IDs...) {
 		return "none of its ids matches idGlobs"
+	}
+	if len(selector.ExcludeIDGlobs) > 0 && matches(selector.ExcludeIDGlobs, b.IDs...) {
+		return "one of its ids matches excludeIDGlobs"
 	}
 	if len(selector.NUMANodes) > 0 {
 		if b.NUMANode == nil {

@@ -167,7 +167,7 @@ func TestTheAPIServerFillsInTheDefaults(t *testing.T) {
 	namespace := server.Namespace(t.Context(), t)
 	for kind, want := range map[string]map[string]any{
 		"FileSystem": {
-			"moosefs.basePort": int64(9419), "metadata.instancesPerNode": int64(1), "provisioning.formatPolicy": "Approved", "deletionPolicy": "Retain",
+			"metadata.instancesPerNode": int64(1), "provisioning.formatPolicy": "Approved", "deletionPolicy": "Retain",
 		},
 		"BeeGFS": {
 			"beegfs.targetChooser": "Randomized", "beegfs.storagePools[0].striping.chunkSize": "512Ki",

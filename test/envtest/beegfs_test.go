@@ -43,12 +43,12 @@ const (
 	versionOfBeeGFS     = "BeeGFS runs in version 7.4.x or 8.x.y; set spec.version to one such as 7.4.6 or 8.3.1"
 	onlyBeeGFS8         = "spec.beegfs.tls and spec.beegfs.license belong to BeeGFS 8; BeeGFS 7 knows neither"
 	directoryEach       = "every metadata server keeps its metadata in one directory of its own; give as many spec.metadata.targets.directories as spec.metadata.instancesPerNode"
-	diskEach            = "every metadata server keeps its metadata on one disk of its own; spec.metadata.targets.select.countPerNode must equal spec.metadata.instancesPerNode"
-	copiesOfBeeGFS      = "every storage pool of a BeeGFS needs copies, which can't be changed later: 1, or 2 by buddy mirroring, which needs two nodes and a license"
+	diskEach            = "every metadata server keeps its metadata on one disk of its own; spec.metadata.targets.select.countPerNode must equal spec.metadata.instancesPerNode, or be absent"
+	copiesOfBeeGFS      = "copies of a BeeGFS pool, which can't be changed later, are 1, or 2 by buddy mirroring, which needs two nodes and a license"
 	copiesStay          = "copies of a BeeGFS pool can't be changed: its files keep the stripe pattern that they were made with"
 	serversStay         = "metadata servers can't be taken away: their metadata can't be moved elsewhere"
 	poolOfDrained       = "a storage pool of a BeeGFS can't be named draining: targets that are being drained go to a pool of that name"
-	oneStore            = "the management service keeps its store in one place; give exactly one of spec.beegfs.management.targets.directories or devices, or select.countPerNode: 1"
+	oneStore            = "the management service keeps its store in one place; give exactly one of spec.beegfs.management.targets.directories or devices, or a select with countPerNode 1 or none"
 	storeStays          = "spec.beegfs.management.targets can't be changed: the store would be left behind"
 	storeApart          = "the directory of spec.beegfs.management.targets must not equal, contain or lie in a metadata directory or a storage pool's directory"
 	mountInStore        = "spec.clients.mountPath must not equal, contain or lie in the directory of the management service"
@@ -112,7 +112,7 @@ var beegfsRefusals = asBeeGFS(refusals{
 	"a server has two directories":             {change: "spec: {metadata: {targets: {directories: [/data/m0, /data/m1]}}}", field: "spec", says: directoryEach},
 	"two servers share a selected disk":        {change: put(metadataTargets, "{select: {countPerNode: 1}}") + "\n---\nspec: {metadata: {instancesPerNode: 2}}", field: "spec", says: diskEach},
 	"a server has two selected disks":          {change: put(metadataTargets, "{select: {countPerNode: 2}}"), field: "spec", says: diskEach},
-	"the copies of a pool are left out":        {change: beePool("cpuPinning: {mode: None}"), field: "spec", says: copiesOfBeeGFS},
+	"copies that were left out are made two":   {before: beePool("copies: null"), change: beePool("copies: 2"), field: "spec", says: copiesStay},
 	"a pool keeps three copies":                {change: beePool("copies: 3"), field: "spec", says: copiesOfBeeGFS},
 	"a pool is called as that of drained":      {change: `spec: {storagePools: [{name: draining, copies: 1, nodeSelector: {s: ""}, targets: {directories: [/data/ssd]}}]}`, field: "spec", says: poolOfDrained},
 	"the copies of a pool are changed":         {before: "{}", change: beePool("copies: 2"), field: "spec", says: copiesStay},
@@ -166,7 +166,7 @@ var beegfsRefusals = asBeeGFS(refusals{
 	secretRefusals("spec.beegfs.tls", "spec: {version: 8.3.1, beegfs: {tls: %s}}"),
 	secretRefusals("spec.beegfs.license", "spec: {version: 8.3.1, beegfs: {license: %s}}"),
 	adoptRefusals("spec.beegfs.adopt", "spec: {beegfs: {adopt: %s}}"),
-	nodeSelectorRefusals("spec.beegfs.management.nodeSelector", "spec: {beegfs: {management: {nodeSelector: null}}}\n---\nspec: {beegfs: {management: {nodeSelector: %s}}}"),
+	roleSelectorRefusals("spec.beegfs.management.nodeSelector", "spec: {beegfs: {management: {nodeSelector: null}}}\n---\nspec: {beegfs: {management: {nodeSelector: %s}}}"),
 	directoriesRefusals("spec.beegfs.management.targets.directories", managementTargets),
 	targetsRefusals("spec.beegfs.management.targets", managementTargets),
 	pathRefusals("spec.beegfs.management.targets.directories[]", "spec: {beegfs: {management: {targets: {directories: [%s]}}}}"),

@@ -11,6 +11,10 @@ const aLabelKey = `should match '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?([.][a-z0-9
 
 const ofMooseFS = "MooseFS runs in version 3.0.117 to 3.0.x, or 4.57.x to 4.59.x; set spec.version to one such as 4.57.5"
 
+const mooseFSPortsStay = "spec.moosefs.basePort can't be changed, set or removed later: chunkservers are known to the master by address and port; status.chosen.basePort says which ports are used where it is absent"
+
+const oneKindOfNodes = "set exactly one of names and selector in spec.nodes"
+
 const windows = "spec.updates.windows[]"
 
 const maintenanceLimit = "spec.updates.maintenance.limit"
@@ -28,7 +32,6 @@ var fileSystemRefusals = refusals{
 	"its name has 41 characters":         {change: "metadata: {name: " + strings.Repeat("n", 41) + "}", field: "<nil>", says: "metadata.name of a FileSystem has at most 40 characters, because the names of its daemons start with it"},
 	"the type is not known":              {change: "spec: {type: GPFS}", field: "spec.type", says: `supported values: "MooseFS", "BeeGFS", "Lustre"`},
 	"the type is left out":               {change: "spec: {type: null}", field: "spec.type", says: "Required value"},
-	"the version is left out":            {change: "spec: {version: null}", field: "spec.version", says: "Required value"},
 	"the version is empty":               {change: `spec: {version: ""}`, field: "spec.version", says: "should be at least 1 chars long"},
 	"the version is 33 long":             {change: "spec: {version: v" + strings.Repeat("1", 32) + "}", field: "spec.version", says: "may not be more than 32 bytes"},
 	"the version is too old":             {change: "spec: {version: 3.0.116}", field: "spec", says: ofMooseFS},
@@ -75,7 +78,7 @@ var fileSystemRefusals = refusals{
 	"there is no metadata server":      {change: "spec: {metadata: {instancesPerNode: 0}}", field: "spec.metadata.instancesPerNode", says: "should be greater than or equal to 1"},
 	"there are 17 metadata servers":    {change: "spec: {metadata: {instancesPerNode: 17}}", field: "spec.metadata.instancesPerNode", says: "should be less than or equal to 16"},
 	"MooseFS has two metadata servers": {change: "spec: {metadata: {instancesPerNode: 2}}", field: "spec", says: "MooseFS Community Edition has exactly one active master, so spec.metadata.instancesPerNode must be 1; several metadata servers per node need another type"},
-	"MooseFS counts metadata nodes":    {change: "spec: {metadata: {nodeCount: 1}}", field: "spec", says: "spec.metadata.nodeCount belongs to types BeeGFS and Lustre; a MooseFS has exactly one master, on the one node that spec.metadata.nodeSelector matches"},
+	"MooseFS counts metadata nodes":    {change: "spec: {metadata: {nodeCount: 1}}", field: "spec", says: "spec.metadata.nodeCount belongs to types BeeGFS and Lustre; a MooseFS has exactly one master"},
 	"MooseFS has two metadata targets": {change: "spec: {metadata: {targets: {directories: [/data/m1, /data/m2]}}}", field: "spec", says: oneMetadataTarget},
 	"MooseFS has two metadata devices": {change: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000}, {node: n1, id: wwn-0x5001}]}"), field: "spec", says: oneMetadataTarget},
 	"MooseFS selects two devices":      {change: put(metadataTargets, "{select: {countPerNode: 2}}"), field: "spec", says: oneMetadataTarget},
@@ -99,7 +102,16 @@ var fileSystemRefusals = refusals{
 	"two pools use one directory":                        {change: pools("/data/a", "/data/b, /data/a"), field: "spec", says: "two storage pools must not use the same directory"},
 	"a pool lies inside another pool's directory":        {change: pools("/data/a", "/data/b, /data/a/b"), field: "spec", says: "a storage pool's directory must not lie inside another pool's"},
 
-	"the clients' path is left out":                          {change: "spec: {clients: {nodeSelector: {client: \"\"}}}", field: "spec.clients.mountPath", says: "Required value"},
+	"the nodes are named and selected":                       {change: "spec: {nodes: {names: [n1], selector: {matchLabels: {a: b}}}}", field: "spec.nodes", says: oneKindOfNodes},
+	"the nodes are neither named nor selected":               {change: "spec: {nodes: {}}", field: "spec.nodes", says: oneKindOfNodes},
+	"the selector of nodes would match all":                  {change: "spec: {nodes: {selector: {}}}", field: "spec.nodes.selector", says: "spec.nodes.selector selects nodes by matchLabels or matchExpressions"},
+	"an expression about nodes has no key":                   {change: "spec: {nodes: {selector: {matchExpressions: [{operator: Exists}]}}}", field: "spec.nodes.selector.matchExpressions[].key", says: "Required value"},
+	"an expression about nodes has no operator":              {change: "spec: {nodes: {selector: {matchExpressions: [{key: a}]}}}", field: "spec.nodes.selector.matchExpressions[].operator", says: "Required value"},
+	"the list of nodes is empty":                             {change: "spec: {nodes: {names: []}}", field: "spec.nodes.names", says: "should have at least 1 items"},
+	"there are 257 nodes":                                    {change: "spec: {nodes: {names: " + listOf(257, "n%d") + "}}", field: "spec.nodes.names", says: "must have at most 256 items"},
+	"a node is named twice":                                  {change: "spec: {nodes: {names: [n1, n1]}}", field: "spec.nodes.names[]", says: "Duplicate value"},
+	"a node has no name":                                     {change: `spec: {nodes: {names: [""]}}`, field: "spec.nodes.names[]", says: "should be at least 1 chars long"},
+	"the name of a node has 254 characters":                  {change: "spec: {nodes: {names: [" + strings.Repeat("n", 254) + "]}}", field: "spec.nodes.names[]", says: "may not be more than 253 bytes"},
 	"the clients' path is the metadata directory":            {change: clients("/data/metadata"), field: "spec", says: mountInMetadata},
 	"the clients' path lies in the metadata directory":       {change: clients("/data/metadata/mnt"), field: "spec", says: mountInMetadata},
 	"the clients' path holds the metadata directory":         {change: clients("/data/fs") + "\n---\nspec: {metadata: {targets: {directories: [/data/fs/metadata]}}}", field: "spec", says: mountInMetadata},
@@ -115,11 +127,14 @@ var fileSystemRefusals = refusals{
 	"a mount option smuggles in another":                     {change: mountOptions(`["mfsrlock,mfspassword=x"]`), field: "spec.clients.mountOptions[]", says: "should match '^[A-Za-z_][A-Za-z0-9_]*(=[A-Za-z0-9_./:+-]+)?$'"},
 	"a mount option begins with a dash":                      {change: mountOptions("[--help]"), field: "spec.clients.mountOptions[]", says: "should match '^[A-Za-z_][A-Za-z0-9_]*(=[A-Za-z0-9_./:+-]+)?$'"},
 
-	"the first port is changed":                               {before: "{}", change: "spec: {moosefs: {basePort: 9500}}", field: "spec", says: "spec.moosefs.basePort can't be changed: chunkservers are known to the master by address and port"},
-	"the first port is left to its default, which it was not": {before: "spec: {moosefs: {basePort: 9500}}", change: "spec: {moosefs: {basePort: null}}", field: "spec", says: "spec.moosefs.basePort can't be changed"},
-	"the metadata directory is changed":                       {before: "{}", change: "spec: {metadata: {targets: {directories: [/data/other]}}}", field: "spec.metadata.targets", says: metaDirectoriesStay},
-	"the clients' path is changed":                            {before: clients("/mnt/a"), change: clients("/mnt/b"), field: "spec.clients.mountPath", says: "spec.clients.mountPath can't be changed: programs that use the old path would lose their files"},
-	"a storage pool is removed":                               {before: pools("/data/a", "/data/b"), change: pools("/data/a"), field: "<nil>", says: "a storage pool can't be removed once it has a slot in status.storagePools: its targets hold data, and draining a pool is not built yet"},
+	"the first port is set later":                           {before: "{}", change: "spec: {moosefs: {basePort: 9500}}", field: "spec", says: mooseFSPortsStay},
+	"the first port is changed":                             {before: "spec: {moosefs: {basePort: 9500}}", change: "spec: {moosefs: {basePort: 9600}}", field: "spec", says: mooseFSPortsStay},
+	"the first port is taken out":                           {before: "spec: {moosefs: {basePort: 9500}}", change: "spec: {moosefs: {basePort: null}}", field: "spec", says: mooseFSPortsStay},
+	"files outside of pools go to a pool that there is not": {change: "spec: {defaultStoragePool: other}", field: "spec", says: "spec.defaultStoragePool names a pool that spec.storagePools does not have"},
+	"the name of the default pool has 25 characters":        {change: "spec: {defaultStoragePool: " + strings.Repeat("p", 25) + "}", field: "spec.defaultStoragePool", says: "may not be more than 24 bytes"},
+	"the metadata directory is changed":                     {before: "{}", change: "spec: {metadata: {targets: {directories: [/data/other]}}}", field: "spec.metadata.targets", says: metaDirectoriesStay},
+	"the clients' path is changed":                          {before: clients("/mnt/a"), change: clients("/mnt/b"), field: "spec.clients.mountPath", says: "spec.clients.mountPath can't be changed: programs that use the old path would lose their files"},
+	"a storage pool is removed":                             {before: pools("/data/a", "/data/b"), change: pools("/data/a"), field: "<nil>", says: "a storage pool can't be removed once it has a slot in status.storagePools: its targets hold data, and draining a pool is not built yet"},
 	"a storage pool is removed that has a slot": {
 		before: pools("/data/a", "/data/b") + "\n---\nstatus: {observedGeneration: 1, storagePools: [{name: a, slot: 0}, {name: b, slot: 1}]}",
 		change: pools("/data/a"), field: "<nil>", says: "a storage pool can't be removed once it has a slot",
@@ -132,10 +147,10 @@ var fileSystemRefusals = refusals{
 	"a target is removed":               {before: pools("/data/a, /data/b"), change: pools("/data/b"), field: "spec.storagePools[].targets", says: directoryStays},
 	"a target is moved to another pool": {before: pools("/data/a, /data/b", "/data/c"), change: pools("/data/a", "/data/c, /data/b"), field: "spec.storagePools[].targets", says: directoryStays},
 }.join(
-	nodeSelectorRefusals("spec.metadata.nodeSelector", "spec: {metadata: {nodeSelector: null}}\n---\nspec: {metadata: {nodeSelector: %s}}"),
-	nodeSelectorRefusals("spec.moosefs.metaloggers.nodeSelector", "spec: {moosefs: {metaloggers: {nodeSelector: %s}}}"),
-	nodeSelectorRefusals("spec.clients.nodeSelector", "spec: {clients: {mountPath: /mnt/scratch, nodeSelector: %s}}"),
-	nodeSelectorRefusals("spec.storagePools[].nodeSelector", "spec: {storagePools: [{name: ssd, targets: {directories: [/data/ssd]}, nodeSelector: %s}]}"),
+	roleSelectorRefusals("spec.metadata.nodeSelector", "spec: {metadata: {nodeSelector: null}}\n---\nspec: {metadata: {nodeSelector: %s}}"),
+	roleSelectorRefusals("spec.moosefs.metaloggers.nodeSelector", "spec: {moosefs: {metaloggers: {nodeSelector: %s}}}"),
+	roleSelectorRefusals("spec.clients.nodeSelector", "spec: {clients: {mountPath: /mnt/scratch, nodeSelector: %s}}"),
+	roleSelectorRefusals("spec.storagePools[].nodeSelector", "spec: {storagePools: [{name: ssd, targets: {directories: [/data/ssd]}, nodeSelector: %s}]}"),
 	directoriesRefusals("spec.metadata.targets.directories", metadataTargets),
 	directoriesRefusals("spec.storagePools[].targets.directories", poolTargets),
 	targetsRefusals("spec.metadata.targets", metadataTargets),
@@ -157,8 +172,20 @@ var fileSystemRefusals = refusals{
 	podsRefusals(), backupsRefusals(), mooseFSHasNone, beegfsRefusals, lustreRefusals,
 )
 
+// short has no field that follows from another one.
+const short = `
+spec:
+  version: null
+  nodes: {names: [n1, n2, n3]}
+  metadata: {nodeSelector: null}
+  storagePools: [{name: data, targets: {directories: [/data/scratch]}}]
+  clients: {nodeSelector: null, mountPath: null}
+`
+
 var fileSystemAccepted = map[string]string{
 	"it has only what is required": "{}",
+	"it says as little as it can":  short,
+	"its nodes have a label":       short + "\n---\nspec: {nodes: {names: null, selector: {matchLabels: {lab: a}, matchExpressions: [{key: gpu, operator: DoesNotExist}]}}}",
 	"it has everything that there is": `
 metadata: {name: ` + strings.Repeat("n", 40) + `}
 spec:
@@ -274,7 +301,7 @@ func fullFormat() string {
 // fullSelector is a selector with as many and as long patterns as there can be.
 func fullSelector() string {
 	return "{mediaType: SSD, minSize: '" + strings.Repeat("1", 17) + "', maxSize: '" + strings.Repeat("2", 17) + "', models: " +
-		listOf(16, "'m%02d"+strings.Repeat("*", 61)+"'") + ", idGlobs: " + listOf(16, "'m%02d"+strings.Repeat("?", 61)+"'") + ", numaNodes: " + listOf(64, "%d") +
+		listOf(16, "'m%02d"+strings.Repeat("*", 61)+"'") + ", idGlobs: " + listOf(16, "'m%02d"+strings.Repeat("?", 61)+"'") + ", excludeIDGlobs: " + listOf(16, "'m%02d"+strings.Repeat("?", 61)+"'") + ", numaNodes: " + listOf(64, "%d") +
 		", transports: [nvme, sata, sas, ata, spi, virtio, mmc, usb, iscsi, fc, fcoe, nvme-tcp, nvme-rdma, nvme-fc, nvme-loop, nbd], countPerNode: 128}"
 }
 

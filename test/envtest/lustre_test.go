@@ -68,7 +68,7 @@ func asLustre(rows refusals) refusals {
 
 const (
 	mgtStays      = "spec.lustre.management.targets can't be changed: the MGT would be left behind"
-	oneMGT        = "the MGT is one disk; give exactly one of spec.lustre.management.targets.devices, or select.countPerNode: 1"
+	oneMGT        = "the MGT is one disk; give exactly one of spec.lustre.management.targets.devices, or a select with countPerNode 1 or none"
 	mgtIsAsItWas  = "spec.lustre.management can't be added or removed: the MGT would be left behind"
 	rdmaStays     = "spec.lustre.rdma can't be changed: the NIDs of the MGS are written on every disk"
 	nameOnDisks   = "spec.lustre.fsName can't be changed: it is written on every disk"
@@ -84,7 +84,7 @@ const (
 	ofLustre      = "spec.lustre belongs to type Lustre, which requires it: spec.lustre.fsName is written on every disk"
 	versionOf     = "Lustre runs in version 2.15.x to 2.17.x; set spec.version to the one of the modules on the nodes, such as 2.15.6"
 	nodesGrow     = "spec.metadata.nodeCount of a Lustre can only grow: an MDT can't be taken away"
-	oneCopy       = "every storage pool of a Lustre needs copies: 1, because Lustre stores nothing twice"
+	oneCopy       = "a storage pool of a Lustre has 1 in copies, because Lustre stores nothing twice"
 	shortPools    = "the name of a storage pool of a Lustre has at most 15 characters, and is not none, ignore or inherit, which mean something else to Lustre"
 	noSuchPool    = "spec.lustre.storagePools names a pool that spec.storagePools does not have"
 	notByKubelet  = "cpuPinning of a Lustre has the mode NUMANode, CPUSet or None: its threads belong to the kernel of the node, and the kubelet gives CPUs to pods only"
@@ -127,7 +127,7 @@ var lustreRefusals = asLustre(refusals{
 	"MDTs of a node are made fewer":            {before: "spec: {metadata: {instancesPerNode: 2, targets: {select: {countPerNode: 2}}}}", change: "spec: {metadata: {instancesPerNode: 1}}", field: "spec", says: serversStay},
 	"two MDTs share a disk":                    {change: "spec: {metadata: {instancesPerNode: 2}}", field: "spec", says: diskEach},
 	"an MDT has two disks":                     {change: "spec: {metadata: {targets: {select: {countPerNode: 2}}}}", field: "spec", says: diskEach},
-	"the copies of a pool are left out":        {change: lustrePool("name: ssd"), field: "spec", says: oneCopy},
+	"the version is left out":                  {change: "spec: {version: null}", field: "spec", says: versionOf},
 	"a pool keeps two copies":                  {change: lustrePool("name: ssd, copies: 2"), field: "spec", says: oneCopy},
 	"the name of a pool has 16 characters":     {change: lustrePool("name: pool-of-16-chars, copies: 1"), field: "spec", says: shortPools},
 	"a pool is called none":                    {change: lustrePool("name: none, copies: 1"), field: "spec", says: shortPools},
@@ -177,7 +177,7 @@ var lustreRefusals = asLustre(refusals{
 	"a pool with pairs chooses its disks":      {change: "spec: {lustre: {storagePools: [{name: ssd, pairs: [{nodes: [n1, n2]}]}]}}", field: "spec", says: pairsAreNamed},
 	"there are 65 parameters":                  {change: "spec: {lustre: {parameters: " + mapOf(65, "osc.a%d.b", "1") + "}}", field: "spec.lustre.parameters", says: "must have at most 64 items"},
 }.join(
-	nodeSelectorRefusals("spec.lustre.management.nodeSelector", mgtNodes),
+	roleSelectorRefusals("spec.lustre.management.nodeSelector", mgtNodes),
 	mgtRefusals(),
 	boundRefusals("spec.lustre.moduleOptions", "spec: {lustre: {moduleOptions: %s}}", map[string]string{"Load": `supported values: "Compare", "Write"`}),
 	boundRefusals("spec.lustre.basePort", "spec: {lustre: {basePort: %s}}", map[string]string{"1023": tooLow + "1024", "65473": tooHigh + "65472"}),
@@ -232,11 +232,14 @@ func parameterNameRefusals(names ...string) refusals {
 }
 
 var lustreAccepted = map[string]string{
-	"it has only what is required":       "{}",
-	"it has everything that there is":    fullLustre + "---\n" + put(mgt, "{devices: [{node: n1, id: wwn-0x5000}]}"),
-	"it has network interfaces":          "spec: {network: {interfaces: [ib0, ib1]}}",
-	"metadata nodes are counted":         "spec: {metadata: {nodeCount: 2}}",
-	"pods have resources":                "spec: {pods: {resources: {management: {requests: {cpu: '1'}}, metadata: {requests: {cpu: '1'}}}}}",
+	"it has only what is required":    "{}",
+	"it has everything that there is": fullLustre + "---\n" + put(mgt, "{devices: [{node: n1, id: wwn-0x5000}]}"),
+	"it has network interfaces":       "spec: {network: {interfaces: [ib0, ib1]}}",
+	"metadata nodes are counted":      "spec: {metadata: {nodeCount: 2}}",
+	"pods have resources":             "spec: {pods: {resources: {management: {requests: {cpu: '1'}}, metadata: {requests: {cpu: '1'}}}}}",
+	"what follows from the type is absent": `spec: {metadata: {targets: {select: {countPerNode: null}}}, ` +
+		`storagePools: [{name: ssd, nodeSelector: {storage: ""}, targets: {select: {excludeIDGlobs: ["*-part*"]}, format: {fsType: ldiskfs}}}]}` +
+		"\n---\n" + put(mgt, "{select: {mediaType: SSD}}"),
 	"the MGT is a selected disk":         put(mgt, "{select: {countPerNode: 1}}"),
 	"a project has no limit":             put(projects, "{id: 7, directory: a}"),
 	"a layout has one component":         put(layoutOf, "{osts: 4, stripeSize: 4Mi}"),

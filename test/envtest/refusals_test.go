@@ -86,6 +86,13 @@ func nodeSelectorRefusals(field, inside string) refusals {
 	return out
 }
 
+// roleSelectorRefusals are those of a role, which may be left out where spec.nodes says which nodes all roles have.
+func roleSelectorRefusals(field, inside string) refusals {
+	out := optionalSelectorRefusals(field, inside)
+	out[field+" is left out"] = refusal{change: fmt.Sprintf(inside, "null"), field: "spec", says: nodesOfRoles}
+	return out
+}
+
 // optionalSelectorRefusals are those of one that may be left out.
 func optionalSelectorRefusals(field, inside string) refusals {
 	change := func(content string) string { return fmt.Sprintf(inside, content) }
@@ -200,7 +207,8 @@ const (
 	mountInMetadata    = "spec.clients.mountPath must not equal, contain or lie in the metadata directory or /var/lib/parallelfs, where daemons keep their state"
 	mountInPool        = "spec.clients.mountPath must not equal, contain or lie in a storage pool's directory"
 	poolInMetadata     = "a storage pool's directory must not equal, contain or lie in a metadata directory"
-	oneMetadataTarget  = "a MooseFS master keeps its metadata in one place; give exactly one of spec.metadata.targets.directories or devices, or select.countPerNode: 1"
+	nodesOfRoles       = "set spec.nodes, or a nodeSelector for the metadata, each storage pool, and the management service, the metaloggers and the clients where there are some"
+	oneMetadataTarget  = "a MooseFS master keeps its metadata in one place; give exactly one of spec.metadata.targets.directories or devices, or a select with countPerNode 1 or none"
 	directoryStays     = "a target's directory can't be removed: it holds data, and only devices can be drained"
 	singleClientSweeps = "clients can't be swept or derived when spec.iozone.mode is SingleClient"
 	immutableRun       = "only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"

@@ -121,7 +121,6 @@ func identityRefusals(field, inside string) refusals {
 func selectorRefusals(field, inside string) refusals {
 	with := put(inside, "{countPerNode: 1, %s}")
 	rows := refusals{
-		field + " says no number": {change: put(inside, "{mediaType: SSD}"), field: field + ".countPerNode", says: "Required value"},
 		field + " has a minSize above its maxSize": {change: put(with, "minSize: 1Ti, maxSize: 1000Gi"), field: field,
 			says: "minSize must not be larger than maxSize"},
 	}.join(
@@ -140,7 +139,7 @@ func selectorRefusals(field, inside string) refusals {
 		},
 		refusals{field + ".numaNodes has one twice": {change: put(with, "numaNodes: [0, 0]"), field: field + ".numaNodes[]", says: "Duplicate value"}},
 	)
-	for _, list := range []string{"models", "idGlobs"} {
+	for _, list := range []string{"models", "idGlobs", "excludeIDGlobs"} {
 		globs := field + "." + list
 		in := put(with, list+": %s")
 		rows.join(refusals{
@@ -232,11 +231,10 @@ func queueRefusals(field, inside string) refusals {
 func pinningRefusals(field, inside string) refusals {
 	static := put(inside, "{mode: KubeletStatic, %s}")
 	set := put(inside, "{mode: CPUSet, cpuSets: %s}")
-	numa, sets := "mode NUMANode requires numaNodes, and no other mode takes it", "mode CPUSet requires cpuSets, and no other mode takes it"
+	numa, sets := "numaNodes belongs to the mode NUMANode", "mode CPUSet requires cpuSets, and no other mode takes it"
 	kubelet, memory := "mode KubeletStatic requires cpus and memory, and no other mode takes them", "memoryPolicy belongs to the modes NUMANode and CPUSet"
 	return refusals{
 		field + " has no mode":                       {change: put(inside, "{numaNodes: [0]}"), field: field + ".mode", says: "Required value"},
-		field + " is by NUMA node and names none":    {change: put(inside, "{mode: NUMANode}"), field: field, says: numa},
 		field + " is None and names NUMA nodes":      {change: put(inside, "{mode: None, numaNodes: [0]}"), field: field, says: numa},
 		field + " is by CPUs and names none":         {change: put(inside, "{mode: CPUSet}"), field: field, says: sets},
 		field + " is by NUMA node and names CPUs":    {change: put(inside, "{mode: NUMANode, numaNodes: [0], cpuSets: [0-3]}"), field: field, says: sets},

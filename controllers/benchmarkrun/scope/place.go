@@ -56,7 +56,7 @@ func (w *Scope) Pool(point int) (string, error) {
 	case len(names) == 0:
 		return "", errors.New("the FileSystem has no storage pool")
 	case wanted == "":
-		return names[0], nil
+		return names[max(0, slices.IndexFunc(names, w.FileSystem.Spec.TakesRest))], nil
 	case slices.Contains(names, wanted):
 		return wanted, nil
 	default:

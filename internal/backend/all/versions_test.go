@@ -17,7 +17,7 @@ import (
 )
 
 // versionRule is the rule of admission about the versions of a type.
-var versionRule = regexp.MustCompile(`^self\.type != '(\w+)' \|\| self\.version\.matches\('([^']+)'\)$`)
+var versionRule = regexp.MustCompile(`^self\.type != '(\w+)' (?:\|\| !has\(self\.version\) \|\||\|\| has\(self\.version\) &&) self\.version\.matches\('([^']+)'\)$`)
 
 // Which versions there are is said three times: to the API server, to people, and by the backend, which knows the paths between them.
 func TestAdmissionTheDocumentsAndTheBackendNameTheSameVersions(t *testing.T) {

@@ -236,13 +236,13 @@ const (
 func poolJobs(v *view, t cli.Tool) []poolJob {
 	in := v.in
 	var out []poolJob
-	for i, pool := range in.FileSystem.Spec.StoragePools {
+	for _, pool := range in.FileSystem.Spec.StoragePools {
 		slot, ok := in.PoolSlot(pool.Name)
 		if !ok {
 			continue
 		}
 		out = append(out, poolJob{
-			name: poolJobName(in, pool), commands: poolCommands(t, pool, ownPool(in.FileSystem, pool.Name).Striping, poolID(slot), i == 0),
+			name: poolJobName(in, pool), commands: poolCommands(t, pool, ownPool(in.FileSystem, pool.Name).Striping, poolID(slot), in.FileSystem.Spec.TakesRest(pool.Name)),
 			ready: poolReady(v, pool, poolID(slot)),
 		})
 	}
@@ -252,15 +252,14 @@ func poolJobs(v *view, t cli.Tool) []poolJob {
 // poolJobName has a hash of what the job does.
 func poolJobName(in backend.Input, pool v1alpha1.StoragePoolSpec) string {
 	slot, _ := in.PoolSlot(pool.Name)
-	first := len(in.FileSystem.Spec.StoragePools) > 0 && in.FileSystem.Spec.StoragePools[0].Name == pool.Name
 	return backend.ChildName(in.FileSystem, fmt.Sprintf("pool-%d-%s", slot,
 		backend.Hash(poolCommands(cli.Bare(backend.Version(in.FileSystem)), pool, ownPool(in.FileSystem, pool.Name).Striping,
-			poolID(slot), first))))
+			poolID(slot), in.FileSystem.Spec.TakesRest(pool.Name)))))
 }
 
 // poolCommands make a pool's directory, and the one for benchmarks in it: a directory takes over how its parent is striped when it is made,
-// and not later. The first pool takes the files outside of those directories too.
-func poolCommands(t cli.Tool, pool v1alpha1.StoragePoolSpec, striping *v1alpha1.StripingSpec, id int32, first bool) []spec.Command {
+// and not later. One pool takes the files outside of those directories too.
+func poolCommands(t cli.Tool, pool v1alpha1.StoragePoolSpec, striping *v1alpha1.StripingSpec, id int32, takesRest bool) []spec.Command {
 	chunk, perFile := int64(defaultChunkSize), int32(defaultTargetsPerFile)
 	if s := striping; s != nil {
 		chunk = cmp.Or(s.ChunkSize.Value(), chunk)
@@ -268,7 +267,7 @@ func poolCommands(t cli.Tool, pool v1alpha1.StoragePoolSpec, striping *v1alpha1.
 	}
 	directory := "/" + pool.Name
 	var out []spec.Command
-	if first {
+	if takesRest {
 		out = append(out, spec.Command{Argv: t.Stripe("/", id, chunk, perFile, backend.Copies(pool) > 1)})
 	}
 	for _, d := range []string{directory, path.Join(directory, spec.BenchmarkHome)} {

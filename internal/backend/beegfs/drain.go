@@ -218,7 +218,7 @@ const drainRetries = 6
 // migrateNodes are the client nodes that can mount a BeeGFS.
 func migrateNodes(in backend.Input) []string {
 	var out []string
-	for _, n := range backend.Matching(in.Nodes, in.FileSystem.Spec.Clients.NodeSelector) {
+	for _, n := range backend.ClientNodes(in.FileSystem, in.Nodes) {
 		if n.Ready && withoutModule(in, n.Name) == "" {
 			out = append(out, n.Name)
 		}

@@ -39,7 +39,7 @@ func Files(in backend.Input, node string) (map[string]string, error) {
 		}
 	}
 	named := func(n backend.Node) bool { return n.Name == node }
-	if fs.Spec.Clients == nil || !slices.ContainsFunc(backend.Matching(in.Nodes, fs.Spec.Clients.NodeSelector), named) {
+	if !slices.ContainsFunc(backend.ClientNodes(fs, in.Nodes), named) {
 		return out, nil
 	}
 	mount, err := clientMount(fs, management.IP, string(fs.Spec.Clients.MountPath))

@@ -124,7 +124,7 @@ func allChosen(in backend.Input) bool {
 		}
 	}
 	for _, pool := range in.FileSystem.Spec.StoragePools {
-		for _, n := range backend.Matching(in.Nodes, pool.NodeSelector) {
+		for _, n := range backend.NodesOf(in.FileSystem, in.Nodes, pool.NodeSelector) {
 			if backend.HasTargets(pool.Targets, n.Name) && !has(n.Name, spec.MemberName(storageDaemon(pool.Name))) {
 				return false
 			}

@@ -359,7 +359,7 @@ func (b *builder) clientSet() (client.Object, error) {
 	// A process that waits inside of the kernel for servers that are gone can't be killed: in a PID namespace of its own, it would keep the
 	// pod from ending. The node's own namespace also shows which module it lacks.
 	pod.Spec.HostPID = true
-	pod.Spec.NodeSelector = fs.Spec.Clients.NodeSelector
+	backend.OnClients(fs, pod)
 	c := b.container("client", i, "mount", "client.json")
 	c.SecurityContext = backend.Privileged()
 	backend.MountOnNode(pod, &c, fs, &mount)

@@ -203,7 +203,7 @@ func (o *observer) clients() {
 		return
 	}
 	waits := awaitsMirror(o.in)
-	for _, n := range backend.Matching(o.in.Nodes, o.fs.Spec.Clients.NodeSelector) {
+	for _, n := range backend.ClientNodes(o.fs, o.in.Nodes) {
 		client := backend.Client{Node: n.Name}
 		pod, there := o.pod(daemon{component: componentClient}, n.Name)
 		switch {

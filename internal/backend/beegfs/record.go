@@ -20,23 +20,22 @@ func recordManagementNode(in backend.Input) (string, error) {
 		return fs.Status.Metadata.Node, nil
 	}
 	selector := own(fs).Management.NodeSelector
-	nodes := backend.Matching(in.Nodes, selector)
+	nodes, by := backend.OneNode(in, v1alpha1.RoleManagement, selector, own(fs).Management.Targets), backend.SelectedBy(fs, "spec.beegfs.management.nodeSelector", selector)
 	switch len(nodes) {
 	case 0:
 		return "", backend.Invalid(v1alpha1.ReasonNoNodes,
-			"no node matches spec.beegfs.management.nodeSelector (%s); label the node that shall run the management service", backend.SelectorText(selector))
+			"no node matches %s; label the node that shall run the management service", by)
 	case 1:
 		node := nodes[0].Name
 		if !backend.HasTargets(own(fs).Management.Targets, node) {
 			return "", backend.Invalid(v1alpha1.ReasonInvalidSpec,
-				"spec.beegfs.management.nodeSelector (%s) matches %s, and spec.beegfs.management.targets.devices names a disk of node %s; label that node instead, or name a disk of %s",
-				backend.SelectorText(selector), node, own(fs).Management.Targets.Devices[0].Node, node)
+				"%s matches %s, and spec.beegfs.management.targets.devices names a disk of node %s; label that node instead, or name a disk of %s",
+				by, node, own(fs).Management.Targets.Devices[0].Node, node)
 		}
 		return node, nil
 	default:
 		return "", backend.Invalid(v1alpha1.ReasonTooManyNodes,
-			"spec.beegfs.management.nodeSelector (%s) matches %s, but a BeeGFS has exactly one management service; leave the label on one node",
-			backend.SelectorText(selector), backend.NodeNames(nodes))
+			"%s matches %s, but a BeeGFS has exactly one management service; leave the label on one node", by, backend.NodeNames(nodes))
 	}
 }
 
@@ -52,7 +51,7 @@ func recordMetadataNodes(in backend.Input) ([]string, error) {
 			count, backend.List(nodes), len(nodes))
 	}
 	var others []string
-	for _, n := range backend.Matching(in.Nodes, spec.NodeSelector) {
+	for _, n := range backend.NodesOf(fs, in.Nodes, spec.NodeSelector) {
 		if backend.HasTargets(spec.Targets, n.Name) && !slices.Contains(nodes, n.Name) {
 			others = append(others, n.Name)
 		}
@@ -60,7 +59,7 @@ func recordMetadataNodes(in backend.Input) ([]string, error) {
 	// Those first whose disks carry metadata of this filesystem from before.
 	holds := func(node string) int {
 		inventory, ok := in.Inventories[node]
-		if ok && plan.HoldsMetadata(fs, node, inventory) {
+		if ok && plan.Holds(fs, v1alpha1.RoleMetadata, node, inventory) {
 			return 0
 		}
 		return 1
@@ -77,12 +76,12 @@ func recordMetadataNodes(in backend.Input) ([]string, error) {
 	}
 	switch {
 	case len(nodes) == 0:
-		return nil, backend.Invalid(v1alpha1.ReasonNoNodes, "no node matches spec.metadata.nodeSelector (%s)%s; label the nodes that shall run metadata servers",
-			backend.SelectorText(spec.NodeSelector), among)
+		return nil, backend.Invalid(v1alpha1.ReasonNoNodes, "no node matches %s%s; label the nodes that shall run metadata servers",
+			backend.SelectedBy(fs, "spec.metadata.nodeSelector", spec.NodeSelector), among)
 	case len(nodes) < count:
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
-			"spec.metadata.nodeCount is %d, and spec.metadata.nodeSelector (%s) matches %d nodes that can take part (%s); label more nodes, or lower nodeCount to %d",
-			count, backend.SelectorText(spec.NodeSelector), len(nodes), backend.List(nodes), len(nodes))
+			"spec.metadata.nodeCount is %d, and %s matches %d nodes that can take part (%s); label more nodes, or lower nodeCount to %d",
+			count, backend.SelectedBy(fs, "spec.metadata.nodeSelector", spec.NodeSelector), len(nodes), backend.List(nodes), len(nodes))
 	}
 	return nodes, nil
 }
@@ -130,7 +129,7 @@ func checkMetadata(in backend.Input) error {
 		return backend.Invalid(v1alpha1.ReasonInvalidSpec,
 			"spec.metadata.targets has %d directories for %d metadata servers on each node (spec.metadata.instancesPerNode); give as many as servers", n, slots)
 	}
-	if s := targets.Select; s != nil && int(s.CountPerNode) != slots {
+	if s := targets.Select; s != nil && s.CountPerNode != 0 && int(s.CountPerNode) != slots {
 		return backend.Invalid(v1alpha1.ReasonInvalidSpec,
 			"spec.metadata.targets.select.countPerNode is %d for %d metadata servers on each node (spec.metadata.instancesPerNode); make them equal", s.CountPerNode, slots)
 	}
@@ -191,17 +190,15 @@ func refuseSharedMount(in backend.Input) error {
 			}
 		}
 	}
-	if fs.Spec.Clients != nil {
-		for _, n := range backend.Matching(in.Nodes, fs.Spec.Clients.NodeSelector) {
-			mine[n.Name] = append(mine[n.Name], string(fs.Spec.Clients.MountPath))
-		}
+	for _, n := range backend.ClientNodes(fs, in.Nodes) {
+		mine[n.Name] = append(mine[n.Name], string(fs.Spec.Clients.MountPath))
 	}
 	for i := range in.Others {
 		other := &in.Others[i]
 		if other.Spec.Clients == nil || other.Status.Metadata == nil {
 			continue
 		}
-		for _, n := range backend.Matching(in.Nodes, other.Spec.Clients.NodeSelector) {
+		for _, n := range backend.ClientNodes(other, in.Nodes) {
 			for _, d := range mine[n.Name] {
 				if d != "" && backend.Nested(d, string(other.Spec.Clients.MountPath)) {
 					return backend.Invalid(v1alpha1.ReasonDirectoryConflict, "FileSystem %s/%s is mounted at %s on node %s, and this one uses %s there; give each its own directory",
@@ -260,17 +257,7 @@ func recordPorts(in backend.Input, disks backend.OnDisks, recorded int32) (int32
 	case asked != nil:
 		return *asked, nil
 	}
-	for base := int32(first); base <= last; base += reservedPorts {
-		free := true
-		for _, theirs := range in.Claims {
-			free = free && !backend.PortRange{First: base, Count: reservedPorts}.Overlap(theirs.Ports)
-		}
-		if free {
-			return base, nil
-		}
-	}
-	return 0, backend.Invalid(v1alpha1.ReasonPortConflict,
-		"no range of %d ports from %d is free: other FileSystems have them all; set spec.beegfs.basePort to a range that is free on all nodes of this FileSystem", reservedPorts, first)
+	return backend.FreePorts(in, first, last, reservedPorts, "spec.beegfs.basePort") //nolint:wrapcheck // it is a sentence for a person
 }
 
 // answered is when the management service was asked for the answer, by the manager's clock; nil while there is none.

@@ -87,7 +87,7 @@ func (w work) all(fs *v1alpha1.FileSystem) []spec.Command {
 			continue
 		}
 		layout := ownPool(fs, pool).Layout
-		if i == 0 { // files outside of the pools' directories go to the first one
+		if fs.Spec.TakesRest(pool) {
 			do(LayoutCommand(mount, pool, layout)...)
 		}
 		for _, directory := range []string{path.Join(mount, pool), path.Join(mount, pool, spec.BenchmarkHome)} {

@@ -150,7 +150,7 @@ func (b *builder) clientSet() (client.Object, error) {
 	w := backend.Workload{Component: componentClient, Role: backend.RoleClient}
 	pod := b.pod(w)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
-	pod.Spec.NodeSelector = fs.Spec.Clients.NodeSelector
+	backend.OnClients(fs, pod)
 	c := b.container(componentClient, "mount", "client.json")
 	backend.MountOnNode(pod, &c, fs, &mount)
 	b.told["client.json"] = backend.Encode(mount)

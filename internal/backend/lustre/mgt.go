@@ -81,7 +81,7 @@ func (Backend) StoreStays(in backend.Input) string {
 			"docs/backups.md says how a person puts them back; where it is lost, only a copy of the whole disk brings the filesystem back", record.ManagementTarget)
 	}
 	selector := own(fs).Management.NodeSelector
-	matching := backend.Matching(in.Nodes, selector)
+	matching := backend.RecoveryNodes(in.Nodes, selector, record.ManagementNode)
 	switch {
 	case len(matching) != 1 || matching[0].Name != record.ManagementNode:
 		return fmt.Sprintf("the MGT can come to no other node than %s, whose NIDs stand on every disk, and spec.lustre.management.nodeSelector (%s) matches %s; "+

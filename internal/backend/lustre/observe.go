@@ -403,7 +403,7 @@ func (o *observer) clients() {
 		return
 	}
 	software, fsName := HostSoftware().Name, own(o.fs).FSName
-	for _, n := range backend.Matching(o.in.Nodes, o.fs.Spec.Clients.NodeSelector) {
+	for _, n := range backend.ClientNodes(o.fs, o.in.Nodes) {
 		c := backend.Client{Node: n.Name, Message: "there is no pod of it on the node"}
 		for p := range o.in.PodsOn(componentClient, "", n.Name) {
 			c.Mounted, c.Message = p.Ready, ""

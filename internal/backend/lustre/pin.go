@@ -176,11 +176,12 @@ func (Backend) PinDaemons(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNo
 	}
 	out := []plan.PinDaemon{{
 		Name: componentMDT, Field: "spec.metadata.cpuPinning", Pinning: fs.Spec.Metadata.CPUPinning, Nodes: on[componentMDT], Kernel: true,
+		Role: v1alpha1.RoleMetadata,
 	}}
 	for _, pool := range fs.Spec.StoragePools {
 		out = append(out, plan.PinDaemon{
 			Name: ostDaemon(pool.Name), Field: "spec.storagePools[" + pool.Name + "].cpuPinning", Pinning: pool.CPUPinning,
-			Nodes: on[ostDaemon(pool.Name)], Kernel: true,
+			Nodes: on[ostDaemon(pool.Name)], Kernel: true, Role: v1alpha1.RoleStorage, StoragePool: pool.Name,
 		})
 	}
 	return out

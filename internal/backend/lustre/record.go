@@ -50,23 +50,22 @@ func managementNode(in backend.Input) (string, error) {
 		return node, nil
 	}
 	m := own(fs).Management
-	nodes := backend.Matching(in.Nodes, m.NodeSelector)
+	nodes, by := backend.OneNode(in, v1alpha1.RoleManagement, m.NodeSelector, m.Targets), backend.SelectedBy(fs, "spec.lustre.management.nodeSelector", m.NodeSelector)
 	switch len(nodes) {
 	case 0:
 		return "", backend.Invalid(v1alpha1.ReasonNoNodes,
-			"no node matches spec.lustre.management.nodeSelector (%s); label the node that shall be the MGS", backend.SelectorText(m.NodeSelector))
+			"no node matches %s; label the node that shall be the MGS", by)
 	case 1:
 		node := nodes[0].Name
 		if !backend.HasTargets(m.Targets, node) {
 			return "", backend.Invalid(v1alpha1.ReasonInvalidSpec,
-				"spec.lustre.management.nodeSelector (%s) matches %s, and spec.lustre.management.targets.devices names a disk of node %s; label that node instead, or name a disk of %s",
-				backend.SelectorText(m.NodeSelector), node, m.Targets.Devices[0].Node, node)
+				"%s matches %s, and spec.lustre.management.targets.devices names a disk of node %s; label that node instead, or name a disk of %s",
+				by, node, m.Targets.Devices[0].Node, node)
 		}
 		return node, nil
 	default:
 		return "", backend.Invalid(v1alpha1.ReasonTooManyNodes,
-			"spec.lustre.management.nodeSelector (%s) matches %s, but a Lustre has exactly one MGS; leave the label on one node",
-			backend.SelectorText(m.NodeSelector), backend.NodeNames(nodes))
+			"%s matches %s, but a Lustre has exactly one MGS; leave the label on one node", by, backend.NodeNames(nodes))
 	}
 }
 
@@ -81,7 +80,7 @@ func metadataNodes(in backend.Input) ([]string, error) {
 			"spec.metadata.nodeCount is %d, but %s have MDTs; an MDT can't be taken away, so set it to %d, or more, again", count, backend.List(nodes), len(nodes))
 	}
 	var others []string
-	for _, n := range backend.Matching(in.Nodes, spec.NodeSelector) {
+	for _, n := range backend.NodesOf(fs, in.Nodes, spec.NodeSelector) {
 		if backend.HasTargets(spec.Targets, n.Name) && !slices.Contains(nodes, n.Name) && !in.GaveUp(n.Name) {
 			others = append(others, n.Name)
 		}
@@ -98,12 +97,12 @@ func metadataNodes(in backend.Input) ([]string, error) {
 	}
 	switch {
 	case len(nodes) == 0:
-		return nil, backend.Invalid(v1alpha1.ReasonNoNodes, "no node matches spec.metadata.nodeSelector (%s)%s; label the nodes that shall have MDTs",
-			backend.SelectorText(fs.Spec.Metadata.NodeSelector), among)
+		return nil, backend.Invalid(v1alpha1.ReasonNoNodes, "no node matches %s%s; label the nodes that shall have MDTs",
+			backend.SelectedBy(fs, "spec.metadata.nodeSelector", spec.NodeSelector), among)
 	case len(nodes) < count:
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
-			"spec.metadata.nodeCount is %d, and spec.metadata.nodeSelector (%s) matches %d nodes that can take part (%s); label more nodes, or lower nodeCount to %d",
-			count, backend.SelectorText(spec.NodeSelector), len(nodes), backend.List(nodes), len(nodes))
+			"spec.metadata.nodeCount is %d, and %s matches %d nodes that can take part (%s); label more nodes, or lower nodeCount to %d",
+			count, backend.SelectedBy(fs, "spec.metadata.nodeSelector", spec.NodeSelector), len(nodes), backend.List(nodes), len(nodes))
 	}
 	return nodes, nil
 }

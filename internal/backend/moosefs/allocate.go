@@ -62,6 +62,9 @@ const reservedPorts = 32
 // Claims are its ports, and the directories of the metadata and the pools.
 func (Backend) Claims(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) backend.Claims {
 	claims := backend.NewClaims(fs, backend.PortRange{First: fs.Spec.MooseFS.Ports(), Count: reservedPorts}, "spec.moosefs.basePort")
+	if fs.Status.Metadata == nil && own(fs).BasePort == 0 {
+		claims.Ports = backend.PortRange{} // it chooses others than those that are in use
+	}
 	if fs.Status.Metadata != nil {
 		claims.UseMetadata(*fs.Status.Metadata)
 		claims.UsePools(fs, nodes)
@@ -75,16 +78,16 @@ func metadataNode(in backend.Input) (string, error) {
 	if fs.Status.Metadata != nil {
 		return fs.Status.Metadata.Node, nil
 	}
-	nodes := backend.Matching(in.Nodes, fs.Spec.Metadata.NodeSelector)
+	selector := fs.Spec.Metadata.NodeSelector
+	nodes, by := backend.OneNode(in, v1alpha1.RoleMetadata, selector, fs.Spec.Metadata.Targets), backend.SelectedBy(fs, "spec.metadata.nodeSelector", selector)
 	switch len(nodes) {
 	case 0:
 		return "", backend.Invalid(v1alpha1.ReasonNoNodes,
-			"no node matches spec.metadata.nodeSelector (%s); label the node that shall run the MooseFS master", backend.SelectorText(fs.Spec.Metadata.NodeSelector))
+			"no node matches %s; label the node that shall run the MooseFS master", by)
 	case 1:
 		return nodes[0].Name, nil
 	default:
 		return "", backend.Invalid(v1alpha1.ReasonTooManyNodes,
-			"spec.metadata.nodeSelector (%s) matches %s, but MooseFS has exactly one active master; leave the label on one node",
-			backend.SelectorText(fs.Spec.Metadata.NodeSelector), backend.NodeNames(nodes))
+			"%s matches %s, but MooseFS has exactly one active master; leave the label on one node", by, backend.NodeNames(nodes))
 	}
 }

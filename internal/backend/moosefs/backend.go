@@ -141,6 +141,6 @@ func (Backend) Selectors(fs *v1alpha1.FileSystem) []backend.Selector {
 	}
 	return []backend.Selector{{
 		Field: "spec.moosefs.metaloggers.nodeSelector", Costs: "there is no second copy of the metadata",
-		Labels: own(fs).Metaloggers.NodeSelector,
+		Labels: own(fs).Metaloggers.NodeSelector, Nodes: metaloggerNodes,
 	}}
 }

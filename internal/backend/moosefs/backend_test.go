@@ -176,6 +176,7 @@ func TestRecordRefuses(t *testing.T) {
 		"one node for a pool whose copies the spec leaves to the default of two": {
 			change: func(in *backend.Input) {
 				in.FileSystem.Spec.StoragePools[0].Copies = 0
+				in.FileSystem.Complete()
 				delete(in.Nodes[1].Labels, storageLabel)
 			},
 			reason: v1alpha1.ReasonInvalidSpec, says: `storage pool "ssd" wants 2 copies on as many nodes, but has n1 only`,

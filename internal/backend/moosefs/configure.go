@@ -52,7 +52,7 @@ func storageClasses(in backend.Input, domains backend.Domains) spec.Configure {
 			"mfsmount", mountPoint, "-f", "-H", adminAddress, "-P", fmt.Sprint(portsOf(fs).clients()), "-o", "mfscfgfile=" + adminMountFile,
 		},
 	}}
-	for i, pool := range fs.Spec.StoragePools {
+	for _, pool := range fs.Spec.StoragePools {
 		expression := placement(in, domains, pool)
 		configure.Commands = append(configure.Commands, classCommands(toolsVersion(in), mountPoint, pool.Name, expression)...)
 		directory := path.Join(mountPoint, pool.Name)
@@ -63,7 +63,7 @@ func storageClasses(in backend.Input, domains backend.Domains) spec.Configure {
 			// fills its pool for another day (default of MooseFS's trash).
 			spec.Command{Argv: []string{"mkdir", "-p", "-m", "0755", path.Join(directory, spec.BenchmarkHome)}},
 			spec.Command{Argv: []string{setTrashTime(toolsVersion(in)), "0", path.Join(directory, spec.BenchmarkHome)}})
-		if i == 0 {
+		if fs.Spec.TakesRest(pool.Name) {
 			configure.Commands = append(configure.Commands, spec.Command{Argv: []string{"mfssetsclass", pool.Name, mountPoint}})
 		}
 	}

@@ -28,7 +28,7 @@ func poolTargets(in backend.Input, pool, node string) []*v1alpha1.StorageTarget 
 // Nodes are the FileSystemNodes.
 func (Backend) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
 	in = in.Indexed()
-	return backend.FileSystemNodes(in, backend.Facts(in.FileSystem, 0), members(in))
+	return backend.FileSystemNodes(in, backend.Facts(in.FileSystem, chosenPort(in.FileSystem)), members(in))
 }
 
 // members are the servers by node, with what each is told.
@@ -51,10 +51,8 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 		disks = recordedTarget(in)
 	}
 	tell(fs.Status.Metadata.Node, componentMaster, backend.Member(v1alpha1.RoleMetadata, componentMaster), disks, fs.Spec.Metadata.CPUPinning)
-	if metaloggers := own(fs).Metaloggers; metaloggers != nil {
-		for _, node := range backend.Matching(in.Nodes, metaloggers.NodeSelector) {
-			tell(node.Name, componentMetalogger, backend.Member(v1alpha1.RoleMetadataBackup, componentMetalogger), nil, nil)
-		}
+	for _, node := range metaloggerNodes(fs, in.Nodes) {
+		tell(node.Name, componentMetalogger, backend.Member(v1alpha1.RoleMetadataBackup, componentMetalogger), nil, nil)
 	}
 	for _, pool := range fs.Spec.StoragePools {
 		record, _ := in.Pool(pool.Name)

@@ -92,7 +92,7 @@ func (b *builder) build() error {
 	if err := add(b.masterSet()); err != nil {
 		return err
 	}
-	if own(fs).Metaloggers != nil {
+	if runsMetaloggers(fs) {
 		if err := add(b.metaloggerSet()); err != nil {
 			return err
 		}
@@ -226,7 +226,11 @@ func (b *builder) metaloggerSet() (client.Object, error) {
 	b.told["metalogger.json"] = backend.Encode(run)
 	pod := b.pod(componentMetalogger, "", configVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
-	pod.Spec.NodeSelector = own(fs).Metaloggers.NodeSelector
+	if selector := own(fs).Metaloggers.NodeSelector; len(selector) > 0 {
+		pod.Spec.NodeSelector = selector
+	} else {
+		pod.Spec.Affinity = backend.OnNodes(fs.Status.Chosen.Metaloggers...)
+	}
 	daemon := b.daemon(componentMetalogger, "metalogger", "run", configVolume, "metalogger.json")
 	backend.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)
 	backend.MountNodeFile(fs, pod, &daemon)
@@ -277,7 +281,7 @@ func (b *builder) clientSet() (client.Object, error) {
 	}
 	pod := b.pod(componentClient, "", configVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
-	pod.Spec.NodeSelector = fs.Spec.Clients.NodeSelector
+	backend.OnClients(fs, pod)
 	c := b.daemon(componentClient, "client", "mount", configVolume, "client.json")
 	// A FUSE mount that reaches the host needs a privileged container (Kubernetes: mount propagation, Bidirectional).
 	c.SecurityContext = backend.Privileged()

@@ -91,7 +91,7 @@ func (o *observer) servers() {
 		o.seen.Servers = append(o.seen.Servers, seen)
 	}
 	if own(o.fs).Metaloggers != nil {
-		for _, n := range backend.Matching(o.in.Nodes, own(o.fs).Metaloggers.NodeSelector) {
+		for _, n := range metaloggerNodes(o.fs, o.in.Nodes) {
 			seen := backend.ServerStatus{Name: componentMetalogger + "." + n.Name, Role: v1alpha1.RoleMetadataBackup, Node: n.Name}
 			away := o.in.Away(componentMetalogger, "", "", n.Name)
 			if server, ok := o.server(v1alpha1.RoleMetadataBackup, n.IP, 0); ok && server.Online && away == "" {
@@ -112,7 +112,7 @@ func (o *observer) clients() {
 	if o.fs.Spec.Clients == nil {
 		return
 	}
-	nodes := backend.Matching(o.in.Nodes, o.fs.Spec.Clients.NodeSelector)
+	nodes := backend.ClientNodes(o.fs, o.in.Nodes)
 	o.seen.Clients = make([]backend.Client, 0, len(nodes))
 	for i := range nodes {
 		n := &nodes[i]

@@ -44,11 +44,7 @@ func (Backend) RecoverySources(in backend.Input) []backend.RecoverySource {
 
 // metaloggerSources are the directories of the metaloggers that the spec asks for.
 func metaloggerSources(in backend.Input) (out []backend.RecoverySource) {
-	metaloggers := own(in.FileSystem).Metaloggers
-	if metaloggers == nil {
-		return nil
-	}
-	for _, node := range backend.Matching(in.Nodes, metaloggers.NodeSelector) {
+	for _, node := range metaloggerNodes(in.FileSystem, in.Nodes) {
 		out = append(out, backend.RecoverySource{
 			Name: componentMetalogger + "-" + node.Name, Kind: v1alpha1.RecoveryFollower, Node: node.Name,
 			Directory: stateDirectory(in.FileSystem, componentMetalogger),

@@ -1,0 +1,21 @@
+package beegfs
+
+import (
+	"regexp"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// runnable are the versions that this package was made for, as the API server accepts them.
+var runnable = regexp.MustCompile(`^(7[.]4|8[.][0-9]{1,3})[.][0-9]{1,3}$`)
+
+// Choose chooses the version.
+func (Backend) Choose(in backend.Input, asked *v1alpha1.FileSystemSpec, chosen *v1alpha1.ChosenStatus) error {
+	if asked.Version != "" {
+		return nil
+	}
+	var err error
+	chosen.Version, err = backend.ChooseVersion(in, "beegfs-mgmtd-", runnable)
+	return err //nolint:wrapcheck // it is a sentence for a person
+}

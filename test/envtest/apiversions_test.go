@@ -1,0 +1,137 @@
+//go:build envtest
+
+package envtest_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// aged is the kind FileSystem in a group of this test alone, whose schema it changes while others use the real one.
+var aged = schema.GroupVersionKind{Group: "aged.example.com", Version: "v1alpha1", Kind: "FileSystem"}
+
+// agedCRD is the CRD of that kind; older has neither spec.nodes nor status.chosen, and so requires what they made optional.
+func agedCRD(t *testing.T, older bool) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	for _, crd := range customResources(t) {
+		if crd.Spec.Names.Kind != "FileSystem" {
+			continue
+		}
+		crd.TypeMeta = metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}
+		crd.ObjectMeta = metav1.ObjectMeta{Name: "filesystems." + aged.Group}
+		crd.Spec.Group, crd.Spec.Names.ShortNames, crd.Spec.Names.Categories = aged.Group, nil, nil
+		root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+		if spec, status := root.Properties["spec"], root.Properties["status"]; older {
+			delete(spec.Properties, "nodes")
+			delete(spec.Properties, "defaultStoragePool")
+			delete(status.Properties, "chosen")
+			spec.Required, spec.XValidations = append(spec.Required, "version"), nil
+			root.Properties["spec"], root.Properties["status"] = spec, status
+		}
+		return &crd
+	}
+	t.Fatal("there is no CRD of FileSystems")
+	return nil
+}
+
+// install applies a CRD, and waits until the API server serves what only its schema has, or no longer has.
+func install(t *testing.T, namespace string, older bool) {
+	t.Helper()
+	g := NewWithT(t)
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(agedCRD(t, older))
+	g.Expect(err).NotTo(HaveOccurred())
+	delete(raw, "status")
+	g.Expect(server.Client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: raw}),
+		client.ForceOwnership, client.FieldOwner("helm"))).To(Succeed())
+	g.Eventually(func() bool {
+		probe := agedObject(namespace, "probe")
+		_ = unstructured.SetNestedStringSlice(probe.Object, []string{"n1"}, "spec", "nodes", "names")
+		if err := server.Client.Create(t.Context(), probe, client.DryRunAll); err != nil {
+			return false
+		}
+		_, has, _ := unstructured.NestedFieldNoCopy(probe.Object, "spec", "nodes")
+		return has != older
+	}).WithTimeout(patience).Should(BeTrue())
+}
+
+// patience is how long the API server may take to serve another schema.
+const patience = time.Minute
+
+func agedObject(namespace, name string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"type": "MooseFS", "version": "4.57.5",
+		"metadata": map[string]any{"nodeSelector": map[string]any{"m": ""}, "targets": map[string]any{"directories": []any{"/data/metadata"}}},
+		"storagePools": []any{map[string]any{
+			"name": "ssd", "nodeSelector": map[string]any{"s": ""}, "targets": map[string]any{"directories": []any{"/data/ssd"}},
+		}},
+	}}}
+	object.SetGroupVersionKind(aged)
+	object.SetNamespace(namespace)
+	object.SetName(name)
+	return object
+}
+
+func TestStoredObjectsOfAnOlderSchemaAreReadByANewerOne(t *testing.T) {
+	g := NewWithT(t)
+	namespace := server.Namespace(t.Context(), t)
+	install(t, namespace, true)
+	t.Cleanup(func() {
+		g.Expect(client.IgnoreNotFound(server.Client.Delete(context.WithoutCancel(t.Context()), agedCRD(t, true)))).To(Succeed())
+	})
+	made := agedObject(namespace, "scratch")
+	g.Expect(server.Client.Create(t.Context(), made)).To(Succeed())
+	_ = unstructured.SetNestedField(made.Object, "4.57.5", "status", "version")
+	g.Expect(server.Client.Status().Update(t.Context(), made)).To(Succeed())
+
+	install(t, namespace, false)
+	read := func() *unstructured.Unstructured {
+		now := agedObject(namespace, "scratch")
+		g.Expect(server.Client.Get(t.Context(), client.ObjectKeyFromObject(now), now)).To(Succeed())
+		return now
+	}
+	now := read()
+	g.Expect(now.Object["spec"]).To(Equal(made.Object["spec"]), "what was stored is read as it is")
+	g.Expect(now.Object["status"]).To(Equal(made.Object["status"]))
+
+	newer := now.DeepCopy()
+	_ = unstructured.SetNestedStringSlice(newer.Object, []string{"n1", "n2"}, "spec", "nodes", "names")
+	g.Expect(server.Client.Patch(t.Context(), newer, client.MergeFrom(now))).To(Succeed())
+	written := newer.DeepCopy()
+	_ = unstructured.SetNestedField(written.Object, int64(2), "status", "chosen", "copies")
+	g.Expect(server.Client.Status().Patch(t.Context(), written, client.MergeFrom(newer))).To(Succeed())
+
+	// An older operator knows neither of them: its types drop them when it reads.
+	before := read()
+	unstructured.RemoveNestedField(before.Object, "spec", "nodes")
+	unstructured.RemoveNestedField(before.Object, "status", "chosen")
+	after := before.DeepCopy()
+	_ = unstructured.SetNestedField(after.Object, int64(7), "status", "observedGeneration")
+	g.Expect(server.Client.Status().Patch(t.Context(), after, client.MergeFrom(before))).To(Succeed())
+	claimed := before.DeepCopy()
+	claimed.SetResourceVersion("")
+	old := claimed.DeepCopy()
+	claimed.SetFinalizers([]string{"parallelfs.dev/test"})
+	g.Expect(server.Client.Patch(t.Context(), claimed, client.MergeFrom(old))).To(Succeed())
+	kept := read()
+	g.Expect(at(kept.Object["spec"], "nodes.names")).To(Equal([]any{"n1", "n2"}), "a patch of an older operator leaves it alone")
+	g.Expect(at(kept.Object["status"], "chosen.copies")).To(Equal(int64(2)))
+	g.Expect(at(kept.Object["status"], "observedGeneration")).To(Equal(int64(7)))
+
+	// An older schema does not: the API server drops what it does not have, at the next write.
+	install(t, namespace, true)
+	released := read()
+	g.Expect(server.Client.Patch(t.Context(), released, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+	install(t, namespace, false)
+	dropped := read()
+	_, has, _ := unstructured.NestedFieldNoCopy(dropped.Object, "spec", "nodes")
+	g.Expect(has).To(BeFalse(), "docs/api-versions.md says how to take an operator back without its CRDs")
+}
