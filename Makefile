@@ -123,6 +123,7 @@ bench: ## Measure the speed of parsers and planners.
 manifests: ## Generate deep copies, CRDs, RBAC and the chart's copies of them.
 	$(call tool,controller-gen) object:headerFile=/dev/null paths=./api/... crd:maxDescLen=2048 output:crd:dir=config/crd/bases
 	bin/controller-gen rbac:roleName=manager paths=./controllers/... output:rbac:dir=config/rbac
+	bin/controller-gen rbac:roleName=manager paths=./controllers/benchmarkrun paths=./controllers/lease paths=./controllers/refusals output:rbac:dir=config/rbac/volumes
 	CONTROLLER_GEN=bin/controller-gen charts/generate.sh
 
 .PHONY: verify

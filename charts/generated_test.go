@@ -33,6 +33,28 @@ func TestTheManagerMayDoWhatItsMarkersSayAndNothingElse(t *testing.T) {
 	g.Expect(find[rbacv1.ClusterRole](t, render(t, ""), "ClusterRole", release+"-manager").Rules).To(Equal(marked.Rules))
 }
 
+func TestWithoutFileSystemsTheManagerMayDoWhatRunsOnVolumesNeedAndNothingElse(t *testing.T) {
+	g := NewWithT(t)
+	small := render(t, "fileSystems: {enabled: false}")
+	rules := find[rbacv1.ClusterRole](t, small, "ClusterRole", release+"-manager").Rules
+	g.Expect(rules).To(Equal(read[rbacv1.ClusterRole](t, "../config/rbac/volumes/role.yaml").Rules))
+	var all []string
+	for _, rule := range rules {
+		for _, resource := range rule.Resources {
+			all = append(all, resource+": "+strings.Join(rule.Verbs, " "))
+		}
+	}
+	t.Log("the rights of the manager:\n" + strings.Join(all, "\n"))
+	g.Expect(all).To(ConsistOf(
+		"benchmarkruns: delete get list patch update watch", "benchmarkruns/finalizers: update", "benchmarkruns/status: get patch update",
+		"jobs: create delete get list patch watch", "mpijobs: create delete get list patch", "configmaps: create get list patch watch",
+		"leases: create get update", "pods: get list watch", "pods/log: get", "events: list", "events: create patch",
+		"persistentvolumeclaims: create delete get", "persistentvolumes: get", "storageclasses: get", "priorityclasses: get",
+	))
+	g.Expect(manager(t, small).Spec.Template.Spec.Containers[0].Args).To(ContainElement("--file-systems=false"))
+	g.Expect(manager(t, render(t, "")).Spec.Template.Spec.Containers[0].Args).NotTo(ContainElement("--file-systems=false"))
+}
+
 func TestNoRoleOfTheChartHasWildcardsOrLetsItsHolderGetMore(t *testing.T) {
 	all := render(t, "")
 	for _, object := range all {
@@ -123,6 +145,7 @@ func TestTheNotesSayNothingOfTheToolsOfBeeGFSWhenThereAreSome(t *testing.T) {
 func TestTheNotesSayWhatIsMissing(t *testing.T) {
 	for name, c := range map[string]struct{ values, says string }{
 		"how to go on":                          {"", "kubectl apply -f config/samples/filesystem.yaml"},
+		"how to measure without filesystems":    {"fileSystems: {enabled: false}", "kubectl apply -f config/samples/fio-volume.yaml"},
 		"how images got there":                  {"", "from registry.example.com"},
 		"what the role edit means":              {"rbac: {aggregate: {edit: true}}", "rbac.aggregate.edit is on"},
 		"which nodes run agents":                {"", "kubectl label node NODE parallelfs.dev/agent="},

@@ -87,6 +87,7 @@ type options struct {
 	pollInterval, runPollInterval time.Duration
 	tellTime                      time.Duration
 	runMaxPriority                int32
+	fileSystems                   bool
 	logLevel                      slog.Level
 	images                        backend.Images
 }
@@ -129,6 +130,7 @@ and BenchmarkRuns and BenchmarkSuites into results. It is installed by the Helm 
 	})
 	flags.DurationVar(&o.tellTime, "tell-time", backend.DefaultTellTime,
 		"`time` that a change, such as a new disk, may take until the agent of the node has written it for the servers")
+	flags.BoolVar(&o.fileSystems, "file-systems", true, "run the controllers of FileSystems and BenchmarkSuites; without them, BenchmarkRuns measure volumes alone")
 	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "`level` of the log: DEBUG, INFO, WARN or ERROR")
 	flags.StringVar(&o.images.Node, "node-image", "", "`image` with the node binary (required)")
 	flags.Func("daemon-image", "`<name>=<image>` with the daemons of a filesystem; repeatable. The name is <type>-<version>, or "+
@@ -229,14 +231,42 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("make the manager: %w", err)
 	}
 
-	if err := cached.IndexAll(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := cached.IndexAll(ctx, mgr.GetFieldIndexer(), o.fileSystems); err != nil {
 		return err
 	}
+	backends, tools := all.Backends(o.tellTime), registry.Tools()
+	runs := &benchmarkrun.Reconciler{
+		Tools: tools, Backends: backends, Images: o.images, Clock: clock.RealClock{}, Published: reference.Baseline, Version: version(),
+		MaxPriority: o.runMaxPriority, PollInterval: o.runPollInterval, NoFileSystems: !o.fileSystems,
+	}
+	if o.fileSystems {
+		runs.Telemetry = agents.NewReader(mgr.GetClient(), o.telemetryPort, o.telemetryTimeout)
+		if err := setUpFileSystems(ctx, mgr, o, backends); err != nil {
+			return err
+		}
+		if err := (&benchmarksuite.Reconciler{
+			Tools: tools, Backends: backends, Clock: clock.RealClock{}, PollInterval: o.pollInterval,
+		}).Setup(mgr); err != nil {
+			return fmt.Errorf("set up the controller of BenchmarkSuites: %w", err)
+		}
+	}
+	if err := runs.Setup(mgr); err != nil {
+		return fmt.Errorf("set up the controller of BenchmarkRuns: %w", err)
+	}
+
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+		return fmt.Errorf("add the health checks: %w", err)
+	}
+	return mgr.Start(ctx)
+}
+
+// setUpFileSystems sets up the controllers of FileSystems, and of what they make.
+func setUpFileSystems(ctx context.Context, mgr ctrl.Manager, o options, backends backend.Set) error {
 	cluster, err := clusterIdentity(ctx, mgr.GetAPIReader())
 	if err != nil {
 		return err
 	}
-	backends, board := all.Backends(o.tellTime), &views.Board{}
+	board := &views.Board{}
 	if err := (&filesystem.Reconciler{
 		Backends: backends, Images: o.images, Cluster: cluster, States: filesystem.NewHTTPStateReader(o.probeTimeout),
 		Clock: clock.RealClock{}, Order: clock.RealClock{}, PollInterval: o.pollInterval, Pause: passPause,
@@ -250,22 +280,5 @@ func run(ctx context.Context, args []string) error {
 	if err := (&filesystemnode.Reconciler{Views: board, Clock: clock.RealClock{}}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of FileSystemNodes: %w", err)
 	}
-	tools := registry.Tools()
-	if err := (&benchmarkrun.Reconciler{
-		Tools: tools, Backends: backends, Images: o.images, Clock: clock.RealClock{}, Published: reference.Baseline, Version: version(),
-		MaxPriority:  o.runMaxPriority,
-		PollInterval: o.runPollInterval, Telemetry: agents.NewReader(mgr.GetClient(), o.telemetryPort, o.telemetryTimeout),
-	}).Setup(mgr); err != nil {
-		return fmt.Errorf("set up the controller of BenchmarkRuns: %w", err)
-	}
-	if err := (&benchmarksuite.Reconciler{
-		Tools: tools, Backends: backends, Clock: clock.RealClock{}, PollInterval: o.pollInterval,
-	}).Setup(mgr); err != nil {
-		return fmt.Errorf("set up the controller of BenchmarkSuites: %w", err)
-	}
-
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
-		return fmt.Errorf("add the health checks: %w", err)
-	}
-	return mgr.Start(ctx)
+	return nil
 }

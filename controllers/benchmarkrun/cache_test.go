@@ -106,7 +106,7 @@ func TestAManagerBringsARunToItsEnd(t *testing.T) {
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	s.operator.Clock = clock.RealClock{}
-	g.Expect(cached.IndexAll(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
+	g.Expect(cached.IndexAll(t.Context(), mgr.GetFieldIndexer(), true)).To(Succeed())
 	g.Expect(s.operator.Setup(mgr)).To(Succeed())
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -86,7 +86,12 @@ func (r *Reconciler) plan(w *scope.Scope) {
 }
 
 func (r *Reconciler) gatherTarget(ctx context.Context, w *scope.Scope) error {
-	if w.Run.Spec.Target.IsFileSystem() {
+	switch target := &w.Run.Spec.Target; {
+	case target.IsFileSystem() && r.NoFileSystems:
+		w.Invalid = "spec.target.fileSystem: this operator is installed without filesystems (the Helm chart's value fileSystems.enabled); " +
+			"set persistentVolumeClaim or storageClass"
+		return nil
+	case target.IsFileSystem():
 		return r.gatherFileSystem(ctx, w)
 	}
 	return r.gatherVolume(ctx, w)
@@ -181,7 +186,7 @@ func (r *Reconciler) gatherMounts(ctx context.Context, w *scope.Scope) error {
 
 // gatherNodes finds the clients, and what the agents say of nodes. Both lists are as long as the cluster is large, so they are not copied.
 func (r *Reconciler) gatherNodes(ctx context.Context, w *scope.Scope) error {
-	if w.Volume != nil {
+	if w.Volume != nil || r.NoFileSystems {
 		return nil // the scheduler chooses the nodes, and the manager may not be allowed to look at them
 	}
 	var nodes corev1.NodeList
@@ -384,7 +389,7 @@ func (r *Reconciler) gatherLingering(ctx context.Context, w *scope.Scope, pods [
 		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		if p.Spec.NodeName != "" && w.Volume == nil {
+		if p.Spec.NodeName != "" && w.Volume == nil && !r.NoFileSystems {
 			var node corev1.Node
 			err := r.Client.Get(ctx, client.ObjectKey{Name: p.Spec.NodeName}, &node)
 			if apierrors.IsNotFound(err) || (err == nil && !scope.NodeReady(&node)) {

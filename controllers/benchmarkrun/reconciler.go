@@ -54,6 +54,8 @@ type Reconciler struct {
 	Images   backend.Images
 	Logs     LogReader
 	Recorder events.EventRecorder
+	// NoFileSystems is true where the operator is installed without filesystems: their kinds are not served, and nodes can't be read.
+	NoFileSystems bool
 	// Telemetry says what the servers did meanwhile; nil asks nobody.
 	Telemetry TelemetryReader
 	// Published returns a published table by its name, and of a table with variants those figures of one.
@@ -112,20 +114,16 @@ type TelemetryReader interface {
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=benchmarkruns,verbs=get;list;watch;update;patch;delete
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=benchmarkruns/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=benchmarkruns/finalizers,verbs=update
-// +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystems,verbs=get;list;watch
 // +kubebuilder:rbac:groups=kubeflow.org,resources=mpijobs,verbs=get;list;create;patch;delete
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=events,verbs=list
 // +kubebuilder:rbac:groups=scheduling.k8s.io,resources=priorityclasses,verbs=get
-// +kubebuilder:rbac:groups=apps,resources=daemonsets,verbs=get;list;watch
-// +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=pods/log,verbs=get
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;create;delete
 // +kubebuilder:rbac:groups="",resources=persistentvolumes,verbs=get
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=get
-// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile takes one BenchmarkRun one step further. Its status is written once, at the end: what was decided, or why the pass failed.

@@ -42,8 +42,9 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		r.Logs = PodLogs{Clientset: clientset}
 	}
 	r.Process = string(uuid.NewUUID())
+	options := controller.Options{RateLimiter: failures.Limiter(), MaxConcurrentReconciles: maxPasses}
 	// Of each filesystem, one run at a time is reconciled (busy).
-	return ctrl.NewControllerManagedBy(mgr).
+	runs := ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		// The status that this controller writes must not wake it; a deletion must.
 		For(&v1alpha1.BenchmarkRun{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
@@ -52,9 +53,11 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		Owns(&batchv1.Job{}).
 		Owns(&corev1.ConfigMap{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOfPod)).
-		Watches(&v1alpha1.FileSystem{}, handler.EnqueueRequestsFromMapFunc(r.runsOfFileSystem)).
-		WithOptions(controller.Options{RateLimiter: failures.Limiter(), MaxConcurrentReconciles: maxPasses}).
-		Complete(r)
+		WithOptions(options)
+	if !r.NoFileSystems {
+		runs = runs.Watches(&v1alpha1.FileSystem{}, handler.EnqueueRequestsFromMapFunc(r.runsOfFileSystem))
+	}
+	return runs.Complete(r) //nolint:wrapcheck // the caller says whose controller it is
 }
 
 // movesRaw lets those changes of a run through after which raw output may have to go: the run has ended, or its raw output has gone and

@@ -66,9 +66,13 @@ func index[T client.Object](of T, field string, value func(T) string) Index {
 	}}
 }
 
-// IndexAll makes all Indexes in a manager's cache, before its controllers are set up.
-func IndexAll(ctx context.Context, indexer client.FieldIndexer) error {
+// IndexAll makes all Indexes in a manager's cache, before its controllers are set up; without filesystems, those of BenchmarkRuns alone,
+// because the API server serves no other kind.
+func IndexAll(ctx context.Context, indexer client.FieldIndexer, fileSystems bool) error {
 	for _, i := range Indexes() {
+		if _, run := i.Object.(*v1alpha1.BenchmarkRun); !run && !fileSystems {
+			continue
+		}
 		if err := indexer.IndexField(ctx, i.Object, i.Field, i.Values); err != nil {
 			return fmt.Errorf("index %T by %s: %w", i.Object, i.Field, err)
 		}

@@ -41,7 +41,7 @@ func start(t *testing.T, namespace string, board *views.Board) {
 		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(cached.IndexAll(t.Context(), mgr.GetFieldIndexer())).To(Succeed())
+	g.Expect(cached.IndexAll(t.Context(), mgr.GetFieldIndexer(), true)).To(Succeed())
 	g.Expect((&storagetarget.Reconciler{Views: board}).Setup(mgr)).To(Succeed())
 	ended := make(chan error)
 	go func() { ended <- mgr.Start(t.Context()) }()

@@ -14,6 +14,13 @@ import (
 	"parallelfs.dev/operator/controllers/cached"
 )
 
+// The rights that only runs on a FileSystem need.
+//
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystems,verbs=get;list;watch
+// +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apps,resources=daemonsets,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
+
 // Read reads the members of a filesystem from its FileSystemNodes and StorageTargets, in the order of their names. It is the only place
 // that knows which objects hold them.
 func Read(ctx context.Context, reader client.Reader, fs *v1alpha1.FileSystem) (Members, error) {
