@@ -155,8 +155,8 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 // pass is one pass over a FileSystem: what it has found, and what it does.
 type pass struct {
 	*Reconciler
-	// fs is the FileSystem with the status as this pass changes it, and read with that of the API server. Their specs are complete; asked is what
-	// a person has written.
+	// fs is the FileSystem with the status as this pass changes it, and read with that of the API server. Their specs are complete; asked is
+	// what a person has written.
 	fs, read *v1alpha1.FileSystem
 	asked    v1alpha1.FileSystemSpec
 	backend  backend.Backend

@@ -502,6 +502,7 @@ func (s Selector) Of(fs *v1alpha1.FileSystem, nodes []Node) []Node {
 
 // Chooser is a Backend that chooses what the spec of its type leaves open.
 type Chooser interface {
-	// Choose adds to chosen what is open. Input has the FileSystem with what was chosen before, and asked is the spec as a person has written it.
+	// Choose adds to chosen what is open. Input has the FileSystem with what was chosen before, and asked is the spec as a person has
+	// written it.
 	Choose(in Input, asked *v1alpha1.FileSystemSpec, chosen *v1alpha1.ChosenStatus) error
 }

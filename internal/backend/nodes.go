@@ -47,13 +47,15 @@ func ClientNodes(fs *v1alpha1.FileSystem, nodes []Node) []Node {
 	return NodesOf(fs, nodes, fs.Spec.Clients.NodeSelector)
 }
 
-// OneNode are the nodes that match the selector of a role that has one node. Where it has no selector, it is one of spec.nodes: the one that
-// has a disk of the role, or whose disk carries one from before, or else the first by name.
+// OneNode are the nodes that match the selector of a role that has one node. Where it has no selector, it is one of spec.nodes: the one
+// that has a disk of the role, or whose disk carries one from before, or else the first by name.
 func OneNode(in Input, role v1alpha1.Role, selector v1alpha1.NodeSelector, targets v1alpha1.TargetsSpec) []Node {
 	if len(selector) > 0 {
 		return Matching(in.Nodes, selector)
 	}
-	nodes := slices.DeleteFunc(NodesOf(in.FileSystem, in.Nodes, nil), func(n Node) bool { return !HasTargets(targets, n.Name) || in.GaveUp(n.Name) })
+	nodes := slices.DeleteFunc(NodesOf(in.FileSystem, in.Nodes, nil), func(n Node) bool {
+		return !HasTargets(targets, n.Name) || in.GaveUp(n.Name)
+	})
 	rank := func(n Node) int {
 		for range in.TargetsOn(role, "", n.Name) {
 			return 0

@@ -60,7 +60,7 @@ func TestANodeHoldsMetadataWhenADiskHasTheLabelOfAMetadataTarget(t *testing.T) {
 		disk := blankDisk().BlockDevice
 		disk.Signatures = []v1alpha1.Signature{{Device: disk.KernelName, Type: "xfs", Label: c.label}}
 		inventory := v1alpha1.NodeInventoryStatus{BlockDevices: []v1alpha1.BlockDevice{diskNumber("oss1", 7), disk}}
-		NewWithT(t).Expect(plan.Holds(fs, "oss1", inventory)).To(Equal(c.want), name)
+		NewWithT(t).Expect(plan.Holds(fs, v1alpha1.RoleMetadata, "oss1", inventory)).To(Equal(c.want), name)
 	}
 }
 

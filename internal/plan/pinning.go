@@ -94,8 +94,8 @@ func Pin(in PinInput) (map[string]map[string]spec.Pinning, []Problem) {
 	return pinnings, slices.Compact(problems)
 }
 
-// atItsDisks is a daemon of which no NUMA node is asked for, with the NUMA node of its own disks on a node; or why that is not known. It has no
-// pinning while it has no disk there. A disk that is not there says nothing: the others do.
+// atItsDisks is a daemon of which no NUMA node is asked for, with the NUMA node of its own disks on a node; or why that is not known. It
+// has no pinning while it has no disk there. A disk that is not there says nothing: the others do.
 func (in PinInput) atItsDisks(d PinDaemon, node string, inventory v1alpha1.NodeInventoryStatus) (PinDaemon, string) {
 	if d.Pinning.Mode != v1alpha1.PinningNUMANode || len(d.Pinning.NUMANodes) > 0 {
 		return d, ""

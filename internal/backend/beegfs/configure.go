@@ -242,7 +242,9 @@ func poolJobs(v *view, t cli.Tool) []poolJob {
 			continue
 		}
 		out = append(out, poolJob{
-			name: poolJobName(in, pool), commands: poolCommands(t, pool, ownPool(in.FileSystem, pool.Name).Striping, poolID(slot), in.FileSystem.Spec.TakesRest(pool.Name)),
+			name: poolJobName(in, pool),
+			commands: poolCommands(t, pool, ownPool(in.FileSystem, pool.Name).Striping, poolID(slot),
+				in.FileSystem.Spec.TakesRest(pool.Name)),
 			ready: poolReady(v, pool, poolID(slot)),
 		})
 	}

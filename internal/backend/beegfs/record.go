@@ -20,7 +20,8 @@ func recordManagementNode(in backend.Input) (string, error) {
 		return fs.Status.Metadata.Node, nil
 	}
 	selector := own(fs).Management.NodeSelector
-	nodes, by := backend.OneNode(in, v1alpha1.RoleManagement, selector, own(fs).Management.Targets), backend.SelectedBy(fs, "spec.beegfs.management.nodeSelector", selector)
+	nodes := backend.OneNode(in, v1alpha1.RoleManagement, selector, own(fs).Management.Targets)
+	by := backend.SelectedBy(fs, "spec.beegfs.management.nodeSelector", selector)
 	switch len(nodes) {
 	case 0:
 		return "", backend.Invalid(v1alpha1.ReasonNoNodes,

@@ -50,7 +50,8 @@ func managementNode(in backend.Input) (string, error) {
 		return node, nil
 	}
 	m := own(fs).Management
-	nodes, by := backend.OneNode(in, v1alpha1.RoleManagement, m.NodeSelector, m.Targets), backend.SelectedBy(fs, "spec.lustre.management.nodeSelector", m.NodeSelector)
+	nodes := backend.OneNode(in, v1alpha1.RoleManagement, m.NodeSelector, m.Targets)
+	by := backend.SelectedBy(fs, "spec.lustre.management.nodeSelector", m.NodeSelector)
 	switch len(nodes) {
 	case 0:
 		return "", backend.Invalid(v1alpha1.ReasonNoNodes,

@@ -79,7 +79,8 @@ func metadataNode(in backend.Input) (string, error) {
 		return fs.Status.Metadata.Node, nil
 	}
 	selector := fs.Spec.Metadata.NodeSelector
-	nodes, by := backend.OneNode(in, v1alpha1.RoleMetadata, selector, fs.Spec.Metadata.Targets), backend.SelectedBy(fs, "spec.metadata.nodeSelector", selector)
+	nodes := backend.OneNode(in, v1alpha1.RoleMetadata, selector, fs.Spec.Metadata.Targets)
+	by := backend.SelectedBy(fs, "spec.metadata.nodeSelector", selector)
 	switch len(nodes) {
 	case 0:
 		return "", backend.Invalid(v1alpha1.ReasonNoNodes,
