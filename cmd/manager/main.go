@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -41,6 +42,7 @@ import (
 	"parallelfs.dev/operator/controllers/cached"
 	"parallelfs.dev/operator/controllers/filesystem"
 	"parallelfs.dev/operator/controllers/filesystemnode"
+	exported "parallelfs.dev/operator/controllers/metrics"
 	"parallelfs.dev/operator/controllers/storagetarget"
 	"parallelfs.dev/operator/controllers/views"
 	"parallelfs.dev/operator/internal/backend"
@@ -264,6 +266,9 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("set up the controller of BenchmarkSuites: %w", err)
 	}
 
+	if err := metrics.Registry.Register(&exported.Collector{Reader: mgr.GetClient(), Leads: mgr.Elected(), Version: version()}); err != nil {
+		return fmt.Errorf("register the metrics: %w", err)
+	}
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
 		return fmt.Errorf("add the health checks: %w", err)
 	}
