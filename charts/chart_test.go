@@ -305,11 +305,13 @@ func TestMonitorsAreMadeOnlyWhenAskedForAndServed(t *testing.T) {
 	pods := *find[map[string]any](t, all, "PodMonitor", "parallelfs-operator-filesystems")
 	g.Expect(pods).To(HaveKeyWithValue("spec", Equal(map[string]any{
 		"namespaceSelector": map[string]any{"any": true},
-		"selector": map[string]any{"matchExpressions": []any{
-			map[string]any{"key": "parallelfs.dev/component", "operator": "In", "values": []any{"master", "management"}},
-		}},
-		"podTargetLabels":     []any{"parallelfs.dev/filesystem"},
-		"podMetricsEndpoints": []any{map[string]any{"port": "probe", "interval": "15s"}},
+		"selector": map[string]any{
+			"matchLabels":      map[string]any{"app.kubernetes.io/managed-by": "parallelfs-operator"},
+			"matchExpressions": []any{map[string]any{"key": "parallelfs.dev/filesystem", "operator": "Exists"}},
+		},
+		"podMetricsEndpoints": []any{map[string]any{"port": "probe", "honorLabels": true, "interval": "15s", "relabelings": []any{
+			map[string]any{"sourceLabels": []any{"__meta_kubernetes_pod_node_name"}, "targetLabel": "node"},
+		}}},
 	})))
 	g.Expect(pods["metadata"]).To(HaveKeyWithValue("labels", HaveKeyWithValue("release", "prometheus")))
 
