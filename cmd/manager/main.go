@@ -163,7 +163,8 @@ and BenchmarkRuns and BenchmarkSuites into results. It is installed by the Helm 
 		return o, fmt.Errorf("--log-format is %q: it must be json or text", o.logFormat)
 	}
 	// The election refuses other times when it begins, with a panic.
-	if lease, renew := o.leaseDuration, o.renewDeadline; renew >= lease || o.retryPeriod <= 0 || float64(renew) <= leaderelection.JitterFactor*float64(o.retryPeriod) {
+	lease, renew := o.leaseDuration, o.renewDeadline
+	if renew >= lease || o.retryPeriod <= 0 || float64(renew) <= leaderelection.JitterFactor*float64(o.retryPeriod) {
 		return o, fmt.Errorf("the lease lasts %s, is renewed for %s and tried each %s: renew for less than it lasts, and for more than %g attempts",
 			lease, renew, o.retryPeriod, leaderelection.JitterFactor)
 	}
