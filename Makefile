@@ -57,6 +57,7 @@ test-envtest: ## Controllers, admission and the chart's policies against a real 
 .PHONY: test-chart
 test-chart: ## Lint the chart and test its templates.
 	$(call tool,helm) lint charts/parallelfs-operator --strict
+	. tools/lib.sh; PROMTOOL=$$(unpacked prometheus usr/bin/promtool); export PROMTOOL; \
 	HELM=$(CURDIR)/bin/helm $(gotest) -tags chart ./charts/
 
 .PHONY: test-vm

@@ -326,11 +326,13 @@ func TestMonitorsAreMadeOnlyWhenAskedForAndServed(t *testing.T) {
 	pods := *find[map[string]any](t, all, "PodMonitor", "parallelfs-operator-filesystems")
 	g.Expect(pods).To(HaveKeyWithValue("spec", Equal(map[string]any{
 		"namespaceSelector": map[string]any{"any": true},
-		"selector": map[string]any{"matchExpressions": []any{
-			map[string]any{"key": "parallelfs.dev/component", "operator": "In", "values": []any{"master", "management"}},
-		}},
-		"podTargetLabels":     []any{"parallelfs.dev/filesystem"},
-		"podMetricsEndpoints": []any{map[string]any{"port": "probe", "interval": "15s"}},
+		"selector": map[string]any{
+			"matchLabels":      map[string]any{"app.kubernetes.io/managed-by": "parallelfs-operator"},
+			"matchExpressions": []any{map[string]any{"key": "parallelfs.dev/filesystem", "operator": "Exists"}},
+		},
+		"podMetricsEndpoints": []any{map[string]any{"port": "probe", "honorLabels": true, "interval": "15s", "relabelings": []any{
+			map[string]any{"sourceLabels": []any{"__meta_kubernetes_pod_node_name"}, "targetLabel": "node"},
+		}}},
 	})))
 	g.Expect(pods["metadata"]).To(HaveKeyWithValue("labels", HaveKeyWithValue("release", "prometheus")))
 
@@ -352,6 +354,13 @@ func TestTheSchemaRefusesWhatTheChartDoesNotKnow(t *testing.T) {
 		"a truth value as text":         {`mpiOperator: {enabled: "no"}`, "enabled"},
 		"a negative number of replicas": {"replicas: -1", "replicas"},
 		"an unknown log level":          {"logLevel: trace", "logLevel"},
+		"an unknown form of the log":    {"logFormat: xml", "logFormat"},
+		"a lease without sense":         {"leaderElection: {leaseDuration: long}", "leaseDuration"},
+		"a label that selects pods":     {"podLabels: {app.kubernetes.io/name: mine}", "podLabels"},
+		"a label of the operator":       {"commonLabels: {parallelfs.dev/filesystem: mine}", "commonLabels"},
+		"a number as a label":           {"commonLabels: {team: 7}", "team"},
+		"an annotation of the chart":    {"podAnnotations: {kubectl.kubernetes.io/default-container: x}", "podAnnotations"},
+		"a global registry of none":     {"global: {imageRegistry: parallelfs}", "imageRegistry"},
 		"an unknown pull policy":        {"imagePullPolicy: Sometimes", "imagePullPolicy"},
 		"a tag inside the repository":   {"image: {manager: {repository: 'parallelfs/manager:dev'}}", "repository"},
 		"a registry that is none":       {"imageRegistry: parallelfs", "imageRegistry"},

@@ -29,6 +29,28 @@ need() {
     apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 "${missing[@]}" >/dev/null
 }
 
+# unpacked prints where a program of a Debian package is. The package is unpacked in the cache and not installed, so that none of its services
+# starts. It is for programs that need no other files: unpacked prometheus usr/bin/promtool.
+unpacked() { # unpacked PACKAGE PATH
+  local place=$cache/debian/$1 new
+  if [[ ! -x $place/$2 ]]; then
+    command -v apt-get >/dev/null || die "missing: $1. Only Debian and Ubuntu are supported"
+    mkdir -p "$cache/debian"
+    (
+      flock 8
+      [[ ! -x $place/$2 ]] || exit 0
+      say "downloading the package $1"
+      as_root flock /run/lock/parallelfs-apt apt-get update -qq
+      new=$(mktemp -d "$cache/debian/new.XXXXXX")
+      (cd "$new" && apt-get download -qq "$1" && dpkg-deb -x ./*.deb unpacked) >&2
+      rm -rf "$place"
+      mv "$new/unpacked" "$place"
+      rm -r "$new"
+    ) 8>"$place.lock"
+  fi
+  echo "$place/$2"
+}
+
 # packages_with prints the packages below directories that have tests with a build tag. `make test-unit` runs the tests of all others.
 packages_with() { # packages_with TAG DIRECTORY...
   grep -rlE "^//go:build .*\\b$1\\b" --include='*_test.go' "${@:2}" | xargs -n1 dirname | sort -u | sed 's|^|./|'

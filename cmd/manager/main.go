@@ -25,11 +25,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -41,6 +43,7 @@ import (
 	"parallelfs.dev/operator/controllers/cached"
 	"parallelfs.dev/operator/controllers/filesystem"
 	"parallelfs.dev/operator/controllers/filesystemnode"
+	exported "parallelfs.dev/operator/controllers/metrics"
 	"parallelfs.dev/operator/controllers/storagetarget"
 	"parallelfs.dev/operator/controllers/views"
 	"parallelfs.dev/operator/internal/backend"
@@ -63,7 +66,7 @@ func main() {
 // the pass gives the garbage back itself.
 const garbagePercent = 75
 
-// The lease of the manager that leads. An API server that has much to do, such as to make the objects of a thousand nodes, may not answer
+// The lease of the manager that leads, unless flags say otherwise. An API server that has much to do, such as to make the objects of a thousand nodes, may not answer
 // for ten seconds, after which a manager would give up by default. One that ends gives its lease back; another one takes the place of one
 // that was killed within half a minute.
 const leaseDuration, renewDeadline, retryPeriod = 30 * time.Second, 25 * time.Second, 4 * time.Second
@@ -89,6 +92,9 @@ type options struct {
 	runMaxPriority                int32
 	fileSystems                   bool
 	logLevel                      slog.Level
+	logFormat                     string
+	leaseDuration, renewDeadline  time.Duration
+	retryPeriod                   time.Duration
 	images                        backend.Images
 }
 
@@ -132,6 +138,10 @@ and BenchmarkRuns and BenchmarkSuites into results. It is installed by the Helm 
 		"`time` that a change, such as a new disk, may take until the agent of the node has written it for the servers")
 	flags.BoolVar(&o.fileSystems, "file-systems", true, "run the controllers of FileSystems and BenchmarkSuites; without them, BenchmarkRuns measure volumes alone")
 	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "`level` of the log: DEBUG, INFO, WARN or ERROR")
+	flags.StringVar(&o.logFormat, "log-format", "json", "`form` of the log: json or text")
+	flags.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", leaseDuration, "`time` after which another manager takes over from one that was killed")
+	flags.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", renewDeadline, "`time` for which the manager that leads tries to renew its lease")
+	flags.DurationVar(&o.retryPeriod, "leader-elect-retry-period", retryPeriod, "`time` between two attempts to get or renew the lease")
 	flags.StringVar(&o.images.Node, "node-image", "", "`image` with the node binary (required)")
 	flags.Func("daemon-image", "`<name>=<image>` with the daemons of a filesystem; repeatable. The name is <type>-<version>, or "+
 		"<type>-<role>-<version>, or <type>-<role>, whose image is a repository with the versions for tags; the chart's values list them",
@@ -151,7 +161,25 @@ and BenchmarkRuns and BenchmarkSuites into results. It is installed by the Helm 
 			return o, fmt.Errorf("--%s is %s: it must be longer than 0", name, interval)
 		}
 	}
+	if o.logFormat != "json" && o.logFormat != "text" {
+		return o, fmt.Errorf("--log-format is %q: it must be json or text", o.logFormat)
+	}
+	// The election refuses other times when it begins, with a panic.
+	lease, renew := o.leaseDuration, o.renewDeadline
+	if renew >= lease || o.retryPeriod <= 0 || float64(renew) <= leaderelection.JitterFactor*float64(o.retryPeriod) {
+		return o, fmt.Errorf("the lease lasts %s, is renewed for %s and tried each %s: renew for less than it lasts, and for more than %g attempts",
+			lease, renew, o.retryPeriod, leaderelection.JitterFactor)
+	}
 	return o, nil
+}
+
+// logger writes the log in a form.
+func logger(format string, level slog.Level) logr.Logger {
+	settings := &slog.HandlerOptions{Level: level}
+	if format == "text" {
+		return logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, settings))
+	}
+	return logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, settings))
 }
 
 // version of this program, as the Go toolchain has recorded it.
@@ -188,7 +216,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: o.logLevel})))
+	ctrl.SetLogger(logger(o.logFormat, o.logLevel))
 
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
@@ -209,9 +237,9 @@ func run(ctx context.Context, args []string) error {
 		LeaderElectionID:              "parallelfs-operator",
 		LeaderElectionNamespace:       o.leaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 new(leaseDuration),
-		RenewDeadline:                 new(renewDeadline),
-		RetryPeriod:                   new(retryPeriod),
+		LeaseDuration:                 new(o.leaseDuration),
+		RenewDeadline:                 new(o.renewDeadline),
+		RetryPeriod:                   new(o.retryPeriod),
 		Cache: cache.Options{
 			DefaultTransform: cached.Any,
 			ByObject: map[client.Object]cache.ByObject{
@@ -279,6 +307,9 @@ func setUpFileSystems(ctx context.Context, mgr ctrl.Manager, o options, backends
 	}
 	if err := (&filesystemnode.Reconciler{Views: board, Clock: clock.RealClock{}}).Setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of FileSystemNodes: %w", err)
+	}
+	if err := metrics.Registry.Register(&exported.Collector{Reader: mgr.GetClient(), Leads: mgr.Elected(), Version: version()}); err != nil {
+		return fmt.Errorf("register the metrics: %w", err)
 	}
 	return nil
 }

@@ -13,74 +13,24 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
+// Metrics are those that passes over FileSystems write, besides those that package metrics reads from the cache.
+func Metrics() []prometheus.Collector {
+	return []prometheus.Collector{passSeconds, evictions, disconnected}
+}
+
 // passSeconds is how long passes over FileSystems take, in seconds. Its parts tell a slow filesystem from a slow operator: "answer" is the
 // time in which a pass waits for the filesystem and does nothing else, and "work" is all other time.
 var passSeconds = promauto.With(metrics.Registry).NewHistogramVec(prometheus.HistogramOpts{
 	Name:    "parallelfs_filesystem_pass_seconds",
-	Help:    "Seconds of a pass over a FileSystem: its own work, and the wait for the answer of the filesystem.",
+	Help:    "Seconds of a pass over a FileSystem: its own work (part work), and the wait for the answer of the filesystem (part answer).",
 	Buckets: []float64{.005, .01, .025, .05, .075, .1, .15, .2, .25, .3, .4, .5, .75, 1, 2.5, 5, 10, 20, 40, 80},
 }, []string{"part"})
-
-// backupTime is when the newest verified backup was made; 0 where backups are asked for and none was verified yet, and no series where none
-// are asked for. It is a time and no age, so that a manager that has stopped looking makes no backup look young.
-var backupTime = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
-	Name: "parallelfs_filesystem_backup_timestamp_seconds",
-	Help: "Unix time of the newest verified backup of a FileSystem's metadata; 0 while there is none, although spec.backups asks for backups.",
-}, []string{"namespace", "filesystem"})
-
-// poolUsed is how full the storage pools are, from 0 to 1; no series of a pool of which no size is known.
-var poolUsed = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
-	Name: "parallelfs_filesystem_pool_used_ratio",
-	Help: "Used space of the targets of a storage pool that are online, as a part of their capacity.",
-}, []string{"namespace", "filesystem", "pool"})
-
-// metadataCopies are how many copies of its metadata running servers of a FileSystem are to keep, and how many of them are proven; no
-// series of a FileSystem that has no such servers.
-var metadataCopies = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
-	Name: "parallelfs_filesystem_metadata_copies",
-	Help: "Copies of a FileSystem's metadata on running servers: those that are asked for, and those that were read back (state proven).",
-}, []string{"namespace", "filesystem", "state"})
-
-// measureCopies says how many copies of its metadata a FileSystem has.
-func measureCopies(fs *v1alpha1.FileSystem) {
-	if len(fs.Status.MetadataCopies) == 0 {
-		forgetCopies(types.NamespacedName{Namespace: fs.Namespace, Name: fs.Name})
-		return
-	}
-	proven := 0
-	for i := range fs.Status.MetadataCopies {
-		if fs.Status.MetadataCopies[i].Result == v1alpha1.MetadataCopyProven {
-			proven++
-		}
-	}
-	metadataCopies.WithLabelValues(fs.Namespace, fs.Name, "asked").Set(float64(len(fs.Status.MetadataCopies)))
-	metadataCopies.WithLabelValues(fs.Namespace, fs.Name, "proven").Set(float64(proven))
-}
-
-// forgetCopies takes away what was measured of a FileSystem that is gone.
-func forgetCopies(name types.NamespacedName) {
-	metadataCopies.DeletePartialMatch(prometheus.Labels{"namespace": name.Namespace, "filesystem": name.Name})
-}
-
-// measurePools says how full the storage pools of a FileSystem are.
-func measurePools(fs *v1alpha1.FileSystem) {
-	for i := range fs.Status.StoragePools {
-		if p := &fs.Status.StoragePools[i]; p.CapacityBytes > 0 {
-			poolUsed.WithLabelValues(fs.Namespace, fs.Name, p.Name).Set(float64(p.UsedBytes) / float64(p.CapacityBytes))
-		}
-	}
-}
-
-// forgetPools takes away what was measured of a FileSystem that is gone.
-func forgetPools(name types.NamespacedName) {
-	poolUsed.DeletePartialMatch(prometheus.Labels{"namespace": name.Namespace, "filesystem": name.Name})
-}
 
 // Of the clients of filesystems whose mounts are the kernel's, as the agents have seen them last; no series where no agent has seen one.
 var (
 	evictions = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
 		Name: "parallelfs_filesystem_client_evictions",
-		Help: "How often servers of a FileSystem have given clients up, by node: since its agent has started, and before as far as its kernel remembers.",
+		Help: "Evictions of a client by servers of a FileSystem, by node: since its agent has started, and before as far as its kernel remembers.",
 	}, []string{"namespace", "filesystem", "node"})
 	disconnected = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
 		Name: "parallelfs_filesystem_client_disconnected_targets",
@@ -127,26 +77,6 @@ func onlyMeasured(name types.NamespacedName, now map[string]bool) {
 	if measured.of[name] = now; len(now) == 0 {
 		delete(measured.of, name)
 	}
-}
-
-// measureBackups says how old the backups of a FileSystem are.
-func measureBackups(fs *v1alpha1.FileSystem) {
-	if fs.Spec.Backups == nil {
-		backupTime.DeleteLabelValues(fs.Namespace, fs.Name)
-		return
-	}
-	newest := 0.0
-	for i := range fs.Status.Backups {
-		if b := &fs.Status.Backups[i]; b.Result == v1alpha1.BackupVerified && b.Time != nil {
-			newest = max(newest, float64(b.Time.Unix()))
-		}
-	}
-	backupTime.WithLabelValues(fs.Namespace, fs.Name).Set(newest)
-}
-
-// forgetBackups takes away what was measured of a FileSystem that is gone.
-func forgetBackups(name types.NamespacedName) {
-	backupTime.DeleteLabelValues(name.Namespace, name.Name)
 }
 
 // measure counts a pass that took so long, of which it waited for the filesystem's answer.

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -12,57 +14,6 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 )
-
-// backupSeries are the values of the metric of backups, by filesystem, in the namespace of-backups.
-func backupSeries(t *testing.T) map[string]float64 {
-	t.Helper()
-	return seriesOf(t, "parallelfs_filesystem_backup_timestamp_seconds", "of-backups", "filesystem")
-}
-
-// seriesOf are the values of a metric in a namespace, by a label.
-func seriesOf(t *testing.T, metric, namespace, by string) map[string]float64 {
-	t.Helper()
-	families, err := metrics.Registry.Gather()
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	out := map[string]float64{}
-	for _, family := range families {
-		if family.GetName() != metric {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			labels := map[string]string{}
-			for _, l := range m.GetLabel() {
-				labels[l.GetName()] = l.GetValue()
-			}
-			if labels["namespace"] == namespace {
-				out[labels[by]] = m.GetGauge().GetValue()
-			}
-		}
-	}
-	return out
-}
-
-func TestTheMetricOfBackupsIsTheTimeOfTheNewestVerifiedOne(t *testing.T) {
-	g := NewWithT(t)
-	at := time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC)
-	backup := func(result v1alpha1.BackupResult, hours int) v1alpha1.BackupStatus {
-		return v1alpha1.BackupStatus{Result: result, Time: new(metav1.NewTime(at.Add(time.Duration(hours) * time.Hour)))}
-	}
-	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "of-backups", Name: "scratch"}}
-	measureBackups(fs)
-	g.Expect(backupSeries(t)).To(BeEmpty(), "nobody asks for backups")
-
-	fs.Spec.Backups = &v1alpha1.BackupsSpec{}
-	measureBackups(fs)
-	g.Expect(backupSeries(t)).To(Equal(map[string]float64{"scratch": 0}), "there is none yet")
-	fs.Status.Backups = []v1alpha1.BackupStatus{{Result: v1alpha1.BackupVerified}, backup(v1alpha1.BackupVerified, 0),
-		backup(v1alpha1.BackupVerified, 5), backup(v1alpha1.BackupFailed, 9)}
-	measureBackups(fs)
-	g.Expect(backupSeries(t)).To(Equal(map[string]float64{"scratch": float64(at.Add(5 * time.Hour).Unix())}))
-
-	forgetBackups(types.NamespacedName{Namespace: "of-backups", Name: "scratch"})
-	g.Expect(backupSeries(t)).To(BeEmpty(), "it is gone")
-}
 
 // clientSeries are the series of one metric of the clients of a FileSystem, by node.
 func clientSeries(t *testing.T, name string) map[string]float64 {
@@ -105,19 +56,19 @@ func TestTheMetricsOfClientsAreWhatTheAgentsHaveSeen(t *testing.T) {
 	g.Expect(clientSeries(t, lost)).To(BeEmpty(), "it is gone")
 }
 
-func TestTheMetricOfCopiesCountsOnlyThoseThatAreProven(t *testing.T) {
+func TestTheMetricsOfPassesHaveNoFault(t *testing.T) {
 	g := NewWithT(t)
-	series := func() map[string]float64 {
-		return seriesOf(t, "parallelfs_filesystem_metadata_copies", "of-copies", "state")
+	measure(time.Second, time.Millisecond)
+	evictions.WithLabelValues("of-lint", "lake", "n1").Set(1)
+	disconnected.WithLabelValues("of-lint", "lake", "n1").Set(1)
+	registry := prometheus.NewRegistry()
+	for _, c := range Metrics() {
+		g.Expect(registry.Register(c)).To(Succeed())
 	}
-	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "of-copies", Name: "scratch"}}
-	measureCopies(fs)
-	g.Expect(series()).To(BeEmpty(), "no server is asked to keep one")
-	fs.Status.MetadataCopies = []v1alpha1.MetadataCopyStatus{
-		{Result: v1alpha1.MetadataCopyProven}, {Result: v1alpha1.MetadataCopyUnread}, {Result: v1alpha1.MetadataCopyRefused},
-	}
-	measureCopies(fs)
-	g.Expect(series()).To(Equal(map[string]float64{"asked": 3, "proven": 1}))
-	forgetCopies(types.NamespacedName{Namespace: "of-copies", Name: "scratch"})
-	g.Expect(series()).To(BeEmpty(), "it is gone")
+	families, err := registry.Gather()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(families).To(HaveLen(len(Metrics())))
+	problems, err := promlint.NewWithMetricFamilies(families).Lint()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(problems).To(BeEmpty())
 }

@@ -125,9 +125,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	started := time.Now()
 	err := p.run(ctx)
 	measure(time.Since(started), p.waited)
-	measureBackups(p.fs)
-	measurePools(p.fs)
-	measureCopies(p.fs)
 	if err == nil {
 		measureClients(p.fs, p.seen.Clients)
 	}
@@ -145,9 +142,6 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	r.choices.forget(name)
 	r.pace.forget(name)
 	r.forgetAll(name)
-	forgetBackups(name)
-	forgetPools(name)
-	forgetCopies(name)
 	forgetClients(name)
 	r.Views.Forget(name)
 }

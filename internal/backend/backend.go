@@ -412,7 +412,7 @@ type State struct {
 	Servers []Server `json:"servers,omitempty"`
 	// Targets are the storage targets of those servers.
 	Targets []Target `json:"targets,omitempty"`
-	// Sessions are the mounts.
+	// Sessions are the mounts; nil from a filesystem that does not list them.
 	Sessions []Session `json:"sessions,omitempty"`
 	// StorageClasses are the names of the placement rules with what they say, such as "ssd": "2A".
 	StorageClasses map[string]string `json:"storageClasses,omitempty"`

@@ -22,6 +22,33 @@ app.kubernetes.io/name: {{ include "parallelfs-operator.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* Labels of what a Prometheus operator selects. */}}
+{{- define "parallelfs-operator.monitorLabels" -}}
+{{- toYaml (merge (deepCopy .Values.monitoring.labels) (include "parallelfs-operator.labels" . | fromYaml)) -}}
+{{- end -}}
+
+{{/* Labels of pods: those that select them, and those of values. Takes a list: the context, and the name of the template that selects them. */}}
+{{- define "parallelfs-operator.podLabels" -}}
+{{- $context := index . 0 -}}
+{{- $selects := include (index . 1) $context | fromYaml -}}
+{{- toYaml (merge $selects (deepCopy $context.Values.podLabels) $context.Values.commonLabels) -}}
+{{- end -}}
+
+{{/* Secrets for pulling images, of this chart and of all charts of a release. */}}
+{{- define "parallelfs-operator.pullSecrets" -}}
+{{- with concat .Values.imagePullSecrets ((.Values.global).imagePullSecrets | default list) | uniq -}}
+{{- toYaml . -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Registry of images that name none: the chart's own, or that of all charts of a release. */}}
+{{- define "parallelfs-operator.registry" -}}
+{{- .Values.imageRegistry | default (.Values.global).imageRegistry -}}
 {{- end -}}
 
 {{/* Labels that select the manager's pods; they never change. */}}
@@ -68,8 +95,8 @@ registry is what nodes ask docker.io for, where it may be anybody's; a digest is
 {{- $image := index . 2 -}}
 {{- if regexMatch "^([^/]*[.:][^/]*|localhost)/" $image.repository -}}
 {{- $image.repository -}}
-{{- else if $context.Values.imageRegistry -}}
-{{- printf "%s/%s" $context.Values.imageRegistry $image.repository -}}
+{{- else if include "parallelfs-operator.registry" $context -}}
+{{- printf "%s/%s" (include "parallelfs-operator.registry" $context) $image.repository -}}
 {{- else if $image.digest -}}
 {{- $image.repository -}}
 {{- else -}}

@@ -14,6 +14,9 @@ import (
 // collector turns the last answer into metrics at every scrape, so that the series of a target that has gone go too.
 type collector struct{ probe *Probe }
 
+// Metrics describes what a probe serves at /metrics. It has nothing to collect.
+func Metrics() prometheus.Collector { return collector{} }
+
 func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("parallelfs_"+name, help, append([]string{"namespace", "filesystem"}, labels...), nil)
 }
@@ -25,23 +28,25 @@ func describeTarget(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	descUp       = describe("up", "1 while the filesystem answers the probe, else 0.")
-	descDuration = describe("probe_duration_seconds", "How long the last question to the filesystem took.")
-	descSuccess  = describe("probe_last_success_timestamp_seconds", "When the filesystem last answered, in seconds since 1970.")
+	descDuration = describe("probe_duration_seconds", "Seconds that the last question to the filesystem took.")
+	descSuccess  = describe("probe_last_success_timestamp_seconds", "Unix time at which the filesystem last answered.")
 	descServer   = describe("server_online", "1 while the filesystem is connected to the server, else 0.", "role", "id", "address")
-	descTarget   = describeTarget("target_online", "1 while the target takes part, else 0.")
+	descTarget   = describeTarget("target_online", "1 while the target is online, else 0.")
 	descCapacity = describeTarget("target_capacity_bytes", "Size of the target; absent while it is not known.")
 	descUsed     = describeTarget("target_used_bytes", "Used space of the target; absent while its size is not known.")
-	descGood     = describeTarget("target_consistent", "1 while the filesystem calls the data of the target good, else 0; absent where it does not say.")
+	descInodes   = describeTarget("target_inodes", "Inodes of the target's disk; absent where the filesystem does not say.")
+	descUsedIno  = describeTarget("target_used_inodes", "Used inodes of the target's disk; absent where the filesystem does not say.")
+	descGood     = describeTarget("target_consistent", "1 while the filesystem says that the data of the target is good, else 0; absent where it says nothing.")
 	descPool     = describeTarget("target_capacity_pool", "1 for the class of free space that the filesystem has the target in.", "pool")
 	descLicense  = describe("license_valid", "1 while the filesystem has a valid license, else 0; absent where it needs none.")
 	descChunks   = describe("chunks", "Pieces of data by how safe they are; absent while the filesystem has not counted yet.", "state")
-	descSessions = describe("sessions", "Mounts that are connected to the filesystem.")
+	descSessions = describe("sessions", "Mounts that are connected to the filesystem; absent where it does not list them.")
 )
 
 // Describe implements prometheus.Collector.
 func (c collector) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descUp, descDuration, descSuccess, descServer, descTarget, descCapacity, descUsed, descGood, descPool,
+		descUp, descDuration, descSuccess, descServer, descTarget, descCapacity, descUsed, descInodes, descUsedIno, descGood, descPool,
 		descLicense, descChunks, descSessions,
 	} {
 		descriptions <- d
@@ -75,13 +80,15 @@ func (c collector) Collect(metrics chan<- prometheus.Metric) {
 		gauge(descChunks, float64(d.Undergoal), "undergoal")
 		gauge(descChunks, float64(d.Stable), "stable")
 	}
-	connected := 0
-	for _, s := range state.Sessions {
-		if s.Connected {
-			connected++
+	if state.Sessions != nil {
+		connected := 0
+		for _, s := range state.Sessions {
+			if s.Connected {
+				connected++
+			}
 		}
+		gauge(descSessions, float64(connected))
 	}
-	gauge(descSessions, float64(connected))
 }
 
 type gaugeFunc func(d *prometheus.Desc, value float64, labels ...string)
@@ -111,6 +118,10 @@ func collectTargets(state backend.State, gauge gaugeFunc) {
 		if t.CapacityBytes > 0 {
 			gauge(descCapacity, float64(t.CapacityBytes), key[:]...)
 			gauge(descUsed, float64(t.UsedBytes), key[:]...)
+		}
+		if t.Inodes > 0 {
+			gauge(descInodes, float64(t.Inodes), key[:]...)
+			gauge(descUsedIno, float64(t.UsedInodes), key[:]...)
 		}
 		if t.Consistency != "" {
 			gauge(descGood, number(t.Consistency == "Good"), key[:]...)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
@@ -343,6 +344,14 @@ func samples(page string) []string {
 	return out
 }
 
+// hasNoFault fails when Prometheus' own checks find a fault in the names, units or help texts of a page of metrics.
+func hasNoFault(t *testing.T, page string) {
+	t.Helper()
+	problems, err := promlint.New(strings.NewReader(page)).Lint()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(problems).To(BeEmpty())
+}
+
 func TestMetrics(t *testing.T) {
 	g, f := NewWithT(t), &filesystem{state: someState()}
 	p := f.probe(t)
@@ -368,6 +377,7 @@ func TestMetrics(t *testing.T) {
 		`parallelfs_chunks{L,state="stable"} 4`,
 		`parallelfs_sessions{L} 1`,
 	))
+	hasNoFault(t, body)
 
 	f.state.Data.Known = false
 	p.turn(t.Context())
@@ -382,7 +392,7 @@ func TestMetricsOfAFilesystemThatNumbersItsTargets(t *testing.T) {
 			{Role: v1alpha1.RoleStorage, ID: 1, IP: "10.0.0.2", Port: 8032},
 		},
 		Targets: []backend.Target{
-			{Role: v1alpha1.RoleMetadata, ID: 1, IP: "10.0.0.2", Port: 8016, Online: true, Consistency: "Good", CapacityPool: "Normal", CapacityBytes: 10},
+			{Role: v1alpha1.RoleMetadata, ID: 1, IP: "10.0.0.2", Port: 8016, Online: true, Consistency: "Good", CapacityPool: "Normal", CapacityBytes: 10, Inodes: 100, UsedInodes: 7},
 			{Role: v1alpha1.RoleStorage, ID: 1, IP: "10.0.0.2", Port: 8032, Consistency: "Needs-resync", CapacityPool: "Emergency"},
 			{Role: v1alpha1.RoleStorage, ID: 2, IP: "10.0.0.2", Port: 8032, Online: true},
 		},
@@ -402,13 +412,15 @@ func TestMetricsOfAFilesystemThatNumbersItsTargets(t *testing.T) {
 		`parallelfs_target_online{address="10.0.0.2:8032",L,id="2",role="Storage"} 1`,
 		`parallelfs_target_capacity_bytes{address="10.0.0.2:8016",L,id="1",role="Metadata"} 10`,
 		`parallelfs_target_used_bytes{address="10.0.0.2:8016",L,id="1",role="Metadata"} 0`,
+		`parallelfs_target_inodes{address="10.0.0.2:8016",L,id="1",role="Metadata"} 100`,
+		`parallelfs_target_used_inodes{address="10.0.0.2:8016",L,id="1",role="Metadata"} 7`,
 		`parallelfs_target_consistent{address="10.0.0.2:8016",L,id="1",role="Metadata"} 1`,
 		`parallelfs_target_consistent{address="10.0.0.2:8032",L,id="1",role="Storage"} 0`,
 		`parallelfs_target_capacity_pool{address="10.0.0.2:8016",L,id="1",pool="Normal",role="Metadata"} 1`,
 		`parallelfs_target_capacity_pool{address="10.0.0.2:8032",L,id="1",pool="Emergency",role="Storage"} 1`,
 		`parallelfs_license_valid{L} 0`,
-		`parallelfs_sessions{L} 0`,
-	))
+	), "a filesystem that lists no mounts has no number of them")
+	hasNoFault(t, body)
 }
 
 func TestOutput(t *testing.T) {

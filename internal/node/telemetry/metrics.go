@@ -9,6 +9,9 @@ import (
 // collector turns the newest sample into metrics at every scrape, so that the series of what has gone go too.
 type collector struct{ sampler *Sampler }
 
+// Metrics describes what an agent serves at /metrics. It has nothing to collect.
+func Metrics() prometheus.Collector { return collector{} }
+
 func describe(name, help, what string) *prometheus.Desc {
 	return prometheus.NewDesc("parallelfs_"+name, help, []string{"namespace", "filesystem", what}, nil)
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"parallelfs.dev/operator/benchmarks/telemetry"
 )
@@ -300,6 +301,9 @@ func TestMetricsAreOfTheNewestSample(t *testing.T) {
 		Daemons: map[string]telemetry.Daemon{"storage/scratch/meta/0": {CPUSeconds: 12.5, PID: 7}},
 	})
 	body := ask(s, "/metrics").Body.String()
+	problems, err := promlint.New(strings.NewReader(body)).Lint()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(problems).To(BeEmpty(), "names, units and help texts of metrics")
 	g.Expect(body).To(ContainSubstring(`parallelfs_disk_busy_seconds_total{filesystem="scratch",namespace="storage",target="ssd-1"} 1.5`))
 	g.Expect(body).To(ContainSubstring(`parallelfs_disk_written_bytes_total{filesystem="scratch",namespace="storage",target="ssd-1"} 4096`))
 	g.Expect(body).To(ContainSubstring(`parallelfs_daemon_cpu_seconds_total{daemon="meta/0",filesystem="scratch",namespace="storage"} 12.5`))

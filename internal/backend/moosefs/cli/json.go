@@ -179,6 +179,7 @@ func (a answer) state() backend.State {
 			UsedBytes: t.Used, CapacityBytes: t.Total, Chunks: t.Chunks, Removing: removing, Removable: ready,
 		})
 	}
+	state.Sessions = []backend.Session{}
 	for _, m := range d.Mounts {
 		state.Sessions = append(state.Sessions, backend.Session{
 			IP: m.IP, Path: m.Path, Connected: m.Connected, Admin: m.Admin, Version: m.Version,

@@ -235,7 +235,7 @@ func (t *tables) storageClass(r row) error {
 // parseMounts reads the answer of 3.x about mounts. Lines of another form are skipped: they can only come from the path of
 // some client's mount.
 func parseMounts(output []byte) []backend.Session {
-	var sessions []backend.Session
+	sessions := []backend.Session{}
 	for line := range bytes.Lines(output) {
 		columns := strings.Split(strings.TrimRight(string(line), "\r\n"), separator)
 		title, r := columns[0], row(columns[1:])
