@@ -19,7 +19,7 @@ import (
 // clusterFlags say which cluster and namespace are meant.
 type clusterFlags struct{ kubeconfig, context, namespace string }
 
-// connection is to one namespace of a cluster. Only say writes.
+// connection is to one namespace of a cluster. Only say and setSpec write.
 type connection struct {
 	client.Client
 	namespace string
@@ -49,6 +49,8 @@ func connect(flags clusterFlags) (connection, error) {
 	if err != nil {
 		return connection{}, fmt.Errorf("read the kubeconfig: %w", err)
 	}
+	// Client-go sends 5 requests a second unless told otherwise. A list of many pages would wait for that longer than for the API server.
+	rest.QPS, rest.Burst = 100, 200
 	known, err := scheme()
 	if err != nil {
 		return connection{}, err
