@@ -126,8 +126,8 @@ func (a *app) command() *cobra.Command {
 		Short: "See and operate the filesystems of ParallelFS Operator, and report and compare benchmarks",
 		Long: `kubectl pfs works with ParallelFS Operator. Lay it into your PATH as kubectl-pfs, and kubectl finds it.
 
-status, health and disks, and bench and baseline, only read. target, node and recover show the effect first; if you ask for it, they set
-the fields and annotations that you would set by hand. No command deletes anything, and none writes a file but the one that --file names.
+status, health, disks and events, and bench and baseline, only read. target, node, recover, backup and upgrade show the effect first; if
+you ask for it, they set the fields and annotations that you would set by hand. No command deletes anything, and none writes a file but the one that --file names.
 
 Exit codes:
   0  done; of watch: the run succeeded
@@ -156,7 +156,8 @@ health has codes of its own; see its help.`,
 		Use: "baseline", Short: "Published tables that results can be compared with", RunE: groupOnly, Args: cobra.ArbitraryArgs,
 	}
 	baseline.AddCommand(tablesCommand("list"))
-	root.AddCommand(a.statusCommand(), a.healthCommand(), a.disksCommand(), a.targetCommand(), a.nodeCommand(), a.recoverCommand(), bench, baseline)
+	root.AddCommand(a.statusCommand(), a.healthCommand(), a.disksCommand(), a.targetCommand(), a.nodeCommand(), a.recoverCommand(),
+		a.backupCommand(), a.upgradeCommand(), a.eventsCommand(), bench, baseline)
 	return root
 }
 

@@ -21,15 +21,15 @@ import (
 // overview is the state of one FileSystem, as status shows it.
 type overview struct {
 	judgment
-	Type    v1alpha1.FileSystemType     `json:"type"`
-	Version string                      `json:"version,omitempty"`
-	Counts  v1alpha1.FileSystemSummary  `json:"counts"`
-	Pools   []poolLevel                 `json:"pools,omitempty"`
-	Disks   []diskTrouble               `json:"disks,omitempty"`
-	Missing []string                    `json:"missing,omitempty"`
-	Now     []string                    `json:"now,omitempty"`
-	Waits   []todo                      `json:"waits,omitempty"`
-	Remarks []string                    `json:"remarks,omitempty"`
+	Type    v1alpha1.FileSystemType    `json:"type"`
+	Version string                     `json:"version,omitempty"`
+	Counts  v1alpha1.FileSystemSummary `json:"counts"`
+	Pools   []poolLevel                `json:"pools,omitempty"`
+	Disks   []diskTrouble              `json:"disks,omitempty"`
+	Missing []string                   `json:"missing,omitempty"`
+	Now     []string                   `json:"now,omitempty"`
+	Waits   []todo                     `json:"waits,omitempty"`
+	Remarks []string                   `json:"remarks,omitempty"`
 }
 
 // poolLevel is how full a storage pool is.
