@@ -57,7 +57,8 @@ func backupsText(fs *v1alpha1.FileSystem) string {
 			}
 			rows = append(rows, []string{b.Name, placeOf(b), string(b.Result), at, version, size, cmp.Or(why, "-")})
 		}
-		out.WriteString(table([]column{{"BACKUP", 15}, {"PLACE", 24}, {"RESULT", 10}, {"METADATA OF", 20}, {"VERSION", 12}, {"SIZE", 9}, {"WHY", 0}}, rows))
+		out.WriteString(table([]column{{"BACKUP", 15}, {"PLACE", 24}, {"RESULT", 10}, {"METADATA OF", 20}, {"VERSION", 12}, {"SIZE", 9},
+			{"WHY", 0}}, rows))
 	}
 	for i := range fs.Status.MetadataCopies {
 		c := &fs.Status.MetadataCopies[i]
@@ -65,7 +66,8 @@ func backupsText(fs *v1alpha1.FileSystem) string {
 			c.Since.UTC().Format(time.RFC3339), c.Message)))
 	}
 	if asked := fs.Status.BackupAsked; asked != nil {
-		out.WriteString(wrapped("", "  ", fmt.Sprintf("A backup was asked for at %s (%s).", asked.Since.UTC().Format(time.RFC3339), asked.Request)))
+		out.WriteString(wrapped("", "  ", fmt.Sprintf("A backup was asked for at %s (%s).",
+			asked.Since.UTC().Format(time.RFC3339), asked.Request)))
 	}
 	return out.String()
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -51,6 +52,7 @@ const mostUnpacked = 512 << 20
 // bundle is a support bundle, which is read like a cluster.
 type bundle struct {
 	namespace string
+	taken     time.Time
 	scheme    *runtime.Scheme
 	objects   map[schema.GroupVersionKind][]client.Object
 }
@@ -110,6 +112,9 @@ func readBundle(r io.Reader) (*bundle, error) {
 			}
 			if m.Format != bundleFormat {
 				return nil, fmt.Errorf("its format is %q, and this command reads %s", m.Format, bundleFormat)
+			}
+			if b.taken, err = time.Parse(time.RFC3339, m.Taken); err != nil {
+				return nil, fmt.Errorf("%s: %w", header.Name, err)
 			}
 			b.namespace, found = m.Namespace, true
 		case path.Base(dir) == bundleObjects:

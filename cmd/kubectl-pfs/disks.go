@@ -49,8 +49,8 @@ func disksOf(inventories []v1alpha1.NodeInventory, targets []v1alpha1.StorageTar
 		for n := range node.Status.BlockDevices {
 			b := &node.Status.BlockDevices[n]
 			d := disk{
-				Node: node.Name, Device: b.KernelName, SizeBytes: b.SizeBytes, Media: b.MediaType, Transport: b.Transport, Model: b.Model, Serial: b.Serial,
-				Why: b.Unusable, Remarks: b.Remarks, Target: b.Target,
+				Node: node.Name, Device: b.KernelName, SizeBytes: b.SizeBytes, Media: b.MediaType, Transport: b.Transport, Model: b.Model,
+				Serial: b.Serial, Why: b.Unusable, Remarks: b.Remarks, Target: b.Target,
 			}
 			if len(b.IDs) > 0 {
 				d.ID = b.IDs[0]
@@ -113,10 +113,11 @@ func disksTable(disks []disk) string {
 		case d.Usable:
 			use = "usable"
 		}
-		rows = append(rows, []string{d.Node, d.Device, bytesText(d.SizeBytes), cmp.Or(string(d.Media), "-"), cmp.Or(d.Transport, "-"), use, cmp.Or(d.State, "-"),
-			cmp.Or(strings.Join(d.Why, "; "), "-")})
+		rows = append(rows, []string{d.Node, d.Device, bytesText(d.SizeBytes), cmp.Or(string(d.Media), "-"), cmp.Or(d.Transport, "-"), use,
+			cmp.Or(d.State, "-"), cmp.Or(strings.Join(d.Why, "; "), "-")})
 	}
-	return table([]column{{"NODE", 16}, {"DEVICE", 10}, {"SIZE", 9}, {"MEDIA", 5}, {"TRANSPORT", 9}, {"USED BY", 28}, {"STATE", 16}, {"WHY", 0}}, rows)
+	return table([]column{{"NODE", 16}, {"DEVICE", 10}, {"SIZE", 9}, {"MEDIA", 5}, {"TRANSPORT", 9}, {"USED BY", 28},
+		{"STATE", 16}, {"WHY", 0}}, rows)
 }
 
 func (a *app) disksCommand() *cobra.Command {

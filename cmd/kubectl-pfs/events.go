@@ -36,33 +36,50 @@ type cast map[string]bool
 
 func (c cast) add(kind, name string) { c[kind+"/"+name] = true }
 
-// storyOf puts the events of a FileSystem, its targets, nodes and runs, and the times that the statuses keep, in order.
-func storyOf(fs *v1alpha1.FileSystem, seen *snapshot, runs []string) []happened {
+// castOf are a FileSystem, its targets and its nodes.
+func castOf(fs *v1alpha1.FileSystem, seen *snapshot) cast {
 	who := cast{}
 	who.add("FileSystem", fs.Name)
 	for i := range seen.targets {
 		who.add("StorageTarget", seen.targets[i].Name)
+		who.add("Node", seen.targets[i].Spec.Node)
 	}
 	for i := range seen.nodes {
 		who.add("FileSystemNode", seen.nodes[i].Name)
 		who.add("Node", seen.nodes[i].Spec.Node)
 	}
+	return who
+}
+
+// has is true for an event of one of the objects, and for one that names the FileSystem beside its object.
+func (c cast) has(fs *v1alpha1.FileSystem, e *corev1.Event) bool {
+	about, beside := e.InvolvedObject, e.Related
+	if beside != nil && beside.Kind == "FileSystem" && beside.Name == fs.Name && beside.Namespace == fs.Namespace {
+		return true
+	}
+	return c[about.Kind+"/"+about.Name] && (about.Kind == "Node" || about.Namespace == fs.Namespace)
+}
+
+// storyOf puts the events of a FileSystem, its targets, nodes and runs, and the times that the statuses keep, in order.
+func storyOf(fs *v1alpha1.FileSystem, seen *snapshot, runs []string) []happened {
+	who := castOf(fs, seen)
 	for _, run := range runs {
 		who.add("BenchmarkRun", run)
 	}
 	out := recordedOf(fs, seen)
 	for i := range seen.events {
 		e := &seen.events[i]
-		about := e.InvolvedObject.Kind + "/" + e.InvolvedObject.Name
-		related := e.Related != nil && e.Related.Kind == "FileSystem" && e.Related.Name == fs.Name && e.Related.Namespace == fs.Namespace
-		if !who[about] && !related || e.InvolvedObject.Kind != "Node" && e.InvolvedObject.Namespace != fs.Namespace {
+		if !who.has(fs, e) {
 			continue
 		}
 		message := e.Message
 		if n := timesOf(e); n > 1 {
 			message += fmt.Sprintf(" (%d times)", n)
 		}
-		out = append(out, happened{Time: timeOf(e), Object: about, Warning: e.Type == corev1.EventTypeWarning, Reason: e.Reason, Message: message})
+		out = append(out, happened{
+			Time: timeOf(e), Object: e.InvolvedObject.Kind + "/" + e.InvolvedObject.Name, Warning: e.Type == corev1.EventTypeWarning,
+			Reason: e.Reason, Message: message,
+		})
 	}
 	slices.SortStableFunc(out, func(a, b happened) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Object, b.Object)) })
 	return out
@@ -125,8 +142,9 @@ func recordedOf(fs *v1alpha1.FileSystem, seen *snapshot) []happened {
 	for i := range seen.targets {
 		t := &seen.targets[i]
 		if p := t.Status.Provisioned; p != nil {
-			add(p.Started, "StorageTarget/"+t.Name, v1alpha1.ReasonProvisioning, "the disk "+string(t.Spec.Device.ID)+" on node "+t.Spec.Node+" was begun to be made a target")
-			add(p.Finished, "StorageTarget/"+t.Name, "Provisioned", "the disk "+string(t.Spec.Device.ID)+" on node "+t.Spec.Node+" is a target")
+			where := "the disk " + string(t.Spec.Device.ID) + " on node " + t.Spec.Node
+			add(p.Started, "StorageTarget/"+t.Name, v1alpha1.ReasonProvisioning, "the agent began to make "+where+" a target")
+			add(p.Finished, "StorageTarget/"+t.Name, "Provisioned", where+" is a target")
 		}
 	}
 	for i := range seen.nodes {
@@ -140,7 +158,8 @@ func recordedOf(fs *v1alpha1.FileSystem, seen *snapshot) []happened {
 // runsOn are the names of the BenchmarkRuns of a FileSystem.
 func runsOn(ctx context.Context, r client.Reader, namespace, fileSystem string) ([]string, error) {
 	var out []string
-	err := pages(ctx, r, "BenchmarkRuns", func() *v1alpha1.BenchmarkRunList { return &v1alpha1.BenchmarkRunList{} }, func(l *v1alpha1.BenchmarkRunList) {
+	empty := func() *v1alpha1.BenchmarkRunList { return &v1alpha1.BenchmarkRunList{} }
+	err := pages(ctx, r, "BenchmarkRuns", empty, func(l *v1alpha1.BenchmarkRunList) {
 		for i := range l.Items {
 			if l.Items[i].Spec.FileSystem.Name == fileSystem {
 				out = append(out, l.Items[i].Name)

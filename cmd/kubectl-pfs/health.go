@@ -28,7 +28,7 @@ const (
 func (h health) String() string { return [...]string{"Well", "Degraded", "Down", "Unknown"}[h] }
 
 // MarshalText is the same word in a document.
-func (h health) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+func (h health) MarshalText() ([]byte, error) { return []byte(h.String()), nil } //nolint:unparam // encoding.TextMarshaler
 
 // worse orders several FileSystems: one that is down is worse than one that is unknown.
 func (h health) worse() int { return [...]int{0, 1, 3, 2}[h] }
@@ -97,7 +97,8 @@ func judge(fs *v1alpha1.FileSystem) judgment {
 		}
 	}
 	if check := fs.Status.Check; check != nil && check.Result == v1alpha1.CheckDamaged {
-		out.Problems = append(out.Problems, "Damaged: the check of "+check.Started.UTC().Format("2006-01-02 15:04")+" found damage. "+check.Message)
+		when := check.Started.UTC().Format("2006-01-02 15:04")
+		out.Problems = append(out.Problems, "Damaged: the check of "+when+" found damage. "+check.Message)
 		if out.Health == healthWell {
 			out.Health = healthDegraded
 		}

@@ -127,7 +127,8 @@ func (a *app) command() *cobra.Command {
 		Long: `kubectl pfs works with ParallelFS Operator. Lay it into your PATH as kubectl-pfs, and kubectl finds it.
 
 status, health, disks and events, and bench and baseline, only read. target, node, recover, backup and upgrade show the effect first; if
-you ask for it, they set the fields and annotations that you would set by hand. No command deletes anything, and none writes a file but the one that --file names.
+you ask for it, they set the fields and annotations that you would set by hand. No command deletes anything. Only dump, and the others with
+--file, write a file.
 
 Exit codes:
   0  done; of watch: the run succeeded
@@ -157,7 +158,7 @@ health has codes of its own; see its help.`,
 	}
 	baseline.AddCommand(tablesCommand("list"))
 	root.AddCommand(a.statusCommand(), a.healthCommand(), a.disksCommand(), a.targetCommand(), a.nodeCommand(), a.recoverCommand(),
-		a.backupCommand(), a.upgradeCommand(), a.eventsCommand(), bench, baseline)
+		a.backupCommand(), a.upgradeCommand(), a.eventsCommand(), a.dumpCommand(), bench, baseline)
 	return root
 }
 

@@ -65,7 +65,7 @@ func clusterThat(
 				if namespace == "" {
 					namespace = "storage"
 				}
-				return connection{c, namespace}, nil
+				return connection{c, namespace, printed{}}, nil
 			},
 			tools: registry.Tools(), stdin: strings.NewReader(typed),
 			now: func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) },

@@ -23,7 +23,8 @@ the filesystem itself after that, and the conditions GivenUp and Maintenance of 
 StorageTarget, say what became of it.`,
 		RunE: groupOnly, Args: cobra.ArbitraryArgs,
 	}
-	cmd.AddCommand(a.giveUpCommand(), a.takeBackCommand(), a.acceptLossCommand(), a.maintenanceCommand(), a.allowMaintenanceCommand(), a.machineIsOffCommand())
+	cmd.AddCommand(a.giveUpCommand(), a.takeBackCommand(), a.acceptLossCommand(), a.maintenanceCommand(), a.allowMaintenanceCommand(),
+		a.machineIsOffCommand())
 	return cmd
 }
 

@@ -63,7 +63,7 @@ func printable(text string) string {
 func wrapped(first, indent, text string) string {
 	var out strings.Builder
 	line, empty := first, true
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		word = printable(word)
 		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > screenWidth {
 			out.WriteString(line + "\n")
@@ -107,15 +107,13 @@ func table(columns []column, rows [][]string) string {
 	}
 	var out strings.Builder
 	write := func(row []string) {
-		line := ""
-		for i, cell := range row {
-			if i == len(row)-1 {
-				line += cut(cell, max(left, 1))
-				break
-			}
-			line += cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2)
+		var line strings.Builder
+		last := len(row) - 1
+		for i, cell := range row[:last] {
+			line.WriteString(cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
 		}
-		out.WriteString(strings.TrimRight(line, " ") + "\n")
+		line.WriteString(cut(row[last], max(left, 1)))
+		out.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 	titles := make([]string, len(columns))
 	for i, c := range columns {

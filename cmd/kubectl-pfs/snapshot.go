@@ -15,8 +15,11 @@ import (
 // pageSize is how many objects one request lists. A cluster of 1000 nodes has 24,000 StorageTargets, which are 12 requests.
 const pageSize = 2000
 
-// pages lists all objects of a kind, one page at a time. Each page needs an empty list of its own, because decoding reuses what a list holds.
-func pages[L client.ObjectList](ctx context.Context, r client.Reader, kind string, empty func() L, take func(L), options ...client.ListOption) error {
+// pages lists all objects of a kind, one page at a time. Each page needs an empty list of its own, because decoding reuses the objects of a
+// list.
+func pages[L client.ObjectList](
+	ctx context.Context, r client.Reader, kind string, empty func() L, take func(L), options ...client.ListOption,
+) error {
 	next := ""
 	for {
 		list := empty()

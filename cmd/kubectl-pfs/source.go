@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -17,6 +19,7 @@ func (a *app) reader(from string) (client.Reader, string, error) {
 		if err != nil {
 			return nil, "", err
 		}
+		a.now = func() time.Time { return b.taken } // how old something is, it was then
 		if a.cluster.namespace != "" {
 			return b, a.cluster.namespace, nil
 		}

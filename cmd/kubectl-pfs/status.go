@@ -28,7 +28,7 @@ type overview struct {
 	Disks   []diskTrouble              `json:"disks,omitempty"`
 	Missing []string                   `json:"missing,omitempty"`
 	Now     []string                   `json:"now,omitempty"`
-	Waits   []todo                     `json:"waits,omitempty"`
+	Waits   []errand                   `json:"waits,omitempty"`
 	Remarks []string                   `json:"remarks,omitempty"`
 }
 
@@ -54,8 +54,8 @@ type diskTrouble struct {
 	Why    string        `json:"why"`
 }
 
-// todo is something that only a person can do, with the command to type.
-type todo struct {
+// errand is something that only a person can do, with the command to type.
+type errand struct {
 	What    string `json:"what"`
 	Command string `json:"command,omitempty"`
 }
@@ -127,7 +127,9 @@ func happening(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget, now ti
 	if fs.DeletionTimestamp != nil {
 		out = append(out, "The FileSystem is being deleted"+since(*fs.DeletionTimestamp)+".")
 	}
-	for _, kind := range []string{v1alpha1.ConditionReconciling, v1alpha1.ConditionUpgrading, v1alpha1.ConditionRecovering, v1alpha1.ConditionChangesHeld} {
+	for _, kind := range []string{
+		v1alpha1.ConditionReconciling, v1alpha1.ConditionUpgrading, v1alpha1.ConditionRecovering, v1alpha1.ConditionChangesHeld,
+	} {
 		is := meta.FindStatusCondition(fs.Status.Conditions, kind)
 		if is == nil || is.Status != metav1.ConditionTrue {
 			continue
@@ -175,8 +177,8 @@ func messageOf(all []metav1.Condition, kind string) string {
 }
 
 // waiting lists what a person has to do, each with its command.
-func waiting(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget, nodes []v1alpha1.FileSystemNode) []todo {
-	var out []todo
+func waiting(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget, nodes []v1alpha1.FileSystemNode) []errand {
+	var out []errand
 	pfs := "kubectl pfs -n " + fs.Namespace + " "
 	plans, lossy := 0, 0
 	for i := range targets {
@@ -188,7 +190,7 @@ func waiting(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget, nodes []
 		}
 	}
 	if plans > 0 {
-		out = append(out, todo{fmt.Sprintf("Plans of disks that wait for an approval: %d. Plans among them that destroy data: %d.", plans, lossy), pfs + "target plan " + fs.Name})
+		out = append(out, errand{fmt.Sprintf("Plans of disks that wait for an approval: %d. Plans among them that destroy data: %d.", plans, lossy), pfs + "target plan " + fs.Name})
 	}
 	out = append(out, waitingTargets(fs, targets)...)
 	for i := range nodes {
@@ -206,25 +208,25 @@ func waiting(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget, nodes []
 	} {
 		is := meta.FindStatusCondition(fs.Status.Conditions, rule.kind)
 		if is != nil && is.Status != metav1.ConditionTrue && slices.Contains(rule.reasons, is.Reason) {
-			out = append(out, todo{is.Reason + ": " + is.Message, rule.command})
+			out = append(out, errand{is.Reason + ": " + is.Message, rule.command})
 		}
 	}
 	if is := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionStalled); is != nil && is.Status == metav1.ConditionTrue {
-		out = append(out, todo{What: is.Reason + ": " + is.Message})
+		out = append(out, errand{What: is.Reason + ": " + is.Message})
 	}
 	if fs.Spec.Updates.Paused {
-		out = append(out, todo{"Changes are paused: no daemon is restarted, no node is released, and no upgrade goes on.", pfs + "upgrade resume " + fs.Name})
+		out = append(out, errand{"Changes are paused: no daemon is restarted, no node is released, and no upgrade goes on.", pfs + "upgrade resume " + fs.Name})
 	}
 	return out
 }
 
 // waitingTargets lists what a person has to do about single disks.
-func waitingTargets(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget) []todo {
-	var out []todo
+func waitingTargets(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget) []errand {
+	var out []errand
 	for i := range targets {
 		t := &targets[i]
 		if is := t.Status.NewDevice; is != nil {
-			out = append(out, todo{
+			out = append(out, errand{
 				fmt.Sprintf("Target %s is on a disk with another identity: %s, serial number %q. Check that it is the same disk, and not a copy.",
 					t.Name, is.Device.ID, is.Device.Serial),
 				fmt.Sprintf("kubectl -n %s annotate --overwrite storagetarget %s %s=%s", t.Namespace, t.Name, v1alpha1.AnnotationAcceptDevice, is.Hash),
@@ -236,12 +238,12 @@ func waitingTargets(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget) [
 		}
 		switch {
 		case is.Status == metav1.ConditionTrue && t.DeletionTimestamp == nil:
-			out = append(out, todo{
+			out = append(out, errand{
 				fmt.Sprintf("Target %s is empty. Take its disk %s on node %s out of the spec of the FileSystem.", t.Name, t.Spec.Device.ID, t.Spec.Node),
 				fmt.Sprintf("kubectl -n %s edit filesystem %s", fs.Namespace, fs.Name),
 			})
 		case is.Reason == v1alpha1.ReasonClientsMounted:
-			out = append(out, todo{
+			out = append(out, errand{
 				fmt.Sprintf("Target %s can be emptied only while nothing writes. Stop all programs that write, then promise it.", t.Name),
 				fmt.Sprintf("kubectl pfs -n %s target remove %s %s --writers-stopped", fs.Namespace, fs.Name, t.Name),
 			})
@@ -251,21 +253,24 @@ func waitingTargets(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget) [
 }
 
 // waitingNode lists what a person has to do about a node.
-func waitingNode(fs *v1alpha1.FileSystem, n *v1alpha1.FileSystemNode) []todo {
-	var out []todo
+func waitingNode(fs *v1alpha1.FileSystem, n *v1alpha1.FileSystemNode) []errand {
+	var out []errand
 	pfs := "kubectl pfs -n " + fs.Namespace + " node "
-	if is := meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionGivenUp); is != nil && is.Reason == v1alpha1.ReasonLossNotAccepted {
-		out = append(out, todo{"Node " + n.Spec.Node + " never comes back, and data is lost with it.", pfs + "accept-loss " + fs.Name + " " + n.Spec.Node})
+	given := meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionGivenUp)
+	if given != nil && given.Reason == v1alpha1.ReasonLossNotAccepted {
+		out = append(out, errand{"Node " + n.Spec.Node + " never comes back, and data is lost with it.",
+			pfs + "accept-loss " + fs.Name + " " + n.Spec.Node})
 	}
 	is := meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionMaintenance)
 	switch {
 	case is == nil:
 	case is.Reason == v1alpha1.ReasonMaintenanceNotAllowed:
 		waits, _, _ := strings.Cut(is.Message, " To let it go nevertheless")
-		out = append(out, todo{"Node " + n.Spec.Node + " is cordoned, and the filesystem needs it: " + waits,
+		out = append(out, errand{"Node " + n.Spec.Node + " is cordoned, and the filesystem needs it: " + waits,
 			pfs + "allow-maintenance " + fs.Name + " " + n.Spec.Node})
 	case is.Reason == v1alpha1.ReasonMaintenanceTooLong:
-		out = append(out, todo{"The maintenance of node " + n.Spec.Node + " has lasted too long. Bring the node back.", "kubectl uncordon " + n.Spec.Node})
+		out = append(out, errand{"The maintenance of node " + n.Spec.Node + " has lasted too long. Bring the node back.",
+			"kubectl uncordon " + n.Spec.Node})
 	}
 	return out
 }
@@ -302,9 +307,11 @@ func (r *overview) render() string {
 	if len(r.Pools) > 0 {
 		var rows [][]string
 		for _, p := range r.Pools {
-			rows = append(rows, []string{p.Name, cmp.Or(p.Targets, "?"), levelBar(p.Percent), cmp.Or(p.Used, "?"), cmp.Or(p.Capacity, "?"), cmp.Or(p.Spread, "-")})
+			rows = append(rows, []string{p.Name, cmp.Or(p.Targets, "?"), levelBar(p.Percent), cmp.Or(p.Used, "?"),
+				cmp.Or(p.Capacity, "?"), cmp.Or(p.Spread, "-")})
 		}
-		out.WriteString("\n" + table([]column{{"POOL", 24}, {"TARGETS", 9}, {"FULL", 28}, {"USED", 10}, {"CAPACITY", 10}, {"EACH TARGET", 12}}, rows))
+		out.WriteString("\n" + table([]column{{"POOL", 24}, {"TARGETS", 9}, {"FULL", 28}, {"USED", 10}, {"CAPACITY", 10},
+			{"EACH TARGET", 12}}, rows))
 	}
 	r.renderDisks(&out)
 	section(&out, "Not online", r.Missing)

@@ -23,8 +23,8 @@ import (
 func (a *app) targetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "target", Short: "Disks of a FileSystem: plan, approve, remove",
-		Long: `A disk of a FileSystem is a StorageTarget. Before its disk is formatted, the agent of the node writes a plan: the commands, and all that
-they destroy. A person approves exactly this plan.`,
+		Long: `A disk of a FileSystem is a StorageTarget. Before its disk is formatted, the agent of the node writes a plan: the commands, and all
+that they destroy. A person approves exactly this plan.`,
 		RunE: groupOnly, Args: cobra.ArbitraryArgs,
 	}
 	cmd.AddCommand(a.targetPlanCommand(), a.targetApproveCommand(), a.targetRemoveCommand())
@@ -34,7 +34,8 @@ they destroy. A person approves exactly this plan.`,
 // waitingPlan is the plan of a target that waits for an approval, nil if none does.
 func waitingPlan(t *v1alpha1.StorageTarget) *v1alpha1.TargetPlan {
 	is, plan := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady), t.Status.Plan
-	if is == nil || plan == nil || plan.Hash == "" || len(plan.Refusals) > 0 || t.Spec.FormatPolicy != v1alpha1.FormatApproved || t.DeletionTimestamp != nil ||
+	if is == nil || plan == nil || plan.Hash == "" || len(plan.Refusals) > 0 || t.DeletionTimestamp != nil ||
+		t.Spec.FormatPolicy != v1alpha1.FormatApproved ||
 		is.Reason != v1alpha1.ReasonAwaitingApproval && is.Reason != v1alpha1.ReasonApprovalRefused {
 		return nil
 	}
@@ -85,8 +86,8 @@ func (c connection) targetsOf(cmd *cobra.Command, fileSystem string, which choic
 func planText(t *v1alpha1.StorageTarget, plan *v1alpha1.TargetPlan, steps bool) string {
 	var out strings.Builder
 	d := t.Spec.Device
-	out.WriteString(wrapped("", "    ", fmt.Sprintf("%s: %s on node %s, %s, serial number %s, now %s", t.Name, d.ID, t.Spec.Node, bytesText(d.SizeBytes),
-		cmp.Or(d.Serial, "none"), cmp.Or(t.Status.KernelName, "?"))))
+	out.WriteString(wrapped("", "    ", fmt.Sprintf("%s: %s on node %s, %s, serial number %s, now %s", t.Name, d.ID, t.Spec.Node,
+		bytesText(d.SizeBytes), cmp.Or(d.Serial, "none"), cmp.Or(t.Status.KernelName, "?"))))
 	if len(plan.Destroys) == 0 {
 		out.WriteString("  loses    nothing: the disk is blank\n")
 	}
@@ -117,8 +118,8 @@ func (a *app) targetPlanCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan FILESYSTEM [TARGET…]",
 		Short: "Show what would be done to each disk that waits for an approval",
-		Long: `plan prints, for each disk that waits, what is lost, the commands, and the hash of the plan. It changes nothing. Disks that can't be
-approved are listed with the reason.`,
+		Long: `plan prints, for each disk that waits, what is lost, the commands, and the hash of the plan. It changes nothing. Disks that
+can't be approved are listed with the reason.`,
 		Example: `  kubectl pfs target plan archive
   kubectl pfs target plan archive -l parallelfs.dev/node=oss3`,
 		Args: atLeastFileSystem,
@@ -188,8 +189,8 @@ func (a *app) targetApproveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve FILESYSTEM (TARGET… | --all-blank | -l SELECTOR)",
 		Short: "Approve the plans of disks, after showing what is lost",
-		Long: `approve shows the plan of each disk, asks, and then approves exactly the plans that it has shown (spec.approvedPlan). If a plan changes
-meanwhile, it is not approved, and the command says so. The agent looks at each disk once more before it writes.
+		Long: `approve shows the plan of each disk, asks, and then approves exactly the plans that it has shown (spec.approvedPlan). If a plan
+changes meanwhile, it is not approved, and the command says so. The agent looks at each disk once more before it writes.
 
 --all-blank and --selector approve blank disks only. A disk with data must be named, and what is on it is lost: a wiped disk can't be
 restored. --yes does not ask. For a disk with data, --yes needs --plan with the hash that "target plan" has printed.`,
@@ -307,7 +308,8 @@ func (c connection) approvePlan(cmd *cobra.Command, shown *v1alpha1.StorageTarge
 		if err := c.Get(cmd.Context(), client.ObjectKeyFromObject(shown), fresh); err != nil {
 			return fmt.Errorf("read the StorageTarget %s again: %w", shown.Name, err)
 		}
-		if plan := waitingPlan(fresh); fresh.UID != shown.UID || plan == nil || plan.Hash != hash || !slices.Equal(plan.Destroys, shown.Status.Plan.Destroys) {
+		plan := waitingPlan(fresh)
+		if fresh.UID != shown.UID || plan == nil || plan.Hash != hash || !slices.Equal(plan.Destroys, shown.Status.Plan.Destroys) {
 			return fmt.Errorf("%s: its plan has changed since it was shown, so it was not approved; look at it again", shown.Name)
 		}
 		t = fresh
@@ -318,7 +320,8 @@ func (c connection) approvePlan(cmd *cobra.Command, shown *v1alpha1.StorageTarge
 // setSpec sets fields of the spec of an object that nobody has changed since it was read. With dry it prints the patch instead.
 func (c connection) setSpec(cmd *cobra.Command, object client.Object, fields map[string]any, dry bool) error {
 	kind := strings.ToLower(kindOf(object))
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": object.GetResourceVersion(), "uid": object.GetUID()}, "spec": fields})
+	asRead := map[string]any{"resourceVersion": object.GetResourceVersion(), "uid": object.GetUID()}
+	patch, err := json.Marshal(map[string]any{"metadata": asRead, "spec": fields})
 	if err != nil {
 		return fmt.Errorf("encode the patch: %w", err)
 	}
@@ -351,8 +354,8 @@ func (a *app) targetRemoveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove FILESYSTEM TARGET… [--writers-stopped | --withdraw]",
 		Short: "Have the filesystem move the data of disks elsewhere, so that they can be taken out",
-		Long: `remove asks the filesystem to move the data of disks elsewhere (spec.remove). No data is lost, and nothing is deleted. When a disk is
-empty, its StorageTarget has the condition SafeToRemove, and "kubectl pfs status" says what to do next.
+		Long: `remove asks the filesystem to move the data of disks elsewhere (spec.remove). No data is lost, and nothing is deleted. When a disk
+is empty, its StorageTarget has the condition SafeToRemove, and "kubectl pfs status" says what to do next.
 
 A BeeGFS moves files only while nothing writes to the filesystem: stop all programs that write, and promise it with --writers-stopped.
 --withdraw sets both back, and the disk is used again.`,

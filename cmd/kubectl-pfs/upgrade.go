@@ -16,8 +16,8 @@ import (
 func (a *app) upgradeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "upgrade", Short: "Upgrades of a FileSystem: plan, pause, resume",
-		Long: `A change of spec.version of a FileSystem upgrades it, one component after the other. The commands show how far that is, and hold it or
-let it go on.`,
+		Long: `A change of spec.version of a FileSystem upgrades it, one component after the other. The commands show how far that is, and hold it
+or let it go on.`,
 		RunE: groupOnly, Args: cobra.ArbitraryArgs,
 	}
 	plan := &cobra.Command{
@@ -81,8 +81,8 @@ func (a *app) pauseCommand(name string, paused bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   name + " FILESYSTEM",
 		Short: "Hold an upgrade, restarts and releases of nodes (spec.updates.paused)",
-		Long: name + ` sets spec.updates.paused. While it is true, no running daemon is restarted, no node is released for maintenance, and an upgrade
-neither starts nor continues. Daemons that are down are started nevertheless. If a GitOps tool writes the FileSystem, change its source
+		Long: name + ` sets spec.updates.paused. While it is true, no running daemon is restarted, no node is released for maintenance, and an
+upgrade neither starts nor continues. Daemons that are down are started nevertheless. If a GitOps tool writes the FileSystem, change its source
 instead: it would set the field back.`,
 		Example: "  kubectl pfs upgrade " + name + " scratch --dry-run\n  kubectl pfs upgrade " + name + " scratch",
 		Args:    exactly("FILESYSTEM"),
