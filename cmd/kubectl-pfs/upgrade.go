@@ -82,8 +82,8 @@ func (a *app) pauseCommand(name string, paused bool) *cobra.Command {
 		Use:   name + " FILESYSTEM",
 		Short: "Hold an upgrade, restarts and releases of nodes (spec.updates.paused)",
 		Long: name + ` sets spec.updates.paused. While it is true, no running daemon is restarted, no node is released for maintenance, and an
-upgrade neither starts nor continues. Daemons that are down are started nevertheless. If a GitOps tool writes the FileSystem, change its source
-instead: it would set the field back.`,
+upgrade neither starts nor continues. Daemons that are down are started nevertheless. If a GitOps tool writes the FileSystem, change its
+source instead: it would set the field back.`,
 		Example: "  kubectl pfs upgrade " + name + " scratch --dry-run\n  kubectl pfs upgrade " + name + " scratch",
 		Args:    exactly("FILESYSTEM"),
 		RunE: func(cmd *cobra.Command, args []string) error {
