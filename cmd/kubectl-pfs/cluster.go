@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,17 +21,20 @@ import (
 // clusterFlags say which cluster and namespace are meant.
 type clusterFlags struct{ kubeconfig, context, namespace string }
 
-// connection is to one namespace of a cluster. Only say writes.
+// connection is to one namespace of a cluster. Only say and setSpec write.
 type connection struct {
 	client.Client
 	namespace string
+	live      live
 }
 
 // scheme knows the objects that the commands read.
 func scheme() (*runtime.Scheme, error) {
 	out := runtime.NewScheme()
-	if err := corev1.AddToScheme(out); err != nil {
-		return nil, err
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme} {
+		if err := add(out); err != nil {
+			return nil, err
+		}
 	}
 	return out, v1alpha1.AddToScheme(out)
 }
@@ -49,6 +54,8 @@ func connect(flags clusterFlags) (connection, error) {
 	if err != nil {
 		return connection{}, fmt.Errorf("read the kubeconfig: %w", err)
 	}
+	// Client-go sends 5 requests a second unless told otherwise. A list of many pages would wait for that longer than for the API server.
+	rest.QPS, rest.Burst = 100, 200
 	known, err := scheme()
 	if err != nil {
 		return connection{}, err
@@ -57,7 +64,11 @@ func connect(flags clusterFlags) (connection, error) {
 	if err != nil {
 		return connection{}, fmt.Errorf("connect to the cluster: %w", err)
 	}
-	return connection{c, namespace}, nil
+	asked, err := requestsTo(rest, known)
+	if err != nil {
+		return connection{}, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	return connection{c, namespace, asked}, nil
 }
 
 // document is a run or a suite, and what must be said of where it is from.

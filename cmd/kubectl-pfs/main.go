@@ -1,5 +1,5 @@
-// Command kubectl-pfs is the plugin "kubectl pfs": it shows, reports, watches and compares benchmarks of ParallelFS Operator, in a
-// cluster and from files, and says to the operator what only a person can say.
+// Command kubectl-pfs is the plugin "kubectl pfs": it shows the filesystems of ParallelFS Operator and what they wait for, sets what only a
+// person may set, and reports, watches and compares benchmarks, in a cluster and from files.
 package main
 
 import (
@@ -123,17 +123,20 @@ func exactly(names ...string) cobra.PositionalArgs {
 func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-pfs",
-		Short: "Watch, report and compare benchmarks of ParallelFS Operator, and say what only a person can say",
+		Short: "See and operate the filesystems of ParallelFS Operator, and report and compare benchmarks",
 		Long: `kubectl pfs works with ParallelFS Operator. Lay it into your PATH as kubectl-pfs, and kubectl finds it.
 
-bench and baseline only read. node and recover show what a FileSystem says; where you ask them to, they set the annotations that you
-would set by hand, after saying what that means. No command deletes anything, and none writes a file but the one that --file names.
+status, health, disks and events, and bench and baseline, only read. target, node, recover, backup and upgrade show the effect first; if
+you ask for it, they set the fields and annotations that you would set by hand. No command deletes anything. Only dump, and the others with
+--file, write a file.
 
 Exit codes:
   0  done; of watch: the run succeeded
   1  an error, which is said in one sentence; of watch: the run ended without all its results
   2  the command line can't be understood
-  3  compare --fail-on-regression has found something that is worse`,
+  3  compare --fail-on-regression has found something that is worse
+
+health has codes of its own; see its help.`,
 		Annotations:  map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl pfs"},
 		SilenceUsage: true, SilenceErrors: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
@@ -154,7 +157,8 @@ Exit codes:
 		Use: "baseline", Short: "Published tables that results can be compared with", RunE: groupOnly, Args: cobra.ArbitraryArgs,
 	}
 	baseline.AddCommand(tablesCommand("list"))
-	root.AddCommand(bench, baseline, a.nodeCommand(), a.recoverCommand())
+	root.AddCommand(a.statusCommand(), a.healthCommand(), a.disksCommand(), a.targetCommand(), a.nodeCommand(), a.recoverCommand(),
+		a.backupCommand(), a.upgradeCommand(), a.eventsCommand(), a.dumpCommand(), bench, baseline)
 	return root
 }
 

@@ -46,6 +46,14 @@ func cluster(t *testing.T, objects []client.Object, looks ...func(client.Client)
 // clusterThrough is cluster, whose requests go through functions of the test.
 func clusterThrough(t *testing.T, objects []client.Object, funcs interceptor.Funcs, looks ...func(client.Client)) (client.Client, func(args ...string) called) {
 	t.Helper()
+	return clusterThat(t, objects, funcs, "", looks...)
+}
+
+// clusterThat is clusterThrough with what a person types.
+func clusterThat(
+	t *testing.T, objects []client.Object, funcs interceptor.Funcs, typed string, looks ...func(client.Client),
+) (client.Client, func(args ...string) called) {
+	t.Helper()
 	g := NewWithT(t)
 	known, err := scheme()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -57,9 +65,9 @@ func clusterThrough(t *testing.T, objects []client.Object, funcs interceptor.Fun
 				if namespace == "" {
 					namespace = "storage"
 				}
-				return connection{c, namespace}, nil
+				return connection{c, namespace, printed{}}, nil
 			},
-			tools: registry.Tools(), stdin: strings.NewReader(""),
+			tools: registry.Tools(), stdin: strings.NewReader(typed),
 			now: func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) },
 		}
 		a.wait = func(context.Context, time.Duration) bool {

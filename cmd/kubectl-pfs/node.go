@@ -14,7 +14,7 @@ import (
 
 func (a *app) nodeCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "node", Short: "Nodes with servers of a FileSystem: give-up, take-back, accept-loss, allow-maintenance, machine-is-off",
+		Use: "node", Short: "Nodes with servers of a FileSystem: give-up, take-back, accept-loss, maintenance, allow-maintenance, machine-is-off",
 		Long: `A FileSystem has servers on nodes. Some things about a node only a person knows, and the operator waits for that word: that a
 node never comes back, that what is lost with it is accepted, that it may go although programs will wait, that its machine is off.
 
@@ -23,7 +23,8 @@ the filesystem itself after that, and the conditions GivenUp and Maintenance of 
 StorageTarget, say what became of it.`,
 		RunE: groupOnly, Args: cobra.ArbitraryArgs,
 	}
-	cmd.AddCommand(a.giveUpCommand(), a.takeBackCommand(), a.acceptLossCommand(), a.allowMaintenanceCommand(), a.machineIsOffCommand())
+	cmd.AddCommand(a.giveUpCommand(), a.takeBackCommand(), a.acceptLossCommand(), a.maintenanceCommand(), a.allowMaintenanceCommand(),
+		a.machineIsOffCommand())
 	return cmd
 }
 

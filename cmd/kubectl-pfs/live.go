@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+)
+
+// requests asks the API server for what is no object.
+type requests struct{ rest.Interface }
+
+// requestsTo makes requests with a kubeconfig.
+func requestsTo(config *rest.Config, known *runtime.Scheme) (requests, error) {
+	config = rest.CopyConfig(config)
+	config.GroupVersion, config.APIPath = &corev1.SchemeGroupVersion, "/api"
+	config.NegotiatedSerializer = serializer.NewCodecFactory(known).WithoutConversion()
+	c, err := rest.RESTClientFor(config)
+	return requests{c}, err
+}
+
+func (r requests) logs(ctx context.Context, namespace, pod, container string, previous bool) (io.ReadCloser, error) {
+	return r.Get().Namespace(namespace).Resource("pods").Name(pod).SubResource("log").Param("container", container).
+		Param("previous", strconv.FormatBool(previous)).Param("timestamps", "true").Param("tailLines", strconv.Itoa(mostLogLines)).
+		Param("limitBytes", strconv.Itoa(mostLog)).Stream(ctx)
+}
+
+func (r requests) version(ctx context.Context) (string, error) {
+	data, err := r.Get().AbsPath("/version").DoRaw(ctx)
+	if err != nil {
+		return "", err
+	}
+	var is struct{ GitVersion string }
+	if err := json.Unmarshal(data, &is); err != nil {
+		return "", fmt.Errorf("read the version of Kubernetes: %w", err)
+	}
+	return is.GitVersion, nil
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+)
+
+// approvals are the approved plans of all targets.
+func approvals(t *testing.T, c client.Client) map[string]string {
+	t.Helper()
+	var all v1alpha1.StorageTargetList
+	NewWithT(t).Expect(c.List(t.Context(), &all)).To(Succeed())
+	out := map[string]string{}
+	for _, target := range all.Items {
+		if target.Spec.ApprovedPlan != "" {
+			out[target.Name] = target.Spec.ApprovedPlan
+		}
+	}
+	return out
+}
+
+// waitingDisks are two blank disks, one with data, one that is refused, and one of another FileSystem.
+func waitingDisks() []client.Object {
+	refused := planned("refused", "oss6", hashOf("d"))
+	refused.Status.Plan.Refusals = []string{"sdb is mounted at /home"}
+	refused.Status.Conditions[0].Reason, refused.Status.Conditions[0].Message = v1alpha1.ReasonDeviceRefused, "sdb is mounted at /home"
+	other := planned("other", "oss6", hashOf("e"))
+	other.Labels, other.Spec.FileSystem.Name = nil, "archive"
+	return []client.Object{
+		scratchOf(), planned("blank-1", "oss5", hashOf("a")), planned("blank-2", "oss6", hashOf("b")),
+		planned("full", "oss6", hashOf("c"), "xfs on sdb1 (label home)", "gpt on sdb"), refused, other, serving("well", "oss7"),
+	}
+}
+
+func TestPlansOfDisksShowWhatIsLostAndTheHash(t *testing.T) {
+	g := NewWithT(t)
+	c, pfs := cluster(t, waitingDisks())
+	got := pfs("target", "plan", "scratch")
+	g.Expect(got.code).To(Equal(exitGood), got.stderr)
+	golden(t, "target-plan.txt", got.stdout)
+	g.Expect(pfs("target", "plan", "scratch", "blank-1").stdout).NotTo(ContainSubstring("blank-2"))
+	g.Expect(approvals(t, c)).To(BeEmpty())
+}
+
+func TestOnlyThePlansThatWereShownAreApproved(t *testing.T) {
+	blank := map[string]string{"blank-1": hashOf("a"), "blank-2": hashOf("b")}
+	for name, one := range map[string]struct {
+		args   []string
+		answer string
+		code   int
+		want   map[string]string
+		says   string
+	}{
+		"all blank ones":                        {[]string{"--all-blank"}, "yes\n", 0, blank, "the disk is blank"},
+		"all blank ones without a question":     {[]string{"--all-blank", "--yes"}, "", 0, blank, "the disk is blank"},
+		"those of a node":                       {[]string{"-l", "parallelfs.dev/node=oss6"}, "yes\n", 0, map[string]string{"blank-2": hashOf("b")}, "blank-2"},
+		"no answer":                             {[]string{"--all-blank"}, "", 1, nil, "not approved. Nothing was changed"},
+		"another answer":                        {[]string{"--all-blank"}, "no\n", 1, nil, "not approved. Nothing was changed"},
+		"a dry run":                             {[]string{"--all-blank", "--dry-run"}, "", 0, nil, "Nothing was changed"},
+		"a disk with data":                      {[]string{"full"}, "destroy\n", 0, map[string]string{"full": hashOf("c")}, "LOSES    xfs on sdb1 (label home)"},
+		"a disk with data, yes is not enough":   {[]string{"full"}, "yes\n", 1, nil, "is LOST"},
+		"a disk with data and --yes":            {[]string{"full", "--yes"}, "", 1, nil, "name the plan that you have read: --plan " + hashOf("c")},
+		"a disk with data, --yes and its hash":  {[]string{"full", "--yes", "--plan", hashOf("c")}, "", 0, map[string]string{"full": hashOf("c")}, "LOSES"},
+		"a disk with data, --yes and one other": {[]string{"full", "--yes", "--plan", hashOf("b")}, "", 1, nil, "Look at it again. Nothing was changed"},
+		"a disk that is refused":                {[]string{"refused", "--yes"}, "", 1, nil, "no plan of refused waits for an approval (DeviceRefused"},
+		"one of several that is refused":        {[]string{"blank-1", "refused", "--yes"}, "", 1, nil, "Nothing was changed"},
+		"a disk of another FileSystem":          {[]string{"other", "--yes"}, "", 1, nil, `has no StorageTarget "other"`},
+		"a disk that serves":                    {[]string{"well", "--yes"}, "", 1, nil, "no plan of well waits"},
+		"no disk":                               {nil, "yes\n", 2, nil, "name targets"},
+		"names and all":                         {[]string{"blank-1", "--all-blank"}, "yes\n", 2, nil, "exclude each other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c, pfs := clusterThat(t, waitingDisks(), interceptor.Funcs{}, one.answer)
+			got := pfs(append([]string{"target", "approve", "scratch"}, one.args...)...)
+			g.Expect(got.code).To(Equal(one.code), got.stderr)
+			g.Expect(got.stderr).To(ContainSubstring(one.says))
+			if one.want == nil {
+				one.want = map[string]string{}
+			}
+			g.Expect(approvals(t, c)).To(Equal(one.want))
+		})
+	}
+}
+
+// changing replaces the plan, or only a time, of a target just before the first patch of it.
+func changing(g Gomega, change func(*v1alpha1.StorageTarget)) interceptor.Funcs {
+	done := false
+	return interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if !done {
+				done = true
+				t := &v1alpha1.StorageTarget{}
+				g.Expect(c.Get(ctx, client.ObjectKeyFromObject(object), t)).To(Succeed())
+				change(t)
+				g.Expect(c.Update(ctx, t)).To(Succeed())
+				// The fake cluster does not refuse the version of a patch, as the API server does.
+				return apierrors.NewConflict(schema.GroupResource{Resource: "storagetargets"}, t.Name, nil)
+			}
+			return c.Patch(ctx, object, patch, options...)
+		},
+	}
+}
+
+func TestAPlanThatChangesWhileAPersonReadsItIsNotApproved(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.StorageTarget){
+		"another hash":   func(t *v1alpha1.StorageTarget) { t.Status.Plan.Hash = hashOf("f") },
+		"more is lost":   func(t *v1alpha1.StorageTarget) { t.Status.Plan.Destroys = []string{"ext4 on sdb"} },
+		"it is refused":  func(t *v1alpha1.StorageTarget) { t.Status.Plan.Refusals = []string{"sdb is mounted"} },
+		"another policy": func(t *v1alpha1.StorageTarget) { t.Spec.FormatPolicy = v1alpha1.FormatNever },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c, pfs := clusterThat(t, waitingDisks(), changing(g, change), "")
+			got := pfs("target", "approve", "scratch", "blank-1", "--yes")
+			g.Expect(got.code).To(Equal(exitFailed))
+			g.Expect(got.stderr).To(ContainSubstring("its plan has changed since it was shown, so it was not approved"))
+			g.Expect(approvals(t, c)).To(BeEmpty())
+		})
+	}
+	t.Run("only a time", func(t *testing.T) {
+		g := NewWithT(t)
+		c, pfs := clusterThat(t, waitingDisks(), changing(g, func(t *v1alpha1.StorageTarget) { t.Status.KernelName = "sdc" }), "")
+		got := pfs("target", "approve", "scratch", "blank-1", "--yes")
+		g.Expect(got.code).To(Equal(exitGood), got.stderr)
+		g.Expect(approvals(t, c)).To(Equal(map[string]string{"blank-1": hashOf("a")}))
+	})
+}
+
+func TestAnApprovalIsOfTheVersionThatWasRead(t *testing.T) {
+	g := NewWithT(t)
+	got := on(t, waitingDisks())("target", "approve", "scratch", "blank-1", "--dry-run")
+	g.Expect(got.stdout).To(MatchRegexp(`^\{"metadata":\{"resourceVersion":"[0-9]+","uid":"uid-of-target"\},"spec":\{"approvedPlan":"sha256:a{64}"\}\}\n$`))
+}
+
+func TestADiskIsEmptiedAndTheWordIsTakenBack(t *testing.T) {
+	g := NewWithT(t)
+	c, pfs := cluster(t, waitingDisks())
+	spec := func() v1alpha1.StorageTargetSpec {
+		var target v1alpha1.StorageTarget
+		g.Expect(c.Get(t.Context(), client.ObjectKey{Namespace: "storage", Name: "well"}, &target)).To(Succeed())
+		return target.Spec
+	}
+	g.Expect(pfs("target", "remove", "scratch", "well", "--dry-run").code).To(Equal(exitGood))
+	g.Expect(spec().Remove).To(BeFalse())
+	g.Expect(pfs("target", "remove", "scratch", "well").code).To(Equal(exitGood))
+	g.Expect(spec().Remove).To(BeTrue())
+	g.Expect(spec().WritersStopped).To(BeFalse())
+	g.Expect(pfs("target", "remove", "scratch", "well", "--writers-stopped").code).To(Equal(exitGood))
+	g.Expect(spec().WritersStopped).To(BeTrue())
+	g.Expect(pfs("target", "remove", "scratch", "well", "--withdraw").code).To(Equal(exitGood))
+	g.Expect(spec().Remove || spec().WritersStopped).To(BeFalse())
+	g.Expect(pfs("target", "remove", "scratch").code).To(Equal(exitUsage))
+	g.Expect(pfs("target", "remove", "scratch", "other").stderr).To(ContainSubstring(`has no StorageTarget "other"`))
+}
+
+func TestTextOfDisksAndProgramsCannotCommandATerminal(t *testing.T) {
+	g := NewWithT(t)
+	got := on(t, []client.Object{scratchOf(), planned("blank-1", "oss5", hashOf("a"), "label \x1b[2Jhome")})("target", "plan", "scratch")
+	g.Expect(got.stdout).To(ContainSubstring("label ?[2Jhome"))
+	g.Expect(strings.Contains(got.stdout, "\x1b")).To(BeFalse())
+}
