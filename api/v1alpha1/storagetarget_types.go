@@ -34,6 +34,11 @@ type StorageTargetSpec struct {
 	// +kubebuilder:validation:MaxLength=64
 	TakeOver string `json:"takeOver,omitempty"`
 
+	// takeOverFrom is the former owner whose disk this target may take over with its data. It is a copy of status.formerOwner. The operator
+	// sets it when spec.provisioning.takeOverFrom of the FileSystem names that owner and nothing in this cluster uses the disk as its own.
+	// +optional
+	TakeOverFrom *FormerTarget `json:"takeOverFrom,omitempty"`
+
 	// node is the name of the node that has the disk.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -202,6 +207,11 @@ type StorageTargetStatus struct {
 	// +optional
 	NewDevice *NewDevice `json:"newDevice,omitempty"`
 
+	// formerOwner is the other target that the disk carries by its marker and its record. It stays when the disk was taken over. It is absent
+	// for every other disk.
+	// +optional
+	FormerOwner *FormerTarget `json:"formerOwner,omitempty"`
+
 	// provisioned records how the device was made a target, which happens once. It is written before the first byte, and never removed: a
 	// disk without this UUID is not this target.
 	// +optional
@@ -242,6 +252,47 @@ type StorageTargetStatus struct {
 	// files is the agent's count of the files in spec.filesIn.
 	// +optional
 	Files *TargetFiles `json:"files,omitempty"`
+}
+
+// FormerTarget is the target of another FileSystem, or of another node, that a disk carries.
+type FormerTarget struct {
+	// owner is the FileSystem, the node and the cluster of it.
+	// +required
+	Owner FormerOwner `json:"owner,omitzero"`
+
+	// fileSystemUID is the uid of the FileSystem.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	FileSystemUID string `json:"fileSystemUID,omitempty"`
+
+	// type of the FileSystem.
+	// +required
+	Type FileSystemType `json:"type,omitempty"`
+
+	// target is the name of the StorageTarget.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Target string `json:"target,omitempty"`
+
+	// uuid of the local filesystem on the disk.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=36
+	UUID string `json:"uuid,omitempty"`
+
+	// serverID is the filesystem's own number of the server; 0 when it has none.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
+	ServerID int32 `json:"serverID,omitempty"`
+
+	// targetID is the filesystem's own number of the disk; 0 when it has none.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
+	TargetID int32 `json:"targetID,omitempty"`
 }
 
 // NewDevice is an identity that a person may accept for a target's disk, with the annotation parallelfs.dev/accept-device.
@@ -368,6 +419,10 @@ type TargetProvisioned struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	TakenFrom string `json:"takenFrom,omitempty"`
+
+	// formerOwner is the owner that the marker on the disk still names, while the disk is being taken over from it.
+	// +optional
+	FormerOwner *FormerTarget `json:"formerOwner,omitempty"`
 
 	// device is the identity of the disk that a person has accepted in the place of spec.device; absent while that is its identity.
 	// +optional

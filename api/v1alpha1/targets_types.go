@@ -360,6 +360,41 @@ type ProvisioningSpec struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[0-9A-Za-z-]+$`
 	TakeOver string `json:"takeOver,omitempty"`
+
+	// takeOverFrom names former owners of disks: FileSystems of another name, namespace, node or cluster. A disk whose marker and record name
+	// exactly such an owner is taken over with its data, after a person has approved the plan of its StorageTarget. Nothing is formatted.
+	// status.formerOwner of a StorageTarget has the four names.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	TakeOverFrom []FormerOwner `json:"takeOverFrom,omitempty"`
+}
+
+// FormerOwner is whose a disk was, by what the disk itself says.
+type FormerOwner struct {
+	// cluster is the identity of its cluster: the uid of the namespace kube-system.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Cluster string `json:"cluster,omitempty"`
+
+	// namespace of the FileSystem.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+
+	// fileSystem is the name of the FileSystem.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	FileSystem string `json:"fileSystem,omitempty"`
+
+	// node is the name of the node that had the disk.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
 }
 
 // FormatPolicy says when a device is formatted.

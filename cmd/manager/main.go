@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -24,8 +25,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -41,6 +45,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun"
 	"parallelfs.dev/operator/controllers/benchmarksuite"
 	"parallelfs.dev/operator/controllers/cached"
+	"parallelfs.dev/operator/controllers/claim"
 	"parallelfs.dev/operator/controllers/filesystem"
 	"parallelfs.dev/operator/controllers/filesystemnode"
 	exported "parallelfs.dev/operator/controllers/metrics"
@@ -71,6 +76,9 @@ const garbagePercent = 75
 // that was killed within half a minute.
 const leaseDuration, renewDeadline, retryPeriod = 30 * time.Second, 25 * time.Second, 4 * time.Second
 
+// leaderElectionID is the name of that lease.
+const leaderElectionID = "parallelfs-operator"
+
 // passPause is the least time between two passes over one FileSystem: short for a person, and long for the hundreds of events that a node
 // with 24 disks makes while it joins.
 const passPause = 500 * time.Millisecond
@@ -84,6 +92,7 @@ type options struct {
 	leaderElect                   bool
 	leaderElectionNamespace       string
 	probeTimeout                  time.Duration
+	operator                      types.NamespacedName
 	agents                        types.NamespacedName
 	telemetryPort                 int
 	telemetryTimeout              time.Duration
@@ -118,13 +127,9 @@ and BenchmarkRuns and BenchmarkSuites into results. It is installed by the Helm 
 	flags.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", "", "`namespace` of the lease; the pod's own if empty")
 	flags.DurationVar(&o.probeTimeout, "probe-timeout", 25*time.Second,
 		"`time` that a filesystem's probe has to ask the filesystem and to answer; one that waits for a server that hangs may take 10 s, and the question before may be under way")
-	flags.Func("agents", "`<namespace>/<name>` of the DaemonSet of the agents, whose pods the API server may refuse", func(text string) error {
-		var ok bool
-		if o.agents.Namespace, o.agents.Name, ok = strings.Cut(text, "/"); !ok || o.agents.Namespace == "" || o.agents.Name == "" {
-			return fmt.Errorf("%q is not <namespace>/<name>", text)
-		}
-		return nil
-	})
+	flags.Func("operator", "`<namespace>/<name>` of this installation of the operator, by which one of several works in a cluster; without it, this one works in any case",
+		namespacedName(&o.operator))
+	flags.Func("agents", "`<namespace>/<name>` of the DaemonSet of the agents, whose pods the API server may refuse", namespacedName(&o.agents))
 	flags.IntVar(&o.telemetryPort, "telemetry-port", 0, "`port` on which the agents of the nodes say what servers did during a benchmark; 0 asks nobody")
 	flags.DurationVar(&o.telemetryTimeout, "telemetry-timeout", 5*time.Second, "`time` that an agent has to answer")
 	flags.DurationVar(&o.pollInterval, "poll-interval", 12*time.Second, "`time` between two questions to a filesystem, and two looks at a BenchmarkSuite")
@@ -191,6 +196,38 @@ func version() string {
 	return info.Main.Version
 }
 
+func namespacedName(into *types.NamespacedName) func(string) error {
+	return func(text string) error {
+		var ok bool
+		if into.Namespace, into.Name, ok = strings.Cut(text, "/"); !ok || into.Namespace == "" || into.Name == "" {
+			return fmt.Errorf("%q is not <namespace>/<name>", text)
+		}
+		return nil
+	}
+}
+
+// claimCluster is the claim of this installation on the cluster, and the lock by which one of its managers leads while it holds that; nil
+// for an installation without a name.
+func claimCluster(o options, config *rest.Config) (*claim.Claim, resourcelock.Interface, error) {
+	if o.operator.Name == "" || !o.leaderElect {
+		return nil, nil, nil
+	}
+	cluster, err := claim.New(config, claim.Namespace, o.operator.String(), claim.DefaultTimes)
+	if err != nil {
+		return nil, nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the name of this pod: %w", err)
+	}
+	own, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, cmp.Or(o.leaderElectionNamespace, o.operator.Namespace), leaderElectionID,
+		resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}, config, renewDeadline)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make the lock of the leader: %w", err)
+	}
+	return cluster, cluster.Gate(own), nil
+}
+
 func keyValue(into map[string]string) func(string) error {
 	return func(text string) error {
 		key, value, ok := strings.Cut(text, "=")
@@ -228,14 +265,22 @@ func run(ctx context.Context, args []string) error {
 	own := cache.ByObject{
 		Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy}), Transform: cached.Own,
 	}
-	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{
-		Scheme:                        scheme,
-		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
-		HealthProbeBindAddress:        o.healthAddress,
-		PprofBindAddress:              o.pprofAddress,
-		LeaderElection:                o.leaderElect,
-		LeaderElectionID:              "parallelfs-operator",
-		LeaderElectionNamespace:       o.leaderElectionNamespace,
+	config := ctrl.GetConfigOrDie()
+	claimed, lock, err := claimCluster(o, config)
+	if err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                  scheme,
+		Metrics:                 metricsserver.Options{BindAddress: o.metricsAddress},
+		HealthProbeBindAddress:  o.healthAddress,
+		PprofBindAddress:        o.pprofAddress,
+		LeaderElection:          o.leaderElect,
+		LeaderElectionID:        leaderElectionID,
+		LeaderElectionNamespace: o.leaderElectionNamespace,
+
+		LeaderElectionResourceLockInterface: lock,
+
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 new(o.leaseDuration),
 		RenewDeadline:                 new(o.renewDeadline),
@@ -284,6 +329,11 @@ func run(ctx context.Context, args []string) error {
 
 	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
 		return fmt.Errorf("add the health checks: %w", err)
+	}
+	if claimed != nil {
+		if err := errors.Join(mgr.Add(claimed), mgr.AddReadyzCheck("cluster", claimed.Ready)); err != nil {
+			return fmt.Errorf("claim the cluster: %w", err)
+		}
 	}
 	return mgr.Start(ctx)
 }

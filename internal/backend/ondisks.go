@@ -33,18 +33,22 @@ func ReadDisks(in Input) (OnDisks, error) {
 	fs := in.FileSystem
 	early := fs.Status.Metadata == nil && len(onDisks(fs)) > 0 && (!in.Chosen || !hasMetadataDisk(in))
 	out := OnDisks{slots: map[string]int32{}, early: early}
-	r := reading{out: &out, fs: fs, members: map[[2]string]int{}, from: map[any]string{}}
+	r := reading{out: &out, fs: fs, members: map[[2]string]int{}, from: map[any]string{}, called: calledBefore(in.Targets)}
 	var unread []*v1alpha1.StorageTarget
 	for i := range in.Targets {
 		t := &in.Targets[i]
-		if why := unreadFor(in, t); why != "" {
+		why := unreadFor(in, t)
+		if why == "" {
+			why = r.lacksMetadata(in, t)
+		}
+		if why != "" {
 			out.Unread = append(out.Unread, fmt.Sprintf("%s on node %s (%s)", t.Name, t.Spec.Node, why))
 			unread = append(unread, t)
 		} else if err := r.add(t); err != nil {
 			return out, err
 		}
 	}
-	if fs.Spec.Provisioning.TakeOver != "" {
+	if isTakingOver(fs) {
 		for _, node := range nodesWithDisks(in) {
 			if _, there := in.Inventories[node]; !there {
 				out.Unread = append(out.Unread, fmt.Sprintf("those of node %s (it has no NodeInventory, so its disks are unknown)", node))
@@ -59,6 +63,11 @@ func ReadDisks(in Input) (OnDisks, error) {
 		return cmp.Or(strings.Compare(a.Node, b.Node), strings.Compare(a.Name, b.Name))
 	})
 	return out, r.agreesWithStatus()
+}
+
+// isTakingOver is true when a person has named owners of before for the disks of a filesystem.
+func isTakingOver(fs *v1alpha1.FileSystem) bool {
+	return fs.Spec.Provisioning.TakeOver != "" || len(fs.Spec.Provisioning.TakeOverFrom) > 0
 }
 
 // hasMetadataDisk is true when the disk of the metadata is chosen, or the metadata lies in a directory. It says what else was given; a node
@@ -122,9 +131,12 @@ func unreadFor(in Input, t *v1alpha1.StorageTarget) string {
 		return "it is being taken over"
 	case p != nil:
 		return record.Message
+	case t.Status.FormerOwner != nil && slices.Contains(in.FileSystem.Spec.Provisioning.TakeOverFrom, t.Status.FormerOwner.Owner):
+		_, why := Proven(t)
+		return "it was not taken over from its former owner yet: " + why
 	}
 	found := plan.DiskOf(in.Inventories[t.Spec.Node], t)
-	ready, lost := Condition(t, v1alpha1.ConditionReady), in.FileSystem.Spec.Provisioning.TakeOver != ""
+	ready, lost := Condition(t, v1alpha1.ConditionReady), isTakingOver(in.FileSystem)
 	switch {
 	case found == plan.OwnDisk, ready != nil && t.Status.Plan == nil && t.Spec.Conflict == "":
 		// An agent that finds no target of this name on a disk makes a plan.
@@ -253,6 +265,33 @@ type reading struct {
 	members map[[2]string]int
 	// from is the StorageTarget that said something, by what it is about.
 	from map[any]string
+	// called are the targets that were taken over from another owner, by the name that they had.
+	called map[string]*v1alpha1.StorageTarget
+}
+
+// lacksMetadata is why what a disk says can't be used yet: it comes from another owner, and calls the disk of the metadata by a name that
+// no target has or had.
+func (r *reading) lacksMetadata(in Input, t *v1alpha1.StorageTarget) string {
+	record := t.Status.Record
+	if t.Status.FormerOwner == nil || record == nil || record.Facts == nil {
+		return ""
+	}
+	name := record.Facts.MetadataTarget
+	if name == "" || r.called[name] != nil || in.TargetNamed(name) != nil {
+		return ""
+	}
+	return fmt.Sprintf("the disk with its metadata, StorageTarget %s of before, was not taken over", name)
+}
+
+// calledBefore are the targets that were taken over from another owner, by the name that they had there.
+func calledBefore(targets []v1alpha1.StorageTarget) map[string]*v1alpha1.StorageTarget {
+	out := map[string]*v1alpha1.StorageTarget{}
+	for i := range targets {
+		if f := targets[i].Status.FormerOwner; f != nil && targets[i].Status.Provisioned != nil {
+			out[f.Target] = &targets[i]
+		}
+	}
+	return out
 }
 
 // The things of which no two disks may say different things, or which no two may have.
@@ -301,6 +340,9 @@ func (r *reading) facts(t *v1alpha1.StorageTarget, says v1alpha1.FileSystemFacts
 	if says.Type != r.fs.Spec.Type {
 		return Invalid(v1alpha1.ReasonRecordsDisagree, "the disk of %s (%s) holds data of a %s filesystem, and this one is a %s; take the disk out of the spec, "+
 			"or make a FileSystem of that type", t.Name, t.Spec.Node, says.Type, r.fs.Spec.Type)
+	}
+	if now := r.called[says.MetadataTarget]; now != nil && t.Status.FormerOwner != nil {
+		says.MetadataTarget, says.MetadataNode = now.Name, now.Spec.Node
 	}
 	if r.out.Facts == nil {
 		r.out.Facts, r.from[aboutFact{}] = &says, t.Name

@@ -190,3 +190,49 @@ func TestWhatDisksSaidBeforeARecoveryHoldsUpNothing(t *testing.T) {
 	_, err = ReadDisks(in)
 	g.Expect(err).To(MatchError(ContainSubstring("node of the metadata")))
 }
+
+// fromAnother makes a disk one that was taken over from another owner.
+func fromAnother(t *v1alpha1.StorageTarget, name string) {
+	t.Status.FormerOwner = &v1alpha1.FormerTarget{
+		Owner:  v1alpha1.FormerOwner{Cluster: "lost", Namespace: "lab", FileSystem: "old", Node: "was-" + t.Spec.Node},
+		Target: name, UUID: "u",
+	}
+}
+
+func TestDisksOfAnotherOwnerCallTheMetadataByTheNameThatItHad(t *testing.T) {
+	g, in := NewWithT(t), twoDisks()
+	for i := range in.Targets {
+		fromAnother(&in.Targets[i], "old-"+in.Targets[i].Name)
+		in.Targets[i].Status.Record.Facts.MetadataNode, in.Targets[i].Status.Record.Facts.MetadataTarget = "was-n3", "old-meta"
+	}
+	found, err := ReadDisks(in)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found.Unread).To(ConsistOf(ContainSubstring("a on node n1 (the disk with its metadata, StorageTarget old-meta of before, was not taken over"),
+		HavePrefix("b on node n2 (")))
+	g.Expect(found.Waits(in.FileSystem)).To(BeTrue(), "nothing is initialized while the metadata of the disks is missing")
+
+	meta := tookOver("meta", "n3", v1alpha1.FileSystemFacts{Type: anyFS, MetadataNode: "was-n3", MetadataTarget: "old-meta", BasePort: 8064},
+		v1alpha1.RecordedMember{Name: "meta-0", Role: v1alpha1.RoleMetadata, Initialized: new(metav1.Unix(1, 0))})
+	fromAnother(&meta, "old-meta")
+	in.Targets = append(in.Targets, meta)
+	found, err = ReadDisks(in)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found.Unread).To(BeEmpty())
+	g.Expect(found.Facts).To(HaveField("MetadataTarget", "meta"))
+	g.Expect(found.Facts).To(HaveField("MetadataNode", "n3"))
+	g.Expect(MetadataExpected(in)).To(BeFalse(), "nothing is recorded yet")
+	in.FileSystem.Status.Metadata = &v1alpha1.MetadataRecord{Node: "n3", Target: "meta"}
+	g.Expect(MetadataExpected(in)).To(BeTrue(), "it is there, and never made anew")
+}
+
+func TestADiskWhoseOwnerWasNamedIsReadBeforeAnythingNewIsGiven(t *testing.T) {
+	g, in := NewWithT(t), twoDisks()
+	t1 := &in.Targets[1]
+	t1.Status = v1alpha1.StorageTargetStatus{Plan: &v1alpha1.TargetPlan{Hash: "sha256:1"}}
+	fromAnother(t1, "old-b")
+	in.FileSystem.Spec.Provisioning.TakeOverFrom = []v1alpha1.FormerOwner{t1.Status.FormerOwner.Owner}
+	in.Inventories = map[string]v1alpha1.NodeInventoryStatus{"n1": {}, "n2": {}}
+	found, err := ReadDisks(in)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found.Unread).To(ConsistOf(ContainSubstring("it was not taken over from its former owner yet")))
+}

@@ -74,6 +74,8 @@ type Decision struct {
 	Progress Progress
 	// NewDevice is what status.newDevice is to be; nil for none.
 	NewDevice *v1alpha1.NewDevice
+	// FormerOwner is what status.formerOwner is to be; nil for none.
+	FormerOwner *v1alpha1.FormerTarget
 	// Released and Destroyed are those conditions; nil leaves them out.
 	Released, Destroyed *Outcome
 }
@@ -83,7 +85,8 @@ type Decision struct {
 //   - Nothing is recorded. A disk with this target's own label and marker is adopted: it is that of a FileSystem of the same
 //     name that was there before, and of this cluster, or of one that spec.takeOver names. Any other disk is planned (Make), and
 //     the plan is recorded when nothing refuses it and the policy allows it: IfBlank for blank devices, Approved when spec.approvedPlan is
-//     the hash of the plan that this look gives.
+//     the hash of the plan that this look gives. A disk with another target is taken over as it is, when spec.takeOverFrom names that
+//     target and a person has approved the plan of it.
 //   - The intent is recorded (status.provisioned, without finished). That alone proves nothing: it may be old, as after etcd was restored.
 //     A filesystem with the recorded UUID was made to its end; it is mounted, marked and never made again. The plan is carried out
 //     from its start while the devices are blank, or hold a part of what the recorded plan destroys by approval. Anything else,
@@ -118,7 +121,7 @@ func Decide(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() str
 // begin decides on a target of which nothing is recorded.
 func begin(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() string) Decision {
 	if m := marker(l); m != nil && sameTarget(*m, t) {
-		record := v1alpha1.TargetProvisioned{UUID: m.UUID, Label: Label(t)}
+		record := v1alpha1.TargetProvisioned{UUID: m.UUID, Label: labelOn(t, l)}
 		if m.Cluster != t.Spec.Cluster {
 			if foreign := IsOfThisCluster(*m, t, t.Spec.TakeOver); foreign != "" {
 				return refused(t, v1alpha1.ReasonOtherCluster, fmt.Sprintf("%s. If that cluster is gone for good, or this cluster was built in its place, "+
@@ -127,6 +130,9 @@ func begin(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() stri
 			record.TakenFrom = m.Cluster
 		}
 		return adopt(t, l, *m, record, now)
+	}
+	if former := formerOwner(t, l); former != nil {
+		return takeOver(t, l, *former, now)
 	}
 	plan := Make(t, l, planUUID(t, l, newUUID))
 	d := permit(t, l, plan)
@@ -325,7 +331,7 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 				"spec.provisioning.takeOver: "+m.Cluster)
 		}
 	}
-	if m != nil && (!sameTarget(*m, t) || m.UUID != p.UUID) {
+	if m != nil && !isFormer(*m, t) && (!sameTarget(*m, t) || m.UUID != p.UUID) {
 		return refused(t, v1alpha1.ReasonTargetMissing, fmt.Sprintf("the marker on %s is that of StorageTarget %s/%s of FileSystem %s with uuid %s; "+
 			"look at how the disk came here", l.Device.KernelName, m.Namespace, m.Target, m.FileSystem, m.UUID))
 	}
@@ -340,6 +346,8 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 		case m == nil:
 			return refused(t, v1alpha1.ReasonTargetMissing, fmt.Sprintf("the filesystem with uuid %s has lost its marker (%s), so that nothing proves that it is this target; "+
 				"if it is, put the marker back from a backup", p.UUID, spec.TargetMarkerFile))
+		case !sameTarget(*m, t):
+			return working(t, Mark, v1alpha1.ReasonProvisioning, "the markers are being updated with the names of this target and of its FileSystem")
 		case m.FileSystemUID != t.Spec.FileSystem.UID || m.Cluster != t.Spec.Cluster:
 			return working(t, Mark, v1alpha1.ReasonProvisioning, "the marker is being updated with the uids of the new FileSystem and of this cluster")
 		}

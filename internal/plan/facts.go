@@ -6,6 +6,7 @@ package plan
 import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/format"
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // Facts are what a fresh look at one device found. The zero value is a device that was not found. Partitions, holders,
@@ -45,6 +46,8 @@ type Facts struct {
 	// could be read and has none. MarkerError says why it could not be read.
 	Marker      *Marker
 	MarkerError string
+	// Record is what the record beside the marker says, of a device that was not mounted; nil when there is none that can be read.
+	Record *spec.TargetRecord `json:",omitempty"`
 	// Answer is what a program of the node has read of a target that only its own server mounts (format.Served), nil when the device has no
 	// label of such a one.
 	Answer *format.Answer `json:",omitempty"`

@@ -35,7 +35,11 @@ func Labels(t *v1alpha1.StorageTarget) []string {
 	if f, is := registry.Served(t.Spec.Format); is && format.GivenTo(t) != nil {
 		return f.Labels(*format.GivenTo(t))
 	}
-	return []string{labelOf(t.Namespace, t.Spec.FileSystem.Name, t.Name)}
+	labels := []string{labelOf(t.Namespace, t.Spec.FileSystem.Name, t.Name)}
+	if t.Status.FormerOwner != nil && isFinished(t) && !slices.Contains(labels, t.Status.Provisioned.Label) {
+		labels = append(labels, t.Status.Provisioned.Label) // a disk that was taken over keeps the label that it was made with
+	}
+	return labels
 }
 
 // isTargetLabel is true for a label with which the agent marks the targets that it mounts itself, this one's or another's.
@@ -276,7 +280,8 @@ func IsNamedStably(id v1alpha1.DeviceID) string {
 // IsNoOthersTarget holds when the device carries neither label nor marker of another target. Nothing approves the
 // destruction of a target: it is wiped by its own FileSystem, with deletionPolicy Destroy, or by hand.
 func IsNoOthersTarget(f Facts, t *v1alpha1.StorageTarget) string {
-	if f.Marker != nil && !sameTarget(*f.Marker, t) {
+	isOwn := f.Marker != nil && (sameTarget(*f.Marker, t) || isFormer(*f.Marker, t))
+	if f.Marker != nil && !isOwn {
 		return fmt.Sprintf("%s carries the data of StorageTarget %s/%s of FileSystem %s/%s; it is never formatted for another one: wipe it by hand if nobody needs it",
 			f.KernelName, f.Marker.Namespace, f.Marker.Target, f.Marker.Namespace, f.Marker.FileSystem)
 	}
@@ -285,7 +290,7 @@ func IsNoOthersTarget(f Facts, t *v1alpha1.StorageTarget) string {
 			f.KernelName, f.Target)
 	}
 	for _, s := range f.Signatures {
-		if isTargetLabel(s) && s.Label != Label(t) {
+		if isTargetLabel(s) && !isOwn && !slices.Contains(Labels(t), s.Label) {
 			return fmt.Sprintf("%s carries the label %q of another target; it is never formatted for this one: wipe it by hand if nobody needs it",
 				s.Device, s.Label)
 		}

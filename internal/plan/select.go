@@ -641,6 +641,10 @@ func (s *selection) choose(g group, node string, slot int32, device v1alpha1.Dev
 		t.Spec.Format.LogDevices = nil
 	}
 	if old := s.existing[name]; old != nil {
+		var problem string
+		if t.Spec.TakeOverFrom, problem = s.allowTakeOver(old); problem != "" {
+			s.problem(v1alpha1.ReasonDeviceConflict, "spec.provisioning.takeOverFrom: %s", problem)
+		}
 		t.Spec.LogDevice = old.Spec.LogDevice.DeepCopy()
 		// Which of two nodes is to serve it, and whether two may, is not chosen here.
 		t.Spec.SecondNode = old.Spec.SecondNode

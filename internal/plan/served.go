@@ -145,6 +145,6 @@ func isOnItsWay(t *v1alpha1.StorageTarget, l Look, uuid string) bool {
 // disk over as well.
 func withoutOrigin(t *v1alpha1.StorageTarget) *v1alpha1.TargetProvisioned {
 	own := t.Status.Provisioned.DeepCopy()
-	own.TakenFrom = ""
+	own.TakenFrom, own.FormerOwner = "", nil
 	return own
 }

@@ -160,6 +160,8 @@ var fileSystemRefusals = refusals{
 	boundRefusals("spec.provisioning.takeOver", "spec: {provisioning: {takeOver: %s}}", map[string]string{
 		`""`: "should be at least 1 chars long", strings.Repeat("n", 65): "may not be more than 64 bytes", `"a cluster"`: `should match '^[0-9A-Za-z-]+$'`,
 	}),
+	boundRefusals("spec.provisioning.takeOverFrom", "spec: {provisioning: {takeOverFrom: %s}}", map[string]string{listOf(65, formerOwner): "must have at most 64 items"}),
+	formerOwnerRefusals("spec.provisioning.takeOverFrom[]", "spec: {provisioning: {takeOverFrom: [%s]}}"),
 	boundRefusals("spec.provisioning.formatPolicy", "spec: {provisioning: {formatPolicy: %s}}", map[string]string{"Always": `supported values: "Never", "IfBlank", "Approved"`}),
 	boundRefusals("spec.deletionPolicy", "spec: {deletionPolicy: %s}", map[string]string{"Delete": `supported values: "Retain", "Destroy"`}),
 	boundRefusals("spec.confirmDestroy", "spec: {confirmDestroy: %s}", map[string]string{strings.Repeat("u", 65): "may not be more than 64 bytes"}),
@@ -251,6 +253,23 @@ spec:
 	"a path has dots, dashes and underscores in a name":    pools("/data/a.b_c-d"),
 }
 
+// formerOwner is an owner of disks in another cluster.
+const formerOwner = "{cluster: c%d, namespace: lab, fileSystem: old, node: n9}"
+
+// formerOwnerRefusals are those of an owner, at a field.
+func formerOwnerRefusals(field, at string) refusals {
+	all := refusals{}
+	for name, longest := range map[string]int{"cluster": 64, "namespace": 63, "fileSystem": 40, "node": 253} {
+		names := map[string]string{"cluster": "c2", "namespace": "lab", "fileSystem": "old", "node": "n9"}
+		names[name] = "%s"
+		owner := fmt.Sprintf("{cluster: %s, namespace: %s, fileSystem: %s, node: %s}", names["cluster"], names["namespace"], names["fileSystem"], names["node"])
+		all = all.join(boundRefusals(field+"."+name, strings.Replace(at, "%s", owner, 1), map[string]string{
+			`""`: "should be at least 1 chars long", strings.Repeat("n", longest+1): fmt.Sprintf("may not be more than %d bytes", longest), "null": "Required value",
+		}))
+	}
+	return all
+}
+
 var fileSystemChanges = map[string]string{
 	"a storage pool is added":                     `spec: {storagePools: [{name: ssd, nodeSelector: {storage: ""}, targets: {directories: [/data/ssd]}}, {name: hdd, nodeSelector: {storage: ""}, targets: {directories: [/data/hdd]}}]}`,
 	"a target is added":                           pool("targets: {directories: [/data/ssd, /data/ssd2]}"),
@@ -259,6 +278,7 @@ var fileSystemChanges = map[string]string{
 	"deleting shall destroy":                      "spec: {deletionPolicy: Destroy}",
 	"a format needs no approval from now on":      "spec: {provisioning: {formatPolicy: IfBlank}}",
 	"another cluster's targets are taken over":    "spec: {provisioning: {takeOver: 9f6f5d0c-1111-4222-8333-444455556666}}",
+	"another FileSystem's disks are taken over":   "spec: {provisioning: {takeOverFrom: [{cluster: c2, namespace: lab, fileSystem: old, node: n9}]}}",
 	"the nodes of a pool are changed":             pool(`nodeSelector: {other: ""}`),
 	"clients are added":                           clients("/mnt/scratch"),
 	"its pods get another priority":               "spec: {pods: {priorityClassName: storage}}",

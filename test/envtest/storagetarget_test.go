@@ -2,7 +2,10 @@
 
 package envtest_test
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 const (
 	aNID          = `should match '^[0-9A-Za-z.:]+@[a-z][a-z0-9]*$'`
@@ -78,6 +81,7 @@ var storageTargetRefusals = refusals{
 		`""`: "should be at least 1 chars long", strings.Repeat("n", 256): "may not be more than 255 bytes",
 	}),
 	boundRefusals("spec.takeOver", "spec: {takeOver: %s}", map[string]string{strings.Repeat("n", 65): "may not be more than 64 bytes"}),
+	formerTargetRefusals(),
 	boundRefusals("spec.node", "spec: {node: %s}", map[string]string{
 		`""`: "should be at least 1 chars long", strings.Repeat("n", 254): "may not be more than 253 bytes",
 	}),
@@ -166,4 +170,33 @@ var storageTargetChanges = map[string]string{
 func fullIdentity(letter string) string {
 	long := strings.Repeat(letter, 128)
 	return "{id: " + long + ", serial: " + long + ", wwn: " + long + ", model: " + long + ", sizeBytes: 1125899906842624}"
+}
+
+// formerTargetRefusals are those of the owner from whom a disk may be taken over.
+func formerTargetRefusals() refusals {
+	const owner = "{cluster: c2, namespace: lab, fileSystem: old, node: n9}"
+	values := map[string]string{"owner": owner, "fileSystemUID": "u-9", "type": "MooseFS", "target": "old-ssd-1", "uuid": "u-1", "serverID": "1", "targetID": "1"}
+	at := func(field string) string {
+		var parts []string
+		for name, value := range values {
+			if name == field {
+				value = "%s"
+			}
+			parts = append(parts, name+": "+value)
+		}
+		return "spec: {takeOverFrom: {" + strings.Join(parts, ", ") + "}}"
+	}
+	all := formerOwnerRefusals("spec.takeOverFrom.owner", at("owner"))
+	for name, longest := range map[string]int{"fileSystemUID": 64, "target": 253, "uuid": 36} {
+		all = all.join(boundRefusals("spec.takeOverFrom."+name, at(name), map[string]string{
+			`""`: "should be at least 1 chars long", strings.Repeat("n", longest+1): fmt.Sprintf("may not be more than %d bytes", longest), "null": "Required value",
+		}))
+	}
+	for _, name := range []string{"serverID", "targetID"} {
+		all = all.join(boundRefusals("spec.takeOverFrom."+name, at(name), map[string]string{
+			"-1": "should be greater than or equal to 0", "65536": "should be less than or equal to 65535",
+		}))
+	}
+	return all.join(boundRefusals("spec.takeOverFrom.owner", at("owner"), map[string]string{"null": "Required value"}),
+		boundRefusals("spec.takeOverFrom.type", at("type"), map[string]string{"CephFS": `supported values: "MooseFS", "BeeGFS", "Lustre"`, "null": "Required value"}))
 }

@@ -17,6 +17,7 @@ import (
 	"parallelfs.dev/operator/internal/node/format/registry"
 	"parallelfs.dev/operator/internal/node/mounts"
 	"parallelfs.dev/operator/internal/node/proof"
+	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -291,6 +292,7 @@ func prove(top string, t *v1alpha1.StorageTarget, wanted *v1alpha1.TargetProvisi
 		return nil
 	case err != nil:
 		return fmt.Errorf("%w; it is not mounted", err)
+	case isFormers(*marker, wanted.FormerOwner):
 	case marker.Owner.Namespace != t.Namespace, marker.Owner.Name != t.Spec.FileSystem.Name, marker.Target != t.Name:
 		return fmt.Errorf("the marker on it says that it is target %s of the FileSystem %s/%s; it is not mounted",
 			marker.Target, marker.Owner.Namespace, marker.Owner.Name)
@@ -300,6 +302,12 @@ func prove(top string, t *v1alpha1.StorageTarget, wanted *v1alpha1.TargetProvisi
 		return fmt.Errorf("the marker on it was copied from the filesystem with the UUID %s; it is not mounted", marker.UUID)
 	}
 	return nil
+}
+
+// isFormers is true for the marker of the owner from which a target is being taken over.
+func isFormers(m spec.TargetMarker, former *v1alpha1.FormerTarget) bool {
+	return former != nil && m.Cluster == former.Owner.Cluster && m.Target == former.Target && m.UUID == former.UUID &&
+		m.Owner == spec.Owner{Namespace: former.Owner.Namespace, Name: former.Owner.FileSystem, UID: former.FileSystemUID}
 }
 
 // mark writes the marker and reads it back. A target that is not finished yet is unmounted behind it, so that the marker is in
@@ -313,6 +321,17 @@ func (p *Provisioner) mark(t *v1alpha1.StorageTarget, look plan.Look) error {
 		}
 		if len(there) != 1 {
 			return fmt.Errorf("%s has %d mounts instead of one; no marker was written", path, len(there))
+		}
+		if done := t.Status.Provisioned; done != nil && done.FormerOwner != nil {
+			// The target's own marker comes last: while it names the former owner, this is done again.
+			if err := renameOwner(path, t, done.FormerOwner.Owner); err != nil {
+				return err
+			}
+			if p.Hook != nil {
+				if err := p.Hook(stepRename, true); err != nil {
+					return err
+				}
+			}
 		}
 		wanted := markerOf(t, look.Mount.UUID, p.Now())
 		if err := writeMarker(path, wanted); err != nil {
@@ -332,6 +351,9 @@ func (p *Provisioner) mark(t *v1alpha1.StorageTarget, look plan.Look) error {
 	}
 	return p.settle(path)
 }
+
+// stepRename is done within StepMark.
+const stepRename = "RenameOwner"
 
 // unmount unmounts the target, never by force, and removes the mountpoint of a deleted one.
 func (p *Provisioner) unmount(t *v1alpha1.StorageTarget) error {

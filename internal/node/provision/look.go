@@ -16,6 +16,7 @@ import (
 	"parallelfs.dev/operator/internal/node/format/registry"
 	"parallelfs.dev/operator/internal/node/mounts"
 	"parallelfs.dev/operator/internal/node/proof"
+	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -142,7 +143,7 @@ func (p *Provisioner) readMarker(ctx context.Context, l *plan.Look) {
 		if l.Log != nil && l.Log.Found {
 			log = p.path(*l.Log)
 		}
-		marker, err := p.markerOn(ctx, *f, log, s.Type)
+		marker, beside, err := p.markerOn(ctx, *f, log, s.Type)
 		switch {
 		case errors.Is(err, ErrNoMarker):
 		case err != nil:
@@ -151,7 +152,7 @@ func (p *Provisioner) readMarker(ctx context.Context, l *plan.Look) {
 				f.Busy = "somebody opened it while its marker was to be read"
 			}
 		default:
-			f.Marker = marker
+			f.Marker, f.Record = marker, beside
 		}
 		return
 	}
@@ -159,16 +160,16 @@ func (p *Provisioner) readMarker(ctx context.Context, l *plan.Look) {
 
 // markerOn reads the marker of one device, again when somebody has it open at that very moment: a program that was started by this process
 // may keep what was just closed open until it runs.
-func (p *Provisioner) markerOn(ctx context.Context, f plan.Facts, log, signature string) (*plan.Marker, error) {
+func (p *Provisioner) markerOn(ctx context.Context, f plan.Facts, log, signature string) (*plan.Marker, *spec.TargetRecord, error) {
 	for i := 1; ; i++ {
 		release, err := p.Claims.hold(f.KernelName)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		marker, err := ReadMarker(p.path(f), log, signature)
+		marker, beside, err := ReadMarker(p.path(f), log, signature)
 		release()
 		if !errors.Is(err, unix.EBUSY) || i == looks || ctx.Err() != nil {
-			return marker, err
+			return marker, beside, err
 		}
 		pause(ctx)
 	}

@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/format/registry"
+	"parallelfs.dev/operator/internal/node/record"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/node/stored"
 	"parallelfs.dev/operator/internal/plan"
@@ -72,17 +75,68 @@ func readMarker(top string) (*spec.TargetMarker, error) {
 // ReadMarker reads the marker of a device that is not mounted. The device is mounted read-only, without a replay of its
 // journal and where no other process sees it; not a bit of it changes. ErrNoMarker says that there is none.
 // logDevice is the path of the device with the external log, or empty; signature is the type of what is on the device in libblkid.
-func ReadMarker(device, logDevice, signature string) (marker *plan.Marker, err error) {
+// The record beside the marker is nil when there is none that can be read.
+func ReadMarker(device, logDevice, signature string) (marker *plan.Marker, beside *spec.TargetRecord, err error) {
 	found, known := registry.BySignature(signature)
 	if !known {
-		return nil, fmt.Errorf("%s carries %q, which is not a filesystem of targets", device, signature)
+		return nil, nil, fmt.Errorf("%s carries %q, which is not a filesystem of targets", device, signature)
 	}
 	mounted, err := volume{format: found, device: device, logDevice: logDevice}.readOnly()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, mounted.Close()) }()
-	return ReadMountedMarker(mounted.path())
+	marker, err = ReadMountedMarker(mounted.path())
+	return marker, record.There(mounted.path()), err
+}
+
+// renameOwner gives the directories of servers on a disk, whose markers name the owner from which it is taken over, this target's FileSystem.
+// The uid in them stays: the server decides by it whether it may use the data. What names anybody else is an error, and then nothing is
+// changed. It may be cut off and done again.
+func renameOwner(top string, t *v1alpha1.StorageTarget, former v1alpha1.FormerOwner) error {
+	entries, err := os.ReadDir(top)
+	if err != nil {
+		return fmt.Errorf("can't list the disk: %w", err)
+	}
+	renamed := map[string][]byte{}
+	for _, e := range entries {
+		path := filepath.Join(top, e.Name(), spec.MarkerFile)
+		if !e.IsDir() {
+			continue
+		}
+		content, err := readAtMost(path, markerLimit)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = stored.Check(content, spec.MarkerVersion)
+		}
+		var marker spec.Marker
+		if err == nil {
+			err = json.Unmarshal(content, &marker)
+		}
+		switch own := marker.Owner; {
+		case err != nil:
+			return fmt.Errorf("the marker %s can't be read, and no marker was changed: %w", path, err)
+		case own.Namespace == t.Namespace && own.Name == t.Spec.FileSystem.Name:
+			continue
+		case own.Namespace != former.Namespace || own.Name != former.FileSystem:
+			return fmt.Errorf("the marker %s names the FileSystem %s/%s, and the disk was that of %s/%s; no marker was changed",
+				path, own.Namespace, own.Name, former.Namespace, former.FileSystem)
+		}
+		marker.Owner.Namespace, marker.Owner.Name = t.Namespace, t.Spec.FileSystem.Name
+		if content, err = json.MarshalIndent(marker, "", "  "); err != nil {
+			return fmt.Errorf("can't encode the marker: %w", err)
+		}
+		renamed[path] = append(content, '\n')
+	}
+	writer := durable.Writer{Chown: os.Chown}
+	for _, path := range slices.Sorted(maps.Keys(renamed)) {
+		if err := writer.Text(path, renamed[path], durable.Ownership{Mode: 0o600}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ReadMountedMarker reads the marker at a mountpoint. ErrNoMarker says that there is none.

@@ -143,7 +143,7 @@ func TestAFilesystemOfTargetsWithoutAMarkerIsSaidToHaveNone(t *testing.T) {
 	d := l.Disk("data", 64*provisiontest.Mebi)
 	l.Must("mkfs.ext4", "-q", d.Loop)
 	before := d.Content()
-	_, err := provision.ReadMarker(d.Loop, "", "ext4")
+	_, _, err := provision.ReadMarker(d.Loop, "", "ext4")
 	l.Expect(err).To(MatchError(provision.ErrNoMarker))
 	l.Expect(d.Content()).To(Equal(before))
 }

@@ -59,7 +59,11 @@ func (p *Provisioner) status(t *v1alpha1.StorageTarget, l plan.Look, d plan.Deci
 		// What is not mounted now has the size that it had.
 		CapacityBytes: t.Status.CapacityBytes, Capacity: t.Status.Capacity,
 		// What was read once stays: afterwards the record on the disk is this cluster's own.
-		Record: t.Status.Record,
+		Record: t.Status.Record, FormerOwner: d.FormerOwner,
+	}
+	if s.Provisioned != nil && s.FormerOwner == nil {
+		// Other disks of the FileSystem call this one by the name that it had.
+		s.FormerOwner = t.Status.FormerOwner
 	}
 	if record := recorded(t, l); record != nil {
 		s.Record = record

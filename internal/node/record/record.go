@@ -120,7 +120,7 @@ func understand(content []byte, t *v1alpha1.StorageTarget) *v1alpha1.TargetRecor
 	}
 	s := t.Spec
 	switch {
-	case found.FileSystem.Namespace != t.Namespace, found.FileSystem.Name != s.FileSystem.Name, found.Target != t.Name, found.Node != s.Node:
+	case !isOf(found, t.Namespace, s.FileSystem.Name, t.Name, s.Node) && !isOfFormer(found, t):
 		return unusable("the record on the disk is that of target %s on node %s of FileSystem %s/%s: it was copied here",
 			found.Target, found.Node, found.FileSystem.Namespace, found.FileSystem.Name)
 	case found.Member.Role != string(s.Role), found.Member.StoragePool != s.StoragePool:
@@ -145,6 +145,29 @@ func understand(content []byte, t *v1alpha1.StorageTarget) *v1alpha1.TargetRecor
 		out.Member.Initialized = new(metav1.NewTime(when))
 	}
 	return out
+}
+
+func isOf(r spec.TargetRecord, namespace, fileSystem, target, node string) bool {
+	return r.FileSystem.Namespace == namespace && r.FileSystem.Name == fileSystem && r.Target == target && r.Node == node
+}
+
+// isOfFormer is true for the record of the owner from which a disk was taken over.
+func isOfFormer(r spec.TargetRecord, t *v1alpha1.StorageTarget) bool {
+	f := t.Status.FormerOwner
+	return f != nil && t.Status.Provisioned != nil && isOf(r, f.Owner.Namespace, f.Owner.FileSystem, f.Target, f.Owner.Node)
+}
+
+// There is the record on the filesystem that is mounted at a path, whoever it is of; nil when there is none that can be read.
+func There(top string) *spec.TargetRecord {
+	content, err := read(filepath.Join(top, spec.TargetRecordFile))
+	if err != nil || stored.Check(content, spec.TargetRecordVersion) != nil {
+		return nil
+	}
+	var found spec.TargetRecord
+	if json.Unmarshal(content, &found) != nil {
+		return nil
+	}
+	return &found
 }
 
 // read reads a file that is no link, up to the limit.

@@ -54,9 +54,11 @@ func TestOnlyTheManagerMakesStorageTargets(t *testing.T) {
 
 // A change of each field of the spec, with what is said to an administrator of the cluster; empty where people may change it.
 var changes = map[string]struct{ to, says string }{
-	"fileSystem":     {`{"uid":"22-22"}`, onlyForPeople},
-	"cluster":        {`"c2-c2"`, onlyForPeople},
-	"takeOver":       {`"c2-c2"`, onlyForPeople},
+	"fileSystem": {`{"uid":"22-22"}`, onlyForPeople},
+	"cluster":    {`"c2-c2"`, onlyForPeople},
+	"takeOver":   {`"c2-c2"`, onlyForPeople},
+	"takeOverFrom": {`{"owner":{"cluster":"c2","namespace":"lab","fileSystem":"old","node":"n9"},"fileSystemUID":"u","type":"MooseFS","target":"t","uuid":"u"}`,
+		onlyForPeople},
 	"node":           {`"n2"`, staysWhatItIs},
 	"secondNode":     {`"n2"`, secondStays},
 	"serveOn":        {`"n2"`, onlyForPeople},

@@ -219,7 +219,7 @@ func expectMarkerReadWithoutAWrite(l *provisiontest.Lab, f format.Format, made *
 	l.Must("cp", "--sparse=always", d.File, crashed.File)
 	l.Unmount(made) // one filesystem can't be mounted twice
 	before := crashed.Content()
-	marker, err := provision.ReadMarker(crashed.Loop, "", f.Signature())
+	marker, _, err := provision.ReadMarker(crashed.Loop, "", f.Signature())
 	l.Expect(err).NotTo(HaveOccurred())
 	l.Expect(marker.Target).To(Equal(made.Name))
 	l.Expect(marker.UUID).To(Equal(made.Status.Provisioned.UUID))
