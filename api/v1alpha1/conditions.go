@@ -298,6 +298,9 @@ const (
 	ReasonUnknownMembers = "UnknownMembers"
 	// ReasonBenchmarkRunning is the reason of ChangesHeld; the message names the run and what waits.
 	ReasonBenchmarkRunning = "BenchmarkRunning"
+	// ReasonBenchmarkStopping is the reason of ChangesHeld while a maintenance, a disk that is to be emptied or a recovery waits: a
+	// BenchmarkRun gives its repetition up for it.
+	ReasonBenchmarkStopping = "BenchmarkStopping"
 	// ReasonDeleting surfaces while the daemons of a deleted FileSystem are stopped.
 	ReasonDeleting = "Deleting"
 )

@@ -3,7 +3,6 @@ package custom_test
 import (
 	"bytes"
 	"errors"
-	"math"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -183,15 +182,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for i, spec := range specs {
-			report, err := custom.Tool{}.Parse(spec, points[i], 0, text)
-			if err != nil && report.Samples != nil {
-				t.Fatalf("samples beside the error %v", err)
-			}
-			for _, s := range report.Samples {
-				if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
-					t.Fatalf("%s is %v", s.Name, s.Value)
-				}
-			}
+			tooltest.Reads(t, custom.Tool{}, spec, points[i], text)
 		}
 	})
 }

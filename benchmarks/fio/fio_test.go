@@ -3,7 +3,6 @@ package fio_test
 import (
 	"bytes"
 	"errors"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -291,18 +290,7 @@ func FuzzParse(f *testing.F) {
 	one, two := tooltest.Point(f, fio.Tool{}, single), tooltest.Point(f, fio.Tool{}, both)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for spec, p := range map[*v1alpha1.BenchmarkRunSpec]benchmarks.Point{single: one, both: two} {
-			report, err := fio.Tool{}.Parse(spec, p, 0, text)
-			if err != nil {
-				if report.Samples != nil {
-					t.Fatalf("samples beside the error %v", err)
-				}
-				continue
-			}
-			for _, s := range report.Samples {
-				if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || s.Value < 0 {
-					t.Fatalf("%s is %v", s.Name, s.Value)
-				}
-			}
+			tooltest.Reads(t, fio.Tool{}, spec, p, text)
 		}
 	})
 }

@@ -3,7 +3,6 @@ package ior_test
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 
@@ -315,20 +314,9 @@ func FuzzParse(f *testing.F) {
 	p := point(f, own)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, known := range []benchmarks.Point{p, {}} {
-			report, err := ior.Tool{}.Parse(own, known, 0, text)
-			if err != nil {
-				if report.Samples != nil || report.Version != "" {
-					t.Fatalf("a report beside the error %v", err)
-				}
-				continue
-			}
-			if len(report.Samples) < 1 || len(report.Samples) > 4 {
-				t.Fatalf("%d samples", len(report.Samples))
-			}
-			for _, s := range report.Samples {
-				if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || s.Value < 0 {
-					t.Fatalf("%s is %v", s.Name, s.Value)
-				}
+			samples := tooltest.Reads(t, ior.Tool{}, own, known, text)
+			if samples != nil && (len(samples) < 1 || len(samples) > 4) {
+				t.Fatalf("%d samples", len(samples))
 			}
 		}
 	})

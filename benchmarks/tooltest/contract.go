@@ -248,22 +248,24 @@ func (s suite) samples(t *testing.T) {
 // maxMemory is what reading an output may allocate in all, in MiB: whatever stands in it, the manager's memory grows by less.
 const maxMemory = 64
 
-// hostile reads outputs that nobody prints who wants to measure.
-func (s suite) hostile(t *testing.T) {
+// Hostile are outputs of 16 MiB that nobody prints who wants to measure. Some begin as a good one does.
+func Hostile(good []byte) map[string]func() []byte {
 	const most = benchmarks.MaxOutput
-	fill := func(begin, element string) []byte {
-		var out bytes.Buffer
-		out.Grow(most)
-		out.WriteString(begin)
-		for out.Len()+len(element) <= most {
-			out.WriteString(element)
+	fill := func(begin, element string) func() []byte {
+		return func() []byte {
+			var out bytes.Buffer
+			out.Grow(most)
+			out.WriteString(begin)
+			for out.Len()+len(element) <= most {
+				out.WriteString(element)
+			}
+			return out.Bytes()
 		}
-		return out.Bytes()
 	}
-	outputs := map[string][]byte{
+	outputs := map[string]func() []byte{
 		"short lines": fill("", "1\n"), "empty lines": fill("", "\n"), "one line": fill("", "a "),
 		"long lines":      fill("", strings.Repeat("a ", 30000)+"\n"),
-		"boxes of mpirun": fill("", strings.Repeat("-", 60)+"\nabort\n"), "the output again and again": fill("", string(s.output)),
+		"boxes of mpirun": fill("", strings.Repeat("-", 60)+"\nabort\n"), "the output again and again": fill("", string(good)),
 		"lines of processes": fill("", "[rank 0] 1\n"), "lines of more processes than there are": fill("", "[rank 65000] 1\n[rank 65001] 2\n"),
 		"HTML": fill("<html>\n", "<td>1</td>"), "CSV": fill("", "1,2,3\n"),
 	}
@@ -273,14 +275,19 @@ func (s suite) hostile(t *testing.T) {
 		}
 	}
 	outputs["nested lists"] = fill("{\n", "[")
-	for i, line := range bytes.SplitAfter(s.output, []byte("\n")) {
+	for i, line := range bytes.SplitAfter(good, []byte("\n")) {
 		const tried = 4
 		if i < tried && len(line) > 0 {
-			outputs[fmt.Sprintf("line %d again and again", i+1)] = fill(string(bytes.Join(bytes.SplitAfter(s.output, []byte("\n"))[:i], nil)), string(line))
+			outputs[fmt.Sprintf("line %d again and again", i+1)] = fill(string(bytes.Join(bytes.SplitAfter(good, []byte("\n"))[:i], nil)), string(line))
 		}
 	}
-	for what, output := range outputs {
-		g := NewWithT(t)
+	return outputs
+}
+
+// hostile reads outputs that nobody prints who wants to measure.
+func (s suite) hostile(t *testing.T) {
+	for what, prints := range Hostile(s.output) {
+		g, output := NewWithT(t), prints()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, err := s.tool.Parse(s.spec, s.point, s.step, output)

@@ -236,7 +236,7 @@ func (d *dump) readOthers(ctx context.Context, seen *snapshot, kinds map[string]
 	var runs []v1alpha1.BenchmarkRun
 	d.note("BenchmarkRuns", pages(ctx, d, "BenchmarkRuns", func() *v1alpha1.BenchmarkRunList { return &v1alpha1.BenchmarkRunList{} },
 		func(l *v1alpha1.BenchmarkRunList) { runs = append(runs, l.Items...) }, client.InNamespace(d.namespace)))
-	runs = slices.DeleteFunc(runs, func(r v1alpha1.BenchmarkRun) bool { return r.Spec.FileSystem.Name != d.fileSystem })
+	runs = slices.DeleteFunc(runs, func(r v1alpha1.BenchmarkRun) bool { return r.Spec.Target.FileSystem.Name != d.fileSystem })
 	kinds["BenchmarkRun"] = refs(runs)
 	d.say("Read %d NodeInventories and %d BenchmarkRuns.", len(seen.inventories), len(runs))
 }

@@ -161,7 +161,7 @@ func runsOn(ctx context.Context, r client.Reader, namespace, fileSystem string) 
 	empty := func() *v1alpha1.BenchmarkRunList { return &v1alpha1.BenchmarkRunList{} }
 	err := pages(ctx, r, "BenchmarkRuns", empty, func(l *v1alpha1.BenchmarkRunList) {
 		for i := range l.Items {
-			if l.Items[i].Spec.FileSystem.Name == fileSystem {
+			if l.Items[i].Spec.Target.FileSystem.Name == fileSystem {
 				out = append(out, l.Items[i].Name)
 			}
 		}

@@ -56,6 +56,13 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == readVerb {
+		if err := serveReading(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "manager:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbagePercent)
 	}
@@ -82,6 +89,9 @@ const leaderElectionID = "parallelfs-operator"
 // passPause is the least time between two passes over one FileSystem: short for a person, and long for the hundreds of events that a node
 // with 24 disks makes while it joins.
 const passPause = 500 * time.Millisecond
+
+// readMoment is how long a pass over a BenchmarkRun waits for the reader of an output before it lets others go on.
+const readMoment = time.Second
 
 // reread is how long passes rely on what nobody tells the operator of: a Secret that somebody has changed or deleted, say, is seen then.
 const reread = time.Minute
@@ -310,7 +320,7 @@ func run(ctx context.Context, args []string) error {
 	backends, tools := all.Backends(o.tellTime), registry.Tools()
 	runs := &benchmarkrun.Reconciler{
 		Tools: tools, Backends: backends, Images: o.images, Clock: clock.RealClock{}, Published: reference.Baseline, Version: version(),
-		MaxPriority: o.runMaxPriority, PollInterval: o.runPollInterval, NoFileSystems: !o.fileSystems,
+		MaxPriority: o.runMaxPriority, PollInterval: o.runPollInterval, NoFileSystems: !o.fileSystems, Read: newReaders().read, Moment: readMoment,
 	}
 	if o.fileSystems {
 		runs.Telemetry = agents.NewReader(mgr.GetClient(), o.telemetryPort, o.telemetryTimeout)

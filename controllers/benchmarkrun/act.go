@@ -63,7 +63,7 @@ func (r *Reconciler) act(ctx context.Context, w *scope.Scope, d decision.Decisio
 	case decision.Keep:
 		return r.keep(ctx, w, d)
 	case decision.GiveUp:
-		return r.record(ctx, w, given(w, d), nil)
+		return r.record(ctx, w, given(w, d), &turns.Raw{})
 	case decision.Mark:
 		return r.mark(ctx, w, d.Child)
 	case decision.Remove:
@@ -97,7 +97,7 @@ func (r *Reconciler) keep(ctx context.Context, w *scope.Scope, d decision.Decisi
 	if err == nil {
 		err = r.record(ctx, w, entry, raw)
 	}
-	if err != nil && !d.Unread {
+	if err != nil && !d.Unread && !errors.Is(err, errUnderWay) {
 		// It is read again later, by whoever leads then: this process has not ended while it read.
 		return errors.Join(err, r.noteReaders(ctx, d.Child, known))
 	}
@@ -125,7 +125,7 @@ func (r *Reconciler) noteReaders(ctx context.Context, c *children.Child, readers
 }
 
 // record keeps what a turn has found.
-func (r *Reconciler) record(ctx context.Context, w *scope.Scope, entry turns.Record, raw []byte) error {
+func (r *Reconciler) record(ctx context.Context, w *scope.Scope, entry turns.Record, raw *turns.Raw) error {
 	entry, err := r.store(ctx, w, entry, raw)
 	if err != nil {
 		return err

@@ -1,7 +1,9 @@
 package benchmarkrun
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"testing"
 	"time"
 
@@ -13,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/controllers/benchmarkrun/children"
 	"parallelfs.dev/operator/controllers/benchmarkrun/decision"
 	"parallelfs.dev/operator/controllers/benchmarkrun/outcomes"
+	"parallelfs.dev/operator/controllers/benchmarkrun/reading"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope/scopetest"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
@@ -27,8 +29,8 @@ import (
 // output is what every container prints.
 type output string
 
-func (o output) Logs(context.Context, types.NamespacedName, string, int64) ([]byte, error) {
-	return printed.Log([]byte(o)), nil
+func (o output) Logs(context.Context, types.NamespacedName, string, int64) (io.ReadCloser, error) {
+	return io.NopCloser(bytes.NewReader(printed.Log([]byte(o)))), nil
 }
 
 // turnThatRan is a turn whose pod ended well, and printed this before the result of a tool.
@@ -51,7 +53,7 @@ func turnThatRan(t *testing.T, said ...measured.Machine) (*scope.Scope, turns.Re
 	for _, m := range said {
 		text += "parallelfs: " + m.Line() + "\n"
 	}
-	r := &Reconciler{Tools: map[v1alpha1.BenchmarkTool]benchmarks.Tool{v1alpha1.ToolIOzone: number{}}, Logs: output(text + "812\n")}
+	r := &Reconciler{Read: reading.Here(reading.Tools{v1alpha1.ToolIOzone: number{}}), Logs: output(text + "812\n")}
 	entry, _, err := r.read(t.Context(), w, child, decision.Decision{})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return w, entry

@@ -71,9 +71,9 @@ func TestARecordIsWrittenOnce(t *testing.T) {
 	run := s.run(s.makeRun("sweep"))
 	// Neither knows of the other: each has its own cache.
 	fresh := func() *scope.Scope { return &scope.Scope{Run: run, Records: turns.Records{}} }
-	first, err := s.operator.store(t.Context(), fresh(), turns.Record{Repetition: 1, Attempt: 1, Samples: []benchmarks.Sample{{Name: "write", Value: 1}}}, []byte("first"))
+	first, err := s.operator.store(t.Context(), fresh(), turns.Record{Repetition: 1, Attempt: 1, Samples: []benchmarks.Sample{{Name: "write", Value: 1}}}, kept("first"))
 	g.Expect(err).NotTo(HaveOccurred())
-	again, err := s.operator.store(t.Context(), fresh(), turns.Record{Repetition: 1, Attempt: 1, Error: "its pod was gone"}, []byte("again"))
+	again, err := s.operator.store(t.Context(), fresh(), turns.Record{Repetition: 1, Attempt: 1, Error: "its pod was gone"}, kept("again"))
 	g.Expect(err).NotTo(HaveOccurred())
 	first.Format = turns.RecordFormat // what is stored says it
 	g.Expect(again).To(Equal(first))

@@ -23,6 +23,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/children"
 	"parallelfs.dev/operator/controllers/benchmarkrun/decision"
 	"parallelfs.dev/operator/controllers/benchmarkrun/jobs"
+	"parallelfs.dev/operator/controllers/benchmarkrun/reading"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope/scopetest"
 	"parallelfs.dev/operator/controllers/benchmarkrun/trust"
@@ -81,7 +82,7 @@ func many(t *testing.T, nodes int) (*Reconciler, *v1alpha1.BenchmarkRun) {
 	}
 	c := builder.Build()
 	return &Reconciler{
-		Client: c, Reader: c, Clock: clocktesting.NewFakePassiveClock(scopetest.Now), PollInterval: time.Second, Tools: registry.Tools(),
+		Client: c, Reader: c, Clock: clocktesting.NewFakePassiveClock(scopetest.Now), PollInterval: time.Second, Tools: registry.Tools(), Read: reading.Here(registry.Tools()),
 		Backends: all.Backends(backend.DefaultTellTime), Images: backend.Images{Node: "node:1", Benchmarks: map[string]string{"iozone": "iozone:1"}},
 	}, run
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"path"
 	"slices"
@@ -34,6 +35,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/controllers/benchmarkrun/children"
+	"parallelfs.dev/operator/controllers/benchmarkrun/reading"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/all"
@@ -82,14 +84,14 @@ type cluster struct {
 }
 
 // Logs implements LogReader.
-func (c *cluster) Logs(_ context.Context, pod types.NamespacedName, container string, _ int64) ([]byte, error) {
+func (c *cluster) Logs(_ context.Context, pod types.NamespacedName, container string, _ int64) (io.ReadCloser, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	output, ok := c.outputs[pod.Name]
 	if !ok || container != children.ContainerName {
 		return nil, fmt.Errorf("pod %s has no container %s", pod.Name, container)
 	}
-	return []byte(output), nil
+	return io.NopCloser(strings.NewReader(output)), nil
 }
 
 func (c *cluster) must(err error) {
@@ -433,6 +435,7 @@ func newSetting(t *testing.T, s *apiserver.Server) *setting {
 	out.operator = &Reconciler{
 		Client: c, Reader: c, Clock: out.clock, PollInterval: 3 * time.Second, Logs: out.cluster, Recorder: out.recorder,
 		Tools:    map[v1alpha1.BenchmarkTool]benchmarks.Tool{v1alpha1.ToolIOzone: words{}},
+		Read:     reading.Here(map[v1alpha1.BenchmarkTool]benchmarks.Tool{v1alpha1.ToolIOzone: words{}}),
 		Backends: all.Backends(backend.DefaultTellTime),
 		Images:   backend.Images{Node: "node:1", Benchmarks: map[string]string{"iozone": "iozone:1"}, PullPolicy: "Never"},
 	}

@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -51,9 +53,13 @@ func (r *Reconciler) readCheck(ctx context.Context, c *children.Child, into *sco
 		into.CheckFailed = cmp.Or(c.Message, fmt.Sprintf("the Job %s did not end within %s", c.Name, scope.CheckTimeout))
 		return nil
 	}
-	raw, err := r.Logs.Logs(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, children.ContainerName, maxCheckLog)
+	stream, err := r.Logs.Logs(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, children.ContainerName, maxCheckLog)
 	if err != nil {
 		return err
+	}
+	raw, err := io.ReadAll(io.LimitReader(stream, maxCheckLog))
+	if err = errors.Join(err, stream.Close()); err != nil {
+		return fmt.Errorf("read the log of pod %s: %w", pod.Name, err)
 	}
 	into.Checked, err = parseChecked(raw)
 	if err != nil {

@@ -1,7 +1,6 @@
 package benchmarkrun
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -20,30 +19,30 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/controllers/benchmarkrun/children"
 	"parallelfs.dev/operator/controllers/benchmarkrun/decision"
+	"parallelfs.dev/operator/controllers/benchmarkrun/reading"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/text"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
-	"parallelfs.dev/operator/internal/node/measured"
 	"parallelfs.dev/operator/internal/node/printed"
 )
 
 const (
-	// maxLog bounds what is read of a pod's output, in bytes. The kubelet itself rotates logs at 10 MiB unless told otherwise.
-	maxLog = 16 << 20
 	// maxCheckLog bounds what is read of a check, whose answer is one line.
 	maxCheckLog = 256 << 10
-	// tailLines and maxTail bound what a message quotes of an output.
-	tailLines, maxTail = 10, 1500
+	// maxTail bounds what a message quotes of an output.
+	maxTail = reading.MaxTail
 	// timeoutExitCode is how the node binary ends a tool that took too long (spec.Benchmark.TimeoutSeconds).
 	timeoutExitCode = 124
 	// logPatience is how long a log that can't be read is asked for again before the repetition counts as failed.
 	logPatience = 2 * time.Minute
+	// logTime is how long the outputs of a turn may take to come from the API server.
+	logTime = time.Minute
 )
 
 // LogReader reads what a container has printed.
 type LogReader interface {
-	// Logs returns at most limit bytes from the start of the container's output.
-	Logs(ctx context.Context, pod types.NamespacedName, container string, limit int64) ([]byte, error)
+	// Logs opens the container's output, at most limit bytes from its start.
+	Logs(ctx context.Context, pod types.NamespacedName, container string, limit int64) (io.ReadCloser, error)
 }
 
 // PodLogs reads logs from the API server.
@@ -52,17 +51,13 @@ type PodLogs struct {
 }
 
 // Logs implements LogReader.
-func (p PodLogs) Logs(ctx context.Context, pod types.NamespacedName, container string, limit int64) ([]byte, error) {
+func (p PodLogs) Logs(ctx context.Context, pod types.NamespacedName, container string, limit int64) (io.ReadCloser, error) {
 	stream, err := p.Clientset.CoreV1().Pods(pod.Namespace).
 		GetLogs(pod.Name, &corev1.PodLogOptions{Container: container, LimitBytes: &limit}).Stream(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the log of pod %s: %w", pod.Name, err)
 	}
-	text, err := io.ReadAll(stream)
-	if err = errors.Join(err, stream.Close()); err != nil {
-		return nil, fmt.Errorf("read the log of pod %s: %w", pod.Name, err)
-	}
-	return text, nil
+	return stream, nil
 }
 
 // given is the record of a turn that had no job, with why.
@@ -76,8 +71,8 @@ func given(w *scope.Scope, d decision.Decision) turns.Record {
 	return entry
 }
 
-// read makes the record of a turn that is over, from its pods' state and output.
-func (r *Reconciler) read(ctx context.Context, w *scope.Scope, c *children.Child, d decision.Decision) (turns.Record, []byte, error) {
+// read makes the record of a turn that is over, from its pods' state and output. It returns errUnderWay while the output is read.
+func (r *Reconciler) read(ctx context.Context, w *scope.Scope, c *children.Child, d decision.Decision) (turns.Record, *turns.Raw, error) {
 	entry := w.Blank(c.Turn)
 	entry.Nodes, entry.Placement = c.Nodes, c.Object.GetAnnotations()[children.AnnotationPlacement]
 	entry.Started, entry.Finished = c.Started.UTC(), w.Now.UTC().Truncate(time.Second)
@@ -85,34 +80,41 @@ func (r *Reconciler) read(ctx context.Context, w *scope.Scope, c *children.Child
 	if c.Turn.Point >= len(w.Points) {
 		return entry, nil, fmt.Errorf("the job %s is of a point that the run does not have; delete it", c.Name)
 	}
-	var raw []byte
-	verdict := d.Verdict
+	found := &finding{verdict: d.Verdict, invalid: d.Invalid}
 	if !d.Unread {
+		pods := found.podsOf(c)
+		for _, pod := range pods {
+			found.verdict = cmp.Or(found.verdict, endOf(w, pod, &entry))
+		}
 		var err error
-		if raw, verdict, err = r.outputs(ctx, w, c, &entry, verdict); err != nil {
+		if found, err = r.readings.of(ctx, w, c, found, func(ctx context.Context, found *finding) error {
+			return r.collect(ctx, w, c, pods, found)
+		}, r.Moment); err != nil {
 			return entry, nil, err
 		}
 	}
-	if verdict == "" && d.Invalid == "" {
-		verdict = r.parse(w, &entry, raw)
+	if found.verdict == "" && found.invalid == "" {
+		entry.Samples, entry.Version = found.answer.Samples, found.answer.Version
+		entry.Throttled, entry.Clocks, found.invalid = found.answer.Throttled, found.answer.Clocks, found.answer.ClockTrouble
 	}
-	if verdict == "" && d.Invalid == "" && w.Plans[c.Turn.Point].Steps[c.Turn.Step].Command.Launch != benchmarks.OnManagement {
-		report := machines(raw, c)
-		entry.Throttled, entry.Clocks, d.Invalid = report.Throttled(), report.Clocks(), report.ClockTrouble()
-	}
-	if d.Invalid != "" {
+	if found.invalid != "" {
 		// Whatever it printed, it is not measured.
-		entry.Samples, entry.Invalid, verdict = nil, v1alpha1.Cut(fmt.Sprintf("%s %s", w.Run.Spec.ToolName(), d.Invalid), maxTail), ""
+		entry.Samples, entry.Invalid = nil, v1alpha1.Cut(fmt.Sprintf("%s %s", w.Run.Spec.ToolName(), found.invalid), maxTail)
+		found.verdict = ""
 	}
-	if verdict != "" {
-		entry.Error = v1alpha1.Cut(fmt.Sprintf("%s %s", w.Run.Spec.ToolName(), verdict), maxTail)
-		entry.Tail = text.LastLines(raw, tailLines, maxTail-min(len(entry.Error), maxTail/2))
+	if found.verdict != "" {
+		entry.Error = v1alpha1.Cut(fmt.Sprintf("%s %s", w.Run.Spec.ToolName(), found.verdict), maxTail)
+		tail := []byte(found.answer.Tail)
+		if len(tail) == 0 {
+			tail = found.raw.End(maxEnd)
+		}
+		entry.Tail = text.LastLines(tail, reading.TailLines, maxTail-min(len(entry.Error), maxTail/2))
 	}
 	if r.Telemetry != nil && w.FileSystem != nil {
 		nodes := w.Used(c.Turn.Point).Nodes()
 		entry.Telemetry = r.Telemetry.Telemetry(ctx, client.ObjectKeyFromObject(w.FileSystem), nodes, entry.Started, entry.Finished)
 	}
-	return entry, raw, nil
+	return entry, &found.raw, nil
 }
 
 // maxPodChange bounds each text of what a record says of its pods, in bytes.
@@ -127,129 +129,168 @@ func podChanges(c *children.Child) (out []string) {
 	return out
 }
 
-// machines is what the node binary has said of the machines, by the names of their nodes where the pods are still there.
-func machines(raw []byte, c *children.Child) measured.Report {
-	report := measured.Read(raw)
-	for i := range report {
-		for _, pod := range c.Pods {
-			if pod.Name == report[i].Name && pod.Spec.NodeName != "" {
-				report[i].Name = "node " + pod.Spec.NodeName
-			}
-		}
-	}
-	return report
+// maxEnd is how much of the end of an output is looked through for its last lines.
+const maxEnd = 64 << 10
+
+// finding is what is known of a turn.
+type finding struct {
+	// verdict says why it is no result, and invalid what disturbed it, both as the rest of a sentence about the tool.
+	verdict, invalid string
+	answer           reading.Answer
+	raw              turns.Raw
 }
 
-// outputs reads the output of all main pods, one after the other, and fills in how they ended. The verdict says why it is no result,
-// beginning with the one that is known already.
-func (r *Reconciler) outputs(ctx context.Context, w *scope.Scope, c *children.Child, entry *turns.Record, verdict string) (
-	[]byte, string, error,
-) {
+// podsOf are the pods whose output counts.
+func (f *finding) podsOf(c *children.Child) []*corev1.Pod {
 	pods := c.MainPods()
 	if worker := c.FailedWorker(); worker != nil && !c.Succeeded && !c.Failed {
 		pods = []*corev1.Pod{worker}
-		if verdict == "" {
-			verdict = fmt.Sprintf("was given up: its worker on node %s ended before the launcher", worker.Spec.NodeName)
-		}
+		f.verdict = cmp.Or(f.verdict, fmt.Sprintf("was given up: its worker on node %s ended before the launcher", worker.Spec.NodeName))
 	}
 	if len(pods) == 0 {
-		if verdict == "" {
-			verdict = "was lost: its pod was gone before its output could be read"
-		}
+		f.verdict = cmp.Or(f.verdict, "was lost: its pod was gone before its output could be read")
 		if c.Message != "" {
-			verdict += ": " + c.Message
+			f.verdict += ": " + c.Message
 		}
-		return nil, verdict, nil
 	}
-	var all []byte
-	for _, pod := range pods {
-		raw, why, err := r.output(ctx, w, pod, entry)
-		if err != nil {
-			return nil, "", err
-		}
-		all = append(all, raw...)
-		verdict = cmp.Or(verdict, why)
-	}
-	return all, verdict, nil
+	return pods
 }
 
-// output reads that of one pod.
-func (r *Reconciler) output(ctx context.Context, w *scope.Scope, pod *corev1.Pod, entry *turns.Record) (
-	raw []byte, verdict string, err error,
-) {
-	ended := children.Terminated(pod, children.ContainerName)
-	raw, err = r.Logs.Logs(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, children.ContainerName, maxLog)
-	switch {
-	case err == nil:
-	case apierrors.IsNotFound(err) || ended == nil:
-		// The pod never started its container, or was removed: its state says why.
-		raw = nil
-	case w.Now.Sub(ended.FinishedAt.Time) < logPatience:
-		return nil, "", err
-	default:
-		return nil, fmt.Sprintf("ended, but its output could not be read: %v", err), nil
-	}
+// endOf fills in how the container of a pod ended. It returns why it is no result, whatever was printed.
+func endOf(w *scope.Scope, pod *corev1.Pod, entry *turns.Record) (verdict string) {
 	for _, status := range pod.Status.ContainerStatuses {
 		if status.Name == children.ContainerName {
 			entry.ImageID = status.ImageID
 		}
 	}
-	if ended == nil {
-		return raw, fmt.Sprintf("was never run: its pod %s",
-			cmp.Or(children.PodTrouble(pod), strings.TrimSpace(pod.Status.Reason+" "+pod.Status.Message), "gives no reason")), nil
+	end := children.Terminated(pod, children.ContainerName)
+	if end == nil {
+		return fmt.Sprintf("was never run: its pod %s",
+			cmp.Or(children.PodTrouble(pod), strings.TrimSpace(pod.Status.Reason+" "+pod.Status.Message), "gives no reason"))
 	}
 	if entry.ExitCode == nil || *entry.ExitCode == 0 {
-		entry.ExitCode = &ended.ExitCode
+		entry.ExitCode = &end.ExitCode
 	}
-	if !ended.FinishedAt.IsZero() {
-		entry.Finished = ended.FinishedAt.UTC()
+	if !end.FinishedAt.IsZero() {
+		entry.Finished = end.FinishedAt.UTC()
 	}
 	switch {
-	case ended.ExitCode == timeoutExitCode:
-		return raw, fmt.Sprintf("did not end within %s (spec.limits.pointTimeout)", w.PointTimeout()), nil
-	case ended.ExitCode != 0:
+	case end.ExitCode == timeoutExitCode:
+		return fmt.Sprintf("did not end within %s (spec.limits.pointTimeout)", w.PointTimeout())
+	case end.ExitCode != 0:
 		reason := ""
-		if ended.Reason != "" && ended.Reason != "Error" {
-			reason = fmt.Sprintf(" (%s)", ended.Reason)
+		if end.Reason != "" && end.Reason != "Error" {
+			reason = fmt.Sprintf(" (%s)", end.Reason)
 		}
-		return raw, fmt.Sprintf("ended with exit code %d%s", ended.ExitCode, reason), nil
-	case len(raw) >= maxLog:
-		return raw, fmt.Sprintf("printed more than %d MiB, which is not read", maxLog>>20), nil
+		return fmt.Sprintf("ended with exit code %d%s", end.ExitCode, reason)
 	}
-	output, err := printed.Check(raw)
-	if err != nil {
-		return raw, err.Error(), nil //nolint:nilerr // a log that is not whole is a verdict on the repetition
-	}
-	return output, "", nil
-}
-
-// parse fills in the samples, or says why there are none.
-func (r *Reconciler) parse(w *scope.Scope, entry *turns.Record, raw []byte) (verdict string) {
-	defer func() {
-		// A fault of a parser is one of this output, and not of the pass, which would be tried again without end.
-		if fault := recover(); fault != nil {
-			entry.Samples, verdict = nil, fmt.Sprintf("printed something that its parser fails on; report it: %v", fault)
-		}
-	}()
-	// The calls of a filesystem's own tools are told apart by the lines of the node binary.
-	if w.Plans[entry.Point].Steps[entry.Step].Command.Launch != benchmarks.OnManagement {
-		raw = withoutOwnLines(raw)
-	}
-	report, err := r.Tools[w.Run.Spec.ToolName()].Parse(&w.Run.Spec, w.Points[entry.Point], entry.Step, raw)
-	if err != nil {
-		return fmt.Sprintf("printed something that can't be read as its result: %v", err)
-	}
-	entry.Samples, entry.Version = report.Samples, report.Version
 	return ""
 }
 
-// withoutOwnLines drops what the node binary itself has printed between the tool's lines: it begins with "parallelfs: ".
-func withoutOwnLines(raw []byte) []byte {
-	var kept []byte
-	for line := range bytes.Lines(raw) {
-		if !bytes.HasPrefix(line, []byte("parallelfs: ")) {
-			kept = append(kept, line...)
+// unreadableError says that the API server did not give an output.
+type unreadableError struct {
+	pod *corev1.Pod
+	err error
+}
+
+func (e *unreadableError) Error() string { return e.err.Error() }
+func (e *unreadableError) Unwrap() error { return e.err }
+
+// outputs opens one output after the other. What is read of them is kept in raw.
+func (r *Reconciler) outputs(ctx context.Context, pods []*corev1.Pod, raw *turns.Raw) reading.Outputs {
+	return func(yield func(io.Reader, error) bool) {
+		ctx, cancel := context.WithTimeout(ctx, logTime)
+		defer cancel()
+		for _, pod := range pods {
+			key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+			stream, err := r.Logs.Logs(ctx, key, children.ContainerName, benchmarks.MaxOutput)
+			if err != nil {
+				if !yield(nil, &unreadableError{pod, err}) {
+					return
+				}
+				continue
+			}
+			more := yield(io.TeeReader(io.LimitReader(&blamed{stream, pod}, benchmarks.MaxOutput), raw), nil)
+			_ = stream.Close() // it was read
+			raw.Drop(printed.LastLine(raw.End(maxLastLine)))
+			if !more {
+				return
+			}
 		}
 	}
-	return kept
+}
+
+// maxLastLine is more than the last line of a log has (printed.LastLine).
+const maxLastLine = 256
+
+// blamed is an output whose errors are those of the API server.
+type blamed struct {
+	io.Reader
+	pod *corev1.Pod
+}
+
+func (b *blamed) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = &unreadableError{b.pod, fmt.Errorf("read the log of pod %s: %w", b.pod.Name, err)}
+	}
+	return n, err
+}
+
+// collect reads the outputs of a turn. When it is known already that they are no result, they are only kept.
+func (r *Reconciler) collect(ctx context.Context, w *scope.Scope, c *children.Child, pods []*corev1.Pod, found *finding) error {
+	if found.verdict != "" || found.invalid != "" {
+		for output, err := range r.outputs(ctx, pods, &found.raw) {
+			if err == nil {
+				_, err = io.Copy(io.Discard, output)
+			}
+			if err := r.excuse(w, err, found); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	request := reading.Request{Spec: &w.Run.Spec, Point: w.Points[c.Turn.Point], Step: c.Turn.Step, Nodes: map[string]string{}}
+	request.OfServers = w.Plans[c.Turn.Point].Steps[c.Turn.Step].Command.Launch == benchmarks.OnManagement
+	for i := range c.Pods {
+		request.Nodes[c.Pods[i].Name] = c.Pods[i].Spec.NodeName
+	}
+	answer, err := r.Read(ctx, request, r.outputs(ctx, pods, &found.raw))
+	if is := (*reading.EndedError)(nil); errors.As(err, &is) {
+		found.invalid = unread(pods, is)
+		return nil
+	}
+	if err != nil {
+		return r.excuse(w, err, found)
+	}
+	found.answer, found.verdict = answer, answer.Verdict
+	return nil
+}
+
+// unread says that an output ended its reader, as the rest of a sentence about the tool.
+func unread(pods []*corev1.Pod, why *reading.EndedError) string {
+	of := "pod " + pods[0].Name
+	if len(pods) > 1 {
+		of += fmt.Sprintf(" and of %d more", len(pods)-1)
+	}
+	return fmt.Sprintf("has no result: the reader of the output of %s %s; have it print less, or report it", of, why.Reason)
+}
+
+// excuse makes a verdict of an output that the API server did not give. One that may still come is an error.
+func (r *Reconciler) excuse(w *scope.Scope, err error, found *finding) error {
+	unreadable, is := errors.AsType[*unreadableError](err)
+	if !is {
+		return err
+	}
+	end := children.Terminated(unreadable.pod, children.ContainerName)
+	switch {
+	case end == nil || apierrors.IsNotFound(err):
+		// The pod never started its container, or was removed: its state says why.
+		found.verdict = cmp.Or(found.verdict, "was lost: its pod was gone before its output could be read")
+	case w.Now.Sub(end.FinishedAt.Time) < logPatience:
+		return unreadable.err
+	default:
+		found.verdict = cmp.Or(found.verdict, fmt.Sprintf("ended, but its output could not be read: %v", err))
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package benchmarkrun
 
 import (
 	"context"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -16,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/controllers/benchmarkrun/children"
 	"parallelfs.dev/operator/controllers/benchmarkrun/decision"
+	"parallelfs.dev/operator/controllers/benchmarkrun/reading"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope/scopetest"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 )
@@ -26,7 +27,7 @@ import (
 // deadly is a LogReader that ends the process of whoever reads.
 type deadly struct{ reads *int }
 
-func (d deadly) Logs(context.Context, types.NamespacedName, string, int64) ([]byte, error) {
+func (d deadly) Logs(context.Context, types.NamespacedName, string, int64) (io.ReadCloser, error) {
 	*d.reads++
 	panic("out of memory")
 }
@@ -50,7 +51,7 @@ func TestAnOutputThatEndedTheOperatorTwiceIsNotReadAThirdTime(t *testing.T) {
 		read := &batchv1.Job{}
 		g.Expect(k.Get(t.Context(), client.ObjectKeyFromObject(job), read)).To(Succeed())
 		child.Object = read
-		r := &Reconciler{Client: k, Reader: k, Process: process, Logs: deadly{&reads}, Tools: map[v1alpha1.BenchmarkTool]benchmarks.Tool{v1alpha1.ToolIOzone: number{}}}
+		r := &Reconciler{Client: k, Reader: k, Process: process, Logs: deadly{&reads}, Read: reading.Here(reading.Tools{v1alpha1.ToolIOzone: number{}})}
 		return r.keep(t.Context(), w, decision.Decision{Child: child})
 	}
 	g.Expect(func() { _ = keep("first") }).To(Panic())
@@ -81,7 +82,7 @@ func TestALogThatCouldNotBeReadIsNoEndOfTheOperator(t *testing.T) {
 	child.Succeeded, child.Pods = true, []corev1.Pod{pod}
 	for _, process := range []string{"first", "second", "third"} {
 		child.Object = job
-		r := &Reconciler{Client: k, Process: process, Logs: told{err: context.DeadlineExceeded}}
+		r := &Reconciler{Client: k, Process: process, Logs: told{err: context.DeadlineExceeded}, Read: reading.Here(nil)}
 		g.Expect(r.keep(t.Context(), w, decision.Decision{Child: child})).To(MatchError(context.DeadlineExceeded))
 		g.Expect(k.Get(t.Context(), client.ObjectKeyFromObject(job), job)).To(Succeed())
 		g.Expect(strings.Fields(job.Annotations[children.AnnotationReading])).To(BeEmpty())

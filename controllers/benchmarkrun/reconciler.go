@@ -27,6 +27,7 @@ import (
 	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/controllers/benchmarkrun/decision"
 	"parallelfs.dev/operator/controllers/benchmarkrun/outcomes"
+	"parallelfs.dev/operator/controllers/benchmarkrun/reading"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/failures"
 	"parallelfs.dev/operator/controllers/lease"
@@ -53,6 +54,10 @@ type Reconciler struct {
 	Backends backend.Set
 	Images   backend.Images
 	Logs     LogReader
+	// Read reads what the containers of a turn have printed.
+	Read reading.Reader
+	// Moment is how long a pass waits while an output is read; 0 waits until it is.
+	Moment   time.Duration
 	Recorder events.EventRecorder
 	// NoFileSystems is true where the operator is installed without filesystems: their kinds are not served, and nodes can't be read.
 	NoFileSystems bool
@@ -70,6 +75,8 @@ type Reconciler struct {
 	// Process names this process; a new one has another name.
 	Process string
 
+	// readings are the outputs that are read now.
+	readings readings
 	// busy are the filesystems whose runs are worked on.
 	busy busy
 	// pasts are what passes over runs have seen of the controllers of their pods (client.ObjectKey to *pastOfRun).
@@ -172,6 +179,7 @@ func (p *pass) reconcile(ctx context.Context, key client.ObjectKey) error {
 	run := &v1alpha1.BenchmarkRun{}
 	if err := p.Client.Get(ctx, key, run); err != nil {
 		p.pasts.Delete(key)
+		p.readings.forget(key)
 		return client.IgnoreNotFound(err)
 	}
 	// Two runs of one filesystem must not see it idle at once. Those of another one do not wait.
@@ -210,7 +218,9 @@ func (p *pass) settle(ctx context.Context) (err error) {
 
 // do takes the step that was decided on. What a person must change in the FileSystem is no failure of the pass.
 func (p *pass) do(ctx context.Context) error {
-	if err := p.act(ctx, p.scope, p.decision); err != nil {
+	if err := p.act(ctx, p.scope, p.decision); errors.Is(err, errUnderWay) {
+		p.decision.After = p.scope.Poll
+	} else if err != nil {
 		refused, is := errors.AsType[*backend.InvalidSpecError](err)
 		if !is {
 			return err

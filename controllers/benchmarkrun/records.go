@@ -46,7 +46,7 @@ func rawOf(cm *corev1.ConfigMap) (sum int) {
 }
 
 // bounded is the raw output that is kept with a record: none when the run has enough.
-func bounded(w *scope.Scope, entry *turns.Record, raw []byte) []byte {
+func bounded(w *scope.Scope, entry *turns.Record, raw *turns.Raw) *turns.Raw {
 	sum := 0
 	for i := range w.Outputs {
 		size, err := strconv.Atoi(w.Outputs[i].Annotations[children.AnnotationRaw])
@@ -55,11 +55,11 @@ func bounded(w *scope.Scope, entry *turns.Record, raw []byte) []byte {
 		}
 		sum += size
 	}
-	if sum < maxRunRaw || len(raw) == 0 {
+	if sum < maxRunRaw || raw.Len() == 0 {
 		return raw
 	}
-	entry.Truncated = fmt.Sprintf("none of %d bytes of raw output was kept: the run has %d MiB already", len(raw), maxRunRaw>>20)
-	return nil
+	entry.Truncated = fmt.Sprintf("none of %d bytes of raw output was kept: the run has %d MiB already", raw.Len(), maxRunRaw>>20)
+	return &turns.Raw{}
 }
 
 // maxNamespaceRaw bounds the raw output of all runs of a namespace, in bytes as it is stored. Runs that go on may exceed it by what each of
@@ -131,7 +131,7 @@ func (r *Reconciler) gatherRaw(ctx context.Context, w *scope.Scope) error {
 }
 
 // add puts a record into the ConfigMap of its point.
-func add(cm *corev1.ConfigMap, entry turns.Record, key string, raw []byte) error {
+func add(cm *corev1.ConfigMap, entry turns.Record, key string, raw *turns.Raw) error {
 	if err := entry.AddTo(cm, key, raw); err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func add(cm *corev1.ConfigMap, entry turns.Record, key string, raw []byte) error
 
 // store writes a record, unless the API server has one of that turn already: then that one is returned. It reads
 // past the cache, because a cache that lags would let a repetition count twice.
-func (r *Reconciler) store(ctx context.Context, w *scope.Scope, entry turns.Record, raw []byte) (turns.Record, error) {
+func (r *Reconciler) store(ctx context.Context, w *scope.Scope, entry turns.Record, raw *turns.Raw) (turns.Record, error) {
 	run := w.Run
 	raw = bounded(w, &entry, raw)
 	cm := &corev1.ConfigMap{}

@@ -1,9 +1,11 @@
 package benchmarkrun
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 	"parallelfs.dev/operator/controllers/benchmarkrun/children"
 	"parallelfs.dev/operator/controllers/benchmarkrun/decision"
+	"parallelfs.dev/operator/controllers/benchmarkrun/reading"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope/scopetest"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 	"parallelfs.dev/operator/internal/node/printed"
@@ -29,11 +32,12 @@ type told struct {
 	err     error
 }
 
-func (l told) Logs(context.Context, types.NamespacedName, string, int64) ([]byte, error) {
-	if l.cut {
-		return []byte(l.text), l.err
+func (l told) Logs(context.Context, types.NamespacedName, string, int64) (io.ReadCloser, error) {
+	text := []byte(l.text)
+	if !l.cut {
+		text = printed.Log(text)[l.rotated:]
 	}
-	return printed.Log([]byte(l.text))[l.rotated:], l.err
+	return io.NopCloser(bytes.NewReader(text)), l.err
 }
 
 // number is a tool that prints a number.
@@ -111,7 +115,7 @@ func TestWhatARepetitionFound(t *testing.T) {
 			w := scopetest.Idle()
 			job := scopetest.Job(w, 0, 1, time.Minute)
 			job.Pods, job.Failed, job.Message, job.Nodes = c.pods, c.failed, "deadline exceeded", []string{"n1"}
-			r := &Reconciler{Logs: c.logs, Tools: map[v1alpha1.BenchmarkTool]benchmarks.Tool{v1alpha1.ToolIOzone: number{}}}
+			r := &Reconciler{Logs: c.logs, Read: reading.Here(reading.Tools{v1alpha1.ToolIOzone: number{}})}
 			entry, _, err := r.read(t.Context(), w, job, decision.Decision{})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(entry.Nodes).To(Equal([]string{"n1"}))
@@ -134,8 +138,7 @@ func TestWhatARepetitionFound(t *testing.T) {
 		job := scopetest.Job(w, 0, 1, time.Minute)
 		job.Succeeded, job.Pods = true, []corev1.Pod{ended(children.RoleClient, 0, "Completed")}
 		r := &Reconciler{
-			Logs:  told{text: "parallelfs: write has ended\n"},
-			Tools: map[v1alpha1.BenchmarkTool]benchmarks.Tool{v1alpha1.ToolIOzone: echo{}},
+			Logs: told{text: "parallelfs: write has ended\n"}, Read: reading.Here(reading.Tools{v1alpha1.ToolIOzone: echo{}}),
 		}
 		entry, _, err := r.read(t.Context(), w, job, decision.Decision{})
 		g.Expect(err).NotTo(HaveOccurred())
@@ -146,7 +149,7 @@ func TestWhatARepetitionFound(t *testing.T) {
 		w := scopetest.Idle()
 		job := scopetest.Job(w, 0, 1, time.Hour)
 		job.Succeeded, job.Pods = true, []corev1.Pod{ended(children.RoleClient, 0, "Completed")}
-		r := &Reconciler{Logs: told{err: errors.New("no route to host")}}
+		r := &Reconciler{Logs: told{err: errors.New("no route to host")}, Read: reading.Here(nil)}
 		_, _, err := r.read(t.Context(), w, job, decision.Decision{})
 		g.Expect(err).To(MatchError("no route to host"))
 		w.Now = scopetest.Now.Add(logPatience)
@@ -156,10 +159,17 @@ func TestWhatARepetitionFound(t *testing.T) {
 	})
 }
 
+// kept is raw output.
+func kept(text string) *turns.Raw {
+	var raw turns.Raw
+	_, _ = raw.Write([]byte(text)) // it takes everything
+	return &raw
+}
+
 func TestTheRawOutputOfARunIsBounded(t *testing.T) {
 	g := NewWithT(t)
 	w := scopetest.Idle()
-	raw := []byte("42\n")
+	raw := kept("42\n")
 	output := func(size string) corev1.ConfigMap {
 		return corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{children.AnnotationRaw: size}}}
 	}
@@ -168,9 +178,9 @@ func TestTheRawOutputOfARunIsBounded(t *testing.T) {
 	g.Expect(bounded(w, &entry, raw)).To(Equal(raw))
 	g.Expect(entry.Truncated).To(BeEmpty())
 	w.Outputs[1] = output("8388608")
-	g.Expect(bounded(w, &entry, raw)).To(BeEmpty())
+	g.Expect(bounded(w, &entry, raw).Len()).To(BeZero())
 	cm := &corev1.ConfigMap{}
-	g.Expect(add(cm, entry, "rep-1", nil)).To(Succeed())
+	g.Expect(add(cm, entry, "rep-1", &turns.Raw{})).To(Succeed())
 	g.Expect(cm.Data["rep-1.json"]).To(ContainSubstring("none of 3 bytes of raw output was kept: the run has 16 MiB already"))
 	g.Expect(cm.Annotations).To(HaveKeyWithValue(children.AnnotationRaw, "0"))
 	g.Expect(add(cm, turns.Record{}, "rep-2", raw)).To(Succeed())

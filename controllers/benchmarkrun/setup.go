@@ -22,8 +22,7 @@ import (
 	"parallelfs.dev/operator/controllers/failures"
 )
 
-// maxPasses is how many runs are worked on at once, each of another filesystem: one whose output takes long to read delays no other.
-// Reading an output takes up to 64 MiB beside the output itself, of 16.
+// maxPasses is how many runs are worked on at once, each of another filesystem.
 const maxPasses = 3
 
 // Name of the controller, in logs, metrics and events.

@@ -30,6 +30,8 @@ type hold struct {
 	by      string
 	waiting []string
 	jobs    bool
+	// maintains is true when a maintenance is among them.
+	maintains bool
 }
 
 // may takes the lease for some changes, and says whether they may be made. Without a change it asks nobody.
@@ -139,21 +141,31 @@ const (
 
 // describe writes the condition ChangesHeld. A filesystem that is well stays Ready while a change waits, so that the run can go on; that
 // the spec is not carried out yet, Reconciling says.
-func (h *hold) describe(fs *v1alpha1.FileSystem) {
+func (h *hold) describe(fs *v1alpha1.FileSystem, own []v1alpha1.StorageTarget) {
 	if len(h.waiting) == 0 {
 		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionChangesHeld)
 		return
 	}
-	message := fmt.Sprintf("%s has the lease of this filesystem, and these changes wait for its end: %s. To have them now, suspend the run (spec.suspend) or delete it",
-		h.by, backend.List(h.waiting))
+	reason, message := v1alpha1.ReasonBenchmarkRunning, fmt.Sprintf("%s has the lease of this filesystem, and these changes wait for its end: %s. "+
+		"To have them now, suspend the run (spec.suspend) or delete it", h.by, backend.List(h.waiting))
+	if h.stopsRuns(fs, own) {
+		reason, message = v1alpha1.ReasonBenchmarkStopping, fmt.Sprintf("%s has the lease of this filesystem, and gives its repetition up for these changes: "+
+			"%s. When it does not, suspend the run (spec.suspend) or delete it", h.by, backend.List(h.waiting))
+	}
 	add := func(kind string) {
 		conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, kind, metav1.ConditionTrue,
-			v1alpha1.ReasonBenchmarkRunning, message)
+			reason, message)
 	}
 	add(v1alpha1.ConditionChangesHeld)
 	if meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionReady) {
 		add(v1alpha1.ConditionReconciling)
 	}
+}
+
+// stopsRuns is true when what waits is more urgent than a measurement: a maintenance, the recovery of lost metadata, or what is to be done
+// while data leaves a disk, which disturbs a measurement anyway.
+func (h *hold) stopsRuns(fs *v1alpha1.FileSystem, own []v1alpha1.StorageTarget) bool {
+	return h.maintains || fs.Status.Recovery != nil || slices.ContainsFunc(own, func(t v1alpha1.StorageTarget) bool { return t.Spec.Remove })
 }
 
 // mended are the problems that the held changes won't fix: the filesystem works as it did before they were asked for.

@@ -41,6 +41,30 @@ func TestWhichChangesOfChildrenDisturb(t *testing.T) {
 	}
 }
 
+func TestARunStopsForAMaintenanceADrainAndARecovery(t *testing.T) {
+	emptied := v1alpha1.StorageTarget{}
+	emptied.Spec.Remove = true
+	for name, c := range map[string]struct {
+		change func(h *hold, fs *v1alpha1.FileSystem)
+		own    []v1alpha1.StorageTarget
+		reason string
+	}{
+		"not for an upgrade":             {func(*hold, *v1alpha1.FileSystem) {}, []v1alpha1.StorageTarget{{}}, v1alpha1.ReasonBenchmarkRunning},
+		"for a maintenance":              {func(h *hold, _ *v1alpha1.FileSystem) { h.maintains = true }, nil, v1alpha1.ReasonBenchmarkStopping},
+		"for a disk that is emptied":     {func(*hold, *v1alpha1.FileSystem) {}, []v1alpha1.StorageTarget{{}, emptied}, v1alpha1.ReasonBenchmarkStopping},
+		"for a recovery of the metadata": {func(_ *hold, fs *v1alpha1.FileSystem) { fs.Status.Recovery = &v1alpha1.RecoveryStatus{} }, nil, v1alpha1.ReasonBenchmarkStopping},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, fs := NewWithT(t), &v1alpha1.FileSystem{}
+			h := &hold{by: "BenchmarkRun creates", waiting: []string{"node n1 is to be away for maintenance"}}
+			c.change(h, fs)
+			h.describe(fs, c.own)
+			g.Expect(fs.Status.Conditions).To(HaveExactElements(And(HaveField("Type", v1alpha1.ConditionChangesHeld), HaveField("Reason", c.reason),
+				HaveField("Message", And(HavePrefix("BenchmarkRun creates has the lease"), ContainSubstring("node n1"), ContainSubstring("suspend the run"))))))
+		})
+	}
+}
+
 func TestAChangeIsUnderWayUntilItsJobsAndMovesHaveEnded(t *testing.T) {
 	cases := map[string]struct {
 		jobs    []backend.Job

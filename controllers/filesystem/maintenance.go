@@ -194,6 +194,7 @@ func (p *pass) leaseFor(ctx context.Context, candidates []candidate, waits []dis
 				return err
 			}
 			if !may {
+				p.hold.maintains = true
 				waits[i].For = p.hold.by + " has ended, which has the lease of the filesystem"
 			}
 		}

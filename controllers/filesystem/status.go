@@ -33,7 +33,7 @@ func (p *pass) describe(failed error) {
 		describeVolatile(p.backend, p.fs, p.in)
 		p.describeUpgrade()
 		if failed == nil {
-			p.hold.describe(p.fs)
+			p.hold.describe(p.fs, p.disks.own)
 		}
 	}
 	if failed == nil {

@@ -275,7 +275,7 @@ func decideChildren(w *scope.Scope) (Decision, bool) {
 		// It is no attempt: nothing was ever started.
 		d.After = scope.RetryInterval
 		d.noPods(w, c)
-		if c.Failed || w.Run.Spec.Suspend {
+		if c.Failed || w.Run.Spec.Suspend || stopsFor(w) != "" {
 			d.Action, d.Child, d.Running = Remove, c, false
 		}
 	case c.Over():
@@ -284,6 +284,9 @@ func decideChildren(w *scope.Scope) (Decision, bool) {
 	case w.Run.Spec.Suspend:
 		d.Action, d.Child, d.After, d.Running = Remove, c, scope.Soon, false
 		d.Message = fmt.Sprintf("stopping %s", c.Name)
+	case stopsFor(w) != "":
+		d.Action, d.Child, d.After = Keep, c, scope.Soon
+		d.Invalid = "was stopped: " + stopsFor(w)
 	case c.Evicted():
 		d.Action, d.Child, d.After = Keep, c, scope.Soon
 		d.Invalid = "was evicted from its queue"

@@ -30,6 +30,9 @@ func decideWaiting(w *scope.Scope, point int) (Decision, bool) {
 	if d, behind := inLine(w); behind {
 		return d, true
 	}
+	if why := stopsFor(w); why != "" {
+		return waits(v1alpha1.ReasonWaitingForFileSystem, "%s", why), true
+	}
 	ready := meta.FindStatusCondition(w.FileSystem.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case !w.FileSystem.DeletionTimestamp.IsZero():
@@ -95,6 +98,19 @@ func withoutImage(w *scope.Scope) (Decision, bool) {
 	return Stalled(v1alpha1.ReasonImageRequired, fmt.Sprintf("no image has %s: set spec.image, or the Helm chart's value "+
 		"images.benchmarks.%s (--benchmark-image=%s=<image> of the manager); docs/benchmark-images.md says what must be in it and "+
 		"how to make one", tool, tool, tool)), true
+}
+
+// stopsFor says for which changes of the FileSystem a run gives its lease up at once; empty when there are none.
+func stopsFor(w *scope.Scope) string {
+	if w.FileSystem == nil {
+		return ""
+	}
+	held := meta.FindStatusCondition(w.FileSystem.Status.Conditions, v1alpha1.ConditionChangesHeld)
+	if held == nil || held.Status != metav1.ConditionTrue || held.Reason != v1alpha1.ReasonBenchmarkStopping {
+		return ""
+	}
+	return fmt.Sprintf("FileSystem %s has changes that do not wait for a benchmark (its condition %s names them); it is measured after them",
+		w.FileSystem.Name, v1alpha1.ConditionChangesHeld)
 }
 
 // waits is a decision that looks again soon. Whoever waits lets the lease go: what is waited for may itself need it, as the repair of

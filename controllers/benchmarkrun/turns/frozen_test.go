@@ -40,7 +40,7 @@ func TestTheRecordOfATurnIsReadAndWrittenAsInFormat1(t *testing.T) {
 	text := string(storedtest.Fixture(t, "v1", "record.json"))
 	g.Expect(RecordsIn(&corev1.ConfigMap{Data: map[string]string{"warmup-3.attempt-2.json": text}})).To(Equal([]Record{want}))
 	var cm corev1.ConfigMap
-	g.Expect(want.AddTo(&cm, "warmup-3.attempt-2", nil)).To(Succeed())
+	g.Expect(want.AddTo(&cm, "warmup-3.attempt-2", &Raw{})).To(Succeed())
 	g.Expect(cm.Data).To(Equal(map[string]string{"warmup-3.attempt-2.json": text}))
 }
 

@@ -1,7 +1,6 @@
 package turns
 
 import (
-	"bytes"
 	"cmp"
 	"compress/gzip"
 	"encoding/json"
@@ -20,12 +19,8 @@ import (
 	"parallelfs.dev/operator/internal/node/stored"
 )
 
-const (
-	// maxRaw is how much of a repetition's raw output is kept, in bytes before compression.
-	maxRaw = 512 << 10
-	// MaxStored bounds the data of one ConfigMap, in bytes; the API's own limit is 1 MiB.
-	MaxStored = 900 << 10
-)
+// MaxStored bounds the data of one ConfigMap, in bytes; the API's own limit is 1 MiB.
+const MaxStored = 900 << 10
 
 // RecordFormat is the version of the form of a Record that this program writes; it reads all up to this one.
 const RecordFormat = 1
@@ -260,7 +255,7 @@ func decode(text string) (entry Record, err error) {
 }
 
 // AddTo puts a record and its raw output into a ConfigMap's data, cutting to what fits: the output first, then the telemetry.
-func (r Record) AddTo(cm *corev1.ConfigMap, key string, raw []byte) error {
+func (r Record) AddTo(cm *corev1.ConfigMap, key string, raw *Raw) error {
 	used := 4 << 10 // for the record itself without its samples and tail
 	for key, value := range cm.Data {
 		used += len(key) + len(value)
@@ -270,19 +265,20 @@ func (r Record) AddTo(cm *corev1.ConfigMap, key string, raw []byte) error {
 	}
 	entry := r
 	entry.Format = RecordFormat
+	pack := gzip.NewWriter(nil)
 	for limit := maxRaw; ; limit /= 2 {
-		kept := cutMiddle(raw, limit)
-		if len(kept) < len(raw) {
-			entry.Truncated = fmt.Sprintf("the first and the last part of %d bytes of raw output were kept, %d bytes in all", len(raw), len(kept))
+		kept := raw.cut(limit)
+		if raw.Len() > limit {
+			entry.Truncated = fmt.Sprintf("the first and the last part of %d bytes of raw output were kept, %d bytes in all", raw.Len(), len(kept))
 		}
-		if limit == 0 && len(raw) > 0 {
-			kept, entry.Truncated = nil, fmt.Sprintf("none of %d bytes of raw output was kept: the ConfigMap is full", len(raw))
+		if limit == 0 && raw.Len() > 0 {
+			kept, entry.Truncated = nil, fmt.Sprintf("none of %d bytes of raw output was kept: the ConfigMap is full", raw.Len())
 		}
 		text, err := json.Marshal(entry)
 		if err != nil {
 			return fmt.Errorf("encode repetition %d: %w", r.Repetition, err)
 		}
-		packed, err := compress(kept)
+		packed, err := compress(pack, kept)
 		if err != nil {
 			return err
 		}
@@ -308,26 +304,4 @@ func (r Record) AddTo(cm *corev1.ConfigMap, key string, raw []byte) error {
 		}
 		return nil
 	}
-}
-
-// cutMiddle keeps the first and the last part of a text that is longer than limit bytes.
-func cutMiddle(text []byte, limit int) []byte {
-	if len(text) <= limit {
-		return text
-	}
-	mark := fmt.Appendf(nil, "\n[... %d bytes were left out here ...]\n", len(text)-limit)
-	half := limit / 2
-	return slices.Concat(text[:half], mark, text[len(text)-half:])
-}
-
-func compress(text []byte) ([]byte, error) {
-	var out bytes.Buffer
-	w := gzip.NewWriter(&out)
-	if _, err := w.Write(text); err != nil {
-		return nil, fmt.Errorf("compress the raw output: %w", err)
-	}
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("compress the raw output: %w", err)
-	}
-	return out.Bytes(), nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	rand "math/rand/v2"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -34,11 +35,43 @@ func noise(size int) []byte {
 	return out
 }
 
+// written is an output that was written in parts.
+func written(text []byte) *Raw {
+	var raw Raw
+	for part := range slices.Chunk(text, 32<<10) {
+		_, _ = raw.Write(part) // it takes everything
+	}
+	return &raw
+}
+
+func TestRawOutputIsKeptFromItsTwoEnds(t *testing.T) {
+	text := noise(3 * maxRaw)
+	for _, size := range []int{0, 1, maxRaw/2 - 1, maxRaw / 2, maxRaw/2 + 1, maxRaw - 1, maxRaw, maxRaw + 1, 2*maxRaw + 77, 3 * maxRaw} {
+		t.Run(fmt.Sprintf("of %d bytes", size), func(t *testing.T) {
+			g := NewWithT(t)
+			text := text[:size]
+			for _, limit := range []int{maxRaw, maxRaw / 2, 1000, 0} {
+				want := text
+				if size > limit {
+					want = slices.Concat(text[:limit/2], fmt.Appendf(nil, "\n[... %d bytes were left out here ...]\n", size-limit), text[size-limit/2:])
+				}
+				g.Expect(bytes.Equal(written(text).cut(limit), want)).To(BeTrue(), "%d bytes are kept", limit)
+			}
+			raw := written(slices.Concat(text, []byte("parallelfs: printed\n")))
+			raw.Drop(len("parallelfs: printed\n"))
+			g.Expect(raw.Len()).To(Equal(size))
+			g.Expect(bytes.HasSuffix(text, raw.End(1000))).To(BeTrue())
+			g.Expect(raw.End(1000)).To(HaveLen(min(size, 1000)))
+			g.Expect(cap(raw.first)+cap(raw.last)).To(BeNumerically("<=", 1<<20), "of an output of any length, little is in memory")
+		})
+	}
+}
+
 func TestAConfigMapHoldsARepetition(t *testing.T) {
 	t.Run("whole, when it is small", func(t *testing.T) {
 		g := NewWithT(t)
 		var cm corev1.ConfigMap
-		g.Expect(Record{Point: 1, Repetition: 2}.AddTo(&cm, "rep-2", []byte("out\n"))).To(Succeed())
+		g.Expect(Record{Point: 1, Repetition: 2}.AddTo(&cm, "rep-2", written([]byte("out\n")))).To(Succeed())
 		g.Expect(unpack(g, cm.BinaryData["rep-2.txt.gz"])).To(Equal("out\n"))
 		var entry Record
 		g.Expect(json.Unmarshal([]byte(cm.Data["rep-2.json"]), &entry)).To(Succeed())
@@ -48,7 +81,7 @@ func TestAConfigMapHoldsARepetition(t *testing.T) {
 		g := NewWithT(t)
 		var cm corev1.ConfigMap
 		raw := append(append([]byte("first"), bytes.Repeat([]byte("x"), 2*maxRaw)...), "last"...)
-		g.Expect(Record{Repetition: 1}.AddTo(&cm, "rep-1", raw)).To(Succeed())
+		g.Expect(Record{Repetition: 1}.AddTo(&cm, "rep-1", written(raw))).To(Succeed())
 		kept := unpack(g, cm.BinaryData["rep-1.txt.gz"])
 		g.Expect(kept).To(HavePrefix("firstx"))
 		g.Expect(kept).To(HaveSuffix("xlast"))
@@ -60,7 +93,7 @@ func TestAConfigMapHoldsARepetition(t *testing.T) {
 		var cm corev1.ConfigMap
 		for repetition := 1; repetition <= 20; repetition++ {
 			entry := Record{Repetition: repetition, Samples: []benchmarks.Sample{{Name: "write", Unit: "kB/s", Value: 1}}}
-			g.Expect(entry.AddTo(&cm, fmt.Sprintf("rep-%d", repetition), noise(200<<10))).To(Succeed())
+			g.Expect(entry.AddTo(&cm, fmt.Sprintf("rep-%d", repetition), written(noise(200<<10)))).To(Succeed())
 		}
 		size := 0
 		for key, value := range cm.Data {

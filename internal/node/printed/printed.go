@@ -86,6 +86,15 @@ func Log(output []byte) []byte {
 var ErrNoLastLine = errors.New("ended, but its output was read without its last line (parallelfs: printed N bytes), so nobody can say whether it is whole; " +
 	"run it again, and look at the kubelet's log when it happens again")
 
+// LastLine is the length of the last line of a log, 0 when it is none of a Writer. The end of the log is enough.
+func LastLine(end []byte) int {
+	start := bytes.LastIndexByte(bytes.TrimSuffix(end, []byte("\n")), '\n') + 1
+	if !lastLine.Match(bytes.TrimSuffix(end[start:], []byte("\n"))) {
+		return 0
+	}
+	return len(end) - start
+}
+
 // Check returns the output without its last line. It returns an error, which is the rest of a sentence about the program, unless the log
 // is whole.
 func Check(log []byte) ([]byte, error) {

@@ -23,6 +23,8 @@ func TestALogIsReadWhole(t *testing.T) {
 			got, err := printed.Check(printed.Log([]byte(output)))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(string(got)).To(Equal(output))
+			g.Expect(printed.LastLine(printed.Log([]byte(output)))).To(Equal(len(printed.Log([]byte(output))) - len(output)))
+			g.Expect(printed.LastLine([]byte(output))).To(SatisfyAny(BeZero(), Equal(len(output))))
 		})
 	}
 	t.Run("a line that was begun is ended", func(t *testing.T) {
