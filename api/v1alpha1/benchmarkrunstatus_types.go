@@ -390,6 +390,12 @@ type RunProvenance struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Pinning string `json:"pinning,omitempty"`
+
+	// transport says how many servers and clients of a BeeGFS offered RDMA, such as "12/12 servers, 31/32 clients", with the reason of the
+	// condition TransportAsSpecified behind it where that is not true. It is empty where nothing was known, and where RDMA is disabled.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Transport string `json:"transport,omitempty"`
 }
 
 // ServerCount counts the servers of one kind.

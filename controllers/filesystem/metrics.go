@@ -41,6 +41,12 @@ var metadataCopies = promauto.With(metrics.Registry).NewGaugeVec(prometheus.Gaug
 	Help: "Copies of a FileSystem's metadata on running servers: those that are asked for, and those that were read back (state proven).",
 }, []string{"namespace", "filesystem", "state"})
 
+// transports are the servers and clients of a FileSystem by what they offer; no series of a filesystem that does not say.
+var transports = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
+	Name: "parallelfs_filesystem_transport",
+	Help: "Servers and clients of a FileSystem by the transport that they offer: rdma, or tcp only.",
+}, []string{"namespace", "filesystem", "of", "transport"})
+
 // measureCopies says how many copies of its metadata a FileSystem has.
 func measureCopies(fs *v1alpha1.FileSystem) {
 	if len(fs.Status.MetadataCopies) == 0 {

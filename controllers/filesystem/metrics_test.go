@@ -1,10 +1,12 @@
 package filesystem
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -19,8 +21,8 @@ func backupSeries(t *testing.T) map[string]float64 {
 	return seriesOf(t, "parallelfs_filesystem_backup_timestamp_seconds", "of-backups", "filesystem")
 }
 
-// seriesOf are the values of a metric in a namespace, by a label.
-func seriesOf(t *testing.T, metric, namespace, by string) map[string]float64 {
+// seriesOf are the values of a metric in a namespace, by labels, with a space between them.
+func seriesOf(t *testing.T, metric, namespace string, by ...string) map[string]float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -35,7 +37,11 @@ func seriesOf(t *testing.T, metric, namespace, by string) map[string]float64 {
 				labels[l.GetName()] = l.GetValue()
 			}
 			if labels["namespace"] == namespace {
-				out[labels[by]] = m.GetGauge().GetValue()
+				var key []string
+				for _, label := range by {
+					key = append(key, labels[label])
+				}
+				out[strings.Join(key, " ")] = m.GetGauge().GetValue()
 			}
 		}
 	}
@@ -120,4 +126,27 @@ func TestTheMetricOfCopiesCountsOnlyThoseThatAreProven(t *testing.T) {
 	g.Expect(series()).To(Equal(map[string]float64{"asked": 3, "proven": 1}))
 	forgetCopies(types.NamespacedName{Namespace: "of-copies", Name: "scratch"})
 	g.Expect(series()).To(BeEmpty(), "it is gone")
+}
+
+func TestTheTransportIsAConditionAndAMetricAndGoesWhereNothingIsKnown(t *testing.T) {
+	g := NewWithT(t)
+	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "of-transports", Name: "scratch"}}
+	series := func() map[string]float64 {
+		return seriesOf(t, "parallelfs_filesystem_transport", "of-transports", "of", "transport")
+	}
+	condition := func() *metav1.Condition {
+		return meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionTransportAsSpecified)
+	}
+	seen := backend.Transport{Servers: 12, ServersRDMA: 11, Clients: 32, ClientsRDMA: 31}
+	for reason, status := range map[string]metav1.ConditionStatus{
+		v1alpha1.ReasonAsAsked: metav1.ConditionTrue, v1alpha1.ReasonTCPInUse: metav1.ConditionFalse, v1alpha1.ReasonTransportUnknown: metav1.ConditionUnknown,
+	} {
+		seen.Problem = backend.Problem{Reason: reason, Message: "as it is"}
+		describeTransport(fs, &seen)
+		g.Expect(condition().Status).To(Equal(status), reason)
+		g.Expect(series()).To(Equal(map[string]float64{"server rdma": 11, "server tcp": 1, "client rdma": 31, "client tcp": 1}))
+	}
+	describeTransport(fs, nil)
+	g.Expect(condition()).To(BeNil())
+	g.Expect(series()).To(BeEmpty())
 }

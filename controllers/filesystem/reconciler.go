@@ -146,6 +146,7 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	forgetBackups(name)
 	forgetPools(name)
 	forgetCopies(name)
+	measureTransport(name, nil)
 	forgetClients(name)
 	r.Views.Forget(name)
 }

@@ -288,6 +288,8 @@ type Observation struct {
 	// Pinned is the condition Pinned, nil when no role asks for CPUs: ReasonAsAsked, ReasonDrifted, or another reason while
 	// it is not known where a daemon runs. It does not stand in the way of Ready.
 	Pinned *Problem
+	// Transport is how servers and clients can reach each other, nil where nothing says so. It does not stand in the way of Ready.
+	Transport *Transport
 	// Spread is the condition Spread, nil without spec.failureDomains: ReasonAsAsked is true, ReasonDataUnknown unknown, another reason false.
 	// It does not stand in the way of Ready.
 	Spread *Problem
@@ -375,6 +377,14 @@ type Client struct {
 	Message string
 	// Kernel is what the kernel of the node said of it when the agent looked last, nil where nothing is known of that.
 	Kernel *v1alpha1.HostClient
+}
+
+// Transport counts the servers and clients of which the filesystem says how they can be reached, and those of them that offer RDMA.
+type Transport struct {
+	Servers, ServersRDMA int
+	Clients, ClientsRDMA int
+	// Problem is the condition TransportAsSpecified: ReasonAsAsked is true, ReasonTransportUnknown unknown, another reason false.
+	Problem Problem
 }
 
 // Restart is a pod that has to start anew to take up a disk, or to let go of one.
@@ -491,6 +501,8 @@ type Server struct {
 	// Online is true when it is connected.
 	Online  bool   `json:"online"`
 	Version string `json:"version,omitempty"`
+	// Transport is TransportRDMA when it offers RDMA, and TransportTCP when it offers TCP only; empty where the filesystem does not say.
+	Transport string `json:"transport,omitempty"`
 	// Labels are the filesystem's own, such as "A".
 	Labels []string `json:"labels,omitempty"`
 	// Maintained is true while the filesystem was told that the server may be away for a while.
@@ -534,6 +546,12 @@ type Target struct {
 	Removable bool `json:"removable,omitempty"`
 }
 
+// The transports of a Server and a Session.
+const (
+	TransportRDMA = "RDMA"
+	TransportTCP  = "TCP"
+)
+
 // Session is one mount as the filesystem sees it.
 type Session struct {
 	IP   string `json:"ip"`
@@ -541,8 +559,10 @@ type Session struct {
 	// Connected is false for a session that the filesystem only remembers.
 	Connected bool `json:"connected"`
 	// Admin is true when the session may change the filesystem's own settings.
-	Admin   bool   `json:"admin"`
-	Version string `json:"version,omitempty"`
+	Admin bool `json:"admin"`
+	// Transport is that of the mount, as of a Server.
+	Transport string `json:"transport,omitempty"`
+	Version   string `json:"version,omitempty"`
 }
 
 // DataHealth counts pieces of data (chunks) by how safe they are.

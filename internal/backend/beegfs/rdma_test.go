@@ -1,6 +1,8 @@
 package beegfs
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -101,4 +103,62 @@ func TestAnAdapterThatComesOrGoesRestartsNoServer(t *testing.T) {
 	g.Expect(hash(v1alpha1.RDMADisabled, "")).NotTo(Equal(auto))
 	g.Expect(hash("", "rdma/a")).NotTo(Equal(auto))
 	g.Expect(hash("", "rdma/a")).NotTo(Equal(hash("", "rdma/b")))
+}
+
+// offering is a cluster whose servers, and client, BeeGFS lists with a transport each.
+func offering(t *testing.T, mode v1alpha1.RDMAMode, servers, client string) backend.Input {
+	t.Helper()
+	in := healthy(t, versions[0])
+	in.FileSystem.Spec.BeeGFS.RDMA = mode
+	for i := range in.State.Servers {
+		if in.State.Servers[i].Role != v1alpha1.RoleManagement {
+			in.State.Servers[i].Transport = servers
+		}
+	}
+	in.State.Sessions = []backend.Session{{IP: "10.0.0.9", Connected: true, Transport: client}}
+	return in
+}
+
+func TestTheTransportIsWhatBeeGFSListsAndNotWhatTheSpecAsks(t *testing.T) {
+	const rdma, tcp = backend.TransportRDMA, backend.TransportTCP
+	for name, c := range map[string]struct {
+		mode            v1alpha1.RDMAMode
+		servers, client string
+		adapters        []string
+		reason, says    string
+		summary         string
+	}{
+		"all by RDMA, as required": {mode: v1alpha1.RDMARequired, servers: rdma, client: rdma, reason: v1alpha1.ReasonAsAsked,
+			says: "ALL of ALL servers and 1 of 1 clients offer RDMA", summary: "ALL/ALL servers, 1/1 clients"},
+		"the silent fall to TCP where RDMA is required": {mode: v1alpha1.RDMARequired, servers: tcp, client: rdma, reason: v1alpha1.ReasonTCPInUse,
+			says: "TCP only, although RDMA is required: meta-0.oss1", summary: "0/ALL servers, 1/1 clients"},
+		"a client by TCP where RDMA is required": {mode: v1alpha1.RDMARequired, servers: rdma, client: tcp, reason: v1alpha1.ReasonTCPInUse,
+			says: "TCP only, although RDMA is required: the client on c1; look at", summary: "ALL/ALL servers, 0/1 clients"},
+		"all by TCP, and no adapter": {servers: tcp, client: tcp, reason: v1alpha1.ReasonAsAsked, says: "0 of ALL servers and 0 of 1 clients offer RDMA",
+			summary: "0/ALL servers, 0/1 clients"},
+		"by TCP beside an active adapter": {servers: tcp, client: tcp, adapters: []string{"oss1"}, reason: v1alpha1.ReasonTCPInUse,
+			says: "TCP only, although the node has an active adapter: meta-0.oss1", summary: "0/ALL servers, 0/1 clients"},
+		"by RDMA where there is an adapter, by TCP elsewhere": {servers: rdma, client: tcp, adapters: []string{"oss1", "oss2"},
+			reason: v1alpha1.ReasonAsAsked, says: "ALL of ALL servers and 0 of 1 clients", summary: "ALL/ALL servers, 0/1 clients"},
+		"the probe of an earlier operator":                       {},
+		"the probe of an earlier operator, and RDMA is required": {mode: v1alpha1.RDMARequired, reason: v1alpha1.ReasonTransportUnknown, says: "no server is online that says"},
+		"RDMA is disabled":                                       {mode: v1alpha1.RDMADisabled, servers: tcp, client: tcp},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := withAdapters(offering(t, c.mode, c.servers, c.client), c.adapters...)
+			seen := New().Observe(in)
+			all := fmt.Sprint(len(seen.Servers) - 1)
+			g.Expect(seen.Summary.RDMA).To(Equal(strings.ReplaceAll(c.summary, "ALL", all)))
+			if c.reason == "" {
+				g.Expect(seen.Transport).To(BeNil())
+				return
+			}
+			g.Expect(seen.Transport.Problem.Reason).To(Equal(c.reason))
+			g.Expect(seen.Transport.Problem.Message).To(HavePrefix(strings.ReplaceAll(c.says, "ALL", all)))
+			g.Expect(seen.Serves).To(BeTrue(), "the transport does not stand in the way of Ready")
+			in.State, in.StateError = nil, "no answer"
+			g.Expect(New().Observe(in).Transport.Problem.Reason).To(Equal(v1alpha1.ReasonTransportUnknown))
+		})
+	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -512,5 +513,38 @@ func TestWhoHasFilesOpenOnAStorageServerIsAsked(t *testing.T) {
 			g.Expect(found(q.Session, answer, "id", "files")).To(Equal([][2]string{{"1", "1"}}))
 			g.Expect(answer).To(MatchRegexp(q.Answered))
 		})
+	}
+}
+
+func TestInterfacesSayWhetherAServerOffersRDMA(t *testing.T) {
+	g := NewWithT(t)
+	tcp := parsed(t, "7.4.6", "healthy")
+	for _, s := range tcp.Servers {
+		g.Expect(s.Transport).To(Equal(backend.TransportTCP), s.Name)
+	}
+	// A real server with an adapter lists each interface twice (ModeGetNodes.cpp, 7.4.6).
+	outputs := transcript(t, "7.4.6", "healthy")
+	for _, question := range []int{askStorage7, askClients7} {
+		outputs[question] = bytes.ReplaceAll(outputs[question], []byte("   + bgp[ip addr: 10.78.0.1; type: TCP]\n"),
+			[]byte("   + bgp[ip addr: 10.78.0.1; type: RDMA]\n   + bgp[ip addr: 10.78.0.1; type: TCP]\n"))
+	}
+	state, err := New("7.4.6", "10.78.0.1:9110").Parse(outputs)
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, s := range state.Servers {
+		g.Expect(s.Transport).To(Equal(map[v1alpha1.Role]string{v1alpha1.RoleStorage: backend.TransportRDMA}[s.Role]+
+			map[v1alpha1.Role]string{v1alpha1.RoleMetadata: backend.TransportTCP, v1alpha1.RoleManagement: backend.TransportTCP}[s.Role]), s.Name)
+	}
+	for _, version := range []string{"8.3.1", "8.4.0"} {
+		outputs := transcript(t, "8.3.1", "full")
+		if version == "8.4.0" {
+			raw, err := os.ReadFile(filepath.Join("testdata", "beegfs-8.4.0", "nodes.ndjson"))
+			g.Expect(err).NotTo(HaveOccurred())
+			outputs[askNodes8] = raw
+		}
+		state, err := New(version, "10.78.0.1:9110").Parse(outputs)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(serverOf(&state, v1alpha1.RoleMetadata, 1).Transport).To(Equal(backend.TransportRDMA), version)
+		g.Expect(serverOf(&state, v1alpha1.RoleMetadata, 2).Transport).To(Equal(backend.TransportTCP), version)
+		g.Expect(state.Sessions).To(HaveEach(HaveField("Transport", backend.TransportTCP)))
 	}
 }
