@@ -34,8 +34,11 @@ type TargetsSpec struct {
 	// +optional
 	Format *FormatSpec `json:"format,omitempty"`
 
-	// queue sets the block queue of each device, and of the disks below a multipath device. What it does not set stays as it is.
+	// queue sets the block queue of each device, and of the disks below a multipath device. What it does not set stays as it is. requests is
+	// at most 2048, which is the kernel's bound of a queue with a scheduler, and at most 10240 with scheduler none (MAX_SCHED_RQ and
+	// BLK_MQ_MAX_DEPTH of block/blk-mq). A driver may take fewer.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests <= 2048 || (has(self.scheduler) && self.scheduler == 'none' && self.requests <= 10240)",message="the kernel takes at most 2048 requests in a queue with a scheduler, and at most 10240 with scheduler none"
 	Queue *QueueSpec `json:"queue,omitempty"`
 }
 
