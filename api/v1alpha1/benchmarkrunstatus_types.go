@@ -391,7 +391,7 @@ type RunProvenance struct {
 	// +kubebuilder:validation:MaxLength=512
 	Pinning string `json:"pinning,omitempty"`
 
-	// transport says how many servers and clients of a BeeGFS offered RDMA, such as "12/12 servers, 31/32 clients", with the reason of the
+	// transport says how many servers and clients of a BeeGFS offered RDMA, such as "12/12, clients 31/32", with the reason of the
 	// condition TransportAsSpecified behind it where that is not true. It is empty where nothing was known, and where RDMA is disabled.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128

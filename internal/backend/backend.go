@@ -38,6 +38,9 @@ type Backend interface {
 	// An *InvalidSpecError says what a person must change.
 	Allocate(in Input) (Allocation, error)
 
+	// DefaultFormat is how a new target of a role is made and mounted where the spec says nothing: as the filesystem's own guide says.
+	DefaultFormat(role v1alpha1.Role) v1alpha1.FormatSpec
+
 	// Nodes are the FileSystemNodes as they should be, by node: what is recorded in Input.FileSystemNodes, and what the servers of each node
 	// are told. Package backend's FileSystemNodes makes them.
 	Nodes(in Input) []v1alpha1.FileSystemNode

@@ -35,7 +35,7 @@ func (o *Observation) Count() {
 		Capacity: v1alpha1.Bytes(capacity), Used: v1alpha1.Bytes(used),
 	}
 	if t := o.Transport; t != nil && t.Servers+t.Clients > 0 {
-		o.Summary.RDMA = Ratio(t.ServersRDMA, t.Servers) + " servers, " + Ratio(t.ClientsRDMA, t.Clients) + " clients"
+		o.Summary.RDMA = Ratio(t.ServersRDMA, t.Servers) + ", clients " + Ratio(t.ClientsRDMA, t.Clients)
 	}
 }
 

@@ -243,6 +243,7 @@ var lustreAccepted = map[string]string{
 	"a layout is as long as it can be":   put(layoutOf, "{end: 64Ki, onMetadata: true}, {end: 128Ki}, {end: 1Mi}, {end: 8Mi}, {end: 64Mi}, {end: 1Gi}, {end: 64Gi}, {allOSTs: true}"),
 	"a pool has two pairs":               put(pairsOf, "{nodes: [n1, n2]}, {nodes: [n3, n4]}"),
 	"no level of directories goes round": "spec: {lustre: {directories: {roundRobinDepth: 0}}}",
+	"no format is given":                 put(metadataTargets, "{select: {countPerNode: 1}, format: null}") + "\n---\nspec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {storage: ''}, targets: {select: {countPerNode: 2}}}]}",
 	"it is as large as it can be":        largestLustre,
 }
 
