@@ -6,6 +6,7 @@ import (
 )
 
 // BeeGFSSpec holds what only BeeGFS has.
+// +kubebuilder:validation:XValidation:rule="!has(self.rdmaResource) || !has(self.rdma) || self.rdma != 'Disabled'",message="spec.beegfs.rdmaResource gives devices to servers that don't use RDMA; remove it, or set spec.beegfs.rdma to Auto or Required"
 // +kubebuilder:validation:XValidation:rule="has(self.basePort) == has(oldSelf.basePort) && (!has(self.basePort) || self.basePort == oldSelf.basePort)",message="spec.beegfs.basePort can't be changed, set or removed later: daemons and clients know each other by address and port; status.beegfs.basePort says which ports are used"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.mirrorMetadata) || !oldSelf.mirrorMetadata || (has(self.mirrorMetadata) && self.mirrorMetadata)",message="spec.beegfs.mirrorMetadata can't be turned off again: BeeGFS has no way back from mirrored metadata"
 type BeeGFSSpec struct {
@@ -45,10 +46,22 @@ type BeeGFSSpec struct {
 	// +kubebuilder:default=Randomized
 	TargetChooser TargetChooser `json:"targetChooser,omitempty"`
 
-	// rdma turns on RDMA on those interfaces of spec.network that support it (connUseRDMA), and gives the pods /dev/infiniband. Defaults to
-	// false.
+	// rdma says whether servers and clients use RDMA on those interfaces of spec.network that support it (connUseRDMA). With Auto, they use it
+	// where they can, and TCP elsewhere; pods of servers get the devices where a node of theirs has an adapter. With Required, the pods of all
+	// metadata and storage servers get the devices, and no server starts on a node whose devices it can't open. With Disabled, all use TCP.
+	// The condition TransportAsSpecified says what BeeGFS lists. Defaults to Auto.
 	// +optional
-	RDMA bool `json:"rdma,omitempty"`
+	// +kubebuilder:default=Auto
+	RDMA RDMAMode `json:"rdma,omitempty"`
+
+	// rdmaResource is the resource of a device plugin that gives a container the RDMA devices of its node, such as
+	// rdma/hca_shared_devices_a. The pods of all metadata and storage servers then ask for one, so that each of their nodes must have it.
+	// Without it, the containers that get the devices are privileged: Kubernetes lets no other container open them.
+	// +optional
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",message="a resource of a device plugin is a domain, a slash and a name, such as rdma/hca_shared_devices_a"
+	RDMAResource string `json:"rdmaResource,omitempty"`
 
 	// mirrorMetadata mirrors all metadata: pairs of metadata servers on different nodes become buddy groups. It can be turned on only while
 	// no client has mounted the filesystem, and can't be turned off again. BeeGFS 8 needs a license for it. Defaults to false.
@@ -145,6 +158,17 @@ type BeeGFSConfig struct {
 	// +optional
 	Client Options `json:"client,omitempty"`
 }
+
+// RDMAMode says whether RDMA is used.
+// +kubebuilder:validation:Enum=Auto;Required;Disabled
+type RDMAMode string
+
+// The modes of RDMA. There is no Off: YAML 1.1 reads that word as false.
+const (
+	RDMAAuto     RDMAMode = "Auto"
+	RDMARequired RDMAMode = "Required"
+	RDMADisabled RDMAMode = "Disabled"
+)
 
 // TargetChooser is an algorithm of BeeGFS that picks the targets of a new file.
 // +kubebuilder:validation:Enum=Randomized;RoundRobin;RandomRobin;RandomInterNode

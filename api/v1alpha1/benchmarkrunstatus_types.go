@@ -404,6 +404,12 @@ type RunProvenance struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Unknown string `json:"unknown,omitempty"`
+
+	// transport says how many servers and clients of a BeeGFS offered RDMA, such as "12/12, clients 31/32", with the reason of the
+	// condition TransportAsSpecified behind it where that is not true. It is empty where nothing was known, and where RDMA is disabled.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Transport string `json:"transport,omitempty"`
 }
 
 // VolumeProvenance describes a volume as Kubernetes and the kernel of a client show it. Names and values that may be secrets are left out.

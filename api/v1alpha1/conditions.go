@@ -20,6 +20,10 @@ const (
 	ConditionEvaluationOnly = "EvaluationOnly"
 	// ConditionPinned is true when every daemon whose role asks for CPUs runs on them, as the kernel says; absent when no role asks.
 	ConditionPinned = "Pinned"
+	// ConditionTransportAsSpecified is true when servers and clients of a BeeGFS offer the transport that spec.beegfs.rdma asks for, as BeeGFS
+	// lists their interfaces: with Required, all of them RDMA; with Auto, those on nodes with an active adapter. It is absent while RDMA is
+	// disabled. It does not stand in the way of Ready.
+	ConditionTransportAsSpecified = "TransportAsSpecified"
 	// ConditionSpread is true when the filesystem keeps the copies of data in different failure domains, as far as it can be told to; absent
 	// without spec.failureDomains.
 	ConditionSpread = "Spread"
@@ -224,8 +228,12 @@ const (
 	// copies of the same data are in one.
 	ReasonNodesUnlabeled = "NodesUnlabeled"
 	ReasonCopiesTogether = "CopiesTogether"
-	// ReasonAsAsked and ReasonDrifted are the reasons of Pinned; AsAsked is that of a true Spread, too.
+	// ReasonAsAsked and ReasonDrifted are the reasons of Pinned; AsAsked is that of a true Spread and of a true TransportAsSpecified, too.
 	ReasonAsAsked = "AsAsked"
+	// ReasonTCPInUse and ReasonTransportUnknown are the reasons of a TransportAsSpecified that is false or unknown: servers or clients offer
+	// TCP only, and nobody says what they offer.
+	ReasonTCPInUse         = "TCPInUse"
+	ReasonTransportUnknown = "TransportUnknown"
 	// ReasonDrifted surfaces when a daemon runs on other CPUs, or with another memory policy, than the spec asks for.
 	ReasonDrifted = "Drifted"
 	// ReasonVerified is the reason of a true BackedUp; the message names the oldest of the newest backups.

@@ -342,6 +342,12 @@ type FileSystemSummary struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Used string `json:"used,omitempty"`
+
+	// rdma counts the servers and clients that offer RDMA, of those of which a BeeGFS says how they can be reached, the servers
+	// first, such as "12/12, clients 31/32". It is absent while RDMA is disabled, or nothing is known.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	RDMA string `json:"rdma,omitempty"`
 }
 
 // ManagementStatus says where clients reach the filesystem.

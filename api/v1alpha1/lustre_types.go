@@ -203,7 +203,7 @@ type LustreManagement struct {
 	// targets says which disk is the MGT. It can't be changed, because the MGT knows all targets of the filesystem.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.lustre.management.targets can't be changed: the MGT would be left behind"
-	// +kubebuilder:validation:XValidation:rule="has(self.format) && self.format.fsType == 'ldiskfs'",message="the MGT is a disk with format.fsType: ldiskfs"
+	// +kubebuilder:validation:XValidation:rule="!has(self.format) || self.format.fsType == 'ldiskfs'",message="the MGT is a disk with format.fsType: ldiskfs"
 	// +kubebuilder:validation:XValidation:rule="has(self.devices) ? size(self.devices) == 1 : has(self.select) && (!has(self.select.countPerNode) || self.select.countPerNode == 1)",message="the MGT is one disk; give exactly one of spec.lustre.management.targets.devices, or a select with countPerNode 1 or none"
 	Targets TargetsSpec `json:"targets,omitzero"`
 }

@@ -85,6 +85,12 @@ type StorageTargetSpec struct {
 	// +required
 	Format FormatSpec `json:"format,omitzero"`
 
+	// formatFrom says which parts of format are the default for the role and the type of the filesystem, and which ones the FileSystem asks
+	// for. It is empty where an earlier operator has made the target.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	FormatFrom string `json:"formatFrom,omitempty"`
+
 	// lustre says what the target is to Lustre. The disk of a Lustre is not touched before it is given; once given, it can't be changed.
 	// +optional
 	Lustre *LustreTarget `json:"lustre,omitempty"`

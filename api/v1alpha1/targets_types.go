@@ -30,12 +30,17 @@ type TargetsSpec struct {
 	// +optional
 	Select *DeviceSelector `json:"select,omitempty"`
 
-	// format says how the devices are formatted and mounted. Defaults to XFS, made with the defaults of mkfs.xfs(8).
+	// format says how the devices are formatted and mounted. Without it, new disks are made and mounted as the guide of the filesystem says for
+	// the role: ldiskfs for Lustre, ext4 for the metadata of BeeGFS, and XFS for all others. Options that are left out have the default of
+	// the role, too, where fsType is that of the role. What exists keeps what it has.
 	// +optional
 	Format *FormatSpec `json:"format,omitempty"`
 
-	// queue sets the block queue of each device, and of the disks below a multipath device. What it does not set stays as it is.
+	// queue sets the block queue of each device, and of the disks below a multipath device. What it does not set stays as it is. requests is
+	// at most 2048, which is the kernel's bound of a queue with a scheduler, and at most 10240 with scheduler none (MAX_SCHED_RQ and
+	// BLK_MQ_MAX_DEPTH of block/blk-mq). A driver may take fewer.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests <= 2048 || (has(self.scheduler) && self.scheduler == 'none' && self.requests <= 10240)",message="the kernel takes at most 2048 requests in a queue with a scheduler, and at most 10240 with scheduler none"
 	Queue *QueueSpec `json:"queue,omitempty"`
 }
 

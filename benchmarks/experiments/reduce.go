@@ -64,7 +64,7 @@ func Reduce(e *Experiment, disks ...v1alpha1.Glob) error {
 func reduceFileSystem(spec *v1alpha1.FileSystemSpec, disks []v1alpha1.Glob) {
 	spec.Network = nil
 	if spec.BeeGFS != nil {
-		spec.BeeGFS.RDMA = false
+		spec.BeeGFS.RDMA = v1alpha1.RDMADisabled
 	}
 	if pinning := spec.Metadata.CPUPinning; pinning != nil {
 		for i := range pinning.NUMANodes {

@@ -391,6 +391,7 @@ func provenanceFacts(run results.Run) []fact {
 	add("Image", p.Image)
 	add("Image digest", p.ImageID)
 	add("CPU pinning, as the kernel says", p.Pinning)
+	add("RDMA, as the filesystem lists interfaces", p.Transport)
 	add("Operator", p.Operator)
 	return out
 }

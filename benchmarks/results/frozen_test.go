@@ -28,7 +28,7 @@ func frozen() results.Run {
 				ServerCounts: []v1alpha1.ServerCount{{Role: v1alpha1.RoleStorage, StoragePool: "ssd", Version: "1.0.0", Count: 8}},
 				TargetCounts: []v1alpha1.TargetCount{{StoragePool: "ssd", Count: 16, CapacityBytes: 1 << 44}},
 				Image:        "ior:4.0.0", ImageID: "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", ToolVersion: "IOR-4.0.0",
-				Clients: []v1alpha1.NodeProvenance{{Node: "client1", Kernel: "6.12.41", CPUModel: "Xeon Gold 6338", CPUs: 64}}, Pinning: "as asked",
+				Clients: []v1alpha1.NodeProvenance{{Node: "client1", Kernel: "6.12.41", CPUModel: "Xeon Gold 6338", CPUs: 64}}, Pinning: "as asked", Transport: "12/12, clients 31/32; TCPInUse",
 				PodChanges: []string{"the cpu of container benchmark is limited to 500m"},
 				Throttled:  "the CPU quota held the container on client1 back in 30 of 90 periods, for 1.5s",
 				Clocks:     "the clocks of 2 clients differ by at most 2ms",

@@ -209,6 +209,7 @@ func provenance(here, there results.Run, differ func(what, a, b string)) {
 	differ("the daemons' configuration", short(a.ConfigHash), short(b.ConfigHash))
 	servers(a, b, differ)
 	differ("the daemons' pinning", a.Pinning, b.Pinning)
+	differ("the servers and clients with RDMA", a.Transport, b.Transport)
 	differ("the pods' changes by admission", podChanges(a), podChanges(b))
 	differ("the tool's version", a.ToolVersion, b.ToolVersion)
 	differ("the image", a.Image, b.Image)

@@ -64,7 +64,10 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	}
 	question := plan.SelectInput{
 		FileSystem: fs, Cluster: p.Cluster, TargetNodes: p.allocation.TargetNodes, Inventories: p.in.Inventories,
-		GaveUp: gaveUp(p.in.FileSystemNodes),
+		GaveUp: gaveUp(p.in.FileSystemNodes), Formats: map[v1alpha1.Role]v1alpha1.FormatSpec{},
+	}
+	for _, role := range []v1alpha1.Role{v1alpha1.RoleManagement, v1alpha1.RoleMetadata, v1alpha1.RoleStorage} {
+		question.Formats[role] = p.backend.DefaultFormat(role)
 	}
 	if finder, ok := p.backend.(backend.FileFinder); ok {
 		question.FilesIn = finder.FilesIn(p.in)

@@ -15,7 +15,7 @@ import (
 
 // Metrics are those that passes over FileSystems write, besides those that package metrics reads from the cache.
 func Metrics() []prometheus.Collector {
-	return []prometheus.Collector{passSeconds, evictions, disconnected}
+	return []prometheus.Collector{passSeconds, evictions, disconnected, transports}
 }
 
 // passSeconds is how long passes over FileSystems take, in seconds. Its parts tell a slow filesystem from a slow operator: "answer" is the
@@ -25,6 +25,12 @@ var passSeconds = promauto.With(metrics.Registry).NewHistogramVec(prometheus.His
 	Help:    "Seconds of a pass over a FileSystem: its own work (part work), and the wait for the answer of the filesystem (part answer).",
 	Buckets: []float64{.005, .01, .025, .05, .075, .1, .15, .2, .25, .3, .4, .5, .75, 1, 2.5, 5, 10, 20, 40, 80},
 }, []string{"part"})
+
+// transports are the servers and clients of a FileSystem by what they offer; no series of a filesystem that does not say.
+var transports = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
+	Name: "parallelfs_filesystem_transport",
+	Help: "Servers and clients of a FileSystem by the transport that they offer: rdma, or tcp only.",
+}, []string{"namespace", "filesystem", "of", "transport"})
 
 // Of the clients of filesystems whose mounts are the kernel's, as the agents have seen them last; no series where no agent has seen one.
 var (

@@ -1,12 +1,14 @@
 package filesystem
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -14,6 +16,33 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 )
+
+// seriesOf are the values of a metric in a namespace, by labels, with a space between them.
+func seriesOf(t *testing.T, metric, namespace string, by ...string) map[string]float64 {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	out := map[string]float64{}
+	for _, family := range families {
+		if family.GetName() != metric {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			if labels["namespace"] == namespace {
+				var key []string
+				for _, label := range by {
+					key = append(key, labels[label])
+				}
+				out[strings.Join(key, " ")] = m.GetGauge().GetValue()
+			}
+		}
+	}
+	return out
+}
 
 // clientSeries are the series of one metric of the clients of a FileSystem, by node.
 func clientSeries(t *testing.T, name string) map[string]float64 {
@@ -61,6 +90,7 @@ func TestTheMetricsOfPassesHaveNoFault(t *testing.T) {
 	measure(time.Second, time.Millisecond)
 	evictions.WithLabelValues("of-lint", "lake", "n1").Set(1)
 	disconnected.WithLabelValues("of-lint", "lake", "n1").Set(1)
+	transports.WithLabelValues("of-lint", "lake", "server", "rdma").Set(1)
 	registry := prometheus.NewRegistry()
 	for _, c := range Metrics() {
 		g.Expect(registry.Register(c)).To(Succeed())
@@ -71,4 +101,27 @@ func TestTheMetricsOfPassesHaveNoFault(t *testing.T) {
 	problems, err := promlint.NewWithMetricFamilies(families).Lint()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(problems).To(BeEmpty())
+}
+
+func TestTheTransportIsAConditionAndAMetricAndGoesWhereNothingIsKnown(t *testing.T) {
+	g := NewWithT(t)
+	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "of-transports", Name: "scratch"}}
+	series := func() map[string]float64 {
+		return seriesOf(t, "parallelfs_filesystem_transport", "of-transports", "of", "transport")
+	}
+	condition := func() *metav1.Condition {
+		return meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionTransportAsSpecified)
+	}
+	seen := backend.Transport{Servers: 12, ServersRDMA: 11, Clients: 32, ClientsRDMA: 31}
+	for reason, status := range map[string]metav1.ConditionStatus{
+		v1alpha1.ReasonAsAsked: metav1.ConditionTrue, v1alpha1.ReasonTCPInUse: metav1.ConditionFalse, v1alpha1.ReasonTransportUnknown: metav1.ConditionUnknown,
+	} {
+		seen.Problem = backend.Problem{Reason: reason, Message: "as it is"}
+		describeTransport(fs, &seen)
+		g.Expect(condition().Status).To(Equal(status), reason)
+		g.Expect(series()).To(Equal(map[string]float64{"server rdma": 11, "server tcp": 1, "client rdma": 31, "client tcp": 1}))
+	}
+	describeTransport(fs, nil)
+	g.Expect(condition()).To(BeNil())
+	g.Expect(series()).To(BeEmpty())
 }

@@ -142,6 +142,7 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	r.choices.forget(name)
 	r.pace.forget(name)
 	r.forgetAll(name)
+	measureTransport(name, nil)
 	forgetClients(name)
 	r.Views.Forget(name)
 }

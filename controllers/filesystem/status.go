@@ -111,6 +111,7 @@ func describe(
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionPinned)
 	}
 	describeSpread(fs, seen.Spread)
+	describeTransport(fs, seen.Transport)
 }
 
 // maxMessage is the limit of the messages of servers and targets in a status, in characters; it is counted in bytes here. One message that

@@ -38,6 +38,9 @@ type Backend interface {
 	// An *InvalidSpecError says what a person must change.
 	Allocate(in Input) (Allocation, error)
 
+	// DefaultFormat is how a new target of a role is made and mounted where the spec says nothing: as the filesystem's own guide says.
+	DefaultFormat(role v1alpha1.Role) v1alpha1.FormatSpec
+
 	// Nodes are the FileSystemNodes as they should be, by node: what is recorded in Input.FileSystemNodes, and what the servers of each node
 	// are told. Package backend's FileSystemNodes makes them.
 	Nodes(in Input) []v1alpha1.FileSystemNode
@@ -288,6 +291,8 @@ type Observation struct {
 	// Pinned is the condition Pinned, nil when no role asks for CPUs: ReasonAsAsked, ReasonDrifted, or another reason while
 	// it is not known where a daemon runs. It does not stand in the way of Ready.
 	Pinned *Problem
+	// Transport is how servers and clients can reach each other, nil where nothing says so. It does not stand in the way of Ready.
+	Transport *Transport
 	// Spread is the condition Spread, nil without spec.failureDomains: ReasonAsAsked is true, ReasonDataUnknown unknown, another reason false.
 	// It does not stand in the way of Ready.
 	Spread *Problem
@@ -375,6 +380,14 @@ type Client struct {
 	Message string
 	// Kernel is what the kernel of the node said of it when the agent looked last, nil where nothing is known of that.
 	Kernel *v1alpha1.HostClient
+}
+
+// Transport counts the servers and clients of which the filesystem says how they can be reached, and those of them that offer RDMA.
+type Transport struct {
+	Servers, ServersRDMA int
+	Clients, ClientsRDMA int
+	// Problem is the condition TransportAsSpecified: ReasonAsAsked is true, ReasonTransportUnknown unknown, another reason false.
+	Problem Problem
 }
 
 // Restart is a pod that has to start anew to take up a disk, or to let go of one.
@@ -491,6 +504,8 @@ type Server struct {
 	// Online is true when it is connected.
 	Online  bool   `json:"online"`
 	Version string `json:"version,omitempty"`
+	// Transport is TransportRDMA when it offers RDMA, and TransportTCP when it offers TCP only; empty where the filesystem does not say.
+	Transport string `json:"transport,omitempty"`
 	// Labels are the filesystem's own, such as "A".
 	Labels []string `json:"labels,omitempty"`
 	// Maintained is true while the filesystem was told that the server may be away for a while.
@@ -534,6 +549,12 @@ type Target struct {
 	Removable bool `json:"removable,omitempty"`
 }
 
+// The transports of a Server and a Session.
+const (
+	TransportRDMA = "RDMA"
+	TransportTCP  = "TCP"
+)
+
 // Session is one mount as the filesystem sees it.
 type Session struct {
 	IP   string `json:"ip"`
@@ -541,8 +562,10 @@ type Session struct {
 	// Connected is false for a session that the filesystem only remembers.
 	Connected bool `json:"connected"`
 	// Admin is true when the session may change the filesystem's own settings.
-	Admin   bool   `json:"admin"`
-	Version string `json:"version,omitempty"`
+	Admin bool `json:"admin"`
+	// Transport is that of the mount, as of a Server.
+	Transport string `json:"transport,omitempty"`
+	Version   string `json:"version,omitempty"`
 }
 
 // DataHealth counts pieces of data (chunks) by how safe they are.

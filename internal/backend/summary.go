@@ -34,6 +34,9 @@ func (o *Observation) Count() {
 		Servers: Ratio(servers, len(o.Servers)), Targets: Ratio(targets, len(o.Targets)), Clients: Ratio(clients, len(o.Clients)),
 		Capacity: v1alpha1.Bytes(capacity), Used: v1alpha1.Bytes(used),
 	}
+	if t := o.Transport; t != nil && t.Servers+t.Clients > 0 {
+		o.Summary.RDMA = Ratio(t.ServersRDMA, t.Servers) + ", clients " + Ratio(t.ClientsRDMA, t.Clients)
+	}
 }
 
 // NameAway names the servers that are away where nothing else is wrong, such as one whose targets nobody misses: without a problem,

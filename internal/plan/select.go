@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/internal/node/format/registry"
 )
 
 // SelectInput is what the choice of disks depends on.
@@ -26,6 +25,8 @@ type SelectInput struct {
 	// FilesIn are the directories in which files are counted (StorageTarget.spec.filesIn), by StorageTarget.
 	FilesIn map[string][]string
 	TargetNodes
+	// Formats are how new targets of each role are made and mounted where the spec asks for nothing. Without one, they are XFS without options.
+	Formats map[v1alpha1.Role]v1alpha1.FormatSpec
 	// GaveUp has the nodes that were given up: the disks that the spec names there are not chosen. Existing has none of their targets.
 	GaveUp map[string]bool
 	// Inventories by node; a node without an agent has none.
@@ -625,7 +626,7 @@ func (s *selection) choose(g group, node string, slot int32, device v1alpha1.Dev
 			FileSystem: v1alpha1.TargetOwner{Name: fs.Name, UID: string(fs.UID)}, Cluster: s.in.Cluster, TakeOver: fs.Spec.Provisioning.TakeOver,
 			FilesIn: s.in.FilesIn[name],
 			Node:    node, Role: g.role, StoragePool: g.pool, Slot: slot, Device: device,
-			Format: v1alpha1.FormatSpec{FSType: registry.Default}, Queue: g.spec.Queue,
+			Queue:        g.spec.Queue,
 			FormatPolicy: cmp.Or(fs.Spec.Provisioning.FormatPolicy, v1alpha1.FormatApproved),
 		},
 	}
@@ -635,11 +636,7 @@ func (s *selection) choose(g group, node string, slot int32, device v1alpha1.Dev
 	if len(validation.IsValidLabelValue(node)) == 0 {
 		t.Labels[v1alpha1.LabelNode] = node
 	}
-	if f := g.spec.Format; f != nil {
-		t.Spec.Format = *f.DeepCopy()
-		t.Spec.Format.FSType = registry.NameOf(*f)
-		t.Spec.Format.LogDevices = nil
-	}
+	t.Spec.Format, t.Spec.FormatFrom = s.formatOf(g, node, device.ID, name)
 	if old := s.existing[name]; old != nil {
 		var problem string
 		if t.Spec.TakeOverFrom, problem = s.allowTakeOver(old); problem != "" {
@@ -651,6 +648,7 @@ func (s *selection) choose(g group, node string, slot int32, device v1alpha1.Dev
 		if isFinished(old) {
 			// What was made stays as it was made; how it is mounted may change.
 			t.Spec.Format.FSType, t.Spec.Format.MkfsOptions = old.Spec.Format.FSType, slices.Clone(old.Spec.Format.MkfsOptions)
+			t.Spec.FormatFrom = old.Spec.FormatFrom
 		}
 	}
 	s.chosen[name] = t

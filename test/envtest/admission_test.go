@@ -170,7 +170,7 @@ func TestTheAPIServerFillsInTheDefaults(t *testing.T) {
 			"metadata.instancesPerNode": int64(1), "provisioning.formatPolicy": "Approved", "deletionPolicy": "Retain",
 		},
 		"BeeGFS": {
-			"beegfs.targetChooser": "Randomized", "beegfs.storagePools[0].striping.chunkSize": "512Ki",
+			"beegfs.targetChooser": "Randomized", "beegfs.rdma": "Auto", "beegfs.storagePools[0].striping.chunkSize": "512Ki",
 			"beegfs.storagePools[0].striping.targetsPerFile": int64(4),
 		},
 		"StorageTarget": {"format.fsType": "xfs"},

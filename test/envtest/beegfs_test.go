@@ -61,6 +61,8 @@ const (
 	roomToAdopt         = "spec.beegfs.adopt has room for 128 servers and targets in all: it is for directories, which are for evaluation only; disks say their ids themselves"
 	metaCountGrows      = "select.countPerNode of the metadata can only grow: metadata can't be moved to fewer disks"
 	tooLow, tooHigh     = "should be greater than or equal to ", "should be less than or equal to "
+	aResource           = "a resource of a device plugin is a domain, a slash and a name, such as rdma/hca_shared_devices_a"
+	resourceUnused      = "spec.beegfs.rdmaResource gives devices to servers that don't use RDMA; remove it, or set spec.beegfs.rdma to Auto or Required"
 	managementTargets   = "spec: {beegfs: {management: {targets: null}}}\n---\nspec: {beegfs: {management: {targets: %s}}}"
 )
 
@@ -142,6 +144,7 @@ var beegfsRefusals = asBeeGFS(refusals{
 	"there are no interfaces":                  {change: "spec: {network: {interfaces: []}}", field: "spec.network.interfaces", says: "should have at least 1 items"},
 	"there are 17 interfaces":                  {change: "spec: {network: {interfaces: " + listOf(17, "ib%d") + "}}", field: "spec.network.interfaces", says: "must have at most 16 items"},
 	"an interface is named twice":              {change: "spec: {network: {interfaces: [ib0, ib0]}}", field: "spec.network.interfaces[]", says: "Duplicate value"},
+	"RDMA is disabled and has a resource":      {change: "spec: {beegfs: {rdma: Disabled, rdmaResource: rdma/hca_a}}", field: "spec.beegfs", says: resourceUnused},
 	"the management has no targets":            {change: "spec: {beegfs: {management: {targets: null}}}", field: "spec.beegfs.management.targets", says: "Required value"},
 }.join(
 	boundRefusals("spec.network.interfaces[]", "spec: {network: {interfaces: [%s]}}", map[string]string{
@@ -151,6 +154,13 @@ var beegfsRefusals = asBeeGFS(refusals{
 	boundRefusals("spec.beegfs.basePort", "spec: {beegfs: {basePort: %s}}", map[string]string{"1023": tooLow + "1024", "65473": tooHigh + "65472"}),
 	boundRefusals("spec.beegfs.targetChooser", "spec: {beegfs: {targetChooser: %s}}", map[string]string{
 		"randomized": `supported values: "Randomized", "RoundRobin", "RandomRobin", "RandomInterNode"`,
+	}),
+	boundRefusals("spec.beegfs.rdma", "spec: {beegfs: {rdma: %s}}", map[string]string{
+		"auto": `supported values: "Auto", "Required", "Disabled"`, "off": "must be of type string", "true": "must be of type string",
+	}),
+	boundRefusals("spec.beegfs.rdmaResource", "spec: {beegfs: {rdmaResource: %s}}", map[string]string{
+		`""`: "should be at least 3 chars long", "a/" + strings.Repeat("b", 316): "may not be more than 317 bytes",
+		"hca_shared_devices_a": aResource, "rdma/hca/a": aResource, "RDMA/hca": aResource, `"rdma/hca a"`: aResource,
 	}),
 	boundRefusals("spec.metadata.nodeCount", "spec: {metadata: {nodeCount: %s}}", map[string]string{"0": tooLow + "1", "1025": tooHigh + "1024"}),
 	boundRefusals("spec.beegfs.metadata.workerThreads", "spec: {beegfs: {metadata: {workerThreads: %s}}}", map[string]string{"0": tooLow + "1", "4097": tooHigh + "4096"}),
@@ -231,7 +241,8 @@ spec:
     mirrorMetadata: true
     tls: {name: mgmtd-tls}
     license: {name: beegfs-license}
-    rdma: true
+    rdma: Required
+    rdmaResource: nvidia.com/hca_shared-devices_a.1
     csiDriver: true
     management:
       targets: {directories: null, devices: [{node: n1, id: nvme-eui.0025385b71b0c4a1}], format: {fsType: ext4}, queue: {scheduler: none}}

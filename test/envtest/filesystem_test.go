@@ -226,7 +226,7 @@ spec:
       - {node: oss1, id: wwn-0x5000c500a1b2c3d4, logDevice: nvme-Samsung_SSD_990_PRO_S6Z1-part2}
       - {node: oss2, id: wwn-0x5000c500a1b2c3d4}
       - {node: oss2, id: "scsi-SATA_disk:1=a+b@c"}
-      queue: {scheduler: none, readAheadKB: 0, maxSectorsKB: 4, requests: 65536}
+      queue: {scheduler: none, readAheadKB: 0, maxSectorsKB: 4, requests: 10240}
     cpuPinning: {mode: CPUSet, cpuSets: ["0-7,16-23", "8"]}
   - name: hdd
     nodeSelector: {storage: ""}

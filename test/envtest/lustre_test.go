@@ -135,7 +135,7 @@ var lustreRefusals = asLustre(refusals{
 	"an MDT is a directory":                    {change: put(metadataTargets, "{directories: [/data/mdt]}"), field: "spec", says: lustresOnly},
 	"an OST is a directory":                    {change: `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {s: ""}, targets: {directories: [/data/ost]}}]}`, field: "spec", says: lustresOnly},
 	"an MDT is xfs":                            {change: "spec: {metadata: {targets: {format: {fsType: xfs}}}}", field: "spec", says: lustresOnly},
-	"an OST has no format":                     {change: `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {s: ""}, targets: {select: {countPerNode: 1}}}]}`, field: "spec", says: lustresOnly},
+	"an OST is xfs":                            {change: `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {s: ""}, targets: {select: {countPerNode: 1}, format: {fsType: xfs}}}]}`, field: "spec", says: lustresOnly},
 	"the kubelet gives CPUs to MDTs":           {change: put(metadataPinning, "{mode: KubeletStatic, cpus: 2, memory: 1Gi}"), field: "spec", says: notByKubelet},
 	"the kubelet gives CPUs to OSTs":           {change: lustrePool("name: ssd, copies: 1, cpuPinning: {mode: KubeletStatic, cpus: 2, memory: 1Gi}"), field: "spec", says: notByKubelet},
 	"the memory of MDTs is bound":              {change: put(metadataPinning, "{mode: NUMANode, numaNodes: [0], memoryPolicy: Bind}"), field: "spec", says: noBind},
@@ -246,6 +246,7 @@ var lustreAccepted = map[string]string{
 	"a layout is as long as it can be":   put(layoutOf, "{end: 64Ki, onMetadata: true}, {end: 128Ki}, {end: 1Mi}, {end: 8Mi}, {end: 64Mi}, {end: 1Gi}, {end: 64Gi}, {allOSTs: true}"),
 	"a pool has two pairs":               put(pairsOf, "{nodes: [n1, n2]}, {nodes: [n3, n4]}"),
 	"no level of directories goes round": "spec: {lustre: {directories: {roundRobinDepth: 0}}}",
+	"no format is given":                 put(metadataTargets, "{select: {countPerNode: 1}, format: null}") + "\n---\nspec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {storage: ''}, targets: {select: {countPerNode: 2}}}]}",
 	"it is as large as it can be":        largestLustre,
 }
 

@@ -64,6 +64,9 @@ func targetsRefusals(field, inside string) refusals {
 		selectorRefusals(field+".select", put(inside, "{select: %s}")),
 		formatRefusals(field+".format", put(inside, "{select: {countPerNode: 1}, format: %s}")),
 		queueRefusals(field+".queue", put(inside, "{select: {countPerNode: 1}, queue: %s}")),
+		boundRefusals(field+".queue", put(inside, "{select: {countPerNode: 1}, queue: %s}"), map[string]string{
+			"{scheduler: mq-deadline, requests: 4096}": queueTooDeep, "{requests: 2049}": queueTooDeep, "{scheduler: none, requests: 10241}": queueTooDeep,
+		}),
 	)
 }
 
@@ -212,6 +215,8 @@ func formatRefusals(field, inside string) refusals {
 	}
 	return rows
 }
+
+const queueTooDeep = "the kernel takes at most 2048 requests in a queue with a scheduler, and at most 10240 with scheduler none"
 
 // queueRefusals are the rows of a QueueSpec.
 func queueRefusals(field, inside string) refusals {

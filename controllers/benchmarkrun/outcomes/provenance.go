@@ -48,6 +48,12 @@ func Found(w *scope.Scope, version string) scope.Provenance {
 			out.Pinning = v1alpha1.Cut(c.Reason+": "+c.Message, scope.MaxPinning)
 		}
 	}
+	if fs.Status.Summary != nil && fs.Status.Summary.RDMA != "" {
+		out.Transport = fs.Status.Summary.RDMA
+		if c := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionTransportAsSpecified); c != nil && c.Status != metav1.ConditionTrue {
+			out.Transport += "; " + c.Reason
+		}
+	}
 	taking := w.TakingPart()
 	for _, c := range taking[:min(len(taking), scope.MaxProvenanceNodes)] {
 		node := v1alpha1.NodeProvenance{Node: c.Name, CPUs: int32(c.CPUs)} //nolint:gosec // CPUs of one node

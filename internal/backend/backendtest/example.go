@@ -52,6 +52,11 @@ func (e Example) Type() v1alpha1.FileSystemType { return e.Kind }
 // Versions are two that do not differ.
 func (Example) Versions() []string { return []string{"1.0", "2.0"} }
 
+// DefaultFormat is XFS without options.
+func (Example) DefaultFormat(v1alpha1.Role) v1alpha1.FormatSpec {
+	return v1alpha1.FormatSpec{FSType: v1alpha1.XFS}
+}
+
 // Families is IPv4.
 func (Example) Families(*v1alpha1.FileSystem) []corev1.IPFamily {
 	return []corev1.IPFamily{corev1.IPv4Protocol}

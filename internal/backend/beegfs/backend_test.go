@@ -52,7 +52,7 @@ func initialized(in *backend.Input) {
 func everything(version string) backend.Input {
 	in := cluster(version)
 	in.FileSystem.Spec.Network = &v1alpha1.NetworkSpec{Interfaces: []v1alpha1.InterfaceName{"ib0", "eno1"}}
-	in.FileSystem.Spec.BeeGFS.RDMA = true
+	in.FileSystem.Spec.BeeGFS.RDMA, in.FileSystem.Spec.BeeGFS.RDMAResource = v1alpha1.RDMARequired, "rdma/hca_shared_devices_a"
 	in.FileSystem.Spec.BeeGFS.CSIDriver = true
 	if cli.Is8(version) {
 		in.FileSystem.Spec.BeeGFS.TLS = &v1alpha1.SecretReference{Name: "certificate"}

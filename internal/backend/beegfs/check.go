@@ -34,7 +34,7 @@ func (Backend) CheckJob(in backend.Input, name string) (*batchv1.Job, error) {
 	}
 	fs, version := in.FileSystem, backend.Version(in.FileSystem)
 	client, _ := common(fs, node.IP)
-	client["connUseRDMA"] = fmt.Sprint(usesRDMA(fs))
+	withoutDevices(client)
 	b := builder{view: &view{in: in}, management: node, told: map[string][]byte{}}
 	object, err := b.job(jobSpec{
 		name: name, component: componentCheck, verb: "check", nodes: []string{fs.Status.Metadata.Node}, deadline: checkDeadline,

@@ -21,10 +21,13 @@ import (
 // mountConfig is the configuration that the kernel module reads when it mounts, with the other files that it names.
 const mountConfig = backend.RunDirectory + "/beegfs-client.conf"
 
-// clientConfigOf is beegfs-client.conf, for a port and a file of interfaces.
-func clientConfigOf(fs *v1alpha1.FileSystem, managementIP, port, interfaces string) (string, error) {
+// clientConfigOf is beegfs-client.conf, for a port and a file of interfaces, with what else is to be set.
+func clientConfigOf(fs *v1alpha1.FileSystem, managementIP, port, interfaces string, set ...func(typed map[string]string)) (string, error) {
 	owned, typed := common(fs, managementIP)
 	typed["connInterfacesFile"] = interfaces
+	for _, s := range set {
+		s(typed)
+	}
 	if cli.Is8(backend.Version(fs)) {
 		owned["connClientPort"] = port
 	} else {
@@ -89,7 +92,7 @@ func (b *builder) toolConfig() error {
 		file = backend.ToldDirectory + "/interfaces"
 		b.told["interfaces"] = []byte(interfacesConfig(fs).Content)
 	}
-	rendered, err := clientConfigOf(fs, b.management.IP, fmt.Sprint(portsOf(fs).client()), file)
+	rendered, err := clientConfigOf(fs, b.management.IP, fmt.Sprint(portsOf(fs).client()), file, withoutDevices)
 	b.told["beegfs-client.conf"] = []byte(rendered)
 	return err
 }

@@ -2,9 +2,12 @@ package beegfs
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -166,7 +169,7 @@ func (b *builder) server(
 
 // daemonSet runs a pod on its nodes. A changed secret makes all of them outdated: daemons and clients with different ones can't
 // talk to each other, and each reads it when it starts.
-func (b *builder) daemonSet(name string, w backend.Workload, pod *corev1.PodTemplateSpec, told ...any) client.Object {
+func (b *builder) daemonSet(name string, w backend.Workload, pod *corev1.PodTemplateSpec, told ...any) *appsv1.DaemonSet {
 	return pods(b.in).DaemonSet(name, w, pod, append(told, b.in.Password)...)
 }
 
@@ -178,15 +181,44 @@ func twoPorts(name string, port int32) []corev1.ContainerPort {
 	}
 }
 
-// withRDMA lets a daemon use RDMA: it talks to the adapter itself, which reads and writes the daemon's memory, so that this
-// must not be moved to a swap device.
-func (b *builder) withRDMA(pod *corev1.PodTemplateSpec) {
-	if !usesRDMA(b.in.FileSystem) {
-		return
+// rdmaCapability lets a daemon lock the memory that an adapter reads and writes, so that the kernel neither moves it to a swap device nor
+// counts it against RLIMIT_MEMLOCK (documentation of the Kubernetes RDMA device plugins).
+const rdmaCapability = "IPC_LOCK"
+
+// withRDMA has the DaemonSet of a server give it the devices of the adapters of its nodes. It adds to a DaemonSet that has its hash: which
+// devices a node has is no reason to restart a server, only what the spec says of them, in rdmaTold.
+//
+// A directory of the node would show the devices, and not let the server open them: the device cgroup of a container refuses open(2) of
+// every device that its runtime was not told of. So they come by the resource of a device plugin, or the container is privileged.
+func (b *builder) withRDMA(daemonSet *appsv1.DaemonSet, nodes []string) *appsv1.DaemonSet {
+	fs := b.in.FileSystem
+	c := &daemonSet.Spec.Template.Spec.Containers[0]
+	switch {
+	case !usesRDMA(fs):
+	case own(fs).RDMAResource != "":
+		c.SecurityContext.Capabilities.Add = append(c.SecurityContext.Capabilities.Add, rdmaCapability)
+		for _, list := range []*corev1.ResourceList{&c.Resources.Requests, &c.Resources.Limits} {
+			*list = maps.Clone(*list)
+			if *list == nil {
+				*list = corev1.ResourceList{}
+			}
+			(*list)[corev1.ResourceName(own(fs).RDMAResource)] = resource.MustParse("1")
+		}
+	case rdmaOf(fs) == v1alpha1.RDMARequired || slices.ContainsFunc(nodes, b.hasAdapter):
+		c.SecurityContext = backend.Privileged()
 	}
-	c := &pod.Spec.Containers[0]
-	backend.HostDirectory(pod, c, "rdma", "/dev/infiniband", nil)
-	c.SecurityContext.Capabilities.Add = append(c.SecurityContext.Capabilities.Add, "IPC_LOCK")
+	return daemonSet
+}
+
+// hasAdapter is true when the agent of a node has found an RDMA adapter.
+func (b *builder) hasAdapter(node string) bool { return len(b.in.Inventories[node].RDMADevices) > 0 }
+
+// rdmaTold is what of the spec needs a restart of a server, beside what it is told. With Auto, a server that runs goes on as it is.
+func rdmaTold(fs *v1alpha1.FileSystem) []any {
+	if !usesRDMA(fs) || own(fs).RDMAResource == "" {
+		return nil
+	}
+	return []any{own(fs).RDMAResource}
 }
 
 func (b *builder) managementSet() (client.Object, error) {
@@ -290,7 +322,6 @@ func (b *builder) metaSet(slot int32) (client.Object, error) {
 	pod.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem = nil
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(serverGrace))
 	backend.OnMembers(fs, pod, metaMemberName(slot))
-	b.withRDMA(pod)
 	if fs.Status.BeeGFS.MetadataMirrored != nil {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, backend.MetadataMirroredAnnotation, "true")
 	}
@@ -298,7 +329,7 @@ func (b *builder) metaSet(slot int32) (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.daemonSet(name, w, pod, told...), nil
+	return b.withRDMA(b.daemonSet(name, w, pod, append(told, rdmaTold(fs)...)...), nodes), nil
 }
 
 func (b *builder) storageSet(pool v1alpha1.StoragePoolSpec) (client.Object, error) {
@@ -330,12 +361,11 @@ func (b *builder) storageSet(pool v1alpha1.StoragePoolSpec) (client.Object, erro
 	}
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(serverGrace))
 	backend.OnMembers(fs, pod, storageMemberName(pool.Name))
-	b.withRDMA(pod)
 	told, err := backend.Pin(pod, "spec.storagePools["+pool.Name+"]", pool.CPUPinning, run)
 	if err != nil {
 		return nil, err
 	}
-	return b.daemonSet(name, w, pod, told...), nil
+	return b.withRDMA(b.daemonSet(name, w, pod, append(told, rdmaTold(fs)...)...), nodes), nil
 }
 
 // clientSet mounts the filesystem on the client nodes, by the module of their own kernel. The image is that of the metadata

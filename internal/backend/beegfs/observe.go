@@ -23,6 +23,7 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	o.metadata()
 	o.storage()
 	o.clients()
+	o.seen.Transport = o.transport()
 	o.seen.Count()
 	o.buddies = o.buddiesNow()
 	o.seen.Licensed = licensed(in)

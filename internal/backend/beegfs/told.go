@@ -77,7 +77,28 @@ func common(fs *v1alpha1.FileSystem, managementIP string) (owned, typed map[stri
 	return owned, typed
 }
 
-func usesRDMA(fs *v1alpha1.FileSystem) bool { return own(fs).RDMA }
+// rdmaOf is whether servers and clients use RDMA. BeeGFS's own configuration has it on, and falls back to TCP by itself
+// (beegfs-client.conf, connUseRDMA).
+func rdmaOf(fs *v1alpha1.FileSystem) v1alpha1.RDMAMode {
+	return cmp.Or(own(fs).RDMA, v1alpha1.RDMAAuto)
+}
+
+func usesRDMA(fs *v1alpha1.FileSystem) bool { return rdmaOf(fs) != v1alpha1.RDMADisabled }
+
+// withoutDevices are the options of tools, whose containers can open no device of an adapter.
+func withoutDevices(typed map[string]string) { typed["connUseRDMA"] = "false" }
+
+// opensDevices is what the node binary does with the devices of adapters before it starts a daemon.
+func opensDevices(fs *v1alpha1.FileSystem) string {
+	switch rdmaOf(fs) {
+	case v1alpha1.RDMARequired:
+		return spec.RDMARequired
+	case v1alpha1.RDMADisabled:
+		return ""
+	default:
+		return spec.RDMAAuto
+	}
+}
 
 // interfaces are the names of those whose addresses are published, the preferred first. Never all: BeeGFS would publish the
 // addresses of pod networks too, and clients would hang on them.
@@ -188,6 +209,7 @@ func metaRun(fs *v1alpha1.FileSystem, managementIP string, slot int32) (spec.Run
 		return spec.Run{}, err
 	}
 	run := newRun(fs, componentMeta, metaDaemon(slot))
+	run.RDMA = opensDevices(fs)
 	run.OnTargets.All = true
 	run.OnTargets.Initialize = &spec.Initialize{
 		DataGlobs: []string{formatFile},
@@ -231,6 +253,7 @@ func storageRun(fs *v1alpha1.FileSystem, managementIP string, pool v1alpha1.Stor
 		return spec.Run{}, err
 	}
 	run := newRun(fs, componentStorage, storageDaemon(pool.Name))
+	run.RDMA = opensDevices(fs)
 	files := append(alias(backend.Version(fs)),
 		spec.InitialFile{Name: "nodeNumID", Content: variable(variableNodeID) + "\n", Identity: true},
 		spec.InitialFile{Name: "targetNumID", Content: variable(variableTargetID) + "\n", Identity: true})

@@ -49,6 +49,8 @@ type Host struct {
 	Follow func(files []string, uid, gid int) error
 	// CommandLimit is how long the command that initializes a directory may run.
 	CommandLimit time.Duration
+	// OpenAdapters opens the devices of RDMA adapters, and says why a daemon could not use them.
+	OpenAdapters func() (opened []string, why error)
 	// After is time.After; between two rounds of questions is one second.
 	After func(time.Duration) <-chan time.Time
 }
@@ -67,6 +69,7 @@ func ThisHost() Host {
 		Follow:       startFollowing,
 		CommandLimit: 2 * time.Minute,
 		After:        time.After,
+		OpenAdapters: func() ([]string, error) { return openAdapters(rdmaDevices) },
 	}
 }
 
@@ -93,6 +96,13 @@ func lookupUser(name string) (uid, gid int, err error) {
 func Run(ctx context.Context, told spec.Run, logs Rotation, host Host, log *slog.Logger) error {
 	if err := understand(told); err != nil {
 		return err
+	}
+	found, err := adapters(told, host)
+	if err != nil {
+		return err
+	}
+	if found != "" {
+		log.Info(found)
 	}
 	uid, gid, err := host.LookupUser(told.User)
 	if err != nil {

@@ -38,7 +38,16 @@ type Run struct {
 	// Reload are absolute paths of files, such as those of a mounted Secret, that may change while the daemon runs: it then gets SIGHUP, and
 	// reads its configuration anew.
 	Reload []string `json:"reload,omitempty"`
+	// RDMA has the RDMA devices of the container opened before the daemon starts, which the log then says; nothing is opened where it is
+	// empty. With RDMARequired, the daemon does not start without them.
+	RDMA string `json:"rdma,omitempty"`
 }
+
+// The values of Run.RDMA.
+const (
+	RDMAAuto     = "Auto"
+	RDMARequired = "Required"
+)
 
 // OnTargets says how a daemon uses its targets: each proven one gives a Directory, which is then treated like those of Run.
 type OnTargets struct {

@@ -89,7 +89,7 @@ func parse7(a answers) (backend.State, error) {
 		return backend.State{}, err
 	}
 	for _, c := range clients {
-		f.clients = append(f.clients, backend.Session{IP: c.IP, Connected: true})
+		f.clients = append(f.clients, backend.Session{IP: c.IP, Connected: true, Transport: c.Transport})
 	}
 	f.servers = management
 	if f.pools, err = pools7(a.lines(askPools7)); err != nil {
@@ -140,6 +140,9 @@ var (
 	countLine = regexp.MustCompile(`^Number of nodes: ([0-9]+)$`)
 	rootLine  = regexp.MustCompile(`^Root: ([0-9]+)$`)
 )
+
+// typeRDMA7 is an interface with RDMA (NetworkInterfaceCard::nicTypeToString, 7.4.6).
+const typeRDMA7 = "RDMA"
 
 // nodes7 reads servers, or clients: for each its name and number, ports, and interfaces, the preferred first. Behind an empty line
 // comes their number, and for metadata servers who owns the root directory.
@@ -206,7 +209,8 @@ func node7(r *reader, role v1alpha1.Role) (backend.Server, error) {
 	return s, err
 }
 
-// nics7 takes the address of the first interface that speaks TCP, as RDMA interfaces are listed with the same address.
+// nics7 takes the address of the first interface, as those with RDMA are listed with the same address once more, and whether there is one
+// with RDMA.
 func nics7(r *reader, s *backend.Server) error {
 	if !r.next() {
 		return r.short("an interface of " + s.Name)
@@ -220,7 +224,10 @@ func nics7(r *reader, s *backend.Server) error {
 			return r.wrong("should be an interface of %s", s.Name)
 		}
 		if s.IP == "" {
-			s.IP = nic[1]
+			s.IP, s.Transport = nic[1], backend.TransportTCP
+		}
+		if nic[2] == typeRDMA7 {
+			s.Transport = backend.TransportRDMA
 		}
 		if !strings.HasPrefix(string(r.rest), "   + ") {
 			return r.err

@@ -185,7 +185,7 @@ func (f *facts) nodes8(a answers) error {
 			return err
 		}
 		if *row.ID.Type == typeClient8 {
-			f.clients = append(f.clients, backend.Session{IP: s.IP, Connected: true})
+			f.clients = append(f.clients, backend.Session{IP: s.IP, Connected: true, Transport: s.Transport})
 			continue
 		}
 		var err error
@@ -217,8 +217,17 @@ func address8(r *reader, nics string, s *backend.Server) error {
 		return r.wrong("has no address of an interface")
 	}
 	s.IP, s.Port = address.Addr().String(), int32(address.Port())
+	s.Transport = backend.TransportTCP
+	for nic := range strings.SplitSeq(nics, "\n") {
+		if strings.HasPrefix(nic, typeRDMA8) {
+			s.Transport = backend.TransportRDMA
+		}
+	}
 	return nil
 }
+
+// typeRDMA8 begins the line of an interface with RDMA. The others have ethernet before version 8.4, and tcp since (common/beegfs, NicType).
+const typeRDMA8 = "rdma:"
 
 // targets8 reads the targets (target/list.go).
 func (f *facts) targets8(a answers) error {

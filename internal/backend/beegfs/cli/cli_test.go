@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -130,7 +131,7 @@ func TestAHealthyBeeGFSTellsAll(t *testing.T) {
 		s := *serverOf(&state, role, id)
 		g.Expect(s.UsedBytes).To(BeNumerically("<", s.CapacityBytes+1))
 		s.UsedBytes, s.CapacityBytes = 0, 0
-		g.Expect(s).To(Equal(backend.Server{Role: role, ID: id, Name: name, IP: ip, Port: port, Online: true, Version: "7.4.6"}))
+		g.Expect(s).To(Equal(backend.Server{Role: role, ID: id, Name: name, IP: ip, Port: port, Online: true, Version: "7.4.6", Transport: backend.TransportTCP}))
 		return *serverOf(&state, role, id)
 	}
 	g.Expect(state.Servers).To(HaveLen(5))
@@ -249,21 +250,21 @@ func TestABeeGFS8TellsAll(t *testing.T) {
 	g := NewWithT(t)
 	state := parsed(t, "8.3.1", "full")
 	g.Expect(state.Servers).To(ConsistOf(
-		backend.Server{Role: v1alpha1.RoleManagement, ID: 1, Name: "management", IP: "10.78.0.1", Port: 9108, Online: true, Version: "8.3.1"},
+		backend.Server{Role: v1alpha1.RoleManagement, ID: 1, Name: "management", IP: "10.78.0.1", Port: 9108, Online: true, Version: "8.3.1", Transport: backend.TransportTCP},
 		backend.Server{
-			Role: v1alpha1.RoleMetadata, ID: 1, Name: "meta-1", IP: "10.78.0.1", Port: 9116, Online: true, Version: "8.3.1",
+			Role: v1alpha1.RoleMetadata, ID: 1, Name: "meta-1", IP: "10.78.0.1", Port: 9116, Online: true, Version: "8.3.1", Transport: backend.TransportRDMA,
 			CapacityBytes: 12884901888, UsedBytes: 12884901888 - 9663676416,
 		},
 		backend.Server{
-			Role: v1alpha1.RoleMetadata, ID: 2, Name: "meta-2", IP: "10.78.0.1", Port: 9117, Online: true, Version: "8.3.1",
+			Role: v1alpha1.RoleMetadata, ID: 2, Name: "meta-2", IP: "10.78.0.1", Port: 9117, Online: true, Version: "8.3.1", Transport: backend.TransportTCP,
 			CapacityBytes: 12884901888, UsedBytes: 12884901888 - 1073741824,
 		},
 		backend.Server{
-			Role: v1alpha1.RoleStorage, ID: 1, Name: "stor-1", IP: "10.78.0.2", Port: 9132, Online: true, Version: "8.3.1",
+			Role: v1alpha1.RoleStorage, ID: 1, Name: "stor-1", IP: "10.78.0.2", Port: 9132, Online: true, Version: "8.3.1", Transport: backend.TransportTCP,
 			CapacityBytes: 270582939648 + 3840755982336, UsedBytes: 270582939648 - 225162821632 + 3840755982336 - 3800000000000,
 		},
 		backend.Server{
-			Role: v1alpha1.RoleStorage, ID: 2, Name: "stor-2", IP: "fd00::12", Port: 9132, Version: "8.3.1",
+			Role: v1alpha1.RoleStorage, ID: 2, Name: "stor-2", IP: "fd00::12", Port: 9132, Version: "8.3.1", Transport: backend.TransportTCP,
 			CapacityBytes: 270582939648, UsedBytes: 270582939648 - 5368709120,
 		},
 	))
@@ -287,7 +288,7 @@ func TestABeeGFS8TellsAll(t *testing.T) {
 	))
 	g.Expect(state.MetadataMirrored).To(BeTrue())
 	g.Expect(state.RootID).To(BeEquivalentTo(1))
-	g.Expect(state.Sessions).To(Equal([]backend.Session{{IP: "10.78.0.9", Connected: true}}))
+	g.Expect(state.Sessions).To(Equal([]backend.Session{{IP: "10.78.0.9", Connected: true, Transport: backend.TransportTCP}}))
 	g.Expect(state.License).To(Equal(&backend.License{Message: "BeeGFS has no license loaded"}))
 }
 
@@ -512,5 +513,38 @@ func TestWhoHasFilesOpenOnAStorageServerIsAsked(t *testing.T) {
 			g.Expect(found(q.Session, answer, "id", "files")).To(Equal([][2]string{{"1", "1"}}))
 			g.Expect(answer).To(MatchRegexp(q.Answered))
 		})
+	}
+}
+
+func TestInterfacesSayWhetherAServerOffersRDMA(t *testing.T) {
+	g := NewWithT(t)
+	tcp := parsed(t, "7.4.6", "healthy")
+	for _, s := range tcp.Servers {
+		g.Expect(s.Transport).To(Equal(backend.TransportTCP), s.Name)
+	}
+	// A real server with an adapter lists each interface twice (ModeGetNodes.cpp, 7.4.6).
+	outputs := transcript(t, "7.4.6", "healthy")
+	for _, question := range []int{askStorage7, askClients7} {
+		outputs[question] = bytes.ReplaceAll(outputs[question], []byte("   + bgp[ip addr: 10.78.0.1; type: TCP]\n"),
+			[]byte("   + bgp[ip addr: 10.78.0.1; type: RDMA]\n   + bgp[ip addr: 10.78.0.1; type: TCP]\n"))
+	}
+	state, err := New("7.4.6", "10.78.0.1:9110").Parse(outputs)
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, s := range state.Servers {
+		g.Expect(s.Transport).To(Equal(map[v1alpha1.Role]string{v1alpha1.RoleStorage: backend.TransportRDMA}[s.Role]+
+			map[v1alpha1.Role]string{v1alpha1.RoleMetadata: backend.TransportTCP, v1alpha1.RoleManagement: backend.TransportTCP}[s.Role]), s.Name)
+	}
+	for _, version := range []string{"8.3.1", "8.4.0"} {
+		outputs := transcript(t, "8.3.1", "full")
+		if version == "8.4.0" {
+			raw, err := os.ReadFile(filepath.Join("testdata", "beegfs-8.4.0", "nodes.ndjson"))
+			g.Expect(err).NotTo(HaveOccurred())
+			outputs[askNodes8] = raw
+		}
+		state, err := New(version, "10.78.0.1:9110").Parse(outputs)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(serverOf(&state, v1alpha1.RoleMetadata, 1).Transport).To(Equal(backend.TransportRDMA), version)
+		g.Expect(serverOf(&state, v1alpha1.RoleMetadata, 2).Transport).To(Equal(backend.TransportTCP), version)
+		g.Expect(state.Sessions).To(HaveEach(HaveField("Transport", backend.TransportTCP)))
 	}
 }

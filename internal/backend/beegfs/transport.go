@@ -1,0 +1,94 @@
+package beegfs
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+)
+
+// transport sums up what BeeGFS lists of the interfaces of servers and clients; nil where RDMA is disabled, or nobody says anything of it.
+// A server that could not open the devices of its node registers no interface with RDMA, and works by TCP. The management service speaks
+// TCP only.
+func (o *observer) transport() *backend.Transport {
+	mode := rdmaOf(o.fs)
+	switch {
+	case mode == v1alpha1.RDMADisabled || o.fs.Status.Metadata == nil:
+		return nil
+	case o.in.State == nil:
+		return &backend.Transport{Problem: backend.Problem{Reason: v1alpha1.ReasonTransportUnknown,
+			Message: "the management service does not answer, so nobody says which servers and clients use RDMA: " + o.in.StateError}}
+	}
+	var out backend.Transport
+	var byTCP []string
+	count := func(what, node, transport string, all, rdma *int) {
+		switch transport {
+		case backend.TransportRDMA:
+			*rdma++
+		case backend.TransportTCP:
+			if mode == v1alpha1.RDMARequired || activeAdapter(o.in.Inventories[node]) {
+				byTCP = append(byTCP, what)
+			}
+		default:
+			return
+		}
+		*all++
+	}
+	for i := range o.seen.Servers {
+		server := &o.seen.Servers[i]
+		if s := serverOf(o.in, server.Role, server.ID); s != nil && server.Online && server.Role != v1alpha1.RoleManagement {
+			count(server.Name, server.Node, s.Transport, &out.Servers, &out.ServersRDMA)
+		}
+	}
+	nodes := o.nodesAt()
+	for _, s := range o.in.State.Sessions {
+		count("the client on "+cmp.Or(nodes[s.IP], s.IP), nodes[s.IP], s.Transport, &out.Clients, &out.ClientsRDMA)
+	}
+	known := out.Servers + out.Clients
+	counts := fmt.Sprintf("%d of %d servers and %d of %d clients offer RDMA, as BeeGFS lists them",
+		out.ServersRDMA, out.Servers, out.ClientsRDMA, out.Clients)
+	switch {
+	case known == 0 && mode == v1alpha1.RDMAAuto:
+		return nil
+	case out.Servers == 0:
+		out.Problem = backend.Problem{Reason: v1alpha1.ReasonTransportUnknown, Message: "no server is online that says whether it uses RDMA"}
+	case len(byTCP) > 0:
+		slices.Sort(byTCP)
+		out.Problem = backend.Problem{Reason: v1alpha1.ReasonTCPInUse, Message: fmt.Sprintf(
+			"TCP only, although %s: %s; look at the first lines of the pod's log, the adapter's driver, and spec.network.interfaces; %s",
+			map[bool]string{true: "RDMA is required", false: "the node has an active adapter"}[mode == v1alpha1.RDMARequired],
+			backend.List(byTCP), counts)}
+	default:
+		out.Problem = backend.Problem{Reason: v1alpha1.ReasonAsAsked, Message: counts}
+	}
+	return &out
+}
+
+// activeAdapter is true for a node with an adapter whose first port carries data.
+func activeAdapter(inventory v1alpha1.NodeInventoryStatus) bool {
+	return slices.ContainsFunc(inventory.RDMADevices, func(d v1alpha1.RDMADevice) bool { return d.State == "ACTIVE" })
+}
+
+// nodesAt are the nodes of the cluster by each of their addresses.
+func (o *observer) nodesAt() map[string]string {
+	out := map[string]string{}
+	for i := range o.in.Nodes {
+		n := &o.in.Nodes[i]
+		for _, found := range o.in.Inventories[n.Name].NetworkInterfaces {
+			for _, address := range found.Addresses {
+				ip, _, _ := strings.Cut(address, "/")
+				out[ip] = n.Name
+			}
+		}
+		for _, ip := range n.InternalIPs {
+			out[ip] = n.Name
+		}
+		if n.IP != "" {
+			out[n.IP] = n.Name
+		}
+	}
+	return out
+}

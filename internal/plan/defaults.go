@@ -1,0 +1,71 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format/registry"
+)
+
+// formatOf is how a disk is formatted and mounted: as the spec asks, and as its filesystem wants targets of the role where the spec asks for
+// nothing (SelectInput.Formats). The second result says which is which. A default is for new targets: what exists keeps what it has.
+func (s *selection) formatOf(g group, node string, id v1alpha1.DeviceID, name string) (v1alpha1.FormatSpec, string) {
+	old := s.existing[name]
+	asked := v1alpha1.FormatSpec{}
+	if g.spec.Format != nil {
+		asked = *g.spec.Format.DeepCopy()
+	}
+	asked.LogDevices = nil
+	standard, has := s.in.Formats[g.role]
+	if !has {
+		asked.FSType = registry.NameOf(asked)
+		return asked, ""
+	}
+	out, made := asked, ""
+	var defaulted []string
+	if out.FSType == "" {
+		defaulted = append(defaulted, "fsType")
+		switch out.FSType, made = standard.FSType, s.madeAs(node, id, name); {
+		case made != "":
+			out.FSType = v1alpha1.FSType(made)
+		case old != nil && isPlain(old.Spec.Format), slices.ContainsFunc(g.spec.Devices, func(d v1alpha1.DeviceReference) bool { return d.LogDevice != "" }):
+			out.FSType = registry.Default
+		}
+	}
+	if out.FSType == standard.FSType && (old == nil || !isPlain(old.Spec.Format)) {
+		if len(out.MkfsOptions) == 0 && len(standard.MkfsOptions) > 0 && made == "" {
+			out.MkfsOptions, defaulted = slices.Clone(standard.MkfsOptions), append(defaulted, "mkfsOptions")
+		}
+		if len(out.MountOptions) == 0 && len(standard.MountOptions) > 0 {
+			out.MountOptions, defaulted = slices.Clone(standard.MountOptions), append(defaulted, "mountOptions")
+		}
+	}
+	if len(defaulted) == 0 {
+		return out, "asked for"
+	}
+	return out, fmt.Sprintf("default of type %[2]s for %[1]s: %[3]s; asked for: the rest", strings.ToLower(string(g.role)), s.in.FileSystem.Spec.Type,
+		strings.Join(defaulted, ", "))
+}
+
+// isPlain is true for a format as every target had it before filesystems had defaults: XFS without an option.
+func isPlain(f v1alpha1.FormatSpec) bool {
+	return registry.NameOf(f) == registry.Default && len(f.MkfsOptions) == 0 && len(f.MountOptions) == 0
+}
+
+// madeAs is the format of a disk that carries this very target already, from a cluster or a FileSystem of before, by its signature; empty for
+// any other disk. It is never made again, so that what the disk has is the format.
+func (s *selection) madeAs(node string, id v1alpha1.DeviceID, name string) string {
+	devices := s.in.Inventories[node].BlockDevices
+	i := slices.IndexFunc(devices, func(b v1alpha1.BlockDevice) bool { return slices.Contains(stableNames(b), string(id)) })
+	if i < 0 || !isLabeled(devices[i], s.in.FileSystem.Namespace, s.in.FileSystem.Name, name) {
+		return ""
+	}
+	for _, found := range devices[i].Signatures {
+		if f, known := registry.BySignature(found.Type); known && found.Device == devices[i].KernelName {
+			return string(f.Name())
+		}
+	}
+	return ""
+}

@@ -1,0 +1,90 @@
+package plan_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/plan"
+)
+
+// wanting is an input whose filesystem wants ext4 with an option and a mount option for storage.
+func wanting(format *v1alpha1.FormatSpec) plan.SelectInput {
+	targets := selecting(1)
+	targets.Format = format
+	fs := aFileSystem("a", targets)
+	fs.Spec.Type = "Example"
+	in := anInput(fs, 1, "n1")
+	in.Formats = map[v1alpha1.Role]v1alpha1.FormatSpec{v1alpha1.RoleStorage: {
+		FSType: v1alpha1.Ext4, MkfsOptions: []v1alpha1.MkfsOption{"-I", "512"}, MountOptions: []v1alpha1.LocalMountOption{"noatime"},
+	}}
+	return in
+}
+
+func TestANewTargetIsMadeAsItsFilesystemWantsWhereTheSpecAsksForNothing(t *testing.T) {
+	noatime := []v1alpha1.LocalMountOption{"noatime"}
+	for name, c := range map[string]struct {
+		asked *v1alpha1.FormatSpec
+		want  v1alpha1.FormatSpec
+		from  string
+	}{
+		"nothing is asked for": {
+			want: v1alpha1.FormatSpec{FSType: v1alpha1.Ext4, MkfsOptions: []v1alpha1.MkfsOption{"-I", "512"}, MountOptions: noatime},
+			from: "default of type Example for storage: fsType, mkfsOptions, mountOptions; asked for: the rest",
+		},
+		"its own kind is asked for": {
+			asked: &v1alpha1.FormatSpec{FSType: v1alpha1.Ext4, MkfsOptions: []v1alpha1.MkfsOption{"-m", "0"}},
+			want:  v1alpha1.FormatSpec{FSType: v1alpha1.Ext4, MkfsOptions: []v1alpha1.MkfsOption{"-m", "0"}, MountOptions: noatime},
+			from:  "default of type Example for storage: mountOptions; asked for: the rest",
+		},
+		"another kind is asked for": {
+			asked: &v1alpha1.FormatSpec{FSType: v1alpha1.XFS}, want: v1alpha1.FormatSpec{FSType: v1alpha1.XFS}, from: "asked for",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := wanting(c.asked)
+			selection := plan.Select(in)
+			g.Expect(selection.Targets).To(HaveLen(1))
+			g.Expect(selection.Targets[0].Spec.Format).To(Equal(c.want))
+			g.Expect(selection.Targets[0].Spec.FormatFrom).To(Equal(c.from))
+			in.Existing = selection.Targets
+			g.Expect(plan.Select(in).Targets).To(Equal(selection.Targets), "the next pass chooses the same")
+		})
+	}
+}
+
+func TestADefaultChangesNothingThatExists(t *testing.T) {
+	finished := &v1alpha1.TargetProvisioned{Finished: &metav1.Time{}}
+	for name, provisioned := range map[string]*v1alpha1.TargetProvisioned{"a target in use": finished, "a target whose plan waits for approval": nil} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := wanting(nil)
+			in.Formats = nil
+			in.Existing = plan.Select(in).Targets
+			g.Expect(in.Existing[0].Spec.Format).To(Equal(v1alpha1.FormatSpec{FSType: v1alpha1.XFS}), "as an earlier operator made it")
+			in.Existing[0].Status.Provisioned = provisioned
+			before := in.Existing
+			in.Formats = wanting(nil).Formats
+			g.Expect(plan.Select(in).Targets[0].Spec.Format).To(Equal(before[0].Spec.Format))
+		})
+	}
+}
+
+// Without its objects, a cluster has nothing but the disks.
+func TestADiskThatCarriesATargetFromBeforeKeepsItsFormat(t *testing.T) {
+	g := NewWithT(t)
+	in := wanting(nil)
+	target := plan.Select(in).Targets[0]
+	change(in, "n1", 0, func(b *v1alpha1.BlockDevice) {
+		b.Signatures = []v1alpha1.Signature{{Device: b.KernelName, Type: "xfs", Label: plan.Label(&target)}}
+		b.Unusable = []string{"xfs"}
+	})
+	again := plan.Select(in).Targets
+	g.Expect(again).To(HaveLen(1))
+	g.Expect(again[0].Name).To(Equal(target.Name))
+	g.Expect(again[0].Spec.Format.FSType).To(Equal(v1alpha1.XFS))
+	g.Expect(again[0].Spec.Format.MkfsOptions).To(BeEmpty())
+}
