@@ -1,5 +1,5 @@
-// Package network brings up the kernel's network between the servers and clients of a filesystem (LNet is one) on a node that has none of
-// its name. It belongs to the kernel, and so to all filesystems of the node: what is up is never changed.
+// Package network brings up the kernel's network between the servers and clients of a filesystem (such as LNet) on a node that does not
+// have it yet. It belongs to the kernel, and thereby to all filesystems of the node, so an existing network is never changed.
 package network
 
 import (
@@ -17,11 +17,11 @@ import (
 
 // Node is the node that the network belongs to.
 type Node struct {
-	// Run runs a program of the node; that it ends badly is an answer.
+	// Run runs a program of the node; a failed exit is an answer and not an error.
 	Run func(ctx context.Context, argv []string) (format.Answer, error)
-	// Interfaces are those of the node.
+	// Interfaces returns the interfaces of the node.
 	Interfaces func() ([]environment.Interface, error)
-	// Lookup knows the variables that names of interfaces may have.
+	// Lookup resolves the variables in names of interfaces.
 	Lookup environment.Lookup
 }
 
@@ -37,13 +37,13 @@ func ThisNode(lookup environment.Lookup) Node {
 	}
 }
 
-// limit is how long a program may take: modules are loaded, and an interface is asked for.
+// limit bounds the time of a program, which loads modules and configures an interface.
 const limit = time.Minute
 
-// interfacesVariable stands in KernelNetwork.Add for the interfaces.
+// interfacesVariable is the variable for the interfaces in KernelNetwork.Add.
 const interfacesVariable = "INTERFACES"
 
-// Up returns nil when the node has the network, with the NIDs that it must have. An error is a sentence with what to do.
+// Up returns nil if the node has the network with the required NIDs. An error is a sentence with what to do.
 func (n Node) Up(ctx context.Context, k spec.KernelNetwork) error {
 	have, _, err := n.nids(ctx, k)
 	if err != nil {
@@ -62,7 +62,7 @@ func (n Node) Up(ctx context.Context, k spec.KernelNetwork) error {
 	return nil
 }
 
-// comeUp adds the network, and returns the NIDs that the node has then.
+// comeUp adds the network, and returns the NIDs that the node has after that.
 func (n Node) comeUp(ctx context.Context, k spec.KernelNetwork) ([]string, error) {
 	complaints, err := n.add(ctx, k)
 	if err != nil {
