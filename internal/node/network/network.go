@@ -75,12 +75,12 @@ func (n Node) comeUp(ctx context.Context, k spec.KernelNetwork) ([]string, error
 	return have, err
 }
 
-// of are the NIDs on the network.
+// of returns the NIDs on the network.
 func of(k spec.KernelNetwork, nids []string) []string {
 	return slices.DeleteFunc(slices.Clone(nids), func(nid string) bool { return !strings.HasSuffix(nid, "@"+k.Name) })
 }
 
-// nids are those of the node, and what the program said that knows none.
+// nids returns the node's NIDs, and the message of the program if it lists none.
 func (n Node) nids(ctx context.Context, k spec.KernelNetwork) (found []string, said string, err error) {
 	a, err := n.Run(ctx, k.List)
 	if err != nil {
@@ -94,7 +94,7 @@ func (n Node) nids(ctx context.Context, k spec.KernelNetwork) (found []string, s
 	return found, a.Said, nil
 }
 
-// add adds the network, and returns what the programs complained of.
+// add adds the network, and returns the error output of the programs.
 func (n Node) add(ctx context.Context, k spec.KernelNetwork) (said []string, err error) {
 	on, err := n.on(k)
 	if err != nil {
@@ -121,7 +121,7 @@ func (n Node) add(ctx context.Context, k spec.KernelNetwork) (said []string, err
 	return said, nil
 }
 
-// on are the interfaces that carry the network.
+// on returns the interfaces for the network.
 func (n Node) on(k spec.KernelNetwork) ([]string, error) {
 	wanted, err := environment.ExpandAll(k.Interfaces, n.Lookup)
 	if err != nil {
@@ -150,7 +150,7 @@ func hasIPv4(i environment.Interface) bool {
 	return false
 }
 
-// words are what was said, without what says nothing.
+// words joins the messages that are not empty.
 func words(said []string) string {
 	said = slices.DeleteFunc(said, func(s string) bool { return s == "" })
 	if len(said) == 0 {
