@@ -1,6 +1,7 @@
-// Package lease lets one thing at a time disturb or measure a FileSystem: a BenchmarkRun, or a change of the FileSystem itself. Who it
-// is stands in a Lease (coordination.k8s.io) beside the FileSystem. It ends by being released, or when its holder is gone or has
-// stopped, and never by time: an operator that was away for hours must not find a drain in the middle of a measured point.
+// Package lease restricts a FileSystem to one disturbance or measurement at a time: a BenchmarkRun, or a change of the FileSystem itself.
+// The holder is recorded in a Lease (coordination.k8s.io) in the FileSystem's namespace. The lease ends when it is released, or when its
+// holder is deleted or has stopped. It never expires: an operator that was down for hours must not start a drain in the middle of a
+// measured point.
 package lease
 
 import (
@@ -25,16 +26,16 @@ import (
 
 // The kinds of holders.
 const (
-	// KindBenchmarkRun measures.
+	// KindBenchmarkRun is a holder that measures.
 	KindBenchmarkRun = "BenchmarkRun"
-	// KindFileSystem changes itself.
+	// KindFileSystem is a FileSystem that changes.
 	KindFileSystem = "FileSystem"
 )
 
-// renewEvery is how old renewTime becomes before it is written anew. Nothing depends on it; a person sees by it who is alive.
+// renewEvery is the age at which renewTime is written again. Nothing depends on it; it shows people that the holder is alive.
 const renewEvery = time.Minute
 
-// Holder is who holds the lease of a FileSystem: an object in the FileSystem's namespace.
+// Holder identifies the holder of a FileSystem's lease: an object in the FileSystem's namespace.
 type Holder struct {
 	// Kind is KindBenchmarkRun or KindFileSystem.
 	Kind string
@@ -42,20 +43,20 @@ type Holder struct {
 	UID  types.UID
 }
 
-// OfRun is the holder that a BenchmarkRun is.
+// OfRun returns a BenchmarkRun as a holder.
 func OfRun(run *v1alpha1.BenchmarkRun) Holder {
 	return Holder{Kind: KindBenchmarkRun, Name: run.Name, UID: run.UID}
 }
 
-// OfFileSystem is the holder that a FileSystem is while it changes.
+// OfFileSystem returns a FileSystem as the holder of its own lease.
 func OfFileSystem(fs *v1alpha1.FileSystem) Holder {
 	return Holder{Kind: KindFileSystem, Name: fs.Name, UID: fs.UID}
 }
 
-// String is the form that stands in a Lease's spec.holderIdentity: "Kind/name/uid".
+// String returns the format of a Lease's spec.holderIdentity: "Kind/name/uid".
 func (h Holder) String() string { return h.Kind + "/" + h.Name + "/" + string(h.UID) }
 
-// Parse reads that form.
+// Parse parses the format of String.
 func Parse(identity string) (Holder, error) {
 	parts := strings.Split(identity, "/")
 	if len(parts) != 3 || parts[1] == "" || parts[2] == "" || parts[0] != KindBenchmarkRun && parts[0] != KindFileSystem {
@@ -67,9 +68,9 @@ func Parse(identity string) (Holder, error) {
 // Name is the name of the Lease of a FileSystem, in its namespace.
 func Name(fileSystem string) string { return "pfs-" + fileSystem }
 
-// Stopped is true for a BenchmarkRun that measures no more, or not now: it has ended, or it is suspended and says that it has stopped. One
-// that is being deleted has stopped when the operator's finalizer is gone, which ends its jobs first: another one keeps the object, and
-// nobody else waits for it.
+// Stopped is true for a BenchmarkRun that no longer measures or does not measure now: it has ended, or it is suspended and reports that it
+// has stopped. A run that is being deleted has stopped when the operator's finalizer is removed, because that ends its jobs first. Another
+// finalizer may keep the object, but the lease does not wait for it.
 func Stopped(run *v1alpha1.BenchmarkRun) bool {
 	if run.Status.CompletionTime != nil || !run.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(run, v1alpha1.Finalizer) {
 		return true
@@ -78,9 +79,9 @@ func Stopped(run *v1alpha1.BenchmarkRun) bool {
 	return run.Spec.Suspend && succeeded != nil && succeeded.Reason == v1alpha1.ReasonSuspended
 }
 
-// Acquire takes the lease of a FileSystem, or keeps it. An empty answer means that the holder has it now; else it is who has it, such as
-// "BenchmarkRun creates". The reader must read from the API server, past every cache. A conflict is an error of the API's kind: somebody
-// else was quicker, and the caller looks again.
+// Acquire takes the lease of a FileSystem, or keeps it. An empty by means that the holder has it now; otherwise by names the current
+// holder, such as "BenchmarkRun creates". The reader must read directly from the API server, without a cache. A conflict error of the API
+// means that another holder was faster, and the caller tries again.
 func Acquire(
 	ctx context.Context, c client.Client, reader client.Reader, fs *v1alpha1.FileSystem, holder Holder, now time.Time,
 ) (by string, err error) {
@@ -119,14 +120,14 @@ func Acquire(
 		}
 	}
 	write(found, fs, holder, now)
-	// It holds for what was read: whoever takes it meanwhile makes this a conflict.
+	// The update is valid only for the version that was read: another taker in between makes it a conflict.
 	if err := c.Update(ctx, found); err != nil {
 		return "", fmt.Errorf("take the Lease %s: %w", key, err)
 	}
 	return "", nil
 }
 
-// Release lets the lease go when the holder has it, and does nothing else. The reader is that of Acquire.
+// Release releases the lease if the holder has it, and does nothing otherwise. The reader is the same as for Acquire.
 func Release(ctx context.Context, c client.Client, reader client.Reader, fileSystem types.NamespacedName, holder Holder) error {
 	key := client.ObjectKey{Namespace: fileSystem.Namespace, Name: Name(fileSystem.Name)}
 	found := &coordinationv1.Lease{}
@@ -145,8 +146,8 @@ func Release(ctx context.Context, c client.Client, reader client.Reader, fileSys
 	return nil
 }
 
-// holds is true while the holder is there, is the same object, and has not stopped. A FileSystem lets go by itself when its change is
-// over, and an operator that starts anew finds that as well.
+// holds is true while the holder exists, is the same object, and has not stopped. A FileSystem releases the lease itself when its change is
+// over, also after a restart of the operator.
 func holds(ctx context.Context, reader client.Reader, namespace string, h Holder) (bool, error) {
 	key := client.ObjectKey{Namespace: namespace, Name: h.Name}
 	if h.Kind == KindFileSystem {
@@ -174,7 +175,7 @@ func ownedBy(l *coordinationv1.Lease, fs *v1alpha1.FileSystem) bool {
 	return equality.Semantic.DeepEqual(l.OwnerReferences, owners(fs))
 }
 
-// owners let the Lease go with its FileSystem.
+// owners makes the Lease be deleted with its FileSystem.
 func owners(fs *v1alpha1.FileSystem) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: KindFileSystem, Name: fs.Name, UID: fs.UID,
