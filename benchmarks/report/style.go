@@ -92,10 +92,10 @@ func (diamond) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, at vg.Point) {
 	glyphPath(c, sty, []vg.Point{{X: at.X - r, Y: at.Y}, {X: at.X, Y: at.Y - r}, {X: at.X + r, Y: at.Y}, {X: at.X, Y: at.Y + r}})
 }
 
-// strokes are spokes around a point, turned by half a step or not: a cross, a plus and a star.
+// strokes is a marker of spokes around a point, optionally turned by half a step: a cross, a plus or a star.
 type strokes struct{ spokes, half int }
 
-// DrawGlyph draws them.
+// DrawGlyph draws the spokes.
 func (g strokes) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, at vg.Point) {
 	r := float64(sty.Radius * 1.3)
 	for i := range g.spokes {

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/stats"
 )
 
-// reads are repetitions that each measured one read.
+// reads returns repetitions that each measured one read.
 func reads(values ...float64) [][]benchmarks.Sample {
 	var out [][]benchmarks.Sample
 	for _, v := range values {
@@ -134,7 +134,7 @@ func FuzzSummarizeNeverLeavesTheRange(f *testing.F) {
 	})
 }
 
-// iterated is a repetition in which the tool itself has iterated.
+// iterated returns a repetition in which the tool itself has iterated.
 func iterated(mean float64, count int, low, high, deviation float64) []benchmarks.Sample {
 	return []benchmarks.Sample{{Name: "read", Unit: "kB/s", Value: mean, Within: &benchmarks.Within{Count: count, Min: low, Max: high, StdDev: deviation}}}
 }
@@ -195,7 +195,7 @@ func TestOutliersAreFlaggedAndCountAllTheSame(t *testing.T) {
 	}
 }
 
-// Whatever the samples, their summary lies between them, does not depend on their order, and scales with them.
+// For any samples, their summary is between them, does not depend on their order, and scales with them.
 func TestSummarizeByChance(t *testing.T) {
 	chance := rand.New(rand.NewPCG(3, 5))
 	for range 300 {
@@ -232,7 +232,7 @@ func TestEnough(t *testing.T) {
 	rule := func(percent v1alpha1.Percent, most int32, metrics ...string) *v1alpha1.StopRule {
 		return &v1alpha1.StopRule{StandardErrorPercent: percent, MaxRepetitions: most, Metrics: metrics}
 	}
-	// 98, 100, 102: a deviation of 2, a standard error of 2/√3 = 1.1547 %.
+	// 98, 100, 102 have a deviation of 2 and a standard error of 2/√3 = 1.1547 %.
 	three := reads(98, 100, 102)
 	both := [][]benchmarks.Sample{
 		{{Name: "read", Unit: "kB/s", Value: 100}, {Name: "write", Unit: "kB/s", Value: 50}},
