@@ -216,7 +216,7 @@ func OBDFilterSurvey(ctx context.Context, c Call) int {
 	return 0
 }
 
-// combination is one line. What is over within two seconds is too short: the threads are looked at once a second.
+// combination prints one line. A test that ends within two seconds is too short, because the threads are sampled once per second.
 func (s *survey) combination(tests []string, record, objects, threads int) {
 	targets, size := len(s.targets), number("size", 16384)
 	each := size * 1024 / (record * threads) * record * threads
