@@ -143,7 +143,7 @@ func matchesOf(pair Pair) []match {
 		}
 	}
 	out = append(out, bestMatches(points, bests)...)
-	out = slices.DeleteFunc(out, func(m match) bool { return m.other.Value == 0 && m.metric.Value != 0 }) // there is no relative difference to 0
+	out = slices.DeleteFunc(out, func(m match) bool { return m.other.Value == 0 && m.metric.Value != 0 }) // no relative difference
 	for i := range out {
 		m := &out[i]
 		if DirectionOf(*m.metric) != v1alpha1.BetterNeither && !m.best {
