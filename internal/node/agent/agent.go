@@ -48,7 +48,7 @@ const (
 
 // Node holds the agent's actions on its node and its sources of information.
 type Node struct {
-	// Pass brings one target as far as it goes (provision.Provisioner).
+	// Pass takes one target as far as possible (provision.Provisioner).
 	Pass Pass
 	// LetGo and TakeUp ensure that a target of a pair is mounted on one node only (provision.Provisioner).
 	LetGo  func(ctx context.Context, t *v1alpha1.StorageTarget) (held io.Closer, why string, err error)
