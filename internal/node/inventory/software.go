@@ -83,7 +83,7 @@ func (c Collector) software(
 			continue
 		}
 		program := v1alpha1.HostProgram{Name: name}
-		// In some versions, some programs don't have this option. Their version is that of the others, or unknown.
+		// In some versions, some programs don't have this option. Such a program has the version of the others, or its version is unknown.
 		if out, err := c.Run(ctx, host.Program(c.Host, name), "--version"); err != nil {
 			problems = append(problems, fmt.Sprintf("can't find out the version of %s: %s", name, err))
 		} else if out.Code == 0 {
