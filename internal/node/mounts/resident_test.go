@@ -434,7 +434,7 @@ func TestTrap12AnOpenQuestionDoesNotKeepAFilesystemFromBeingUnmounted(t *testing
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.run(ctx) }()
-	g.Eventually(func() int { // the first query checks whether the mount is dead, the second is open
+	g.Eventually(func() int { // the first query checks whether the mount is dead, the second one is still unanswered
 		m.mutex.Lock()
 		defer m.mutex.Unlock()
 		return m.asked

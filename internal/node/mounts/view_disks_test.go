@@ -101,7 +101,7 @@ func sharedNode(t *testing.T) string {
 	return node
 }
 
-// pod is a process in its own mount namespace that has one directory of the node, mounted at at (HostToContainer).
+// pod is a process in its own mount namespace that has one directory of the node, mounted at the path at (HostToContainer).
 func pod(t *testing.T, hostPath, at string) (process int) {
 	t.Helper()
 	g := NewWithT(t)
