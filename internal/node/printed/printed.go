@@ -34,7 +34,7 @@ type Writer struct {
 	err    error
 }
 
-// New returns a Writer that passes everything on to to.
+// New returns a Writer that passes everything on to another one.
 func New(to io.Writer) *Writer { return &Writer{to: to} }
 
 // Write passes bytes on and counts those that were accepted.
