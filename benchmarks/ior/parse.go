@@ -426,7 +426,7 @@ func (p *parser) iterations(timed bool) (counts map[string]int64, summed bool, e
 }
 
 // bare is true for the complete output of the IO500 application, which prints no summary and no last line. It contains every result that
-// its command line requires. Without this rule, an output that is cut off before its summary would look the same.
+// its command line requires. Any other output without a summary may have been cut off before it.
 func (p *parser) bare(counts map[string]int64) bool {
 	command := p.facts["Command line"] + " "
 	if !bareOption.MatchString(command) || len(p.most) > 0 {
