@@ -96,8 +96,8 @@ const BestOf = "best"
 type Provenance struct {
 	v1alpha1.RunProvenance `json:",inline"`
 	// FileSystemSpec is the spec of the FileSystem at the start of the run. Servers and Targets list what the run used, with versions, pinning
-	// and devices: the servers and targets of its storage pools, and the servers without a pool. Each list has the first 128 by name. The
-	// counts contain the totals.
+	// and devices: the servers and targets of its storage pools, and the servers that serve all pools. Each list has the first 128 by name.
+	// The counts contain the totals.
 	FileSystemSpec *v1alpha1.FileSystemSpec `json:"fileSystemSpec,omitempty"`
 	Servers        []Server                 `json:"servers,omitempty"`
 	Targets        []Target                 `json:"targets,omitempty"`
