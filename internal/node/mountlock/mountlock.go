@@ -1,6 +1,6 @@
 // Package mountlock excludes a server's mount of a target and the agent's handover of that target to another node from running at once. The
 // lock of a target is a lock on a file beside the node file (flock(2)). The server holds it from before it reads its configuration until
-// its mount has ended. The holder of the lock can therefore rely on that no mount is in progress that was decided earlier (docs/adr/0096).
+// its mount has ended. Its holder can therefore be sure that no mount is in progress that was decided earlier (docs/adr/0096).
 package mountlock
 
 import (
