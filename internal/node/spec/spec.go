@@ -372,7 +372,7 @@ type Benchmark struct {
 	VersionArgv []string `json:"versionArgv,omitempty"`
 }
 
-// Ranks makes a launcher start as many processes as Placement has.
+// Ranks makes a launcher start the processes in Placement.
 type Ranks struct {
 	// Each wraps every process in `bench rank`: a separate directory, standard input, and a prefix before each line.
 	Each bool `json:"each,omitempty"`
