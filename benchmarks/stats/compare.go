@@ -13,27 +13,27 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// Pair is a pair of runs to compare. A published table is represented as a run without a spec.
+// Pair is two runs that are compared. A published table is a run without a spec.
 type Pair struct {
-	// Run is the side whose metrics get a Baseline.
+	// Run is the one whose metrics get a Baseline.
 	Run results.Run
-	// Baseline is the other side, and Of its name.
+	// Baseline is what it is compared with, and Of names that.
 	Baseline results.Run
 	Of       string
 }
 
-// Terms are the settings of a comparison.
+// Terms are how runs are compared.
 type Terms struct {
-	// Tolerance is the smallest relevant relative difference: 0.03 is 3 %.
+	// Tolerance is the smallest relative difference that counts: 0.03 is 3 %.
 	Tolerance float64
-	// AllowDifferences compares even if the two did not measure the same.
+	// AllowDifferences compares although the two did not measure the same.
 	AllowDifferences bool
 }
 
-// DefaultTolerance is the default of spec.baseline.tolerancePercent.
+// DefaultTolerance is that of spec.baseline.tolerancePercent.
 const DefaultTolerance = 0.03
 
-// TermsOf returns the settings in a run's spec.
+// TermsOf are the terms of a run's spec.
 func TermsOf(spec *v1alpha1.BaselineSpec) Terms {
 	out := Terms{Tolerance: DefaultTolerance}
 	if spec == nil {
@@ -46,21 +46,21 @@ func TermsOf(spec *v1alpha1.BaselineSpec) Terms {
 	return out
 }
 
-// familyAlpha is the probability that two equal runs differ in anything at all.
+// familyAlpha is how often two equal runs may differ in anything at all.
 const familyAlpha = 0.05
 
-// Compare fills the baseline of all metrics for which the other side has the same metric, in the same unit, at the same parameters. It
-// returns the comparison of each pair, in their order.
+// Compare fills the baseline of all metrics of the runs for which the other side has the same metric in the same unit at the same
+// parameters, and returns what there is to say of each pair, in their order.
 //
-// Two points match if the parameters that exist on both sides and vary on either have equal values; 1m and 1024k are equal. If several
-// points of the baseline match, none is used. If the two sides did not measure the same (Comparison.Refused), nothing is compared unless
-// the terms allow it.
+// Parameters are the same when those are that both sides have and that vary on either; 1m and 1024k are the same. Where several points of
+// the baseline fit, none is taken. Where the two sides did not measure the same (Comparison.Refused) nothing is compared, unless the terms
+// allow it.
 //
-// A metric is better or worse if chance does not explain the difference, and the difference is at least the tolerance. Two repeated means
-// are compared by Welch's t-test. With repetitions on one side only, the other side's value is compared with the prediction interval of one
-// more repetition. Without repetitions, there is no verdict. A published figure of unknown sample size counts as one value. Each of many
-// metrics may differ by chance. Therefore all tests of all pairs are one family. Holm's method (A Simple Sequentially Rejective Multiple
-// Test Procedure, Scandinavian Journal of Statistics 6, 1979) bounds the probability that two equal runs differ in any of them to 5 %.
+// A metric is better or worse when chance does not explain the difference, and it is at least the tolerance. The means of two that were
+// repeated are compared by Welch's t-test. With repetitions on one side only, the other side's value is compared with the prediction
+// interval of one more repetition. With none, nobody can say. A published figure without the number of samples counts as one value.
+// Each of many metrics may differ by chance. So all tests of all pairs are one family, and Holm's method (A Simple Sequentially Rejective
+// Multiple Test Procedure, Scandinavian Journal of Statistics 6, 1979) bounds the chance that two equal runs differ in any to 5 %.
 func Compare(pairs []Pair, terms Terms) []results.Comparison {
 	matches := make([][]match, len(pairs))
 	out := make([]results.Comparison, len(pairs))
@@ -96,21 +96,21 @@ func clearBaselines(points []results.Point) {
 	}
 }
 
-// match is a metric with its counterpart in the baseline.
+// match is a metric and what the baseline has beside it.
 type match struct {
 	point  int
 	metric *results.Metric
 	other  results.Metric
-	// best is true if the best of several points is compared with a published best.
+	// best is true when the best of several points stands beside a best that was published.
 	best bool
-	// tested is true if the difference was tested. p is the probability of such a difference between equals, and beyond is true if Holm's
-	// method rejects equality.
+	// tested is true when the difference was tested; p is the chance of one as large between equals, and beyond is true when Holm's
+	// method rejects that they are equal.
 	tested bool
 	p      float64
 	beyond bool
 }
 
-// matchesOf finds the comparable metrics and tests them.
+// matchesOf finds what can be compared, and tests it.
 func matchesOf(pair Pair) []match {
 	var usual, bests []results.Point
 	for _, p := range pair.Baseline.Points {
@@ -143,7 +143,7 @@ func matchesOf(pair Pair) []match {
 		}
 	}
 	out = append(out, bestMatches(points, bests)...)
-	out = slices.DeleteFunc(out, func(m match) bool { return m.other.Value == 0 && m.metric.Value != 0 }) // no relative difference
+	out = slices.DeleteFunc(out, func(m match) bool { return m.other.Value == 0 && m.metric.Value != 0 }) // there is no relative difference
 	for i := range out {
 		m := &out[i]
 		if DirectionOf(*m.metric) != v1alpha1.BetterNeither && !m.best {
@@ -153,7 +153,7 @@ func matchesOf(pair Pair) []match {
 	return out
 }
 
-// bestMatches matches the best points of a run with published best points over a parameter.
+// bestMatches are the best points of a run beside those that were published as the best over a parameter.
 func bestMatches(points, bests []results.Point) []match {
 	var out []match
 	for _, b := range bests {
@@ -177,7 +177,7 @@ func bestMatches(points, bests []results.Point) []match {
 	return out
 }
 
-// verdict returns the baseline of a metric with its verdict.
+// verdict is what is said of a metric.
 func (m match) verdict(of string, terms Terms) *results.Baseline {
 	out := &results.Baseline{Of: of, Value: m.other.Value, Verdict: results.Unknown}
 	difference := m.metric.Value - m.other.Value
@@ -191,8 +191,7 @@ func (m match) verdict(of string, terms Terms) *results.Baseline {
 	case m.best:
 		out.Verdict = results.UnknownBest
 	case !m.tested:
-	// For a statistic other than the mean, the values may differ in the opposite direction of the means. In that case there is no verdict of
-	// better or worse.
+	// Of another statistic than the mean, the values may differ the other way round than the means: then nothing is said.
 	case !m.beyond || difference*(m.metric.Mean-m.other.Mean) <= 0:
 		out.Verdict = results.WithinNoise
 	case math.Abs(out.Change) < terms.Tolerance:
@@ -205,7 +204,7 @@ func (m match) verdict(of string, terms Terms) *results.Baseline {
 	return out
 }
 
-// test returns the probability that equals differ as much as two metrics. known is false if neither side has a deviation.
+// test is the chance that equals differ by as much as two metrics; known is false when neither side has a deviation.
 func test(a, b results.Metric) (p float64, known bool) {
 	difference := math.Abs(a.Mean - b.Mean)
 	var variance, freedom float64
@@ -220,7 +219,7 @@ func test(a, b results.Metric) (p float64, known bool) {
 		n := float64(one.Samples)
 		variance, freedom = *one.StdDev**one.StdDev*(1+1/n), n-1
 	default:
-		// This is Welch's t-test with the degrees of freedom by Welch and Satterthwaite.
+		// Welch's t-test, with the degrees of freedom of Welch and Satterthwaite.
 		na, nb := float64(a.Samples), float64(b.Samples)
 		va, vb := *a.StdDev**a.StdDev/na, *b.StdDev**b.StdDev/nb
 		variance = va + vb
@@ -235,11 +234,11 @@ func test(a, b results.Metric) (p float64, known bool) {
 	return 2 * distuv.StudentsT{Sigma: 1, Nu: freedom}.Survival(difference/math.Sqrt(variance)), true
 }
 
-// repeated is true for a metric with a deviation and a known number of samples.
+// repeated is true for a metric that has a deviation of a known number of samples.
 func repeated(m results.Metric) bool { return m.StdDev != nil && m.Samples > 1 }
 
-// holm marks the matches whose differences chance does not explain. The smallest p must be at most alpha divided by the number of tests,
-// the next at most alpha divided by one less, and so on, up to the first that is not.
+// holm marks the matches whose differences chance does not explain: the smallest p must be at most alpha over the number of tests, the
+// next at most alpha over one less, and so on, up to the first that is not.
 func holm(family []*match) {
 	slices.SortStableFunc(family, func(a, b *match) int {
 		switch {
@@ -258,7 +257,7 @@ func holm(family []*match) {
 	}
 }
 
-// keysOf returns the parameters that exist on both sides and vary on either, in the order of the points.
+// keysOf are the names that both sides have and that vary on either, in the order of the points.
 func keysOf(points, baseline []results.Point) []v1alpha1.SweepName {
 	var out []v1alpha1.SweepName
 	here, there := valuesOf(points), valuesOf(baseline)
@@ -270,7 +269,7 @@ func keysOf(points, baseline []results.Point) []v1alpha1.SweepName {
 	return out
 }
 
-// valuesOf returns the distinct values of each parameter.
+// valuesOf are the different values of each parameter.
 func valuesOf(points []results.Point) map[v1alpha1.SweepName][]string {
 	out := map[v1alpha1.SweepName][]string{}
 	for _, p := range points {
@@ -283,7 +282,7 @@ func valuesOf(points []results.Point) map[v1alpha1.SweepName][]string {
 	return out
 }
 
-// keyOf returns the key of a point on its side. complete is false if the point lacks one of the parameters.
+// keyOf tells the points of a side apart; complete is false for a point that lacks one of the names.
 func keyOf(p results.Point, keys []v1alpha1.SweepName) (key string, complete bool) {
 	var out []string
 	for _, name := range keys {
@@ -296,7 +295,7 @@ func keyOf(p results.Point, keys []v1alpha1.SweepName) (key string, complete boo
 	return strings.Join(out, "\x00"), true
 }
 
-// canonical formats equal values in the same way.
+// canonical writes values that mean the same in the same way.
 func canonical(name v1alpha1.SweepName, value string) string {
 	if number, is := results.Number(name, value); is {
 		return fmt.Sprint(number)
@@ -304,7 +303,7 @@ func canonical(name v1alpha1.SweepName, value string) string {
 	return value
 }
 
-// summaryOf summarizes a comparison, such as "27 results of 9 points compared with before: 2 better, 1 worse, 24 within the noise".
+// summaryOf sums up a comparison, such as "27 results of 9 points compared with before: 2 better, 1 worse, 24 within the noise".
 func summaryOf(pair Pair, matches []match, found results.Comparison, terms Terms) string {
 	if len(found.Refused) > 0 && !terms.AllowDifferences {
 		return fmt.Sprintf("not compared with %s, which measured something else", pair.Of)
@@ -313,7 +312,7 @@ func summaryOf(pair Pair, matches []match, found results.Comparison, terms Terms
 	return strings.Join(append([]string{sentence}, rest...), "; ")
 }
 
-// counted counts the verdicts, and returns remarks about them.
+// counted counts the verdicts, and says what else there is to know of them.
 func counted(pair Pair, matches []match, terms Terms) (sentence string, rest []string) {
 	verdicts, compared := map[results.Verdict]int{}, map[int]bool{}
 	metrics, worst, where, meanOnly := 0, 0.0, "", false
@@ -363,7 +362,7 @@ func counted(pair Pair, matches []match, terms Terms) (sentence string, rest []s
 	return sentence, append(rest, ambiguous(pair)...)
 }
 
-// ambiguous returns the baseline's varying parameters that the run does not have.
+// ambiguous are the parameters of the baseline that vary there and do not stand here.
 func ambiguous(pair Pair) []string {
 	there, keys := valuesOf(pair.Baseline.Points), keysOf(pair.Run.Points, pair.Baseline.Points)
 	var out []string
@@ -375,7 +374,7 @@ func ambiguous(pair Pair) []string {
 	return out
 }
 
-// plural formats a count with its noun.
+// plural counts things.
 func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -13,9 +13,9 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// differences lists the differences between the two sides. Refused lists those that make the numbers incomparable: the tool and its
-// settings, the statistic, the units, and whether caches were dropped. Differs lists differences in place, systems and versions. For a
-// published table, only its parameters and units are known.
+// differences says what is not the same on both sides. Refused is what makes the numbers of the two mean different things: the tool and
+// what it was told to do, the statistic, the units, and whether caches were dropped. Differs is where, on what and with which versions the
+// same was done. Of a published table only its parameters and units are known.
 func differences(pair Pair) results.Comparison {
 	out := results.Comparison{Of: pair.Of}
 	here, there := pair.Run, pair.Baseline
@@ -37,14 +37,14 @@ func differences(pair Pair) results.Comparison {
 	differ("spec.clients.maxProcessesPerNode",
 		fmt.Sprint(here.Spec.Clients.MaxProcessesPerNode), fmt.Sprint(there.Spec.Clients.MaxProcessesPerNode))
 	provenance(here, there, func(what, a, b string) {
-		if a != "" && b != "" { // missing information is not a difference
+		if a != "" && b != "" { // what one side does not say is not known to differ
 			differ(what, a, b)
 		}
 	})
 	return out
 }
 
-// added adds a difference if the values differ.
+// added adds a difference, if it is one.
 func added(all []results.Difference, what, here, there string) []results.Difference {
 	if here == there {
 		return all
@@ -54,10 +54,10 @@ func added(all []results.Difference, what, here, there string) []results.Differe
 	return append(all, results.Difference{What: what, Here: shown(here), There: shown(there)})
 }
 
-// certainty lists parameters that affect the precision of a measurement but not its subject.
+// certainty are parameters that say how well something is measured, and not what.
 var certainty = []v1alpha1.SweepName{"mdtest.iterations", "ior.iterations", "postmark.seed"}
 
-// constants compares the parameters that are constant on both sides, because those of the tool define the measurement.
+// constants are the parameters that do not vary on either side: those of the tool say what was measured.
 func constants(points, baseline []results.Point, refuse, differ func(what, a, b string)) {
 	here, there := valuesOf(points), valuesOf(baseline)
 	for _, name := range results.Names(points) {
@@ -72,7 +72,7 @@ func constants(points, baseline []results.Point, refuse, differ func(what, a, b 
 	}
 }
 
-// first returns the first value of a parameter as it is written.
+// first is the first value of a parameter, as it is written.
 func first(points []results.Point, name v1alpha1.SweepName) string {
 	for _, p := range points {
 		if value := p.Value(name); value != "" {
@@ -82,7 +82,7 @@ func first(points []results.Point, name v1alpha1.SweepName) string {
 	return ""
 }
 
-// units compares the units of metrics that exist on both sides without a common unit.
+// units are those of a metric that both sides have and that have none in common.
 func units(points, baseline []results.Point, refuse func(what, a, b string)) {
 	here, there := unitsOf(points), unitsOf(baseline)
 	for _, name := range slices.Sorted(maps.Keys(here)) {
@@ -121,11 +121,11 @@ func cachesOf(run results.Run) string {
 	return fmt.Sprintf("dropped of %s before %s", run.Spec.Caches.Drop, cmp.Or(run.Spec.Caches.Before, v1alpha1.CachesBeforeRepetitions))
 }
 
-// ignored lists options that don't affect the measurement, or that are compared elsewhere.
+// ignored are options that say nothing of what was measured, or that are compared elsewhere.
 var ignored = []string{"custom.parameters", "custom.metrics", "custom.versionCommand", "custom.spaceBytes"}
 
-// options compares the tool's options that no sweep can vary, and those that a document made from a status does not list for each point.
-// The API server fills in defaults. If a document is not from a cluster, an option that only one side has may be the default of the other.
+// options are the options of the tool that no sweep can vary, and those that a document made from a status does not list for each point.
+// The API server fills in defaults; where a document is of no cluster, an option that only one side has may be the default of the other.
 func options(here, there results.Run, refuse, differ func(what, a, b string)) {
 	member := string(here.Spec.ToolName())
 	a, b := fields(here.Spec, member), fields(there.Spec, member)
@@ -141,7 +141,7 @@ func options(here, there results.Run, refuse, differ func(what, a, b string)) {
 		case slices.Contains(certainty, v1alpha1.SweepName(name)):
 			differ(name, text(a[key]), text(b[key]))
 		case isFlag(a[key]) || isFlag(b[key]):
-			refuse(name, text(a[key] == true), text(b[key] == true)) // an unset option is left out
+			refuse(name, text(a[key] == true), text(b[key] == true)) // one that is not set is left out
 		case saved && isHere != isThere && !isList(a[key]) && !isList(b[key]):
 			differ(name, text(a[key]), text(b[key]))
 		default:
@@ -151,7 +151,7 @@ func options(here, there results.Run, refuse, differ func(what, a, b string)) {
 	custom(here.Spec.Custom, there.Spec.Custom, refuse)
 }
 
-// custom compares the definitions of metrics that both sides have.
+// custom compares how the metrics are found that both sides have.
 func custom(here, there *v1alpha1.CustomSpec, refuse func(what, a, b string)) {
 	if here == nil || there == nil {
 		return
@@ -167,13 +167,13 @@ func custom(here, there *v1alpha1.CustomSpec, refuse func(what, a, b string)) {
 func isFlag(value any) bool { _, is := value.(bool); return is }
 func isList(value any) bool { _, is := value.([]any); return is }
 
-// fields returns the set fields of a member of the spec.
+// fields are those of a member of the spec that are set.
 func fields(spec v1alpha1.BenchmarkRunSpec, member string) map[string]any {
 	var all map[string]json.RawMessage
 	var out map[string]any
 	if raw, err := json.Marshal(spec); err == nil {
-		_ = json.Unmarshal(raw, &all)         // it was encoded just now
-		_ = json.Unmarshal(all[member], &out) // an unset member has no fields
+		_ = json.Unmarshal(raw, &all)         // it was written just now
+		_ = json.Unmarshal(all[member], &out) // a member that is not set has no fields
 	}
 	return out
 }
@@ -187,7 +187,7 @@ func union(a, b map[string]any) map[string]any {
 	return out
 }
 
-// text formats a value as JSON, a word without quotation marks, and nil as empty.
+// text writes a value as JSON, a word without quotation marks, and nothing for none.
 func text(value any) string {
 	raw, err := json.Marshal(value)
 	if err != nil || string(raw) == "null" {
@@ -196,10 +196,10 @@ func text(value any) string {
 	return strings.Trim(string(raw), `"`)
 }
 
-// provenance compares the systems and software of both measurements.
+// provenance compares what the two were measured on and with.
 func provenance(here, there results.Run, differ func(what, a, b string)) {
 	a, b := here.Provenance, there.Provenance
-	version := func(p results.Provenance) string { return strings.SplitN(p.FileSystem, ", ", 2)[0] } // the uid and the generation follow it
+	version := func(p results.Provenance) string { return strings.SplitN(p.FileSystem, ", ", 2)[0] } // the uid and the generation follow
 	differ("the filesystem's version", version(a), version(b))
 	differ("spec.fileSystem.name", here.Spec.FileSystem.Name, there.Spec.FileSystem.Name)
 	differ("the FileSystem's spec", changedFields(a.FileSystemSpec, b.FileSystemSpec), changedFields(b.FileSystemSpec, a.FileSystemSpec))
@@ -225,8 +225,7 @@ func provenance(here, there results.Run, differ func(what, a, b string)) {
 	placements(here.Points, there.Points, differ)
 }
 
-// podChanges describes the changes that admission made to the pods of a run, or that there were none. For a document that is not from a
-// cluster they are unknown.
+// podChanges are what admission changed of the pods of a run, or that it changed nothing. Of a document of no cluster nothing is known.
 func podChanges(p results.Provenance) string {
 	if p.FileSystem == "" {
 		return ""
@@ -234,11 +233,11 @@ func podChanges(p results.Provenance) string {
 	return cmp.Or(strings.Join(p.PodChanges, ", "), "none recorded")
 }
 
-// servers compares the numbers, versions and sizes of servers and targets. For the same FileSystem, it also reports differences in the
-// numbers of others.
+// servers compares how many servers and targets there were, of which versions and sizes. Of one and the same FileSystem, it also tells that
+// as many others were there.
 func servers(a, b results.Provenance, differ func(what, a, b string)) {
 	sameServer := func(x, y v1alpha1.ServerCount) bool { return x == y }
-	// The size of a directory changes with the other data on its disk.
+	// The size of a directory changes with whatever else is on its disk.
 	const percent = 0.01
 	sameTargets := func(x, y v1alpha1.TargetCount) bool {
 		return x.StoragePool == y.StoragePool && x.Count == y.Count &&
@@ -256,7 +255,7 @@ func servers(a, b results.Provenance, differ func(what, a, b string)) {
 	}
 }
 
-// others lists the counts on one side that are missing or different on the other. It is empty if all are equal or one side was not counted.
+// others writes what is counted on one side and not, or otherwise, on the other; nothing when all is the same, or one side was not counted.
 func others[T fmt.Stringer](here, there []T, same func(a, b T) bool) string {
 	in := func(one T, all []T) bool {
 		return slices.ContainsFunc(all, func(other T) bool { return same(one, other) })
@@ -277,7 +276,7 @@ func others[T fmt.Stringer](here, there []T, same func(a, b T) bool) string {
 	return strings.Join(words, ", ")
 }
 
-// placements names the first points with equal parameters and different placements of processes.
+// placements names the first points of the same parameters whose processes were placed otherwise.
 func placements(points, baseline []results.Point, differ func(what, a, b string)) {
 	keys := keysOf(points, baseline)
 	others := map[string]string{}
@@ -295,7 +294,7 @@ func placements(points, baseline []results.Point, differ func(what, a, b string)
 	}
 }
 
-// clients returns the distinct values of a property of the clients.
+// clients are the different values of a fact of the clients.
 func clients(p results.Provenance, fact func(v1alpha1.NodeProvenance) string) string {
 	var out []string
 	for _, c := range p.Clients {
@@ -307,7 +306,7 @@ func clients(p results.Provenance, fact func(v1alpha1.NodeProvenance) string) st
 	return strings.Join(out, ", ")
 }
 
-// changedFields lists the fields of a FileSystem's spec that differ from another one.
+// changedFields writes the fields of a FileSystem's spec that are not the same in another one.
 func changedFields(spec, other *v1alpha1.FileSystemSpec) string {
 	if spec == nil || other == nil {
 		return ""
@@ -315,7 +314,7 @@ func changedFields(spec, other *v1alpha1.FileSystemSpec) string {
 	all := func(s *v1alpha1.FileSystemSpec) map[string]json.RawMessage {
 		var out map[string]json.RawMessage
 		if raw, err := json.Marshal(s); err == nil {
-			_ = json.Unmarshal(raw, &out) // it was encoded just now
+			_ = json.Unmarshal(raw, &out) // it was written just now
 		}
 		return out
 	}
@@ -332,7 +331,7 @@ func changedFields(spec, other *v1alpha1.FileSystemSpec) string {
 	return text(changed)
 }
 
-// short returns the beginning of a hash.
+// short is the start of a hash.
 func short(hash string) string {
 	const most = 12
 	return hash[:min(len(hash), most)]

@@ -9,27 +9,27 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// Words in units and names, in lower case, as tools write them.
+// The words that units and names are made of, in lower case, as tools write them.
 var (
 	times = []string{
 		"s", "sec", "secs", "second", "seconds", "ms", "msec", "msecs", "millisecond", "milliseconds", "us", "µs", "μs", "usec", "usecs",
 		"microsecond", "microseconds", "ns", "nsec", "nsecs", "nanosecond", "nanoseconds", "min", "minute", "minutes", "h", "hour", "hours",
 	}
-	// powers lists units of power and energy.
+	// powers are units of power and of energy.
 	powers = []string{"w", "mw", "kw", "watt", "watts", "j", "kj", "mj", "joule", "joules", "wh", "kwh"}
-	// rates lists one-word units of a rate.
+	// rates are units of a rate in one word.
 	rates = []string{"iops", "qps", "rps", "tps", "bps", "kbps", "mbps", "gbps", "hz"}
-	// bad lists words for things of which less is better.
+	// bad are words of a thing of which less is better.
 	bad = []string{
 		"error", "errors", "failure", "failures", "failed", "retry", "retries", "retransmit", "retransmits", "drop", "drops", "dropped",
 		"timeout", "timeouts", "lost", "loss",
 	}
-	// slow lists words for a time or a power, and fast for a rate, for metrics with an unknown unit.
+	// slow and fast are words of a time or a power, and of a rate, for a metric whose unit says nothing.
 	slow = []string{"time", "times", "latency", "latencies", "duration", "seconds", "response", "power", "energy", "watts"}
 	fast = []string{"rate", "rates", "throughput", "bandwidth", "iops", "ops", "speed", "score"}
 )
 
-// DirectionOf returns the direction in which a metric's values are better: its own setting, or otherwise Direction.
+// DirectionOf says which values of a metric are the better ones: what the metric says of itself, else Direction.
 func DirectionOf(m results.Metric) v1alpha1.Better {
 	if m.Better != "" {
 		return m.Better
@@ -37,9 +37,9 @@ func DirectionOf(m results.Metric) v1alpha1.Better {
 	return Direction(m.Unit, m.Name)
 }
 
-// Direction returns the direction in which values of a metric with that unit and name are better. Less is better for errors and the like in
-// any unit, and for a time, a power or an energy, also per item. More is better for a rate. If the unit is unknown, the name decides.
-// Otherwise neither is better, as for a count.
+// Direction says which values of a metric of that unit and name are the better ones. Less is better of errors and the like, whatever their
+// unit, and of a time, a power or an energy, or one of them for each of something; more is better of a rate. Where the unit says nothing,
+// the name may; else neither is better, as of a count.
 func Direction(unit, name string) v1alpha1.Better {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) })
 	has := func(some []string) bool {
@@ -60,10 +60,10 @@ func Direction(unit, name string) v1alpha1.Better {
 	return v1alpha1.BetterNeither
 }
 
-// isRate is true for a unit per time, such as "MiB/s", "ops/s" and "IOPS".
+// isRate is true for a unit of something in a time, such as "MiB/s", "ops/s" and "IOPS".
 func isRate(unit string) bool {
 	if unit == "OPs" {
-		return true // IOR's unit for operations per second; "ops" is a count
+		return true // IOR's operations in a second, as it writes them; "ops" is a count
 	}
 	unit = strings.ToLower(strings.TrimSpace(unit))
 	parts := strings.Split(unit, "/")
@@ -71,8 +71,8 @@ func isRate(unit string) bool {
 		slices.ContainsFunc(parts[1:], func(part string) bool { return slices.Contains(times, strings.TrimSpace(part)) })
 }
 
-// scales is true for a metric with a speed-up: a rate of which more is better. A latency has none: constant latency under a growing load is
-// not a gain by the same factor.
+// scales is true for a metric that has a speed-up: a rate of which more is better. A latency has none: that it does not grow under a
+// load is no gain of as much.
 func scales(m results.Metric) bool {
 	return isRate(m.Unit) && DirectionOf(m) == v1alpha1.BetterHigher
 }

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/stats"
 )
 
-// drawn returns a run of one point with these numbers of metrics and samples, drawn around 1000, the first metric around 1000 × factor.
+// drawn is a run of one point with so many metrics of so many samples around 1000, the first of them around 1000 × factor.
 func drawn(g *WithT, chance *rand.Rand, metrics, samples int, deviation, factor float64) []results.Point {
 	repetitions := make([][]benchmarks.Sample, samples)
 	for i := range repetitions {
@@ -30,8 +30,8 @@ func drawn(g *WithT, chance *rand.Rand, metrics, samples int, deviation, factor 
 	return []results.Point{{State: v1alpha1.PointSucceeded, Metrics: made}}
 }
 
-// A run that is compared with an equal one fails --fail-on-regression in at most one of twenty cases, however much is measured, even
-// without a tolerance. The seed is fixed.
+// A run that is compared with an equal one fails --fail-on-regression in at most one of twenty cases, however much was measured, and with
+// no tolerance at all. The seed is fixed.
 func TestTwoEqualRunsRarelyDifferInAnything(t *testing.T) {
 	for _, test := range []struct{ metrics, samples int }{{30, 3}, {120, 5}} {
 		t.Run(fmt.Sprintf("%d metrics of %d samples", test.metrics, test.samples), func(t *testing.T) {
@@ -55,8 +55,7 @@ func TestTwoEqualRunsRarelyDifferInAnything(t *testing.T) {
 	}
 }
 
-// This test measures the cost: how often a loss of 20 % in one of the metrics is detected, by the deviation between repetitions. The seed
-// is fixed.
+// What that costs: how often a loss of 20 % in one of the metrics is found, by the deviation between repetitions. The seed is fixed.
 func TestARealLossIsFoundAsOftenAsItsDeviationLets(t *testing.T) {
 	for _, test := range []struct {
 		metrics, samples int

@@ -8,9 +8,9 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// Scaling fills the speed-up and the efficiency of all metrics of the points along spec.along. The reference is the first point with the
-// smallest value of spec.along, among the points with the same values of the other swept parameters, or among all in a zipped sweep. If the
-// reference lacks a metric or has 0, the others have no speed-up for it. Only rates have a speed-up.
+// Scaling fills the speed-up and the efficiency of all metrics of the points along spec.along. The point that counts as 1 is the first of
+// those with the smallest value of it, among the points whose other swept parameters are the same (of a zipped sweep, among all).
+// Where that has no value of a metric, or 0, the others have no speed-up of it; nor has a metric that is no rate.
 func Scaling(points []results.Point, spec *v1alpha1.BenchmarkRunSpec) {
 	for i := range points {
 		for j := range points[i].Metrics {
@@ -45,13 +45,13 @@ func Scaling(points []results.Point, spec *v1alpha1.BenchmarkRunSpec) {
 	}
 }
 
-// along returns the value of the parameter for the speed-up.
+// along is the value that the speed-up is over.
 func along(p results.Point, spec *v1alpha1.BenchmarkRunSpec) float64 {
-	number, _ := results.Number(spec.Along, p.Value(spec.Along)) // it was checked before
+	number, _ := results.Number(spec.Along, p.Value(spec.Along)) // looked at before
 	return number
 }
 
-// groupOf returns the group of a point, which has a common reference.
+// groupOf tells apart the points that one of them is the reference of.
 func groupOf(p results.Point, spec *v1alpha1.BenchmarkRunSpec) string {
 	if spec.SweepMode == v1alpha1.SweepZipped {
 		return ""
@@ -65,9 +65,9 @@ func groupOf(p results.Point, spec *v1alpha1.BenchmarkRunSpec) string {
 	return strings.Join(out, "\x00")
 }
 
-// scale fills the metrics of a point that has times as many resources as the reference.
+// scale fills the metrics of a point that has so many times the resources of the reference.
 func scale(p *results.Point, reference results.Point, times float64) {
-	// The reference may be the point itself, so its values are read before they are written, and don't change.
+	// The reference may be the point itself, so its values are read before they are written, and stay the same.
 	for i := range p.Metrics {
 		m := &p.Metrics[i]
 		other := reference.Metric(m.Name, m.Unit)
@@ -80,8 +80,8 @@ func scale(p *results.Point, reference results.Point, times float64) {
 	}
 }
 
-// speedup returns value divided by reference, and the efficiency, which is the speed-up divided by the ratio of resources. For example, 1
-// 720 799 over 110 000 is 15.64, which at 20 times the servers is 78.2 %. Both are nil if they are undefined.
+// speedup is value over reference, and the efficiency is that over the ratio of resources: 1 720 799 over 110 000 is 15.64, which at 20
+// times the servers is 78.2 %. Both are nil where there is none.
 func speedup(value, reference, times float64) (up, efficiency *float64) {
 	if reference == 0 || math.IsNaN(times) || math.IsInf(times, 0) || times <= 0 {
 		return nil, nil
@@ -93,14 +93,14 @@ func speedup(value, reference, times float64) (up, efficiency *float64) {
 type Best struct {
 	Name, Unit string
 	Value      float64
-	// Point is the index of the point.
+	// Point by its index.
 	Point int
 
 	scales bool
 }
 
-// BestPoints returns the point with the best value for each metric that has a direction, in the order of the metrics in the points. Among
-// equals it is the first. Only successful points count.
+// BestPoints returns, for each metric that is good or bad, in the order in which the points have them, the point with the best value,
+// the first of several. Only points that succeeded count.
 func BestPoints(points []results.Point) []Best {
 	var out []Best
 	at := map[metric]int{}
@@ -125,7 +125,7 @@ func BestPoints(points []results.Point) []Best {
 	return out
 }
 
-// Status converts the best point to the form in a status.
+// Status is the best point as the status shows it.
 func (b Best) Status() v1alpha1.BestPoint {
 	return v1alpha1.BestPoint{Name: b.Name, Unit: b.Unit, Value: format(b.Value), Index: int32(b.Point)} //nolint:gosec // at most 256 points
 }
@@ -134,15 +134,15 @@ func (b Best) Status() v1alpha1.BestPoint {
 type Figure struct {
 	Variant, Run, Metric, Unit string
 	Value                      float64
-	// At lists the varied parameters of the best point, such as "processes=64".
+	// At are the varied parameters of the best point, such as "processes=64".
 	At string
-	// Speedup and Efficiency (1 is perfect) are relative to the first variant with the smallest scale; nil without scales.
+	// Speedup and Efficiency (1 is perfect) over the first variant with the smallest scale; nil without scales.
 	Speedup, Efficiency *float64
 
 	scales bool
 }
 
-// Table returns the figures of a suite by run, metric and then variant, each in the order of the suite.
+// Table returns the figures of a suite: by run, metric and then variant, each in the order in which the suite has them.
 func Table(suite results.Suite) []Figure {
 	type row struct {
 		run string
@@ -188,7 +188,7 @@ func Table(suite results.Suite) []Figure {
 	return out
 }
 
-// smallest returns the index of the first variant with the smallest scale, or -1 without scales.
+// smallest is the place of the first variant with the smallest scale, -1 without scales.
 func smallest(variants []results.Variant) int {
 	out := -1
 	for i, v := range variants {
@@ -199,7 +199,7 @@ func smallest(variants []results.Variant) int {
 	return out
 }
 
-// runsOf returns the names of the runs in the order of the suite.
+// runsOf are the names of the runs in the order of the suite.
 func runsOf(suite results.Suite) []string {
 	var out []string
 	known := map[string]bool{}
@@ -214,7 +214,7 @@ func runsOf(suite results.Suite) []string {
 	return out
 }
 
-// Status converts the figure to the form in a status.
+// Status is the figure as the status shows it.
 func (f Figure) Status() v1alpha1.SuiteFigure {
 	return v1alpha1.SuiteFigure{
 		Variant: f.Variant, Run: f.Run, Metric: f.Metric, Unit: f.Unit, Value: format(f.Value), At: v1alpha1.Cut(f.At, 256),

@@ -1,5 +1,5 @@
-// Package stats computes metrics from the samples of a point's repetitions. It compares metrics along a parameter, between the points of a
-// run, and with results from elsewhere.
+// Package stats turns the samples of a point's repetitions into its metrics, and compares metrics: along a parameter, between the points of
+// a run, and with what was measured elsewhere.
 package stats
 
 import (
@@ -14,11 +14,10 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// Summarize returns one metric for each measured name and unit, in the order of the first repetition. It refuses repetitions that did not
-// all measure the same, so that a metric always covers all of them.
+// Summarize returns one metric for each name and unit that was measured, in the order of the first repetition. It refuses repetitions
+// that did not all measure the same, so a metric always stands for all of them.
 //
-// Each repetition is one sample. If a tool has iterated by itself (Sample.Within), the sample is its mean. The rest depends on the number
-// of repetitions:
+// Each repetition is one sample. Where a tool has iterated by itself (Sample.Within), the sample is its mean, and:
 //   - of one repetition, the tool's own count, lowest, highest and deviation are the metric's, as far as it printed them; there is no
 //     median, and the statistics Median and TrimmedMean are its mean;
 //   - of several, the lowest and the highest iteration of all are the metric's, and the deviation is that between repetitions. Iterations
@@ -40,13 +39,13 @@ func Summarize(repetitions [][]benchmarks.Sample, statistic v1alpha1.Statistic) 
 	return out, nil
 }
 
-// metric is the name and unit of a sample.
+// metric is what a sample measured.
 type metric struct{ name, unit string }
 
 // String names a metric in a message.
 func (m metric) String() string { return fmt.Sprintf("%s in %s", m.name, m.unit) }
 
-// gather groups samples by name and unit.
+// gather sorts samples by what they measured.
 func gather(repetitions [][]benchmarks.Sample) ([]metric, map[metric][]benchmarks.Sample, error) {
 	if len(repetitions) == 0 {
 		return nil, nil, fmt.Errorf("there is no repetition to summarize")
@@ -81,7 +80,7 @@ func gather(repetitions [][]benchmarks.Sample) ([]metric, map[metric][]benchmark
 	return order, out, nil
 }
 
-// check refuses samples that are no measurement.
+// check refuses what is no measurement.
 func check(s benchmarks.Sample) error {
 	numbers := []float64{s.Value}
 	if s.Within != nil {
@@ -98,7 +97,7 @@ func check(s benchmarks.Sample) error {
 	return nil
 }
 
-// summarize computes one metric.
+// summarize makes one metric.
 func summarize(key metric, samples []benchmarks.Sample, statistic v1alpha1.Statistic) (results.Metric, error) {
 	values := make([]float64, 0, len(samples))
 	for _, s := range samples {
@@ -146,8 +145,8 @@ func summarize(key metric, samples []benchmarks.Sample, statistic v1alpha1.Stati
 	return m, nil
 }
 
-// summary returns the mean, median or trimmed mean of sorted samples. A trimmed mean drops one lowest and one highest sample. It is refused
-// for fewer than three samples, because nothing would remain.
+// summary is the mean, median or trimmed mean of sorted samples. A trimmed mean drops one lowest and one highest sample; of fewer than
+// three nothing would be left, so it refuses those.
 func summary(sorted []float64, statistic v1alpha1.Statistic) (float64, error) {
 	n := len(sorted)
 	switch statistic {
@@ -165,13 +164,13 @@ func summary(sorted []float64, statistic v1alpha1.Statistic) (float64, error) {
 	return 0, fmt.Errorf("spec.statistic: %q is none of Mean, Median, Min, Max, TrimmedMean, Worst", statistic)
 }
 
-// median returns the middle of sorted values, or the mean of the two in the middle.
+// median is the middle of sorted values, or the mean of the two in the middle.
 func median(sorted []float64) float64 {
 	n := len(sorted)
 	return mean(sorted[(n-1)/2 : n/2+1])
 }
 
-// mean adds the differences from the first value, so that equal samples have exactly their value as mean, and a deviation of 0.
+// mean adds what each value differs from the first: equal samples have exactly their value as mean, and no deviation from it.
 func mean(values []float64) float64 {
 	sum := 0.0
 	for _, v := range values {
@@ -180,7 +179,7 @@ func mean(values []float64) float64 {
 	return values[0] + sum/float64(len(values))
 }
 
-// stdDev returns the standard deviation of a sample of at least two (n-1).
+// stdDev is the standard deviation of a sample of at least two (n-1).
 func stdDev(values []float64) float64 {
 	m, sum := mean(values), 0.0
 	for _, v := range values {
@@ -189,24 +188,24 @@ func stdDev(values []float64) float64 {
 	return math.Sqrt(sum / float64(len(values)-1))
 }
 
-// student returns the 97.5 % quantile of Student's t, which bounds 95 % on both sides: 12.706 for one degree of freedom, 1.960 for many.
+// student is the 97.5 % quantile of Student's t, which bounds 95 % on both sides: 12.706 for one degree of freedom, 1.960 for many.
 func student(freedom int) float64 { return quantile(float64(freedom), 0.975) }
 
 func quantile(freedom, p float64) float64 {
 	return distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(p)
 }
 
-// Parameters of the generalized extreme Studentized deviate test (Rosner, Percentage Points for a Generalized ESD Many-Outlier Procedure,
-// Technometrics 25, 1983; NIST/SEMATECH e-Handbook, 1.3.5.17.3). For samples of a normal distribution it reports an outlier in about the
-// share outlierAlpha of cases, whatever their number. With at most one outlier it is Grubbs's test. It searches for one outlier per five
-// samples. With fewer than fewestSamples, an outlier can't be distinguished from a wide distribution.
+// The generalized extreme Studentized deviate test (Rosner, Percentage Points for a Generalized ESD Many-Outlier Procedure, Technometrics
+// 25, 1983; NIST/SEMATECH e-Handbook, 1.3.5.17.3). Of samples of a normal distribution it names an outlier in about the share outlierAlpha
+// of cases, whatever their number: with one outlier at most it is Grubbs's test. It looks for one outlier in each five samples. Of fewer
+// than fewestSamples nobody can tell one that is far from the others from one of a wide distribution.
 const (
 	outlierAlpha  = 0.01
 	fewestSamples = 6
 	perOutlier    = 5
 )
 
-// outliers returns the positions, from 1, of values that are far from the others.
+// outliers are the places, from 1, of values that lie far from the others.
 func outliers(values []float64) []int32 {
 	if len(values) < fewestSamples {
 		return nil
@@ -245,7 +244,7 @@ func outliers(values []float64) []int32 {
 	return out
 }
 
-// mostDeviate returns the critical distance of the farthest of n samples from their mean, in standard deviations.
+// mostDeviate is how many deviations the farthest of n samples may lie from their mean.
 func mostDeviate(n int) float64 {
 	count := float64(n)
 	t := quantile(count-2, 1-outlierAlpha/(2*count))

@@ -11,12 +11,12 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// defaultMax is the default of spec.until.maxRepetitions.
+// defaultMax is spec.until.maxRepetitions where it is not set.
 const defaultMax = 20
 
-// Enough is true if a point needs no more repetitions. This is so without a rule, and after maxRepetitions. It is also so if the standard
-// error of the mean is at most the rule's percentage for every metric that the rule names, or for all if it names none. It requires at
-// least two repetitions, and a named metric that was not measured is never certain.
+// Enough is true when a point needs no more repetitions than it has: without a rule; when the standard error of the mean of every
+// metric that the rule names (of all, when it names none) is at most so many percent of the mean; and when there are maxRepetitions.
+// It takes at least two repetitions, and a metric that the rule names but nothing has measured is never certain.
 func Enough(rule *v1alpha1.StopRule, repetitions [][]benchmarks.Sample) bool {
 	if rule == nil {
 		return true
@@ -28,8 +28,8 @@ func Enough(rule *v1alpha1.StopRule, repetitions [][]benchmarks.Sample) bool {
 	return len(repetitions) >= most || Uncertain(rule, repetitions) == ""
 }
 
-// Uncertain describes what a rule still requires, regardless of maxRepetitions, such as "the standard error of File creation in ops/s is
-// 3.2 % of its mean; spec.until asks for 1 %". It is empty if nothing is missing.
+// Uncertain says what a rule still misses, whatever maxRepetitions is, such as "the standard error of File creation in ops/s is 3.2 %
+// of its mean; spec.until asks for 1 %"; empty when it misses nothing.
 func Uncertain(rule *v1alpha1.StopRule, repetitions [][]benchmarks.Sample) string {
 	if rule == nil {
 		return ""
@@ -64,7 +64,7 @@ func Uncertain(rule *v1alpha1.StopRule, repetitions [][]benchmarks.Sample) strin
 	return out
 }
 
-// standardError returns the standard error of the mean in percent of the mean. It is infinite if the mean is 0 and the samples are not.
+// standardError is that of the mean, in percent of the mean: infinite when the mean is 0 and the samples are not.
 func standardError(m results.Metric) float64 {
 	if *m.StdDev == 0 {
 		return 0
@@ -72,7 +72,7 @@ func standardError(m results.Metric) float64 {
 	return 100 * *m.StdDev / math.Sqrt(float64(m.Samples)) / math.Abs(m.Mean)
 }
 
-// Status converts a metric to the form in a status: decimal strings with six significant digits, without exponents.
+// Status is a metric as the status shows it: decimal strings of six significant digits, without exponents.
 func Status(m results.Metric) v1alpha1.MetricResult {
 	out := v1alpha1.MetricResult{
 		Name: m.Name, Unit: m.Unit, Value: format(m.Value), Mean: format(m.Mean), Min: format(m.Min), Max: format(m.Max),
@@ -98,7 +98,7 @@ func Status(m results.Metric) v1alpha1.MetricResult {
 	return out
 }
 
-// Statuses calls Status for each metric.
+// Statuses is Status of each.
 func Statuses(metrics []results.Metric) []v1alpha1.MetricResult {
 	var out []v1alpha1.MetricResult
 	for _, m := range metrics {
@@ -107,7 +107,7 @@ func Statuses(metrics []results.Metric) []v1alpha1.MetricResult {
 	return out
 }
 
-// optional formats a number, or returns an empty text for nil.
+// optional is a number, or nothing.
 func optional(value *float64, format func(float64) string) string {
 	if value == nil {
 		return ""
@@ -115,7 +115,7 @@ func optional(value *float64, format func(float64) string) string {
 	return format(*value)
 }
 
-// ratio formats a speed-up, such as "15.64".
+// ratio writes a speed-up, such as "15.64".
 func ratio(value float64) string {
 	if math.Abs(value) < 0.1 {
 		return format(value)
@@ -123,23 +123,23 @@ func ratio(value float64) string {
 	return strconv.FormatFloat(value, 'f', 2, 64)
 }
 
-// percent formats a share, such as "78.2".
+// percent writes a share, such as "78.2".
 func percent(value float64) string { return strconv.FormatFloat(100*value, 'f', 1, 64) }
 
-// change formats a relative difference, such as "+3.1 %".
+// change writes a relative difference, such as "+3.1 %".
 func change(value float64) string { return fmt.Sprintf("%+.1f %%", 100*value) }
 
 const (
-	// digits is the number of significant digits of a result, because repetitions of a benchmark differ by more than the sixth.
+	// digits are the significant digits of a result: repetitions of a benchmark differ by more than the sixth.
 	digits = 6
-	// least is the smallest number that is not formatted as 0, and largest the largest that counts as a measurement. Numbers between them need
-	// fewer than the 32 characters of the API's limit.
+	// least is the least number that is not written as 0, and largest the largest that is taken for a measurement. Between
+	// them, a number needs less than the 32 characters that the API gives it.
 	least, largest = 1e-12, 1e24
-	// whole is the smallest whole number that is rounded like any other. Below it, a whole number is treated as a count, for example of items.
+	// whole is the least whole number that is rounded as any other. Below it, a whole number is a count, such as of items.
 	whole = 1e15
 )
 
-// format formats a number as a decimal without an exponent: a count exactly, any other number rounded to six significant digits.
+// format writes a number as a decimal without an exponent: a count as it is, any other number rounded to six significant digits.
 func format(value float64) string {
 	if value == math.Trunc(value) && math.Abs(value) < whole {
 		return strconv.FormatFloat(value, 'f', 0, 64)
