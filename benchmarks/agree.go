@@ -2,9 +2,8 @@ package benchmarks
 
 import "math"
 
-// Contradict is true when figures of count values can't all be right: the least, the most, the mean and the standard deviation, each at
-// most near from what it was before it was rounded. The deviation may be that of all values or that of a sample. A count of 0 is one that
-// is not known, of at least 2.
+// Contradict is true if the figures of count values are inconsistent: minimum, maximum, mean and standard deviation, each within near of
+// its unrounded value. The deviation may be that of the whole set or of a sample. A count of 0 means an unknown count of at least 2.
 func Contradict(count int64, least, most, mean, deviation, near float64) bool {
 	if least > mean+near || mean > most+near || deviation < 0 {
 		return true
@@ -17,7 +16,7 @@ func Contradict(count int64, least, most, mean, deviation, near float64) bool {
 		return distance > near || deviation > near
 	}
 	n := float64(count)
-	// The least and the most are two of the values. The others lie between them, and make the mean what it is.
+	// The minimum and the maximum are two of the values. The others are between them and yield the mean.
 	above, below := most-mean, mean-least
 	if n == 2 && math.Abs(above-below) > 4*near {
 		return true
@@ -32,7 +31,7 @@ func Contradict(count int64, least, most, mean, deviation, near float64) bool {
 		lowest += (n - 2) * (rest - mean) * (rest - mean)
 	}
 	if count <= 3 {
-		// All values are known then.
+		// In this case all values are known.
 		ofAll, ofSample := math.Sqrt(lowest/n), math.Sqrt(lowest/(n-1))
 		return math.Abs(deviation-ofAll) > 4*near && math.Abs(deviation-ofSample) > 4*near
 	}
@@ -40,7 +39,7 @@ func Contradict(count int64, least, most, mean, deviation, near float64) bool {
 	return deviation < math.Sqrt(lowest/n)-4*near || deviation > math.Sqrt(highest/(n-1))+4*near
 }
 
-// Near is true when two numbers are at most so far apart, or so small a part of the larger.
+// Near is true if two numbers differ by at most apart, or by at most this part of the larger one.
 func Near(a, b, apart, part float64) bool {
 	return math.Abs(a-b) <= apart+part*max(math.Abs(a), math.Abs(b))
 }

@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// figures are those of values, rounded to two digits.
+// figures returns the figures of values, rounded to two digits.
 func figures(values []float64, ofAll bool) (least, most, mean, deviation float64) {
 	least, most = math.Inf(1), math.Inf(-1)
 	for _, v := range values {

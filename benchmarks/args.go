@@ -8,9 +8,9 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// CheckArgs refuses the first of a tool's args that sets an option of owned, which maps an option, such as "-d" or "--posix.odirect", to
-// who sets it, such as "mdtest.items" or "the operator". field is where the args stand, such as spec.mdtest.args. Short options are
-// known in every form that getopt and its like take: "-i 3", "-i3", "-i=3" and "-Fi3"; long ones with and without "=".
+// CheckArgs refuses a tool's args if one sets an option in owned. owned maps an option, such as "-d" or "--posix.odirect", to its owner,
+// such as "mdtest.items" or "the operator". field is the field of the args, such as spec.mdtest.args. Short options are recognized in every
+// form of getopt and similar parsers: "-i 3", "-i3", "-i=3" and "-Fi3"; long ones with and without "=".
 func CheckArgs(field string, args []v1alpha1.BenchmarkArgument, owned map[string]string) error {
 	for i, arg := range args {
 		for _, option := range options(string(arg)) {
@@ -22,7 +22,7 @@ func CheckArgs(field string, args []v1alpha1.BenchmarkArgument, owned map[string
 	return nil
 }
 
-// options are those that an argument may set: none, when it is a value.
+// options returns the options that an argument may set. A value sets none.
 func options(arg string) []string {
 	switch {
 	case strings.HasPrefix(arg, "--"):

@@ -5,18 +5,18 @@ import (
 	"fmt"
 )
 
-// Whoever may create a BenchmarkRun chooses the content of an output. So every parser has bounds before it begins: it allocates at most
-// 64 MiB, whatever it reads.
+// The content of an output is under the control of anyone who may create a BenchmarkRun. Therefore every parser has bounds from the start:
+// it allocates at most 64 MiB, whatever it reads.
 const (
-	// MaxOutput is the largest output, in bytes.
+	// MaxOutput is the maximum size of an output in bytes.
 	MaxOutput = 16 << 20
-	// MaxLines bounds the lines of a report that is read line by line. Vdbench prints a line a second, so that a day has 86400.
+	// MaxLines bounds the lines of a report that is read line by line. Vdbench prints one line per second, which makes 86400 lines per day.
 	MaxLines = 1 << 17
 	// MaxLine bounds the bytes of one line.
 	MaxLine = 64 << 10
-	// maxRank bounds the numbers of processes, as the API does.
+	// maxRank bounds the number of processes, as the API does.
 	maxRank = 65536
-	// maxDepth is how deep JSON may be nested.
+	// maxDepth bounds the nesting of JSON.
 	maxDepth = 64
 )
 
@@ -38,8 +38,8 @@ func BoundLines(output []byte) error {
 	return nil
 }
 
-// BoundJSON refuses a JSON document with more values than most, or one that is nested deeper than 64 levels, before it is decoded: decoding
-// takes up to 200 bytes for each value. It returns their number, or more: it counts brackets and commas.
+// BoundJSON refuses a JSON document before it is decoded if it has more than most values or is nested deeper than 64 levels, because
+// decoding takes up to 200 bytes for each value. It returns an upper bound of their number from the number of brackets and commas.
 func BoundJSON(text []byte, most int) (values int, err error) {
 	values = 1
 	depth := 0

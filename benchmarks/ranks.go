@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// RankPrefix begins each line of the output of one of several processes: "[rank 3] ", as the node binary prints it. A process that has
-// ended is said by the line RankEnd.
+// RankPrefix is the prefix of each output line of one of several processes, such as "[rank 3] ". The node binary prints it. RankEnd is the
+// line for the end of a process.
 const (
 	RankPrefix = "[rank %d] "
 	RankEnd    = "[rank %d ended with exit code %d]"
-	// TargetPrefix begins each line, behind RankPrefix, of a command that was started once for each target of a server
-	// (Command.ForEachTarget): "[target pfs-MDT0001] ".
+	// TargetPrefix is the prefix, after RankPrefix, of each line of a command that was started once for each target of a server
+	// (Command.ForEachTarget), such as "[target pfs-MDT0001] ".
 	TargetPrefix = "[target %s] "
 )
 
@@ -25,10 +25,9 @@ var (
 	rankEnd    = regexp.MustCompile(`^\[rank (0|[1-9]\d{0,8}) ended with exit code (-?\d{1,9})\]\r?\n?$`)
 )
 
-// SplitRanks takes the output of OnEachProcess, OnEachClient and OnServers apart, by the number of the process. Lines of nobody, such as
-// those of ssh and mpirun and those that begin with "parallelfs: ", are left out. It returns an error for a process that did not say that
-// it ended, or that ended with another exit code than 0, and unless there are the numbers from 0 to count-1; count 0 takes as many as
-// there are.
+// SplitRanks splits the output of OnEachProcess, OnEachClient and OnServers by the number of the process. Lines without a process are left
+// out, such as those of ssh and mpirun, and those that begin with "parallelfs: ". It returns an error for a process without a RankEnd line
+// or with another exit code than 0, and unless the processes 0 to count-1 exist. count 0 accepts any number.
 func SplitRanks(output []byte, count int) ([][]byte, error) {
 	if len(output) > MaxOutput {
 		return nil, tooLarge(len(output))
@@ -62,7 +61,7 @@ func SplitRanks(output []byte, count int) ([][]byte, error) {
 	return out, nil
 }
 
-// ranks returns how much each process has printed, and which have ended well.
+// ranks returns the size of each process's output, and the processes that have succeeded.
 func ranks(output []byte) (sizes map[int]int, ended map[int]bool, err error) {
 	sizes, ended = map[int]int{}, map[int]bool{}
 	number := 0
@@ -103,7 +102,7 @@ func ranks(output []byte) (sizes map[int]int, ended map[int]bool, err error) {
 	return sizes, ended, nil
 }
 
-// ofRank returns the number of the process that printed a line, and what it printed; false for a line of none and for RankEnd.
+// ofRank returns the number of the process that printed a line, and the text; false for a line without a process and for RankEnd.
 func ofRank(line []byte) (rank int, rest []byte, is bool) {
 	const most = 9 // digits
 	rest, is = bytes.CutPrefix(line, []byte("[rank "))
@@ -118,8 +117,8 @@ func ofRank(line []byte) (rank int, rest []byte, is bool) {
 	return rank, bytes.TrimPrefix(rest[digits+1:], []byte(" ")), true
 }
 
-// SplitTargets takes the output of one server apart by the targets that a command was started for, in their order. Output in which no line
-// names one is that of one command; a line that names none between lines that do is left out, like those of nobody.
+// SplitTargets splits the output of one server by the targets of a command, in their order. Output without any target is that of one
+// command. A line without a target between lines with one is left out.
 func SplitTargets(output []byte) [][]byte {
 	parts := map[string]*bytes.Buffer{}
 	for line := range bytes.Lines(output) {

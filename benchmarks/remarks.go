@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// mostRemarks lines are kept with their text.
+// mostRemarks is the number of lines that are kept with their text.
 const mostRemarks = 8
 
-// Remarks are lines of an output that stand outside of the tool's report, such as those of a launcher or a shell.
+// Remarks holds the lines of an output that are outside of the tool's report, such as those of a launcher or a shell.
 type Remarks struct {
-	// First are the first of them, with their numbers.
+	// First holds the first of them with their line numbers.
 	First []string
-	// Count counts all.
+	// Count is the number of all of them.
 	Count int
 }
 
-// Add keeps a line.
+// Add records a line.
 func (r *Remarks) Add(number int, text string) {
 	if r.Count++; len(r.First) < mostRemarks {
 		r.First = append(r.First, fmt.Sprintf("line %d %q", number, Short(text)))
@@ -29,7 +29,7 @@ func (r *Remarks) Join(other Remarks) {
 	r.First = append(r.First, other.First[:min(len(other.First), mostRemarks-min(len(r.First), mostRemarks))]...)
 }
 
-// String says what was skipped in a sentence without its full stop; it is empty when nothing was.
+// String describes the skipped lines in a sentence without its period; it is empty if there are none.
 func (r Remarks) String() string {
 	const shown = 3
 	switch r.Count {

@@ -2,7 +2,7 @@ package benchmarks
 
 import "strings"
 
-// Short cuts a line of a tool's output that is quoted in a message, after 200 bytes.
+// Short truncates a line of a tool's output to 200 bytes, for a message.
 func Short(line string) string {
 	const most = 200
 	if len(line) > most {

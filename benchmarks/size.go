@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// Kilo is the size of a kilobyte in bytes, as the tools and the API count it.
+// Kilo is the number of bytes in a kilobyte of the tools and the API.
 const Kilo = 1024
 
-// ParseSize returns the bytes of a size as the API writes it: a whole number of kilobytes, or a number with k, m or g
-// (powers of 1024).
+// ParseSize parses a size in the format of the API, in bytes: a whole number of kilobytes, or a number with k, m or g (powers of 1024).
 func ParseSize(text string) (int64, error) {
 	digits, unit := text, int64(Kilo)
 	if n := len(text); n > 0 {
@@ -35,7 +34,7 @@ func ParseSize(text string) (int64, error) {
 	return number * unit, nil
 }
 
-// FormatSize writes a multiple of 1024 bytes, of at least 1024, with the largest unit that divides it: 1048576 is "1m".
+// FormatSize formats a positive multiple of 1024 bytes with the largest unit that divides it: 1048576 is "1m".
 func FormatSize(bytes int64) string {
 	number, units := bytes/Kilo, "kmg"
 	for len(units) > 1 && number%Kilo == 0 {
@@ -44,10 +43,10 @@ func FormatSize(bytes int64) string {
 	return strconv.FormatInt(number, 10) + units[:1]
 }
 
-// maxDigits is the length of the largest number that the API takes.
+// maxDigits is the length of the largest number in the API.
 const maxDigits = 12
 
-// ParseCount returns a whole number of at least 1 as the API writes it: digits only, the first of them not 0.
+// ParseCount parses a whole number of at least 1 in the format of the API: only digits, without a leading 0.
 func ParseCount(text string) (int64, error) {
 	number, err := strconv.ParseUint(text, 10, 63)
 	if err != nil || len(text) > maxDigits || text[0] == '0' {
@@ -56,7 +55,7 @@ func ParseCount(text string) (int64, error) {
 	return int64(number), nil
 }
 
-// ParseNumber returns a whole number of at least 0 as the API writes it: digits only, the first of them not 0 unless it is the only one.
+// ParseNumber parses a whole number of at least 0 in the format of the API: only digits, without a leading 0 except for 0 itself.
 func ParseNumber(text string) (int64, error) {
 	if text == "0" {
 		return 0, nil
@@ -68,10 +67,10 @@ func ParseNumber(text string) (int64, error) {
 	return number, nil
 }
 
-// byteUnits are the units of ParseBytes, each 1024 times the one before.
+// byteUnits lists the units of ParseBytes, each 1024 times the previous one.
 const byteUnits = "kmgt"
 
-// ParseBytes returns the bytes of a v1alpha1.BenchmarkSize: a whole number of bytes, or a number with k, m, g or t (powers of 1024).
+// ParseBytes parses a v1alpha1.BenchmarkSize in bytes: a whole number of bytes, or a number with k, m, g or t (powers of 1024).
 func ParseBytes(text string) (int64, error) {
 	digits, unit := text, int64(1)
 	if n := len(text); n > 1 {
@@ -89,7 +88,7 @@ func ParseBytes(text string) (int64, error) {
 	return int64(number) * unit, nil
 }
 
-// FormatBytes writes a number of bytes with the largest unit that divides it: 1048576 is "1m", 1000 is "1000", 0 is "0".
+// FormatBytes formats a number of bytes with the largest unit that divides it: 1048576 is "1m", 1000 is "1000", 0 is "0".
 func FormatBytes(bytes int64) string {
 	unit := ""
 	for i := 0; i < len(byteUnits) && bytes != 0 && bytes%Kilo == 0; i++ {
@@ -98,7 +97,7 @@ func FormatBytes(bytes int64) string {
 	return strconv.FormatInt(bytes, 10) + unit
 }
 
-// ParseValue returns a value of a parameter as expressions see it: a number, or the bytes of a size; 0 for a word, which it only checks.
+// ParseValue parses a value of a parameter for expressions: a number, or the bytes of a size. A word is only checked and yields 0.
 func ParseValue(p Parameter, text string) (int64, error) {
 	switch p.Kind {
 	case Count:
@@ -120,7 +119,7 @@ func ParseValue(p Parameter, text string) (int64, error) {
 	return 0, nil
 }
 
-// FormatValue writes a number as a value of a parameter that is no Word.
+// FormatValue formats a number as a value of a parameter that is not a Word.
 func FormatValue(p Parameter, number int64) string {
 	switch p.Kind {
 	case Size:

@@ -11,7 +11,7 @@ import (
 func TestSizesAreReadAndWritten(t *testing.T) {
 	for text, test := range map[string]struct {
 		bytes int64
-		// written is the size with the largest unit that divides it.
+		// written is the size in the largest unit that divides it.
 		written string
 	}{
 		"1":           {1024, "1k"},

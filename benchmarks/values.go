@@ -2,28 +2,28 @@ package benchmarks
 
 import "parallelfs.dev/operator/api/v1alpha1"
 
-// Values reads the values of a point one after the other, and keeps the first that can't be used as its error, so that a tool looks at that
-// once, behind all of them.
+// Values parses the values of a point one after the other. It keeps the first fault as its error, so that a tool checks for errors only
+// once at the end.
 type Values struct {
 	point Point
 	err   *InvalidPointError
 }
 
-// ValuesOf reads the values of a point.
+// ValuesOf returns a parser for the values of a point.
 func ValuesOf(point Point) *Values { return &Values{point: point} }
 
-// Has is true when the point has such a parameter with a value: clients has none where the spec leaves it open.
+// Has is true if the point has a value for the parameter: clients has none if the spec leaves it open.
 func (v *Values) Has(name v1alpha1.SweepName) bool {
 	_, found := v.point.Parameters[name]
 	return found
 }
 
-// Number is a whole number between two others, or an error that says so.
+// Number returns a whole number between two bounds, or records an error.
 func (v *Values) Number(name v1alpha1.SweepName, least, most int64) int64 {
 	return v.bounded(name, least, most, ParseNumber)
 }
 
-// Bytes is a number of bytes between two others, or an error that says so.
+// Bytes returns a number of bytes between two bounds, or records an error.
 func (v *Values) Bytes(name v1alpha1.SweepName, least, most int64) int64 {
 	return v.bounded(name, least, most, ParseBytes)
 }
@@ -42,7 +42,7 @@ func (v *Values) bounded(name v1alpha1.SweepName, least, most int64, parse func(
 	return number
 }
 
-// Word is one of some words, or an error that says so.
+// Word returns one of the given words, or records an error.
 func (v *Values) Word(name v1alpha1.SweepName, words ...string) string {
 	text := v.point.Parameters[name]
 	if _, err := ParseValue(Parameter{Name: name, Kind: Word, Words: words}, text); err != nil {
@@ -51,14 +51,14 @@ func (v *Values) Word(name v1alpha1.SweepName, words ...string) string {
 	return text
 }
 
-// Refuse makes the point an invalid one, unless it is already.
+// Refuse records an error unless there already is one.
 func (v *Values) Refuse(format string, args ...any) {
 	if v.err == nil {
 		v.err = InvalidPoint(format, args...)
 	}
 }
 
-// Err is an *InvalidPointError when a value could not be used.
+// Err returns an *InvalidPointError if a value was invalid.
 func (v *Values) Err() error {
 	if v.err == nil {
 		return nil

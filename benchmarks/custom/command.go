@@ -9,10 +9,10 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// reference is $(name) in an argument.
+// reference matches $(name) in an argument.
 var reference = regexp.MustCompile(`\$\(([^()]*)\)`)
 
-// launches are the ways of starting a program.
+// launches maps the ways to start a program.
 var launches = map[v1alpha1.CustomLaunch]benchmarks.Launch{
 	v1alpha1.CustomSingle:     benchmarks.OnClient,
 	v1alpha1.CustomMPI:        benchmarks.OnProcesses,
@@ -54,7 +54,7 @@ func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (bench
 	}, nil
 }
 
-// expand replaces what an argument refers to.
+// expand replaces the references in an argument.
 func (s settings) expand(argument string) (string, error) {
 	var err error
 	out := reference.ReplaceAllStringFunc(argument, func(text string) string {

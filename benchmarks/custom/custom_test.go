@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/tooltest"
 )
 
-// run is a run of a program with some metrics.
+// run returns a run of a program with some metrics.
 func run(processes int32, o v1alpha1.CustomSpec) *v1alpha1.BenchmarkRunSpec {
 	if o.Command == nil {
 		o.Command = []v1alpha1.BenchmarkArgument{"/opt/bench", "--jobs=$(processes)", "--dir", "$(directory)"}

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// maxStates bounds a regular expression: matching takes up to 15 ns for each of its states and each byte, measured with Go 1.26.
+	// maxStates bounds a regular expression: matching takes up to 15 ns for each state and byte, measured with Go 1.26.
 	maxStates = 512
-	// maxWork bounds what all regular expressions of a point take together, in states times bytes: four seconds at the very worst, and mostly
-	// some tenths of one.
+	// maxWork bounds the work of all regular expressions of a point, in states times bytes: four seconds at worst, and usually a few tenths of
+	// a second.
 	maxWork = 1 << 28
 )
 
-// compileExpression reads a regular expression of RE2 that is not too large to be tried on each line.
+// compileExpression compiles a regular expression of RE2, and refuses one that is too large to be tried on each line.
 func compileExpression(text string) (*regexp.Regexp, int, error) {
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
@@ -32,7 +32,7 @@ func compileExpression(text string) (*regexp.Regexp, int, error) {
 	return expression, states, nil
 }
 
-// statesOf estimates the states of an expression without making them, and counts no further than a little above maxStates.
+// statesOf estimates the states of an expression without building them, and stops a little above maxStates.
 func statesOf(r *syntax.Regexp) int {
 	out := 1
 	switch r.Op { //nolint:exhaustive // all others take one
@@ -52,8 +52,8 @@ func statesOf(r *syntax.Regexp) int {
 	return min(out, maxStates+1)
 }
 
-// bounded refuses an output that would take too long to be read by the regular expressions of all metrics. A line without the literal text
-// that an expression begins with takes next to nothing.
+// bounded refuses an output that would take too long for the regular expressions of all metrics. A line without the literal prefix of an
+// expression costs almost nothing.
 func bounded(metrics []metric, outputs [][]byte) error {
 	work := 0
 	for _, m := range metrics {

@@ -38,7 +38,7 @@ func TestAnExpressionWithTooManyStatesIsRefusedWhenTheRunIsPlanned(t *testing.T)
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-// What is allocated in all bounds what the heap grows by.
+// The total allocation is an upper bound of the heap's growth.
 func TestReadingAHostileOutputTakesLittle(t *testing.T) {
 	nested := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 	fill := func(element string) string { return strings.Repeat(element, 16*mebibyte/len(element)) }

@@ -12,13 +12,13 @@ import (
 	"parallelfs.dev/operator/benchmarks/tooltest"
 )
 
-// mebibyte is what the sizes below are in, and most the largest document that jsonPath reads.
+// mebibyte is the unit of the sizes below, and most the largest document that jsonPath reads.
 const (
 	mebibyte = 1 << 20
 	most     = 1 * mebibyte
 )
 
-// document is a JSON document of at most so many bytes that holds a number "m" and as many of one element as there is room for.
+// document returns a JSON document of at most size bytes with a number "m" and as many copies of one element as fit.
 func document(element string, size int) []byte {
 	out := bytes.NewBufferString(`{"m":1,"all":[`)
 	for out.Len()+2*len(element)+3 < size {
@@ -28,8 +28,7 @@ func document(element string, size int) []byte {
 	return out.Bytes()
 }
 
-// What is allocated in all while an output is read bounds what the heap grows by, whenever the garbage is collected. The manager has 256
-// MiB.
+// The total allocation during a read is an upper bound of the heap's growth, whenever the garbage is collected. The manager has 256 MiB.
 func TestReadingAJSONDocumentTakesLittleMemoryWhateverIsInIt(t *testing.T) {
 	one, every := run(1, metrics(path("m", "ms", "{.m}"))), run(1, metrics(path("m", "ms", "{.m}")))
 	for i := range 31 {

@@ -16,14 +16,14 @@ import (
 const (
 	processes = benchmarks.ParameterProcesses
 	clients   = benchmarks.ParameterClients
-	// prefix begins the names of the parameters that the spec makes up.
+	// prefix is the name prefix of the parameters that the spec defines.
 	prefix = "custom."
-	// maxProcesses is the most that the API takes.
+	// maxProcesses is the upper bound of the API.
 	maxProcesses = 65536
 )
 
-// Parameters returns processes, clients, storagePool and those that spec.custom makes up: a Number where the value is a whole number, else
-// a Word. There is no parameter clients for a program that is started once.
+// Parameters returns processes, clients, storagePool and the parameters in spec.custom: a Number if the value is a whole number, otherwise
+// a Word. A program that is started once has no parameter clients.
 func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	o := options(spec)
 	out := benchmarks.Common(spec)
@@ -44,7 +44,7 @@ func parameter(p v1alpha1.CustomParameter) benchmarks.Parameter {
 	return out
 }
 
-// options returns spec.custom with the defaults of the API, which the API server fills in too.
+// options returns spec.custom with the defaults of the API, which the API server also fills in.
 func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.CustomSpec {
 	var o v1alpha1.CustomSpec
 	if spec.Custom != nil {
@@ -58,27 +58,27 @@ func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.CustomSpec {
 	return o
 }
 
-// metric is one that can be looked for.
+// metric is a compiled metric.
 type metric struct {
 	v1alpha1.CustomMetric
 	regex *regexp.Regexp
-	// states are those of regex.
+	// states is the number of states of regex.
 	states int
 	path   []jsonpath.Node
 }
 
-// settings are the checked parameters of a point.
+// settings holds the checked parameters of a point.
 type settings struct {
 	launch    v1alpha1.CustomLaunch
 	processes int64
-	// clients is 0 when as many take part as there are.
+	// clients is 0 if all available clients are used.
 	clients int64
 	// values replace $(name) in the command.
 	values  map[string]string
 	metrics []metric
 }
 
-// check reads the parameters of a point, and refuses metrics that nothing could be found by.
+// check parses the parameters of a point, and refuses metrics that can't match anything.
 func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, error) {
 	o := options(spec)
 	v := benchmarks.ValuesOf(point)
@@ -122,11 +122,10 @@ func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, e
 	return s, v.Err()
 }
 
-// compiled holds the metrics of the runs that were looked at last: a run with many points and metrics compiles each of them once, and not
-// for each point of each pass.
+// compiled caches the compiled metrics of recent runs: each metric is compiled once, and not for each point in each pass.
 var compiled = lru.New(1024)
 
-// compileOnce is compile, from memory where that has the metric.
+// compileOnce returns a metric from the cache, or compiles it.
 func compileOnce(m v1alpha1.CustomMetric) (metric, error) {
 	if known, is := compiled.Get(m); is {
 		return known.(metric), nil //nolint:forcetypeassert // nothing else is added
@@ -138,7 +137,7 @@ func compileOnce(m v1alpha1.CustomMetric) (metric, error) {
 	return out, err
 }
 
-// compile reads the regular expression or the path of a metric.
+// compile compiles the regular expression or the path of a metric.
 func compile(m v1alpha1.CustomMetric) (metric, error) {
 	out := metric{CustomMetric: m}
 	switch {

@@ -16,13 +16,13 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// own begins the lines of the node binary, which are none of the program's.
+// own is the prefix of the node binary's lines, which are not part of the program's output.
 const own = "parallelfs: "
 
-// decimal is a number as programs print it; ParseFloat takes more, such as "inf" and "0x1p4".
+// decimal matches a number as programs print it. ParseFloat accepts more, such as "inf" and "0x1p4".
 var decimal = regexp.MustCompile(`^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$`)
 
-// Parse finds each metric in what the program printed, or in what each process printed.
+// Parse finds each metric in the output of the program, or in the output of each process.
 func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int, output []byte) (benchmarks.Report, error) {
 	s, err := check(spec, point)
 	if err != nil {
@@ -73,7 +73,7 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int
 	return report, nil
 }
 
-// combine makes one of several values.
+// combine combines several values into one.
 func combine(how v1alpha1.CustomCombine, values []float64) (float64, error) {
 	if how == v1alpha1.CustomOnly && len(values) > 1 {
 		return 0, fmt.Errorf("it was found %d times, and combine is Only", len(values))
@@ -99,7 +99,8 @@ func combine(how v1alpha1.CustomCombine, values []float64) (float64, error) {
 	return out, nil
 }
 
-// find returns all values of a metric in the output of one process, whose document was decoded, or why it was not.
+// find returns all values of a metric in the output of one process. document is its decoded JSON, and problem the reason why it could not
+// be decoded.
 func (b *budget) find(m metric, text string, document any, problem error) ([]float64, error) {
 	if m.regex != nil {
 		return b.findLines(m, text)
@@ -131,7 +132,7 @@ func (b *budget) findLines(m metric, text string) ([]float64, error) {
 	return out, nil
 }
 
-// parse reads a finite number.
+// parse parses a finite number.
 func parse(text string) (float64, error) {
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil || !decimal.MatchString(text) {
@@ -144,22 +145,22 @@ func parse(text string) (float64, error) {
 	return value, nil
 }
 
-// The bounds of what is read of all processes together.
+// Bounds for the outputs of all processes together.
 const (
-	// maxDocument is the largest JSON document that is decoded, in bytes, and maxValues are its values: decoding takes up to 250 bytes for
-	// each, as of many small objects.
+	// maxDocument bounds the size of a decoded JSON document in bytes. maxValues bounds its values: decoding takes up to 250 bytes for each,
+	// as in many small objects.
 	maxDocument, maxValues = 1 << 20, 1 << 17
-	// maxFound is how often metrics may be found by regular expressions.
+	// maxFound bounds the matches of regular expressions.
 	maxFound = 1 << 17
 )
 
-// budget is what may still be read.
+// budget is the remaining part of these bounds.
 type budget struct {
 	bytes, values, found int
 	walker               walker
 }
 
-// decode reads an output as one JSON document, once for all metrics; nil when none of them needs it.
+// decode decodes an output as one JSON document, once for all metrics. It returns nil if no metric needs it.
 func (b *budget) decode(all []metric, text []byte) (any, error) {
 	if !slices.ContainsFunc(all, func(m metric) bool { return m.path != nil }) {
 		return nil, nil //nolint:nilnil // there is nothing to decode, and nothing is wrong with that
@@ -201,7 +202,7 @@ func (b *budget) findJSON(m metric, document any) ([]float64, error) {
 	return out, nil
 }
 
-// numberOf is a number of a JSON document, or one that was written as a text there.
+// numberOf returns a number of a JSON document, or a number that is written as a string there.
 func numberOf(value any) (float64, bool) {
 	switch value := value.(type) {
 	case float64:

@@ -9,22 +9,22 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// The library reads a path; it is walked here, because the library's own walk has no bounds: each union of a path may double its results,
-// and each ".." multiplies them by the depth of the document.
+// The library parses a path, but its own evaluation has no bounds: each union of a path may double its results, and each ".." may multiply
+// them by the depth of the document. Therefore paths are evaluated here.
 const (
-	// maxVisits bounds the values that all paths of a point look at together, and maxResults those that one step of a path finds.
+	// maxVisits bounds the values that all paths of a point visit together, and maxResults the results of one step of a path.
 	maxVisits  = 1 << 19
 	maxResults = 1 << 16
 )
 
-// errVisits is returned when a path looks at more values than that.
+// errVisits is the error of a path that exceeds these bounds.
 var errVisits = fmt.Errorf("it finds more than %d values, or the metrics look at more than %d together; "+
 	"name the way to the number, without .. and lists of names", maxResults, maxVisits)
 
-// character stands for one of a text, which a wildcard finds there and which is no number.
+// character represents a character of a string that a wildcard matches, which is no number.
 type character struct{}
 
-// parsePath reads a path of kubectl's syntax. It refuses range, of which each path has a shorter form.
+// parsePath parses a path in kubectl's syntax. It refuses range, because every such path has a shorter form.
 func parsePath(name, text string) ([]jsonpath.Node, error) {
 	parser, err := jsonpath.Parse(name, text)
 	if err != nil {
@@ -41,10 +41,10 @@ func parsePath(name, text string) ([]jsonpath.Node, error) {
 	return parser.Root.Nodes, nil
 }
 
-// walker looks at the values of documents until it has looked at enough.
+// walker visits values of documents up to a limit.
 type walker struct{ left int }
 
-// find returns what a path finds in a document.
+// find returns the results of a path in a document.
 func (w *walker) find(path []jsonpath.Node, document any) ([]any, error) {
 	var out []any
 	for _, node := range path {
@@ -59,7 +59,7 @@ func (w *walker) find(path []jsonpath.Node, document any) ([]any, error) {
 	return out, nil
 }
 
-// step takes one step of a path from each of some values.
+// step applies one step of a path to each of some values.
 func (w *walker) step(from []any, node jsonpath.Node) ([]any, error) {
 	if w.left -= len(from); w.left < 0 {
 		return nil, errVisits
@@ -119,7 +119,7 @@ func (w *walker) list(from []any, list *jsonpath.ListNode) (_ []any, err error) 
 	return from, nil
 }
 
-// field finds the members of a name. There must be one at least, unless there is nothing to look in.
+// field finds the members with a name. At least one must exist, unless there are no values to search.
 func (w *walker) field(from []any, name string) ([]any, error) {
 	var out []any
 	for _, value := range from {
@@ -181,7 +181,7 @@ func (w *walker) array(from []any, params [3]jsonpath.ParamsEntry) ([]any, error
 	return out, nil
 }
 
-// each collects what is found from each of some values.
+// each collects the results of find for each of some values.
 func (w *walker) each(from []any, find func(out []any, value any) ([]any, error)) (out []any, err error) {
 	for _, value := range from {
 		if out, err = find(out, value); err != nil {
@@ -213,7 +213,7 @@ func (w *walker) children(out []any, value any) ([]any, error) {
 	return out, nil
 }
 
-// below adds a value and all below it that has something in it. Documents are not nested deeply.
+// below adds a value and everything below it that is not empty. The nesting of documents is bounded.
 func (w *walker) below(out []any, value any) (_ []any, err error) {
 	below, err := w.children(nil, value)
 	if err != nil || len(below) == 0 {
@@ -233,7 +233,7 @@ func (w *walker) below(out []any, value any) (_ []any, err error) {
 	return out, nil
 }
 
-// filter finds the elements of lists for which a comparison holds.
+// filter finds the elements of lists that satisfy a comparison.
 func (w *walker) filter(from []any, node *jsonpath.FilterNode) ([]any, error) {
 	var out []any
 	for _, value := range from {

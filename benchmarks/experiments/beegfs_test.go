@@ -25,25 +25,25 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 const gib = int64(1) << 30
 
-// bay is a number of disks of one kind in each node of some roles.
+// bay is a number of disks of one kind in each node with certain roles.
 type bay struct {
 	roles []string
 	count int
-	// kind is the beginning of their names in /dev/disk/by-id.
+	// kind is the prefix of their names in /dev/disk/by-id.
 	kind  string
 	media v1alpha1.MediaType
 	size  int64
 }
 
-// machines is a cluster as a paper has it: how many nodes are in each role, and what disks they have. The nodes of a role are the
-// first ones that have no other, but for those of alike, which are the same as those of their key.
+// machines is the cluster of a paper: the number of nodes in each role, and their disks. The nodes of a role are the first ones without
+// another role. The roles in alike use the same nodes as their key.
 type machines struct {
 	roles map[string]int
 	alike map[string]string
 	bays  []bay
 }
 
-// prefix is how the labels of an experiment begin.
+// prefix returns the prefix of the labels of an experiment.
 func prefix(fs *v1alpha1.FileSystem) string { return "parallelfs.dev/" + fs.Namespace + "-" }
 
 // assemble makes the input of a backend: the nodes with their labels, addresses, disks and sockets.
@@ -92,7 +92,7 @@ func (m machines) inventory(node backend.Node, roles []string) v1alpha1.NodeInve
 	return inventory
 }
 
-// provision walks a FileSystem to the point where every daemon has its disks, as the controller does.
+// provision advances a FileSystem until every daemon has its disks, as the controller does.
 func provision(g *WithT, in backend.Input) backend.Input {
 	b := beegfs.New()
 	fs := in.FileSystem
@@ -109,13 +109,13 @@ func provision(g *WithT, in backend.Input) backend.Input {
 	var problems []plan.Problem
 	in.Pinnings, problems = plan.Pin(plan.PinInput{FileSystem: fs.Name, Daemons: b.PinDaemons(fs, in.FileSystemNodes), Inventories: in.Inventories})
 	g.Expect(problems).To(BeEmpty())
-	// The store is there, and nobody has registered yet.
+	// The store exists, and no server has registered yet.
 	fs.Status.Metadata.Initialized = fs.CreationTimestamp.DeepCopy()
 	in.State = &backend.State{Asked: fs.CreationTimestamp.Time}
 	return in
 }
 
-// fileSystemOf is the filesystem of an experiment, of a suite that of the variant behind the slash.
+// fileSystemOf returns the filesystem of an experiment, or the variant of a suite after the slash.
 func fileSystemOf(t *testing.T, name string, reduced bool) v1alpha1.FileSystem {
 	t.Helper()
 	g := NewWithT(t)
@@ -135,7 +135,7 @@ func fileSystemOf(t *testing.T, name string, reduced bool) v1alpha1.FileSystem {
 	return v1alpha1.FileSystem{}
 }
 
-// servers2015 are those of the paper of 2015: four SSDs each, single or as one RAID 0.
+// servers2015 returns the servers of the paper of 2015: four SSDs each, single or as one RAID 0.
 func servers2015(roles map[string]int, single, raid []string) machines {
 	return machines{roles: roles, bays: []bay{
 		{roles: single, count: 4, kind: "ata-INTEL_SSD-", media: v1alpha1.SSD, size: 238 * gib},
@@ -143,7 +143,7 @@ func servers2015(roles map[string]int, single, raid []string) machines {
 	}}
 }
 
-// paper is the cluster of a paper, and what it says of the daemons: the begins of lines in a file of a daemon.
+// paper is the cluster of a paper, with its statements about the daemons: the beginnings of lines in a daemon's file.
 type paper struct {
 	machines
 	says map[string][]string
@@ -186,7 +186,7 @@ var published = map[string]paper{
 	},
 }
 
-// variants are the six filesystems of the first scenario of 2015, by manifest.
+// variants returns the six filesystems of the first scenario of 2015, by manifest.
 func variants() map[string]paper {
 	out := map[string]paper{}
 	for _, fsType := range []string{"ext4", "xfs", "btrfs"} {
@@ -275,7 +275,7 @@ func TestTheDisksOfTheTechnicalReportAreMadeAsItSays(t *testing.T) {
 	}
 }
 
-// small are the disks of the reduced experiments, as the end-to-end tests give them to three nodes.
+// small holds the disks of the reduced experiments, as the end-to-end tests assign them to three nodes.
 var small = map[string]machines{
 	"beegfs-2015-backend/ext4-hdd":      {roles: map[string]int{"server": 1}, bays: []bay{{roles: []string{"server"}, count: 1, kind: "ata-", media: v1alpha1.HDD, size: gib / 2}}},
 	"beegfs-2015-backend/ext4-ssd":      {roles: map[string]int{"server": 1}, bays: []bay{{roles: []string{"server"}, count: 1, kind: "ata-", media: v1alpha1.SSD, size: gib / 2}}},
@@ -298,8 +298,8 @@ func smallServers(metadata int, roles map[string]int) machines {
 	}}
 }
 
-// TestTheDaemonsOfAReducedExperimentAreToldWhatTheGoldenFilesSay writes the files that the end-to-end tests compare with what the
-// daemons on a cluster were started with.
+// TestTheDaemonsOfAReducedExperimentAreToldWhatTheGoldenFilesSay writes the files that the end-to-end tests compare with the configuration
+// of the daemons on a cluster.
 func TestTheDaemonsOfAReducedExperimentAreToldWhatTheGoldenFilesSay(t *testing.T) {
 	for name, machines := range small {
 		t.Run(name, func(t *testing.T) {
@@ -312,7 +312,7 @@ func TestTheDaemonsOfAReducedExperimentAreToldWhatTheGoldenFilesSay(t *testing.T
 				g.Expect(err).NotTo(HaveOccurred())
 				for file, content := range files {
 					if path.Dir(path.Dir(file)) != "." || path.Base(file) == "interfaces" || path.Ext(file) == "" {
-						continue // what makes an empty directory usable, and the names of a node's own interfaces
+						continue // the initialization of an empty directory, and the names of a node's own interfaces
 					}
 					content = experiments.Normalize(content)
 					if before, ok := told[file]; ok {

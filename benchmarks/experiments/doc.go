@@ -1,3 +1,3 @@
-// Package experiments holds published experiments as manifests, one directory each, the tests that each expresses its experiment whole,
-// and the overlay that makes them small enough for a test cluster.
+// Package experiments holds published experiments as manifests, one directory each. Tests check that each manifest expresses its whole
+// experiment, and an overlay makes the experiments small enough for a test cluster.
 package experiments

@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// Experiment is what a directory of manifests holds: a FileSystem and BenchmarkRuns of it, or a BenchmarkSuite.
+// Experiment is the content of a directory of manifests: a FileSystem and its BenchmarkRuns, or a BenchmarkSuite.
 type Experiment struct {
 	// Namespace is the manifest of the namespace.
 	Namespace  string
@@ -23,9 +23,9 @@ type Experiment struct {
 	Suite      *v1alpha1.BenchmarkSuite
 }
 
-// Variant is one filesystem of an experiment with the runs that measure it.
+// Variant is one filesystem of an experiment with its runs.
 type Variant struct {
-	// Name is empty where there is only one.
+	// Name is empty if there is only one variant.
 	Name       string
 	FileSystem v1alpha1.FileSystem
 	Runs       []v1alpha1.BenchmarkRun
@@ -80,7 +80,7 @@ func (e *Experiment) add(document string) error {
 	return fmt.Errorf("an experiment holds no %q", kind.Kind)
 }
 
-// Variants are the filesystems of an experiment with the runs that measure each, as they are made on a cluster.
+// Variants returns the filesystems of an experiment with the runs of each, as they are created on a cluster.
 func (e Experiment) Variants() ([]Variant, error) {
 	if e.Suite == nil {
 		return []Variant{{FileSystem: *e.FileSystem, Runs: e.Runs}}, nil
@@ -106,7 +106,7 @@ func (e Experiment) Variants() ([]Variant, error) {
 	return out, nil
 }
 
-// merged decodes an object with a merge patch on it.
+// merged decodes an object after applying a merge patch.
 func merged(base runtime.RawExtension, patch *runtime.RawExtension, into any) error {
 	raw := base.Raw
 	if patch != nil {
@@ -118,7 +118,7 @@ func merged(base runtime.RawExtension, patch *runtime.RawExtension, into any) er
 	return yaml.UnmarshalStrict(raw, into)
 }
 
-// changed decodes an object, lets change have it, and encodes it again.
+// changed decodes an object, applies change, and encodes it again.
 func changed[T any](raw *runtime.RawExtension, change func(*T)) error {
 	var object T
 	if err := yaml.UnmarshalStrict(raw.Raw, &object); err != nil {

@@ -52,12 +52,12 @@ func plans(g *WithT, run *v1alpha1.BenchmarkRun) ([]benchmarks.Point, []benchmar
 	return points, out
 }
 
-// paperRun is what a paper says of a run: how many points, and the command line of some of them, by what is swept.
+// paperRun holds a paper's statements about a run: the number of points, and the command line of some of them, by swept values.
 type paperRun struct {
 	points      int
 	repetitions int32
 	statistic   v1alpha1.Statistic
-	// commands by "name=value name=value" of the varied parameters, that are swept or derived.
+	// commands holds command lines by "name=value name=value" of the varied parameters, which are swept or derived.
 	commands map[string]string
 }
 
@@ -121,7 +121,7 @@ func TestEveryExperimentHasTheRunsOfItsPaper(t *testing.T) {
 	}
 }
 
-// runOf is the only run of an experiment, of a suite that of a variant.
+// runOf returns the only run of an experiment, or the run of a suite's variant.
 func runOf(t *testing.T, experiment, variant string) v1alpha1.BenchmarkRun {
 	t.Helper()
 	g := NewWithT(t)

@@ -17,15 +17,15 @@ import (
 	"parallelfs.dev/operator/benchmarks/tooltest"
 )
 
-// saved are outputs of the tools, which say how each names its metrics and units.
+// saved holds outputs of the tools, which show the names of metrics and units.
 var saved = map[v1alpha1.BenchmarkTool]string{
 	v1alpha1.ToolMdtest: "../mdtest/testdata/4.0.0-low-load.txt", v1alpha1.ToolIOR: "../ior/testdata/4.0.0-fpp.txt",
 	v1alpha1.ToolIOzone: "../iozone/testdata/single-4-processes.txt", v1alpha1.ToolVdbench: "../vdbench/testdata/documented-three-operations.txt",
 	v1alpha1.ToolPostmark: "../postmark/testdata/two-processes.txt", v1alpha1.ToolNetmist: "../netmist/testdata/documented-hpc-posix.txt",
 }
 
-// surveyed is what mds-survey prints of a survey, in the form of ../mdssurvey/testdata/2.17.57-one-mdt.txt. Its metrics are those of the run's
-// own numbers of threads.
+// surveyed returns the output of mds-survey for a survey, in the form of ../mdssurvey/testdata/2.17.57-one-mdt.txt. Its metrics are for the
+// run's own thread counts.
 func surveyed(spec *v1alpha1.MDSSurveySpec) []byte {
 	var out strings.Builder
 	for threads := spec.ThreadsLow; threads <= spec.ThreadsHigh; threads *= 2 {
@@ -39,7 +39,7 @@ func surveyed(spec *v1alpha1.MDSSurveySpec) []byte {
 	return []byte(out.String())
 }
 
-// printed are the metrics that a tool prints, each with the same value.
+// printed returns the metrics that a tool prints, each with the same value.
 func printed(t *testing.T, of *v1alpha1.BenchmarkRunSpec) []results.Metric {
 	t.Helper()
 	g, tool := NewWithT(t), of.ToolName()
@@ -74,7 +74,7 @@ func printed(t *testing.T, of *v1alpha1.BenchmarkRunSpec) []results.Metric {
 	return metrics
 }
 
-// measured is a run of all points of a spec, as a document has them.
+// measured returns a document's run with all points of a spec.
 func measured(t *testing.T, run *v1alpha1.BenchmarkRun) results.Run {
 	t.Helper()
 	points, _ := plans(NewWithT(t), run)
@@ -88,7 +88,7 @@ func measured(t *testing.T, run *v1alpha1.BenchmarkRun) results.Run {
 	return out
 }
 
-// compared are the figures of a table that stand beside a metric of the run.
+// compared counts the figures of a table that match a metric of the run.
 func compared(run, table results.Run) int {
 	stats.Compare([]stats.Pair{{Run: run, Baseline: table, Of: table.Name}}, stats.Terms{})
 	count := 0
@@ -125,7 +125,7 @@ func TestEveryFigureOfATableStandsBesideAPointOfItsExperiment(t *testing.T) {
 					tables[table], used[table] = true, true
 					figures, err := reference.Baseline(table, v.Name)
 					if err != nil {
-						continue // a table has not every variant
+						continue // a table may lack variants
 					}
 					found += compared(measured(t, run), figures)
 				}
@@ -147,7 +147,7 @@ func TestEveryFigureOfATableStandsBesideAPointOfItsExperiment(t *testing.T) {
 	}
 }
 
-// Lustre has no experiment yet: this is a run of mdtest with the paper's 32 processes.
+// Lustre has no experiment yet, so this is a run of mdtest with the paper's 32 processes.
 func TestTheTablesOfLustreStandBesideARunThatNamesAVariant(t *testing.T) {
 	for _, table := range []string{"lustre-2014-mdtest-low", "lustre-2014-mdtest-high"} {
 		for _, variant := range []string{"lustre1", "lustre2"} {

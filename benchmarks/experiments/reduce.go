@@ -10,15 +10,15 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// The sizes of the disks that a reduced experiment takes: any of at least ReducedDisk, and for the external log of an XFS one of
-// at most ReducedLog.
+// Sizes of the disks for a reduced experiment: any disk of at least ReducedDisk, and for the external log of an XFS one of at most
+// ReducedLog.
 var (
 	ReducedDisk = resource.MustParse("200Mi")
 	ReducedLog  = resource.MustParse("150Mi")
 )
 
-// reducedMkfs are the arguments of mkfs that ask for more than a small disk has, and what takes their place: a journal of 400 MiB,
-// a log of 520,000 blocks.
+// reducedMkfs maps arguments of mkfs that need more than a small disk has to their replacements: a journal of 400 MiB, a log of 520,000
+// blocks.
 var reducedMkfs = map[v1alpha1.MkfsOption]v1alpha1.MkfsOption{
 	"size=400":             "size=8",
 	"su=128k,size=520000b": "su=128k,size=16384b",
@@ -27,11 +27,11 @@ var reducedMkfs = map[v1alpha1.MkfsOption]v1alpha1.MkfsOption{
 // reducedVariants is the number of variants of a reduced suite.
 const reducedVariants = 2
 
-// reducedDisks is the number of disks that a storage server of a reduced experiment has at most.
+// reducedDisks is the maximum number of disks of a storage server in a reduced experiment.
 const reducedDisks = 2
 
-// Reduce makes a whole experiment fit on a small cluster: its filesystem, its runs, and of a suite the first two variants. It takes
-// the disks whose names match one of the globs, any if there is none.
+// Reduce makes a whole experiment fit on a small cluster: its filesystem, its runs, and the first two variants of a suite. It selects the
+// disks whose names match one of the globs, or any disk without globs.
 func Reduce(e *Experiment, disks ...v1alpha1.Glob) error {
 	if e.FileSystem != nil {
 		reduceFileSystem(&e.FileSystem.Spec, disks)
@@ -59,8 +59,8 @@ func Reduce(e *Experiment, disks ...v1alpha1.Glob) error {
 	return errors.Join(errs...)
 }
 
-// reduceFileSystem makes a filesystem fit on small disks and one network: the sizes and numbers of disks shrink, the names of disks and
-// interfaces go; there is one socket. All else stays, and so do the configurations of the daemons.
+// reduceFileSystem makes a filesystem fit on small disks and one network. It reduces the sizes and numbers of disks, removes the names of
+// disks and interfaces, and assumes one socket. Everything else stays, including the configurations of the daemons.
 func reduceFileSystem(spec *v1alpha1.FileSystemSpec, disks []v1alpha1.Glob) {
 	spec.Network = nil
 	if spec.BeeGFS != nil {
@@ -105,7 +105,7 @@ func reduceTargets(t *v1alpha1.TargetsSpec, disks []v1alpha1.Glob) {
 	}
 }
 
-// reducePatch makes what a variant says of its disks as small as the rest.
+// reducePatch reduces a variant's disks in the same way.
 func reducePatch(patch *map[string]any, disks []v1alpha1.Glob) {
 	reduce := func(of any, most int) {
 		holder, _ := of.(map[string]any)
@@ -126,7 +126,7 @@ func reducePatch(patch *map[string]any, disks []v1alpha1.Glob) {
 	}
 }
 
-// OnLustre has an experiment of a Lustre expect another version: that of the modules on the nodes.
+// OnLustre sets the version of a Lustre experiment to that of the modules on the nodes.
 func OnLustre(e *Experiment, lustre string) error {
 	expect := func(fs *v1alpha1.FileSystemSpec) {
 		if fs.Type == v1alpha1.Lustre {
@@ -142,7 +142,7 @@ func OnLustre(e *Experiment, lustre string) error {
 	return changed(&e.Suite.Spec.FileSystem, expect)
 }
 
-// The largest numbers of a reduced run.
+// Upper bounds of a reduced run.
 const (
 	reducedProcesses   = 4
 	reducedClients     = 2
@@ -152,12 +152,12 @@ const (
 	reducedDepth       = 2
 )
 
-// reducedNumbers take the places of the numbers in a run's expressions, so that they divide by the reduced numbers of processes as the
-// published ones do by theirs.
+// reducedNumbers replaces the numbers in a run's expressions, so that they are divisible by the reduced numbers of processes as the
+// published ones are by theirs.
 var reducedNumbers = strings.NewReplacer("840960", "1168", "480000", "40", "512", "8", "16 *", "2 *", "4 *", "2 *")
 
-// reduceRun makes a run that took hours one of seconds: few processes, items and small files, the first values of each sweep. Its
-// arithmetic stays, and so does what is measured.
+// reduceRun reduces a run from hours to seconds: few processes, few items, small files, and the first values of each sweep. The arithmetic
+// and the measured operations stay.
 func reduceRun(spec *v1alpha1.BenchmarkRunSpec) {
 	spec.Clients.Count = min(spec.Clients.Count, reducedClients)
 	// A small cluster has fewer CPUs than processes.
@@ -194,7 +194,8 @@ func reduceRun(spec *v1alpha1.BenchmarkRunSpec) {
 		o.BlockSize, o.TransferSize = "4m", "1m"
 	}
 	if o := spec.IOzone; o != nil {
-		// Processes on several clients do not begin together: one that has ended before another began is in no throughput.
+		// Processes on several clients don't start at the same time. A process that has ended before another has started is not counted in the
+		// throughput.
 		if o.FileSize = "4m"; o.Mode == v1alpha1.IOzoneDistributed {
 			o.FileSize = "16m"
 		}

@@ -7,10 +7,10 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// jobName is the name of the only job, which becomes part of the names of its files.
+// jobName is the name of the only job, which is part of its file names.
 const jobName = "benchmark"
 
-// Plan returns one fio for each client, whose jobs are reported as one.
+// Plan returns one fio for each client, whose jobs are reported as one group.
 func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (benchmarks.Plan, error) {
 	s, err := check(spec, point)
 	if err != nil {
@@ -21,7 +21,7 @@ func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (bench
 		"fio", "--name=" + jobName, "--directory=$(DIRECTORY)", "--rw=" + string(s.mode), fmt.Sprintf("--rwmixread=%d", s.readPercent),
 		fmt.Sprintf("--bs=%d", s.block), fmt.Sprintf("--size=%d", s.file), "--ioengine=" + o.Engine, fmt.Sprintf("--iodepth=%d", s.depth),
 		fmt.Sprintf("--numjobs=%d", s.jobs), "--group_reporting", "--output-format=json",
-		"--eta=never", // nothing but the report
+		"--eta=never", // only the report
 	}
 	if o.DirectIO {
 		argv = append(argv, "--direct=1")

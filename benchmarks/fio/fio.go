@@ -1,5 +1,5 @@
-// Package fio measures a filesystem with fio: on each client one fio, with as many jobs as the client has processes. The options are those
-// of fio(1), as of version 3.33.
+// Package fio measures a filesystem with one fio on each client, which has as many jobs as the client has processes. The options are those
+// of fio(1) in version 3.33.
 package fio
 
 import "parallelfs.dev/operator/api/v1alpha1"

@@ -16,13 +16,13 @@ import (
 	"parallelfs.dev/operator/benchmarks/tooltest"
 )
 
-// run is a run of fio.
+// run returns a run of fio.
 func run(processes, clients int32, o v1alpha1.FioSpec) *v1alpha1.BenchmarkRunSpec {
 	return &v1alpha1.BenchmarkRunSpec{Tool: v1alpha1.ToolFio, Processes: processes, Clients: v1alpha1.BenchmarkClients{Count: clients}, Fio: &o}
 }
 
-// good are outputs of fio 3.33 that went well, with the points that they are of. Those of two clients were joined by hand, as the node
-// binary joins them.
+// good holds outputs of successful runs of fio 3.33, with their points. The outputs of two clients were joined by hand in the same way as
+// by the node binary.
 var good = map[string]struct {
 	spec *v1alpha1.BenchmarkRunSpec
 	file string
@@ -135,7 +135,7 @@ func TestParseReadsWhatFioPrinted(t *testing.T) {
 	}
 }
 
-// The first client wrote its 4 MiB in 6 ms and the second in 12 ms: both wrote for 6 ms, and one of them for 6 more.
+// The first client wrote its 4 MiB in 6 ms and the second in 12 ms: both wrote for 6 ms, and then one of them for 6 ms more.
 func TestTheRateOfClientsIsWhatAllDidInTheTimeOfTheSlowest(t *testing.T) {
 	g := NewWithT(t)
 	spec := good["two clients with two jobs each"].spec
@@ -154,7 +154,7 @@ func TestTheMeanOfClientsIsWeightedByWhatTheyDid(t *testing.T) {
 	spec := good["two clients with two jobs each"].spec
 	text := string(tooltest.Output(t, "write-2-clients.txt"))
 	first, second, _ := strings.Cut(text, "[rank 1] {")
-	// The first client is three times as busy.
+	// The first client did three times as many writes.
 	first = replaceWriteClat(g, first, "N", "3072")
 	second = replaceWriteClat(g, second, "N", "1024")
 	report, err := fio.Tool{}.Parse(spec, tooltest.Point(t, fio.Tool{}, spec), 0, []byte(first+"[rank 1] {"+second))
@@ -173,9 +173,8 @@ func writeClatMean(g *WithT, text string) float64 {
 	return value
 }
 
-// replaceWriteClat gives a member of the completion latency of writes another value. Before it stand those of slat, clat and lat of
-// reads,
-// and of slat of writes.
+// replaceWriteClat replaces a value in the completion latency of writes. It is preceded by slat, clat and lat of reads, and by slat of
+// writes.
 func replaceWriteClat(g *WithT, text, name, value string) string {
 	const before = 4
 	parts := strings.Split(text, `"`+name+`" : `)

@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// The names that a sweep can vary.
+// Names that a sweep can vary.
 const (
 	processes                         = benchmarks.ParameterProcesses
 	clients                           = benchmarks.ParameterClients
@@ -24,23 +24,23 @@ const (
 	runtimeSeconds v1alpha1.SweepName = "fio.runtimeSeconds"
 )
 
-// modes are the values of fio.mode.
+// modes lists the values of fio.mode.
 var modes = []string{
 	string(v1alpha1.FioRead), string(v1alpha1.FioWrite), string(v1alpha1.FioRandomRead), string(v1alpha1.FioRandomWrite),
 	string(v1alpha1.FioReadWrite), string(v1alpha1.FioRandomReadWrite),
 }
 
 const (
-	// maxProcesses is the most that the API takes.
+	// maxProcesses is the upper bound of the API.
 	maxProcesses = 65536
 	maxDepth     = 65536
 	maxSeconds   = 86400
-	// maxBlock is the largest block: fio holds its size in an int.
+	// maxBlock is the maximum block size, which fio stores in an int.
 	maxBlock = 1<<31 - 1
 )
 
-// Parameters returns processes, clients, storagePool and those of spec.fio. There is no fio.queueDepth for an engine that has one read or
-// write under way at a time, whatever is asked.
+// Parameters returns processes, clients, storagePool and the parameters in spec.fio. fio.queueDepth is left out for an engine that has only
+// one read or write in flight.
 func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	o := options(spec)
 	out := append(benchmarks.Common(spec),
@@ -56,10 +56,10 @@ func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	return out
 }
 
-// asynchronous is true for an engine that can have several reads and writes under way.
+// asynchronous is true for an engine that can have several reads and writes in flight.
 func asynchronous(engine string) bool { return engine == "libaio" || engine == "io_uring" }
 
-// options returns spec.fio with the defaults of the API, which the API server fills in too.
+// options returns spec.fio with the defaults of the API, which the API server also fills in.
 func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.FioSpec {
 	var o v1alpha1.FioSpec
 	if spec.Fio != nil {
@@ -74,7 +74,7 @@ func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.FioSpec {
 	return o
 }
 
-// settings are the checked parameters of a point.
+// settings holds the checked parameters of a point.
 type settings struct {
 	clients, processes          int64
 	mode                        v1alpha1.FioMode
@@ -82,7 +82,7 @@ type settings struct {
 	block, file, jobs           int64
 }
 
-// reads and writes say what the mode measures.
+// reads and writes report what the mode measures.
 func (s settings) reads() bool { return !strings.HasSuffix(string(s.mode), "write") || s.mixed() }
 func (s settings) writes() bool {
 	return strings.HasSuffix(string(s.mode), "write") || s.mixed()
@@ -91,7 +91,7 @@ func (s settings) mixed() bool {
 	return s.mode == v1alpha1.FioReadWrite || s.mode == v1alpha1.FioRandomReadWrite
 }
 
-// check reads the parameters of a point and refuses those that fio refuses, or that it would take and quietly measure something else.
+// check parses the parameters of a point, and refuses values that fio refuses or would silently replace.
 func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, error) {
 	o := options(spec)
 	v := benchmarks.ValuesOf(point)
@@ -133,8 +133,8 @@ func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, e
 	return s, v.Err()
 }
 
-// owned are the options that other fields, or this package, set, and those that change what is printed, how much is done, or by whom, so
-// that the result could not be checked.
+// owned lists the options that other fields or this package set. It also lists options that change the output, the amount of work or its
+// processes, because the result could not be checked.
 var owned = map[string]string{
 	"rw": "fio.mode", "readwrite": "fio.mode", "rwmixread": "fio.readPercent", "rwmixwrite": "fio.readPercent", "bs": "fio.blockSize",
 	"blocksize": "fio.blockSize", "bsrange": "fio.blockSize", "blocksize_range": "fio.blockSize", "bssplit": "fio.blockSize",
@@ -154,8 +154,8 @@ var owned = map[string]string{
 	"steadystate_duration": "",
 }
 
-// checkArguments refuses arguments that set what is set elsewhere. fio takes the start of an option's name for the option where there is
-// no other that starts so (getopt_long_only(3)), so such a start is refused as well.
+// checkArguments refuses arguments that set owned options. fio accepts an unambiguous prefix of an option (getopt_long_only(3)), so
+// prefixes are refused as well.
 func checkArguments(v *benchmarks.Values, args []v1alpha1.BenchmarkArgument) {
 	for _, argument := range args {
 		name, dashed := strings.CutPrefix(string(argument), "--")

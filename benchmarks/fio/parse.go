@@ -15,20 +15,21 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// The units that fio's JSON has: bw is in KiB/s, clat_ns in nanoseconds.
+// Units in fio's JSON: bw is in KiB/s, clat_ns in nanoseconds.
 const (
 	bandwidth   = "KiB/s"
 	operations  = "IOPS"
 	nanoseconds = "ns"
 )
 
-// p99 is the key of the percentile that is reported.
+// p99 is the key of the reported percentile.
 const p99 = "99.000000"
 
-// maxValues bounds a report: a group of jobs has some 400 values, and with histograms (json+) some 10000. maxJobs bounds its jobs.
+// maxValues bounds a report: a group of jobs has about 400 values, and about 10000 with histograms (json+). maxJobs bounds the number of
+// jobs.
 const maxValues, maxJobs = 1 << 17, 512
 
-// document is what is read of fio's JSON (stat.c of 2.1 to 3.42). client_stats are the jobs of a fio that has run on several hosts.
+// document holds the parsed part of fio's JSON (stat.c of 2.1 to 3.42). client_stats holds the jobs of a fio that ran on several hosts.
 type document struct {
 	Version string
 	Jobs    []job
@@ -47,7 +48,7 @@ type job struct {
 }
 
 type direction struct {
-	// Bytes are KiB before 3.0, where there are no KBytes.
+	// Bytes is in KiB before version 3.0, which has no KBytes.
 	Bytes   int64    `json:"io_bytes"`
 	KBytes  *int64   `json:"io_kbytes"`
 	BW      *float64 `json:"bw"`
@@ -60,7 +61,7 @@ type direction struct {
 	Clat    latency  `json:"clat_ns"`
 	Slat    latency  `json:"slat_ns"`
 	Lat     latency  `json:"lat_ns"`
-	// Before 3.0 these are in µs.
+	// Before version 3.0 these are in µs.
 	OldClat latency `json:"clat"`
 	OldSlat latency `json:"slat"`
 	OldLat  latency `json:"lat"`
@@ -75,7 +76,7 @@ type latency struct {
 	Percentiles map[string]float64 `json:"percentile"`
 }
 
-// decode reads the members that are needed, one job after the other, and returns where the document ends.
+// decode decodes the required members, one job after the other, and returns the end of the document.
 func decode(text []byte) (doc document, end int64, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	if _, err = decoder.Token(); err != nil {
@@ -123,11 +124,9 @@ func jobs(decoder *json.Decoder) ([]job, error) {
 	return out, err //nolint:wrapcheck // as above
 }
 
-// Parse reads the report of each client's fio. Bandwidth and IOPS of several clients are what all have done, over the time of the
-// one that
-// took longest: added up, the rates of clients that end one after the other would be more than the filesystem ever gave. The mean
-// of their
-// latencies is weighted by the number of reads or writes behind each; of the percentiles, which can't be added, the highest is taken.
+// Parse parses the report of each client's fio. For several clients, bandwidth and IOPS are the total divided by the longest time. The sum
+// of their rates would exceed the filesystem's rate if the clients end at different times. The mean latency is weighted by the number of
+// reads or writes of each client. Percentiles can't be combined, so the highest is used.
 func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int, output []byte) (benchmarks.Report, error) {
 	s, err := check(spec, point)
 	if err != nil {
@@ -174,7 +173,7 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int
 	return benchmarks.Report{Version: version, Samples: samples, Remarks: skipped}, nil
 }
 
-// combine makes one of the results of several clients.
+// combine combines the results of several clients.
 func combine(name string, clients []direction) []benchmarks.Sample {
 	var kib, ios, ns, count, worst float64
 	var longest int64
@@ -199,9 +198,8 @@ func combine(name string, clients []direction) []benchmarks.Sample {
 	}
 }
 
-// read finds the report in what fio printed: notes may stand before it, and the report in normal form, or lines of a shell, behind
-// it. fio that
-// is ended from outside says so and prints a report all the same.
+// read finds the report in fio's output: notes may precede it, and the report in normal form or lines of a shell may follow. A fio that was
+// ended from outside reports this and still prints a report.
 func read(text []byte) (document, benchmarks.Remarks, error) {
 	var doc document
 	var skipped benchmarks.Remarks
@@ -256,16 +254,16 @@ func read(text []byte) (document, benchmarks.Remarks, error) {
 	return doc, skipped, nil
 }
 
-// failedJob is how the report in normal form says that a job has not ended well.
+// failedJob matches a failed job in the report in normal form.
 var failedJob = regexp.MustCompile(`\berr= *[1-9]`)
 
-// fatal is true for a line outside of the report after which its numbers are not those of a whole run.
+// fatal is true for a line outside of the report that makes its numbers incomplete.
 func fatal(said string) bool {
 	if failedJob.MatchString(said) {
 		return true
 	}
 	lower := strings.ToLower(said)
-	// A filesystem without fallocate(2) is no error: fio writes the file instead.
+	// Lack of fallocate(2) is no error: fio writes the file instead.
 	if strings.Contains(lower, "fallocate") {
 		return false
 	}
@@ -280,7 +278,7 @@ func fatal(said string) bool {
 	return false
 }
 
-// verify refuses a report of another run than the point asked for, and one of a run that did not do all.
+// verify refuses a report of another run than the point requires, or of an incomplete run.
 func (s settings) verify(doc document, ramp bool) error {
 	if !strings.HasPrefix(doc.Version, "fio-") {
 		return fmt.Errorf("the report says that it is of version %q, which is none of fio", benchmarks.Short(doc.Version))
@@ -316,7 +314,7 @@ func (s settings) verify(doc document, ramp bool) error {
 	if want := float64(s.jobs) * float64(s.file); s.seconds == 0 && !ramp && done != want {
 		return fmt.Errorf("fio moved %.0f bytes of %.0f: it was ended early", done, want)
 	}
-	// fio counts in milliseconds, and ends a little early or late.
+	// fio measures in milliseconds and ends slightly early or late.
 	if longest := max(j.Read.Runtime, j.Write.Runtime); s.seconds > 0 && longest < s.seconds*1000*9/10 {
 		return fmt.Errorf("fio measured %d ms instead of %d s: it was ended early", longest, s.seconds)
 	}

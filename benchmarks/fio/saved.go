@@ -12,12 +12,11 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// microseconds is the unit of latencies before 3.0.
+// microseconds is the unit of latencies before version 3.0.
 const microseconds = "us"
 
-// ParseSaved reads the report of any fio from 2.1 on, whatever its jobs are. The samples of several jobs begin with the names of
-// the jobs; each
-// is what fio prints of that job, and nothing is added up: fio does that itself with group_reporting, and says so in one job.
+// ParseSaved parses the report of any fio from 2.1 on, whatever its jobs are. With several jobs, sample names are prefixed with the job's
+// name. Nothing is added up, because fio does that itself with group_reporting and then reports one job.
 func (Tool) ParseSaved(output []byte) ([]benchmarks.Saved, error) {
 	doc, skipped, err := read(output)
 	if err != nil {
@@ -53,7 +52,7 @@ func (Tool) ParseSaved(output []byte) ([]benchmarks.Saved, error) {
 	return []benchmarks.Saved{out}, nil
 }
 
-// name is that of a job among several.
+// name returns the name of a job among several.
 func name(j job, i int) string {
 	switch {
 	case j.Name == "":
@@ -64,7 +63,7 @@ func name(j job, i int) string {
 	return j.Name
 }
 
-// samples are those of what a job has done at all.
+// samples returns the samples of the operations that a job has run.
 func (j job) samples(prefix string) ([]benchmarks.Sample, error) {
 	switch {
 	case j.Error == nil:
@@ -116,15 +115,14 @@ func (j job) samples(prefix string) ([]benchmarks.Sample, error) {
 	return out, nil
 }
 
-// empty is true for what a job has not done.
+// empty is true for an operation that a job has not run.
 func (d *direction) empty() bool {
 	zero := func(v *float64) bool { return v == nil || *v == 0 }
 	return d.Bytes == 0 && d.IOs == 0 && zero(d.BW) && zero(d.IOPS)
 }
 
-// agree compares numbers of one direction that say the same: the bytes and their time with the bandwidth, the reads or writes and
-// that time with
-// the IOPS, and the figures of the latencies with each other.
+// agree compares related numbers of one direction: bytes and time with the bandwidth, reads or writes and time with the IOPS, and the
+// latencies with each other.
 func (d *direction) agree(name string) error {
 	const kibi, milli, part = 1024, 1000, 1e-3
 	seconds := float64(d.Runtime) / milli
@@ -134,7 +132,7 @@ func (d *direction) agree(name string) error {
 	}
 	old := d.KBytes == nil && d.Clat.Mean == nil
 	if old && !benchmarks.Near(*d.BW, kib/seconds, 2, part) {
-		kib = float64(d.Bytes) // before 3.0, io_bytes are KiB
+		kib = float64(d.Bytes) // before version 3.0, io_bytes is in KiB
 	}
 	share, apart := part, 1.0
 	if d.KBytes != nil {
@@ -159,7 +157,7 @@ func (d *direction) agree(name string) error {
 			return err
 		}
 	}
-	// Before 3.0, each of the three counts in whole µs.
+	// Before version 3.0, all three are in whole µs.
 	const near, coarse, fine = 2, 0.01, 0.001
 	for i, all := range [][3]latency{{d.Slat, d.Clat, d.Lat}, {d.OldSlat, d.OldClat, d.OldLat}} {
 		slat, clat, lat := all[0], all[1], all[2]
@@ -177,9 +175,8 @@ func (d *direction) agree(name string) error {
 	return nil
 }
 
-// agree compares the figures of a latency. fio counts in classes, which are up to a thirty-second wide, so that a percentile may
-// lie a little
-// beyond the lowest or highest value.
+// agree compares the figures of a latency. fio counts in classes that are up to 1/32 wide, so that a percentile may be slightly outside of
+// the range of values.
 func (l latency) agree(name string) error {
 	if l.Mean == nil || l.Max == 0 {
 		return nil

@@ -8,11 +8,11 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// Plan returns IOR with exactly the options that spec.ior asks for: one command, or one that writes and one that reads when caches are
-// dropped between phases.
+// Plan returns IOR with exactly the options in spec.ior: one command, or separate ones for write and read if caches are dropped between
+// phases.
 //
-// Its report is text, not JSON (-O summaryFormat=JSON): 3.x and 4.x print the same table, a person can read it in the logs, and what IOR
-// says of errors and warnings stands on lines of its own there, while it breaks the JSON, which IOR prints to the same place.
+// Its report is text, not JSON (-O summaryFormat=JSON). Versions 3.x and 4.x print the same table, which is readable in the logs. IOR's
+// errors and warnings are on separate lines there, but would break the JSON.
 func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (benchmarks.Plan, error) {
 	s, err := check(spec, point)
 	if err != nil {
@@ -31,7 +31,7 @@ func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (bench
 	return out, nil
 }
 
-// name is what IOR calls an operation.
+// name returns IOR's name of an operation.
 func name(operation v1alpha1.IOROperation) string {
 	if operation == v1alpha1.IORRead {
 		return "read"
@@ -39,7 +39,7 @@ func name(operation v1alpha1.IOROperation) string {
 	return "write"
 }
 
-// steps are the operations of each command.
+// steps returns the operations of each command.
 func steps(spec *v1alpha1.BenchmarkRunSpec) [][]v1alpha1.IOROperation {
 	o := options(spec)
 	if len(o.Operations) == 0 || !benchmarks.DropsBetweenPhases(spec) {
@@ -52,9 +52,9 @@ func steps(spec *v1alpha1.BenchmarkRunSpec) [][]v1alpha1.IOROperation {
 	return out
 }
 
-// argv is one command line. keep leaves the files for the next step, and within the reading one for the next iteration.
+// argv returns one command line. keep preserves the files for the next step and, in the read step, for the next iteration.
 func argv(o v1alpha1.IORSpec, s settings, operations []v1alpha1.IOROperation, keep bool) []string {
-	// -a: interface; -b, -t and -s: sizes of a block and of a transfer, and blocks of each process; -i: iterations.
+	// -a: interface; -b, -t and -s: block size, transfer size, and blocks per process; -i: iterations.
 	out := []string{
 		"ior", "-a", string(o.Interface), "-b", fmt.Sprint(s.block), "-t", fmt.Sprint(s.transfer),
 		"-s", fmt.Sprint(s.segments), "-i", fmt.Sprint(s.iterations),
@@ -68,10 +68,10 @@ func argv(o v1alpha1.IORSpec, s settings, operations []v1alpha1.IOROperation, ke
 		{"-k", keep},
 		{"-F", o.FilePerProcess},
 		{"-c", o.Collective},
-		{"-C", o.ReorderTasks}, // another client reads than has written
+		{"-C", o.ReorderTasks}, // reads are on another client than the writes
 		{"-e", o.Fsync},
 		{"-z", o.RandomOffset},
-		{"--posix.odirect", o.DirectIO}, // O_DIRECT in 3.3 and 4.x; 3.2 and older end with "invalid option"
+		{"--posix.odirect", o.DirectIO}, // O_DIRECT in 3.3 and 4.x; 3.2 and older fail with "invalid option"
 	} {
 		if option.set {
 			out = append(out, option.name)
@@ -83,11 +83,11 @@ func argv(o v1alpha1.IORSpec, s settings, operations []v1alpha1.IOROperation, ke
 	return append(out, "-o", "$(DIRECTORY)/data")
 }
 
-// demand is what is on the filesystem at most: each iteration writes the same files.
+// demand returns the maximum usage of the filesystem: all iterations write the same files.
 func (s settings) demand(o v1alpha1.IORSpec) benchmarks.Demand {
 	out := benchmarks.Demand{Bytes: int64(s.processes) * s.segments * s.block, Inodes: 1}
 	if o.FilePerProcess {
-		out.Inodes = 2 * int64(s.processes) // with -u among the args, each file has a directory
+		out.Inodes = 2 * int64(s.processes) // with -u in args, each file has a directory
 	}
 	return out
 }

@@ -1,5 +1,5 @@
-// Package ior measures the bandwidth of a filesystem with IOR: the processes of an MPI program that write and read one file that all share,
-// or one each. The options are those of its own help as of 3.3.0 and 4.0.0 (github.com/hpc/ior).
+// Package ior measures the bandwidth of a filesystem with IOR: the processes of an MPI program write and read one shared file, or one file
+// each. The options are those in the help of 3.3.0 and 4.0.0 (github.com/hpc/ior).
 package ior
 
 import "parallelfs.dev/operator/api/v1alpha1"

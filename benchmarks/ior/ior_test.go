@@ -9,12 +9,12 @@ import (
 	"parallelfs.dev/operator/benchmarks/tooltest"
 )
 
-// run is a run of IOR with some processes.
+// run returns a run of IOR with this number of processes.
 func run(processes int32, o v1alpha1.IORSpec) *v1alpha1.BenchmarkRunSpec {
 	return &v1alpha1.BenchmarkRunSpec{Tool: v1alpha1.ToolIOR, Processes: processes, IOR: &o}
 }
 
-// phased is a run that drops caches between phases, and so has a step for each operation.
+// phased returns a run that drops caches between phases, and therefore has a step for each operation.
 func phased(spec *v1alpha1.BenchmarkRunSpec) *v1alpha1.BenchmarkRunSpec {
 	spec.Caches = &v1alpha1.CachesSpec{Drop: v1alpha1.CachesOfAll, Before: v1alpha1.CachesBeforePhases}
 	return spec
@@ -24,7 +24,7 @@ var (
 	write = []v1alpha1.IOROperation{"Write"}
 	both  = []v1alpha1.IOROperation{"Read", "Write"}
 
-	// The runs that the files in testdata are of.
+	// The runs of the files in testdata.
 	own      = run(2, v1alpha1.IORSpec{BlockSize: "4m", TransferSize: "1m", FilePerProcess: true, Fsync: true, Iterations: 3})
 	shared   = run(4, v1alpha1.IORSpec{Segments: 4, ReorderTasks: true})
 	written  = run(2, v1alpha1.IORSpec{Segments: 2, Iterations: 2, Operations: write})
@@ -39,7 +39,7 @@ var (
 	thousand = run(2, v1alpha1.IORSpec{BlockSize: "256k", TransferSize: "64k", Iterations: 1000, FilePerProcess: true, Fsync: true})
 )
 
-// point is the only point of a run.
+// point returns the only point of a run.
 func point(t testing.TB, spec *v1alpha1.BenchmarkRunSpec) benchmarks.Point {
 	t.Helper()
 	return tooltest.Point(t, ior.Tool{}, spec)

@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/openmpi"
 )
 
-// document is what IOR prints with -O summaryFormat=JSON. 3.x and 4.x differ in what stands under tests, which is not needed.
+// document is the output of IOR with -O summaryFormat=JSON. 3.x and 4.x differ in the content of tests, which is not needed.
 type document struct {
 	Version  string
 	Finished string
@@ -36,10 +36,10 @@ type document struct {
 	} `json:"summary"`
 }
 
-// maxJSON and maxValues bound the JSON of a report: a summary of each operation, and up to twelve numbers of each iteration.
+// maxJSON and maxValues bound the JSON of a report: a summary of each operation, and up to twelve numbers for each iteration.
 const maxJSON, maxValues = 4 << 20, 1 << 16
 
-// readJSON reads a report of JSON.
+// readJSON parses a JSON report.
 func readJSON(lines []openmpi.Line) (result, error) {
 	size := 0
 	for _, line := range lines {
@@ -55,7 +55,7 @@ func readJSON(lines []openmpi.Line) (result, error) {
 		starts = append(starts, int64(text.Len()))
 		text.WriteString(line.Text + "\n")
 	}
-	// at is the line that a place in the text is of.
+	// at returns the line at an offset in the text.
 	at := func(offset int64) openmpi.Line {
 		out := lines[0]
 		for i, start := range starts {

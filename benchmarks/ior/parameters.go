@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// The names that a sweep can vary, besides processes, clients and storagePool.
+// Names that a sweep can vary, besides processes, clients and storagePool.
 const (
 	blockSize    v1alpha1.SweepName = "ior.blockSize"
 	transferSize v1alpha1.SweepName = "ior.transferSize"
@@ -18,7 +18,7 @@ const (
 	iterations   v1alpha1.SweepName = "ior.iterations"
 )
 
-// Parameters returns processes, clients, storagePool, and those of spec.ior that are numbers.
+// Parameters returns processes, clients, storagePool, and the numeric parameters in spec.ior.
 func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	o := options(spec)
 	return append(benchmarks.Common(spec),
@@ -29,8 +29,7 @@ func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	)
 }
 
-// options returns spec.ior with the defaults of the API, which the API server fills in too, and its operations in the order in which IOR
-// runs them.
+// options returns spec.ior with the defaults of the API, which the API server also fills in. Its operations are in IOR's order.
 func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.IORSpec {
 	var o v1alpha1.IORSpec
 	if spec.IOR != nil {
@@ -50,7 +49,7 @@ func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.IORSpec {
 	return o
 }
 
-// settings are the checked parameters of a point.
+// settings holds the checked parameters of a point.
 type settings struct {
 	processes, clients   int
 	block, transfer      int64
@@ -58,19 +57,19 @@ type settings struct {
 }
 
 const (
-	// unit is the size of IOR's own numbers; each block and transfer is a multiple of it.
+	// unit is the size of IOR's own numbers; every block and transfer is a multiple of it.
 	unit = 8
-	// sector is the least that O_DIRECT can move.
+	// sector is the smallest transfer with O_DIRECT.
 	sector = 512
-	// most is a bound on all sizes, 1 EiB, and on their product.
+	// most bounds all sizes and their product: 1 EiB.
 	most = 1 << 60
-	// The largest values of the API, which a sweep must not exceed either.
+	// Upper bounds from the API. A sweep must respect them too.
 	maxProcesses  = 65536
 	maxSegments   = 1<<31 - 1
 	maxIterations = 1000
 )
 
-// check reads the parameters of a point and refuses those that IOR refuses, or that it would take and quietly measure something else.
+// check parses the parameters of a point, and refuses values that IOR refuses or would silently replace.
 func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, error) {
 	var s settings
 	o := options(spec)
@@ -111,7 +110,7 @@ func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, e
 	return s, v.Err()
 }
 
-// owned are the options that args may not set: those of a field, and those that change the report or whom it is of.
+// owned lists options that args must not set: those with a field of their own, and those that change the report's format or scope.
 var owned = map[string]string{
 	"-a": "ior.interface", "-b": string(blockSize), "-t": string(transferSize), "-s": string(segments), "-i": string(iterations),
 	"-F": "ior.filePerProcess", "-c": "ior.collective", "--collective": "ior.collective", "-C": "ior.reorderTasks", "-e": "ior.fsync",
@@ -122,10 +121,10 @@ var owned = map[string]string{
 	"--dryRun": "the operator (the report)",
 }
 
-// directives of -O that args may set; all others are those of an option that has a name.
+// directives lists the directives of -O that args may set. All others correspond to named options.
 var directives = []string{"stoneWallingWearOut", "stoneWallingWearOutIterations", "minTimeDuration"}
 
-// checkArgs refuses args that set what others set.
+// checkArgs refuses args that set owned options.
 func checkArgs(args []v1alpha1.BenchmarkArgument) error {
 	const field = "spec.ior.args"
 	if err := benchmarks.CheckArgs(field, args, owned); err != nil {

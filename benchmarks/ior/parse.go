@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	// bandwidth is the unit of IOR's MiB/sec, and operations that of its OPs: transfers in a second.
+	// bandwidth is the unit for IOR's MiB/sec, and operations that for its OPs, which are transfers per second.
 	bandwidth  = "MiB/s"
 	operations = "OPs"
 )
 
 var (
 	bannerLine = regexp.MustCompile(`^IOR-(\S+): MPI Coordinated Test of Parallel I/O$`)
-	// headLine is a fact with its name, which all versions print before the results: "api : POSIX" or "api = POSIX". Any other line is
-	// refused, but for verboseLine and harmlessLine.
+	// headLine matches a named fact, which all versions print before the results: "api : POSIX" or "api = POSIX". Other lines are refused,
+	// except those that match verboseLine or harmlessLine.
 	headLine = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_ ]{1,23}?) *[:=](?: (.*))?$`)
-	// verboseLine are what -v adds, before the results and among them.
+	// verboseLine matches the additional lines of -v, before and between the results.
 	verboseLine = regexp.MustCompile(`^(Participating tasks *: \d+|Start time skew across all tasks: [\d.]+ sec|Using synchronized MPI timer` +
 		`|Using reorderTasks .*|task \d+ on \S+|Using Time Stamp \d+ \(0x[0-9a-f]+\) for Data Signature|Using stonewalling = \d+ second\(s\).*` +
 		`|Commencing (write|read|write check|read check) performance test: .*|delaying \d+ seconds.*|no striping to set` +
 		`|(\d+: )?stonewalling pairs accessed.*|Pairs deadlineForStonewallingaccessed: \d+|\[RANK \d+\] open for (reading|writing) file .*)$`)
-	// harmlessLine are warnings of what changes no number: an option that the interface has not, a file that is written again, or a
-	// filesystem that does not say how large it is.
+	// harmlessLine matches warnings that affect no number: an unsupported option of the interface, an overwritten file, or a filesystem of
+	// unknown size.
 	harmlessLine = regexp.MustCompile(`^(ior )?WARNING: (fsync\(\) (only )?available.*|The file ".*" exists already and will be overwritten` +
 		`|Backend returned error during statfs)$`)
 	optionsLine = regexp.MustCompile(`^(Options|Summary|Results):$`)
@@ -42,7 +42,7 @@ var (
 	rulerLine  = regexp.MustCompile(`^-{6}( +-+)+$`)
 	resultLine = regexp.MustCompile(`^(write|read|remove) .* (\d+)$`)
 	cellNumber = regexp.MustCompile(`^\d{1,15}(\.\d{1,6})?$`)
-	// shortLine is said of a transfer that was ended when its time was up.
+	// shortLine matches lines about a transfer that was ended by its time limit.
 	shortLine = regexp.MustCompile(`(?i)^WARNING: (Expected aggregate file size|Stat\(\) of aggregate file size` +
 		`|Using actual aggregate bytes moved|maybe caused by deadlineForStonewalling)`)
 	mostLine = regexp.MustCompile(`^Max (Write|Read): +([\d.]+) MiB/sec \(([\d.]+) MB/sec\)$`)
@@ -50,13 +50,13 @@ var (
 	decimal  = regexp.MustCompile(`^\d{1,15}\.\d{2,6}$`)
 )
 
-// bareOption are options that the application of IO500 always sets.
+// bareOption matches options that the IO500 application always sets.
 var bareOption = regexp.MustCompile(` -O (stoneWallingStatusFile|saveRankPerformanceDetailsCSV)=`)
 
 const summaryLine = "Summary of all tests:"
 
-// Parse reads the report of IOR 3.x and 4.x, text or JSON: for write and read the mean over IOR's iterations, in MiB/s and in OPs.
-// A report of another run than the point asked for is refused.
+// Parse parses the report of IOR 3.x and 4.x, text or JSON. For write and read it returns the mean over IOR's iterations, in MiB/s and in
+// OPs. A report of another run than the point requires is refused.
 func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step int, output []byte) (benchmarks.Report, error) {
 	var w *want
 	if len(point.Parameters) > 0 {
@@ -92,36 +92,36 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step 
 	return benchmarks.Report{Version: out.version, Samples: samples, Remarks: out.skipped}, nil
 }
 
-// want is what a point asked for.
+// want holds a point's requirements.
 type want struct {
 	settings
 	options    v1alpha1.IORSpec
 	operations []v1alpha1.IOROperation
 }
 
-// result is a report: its summary, one row for each operation.
+// result is a parsed report with one summary row for each operation.
 type result struct {
 	version string
 	rows    []row
 	skipped benchmarks.Remarks
 }
 
-// row is what the summary says of one operation.
+// row is the summary of one operation.
 type row struct {
-	// line of the output, 0 when it has none of its own.
+	// line is the number of its line, or 0 without a line of its own.
 	line      int
 	operation string
-	// most, least, mean and deviation in MiB/s, and in OPs; the latter are missing before 3.2.
+	// maximum, minimum, mean and deviation in MiB/s and in OPs; the latter are missing before 3.2
 	bandwidth, operations *[4]float64
-	// What was run.
+	// Parameters of the run.
 	api                                           string
 	tasks, repetitions, segments, block, transfer int64
 	filePerProcess                                bool
-	// mebibytes and seconds of the one iteration, 0 where they are not printed.
+	// mebibytes and seconds of the only iteration, or 0 if not printed.
 	mebibytes, seconds float64
 }
 
-// samples checks the rows and makes samples of them.
+// samples checks the rows and converts them to samples.
 func (r result) samples(w *want) ([]benchmarks.Sample, error) {
 	var out []benchmarks.Sample
 	var found []string
@@ -178,8 +178,7 @@ func (r result) samples(w *want) ([]benchmarks.Sample, error) {
 	return out, nil
 }
 
-// agree compares the numbers of a row with each other: transfers in a second with the bytes that they move, and the bytes with
-// their time.
+// agree compares the numbers of a row with each other: transfers per second with the bytes that they move, and the bytes with their time.
 func (r row) agree() error {
 	const half, mebi, part = 0.0051, 1 << 20, 2e-6
 	if r.operations != nil && r.transfer > 0 {
@@ -201,7 +200,7 @@ func (r row) agree() error {
 	return nil
 }
 
-// list is words for a message.
+// list joins words for a message.
 func list(words []string) string {
 	if len(words) == 0 {
 		return "nothing"
@@ -209,7 +208,7 @@ func list(words []string) string {
 	return strings.Join(words, " and ")
 }
 
-// check refuses a row of another run than the point asked for.
+// check refuses a row of another run than the point requires.
 func (r row) check(w *want) error {
 	if r.repetitions < 1 || r.repetitions > maxIterations {
 		return fmt.Errorf("%d iterations can't be", r.repetitions)
@@ -236,28 +235,28 @@ func (r row) check(w *want) error {
 	return nil
 }
 
-// parser walks over the lines of a text report.
+// parser reads the lines of a text report.
 type parser struct {
 	openmpi.Reader
-	// facts are what the head says, by its names.
+	// facts holds the named facts of the head.
 	facts map[string]string
-	// titles are those of the table of results.
+	// titles holds the column titles of the table of results.
 	titles []string
-	// cells are the results of the iterations, in MiB/s, by operation, and most what is printed below them.
+	// cells holds the results of the iterations in MiB/s by operation, and most the maximum that is printed below them.
 	cells map[string][]cell
 	most  map[string]float64
 }
 
-// cell is a printed number with the place of its last digit.
+// cell is a printed number, with the value of its last digit's place.
 type cell struct{ value, step float64 }
 
-// two is the place of the last digit of a number that is rounded to two places after the point.
+// two is that value for a number with two decimals.
 const two = 0.01
 
-// near is true when a number, which was rounded to two places after the point, is that of the cell before it was rounded.
+// near is true if a number, rounded to two decimals, is equal to the unrounded cell.
 func (c cell) near(value float64) bool { return math.Abs(c.value-value) <= 0.51*(c.step+two) }
 
-// report reads a whole report.
+// report parses a whole report.
 func (p *parser) report() (result, error) {
 	var out result
 	timed, err := p.head(&out)
@@ -295,7 +294,7 @@ func (p *parser) report() (result, error) {
 	return out, err
 }
 
-// behind reads what stands behind the report.
+// behind parses the lines after the report.
 func (p *parser) behind() error {
 	for p.Next() {
 		switch line := p.At.Text; {
@@ -312,7 +311,7 @@ func (p *parser) behind() error {
 	return nil
 }
 
-// compare holds a row of the summary against the results of the iterations.
+// compare compares a row of the summary with the results of the iterations.
 func (p *parser) compare(r row) error {
 	cells := p.cells[r.operation]
 	if len(cells) == 0 {
@@ -340,7 +339,8 @@ func (p *parser) compare(r row) error {
 	return nil
 }
 
-// head reads up to the table of results. It returns true when a time ends each transfer, or a status file says where one has ended.
+// head parses the lines up to the table of results. It returns true if the transfers are limited by time, or if a status file contains the
+// end of an earlier one.
 func (p *parser) head(out *result) (bool, error) {
 	timed := false
 	p.facts = map[string]string{}
@@ -380,14 +380,13 @@ func (p *parser) head(out *result) (bool, error) {
 	return false, p.CutOff("the results")
 }
 
-// verbose is true for a line of -v that says nothing bad.
+// verbose is true for a harmless line of -v.
 func (p *parser) verbose(line string) bool {
 	return verboseLine.MatchString(line) && !strings.Contains(line, "WARNING") && !strings.Contains(line, "ERROR")
 }
 
-// iterations reads the results up to the summary, and counts them by operation. summed is false when the report ends without a
-// summary, as
-// that of the application of IO500 does.
+// iterations parses the results up to the summary, and counts them by operation. summed is false if the report ends without a summary, as
+// that of the IO500 application does.
 func (p *parser) iterations(timed bool) (counts map[string]int64, summed bool, err error) {
 	counts, p.cells, p.most = map[string]int64{}, map[string][]cell{}, map[string]float64{}
 	for p.Next() {
@@ -426,8 +425,8 @@ func (p *parser) iterations(timed bool) (counts map[string]int64, summed bool, e
 	return nil, false, p.CutOff("the summary")
 }
 
-// bare is true for the whole output of the application of IO500, which prints no summary and no last line: it has each result that its
-// command line asks for. Such an output cut off before a summary would have the same results.
+// bare is true for the complete output of the IO500 application, which prints no summary and no last line. It contains every result that
+// its command line requires. Any other output without a summary may have been cut off before it.
 func (p *parser) bare(counts map[string]int64) bool {
 	command := p.facts["Command line"] + " "
 	if !bareOption.MatchString(command) || len(p.most) > 0 {
@@ -451,9 +450,8 @@ func (p *parser) bare(counts map[string]int64) bool {
 	return true
 }
 
-// result reads the numbers of an iteration and compares them with each other: what was moved in all the time is what the transfers
-// in a second
-// have moved in the time of the transfers.
+// result parses the numbers of an iteration and compares them: the data moved in the total time must equal the transfers per second times
+// the time of the transfers.
 func (p *parser) result(operation string, fields []string) error {
 	if operation == "remove" {
 		return nil
@@ -471,7 +469,7 @@ func (p *parser) result(operation string, fields []string) error {
 	}
 	bw := numbers["bw(MiB/s)"]
 	if bw.value == 0 {
-		// Less than a hundredth; the summary says what it was.
+		// It is less than a hundredth; the summary has the exact value.
 		p.cells[operation] = append(p.cells[operation], bw)
 		return nil
 	}
@@ -492,7 +490,7 @@ func (p *parser) result(operation string, fields []string) error {
 	return nil
 }
 
-// cell reads a number of the table, which has as many digits as fit.
+// cell parses a number of the table, which has as many digits as fit.
 func (p *parser) cell(text string) (cell, error) {
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil || !cellNumber.MatchString(text) {
@@ -505,7 +503,7 @@ func (p *parser) cell(text string) (cell, error) {
 	return cell{value, math.Pow10(-len(digits))}, nil
 }
 
-// highest reads what is printed of the highest result: in MiB/s, and in MB/s, which are a millionth of a byte.
+// highest parses the highest result in MiB/s and in MB/s, where 1 MB is a million bytes.
 func (p *parser) highest(match []string) error {
 	mebi, err := strconv.ParseFloat(match[2], 64)
 	mega, err2 := strconv.ParseFloat(match[3], 64)
@@ -517,7 +515,7 @@ func (p *parser) highest(match []string) error {
 	return nil
 }
 
-// rows makes the rows of a summary that is not there. It has no transfers in a second: those of a result are of another time.
+// rows creates the rows of a missing summary. They lack transfers per second, because those of a result refer to another time.
 func (p *parser) rows() ([]row, error) {
 	var out []row
 	for _, name := range []string{"write", "read"} {
@@ -539,7 +537,7 @@ func (p *parser) rows() ([]row, error) {
 		}
 		r.bandwidth = &[4]float64{slices.Max(values), slices.Min(values), mean, math.Sqrt(squares / float64(len(values)))}
 		for fact, number := range map[string]*int64{"tasks": &r.tasks, "segments": &r.segments} {
-			*number, _ = strconv.ParseInt(p.facts[fact], 10, 64) // 0 where it is not printed
+			*number, _ = strconv.ParseInt(p.facts[fact], 10, 64) // 0 if it is not printed
 		}
 		out = append(out, r)
 		if asked := p.facts["repetitions"]; asked != "" && asked != strconv.FormatInt(r.repetitions, 10) {
@@ -549,7 +547,7 @@ func (p *parser) rows() ([]row, error) {
 	return out, nil
 }
 
-// summary reads the summary and the last line.
+// summary parses the summary and the last line.
 func (p *parser) summary(out *result) error {
 	if !p.Next() {
 		return p.CutOff("the titles of the summary")
@@ -578,7 +576,7 @@ func (p *parser) summary(out *result) error {
 	return p.CutOff(`its last line ("Finished")`)
 }
 
-// row reads a line of the summary.
+// row parses a line of the summary.
 func (p *parser) row(titles, fields []string) (row, error) {
 	out := row{line: p.At.Number, operation: fields[0]}
 	var err error
@@ -604,7 +602,7 @@ func (p *parser) row(titles, fields []string) (row, error) {
 			return out, p.Fail("%s of the summary is %q, which is no number", title, place(title))
 		}
 	}
-	out.seconds, _ = strconv.ParseFloat(place("Mean(s)"), 64) // 0 where they are not printed
+	out.seconds, _ = strconv.ParseFloat(place("Mean(s)"), 64) // 0 if they are not printed
 	if out.mebibytes, err = strconv.ParseFloat(place("aggs(MiB)"), 64); err != nil {
 		const mebi = 1 << 20
 		bytes, _ := strconv.ParseFloat(place("aggsize"), 64) // the same
@@ -613,7 +611,7 @@ func (p *parser) row(titles, fields []string) (row, error) {
 	return out, nil
 }
 
-// numbers reads Max, Min, Mean and StdDev, which stand side by side.
+// numbers parses Max, Min, Mean and StdDev, which are adjacent columns.
 func (p *parser) numbers(of string, titles, fields []string) (*[4]float64, error) {
 	first := slices.Index(titles, "Max("+of+")")
 	want := []string{"Max(" + of + ")", "Min(" + of + ")", "Mean(" + of + ")", "StdDev"}

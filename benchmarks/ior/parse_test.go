@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/tooltest"
 )
 
-// good are outputs of runs that went well, with the points that they are of.
+// good holds outputs of successful runs, with their points.
 var good = map[string]struct {
 	spec    *v1alpha1.BenchmarkRunSpec
 	step    int
@@ -160,7 +160,7 @@ var good = map[string]struct {
 	}},
 }
 
-// describe writes samples as lines.
+// describe formats samples as lines.
 func describe(samples []benchmarks.Sample) []string {
 	var out []string
 	for _, s := range samples {
@@ -214,7 +214,7 @@ func TestParseRefusesRunsThatEndedBadly(t *testing.T) {
 		"4.0.0-error-rank-killed":       {thousand, 0, failed},
 		"3.3.0-error-json-killed":       {thousand, 0, "before the end of its JSON"},
 		"4.0.0-error-json-killed":       {thousand, 0, "before the end of its JSON"},
-		// The second iteration finds no file, because the first has removed it: the step that reads needs -k too.
+		// The second iteration finds no file, because the first removed it: the read step needs -k too.
 		"3.3.0-error-step2-read-without-keep": {steps, 1, aborted},
 		"4.0.0-error-step2-read-without-keep": {steps, 1, aborted},
 	} {

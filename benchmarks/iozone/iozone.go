@@ -1,5 +1,5 @@
-// Package iozone measures a filesystem with IOzone: processes that each write, read and randomly access a file of their
-// own, on one client or spread over several. The options are those of iozone(1) and of its own help, as of version 3.489.
+// Package iozone measures a filesystem with IOzone: each process writes, reads and randomly accesses a file of its own, on one client or on
+// several. The options are those of iozone(1) and of the help of version 3.489.
 package iozone
 
 import "parallelfs.dev/operator/api/v1alpha1"

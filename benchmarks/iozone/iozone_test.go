@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/tooltest"
 )
 
-// run is a run of iozone with some processes, a record size and a file size.
+// run returns a run of iozone with this number of processes, record size and file size.
 func run(processes int32, record, file v1alpha1.IOzoneSize, change ...func(*v1alpha1.BenchmarkRunSpec)) *v1alpha1.BenchmarkRunSpec {
 	spec := &v1alpha1.BenchmarkRunSpec{
 		Tool: v1alpha1.ToolIOzone, Processes: processes, IOzone: &v1alpha1.IOzoneSpec{RecordSize: record, FileSize: file},
@@ -24,7 +24,7 @@ func distributed(count int32) func(*v1alpha1.BenchmarkRunSpec) {
 	return func(s *v1alpha1.BenchmarkRunSpec) { s.IOzone.Mode, s.Clients.Count = v1alpha1.IOzoneDistributed, count }
 }
 
-// phases asks for caches to be dropped between the tests.
+// phases drops caches between the tests.
 func phases(s *v1alpha1.BenchmarkRunSpec) {
 	s.Caches = &v1alpha1.CachesSpec{Before: v1alpha1.CachesBeforePhases}
 }
@@ -35,13 +35,13 @@ func tests(tests ...v1alpha1.IOzoneTest) func(*v1alpha1.BenchmarkRunSpec) {
 	return func(s *v1alpha1.BenchmarkRunSpec) { s.IOzone.Tests = tests }
 }
 
-// point is the only point of a run.
+// point returns the only point of a run.
 func point(t testing.TB, spec *v1alpha1.BenchmarkRunSpec) benchmarks.Point {
 	t.Helper()
 	return tooltest.Point(t, iozone.Tool{}, spec)
 }
 
-// output is a file in testdata: what the real iozone 3.489 printed.
+// output returns a file in testdata with the output of the real iozone 3.489.
 func output(t testing.TB, name string) []byte {
 	t.Helper()
 	return tooltest.Output(t, name)

@@ -8,7 +8,7 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// The names that a sweep can vary.
+// Names that a sweep can vary.
 const (
 	processes                     = benchmarks.ParameterProcesses
 	clients                       = benchmarks.ParameterClients
@@ -16,8 +16,8 @@ const (
 	fileSize   v1alpha1.SweepName = "iozone.fileSize"
 )
 
-// Parameters returns processes, clients, storagePool, iozone.recordSize and iozone.fileSize. There is no parameter clients when all
-// processes run on one client.
+// Parameters returns processes, clients, storagePool, iozone.recordSize and iozone.fileSize. Without distributed mode all processes run on
+// one client, and there is no parameter clients.
 func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	o := options(spec)
 	out := benchmarks.Common(spec)
@@ -30,8 +30,7 @@ func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	)
 }
 
-// options returns spec.iozone with the defaults of the API, which the API server fills in too, and its tests in the
-// order in which iozone runs them.
+// options returns spec.iozone with the defaults of the API, which the API server also fills in. Its tests are in iozone's order.
 func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.IOzoneSpec {
 	var o v1alpha1.IOzoneSpec
 	if spec.IOzone != nil {
@@ -50,23 +49,23 @@ func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.IOzoneSpec {
 	return o
 }
 
-// settings are the checked parameters of a point.
+// settings holds the checked parameters of a point.
 type settings struct {
 	processes int
-	// clients is 0 when all that match take part.
+	// clients is 0 if all matching clients are used.
 	clients int
-	// record and file are the sizes of one read or write and of each process's file, in bytes.
+	// record is the size of one read or write, and file the size of each process's file, in bytes.
 	record, file int64
 }
 
 const (
-	// maxProcesses is the largest number that iozone takes, in -t (its MAXSTREAMS) and as lines of the file of -+m.
+	// maxProcesses is iozone's upper bound for -t (its MAXSTREAMS) and for the lines in the file of -+m.
 	maxProcesses = 1024
-	// maxRecord is the size of iozone's buffer, which it names when it refuses a larger record.
+	// maxRecord is the size of iozone's buffer, which is in its message about a larger record.
 	maxRecord = 16 << 20
 )
 
-// check reads the parameters of a point and refuses those that iozone refuses, or that it would take and quietly measure something else.
+// check parses the parameters of a point, and refuses values that iozone refuses or would silently replace.
 func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, error) {
 	var out settings
 	o := options(spec)
@@ -113,7 +112,7 @@ func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, e
 	if _, found := point.Parameters[clients]; !found {
 		return out, nil
 	}
-	// More clients than the API takes are more than there can be processes.
+	// More clients than the API's bound exceed the possible number of processes.
 	if out.clients, err = count(clients, maxProcesses); err != nil {
 		return out, err
 	}

@@ -14,10 +14,10 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// result is one of iozone's results: what iozone calls its processes there, and the name of the metric.
+// result is one of iozone's results: iozone's title for its processes, and the name of the metric.
 type result struct{ title, metric string }
 
-// expected are the results that a run of iozone was asked for, in the order in which iozone prints them.
+// expected returns the results that a run of iozone must have, in iozone's order.
 func expected(o v1alpha1.IOzoneSpec, tests []v1alpha1.IOzoneTest) []result {
 	var out []result
 	for _, test := range tests {
@@ -41,7 +41,7 @@ func expected(o v1alpha1.IOzoneSpec, tests []v1alpha1.IOzoneTest) []result {
 
 var (
 	versionLine = regexp.MustCompile(`^Version \$Revision: (\S+) \$$`)
-	// Lines before the results, which say what iozone has understood.
+	// Lines before the results with iozone's parameters.
 	recordLine  = regexp.MustCompile(`^Record Size (\d+) kB$`)
 	fileLine    = regexp.MustCompile(`^File size set to (\d+) kB$`)
 	processLine = regexp.MustCompile(`^Throughput test with (\d+) (?:process|processes|thread|threads)$`)
@@ -51,25 +51,25 @@ var (
 	parentLine = regexp.MustCompile(`^Parent sees throughput for +\d+ [a-z -]+?\s+= *\S+ kB/sec$`)
 	boundLine  = regexp.MustCompile(`^(Min|Max|Avg) throughput per (?:process|thread)\s+= *(\S+) kB/sec$`)
 	leastLine  = regexp.MustCompile(`^Min xfer\s+= *(\S+) kB$`)
-	// Lines of ssh and of shells that are no error, such as "Warning: Permanently added 'n1' (ED25519) to the list of known hosts."
+	// Lines of ssh and shells that are no errors, such as "Warning: Permanently added 'n1' (ED25519) to the list of known hosts."
 	warningLine = regexp.MustCompile(`(?i)^(?:[^ ]+: )*warning: `)
 )
 
 const (
-	// unit is what iozone prints as kB/sec, kilobytes of 1024 bytes.
+	// unit is the unit for iozone's kB/sec, which are kilobytes of 1024 bytes.
 	unit = "kB/s"
-	// iops are reads or writes of one record in a second.
+	// iops is the unit for reads or writes of one record per second.
 	iops = "IOPS"
 	// complete is iozone's last line when all tests have ended.
 	complete = "iozone test complete."
-	// substantial is a file so large that a process must have moved some of its own while another moved all of it: one that did not was
-	// killed, which iozone does not notice. A small file can be done before the last process is given a processor.
+	// substantial is the size of a file from which on every process must have moved some data before another one moved all of its own. A
+	// process that did not was killed, which iozone does not notice. A small file can be completed before the last process gets a CPU.
 	substantial = 256 << 20
 )
 
-// Parse reads the results of iozone's throughput mode: for each test the sum over all processes in kB/s, and in IOPS,
-// which follow from it because all processes move whole records. iozone goes on after errors, prints numbers and ends
-// with success, so a line that it does not print when all goes well is refused, wherever it stands between the results.
+// Parse parses the results of iozone's throughput mode: for each test the sum over all processes in kB/s, and in IOPS. IOPS follow from
+// kB/s because all processes move whole records. After an error iozone continues, prints numbers and exits with 0. Therefore any line that
+// a successful run does not print is refused, wherever it is between the results.
 func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step int, output []byte) (benchmarks.Report, error) {
 	s, err := check(spec, point)
 	if err != nil {
@@ -102,18 +102,18 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step 
 	return benchmarks.Report{Version: p.version, Samples: samples}, nil
 }
 
-// parser walks over the lines of an output.
+// parser reads the lines of an output.
 type parser struct {
 	settings
 	expected []result
 	lines    [][]byte
-	// version is what iozone says of itself, such as "3.489"; a distributed one may say nothing.
+	// version is iozone's version, such as "3.489"; a distributed one may not print it.
 	version string
-	// at is the number of lines read, and so the number of the last one, counted from 1.
+	// at is the number of lines read, which is also the number of the last one.
 	at int
 }
 
-// next returns the next line that says something, without the blanks around it; false at the end of the output.
+// next returns the next line with text, trimmed, or false at the end of the output.
 func (p *parser) next() (string, bool) {
 	for p.at < len(p.lines) {
 		line := strings.TrimSpace(string(p.lines[p.at]))
@@ -125,12 +125,12 @@ func (p *parser) next() (string, bool) {
 	return "", false
 }
 
-// fail is an error at the last line read.
+// fail returns an error for the last line that was read.
 func (p *parser) fail(format string, args ...any) error {
 	return fmt.Errorf("line %d: %s", p.at, fmt.Sprintf(format, args...))
 }
 
-// unexpected says what a line means that is none of the expected ones.
+// unexpected explains a line that is not one of the expected ones.
 func (p *parser) unexpected(line, want string) error {
 	if line == complete {
 		return p.fail("iozone ended without %s", want)
@@ -138,7 +138,7 @@ func (p *parser) unexpected(line, want string) error {
 	return p.fail("found %q instead of %s", benchmarks.Short(line), want)
 }
 
-// cutOff says that the output ends too early, and with which line.
+// cutOff returns the error of an incomplete output, with its last line.
 func (p *parser) cutOff(want string) error {
 	for i, line := range slices.Backward(p.lines) {
 		if text := strings.TrimSpace(string(line)); text != "" {
@@ -148,7 +148,7 @@ func (p *parser) cutOff(want string) error {
 	return errors.New("the output is empty")
 }
 
-// header reads up to the first result, and checks that iozone ran what the point asked for.
+// header parses the lines up to the first result, and checks that iozone ran with the parameters of the point.
 func (p *parser) header() error {
 	facts := []struct {
 		line *regexp.Regexp
@@ -192,7 +192,7 @@ func (p *parser) header() error {
 	}
 }
 
-// result reads one result and returns the throughput of all processes together, in kB/s.
+// result parses one result, and returns the throughput of all processes together in kB/s.
 func (p *parser) result(want result) (float64, error) {
 	title := fmt.Sprintf("the throughput of the %s (%s)", want.title, want.metric)
 	line, found := p.next()
@@ -247,9 +247,9 @@ func (p *parser) result(want result) (float64, error) {
 	if least == 0 && p.file >= substantial {
 		return 0, p.fail("one of the %s transferred nothing while another transferred its file: it was killed, or given no time; run the point again", want.title)
 	}
-	// iozone rounds each number by itself, to two digits behind the point, and computes the average from the sum.
+	// iozone rounds each number to two decimals, and computes the average from the sum.
 	near := func(a, b float64) bool { return math.Abs(a-b) <= 0.011*float64(p.processes)+1e-7*total }
-	// A process that was given no time before another had ended counts as 0. iozone takes the next one for the least then.
+	// A process that got no CPU time before another had ended counts as 0. In that case iozone reports the next one as the minimum.
 	if bounds["Min"] > bounds["Avg"]+0.01 {
 		return 0, fmt.Errorf("line %d: iozone left a process out of the throughput of the %s (Min %.2f is more than Avg %.2f): another had ended before it began; make %s larger",
 			at, want.title, bounds["Min"], bounds["Avg"], fileSize)
@@ -261,13 +261,13 @@ func (p *parser) result(want result) (float64, error) {
 	return total, nil
 }
 
-// same is true unless the figures of one process differ.
+// same is true unless the figures of a single process differ.
 func (p *parser) same(bounds map[string]float64, total float64) bool {
 	const near = 0.011
 	return p.processes != 1 || math.Abs(bounds["Min"]-total) <= near && math.Abs(bounds["Max"]-total) <= near
 }
 
-// number reads a number that is finite and not less than 0, as iozone writes one: digits with a point among them.
+// number parses a finite, non-negative number in iozone's format: digits with a point.
 func (p *parser) number(text string) (float64, error) {
 	plain := !strings.ContainsFunc(text, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
 	value, err := strconv.ParseFloat(text, 64)
@@ -277,7 +277,7 @@ func (p *parser) number(text string) (float64, error) {
 	return value, nil
 }
 
-// end reads the last line, behind which nothing may come.
+// end parses the last line, which must end the output.
 func (p *parser) end() error {
 	line, found := p.next()
 	if !found {

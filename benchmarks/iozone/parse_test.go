@@ -13,8 +13,8 @@ import (
 	"parallelfs.dev/operator/benchmarks/tooltest"
 )
 
-// good are outputs of runs that went well, with the points that they are of. In distributed-write-read.txt the clients were two
-// nodes; in the other distributed ones, each line of the host file named the same machine, which iozone can't tell.
+// good holds outputs of successful runs, with their points. In distributed-write-read.txt the clients were two nodes. In the other
+// distributed outputs, each line of the host file had the same machine, which iozone does not notice.
 var good = map[string]struct {
 	spec *v1alpha1.BenchmarkRunSpec
 	file string
@@ -168,7 +168,7 @@ func FuzzParse(f *testing.F) {
 	for _, file := range []string{"single-2-threads-no-retest.txt", "distributed-threads-no-retest.txt", "error-distributed-out-of-space.txt", "auto.txt"} {
 		f.Add(output(f, file))
 	}
-	// Only the lines that count, which leaves more of the fuzzer's changes to the results.
+	// This keeps only the relevant lines, so that more of the fuzzer's changes hit the results.
 	_, results, _ := bytes.Cut(output(f, "single-2-threads-no-retest.txt"), []byte("option selected\n"))
 	f.Add(results)
 	p := point(f, spec)

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/openmpi"
 )
 
-// The lines of any iozone from 3.1 on. Versions write kB as KB, Kbytes or kBytes, and with -O ops.
+// Lines of any iozone from 3.1 on. Versions write kB as KB, Kbytes or kBytes, or ops with -O.
 var (
 	anyBanner  = regexp.MustCompile(`^Iozone: Performance Test of File I/O$`)
 	anyVersion = regexp.MustCompile(`^Version \$Revision: (\S+) \$$`)
@@ -33,7 +33,7 @@ var (
 	testOption = regexp.MustCompile(` -i *(\d+)`)
 )
 
-// titles are the metrics of what iozone calls its processes, and excels those of what its report for a spreadsheet calls them.
+// titles maps iozone's titles of processes to metrics, and excels maps the titles in its spreadsheet report.
 var (
 	titles = map[string]string{
 		"initial writers": "write", "rewriters": "rewrite", "readers": "read", "re-readers": "reread", "random readers": "randomRead",
@@ -49,7 +49,7 @@ var (
 		"record rewrite report": "recordRewrite", "stride read report": "strideRead", "fwrite report": "fwrite", "re-fwrite report": "refwrite",
 		"fread report": "fread", "re-fread report": "refread",
 	}
-	// columns are the metrics of the table of the automatic mode, tests the columns of each test (-i), and heads what stands above them.
+	// columns lists the metrics in the table of the automatic mode, tests the columns of each test (-i), and heads the text above them.
 	columns = []string{
 		"write", "rewrite", "read", "reread", "randomRead", "randomWrite", "reverseRead", "recordRewrite", "strideRead",
 		"fwrite", "refwrite", "fread", "refread",
@@ -62,9 +62,8 @@ var (
 // maxRows bounds the points of one output.
 const maxRows = 4096
 
-// ParseSaved reads the throughput mode (-t) and the automatic mode (-a) of any iozone from 3.1 on, in kB/s, and in operations per
-// second with
-// -O. Each pair of a file and record size of the automatic mode is a report. What the report for a spreadsheet (-R) repeats must be
+// ParseSaved reads the throughput mode (-t) and the automatic mode (-a) of any iozone from 3.1 on, in kB/s, and in operations per second
+// with -O. Each pair of a file and record size of the automatic mode is a report. Values that the spreadsheet report (-R) repeats must be
 // the same.
 func (Tool) ParseSaved(output []byte) ([]benchmarks.Saved, error) {
 	if err := benchmarks.BoundLines(output); err != nil {
@@ -85,23 +84,23 @@ func (Tool) ParseSaved(output []byte) ([]benchmarks.Saved, error) {
 	return p.out, nil
 }
 
-// anyParser walks over the lines of an output.
+// anyParser reads the lines of an output.
 type anyParser struct {
 	openmpi.Reader
 	version, command string
-	// unit of the table of the automatic mode, empty when no line names it.
+	// unit is the unit of the table in the automatic mode, or empty if no line names it.
 	unit string
-	// record and file are sizes in kB, and processes their number; 0 where they are not printed.
+	// record and file are sizes in kB, and processes the number of processes; 0 if not printed.
 	record, file, processes int64
 	out                     []benchmarks.Saved
-	// values are those of all results, by metric, file and record, as the report for a spreadsheet names them.
+	// values holds all results by metric, file and record, with the names of the spreadsheet report.
 	values map[string]float64
-	// report is the metric that the spreadsheet is at, and records are the sizes above its columns.
+	// report is the current metric of the spreadsheet, and records holds the sizes above its columns.
 	report  string
 	records []string
 }
 
-// head reads up to the first result or table.
+// head parses the lines up to the first result or table.
 func (p *anyParser) head() error {
 	started := false
 	for p.Next() {
@@ -132,10 +131,10 @@ func (p *anyParser) head() error {
 	return p.CutOff("the results")
 }
 
-// complaint begins lines of iozone after which it goes on.
+// complaint matches the beginning of error lines after which iozone continues.
 var complaint = regexp.MustCompile(`(?i)^(can'?t|can ?not|unable|could not|open: |write: |read: |stat: |interrupted)|no space left`)
 
-// fact takes a line of the head; true for one behind which results follow.
+// fact parses a line of the head, and returns true for one that results follow.
 func (p *anyParser) fact(line string) (bool, error) {
 	for _, f := range []struct {
 		line *regexp.Regexp
@@ -180,7 +179,7 @@ func (p *anyParser) fact(line string) (bool, error) {
 	return false, nil
 }
 
-// unitOf is the unit in the operator's words, empty for one that has none.
+// unitOf returns the unit with the operator's name, or empty for an unknown one.
 func unitOf(text string) string {
 	switch strings.ToLower(text) {
 	case "kb/sec", "kbytes/sec":
@@ -195,7 +194,7 @@ func (p *anyParser) again() error {
 	return p.Fail("a second run of iozone begins; keep one run in each file")
 }
 
-// point begins a report of the throughput mode.
+// point starts a report of the throughput mode.
 func (p *anyParser) point() {
 	p.out = append(p.out, benchmarks.Saved{
 		Report: benchmarks.Report{Version: p.version},
@@ -205,7 +204,7 @@ func (p *anyParser) point() {
 	})
 }
 
-// body reads the results up to the end.
+// body parses the results up to the end.
 func (p *anyParser) body() error {
 	ended, auto := false, p.processes == 0
 	for p.Next() {
@@ -243,9 +242,8 @@ func (p *anyParser) body() error {
 	return p.whole(ended, auto)
 }
 
-// whole refuses an output that lacks results. Some versions print no last line behind a report for a spreadsheet, or none at all:
-// then each test that the
-// command line asks for must be there.
+// whole refuses an output that lacks results. Some versions print no last line after a spreadsheet report, or none at all. In that case
+// each test on the command line must have results.
 func (p *anyParser) whole(ended, auto bool) error {
 	if len(p.out) == 0 || len(p.values) == 0 {
 		return p.CutOff("the first result")
@@ -281,7 +279,7 @@ func (p *anyParser) whole(ended, auto bool) error {
 	return nil
 }
 
-// number reads a number that is finite and not less than 0.
+// number parses a finite, non-negative number.
 func (p *anyParser) number(text string) (float64, error) {
 	q := parser{at: p.At.Number}
 	if _, decimals, _ := strings.Cut(text, "."); len(decimals) != 2 {
@@ -290,7 +288,7 @@ func (p *anyParser) number(text string) (float64, error) {
 	return q.number(text)
 }
 
-// result reads the lines of one result of the throughput mode.
+// result parses the lines of one result in the throughput mode.
 func (p *anyParser) result(match []string) error {
 	title, counted := match[2], unitOf(match[4])
 	metric, known := titles[title]
@@ -347,7 +345,7 @@ func (p *anyParser) result(match []string) error {
 	return nil
 }
 
-// bounds compares the total with the figures of the processes, as the parser of the operator's own outputs does.
+// bounds compares the total with the figures of the processes, like the parser of the operator's own outputs.
 func (p *anyParser) bounds(title string, total float64, bounds map[string]float64) error {
 	n := float64(p.processes)
 	const near, part = 0.011, 1e-7
@@ -363,7 +361,7 @@ func (p *anyParser) bounds(title string, total float64, bounds map[string]float6
 	return nil
 }
 
-// least reads how much the slowest process has moved.
+// least parses the amount that the slowest process has moved.
 func (p *anyParser) least(title string) error {
 	if !p.Next() {
 		return p.CutOff("the least that one of the " + title + " transferred")
@@ -390,7 +388,7 @@ func (p *anyParser) least(title string) error {
 	return nil
 }
 
-// add keeps a result, and in the other of the two units what follows from it: all processes move whole records.
+// add stores a result, and also its value in the other unit, which follows because all processes move whole records.
 func (p *anyParser) add(saved *benchmarks.Saved, metric, counted string, value float64) {
 	saved.Samples = append(saved.Samples, benchmarks.Sample{Name: metric, Unit: counted, Value: value})
 	if counted == unit && p.record > 0 {
@@ -399,7 +397,7 @@ func (p *anyParser) add(saved *benchmarks.Saved, metric, counted string, value f
 	p.values[metric] = value
 }
 
-// row reads a row of the automatic mode.
+// row parses a row of the automatic mode.
 func (p *anyParser) row(fields []string) error {
 	const sizes = 2
 	var numbers []int64
@@ -443,8 +441,7 @@ func (p *anyParser) row(fields []string) error {
 	return nil
 }
 
-// places are the columns of so many results: all, or those of the tests that the command line names. Blanks stand in the columns of
-// others.
+// places returns the columns of this number of results: all, or those of the tests on the command line. The other columns are blank.
 func (p *anyParser) places(count int) ([]int, error) {
 	var asked []int
 	for _, match := range testOption.FindAllStringSubmatch(p.command, -1) {
@@ -465,7 +462,7 @@ func (p *anyParser) places(count int) ([]int, error) {
 	return asked, nil
 }
 
-// excel compares a line of the report for a spreadsheet with what was read before.
+// excel compares a line of the spreadsheet report with the values read before.
 func (p *anyParser) excel(match []string) error {
 	name, rest := strings.ToLower(strings.TrimSpace(match[1])), strings.TrimSpace(match[2])
 	if metric, known := excels[name]; known {

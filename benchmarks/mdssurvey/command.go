@@ -8,8 +8,8 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// Plan returns one mds-survey for each metadata target: one script with several of them measures one after the other (2.17.57). What it
-// makes lies on the metadata targets alone, and is removed by itself.
+// Plan returns one mds-survey for each metadata target, because one script with several targets measures them one after the other
+// (2.17.57). Its objects are only on the metadata targets, and the script removes them.
 func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (benchmarks.Plan, error) {
 	s, err := check(spec, point)
 	if err != nil {

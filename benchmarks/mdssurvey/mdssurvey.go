@@ -1,5 +1,5 @@
-// Package mdssurvey measures the metadata servers of Lustre on their own nodes, without clients, by mds-survey of lustre-iokit: a script
-// that drives the layer mdd by obdecho, with a number of threads that doubles.
+// Package mdssurvey measures the metadata servers of Lustre on their own nodes, without clients, by mds-survey of lustre-iokit. The script
+// drives the mdd layer through obdecho with a doubling number of threads.
 package mdssurvey
 
 import "parallelfs.dev/operator/api/v1alpha1"

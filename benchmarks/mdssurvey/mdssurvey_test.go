@@ -17,15 +17,15 @@ func run(o v1alpha1.MDSSurveySpec) *v1alpha1.BenchmarkRunSpec {
 	return &v1alpha1.BenchmarkRunSpec{Tool: v1alpha1.ToolMDSSurvey, MDSSurvey: &o}
 }
 
-// The survey of the talk of 2014, from 64 threads on.
+// The survey in the talk of 2014, from 64 threads on.
 func talk(high int32) *v1alpha1.BenchmarkRunSpec {
 	return run(v1alpha1.MDSSurveySpec{ThreadsLow: 64, ThreadsHigh: high, FileCount: 200000, DirCount: 64})
 }
 
-// recorded is the survey that a real Lustre was asked for.
+// recorded is a survey that was run on a real Lustre.
 var recorded = run(v1alpha1.MDSSurveySpec{ThreadsLow: 1, ThreadsHigh: 4, FileCount: 2000, DirCount: 1})
 
-// good is what a Lustre 2.17.57 has printed, and outputs in the same form with the numbers of the talk.
+// good holds outputs of Lustre 2.17.57, and outputs in the same format with the numbers of the talk.
 var good = map[string]struct {
 	spec *v1alpha1.BenchmarkRunSpec
 	file string
@@ -55,7 +55,7 @@ func TestContract(t *testing.T) {
 	cases := map[string]tooltest.Case{}
 	for name, g := range good {
 		if g.file == "two-servers.txt" || g.file == "one-server-two-mdts.txt" {
-			continue // how many servers and targets there are is not known here, so that one is missing can't be seen
+			continue // the number of servers and targets is unknown here, so a missing one can't be detected
 		}
 		cases[name] = tooltest.Case{Spec: g.spec, Output: tooltest.Output(t, g.file)}
 	}

@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// The names that a sweep can vary.
+// Names that a sweep can vary.
 const (
 	threadsLow  v1alpha1.SweepName = "mdsSurvey.threadsLow"
 	threadsHigh v1alpha1.SweepName = "mdsSurvey.threadsHigh"
@@ -20,11 +20,11 @@ const (
 const (
 	maxThreads = 65536
 	maxFiles   = 1<<31 - 1
-	// maxSamples is the number of results that a point holds.
+	// maxSamples is the maximum number of results of a point.
 	maxSamples = 32
 )
 
-// Parameters returns those of spec.mdsSurvey; no process of a client takes part, and no storage pool.
+// Parameters returns the parameters in spec.mdsSurvey; no client process and no storage pool is involved.
 func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	o := options(spec)
 	return []benchmarks.Parameter{
@@ -35,7 +35,7 @@ func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	}
 }
 
-// options returns spec.mdsSurvey with the defaults of the API, which the API server fills in too, and its tests in the order of the script.
+// options returns spec.mdsSurvey with the defaults of the API, which the API server also fills in. Its tests are in the script's order.
 func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.MDSSurveySpec {
 	var o v1alpha1.MDSSurveySpec
 	if spec.MDSSurvey != nil {
@@ -57,15 +57,15 @@ func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.MDSSurveySpec {
 	return o
 }
 
-// settings are the checked parameters of a point.
+// settings holds the checked parameters of a point.
 type settings struct {
 	low, high, files, directories int64
-	// threads are the numbers that are measured.
+	// threads lists the measured numbers of threads.
 	threads []int64
 	tests   []v1alpha1.MDSSurveyTest
 }
 
-// check reads the parameters of a point and refuses those that the script refuses, or of which it leaves some out.
+// check parses the parameters of a point, and refuses values that the script refuses or partly ignores.
 func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, error) {
 	v := benchmarks.ValuesOf(point)
 	s := settings{

@@ -10,17 +10,17 @@ import (
 	"parallelfs.dev/operator/benchmarks/survey"
 )
 
-// unit of all results: mds-survey prints none, and means operations per second.
+// unit is the unit of all results: mds-survey prints none, and measures operations per second.
 const unit = "ops/s"
 
 var (
-	// rowLine is one number of threads; see print_summary of mds-survey.
+	// rowLine matches the results of one number of threads; see print_summary of mds-survey.
 	rowLine = regexp.MustCompile(`^mdt +(\d+) +file +(\d+) +dir +(\d+) +thr +(\d+) +(.*)$`)
 	badLine = regexp.MustCompile(`(?i)error|fail|terminated|can'?t|cannot|could not|not set|must be|no devices`)
 )
 
-// Parse reads the result of each test with each number of threads: "create thr 64" is the rate of creating with 64 threads on each metadata
-// target. All targets of all servers are measured at once, each by a script of its own, and added up.
+// Parse parses the result of each test with each number of threads: "create thr 64" is the rate of creates with 64 threads on each metadata
+// target. All targets of all servers are measured at the same time by separate scripts, and their results are added up.
 func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int, output []byte) (benchmarks.Report, error) {
 	s, err := check(spec, point)
 	if err != nil {
@@ -36,9 +36,9 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int
 	return form.Parse(output)
 }
 
-// results is the part of a line with the results, when it is that of a number of threads.
+// results returns the results in a line if the line is for the expected number of threads.
 func (s settings) results(row int, match []string) (string, error) {
-	// With several targets, one script measures them one after the other, and prints the mean.
+	// With several targets, one script measures them one after the other and prints the mean.
 	for i, want := range []int64{1, s.files, s.directories, s.threads[row]} {
 		what := []string{"metadata targets", "files", "directories", "threads"}[i]
 		if match[i+1] != strconv.FormatInt(want, 10) {

@@ -8,7 +8,7 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// owned are the options that args may not set: those of a field, and those that change the report or whom it is of.
+// owned lists options that args must not set: those with a field of their own, and those that change the report's format or scope.
 var owned = map[string]string{
 	"-d": "the operator (the directory)", "-i": string(iterations), "-I": string(items), "-n": string(itemsPerProcess), "-z": string(depth),
 	"-b": string(branch), "-L": "mdtest.leafOnly", "-u": "mdtest.uniqueDirectories", "-F": "mdtest.filesOnly", "-D": "mdtest.directoriesOnly",
@@ -18,13 +18,13 @@ var owned = map[string]string{
 	"-v": "the operator (the report)", "-V": "the operator (the report)",
 	"-h": "the operator (the report)", "--help": "the operator (the report)",
 	"--print-all-procs": "the operator (the report)", "--showRankStatistics": "the operator (the report)",
-	// These run a command in a pod, or write a file of any path there.
+	// These run a command in a pod, or write a file at any path there.
 	"-x": "the operator (no other files)", "--saveRankPerformanceDetails": "the operator (no other files)",
 	"--run-cmd-before-phase": "the operator (no commands)", "--run-cmd-after-phase": "the operator (no commands)",
 }
 
-// Plan returns mdtest with exactly the options that spec.mdtest asks for: one command, or one for each phase when caches are dropped
-// between phases. mdtest with -C alone leaves its tree, and finds it again when its other options are the same.
+// Plan returns mdtest with exactly the options in spec.mdtest: one command, or one for each phase if caches are dropped between phases.
+// mdtest with only -C preserves its tree, and finds it again if its other options are the same.
 func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (benchmarks.Plan, error) {
 	s, err := check(spec, point)
 	if err != nil {
@@ -42,7 +42,7 @@ func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (bench
 	return out, nil
 }
 
-// steps are the phases of each command.
+// steps returns the phases of each command.
 func steps(spec *v1alpha1.BenchmarkRunSpec) [][]v1alpha1.MdtestPhase {
 	o := options(spec)
 	if !benchmarks.DropsBetweenPhases(spec) {
@@ -58,9 +58,9 @@ func steps(spec *v1alpha1.BenchmarkRunSpec) [][]v1alpha1.MdtestPhase {
 	return out
 }
 
-// argv is one command line.
+// argv returns one command line.
 func argv(o v1alpha1.MdtestSpec, s settings, phases []v1alpha1.MdtestPhase) []string {
-	// -i: iterations; -I and -n: items of each directory and of each process; -z and -b: depth and branches of the tree.
+	// -i: iterations; -I and -n: items per directory and per process; -z and -b: depth and branching factor of the tree.
 	out := []string{"mdtest", "-d", "$(DIRECTORY)", "-i", fmt.Sprint(s.iterations)}
 	if s.items > 0 {
 		out = append(out, "-I", fmt.Sprint(s.items))
@@ -76,7 +76,7 @@ func argv(o v1alpha1.MdtestSpec, s settings, phases []v1alpha1.MdtestPhase) []st
 		{"-u", o.UniqueDirectories}, // a tree for each process
 		{"-F", o.FilesOnly},
 		{"-D", o.DirectoriesOnly},
-		{"-y", o.SyncWrites}, // fsync
+		{"-y", o.SyncWrites}, // fsync after writes
 	} {
 		if option.set {
 			out = append(out, option.name)
@@ -88,7 +88,7 @@ func argv(o v1alpha1.MdtestSpec, s settings, phases []v1alpha1.MdtestPhase) []st
 	}{
 		{"-w", s.write},  // bytes written to each file
 		{"-e", s.read},   // bytes read from each file
-		{"-N", s.stride}, // whose items a process uses
+		{"-N", s.stride}, // the process whose items are used
 	} {
 		if option.value > 0 {
 			out = append(out, option.name, fmt.Sprint(option.value))
@@ -107,8 +107,8 @@ func argv(o v1alpha1.MdtestSpec, s settings, phases []v1alpha1.MdtestPhase) []st
 	return out
 }
 
-// demand is what is on the filesystem at most. Within one command that removes, mdtest removes the directories before it makes the files,
-// and all of an iteration before the next.
+// demand returns the maximum usage of the filesystem. Within one command with removal, mdtest removes the directories before it creates the
+// files, and everything of an iteration before the next.
 func (s settings) demand(o v1alpha1.MdtestSpec, split bool) benchmarks.Demand {
 	trees, kinds, rounds, files := int64(1), int64(2), s.iterations, s.total
 	if o.UniqueDirectories {
@@ -123,6 +123,6 @@ func (s settings) demand(o v1alpha1.MdtestSpec, split bool) benchmarks.Demand {
 	if !split && slices.Contains(o.Phases, v1alpha1.MdtestRemove) {
 		kinds, rounds = 1, 1
 	}
-	// Each iteration has a directory that holds its trees.
+	// Each iteration has a directory that contains its trees.
 	return benchmarks.Demand{Bytes: rounds * files * s.write, Inodes: rounds * (1 + trees*s.directories + kinds*s.total)}
 }

@@ -1,5 +1,5 @@
-// Package mdtest measures metadata operations with mdtest: the processes of an MPI program that make, stat, read and remove files and
-// directories in a tree. The options are those of its own help as of 3.3.0 and 4.0.0 (github.com/hpc/ior); 1.9.x knows the same ones.
+// Package mdtest measures metadata operations with mdtest: the processes of an MPI program create, stat, read and remove files and
+// directories in a tree. The options are those in the help of 3.3.0 and 4.0.0 (github.com/hpc/ior); 1.9.x has the same ones.
 package mdtest
 
 import "parallelfs.dev/operator/api/v1alpha1"

@@ -14,18 +14,18 @@ import (
 	"parallelfs.dev/operator/benchmarks/tooltest"
 )
 
-// run is a run of mdtest with some processes.
+// run returns a run of mdtest with this number of processes.
 func run(processes int32, o v1alpha1.MdtestSpec) *v1alpha1.BenchmarkRunSpec {
 	return &v1alpha1.BenchmarkRunSpec{Tool: v1alpha1.ToolMdtest, Processes: processes, Mdtest: &o}
 }
 
-// phased is a run that drops caches between phases, and so has a step for each.
+// phased returns a run that drops caches between phases, and therefore has a step for each.
 func phased(spec *v1alpha1.BenchmarkRunSpec) *v1alpha1.BenchmarkRunSpec {
 	spec.Caches = &v1alpha1.CachesSpec{Drop: v1alpha1.CachesOfAll, Before: v1alpha1.CachesBeforePhases}
 	return spec
 }
 
-// The runs that the files in testdata are of.
+// The runs of the files in testdata.
 var (
 	paper    = run(4, v1alpha1.MdtestSpec{Items: 20, Depth: 2, Branch: 4, LeafOnly: true, UniqueDirectories: true, FilesOnly: true, Iterations: 3})
 	lowLoad  = run(2, v1alpha1.MdtestSpec{Items: 5, Depth: 2, Branch: 6, UniqueDirectories: true, WriteBytes: "1"})
@@ -45,7 +45,7 @@ var (
 	}))
 )
 
-// point is the only point of a run.
+// point returns the only point of a run.
 func point(t testing.TB, spec *v1alpha1.BenchmarkRunSpec) benchmarks.Point {
 	t.Helper()
 	points, err := sweep.Expand(mdtest.Tool{}, spec)
@@ -54,7 +54,7 @@ func point(t testing.TB, spec *v1alpha1.BenchmarkRunSpec) benchmarks.Point {
 	return points[0]
 }
 
-// output is a file in testdata: what the real mdtest printed.
+// output returns a file in testdata with the output of the real mdtest.
 func output(t testing.TB, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
@@ -65,7 +65,7 @@ func output(t testing.TB, name string) []byte {
 func TestContract(t *testing.T) {
 	cases := map[string]tooltest.Case{}
 	for name, g := range good {
-		// A read of more than was written is refused, so the contract, which changes one parameter, needs something that is written.
+		// Reading more than was written is refused. The contract changes one parameter, so it needs a spec that writes something.
 		if g.spec != shared && g.spec != steps {
 			spec := g.spec.DeepCopy()
 			spec.Mdtest.WriteBytes, spec.Mdtest.ReadBytes = "4", "2"

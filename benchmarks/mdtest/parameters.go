@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// The names that a sweep can vary, besides processes, clients and storagePool.
+// Names that a sweep can vary, besides processes, clients and storagePool.
 const (
 	items           v1alpha1.SweepName = "mdtest.items"
 	itemsPerProcess v1alpha1.SweepName = "mdtest.itemsPerProcess"
@@ -21,8 +21,8 @@ const (
 	iterations      v1alpha1.SweepName = "mdtest.iterations"
 )
 
-// Parameters returns processes, clients, storagePool, and those of spec.mdtest that are numbers. mdtest.items and mdtest.itemsPerProcess
-// exclude each other: when the spec sets one of them, there is no parameter for the other.
+// Parameters returns processes, clients, storagePool, and the numeric parameters in spec.mdtest. mdtest.items and mdtest.itemsPerProcess
+// exclude each other: if the spec sets one of them, the other is no parameter.
 func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	o := options(spec)
 	out := benchmarks.Common(spec)
@@ -54,7 +54,7 @@ type phase struct {
 	name, option string
 }
 
-// order is that of the phases.
+// order lists the phases in mdtest's order.
 var order = []phase{
 	{v1alpha1.MdtestCreate, "create", "-C"},
 	{v1alpha1.MdtestStat, "stat", "-T"},
@@ -62,8 +62,7 @@ var order = []phase{
 	{v1alpha1.MdtestRemove, "remove", "-r"},
 }
 
-// options returns spec.mdtest with the defaults of the API, which the API server fills in too, and its phases in the order in which
-// mdtest runs them.
+// options returns spec.mdtest with the defaults of the API, which the API server also fills in. Its phases are in mdtest's order.
 func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.MdtestSpec {
 	var o v1alpha1.MdtestSpec
 	if spec.Mdtest != nil {
@@ -83,7 +82,7 @@ func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.MdtestSpec {
 	return o
 }
 
-// settings are the checked parameters of a point.
+// settings holds the checked parameters of a point.
 type settings struct {
 	processes, clients int
 	// items is -I, or 0; perProcess is -n, or 0.
@@ -98,10 +97,10 @@ type settings struct {
 	total int64
 }
 
-// exact is the number up to which mdtest, which multiplies some of these as floating-point numbers, counts exactly.
+// exact is the largest count that mdtest, which multiplies some of these as floating-point numbers, computes exactly.
 const exact = 1 << 53
 
-// The largest values of the API, which a sweep must not exceed either.
+// Upper bounds from the API. A sweep must respect them too.
 const (
 	maxProcesses  = 65536
 	maxItems      = 1<<31 - 1
@@ -111,7 +110,7 @@ const (
 	maxIterations = 1000
 )
 
-// check reads the parameters of a point and refuses those that mdtest refuses, or that it would take and quietly measure something else.
+// check parses the parameters of a point, and refuses values that mdtest refuses or would silently replace.
 func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, error) {
 	var out settings
 	o := options(spec)
@@ -122,7 +121,7 @@ func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, e
 		return out, benchmarks.InvalidPoint("spec.mdtest: filesOnly and directoriesOnly together leave nothing to measure; set one of them")
 	}
 	v := benchmarks.ValuesOf(point)
-	// open is 0 for a parameter that the spec leaves open.
+	// open returns 0 for a parameter that the spec does not set.
 	open := func(name v1alpha1.SweepName, most int64) int64 {
 		if !v.Has(name) {
 			return 0
@@ -183,7 +182,7 @@ func (s *settings) complete(o v1alpha1.MdtestSpec) error {
 		return benchmarks.InvalidPoint("%s: %d processes with %d items each have more than 2^53", benchmarks.ParameterProcesses, s.processes, each)
 	}
 	s.total = each * int64(s.processes)
-	// Without Remove in the same step, each iteration leaves its items to the next.
+	// Without Remove in the same step, the items of each iteration remain.
 	if s.write > 0 && s.total > exact/s.iterations/s.write {
 		return benchmarks.InvalidPoint("%s: %d bytes to each of %d files are more than 8 PiB", writeBytes, s.write, s.total)
 	}

@@ -23,36 +23,37 @@ var (
 	titleLine    = regexp.MustCompile(`^(Operation +Max +Min +Mean +Std Dev|-+ +--- +--- +---- +-------)$`)
 	resultLine   = regexp.MustCompile(`^([A-Z][a-z]+ [a-z]+(?: \(stonewall\))?) *:? +([-+.\w]+) +([-+.\w]+) +([-+.\w]+) +([-+.\w]+)$`)
 	endLine      = regexp.MustCompile(`^-- finished at (.*) --$`)
-	// knownVersion are those whose deviations and tables are known.
+	// knownVersion matches the versions with known deviations and tables.
 	knownVersion = regexp.MustCompile(`^(1\.[89]\.\d{1,2}|[34]\.\d\.\d{1,2})([-+]\w+)?$`)
-	// headLine are the other lines before the results that mdtest prints when all goes well. Any other one is refused: mdtest goes on when
-	// it could not make, stat or remove something, says so, prints rates, and ends with success.
+	// headLine matches the other lines before the results of a successful run. Others are refused: if mdtest could not create, stat or remove
+	// something, it prints an error, continues, prints rates, and exits with 0.
 	headLine = regexp.MustCompile(`^(Command line used: .*|Path *:.*|FS *:.*|Nodemap: [01]+|random seed: \d+` +
 		`|(V-0: Rank +\d+ Line +\d+ )?Shifting ranks by \d+ for each phase\.` +
 		`|WARNING: could not read stonewall status file|stonewall rank \d+: \d+ of \d+)$`)
-	// stonewallLine says how many items the processes have made when their time was up; each then goes on to the most.
+	// stonewallLine contains the number of items that the processes have created at the time limit. Each process then continues up to the
+	// maximum.
 	stonewallLine = regexp.MustCompile(`^Continue stonewall hit min: \d+ max: (\d+) avg: [\d.]+$`)
-	// verboseLine are what -v adds: steps, the values of all options, and the rates of each iteration, which the summary repeats.
+	// verboseLine matches the additional lines of -v: steps, the values of all options, and the rates of each iteration, which the summary
+	// repeats.
 	verboseLine = regexp.MustCompile(`^(V-\d+: .*|[a-z_]+ *: (True|False|-?\d+)|dirpath\(s\):|/\S*|Operation +Duration +Rate|-+ +-+ +-+)$`)
-	// anyProcess are lines that each process prints as it begins (mdtest.c). mpirun passes on what comes from other nodes when it gets
-	// it, so
-	// such a line may stand anywhere, also behind the first process's last one.
+	// anyProcess matches lines that each process prints at its start (mdtest.c). mpirun forwards lines from other nodes when they arrive, so
+	// such a line may be anywhere, even after the first process's last line.
 	anyProcess = regexp.MustCompile(`^WARNING: Read bytes is 0, thus, a read test will actually just open/close$`)
 	number     = regexp.MustCompile(`^\d{1,15}\.\d{3}$`)
 )
 
-// operation is one that mdtest measures, with its phase and the kind of its items.
+// operation is an operation that mdtest measures, with its phase and the kind of its items.
 type operation struct {
 	name  string
 	phase v1alpha1.MdtestPhase
 	kind  kind
 }
 
-// operations are in the order in which mdtest prints them.
+// operations lists the operations in mdtest's order of output.
 var operations = []operation{
 	{"Directory creation", v1alpha1.MdtestCreate, directories},
 	{"Directory stat", v1alpha1.MdtestStat, directories},
-	{"Directory rename", "", directories}, // 4.x, when it runs all phases
+	{"Directory rename", "", directories}, // 4.x, if it runs all phases
 	{"Directory removal", v1alpha1.MdtestRemove, directories},
 	{"File creation", v1alpha1.MdtestCreate, files},
 	{"File stat", v1alpha1.MdtestStat, files},
@@ -73,17 +74,15 @@ const (
 )
 
 const (
-	// stonewall is what 3.x prints with -W: the rate until the time was up.
+	// stonewall is the rate until the time limit, which 3.x prints with -W.
 	stonewall = "File create (stonewall)"
-	// sharedFile lets all processes use one file, and none a directory.
+	// sharedFile is the option that lets all processes use one file and no directories.
 	sharedFile = "-S"
 )
 
-// Parse reads the report of mdtest 1.9, 3.x and 4.x, up to 4.1.0+dev. Rates are in ops/s, and times (-Z, -P) in s. An operation
-// that was not asked for,
-// which mdtest prints as 0.000, is left out; one that was asked for must be there. The first step says how many items there are, as
-// mdtest counts them. In an output that was saved elsewhere (a point without parameters) an operation whose numbers are all 0.000 is
-// left out.
+// Parse parses the report of mdtest 1.9, 3.x and 4.x, up to 4.1.0+dev. Rates are in ops/s, and times (-Z, -P) in s. An operation that was
+// not requested, which mdtest prints as 0.000, is left out; a requested one must be there. The first step also returns the number of items
+// as mdtest counts them. In an output that was saved elsewhere (a point without parameters), an operation with only 0.000 is left out.
 func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step int, output []byte) (benchmarks.Report, error) {
 	p := parser{}
 	if len(point.Parameters) > 0 {
@@ -115,14 +114,14 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step 
 	return benchmarks.Report{Version: p.version, Samples: p.samples, Remarks: p.Skipped}, nil
 }
 
-// want is what a point asked for.
+// want holds a point's requirements.
 type want struct {
 	settings
 	options v1alpha1.MdtestSpec
 	phases  []v1alpha1.MdtestPhase
 }
 
-// asked is true for an operation that the point asked for.
+// asked is true for an operation that the point requires.
 func (w *want) asked(o operation) bool {
 	switch {
 	case !slices.Contains(w.phases, o.phase):
@@ -135,42 +134,42 @@ func (w *want) asked(o operation) bool {
 	return true
 }
 
-// countsAll is true when mdtest has counted items of all directories, though only the deepest hold any, as 1.x does with -I and -L. Its
-// rates are those of that number, too; see benchmarks/README.md.
+// countsAll is true if mdtest has counted items in all directories although only the deepest contain any, as 1.x does with -I and -L. Its
+// rates are based on that number, too; see benchmarks/README.md.
 func (w *want) countsAll(version string, count int64) bool {
 	return strings.HasPrefix(version, "1.") && w.options.LeafOnly && w.items > 0 && count == int64(w.processes)*w.items*w.directories
 }
 
-// parser walks over the lines of an output.
+// parser reads the lines of an output.
 type parser struct {
 	openmpi.Reader
-	// want is nil when nothing is known of the run.
+	// want is nil if nothing is known about the run.
 	want    *want
 	version string
-	// began and ended are the times in the first and the last line.
+	// began and ended are the times in the first and last lines.
 	began, ended string
-	// command is the line with the command line, empty where it is not printed.
+	// command is the line with the command line, or empty if it is not printed.
 	command string
 	tasks   int64
-	// total is the number of items, 0 where all processes use one file; reached is that of a run which goes on until all have made as many
-	// as the fastest had when its time was up.
+	// total is the number of items, or 0 if all processes use one file. reached is the number of items of a run that continues until all
+	// processes have created as many as the fastest had at the time limit.
 	total, reached int64
-	// resumed is true when a status file of an earlier run says how many of the items there are.
+	// resumed is true if a status file of an earlier run contains the number of existing items.
 	resumed bool
-	// samples begin with the number of items.
+	// samples begins with the number of items.
 	samples []benchmarks.Sample
-	// rows are those of each table, by unit.
+	// rows holds the rows of each table by unit.
 	rows map[string][]row
 }
 
-// row is what a table says of an operation.
+// row is a table's row for an operation.
 type row struct {
 	line              int
 	op                operation
 	most, least, mean float64
 }
 
-// head reads up to the first table, and checks that mdtest ran what the point asked for.
+// head parses the lines up to the first table, and checks that mdtest ran with the parameters of the point.
 func (p *parser) head() error { //nolint:gocyclo // one case for each form of a line
 	const what = "what mdtest is about to run"
 	started, tasks, total := false, "", ""
@@ -236,13 +235,13 @@ func (p *parser) head() error { //nolint:gocyclo // one case for each form of a 
 	return p.CutOff("the results")
 }
 
-// inside is true for a line that stands only in a report.
+// inside is true for a line that occurs only in a report.
 func inside(line string) bool {
 	return bannerLine.MatchString(line) || itemsLine.MatchString(line) || summaryLine.MatchString(line) || titleLine.MatchString(line) ||
 		resultLine.MatchString(line) || endLine.MatchString(line) || strings.HasPrefix(line, "Command line used:")
 }
 
-// items takes the number of items that mdtest counts.
+// items parses the number of items that mdtest counts.
 func (p *parser) items(text string, shared bool) error {
 	count, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || count > exact {
@@ -261,7 +260,7 @@ func (p *parser) items(text string, shared bool) error {
 	return nil
 }
 
-// tables reads from the line that begins the first table to the end.
+// tables parses from the first line of the first table to the end.
 func (p *parser) tables() error {
 	seen, proof := map[string]bool{}, false
 	p.rows = map[string][]row{}
@@ -276,7 +275,7 @@ func (p *parser) tables() error {
 		if err != nil || count < 1 || count > most || p.want != nil && int64(count) != p.want.iterations {
 			return p.Fail("the results are of %s iterations, but the point asked for another number", match[3])
 		}
-		// 4.1 writes a unit behind the title, and for the times it is wrong: they are in s. agree proves that.
+		// 4.1 prints a unit after the title. For times this unit is wrong, because they are in s. agree proves that.
 		if titled := match[2]; titled != "" && unit == "ops/s" && titled != "(in ops/sec)" {
 			return p.Unexpected("a table of rates in ops/sec")
 		} else if titled != "" && unit == "s" {
@@ -314,10 +313,10 @@ func (p *parser) tables() error {
 	return nil
 }
 
-// timeOption are the options for times: -Z prints them instead of rates, and -P besides.
+// timeOption matches the options for times: -Z prints them instead of rates, and -P in addition.
 var timeOption = regexp.MustCompile(`['" ]-[A-Za-z]*([ZP])`)
 
-// titled refuses a table that the command line does not ask for.
+// titled refuses a table that the command line does not request.
 func (p *parser) titled(unit string) error {
 	times, rates := false, true
 	for _, match := range timeOption.FindAllStringSubmatch(p.command, -1) {
@@ -334,9 +333,8 @@ func (p *parser) titled(unit string) error {
 	return nil
 }
 
-// agree compares the two tables: the highest rate is that of the shortest time, and their product is the number of items. proof
-// asks for that
-// number, because the title of the times names another unit.
+// agree compares the two tables: the highest rate corresponds to the shortest time, and their product is the number of items. proof
+// requires that number, because the title of the times contains another unit.
 func (p *parser) agree(proof bool) error {
 	proven := !proof
 	for _, t := range p.rows["s"] {
@@ -348,7 +346,7 @@ func (p *parser) agree(proof bool) error {
 			continue
 		}
 		r := p.rows["ops/s"][i]
-		// Rates and times are rounded to three digits.
+		// Rates and times are rounded to three decimals.
 		const half, part = 0.0006, 2e-6
 		first, second := r.most*t.least, r.least*t.most
 		slack := func(rate, time float64) float64 { return half*rate + half*time + part*rate*time }
@@ -363,7 +361,7 @@ func (p *parser) agree(proof bool) error {
 		case math.Abs(first-items) <= slack(r.most, t.least), p.reached > 0 && math.Abs(first-float64(p.reached)) <= slack(r.most, t.least):
 			proven = true
 		case p.resumed && first <= items+slack(r.most, t.least):
-			// How many items an earlier run has left is not printed. In s, they are a whole number for each process.
+			// The number of items from an earlier run is not printed. If the times are in s, it is a whole number for each process.
 		default:
 			return fmt.Errorf("line %d: the times of %q contradict its rates in line %d: rate times time is %.0f, and there are %d items",
 				t.line, t.op.name, r.line, first, p.total)
@@ -372,9 +370,8 @@ func (p *parser) agree(proof bool) error {
 	return p.prove(proven)
 }
 
-// prove refuses times whose title names another unit than s, unless something proves that they are in s. What a status file has
-// left open, the
-// clock decides: in ms, the operations would have taken a thousandth of the time between the first and the last line.
+// prove refuses times whose title contains another unit than s, unless they are proven to be in s. If a status file leaves this open, the
+// clock decides: in ms, the operations would have taken a thousandth of the time between the first and last lines.
 func (p *parser) prove(proven bool) error {
 	if proven || len(p.rows["s"]) == 0 {
 		return nil
@@ -393,7 +390,7 @@ func (p *parser) prove(proven bool) error {
 	return p.Fail("the title of the times names another unit than s, and nothing in the report proves which one it is; run mdtest without -P")
 }
 
-// table reads the rows of a table up to the end of the report, or to another table, for which it returns true.
+// table parses the rows of a table up to the end of the report. It returns true if another table follows.
 func (p *parser) table(unit string, iterations int) (bool, error) {
 	found, titles := map[string]bool{}, 0
 	last := -1
@@ -434,7 +431,7 @@ func (p *parser) table(unit string, iterations int) (bool, error) {
 	return false, p.CutOff(`its last line ("-- finished at ... --")`)
 }
 
-// row reads the numbers of an operation; nil for one that was skipped.
+// row parses the numbers of an operation, and returns nil for one that was skipped.
 func (p *parser) row(place int, texts []string, unit string, iterations int) (*benchmarks.Sample, error) {
 	op := operations[place]
 	sample := &benchmarks.Sample{Name: op.name, Unit: unit}
@@ -454,7 +451,7 @@ func (p *parser) row(place int, texts []string, unit string, iterations int) (*b
 		}
 	}
 	most, least, mean, deviation := values[0], values[1], values[2], values[3]
-	// All are rounded to three digits. 3.3 has a value for each process of each iteration.
+	// All are rounded to three decimals. 3.3 has a value for each process of each iteration.
 	const near = 0.0011
 	count := int64(iterations)
 	if strings.HasPrefix(p.version, "3.") && p.tasks > 1 {
@@ -486,9 +483,9 @@ func (p *parser) row(place int, texts []string, unit string, iterations int) (*b
 	return sample, nil
 }
 
-// sampleDeviation is the deviation of a sample (n-1). 4.0 prints that; older versions print that of all values (mdtest.c).
-// 3.x has a value for each process of each iteration, which differ by at least what the means of the iterations do: the result is then
-// never too small.
+// sampleDeviation is the deviation of a sample (n-1). Version 4.0 prints it; older versions print the deviation of the whole set
+// (mdtest.c). Version 3.x has a value for each process of each iteration. These values differ at least as much as the means of the
+// iterations, so the result is never too small.
 func (p *parser) sampleDeviation(printed float64, iterations int) float64 {
 	if major, _, _ := strings.Cut(p.version, "."); major == "1" || major == "3" {
 		return benchmarks.SampleDeviation(printed, iterations)
@@ -496,7 +493,7 @@ func (p *parser) sampleDeviation(printed float64, iterations int) float64 {
 	return printed
 }
 
-// complete refuses a table that lacks an operation that the point asked for, or that has none at all.
+// complete refuses a table that lacks a required operation, or that is empty.
 func (p *parser) complete(unit string, found map[string]bool) error {
 	if len(found) == 0 {
 		return p.Fail("the report has no result")

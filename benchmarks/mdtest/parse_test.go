@@ -17,7 +17,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/tooltest"
 )
 
-// good are outputs of runs that went well, with the points that they are of.
+// good holds outputs of successful runs, with their points.
 var good = map[string]struct {
 	spec    *v1alpha1.BenchmarkRunSpec
 	step    int
@@ -371,7 +371,7 @@ var good = map[string]struct {
 	}},
 }
 
-// describe writes samples as lines.
+// describe formats samples as lines.
 func describe(samples []benchmarks.Sample) []string {
 	var out []string
 	for _, s := range samples {
@@ -542,7 +542,7 @@ func TestParseRefusesOutputThatIsNotOfThePoint(t *testing.T) {
 	}
 }
 
-// published reads an output that somebody else published.
+// published returns an output that others have published.
 func published(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "published", name))

@@ -7,8 +7,8 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// Plan returns netmist as in the talk of 2014, with a list of clients that holds a line for each process: a client, and the directory
-// there. What it needs on the filesystem depends on the workload, and is not known.
+// Plan returns netmist as in the talk of 2014. Its list of clients has a line for each process: a client, and the directory there. The
+// usage of the filesystem depends on the workload and is unknown.
 func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (benchmarks.Plan, error) {
 	s, err := check(spec, point)
 	if err != nil {
@@ -25,7 +25,7 @@ func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (bench
 	return benchmarks.Plan{
 		Steps: []benchmarks.Step{{Command: benchmarks.Command{
 			Launch: benchmarks.OnLauncher, Argv: append(argv, "-f", "$(HOSTS_FILE)"), Programs: []string{"ssh"},
-			// Its processes are started by rsh or ssh, as this says.
+			// Its processes are started by the program in this variable.
 			Env:   []string{"RSH=ssh"},
 			Files: []benchmarks.File{{PerProcess: "$(HOST) $(DIRECTORY)\n"}},
 		}}},

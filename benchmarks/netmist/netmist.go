@@ -1,6 +1,6 @@
 // Package netmist measures a filesystem with netmist, the load generator of SPEC SFS 2014 and SPECstorage 2020, as the talk "Metadata
-// Performance Evaluation Effort" at LUG 2014 used it. Only licensees have it, so its image is the user's, and options beyond those of the
-// talk are args.
+// Performance Evaluation Effort" at LUG 2014 used it. Only licensees have it, so users supply the image, and options beyond those of the
+// talk are in args.
 package netmist
 
 import "parallelfs.dev/operator/api/v1alpha1"

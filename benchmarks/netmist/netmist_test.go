@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/tooltest"
 )
 
-// run is a run of netmist with some processes on some clients; 0 clients leaves their number open.
+// run returns a run of netmist with this number of processes and clients; 0 clients means that the number is not set.
 func run(processes, clients int32, o v1alpha1.NetmistSpec) *v1alpha1.BenchmarkRunSpec {
 	return &v1alpha1.BenchmarkRunSpec{
 		Tool: v1alpha1.ToolNetmist, Processes: processes, Netmist: &o, Clients: v1alpha1.BenchmarkClients{Count: clients},
@@ -24,7 +24,7 @@ func run(processes, clients int32, o v1alpha1.NetmistSpec) *v1alpha1.BenchmarkRu
 var (
 	// hpc is the run of the talk of 2014: 32 processes on 4 clients.
 	hpc = run(32, 4, v1alpha1.NetmistSpec{})
-	// file has the form that the talk shows; the numbers are made up.
+	// file has the format in the talk; the numbers are made up.
 	file = "documented-hpc-posix.txt"
 )
 
@@ -98,7 +98,7 @@ func TestParseReadsTheSummary(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(tooltest.Lines(report)).To(Equal(want))
 	}
-	// As SPECstorage 2020 prints it.
+	// SPECstorage 2020 prints this form.
 	later := strings.NewReplacer("Netmist_2012   ", "SPECstorage(TM) Solution 2020   ",
 		"\tPublic Finger Print", "\tTotal file space initialized   ~ 4725000 Mbytes\n\tRegistered Finger Print").Replace(string(text)) +
 		"\tLatency Bands:\n\tBand 1: 20us:0.1\n\t----------------------------------------------------------------\n"

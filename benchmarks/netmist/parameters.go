@@ -8,7 +8,7 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// The names that a sweep can vary, besides processes, clients and storagePool.
+// Names that a sweep can vary, besides processes, clients and storagePool.
 const (
 	blockKiB       v1alpha1.SweepName = "netmist.blockKiB"
 	directoryCount v1alpha1.SweepName = "netmist.directoryCount"
@@ -16,7 +16,7 @@ const (
 	runSeconds     v1alpha1.SweepName = "netmist.runSeconds"
 )
 
-// Parameters returns processes, clients, storagePool, and those of spec.netmist that can be swept.
+// Parameters returns processes, clients, storagePool, and the parameters in spec.netmist that can be swept.
 func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	o := options(spec)
 	return append(benchmarks.Common(spec),
@@ -27,7 +27,7 @@ func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	)
 }
 
-// options returns spec.netmist with the defaults of the API, which the API server fills in too.
+// options returns spec.netmist with the defaults of the API, which the API server also fills in.
 func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.NetmistSpec {
 	var o v1alpha1.NetmistSpec
 	if spec.Netmist != nil {
@@ -38,13 +38,13 @@ func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.NetmistSpec {
 	return o
 }
 
-// settings are the checked parameters of a point.
+// settings holds the checked parameters of a point.
 type settings struct {
 	processes, clients                    int
 	block, directories, workload, seconds int64
 }
 
-// The largest values of the API, which a sweep must not exceed either.
+// Upper bounds from the API. A sweep must respect them too.
 const (
 	maxProcesses   = 65536
 	maxBlock       = 1048576
@@ -53,13 +53,13 @@ const (
 	maxSeconds     = 604800
 )
 
-// owned are the options that args may not set.
+// owned lists options that args must not set.
 var owned = map[string]string{
 	"-b": string(blockKiB), "-d": string(directoryCount), "-B": string(workload), "-t": string(runSeconds), "-w": "netmist.warmUpSeconds",
 	"-f": "the operator (the list of clients)", "-h": "the operator (the report)", "-v": "the operator (the report)",
 }
 
-// check reads the parameters of a point and refuses those that can't be run.
+// check parses the parameters of a point, and refuses values that can't be run.
 func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, error) {
 	var s settings
 	if err := benchmarks.CheckArgs("spec.netmist.args", options(spec).Args, owned); err != nil {

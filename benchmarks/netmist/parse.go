@@ -15,30 +15,30 @@ var (
 	runLine    = regexp.MustCompile(`^Test run time = (\d+) seconds, Warmup = (\d+) seconds\.?$`)
 	copiesLine = regexp.MustCompile(`^Running (\d+) copies of the test on (\d+) clients?$`)
 	resultLine = regexp.MustCompile(`^(Overall .*?) +~? *(-?[\d.]+|-?nan|-?inf) (Milli-seconds|Ops/sec|Kbytes/sec)$`)
-	// printLine is the last line of a summary: Public in the talk, Registered in later versions.
+	// printLine matches the last line of a summary: Public in the talk, Registered in later versions.
 	printLine = regexp.MustCompile(`^(?:Public|Registered) Finger ?Print +\d+$`)
-	// spaceLine stands before the fingerprint, and detail behind the summary, in later versions.
+	// spaceLine matches a line before the fingerprint in later versions, and detail the lines after the summary.
 	spaceLine = regexp.MustCompile(`^Total file space \S+ +~ *\d+ Mbytes$`)
 	detail    = regexp.MustCompile(`^(Latency Bands:|Band +\d.*|Contributing workloads:` +
 		`|\S+ +Procs +\d+ +Ops/sec +[\d.]+ +Avg Latency +[\d.]+)$`)
 	opsLine = regexp.MustCompile(`^Overall \S.* Ops/sec$`)
 	rule    = regexp.MustCompile(`^-{20,}$`)
 	number  = regexp.MustCompile(`^\d{1,15}(\.\d{1,6})?$`)
-	// failed is said of clients that fail, after which netmist may go on.
+	// failed matches lines about failed clients, after which netmist may continue.
 	failed = regexp.MustCompile(`(?i)\b(error|errors|failed|failure|aborted|aborting|abort|terminating` +
 		`|interrupted|unable|invalid|dead|heartbeat lost)\b`)
 )
 
-// wanted are the results of a summary, in its order, with the names and units of their samples.
+// wanted lists the results of a summary in its order, with the names and units of their samples.
 var wanted = []struct{ title, name, printed, unit string }{
 	{"Overall average latency", "average latency", "Milli-seconds", "ms"},
-	{"", "operations", "Ops/sec", "ops/s"}, // between Overall and the number stands the name of the benchmark
+	{"", "operations", "Ops/sec", "ops/s"}, // the benchmark's name is between Overall and the number
 	{"Overall Read_throughput", "Read_throughput", "Kbytes/sec", "KB/s"},
 	{"Overall Write_throughput", "Write_throughput", "Kbytes/sec", "KB/s"},
 	{"Overall throughput", "throughput", "Kbytes/sec", "KB/s"},
 }
 
-// Parse reads netmist's summary. An output with a line of an error before it, or without the fingerprint behind it, is refused.
+// Parse parses netmist's summary. An output with an error line before the summary, or without the fingerprint after it, is refused.
 func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step int, output []byte) (benchmarks.Report, error) {
 	if err := benchmarks.BoundLines(output); err != nil {
 		return benchmarks.Report{}, err
@@ -75,21 +75,21 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step 
 	return benchmarks.Report{Samples: p.samples}, nil
 }
 
-// parser takes the lines of an output.
+// parser parses the lines of an output.
 type parser struct {
-	// settings are nil when nothing is known of the run.
+	// settings is nil if nothing is known about the run.
 	*settings
 	warmUp int32
 	last   string
 	at     int
-	// border is the rule above the summary, and so the one below it.
+	// border is the rule above the summary, which is repeated below it.
 	border string
-	// begun is set by the line that says what is run, ended by the fingerprint, closed by the rule below it.
+	// begun is set by the line about the run, ended by the fingerprint, and closed by the rule below it.
 	begun, ended, closed bool
 	samples              []benchmarks.Sample
 }
 
-// line takes a line.
+// line parses a line.
 func (p *parser) line(line string) error {
 	switch {
 	case p.closed && (detail.MatchString(line) || rule.MatchString(line)):
@@ -138,7 +138,7 @@ func (p *parser) line(line string) error {
 	return nil
 }
 
-// result takes a result of the summary.
+// result parses a result of the summary.
 func (p *parser) result(title, text, unit string) error {
 	if !p.begun {
 		return errors.New("a result stands before the line that says what netmist runs")

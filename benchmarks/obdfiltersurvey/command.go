@@ -8,8 +8,8 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// Plan returns one obdfilter-survey on each node with storage servers. It makes objects of its own on every target there, and removes them;
-// how much that is altogether depends on the number of targets, which is not known here.
+// Plan returns one obdfilter-survey on each node with storage servers. It creates its own objects on every target there, and removes them.
+// Their total size depends on the number of targets, which is unknown here.
 func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (benchmarks.Plan, error) {
 	s, err := check(spec, point)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package obdfiltersurvey measures the object storage targets of Lustre on their own nodes, without clients, by obdfilter-survey of
-// lustre-iokit: a script that drives them by obdecho (case=disk), with numbers of objects and of threads that double.
+// lustre-iokit. The script drives them through obdecho (case=disk) with doubling numbers of objects and threads.
 package obdfiltersurvey
 
 import "parallelfs.dev/operator/api/v1alpha1"

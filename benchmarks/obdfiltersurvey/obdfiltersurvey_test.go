@@ -20,10 +20,10 @@ func run(o v1alpha1.OBDFilterSurveySpec) *v1alpha1.BenchmarkRunSpec {
 // small is a survey with few combinations.
 var small = v1alpha1.OBDFilterSurveySpec{ThreadsHigh: 4}
 
-// single has one.
+// single is a survey with one combination.
 var single = v1alpha1.OBDFilterSurveySpec{ThreadsHigh: 1, ObjectsHigh: 1}
 
-// good are outputs in the form that the script of lustre-iokit prints (print_summary, cleanup), with made up numbers.
+// good holds outputs in the format of the lustre-iokit script (print_summary, cleanup), with made-up numbers.
 var good = map[string]struct {
 	spec *v1alpha1.BenchmarkRunSpec
 	file string
@@ -41,7 +41,7 @@ func TestContract(t *testing.T) {
 	cases := map[string]tooltest.Case{}
 	for name, g := range good {
 		if g.file == "two-servers.txt" {
-			continue // how many servers there are is not known here, so that one is missing can't be seen
+			continue // the number of servers is unknown here, so a missing one can't be detected
 		}
 		cases[name] = tooltest.Case{Spec: g.spec, Output: tooltest.Output(t, g.file)}
 	}

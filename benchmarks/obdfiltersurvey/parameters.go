@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// The names that a sweep can vary.
+// Names that a sweep can vary.
 const (
 	threadsLow  v1alpha1.SweepName = "obdfilterSurvey.threadsLow"
 	threadsHigh v1alpha1.SweepName = "obdfilterSurvey.threadsHigh"
@@ -22,15 +22,15 @@ const (
 const (
 	maxThreads = 65536
 	maxSize    = 1<<31 - 1
-	// maxRecord is the size of a record in KiB above which the script measures nothing (rszmax).
+	// maxRecord is the record size in KiB above which the script measures nothing (rszmax).
 	maxRecord = 4096
-	// page is the size of a page in KiB; the script makes a record of whole pages.
+	// page is the size of a page in KiB; the script uses records of whole pages.
 	page = 4
-	// maxSamples is the number of results that a point holds.
+	// maxSamples is the maximum number of results of a point.
 	maxSamples = 32
 )
 
-// Parameters returns those of spec.obdfilterSurvey; no process of a client takes part, and no storage pool.
+// Parameters returns the parameters in spec.obdfilterSurvey; no client process and no storage pool is involved.
 func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	o := options(spec)
 	return []benchmarks.Parameter{
@@ -43,8 +43,8 @@ func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	}
 }
 
-// options returns spec.obdfilterSurvey with the defaults of the API, which the API server fills in too,
-// and its tests in the order of the script.
+// options returns spec.obdfilterSurvey with the defaults of the API, which the API server also fills in. Its tests are in the script's
+// order.
 func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.OBDFilterSurveySpec {
 	var o v1alpha1.OBDFilterSurveySpec
 	if spec.OBDFilterSurvey != nil {
@@ -69,18 +69,18 @@ func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.OBDFilterSurveySpec {
 	return o
 }
 
-// row is one combination of objects and threads of each target.
+// row is one combination of objects and threads per target.
 type row struct{ objects, threads int64 }
 
-// settings are the checked parameters of a point.
+// settings holds the checked parameters of a point.
 type settings struct {
 	low, high, objectsLow, objectsHigh, size, record int64
-	// rows are the combinations that are measured, in the order of the script.
+	// rows lists the measured combinations in the script's order.
 	rows  []row
 	tests []v1alpha1.OBDFilterTest
 }
 
-// check reads the parameters of a point and refuses those that the script refuses, or would round.
+// check parses the parameters of a point, and refuses values that the script refuses or would round.
 func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, error) {
 	v := benchmarks.ValuesOf(point)
 	s := settings{
@@ -93,7 +93,7 @@ func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, e
 	}
 	for objects := s.objectsLow; objects <= s.objectsHigh; objects *= 2 {
 		for threads := s.low; threads <= s.high; threads *= 2 {
-			if threads%objects == 0 { // the script leaves the others out
+			if threads%objects == 0 { // the script skips the others
 				s.rows = append(s.rows, row{objects, threads})
 			}
 		}

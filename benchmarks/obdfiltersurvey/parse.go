@@ -10,19 +10,21 @@ import (
 	"parallelfs.dev/operator/benchmarks/survey"
 )
 
-// unit of all results: obdfilter-survey prints none, and means MB of 1024 × 1024 bytes per second.
+// unit is the unit of all results: obdfilter-survey prints none, and uses MB of 1024 × 1024 bytes per second.
 const unit = "MB/s"
 
 var (
-	// rowLine is one combination of objects and threads; see print_summary of obdfilter-survey. Older scripts print no unit behind rsz.
+	// rowLine matches the results of one combination of objects and threads; see print_summary of obdfilter-survey. Older scripts print no
+	// unit after rsz.
 	rowLine = regexp.MustCompile(`^ost +(\d{1,4}) +sz +(\d+)K +rsz +(\d+)K? +obj +(\d+) +thr +(\d+) +(.*)$`)
-	// tooShort takes the place of the lowest and the highest that was seen, when a test was over before two looks: one comes each second.
+	// tooShort matches a result without minimum and maximum, because the test ended before its second sample. The script takes one sample per
+	// second.
 	tooShort = regexp.MustCompile(`^[a-z_]+ +\d+\.\d+ +SHORT\b`)
 	badLine  = regexp.MustCompile(`(?i)error|fail|terminated|can'?t|cannot|could not|not set|must be|please|null|too much`)
 )
 
-// Parse reads the result of each test with each combination: "write obj 2 thr 4" is the bandwidth of writing with 2 objects and 4 threads
-// on each target, of all targets together. Those of several servers, which are measured at once, are added up.
+// Parse parses the result of each test with each combination: "write obj 2 thr 4" is the write bandwidth with 2 objects and 4 threads on
+// each target, summed over all targets. Several servers are measured at the same time, and their results are added up.
 func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int, output []byte) (benchmarks.Report, error) {
 	s, err := check(spec, point)
 	if err != nil {
@@ -41,7 +43,7 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int
 	return form.Parse(output)
 }
 
-// results is the part of a line with the results, when it is that of a combination.
+// results returns the results in a line if the line is for the expected combination.
 func (s settings) results(row int, match []string) (string, error) {
 	// The script prints the sums over all targets of the server.
 	targets, err := strconv.ParseInt(match[1], 10, 64)
@@ -58,7 +60,7 @@ func (s settings) results(row int, match []string) (string, error) {
 	return match[6], nil
 }
 
-// refuses says why a result is none.
+// refuses returns the error of an unusable result.
 func refuses(rest, test string) error {
 	if tooShort.MatchString(rest) {
 		return fmt.Errorf("%s was over before there were two looks at it, which need about two seconds; make %s larger", test, sizeMiB)

@@ -1,5 +1,5 @@
-// Package openmpi reads the output of an MPI program that mpirun or another launcher has started: it separates the program's lines from
-// those of the launcher, of ssh and of MPI's libraries, and finds those that say that the program has not ended well.
+// Package openmpi parses the output of an MPI program that mpirun or another launcher has started. It separates the program's lines from
+// those of the launcher, of ssh and of MPI libraries, and finds lines about a failure of the program.
 package openmpi
 
 import (
@@ -11,48 +11,47 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// Line is a line of the program.
+// Line is a line of the program's output.
 type Line struct {
 	// Number counts all lines of the output, from 1.
 	Number int
-	// Text without the blanks around it.
+	// Text is the line without surrounding blanks.
 	Text string
 }
 
 var (
-	// border begins and ends the box that a help message of mpirun stands in.
+	// border matches the lines around a help message of mpirun.
 	border = regexp.MustCompile(`^-{60,}$`)
-	// bad is what a help message says when processes have not ended well, or were never started.
+	// bad matches help messages about processes that failed or were never started.
 	bad = regexp.MustCompile(`(?i)abort|terminat|exited|killed|on signal|non-zero|has lost|not enough slots|failed to start`)
-	// lacking is what a help message says of something that was not there. mpirun may have gone on without it, such as without a
-	// network card
-	// whose port is inactive, and then says the same words.
+	// lacking matches help messages about something missing. mpirun may have continued without it, for example without a network card whose
+	// port is inactive, and prints the same words in that case.
 	lacking = regexp.MustCompile(`(?i)was unable|were unable|could not|cannot be|was not found|not able to`)
-	// warning begins a help message after which mpirun goes on.
+	// warning matches the beginning of a help message after which mpirun continues.
 	warning = regexp.MustCompile(`^WARNING: `)
-	// remark is a line of a library of MPI's networks that is no error: UCX names the level behind [time] [host:pid:thread].
+	// remark matches harmless lines of network libraries of MPI: UCX prints the level after [time] [host:pid:thread].
 	remark = regexp.MustCompile(`^\[\d+\.\d+\] \[[^\]]+\] .* UCX +(WARN|DIAG|INFO|DEBUG|TRACE) ` +
 		`|^lib(ibverbs|rdmacm|fabric|psm2|hwloc|pmix|prrte)[^ ]*: +[Ww]arn`)
-	// part begins a line of a part of Open MPI, which may be an error.
+	// part matches the beginning of a line of a component of Open MPI, which may be an error.
 	part = regexp.MustCompile(`^\[[^ \]]+:\d+\] `)
-	// notices are lines that are no error: of ssh, which has met a host for the first time, and of mpirun, which counts the messages that it
-	// has left out, lacks a component for a network, may not read another process's memory, as in containers, and takes another way, or
-	// would have put ssh into a group of processes after ssh had done so itself.
+	// notices matches harmless lines. ssh prints one for a new host. mpirun prints them for omitted messages, for a missing network component,
+	// and for memory of other processes that it may not read, as in containers. It prints another one if ssh had already entered a process
+	// group.
 	notices = regexp.MustCompile(`^Warning: Permanently added ` +
 		`|^\[[^ \]]+:\d+\] (\d+ more process(es)? ha(s|ve) sent help message|Set MCA parameter "orte_base_help_aggregate" to 0` +
 		`|mca_base_component_repository_open: unable to open|Read -1, expected \d+, errno = 1$` +
 		`|plm:rsh: Warning: setpgid\(\d+,\d+\) failed in parent with errno=Permission denied\(13\)$)`)
 )
 
-// launcher are lines that a launcher, a resource manager or a library of MPI prints of itself, wherever they come: a name with a
-// colon, the number of a process in brackets, or the words that Intel MPI, ALPS and the fabrics begin with.
+// launcher matches lines of a launcher, a resource manager or an MPI library about itself, at any position. They begin with a name and a
+// colon, the number of a process in brackets, or words of Intel MPI, ALPS and the fabrics.
 var launcher = regexp.MustCompile(`^(srun|yhrun|prun|aprun|apsched|jsrun|salloc|sbatch|slurmstepd|` +
 	`mpirun|mpiexec(\.hydra)?|orterun|prterun|prted|ssh|pdsh): ` +
 	`|^\[(mpiexec|proxy:\d+:\d+)@[^\]]+\] |^(\[\d+\] )?MPI startup\(\): |^\[\d+\] \w[\w ]* = |^Application \d+ resources: ` +
 	`|^\[\d+\.\d+\] \[[^\]]+\] .* (MXM|UCX|HCOLL?|hcoll|SHARP|sharp) +(WARN|DIAG|INFO|DEBUG|TRACE) ` +
 	`|^(\[?[\w.-]+\]?[:.]?[\w:.]*)? ?(PSM2?|OPX|hfi_wait_for_device|hwloc/linux|PMIX|libfabric):? `)
 
-// failed are words after which a program has not done what it was to do.
+// failed matches words that mean that a program has failed.
 var failed = regexp.MustCompile(`(?i)\b(abort(ed|ing)?|killed|terminat(ed|ing)|seg(mentation )?fault|core dumped` +
 	`|caught signal|on signal|signal \d+` +
 	`|sig(kill|term|segv|bus|abrt)|exit(ed|ing)?( with)?( exit)? (code|status)[ :]*[1-9]\d*|non-?zero|out of memory` +
@@ -60,28 +59,27 @@ var failed = regexp.MustCompile(`(?i)\b(abort(ed|ing)?|killed|terminat(ed|ing)|s
 	`|errors?|fail(ed|s|ure|ures)?|fatal|panic|exception|no space|assertion` +
 	`|(invalid|illegal|unrecogni[sz]ed|unknown|bad) (option|argument))\b`)
 
-// Failed is true for a line outside of a report that says that something has not ended well. The numbers of such an output are not used.
+// Failed is true for a line outside of a report that describes a failure. The numbers of such an output are not used.
 func Failed(text string) bool { return failed.MatchString(text) }
 
-// own begins the lines of the node binary, which starts mpirun.
+// own is the prefix of the node binary's lines, which starts mpirun.
 const own = "parallelfs: "
 
-// complaint is a line of the program that probably says why.
+// complaint matches a line of the program that probably contains the reason.
 var complaint = regexp.MustCompile(`(?i)\b(error|failed|invalid|assertion|unable|no such|no space)\b`)
 
-// Output is what a program and mpirun have printed.
+// Output is the output of a program and mpirun.
 type Output struct {
-	// Lines are those of the program that are not blank.
+	// Lines holds the program's lines that are not blank.
 	Lines []Line
-	// Remarks are lines of launchers and libraries that are no error.
+	// Remarks holds the harmless lines of launchers and libraries.
 	Remarks benchmarks.Remarks
-	// doubt is a message of mpirun that explains a report which is not complete.
+	// doubt is a message of mpirun that explains an incomplete report.
 	doubt error
 }
 
-// Explain returns why a report can't be read: the message of mpirun that says it, or else the error of the parser. mpirun also
-// prints such
-// messages when it goes on, so that they are none of a report that is complete.
+// Explain returns the reason why a report can't be parsed: a message of mpirun, or otherwise the parser's error. mpirun also prints such
+// messages when it continues, so they don't invalidate a complete report.
 func (o Output) Explain(err error) error {
 	if err != nil && o.doubt != nil {
 		return o.doubt
@@ -89,8 +87,8 @@ func (o Output) Explain(err error) error {
 	return err
 }
 
-// Read takes an output apart. It returns an error, with its line, for a message of mpirun that says that a process did not end well; it
-// quotes what the program said of it. Other messages of mpirun are left out.
+// Read splits an output. If mpirun reports that a process failed, it returns an error with that line, and quotes the program's own message.
+// Other messages of mpirun are ignored.
 func Read(output []byte) (Output, error) {
 	if err := benchmarks.BoundLines(output); err != nil {
 		return Output{}, err //nolint:wrapcheck // it is a sentence about the output
@@ -136,7 +134,7 @@ func Read(output []byte) (Output, error) {
 	return Output{Lines: out, Remarks: remarks}, nil
 }
 
-// says quotes a message of mpirun, and the line of the program that probably says why.
+// says quotes a message of mpirun, and the line of the program that probably contains the reason.
 func says(message *Line, program []Line) error {
 	why := slices.IndexFunc(program, func(l Line) bool { return complaint.MatchString(l.Text) })
 	if why < 0 {

@@ -71,7 +71,7 @@ func TestEachWordOfABadEndIsEnough(t *testing.T) {
 	}
 }
 
-// The first is of Open MPI 4.0 (help-mpi-btl-openib.txt, epochpic/epoch#485), the second of 4.1 (help-mca-base.txt).
+// The first is from Open MPI 4.0 (help-mpi-btl-openib.txt, epochpic/epoch#485), the second from 4.1 (help-mca-base.txt).
 const (
 	inactivePort = border + `WARNING: There is at least non-excluded one OpenFabrics device found,
 but there are no active ports detected (or Open MPI was unable to use

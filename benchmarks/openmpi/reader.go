@@ -9,21 +9,20 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// Reader walks over the lines of a report. Its errors name the line that was taken last.
+// Reader reads the lines of a report. Its errors contain the last line that was read.
 type Reader struct {
-	// Lines are those that were not taken yet.
+	// Lines holds the remaining lines.
 	Lines []Line
-	// At is the line that was taken last; its number is 0 before the first.
+	// At is the last line that was read; its number is 0 before the first.
 	At Line
-	// Skipped are the lines outside of the report.
+	// Skipped holds the lines outside of the report.
 	Skipped benchmarks.Remarks
 }
 
-// ownLine are lines of the tool itself, which may come from any process at any time.
+// ownLine matches lines of the tool itself, which may come from any process at any time.
 var ownLine = regexp.MustCompile(`^(ior )?(WARNING|ERROR|V-\d+)\b`)
 
-// Skip leaves out the last line taken, which stands outside of the report, unless it says that something has not ended well, or is a
-// warning of the tool itself.
+// Skip records the last line as outside of the report, unless it describes a failure or is a warning of the tool itself.
 func (r *Reader) Skip() error {
 	if Failed(r.At.Text) || ownLine.MatchString(r.At.Text) || strings.Contains(r.At.Text, "***") {
 		return r.Fail("%q stands outside of the report and says that something has not ended well, so no number is taken", benchmarks.Short(r.At.Text))
@@ -32,7 +31,7 @@ func (r *Reader) Skip() error {
 	return nil
 }
 
-// Next takes the next line; false at the end.
+// Next reads the next line; false at the end.
 func (r *Reader) Next() bool {
 	if len(r.Lines) == 0 {
 		return false
@@ -41,17 +40,17 @@ func (r *Reader) Next() bool {
 	return true
 }
 
-// Fail is an error at the last line taken.
+// Fail returns an error for the last line.
 func (r *Reader) Fail(format string, args ...any) error {
 	return fmt.Errorf("line %d: %s", r.At.Number, fmt.Sprintf(format, args...))
 }
 
-// Unexpected refuses the last line taken.
+// Unexpected returns the error of an unexpected last line.
 func (r *Reader) Unexpected(want string) error {
 	return r.Fail("found %q instead of %s", benchmarks.Short(r.At.Text), want)
 }
 
-// CutOff says that the output ends too early.
+// CutOff returns the error of an incomplete output.
 func (r *Reader) CutOff(want string) error {
 	if r.At.Number == 0 {
 		return errors.New("the output is empty")

@@ -1,4 +1,4 @@
-// Package placement says how many processes of a benchmark run on which client.
+// Package placement decides how many processes of a benchmark run on each client.
 package placement
 
 import (
@@ -9,23 +9,23 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// Node is a client that processes can be placed on.
+// Node is a client for processes.
 type Node struct {
 	Name string
-	// CPUs is the capacity that Kubernetes counts (node.status.capacity), not what is allocatable: what the kubelet keeps back for itself
-	// is idle most of the time, and a published experiment counts cores. 0 is not known, and bounds nothing.
+	// CPUs is the capacity of the node (node.status.capacity), not its allocatable CPUs. The CPUs that the kubelet reserves are mostly idle,
+	// and a published experiment counts cores. 0 means unknown, and limits nothing.
 	CPUs int
 }
 
-// Wanted is what a point asks for.
+// Wanted is the requirement of a point.
 type Wanted struct {
-	// Processes over all clients.
+	// Processes is the number over all clients.
 	Processes int
-	// Clients that take part; 0 leaves it open.
+	// Clients is the number of clients to use; 0 leaves it open.
 	Clients int
 	// EachClient starts one process on each client, whatever Processes says.
 	EachClient bool
-	// Spread, MaxPerNode (0 for none) and Oversubscribe are those of spec.clients.
+	// Spread, MaxPerNode (0 for none) and Oversubscribe are the fields of spec.clients.
 	Spread        v1alpha1.ProcessSpread
 	MaxPerNode    int
 	Oversubscribe bool
@@ -37,9 +37,9 @@ type Placed struct {
 	Processes int
 }
 
-// Place puts the processes on the first of the nodes, in their order. Which of several pods gets which of these nodes is the scheduler's
-// choice, so that every node must take the largest number: of nodes of unlike size, the smallest decides. Of fewer processes than
-// clients, each has a client of its own and the rest of the clients has none. The error is a sentence that says what to set.
+// Place distributes the processes over the first nodes, in their order. The scheduler decides which pod gets which of these nodes, so every
+// node must accept the largest number: among nodes of different size, the smallest is the limit. If there are fewer processes than clients,
+// each process gets a client of its own, and the other clients get none. The error is a sentence with the setting to change.
 func Place(w Wanted, nodes []Node) ([]Placed, error) {
 	if w.Clients > len(nodes) {
 		return nil, fmt.Errorf("%d clients are wanted, and %d nodes match spec.clients.nodeSelector and have mounted the filesystem; "+
@@ -64,7 +64,7 @@ func Place(w Wanted, nodes []Node) ([]Placed, error) {
 	return even(w, nodes)
 }
 
-// even gives each client as many as the others, or one less.
+// even gives all clients the same number of processes, give or take one.
 func even(w Wanted, nodes []Node) ([]Placed, error) {
 	used := min(len(nodes), max(w.Processes, 1))
 	out := make([]Placed, 0, used)
@@ -78,7 +78,7 @@ func even(w Wanted, nodes []Node) ([]Placed, error) {
 	return out, nil
 }
 
-// packed fills a client with as many as it takes before the next gets one. All take as many as the smallest of them.
+// packed fills one client before the next gets a process. Each client takes as many as the smallest client can.
 func packed(w Wanted, nodes []Node) ([]Placed, error) {
 	full := w.MaxPerNode
 	for _, n := range nodes {
@@ -109,7 +109,7 @@ func packed(w Wanted, nodes []Node) ([]Placed, error) {
 	return out, nil
 }
 
-// most is the largest number of processes that a node takes, 0 for any.
+// most returns the largest number of processes for a node, or 0 for no limit.
 func (w Wanted) most(n Node) int {
 	most := w.MaxPerNode
 	if !w.Oversubscribe && n.CPUs > 0 && (most == 0 || n.CPUs < most) {
@@ -135,7 +135,7 @@ func (w Wanted) tooManyInAll(nodes []Node) error {
 		"the client; use more clients or fewer processes, or set spec.clients.oversubscribe", w.Processes, names(nodes))
 }
 
-// mostNames bounds the nodes that a sentence names.
+// mostNames bounds the nodes in a sentence.
 const mostNames = 8
 
 func names(nodes []Node) string {
@@ -149,7 +149,7 @@ func names(nodes []Node) string {
 	return strings.Join(out, ", ")
 }
 
-// Counts are the numbers of processes alone.
+// Counts returns only the numbers of processes.
 func Counts(placed []Placed) []int {
 	out := make([]int, 0, len(placed))
 	for _, p := range placed {
@@ -158,7 +158,7 @@ func Counts(placed []Placed) []int {
 	return out
 }
 
-// Nodes are the names of the nodes alone.
+// Nodes returns only the names of the nodes.
 func Nodes(placed []Placed) []string {
 	out := make([]string, 0, len(placed))
 	for _, p := range placed {
@@ -167,7 +167,7 @@ func Nodes(placed []Placed) []string {
 	return out
 }
 
-// Describe says it in short, such as "32 on 4 clients (8 each)" or "5 on 2 clients (2 to 3 each)".
+// Describe summarizes a placement, such as "32 on 4 clients (8 each)" or "5 on 2 clients (2 to 3 each)".
 func Describe(placed []Placed) string {
 	counts := Counts(placed)
 	if len(counts) == 0 {

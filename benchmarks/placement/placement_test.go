@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/placement"
 )
 
-// nodes of so many CPUs each, named n0, n1 and so on.
+// nodes returns nodes with these numbers of CPUs, named n0, n1 and so on.
 func nodes(cpus ...int) []placement.Node {
 	var out []placement.Node
 	for i, n := range cpus {

@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// The names that a sweep can vary.
+// Names that a sweep can vary.
 const (
 	processes                         = benchmarks.ParameterProcesses
 	clients                           = benchmarks.ParameterClients
@@ -22,7 +22,7 @@ const (
 	writeSize      v1alpha1.SweepName = "postmark.writeSize"
 )
 
-// Parameters returns processes, clients, storagePool and those of spec.postmark.
+// Parameters returns processes, clients, storagePool and the parameters in spec.postmark.
 func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	o := options(spec)
 	return append(benchmarks.Common(spec),
@@ -36,7 +36,7 @@ func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	)
 }
 
-// options returns spec.postmark with the defaults of the API, which the API server fills in too.
+// options returns spec.postmark with the defaults of the API, which the API server also fills in.
 func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.PostmarkSpec {
 	var o v1alpha1.PostmarkSpec
 	if spec.Postmark != nil {
@@ -54,22 +54,22 @@ func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.PostmarkSpec {
 	return o
 }
 
-// settings are the checked parameters of a point.
+// settings holds the checked parameters of a point.
 type settings struct {
 	processes int64
-	// clients is 0 when as many take part as there are.
+	// clients is 0 if all available clients are used.
 	clients                                                 int64
 	files, transactions, subdirectories, low, high, in, out int64
 }
 
 const (
 	maxProcesses = 65536
-	// maxInt is the largest number that postmark holds; it reads larger ones as others (atoi(3)).
+	// maxInt is the largest number of postmark, which misreads larger ones (atoi(3)).
 	maxInt         = math.MaxInt32
 	maxDirectories = 1_000_000
 )
 
-// check reads the parameters of a point and refuses those that postmark would quietly replace by others.
+// check parses the parameters of a point, and refuses values that postmark would silently replace.
 func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, error) {
 	v := benchmarks.ValuesOf(point)
 	s := settings{

@@ -13,17 +13,17 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// The units of a report.
+// Units of a report.
 const (
 	perSecond = "per second"
 	megabytes = "megabytes per second"
 	counted   = "files"
 )
 
-// units are those of what was read and written.
+// units matches the units of data read and written.
 const units = "bytes|kilobytes|megabytes"
 
-// The lines of a report, in their order; see verbose_report of postmark-1.51.c.
+// Lines of a report in their order; see verbose_report of postmark-1.51.c.
 var (
 	versionLine = regexp.MustCompile(`^PostMark (v1\.5\d*) : \S+$`)
 	totalLine   = regexp.MustCompile(`^(\d+) seconds total$`)
@@ -42,19 +42,18 @@ var (
 // result is the report of one process.
 type result struct {
 	version string
-	// total and active are the seconds of all, and of the transactions.
+	// total and active are the seconds of the whole run and of the transactions.
 	total, active float64
 	// made and ended are the rates of creating and deleting files before and after the transactions.
 	created, made, read, appended, deleted, ended float64
 	// in and out are the megabytes read and written.
 	in, out float64
-	// alone and removed are the files made before the transactions and deleted behind them.
+	// alone and removed count the files created before the transactions and deleted after them.
 	alone, removed float64
 }
 
-// Parse reads the report of each process, and makes one of them as the MPI version of the talk of 2014 did; benchmarks/README.md
-// says how,
-// and how that is known. postmark ends with exit code 0 after most errors, so a line that is no part of a good report is refused.
+// Parse parses the report of each process, and combines them like the MPI version in the talk of 2014. benchmarks/README.md describes how,
+// and how that is known. postmark exits with 0 after most errors, so any line that a good report does not contain is refused.
 func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int, output []byte) (benchmarks.Report, error) {
 	s, err := check(spec, point)
 	if err != nil {
@@ -81,7 +80,7 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int
 	return benchmarks.Report{Version: results[0].version, Samples: combine(float64(s.transactions), results)}, nil
 }
 
-// combine makes one report of those of all processes. What was not done at all, because of a bias, is left out.
+// combine combines the reports of all processes. Operations that were not run at all, because of a bias, are left out.
 func combine(transactions float64, results []result) []benchmarks.Sample {
 	var sum, longest, rate result
 	for _, r := range results {
@@ -110,13 +109,13 @@ func combine(transactions float64, results []result) []benchmarks.Sample {
 	return slices.DeleteFunc(out, func(s benchmarks.Sample) bool { return s.Value == 0 })
 }
 
-// parser walks over the lines of one process.
+// parser reads the lines of one process.
 type parser struct {
 	lines []string
 	at    int
 }
 
-// next returns the next line that says something, without the prompts before it; empty at the end of the output.
+// next returns the next line with text, without the prompts before it; empty at the end of the output.
 func (p *parser) next() string {
 	for p.at < len(p.lines) {
 		line := p.lines[p.at]
@@ -145,7 +144,7 @@ func (p *parser) fail(line, want string) error {
 	return fmt.Errorf("its line %d: found %q instead of %s", p.at, line, want)
 }
 
-// literal reads a line that is always the same, but for the dots of progress.
+// literal parses a constant line, ignoring the progress dots.
 func (p *parser) literal(want string) error {
 	if line := p.next(); strings.ReplaceAll(line, ".", "") != want {
 		return p.fail(line, strconv.Quote(want))
@@ -153,7 +152,7 @@ func (p *parser) literal(want string) error {
 	return nil
 }
 
-// match reads a line and returns its groups.
+// match parses a line and returns its groups.
 func (p *parser) match(expression *regexp.Regexp, want string) ([]string, error) {
 	line := p.next()
 	groups := expression.FindStringSubmatch(line)
@@ -163,7 +162,7 @@ func (p *parser) match(expression *regexp.Regexp, want string) ([]string, error)
 	return groups[1:], nil
 }
 
-// number reads a whole number of at most 12 digits, which a float64 holds exactly.
+// number parses a whole number of at most 12 digits, which a float64 represents exactly.
 func number(text string) (float64, error) {
 	if len(text) > 12 {
 		return 0, fmt.Errorf("%q is too large", text)
@@ -171,8 +170,8 @@ func number(text string) (float64, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// rate reads a line with a count and the whole files per second that postmark makes of it, and checks the one by the other; seconds is 0
-// where they are not printed.
+// rate parses a line with a count and postmark's rate in whole files per second, and checks that they match. seconds is 0 if it is not
+// printed.
 func (p *parser) rate(expression *regexp.Regexp, want string, seconds float64) (count, perSecond float64, err error) {
 	groups, err := p.match(expression, want)
 	if err != nil {
@@ -183,7 +182,7 @@ func (p *parser) rate(expression *regexp.Regexp, want string, seconds float64) (
 	if err = errors.Join(err, err2); err != nil {
 		return 0, 0, fmt.Errorf("its line %d: %w", p.at, err)
 	}
-	// Of other files, a whole number of seconds of at least 1 is known to lie behind the rate.
+	// For other files, the rate is only known to be based on a whole number of seconds of at least 1.
 	whole := perSecond == 0 || perSecond == math.Floor(count/math.Floor(count/perSecond))
 	if seconds > 0 && perSecond != float64(int64(count/seconds)) || perSecond > count || !whole {
 		return 0, 0, fmt.Errorf("its line %d: %s: %.0f in %.0f seconds are not %.0f per second", p.at, want, count, seconds, perSecond)
@@ -191,7 +190,7 @@ func (p *parser) rate(expression *regexp.Regexp, want string, seconds float64) (
 	return count, perSecond, nil
 }
 
-// seconds reads a number of seconds; postmark never prints less than 1.
+// seconds parses a number of seconds; postmark never prints less than 1.
 func (p *parser) seconds(text string) (float64, error) {
 	value, err := number(text)
 	if err == nil && value < 1 {
@@ -203,7 +202,7 @@ func (p *parser) seconds(text string) (float64, error) {
 	return value, nil
 }
 
-// data reads a line with an amount of data, in megabytes.
+// data parses a line with an amount of data, in megabytes.
 func (p *parser) data(expression *regexp.Regexp, want string, seconds float64) (float64, error) {
 	groups, err := p.match(expression, want)
 	if err != nil {
@@ -225,7 +224,7 @@ func (p *parser) data(expression *regexp.Regexp, want string, seconds float64) (
 	if seconds == 1 && groups[1] == groups[3] && groups[0] != groups[2] {
 		return 0, fmt.Errorf("its line %d: %s: %s %s in a second are not %s", p.at, want, groups[0], groups[1], groups[2])
 	}
-	// Both are rounded to two digits, each in a unit of its own.
+	// Both are rounded to two decimals, each in its own unit.
 	const half = 0.0051
 	amount, rate := inMegabytes(value, groups[1]), inMegabytes(perSecond, groups[3])
 	if !benchmarks.Near(amount/seconds, rate, inMegabytes(half, groups[1])/seconds+inMegabytes(half, groups[3]), 1e-6) {
@@ -234,7 +233,7 @@ func (p *parser) data(expression *regexp.Regexp, want string, seconds float64) (
 	return amount, nil
 }
 
-// inMegabytes is an amount in megabytes.
+// inMegabytes converts an amount to megabytes.
 func inMegabytes(value float64, unit string) float64 {
 	switch unit {
 	case "bytes":
@@ -246,7 +245,7 @@ func inMegabytes(value float64, unit string) float64 {
 	}
 }
 
-// parse reads the report of one process.
+// parse parses the report of one process.
 func (s settings) parse(text string) (result, error) {
 	p := parser{lines: strings.Split(text, "\n")}
 	var r result
@@ -268,7 +267,7 @@ func (s settings) parse(text string) (result, error) {
 	return r, err
 }
 
-// body reads a report behind the line "Time:".
+// body parses a report after the line "Time:".
 func (p *parser) body(r *result, s settings) error {
 	if err := p.times(r, s); err != nil {
 		return err
@@ -292,8 +291,8 @@ func (p *parser) body(r *result, s settings) error {
 	return p.between(r)
 }
 
-// between compares the files made and deleted by themselves with the seconds before and behind the transactions, of which only the sum is
-// printed: at the two rates, both together take about that long. postmark counts whole seconds, and never less than one.
+// between checks the files created and deleted outside of the transactions against the time outside of the transactions, of which only the
+// sum is printed. At the two rates, both together take about that time. postmark counts whole seconds, and at least one.
 func (p *parser) between(r *result) error {
 	const slack = 3
 	shortest := r.alone/(r.made+1) + r.removed/(r.ended+1)

@@ -1,5 +1,5 @@
-// Package postmark measures a filesystem with PostMark, which does to small files what a mail server does: each process runs one of its
-// own. Its commands are those of its own help, as of version 1.51 (Debian's postmark 1.53); its report is described in NetApp's TR-3022.
+// Package postmark measures a filesystem with PostMark, which handles small files like a mail server: each process runs its own PostMark.
+// Its commands are those in the help of version 1.51 (Debian's postmark 1.53); its report is described in NetApp's TR-3022.
 package postmark
 
 import "parallelfs.dev/operator/api/v1alpha1"

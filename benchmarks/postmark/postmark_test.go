@@ -19,7 +19,7 @@ func run(processes int32, o v1alpha1.PostmarkSpec) *v1alpha1.BenchmarkRunSpec {
 	return &v1alpha1.BenchmarkRunSpec{Tool: v1alpha1.ToolPostmark, Processes: processes, Postmark: &o}
 }
 
-// good are outputs of Debian's postmark 1.53 that went well, with the points that they are of, prefixed as the node binary does.
+// good holds outputs of successful runs of Debian's postmark 1.53, with their points, prefixed as by the node binary.
 var good = map[string]struct {
 	spec *v1alpha1.BenchmarkRunSpec
 	file string
@@ -51,7 +51,7 @@ func TestContract(t *testing.T) {
 	tooltest.Run(t, postmark.Tool{}, cases)
 }
 
-// The run that the talk of 2014 published.
+// The run that was published in the talk of 2014.
 var talk = v1alpha1.PostmarkSpec{
 	Files: 10000, Transactions: 1000, Subdirectories: 3, SizeLow: "32k", SizeHigh: "400000", ReadSize: "16k", WriteSize: "16k",
 }
@@ -110,7 +110,7 @@ func TestParseReadsWhatPostmarkPrinted(t *testing.T) {
 	}
 }
 
-// report is what postmark 1.51 prints of the run of the talk, whose counts depend on the seed alone, in some seconds.
+// report returns the output of postmark 1.51 for the run of the talk with these times. Its counts depend only on the seed.
 func report(rank, total, active int) string {
 	rate := func(count, seconds int) string { return fmt.Sprintf("%d", count/seconds) }
 	lines := []string{

@@ -15,17 +15,16 @@ import (
 
 var (
 	anyVersion = regexp.MustCompile(`^PostMark (v\d+\.\d+\w*) : \S+$`)
-	// promptLine is a command that a person has typed, or the echo of a file of commands.
+	// promptLine matches a command typed by a person, or the echo of a command file.
 	promptLine = regexp.MustCompile(`^(pm>\s*)+(.*)$`)
 	setLine    = regexp.MustCompile(`^set (\w+) (\d+)(?: (\d+))?$`)
-	// doneLine is one of progress.
+	// doneLine matches a progress line.
 	doneLine = regexp.MustCompile(`^((Creating|Deleting) (subdirectories|files)|Performing transactions)\.*Done$`)
 	timeLine = regexp.MustCompile(`^Time:$`)
 )
 
-// ParseSaved reads the report of one postmark that somebody has run, whatever was set before it. What stands in the report says how
-// many files and
-// transactions there were; commands at the prompt say the rest.
+// ParseSaved parses the report of one postmark, whatever was set before it. The report contains the numbers of files and transactions; the
+// commands at the prompt contain the rest.
 func (Tool) ParseSaved(output []byte) ([]benchmarks.Saved, error) {
 	if err := benchmarks.BoundLines(output); err != nil {
 		return nil, err //nolint:wrapcheck // it is a sentence about the output
@@ -64,13 +63,13 @@ func (Tool) ParseSaved(output []byte) ([]benchmarks.Saved, error) {
 	return []benchmarks.Saved{p.out}, nil
 }
 
-// reportLines is how many lines a report has behind "Time:", without blank ones.
+// reportLines is the number of lines of a report after "Time:", without blank ones.
 const reportLines = 14
 
-// savedParser collects what stands around a report.
+// savedParser collects the lines around a report.
 type savedParser struct{ out benchmarks.Saved }
 
-// around takes a line outside of the report.
+// around parses a line outside of the report.
 func (p *savedParser) around(number int, line string) error {
 	if match := anyVersion.FindStringSubmatch(line); match != nil {
 		p.out.Version = match[1]
@@ -95,10 +94,10 @@ func (p *savedParser) around(number int, line string) error {
 	return nil
 }
 
-// reportLine is one that stands only in a report.
+// reportLine matches lines that occur only in a report.
 var reportLine = regexp.MustCompile(`per second\)$|seconds total$|^(Files|Data):$`)
 
-// set takes a command that sets a parameter.
+// set parses a command that sets a parameter.
 func (p *savedParser) set(match []string) {
 	for prefix, name := range map[string]v1alpha1.SweepName{"number": files, "transactions": transactions, "subdirectories": subdirectories} {
 		if strings.HasPrefix(match[1], prefix) {
@@ -110,9 +109,8 @@ func (p *savedParser) set(match []string) {
 	}
 }
 
-// report reads the lines behind "Time:", with the parser of the operator's own outputs. That wants to be told how many files and
-// transactions there are:
-// the lines "Creation alone" and "Mixed with transactions" say so.
+// report parses the lines after "Time:" with the parser of the operator's own outputs. That parser needs the numbers of files and
+// transactions, which are in the lines "Creation alone" and "Mixed with transactions".
 func (p *savedParser) report(lines []string, began int) error {
 	if len(lines) < reportLines {
 		return fmt.Errorf("the report that begins in line %d is cut off: it has %d of %d lines", began, len(lines), reportLines)
@@ -121,7 +119,7 @@ func (p *savedParser) report(lines []string, began int) error {
 	mixed := int64(0)
 	for _, line := range lines {
 		if match := madeLine.FindStringSubmatch(line); match != nil {
-			s.files, _ = strconv.ParseInt(match[1], 10, 64) // the parser below says what is wrong with it
+			s.files, _ = strconv.ParseInt(match[1], 10, 64) // the parser below reports any fault
 		}
 		if match := mixedLine.FindStringSubmatch(line); match != nil {
 			count, _ := strconv.ParseInt(match[1], 10, 64) // the same
@@ -134,7 +132,7 @@ func (p *savedParser) report(lines []string, began int) error {
 			}
 		}
 	}
-	// Each transaction creates or deletes a file, and reads one or appends to it; a bias of -1 leaves one of the two out.
+	// Each transaction creates or deletes a file, and reads one or appends to it; a bias of -1 disables one of the two.
 	if mixed > 0 && s.transactions > mixed {
 		return fmt.Errorf("in the report that begins in line %d: %d files were read or appended to, and only %d created or deleted, by as many transactions",
 			began, s.transactions, mixed)

@@ -1,5 +1,5 @@
-// Package reference holds the published figures of the experiments, to show beside a run's own. They are never what a run
-// is expected to reach.
+// Package reference holds the published figures of the experiments, to be shown beside a run's own. They are never used as expectations for
+// a run.
 package reference
 
 import (
@@ -17,22 +17,22 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// Each table is a file: comments that say where its figures are from, a header, and one row for each point and metric. The columns
-// before "metric" are parameters as a sweep names them; "variant" is that of a BenchmarkSuite, or of spec.baseline.variant. A parameter
-// that is "best" has the value at which the result was best. Names and units of metrics are those that the tool prints. "samples" is empty
-// where the source does not say how many there were.
+// Each table is a file: comments with the source of its figures, a header, and one row for each point and metric. The columns before
+// "metric" are parameters with the names of a sweep; "variant" is the variant of a BenchmarkSuite, or spec.baseline.variant. A parameter
+// with the value "best" had the value of the best result. Metrics have the names and units that the tool prints. "samples" is empty if the
+// source does not contain their number.
 //
 //go:embed *.csv
 var files embed.FS
 
-// figures are the columns behind the parameters. The deviation is that of a sample (n-1), or in the place of its column that of all
-// samples (n), where the source has that.
+// figures lists the columns after the parameters. The deviation is that of a sample (n-1). If the source has that of the whole set (n),
+// another column replaces it.
 var figures = []string{"metric", "unit", "value", "min", "max", deviationOfSample, "samples"}
 
 const (
 	deviationOfSample = "stdDev"
 	deviationOfAll    = "stdDevOfAll"
-	// variant is the column of the variants.
+	// variant is the column with the variants.
 	variant v1alpha1.SweepName = "variant"
 )
 
@@ -48,7 +48,7 @@ func Names() []string {
 	return paths
 }
 
-// Source says where the figures of a table are from; empty for one that is not there.
+// Source returns the source of a table's figures, or empty for an unknown table.
 func Source(name string) string {
 	text, err := files.ReadFile(name + ".csv")
 	if err != nil {
@@ -63,8 +63,8 @@ func Source(name string) string {
 	return strings.Join(out, " ")
 }
 
-// Baseline returns a table as a run to compare with: all of it, or of a table with variants those of one, without that column. A variant
-// of a table that has none means nothing.
+// Baseline returns a table as a run to compare with: the whole table, or the rows of one variant without that column. For a table without
+// variants, the variant is ignored.
 func Baseline(name, of string) (results.Run, error) {
 	points, err := Published(name)
 	out := results.Run{Format: results.Format, Name: name}
@@ -90,7 +90,7 @@ func Baseline(name, of string) (results.Run, error) {
 	return out, fmt.Errorf("the table %s has nothing of %s; it has the variants %s", name, of, strings.Join(variants, ", "))
 }
 
-// Published returns the points of a table, in their published order. The number of samples is 0 where it was not published.
+// Published returns the points of a table, in their published order. The number of samples is 0 if it was not published.
 func Published(name string) ([]results.Point, error) {
 	file, err := files.Open(name + ".csv")
 	if err != nil {
@@ -132,7 +132,7 @@ func Published(name string) ([]results.Point, error) {
 	return points, nil
 }
 
-// figure reads the columns of figures.
+// figure parses the columns of figures.
 func figure(row []string, ofAll bool) (results.Metric, error) {
 	m := results.Metric{Name: row[0], Unit: row[1]}
 	number := func(text string, otherwise float64) (float64, error) {

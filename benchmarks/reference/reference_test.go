@@ -77,7 +77,7 @@ func TestPublishedIOPSFollowFromTheThroughput(t *testing.T) {
 			record, err := benchmarks.ParseSize(p.Parameters[0].Value)
 			g.Expect(err).NotTo(HaveOccurred())
 			for i := 0; i < len(p.Metrics); i += 2 {
-				// The throughput was rounded to a whole number of MB/s, of 1024 kB.
+				// The throughput was rounded to whole MB/s, with 1 MB = 1024 kB.
 				perMB := float64(1<<20) / float64(record)
 				g.Expect(p.Metrics[i+1].Value).To(BeNumerically("~", p.Metrics[i].Value/1024*perMB, perMB*0.51+1), "%s %v", p.Metrics[i].Name, p.Parameters)
 			}
@@ -102,7 +102,7 @@ func TestATableHasNoNumberOfSamplesWhereItsSourceSaysNone(t *testing.T) {
 	}
 }
 
-// One instance does "even better" than 130,000 stats; by how much was never published.
+// One instance does "even better" than 130,000 stats; the exact number was never published.
 func TestWhatWasNeverPublishedIsInNoTable(t *testing.T) {
 	g := NewWithT(t)
 	one, err := reference.Baseline("beegfs-2015-multi-mds", "1-instance")

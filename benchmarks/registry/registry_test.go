@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/registry"
 )
 
-// spec is the schema of spec in the API as it is generated.
+// spec returns the schema of spec in the generated API.
 func spec(t *testing.T) apiextensionsv1.JSONSchemaProps {
 	g := NewWithT(t)
 	text, err := os.ReadFile("../../config/crd/bases/parallelfs.dev_benchmarkruns.yaml")
@@ -37,7 +37,7 @@ func TestTheAPITakesExactlyTheToolsThatThereAre(t *testing.T) {
 	g.Expect(found).To(ConsistOf(allowed))
 }
 
-// variants are specs of each tool: empty, and those that have other parameters than the empty one.
+// variants holds specs of each tool: an empty one, and those with other parameters than the empty one.
 var variants = map[v1alpha1.BenchmarkTool][]*v1alpha1.BenchmarkRunSpec{
 	v1alpha1.ToolIOzone: {
 		{IOzone: &v1alpha1.IOzoneSpec{}}, {IOzone: &v1alpha1.IOzoneSpec{Mode: v1alpha1.IOzoneDistributed}},
@@ -54,7 +54,7 @@ var variants = map[v1alpha1.BenchmarkTool][]*v1alpha1.BenchmarkRunSpec{
 	v1alpha1.ToolCustom:          {{Custom: &v1alpha1.CustomSpec{Parameters: []v1alpha1.CustomParameter{{Name: "depth", Value: "8"}}}}},
 }
 
-// The API takes a sweep over any name that begins with the tool's member: which ones there are is the tool's to say.
+// The API accepts a sweep over any name that begins with the tool's member; the tool decides which ones exist.
 func TestEveryParameterOfAToolIsNamedAfterItsMember(t *testing.T) {
 	schema := spec(t)
 	for name, tool := range registry.Tools() {
@@ -113,7 +113,7 @@ func TestTheDefaultsOfAToolAreThoseOfTheAPI(t *testing.T) {
 	schema := spec(t)
 	for name, tool := range registry.Tools() {
 		if name == v1alpha1.ToolCustom {
-			continue // its parameters are the user's
+			continue // its parameters are defined by the user
 		}
 		g := NewWithT(t)
 		for _, p := range tool.Parameters(variants[name][len(variants[name])-1]) {

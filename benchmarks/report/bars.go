@@ -11,10 +11,10 @@ import (
 
 const bold = stdfont.WeightBold
 
-// barPlotter draws one bar for each value, side by side where several stand at one place.
+// barPlotter draws one bar for each value; several bars at one position are side by side.
 type barPlotter struct{ chart *chart }
 
-// Plot draws them, their error bars and values, and what the baseline has as a dashed line across.
+// Plot draws the bars, their error bars and values, and the baseline as a dashed line across each.
 func (b barPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	count := b.chart.measured()
@@ -59,7 +59,7 @@ func (b barPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// fillBar fills a bar with the color of a line and strokes that tell it from the others without color.
+// fillBar fills a bar with the color of a line, and with strokes that distinguish it without color.
 func fillBar(c *draw.Canvas, style int, box vg.Rectangle) {
 	corners := []vg.Point{box.Min, {X: box.Max.X, Y: box.Min.Y}, box.Max, {X: box.Min.X, Y: box.Max.Y}}
 	c.FillPolygon(lookOf(style).color, corners)
@@ -96,17 +96,17 @@ func hatch(c *draw.Canvas, style draw.LineStyle, box vg.Rectangle, slope vg.Leng
 	}
 }
 
-// labelPlotter names the lines at their right ends, so that nobody has to look a color up in a legend.
+// labelPlotter writes the names of the lines at their right ends, so that no legend is needed.
 type labelPlotter struct{ chart *chart }
 
 const (
 	labelSize vg.Length = 11
 	labelStep vg.Length = 14
-	// labelRoom is the space between a line's end and its name, for the stroke that leads there and the marker.
+	// labelRoom is the space between a line's end and its name, for the connecting stroke and the marker.
 	labelRoom vg.Length = 30
-	// spare is for readers whose own sans-serif face is wider than the one that names are measured with, such as DejaVu Sans.
+	// spare allows for readers whose sans-serif font is wider than the one used to measure names, such as DejaVu Sans.
 	spare = 1.2
-	// labelLength is the number of characters that a name has beside a chart; tables have all of them.
+	// labelLength is the maximum length of a name beside a chart, in characters; tables have the full names.
 	labelLength = 30
 )
 
@@ -117,17 +117,17 @@ func (l labelPlotter) GlyphBoxes(*plot.Plot) []plot.GlyphBox {
 	for _, name := range l.names() {
 		widest = max(widest, style.Width(name)*spare)
 	}
-	// Without names, there is still the value of a best point that stands at the edge.
+	// Without names, there is still the value of a best point at the edge.
 	return []plot.GlyphBox{{X: 1, Y: 0.5, Rectangle: vg.Rectangle{Max: vg.Point{X: widest + labelRoom, Y: 1}}}}
 }
 
-// names are the labels of all lines.
+// names returns the labels of all lines.
 func (l labelPlotter) names() []string {
 	out := make([]string, 0, len(l.chart.lines))
 	for i, one := range l.chart.lines {
 		name := shorten(l.chart.label(one), labelLength)
 		if l.chart.bars && one.baseline {
-			// Each stands on its own bar, so one name is enough for all.
+			// Each is on its own bar, so one name is enough for all.
 			name = ""
 			if i == l.chart.measured() {
 				name = "baseline"
@@ -138,7 +138,7 @@ func (l labelPlotter) names() []string {
 	return out
 }
 
-// Plot writes them, each as near to the end of its line as the others allow.
+// Plot writes the names, each as close to the end of its line as the others allow.
 func (l labelPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	names := l.names()
@@ -195,14 +195,14 @@ func (l labelPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// spreadOut moves ascending places apart until they are a step from each other, within the bounds as far as they have room for all, and
-// none farther than it must.
+// spreadOut moves ascending positions apart until they differ by at least one step, or less if the bounds are too narrow. It moves none
+// farther than necessary.
 func spreadOut(wanted []vg.Length, low, high vg.Length) []vg.Length {
 	step := labelStep
 	if len(wanted) > 1 {
 		step = min(step, (high-low)/vg.Length(len(wanted)-1))
 	}
-	// Neighbors that touch become a block, which stands in the middle of where its members want to be.
+	// Neighbors that touch form a block, which is centered on the desired positions of its members.
 	type block struct {
 		sum   vg.Length
 		count int

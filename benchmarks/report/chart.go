@@ -12,14 +12,14 @@ import (
 	"parallelfs.dev/operator/benchmarks/stats"
 )
 
-// ErrorBars says what the error bars of a chart show.
+// ErrorBars selects the meaning of the error bars in a chart.
 type ErrorBars string
 
 // The kinds of error bars.
 const (
-	// MinMax are the lowest and the highest sample.
+	// MinMax shows the lowest and the highest sample.
 	MinMax ErrorBars = "min-max"
-	// Confidence is the 95 % confidence interval of the mean.
+	// Confidence shows the 95 % confidence interval of the mean.
 	Confidence ErrorBars = "95"
 )
 
@@ -29,18 +29,18 @@ type chart struct {
 	id          string
 	title, unit string
 	shows       quantity
-	// dimension is what the horizontal axis shows, and log2 its scale. On an axis of words the values stand at 0, 1, 2….
+	// dimension is the parameter on the horizontal axis, and log2 makes its scale logarithmic. On an axis of words the values are at 0, 1, 2….
 	dimension string
 	words     bool
 	log2      bool
-	// ticks are the values of the axis as the user wrote them.
+	// ticks holds the axis values as the user wrote them.
 	ticks []tick
 	lines []line
-	// bars draws bars in the place of lines.
+	// bars draws bars instead of lines.
 	bars bool
-	// whiskers says what the error bars are, empty when there are none.
+	// whiskers describes the error bars; empty without them.
 	whiskers string
-	// baselineOf names where the dashed lines are from.
+	// baselineOf names the source of the dashed lines.
 	baselineOf string
 }
 
@@ -49,7 +49,7 @@ type tick struct {
 	text string
 }
 
-// line is one combination of the parameters that the horizontal axis does not show, or what a baseline has of it.
+// line is one combination of the parameters that are not on the horizontal axis, or the baseline's values for it.
 type line struct {
 	name string
 	// style is the same for a line and its baseline.
@@ -65,10 +65,10 @@ type value struct {
 	best      bool
 }
 
-// most lines that one chart shows; with more, there is one chart for each value of a parameter.
+// mostLines is the maximum number of lines in a chart. With more, there is one chart for each value of a parameter.
 const mostLines = 12
 
-// quantity is what of a metric a chart shows.
+// quantity is the property of a metric that a chart shows.
 type quantity int
 
 const (
@@ -77,7 +77,7 @@ const (
 	theEfficiency
 )
 
-// charts returns the pictures of a sheet: for each metric its value, then its speed-up and its efficiency where there are any.
+// charts returns the charts of a sheet: for each metric its value, then its speed-up and its efficiency if there are any.
 func (s *sheet) charts(bars ErrorBars) []chart {
 	var out []chart
 	best := map[string]int{}
@@ -100,8 +100,7 @@ func (s *sheet) charts(bars ErrorBars) []chart {
 	return out
 }
 
-// picture draws the rows as one chart, or as several when there are too many lines for one. The suffix names the part of the rows that
-// it shows.
+// picture draws the rows as one chart, or as several if there are too many lines for one. suffix names the part of the rows in a chart.
 func (s *sheet) picture(m metric, q quantity, bars ErrorBars, best int, rows []row, suffix string) []chart {
 	axis, others := axes(rows, s.varied, s.along)
 	if count := combinations(rows, others); count > mostLines && len(others) > 1 {
@@ -148,7 +147,7 @@ func (s *sheet) picture(m metric, q quantity, bars ErrorBars, best int, rows []r
 	return []chart{c}
 }
 
-// fill adds the lines: those that were measured, and then the baselines beside them.
+// fill adds the measured lines, and then the baselines.
 func (c *chart) fill(rows []row, others []dimension, axis *dimension, m metric, q quantity, bars ErrorBars, best int) {
 	var baselines []line
 	shown, spread := map[string]int{}, false
@@ -207,7 +206,7 @@ func (c *chart) fill(rows []row, others []dimension, axis *dimension, m metric, 
 	}
 }
 
-// shownOf is what the chart shows of a metric, with the ends of its error bar, and whether the metric has it.
+// shownOf returns the shown property of a metric with the ends of its error bar, and whether the metric has it.
 func shownOf(m *results.Metric, q quantity, bars ErrorBars) (value, bool) {
 	switch {
 	case q == theSpeedup:
@@ -222,7 +221,7 @@ func shownOf(m *results.Metric, q quantity, bars ErrorBars) (value, bool) {
 	return value{y: m.Value, low: m.Value - *m.Confidence, high: m.Value + *m.Confidence}, true
 }
 
-// exactly is a number without an error bar, in the unit of the chart.
+// exactly returns a number without an error bar, in the unit of the chart.
 func exactly(number *float64, scale float64) (value, bool) {
 	if number == nil {
 		return value{}, false
@@ -231,7 +230,7 @@ func exactly(number *float64, scale float64) (value, bool) {
 	return value{y: v, low: v, high: v}, true
 }
 
-// place is where a value of the axis stands.
+// place returns the position of a value on the axis.
 func (c *chart) place(axis *dimension, text string) float64 {
 	i := slices.Index(axis.values, text)
 	if c.words {
@@ -240,7 +239,7 @@ func (c *chart) place(axis *dimension, text string) float64 {
 	return axis.numbers[i]
 }
 
-// top is the highest thing that the chart shows.
+// top returns the highest value in the chart, including error bars.
 func (c *chart) top() float64 {
 	top := 0.0
 	for _, l := range c.lines {
@@ -251,7 +250,7 @@ func (c *chart) top() float64 {
 	return top
 }
 
-// measured counts the lines that are no baselines.
+// measured counts the lines that are not baselines.
 func (c *chart) measured() int {
 	count := 0
 	for _, l := range c.lines {
@@ -262,7 +261,7 @@ func (c *chart) measured() int {
 	return count
 }
 
-// label names a line beside it.
+// label returns the text beside a line.
 func (c *chart) label(l line) string {
 	switch name := l.name; {
 	case l.baseline && name == "":
@@ -276,7 +275,7 @@ func (c *chart) label(l line) string {
 	}
 }
 
-// describe tells in words what the chart shows, for those who can't see it.
+// describe describes the chart in words, for blind readers.
 func (c *chart) describe() string {
 	var b strings.Builder
 	kind := "Line chart"
@@ -314,7 +313,7 @@ func (c *chart) describe() string {
 	return b.String()
 }
 
-// tickText is what the user wrote for a value of the axis.
+// tickText returns the user's text for a value on the axis.
 func (c *chart) tickText(x float64) string {
 	for _, t := range c.ticks {
 		if t.at == x {
@@ -324,10 +323,10 @@ func (c *chart) tickText(x float64) string {
 	return number(x)
 }
 
-// metric is what a column measures.
+// metric identifies the metric of a column.
 type metric struct{ name, unit string }
 
-// metricsOf are the metrics of the points, in the order in which they first occur.
+// metricsOf returns the metrics of the points, in the order of their first occurrence.
 func metricsOf(points []results.Point) []metric {
 	var out []metric
 	for _, p := range points {

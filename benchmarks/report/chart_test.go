@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/telemetry"
 )
 
-// runOver is a run with one metric at each combination of the values.
+// runOver returns a run with one metric at each combination of the values.
 func runOver(names []v1alpha1.SweepName, points ...[]string) results.Run {
 	run := results.Run{}
 	for _, name := range names {
@@ -30,7 +30,7 @@ func runOver(names []v1alpha1.SweepName, points ...[]string) results.Run {
 	return run
 }
 
-// shape tells in a line how a chart is drawn.
+// shape summarizes the drawing of a chart in one line.
 func shape(c chart) string {
 	kind := "lines"
 	if c.bars {

@@ -1,7 +1,7 @@
 package report
 
 import (
-	_ "embed" // the page
+	_ "embed" // for the page
 	"fmt"
 	"html/template"
 	"io"
@@ -13,7 +13,7 @@ import (
 //go:embed report.html.tmpl
 var page string
 
-// The forms in which the template takes what is shown.
+// View types of the template.
 type (
 	pageView struct {
 		Title, Kind, Format string
@@ -53,7 +53,7 @@ type (
 	cellView struct{ Class, Text string }
 )
 
-// HTML writes one page that needs nothing else: no network, no script, no font.
+// HTML writes one self-contained page: no network, no script, no font.
 func (r *Report) HTML(w io.Writer) error {
 	parsed, err := template.New("report").Parse(page)
 	if err != nil {
@@ -101,7 +101,7 @@ func (r *Report) HTML(w io.Writer) error {
 	return parsed.Execute(w, view)
 }
 
-// heading names a sheet; that of a run alone needs no name.
+// heading returns the heading of a sheet. A single run needs no name.
 func (s *sheet) heading() string {
 	if s.id == "run" {
 		return "Results"
@@ -109,7 +109,7 @@ func (s *sheet) heading() string {
 	return s.title
 }
 
-// caption is the unit behind the title; a speed-up has none.
+// caption returns the unit after the title; a speed-up has none.
 func (c *chart) caption() string {
 	if c.shows != theValue {
 		return ""
@@ -117,7 +117,7 @@ func (c *chart) caption() string {
 	return c.unit
 }
 
-// note says how a chart is to be read.
+// note explains how to read a chart.
 func (c *chart) note(s *sheet) string {
 	var parts []string
 	switch {
@@ -157,7 +157,7 @@ func pageTable(t table) *tableView {
 	return out
 }
 
-// problemTable lists what has no result.
+// problemTable lists the points and attempts without a result.
 func (r *Report) problemTable() table {
 	t := table{Caption: "Points and attempts to know about", Columns: []column{
 		{"Run", false}, {"Point", false}, {"State", false}, {"Why", false},
@@ -168,7 +168,7 @@ func (r *Report) problemTable() table {
 	return t.withoutEmpty()
 }
 
-// tables are what else a run was measured on, and what its servers did.
+// tables describes what else a run was measured on, and the activity of its servers.
 func (v runView) tables() []table {
 	var out []table
 	add := func(t table) {
@@ -225,7 +225,7 @@ func nonzero(v int64) string {
 	return fmt.Sprint(v)
 }
 
-// gigabytes writes bytes in units of 10^9.
+// gigabytes formats bytes in units of 10^9.
 func gigabytes(bytes int64) string {
 	if bytes == 0 {
 		return ""

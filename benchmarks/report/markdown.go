@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Markdown writes the tables of the report, for an issue or a wiki.
+// Markdown writes the tables of the report for an issue or a wiki.
 func (r *Report) Markdown(to io.Writer) error {
 	w := bufio.NewWriter(to)
-	out := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) } // the error stays in w, and Flush returns it
+	out := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) } // w keeps the error, and Flush returns it
 	out("# %s %s\n\n", r.kind, escape(r.title))
 	for _, f := range r.facts {
 		out("- %s: %s\n", escape(f.Name), escape(f.Text))
@@ -103,7 +103,7 @@ func writeTable(w *bufio.Writer, t table) {
 	}
 }
 
-// escape keeps Markdown from reading a text as anything else than text.
+// escape escapes a text so that Markdown shows it literally.
 func escape(text string) string {
 	return strings.NewReplacer(
 		"\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "[", "\\[", "]", "\\]",

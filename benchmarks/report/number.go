@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// thin is the separator of thousands of the SI (BIPM brochure, 5.4.4): a narrow blank that no line is broken at.
+// thin is the SI's thousands separator (BIPM brochure, 5.4.4): a narrow no-break space.
 const thin = "\u202f"
 
-// number writes a value for a person: at least four significant digits where it has them, thousands apart, no exponent.
+// number formats a value for a person: at least four significant digits if available, separated thousands, no exponent.
 func number(v float64) string {
 	abs := math.Abs(v)
 	decimals := 0
@@ -27,7 +27,7 @@ func number(v float64) string {
 	return grouped(strconv.FormatFloat(v, 'f', decimals, 64))
 }
 
-// grouped sets the thousands of a decimal number apart; four digits stay together.
+// grouped separates the thousands of a decimal number; four digits stay together.
 func grouped(text string) string {
 	sign := ""
 	if rest, negative := strings.CutPrefix(text, "-"); negative {
@@ -48,12 +48,12 @@ func grouped(text string) string {
 	return sign + whole
 }
 
-// percent writes a share, 0.031 as "3.1 %".
+// percent formats a share, such as 0.031 as "3.1 %".
 func percent(share float64) string {
 	return grouped(strconv.FormatFloat(share*100, 'f', 1, 64)) + "\u00a0%"
 }
 
-// change writes a relative difference with its sign.
+// change formats a relative difference with its sign.
 func change(share float64) string {
 	if text := percent(share); share < 0 || text == percent(0) {
 		return text
@@ -61,7 +61,7 @@ func change(share float64) string {
 	return "+" + percent(share)
 }
 
-// powersOfTwo is true for at least two values that all are powers of two.
+// powersOfTwo is true for at least two values that are all powers of two.
 func powersOfTwo(values []float64) bool {
 	for _, v := range values {
 		if fraction, _ := math.Frexp(v); v <= 0 || fraction != 0.5 {
@@ -71,7 +71,7 @@ func powersOfTwo(values []float64) bool {
 	return len(values) > 1
 }
 
-// niceTicks are the multiples of 1, 2, 2.5 or 5 times a power of ten from 0 to at least the top, about five of them.
+// niceTicks returns about five multiples of 1, 2, 2.5 or 5 times a power of ten, from 0 to at least top.
 func niceTicks(top float64) []float64 {
 	if top <= 0 || math.IsInf(top, 0) || math.IsNaN(top) {
 		top = 1
@@ -93,7 +93,7 @@ func niceTicks(top float64) []float64 {
 	return out
 }
 
-// tickLabels writes the numbers of an axis, all with as many decimals as the finest needs.
+// tickLabels formats the numbers of an axis, all with as many decimals as the finest needs.
 func tickLabels(values []float64) []string {
 	decimals := 0
 	for _, v := range values {

@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// The size of a chart, in points, and that of a small one, two of which stand beside each other.
+// The size of a chart in points, and the size of a small one, two of which fit side by side.
 const (
 	chartWidth  vg.Length = 760
 	chartHeight vg.Length = 350
@@ -22,7 +22,7 @@ const (
 	smallHeight vg.Length = 300
 )
 
-// size is that of the chart on a page.
+// size returns the size of the chart on a page.
 func (c *chart) size() (width, height vg.Length) {
 	if c.small() {
 		return smallWidth, smallHeight
@@ -30,7 +30,7 @@ func (c *chart) size() (width, height vg.Length) {
 	return chartWidth, chartHeight
 }
 
-// small is true for what follows from another chart, and for one or two bars.
+// small is true for a chart that is derived from another one, and for one or two bars.
 func (c *chart) small() bool {
 	values := 0
 	for _, l := range c.lines {
@@ -39,14 +39,15 @@ func (c *chart) small() bool {
 	return c.shows != theValue || c.bars && values <= 2
 }
 
-// sans is the face of all text in charts. SVG names it only, so a reader's own sans-serif face of the same widths may stand in.
+// sans is the font of all text in charts. SVG contains only its name, so that the reader's own sans-serif font of the same widths may
+// replace it.
 var sans = font.Font{Typeface: "Liberation", Variant: "Sans"}
 
 func writing(size vg.Length, color color.Color) text.Style {
 	return text.Style{Color: color, Font: font.From(sans, size), Handler: plot.DefaultTextHandler}
 }
 
-// draw puts the chart on a canvas, with its title or without.
+// draw draws the chart on a canvas, with or without its title.
 func (c *chart) draw(on draw.Canvas, titled bool) {
 	p := plot.New()
 	p.BackgroundColor = white
@@ -95,8 +96,8 @@ func (c *chart) setNames(p *plot.Plot) {
 	p.X.Tick.Length = 0
 }
 
-// setNumbers makes the horizontal axis one of numbers, named as the user wrote them; where they would touch, every second is left out, and
-// so on.
+// setNumbers makes the horizontal axis one of numbers, with the user's text as labels. If labels would touch, every second one is left out,
+// and so on.
 func (c *chart) setNumbers(p *plot.Plot) {
 	p.X.Min, p.X.Max = c.ticks[0].at, c.ticks[len(c.ticks)-1].at
 	if c.log2 {
@@ -128,16 +129,16 @@ func (c *chart) setNumbers(p *plot.Plot) {
 func marks(at []float64, names []string) plot.ConstantTicks {
 	var out plot.ConstantTicks
 	for i, v := range at {
-		// A mark without a name is a small one to the library.
+		// The library draws a tick without a label as a minor one.
 		out = append(out, plot.Tick{Value: v, Label: names[i]})
 	}
 	return out
 }
 
-// gridPlotter draws the horizontal lines that values are read by.
+// gridPlotter draws the horizontal grid lines.
 type gridPlotter struct{ at []float64 }
 
-// Plot draws them.
+// Plot draws the grid lines.
 func (g gridPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 	_, y := p.Transforms(&c)
 	for _, v := range g.at {
@@ -148,7 +149,7 @@ func (g gridPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 // linePlotter draws lines, error bars, markers and the best point.
 type linePlotter struct{ chart *chart }
 
-// Plot draws them.
+// Plot draws the lines.
 func (l linePlotter) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	ordered := slices.Clone(l.chart.lines)
@@ -180,7 +181,7 @@ func (l linePlotter) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// rank puts baselines below what was measured.
+// rank sorts baselines below measured lines.
 func rank(l line) int {
 	if l.baseline {
 		return 0
@@ -195,7 +196,7 @@ func whisker(c *draw.Canvas, color color.Color, x, low, high vg.Length) {
 	c.StrokeLine2(style, x-3, high, x+3, high)
 }
 
-// marker draws that of a line; a baseline's is hollow.
+// marker draws the marker of a line; a baseline's marker is hollow.
 func marker(c *draw.Canvas, look look, hollow bool, at vg.Point, radius vg.Length) {
 	c.SetLineStyle(draw.LineStyle{Color: look.color, Width: 1.4})
 	look.marker.DrawGlyph(c, draw.GlyphStyle{Color: look.color, Radius: radius, Shape: look.marker}, at)
@@ -205,7 +206,7 @@ func marker(c *draw.Canvas, look look, hollow bool, at vg.Point, radius vg.Lengt
 	}
 }
 
-// markBest puts a ring around the best point, and its value above.
+// markBest draws a ring around the best point and its value above it.
 func (c *chart) markBest(on *draw.Canvas, at vg.Point, top vg.Length, v value) {
 	on.SetLineStyle(draw.LineStyle{Color: ink, Width: 1.2})
 	var ring vg.Path
@@ -226,7 +227,7 @@ func (c *chart) markBest(on *draw.Canvas, at vg.Point, top vg.Length, v value) {
 	halo(on, style, place, name)
 }
 
-// halo writes on a white ground, so that a line behind does not strike the text through.
+// halo writes text on a white background, so that no line crosses it.
 func halo(c *draw.Canvas, style text.Style, at vg.Point, text string) {
 	box := style.Rectangle(text)
 	c.FillPolygon(color.RGBA{0xff, 0xff, 0xff, 0xff}, []vg.Point{
@@ -236,7 +237,7 @@ func halo(c *draw.Canvas, style text.Style, at vg.Point, text string) {
 	c.FillText(style, at, text)
 }
 
-// shorten cuts a name that is too long for its place.
+// shorten truncates a name that is too long.
 func shorten(text string, most int) string {
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most-1]) + "…"
@@ -244,7 +245,7 @@ func shorten(text string, most int) string {
 	return text
 }
 
-// svg is the chart as an element of HTML, with its description for those who can't see it.
+// svg returns the chart as an HTML element with its description for blind readers.
 func (c *chart) svg() (string, error) {
 	canvas := vgsvg.New(c.size())
 	c.draw(draw.New(canvas), false)

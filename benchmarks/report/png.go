@@ -10,10 +10,10 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// mostPictures are drawn on one PNG, so that the picture stays one that programs can open.
+// mostPictures limits the charts in one PNG, so that programs can open it.
 const mostPictures = 40
 
-// PNG writes the charts as one picture, two beside each other when there are more than three.
+// PNG writes the charts as one picture, in two columns if there are more than three.
 func (r *Report) PNG(w io.Writer) error {
 	var all []chart
 	for _, s := range r.sections {

@@ -1,5 +1,5 @@
-// Package report turns the complete results of a BenchmarkRun or BenchmarkSuite into what a person reads: one HTML file that needs nothing
-// else, Markdown, and charts as SVG and PNG. It measures and computes nothing: all numbers are those of the document, or of package stats.
+// Package report turns the complete results of a BenchmarkRun or BenchmarkSuite into documents for people: one self-contained HTML file,
+// Markdown, and charts as SVG and PNG. It measures and computes nothing: all numbers are from the document or from package stats.
 package report
 
 import (
@@ -17,14 +17,14 @@ import (
 	"parallelfs.dev/operator/benchmarks/stats"
 )
 
-// Report is a document, ready to be written in any form.
+// Report is a document that is ready to be written in any format.
 type Report struct {
 	bars  ErrorBars
 	title string
 	kind  string
-	// facts are the first that a reader wants to know.
+	// facts holds the most important facts.
 	facts []fact
-	// best are the best points, and verdicts what was compared with a baseline.
+	// best holds the best points, and verdicts the comparisons with a baseline.
 	best     []bestView
 	verdicts []verdictView
 	figures  []stats.Figure
@@ -33,10 +33,10 @@ type Report struct {
 	runs     []runView
 }
 
-// fact is a name and what stands beside it.
+// fact is a name with a text.
 type fact struct{ Name, Text string }
 
-// problem is a point that has no result, or had to be run again, and why.
+// problem is a point without a result or with a repeated attempt, and the reason.
 type problem struct {
 	Run, Point, State, Why string
 }
@@ -47,10 +47,10 @@ type section struct {
 	charts []chart
 }
 
-// runView is what is said of one run besides its numbers.
+// runView holds the facts about one run besides its numbers.
 type runView struct {
 	Name string
-	// Measured on and with what.
+	// Provenance holds the systems and software of the measurement.
 	Provenance []fact
 	Clients    []v1alpha1.NodeProvenance
 	Servers    []results.Server
@@ -68,25 +68,25 @@ type commandView struct{ Point, Placement, Command string }
 type verdictView struct {
 	Run, Of                              string
 	Better, Worse, Within, Small, Unsure int
-	// Summary is what the comparison says in a sentence, and Differs what is not the same on both sides.
+	// Summary is the sentence of the comparison, and Differs lists differences between the two sides.
 	Summary     string
 	Differs     []string
 	regressions []regression
 }
 
-// regression is a point that is worse, beyond the noise, and how much.
+// regression is a point that is worse beyond the noise, with the size of the difference.
 type regression struct {
 	size float64
 	text string
 }
 
-// mostRegressions of a run are listed, and fewer of each run of a suite; tables have all of them.
+// mostRegressions limits the listed regressions of a run, and mostRegressionsOfOne those of each run in a suite; tables have all of them.
 const (
 	mostRegressions      = 12
 	mostRegressionsOfOne = 3
 )
 
-// Regressions are the points that are worse, the largest differences first.
+// Regressions returns the points that are worse, the largest differences first.
 func (v verdictView) Regressions() []string {
 	sorted := slices.Clone(v.regressions)
 	slices.SortStableFunc(sorted, func(a, b regression) int { return cmp.Compare(b.size, a.size) })
@@ -155,7 +155,7 @@ func (r *Report) addSheet(s *sheet, run string) {
 	}
 }
 
-// addRun adds what is said of a run besides its numbers.
+// addRun adds the facts about a run besides its numbers.
 func (r *Report) addRun(name string, run results.Run) error {
 	s := runSheet("", run)
 	view := runView{
@@ -223,7 +223,7 @@ func (v *verdictView) add(at string, p results.Point) {
 	}
 }
 
-// problemsOf are what is to be said of a point without a result, and of attempts of other points that had none.
+// problemsOf returns the problems of a point: no result, or failed attempts.
 func problemsOf(run, at string, p results.Point) []problem {
 	var out []problem
 	if p.State != v1alpha1.PointSucceeded || p.Message != "" {
@@ -250,7 +250,7 @@ func problemsOf(run, at string, p results.Point) []problem {
 	return out
 }
 
-// at names a row by what varies. The derived parameters follow from that; tables have them.
+// at names a row by its varied parameters. The derived parameters follow from them; tables have them.
 func (s *sheet) at(r row) string {
 	var parts []string
 	for _, name := range s.varied {
@@ -264,7 +264,7 @@ func (s *sheet) at(r row) string {
 	return strings.Join(parts, " ")
 }
 
-// commandLine writes arguments for a person, those with blanks in quotation marks.
+// commandLine formats arguments for a person, and quotes those with blanks.
 func commandLine(args []string) string {
 	parts := make([]string, 0, len(args))
 	for _, arg := range args {
@@ -276,7 +276,7 @@ func commandLine(args []string) string {
 	return strings.Join(parts, " ")
 }
 
-// runFacts are what a reader of a run wants to know first.
+// runFacts returns the most important facts about a run.
 func runFacts(run results.Run) []fact {
 	counts := map[v1alpha1.PointState]int{}
 	for _, p := range run.Points {
@@ -334,7 +334,7 @@ func toolName(run results.Run) string {
 	return strings.TrimSpace(string(run.Spec.ToolName()) + " " + version)
 }
 
-// statisticName is that of a statistic in a sentence.
+// statisticName returns the name of a statistic for a sentence.
 func statisticName(s v1alpha1.Statistic) string {
 	switch s {
 	case v1alpha1.StatisticMedian:
@@ -352,7 +352,7 @@ func statisticName(s v1alpha1.Statistic) string {
 	}
 }
 
-// moment writes a time in UTC.
+// moment formats a time in UTC.
 func moment(t time.Time) string {
 	if t.IsZero() {
 		return "now"
@@ -360,7 +360,7 @@ func moment(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// list writes counts with commas between.
+// list joins counts with commas.
 func list[T fmt.Stringer](counts []T) string {
 	words := make([]string, 0, len(counts))
 	for _, c := range counts {
@@ -369,7 +369,7 @@ func list[T fmt.Stringer](counts []T) string {
 	return strings.Join(words, ", ")
 }
 
-// provenanceFacts are what the results were measured on and with.
+// provenanceFacts returns the systems and software of the measurement.
 func provenanceFacts(run results.Run) []fact {
 	p := run.Provenance
 	var out []fact

@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// golden compares with a file of testdata, or writes it.
+// golden compares with a file in testdata, or writes it.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	g := NewWithT(t)
@@ -86,7 +86,7 @@ func TestTheReportNamesWhatDiffersFromTheBaseline(t *testing.T) {
 	g.Expect(html.String()).To(And(ContainSubstring("<li>fio.directIO is true here and false there</li>"), ContainSubstring("<p>nothing was compared.</p>")))
 }
 
-// hostile is a run whose every text would be something else if it were not escaped.
+// hostile is a run whose every text would change the document if it were not escaped.
 func hostile() results.Run {
 	run := sampleRun()
 	const text = `<script src="http://evil.example/x.js">|</script><img src=//evil.example/y onerror=z> url(http://evil.example) "' & | `
@@ -127,7 +127,7 @@ func TestAPageAsksTheNetworkForNothing(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			var page bytes.Buffer
 			g.Expect(r.HTML(&page)).To(Succeed())
-			// What stands between tags is text, whatever it says; what stands in a tag or a style is not.
+			// Text between tags is harmless, whatever it contains; text in a tag or a style is not.
 			active := regexp.MustCompile(`(?s)<style>.*?</style>|<[a-zA-Z/!][^>]*>`).FindAllString(page.String(), -1)
 			g.Expect(len(active)).To(BeNumerically(">", 500))
 			for _, tag := range active {
@@ -168,7 +168,7 @@ func TestAPageIsWellFormedAndSaysWhatItsPicturesShow(t *testing.T) {
 	}
 }
 
-// wellFormed reads a text as XML to its end.
+// wellFormed parses a text as XML to its end.
 func wellFormed(text string) error {
 	decoder := xml.NewDecoder(strings.NewReader(text))
 	for {

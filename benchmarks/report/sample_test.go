@@ -12,26 +12,26 @@ import (
 	"parallelfs.dev/operator/benchmarks/telemetry"
 )
 
-// The samples below are made by a formula. Nothing was measured.
+// The samples below are computed by a formula. They are not measured.
 
 const sampleBaseline = "sample data in the shape of beegfs-2015-multi-mds"
 
 var sampleStart = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 
-// noise is the same number around 0 for the same key, at most as large as the bound.
+// noise returns a number around 0 that is constant for a key and at most as large as the bound.
 func noise(bound float64, key ...any) float64 {
 	hash := fnv.New64a()
 	fmt.Fprint(hash, key...)
 	return bound * (float64(hash.Sum64()%2001)/1000 - 1)
 }
 
-// saturating grows with the number of processes, and flattens at a peak.
+// saturating grows with the number of processes and flattens at a peak.
 func saturating(peak, half float64, processes int) float64 {
 	n := float64(processes)
 	return peak * n / (n + half) * (1 - 0.06*math.Max(0, math.Log2(n/128)))
 }
 
-// measured is the metric of three repetitions around a value, with its samples.
+// measured returns the metric of three repetitions around a value, with its samples.
 func measured(name string, around float64, spread float64, key ...any) (results.Metric, []benchmarks.Sample) {
 	var samples []benchmarks.Sample
 	sum, lowest, highest := 0.0, math.Inf(1), math.Inf(-1)
@@ -59,7 +59,7 @@ type sampled struct {
 
 var operations = []sampled{{"File creation", 120000, 30}, {"File stat", 400000, 40}, {"File removal", 95000, 26}}
 
-// samplePoint is a point of mdtest with its telemetry.
+// samplePoint returns a point of mdtest with its telemetry.
 func samplePoint(index, processes int, factor, spread float64, parameters []results.Value, before float64) results.Point {
 	p := results.Point{
 		Index: index, State: v1alpha1.PointSucceeded, Parameters: parameters,
@@ -146,7 +146,7 @@ func sampleProvenance() results.Provenance {
 	}
 }
 
-// sampleRun has 30 points: 10 numbers of processes, each with 3 sizes of files.
+// sampleRun returns a run with 30 points: 10 numbers of processes, each with 3 file sizes.
 func sampleRun() results.Run {
 	run := results.Run{
 		Format: results.Format, Name: "sample-creates", Namespace: "sample", UID: "00000000-0000-4000-8000-000000000001", Spec: sampleSpec(512),
@@ -179,7 +179,7 @@ func sampleRun() results.Run {
 	return run
 }
 
-// sampleSuite has 4 variants, each with 9 points.
+// sampleSuite returns a suite of 4 variants with 9 points each.
 func sampleSuite() results.Suite {
 	suite := results.Suite{Format: results.Format, Name: "sample-instances", Namespace: "sample", UID: "00000000-0000-4000-8000-000000000002"}
 	for instances := 1; instances <= 4; instances++ {

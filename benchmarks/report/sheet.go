@@ -9,32 +9,32 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// The names that a suite adds to the parameters of its points.
+// Parameter names that a suite adds to those of its points.
 const (
 	variantName v1alpha1.SweepName = "variant"
 	scaleName   v1alpha1.SweepName = "scale"
 )
 
-// sheet is what is shown together: the points of a run, or those of one run of a suite for all variants.
+// sheet is a unit of the report: the points of a run, or those of one run of a suite for all variants.
 type sheet struct {
 	id, title string
 	rows      []row
 	metrics   []metric
-	// varied are the parameters that tell the rows apart; the derived ones follow from them.
+	// varied lists the parameters that distinguish the rows; the derived ones follow from them.
 	varied, derived []v1alpha1.SweepName
 	along           v1alpha1.SweepName
 	statistic       v1alpha1.Statistic
-	// best holds the best values of variants, and no points.
+	// best is true if the sheet has the best values of variants, and no points.
 	best bool
 }
 
-// row is a point, and what a suite adds to it. Its index is unique in the sheet.
+// row is a point with the parameters that a suite adds to it. Its index is unique in the sheet.
 type row struct {
 	added []results.Value
 	point results.Point
 }
 
-// value is that of a parameter, empty when the point has none of it.
+// value returns the value of a parameter, or empty if the point does not have it.
 func (r row) value(name v1alpha1.SweepName) string {
 	for _, v := range r.added {
 		if v.Name == name {
@@ -44,7 +44,7 @@ func (r row) value(name v1alpha1.SweepName) string {
 	return r.point.Value(name)
 }
 
-// runSheet is the sheet of a run.
+// runSheet returns the sheet of a run.
 func runSheet(id string, run results.Run) *sheet {
 	s := &sheet{id: id, title: run.Name, along: run.Spec.Along, statistic: run.Spec.Statistic, metrics: metricsOf(run.Points)}
 	for _, name := range run.Varied() {
@@ -64,7 +64,7 @@ func isDerived(spec v1alpha1.BenchmarkRunSpec, name v1alpha1.SweepName) bool {
 	return slices.ContainsFunc(spec.Derive, func(d v1alpha1.DerivedParameter) bool { return d.Name == name })
 }
 
-// points of all rows.
+// points returns the points of all rows.
 func (s *sheet) points() []results.Point {
 	var out []results.Point
 	for _, r := range s.rows {
@@ -73,7 +73,7 @@ func (s *sheet) points() []results.Point {
 	return out
 }
 
-// suiteSheets are one sheet for each run of a suite, with the variants as a parameter.
+// suiteSheets returns one sheet for each run of a suite, with the variants as a parameter.
 func suiteSheets(suite results.Suite) []*sheet {
 	var out []*sheet
 	for _, v := range suite.Variants {
@@ -99,16 +99,16 @@ func suiteSheets(suite results.Suite) []*sheet {
 	return out
 }
 
-// dimension is a parameter and the values that it takes.
+// dimension is a parameter with its values.
 type dimension struct {
 	name   v1alpha1.SweepName
 	values []string
-	// numbers are the values as numbers, ascending; nil when one of them is a word.
+	// numbers holds the values as numbers, ascending; nil if one of them is a word.
 	numbers []float64
 }
 
-// axes chooses the parameter of the horizontal axis: along, or the first whose values are numbers, or the first. The others tell
-// lines apart. It leaves out what has one value only, and what follows from the axis, as in a zipped sweep.
+// axes selects the parameter of the horizontal axis: along, or the first with numeric values, or the first. The others distinguish lines.
+// It leaves out parameters with only one value, and those that follow from the axis, as in a zipped sweep.
 func axes(rows []row, varied []v1alpha1.SweepName, along v1alpha1.SweepName) (axis *dimension, others []dimension) {
 	var found []dimension
 	for _, name := range varied {
@@ -132,7 +132,7 @@ func axes(rows []row, varied []v1alpha1.SweepName, along v1alpha1.SweepName) (ax
 	return axis, others
 }
 
-// dimensionOf collects the values of a parameter: numbers in their order, words in that of the rows.
+// dimensionOf collects the values of a parameter: numbers in ascending order, words in the order of the rows.
 func dimensionOf(rows []row, name v1alpha1.SweepName) dimension {
 	d := dimension{name: name}
 	for _, r := range rows {
@@ -155,7 +155,7 @@ func dimensionOf(rows []row, name v1alpha1.SweepName) dimension {
 	return d
 }
 
-// follows is true when one parameter has the same value wherever the other has.
+// follows is true if each value of one parameter occurs with only one value of the other.
 func follows(rows []row, from, name v1alpha1.SweepName) bool {
 	seen := map[string]string{}
 	for _, r := range rows {
@@ -177,7 +177,7 @@ func combinations(rows []row, others []dimension) int {
 	return len(seen)
 }
 
-// combination names a line by the values of its parameters. A word speaks for itself, a number needs its name.
+// combination names a line by the values of its parameters. A word is clear by itself, but a number needs its name.
 func combination(r row, others []dimension) string {
 	var parts []string
 	for _, d := range others {
@@ -190,7 +190,7 @@ func combination(r row, others []dimension) string {
 	return strings.Join(parts, ", ")
 }
 
-// short is the name of a parameter without that of its tool.
+// short returns the name of a parameter without the name of its tool.
 func short(name v1alpha1.SweepName) string {
 	if _, rest, has := strings.Cut(string(name), "."); has {
 		return rest
@@ -198,7 +198,7 @@ func short(name v1alpha1.SweepName) string {
 	return string(name)
 }
 
-// slug makes a name fit for an id.
+// slug converts a name to an id.
 func slug(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {

@@ -8,15 +8,15 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// look is how a line is told from the others: by color, marker and dashes, any two of which are enough.
+// look distinguishes a line from the others by color, marker and dashes, any two of which suffice.
 type look struct {
 	color  color.RGBA
 	marker draw.GlyphDrawer
 	dashes []vg.Length
 }
 
-// The colors are those of Okabe and Ito ("Color Universal Design", 2008), which people see apart whatever kind of color vision they
-// have. Their yellow is left out, because it can't be seen on white.
+// The colors are those of Okabe and Ito ("Color Universal Design", 2008), which are distinguishable with any kind of color vision. Their
+// yellow is left out because it is invisible on white.
 var colors = []color.RGBA{
 	{0x00, 0x72, 0xb2, 0xff}, // blue
 	{0xd5, 0x5e, 0x00, 0xff}, // vermilion
@@ -29,7 +29,7 @@ var colors = []color.RGBA{
 
 var markers = []draw.GlyphDrawer{disc{}, block{}, wedge{}, diamond{}, wedge{down: true}, strokes{4, 1}, strokes{4, 0}, strokes{6, 0}}
 
-// The dashes of what was measured are long; those of baselines are short, and theirs only.
+// Measured lines have long dashes. Only baselines have short ones.
 var (
 	dashes = [][]vg.Length{
 		nil, {9, 3}, {9, 2.5, 2, 2.5}, {14, 3}, {9, 2.5, 2, 2.5, 2, 2.5},
@@ -37,12 +37,13 @@ var (
 	baselineDashes = []vg.Length{2.5, 2.5}
 )
 
-// lookOf is that of the line with that number. 7 colors, 8 markers and 5 dashes have no common divisor: 280 looks differ.
+// lookOf returns the look of the line with that number. 7 colors, 8 markers and 5 dashes have no common divisor, so there are 280 different
+// looks.
 func lookOf(style int) look {
 	return look{color: colors[style%len(colors)], marker: markers[style%len(markers)], dashes: dashes[style%len(dashes)]}
 }
 
-// glyphPath fills an outline, or for a baseline leaves it hollow.
+// glyphPath fills an outline, or leaves it hollow for a baseline.
 func glyphPath(c *draw.Canvas, sty draw.GlyphStyle, points []vg.Point) {
 	var p vg.Path
 	p.Move(points[0])
@@ -91,10 +92,10 @@ func (diamond) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, at vg.Point) {
 	glyphPath(c, sty, []vg.Point{{X: at.X - r, Y: at.Y}, {X: at.X, Y: at.Y - r}, {X: at.X + r, Y: at.Y}, {X: at.X, Y: at.Y + r}})
 }
 
-// strokes are spokes around a point, turned by half a step or not: a cross, a plus and a star.
+// strokes is a marker of spokes around a point, optionally turned by half a step: a cross, a plus or a star.
 type strokes struct{ spokes, half int }
 
-// DrawGlyph draws them.
+// DrawGlyph draws the spokes.
 func (g strokes) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, at vg.Point) {
 	r := float64(sty.Radius * 1.3)
 	for i := range g.spokes {

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// face is how vgsvg writes the face of every text; the page sets it once, with others in its place for readers who lack it.
+// face is vgsvg's font style for every text. The page sets it once, with fallbacks for readers without this font.
 const (
 	face     = "font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;"
 	boldFace = "font-family:Liberation Sans;font-variant:normal;font-weight:bold;font-style:normal;"
 )
 
-// svgElement turns a document of vgsvg into an element of a page: without the prologue and the fixed size, with a title and a description.
+// svgElement converts a document of vgsvg to an element of a page: without the prologue and the fixed size, with a title and a description.
 func svgElement(document, id, title, description string) string {
 	_, body, _ := strings.Cut(document, "<svg ")
 	head, body, _ := strings.Cut(body, ">\n")

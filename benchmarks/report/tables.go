@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/telemetry"
 )
 
-// table is rows and columns of text, whatever it is written as.
+// table is a table of text in any output format.
 type table struct {
 	Caption string
 	Columns []column
@@ -23,7 +23,7 @@ type table struct {
 
 type column struct {
 	Name string
-	// Number columns are aligned to the right.
+	// Number is true for a column that is aligned to the right.
 	Number bool
 }
 
@@ -33,7 +33,7 @@ type tableRow struct {
 	Mark string
 }
 
-// withoutEmpty drops the columns in which no row has anything.
+// withoutEmpty drops columns that are empty in all rows.
 func (t table) withoutEmpty() table {
 	out := table{Caption: t.Caption}
 	var kept []int
@@ -53,10 +53,10 @@ func (t table) withoutEmpty() table {
 	return out
 }
 
-// remarksColumn is the heading of what a baseline says, and of all else that is no number.
+// remarksColumn is the heading for the verdict against a baseline and all other remarks.
 const remarksColumn = "Verdict and remarks"
 
-// tables are one for each metric of a sheet, with all its statistics.
+// tables returns one table for each metric of a sheet, with all its statistics.
 func (s *sheet) tables() []table {
 	best := map[metric]int{}
 	for _, b := range stats.BestPoints(s.points()) {
@@ -107,7 +107,7 @@ func (s *sheet) tables() []table {
 	return out
 }
 
-// sayOnce moves a column that has the same number everywhere to the caption.
+// sayOnce moves a column with the same number in all rows to the caption.
 func (t *table) sayOnce(at int) {
 	seen := map[string]bool{}
 	for _, r := range t.Rows {
@@ -130,7 +130,7 @@ func (t *table) sayOnce(at int) {
 	}
 }
 
-// figures are the cells of a metric.
+// figures returns the cells of a metric.
 func figures(m results.Metric) []string {
 	optional := func(v *float64) string {
 		if v == nil {
@@ -168,7 +168,7 @@ func roundTo(v float64, decimals int) float64 {
 	return rounded
 }
 
-// remarks are what else there is to say of a metric.
+// remarks returns the remarks about a metric.
 func remarks(m results.Metric, state v1alpha1.PointState, best bool) string {
 	var parts []string
 	if best {
@@ -190,7 +190,7 @@ func remarks(m results.Metric, state v1alpha1.PointState, best bool) string {
 	return strings.Join(parts, "; ")
 }
 
-// figureSheets are the best values of the variants of a suite, over their scale where all have one.
+// figureSheets returns the best values of a suite's variants, plotted over their scale if all have one.
 func figureSheets(suite results.Suite, all []stats.Figure) []*sheet {
 	scaled := len(suite.Variants) > 1 && !slices.ContainsFunc(suite.Variants, func(v results.Variant) bool { return v.Scale == 0 })
 	var out []*sheet
@@ -226,7 +226,7 @@ func figureSheets(suite results.Suite, all []stats.Figure) []*sheet {
 	return out
 }
 
-// figureTable is the table of a suite.
+// figureTable returns the table of a suite.
 func figureTable(all []stats.Figure) table {
 	t := table{Caption: "Best value of each metric, by variant", Columns: []column{
 		{"Run", false}, {"Metric", false}, {"Variant", false}, {"Value", true}, {"Unit", false},
@@ -245,7 +245,7 @@ func figureTable(all []stats.Figure) table {
 	return t.withoutEmpty()
 }
 
-// telemetryView is what the servers did during one point.
+// telemetryView is the activity of the servers during one point.
 type telemetryView struct {
 	Point           string
 	Disks, Daemons  []string
@@ -255,10 +255,10 @@ type telemetryView struct {
 	MeanUtilization string
 }
 
-// mostShown of the disks and daemons of a point are shown, the busiest first.
+// mostShown limits the disks and daemons shown for a point, the busiest first.
 const mostShown = 3
 
-// telemetryOf averages the telemetry of the attempts that counted, by their time, and picks the busiest disks and daemons.
+// telemetryOf averages the telemetry of the valid attempts, weighted by time, and selects the busiest disks and daemons.
 func telemetryOf(at string, p results.Point) (telemetryView, bool) {
 	type sum struct {
 		telemetry.Summary
@@ -314,7 +314,7 @@ func telemetryOf(at string, p results.Point) (telemetryView, bool) {
 			view.DaemonCount += n
 		}
 		switch {
-		case s.Count > 0: // others, which are not named
+		case s.Count > 0: // summaries of several, without names
 		case s.Target != "":
 			disks = append(disks, s.Summary)
 		default:
@@ -338,7 +338,7 @@ func telemetryOf(at string, p results.Point) (telemetryView, bool) {
 	return view, len(sums) > 0 || len(view.Problems) > 0
 }
 
-// daemonName is the daemon without its filesystem, which is that of the run.
+// daemonName returns the daemon without its filesystem, which is the run's.
 func daemonName(daemon string) string {
 	if parts := strings.SplitN(daemon, "/", 3); len(parts) == 3 {
 		return parts[2]

@@ -12,32 +12,32 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// CSV returns one row for each metric of each point, with its parameters, statistics and baseline, and one for each point without any. Its
-// header names the columns; numbers are decimals without exponents, empty where there is none.
+// CSV returns one row for each metric of each point, with its parameters, statistics and baseline, and one row for each point without
+// metrics. Its header contains the column names. Numbers are decimals without exponents, and missing ones are empty.
 func CSV(run Run) ([]byte, error) { return table([]origin{{run: run}}, metricColumns, metricRows) }
 
-// SamplesCSV returns one row for each sample of each attempt, and one for each attempt without any.
+// SamplesCSV returns one row for each sample of each attempt, and one row for each attempt without samples.
 func SamplesCSV(run Run) ([]byte, error) {
 	return table([]origin{{run: run}}, sampleColumns, sampleRows)
 }
 
-// SuiteCSV is CSV of all runs of a suite, with the variant, its scale and the run before.
+// SuiteCSV returns the CSV of all runs of a suite, with columns for the variant, its scale and the run in front.
 func SuiteCSV(suite Suite) ([]byte, error) {
 	return table(origins(suite), metricColumns, metricRows, suiteColumns...)
 }
 
-// SuiteSamplesCSV is SamplesCSV of all runs of a suite, with the variant, its scale and the run before.
+// SuiteSamplesCSV returns the SamplesCSV of all runs of a suite, with columns for the variant, its scale and the run in front.
 func SuiteSamplesCSV(suite Suite) ([]byte, error) {
 	return table(origins(suite), sampleColumns, sampleRows, suiteColumns...)
 }
 
-// origin is a run and the columns before its own.
+// origin is a run with the values of the columns in front.
 type origin struct {
 	before []string
 	run    Run
 }
 
-// The columns, behind those of the parameters.
+// Columns after those of the parameters.
 var (
 	suiteColumns  = []string{"variant", "scale", "run"}
 	metricColumns = []string{
@@ -52,7 +52,7 @@ var (
 	}
 )
 
-// origins are the runs of a suite.
+// origins returns the runs of a suite.
 func origins(suite Suite) []origin {
 	var out []origin
 	for _, v := range suite.Variants {
@@ -67,7 +67,8 @@ func origins(suite Suite) []origin {
 	return out
 }
 
-// table writes the rows of all runs, below one header: the columns before, the point, all parameters of any run, and the columns.
+// table writes the rows of all runs below one header: the columns in before, the point, all parameters of any run, and the columns in
+// columns.
 func table(runs []origin, columns []string, rows func(Point) [][]string, before ...string) ([]byte, error) {
 	var parameters []v1alpha1.SweepName
 	for _, r := range runs {
@@ -107,7 +108,7 @@ func table(runs []origin, columns []string, rows func(Point) [][]string, before 
 	return out.Bytes(), nil
 }
 
-// metricRows are the rows of a point in CSV.
+// metricRows returns the rows of a point in CSV.
 func metricRows(p Point) [][]string {
 	if len(p.Metrics) == 0 {
 		row := make([]string, len(metricColumns))
@@ -135,7 +136,7 @@ func metricRows(p Point) [][]string {
 	return out
 }
 
-// sampleRows are the rows of a point in SamplesCSV.
+// sampleRows returns the rows of a point in SamplesCSV.
 func sampleRows(p Point) [][]string {
 	var out [][]string
 	for _, a := range p.Attempts {
@@ -160,7 +161,7 @@ func sampleRows(p Point) [][]string {
 	return out
 }
 
-// decimal writes a number as short as it can be read again, without an exponent.
+// decimal formats a number in the shortest exact form, without an exponent.
 func decimal(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
 
 func optional(value *float64) string {
@@ -170,7 +171,7 @@ func optional(value *float64) string {
 	return decimal(*value)
 }
 
-// moment writes a time in UTC, empty for none.
+// moment formats a time in UTC; the zero time is empty.
 func moment(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"io"
 )
 
-// Encode returns the document of a run as JSON. It returns an error for a number that JSON can't hold.
+// Encode returns the document of a run as JSON. It returns an error for a number that JSON can't represent.
 func Encode(run Run) ([]byte, error) {
 	run.Format = Format
 	return encode(run, "run", run.Name)
@@ -40,7 +40,7 @@ func encode(document any, kind, name string) ([]byte, error) {
 	return append(out, '\n'), nil
 }
 
-// Decode reads the document of a run: JSON, or gzip of it. It refuses what is no such document of this Format, and a suite.
+// Decode decodes the document of a run: JSON, possibly gzipped. It refuses any other data or Format, and a suite.
 func Decode(data []byte) (Run, error) {
 	var run Run
 	data, suite, err := open(data)
@@ -59,7 +59,7 @@ func Decode(data []byte) (Run, error) {
 	return run, nil
 }
 
-// DecodeSuite reads the document of a suite, as Decode does.
+// DecodeSuite decodes the document of a suite in the same way.
 func DecodeSuite(data []byte) (Suite, error) {
 	var out Suite
 	data, suite, err := open(data)
@@ -82,16 +82,16 @@ func DecodeSuite(data []byte) (Suite, error) {
 	return out, nil
 }
 
-// IsSuite is true for the document, JSON or gzip of it, of a suite.
+// IsSuite is true for the document of a suite: JSON, possibly gzipped.
 func IsSuite(data []byte) bool {
 	_, suite, err := open(data)
 	return err == nil && suite
 }
 
-// most is what a document may be unpacked to: a gzip of a few bytes can hold more than there is memory.
+// most bounds the unpacked size of a document, because a gzip of a few bytes can unpack to more than the memory.
 const most = 256 << 20
 
-// Unzip returns the content of gzip, and anything else as it is.
+// Unzip returns the content of gzip data, and other data unchanged.
 func Unzip(data []byte) ([]byte, error) {
 	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
 		return data, nil
@@ -110,7 +110,7 @@ func Unzip(data []byte) ([]byte, error) {
 	return out, nil
 }
 
-// Zip returns data as gzip, the same for the same data.
+// Zip returns data as gzip. The result is deterministic.
 func Zip(data []byte) ([]byte, error) {
 	out := &bytes.Buffer{}
 	writer := gzip.NewWriter(out)
@@ -123,7 +123,7 @@ func Zip(data []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// open unpacks a document and looks at what it is.
+// open unpacks a document and determines its kind.
 func open(data []byte) (text []byte, suite bool, err error) {
 	if data, err = Unzip(data); err != nil {
 		return nil, false, err
@@ -147,7 +147,7 @@ func open(data []byte) (text []byte, suite bool, err error) {
 	return data, is.Variants != nil, nil
 }
 
-// check refuses a run that its readers could not work with.
+// check refuses a run that readers can't process.
 func check(run Run) error {
 	if run.Format != Format {
 		return fmt.Errorf("the results are of format %q; this version reads %q: use the version that wrote them", run.Format, Format)

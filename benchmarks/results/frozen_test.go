@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/internal/node/stored/storedtest"
 )
 
-// frozen is a document that shows each field of its own; the specs of API objects in it change as the API does.
+// frozen is a document with every field of its own set; the specs of API objects in it change with the API.
 func frozen() results.Run {
 	began := time.Date(2026, 11, 25, 3, 0, 0, 0, time.UTC)
 	return results.Run{

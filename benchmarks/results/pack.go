@@ -6,34 +6,34 @@ import (
 	"strings"
 )
 
-// The files of results, as keys of a ConfigMap. An export has them unpacked, without ".gz".
+// File names of results, which are the keys of a ConfigMap. An export contains them unpacked, without ".gz".
 const (
-	// FileJSON is a Run or a Suite.
+	// FileJSON contains a Run or a Suite.
 	FileJSON = "results.json.gz"
-	// FileCSV is CSV or SuiteCSV, and FileCSVPacked the same with gzip, where it would be too large without.
+	// FileCSV contains CSV or SuiteCSV. FileCSVPacked is its gzipped form, which is used if it would be too large.
 	FileCSV       = "results.csv"
 	FileCSVPacked = "results.csv.gz"
-	// FileSamples is SamplesCSV or SuiteSamplesCSV.
+	// FileSamples contains SamplesCSV or SuiteSamplesCSV.
 	FileSamples = "samples.csv.gz"
 )
 
 // ConfigMapOfRun is the name of the ConfigMap with the complete results of a BenchmarkRun.
 func ConfigMapOfRun(run string) string { return run + "-results" }
 
-// ConfigMapOfSuite is that of a BenchmarkSuite, which is no run's, whatever a run is called.
+// ConfigMapOfSuite is the name of the ConfigMap of a BenchmarkSuite, which never equals that of a run.
 func ConfigMapOfSuite(suite string) string { return suite + "-suite" }
 
-// Packed are the files of a ConfigMap.
+// Packed holds the files of a ConfigMap.
 type Packed struct {
-	// Files by their names (FileJSON and so on), for binaryData. FileJSON is always there.
+	// Files holds the files by name (FileJSON and so on), for binaryData. FileJSON is always there.
 	Files map[string][]byte
-	// Note says what was left out because of the limit, empty when nothing was.
+	// Note describes what was left out because of the limit; empty if nothing was.
 	Note string
 }
 
-// Pack returns the files of a run's ConfigMap, together at most so many bytes long. What does not fit is left out, in this order: the
-// CSV of samples (they stand in the JSON), the telemetry of attempts, their samples, the CSV, the attempts. It returns an error when
-// even the rest does not fit. A ConfigMap holds 1 MiB, names and labels included.
+// Pack returns the files of a run's ConfigMap, with at most limit bytes in total. Parts that don't fit are left out in this order: the CSV
+// of samples (which are also in the JSON), the telemetry of attempts, their samples, the CSV, the attempts. It returns an error if even the
+// rest does not fit. A ConfigMap can hold 1 MiB, including names and labels.
 func Pack(run Run, limit int) (Packed, error) {
 	run = detached(run)
 	return pack(limit, []*Run{&run}, writers{
@@ -62,7 +62,7 @@ func PackSuite(suite Suite, limit int) (Packed, error) {
 	})
 }
 
-// detached is a run whose attempts can be changed.
+// detached returns a copy of a run whose attempts can be changed.
 func detached(run Run) Run {
 	run.Points = slices.Clone(run.Points)
 	for i := range run.Points {
@@ -71,12 +71,12 @@ func detached(run Run) Run {
 	return run
 }
 
-// writers make the files of a document as it is now.
+// writers create the files of a document in its current state.
 type writers struct {
 	json, csv, samples func() ([]byte, error)
 }
 
-// zipped is what a writer writes, with gzip.
+// zipped returns the gzipped output of a writer.
 func zipped(write func() ([]byte, error)) ([]byte, error) {
 	data, err := write()
 	if err != nil {
@@ -85,7 +85,7 @@ func zipped(write func() ([]byte, error)) ([]byte, error) {
 	return Zip(data)
 }
 
-// pack leaves out one thing after the other until the files fit.
+// pack leaves out one part after the other until the files fit.
 func pack(limit int, runs []*Run, write writers) (Packed, error) {
 	document, err := zipped(write.json)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// golden compares with a file of testdata.
+// golden compares with a file in testdata.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -35,7 +35,7 @@ func golden(t *testing.T, name string, got []byte) {
 	NewWithT(t).Expect(string(got)).To(Equal(string(want)))
 }
 
-// sample is a run with a point of everything, one that failed and one that was not begun.
+// sample returns a run with a complete point, a failed one and one that was not started.
 func sample() results.Run {
 	began := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	return results.Run{
@@ -223,7 +223,7 @@ func TestTheParametersOfAPoint(t *testing.T) {
 	g.Expect(is).To(BeFalse())
 }
 
-// large is a run of so many points, metrics and repetitions, its numbers with as many digits as mdtest prints.
+// large returns a run with these numbers of points, metrics and repetitions. Its numbers have as many digits as mdtest prints.
 func large(points, metrics, repetitions int) results.Run {
 	chance := rand.New(rand.NewPCG(1, 2))
 	digits := func() float64 { return math.Round(chance.Float64()*1e9) / 1e3 }

@@ -9,9 +9,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// FromStatus returns what the status of a run holds of its document: no attempts, numbers of six digits, only the varied parameters,
-// no figures of the baseline, and the command line of a point as one string. It is for a run whose complete results are gone, or not
-// there yet.
+// FromStatus returns the part of a run's document that is in its status: no attempts, numbers with six digits, only the varied parameters,
+// no baseline figures, and the command line of a point as one string. It is for a run whose complete results are lost or do not exist yet.
 func FromStatus(run *v1alpha1.BenchmarkRun) Run {
 	out := Run{
 		Format: Format, Name: run.Name, Namespace: run.Namespace, UID: string(run.UID), Spec: run.Spec,
@@ -39,7 +38,7 @@ func FromStatus(run *v1alpha1.BenchmarkRun) Run {
 	return out
 }
 
-// declared is what the spec says of the direction of a metric, empty when it says nothing.
+// declared returns the direction of a metric in the spec, or empty if it has none.
 func declared(spec *v1alpha1.BenchmarkRunSpec, m v1alpha1.MetricResult) v1alpha1.Better {
 	if spec.Custom != nil {
 		for _, c := range spec.Custom.Metrics {
@@ -58,7 +57,7 @@ func when(t *metav1.Time) time.Time {
 	return t.Time
 }
 
-// fromResult reads the numbers of a status; false when the value is none. What a status was shortened by counts as the value.
+// fromResult parses the numbers of a status; false if the value is not a number. Rounded numbers in a status count as the value.
 func fromResult(m v1alpha1.MetricResult) (Metric, bool) {
 	value := number(m.Value)
 	if value == nil {
@@ -76,12 +75,12 @@ func fromResult(m v1alpha1.MetricResult) (Metric, bool) {
 		Speedup: number(m.Speedup), Efficiency: number(m.Efficiency),
 	}
 	if out.Efficiency != nil {
-		*out.Efficiency /= 100 // the status has percent
+		*out.Efficiency /= 100 // the status contains percent
 	}
 	return out, true
 }
 
-// number is a number of the status, nil when there is none.
+// number parses a number of the status, or returns nil if there is none.
 func number(text string) *float64 {
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil {

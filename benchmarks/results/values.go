@@ -8,8 +8,8 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// Values returns the parameters of a point as a document holds them: all that have a value, the swept and derived ones first, in the order
-// of the spec, then the others in the order of the tool.
+// Values returns the parameters of a point for a document: all with a value, the swept and derived ones first in the order of the spec,
+// then the others in the order of the tool.
 func Values(point benchmarks.Point, parameters []benchmarks.Parameter) []Value {
 	names := slices.Clone(point.Varied)
 	for _, p := range parameters {
@@ -26,8 +26,8 @@ func Values(point benchmarks.Point, parameters []benchmarks.Parameter) []Value {
 	return out
 }
 
-// Number is the number that a value means, such as the bytes of a size; false for a word. A size of iozone without a unit is in
-// kilobytes, as iozone takes it.
+// Number returns the number that a value represents, such as the bytes of a size; false for a word. A size of iozone without a unit is in
+// kilobytes.
 func Number(name v1alpha1.SweepName, value string) (float64, bool) {
 	parse := benchmarks.ParseBytes
 	if strings.HasPrefix(string(name), "iozone.") {
@@ -37,8 +37,8 @@ func Number(name v1alpha1.SweepName, value string) (float64, bool) {
 	return float64(number), err == nil
 }
 
-// Varied are the names of the parameters that tell the points of a run apart: the swept and the derived ones in the order of the spec, or,
-// without a sweep, those whose values differ.
+// Varied returns the names of the parameters that distinguish the points of a run: the swept and derived ones in the order of the spec or,
+// without a sweep, those with differing values.
 func (r Run) Varied() []v1alpha1.SweepName {
 	var out []v1alpha1.SweepName
 	for _, d := range r.Spec.Sweep {
@@ -58,7 +58,7 @@ func (r Run) Varied() []v1alpha1.SweepName {
 	return out
 }
 
-// Describe names the point of that index by its varied parameters, such as "iozone.recordSize=64k processes=4".
+// Describe names the point with that index by its varied parameters, such as "iozone.recordSize=64k processes=4".
 func (r Run) Describe(index int) string {
 	i := slices.IndexFunc(r.Points, func(p Point) bool { return p.Index == index })
 	if i < 0 {
@@ -73,7 +73,7 @@ func (r Run) Describe(index int) string {
 	return strings.Join(out, " ")
 }
 
-// Names are the names of all parameters, in the order in which the points have them.
+// Names returns the names of all parameters in the order of the points.
 func Names(points []Point) []v1alpha1.SweepName {
 	var out []v1alpha1.SweepName
 	for _, p := range points {
@@ -86,7 +86,7 @@ func Names(points []Point) []v1alpha1.SweepName {
 	return out
 }
 
-// Value returns the value of a parameter of the point, empty when it has none.
+// Value returns the value of a parameter of the point, or empty.
 func (p Point) Value(name v1alpha1.SweepName) string {
 	for _, v := range p.Parameters {
 		if v.Name == name {
@@ -96,7 +96,7 @@ func (p Point) Value(name v1alpha1.SweepName) string {
 	return ""
 }
 
-// Metric returns the metric of that name and unit, nil when the point has none.
+// Metric returns the metric with that name and unit, or nil.
 func (p Point) Metric(name, unit string) *Metric {
 	for i := range p.Metrics {
 		if p.Metrics[i].Name == name && p.Metrics[i].Unit == unit {

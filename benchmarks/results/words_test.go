@@ -10,10 +10,10 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// A document is kept for years, and read beside objects of the cluster: one thing has one name in both.
+// Documents are kept for years and read beside objects of the cluster, so both use the same names.
 func TestADocumentHasTheWordsOfTheKinds(t *testing.T) {
 	g := NewWithT(t)
-	// old says by the name of a field what its word is.
+	// old maps outdated field names to the current ones.
 	old := map[string]string{
 		"instance": "slot, or daemon", "instances": "servers", "nodeID": "id", "online": "state", "removing": "removal", "removable": "removal",
 	}

@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/stats"
 )
 
-// point is a point with parameters, as name, value, name, value.
+// point returns a point with parameters in the form name, value, name, value.
 func point(index int, parameters []string, metrics ...results.Metric) results.Point {
 	p := results.Point{Index: index, State: v1alpha1.PointSucceeded, Metrics: metrics}
 	for i := 0; i < len(parameters); i += 2 {
@@ -20,19 +20,19 @@ func point(index int, parameters []string, metrics ...results.Metric) results.Po
 	return p
 }
 
-// single is a metric of one sample.
+// single returns a metric with one sample.
 func single(name, unit string, value float64) results.Metric {
 	return results.Metric{Name: name, Unit: unit, Value: value, Mean: value, Min: value, Max: value, Samples: 1}
 }
 
-// repeated is a metric of so many samples.
+// repeated returns a metric with this number of samples.
 func repeated(name, unit string, value, deviation float64, samples int) results.Metric {
 	m := single(name, unit, value)
 	m.StdDev, m.Samples = new(deviation), samples
 	return m
 }
 
-// The paper prints 78.5 %; 1 720 799 ÷ 110 000 = 15.64 at 20 times the servers is 78.2 %. Of the stats, 6 419 445 ÷ 395 000 is 16.25.
+// The paper prints 78.5 %; 1 720 799 ÷ 110 000 = 15.64, which at 20 times the servers is 78.2 %. For stats, 6 419 445 ÷ 395 000 is 16.25.
 func TestTheSpeedUpOf2015(t *testing.T) {
 	g := NewWithT(t)
 	spec := &v1alpha1.BenchmarkRunSpec{Along: "clients", Sweep: []v1alpha1.SweepDimension{{Name: "clients"}}}
@@ -148,7 +148,7 @@ func TestTheBestPointsAreTheHighestAndOfATimeTheLowest(t *testing.T) {
 	g.Expect(best[0].Status()).To(Equal(v1alpha1.BestPoint{Name: "read", Unit: "MiB/s", Value: "7", Index: 1}))
 }
 
-// compare compares points with those of a published table, which says nothing of itself but its points.
+// compare compares points with those of a published table, which has nothing but points.
 func compare(points, baseline []results.Point, tolerance float64) results.Comparison {
 	pair := stats.Pair{Run: results.Run{Points: points}, Baseline: results.Run{Points: baseline}, Of: "before"}
 	return stats.Compare([]stats.Pair{pair}, stats.Terms{Tolerance: tolerance})[0]
@@ -161,7 +161,7 @@ func TestVerdicts(t *testing.T) {
 	}{
 		// Welch: 8/√(2²/5 + 3²/4) = 4.58, 5.05 degrees of freedom, limit 2.56.
 		"beyond the noise of both": {repeated("r", "MiB/s", 108, 2, 5), repeated("r", "MiB/s", 100, 3, 4), "+8.0 % (100 before, better beyond the noise)"},
-		// 4/1.746 = 2.29 is less than 2.56.
+		// 4/1.746 = 2.29, which is less than 2.56.
 		"within the noise of both":       {repeated("r", "MiB/s", 104, 2, 5), repeated("r", "MiB/s", 100, 3, 4), "+4.0 % (100 before, within the noise)"},
 		"worse":                          {repeated("r", "MiB/s", 92, 2, 5), repeated("r", "MiB/s", 100, 3, 4), "-8.0 % (100 before, worse beyond the noise)"},
 		"more of a time is worse":        {repeated("r", "s", 108, 2, 5), repeated("r", "s", 100, 3, 4), "+8.0 % (100 before, worse beyond the noise)"},

@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/stats"
 )
 
-// fioRun is a run of fio with one point.
+// fioRun returns a run of fio with one point.
 func fioRun() results.Run {
 	return results.Run{
 		Name: "run", UID: "1",

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/stats"
 )
 
-// reads are repetitions that each measured one read.
+// reads returns repetitions that each measured one read.
 func reads(values ...float64) [][]benchmarks.Sample {
 	var out [][]benchmarks.Sample
 	for _, v := range values {
@@ -134,7 +134,7 @@ func FuzzSummarizeNeverLeavesTheRange(f *testing.F) {
 	})
 }
 
-// iterated is a repetition in which the tool itself has iterated.
+// iterated returns a repetition in which the tool itself has iterated.
 func iterated(mean float64, count int, low, high, deviation float64) []benchmarks.Sample {
 	return []benchmarks.Sample{{Name: "read", Unit: "kB/s", Value: mean, Within: &benchmarks.Within{Count: count, Min: low, Max: high, StdDev: deviation}}}
 }
@@ -195,7 +195,7 @@ func TestOutliersAreFlaggedAndCountAllTheSame(t *testing.T) {
 	}
 }
 
-// Whatever the samples, their summary lies between them, does not depend on their order, and scales with them.
+// For any samples, their summary is between them, does not depend on their order, and scales with them.
 func TestSummarizeByChance(t *testing.T) {
 	chance := rand.New(rand.NewPCG(3, 5))
 	for range 300 {

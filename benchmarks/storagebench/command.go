@@ -7,11 +7,11 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// verbs are what the backend is asked for.
+// verbs maps operations to the backend's verbs.
 var verbs = map[v1alpha1.StoragebenchOperation]string{v1alpha1.StoragebenchWrite: "write", v1alpha1.StoragebenchRead: "read"}
 
-// Plan returns a call for each operation. How much is written altogether depends on the number of targets, which only the backend knows: it
-// refuses a target without room.
+// Plan returns a call for each operation. The total amount written depends on the number of targets, which only the backend has: it refuses
+// a target without enough free space.
 func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (benchmarks.Plan, error) {
 	s, err := check(spec, point)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// The names that a sweep can vary.
+// Names that a sweep can vary.
 const (
 	storagePool                    = benchmarks.ParameterStoragePool
 	blockSize   v1alpha1.SweepName = "storagebench.blockSize"
@@ -19,12 +19,12 @@ const (
 
 const (
 	maxThreads = 1024
-	// maxBlock and maxFile are far above what a server can hold in memory, and on a disk.
+	// maxBlock and maxFile are far above a server's memory and a disk's size.
 	maxBlock = 1 << 30
 	maxFile  = 1 << 50
 )
 
-// Parameters returns storagePool and those of spec.storagebench; no process of a client takes part.
+// Parameters returns storagePool and the parameters in spec.storagebench; no client process is involved.
 func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	o := options(spec)
 	out := slices.DeleteFunc(benchmarks.Common(spec), func(p benchmarks.Parameter) bool { return p.Name != storagePool })
@@ -35,7 +35,8 @@ func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	)
 }
 
-// options returns spec.storagebench with the defaults of the API, which the API server fills in too, and its operations in their order.
+// options returns spec.storagebench with the defaults of the API, which the API server also fills in. Its operations are in their fixed
+// order.
 func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.StoragebenchSpec {
 	var o v1alpha1.StoragebenchSpec
 	if spec.Storagebench != nil {
@@ -54,7 +55,7 @@ func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.StoragebenchSpec {
 	return o
 }
 
-// settings are the checked parameters of a point.
+// settings holds the checked parameters of a point.
 type settings struct{ block, file, threads int64 }
 
 func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, error) {

@@ -12,13 +12,13 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// unit is what both versions print: KiB/s of 7, kiB/s of 8 with --raw.
+// unit is the unit in both versions: KiB/s in 7, kiB/s in 8 with --raw.
 const unit = "KiB/s"
 
-// ended is the line by which the node binary ends what a call has printed.
+// ended matches the node binary's line at the end of a call's output.
 var ended = regexp.MustCompile(`^parallelfs: ([a-z]+) has ended$`)
 
-// The lines of a result of beegfs-ctl 7.
+// Lines of a result of beegfs-ctl 7.
 var (
 	heads7   = regexp.MustCompile(`^(?:Server benchmark status:|List of all targets:)$`)
 	status7  = regexp.MustCompile(`^Finished: +(\d+)$`)
@@ -27,7 +27,7 @@ var (
 	target7  = regexp.MustCompile(`^(\d+) +(\d+) +KiB/s +nodeID: .+$`)
 )
 
-// The lines of a result of beegfs 8, with --unadorned --raw --verbose.
+// Lines of a result of beegfs 8, with --unadorned --raw --verbose.
 var (
 	heads8   = regexp.MustCompile(`^(?:Overall Benchmark Status|Benchmark Results by Target|UNINITIALIZED .*|METRIC .*|TYPE .*)$`)
 	status8  = regexp.MustCompile(`^0 +0 +0 +0 +0 +0 +0 +([1-9]\d*) +0$`)
@@ -36,14 +36,14 @@ var (
 	target8  = regexp.MustCompile(`^(?:read|write) +(\d+)kiB/s +s:(\d+) .*$`)
 )
 
-// metrics are the names of a summary, in the order in which both versions print them.
+// metrics lists the names in a summary, in the order of both versions.
 var metrics = []struct{ seven, eight, name string }{
 	{"Min", "Minimum", "Min throughput"}, {"Max", "Maximum", "Max throughput"}, {"Avg", "Average", "Avg throughput"},
 	{"Aggregate", "Aggregate", "Aggregate throughput"},
 }
 
-// Parse reads the result of each call: the lowest, highest and mean throughput of a target, and that of all together. They must be those of
-// the targets that are listed behind them.
+// Parse parses the result of each call: the minimum, maximum and mean throughput of a target, and the sum of all. They must match the
+// targets that are listed after them.
 func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int, output []byte) (benchmarks.Report, error) {
 	if _, err := check(spec, point); err != nil {
 		return benchmarks.Report{}, err
@@ -55,7 +55,7 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int
 	for _, operation := range options(spec).Operations {
 		want = append(want, verbs[operation])
 	}
-	want = append(want, "clean") // the last call, which the backend adds
+	want = append(want, "clean") // the backend adds this last call
 	var samples []benchmarks.Sample
 	lines := strings.Split(strings.TrimRight(string(output), "\r\n"), "\n")
 	start, targets := 0, 0
@@ -101,7 +101,7 @@ type result struct {
 	title    string
 }
 
-// parse reads what one call has printed; before is the number of lines before it.
+// parse parses the output of one call; before is the number of lines before it.
 func parse(lines []string, before int, operation string) (result, error) {
 	r := result{summary: map[string]float64{}, targets: map[string]float64{}}
 	for i, text := range lines {
@@ -163,7 +163,7 @@ func (r *result) line(line string) error {
 	return fmt.Errorf("%q is no line of a result", line)
 }
 
-// check refuses a result that is not of the operation, or whose summary its targets do not make.
+// check refuses a result of another operation, or whose summary does not match its targets.
 func (r *result) check(operation string) error {
 	switch {
 	case !r.finished:

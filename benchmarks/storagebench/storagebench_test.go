@@ -19,8 +19,8 @@ func run(o v1alpha1.StoragebenchSpec) *v1alpha1.BenchmarkRunSpec {
 
 var writeOnly = v1alpha1.StoragebenchSpec{Operations: []v1alpha1.StoragebenchOperation{v1alpha1.StoragebenchWrite}}
 
-// good are outputs of calls that went well. The results of 7.4.6 are of its real servers, those of 8.3.1 of its own code that prints them,
-// on made up numbers; the lines between them are the node binary's.
+// good holds outputs of successful calls. The results of 7.4.6 are from its real servers. Those of 8.3.1 were printed by its own code from
+// made-up numbers. The lines between them are the node binary's.
 var good = map[string]struct {
 	spec *v1alpha1.BenchmarkRunSpec
 	file string

@@ -1,5 +1,5 @@
-// Package survey reads what mds-survey and obdfilter-survey of lustre-iokit have alike: a line for each combination that was measured, with
-// a result for each test on it, and a last line. The two scripts share libecho, which prints the last one.
+// Package survey parses the common format of mds-survey and obdfilter-survey of lustre-iokit: a line for each measured combination with a
+// result for each test, and a last line. Both scripts use libecho, which prints the last line.
 package survey
 
 import (
@@ -11,36 +11,36 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// last is the last line of a good run (cleanup in libecho).
+// last is the last line of a successful run (cleanup in libecho).
 const last = "done!"
 
-// vmstat is what bash says of the program that both scripts start beside the measurement and kill at its end: that is no failure. With
-// several scripts on a server, the first that ends kills those of all.
+// vmstat matches bash's message about the program that both scripts run beside the measurement and kill at its end, which is no failure.
+// With several scripts on a server, the first that ends kills those of all.
 var vmstat = regexp.MustCompile(`: line \d+: +\d+ (Killed|Terminated) +remote_shell \$host "vmstat `)
 
-// oneTest is the result of a test, and the lowest and highest that was seen meanwhile.
+// oneTest matches the result of a test with the minimum and maximum during it.
 var oneTest = regexp.MustCompile(`^([a-z_]+) +(\d{1,15}\.\d+) +\[ *\d+\.\d+, *\d+\.\d+\] *`)
 
-// Form is what one script prints.
+// Form describes the output of one script.
 type Form struct {
-	// Script is its name, and Unit that of all its results.
+	// Script is the script's name, and Unit the unit of all its results.
 	Script, Unit string
-	// Row is the line of a combination, and Bad a line that says what went wrong.
+	// Row matches the line of a combination, and Bad an error line.
 	Row, Bad *regexp.Regexp
-	// Rows is the number of combinations, and Combinations what they are called.
+	// Rows is the number of combinations, and Combinations their name.
 	Rows         int
 	Combinations string
-	// Tests are the tests of each combination, in the order in which they are printed.
+	// Tests lists the tests of each combination in the order of output.
 	Tests []string
-	// Results checks that a line is that of a combination, and returns the part of it with the results.
+	// Results checks that a line is for the given combination, and returns its part with the results.
 	Results func(row int, match []string) (string, error)
-	// Refuses returns why the result that begins here is none; nil asks nothing.
+	// Refuses returns the error of an unusable result that begins here; nil means no check.
 	Refuses func(rest, test string) error
-	// Name is that of the sample of a test with a combination.
+	// Name returns the name of the sample of a test with a combination.
 	Name func(row int, test string) string
 }
 
-// Parse reads the outputs of all servers, and of each script that runs there. They measure at once, and are added up.
+// Parse parses the outputs of all servers, and of each script on them. They run at the same time, and their results are added up.
 func (f Form) Parse(output []byte) (benchmarks.Report, error) {
 	if err := benchmarks.BoundLines(output); err != nil {
 		return benchmarks.Report{}, err //nolint:wrapcheck // it is a sentence about the output
@@ -68,7 +68,7 @@ func (f Form) Parse(output []byte) (benchmarks.Report, error) {
 	return benchmarks.Report{Samples: samples}, nil
 }
 
-// script reads the output of one script: all tests with the first combination, then with the next.
+// script parses the output of one script: all tests with the first combination, then with the next.
 func (f Form) script(text string) ([]float64, error) {
 	var out []float64
 	rows, done := 0, false
@@ -78,7 +78,7 @@ func (f Form) script(text string) ([]float64, error) {
 		switch {
 		case line == "" || vmstat.MatchString(line):
 		case match == nil && f.Bad.MatchString(line):
-			// Also behind the end: what a script complains of may come later than what it prints.
+			// This also applies after the end, because a script's error output may arrive later than its standard output.
 			return nil, fmt.Errorf("its line %d: %s says %q", i+1, f.Script, benchmarks.Short(line))
 		case done:
 			return nil, fmt.Errorf("its line %d: %q stands behind the end", i+1, benchmarks.Short(line))
@@ -102,7 +102,7 @@ func (f Form) script(text string) ([]float64, error) {
 	return out, nil
 }
 
-// row reads the results of one combination.
+// row parses the results of one combination.
 func (f Form) row(index int, match []string) ([]float64, error) {
 	if index >= f.Rows {
 		return nil, fmt.Errorf("there are results of more %s than %d", f.Combinations, f.Rows)

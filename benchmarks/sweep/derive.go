@@ -23,11 +23,12 @@ type derivation struct {
 	cel       string
 	parameter benchmarks.Parameter
 	program   cel.Program
-	// uses are the parameters that the expression names, sorted.
+	// uses lists the parameters in the expression, sorted.
 	uses []v1alpha1.SweepName
 }
 
-// compile checks and compiles what is derived, in the order of the spec: an expression may use what was derived before it.
+// compile checks and compiles the derived parameters in the order of the spec: an expression may use parameters that were derived before
+// it.
 func compile(derive []v1alpha1.DerivedParameter, parameters []benchmarks.Parameter,
 	known func(string, v1alpha1.SweepName) (benchmarks.Parameter, error), swept []v1alpha1.SweepName) ([]derivation, error) {
 	if len(derive) == 0 {
@@ -108,7 +109,7 @@ func expression(environment *cel.Env, text string, parameters []benchmarks.Param
 	return program, slices.Compact(uses), err
 }
 
-// derive adds the derived values to those of a point. Its errors say the expression and the point.
+// derive adds the derived values to the values of a point. Its errors contain the expression and the point.
 func derive(derived []derivation, parameters []benchmarks.Parameter, values map[v1alpha1.SweepName]string, point string) error {
 	for _, d := range derived {
 		where := d.path + ": " + d.cel
@@ -143,7 +144,7 @@ func derive(derived []derivation, parameters []benchmarks.Parameter, values map[
 	return nil
 }
 
-// format writes a derived number as a value of its parameter.
+// format formats a derived number as a value of its parameter.
 func format(parameter benchmarks.Parameter, number int64) (string, error) {
 	least := int64(1)
 	if parameter.Kind == benchmarks.Number || parameter.Kind == benchmarks.Bytes {
@@ -162,9 +163,9 @@ func format(parameter benchmarks.Parameter, number int64) (string, error) {
 	return text, nil
 }
 
-// expressions is the language of derived values: CEL with whole numbers, the parameters of the run by their names, and
-// nothing else. Its division is exact where CEL's own drops the remainder, because a dropped remainder makes a
-// point that nobody asked for. Without macros no expression can loop, so the length of its text bounds its cost.
+// expressions returns the language of derived values: CEL with whole numbers, the parameters of the run by name, and nothing else. Its
+// division is exact, while CEL's own drops the remainder, which would result in an unintended point. Without macros, expressions can't
+// loop, so the length of the text bounds the cost.
 func expressions(parameters []benchmarks.Parameter) (*cel.Env, error) {
 	subset := &env.LibrarySubset{DisableMacros: true}
 	for _, name := range []string{
@@ -186,14 +187,14 @@ func expressions(parameters []benchmarks.Parameter) (*cel.Env, error) {
 	for _, p := range parameters {
 		kind := cel.IntType
 		if p.Kind == benchmarks.Word {
-			kind = cel.DynType // known, so that it can be refused by its name
+			kind = cel.DynType // declared, so that it can be refused by name
 		}
 		options = append(options, cel.Variable(string(p.Name), kind))
 	}
 	return cel.NewCustomEnv(options...)
 }
 
-// divide is division that refuses a remainder.
+// divide divides, and refuses a remainder.
 func divide(left, right ref.Val) ref.Val {
 	a, aIsInt := left.(types.Int)
 	b, bIsInt := right.(types.Int)

@@ -10,22 +10,21 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// Schedule is the order in which the repetitions of a run's points are run. It holds no state: the same questions always have the same
-// answers.
+// Schedule is the order in which the repetitions of a run's points are run. It is stateless and deterministic.
 type Schedule struct {
 	// Points is the number of points.
 	Points int
-	// Repetitions of each point.
+	// Repetitions is the number for each point.
 	Repetitions int
-	// Order of them.
+	// Order is the order of the repetitions.
 	Order v1alpha1.RunOrder
-	// Seed of the order Shuffled.
+	// Seed is the seed of the order Shuffled.
 	Seed int64
 	// WarmUp is nil without warm-ups.
 	WarmUp *v1alpha1.WarmUpSpec
 }
 
-// NewSchedule returns the schedule of a run with so many points. The seed is that of the spec, or one made from the run's uid.
+// NewSchedule returns the schedule of a run with this number of points. The seed is from the spec, or derived from the run's uid.
 func NewSchedule(spec *v1alpha1.BenchmarkRunSpec, points int, uid types.UID) Schedule {
 	s := Schedule{Points: points, Repetitions: max(int(spec.Repetitions), 1), Order: spec.Order, WarmUp: spec.WarmUp}
 	if spec.Order == v1alpha1.OrderShuffled {
@@ -37,10 +36,10 @@ func NewSchedule(spec *v1alpha1.BenchmarkRunSpec, points int, uid types.UID) Sch
 	return s
 }
 
-// largestSeed is the largest number that every reader of JSON takes as it stands, 2^53-1.
+// largestSeed is the largest number that every JSON reader represents exactly, 2^53-1.
 const largestSeed = 1<<53 - 1
 
-// Seed makes the seed of a run that gives none from its uid.
+// Seed derives the seed of a run without one from its uid.
 func Seed(uid types.UID) int64 {
 	sum := sha256.Sum256([]byte(uid))
 	return int64(binary.BigEndian.Uint64(sum[:8]) & largestSeed)
@@ -48,22 +47,21 @@ func Seed(uid types.UID) int64 {
 
 // Turn is one repetition of one point.
 type Turn struct {
-	// Point by its index.
+	// Point is the index of the point.
 	Point int
-	// Repetition from 1; warm-ups are counted by themselves, from 1 as well.
+	// Repetition counts from 1; warm-ups are counted separately, also from 1.
 	Repetition int
 	// WarmUp is true for a repetition that does not count.
 	WarmUp bool
 }
 
-// Progress is how far a point is.
+// Progress is the progress of a point.
 type Progress struct {
-	// WarmUps and Repetitions are over; retried attempts of one count once.
+	// WarmUps and Repetitions count the completed ones; retries of one count once.
 	WarmUps, Repetitions int
-	// Ended is true for a point that gets no more turns, however many it has had: one of its repetitions has failed for good, or was
-	// disturbed too often.
+	// Ended is true for a point that gets no more turns: one of its repetitions has failed permanently, or was disturbed too often.
 	Ended bool
-	// More is true for a point that needs another repetition although it has had all of the spec (stats.Enough says no).
+	// More is true for a point that needs another repetition beyond those in the spec (stats.Enough is false).
 	More bool
 }
 
@@ -72,11 +70,11 @@ func (s Schedule) over(p Progress) bool {
 	return p.Ended || p.Repetitions >= s.Repetitions && !p.More
 }
 
-// Next returns the turn that follows when the points are as far as progress says, which has one entry for each point; false when
-// all is over. A turn is next until the progress says that it is over, so a repetition that is to be tried again is simply asked for again.
+// Next returns the next turn; false if everything is done. progress has one entry for each point. A turn stays the next one until progress
+// contains its completion, so a repetition that is retried is simply returned again.
 //
-// AsWritten goes on with the first point that is not over. Shuffled goes on in blocks: block r holds the repetition r of every point
-// that is not over, in an order of its own. A point's warm-ups come right before its first repetition.
+// AsWritten continues with the first point that is not done. Shuffled proceeds in blocks: block r contains repetition r of every point that
+// is not done, in an order of its own. A point's warm-ups come right before its first repetition.
 func (s Schedule) Next(progress []Progress) (Turn, bool) {
 	if s.Order != v1alpha1.OrderShuffled {
 		for point, p := range progress {
@@ -104,7 +102,7 @@ func (s Schedule) Next(progress []Progress) (Turn, bool) {
 	return Turn{}, false
 }
 
-// turn is the next turn of a point; first is the point that the run begins with.
+// turn returns the next turn of a point; first is the point at which the run starts.
 func (s Schedule) turn(point int, p Progress, first int) Turn {
 	if s.WarmUp != nil && p.Repetitions == 0 && (point == first || s.WarmUp.Of == v1alpha1.WarmUpEach) &&
 		p.WarmUps < max(int(s.WarmUp.Repetitions), 1) {
@@ -113,7 +111,7 @@ func (s Schedule) turn(point int, p Progress, first int) Turn {
 	return Turn{Point: point, Repetition: p.Repetitions + 1}
 }
 
-// Turns returns all turns of a run in which nothing fails and nothing needs more repetitions than the spec gives.
+// Turns returns all turns of a run without failures and without additional repetitions.
 func (s Schedule) Turns() []Turn {
 	var out []Turn
 	progress := make([]Progress, s.Points)
@@ -131,8 +129,8 @@ func (s Schedule) Turns() []Turn {
 	}
 }
 
-// Shuffle returns the numbers below n in the order of one block, from 1. It is the same for ever: the generator is PCG-DXSM, which
-// math/rand/v2 names, and what is made of its numbers stands here, because Go promises that of no function.
+// Shuffle returns the numbers below n in the order of one block; blocks count from 1. It never changes: the generator is PCG-DXSM, which
+// math/rand/v2 guarantees. The conversion of its numbers is implemented here, because Go guarantees no function for it.
 func Shuffle(seed int64, block, n int) []int {
 	source := rand.NewPCG(uint64(seed), uint64(block)) //nolint:gosec // bits are taken as they are
 	out := make([]int, n)
@@ -146,7 +144,7 @@ func Shuffle(seed int64, block, n int) []int {
 	return out
 }
 
-// below returns a number below n, each as likely as the others: numbers of an incomplete last round are thrown away.
+// below returns a uniformly distributed number below n. Numbers of an incomplete last range are discarded.
 func below(source *rand.PCG, n uint64) uint64 {
 	rest := -n % n // 2^64 modulo n
 	for {

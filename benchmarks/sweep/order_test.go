@@ -15,7 +15,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/sweep"
 )
 
-// text writes turns as "point.repetition", a warm-up as "point.w1".
+// text formats turns as "point.repetition", a warm-up as "point.w1".
 func text(turns []sweep.Turn) string {
 	var out []string
 	for _, t := range turns {
@@ -42,7 +42,7 @@ func TestTurns(t *testing.T) {
 			sweep.Schedule{Points: 2, Repetitions: 2, WarmUp: warm(v1alpha1.WarmUpFirst, 2)}, "0.w1 0.w2 0.1 0.2 1.1 1.2"},
 		"each point is warmed up, right before it is measured": {
 			sweep.Schedule{Points: 2, Repetitions: 2, WarmUp: warm(v1alpha1.WarmUpEach, 1)}, "0.w1 0.1 0.2 1.w1 1.1 1.2"},
-		// These stand in the results of runs that were made: an order that changes can't be repeated.
+		// These orders are in the results of past runs: if they changed, the runs could not be repeated.
 		"shuffled, each block holds one repetition of every point": {
 			sweep.Schedule{Points: 5, Repetitions: 3, Order: v1alpha1.OrderShuffled, Seed: 1},
 			"2.1 4.1 1.1 3.1 0.1 1.2 2.2 3.2 4.2 0.2 2.3 0.3 3.3 1.3 4.3"},
@@ -105,7 +105,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// progress is that of n points, of which those that are named are so far.
+// progress returns the progress of n points, of which the listed ones have the given progress.
 func progress(n int, of []int, far sweep.Progress) []sweep.Progress {
 	out := make([]sweep.Progress, n)
 	for _, point := range of {
@@ -173,7 +173,7 @@ func TestAShuffleIsAPermutationAndEachPlaceIsAsLikelyAsTheOthers(t *testing.T) {
 	}
 	for _, of := range places {
 		for _, count := range of {
-			// 10000 expected, with a standard deviation of 87; the seed is fixed, so that the counts are too.
+			// 10000 are expected, with a standard deviation of 87. The seed is fixed, so that the counts are too.
 			g.Expect(count).To(BeNumerically("~", 10000, 350))
 		}
 	}

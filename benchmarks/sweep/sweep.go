@@ -1,5 +1,4 @@
-// Package sweep turns the sweep of a BenchmarkRun into its points, with what is derived from them, and says in which order
-// their repetitions are run.
+// Package sweep expands the sweep of a BenchmarkRun into points with their derived values, and determines the order of their repetitions.
 package sweep
 
 import (
@@ -14,10 +13,10 @@ import (
 // MaxPoints is the largest number of points of one run: each has an entry in the run's status.
 const MaxPoints = 256
 
-// Expand returns the points of a run: one for each combination of the swept values, the last name varying fastest, or, of a zipped
-// sweep, one for each place in their lists. Without a sweep there is one point. Everything that can be known to be wrong before the run
-// starts is an error here; errors name the field, such as spec.sweep[1].values[0], and are the user's to mend. The same spec always gives
-// the same points.
+// Expand returns the points of a run: one for each combination of the swept values, with the last name varying fastest. A zipped sweep has
+// one point for each index in its lists. Without a sweep there is one point. Every fault that can be detected before the run is an error
+// here. Errors contain the field, such as spec.sweep[1].values[0], and have to be corrected by the user. The same spec always gives the
+// same points.
 func Expand(tool benchmarks.Tool, spec *v1alpha1.BenchmarkRunSpec) ([]benchmarks.Point, error) {
 	parameters := tool.Parameters(spec)
 	known := func(path string, name v1alpha1.SweepName) (benchmarks.Parameter, error) {
@@ -61,7 +60,7 @@ func Expand(tool benchmarks.Tool, spec *v1alpha1.BenchmarkRunSpec) ([]benchmarks
 	for index, combination := range combinations {
 		point := benchmarks.Point{Index: index, Varied: slices.Clone(varied), Parameters: map[v1alpha1.SweepName]string{}}
 		for _, p := range parameters {
-			// A parameter without a value is one that the spec leaves open, such as how many clients there are.
+			// A parameter without a value is one that the spec leaves open, such as the number of clients.
 			if p.Value != "" {
 				point.Parameters[p.Name] = p.Value
 			}
@@ -100,7 +99,7 @@ func combine(dimensions []dimension, mode v1alpha1.SweepMode) ([][]string, error
 	}
 	count := 1
 	for _, d := range dimensions {
-		// A product that is too large already is not multiplied further, so it can't overflow.
+		// A product that is already too large is not multiplied further, so it can't overflow.
 		if count *= len(d.values); count > MaxPoints {
 			return nil, fmt.Errorf("%s: the sweep has more than %d points (%s); spread it over several runs", d.path, MaxPoints, product(dimensions))
 		}
@@ -117,7 +116,7 @@ func combine(dimensions []dimension, mode v1alpha1.SweepMode) ([][]string, error
 	return out, nil
 }
 
-// checkAlong refuses a spec.along that no speed-up can be computed along.
+// checkAlong refuses a spec.along for which no speed-up can be computed.
 func checkAlong(along v1alpha1.SweepName, dimensions []dimension) error {
 	if along == "" {
 		return nil
@@ -150,7 +149,7 @@ func names(parameters []benchmarks.Parameter) string {
 	return strings.Join(out, ", ")
 }
 
-// product is the arithmetic of a sweep's size, such as "16 × 64".
+// product formats the size of a sweep, such as "16 × 64".
 func product(dimensions []dimension) string {
 	out := make([]string, 0, len(dimensions))
 	for _, d := range dimensions {

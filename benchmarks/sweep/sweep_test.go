@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/sweep"
 )
 
-// drill is a tool with parameters of each kind, and one that the spec may leave open.
+// drill is a tool with parameters of each kind, and one without a value.
 type drill struct{ benchmarks.Tool }
 
 func (drill) Name() v1alpha1.BenchmarkTool { return "drill" }
@@ -35,7 +35,7 @@ func (drill) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter 
 	}
 }
 
-// dimension is one swept parameter, its values separated by spaces.
+// dimension returns one swept parameter; its values are separated by spaces.
 func dimension(name v1alpha1.SweepName, values string) v1alpha1.SweepDimension {
 	d := v1alpha1.SweepDimension{Name: name}
 	for value := range strings.FieldsSeq(values) {
@@ -44,7 +44,7 @@ func dimension(name v1alpha1.SweepName, values string) v1alpha1.SweepDimension {
 	return d
 }
 
-// counting is a dimension with the values 1 to n.
+// counting returns a dimension with the values 1 to n.
 func counting(name v1alpha1.SweepName, n int) v1alpha1.SweepDimension {
 	d := v1alpha1.SweepDimension{Name: name}
 	for i := range n {
@@ -53,7 +53,7 @@ func counting(name v1alpha1.SweepName, n int) v1alpha1.SweepDimension {
 	return d
 }
 
-// sizes is a dimension with the values 1k to nk.
+// sizes returns a dimension with the values 1k to nk.
 func sizes(name v1alpha1.SweepName, n int) v1alpha1.SweepDimension {
 	d := counting(name, n)
 	for i := range d.Values {
@@ -65,7 +65,7 @@ func sizes(name v1alpha1.SweepName, n int) v1alpha1.SweepDimension {
 func TestExpand(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec v1alpha1.BenchmarkRunSpec
-		// want has one line per point, of what varies.
+		// want has one line per point with its varied parameters.
 		want []string
 	}{
 		"without a sweep there is one point, which varies nothing": {want: []string{""}},
@@ -377,7 +377,7 @@ func FuzzExpandNeverGivesAnUnusableValue(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, cel, value string) {
 		if len(cel) > 256 || len(value) > 32 {
-			return // The API takes no longer ones.
+			return // The API accepts no longer ones.
 		}
 		for _, name := range []v1alpha1.SweepName{"processes", "drill.length"} {
 			points, err := sweep.Expand(drill{}, &v1alpha1.BenchmarkRunSpec{
@@ -395,5 +395,5 @@ func FuzzExpandNeverGivesAnUnusableValue(f *testing.F) {
 	})
 }
 
-// usable is how the API writes values.
+// usable matches values in the format of the API.
 var usable = regexp.MustCompile("^[1-9][0-9]{0,11}[kmg]?$")

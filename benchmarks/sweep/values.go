@@ -7,7 +7,7 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// maxValues is the largest number of values of a range, as of a list.
+// maxValues bounds the values of a range, as of a list.
 const maxValues = 64
 
 // dimension is one swept parameter with all its values.
@@ -17,7 +17,7 @@ type dimension struct {
 	values    []string
 }
 
-// values returns the values of a swept parameter: as they are listed, or those of its range or powers of two, with the largest unit.
+// values returns the values of a swept parameter: the listed ones, or those of its range or powers of two, formatted with the largest unit.
 func values(path string, parameter benchmarks.Parameter, d v1alpha1.SweepDimension) ([]string, error) {
 	switch {
 	case d.Range != nil:
@@ -28,7 +28,7 @@ func values(path string, parameter benchmarks.Parameter, d v1alpha1.SweepDimensi
 	return listed(path+".values", parameter, d.Values)
 }
 
-// listed refuses values that are not of the parameter's kind, and two that mean the same.
+// listed refuses values of the wrong kind, and two equal values.
 func listed(path string, parameter benchmarks.Parameter, values []v1alpha1.SweepValue) ([]string, error) {
 	if len(values) == 0 {
 		return nil, fmt.Errorf("%s: a swept parameter needs at least one value", path)
@@ -62,7 +62,7 @@ func ranged(path string, parameter benchmarks.Parameter, r v1alpha1.SweepRange) 
 	step := int64(1)
 	switch {
 	case r.Step != "":
-		// A step is of the parameter's kind, but for 0.
+		// The step may be any value of the parameter's kind except 0.
 		if step, err = benchmarks.ParseValue(parameter, string(r.Step)); err != nil {
 			return nil, fmt.Errorf("%s.step: %w", path, err)
 		}
@@ -72,7 +72,7 @@ func ranged(path string, parameter benchmarks.Parameter, r v1alpha1.SweepRange) 
 	case parameter.Kind == benchmarks.Size || parameter.Kind == benchmarks.Bytes:
 		return nil, fmt.Errorf("%s.step: a range of sizes needs a step, such as %q", path, r.From)
 	}
-	// Not counted by division plus 1, which could overflow.
+	// The count is not computed as the quotient plus 1, which could overflow.
 	if (to-from)/step >= maxValues {
 		return nil, fmt.Errorf("%s: from %s to %s by %s are more than %d values; make step larger, or spread them over several runs",
 			path, r.From, r.To, benchmarks.FormatValue(parameter, step), maxValues)
@@ -106,7 +106,7 @@ func powers(path string, parameter benchmarks.Parameter, p v1alpha1.SweepPowers)
 	}
 }
 
-// bounds reads from and to.
+// bounds parses from and to.
 func bounds(path string, parameter benchmarks.Parameter, from, to v1alpha1.SweepValue) (low, high int64, err error) {
 	if parameter.Kind == benchmarks.Word {
 		return 0, 0, fmt.Errorf("%s: %s takes words, which can't be counted; list them in values", path, parameter.Name)

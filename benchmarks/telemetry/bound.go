@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// others is the name of the disks and daemons that are counted and not named.
+// others is the name for disks and daemons that are counted without names.
 const others = "others"
 
-// Bound keeps the figures of the busiest disks and daemons, and of the first nodes without figures; all others become one Summary for the
-// disks, one for the daemons and one for the nodes, so that what all did together stays known. Half of the limit is for disks, a quarter
-// for daemons and a quarter for nodes without figures; it is at least 8.
+// Bound keeps the figures of the busiest disks and daemons, and of the first nodes without figures. The others are merged into one Summary
+// for the disks, one for the daemons and one for the nodes, so that the totals are preserved. Half of the limit is for disks, a quarter for
+// daemons and a quarter for nodes without figures. The limit is at least 8.
 func Bound(summaries []Summary, most int) []Summary {
 	var disks, daemons, silent []Summary
 	for _, s := range summaries {
@@ -39,7 +39,7 @@ func Bound(summaries []Summary, most int) []Summary {
 	return append(out, silent...)
 }
 
-// busiestOf keeps the busiest, in the order in which they came, and makes one of the rest.
+// busiestOf keeps the busiest in their original order, and merges the rest.
 func busiestOf(all []Summary, most int, rest Summary, use func(Summary) float64) []Summary {
 	if len(all) <= most {
 		return all
@@ -61,7 +61,7 @@ func busiestOf(all []Summary, most int, rest Summary, use func(Summary) float64)
 	return append(out, rest)
 }
 
-// plus takes one more into a Summary of several.
+// plus merges another Summary into one for several.
 func (s Summary) plus(one Summary) Summary {
 	n, m := float64(s.Count), float64(one.number())
 	average := func(a, b float64) float64 { return (a*n + b*m) / (n + m) }
@@ -76,5 +76,5 @@ func (s Summary) plus(one Summary) Summary {
 	return s
 }
 
-// number is how many disks or daemons a Summary is about.
+// number returns the number of disks or daemons in a Summary.
 func (s Summary) number() int { return max(s.Count, 1) }

@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/telemetry"
 )
 
-// storage are the figures of so many nodes with 24 disks and a daemon each; the later ones are busier.
+// storage returns the figures of nodes with 24 disks and a daemon each; later nodes are busier.
 func storage(nodes int) []telemetry.Summary {
 	var out []telemetry.Summary
 	for n := range nodes {

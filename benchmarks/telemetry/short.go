@@ -7,11 +7,11 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// longest is the limit of one sentence, in bytes (PointStatus.telemetry).
+// longest bounds one sentence, in bytes (PointStatus.telemetry).
 const longest = 256
 
-// Short are at most n sentences for a status: the busiest target, the busiest daemon, what all targets moved together, and why there are
-// no figures of a node. Several summaries of one disk or daemon, as of several repetitions, count as one.
+// Short returns at most n sentences for a status: the busiest target, the busiest daemon, the total throughput of all targets, and the
+// reasons for missing figures of nodes. Several summaries of one disk or daemon, for example from several repetitions, count as one.
 func Short(summaries []Summary, n int) []string {
 	all := merged(summaries)
 	targets := filter(all, func(s Summary) bool { return s.Target != "" && s.Problem == "" })

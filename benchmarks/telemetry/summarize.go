@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Summarize says what each disk and daemon of the samples did between two moments, sorted: disks, then daemons, by their names. The
-// samples come in the order of their times. An interval between two of them counts for the part of it that lies between the two moments.
-// For a disk or daemon it does not count when one of the two samples lacks it, a counter of it fell, or the daemon was started anew. The
-// names in the summaries are those in the samples.
+// Summarize returns the activity of each disk and daemon in the samples between two times, sorted: disks, then daemons, by name. samples
+// must be in the order of time. An interval between two samples counts by its part between the two times. For a disk or daemon it does not
+// count if one of the two samples lacks it, one of its counters decreased, or the daemon was restarted. The summaries have the names in the
+// samples.
 func Summarize(node string, samples iter.Seq[Sample], from, to time.Time) []Summary {
 	disks, daemons := map[string]*sum{}, map[string]*sum{}
 	var last *Sample
@@ -45,8 +45,8 @@ func Summarize(node string, samples iter.Seq[Sample], from, to time.Time) []Summ
 	return out
 }
 
-// interval is the part of the time between two samples that counts: its seconds, what share of the time between the samples that is, and
-// how many seconds that is.
+// interval is the counted part of the time between two samples: its seconds, its share of the time between the samples, and that time in
+// seconds.
 type interval struct{ seconds, share, whole float64 }
 
 func between(a, b, from, to time.Time) interval {
@@ -64,7 +64,7 @@ func between(a, b, from, to time.Time) interval {
 	return interval{seconds: seconds, share: seconds / whole, whole: whole}
 }
 
-// sum is what a disk or daemon did in the intervals that count.
+// sum is the activity of a disk or daemon in the counted intervals.
 type sum struct {
 	intervals                                                int
 	seconds                                                  float64
@@ -85,7 +85,7 @@ func (s *sum) disk(before, now Disk, part interval) {
 		{before.Writes, now.Writes}, {before.ReadBytes, now.ReadBytes}, {before.WrittenBytes, now.WrittenBytes},
 	}
 	if slices.ContainsFunc(counters, func(c [2]uint64) bool { return c[1] < c[0] }) {
-		return // another device, or a counter that began anew
+		return // another device, or a counter that was reset
 	}
 	for i, into := range []*float64{&s.busy, &s.queue, &s.reads, &s.writes, &s.readBytes, &s.writtenBytes} {
 		*into += float64(counters[i][1]-counters[i][0]) * part.share
@@ -97,7 +97,7 @@ func (s *sum) disk(before, now Disk, part interval) {
 
 func (s *sum) daemon(before, now Daemon, part interval) {
 	if now.PID != before.PID || now.CPUSeconds < before.CPUSeconds {
-		return // started anew, or a process of it has ended
+		return // it was restarted, or one of its processes has ended
 	}
 	took := now.CPUSeconds - before.CPUSeconds
 	s.cpu += took * part.share
@@ -113,7 +113,7 @@ func (s *sum) count(part interval) {
 func (s *sum) summary(of Summary) Summary {
 	const milli = 1000
 	of.Seconds, of.Samples = s.seconds, s.intervals
-	// The kernel counts in ticks, so that a disk may be busy for a little longer than the time.
+	// The kernel counts in ticks, so a disk may appear busy for slightly longer than the time.
 	of.Utilization, of.MaxUtilization = min(1, s.busy/milli/s.seconds), s.mostBusy
 	of.ReadIOPS, of.WriteIOPS = s.reads/s.seconds, s.writes/s.seconds
 	of.ReadBytesPerSecond, of.WriteBytesPerSecond = s.readBytes/s.seconds, s.writtenBytes/s.seconds
@@ -122,8 +122,7 @@ func (s *sum) summary(of Summary) Summary {
 	return of
 }
 
-// merged are the summaries with those of one disk or daemon made one: averages by their seconds. They come in the order in which
-// each is first named.
+// merged merges the summaries of each disk or daemon, with averages weighted by seconds. They are in the order of their first occurrence.
 func merged(all []Summary) []Summary {
 	type key struct{ node, target, daemon, problem string }
 	at := map[key]int{}
@@ -160,7 +159,7 @@ func (s Summary) with(other Summary) Summary {
 	return both
 }
 
-// busiest is the one with the highest value, the first of several; nil when there is none.
+// busiest returns the one with the highest value, or the first of several; nil if there are none.
 func busiest(all []Summary, value func(Summary) float64) *Summary {
 	if len(all) == 0 {
 		return nil

@@ -19,12 +19,12 @@ func summarize(from, to float64, samples ...telemetry.Sample) []telemetry.Summar
 	return telemetry.Summarize("oss1", slices.Values(samples), at(from), at(to))
 }
 
-// busy is a sample of one disk that was busy for so many milliseconds since the node was started.
+// busy returns a sample of one disk that was busy for this many milliseconds since the node's boot.
 func busy(seconds float64, milliseconds uint64) telemetry.Sample {
 	return telemetry.Sample{Time: at(seconds), Disks: map[string]telemetry.Disk{"ssd0": {BusyMilliseconds: milliseconds}}}
 }
 
-// ran is a sample of one daemon.
+// ran returns a sample of one daemon.
 func ran(seconds, cpu float64, pid int) telemetry.Sample {
 	return telemetry.Sample{Time: at(seconds), Daemons: map[string]telemetry.Daemon{"meta/0": {CPUSeconds: cpu, PID: pid}}}
 }
@@ -46,7 +46,7 @@ func TestWhichIntervalsCount(t *testing.T) {
 	cases := map[string]struct {
 		from, to float64
 		samples  []telemetry.Sample
-		// seconds that count, how busy the disk was and in the busiest interval; nothing counts when seconds is 0.
+		// seconds is the counted time, busy the disk's utilization, and most that in the busiest interval; 0 seconds means that nothing counts.
 		seconds, busy, most float64
 	}{
 		"every interval between the two moments counts": {

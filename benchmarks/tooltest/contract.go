@@ -1,4 +1,4 @@
-// Package tooltest is the contract of benchmarks.Tool as a test, which every tool runs on real output of its own.
+// Package tooltest tests the contract of benchmarks.Tool. Every tool runs it on real output of its own.
 package tooltest
 
 import (
@@ -22,17 +22,17 @@ import (
 	"parallelfs.dev/operator/test/places"
 )
 
-// Case is a run of one point and what the tool really printed when it was run well.
+// Case is a run of one point with the real output of a successful run.
 type Case struct {
 	// Spec has one point.
 	Spec *v1alpha1.BenchmarkRunSpec
-	// Step of the plan that printed it.
+	// Step is the step of the plan that printed it.
 	Step int
-	// Output is that of one repetition.
+	// Output is the output of one repetition.
 	Output []byte
 }
 
-// Run holds a tool to its contract. The cases' names are sentences.
+// Run checks that a tool fulfills its contract. The cases' names are sentences.
 func Run(t *testing.T, tool benchmarks.Tool, cases map[string]Case) {
 	NewWithT(t).Expect(cases).NotTo(BeEmpty())
 	var all []suite
@@ -74,7 +74,7 @@ type suite struct {
 	output []byte
 }
 
-// with is the point with another value of a parameter.
+// with returns the point with another value of a parameter.
 func (s suite) with(name v1alpha1.SweepName, value string) benchmarks.Point {
 	out := s.point
 	out.Parameters = maps.Clone(s.point.Parameters)
@@ -101,7 +101,7 @@ func (s suite) pure(t *testing.T) {
 	g.Expect(bytes.Equal(s.output, output)).To(BeTrue(), "the output is not changed")
 }
 
-// placeholder is a word that is replaced when a command is run; known are those that benchmarks.Command and benchmarks.File name.
+// placeholder matches a word that is replaced when a command is run. known lists those in benchmarks.Command and benchmarks.File.
 var (
 	placeholder = regexp.MustCompile(`\$\([A-Z_]*\)?`)
 	known       = map[benchmarks.Launch][]string{
@@ -115,7 +115,7 @@ var (
 	}
 )
 
-// plan expects steps that the operator can run.
+// plan checks that the steps can be run by the operator.
 func (s suite) plan(t *testing.T) {
 	g := NewWithT(t)
 	plan, err := s.tool.Plan(s.spec, s.point)
@@ -154,8 +154,8 @@ func (s suite) plan(t *testing.T) {
 	}
 }
 
-// parameters expects that each parameter changes what is run in one of the cases at least: a parameter may mean nothing where another one
-// has a certain value.
+// parameters checks that each parameter changes a command in at least one case, because a parameter may have no effect with certain values
+// of others.
 func parameters(t *testing.T, cases []suite) {
 	g := NewWithT(t)
 	changes := map[v1alpha1.SweepName]bool{}
@@ -167,7 +167,7 @@ func parameters(t *testing.T, cases []suite) {
 			g.Expect(seen).NotTo(HaveKey(p.Name), "a parameter is named once")
 			seen[p.Name] = true
 			if p.Name == benchmarks.ParameterStoragePool {
-				continue // it says where the directory lies, not what is run there
+				continue // it determines the place of the directory, not the command
 			}
 			for _, value := range others(g, p) {
 				plan, err := s.tool.Plan(s.spec, s.with(p.Name, value))
@@ -185,7 +185,7 @@ func parameters(t *testing.T, cases []suite) {
 	}
 }
 
-// others are values other than the parameter's own, some of which can be run.
+// others returns values other than the parameter's own, some of which are valid.
 func others(g *WithT, p benchmarks.Parameter) []string {
 	switch {
 	case p.Kind == benchmarks.Word:
@@ -207,7 +207,7 @@ func (s suite) unusable(t *testing.T) {
 	g := NewWithT(t)
 	for _, p := range s.tool.Parameters(s.spec) {
 		if p.Name == benchmarks.ParameterStoragePool {
-			continue // only the filesystem knows its pools
+			continue // only the filesystem has the list of its pools
 		}
 		values := []string{"", "-1", "x", "1.5", "4Ki", "9223372036854775807", "999999999999g"}
 		switch p.Kind {
@@ -245,7 +245,7 @@ func (s suite) samples(t *testing.T) {
 	}
 }
 
-// maxMemory is what reading an output may allocate in all, in MiB: whatever stands in it, the manager's memory grows by less.
+// maxMemory bounds the total allocation for parsing an output, in MiB. The manager's memory grows by less, whatever the output is.
 const maxMemory = 64
 
 // Hostile are outputs of 16 MiB that nobody prints who wants to measure. Some begin as a good one does.
@@ -320,7 +320,7 @@ func (s suite) cutOff(t *testing.T) {
 	s.refused(g, whole[:len(whole)-1], "without its last character")
 }
 
-// abort is what mpirun prints when a process ends badly.
+// abort is mpirun's output when a process fails.
 const abort = `--------------------------------------------------------------------------
 mpirun noticed that process rank 1 with PID 0 on node client1 exited on signal 9 (Killed).
 --------------------------------------------------------------------------
@@ -346,7 +346,7 @@ func (s suite) aborted(t *testing.T) {
 		first, last := bytes.LastIndexByte(s.output[:at], '\n')+1, at+len(end)
 		s.refused(g, slices.Concat(s.output[:first], s.output[last:]), "a process did not say that it ended")
 	case benchmarks.OnClient, benchmarks.OnLauncher, benchmarks.OnManagement:
-		// What these print is cut off then, and the exit code of the job says so too.
+		// The output of these is cut off in that case, and the job's exit code shows it too.
 	}
 }
 
@@ -359,7 +359,7 @@ func (s suite) repetitions(t *testing.T) {
 	}
 }
 
-// garbage is the same for each case.
+// garbage tests outputs that are the same for each case.
 func (s suite) garbage(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/sweep"
 )
 
-// Point is the only point of a run.
+// Point returns the only point of a run.
 func Point(t testing.TB, tool benchmarks.Tool, spec *v1alpha1.BenchmarkRunSpec) benchmarks.Point {
 	t.Helper()
 	points, err := sweep.Expand(tool, spec)
@@ -22,7 +22,7 @@ func Point(t testing.TB, tool benchmarks.Tool, spec *v1alpha1.BenchmarkRunSpec) 
 	return points[0]
 }
 
-// Output is a file in testdata: what the real tool printed.
+// Output returns a file in testdata with the output of the real tool.
 func Output(t testing.TB, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
@@ -30,7 +30,7 @@ func Output(t testing.TB, name string) []byte {
 	return text
 }
 
-// Lines are the samples of a report as "name value unit", with two digits behind the point.
+// Lines formats the samples of a report as "name value unit", with two decimals.
 func Lines(report benchmarks.Report) []string {
 	out := make([]string, 0, len(report.Samples))
 	for _, s := range report.Samples {

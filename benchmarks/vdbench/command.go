@@ -9,30 +9,31 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// home is where the image has vdbench, on launcher and clients alike: its script finds its parts beside itself, so no link in PATH will do.
+// home is the directory of vdbench in the image, on the launcher and the clients. Its script searches for its parts in its own directory,
+// so a link in PATH is not enough.
 const home = "/opt/vdbench"
 
-// The files that the parameter file includes, in the launcher. vdbench wants all hosts first, then all trees, then all workloads.
+// Files in the launcher that the parameter file includes. vdbench requires all hosts first, then all trees, then all workloads.
 const (
 	treesFile     = "/tmp/parallelfs-vdbench-trees"
 	workloadsFile = "/tmp/parallelfs-vdbench-workloads"
 )
 
-// outputDirectory is where vdbench puts its other reports, in the launcher.
+// outputDirectory is the directory in the launcher for vdbench's other reports.
 const outputDirectory = "/tmp/parallelfs-vdbench-output"
 
-// longest is a time that ends no run: vdbench would end one without a time after 30 s.
+// longest is a time limit that no run reaches: without one, vdbench ends a run after 30 s.
 const longest = 604800
 
-// owned are the options that args may not set.
+// owned lists options that args must not set.
 var owned = map[string]string{
 	"-f": "the operator (the parameter file)", "-t": "the operator (the workload)", "-s": "the operator (nothing is simulated)",
 	"-o": "the operator (the report)", "-w": "the operator (the report)", "-h": "the operator (the report)",
 	"-e": "vdbench.elapsedSeconds", "-i": "the operator (an interval of 1 s)",
 }
 
-// Plan returns vdbench with a parameter file that it makes of spec.vdbench: one host, tree and workload for each client, and a run for each
-// operation. Files are made by the formatting of the trees, which writes them whole; vdbench's own operation "create" leaves them empty.
+// Plan returns vdbench with a parameter file made from spec.vdbench: one host, tree and workload for each client, and a run for each
+// operation. Files are created by formatting the trees, which writes them completely; vdbench's own operation "create" leaves them empty.
 func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (benchmarks.Plan, error) {
 	s, err := check(spec, point)
 	if err != nil {
@@ -43,7 +44,7 @@ func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (bench
 	for _, arg := range o.Args {
 		argv = append(argv, string(arg))
 	}
-	// Each client has the directories of its tree, the one that holds it, and a file of vdbench's own.
+	// Each client has the directories of its tree, their parent, and a file of vdbench's own.
 	inodes := int64(s.clients) * (s.total + s.directories + 2)
 	return benchmarks.Plan{
 		Steps: []benchmarks.Step{{Command: benchmarks.Command{
@@ -53,7 +54,7 @@ func (Tool) Plan(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (bench
 	}, nil
 }
 
-// parameterFiles are the parameter file and what it includes.
+// parameterFiles returns the parameter file and the files that it includes.
 func parameterFiles(o v1alpha1.VdbenchSpec, s settings) []benchmarks.File {
 	var flags []string
 	if o.DirectIO {
@@ -65,7 +66,7 @@ func parameterFiles(o v1alpha1.VdbenchSpec, s settings) []benchmarks.File {
 		flags = append(flags, "o_sync")
 	}
 	load := fmt.Sprintf("xfersize=%d,threads=%d", s.transfer, s.threads)
-	// What makes files takes its sizes from the workload of the name format.
+	// The creation of files takes their sizes from the workload with the name format.
 	workloads := benchmarks.File{Path: workloadsFile, Text: "fwd=format," + load + "\n"}
 	runs := []string{fmt.Sprintf("rd=create,fwd=read*,fwdrate=max,format=only,elapsed=%d,interval=1\n", longest)}
 	once, elapsed := ",once", longest
@@ -95,7 +96,7 @@ func parameterFiles(o v1alpha1.VdbenchSpec, s settings) []benchmarks.File {
 	}
 }
 
-// openFlags is the parameter of that name, nothing without flags.
+// openFlags returns the parameter with that name, or nothing without flags.
 func openFlags(flags []string) string {
 	if len(flags) == 0 {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// The names that a sweep can vary, besides processes, clients and storagePool.
+// Names that a sweep can vary, besides processes, clients and storagePool.
 const (
 	files            v1alpha1.SweepName = "vdbench.files"
 	fileSize         v1alpha1.SweepName = "vdbench.fileSize"
@@ -18,8 +18,8 @@ const (
 	threadsPerClient v1alpha1.SweepName = "vdbench.threadsPerClient"
 )
 
-// Parameters returns processes, clients, storagePool, and those of spec.vdbench that are numbers and can be swept. There is one process on
-// each client, so processes is the number of clients where spec.clients.count is not set, and means nothing where it is.
+// Parameters returns processes, clients, storagePool, and the numeric parameters in spec.vdbench that can be swept. Each client has one
+// process. Therefore processes is the number of clients if spec.clients.count is not set, and has no effect otherwise.
 func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	o := options(spec)
 	return append(benchmarks.Common(spec),
@@ -30,8 +30,8 @@ func (Tool) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter {
 	)
 }
 
-// options returns spec.vdbench with the defaults of the API, which the API server fills in too, and its operations in the order in which
-// they are run.
+// options returns spec.vdbench with the defaults of the API, which the API server also fills in. Its operations are in the order of their
+// runs.
 func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.VdbenchSpec {
 	var o v1alpha1.VdbenchSpec
 	if spec.Vdbench != nil {
@@ -52,34 +52,35 @@ func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.VdbenchSpec {
 	return o
 }
 
-// settings are the checked parameters of a point.
+// settings holds the checked parameters of a point.
 type settings struct {
 	clients int
-	// files is the number in each deepest directory, total that of a client, and directories that of its tree.
+	// files is the number of files in each deepest directory, total the number per client, and directories the number of directories in its
+	// tree.
 	files, total, directories int64
 	size, transfer            int64
 	threads                   int64
 }
 
 const (
-	// unit is the least that vdbench transfers.
+	// unit is vdbench's smallest transfer.
 	unit = 512
-	// most is a bound on numbers of files and of bytes, 8 PiB, and exact on what is counted.
+	// most bounds the numbers of files and of bytes (8 PiB), up to which counts are exact.
 	most = 1 << 53
-	// The largest values of the API, which a sweep must not exceed either.
+	// Upper bounds from the API. A sweep must respect them too.
 	maxClients = 1024
 	maxFiles   = 1<<31 - 1
 	maxThreads = 4096
-	// leastSeconds is the shortest run of which vdbench prints an average: it leaves out the first second, and wants two.
+	// leastSeconds is the shortest run for which vdbench prints an average: it skips the first second, and requires two.
 	leastSeconds = 2
 )
 
-// check reads the parameters of a point and refuses those that vdbench refuses, or that it would take and quietly measure something else.
+// check parses the parameters of a point, and refuses values that vdbench refuses or would silently replace.
 func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, error) {
 	var s settings
 	o := options(spec)
 	for i, arg := range o.Args {
-		// A definition is a line of the parameter file; an argument of vdbench begins with a dash.
+		// A definition belongs in the parameter file; an argument of vdbench begins with a dash.
 		if !strings.HasPrefix(string(arg), "-") || strings.ContainsAny(string(arg), "\n\r") {
 			return s, benchmarks.InvalidPoint("spec.vdbench.args[%d]: %q is no option of vdbench, such as -m4; the parameter file is the operator's", i, arg)
 		}

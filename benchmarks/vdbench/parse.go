@@ -16,21 +16,19 @@ var (
 	timed      = regexp.MustCompile(`^\d\d:\d\d:\d\d\.\d{3} *(.*)$`)
 	startLine  = regexp.MustCompile(`^Starting RD=(format_for_)?([\w.-]+)(?:;.*)?$`)
 	averageRow = regexp.MustCompile(`^avg_(\d{1,9})-(\d{1,9}) +(.*)$`)
-	// intervalRow is what one interval has measured.
+	// intervalRow matches the results of one interval.
 	intervalRow = regexp.MustCompile(`^(\d{1,9}) +([\d.].*)$`)
 	version     = regexp.MustCompile(`^Vdbench distribution: vdbench(\S+)`)
 	success     = regexp.MustCompile(`^Vdbench execution completed successfully\. Output directory: (\S+)$`)
-	// failed is said of errors after which vdbench may go on.
+	// failed matches errors after which vdbench may continue.
 	failed = regexp.MustCompile(`(?i)\b(abort(ed|ing)?|exception|i/o error|data validation|terminat(ed|ing)|error count|heartbeat` +
 		`|failed|failure)\b`)
 	number = regexp.MustCompile(`^\d{1,15}(\.\d{1,6})?$`)
 )
 
-// Parse reads what vdbench prints to standard output, where its summary.html stands too: of each run the row avg_2-n, which leaves
-// out the
-// first second. flatfile.html and totals.html hold the same numbers, but remain in the launcher's pod, so only a second command
-// could show
-// them. For each operation: files/s (made, or closed), MB/s (of 1024² bytes) and ms (the response time of a transfer).
+// Parse parses vdbench's standard output, which includes its summary.html. For each run it uses the row avg_2-n, which skips the first
+// second. flatfile.html and totals.html contain the same numbers, but remain in the launcher's pod, so only a second command could print
+// them. For each operation it returns files/s (created or closed), MB/s (of 1024² bytes) and ms (the response time of a transfer).
 func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step int, output []byte) (benchmarks.Report, error) {
 	var asked []string
 	p := parser{}
@@ -67,40 +65,40 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, step 
 	return report, nil
 }
 
-// parser walks over the lines of an output.
+// parser parses the lines of an output.
 type parser struct {
 	version string
-	// directory of vdbench's other files, empty when it is not known.
+	// directory is the directory of vdbench's other files; empty if unknown.
 	directory string
-	// run is the one that goes on; titles are the groups of the columns, as printed above the rows.
+	// run is the current run, and titles holds the groups of the columns as printed above the rows.
 	run     string
 	titles  []string
 	columns []column
-	// samples of each run, in the order of the runs.
+	// samples holds the samples of each run, and order the order of the runs.
 	samples map[string][]benchmarks.Sample
 	order   []string
-	// saved is true for an output that was not made by the operator; html for one of vdbench's own files.
+	// saved is true for an output that the operator did not produce, and html for one of vdbench's own files.
 	saved, html bool
-	// formatting is true for the run that makes the files before another.
+	// formatting is true for the run that creates the files for another one.
 	formatting bool
-	// rows are the sums and bounds of the intervals behind the first, by column.
+	// rows holds the sums and bounds of the intervals after the first, by column.
 	rows    []bounds
 	counted int64
-	// averaged is true when the run has its average.
+	// averaged is true if the run has its average.
 	averaged bool
 	skipped  benchmarks.Remarks
 }
 
-// bounds are of the numbers of one column.
+// bounds holds the sum and the extremes of the numbers in one column.
 type bounds struct{ sum, least, most float64 }
 
-// maxRuns is more than the runs of any point.
+// maxRuns bounds the number of runs; no point has as many.
 const maxRuns = 256
 
-// column is a number of a row.
+// column identifies a number in a row.
 type column struct{ group, name string }
 
-// read takes all lines.
+// read parses all lines.
 func (p *parser) read(output []byte) error {
 	if err := benchmarks.BoundLines(output); err != nil {
 		return err
@@ -158,7 +156,7 @@ func (p *parser) read(output []byte) error {
 	return nil
 }
 
-// line takes a line, without its time.
+// line parses a line without its time.
 func (p *parser) line(text string) error {
 	if match := version.FindStringSubmatch(text); match != nil {
 		if p.version != "" {
@@ -173,7 +171,7 @@ func (p *parser) line(text string) error {
 		}
 		p.averaged = false
 		p.run, p.titles, p.columns, p.rows, p.counted = match[2], nil, nil, nil, 0
-		// The operator's run "create" is a formatting alone; of any other run, the formatting is what comes before it.
+		// The operator's run "create" consists only of formatting. For any other run, the formatting precedes it.
 		if p.formatting = match[1] != ""; p.formatting && p.run != "create" {
 			p.run = match[1] + match[2]
 		}
@@ -217,7 +215,7 @@ func (p *parser) line(text string) error {
 	return nil
 }
 
-// averageOf reads the row of the average over the intervals from and to.
+// averageOf parses the row of the average over the intervals from and to.
 func (p *parser) averageOf(from, to string, fields []string) error {
 	if p.averaged && p.saved {
 		return fmt.Errorf("the run %q has a second average", p.run)
@@ -234,7 +232,7 @@ func (p *parser) averageOf(from, to string, fields []string) error {
 	return p.average(fields)
 }
 
-// layOut finds the columns below the titles of their groups: two each, but for some.
+// layOut finds the columns below the titles of their groups, of which most have two.
 func layOut(titles, names []string) ([]column, error) {
 	var out []column
 	left := names
@@ -257,7 +255,7 @@ func layOut(titles, names []string) ([]column, error) {
 	return out, nil
 }
 
-// average takes the row of a run's averages.
+// average parses the row of a run's averages.
 func (p *parser) average(fields []string) error {
 	switch {
 	case p.run == "" || p.columns == nil:

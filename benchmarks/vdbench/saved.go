@@ -12,14 +12,14 @@ import (
 )
 
 var (
-	// tag is one of vdbench's own HTML files, which hold the same lines as its output between <pre> and the end.
+	// tag matches a tag in vdbench's own HTML files, which contain the lines of its output between <pre> and the end.
 	tag = regexp.MustCompile(`<[^<>]{1,512}>`)
-	// rawTitles stand above the rows of raw I/O, and rawNames below them.
+	// rawTitles matches the titles above the rows of raw I/O, and rawNames lists the names below them.
 	rawTitles = regexp.MustCompile(`\binterval +i/o +MB/sec +bytes +read +resp\b`)
 	rawNames  = []string{"rate", "1024**2", "i/o", "pct", "time"}
 )
 
-// The columns of raw I/O that are read.
+// Columns of raw I/O that are used.
 var (
 	rawRate  = column{"i/o", "rate"}
 	rawBytes = column{"MB/sec", "1024**2"}
@@ -27,11 +27,9 @@ var (
 	rawTime  = column{"resp", "time"}
 )
 
-// ParseSaved reads what vdbench has printed, or its logfile.html or summary.html, of runs of files or of raw I/O. A run that makes
-// the files of
-// another (format=yes) has a name of its own, format_for_ before the other's. A run that took less than two intervals has no
-// average and is left
-// out.
+// ParseSaved parses vdbench's output, its logfile.html or its summary.html, for file runs or raw I/O. A run that creates the files of
+// another (format=yes) has a name of its own, which is the other's name with the prefix format_for_. A run that took less than two
+// intervals has no average and is left out.
 func (Tool) ParseSaved(output []byte) ([]benchmarks.Saved, error) {
 	p := parser{saved: true}
 	head := output[:min(len(output), maxHead)]
@@ -50,7 +48,7 @@ func (Tool) ParseSaved(output []byte) ([]benchmarks.Saved, error) {
 	return []benchmarks.Saved{out}, nil
 }
 
-// ended refuses a run whose intervals are there and whose average is not.
+// ended refuses a run with intervals but without an average.
 func (p *parser) ended() error {
 	if p.counted > 0 && !p.averaged {
 		return fmt.Errorf("the run %q ends without its average", p.run)
@@ -58,7 +56,7 @@ func (p *parser) ended() error {
 	return nil
 }
 
-// maxHead is where the first tags of an HTML file stand.
+// maxHead is the size of the part of an HTML file that contains the first tags.
 const maxHead = 4096
 
 // layOutRaw finds the columns of raw I/O.
@@ -73,7 +71,7 @@ func layOutRaw(names []string) ([]column, error) {
 	return out, nil
 }
 
-// number is one of a row; false for a column that the row has not, or that is empty.
+// number parses a number of a row; false for a column that the row does not have, or that is empty.
 func (p *parser) number(of column, fields []string) (float64, bool) {
 	at := slices.Index(p.columns, of)
 	if at < 0 || at >= len(fields) || !number.MatchString(fields[at]) {
@@ -83,7 +81,7 @@ func (p *parser) number(of column, fields []string) (float64, bool) {
 	return value, err == nil
 }
 
-// interval keeps what an interval has measured. The averages leave out the first.
+// interval records the results of an interval. The averages skip the first one.
 func (p *parser) interval(at string, fields []string) {
 	if at == "1" || len(fields) != len(p.columns) {
 		return
@@ -93,7 +91,7 @@ func (p *parser) interval(at string, fields []string) {
 	}
 	p.counted++
 	for i, c := range p.columns {
-		value, _ := p.number(c, fields) // 0 where there is none
+		value, _ := p.number(c, fields) // 0 if there is none
 		b := &p.rows[i]
 		if p.counted == 1 {
 			b.least, b.most = value, value
@@ -102,7 +100,7 @@ func (p *parser) interval(at string, fields []string) {
 	}
 }
 
-// agree compares an average with what it is of, where all of its intervals are there, and its operations and bytes with their parts.
+// agree compares an average with its intervals, if all of them are there, and its operations and bytes with their parts.
 func (p *parser) agree(from, to string, fields []string) error { //nolint:gocyclo // one case for each form of a line
 	const part, digit = 0.005, 0.06
 	first, err := strconv.ParseInt(from, 10, 64)
@@ -122,7 +120,7 @@ func (p *parser) agree(from, to string, fields []string) error { //nolint:gocycl
 	}
 	const mebi = 1 << 20
 	if rate, is := p.number(rawRate, fields); is {
-		size, _ := p.number(rawSize, fields)   // 0 where there is none
+		size, _ := p.number(rawSize, fields)   // 0 if there is none
 		moved, _ := p.number(rawBytes, fields) // the same
 		if !benchmarks.Near(rate*size/mebi, moved, 0.0051+digit*size/mebi, part) {
 			return fmt.Errorf("%v I/Os of %v bytes in a second are not %v MB/s", rate, size, moved)
@@ -144,7 +142,7 @@ func (p *parser) agree(from, to string, fields []string) error { //nolint:gocycl
 	return nil
 }
 
-// savedAverage takes the row of a run's averages: what was not done is left out.
+// savedAverage parses the row of a run's averages; operations that were not run are left out.
 func (p *parser) savedAverage(fields []string) error {
 	switch {
 	case p.run == "" || p.columns == nil:

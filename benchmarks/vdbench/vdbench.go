@@ -1,5 +1,5 @@
-// Package vdbench measures small files with Oracle's Vdbench in its filesystem mode: each client makes, reads and writes the files of a
-// tree of its own. Parameters and report are those of its Users Guide, 5.04.07. Only Oracle gives it out, so its image is the user's.
+// Package vdbench measures small files with Oracle's Vdbench in its filesystem mode: each client creates, reads and writes the files of its
+// own tree. Parameters and report are described in its Users Guide, 5.04.07. Only Oracle distributes it, so users supply the image.
 package vdbench
 
 import "parallelfs.dev/operator/api/v1alpha1"

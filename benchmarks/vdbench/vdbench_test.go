@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/vdbench"
 )
 
-// run is a run of vdbench on some clients; 0 leaves their number to processes.
+// run returns a run of vdbench on some clients; 0 derives their number from processes.
 func run(clients int32, o v1alpha1.VdbenchSpec) *v1alpha1.BenchmarkRunSpec {
 	return &v1alpha1.BenchmarkRunSpec{Tool: v1alpha1.ToolVdbench, Vdbench: &o, Clients: v1alpha1.BenchmarkClients{Count: clients}}
 }
@@ -25,7 +25,8 @@ var (
 	twoOf     = run(0, v1alpha1.VdbenchSpec{Files: 1024, ThreadsPerClient: 16})
 )
 
-// good are outputs in the form that the Users Guide and published outputs show; the numbers are made up, for nobody may give vdbench on.
+// good holds outputs in the format of the Users Guide and of published outputs. The numbers are made up, because vdbench may not be
+// redistributed.
 var good = map[string]struct {
 	spec *v1alpha1.BenchmarkRunSpec
 	file string
@@ -201,7 +202,7 @@ func TestParseRefusesNumbersThatAreNone(t *testing.T) {
 			at := strings.Index(text, "avg_2-5")
 			end := at + strings.Index(text[at:], "\n")
 			fields := strings.Fields(text[at:end])
-			fields[18] = value // the rate of create
+			fields[18] = value // the rate of the operation create
 			_, err := vdbench.Tool{}.Parse(twoOf, point(t, twoOf), 0, []byte(text[:at]+strings.Join(fields, " ")+text[end:]))
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring("rate of create is " + map[bool]string{true: "0", false: `"` + value}[value == "0.0"])))
 		})

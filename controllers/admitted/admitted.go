@@ -1,5 +1,5 @@
-// Package admitted compares the pods that run with the pods that the operator asked for. The API server lets LimitRanges, injectors of
-// sidecars and webhooks change a pod on its way, and says so to nobody.
+// Package admitted compares running pods with the pods that the operator requested. LimitRanges, sidecar injectors and webhooks may change
+// a pod at the API server without a notice.
 package admitted
 
 import (
@@ -18,10 +18,10 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// Asked is what of a pod was asked for and is compared. Its JSON is short enough for an annotation.
+// Asked holds the requested properties of a pod that are compared. Its JSON is short enough for an annotation.
 type Asked struct {
 	Containers []Container `json:"containers"`
-	// Volumes maps names to sources in words, such as "hostPath /mnt".
+	// Volumes maps names to sources in text form, such as "hostPath /mnt".
 	Volumes      map[string]string `json:"volumes,omitempty"`
 	RuntimeClass string            `json:"runtimeClass,omitempty"`
 }
@@ -30,14 +30,14 @@ type Asked struct {
 type Container struct {
 	Name  string `json:"name"`
 	Image string `json:"image"`
-	// Init is true for a container that runs before the others, or beside them for as long as they run.
+	// Init is true for an init container, including a sidecar that runs beside the others.
 	Init bool `json:"init,omitempty"`
 	// Command is a hash of command and arguments.
 	Command string            `json:"command,omitempty"`
 	Limits  map[string]string `json:"limits,omitempty"`
 }
 
-// AskedOf is what the spec of a pod or of a template asks for.
+// AskedOf returns the properties in the spec of a pod or of a template.
 func AskedOf(spec *corev1.PodSpec) Asked {
 	out := Asked{Volumes: make(map[string]string, len(spec.Volumes))}
 	for _, c := range spec.InitContainers {
@@ -57,7 +57,7 @@ func AskedOf(spec *corev1.PodSpec) Asked {
 
 func containerOf(c corev1.Container, init bool) Container {
 	out := Container{Name: c.Name, Image: c.Image, Init: init, Limits: make(map[string]string, len(c.Resources.Limits))}
-	const enough = 8 // bytes of a hash
+	const enough = 8 // length of a hash in bytes
 	sum := sha256.Sum256([]byte(strings.Join(c.Command, "\x00") + "\x00\x00" + strings.Join(c.Args, "\x00")))
 	out.Command = hex.EncodeToString(sum[:enough])
 	for name, quantity := range c.Resources.Limits {
@@ -66,7 +66,7 @@ func containerOf(c corev1.Container, init bool) Container {
 	return out
 }
 
-// sourceOf names where a volume comes from. Fields that the API server fills in are left out.
+// sourceOf describes the source of a volume. Fields that the API server fills in are ignored.
 func sourceOf(s corev1.VolumeSource) string {
 	switch {
 	case s.HostPath != nil:
@@ -88,11 +88,11 @@ func sourceOf(s corev1.VolumeSource) string {
 	}
 }
 
-// ownVolumes begin the names of volumes that Kubernetes adds to pods with a token of a ServiceAccount, and the MPI operator (0.7.0) to
+// ownVolumes lists name prefixes of volumes that Kubernetes adds to pods for a ServiceAccount's token, and the MPI operator (0.7.0) to
 // launchers and workers.
 var ownVolumes = []string{"kube-api-access-", "mpi-job-config", "ssh-auth"}
 
-// Changes says what of a pod is not as it was asked for, worst first: limits, containers, images, commands, volumes. Each is a clause.
+// Changes describes how a pod differs from the requested one, worst first: limits, containers, images, commands, volumes. Each is a clause.
 func (a Asked) Changes(spec *corev1.PodSpec) []string {
 	var limits, rest []string
 	is := AskedOf(spec)
@@ -140,7 +140,7 @@ func limitChanges(asked, is Container) (out []string) {
 	return out
 }
 
-// same is true for two texts of one quantity.
+// same is true for two notations of the same quantity.
 func same(a, b string) bool {
 	x, errX := resource.ParseQuantity(a)
 	y, errY := resource.ParseQuantity(b)
@@ -170,11 +170,11 @@ func LimitsCPU(change string) bool {
 	return strings.HasPrefix(change, "the cpu of container ") && strings.Contains(change, " is limited to ")
 }
 
-// Encode writes what was asked for of several pods, by the role of each, for an annotation.
+// Encode writes the requested properties of several pods, by role, for an annotation.
 func Encode(byRole map[string]Asked) string {
 	raw, err := json.Marshal(byRole)
 	if err != nil {
-		panic(err) // it holds texts only
+		panic(err) // it contains only texts
 	}
 	return string(raw)
 }
@@ -188,7 +188,7 @@ func Decode(text string) (map[string]Asked, error) {
 	return out, nil
 }
 
-// Sentence lists changes in a sentence, three at most.
+// Sentence joins at most three changes in a sentence.
 func Sentence(changes []string) string {
 	const most = 3
 	told := changes[:min(len(changes), most)]
@@ -200,8 +200,8 @@ func Sentence(changes []string) string {
 	return v1alpha1.Cut(out, longest)
 }
 
-// Outlasting names a container that still runs in a pod whose own containers, which are named, have all ended; empty when there is none,
-// or the kubelet ends it by itself, as it does with sidecars that are init containers.
+// Outlasting names a container that still runs although all of the pod's own containers have ended. It is empty if there is none, or if the
+// kubelet ends it by itself, as for sidecars that are init containers.
 func Outlasting(pod *corev1.Pod, own func(name string) bool) string {
 	running, ended := "", false
 	for _, c := range pod.Status.ContainerStatuses {

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// AnnotationAsked on the template of a daemon's pods, and so on the pods, says what was asked for of them.
+	// AnnotationAsked holds the requested properties. It is on the template of a daemon's pods, and thereby on the pods.
 	AnnotationAsked = "parallelfs.dev/asked"
-	// annotationChanged stands on pods in the cache alone, in the place of AnnotationAsked: the changes, one a line.
+	// annotationChanged replaces AnnotationAsked on pods in the cache only. It holds the changes, one per line.
 	annotationChanged = "changed-by-admission"
 )
 
-// role is the only one of the pods of a daemon.
+// role is the only role in a daemon's annotation.
 const role = "pod"
 
-// Mark writes on a template what it asks for.
+// Mark records a template's requested properties in its annotation.
 func Mark(template *corev1.PodTemplateSpec) {
 	annotations := maps.Clone(template.Annotations)
 	if annotations == nil {
@@ -27,8 +27,8 @@ func Mark(template *corev1.PodTemplateSpec) {
 	template.Annotations = annotations
 }
 
-// Shorten puts what of a pod was changed in the place of what was asked for, and gives its containers the images that were asked for: a
-// registry's mirror makes no other version. The pod is then no longer one to compare, but to read with Changed.
+// Shorten replaces the requested properties of a pod by its changes, and sets the containers' images to the requested ones, because a
+// registry mirror does not change the version. After that, use Changed instead of a comparison.
 func Shorten(pod *corev1.Pod) {
 	asked, changes, known := compare(pod)
 	if !known {
@@ -51,8 +51,8 @@ func Shorten(pod *corev1.Pod) {
 	}
 }
 
-// Changed says what of a daemon's pod is not as it was asked for, whether it is whole or from the cache. Of a pod that an earlier operator
-// has made, nothing is known.
+// Changed describes how a daemon's pod, complete or from the cache, differs from the requested one. For a pod made by an earlier operator
+// it is unknown.
 func Changed(pod *corev1.Pod) []string {
 	if lines := pod.Annotations[annotationChanged]; lines != "" {
 		return strings.Split(lines, "\n")

@@ -1,5 +1,5 @@
-// Package apply is the only writer of a FileSystem's children: it applies what should be there by server-side apply,
-// removes what should not, and writes nothing when nothing has changed.
+// Package apply is the only writer of a FileSystem's children. It creates and changes the desired objects by server-side apply, removes the
+// others, and writes nothing if nothing has changed.
 package apply
 
 import (
@@ -30,8 +30,8 @@ import (
 // FieldOwner is the manager's name in managedFields.
 const FieldOwner = "parallelfs-operator"
 
-// HashAnnotation holds the hash of the object as it was last applied, without this annotation. It tells a field
-// that is no longer wanted from one that somebody else has set.
+// HashAnnotation holds the hash of the last applied object, without this annotation. It distinguishes a field that is no longer desired
+// from one that another writer has set.
 const HashAnnotation = "parallelfs.dev/applied-hash"
 
 // Result counts what Apply wrote.
@@ -43,37 +43,38 @@ type Result struct {
 type Applier struct {
 	// Client reads from the cache and writes.
 	Client client.Client
-	// Kinds are the kinds in which CompareAll looks for children that are not wanted.
+	// Kinds lists the kinds in which CompareAll searches for unwanted children.
 	Kinds []client.ObjectList
-	// equal are the children that are as they should be, by what was compared: most are, in each pass. settled are those that the API server
-	// would leave as they are, although they look different, by their content.
+	// equal remembers children that need no change, by the compared content, because most need none in each pass. settled remembers, by
+	// content, children that look different but that the API server would leave as they are.
 	equal, settled known
 }
 
-// Comparison is what there is of an owner's children, beside what should be there.
+// Comparison holds the difference between an owner's existing and desired children.
 type Comparison struct {
 	applier *Applier
 	owner   client.Object
-	// wanted children in their order, those among them that are not written, and those that are there and not wanted.
+	// wanted holds the desired children in their order, held the ones among them that are not written, and unwanted the existing ones to
+	// remove.
 	wanted   []child
 	held     map[childKey]bool
 	unwanted []child
-	// err is why not all that are there could be listed.
+	// err is the reason why not all existing children could be listed.
 	err error
 }
 
-// child is one child that is wanted or there.
+// child is one desired or existing child.
 type child struct {
 	key    childKey
 	change Change
-	// intent is sent for one that is missing or changed; object is the wanted one, or the one that is not wanted.
+	// intent is sent if the child is missing or changed. object is the desired object, or the unwanted one.
 	intent *unstructured.Unstructured
 	object client.Object
 	err    error
 }
 
-// Compare compares the wanted children of the owner with what is there, and writes nothing. They get the labels. Of a
-// PartialObjectMetadata, nothing is compared: it stays as it is (backend.Keep), or, when it has a time of deletion, it goes
+// Compare compares the desired children of the owner with the existing ones, and writes nothing. The labels are set on the desired
+// children. A PartialObjectMetadata is not compared: it stays as it is (backend.Keep) or, if it has a deletion time, it is removed
 // (backend.Absent).
 func (a *Applier) Compare(ctx context.Context, owner client.Object, labels map[string]string, wanted []client.Object) *Comparison {
 	c := &Comparison{applier: a, owner: owner, held: map[childKey]bool{}}
@@ -89,7 +90,8 @@ func (a *Applier) Compare(ctx context.Context, owner client.Object, labels map[s
 	return c
 }
 
-// CompareAll is Compare, and finds the children of Kinds as well that carry the labels and are controlled by the owner, but are not wanted.
+// CompareAll extends Compare to unwanted children: objects of Kinds that have the labels and are controlled by the owner, but are not
+// desired.
 func (a *Applier) CompareAll(ctx context.Context, owner client.Object, labels map[string]string, wanted []client.Object) *Comparison {
 	c := a.Compare(ctx, owner, labels, wanted)
 	keep := map[childKey]bool{}
@@ -100,15 +102,15 @@ func (a *Applier) CompareAll(ctx context.Context, owner client.Object, labels ma
 	return c
 }
 
-// Hold leaves some children as they are.
+// Hold excludes some children from being written.
 func (c *Comparison) Hold(differences ...Difference) {
 	for _, d := range differences {
 		c.held[d.key] = true
 	}
 }
 
-// Apply makes the children as they should be, in the order given, and removes those that are not wanted. It goes on after an error, so that
-// one bad child does not hide another, and returns all of them joined.
+// Apply writes the desired children in the given order, and removes the unwanted ones. It continues after an error, so that one bad child
+// does not hide another, and returns all errors joined.
 func (c *Comparison) Apply(ctx context.Context) (Result, error) { return c.apply(ctx, oneByOne) }
 
 // ApplyTogether is Apply for children whose order does not matter.
@@ -154,7 +156,7 @@ func sum(counts []int) (out int) {
 	return out
 }
 
-// removeSecret deletes a Secret that the owner controls, and returns how many it was.
+// removeSecret deletes a Secret that the owner controls, and returns the number of deleted Secrets.
 func (a *Applier) removeSecret(ctx context.Context, owner client.Object, name types.NamespacedName) (int, error) {
 	secret := &corev1.Secret{}
 	err := a.Client.Get(ctx, name, secret)
@@ -175,7 +177,7 @@ type childKey struct {
 	name types.NamespacedName
 }
 
-// compare says how a child differs from the wanted one, with the object to send when it does.
+// compare determines how a child differs from the desired one, and returns the object to send if it does.
 func (a *Applier) compare(ctx context.Context, owner client.Object, labels map[string]string, object client.Object) (
 	key childKey, intent *unstructured.Unstructured, change Change, err error,
 ) {
@@ -207,7 +209,7 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, labels map[s
 	case apierrors.IsNotFound(getErr):
 		return key, intent, Missing, nil
 	case metav1.GetControllerOf(live) == nil && isSameSecret(live, object):
-		return key, nil, nothing, nil // the user's own, who made it first, to bring a secret of his own: it stays as it is, and his
+		return key, nil, nothing, nil // a user made it first, to supply a secret of his own: it stays as it is
 	case !metav1.IsControlledBy(live, owner):
 		return key, nil, nothing, fmt.Errorf("%s %s exists and does not belong to %s; delete or rename it", gvk.Kind, key.name, owner.GetName())
 	}
@@ -222,14 +224,14 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, labels map[s
 		a.equal.add(key, as)
 		return key, nil, nothing, nil
 	}
-	// Only what is compared like for like shows that an admission webhook has rewritten it, and would do so again.
+	// Only a comparison of equal forms shows that an admission webhook has rewritten the object and would do so again.
 	if same, err := a.staysTheSame(ctx, key, live, intent); err != nil || same {
 		return key, nil, nothing, err
 	}
 	return key, intent, Changed, nil
 }
 
-// comparedAs is a hash of a wanted child, its owner and the version of the live one.
+// comparedAs returns a hash of a desired child, its owner and the version of the live object.
 func comparedAs(owner client.Object, labels map[string]string, object, live client.Object) ([sha256.Size]byte, error) {
 	raw, err := json.Marshal(struct {
 		Owner, Live types.UID
@@ -243,11 +245,11 @@ func comparedAs(owner client.Object, labels map[string]string, object, live clie
 	return sha256.Sum256(raw), nil
 }
 
-// write makes or changes a child.
+// write creates or changes a child.
 func (a *Applier) write(ctx context.Context, w *child) error {
 	err := a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(w.intent), client.ForceOwnership, client.FieldOwner(FieldOwner))
 	if apierrors.IsInvalid(err) && w.change == Changed && w.key.kind == jobKind {
-		// A Job can't be changed, such as in how its image is pulled: it goes, and the next pass makes it anew.
+		// A Job is immutable, for example its image pull policy: delete it, and the next pass creates it again.
 		return a.deleteJob(ctx, w.key)
 	}
 	if err != nil {
@@ -256,7 +258,7 @@ func (a *Applier) write(ctx context.Context, w *child) error {
 	return nil
 }
 
-// remove deletes a child that is not wanted.
+// remove deletes an unwanted child.
 func (a *Applier) remove(ctx context.Context, u *child) error {
 	uid := u.object.GetUID()
 	err := a.Client.Delete(ctx, u.object, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &uid})
@@ -281,7 +283,7 @@ func (a *Applier) deleteJob(ctx context.Context, key childKey) error {
 	return nil
 }
 
-// isSameSecret is true for a Secret that has all that is wanted of one.
+// isSameSecret is true for a Secret that has everything desired.
 func isSameSecret(live, wanted client.Object) bool {
 	have, ok := live.(*corev1.Secret)
 	want, ok2 := wanted.(*corev1.Secret)
@@ -296,7 +298,7 @@ func isSameSecret(live, wanted client.Object) bool {
 	return true
 }
 
-// intent is the object as it is sent: the given object with the owner, the labels and the hash, without a status.
+// intent returns the object as it is sent: the given object with the owner, the labels and the hash, without a status.
 func (a *Applier) intent(owner client.Object, labels map[string]string, object client.Object,
 	gvk schema.GroupVersionKind) (*unstructured.Unstructured, error) {
 	object = object.DeepCopyObject().(client.Object)
@@ -333,8 +335,8 @@ func (a *Applier) intent(owner client.Object, labels map[string]string, object c
 	return u, nil
 }
 
-// dropNulls removes null values and the empty objects that typed structs without omitempty leave behind, such as
-// creationTimestamp and resources: the operator would own fields that it never set.
+// dropNulls removes null values, and empty objects that typed structs without omitempty leave behind, such as creationTimestamp and
+// resources. Otherwise the operator would own fields that it never set.
 func dropNulls(object map[string]any) {
 	for key, value := range object {
 		switch v := value.(type) {
@@ -355,7 +357,7 @@ func dropNulls(object map[string]any) {
 	}
 }
 
-// unwanted are the children that are not to be kept.
+// unwanted returns the children that are not in keep.
 func (a *Applier) unwanted(ctx context.Context, owner client.Object, selector map[string]string, keep map[childKey]bool) ([]child, error) {
 	var out []child
 	var errs []error

@@ -17,7 +17,7 @@ func configMap(name, says string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "storage"}, Data: map[string]string{"says": says}}
 }
 
-// says is what the ConfigMaps of the cluster say, by name.
+// says returns the contents of the ConfigMaps in the cluster by name.
 func says(t *testing.T, c client.Client) map[string]string {
 	t.Helper()
 	var all corev1.ConfigMapList

@@ -7,11 +7,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// catchUp is the time that a cache gets to see what was written last.
+// catchUp is the time for a cache to receive the last write.
 const catchUp = 200 * time.Millisecond
 
-// Again turns a conflict into another pass a moment later: it means that the cache is behind the API server, which is no
-// error, and nothing was written. Any other result of a pass is left as it is.
+// Again turns a conflict into another pass a moment later. A conflict means that the cache is behind the API server; it is not an error,
+// and nothing was written. Other results of a pass are returned unchanged.
 func Again(result ctrl.Result, err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: catchUp}, nil

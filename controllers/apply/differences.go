@@ -1,29 +1,29 @@
 package apply
 
-// Change is how a child is not as it should be.
+// Change is the kind of difference of a child.
 type Change int
 
 // The kinds of changes.
 const (
 	nothing Change = iota
-	// Missing means that it would be made.
+	// Missing means that the child would be created.
 	Missing
-	// Changed means that it would be changed.
+	// Changed means that the child would be changed.
 	Changed
-	// Unwanted means that it would be deleted.
+	// Unwanted means that the child would be deleted.
 	Unwanted
 )
 
 // Difference is one child that Apply would write.
 type Difference struct {
-	// Kind and Name of the child, in the namespace of its owner.
+	// Kind and Name identify the child in the namespace of its owner.
 	Kind, Name string
 	Change     Change
 	key        childKey
 }
 
-// Differences are the children that Apply would write or remove, the wanted ones first, in their order. A child that can't be compared is
-// left out: Apply says why.
+// Differences returns the children that Apply would write or remove: the desired ones first, in their order. A child that can't be compared
+// is left out, and Apply returns its error.
 func (c *Comparison) Differences() []Difference {
 	var out []Difference
 	for _, list := range [][]child{c.wanted, c.unwanted} {

@@ -9,18 +9,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// keys are the fields that tell the items of a list from each other, by the name of the list: those that server-side apply merges by
-// (x-kubernetes-list-map-keys in the API of Kubernetes 1.30). All other lists belong to whoever applied them last, as a whole.
+// keys holds the fields that identify the items of a list, by the list's name. They are the merge keys of server-side apply
+// (x-kubernetes-list-map-keys in the API of Kubernetes 1.30). Other lists belong completely to the last writer that applied them.
 var keys = map[string][]string{
 	"containers": {"name"}, "initContainers": {"name"}, "volumes": {"name"}, "env": {"name"}, "imagePullSecrets": {"name"},
 	"volumeMounts": {"mountPath"}, "volumeDevices": {"devicePath"}, "ports": {"containerPort", "protocol"}, "hostAliases": {"ip"},
 	"ownerReferences": {"uid"},
 }
 
-// holds reports whether the live value has everything that the wanted one says. The live value may have more, because
-// the API server fills in defaults, and others set fields of their own: what we never sent is not ours. So is an item that somebody
-// has added to a list whose items have keys, as an admission webhook adds variables; ours must be there, in our order. Other lists are
-// compared item by item.
+// holds reports whether the live value contains the whole desired one. The live value may contain more, because the API server fills in
+// defaults and other writers set their own fields. Fields that the operator never sent don't belong to it. The same holds for additional
+// items in a list whose items have keys, such as variables from an admission webhook. The operator's items must be there in their order.
+// Other lists are compared item by item.
 func holds(live, wanted any) bool { return holdsIn("", live, wanted) }
 
 func holdsIn(name string, live, wanted any) bool {
@@ -31,7 +31,7 @@ func holdsIn(name string, live, wanted any) bool {
 			return len(w) == 0 && live == nil
 		}
 		for key, value := range w {
-			// Typed reads from the cache carry neither kind nor apiVersion.
+			// Typed objects from the cache have neither kind nor apiVersion.
 			if key == "apiVersion" || key == "kind" {
 				if _, there := l[key]; !there {
 					continue
@@ -64,7 +64,7 @@ func holdsIn(name string, live, wanted any) bool {
 	}
 }
 
-// holdsKeyed reports whether a list has all wanted items, in their order, among others.
+// holdsKeyed reports whether a list contains all desired items in their order, possibly among others.
 func holdsKeyed(by []string, live, wanted []any) bool {
 	at := 0
 	for _, item := range wanted {
@@ -79,7 +79,7 @@ func holdsKeyed(by []string, live, wanted []any) bool {
 	return true
 }
 
-// sameItem reports whether two items of a list have the same keys. One that we leave to its default is the default's.
+// sameItem reports whether two items of a list have the same keys. A key that the desired item omits matches the default.
 func sameItem(by []string, live, wanted any) bool {
 	l, ok := live.(map[string]any)
 	w, ok2 := wanted.(map[string]any)
@@ -94,7 +94,7 @@ func sameItem(by []string, live, wanted any) bool {
 	return true
 }
 
-// sameQuantity treats "0.5" and "500m" as equal: the API server writes quantities in its own form.
+// sameQuantity treats "0.5" and "500m" as equal, because the API server normalizes quantities.
 func sameQuantity(live, wanted any) bool {
 	l, err := resource.ParseQuantity(fmt.Sprint(live))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// kinds are those of these tests.
+// kinds returns the scheme of these tests.
 func kinds(g Gomega) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	g.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())

@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// known remembers children, each as it was last. The zero value is ready.
+// known remembers the last content of each child. The zero value is ready.
 type known struct {
 	mutex sync.Mutex
 	as    map[childKey][sha256.Size]byte
 }
 
-// has is true for a child that was last as it is now.
+// has is true if the child's content equals the last one.
 func (k *known) has(key childKey, as [sha256.Size]byte) bool {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -19,7 +19,7 @@ func (k *known) has(key childKey, as [sha256.Size]byte) bool {
 	return ok && last == as
 }
 
-// mostKnown bounds what is remembered: about 10 MB. What is forgotten is compared once more.
+// mostKnown bounds the number of remembered children, which take about 10 MB. A forgotten child is compared once more.
 const mostKnown = 1 << 17
 
 func (k *known) add(key childKey, as [sha256.Size]byte) {

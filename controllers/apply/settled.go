@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// staysTheSame asks the API server, without writing, what would become of a child if the intent were applied, and reports whether
-// that is what it is already: then whoever rewrote it on its way, such as an admission webhook that adds a toleration, would do so again,
-// and to apply it again in each pass would be in vain.
+// staysTheSame asks the API server by a dry run for the result of applying the intent, and reports whether it equals the live object. If
+// so, an admission webhook, for example one that adds a toleration, would make the same change again, and applying in each pass would be
+// futile.
 func (a *Applier) staysTheSame(ctx context.Context, key childKey, live client.Object, intent *unstructured.Unstructured) (bool, error) {
 	content, err := contentOf(live)
 	if err != nil || a.settled.has(key, content) {
@@ -26,7 +26,7 @@ func (a *Applier) staysTheSame(ctx context.Context, key childKey, live client.Ob
 	if err := a.Client.Apply(ctx, question, client.ForceOwnership, client.FieldOwner(FieldOwner), client.DryRunAll); err != nil {
 		return false, nil //nolint:nilerr // what is refused here is refused when it is applied, and said there
 	}
-	// Read as the live one was, so that both are written down alike.
+	// It is read like the live object, so that both have the same form.
 	typed, ok := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(live).Elem()))
 	if !ok {
 		return false, fmt.Errorf("%T is no object of Kubernetes", live)
@@ -42,7 +42,7 @@ func (a *Applier) staysTheSame(ctx context.Context, key childKey, live client.Ob
 	return true, nil
 }
 
-// contentOf is a hash of what is asked of an object, without its status and what the API server keeps for itself.
+// contentOf returns a hash of an object without its status and the API server's own fields.
 func contentOf(object client.Object) ([sha256.Size]byte, error) {
 	object, ok := object.DeepCopyObject().(client.Object)
 	if !ok {

@@ -6,12 +6,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// atOnce is how many objects are written at a time where their order does not matter. One write waits for the API server's disk most of its
-// time, so that thousands of them, one after the other, take minutes. The manager's client sets no limit of its own.
+// atOnce limits the concurrent writes if the order does not matter. A write mostly waits for the API server's disk, so thousands of
+// sequential writes take minutes. The manager's client has no limit of its own.
 const atOnce = 16
 
-// Together does something for each of n objects whose order does not matter, for several at a time. It goes on after an error, and returns
-// all of them joined, in the order of the objects.
+// Together calls do for each of n objects whose order does not matter, several at a time. It continues after an error, and returns all
+// errors joined, in the order of the objects.
 func Together(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	var group errgroup.Group
@@ -22,7 +22,7 @@ func Together(n int, do func(i int) error) error {
 			return nil
 		})
 	}
-	_ = group.Wait() // the errors lie beside
+	_ = group.Wait() // the errors are in errs
 	return errors.Join(errs...)
 }
 

@@ -20,8 +20,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// slow is a client each write of which takes a second, and refuses the ConfigMaps of these names. It tells the time at which it began with
-// each, counted from the first.
+// slow is a client whose writes take a second each, and which refuses the ConfigMaps with these names. began returns the start time of each
+// write, relative to the first.
 func slow(g Gomega, refused ...string) (c client.Client, began func() map[string]time.Duration) {
 	var mutex sync.Mutex
 	var first time.Time

@@ -1,6 +1,7 @@
-// Package lease lets one thing at a time disturb or measure a FileSystem: a BenchmarkRun, or a change of the FileSystem itself. Who it
-// is stands in a Lease (coordination.k8s.io) beside the FileSystem. It ends by being released, or when its holder is gone or has
-// stopped, and never by time: an operator that was away for hours must not find a drain in the middle of a measured point.
+// Package lease restricts a FileSystem to one disturbance or measurement at a time: a BenchmarkRun, or a change of the FileSystem itself.
+// The holder is recorded in a Lease (coordination.k8s.io) in the FileSystem's namespace. The lease ends when it is released, or when its
+// holder is deleted or has stopped. It never expires: an operator that was down for hours must not start a drain in the middle of a
+// measured point.
 package lease
 
 import (
@@ -26,16 +27,16 @@ import (
 
 // The kinds of holders.
 const (
-	// KindBenchmarkRun measures.
+	// KindBenchmarkRun is a holder that measures.
 	KindBenchmarkRun = "BenchmarkRun"
-	// KindFileSystem changes itself.
+	// KindFileSystem is a FileSystem that changes.
 	KindFileSystem = "FileSystem"
 )
 
-// renewEvery is how old renewTime becomes before it is written anew. Nothing depends on it; a person sees by it who is alive.
+// renewEvery is the age at which renewTime is written again. Nothing depends on it; it shows people that the holder is alive.
 const renewEvery = time.Minute
 
-// Holder is who holds the lease of a FileSystem: an object in the FileSystem's namespace.
+// Holder identifies the holder of a FileSystem's lease: an object in the FileSystem's namespace.
 type Holder struct {
 	// Kind is KindBenchmarkRun or KindFileSystem.
 	Kind string
@@ -43,20 +44,20 @@ type Holder struct {
 	UID  types.UID
 }
 
-// OfRun is the holder that a BenchmarkRun is.
+// OfRun returns a BenchmarkRun as a holder.
 func OfRun(run *v1alpha1.BenchmarkRun) Holder {
 	return Holder{Kind: KindBenchmarkRun, Name: run.Name, UID: run.UID}
 }
 
-// OfFileSystem is the holder that a FileSystem is while it changes.
+// OfFileSystem returns a FileSystem as the holder of its own lease.
 func OfFileSystem(fs *v1alpha1.FileSystem) Holder {
 	return Holder{Kind: KindFileSystem, Name: fs.Name, UID: fs.UID}
 }
 
-// String is the form that stands in a Lease's spec.holderIdentity: "Kind/name/uid".
+// String returns the format of a Lease's spec.holderIdentity: "Kind/name/uid".
 func (h Holder) String() string { return h.Kind + "/" + h.Name + "/" + string(h.UID) }
 
-// Parse reads that form.
+// Parse parses the format of String.
 func Parse(identity string) (Holder, error) {
 	parts := strings.Split(identity, "/")
 	if len(parts) != 3 || parts[1] == "" || parts[2] == "" || parts[0] != KindBenchmarkRun && parts[0] != KindFileSystem {
@@ -172,8 +173,8 @@ func Release(ctx context.Context, c client.Client, reader client.Reader, key typ
 	return nil
 }
 
-// holds is true while the holder is there, is the same object, and has not stopped. A FileSystem lets go by itself when its change is
-// over, and an operator that starts anew finds that as well.
+// holds is true while the holder exists, is the same object, and has not stopped. A FileSystem releases the lease itself when its change is
+// over, also after a restart of the operator.
 func holds(ctx context.Context, reader client.Reader, namespace string, h Holder) (bool, error) {
 	key := client.ObjectKey{Namespace: namespace, Name: h.Name}
 	if h.Kind == KindFileSystem {

@@ -62,7 +62,7 @@ func TestWhoGetsTheLeaseThatARunHas(t *testing.T) {
 	suspended := []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonSuspended}}
 	cases := map[string]struct {
 		holder func(*v1alpha1.BenchmarkRun)
-		// gone is true when the run is not there; later is how long after it took the lease somebody else asks.
+		// gone is true if the run does not exist. later is the time between the run's taking of the lease and the other request.
 		gone  bool
 		later time.Duration
 		free  bool
@@ -116,7 +116,7 @@ func TestWhoGetsTheLeaseThatARunHas(t *testing.T) {
 	}
 }
 
-// createIn makes an object, also one that is being deleted.
+// createIn creates an object, even one that is being deleted.
 func createIn(c client.Client, object client.Object) error {
 	deleted := object.GetDeletionTimestamp() != nil
 	object.SetDeletionTimestamp(nil)

@@ -1,6 +1,6 @@
-// Package owned decides whose a pod is. Labels prove nothing: everyone who may create pods writes them as he likes, and so does the kubelet
-// of any node, by static pods. A pod belongs to a FileSystem or a run if its controller does: a DaemonSet or a Job whose UID the pod names,
-// and which names the UID of the FileSystem or the run.
+// Package owned decides which owner a pod belongs to. Labels prove nothing: every user who may create pods can set them, and so can the
+// kubelet of any node by static pods. A pod belongs to a FileSystem or a run if its controller does. The controller is a DaemonSet or a Job
+// with the UID in the pod, and it has the UID of the FileSystem or the run.
 package owned
 
 import (
@@ -13,20 +13,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Patience is how long a wait believes pods of controllers that were gone before this process began: it has no proof of these.
+// Patience is how long a wait counts pods whose controllers were deleted before this process started, because their owner can't be proven.
 const Patience = 10 * time.Minute
 
 // Controllers are the controllers of the pods of one owner.
 type Controllers struct {
-	// IDs are the UIDs of the owner's controllers, those that are there and those that were.
+	// IDs holds the UIDs of the owner's controllers, existing and former ones.
 	IDs map[types.UID]bool
-	// Prefix begins the names of the owner's controllers.
+	// Prefix is the name prefix of the owner's controllers.
 	Prefix string
-	// Began is when this process has first looked at the owner, and Now is the time of this look.
+	// Began is the time of this process's first look at the owner, and Now the time of this one.
 	Began, Now time.Time
 }
 
-// Of are the UIDs of those objects that the owner controls.
+// Of returns the UIDs of the objects that the owner controls.
 func Of[T client.Object](owner metav1.Object, objects ...T) map[types.UID]bool {
 	out := make(map[types.UID]bool, len(objects))
 	for _, o := range objects {
@@ -37,14 +37,14 @@ func Of[T client.Object](owner metav1.Object, objects ...T) map[types.UID]bool {
 	return out
 }
 
-// Has is true for a pod whose controller is one of these. A mirror pod, which shows a static pod of a node, is nobody's.
+// Has is true for a pod whose controller is one of IDs. A mirror pod, which represents a static pod of a node, has no owner.
 func (c Controllers) Has(pod *corev1.Pod) bool {
 	owner := controllerOf(pod)
 	return owner != nil && c.IDs[owner.UID]
 }
 
-// MayHave is true for a pod whose end has to be waited for: one of Has, and for a while one whose controller was gone before this process
-// began. Its name is all that is left of that controller.
+// MayHave is true for a pod whose end must be awaited: one of Has, and for some time one whose controller was deleted before this process
+// started. Such a controller is recognized only by its name.
 func (c Controllers) MayHave(pod *corev1.Pod) bool {
 	if c.Has(pod) {
 		return true
@@ -64,7 +64,7 @@ func (c Controllers) MayHave(pod *corev1.Pod) bool {
 	return c.Now.Before(until.Add(Patience))
 }
 
-// controllerOf is the controller of a pod, nil for a mirror pod.
+// controllerOf returns the controller of a pod, or nil for a mirror pod.
 func controllerOf(pod *corev1.Pod) *metav1.OwnerReference {
 	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return nil
@@ -72,8 +72,7 @@ func controllerOf(pod *corev1.Pod) *metav1.OwnerReference {
 	return metav1.GetControllerOf(pod)
 }
 
-// Past is what a look at one owner keeps for the next one: the controllers that were there. A controller that is deleted is gone before its
-// pods are.
+// Past remembers the controllers of one owner between two passes. A deleted controller disappears before its pods.
 type Past struct {
 	began time.Time
 	ids   map[types.UID]bool
@@ -81,7 +80,7 @@ type Past struct {
 	any bool
 }
 
-// Look adds the controllers that are there to those that were. It forgets those of which no pod is left.
+// Look adds the existing controllers to the former ones. It forgets former ones without remaining pods.
 func (p *Past) Look(prefix string, there map[types.UID]bool, pods []corev1.Pod, now time.Time) Controllers {
 	if p.began.IsZero() {
 		p.began = now
@@ -99,7 +98,7 @@ func (p *Past) Look(prefix string, there map[types.UID]bool, pods []corev1.Pod, 
 	return Controllers{IDs: ids, Prefix: prefix, Began: p.began, Now: now}
 }
 
-// Known is true for a controller that was seen to be the owner's.
+// Known is true for a controller that was observed to be the owner's.
 func (p *Past) Known(id types.UID) bool { return p.ids[id] }
 
 // SawAny is true when this process has ever seen a controller of the owner.

@@ -15,7 +15,7 @@ import (
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// controlledBy is a pod that was made at noon, whose controller is this object.
+// controlledBy returns a pod that was created at noon, with this object as its controller.
 func controlledBy(kind, name string, id types.UID) corev1.Pod {
 	return corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: name + "-abc", CreationTimestamp: metav1.NewTime(noon),

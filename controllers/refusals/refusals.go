@@ -1,5 +1,5 @@
-// Package refusals finds why the API server refuses the pods of an object, in its own words, and names the command that mends it. No
-// status says it: the controllers of Kubernetes that make pods write an event of the object.
+// Package refusals finds the API server's message for the refusal of an object's pods, and names the command that resolves it. No status
+// contains the message: the controllers in Kubernetes that create pods write an event for the object.
 package refusals
 
 import (
@@ -21,22 +21,22 @@ import (
 const (
 	// Patience is how long pods may be missing before the events of their owner are read.
 	Patience = 5 * time.Second
-	// mostWords bounds what the API server is quoted with, in bytes.
+	// mostWords bounds the quotation of the API server's message, in bytes.
 	mostWords = 400
-	// failedCreate is the reason of the events of the controllers of Kubernetes, and mpiFailed that of the MPI operator, which says
-	// madeFailed of pods.
+	// failedCreate is the event reason of controllers in Kubernetes. mpiFailed is that of the MPI operator, whose message for pods contains
+	// madeFailed.
 	failedCreate, mpiFailed, madeFailed = "FailedCreate", "MPIJobFailed", "pod created failed"
 )
 
-// Owner is an object whose controller makes pods.
+// Owner is an object whose controller creates pods.
 type Owner struct {
 	Kind, Namespace, Name string
-	// Since is the moment before which events say nothing of it: when it was made, or when its newest pod was.
+	// Since is the start of the relevant events: the creation time of the object or of its newest pod.
 	Since time.Time
 }
 
-// Of returns the words of the newest refusal of a pod of an object, empty when there is none. The reader asks the API server itself: a
-// cache would hold all events of the cluster.
+// Of returns the message of the newest refusal of an object's pods, or an empty text if there is none. The reader must read directly from
+// the API server, because a cache would hold all events of the cluster.
 func Of(ctx context.Context, reader client.Reader, of Owner) (string, error) {
 	var list corev1.EventList
 	which := client.MatchingFields{"involvedObject.kind": of.Kind, "involvedObject.name": of.Name, "type": corev1.EventTypeWarning}
@@ -85,26 +85,26 @@ func lastSeen(e *corev1.Event) time.Time {
 	return cmp.Or(e.EventTime.Time, e.CreationTimestamp.Time)
 }
 
-// frame is what controllers put before the words of the API server. It holds the name of the pod, which is another one each time.
+// frame matches the text that controllers put before the API server's message. It contains the name of the pod, which differs each time.
 var frame = regexp.MustCompile(`^(Error creating: |(worker|launcher) pod created failed: )?([Pp]ods? "[^"]*" is (forbidden|invalid): )?`)
 
-// Words are those of the API server in the message of a controller, in which the name of the pod changes with each try.
+// Words extracts the API server's message from a controller's message, which contains a different pod name for each try.
 func Words(message string) string {
 	return v1alpha1.Cut(frame.ReplaceAllString(strings.TrimSpace(message), ""), mostWords)
 }
 
-// Fields name what a person sets of the pods: a field of a spec, or a value of the chart.
+// Fields names the settings of the pods: a field of a spec, or a value of the chart.
 type Fields struct {
 	PriorityClass, Resources string
 }
 
-// remedy is what mends the refusals with these words.
+// remedy is the advice for refusals that match words.
 type remedy struct {
 	words  *regexp.Regexp
 	advice func(match []string, namespace string, set Fields) string
 }
 
-// remedies are looked at in this order: the words of an earlier one say more.
+// remedies are tried in this order, from specific to general.
 var remedies = []remedy{
 	{regexp.MustCompile(`violates PodSecurity "([^"]*)"`), func(_ []string, namespace string, _ Fields) string {
 		return "run kubectl label --overwrite namespace " + namespace + " pod-security.kubernetes.io/enforce=privileged"
@@ -144,7 +144,7 @@ var remedies = []remedy{
 	}},
 }
 
-// Mend says what a person does about these words.
+// Mend returns the advice for a message.
 func Mend(words string, of Owner, set Fields) string {
 	for _, r := range remedies {
 		if match := r.words.FindStringSubmatch(words); match != nil {
@@ -154,8 +154,8 @@ func Mend(words string, of Owner, set Fields) string {
 	return fmt.Sprintf("look at kubectl -n %s describe %s %s", of.Namespace, strings.ToLower(of.Kind), of.Name)
 }
 
-// Sentence says that the pods of an object are refused, and of how many more for the same reason, what mends it, and the words of the API
-// server.
+// Sentence describes the refusal of an object's pods: the number of other objects with the same reason, the advice, and the API server's
+// message.
 func Sentence(of Owner, more int, words string, set Fields) string {
 	others := ""
 	if more > 0 {

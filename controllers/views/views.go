@@ -1,6 +1,6 @@
-// Package views keeps how each filesystem sees its targets and servers, as the last pass over its FileSystem has found it. That pass puts
-// it here; the controllers of StorageTargets and FileSystemNodes take it from here, and are the only ones that write it. Nothing of it
-// outlives the manager: the first pass after a start finds all of it again.
+// Package views holds each filesystem's state of its targets and servers, as found in the last pass over the FileSystem. That pass writes
+// it here. The controllers of StorageTargets and FileSystemNodes read it here, and are the only writers of it to the API server. Nothing
+// survives the manager: the first pass after a start determines everything again.
 package views
 
 import (
@@ -17,64 +17,64 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// Target is how a filesystem sees one of its StorageTargets.
+// Target is a filesystem's state of one of its StorageTargets.
 type Target struct {
-	// Generation is that of the StorageTarget that the pass has looked at.
+	// Generation is the generation of the StorageTarget in that pass.
 	Generation int64
-	// Service is what it says of the target, or of the server that uses the target alone; nil when it says nothing.
+	// Service is the reported state of the target, or of a server that uses only this target. It is nil if nothing is reported.
 	Service *v1alpha1.TargetService
-	// Silent is true when the filesystem did not say how it is.
+	// Silent is true if the target's state is unknown.
 	Silent bool
-	// Removal says how the data comes elsewhere, nil while nobody asks for that.
+	// Removal describes how its data is moved elsewhere. It is nil without a request for that.
 	Removal *backend.Removal
 }
 
-// Equal is true for the same view. There may be 24,000 of them in each pass, which reflection alone would spend 50 ms on.
+// Equal is true for the same state. Each pass may compare 24,000 of them, for which reflection alone would need 50 ms.
 func (t Target) Equal(other Target) bool {
 	return t.Generation == other.Generation && t.Silent == other.Silent && same(t.Service, other.Service) && same(t.Removal, other.Removal)
 }
 
 func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// Node is how a filesystem sees its servers on one node, sorted by name.
+// Node is a filesystem's state of its servers on one node, sorted by name.
 type Node struct {
 	Members []v1alpha1.MemberStatus
-	// Wanted is the number of the targets of these servers that hold files, and Online how many of them take part.
+	// Wanted counts the targets of these servers that hold files, and Online those of them that are online.
 	Wanted, Online int
-	// Troubled is true when something keeps a server or a disk from starting: what is not online then does not just need its time.
+	// Troubled is true if something prevents a server or a disk from starting, so that waiting does not help.
 	Troubled bool
-	// Silent is true while nobody can be asked about these servers.
+	// Silent is true while the state of these servers is unknown.
 	Silent bool
-	// BootID tells one start of the node from another; empty while that is not known.
+	// BootID identifies the current boot of the node; empty while unknown.
 	BootID string
-	// Maintenance says what becomes of the node when somebody wants to take it away, nil when nobody does.
+	// Maintenance describes the state of a request to take the node down. It is nil without a request.
 	Maintenance *Maintenance
-	// GivingUp says what became of the word of a person that the node never comes back, nil when nobody said so.
+	// GivingUp describes the state of a person's decision to decommission the node. It is nil without one.
 	GivingUp *backend.Problem
 }
 
-// Maintenance is what becomes of a node that somebody wants to take away.
+// Maintenance is the state of a request to take a node down.
 type Maintenance struct {
 	backend.Problem
-	// May is true when it may be away.
+	// May is true if the node may be taken down.
 	May bool
 }
 
-// Equal is true for the same view.
+// Equal is true for the same state.
 func (n Node) Equal(other Node) bool { return reflect.DeepEqual(n, other) }
 
-// FileSystem is how a filesystem sees itself: StorageTargets by name, and nodes by the name of the FileSystemNode.
+// FileSystem is a filesystem's whole state: StorageTargets by name, and nodes by the name of the FileSystemNode.
 type FileSystem struct {
 	Targets map[string]Target
 	Nodes   map[string]Node
 }
 
-// Board keeps the views of all FileSystems. The zero value is empty.
+// Board holds the state of all FileSystems. The zero value is empty.
 type Board struct {
 	mutex sync.Mutex
-	// of has the view of each FileSystem, with the uid of that FileSystem.
+	// of holds the state of each FileSystem, with its uid.
 	of map[types.NamespacedName]entry
-	// targets and nodes are the queues of the controllers that write what changes here; nil until they have started.
+	// targets and nodes are the queues of the controllers that write the changes; nil until they have started.
 	targets, nodes queue
 }
 
@@ -85,7 +85,7 @@ type entry struct {
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Show replaces the view of a FileSystem, and wakes who writes what has changed.
+// Show replaces the state of a FileSystem, and triggers the controllers for what has changed.
 func (b *Board) Show(name types.NamespacedName, uid types.UID, view FileSystem) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -101,14 +101,14 @@ func (b *Board) Show(name types.NamespacedName, uid types.UID, view FileSystem) 
 	wake(b.nodes, name.Namespace, before.view.Nodes, view.Nodes)
 }
 
-// Forget drops the view of a FileSystem that is gone.
+// Forget removes the state of a deleted FileSystem.
 func (b *Board) Forget(name types.NamespacedName) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	delete(b.of, name)
 }
 
-// Target is the view of a StorageTarget; false while no pass over its FileSystem has looked at it.
+// Target returns the state of a StorageTarget, or false before the first pass over it.
 func (b *Board) Target(fileSystem types.NamespacedName, uid types.UID, target string) (Target, bool) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -117,7 +117,7 @@ func (b *Board) Target(fileSystem types.NamespacedName, uid types.UID, target st
 	return view, ok && e.uid == uid
 }
 
-// Node is the view of a FileSystemNode; false while no pass over its FileSystem has looked at it.
+// Node returns the state of a FileSystemNode, or false before the first pass over it.
 func (b *Board) Node(fileSystem types.NamespacedName, uid types.UID, node string) (Node, bool) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -126,22 +126,22 @@ func (b *Board) Node(fileSystem types.NamespacedName, uid types.UID, node string
 	return view, ok && e.uid == uid
 }
 
-// Targets wakes the controller of StorageTargets, Nodes that of FileSystemNodes.
+// Targets returns the source of triggers for the controller of StorageTargets.
 func (b *Board) Targets() source.Source { return b.source(&b.targets) }
 
-// Nodes wakes the controller of FileSystemNodes.
+// Nodes returns the source of triggers for the controller of FileSystemNodes.
 func (b *Board) Nodes() source.Source { return b.source(&b.nodes) }
 
 func (b *Board) source(to *queue) source.Source {
 	return source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		b.mutex.Lock()
 		defer b.mutex.Unlock()
-		*to = q // what was shown before, the controller finds when it looks at all of its objects at its start
+		*to = q // the controller reads everything earlier in its first pass over all objects
 		return nil
 	})
 }
 
-// wake adds what has changed. A queue never blocks, and holds each name once.
+// wake adds the changed names. A queue never blocks, and contains each name once.
 func wake[V interface{ Equal(V) bool }](q queue, namespace string, before, after map[string]V) {
 	if q == nil {
 		return

@@ -17,7 +17,7 @@ func online(is bool) Target {
 	return Target{Service: &v1alpha1.TargetService{State: v1alpha1.StateOf(is)}}
 }
 
-// started is a board with both controllers, and what they are woken for since the last look.
+// started returns a board with both controllers, and a function that returns the names triggered since its last call.
 func started(t *testing.T) (*Board, func() []string) {
 	t.Helper()
 	b := &Board{}

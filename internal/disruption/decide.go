@@ -1,5 +1,5 @@
-// Package disruption decides which daemons of a filesystem may be taken away now, and why the others have to wait. Whatever takes a daemon
-// away for a while stands in one queue. It is pure: what goes in was seen, what comes out is a decision and its sentence.
+// Package disruption decides which daemons of a filesystem may be taken down now, and why the others have to wait. Every disruption of a
+// daemon goes through one queue. It is pure: the input is a snapshot of state, and the output is a decision with its sentence.
 package disruption
 
 import (
@@ -10,74 +10,76 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// Place is what a disruption takes away: a daemon on a node.
+// Place is the subject of a disruption: a daemon on a node.
 type Place struct {
-	// Component of the daemon, such as "chunkserver".
+	// Component is the component of the daemon, such as "chunkserver".
 	Component string
 	Node      string
-	// Domain is the failure domain of the node; the zero value while nobody knows it, which is in no domain with anything.
+	// Domain is the failure domain of the node. The zero value means that it is unknown, and shares no domain with others.
 	Domain backend.Domain
 }
 
 // String names the place in a sentence.
 func (p Place) String() string { return p.Component + " on node " + p.Node }
 
-// Disruption is a daemon that is to be away for a while.
+// Disruption is a daemon that has to go down for a while.
 type Disruption struct {
 	Place
-	// Priority is its turn: while one of a lower number waits, those of higher numbers do as well.
+	// Priority is its place in the order: while one with a lower number waits, those with higher numbers wait too.
 	Priority int
-	// Why it is asked for, as a sentence.
+	// Why is the reason for it, as a sentence.
 	Why string
-	// Down is true when the daemon is away already: the disruption takes nothing away, and may be the repair.
+	// Down is true if the daemon is already down: the disruption takes nothing down, and may be the repair.
 	Down bool
-	// Mends is true when it may begin although the filesystem has problems: it mends them, or can't make them worse.
+	// Mends is true if it may start although the filesystem has problems, because it solves them or can't make them worse.
 	Mends bool
-	// Costs says why programs wait meanwhile, in words that follow "because "; empty when all that the daemon holds is proven to have an
+	// Costs is the reason why programs wait meanwhile, to follow "because ". It is empty if everything on the daemon is proven to have an
 	// in-sync copy elsewhere.
 	Costs string
-	// Together is how many of its component and domain may be away at once, itself included, as the filesystem's answer proves; 0 is one.
+	// Together is the number of daemons of its component and domain, itself included, that may be down at once according to the filesystem's
+	// answer; 0 means one.
 	Together int
-	// Waits says what it waits for itself, in words that follow "when "; empty when for nothing.
+	// Waits is its own condition, to follow "when "; empty if there is none.
 	Waits string
 }
 
-// World is what is known of the filesystem that the queue belongs to. What is not known is not safe.
+// World is the snapshot of state of the queue's filesystem. Unknown state counts as unsafe.
 type World struct {
-	// Answered is true when the filesystem has said how it is.
+	// Answered is true if the filesystem's state is known.
 	Answered bool
-	// Problems is true when it is not well: something is missing, endangered or unknown.
+	// Problems is true if the filesystem is not healthy: something is missing, endangered or unknown.
 	Problems bool
-	// Away are the daemons that are away, whatever the filesystem says of them: they do not run, or it was not asked since they do.
+	// Away lists the daemons that are down, whatever the filesystem reports: they are not running, or the filesystem was not queried since
+	// they started.
 	Away []Place
-	// Gone are the servers that should be there, and of which nobody knows where.
+	// Gone lists servers that should exist and whose location is unknown.
 	Gone []string
-	// Unconfirmed are servers that the filesystem calls online, although it could mean their predecessors.
+	// Unconfirmed lists servers that the filesystem reports as online, although the report may be about their predecessors.
 	Unconfirmed []string
-	// Paused is true while a person wants none that runs to be taken away.
+	// Paused is true while a person wants no running daemon to be taken down.
 	Paused bool
-	// Maintained are the nodes that are away for maintenance, or may be: nothing else is taken away meanwhile.
+	// Maintained lists nodes that are down for maintenance or may go down: nothing else is taken down meanwhile.
 	Maintained []string
-	// Closed says when programs may be made to wait, in words that follow "when "; empty when they may now.
+	// Closed is the time at which programs may be made to wait, to follow "when "; empty if that is now.
 	Closed string
-	// Most is how many of one domain a person lets be away at once; 0 is one.
+	// Most is a person's limit of daemons in one domain that are down at once; 0 means one.
 	Most int
 }
 
-// Decision says what is done now.
+// Decision is the result of Decide.
 type Decision struct {
-	// Now are the places in the queue of those that begin now: one, or several of one component and domain.
+	// Now lists the indexes in the queue that start now: one, or several of one component and domain.
 	Now []int
-	// Waits says for each of the queue what it waits for, in words that follow "when "; empty for those that begin now.
+	// Waits holds the condition of each in the queue, to follow "when "; empty for those that start now.
 	Waits []string
-	// first is the place in the queue of the one that is the first to begin when what it waits for has come.
+	// first is the index in the queue of the first to start once its condition is met.
 	first int
 }
 
-// Decide picks what may begin now. A daemon that is down is taken first, alone, and whatever else is wrong: that may be the repair. One
-// that runs is taken away only while the filesystem has answered since all daemons are up, none is away, and all is well, or this one
-// mends what is not: so daemons of two failure domains are never away at once. What makes programs wait goes alone, and when they may be
-// made to.
+// Decide selects what may start now. A daemon that is down has precedence, alone, whatever else is wrong, because this may be the repair. A
+// running daemon is taken down only if the filesystem has answered since all daemons are up, none is down, and everything is healthy, or if
+// this disruption solves the problem. Therefore daemons of two failure domains are never down at once. A disruption for which programs must
+// wait runs alone, and only in a window for that.
 func Decide(queue []Disruption, w World) Decision {
 	d := Decision{Waits: make([]string, len(queue)), first: -1}
 	order := make([]int, len(queue))
@@ -86,7 +88,7 @@ func Decide(queue []Disruption, w World) Decision {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(queue[a].Priority, queue[b].Priority) })
 	all := w.hinders()
-	behind, waiting := 0, "" // the priority of the first that waits for something of its own, and what for
+	behind, waiting := 0, "" // the priority of the first one with a condition of its own, and that condition
 	for _, i := range order {
 		next, own := &queue[i], queue[i].Waits
 		switch {
@@ -105,7 +107,7 @@ func Decide(queue []Disruption, w World) Decision {
 		if d.first < 0 && d.Waits[i] != "" {
 			d.first = i
 		}
-		// What waits for something of its own keeps its turn before those behind it. A problem holds all up alike.
+		// A disruption with its own condition keeps its turn before later ones. A problem of the filesystem holds up all of them.
 		if own != "" && waiting == "" {
 			behind, waiting = next.Priority, own
 		}
@@ -119,7 +121,7 @@ const (
 	paused  = "spec.updates.paused is false again"
 )
 
-// hinders says what keeps every daemon that runs where it is, in words that follow "when "; empty when nothing does.
+// hinders returns the reason why no running daemon may be taken down, to follow "when "; empty if there is none.
 func (w World) hinders() string {
 	switch {
 	case w.Paused:
@@ -141,14 +143,14 @@ func (w World) hinders() string {
 	}
 }
 
-// Rests is true when nothing begins, and all that is asked for waits for a person or a window: that may take days, and the filesystem is
-// as it was before.
+// Rests is true if nothing starts and every request waits for a person or a window. That may take days, and the filesystem is unchanged
+// meanwhile.
 func (d *Decision) Rests(w World) bool {
 	return len(d.Now) == 0 && len(d.Waits) > 0 && !w.Problems && len(w.Away)+len(w.Gone) == 0 &&
 		!slices.ContainsFunc(d.Waits, func(waits string) bool { return waits != paused && (waits != w.Closed || waits == "") })
 }
 
-// begin notes the first of those that wait for nothing, and those that may go with it; the others wait for these.
+// begin starts the first disruption without a condition, and those that may run with it. The others wait for these.
 func (d *Decision) begin(queue []Disruption, order []int, w World) {
 	free := slices.DeleteFunc(slices.Clone(order), func(i int) bool { return d.Waits[i] != "" })
 	if len(free) == 0 {
@@ -177,7 +179,7 @@ func (d *Decision) begin(queue []Disruption, order []int, w World) {
 	}
 }
 
-// joins is true when two daemons may be away together, if enough copies stay.
+// joins is true if two daemons may be down together, provided that enough copies remain.
 func (d *Disruption) joins(other Disruption) bool {
 	return d.Domain != (backend.Domain{}) && d.Domain == other.Domain && d.Component == other.Component &&
 		!d.Down && !other.Down && d.Costs == "" && other.Costs == ""
@@ -191,7 +193,8 @@ func (d *Decision) places(queue []Disruption) []Place {
 	return out
 }
 
-// Sentence says how many are to be restarted, which are now, or what the first of them waits for, and which of them programs will wait for.
+// Sentence describes how many daemons are to be restarted, which ones restart now or what the first one waits for, and for which ones
+// programs will wait.
 func (d *Decision) Sentence(queue []Disruption, w World) string {
 	if len(queue) == 0 {
 		return ""
@@ -235,8 +238,7 @@ func (d *Disruption) Cost() string {
 	return "; programs wait until it is back, because " + d.Costs
 }
 
-// distinct are places, each once: a pod that is being stopped and the one that follows it are at one place, and so are servers of two
-// pools.
+// distinct returns each place once: a pod that is being stopped and its successor have the same place, and so have servers of two pools.
 func distinct(places []Place) []Place {
 	var out []Place
 	for _, p := range places {
@@ -247,7 +249,7 @@ func distinct(places []Place) []Place {
 	return out
 }
 
-// names lists places, each once, and the failure domain that they are in when all are in one that has a name.
+// names lists each place once, with the failure domain if all are in the same labeled one.
 func names(places []Place) string {
 	places = distinct(places)
 	said := make([]string, len(places))

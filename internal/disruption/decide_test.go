@@ -12,17 +12,17 @@ import (
 	"parallelfs.dev/operator/internal/disruption"
 )
 
-// at is a chunkserver on a node of a failure domain, which is the first letter of the node.
+// at returns a chunkserver on a node, whose failure domain is the first letter of the node's name.
 func at(node string) disruption.Place {
 	return disruption.Place{Component: "chunkserver", Node: node, Domain: backend.Domain{Name: node[:1], Labeled: true}}
 }
 
-// asked is a disruption of a chunkserver that others of its domain may join.
+// asked returns a disruption of a chunkserver that others of its domain may join.
 func asked(node string) disruption.Disruption {
 	return disruption.Disruption{Place: at(node), Priority: 1, Why: "its configuration has changed", Together: 9}
 }
 
-// master is the one that goes first, and that programs wait for.
+// master returns the disruption that is first in the order, and for which programs wait.
 func master() disruption.Disruption {
 	return disruption.Disruption{
 		Place: disruption.Place{Component: "master", Node: "m1", Domain: backend.Domain{Name: "m1"}}, Why: "its configuration has changed", Costs: "there is one master",
@@ -51,10 +51,10 @@ func TestWhatMayBeAwayNowAndWhyTheOthersWait(t *testing.T) {
 		queue queue
 		world disruption.World
 		now   []string
-		// waits says for each of the queue what it waits for; nil leaves that open.
+		// waits holds the expected conditions in the queue; nil means that they are not checked.
 		waits []string
 		says  string
-		// never is what the sentence does not say.
+		// never is text that the sentence must not contain.
 		never string
 	}{
 		"nothing is asked": {world: well},
@@ -239,7 +239,7 @@ func TestTheSentenceOfAThousandStaysShort(t *testing.T) {
 	g.Expect(len(decision.Sentence(queue, w))).To(BeNumerically("<", 1024))
 }
 
-// dice makes queues and worlds of any kind.
+// dice makes random queues and worlds.
 type dice struct{ *rand.Rand }
 
 func (d dice) yes() bool { return d.IntN(3) == 0 }

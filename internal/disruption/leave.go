@@ -8,40 +8,42 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// Leave is a node that somebody wants to take away for a while, with all daemons on it.
+// Leave is a node that is to be taken down for a while with all its daemons.
 type Leave struct {
 	Node string
-	// Domain is the failure domain of the node; the zero value while nobody knows it, which is in no domain with anything.
+	// Domain is the failure domain of the node. The zero value means that it is unknown, and shares no domain with others.
 	Domain backend.Domain
-	// Costs says why programs would wait meanwhile, in words that follow "because "; empty when all that the node holds is proven to have an
+	// Costs is the reason why programs would wait meanwhile, to follow "because ". It is empty if everything on the node is proven to have an
 	// in-sync copy elsewhere.
 	Costs string
-	// Together is how many nodes of its domain may be away at once, itself included, as the filesystem's answer proves; 0 is one.
+	// Together is the number of nodes of its domain, itself included, that may be down at once according to the filesystem's answer; 0 means
+	// one.
 	Together int
-	// Turn is when its turn comes again after a maintenance that it had (NextTurn); the zero value when it may go at any time.
+	// Turn is the time of its next turn after an earlier maintenance (NextTurn). The zero value means that it may go down at any time.
 	Turn time.Time
-	// Allowed is true when a person has allowed it, whatever the filesystem says.
+	// Allowed is true if a person has allowed it regardless of the filesystem's state.
 	Allowed bool
 }
 
-// Wait is what a node waits for, in words that follow "when "; empty for one that may go now.
+// Wait is the condition of a node, to follow "when "; empty for one that may go down now.
 type Wait struct {
 	For string
-	// Person is true when nothing but the word of a person lets the node go.
+	// Person is true if only a person's permission lets the node go down.
 	Person bool
 }
 
-// NextTurn is when a node that was away may be away again: after as long as it was away. So a node that is cordoned again and again leaves
-// half of the time to restarts, upgrades and other nodes.
+// NextTurn returns the time at which a node may go down again, which is after it was up for as long as it was down. Therefore a node that
+// is cordoned again and again leaves half of the time to restarts, upgrades and other nodes.
 func NextTurn(since, ended time.Time) time.Time { return ended.Add(max(ended.Sub(since), 0)) }
 
-// Leaving decides which nodes may go now, and says for each of the others what it waits for. Nobody knows how long a node stays away. So it
-// goes while nothing else is away and all is well, as a daemon that is restarted, and only when all that it holds has a copy elsewhere.
-// Where that is not so, a person has to allow it, and then nothing is in the way. Those that are away already are given, too: nodes of two
-// failure domains are never away at once, unless a person has allowed it. One that was away before waits for its turn.
+// Leaving decides which nodes may go down now, and returns the condition of each of the others. The duration of a node's absence is
+// unknown. Therefore, like a daemon's restart, it requires that nothing else is down and everything is healthy. In addition, all data on
+// the node must have a copy elsewhere. Otherwise a person has to allow it, and then no condition remains. away lists the nodes that are
+// already down: nodes of two failure domains are never down at once, unless a person has allowed it. A node that was down before waits for
+// its turn.
 func Leaving(queue, away []Leave, w World, now time.Time) []Wait {
 	waits := make([]Wait, len(queue))
-	w.Maintained = nil // they are away, and looked at below
+	w.Maintained = nil // they are down, and considered below
 	all := w.hinders()
 	if all == "" && w.Problems {
 		all = healthy
@@ -68,7 +70,7 @@ func Leaving(queue, away []Leave, w World, now time.Time) []Wait {
 	return waits
 }
 
-// behind says which nodes a node has to wait for; empty when it may join all that are away.
+// behind names the nodes that a node has to wait for; empty if it may join all that are down.
 func (l *Leave) behind(gone []Leave, most int) string {
 	least := min(max(most, 1), max(l.Together, 1))
 	var others []string

@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/internal/disruption"
 )
 
-// leaves is a node of a failure domain, which is the first letter of its name; all that it holds has a copy elsewhere.
+// leaves returns a node, whose failure domain is the first letter of its name. All data on it has a copy elsewhere.
 func leaves(node string) disruption.Leave {
 	return disruption.Leave{Node: node, Domain: backend.Domain{Name: node[:1], Labeled: true}, Together: 9}
 }
@@ -26,7 +26,7 @@ func TestANodeThatIsCordonedAgainAndAgainIsAwayHalfOfTheTime(t *testing.T) {
 		if disruption.Leaving([]disruption.Leave{l}, nil, well, at)[0].For != "" {
 			continue
 		}
-		// It comes back after two hours, which is the limit, and is cordoned at once.
+		// It comes back after two hours, which is the limit, and is cordoned again at once.
 		since := at
 		at = at.Add(2 * time.Hour)
 		away += 2 * time.Hour
@@ -124,7 +124,7 @@ func TestWithoutTheWordOfAPersonNodesOfTwoFailureDomainsAreNeverAwayAtOnceNorWit
 	nodes := []string{"a1", "a2", "a3", "b1", "b2", "c1"}
 	went := 0
 	for range 3000 {
-		var away []disruption.Leave // in maintenance
+		var away []disruption.Leave // nodes in maintenance
 		restarting := ""            // the node whose daemon restarts
 		w := disruption.World{Answered: true, Most: 1 + r.IntN(3)}
 		for range 30 {
@@ -136,7 +136,7 @@ func TestWithoutTheWordOfAPersonNodesOfTwoFailureDomainsAreNeverAwayAtOnceNorWit
 				w.Away = append(w.Away, at(restarting))
 			}
 			switch r.IntN(4) {
-			case 0: // some are cordoned
+			case 0: // some nodes are cordoned
 				var queue []disruption.Leave
 				for _, node := range nodes {
 					is := false
@@ -153,7 +153,7 @@ func TestWithoutTheWordOfAPersonNodesOfTwoFailureDomainsAreNeverAwayAtOnceNorWit
 						away, went = append(away, queue[i]), went+1
 					}
 				}
-			case 1: // a daemon is to restart
+			case 1: // a daemon has to restart
 				queue := []disruption.Disruption{asked(nodes[r.IntN(len(nodes))])}
 				if d := disruption.Decide(queue, w); len(d.Now) > 0 {
 					restarting = queue[0].Node

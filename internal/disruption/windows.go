@@ -10,11 +10,11 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// minutes reads the five fields of a schedule, as CronJobs have them.
+// minutes parses the five fields of a schedule, as in CronJobs.
 var minutes = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
 
-// Closed says when the next window opens, in words that follow "when "; empty while one is open, or when there is none at all. An error
-// says which window can't be understood, and what to write instead; nothing is open then.
+// Closed returns when the next window opens, to follow "when ". It is empty while one is open, or if there are no windows. An error names
+// the invalid window and the correct form. No window counts as open in that case.
 func Closed(windows []v1alpha1.UpdateWindow, now time.Time) (string, error) {
 	var opens time.Time
 	for i := range windows {
@@ -28,7 +28,7 @@ func Closed(windows []v1alpha1.UpdateWindow, now time.Time) (string, error) {
 			return unreadable, fmt.Errorf("spec.updates.windows[%d].schedule %q can't be read: %w; write minute, hour, day, month and day of the week, such as \"0 2 * * 6\"",
 				i, w.Schedule, err)
 		}
-		// The first start behind the one that would have just ended: the window is open when that has come already.
+		// This is the first start after that of a window which would end just now. The window is open if this start has passed.
 		start := schedule.Next(now.In(zone).Add(-w.Duration.Duration))
 		if start.IsZero() {
 			return unreadable, fmt.Errorf("spec.updates.windows[%d].schedule %q names a day that never comes", i, w.Schedule)
@@ -43,5 +43,5 @@ func Closed(windows []v1alpha1.UpdateWindow, now time.Time) (string, error) {
 	return "the next window of spec.updates.windows opens at " + opens.Format("2006-01-02 15:04 MST"), nil
 }
 
-// unreadable follows "when ".
+// unreadable is text to follow "when ".
 const unreadable = "spec.updates.windows can be understood"

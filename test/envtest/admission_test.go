@@ -1,6 +1,6 @@
 //go:build envtest
 
-// Package envtest_test holds what the API server accepts and refuses, and the sentence that a user then gets.
+// Package envtest_test tests what the API server accepts and refuses, and the error messages for users.
 package envtest_test
 
 import (
@@ -30,20 +30,20 @@ func TestMain(m *testing.M) { apiserver.Run(m, &server) }
 
 // refusal is one manifest that the API server must not accept.
 type refusal struct {
-	// change is a merge patch in YAML (RFC 7386: null removes) of a manifest that is accepted, or several, with --- between them.
+	// change is a merge patch in YAML (RFC 7386: null removes) for an accepted manifest, or several, separated by ---.
 	change string
-	// before, when set, is another such patch: the object as it was made, which change then updates.
+	// before, if set, is another such patch for the object before the update by change.
 	before string
-	// field is what the user is pointed to, with [] for any item of a list and {} for any value of a map.
+	// field is the field in the error, with [] for any item of a list and {} for any value of a map.
 	field string
-	// says is in the sentence about that field.
+	// says is part of the message for that field.
 	says string
 }
 
-// refusals are those of one kind, by a sentence that says what is wrong.
+// refusals holds the refusals of one kind, by a sentence that describes the fault.
 type refusals map[string]refusal
 
-// join adds the rows of others, which must not have a sentence in common.
+// join adds the rows of others, whose sentences must be different.
 func (r refusals) join(others ...refusals) refusals {
 	for _, other := range others {
 		for sentence, row := range other {
@@ -83,7 +83,7 @@ func TestTheAPIServerRefuses(t *testing.T) {
 	}
 }
 
-// createWithStatus makes an object, and then its status, where it has one.
+// createWithStatus creates an object, and then its status if there is one.
 func createWithStatus(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	g := NewWithT(t)
@@ -137,7 +137,7 @@ func TestTheAPIServerAcceptsTheChange(t *testing.T) {
 	}
 }
 
-// The API server stops a rule that takes too long, and would so refuse every change of an object that it has accepted.
+// The API server aborts a rule that takes too long, and would then refuse every change of an object that it has accepted.
 func TestTheLargestObjectsCanStillBeChanged(t *testing.T) {
 	t.Parallel()
 	namespace := server.Namespace(t.Context(), t)
@@ -218,7 +218,7 @@ func TestTheAPIServerAcceptsEveryManifestOfTheProject(t *testing.T) {
 				switch _, isSpec := object.Object["spec"]; {
 				case len(object.Object) == 0:
 					continue
-				case object.GetKind() == "" && isSpec: // a part of a FileSystem, in a document about BeeGFS
+				case object.GetKind() == "" && isSpec: // a part of a FileSystem in a document about BeeGFS
 					object = manifest(t, namespace, goodManifests["BeeGFS"], document)
 				case object.GetKind() == "": // values of the chart
 					continue
@@ -234,7 +234,7 @@ func TestTheAPIServerAcceptsEveryManifestOfTheProject(t *testing.T) {
 	NewWithT(t).Expect(seen).To(And(HaveKey("FileSystem"), HaveKey("BenchmarkRun")))
 }
 
-// yamlBlocks are the examples in a document.
+// yamlBlocks returns the examples in a document.
 func yamlBlocks(markdown string) []string {
 	var blocks []string
 	for _, match := range regexp.MustCompile("(?s)```yaml\n(.*?)\n```").FindAllStringSubmatch(markdown, -1) {
@@ -243,7 +243,7 @@ func yamlBlocks(markdown string) []string {
 	return blocks
 }
 
-// manifest is a manifest with changes, in a namespace.
+// manifest returns a manifest with changes, in a namespace.
 func manifest(t testing.TB, namespace, text string, changes ...string) *unstructured.Unstructured {
 	t.Helper()
 	out := &unstructured.Unstructured{Object: changed(t, map[string]any{}, slices.Concat([]string{text}, changes)...)}
@@ -251,7 +251,7 @@ func manifest(t testing.TB, namespace, text string, changes ...string) *unstruct
 	return out
 }
 
-// changed is an object after merge patches.
+// changed returns an object after merge patches.
 func changed(t testing.TB, object map[string]any, changes ...string) map[string]any {
 	t.Helper()
 	for _, change := range changes {
@@ -262,10 +262,10 @@ func changed(t testing.TB, object map[string]any, changes ...string) map[string]
 	return object
 }
 
-// documents are the documents of a YAML file.
+// documents splits a YAML file into documents.
 func documents(text string) []string { return regexp.MustCompile(`(?m)^---$`).Split(text, -1) }
 
-// parse reads YAML with whole numbers as the API machinery wants them.
+// parse parses YAML with whole numbers in the form of the API machinery.
 func parse(t testing.TB, text string) map[string]any {
 	t.Helper()
 	json, err := yaml.YAMLToJSONStrict([]byte(text))
@@ -329,7 +329,7 @@ var (
 		`spec\.pods\.(?:labels|annotations|resources\.(?:[A-Za-z]+\.)?(?:requests|limits))|spec\.members\[\]\.(?:targets\[\]\.)?variables)[.\[].*$`)
 )
 
-// causes are what the API server found wrong, with the items of lists as [] and the values of maps as {}.
+// causes returns the causes in the API server's error, with the items of lists as [] and the values of maps as {}.
 func causes(t testing.TB, err error) []metav1.StatusCause {
 	t.Helper()
 	var status *apierrors.StatusError

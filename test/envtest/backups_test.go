@@ -20,15 +20,15 @@ spec:
   keep: {count: 100, maxAgeDays: 3650}
 `
 
-// backups is a patch with a part of spec.backups.
+// backups returns a patch with a part of spec.backups.
 func backups(content string) string { return "spec: {backups: {schedule: '@daily', " + content + "}}" }
 
-// backupsIn is a patch by which nodes keep backups in a directory.
+// backupsIn returns a patch with which nodes store backups in a directory.
 func backupsIn(directory string) string {
 	return backups(`nodes: {nodeSelector: {backups: ""}, directory: ` + directory + "}")
 }
 
-// backupsRefusals are the rows of spec.backups.
+// backupsRefusals returns the rows of spec.backups.
 func backupsRefusals() refusals {
 	const (
 		inMount    = "spec.backups.nodes.directory must not equal, contain or lie in spec.clients.mountPath: a backup in the filesystem is lost with it"
@@ -92,11 +92,11 @@ func backupsRefusals() refusals {
 	return rows.join(storeRefusals())
 }
 
-// storeRefusals are the rows of spec.backups.objectStore.
+// storeRefusals returns the rows of spec.backups.objectStore.
 func storeRefusals() refusals {
 	const at = "spec.backups.objectStore"
 	good := map[string]string{"endpoint": "'https://s3.example.org'", "bucket": "vault", "secretName": "s3"}
-	// with is the store with another value of a field, or without it.
+	// with returns the store with another value of a field, or without it.
 	with := func(field, value string) string {
 		var fields []string
 		for _, name := range []string{"endpoint", "bucket", "secretName"} {
@@ -131,7 +131,7 @@ func storeRefusals() refusals {
 	return rows
 }
 
-// largestBackups is spec.backups as large as it may be.
+// largestBackups is a spec.backups of the maximum size.
 var largestBackups = fmt.Sprintf("spec: {backups: {schedule: %q, timeZone: %s, persistentVolumeClaim: {name: %s, path: %s}, "+
 	"objectStore: {endpoint: 'https://%s', bucket: %s, prefix: %s, region: %s, secretName: %s}, nodes: {nodeSelector: %s, directory: %s}}}",
 	"* * * * "+strings.Repeat("1", 120), strings.Repeat("Z", 64), strings.Repeat("n", 253), strings.Repeat("p", 255),

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// beegfs makes the FileSystem of goodManifests a BeeGFS with what is required and no more.
+// beegfs changes the FileSystem in goodManifests to a BeeGFS with only the required fields.
 const beegfs = `
 spec:
   type: BeeGFS
@@ -21,7 +21,7 @@ spec:
   - {name: ssd, copies: 1, nodeSelector: {storage: ""}, targets: {directories: [/data/ssd]}}
 `
 
-// asBeeGFS are rows about a BeeGFS: the object that each of them begins with is one.
+// asBeeGFS changes rows so that their initial object is a BeeGFS.
 func asBeeGFS(rows refusals) refusals {
 	out := refusals{}
 	for sentence, row := range rows {
@@ -66,20 +66,20 @@ const (
 	managementTargets   = "spec: {beegfs: {management: {targets: null}}}\n---\nspec: {beegfs: {management: {targets: %s}}}"
 )
 
-// twoMetadataServers are two servers on each node, with a directory each.
+// twoMetadataServers has two servers on each node, with a directory each.
 const twoMetadataServers = "spec: {metadata: {instancesPerNode: 2, targets: {directories: [/data/m0, /data/m1]}}}"
 
-// beePool is a patch that leaves one storage pool of a BeeGFS, with more fields.
+// beePool returns a patch that leaves one storage pool of a BeeGFS, with additional fields.
 func beePool(fields string) string {
 	return `spec: {storagePools: [{name: ssd, nodeSelector: {storage: ""}, targets: {directories: [/data/ssd]}, ` + fields + `}]}`
 }
 
-// beeOwnPool says more of the pool of beegfs.
+// beeOwnPool returns a patch with more fields of the pool in spec.beegfs.
 func beeOwnPool(fields string) string {
 	return "spec: {beegfs: {storagePools: [{name: ssd, " + fields + "}]}}"
 }
 
-// metadataDevices are devices of the metadata on two nodes.
+// metadataDevices returns devices for the metadata on two nodes.
 func metadataDevices(ids ...string) string {
 	var b []string
 	for _, id := range ids {
@@ -88,7 +88,7 @@ func metadataDevices(ids ...string) string {
 	return put(metadataTargets, "{devices: ["+strings.Join(b, ", ")+"]}")
 }
 
-// mooseFSHasNone are the rows of what a MooseFS does not have.
+// mooseFSHasNone holds the rows about fields that MooseFS does not have.
 var mooseFSHasNone = refusals{
 	"MooseFS has what is BeeGFS's":   {change: `spec: {beegfs: {management: {nodeSelector: {m: ""}, targets: {directories: [/data/mgmt]}}}}`, field: "spec", says: ofBeeGFS},
 	"MooseFS has network interfaces": {change: "spec: {network: {interfaces: [ib0]}}", field: "spec", says: networkOfBeeGFS},
@@ -189,7 +189,7 @@ var beegfsRefusals = asBeeGFS(refusals{
 	optionsRefusals("spec.beegfs.config.client", "spec: {beegfs: {config: {client: %s}}}"),
 ))
 
-// secretRefusals are the rows of a SecretReference.
+// secretRefusals returns the rows of a SecretReference.
 func secretRefusals(field, inside string) refusals {
 	return refusals{field + " has no name": {change: put(inside, "{}"), field: field + ".name", says: "Required value"}}.join(
 		boundRefusals(field+".name", put(inside, "{name: %s}"), map[string]string{
@@ -197,7 +197,7 @@ func secretRefusals(field, inside string) refusals {
 		}))
 }
 
-// adoptRefusals are the rows of a list of GivenIDs.
+// adoptRefusals returns the rows of a list of GivenIDs.
 func adoptRefusals(field, inside string) refusals {
 	long := func(n int) string { return strings.Repeat("n", n) }
 	node := put(inside, "[{node: n1, members: [%s]}]")
@@ -295,8 +295,8 @@ var beegfsChanges = map[string]string{
 	"the nodes of the management are changed":      `spec: {beegfs: {management: {nodeSelector: {management: null, other: ""}}}}`,
 }
 
-// largestBeeGFS are changes that make a BeeGFS as large as it can be: 16 metadata servers, 12 pools of 16 directories of 128 characters,
-// and 128 ids of 32 nodes.
+// largestBeeGFS has changes that make a BeeGFS as large as possible: 16 metadata servers, 12 pools of 16 directories of 128 characters, and
+// 128 ids of 32 nodes.
 var largestBeeGFS = "spec: {metadata: {instancesPerNode: 16, targets: {directories: " + listOf(16, "/data/meta-%02d-"+strings.Repeat("d", 114)) + "}}}\n---\n" +
 	put(managementTargets, "{directories: [/data/management-"+strings.Repeat("d", 111)+"]}") + "\n---\n" +
 	"spec: {storagePools: [" + strings.ReplaceAll(strings.Join(fullPools(), ", "), "nodeSelector", "copies: 1, nodeSelector") + "]}\n---\n" +

@@ -194,7 +194,7 @@ var benchmarkRunChanges = map[string]string{
 	"results shall go to a claim":            "spec: {results: {persistentVolumeClaim: {name: results}}}",
 }
 
-// largest are the changes that make an object as large as its bounds allow.
+// largest holds the changes that make an object as large as its bounds allow.
 var largest = map[string]string{
 	"FileSystem": "spec: {storagePools: [" + strings.Join(fullPools(), ", ") + "]}",
 	"BenchmarkRun": "spec: {iozone: {mode: Distributed}, sweep: [" +
@@ -216,7 +216,7 @@ var allChanges = map[string]map[string]string{
 	"FileSystemNode": fileSystemNodeChanges, "Lustre": lustreChanges,
 }
 
-// sweep is a patch with one dimension, and derive one with one computed name.
+// sweep returns a patch with one dimension, and derive one with one computed name.
 func sweep(name, values string) string {
 	return "spec: {sweep: [{name: " + name + ", values: " + values + "}]}"
 }
@@ -225,7 +225,7 @@ func derive(name, cel string) string {
 	return "spec: {derive: [{name: " + name + `, cel: "` + cel + `"}]}`
 }
 
-// sizeRefusals are the rows of an IOzoneSize.
+// sizeRefusals returns the rows of an IOzoneSize.
 func sizeRefusals(name string) refusals {
 	field, match := "spec.iozone."+name, `should match '^[1-9][0-9]{0,11}[kmg]?$'`
 	change := func(value string) string { return "spec: {iozone: {" + name + ": " + value + "}}" }
@@ -240,7 +240,7 @@ func sizeRefusals(name string) refusals {
 	}
 }
 
-// durationRefusals are the rows of a duration.
+// durationRefusals returns the rows of a duration.
 func durationRefusals(field, inside string) refusals {
 	change := func(value string) string { return strings.ReplaceAll(inside, "%s", value) }
 	return refusals{

@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// everyBoundRefusals breaks every bound of the schema that the full manifest has a value for, one at a time: a text that is too short, too
-// long or of another form, a number out of its range, a list that is too long or holds an item twice, a word that is not
-// known, and a member that is required and missing. Rules of CEL are broken by hand.
+// everyBoundRefusals violates every bound of the schema for which the full manifest has a value, one at a time. The violations are texts
+// that are too short, too long or malformed, numbers out of range, lists that are too long or have duplicates, unknown words, and missing
+// required members. CEL rules are violated by hand-written rows.
 func everyBoundRefusals(plural, full string, below ...string) refusals {
 	return everyBoundOf("../../config/crd/bases/parallelfs.dev_"+plural+".yaml", full, below...)
 }
 
-// everyBoundOf are everyBoundRefusals of the CRD in a file.
+// everyBoundOf returns everyBoundRefusals for the CRD in a file.
 func everyBoundOf(file, full string, below ...string) refusals {
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -40,14 +40,14 @@ func everyBoundOf(file, full string, below ...string) refusals {
 	return b.rows
 }
 
-// breaker walks over an object and its schema, and writes a row for each bound.
+// breaker walks an object with its schema, and adds a row for each bound.
 type breaker struct {
 	object map[string]any
 	below  []string
 	rows   refusals
 }
 
-// row is the object as it is now, which the API server must refuse.
+// row adds the current object as one that the API server must refuse.
 func (b *breaker) row(path, what, says string) {
 	if !slices.ContainsFunc(b.below, func(prefix string) bool {
 		return strings.HasPrefix(path+".", prefix+".") || strings.HasPrefix(path, prefix+"[")
@@ -61,7 +61,7 @@ func (b *breaker) row(path, what, says string) {
 	b.rows[path+" "+what] = refusal{change: "spec: null\n---\n" + string(text), field: path, says: says}
 }
 
-// with writes a row with another value.
+// with adds a row with another value.
 func (b *breaker) with(path string, value, broken any, set func(any), what, says string) {
 	set(broken)
 	b.row(path, what, says)
@@ -96,14 +96,14 @@ func (b *breaker) walk(s *apiextensionsv1.JSONSchemaProps, path string, value an
 			b.row(path+"[]", "stands there twice", "Duplicate value")
 			set(value)
 		}
-		// Every item, because one has a member that another lacks.
+		// All items are visited, because one may have a member that another lacks.
 		for i := range v {
 			b.walk(s.Items.Schema, path+"[]", v[i], func(changed any) { v[i] = changed })
 		}
 	}
 }
 
-// broken is a value outside of a bound.
+// broken is a value that violates a bound.
 type broken struct {
 	broken     any
 	what, says string
@@ -136,7 +136,7 @@ func (b *breaker) bounds(s *apiextensionsv1.JSONSchemaProps, value any) []broken
 	add(s.Pattern != "", func() any { return strings.Repeat("?", int(max(1, value64(s.MinLength)))) }, "is of another form", "should match '%s'", s.Pattern)
 	add(len(s.Enum) > 0, func() any { return "no-such" }, "is not known", "supported values: ")
 	for _, sentence := range boundSentences(s) {
-		// The whole sentence, with the bound in it.
+		// The expected message is the whole sentence with the bound.
 		for j := range out {
 			if strings.HasPrefix(sentence, out[j].says) {
 				out[j].says = sentence

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The API server estimates what a rule can cost at worst, and refuses a CRD whose rules could cost too much. The estimate
-// differs a little between versions of Kubernetes, so the rules keep away from the limit.
+// The API server estimates the worst-case cost of a rule, and refuses a CRD whose rules could cost too much. The estimate differs slightly
+// between versions of Kubernetes, so the rules stay far below the limit.
 func TestTheRulesCouldCostTwiceAsMuchAndStillBeAccepted(t *testing.T) {
 	t.Parallel()
 	for _, crd := range customResources(t) {

@@ -12,13 +12,13 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// sameType are parts of a status that are of the type of a part of the spec, where its rules are broken: nobody but programs of the operator
-// writes a status.
+// sameType maps parts of a status to a part of the spec with the same type, whose rules are tested there. Only programs of the operator
+// write a status.
 var sameType = map[string]string{
 	"status.record.lustre": "spec.lustre", "status.newDevice.device.id": "spec.device.id", "status.provisioned.device.id": "spec.device.id",
 }
 
-// ofPrograms are rules about a status, which only programs of the operator write: tests of those programs break them.
+// ofPrograms lists rules about a status, which only programs of the operator write. Tests of those programs violate them.
 var ofPrograms = []string{
 	"the number of the holder grows with each change of its node, and the holder stays", // internal/node/agent
 }
@@ -28,7 +28,7 @@ func TestEveryRuleOfTheCRDsIsBrokenByATest(t *testing.T) {
 		rows := allRefusals[crd.Spec.Names.Kind]
 		everySchema(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, "", func(path string, schema *apiextensionsv1.JSONSchemaProps) {
 			if path == "" {
-				path = "<nil>" // so the API server calls the whole object
+				path = "<nil>" // the API server's name for the whole object
 			}
 			if other, is := sameType[path]; is {
 				path = other
@@ -65,7 +65,7 @@ func TestEveryBoundOfASpecIsBrokenByATest(t *testing.T) {
 	}
 }
 
-// boundSentences are what the API server says when a value is outside of each bound of a schema.
+// boundSentences returns the API server's messages for violations of each bound in a schema.
 func boundSentences(s *apiextensionsv1.JSONSchemaProps) []string {
 	var out []string
 	add := func(is bool, format string, args ...any) {
@@ -97,7 +97,7 @@ func boundSentences(s *apiextensionsv1.JSONSchemaProps) []string {
 	return out
 }
 
-// refused is true when a row of the tables has the API server say this of that field.
+// refused is true if a row in the tables expects this message for that field.
 func refused(rows refusals, field, says string) bool {
 	for _, row := range rows {
 		if row.field == field && strings.Contains(row.says, says) {

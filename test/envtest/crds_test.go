@@ -31,7 +31,7 @@ func customResources(t testing.TB) []apiextensionsv1.CustomResourceDefinition {
 	return crds
 }
 
-// everySchema calls visit for a schema and all that lie in it, each with its path as a user writes it: spec.storagePools[].name.
+// everySchema calls visit for a schema and all nested ones, each with its path as a user writes it: spec.storagePools[].name.
 func everySchema(schema *apiextensionsv1.JSONSchemaProps, path string, visit func(path string, schema *apiextensionsv1.JSONSchemaProps)) {
 	visit(path, schema)
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {

@@ -19,12 +19,12 @@ const windows = "spec.updates.windows[]"
 
 const maintenanceLimit = "spec.updates.maintenance.limit"
 
-// maintenance is a FileSystem with that limit of a maintenance.
+// maintenance returns a patch with this limit of a maintenance.
 func maintenance(limit string) string {
 	return "spec: {updates: {maintenance: {limit: " + limit + "}}}"
 }
 
-// window is a patch with one window.
+// window returns a patch with one window.
 func window(fields string) string { return "spec: {updates: {windows: [{" + fields + "}]}}" }
 
 var fileSystemRefusals = refusals{
@@ -287,12 +287,12 @@ var fileSystemChanges = map[string]string{
 	"the nodes of the metadata are selected anew": `spec: {metadata: {nodeSelector: {other: ""}}}`,
 }
 
-// poolOfDevices is a pool that names so many devices.
+// poolOfDevices returns a pool with this number of devices.
 func poolOfDevices(n int) string {
 	return `spec: {storagePools: [{name: ssd, nodeSelector: {storage: ""}, targets: {devices: ` + listOf(n, "{node: n1, id: wwn-0x%04d}") + `}}]}`
 }
 
-// fullPools are 12 pools with 16 directories of 128 characters.
+// fullPools returns 12 pools with 16 directories of 128 characters.
 func fullPools() []string {
 	var b []string
 	for p := range 12 {
@@ -302,23 +302,23 @@ func fullPools() []string {
 	return b
 }
 
-// largestOfDevices are changes that make a FileSystem as large as it can be with devices: 12 pools of 42, and one for the metadata.
+// largestOfDevices has changes that make a FileSystem with devices as large as possible: 12 pools of 42, and one for the metadata.
 var largestOfDevices = put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000}], format: "+fullFormat()+"}") + "\n---\n" +
 	"spec: {storagePools: " + listOf(12, `{name: p%d, nodeSelector: {storage: ""}, targets: {devices: `+fullDevices()+", format: "+fullFormat()+
 	`, queue: {requests: 64}}, cpuPinning: {mode: CPUSet, cpuSets: `+listOf(16, `"%d"`)+"}}") + "}"
 
-// fullDevices are 42 devices with names as long as they can be.
+// fullDevices returns 42 devices with names of the maximum length.
 func fullDevices() string {
 	return listOf(42, "{node: "+strings.Repeat("n", 253)+", id: wwn-%04[1]d-"+strings.Repeat("w", 119)+", logDevice: log-%04[1]d-"+strings.Repeat("l", 119)+"}")
 }
 
-// fullFormat is a format with as many and as long options as there can be.
+// fullFormat returns a format with the maximum number and length of options.
 func fullFormat() string {
 	return "{mkfsOptions: " + listOf(32, "-o%03d"+strings.Repeat("o", 123)) + ", mountOptions: " + listOf(32, "o%03d"+strings.Repeat("o", 124)) +
 		", logDevices: " + fullSelector() + "}"
 }
 
-// fullSelector is a selector with as many and as long patterns as there can be.
+// fullSelector returns a selector with the maximum number and length of patterns.
 func fullSelector() string {
 	return "{mediaType: SSD, minSize: '" + strings.Repeat("1", 17) + "', maxSize: '" + strings.Repeat("2", 17) + "', models: " +
 		listOf(16, "'m%02d"+strings.Repeat("*", 61)+"'") + ", idGlobs: " + listOf(16, "'m%02d"+strings.Repeat("?", 61)+"'") + ", excludeIDGlobs: " + listOf(16, "'m%02d"+strings.Repeat("?", 61)+"'") + ", numaNodes: " + listOf(64, "%d") +

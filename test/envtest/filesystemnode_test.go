@@ -85,19 +85,20 @@ var fileSystemNodeRefusals = refusals{
 	boundRefusals(onTarget+".variables{}", put(aMemberTarget, "variables: {V: %s}"), tooLong(1024)),
 )
 
-// tooLong is a text of one character more than there may be.
+// tooLong returns a text that is one character too long.
 func tooLong(most int) map[string]string {
 	return map[string]string{strings.Repeat("n", most+1): fmt.Sprintf("may not be more than %d bytes", most)}
 }
 
-// emptyOrLong are a text that is empty, and one that is too long.
+// emptyOrLong returns an empty text, and one that is too long.
 func emptyOrLong(most int) map[string]string {
 	says := tooLong(most)
 	says[`""`] = "should be at least 1 chars long"
 	return says
 }
 
-// largestFileSystemNode has as many members as there can be, each with 24 targets: with all that there can be, no API server takes it.
+// largestFileSystemNode has the maximum number of members with 24 targets each: with the maximum of everything, no API server would accept
+// it.
 func largestFileSystemNode() string {
 	target := `{name: t%d, id: 1, path: /data, uuid: c0ffee00-0000-4000-8000-000000000000, initialized: "2026-01-01T00:00:00Z"}`
 	return "spec: {members: " + strings.ReplaceAll(listOf(64, "{name: m%d, role: Storage, id: 1, targets: TARGETS}"), "TARGETS", listOf(24, target)) + "}"

@@ -2,7 +2,7 @@
 
 package envtest_test
 
-// Manifests that have a value for every field, one for each tool, from which everyBoundRefusals makes its rows.
+// fullRuns holds manifests with a value for every field, one for each tool, from which everyBoundRefusals makes its rows.
 var fullRuns = map[string]string{
 	"run": `
 spec:
@@ -146,7 +146,7 @@ spec:
   ttlAfterFinished: 168h
 `
 
-// benchmarkBounds are the rows of all bounds of a BenchmarkRun that are not written by hand.
+// benchmarkBounds returns the rows for all bounds of a BenchmarkRun that are not written by hand.
 func benchmarkBounds() refusals {
 	rows := refusals{}
 	for name, full := range fullRuns {

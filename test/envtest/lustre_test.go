@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// lustre makes the FileSystem of goodManifests a Lustre with what is required and no more.
+// lustre changes the FileSystem in goodManifests to a Lustre with only the required fields.
 const lustre = `
 spec:
   type: Lustre
@@ -19,7 +19,7 @@ spec:
   - {name: ssd, copies: 1, nodeSelector: {storage: ""}, targets: {select: {countPerNode: 2}, format: {fsType: ldiskfs}}}
 `
 
-// fullLustre is a whole FileSystem with a value for every field that only a Lustre has, but for the targets of an MGT.
+// fullLustre is a complete FileSystem with a value for every Lustre-only field except the targets of an MGT.
 const fullLustre = `
 spec:
   type: Lustre
@@ -52,7 +52,7 @@ spec:
   backups: {schedule: "@daily", persistentVolumeClaim: {name: vault}}
 `
 
-// asLustre are rows about a Lustre: the object that each of them begins with is one.
+// asLustre changes rows so that their initial object is a Lustre.
 func asLustre(rows refusals) refusals {
 	out := refusals{}
 	for sentence, row := range rows {
@@ -109,7 +109,7 @@ const (
 	oneOfPair     = "a node is in one pair of a pool only"
 )
 
-// lustrePool is a patch that leaves one storage pool of a Lustre, with these fields.
+// lustrePool returns a patch that leaves one storage pool of a Lustre, with these fields.
 func lustrePool(fields string) string {
 	return `spec: {storagePools: [{nodeSelector: {storage: ""}, targets: {select: {countPerNode: 2}, format: {fsType: ldiskfs}}, ` + fields + `}]}`
 }
@@ -208,7 +208,7 @@ var lustreRefusals = asLustre(refusals{
 
 const aValue = `should match '^[A-Za-z0-9_+][A-Za-z0-9_.,:+ -]*$'`
 
-// mgtRefusals are the rows of the targets of the MGT, which are never directories. What was made before has the format that it needs.
+// mgtRefusals returns the rows of the MGT's targets, which are never directories. The initial object has the required format.
 func mgtRefusals() refusals {
 	const field = "spec.lustre.management.targets"
 	rows, made := targetsRefusals(field, mgtOf), targetsRefusals(field, mgt)
@@ -222,7 +222,7 @@ func mgtRefusals() refusals {
 	return rows
 }
 
-// parameterNameRefusals are rows of names of parameters.
+// parameterNameRefusals returns rows for parameter names.
 func parameterNameRefusals(names ...string) refusals {
 	rows := refusals{}
 	for _, name := range names {

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// anAmount is the form of an amount of a resource: a quantity without a sign.
+	// anAmount is the format of an amount of a resource: a quantity without a sign.
 	anAmount = `should match '^([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$'`
-	// aLabelValue is the form of the value of a label.
+	// aLabelValue is the format of a label's value.
 	aLabelValue = `should match '^([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?$'`
-	// aDNSName is the form of the name of a priority class.
+	// aDNSName is the format of a priority class's name.
 	aDNSName = `should match '^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$'`
 )
 
-// fullPods has a value for every field of spec.pods that a MooseFS has.
+// fullPods has a value for every field of spec.pods of a MooseFS.
 const fullPods = `
 spec:
  pods:
@@ -32,7 +32,7 @@ spec:
     client: {requests: {memory: 1Gi}}
 `
 
-// podsRefusals are the rows of spec.pods.
+// podsRefusals returns the rows of spec.pods.
 func podsRefusals() refusals {
 	const (
 		labelOwner      = "labels below parallelfs.dev/ and app.kubernetes.io/ belong to the operator"
@@ -94,7 +94,7 @@ func podsRefusals() refusals {
 	return rows
 }
 
-// largestPods is spec.pods as large as it may be.
+// largestPods is a spec.pods of the maximum size.
 var largestPods = fmt.Sprintf("spec: {pods: {tolerations: %s, labels: %s, annotations: %s, imagePullSecrets: %s, resources: {metadata: {limits: %s}, storage: {requests: %s}}}}",
 	listOf(16, "{key: k%d, operator: Equal, value: v}"), mapOf(16, strings.Repeat(strings.Repeat("p", 63)+".", 3)+strings.Repeat("p", 61)+"/"+strings.Repeat("k", 61)+"%02d", strings.Repeat("v", 63)),
 	mapOf(16, strings.Repeat(strings.Repeat("p", 63)+".", 3)+strings.Repeat("p", 61)+"/"+strings.Repeat("k", 61)+"%02d", strings.Repeat("v", 4096)), listOf(8, "{name: n%d}"),
@@ -103,7 +103,7 @@ var largestPods = fmt.Sprintf("spec: {pods: {tolerations: %s, labels: %s, annota
 // longPrefix is a name whose prefix is too long.
 var longPrefix = strings.Repeat(strings.Repeat("r", 63)+".", 3) + strings.Repeat("r", 63) + "/name"
 
-// podNamesRefusals are the rows of the names of labels and annotations of pods.
+// podNamesRefusals returns the rows for names of labels and annotations of pods.
 func podNamesRefusals(change func(string) string) refusals {
 	const (
 		labelName      = "the name of a label is up to 63 letters, digits, dashes, underscores and dots, optionally after a prefix: a DNS name of up to 253 characters and a slash"
@@ -117,7 +117,7 @@ func podNamesRefusals(change func(string) string) refusals {
 	return rows
 }
 
-// resourcesRefusals are the rows of the resources of a container, with the name of whose they are.
+// resourcesRefusals returns the rows for the resources of a container; role and of name its owner.
 func resourcesRefusals(role, of string, has func(string) string) refusals {
 	const (
 		aResource   = "a resource is cpu, memory, ephemeral-storage, huge pages such as hugepages-2Mi, or what a device plugin offers, such as example.com/nic"
@@ -149,7 +149,7 @@ func resourcesRefusals(role, of string, has func(string) string) refusals {
 	return rows
 }
 
-// benchmarkPodsRefusals are the rows of spec.pods of a BenchmarkRun that no bound makes.
+// benchmarkPodsRefusals returns the hand-written rows for spec.pods of a BenchmarkRun.
 func benchmarkPodsRefusals() refusals {
 	change := func(content string) string { return "spec: {pods: {" + content + "}}" }
 	return refusals{

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// goodFileSystem is a MooseFS with what is required and no more.
+// goodFileSystem is a MooseFS with only the required fields.
 const goodFileSystem = `
 apiVersion: parallelfs.dev/v1alpha1
 kind: FileSystem
@@ -23,7 +23,7 @@ spec:
   - {name: ssd, nodeSelector: {storage: ""}, targets: {directories: [/data/ssd]}}
 `
 
-// Manifests with what is required and no more; every row of the tables changes one of them.
+// goodManifests holds manifests with only the required fields; every row of the tables changes one of them.
 var goodManifests = map[string]string{
 	"FileSystem": goodFileSystem,
 	"BeeGFS":     goodFileSystem + "---" + beegfs,
@@ -79,7 +79,7 @@ var allRefusals = map[string]refusals{
 	"FileSystemNode": fileSystemNodeRefusals,
 }
 
-// nodeSelectorRefusals are the rows of a NodeSelector that is required; inside is a patch with %s where its content goes.
+// nodeSelectorRefusals returns the rows of a required NodeSelector; inside is a patch with %s for its content.
 func nodeSelectorRefusals(field, inside string) refusals {
 	out := optionalSelectorRefusals(field, inside)
 	out[field+" is left out"] = refusal{change: fmt.Sprintf(inside, "null"), field: field, says: "Required value"}
@@ -107,7 +107,7 @@ func optionalSelectorRefusals(field, inside string) refusals {
 	}
 }
 
-// optionsRefusals are the rows of Options.
+// optionsRefusals returns the rows of Options.
 func optionsRefusals(field, inside string) refusals {
 	change := func(content string) string { return fmt.Sprintf(inside, content) }
 	name, line := "an option's name is a letter, then up to 63 letters, digits, underscores and dashes", "an option's value is one line"
@@ -125,7 +125,7 @@ func optionsRefusals(field, inside string) refusals {
 	}
 }
 
-// pathRefusals are the rows of a DirectoryPath.
+// pathRefusals returns the rows of a DirectoryPath.
 func pathRefusals(field, inside string) refusals {
 	rows := refusals{
 		field + " is a path of 129 characters": {change: fmt.Sprintf(inside, "/data/"+strings.Repeat("d", 123)), field: field, says: "may not be more than 128 bytes"},
@@ -145,7 +145,7 @@ func pathRefusals(field, inside string) refusals {
 	return rows
 }
 
-// directoriesRefusals are the rows of the directories of a TargetsSpec.
+// directoriesRefusals returns the rows of the directories in a TargetsSpec.
 func directoriesRefusals(field, inside string) refusals {
 	change := func(list string) string { return fmt.Sprintf(inside, "{directories: "+list+"}") }
 	targets := strings.TrimSuffix(field, ".directories")
@@ -159,7 +159,7 @@ func directoriesRefusals(field, inside string) refusals {
 	}
 }
 
-// pool is a patch that leaves one storage pool, with a changed field.
+// pool returns a patch that leaves one storage pool, with a changed field.
 func pool(change string) string {
 	fields := map[string]string{"name": "ssd", "nodeSelector": `{storage: ""}`, "targets": "{directories: [/data/ssd]}"}
 	name, value, _ := strings.Cut(change, ": ")
@@ -173,7 +173,7 @@ func pool(change string) string {
 	return "spec: {storagePools: [{" + strings.Join(b, ", ") + "}]}"
 }
 
-// pools is a patch that leaves pools a, b, … with these directories.
+// pools returns a patch that leaves pools a, b, … with these directories.
 func pools(directories ...string) string {
 	var b []string
 	for i, list := range directories {
@@ -182,7 +182,7 @@ func pools(directories ...string) string {
 	return "spec: {storagePools: [" + strings.Join(b, ", ") + "]}"
 }
 
-// clients is a patch with clients that mount at path.
+// clients returns a patch with clients that mount at path.
 func clients(path string) string {
 	return fmt.Sprintf(`spec: {clients: {nodeSelector: {client: ""}, mountPath: %s}}`, path)
 }

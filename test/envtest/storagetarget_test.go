@@ -166,7 +166,7 @@ var storageTargetChanges = map[string]string{
 	"a log device was chosen for it":      "spec: {logDevice: {id: nvme-eui.0025385b71b0c4a1, sizeBytes: 1}}",
 }
 
-// fullIdentity is a DeviceIdentity with all fields as long as they can be.
+// fullIdentity returns a DeviceIdentity with all fields of the maximum length.
 func fullIdentity(letter string) string {
 	long := strings.Repeat(letter, 128)
 	return "{id: " + long + ", serial: " + long + ", wwn: " + long + ", model: " + long + ", sizeBytes: 1125899906842624}"

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The tables of this file belong to types of the API that several fields have, some of them in two kinds: each is made once
-// and run at every path. field is the path, and inside a patch with %s where the value goes.
+// The tables in this file belong to API types of several fields, some of them in two kinds: each is written once and run at every path.
+// field is the path, and inside a patch with %s for the value.
 
 const (
 	oneKindOfTarget  = "set exactly one of directories, devices and select"
@@ -29,10 +29,10 @@ const (
 	storageTargetLog = "spec: {logDevice: %s}"
 )
 
-// put puts a patch's content where the %s of another is, which may itself hold the %s of a third.
+// put inserts a patch's content at the %s of another, which may itself contain the %s of a third.
 func put(inside, content string) string { return strings.Replace(inside, "%s", content, 1) }
 
-// boundRefusals are rows of values of one field: the value in YAML, and what is said of it.
+// boundRefusals returns rows for values of one field: the value in YAML, and the expected message.
 func boundRefusals(field, inside string, says map[string]string) refusals {
 	rows := refusals{}
 	for value, sentence := range says {
@@ -45,7 +45,7 @@ func boundRefusals(field, inside string, says map[string]string) refusals {
 	return rows
 }
 
-// targetsRefusals are the rows of a TargetsSpec.
+// targetsRefusals returns the rows of a TargetsSpec.
 func targetsRefusals(field, inside string) refusals {
 	device := "{devices: [{node: n1, id: wwn-0x5000}]"
 	return refusals{
@@ -70,7 +70,7 @@ func targetsRefusals(field, inside string) refusals {
 	)
 }
 
-// devicesRefusals are the rows of a list of DeviceReference.
+// devicesRefusals returns the rows of a list of DeviceReference.
 func devicesRefusals(field, inside string) refusals {
 	item := put(inside, "[%s]")
 	return refusals{
@@ -88,7 +88,7 @@ func devicesRefusals(field, inside string) refusals {
 	)
 }
 
-// deviceIDRefusals are the rows of a DeviceID.
+// deviceIDRefusals returns the rows of a DeviceID.
 func deviceIDRefusals(field, inside string) refusals {
 	rows := boundRefusals(field, inside, map[string]string{
 		"wwn": "should be at least 4 chars long", strings.Repeat("w", 129): "may not be more than 128 bytes",
@@ -102,7 +102,7 @@ func deviceIDRefusals(field, inside string) refusals {
 	return rows
 }
 
-// identityRefusals are the rows of a DeviceIdentity.
+// identityRefusals returns the rows of a DeviceIdentity.
 func identityRefusals(field, inside string) refusals {
 	long := strings.Repeat("n", 129)
 	return refusals{
@@ -120,7 +120,7 @@ func identityRefusals(field, inside string) refusals {
 	)
 }
 
-// selectorRefusals are the rows of a DeviceSelector.
+// selectorRefusals returns the rows of a DeviceSelector.
 func selectorRefusals(field, inside string) refusals {
 	with := put(inside, "{countPerNode: 1, %s}")
 	rows := refusals{
@@ -157,7 +157,7 @@ func selectorRefusals(field, inside string) refusals {
 	return rows
 }
 
-// quantityRefusals are the rows of a size.
+// quantityRefusals returns the rows of a size.
 func quantityRefusals(field, inside string) refusals {
 	return boundRefusals(field, inside, map[string]string{
 		`""`: "should be at least 1 chars long", `"` + strings.Repeat("1", 33) + `"`: "may not be more than 32 bytes",
@@ -165,7 +165,7 @@ func quantityRefusals(field, inside string) refusals {
 	})
 }
 
-// numaNodesRefusals are the rows of a list of NUMA nodes.
+// numaNodesRefusals returns the rows of a list of NUMA nodes.
 func numaNodesRefusals(field, inside string) refusals {
 	return refusals{
 		field + " is empty":     {change: put(inside, "[]"), field: field, says: "should have at least 1 items"},
@@ -181,7 +181,7 @@ const (
 	lustresOnly = "targets of a Lustre are disks with format.fsType: ldiskfs, which belongs to no other type; others use ext4, xfs or btrfs"
 )
 
-// formatRefusals are the rows of a FormatSpec.
+// formatRefusals returns the rows of a FormatSpec.
 func formatRefusals(field, inside string) refusals {
 	rows := refusals{
 		field + " has a log device for ext4": {change: put(inside, "{fsType: ext4, logDevices: {countPerNode: 1}}"), field: field,
@@ -209,7 +209,7 @@ func formatRefusals(field, inside string) refusals {
 	} {
 		says := notForTargets
 		if strings.Contains(option, ".") {
-			says = aMountOption // a name has no dot
+			says = aMountOption // a name has no period
 		}
 		rows.join(refusals{field + " has the mount option " + option: {change: put(inside, "{mountOptions: ["+option+"]}"), field: field + ".mountOptions[]", says: says}})
 	}
@@ -232,7 +232,7 @@ func queueRefusals(field, inside string) refusals {
 	}))
 }
 
-// pinningRefusals are the rows of a CPUPinning.
+// pinningRefusals returns the rows of a CPUPinning.
 func pinningRefusals(field, inside string) refusals {
 	static := put(inside, "{mode: KubeletStatic, %s}")
 	set := put(inside, "{mode: CPUSet, cpuSets: %s}")

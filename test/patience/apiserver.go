@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// busyLimit bounds how long a request to a busy API server is repeated, and busyPause is the time between two attempts.
+	// busyLimit bounds the time for which a request to a busy API server is repeated, and busyPause is the time between two attempts.
 	busyLimit, busyPause = 3 * time.Minute, 2 * time.Second
 )
 
-// IsBusy is true for what kubectl and Go's client say when an API server did not answer a request in time.
+// IsBusy is true for messages of kubectl and Go's client if an API server did not answer a request in time.
 func IsBusy(complaint string) bool {
 	for _, part := range []string{
 		"TLS handshake timeout", "connection refused", "connection reset by peer", "i/o timeout", "client connection lost",
@@ -27,8 +27,8 @@ func IsBusy(complaint string) bool {
 	return false
 }
 
-// Kubectl repeats a kubectl command while the API server is busy. The API server may have carried out a request that it did not answer: a
-// repeated delete that finds nothing and a repeated create that finds the object have succeeded.
+// Kubectl repeats a kubectl command while the API server is busy. The API server may have carried out a request that it did not answer.
+// Therefore a repeated delete that finds nothing and a repeated create that finds the object have succeeded.
 func Kubectl(args []string, run func() (string, error)) (string, error) {
 	until := time.Now().Add(Bound(busyLimit))
 	for repeated := false; ; repeated = true {
@@ -43,13 +43,13 @@ func Kubectl(args []string, run func() (string, error)) (string, error) {
 	}
 }
 
-// isDone is true when a command that is repeated fails because it was carried out before.
+// isDone is true if a repeated command fails because it was already carried out.
 func isDone(args []string, complaint string) bool {
 	return slices.Contains(args, "delete") && strings.Contains(complaint, "(NotFound)") ||
 		slices.Contains(args, "create") && strings.Contains(complaint, "(AlreadyExists)")
 }
 
-// Reads repeats what reads (GET) while the API server is busy.
+// Reads repeats read requests (GET) while the API server is busy.
 func Reads(next http.RoundTripper) http.RoundTripper { return reads{next} }
 
 type reads struct{ next http.RoundTripper }

@@ -58,7 +58,7 @@ func TestAKubectlIsRepeatedWhileTheAPIServerIsBusy(t *testing.T) {
 	}
 }
 
-// answers are those of an API server, one for each request.
+// answers holds the responses of an API server, one for each request.
 type answers []int
 
 func (a *answers) RoundTrip(*http.Request) (*http.Response, error) {

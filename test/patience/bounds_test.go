@@ -18,10 +18,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// made is a reason of exceptions.
+// made is a reason for exceptions.
 const made = "the end of the context is what the test makes happen"
 
-// exceptions are bounds that must not grow with the load, by file and function, with the reason.
+// exceptions lists bounds that must not grow with the load, by file and function, with the reason.
 var exceptions = map[string]string{
 	"internal/node/check/check_test.go TestAToolEndsWithThePod":                           made,
 	"internal/node/serve/serve_test.go TestAnUnmountThatHangsHoldsUpNoOtherOneAndIsNamed": made,
@@ -30,7 +30,7 @@ var exceptions = map[string]string{
 // root is the repository's directory.
 const root = "../.."
 
-// files are the syntax trees of one directory, by path from the root.
+// files holds the syntax trees of one directory, by path from the root.
 type files struct {
 	set  *token.FileSet
 	all  map[string]*ast.File
@@ -78,7 +78,7 @@ func TestEveryBoundOfATestGrowsWithTheSlownessOfTheMachine(t *testing.T) {
 }
 
 // isOfTests is true for tests and for the packages that only tests import. Doubles are programs: their limits are those of the programs
-// that they stand for. The measurements of test/scale have goals in seconds.
+// that they replace. The measurements of test/scale have goals in seconds.
 func isOfTests(name string) bool {
 	if !strings.HasSuffix(name, ".go") {
 		return false
@@ -90,7 +90,7 @@ func isOfTests(name string) bool {
 		strings.HasPrefix(name, "test/") && !strings.HasPrefix(name, "test/doubles/")
 }
 
-// add reads a file into its directory.
+// add parses a file into its directory.
 func add(read map[string]*files, name string, content []byte) error {
 	directory := read[filepath.Dir(name)]
 	if directory == nil {
@@ -116,7 +116,7 @@ func add(read map[string]*files, name string, content []byte) error {
 	return nil
 }
 
-// bound is one that does not grow.
+// bound is a bound that does not grow.
 type bound struct {
 	where, what string
 	line        int
@@ -127,7 +127,7 @@ func (b bound) String() string {
 	return fmt.Sprintf("%s:%d: %s in %s", file, b.line, b.what, function)
 }
 
-// unbounded are the bounds of a directory that do not grow.
+// unbounded returns the bounds in a directory that do not grow.
 func (f *files) unbounded() (found []bound) {
 	defaults := false
 	for _, file := range f.all {
@@ -149,7 +149,7 @@ func (f *files) unbounded() (found []bound) {
 				found = append(found, bound{where: name + " " + function, what: what, line: f.set.Position(n.Pos()).Line})
 			}
 			grows := func(e ast.Expr) bool { return f.grows(e, locals, 8) }
-			chained := map[*ast.CallExpr]bool{} // Eventually(…) that has a WithTimeout or Within further on
+			chained := map[*ast.CallExpr]bool{} // Eventually(…) with a WithTimeout or Within later in the chain
 			ast.Inspect(d, func(n ast.Node) bool {
 				switch n := n.(type) {
 				case *ast.CallExpr:
@@ -174,7 +174,7 @@ func (f *files) unbounded() (found []bound) {
 	return found
 }
 
-// checkCall reports the bound of a call that does not grow. The outer calls of a chain come before the inner ones.
+// checkCall reports a bound of a call that does not grow. The outer calls of a chain are visited before the inner ones.
 func checkCall(
 	call *ast.CallExpr, chained map[*ast.CallExpr]bool, defaults bool, grows func(ast.Expr) bool, report func(ast.Node, string),
 ) {
@@ -217,7 +217,7 @@ func checkCall(
 	}
 }
 
-// checkEventually reports the bound of Eventually itself. It needs none where another one is given.
+// checkEventually reports the bound of Eventually itself. None is needed if the chain has another one.
 func checkEventually(call *ast.CallExpr, given bool, grows func(ast.Expr) bool, report func(ast.Node, string)) {
 	bounds := call.Args[min(1, len(call.Args)):]
 	if len(bounds) > 0 && isContext(call.Args[0]) {
@@ -231,7 +231,7 @@ func checkEventually(call *ast.CallExpr, given bool, grows func(ast.Expr) bool, 
 	}
 }
 
-// grows is true for patience.Bound(…), and for what is computed from it or named after it.
+// grows is true for patience.Bound(…), and for values computed from it or names assigned from it.
 func (f *files) grows(e ast.Expr, locals map[string]ast.Expr, depth int) bool {
 	if depth == 0 {
 		return false
@@ -257,7 +257,7 @@ func (f *files) grows(e ast.Expr, locals map[string]ast.Expr, depth int) bool {
 	return false
 }
 
-// localsOf are the values of a function's own names.
+// localsOf returns the values of a function's local names.
 func localsOf(d ast.Decl) map[string]ast.Expr {
 	locals := map[string]ast.Expr{}
 	ast.Inspect(d, func(n ast.Node) bool {
@@ -280,7 +280,7 @@ func localsOf(d ast.Decl) map[string]ast.Expr {
 	return locals
 }
 
-// nameOf is the last word of what a call calls.
+// nameOf returns the last part of the called function's name.
 func nameOf(call *ast.CallExpr) string {
 	switch f := call.Fun.(type) {
 	case *ast.Ident:
@@ -291,7 +291,7 @@ func nameOf(call *ast.CallExpr) string {
 	return ""
 }
 
-// rootOf is the call of Eventually or Consistently that a chain of calls begins with.
+// rootOf returns the call of Eventually or Consistently at the beginning of a chain.
 func rootOf(e ast.Expr) *ast.CallExpr {
 	for {
 		call, ok := e.(*ast.CallExpr)
@@ -309,7 +309,7 @@ func rootOf(e ast.Expr) *ast.CallExpr {
 	}
 }
 
-// isContext is true for what is a context by its name.
+// isContext is true for names of contexts.
 func isContext(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -320,13 +320,13 @@ func isContext(e ast.Expr) bool {
 	return false
 }
 
-// isZeroTime is true for time.Time{}, which ends a deadline.
+// isZeroTime is true for time.Time{}, which clears a deadline.
 func isZeroTime(e ast.Expr) bool {
 	c, ok := e.(*ast.CompositeLit)
 	return ok && len(c.Elts) == 0
 }
 
-// mentions is true for what has a name of a package in it.
+// mentions is true if an expression contains a package's name.
 func mentions(e ast.Expr, of, name string) (does bool) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == name {
@@ -338,7 +338,7 @@ func mentions(e ast.Expr, of, name string) (does bool) {
 	return does
 }
 
-// textOf is the text of a literal.
+// textOf returns the text of a string literal.
 func textOf(e ast.Expr) string {
 	if l, ok := e.(*ast.BasicLit); ok && l.Kind == token.STRING && !strings.Contains(l.Value, "\n") {
 		text, _ := strconv.Unquote(l.Value)
@@ -347,7 +347,7 @@ func textOf(e ast.Expr) string {
 	return ""
 }
 
-// afterOf is the time of `<-time.After(…)`.
+// afterOf returns the duration in `<-time.After(…)`.
 func afterOf(s ast.Stmt) ast.Expr {
 	e, ok := s.(*ast.ExprStmt)
 	if !ok {
@@ -364,7 +364,7 @@ func afterOf(s ast.Stmt) ast.Expr {
 	return call.Args[0]
 }
 
-// failing are the calls that end a test or a program.
+// failing lists the calls that end a test or a program.
 var failing = []string{"Fatal", "Fatalf", "Error", "Errorf", "Fail", "FailNow", "panic", "kill", "Kill"}
 
 // fails is true for statements that end a test or a program.
@@ -422,7 +422,7 @@ func TestABoundThatDoesNotGrowIsFound(t *testing.T) {
 	}
 }
 
-// hang is what `go test -timeout` must be at least: it ends a test that hangs, and says nothing of one that waits, whose bounds grow.
+// hang is the minimum for `go test -timeout`: it ends a test that hangs, and must not end one that waits, because bounds grow.
 const hang = 3 * time.Hour
 
 func TestTheLimitOfATierEndsOnlyWhatHangs(t *testing.T) {

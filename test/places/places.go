@@ -1,5 +1,5 @@
-// Package places chooses the places at which a test kills or damages what it tests. Such a test shows one rule at each of many places. It
-// takes a few of them in each run, and all of them when somebody asks for all.
+// Package places selects the places at which a test kills or damages its subject. Such a test checks one rule at each of many places. It
+// uses a few of them in each run, and all of them on request.
 package places
 
 import (
@@ -12,35 +12,35 @@ import (
 	"time"
 )
 
-// Kind is what tests do at their places. It is the name of the variable of the environment that asks for all places.
+// Kind is what tests do at their places. It is also the name of the environment variable that requests all places.
 type Kind string
 
 const (
-	// Kills are places at which a program ends at once. KILLS=all takes all of them, and `make kills` runs the tests with it.
+	// Kills are places at which a program ends abruptly. KILLS=all takes all of them, and `make kills` runs the tests with it.
 	Kills Kind = "KILLS"
-	// Contracts are places of a table or a file that a rule holds for. CONTRACTS=all takes all of them, and so does `make contracts`.
+	// Contracts are places in a table or a file to which a rule applies. CONTRACTS=all takes all of them, and so does `make contracts`.
 	Contracts Kind = "CONTRACTS"
 	// Disks are disks with random content. DISKS=all takes all of them, and so does `make kills`.
 	Disks Kind = "DISKS"
 )
 
-// few is how many places a test takes when nobody asks for all.
+// few is the default number of places for a test.
 const few = 6
 
-// seedVariable is the variable of the environment that chooses the same places again.
+// seedVariable is the environment variable with a seed that selects the same places again.
 const seedVariable = "PARALLELFS_SEED"
 
-// clock is the seed of this run when nobody names one.
+// clock returns the seed of this run if none is given.
 var clock = sync.OnceValue(func() uint64 { return uint64(time.Now().UnixMicro()) % 1_000_000_000 })
 
-// Of returns the places that the test takes, of those from 0 to n-1, in their order, and writes them into its log. They are spread: one
-// lies in each part of n. The seed is of the clock or in PARALLELFS_SEED, and each test gets other places from it.
+// Of returns the places for the test, from 0 to n-1 in ascending order, and logs them. They are spread: each part of n has one. The seed is
+// from PARALLELFS_SEED or the clock, and each test derives different places from it.
 func (k Kind) Of(t testing.TB, n int) []int {
 	t.Helper()
 	return k.Some(t, n, few)
 }
 
-// Some is Of with another number of places, few at the most.
+// Some is Of with at most few places.
 func (k Kind) Some(t testing.TB, n, few int) []int {
 	t.Helper()
 	if os.Getenv(string(k)) == "all" {
@@ -62,7 +62,7 @@ func (k Kind) Some(t testing.TB, n, few int) []int {
 	return chosen
 }
 
-// spread takes one place of each of so many parts of n, or each place when there are no more than parts.
+// spread selects one place from each part of n, or every place if there are no more than parts.
 func spread(n, parts int, chance *rand.Rand) []int {
 	parts = min(n, parts)
 	var out []int

@@ -1,5 +1,5 @@
-// Command tiers reads what the tiers of the tests have left, and prints where the time went: for each tier its seconds, how many tests
-// ran, and the slowest of them. It writes the same as JSON, and fails when a tier has failed.
+// Command tiers reads the results of the test tiers and prints where the time went: for each tier its seconds, the number of tests, and the
+// slowest of them. It also writes the results as JSON, and fails if a tier has failed.
 package main
 
 import (
@@ -17,18 +17,18 @@ import (
 	"time"
 )
 
-// slowest is the number of slowest tests that a tier shows.
+// slowest is the number of slowest tests shown for a tier.
 const slowest = 5
 
 // Tier is one tier of a run.
 type Tier struct {
 	Name    string `json:"tier"`
 	Seconds int    `json:"seconds"`
-	// CPUSeconds is the CPU time of the tier's own processes. Pods and virtual machines of a container engine are not among them.
+	// CPUSeconds is the CPU time of the tier's own processes. Pods and virtual machines of a container engine are not included.
 	CPUSeconds int `json:"cpuSeconds"`
-	// Code is the exit code of the tier: 0 when all went well.
+	// Code is the exit code of the tier; 0 means success.
 	Code int `json:"code"`
-	// Passed, Failed and Skipped count tests; a table's row is a test. All are 0 for a tier that is no test run, such as lint.
+	// Passed, Failed and Skipped count tests; a row of a table counts as a test. All are 0 for a tier without tests, such as lint.
 	Passed  int    `json:"passed"`
 	Failed  int    `json:"failed"`
 	Skipped int    `json:"skipped"`
@@ -44,7 +44,7 @@ type Test struct {
 // Times is the JSON document of a run.
 type Times struct {
 	Seconds int `json:"seconds"`
-	// CPUSeconds is the CPU time of the whole machine during the run, whatever it was spent on.
+	// CPUSeconds is the CPU time of the whole machine during the run, whatever used it.
 	CPUSeconds int    `json:"cpuSeconds"`
 	Tiers      []Tier `json:"tiers"`
 }
@@ -89,7 +89,7 @@ func run(args []string, out io.Writer) error {
 	return times.Failure()
 }
 
-// Read reads a directory that test/tiers/run.sh has filled: TIER.tier says how a tier ended, TIER*.json holds its tests, either the events
+// Read reads a directory that test/tiers/run.sh has filled. TIER.tier contains the result of a tier, and TIER*.json its tests: the events
 // of `go test -json` or a report of Ginkgo. The slowest tier comes first.
 func Read(directory string) (Times, error) {
 	files, err := filepath.Glob(filepath.Join(directory, "*.tier"))
@@ -154,7 +154,8 @@ func (t *Tier) count(state, name string, seconds float64) {
 	t.Slowest = append(t.Slowest, Test{Name: name, Seconds: seconds})
 }
 
-// addGo reads the events of `go test -json` (go doc test2json). A test with subtests is counted by those alone, as its time is theirs.
+// addGo reads the events of `go test -json` (go doc test2json). A test with subtests is counted only by its subtests, because its time is
+// theirs.
 func (t *Tier) addGo(text []byte) error {
 	type event struct {
 		Action, Package, Test string
@@ -204,7 +205,7 @@ func (t *Tier) addGinkgo(text []byte) error {
 	for _, suite := range suites {
 		for _, spec := range suite.SpecReports {
 			if spec.LeafNodeType != "It" && spec.State == "passed" {
-				continue // what prepares and what reports counts only when it fails
+				continue // setup and reporting nodes count only if they fail
 			}
 			name := strings.Join(append(spec.ContainerHierarchyTexts, spec.LeafNodeText), " ")
 			t.count(spec.State, name, spec.RunTime.Seconds())
@@ -213,7 +214,7 @@ func (t *Tier) addGinkgo(text []byte) error {
 	return nil
 }
 
-// shorten leaves the slowest tests.
+// shorten keeps only the slowest tests.
 func (t *Tier) shorten() {
 	slices.SortStableFunc(t.Slowest, func(a, b Test) int { return cmp.Compare(b.Seconds, a.Seconds) })
 	t.Slowest = t.Slowest[:min(len(t.Slowest), slowest)]
@@ -249,7 +250,7 @@ func (t Times) Print(out io.Writer) error {
 	return err
 }
 
-// Failure names the tiers that have failed, nil when none has.
+// Failure returns an error with the failed tiers, or nil.
 func (t Times) Failure() error {
 	var names []string
 	for _, tier := range t.Tiers {

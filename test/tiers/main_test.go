@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// leave writes what a run has left.
+// leave writes the results of a run.
 func leave(t *testing.T, files map[string]string) string {
 	t.Helper()
 	directory := t.TempDir()

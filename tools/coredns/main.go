@@ -1,5 +1,5 @@
-// Command coredns is CoreDNS with those of its plugins that a cluster's DNS needs: the ones that kubeadm's Corefile names. The others, with
-// the libraries of a dozen clouds, would take longer to compile than all of it does. See "Compile-time configuration" in CoreDNS's manual.
+// Command coredns is CoreDNS with only the plugins that a cluster's DNS needs, which are those in kubeadm's Corefile. The others, with the
+// libraries of a dozen clouds, would take longer to compile than everything else. See "Compile-time configuration" in CoreDNS's manual.
 package main
 
 import (

@@ -16,18 +16,17 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Effective is what the kernel says of a thread.
+// Effective is the placement of a thread as the kernel reports it.
 type Effective struct {
 	// CPUs in list format, such as "0-7,16-23".
 	CPUs string
-	// MemoryPolicy as numa_maps shows it, such as "default" or "bind:0"; empty where the kernel knows no NUMA.
+	// MemoryPolicy in the form of numa_maps, such as "default" or "bind:0". It is empty if the kernel has no NUMA support.
 	MemoryPolicy string
 }
 
-// Apply binds the thread that it is called on, and locks the goroutine to it: what is executed next in its place (execve(2))
-// keeps both, and so do all threads and children of that (sched_setaffinity(2), set_mempolicy(2)). What it returns was read
-// back from the kernel. The error is a sentence for a person; the thread may be bound to a part of what was asked for then,
-// and must not be used for anything else.
+// Apply binds the calling thread and locks the goroutine to it. A program that replaces it (execve(2)) keeps both bindings, and so do its
+// threads and children (sched_setaffinity(2), set_mempolicy(2)). The result was read back from the kernel. The error is a sentence for a
+// person. After an error the thread may be partly bound, and must not be used for anything else.
 func Apply(p spec.Pinning) (Effective, error) {
 	runtime.LockOSThread()
 	cpus, err := cpuset.Parse(p.CPUs)
@@ -104,7 +103,7 @@ func applyMemory(p spec.Pinning, wanted cpuset.CPUSet) error {
 		if len(list) > 1 {
 			err = setPolicy(unix.MPOL_PREFERRED_MANY, list)
 		}
-		// For one node; and a kernel before 5.15 can only prefer one.
+		// EINVAL: the kernel is older than 5.15 and can prefer only one node.
 		if errors.Is(err, unix.EINVAL) {
 			err = setPolicy(unix.MPOL_PREFERRED, list[:1])
 		}
@@ -131,7 +130,7 @@ func setPolicy(mode int, nodes []int) error {
 	return unix.SetMemPolicy(mode, &mask)
 }
 
-// readBack asks the kernel and compares.
+// readBack reads the placement from the kernel and compares it with p.
 func readBack(p spec.Pinning, cpus, nodes cpuset.CPUSet) (Effective, error) {
 	got, err := ownCPUs()
 	if err != nil {

@@ -22,10 +22,10 @@ import (
 
 // The test's own program is the daemon, in a process of its own.
 const (
-	// envPin makes it what `node run` is: it binds itself to the CPUs, and to the memory of NUMA node 0, and executes itself.
+	// envPin makes the program act as `node run`: it binds itself to the CPUs and to the memory of NUMA node 0, and executes itself.
 	envPin = "AFFINITY_TEST_PIN"
-	// envDaemon makes it a daemon of several threads that says when it runs and ends with its input. One thread binds itself to
-	// the CPUs that are named.
+	// envDaemon makes it a daemon of several threads that reports when it runs, and ends when its input ends. One thread binds itself to the
+	// CPUs in the variable.
 	envDaemon = "AFFINITY_TEST_DAEMON"
 )
 
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// memoryNodes is empty where the kernel knows no NUMA.
+// memoryNodes is empty if the kernel has no NUMA support.
 func memoryNodes() string {
 	if _, err := os.Stat("/proc/self/numa_maps"); err != nil {
 		return ""
@@ -95,7 +95,7 @@ func daemon(t *testing.T, environment ...string) int {
 	return command.Process.Pid
 }
 
-// allowed are the CPUs of this test; the last one is what a daemon is bound to.
+// allowed returns the CPUs that this test may use. A daemon is bound to the last one.
 func allowed(t *testing.T) (all cpuset.CPUSet, last string) {
 	t.Helper()
 	var mask unix.CPUSet
@@ -140,7 +140,7 @@ func expectedPolicy(policy string) string {
 	return policy
 }
 
-// nodesOf asks lscpu(1), another way than the one that is tested.
+// nodesOf reads the NUMA node with lscpu(1), independently of the code under test.
 func nodesOf(t *testing.T, cpu string) string {
 	t.Helper()
 	output, err := exec.Command("lscpu", "-p=CPU,NODE").Output()
@@ -162,7 +162,7 @@ func TestAThreadThatADaemonBindsElsewhereIsSeen(t *testing.T) {
 	placements, err := node.Placements()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(placements).To(HaveLen(1))
-	// What the stray thread starts afterwards is a stray as well.
+	// A thread started by the stray thread is a stray as well.
 	g.Expect(placements[0].StrayThreads).To(BeNumerically(">=", 1))
 	g.Expect(placements[0].CPUs).To(Equal(cpuset.New(all.List()[0], all.List()[all.Size()-1]).String()))
 }

@@ -20,7 +20,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Node is where the processes and CPUs of a node are seen.
+// Node locates the processes and CPUs of a node.
 type Node struct {
 	// Proc and Sys are the node's /proc and /sys.
 	Proc, Sys string
@@ -32,16 +32,16 @@ type Node struct {
 // the node at the same path.
 func ThisNode() Node { return Node{Proc: "/proc", Sys: "/sys", State: filepath.Dir(spec.TargetsRoot)} }
 
-// Placements reads from the kernel where the daemons of this node run, in the order of their names. All processes with one
-// name in spec.EnvDaemon are one daemon, such as those that it forked.
+// Placements reads from the kernel where the daemons of this node run, ordered by name. All processes with the same name in spec.EnvDaemon
+// are one daemon, for example after a fork.
 //
-// Anybody can set a variable, so a process counts only when it sees the directory of its FileSystem on the node
-// (State/<namespace>.<name>, or the one in State/targets) at its path: the same directory, not one of that name. Daemons have it
-// from the node; a pod without the right to mount directories of the node can't have it. Who can, can fake a line here, and
-// nothing depends on it but what status shows.
+// Any process can set the variable. A process therefore counts only if it sees its FileSystem's directory of the node
+// (State/<namespace>.<name>, or the one in State/targets) at the same path. It must be the same directory, not another one with the same
+// name. Daemons mount it from the node. A pod that may not mount directories of the node can't have it. A pod that may mount them can fake
+// a line here, but only the status display depends on it.
 //
-// A process that ends meanwhile is left out, and so is one that this process may not look at. It reads numa_maps, for which
-// the kernel walks all pages of a daemon, so don't ask more than a few times in a minute.
+// Processes that end during the scan are left out, and so are processes that this one may not read. Placements reads numa_maps, for which
+// the kernel walks all pages of a daemon, so call it at most a few times per minute.
 func (n Node) Placements() ([]v1alpha1.DaemonPlacement, error) {
 	ids, err := n.Processes()
 	if err != nil {
@@ -72,8 +72,8 @@ func (n Node) Placements() ([]v1alpha1.DaemonPlacement, error) {
 	return placements, nil
 }
 
-// Processes are the ids of the processes of each daemon of this node, by its name, ascending. It believes what Placements believes, and
-// costs less: it opens one file of each process of the node.
+// Processes returns the process ids of each daemon of this node, ascending, by the daemon's name. It accepts the same processes as
+// Placements at a lower cost: it opens one file per process of the node.
 func (n Node) Processes() (map[string][]int, error) {
 	entries, err := procfs.List(n.Proc)
 	if err != nil {
@@ -99,7 +99,7 @@ func (n Node) Processes() (map[string][]int, error) {
 type process struct {
 	pid, parent int
 	program     string
-	// threads are the CPUs of each, that of the process itself first.
+	// threads holds the CPUs of each thread, starting with the main thread.
 	threads  []cpuset.CPUSet
 	policies policies
 }
@@ -107,7 +107,7 @@ type process struct {
 // place sums up the processes of one daemon.
 func place(name string, processes []process, nodes map[int]cpuset.CPUSet) v1alpha1.DaemonPlacement {
 	slices.SortFunc(processes, func(a, b process) int { return cmp.Compare(a.pid, b.pid) })
-	// The first process is the one that the others come from: pids begin anew some day.
+	// The first process is the one that the others were forked from. The lowest pid may be another one, because pids wrap around.
 	forked := func(p process) bool {
 		return slices.ContainsFunc(processes, func(other process) bool { return other.pid == p.parent })
 	}
@@ -144,7 +144,7 @@ var daemonName = regexp.MustCompile(`^([a-z0-9][a-z0-9-]*)/([a-z0-9][a-z0-9.-]*)
 
 const longestName = 320
 
-// mostEnvironment is how much is read of the environment of a process, in bytes. The variables of a daemon's pod have a few KiB.
+// mostEnvironment limits the bytes that are read from the environment of a process. The variables of a daemon's pod have a few KiB.
 const mostEnvironment = 256 << 10
 
 // daemonOf returns the name of the daemon that a process belongs to, empty for none.
@@ -167,9 +167,9 @@ func (n Node) daemonOf(pid string) string {
 	return ""
 }
 
-// sees is true when the process has a directory of the FileSystem from the node.
+// sees is true if the process has mounted the FileSystem's directory from the node.
 func (n Node) sees(pid, fileSystem string) bool {
-	// It refuses what leads out of it, such as a symbolic link to the node's own directory.
+	// The root refuses paths that lead out of it, such as a symbolic link to the node's own directory.
 	root, err := os.OpenRoot(filepath.Join(n.Proc, pid, "root"))
 	if err != nil {
 		return false
@@ -230,7 +230,7 @@ func (n Node) read(pid int) (process, error) {
 // gone is true for the errors of a process that has ended.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
 
-// numaNodes returns the CPUs of each NUMA node; none where the kernel knows no NUMA.
+// numaNodes returns the CPUs of each NUMA node, or nothing if the kernel has no NUMA support.
 func (n Node) numaNodes() (map[int]cpuset.CPUSet, error) {
 	paths, err := filepath.Glob(filepath.Join(n.Sys, "devices/system/node/node[0-9]*/cpulist"))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/internal/node/affinity"
 )
 
-// machine is a /proc and a /sys of files.
+// machine is a /proc and a /sys made of plain files.
 type machine struct {
 	affinity.Node
 	t *testing.T
@@ -49,7 +49,7 @@ func (m machine) link(to, path string) {
 	NewWithT(m.t).Expect(os.Symlink(to, path)).To(Succeed())
 }
 
-// process adds one, with a thread for each list of CPUs; the first is the process itself.
+// process adds a process with one thread for each list of CPUs. The first thread is the main thread.
 func (m machine) process(pid, parent int, daemon, program, policy string, threads ...string) {
 	m.t.Helper()
 	directory := fmt.Sprintf("%s/%d", m.Proc, pid)
@@ -79,7 +79,7 @@ func TestAStretchedEnvironmentCostsNoMemory(t *testing.T) {
 	g, m := NewWithT(t), newMachine(t)
 	m.process(100, 1, ssd, "mfschunkserver", "default", "0-7")
 	m.process(200, 1, ssd, "sleep", "default", "0-7")
-	// The process has made 2 GiB of its memory its environment (prctl(2), PR_SET_MM_MAP).
+	// The process has declared 2 GiB of its memory to be its environment (prctl(2), PR_SET_MM_MAP).
 	g.Expect(os.Truncate(m.Proc+"/200/environ", 2<<30)).To(Succeed())
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -112,7 +112,7 @@ func TestAThreadThatMayRunElsewhereIsAStray(t *testing.T) {
 
 func TestAllProcessesOfADaemonAreOnePlacement(t *testing.T) {
 	g, m := NewWithT(t), newMachine(t)
-	// The pids began anew between the two.
+	// The pids wrapped around between the two.
 	m.process(50, 100, ssd, "writer", "default", "0-15")
 	m.process(100, 1, ssd, "mfsmaster", "bind:0", "0-7", "0-7")
 	m.process(110, 100, ssd, "writer", "bind:0", "0-7")
@@ -145,7 +145,7 @@ func TestAPlacementIsLeftOutWhen(t *testing.T) {
 	}
 }
 
-// root gives a process a root of its own.
+// root gives a process its own root directory.
 func (m machine) root(directory string) string {
 	m.t.Helper()
 	own := m.t.TempDir()

@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/internal/node/procfs"
 )
 
-// status is what proc_pid_status(5) says of a thread.
+// status holds the fields of proc_pid_status(5) for a thread.
 type status struct {
 	parent            int
 	cpus, memoryNodes cpuset.CPUSet
@@ -57,7 +57,7 @@ func parseStatus(content string) (found status, err error) {
 // policies counts the mappings of each memory policy.
 type policies map[string]int
 
-// most is the policy of most mappings, of several the first by name, and "default" when there are none.
+// most returns the most frequent policy. Ties are broken by name, and without mappings it is "default".
 func (p policies) most() string {
 	if len(p) == 0 {
 		return "default"
@@ -73,8 +73,8 @@ func readPolicies(path string) (policies, error) {
 	return parsePolicies(content), nil
 }
 
-// parsePolicies counts the policies of a process's own memory: anonymous mappings, heap and stack, as proc_pid_numa_maps(5)
-// shows them. What a file is mapped to is in the page cache, which others share.
+// parsePolicies counts the policies of a process's own memory: anonymous mappings, heap and stack, as proc_pid_numa_maps(5) shows them.
+// File mappings are left out, because their pages are in the page cache, which other processes share.
 func parsePolicies(content []byte) policies {
 	found := policies{}
 	for line := range bytes.Lines(content) {

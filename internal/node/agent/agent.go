@@ -1,8 +1,7 @@
-// Package agent is the loop of the node's agent: it reads the StorageTargets of its node from the API server, has package
-// provision work on their disks, and writes what came of it to their status; it publishes what the node has as its
-// NodeInventory, hands on to the servers what their FileSystemNodes tell them, drops the kernel's caches when it is asked to, and serves
-// what disks and daemons do. It never changes a spec or a finalizer, and while the API server does not answer it leaves everything as it
-// is.
+// Package agent is the main loop of the node's agent. It reads the StorageTargets of its node from the API server, lets package provision
+// work on their disks, and writes the results to their status. It publishes the node's NodeInventory, writes the node files of its
+// FileSystemNodes, drops the kernel's caches on request, and serves samples of disks and daemons. It never changes a spec or a finalizer,
+// and while the API server does not answer it leaves everything as it is.
 package agent
 
 import (
@@ -40,29 +39,30 @@ const FieldOwner = "parallelfs-agent"
 const (
 	// Name of the controller, in logs, metrics and events.
 	Name = "agent"
-	// placementsEvery is how often it is read where daemons run, which costs next to nothing.
+	// placementsEvery is the interval between scans of the daemons' placements, which are cheap.
 	placementsEvery = 30 * time.Second
-	// shutdownLimit is how long a step that has begun may take when the agent is told to end. The chart gives the pod more.
+	// shutdownLimit is the time in which a running step must finish after the agent is asked to end. The chart's terminationGracePeriodSeconds
+	// is longer.
 	shutdownLimit = 110 * time.Second
 )
 
-// Node is what the agent does on its node, and how it looks at it.
+// Node holds the agent's actions on its node and its sources of information.
 type Node struct {
-	// Pass brings one target as far as it goes (provision.Provisioner).
+	// Pass takes one target as far as possible (provision.Provisioner).
 	Pass Pass
-	// LetGo and TakeUp see that nobody has a target of two nodes mounted (provision.Provisioner).
+	// LetGo and TakeUp ensure that a target of a pair is mounted on one node only (provision.Provisioner).
 	LetGo  func(ctx context.Context, t *v1alpha1.StorageTarget) (held io.Closer, why string, err error)
 	TakeUp func(ctx context.Context, t *v1alpha1.StorageTarget) (why string, err error)
-	// BootID tells this start of the node from others (spec.BootIDFile).
+	// BootID identifies the current boot of the node (spec.BootIDFile).
 	BootID string
-	// Collect finds everything that the node has; Placements only where daemons run.
+	// Collect makes the full inventory of the node, Placements only the placements of daemons.
 	Collect    func(ctx context.Context) v1alpha1.NodeInventoryStatus
 	Placements func() ([]v1alpha1.DaemonPlacement, error)
 	// Processes finds the ids of the daemons' processes (affinity.Node).
 	Processes func() (map[string][]int, error)
 	// DropCaches drops the kernel's caches (caches.Dropper).
 	DropCaches func(ctx context.Context) error
-	// Changes sends when a block device has come, gone or changed; nil when nobody listens.
+	// Changes receives a value when a block device is added, removed or changed. It is nil if nothing listens for them.
 	Changes <-chan struct{}
 }
 
@@ -70,26 +70,26 @@ type Node struct {
 type Options struct {
 	// NodeName is the name of the Kubernetes node.
 	NodeName string
-	// Resync is the time between two looks at everything without a cause.
+	// Resync is the interval between full scans without a trigger.
 	Resync time.Duration
-	// NodesRoot is the directory that holds what the servers of this node are told: spec.NodesRoot.
+	// NodesRoot is the directory of the node files: spec.NodesRoot.
 	NodesRoot string
-	// Modprobe is the node's directory of files that say what modules are loaded with: spec.ModprobeDirectory.
+	// Modprobe is the node's directory for module options: spec.ModprobeDirectory.
 	Modprobe string
-	// HealthAddress and MetricsAddress are what to listen on; "0" for nothing.
+	// HealthAddress and MetricsAddress are the addresses to listen on; "0" disables them.
 	HealthAddress, MetricsAddress string
 	// TelemetryInterval is the time between two samples of disks and daemons, 0 for none; TelemetryAddress serves them.
 	TelemetryInterval time.Duration
 	TelemetryAddress  string
 }
 
-// Scheme knows the kinds that the agent reads and writes.
+// Scheme contains the kinds that the agent reads and writes.
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	return scheme, errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
 }
 
-// Run works until ctx ends. An error is one of the setup; what goes wrong later is tried again.
+// Run works until ctx ends. It returns setup errors only. Later failures are retried.
 func Run(ctx context.Context, config *rest.Config, node Node, o Options, log logr.Logger) error {
 	scheme, err := Scheme()
 	if err != nil {
@@ -109,7 +109,7 @@ func Run(ctx context.Context, config *rest.Config, node Node, o Options, log log
 		},
 		Client: client.Options{
 			FieldOwner: FieldOwner,
-			// These are read seldom, and must not be of a moment ago.
+			// These objects are read seldom and must be current, so they bypass the cache.
 			Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Node{}, &v1alpha1.NodeInventory{}}},
 		},
 	})
@@ -166,8 +166,8 @@ func Run(ctx context.Context, config *rest.Config, node Node, o Options, log log
 	return mgr.Start(ctx)
 }
 
-// ofNode selects the targets of a node. A name that is no value of a label is not in their labels: then all targets come,
-// and the reconciler chooses.
+// ofNode selects the targets of a node by label. A node name that is no valid label value can't be in a label. The selector then matches
+// all targets, and the reconciler filters them.
 func ofNode(name string) labels.Selector {
 	if len(validation.IsValidLabelValue(name)) > 0 {
 		return labels.Everything()
@@ -175,7 +175,7 @@ func ofNode(name string) labels.Selector {
 	return labels.SelectorFromSet(labels.Set{v1alpha1.LabelNode: name})
 }
 
-// listen hands on what the kernel says of devices: to the inventory, and to all targets.
+// listen forwards the kernel's device events to the inventory and to all targets.
 func listen(ctx context.Context, changes <-chan struct{}, poke func(), wake chan<- event.GenericEvent) {
 	for {
 		select {
@@ -183,7 +183,7 @@ func listen(ctx context.Context, changes <-chan struct{}, poke func(), wake chan
 			return
 		case _, open := <-changes:
 			if !open {
-				return // the resync is left
+				return // only the resync remains
 			}
 			poke()
 			select {

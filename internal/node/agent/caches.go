@@ -18,34 +18,34 @@ import (
 	"parallelfs.dev/operator/internal/node/caches"
 )
 
-// FieldOwnerCaches is the agent's name in managedFields for status.droppedCaches, so that a publication of the inventory, which
-// does not know of it, leaves it as it is.
+// FieldOwnerCaches is the agent's name in managedFields for status.droppedCaches. The separate name keeps publications of the inventory,
+// which don't contain the field, from removing it.
 const FieldOwnerCaches = "parallelfs-agent-caches"
 
 // longestError is the limit of DroppedCaches.error, in bytes.
 const longestError = 512
 
-// Caches drops the caches of the node's kernel once for each request that the NodeInventory of the node carries, and answers there.
+// Caches drops the kernel's caches of the node once for each request in the node's NodeInventory, and writes the result there.
 type Caches struct {
-	// Client reads from the API server itself, and writes.
+	// Client writes, and reads directly from the API server.
 	Client client.Client
 	Drop   func(ctx context.Context) error
 	Now    func() time.Time
 
-	// done is the last request that was carried out, when it could not be answered yet.
+	// done is the last request that was carried out, until its result could be written.
 	done *v1alpha1.DroppedCaches
 }
 
 func (r *Caches) setup(mgr ctrl.Manager) error {
-	// The cache holds the inventory of this node only.
+	// The cache contains the inventory of this node only.
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("caches").
 		For(&v1alpha1.NodeInventory{}, builder.WithPredicates(predicate.AnnotationChangedPredicate{})).
 		Complete(r)
 }
 
-// Reconcile carries out the request of the inventory, when that was not done yet. One whose answer was not written because the agent
-// was killed is carried out again.
+// Reconcile carries out the request in the inventory unless that was already done. If the agent was killed before it wrote the result, the
+// request is carried out again.
 func (r *Caches) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	inventory := &v1alpha1.NodeInventory{}
 	if err := r.Client.Get(ctx, request.NamespacedName, inventory); err != nil {

@@ -37,7 +37,7 @@ func (w *world) inventory() *v1alpha1.NodeInventory {
 	return live
 }
 
-// askFor asks for caches to be dropped, as the operator does.
+// askFor requests a drop of the caches, as the operator does.
 func (w *world) askFor(request string) {
 	w.t.Helper()
 	live := w.inventory()
@@ -137,7 +137,7 @@ func TestTheAnswerAndTheRestOfTheInventoryLeaveEachOtherAlone(t *testing.T) {
 	w.Expect(w.inventory().Status.DroppedCaches).To(HaveValue(HaveField("Request", "run/1")))
 }
 
-// dropsAndServes proves of a running agent that it drops caches when it is asked, and serves what its daemons do.
+// dropsAndServes checks that a running agent drops caches on request and serves samples of its daemons.
 func (w *world) dropsAndServes(dropped <-chan struct{}, address string) {
 	w.t.Helper()
 	w.askFor("run/1")
@@ -161,7 +161,7 @@ func (w *world) dropsAndServes(dropped <-chan struct{}, address string) {
 		HaveField("Daemon", "meta/0"), HaveField("Node", w.node.Name), HaveField("Samples", BeNumerically(">", 0)))))
 }
 
-// freeAddress is one that nobody listens on.
+// freeAddress returns an address that no process listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

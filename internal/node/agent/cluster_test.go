@@ -31,7 +31,7 @@ var server *apiserver.Server
 
 func TestMain(m *testing.M) { apiserver.Run(m, &server) }
 
-// world is an API server with a namespace, a node and an agent of that node whose work on disks is the test's.
+// world is an API server with a namespace, a node and an agent of that node. The test supplies the agent's work on disks.
 type world struct {
 	Gomega
 	t         *testing.T
@@ -40,14 +40,14 @@ type world struct {
 	events    *events.FakeRecorder
 }
 
-// newWorld makes a world for a test, which then runs beside others.
+// newWorld makes a world for a test that runs in parallel with others.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
 	w := &world{Gomega: NewWithT(t), t: t, namespace: server.Namespace(t.Context(), t), events: events.NewFakeRecorder(1000)}
 	w.node = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-oss1"}}
 	w.Expect(server.Client.Create(t.Context(), w.node)).To(Succeed())
-	t.Cleanup(func() { _ = server.Client.Delete(context.Background(), w.node) }) // nothing else looks at it
+	t.Cleanup(func() { _ = server.Client.Delete(context.Background(), w.node) }) // nothing else reads it
 	return w
 }
 
@@ -87,7 +87,7 @@ func (w *world) reconcile(r *Reconciler, target *v1alpha1.StorageTarget) (ctrl.R
 	return r.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(target)})
 }
 
-// proven is a status with which nothing is left to be done.
+// proven returns a status that leaves no work to do.
 func proven(t *v1alpha1.StorageTarget) v1alpha1.StorageTargetStatus {
 	now := metav1.NewTime(time.Unix(1700000000, 0))
 	return v1alpha1.StorageTargetStatus{
@@ -247,7 +247,7 @@ func TestAnAPIServerThatDoesNotAnswerStopsNothing(t *testing.T) {
 	w.Expect(err).To(MatchError(apiserver.ErrKilled))
 }
 
-// node is what the agent finds; a test changes it while the agent runs.
+// node holds the agent's observations; a test changes them while the agent runs.
 type node struct {
 	mutex     sync.Mutex
 	inventory v1alpha1.NodeInventoryStatus
@@ -323,7 +323,7 @@ func TestTheAgentWorksOnItsTargetsAndPublishesItsNode(t *testing.T) {
 		return inventory.Status.BlockDevices[0].Target
 	}, patience.Bound(2*time.Minute), 50*time.Millisecond).Should(Equal(w.namespace + "/mine"))
 
-	// A change of devices has everything looked at, and nothing written when all is as it was.
+	// A change of devices triggers a full scan, and nothing is written if nothing has changed.
 	before := w.live(mine).ResourceVersion
 	passes, collected := n.counts("mine")
 	changes <- struct{}{}

@@ -13,7 +13,7 @@ import (
 // mostNote bounds an event's note, in bytes; the API's own limit is 1024.
 const mostNote = 1000
 
-// Reasons of events that are no reasons of conditions.
+// Event reasons that are not condition reasons.
 const (
 	reasonPlanReady    = "PlanReady"
 	reasonApprovalUsed = "ApprovalUsed"
@@ -25,7 +25,7 @@ const (
 // note is one event.
 type note struct{ kind, reason, action, text string }
 
-// notes are the events of the step from one status to the next: each change is told once.
+// notes returns the events for the step from one status to the next, one for each change.
 func notes(before, after *v1alpha1.StorageTarget) []note {
 	var out []note
 	tell := func(kind, reason, action, text string) { out = append(out, note{kind, reason, action, text}) }
@@ -64,18 +64,18 @@ func notes(before, after *v1alpha1.StorageTarget) []note {
 	return out
 }
 
-// refuses is true for the reasons with which something does not go on by itself.
+// refuses is true for reasons that need action by a person.
 func refuses(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonPlanning, v1alpha1.ReasonProvisioning, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonUnmounted, v1alpha1.ReasonWiped,
-		v1alpha1.ReasonUnmountFailed, v1alpha1.ReasonWipeFailed: // the last two are told by conditions of their own
+		v1alpha1.ReasonUnmountFailed, v1alpha1.ReasonWipeFailed: // the last two have their own conditions
 		return false
 	default:
 		return true
 	}
 }
 
-// turned is a condition that is new, or says something else than before by its status or reason.
+// turned returns the condition of a type if it is new, or if its status or reason has changed.
 func turned(was, is v1alpha1.StorageTargetStatus, kind string) *metav1.Condition {
 	c, old := meta.FindStatusCondition(is.Conditions, kind), meta.FindStatusCondition(was.Conditions, kind)
 	if c == nil || old != nil && old.Status == c.Status && old.Reason == c.Reason {
@@ -91,7 +91,7 @@ func kindOf(c *metav1.Condition) string {
 	return corev1.EventTypeWarning
 }
 
-// destroyed names what a plan would destroy.
+// destroyed lists what a plan would destroy.
 func destroyed(p *v1alpha1.TargetPlan) string {
 	switch len(p.Destroys) {
 	case 0:

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// That it is read so is held beside its reader (package daemon).
+// A test in package daemon checks that the reader accepts this file.
 func TestTheFileOfANodeIsWrittenAsInVersion1(t *testing.T) {
 	g := NewWithT(t)
 	const name = "scratch-ssd-0123456789abcdef"

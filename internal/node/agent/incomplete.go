@@ -11,9 +11,9 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// completed adds what the look before has seen to a look that could not be finished: a disk that was not looked at is not gone, and a
-// signature that was not read is not absent. No such disk is usable. complete is false for such a look. It is an error when the devices
-// could not be listed and none is known from before: nothing is known of the node's disks then.
+// completed fills the gaps of an incomplete scan from the scan before. A disk that was not read still exists, and a signature that was not
+// read is not absent. A disk filled in like this is not usable. complete is false for such a scan. It is an error if the devices could not
+// be listed and no earlier scan listed any, because then the node's disks are unknown.
 func completed(found, last v1alpha1.NodeInventoryStatus) (out v1alpha1.NodeInventoryStatus, complete bool, err error) {
 	if i := slices.IndexFunc(found.Problems, func(p string) bool { return strings.HasPrefix(p, devices.Unlisted) }); i >= 0 {
 		if len(last.BlockDevices) == 0 {
@@ -36,7 +36,7 @@ func completed(found, last v1alpha1.NodeInventoryStatus) (out v1alpha1.NodeInven
 	return found, complete, nil
 }
 
-// unlisted has the disks of the look before, none of which is usable.
+// unlisted returns the disks of the scan before, all of them marked unusable.
 func unlisted(found, last v1alpha1.NodeInventoryStatus, why string) v1alpha1.NodeInventoryStatus {
 	found.BlockDevices = slices.Clone(last.BlockDevices)
 	for i := range found.BlockDevices {
@@ -59,7 +59,7 @@ func isSame(a, b v1alpha1.BlockDevice) bool {
 		a.Serial != "" && a.Serial == b.Serial || slices.ContainsFunc(a.IDs, func(id string) bool { return slices.Contains(b.IDs, id) }))
 }
 
-// keep fills in what the look at a device has not found.
+// keep fills in the fields of a device that could not be read.
 func keep(now *v1alpha1.BlockDevice, was v1alpha1.BlockDevice) {
 	if len(now.Signatures) == 0 {
 		now.Signatures = was.Signatures
@@ -74,7 +74,7 @@ func keep(now *v1alpha1.BlockDevice, was v1alpha1.BlockDevice) {
 	}
 }
 
-// unlooked are the disks that could not be looked at completely, three of them by name.
+// unlooked describes the disks that could not be read completely, three of them by name.
 func unlooked(found v1alpha1.NodeInventoryStatus) string {
 	var names []string
 	for _, b := range found.BlockDevices {

@@ -19,29 +19,29 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// Inventory publishes the node's NodeInventory, when something in it has changed.
+// Inventory publishes the node's NodeInventory when it has changed.
 type Inventory struct {
 	Client   client.Client
 	NodeName string
-	// Resync is the time between two looks at everything without a cause, Every that between two looks at where daemons run. What
-	// StorageTargets say as well is published when it has been as it is for a fifth of Resync.
+	// Resync is the interval between full scans without a trigger, and Every the interval between scans of the daemons' placements. A change
+	// that the StorageTargets report as well is published when it has been stable for a fifth of Resync.
 	Resync, Every time.Duration
 	Collect       func(ctx context.Context) v1alpha1.NodeInventoryStatus
 	Placements    func() ([]v1alpha1.DaemonPlacement, error)
-	// Targets are the StorageTargets of the node, to say which disk carries which.
+	// Targets lists the StorageTargets of the node, so that the inventory can name each disk's target.
 	Targets func(ctx context.Context) ([]v1alpha1.StorageTarget, error)
-	// Published is called when the inventory was found to be published.
+	// Published is called when the published inventory is up to date.
 	Published func()
-	// Pokes has room for one.
+	// Pokes has a buffer of one.
 	Pokes chan struct{}
 
-	// last is what was found last, and told what was published last.
+	// last is the last inventory that was found, and told the last one that was published.
 	last, told v1alpha1.NodeInventoryStatus
-	// withheld is since when something was found that is not published yet.
+	// withheld is the time since which an unpublished change exists.
 	withheld time.Time
 }
 
-// Poke asks for a look at everything, when the node has calmed down.
+// Poke triggers a full scan after the quiet period.
 func (i *Inventory) Poke() {
 	select {
 	case i.Pokes <- struct{}{}:
@@ -50,16 +50,16 @@ func (i *Inventory) Poke() {
 }
 
 const (
-	// retryAfter is the time until a publication that failed is tried again.
+	// retryAfter is the time until a failed publication is retried.
 	retryAfter = 15 * time.Second
-	// calm is the time without a poke after which a node is looked at, and longest how long that waits at most. Each step of each disk that is
-	// made a target pokes, and so does the kernel: to look at once would publish the node once for each of them, and once more when the
-	// servers have started that use them.
+	// calm is the quiet period without a trigger before a scan, and longest the longest time that triggers can postpone it. Each step of each
+	// disk that is made a target is a trigger, and so are the kernel's events. An immediate scan would publish the node once for each of them,
+	// and once more when the servers that use them have started.
 	calm, longest = 8 * time.Second, 12 * time.Second
-	// restsPerResync and patiencePerResync are parts of Resync: how long a node stays as it is until that is published which may wait, or
-	// until a look is repeated that could not be finished, and how long that waits at most. The disks of a node are made, mounted and taken
-	// up by its servers one after the other, and a node would be published for each of these otherwise; in a large filesystem, minutes lie
-	// between them.
+	// restsPerResync and patiencePerResync divide Resync. A change that may wait is published when the node has been stable for
+	// Resync/restsPerResync, and after Resync/patiencePerResync at the latest. An incomplete scan is repeated after Resync/restsPerResync. The
+	// disks of a node are formatted, mounted and taken into use one after the other. In a large filesystem minutes pass between them, and the
+	// node would otherwise be published for each.
 	restsPerResync, patiencePerResync = 5, 2
 )
 
@@ -69,7 +69,8 @@ func (i *Inventory) Start(ctx context.Context) error {
 	defer everything.Stop()
 	daemons := time.NewTicker(i.Every)
 	defer daemons.Stop()
-	// due is when everything is looked at because of a poke, however many follow. The first look, as the agent starts, waits for nothing.
+	// due is the time of the full scan after the first trigger. Later triggers don't move it. The first scan, at the agent's start, does not
+	// wait.
 	due := time.Now()
 	wait := func() {
 		if due.IsZero() {
@@ -103,8 +104,8 @@ func (i *Inventory) Start(ctx context.Context) error {
 	}
 }
 
-// everything looks at the node, and publishes what it has found unless that may wait. It returns when the next look is due. A look that
-// could not be finished is published with what the look before has seen, and repeated earlier.
+// everything scans the node and publishes the result unless it may wait. It returns the time until the next scan. An incomplete scan is
+// published with the gaps filled from the scan before, and repeated earlier.
 func (i *Inventory) everything(ctx context.Context) (next time.Duration, err error) {
 	found := i.Collect(ctx)
 	if ctx.Err() != nil {
@@ -139,8 +140,7 @@ func (i *Inventory) everything(ctx context.Context) (next time.Duration, err err
 	return rest, i.publish(ctx)
 }
 
-// mayWait is true when a node differs from what was told of it by nothing but what becomes of disks that carry targets, which their
-// StorageTargets say at once, and by where servers run.
+// mayWait is true if the only changes concern disks with targets, whose StorageTargets report them at once, and the placement of servers.
 func mayWait(found, told v1alpha1.NodeInventoryStatus) bool {
 	if len(found.BlockDevices) != len(told.BlockDevices) {
 		return false
@@ -157,7 +157,7 @@ func mayWait(found, told v1alpha1.NodeInventoryStatus) bool {
 	return equality.Semantic.DeepEqual(found, told)
 }
 
-// moved is true when other daemons run, or at another place, than was found last. Before anything was found, nothing has moved.
+// moved is true if the daemons or their placements differ from the last scan. It is false before the first scan.
 func (i *Inventory) moved(ctx context.Context) bool {
 	if len(i.last.BlockDevices) == 0 && i.last.Kernel.Release == "" {
 		return false
@@ -170,7 +170,7 @@ func (i *Inventory) moved(ctx context.Context) bool {
 	return !equality.Semantic.DeepEqual(now, i.last.Daemons)
 }
 
-// publish makes the NodeInventory where there is none, and writes its status when it differs from what the API server has.
+// publish creates the NodeInventory if it is missing, and writes its status if it differs from the stored one.
 func (i *Inventory) publish(ctx context.Context) error {
 	live := &v1alpha1.NodeInventory{}
 	err := i.Client.Get(ctx, client.ObjectKey{Name: i.NodeName}, live)
@@ -182,7 +182,7 @@ func (i *Inventory) publish(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("read the NodeInventory: %w", err)
 	}
-	live.Status.DroppedCaches = nil // that is written by Caches, under a name of its own
+	live.Status.DroppedCaches = nil // Caches writes this field as a field owner of its own
 	if equality.Semantic.DeepEqual(live.Status, i.last) {
 		i.published()
 		return nil
@@ -208,7 +208,7 @@ func (i *Inventory) published() {
 	i.Published()
 }
 
-// create makes the NodeInventory, which goes with its node.
+// create makes the NodeInventory, which is owned by its node.
 func (i *Inventory) create(ctx context.Context) (*v1alpha1.NodeInventory, error) {
 	node := &corev1.Node{}
 	if err := i.Client.Get(ctx, client.ObjectKey{Name: i.NodeName}, node); err != nil {
@@ -227,7 +227,7 @@ func (i *Inventory) create(ctx context.Context) (*v1alpha1.NodeInventory, error)
 	return inventory, nil
 }
 
-// name says of each disk which target it carries, by the label on it.
+// name sets the target that each disk carries, by the label on the disk.
 func name(found []v1alpha1.BlockDevice, targets []v1alpha1.StorageTarget) {
 	labels := map[string]string{}
 	for i := range targets {

@@ -19,25 +19,25 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// watchedNode is a node with two disks, of which a test may pull one out, and its inventory.
+// watchedNode is a node and its inventory, with two disks, of which a test may remove one.
 type watchedNode struct {
 	*Inventory
 	pulled bool
-	// unlisted is true when the devices of the node can't be listed, and unread when its first disk gives no answer.
+	// unlisted is true if the devices of the node can't be listed, and unread if its first disk does not answer.
 	unlisted, unread bool
-	// targets are what its disks carry, and unusable why the first one can't be used.
+	// targets holds the targets on its disks, and unusable the reasons why the first disk can't be used.
 	targets  [2]string
 	unusable []string
-	// signatures are those on its first disk.
+	// signatures are the signatures on its first disk.
 	signatures []v1alpha1.Signature
 	// daemons run on it.
 	daemons []v1alpha1.DaemonPlacement
 	began   time.Time
-	// looks and writes are when it was looked at and published.
+	// looks holds the times of its scans, and writes those of its publications.
 	looks, writes []time.Duration
 }
 
-// watch has the inventory of a node published until the test ends, and pokes it so often before that.
+// watch publishes the inventory of a node until the test ends, after the given number of triggers.
 func watch(t *testing.T, pokes int) *watchedNode {
 	t.Helper()
 	n := newWatched(t)
@@ -96,20 +96,20 @@ func newWatched(t *testing.T) *watchedNode {
 	return n
 }
 
-// start has the inventory published until the test ends.
+// start publishes the inventory until the test ends.
 func (n *watchedNode) start(t *testing.T) {
 	t.Helper()
 	go func() { NewWithT(t).Expect(n.Start(t.Context())).To(Succeed()) }()
 	synctest.Wait()
 }
 
-// at lets the time pass until so long after the start.
+// at waits until the given time after the start.
 func (n *watchedNode) at(after time.Duration) {
 	<-time.After(after - time.Since(n.began))
 	synctest.Wait()
 }
 
-// published is what the API server has.
+// published returns the status at the API server.
 func (n *watchedNode) published(t *testing.T) v1alpha1.NodeInventoryStatus {
 	t.Helper()
 	var published v1alpha1.NodeInventory
@@ -117,7 +117,7 @@ func (n *watchedNode) published(t *testing.T) v1alpha1.NodeInventoryStatus {
 	return published.Status
 }
 
-// disks are those of the published inventory.
+// disks returns the number of disks in the published inventory.
 func (n *watchedNode) disks(t *testing.T) int {
 	t.Helper()
 	return len(n.published(t).BlockDevices)
@@ -156,7 +156,7 @@ func TestWhatComesTogetherIsPublishedOnce(t *testing.T) {
 }
 
 func TestANodeIsPublishedWithoutDelayWhenItsAgentStarts(t *testing.T) {
-	for range 20 { // what is ready at the same time comes in any order
+	for range 20 { // select picks any of the channels that are ready
 		synctest.Test(t, func(t *testing.T) {
 			NewWithT(t).Expect(watch(t, 1).disks(t)).To(Equal(2))
 		})

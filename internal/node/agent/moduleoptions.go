@@ -16,7 +16,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// moduleOptionsFile is the path of the file with what modules are to be loaded with for a FileSystem.
+// moduleOptionsFile returns the path of the file with the module options of a FileSystem.
 func (r *NodeFiles) moduleOptionsFile(n *v1alpha1.FileSystemNode) (string, error) {
 	if _, err := r.directory(n); err != nil {
 		return "", err
@@ -24,8 +24,8 @@ func (r *NodeFiles) moduleOptionsFile(n *v1alpha1.FileSystemNode) (string, error
 	return filepath.Join(r.Modprobe, spec.ModuleOptionsFile(n.Namespace, n.Spec.FileSystem.Name)), nil
 }
 
-// keepModuleOptions has that file say what the object says, and removes it when nothing is to be written any more. What other files of the
-// node say otherwise is refused: the kernel would get both, and take the last one.
+// keepModuleOptions writes the object's module options to that file, and removes the file if the object has none. Contradicting options in
+// other files of the node are refused, because the kernel would get both and take the last one.
 func (r *NodeFiles) keepModuleOptions(ctx context.Context, n *v1alpha1.FileSystemNode) error {
 	path, err := r.moduleOptionsFile(n)
 	if err != nil {
@@ -54,7 +54,7 @@ func (r *NodeFiles) keepModuleOptions(ctx context.Context, n *v1alpha1.FileSyste
 	return r.Writer.File(path, []byte(content), durable.Ownership{Mode: 0o644})
 }
 
-// onNode is a path as people on the node know it.
+// onNode returns a path as it is outside of the agent's container.
 func (r *NodeFiles) onNode(path string) string {
 	return filepath.Join(spec.ModprobeDirectory, filepath.Base(path))
 }
@@ -66,7 +66,7 @@ func said(why string) error {
 	return errors.New(why)
 }
 
-// contradiction says which other file has other values for the same options; empty when none has.
+// contradiction names another file that has other values for the same options. It is empty if there is none.
 func (r *NodeFiles) contradiction(mine string, lines []string) (string, error) {
 	wanted := map[string]string{}
 	for _, line := range lines {
@@ -97,14 +97,14 @@ func (r *NodeFiles) contradiction(mine string, lines []string) (string, error) {
 	return why, nil
 }
 
-// optionsOf hands on the options of a line of modprobe.d(5), such as "libcfs cpu_pattern" with "0[0-1] 1[2-3]".
+// optionsOf passes on the options in a line of modprobe.d(5), such as "libcfs cpu_pattern" with "0[0-1] 1[2-3]".
 func optionsOf(line string, each func(option, value string)) {
 	rest, is := strings.CutPrefix(strings.TrimSpace(line), "options ")
 	if !is {
 		return
 	}
 	module, rest, _ := strings.Cut(strings.TrimSpace(rest), " ")
-	module = strings.ReplaceAll(module, "-", "_") // modprobe takes both for the same
+	module = strings.ReplaceAll(module, "-", "_") // modprobe treats both alike
 	for rest = strings.TrimSpace(rest); rest != ""; rest = strings.TrimSpace(rest) {
 		name, after, has := strings.Cut(rest, "=")
 		if !has {
@@ -120,7 +120,7 @@ func optionsOf(line string, each func(option, value string)) {
 	}
 }
 
-// removeModuleOptions removes such a file, and leaves one alone that somebody else has written.
+// removeModuleOptions removes such a file unless another program has written it.
 func removeModuleOptions(ctx context.Context, path string) error {
 	there, err := os.ReadFile(path)
 	switch {
@@ -138,7 +138,7 @@ func removeModuleOptions(ctx context.Context, path string) error {
 	return nil
 }
 
-// sweepModuleOptions removes those of FileSystems that have nothing on the node any more. The caller holds the mutex.
+// sweepModuleOptions removes the files of FileSystems that no longer have anything on the node. The caller holds the mutex.
 func (r *NodeFiles) sweepModuleOptions(ctx context.Context, list v1alpha1.FileSystemNodeList) error {
 	keep := map[string]bool{}
 	for i := range list.Items {

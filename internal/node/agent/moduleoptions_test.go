@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/internal/node/durable"
 )
 
-// options is a FileSystemNode that has the agent write what modules are loaded with, and the agent with the file that it writes.
+// options returns a FileSystemNode with module options, the agent that writes them, and the file's path.
 func options(t *testing.T) (*NodeFiles, *v1alpha1.FileSystemNode, string) {
 	t.Helper()
 	r := &NodeFiles{NodeName: "oss1", Root: t.TempDir(), Modprobe: t.TempDir(), Writer: durable.Writer{Chown: func(string, int, int) error { return nil }}}

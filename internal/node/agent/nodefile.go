@@ -33,10 +33,10 @@ import (
 // longestMessage is the limit of NodeAgentStatus.message, in bytes.
 const longestMessage = 1024
 
-// NodeFiles writes what the servers of this node are told into files of the node, where they read it when they start. While the API
-// server does not answer, the last files stay.
+// NodeFiles writes the configuration of this node's servers to node files, which the servers read at their start. While the API server does
+// not answer, the last files remain.
 type NodeFiles struct {
-	// Client writes. Live reads from the API server itself: a file is never written from a cache that is behind, nor removed.
+	// Client writes. Live reads directly from the API server: a file is never written or removed because of a stale cache.
 	Client   client.Client
 	Live     client.Reader
 	NodeName string
@@ -45,17 +45,17 @@ type NodeFiles struct {
 	Root, Modprobe string
 	// Writer writes to the disk.
 	Writer durable.Writer
-	// Record makes the disk of a target say what its server was given (record.Keep).
+	// Record writes the record of a server's target to the target's disk (record.Keep).
 	Record func(t spec.Target, wanted spec.TargetRecord) error
-	// BootID tells this start of the node from others (spec.BootIDFile).
+	// BootID identifies the current boot of the node (spec.BootIDFile).
 	BootID string
 
-	// patience is how long all records of a node may take that are written at once; 0 is recordLimit.
+	// patience limits the time for all records of a node that are written at once; 0 means recordLimit.
 	patience time.Duration
 	records  recorder
-	// withdrawn are the uids of targets that are deleted (Withdraw).
+	// withdrawn holds the uids of deleted targets (Withdraw).
 	withdrawn sync.Map
-	// mutex is held from the question to the API server until the files are as it says: of two answers, the older would else be the last.
+	// mutex is held from the request to the API server until the files are written. Otherwise the older of two answers could be written last.
 	mutex sync.Mutex
 }
 
@@ -67,7 +67,7 @@ func (r *NodeFiles) setup(mgr ctrl.Manager) error {
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 		}).
 		Complete(r)
-	// What was deleted while this agent was away wakes nobody.
+	// A deletion while the agent was down triggers no event.
 	return errors.Join(err, mgr.Add(runnable(r.sweepAlways)))
 }
 
@@ -77,8 +77,8 @@ func (r *NodeFiles) here(object client.Object) bool {
 	return ok && n.Spec.Node == r.NodeName
 }
 
-// Reconcile makes the file of one FileSystemNode say what the object says, and then says so in its status. What modules are to be loaded
-// with is written before: servers load them. That it could not be written keeps no server from being told.
+// Reconcile writes the file of one FileSystemNode and reports it in the object's status. Module options are written first, because servers
+// load the modules. A failure to write them does not keep the node file from being written.
 func (r *NodeFiles) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -118,14 +118,14 @@ func (r *NodeFiles) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 	return ctrl.Result{RequeueAfter: r.Resync}, nil
 }
 
-// update makes the file of a FileSystemNode say what the object says. The caller holds the mutex.
+// update writes the file of a FileSystemNode. The caller holds the mutex.
 func (r *NodeFiles) update(ctx context.Context, n *v1alpha1.FileSystemNode) (of lacking, wrote bool, err error) {
 	served, err := r.servedOf(ctx, n)
 	if err != nil {
 		return nil, false, err
 	}
 	if served.hasPairs() {
-		// An agent that is being replaced may still write, and what it has read may be older than what the next one gives away.
+		// An agent that is being replaced may still write. Its data may be older than the next agent's handover of a target.
 		lock, err := r.lock(n)
 		if err != nil {
 			return nil, false, err
@@ -140,7 +140,7 @@ func (r *NodeFiles) update(ctx context.Context, n *v1alpha1.FileSystemNode) (of 
 	return of, wrote, err
 }
 
-// directory of the file of a FileSystem. A name that would lead elsewhere is refused.
+// directory returns the directory of a FileSystem's file. A name that would lead to another directory is refused.
 func (r *NodeFiles) directory(n *v1alpha1.FileSystemNode) (string, error) {
 	name := filepath.Base(spec.NodeDirectory(n.Namespace, n.Spec.FileSystem.Name))
 	if name != n.Namespace+"."+n.Spec.FileSystem.Name || strings.ContainsRune(n.Spec.FileSystem.Name, filepath.Separator) {
@@ -149,7 +149,7 @@ func (r *NodeFiles) directory(n *v1alpha1.FileSystemNode) (string, error) {
 	return filepath.Join(r.Root, name), nil
 }
 
-// write writes the file when it says anything else. A disk that lacks its record, and that no server was told to use before, is left out.
+// write writes the file if its content differs. It leaves out a disk that lacks its record and that no server was configured to use before.
 func (r *NodeFiles) write(n *v1alpha1.FileSystemNode, lacking lacking, of served) (wrote bool, err error) {
 	directory, err := r.directory(n)
 	if err != nil {
@@ -180,7 +180,7 @@ func (r *NodeFiles) write(n *v1alpha1.FileSystemNode, lacking lacking, of served
 	return true, r.Writer.File(path, content, durable.Ownership{Mode: 0o644})
 }
 
-// NodeFile is what the servers of a node are told: of the record in the object's spec, what they need to start.
+// NodeFile returns the node file: the part of the record in the object's spec that servers need at their start.
 func NodeFile(n *v1alpha1.FileSystemNode) spec.NodeFile {
 	out := spec.NodeFile{
 		Version:    spec.NodeFileVersion,
@@ -209,7 +209,7 @@ func NodeFile(n *v1alpha1.FileSystemNode) spec.NodeFile {
 	return out
 }
 
-// Say writes the agent's part of the status when it differs.
+// Say writes the agent's part of the status if it differs.
 func Say(ctx context.Context, c client.Client, n *v1alpha1.FileSystemNode, says v1alpha1.NodeAgentStatus) error {
 	if n.Status.Agent != nil && *n.Status.Agent == says {
 		return nil
@@ -230,7 +230,7 @@ func Say(ctx context.Context, c client.Client, n *v1alpha1.FileSystemNode, says 
 	return nil
 }
 
-// sweepAlways removes the files that nobody needs, at once and at each resync.
+// sweepAlways removes files that are no longer needed, at once and at each resync.
 func (r *NodeFiles) sweepAlways(ctx context.Context) error {
 	for {
 		r.mutex.Lock()
@@ -249,8 +249,8 @@ func (r *NodeFiles) sweepAlways(ctx context.Context) error {
 	}
 }
 
-// sweep removes the files of which the API server has no FileSystemNode. Their directories stay: a pod that has mounted one would never
-// see what is written into another of the same name. The caller holds the mutex.
+// sweep removes the files that have no FileSystemNode at the API server. Their directories stay, because a pod that has mounted one would
+// never see a new directory of the same name. The caller holds the mutex.
 func (r *NodeFiles) sweep(ctx context.Context) error {
 	var list v1alpha1.FileSystemNodeList
 	if err := r.Live.List(ctx, &list, client.MatchingLabelsSelector{Selector: ofNode(r.NodeName)}); err != nil {

@@ -24,7 +24,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// chunkserver is a server with one disk that was made a target.
+// chunkserver is a server with one disk that is a target.
 func chunkserver() v1alpha1.NodeMember {
 	return v1alpha1.NodeMember{
 		Name: "chunkserver-ssd", Role: v1alpha1.RoleStorage, StoragePool: "ssd", ID: 4, Variables: map[string]v1alpha1.VariableValue{"NODE_ID": "4"},
@@ -54,7 +54,7 @@ func (w *world) liveNode(n *v1alpha1.FileSystemNode) *v1alpha1.FileSystemNode {
 	return live
 }
 
-// exampleType is a spec.type that admission lets in; to the agent, all are alike.
+// exampleType is a spec.type that admission accepts. The agent treats all types alike.
 const exampleType = "MooseFS"
 
 func (w *world) nodeFiles() *NodeFiles {
@@ -250,7 +250,7 @@ func (away) Get(context.Context, client.ObjectKey, client.Object, ...client.GetO
 
 func (away) List(context.Context, client.ObjectList, ...client.ListOption) error { return errAway }
 
-// ostOf makes the target of a disk that only its own server mounts.
+// ostOf makes a target whose disk only its own server mounts.
 func (w *world) ostOf(name string) *v1alpha1.StorageTarget {
 	w.t.Helper()
 	target := w.target(name, w.node.Name)

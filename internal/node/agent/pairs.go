@@ -31,25 +31,26 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// FieldOwnerHolder is the agents' name in managedFields for status.holder: both agents of a pair write it, and a pass over the target does
-// not.
+// FieldOwnerHolder is the agents' name in managedFields for status.holder. Both agents of a pair write this field; a pass over the target
+// does not.
 const FieldOwnerHolder = "parallelfs-agent-holder"
 
 // longestWhy is the limit of TargetHolder.message, in bytes.
 const longestWhy = 1024
 
-// lookAgain is the time between two looks at a target that the second one of its nodes holds, which no cache of its agent has.
+// lookAgain is the interval between reads of a target that the second node of its pair holds, because that node's agent does not have it in
+// its cache.
 const lookAgain = 30 * time.Second
 
-// giveAgain is the time after which it is tried again to give a target away, or to take it up.
+// giveAgain is the time after which a failed handover or takeover of a target is retried.
 const giveAgain = 3 * time.Second
 
-// hasPairs is true when two nodes may serve one of the targets. That can't change.
+// hasPairs is true if two nodes may serve one of the targets. The answer never changes.
 func (s served) hasPairs() bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(s)), plan.IsOfPair)
 }
 
-// readPairs reads the targets of two nodes anew, from the API server itself: who holds one must not be of a moment ago.
+// readPairs reads the targets of pairs directly from the API server again, because their holder must be current.
 func (r *NodeFiles) readPairs(ctx context.Context, of served) error {
 	for name, t := range of {
 		if !plan.IsOfPair(t) {
@@ -64,7 +65,7 @@ func (r *NodeFiles) readPairs(ctx context.Context, of served) error {
 	return nil
 }
 
-// lock takes the lock of the directory of a file, which an agent has from before it reads what to write until it has written it.
+// lock takes the lock of a node file's directory. An agent holds it from before it reads the objects until the file is written.
 func (r *NodeFiles) lock(n *v1alpha1.FileSystemNode) (*os.File, error) {
 	directory, err := r.directory(n)
 	if err != nil {
@@ -80,7 +81,7 @@ func (r *NodeFiles) lock(n *v1alpha1.FileSystemNode) (*os.File, error) {
 	return lock, nil
 }
 
-// rewrite has the file of a FileSystemNode say what the API server says now.
+// rewrite writes the file of a FileSystemNode from the object's current state at the API server.
 func (r *NodeFiles) rewrite(ctx context.Context, n *v1alpha1.FileSystemNode) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -92,21 +93,21 @@ func (r *NodeFiles) rewrite(ctx context.Context, n *v1alpha1.FileSystemNode) err
 	return err
 }
 
-// Pairs gives targets that two nodes may serve from this node to the other one, and takes up those that were given to this one. Each step
-// holds for exactly the object that was read, and the agent of the holder alone takes one (docs/adr/0096).
+// Pairs hands targets of pairs over from this node to the other one, and takes up those that were handed over to this node. Each write is
+// valid only for exactly the object that was read, and only the holder's agent hands a target over (docs/adr/0096).
 type Pairs struct {
-	// Client writes, and Live reads from the API server itself.
+	// Client writes, and Live reads directly from the API server.
 	Client   client.Client
 	Live     client.Reader
 	NodeName string
 	Resync   time.Duration
 	Files    *NodeFiles
-	// LetGo sees that nobody on this node has a target mounted, and keeps that so while held is open; TakeUp sees that of a target that was
-	// given to this node (provision.Provisioner). Why says what is not so.
+	// LetGo ensures that no process on this node has a target mounted, as long as held is open. TakeUp checks a target that was handed over to
+	// this node (provision.Provisioner). why names what is in the way.
 	LetGo  func(ctx context.Context, t *v1alpha1.StorageTarget) (held io.Closer, why string, err error)
 	TakeUp func(ctx context.Context, t *v1alpha1.StorageTarget) (why string, err error)
 	Now    func() time.Time
-	// Devices are those that the agent works on.
+	// devices holds the devices that the agent is working on.
 	devices *inUse
 }
 
@@ -121,7 +122,7 @@ func (r *Pairs) setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// Reconcile takes one step with each target of two nodes that a FileSystemNode names.
+// Reconcile takes one step for each target of a pair in a FileSystemNode.
 func (r *Pairs) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	n := &v1alpha1.FileSystemNode{}
 	if err := r.Live.Get(ctx, request.NamespacedName, n); err != nil {
@@ -155,7 +156,7 @@ func (r *Pairs) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resul
 	return ctrl.Result{RequeueAfter: again}, errors.Join(errs...)
 }
 
-// step takes one step with a target. It goes on when another one follows.
+// step takes one step for a target. goesOn is true if another step follows.
 func (r *Pairs) step(ctx context.Context, n *v1alpha1.FileSystemNode, name string) (goesOn bool, err error) {
 	t := &v1alpha1.StorageTarget{}
 	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: n.Namespace, Name: name}, t); err != nil {
@@ -182,15 +183,15 @@ func (r *Pairs) step(ctx context.Context, n *v1alpha1.FileSystemNode, name strin
 		err = r.write(ctx, t, holder)
 	}
 	if apierrors.IsConflict(err) {
-		return true, nil // it is read anew
+		return true, nil // it is read again
 	}
 	return true, err
 }
 
-// give gives a target to the other node. Why says what keeps it here.
+// give hands a target over to the other node. why names what keeps it on this node.
 func (r *Pairs) give(ctx context.Context, n *v1alpha1.FileSystemNode, t *v1alpha1.StorageTarget) (why string, err error) {
-	// The server is told nothing of it any more, and unmounts it. Whoever tells it that again has read the object after a later change, with
-	// which the write below fails.
+	// The server's configuration no longer contains the target, so the server unmounts it. An agent that adds the target again has read the
+	// object after a later change, and then the write below fails.
 	if err := r.Files.rewrite(ctx, n); err != nil {
 		return "", err
 	}
@@ -202,7 +203,7 @@ func (r *Pairs) give(ctx context.Context, n *v1alpha1.FileSystemNode, t *v1alpha
 	if err := mountlock.Make(path); err != nil {
 		return "", err
 	}
-	// A server that has read the file before has this lock until its mount has ended.
+	// A server that read the file before holds this lock until its mount has ended.
 	lock, err := mountlock.Take(path)
 	if err != nil {
 		return err.Error(), nil
@@ -222,7 +223,7 @@ func (r *Pairs) give(ctx context.Context, n *v1alpha1.FileSystemNode, t *v1alpha
 	return "", nil
 }
 
-// takeUp takes up a target that was given to this node, and tells its server.
+// takeUp takes up a target that was handed over to this node, and adds it to its server's configuration.
 func (r *Pairs) takeUp(ctx context.Context, n *v1alpha1.FileSystemNode, t *v1alpha1.StorageTarget) (why string, err error) {
 	if why, err := r.TakeUp(ctx, t); why != "" || err != nil {
 		return why, err
@@ -236,7 +237,7 @@ func (r *Pairs) takeUp(ctx context.Context, n *v1alpha1.FileSystemNode, t *v1alp
 	return "", r.Files.rewrite(ctx, n)
 }
 
-// write writes who holds a target, when that differs. It holds for exactly the object that was read.
+// write writes the holder of a target if it differs. The write is valid only for exactly the object that was read.
 func (r *Pairs) write(ctx context.Context, t *v1alpha1.StorageTarget, holder v1alpha1.TargetHolder) error {
 	if t.Status.Holder != nil && holder.Node == t.Status.Holder.Node && holder.Number == t.Status.Holder.Number &&
 		holder.TakenUp.Equal(t.Status.Holder.TakenUp) && holder.TakenOver == t.Status.Holder.TakenOver &&

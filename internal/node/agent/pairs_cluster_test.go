@@ -22,19 +22,19 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// paired is one of two nodes that reach the disk of a target, with its agent, whose looks at the disk are the test's.
+// paired is one of the two nodes of a pair, with its agent. The test supplies the agent's access to the disk.
 type paired struct {
 	*world
 	name  string
 	node  *v1alpha1.FileSystemNode
 	files *NodeFiles
 	pairs *Pairs
-	// keeps is why the node does not let the target go, or does not take it up; looks counts how often that was asked, and during is called
-	// then.
+	// keeps is the reason why the node does not release the target or does not take it up. looks counts the checks, and during is called in
+	// each.
 	keeps  string
 	looks  int
 	during func()
-	// letGo is called when others may mount the disk again.
+	// letGo is called when other nodes may mount the disk again.
 	letGo func()
 }
 
@@ -54,7 +54,7 @@ func (p *paired) look() string {
 	return p.keeps
 }
 
-// pair makes a target that two nodes may serve, whose disk is made already.
+// pair makes a target that two nodes may serve, whose disk is already formatted.
 func (w *world) pair() (one, two *paired, target *v1alpha1.StorageTarget) {
 	w.t.Helper()
 	both := []string{w.node.Name, w.namespace + "-oss2"}
@@ -86,7 +86,7 @@ func (w *world) pair() (one, two *paired, target *v1alpha1.StorageTarget) {
 	return of(both[0]), of(both[1]), target
 }
 
-// cacheOf is the cache of an agent, which has the targets of its own node only.
+// cacheOf is the cache of an agent, which contains only the targets of its own node.
 type cacheOf struct {
 	client.Client
 	node string
@@ -100,7 +100,7 @@ func (c cacheOf) Get(ctx context.Context, key client.ObjectKey, object client.Ob
 	return err
 }
 
-// passes makes a pass of each of the node's controllers that write what its server is told.
+// passes makes one pass of each of the node's controllers that write the configuration of its server.
 func (p *paired) passes() {
 	p.t.Helper()
 	_, err := p.writes(p.files, p.node)
@@ -113,7 +113,7 @@ func (p *paired) moves() (ctrl.Result, error) {
 	return p.pairs.Reconcile(p.t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(p.node)})
 }
 
-// told is what the server of the node is told of the target, nil for nothing.
+// told returns the target in the configuration of the node's server, or nil.
 func (p *paired) told() *spec.Target {
 	p.t.Helper()
 	if all := p.reads(p.fileOf(p.files, "scratch")).Members[0].Targets; len(all) > 0 {
@@ -127,7 +127,7 @@ func (p *paired) lock() string {
 	return filepath.Join(filepath.Dir(p.fileOf(p.files, "scratch")), "a.lock")
 }
 
-// wanted says where the target is to be served.
+// wanted sets the node that shall serve the target.
 func (w *world) wanted(target *v1alpha1.StorageTarget, node string) {
 	w.t.Helper()
 	live := w.live(target)
@@ -135,7 +135,7 @@ func (w *world) wanted(target *v1alpha1.StorageTarget, node string) {
 	w.Expect(server.Client.Update(w.t.Context(), live)).To(Succeed())
 }
 
-// holder is who holds a target.
+// holder returns the holder of a target.
 func (w *world) holder(target *v1alpha1.StorageTarget) v1alpha1.TargetHolder {
 	w.t.Helper()
 	if h := w.live(target).Status.Holder; h != nil {
@@ -227,7 +227,7 @@ func TestATargetThatIsChangedWhileItIsLookedAtIsNotGivenAway(t *testing.T) {
 	w.Expect(one.looks).To(Equal(1))
 }
 
-// behind reads a target as it was a moment ago.
+// behind is a client whose reads of a target are stale.
 type behind struct {
 	client.Client
 	was *v1alpha1.StorageTarget
@@ -302,7 +302,7 @@ func TestAPassOverADiskKnowsThatItWasGivenAwayMeanwhileAndLeavesItsHolder(t *tes
 	w.Expect(w.live(target).ResourceVersion).To(Equal(version), "that it has a holder is no difference")
 }
 
-// first answers once with what was there a moment ago.
+// first returns one stale answer.
 type first struct {
 	client.Reader
 	says *v1alpha1.StorageTarget
@@ -348,7 +348,7 @@ func TestATargetIsNotGivenAwayWhileTheAPIServerDoesNotAnswer(t *testing.T) {
 	w.Expect(one.told()).To(BeNil(), "nobody knows whether it was written, so nobody is told")
 }
 
-// unwritable is an API server that takes no status.
+// unwritable is an API server that accepts no status.
 type unwritable struct{ client.Client }
 
 func (u unwritable) Status() client.SubResourceWriter { return noStatus{u.Client.Status()} }

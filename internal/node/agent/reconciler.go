@@ -35,36 +35,35 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// Pass brings one target as far as it goes, and records its status before it touches a disk.
+// Pass takes one target as far as possible, and records its status before it writes to a disk.
 type Pass func(ctx context.Context, target *v1alpha1.StorageTarget, record provision.Record) error
 
 const (
-	// workers is how many disks are worked on at once.
+	// workers limits the number of disks that are worked on at once.
 	workers = 8
 	// firstRetry and lastRetry bound the time to the next attempt after a failure.
 	firstRetry = 5 * time.Second
 	lastRetry  = time.Minute
-	// catchUp is the time after which a pass is repeated that met with somebody else's write.
+	// catchUp is the time after which a pass that met a write conflict is repeated.
 	catchUp = 200 * time.Millisecond
-	// stalledAgain is the time after which a target is looked at again of which something stood in the way, at most.
+	// stalledAgain is the longest time until a blocked target is checked again.
 	stalledAgain = 30 * time.Second
-	// countAgain is the time after which the files of a target that is drained are counted again, at most.
+	// countAgain is the longest time until the files of a target that is being drained are counted again.
 	countAgain = 15 * time.Second
-	// otherWork is the time after which a target is looked at again whose device another target is worked on with.
+	// otherWork is the time until a target is tried again whose device is in use by the work on another target.
 	otherWork = 2 * time.Second
 )
 
-// Reconciler has the disks of this node's StorageTargets worked on.
+// Reconciler runs the work on the disks of this node's StorageTargets.
 type Reconciler struct {
-	// Client writes. Live reads from the API server itself: what is decided about a disk is never decided on a cache that
-	// is behind.
+	// Client writes. Live reads directly from the API server: no decision about a disk is based on a stale cache.
 	Client   client.Client
 	Live     client.Reader
 	Recorder events.EventRecorder
 	NodeName string
 	Resync   time.Duration
 	Pass     Pass
-	// Withdraw is called before the disk of a deleted target is let go (NodeFiles.Withdraw).
+	// Withdraw is called before the disk of a deleted target is released (NodeFiles.Withdraw).
 	Withdraw func(ctx context.Context, t *v1alpha1.StorageTarget) error
 	// Acted is called when a target has changed.
 	Acted func()
@@ -75,7 +74,7 @@ type Reconciler struct {
 func (r *Reconciler) setup(mgr ctrl.Manager, wake <-chan event.GenericEvent) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
-		// The status that this agent writes must not wake it; an approval and a deletion change the generation.
+		// A status written by this agent must not trigger a pass. An approval or a deletion changes the generation.
 		For(&v1alpha1.StorageTarget{}, builder.WithPredicates(
 			predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: holderChanged}), predicate.NewPredicateFuncs(r.here))).
 		WatchesRawSource(source.Channel(wake, handler.EnqueueRequestsFromMapFunc(r.all))).
@@ -86,7 +85,7 @@ func (r *Reconciler) setup(mgr ctrl.Manager, wake <-chan event.GenericEvent) err
 		Complete(r)
 }
 
-// holderChanged is true when another node holds a target than before: what this one said of it is over.
+// holderChanged is true if the target has another holder than before, which makes this node's status of it obsolete.
 func holderChanged(e event.UpdateEvent) bool {
 	was, ok := e.ObjectOld.(*v1alpha1.StorageTarget)
 	is, also := e.ObjectNew.(*v1alpha1.StorageTarget)
@@ -99,18 +98,18 @@ func (r *Reconciler) here(object client.Object) bool {
 	return ok && target.Spec.Node == r.NodeName
 }
 
-// targets are those of this node, from the cache.
+// targets returns the targets of this node from the cache.
 func (r *Reconciler) targets(ctx context.Context) ([]v1alpha1.StorageTarget, error) {
 	var list v1alpha1.StorageTargetList
 	err := r.Client.List(ctx, &list)
 	return slices.DeleteFunc(list.Items, func(t v1alpha1.StorageTarget) bool { return !r.here(&t) }), err
 }
 
-// all asks for a pass over each target of this node.
+// all requests a pass over each target of this node.
 func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
 	targets, err := r.targets(ctx)
 	if err != nil {
-		return nil // the resync comes to them
+		return nil // the resync will reach them
 	}
 	requests := make([]reconcile.Request, len(targets))
 	for i := range targets {
@@ -134,7 +133,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	defer release()
 	if plan.IsOfPair(target) {
-		// It may have been given away before the device was taken, and nothing is done to its disk then.
+		// The target may have been handed over before its device was taken. Then nothing is done to its disk.
 		if err := r.Live.Get(ctx, request.NamespacedName, target); err != nil {
 			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
@@ -157,10 +156,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	switch {
 	case err == nil && (meta.IsStatusConditionTrue(target.Status.Conditions, v1alpha1.ConditionStalled) ||
 		meta.IsStatusConditionTrue(target.Status.Conditions, v1alpha1.ConditionReconciling)):
-		// What stands in the way may go without a word: nobody tells when a program closes a disk, or a server has mounted it.
+		// The obstacle may disappear without an event: no event reports that a program closed a disk or that a server mounted it.
 		return ctrl.Result{RequeueAfter: min(stalledAgain, r.Resync)}, nil
 	case err == nil && len(target.Spec.FilesIn) > 0:
-		// Its data is being moved away: the files that are left are counted again.
+		// The target is being drained: count its remaining files again.
 		return ctrl.Result{RequeueAfter: min(countAgain, r.Resync)}, nil
 	case err == nil:
 		return ctrl.Result{RequeueAfter: r.Resync}, nil
@@ -174,7 +173,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, err
 }
 
-// ids are the devices of a target.
+// ids returns the device ids of a target.
 func ids(t *v1alpha1.StorageTarget) []string {
 	out := []string{string(t.Spec.Device.ID)}
 	if now := string(plan.DeviceOf(t).ID); now != out[0] {
@@ -186,13 +185,13 @@ func ids(t *v1alpha1.StorageTarget) []string {
 	return out
 }
 
-// inUse are the devices that are worked on.
+// inUse holds the ids of the devices that are being worked on.
 type inUse struct {
 	mutex sync.Mutex
 	ids   map[string]bool
 }
 
-// take takes all of the devices, or none.
+// take takes all of the devices or none.
 func (u *inUse) take(wanted []string) (release func(), free bool) {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
@@ -214,8 +213,8 @@ func (u *inUse) take(wanted []string) (release func(), free bool) {
 	}, true
 }
 
-// record writes the agent's part of the status when it differs, and takes over what the API server made of it. The write
-// holds for exactly the object that was read: an approval, or a deletion, that came meanwhile makes it a conflict.
+// record writes the agent's part of the status if it differs, and copies the API server's answer into t. The write is valid only for
+// exactly the object that was read: an approval or a deletion in between makes it a conflict.
 func (r *Reconciler) record(ctx context.Context, t *v1alpha1.StorageTarget, wanted v1alpha1.StorageTargetStatus) (wrote bool, err error) {
 	if t.Status.Provisioned != nil && wanted.Provisioned == nil {
 		return false, fmt.Errorf("%s: how the disk became a target (status.provisioned) would be forgotten; nothing was written, please report it", t.Name)
@@ -266,7 +265,7 @@ func own(s v1alpha1.StorageTargetStatus) v1alpha1.StorageTargetStatus {
 // runnable is a function that a manager runs.
 type runnable = manager.RunnableFunc
 
-// ready says whether the inventory was published.
+// ready returns an error until the inventory is published.
 func ready(published *atomic.Bool) func(*http.Request) error {
 	return func(*http.Request) error {
 		if !published.Load() {

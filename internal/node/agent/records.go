@@ -20,25 +20,25 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// recordLimit is NodeFiles.patience. A disk that answers takes a moment.
+// recordLimit is the default of NodeFiles.patience. A disk that answers needs far less.
 const recordLimit = 10 * time.Second
 
-// recorder remembers which record each disk of the node has. A disk that does not answer holds up no other one.
+// recorder remembers the record on each disk of the node. A disk that does not answer delays no other disk.
 type recorder struct {
 	mutex sync.Mutex
-	// has are the records that were written, by the UUID of the disk's filesystem, and busy those that are being written.
+	// has holds the written records by the UUID of the disk's filesystem, and busy the UUIDs of records that are being written.
 	has  map[string]spec.TargetRecord
 	busy map[string]bool
 }
 
-// lack is why a disk lacks its record. It is new when no server was told to use the disk before; else the disk has an earlier record, with
-// the same ids.
+// lack is the reason why a disk lacks its record. isNew is true if no server was configured to use the disk before. Otherwise the disk has
+// an earlier record with the same ids.
 type lack struct {
 	why   error
 	isNew bool
 }
 
-// lacking are the disks that lack their record, by StorageTarget.
+// lacking holds the disks that lack their record, by StorageTarget.
 type lacking map[string]lack
 
 // err names the new disks, which no server may use; nil when there is none.
@@ -56,9 +56,9 @@ func (l lacking) err() error {
 	return errors.New("no server may use these disks before their record lies on them: " + strings.Join(out, ", "))
 }
 
-// keepRecords makes the disks that servers are told to use say what was given, before the servers are told. It returns those that don't say
-// so. A record is a file at the top of a disk. One that only its own server mounts shows no directory to write it to, and says by itself
-// what its server was given, and by its mark whose it is: it gets none.
+// keepRecords writes the records to the disks of a node's servers before the servers are configured to use them. It returns the disks that
+// lack their record. A record is a file in the top directory of a disk. A disk that only its own server mounts has no directory for it and
+// gets none. Its own data holds what the record would hold, and its mark names its owner.
 func (r *NodeFiles) keepRecords(ctx context.Context, n *v1alpha1.FileSystemNode, without served) lacking {
 	type result struct {
 		name string
@@ -69,7 +69,7 @@ func (r *NodeFiles) keepRecords(ctx context.Context, n *v1alpha1.FileSystemNode,
 	for i := range n.Spec.Members {
 		targets += len(n.Spec.Members[i].Targets)
 	}
-	results := make(chan result, targets) // nobody waits who ends late
+	results := make(chan result, targets) // no goroutine blocks if it ends late
 	out := lacking{}
 	for i := range n.Spec.Members {
 		m := &n.Spec.Members[i]
@@ -127,7 +127,7 @@ func (r *NodeFiles) keepRecords(ctx context.Context, n *v1alpha1.FileSystemNode,
 	return out
 }
 
-// begin is true when a record has to be written; an error says that the one before does not end.
+// begin is true if a record has to be written. It is an error if the previous write has not ended.
 func (r *recorder) begin(uuid string, says spec.TargetRecord) (bool, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -140,7 +140,7 @@ func (r *recorder) begin(uuid string, says spec.TargetRecord) (bool, error) {
 	if r.busy == nil {
 		r.busy, r.has = map[string]bool{}, map[string]spec.TargetRecord{}
 	}
-	delete(r.has, uuid) // what is on it is not known until it was written
+	delete(r.has, uuid) // the disk's record is unknown until the write has succeeded
 	r.busy[uuid] = true
 	return true, nil
 }
@@ -154,7 +154,7 @@ func (r *recorder) end(uuid string, says spec.TargetRecord, err error) {
 	}
 }
 
-// tellNew finds out of which disks no server was told before: the file of the node does not name them, with the UUID that they have.
+// tellNew marks the disks that no server was configured to use before: the node file does not contain them with their current UUID.
 func (r *NodeFiles) tellNew(n *v1alpha1.FileSystemNode, of lacking) {
 	told := map[string]string{}
 	if directory, err := r.directory(n); err == nil {

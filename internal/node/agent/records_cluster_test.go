@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// server keeps data on these disks.
+// storage is a server that keeps data on these disks.
 func storage(targets ...string) v1alpha1.NodeMember {
 	m := v1alpha1.NodeMember{Name: "storage-ssd", Role: v1alpha1.RoleStorage, StoragePool: "ssd", ID: 7}
 	for i, name := range targets {
@@ -25,7 +25,7 @@ func storage(targets ...string) v1alpha1.NodeMember {
 	return m
 }
 
-// disks are what the disks of a node say, by StorageTarget; an error is that of the disk.
+// disks holds the records on the disks of a node, by StorageTarget. An error stands for a failing disk.
 type disks struct {
 	says  map[string]spec.TargetRecord
 	fails map[string]error
@@ -44,7 +44,7 @@ func (d *disks) record(t spec.Target, wanted spec.TargetRecord) error {
 	return nil
 }
 
-// uuids are those of the disks that the file of the node tells a server to use, by StorageTarget.
+// uuids returns the UUIDs of the disks in a node file, by StorageTarget.
 func uuids(file spec.NodeFile) map[string]string {
 	out := map[string]string{}
 	for _, m := range file.Members {
@@ -110,7 +110,7 @@ func TestADiskThatDiesLaterHoldsUpNothingThatItsServersAreTold(t *testing.T) {
 	_, err := w.writes(r, n)
 	w.Expect(err).NotTo(HaveOccurred())
 
-	// The agent starts anew, when one disk is dead.
+	// The agent restarts while one disk is dead.
 	root := r.Root
 	r = w.nodeFiles()
 	r.Root, r.Record, d.fails = root, d.record, map[string]error{"b": errors.New("input/output error")}

@@ -18,11 +18,12 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// served are the disks that only their own server mounts (format.Served), by StorageTarget. Of one that is deleted, its server is told
-// nothing any more: it lets it go, and the agent unmounts what is mounted still.
+// served holds the disks that only their own server mounts (format.Served), by StorageTarget. When a target is deleted, it disappears from
+// its server's configuration. The server unmounts it, and the agent unmounts it if it is still mounted.
 type served map[string]*v1alpha1.StorageTarget
 
-// servedOf are those of a FileSystemNode. One whose StorageTarget is not there yet is none as far as is known, and its server waits for it.
+// servedOf returns the served disks of a FileSystemNode. A disk whose StorageTarget does not exist yet is left out, and its server waits
+// for it.
 func (r *NodeFiles) servedOf(ctx context.Context, n *v1alpha1.FileSystemNode) (served, error) {
 	out := served{}
 	for _, m := range n.Spec.Members {
@@ -34,7 +35,7 @@ func (r *NodeFiles) servedOf(ctx context.Context, n *v1alpha1.FileSystemNode) (s
 			key := client.ObjectKey{Namespace: n.Namespace, Name: t.Name}
 			err := r.Client.Get(ctx, key, target)
 			if apierrors.IsNotFound(err) {
-				// The cache has the targets of this node, and not those that it is the second node of.
+				// The cache contains the targets of this node, but not those for which it is the second node.
 				err = r.Live.Get(ctx, key, target)
 			}
 			if apierrors.IsNotFound(err) {
@@ -51,7 +52,7 @@ func (r *NodeFiles) servedOf(ctx context.Context, n *v1alpha1.FileSystemNode) (s
 	return out, nil
 }
 
-// tell completes what a server is told of its disks. path is that of the file.
+// tell completes the servers' targets in a node file. path is the path of the node file.
 func (r *NodeFiles) tell(file *spec.NodeFile, of served, path string) error {
 	for i := range file.Members {
 		m := &file.Members[i]
@@ -94,14 +95,14 @@ func (r *NodeFiles) tell(file *spec.NodeFile, of served, path string) error {
 	return nil
 }
 
-// leaves is true for a target that is deleted, also when the cache does not know that yet.
+// leaves is true for a deleted target, even if the deletion has not reached the cache yet.
 func (r *NodeFiles) leaves(t *v1alpha1.StorageTarget) bool {
 	_, withdrawn := r.withdrawn.Load(t.UID)
 	return withdrawn || !t.DeletionTimestamp.IsZero()
 }
 
-// Withdraw has a server told nothing any more of the disk of a deleted target, if only that server mounts it: it would mount it again when
-// it was unmounted.
+// Withdraw removes a deleted target from its server's configuration if only that server mounts it. Otherwise the server would mount it
+// again after the unmount.
 func (r *NodeFiles) Withdraw(ctx context.Context, t *v1alpha1.StorageTarget) error {
 	if _, is := registry.Served(t.Spec.Format); !is {
 		return nil

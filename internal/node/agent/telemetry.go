@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/internal/node/telemetry"
 )
 
-// sample has disks and daemons sampled, and the samples served.
+// sample starts the sampling of disks and daemons and serves the samples.
 func sample(mgr manager.Manager, node Node, targets func(context.Context) ([]v1alpha1.StorageTarget, error), o Options) error {
 	log := mgr.GetLogger().WithName("telemetry")
 	report := func(err error) {
@@ -35,7 +35,7 @@ func sample(mgr manager.Manager, node Node, targets func(context.Context) ([]v1a
 	}))
 }
 
-// mounted are the targets that are mounted, by the names that telemetry has for them.
+// mounted returns the mounted targets with their names in the telemetry.
 func mounted(all []v1alpha1.StorageTarget) []telemetry.Target {
 	var out []telemetry.Target
 	for i := range all {

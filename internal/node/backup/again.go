@@ -16,8 +16,8 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// readOld reads one backup again that was verified: the one that was read the longest time ago, when that is longer than is asked for.
-// Bytes that are those of before can be read back as before, so that no program has to read them. What came of it is in the manifest.
+// readOld reads one verified backup again: the one whose last read is the oldest, if that is longer ago than told.ReadAgainDays. Unchanged
+// bytes can be read back as before, so only checksums are compared. The result is written to the manifest.
 func readOld(ctx context.Context, at keeper, told spec.Backup, now time.Time) error {
 	if told.ReadAgainDays == 0 {
 		return nil
@@ -54,10 +54,10 @@ func readOld(ctx context.Context, at keeper, told spec.Backup, now time.Time) er
 	return at.say(ctx, *next)
 }
 
-// lastRead is when a backup was read last, as RFC 3339 in UTC, which is in the order of time.
+// lastRead returns the time of the last read of a backup as RFC 3339 in UTC, which sorts by time.
 func lastRead(m spec.BackupManifest) string { return max(m.Verified, m.Checked) }
 
-// damaged is true for a backup that was verified, and was not what it had been when it was read again.
+// damaged is true for a verified backup that differed when it was read again.
 func damaged(m spec.BackupManifest) bool { return m.Verified != "" && m.Refused != "" }
 
 func (p place) sums(_ context.Context, m spec.BackupManifest) error {
@@ -81,7 +81,7 @@ func (v vaultPlace) sums(ctx context.Context, m spec.BackupManifest) error {
 	return nil
 }
 
-// sum refuses a file that is not what the manifest says.
+// sum refuses a file that differs from its entry in the manifest.
 func (v vaultPlace) sum(ctx context.Context, b Stored, f spec.BackupFile) (err error) {
 	reader, err := v.in.Open(ctx, b, f.Name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -115,7 +115,7 @@ func (v vaultPlace) say(ctx context.Context, m spec.BackupManifest) error {
 	})
 }
 
-// stored is the best attempt of a backup of that name.
+// stored returns the best attempt of the backup with that name.
 func (v vaultPlace) stored(ctx context.Context, name string) (Stored, error) {
 	all, err := v.in.List(ctx)
 	if err != nil {

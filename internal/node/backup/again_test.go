@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// nights makes so many backups, a week apart.
+// nights makes n backups, a week apart.
 func (s *scene) nights(n int) (last *spec.BackupAnswer) {
 	s.t.Helper()
 	for range n {
@@ -70,7 +70,7 @@ func TestABackupThatIsDamagedWhileItLiesThereIsFoundAndNamed(t *testing.T) {
 	}
 }
 
-// rack is a keeper of nothing but manifests.
+// rack is a keeper that holds only manifests.
 type rack struct {
 	all  []spec.BackupManifest
 	read []string

@@ -1,6 +1,6 @@
-// Package backup makes one backup of a filesystem's metadata at one place: it copies while the filesystem runs, reads back what it has
-// written, removes what is too old, and says what lies there. The filesystem's own programs copy and read; a backend says which. It can be
-// killed at any step: what is half done has a name that is never taken for a backup, and the next run goes on.
+// Package backup makes one backup of a filesystem's metadata at one place. It copies while the filesystem runs, reads the copy back,
+// removes outdated backups, and reports the backups at the place. The filesystem's own programs copy and read; the backend chooses them. It
+// can be killed at any step: unfinished work has a name that is never taken for a backup, and the next run continues.
 package backup
 
 import (
@@ -21,26 +21,26 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Options are what Run needs beside what it is told.
+// Options are the inputs of Run.
 type Options struct {
 	Told spec.Backup
-	// Method says how programs copy and read the metadata; it is nil where Store reads what a probe hands out.
+	// Method describes how programs copy and read the metadata. It is nil if Store is set, which reads the store that a probe serves.
 	Method backend.BackupMethod
 	Store  backend.StoreBackuper
-	// Work is a directory in memory for the configuration of programs, and Output is where they print to.
+	// Work is a directory in memory for the configuration of programs, and Output gets their output.
 	Work   string
 	Output io.Writer
 	Now    func() time.Time
-	// Memory says how much of the node's memory is free, in bytes.
+	// Memory returns the free memory of the node in bytes.
 	Memory func() (int64, error)
-	// FetchAgain is how long is waited between two questions for a store, 0 for the usual time.
+	// FetchAgain is the time between two requests for a store; 0 means the default.
 	FetchAgain time.Duration
-	// Before, where set, is called before every step with its name; its error ends the work there, as a kill would.
+	// Before, if set, is called with the name of each step before it. Its error ends the work there, as a kill would.
 	Before func(step string) error
 }
 
-// The beginnings of the names of directories that are no backups: one that is being copied, one that is being removed, and one in which a
-// program reads a backup back. What an earlier run has left there goes.
+// Name prefixes of directories that are not backups: a copy in progress, a removal in progress, and the directory in which a program reads
+// a backup back. Leftovers of an earlier run with these names are removed.
 const (
 	makingPrefix   = ".making-"
 	removingPrefix = ".removing-"
@@ -48,8 +48,8 @@ const (
 	lockName       = ".lock"
 )
 
-// Run makes the backup, unless it is there and verified. It returns what lies at the place, nil when it could not look, and why the backup
-// is not there and verified. Doing it again does no harm.
+// Run makes the backup unless a verified one exists. It returns the backups at the place, or nil if they could not be read. The error is
+// the reason why no verified backup of this name exists. Run is idempotent.
 func Run(ctx context.Context, o Options) (*spec.BackupAnswer, error) {
 	p := place{Options: o, home: filepath.Join(o.Told.Place, o.Told.Directory)}
 	if err := p.check(); err != nil {
@@ -73,7 +73,7 @@ func Run(ctx context.Context, o Options) (*spec.BackupAnswer, error) {
 		failed = at.prune(ctx)
 	}
 	if failed == nil {
-		failed = readOld(ctx, at, o.Told, o.Now()) // after old ones have gone, so that one that is damaged is seen
+		failed = readOld(ctx, at, o.Told, o.Now()) // after the removal of outdated backups, so that a damaged one is reported
 	}
 	found, err := at.list(ctx)
 	if err != nil {
@@ -82,21 +82,21 @@ func Run(ctx context.Context, o Options) (*spec.BackupAnswer, error) {
 	return answer(o.Told.Name, found, failed), failed
 }
 
-// keeper is where backups lie.
+// keeper stores backups.
 type keeper interface {
-	// make makes the backup that was asked for, unless it is there and verified, and reads it back.
+	// make makes the requested backup unless a verified one exists, and reads it back.
 	make(ctx context.Context) error
-	// prune removes the backups that are not to be kept.
+	// prune removes outdated backups.
 	prune(ctx context.Context) error
-	// list returns the manifests of all backups of this filesystem, newest first. One that can't be read counts as one that is not verified.
+	// list returns the manifests of all backups of this filesystem, newest first. An unreadable backup counts as not verified.
 	list(ctx context.Context) ([]spec.BackupManifest, error)
-	// sums reads all files of a backup, and refuses one whose files are not those of its manifest.
+	// sums reads all files of a backup, and refuses a backup whose files differ from its manifest.
 	sums(ctx context.Context, m spec.BackupManifest) error
-	// say writes what a backup says of itself from now on.
+	// say replaces the manifest of a backup.
 	say(ctx context.Context, m spec.BackupManifest) error
 }
 
-// place is where the backups of one filesystem lie.
+// place is the directory with the backups of one filesystem.
 type place struct {
 	Options
 	home string
@@ -116,7 +116,7 @@ func (p place) check() error {
 	return nil
 }
 
-// step is one that a kill may come before.
+// step runs one step, before which a test can kill the run.
 func (p place) step(name string, do func() error) error {
 	if p.Before != nil {
 		if err := p.Before(name); err != nil {
@@ -126,7 +126,7 @@ func (p place) step(name string, do func() error) error {
 	return do()
 }
 
-// open makes the directory, keeps others out of it, and removes what a run that was killed has left.
+// open makes the directory, locks it, and removes the leftovers of a killed run.
 func (p place) open() (unlock func(), err error) {
 	if err := os.MkdirAll(p.home, 0o700); err != nil {
 		return nil, fmt.Errorf("can't make the directory of the backups; it has to be one that %s may write to: %w", who(), err)
@@ -136,7 +136,7 @@ func (p place) open() (unlock func(), err error) {
 		return nil, fmt.Errorf("can't write to the directory of the backups; it has to be one that %s may write to: %w", who(), err)
 	}
 	unlock = func() {
-		// A program that is just being started has the file as well, so that closing it here would not do.
+		// A child that is being started also has the file open, so closing it here would not release the lock.
 		_ = errors.Join(unix.Flock(int(lock.Fd()), unix.LOCK_UN), lock.Close())
 	}
 	switch err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
@@ -166,7 +166,7 @@ func (p place) open() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// who is the user that this runs as, for a sentence.
+// who names the user of this process in a sentence.
 func who() string {
 	if os.Getuid() == 0 {
 		return "root (without any capability)"
@@ -174,7 +174,7 @@ func who() string {
 	return fmt.Sprintf("the user %d or the group %d", os.Getuid(), os.Getgid())
 }
 
-// make makes the backup of the name, or goes on with it.
+// make makes the backup of this name, or continues it.
 func (p place) make(ctx context.Context) error {
 	path := filepath.Join(p.home, p.Told.Name)
 	m, err := readManifest(path)
@@ -193,7 +193,7 @@ func (p place) make(ctx context.Context) error {
 	case m.Verified != "":
 		return nil
 	case m.Refused != "":
-		// It can't be read back. Another copy may be.
+		// The backup can't be read back. Another copy may be readable.
 		if err := p.remove(p.Told.Name); err != nil {
 			return err
 		}
@@ -204,7 +204,7 @@ func (p place) make(ctx context.Context) error {
 	return p.verify(ctx, path)
 }
 
-// remove takes a backup away: it loses its name at once, and then its files.
+// remove removes a backup: it renames the directory first, then removes the files.
 func (p place) remove(name string) error {
 	path, removing := filepath.Join(p.home, name), filepath.Join(p.home, removingPrefix+name)
 	for _, s := range []struct {
@@ -247,7 +247,7 @@ func (p place) list(context.Context) ([]spec.BackupManifest, error) {
 		}
 		m, err := readManifest(filepath.Join(p.home, e.Name()))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // somebody else's
+			continue // another owner's
 		}
 		if m = listed(e.Name(), m, err, p.Told.Owner); m.Owner == p.Told.Owner {
 			out = append(out, m)
@@ -256,7 +256,8 @@ func (p place) list(context.Context) ([]spec.BackupManifest, error) {
 	return out, nil
 }
 
-// listed is the manifest of a backup of this name in a list. One that can't be understood is its owner's, and nobody may rely on it.
+// listed returns the manifest of a backup for a list, with its name. A backup that can't be understood belongs to this owner and counts as
+// refused.
 func listed(name string, m spec.BackupManifest, err error, owner spec.Owner) spec.BackupManifest {
 	if err != nil {
 		m = spec.BackupManifest{Format: m.Format, Owner: owner, Refused: err.Error()}
@@ -264,24 +265,24 @@ func listed(name string, m spec.BackupManifest, err error, owner spec.Owner) spe
 			m.Copied = when.Format(time.RFC3339)
 		}
 	}
-	m.Name = name // whatever it says
+	m.Name = name // even if the manifest has another name
 	return m
 }
 
 const (
-	// mostAnswered is how many backups an answer names, and mostSaid how long the sentences in it may be, in bytes: Kubernetes keeps 4096
-	// bytes of it.
+	// mostAnswered limits the number of backups in an answer, and mostSaid the length of its sentences in bytes: Kubernetes keeps 4096 bytes
+	// of the answer.
 	mostAnswered = 4
 	mostSaid     = 400
 )
 
-// answer says what lies at the place, where a backup of this name was to be made.
+// answer describes the backups at the place after an attempt to make the one with this name.
 func answer(name string, found []spec.BackupManifest, failed error) *spec.BackupAnswer {
 	out := &spec.BackupAnswer{Name: name, Backups: []spec.BackupSeen{}}
 	if failed != nil {
 		out.Message = cut(failed.Error())
 	}
-	// The newest verified one is among them, and one that was found to be damaged.
+	// The answer always includes the newest verified backup and a damaged one.
 	always := []int{slices.IndexFunc(found, verified), slices.IndexFunc(found, damaged)}
 	for i, m := range found {
 		always = slices.DeleteFunc(always, func(at int) bool { return at < i })
@@ -316,16 +317,16 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text[:mostSaid], "")
 }
 
-// outdated are the names of the backups to remove, of those that are there, newest first. Only verified ones count. The newest verified one
-// stays whatever its age is, and so does one of a form that is newer than this program. One that is not verified goes when there is a newer
-// one that is; of those that have none, two stay for a person to look at.
+// outdated returns the names of the backups to remove; found is sorted, newest first. keep and maxAgeDays count verified backups only. The
+// newest verified backup stays whatever its age is, and so does a backup in a format that is newer than this program. A backup that is not
+// verified is removed if a newer verified one exists. Without one, the two newest stay for a person to examine.
 func outdated(found []spec.BackupManifest, keep, maxAgeDays int, now time.Time) []string {
 	const toLookAt = 2
 	var out []string
 	good, bad := 0, 0
 	for _, m := range found {
 		if m.Format > spec.BackupFormat {
-			continue // an operator that is newer made it, and says when it goes
+			continue // a newer operator made it and decides on its removal
 		}
 		if !verified(m) {
 			if bad++; good > 0 || bad > toLookAt {

@@ -23,11 +23,11 @@ import (
 	"parallelfs.dev/operator/test/places"
 )
 
-// ledger is a filesystem whose metadata is one file with a number of eight bytes at its beginning, and a log with the number of the last
-// change. Its programs are those of every machine.
+// ledger is a filesystem whose metadata is one file that begins with a version number of eight bytes, and a log with the number of the last
+// change. It uses programs that every machine has.
 type ledger struct {
 	source string
-	// ends is true for a program that copies nothing and ends, unread for one that does not read back.
+	// ends is true for a program that copies nothing and ends, and unread for one that can't read the copy back.
 	ends, unread bool
 }
 
@@ -57,7 +57,7 @@ func (l ledger) Copied(found []backend.CopiedFile) map[string]string {
 	return map[string]string{"log.whole": "log", "data": "data"}
 }
 
-// Changes: its log has no changes, but says what the last one was.
+// Changes implements backend.BackupMethod: the log has only the number of the last change.
 func (l ledger) Changes([]backend.CopiedFile) backend.ChangeLogs { return backend.ChangeLogs{} }
 
 func (l ledger) Check(string, string) backend.BackupProgram {
@@ -76,7 +76,7 @@ func (l ledger) Made(head []byte) (backend.BackupVersion, error) {
 
 func (l ledger) Memory(size int64) int64 { return size }
 
-// scene is a ledger that runs, and a place for its backups.
+// scene is a running ledger and a place for its backups.
 type scene struct {
 	*WithT
 	t    *testing.T
@@ -112,7 +112,7 @@ func (s *scene) write(path string, content []byte) {
 	s.Expect(os.WriteFile(path, content, 0o600)).To(Succeed())
 }
 
-// change makes the filesystem have this version.
+// change sets the version of the filesystem.
 func (s *scene) change(version uint64) {
 	s.t.Helper()
 	s.write(filepath.Join(s.l.source, "data"), append(binary.BigEndian.AppendUint64(nil, version), "and all that is in it"...))
@@ -126,7 +126,7 @@ func (s *scene) run() (*spec.BackupAnswer, error) {
 
 func (s *scene) home() string { return filepath.Join(s.o.Told.Place, s.o.Told.Directory) }
 
-// names are those of all that lies at the place, but for the lock.
+// names returns all names at the place except the lock.
 func (s *scene) names() []string {
 	s.t.Helper()
 	entries, err := os.ReadDir(s.home())
@@ -228,7 +228,7 @@ func TestABackupIsRefusedWhen(t *testing.T) {
 
 func TestACopyThatLacksWhatWasChangedBeforeIsRefused(t *testing.T) {
 	s := newScene(t)
-	s.write(filepath.Join(s.l.source, "log"), []byte("42\n")) // the filesystem says 42, and what it hands out is 41
+	s.write(filepath.Join(s.l.source, "log"), []byte("42\n")) // the filesystem reports 42 but copies 41
 	answer, err := s.run()
 	s.Expect(err).To(MatchError(ContainSubstring("the version 41 of the metadata, and the filesystem had 42")))
 	s.Expect(answer.Backups).To(ConsistOf(HaveField("Verified", false)))
@@ -243,7 +243,7 @@ func TestTooLittleMemorySaysNothingOfTheBackup(t *testing.T) {
 	before := s.names()
 
 	s.o.Memory = func() (int64, error) { return 1 << 40, nil }
-	s.change(50) // a second copy would have this
+	s.change(50) // a second copy would have this version
 	answer, err = s.run()
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(s.names()).To(Equal(before))
@@ -269,7 +269,7 @@ func TestAFilesystemThatIsAskedInVainSaysWhatItsAnswerMeans(t *testing.T) {
 var errKilled = errors.New("killed")
 
 func TestABackupGoesOnAfterAKillBeforeEachStep(t *testing.T) {
-	// What is there before: an old backup to remove, and one to keep.
+	// At the start there is one old backup to remove and one to keep.
 	prepared := func(t *testing.T) *scene {
 		s := newScene(t)
 		for _, name := range []string{"20261121-030000", "20261122-030000"} {
@@ -374,7 +374,7 @@ func TestWhatIsToldIsChecked(t *testing.T) {
 
 func TestRetention(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	// of makes backups, newest first: v is a verified one, u one that is not, with the age in days.
+	// of makes backups, newest first: v is a verified one, u an unverified one, each with its age in days.
 	of := func(what string) []spec.BackupManifest {
 		var out []spec.BackupManifest
 		for word := range strings.FieldsSeq(what) {

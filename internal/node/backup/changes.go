@@ -12,13 +12,13 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// mostLine is how much of a line is looked at to tell which change it has, in bytes.
+// mostLine limits the part of a line that is parsed for the number of its change, in bytes.
 const mostLine = 64 << 10
 
-// Shorten takes out of the logs of changes in a directory what stands before the first change that the saved metadata beside them lacks; a
-// log without such a change goes. No program applies what stands there, but one that meets a hole in it may refuse all. It takes the last
-// line out as well where that has no end: a daemon that writes the log, or was killed, has not written all of it, and a program that reads
-// it refuses all. A link becomes a file, which does not change any more: what it leads to stays as it is.
+// Shorten removes from the change logs in a directory all lines before the first change that the metadata beside them lacks. A log without
+// such a change is removed. No program applies those lines, but a program that meets a gap in them may refuse the whole log. An incomplete
+// last line is removed as well. The daemon is still writing it or was killed, and a program that reads it refuses the whole log. A symbolic
+// link becomes a regular file, so that the file that it leads to stays as it is.
 func Shorten(directory string, changes func([]backend.CopiedFile) backend.ChangeLogs) error {
 	entries, err := os.ReadDir(directory)
 	if err != nil {
@@ -90,7 +90,7 @@ func shorten(path string, needed func(line []byte) bool) (err error) {
 	return errors.Join(out.Close(), os.Rename(short, path))
 }
 
-// lastEnd is where the last line ends that has an end, of a log that is so long.
+// lastEnd returns the end of the last complete line of a log with this size.
 func lastEnd(log io.ReaderAt, size int64) (int64, error) {
 	part := make([]byte, mostLine)
 	for size > 0 {
@@ -107,7 +107,7 @@ func lastEnd(log io.ReaderAt, size int64) (int64, error) {
 	return 0, nil
 }
 
-// firstNeeded is where the first line begins that is needed.
+// firstNeeded returns the offset of the first needed line.
 func firstNeeded(log io.Reader, needed func(line []byte) bool) (begin int64, some bool, err error) {
 	lines := bufio.NewReaderSize(log, mostLine)
 	for {

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// lookAgain is how often is looked whether a copy is complete.
+	// lookAgain is the interval between checks for a complete copy.
 	lookAgain = 200 * time.Millisecond
-	// grace is how long a program may take to end when it is asked to, and askLimit how long a question may take.
+	// grace is the time for a program to end after SIGTERM, and askLimit the limit of a query.
 	grace    = 20 * time.Second
 	askLimit = 30 * time.Second
 )
 
-// copy makes a backup that is not verified yet. It appears under its name when all of it is on the disk.
+// copy makes a backup that is not verified yet. It gets its name only when all of it is on the disk.
 func (p place) copy(ctx context.Context, path string) error {
 	making := filepath.Join(p.home, makingPrefix+p.Told.Name)
 	to := filepath.Join(making, "copy")
@@ -52,11 +52,11 @@ func (p place) copy(ctx context.Context, path string) error {
 	return nil
 }
 
-// ask notes how far the running filesystem is: a copy that is made from now on must say at least that.
+// ask records the current version of the running filesystem: a copy that starts now must be at least as new.
 func (p place) ask(ctx context.Context, m *spec.BackupManifest) error {
 	m.Copied = p.Now().UTC().Format(time.RFC3339)
 	if p.Store != nil {
-		return nil // the answer comes with the store
+		return nil // the store includes the version
 	}
 	argv := p.Method.Ask()
 	output := &limited{most: 1 << 20}
@@ -68,7 +68,7 @@ func (p place) ask(ctx context.Context, m *spec.BackupManifest) error {
 	version, err := p.Method.Answer(output.content)
 	switch {
 	case failed != nil && err != nil:
-		return fmt.Errorf("%s: %w: %w", argv[0], failed, err) // what it has printed may say why
+		return fmt.Errorf("%s: %w: %w", argv[0], failed, err) // the program's output may contain the reason
 	case failed != nil:
 		return fmt.Errorf("%s: %w", argv[0], failed)
 	}
@@ -76,7 +76,7 @@ func (p place) ask(ctx context.Context, m *spec.BackupManifest) error {
 	return err //nolint:wrapcheck // the backend says whose answer it is
 }
 
-// collect runs the program that copies until all is there, and gives the files the names that they have in a backup.
+// collect runs the copying program until the copy is complete, and renames the files to their names in a backup.
 func (p place) collect(ctx context.Context, to, making string) error {
 	if p.Store != nil {
 		return errors.Join(p.fetch(ctx, making), os.RemoveAll(to))
@@ -107,7 +107,7 @@ func (p place) collect(ctx context.Context, to, making string) error {
 		}
 		complete = p.Method.Copied(found) != nil
 	}
-	child.Stop(grace) // it writes what it has got since
+	child.Stop(grace) // it writes what it has received since then
 	found, err := look(to)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (p place) collect(ctx context.Context, to, making string) error {
 	return errors.Join(Shorten(making, p.Method.Changes), os.RemoveAll(to))
 }
 
-// start starts a program in a directory, with its files. What it prints is shown, and the end of it kept.
+// start starts a program in a directory, with its files. Its output is shown, and the end of it is kept.
 func (p place) start(program backend.BackupProgram, directory string) (*process.Child, *process.Tail, error) {
 	for _, path := range backend.SortedKeys(program.Files) {
 		if err := os.WriteFile(path, []byte(program.Files[path]), 0o600); err != nil {
@@ -196,9 +196,9 @@ func copied(path string) (out backend.CopiedFile, err error) {
 	return out, err
 }
 
-// addRecord puts the pieces of the operator's record together.
+// addRecord writes the record of the operator from its pieces.
 func (p place) addRecord(path string) (err error) {
-	// A mounted ConfigMap has links to directories whose names begin with a dot.
+	// A mounted ConfigMap also contains directories whose names begin with a dot, which the links lead to.
 	pieces, err := filepath.Glob(filepath.Join(p.Told.Record, "[^.]*"))
 	if err != nil || len(pieces) == 0 {
 		return errors.Join(fmt.Errorf("the operator's record is not in %s", p.Told.Record), err)

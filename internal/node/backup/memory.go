@@ -8,7 +8,7 @@ import (
 	"parallelfs.dev/operator/internal/node/procfs"
 )
 
-// FreeMemory is how much memory of this node programs can have (MemAvailable of proc_meminfo(5)).
+// FreeMemory returns the available memory of this node (MemAvailable of proc_meminfo(5)).
 func FreeMemory() (int64, error) {
 	content, err := procfs.Read("/proc/meminfo")
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"parallelfs.dev/operator/internal/node/store"
 )
 
-// StoreName is the file of a backup that holds a store, packed.
+// StoreName is the file of a backup that contains the packed store.
 const StoreName = "store.tar"
 
-// fetchAgain is how long is waited between two questions for a store.
+// fetchAgain is the time between two requests for a store.
 const fetchAgain = 20 * time.Second
 
-// fetch gets the store from the probe beside its daemon. A daemon may write what it has learned much later, so the probe is asked until its
-// files have all that the filesystem says of itself.
+// fetch gets the store from the probe in the daemon's pod. A daemon may write its changes much later, so fetch asks again until the files
+// contain all that the filesystem reports.
 func (p place) fetch(ctx context.Context, making string) error {
 	secret, err := os.ReadFile(p.Told.SecretFile)
 	if err != nil {
@@ -55,8 +55,8 @@ func (p place) again() time.Duration {
 	return fetchAgain
 }
 
-// understood is what a server would make of a packed store. It is an error when none would start with it, or when it lacks something that
-// the filesystem had said of itself before.
+// understood returns what a server would read from a packed store. It is an error if no server would start with the store, or if the store
+// lacks something that the filesystem reported before.
 func (p place) understood(ctx context.Context, packed []byte) (backend.StoreRead, error) {
 	_, read, err := store.Understood(ctx, packed, p.Work, p.Store, p.Told.Version, nil)
 	if err == nil && len(read.Lacks) > 0 {
@@ -72,7 +72,7 @@ func (p place) readStore(ctx context.Context, path string, m *spec.BackupManifes
 		return unreadable(err)
 	}
 	read, err := p.understood(ctx, packed)
-	_, here := errors.AsType[*os.PathError](err) // where a database is read, and not in it
+	_, here := errors.AsType[*os.PathError](err) // an error around the database, not a fault in it
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("it was stopped: %w", ctx.Err())

@@ -39,7 +39,7 @@ func (shelf) ReadStore(version string, content backend.StoreContent, said backen
 	return read, nil
 }
 
-// shelfScene is a place for backups of a shelf, whose probe hands out, one after the other, stores with these lists.
+// shelfScene is a place for backups of a shelf. Its probe returns stores with these lists, one after the other.
 func shelfScene(t *testing.T, lists ...string) *scene {
 	stores := make([]map[string][]byte, len(lists))
 	for i, list := range lists {
@@ -48,7 +48,7 @@ func shelfScene(t *testing.T, lists ...string) *scene {
 	return storeScene(t, shelf{}, stores...)
 }
 
-// storeScene is a place for backups of a filesystem with the targets t1 and t2, whose probe hands out these stores, one after the other.
+// storeScene is a place for backups of a filesystem with the targets t1 and t2. Its probe returns these stores, one after the other.
 func storeScene(t *testing.T, of backend.StoreBackuper, stores ...map[string][]byte) *scene {
 	s := newScene(t)
 	secret := []byte("correct-horse")
@@ -107,7 +107,7 @@ func TestAStoreThatTheDiskHasChangedIsNotVerified(t *testing.T) {
 	s = shelfScene(t, "t1 t2")
 	s.o.Before = func(step string) error {
 		if step == "read it back" {
-			s.o.Told.Version = "2" // who reads it does not understand it
+			s.o.Told.Version = "2" // the reader does not understand this version
 			s.write(filepath.Join(s.home(), "20261123-030000", StoreName), nil)
 		}
 		return nil

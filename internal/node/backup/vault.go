@@ -19,30 +19,30 @@ import (
 	"parallelfs.dev/operator/internal/node/stored"
 )
 
-// Vault has the backups of one filesystem in an object store. Objects can't be renamed, and two pods can't be kept apart there: so each
-// attempt has a directory of its own below that of its backup, <name>/<attempt>/, and is whole when its manifest is there, which is put
-// last. Nobody replaces an object of another attempt.
+// Vault holds the backups of one filesystem in an object store. Objects can't be renamed there and two pods can't lock each other out, so
+// each attempt has its own directory <name>/<attempt>/. It is complete when its manifest exists, which is written last. An attempt never
+// replaces an object of another attempt.
 type Vault struct {
 	bucket *objectstore.Bucket
-	// home is where the backups lie, below the prefix of the bucket.
+	// home is the path of the backups below the prefix of the bucket.
 	home  string
 	owner spec.Owner
 }
 
-// Stored is an attempt in a vault that is whole.
+// Stored is a complete attempt in a vault.
 type Stored struct {
 	spec.BackupManifest
-	// directory of its objects.
+	// directory is the path of its objects.
 	directory string
 }
 
-// attemptName is the directory of an attempt.
+// attemptName matches the name of an attempt's directory.
 var attemptName = regexp.MustCompile(`^[0-9a-f]{8}$`)
 
-// mostManifest bounds a manifest, in bytes: it names some files.
+// mostManifest bounds the size of a manifest in bytes; it lists only a few files.
 const mostManifest = 1 << 20
 
-// OpenVault reads the credentials, and asks the store nothing.
+// OpenVault reads the credentials, and does not contact the store.
 func OpenVault(at spec.ObjectStore, home string, owner spec.Owner) (*Vault, error) {
 	bucket, err := objectstore.S3{
 		Endpoint: at.Endpoint, Bucket: at.Bucket, Prefix: at.Prefix, Region: at.Region, Credentials: at.Credentials,
@@ -53,20 +53,20 @@ func OpenVault(at spec.ObjectStore, home string, owner spec.Owner) (*Vault, erro
 	return &Vault{bucket, home, owner}, nil
 }
 
-// List returns the backups of the filesystem, newest first: of the attempts to make one, a verified one if there is any. One that can't be
-// understood, or lacks objects, counts as one that is not verified.
+// List returns the backups of the filesystem, newest first, with the best attempt for each. A backup that can't be understood or lacks
+// objects counts as not verified.
 func (v *Vault) List(ctx context.Context) ([]Stored, error) {
 	all, _, err := v.look(ctx)
 	return slices.CompactFunc(all, func(a, b Stored) bool { return a.Name == b.Name }), err
 }
 
-// Open reads a file of a backup. Close is the caller's.
+// Open opens a file of a backup. The caller closes it.
 func (v *Vault) Open(ctx context.Context, b Stored, file string) (io.ReadCloser, error) {
 	return v.bucket.Get(ctx, path.Join(b.directory, file)) //nolint:wrapcheck // it names the object and the store
 }
 
-// look returns all attempts of the filesystem, newest first and the best of a name first, and all that lies in the directories of attempts,
-// of whomever they are.
+// look returns all attempts of the filesystem, newest first and the best of each name first. objects holds the sizes of all objects in the
+// directories of attempts, whoever their owner is.
 func (v *Vault) look(ctx context.Context) (all []Stored, objects map[string]int64, err error) {
 	found, err := v.bucket.List(ctx, v.home)
 	if err != nil {
@@ -85,7 +85,7 @@ func (v *Vault) look(ctx context.Context) (all []Stored, objects map[string]int6
 		}
 		m, err := v.manifest(ctx, name, object, objects)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it was removed since
+			continue // it was removed in the meantime
 		} else if err != nil {
 			return nil, nil, err
 		}
@@ -99,7 +99,7 @@ func (v *Vault) look(ctx context.Context) (all []Stored, objects map[string]int6
 	return all, objects, nil
 }
 
-// worth puts what is verified before what is not read back yet, and that before what was refused.
+// worth ranks attempts: verified ones first, then unchecked ones, then refused ones.
 func worth(b Stored) int {
 	switch {
 	case verified(b.BackupManifest):
@@ -111,7 +111,7 @@ func worth(b Stored) int {
 	}
 }
 
-// attempt says to which backup an object belongs, and in the directory of which attempt it lies.
+// attempt returns the backup and the attempt's directory that an object belongs to.
 func (v *Vault) attempt(object string) (name, directory string, ok bool) {
 	parts := strings.Split(strings.TrimPrefix(object, v.home+"/"), "/")
 	const backupAttemptFile = 3
@@ -122,8 +122,8 @@ func (v *Vault) attempt(object string) (name, directory string, ok bool) {
 	return parts[0], path.Dir(object), err == nil
 }
 
-// manifest reads what an attempt says of itself, and refuses one that names objects that are not there: whoever wrote it was cut off from
-// the cluster, and went on when the backup had been removed.
+// manifest reads the manifest of an attempt, and refuses it if it lists objects that do not exist. Such a manifest comes from a pod that
+// was cut off from the cluster and continued after the backup's removal.
 func (v *Vault) manifest(ctx context.Context, name, object string, objects map[string]int64) (spec.BackupManifest, error) {
 	reader, err := v.bucket.Get(ctx, object)
 	if err != nil {
@@ -143,7 +143,7 @@ func (v *Vault) manifest(ctx context.Context, name, object string, objects map[s
 	return m, nil
 }
 
-// put puts what is in memory.
+// put writes bytes to an object.
 func (v *Vault) put(ctx context.Context, object string, content []byte) error {
 	return v.bucket.Put(ctx, object, bytes.NewReader(content), int64(len(content))) //nolint:wrapcheck // it names the object and the store
 }

@@ -18,10 +18,10 @@ import (
 	"parallelfs.dev/operator/test/places"
 )
 
-// vaultHome is where backups lie in the bucket.
+// vaultHome is the path of the backups in the bucket.
 const vaultHome = "pfs/default.scratch-1b4e28ba/"
 
-// inStore makes the backups of a scene lie in an object store.
+// inStore keeps the backups of a scene in an object store.
 func (s *scene) inStore(before http.HandlerFunc) objectstoretest.Store {
 	s.t.Helper()
 	store := objectstoretest.Serve(s.t, before)
@@ -31,7 +31,7 @@ func (s *scene) inStore(before http.HandlerFunc) objectstoretest.Store {
 	return store
 }
 
-// vault is what there is in the store.
+// vault opens the vault of the scene.
 func (s *scene) vault() *Vault {
 	s.t.Helper()
 	in, err := OpenVault(*s.o.Told.ObjectStore, s.o.Told.Directory, s.o.Told.Owner)
@@ -39,7 +39,7 @@ func (s *scene) vault() *Vault {
 	return in
 }
 
-// files are the names of what lies in the directories of a backup's attempts, without those.
+// files returns the names in the directories of a backup's attempts, without the directories.
 func files(t *testing.T, store objectstoretest.Store, name string) []string {
 	t.Helper()
 	var out []string
@@ -51,7 +51,7 @@ func files(t *testing.T, store objectstoretest.Store, name string) []string {
 	return out
 }
 
-// attemptsOf are the directories of the attempts at a backup.
+// attemptsOf returns the directories of the attempts at a backup.
 func attemptsOf(t *testing.T, store objectstoretest.Store, name string) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}
@@ -164,7 +164,7 @@ func TestAVerifiedBackupThatHasLostAnObjectSinceIsNotVerifiedAnyMore(t *testing.
 }
 
 func TestABackupInAnObjectStoreGoesOnAfterAKillBeforeEachStep(t *testing.T) {
-	// What is there before: an old backup to remove, and one to keep.
+	// At the start there is one old backup to remove and one to keep.
 	there := map[string]string{}
 	first := newScene(t)
 	for _, name := range []string{"20261121-030000", "20261122-030000"} {
@@ -233,7 +233,7 @@ func TestWhatLiesBesideBackupsInAnObjectStoreIsLeftAlone(t *testing.T) {
 	theirs := []string{
 		"holidays.jpg", "pfs/default.another-1b4e28ba/20200101-000000/0a1b2c3d/data", vaultHome + "20200101-000000/notes.txt",
 		vaultHome + "20200101-000000/mine/data", vaultHome + "readme/0a1b2c3d/data",
-		vaultHome + "20261123-030000/0a1b2c3d/data", // another pod is at the same backup
+		vaultHome + "20261123-030000/0a1b2c3d/data", // another pod is making the same backup
 	}
 	for _, key := range theirs {
 		s.put(store, key, "theirs")

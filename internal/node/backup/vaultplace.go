@@ -16,14 +16,14 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// vaultPlace makes backups that lie in a vault. A backup is made in a directory of the pod, put to the store, removed, and got again from
-// the store to be read back.
+// vaultPlace makes backups in a vault. A backup is made in a directory of the pod, uploaded and removed. It is then downloaded again to be
+// read back.
 type vaultPlace struct {
 	place
 	in *Vault
 }
 
-// workingPrefix begins the name of the directory that a backup is made and read back in.
+// workingPrefix is the name prefix of the directory in which a backup is made and read back.
 const workingPrefix = ".working-"
 
 func (v vaultPlace) working() string { return filepath.Join(v.home, workingPrefix+v.Told.Name) }
@@ -36,7 +36,7 @@ func (v vaultPlace) make(ctx context.Context) error {
 	for _, b := range all { // the best comes first
 		switch {
 		case b.Name != v.Told.Name || b.Refused != "":
-			// Another copy may be better than one that can't be read back.
+			// This one can't be read back. Another copy may be readable.
 		case verified(b.BackupManifest):
 			return nil
 		default:
@@ -50,7 +50,7 @@ func (v vaultPlace) make(ctx context.Context) error {
 	return v.readAgain(ctx, b)
 }
 
-// upload makes a backup, and puts it to the store.
+// upload makes a backup and uploads it.
 func (v vaultPlace) upload(ctx context.Context) (b Stored, err error) {
 	working := v.working()
 	if err := os.RemoveAll(working); err != nil {
@@ -88,7 +88,7 @@ func (v vaultPlace) putFile(ctx context.Context, b Stored, f spec.BackupFile) (e
 	return v.in.bucket.Put(ctx, path.Join(b.directory, f.Name), file, f.Size) //nolint:wrapcheck // it names the object and the store
 }
 
-// putManifest puts the manifest of the working directory. When it is there, the backup is.
+// putManifest uploads the manifest of the working directory. The manifest completes the backup.
 func (v vaultPlace) putManifest(ctx context.Context, b Stored) error {
 	return v.step("put the manifest", func() error {
 		content, err := os.ReadFile(filepath.Join(v.working(), spec.BackupManifestFile))
@@ -99,7 +99,7 @@ func (v vaultPlace) putManifest(ctx context.Context, b Stored) error {
 	})
 }
 
-// readAgain gets a backup from the store, reads it back, and puts what came of it.
+// readAgain downloads a backup, reads it back, and stores the result.
 func (v vaultPlace) readAgain(ctx context.Context, b Stored) error {
 	working := v.working()
 	if err := errors.Join(os.RemoveAll(working), os.Mkdir(working, 0o700)); err != nil {
@@ -108,7 +108,7 @@ func (v vaultPlace) readAgain(ctx context.Context, b Stored) error {
 	for _, f := range b.Files {
 		err := v.step("get "+f.Name, func() error { return v.getFile(ctx, b, f) })
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // that is found, and is an answer
+			continue // the comparison finds it, and it is an answer
 		} else if err != nil {
 			return fmt.Errorf("can't read the backup back: %w", err)
 		}
@@ -123,7 +123,7 @@ func (v vaultPlace) readAgain(ctx context.Context, b Stored) error {
 	return errors.Join(failed, os.RemoveAll(working))
 }
 
-// getFile gets no more of an object than the manifest says: a byte more is enough to see that it is another one.
+// getFile reads at most one byte more than the manifest's size of an object: the extra byte shows that the object is another one.
 func (v vaultPlace) getFile(ctx context.Context, b Stored, f spec.BackupFile) (err error) {
 	if !filepath.IsLocal(f.Name) || strings.ContainsRune(f.Name, filepath.Separator) {
 		return fmt.Errorf("its manifest names a file %q, which is no name in its directory", f.Name)
@@ -153,8 +153,8 @@ func (v vaultPlace) list(ctx context.Context) ([]spec.BackupManifest, error) {
 	return out, err
 }
 
-// prune removes, besides, what attempts that were cut off have left of earlier backups, and attempts that another one has made useless.
-// Those of this backup stay: another pod may be at them.
+// prune also removes leftovers of interrupted attempts at earlier backups, and attempts that a better one replaces. Attempts at the current
+// backup stay, because another pod may be working on them.
 func (v vaultPlace) prune(ctx context.Context) error {
 	all, objects, err := v.in.look(ctx)
 	if err != nil {
@@ -185,7 +185,7 @@ func (v vaultPlace) prune(ctx context.Context) error {
 	})
 }
 
-// removeAll removes attempts: first the manifest of each, so that nobody takes it for a backup.
+// removeAll removes attempts. It removes the manifests first, so that no incomplete attempt is taken for a backup.
 func (v vaultPlace) removeAll(ctx context.Context, objects map[string]int64, which func(name, directory string) bool) error {
 	for _, manifests := range []bool{true, false} {
 		for object := range objects {

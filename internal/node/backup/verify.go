@@ -21,7 +21,7 @@ import (
 	"parallelfs.dev/operator/internal/node/stored"
 )
 
-// refusal says that a backup can't be read back, which trying again does not change.
+// refusal is the permanent error that a backup can't be read back.
 type refusal struct{ why string }
 
 func (r *refusal) Error() string { return r.why }
@@ -30,7 +30,7 @@ func refuse(format string, arguments ...any) error {
 	return &refusal{fmt.Sprintf(format, arguments...)}
 }
 
-// verify reads a backup back, and writes into its manifest what came of it. What keeps it from reading is an error, and says nothing of the
+// verify reads a backup back and writes the result to its manifest. An obstacle to the read is an error, and does not count against the
 // backup.
 func (p place) verify(ctx context.Context, path string) error {
 	m, err := readManifest(path)
@@ -57,7 +57,7 @@ func (p place) verify(ctx context.Context, path string) error {
 	return nil
 }
 
-// compare reads all files from the disk, and refuses a backup whose files are not those of its manifest.
+// compare reads all files from the disk, and refuses a backup whose files differ from its manifest.
 func compare(path string, m spec.BackupManifest) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -89,7 +89,7 @@ func compare(path string, m spec.BackupManifest) error {
 	return nil
 }
 
-// unreadable tells a backup without one of its files, or with one that the disk does not give, from what keeps anybody from reading.
+// unreadable separates a fault of the backup, such as a missing file or an I/O error of the disk, from other obstacles to the read.
 func unreadable(err error) error {
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.EIO) || errors.Is(err, unix.EUCLEAN) {
 		return refuse("a file of it can't be read: %s", err)
@@ -97,8 +97,8 @@ func unreadable(err error) error {
 	return err
 }
 
-// readBack has the filesystem's own program read the files, and the record understood. The program works in a directory of links: the files
-// of the backup stay as they are.
+// readBack parses the record, and reads the files with the filesystem's own program. The program works in a directory of links, so that the
+// files of the backup stay as they are.
 func (p place) readBack(ctx context.Context, path string, m *spec.BackupManifest) (err error) {
 	if err := readRecord(filepath.Join(path, spec.BackupRecordFile)); err != nil {
 		return refuse("the operator's record in it can't be read: %s", err)
@@ -163,7 +163,7 @@ func (p place) readBack(ctx context.Context, path string, m *spec.BackupManifest
 	return nil
 }
 
-// mostRecord bounds what is read behind the record: there is nothing but a line break.
+// mostRecord bounds the bytes that are read after the record, which is followed only by a line break.
 const mostRecord = 1 << 10
 
 // readRecord reads the whole record.
@@ -186,11 +186,11 @@ func readRecord(path string) (err error) {
 	if len(list.Items) == 0 {
 		return errors.New("it is empty")
 	}
-	_, err = io.Copy(io.Discard, io.LimitReader(unpacked, mostRecord)) // to the sum at its end
+	_, err = io.Copy(io.Discard, io.LimitReader(unpacked, mostRecord)) // up to the checksum at its end
 	return err
 }
 
-// readManifest reads what a backup says of itself.
+// readManifest reads the manifest of a backup.
 func readManifest(path string) (spec.BackupManifest, error) {
 	var m spec.BackupManifest
 	content, err := os.ReadFile(filepath.Join(path, spec.BackupManifestFile))
@@ -205,12 +205,12 @@ func writeManifest(path string, m spec.BackupManifest) error {
 	if err != nil {
 		return fmt.Errorf("encode the manifest: %w", err)
 	}
-	// It belongs to whoever runs this, who may not give it away.
+	// The file belongs to the user of this process, who may not change its owner.
 	writer := durable.Writer{Chown: func(string, int, int) error { return nil }}
 	return writer.File(filepath.Join(path, spec.BackupManifestFile), append(content, '\n'), durable.Ownership{Mode: 0o600})
 }
 
-// sumUp brings all files of a directory to the disk, and returns their sums by name.
+// sumUp syncs all files of a directory to the disk, and returns their checksums by name.
 func sumUp(directory string) ([]spec.BackupFile, error) {
 	entries, err := os.ReadDir(directory)
 	if err != nil {
@@ -231,7 +231,7 @@ func sumUp(directory string) ([]spec.BackupFile, error) {
 	return out, nil
 }
 
-// sum reads a plain file.
+// sum returns the checksum of a regular file.
 func sum(path string) (f spec.BackupFile, err error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -243,18 +243,18 @@ func sum(path string) (f spec.BackupFile, err error) {
 	return spec.BackupFile{Name: filepath.Base(path), Size: n, SHA256: hex.EncodeToString(hash.Sum(nil))}, err
 }
 
-// forget makes the kernel read a file from its disk again (posix_fadvise(2)), where it can.
+// forget drops a file from the page cache if the kernel can (posix_fadvise(2)), so that the next read comes from the disk.
 func forget(path string) (err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	_ = unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED) // it is advice
+	_ = unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED) // it is only advice
 	return nil
 }
 
-// syncPath brings a file or directory to the disk.
+// syncPath syncs a file or directory to the disk.
 func syncPath(path string) (err error) {
 	file, err := os.Open(path)
 	if err != nil {

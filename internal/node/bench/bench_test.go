@@ -26,7 +26,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// client is a node with a filesystem, which is a temporary directory, and a user's data in it.
+// client is a node with a filesystem, which is a temporary directory that also holds a user's data.
 type client struct {
 	mount, outside string
 	// temporary is the directory for temporary files of a container.
@@ -35,11 +35,11 @@ type client struct {
 	output, said locked
 	execed       []string
 	connected    []string
-	// lacks are the programs that the node does not have.
+	// lacks lists the programs that the node does not have.
 	lacks []string
 }
 
-// locked is a buffer that the tool and its runner can write to at the same time, as they can to a file.
+// locked is a buffer that the tool and its runner can write to concurrently, as to a file.
 type locked struct {
 	mutex  sync.Mutex
 	buffer bytes.Buffer
@@ -122,7 +122,7 @@ func TestAToolRunsInAFreshDirectoryThatIsRemoved(t *testing.T) {
 	g, c := NewWithT(t), newClient(t)
 	b := c.script(`pwd; ls; echo $COLOR; echo data > file; echo warning >&2`)
 	b.Env = []string{"COLOR=red"}
-	// What a killed attempt left.
+	// This is a leftover of a killed attempt.
 	g.Expect(os.MkdirAll(filepath.Join(b.Directory, "old"), 0o755)).To(Succeed())
 	g.Expect(bench.Run(t.Context(), b, c.host())).To(Succeed())
 	g.Expect(c.output.String()).To(Equal(b.Directory + "\nred\n"))
@@ -179,7 +179,7 @@ func TestAToolThatTakesTooLongIsEndedWithItsChildren(t *testing.T) {
 	g.Eventually(running).WithArguments(pid).WithTimeout(patience.Bound(time.Minute)).Should(BeFalse())
 }
 
-// running is false for a process that has ended, whether its parent has noticed or not.
+// running is false for a process that has ended, even if its parent has not waited for it yet.
 func running(pid int) bool {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -192,7 +192,7 @@ func running(pid int) bool {
 func TestAToolWhosePodIsStoppedHasFailedAndLeavesNothing(t *testing.T) {
 	g, c := NewWithT(t), newClient(t)
 	begun := filepath.Join(c.outside, "begun")
-	// A tool that ends well on SIGTERM has still not measured all.
+	// A tool that exits with 0 on SIGTERM has still not measured everything.
 	b := c.script(`trap "exit 0" TERM; touch ` + begun + `; while :; do sleep 0.01; done`)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -209,7 +209,7 @@ func TestNothingIsWrittenOrRemovedWhen(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(g Gomega, c *client, b *spec.Benchmark)
 		reason string
-		// notCleaned is false where only Run is concerned.
+		// notCleaned is true for cases that concern Run only.
 		notCleaned bool
 	}{
 		"the filesystem is not mounted": {
@@ -313,7 +313,7 @@ func TestCleanRemovesTheRunAndNothingElse(t *testing.T) {
 	for _, directory := range []string{filepath.Join(b.Directory, "deep", "deeper"), other} {
 		g.Expect(os.MkdirAll(directory, 0o755)).To(Succeed())
 	}
-	// A tool may leave links: they go, what they lead to stays (the client's cleanup looks).
+	// A tool may leave links. The links are removed, but the files that they lead to stay (the client's cleanup checks it).
 	g.Expect(os.Symlink(c.path("home"), filepath.Join(b.Directory, "inside"))).To(Succeed())
 	g.Expect(os.Symlink(c.outside, filepath.Join(b.Root, "outside"))).To(Succeed())
 
@@ -340,7 +340,7 @@ func TestARunThatIsALinkIsRemovedAndNotFollowed(t *testing.T) {
 func TestAWorkerMakesTheDirectoryAndBecomesTheCommand(t *testing.T) {
 	g, c := NewWithT(t), newClient(t)
 	b := c.script("")
-	for range 2 { // the second worker finds what the first made
+	for range 2 { // the second worker finds the directories of the first
 		g.Expect(bench.Work(t.Context(), b, []string{"sh", "-e"}, c.host())).To(MatchError(ContainSubstring("became the command")))
 		g.Expect(c.execed).To(Equal([]string{"sh", "-e"}))
 		g.Expect(b.Directory).To(BeADirectory())

@@ -22,11 +22,11 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// versionLimit is how long a tool may take to say its version.
+// versionLimit is the time that a tool may take to print its version.
 const versionLimit = 10 * time.Second
 
-// Check looks at the image and at the mounted filesystem, changes nothing, and prints a spec.Checked as one line of JSON. What is
-// missing is in it, and no error.
+// Check inspects the image and the mounted filesystem, changes nothing, and prints a spec.Checked as one line of JSON. Missing programs and
+// users are part of the result, not an error.
 func Check(ctx context.Context, b spec.Benchmark, passwd string, h Host) error {
 	checked := spec.Checked{Version: version(ctx, b.VersionArgv, h)}
 	for _, program := range b.Programs {
@@ -113,7 +113,7 @@ func version(ctx context.Context, argv []string, h Host) string {
 	return ""
 }
 
-// versionLength is more than any tool's version has.
+// versionLength bounds the version string of a tool, in bytes; real ones are far shorter.
 const versionLength = 200
 
 // head keeps the beginning of what is written.

@@ -12,9 +12,9 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// values are what stands for $(NAME) in arguments, files and standard input.
+// values holds the values of $(NAME) in arguments, files and standard input.
 type values struct {
-	// directory of the tool, rank of the process, targets of the server, hostsFile and launcherIP: see benchmarks.Command.
+	// See benchmarks.Command: the tool's directory, the process's rank, the server's targets, hostsFile and launcherIP.
 	directory, rank, targets, hostsFile, launcherIP string
 }
 
@@ -38,7 +38,7 @@ func (v values) arguments(argv []string) []string {
 	return replaced
 }
 
-// hostsFile is the path of the first file.
+// hostsFile returns the path of the first file.
 func hostsFile(b spec.Benchmark, h Host) string {
 	if len(b.Files) > 0 && b.Files[0].Path != "" {
 		return values{directory: b.Directory}.replacer().Replace(b.Files[0].Path)
@@ -46,8 +46,9 @@ func hostsFile(b spec.Benchmark, h Host) string {
 	return h.HostFile
 }
 
-// content is the text of a file: its beginning, PerHost for each host, PerProcess for each process, the hosts taken in turn until each
-// has as many as placed, and its end. $(PROCESSES) is the number on that host, $(INDEX) counts the host or the process from 1.
+// content returns the text of a file: its beginning, PerHost for each host, PerProcess for each process, and its end. Processes are dealt
+// to the hosts in turn until each host has its number in placement. $(PROCESSES) is the number of processes on that host; $(INDEX) counts
+// hosts or processes from 1.
 func content(f spec.BenchmarkFile, placement []int, hosts []string, v values) string {
 	var text strings.Builder
 	line := func(form string, host, index int) {
@@ -76,8 +77,8 @@ func content(f spec.BenchmarkFile, placement []int, hosts []string, v values) st
 	return text.String()
 }
 
-// writeFiles writes the files of a benchmark into the directory for temporary files and, with a mount, into the tool's own directory;
-// nowhere else, and through no symbolic link that leads out of them.
+// writeFiles writes the files of a benchmark into the directory for temporary files and, if there is a mount, into the tool's own
+// directory. It follows no symbolic link out of them.
 func writeFiles(mount *os.Root, b spec.Benchmark, placement []int, hosts []string, v values, h Host) error {
 	temporary := filepath.Dir(h.HostFile)
 	for i, f := range b.Files {
@@ -117,7 +118,7 @@ func writeIn(parent, path string, text []byte) error {
 	return errors.Join(write(root, name, text), root.Close())
 }
 
-// writeInDirectory makes what is missing between the repetition's directory and the file.
+// writeInDirectory creates missing directories between the repetition's directory and the file.
 func writeInDirectory(mount *os.Root, b spec.Benchmark, path string, text []byte) error {
 	directory, err := enter(mount, inside(b, filepath.Dir(path)), true)
 	if err != nil {
@@ -126,7 +127,7 @@ func writeInDirectory(mount *os.Root, b spec.Benchmark, path string, text []byte
 	return errors.Join(write(directory, filepath.Base(path), text), directory.Close())
 }
 
-// write replaces a file, and does not write through a link that has its name.
+// write replaces a file, and does not follow a link of the same name.
 func write(root *os.Root, name string, text []byte) error {
 	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -12,12 +12,12 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// open opens the mount and proves that what it opened is the mounted filesystem. Whatever is done through the result is
-// done in that filesystem, even when it is unmounted a moment later, and never outside of it.
+// open opens the mount and proves that the opened directory is in the mounted filesystem. All operations through the result stay in that
+// filesystem, even if it is unmounted a moment later.
 func open(ctx context.Context, b spec.Benchmark, h Host) (*os.Root, error) {
 	mount, err := os.OpenRoot(b.Mount.Path)
 	if err != nil {
-		// A mount point without a mount has no permissions: the check says better what is wrong.
+		// A mount point without a mount has no permissions: the check has the better message.
 		if why := h.CheckMount(ctx, b.Mount); why != nil {
 			return nil, why
 		}
@@ -44,7 +44,7 @@ func same(mount *os.Root, path string) error {
 	return nil
 }
 
-// inMount does something through the opened mount.
+// inMount calls do with the opened mount.
 func inMount(ctx context.Context, b spec.Benchmark, h Host, do func(mount *os.Root) error) error {
 	mount, err := open(ctx, b, h)
 	if err != nil {
@@ -53,8 +53,8 @@ func inMount(ctx context.Context, b spec.Benchmark, h Host, do func(mount *os.Ro
 	return errors.Join(do(mount), mount.Close())
 }
 
-// enter opens a directory below another by its relative path, name by name, and follows no symbolic link, not even one that
-// stays inside: it could lead to a user's data. With create, it makes what is missing; else a missing one is fs.ErrNotExist.
+// enter opens a directory by its relative path, name by name. It follows no symbolic link, not even one that stays inside, because the link
+// could lead to a user's data. With create it makes missing directories; otherwise a missing one is fs.ErrNotExist.
 func enter(from *os.Root, path string, create bool) (*os.Root, error) {
 	at, err := from.OpenRoot(".")
 	if err != nil {
@@ -101,12 +101,13 @@ func step(at *os.Root, name string, create bool) (*os.Root, error) {
 	return next, nil
 }
 
-// inside returns path relative to the mount; Place has proven that it lies there.
+// inside returns path relative to the mount. Place has proven that path is below the mount.
 func inside(b spec.Benchmark, path string) string {
 	return strings.TrimPrefix(path, strings.TrimSuffix(b.Mount.Path, "/")+"/")
 }
 
-// makeDirectory makes path, which Place has proven to lie in the run's own directory. With fresh, what a killed attempt left in it goes.
+// makeDirectory makes path. Place has proven that path is below the run's own directory. With fresh, leftovers of a killed attempt are
+// removed first.
 func makeDirectory(mount *os.Root, b spec.Benchmark, path string, fresh bool) (err error) {
 	if fresh {
 		if err := remove(mount, b, path); err != nil {
@@ -120,7 +121,7 @@ func makeDirectory(mount *os.Root, b spec.Benchmark, path string, fresh bool) (e
 	return directory.Close()
 }
 
-// findDirectory returns an error unless path is there: an earlier step has made it.
+// findDirectory returns an error unless path exists: an earlier step has made it.
 func findDirectory(mount *os.Root, b spec.Benchmark, path string) error {
 	directory, err := enter(mount, inside(b, path), false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -132,7 +133,7 @@ func findDirectory(mount *os.Root, b spec.Benchmark, path string) error {
 	return directory.Close()
 }
 
-// remove removes a directory and all that is in it. What is not there is fine.
+// remove removes a directory and everything in it. A missing directory is no error.
 func remove(mount *os.Root, b spec.Benchmark, path string) error {
 	parent, err := enter(mount, inside(b, filepath.Dir(path)), false)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -14,12 +14,12 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// between is the pause between two looks for a host.
+// between is the pause between two checks of a host.
 const between = 500 * time.Millisecond
 
-// Launcher is what a launcher is told beside its spec.
+// Launcher holds the inputs of a launcher besides its spec.
 type Launcher struct {
-	// HostFile is that of the MPI operator, which names the workers.
+	// HostFile is the MPI operator's host file, which lists the workers.
 	HostFile string
 	// SSHPort is the port of the workers' sshd.
 	SSHPort int
@@ -27,8 +27,8 @@ type Launcher struct {
 	Spec string
 }
 
-// Launch runs a tool on the hosts of the MPI operator's host file: it waits for all of them, writes the tool's files, and starts the
-// tool, which reaches the hosts itself, or mpirun where Ranks is set. The launcher's pod has no mount: its workers make the directory,
+// Launch runs a tool on the hosts of the MPI operator's host file. It waits for all hosts, writes the tool's files and starts the tool. The
+// tool reaches the hosts by itself, or by mpirun if Ranks is set. The launcher's pod has no mount: its workers make the directory, and
 // Clean removes it. The errors are those of Run. The tool's time starts when the tool does; the wait may take as long again.
 func Launch(ctx context.Context, b spec.Benchmark, l Launcher, h Host) error {
 	if err := errors.Join(Place(b), limited(b)); err != nil {
@@ -67,7 +67,7 @@ func Launch(ctx context.Context, b spec.Benchmark, l Launcher, h Host) error {
 	return aroundWorkers(ctx, h, hosts, b.Placement, l.SSHPort, func() error { return runTool(ctx, b, t, h) })
 }
 
-// placed says whether there is a number of processes for each host.
+// placed returns an error unless there is a number of processes for each host.
 func placed(placement []int, hosts []string) error {
 	if len(placement) != len(hosts) {
 		return fmt.Errorf("processes are placed on %d workers, and the MPI operator's host file names %d; nothing is started", len(placement), len(hosts))
@@ -100,7 +100,7 @@ func awaitWorkers(ctx context.Context, b spec.Benchmark, hosts []string, port in
 	return nil
 }
 
-// await repeats try until it succeeds. When ctx ends it returns the last error of try.
+// await repeats try until it succeeds. When ctx ends, it returns the last error of try.
 func await(ctx context.Context, try func() error) error {
 	for {
 		err := try()
@@ -115,7 +115,8 @@ func await(ctx context.Context, try func() error) error {
 	}
 }
 
-// ParseHosts returns the names in a host file of the MPI operator: a name and slots=N per line (mpirun(1), --hostfile), or name:N.
+// ParseHosts returns the names in a host file of the MPI operator. Each line has the form "name slots=N" (mpirun(1), --hostfile) or
+// "name:N".
 func ParseHosts(content string) ([]string, error) {
 	var hosts []string
 	for line := range strings.Lines(content) {
@@ -147,7 +148,7 @@ func connect(ctx context.Context, host string, port int) error {
 	return connection.Close()
 }
 
-// address prefers what Kubernetes says (POD_IP, from status.podIP).
+// address returns POD_IP (from status.podIP) if it is set.
 func address() (string, error) {
 	if ip := os.Getenv("POD_IP"); ip != "" {
 		return ip, nil

@@ -12,26 +12,26 @@ import (
 )
 
 const (
-	// blockLimit is PIPE_BUF (pipe(7)), up to which a write is not split, and the size that Open MPI reads and passes on at once
-	// (ORTE_IOF_BASE_MSG_MAX in 4, PRTE_IOF_BASE_MSG_MAX in 5).
+	// blockLimit is PIPE_BUF (pipe(7)), the largest write that is not split. It is also the size of Open MPI's reads (ORTE_IOF_BASE_MSG_MAX in
+	// version 4, PRTE_IOF_BASE_MSG_MAX in 5).
 	blockLimit = 4096
 	// lineLimit leaves room for the prefix.
 	lineLimit = 4000
 )
 
-// lines writes what one of several processes prints so that it can be told from that of the others: each line with a prefix, whole
-// lines in blocks of blockLimit at most, each in one write. It can be written to at the same time.
+// lines prefixes each output line of one of several processes, so that the lines of all processes can be separated. It writes whole lines
+// in blocks of at most blockLimit, each in one write. It is safe for concurrent writes.
 type lines struct {
 	prefix string
 	to     io.Writer
 
 	mutex   sync.Mutex
 	partial []byte
-	// skipping is true in the rest of a line that was too long, tooLong when there was one.
+	// skipping is true in the rest of an overlong line, and tooLong if there was one.
 	skipping, tooLong bool
 }
 
-// Write keeps the beginning of a line until its end comes.
+// Write buffers an incomplete line until its end arrives.
 func (l *lines) Write(p []byte) (int, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -51,7 +51,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return len(p), l.write(block)
 }
 
-// Close ends the last line, and returns an error when a line was too long.
+// Close ends the last line, and returns an error if a line was too long.
 func (l *lines) Close() error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -81,7 +81,7 @@ func (l *lines) add(text []byte) {
 	}
 }
 
-// end puts the line at the end of the block, which is written before when it is full.
+// end appends the line to the block. A full block is written first.
 func (l *lines) end(block []byte) ([]byte, error) {
 	if l.skipping {
 		l.skipping = false
@@ -106,17 +106,17 @@ func (l *lines) write(block []byte) error {
 	return err
 }
 
-// oneByOne writes to a pipe when its reader has read all before, so that the reader gets what was written at once in one piece.
-// mpirun reads what is there, and passes it on between the pieces of other processes.
+// oneByOne writes to a pipe only after its reader has read everything before, so that the reader gets each write as one piece. mpirun reads
+// all available bytes, and mixes them with the pieces of other processes.
 type oneByOne struct {
 	pipe  *os.File
 	mutex sync.Mutex
 }
 
-// drained is the pause between two looks whether the reader has read.
+// drained is the pause between two checks of whether the pipe is empty.
 const drained = 200 * time.Microsecond
 
-// pieces makes w write in pieces when it is a pipe.
+// pieces makes w write in separate pieces if it is a pipe.
 func pieces(w io.Writer) io.Writer {
 	file, is := w.(*os.File)
 	if !is {
@@ -129,7 +129,7 @@ func pieces(w io.Writer) io.Writer {
 	return &oneByOne{pipe: file}
 }
 
-// Write waits without end: what mpirun does not read will never be known, and the launcher's time is limited.
+// Write waits without a limit: output that mpirun does not read is lost, and the launcher's time is limited anyway.
 func (o *oneByOne) Write(p []byte) (int, error) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()

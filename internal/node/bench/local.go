@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// targetPrefix is the form of benchmarks.TargetPrefix.
+	// targetPrefix has the form of benchmarks.TargetPrefix.
 	targetPrefix = "[target %s] "
-	// serverGrace is how long a tool on a server may take to end after SIGTERM: it has to take back what it has set up in the kernel. It is
-	// less than what its pod has, and than what the operator waits beyond the time of a point.
+	// serverGrace is the time that a tool on a server may take to end after SIGTERM, in which it reverts its settings in the kernel. It is
+	// less than the grace period of its pod, and less than the operator waits beyond the time of a point.
 	serverGrace = 45 * time.Second
 )
 
-// Local runs a tool of the node on a server, beside its targets: in no filesystem, with an empty temporary directory of the pod, which is
-// removed afterwards. With ForEachTarget, it runs once for each target, all at once. The output is that of Rank, on Stdout; that of each
-// target has its name in front. number is that of the server, from 0.
+// Local runs a tool on a server's node, beside the server's targets. It uses no filesystem, but an empty temporary directory of the pod,
+// which is removed afterwards. With ForEachTarget it runs once for each target, all at the same time. The output is that of Rank, on
+// Stdout; the output for each target is prefixed with its name. number is the number of the server, from 0.
 func Local(ctx context.Context, b spec.Benchmark, number int, h Host) error {
 	if number < 0 {
 		return fmt.Errorf("--rank is %d; the servers are numbered from 0", number)
@@ -71,13 +71,13 @@ func Local(ctx context.Context, b spec.Benchmark, number int, h Host) error {
 // nodeVariable is the environment variable with the name of the pod's node.
 const nodeVariable = "NODE_NAME"
 
-// local runs the tool once, for one target or for several with blanks between them.
+// local runs the tool once, for one target or for several that are separated by blanks.
 func local(ctx context.Context, b spec.Benchmark, number int, targets string, t tool, h Host) error {
 	directory, err := os.MkdirTemp("", "parallelfs-")
 	if err != nil {
 		return fmt.Errorf("can't make a temporary directory: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(directory) }() // it goes with the container anyway
+	defer func() { _ = os.RemoveAll(directory) }() // it disappears with the container anyway
 	v := values{directory: h.OnNode.Path(directory), rank: strconv.Itoa(number), targets: targets}
 	t.argv, t.directory, t.stdin = h.OnNode.Command(v.arguments(b.Argv), v.arguments(b.Env)), directory, v.replacer().Replace(b.Stdin)
 	t.grace = serverGrace

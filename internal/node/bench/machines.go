@@ -19,35 +19,35 @@ import (
 )
 
 const (
-	// questions is how often a clock is read in one session: the fastest answer counts.
+	// questions is the number of clock readings in one session, of which the fastest answer counts.
 	questions = 5
-	// askLimit bounds how long one machine may take to answer. A machine that does not is no reason to lose a repetition.
+	// askLimit bounds the time of one machine's answers. A repetition is not lost because a machine does not answer.
 	askLimit = 15 * time.Second
-	// atOnce is how many machines are asked at the same time.
+	// atOnce limits the number of machines that are asked concurrently.
 	atOnce = 16
 )
 
-// Session asks a machine: it writes a line to send, and reads the answer from the reader.
+// Session is a connection to a machine. A line written to Send is a request; the response comes from Answer.
 type Session struct {
 	Send   io.Writer
 	Answer *bufio.Reader
-	// Close ends the session and returns what the other side had to complain of.
+	// Close ends the session and returns the other side's error output.
 	Close func() error
 }
 
-// sight is what one look at a machine has found.
+// sight is the result of one inspection of a machine.
 type sight struct {
 	clock   *measured.Clock
 	stat    *measured.Throttling
 	problem string
 }
 
-// watch has a time of its own: the clock of this machine as it was at the start, and monotonic since.
+// watch is a clock that starts with this machine's time and is monotonic from then on.
 type watch struct{ base time.Time }
 
 func (w watch) nanos(t time.Time) int64 { return w.base.UnixNano() + t.Sub(w.base).Nanoseconds() }
 
-// around runs a tool between two looks at the machines that it runs on, and prints what they have found when the tool has ended well.
+// around inspects the machines before and after a tool runs on them, and prints the results if the tool succeeded.
 func around(
 	ctx context.Context, h Host, hosts []string, look func(ctx context.Context, w watch, host string) sight, run func() error,
 ) error {
@@ -125,7 +125,7 @@ func aroundWorkers(ctx context.Context, h Host, hosts []string, placement []int,
 	}, run)
 }
 
-// ask reads the clock of another machine a few times in one session. The clock was read at some time between a question and its answer.
+// ask reads the clock of another machine a few times in one session. The clock was read at some time between the request and the response.
 func ask(ctx context.Context, h Host, w watch, host string, port int) (out sight, err error) {
 	session, err := h.Ask(ctx, h.Self, host, port)
 	if err != nil {
@@ -152,11 +152,12 @@ func ask(ctx context.Context, h Host, w watch, host string, port int) (out sight
 		}
 		out.stat = answer.Stat
 	}
-	_ = session.Close() // all answers are there
+	_ = session.Close() // all answers have been read
 	return out, nil
 }
 
-// look reads this machine's clock, and what the kernel says of this container; now is the same moment with a monotonic reading.
+// look reads this machine's clock and the kernel's throttling statistics of this container. now is the same moment with a monotonic
+// reading.
 func look() (answer measured.Answer, now time.Time) {
 	var stat *measured.Throttling
 	for _, path := range []string{"/sys/fs/cgroup/cpu.stat", "/sys/fs/cgroup/cpu/cpu.stat", "/sys/fs/cgroup/cpu,cpuacct/cpu.stat"} {
@@ -169,7 +170,7 @@ func look() (answer measured.Answer, now time.Time) {
 	return measured.Answer{Now: now.UnixNano(), Stat: stat}, now
 }
 
-// Clock answers each line of in with this machine's clock and what the kernel has done to this container, until in ends.
+// Clock answers each line of in with this machine's clock and this container's throttling, until in ends.
 func Clock(in io.Reader, out io.Writer) error {
 	questions := bufio.NewScanner(in)
 	for questions.Scan() {
@@ -182,10 +183,10 @@ func Clock(in io.Reader, out io.Writer) error {
 			return fmt.Errorf("can't answer: %w", err)
 		}
 	}
-	return nil // whoever asked has gone
+	return nil // the other side is gone
 }
 
-// bySSH opens a session with this program on a worker, as mpirun reaches it.
+// bySSH opens a session with this program on a worker by the same way as mpirun.
 func bySSH(ctx context.Context, self, host string, port int) (Session, error) {
 	argv := []string{"-x", "-o", "BatchMode=yes", "-p", strconv.Itoa(port), host, self + " bench clock"}
 	command := exec.CommandContext(ctx, "ssh", argv...) //nolint:gosec // the host is of the MPI operator's host file

@@ -12,29 +12,30 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// launchVariable names this launch to its processes. What an earlier launch left in the same directory is not taken for this one's.
+// launchVariable identifies this launch to its processes. It keeps leftovers of an earlier launch in the same directory apart.
 const launchVariable = "PARALLELFS_LAUNCH"
 
-// ours are the variables of Open MPI 4 (OMPI_MCA_, orted(1)) and 5 (PRTE_MCA_, prterun(1)) that say what the command line can't say to
-// both in the same words. Those of the MPI operator (0.7.0, ompiEnvVars) are among them. A benchmark's own (Env) come later and win.
+// ours holds the variables of Open MPI 4 (OMPI_MCA_, orted(1)) and 5 (PRTE_MCA_, prterun(1)) for options that have different command-line
+// arguments in the two. The variables of the MPI operator (0.7.0, ompiEnvVars) are included. A benchmark's own variables (Env) are set
+// later and override them.
 var ours = map[string]string{
-	// The names of the workers are those of the host file, with their domain.
+	// The worker names are those of the host file, including the domain.
 	"OMPI_MCA_orte_keep_fqdn_hostnames": "true",
 	"PRTE_MCA_prte_keep_fqdn_hostnames": "true",
-	// Workers are reached by ssh and by nothing else.
+	// Workers are reached by ssh only.
 	"OMPI_MCA_plm_rsh_agent": "ssh",
 	"PRTE_MCA_plm_ssh_agent": "ssh",
-	// Containers may not read each other's memory (process_vm_readv(2)), and Open MPI 4 finds that out by an error. Benchmarks exchange
-	// a few bytes.
+	// Containers may not read each other's memory (process_vm_readv(2)), and Open MPI 4 would find that out by an error. Benchmarks exchange a
+	// few bytes.
 	"OMPI_MCA_btl_vader_single_copy_mechanism": "none",
 }
 
-// notOurs name another host file than ours, or slots for it: the MPI operator sets them for an mpirun that is given no host file.
+// notOurs lists the variables for another host file or its slots. The MPI operator sets them for an mpirun without a host file.
 var notOurs = []string{"OMPI_MCA_orte_default_hostfile", "OMPI_MCA_orte_set_default_slots"}
 
-// mpi is mpirun of Open MPI 4 or 5 with its environment and its own host file, which it writes. Each worker gets exactly its number of
-// processes, and the processes are numbered worker by worker, as the slots of the host file are: mdtest -N shifts by a number of
-// processes, and reaches the next node only when those of one node follow each other.
+// mpi returns mpirun of Open MPI 4 or 5 with its environment and its own host file, which it writes. Each worker gets exactly its number of
+// processes. Processes are numbered worker by worker, in the order of the host file's slots. mdtest -N shifts by a number of processes, so
+// it reaches the next node only if the processes of one node have consecutive numbers.
 func mpi(b spec.Benchmark, argv, hosts []string, l Launcher, h Host) (tool, error) {
 	if len(argv) == 0 {
 		return tool{}, fmt.Errorf("there is no command to start on %d workers", len(hosts))
@@ -47,7 +48,7 @@ func mpi(b spec.Benchmark, argv, hosts []string, l Launcher, h Host) (tool, erro
 	var forwarded []string
 	for _, name := range []string{"PATH", "LD_LIBRARY_PATH"} {
 		if value, set := lookup(h.Environment, name); set {
-			// A session of ssh has sshd's own instead of the image's.
+			// An ssh session has the environment of sshd instead of the image's.
 			environment[name] = value
 			forwarded = append(forwarded, name)
 		}
@@ -71,7 +72,7 @@ func mpi(b spec.Benchmark, argv, hosts []string, l Launcher, h Host) (tool, erro
 	for _, variable := range b.Env {
 		name, value, _ := strings.Cut(variable, "=")
 		environment[name] = value
-		// Open MPI passes on its own by itself, and warns of -x.
+		// Open MPI forwards its own variables by itself, and warns about -x.
 		if !slices.Contains(forwarded, name) && !strings.Contains(name, "_MCA_") {
 			forwarded = append(forwarded, name)
 		}
@@ -88,17 +89,17 @@ func mpi(b spec.Benchmark, argv, hosts []string, l Launcher, h Host) (tool, erro
 	return tool{argv: argv, directory: os.TempDir(), env: pairs(environment)}, nil
 }
 
-// mpirunArgv is the command line. mpirun is named by its absolute path, so that the workers find the rest of the same Open MPI
-// (mpirun(1), --prefix). Processes are bound to no CPU: Open MPI would bind them by their number, to a core each for two and to a
-// socket each for more, so that a sweep over processes would change two things, and it refuses more processes than cores. What a pod
-// may use is for Kubernetes to say.
+// mpirunArgv returns the command line. mpirun has its absolute path, so that the workers find the rest of the same Open MPI (mpirun(1),
+// --prefix). Processes are not bound to CPUs. Open MPI's default depends on their number: to a core each for two, to a socket each for
+// more. A sweep over processes would then change two things, and Open MPI refuses more processes than cores. Kubernetes limits the CPUs of
+// a pod.
 func mpirunArgv(mpirun, hostFile string, processes int, directory string, forwarded, argv []string) []string {
 	out := []string{
 		mpirun, "--allow-run-as-root", "--hostfile", hostFile, "-n", strconv.Itoa(processes),
 		"--map-by", "slot", "--rank-by", "slot", "--bind-to", "none", "--wdir", directory,
 	}
 	for _, name := range forwarded {
-		// By name alone: values stand in the environment and in no list of processes.
+		// Only the name is passed: the value is in the environment and appears in no process list.
 		out = append(out, "-x", name)
 	}
 	return append(out, argv...)
@@ -115,7 +116,7 @@ func mpiHostFile(placement []int, hosts []string) string {
 	return text.String()
 }
 
-// withoutOthers leaves out what names another host file than ours.
+// withoutOthers removes the variables in notOurs.
 func withoutOthers(environment []string) []string {
 	return slices.DeleteFunc(slices.Clone(environment), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")

@@ -25,10 +25,10 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// waitLimit is far more than anything here takes.
+// waitLimit is far longer than any operation here takes.
 var waitLimit = patience.Bound(time.Minute)
 
-// seconds is a limit of a tool that must not end before its processes have started, however busy the machine is.
+// seconds is the time limit of a tool that must not end before its processes have started, however busy the machine is.
 func seconds(d time.Duration) int64 { return int64(patience.Bound(d).Seconds()) }
 
 // nodeProgram is the path of this project's program for pods, which TestMain makes.
@@ -48,8 +48,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// cluster is a filesystem and some workers, all of them this machine: the ssh that mpirun finds runs the command here, and tells it
-// by FAKE_HOST which host it is on. mpirun, its daemons and processes are real.
+// cluster is a filesystem and some workers, all on this machine. The ssh program that mpirun finds runs the command here, and sets
+// FAKE_HOST to the host's name. mpirun, its daemons and processes are real.
 type cluster struct {
 	*client
 	launcher bench.Launcher
@@ -69,7 +69,7 @@ func newCluster(t *testing.T, placement ...int) *cluster {
 	g.Expect(os.WriteFile(c.path("home", "anna", "thesis.tex"), []byte("precious"), 0o600)).To(Succeed())
 	t.Cleanup(func() { g.Expect(os.ReadFile(c.path("home", "anna", "thesis.tex"))).To(BeEquivalentTo("precious")) })
 
-	// Workers have temporary directories of their own, as pods have; a socket in one has a name of 107 bytes at most.
+	// Workers have separate temporary directories, as pods have. The path of a socket in one is limited to 107 bytes.
 	programs, err := os.MkdirTemp("", "w") //nolint:usetesting // t.TempDir has long names
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(os.RemoveAll(programs)).To(Succeed()) })
@@ -84,20 +84,20 @@ func newCluster(t *testing.T, placement ...int) *cluster {
 	c.b.Mount.FSType, c.b.Placement, c.b.TimeoutSeconds = "tmpfs", placement, seconds(2*time.Minute)
 	var hosts strings.Builder
 	for i := range placement {
-		// As the MPI operator writes it: the same slots for all.
+		// The MPI operator writes the same number of slots for all hosts.
 		fmt.Fprintf(&hosts, "w-%d.run.storage.svc slots=%d\n", i, slices.Max(placement))
 	}
 	c.launcher = bench.Launcher{HostFile: filepath.Join(c.outside, "hostfile"), SSHPort: 2222, Spec: filepath.Join(c.outside, "spec.json")}
 	g.Expect(os.WriteFile(c.launcher.HostFile, []byte(hosts.String()), 0o600)).To(Succeed())
 	c.host = c.client.host()
 	c.host.Self = nodeProgram
-	// What the MPI operator sets in the launcher (0.7.0, ompiEnvVars).
+	// The MPI operator sets these variables in the launcher (0.7.0, ompiEnvVars).
 	c.host.Environment = append(os.Environ(), "OMPI_MCA_orte_keep_fqdn_hostnames=true", "OMPI_MCA_orte_default_hostfile="+c.launcher.HostFile,
 		"OMPI_MCA_plm_rsh_args=-o ConnectionAttempts=10", fmt.Sprintf("OMPI_MCA_orte_set_default_slots=%d", slices.Max(placement)))
 	return c
 }
 
-// launch runs a launcher after its workers.
+// launch runs the workers, then the launcher.
 func (c *cluster) launch(t *testing.T) error {
 	t.Helper()
 	g := NewWithT(t)
@@ -141,8 +141,8 @@ func TestMpirunStartsOnEachWorkerAsManyAsPlaced(t *testing.T) {
 	}
 }
 
-// lateParent is what mpirun of Open MPI 4.1 says on a busy machine, when a child has begun its program before its parent had put it into a
-// process group (orte/mca/plm/rsh/plm_rsh_module.c): nobody needs the group.
+// lateParent matches a harmless warning of mpirun 4.1 on a busy machine. It appears if a child has started its program before its parent
+// could put it into a process group (orte/mca/plm/rsh/plm_rsh_module.c), and the group is not needed.
 var lateParent = regexp.MustCompile(`(?m)^\S+ plm:rsh: Warning: setpgid\(\d+,\d+\) failed in parent with errno=Permission denied\(13\)\n`)
 
 func TestMpirunReachesTheWorkersByTheirPort(t *testing.T) {
@@ -202,7 +202,7 @@ func TestAToolUnderMpirunEndsWithItsTime(t *testing.T) {
 func TestTheOutputOfProcessesThatPrintALotIsTakenApart(t *testing.T) {
 	g, at := NewWithT(t), newCluster(t, 3, 5)
 	at.b.Ranks, at.b.Stdin = &spec.Ranks{Each: true}, "color of $(RANK)\n"
-	// Lines of 1 to 3000 bytes, in odd pieces, on both outputs, without any pause.
+	// The lines have 1 to 3000 bytes, and come in odd pieces on both outputs without any pause.
 	at.b.Argv = []string{"awk", "-v", "rank=$(RANK)", `{ print } END {
 		for (i = 0; i < 400; i++) {
 			line = sprintf("%s %d ", rank, i); n = (i * 7919 + rank * 104729) % 3000
@@ -242,7 +242,7 @@ func TestTheOutputOfProcessesThatPrintALotIsTakenApart(t *testing.T) {
 func TestWrappedProcessesBeginTogether(t *testing.T) {
 	g, at := NewWithT(t), newCluster(t, 2, 2)
 	at.b.Ranks = &spec.Ranks{Each: true}
-	// A process sees the directories of all others when it begins, however late mpirun has started them.
+	// A process sees the directories of all others at its start, however late mpirun starts them.
 	at.b.Argv = []string{"sh", "-c", "ls -d ../rank-*"}
 	g.Expect(at.launch(t)).To(Succeed(), at.said.String())
 	parts, err := benchmarks.SplitRanks([]byte(at.said.String()), 4)

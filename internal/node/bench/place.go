@@ -1,5 +1,5 @@
-// Package bench runs one repetition of one point of a benchmark: inside a mounted filesystem and nowhere else, for a
-// limited time, and without leaving anything behind.
+// Package bench runs one repetition of one point of a benchmark. It works only inside a mounted filesystem, for a limited time, and leaves
+// nothing behind.
 package bench
 
 import (
@@ -10,11 +10,11 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Home is the directory that holds the directories of all runs; nothing outside of one is ever removed, and it stays itself.
+// Home is the directory that holds the directories of all runs. Only directories of runs are ever removed, and Home itself stays.
 const Home = spec.BenchmarkHome
 
-// Place says whether the directories lie where a benchmark may write and remove: Directory below Root, Root in a directory
-// Home below Mount.Path. The error names what lies wrong.
+// Place returns an error unless the directories are where a benchmark may write and remove files: Directory below Root, and Root in a
+// directory Home below Mount.Path. The error names the misplaced directory.
 func Place(b spec.Benchmark) error {
 	if err := RootPlace(b); err != nil {
 		return err
@@ -25,7 +25,7 @@ func Place(b spec.Benchmark) error {
 	return nil
 }
 
-// RootPlace is Place for Root alone.
+// RootPlace checks Root in the same way.
 func RootPlace(b spec.Benchmark) error {
 	if !below(b.Root, b.Mount.Path) {
 		return fmt.Errorf("the run's directory %q is not below the mount %q; nothing is written or removed", b.Root, b.Mount.Path)
@@ -36,7 +36,7 @@ func RootPlace(b spec.Benchmark) error {
 	return nil
 }
 
-// below is true when path is absolute, clean and strictly below parent, which must be so too.
+// below is true if both paths are absolute and clean, and path is strictly below parent.
 func below(path, parent string) bool {
 	clean := func(p string) bool { return filepath.IsAbs(p) && filepath.Clean(p) == p }
 	return clean(path) && clean(parent) && strings.HasPrefix(path, strings.TrimSuffix(parent, "/")+"/")

@@ -16,21 +16,21 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// The forms of benchmarks.RankPrefix and benchmarks.RankEnd.
+// rankPrefix and rankEnd have the forms of benchmarks.RankPrefix and benchmarks.RankEnd.
 const (
 	rankPrefix = "[rank %d] "
 	rankEnd    = "[rank %d ended with exit code %d]\n"
 )
 
-// rankVariables are those by which Open MPI 4, PMIx (Open MPI 5) and PMI tell a process its number.
+// rankVariables are the variables in which Open MPI 4, PMIx (Open MPI 5) and PMI pass the number of a process.
 var rankVariables = []string{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}
 
-// meetingLimit is how long the processes of one launch may take to begin.
+// meetingLimit is the longest time between the starts of the processes of one launch.
 const meetingLimit = 2 * time.Minute
 
-// Rank runs the tool as one process of several, in a directory of its own below the repetition's, when all have come so far. Each line
-// that the tool prints gets the number of the process, and the last one says its exit code. All goes to Stderr, which mpirun reads
-// from a pipe; its standard output would be a terminal, which cuts lines in pieces. It returns an *ExitError, or nil.
+// Rank runs the tool as one process of several, in its own directory below the repetition's. It starts when all processes are ready. Each
+// line of the tool's output gets the number of the process, and the last line contains its exit code. All output goes to Stderr, which
+// mpirun reads from a pipe. Standard output would be a terminal, which splits lines. It returns an *ExitError, or nil.
 func Rank(ctx context.Context, b spec.Benchmark, h Host) error {
 	number, err := rankNumber(h.Environment)
 	if err != nil {
@@ -40,12 +40,12 @@ func Rank(ctx context.Context, b spec.Benchmark, h Host) error {
 	return numbered(number, h.Stderr, h, func(t tool, h Host) error { return rank(ctx, b, number, t, h) })
 }
 
-// numbered prints all that do prints with the number of the process, to one writer, and then how it ended.
+// numbered prefixes all output of do with the number of the process and writes it to one writer, followed by how do ended.
 func numbered(number int, to io.Writer, h Host, do func(t tool, h Host) error) error {
-	// The lines of each output stay whole, even when the tool keeps a part of one back while it writes to the other.
+	// Each output has its own buffer, so that lines stay whole even if the tool holds back a part of one while it writes to the other.
 	prefix := fmt.Sprintf(rankPrefix, number)
 	stdout, stderr := &lines{prefix: prefix, to: to}, &lines{prefix: prefix, to: to}
-	// What this program says is no output of the tool.
+	// Messages of this program are not output of the tool.
 	h.Stderr = to
 	code := 0
 	err := do(tool{stdout: stdout, stderr: stderr}, h)
@@ -53,7 +53,7 @@ func numbered(number int, to io.Writer, h Host, do func(t tool, h Host) error) e
 	if errors.As(err, &ended) {
 		code = ended.Code
 	}
-	// What is wrong here, the output of the tool does not say.
+	// The tool's output does not contain errors of this program.
 	if err != nil && (ended == nil || ended.Reason != "") {
 		h.say("process %d: %s", number, err)
 		code = max(code, 1)
@@ -118,10 +118,10 @@ func rankNumber(environment []string) (int, error) {
 	return 0, fmt.Errorf("none of %v says which of several processes this is; mpirun of Open MPI 4 or 5 starts it", rankVariables)
 }
 
-// meet waits until all processes are here. Each makes an empty file in a directory of this launch, in the repetition's, and lists that
-// directory until it holds as many as there are processes. That needs nothing but the filesystem, and no clock: the processes begin as
-// far apart as two looks are, a thousandth of a second for each process and at most a quarter. Listing, and not looking for one name,
-// because a client may remember that a name was not there.
+// meet waits until all processes are ready. Each process creates an empty file in a directory of this launch below the repetition's. It
+// lists that directory until it holds one file per process. This needs only the filesystem and no clock. The processes start at most one
+// listing interval apart: a millisecond for each process, and at most a quarter of a second. The directory is listed because a client may
+// cache that a single name did not exist.
 func meet(ctx context.Context, b spec.Benchmark, number, count int, h Host) error {
 	launch, set := lookup(h.Environment, launchVariable)
 	if !set || launch != filepath.Base(launch) || launch == "." || launch == ".." {
@@ -158,7 +158,7 @@ func meet(ctx context.Context, b spec.Benchmark, number, count int, h Host) erro
 	})
 }
 
-// names lists a directory afresh.
+// names opens and lists a directory again.
 func names(directory *os.Root) (out []string, err error) {
 	opened, err := directory.Open(".")
 	if err != nil {

@@ -38,7 +38,7 @@ func TestProcessesRunInDirectoriesOfTheirOwn(t *testing.T) {
 	b := c.script(`cat; echo "$0 $1"; pwd; ls; touch done; printf end; [ $0 != 1 ] || exec echo warning >&2`)
 	b.Argv = append(b.Argv, "$(RANK)", "$(DIRECTORY)")
 	b.Stdin = "rank $(RANK)\n"
-	// What an earlier attempt left.
+	// This is a leftover of an earlier attempt.
 	g.Expect(os.MkdirAll(filepath.Join(b.Directory, "rank-1", "old"), 0o755)).To(Succeed())
 	for _, err := range ranks(t, c, b, 3) {
 		g.Expect(err).NotTo(HaveOccurred())
@@ -142,7 +142,7 @@ func TestNoProcessBeginsBeforeTheOthersAreThere(t *testing.T) {
 	b.Placement, b.TimeoutSeconds = []int{1, 1}, 1
 	h := c.host()
 	h.Environment = append(os.Environ(), "PARALLELFS_LAUNCH=now", "OMPI_COMM_WORLD_RANK=1")
-	// What another launch left does not count.
+	// Leftovers of another launch don't count.
 	g.Expect(os.MkdirAll(filepath.Join(b.Directory, ".start-before", "0"), 0o755)).To(Succeed())
 	g.Expect(code(bench.Rank(t.Context(), b, h))).To(Equal(1))
 	g.Expect(c.said.String()).To(Equal("parallelfs: process 1: 1 of 2 processes have begun after 1s ([1]); look at the workers' pods\n[rank 1 ended with exit code 1]\n"))
@@ -202,7 +202,7 @@ func TestAToolOfAServerRunsForEachTargetAtOnce(t *testing.T) {
 	g, c := NewWithT(t), newClient(t)
 	b, h := c.server("x-MDT0000", "x-MDT0001")
 	b.ForEachTarget = true
-	// Each waits for the other one.
+	// Each of the two waits for the other.
 	b.Argv = []string{"sh", "-c", `touch "$0/$of"; until test -e "$0/x-MDT0000" && test -e "$0/x-MDT0001"; do sleep 0.01; done; pwd; echo "made $of"`, c.outside}
 	b.Env = []string{"of=$(TARGETS)"}
 	g.Expect(bench.Local(t.Context(), b, 0, h)).To(Succeed())

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// mostOpen is how many directories, one in the other, are open at once while they are removed. What is deeper is moved up, so that no
-	// depth exceeds the limit of open files.
+	// mostOpen limits how many nested directories are open at once during a removal. Deeper directories are moved up, so that no depth exceeds
+	// the limit of open files.
 	mostOpen = 32
-	// mostNames is how many names of a directory are read at once.
+	// mostNames limits how many names of a directory are read at once.
 	mostNames = 1024
 )
 
-// removal removes what is in a directory.
+// removal removes the content of a directory.
 type removal struct{ top *os.Root }
 
-// removeTree removes a name in a directory, with all below it, and follows no symbolic link. What is not there is fine.
+// removeTree removes a name in a directory and everything below it, and follows no symbolic link. A missing name is no error.
 func removeTree(in *os.Root, name string) error {
 	seen, err := in.Lstat(name)
 	if err != nil {
@@ -37,7 +37,7 @@ func removeTree(in *os.Root, name string) error {
 	return ignoreMissing(in.Remove(name))
 }
 
-// empty removes all that is in a directory, whose path begins at the top.
+// empty removes everything in a directory, whose path is relative to the top.
 func (r *removal) empty(directory *os.Root, path string, depth int) error {
 	for {
 		some, err := someNames(directory)
@@ -52,7 +52,7 @@ func (r *removal) empty(directory *os.Root, path string, depth int) error {
 	}
 }
 
-// drop removes a name in a directory, or moves it to the top, where its turn comes later.
+// drop removes a name in a directory, or moves it to the top to be removed later.
 func (r *removal) drop(directory *os.Root, path, name string, depth int) error {
 	seen, err := directory.Lstat(name)
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *removal) drop(directory *os.Root, path, name string, depth int) error {
 	return ignoreMissing(directory.Remove(name))
 }
 
-// someNames lists a part of a directory, and nothing when it is empty.
+// someNames lists a part of a directory, or nothing if the directory is empty.
 func someNames(directory *os.Root) (out []string, err error) {
 	opened, err := directory.Open(".")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/internal/node/bench"
 )
 
-// deep makes directories one in the other, with a file and a symbolic link in each.
+// deep makes nested directories, with a file and a symbolic link in each.
 func deep(g *WithT, path string, depth int) {
 	at, err := os.OpenRoot(path)
 	g.Expect(err).NotTo(HaveOccurred())

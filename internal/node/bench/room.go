@@ -13,10 +13,10 @@ import (
 // NoRoom is the exit code when the filesystem has less room than the repetition needs: the number of ENOSPC.
 const NoRoom = int(unix.ENOSPC)
 
-// room is what a filesystem says of itself. inodes is -1 when it counts none.
+// room is the free space that a filesystem reports. inodes is -1 if the filesystem does not count them.
 type room struct{ bytes, inodes int64 }
 
-// askRoom asks the opened filesystem itself (fstatfs(2)), whatever has become of its mount point.
+// askRoom reads the free space through the opened directory (fstatfs(2)), whatever has become of its mount point.
 func askRoom(mount *os.Root) (free room, err error) {
 	directory, err := mount.Open(".")
 	if err != nil {
@@ -31,7 +31,7 @@ func askRoom(mount *os.Root) (free room, err error) {
 }
 
 func roomOf(stat unix.Statfs_t) room {
-	unit := stat.Frsize // statfs(2): blocks are counted in it where it is set
+	unit := stat.Frsize // statfs(2): the unit of block counts if it is set
 	if unit == 0 {
 		unit = stat.Bsize
 	}
@@ -42,8 +42,8 @@ func roomOf(stat unix.Statfs_t) room {
 	return free
 }
 
-// enough returns an error with the exit code NoRoom when the filesystem has less room than the repetition needs. A later step asks for
-// nothing: what the repetition needs is there already in part.
+// enough returns an error with the exit code NoRoom if the filesystem has less free space than the repetition needs. Later steps are not
+// checked, because part of the repetition's data already exists.
 func enough(mount *os.Root, b spec.Benchmark) error {
 	if b.KeepBefore || b.NeedBytes == 0 && b.NeedInodes == 0 {
 		return nil

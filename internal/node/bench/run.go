@@ -21,21 +21,21 @@ import (
 )
 
 const (
-	// TimedOut is the exit code of a tool that was ended after its time, as that of timeout(1).
+	// TimedOut is the exit code of a tool that was ended after its time limit, as with timeout(1).
 	TimedOut = 124
-	// usualGrace is how long a tool may take to end after SIGTERM.
+	// usualGrace is the time that a tool may take to end after SIGTERM.
 	usualGrace = 5 * time.Second
 	mountLimit = 5 * time.Second
 )
 
-// ExitError carries the exit code that this process ends with.
+// ExitError carries the exit code of this process.
 type ExitError struct {
 	Code int
-	// Reason is set when the tool was not started; else the tool's output says why.
+	// Reason is set if the tool was not started. Otherwise the tool's output contains the reason.
 	Reason string
 }
 
-// Error says the reason, or the code.
+// Error returns the reason, or the exit code.
 func (e *ExitError) Error() string {
 	if e.Reason != "" {
 		return e.Reason
@@ -43,51 +43,51 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("the tool ended with exit code %d", e.Code)
 }
 
-// ExitCode is for package command: the tool's output has said why it ended, a Reason is not said yet.
+// ExitCode implements command.Exit: the tool's output already explains its end, but a Reason is not printed yet.
 func (e *ExitError) ExitCode() (code int, said bool) { return e.Code, e.Reason == "" }
 
-// Host is what a benchmark needs from the machine.
+// Host holds a benchmark's access to the machine.
 type Host struct {
-	// CheckMount returns nil when the filesystem is mounted and answers.
+	// CheckMount returns nil if the filesystem is mounted and answers.
 	CheckMount func(ctx context.Context, m spec.Mount) error
-	// Stdout and Stderr are those of the tool. They must take writes at the same time, as files do.
+	// Stdout and Stderr receive the output of the tool. They must accept concurrent writes, as files do.
 	Stdout, Stderr io.Writer
 	// Exec replaces this process.
 	Exec func(program string, argv, environment []string) error
-	// HostFile is where the first of the tool's files is written, unless it has a path. Others may lie beside it.
+	// HostFile is the path of the tool's first file, unless that file has a path of its own. Other files may be in the same directory.
 	HostFile string
-	// Self is the path of this program, the same in the launcher and its workers.
+	// Self is the path of this program, which is the same in the launcher and its workers.
 	Self string
-	// Environment of this process, NAME=value.
+	// Environment is the environment of this process in the form NAME=value.
 	Environment []string
 	// Resolve returns an error while the name has no address.
 	Resolve func(ctx context.Context, host string) error
 	// Connect returns an error while the host does not accept connections to the port.
 	Connect func(ctx context.Context, host string, port int) error
-	// Address returns this machine's own address, which the others reach it by.
+	// Address returns the address by which other machines reach this one.
 	Address func() (string, error)
-	// OnNode is the node that this container runs on, for programs of its own.
+	// OnNode is the node of this container, for programs of the node.
 	OnNode OnNode
-	// Look reads this machine's clock and this container's throttling; now is the same moment with a monotonic reading. Without it, nothing
-	// is said of this machine.
+	// Look reads this machine's clock and this container's throttling; now is the same moment with a monotonic reading. If it is nil, nothing
+	// is reported about this machine.
 	Look func() (answer measured.Answer, now time.Time)
-	// Ask opens a session with the program self on another host. Without it, nothing is said of the hosts.
+	// Ask opens a session with the program self on another host. If it is nil, nothing is reported about the hosts.
 	Ask func(ctx context.Context, self, host string, port int) (Session, error)
 }
 
-// OnNode is the node that a container runs on, which has the node's process ids and all rights.
+// OnNode is the node of a container that shares the node's process ids and has all rights.
 type OnNode struct {
-	// Has says whether the node has a program.
+	// Has reports whether the node has a program.
 	Has func(program string) bool
-	// Path is where the node's programs find a path of this container.
+	// Path returns the path by which programs of the node reach a path of this container.
 	Path func(path string) string
-	// Command is the command line that runs a program of the node, with more in its environment (NAME=value).
+	// Command returns the command line that runs a program of the node with additional environment variables (NAME=value).
 	Command func(argv, environment []string) []string
 }
 
 // ThisHost is the container that this process runs in.
 func ThisHost() Host {
-	// Without it, only processes that need a wrapper can't be started, which they then say.
+	// Without the path, only processes that need a wrapper can't be started, and they report it.
 	self, _ := os.Executable()
 	return Host{
 		Self: self, Environment: os.Environ(),
@@ -102,9 +102,9 @@ func ThisHost() Host {
 		Ask:      bySSH,
 		OnNode: OnNode{
 			Has: func(program string) bool { return host.Program(host.Root, program) != "" },
-			// By the root directory of this process, which the node's process ids lead to.
+			// The path leads through the root directory of this process, which is visible in the node's process ids.
 			Path: func(path string) string { return fmt.Sprintf("/proc/%d/root%s", os.Getpid(), path) },
-			// A program of the node gets nothing of this container's environment, so env(1) of the node sets it.
+			// A program of the node does not inherit this container's environment, so the node's env(1) sets it.
 			Command: func(argv, environment []string) []string {
 				return host.OnNode(slices.Concat([]string{"env"}, environment, argv))
 			},
@@ -112,13 +112,13 @@ func ThisHost() Host {
 	}
 }
 
-// say prints a line that a parser of the tool's output can tell from the tool's own.
+// say prints a line that a parser can distinguish from the tool's own output.
 func (h Host) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(h.Stderr, "parallelfs: "+format+"\n", args...) // there is nobody to tell that nobody listens
+	_, _ = fmt.Fprintf(h.Stderr, "parallelfs: "+format+"\n", args...) // an error of stderr can't be reported anywhere
 }
 
-// Run runs the tool in its fresh directory and removes the directory afterwards, unless the next step needs it. It returns an
-// *ExitError with the code of the tool when that is not 0, or with NoRoom, and other errors when the tool did not run.
+// Run runs the tool in its fresh directory and removes the directory afterwards, unless the next step needs it. It returns an *ExitError
+// with the tool's exit code if that is not 0, or with NoRoom. If the tool did not run, it returns another error.
 func Run(ctx context.Context, b spec.Benchmark, h Host) error {
 	if err := errors.Join(Place(b), limited(b)); err != nil {
 		return err
@@ -128,7 +128,7 @@ func Run(ctx context.Context, b spec.Benchmark, h Host) error {
 	if len(placement) != 1 {
 		placement = []int{1}
 	}
-	// The room is asked for before anything is made, and after what a killed attempt left has gone.
+	// Free space is checked after the leftovers of a killed attempt were removed, and before anything is written.
 	preparing := func(mount *os.Root) error {
 		if b.KeepBefore {
 			return errors.Join(findDirectory(mount, b, b.Directory), writeFiles(mount, b, placement, hosts, v, h))
@@ -152,7 +152,8 @@ func Run(ctx context.Context, b spec.Benchmark, h Host) error {
 		if keep {
 			return
 		}
-		// Opened anew: the filesystem may have been mounted again meanwhile. A stopped pod still removes what it wrote.
+		// The mount is opened again, because the filesystem may have been mounted again in the meantime. A pod that is being stopped still
+		// removes its files.
 		removing := func(mount *os.Root) error { return remove(mount, b, b.Directory) }
 		if removeErr := inMount(context.WithoutCancel(ctx), b, h, removing); removeErr != nil {
 			h.say("can't remove %s: %s", b.Directory, removeErr)
@@ -173,15 +174,15 @@ func limited(b spec.Benchmark) error {
 	return nil
 }
 
-// tool is a program as it is started.
+// tool is a program with the settings of its start.
 type tool struct {
 	argv             []string
 	directory, stdin string
-	// env is put on top of that of this process.
+	// env is added to the environment of this process.
 	env []string
-	// stdout and stderr get what it prints; nil leaves it to the host's.
+	// stdout and stderr receive its output; nil means the host's.
 	stdout, stderr io.Writer
-	// grace is how long it may take to end after SIGTERM, instead of the usual.
+	// grace is the time to end after SIGTERM; 0 means usualGrace.
 	grace time.Duration
 }
 
@@ -197,7 +198,7 @@ func runTool(ctx context.Context, b spec.Benchmark, t tool, h Host) error {
 	if err != nil {
 		return err
 	}
-	// What a tool leaves running would write into a directory that is being removed.
+	// Processes left by the tool would write into a directory that is being removed.
 	defer child.Kill()
 	grace := cmp.Or(t.grace, usualGrace)
 	limit := time.Duration(b.TimeoutSeconds) * time.Second
@@ -206,7 +207,7 @@ func runTool(ctx context.Context, b spec.Benchmark, t tool, h Host) error {
 	select {
 	case <-child.Done():
 	case <-timeout.C:
-		// Said first: a tool that waits for a filesystem that hangs can't be ended before the filesystem answers.
+		// Print this first: a tool that waits for a hanging filesystem can't be ended before the filesystem answers.
 		h.say("the tool is ended after %s (pointTimeout)", limit)
 		child.Stop(grace)
 		return &ExitError{Code: TimedOut}
@@ -218,14 +219,14 @@ func runTool(ctx context.Context, b spec.Benchmark, t tool, h Host) error {
 		return &ExitError{Code: code}
 	}
 	if ctx.Err() != nil {
-		// A tool that ends well on SIGTERM has still not measured all.
+		// A tool that exits with 0 on SIGTERM has still not measured everything.
 		return &ExitError{Code: 128 + int(syscall.SIGTERM)}
 	}
 	return nil
 }
 
-// Work prepares a worker of a distributed benchmark and becomes the command that the launcher reaches it by. It returns
-// only with an error.
+// Work prepares a worker of a distributed benchmark, and then becomes the command by which the launcher reaches it. It returns only on an
+// error.
 func Work(ctx context.Context, b spec.Benchmark, argv []string, h Host) error {
 	if err := Place(b); err != nil {
 		return err
@@ -240,7 +241,7 @@ func Work(ctx context.Context, b spec.Benchmark, argv []string, h Host) error {
 		if err := enough(mount, b); err != nil {
 			return err
 		}
-		// Every worker makes it, the same one, so none may remove it.
+		// All workers create the same directory, so none may remove it.
 		return makeDirectory(mount, b, b.Directory, false)
 	}
 	if err := inMount(ctx, b, h, preparing); err != nil {
@@ -256,7 +257,7 @@ func Work(ctx context.Context, b spec.Benchmark, argv []string, h Host) error {
 	return nil
 }
 
-// Clean removes all that a run wrote. What is not there is fine.
+// Clean removes everything that a run wrote. Missing files are no error.
 func Clean(ctx context.Context, b spec.Benchmark, h Host) error {
 	if err := RootPlace(b); err != nil {
 		return err
@@ -264,7 +265,7 @@ func Clean(ctx context.Context, b spec.Benchmark, h Host) error {
 	return removeInMount(ctx, b, b.Root, h)
 }
 
-// CleanRepetition removes what a killed or failed repetition wrote, and nothing else of the run. What is not there is fine.
+// CleanRepetition removes everything that a killed or failed repetition wrote, and nothing else of the run. Missing files are no error.
 func CleanRepetition(ctx context.Context, b spec.Benchmark, h Host) error {
 	if err := Place(b); err != nil {
 		return err

@@ -70,7 +70,7 @@ func TestAFileIsNotWrittenThroughALink(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g, at := NewWithT(t), newClient(t)
 			b := at.script("true")
-			// The directory is an earlier step's, so that something can lie in it.
+			// The directory belongs to an earlier step, so it may contain files.
 			b.KeepBefore = true
 			g.Expect(os.MkdirAll(b.Directory, 0o755)).To(Succeed())
 			c.make(g, at, b)

@@ -1,5 +1,5 @@
-// Package caches drops the caches of the node's kernel when somebody asks for it: the page cache, dentries and inodes. What is not
-// written yet is written first, and nothing is lost; what is read next comes from disks and servers.
+// Package caches drops the caches of the node's kernel on request: the page cache, dentries and inodes. Unwritten data is written first, so
+// nothing is lost. Later reads come from disks and servers.
 package caches
 
 import (
@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	// File drops the caches when "3" is written to it (Documentation/admin-guide/sysctl/vm.rst, drop_caches).
+	// File is the kernel's file that drops the caches if "3" is written to it (Documentation/admin-guide/sysctl/vm.rst, drop_caches).
 	File = "/proc/sys/vm/drop_caches"
-	// everything is the page cache (1) and what can be given back of the slab, such as dentries and inodes (2).
+	// everything means the page cache (1) and reclaimable slab objects such as dentries and inodes (2).
 	everything = "3\n"
-	// patience is how long writing what is not written yet may take, before somebody is told.
+	// patience is the time that writing the unwritten data may take before it is reported.
 	patience = 10 * time.Minute
-	// longest is the limit of a request, in bytes (DroppedCaches.request).
+	// longest is the length limit of a request, in bytes (DroppedCaches.request).
 	longest = 128
 )
 
-// Due says whether a request is to be carried out: it is another one than was carried out last. A request that is too long to be
-// answered is never due.
+// Due reports whether a request is to be carried out, which is so if it differs from the last one that was carried out. A request that is
+// too long for an answer is never carried out.
 func Due(request, last string) bool {
 	return request != "" && len(request) <= longest && !strings.ContainsAny(request, "\x00\n") && request != last
 }
 
-// Dropper drops the caches of one node, once at a time.
+// Dropper drops the caches of one node, one request at a time.
 type Dropper struct {
 	// File is written to, after Sync has returned.
 	File string
@@ -45,8 +45,8 @@ type Dropper struct {
 // ThisNode drops the caches of the kernel that this process runs on; the process must be root, and /proc/sys writable.
 func ThisNode() *Dropper { return &Dropper{File: File, Sync: unix.Sync, Patience: patience} }
 
-// Drop writes what is not written yet, then drops the caches. It is harmless to do it twice. Sync can't be stopped: with a disk or server
-// that does not answer it goes on after Drop has given up, and until it has ended, Drop refuses.
+// Drop writes the unwritten data, then drops the caches. Repeating it is harmless. Sync can't be stopped. If a disk or server does not
+// answer, Sync continues after Drop has returned an error, and Drop refuses until Sync has ended.
 func (d *Dropper) Drop(ctx context.Context) error {
 	if !d.busy.TryLock() {
 		return errors.New("the kernel still writes, since an earlier request, what is not written yet (sync(2)); a disk or server does not answer")

@@ -1,4 +1,4 @@
-// Package check runs the tools of a filesystem that look for damage.
+// Package check runs a filesystem's own tools that search for damage.
 package check
 
 import (
@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// most is how much of what a tool prints is read: a line for each kind of damage is far less.
+	// most limits the output of a tool that is kept: one line for each kind of damage is far less.
 	most = 16 << 20
-	// grace is how long a tool may take to end when the pod is being stopped.
+	// grace is the time that a tool may take to end when the pod is stopped.
 	grace = 20 * time.Second
-	// lastLines is how much of what a tool said its error quotes.
+	// lastLines is the number of lines of a tool's output that its error quotes.
 	lastLines = 5
 )
 
-// Run runs the tools, shows what they print, and returns what that means. With an error, the answer says why the check says nothing of the
-// filesystem.
+// Run runs the tools, copies their output to output, and returns the result of read. With an error, the answer contains the reason why the
+// check has no result.
 func Run(
 	ctx context.Context, told spec.Check, read func(version string, outputs [][]byte) (spec.CheckAnswer, error), output io.Writer,
 ) (spec.CheckAnswer, error) {
@@ -79,13 +79,13 @@ func once(ctx context.Context, argv []string, onNode bool, output io.Writer) ([]
 	return printed.text, nil
 }
 
-// keeper keeps what is written to it, up to most.
+// keeper stores up to most bytes of its input.
 type keeper struct {
 	text []byte
 	cut  bool
 }
 
-// Write takes all.
+// Write accepts everything.
 func (k *keeper) Write(p []byte) (int, error) {
 	fits := min(len(p), most-len(k.text))
 	k.text, k.cut = append(k.text, p[:fits]...), k.cut || fits < len(p)

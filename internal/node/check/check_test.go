@@ -17,7 +17,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// TestMain stands in for the verb by which the node binary runs a program of the node.
+// TestMain implements the verb by which the node binary runs a program of the node.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == spec.OnNode {
 		_, _ = fmt.Fprintln(os.Stdout, "on the node:", strings.Join(os.Args[2:], " "))
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 
 func shell(script string) []string { return []string{"sh", "-c", script} }
 
-// lines reads each output as one finding.
+// lines returns each output as one finding.
 func lines(_ string, outputs [][]byte) (spec.CheckAnswer, error) {
 	answer := spec.CheckAnswer{Done: true}
 	for _, o := range outputs {

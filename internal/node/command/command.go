@@ -1,4 +1,4 @@
-// Package command runs the programs that lie in images: one sentence says why a program ended, to people and to Kubernetes.
+// Package command runs the programs of the images. It reports in one sentence why a program ended, to people and to Kubernetes.
 package command
 
 import (
@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Asked marks a command (cobra.Command.Annotations) that is run beside the container's main process, whose termination message is not its
-// to write.
+// Asked marks a command (cobra.Command.Annotations) that runs beside the container's main process and must not write the container's
+// termination message.
 const Asked = "asked"
 
-// Exit is an error with an exit code of its own. When it was said already, nothing more is.
+// Exit is an error with its own exit code. If said is true, the error was already printed.
 type Exit interface {
 	error
 	ExitCode() (code int, said bool)
@@ -31,8 +31,8 @@ func Main(root *cobra.Command) {
 	os.Exit(code)
 }
 
-// Run returns the exit code: 0, that of an Exit, or 1. Before it returns another one than 0, it writes a sentence to stderr and, unless the
-// command was Asked, to the container's termination message.
+// Run returns the exit code: 0, that of an Exit, or 1. Before it returns another code, it writes a sentence to stderr and, unless the
+// command is Asked, to the container's termination message.
 func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.CompletionOptions = cobra.CompletionOptions{DisableDefaultCmd: true}
@@ -50,14 +50,14 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	if said {
 		return code
 	}
-	_, _ = fmt.Fprintf(stderr, "%s: %s\n", used.CommandPath(), err) // there is nobody else to tell
+	_, _ = fmt.Fprintf(stderr, "%s: %s\n", used.CommandPath(), err) // there is no other output to report to
 	if used.Annotations[Asked] == "" {
 		LeaveMessage(err.Error())
 	}
 	return code
 }
 
-// LeaveMessage tells the kubelet why the container ended (Kubernetes: terminationMessagePath), where there is such a file.
+// LeaveMessage passes the reason of the container's end to the kubelet (Kubernetes: terminationMessagePath), if that file exists.
 func LeaveMessage(message string) {
 	path := os.Getenv("TERMINATION_LOG")
 	if path == "" {
@@ -68,5 +68,5 @@ func LeaveMessage(message string) {
 		return
 	}
 	defer file.Close()
-	_, _ = file.WriteString(message) // stderr has it too
+	_, _ = file.WriteString(message) // stderr contains it too
 }

@@ -1,5 +1,5 @@
-// Package daemon starts a daemon of a filesystem: it waits for its disks, proves the directories, writes the files, binds
-// itself to CPUs and memory and becomes the daemon.
+// Package daemon starts a daemon of a filesystem. It waits for its disks, proves the directories, writes the files, binds itself to CPUs
+// and memory, and becomes the daemon.
 package daemon
 
 import (
@@ -26,26 +26,26 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Host is what a start needs from the operating system.
+// Host holds a start's access to the operating system.
 type Host struct {
-	// Environment looks up the variables that files may name.
+	// Environment looks up the variables in files.
 	Environment environment.Lookup
 	// Writer writes to the disk.
 	Writer durable.Writer
-	// RootUID and RootGID own what the daemon must not change.
+	// RootUID and RootGID own the files that the daemon must not change.
 	RootUID, RootGID int
 	// LookupUser returns the uid and gid of a user.
 	LookupUser func(name string) (uid, gid int, err error)
-	// Exec replaces this process by the daemon, and returns only when that fails.
+	// Exec replaces this process by the daemon, and returns only on failure.
 	Exec func(program string, argv, environment []string) error
 	Now  func() time.Time
-	// Prove says whether a target is mounted and the right disk; it may hang as long as the disk does.
+	// Prove returns nil if a target is mounted and is the right disk. It may block as long as the disk does.
 	Prove func(spec.Target, spec.Owner) error
-	// ProveLimit is how long the answer of a target is waited for before the others go on without it.
+	// ProveLimit is the time to wait for one target's proof before the others continue without it.
 	ProveLimit time.Duration
-	// Pin binds this thread, which Exec then replaces.
+	// Pin binds this thread, which then becomes the daemon.
 	Pin func(spec.Pinning) (affinity.Effective, error)
-	// Follow starts what tells the daemon that files have changed, as a user of the system.
+	// Follow starts the process, under the given user, that signals the daemon when files have changed.
 	Follow func(files []string, uid, gid int) error
 	// CommandLimit is how long the command that initializes a directory may run.
 	CommandLimit time.Duration
@@ -75,7 +75,7 @@ func ThisHost() Host {
 
 func lookupUser(name string) (uid, gid int, err error) {
 	if name == "root" {
-		return 0, 0, nil // in every image, also in one that has no /etc/passwd
+		return 0, 0, nil // uid 0 exists in every image, even without /etc/passwd
 	}
 	found, err := user.Lookup(name)
 	if err != nil {
@@ -90,9 +90,9 @@ func lookupUser(name string) (uid, gid int, err error) {
 	return uid, gid, nil
 }
 
-// Run starts the daemon in the place of this process, so that it gets the signals of the container itself. It waits for the
-// targets of the daemon as long as it takes, and says in the log what for. It returns only with an error, which is a sentence
-// for a person, and then has started nothing.
+// Run replaces this process by the daemon, so that the daemon gets the container's signals itself. It waits for the daemon's targets
+// without a limit, and logs what it waits for. It returns only with an error, which is a sentence for a person. In that case nothing was
+// started.
 func Run(ctx context.Context, told spec.Run, logs Rotation, host Host, log *slog.Logger) error {
 	if err := understand(told); err != nil {
 		return err
@@ -159,7 +159,7 @@ func Run(ctx context.Context, told spec.Run, logs Rotation, host Host, log *slog
 	return become(ctx, argv, told, node.told.Pinning, host, log)
 }
 
-// become executes the daemon. The pinning comes last: it binds this thread, which the daemon then takes over.
+// become executes the daemon. The pinning is last: it binds this thread, which then becomes the daemon.
 func become(ctx context.Context, argv []string, told spec.Run, pinning *spec.Pinning, host Host, log *slog.Logger) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("stopped before %s was started", argv[0])
@@ -182,7 +182,7 @@ func become(ctx context.Context, argv []string, told spec.Run, pinning *spec.Pin
 	return nil
 }
 
-// Name is the value of spec.EnvDaemon: by it the agent of the node finds the daemon's processes.
+// Name returns the value of spec.EnvDaemon, by which the agent of the node finds the daemon's processes.
 func Name(told spec.Run) string {
 	name := told.Daemon
 	if name == "" {
@@ -196,7 +196,7 @@ func withName(environment []string, name string) []string {
 	return append(environment, spec.EnvDaemon+"="+name)
 }
 
-// apart refuses directories that lie in each other: what is in one would be foreign to the other.
+// apart refuses nested directories, because the content of one would be foreign to the other.
 func apart(directories []spec.Directory) error {
 	for i, a := range directories {
 		for _, b := range directories[i+1:] {
@@ -208,7 +208,7 @@ func apart(directories []spec.Directory) error {
 	return nil
 }
 
-// Argv is the command line of the daemon; recovering adds the arguments of the recovery behind the program's name.
+// Argv returns the command line of the daemon. recovering inserts the arguments of the recovery after the program's name.
 func Argv(told spec.Run, recovering bool, lookup environment.Lookup) ([]string, error) {
 	if len(told.Command) == 0 {
 		return nil, errors.New("the spec names no command")
@@ -242,7 +242,7 @@ func recoveryNeeded(r *spec.Recover, lookup environment.Lookup) (bool, error) {
 	return false, nil
 }
 
-// write never puts a file's content into an error: it may hold a password.
+// write never puts a file's content into an error, because it may contain a password.
 func write(file spec.File, used []usedTarget, lookup environment.Lookup, gid int, host Host) error {
 	content, err := contentOf(file, used, lookup)
 	if err != nil {
@@ -254,7 +254,7 @@ func write(file spec.File, used []usedTarget, lookup environment.Lookup, gid int
 	return host.Writer.File(file.Path, []byte(content), durable.Ownership{UID: host.RootUID, GID: gid, Mode: fs.FileMode(file.Mode)})
 }
 
-// contentOf adds the line of each target to the content.
+// contentOf returns the content with the line of each target.
 func contentOf(file spec.File, used []usedTarget, lookup environment.Lookup) (string, error) {
 	content, err := environment.Expand(file.Content, lookup)
 	if err != nil || file.Line == "" {
@@ -262,7 +262,7 @@ func contentOf(file spec.File, used []usedTarget, lookup environment.Lookup) (st
 	}
 	for _, t := range used {
 		template := file.Line
-		// Without a line of its own, a target that is to be emptied is used like the others: left out, what is on it is lost.
+		// Without a RemoveLine, a target to be emptied is used like the others: if it were left out, its data would be lost.
 		if t.Remove && file.RemoveLine != "" {
 			template = file.RemoveLine
 		}

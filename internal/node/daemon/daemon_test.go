@@ -20,25 +20,24 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// container is a place to start a daemon in: the disk is a temporary directory, and starting the daemon ends the test's
-// own program only on paper.
+// container is a place to start a daemon in. The disk is a temporary directory, and the start of the daemon is only recorded.
 type container struct {
 	root    string
 	started []string
-	// environment is what the daemon was started with.
+	// environment is the environment that the daemon was started with.
 	environment []string
 	log         bytes.Buffer
-	// prove says what is wrong with a target, nil for nothing; second is called for each second that is waited.
+	// prove returns the fault of a target or nil; second is called for each second of waiting.
 	prove  func(spec.Target) error
 	second func()
-	// pinned are the CPUs of each pinning, pinFault is why it fails.
+	// pinned holds the CPUs of each pinning, and pinFault the error of Pin.
 	pinned   []string
 	pinFault error
-	// named is the name of the node; empty is n1.
+	// named is the name of the node; empty means n1.
 	named string
-	// followed are the files that may change while the daemon runs, and who may tell it.
+	// followed holds the files that may change while the daemon runs, and the user that signals it.
 	followed string
-	// rotation are its logs.
+	// rotation is the rotation of its logs.
 	rotation daemon.Rotation
 }
 
@@ -102,7 +101,7 @@ func (c *container) master() spec.Run {
 			Granted: true, DataGlobs: []string{"metadata*"}, Files: []spec.InitialFile{{Name: "metadata.mfs", Content: "MFSM NEW"}},
 		}}},
 		Files: []spec.File{{Path: c.path("run", "mfsmaster.cfg"), Content: "HOST = $(NODE_IP)\nAUTH_CODE = s3cret\n", Mode: 0o640}},
-		// A program that every machine has.
+		// Every machine has this program.
 		Command: []string{"true", "-f", "start"},
 		Recover: &spec.Recover{File: c.path("meta", "data", "metadata.mfs"), Arguments: []string{"-a"}},
 	}
@@ -130,7 +129,7 @@ func TestADaemonStartsOnItsProvenDirectoryWithItsFiles(t *testing.T) {
 func TestADaemonThatWasKilledStartsWithItsRecovery(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	g.Expect(c.run(t.Context(), c.master())).To(MatchError(errStarted))
-	// mfsmaster(8) renames the file while it runs, and back at a clean stop.
+	// mfsmaster(8) renames the file while it runs, and renames it back at a clean stop.
 	g.Expect(os.Rename(c.path("meta/data/metadata.mfs"), c.path("meta/data/metadata.mfs.back"))).To(Succeed())
 	g.Expect(c.run(t.Context(), c.master())).To(MatchError(errStarted))
 	g.Expect(c.started).To(Equal([]string{"true", "-a", "-f", "start"}))

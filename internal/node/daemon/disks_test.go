@@ -26,7 +26,7 @@ func mount(t *testing.T, image string, of spec.Target) {
 	g := NewWithT(t)
 	marker, err := json.Marshal(spec.TargetMarker{Version: spec.TargetMarkerVersion, Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: "1"}, Target: of.Name, UUID: of.UUID})
 	g.Expect(err).NotTo(HaveOccurred())
-	// It appears as a whole, as the agent's does.
+	// It appears as a whole, like the agent's mount.
 	staging := t.TempDir()
 	g.Expect(exec.Command("mount", "-o", "loop", image, staging).Run()).To(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(staging, spec.TargetMarkerFile), marker, 0o600)).To(Succeed())
@@ -48,7 +48,7 @@ func TestADaemonWaitsForItsRealDiskAndNothingIsWrittenBelowIt(t *testing.T) {
 	const uuid, otherUUID = "0a1b2c3d-0000-4000-8000-0000000000aa", "0a1b2c3d-0000-4000-8000-0000000000bb"
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	a := c.target(t, "a")
-	c.tell(t, spec.Member{Targets: []spec.Target{a}}) // not provisioned yet: a UUID that no disk has
+	c.tell(t, spec.Member{Targets: []spec.Target{a}}) // not provisioned yet: no disk has this UUID
 	n := startNode(t, c.real(t))
 	n.says(t, "is not mounted")
 	a.UUID = uuid
@@ -106,7 +106,7 @@ func TestATargetThatWasPreparedOnARealDisk(t *testing.T) {
 	})
 }
 
-// end kills the process, which keeps nothing of the disk open.
+// end kills the process, which keeps nothing on the disk open.
 func (n *nodeRun) end(t *testing.T) {
 	t.Helper()
 	NewWithT(t).Expect(n.Process.Kill()).To(Succeed())
@@ -117,7 +117,7 @@ func TestADaemonTakesThePlaceOfTheProcessWithItsPinningAndItsSignals(t *testing.
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	told := c.real(t)
 	told.OnTargets, told.Directories = nil, []spec.Directory{{Path: c.path("data"), Data: "data"}}
-	// What nohup starts ignores SIGHUP, and so would all that it starts in turn; a container's first process ignores nothing.
+	// A child of nohup ignores SIGHUP, and so would its own children. A container's first process ignores nothing.
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
@@ -133,7 +133,7 @@ func TestADaemonTakesThePlaceOfTheProcessWithItsPinningAndItsSignals(t *testing.
 		_, line, _ := strings.Cut(status, signals+":\t")
 		mask, err := strconv.ParseUint(line[:16], 16, 64)
 		g.Expect(err).NotTo(HaveOccurred())
-		// What make starts ignores the C library's own signals, 32 and 33, which no program can use.
+		// A child of make ignores the C library's own signals 32 and 33, which no program can use.
 		g.Expect(mask&^(3<<31)).To(BeZero(), "%s: every signal has the effect that the daemon gives it", signals)
 	}
 	g.Expect(n.Process.Signal(syscall.SIGTERM)).To(Succeed())
@@ -150,8 +150,8 @@ func (n *nodeRun) proc(t *testing.T, name string) string {
 	return string(content)
 }
 
-// becomesTheDaemon waits until the process has been replaced by the program of real. The kernel names the new program a moment
-// before it shows its environment, which is empty until then.
+// becomesTheDaemon waits until the process has become the program of real. The kernel shows the new program a moment before its
+// environment, which is empty until then.
 func (n *nodeRun) becomesTheDaemon(t *testing.T) {
 	t.Helper()
 	NewWithT(t).Eventually(func() (string, error) {
@@ -161,7 +161,7 @@ func (n *nodeRun) becomesTheDaemon(t *testing.T) {
 	NewWithT(t).Eventually(n.proc).WithArguments(t, "environ").WithTimeout(patience.Bound(time.Minute)).ShouldNot(BeEmpty())
 }
 
-// lastCPU is the last one that this test may use.
+// lastCPU returns the last CPU that this test may use.
 func lastCPU(t *testing.T) string {
 	t.Helper()
 	content, err := os.ReadFile("/proc/self/status")

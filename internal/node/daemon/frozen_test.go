@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/internal/node/stored/storedtest"
 )
 
-// What the agent writes is held beside it (package agent), with the same file.
+// A test in package agent checks the writer with the same file.
 func TestTheFileOfANodeIsReadAsInVersion1(t *testing.T) {
 	g := NewWithT(t)
 	var whole spec.NodeFile

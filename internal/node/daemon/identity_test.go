@@ -16,7 +16,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// storage is a daemon whose targets have ids.
+// storage returns the spec of a daemon whose targets have ids.
 func (c *container) storage() spec.Run {
 	told := c.chunkserver()
 	told.Component = "storage"
@@ -34,7 +34,7 @@ func (c *container) storage() spec.Run {
 	return told
 }
 
-// granted is a target that may be initialized, with its id.
+// granted returns a target with an id that may be initialized.
 func (c *container) granted(t *testing.T, name, id string) spec.Target {
 	t.Helper()
 	of := c.target(t, name)
@@ -80,7 +80,7 @@ func TestOnlyATargetWithThePermissionIsInitialized(t *testing.T) {
 	g.Expect(os.ReadDir(b.Path)).To(BeEmpty())
 	g.Expect(c.log.String()).To(ContainSubstring("was initialized before"))
 
-	// The permission of the whole is enough too, and that of one is not that of the others.
+	// The permission for all targets is enough too. The permission for one does not extend to the others.
 	told := c.storage()
 	told.OnTargets.Initialize.Granted = true
 	g.Expect(c.run(t.Context(), told)).To(MatchError(errStarted))
@@ -99,7 +99,7 @@ func TestADirectoryOfTheNodeIsATarget(t *testing.T) {
 	g.Expect(os.ReadFile(c.path("srv/scratch/data/targetNumID"))).To(BeEquivalentTo("101\n"))
 	g.Expect(c.path("srv/scratch", spec.MarkerFile)).To(BeARegularFile())
 
-	// It was there: an empty one in its place is refused, though the permission is still there.
+	// The directory existed before: an empty one in its place is refused, although the permission still exists.
 	g.Expect(os.RemoveAll(a.Path)).To(Succeed())
 	g.Expect(c.run(t.Context(), told)).To(MatchError(And(HavePrefix("target a: "), ContainSubstring("was initialized on this node before"))))
 	g.Expect(a.Path).NotTo(BeAnExistingFile())
@@ -111,7 +111,7 @@ func TestTheTrapsOfContainers(t *testing.T) {
 		a := c.granted(t, "a", "101")
 		c.tell(t, node2(a))
 		g.Expect(c.run(t.Context(), c.storage())).To(MatchError(errStarted))
-		// The machine comes up without the disk: its mountpoint is an empty directory, and nobody has recorded yet that it was initialized.
+		// The machine boots without the disk. Its mountpoint is an empty directory, and the initialization is not recorded yet.
 		g.Expect(os.Rename(a.Path, c.path("unplugged"))).To(Succeed())
 		g.Expect(os.Mkdir(a.Path, 0o755)).To(Succeed())
 		c.started = nil
@@ -131,7 +131,7 @@ func TestTheTrapsOfContainers(t *testing.T) {
 		g.Expect(os.WriteFile(filepath.Join(data, "chunks", "file"), []byte("a part of a file"), 0o600)).To(Succeed())
 		prepared, err := os.Stat(filepath.Join(data, "format.conf"))
 		g.Expect(err).NotTo(HaveOccurred())
-		// A container that is made anew has nothing but what is mounted into it.
+		// A new container contains only what is mounted into it.
 		g.Expect(os.RemoveAll(c.path("run"))).To(Succeed())
 		g.Expect(c.run(t.Context(), c.storage())).To(MatchError(errStarted))
 		again, err := os.Stat(filepath.Join(data, "format.conf"))
@@ -140,7 +140,7 @@ func TestTheTrapsOfContainers(t *testing.T) {
 		g.Expect(os.ReadFile(filepath.Join(data, "chunks", "file"))).To(BeEquivalentTo("a part of a file"))
 		g.Expect(c.log.String()).To(ContainSubstring("action=Use"))
 
-		// The marker that other entry points go by says nothing here: with it, a directory is foreign, and without it, still prepared.
+		// The marker of other entry points is ignored here: with it a directory is foreign, and without it the directory is still prepared.
 		b := c.granted(t, "b", "102")
 		g.Expect(os.MkdirAll(filepath.Join(b.Path, "storage", "data"), 0o755)).To(Succeed())
 		g.Expect(os.WriteFile(filepath.Join(b.Path, "storage", "data", "alreadyInitByContainer"), nil, 0o600)).To(Succeed())
@@ -164,7 +164,7 @@ func TestTheTrapsOfContainers(t *testing.T) {
 		g, c := NewWithT(t), &container{root: t.TempDir()}
 		a, b := c.granted(t, "a", "101"), c.granted(t, "b", "101")
 		c.tell(t, node2(a, b))
-		// Also where only one of them is there: the other may come.
+		// This also holds if only one of them is mounted, because the other may follow.
 		c.prove = unmounted("b")
 		g.Expect(c.run(t.Context(), c.storage())).To(MatchError(ContainSubstring(
 			"the targets a and b would both be nodeNumID 2, targetNumID 101, so none is used")))
@@ -191,7 +191,7 @@ func TestATargetThatChangesWhileItHangsIsAskedAnew(t *testing.T) {
 	answer := make(chan error)
 	c.prove = func(of spec.Target) error {
 		if of.UUID == "uuid-a" {
-			return <-answer // the disk that was recorded first, which would be right
+			return <-answer // the disk that was recorded first, which would be the right one
 		}
 		return errors.New("has another filesystem mounted on it")
 	}
@@ -226,7 +226,7 @@ func TestAListThatNamesATargetTwiceIsWaitedOut(t *testing.T) {
 	g.Expect(other.Path).NotTo(BeAnExistingFile())
 }
 
-// TestANodeThatIsKilledInsideOfTheCommandOfAnInitializationResumesIt runs the real thing: the command hangs at its first run.
+// TestANodeThatIsKilledInsideOfTheCommandOfAnInitializationResumesIt runs a real process: the command hangs at its first run.
 func TestANodeThatIsKilledInsideOfTheCommandOfAnInitializationResumesIt(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	told := c.real(t)
@@ -239,7 +239,7 @@ func TestANodeThatIsKilledInsideOfTheCommandOfAnInitializationResumesIt(t *testi
 	g.Eventually(c.path("pid")).WithTimeout(patience.Bound(time.Minute)).Should(BeARegularFile())
 	g.Expect(n.Process.Kill()).To(Succeed())
 	_ = n.Wait()
-	// The end of a container ends all its processes.
+	// When a container ends, all its processes end.
 	var pid int
 	g.Eventually(func() error {
 		content, err := os.ReadFile(c.path("pid"))

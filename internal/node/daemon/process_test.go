@@ -20,7 +20,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// envSpec makes the test's own program what `node run` is, with the spec in this variable.
+// envSpec makes the test's own program act as `node run` with the spec in this variable.
 const envSpec = "DAEMON_TEST_SPEC"
 
 func TestMain(m *testing.M) {
@@ -67,7 +67,7 @@ func startNode(t *testing.T, told spec.Run) *nodeRun {
 	return n
 }
 
-// says waits for a line of the log.
+// says waits for a line in the log.
 func (n *nodeRun) says(t *testing.T, text string) {
 	t.Helper()
 	NewWithT(t).Eventually(func() (string, error) {
@@ -76,7 +76,7 @@ func (n *nodeRun) says(t *testing.T, text string) {
 	}).WithTimeout(patience.Bound(time.Minute)).Should(ContainSubstring(text))
 }
 
-// real is a spec that this machine can run as it is.
+// real returns a spec that this machine can run unchanged.
 func (c *container) real(t *testing.T) spec.Run {
 	t.Helper()
 	sleep, err := exec.LookPath("sleep")

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// ReloadVerb is the word of the command line of this binary that calls Follow with the files behind it.
+// ReloadVerb is the subcommand of this binary that calls Follow with the files in its arguments.
 const ReloadVerb = "reload"
 
-// LookAgain is how often Follow looks at its files. The kubelet brings a changed Secret to the node within about a minute.
+// LookAgain is the interval at which Follow checks its files. The kubelet brings a changed Secret to the node within about a minute.
 const LookAgain = 5 * time.Second
 
-// startFollowing starts this binary beside the daemon that this process becomes, as the daemon's own user, who may send signals to the
+// startFollowing starts this binary beside the daemon that this process becomes. It runs as the daemon's user, who may send signals to the
 // daemon. It ends with the daemon, because the daemon is the first process of its container.
 func startFollowing(files []string, uid, gid int) error {
 	own, err := os.Executable()
@@ -37,21 +37,21 @@ func startFollowing(files []string, uid, gid int) error {
 	return nil
 }
 
-// Files are files that may change, with what was read of them last.
+// Files holds files that may change, with their content at the last read.
 type Files struct {
 	paths []string
 	known map[string]string
 }
 
-// NewFiles reads them for the first time.
+// NewFiles reads the files for the first time.
 func NewFiles(paths ...string) *Files {
 	f := &Files{paths: paths, known: map[string]string{}}
 	f.Changed()
 	return f
 }
 
-// Changed is true when a file has another content than before. A file that can't be read has the one that it had: the kubelet changes
-// what is mounted in several steps.
+// Changed reports whether a file's content has changed since the last call. A file that can't be read counts as unchanged, because the
+// kubelet updates mounted files in several steps.
 func (f *Files) Changed() bool {
 	changed := false
 	for _, path := range f.paths {
@@ -66,7 +66,7 @@ func (f *Files) Changed() bool {
 	return changed
 }
 
-// Follow calls tell after each look that finds another content in a file, until the context ends, or there is nobody to tell.
+// Follow calls tell after each check that finds a changed file. It returns when the context ends or the receiver is gone.
 func Follow(ctx context.Context, files *Files, looks <-chan time.Time, tell func() error, log *slog.Logger) error {
 	for {
 		select {
@@ -86,5 +86,5 @@ func Follow(ctx context.Context, files *Files, looks <-chan time.Time, tell func
 	}
 }
 
-// Hangup tells the parent of this process to read its configuration anew.
+// Hangup sends SIGHUP to the parent of this process, which then reads its configuration again.
 func Hangup() error { return syscall.Kill(os.Getppid(), syscall.SIGHUP) }

@@ -13,17 +13,18 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Rotation says which logs of a daemon move on by one before it starts after a clean stop, as the daemon itself moves them on while it
-// runs. A daemon that does not do it as it stops would go on with a log that lacks what it had changed last. It stands in the command line,
-// and not in spec.Run: an older node binary would refuse to start the daemon (ADR 0077).
+// Rotation names the logs of a daemon that are rotated before its start after a clean stop, in the same way as the running daemon rotates
+// them. Without it, a daemon that does not rotate at its stop would append to a log that lacks its last changes. It is passed on the
+// command line and not in spec.Run, because an older node binary would refuse to start the daemon (ADR 0077).
 type Rotation struct {
-	// Pattern is the name of the logs, with * for the number, in the directory of Recover.File. The newest has the number 0.
+	// Pattern is the name of the logs, with * for the number, in the directory of Recover.File. The newest log has the number 0.
 	Pattern string
-	// Keep is the highest number: the log that has it goes when all below it are there.
+	// Keep is the highest number. The log with this number is removed if all lower numbers exist.
 	Keep int
 }
 
-// rotate moves the logs on when there is a newest one. A kill between two steps leaves all of them, and the next call goes on.
+// rotate renames the logs to the next numbers if the newest one exists. After a kill between two steps no log is lost, and the next call
+// continues.
 func (r Rotation) rotate(told *spec.Recover, lookup environment.Lookup) (rotated bool, err error) {
 	before, after, ok := strings.Cut(r.Pattern, "*")
 	if !ok || r.Keep < 1 || told == nil {

@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/internal/node/daemon"
 )
 
-// logs are the change logs of the master, by name.
+// logs returns the change logs of the master by name.
 func (c *container) logs(g *WithT) map[string]string {
 	paths, err := filepath.Glob(c.path("meta", "data", "changelog.*"))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -33,7 +33,7 @@ func TestTheLogsOfADaemonMoveOnBeforeItStartsAfterACleanStop(t *testing.T) {
 		"one log":                {before: "0", after: map[string]string{"changelog.1.mfs": "0"}},
 		"several logs":           {before: "012", after: map[string]string{"changelog.1.mfs": "0", "changelog.2.mfs": "1", "changelog.3.mfs": "2"}},
 		"all logs that are kept": {before: "0123", after: map[string]string{"changelog.1.mfs": "0", "changelog.2.mfs": "1", "changelog.3.mfs": "2"}},
-		// As a kill leaves them.
+		// A kill leaves these states.
 		"a number is free":       {before: "013", after: map[string]string{"changelog.1.mfs": "0", "changelog.2.mfs": "1", "changelog.3.mfs": "3"}},
 		"the daemon has done it": {before: "12", after: map[string]string{"changelog.1.mfs": "1", "changelog.2.mfs": "2"}},
 		"there is none":          {after: map[string]string{}},

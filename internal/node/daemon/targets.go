@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// targetVariable is the name by which files call the data directory of a target.
+	// targetVariable is the variable in files for the data directory of a target.
 	targetVariable = "TARGET"
-	// targetsVariable is the name by which they call those of all targets, joined by commas.
+	// targetsVariable is the variable in files for the data directories of all targets, joined by commas.
 	targetsVariable = "TARGETS"
 )
 
@@ -27,13 +27,13 @@ type usedTarget struct {
 	data string
 }
 
-// distinct refuses two targets that would be the same one to the filesystem.
+// distinct refuses two targets with the same identity in the filesystem.
 func distinct(targets []spec.Target, use *spec.OnTargets, lookup environment.Lookup) error {
 	taken := map[string]string{}
 	for _, t := range targets {
 		identity, err := directory.Identity(use.Initialize, first(t.Variables, lookup))
 		if err != nil || identity == "" {
-			continue // its own proof says what is wrong with it
+			continue // its own proof reports the fault
 		}
 		if other := taken[identity]; other != "" {
 			return fmt.Errorf("the targets %s and %s would both be %s, so none is used; each needs an id of its own: compare the ids in the "+
@@ -44,7 +44,7 @@ func distinct(targets []spec.Target, use *spec.OnTargets, lookup environment.Loo
 	return nil
 }
 
-// directoryOf is the directory that a daemon uses on a target, with the permission that the target has.
+// directoryOf returns the directory that a daemon uses on a target, with the target's permission to initialize.
 func directoryOf(t spec.Target, use spec.OnTargets) spec.Directory {
 	d := spec.Directory{Path: filepath.Join(t.Path, use.Directory), Data: use.Data, Initialize: use.Initialize}
 	if t.Directory {
@@ -59,8 +59,8 @@ func directoryOf(t spec.Target, use spec.OnTargets) spec.Directory {
 	return d
 }
 
-// prove proves the directories of the spec and those on the targets. Where the daemon needs not all targets, one whose
-// directory is refused is left out like one that is not mounted.
+// prove proves the directories in the spec and on the targets. If the daemon does not need all targets, one whose directory is refused is
+// left out, like one that is not mounted.
 func prove(
 	ctx context.Context, told spec.Run, targets []spec.Target, prover directory.Prover, lookup environment.Lookup, log *slog.Logger,
 ) ([]usedTarget, error) {
@@ -99,7 +99,7 @@ func prove(
 	return used, nil
 }
 
-// first looks in variables before it asks lookup.
+// first looks up a name in variables before it calls lookup.
 func first(variables map[string]string, lookup environment.Lookup) environment.Lookup {
 	return func(name string) (string, bool) {
 		if value, set := variables[name]; set {
@@ -109,8 +109,8 @@ func first(variables map[string]string, lookup environment.Lookup) environment.L
 	}
 }
 
-// withTargets adds the variable for all targets, and that for the only one of a daemon that has one. Of several, none would be the
-// one that is meant.
+// withTargets adds the variable for all targets and, if there is only one target, the variable for it. With several targets, the variable
+// for one would be ambiguous.
 func withTargets(lookup environment.Lookup, all []spec.Target, used []usedTarget) environment.Lookup {
 	if len(used) == 0 {
 		return lookup

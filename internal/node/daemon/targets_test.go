@@ -16,7 +16,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// chunkserver is a daemon that keeps its data on targets.
+// chunkserver returns the spec of a daemon that keeps its data on targets.
 func (c *container) chunkserver() spec.Run {
 	return spec.Run{
 		Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: "1"}, Component: "chunkserver", User: "mfs",
@@ -35,13 +35,13 @@ func (c *container) target(t *testing.T, name string) spec.Target {
 	return target
 }
 
-// nodeFile is what the agent of this node would write of the chunkserver.
+// nodeFile returns the agent's node file for the chunkserver.
 func (c *container) nodeFile(told spec.Member) spec.NodeFile {
 	told.Name = "chunkserver-ssd"
 	return spec.NodeFile{Version: spec.NodeFileVersion, FileSystem: c.chunkserver().Owner, Node: c.node(), Generation: 3, Members: []spec.Member{told}}
 }
 
-// tell writes the file of this node.
+// tell writes the node file.
 func (c *container) tell(t *testing.T, told spec.Member) {
 	t.Helper()
 	c.tellAll(t, c.nodeFile(told))
@@ -61,7 +61,7 @@ func (c *container) write(t *testing.T, content string) {
 	g.Expect(os.WriteFile(c.path("nodes", spec.NodeFileName), []byte(content), 0o600)).To(Succeed())
 }
 
-// afterSeconds does something once, when the daemon has waited so long.
+// afterSeconds calls do once, after the daemon has waited this long.
 func (c *container) afterSeconds(seconds int, do func()) *int {
 	waited := 0
 	c.second = func() {
@@ -74,7 +74,7 @@ func (c *container) afterSeconds(seconds int, do func()) *int {
 
 var errNotMounted = errors.New("it is not mounted")
 
-// unmounted is a proof that fails for the targets of these names.
+// unmounted returns a proof that fails for the targets with these names.
 func unmounted(names ...string) func(spec.Target) error {
 	return func(t spec.Target) error {
 		for _, name := range names {
@@ -229,7 +229,7 @@ func TestADaemonStartsWithoutAMissingDiskAfterGivingItTime(t *testing.T) {
 	a, b := c.target(t, "a"), c.target(t, "b")
 	c.tell(t, spec.Member{Targets: []spec.Target{a, b}})
 	c.prove = unmounted("a", "b")
-	// One is mounted late: the patience with the other begins then.
+	// One target is mounted late, and the wait for the other begins then.
 	waited := c.afterSeconds(50, func() { c.prove = unmounted("a") })
 	g.Expect(c.run(t.Context(), c.chunkserver())).To(MatchError(errStarted))
 	g.Expect(*waited).To(Equal(80))
@@ -285,7 +285,7 @@ func TestATargetWhoseDirectoryIsRefusedIsLeftOutUnlessAllAreNeeded(t *testing.T)
 	a, b := c.target(t, "a"), c.target(t, "b")
 	c.tell(t, spec.Member{Targets: []spec.Target{a, b}})
 	g.Expect(c.run(t.Context(), c.chunkserver())).To(MatchError(errStarted))
-	// The ledger remembers what was there: an exchanged disk is not initialized again.
+	// The ledger remembers the initialization: an exchanged disk is not initialized again.
 	g.Expect(os.RemoveAll(filepath.Join(a.Path, "chunkserver"))).To(Succeed())
 
 	g.Expect(c.run(t.Context(), c.chunkserver())).To(MatchError(errStarted))
@@ -320,7 +320,7 @@ func TestAMasterOnADiskOfItsOwnFindsItByItsName(t *testing.T) {
 	g.Expect(c.run(t.Context(), told)).To(MatchError(errStarted))
 	g.Expect(c.started).To(Equal([]string{"true", "-a", "-f", "start"}))
 
-	// Of two, none is the one that is meant.
+	// With two targets, the variable for one is ambiguous.
 	c.tell(t, spec.Member{Targets: []spec.Target{a, c.target(t, "b")}})
 	g.Expect(c.run(t.Context(), told)).To(MatchError(ContainSubstring("TARGET is not set")))
 }

@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// pause is the time between two rounds of questions.
+	// pause is the time between two rounds of proofs.
 	pause = time.Second
-	// patience is how many rounds the other targets get when one is proven and not all are needed: after a start of the node, its
-	// disks are mounted one after the other, and a daemon that starts with the first alone lets the filesystem copy the rest.
+	// patience is the number of rounds that remaining targets get after the first one is proven, if the daemon does not need all. After a boot
+	// the disks are mounted one after the other. A daemon that starts with the first alone makes the filesystem copy the data of the rest.
 	patience = 30
 	// nodeVariable is the environment variable with the name of this node in the cluster.
 	nodeVariable = "NODE_NAME"
 )
 
-// understand refuses a spec that can't be meant so, before anything is waited for.
+// understand refuses an invalid spec before any wait.
 func understand(told spec.Run) error {
 	switch {
 	case told.OnTargets == nil:
@@ -45,14 +45,14 @@ func plain(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.Contains(name, "/") && name != spec.TargetMarkerFile && name != "lost+found"
 }
 
-// here is what this node tells of the daemon, once it can start.
+// here is the daemon's entry in the node file when it can start.
 type here struct {
 	told spec.Member
-	// proven are the targets that it starts with.
+	// proven holds the targets that it starts with.
 	proven []spec.Target
 }
 
-// wait returns when the daemon can start: its entry is there, and so are its targets. It obeys a stop at once.
+// wait returns when the daemon can start: its entry and its targets are there. It returns at once when ctx ends.
 func wait(ctx context.Context, told spec.Run, host Host, log *slog.Logger) (here, error) {
 	if told.NodeFile == "" {
 		return here{}, nil
@@ -96,8 +96,9 @@ func wait(ctx context.Context, told spec.Run, host Host, log *slog.Logger) (here
 	}
 }
 
-// start decides with which targets the daemon starts, or says what it waits for; then the targets are those that are proven so
-// far. faults are those that are not proven. rounds is how often one at least was proven before.
+// start returns the targets that the daemon starts with. If waiting is not empty it describes what the daemon waits for, and proven holds
+// the targets that are proven so far. faults holds the targets that are not proven. rounds is the number of earlier rounds with at least
+// one proven target.
 func start(targets []spec.Target, faults map[string]error, use *spec.OnTargets, rounds int) (proven []spec.Target, waiting string) {
 	if use == nil {
 		return nil, ""
@@ -120,12 +121,12 @@ func start(targets []spec.Target, faults map[string]error, use *spec.OnTargets, 
 	}
 }
 
-// sameVersion ends the sentences about what one version of the operator says and another does not know.
+// sameVersion ends the messages about content from another version of the operator.
 const sameVersion = "the agent of this node and the node image of this pod are of different versions: wait until the operator's update is " +
 	"complete: a pod that is older is then made anew within minutes"
 
-// Read reads what a daemon is told in the file of this node; missing says what is wrong with it. All of that can be mended while the
-// daemon waits: the node's agent writes the file anew. Of the spec it reads Owner, Daemon, NodeFile and OnTargets.
+// Read reads a daemon's entry in the node file; missing describes what is wrong with it. All such faults can be corrected while the daemon
+// waits, because the node's agent rewrites the file. It uses Owner, Daemon, NodeFile and OnTargets of told.
 func Read(told spec.Run, node string) (found spec.Member, missing string) {
 	path, member := told.NodeFile, spec.MemberName(told.Daemon)
 	describe := fmt.Sprintf("kubectl describe filesystem %s -n %s says why", told.Owner.Name, told.Owner.Namespace)
@@ -150,7 +151,7 @@ func Read(told spec.Run, node string) (found spec.Member, missing string) {
 			path, form.Version, spec.NodeFileVersion, sameVersion)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(content))
-	// What it does not know, it would leave undone.
+	// Unknown fields would be ignored.
 	decoder.DisallowUnknownFields()
 	var all spec.NodeFile
 	if err := decoder.Decode(&all); err != nil {
@@ -184,17 +185,17 @@ func Read(told spec.Run, node string) (found spec.Member, missing string) {
 	return found, ""
 }
 
-// questions are asked of each target on its own, so that a disk that hangs keeps none of the others from being used. It is
-// asked again when it has answered, and the others don't wait for it twice.
+// questions asks for the proof of each target separately, so that a hanging disk does not keep the others from being used. A target is
+// asked again after it has answered, and the others don't wait for it twice.
 type questions struct {
 	owner spec.Owner
 	prove func(spec.Target, spec.Owner) error
 	limit time.Duration
-	// open are those without an answer.
+	// open holds the proofs without an answer.
 	open map[asked]question
 }
 
-// asked is all of a target that the answer depends on: of one that has changed while it was asked, nothing is known.
+// asked holds all fields of a target that the proof depends on. If one changes during a proof, the target has no result.
 type asked struct {
 	name, path, uuid string
 	directory        bool
@@ -202,13 +203,13 @@ type asked struct {
 
 func askedOf(t spec.Target) asked { return asked{t.Name, t.Path, t.UUID, t.Directory} }
 
-// question is one that was asked; overdue is closed when its limit has passed.
+// question is a running proof; overdue is closed when its limit has passed.
 type question struct {
 	answer  chan error
 	overdue chan struct{}
 }
 
-// ask returns what is wrong with each target that is not proven, by its name, when all have answered, the limit has passed or ctx ends.
+// ask returns the fault of each target that is not proven, by name. It returns when all have answered, the limit has passed or ctx ends.
 func (q questions) ask(ctx context.Context, targets []spec.Target) map[string]error {
 	for _, t := range targets {
 		if _, waiting := q.open[askedOf(t)]; waiting {
@@ -234,7 +235,7 @@ func (q questions) ask(ctx context.Context, targets []spec.Target) map[string]er
 	return faults
 }
 
-// wait prefers an answer that is there to all else.
+// wait returns an available answer before anything else.
 func (q question) wait(ctx context.Context) (fault error, answered bool) {
 	select {
 	case fault = <-q.answer:

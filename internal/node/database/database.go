@@ -1,5 +1,5 @@
-// Package database copies a database of SQLite while another program writes it, and reads such a copy. It never writes to the database
-// itself, nor to the files beside it: its locks keep the other program from nothing but from beginning its log anew for a moment.
+// Package database copies a SQLite database while another program writes it, and reads such a copy. It never writes to the database or to
+// the files beside it. Its locks only delay the other program's log reset for a moment.
 package database
 
 import (
@@ -12,11 +12,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	_ "modernc.org/sqlite" // the driver of that name
+	_ "modernc.org/sqlite" // the driver with that name
 )
 
-// Copy returns the database in a file as it is at one moment (VACUUM INTO), while others use it: without its log, and without pages that
-// are free. Work is a directory in which the copy is made. A database of more than most bytes is an error.
+// Copy returns the database in a file at one moment (VACUUM INTO), while others use it. The copy has no log and no free pages. work is the
+// directory in which the copy is made. A database of more than most bytes is an error.
 func Copy(ctx context.Context, path, work string, most int64) (content []byte, err error) {
 	db, err := open(path, url.Values{"mode": {"ro"}})
 	if err != nil {
@@ -42,11 +42,11 @@ func Copy(ctx context.Context, path, work string, most int64) (content []byte, e
 	return os.ReadFile(to) //nolint:wrapcheck // it names the file
 }
 
-// mostRows is how many rows a query is answered by at most: a filesystem has less of each kind.
+// mostRows limits the rows of an answer; a filesystem has fewer of each kind.
 const mostRows = 1 << 20
 
-// Ask asks a copy, after a look at all of it (integrity_check, foreign_key_check): what is damaged, or contradicts itself, answers nothing.
-// Queries are in SQL, by name, and so are the answers. What is NULL is an empty text.
+// Ask runs queries on a copy after checking all of it (integrity_check, foreign_key_check). It returns an error for a copy that is damaged
+// or contradicts itself. Queries are SQL statements by name, and the answers have the same names. NULL becomes an empty text.
 func Ask(ctx context.Context, content []byte, work string, queries map[string]string) (answers map[string][][]string, err error) {
 	at, err := os.MkdirTemp(work, "read-")
 	if err != nil {
@@ -57,7 +57,7 @@ func Ask(ctx context.Context, content []byte, work string, queries map[string]st
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		return nil, fmt.Errorf("write a copy: %w", err)
 	}
-	// Nobody else has this file. It comes from a place that others may write to: nothing in it is run but these queries.
+	// No other program uses this file. It comes from a place that others may write to, so only these queries are run in it.
 	db, err := open(path, url.Values{
 		"mode": {"ro"}, "immutable": {"1"}, "_pragma": {"trusted_schema(0)", "cell_size_check(1)", "query_only(1)"},
 	})
@@ -86,9 +86,9 @@ func Ask(ctx context.Context, content []byte, work string, queries map[string]st
 	return answers, nil
 }
 
-// open opens the database in a file that is there.
+// open opens the database in an existing file.
 func open(path string, with url.Values) (*sql.DB, error) {
-	// A program that writes may hold what is wanted for a moment, in milliseconds.
+	// Another writer may hold a lock for a moment; the value is in milliseconds.
 	with.Add("_pragma", "busy_timeout(10000)")
 	uri := url.URL{Scheme: "file", Path: path, RawQuery: with.Encode()}
 	db, err := sql.Open("sqlite", uri.String())
@@ -129,7 +129,7 @@ func ask(ctx context.Context, db *sql.DB, query string) (out [][]string, err err
 	return out, rows.Err() //nolint:wrapcheck // the caller says what was asked
 }
 
-// some shows the first of what was found.
+// some returns the first few rows that were found.
 func some(found [][]string) string {
 	const most = 3
 	var out []string

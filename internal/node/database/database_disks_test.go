@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/internal/node/database"
 )
 
-// The probe sees the directory of the database as a mount that is read only.
+// The probe sees the directory of the database as a read-only mount.
 func TestADatabaseIsCopiedFromAMountThatIsReadOnlyWhileItIsWritten(t *testing.T) {
 	g, path := NewWithT(t), make5(t)
 	written(t, path)

@@ -15,8 +15,7 @@ import (
 	"parallelfs.dev/operator/internal/node/database"
 )
 
-// writerOf is the variable that makes this program one that writes the database which it names, again and again, until its standard input
-// ends.
+// writerOf is the variable with the path of a database. It makes this program write that database repeatedly until its standard input ends.
 const writerOf = "TEST_WRITER_OF_DATABASE"
 
 func TestMain(m *testing.M) {
@@ -30,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writable opens a database as its service does: with a log beside it.
+// writable opens a database as its service does, with a log beside it.
 func writable(path string) (*sql.DB, error) {
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(wal)&_pragma=foreign_keys(1)&_pragma=busy_timeout(30000)")
 	if err == nil {
@@ -47,7 +46,7 @@ INSERT INTO server VALUES (1, 0);
 INSERT INTO target VALUES (101, 1, 0, NULL), (102, 1, 0, NULL);
 PRAGMA user_version = 5;`
 
-// make a database with one server and two targets.
+// make5 makes a database with one server and two targets.
 func make5(t *testing.T) (path string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -60,7 +59,7 @@ func make5(t *testing.T) (path string) {
 	return path
 }
 
-// write writes one number to all rows in each transaction, and says when the first of them is done.
+// write writes one number to all rows in each transaction, and prints a line after the first one.
 func write(path string) error {
 	db, err := writable(path)
 	if err != nil {
@@ -86,7 +85,7 @@ func write(path string) error {
 	}
 }
 
-// written starts a process that writes a database all the time, until the test ends.
+// written starts a process that writes a database continuously until the test ends.
 func written(t *testing.T, path string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -174,7 +173,7 @@ func TestACopyOfADatabaseIsRefusedWhen(t *testing.T) {
 
 func TestACopyThatContradictsItselfIsRefused(t *testing.T) {
 	g, path := NewWithT(t), make5(t)
-	db, err := sql.Open("sqlite", path) // who writes like this minds no reference
+	db, err := sql.Open("sqlite", path) // this connection does not enforce references
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = db.Exec("DELETE FROM server")
 	g.Expect(err).NotTo(HaveOccurred())

@@ -1,5 +1,5 @@
-// Package devices looks at the disks of a node. It opens devices for reading only: a look changes no byte, and makes udev
-// announce no change. What was found is judged in package plan.
+// Package devices reads the disks of a node. It opens devices only for reading: a scan changes no byte and triggers no udev event. Package
+// plan evaluates the results.
 package devices
 
 import (
@@ -18,12 +18,12 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// Looker looks at the disks of a node. ThisHost returns the one that a program uses; the fields are there for tests.
+// Looker reads the disks of a node. Programs use ThisHost; the fields exist for tests.
 type Looker struct {
-	// Dev, Sys and Proc are where devtmpfs, sysfs and procfs of the node are mounted. Proc shows the processes of the
-	// whole node, not those of a container. Udev is udev's directory, in which the node may have nothing.
+	// Dev, Sys and Proc are the mount points of the node's devtmpfs, sysfs and procfs. Proc shows the processes of the whole node, not those
+	// of a container. Udev is udev's directory, which may be empty.
 	Dev, Sys, Proc, Udev string
-	// Kubelet is the kubelet's directory, in which the node may have nothing.
+	// Kubelet is the kubelet's directory, which may be empty.
 	Kubelet string
 	// Run runs a program of util-linux.
 	Run Runner
@@ -31,15 +31,14 @@ type Looker struct {
 	Claim func(path, number string) (busy string, err error)
 	// Sample looks for data on a device, see ReadSample.
 	Sample func(path string) (unknown string, err error)
-	// Elsewhere says who else has a device mounted, see ReadElsewhere.
+	// Elsewhere names another node that has a device mounted, see ReadElsewhere.
 	Elsewhere func(path string, f format.Guarded) (who string, err error)
-	// Limit is how long one program, or one attempt to open a device, may take. A disk that does not answer is
-	// reported as such.
+	// Limit bounds the time of one program, or of one attempt to open a device. A disk that does not answer is reported as such.
 	Limit time.Duration
 }
 
-// ThisHost looks at the disks of the node that the program runs on. In a container it needs /dev and /run/udev of the
-// node, the node's process ids, and the rights of root.
+// ThisHost reads the disks of the node that the program runs on. In a container it needs the node's /dev, /run/udev and process ids, and
+// root.
 func ThisHost() Looker {
 	return Looker{
 		Dev: "/dev", Sys: "/sys", Proc: "/proc", Udev: "/run/udev", Kubelet: filepath.Join(host.Root, "var/lib/kubelet"),
@@ -47,10 +46,9 @@ func ThisHost() Looker {
 	}
 }
 
-// All returns every whole block device of the node by kernel name: disks, and what is made of them by multipath, LVM, md,
-// dm-crypt or a loop device. Devices that hold nothing (RAM disks, zram, empty loop devices, drives without a medium) and
-// optical ones are left out. Problems are sentences about what could not be found out of the node as a whole; what could not be found
-// out of one device stands in its Facts.
+// All returns every whole block device of the node by kernel name: disks, and devices built on them by multipath, LVM, md, dm-crypt or a
+// loop device. Devices that hold nothing (RAM disks, zram, empty loop devices, drives without a medium) and optical ones are left out.
+// problems lists what could not be read about the node as a whole. What could not be read about one device is in its Facts.
 func (l Looker) All(ctx context.Context) (found []plan.Facts, problems []string) {
 	v, err := l.survey(ctx)
 	if err != nil {
@@ -70,17 +68,17 @@ func (l Looker) All(ctx context.Context) (found []plan.Facts, problems []string)
 	return found, append(problems, v.problems...)
 }
 
-// ByID takes a fresh look at the one device that has the id: the one that its link in /dev/disk/by-id leads to, or else
-// the one with this WWN, or else the one with this serial number. A partition is found by its link only, and says so
-// (Facts.PartitionOf). When no device has the id, Facts.Found is false. It is an error when two devices have the id, or when
-// a link names another WWN than the kernel: then nobody knows which disk is meant.
+// ByID reads the one device with this id: the one that its link in /dev/disk/by-id leads to, or else the one with this WWN, or else the one
+// with this serial number. A partition is found only by its link, and Facts.PartitionOf is set. If no device has the id, Facts.Found is
+// false. It is an error if two devices have the id, or if a link contains another WWN than the kernel reports, because then the disk is
+// ambiguous.
 func (l Looker) ByID(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error) {
 	return l.Recorded(ctx, v1alpha1.DeviceIdentity{ID: id})
 }
 
-// Recorded is ByID of a disk that was recorded. When no device has the id, or the id is made of a WWN that several disks have, it is the
-// one device with the serial number, WWN and size that were recorded (Facts.Renamed): links in /dev/disk/by-id come and go with versions of
-// udev and of drivers.
+// Recorded is ByID for a recorded disk. If no device has the id, or if the id contains a WWN that several disks share, it returns the one
+// device with the recorded serial number, WWN and size (Facts.Renamed). Links in /dev/disk/by-id come and go with versions of udev and of
+// drivers.
 func (l Looker) Recorded(ctx context.Context, want v1alpha1.DeviceIdentity) (plan.Facts, error) {
 	id := want.ID
 	v, err := l.survey(ctx)
@@ -109,7 +107,7 @@ func (l Looker) Recorded(ctx context.Context, want v1alpha1.DeviceIdentity) (pla
 	if f.Busy == "" {
 		f.Busy = v.writers(slices.Concat([]string{name, f.PartitionOf}, f.Partitions))
 	}
-	// It was found by the id, so that is one of its names, also when there is no link.
+	// The device was found by the id, so the id is one of its names even without a link.
 	if !slices.Contains(f.IDs, string(id)) {
 		f.IDs = append(slices.Clone(f.IDs[:min(len(f.IDs), maxIDs-1)]), string(id))
 	}
@@ -130,8 +128,8 @@ func (l Looker) Recorded(ctx context.Context, want v1alpha1.DeviceIdentity) (pla
 	return f, nil
 }
 
-// Holding takes a fresh look at the one device that holds a filesystem with this UUID and is not smaller than size. When none does,
-// Facts.Found is false. It is an error when two do: one of them is a copy.
+// Holding reads the one device with a filesystem of this UUID that is not smaller than size. If there is none, Facts.Found is false. It is
+// an error if there are two, because one of them is a copy.
 func (l Looker) Holding(ctx context.Context, uuid string, size int64) (plan.Facts, error) {
 	v, err := l.survey(ctx)
 	if err != nil {
@@ -144,7 +142,7 @@ func (l Looker) Holding(ctx context.Context, uuid string, size int64) (plan.Fact
 		}
 		probed, err := v.blkid(ctx, name)
 		if err != nil {
-			continue // Its own look says so.
+			continue // Its own scan reports this.
 		}
 		if slices.ContainsFunc(probed, func(s v1alpha1.Signature) bool { return s.UUID == uuid }) {
 			found = append(found, name)
@@ -165,7 +163,7 @@ func (l Looker) Holding(ctx context.Context, uuid string, size int64) (plan.Fact
 	return plan.Facts{}, fmt.Errorf("several devices hold the UUID %s: %s; all but one are copies: take those away", uuid, few(found))
 }
 
-// sentencesOf are the reasons for which the device can't become a target, within the limits of the API.
+// sentencesOf returns the reasons why the device can't become a target, within the limits of the API.
 func sentencesOf(f plan.Facts) []string {
 	all := plan.Unusable(f)
 	all = all[:min(len(all), 32)]
@@ -175,29 +173,29 @@ func sentencesOf(f plan.Facts) []string {
 	return all
 }
 
-// view is what one look sees of the node as a whole. It is made anew for each look and never kept.
+// view holds one scan's observations of the whole node. Each scan makes a new view and never keeps it.
 type view struct {
 	Looker
-	// whole are the kernel names of the whole devices.
+	// whole holds the kernel names of the whole devices.
 	whole []string
-	// listed is what lsblk(8) says, by kernel name.
+	// listed holds the output of lsblk(8) by kernel name.
 	listed map[string]listed
-	// links are the names in /dev/disk/by-id, by kernel name, and claims the kernel names by name of link: more than one
-	// when udev's database says that several devices want the link.
+	// links holds the names in /dev/disk/by-id, by kernel name. claims holds the kernel names by name of link: several if several devices
+	// claim the link in udev's database.
 	links, claims map[string][]string
-	// shared are the disks that have a WWN which is no name, because their serial numbers differ, by that WWN.
+	// shared maps a WWN to the disks that have it although their serial numbers differ. Such a WWN does not identify a disk.
 	shared map[string][]string
-	// uses are where devices are in use, by kernel name.
+	// uses lists the uses of each device, by kernel name.
 	uses map[string][]string
 	// remote holds the IDs of mounts whose filesystem may not answer.
 	remote map[int]bool
-	// loops are the loop devices over a device, by its kernel name.
+	// loops lists the loop devices on top of each device, by its kernel name.
 	loops map[string][]string
-	// problems are why something about the node could not be found out. No device of such a node is known to be free.
+	// problems lists what could not be read about the node. If it is not empty, no device of the node counts as free.
 	problems []string
 }
 
-// survey reads what concerns all devices.
+// survey reads everything that concerns all devices.
 func (l Looker) survey(ctx context.Context) (*view, error) {
 	v := &view{Looker: l, uses: map[string][]string{}, claims: map[string][]string{}, links: map[string][]string{}}
 	var err error
@@ -219,7 +217,7 @@ func (l Looker) survey(ctx context.Context) (*view, error) {
 	return v, nil
 }
 
-// later is a view of the names of the devices as they are now.
+// later returns a view of the devices' current names.
 func (v *view) later() *view {
 	now := &view{Looker: v.Looker, listed: v.listed, claims: map[string][]string{}, links: map[string][]string{}}
 	if whole, err := now.wholeDevices(); err == nil {
@@ -233,12 +231,12 @@ func (v *view) problem(format string, args ...any) {
 	v.problems = append(v.problems, fmt.Sprintf(format, args...))
 }
 
-// look looks at one device.
+// look reads one device.
 func (v *view) look(ctx context.Context, name string) plan.Facts {
 	var f plan.Facts
 	number := v.number(name)
 	if number == "" {
-		return f // It has gone since it was listed.
+		return f // It was removed after it was listed.
 	}
 	before := v.sequence(name)
 	disk := name
@@ -258,7 +256,7 @@ func (v *view) look(ctx context.Context, name string) plan.Facts {
 	f.Partitions = parts
 	all := append([]string{name}, parts...)
 	if f.PartitionOf != "" {
-		all = append(all, disk) // Whoever has the whole disk has the partition.
+		all = append(all, disk) // A user of the whole disk also uses the partition.
 	}
 	var missing []string
 	if unknown != nil {
@@ -306,17 +304,17 @@ func (v *view) look(ctx context.Context, name string) plan.Facts {
 	return f
 }
 
-// node is the path of the device's node.
+// node returns the path of the device node.
 func (l Looker) node(name string) string {
 	return filepath.Join(l.Dev, strings.ReplaceAll(name, "!", "/"))
 }
 
-// sentence joins what is not empty.
+// sentence joins the parts that are not empty.
 func sentence(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }
 
-// sentences are those that say something; nil when none does.
+// sentences returns the texts that are not empty, or nil if there is none.
 func sentences(all ...string) []string {
 	if all = slices.DeleteFunc(all, func(s string) bool { return s == "" }); len(all) == 0 {
 		return nil
@@ -324,7 +322,7 @@ func sentences(all ...string) []string {
 	return all
 }
 
-// unique sorts and drops what is there twice.
+// unique sorts and removes duplicates.
 func unique(s []string) []string {
 	slices.Sort(s)
 	return slices.Compact(s)
@@ -338,7 +336,7 @@ const (
 	maxIDs        = 32
 )
 
-// limit keeps the facts within the limits of the API. What is cut off was not needed to see that the device is in use.
+// limit keeps the facts within the limits of the API. The remaining entries suffice to show that the device is in use.
 func limit(f *plan.Facts) {
 	f.Model, f.Serial, f.WWN = text(f.Model, 128), text(f.Serial, 128), text(f.WWN, 128)
 	f.SharedWWN = text(f.SharedWWN, 128)
@@ -358,7 +356,7 @@ func limit(f *plan.Facts) {
 	}
 }
 
-// text is s as UTF-8, cut to at most the given number of bytes.
+// text returns s as valid UTF-8, cut to at most the given number of bytes.
 func text(s string, most int) string {
 	s = strings.TrimSpace(strings.ToValidUTF8(strings.Map(func(r rune) rune {
 		if r < ' ' {
@@ -372,7 +370,7 @@ func text(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "")
 }
 
-// within gives up waiting for f after the limit: a call to a disk that does not answer can't be interrupted.
+// within stops waiting for f after the limit, because a call to a disk that does not answer can't be interrupted.
 func within[T any](ctx context.Context, limit time.Duration, f func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -396,7 +394,7 @@ func within[T any](ctx context.Context, limit time.Duration, f func() (T, error)
 	}
 }
 
-// naturally compares kernel names so that sdaa is behind sdz and loop10 behind loop9.
+// naturally compares kernel names so that sdaa follows sdz, and loop10 follows loop9.
 func naturally(a, b string) int {
 	stem := strings.TrimRight(a, "0123456789")
 	if stem == strings.TrimRight(b, "0123456789") || stem == "" {

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// all are the devices of the machine by kernel name.
+// all returns the devices of the machine by kernel name.
 func (m *machine) all() map[string]plan.Facts {
 	m.Helper()
 	found, problems := m.looker.All(m.Context())
@@ -420,7 +420,7 @@ func TestADiskThatAnotherMachineHasMountedIsInUse(t *testing.T) {
 	g.Expect(m.all()["sdc"].Elsewhere).To(BeEmpty(), "what is made from its partition is in use here")
 	g.Expect(m.all()["sdd"].Elsewhere).To(BeEmpty())
 
-	// While it is mounted here, this node itself would say so.
+	// While it is mounted on this node, the mark on the disk is this node's own.
 	m.file("proc/1/mountinfo", "30 1 254:0 / /mnt rw - ext4 /dev/vda rw\n")
 	g.Expect(m.all()["vda"].Elsewhere).To(BeEmpty())
 }
@@ -429,7 +429,7 @@ func TestAProcessThatEndsDuringTheLookIsNoProblem(t *testing.T) {
 	g := NewWithT(t)
 	m := newMachine(t)
 	g.Expect(os.MkdirAll(filepath.Join(m.root, "proc/99"), 0o700)).To(Succeed())
-	m.symlink("proc/100/ns/mnt", "mnt:[100]") // its mountinfo has gone
+	m.symlink("proc/100/ns/mnt", "mnt:[100]") // its mountinfo no longer exists
 	g.Expect(m.all()).To(HaveKey("vda"))
 }
 

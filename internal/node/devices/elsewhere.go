@@ -14,7 +14,8 @@ import (
 	"parallelfs.dev/operator/internal/node/format/registry"
 )
 
-// elsewhere says who else has mounted what is on a device that nobody uses here: else it would be this node itself.
+// elsewhere names another node that has a device mounted. It is empty for a device that this node uses, because then the mark on the disk
+// is this node's own.
 func (v *view) elsewhere(ctx context.Context, name string, on []v1alpha1.Signature) (string, error) {
 	if len(v.uses[name]) > 0 || len(v.holders(name)) > 0 {
 		return "", nil
@@ -36,20 +37,20 @@ func (v *view) elsewhere(ctx context.Context, name string, on []v1alpha1.Signatu
 	return "", nil
 }
 
-// ReadElsewhere asks a device itself who has it mounted (format.Guarded), and not the memory of this node, which does not hear of what
-// another one writes.
+// ReadElsewhere reads from the device itself which node has it mounted (format.Guarded). It bypasses the page cache, which does not see the
+// writes of other nodes.
 func ReadElsewhere(path string, f format.Guarded) (string, error) {
 	return asked(path, f.MountedBy, "whether another node has it mounted")
 }
 
-// Hold opens a device exclusively, for reading only. While it is open, nobody on this node mounts it. It says why the device itself does
-// not show that whoever had it mounted has unmounted it; held is nil then.
+// Hold opens a device exclusively and only for reading. While it is open, no process on this node can mount it. why explains why the device
+// does not show a clean unmount by its last user; held is nil in that case.
 func Hold(path string, f format.Guarded) (held *os.File, why string, err error) {
 	return hold(path, func() (string, error) { return ReadNotLetGo(path, f) })
 }
 
-// HoldTakenOver is Hold of a device that another machine had mounted which is off: it does not show that it was unmounted, and who mounts
-// it waits until nobody writes there. That it shows who has it mounted is asked all the same.
+// HoldTakenOver is Hold for a device that was mounted by another machine which is now off. The device does not show a clean unmount, and
+// its next mount waits until nobody writes to it. The name of the mounting node is still read.
 func HoldTakenOver(path string, f format.Guarded) (held *os.File, why string, err error) {
 	return hold(path, func() (string, error) {
 		_, err := ReadElsewhere(path, f)
@@ -72,12 +73,12 @@ func hold(path string, ask func() (string, error)) (held *os.File, why string, e
 	return held, "", nil
 }
 
-// ReadNotLetGo asks a device itself why it does not show that whoever had it mounted has unmounted it, empty when it does.
+// ReadNotLetGo reads from the device itself why it does not show a clean unmount by its last user. It is empty if the device does show it.
 func ReadNotLetGo(path string, f format.Guarded) (why string, err error) {
 	return asked(path, f.NotLetGo, "whether it was unmounted")
 }
 
-// asked reads something of a device past the memory of this node.
+// asked reads from a device past the page cache of this node.
 func asked(path string, ask func(io.ReaderAt) (string, error), what string) (string, error) {
 	fd, err := open(path, unix.O_DIRECT)
 	if err != nil {
@@ -92,10 +93,10 @@ func asked(path string, ask func(io.ReaderAt) (string, error), what string) (str
 	return says, nil
 }
 
-// direct reads a file that was opened with O_DIRECT: only whole pages, into memory that begins with one.
+// direct reads a file that was opened with O_DIRECT: whole pages, into page-aligned memory.
 type direct struct{ file *os.File }
 
-// page is a multiple of what every disk reads at once.
+// page is a multiple of every disk's sector size.
 const page = 4096
 
 // ReadAt implements io.ReaderAt.

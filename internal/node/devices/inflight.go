@@ -8,37 +8,37 @@ import (
 	"time"
 )
 
-// inFlight has what is being asked of each device by this process: the key is the directory of its sysfs and the disk's kernel name. A call
-// to a disk that does not answer can't be interrupted, and neither can a program that waits for it be killed. Each of them keeps a thread
-// or a process for as long as the disk hangs, so there is at most one for each disk, whoever looks.
+// inFlight holds the running queries of this process for each device. The key is the directory of its sysfs and the disk's kernel name.
+// Neither a call to a disk that does not answer can be interrupted, nor can a program that waits for it be killed. Each of them occupies a
+// thread or a process for as long as the disk hangs, so each disk has at most one query at a time.
 var inFlight = struct {
 	sync.Mutex
 	asked map[string]*question
 }{asked: map[string]*question{}}
 
-// question is one call or one program that asks something of a disk.
+// question is one call or one program that queries a disk.
 type question struct {
 	what  string
 	since time.Time
-	// process is the id of the program that asks, 0 for a call of this process.
+	// process is the id of the program, or 0 for a call of this process.
 	process atomic.Int64
 	// done is closed when it has ended.
 	done chan struct{}
-	// late is true when somebody has given up waiting for it.
+	// late is true if a caller has stopped waiting for it.
 	late atomic.Bool
 }
 
-// processKey is the key of a context's value that is called with the id of a program which was started.
+// processKey is the context key of a function that is called with the id of a started program.
 type processKey struct{}
 
-// started says which process a program has become.
+// started reports the process id of a started program.
 func started(ctx context.Context, process int) {
 	if note, is := ctx.Value(processKey{}).(func(int)); is {
 		note(process)
 	}
 }
 
-// stillWaits is why nothing is asked of a disk while something else is.
+// stillWaits returns the error of a query that was not started because an earlier one is still running.
 func (q *question) stillWaits() error {
 	who := q.what
 	if process := q.process.Load(); process > 0 {
@@ -48,8 +48,8 @@ func (q *question) stillWaits() error {
 		q.since.UTC().Format("2006-01-02 15:04:05 MST"), who)
 }
 
-// ask has f ask something of a disk, when nothing else is asked of it. It waits for that for the limit at most, and not at all when that is
-// late already. The context of f outlives the wait for it, and ends after the limit.
+// ask runs f to query a disk unless another query of the disk is running. It waits at most for the limit, and not at all if the running
+// query is already late. The context of f outlives this wait and ends after the limit.
 func ask[T any](ctx context.Context, l Looker, name, what string, f func(ctx context.Context) (T, error)) (T, error) {
 	var none T
 	disk := name

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// hang makes everything that is asked of a disk wait until the test ends, and counts what waits.
+// hang blocks all queries of a disk until the test ends, and counts them.
 func (m *machine) hang(disk string) (stuck *atomic.Int32, answer func()) {
 	stuck, released := &atomic.Int32{}, make(chan struct{})
 	var once sync.Once

@@ -20,10 +20,10 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// mebibyte in bytes.
+// mebibyte is 1 MiB in bytes.
 const mebibyte = 1 << 20
 
-// lab has loop devices in a /dev of its own, with links as udev makes them.
+// lab has loop devices in a /dev of its own, with links like udev's.
 type lab struct {
 	*testing.T
 	looker Looker
@@ -42,7 +42,7 @@ type disk struct {
 	lab        *lab
 	file, path string
 	name       string
-	// swap is the size of a swap space that is in use; 0 without one.
+	// swap is the size of a swap space that is in use, or 0.
 	swap int64
 }
 
@@ -68,7 +68,7 @@ func (d *disk) attach(options ...string) {
 	d.lab.link("wwn-0x5000c500a1b2"+d.hex(), d.name)
 }
 
-// hex is a part of the id that no other disk of the lab has.
+// hex is a part of the id that is unique in the lab.
 func (d *disk) hex() string {
 	digits := strings.TrimPrefix(d.name, "loop")
 	return strings.Repeat("0", 4-len(digits)) + digits
@@ -76,7 +76,7 @@ func (d *disk) hex() string {
 
 func (d *disk) id() v1alpha1.DeviceID { return v1alpha1.DeviceID("wwn-0x5000c500a1b2" + d.hex()) }
 
-// partition tells the kernel of a partition of 10 MiB, whatever a table says, and returns its path in the lab's /dev.
+// partition registers a partition of 10 MiB with the kernel, independently of any partition table, and returns its path in the lab's /dev.
 func (d *disk) partition(number int) (path, name string) {
 	d.lab.Helper()
 	start := strconv.Itoa(2048 + (number-1)*20480)
@@ -111,7 +111,7 @@ func (l *lab) run(program string, args ...string) string {
 	return string(output)
 }
 
-// mount mounts for reading, so that the filesystem changes nothing by itself.
+// mount mounts read-only, so that the filesystem changes nothing by itself.
 func (l *lab) mount(path, options string) string {
 	l.Helper()
 	at := l.TempDir()
@@ -120,7 +120,7 @@ func (l *lab) mount(path, options string) string {
 	return at
 }
 
-// write puts bytes on the disk.
+// write writes bytes to the disk.
 func (d *disk) write(offset int64, content []byte) {
 	d.lab.Helper()
 	g := NewWithT(d.lab)
@@ -140,7 +140,7 @@ func (d *disk) sum() string {
 	return content
 }
 
-// look looks at the disk in both ways, which must agree, and changes no bit of it.
+// look reads the disk in both ways, which must agree, and changes no bit of it.
 func (d *disk) look() plan.Facts {
 	d.lab.Helper()
 	g := NewWithT(d.lab)
@@ -160,19 +160,19 @@ func (d *disk) look() plan.Facts {
 		}
 	}
 	g.Expect(listed).NotTo(BeNil(), "the inventory lists it")
-	if !strings.HasPrefix(facts.Busy, "process") { // Only the look at one device searches for those.
+	if !strings.HasPrefix(facts.Busy, "process") { // Only the scan of one device searches for processes.
 		g.Expect(listed.BlockDevice).To(Equal(facts.BlockDevice))
 	}
 	return facts
 }
 
-// uuidOf asks libblkid for the UUID on a device.
+// uuidOf reads the UUID on a device with libblkid.
 func (l *lab) uuidOf(path string) string {
 	l.Helper()
 	return strings.TrimSpace(l.run("blkid", "-p", "-o", "value", "-s", "UUID", path))
 }
 
-// elsewhere mounts a device in a mount namespace that only one process sees.
+// elsewhere mounts a device in the mount namespace of a single process.
 func (l *lab) elsewhere(path string) string {
 	l.Helper()
 	g := NewWithT(l)

@@ -24,7 +24,7 @@ func has(device, kind string) types.GomegaMatcher {
 	return ContainElement(And(HaveField("Device", device), HaveField("Type", kind)))
 }
 
-// says matches a device that can't become a target, for a reason with these words.
+// says matches a device that can't become a target for a reason that contains these words.
 func says(words string) types.GomegaMatcher { return ContainElement(ContainSubstring(words)) }
 
 func TestABlankDiskIsBlank(t *testing.T) {
@@ -40,7 +40,7 @@ func TestABlankDiskIsBlank(t *testing.T) {
 	g.Expect(f.ReadOnly).To(BeFalse())
 }
 
-// TestWhatIsOnADiskIsSeen has what people keep on disks.
+// TestWhatIsOnADiskIsSeen covers what people keep on disks.
 func TestWhatIsOnADiskIsSeen(t *testing.T) {
 	quick := []string{"luksFormat", "--batch-mode", "--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000", "--key-file"}
 	for name, c := range map[string]struct {
@@ -95,12 +95,12 @@ func (l *lab) key() string {
 	return path
 }
 
-// lvmOnly keeps LVM from all other disks of this machine, and from udev.
+// lvmOnly restricts LVM to one disk and keeps it from using udev.
 func lvmOnly(path string) string {
 	return `devices { use_devicesfile=0 filter=["a|^` + path + `$|","r|.*|"] } activation { udev_sync=0 udev_rules=0 }`
 }
 
-// table writes a partition table, of which the kernel is not told.
+// table writes a partition table without a reread by the kernel.
 func (l *lab) table(kind string, d *disk) {
 	l.Helper()
 	script := filepath.Join(l.TempDir(), "script")
@@ -144,7 +144,8 @@ func TestAMountedDiskIsInUse(t *testing.T) {
 	}
 }
 
-// Two loop devices over one file are one disk that two nodes reach: a mount by the one is not to be seen at the other but by what it writes.
+// Two loop devices over one file are one disk that two nodes reach: a mount by one node is visible to the other only through the data on
+// the disk.
 func TestAMountThatOnlyTheDiskShowsIsSeen(t *testing.T) {
 	g := NewWithT(t)
 	l := newLab(t)
@@ -152,14 +153,14 @@ func TestAMountThatOnlyTheDiskShowsIsSeen(t *testing.T) {
 	l.run("mkfs.ext4", "-q", "-O", "mmp", there.path)
 	here := &disk{lab: l, file: there.file}
 	here.attach()
-	// Whoever has it mounted writes there now and then, so what the disk holds is not compared.
+	// A mounted filesystem is written to now and then, so the content of the disk is not compared.
 	look := func(d *disk) plan.Facts {
 		f, err := l.looker.ByID(t.Context(), d.id())
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(f.Incomplete).To(BeEmpty())
 		return f
 	}
-	// While a program has it open, this node keeps in memory what was read of it.
+	// While a program has the device open, this node caches what was read from it.
 	held, err := os.Open(here.path)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = held.Close() })

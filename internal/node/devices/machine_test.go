@@ -16,17 +16,17 @@ import (
 	"parallelfs.dev/operator/internal/node/format"
 )
 
-// machine is a node with two sockets in files: its sysfs, procfs, /dev and udev's database, and what programs say.
+// machine is a node with two sockets made of files: its sysfs, procfs, /dev and udev's database, and the output of programs.
 type machine struct {
 	*testing.T
 	root   string
 	looker Looker
 	lsblk  []map[string]any
-	// outputs are what blkid and wipefs say, by their name and that of the device, such as "blkid sda"; nothing is on a device without.
+	// outputs holds the output of blkid and wipefs by program and device, such as "blkid sda". A device without an entry is blank.
 	outputs map[string]Output
-	// busy is what opening a device exclusively says.
+	// busy holds the results of opening a device exclusively.
 	busy map[string]string
-	// elsewhere is who else has a device mounted.
+	// elsewhere names the other node that has a device mounted.
 	elsewhere map[string]string
 }
 
@@ -42,14 +42,14 @@ func newMachine(t *testing.T) *machine {
 	m.symlink("proc/1/ns/mnt", "mnt:[4026531841]")
 	m.file("proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n")
 
-	// A controller of NVMe on the second socket.
+	// An NVMe controller on the second socket.
 	m.file("sys/devices/pci0000:80/0000:80:01.0/numa_node", "1\n")
 	m.file("sys/devices/pci0000:80/0000:80:01.0/nvme/nvme0/serial", "S4EWNX0R      \n")
 	m.block("nvme0n1", "pci0000:80/0000:80:01.0/nvme/nvme0", "259:0", map[string]string{
 		"wwid": "eui.0025385B71B0C4A1", "nsid": "1", "queue/rotational": "0", "device": "->../../nvme0", "size": "1875385008",
 	})
 	m.listed("nvme0n1", "disk", "tran", "nvme", "model", "SAMSUNG MZQL2960HCJR")
-	// A disk with two controllers, which NVMe itself puts together.
+	// A disk with two controllers, which NVMe combines by itself.
 	m.file("sys/devices/pci0000:00/0000:00:02.0/numa_node", "0\n")
 	m.file("sys/devices/pci0000:00/0000:00:02.0/nvme/nvme1/serial", "S5A")
 	m.file("sys/devices/virtual/nvme-subsystem/nvme-subsys1/serial", "S5A")
@@ -59,7 +59,7 @@ func newMachine(t *testing.T) *machine {
 	})
 	m.block("nvme1c1n1", "pci0000:00/0000:00:02.0/nvme/nvme1", "0:0", map[string]string{"hidden": "1"})
 	m.listed("nvme1n1", "disk", "tran", "nvme")
-	// A SAS controller on the first socket, with two paths to one disk, and multipath over them.
+	// A SAS controller on the first socket, with two paths to one disk and multipath over them.
 	m.file("sys/devices/pci0000:00/0000:00:03.0/numa_node", "0\n")
 	for name, number := range map[string]string{"sda": "8:0", "sdb": "8:16"} {
 		m.scsi(name, number, "naa.600A0980383034614D2B4F6F31325A71", "\x00\x80\x00\x0cSHJ0804a21  ")
@@ -68,7 +68,7 @@ func newMachine(t *testing.T) *machine {
 	}
 	m.block("dm-0", "virtual", "252:0", map[string]string{"dm/uuid": "mpath-3600a0980", "slaves/sda": "", "slaves/sdb": "", "queue/rotational": "1"})
 	m.listed("dm-0", "mpath")
-	// Two SATA disks with a RAID on partitions, and LVM on that.
+	// Two SATA disks with a RAID on partitions, and LVM on top of it.
 	for name, number := range map[string]string{"sdc": "8:32", "sdd": "8:48"} {
 		m.scsi(name, number, "t10.ATA     WDC WD40EFRX", "\x00\x80\x00\x10     WD-"+name)
 		m.part(name, 1, "8:"+map[string]string{"sdc": "33", "sdd": "49"}[name])
@@ -80,7 +80,7 @@ func newMachine(t *testing.T) *machine {
 	m.listed("md0", "raid1")
 	m.block("dm-1", "virtual", "252:1", map[string]string{"dm/uuid": "LVM-1", "slaves/md0": ""})
 	m.listed("dm-1", "lvm")
-	// A virtual disk, and what is none.
+	// A virtual disk, and devices that are no disks.
 	m.block("vda", "pci0000:00/0000:00:09.0/virtio1/block", "254:0", map[string]string{"serial": "data-1", "device": "->../../../virtio1"})
 	m.listed("vda", "disk")
 	for name, size := range map[string]string{"loop0": "0", "ram0": "8192", "zram0": "8192", "sr0": "2097151", "sdz": "0"} {
@@ -170,7 +170,7 @@ func (m *machine) byID(link, name string) {
 	m.symlink("dev/disk/by-id/"+link, "../../"+name)
 }
 
-// listed adds a device to what lsblk says.
+// listed adds a device to the output of lsblk.
 func (m *machine) listed(name, kind string, pairs ...string) {
 	d := map[string]any{"kname": name, "type": kind, "serial": nil, "wwn": nil, "model": nil, "tran": nil, "mountpoints": []any{nil}}
 	for i := 0; i < len(pairs); i += 2 {
@@ -179,7 +179,7 @@ func (m *machine) listed(name, kind string, pairs ...string) {
 	m.lsblk = append(m.lsblk, d)
 }
 
-// run is the programs of util-linux.
+// run replaces the programs of util-linux.
 func (m *machine) run(_ context.Context, argv ...string) (Output, error) {
 	if argv[0] == "lsblk" {
 		if out, ok := m.outputs["lsblk"]; ok {

@@ -9,8 +9,8 @@ import (
 	"parallelfs.dev/operator/internal/node/procfs"
 )
 
-// twoDisks says that a multipath device, or one below the device, has paths to different disks; empty when there is none such.
-// multipath(8) groups paths by one WWID alone, and some storage systems and enclosures give one WWID to several disks
+// twoDisks describes a multipath device, on any level of the device, whose paths lead to different disks. It is empty if there is none.
+// multipath(8) groups paths by the WWID alone, and some storage systems and enclosures give one WWID to several disks
 // (github.com/ClusterLabs/resource-agents/issues/1463). Each write to such a device goes to one of the disks.
 func (v *view) twoDisks(name string) string {
 	below := entries(v.class(name, "slaves"))
@@ -27,7 +27,7 @@ func (v *view) twoDisks(name string) string {
 	return ""
 }
 
-// pathsDiffer compares what the disk at the end of each path says of itself. A path that is down may say nothing.
+// pathsDiffer compares the properties of the disks at the end of each path. A path that is down may have no properties.
 func (v *view) pathsDiffer(name string, paths []string) string {
 	for _, property := range []struct {
 		what string
@@ -56,7 +56,7 @@ func (v *view) pathsDiffer(name string, paths []string) string {
 	return ""
 }
 
-// different returns one path for each answer, when there are several answers. An empty answer is none.
+// different returns one path for each distinct answer if there are several answers. An empty answer does not count.
 func different(paths []string, of func(path string) string) (names, answers []string) {
 	for _, path := range paths {
 		if answer := of(path); answer != "" && !slices.Contains(answers, answer) {
@@ -82,8 +82,8 @@ func areTwoDisks(name, what string, paths, answers []string) string {
 		name, strings.Join(over, " and "), count, name, name)
 }
 
-// identification is what the page "device identification" of a SCSI disk says of its logical unit (SPC-4, 7.8.6), without what it says of
-// the port, which each path has of its own. A page that has another form is returned as it is. It is empty when there is none.
+// identification returns the "device identification" page of a SCSI disk's logical unit (SPC-4, 7.8.6) without the designators of the port,
+// which differ by path. A page in another format is returned unchanged. It is empty if there is no page.
 func (v *view) identification(name string) string {
 	page, err := procfs.Read(v.class(name, "device/vpd_pg83"))
 	if err != nil || len(page) == 0 {
@@ -110,5 +110,5 @@ func (v *view) identification(name string) string {
 	return strings.Join(slices.Compact(units), " ")
 }
 
-// unitNames are the types of designators that name one logical unit: T10 vendor ID, EUI-64, NAA, SCSI name string, UUID.
+// unitNames lists the designator types that identify one logical unit: T10 vendor ID, EUI-64, NAA, SCSI name string, UUID.
 var unitNames = []byte{1, 2, 3, 8, 10}

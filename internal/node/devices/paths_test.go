@@ -11,7 +11,7 @@ func unit(name string) string {
 	return "sys/devices/pci0000:00/0000:00:03.0/host0/target0/" + name + "-unit/"
 }
 
-// designators of the page "device identification" (SPC-4, 7.8.6): of the logical unit by NAA, and of the port that a path leads to.
+// Designators of the page "device identification" (SPC-4, 7.8.6): NAA for the logical unit, and one for the port that a path leads to.
 const (
 	naaOne   = "\x01\x03\x00\x08\x60\x0a\x09\x80\x38\x30\x34\x61"
 	naaTwo   = "\x01\x03\x00\x08\x60\x0a\x09\x80\x38\x30\x34\x62"

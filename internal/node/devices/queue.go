@@ -10,14 +10,13 @@ import (
 
 var inUse = regexp.MustCompile(`\[([^\]]+)\]`)
 
-// Queue reads the block queue of a device (kernel Documentation/ABI/stable/sysfs-block). That of a partition is its
-// disk's.
+// Queue reads the block queue of a device (kernel Documentation/ABI/stable/sysfs-block). A partition has the queue of its disk.
 func (l Looker) Queue(name string) (v1alpha1.QueueStatus, error) {
 	if parent := l.parent(name); parent != "" {
 		name = parent
 	}
 	var q v1alpha1.QueueStatus
-	// A device of the device-mapper has no scheduler on some kernels, and "none" on others.
+	// A device-mapper device has no scheduler on some kernels, and "none" on others.
 	q.Scheduler = "none"
 	if offered := l.attribute(name, "queue/scheduler"); offered != "" {
 		q.Scheduler = text(offered, 32)

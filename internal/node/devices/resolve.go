@@ -13,17 +13,17 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// valid is what a DeviceID may look like (api, DeviceID); no other name can be asked for.
+// valid is the format of a DeviceID (api, DeviceID). Other names are refused.
 var valid = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:+=@-]{3,127}$`)
 
-// byContent begin the links that name what is on a disk, and not the disk: they move with a copy.
+// byContent lists prefixes of links that identify the content of a disk and not the disk: such a link moves with a copy.
 var byContent = []string{"lvm-pv-uuid-"}
 
 func namesContent(link string) bool {
 	return slices.ContainsFunc(byContent, func(prefix string) bool { return strings.HasPrefix(link, prefix) })
 }
 
-// readLinks reads /dev/disk/by-id and what udev's database says of it.
+// readLinks reads /dev/disk/by-id and the claims in udev's database.
 func (v *view) readLinks() {
 	directory := filepath.Join(v.Dev, "disk/by-id")
 	claim := func(link, name string) {
@@ -34,19 +34,19 @@ func (v *view) readLinks() {
 	for _, link := range entries(directory) {
 		name := v.follow(filepath.Join(directory, link))
 		if name == "" {
-			continue // It dangles: the disk was pulled.
+			continue // It dangles because the disk was pulled.
 		}
 		claim(link, name)
 		if valid.MatchString(link) && !namesContent(link) {
 			v.links[name] = append(v.links[name], link)
 		}
 	}
-	// When several devices want a link, it leads to one of them, and after the next start to another. The database has the
-	// links of each device as lines "S:disk/by-id/…", in a file that is called by its number.
+	// If several devices claim a link, it leads to one of them, and after the next boot possibly to another. The database has the links of
+	// each device as lines "S:disk/by-id/…", in a file named after the device number.
 	for _, name := range v.allDevices() {
 		file, err := os.Open(filepath.Join(v.Udev, "data", "b"+v.number(name)))
 		if err != nil {
-			continue // There is no udev in this node, or it does not know the device yet.
+			continue // This node has no udev, or udev has not processed the device yet.
 		}
 		lines := bufio.NewScanner(file)
 		for lines.Scan() {
@@ -66,8 +66,8 @@ func (v *view) readLinks() {
 	}
 }
 
-// readSharedWWNs finds the WWNs that several disks with different serial numbers have, such as the one WWN that some enclosures give to
-// all of their disks (github.com/lxc/incus-os/issues/1145), or the EUI of a batch.
+// readSharedWWNs finds WWNs that several disks with different serial numbers share. Some enclosures give one WWN to all of their disks
+// (github.com/lxc/incus-os/issues/1145), and a batch of disks may have one EUI.
 func (v *view) readSharedWWNs() {
 	having := map[string][]string{}
 	for _, name := range v.whole {
@@ -85,8 +85,8 @@ func (v *view) readSharedWWNs() {
 	}
 }
 
-// serialsDiffer is true when both disks have a serial number from one source, and these differ. Udev and the kernel may write that of one
-// disk in two ways.
+// serialsDiffer is true if both disks have a serial number from the same source and the numbers differ. Udev and the kernel may format the
+// serial number of one disk differently.
 func (v *view) serialsDiffer(a, b string) bool {
 	if ka, kb := v.kernelSerial(a), v.kernelSerial(b); ka != "" && kb != "" {
 		return ka != kb
@@ -95,7 +95,7 @@ func (v *view) serialsDiffer(a, b string) bool {
 	return la != "" && lb != "" && la != lb
 }
 
-// sharers says which other disks have the WWN of a disk, and another serial number; empty when none has.
+// sharers names the other disks with the same WWN and another serial number. It is empty if there are none.
 func (v *view) sharers(disk string) string {
 	wwn := v.anyWWN(disk)
 	path := v.Lowest(disk)[0]
@@ -109,7 +109,7 @@ func (v *view) sharers(disk string) string {
 	return fmt.Sprintf("its WWN %s is that of %s too, which have other serial numbers, so it is not used as a name", wwn, few(others))
 }
 
-// few are at most three names, and how many more there are.
+// few returns at most three names and the number of the remaining ones.
 func few(names []string) string {
 	const shown = 3
 	if more := len(names) - shown; more > 0 {
@@ -118,7 +118,7 @@ func few(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// allDevices are the kernel names of all devices and partitions.
+// allDevices returns the kernel names of all devices and partitions.
 func (v *view) allDevices() []string {
 	all := slices.Clone(v.whole)
 	for _, name := range v.whole {
@@ -127,7 +127,7 @@ func (v *view) allDevices() []string {
 	return all
 }
 
-// follow returns the kernel name of the device that a link leads to, and nothing when there is none.
+// follow returns the kernel name of the device that a link leads to, or nothing.
 func (v *view) follow(link string) string {
 	target, err := os.Readlink(link)
 	if err != nil {
@@ -142,7 +142,7 @@ func (v *view) follow(link string) string {
 	return ""
 }
 
-// telling sorts ids: those that the disk's maker gave to this one disk of the world come first.
+// telling sorts ids. Globally unique ids from the disk's maker come first.
 func telling(a, b string) int {
 	rank := func(id string) int {
 		order := []string{"wwn-", "nvme-eui.", "nvme-uuid."}
@@ -161,7 +161,7 @@ func telling(a, b string) int {
 
 var partitionSuffix = regexp.MustCompile(`-part[0-9]+$`)
 
-// resolve returns the kernel name of the one device with the id, and nothing when there is none.
+// resolve returns the kernel name of the one device with the id, or nothing if there is none.
 func (v *view) resolve(id string) (string, error) {
 	if !valid.MatchString(id) {
 		return "", fmt.Errorf("%q can't be the name of a device; use the name of its link in /dev/disk/by-id", id)
@@ -218,10 +218,10 @@ func (v *view) resolve(id string) (string, error) {
 	return "", err
 }
 
-// sharedError is that an id is made of a WWN which several disks with different serial numbers have.
+// sharedError is the error for an id with a WWN that several disks with different serial numbers share.
 type sharedError struct{ error }
 
-// recorded are the devices that have all that was recorded of one but its name, and those that claim to be the same disk.
+// recorded returns the devices that match everything recorded except the name, and those that claim to be the same disk.
 func (v *view) recorded(want v1alpha1.DeviceIdentity) []string {
 	if want.Serial == "" && want.WWN == "" || want.Serial == "" && v.shared[want.WWN] != nil {
 		return nil
@@ -238,7 +238,7 @@ func (v *view) recorded(want v1alpha1.DeviceIdentity) []string {
 	return slices.Compact(found)
 }
 
-// describe names a device so that a person finds it.
+// describe names a device so that a person can find it.
 func (v *view) describe(name string) string {
 	disk := firstOf(v.parent(name), name)
 	is := v.identity(disk, disk)
@@ -258,12 +258,12 @@ func (v *view) describe(name string) string {
 	return name + " (" + strings.Join(more, ", ") + ")"
 }
 
-// agrees refuses a link that names a WWN which the device does not have: udev has not seen yet that the disk was exchanged.
+// agrees refuses a link whose WWN differs from the device's, because udev has not noticed yet that the disk was exchanged.
 func (v *view) agrees(id, name string) error {
 	says := canonical(partitionSuffix.ReplaceAllString(id, ""))
 	disk := firstOf(v.parent(name), name)
 	is := v.anyWWN(disk)
-	// A disk may have a WWN and an EUI, of which the kernel shows one.
+	// A disk may have both a WWN and an EUI, of which the kernel shows only one.
 	if says == "" || is == "" || says == is || says[:2] != is[:2] {
 		return nil
 	}
@@ -271,14 +271,14 @@ func (v *view) agrees(id, name string) error {
 		id, name, is, v.node(name))
 }
 
-// anyWWN is the WWN of a disk, also one that is no name because another disk has it too.
+// anyWWN returns the WWN of a disk, even if other disks share it.
 func (v *view) anyWWN(disk string) string {
 	is := v.identity(disk, disk)
 	return firstOf(is.WWN, is.SharedWWN)
 }
 
-// twins are the other disks that claim to be the same one: with the same WWN and no other serial number, or with the same serial number
-// where there is no WWN that tells them apart.
+// twins returns the other disks that claim to be the same disk: with the same WWN and no different serial number, or with the same serial
+// number if no WWN distinguishes them.
 func (v *view) twins(name string) []string {
 	disk := firstOf(v.parent(name), name)
 	me := v.identity(disk, disk)
@@ -290,12 +290,12 @@ func (v *view) twins(name string) []string {
 		if mine, its := v.anyWWN(disk), v.anyWWN(other); mine != "" && its != "" {
 			return mine == its && !v.serialsDiffer(disk, other)
 		}
-		// The namespaces of one NVMe controller have its serial number, each.
+		// All namespaces of one NVMe controller have its serial number.
 		return me.Serial != "" && me.Serial == it.Serial && v.attribute(disk, "nsid") == v.attribute(other, "nsid")
 	})
 }
 
-// having are the whole devices for which it holds.
+// having returns the whole devices that match.
 func (v *view) having(holds func(name string) bool) []string {
 	var found []string
 	for _, name := range v.whole {
@@ -306,7 +306,7 @@ func (v *view) having(holds func(name string) bool) []string {
 	return found
 }
 
-// withoutPaths drops the paths of a multipath device that is among the devices: they are one disk.
+// withoutPaths removes the paths of a multipath device in the list, because both are the same disk.
 func (v *view) withoutPaths(names []string) []string {
 	var paths []string
 	for _, name := range names {

@@ -14,17 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Output is what a program wrote, and how it ended.
+// Output holds the output and the exit code of a program.
 type Output struct {
 	Stdout, Stderr []byte
 	Code           int
 }
 
-// Runner runs a program to its end. It is an error when it could not be started, or did not end by itself; an exit code
-// is not.
+// Runner runs a program to its end. It is an error if the program could not be started or was killed. An exit code is not an error.
 type Runner func(ctx context.Context, argv ...string) (Output, error)
 
-// Execute runs a program that is found in PATH, in the C locale and without a terminal.
+// Execute runs a program from PATH in the C locale and without a terminal.
 func Execute(ctx context.Context, argv ...string) (Output, error) {
 	var stdout, stderr bytes.Buffer
 	command := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // no shell, and the callers in this package name the programs
@@ -46,7 +45,7 @@ func Execute(ctx context.Context, argv ...string) (Output, error) {
 	return out, nil
 }
 
-// run runs a program that looks at a disk, for at most the limit.
+// run runs a program that queries a disk, for at most the limit.
 func (l Looker) run(ctx context.Context, disk string, argv ...string) (Output, error) {
 	return ask(ctx, l, disk, argv[0], func(ctx context.Context) (Output, error) {
 		limited, stop := context.WithTimeout(ctx, l.Limit)
@@ -55,15 +54,15 @@ func (l Looker) run(ctx context.Context, disk string, argv ...string) (Output, e
 	})
 }
 
-// allDisks stands for all disks of the node where a program is not asked about one.
+// allDisks is the key of queries that concern all disks of the node.
 const allDisks = "the node's disks"
 
-// said is the reason that a program gave on stderr.
+// said returns the reason that a program printed to stderr.
 func (o Output) said() string {
 	return fmt.Sprintf("exit code %d: %s", o.Code, text(strings.ReplaceAll(string(bytes.TrimSpace(o.Stderr)), "\n", ", "), 256))
 }
 
-// listed is what lsblk(8) says of a device. It reads udev's database and, without one, sysfs.
+// listed holds the fields of a device in the output of lsblk(8). lsblk reads udev's database, or sysfs without it.
 type listed struct {
 	Name        string    `json:"kname"`
 	Type        string    `json:"type"`
@@ -74,16 +73,16 @@ type listed struct {
 	MountPoints []*string `json:"mountpoints"`
 }
 
-// Unlisted begins the problem of a look that has found no device because it could not list them.
+// Unlisted is the prefix of the problem of a scan that could not list the devices.
 const Unlisted = "can't list the block devices"
 
-// list asks lsblk(8) for all devices. It is not asked for what is on them: that would come from udev's database.
+// list lists all devices with lsblk(8). Their content is not requested, because lsblk would read it from udev's database.
 func (l Looker) list(ctx context.Context) (map[string]listed, error) {
 	out, err := l.run(ctx, allDisks, "lsblk", "--json", "--list", "--output", "KNAME,TYPE,SERIAL,WWN,MODEL,TRAN,MOUNTPOINTS")
 	if err != nil {
 		return nil, fmt.Errorf(Unlisted+": %w", err)
 	}
-	// 32 is "nothing found", 64 is "some found".
+	// Exit code 32 means "nothing found", 64 means "some found".
 	if out.Code != 0 && out.Code != 32 {
 		return nil, fmt.Errorf(Unlisted+": lsblk ended with %s", out.said())
 	}
@@ -103,10 +102,10 @@ func (l Looker) list(ctx context.Context) (map[string]listed, error) {
 	return all, nil
 }
 
-// ClaimDevice opens the device node for reading, with O_EXCL, and closes it at once: the kernel refuses that while a filesystem,
-// swap space, the device-mapper, md, ZFS or a careful program uses the device or a partition of it, in whatever namespace
-// (open(2)). busy says that it did. The number is "major:minor" as sysfs has it; a node of another device is an error, and so is a
-// device whose ends can't be read.
+// ClaimDevice opens the device node for reading with O_EXCL and closes it at once. The kernel refuses this while a filesystem, swap space,
+// the device-mapper, md, ZFS or a careful program uses the device or one of its partitions, in any namespace (open(2)). busy is set if the
+// kernel refused. The number is "major:minor" as in sysfs. A node of another device is an error, and so is a device whose ends can't be
+// read.
 func ClaimDevice(path, number string) (busy string, err error) {
 	var at unix.Stat_t
 	if err := unix.Stat(path, &at); err != nil {
@@ -129,7 +128,7 @@ func ClaimDevice(path, number string) (busy string, err error) {
 	return busy, readEnds(device, 4096)
 }
 
-// readEnds reads so many bytes at each end, where most signatures lie: blkid(8) says of a disk that can't be read what it says of a
+// readEnds reads this many bytes at each end, where most signatures are. It is needed because blkid(8) reports an unreadable disk like a
 // blank one.
 func readEnds(device io.ReadSeeker, most int64) error {
 	size, err := device.Seek(0, io.SeekEnd)
@@ -149,7 +148,7 @@ func readEnds(device io.ReadSeeker, most int64) error {
 	return nil
 }
 
-// open never waits for a medium, and never for writing.
+// open never waits for a medium and never opens for writing.
 func open(path string, flags int) (int, error) {
 	for {
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|flags, 0)

@@ -19,30 +19,31 @@ const (
 )
 
 const (
-	// headSize is how much is read of the front of a device: partition tables, the superblocks of what lies on the whole device, and
-	// those of partitions that begin at 34, 40, 63 or 64 sectors, 1 MiB or 2 MiB.
+	// headSize is the size of the part that is read at the start of a device. It contains partition tables, superblocks on the whole device,
+	// and superblocks of partitions that start at 34, 40, 63 or 64 sectors, 1 MiB or 2 MiB.
 	headSize = 4 * mebi
-	// tailSize is how much is read of its end: backups of partition tables, RAID metadata of version 0.90 and 1.0, and the labels of ZFS,
-	// which leaves 8 MiB behind its partition.
+	// tailSize is the size of the part that is read at the end. It contains backups of partition tables, RAID metadata of version 0.90 and
+	// 1.0, and the labels of ZFS, which leaves 8 MiB free after its partition.
 	tailSize = 12 * mebi
-	// startSize is how much is read where partitions may begin. A partition begins there, or 1 MiB behind, where the first one began at
-	// 1 MiB; the superblock of a btrfs, which lies deepest, ends 68 KiB behind it.
+	// startSize is the size of the part that is read at each possible start of a partition. A partition starts there, or 1 MiB later if the
+	// first one started at 1 MiB. The deepest superblock is that of btrfs, which ends 68 KiB after the start.
 	startSize = 2 * mebi
-	// blocks is how many blocks of blockSize are read, evenly over the device.
+	// blocks is the number of blocks of blockSize that are read, evenly spread over the device.
 	blocks    = 64
 	blockSize = 64 * kibi
-	// chunk is how much is read or written at a time.
+	// chunk is the size of one read or write.
 	chunk = mebi
 )
 
-// usualStarts are where a partition may begin behind small ones: behind a protective area of 16 or 128 MiB (Microsoft reserved), or
-// an EFI or boot partition of 100 to 1024 MiB. Backups of superblocks lie at 64 MiB (btrfs), 128 and 384 MiB (ext4, groups 1 and 3).
+// usualStarts lists possible starts of a partition after smaller ones: after a protective area of 16 or 128 MiB (Microsoft reserved), or
+// after an EFI or boot partition of 100 to 1024 MiB. Backups of superblocks are at 64 MiB (btrfs), and at 128 and 384 MiB (ext4, groups 1
+// and 3).
 var usualStarts = []int64{
 	16 * mebi, 64 * mebi, 100 * mebi, 128 * mebi, 200 * mebi, 256 * mebi, 260 * mebi, 300 * mebi,
 	384 * mebi, 500 * mebi, 512 * mebi, 1024 * mebi,
 }
 
-// partitionStarts are where the first or second partition of a device usually begins, in bytes.
+// partitionStarts returns the usual starts of the first or second partition of a device, in bytes.
 func partitionStarts() []int64 {
 	const sector = 512
 	out := []int64{34 * sector, 40 * sector, 63 * sector, 64 * sector, mebi, 2 * mebi}
@@ -52,20 +53,20 @@ func partitionStarts() []int64 {
 	return out
 }
 
-// MaxSample bounds what Sample names, in bytes: that is how much of a blank device is read in one look.
+// MaxSample bounds the total size of a Sample in bytes, which is how much of a blank device one scan reads.
 const MaxSample = 50 * mebi
 
 // Place is a part of a device, in bytes.
 type Place struct{ Offset, Size int64 }
 
-// Sample are the places of a device of this size that are read to see whether anything lies on it, in ascending order and apart from each
-// other. They depend on nothing but the size. Data elsewhere is not seen: a device is read as a whole only by whoever has days for it.
+// Sample returns the places of a device of this size that are read to detect data, in ascending order and without overlap. They depend only
+// on the size. Data in other places is not detected, because reading a whole device takes days.
 func Sample(size int64) []Place {
 	all := []Place{{0, headSize}, {size - tailSize, tailSize}}
 	for _, start := range usualStarts {
 		all = append(all, Place{start, startSize})
 	}
-	// An XFS has its allocation groups at the quarters of its device; a partition table shifts them by less than 1 MiB.
+	// XFS has its allocation groups at the quarters of its device, and a partition table shifts them by less than 1 MiB.
 	for quarter := range int64(3) {
 		all = append(all, Place{size/4*(quarter+1) - startSize/2, startSize})
 	}
@@ -85,9 +86,8 @@ func Sample(size int64) []Place {
 	return out
 }
 
-// ReadSample reads the Sample of a device, at most MaxSample bytes, and stops at the first data. It returns where that lies, with a
-// checksum of the data there, such as "0x200 (checksum 5feceb66ffc86f38)", and "" when there is none. An error means that a part could not
-// be read.
+// ReadSample reads the Sample of a device, at most MaxSample bytes, and stops at the first data. It returns the offset of the data with a
+// checksum, such as "0x200 (checksum 5feceb66ffc86f38)", or "" if there is none. An error means that a part could not be read.
 func ReadSample(path string) (unknown string, err error) {
 	fd, err := open(path, 0)
 	if err != nil {
@@ -102,8 +102,8 @@ func ReadSample(path string) (unknown string, err error) {
 	return firstData(device, Sample(size))
 }
 
-// firstData is the offset of the first byte in the places that is not zero, and the first half of the SHA-256 of the chunk around it: other
-// data in the same place is told apart.
+// firstData returns the offset of the first byte in the places that is not zero, with the first half of the SHA-256 of the chunk around it.
+// The checksum distinguishes other data in the same place.
 func firstData(device io.ReaderAt, places []Place) (string, error) {
 	buffer, zeros := make([]byte, chunk), make([]byte, chunk)
 	for _, p := range places {
@@ -126,8 +126,8 @@ func unreadable(at int64, length int, err error) error {
 	return fmt.Errorf("can't read %d bytes at %d: %w; look for errors of the disk in the kernel's log (dmesg)", length, at, err)
 }
 
-// ZeroSample zeroes the Sample of a device, so that a look finds it blank. It opens the device exclusively (O_EXCL): the kernel refuses one
-// that is in use. The end goes first: while something is left, the look finds the same first byte.
+// ZeroSample zeroes the Sample of a device, so that a scan finds it blank. It opens the device exclusively (O_EXCL): the kernel refuses a
+// device that is in use. It proceeds from the end, so that a scan finds the same first byte until everything is zeroed.
 func ZeroSample(path string) (err error) {
 	device, err := os.OpenFile(path, os.O_RDWR|unix.O_EXCL|unix.O_NONBLOCK, 0)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// formatAt makes a filesystem that fills the disk from an offset on, as if a partition began there. It is made in a file: a device of its
-// own would be looked at by whoever looks at devices, and could not be taken away meanwhile.
+// formatAt makes a filesystem that fills the disk from an offset to the end, as if a partition started there. It is made in a file, because
+// another program could scan a separate device and keep it busy.
 func (d *disk) formatAt(offset int64, command ...string) {
 	d.lab.Helper()
 	g := NewWithT(d.lab)
@@ -28,8 +28,8 @@ func (d *disk) formatAt(offset int64, command ...string) {
 	d.lab.run("dd", "if="+path, "of="+d.path, "bs=1M", "conv=sparse,notrunc,fsync", "oflag=seek_bytes", "seek="+strconv.FormatInt(offset, 10), "status=none")
 }
 
-// TestADiskThatLostOnlyItsPartitionTableIsNotBlank has disks on which partitions began where partitions usually begin, without the table
-// that said so: sgdisk --zap-all zeroes nothing else.
+// TestADiskThatLostOnlyItsPartitionTableIsNotBlank has disks with partitions at the usual starts but without the partition table: sgdisk
+// --zap-all zeroes only the table.
 func TestADiskThatLostOnlyItsPartitionTableIsNotBlank(t *testing.T) {
 	starts := map[string]int64{"63 sectors": 63 * 512, "1 MiB": mebibyte, "17 MiB": 17 * mebibyte, "129 MiB": 129 * mebibyte}
 	for kind, command := range map[string][]string{

@@ -32,7 +32,7 @@ func TestASampleIsBoundedAndCoversWhereDataUsuallyBegins(t *testing.T) {
 			g.Expect(read).To(BeNumerically("<=", MaxSample))
 			g.Expect(read).To(BeNumerically(">=", min(size, headSize)))
 			t.Logf("%d places, %d KiB", len(Sample(size)), read/kibi)
-			// A partition of an XFS, an ext4 or a btrfs that begins here has its superblock in the sample.
+			// A partition with XFS, ext4 or btrfs that starts here has its superblock in the sample.
 			for _, start := range []int64{0, 34 * 512, 40 * 512, 63 * 512, 64 * 512, mebi, 2 * mebi, 17 * mebi, 101 * mebi, 129 * mebi, 201 * mebi, 261 * mebi,
 				301 * mebi, 501 * mebi, 513 * mebi, 1025 * mebi, size - 8*mebi - 512*kibi, size - mebi, size - 68*kibi} {
 				if start >= 0 && start+68*kibi <= size {

@@ -14,18 +14,18 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// Ambivalent is the type of a signature when blkid(8) finds several things at once and can't tell which one holds.
+// Ambivalent is the type of a signature if blkid(8) finds several and can't decide which one is valid.
 const Ambivalent = "ambivalent"
 
-// partitionTables are the types of partition tables in libblkid.
+// partitionTables lists the types of partition tables in libblkid.
 var partitionTables = []string{"gpt", "dos", "PMBR", "atari", "bsd", "mac", "sgi", "solaris_x86", "sun", "ultrix", "unixware"}
 
 func isPartitionTable(s v1alpha1.Signature) bool { return slices.Contains(partitionTables, s.Type) }
 
-// repeats is how often the same signature of a device is listed: filesystems such as ZFS leave dozens.
+// repeats limits how often the same signature of a device is listed, because filesystems such as ZFS leave dozens.
 const repeats = 4
 
-// signatures are what blkid(8) and wipefs(8) find on a device by reading it, never from a cache.
+// signatures returns the signatures that blkid(8) and wipefs(8) read from a device, never from a cache.
 func (v *view) signatures(ctx context.Context, name string) ([]v1alpha1.Signature, error) {
 	found, err := v.wipefs(ctx, name)
 	if err != nil {
@@ -38,14 +38,14 @@ func (v *view) signatures(ctx context.Context, name string) ([]v1alpha1.Signatur
 			found = append(found, p)
 			continue
 		}
-		// Only blkid knows the UUID of an external log.
+		// Only blkid reports the UUID of an external log.
 		found[at].UUID = firstOf(found[at].UUID, p.UUID)
 		found[at].Label = firstOf(found[at].Label, p.Label)
 	}
 	return found, err
 }
 
-// wipefs lists all that wipefs(8) could erase.
+// wipefs lists everything that wipefs(8) could erase.
 func (v *view) wipefs(ctx context.Context, name string) ([]v1alpha1.Signature, error) {
 	out, err := v.run(ctx, name, "wipefs", "--no-act", "--json", "--output", "OFFSET,TYPE,UUID,LABEL", v.node(name))
 	if err != nil {
@@ -73,7 +73,7 @@ func (v *view) wipefs(ctx context.Context, name string) ([]v1alpha1.Signature, e
 		_, isLog := registry.ByLog(s.Type)
 		switch {
 		case isLog && times[signature] == 1:
-			// One record lies behind the other, and where they lie changes while the log is used.
+			// The records of a log follow one another, and their positions change while the log is used.
 			found = append(found, signature)
 		case !isLog && times[signature] <= repeats:
 			signature.Offset = text(s.Offset, 32)
@@ -91,14 +91,14 @@ func newSignature(device, kind, uuid, label string) v1alpha1.Signature {
 	return v1alpha1.Signature{Device: device, Type: kind, UUID: text(uuid, 64), Label: text(label, 256)}
 }
 
-// The exit codes of blkid -p.
+// Exit codes of blkid -p.
 const (
 	blkidFound      = 0
 	blkidNothing    = 2
 	blkidAmbivalent = 8
 )
 
-// blkid probes as mkfs and mount do ("low-level"), without the cache in /run/blkid. The options are for blkid.
+// blkid probes at the low level, as mkfs and mount do, without the cache in /run/blkid. The options are passed to blkid.
 func (v *view) blkid(ctx context.Context, name string, options ...string) ([]v1alpha1.Signature, error) {
 	out, err := v.run(ctx, name, slices.Concat([]string{"blkid", "--probe", "--output", "export"}, options, []string{v.node(name)})...)
 	if err != nil {
@@ -106,7 +106,7 @@ func (v *view) blkid(ctx context.Context, name string, options ...string) ([]v1a
 	}
 	switch out.Code {
 	case blkidNothing:
-		// It is the code for a device that it could not open or read, too: ClaimDevice proves that this one can be.
+		// The same code means that blkid could not open or read the device. ClaimDevice has proven that this one is readable.
 		if len(bytes.TrimSpace(out.Stderr)) > 0 {
 			return nil, fmt.Errorf("can't probe %s: blkid ended with %s", name, out.said())
 		}
@@ -130,15 +130,15 @@ func (v *view) blkid(ctx context.Context, name string, options ...string) ([]v1a
 	if t := tags["PTTYPE"]; t != "" {
 		found = append(found, newSignature(name, t, tags["PTUUID"], ""))
 	}
-	// A partition has an entry in a table, whatever is on it (PART_ENTRY_…). Anything else is something.
+	// A partition has an entry in a table, whatever its content is (PART_ENTRY_…). Any other tag is content.
 	if known := tags["USAGE"] != "" || tags["UUID"] != "" || tags["LABEL"] != ""; len(found) == 0 && known {
 		found = append(found, newSignature(name, tags["USAGE"], tags["UUID"], tags["LABEL"]))
 	}
 	return found, nil
 }
 
-// withoutTable finds what lies where partitions usually begin, on a device that has no partition table and holds data: that is what a
-// device looks like when only its table was wiped. It names data that was found already, so what it can't find out is no error.
+// withoutTable probes the usual starts of partitions on a device that has data but no partition table. Such a device remains if only the
+// table was wiped. It only describes data that was already found, so failures are ignored.
 func (v *view) withoutTable(ctx context.Context, name string, size int64) []v1alpha1.Signature {
 	var found []v1alpha1.Signature
 	for _, start := range partitionStarts() {
@@ -159,7 +159,7 @@ func (v *view) withoutTable(ctx context.Context, name string, size int64) []v1al
 	return found
 }
 
-// logOf finds the filesystem whose external log lies on the device: its UUID is that of the log.
+// logOf finds the filesystem whose external log is on the device: both have the same UUID.
 func (v *view) logOf(ctx context.Context, f plan.Facts) *v1alpha1.Signature {
 	isLog := func(s v1alpha1.Signature) bool {
 		_, is := registry.ByLog(s.Type)
@@ -169,11 +169,11 @@ func (v *view) logOf(ctx context.Context, f plan.Facts) *v1alpha1.Signature {
 	if at < 0 {
 		return nil
 	}
-	of, _ := registry.ByLog(f.Signatures[at].Type) // it is one
+	of, _ := registry.ByLog(f.Signatures[at].Type) // f has such a signature
 	for _, name := range v.allDevices() {
 		probed, err := v.blkid(ctx, name)
 		if err != nil {
-			continue // It is looked at for its own sake elsewhere.
+			continue // The device itself is scanned elsewhere.
 		}
 		for _, s := range probed {
 			if s.Type == of.Signature() && s.UUID == f.Signatures[at].UUID {

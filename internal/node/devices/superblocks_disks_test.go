@@ -6,9 +6,9 @@ import (
 	"encoding/binary"
 )
 
-// What can't be made here without a kernel that has it: superblocks, written by their formats.
+// The tests can't create these without a kernel that supports them, so their superblocks are written by format.
 
-// md12 is a superblock of Linux RAID, version 1.2, which lies at 4 KiB (linux/raid/md_p.h, mdp_superblock_1).
+// md12 returns a superblock of Linux RAID, version 1.2, which is at 4 KiB (linux/raid/md_p.h, mdp_superblock_1).
 func md12(name string) (offset int64, content []byte) {
 	b := make([]byte, 512)
 	le := binary.LittleEndian
@@ -37,7 +37,7 @@ func md12Sum(b []byte) uint32 {
 	return uint32(sum&0xffffffff) + uint32(sum>>32)
 }
 
-// md090 is a superblock of version 0.90, which lies in the last whole 64 KiB (linux/raid/md_p.h, mdp_super_t).
+// md090 returns a superblock of Linux RAID, version 0.90, which is in the last whole 64 KiB (linux/raid/md_p.h, mdp_super_t).
 func md090(size int64) (offset int64, content []byte) {
 	b := make([]byte, 4096)
 	le := binary.LittleEndian
@@ -52,8 +52,8 @@ func md090(size int64) (offset int64, content []byte) {
 	return size&^0xffff - 0x10000, b
 }
 
-// zfs are the four labels of a ZFS vdev, of 256 KiB each: two at the start, two at the end, each with an array of
-// uberblocks in its second half (ZFS On-Disk Specification, chapter 1).
+// zfs returns the four labels of a ZFS vdev, 256 KiB each: two at the start and two at the end, each with an array of uberblocks in its
+// second half (ZFS On-Disk Specification, chapter 1).
 func zfs(size int64) map[int64][]byte {
 	const label = 256 << 10
 	array := make([]byte, label/2)

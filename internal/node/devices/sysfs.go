@@ -15,13 +15,13 @@ import (
 	"parallelfs.dev/operator/internal/node/procfs"
 )
 
-// class is the directory of a block device, disk or partition, in sysfs (kernel Documentation/ABI/stable/sysfs-block). In
-// kernel names, sysfs writes ! for the / of a node's path.
+// class returns the directory of a block device, disk or partition, in sysfs (kernel Documentation/ABI/stable/sysfs-block). In kernel
+// names, sysfs has an exclamation mark instead of the slash in the path of the device node.
 func (l Looker) class(name string, path ...string) string {
 	return filepath.Join(append([]string{l.Sys, "class/block", name}, path...)...)
 }
 
-// attribute reads a file of sysfs, without the line feed; empty when it is not there.
+// attribute returns the content of a file in sysfs without the line feed. It is empty if the file does not exist.
 func (l Looker) attribute(name string, path ...string) string { return value(l.class(name, path...)) }
 
 func value(path string) string {
@@ -32,7 +32,7 @@ func value(path string) string {
 	return strings.TrimSpace(string(content))
 }
 
-// entries are the names in a directory, sorted; none when it is not there.
+// entries returns the sorted names in a directory, or none if it does not exist.
 func entries(directory string) []string {
 	found, err := procfs.List(directory)
 	if err != nil {
@@ -50,7 +50,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// number is the device number, "major:minor", empty when there is no such device.
+// number returns the device number, "major:minor". It is empty if there is no such device.
 func (l Looker) number(name string) string {
 	if name == "" {
 		return ""
@@ -58,7 +58,7 @@ func (l Looker) number(name string) string {
 	return l.attribute(name, "dev")
 }
 
-// sequence changes when another disk gets the name (diskseq, Linux 5.15 and later).
+// sequence returns a number that changes when another disk gets the name (diskseq, Linux 5.15 and later).
 func (l Looker) sequence(name string) string {
 	if parent := l.parent(name); parent != "" {
 		name = parent
@@ -66,10 +66,10 @@ func (l Looker) sequence(name string) string {
 	return l.attribute(name, "diskseq")
 }
 
-// nothing matches the kernel names of what never keeps data, by the kernel's list of devices (Documentation/admin-guide/devices.txt).
+// nothing matches the kernel names of devices that never keep data (Documentation/admin-guide/devices.txt).
 var nothing = regexp.MustCompile(`^(ram|zram|sr|fd|mtdblock)[0-9]+$`)
 
-// wholeDevices are the kernel names of the devices that All lists.
+// wholeDevices returns the kernel names of the devices that All lists.
 func (v *view) wholeDevices() ([]string, error) {
 	directory := filepath.Join(v.Sys, "class/block")
 	found, err := procfs.List(directory)
@@ -86,7 +86,7 @@ func (v *view) wholeDevices() ([]string, error) {
 		case err == nil && size == 0:
 			continue
 		case strings.HasPrefix(name, "loop") && !exists(v.node(name)):
-			// In a cluster whose nodes are containers, each has the nodes of its own loop devices, and sysfs shows all.
+			// In a cluster whose nodes are containers, each container has device nodes for its own loop devices only, but sysfs shows all.
 			continue
 		}
 		whole = append(whole, name)
@@ -95,7 +95,7 @@ func (v *view) wholeDevices() ([]string, error) {
 	return whole, nil
 }
 
-// size in bytes. Sectors in sysfs have 512 bytes, whatever those of the disk have.
+// size returns the size in bytes. Sectors in sysfs have 512 bytes, whatever the disk's sector size is.
 func (l Looker) size(name string) (int64, error) {
 	sectors, err := strconv.ParseInt(l.attribute(name, "size"), 10, 64)
 	if err != nil {
@@ -104,8 +104,8 @@ func (l Looker) size(name string) (int64, error) {
 	return sectors * 512, nil
 }
 
-// parent is the disk that a partition lies on, and empty for a whole device. kpartx(8) makes partitions of multipath devices as devices of
-// the device-mapper.
+// parent returns the disk of a partition. It is empty for a whole device. kpartx(8) creates partitions of multipath devices as
+// device-mapper devices.
 func (l Looker) parent(name string) string {
 	if strings.HasPrefix(l.attribute(name, "dm/uuid"), "part") {
 		if below := entries(l.class(name, "slaves")); len(below) == 1 {
@@ -122,8 +122,8 @@ func (l Looker) parent(name string) string {
 	return filepath.Base(filepath.Dir(path))
 }
 
-// partitions are those that the kernel knows of, whether or not there is a table of them on the disk: the kernel has seen
-// tables in what was none (github.com/rook/rook#7940), and what it calls a partition somebody may use.
+// partitions returns the partitions registered in the kernel, whether or not the disk has a table for them. The kernel has seen tables
+// where there was none (github.com/rook/rook#7940), and any registered partition may be in use.
 func (l Looker) partitions(name string) []string {
 	var found []string
 	for _, entry := range entries(l.class(name)) {
@@ -135,7 +135,7 @@ func (l Looker) partitions(name string) []string {
 	return found
 }
 
-// holders are the devices that are made of this one, and of those in turn.
+// holders returns the devices built on this one, directly or indirectly.
 func (v *view) holders(name string) []string {
 	var all []string
 	var walk func(name string)
@@ -151,8 +151,7 @@ func (v *view) holders(name string) []string {
 	return all
 }
 
-// Lowest returns the kernel names of the disks that a device of the device-mapper or md is made of, down to the last, and
-// the name itself for a disk.
+// Lowest returns the kernel names of the disks at the bottom of a device-mapper or md device. For a disk it returns its own name.
 func (l Looker) Lowest(name string) []string {
 	below := entries(l.class(name, "slaves"))
 	if len(below) == 0 {
@@ -169,7 +168,7 @@ func (l Looker) Lowest(name string) []string {
 	return slices.Compact(all)
 }
 
-// identity is what is known of the device without reading it. That of a partition is its disk's, except for name and size.
+// identity returns the properties of the device that need no read of it. A partition has those of its disk, except for name and size.
 func (v *view) identity(name, disk string) v1alpha1.BlockDevice {
 	d := v1alpha1.BlockDevice{
 		KernelName: name, Type: text(v.listed[name].Type, 32),
@@ -177,7 +176,7 @@ func (v *view) identity(name, disk string) v1alpha1.BlockDevice {
 		NUMANode: v.numaNode(disk), ReadOnly: v.attribute(name, "ro") != "0" || v.attribute(disk, "ro") != "0",
 		IDs: v.links[name],
 	}
-	d.SizeBytes, _ = v.size(name) // 0, which is no disk's size, stands for an unknown one
+	d.SizeBytes, _ = v.size(name) // 0 means unknown, because no disk has this size
 	switch v.attribute(disk, "queue/rotational") {
 	case "0":
 		d.MediaType = v1alpha1.SSD
@@ -185,7 +184,7 @@ func (v *view) identity(name, disk string) v1alpha1.BlockDevice {
 		d.MediaType = v1alpha1.HDD
 	}
 	if d.Type == "mpath" {
-		// Paths to several disks have these in common all the same, or not; such a device is refused (twoDisks).
+		// Paths to several disks may share these properties or not; such a device is refused (twoDisks).
 		paths := v.Lowest(disk)
 		d.WWN = firstOf(d.WWN, common(paths, v.wwn))
 		d.Serial = firstOf(d.Serial, common(paths, v.serial))
@@ -201,11 +200,11 @@ func (v *view) identity(name, disk string) v1alpha1.BlockDevice {
 	return d
 }
 
-// networkBlock are the kernel names of devices that lie on other machines, by the driver's name, which lsblk(8) calls nothing.
+// networkBlock matches the kernel names of devices on other machines by the driver's name. lsblk(8) reports no transport for them.
 var networkBlock = regexp.MustCompile(`^(nbd|rbd|drbd)[0-9]+$`)
 
-// reached is the transport of a disk that is reached through a network, or of the first such one that a device is made of; empty for none.
-// lsblk(8) calls NVMe over fabrics nvme, as it does a disk in a slot.
+// reached returns the transport of a disk that is reached through a network, or of the first such disk below a device. It is empty for
+// local disks. lsblk(8) reports NVMe over fabrics as nvme, like a local disk.
 func (v *view) reached(name string) string {
 	for _, disk := range v.Lowest(name) {
 		if match := networkBlock.FindStringSubmatch(disk); match != nil {
@@ -233,7 +232,7 @@ func firstOf(a, b string) string {
 	return b
 }
 
-// common is what all have in common, and empty when they differ.
+// common returns the value that all names have in common, or an empty one if they differ.
 func common(names []string, of func(string) string) string {
 	first := of(names[0])
 	for _, name := range names[1:] {
@@ -244,12 +243,12 @@ func common(names []string, of func(string) string) string {
 	return first
 }
 
-// serial is the disk's own answer, as the kernel keeps it; udev's database may still be that of a disk that was pulled.
+// serial returns the serial number that the kernel read from the disk. udev's database may still have that of a pulled disk.
 func (v *view) serial(name string) string {
 	return firstOf(v.kernelSerial(name), text(v.listed[name].Serial, 128))
 }
 
-// kernelSerial is the serial number that the kernel has from the disk.
+// kernelSerial returns the serial number that the kernel read from the disk.
 func (v *view) kernelSerial(name string) string {
 	for _, path := range []string{"serial", "device/serial"} { // virtio and NVMe
 		if s := text(v.attribute(name, path), 128); s != "" {
@@ -265,7 +264,8 @@ func (v *view) kernelSerial(name string) string {
 	return ""
 }
 
-// wwn is "0x5000…" (NAA), "eui.…" or "uuid.…". Others that the kernel makes up of vendor and serial number are none.
+// wwn returns a WWN in the form "0x5000…" (NAA), "eui.…" or "uuid.…". Names that the kernel builds from vendor and serial number don't
+// count.
 func (v *view) wwn(name string) string {
 	for _, s := range []string{v.attribute(name, "wwid"), v.attribute(name, "device/wwid"), v.listed[name].WWN} {
 		if w := canonical(s); w != "" {
@@ -275,7 +275,7 @@ func (v *view) wwn(name string) string {
 	return ""
 }
 
-// canonical is the one way to write a WWN that the kernel, udev and people write in several; empty for what is none.
+// canonical returns the unique form of a WWN, which the kernel, udev and people write in several ways. It is empty for other text.
 func canonical(s string) string {
 	s = strings.ToLower(strings.TrimSpace(s))
 	for _, prefix := range []string{"wwn-", "nvme-"} {
@@ -292,7 +292,7 @@ func canonical(s string) string {
 
 var number = regexp.MustCompile(`^(0x[0-9a-f]{16,32}|eui\.[0-9a-f]{16,32}|uuid\.[0-9a-f-]{32,36})$`)
 
-// numaNode is the NUMA node of the controller that the device is attached to, nil when the kernel does not know.
+// numaNode returns the NUMA node of the device's controller, or nil if the kernel does not report it.
 func (v *view) numaNode(name string) *int32 {
 	if below := v.Lowest(name); len(below) > 1 || below[0] != name {
 		node := common(below, func(b string) string { return printed(v.numaNode(b)) })
@@ -302,14 +302,14 @@ func (v *view) numaNode(name string) *int32 {
 	if err != nil {
 		return nil
 	}
-	// With multipath by NVMe itself, the disk belongs to a subsystem, which has controllers.
+	// With native NVMe multipath, the disk belongs to a subsystem, which has controllers.
 	if controllers := controllersOf(path); len(controllers) > 0 {
 		return parsed(common(controllers, func(c string) string { return printed(NUMANode(v.Sys, c)) }))
 	}
 	return NUMANode(v.Sys, path)
 }
 
-// controllersOf are the directories of an NVMe subsystem's controllers.
+// controllersOf returns the directories of an NVMe subsystem's controllers.
 func controllersOf(path string) []string {
 	if !strings.HasPrefix(filepath.Base(path), "nvme-subsys") {
 		return nil
@@ -330,8 +330,8 @@ func controllersOf(path string) []string {
 
 var controller = regexp.MustCompile(`^nvme[0-9]+$`)
 
-// NUMANode is that of a device by its directory in sysfs, which is mounted at sys: the first numa_node on the way up.
-// It is nil when there is none, or the kernel says -1, which is "unknown" (Documentation/ABI/testing/sysfs-bus-pci).
+// NUMANode returns the NUMA node of a device by its directory in sysfs, which is mounted at sys: the first numa_node on the way up. It is
+// nil if there is none or if it is -1, which means "unknown" (Documentation/ABI/testing/sysfs-bus-pci).
 func NUMANode(sys, directory string) *int32 {
 	directory, err := filepath.EvalSymlinks(directory)
 	if err != nil {

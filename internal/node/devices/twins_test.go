@@ -11,7 +11,8 @@ import (
 // placeholder is the WWN that an enclosure gives to each of its disks.
 const placeholder = "0x5000000000000001"
 
-// enclosure adds two blank disks with one WWN: sde and sdf. Udev makes the links that all disks of it want for the last one.
+// enclosure adds two blank disks with one WWN: sde and sdf. All disks of the enclosure claim the same links, and udev makes them for the
+// last one.
 func (m *machine) enclosure(serialE, serialF string) {
 	m.Helper()
 	for name, c := range map[string]struct{ number, serial string }{"sde": {"8:64", serialE}, "sdf": {"8:80", serialF}} {
@@ -87,7 +88,7 @@ func TestALinkThatSeveralDisksWantIsANameOfNone(t *testing.T) {
 	m.file("run/udev/data/b259:1", "S:disk/by-id/nvme-SAMSUNG_MZQL2960HCJR\n")
 	g.Expect(m.all()["nvme0n1"].IDs).To(Equal([]string{"nvme-eui.0025385b71b0c4a1", "nvme-SAMSUNG_MZQL2960HCJR_S4EWNX0R"}))
 
-	// All paths to a multipath disk want its links.
+	// All paths to a multipath disk claim its links.
 	for _, number := range []string{"8:0", "8:16"} {
 		m.file("run/udev/data/b"+number, "S:disk/by-id/wwn-0x600a0980383034614d2b4f6f31325a71\n")
 	}

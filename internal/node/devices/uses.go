@@ -25,7 +25,7 @@ func (v *view) use(name, where string) {
 	}
 }
 
-// numbers are the kernel names of all devices by their device number.
+// numbers returns the kernel names of all devices by device number.
 func (v *view) numbers() map[string]string {
 	all := map[string]string{}
 	for _, name := range v.allDevices() {
@@ -34,7 +34,7 @@ func (v *view) numbers() map[string]string {
 	return all
 }
 
-// processes are the directories of all processes in procfs, by rising number.
+// processes returns the directories of all processes in procfs in ascending order.
 func (v *view) processes() ([]string, error) {
 	found, err := procfs.List(v.Proc)
 	if err != nil {
@@ -54,13 +54,12 @@ func (v *view) processes() ([]string, error) {
 	return all, nil
 }
 
-// gone is true when a process has ended while it was looked at. Files of procfs that are open already say ESRCH; a zombie,
-// which has no mounts, says EINVAL.
+// gone is true if a process has ended during the scan. Open files of procfs return ESRCH. A zombie, which has no mounts, returns EINVAL.
 func gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL)
 }
 
-// readMounts reads the mounts of every mount namespace, of each through one process in it.
+// readMounts reads the mounts of every mount namespace through one process in it.
 func (v *view) readMounts() {
 	processes, err := v.processes()
 	if err != nil {
@@ -71,12 +70,12 @@ func (v *view) readMounts() {
 	v.remote = map[int]bool{}
 	seen := map[string]bool{}
 	for _, process := range processes {
-		// Of a process with more rights than this one, the mounts can be read, but not the name of the namespace.
+		// If a process has more rights than this one, its mounts can be read, but the name of its namespace can't.
 		namespace, err := os.Readlink(filepath.Join(process, "ns/mnt"))
 		if errors.Is(err, fs.ErrPermission) {
 			namespace, err = process, nil
 		}
-		// A process of the node's own users may have the same mounts: then its table counts.
+		// A process in the node's own user namespace may have the same mounts. In that case its table counts.
 		others := procfs.OthersUsers(v.Proc, process)
 		if others {
 			namespace += " of others"
@@ -106,16 +105,16 @@ func (v *view) readMounts() {
 	}
 }
 
-// mountUses is what mounts are compared with.
+// mountUses holds the data that mounts are compared with.
 type mountUses struct {
 	numbers map[string]string
 	formats []format.Format
-	// shown is where a filesystem that spans devices is mounted, by the device that its mount names.
+	// shown lists the mount points of filesystems that span devices, by the device in the mount's source.
 	shown map[string][]string
 }
 
-// useMount records which devices a mount uses. In a user namespace of others, and in a mount that a user made by FUSE, the type and the
-// source are a user's words, so that only the kernel's device number counts there.
+// useMount records the devices that a mount uses. In other user namespaces and in FUSE mounts of users, type and source are the user's
+// claims, so only the kernel's device number counts.
 func (v *view) useMount(uses mountUses, m *mountinfo.Info, others bool) {
 	if procfs.IsRemote(m.FSType) {
 		v.remote[m.ID] = true
@@ -125,17 +124,17 @@ func (v *view) useMount(uses mountUses, m *mountinfo.Info, others bool) {
 		return
 	}
 	if m.FSType == "devtmpfs" && m.Root != "/" && m.Mountpoint != "/dev"+m.Root {
-		// The node of one device was mounted over a file. A container that shows a device of its machine as its own has it in its /dev.
+		// This is a single device node, mounted over a file. A container that shows a device of its machine as its own has the node in its /dev.
 		v.use(v.named(strings.TrimPrefix(m.Root, "/")), plan.BlockVolume(m.Mountpoint))
 	}
 	for _, f := range uses.formats {
 		if f.SpansDevices() && m.FSType == string(f.Name()) {
-			// Its mounts have a device number of their own, and name one of its devices.
+			// Its mounts have a device number of their own, and one of its devices as source.
 			source := v.deviceAt(m.Source)
 			uses.shown[source] = append(uses.shown[source], m.Mountpoint)
 		}
 		if served, is := f.(format.Served); is && format.IsMount(served, m.FSType, m.Source) {
-			// Its mounts have numbers of their own, too.
+			// Its mounts have device numbers of their own, too.
 			v.use(v.deviceAt(m.Source), m.Mountpoint)
 		}
 		for option := range strings.SplitSeq(m.VFSOptions, ",") {
@@ -146,7 +145,7 @@ func (v *view) useMount(uses mountUses, m *mountinfo.Info, others bool) {
 	}
 }
 
-// useListed records the mounts that lsblk(8) has listed.
+// useListed records the mounts in the output of lsblk(8).
 func (v *view) useListed() {
 	for name, where := range v.listed {
 		for _, mountpoint := range where.MountPoints {
@@ -157,7 +156,7 @@ func (v *view) useListed() {
 	}
 }
 
-// named is the kernel name for the path of a device below /dev, empty when it is none.
+// named returns the kernel name for the path of a device below /dev. It is empty for other paths.
 func (v *view) named(path string) string {
 	if name := strings.ReplaceAll(path, "/", "!"); v.number(name) != "" {
 		return name
@@ -165,15 +164,15 @@ func (v *view) named(path string) string {
 	return ""
 }
 
-// blockVolumes are where the kubelet has the devices that it gives to pods as they are (PersistentVolumes with volumeMode Block), as links
-// or as nodes of the device: by volume, and by pod.
+// blockVolumes lists the kubelet's paths of raw devices for pods (PersistentVolumes with volumeMode Block), which are links or device
+// nodes: by volume, and by pod.
 var blockVolumes = []string{
 	"plugins/kubernetes.io/*/volumeDevices/*/*", "plugins/kubernetes.io/*/volumeDevices/*/*/*",
 	"plugins/kubernetes.io/*/volumeDevices/*/*/*/*",
 	"pods/*/volumeDevices/*/*",
 }
 
-// readBlockVolumes finds the devices that the kubelet gives to pods.
+// readBlockVolumes finds the raw devices that the kubelet passes to pods.
 func (v *view) readBlockVolumes() {
 	if v.Kubelet == "" {
 		return
@@ -182,7 +181,7 @@ func (v *view) readBlockVolumes() {
 	for _, pattern := range blockVolumes {
 		found, err := filepath.Glob(filepath.Join(v.Kubelet, pattern))
 		if err != nil {
-			continue // The patterns are constant, and good.
+			continue // The patterns are constant and valid.
 		}
 		for _, path := range found {
 			var at unix.Stat_t
@@ -204,7 +203,8 @@ func (v *view) readBlockVolumes() {
 	}
 }
 
-// linkedOnNode is the kernel name of the device that a link of the node leads to. Its target is a path of the node, also in a container.
+// linkedOnNode returns the kernel name of the device that a link on the node leads to. Its target is a path on the node, even if this
+// process is in a container.
 func (v *view) linkedOnNode(path string) string {
 	target, err := os.Readlink(path)
 	if err != nil {
@@ -217,7 +217,7 @@ func (v *view) linkedOnNode(path string) string {
 	return firstOf(v.named(relative), v.follow(filepath.Join(v.Dev, relative)))
 }
 
-// logDevice is the path of the log's device in an option of a mount.
+// logDevice returns the path of the log's device in a mount option.
 func logDevice(f format.Format, option string) (path string, ok bool) {
 	log := f.Log()
 	if log == nil {
@@ -226,7 +226,7 @@ func logDevice(f format.Format, option string) (path string, ok bool) {
 	return strings.CutPrefix(option, log.MountOption+"=")
 }
 
-// useMembers records all devices of each filesystem of a kind that is mounted anywhere: the kernel knows them.
+// useMembers records all devices of each mounted filesystem of this type, which the kernel lists.
 func (v *view) useMembers(kind string, shown map[string][]string) {
 	for _, id := range entries(filepath.Join(v.Sys, "fs", kind)) {
 		members := entries(filepath.Join(v.Sys, "fs", kind, id, "devices"))
@@ -245,7 +245,7 @@ func (v *view) useMembers(kind string, shown map[string][]string) {
 	}
 }
 
-// deviceAt is the kernel name for the path of a device, which may be a link.
+// deviceAt returns the kernel name for the path of a device, which may be a link.
 func (v *view) deviceAt(path string) string {
 	path = unescape(path)
 	relative, ok := strings.CutPrefix(path, "/dev/")
@@ -255,19 +255,19 @@ func (v *view) deviceAt(path string) string {
 	return firstOf(v.follow(filepath.Join(v.Dev, relative)), filepath.Base(relative))
 }
 
-// unescape undoes the octal numbers in the tables of procfs (proc_pid_mountinfo(5)).
+// unescape replaces the octal escapes in the tables of procfs (proc_pid_mountinfo(5)).
 func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// swapUse is how lsblk(8) writes it, too.
+// swapUse is the same text as in lsblk(8).
 const swapUse = "[SWAP]"
 
 func (v *view) readSwaps() {
 	content, err := procfs.Read(filepath.Join(v.Proc, "swaps"))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return // This kernel has no swap space.
+		return // This kernel has no swap support.
 	case err != nil:
 		v.problem("can't read which devices are swap space: %s", err)
 		return
@@ -279,10 +279,10 @@ func (v *view) readSwaps() {
 	}
 }
 
-// readMountedFilesystems finds filesystems that are mounted where no process sees them any more (umount -l, kept
-// namespaces): sysfs has a directory for each that works.
+// readMountedFilesystems finds filesystems that are mounted but visible to no process (umount -l, kept namespaces): sysfs has a directory
+// for each active one.
 func (v *view) readMountedFilesystems() {
-	kinds := []string{"f2fs"} // people have it, and targets don't
+	kinds := []string{"f2fs"} // people use it, but targets don't
 	for _, f := range registry.All() {
 		if !f.SpansDevices() {
 			kinds = append(kinds, string(f.Name()))
@@ -297,7 +297,7 @@ func (v *view) readMountedFilesystems() {
 	}
 }
 
-// readLoops finds the loop devices over disks: they are holders that sysfs does not list as such.
+// readLoops finds the loop devices on disks, which sysfs does not list as holders.
 func (v *view) readLoops() {
 	v.loops = map[string][]string{}
 	for _, name := range entries(filepath.Join(v.Sys, "class/block")) {
@@ -309,11 +309,11 @@ func (v *view) readLoops() {
 	}
 }
 
-// loopsOver are the loop devices whose file is the device.
+// loopsOver returns the loop devices whose backing file is the device.
 func (v *view) loopsOver(name string) []string { return v.loops[name] }
 
-// writers names a process that has one of the devices open for writing, such as a virtual machine or a database that uses
-// the raw disk: the kernel does not count those as users (O_EXCL).
+// writers names a process that has one of the devices open for writing, such as a virtual machine or a database on the raw disk. The kernel
+// does not count such processes as users (O_EXCL).
 func (v *view) writers(names []string) string {
 	nodes := map[uint64]string{}
 	for _, name := range names {
@@ -333,7 +333,7 @@ func (v *view) writers(names []string) string {
 			if err != nil || !strings.HasPrefix(link, "/") {
 				continue
 			}
-			// A file on a filesystem that may not answer is not looked at: device nodes are opened on filesystems of the node.
+			// A file on a filesystem that may not answer is skipped: device nodes are on filesystems of the node.
 			file, err := procfs.FileOf(process, descriptor)
 			if err != nil || !file.Writes || v.remote[file.Mount] {
 				continue

@@ -13,26 +13,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The multicast groups of NETLINK_KOBJECT_UEVENT: the kernel's own messages, and udev's, which come when the links in
-// /dev/disk are made.
+// Multicast groups of NETLINK_KOBJECT_UEVENT: the kernel's own messages, and udev's messages, which follow when the links in /dev/disk
+// exist.
 const (
 	groupKernel = 1
 	groupUdev   = 2
 )
 
-// Watch sends when a block device of the node has come, gone or changed: once for all that happens within the time quiet. The channel is
-// closed when ctx ends, or the messages can't be read any more. A missed message does no harm to a caller that looks now and
-// then without one.
+// Watch sends a value when a block device of the node is added, removed or changed: one for all events within the quiet period. The channel
+// is closed when ctx ends or the messages can't be read any more. A missed message is harmless if the caller also scans periodically.
 func (l Looker) Watch(ctx context.Context, quiet time.Duration) (<-chan struct{}, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_KOBJECT_UEVENT)
 	if err != nil {
 		return nil, fmt.Errorf("can't listen to the kernel's messages about devices: %w", err)
 	}
 	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: groupKernel | groupUdev}); err != nil {
-		_ = unix.Close(fd) // the other error says more
+		_ = unix.Close(fd) // the other error is more useful
 		return nil, fmt.Errorf("can't listen to the kernel's messages about devices: %w; it needs the network of the node (hostNetwork) and root", err)
 	}
-	// A file that is not in blocking mode can be closed while it is read.
+	// A file in non-blocking mode can be closed during a read.
 	socket := os.NewFile(uintptr(fd), "uevents")
 	events, about := make(chan struct{}, 1), l.loopsOfTheNode()
 	go func() {
@@ -41,7 +40,7 @@ func (l Looker) Watch(ctx context.Context, quiet time.Duration) (<-chan struct{}
 		for {
 			n, err := socket.Read(buffer)
 			switch {
-			case errors.Is(err, unix.ENOBUFS): // Some were lost: something has changed.
+			case errors.Is(err, unix.ENOBUFS): // Messages were lost, so something has changed.
 			case err != nil:
 				return
 			case !about.node(buffer[:n]):
@@ -49,19 +48,19 @@ func (l Looker) Watch(ctx context.Context, quiet time.Duration) (<-chan struct{}
 			}
 			select {
 			case events <- struct{}{}:
-			default: // One is waiting already.
+			default: // One value is already waiting.
 			}
 		}
 	}()
 	go func() {
 		<-ctx.Done()
-		_ = socket.Close() // it ends the reading above
+		_ = socket.Close() // it ends the read above
 	}()
 	return calm(ctx, events, quiet), nil
 }
 
-// loopsOfTheNode are the loop devices that have, or had until the last message about them, a file in /dev. The kernel tells every node
-// that is a container about the loop devices of all.
+// loopsOfTheNode returns the loop devices that have a device node in /dev, or had one until the last message about them. The kernel sends
+// messages about all loop devices to every node that is a container.
 func (l Looker) loopsOfTheNode() loops {
 	out := loops{exists: func(name string) bool { return exists(l.node(name)) }, known: map[string]bool{}}
 	for _, name := range entries(l.Dev) {
@@ -79,8 +78,8 @@ type loops struct {
 	known  map[string]bool
 }
 
-// node is true for a message about a block device of the node: "action@path" or udev's header, and then KEY=value, each with a zero
-// behind it (kernel lib/kobject_uevent.c).
+// node is true for a message about a block device of the node. The format is "action@path" or udev's header followed by KEY=value pairs,
+// each terminated by a zero byte (kernel lib/kobject_uevent.c).
 func (l loops) node(message []byte) bool {
 	if !bytes.Contains(message, []byte("\x00SUBSYSTEM=block\x00")) {
 		return false
@@ -96,7 +95,7 @@ func (l loops) node(message []byte) bool {
 	return before || now
 }
 
-// calm sends once, the time quiet after the first of several events.
+// calm sends one value, the time quiet after the first of several events.
 func calm(ctx context.Context, events <-chan struct{}, quiet time.Duration) <-chan struct{} {
 	out := make(chan struct{})
 	go func() {
@@ -115,7 +114,7 @@ func calm(ctx context.Context, events <-chan struct{}, quiet time.Duration) <-ch
 				return
 			case <-time.After(quiet):
 			}
-			select { // What has come meanwhile is part of it.
+			select { // Events in between are covered by this value.
 			case <-events:
 			default:
 			}

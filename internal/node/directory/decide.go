@@ -1,5 +1,5 @@
-// Package directory proves that a directory belongs to a FileSystem before a daemon uses it, and makes an empty one
-// usable, once. Decide is pure and says what may be done; Prove looks, decides and does it.
+// Package directory proves that a directory belongs to a FileSystem before a daemon uses it, and initializes an empty one, once. Decide is
+// a pure function that returns the action; Prove inspects, decides and acts.
 package directory
 
 import (
@@ -15,16 +15,16 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Action is what may be done with a directory.
+// Action is an action on a directory.
 type Action string
 
-// The actions, from least to most change of the disk.
+// The actions, ordered by how much they change the disk.
 const (
 	// Use the directory as it is.
 	Use Action = "Use"
 	// Adopt the data of a FileSystem of the same name that was deleted: the marker gets the new UID.
 	Adopt Action = "Adopt"
-	// Resume an initialization that was cut off.
+	// Resume an interrupted initialization.
 	Resume Action = "Resume"
 	// Initialize an empty directory.
 	Initialize Action = "Initialize"
@@ -32,37 +32,37 @@ const (
 	Refuse Action = "Refuse"
 )
 
-// Decision is an action, with a sentence for a person when it is Refuse.
+// Decision is an action, with a sentence for a person if it is Refuse.
 type Decision struct {
 	Action Action
 	Reason string
 }
 
-// Facts are what was found on the node.
+// Facts holds the observations on the node.
 type Facts struct {
-	// Marker is nil when there is none.
+	// Marker is nil if there is none.
 	Marker *spec.Marker
-	// Recorded is true when the ledger says that the directory was initialized on this node.
+	// Recorded is true if the ledger contains the directory's initialization on this node.
 	Recorded bool
-	// Strangers are the names in Path that are neither the operator's own, nor Data, nor lost+found.
+	// Strangers lists the names in Path other than the operator's own, Data and lost+found.
 	Strangers []string
-	// Data are the names in Path/Data, without the operator's own temporary files.
+	// Data lists the names in Path/Data, without the operator's own temporary files.
 	Data []string
-	// DataGone is true when Path/Data is not there.
+	// DataGone is true if Path/Data does not exist.
 	DataGone bool
-	// DataElsewhere is true when Path/Data lies on another device than Path: the marker would prove nothing about it.
+	// DataElsewhere is true if Path/Data is on another device than Path. The marker proves nothing about another device.
 	DataElsewhere bool
-	// Contents are what the files of Initialize.Files say that are there, by name; one that is no plain file, or far too long to be
-	// one of them, is missing.
+	// Contents holds the contents of the existing files of Initialize.Files, by name. A file that is not regular or far too long counts as
+	// missing.
 	Contents map[string]string
-	// EmptyDirectories are those of Initialize.Directories that are there, plain and empty.
+	// EmptyDirectories lists the directories of Initialize.Directories that exist and are empty.
 	EmptyDirectories []string
-	// Made is the SHA-256 of the file Initialize.Makes, in hexadecimal, where it is there and the marker names one.
+	// Made is the SHA-256 of the file Initialize.Makes in hexadecimal, if the file exists and the marker has a hash.
 	Made string
 }
 
-// Decide says what may be done with the directory d of a component of the FileSystem owner. The variables in d are replaced by
-// their values. ledger is only named in sentences.
+// Decide returns the action for the directory d of a component of the FileSystem owner. The variables in d are already replaced by their
+// values. ledger is used only in messages.
 func Decide(d spec.Directory, owner spec.Owner, component, ledger string, f Facts) Decision {
 	if f.DataElsewhere {
 		return refuse("%s is a disk of its own: while that is not mounted, data would go to the disk below, where nothing could tell the difference. "+
@@ -109,7 +109,7 @@ func decideInitialized(d spec.Directory, owner spec.Owner, f Facts) Decision {
 	if m.Owner.UID == owner.UID {
 		return Decision{Action: Use}
 	}
-	// A marker without a UID was written by a person, who says that the data is this FileSystem's.
+	// A marker without a UID was written by a person, who claims the data for this FileSystem.
 	if d.Initialize != nil && !d.Initialize.Granted && !d.Initialize.Expected && m.Owner.UID != "" {
 		return refuse("%s holds the data of an earlier FileSystem %s/%s (uid %s), but this one (uid %s) already has its own; with the wrong one, "+
 			"files are lost. Find the right directory; or, if this is the right one, remove the uid from %s and restart the pod",
@@ -135,7 +135,7 @@ func decideUnmarked(d spec.Directory, owner spec.Owner, component, ledger string
 	return Decision{Action: Initialize}
 }
 
-// decidePreparing is for a marker that was written before the first change, and no daemon has run since.
+// decidePreparing handles a marker that was written before the first change, when no daemon has run since.
 func decidePreparing(d spec.Directory, f Facts) Decision {
 	marker := filepath.Join(d.Path, spec.MarkerFile)
 	if f.Marker.Restored != "" {
@@ -156,7 +156,7 @@ func decidePreparing(d spec.Directory, f Facts) Decision {
 	return Decision{Action: Resume}
 }
 
-// written is true when what has the name in the data is exactly what the initialization writes there.
+// written is true if the named entry in the data is exactly what the initialization writes.
 func written(i *spec.Initialize, f Facts, name string) bool {
 	if i == nil {
 		return false
@@ -172,7 +172,7 @@ func written(i *spec.Initialize, f Facts, name string) bool {
 	return slices.Contains(i.Directories, name) && slices.Contains(f.EmptyDirectories, name)
 }
 
-// foreigner names what is in a directory that should be empty.
+// foreigner names the content of a directory that should be empty.
 func foreigner(d spec.Directory, f Facts) string {
 	if len(f.Data) > 0 {
 		names := make([]string, len(f.Data))
@@ -184,7 +184,7 @@ func foreigner(d spec.Directory, f Facts) string {
 	return some(f.Strangers)
 }
 
-// stranger says why an initialized directory is not the one that is meant, by its files that say who it is.
+// stranger explains by the identity files why an initialized directory is another one than expected.
 func stranger(d spec.Directory, f Facts) string {
 	if d.Initialize == nil {
 		return ""
@@ -217,7 +217,7 @@ func stranger(d spec.Directory, f Facts) string {
 	return ""
 }
 
-// identity is what the files that say who a directory is are to say.
+// identity returns the expected content of the identity files.
 func identity(i *spec.Initialize) string {
 	var says []string
 	for _, file := range i.Files {
@@ -228,7 +228,7 @@ func identity(i *spec.Initialize) string {
 	return strings.Join(says, ", ")
 }
 
-// text is a content as a sentence names it. What is no short plain word is quoted.
+// text formats a content for a sentence. Anything but a short plain word is quoted.
 func text(content string) string {
 	const most = 64
 	content = strings.TrimSpace(content)
@@ -254,7 +254,7 @@ func hasData(d spec.Directory, names []string) bool {
 	return false
 }
 
-// claim is the marker that a person writes to say that a directory is this FileSystem's.
+// claim returns the marker with which a person claims a directory for this FileSystem.
 func claim(owner spec.Owner, component string) string {
 	text, err := json.Marshal(map[string]any{
 		"version":   spec.MarkerVersion,
@@ -262,7 +262,7 @@ func claim(owner spec.Owner, component string) string {
 		"component": component, "state": spec.MarkerInitialized,
 	})
 	if err != nil {
-		panic(err) // strings only
+		panic(err) // it contains only strings
 	}
 	return string(text)
 }

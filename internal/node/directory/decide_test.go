@@ -23,16 +23,16 @@ func metadataDirectory(granted bool) spec.Directory {
 	}}
 }
 
-// expecting is a directory whose data the filesystem remembers.
+// expecting returns a directory whose data the filesystem expects.
 func expecting(d spec.Directory) spec.Directory {
 	d.Initialize.Expected = true
 	return d
 }
 
-// says is the content of metadata.mfs.
+// says returns the content of metadata.mfs.
 func says(content string) map[string]string { return map[string]string{"metadata.mfs": content} }
 
-// numbered is the directory of a daemon that has an identity, and a database that a command makes.
+// numbered returns the directory of a daemon with an identity and with a database that a command makes.
 func numbered(granted bool) spec.Directory {
 	return spec.Directory{Path: "/data/numbered", Data: "data", Initialize: &spec.Initialize{
 		Granted: granted, DataGlobs: []string{"format.conf"}, Directories: []string{"chunks", "mirror"},
@@ -45,7 +45,7 @@ func numbered(granted bool) spec.Directory {
 	}}
 }
 
-// identified is what an initialized one says, with the ids.
+// identified returns the contents of an initialized directory with these ids.
 func identified(node, target string) map[string]string {
 	return map[string]string{"format.conf": "version=3\n", "nodeNumID": node, "targetNumID": target}
 }
@@ -299,7 +299,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestDecideNeverInitializesWhatIsNotProvenEmpty goes through all combinations of facts, so that no order of the checks opens a way.
+// TestDecideNeverInitializesWhatIsNotProvenEmpty covers all combinations of facts, so that the order of the checks leaves no gap.
 func TestDecideNeverInitializesWhatIsNotProvenEmpty(t *testing.T) {
 	g := NewWithT(t)
 	bools := []bool{false, true}
@@ -337,7 +337,7 @@ func TestDecideNeverInitializesWhatIsNotProvenEmpty(t *testing.T) {
 	g.Expect(counts).To(HaveLen(5), "every action was met: %v", counts)
 }
 
-// holdsTo states what must be true of the facts for each action that changes the disk.
+// holdsTo asserts the facts that each action which changes the disk requires.
 func holdsTo(g Gomega, d spec.Directory, f directory.Facts, action directory.Action) {
 	mine := f.Marker != nil && f.Marker.Owner.Name == "scratch" && f.Marker.Component == "master"
 	granted := d.Initialize == nil || d.Initialize.Granted
@@ -360,7 +360,7 @@ func holdsTo(g Gomega, d spec.Directory, f directory.Facts, action directory.Act
 	}
 }
 
-// ours is true when what has the name is known to be written by the initialization, told in other words than Decide tells it.
+// ours is true if the initialization is known to have written the named entry. It is written independently of Decide.
 func ours(d spec.Directory, f directory.Facts, name string) bool {
 	if d.Initialize == nil {
 		return false
@@ -376,7 +376,7 @@ func ours(d spec.Directory, f directory.Facts, name string) bool {
 	return isFile && readable && content == want || isDirectory || isMade
 }
 
-// identifies is true when every file that says who the directory is says what it should.
+// identifies is true if every identity file has the expected content.
 func identifies(d spec.Directory, f directory.Facts) bool {
 	if d.Initialize == nil {
 		return true
@@ -389,8 +389,8 @@ func identifies(d spec.Directory, f directory.Facts) bool {
 	return true
 }
 
-// FuzzDecide takes the facts from bytes: whatever is found, nothing is initialized where something unknown lies, where it is not
-// granted, or where another's identity stands.
+// FuzzDecide derives the facts from bytes. Whatever is found, a directory is never initialized if it contains something unknown or another
+// identity, or without permission.
 func FuzzDecide(f *testing.F) {
 	for seed := range seeds(100) {
 		f.Add(seed)
@@ -404,7 +404,7 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-// TestRandomFactsMeetEveryAction is FuzzDecide with many facts, which are the same in every run, and not all refused for one reason.
+// TestRandomFactsMeetEveryAction runs FuzzDecide with many facts that are the same in every run and are not all refused for one reason.
 func TestRandomFactsMeetEveryAction(t *testing.T) {
 	g := NewWithT(t)
 	counts := map[directory.Action]int{}
@@ -417,7 +417,7 @@ func TestRandomFactsMeetEveryAction(t *testing.T) {
 	g.Expect(counts).To(HaveLen(5), "every action was met: %v", counts)
 }
 
-// seeds are n random texts, the same in every run.
+// seeds returns n random texts, the same in every run.
 func seeds(n int) iter.Seq[[]byte] {
 	random := rand.NewChaCha8([32]byte{7, 4, 6})
 	return func(yield func([]byte) bool) {
@@ -430,7 +430,7 @@ func seeds(n int) iter.Seq[[]byte] {
 	}
 }
 
-// factsOf makes a directory and what is found there from bytes, such that what is right is as likely as what is not.
+// factsOf derives a directory and its facts from bytes, so that right and wrong facts are equally likely.
 func factsOf(seed []byte) (spec.Directory, directory.Facts) {
 	choose := func(n int) int {
 		if len(seed) == 0 {
@@ -466,7 +466,7 @@ func factsOf(seed []byte) (spec.Directory, directory.Facts) {
 				names = append(names, file.Name)
 				facts.Contents[file.Name] = one("", "3", "MFSM 2.0", file.Content+"x")
 			case 2:
-				names = append(names, file.Name) // something that can't be read
+				names = append(names, file.Name) // a file that can't be read
 			default:
 				names = append(names, file.Name)
 				facts.Contents[file.Name] = file.Content

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// newVariable is the name by which the command of an initialization calls the file that it writes.
+	// newVariable is the variable for the path of the file that the command of an initialization writes.
 	newVariable = "NEW"
-	// lastLines is how much of a failed command's output its error quotes.
+	// lastLines is the number of lines of a failed command's output that its error quotes.
 	lastLines = 5
 )
 
-// understand refuses a spec that can't be meant so, before anything is looked at.
+// understand refuses an invalid spec before anything is inspected.
 func understand(d spec.Directory, ledger string) error {
 	absolute := func(name string) bool { return filepath.IsAbs(name) && filepath.Clean(name) == name && name != "/" }
 	switch {
@@ -56,7 +56,7 @@ func plain(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.Contains(name, "/") && !durable.IsTemporary(name)
 }
 
-// writes are the names of all that an initialization makes.
+// writes returns the names of everything that an initialization makes.
 func writes(i spec.Initialize) []string {
 	names := slices.Clone(i.Directories)
 	for _, file := range i.Files {
@@ -68,8 +68,8 @@ func writes(i spec.Initialize) []string {
 	return names
 }
 
-// expand replaces the variables of the initial files by their values. Those of the command are only looked for: what it is to
-// write is not known yet.
+// expand replaces the variables in the initial files by their values. The variables in the command are only checked, because the path of
+// its output is not known yet.
 func expand(d spec.Directory, lookup environment.Lookup) (spec.Directory, error) {
 	if d.Initialize == nil {
 		return d, nil
@@ -103,8 +103,8 @@ func withNew(lookup environment.Lookup, path string) environment.Lookup {
 	}
 }
 
-// Identity is what the files of an initialization say that say who a directory is, such as "nodeNumID 2, targetNumID 101"; empty
-// when there is none.
+// Identity returns the contents of an initialization's identity files, such as "nodeNumID 2, targetNumID 101". It is empty if there are
+// none.
 func Identity(i *spec.Initialize, lookup environment.Lookup) (string, error) {
 	if i == nil {
 		return "", nil
@@ -116,8 +116,8 @@ func Identity(i *spec.Initialize, lookup environment.Lookup) (string, error) {
 	return identity(d.Initialize), nil
 }
 
-// command lets the command of the initialization make its file, when it has one that is not made yet. What it is to be known by is
-// written into the marker before the file gets its name.
+// command runs the command of the initialization if its file does not exist yet. The file's hash is written to the marker before the file
+// gets its name.
 func (p Prover) command(ctx context.Context, d spec.Directory, lookup environment.Lookup, marker spec.Marker) error {
 	if len(d.Initialize.Command) == 0 {
 		return nil
@@ -144,7 +144,7 @@ func (p Prover) command(ctx context.Context, d spec.Directory, lookup environmen
 	})
 }
 
-// run runs a command to its end, and ends it with all its children when it takes too long or a stop comes.
+// run runs a command to its end, and ends it with all its children on a timeout or a stop.
 func run(ctx context.Context, argv []string, limit time.Duration) error {
 	tail := &process.Tail{}
 	child, err := process.Start(argv, process.Options{Stdout: tail, Stderr: tail})

@@ -17,8 +17,8 @@ import (
 	"parallelfs.dev/operator/test/places"
 )
 
-// numbered is the directory of a daemon with an identity and with a database that a command makes: one that differs each time, and
-// beside which the command keeps a journal while it works. How often it ran stands in the file runs.
+// numbered returns the directory of a daemon with an identity and with a database that a command makes. The database differs each time, and
+// the command keeps a journal beside it while it works. The file runs contains the number of the command's runs.
 func (n node) numbered() spec.Directory {
 	d := numbered(true)
 	d.Path = n.path("disk", "numbered")
@@ -69,7 +69,7 @@ func TestAPreparationThatIsKilledBeforeAnyStepEndsTheSame(t *testing.T) {
 
 	for _, i := range places.Kills.Of(t, len(steps)) {
 		step := steps[i]
-		// Killed twice: what the last start finds was not left by a first start alone.
+		// It is killed twice, so that the last start finds more than the leftovers of a first start.
 		second := i * 7 % len(steps)
 		t.Run(fmt.Sprintf("killed before step %d, %s, and again before step %d", i, filepath.Base(step), second), func(t *testing.T) {
 			g, n := NewWithT(t), newNode(t)
@@ -84,7 +84,7 @@ func TestAPreparationThatIsKilledBeforeAnyStepEndsTheSame(t *testing.T) {
 				return err
 			}
 			g.Expect(killedBefore(i)).To(MatchError(killed))
-			// A kill inside of a step leaves half a temporary file.
+			// A kill within a step leaves half of a temporary file.
 			if temporary, writes := strings.CutPrefix(step, "write "); writes {
 				g.Expect(os.WriteFile(strings.Replace(temporary, whole.root, n.root, 1), []byte("ver"), 0o600)).To(Succeed())
 			}

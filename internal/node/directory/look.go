@@ -18,7 +18,7 @@ import (
 	"parallelfs.dev/operator/internal/node/stored"
 )
 
-// readJSON reports whether the file exists. A version of its form above newest is refused. Only a plain file is read: a symbolic link could
+// readJSON reports whether the file exists. A format version above newest is refused. Only a regular file is read: a symbolic link could
 // lead to another directory's file, and a pipe would never end.
 func readJSON(path string, newest int, value any) (bool, error) {
 	info, err := os.Lstat(path)
@@ -43,7 +43,7 @@ func readJSON(path string, newest int, value any) (bool, error) {
 	return true, nil
 }
 
-// look finds the facts. A directory that is not there is an empty one.
+// look collects the facts. A missing directory counts as empty.
 func look(d spec.Directory) (Facts, error) {
 	if exists, err := isDirectory(d.Path); err != nil || !exists {
 		return Facts{DataGone: true}, err
@@ -83,7 +83,7 @@ func look(d spec.Directory) (Facts, error) {
 	return facts, err
 }
 
-// lookInside finds the facts of what the initialization writes.
+// lookInside collects the facts about the files that the initialization writes.
 func lookInside(data string, i spec.Initialize, facts *Facts) error {
 	facts.Contents = map[string]string{}
 	for _, file := range i.Files {
@@ -104,7 +104,7 @@ func lookInside(data string, i spec.Initialize, facts *Facts) error {
 			facts.EmptyDirectories = append(facts.EmptyDirectories, name)
 		}
 	}
-	// A daemon's database can be large, and is only of interest before a daemon has run.
+	// A daemon's database can be large, and matters only before a daemon has run.
 	if m := facts.Marker; i.Makes != "" && m != nil && m.State == spec.MarkerPreparing && m.Made != "" {
 		var err error
 		facts.Made, err = digest(filepath.Join(data, i.Makes))
@@ -113,10 +113,10 @@ func lookInside(data string, i spec.Initialize, facts *Facts) error {
 	return nil
 }
 
-// longest is how much of an initial file is read: enough to tell an identity, and less than real data.
+// longest is the number of bytes that are read of an initial file: enough for an identity, and less than real data.
 const longest = 4096
 
-// isDirectory refuses everything else that has the name, symbolic links too: what they lead to may be another's.
+// isDirectory refuses everything else with this name, including symbolic links, because they may lead to another owner's data.
 func isDirectory(path string) (exists bool, err error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -157,7 +157,7 @@ func names(path string) ([]string, error) {
 	return found, nil
 }
 
-// isEmptyDirectory is true for a plain directory without anything in it, on the disk of the data.
+// isEmptyDirectory is true for an empty directory on the same disk as the data.
 func isEmptyDirectory(data, name string) (bool, error) {
 	path := filepath.Join(data, name)
 	info, err := os.Lstat(path)
@@ -179,8 +179,8 @@ func isEmptyDirectory(data, name string) (bool, error) {
 	return len(entries) == 0, nil
 }
 
-// contentOf reads a plain file of at most limit bytes; anything else is not there. Real data is far larger, and need not be read to
-// know that it is not the content of an empty filesystem.
+// contentOf reads a regular file of at most limit bytes; anything else counts as missing. Real data is far larger and can't be the content
+// of an empty filesystem, so it need not be read.
 func contentOf(path string, limit int) (content string, there bool, err error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -198,7 +198,7 @@ func contentOf(path string, limit int) (content string, there bool, err error) {
 	return string(read), true, nil
 }
 
-// digest is the SHA-256 of a plain file, in hexadecimal, and empty for anything else.
+// digest returns the SHA-256 of a regular file in hexadecimal. It is empty for anything else.
 func digest(path string) (sum string, err error) {
 	info, err := os.Lstat(path)
 	switch {

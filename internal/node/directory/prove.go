@@ -14,18 +14,18 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// LedgerVersion is the version of the form of a Ledger that this program writes; it reads all up to this one.
+// LedgerVersion is the version of the Ledger's format that this program writes. It reads all versions up to this one.
 const LedgerVersion = 1
 
-// Ledger is the content of the file spec.Run.Ledger: which directories were initialized on this node.
+// Ledger is the content of the file spec.Run.Ledger, which lists the directories that were initialized on this node.
 type Ledger struct {
-	// Version is that of the form: LedgerVersion.
+	// Version is the version of the format: LedgerVersion.
 	Version int `json:"version"`
 	// Directories are the entries by path.
 	Directories map[string]LedgerEntry `json:"directories"`
 }
 
-// LedgerEntry says for whom and when (RFC 3339) a directory was initialized.
+// LedgerEntry records the owner and the time (RFC 3339) of a directory's initialization.
 type LedgerEntry struct {
 	Owner spec.Owner `json:"owner"`
 	Time  string     `json:"time"`
@@ -37,9 +37,9 @@ type Prover struct {
 	Component string
 	// Ledger is the path of the ledger.
 	Ledger string
-	// UID and GID are those of the daemon's user.
+	// UID and GID belong to the daemon's user.
 	UID, GID int
-	// RootUID and RootGID own what the daemon must not change: 0, except where files can't be given away.
+	// RootUID and RootGID own the files that the daemon must not change. They are 0, except where files can't change their owner.
 	RootUID, RootGID int
 	Writer           durable.Writer
 	Now              func() time.Time
@@ -47,9 +47,9 @@ type Prover struct {
 	CommandLimit time.Duration
 }
 
-// Prove looks at the directory, decides, and makes it usable. lookup knows the variables of its initialization. The error of a
-// refusal is a sentence for a person, and nothing was changed then. It may be cut off between any two steps, and inside of one: the
-// next call goes on to the same end.
+// Prove inspects the directory, decides, and makes it usable. lookup resolves the variables of its initialization. The error of a refusal
+// is a sentence for a person, and in that case nothing was changed. It may be interrupted at any moment: the next call continues to the
+// same result.
 func (p Prover) Prove(ctx context.Context, d spec.Directory, lookup environment.Lookup) (Action, error) {
 	if err := understand(d, p.Ledger); err != nil {
 		return Refuse, err
@@ -85,8 +85,8 @@ func (p Prover) Prove(ctx context.Context, d spec.Directory, lookup environment.
 	return decision.Action, err
 }
 
-// initialize writes the marker first, so that whatever is found later is known to be ours, and the state Initialized
-// last, when all is on the disk.
+// initialize writes the marker first, so that later findings are known to be the operator's own. It sets the state Initialized last, when
+// everything is on the disk.
 func (p Prover) initialize(ctx context.Context, d spec.Directory, lookup environment.Lookup, facts Facts, ledger Ledger) error {
 	marker := spec.Marker{Owner: p.Owner, Component: p.Component, State: spec.MarkerPreparing, Time: p.now(), Made: facts.Made}
 	if err := p.writeMarker(d, marker); err != nil {
@@ -141,7 +141,7 @@ func (p Prover) record(d spec.Directory, ledger Ledger) error {
 }
 
 func (p Prover) writeMarker(d spec.Directory, marker spec.Marker) error {
-	// The directory stays root's: the daemon's user must not be able to replace the marker or to write beside its data.
+	// root keeps the ownership of the directory: the daemon's user must not be able to replace the marker or to write beside its data.
 	if err := p.Writer.Directory(d.Path, p.root(0o755)); err != nil {
 		return err
 	}

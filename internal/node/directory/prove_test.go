@@ -21,7 +21,7 @@ import (
 	"parallelfs.dev/operator/test/places"
 )
 
-// node is a machine's disk in a temporary directory, where giving files away is recorded and not done.
+// node is a machine's disk in a temporary directory, where changes of owners are only recorded.
 type node struct {
 	root   string
 	owners map[string][2]int
@@ -57,7 +57,7 @@ func (n node) prover(before func(step string) error) directory.Prover {
 	}
 }
 
-// content is everything that lies below the root: files with their content and permissions.
+// content returns all files below the root with their content and permissions.
 func (n node) content(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -145,7 +145,7 @@ func TestAnInitializationThatIsKilledBeforeAnyStepEndsTheSame(t *testing.T) {
 				return nil
 			}).Prove(t.Context(), n.directory(), unset)
 			g.Expect(err).To(MatchError(killed))
-			// A kill inside of a step leaves half a temporary file.
+			// A kill within a step leaves half of a temporary file.
 			if temporary, writes := strings.CutPrefix(step, "write "); writes {
 				temporary = strings.Replace(temporary, whole.root, n.root, 1)
 				g.Expect(os.WriteFile(temporary, []byte("MFS"), 0o600)).To(Succeed())
@@ -404,7 +404,7 @@ func TestASpecThatCannotBeMeantSoIsRefused(t *testing.T) {
 	}
 }
 
-// TestOnAFullDiskTheDataOfAnEarlierFileSystemIsAdopted has a FileSystem that was deleted and made again over a disk without a free block.
+// TestOnAFullDiskTheDataOfAnEarlierFileSystemIsAdopted has a FileSystem that was deleted and recreated over a disk without a free block.
 func TestOnAFullDiskTheDataOfAnEarlierFileSystemIsAdopted(t *testing.T) {
 	marker := "disk/meta/.parallelfs.json"
 	full := func(killed string) func(step string) error {

@@ -9,9 +9,10 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Restore lets fill make lost data again in the data subdirectory of d, which has to be empty. The marker says first by which plan, so that
-// what an attempt has left that was cut off is known to be ours: it is cleared, and nothing else ever is. A directory that was filled by
-// this plan stays as it is. The error of a refusal is a sentence for a person, and nothing was changed then.
+// Restore calls fill to recreate lost data in the data subdirectory of d, which must be empty. The plan's name is first written to the
+// marker, so that leftovers of an interrupted attempt are known to be the operator's own. Only such leftovers are ever cleared. A directory
+// that was already filled by this plan stays as it is. The error of a refusal is a sentence for a person, and in that case nothing was
+// changed.
 func (p Prover) Restore(d spec.Directory, plan string, fill func(data string) error) error {
 	if err := understand(d, p.Ledger); err != nil {
 		return err
@@ -52,7 +53,7 @@ func (p Prover) Restore(d spec.Directory, plan string, fill func(data string) er
 	return p.writeMarker(d, marker)
 }
 
-// keepsFromRestoring says why nothing may be restored into a directory; empty when it may.
+// keepsFromRestoring explains why nothing may be restored into a directory. It is empty if restoring is allowed.
 func keepsFromRestoring(d spec.Directory, owner spec.Owner, component, plan string, f Facts) string {
 	m := f.Marker
 	switch {

@@ -13,12 +13,12 @@ import (
 	"parallelfs.dev/operator/test/places"
 )
 
-// fill makes what was lost again.
+// fill recreates the lost data.
 func fill(data string) error {
 	return os.WriteFile(filepath.Join(data, "metadata.mfs"), []byte("made again"), 0o600)
 }
 
-// restored is the directory of the master as a recovery sees it.
+// restored returns the directory of the master as a recovery uses it.
 func (n node) restored() spec.Directory {
 	return spec.Directory{Path: n.path("disk", "meta"), Data: "data"}
 }
@@ -29,7 +29,7 @@ func TestARestoringThatIsCutOffAnywhereIsNotUsedAndGoesOnToTheSameEnd(t *testing
 	g.Expect(whole.prover(nil).Restore(whole.restored(), "0123abcd", fill)).To(Succeed())
 	content := func(n node) map[string]string {
 		out := n.content(t)
-		delete(out, filepath.Join("state", "ledger.json")) // it names the directory
+		delete(out, filepath.Join("state", "ledger.json")) // it contains the path of the directory
 		return out
 	}
 	want := content(whole)

@@ -1,4 +1,4 @@
-// Package disktest compares what lies on the disks of tests.
+// Package disktest compares the contents of the tests' disks.
 package disktest
 
 import (
@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Content is a hash of every byte of the file behind a loop device, and its size. Pages of zeros count by their place only, so that holes
-// are not read. When a swap space of so many bytes is in use at its start, only its header counts: the kernel writes behind it at any time.
-// loop is the device, which is written back to the file first; empty when there is none.
+// Content returns a hash of every byte of the file behind a loop device, and its size. Pages of zeros count only by position, so that holes
+// are not read. If a swap space of this many bytes is in use at its start, only its header counts, because the kernel writes after it at
+// any time. loop is the device, which is first written back to the file. It is empty if there is none.
 func Content(file, loop string, swap int64) (string, error) {
 	if loop != "" {
 		if err := writeBack(loop); err != nil {

@@ -1,5 +1,5 @@
-// Package drained waits until a target that is being drained holds no data any more. It proves the target before every look, because
-// the mountpoint of a disk that is gone is empty too, and it changes nothing.
+// Package drained waits until a target that is being drained no longer holds data. It proves the target before every scan, because the
+// mountpoint of a missing disk is empty too, and it changes nothing.
 package drained
 
 import (
@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// between two looks.
+	// between is the pause between two scans.
 	between = 10 * time.Second
-	// enough is how many looks in a row must find nothing: a file that is being moved may be seen neither here nor there.
+	// enough is the number of consecutive scans that must find nothing: a scan may miss a file that is being moved.
 	enough = 2
 )
 
-// Await returns nil when the directories of the target held no file at two looks in a row, 10 s apart. Empty directories are no data.
-// say gets a line for a person whenever the count changes. The error is a sentence: the target can't be proven or looked at, or ctx
+// Await returns nil when two consecutive scans, 10 s apart, found no file in the directories of the target. Empty directories don't count
+// as data. say gets a line for a person whenever the count changes. The error is a sentence: the target can't be proven or scanned, or ctx
 // has ended.
 func Await(ctx context.Context, told spec.AwaitEmpty, say func(line string)) error {
 	return await(ctx, told, say, between)
@@ -31,7 +31,7 @@ func await(ctx context.Context, told spec.AwaitEmpty, say func(line string), bet
 	if err := understand(told); err != nil {
 		return err
 	}
-	said, found := "", 0 // found is how many looks in a row found nothing
+	said, found := "", 0 // found counts the consecutive scans that found nothing
 	for {
 		left, err := lookPatiently(ctx, told)
 		if err != nil && ctx.Err() == nil {
@@ -81,7 +81,7 @@ func describe(left int) string {
 	}
 }
 
-// lookPatiently does not keep the process from ending while the disk does not answer.
+// lookPatiently returns when ctx ends, even if the disk does not answer.
 func lookPatiently(ctx context.Context, told spec.AwaitEmpty) (left int, err error) {
 	type result struct {
 		left int
@@ -109,7 +109,7 @@ func Count(ctx context.Context, told spec.AwaitEmpty) (int, error) {
 	return lookPatiently(ctx, told)
 }
 
-// understand refuses what can't be meant so: the proof of the target says nothing of a directory elsewhere.
+// understand refuses an invalid spec: the proof of the target does not cover a directory elsewhere.
 func understand(told spec.AwaitEmpty) error {
 	if len(told.Directories) == 0 {
 		return errors.New("the spec names no directory, so nothing would say that the target is empty; the operator and its node image must be of the same version")

@@ -20,7 +20,7 @@ import (
 
 var owner = spec.Owner{Namespace: "storage", Name: "scratch", UID: "1"}
 
-// aTarget is a directory of the node with the marker and the directories of a storage target.
+// aTarget is a directory on the node with the marker and the directories of a storage target.
 func aTarget(t *testing.T) spec.AwaitEmpty {
 	t.Helper()
 	path := t.TempDir()
@@ -49,7 +49,7 @@ func put(t *testing.T, path, content string) {
 	NewWithT(t).Expect(os.WriteFile(path, []byte(content), 0o600)).To(Succeed())
 }
 
-// said are the lines, in their order.
+// said holds the lines in their order.
 type said struct {
 	mutex sync.Mutex
 	lines []string

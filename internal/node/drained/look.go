@@ -18,7 +18,7 @@ import (
 	"parallelfs.dev/operator/internal/node/stored"
 )
 
-// most is how far is counted.
+// most is the limit of the count.
 const most = 10_000
 
 // look counts the files in the directories, up to one more than most.
@@ -48,12 +48,12 @@ func look(ctx context.Context, told spec.AwaitEmpty) (int, error) {
 	return c.files, nil
 }
 
-// proveDirectory looks at the marker of a directory of the node itself: whose it is, and that it was initialized.
+// proveDirectory checks the marker of a directory on the node: its owner, and that it is initialized.
 func proveDirectory(top *os.File, told spec.AwaitEmpty) error {
 	refuse := func(format string, arguments ...any) error {
 		return fmt.Errorf("target %s at %s %s", told.Target.Name, told.Target.Path, fmt.Sprintf(format, arguments...))
 	}
-	// A pipe in its place must not make the opening wait.
+	// A pipe in its place must not block the open.
 	fd, err := unix.Openat(int(top.Fd()), spec.MarkerFile, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return refuse("has no marker %s that can be read (%v), so it may be another directory; bring the right one back", spec.MarkerFile, err)
@@ -84,17 +84,17 @@ func proveDirectory(top *os.File, told spec.AwaitEmpty) error {
 	return nil
 }
 
-// counter counts the files of one filesystem. It follows no symbolic link, and goes to no other filesystem.
+// counter counts the files in one filesystem. It follows no symbolic link and enters no other filesystem.
 type counter struct {
 	ctx    context.Context
 	device uint64
 	files  int
 }
 
-// errElsewhere says that what is counted would not be all that there is.
+// errElsewhere is the error for a mount below the target, because the count would be incomplete.
 var errElsewhere = errors.New("is another filesystem than the target, which hides what lies below it; unmount it")
 
-// below counts what is in a directory below another, to which it goes step by step.
+// below counts the files in a directory below another, which it enters step by step.
 func (c *counter) below(at *os.File, steps []string) error {
 	if len(steps) == 0 {
 		return c.in(at)
@@ -122,7 +122,7 @@ func (c *counter) enter(parent *os.File, name string) (*os.File, error) {
 	return directory, nil
 }
 
-// in counts what is in the directory, at any depth.
+// in counts the files in the directory at any depth.
 func (c *counter) in(directory *os.File) error {
 	for {
 		entries, err := directory.ReadDir(1000)
@@ -150,9 +150,9 @@ func (c *counter) entry(parent *os.File, entry fs.DirEntry) error {
 	}
 	directory, err := c.enter(parent, entry.Name())
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // the daemon has removed it meanwhile
+	case errors.Is(err, fs.ErrNotExist): // the daemon has removed it in the meantime
 		return nil
-	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP): // it is a file by now
+	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP): // it has become a file
 		c.files++
 		return nil
 	case err != nil:
@@ -162,7 +162,7 @@ func (c *counter) entry(parent *os.File, entry fs.DirEntry) error {
 	return c.in(directory)
 }
 
-// open opens a directory, and nothing else.
+// open opens a directory and nothing else.
 func open(parent int, name string) (*os.File, error) {
 	fd, err := unix.Openat(parent, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -170,7 +170,7 @@ func open(parent int, name string) (*os.File, error) {
 	}
 	path := name
 	if parent != unix.AT_FDCWD {
-		// The path that the kernel knows, for sentences.
+		// The path as the kernel reports it, for messages.
 		if known, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err == nil {
 			path = known
 		}

@@ -15,27 +15,27 @@ import (
 
 const temporaryPrefix, temporarySuffix = ".parallelfs-", ".tmp"
 
-// temporaryOf is the name beside path under which it is written.
+// temporaryOf returns the temporary name beside path.
 func temporaryOf(path string) string {
 	return filepath.Join(filepath.Dir(path), temporaryPrefix+filepath.Base(path)+temporarySuffix)
 }
 
-// IsTemporary is true for the name of a file or directory that a killed Writer may leave behind. It means nothing.
+// IsTemporary is true for the name of a file or directory that a killed Writer may leave behind. Such a file can be ignored.
 func IsTemporary(name string) bool {
 	return strings.HasPrefix(name, temporaryPrefix) && strings.HasSuffix(name, temporarySuffix)
 }
 
-// Ownership is who owns a file and what its permission bits are.
+// Ownership holds the owner and the permission bits of a file.
 type Ownership struct {
 	UID, GID int
 	Mode     fs.FileMode
 }
 
-// Writer changes the disk, one step after the other.
+// Writer changes the disk step by step.
 type Writer struct {
-	// Chown is os.Chown, or a stand-in where files can't be given away.
+	// Chown is os.Chown, or a substitute where files can't change their owner.
 	Chown func(path string, uid, gid int) error
-	// Before, where set, is called before every step with the step's name; its error ends the work there, as a kill would.
+	// Before, if set, is called with the name of each step before it. Its error ends the work there, as a kill would.
 	Before func(step string) error
 }
 
@@ -61,7 +61,7 @@ func (w Writer) File(path string, content []byte, own Ownership) error {
 }
 
 func (w Writer) writeSynced(path string, content []byte, own Ownership) (err error) {
-	// A left-over of a killed run may have another owner or mode.
+	// The leftover of a killed run may have another owner or mode.
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -76,25 +76,25 @@ func (w Writer) writeSynced(path string, content []byte, own Ownership) (err err
 	if err := w.Chown(path, own.UID, own.GID); err != nil {
 		return err
 	}
-	// After the chown, which may clear bits, and without the umask.
+	// chmod runs last: chown may clear mode bits, and the umask must not apply.
 	if err := file.Chmod(own.Mode); err != nil {
 		return err
 	}
 	return file.Sync()
 }
 
-// overwriteLimit is the size up to which a file is overwritten: one block of a filesystem, which the file has already.
+// overwriteLimit is the size up to which a file is overwritten in place: one block of a filesystem, which the file already has.
 const overwriteLimit = 4096
 
-// Text replaces the file at path as File does, whose content is text that white space at its end does not change, such as JSON. A full
-// filesystem has no room for a second file: the file that is there has a block, and then the new content goes into that. The error of a
-// file that is not there yet is that of File.
+// Text replaces the file at path like File. The content must be text that may end in white space, such as JSON. A full filesystem has no
+// room for a second file. In that case the new content is written into the block of the existing file. If the file does not exist yet, the
+// error is that of File.
 func (w Writer) Text(path string, content []byte, own Ownership) error {
 	err := w.File(path, content, own)
 	if !errors.Is(err, unix.ENOSPC) {
 		return err
 	}
-	// The name is taken from the attempt that found no room.
+	// The temporary name of the failed attempt is removed.
 	if gone := os.Remove(temporaryOf(path)); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
 		return errors.Join(err, gone)
 	}
@@ -104,10 +104,10 @@ func (w Writer) Text(path string, content []byte, own Ownership) error {
 	return nil
 }
 
-// overwrite replaces the content of a plain file in its place. A kill at any moment leaves the old or the new content, with white space
-// behind it: all of it is written by one call, into one page, as long as the longer of the two is. A crash of the node leaves one of
-// them too, as far as the disk writes a block as a whole: the file has its new length on the disk before the new content. A filesystem that
-// never writes in place, such as btrfs, needs room for it all the same.
+// overwrite replaces the content of a regular file in place. A kill at any moment leaves the old or the new content, followed by white
+// space: one call writes everything into one page, padded to the longer of the two lengths. A crash of the node also leaves one of them if
+// the disk writes whole blocks, because the file gets its new length on the disk before the new content. A filesystem that never writes in
+// place, such as btrfs, needs free space even so.
 func (w Writer) overwrite(path string, content []byte) (err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -149,20 +149,20 @@ func (w Writer) overwrite(path string, content []byte) (err error) {
 	return nil
 }
 
-// Making is what Made leaves to others.
+// Making holds the steps of Made that the caller supplies.
 type Making struct {
-	// Make writes the file at path, whose directory is there, and nobody else's.
+	// Make writes the file at path. Its directory exists and is used by no other program.
 	Make func(path string) error
-	// Commit is called with the path of the whole file before it gets its name.
+	// Commit is called with the path of the complete file before it gets its name.
 	Commit func(path string) error
 }
 
-// Made replaces the file at path as a whole by one that another program writes, in a temporary directory beside, because such a
-// program may keep files of its own beside the one that it writes. The directory of path must exist.
+// Made replaces the file at path as a whole by one that another program writes. The program works in a temporary directory beside it,
+// because it may keep files of its own beside its output. The directory of path must exist.
 func (w Writer) Made(path string, own Ownership, making Making) error {
 	directory, temporary := filepath.Dir(path), temporaryOf(path)
 	made := filepath.Join(temporary, filepath.Base(path))
-	// What a killed run has left is of no use: nobody knows how far it is.
+	// Leftovers of a killed run are useless, because their progress is unknown.
 	if err := w.Forget(path); err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (w Writer) Made(path string, own Ownership, making Making) error {
 	return w.Forget(path)
 }
 
-// Forget removes what a killed Made may have left beside path.
+// Forget removes the leftovers of a killed Made beside path.
 func (w Writer) Forget(path string) error {
 	temporary := temporaryOf(path)
 	err := w.step("clear "+temporary, func() error {
@@ -199,8 +199,8 @@ func (w Writer) Forget(path string) error {
 	return nil
 }
 
-// ownAlone syncs the file with its ownership. It must be whole: a plain file, and alone, because a file beside it, such as the
-// journal of a database, would hold a part of it.
+// ownAlone sets the ownership of the file and syncs it. The file must be regular and the only one: another file beside it, such as a
+// database's journal, would hold a part of the data.
 func (w Writer) ownAlone(path string, own Ownership) (err error) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -228,15 +228,15 @@ func (w Writer) ownAlone(path string, own Ownership) (err error) {
 	if err := w.Chown(path, own.UID, own.GID); err != nil {
 		return err
 	}
-	// After the chown, which may clear bits, and without the umask.
+	// chmod runs last: chown may clear mode bits, and the umask must not apply.
 	if err := file.Chmod(own.Mode); err != nil {
 		return err
 	}
 	return file.Sync()
 }
 
-// Directory makes the directory where it is missing, with its parents, and sets its ownership. Parents that it makes belong
-// to whoever runs this, with mode 0755.
+// Directory creates the directory and its parents if missing, and sets its ownership. New parents belong to the user of this process, with
+// mode 0755.
 func (w Writer) Directory(path string, own Ownership) error {
 	if err := w.make(path); err != nil {
 		return fmt.Errorf("can't make the directory %s: %w", path, err)
@@ -245,7 +245,7 @@ func (w Writer) Directory(path string, own Ownership) error {
 		if err := w.Chown(path, own.UID, own.GID); err != nil {
 			return err
 		}
-		// After the chown, which may clear bits, and without the umask.
+		// chmod runs last: chown may clear mode bits, and the umask must not apply.
 		if err := os.Chmod(path, own.Mode); err != nil {
 			return err
 		}
@@ -257,8 +257,8 @@ func (w Writer) Directory(path string, own Ownership) error {
 	return nil
 }
 
-// make makes missing directories one by one and syncs the parent of each, or a power failure could take them away together
-// with what was synced inside of them.
+// make creates missing directories one by one and syncs the parent of each. Otherwise a power failure could remove them together with
+// synced files inside.
 func (w Writer) make(path string) error {
 	info, err := os.Stat(path)
 	switch {

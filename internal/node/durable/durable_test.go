@@ -124,7 +124,7 @@ func TestWhatAKilledMakingHasLeftIsForgotten(t *testing.T) {
 	g.Expect(writer(nil).Forget(path)).To(Succeed(), "also when there is nothing")
 }
 
-// full has no room for a second file, and is killed before step number killed of what follows, from 0; -1 for never.
+// full has no room for a second file. It is killed before step number killed of what follows, counted from 0; -1 means never.
 func full(killed int) durable.Writer {
 	n := 0
 	return writer(func(step string) error {

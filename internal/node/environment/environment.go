@@ -1,4 +1,4 @@
-// Package environment puts the values of variables into texts, for what is known only on the node.
+// Package environment inserts the values of variables into texts, for values that are known only on the node.
 package environment
 
 import (
@@ -11,20 +11,21 @@ import (
 )
 
 const (
-	// addressVariable is the address of the node, which the operator sets.
+	// addressVariable is the variable for the address of the node, which the operator sets.
 	addressVariable = "NODE_IP"
-	// interfaceVariable is the name of the interface that has it. Where no lookup knows it, it is looked for.
+	// interfaceVariable is the variable for the name of the interface with that address. If the lookup does not have it, the interface is
+	// searched for.
 	interfaceVariable = "NODE_INTERFACE"
 )
 
-// reference is the form that Kubernetes uses in a container's command.
+// reference matches the syntax of Kubernetes in a container's command.
 var reference = regexp.MustCompile(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
 
-// Lookup says the value of a variable, and whether it is set; os.LookupEnv is one.
+// Lookup returns the value of a variable, and whether it is set; os.LookupEnv is one.
 type Lookup func(name string) (value string, set bool)
 
-// OfProcess looks up the variables of this process. The value of NODE_IP is one address, although Kubernetes lists one of each family that
-// the node has (status.hostIPs): the one of IPv4, where there is one, as the operator takes it.
+// OfProcess looks up the variables of this process. NODE_IP yields one address, although Kubernetes lists one of each IP family
+// (status.hostIPs): the IPv4 address if there is one, as in the operator.
 func OfProcess(name string) (string, bool) {
 	value, set := os.LookupEnv(name)
 	if name != addressVariable || !set {
@@ -39,7 +40,7 @@ func OfProcess(name string) (string, bool) {
 	return all[0], true
 }
 
-// ExpandAddress replaces every $(NAME) of a host and port, and puts brackets around the colons of an IPv6 address.
+// ExpandAddress replaces every $(NAME) in a host and port, and encloses an IPv6 address in brackets.
 func ExpandAddress(address string, lookup Lookup) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -52,8 +53,8 @@ func ExpandAddress(address string, lookup Lookup) (string, error) {
 	return net.JoinHostPort(both[0], both[1]), nil
 }
 
-// Expand replaces every $(NAME) in text by the value of NAME. The error names the first variable that has none. $(NODE_INTERFACE),
-// where lookup does not know it, is the interface of this network namespace that has the address $(NODE_IP).
+// Expand replaces every $(NAME) in text by the value of NAME. The error names the first variable without a value. If lookup does not have
+// $(NODE_INTERFACE), its value is the interface of this network namespace with the address $(NODE_IP).
 func Expand(text string, lookup Lookup) (string, error) {
 	var fault error
 	expanded := reference.ReplaceAllStringFunc(text, func(match string) string {

@@ -15,8 +15,7 @@ type Interface struct {
 	Addresses []netip.Addr
 }
 
-// InterfaceWith is the name of the interface that has the address. An address that several have is that of the first which is up
-// and not the loopback.
+// InterfaceWith returns the name of the interface with the address. If several have it, the first that is up and not the loopback counts.
 func InterfaceWith(address string, all []Interface) (string, error) {
 	want, err := netip.ParseAddr(address)
 	if err != nil {
@@ -59,7 +58,7 @@ func interfaceOf(address string) (string, error) {
 	return InterfaceWith(address, all)
 }
 
-// Interfaces are those of this network namespace.
+// Interfaces returns the interfaces of this network namespace.
 func Interfaces() ([]Interface, error) {
 	found, err := net.Interfaces()
 	if err != nil {

@@ -57,7 +57,7 @@ func TestTheInterfaceOfTheNodeIsLookedForWhereATextNamesIt(t *testing.T) {
 	g.Expect(environment.Expand(text, with(map[string]string{"NODE_INTERFACE": "ib0"}))).To(Equal("ib0 *\n"), "one that is set is taken as it is")
 	_, err := environment.Expand(text, with(nil))
 	g.Expect(err).To(MatchError(ContainSubstring("NODE_IP is not set")))
-	// An address of "this network" (RFC 1122), which no machine can have.
+	// This is an address of "this network" (RFC 1122), which no machine can have.
 	_, err = environment.Expand(text, with(map[string]string{"NODE_IP": "0.0.0.1"}))
 	g.Expect(err).To(MatchError(And(ContainSubstring("no interface has the address 0.0.0.1"), ContainSubstring("lo 127.0.0.1"))))
 	g.Expect(environment.Expand("$(NODE_IP)", with(map[string]string{"NODE_IP": "0.0.0.1"}))).To(Equal("0.0.0.1"), "and is not looked for elsewhere")

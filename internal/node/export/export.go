@@ -1,4 +1,4 @@
-// Package export writes the results of a benchmark to a directory and puts them to an object store that speaks S3.
+// Package export writes the results of a benchmark to a directory and uploads them to an S3 object store.
 package export
 
 import (
@@ -16,26 +16,26 @@ import (
 	"parallelfs.dev/operator/internal/node/durable"
 )
 
-// Options say what is exported, and where to.
+// Options holds the source and the destinations of an export.
 type Options struct {
-	// Files is the directory of the files, a mounted ConfigMap.
+	// Files is the directory of the results, a mounted ConfigMap.
 	Files string
-	// To is the directory that they are written to, empty for none.
+	// To is the destination directory, empty for none.
 	To string
-	// S3 is where they are put, without an Endpoint nowhere.
+	// S3 is the destination in an object store. It is unused without an Endpoint.
 	S3 S3
-	// Timeout ends it.
+	// Timeout limits the upload.
 	Timeout time.Duration
 }
 
-// file is one file as it is exported.
+// file is one exported file.
 type file struct {
 	name    string
 	content []byte
 }
 
-// Run exports all files. It returns the places of those that it has exported, paths and s3://<bucket>/<key>, and an error when that are not
-// all: where one place fails, the other is tried all the same.
+// Run exports all files. It returns the destinations of the exported files, paths and s3://<bucket>/<key>. If one destination fails, the
+// other is still tried, and the error lists what failed.
 func Run(ctx context.Context, o Options) ([]string, error) {
 	if o.Files == "" {
 		return nil, errors.New("--files is missing: name the directory of the results")
@@ -64,14 +64,14 @@ func Run(ctx context.Context, o Options) ([]string, error) {
 	return out, errors.Join(errs...)
 }
 
-// most is what one file may be unpacked to.
+// most bounds the unpacked size of one file.
 const most = 256 << 20
 
-// packed is the end of the name of a file that is unpacked.
+// packed is the suffix of files that are unpacked.
 const packed = ".gz"
 
-// read returns the files of a directory in the order of their names, unpacked. A mounted ConfigMap holds its files as symbolic links,
-// beside directories whose names begin with a dot.
+// read returns the unpacked files of a directory, sorted by name. A mounted ConfigMap holds its files as symbolic links, beside directories
+// whose names begin with a dot.
 func read(directory string) ([]file, error) {
 	entries, err := os.ReadDir(directory)
 	if err != nil {
@@ -131,8 +131,8 @@ func open(path, name string) (file, error) {
 	return file{short, content}, nil
 }
 
-// write writes the files to a directory, each whole or not at all. They belong to whoever runs this: a volume from elsewhere may
-// not let files be given away.
+// write writes the files to a directory, each completely or not at all. They belong to the user of this process, because a volume from
+// elsewhere may not allow changes of owners.
 func write(directory string, files []file) ([]string, error) {
 	if directory == "" {
 		return nil, nil

@@ -24,7 +24,7 @@ import (
 	"parallelfs.dev/operator/internal/node/objectstore/objectstoretest"
 )
 
-// mounted is a directory like a mounted ConfigMap: its files are symbolic links into a directory whose name begins with a dot.
+// mounted is a directory like a mounted ConfigMap: its files are symbolic links into a directory with a leading dot.
 func mounted(t *testing.T, files map[string]string) string {
 	t.Helper()
 	directory := t.TempDir()

@@ -11,7 +11,7 @@ import (
 // S3 is a place in an object store.
 type S3 = objectstore.S3
 
-// check refuses half of a place.
+// check refuses an incomplete destination.
 func check(s S3) error {
 	if s == (S3{}) {
 		return nil
@@ -29,7 +29,7 @@ func check(s S3) error {
 	return nil
 }
 
-// put puts the files to the store.
+// put uploads the files to the store.
 func put(ctx context.Context, s S3, files []file) ([]string, error) {
 	if s == (S3{}) {
 		return nil, nil

@@ -1,5 +1,5 @@
-// Package host runs programs of the node itself in the node's own root directory: tools that belong to the node's kernel come with it and
-// not with an image, and find their own libraries there.
+// Package host runs programs of the node in the node's own root directory. Tools for the node's kernel come with the node and not with an
+// image, and find their libraries there.
 package host
 
 import (
@@ -14,11 +14,11 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Root is the root directory of the node, for a process that has its process ids.
+// Root is the node's root directory, for a process with the node's process ids.
 const Root = "/proc/1/root"
 
-// Program is the path of a program on the node, below its root directory, empty when it has none. A link is not followed: it is meant from
-// that directory.
+// Program returns the path of a program on the node, relative to its root directory. It is empty if the node does not have the program. A
+// link is not followed, because its target is relative to that root directory.
 func Program(root, name string) string {
 	for _, directory := range []string{"/usr/sbin", "/sbin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/local/bin"} {
 		if _, err := os.Lstat(filepath.Join(root, directory, name)); err == nil {
@@ -28,15 +28,15 @@ func Program(root, name string) string {
 	return ""
 }
 
-// MissingError means that the node has no such program.
+// MissingError means that the node does not have the program.
 type MissingError struct{ Name string }
 
 func (e *MissingError) Error() string {
 	return fmt.Sprintf("the node has no %s; its NodeInventory (status.software) says what to install", e.Name)
 }
 
-// Command is a program of the node with its arguments, to be run without a shell. Its first argument is a name, or a path below the root
-// directory. It sees the processes and the network of this process, and its mounts.
+// Command returns a program of the node with its arguments, to be run without a shell. The first argument is a name or a path below the
+// root directory. The program has the processes, the network and the mounts of this process.
 func Command(ctx context.Context, root string, argv []string) (*exec.Cmd, error) {
 	path := argv[0]
 	if !filepath.IsAbs(path) {
@@ -51,7 +51,7 @@ func Command(ctx context.Context, root string, argv []string) (*exec.Cmd, error)
 	return command, nil
 }
 
-// BootID tells this start of the node from others (spec.BootIDFile).
+// BootID identifies the current boot of the node (spec.BootIDFile).
 func BootID() (string, error) {
 	content, err := os.ReadFile(spec.BootIDFile)
 	return strings.TrimSpace(string(content)), err

@@ -15,7 +15,7 @@ func node(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	NewWithT(t).Expect(os.MkdirAll(filepath.Join(root, "usr/sbin"), 0o755)).To(Succeed())
-	// The link leads to nothing from here, and to a file from the node's root directory.
+	// The link is dangling in this process, but leads to a file from the node's root directory.
 	NewWithT(t).Expect(os.Symlink("/opt/lustre/mkfs.lustre", filepath.Join(root, "usr/sbin/mkfs.lustre"))).To(Succeed())
 	return root
 }

@@ -16,7 +16,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// TestMain is what the binary does for the verb.
+// TestMain implements the verb of the node binary.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == spec.OnNode {
 		_, _ = os.Stderr.WriteString(host.Become(os.Args[2:]).Error())
@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// container runs a shell command in mounts of its own, of which the node knows nothing. The node's first process is one that waits for it.
+// container runs a shell command in a mount namespace of its own, which is invisible to the node. The node's first process is one that
+// waits for it.
 func container(t *testing.T, script string) (stdout, stderr string, err error) {
 	t.Helper()
 	command := exec.Command("unshare", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-uc", `unshare --mount sh -euc "$1"; exit $?`, "node", script)
@@ -35,7 +36,7 @@ func container(t *testing.T, script string) (stdout, stderr string, err error) {
 	return out.String(), said.String(), err
 }
 
-// on is the command line of a program of the node, as a shell has it: the binary of the test stands for /proc/self/exe.
+// on returns the command line of a program of the node for a shell. The test's binary replaces /proc/self/exe.
 func on(t *testing.T, argv ...string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -49,7 +50,7 @@ func TestAProgramOfTheNodeSeesTheMountsOfTheNode(t *testing.T) {
 	hide := "mount -t tmpfs container " + directory + "; "
 	_, said, err := container(t, hide+"cat "+directory+"/here")
 	g.Expect(err).To(HaveOccurred(), "it is hidden in the container: %s", said)
-	// The test's binary itself may lie below what is hidden, so the program is started before.
+	// The test's binary may be below the hidden directory, so the program is started first.
 	for _, program := range []string{"cat", "/bin/cat"} {
 		stdout, said, err := container(t, hide+on(t, program, directory+"/here"))
 		g.Expect(err).NotTo(HaveOccurred(), said)

@@ -15,16 +15,16 @@ import (
 	"parallelfs.dev/operator/internal/node/process"
 )
 
-// endGrace is how long a program may take to end when it is told to.
+// endGrace is the time that a program may take to end after SIGTERM.
 const endGrace = 5 * time.Second
 
-// Run runs a program on the node. One that waits in the kernel can't be killed, and is left behind when ctx ends.
+// Run runs a program on the node. A program that is blocked in the kernel can't be killed, and is left behind when ctx ends.
 func Run(ctx context.Context, argv []string) (format.Answer, error) {
 	return RunKeeping(ctx, argv)
 }
 
-// RunKeeping is Run of a program in which files stay open: a lock on them lasts as long as the program, also when it is left behind, and
-// when this process is killed.
+// RunKeeping is Run for a program that inherits open files. A lock on them lasts as long as the program, even if the program is left behind
+// or this process is killed.
 func RunKeeping(ctx context.Context, argv []string, keep ...*os.File) (format.Answer, error) {
 	return answerOf(ctx, OnNode(argv), filepath.Base(argv[0]), keep...)
 }

@@ -51,7 +51,7 @@ func firstOf(a, b string) string {
 	return b
 }
 
-// model is the name of the first processor (proc_cpuinfo(5)); Arm has none there.
+// model returns the name of the first processor (proc_cpuinfo(5)). Arm has no name there.
 func (c Collector) model() string {
 	for line := range strings.Lines(value(c.Proc, "cpuinfo")) {
 		if key, model, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
@@ -84,7 +84,7 @@ func (c Collector) numaNodes() []v1alpha1.NUMANode {
 	return all
 }
 
-// kubeletPolicy is in the kubelet's own state file
+// kubeletPolicy returns the CPU manager policy in the kubelet's state file
 // (kubernetes.io/docs/tasks/administer-cluster/cpu-management-policies).
 func (c Collector) kubeletPolicy() string {
 	var state struct {

@@ -1,5 +1,5 @@
-// Package inventory finds what a node has: kernel, processors, disks, networks, and the host's settings that storage
-// servers depend on. It only reads. The same node gives the same inventory, byte for byte.
+// Package inventory collects the properties of a node: kernel, processors, disks, networks, and the host's settings that storage servers
+// depend on. It only reads. The same node gives the same inventory, byte for byte.
 package inventory
 
 import (
@@ -21,31 +21,32 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// Collector collects the inventory of a node. ThisHost returns the one that a program uses; the fields are there for tests.
+// Collector collects the inventory of a node. Programs use ThisHost; the fields exist for tests.
 type Collector struct {
-	// Sys and Proc are where sysfs and procfs of the node are mounted, Host is the root directory of the node.
+	// Sys and Proc are the mount points of the node's sysfs and procfs, and Host is the root directory of the node.
 	Sys, Proc, Host string
-	// Devices looks at the disks, as devices.Looker.All does.
+	// Devices reads the disks, like devices.Looker.All.
 	Devices func(ctx context.Context) ([]plan.Facts, []string)
-	// Daemons says where the filesystems' daemons on the node run, and what could not be found out. Nil for none.
+	// Daemons returns the placements of the filesystems' daemons on the node, and what could not be read. nil means no daemons.
 	Daemons func(ctx context.Context) ([]v1alpha1.DaemonPlacement, []string)
-	// Settings are what the filesystems' documentation asks of the kernel, and Modules those of the filesystems' own that do not come with it.
+	// Settings lists the kernel settings that the filesystems' documentation asks for. Modules lists the filesystems' own modules that are not
+	// part of the kernel.
 	Settings []spec.HostSetting
 	Modules  []spec.KernelModule
-	// Software are what filesystems need on the node itself, and Run runs a program of the node in the node's own root directory.
+	// Software lists what filesystems need on the node itself. Run runs a program of the node in the node's own root directory.
 	Software []spec.HostSoftware
 	Run      devices.Runner
-	// Evicted are the evictions that were seen, by the filesystem and then by what tells them apart: a kernel remembers the last ones only.
-	// Nil to remember none.
+	// Evicted holds the observed evictions by filesystem and then by identity, because a kernel remembers only the last ones. If it is nil,
+	// evictions are not remembered.
 	Evicted map[string]map[string]time.Time
-	// Volatile names the filesystem that a path is on when it does not outlive a restart of the node. Nil for all paths that do.
+	// Volatile names the filesystem of a path if it does not survive a reboot of the node. If it is nil, all paths count as persistent.
 	Volatile func(path string) string
-	// Addresses are those of a network interface, with their prefix.
+	// Addresses returns the addresses of a network interface with their prefix length.
 	Addresses func(name string) ([]string, error)
 }
 
-// ThisHost collects the inventory of the node that the program runs on, with what the filesystems expect of it. In a container it needs
-// the network and the process ids of the node.
+// ThisHost collects the inventory of the node that the program runs on, compared with the filesystems' requirements. In a container it
+// needs the node's network and process ids.
 func ThisHost(settings []spec.HostSetting, modules []spec.KernelModule, software []spec.HostSoftware) Collector {
 	return Collector{
 		Sys: "/sys", Proc: "/proc", Host: host.Root, Devices: devices.ThisHost().All, Addresses: addresses, Volatile: volatileAt,
@@ -53,7 +54,7 @@ func ThisHost(settings []spec.HostSetting, modules []spec.KernelModule, software
 	}
 }
 
-// Collect looks at the whole node. What could not be found out is a sentence in Problems.
+// Collect scans the whole node. Problems lists what could not be read.
 func (c Collector) Collect(ctx context.Context) v1alpha1.NodeInventoryStatus {
 	var status v1alpha1.NodeInventoryStatus
 	facts, problems := c.Devices(ctx)
@@ -100,7 +101,7 @@ func cut(all []string, items, length int) []string {
 	return all
 }
 
-// text is at most length bytes of valid UTF-8.
+// text cuts s to at most length bytes of valid UTF-8.
 func text(s string, length int) string {
 	s = strings.ToValidUTF8(s, "?")
 	if len(s) <= length {
@@ -109,7 +110,7 @@ func text(s string, length int) string {
 	return strings.ToValidUTF8(s[:length], "")
 }
 
-// summary counts disks by what they are, not what is made from them: a disk with an LVM on it is one disk.
+// summary counts physical disks, not devices built on them: a disk with an LVM on it is one disk.
 func summary(status v1alpha1.NodeInventoryStatus) v1alpha1.InventorySummary {
 	var s v1alpha1.InventorySummary
 	var capacity int64
@@ -133,7 +134,7 @@ func summary(status v1alpha1.NodeInventoryStatus) v1alpha1.InventorySummary {
 	return s
 }
 
-// value is the content of a file of sysfs or procfs, without the white space around it; empty when it can't be read.
+// value returns the content of a file in sysfs or procfs without surrounding white space. It is empty if the file can't be read.
 func value(path ...string) string {
 	content, err := procfs.Read(filepath.Join(path...))
 	if err != nil {
@@ -142,7 +143,7 @@ func value(path ...string) string {
 	return strings.TrimSpace(string(content))
 }
 
-// names are what a directory holds, sorted; none when it is not there.
+// names returns the sorted names in a directory, or none if it does not exist.
 func names(path ...string) []string {
 	entries, err := procfs.List(filepath.Join(path...))
 	if err != nil {
@@ -160,7 +161,7 @@ func exists(path ...string) bool {
 	return err == nil
 }
 
-// addresses asks the kernel for the addresses of an interface. Those of the link (fe80::/10) say nothing.
+// addresses returns the addresses of an interface from the kernel. Link-local addresses (fe80::/10) are left out.
 func addresses(name string) ([]string, error) {
 	found, err := net.InterfaceByName(name)
 	if err != nil {

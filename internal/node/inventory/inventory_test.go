@@ -17,14 +17,14 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// node is a node with two sockets in files.
+// node is a node with two sockets made of files.
 type node struct {
 	*testing.T
 	root      string
 	collector Collector
 }
 
-// tuned is what a filesystem's manual asks for.
+// tuned lists the settings that a filesystem's manual asks for.
 var tuned = []spec.HostSetting{
 	{Name: spec.TransparentHugePages, Expected: "always", Source: "the manual"},
 	{Name: "vm.dirty_background_ratio", Expected: "5", Source: "the manual"},

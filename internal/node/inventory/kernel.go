@@ -9,11 +9,11 @@ import (
 	"parallelfs.dev/operator/internal/node/modules"
 )
 
-// asked are the modules of the kernel that clients and servers of the filesystems, and their targets, need.
+// asked returns the kernel modules that clients and servers of the filesystems, and their targets, need.
 func (c Collector) asked() []string {
 	names := []string{"fuse"}
 	for _, f := range registry.All() {
-		// That of a format whose targets only their own server mounts comes with the server's.
+		// The module of a format whose targets only their own server mounts is included in the server's modules.
 		if _, served := f.(format.Served); !served {
 			names = append(names, string(f.Name()))
 		}

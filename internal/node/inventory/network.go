@@ -12,8 +12,8 @@ import (
 	"parallelfs.dev/operator/internal/node/devices"
 )
 
-// networkInterfaces are the adapters of the node, the bonds, VLANs and bridges over them, and the interface of the default
-// route. Those of pods and of their networks are left out: they come and go.
+// networkInterfaces returns the adapters of the node, the bonds, VLANs and bridges over them, and the interface of the default route.
+// Interfaces of pods and of their networks are left out, because they come and go.
 func (c Collector) networkInterfaces() (all []v1alpha1.NetworkInterface, problems []string) {
 	for _, name := range names(c.Sys, "class/net") {
 		if !c.ofTheNode(name, 0) && name != c.defaultInterface() {
@@ -23,7 +23,7 @@ func (c Collector) networkInterfaces() (all []v1alpha1.NetworkInterface, problem
 		i := v1alpha1.NetworkInterface{
 			Name: text(name, 64), State: text(value(directory, "operstate"), 32),
 			MTU:       int32(number(value(directory, "mtu"))),    //nolint:gosec // an int in the kernel
-			SpeedMbps: max(0, number(value(directory, "speed"))), // -1 is unknown, and no answer is a link that is down
+			SpeedMbps: max(0, number(value(directory, "speed"))), // -1 means unknown, and a link that is down has no value
 			NUMANode:  c.interfaceNUMANode(name, 0),
 		}
 		found, err := c.Addresses(name)
@@ -43,7 +43,7 @@ func (c Collector) networkInterfaces() (all []v1alpha1.NetworkInterface, problem
 	return all, problems
 }
 
-// compareAddresses puts IPv4 before IPv6, and each in the order of its numbers.
+// compareAddresses sorts IPv4 before IPv6, and each numerically.
 func compareAddresses(a, b string) int {
 	parse := func(s string) []byte {
 		ip, _, err := net.ParseCIDR(s)
@@ -73,10 +73,10 @@ func number(s string) int64 {
 	return n
 }
 
-// deep is how many interfaces may lie on each other: a VLAN on a bridge on a bond has two below it.
+// deep limits the depth of stacked interfaces: a VLAN on a bridge on a bond has two below it.
 const deep = 8
 
-// ofTheNode is true for an adapter, and for what is put together from adapters.
+// ofTheNode is true for an adapter and for an interface built on adapters.
 func (c Collector) ofTheNode(name string, depth int) bool {
 	if exists(c.Sys, "class/net", name, "device") {
 		return true
@@ -88,7 +88,7 @@ func (c Collector) ofTheNode(name string, depth int) bool {
 	return slices.ContainsFunc(c.below(name), func(lower string) bool { return c.ofTheNode(lower, depth+1) })
 }
 
-// kind is DEVTYPE of the kernel, empty for an adapter of Ethernet.
+// kind returns the kernel's DEVTYPE, which is empty for an Ethernet adapter.
 func (c Collector) kind(name string) string {
 	for line := range strings.Lines(value(c.Sys, "class/net", name, "uevent")) {
 		if kind, ok := strings.CutPrefix(strings.TrimSpace(line), "DEVTYPE="); ok {
@@ -98,7 +98,7 @@ func (c Collector) kind(name string) string {
 	return ""
 }
 
-// below are the interfaces that one is made of (links lower_NAME).
+// below returns the interfaces that one is built on (links lower_NAME).
 func (c Collector) below(name string) []string {
 	var all []string
 	for _, entry := range names(c.Sys, "class/net", name) {
@@ -109,8 +109,8 @@ func (c Collector) below(name string) []string {
 	return all
 }
 
-// defaultInterface is that of the IPv4 route to everywhere (/proc/net/route, proc_pid_net(5)). In a node that is itself a
-// container, it is no adapter.
+// defaultInterface returns the interface of the IPv4 default route (/proc/net/route, proc_pid_net(5)). If the node is itself a container,
+// it is not an adapter.
 func (c Collector) defaultInterface() string {
 	for line := range strings.Lines(value(c.Proc, "net/route")) {
 		if fields := strings.Fields(line); len(fields) > 7 && fields[1] == "00000000" && fields[7] == "00000000" {
@@ -120,7 +120,7 @@ func (c Collector) defaultInterface() string {
 	return ""
 }
 
-// interfaceNUMANode is that of the adapter, or of all adapters below when it is the same.
+// interfaceNUMANode returns the NUMA node of the adapter, or of all adapters below if they agree.
 func (c Collector) interfaceNUMANode(name string, depth int) *int32 {
 	if exists(c.Sys, "class/net", name, "device") {
 		return devices.NUMANode(c.Sys, filepath.Join(c.Sys, "class/net", name, "device"))
@@ -139,7 +139,8 @@ func (c Collector) interfaceNUMANode(name string, depth int) *int32 {
 	return common
 }
 
-// rdmaDevices have one directory each, and one below for each port (kernel Documentation/ABI/stable/sysfs-class-infiniband).
+// rdmaDevices reads one directory for each device, with one below it for each port (kernel
+// Documentation/ABI/stable/sysfs-class-infiniband).
 func (c Collector) rdmaDevices() []v1alpha1.RDMADevice {
 	var all []v1alpha1.RDMADevice
 	for _, name := range names(c.Sys, "class/infiniband") {

@@ -12,11 +12,11 @@ import (
 	"parallelfs.dev/operator/internal/node/host"
 )
 
-// limit is how long a program of the node may take.
+// limit bounds the time of a program on the node.
 const limit = 10 * time.Second
 
-// onNode runs programs of the node in its own root directory: they find their own libraries there. They see the agent's processes, mounts
-// and network, which are the node's, but for mounts.
+// onNode runs programs of the node in its own root directory, in which they find their libraries. They have the agent's processes, network
+// and mounts. Processes and network are those of the node.
 func onNode(root string) devices.Runner {
 	return func(ctx context.Context, argv ...string) (devices.Output, error) {
 		ctx, stop := context.WithTimeout(ctx, limit)
@@ -32,7 +32,7 @@ func onNode(root string) devices.Runner {
 		go func() { ended <- command.Run() }()
 		select {
 		case err = <-ended:
-		case <-time.After(limit + 2*command.WaitDelay): // one that waits in the kernel can't be killed
+		case <-time.After(limit + 2*command.WaitDelay): // a program that is blocked in the kernel can't be killed
 			return devices.Output{}, fmt.Errorf("%s waits in the kernel, and can't be ended", argv[0])
 		}
 		out := devices.Output{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}

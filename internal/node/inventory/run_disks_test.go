@@ -12,7 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestAProgramOfTheNodeRunsInTheNodesRoot needs the right to change the root directory.
+// TestAProgramOfTheNodeRunsInTheNodesRoot needs permission to change the root directory.
 func TestAProgramOfTheNodeRunsInTheNodesRoot(t *testing.T) {
 	g := NewWithT(t)
 	root := t.TempDir()

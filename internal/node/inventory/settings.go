@@ -13,23 +13,24 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Where the expectations come from. Nothing is changed to meet them.
+// Sources of the expectations. The operator changes nothing to meet them.
 const (
 	sourceBIOS   = "NetApp TR-4782, BIOS changes"
 	sourceKernel = "NetApp TR-4782, operating system changes (processor.max_cstate=1 intel_idle.max_cstate=0)"
 )
 
-// unknown is found when the kernel does not show a setting; it is never as expected.
+// unknown is the value of a setting that the kernel does not show. It never counts as expected.
 const unknown = "unknown"
 
-// settings are the host's settings that the published setups ask for, and the documentation of the filesystems, by name.
+// settings returns the host's settings that the published setups and the filesystems' documentation ask for, by name.
 func (c Collector) settings() []v1alpha1.HostSetting {
 	all := []v1alpha1.HostSetting{
 		setting("cStates", c.deepestIdleState(), "C1", sourceKernel),
 		setting("cpuGovernor", c.governors(), "performance", sourceBIOS),
 		setting("smt", c.smt(), "off", sourceBIOS),
 	}
-	// What is no deeper than C1 by other drivers: a halt in a virtual machine is one, and "none" leaves idle CPUs to the hypervisor.
+	// These states are no deeper than C1 under other names: haltpoll is a halt in a virtual machine, and "none" leaves idle CPUs to the
+	// hypervisor.
 	all[0].AsExpected = slices.Contains([]string{"C1", "C1_ACPI", "POLL", "haltpoll idle", "none"}, all[0].Found)
 	for _, s := range c.Settings {
 		found := value(c.Proc, "sys", strings.ReplaceAll(s.Name, ".", "/"))
@@ -46,7 +47,7 @@ func setting(name, found, expected, source string) v1alpha1.HostSetting {
 	return v1alpha1.HostSetting{Name: name, Found: found, Expected: expected, AsExpected: found == expected, Source: source}
 }
 
-// deepestIdleState is the deepest that any CPU may enter (kernel Documentation/admin-guide/pm/cpuidle.rst).
+// deepestIdleState returns the deepest state that any CPU may enter (kernel Documentation/admin-guide/pm/cpuidle.rst).
 func (c Collector) deepestIdleState() string {
 	directory := filepath.Join(c.Sys, "devices/system/cpu")
 	deepest, name := -1, ""
@@ -66,7 +67,7 @@ func (c Collector) deepestIdleState() string {
 	return name
 }
 
-// governors are those of all CPUs (kernel Documentation/admin-guide/pm/cpufreq.rst), with a comma when they differ.
+// governors returns the governors of all CPUs (kernel Documentation/admin-guide/pm/cpufreq.rst), joined by commas if they differ.
 func (c Collector) governors() string {
 	var all []string
 	for _, cpu := range c.online() {
@@ -86,14 +87,14 @@ func (c Collector) online() []int {
 	return set.List()
 }
 
-// smt is on when cores have more than one thread now (kernel Documentation/ABI/testing/sysfs-devices-system-cpu).
+// smt returns "on" if cores currently have more than one thread (kernel Documentation/ABI/testing/sysfs-devices-system-cpu).
 func (c Collector) smt() string {
 	return map[string]string{"0": "off", "1": "on"}[value(c.Sys, "devices/system/cpu/smt/active")]
 }
 
 var chosen = regexp.MustCompile(`\[(\w+)\]`)
 
-// hugePages is the one in brackets of "always [madvise] never" (kernel Documentation/admin-guide/mm/transhuge.rst).
+// hugePages returns the value in brackets of "always [madvise] never" (kernel Documentation/admin-guide/mm/transhuge.rst).
 func (c Collector) hugePages() string {
 	if match := chosen.FindStringSubmatch(value(c.Sys, "kernel/mm/transparent_hugepage/enabled")); match != nil {
 		return match[1]

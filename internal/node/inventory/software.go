@@ -20,20 +20,21 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// build is what a module says of itself.
+// build holds the version fields of a module.
 type build struct {
-	// version is its own, and kernel the release that it was built for; empty when it does not say, or when that does not matter.
+	// version is the module's own version, and kernel the release that it was built for. kernel is empty if it is not given or does not
+	// matter.
 	version, kernel string
 }
 
-// modulesOf are the modules that a filesystem needs, by name.
+// modulesOf returns the modules that a filesystem needs, sorted by name.
 func modulesOf(s spec.HostSoftware) []string {
 	all := slices.Concat(s.Server.Modules, s.Client.Modules)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// built asks the modules of filesystems for their versions. One that is in memory fits to the kernel, whatever it was built for.
+// built reads the versions of the filesystems' modules. A loaded module fits the kernel, whatever it was built for.
 func (c Collector) built(ctx context.Context, kernel modules.Kernel) (found map[string]build, problems []string) {
 	found = map[string]build{}
 	for _, s := range c.Software {
@@ -54,7 +55,7 @@ func (c Collector) built(ctx context.Context, kernel modules.Kernel) (found map[
 	return found, problems
 }
 
-// buildOf reads what modinfo(8) prints. A module below weak-updates was built for another kernel of the same interface on purpose
+// buildOf parses the output of modinfo(8). A module below weak-updates was deliberately built for another kernel with the same interface
 // (weak-modules(8) of RHEL).
 func buildOf(modinfo string) build {
 	fields := map[string]string{}
@@ -70,7 +71,7 @@ func buildOf(modinfo string) build {
 	return b
 }
 
-// software looks for what one filesystem needs.
+// software checks what one filesystem needs.
 func (c Collector) software(
 	ctx context.Context, s spec.HostSoftware, kernel modules.Kernel, built map[string]build,
 ) (found v1alpha1.HostSoftware, problems []string) {
@@ -82,7 +83,7 @@ func (c Collector) software(
 			continue
 		}
 		program := v1alpha1.HostProgram{Name: name}
-		// Of some versions, some programs know no such option. Their version is that of the others, or is not known.
+		// In some versions, some programs don't have this option. Such a program has the version of the others, or its version is unknown.
 		if out, err := c.Run(ctx, host.Program(c.Host, name), "--version"); err != nil {
 			problems = append(problems, fmt.Sprintf("can't find out the version of %s: %s", name, err))
 		} else if out.Code == 0 {
@@ -108,7 +109,7 @@ func (c Collector) software(
 	return found, problems
 }
 
-// clients asks how the mounts of a filesystem are connected. Where nothing is mounted, the program fails, and has printed nothing.
+// clients reads how the mounts of a filesystem are connected. Without a mount, the program fails and prints nothing.
 func (c Collector) clients(ctx context.Context, s spec.HostSoftware) (found []v1alpha1.HostClient, problems []string) {
 	const most, longest = 16, 32
 	path := ""
@@ -130,7 +131,7 @@ func (c Collector) clients(ctx context.Context, s spec.HostSoftware) (found []v1
 	return found[:min(len(found), most)], nil
 }
 
-// evictions counts those that were seen so far, and says when the last one was.
+// evictions counts the evictions observed so far, and returns the time of the last one.
 func (c Collector) evictions(of string, now map[string]time.Time) (count int32, last *metav1.Time) {
 	seen := now
 	if c.Evicted != nil {
@@ -148,8 +149,8 @@ func (c Collector) evictions(of string, now map[string]time.Time) (count int32, 
 	return int32(min(len(seen), math.MaxInt32)), last
 }
 
-// ForServers looks at what one filesystem needs on this node for its servers. missing is what the node must get, as a sentence, empty when
-// that is nothing; version is the one that its modules and programs have then, empty where none says any.
+// ForServers checks what the servers of one filesystem need on this node. missing is a sentence about what the node must get, or empty.
+// version is the version of its modules and programs, or empty if none reports one.
 func (c Collector) ForServers(ctx context.Context, s spec.HostSoftware) (version, missing string) {
 	c.Software = []spec.HostSoftware{s}
 	kernel := modules.Node{Sys: c.Sys, Proc: c.Proc, Host: c.Host, Known: c.Modules}.Look()
@@ -170,7 +171,7 @@ func (c Collector) ForServers(ctx context.Context, s spec.HostSoftware) (version
 	return version, ""
 }
 
-// missing is what the node must get for one purpose, as a sentence; empty when that is nothing.
+// missing returns a sentence about what the node must get for one purpose. It is empty if nothing is missing.
 func missing(
 	s spec.HostSoftware, need spec.HostNeed, kernel modules.Kernel, built map[string]build, programs []v1alpha1.HostProgram,
 ) string {
@@ -218,7 +219,7 @@ func missing(
 		s.Name, strings.Join(differ, " and "))
 }
 
-// listed names one thing or several: module a, modules a and b.
+// listed joins one name or several: module a, modules a and b.
 func listed(kind string, names []string) string {
 	if len(names) == 1 {
 		return kind + " " + names[0]
@@ -227,10 +228,10 @@ func listed(kind string, names []string) string {
 	return kind + "s " + strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// version is a number with points, which may have more behind it, as in 2.15.5_3_g1a2b3c.
+// version matches numbers with points, which may be followed by more, as in 2.15.5_3_g1a2b3c.
 var version = regexp.MustCompile(`^\d+(\.\d+)+`)
 
-// versionIn is the one of "lctl 2.17.57", or of "mount.nfs 2.15.0 (libmount)".
+// versionIn returns the version in "lctl 2.17.57" or in "mount.nfs 2.15.0 (libmount)".
 func versionIn(output string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(output), "\n")
 	for word := range strings.FieldsSeq(first) {
@@ -241,7 +242,7 @@ func versionIn(output string) string {
 	return ""
 }
 
-// nidsIn are the lines of an answer.
+// nidsIn returns the NIDs in an output.
 func nidsIn(output string) []string {
 	var all []string
 	for nid := range strings.FieldsSeq(output) {
@@ -252,7 +253,7 @@ func nidsIn(output string) []string {
 	return all[:min(len(all), 32)]
 }
 
-// ask runs a program of the node, which must end well.
+// ask runs a program of the node, which must succeed.
 func (c Collector) ask(ctx context.Context, argv ...string) (string, error) {
 	path := host.Program(c.Host, argv[0])
 	if path == "" {

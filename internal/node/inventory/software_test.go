@@ -19,7 +19,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// kernelFS is served and mounted by the kernel.
+// kernelFS is a filesystem that the kernel serves and mounts.
 var kernelFS = spec.HostSoftware{
 	Name: "KernelFS",
 	Server: spec.HostNeed{
@@ -30,12 +30,12 @@ var kernelFS = spec.HostSoftware{
 	NIDs:       []string{"kctl", "list_nids"}, NIDsOf: "knet",
 }
 
-const running = "6.12.48+deb13-amd64" // of newNode
+const running = "6.12.48+deb13-amd64" // the release in newNode
 
-// kernelNode is a node with all of KernelFS in memory. Its programs print what those of Lustre 2.17.57 printed.
+// kernelNode is a node with all modules of KernelFS loaded. Its programs print what those of Lustre 2.17.57 printed.
 type kernelNode struct {
 	*node
-	// prints is what programs print, by their command line, and asked those that were run.
+	// prints holds the output of programs by command line, and asked the command lines that were run.
 	prints map[string]devices.Output
 	asked  []string
 }
@@ -49,7 +49,7 @@ func newKernelNode(t *testing.T) *kernelNode {
 	}}
 	n.file("proc/modules", "xfs 2093056 1 - Live 0x0\nkfsdisk 716800 0 - Live 0x0 (OE)\nkfs 1335296 0 - Live 0x0 (OE)\nknet 1097728 6 kfs, Live 0x0 (OE)\n")
 	n.file("sys/module/kfs/version", "2.17.57\n")
-	n.file("sys/module/knet/version", "0.7.0\n") // as LNet's before 2.17
+	n.file("sys/module/knet/version", "0.7.0\n") // like LNet's before 2.17
 	for _, program := range []string{"kctl", "mkfs.kfs", "modinfo"} {
 		n.file("host/usr/sbin/"+program, "")
 	}
@@ -65,7 +65,7 @@ func newKernelNode(t *testing.T) *kernelNode {
 	return n
 }
 
-// onDisk takes modules out of memory, and puts them on the disk of the node, with what modinfo(8) says of each.
+// onDisk unloads modules and puts them on the disk of the node, with the output of modinfo(8) for each.
 func (n *kernelNode) onDisk(builtFor, directory string, names ...string) {
 	n.Helper()
 	n.file("proc/modules", "")

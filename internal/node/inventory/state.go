@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stateDirectory is where daemons keep what they need besides targets.
+// stateDirectory is the daemons' directory for everything besides targets.
 const stateDirectory = "/var/lib/parallelfs"
 
-// volatile are the filesystems that are created at each start of a node, or mostly are.
+// volatile lists the filesystems that a node creates at each boot, or usually does.
 var volatile = map[int64]string{
 	unix.TMPFS_MAGIC: "tmpfs", unix.RAMFS_MAGIC: "ramfs", unix.OVERLAYFS_SUPER_MAGIC: "overlay",
 }
 
-// volatileAt names the filesystem that a path is on, or will be on, when it is one that does not outlive a restart; empty for all others.
+// volatileAt names the filesystem of a path, existing or not, if it does not survive a reboot. It is empty for other filesystems.
 func volatileAt(path string) string {
 	var stat unix.Statfs_t
 	err := unix.Statfs(path, &stat)

@@ -1,5 +1,5 @@
-// Package limited listens for connections, of which each address and all addresses together may have so many. A new connection closes the
-// oldest one that waits, so that whoever opens many connections keeps nobody else out.
+// Package limited limits the number of connections per address and in total. A new connection closes the oldest idle one, so that a client
+// that opens many connections does not keep others out.
 package limited
 
 import (
@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// PerAddress is how many connections of one address stay open: a manager and a few scrapers behind one address.
+	// PerAddress limits the open connections of one address, which may belong to a manager and a few scrapers.
 	PerAddress = 16
-	// Total is how many connections stay open: the file descriptors that a listener may take.
+	// Total limits all open connections, and thereby the listener's file descriptors.
 	Total = 256
 )
 
@@ -21,7 +21,7 @@ type Listener struct {
 	net.Listener
 
 	mutex sync.Mutex
-	// all holds every open connection, and of each address its own, the oldest first.
+	// all holds every open connection, and from those of each address, oldest first.
 	all  *list.List
 	from map[string]*list.List
 }
@@ -31,8 +31,8 @@ func New(listener net.Listener) *Listener {
 	return &Listener{Listener: listener, all: list.New(), from: map[string]*list.List{}}
 }
 
-// Accept waits for a connection that may stay. Each connection over a limit closes the oldest one that is not held; where all are held, it
-// is closed itself.
+// Accept returns a connection within the limits. Each connection over a limit closes the oldest one that is not held. If all are held, the
+// new one is closed.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		accepted, err := l.Listener.Accept()
@@ -46,7 +46,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// add returns the connection with its place, nil where there is none.
+// add returns the connection with its place, or nil if there is none.
 func (l *Listener) add(accepted net.Conn) net.Conn {
 	address := accepted.RemoteAddr().String()
 	if host, _, err := net.SplitHostPort(address); err == nil {
@@ -78,7 +78,7 @@ func (l *Listener) add(accepted net.Conn) net.Conn {
 	var c *connection
 	if allowed {
 		c = &connection{Conn: accepted, listener: l, address: address}
-		l.from[address] = own // it is gone when its only connection was closed above
+		l.from[address] = own // the list was removed if its only connection was closed above
 		c.inAll, c.inOwn = l.all.PushBack(c), own.PushBack(c)
 	} else if own.Len() == 0 {
 		delete(l.from, address)
@@ -102,7 +102,7 @@ func firstWaiting(connections *list.List) *connection {
 	return nil
 }
 
-// forget takes a connection out of the lists. It may be called twice.
+// forget removes a connection from the lists. It may be called twice.
 func (l *Listener) forget(c *connection) {
 	if c.inAll == nil {
 		return
@@ -116,7 +116,7 @@ func (l *Listener) forget(c *connection) {
 	c.inAll, c.inOwn = nil, nil
 }
 
-// connection is one that has a place.
+// connection is a connection with a place.
 type connection struct {
 	net.Conn
 	listener     *Listener
@@ -125,7 +125,7 @@ type connection struct {
 	inAll, inOwn *list.Element
 }
 
-// Close gives the place back.
+// Close frees the place.
 func (c *connection) Close() error {
 	c.listener.mutex.Lock()
 	c.listener.forget(c)
@@ -135,12 +135,12 @@ func (c *connection) Close() error {
 
 type key struct{}
 
-// Context is http.Server's ConnContext: Hold needs it.
+// Context is an http.Server's ConnContext, which Hold needs.
 func Context(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, key{}, c)
 }
 
-// Hold keeps the connection of a request open until release is called. Call it for a request that has proven who sent it.
+// Hold protects the connection of a request from being closed until release is called. Call it for a request with an authenticated sender.
 func Hold(ctx context.Context) (release func()) {
 	c, is := ctx.Value(key{}).(*connection)
 	if !is {

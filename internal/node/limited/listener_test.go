@@ -32,7 +32,7 @@ func dial(t *testing.T, address string) net.Conn {
 	return connection
 }
 
-// isClosed waits for the end of a connection, or for an answer to what was sent.
+// isClosed waits for the end of a connection or for an answer to what was sent.
 func isClosed(connection net.Conn) bool {
 	_, err := connection.Read(make([]byte, 1))
 	return err != nil

@@ -1,5 +1,5 @@
-// Package measured is what the node binary says of the machines that a repetition of a benchmark ran on: how far their clocks are apart,
-// and whether the kernel held their containers back. It says so in lines of its output, which the operator reads and no tool's parser sees.
+// Package measured is the node binary's report on the machines of a benchmark repetition: the differences of their clocks, and the kernel's
+// throttling of their containers. The report is in lines of the output that the operator reads and no tool's parser sees.
 package measured
 
 import (
@@ -13,46 +13,47 @@ import (
 	"time"
 )
 
-// Prefix begins each line of a report, behind "parallelfs: ".
+// Prefix begins each line of a report, after "parallelfs: ".
 const Prefix = "machine "
 
-// Machine is one machine during a repetition. Names of its JSON are short: there is one line for each of a thousand workers.
+// Machine is one machine during a repetition. Its JSON names are short, because there is one line for each of up to a thousand workers.
 type Machine struct {
 	Name string `json:"name"`
-	// Elapsed is how long the tool ran, by the monotonic clock of the machine that started it.
+	// Elapsed is the run time of the tool by the monotonic clock of the machine that started it.
 	Elapsed time.Duration `json:"elapsed,omitempty"`
-	// Before and After are the clock before and after the tool ran; nil when it could not be read.
+	// Before and After are the clock before and after the tool ran, or nil if it could not be read.
 	Before *Clock `json:"before,omitempty"`
 	After  *Clock `json:"after,omitempty"`
-	// Throttled is what the kernel did to the container meanwhile; nil when it does not say so.
+	// Throttled is the throttling of the container in between, or nil if the kernel does not report it.
 	Throttled *Throttling `json:"throttled,omitempty"`
-	// Problem says why the clock could not be read.
+	// Problem explains why the clock could not be read.
 	Problem string `json:"problem,omitempty"`
 }
 
-// Clock is how far a machine's clock is ahead of that of the machine that asked, which goes on monotonically from its first reading. The
-// true difference is at most Within away: half of the time that the answer took.
+// Clock is the offset of a machine's clock from that of the asking machine, which is monotonic from its first reading. The true offset is
+// at most Within away, which is half of the round-trip time.
 type Clock struct {
 	Offset time.Duration `json:"offset"`
 	Within time.Duration `json:"within,omitempty"`
 }
 
-// Throttling counts the periods of the kernel's CPU controller, and those in which a container had used up its quota (cpu.stat of cgroups).
+// Throttling counts the periods of the kernel's CPU controller, and the periods in which a container had used up its quota (cpu.stat of
+// cgroups).
 type Throttling struct {
 	Periods   int64         `json:"periods"`
 	Throttled int64         `json:"throttled"`
 	Time      time.Duration `json:"time"`
 }
 
-// Answer is what a machine says when it is asked once.
+// Answer is a machine's response to one request.
 type Answer struct {
-	// Now is the clock, in nanoseconds since 1970.
+	// Now is the clock in nanoseconds since 1970.
 	Now int64 `json:"now"`
-	// Stat is the container's since its start; nil when the kernel does not say so.
+	// Stat is the container's throttling since its start, or nil if the kernel does not report it.
 	Stat *Throttling `json:"stat,omitempty"`
 }
 
-// Since is what was added to a counter; nil unless both readings are there.
+// Since returns the increase of the counters. It is nil unless both readings exist.
 func (t *Throttling) Since(before *Throttling) *Throttling {
 	if t == nil || before == nil {
 		return nil
@@ -60,7 +61,7 @@ func (t *Throttling) Since(before *Throttling) *Throttling {
 	return &Throttling{Periods: t.Periods - before.Periods, Throttled: t.Throttled - before.Throttled, Time: t.Time - before.Time}
 }
 
-// ParseStat reads a cpu.stat of cgroups, version 2 or 1; nil when it has no line of throttling.
+// ParseStat reads a cpu.stat of cgroups, version 2 or 1. It returns nil if there is no throttling line.
 func ParseStat(text string) *Throttling {
 	values := map[string]int64{}
 	for line := range strings.Lines(text) {
@@ -81,7 +82,7 @@ func ParseStat(text string) *Throttling {
 	return out
 }
 
-// Line is the line of a machine, without "parallelfs: ".
+// Line returns the line of a machine, without "parallelfs: ".
 func (m Machine) Line() string {
 	raw, err := json.Marshal(m)
 	if err != nil {
@@ -90,10 +91,10 @@ func (m Machine) Line() string {
 	return Prefix + string(raw)
 }
 
-// Report is all machines of one output.
+// Report holds all machines in one output.
 type Report []Machine
 
-// Read finds the lines of machines in an output. A line that can't be read is left out: a tool can print anything.
+// Read finds the lines of machines in an output. A line that can't be parsed is left out, because a tool can print anything.
 func Read(output []byte) (out Report) {
 	lines := bufio.NewScanner(bytes.NewReader(output))
 	lines.Buffer(nil, len(output)+1)
@@ -110,7 +111,7 @@ func Read(output []byte) (out Report) {
 	return out
 }
 
-// Elapsed is the longest time of any tool.
+// Elapsed returns the longest run time of any tool.
 func (r Report) Elapsed() time.Duration {
 	var out time.Duration
 	for _, m := range r {
@@ -119,10 +120,10 @@ func (r Report) Elapsed() time.Duration {
 	return out
 }
 
-// tolerated is the part of a repetition by which clocks may be apart: 1/100.
+// tolerated is the tolerance of the clocks: 1/100 of a repetition.
 const tolerated = 100
 
-// farthest are the names of the two clocks that are surely the farthest apart, and by how much they are at least.
+// farthest returns the names of the two clocks with the largest certain difference, and the lower bound of that difference.
 func (r Report) farthest(of func(Machine) *Clock) (a, b string, least time.Duration) {
 	var lowest, highest time.Duration
 	for _, m := range r {
@@ -140,8 +141,8 @@ func (r Report) farthest(of func(Machine) *Clock) (a, b string, least time.Durat
 	return a, b, highest - lowest
 }
 
-// ClockTrouble says which clocks are surely further apart than 1 % of the repetition, or were set during it by more than that; empty when
-// none is. It is the rest of a sentence about the tool.
+// ClockTrouble names the clocks that certainly differ by more than 1 % of the repetition, or were set by more than that during it. It is
+// empty if there are none. The text continues a sentence about the tool.
 func (r Report) ClockTrouble() string {
 	limit := r.Elapsed() / tolerated
 	if limit <= 0 {
@@ -171,7 +172,8 @@ func (r Report) ClockTrouble() string {
 	return ""
 }
 
-// Clocks says how far the clocks were apart at most, and of how many nothing is known; empty when there is nothing to compare.
+// Clocks describes the largest possible difference of the clocks, and the number of unknown ones. It is empty if there is nothing to
+// compare.
 func (r Report) Clocks() string {
 	var unknown []string
 	var earliest, latest time.Duration
@@ -199,7 +201,7 @@ func (r Report) Clocks() string {
 	return strings.Join(words, "; ")
 }
 
-// Throttled says which container the kernel held back the longest, empty when it held back none.
+// Throttled names the container that was throttled for the longest time. It is empty if none was throttled.
 func (r Report) Throttled() string {
 	var worst *Machine
 	count := 0
@@ -224,7 +226,7 @@ func (r Report) Throttled() string {
 	return out
 }
 
-// short writes a time with three digits or so.
+// short formats a duration with about three digits.
 func short(d time.Duration) string {
 	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
 		if d.Abs() >= unit {

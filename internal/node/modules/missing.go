@@ -9,8 +9,8 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Missing says what is missing before the module can be used, and what to do; empty when nothing is, or when it is not known how
-// such a module comes to be. It is no whole sentence: it begins with a small letter.
+// Missing explains what is missing before the module can be used, and what to do. It is empty if nothing is missing, or if it is unknown
+// how such a module is installed. It is not a complete sentence, and begins with a small letter.
 func (k Kernel) Missing(name string) string {
 	i := slices.IndexFunc(k.node.Known, func(m spec.KernelModule) bool { return m.Name == name })
 	if i < 0 {
@@ -48,7 +48,7 @@ func (k Kernel) Missing(name string) string {
 	}
 }
 
-// Cannot says why the kernel can't mount a filesystem, as a whole sentence; empty when it can, as far as can be seen.
+// Cannot explains in a complete sentence why the kernel can't mount a filesystem. It is empty if no obstacle is known.
 func (k Kernel) Cannot(fsType string) string {
 	if k.Mounts(fsType) {
 		return ""
@@ -64,10 +64,10 @@ func (k Kernel) Cannot(fsType string) string {
 	return fmt.Sprintf("this node's kernel has no filesystem %s: %s", fsType, what)
 }
 
-// headers is true when modules can be built for the running kernel.
+// headers is true if modules can be built for the running kernel.
 func (k Kernel) headers() bool {
 	directory := filepath.Join(k.directory(), "build")
-	// It is a link to a directory, whose path is meant from the node's own root.
+	// It is a link to a directory, whose path is relative to the node's own root.
 	if to, err := os.Readlink(directory); err == nil {
 		if filepath.IsAbs(to) {
 			directory = filepath.Join(k.node.Host, to)
@@ -80,7 +80,7 @@ func (k Kernel) headers() bool {
 
 func (k Kernel) dkms() bool { return k.holds("usr/sbin/dkms") || k.holds("usr/bin/dkms") }
 
-// holds is true when the node has a file whose path matches.
+// holds is true if a file on the node matches the pattern.
 func (k Kernel) holds(pattern string) bool {
 	found, err := filepath.Glob(filepath.Join(k.node.Host, pattern))
 	return err == nil && len(found) > 0

@@ -1,5 +1,5 @@
-// Package modules says which modules a node's kernel has, and what exactly is missing where a filesystem's own is not there.
-// It only reads: a module is loaded by the kernel itself at the first mount, or by the administrator.
+// Package modules lists the modules of a node's kernel, and describes exactly what is missing if a filesystem's own module is not
+// installed. It only reads: the kernel itself loads a module at the first mount, or the administrator does.
 package modules
 
 import (
@@ -14,47 +14,47 @@ import (
 
 // The states of a module (api/v1alpha1, KernelModule).
 const (
-	// Loaded means that it is in memory.
+	// Loaded means that the module is in memory.
 	Loaded = "Loaded"
-	// BuiltIn means that it is a part of the kernel.
+	// BuiltIn means that the module is part of the kernel.
 	BuiltIn = "BuiltIn"
-	// Available means that it lies on the node's disk, from where the kernel loads it at the first mount.
+	// Available means that the module is on the node's disk, from which the kernel loads it at the first mount.
 	Available = "Available"
-	// Missing means that it is not there.
+	// Missing means that the module is not installed.
 	Missing = "Missing"
 )
 
-// Node is where the node's files are seen.
+// Node locates the files of a node.
 type Node struct {
-	// Sys and Proc are where sysfs and procfs of the node are mounted, Host is the root directory of the node.
+	// Sys and Proc are the mount points of the node's sysfs and procfs, and Host is the root directory of the node.
 	Sys, Proc, Host string
-	// Known are the modules of which it is known how they come to be on a node.
+	// Known lists the modules with known ways to install them.
 	Known []spec.KernelModule
 }
 
-// ThisHost is the node that the program runs on. A container without the process ids of the node sees its own root directory.
+// ThisHost is the node that the program runs on. Without the node's process ids, a container sees its own root directory.
 func ThisHost(known []spec.KernelModule) Node {
 	return Node{Sys: "/sys", Proc: "/proc", Host: "/proc/1/root", Known: known}
 }
 
-// Kernel is what is known of the running kernel.
+// Kernel holds the properties of the running kernel.
 type Kernel struct {
 	node Node
-	// Release of the running kernel, as uname(1) -r prints it; empty when it can't be read.
+	// Release is the release of the running kernel as printed by uname -r. It is empty if it can't be read.
 	Release string
-	// installed is true when the directory with the modules of this release is there.
+	// installed is true if the directory with the modules of this release exists.
 	installed                               bool
 	inMemory, filesystems, inKernel, onDisk map[string]bool
 }
 
-// Look looks once; what can't be read counts as not there.
+// Look reads once; what can't be read counts as missing.
 func (n Node) Look() Kernel {
 	k := Kernel{node: n, Release: content(n.Proc, "sys/kernel/osrelease")}
 	k.installed = k.Release != "" && exists(k.directory())
 	k.inMemory = firstFields(content(n.Proc, "modules"))
 	k.filesystems = lastFields(content(n.Proc, "filesystems"))
 	if k.installed {
-		// Both files have a path relative to the directory at the start of each line (modules.dep(5)).
+		// Each line of both files starts with a path relative to the directory (modules.dep(5)).
 		k.inKernel = moduleNames(content(k.directory(), "modules.builtin"))
 		k.onDisk = moduleNames(content(k.directory(), "modules.dep"))
 	}
@@ -63,7 +63,7 @@ func (n Node) Look() Kernel {
 
 func (k Kernel) directory() string { return filepath.Join(k.node.Host, "lib/modules", k.Release) }
 
-// State of a module.
+// State returns the state of a module.
 func (k Kernel) State(name string) string {
 	switch {
 	case k.inMemory[name], exists(k.node.Sys, "module", name, "initstate"):
@@ -77,16 +77,16 @@ func (k Kernel) State(name string) string {
 	}
 }
 
-// Version is what a module in memory says that its version is (kernel Documentation/ABI/stable/sysfs-module); most say none.
+// Version returns the version that a loaded module reports (kernel Documentation/ABI/stable/sysfs-module). Most report none.
 func (k Kernel) Version(name string) string { return content(k.node.Sys, "module", name, "version") }
 
-// Mounts is true when the kernel knows the filesystem at this moment (proc_filesystems(5)).
+// Mounts is true if the kernel currently supports the filesystem (proc_filesystems(5)).
 func (k Kernel) Mounts(fsType string) bool { return k.filesystems[fsType] }
 
-// Sees is true when the modules of the running kernel can be seen, so that Missing is sure.
+// Sees is true if the modules of the running kernel are visible, so that Missing is certain.
 func (k Kernel) Sees() bool { return k.installed }
 
-// firstFields are the first words of the lines (proc_modules(5)).
+// firstFields returns the first word of each line (proc_modules(5)).
 func firstFields(table string) map[string]bool {
 	all := map[string]bool{}
 	for line := range strings.Lines(table) {
@@ -97,7 +97,7 @@ func firstFields(table string) map[string]bool {
 	return all
 }
 
-// lastFields are the last words of the lines (proc_filesystems(5): "nodev" may come first).
+// lastFields returns the last word of each line (proc_filesystems(5): "nodev" may come first).
 func lastFields(table string) map[string]bool {
 	all := map[string]bool{}
 	for line := range strings.Lines(table) {
@@ -108,7 +108,7 @@ func lastFields(table string) map[string]bool {
 	return all
 }
 
-// moduleNames are those of the files that the lines begin with, such as "kernel/fs/xfs/xfs.ko.xz: kernel/…".
+// moduleNames returns the module names from the paths at the start of the lines, such as "kernel/fs/xfs/xfs.ko.xz: kernel/…".
 func moduleNames(table string) map[string]bool {
 	all := map[string]bool{}
 	for line := range strings.Lines(table) {
@@ -120,7 +120,7 @@ func moduleNames(table string) map[string]bool {
 	return all
 }
 
-// content of a file without the white space around it; empty when it can't be read.
+// content returns the content of a file without surrounding white space. It is empty if the file can't be read.
 func content(path ...string) string {
 	all, err := procfs.Read(filepath.Join(path...))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 const release = "6.1.0-30-amd64"
 
-// Parts of a node.
+// Files of a node.
 const (
 	installed   = "host/lib/modules/" + release + "/modules.dep"
 	headers     = "host/usr/src/linux-headers-" + release + "/Makefile"
@@ -24,13 +24,13 @@ const (
 	filesystems = "proc/filesystems"
 )
 
-// known is a module that comes by one of two packages.
+// known is a module that two packages provide.
 var known = []spec.KernelModule{{
 	Name: "examplefs", DKMS: "examplefs-client-dkms", Sources: "usr/src/examplefs-*",
 	ByHand: "opt/examplefs/src/client/*", Rebuild: "/etc/init.d/examplefs-client rebuild",
 }}
 
-// nodeWith is a node in files. Its link to the headers is there even when they are not.
+// nodeWith is a node made of files. Its link to the headers exists even without the headers.
 func nodeWith(t *testing.T, files map[string]string) modules.Node {
 	t.Helper()
 	g, root := NewWithT(t), t.TempDir()

@@ -1,6 +1,6 @@
-// Package mountlock keeps a server, which mounts a target, and the agent of its node, which gives the target to another node, from doing so
-// at once. The lock of a target is that of a file beside the file of the node (flock(2)). The server holds it from before it reads what it
-// is told until its mount has ended; so who has it knows that no mount is under way that was decided on before (docs/adr/0096).
+// Package mountlock excludes a server's mount of a target and the agent's handover of that target to another node from running at once. The
+// lock of a target is a lock on a file beside the node file (flock(2)). The server holds it from before it reads its configuration until
+// its mount has ended. Its holder can therefore be sure that no mount is in progress that was decided earlier (docs/adr/0096).
 package mountlock
 
 import (
@@ -18,8 +18,8 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("another program of this node mounts it, or gives it to another node, at this moment (%s is locked); it is tried again", e.Path)
 }
 
-// Take takes the lock of a file that is there, or of a directory, and does not wait for it. It goes when the file is closed, and when the
-// last program has ended that the file was given to: it is never unlocked.
+// Take takes the lock of an existing file or directory, and does not wait for it. The lock ends when the file is closed and the last
+// program that inherited the file has ended. It is never unlocked explicitly.
 func Take(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
@@ -31,7 +31,7 @@ func Take(path string) (*os.File, error) {
 	return file, nil
 }
 
-// Make makes the file of a lock where there is none. It stays for ever: two files of one name are two locks.
+// Make creates the file of a lock if it is missing. The file stays forever, because two files of one name are two locks.
 func Make(path string) error {
 	file, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o600)
 	if err != nil {
@@ -54,7 +54,7 @@ func take(file *os.File, path string) error {
 		}
 		break
 	}
-	// Whoever has removed the file meanwhile, and made another one, would have another lock.
+	// If the file was removed and created again in the meantime, this lock is on the wrong file.
 	locked, err := file.Stat()
 	if err != nil {
 		return fmt.Errorf("can't take the lock of its mount: %w", err)

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/internal/node/mountlock"
 )
 
-// made is the path of a lock that nobody has.
+// made returns the path of a free lock.
 func made(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ost0.lock")
@@ -49,7 +49,7 @@ func TestALockThatIsNotThereIsNotTaken(t *testing.T) {
 	g.Expect(err).To(MatchError(fs.ErrNotExist))
 }
 
-// A server that is killed leaves its mount under way, which the kernel may carry out at any time.
+// A killed server leaves its mount in progress, and the kernel may complete it at any time.
 func TestALockLastsAsLongAsTheProgramThatItWasGivenTo(t *testing.T) {
 	g, path := NewWithT(t), made(t)
 	lock, err := mountlock.Take(path)

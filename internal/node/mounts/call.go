@@ -13,19 +13,19 @@ import (
 	"parallelfs.dev/operator/internal/node/process"
 )
 
-// CallVerb is the word of the command line of this binary that calls Call with the words behind it.
+// CallVerb is the subcommand of this binary that calls Call with its arguments.
 const CallVerb = "call"
 
-// The names of the system calls.
+// Names of the system calls.
 const (
 	callUnmount = "umount2"
 	callStatfs  = "statfs"
 	callBind    = "bind"
 )
 
-// Call calls umount2(2) with a path and flags, statfs(2) with a path, or mount(2) with two paths for a bind mount, and writes the error
-// number, 0 for none, to answer. It may never return, and then only the filesystem's servers can end it: it is for a process of its own,
-// that can be left behind.
+// Call calls umount2(2) with a path and flags, statfs(2) with a path, or mount(2) with two paths for a bind mount. It writes the error
+// number, or 0, to answer. It may never return, and then only the filesystem's servers can end it. Run it in a separate process that can be
+// left behind.
 func Call(words []string, answer io.Writer) error {
 	var err error
 	switch {
@@ -50,10 +50,10 @@ func Call(words []string, answer io.Writer) error {
 	return err
 }
 
-// bindMount is mount(2) with MS_BIND of a filesystem that is mounted at path, and EINVAL when none is: it may have gone since the last
-// look, and the node's own directory must not take its place.
+// bindMount calls mount(2) with MS_BIND for a filesystem that is mounted at path, and returns EINVAL if none is. The filesystem may have
+// been unmounted since the last check, and the node's own directory must not take its place.
 func bindMount(path, view string) error {
-	// What is open is the filesystem of this moment. If it is taken out of the tree now, mount(2) refuses it.
+	// The open directory belongs to the currently mounted filesystem. If it is unmounted now, mount(2) refuses it.
 	directory, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -72,8 +72,8 @@ func bindMount(path, view string) error {
 	return unix.Mount("/proc/self/fd/"+strconv.Itoa(directory), view, "", unix.MS_BIND, "")
 }
 
-// call is a system call in a process of its own. One that waits inside of the kernel can't be killed there, a process with such a
-// thread does not end, nor does its container: this process must be able to.
+// call is a system call in a process of its own. A call that is blocked in the kernel can't be killed. A process with such a thread does
+// not end, nor does its container, so this process must not make the call itself.
 type call struct {
 	child        *process.Child
 	answer, said process.Tail
@@ -110,7 +110,7 @@ func unmountInChild(path string, flags int) error {
 	return c.result()
 }
 
-// askInChild is ask in a process of its own. stop ends it: an open question keeps the filesystem from being unmounted.
+// askInChild is ask in a process of its own. stop ends it, because an open query keeps the filesystem from being unmounted.
 func askInChild(path string) (answer <-chan error, stop func()) {
 	answered := make(chan error, 1)
 	c, err := startCall(callStatfs, path)

@@ -14,37 +14,38 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// kernel is what the supervision asks of the operating system.
+// kernel holds the supervision's access to the operating system.
 type kernel struct {
 	at func(path string) ([]Entry, error)
-	// ask is the question for the filesystem's size; the answer may never come. stop takes the question back, where that is possible.
+	// ask queries the filesystem's size; the answer may never arrive. stop cancels the query if possible.
 	ask func(path string) (answer <-chan error, stop func())
 	// unmount is umount2(2); it may never return.
 	unmount func(path string, flags int) error
-	// bind mounts at view what is mounted at path; it may never return. hide removes the directory of a view.
+	// bind mounts the filesystem at path also at view; it may never return. hide removes the directory of a view.
 	bind func(path, view string) error
 	hide func(view string) error
 	// prepare is Prepare.
 	prepare func(path string) (immutable bool, err error)
-	// cannot says why the kernel can't mount a filesystem of a type, empty when it can as far as is known; sure is true when the kernel
-	// can't load what is missing either.
+	// cannot explains why the kernel can't mount a filesystem of a type. It is empty if no obstacle is known. sure is true if the kernel can't
+	// load the missing module either.
 	cannot func(fsType string) (why string, sure bool)
-	// up brings the network of a mount up.
+	// up brings up the network of a mount.
 	up     func(ctx context.Context, n spec.KernelNetwork, lookup environment.Lookup) error
 	limits limits
 }
 
-// limits are how long things may take.
+// limits holds the time limits.
 type limits struct {
-	// answer: a question to a mount that may be dead, before it counts as alive and hung; and every step of an unmount but the first.
+	// answer limits a query of a mount that may be dead, before the mount counts as alive but hanging. It also limits every step of an unmount
+	// except the first.
 	answer time.Duration
-	// unmount: the first step of an unmount of a filesystem of the kernel, which writes back what was not written yet.
+	// unmount limits the first step of an unmount of a kernel filesystem, which writes back unwritten data.
 	unmount time.Duration
-	// busy: processes on a filesystem of the kernel, before it is taken out of the tree under them; and between two tries.
+	// busy is how long processes may use a kernel filesystem before it is detached from the tree. between is the pause between two tries.
 	busy, between time.Duration
 }
 
-// answerLimit is how long a mounted filesystem may take to answer a question.
+// answerLimit is the time in which a mounted filesystem must answer a query.
 const answerLimit = 5 * time.Second
 
 func thisKernel(m spec.Mount) kernel {
@@ -54,7 +55,7 @@ func thisKernel(m spec.Mount) kernel {
 		up: func(ctx context.Context, n spec.KernelNetwork, lookup environment.Lookup) error {
 			return network.ThisNode(lookup).Up(ctx, n)
 		},
-		// A pod has 60 s to end: 10 s for a mount command or a question, then these.
+		// A pod has 60 s to end: 10 s for a mount command or a query, then these.
 		limits: limits{answer: answerLimit, unmount: 20 * time.Second, busy: 10 * time.Second, between: time.Second},
 		ask:    func(path string) (<-chan error, func()) { return ask(path), func() {} },
 	}
@@ -65,7 +66,7 @@ func thisKernel(m spec.Mount) kernel {
 }
 
 func cannot(fsType string, known []spec.KernelModule, onNode bool) (why string, sure bool) {
-	// A program that the node's umount(8) knows serves it in the kernel's place (mount(8), FILESYSTEM SUBTYPES).
+	// A program that the node's umount(8) supports serves it instead of the kernel (mount(8), FILESYSTEM SUBTYPES).
 	if onNode && host.Program(host.Root, "umount.fuse."+fsType) != "" {
 		return "", false
 	}
@@ -74,8 +75,8 @@ func cannot(fsType string, known []spec.KernelModule, onNode bool) (why string, 
 	return why, why != "" && k.Sees() && k.State(fsType) == modules.Missing && !helped(fsType, onNode)
 }
 
-// helped is true when mount(8), that of the node or of this container, has a program of its own for a type, which may do without a module
-// of the kernel (mount(8), EXTERNAL HELPERS).
+// helped is true if mount(8) of the node or of this container has a helper program for the type (mount(8), EXTERNAL HELPERS). A helper may
+// work without a kernel module.
 func helped(fsType string, onNode bool) bool {
 	helper := "mount." + filepath.Base(fsType)
 	if onNode {
@@ -85,9 +86,9 @@ func helped(fsType string, onNode bool) bool {
 	return err == nil
 }
 
-// clear detaches every mount of this filesystem from its path, working or not, because the program that served it is
-// not ours to watch. A filesystem of the kernel needs no program: one that is not dead is taken over, and there is true then. It
-// refuses to touch what another filesystem has mounted there, unless that is dead and of the same type.
+// clear detaches every mount of this filesystem from its path, working or not, because this process does not supervise the program that
+// served it. A kernel filesystem needs no program: if it is not dead it is taken over, and there is true. clear refuses to touch a mount of
+// another filesystem, unless that is dead and of the same type.
 func (k kernel) clear(m spec.Mount, log *slog.Logger) (there bool, err error) {
 	for {
 		entries, err := k.at(m.Path)

@@ -18,19 +18,18 @@ import (
 const (
 	mountLimit   = 60 * time.Second
 	betweenTries = 2 * time.Second
-	// commandLimit is that of a command that has none of its own.
+	// commandLimit is the limit of a command without one of its own.
 	commandLimit = 60 * time.Second
-	// lastLines is how much of a failed command's output its error quotes.
+	// lastLines is the number of lines of a failed command's output that its error quotes.
 	lastLines = 5
 )
 
-// Configure mounts the filesystem at a private path, runs the commands in order, and unmounts it. Every command can be
-// run again, so a Configure that was cut off is simply repeated. Only program names are logged, never arguments. The
-// commands' output goes to output.
+// Configure mounts the filesystem at a private path, runs the commands in order, and unmounts it. Every command can be repeated, so an
+// interrupted Configure is simply run again. Only program names are logged, never arguments. The commands' output goes to output.
 func Configure(ctx context.Context, c spec.Configure, lookup environment.Lookup, output io.Writer, log *slog.Logger) (err error) {
 	var q *quiet
 	if c.Quiet != nil {
-		// Who is there now is not the client that is mounted below.
+		// The clients at this moment don't include the client that is mounted below.
 		if q, err = newQuiet(ctx, *c.Quiet); err != nil {
 			return err
 		}
@@ -53,7 +52,7 @@ func Configure(ctx context.Context, c spec.Configure, lookup environment.Lookup,
 	return nil
 }
 
-// mountForCommands mounts the filesystem and says how to unmount it.
+// mountForCommands mounts the filesystem and returns the function that unmounts it.
 func mountForCommands(
 	ctx context.Context, m spec.Mount, lookup environment.Lookup, output io.Writer, log *slog.Logger,
 ) (unmount func() error, err error) {
@@ -96,7 +95,7 @@ func mountForCommands(
 	return unmount, nil
 }
 
-// patiently tries until ctx ends, because the filesystem's servers may be starting as well.
+// patiently retries until ctx ends, because the filesystem's servers may still be starting.
 func patiently(ctx context.Context, try func() (unmount func() error, err error), log *slog.Logger) (unmount func() error, err error) {
 	for {
 		unmount, mountErr := try()

@@ -15,22 +15,22 @@ import (
 
 const (
 	evictionsEvery = time.Minute
-	// evictionsLimit is how long the question may take, which the kernel of the node answers alone.
+	// evictionsLimit is the limit of a query that the node's kernel answers by itself.
 	evictionsLimit = 10 * time.Second
 )
 
-// evictions counts how often servers have given this client up.
+// evictions counts how often servers have evicted this client.
 type evictions struct {
 	argv    []string
 	pattern *regexp.Regexp
 	ask     func(ctx context.Context, argv []string) (format.Answer, error)
-	// seen is how often each was in the last answer, nil before the first one: what was before this process was counted by another one, or
-	// by nobody. Servers may give a client up at the same moment.
+	// seen holds the count of each eviction in the last answer. It is nil before the first one: earlier evictions were counted by an earlier
+	// process or not at all. Several servers may evict a client at the same moment.
 	seen  map[string]int
 	total int
 }
 
-// evictionsOf is nil when nothing is to be counted.
+// evictionsOf returns nil if nothing is to be counted.
 func evictionsOf(m spec.Mount) (*evictions, error) {
 	if m.Evictions == nil {
 		return nil, nil //nolint:nilnil // no counter, and no error
@@ -43,7 +43,7 @@ func evictionsOf(m spec.Mount) (*evictions, error) {
 	return &evictions{argv: m.Evictions.Argv, pattern: pattern, ask: host.Run}, nil
 }
 
-// look asks once, and returns how many there are that were not there before. No exit code counts: a client may know no server of some kind.
+// look queries once, and returns the number of new evictions. Exit codes are ignored, because a client may have no server of some type.
 func (e *evictions) look(ctx context.Context) (fresh int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, evictionsLimit)
 	defer cancel()
@@ -64,7 +64,7 @@ func (e *evictions) look(ctx context.Context) (fresh int, err error) {
 	return fresh, nil
 }
 
-// count looks until ctx ends, and says what is new.
+// count repeats look until ctx ends, and logs new evictions.
 func (e *evictions) count(ctx context.Context, path string, every time.Duration, log *slog.Logger) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

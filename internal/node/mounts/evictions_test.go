@@ -14,14 +14,14 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// states is what lctl get_param printed of a client's connection (2.17.57), with more entries in its history.
+// states returns the output of lctl get_param for a client's connection (2.17.57), with more entries in its history.
 func states(more string) string {
 	return "mdc.pfs-MDT0000-mdc-ff223342a1e98000.state=\ncurrent_state: FULL\nstate_history:\n - [ 1795345355, FULL ]\n - [ 1795345432, DISCONN ]\n" + more
 }
 
 const evictedOnce = " - [ 1795345432, CONNECTING ]\n - [ 1795345432, EVICTED ]\n - [ 1795345432, RECOVER ]\n - [ 1795345432, FULL ]\n"
 
-// counter counts what the client says, one answer after the other.
+// counter counts the evictions in the client's answers, one after the other.
 func counter(t *testing.T, says *string, fails *error) *evictions {
 	t.Helper()
 	e, err := evictionsOf(spec.Mount{Host: true, Evictions: &spec.Evictions{Argv: []string{"lctl"}, Pattern: `(?m)^ - \[ \d+, EVICTED \]$`}})

@@ -26,7 +26,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// TestMain stands in for the verb of the node binary: the test is the program that is started for a system call.
+// TestMain implements the verb of the node binary: the test itself is the program that is started for a system call.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == CallVerb {
 		if err := Call(os.Args[2:], os.Stdout); err != nil {
@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 		command := exec.Command(os.Args[2], os.Args[3:]...)
 		command.Env = append(os.Environ(), "ON_NODE=yes")
 		command.Stdout, command.Stderr = os.Stdout, os.Stderr
-		_ = command.Run() // its exit code is ours
+		_ = command.Run() // its exit code is passed on
 		os.Exit(command.ProcessState.ExitCode())
 	}
 	os.Exit(m.Run())
@@ -58,7 +58,7 @@ func command(t *testing.T, argv ...string) {
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s: %s", strings.Join(argv, " "), output)
 }
 
-// image is a file with a filesystem.
+// image makes a file that contains a filesystem.
 func image(t *testing.T, directory, fsType string) string {
 	t.Helper()
 	path := filepath.Join(directory, "image."+fsType)
@@ -69,7 +69,7 @@ func image(t *testing.T, directory, fsType string) string {
 	return path
 }
 
-// mountPoint is a path for Prepare, which is made removable and unmounted at the end.
+// mountPoint returns a path for Prepare, which is made removable and unmounted at the end.
 func mountPoint(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "scratch")
@@ -81,7 +81,7 @@ func mountPoint(t *testing.T) string {
 	return path
 }
 
-// record is a log that is read while it is written.
+// record is a log that can be read while it is written.
 type record struct {
 	mutex sync.Mutex
 	text  bytes.Buffer
@@ -104,7 +104,7 @@ type supervised struct {
 	*record
 	cancel context.CancelFunc
 	ended  chan error
-	// program is the last mount program that was started; nil for a filesystem of the kernel.
+	// program is the last mount program that was started, or nil for a kernel filesystem.
 	program atomic.Pointer[process.Child]
 }
 
@@ -133,7 +133,7 @@ func (s *supervised) says(g Gomega, what string) {
 	g.Eventually(s.String).WithTimeout(patience.Bound(time.Minute)).Should(ContainSubstring(what))
 }
 
-// hurried has little patience with what waits for ever, and enough for a machine that does something else as well.
+// hurried has short limits for operations that never end, and sufficient ones for a busy machine.
 var hurried = limits{answer: 20 * time.Second, unmount: 10 * time.Second, busy: 100 * time.Millisecond, between: 10 * time.Millisecond}
 
 func TestARealFilesystemOfTheKernelIsSupervised(t *testing.T) {
@@ -150,7 +150,7 @@ func TestARealFilesystemOfTheKernelIsSupervised(t *testing.T) {
 			g.Expect(Check(t.Context(), m, time.Minute)).To(Succeed())
 			g.Expect(os.WriteFile(filepath.Join(path, "data"), []byte("kept"), 0o600)).To(Succeed())
 
-			// A second supervision finds what the first has mounted, as after a restart of the pod.
+			// A second supervision finds the mount of the first, as after a restart of the pod.
 			second := supervise(t, m, hurried)
 			second.says(g, "the mount is taken over")
 			second.says(g, "mounted, and the filesystem answers")
@@ -203,8 +203,8 @@ func TestAFilesystemThatThisKernelDoesNotHaveIsSaid(t *testing.T) {
 		ContainSubstring("is not mounted: this node's kernel has no filesystem examplefs"))))
 }
 
-// The inner filesystem lies in a file of the outer one. While that is frozen, a write of the inner one waits in the kernel, and nothing
-// ends the process that waits for it, as with servers that are gone.
+// The inner filesystem is in a file on the outer one. While the outer one is frozen, a write of the inner one blocks in the kernel and its
+// process can't be killed, as with unreachable servers.
 func TestTrap12ARealMountWhoseDiskDoesNotAnswer(t *testing.T) {
 	g, directory := NewWithT(t), t.TempDir()
 	outer, path := filepath.Join(directory, "outer"), mountPoint(t)

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Prepare makes the directory a mount point that nothing can be written to while nothing is mounted: empty, without any
-// permission, and immutable (chattr(1) +i), which binds root too. It must not be called while something is mounted on it.
-// immutable is false where the disk's filesystem knows no such flag; root can then still write there.
+// Prepare makes the directory a mount point that can't be written to while nothing is mounted. It is empty, without permissions, and
+// immutable (chattr(1) +i), which also stops root. Don't call it while something is mounted there. immutable is false if the disk's
+// filesystem does not support the flag; root can then still write there.
 func Prepare(path string) (immutable bool, err error) { return prepare(path, setImmutable) }
 
 func prepare(path string, setImmutable func(path string, on bool) error) (immutable bool, err error) {
@@ -47,8 +47,8 @@ func prepare(path string, setImmutable func(path string, on bool) error) (immuta
 	}
 }
 
-// closeOff takes all permissions away. An immutable directory with permissions, such as an administrator's own, can't be
-// changed before the flag is off.
+// closeOff removes all permissions. An immutable directory that has permissions, such as an administrator's own, can't be changed before
+// the flag is cleared.
 func closeOff(path string, setImmutable func(path string, on bool) error) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -66,7 +66,7 @@ func closeOff(path string, setImmutable func(path string, on bool) error) error 
 	return nil
 }
 
-// unsupported is true when the filesystem knows no flags (ENOTTY, EOPNOTSUPP, ENOSYS), or the process may not set them.
+// unsupported is true if the filesystem does not support flags (ENOTTY, EOPNOTSUPP, ENOSYS), or the process may not set them.
 func unsupported(err error) bool {
 	return errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) || errors.Is(err, fs.ErrPermission)
 }

@@ -15,29 +15,29 @@ import (
 )
 
 const (
-	// betweenLooks is the pause between two looks while a command runs.
+	// betweenLooks is the pause between two checks while a command runs.
 	betweenLooks = 10 * time.Second
-	// lookLimit is how long a look may take.
+	// lookLimit bounds the time of a check.
 	lookLimit = 30 * time.Second
-	// blindLooks is how many looks in a row may fail before a command is ended: nobody knows then what clients do.
+	// blindLooks is the number of consecutive failed checks after which a command is ended, because the clients' activity is unknown.
 	blindLooks = 3
-	// peace is how long a command may take to end by itself. One that copies a file ends behind that file, however large.
+	// peace is the time that a command may take to end by itself. A command that copies a file ends after that file, however large.
 	peace = 24 * time.Hour
-	// mostClients is how many clients are named.
+	// mostClients limits how many clients a message names.
 	mostClients = 8
 )
 
-// quiet looks whether other clients have files open on some servers.
+// quiet checks whether other clients have files open on some servers.
 type quiet struct {
 	told                      spec.Quiet
 	client, session, answered *regexp.Regexp
-	// others are the names of the clients that were there before the mount of this process, by id.
+	// others holds the names of the clients that existed before this process mounted, by id.
 	others map[string]string
-	// pause is betweenLooks; a test shortens it.
+	// pause is betweenLooks, unless a test shortens it.
 	pause time.Duration
 }
 
-// newQuiet asks who is there.
+// newQuiet reads the current clients.
 func newQuiet(ctx context.Context, told spec.Quiet) (*quiet, error) {
 	q := &quiet{told: told, others: map[string]string{}, pause: betweenLooks}
 	for _, e := range []struct {
@@ -68,16 +68,16 @@ func newQuiet(ctx context.Context, told spec.Quiet) (*quiet, error) {
 	return q, nil
 }
 
-// openError says which clients have files open. Whatever else keeps from knowing it is another error.
+// openError names the clients that have files open. Every failure to find out is another error.
 type openError struct{ text string }
 
 // Error is the sentence.
 func (e openError) Error() string { return e.text }
 
-// session is a client that has files open on a server.
+// session is a client's session on a server, with its open files.
 type session struct{ id, files string }
 
-// look fails when other clients have files open. While a command uses the mount of this process, one client that came meanwhile is that.
+// look fails if other clients have files open. While a command uses this process's mount, one new client is expected to be this mount.
 func (q *quiet) look(ctx context.Context, used bool) error {
 	servers := append([]spec.QuietServer{{Server: q.told.Server, Open: q.told.Open}}, q.told.Also...)
 	sessions, came := make([][]session, len(servers)), map[string]bool{}
@@ -101,7 +101,7 @@ func (q *quiet) look(ctx context.Context, used bool) error {
 	return nil
 }
 
-// ask asks a server who has files open on it.
+// ask lists the clients with open files on a server.
 func (q *quiet) ask(ctx context.Context, server spec.QuietServer) ([]session, error) {
 	text, err := printed(ctx, server.Open)
 	if err == nil && !q.answered.MatchString(text) {
@@ -117,7 +117,7 @@ func (q *quiet) ask(ctx context.Context, server spec.QuietServer) ([]session, er
 	return out, nil
 }
 
-// says names those that have files open on a server. Where mine is true, the only client that came meanwhile is that of this process.
+// says names the clients with open files on a server. If mine is true, a single new client is taken for this process's own mount.
 func (q *quiet) says(server string, sessions []session, mine bool) error {
 	var open []string
 	for _, s := range sessions {
@@ -138,7 +138,7 @@ func (q *quiet) says(server string, sessions []session, mine bool) error {
 		"close these files or unmount the filesystem there: it is tried again by itself", server, strings.Join(open, ", "))}
 }
 
-// watch says why a command has to end. A nil quiet never does.
+// watch sends the reason why a command has to end. For a nil quiet it never sends.
 func (q *quiet) watch(ctx context.Context) <-chan error {
 	if q == nil {
 		return nil
@@ -165,7 +165,7 @@ func (q *quiet) watch(ctx context.Context) <-chan error {
 	return out
 }
 
-// endInPeace asks a command to end and waits until it has, or the pod is being stopped.
+// endInPeace asks a command to end, and waits until it has ended or the pod is stopped.
 func endInPeace(ctx context.Context, child *process.Child) {
 	ended := make(chan struct{})
 	go func() {
@@ -179,7 +179,7 @@ func endInPeace(ctx context.Context, child *process.Child) {
 	}
 }
 
-// printed runs a command that says something, and returns it.
+// printed runs a command and returns its output.
 func printed(ctx context.Context, argv []string) (string, error) {
 	if len(argv) == 0 {
 		return "", errors.New("the operator told this Job no command for that")

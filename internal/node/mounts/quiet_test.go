@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// watched is a server whose list of open files is a file, and clients that are another one.
+// watched is a server whose list of open files is a file, with clients from another file.
 type watched struct {
 	g    *WithT
 	dir  string
@@ -45,13 +45,13 @@ func (w *watched) opened(sessions string) {
 	w.g.Expect(os.Rename(w.path("next"), w.path("open"))).To(Succeed())
 }
 
-// also adds a server that is asked too.
+// also adds another server to be queried.
 func (w *watched) also(sessions string) {
 	w.write("also", "Found 2 sessions.\n\n"+sessions+"\nFinal results: open files\n")
 	w.told.Also = []spec.QuietServer{{Server: "metadata server 1", Open: []string{"cat", w.path("also")}}}
 }
 
-// moves runs a script, such as one that moves files, while clients are to be quiet.
+// moves runs a script, such as one that moves files, while clients must be quiet.
 func (w *watched) moves(t *testing.T, script string) error {
 	t.Helper()
 	return Configure(t.Context(), spec.Configure{
@@ -125,7 +125,7 @@ func TestWhoOpensAFileMeanwhileIsSeen(t *testing.T) {
 	}
 }
 
-// A mover that is told to end copies the file that it is at to its end.
+// A mover that is asked to end finishes its current file.
 func TestACommandEndsInPeaceWhenAClientOpensAFile(t *testing.T) {
 	w := newWatched(t)
 	q, err := newQuiet(t.Context(), w.told)

@@ -7,8 +7,7 @@ import (
 	"os"
 )
 
-// Remove removes a mount point that Prepare made. One that is not there is no error; one that holds anything, or on which
-// something is mounted, stays.
+// Remove removes a mount point that Prepare made. A missing one is no error. One that contains anything, or has a mount on it, stays.
 func Remove(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

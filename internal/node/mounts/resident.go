@@ -22,33 +22,33 @@ import (
 )
 
 const (
-	// freePortVariable is the name by which Mount.Files and Mount.Command call the port that was found.
+	// freePortVariable is the variable for the free port in Mount.Files and Mount.Command.
 	freePortVariable = "FREE_PORT"
-	// freePorts is how many ports are tried.
+	// freePorts is the number of ports to try.
 	freePorts = 4
-	// commandGrace is how long the command that mounts may take to end when it is told to.
+	// commandGrace is the time that the mount command may take to end after SIGTERM.
 	commandGrace = 5 * time.Second
 )
 
-// finalError ends the supervision: another try would not help.
+// finalError ends the supervision, because another try would not help.
 type finalError struct{ sentence string }
 
 func (e finalError) Error() string { return e.sentence }
 
-// resident mounts a filesystem of the kernel by a command that ends when it is mounted.
+// resident mounts a kernel filesystem by a command that ends after the mount.
 type resident struct {
 	kernel kernel
 	mount  spec.Mount
 	lookup environment.Lookup
-	// output gets what the command says.
+	// output gets the output of the command.
 	output io.Writer
-	// limit ends the command.
+	// limit bounds the run time of the command.
 	limit time.Duration
 	// left is a command that could not be killed.
 	left *process.Child
 }
 
-// try mounts once. After an error, the filesystem may be mounted nevertheless: when the command could not be ended.
+// try mounts once. After an error the filesystem may be mounted nevertheless, if the command could not be killed.
 func (r *resident) try(ctx context.Context) error {
 	if r.left != nil {
 		select {
@@ -84,7 +84,7 @@ func (r *resident) try(ctx context.Context) error {
 		return fmt.Errorf("%w: %s", err, tail.Lines(lastLines))
 	}
 	if code := command.Code(); code != 0 {
-		// Not before the first try: a mount makes the kernel load a module that lies ready.
+		// This is checked only after a try, because the mount makes the kernel load an available module.
 		if why, _ := r.kernel.cannot(r.mount.FSType); why != "" {
 			return finalError{fmt.Sprintf("%s (%s ended with exit code %d: %s)", why, argv[0], code, tail.Lines(lastLines))}
 		}
@@ -161,8 +161,8 @@ func writeFiles(files []spec.File, lookup environment.Lookup) error {
 	return nil
 }
 
-// freePort returns the first UDP port that nobody has bound in this network namespace, for any address. Another mount may take it
-// before ours does; the next try then finds the next one.
+// freePort returns the first UDP port that is free in this network namespace, for any address. Another mount may take it before this one
+// does; the next try finds the next port.
 func freePort(first int32) (int32, error) {
 	for port := first; port < first+freePorts; port++ {
 		free, err := isFree(port)
@@ -195,7 +195,7 @@ func isFree(port int32) (bool, error) {
 	return true, nil
 }
 
-// kernelOnce mounts the filesystem unless it is there, watches until it is lost or ctx ends, and leaves nothing mounted.
+// kernelOnce mounts the filesystem unless it is already mounted, watches until it is lost or ctx ends, and leaves nothing mounted.
 func (s *supervisor) kernelOnce(ctx context.Context, there bool) (worked bool, err error) {
 	if !there {
 		if err := s.try(ctx); err != nil {

@@ -24,10 +24,10 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// examplefs is a filesystem of the kernel.
+// examplefs is a kernel filesystem.
 var examplefs = spec.Mount{Path: "/mnt/scratch", FSType: "examplefs", Source: "examplefs_scratch", Kernel: true, Command: []string{"mount"}}
 
-// superviseKernel supervises examplefs, which try mounts where it returns nil; tries says how often it was called.
+// superviseKernel supervises examplefs, which is mounted if try returns nil. tries returns the number of calls.
 func (m *machine) superviseKernel(ctx context.Context, try func() error) (ended <-chan error, tries func() int) {
 	count := 0
 	s := supervisor{
@@ -54,7 +54,7 @@ func (m *machine) superviseKernel(ctx context.Context, try func() error) (ended 
 
 func works() error { return nil }
 
-// answers waits until the filesystem is asked.
+// answers waits until the filesystem is queried.
 func (m *machine) answers(g Gomega) {
 	m.do(func() { m.asked = 0 })
 	g.Eventually(func() int {
@@ -178,8 +178,8 @@ func TestWhatIsNotOursEndsTheSupervisionOfAFilesystemOfTheKernelAndStays(t *test
 	})
 }
 
-// Trap 12: a client mount that is left behind when the servers go away, with processes that nothing ends, a kubelet that can't end
-// the pod, and a node that does not restart.
+// Trap 12: a client mount remains after the servers are gone. Its processes can't be killed, the kubelet can't end the pod, and the node
+// does not reboot.
 func TestTrap12AMountWhoseServersAreGone(t *testing.T) {
 	const plain, force, detach = 0, unix.MNT_FORCE, unix.MNT_DETACH
 	ours, foreign := Entry{"examplefs", "examplefs_scratch"}, Entry{"ext4", "/dev/sda1"}
@@ -261,7 +261,7 @@ func TestTrap12AMountWhoseServersAreGone(t *testing.T) {
 	}
 }
 
-// mounting is a command in a shell, on a machine whose table of mounts is a file.
+// mounting is a shell command on a machine whose mount table is a file.
 func mounting(t *testing.T, script string) (r *resident, table string) {
 	t.Helper()
 	table = filepath.Join(t.TempDir(), "table")
@@ -360,7 +360,7 @@ func TestTheFilesOfAMountAreWrittenBeforeEveryTry(t *testing.T) {
 	g.Expect(info.Mode().Perm()).To(Equal(fs.FileMode(0o640)))
 }
 
-// aPort binds the first of 8 UDP ports that nobody has, and that no program gets without asking for it (ip_local_port_range).
+// aPort binds the first of 8 free UDP ports outside of the range of automatic ports (ip_local_port_range).
 func aPort(t *testing.T) (net.PacketConn, int32) {
 	t.Helper()
 	for {
@@ -423,7 +423,7 @@ func TestTrap12AnOpenQuestionDoesNotKeepAFilesystemFromBeingUnmounted(t *testing
 		open := m.asked - m.takenBack
 		m.mutex.Unlock()
 		if open > 0 {
-			return unix.EBUSY // whoever waits for the filesystem uses it
+			return unix.EBUSY // a process that waits for the filesystem uses it
 		}
 		return unmount(path, flags)
 	}
@@ -434,7 +434,7 @@ func TestTrap12AnOpenQuestionDoesNotKeepAFilesystemFromBeingUnmounted(t *testing
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.run(ctx) }()
-	g.Eventually(func() int { // the first is whether the mount is dead, the second is open
+	g.Eventually(func() int { // the first query checks whether the mount is dead, the second one is still unanswered
 		m.mutex.Lock()
 		defer m.mutex.Unlock()
 		return m.asked

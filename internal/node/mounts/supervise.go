@@ -15,17 +15,17 @@ import (
 
 const (
 	period = 2 * time.Second
-	// kernelPeriod is that of a filesystem of the kernel, where no program can end, and a question costs a process.
+	// kernelPeriod is the interval for a kernel filesystem, where no program can end and each query costs a process.
 	kernelPeriod = 5 * time.Second
 	hungAfter    = 60 * time.Second
 	shortestWait = 1 * time.Second
 	longestWait  = 10 * time.Second
-	// programGrace is how long the mount program may take to end after its filesystem was unmounted.
+	// programGrace is the time that the mount program may take to end after its filesystem was unmounted.
 	programGrace = 10 * time.Second
 )
 
-// Supervise keeps the filesystem mounted until ctx ends, then unmounts it and returns nil. An error is a sentence for a
-// person: it is returned only for what a restart of the mount program can't mend.
+// Supervise keeps the filesystem mounted until ctx ends, then unmounts it and returns nil. An error is a sentence for a person, and is
+// returned only if a restart of the mount program can't help.
 func Supervise(ctx context.Context, m spec.Mount, lookup environment.Lookup, stdout, stderr io.Writer, log *slog.Logger) error {
 	argv, err := commandOf(m, lookup)
 	if err != nil {
@@ -53,7 +53,7 @@ func Supervise(ctx context.Context, m spec.Mount, lookup environment.Lookup, std
 	return s.run(ctx)
 }
 
-// commandOf is the command line of the mount program.
+// commandOf returns the command line of the mount program.
 func commandOf(m spec.Mount, lookup environment.Lookup) ([]string, error) {
 	if err := understand(m); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func commandOf(m spec.Mount, lookup environment.Lookup) ([]string, error) {
 		return nil, fmt.Errorf("the spec names no command that mounts %s", m.Path)
 	}
 	if m.Kernel {
-		return nil, nil // it is found anew for every try
+		return nil, nil // it is determined for every try
 	}
 	return environment.ExpandAll(m.Command, lookup)
 }
@@ -78,10 +78,10 @@ type supervisor struct {
 	kernel kernel
 	mount  spec.Mount
 	log    *slog.Logger
-	// start starts the mount program; try takes its place for a filesystem of the kernel (resident).
+	// start starts the mount program. try replaces it for a kernel filesystem (resident).
 	start func() (child, error)
 	try   func(ctx context.Context) error
-	// period is between two looks, shortest the wait before the first new start, grace as programGrace.
+	// period is the interval between two checks, shortest the wait before the first restart, and grace the same as programGrace.
 	period, shortest, grace time.Duration
 	saidNotImmutable        bool
 }
@@ -117,7 +117,7 @@ func (s *supervisor) run(ctx context.Context) error {
 	}
 }
 
-// ready clears the mount point and prepares it, unless the filesystem is there and stays.
+// ready clears and prepares the mount point, unless the filesystem is mounted and stays.
 func (s *supervisor) ready() (there bool, err error) {
 	if there, err := s.kernel.clear(s.mount, s.log); there || err != nil {
 		return there, err
@@ -137,8 +137,8 @@ func (s *supervisor) ready() (there bool, err error) {
 	return false, nil
 }
 
-// once starts the mount program, watches until the mount is lost or ctx ends, and leaves nothing mounted. worked is true
-// when the filesystem answered at least once.
+// once starts the mount program, watches until the mount is lost or ctx ends, and leaves nothing mounted. worked is true if the filesystem
+// answered at least once.
 func (s *supervisor) once(ctx context.Context) (worked bool, err error) {
 	program, err := s.start()
 	if err != nil {
@@ -155,11 +155,11 @@ func (s *supervisor) once(ctx context.Context) (worked bool, err error) {
 	case <-time.After(s.grace):
 	}
 	program.Stop(s.grace)
-	// The program may have mounted after the first look.
+	// The program may have mounted after the first check.
 	return worked, errors.Join(lost, unmountErr, s.kernel.unmountAll(s.mount, s.log))
 }
 
-// watch returns nil as the reason when ctx ended. The program is nil for a filesystem of the kernel, which is mounted by now.
+// reason is nil if ctx ended. program is nil for a kernel filesystem, which is already mounted.
 func (s *supervisor) watch(ctx context.Context, program child) (worked bool, reason error) {
 	ticker := time.NewTicker(s.period)
 	defer ticker.Stop()
@@ -195,24 +195,24 @@ func (s *supervisor) watch(ctx context.Context, program child) (worked bool, rea
 	}
 }
 
-// watcher is what is known of one run of the mount program.
+// watcher holds the state of one run of the mount program.
 type watcher struct {
 	*supervisor
 	started time.Time
-	// answer is nil while no question is open; stop takes it back; asked is when the open one was asked.
+	// answer is nil while no query is open. stop cancels the query, and asked is its start time.
 	answer <-chan error
 	stop   func()
 	asked  time.Time
-	// shown is the type of the mount that was asked.
+	// shown is the type of the queried mount.
 	shown string
-	// there is true once the mount was seen, worked once the filesystem answered.
+	// there is true once the mount was seen, and worked once the filesystem answered.
 	there, worked bool
-	// What was said is not said again until it changes.
+	// These prevent repeated log lines until the state changes.
 	saidLate, saidHung    bool
 	saidError, saidUnseen string
 }
 
-// answered returns an error when the mount is lost.
+// answered handles an answer, and returns an error if the mount is lost.
 func (w *watcher) answered(err error) error {
 	w.answer = nil
 	switch {
@@ -232,7 +232,8 @@ func (w *watcher) answered(err error) error {
 	return nil
 }
 
-// show mounts the filesystem at its view. It waits for an answer of the filesystem, so that it does not wait for its servers here.
+// show mounts the filesystem at its view. It is called after the filesystem has answered a query, so the mount does not block on the
+// servers.
 func (w *watcher) show() {
 	said := ""
 	if err := w.kernel.show(w.mount); err != nil {
@@ -244,7 +245,7 @@ func (w *watcher) show() {
 	w.saidUnseen = said
 }
 
-// look returns an error when the mount is lost, and asks the filesystem when no question is open.
+// look returns an error if the mount is lost, and queries the filesystem if no query is open.
 func (w *watcher) look() error {
 	entries, err := w.kernel.at(w.mount.Path)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// machine is a node with one mount point, and the programs that were started on it.
+// machine is a node with one mount point and the programs that were started on it.
 type machine struct {
 	mutex   sync.Mutex
 	entries []Entry
@@ -25,11 +25,11 @@ type machine struct {
 	busy    bool
 	silent  bool
 	asked   int
-	// takenBack is how many questions were.
+	// takenBack counts the canceled queries.
 	takenBack int
 	prepared  int
 	detached  int
-	// hangs are the flags of umount2(2) that never return, and flags all that were used.
+	// hangs holds the flags of umount2(2) that never return, and flags all that were used.
 	hangs    map[int]bool
 	stopped  <-chan struct{}
 	flags    []int
@@ -37,7 +37,7 @@ type machine struct {
 	log      bytes.Buffer
 }
 
-// program is a mount program: it mounts when it starts, and ends when its mount has gone.
+// program is a mount program: it mounts at its start, and ends when its mount is removed.
 type program struct {
 	done chan struct{}
 	once sync.Once

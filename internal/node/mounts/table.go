@@ -1,5 +1,5 @@
-// Package mounts proves that a filesystem is mounted, and keeps it mounted: it prepares a mount point that nothing can
-// be written to, clears what a dead mount left, and starts the mount program again when it ends.
+// Package mounts proves that a filesystem is mounted, and keeps it mounted. It prepares a write-protected mount point, clears the leftovers
+// of a dead mount, and restarts the mount program when it ends.
 package mounts
 
 import (
@@ -19,12 +19,12 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Entry is one mount at a path. Later entries of a list lie on top of earlier ones.
+// Entry is one mount at a path. Later entries of a list are mounted over earlier ones.
 type Entry struct {
 	FSType, Source string
 }
 
-// State is how a mount point is.
+// State is the state of a mount point.
 type State string
 
 // The states of a mount point.
@@ -39,7 +39,7 @@ const (
 	Foreign State = "Foreign"
 )
 
-// Assess says what lies on top.
+// Assess returns the state of the topmost mount.
 func Assess(entries []Entry, m spec.Mount) State {
 	if len(entries) == 0 {
 		return Absent
@@ -57,15 +57,15 @@ func Assess(entries []Entry, m spec.Mount) State {
 	}
 }
 
-// sameType compares the type that mountinfo shows with the wanted one: "fuse" wants "fuse.mfs" too, but not "fuseblk"; and a type of
-// the kernel, such as "example", is also what a program serves as "fuse.example" (mount(8), FILESYSTEM SUBTYPES).
+// sameType compares the type in mountinfo with the wanted one. "fuse" also matches "fuse.mfs", but not "fuseblk". A kernel type such as
+// "example" also matches "fuse.example", which a program serves (mount(8), FILESYSTEM SUBTYPES).
 func sameType(shown, wanted string) bool {
 	general, special, _ := strings.Cut(shown, ".")
 	return shown == wanted || general == wanted || general == "fuse" && special == wanted
 }
 
-// sameSource compares the source that mountinfo shows with the wanted prefix. The prefix may end in a port, of which it must
-// be the whole: host:942 is not host:9421.
+// sameSource compares the source in mountinfo with the wanted prefix. If the prefix ends in a port, it must match the whole port: host:942
+// does not match host:9421.
 func sameSource(shown, wanted string) bool {
 	rest, begins := strings.CutPrefix(shown, wanted)
 	if !begins {
@@ -75,7 +75,7 @@ func sameSource(shown, wanted string) bool {
 	return !digit(wanted, len(wanted)-1) || !digit(rest, 0)
 }
 
-// understand refuses a spec that can't be meant so. Only the exact path is found in the list of mounts.
+// understand refuses an invalid spec. The path must be exact, as it is in the mount table.
 func understand(m spec.Mount) error {
 	switch {
 	case !filepath.IsAbs(m.Path), filepath.Clean(m.Path) != m.Path, m.Path == "/":
@@ -98,15 +98,15 @@ func understand(m spec.Mount) error {
 	return nil
 }
 
-// Dead is true for the errors of a mount whose server is gone for ever, see fuse(4) and nfs(5). shown is its type in the table of mounts:
-// only a program that served it loses its connection for good. A client of the kernel makes its connection anew: one that a server has
-// given up (an eviction) answers ENOTCONN once and works a moment later, and programs that hold files open keep them.
+// Dead is true for the errors of a mount whose server is gone forever, see fuse(4) and nfs(5). shown is its type in the mount table: only a
+// program that served it loses its connection for good. A kernel client reconnects. After an eviction it answers ENOTCONN once and works a
+// moment later, and programs keep their open files.
 func Dead(shown string, err error) bool {
 	program, _, _ := strings.Cut(shown, ".")
 	return errors.Is(err, syscall.ESTALE) || program == "fuse" && (errors.Is(err, syscall.ENOTCONN) || errors.Is(err, syscall.ECONNABORTED))
 }
 
-// at lists the mounts at path from /proc/self/mountinfo, which answers even when a mounted filesystem hangs.
+// at lists the mounts at path from /proc/self/mountinfo, which can be read even if a mounted filesystem hangs.
 func at(path string) ([]Entry, error) {
 	table, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -142,7 +142,7 @@ func entriesAt(table io.Reader, path string) ([]Entry, error) {
 	return entries, nil
 }
 
-// ask asks the filesystem at path for its size, in the background: the call hangs as long as the filesystem does.
+// ask queries the size of the filesystem at path in the background, because the call hangs as long as the filesystem does.
 func ask(path string) <-chan error {
 	answer := make(chan error, 1)
 	go func() {
@@ -152,7 +152,7 @@ func ask(path string) <-chan error {
 	return answer
 }
 
-// Check returns nil when the filesystem is mounted and answers within the limit, else a sentence that says what is wrong.
+// Check returns nil if the filesystem is mounted and answers within the limit. Otherwise the error is a sentence that describes the fault.
 func Check(ctx context.Context, m spec.Mount, limit time.Duration) error {
 	if err := understand(m); err != nil {
 		return err
@@ -181,7 +181,7 @@ func Check(ctx context.Context, m spec.Mount, limit time.Duration) error {
 	}
 }
 
-// checkView returns nil when the filesystem is mounted at its view too.
+// checkView returns nil if the filesystem is also mounted at its view.
 func checkView(m spec.Mount) error {
 	if m.View == "" {
 		return nil

@@ -15,7 +15,7 @@ import (
 
 var scratch = spec.Mount{Path: "/mnt/scratch", FSType: "fuse", Source: "mfs#10.0.0.1:9421", Command: []string{"mfsmount"}}
 
-// table is /proc/self/mountinfo of a node where two filesystems lie on one path, the second with a space in its name.
+// table is /proc/self/mountinfo of a node with two filesystems on one path, the second with a space in its name.
 const table = `27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
 982 27 0:545 / /mnt/scratch rw,nosuid,nodev,relatime shared:172 - fuse mfs\04310.0.0.1:9421 rw,user_id=0,group_id=0,allow_other
 983 982 0:546 / /mnt/scratch rw shared:173 master:3 - fuse.sshfs somebody\040else rw

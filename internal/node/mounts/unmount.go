@@ -11,12 +11,12 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// errHangs is the result of an unmount that did not return in time. What it began goes on.
+// errHangs is the result of an unmount that did not return in time. The unmount continues in the background.
 var errHangs = errors.New("it does not answer")
 
-// unmountAll unmounts this filesystem until it is not mounted any more, whatever its servers and users do: when it is in use or
-// hangs, it is taken out of the tree, so that nobody comes to it any more, and the kernel ends it when the last user has gone. The view
-// goes first: only the last unmount of a filesystem ends it.
+// unmountAll unmounts this filesystem completely, whatever its servers and users do. A filesystem that is in use or hangs is detached from
+// the tree, so that no path leads to it, and the kernel ends it after its last user. The view is unmounted first, because only the last
+// unmount of a filesystem ends it.
 func (k kernel) unmountAll(m spec.Mount, log *slog.Logger) error {
 	began := time.Now()
 	if m.View != "" {
@@ -33,7 +33,7 @@ func (k kernel) unmountAll(m spec.Mount, log *slog.Logger) error {
 	return k.unmountEach(m, began, log)
 }
 
-// unmountEach unmounts one path. Users have had a moment to end since began.
+// unmountEach unmounts one path. Its users have had time to end since began.
 func (k kernel) unmountEach(m spec.Mount, began time.Time, log *slog.Logger) error {
 	hangs := false
 	for {
@@ -52,7 +52,7 @@ func (k kernel) unmountEach(m spec.Mount, began time.Time, log *slog.Logger) err
 		if err == nil {
 			continue
 		}
-		// The servers are as gone for a second mount as for the first.
+		// The servers don't answer for a second mount either.
 		hangs = errors.Is(err, errHangs)
 		if err := k.roughly(m, len(entries), err, log); err != nil {
 			return err
@@ -60,8 +60,8 @@ func (k kernel) unmountEach(m spec.Mount, began time.Time, log *slog.Logger) err
 	}
 }
 
-// politely is umount(2) as everybody does it. It comes first because a client in the kernel then gives up what it can't send, instead of
-// trying again for connCommRetrySecs (FhgfsOps_killSB, 7.4.6). Users of a filesystem of the kernel get a moment to end, from began on.
+// politely calls umount(2) without flags. It comes first because a kernel client then discards what it can't send, instead of retrying for
+// connCommRetrySecs (FhgfsOps_killSB, 7.4.6). Users of a kernel filesystem get some time to end, counted from began.
 func (k kernel) politely(m spec.Mount, began time.Time) error {
 	if !m.Kernel {
 		return k.unmountWithin(k.limits.answer, m.Path, 0)
@@ -75,7 +75,7 @@ func (k kernel) politely(m spec.Mount, began time.Time) error {
 	}
 }
 
-// roughly is for a mount that could not be unmounted because of reason. count is how many mounts lie on the path.
+// roughly handles a mount that could not be unmounted because of reason. count is the number of mounts on the path.
 func (k kernel) roughly(m spec.Mount, count int, reason error, log *slog.Logger) error {
 	if m.Kernel && errors.Is(reason, errHangs) {
 		if k.ends(m.Path, count, log) {
@@ -91,7 +91,7 @@ func (k kernel) roughly(m spec.Mount, count int, reason error, log *slog.Logger)
 	return k.detach(m.Path, count)
 }
 
-// detach takes the topmost of count mounts out of the tree, whoever uses it.
+// detach removes the topmost of count mounts from the tree, even if it is in use.
 func (k kernel) detach(path string, count int) error {
 	err := k.unmountWithin(k.limits.answer, path, unix.MNT_DETACH)
 	if err == nil || k.gone(path, count) {
@@ -100,7 +100,7 @@ func (k kernel) detach(path string, count int) error {
 	return fmt.Errorf("can't unmount %s: %w; it stays mounted, look who uses it (fuser -vm %s), and into the kernel's log (dmesg)", path, err, path)
 }
 
-// ends is true, and says so, when an unmount that did not return has taken the filesystem out of the tree.
+// ends returns true, and logs it, if an unmount that did not return has removed the filesystem from the tree.
 func (k kernel) ends(path string, count int, log *slog.Logger) bool {
 	if !k.gone(path, count) {
 		return false
@@ -110,18 +110,18 @@ func (k kernel) ends(path string, count int, log *slog.Logger) bool {
 	return true
 }
 
-// gone is true when fewer than count mounts lie on the path.
+// gone is true if fewer than count mounts are on the path.
 func (k kernel) gone(path string, count int) bool {
 	entries, err := k.at(path)
 	return err == nil && len(entries) < count
 }
 
-// unmountWithin gives up waiting for umount2(2) after the limit.
+// unmountWithin stops waiting for umount2(2) after the limit.
 func (k kernel) unmountWithin(limit time.Duration, path string, flags int) error {
 	return within(limit, func() error { return k.unmount(path, flags|unix.UMOUNT_NOFOLLOW) })
 }
 
-// within gives up waiting for a system call after the limit.
+// within stops waiting for a system call after the limit.
 func within(limit time.Duration, call func() error) error {
 	returned := make(chan error, 1)
 	go func() { returned <- call() }()

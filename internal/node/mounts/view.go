@@ -10,14 +10,14 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// viewOf is the second mount of a filesystem as one of its own. It is a bind mount: no program serves it, and its unmount writes nothing
-// back.
+// viewOf returns the second mount of a filesystem as a separate mount. It is a bind mount: no program serves it, and its unmount writes
+// nothing back.
 func viewOf(m spec.Mount) spec.Mount {
 	return spec.Mount{Path: m.View, FSType: m.FSType, Source: m.Source}
 }
 
-// show mounts the filesystem at its view, unless it is there. What fails is tried again at the next look: nobody loses the
-// filesystem because pods of benchmarks don't see it.
+// show mounts the filesystem at its view unless it is already mounted there. A failure is retried at the next check: the filesystem is not
+// given up because benchmark pods can't see it.
 func (k kernel) show(m spec.Mount) error {
 	if m.View == "" {
 		return nil
@@ -36,7 +36,7 @@ func (k kernel) show(m spec.Mount) error {
 	}
 }
 
-// clearView detaches what was left at the view.
+// clearView detaches leftover mounts at the view.
 func (k kernel) clearView(m spec.Mount, log *slog.Logger) error {
 	if m.View == "" {
 		return nil
@@ -45,8 +45,8 @@ func (k kernel) clearView(m spec.Mount, log *slog.Logger) error {
 	return err
 }
 
-// bind makes the view's directory, and calls bindMount in a process of its own. What is mounted below path is not in the view. Without a
-// mount, the view does not exist: its directory is no pod's to write to, so it needs no protection beyond that.
+// bind creates the view's directory, and calls bindMount in a process of its own. Mounts below path are not part of the view. Without a
+// mount the view does not exist. No pod can write to its directory, so it needs no other protection.
 func bind(path, view string) error {
 	if err := os.MkdirAll(filepath.Dir(view), 0o755); err != nil {
 		return err
@@ -61,7 +61,7 @@ func bind(path, view string) error {
 	return c.result()
 }
 
-// removeView removes the directory of a view that is not mounted any more.
+// removeView removes the directory of a view that is no longer mounted.
 func removeView(view string) error {
 	if err := os.Remove(view); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("can't remove the directory of the second mount: %w; look what is in it, or mounted on it", err)

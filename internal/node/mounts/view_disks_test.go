@@ -20,10 +20,10 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// serveVerb makes the test binary a mount program: it serves an empty filesystem by FUSE.
+// serveVerb makes the test binary a mount program that serves an empty filesystem by FUSE.
 const serveVerb = "serve-fuse"
 
-// The operations that a filesystem answers that is only asked for its size (linux/fuse.h).
+// Operations that are sent to a filesystem if only its size is queried (linux/fuse.h).
 const (
 	fuseGetattr = 3
 	fuseStatfs  = 17
@@ -64,7 +64,7 @@ func serveFUSE(path string) error {
 	}
 }
 
-// fuseAnswer is struct fuse_out_header and what belongs to the operation.
+// fuseAnswer returns struct fuse_out_header and the body of the operation.
 func fuseAnswer(opcode uint32, unique []byte) []byte {
 	var body []byte
 	failed := int32(0)
@@ -91,7 +91,7 @@ func fuseAnswer(opcode uint32, unique []byte) []byte {
 	return append(out, body...)
 }
 
-// sharedNode is a directory whose mounts reach other mount namespaces, as on a node of Kubernetes.
+// sharedNode is a directory whose mounts propagate to other mount namespaces, as on a node of Kubernetes.
 func sharedNode(t *testing.T) string {
 	t.Helper()
 	node := t.TempDir()
@@ -101,7 +101,7 @@ func sharedNode(t *testing.T) string {
 	return node
 }
 
-// pod is a process with a mount namespace of its own, in which a directory of the node is all that it has at at: HostToContainer.
+// pod is a process in its own mount namespace that has one directory of the node, mounted at the path at (HostToContainer).
 func pod(t *testing.T, hostPath, at string) (process int) {
 	t.Helper()
 	g := NewWithT(t)
@@ -122,12 +122,12 @@ func pod(t *testing.T, hostPath, at string) (process int) {
 	return c.Process.Pid
 }
 
-// somebodyUnmounts is umount(8), again where the supervisor looks at the mount at that moment.
+// somebodyUnmounts calls umount(8), and repeats it while a check of the supervisor keeps the mount busy.
 func somebodyUnmounts(g Gomega, path string) {
 	g.Eventually(func() error { return unix.Unmount(path, 0) }).WithTimeout(patience.Bound(time.Minute)).Should(Succeed())
 }
 
-// mountsOf are the types of what a process sees mounted at a path.
+// mountsOf returns the mounts that a process sees at a path.
 func mountsOf(g Gomega, process int, path string) []Entry {
 	table, err := os.Open("/proc/" + strconv.Itoa(process) + "/mountinfo")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -140,7 +140,7 @@ func mountsOf(g Gomega, process int, path string) []Entry {
 func TestAPodThatHasTheViewSeesThisFilesystemOnlyAndSeesItMountedAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		mount spec.Mount
-		// crash takes the filesystem away, as it happens on a node.
+		// crash makes the filesystem disappear, as it happens on a node.
 		crash func(g Gomega, s *supervised, path string)
 	}{
 		"FUSE, whose program is killed": {
@@ -212,7 +212,7 @@ func TestAViewThatSomebodyUnmountsIsMountedAgain(t *testing.T) {
 	g.Eventually(checked).WithTimeout(patience.Bound(time.Minute)).Should(Succeed())
 	g.Expect(filepath.Join(m.View, "data")).To(BeAnExistingFile(), "it is the same filesystem, which was not mounted anew")
 
-	// A supervision that was killed leaves both.
+	// A killed supervision leaves both mounts.
 	next := supervise(t, m, hurried)
 	next.says(g, "the mount is taken over")
 	g.Eventually(checked).WithTimeout(patience.Bound(time.Minute)).Should(Succeed())
@@ -228,7 +228,7 @@ func TestAViewThatSomebodyUnmountsIsMountedAgain(t *testing.T) {
 	g.Expect(at(m.Path)).To(BeEmpty())
 }
 
-// A view of the node's own directory would be somebody else's mount for good: nothing would take it away again.
+// A view of the node's own directory would be a foreign mount forever, because nothing would unmount it.
 func TestAViewIsNotMadeOfAFilesystemThatSomebodyHasJustUnmounted(t *testing.T) {
 	g, directory := NewWithT(t), t.TempDir()
 	path, view := filepath.Join(directory, "scratch"), filepath.Join(directory, "views", "scratch")

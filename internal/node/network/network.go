@@ -1,5 +1,5 @@
-// Package network brings up the kernel's network between the servers and clients of a filesystem (LNet is one) on a node that has none of
-// its name. It belongs to the kernel, and so to all filesystems of the node: what is up is never changed.
+// Package network brings up the kernel's network between the servers and clients of a filesystem (such as LNet) on a node that does not
+// have it yet. It belongs to the kernel, and thereby to all filesystems of the node, so an existing network is never changed.
 package network
 
 import (
@@ -17,11 +17,11 @@ import (
 
 // Node is the node that the network belongs to.
 type Node struct {
-	// Run runs a program of the node; that it ends badly is an answer.
+	// Run runs a program of the node; a failed exit is an answer and not an error.
 	Run func(ctx context.Context, argv []string) (format.Answer, error)
-	// Interfaces are those of the node.
+	// Interfaces returns the interfaces of the node.
 	Interfaces func() ([]environment.Interface, error)
-	// Lookup knows the variables that names of interfaces may have.
+	// Lookup resolves the variables in names of interfaces.
 	Lookup environment.Lookup
 }
 
@@ -37,13 +37,13 @@ func ThisNode(lookup environment.Lookup) Node {
 	}
 }
 
-// limit is how long a program may take: modules are loaded, and an interface is asked for.
+// limit bounds the time of a program, which loads modules and configures an interface.
 const limit = time.Minute
 
-// interfacesVariable stands in KernelNetwork.Add for the interfaces.
+// interfacesVariable is the variable for the interfaces in KernelNetwork.Add.
 const interfacesVariable = "INTERFACES"
 
-// Up returns nil when the node has the network, with the NIDs that it must have. An error is a sentence with what to do.
+// Up returns nil if the node has the network with the required NIDs. An error is a sentence with what to do.
 func (n Node) Up(ctx context.Context, k spec.KernelNetwork) error {
 	have, _, err := n.nids(ctx, k)
 	if err != nil {
@@ -62,7 +62,7 @@ func (n Node) Up(ctx context.Context, k spec.KernelNetwork) error {
 	return nil
 }
 
-// comeUp adds the network, and returns the NIDs that the node has then.
+// comeUp adds the network, and returns the NIDs that the node has after that.
 func (n Node) comeUp(ctx context.Context, k spec.KernelNetwork) ([]string, error) {
 	complaints, err := n.add(ctx, k)
 	if err != nil {
@@ -75,12 +75,12 @@ func (n Node) comeUp(ctx context.Context, k spec.KernelNetwork) ([]string, error
 	return have, err
 }
 
-// of are the NIDs on the network.
+// of returns the NIDs on the network.
 func of(k spec.KernelNetwork, nids []string) []string {
 	return slices.DeleteFunc(slices.Clone(nids), func(nid string) bool { return !strings.HasSuffix(nid, "@"+k.Name) })
 }
 
-// nids are those of the node, and what the program said that knows none.
+// nids returns the node's NIDs, and the message of the program if it lists none.
 func (n Node) nids(ctx context.Context, k spec.KernelNetwork) (found []string, said string, err error) {
 	a, err := n.Run(ctx, k.List)
 	if err != nil {
@@ -94,7 +94,7 @@ func (n Node) nids(ctx context.Context, k spec.KernelNetwork) (found []string, s
 	return found, a.Said, nil
 }
 
-// add adds the network, and returns what the programs complained of.
+// add adds the network, and returns the error output of the programs.
 func (n Node) add(ctx context.Context, k spec.KernelNetwork) (said []string, err error) {
 	on, err := n.on(k)
 	if err != nil {
@@ -121,7 +121,7 @@ func (n Node) add(ctx context.Context, k spec.KernelNetwork) (said []string, err
 	return said, nil
 }
 
-// on are the interfaces that carry the network.
+// on returns the interfaces for the network.
 func (n Node) on(k spec.KernelNetwork) ([]string, error) {
 	wanted, err := environment.ExpandAll(k.Interfaces, n.Lookup)
 	if err != nil {
@@ -150,7 +150,7 @@ func hasIPv4(i environment.Interface) bool {
 	return false
 }
 
-// words are what was said, without what says nothing.
+// words joins the messages that are not empty.
 func words(said []string) string {
 	said = slices.DeleteFunc(said, func(s string) bool { return s == "" })
 	if len(said) == 0 {

@@ -14,16 +14,16 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// tcp is a network of LNet, as a backend tells of it.
+// tcp is an LNet network as a backend describes it.
 var tcp = spec.KernelNetwork{
 	Name: "tcp", Interfaces: []string{"eth1", "eth2", "eth9"}, Start: [][]string{{"modprobe", "lnet"}, {"lnetctl", "lnet", "configure"}},
 	List: []string{"lctl", "list_nids"}, Add: []string{"lnetctl", "net", "add", "--net", "tcp", "--if", "$(INTERFACES)"},
 }
 
-// machine is a node with two usable interfaces; nids are those that it has, and ran what it was told to run.
+// machine is a node with two usable interfaces. nids holds its NIDs, and ran the commands that were run.
 type machine struct {
 	nids []string
-	// comes are the NIDs that it has after a network was added.
+	// comes holds its NIDs after a network was added.
 	comes []string
 	ran   []string
 }

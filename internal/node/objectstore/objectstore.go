@@ -1,4 +1,4 @@
-// Package objectstore puts files to a bucket of an object store that speaks S3, gets them again, lists and removes them.
+// Package objectstore uploads, downloads, lists and removes objects in a bucket of an S3 object store.
 package objectstore
 
 import (
@@ -19,25 +19,25 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
-	_ "golang.org/x/crypto/x509roots/fallback" // the node binary's image holds nothing else, no certificates either
+	_ "golang.org/x/crypto/x509roots/fallback" // the node binary's image contains no certificates
 )
 
-// S3 is a place in an object store.
+// S3 is a location in an object store.
 type S3 struct {
 	// Endpoint is the URL of the store, without a path.
 	Endpoint string
-	// Bucket, Prefix of the keys and Region of the bucket; the last two may be empty.
+	// Bucket is the bucket's name. Prefix of the keys and Region of the bucket may be empty.
 	Bucket, Prefix, Region string
-	// Credentials is the directory of the files accessKey and secretKey, and ca.crt where the store's certificate is of an authority that
-	// the world does not know.
+	// Credentials is the directory with the files accessKey and secretKey. It also holds ca.crt if a private authority issued the store's
+	// certificate.
 	Credentials string
 }
 
-// attempts is how often a request is made that the store does not answer, or answers with an error of its own: about half a minute. More
-// make the client's pauses overflow.
+// attempts limits how often a request is made while the store does not answer or returns a server error, which takes about half a minute.
+// More attempts make the client's pauses overflow.
 const attempts = 30
 
-// CheckEndpoint refuses what is no URL of a store.
+// CheckEndpoint refuses anything but a store's URL.
 func (s S3) CheckEndpoint() error {
 	endpoint, err := url.Parse(s.Endpoint)
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" ||
@@ -47,20 +47,20 @@ func (s S3) CheckEndpoint() error {
 	return nil
 }
 
-// Bucket is a place in an object store that can be asked. All names are relative to the prefix of the place.
+// Bucket is a location in an object store with a client. All names are relative to the prefix of the location.
 type Bucket struct {
 	S3
 	client *minio.Client
 }
 
-// Object is one that lies in a bucket.
+// Object is an object in a bucket.
 type Object struct {
 	Name string
-	// Size in bytes.
+	// Size is in bytes.
 	Size int64
 }
 
-// Open reads the credentials, which stand nowhere else than in their files and in this process. It asks the store nothing.
+// Open reads the credentials, which are kept only in their files and in this process. It does not contact the store.
 func (s S3) Open() (*Bucket, error) {
 	if err := s.CheckEndpoint(); err != nil {
 		return nil, err
@@ -72,18 +72,18 @@ func (s S3) Open() (*Bucket, error) {
 	return &Bucket{s, client}, nil
 }
 
-// URL of an object, as tools of object stores write it.
+// URL returns the URL of an object as tools for object stores write it.
 func (b *Bucket) URL(name string) string { return fmt.Sprintf("s3://%s/%s", b.Bucket, b.key(name)) }
 
 func (b *Bucket) key(name string) string { return path.Join(b.Prefix, name) }
 
-// Put puts an object of that many bytes. It is there whole or not at all, and replaces one of the same name.
+// Put uploads an object of this many bytes. The object appears completely or not at all, and replaces one of the same name.
 func (b *Bucket) Put(ctx context.Context, name string, content io.Reader, size int64) error {
 	_, err := b.client.PutObject(ctx, b.Bucket, b.key(name), content, size, minio.PutObjectOptions{ContentType: contentType(name)})
 	return b.failed(ctx, "put", name, err)
 }
 
-// Get opens an object; fs.ErrNotExist is in the error when there is none. Close is the caller's.
+// Get opens an object. The error contains fs.ErrNotExist if there is none. The caller closes it.
 func (b *Bucket) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	object, err := b.client.GetObject(ctx, b.Bucket, b.key(name), minio.GetObjectOptions{})
 	if err == nil {
@@ -98,11 +98,11 @@ func (b *Bucket) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	return nil, b.failed(ctx, "get", name, err)
 }
 
-// List names all objects whose name is in a directory of names, at any depth.
+// List returns all objects below a directory of names, at any depth.
 func (b *Bucket) List(ctx context.Context, directory string) ([]Object, error) {
 	var out []Object
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // where an error ends the loop, it ends the listing, too
+	defer cancel() // an error that ends the loop also ends the listing
 	all := minio.ListObjectsOptions{Prefix: b.key(directory) + "/", Recursive: true}
 	for object := range b.client.ListObjectsIter(ctx, b.Bucket, all) {
 		if object.Err != nil {
@@ -117,12 +117,12 @@ func (b *Bucket) List(ctx context.Context, directory string) ([]Object, error) {
 	return out, nil
 }
 
-// Remove removes an object. One that is not there is removed.
+// Remove removes an object. A missing object is no error.
 func (b *Bucket) Remove(ctx context.Context, name string) error {
 	return b.failed(ctx, "remove", name, b.client.RemoveObject(ctx, b.Bucket, b.key(name), minio.RemoveObjectOptions{}))
 }
 
-// failed says what could not be done, and what to do about it.
+// failed describes the failed operation and the remedy.
 func (b *Bucket) failed(ctx context.Context, what, name string, err error) error {
 	if err == nil {
 		return nil
@@ -157,7 +157,7 @@ func (s S3) newClient() (*minio.Client, error) {
 	return client, nil
 }
 
-// transport trusts, besides the authorities of the world, those of the file ca.crt.
+// transport trusts public authorities and those in the file ca.crt.
 func (s S3) transport(secure bool) (*http.Transport, error) {
 	out, err := minio.DefaultTransport(secure)
 	if err != nil {
@@ -181,7 +181,7 @@ func (s S3) transport(secure bool) (*http.Transport, error) {
 	return out, nil
 }
 
-// secret reads one file of the credentials. What people put into a Secret often ends with a newline.
+// secret reads one file of the credentials. Values in a Secret often end with a newline.
 func (s S3) secret(name string) (string, error) {
 	content, err := os.ReadFile(filepath.Join(s.Credentials, name))
 	if errors.Is(err, os.ErrNotExist) {
@@ -196,7 +196,7 @@ func (s S3) secret(name string) (string, error) {
 	return value, nil
 }
 
-// explain says what to do about an answer of the store.
+// explain adds advice to an error of the store.
 func explain(ctx context.Context, err error) error {
 	answer := minio.ToErrorResponse(err)
 	advice := ""
@@ -228,7 +228,7 @@ func explain(ctx context.Context, err error) error {
 	return err
 }
 
-// contentType of a file, by its name.
+// contentType returns the content type of a file by its name.
 func contentType(name string) string {
 	if kind := mime.TypeByExtension(filepath.Ext(name)); kind != "" {
 		return kind

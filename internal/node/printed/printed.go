@@ -1,6 +1,6 @@
-// Package printed proves that the log of a container is whole. The kubelet rotates logs, and then returns the last part alone. A program
-// whose output is read as a result therefore writes through a Writer, whose last line says how many bytes came before it and what their
-// checksum is; who reads the log asks Check.
+// Package printed proves that the log of a container is complete. The kubelet rotates logs, and afterwards returns only the last part. A
+// program whose output is parsed as a result therefore writes through a Writer. Its last line contains the number of bytes before it and
+// their checksum, which the reader of the log verifies with Check.
 package printed
 
 import (
@@ -23,13 +23,13 @@ var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 )
 
-// Writer counts what it passes on. It may be written to at the same time.
+// Writer counts the bytes that it passes on. It is safe for concurrent use.
 type Writer struct {
 	to    io.Writer
 	mutex sync.Mutex
 	count int64
 	sum   uint32
-	// within is true while the last byte ends no line.
+	// within is true while the last line is incomplete.
 	within bool
 	err    error
 }
@@ -37,7 +37,7 @@ type Writer struct {
 // New returns a Writer that passes everything on to another one.
 func New(to io.Writer) *Writer { return &Writer{to: to} }
 
-// Write passes bytes on and counts those that were taken.
+// Write passes bytes on and counts those that were accepted.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -57,12 +57,12 @@ func (w *Writer) write(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // a writer's error is that of the writer behind it
 }
 
-// Close ends a line that was begun and prints the last line. It returns an error when anything could not be printed.
+// Close completes an unfinished line and prints the last line. It returns an error if anything could not be printed.
 func (w *Writer) Close() error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if w.within {
-		_, _ = w.write([]byte("\n")) // err has it
+		_, _ = w.write([]byte("\n")) // the error is also in w.err
 	}
 	if w.err == nil {
 		_, w.err = fmt.Fprintf(w.to, line, w.count, w.sum)
@@ -73,11 +73,11 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// Log is what a Writer prints when it is given an output at once.
+// Log returns the output of a Writer for a complete output.
 func Log(output []byte) []byte {
 	var out bytes.Buffer
 	w := New(&out)
-	_, _ = w.Write(output) // a Buffer takes everything
+	_, _ = w.Write(output) // a Buffer accepts everything
 	_ = w.Close()
 	return out.Bytes()
 }

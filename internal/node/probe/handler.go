@@ -15,8 +15,8 @@ import (
 	"parallelfs.dev/operator/internal/node/store"
 )
 
-// Handler serves GET /state?nonce=… (CBOR of backend.Answer, signed, of a question that begins after the request), /healthz, /readyz and
-// /metrics, and GET /store where there is one. Of these, /readyz and /metrics go by the last answer.
+// Handler serves /healthz, /readyz, /metrics and, if the filesystem has a store, /store. It also serves GET /state?nonce=…, which returns a
+// signed backend.Answer in CBOR to a query that starts after the request. /readyz and /metrics use the last answer.
 func (p *Probe) Handler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collector{p})
@@ -31,7 +31,8 @@ func (p *Probe) Handler() http.Handler {
 	return mux
 }
 
-// serveState answers a question. That the filesystem does not answer is signed as well: nobody else says so in its place.
+// serveState answers a request with a fresh query. If the filesystem does not answer, this is signed as well, so that no other program can
+// forge it.
 func (p *Probe) serveState(w http.ResponseWriter, r *http.Request) {
 	answer := backend.Answer{Nonce: r.URL.Query().Get(backend.NonceParameter), FileSystemUID: p.told.FileSystem.UID}
 	if !backend.IsNonce(answer.Nonce) {
@@ -58,7 +59,7 @@ func (p *Probe) serveState(w http.ResponseWriter, r *http.Request) {
 	default:
 		answer.State = &state
 	}
-	// The kubelet may have brought another key meanwhile.
+	// The kubelet may have updated the key in the meantime.
 	if key, err = p.key(); err != nil {
 		p.refuse(w, err)
 		return
@@ -71,16 +72,16 @@ func (p *Probe) serveState(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", backend.AnswerType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.Header().Set(backend.SignatureHeader, signature)
-	_, _ = w.Write(body) // the client has gone; nothing is to be done for it
+	_, _ = w.Write(body) // the client is gone; nothing to do
 }
 
-// refuse says that there is an answer that can't be signed.
+// refuse reports an answer that can't be signed.
 func (p *Probe) refuse(w http.ResponseWriter, err error) {
 	p.log.Warn("an answer can't be signed", "error", err)
 	http.Error(w, err.Error(), http.StatusInternalServerError)
 }
 
-// serveHealth tells a probe that is stuck from one whose filesystem is down, which is no reason to restart the probe.
+// serveHealth distinguishes a stuck probe from a probe whose filesystem is down, which is no reason for a restart.
 func (p *Probe) serveHealth(w http.ResponseWriter, _ *http.Request) {
 	longestTurn := time.Duration(len(p.prober.Commands())+1) * commandLimit
 	if p.now().Sub(p.snapshot().turned) > p.freshness()+longestTurn {

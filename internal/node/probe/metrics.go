@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// collector turns the last answer into metrics at every scrape, so that the series of a target that has gone go too.
+// collector converts the last answer to metrics at every scrape, so that the series of a removed target disappear.
 type collector struct{ probe *Probe }
 
 // Metrics describes what a probe serves at /metrics. It has nothing to collect.
@@ -21,7 +21,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("parallelfs_"+name, help, append([]string{"namespace", "filesystem"}, labels...), nil)
 }
 
-// describeTarget is for what there is of each target: some filesystems' have a path, others' a number that is unique in its role.
+// describeTarget describes a metric of each target. In some filesystems a target has a path, in others an id that is unique in its role.
 func describeTarget(name, help string, labels ...string) *prometheus.Desc {
 	return describe(name, help, append([]string{"role", "id", "address", "path"}, labels...)...)
 }
@@ -93,7 +93,7 @@ func (c collector) Collect(metrics chan<- prometheus.Metric) {
 
 type gaugeFunc func(d *prometheus.Desc, value float64, labels ...string)
 
-// collectServers joins servers of the same role, number and address, which would be the same series twice and make the whole scrape fail.
+// collectServers merges servers with the same role, id and address, because duplicate series would make the whole scrape fail.
 func collectServers(state backend.State, gauge gaugeFunc) {
 	online := map[[3]string]bool{}
 	for _, s := range state.Servers {
@@ -132,7 +132,7 @@ func collectTargets(state backend.State, gauge gaugeFunc) {
 	}
 }
 
-// identity is empty for what has no number.
+// identity is empty for a server or target without an id.
 func identity(id int32) string {
 	if id == 0 {
 		return ""
@@ -140,7 +140,7 @@ func identity(id int32) string {
 	return strconv.Itoa(int(id))
 }
 
-// address leaves the port out when the server listens on none.
+// address omits the port if the server has none.
 func address(ip string, port int32) string {
 	if port == 0 {
 		return ip

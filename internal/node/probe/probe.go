@@ -1,5 +1,5 @@
-// Package probe asks a running filesystem for its state when somebody asks the probe, and serves the signed answer over HTTP. For metrics
-// it also asks by itself, again and again.
+// Package probe queries a running filesystem for its state on request, and serves the signed answer over HTTP. For metrics it also queries
+// periodically.
 package probe
 
 import (
@@ -22,42 +22,42 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// commandLimit is how long one command of the filesystem's own tools may take, where the backend does not say.
+// commandLimit is the time limit of one command of the filesystem's own tools, unless the backend has another one.
 const commandLimit = 10 * time.Second
 
 const (
-	// breath is the least pause between two questions to the filesystem. One is asked at a time, and all who wait share the next one. So
-	// whoever asks the probe, and however often, the filesystem is asked at most twice a second, and less often by the time that it takes.
+	// breath is the shortest pause between two queries of the filesystem. Only one query runs at a time, and all waiting requests share the
+	// next one. Therefore any number of requests causes at most two queries per second, and fewer if a query takes long.
 	breath = 500 * time.Millisecond
-	// mostSigned is how many signed questions may wait for an answer at once: the manager's, of which one leads.
+	// mostSigned limits the signed requests that wait at once. They come from the manager, of which one instance leads.
 	mostSigned = 16
-	// mostUnsigned is how many others may wait: those of people. They take no place of the manager's.
+	// mostUnsigned limits the other requests that wait, which come from people. They are counted separately from the manager's.
 	mostUnsigned = 4
 )
 
-// answer is what the last question led to.
+// answer is the result of the last query.
 type answer struct {
-	// state is the last good one, nil while there is none; at is when it came.
+	// state is the last good one, or nil. at is its time.
 	state *backend.State
 	at    time.Time
-	// err says why the last question failed, nil when it did not.
+	// err is the reason why the last query failed, or nil.
 	err error
-	// turned is when the loop last ended a turn, good or bad; took is how long the turn was.
+	// turned is the end of the last turn, successful or not; took is its duration.
 	turned time.Time
 	took   time.Duration
 }
 
-// round is one run of the filesystem's commands, and those who wait for it.
+// round is one run of the filesystem's commands, shared by the requests that wait for it.
 type round struct {
-	// signed and unsigned count those who wait for the answer.
+	// signed and unsigned count the waiting requests.
 	signed, unsigned int
-	// done is closed when state or err is there.
+	// done is closed when state or err is set.
 	done  chan struct{}
 	state backend.State
 	err   error
 }
 
-// Probe asks a filesystem, and keeps its last answer.
+// Probe queries a filesystem and keeps the last answer.
 type Probe struct {
 	told   spec.Probe
 	prober backend.Questions
@@ -65,21 +65,21 @@ type Probe struct {
 	now    func() time.Time
 	log    *slog.Logger
 
-	// handsOut is held while the store is handed out: that takes memory. database is what the store is, nil for plain files, and work is a
-	// directory in memory where a copy of it is made.
+	// handsOut is held while the store is served, which takes memory. database is the store's database, or nil for plain files. work is a
+	// directory in memory for a copy of it.
 	handsOut sync.Mutex
 	database *backend.StoreDatabase
 	work     string
 
 	mutex sync.RWMutex
 	last  answer
-	// next has not begun: its answer was asked after everything that happens before it begins.
+	// next has not started: requests that join before its start get an answer that is newer than the request.
 	next *round
-	// wanted holds something when somebody waits for next.
+	// wanted contains a value if a request waits for next.
 	wanted chan struct{}
 }
 
-// New makes a probe that asks with the commands of prober. What it hands out is a database, or plain files where that is nil.
+// New makes a probe that runs the commands of prober. It serves the store as a database, or as plain files if database is nil.
 func New(told spec.Probe, prober backend.Questions, database *backend.StoreDatabase, log *slog.Logger) (*Probe, error) {
 	if told.IntervalSeconds < 1 {
 		return nil, fmt.Errorf("intervalSeconds is %d; it must be at least 1", told.IntervalSeconds)
@@ -98,7 +98,7 @@ func New(told spec.Probe, prober backend.Questions, database *backend.StoreDatab
 	return p, nil
 }
 
-// Run asks and serves until ctx ends.
+// Run queries and serves until ctx ends.
 func (p *Probe) Run(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.told.Listen)
 	if err != nil {
@@ -108,8 +108,7 @@ func (p *Probe) Run(ctx context.Context) error {
 		Handler:           p.Handler(),
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: p.writeLimit(), IdleTimeout: time.Minute,
 		MaxHeaderBytes: 16 << 10,
-		// Who waits for an answer is sent away at a stop, and not waited for: the next pod of the server beside the probe is made when this
-		// one is gone.
+		// Waiting requests are canceled at a stop. The next pod of the server beside the probe is created only after this one has ended.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ConnContext: limited.Context,
 	}
@@ -145,8 +144,8 @@ func (p *Probe) loop(ctx context.Context) {
 	}
 }
 
-// askAnew waits for an answer of the filesystem to a question that began after this call. signed is true for a question of who has the
-// filesystem's key. The error says why there is no answer.
+// askAnew waits for the filesystem's answer to a query that starts after this call. signed is true for a request from a holder of the
+// filesystem's key. The error is the reason why there is no answer.
 func (p *Probe) askAnew(ctx context.Context, signed bool) (backend.State, error) {
 	p.mutex.Lock()
 	mine := p.next
@@ -161,7 +160,7 @@ func (p *Probe) askAnew(ctx context.Context, signed bool) (backend.State, error)
 	*waiting++
 	select {
 	case p.wanted <- struct{}{}:
-	default: // it is known already that somebody waits
+	default: // a wakeup is already pending
 	}
 	p.mutex.Unlock()
 	select {
@@ -172,10 +171,10 @@ func (p *Probe) askAnew(ctx context.Context, signed bool) (backend.State, error)
 	}
 }
 
-// errTooMany means that too many ask.
+// errTooMany means that too many requests are waiting.
 var errTooMany = fmt.Errorf("%d signed or %d unsigned questions wait for an answer already", mostSigned, mostUnsigned)
 
-// begin takes the next round: who asks from now on waits for the one after it.
+// begin takes the next round. Later requests join the round after it.
 func (p *Probe) begin() *round {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -188,7 +187,7 @@ func (p *Probe) begin() *round {
 	return mine
 }
 
-// turn asks once, answers those who wait, and keeps the answer. A failed question keeps the last state, which grows old.
+// turn queries once, answers the waiting requests, and keeps the answer. A failed query keeps the last state, which becomes older.
 func (p *Probe) turn(ctx context.Context) {
 	mine, began := p.begin(), p.now()
 	state, err := p.question(ctx)
@@ -196,7 +195,7 @@ func (p *Probe) turn(ctx context.Context) {
 	defer close(mine.done)
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	// One line when the answer changes between good and bad, or in how it is bad; not one per question.
+	// Log a line only if the answer changes between good and bad, or if the error changes.
 	if text(err) != text(p.last.err) {
 		if err != nil {
 			p.log.Warn("the filesystem does not answer", "error", err)
@@ -231,13 +230,13 @@ func (p *Probe) question(ctx context.Context) (backend.State, error) {
 	return p.prober.Parse(outputs)
 }
 
-// failure is a command that ran and did not end well.
+// failure is the error of a command that ran and failed.
 type failure struct {
 	program string
-	// code is its exit code, -1 when a signal ended it.
+	// code is its exit code, or -1 if a signal ended it.
 	code   int
 	stderr string
-	// limit is how long it was given, when that was not enough.
+	// limit is its time limit if that was exceeded.
 	limit time.Duration
 }
 
@@ -250,7 +249,7 @@ func (f *failure) Error() string {
 	return fmt.Sprintf("%s failed with exit code %d: %s", f.program, f.code, line)
 }
 
-// output runs a command and returns its standard output, even when it fails: the error is then a *failure.
+// output runs a command and returns its standard output, even if the command fails with a *failure.
 func output(ctx context.Context, argv []string, limit time.Duration) ([]byte, error) {
 	if len(argv) == 0 {
 		return nil, errors.New("the prober has an empty command")
@@ -271,7 +270,7 @@ func output(ctx context.Context, argv []string, limit time.Duration) ([]byte, er
 	return nil, fmt.Errorf("can't run %s: %w", argv[0], err)
 }
 
-// outputOnNode is output of a program of the node.
+// outputOnNode is output for a program of the node.
 func outputOnNode(ctx context.Context, argv []string, limit time.Duration) ([]byte, error) {
 	if len(argv) == 0 {
 		return output(ctx, argv, limit)
@@ -285,12 +284,12 @@ func outputOnNode(ctx context.Context, argv []string, limit time.Duration) ([]by
 
 func (p *Probe) interval() time.Duration { return time.Duration(p.told.IntervalSeconds) * time.Second }
 
-// writeLimit is how long an answer may take: the question that is under way, the pause, and the one that begins after it.
+// writeLimit is the time limit of a response: the running query, the pause, and the query after it.
 func (p *Probe) writeLimit() time.Duration {
 	return 2*time.Duration(len(p.prober.Commands()))*commandLimit + breath + commandLimit
 }
 
-// key is what answers are signed with. It is read for each: the kubelet changes the file when the Secret was made anew.
+// key returns the key that signs answers. It is read for each answer, because the kubelet changes the file when the Secret was recreated.
 func (p *Probe) key() ([]byte, error) {
 	key, err := os.ReadFile(p.told.KeyFile)
 	if err != nil {
@@ -299,7 +298,7 @@ func (p *Probe) key() ([]byte, error) {
 	return key, nil
 }
 
-// freshness is how old the state that metrics show may be: a slow command and two failed turns are forgiven.
+// freshness is the maximum age of the state in metrics, which tolerates a slow command and two failed turns.
 func (p *Probe) freshness() time.Duration { return 3*p.interval() + commandLimit }
 
 func (p *Probe) snapshot() answer {
@@ -308,7 +307,7 @@ func (p *Probe) snapshot() answer {
 	return p.last
 }
 
-// fresh returns the state, or a sentence that says why there is none to trust.
+// fresh returns the state, or a sentence that explains why there is no recent one.
 func (p *Probe) fresh(a answer) (*backend.State, string) {
 	switch {
 	case a.state != nil && p.now().Sub(a.at) <= p.freshness():

@@ -25,10 +25,10 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// key is what the probe signs with.
+// key is the probe's signing key.
 const key = "correct-horse"
 
-// filesystem is one that answers as a test wants, at a time that a test sets.
+// filesystem is a filesystem with the answers and at the time that a test sets.
 type filesystem struct {
 	state  backend.State
 	broken error
@@ -66,14 +66,14 @@ func (f *filesystem) probe(t *testing.T) *Probe {
 	return p
 }
 
-// get asks the probe over HTTP.
+// get sends a request to the probe over HTTP.
 func get(t *testing.T, p *Probe, path string) (code int, body string) {
 	t.Helper()
 	code, body, _ = getSigned(t, p, path, "")
 	return code, body
 }
 
-// getSigned asks with a question that is signed with a key, or with an unsigned one for an empty key.
+// getSigned sends a request that is signed with a key, or an unsigned one if the key is empty.
 func getSigned(t *testing.T, p *Probe, path, signWith string) (code int, body, signature string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -92,7 +92,7 @@ func getSigned(t *testing.T, p *Probe, path, signWith string) (code int, body, s
 	return response.StatusCode, string(content), response.Header.Get(backend.SignatureHeader)
 }
 
-// asks asks the probe as the manager does, and has it take a turn for that.
+// asks sends a request as the manager does, and runs one turn of the probe for it.
 func asks(t *testing.T, p *Probe, key string) (backend.Answer, error) {
 	t.Helper()
 	go func() {
@@ -102,7 +102,7 @@ func asks(t *testing.T, p *Probe, key string) (backend.Answer, error) {
 	return answered(t, p, "N1", key)
 }
 
-// answered waits for the answer to a question.
+// answered waits for the answer to a request.
 func answered(t *testing.T, p *Probe, nonce, key string) (backend.Answer, error) {
 	t.Helper()
 	code, body, signature := getSigned(t, p, "/state?nonce="+nonce, key)
@@ -116,7 +116,7 @@ func someState() backend.State {
 		Servers: []backend.Server{
 			{Role: v1alpha1.RoleStorage, IP: "10.0.0.2", Port: 9422, Online: true},
 			{Role: v1alpha1.RoleStorage, IP: "10.0.0.3", Port: 9422},
-			// One that came back with a new identity is known twice.
+			// A server that came back with a new identity is listed twice.
 			{Role: v1alpha1.RoleStorage, IP: "10.0.0.3", Port: 9422, Online: true},
 			{Role: v1alpha1.RoleMetadataBackup, IP: "10.0.0.4", Online: true},
 		},
@@ -166,7 +166,7 @@ func TestTheAnswerOfAQuestionThatBeganBeforeIsNotUsed(t *testing.T) {
 	}
 	first := make(chan struct{})
 	go func() { p.turn(t.Context()); close(first) }()
-	<-began // the filesystem is being asked, and slow
+	<-began // the filesystem is being queried and is slow
 	answers := make(chan backend.Answer, 1)
 	go func() {
 		answer, err := answered(t, p, "N1", key)
@@ -174,7 +174,7 @@ func TestTheAnswerOfAQuestionThatBeganBeforeIsNotUsed(t *testing.T) {
 			answers <- answer
 		}
 	}()
-	<-p.wanted // the probe has got the question meanwhile
+	<-p.wanted // the probe has received the request in the meantime
 	close(goOn)
 	<-first
 	g.Expect(p.snapshot().state.Version).To(Equal("before"), "metrics show it")
@@ -212,7 +212,7 @@ func TestThoseWhoWaitShareTheNextQuestion(t *testing.T) {
 	g.Expect(code).To(Equal(http.StatusServiceUnavailable))
 	g.Expect(body).To(ContainSubstring("4 unsigned questions wait for an answer already"))
 
-	// Unsigned questions take no place of the manager's.
+	// Unsigned requests don't use the manager's places.
 	answers := make(chan backend.Answer, mostSigned)
 	for i := range mostSigned {
 		go func() {
@@ -247,7 +247,7 @@ func TestAnAnswerIsSignedWithTheKeyThatIsThereNow(t *testing.T) {
 	p := f.probe(t)
 	_, err := asks(t, p, "another")
 	g.Expect(err).To(MatchError(backend.ErrUnsigned))
-	// Somebody deleted the Secret, the operator made it anew, and the kubelet has brought it.
+	// The Secret was deleted, the operator recreated it, and the kubelet has updated the file.
 	g.Expect(os.WriteFile(p.told.KeyFile, []byte("another"), 0o600)).To(Succeed())
 	_, err = asks(t, p, "another")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -332,7 +332,7 @@ func TestWhatIsServedOf(t *testing.T) {
 	}
 }
 
-// samples are those of a page of metrics, with L for the labels of the filesystem and without labels that are empty.
+// samples returns the samples on a page of metrics. L replaces the filesystem's labels, and empty labels are left out.
 func samples(page string) []string {
 	var out []string
 	for line := range strings.Lines(page) {
@@ -446,7 +446,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// forgiving is a filesystem that can do without an answer about targets when that fails in the known way.
+// forgiving is a filesystem that tolerates a known failure of the command about targets.
 type forgiving struct {
 	filesystem
 	answers [][]byte
@@ -503,7 +503,7 @@ func TestACommandThatFailsIsForgiven(t *testing.T) {
 	}
 }
 
-// TestMain stands in for the verb by which the node binary runs a program of the node.
+// TestMain implements the verb by which the node binary runs a program of the node.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == spec.OnNode {
 		_, _ = fmt.Fprintln(os.Stdout, "on the node:", strings.Join(os.Args[2:], " "))
@@ -567,7 +567,7 @@ func TestAProbeThatIsStoppedWaitsForNobodyWhoWaitsForAnAnswer(t *testing.T) {
 		case began <- struct{}{}:
 		default:
 		}
-		<-goOn // the filesystem is slow, and its daemon is being stopped as well
+		<-goOn // the filesystem is slow, and its daemon is being stopped too
 		return nil, errors.New("the master does not answer")
 	}
 	ended := make(chan error, 1)

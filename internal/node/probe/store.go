@@ -12,8 +12,8 @@ import (
 	"parallelfs.dev/operator/internal/node/store"
 )
 
-// serveStore hands out the files in which the daemon beside it keeps the metadata, with the filesystem's own answer to a question that was
-// asked before they were read.
+// serveStore serves the files of the metadata that the daemon in the same pod keeps. It adds the filesystem's own answer to a query that
+// ran before the files were read.
 func (p *Probe) serveStore(w http.ResponseWriter, r *http.Request) {
 	nonce := r.URL.Query().Get(backend.NonceParameter)
 	secret, err := os.ReadFile(p.told.Store.SecretFile)
@@ -37,13 +37,13 @@ func (p *Probe) serveStore(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(storeLimit)) // the usual one is for small answers
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(storeLimit)) // the default is meant for small answers
 	w.Header().Set("Content-Type", "application/x-tar")
 	w.Header().Set(backend.SignatureHeader, store.Signature(secret, nonce, body))
 	_, _ = w.Write(body) // #nosec G705 -- it is an archive and no page; when the client has gone, nothing is to be done for it
 }
 
-// storeLimit is how long somebody may take to get a store that is read.
+// storeLimit is the time in which a client must have received a store.
 const storeLimit = 5 * time.Minute
 
 func (p *Probe) packed(r *http.Request) ([]byte, error) {
@@ -58,7 +58,7 @@ func (p *Probe) packed(r *http.Request) ([]byte, error) {
 	return store.Pack(files, said) //nolint:wrapcheck // it says what it did
 }
 
-// files are those of the store: in the directory of the daemon beside the probe, or as the node's own programs copy them.
+// files returns the files of the store: from the directory of the daemon in the same pod, or copied by the node's own programs.
 func (p *Probe) files(ctx context.Context) (map[string][]byte, error) {
 	if copier, is := p.prober.(backend.StoreCopier); is {
 		run := func(argv ...string) ([]byte, error) { return p.ask(ctx, argv, commandLimit) }
@@ -71,5 +71,5 @@ func (p *Probe) files(ctx context.Context) (map[string][]byte, error) {
 	return store.Copy(ctx, directory, p.work, p.database, p.told.Store.Skip) //nolint:wrapcheck // it says what it did
 }
 
-// copiesOn is the beginning of the directory, in memory, in which the programs of a node copy a store.
+// copiesOn is the path prefix of the directory in memory to which the programs of a node copy a store.
 const copiesOn = "/run/parallelfs-store-"

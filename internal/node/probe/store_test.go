@@ -19,7 +19,7 @@ import (
 	"parallelfs.dev/operator/internal/node/store"
 )
 
-// withStore gives a probe a store with one file, and returns the directory of it.
+// withStore gives a probe a store with one file, and returns the store's directory.
 func withStore(t *testing.T, p *Probe) (home string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -70,7 +70,7 @@ func TestTheStoreIsHandedOutToWhoKnowsTheSecret(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("read whose")))
 }
 
-// fetching serves a probe until the test ends, and gets its store.
+// fetching serves a probe until the test ends, and returns a function that fetches its store.
 func fetching(t *testing.T, p *Probe) func() ([]byte, error) {
 	t.Helper()
 	go p.loop(t.Context())
@@ -81,7 +81,7 @@ func fetching(t *testing.T, p *Probe) func() ([]byte, error) {
 	}
 }
 
-// copied is a filesystem whose store is copied by programs of the node.
+// copied is a filesystem whose store the node's programs copy.
 type copied struct{ *filesystem }
 
 func (copied) CopyStore(run backend.RunOnNode, work string) (map[string][]byte, error) {

@@ -22,12 +22,12 @@ func command(t *testing.T, argv ...string) {
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s: %s", strings.Join(argv, " "), output)
 }
 
-// A write to a frozen filesystem is what a write to a disk or a server is that does not answer.
+// A write to a frozen filesystem blocks like a write to a disk or a server that does not answer.
 func TestAProcessThatWaitsInsideOfTheKernelDoesNotKeepWhoeverKillsIt(t *testing.T) {
 	const writes = `echo $$ > "$1"; echo > "$2"`
 	for name, script := range map[string]string{
 		"the child": writes,
-		// As mount(8) has /sbin/mount.TYPE mount.
+		// This is how mount(8) leaves the mount to /sbin/mount.TYPE.
 		"what the child has started": `sh -c '` + writes + `' sh "$1" "$2"; exit 0`,
 	} {
 		t.Run(name, func(t *testing.T) {

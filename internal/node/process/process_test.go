@@ -39,13 +39,13 @@ func pidIn(t *testing.T, path string) int {
 	return pid
 }
 
-// running is false for a process that has ended, whether its parent has noticed or not.
+// running is false for a process that has ended, even if its parent has not waited for it yet.
 func running(pid int) bool {
 	s := state(pid)
 	return s != "" && s != "Z"
 }
 
-// state is the letter in proc_pid_stat(5), empty when there is no such process.
+// state returns the state letter of proc_pid_stat(5). It is empty if the process does not exist.
 func state(pid int) string {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Tail is a writer that remembers the end of what was written, for a message that says why something failed.
+// Tail is a writer that keeps the end of its input, for a message about a failure.
 type Tail struct {
 	mutex sync.Mutex
 	kept  []byte
@@ -27,10 +27,10 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// escapes are what programs color a terminal with (console_codes(4)), which some do without a terminal too.
+// escapes matches the escape sequences for colors (console_codes(4)), which some programs print even without a terminal.
 var escapes = regexp.MustCompile(`\x1b(\[[0-9;?]*[A-Za-z]|[()][0-9A-Za-z])`)
 
-// Lines returns the last lines, at most n, without empty ones and without colors.
+// Lines returns at most n of the last lines, without empty ones and without colors.
 func (t *Tail) Lines(n int) string {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

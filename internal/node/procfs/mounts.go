@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// longestLine bounds a line of mountinfo that is read whole. The scanner of the mountinfo package takes no longer ones.
+	// longestLine bounds a line of mountinfo that is read completely. The mountinfo package's scanner accepts no longer ones.
 	longestLine = 60 << 10
-	// longestKept bounds what is kept of a longer line. Its fields before the options of the filesystem need less: a path has at most
-	// 4,096 bytes (PATH_MAX), and each may be written as four.
+	// longestKept bounds the part of a longer line that is kept. The fields before the filesystem's options need less: a path has at most
+	// 4,096 bytes (PATH_MAX), each written as at most four.
 	longestKept = 256 << 10
 	// longestTable bounds a table: 100,000 mounts (sysctl fs.mount-max) of 1 KiB.
 	longestTable = 100 << 20
 )
 
-// ErrTooLong means that a table of mounts has more bytes than are read.
+// ErrTooLong means that a mount table exceeds the limit.
 var ErrTooLong = errors.New("the table of mounts is longer than 100 MiB")
 
-// EachMount calls each for every mount of a table, such as PROCESS/mountinfo (proc_pid_mountinfo(5)), in its order. It keeps one line in
-// memory. Of the options of a filesystem in a line over 60 KiB, it passes on those that name a device.
+// EachMount calls each for every mount in a table, in its order. The table is for example PROCESS/mountinfo (proc_pid_mountinfo(5)). It
+// holds one line in memory. For a line over 60 KiB, it passes on only those filesystem options that name a device.
 func EachMount(path string, each func(*mountinfo.Info)) error {
 	table, err := os.Open(path)
 	if err != nil {
@@ -46,7 +46,7 @@ func EachMount(path string, each func(*mountinfo.Info)) error {
 	return err
 }
 
-// shortLines reads lines, and shortens those that are too long for the scanner of the mountinfo package.
+// shortLines reads lines, and shortens those that are too long for the mountinfo package's scanner.
 type shortLines struct {
 	lines *bufio.Reader
 	rest  []byte
@@ -71,7 +71,7 @@ func (s *shortLines) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// shorten reads a line to its end and returns it without most of the options of its filesystem.
+// shorten reads a line to its end and returns it without most of its filesystem options.
 func (s *shortLines) shorten(beginning []byte) ([]byte, error) {
 	line := bytes.Clone(beginning)
 	for {
@@ -87,7 +87,7 @@ func (s *shortLines) shorten(beginning []byte) ([]byte, error) {
 		}
 	}
 	fields := strings.Fields(string(line))
-	// Behind the separator stand the type, the source and the options of the filesystem.
+	// The separator is followed by the type, the source and the options of the filesystem.
 	const behind = 3
 	for i, field := range fields {
 		if field != "-" || i+behind >= len(fields) {
@@ -107,8 +107,8 @@ func (s *shortLines) shorten(beginning []byte) ([]byte, error) {
 	return nil, fmt.Errorf("a line of %d KiB or more can't be shortened; it begins with %.80q", longestLine>>10, line)
 }
 
-// OthersUsers is true when a process is in another user namespace than the first process of the node. Its user chose the types and
-// sources of its mounts (user_namespaces(7)). Where a namespace can't be read, it is false.
+// OthersUsers is true if a process is in another user namespace than the node's first process. Its user chose the types and sources of its
+// mounts (user_namespaces(7)). It is false if a namespace can't be read.
 func OthersUsers(proc, process string) bool {
 	first, err := os.Readlink(filepath.Join(proc, "1", "ns", "user"))
 	if err != nil {
@@ -118,8 +118,8 @@ func OthersUsers(proc, process string) bool {
 	return err == nil && own != first
 }
 
-// IsOfUser is true for a mount that a user of the node who is not root made by FUSE: its type and its source are that user's words. The
-// kernel itself writes the option user_id (fuse(4)).
+// IsOfUser is true for a FUSE mount by a user other than root. Its type and source are the user's claims. The option user_id is written by
+// the kernel itself (fuse(4)).
 func IsOfUser(m *mountinfo.Info) bool {
 	if m.FSType != "fuse" && m.FSType != "fuseblk" && !strings.HasPrefix(m.FSType, "fuse.") {
 		return false
@@ -132,7 +132,7 @@ func IsOfUser(m *mountinfo.Info) bool {
 	return false
 }
 
-// IsRemote is true for a type of filesystem whose files are on other nodes or behind a program, so that even stat(2) may wait without end.
+// IsRemote is true for filesystem types whose files are on other nodes or behind a program, so that even stat(2) may block forever.
 func IsRemote(kind string) bool {
 	kind, _, _ = strings.Cut(kind, ".")
 	switch kind {

@@ -1,5 +1,5 @@
-// Package procfs reads files of procfs and sysfs. A process of the node decides the content of many of them: its environment, its mounts
-// and its open files. Each read has a limit of bytes, and none of them waits for the filesystem of an open file.
+// Package procfs reads files of procfs and sysfs. The content of many of them is under the control of a process on the node: its
+// environment, its mounts and its open files. Each read has a limit in bytes, and none waits for the filesystem of an open file.
 package procfs
 
 import (
@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Head returns the first bytes of a file, most at the most. A process can stretch what it shows as its environment or its command line
-// to any length (prctl(2), PR_SET_MM_MAP).
+// Head returns at most the first most bytes of a file. A process can make its environment or its command line appear to have any length
+// (prctl(2), PR_SET_MM_MAP).
 func Head(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -28,13 +28,13 @@ func Head(path string, most int64) ([]byte, error) {
 }
 
 const (
-	// mostBytes bounds a file that is read whole. A table of a hundred thousand mounts has about as much.
+	// mostBytes bounds a file that is read completely. A table of a hundred thousand mounts is about this long.
 	mostBytes = 16 << 20
-	// mostEntries bounds a directory. A process may have a million open files, if somebody raises its limit.
+	// mostEntries bounds the entries of a directory. A process can have a million open files if its limit is raised.
 	mostEntries = 1 << 18
 )
 
-// Read returns a whole file of procfs or sysfs. A longer one than any that is of use is an error: a part of it would say something else.
+// Read returns a complete file of procfs or sysfs. A file beyond the limit is an error, because a part of it would be misleading.
 func Read(path string) ([]byte, error) {
 	content, err := Head(path, mostBytes+1)
 	if err == nil && len(content) > mostBytes {
@@ -43,7 +43,7 @@ func Read(path string) ([]byte, error) {
 	return content, err
 }
 
-// List returns the entries of a directory of procfs or sysfs, sorted by name. One with more entries than any that is of use is an error.
+// List returns the entries of a directory of procfs or sysfs, sorted by name. A directory beyond the limit is an error.
 func List(path string) ([]os.DirEntry, error) { return list(path, mostEntries) }
 
 func list(path string, most int) ([]os.DirEntry, error) {
@@ -63,18 +63,18 @@ func list(path string, most int) ([]os.DirEntry, error) {
 	return entries, nil
 }
 
-// smallFile bounds files of one open file or one thread, which have a few hundred bytes.
+// smallFile bounds the files about one open file or one thread, which have a few hundred bytes.
 const smallFile = 64 << 10
 
-// OpenFile is an open file of a process, as proc_pid_fdinfo(5) shows it. The kernel writes fdinfo without a question to the filesystem.
+// OpenFile is an open file of a process in proc_pid_fdinfo(5). The kernel writes fdinfo without a request to the filesystem.
 type OpenFile struct {
 	// Mount is the ID of the mount that the file was opened on: the first field of a line of mountinfo.
 	Mount int
-	// Writes is true when the file is open for writing.
+	// Writes is true if the file is open for writing.
 	Writes bool
 }
 
-// FileOf reads the fdinfo of an open file. process is the directory of the process in procfs, descriptor the number of the open file.
+// FileOf reads the fdinfo of an open file. process is the directory of the process in procfs, and descriptor the number of the open file.
 func FileOf(process, descriptor string) (OpenFile, error) {
 	return parseFile(filepath.Join(process, "fdinfo", descriptor))
 }
@@ -105,8 +105,8 @@ func parseFile(path string) (OpenFile, error) {
 	return file, nil
 }
 
-// MountOf returns the ID of the mount that a path leads to. The path may be a link of procfs, such as PROCESS/cwd. A file that is opened
-// with O_PATH asks nothing of its filesystem (open(2)).
+// MountOf returns the ID of the mount that a path leads to. The path may be a procfs link such as PROCESS/cwd. Opening a file with O_PATH
+// sends no request to its filesystem (open(2)).
 func MountOf(path string) (int, error) {
 	descriptor, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -117,12 +117,12 @@ func MountOf(path string) (int, error) {
 	return file.Mount, err
 }
 
-// errNotStatted means that the kernel returned no type of the file.
+// errNotStatted means that the kernel did not return the type of the file.
 var errNotStatted = errors.New("its type is not known without a question to its filesystem")
 
-// Device returns the device number of the filesystem that holds the file at a path, and the device number that the file itself stands
-// for, 0 for a file that is no block device. A filesystem on a network answers from its cache, not from its server
-// (statx(2), AT_STATX_DONT_SYNC).
+// Device returns the device number of the filesystem that contains the file at path. It also returns the device number that the file itself
+// represents, or 0 if the file is not a block device. A filesystem on a network answers from its cache, not from its server (statx(2),
+// AT_STATX_DONT_SYNC).
 func Device(path string) (filesystem, itself uint64, err error) {
 	var found unix.Statx_t
 	const flags = unix.AT_STATX_DONT_SYNC | unix.AT_NO_AUTOMOUNT

@@ -1,5 +1,5 @@
-// Package proof proves, inside of a daemon's container, that the disk of a StorageTarget is mounted where it should be and is
-// the right one. Look finds the facts through the mounted filesystem alone, without access to the device; Decide is pure.
+// Package proof proves inside a daemon's container that the disk of a StorageTarget is mounted at its path and is the right disk. Look
+// collects the facts only through the mounted filesystem, without access to the device; Decide is pure.
 package proof
 
 import (
@@ -11,28 +11,28 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Facts are what was found at the path of a target.
+// Facts holds the observations at the path of a target.
 type Facts struct {
-	// Fault says why there is nothing to look at, such as that the path is a symbolic link; empty when there is something.
+	// Fault explains why there is nothing to inspect, for example that the path is a symbolic link. It is empty otherwise.
 	Fault string
-	// Mounted is true when a filesystem is mounted at the path itself; the other facts are those of the topmost one.
+	// Mounted is true if a filesystem is mounted at the path itself. The other facts describe the topmost mount.
 	Mounted bool
-	// Root is the directory of the filesystem that is mounted, "/" for all of it (proc_pid_mountinfo(5)).
+	// Root is the mounted directory of the filesystem; "/" means all of it (proc_pid_mountinfo(5)).
 	Root string
 	// FSType is the type of the filesystem, such as "xfs".
 	FSType string
-	// ReadOnly is true when nothing can be written.
+	// ReadOnly is true if the mount is read-only.
 	ReadOnly bool
-	// UUID is what the kernel says of the mounted filesystem; UUIDFault says why it does not.
+	// UUID is the UUID that the kernel reports for the mounted filesystem; UUIDFault explains why there is none.
 	UUID, UUIDFault string
-	// Marker is nil when there is none that can be trusted; MarkerFault says why, and MarkerGone is true when there is none at all.
+	// Marker is nil if there is none that can be trusted, and MarkerFault explains why. MarkerGone is true if there is no marker at all.
 	Marker      *spec.TargetMarker
 	MarkerFault string
 	MarkerGone  bool
 }
 
-// Decide returns nil when the facts prove that the target t of the FileSystem owner is mounted. The error is a sentence that
-// names the target, the path and what to do.
+// Decide returns nil if the facts prove that the target t of the FileSystem owner is mounted. The error is a sentence with the target, the
+// path and the remedy.
 func Decide(t spec.Target, owner spec.Owner, f Facts) error {
 	refuse := func(format string, arguments ...any) error {
 		return fmt.Errorf("target %s at %s %s", t.Name, t.Path, fmt.Sprintf(format, arguments...))
@@ -87,7 +87,7 @@ func decideMarker(t spec.Target, owner spec.Owner, path string, f Facts, refuse 
 	return nil
 }
 
-// understand refuses a target that can't be meant so: only the exact path is found in the list of mounts.
+// understand refuses an invalid target. The path must be exact, as it is in the mount table.
 func understand(t spec.Target) error {
 	switch {
 	case t.Name == "":
@@ -101,8 +101,8 @@ func understand(t spec.Target) error {
 	return nil
 }
 
-// Prove returns nil when the target is mounted at its path and is the right disk, see Decide. It changes nothing. It can hang
-// as long as the disk does. Of a directory of the node itself, nothing is to be proven before its own marker is looked at.
+// Prove returns nil if the target is mounted at its path and is the right disk, see Decide. It changes nothing. It can block as long as the
+// disk does. For a directory on the node there is nothing to prove before its own marker is read.
 func Prove(t spec.Target, owner spec.Owner) error {
 	if err := understand(t); err != nil {
 		return err

@@ -13,7 +13,7 @@ const uuid, otherUUID = "0a1b2c3d-0000-4000-8000-0000000000aa", "0a1b2c3d-0000-4
 
 var owner = spec.Owner{Namespace: "storage", Name: "scratch", UID: "1"}
 
-// right are a target and what is found at its path when all is well.
+// right returns a target and the facts at its path if everything is correct.
 func right() (spec.Target, proof.Facts) {
 	return spec.Target{Name: "scratch-ssd-0a1b2c3d", Path: "/var/lib/parallelfs/targets/storage.scratch/scratch-ssd-0a1b2c3d", UUID: uuid},
 		proof.Facts{

@@ -19,7 +19,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// disk is a file that is formatted, and mounted through a loop device.
+// disk is a formatted file, mounted through a loop device.
 type disk struct {
 	image string
 	uuid  string
@@ -31,7 +31,7 @@ func command(t *testing.T, argv ...string) {
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s: %s", strings.Join(argv, " "), output)
 }
 
-// newDisk makes one with the UUID that is chosen before, as the agent does.
+// newDisk makes one with a given UUID, as the agent does.
 func newDisk(t *testing.T, fsType, uuid string) disk {
 	t.Helper()
 	d := disk{image: filepath.Join(t.TempDir(), "image"), uuid: uuid}
@@ -168,7 +168,7 @@ func TestARealDiskIsNotProvenWhen(t *testing.T) {
 	}
 }
 
-// mountAgain is for the clean-up, which unmounts the disk.
+// mountAgain mounts the disk again for the cleanup, which unmounts it.
 func (d disk) mountAgain(t *testing.T, path string) {
 	t.Helper()
 	command(t, "mount", "-o", "loop", d.image, path)

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// UUID asks the kernel for the UUID of the filesystem that an open directory lies on, also of one that is mounted where no
-// path leads to (fsmount(2)).
+// UUID returns the UUID of the filesystem that contains an open directory. It also works for a filesystem that no path leads to
+// (fsmount(2)).
 func UUID(directory *os.File) (string, error) {
 	var stat unix.Statfs_t
 	if err := unix.Fstatfs(int(directory.Fd()), &stat); err != nil {

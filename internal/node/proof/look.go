@@ -19,9 +19,9 @@ import (
 	"parallelfs.dev/operator/internal/node/stored"
 )
 
-// Look finds the facts at path, all of them through one open directory, so that they are those of one filesystem whatever is
-// mounted or unmounted meanwhile. It follows no symbolic link at the path itself or at the marker. An error means that this
-// process can't look at its own mounts.
+// Look collects all facts at path through one open directory. They therefore describe one filesystem, whatever is mounted or unmounted in
+// the meantime. It follows no symbolic link at the path itself or at the marker. An error means that this process can't read its own
+// mounts.
 func Look(path string) (Facts, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -66,8 +66,8 @@ func faultOf(path string, err error) string {
 	}
 }
 
-// mountOf returns the mount that the open file lies on, by the id that the kernel gives it (proc_pid_fdinfo(5)): where several
-// lie on each other, that is the topmost. It is nil when the mount is gone from this container by now.
+// mountOf returns the mount of an open file by the kernel's mount id (proc_pid_fdinfo(5)). If several are mounted over each other, it is
+// the topmost. It is nil if the mount has disappeared from this container.
 func mountOf(fd int) (*mountinfo.Info, error) {
 	content, err := procfs.Read("/proc/self/fdinfo/" + strconv.Itoa(fd))
 	if err != nil {
@@ -96,14 +96,14 @@ func mountOf(fd int) (*mountinfo.Info, error) {
 	return found[0], nil
 }
 
-// markerLimit is far more than a marker has.
+// markerLimit bounds the size of a marker in bytes; real ones are far smaller.
 const markerLimit = 64 << 10
 
-// markerOf reads the marker in the open directory. Only root could write what it accepts: a plain file of root's that nobody
-// else may open, on the same filesystem as the directory.
+// markerOf reads the marker in the open directory. It accepts only a file that root alone could have written: a regular file owned by root
+// with no permissions for others, on the same filesystem as the directory.
 func markerOf(directory int, path string) (marker *spec.TargetMarker, fault string, gone bool) {
 	name := filepath.Join(path, spec.TargetMarkerFile)
-	// A pipe in its place must not make the opening wait.
+	// A pipe in its place must not block the open.
 	fd, err := unix.Openat(directory, spec.TargetMarkerFile, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -138,7 +138,7 @@ func markerOf(directory int, path string) (marker *spec.TargetMarker, fault stri
 	return marker, fault, false
 }
 
-// understood is what the content of a marker says, or what is wrong with it.
+// understood returns the parsed marker, or what is wrong with it.
 func understood(name string, content []byte) (*spec.TargetMarker, string) {
 	if err := stored.Check(content, spec.TargetMarkerVersion); err != nil {
 		return nil, name + " " + err.Error()

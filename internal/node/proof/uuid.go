@@ -13,17 +13,17 @@ import (
 	"parallelfs.dev/operator/internal/node/format/registry"
 )
 
-// The request of ioctl(2) that asks a mounted filesystem of any type for its UUID, and needs no right but to open its directory. The
-// number is direction, size, letter and number of the kernel's macro _IOR, as amd64 and arm64 have them.
+// ioctl(2) request for the UUID of a mounted filesystem of any type. It needs only permission to open the filesystem's directory. The
+// number consists of direction, size, letter and number as in the kernel's macro _IOR on amd64 and arm64.
 const (
-	// fsGetUUID is FS_IOC_GETFSUUID of include/uapi/linux/fs.h, _IOR(0x15, 0, struct fsuuid2), since Linux 6.9: a byte of
-	// length, then the UUID.
+	// fsGetUUID is FS_IOC_GETFSUUID of include/uapi/linux/fs.h, _IOR(0x15, 0, struct fsuuid2), since Linux 6.9. The answer is a length byte,
+	// then the UUID.
 	fsGetUUID     = 0x80111500
 	fsGetUUIDSize = 17
 )
 
-// uuidOf asks the kernel for the UUID of the filesystem that the open directory lies on. kind is the type that statfs(2) says.
-// One that has a second UUID is always asked its own way, because the general question may mean that.
+// uuidOf returns the UUID of the filesystem that contains the open directory. kind is the type from statfs(2). A filesystem with a second
+// UUID always gets its own request, because the general one may return that UUID.
 func uuidOf(fd int, kind int64) (string, error) {
 	f, known := registry.ByMagic(kind)
 	if !known || !f.Proof().OwnOnly {
@@ -38,7 +38,7 @@ func uuidOf(fd int, kind int64) (string, error) {
 	return ownUUID(fd, f)
 }
 
-// generalUUID works for every type, on new kernels.
+// generalUUID works for every filesystem type on new kernels.
 func generalUUID(fd int) (string, error) {
 	var answer [fsGetUUIDSize]byte
 	if err := ask(fd, fsGetUUID, answer[:]); err != nil {
@@ -50,7 +50,7 @@ func generalUUID(fd int) (string, error) {
 	return written(answer[1:])
 }
 
-// ownUUID asks in the format's own way.
+// ownUUID uses the format's own request.
 func ownUUID(fd int, f format.Format) (string, error) {
 	proof := f.Proof()
 	answer, err := proof.UUID(func(request uintptr, answer []byte) error { return ask(fd, request, answer) })
@@ -64,7 +64,7 @@ func ownUUID(fd int, f format.Format) (string, error) {
 	}
 }
 
-// oldKernelError means that only the folded UUID can be known.
+// oldKernelError means that the kernel reports only the folded UUID.
 type oldKernelError struct {
 	format string
 	folded format.Folded
@@ -75,7 +75,7 @@ func (e *oldKernelError) Error() string {
 		"which is missing or was copied here; bring the right disk back", e.folded.Since, e.format)
 }
 
-// isFolded is true when the kernel's statfs(2) shows the UUID, folded.
+// isFolded is true if statfs(2) shows this UUID, folded.
 func isFolded(uuid string, folded format.Folded, shown unix.Fsid) bool {
 	bytes, err := hex.DecodeString(strings.ReplaceAll(uuid, "-", ""))
 	if err != nil || len(bytes) != 16 {
@@ -94,7 +94,7 @@ func ask(fd int, request uintptr, answer []byte) error {
 	return nil
 }
 
-// written are the first 16 bytes as blkid(8) writes them.
+// written formats the first 16 bytes as blkid(8) does.
 func written(bytes []byte) (string, error) {
 	u := [16]byte(bytes)
 	if u == [16]byte{} {

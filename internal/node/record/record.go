@@ -1,5 +1,5 @@
-// Package record keeps a record of the filesystem beside its data, on each of its disks: what the filesystem, the server and the disk were
-// given for ever. The agent writes it before a server is told to use the disk, and reads it when a disk is taken over.
+// Package record keeps a record of the filesystem beside its data on each of its disks: what was permanently assigned to the filesystem,
+// the server and the disk. The agent writes it before a server is configured to use the disk, and reads it when a disk is taken over.
 package record
 
 import (
@@ -24,13 +24,13 @@ import (
 )
 
 const (
-	// limit is the largest record that is read, in bytes.
+	// limit bounds the size of a record in bytes.
 	limit = 64 << 10
 	// mostMessage is the limit of TargetRecord.message, in bytes.
 	mostMessage = 1024
 )
 
-// Of is the record of one disk of a server. It is false while the FileSystemNode has no facts.
+// Of returns the record of one disk of a server. The second result is false while the FileSystemNode has no facts.
 func Of(n *v1alpha1.FileSystemNode, m *v1alpha1.NodeMember, t *v1alpha1.MemberTarget) (spec.TargetRecord, bool) {
 	facts := n.Spec.Facts
 	if facts == nil {
@@ -49,8 +49,8 @@ func Of(n *v1alpha1.FileSystemNode, m *v1alpha1.NodeMember, t *v1alpha1.MemberTa
 	return out, true
 }
 
-// Keep makes the disk of a target say this record, such that it is on the disk when Keep returns. The target is proven first
-// (proof.Prove): nothing is written to any other disk. Keep can hang as long as the disk does.
+// Keep writes this record to the disk of a target and syncs it. The target is proven first (proof.Prove), so that nothing is written to
+// another disk. Keep can block as long as the disk does.
 func Keep(t spec.Target, wanted spec.TargetRecord) error {
 	if err := proof.Prove(t, wanted.FileSystem); err != nil {
 		return err
@@ -58,8 +58,8 @@ func Keep(t spec.Target, wanted spec.TargetRecord) error {
 	return Write(t.Path, wanted)
 }
 
-// Write makes the filesystem that is mounted at a path say this record. One that says it already is left alone. What was listed once was
-// listed: a filesystem that has just taken the disk over, and does not list it yet, does not take that back.
+// Write writes this record to the filesystem that is mounted at a path. An identical record is left alone. The time at which a disk was
+// first listed is kept, even if a filesystem that has just taken the disk over does not list it yet.
 func Write(top string, wanted spec.TargetRecord) error {
 	path := filepath.Join(top, spec.TargetRecordFile)
 	there, err := read(path)
@@ -81,8 +81,8 @@ func Write(top string, wanted spec.TargetRecord) error {
 	return durable.Writer{Chown: os.Chown}.Text(path, content, durable.Ownership{Mode: 0o600})
 }
 
-// Read is what the filesystem that is mounted at a path says of the target that lies on it. It is empty where no record was written, and
-// has a message where the record can't be used.
+// Read returns the record of a target from the filesystem that is mounted at a path. It is empty if no record was written, and has a
+// message if the record can't be used.
 func Read(top string, t *v1alpha1.StorageTarget) *v1alpha1.TargetRecord {
 	content, err := read(filepath.Join(top, spec.TargetRecordFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,8 +94,8 @@ func Read(top string, t *v1alpha1.StorageTarget) *v1alpha1.TargetRecord {
 	return understand(content, t)
 }
 
-// formOf is the version of the form of a record, 0 where it says none. One that can't be understood is written anew: all that is in it is
-// known.
+// formOf returns the format version of a record, or 0 if there is none. A record that can't be parsed is written again, because its whole
+// content is known.
 func formOf(content []byte) int {
 	var form struct {
 		Version int `json:"version"`

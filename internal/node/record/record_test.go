@@ -18,7 +18,7 @@ const name = "scratch-ssd-0123456789abcdef"
 
 var initialized = metav1.NewTime(time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC))
 
-// told is a FileSystemNode with a server that keeps data on one disk.
+// told returns a FileSystemNode with a server that keeps data on one disk.
 func told() *v1alpha1.FileSystemNode {
 	n := &v1alpha1.FileSystemNode{ObjectMeta: metav1.ObjectMeta{Namespace: "storage"}, Spec: v1alpha1.FileSystemNodeSpec{
 		FileSystem: v1alpha1.TargetOwner{Name: "scratch", UID: "1"}, Node: "oss1",

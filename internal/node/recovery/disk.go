@@ -17,20 +17,20 @@ import (
 	"parallelfs.dev/operator/internal/node/stored"
 )
 
-// Disk is how a store is written on a disk that only its own server mounts: by programs of the node, before its server mounts it.
+// Disk holds the means to write a store to a disk that only its own server mounts: by programs of the node, before the server mounts it.
 type Disk struct {
 	Store backend.StoreOnDisk
-	// Prove finds the disk of a target, and refuses it when somebody uses it, or when it is not what was given.
+	// Prove finds the disk of a target. It returns an error if the disk is in use or differs from the record.
 	Prove func(ctx context.Context, t spec.Target) (device string, err error)
 	// Run runs a program of the node, whose root directory is Root.
 	Run  func(ctx context.Context, argv []string) (format.Answer, error)
 	Root string
 }
 
-// workOn is the beginning of the directory of a node, in memory, in which its programs find the files of a store.
+// workOn is the path prefix of the directory in a node's memory from which its programs read the files of a store.
 const workOn = "/run/parallelfs-recovery-"
 
-// run is a step for each program of the node.
+// run returns a function that runs each program of the node as a step.
 func (o Options) run(ctx context.Context) backend.RunOnNode {
 	return func(argv ...string) (output []byte, err error) {
 		line := strings.Join(argv, " ")
@@ -51,8 +51,8 @@ func (o Options) place(path string, content []byte) error {
 	return o.step("place "+path, func() error { return os.WriteFile(filepath.Join(o.Disk.Root, path), content, 0o600) })
 }
 
-// restoreDisk writes the store of a backup on a disk that was made for it, and that has nothing but what an attempt of a plan has left.
-// Which disk that is stands on the node.
+// restoreDisk writes the store of a backup to a disk that was formatted for it, and that contains at most the leftovers of an attempt by
+// the same plan. The disk is recorded on the node.
 func (o Options) restoreDisk(ctx context.Context) error {
 	r := o.Told.Restore
 	if r.Target == nil || r.Target.Served == nil {
@@ -71,7 +71,7 @@ func (o Options) restoreDisk(ctx context.Context) error {
 		return err
 	}
 	if began.Done && began.UUID == r.Target.UUID && began.Plan == r.Plan {
-		return nil // its server may have served since, and written more
+		return nil // its server may have served since then, and written more
 	}
 	if began.UUID != r.Target.UUID || began.Done {
 		strangers, err := o.Disk.Store.StoreStrangers(o.run(ctx), device)
@@ -95,7 +95,7 @@ func (o Options) restoreDisk(ctx context.Context) error {
 	return o.writeDisk(spec.DiskRecovery{UUID: r.Target.UUID, Plan: r.Plan, Done: true})
 }
 
-// storedFor are the files of the store in a backup that has what the plan says.
+// storedFor returns the files of the store in a backup whose content matches the plan.
 func (o Options) storedFor(ctx context.Context, name, has string) (map[string][]byte, error) {
 	known, err := backend.Said(o.Told.Known)
 	if err != nil {
@@ -108,7 +108,7 @@ func (o Options) storedFor(ctx context.Context, name, has string) (map[string][]
 	return files, err
 }
 
-// readDisk reads which disk a plan has begun to write on; it is empty when none has.
+// readDisk returns the disk that a plan has begun to write to. It is empty if there is none.
 func (o Options) readDisk() (spec.DiskRecovery, error) {
 	var began spec.DiskRecovery
 	path := o.Told.Restore.Ledger
@@ -137,7 +137,7 @@ func (o Options) writeDisk(is spec.DiskRecovery) error {
 	return o.Prover.Writer.File(o.Told.Restore.Ledger, append(content, '\n'), durable.Ownership{Mode: 0o600})
 }
 
-// compare asks the server of the node for what is in a backup.
+// compare compares the server's answers on the node with the content of a backup.
 func (o Options) compare(ctx context.Context) error {
 	if o.Disk == nil {
 		return errors.New("a filesystem of this type compares nothing; the operator and its node image must be of the same version")

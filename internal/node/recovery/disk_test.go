@@ -20,12 +20,12 @@ import (
 	"parallelfs.dev/operator/test/places"
 )
 
-// crate is a disk that is not mounted, and how a store is written on it: by one program for each file, which finds it on the node.
+// crate is a disk that is not mounted. A store is written to it by one program per file, which reads the file on the node.
 type crate struct {
 	root string
-	// disk are the files on it, and serves those that its server says.
+	// disk holds the files on it, and serves the files that its server reports.
 	disk, serves map[string]string
-	// taken says who uses the disk.
+	// taken names the user of the disk.
 	taken string
 }
 
@@ -112,7 +112,7 @@ func TestAStoreIsWrittenOnADiskThatNobodyMountsWhateverStepItIsKilledBefore(t *t
 	shelved(t, place, name, files("targets/1", "quota/1"))
 	killed := errors.New("killed")
 	wanted := map[string]string{"name": "hive", "targets/1": "targets/1", "quota/1": "quota/1"}
-	// through restores with a kill before the nth step, and once more, and returns how many steps there are.
+	// through restores with a kill before the nth step, then once more, and returns the number of steps.
 	through := func(n int) (steps int) {
 		c := newCrate(t)
 		o := toCrate(t, ofShelf(t, place), c, name)

@@ -1,6 +1,6 @@
-// Package recovery looks what the metadata of a filesystem could be made from again, where it is lost, and makes it. The filesystem's own
-// program reads what lies there, as after a crash, or a store is read as its daemon does: nobody believes what others say of it. What is
-// read stays as it is, and metadata is only made in a directory that is proven to be empty.
+// Package recovery finds the candidates from which the lost metadata of a filesystem can be recovered, and recovers it. The filesystem's
+// own program reads the files as after a crash, or a store is read as its daemon does. Claims by other programs are not trusted. The
+// sources stay as they are, and metadata is only written to a directory that is proven to be empty.
 package recovery
 
 import (
@@ -22,36 +22,36 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Options are what Run needs beside what it is told.
+// Options are the inputs of Run.
 type Options struct {
 	Told spec.Recovery
-	// Method says how a program makes metadata from copies; it is nil where Store reads a store, which is put back as it is.
+	// Method describes how a program makes metadata from copies. It is nil if Store is set, which reads a store that is put back unchanged.
 	Method backend.RecoveryMethod
 	Store  backend.StoreBackuper
-	// Disk is how that store is written on a disk that only its own server mounts; nil for one that lies in a directory.
+	// Disk writes the store to a disk that only its own server mounts. It is nil for a store in a directory.
 	Disk *Disk
-	// Work is a directory in memory for the configuration of programs, and Output is where they print to.
+	// Work is a directory in memory for the configuration of programs, and Output gets their output.
 	Work   string
 	Output io.Writer
-	// Memory says how much of the node's memory is free, in bytes.
+	// Memory returns the free memory of the node in bytes.
 	Memory func() (int64, error)
-	// Prover proves the directory that is filled; its owner and component are those of the Restore.
+	// Prover proves the directory to be filled; its owner and component are those of the Restore.
 	Prover directory.Prover
-	// Prove says whether a disk is mounted and the right one.
+	// Prove returns nil if a disk is mounted and is the right one.
 	Prove func(spec.Target, spec.Owner) error
-	// Before, where set, is called before every step with its name; its error ends the work there, as a kill would.
+	// Before, if set, is called with the name of each step before it. Its error ends the work there, as a kill would.
 	Before func(step string) error
 }
 
 const (
-	// mostFound is how many backups an answer names, mostSaid how long a sentence in it may be, in bytes, and mostWhy how long one of a
-	// backup: Kubernetes keeps 4096 bytes of it.
+	// mostFound limits the number of backups in an answer. mostSaid and mostWhy limit the lengths of a general sentence and of one about a
+	// backup, in bytes: Kubernetes keeps 4096 bytes of the answer.
 	mostFound = 6
 	mostSaid  = 400
 	mostWhy   = 250
 )
 
-// Run looks at the source, or restores from it. The answer says what was found, or why nothing was; doing it again does no harm.
+// Run inspects the source, or restores from it. The answer contains the findings, or the reason why there are none. Run is idempotent.
 func Run(ctx context.Context, o Options) (spec.RecoveryAnswer, error) {
 	answer := spec.RecoveryAnswer{Found: []spec.RecoveryFound{}}
 	var err error
@@ -82,14 +82,14 @@ func Run(ctx context.Context, o Options) (spec.RecoveryAnswer, error) {
 	return answer, err
 }
 
-// unread is why nobody could look at what is there. It says nothing of that.
+// unread is the reason why the source could not be read. It does not count against the source.
 type unread struct{ error }
 
 func (u unread) Unwrap() error { return u.error }
 
 func unreadf(format string, arguments ...any) error { return unread{fmt.Errorf(format, arguments...)} }
 
-// step is one that a kill may come before.
+// step runs one step, before which a test can kill the run.
 func (o Options) step(name string, do func() error) error {
 	if o.Before != nil {
 		if err := o.Before(name); err != nil {
@@ -99,7 +99,7 @@ func (o Options) step(name string, do func() error) error {
 	return do()
 }
 
-// look lets the filesystem's program make metadata from a daemon's directory, in a directory of links, and says what came of it.
+// look runs the filesystem's program on a directory of links to a daemon's files, and returns what it recovers.
 func (o Options) look(ctx context.Context) (spec.RecoveryFound, error) {
 	files, last, err := o.daemonFiles()
 	if err != nil {
@@ -121,7 +121,7 @@ func (o Options) look(ctx context.Context) (spec.RecoveryFound, error) {
 	return spec.RecoveryFound{Version: made.Version, ID: made.ID, Time: last.UTC().Format(time.RFC3339)}, os.RemoveAll(in)
 }
 
-// make lets the filesystem's program make metadata from the files of a directory, and returns the name of the file that it has made.
+// make runs the filesystem's program on the files of a directory, and returns the name of the file that it has written.
 func (o Options) make(ctx context.Context, in string) (made backend.BackupVersion, name string, err error) {
 	if err := backup.Shorten(in, o.Method.Changes); err != nil {
 		return made, "", err //nolint:wrapcheck // it says what it could not do
@@ -147,7 +147,7 @@ func (o Options) make(ctx context.Context, in string) (made backend.BackupVersio
 	shown := io.MultiWriter(tail, o.Output)
 	child, err := process.Start(program.Argv, process.Options{Directory: in, Stdout: shown, Stderr: shown})
 	if err != nil {
-		return made, "", unread{err} // it names the program
+		return made, "", unread{err} // the error names the program
 	}
 	defer child.Kill()
 	select {
@@ -169,7 +169,7 @@ func (o Options) make(ctx context.Context, in string) (made backend.BackupVersio
 	return made, program.Makes, err //nolint:wrapcheck // it says what is wrong
 }
 
-// restore makes metadata in its empty directory.
+// restore recovers metadata in its empty directory.
 func (o Options) restore(ctx context.Context) (spec.RecoveryFound, error) {
 	r := o.Told.Restore
 	out := spec.RecoveryFound{Backup: r.Backup, Version: r.Version, ID: r.ID}
@@ -192,7 +192,7 @@ func (o Options) restore(ctx context.Context) (spec.RecoveryFound, error) {
 	return out, err
 }
 
-// fill copies what the metadata is made from, lets the program make it, and leaves that alone.
+// fill copies the sources, runs the program, and removes everything but its result.
 func (o Options) fill(ctx context.Context, data string) (backend.BackupVersion, error) {
 	r := o.Told.Restore
 	files, err := o.sources(ctx)
@@ -223,7 +223,7 @@ func (o Options) fill(ctx context.Context, data string) (backend.BackupVersion, 
 		if e.Name() == name {
 			continue
 		}
-		// These are copies: the sources have them.
+		// These are copies of the sources.
 		if err := o.step("remove "+e.Name(), func() error { return os.RemoveAll(filepath.Join(data, e.Name())) }); err != nil {
 			return made, fmt.Errorf("can't remove a copy: %w", err)
 		}
@@ -231,7 +231,7 @@ func (o Options) fill(ctx context.Context, data string) (backend.BackupVersion, 
 	return made, o.step("give away "+name, func() error { return o.give(data, filepath.Join(data, name)) })
 }
 
-// give gives a file to the daemon, and brings it to the disk.
+// give makes the daemon the owner of a file, and syncs it to the disk.
 func (o Options) give(directory, path string) error {
 	if err := o.Prover.Writer.Chown(path, o.Prover.UID, o.Prover.GID); err != nil {
 		return fmt.Errorf("can't give the metadata to its daemon: %w", err)
@@ -248,7 +248,7 @@ func (o Options) give(directory, path string) error {
 	return nil
 }
 
-// headOf returns the beginning of a file, and what it is.
+// headOf returns the beginning of a file and its FileInfo.
 func headOf(path string) (head []byte, info fs.FileInfo, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -262,7 +262,7 @@ func headOf(path string) (head []byte, info fs.FileInfo, err error) {
 	return head, info, err
 }
 
-// mostEnd is how much of the end of a file is read, in bytes: some lines.
+// mostEnd is the number of bytes that are read at the end of a file, which are some lines.
 const mostEnd = 64 << 10
 
 // endOf returns the end of a file.
@@ -279,7 +279,7 @@ func endOf(path string) (end []byte, err error) {
 	return io.ReadAll(io.NewSectionReader(file, max(0, info.Size()-mostEnd), mostEnd))
 }
 
-// sizeOf is the size of all files of a directory, or of those that its links lead to.
+// sizeOf returns the total size of the files in a directory, or of the files that its links lead to.
 func sizeOf(directory string) (int64, error) {
 	entries, err := os.ReadDir(directory)
 	if err != nil {

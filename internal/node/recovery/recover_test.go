@@ -47,7 +47,7 @@ func (counter) Memory(int64) int64 { return 0 }
 
 var scratch = spec.Owner{Namespace: "storage", Name: "scratch", UID: "1b4e28ba"}
 
-// put puts an object.
+// put writes an object.
 func put(t *testing.T, store objectstoretest.Store, key, content string) {
 	t.Helper()
 	now := map[string]string{"Last-Modified": time.Now().UTC().Format(http.TimeFormat)}
@@ -55,7 +55,7 @@ func put(t *testing.T, store objectstoretest.Store, key, content string) {
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 }
 
-// inStore is a backup in an object store, with the number.
+// inStore puts a backup with the number into an object store.
 func inStore(t *testing.T, store objectstoretest.Store, name, number string, change func(*spec.BackupManifest)) {
 	t.Helper()
 	version, err := strconv.ParseInt(number, 10, 64)
@@ -76,7 +76,7 @@ func inStore(t *testing.T, store objectstoretest.Store, name, number string, cha
 	put(t, store, at+spec.BackupManifestFile, string(content))
 }
 
-// options are those of a recovery from a store.
+// options returns the options of a recovery from a store.
 func options(t *testing.T, store objectstoretest.Store) recovery.Options {
 	t.Helper()
 	return recovery.Options{
@@ -101,7 +101,7 @@ func restoring(t *testing.T, o recovery.Options, backup string, version int64) r
 	return o
 }
 
-// one is a filesystem whose metadata is all files of its daemon.
+// one is a filesystem whose metadata consists of all files of its daemon.
 type one struct{ counter }
 
 func (one) Usable(found []backend.CopiedFile) map[string]string {

@@ -24,7 +24,8 @@ import (
 	"parallelfs.dev/operator/internal/node/stored"
 )
 
-// backups are the newest verified backups of this FileSystem, newest first, as their manifests say. Their files are read when one is used.
+// backups returns the newest verified backups of this FileSystem, newest first, according to their manifests. Their files are read only
+// when one is used.
 func (o Options) backups(ctx context.Context) ([]spec.RecoveryFound, error) {
 	found := []spec.RecoveryFound{}
 	all, bad, err := o.manifests(ctx)
@@ -43,7 +44,7 @@ func (o Options) backups(ctx context.Context) ([]spec.RecoveryFound, error) {
 				return nil, fmt.Errorf("it was stopped: %w", ctx.Err())
 			case err == nil:
 				found = append(found, f)
-			case len(found) == 0: // a person is told of what is newer than all that can be used
+			case len(found) == 0: // report anything that is newer than all usable backups
 				found = append(found, spec.RecoveryFound{Backup: m.Name, ID: m.ID, Time: m.Copied, Message: v1alpha1.Cut(err.Error(), mostWhy)})
 			default:
 				bad++
@@ -59,7 +60,7 @@ func (o Options) backups(ctx context.Context) ([]spec.RecoveryFound, error) {
 	return found, nil
 }
 
-// manifests are what the backups of this FileSystem say of themselves, newest first, and how many say nothing that can be understood.
+// manifests returns the manifests of this FileSystem's backups, newest first, and the number of those that can't be parsed.
 func (o Options) manifests(ctx context.Context) (all []spec.BackupManifest, bad int, err error) {
 	if o.Told.Source.ObjectStore != nil {
 		vault, err := o.vault()
@@ -83,20 +84,20 @@ func (o Options) manifests(ctx context.Context) (all []spec.BackupManifest, bad 
 		if m, err := o.manifest(e.Name()); err != nil {
 			bad++
 		} else {
-			m.Name = e.Name() // whatever it says
+			m.Name = e.Name() // even if the manifest has another name
 			all = append(all, m)
 		}
 	}
 	return all, bad, nil
 }
 
-// vault is the object store that has the backups.
+// vault opens the object store that contains the backups.
 func (o Options) vault() (*backup.Vault, error) {
 	source := o.Told.Source
 	return backup.OpenVault(*source.ObjectStore, source.Backups, o.Told.Owner) //nolint:wrapcheck // it says what is wrong with the place
 }
 
-// manifest reads what a backup of this FileSystem says of itself, in a directory.
+// manifest reads the manifest of this FileSystem's backup in a directory.
 func (o Options) manifest(name string) (spec.BackupManifest, error) {
 	var m spec.BackupManifest
 	content, err := os.ReadFile(filepath.Join(o.Told.Source.Backups, name, spec.BackupManifestFile))
@@ -113,8 +114,8 @@ func (o Options) manifest(name string) (spec.BackupManifest, error) {
 	return m, nil
 }
 
-// daemonFiles are the files of the daemon's directory that metadata is made from, by path, with the names that they need. The time is that
-// of the last change that they tell of, or where they don't, when the last of them was written.
+// daemonFiles returns the files in the daemon's directory from which metadata is made, by path, with the names that the program expects.
+// The time is that of the last change in the files, or of the last write if they contain no times.
 func (o Options) daemonFiles() (files map[string]string, last time.Time, err error) {
 	source := o.Told.Source
 	content, err := os.ReadFile(filepath.Join(source.Directory, spec.MarkerFile))
@@ -167,7 +168,7 @@ func (o Options) daemonFiles() (files map[string]string, last time.Time, err err
 		}
 	}
 	if !changed.IsZero() {
-		last = changed // a daemon writes what it has got a second later
+		last = changed // a daemon writes what it has received a second later
 	}
 	if len(files) == 0 {
 		return nil, last, fmt.Errorf("%s has nothing that metadata could be made from", data)
@@ -175,19 +176,19 @@ func (o Options) daemonFiles() (files map[string]string, last time.Time, err err
 	return files, last, nil
 }
 
-// sourceFile is one that metadata is made from.
+// sourceFile is a file from which metadata is made.
 type sourceFile struct {
-	// as is the name that it gets, and sum its SHA-256, empty where nobody knows it.
+	// as is its name for the program, and sum its SHA-256, or empty if unknown.
 	as, sum string
 	open    func() (io.ReadCloser, error)
 }
 
-// plain opens a plain file.
+// plain opens a regular file.
 func plain(path string) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0) }
 }
 
-// sources are the files that metadata is made from.
+// sources returns the files from which metadata is made.
 func (o Options) sources(ctx context.Context) (out []sourceFile, err error) {
 	r := o.Told.Restore
 	if r.Backup == "" {
@@ -201,7 +202,7 @@ func (o Options) sources(ctx context.Context) (out []sourceFile, err error) {
 	return out, err
 }
 
-// verified is a backup by its name that was read back, and its files but for the operator's record.
+// verified returns a verified backup by its name, and its files except the operator's record.
 func (o Options) verified(ctx context.Context, name string) (m spec.BackupManifest, out []sourceFile, err error) {
 	if _, err := time.Parse(spec.BackupNameLayout, name); err != nil {
 		return m, nil, fmt.Errorf("%q is no name of a backup", name)
@@ -224,7 +225,7 @@ func (o Options) verified(ctx context.Context, name string) (m spec.BackupManife
 	return m, out, nil
 }
 
-// backup is one by its name, and what opens its files.
+// backup returns a backup by its name, and a function that opens its files.
 func (o Options) backup(ctx context.Context, name string) (spec.BackupManifest, func(file string) func() (io.ReadCloser, error), error) {
 	if o.Told.Source.ObjectStore == nil {
 		m, err := o.manifest(name)
@@ -249,7 +250,7 @@ func (o Options) backup(ctx context.Context, name string) (spec.BackupManifest, 
 	}, nil
 }
 
-// copied copies a file to a new one, and brings that to the disk. A file of a backup has to be what was verified.
+// copied copies a file to a new one and syncs that to the disk. A file of a backup must be the same as when the backup was verified.
 func (f sourceFile) copied(to string) error {
 	sum, err := f.summed(to)
 	if err == nil && f.sum != "" && sum != f.sum {

@@ -15,7 +15,7 @@ import (
 	"parallelfs.dev/operator/internal/node/store"
 )
 
-// foundStore reads the store in a backup as its daemon would, and says what it lacks of what the operator has on record.
+// foundStore reads the store in a backup as its daemon would, and lists what it lacks compared with the operator's record.
 func (o Options) foundStore(ctx context.Context, m spec.BackupManifest) (spec.RecoveryFound, error) {
 	known, err := backend.Said(o.Told.Known)
 	if err != nil {
@@ -25,7 +25,7 @@ func (o Options) foundStore(ctx context.Context, m spec.BackupManifest) (spec.Re
 	return spec.RecoveryFound{Backup: m.Name, ID: read.ID, Time: m.Copied, Lacks: backend.List(read.Lacks), Has: read.Has}, err
 }
 
-// stored are the files of the store in a verified backup, and what its daemon would make of them.
+// stored returns the files of the store in a verified backup, and what its daemon would read from them.
 func (o Options) stored(
 	ctx context.Context, name string, known backend.State,
 ) (files map[string][]byte, read backend.StoreRead, err error) {
@@ -57,7 +57,7 @@ func (o Options) stored(
 	return store.Understood(ctx, packed, o.Work, o.Store, o.Told.Version, &known) //nolint:wrapcheck // it says what is wrong
 }
 
-// putBack writes the files of the store in a backup, which the plan names, and gives them to the daemon.
+// putBack writes the files of the store in the plan's backup, and makes the daemon their owner.
 func (o Options) putBack(ctx context.Context, data string) error {
 	r := o.Told.Restore
 	files, read, err := o.stored(ctx, r.Backup, backend.State{})

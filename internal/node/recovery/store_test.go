@@ -27,7 +27,7 @@ import (
 	"parallelfs.dev/operator/test/places"
 )
 
-// shelf is a filesystem whose store is files, one for each of its targets, and whose name is in another one.
+// shelf is a filesystem whose store has one file for each of its targets, and another one with its name.
 type shelf struct{ backend.StoreBackuper }
 
 func (shelf) StoreDatabase(string) *backend.StoreDatabase { return nil }
@@ -46,7 +46,7 @@ func (shelf) ReadStore(_ string, content backend.StoreContent, said backend.Stat
 	return read, nil
 }
 
-// shelved makes a verified backup of a store at a place, and returns it.
+// shelved makes a verified backup of a store at a place.
 func shelved(t *testing.T, place, name string, files map[string][]byte, changes ...func(*spec.BackupManifest)) {
 	t.Helper()
 	g := NewWithT(t)
@@ -69,7 +69,7 @@ func shelved(t *testing.T, place, name string, files map[string][]byte, changes 
 	g.Expect(os.WriteFile(filepath.Join(at, spec.BackupManifestFile), manifest, 0o600)).To(Succeed())
 }
 
-// ofShelf are the options of a recovery from a place with backups of a store.
+// ofShelf returns the options of a recovery from a place with backups of a store.
 func ofShelf(t *testing.T, place string) recovery.Options {
 	t.Helper()
 	return recovery.Options{
@@ -101,7 +101,7 @@ func files(names ...string) map[string][]byte {
 	return out
 }
 
-// lies is what lies below a directory, by path.
+// lies returns the files below a directory by path.
 func lies(t *testing.T, at string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -144,7 +144,7 @@ func TestAStoreIsPutBackAsItWasWhateverStepItIsKilledBefore(t *testing.T) {
 	const name = "20261122-030000"
 	shelved(t, place, name, files("targets/1", "quota/1/limits"))
 	killed := errors.New("killed")
-	// through restores with a kill before the nth step, and once more, and returns how many steps there are.
+	// through restores with a kill before the nth step, then once more, and returns the number of steps.
 	through := func(n int) (steps int) {
 		o := toShelf(t, ofShelf(t, place), name)
 		before := func(string) error {

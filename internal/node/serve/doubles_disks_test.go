@@ -39,19 +39,19 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// What the node binary does on a node with targets of Lustre, with the doubles as the node's own programs. The pods are processes with mounts
-// of their own; the sandbox is the node.
+// These tests run the node binary on a node with Lustre targets, with the doubles as the node's own programs. The pods are processes in
+// their own mount namespaces, and the sandbox is the node.
 
 const (
 	mdt0UUID = "4a9ee1e2-bd33-4b75-be9a-1a68b6ea9309"
 	ost0UUID = "0d6f4f5e-7f11-4f0e-9f5b-7a3a5f1c2b3d"
 	mgtUUID  = "7c0b7f53-3a0b-4c7e-9a52-1d8e6a8f2b11"
-	// anotherUUID is that of an MGT in the place of the first.
+	// anotherUUID is the UUID of an MGT that replaces the first.
 	anotherUUID = "c5a0e2d4-6a4e-4a0b-8f0d-2b7f0c9e5d21"
 	nodeName    = "n1"
 )
 
-// long is far more than anything here takes.
+// long is far longer than any operation here takes.
 var long = patience.Bound(3 * time.Minute)
 
 // lnet is the network of the filesystem.
@@ -60,7 +60,7 @@ var lnet = spec.KernelNetwork{
 	List: []string{"lctl", "list_nids"}, Add: []string{"lnetctl", "net", "add", "--net", "tcp", "--if", "$(INTERFACES)"},
 }
 
-// machine is the node with its disks, and what its agent tells the servers.
+// machine is the node with its disks and its node file.
 type machine struct {
 	*testing.T
 	Gomega
@@ -84,7 +84,7 @@ func (m *machine) must(argv ...string) string {
 	return string(output)
 }
 
-// answer is what a program prints, however it ends.
+// answer returns the output of a program, whatever its exit code is.
 func (m *machine) answer(argv ...string) string {
 	m.Helper()
 	output, err := exec.Command(argv[0], argv[1:]...).Output()
@@ -95,7 +95,7 @@ func (m *machine) answer(argv ...string) string {
 	return string(output)
 }
 
-// powerCut ends the kernel's part of the node: nothing is mounted afterwards, and no network is up.
+// powerCut resets the kernel's state of the node: afterwards nothing is mounted, and no network is up.
 func (m *machine) powerCut() {
 	if genuine {
 		for path := range strings.FieldsSeq(mounted()) {
@@ -121,7 +121,7 @@ func (m *machine) powerCut() {
 	m.Expect(os.RemoveAll("/run/lustre-double/kernel.lock")).To(Succeed())
 }
 
-// target makes a target of Lustre on a disk of its own, as the agent does, and tells a member of it.
+// target makes a Lustre target on a disk of its own, as the agent does, and adds it to a member's configuration.
 func (m *machine) target(member, name, uuid string, given v1alpha1.LustreTarget) *v1alpha1.StorageTarget {
 	m.Helper()
 	id, device := m.disk(name)
@@ -149,8 +149,8 @@ func (m *machine) target(member, name, uuid string, given v1alpha1.LustreTarget)
 	return t
 }
 
-// disk is a blank disk, by its stable name and its device: a loop device, or one of the real machine. A mount that fails takes a loop
-// device away that it was given (mount.lustre).
+// disk returns the stable name and the device of a blank disk: a loop device, or a disk of the real machine. A failed mount removes the
+// loop device that it was given (mount.lustre).
 func (m *machine) disk(name string) (id, device string) {
 	m.Helper()
 	if genuine {
@@ -178,7 +178,7 @@ func (m *machine) size(device string) int64 {
 	return bytes
 }
 
-// agent works on the disks of the node.
+// agent returns the provisioner for the node's disks.
 func (m *machine) agent() *provision.Provisioner {
 	p := provision.New(devices.ThisHost(), func() string { return ost0UUID })
 	p.Path = func(_, _, target string) string { return "/mnt/targets/" + target }
@@ -186,7 +186,7 @@ func (m *machine) agent() *provision.Provisioner {
 	return p
 }
 
-// pass is one of the agent over a target.
+// pass makes one pass of the agent over a target.
 func (m *machine) pass(t *v1alpha1.StorageTarget) {
 	m.Helper()
 	m.Expect(m.agent().Pass(m.Context(), t, func(_ context.Context, t *v1alpha1.StorageTarget, wanted v1alpha1.StorageTargetStatus) error {
@@ -195,10 +195,10 @@ func (m *machine) pass(t *v1alpha1.StorageTarget) {
 	})).To(Succeed())
 }
 
-// ready is the condition Ready of a target.
+// ready returns the condition Ready of a target.
 func ready(t *v1alpha1.StorageTarget) metav1.Condition { return t.Status.Conditions[0] }
 
-// tell writes the file of the node.
+// tell writes the node file.
 func (m *machine) tell() {
 	m.Helper()
 	content, err := json.Marshal(m.file)
@@ -222,14 +222,14 @@ func (p *pod) Write(b []byte) (int, error) {
 	return p.said.Write(b)
 }
 
-// Said is what it has said.
+// Said returns its output so far.
 func (p *pod) Said() string {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.said.String()
 }
 
-// start starts a pod. Mounts of the node reach it.
+// start starts a pod. Mounts of the node propagate to it.
 func (m *machine) start(verb string, told any) *pod {
 	m.Helper()
 	content, err := json.Marshal(told)
@@ -253,7 +253,7 @@ func (m *machine) serves(daemon string) spec.Serve {
 	}
 }
 
-// mounted are the paths of the node at which something of Lustre is mounted.
+// mounted returns the paths on the node at which Lustre is mounted.
 func mounted() string {
 	output, _ := exec.Command("findmnt", "-rno", "TARGET", "-t", "lustre,lustre_tgt,fuse.lustre,fuse.lustre_tgt").Output() // it fails when there is none
 	return strings.Join(slices.Sorted(strings.FieldsSeq(string(output))), " ")
@@ -270,7 +270,7 @@ func (m *machine) eventuallyMounted(paths string, pods ...*pod) {
 	})
 }
 
-// filesystem is one of two targets on one node, of which it returns the second.
+// filesystem makes one with two targets on one node, and returns the second target.
 func (m *machine) filesystem() *v1alpha1.StorageTarget {
 	m.Helper()
 	m.target("mdt-0", "mdt0", mdt0UUID, v1alpha1.LustreTarget{Kind: v1alpha1.LustreMDT, FSName: "pfs", Index: new(int32(0)), WithMGT: true})
@@ -288,14 +288,14 @@ func TestPodsKeepTheTargetsOfANodeMountedAndUnmountThemInPeace(t *testing.T) {
 	m.Expect(m.must("lctl", "dl")).To(And(ContainSubstring("UP mdt pfs-MDT0000"), ContainSubstring("UP obdfilter pfs-OST0000")))
 	m.Expect(<-m.start("check-served", m.serves("ost/ssd")).ended).To(Succeed())
 
-	// A pod that is killed takes nothing away, and the next one finds it.
+	// A killed pod unmounts nothing, and the next one finds the mount.
 	m.Expect(ost.command.Process.Kill()).To(Succeed())
 	m.Expect(<-ost.ended).NotTo(Succeed())
 	m.Expect(mounted()).To(Equal("/mnt/targets/mdt0 /mnt/targets/ost0"))
 	ost = m.start("serve", m.serves("ost/ssd"))
 	m.Eventually(ost.Said).WithTimeout(long).Should(ContainSubstring("a target is served"))
 
-	// What is not told any more is unmounted, and what is told again is mounted.
+	// A target that disappears from the node file is unmounted, and one that reappears is mounted.
 	targets := m.file.Members[1].Targets
 	m.file.Members[1].Targets = nil
 	m.tell()
@@ -345,12 +345,12 @@ func TestAClientIsMountedByTheNodesOwnProgramAndEndsWithItsPod(t *testing.T) {
 	m.Expect(mounted()).To(ContainSubstring("/mnt/clients/scratch"), "the node has the mount, and not only the pod")
 	m.Expect(<-m.start("check-mount", mount).ended).To(Succeed())
 
-	// Commands of the filesystem's own tools see the mount of the node.
+	// Commands of the filesystem's own tools see the node's mount.
 	commands := m.start("configure", spec.Configure{Host: true, Commands: []spec.Command{{Argv: []string{"lfs", "getdirstripe", "-D", "/mnt/clients/scratch"}}}})
 	m.Expect(<-commands.ended).To(Succeed(), commands.Said())
 	m.Expect(commands.Said()).To(ContainSubstring("lmv_max_inherit_rr: 3"))
 
-	// What a backend looks for when evictions are counted is what the client says of one.
+	// The backend's pattern for evictions matches the client's report of one.
 	m.must("lctl", "set_param", "mdt.pfs-MDT0000.evict_client="+strings.TrimSpace(m.must("lctl", "get_param", "-n", "llite.*.uuid")))
 	states := cli.Commands{FSName: "pfs"}.ClientStates()
 	m.Eventually(func() string { return m.answer(states...) }).WithTimeout(long).Should(MatchRegexp(cli.Eviction))
@@ -379,7 +379,7 @@ func TestTheAgentProvesWhatIsMountedAndLetsItGoWhenItIsDeleted(t *testing.T) {
 	m.Expect(ready(target).Message).To(ContainSubstring("is mounted by its server"))
 	m.Expect(target.Status.MountPath).To(Equal("/mnt/targets/ost0"))
 
-	// Its server is gone, and was killed.
+	// Its server was killed.
 	m.Expect(ost.command.Process.Kill()).To(Succeed())
 	m.Expect(<-ost.ended).NotTo(Succeed())
 	target.DeletionTimestamp = &metav1.Time{Time: time.Unix(2, 0)}
@@ -462,7 +462,7 @@ func TestTheLogsOfAnMGSAreHandedOutWhileItServesAndAreThoseOfAnotherDiskLater(t 
 	m.Expect(files).To(And(HaveKey("CONFIGS/pfs-client"), HaveKey("CONFIGS/pfs-MDT0000"), HaveKey("CONFIGS/params"), Not(HaveKey("CONFIGS/mountdata"))))
 	m.Expect(m.answer("sh", "-c", "ls -d /run/parallelfs-store-*")).To(BeEmpty(), "nothing is left on the node")
 
-	// The disk of the MGT is lost. Another one gets the logs, as docs/backups.md says, and is the MGT.
+	// The disk of the MGT is lost. Another one gets the configuration logs as described in docs/backups.md, and becomes the MGT.
 	before := m.must("lctl", "--device", "MGS", "llog_print", "pfs-client")
 	m.Expect(before).To(ContainSubstring("osc.max_dirty_mb=16"))
 	m.Expect(mgs.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
@@ -473,7 +473,7 @@ func TestTheLogsOfAnMGSAreHandedOutWhileItServesAndAreThoseOfAnotherDiskLater(t 
 	m.tell()
 	device := m.must("readlink", "-f", "/dev/disk/by-id/"+string(another.Spec.Device.ID))
 	for name, content := range files {
-		if name, is := strings.CutPrefix(name, "CONFIGS/"); is && name != "double" { // which is a double's own file
+		if name, is := strings.CutPrefix(name, "CONFIGS/"); is && name != "double" { // except the double's own file
 			m.Expect(os.WriteFile(filepath.Join(m.directory, name), content, 0o600)).To(Succeed())
 			requests := filepath.Join(m.directory, "requests")
 			m.Expect(os.WriteFile(requests, []byte("cd CONFIGS\nwrite "+filepath.Join(m.directory, name)+" "+name+"\n"), 0o600)).To(Succeed())

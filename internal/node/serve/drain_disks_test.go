@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// The Jobs of a drain, one after the other, with what each waits for (docs/adr/0082).
+// These are the Jobs of a drain, in order, with the condition that each waits for (docs/adr/0082).
 func TestAnOSTIsEmptiedProvenAndForgottenByTheCommandsOfTheBackend(t *testing.T) {
 	m := newMachine(t)
 	m.filesystem()
@@ -27,8 +27,8 @@ func TestAnOSTIsEmptiedProvenAndForgottenByTheCommandsOfTheBackend(t *testing.T)
 	m.must("mkdir", "-p", "/mnt/admin", "/mnt/clients/pfs")
 	m.must("mount", "-t", "lustre", source, "/mnt/clients/pfs")
 	m.Eventually(func() string { return m.must("lctl", "dl") }).WithTimeout(long).Should(ContainSubstring("pfs-OST0001-osc-MDT0000"))
-	// Nothing can be made on an OST that the MDT lists and has not reached yet: neither the file nor, when it is moved, its copy.
-	// A user may put the end of a line into a name.
+	// On an OST that the MDT lists but has not reached yet, neither a file nor the copy of a moved file can be created. File names may contain
+	// newlines.
 	const twoLines = "file\n/etc/hostname"
 	m.must("mkdir", "-p", "/mnt/clients/pfs/file\n/etc")
 	for _, f := range []struct{ ost, name string }{{"0", "other"}, {"1", "single"}, {"1", twoLines}} {

@@ -10,15 +10,15 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Ground is what a server stands on: modules and programs of one version, and the network.
+// Ground checks a server's prerequisites: modules and programs of one version, and the network.
 type Ground struct {
 	Told spec.Serve
-	// Software says which version the node has, and what is missing (inventory.Collector.ForServers).
+	// Software returns the version on the node, and what is missing (inventory.Collector.ForServers).
 	Software func(ctx context.Context) (version, missing string)
 	Network  network.Node
 }
 
-// Ready returns nil when targets may be mounted.
+// Ready returns nil if targets may be mounted.
 func (g *Ground) Ready(ctx context.Context, variables map[string]string) error {
 	lookup := func(name string) (string, bool) {
 		if value, set := variables[name]; set {
@@ -42,7 +42,7 @@ func (g *Ground) Ready(ctx context.Context, variables map[string]string) error {
 	return net.Up(ctx, g.Told.Network)
 }
 
-// Minor is the minor version that a version belongs to: 2.15 of 2.15.5.
+// Minor returns the minor version of a version: 2.15 for 2.15.5.
 func Minor(version string) string {
 	parts := strings.SplitN(version, ".", 3)
 	return strings.Join(parts[:min(len(parts), 2)], ".")

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// ground is a node with version 2.15.5 of the filesystem, whose network is up.
+// ground returns the checks of a node with version 2.15.5 of the filesystem and its network up.
 func ground() *serve.Ground {
 	return &serve.Ground{
 		Told:     spec.Serve{Owner: owner, Version: "2.15.6", Network: spec.KernelNetwork{Name: "tcp", List: []string{"list"}}},

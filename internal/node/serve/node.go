@@ -19,23 +19,23 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// Host is the node that this process runs on. It needs the node's process ids, and the rights of root.
+// Host is the node that this process runs on. It needs the node's process ids, and root.
 type Host struct {
-	// Look takes a fresh look at the device with a stable id (devices.Looker.ByID).
+	// Look reads the device with a stable id (devices.Looker.ByID).
 	Look func(ctx context.Context, id v1alpha1.DeviceID) (plan.Facts, error)
-	// Run runs a program of the node that only reads, and RunMounting one that changes the node's mounts, as long as that takes. What is kept
-	// stays open in it.
+	// Run runs a read-only program of the node. RunMounting runs one that changes the node's mounts, without a time limit. The files in keep
+	// stay open in the program.
 	Run         func(ctx context.Context, argv []string) (format.Answer, error)
 	RunMounting func(ctx context.Context, argv []string, keep ...*os.File) (format.Answer, error)
-	// Table is the table of the node's own mounts, Root its root directory, and Dev its /dev, as its programs see it.
+	// Table is the node's own mount table, Root its root directory, and Dev its /dev as its programs see it.
 	Table, Root, Dev string
 }
 
-// readLimit is how long a program may take that only reads.
+// readLimit bounds the time of a read-only program.
 const readLimit = time.Minute
 
-// ThisHost is the node that the program runs on. All programs are the node's own, and the devices are those below its own /dev: a container
-// has copies of those that were there when it started.
+// ThisHost is the node that the program runs on. All programs are the node's own. The devices are those in its own /dev, because a
+// container has only copies of the device nodes at its start.
 func ThisHost() Host {
 	looker := devices.ThisHost()
 	looker.Dev, looker.Udev = filepath.Join(host.Root, "dev"), filepath.Join(host.Root, "run/udev")
@@ -53,7 +53,7 @@ func ThisHost() Host {
 	}
 }
 
-// Mounts reads the table of the node's first process.
+// Mounts reads the mount table of the node's first process.
 func (h Host) Mounts(path string) ([]Mount, error) {
 	table, err := os.Open(h.Table)
 	if err != nil {
@@ -71,7 +71,7 @@ func (h Host) Mounts(path string) ([]Mount, error) {
 	return all, nil
 }
 
-// Prove looks at the disk anew: a mount registers it with the MGS under the name that it has.
+// Prove reads the disk again, because a mount registers it with the MGS under its current name.
 func (h Host) Prove(ctx context.Context, t Target) (string, error) {
 	f, err := h.Look(ctx, t.ID)
 	switch {
@@ -100,19 +100,19 @@ func (h Host) Prove(ctx context.Context, t Target) (string, error) {
 	return device, nil
 }
 
-// users are who uses a disk, for a sentence.
+// users lists the users of a disk for a sentence.
 func users(f plan.Facts) []string {
 	return slices.DeleteFunc(slices.Concat(f.Mounts, f.Holders, []string{f.Busy}), func(who string) bool { return who == "" })
 }
 
-// Mount is mount(8) of the node, with the first type that it has a helper for: older releases of a filesystem have another one.
+// Mount calls mount(8) of the node with the first type that has a helper there, because older releases of a filesystem have another type.
 func (h Host) Mount(ctx context.Context, t Target, device string, keep ...*os.File) error {
 	types := t.Format.MountTypes()
 	i := slices.IndexFunc(types, func(name string) bool { return host.Program(h.Root, "mount."+name) != "" })
 	return h.change(ctx, []string{"mount", "-t", types[max(i, 0)], device, t.Path}, keep...)
 }
 
-// Unmount is umount(8) of the node.
+// Unmount calls umount(8) of the node.
 func (h Host) Unmount(ctx context.Context, t Target) error {
 	return h.change(ctx, []string{"umount", t.Path})
 }

@@ -18,7 +18,7 @@ import (
 const (
 	uuid = "4a9ee1e2-bd33-4b75-be9a-1a68b6ea9309"
 	mark = `{"target":"ost0"}`
-	// readBack is what a real tunefs.lustre printed of OST0000, with the mark.
+	// readBack is the output of a real tunefs.lustre for OST0000, with the mark.
 	readBack = `checking for existing Lustre data: found
 
    Read previous values:
@@ -37,7 +37,7 @@ exiting because there is no change.
 `
 )
 
-// theNode is one whose disk is right, and that writes down what it is told to run.
+// theNode returns a node with the right disk, which records the commands that it runs.
 func theNode(ran *[][]string) (serve.Host, *plan.Facts) {
 	f := &plan.Facts{Found: true, BlockDevice: v1alpha1.BlockDevice{
 		KernelName: "vdc", Signatures: []v1alpha1.Signature{{Device: "vdc", Type: "ext4", UUID: uuid, Label: "pfs-OST0000"}},

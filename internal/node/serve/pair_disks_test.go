@@ -17,7 +17,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// bootID is which start of the machine this is.
+// bootID returns the boot id of this machine.
 func (m *machine) bootID() string {
 	m.Helper()
 	content, err := os.ReadFile(spec.BootIDFile)
@@ -25,7 +25,7 @@ func (m *machine) bootID() string {
 	return strings.TrimSpace(string(content))
 }
 
-// shares makes the second target one that another node may serve, too, as the agent says it in a start of the node.
+// shares makes the second target one of a pair, as the agent writes it for a boot of the node.
 func (m *machine) shares(bootID string) (lock string) {
 	m.Helper()
 	lock = spec.MountLock(filepath.Join(m.directory, "node.json"), "ost0")
@@ -35,7 +35,7 @@ func (m *machine) shares(bootID string) (lock string) {
 	return lock
 }
 
-// isLocked is true while a program has a lock.
+// isLocked is true while a program holds a lock.
 func (m *machine) isLocked(path string) bool {
 	m.Helper()
 	lock, err := mountlock.Take(path)
@@ -69,7 +69,7 @@ func TestATargetOfTwoNodesIsMountedUnderItsLockAndInTheStartOfTheNodeForWhichItW
 	}
 }
 
-// What a killed server has begun, the kernel may carry out at any time.
+// The kernel may complete at any time what a killed server has begun.
 func TestAMountThatIsUnderWayKeepsItsLockWhenItsServerIsKilled(t *testing.T) {
 	if genuine {
 		t.Skip("the program of the node that mounts is exchanged for one that waits")
@@ -118,7 +118,7 @@ func TestTheAgentLetsATargetGoThatAKilledServerHasLeftMounted(t *testing.T) {
 	m.Expect(ost.command.Process.Kill()).To(Succeed())
 	m.Expect(<-ost.ended).NotTo(Succeed())
 
-	// The double of the kernel has the disk for itself for a moment longer than the mount is there.
+	// The double of the kernel keeps the disk busy a moment longer than the mount exists.
 	m.Eventually(func() (string, error) {
 		held, why, err := m.agent().LetGo(m.Context(), target)
 		if held != nil {

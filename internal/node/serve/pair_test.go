@@ -19,7 +19,7 @@ import (
 // thisStart is the boot id of the node.
 const thisStart = "9f2c1a40-0f6b-4d0e-a0a5-6f3f5b8c2d11"
 
-// ostOfPair is an OST that another node may serve, too, with a lock that nobody has.
+// ostOfPair returns an OST of a pair with a free lock.
 func ostOfPair(t *testing.T) serve.Target {
 	t.Helper()
 	of := ost(0)
@@ -28,14 +28,14 @@ func ostOfPair(t *testing.T) serve.Target {
 	return of
 }
 
-// pairKeeper is a keeper of what it is told on a node that started once.
+// pairKeeper returns a keeper with this configuration on a node in its first boot.
 func pairKeeper(n serve.Node, says *told) *serve.Keeper {
 	k := says.keeper(n)
 	k.BootID = func() (string, error) { return thisStart, nil }
 	return k
 }
 
-// locks is true while somebody has the lock of a target.
+// locks is true while a program holds the lock of a target.
 func locks(g Gomega, of serve.Target) bool {
 	lock, err := mountlock.Take(of.Lock)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"parallelfs.dev/operator/internal/node/store"
 )
 
-// recovers runs `node recover`, and returns what it answers and what it says.
+// recovers runs `node recover`, and returns its answer and its output.
 func (m *machine) recovers(told spec.Recovery) (answer spec.RecoveryAnswer, said string) {
 	m.Helper()
 	told.Owner, told.Backend, told.Version, told.Scratch = m.file.FileSystem, "Lustre", "2.17.57", m.TempDir()
@@ -32,7 +32,7 @@ func (m *machine) recovers(told spec.Recovery) (answer spec.RecoveryAnswer, said
 	})
 	p := m.start("recover", told)
 	if err := <-p.ended; err != nil {
-		m.Log(err) // the answer says why
+		m.Log(err) // the answer contains the reason
 	}
 	for line := range strings.Lines(p.Said()) {
 		if json.Unmarshal([]byte(line), &answer) == nil {
@@ -43,7 +43,7 @@ func (m *machine) recovers(told spec.Recovery) (answer spec.RecoveryAnswer, said
 	return answer, ""
 }
 
-// backsUp makes a backup of what the probe of the MGS hands out, as `node backup` leaves it, and returns the place and its name.
+// backsUp makes a backup of the store that the MGS's probe serves, as `node backup` leaves it, and returns the place and its name.
 func (m *machine) backsUp() (place, name string) {
 	m.Helper()
 	const secret = "correct-horse"
@@ -62,7 +62,7 @@ func (m *machine) backsUp() (place, name string) {
 	m.Expect(probe.command.Process.Kill()).To(Succeed())
 	files, said, err := store.Unpack(bytes.NewReader(packed))
 	m.Expect(err).NotTo(HaveOccurred())
-	delete(files, "CONFIGS/double") // which is a double's own file
+	delete(files, "CONFIGS/double") // the double's own file
 	packed, err = store.Pack(files, said)
 	m.Expect(err).NotTo(HaveOccurred())
 	sum := sha256.Sum256(packed)
@@ -78,7 +78,7 @@ func (m *machine) backsUp() (place, name string) {
 	return place, name
 }
 
-// losesTheDisk of the first member: nothing that was on it is anywhere, and it is not there any more.
+// losesTheDisk removes the disk of the first member, with everything on it.
 func (m *machine) losesTheDisk() {
 	m.Helper()
 	link := "/dev/disk/by-id/" + m.file.Members[0].Targets[0].Served.DeviceID
@@ -114,7 +114,8 @@ func TestALostMGTServesAgainOnAnotherDiskWithTheLogsOfABackupWhileAllOthersAreMo
 	mgs = m.start("serve", m.serves("mgs"))
 	m.Eventually(mgs.Said).WithTimeout(long).Should(ContainSubstring("target mgt is not mounted"))
 
-	// Another disk of the node is made an MGT, and told to nobody yet. Programs of the node put the logs there.
+	// Another disk of the node is formatted as an MGT, but is in no server's configuration yet. Programs of the node write the configuration
+	// logs to it.
 	lost := m.file.Members[0]
 	another := m.target("mgs", "mgt2", anotherUUID, v1alpha1.LustreTarget{Kind: v1alpha1.LustreMGT})
 	told := m.file.Members[3]
@@ -145,7 +146,7 @@ func TestALostMGTServesAgainOnAnotherDiskWithTheLogsOfABackupWhileAllOthersAreMo
 	answer, _ = m.recovers(spec.Recovery{Source: source, Restore: &other})
 	m.Expect(answer).To(And(HaveField("Restored", false), HaveField("Message", ContainSubstring("has a store already"))), "another plan finds logs there")
 
-	// It is the MGT now. All others were mounted all the time.
+	// It is now the MGT. All other targets stayed mounted.
 	m.Expect(mounted()).To(Equal("/mnt/targets/mdt0 /mnt/targets/ost0"))
 	m.file.Members[0] = told
 	m.tell()
@@ -160,7 +161,7 @@ func TestALostMGTServesAgainOnAnotherDiskWithTheLogsOfABackupWhileAllOthersAreMo
 	answer, said = m.recovers(spec.Recovery{Source: source, Compare: &spec.Compare{Backup: name}})
 	m.Expect(answer.Compared).To(BeTrue(), "%s: what came later is no difference", said)
 
-	// A server that starts anew finds it, and so does a client.
+	// A restarted server finds it, and so does a client.
 	m.Expect(ost.command.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	m.Expect(<-ost.ended).To(Succeed(), ost.Said())
 	ost = m.start("serve", m.serves("ost/ssd"))

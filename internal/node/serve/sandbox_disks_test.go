@@ -12,14 +12,14 @@ import (
 	"parallelfs.dev/operator/test/doubles/lustre/sandbox"
 )
 
-// sandboxed is set in the process that has mounts, networks and processes of its own: a node whose own programs are the doubles of Lustre's.
+// sandboxed is set in the process with its own mounts, networks and processes: a node whose programs are the doubles of Lustre's.
 const sandboxed = "LUSTRE_NODE_SANDBOX"
 
 // programs is the directory with the node binary and the double.
 var programs string
 
-// genuine is true on a machine with a Lustre (test/vm), which is the node itself then: with an interface that has the address, and no network of
-// Lustre.
+// genuine is true on a machine with a real Lustre (test/vm), which is then the node itself: its interface has the address, and it has no
+// Lustre network.
 var genuine = os.Getenv("LUSTRE_REAL") != ""
 
 func TestMain(m *testing.M) {
@@ -49,7 +49,8 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// furnish makes the node. Mounts below /mnt reach the containers that the tests start, as those below a directory of the node reach its pods.
+// furnish makes the node. Mounts below /mnt propagate to the containers that the tests start, as on a real node those below a shared
+// directory propagate to its pods.
 func furnish() error {
 	script := `set -e
 mount --make-rprivate /

@@ -1,9 +1,9 @@
-// Package serve keeps the targets of a server mounted whose mounts are the server (format.Served): the kernel serves them, and no program
-// runs. Each is proven before it is mounted, looked for in the node's own table of mounts afterwards, and unmounted at the end. What is
-// mounted already stays: a program that is killed takes no target away, and the next one finds it.
+// Package serve keeps the targets of a server mounted if the mounts themselves are the server (format.Served): the kernel serves the
+// targets, and no program runs. Each target is proven before its mount, checked in the node's own mount table afterwards, and unmounted at
+// the end. Existing mounts stay: a killed program unmounts nothing, and the next one finds the mounts.
 //
-// A target that another node may serve, too, is destroyed when both have it mounted. It is mounted under a lock that is held from before it
-// is read what there is to be mounted until the mount has ended, and only in the start of the node for which that was said.
+// A target of a pair is destroyed if both nodes mount it. Its mount is protected by a lock, which is held from before the configuration is
+// read until the mount has ended. It is mounted only in the boot of the node for which the configuration was written.
 package serve
 
 import (
@@ -22,41 +22,42 @@ import (
 	"parallelfs.dev/operator/internal/node/mountlock"
 )
 
-// Target is what is to be mounted.
+// Target is a target to mount.
 type Target struct {
-	// Name of the StorageTarget, ID the stable name of its disk, and Path its mountpoint on the node.
+	// Name is the name of the StorageTarget, ID the stable name of its disk, and Path its mountpoint on the node.
 	Name string
 	ID   v1alpha1.DeviceID
 	Path string
-	// Format of the disk, and Wanted what it was given: its UUID, its mark, and what it is to its server. Its device is found anew.
+	// Format is the format of the disk. Wanted is its record: its UUID, its mark, and its identity for its server. Its device is searched for
+	// each time.
 	Format format.Served
 	Wanted format.New
-	// BootID is set for a target that another node may serve, too: it is only mounted in that start of the node, and while the file Lock is
-	// locked (package mountlock).
+	// BootID is set for a target of a pair. The target is mounted only in this boot of the node, and while the file Lock is locked (package
+	// mountlock).
 	BootID, Lock string
-	// Waits says why it is not mounted yet; the rest is empty then, but for Name and Path.
+	// Waits is the reason why it is not mounted yet. All other fields except Name and Path are then empty.
 	Waits string
 }
 
-// Told is what a server is told of its node: its targets, in the order in which they are mounted, and variables.
+// Told is a server's configuration from its node file: its targets in the order of mounting, and variables.
 type Told struct {
 	Targets   []Target
 	Variables map[string]string
-	// Elsewhere are targets that another node has, and that this server may mount at other times.
+	// Elsewhere lists targets that the other node holds and that this server may mount at other times.
 	Elsewhere []string
 }
 
 // Mount is a mount of the node.
 type Mount struct{ Type, Source, Options string }
 
-// Node is where targets are mounted.
+// Node is the node with the mounts.
 type Node interface {
-	// Mounts are those at a path of the node, later ones on top of earlier ones.
+	// Mounts returns the mounts at a path of the node; later ones are over earlier ones.
 	Mounts(path string) ([]Mount, error)
-	// Prove finds the disk of a target, and refuses it with an error when somebody uses it, or when it is not what was given.
+	// Prove finds the disk of a target. It returns an error if the disk is in use or differs from the record.
 	Prove(ctx context.Context, t Target) (device string, err error)
-	// Mount and Unmount run the node's own programs. That they end well proves nothing. What is kept stays open until the mount has ended,
-	// also when this program is killed.
+	// Mount and Unmount run the node's own programs. Their success proves nothing. The files in keep stay open until the mount has ended, even
+	// if this program is killed.
 	Mount(ctx context.Context, t Target, device string, keep ...*os.File) error
 	Unmount(ctx context.Context, t Target) error
 }
@@ -64,25 +65,26 @@ type Node interface {
 // Keeper keeps targets mounted.
 type Keeper struct {
 	Node Node
-	// Told says what there is to be mounted, anew with each look, or what is missing before that is known: what is mounted stays then.
+	// Told returns the targets to mount, read again at each check. If the second result is not empty it explains what is missing, and existing
+	// mounts stay.
 	Told func() (Told, string)
-	// Before is what must be before anything is mounted: modules of one version, and the network. Nothing is asked while all is mounted.
+	// Before checks the prerequisites of a mount: modules of one version, and the network. It is not called while everything is mounted.
 	Before func(ctx context.Context, variables map[string]string) error
-	// BootID says which start of the node this is (spec.BootIDFile).
+	// BootID returns the boot id of the node (spec.BootIDFile).
 	BootID func() (string, error)
-	// Period is the time between two looks, Patience how long one waits for a target that does not answer before it goes on with the others,
-	// and Grace how long all unmounts may take at the end.
+	// Period is the interval between checks. Patience is how long a check waits for a target that does not answer before it continues with the
+	// others. Grace bounds the time of all unmounts at the end.
 	Period, Patience, Grace time.Duration
 	Log                     *slog.Logger
 
-	// known are the targets that were told, in their order: one that is not told any more is unmounted.
+	// known holds the configured targets in their order, so that one that disappears from the configuration is unmounted.
 	known []Target
 	work  work
-	// said is what was said of each target last, so that it is said once.
+	// said holds the last logged message for each target, so that it is logged once.
 	said map[string]string
 }
 
-// Run keeps the targets mounted until ctx ends, then unmounts them. The error names those that are mounted still.
+// Run keeps the targets mounted until ctx ends, then unmounts them. The error names the targets that are still mounted.
 func (k *Keeper) Run(ctx context.Context) error {
 	look := time.NewTicker(k.Period)
 	defer look.Stop()
@@ -98,9 +100,9 @@ func (k *Keeper) Run(ctx context.Context) error {
 	return k.Stop(ending)
 }
 
-// Round looks at each target once, and mounts those that are not there and are proven. What keeps one from being mounted keeps no other.
-// One that is not told any more is unmounted. The problems are those of targets, by name; the empty name is what is missing before any is
-// known.
+// Round checks each target once, and mounts those that are proven and not mounted. A problem with one target does not affect the others. A
+// target that is no longer configured is unmounted. problems holds the targets' errors by name. The empty name is for what is missing
+// before any target is known.
 func (k *Keeper) Round(ctx context.Context) (problems map[string]error) {
 	told, missing := k.Told()
 	if missing != "" {
@@ -145,13 +147,13 @@ func (k *Keeper) Round(ctx context.Context) (problems map[string]error) {
 	return problems
 }
 
-// keep has one target mounted.
+// keep mounts one target if it is not mounted.
 func (k *Keeper) keep(ctx context.Context, t Target, before func() error) error {
 	if t.Waits != "" {
 		return fmt.Errorf("target %s is not mounted: %s", t.Name, t.Waits)
 	}
 	there, err := k.there(t)
-	if there || err != nil || ctx.Err() != nil { // at the end, it would be unmounted at once
+	if there || err != nil || ctx.Err() != nil { // at the end it would be unmounted at once
 		return err
 	}
 	if err := before(); err != nil {
@@ -171,8 +173,8 @@ func (k *Keeper) keep(ctx context.Context, t Target, before func() error) error 
 	return k.mount(ctx, t, lock)
 }
 
-// stillOurs is a target that another node may serve, too, as it is told now that its lock was taken: what was told before may be given to
-// the other node since.
+// stillOurs returns a target of a pair as it is configured after its lock was taken. It may have been handed over to the other node since
+// the earlier read.
 func (k *Keeper) stillOurs(t Target) (Target, error) {
 	told, missing := k.Told()
 	if missing != "" {
@@ -197,13 +199,13 @@ func (k *Keeper) stillOurs(t Target) (Target, error) {
 	return t, nil
 }
 
-// mount proves a target, mounts it and looks for it.
+// mount proves a target, mounts it and checks the mount.
 func (k *Keeper) mount(ctx context.Context, t Target, keep ...*os.File) error {
 	device, err := k.Node.Prove(ctx, t)
 	if err != nil {
 		return fmt.Errorf("target %s is not mounted: %w", t.Name, err)
 	}
-	if ctx.Err() != nil { // the end came meanwhile
+	if ctx.Err() != nil { // the end has come in the meantime
 		return fmt.Errorf("target %s is not mounted: %w", t.Name, ctx.Err())
 	}
 	if err := k.Node.Mount(ctx, t, device, keep...); err != nil {
@@ -216,8 +218,8 @@ func (k *Keeper) mount(ctx context.Context, t Target, keep ...*os.File) error {
 	return err
 }
 
-// there is true when the target itself is mounted at its path, and nothing else. Anything else there is an error: nothing is mounted over
-// it.
+// there is true if the target itself, and nothing else, is mounted at its path. Any other mount is an error, because nothing may be mounted
+// over it.
 func (k *Keeper) there(t Target) (bool, error) {
 	mounts, err := k.Node.Mounts(t.Path)
 	switch {
@@ -234,17 +236,17 @@ func (k *Keeper) there(t Target) (bool, error) {
 	return true, nil
 }
 
-// serves is true for the name that the target has in the kernel. A program in the kernel's place shows none.
+// serves is true for the target's name in the kernel. A program that replaces the kernel shows none.
 func (t Target) serves(name string) bool {
 	return name == "" || t.Wanted.Given != nil && slices.Contains(t.Format.Labels(*t.Wanted.Given), name)
 }
 
-// Stop unmounts the targets, all at once: one may take long, and those of a server need none of each other. It leaves alone what is not a
-// target's own mount.
+// Stop unmounts all targets at once: one may take long, and the targets of a server don't depend on each other. It leaves foreign mounts
+// alone.
 func (k *Keeper) Stop(ctx context.Context) error {
 	k.work.wait(ctx, k.Grace/2)
 	if told, missing := k.Told(); missing == "" && len(k.known) == 0 {
-		k.known = told.Targets // of an earlier server, which was killed
+		k.known = told.Targets // from an earlier server that was killed
 	}
 	for _, t := range k.known {
 		k.work.begin(t.Name, func() error { return k.letGo(ctx, t) })
@@ -259,7 +261,7 @@ func (k *Keeper) Stop(ctx context.Context) error {
 	return errors.Join(left...)
 }
 
-// letGo has one target not mounted. Of one that was never proven, nothing of its own can be mounted.
+// letGo unmounts one target. A target that was never proven can't be mounted.
 func (k *Keeper) letGo(ctx context.Context, t Target) error {
 	if t.Waits != "" {
 		return nil
@@ -273,10 +275,10 @@ func (k *Keeper) letGo(ctx context.Context, t Target) error {
 	if looked != nil || there {
 		return errors.Join(err, looked, fmt.Errorf("target %s is still mounted at %s", t.Name, t.Path))
 	}
-	return nil // the table of mounts counts
+	return nil // the mount table decides
 }
 
-// Mounted returns nil when each target that is told is mounted, else a sentence for each that is not.
+// Mounted returns nil if all configured targets are mounted. Otherwise the error has a sentence for each that is not.
 func (k *Keeper) Mounted() error {
 	told, missing := k.Told()
 	if missing != "" {
@@ -300,7 +302,7 @@ func (k *Keeper) Mounted() error {
 	return errors.Join(all...)
 }
 
-// say logs what is new: of a target, or, with no name, of what is told.
+// say logs a changed message about a target or, without a name, about the configuration.
 func (k *Keeper) say(name string, err error) {
 	if k.said == nil {
 		k.said = map[string]string{}

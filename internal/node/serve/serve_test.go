@@ -20,17 +20,17 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// node is a node in memory. The mounts are by path.
+// node is a node in memory. The mounts are keyed by path.
 type node struct {
 	mutex  sync.Mutex
 	mounts map[string][]serve.Mount
-	// refused are the reasons for which targets are not proven, by name; broken are those whose mounts or unmounts do nothing.
+	// refused holds the reasons why targets are not proven, by name. broken holds targets whose mounts or unmounts do nothing.
 	refused, broken map[string]string
 	done            []string
-	// mounted gets the name of each target after its mount, where somebody waits for it; hangs are those whose mounts wait for it.
+	// mounted receives the name of each target after its mount if it is not nil. The mounts of the targets in hangs wait for their channel.
 	mounted chan string
 	hangs   map[string]chan struct{}
-	// kept are the files that stay open in the program of the last mount.
+	// kept holds the files that stay open in the program of the last mount.
 	kept []*os.File
 }
 
@@ -86,13 +86,13 @@ func (n *node) Unmount(_ context.Context, t serve.Target) error {
 	return nil
 }
 
-// mountOf is a target's mount as the kernel shows it.
+// mountOf returns a target's mount as the kernel shows it.
 func mountOf(t serve.Target, device string) serve.Mount {
 	name := ldiskfs.ServiceOf(*t.Wanted.Given).Label(ldiskfs.Registered)
 	return serve.Mount{Type: "lustre_tgt", Source: device, Options: "rw,svname=" + name + ",mgsnode=10.0.0.1@tcp,osd=osd-ldiskfs"}
 }
 
-// ost is an OST with an index.
+// ost returns an OST with an index.
 func ost(index int32) serve.Target {
 	name := "ost" + string('0'+index)
 	return serve.Target{
@@ -119,7 +119,7 @@ func TestAProvenTargetIsMountedOnceAndStays(t *testing.T) {
 		g.Expect(k.Round(t.Context())).To(BeEmpty())
 	}
 	g.Expect(n.done).To(ConsistOf("mount ost0", "mount ost1"))
-	delete(n.mounts, ost(1).Path) // somebody unmounts it
+	delete(n.mounts, ost(1).Path) // a person unmounts it
 	g.Expect(k.Round(t.Context())).To(BeEmpty())
 	g.Expect(n.done).To(ConsistOf("mount ost0", "mount ost1", "mount ost1"))
 }
@@ -166,7 +166,7 @@ func TestAtTheEndTheTargetsAreUnmounted(t *testing.T) {
 	k := keeper(n, ost(0), ost(1))
 	ended := make(chan error, 1)
 	n.mounted = make(chan string, 1)
-	n.mounts[ost(0).Path] = []serve.Mount{mountOf(ost(0), "/dev/ost0")} // by the program that was killed before
+	n.mounts[ost(0).Path] = []serve.Mount{mountOf(ost(0), "/dev/ost0")} // by the earlier program that was killed
 	go func() { ended <- k.Run(ctx) }()
 	g.Expect(<-n.mounted).To(Equal("ost1"))
 	cancel()
@@ -200,7 +200,7 @@ func TestWhatIsWrongIsSaidOnce(t *testing.T) {
 	g.Expect(log.String()).To(ContainSubstring("a target is served"))
 }
 
-// told is what a keeper is told, which changes.
+// told is a keeper's configuration, which can change.
 type told struct {
 	serve.Told
 	missing string

@@ -20,8 +20,7 @@ const (
 	nodeVariable = "NODE_NAME"
 )
 
-// New is what keeps the targets of a server mounted on the node that this program runs on. known are the filesystems whose needs are
-// known.
+// New returns the keeper of a server's targets on the node that this program runs on. known lists the filesystems with known needs.
 func New(told spec.Serve, known []spec.HostSoftware, lookup environment.Lookup, log *slog.Logger) (*Keeper, error) {
 	node, named := lookup(nodeVariable)
 	if !named {

@@ -20,7 +20,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// survey runs what a tool plans as a pod of a benchmark does, has the tool read what it says, and returns both.
+// survey runs a tool's plan like a pod of a benchmark, lets the tool parse the output, and returns both.
 func (m *machine) survey(tool benchmarks.Tool, run *v1alpha1.BenchmarkRunSpec, needs []string, targets ...string) (string, []string, error) {
 	m.Helper()
 	point := tooltest.Point(m.T, tool, run)
@@ -36,7 +36,7 @@ func (m *machine) survey(tool benchmarks.Tool, run *v1alpha1.BenchmarkRunSpec, n
 	m.Expect(os.WriteFile(path, content, 0o600)).To(Succeed())
 	pod := exec.Command("unshare", "--mount", filepath.Join(programs, "node"), "bench", "local", "--spec", path, "--rank", "0")
 	pod.Env = []string{"NODE_NAME=" + nodeName, "PATH=" + os.Getenv("PATH"), "thrlo=32"}
-	output, _ := pod.CombinedOutput() // how it has ended stands in it
+	output, _ := pod.CombinedOutput() // the output shows how it ended
 	report, err := tool.Parse(run, point, 0, output)
 	return string(output), tooltest.Lines(report), err
 }

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// ToldBy reads what the file of a node tells a server, anew with each call: targets come and go while it runs.
+// ToldBy returns a function that reads a server's part of the node file at each call, because targets come and go while the server runs.
 func ToldBy(told spec.Serve, node string) func() (Told, string) {
 	run := spec.Run{Owner: told.Owner, Daemon: told.Daemon, NodeFile: told.NodeFile, OnTargets: &spec.OnTargets{}}
 	return func() (Told, string) {
@@ -29,7 +29,7 @@ func ToldBy(told spec.Serve, node string) func() (Told, string) {
 	}
 }
 
-// toldOf is what a member is told. Of a target that nobody has proven yet, only the name is known, and the path.
+// toldOf returns the configuration of a member. For a target that is not proven yet, only the name and the path are known.
 func toldOf(member spec.Member) (Told, string) {
 	out := Told{Targets: make([]Target, 0, len(member.Targets)), Variables: member.Variables, Elsewhere: member.Elsewhere}
 	for _, t := range member.Targets {
@@ -51,7 +51,7 @@ func toldOf(member spec.Member) (Told, string) {
 	return out, ""
 }
 
-// Of is the disk of a target as a server is told of it.
+// Of returns the disk of a target as it is configured for a server.
 func Of(t spec.Target) (Target, error) {
 	out := Target{Name: t.Name, Path: t.Path}
 	if t.Served == nil {
@@ -63,7 +63,7 @@ func Of(t spec.Target) (Target, error) {
 	return out, nil
 }
 
-// given takes over what a disk must say, or says why that can't be understood.
+// given copies the required content of a disk, or returns why it can't be parsed.
 func (t *Target) given(told spec.Target) string {
 	served := told.Served
 	found, is := registry.Served(v1alpha1.FormatSpec{FSType: v1alpha1.FSType(served.FSType)})
@@ -72,7 +72,7 @@ func (t *Target) given(told spec.Target) string {
 			t.Name, served.FSType)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(served.Given))
-	// What it does not know, it would not compare.
+	// Unknown fields would not be compared.
 	decoder.DisallowUnknownFields()
 	var given format.Given
 	if err := decoder.Decode(&given); err != nil {

@@ -16,7 +16,7 @@ import (
 // owner is the FileSystem of the server.
 var owner = spec.Owner{Namespace: "default", Name: "scratch", UID: "1"}
 
-// nodeFile is the path of a file of the node, whose member has these targets.
+// nodeFile returns the path of a node file whose member has these targets.
 func nodeFile(t *testing.T, targets ...spec.Target) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), spec.NodeFileName)
@@ -28,13 +28,13 @@ func nodeFile(t *testing.T, targets ...spec.Target) string {
 	return path
 }
 
-// toldBy is what a server reads there.
+// toldBy returns what a server reads from it.
 func toldBy(t *testing.T, targets ...spec.Target) (serve.Told, string) {
 	t.Helper()
 	return serve.ToldBy(spec.Serve{Owner: owner, Daemon: "ost/ssd", NodeFile: nodeFile(t, targets...)}, "n1")()
 }
 
-// ost0 is a target as the file of a node has it.
+// ost0 returns a target as it is in a node file.
 func ost0() spec.Target {
 	return spec.Target{Name: "ost0", Path: "/targets/ost0", UUID: uuid, Served: &spec.ServedTarget{
 		DeviceID: "wwn-0x5000", FSType: "ldiskfs", Mark: mark, Given: []byte(`{"kind":"OST","fsName":"pfs","index":0,"managementNIDs":["192.168.77.1@tcp"]}`),

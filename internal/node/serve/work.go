@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// work is what is being done with targets, one thing with each: a disk that hangs holds up no other one, and nobody begins with it anew.
+// work holds the running operations on targets, one for each: a hanging disk delays no other, and no second operation is started on it.
 type work struct {
 	mutex sync.Mutex
-	// under are those that are under way, and done what came of those that have ended, until somebody waits for it.
+	// under holds the running operations, and done the results of the ended ones until they are fetched.
 	under map[string]bool
 	done  map[string]error
 	ended chan struct{}
 }
 
-// errHangs means that something does not end.
+// errHangs means that an operation does not end.
 var errHangs = errors.New("what was begun with its disk has not ended yet; look into the kernel's log of the node (dmesg)")
 
-// begin does something with a target, unless something is done with it already.
+// begin starts an operation on a target unless one is already running.
 func (w *work) begin(name string, do func() error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -38,12 +38,12 @@ func (w *work) begin(name string, do func() error) {
 		w.done[name] = err
 		select {
 		case w.ended <- struct{}{}:
-		default: // it is known already that something has ended
+		default: // the end of an operation is already signaled
 		}
 	}()
 }
 
-// wait returns what came of all that was begun, by target, without those of which nothing bad is known; of what does not end in time, that.
+// wait returns the errors of all started operations by target. An operation that does not end in time has an error too.
 func (w *work) wait(ctx context.Context, patience time.Duration) map[string]error {
 	limit := time.NewTimer(patience)
 	defer limit.Stop()

@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// Path is where the probe serves a store.
+	// Path is the URL path at which the probe serves a store.
 	Path = "/store"
-	// ProofHeader of a request proves that who asks knows the secret.
+	// ProofHeader is the header of a request that proves knowledge of the secret.
 	ProofHeader = "Parallelfs-Proof"
-	// fetchLimit is how long an answer may take: the filesystem is asked before, and its files may change for a while.
+	// fetchLimit bounds the time of a response: the filesystem is queried first, and its files may change for a while.
 	fetchLimit = 3 * time.Minute
 )
 
-// ErrNotProven means that who asks does not know the secret.
+// ErrNotProven means that the client does not have the secret.
 var ErrNotProven = errors.New("this is handed out to who proves that he knows the filesystem's secret")
 
-// sum is the HMAC-SHA256 (RFC 2104) of a text with the secret, in hexadecimal. A question and an answer are never the same text.
+// sum is the HMAC-SHA256 (RFC 2104) of a text with the secret, in hexadecimal. A request and a response are never the same text.
 func sum(secret []byte, kind, nonce string, body []byte) string {
 	h := hmac.New(sha256.New, secret)
 	_, _ = fmt.Fprintf(h, "%s %s\n", kind, nonce)
@@ -36,7 +36,7 @@ func sum(secret []byte, kind, nonce string, body []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Proven is nil when the request with this nonce was made by somebody who knows the secret.
+// Proven returns nil if the request with this nonce was signed with the secret.
 func Proven(secret []byte, nonce, proof string) error {
 	if len(secret) == 0 || !backend.IsNonce(nonce) || !hmac.Equal([]byte(proof), []byte(sum(secret, "question", nonce, nil))) {
 		return ErrNotProven
@@ -49,8 +49,7 @@ func Signature(secret []byte, nonce string, body []byte) string {
 	return sum(secret, "answer", nonce, body)
 }
 
-// Fetch asks the probe at an address for the store, packed. What is returned was signed with the secret, and is the answer to this
-// question.
+// Fetch requests the packed store from the probe at an address. The result was signed with the secret, and is the response to this request.
 func Fetch(ctx context.Context, client *http.Client, address string, secret []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
 	defer cancel()

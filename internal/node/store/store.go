@@ -1,6 +1,6 @@
-// Package store hands out the files in which a daemon keeps a filesystem's metadata, while the daemon runs, as they lay there together at
-// one moment, or the database that they are; and it fetches them. Who asks proves that he knows a secret, and who answers that he does: the
-// answer is signed. It is not encrypted.
+// Package store serves and fetches the files of a filesystem's metadata while their daemon runs. The files are consistent, as they were at
+// one moment, or they are a copy of the database. The client proves knowledge of a secret, and so does the server by signing the response.
+// The response is not encrypted.
 package store
 
 import (
@@ -28,17 +28,17 @@ import (
 )
 
 const (
-	// mostBytes bounds a store: a filesystem of 1000 nodes with 24 targets each has some megabytes.
+	// mostBytes bounds a store; that of a filesystem of 1000 nodes with 24 targets each has some megabytes.
 	mostBytes = 256 << 20
-	// attempts are made to find the files as they lay there together, and pause lies between two.
+	// attempts limits the attempts to read a consistent set of files, and pause is the time between two.
 	attempts = 20
 	pause    = 500 * time.Millisecond
-	// settled is how long ago the last change must have been: the kernel's times of files go in steps of up to 10 ms, and two changes within
-	// one have the same.
+	// settled is the minimum age of the last change. The kernel's file times advance in steps of up to 10 ms, and two changes within one step
+	// have the same time.
 	settled = 100 * time.Millisecond
 )
 
-// Directory is where the daemon keeps its files, after a look at whose it is.
+// Directory returns the directory of the daemon's files after checking its owner.
 func Directory(told spec.Store, owner spec.Owner) (string, error) {
 	content, err := os.ReadFile(told.NodeFile)
 	if err != nil {
@@ -77,7 +77,7 @@ func Directory(told spec.Store, owner spec.Owner) (string, error) {
 	return filepath.Join(home, told.OnTargets.Data), nil
 }
 
-// Copy returns the store in a directory: a copy of its database, made in the directory work, or its files as Read returns them.
+// Copy returns the store in a directory: a copy of its database, made in the directory work, or its files as returned by Read.
 func Copy(ctx context.Context, directory, work string, in *backend.StoreDatabase, skip []string) (map[string][]byte, error) {
 	if in == nil {
 		return Read(ctx, directory, skip)
@@ -89,7 +89,7 @@ func Copy(ctx context.Context, directory, work string, in *backend.StoreDatabase
 	return map[string][]byte{in.File: content}, nil
 }
 
-// Content is what the files of a store say, which Copy has returned. Its database is read in the directory work.
+// Content returns the content of the files that Copy has returned. A database is read in the directory work.
 func Content(ctx context.Context, files map[string][]byte, work string, in *backend.StoreDatabase) (backend.StoreContent, error) {
 	if in == nil {
 		return backend.StoreContent{Files: files}, nil
@@ -102,13 +102,13 @@ func Content(ctx context.Context, files map[string][]byte, work string, in *back
 	return backend.StoreContent{Rows: answers}, err //nolint:wrapcheck // it says what is wrong
 }
 
-// Read returns the plain files below a directory, by their paths in it, as they lay there together: none of them was changed, made or
-// removed from before the first was read until after the last.
+// Read returns the regular files below a directory as a consistent set, by relative path: none of them was changed, created or removed
+// between the first read and the last.
 func Read(ctx context.Context, directory string, skip []string) (map[string][]byte, error) {
 	return read(ctx, directory, skip, time.Now)
 }
 
-// read asks for the time after the files were read, and before it looks at them again.
+// read calls now after the files were read and before it checks them again.
 func read(ctx context.Context, directory string, skip []string, now func() time.Time) (map[string][]byte, error) {
 	var changed string
 	for range attempts {
@@ -125,7 +125,7 @@ func read(ctx context.Context, directory string, skip []string, now func() time.
 			if changed = differ(before, after); changed == "" {
 				return files, nil
 			}
-		} else if err != nil && !errors.Is(err, fs.ErrNotExist) { // it was replaced meanwhile
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) { // it was replaced in the meantime
 			return nil, err
 		}
 		select {
@@ -137,14 +137,14 @@ func read(ctx context.Context, directory string, skip []string, now func() time.
 	return nil, fmt.Errorf("the files change all the time: %s has changed while they were read for the %dth time", changed, attempts)
 }
 
-// look is what tells a file from what it was before: a change of it, or another file of its name, differs in one of these.
+// look holds the properties by which a change or a replacement of a file is detected: at least one of them differs.
 type look struct {
 	inode            uint64
 	size             int64
 	changed, written time.Time
 }
 
-// list looks at the plain files below a directory.
+// list returns the properties of the regular files below a directory.
 func list(directory string, skip []string) (map[string]look, error) {
 	out := map[string]look{}
 	var sum int64
@@ -178,7 +178,7 @@ func list(directory string, skip []string) (map[string]look, error) {
 	return out, nil
 }
 
-// fresh names a file that has changed just now, empty when there is none.
+// fresh names a file that changed very recently, or is empty.
 func fresh(files map[string]look, now time.Time) string {
 	for _, name := range backend.SortedKeys(files) {
 		if since := now.Sub(files[name].changed); since >= 0 && since < settled {
@@ -190,7 +190,7 @@ func fresh(files map[string]look, now time.Time) string {
 
 func matches(pattern, name string) bool {
 	is, err := path.Match(pattern, name)
-	return is || err != nil // a pattern that is none is a mistake, and nothing is handed out by mistake
+	return is || err != nil // an invalid pattern is a mistake, and nothing must be served by mistake
 }
 
 func readAll(directory string, files map[string]look) (map[string][]byte, error) {
@@ -205,7 +205,7 @@ func readAll(directory string, files map[string]look) (map[string][]byte, error)
 	return out, nil
 }
 
-// differ names a file that is not the same in both, empty when there is none.
+// differ names a file that differs between the two, or is empty.
 func differ(before, after map[string]look) string {
 	for _, name := range backend.SortedKeys(before) {
 		if after[name] != before[name] {
@@ -220,8 +220,8 @@ func differ(before, after map[string]look) string {
 	return ""
 }
 
-// Understood are the files of a packed store, and what its daemon would make of them. What it lacks is of what the filesystem had said
-// before they were read, or of known where that is not nil. A database is read in the directory work.
+// Understood returns the files of a packed store, and what its daemon would read from them. Lacks refers to the filesystem's answer before
+// the files were read, or to known if that is not nil. A database is read in the directory work.
 func Understood(
 	ctx context.Context, packed []byte, work string, of backend.StoreBackuper, version string, known *backend.State,
 ) (files map[string][]byte, read backend.StoreRead, err error) {
@@ -241,12 +241,12 @@ func Understood(
 }
 
 const (
-	// saidName is the filesystem's own answer in a packed store, and filesPrefix the beginning of the names of its files.
+	// saidName is the filesystem's own answer in a packed store, and filesPrefix the prefix of its file names.
 	saidName    = "said.json"
 	filesPrefix = "store/"
 )
 
-// Pack makes one file of a store, with what the filesystem had said of itself before its files were read.
+// Pack combines a store and the filesystem's answer before its files were read into one file.
 func Pack(files map[string][]byte, said backend.State) ([]byte, error) {
 	encoded, err := json.Marshal(said)
 	if err != nil {
@@ -272,7 +272,7 @@ func Pack(files map[string][]byte, said backend.State) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Unpack reads what Pack has made.
+// Unpack reads the output of Pack.
 func Unpack(r io.Reader) (files map[string][]byte, said backend.State, err error) {
 	files = map[string][]byte{}
 	for in, known := tar.NewReader(r), false; ; {

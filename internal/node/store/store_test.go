@@ -45,7 +45,7 @@ func TestFilesThatChangeWhileTheyAreReadAreReadAgain(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(differ(before, before)).To(BeEmpty())
 	for name, change := range map[string]func(){
-		"a": func() { // as a daemon does: another file takes the name, of the same size
+		"a": func() { // like a daemon: another file of the same size takes the name
 			write(t, directory, "new", "2")
 			g.Expect(os.Rename(filepath.Join(directory, "new"), filepath.Join(directory, "a"))).To(Succeed())
 		},
@@ -64,7 +64,7 @@ func TestFilesThatChangeWhileTheyAreReadAreReadAgain(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	// whileRead changes a file in each of the first attempts, and is at a time at which nothing was changed lately.
+	// whileRead changes a file in each of the first attempts. It returns a time long after the last change.
 	looks := 0
 	whileRead := func(changes, stop int) func() time.Time {
 		looks = 0

@@ -7,7 +7,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// BackupManifest reads what the backup of a name says of itself. Of a form that this program does not know, the result has the Format only.
+// BackupManifest parses the manifest of the backup with this name. For an unknown format version, the result has only the Format.
 func BackupManifest(name string, content []byte) (spec.BackupManifest, error) {
 	var form struct {
 		Format int `json:"format"`

@@ -22,8 +22,8 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// frozen are the names that the operator stores in objects and on disks, as literals. This list grows, and it never changes: an older
-// release has written these, and a newer one must find them.
+// frozen lists the names that the operator stores in objects and on disks, as literals. This list only grows: an older release has written
+// these names, and a newer one must find them.
 var frozen = map[string][]string{
 	"finalizers": {"parallelfs.dev/finalizer"},
 	"labels": {
@@ -46,7 +46,7 @@ var frozen = map[string][]string{
 	"files and directories": {".parallelfs-benchmarks", ".parallelfs-record.json", ".parallelfs-target.json", ".parallelfs.json", "/var/lib/parallelfs/nodes", "/var/lib/parallelfs/targets"},
 }
 
-// ours are names of the operator's own that can be in an object or on a disk.
+// ours matches the operator's own names that can occur in an object or on a disk.
 var ours = regexp.MustCompile(`^((filesystem\.)?parallelfs\.dev/.+|parallelfs\.node-restriction\.kubernetes\.io|\.parallelfs.*|/var/lib/parallelfs/.+)$`)
 
 func TestNamesThatAreStoredStayAsTheyAre(t *testing.T) {
@@ -55,7 +55,7 @@ func TestNamesThatAreStoredStayAsTheyAre(t *testing.T) {
 	for _, names := range frozen {
 		known = append(known, names...)
 	}
-	// A temporary name means nothing.
+	// Temporary names don't count.
 	var found []string
 	for _, value := range constants(t) {
 		if ours.MatchString(value) && value != ".parallelfs-" {
@@ -67,7 +67,7 @@ func TestNamesThatAreStoredStayAsTheyAre(t *testing.T) {
 	g.Expect(slices.Compact(found)).To(Equal(known), "what is new is added to this list; what is in it never changes")
 }
 
-// constants are the values of all constants of the operator's code that are text.
+// constants returns the values of all string constants in the operator's code.
 func constants(t *testing.T) (values []string) {
 	t.Helper()
 	g := NewWithT(t)

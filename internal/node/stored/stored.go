@@ -1,5 +1,5 @@
-// Package stored says what a program makes of the version that something stored has of its form. Forms are frozen (ADR 0077): a program
-// reads all versions up to its own, and takes what is newer neither for damaged nor for absent.
+// Package stored decides whether a program can read the format version of something stored. Formats are frozen (ADR 0077): a program reads
+// all versions up to its own, and treats newer ones neither as damaged nor as absent.
 package stored
 
 import (
@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// Known returns nil for a version of a form that a program reads which knows the versions from 1 to newest. The error is the rest of a
-// sentence that begins with the name of what is stored; field is where the version stands in it.
+// Known returns nil if a program that reads the format versions from 1 to newest can read this version. The error continues a sentence that
+// begins with the name of the stored thing; field is the field of the version.
 func Known(field string, version, newest int) error {
 	switch {
 	case version > newest:
@@ -21,7 +21,8 @@ func Known(field string, version, newest int) error {
 	return nil
 }
 
-// Check is Known for the field "version" of JSON. It returns nil for what can't be understood: who decodes all of it has more to say then.
+// Check is Known for the field "version" of JSON. It returns nil for text that can't be parsed, because the full decoder has a better
+// error.
 func Check(content []byte, newest int) error {
 	var form struct {
 		Version int `json:"version"`

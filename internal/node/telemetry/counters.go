@@ -15,17 +15,19 @@ import (
 )
 
 const (
-	// sectorBytes is the size of what the kernel counts as a sector, whatever the disk's own are (Documentation/admin-guide/iostats.rst).
+	// sectorBytes is the size of a sector in the kernel's counters, whatever the disk's own sector size is
+	// (Documentation/admin-guide/iostats.rst).
 	sectorBytes = 512
-	// ticks of the CPU time in proc_pid_stat(5) in a second (USER_HZ), the same on every architecture that the agent is built for.
+	// ticks is the number of CPU time units per second in proc_pid_stat(5) (USER_HZ), which is the same on every architecture that the agent
+	// is built for.
 	ticks = 100
 )
 
-// number is what the kernel knows a block device by.
+// number is the kernel's number of a block device.
 type number struct{ major, minor uint32 }
 
-// behind finds the device on which the filesystem that is mounted at each path lies. A path at which nothing is mounted is left out.
-// Of a filesystem that spans devices, such as btrfs, it is the one that it was mounted by.
+// behind finds the device of the filesystem that is mounted at each path. A path without a mount is left out. For a filesystem that spans
+// devices, such as btrfs, it is the device that was used for the mount.
 func behind(table []byte, paths map[string]bool, device func(path string) (number, error)) (map[string]number, error) {
 	others := func(i *mountinfo.Info) (skip, stop bool) { return !paths[i.Mountpoint], false }
 	entries, err := mountinfo.GetMountsFromReader(bytes.NewReader(table), others)
@@ -34,7 +36,8 @@ func behind(table []byte, paths map[string]bool, device func(path string) (numbe
 	}
 	found := map[string]number{}
 	for _, e := range entries {
-		// Later entries lie on top of earlier ones. A device that belongs to no disk has the major number 0: that of a btrfs, or a tmpfs.
+		// Later entries are mounted over earlier ones. A filesystem without a disk device of its own, such as btrfs or tmpfs, has the major
+		// number 0.
 		at := number{uint32(e.Major), uint32(e.Minor)} //nolint:gosec // the kernel's own have 12 and 20 bits
 		if at.major == 0 {
 			if at, err = device(e.Source); err != nil {
@@ -47,7 +50,7 @@ func behind(table []byte, paths map[string]bool, device func(path string) (numbe
 	return found, nil
 }
 
-// deviceAt is the number of the block device that a path names.
+// deviceAt returns the number of the block device at a path.
 func deviceAt(path string) (number, error) {
 	var stat unix.Stat_t
 	if err := unix.Stat(path, &stat); err != nil {
@@ -59,13 +62,13 @@ func deviceAt(path string) (number, error) {
 	return number{unix.Major(stat.Rdev), unix.Minor(stat.Rdev)}, nil
 }
 
-// errShort is a line of the kernel that has fewer fields than it should.
+// errShort means that a line of the kernel has too few fields.
 var errShort = errors.New("it has too few fields")
 
-// diskstats reads /proc/diskstats, calling each with the counters of each device, partitions included.
+// diskstats parses /proc/diskstats, and calls each with the counters of each device, including partitions.
 func diskstats(content []byte, each func(number, telemetry.Disk)) error {
 	for line := range bytes.Lines(content) {
-		// major, minor and name; reads, merged, sectors, ms; writes, merged, sectors, ms; under way, busy ms, weighted ms; more.
+		// The fields are major, minor and name; reads, merged, sectors, ms; writes, merged, sectors, ms; in flight, busy ms, weighted ms; more.
 		const fields, firstCounter = 14, 3
 		var values [fields]uint64
 		i := 0
@@ -96,8 +99,8 @@ func diskstats(content []byte, each func(number, telemetry.Disk)) error {
 	return nil
 }
 
-// process is what proc_pid_stat(5) says of one: its CPU time, and when it was started, in ticks since the start of the node. A process
-// with the same id that was started at another time is another one.
+// process holds the CPU time and the start time of a process from proc_pid_stat(5), in ticks since boot. A process with the same id and
+// another start time is a different process.
 type process struct{ cpu, started uint64 }
 
 func readProcess(proc string, pid int) (process, error) {
@@ -109,12 +112,12 @@ func readProcess(proc string, pid int) (process, error) {
 }
 
 func parseProcess(content []byte) (process, error) {
-	// The name of the program stands in brackets, and may hold anything.
+	// The program name is in parentheses and may contain anything.
 	end := bytes.LastIndexByte(content, ')')
 	if end < 0 {
 		return process{}, fmt.Errorf("can't understand %q: %w", content, errShort)
 	}
-	const state, utime, stime, starttime = 3, 14, 15, 22 // the numbers of proc_pid_stat(5)
+	const state, utime, stime, starttime = 3, 14, 15, 22 // the field numbers in proc_pid_stat(5)
 	var found process
 	field := state
 	for text := range bytes.FieldsSeq(content[end+1:]) {

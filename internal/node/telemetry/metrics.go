@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// collector turns the newest sample into metrics at every scrape, so that the series of what has gone go too.
+// collector converts the newest sample to metrics at every scrape, so that the series of removed targets and daemons disappear.
 type collector struct{ sampler *Sampler }
 
 // Metrics describes what an agent serves at /metrics. It has nothing to collect.

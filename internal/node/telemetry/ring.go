@@ -15,15 +15,15 @@ import (
 const (
 	// keep is how long samples are kept.
 	keep = 2 * time.Hour
-	// mostBytes bounds what they take; with more disks and daemons than fit, they are kept for a shorter time. 64 targets and 64 daemons
-	// take 29 MiB for 2 hours at one sample a second, 12 and 8 take 5 MiB.
+	// mostBytes bounds the memory of the samples. If there are too many disks and daemons, samples are kept for a shorter time. 64 targets and
+	// 64 daemons take 29 MiB for 2 hours at one sample a second, 12 and 8 take 5 MiB.
 	mostBytes = 48 << 20
 )
 
-// names are the disks and daemons of a record, sorted. Most records share one.
+// names holds the sorted disks and daemons of a record. Most records share one value.
 type names struct{ disks, daemons []string }
 
-// record is one sample, in a form that takes little memory: its rows are in the order of its names.
+// record is one sample in a compact form: its rows are in the order of its names.
 type record struct {
 	at      time.Time
 	names   *names
@@ -38,7 +38,7 @@ func (r record) bytes() int {
 // ring holds the samples of the last two hours.
 type ring struct {
 	mutex   sync.Mutex
-	records []record // the oldest first; those that were dropped are cut off in front
+	records []record // the oldest first; dropped ones are cut off at the front
 	size    int
 	most    int
 }
@@ -63,13 +63,13 @@ func (r *ring) add(s telemetry.Sample) {
 	old := 0
 	for old < len(r.records)-1 && (r.size > r.most || r.records[old].at.Before(s.Time.Add(-keep))) {
 		r.size -= r.records[old].bytes()
-		r.records[old] = record{} // so that its rows go before the array does
+		r.records[old] = record{} // frees the rows before the array
 		old++
 	}
 	r.records = r.records[old:]
 }
 
-// since are the records from the last one before a moment on, up to the first one after another. They are never changed.
+// since returns the records from the last one before from up to the first one after to. They never change.
 func (r *ring) since(from, to time.Time) []record {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -79,7 +79,7 @@ func (r *ring) since(from, to time.Time) []record {
 	return slices.Clone(r.records[max(0, first-1):min(len(r.records), last+1)])
 }
 
-// newest is the newest sample; false when there is none.
+// newest returns the newest sample, or false if there is none.
 func (r *ring) newest() (telemetry.Sample, bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -89,7 +89,7 @@ func (r *ring) newest() (telemetry.Sample, bool) {
 	return r.records[len(r.records)-1].sample(""), true
 }
 
-// sample is a record as others read it: of all names, or of those that begin with a prefix, without it.
+// sample returns a record for readers: with all names, or with the names that begin with a prefix, which is removed.
 func (r record) sample(prefix string) telemetry.Sample {
 	s := telemetry.Sample{Time: r.at, Disks: map[string]telemetry.Disk{}, Daemons: map[string]telemetry.Daemon{}}
 	for i, name := range r.names.disks {
@@ -105,7 +105,7 @@ func (r record) sample(prefix string) telemetry.Sample {
 	return s
 }
 
-// samples are records as others read them, one after the other, so that not all are in memory in that form.
+// samples returns records for readers one after the other, so that not all are in memory in that form.
 func samples(records []record, prefix string) iter.Seq[telemetry.Sample] {
 	return func(yield func(telemetry.Sample) bool) {
 		for _, r := range records {
@@ -116,8 +116,8 @@ func samples(records []record, prefix string) iter.Seq[telemetry.Sample] {
 	}
 }
 
-// spread are at most n of the records, evenly spread, the first and the last among them. Counters only grow, so that nothing
-// is lost between two of them but its course.
+// spread returns at most n evenly spread records, including the first and the last. Counters only grow, so only the intermediate values are
+// lost.
 func spread(records []record, n int) []record {
 	if len(records) <= n || n < 2 {
 		return records[:min(len(records), n)]

@@ -1,5 +1,5 @@
-// Package telemetry reads, once a second, what the kernel counts of the disks that a node's StorageTargets lie on and of the
-// filesystems' daemons, keeps that for two hours in memory, and serves it over HTTP. It writes nothing anywhere.
+// Package telemetry samples once a second the kernel's counters of the daemons and of the disks of a node's StorageTargets. It keeps them
+// in memory for two hours and serves them over HTTP. It writes nothing anywhere.
 package telemetry
 
 import (
@@ -14,29 +14,29 @@ import (
 )
 
 const (
-	// lookEvery is how often it is found out anew which device each target is on, and which processes each daemon has.
+	// lookEvery is the interval at which the device of each target and the processes of each daemon are determined again.
 	lookEvery = 10 * time.Second
-	// mostDaemons bounds the daemons of a sample, mostTargets the disks; a NodeInventory names as many.
+	// mostDaemons bounds the daemons of a sample, and mostTargets the disks. A NodeInventory has the same bounds.
 	mostDaemons, mostTargets = 256, 1024
 )
 
-// Target is a StorageTarget of the node that is mounted.
+// Target is a mounted StorageTarget of the node.
 type Target struct {
 	// Name is "<namespace>/<filesystem>/<StorageTarget>".
 	Name string
-	// Path is where it is mounted.
+	// Path is its mountpoint.
 	Path string
 }
 
-// Host is what is sampled.
+// Host provides the sources of the samples.
 type Host struct {
 	// Proc is the node's /proc.
 	Proc string
-	// Targets are those that are mounted.
+	// Targets returns the mounted targets.
 	Targets func(ctx context.Context) ([]Target, error)
-	// Daemons are the ids of the processes of each daemon, by "<namespace>/<filesystem>/<daemon>" (affinity.Node.Processes).
+	// Daemons returns the process ids of each daemon by "<namespace>/<filesystem>/<daemon>" (affinity.Node.Processes).
 	Daemons func() (map[string][]int, error)
-	// Report is called with what went wrong, once until something else does; nil again when nothing does.
+	// Report is called with an error once each time the error changes, and with nil when there is none any more.
 	Report func(error)
 }
 
@@ -46,7 +46,8 @@ type Sampler struct {
 	interval time.Duration
 	kept     ring
 
-	// devices are those of the targets, processes those of the daemons with when each was started, as of the last look.
+	// devices holds the devices of the targets, and processes the processes of the daemons with their start times. Both are from the last
+	// scan.
 	devices   map[string]number
 	processes map[string]map[int]uint64
 	looked    time.Time
@@ -72,7 +73,7 @@ func (s *Sampler) Run(ctx context.Context) {
 	}
 }
 
-// report tells what has gone wrong when it is something else than the last time.
+// report passes an error on if it differs from the last one.
 func (s *Sampler) report(err error) {
 	text := ""
 	if err != nil {
@@ -84,7 +85,7 @@ func (s *Sampler) report(err error) {
 	s.reported = text
 }
 
-// take takes one sample: what can be read, even when something else can't.
+// take takes one sample of everything that can be read, even if some sources fail.
 func (s *Sampler) take(ctx context.Context, now time.Time) error {
 	var failed error
 	if now.Sub(s.looked) >= lookEvery || now.Before(s.looked) {
@@ -99,7 +100,7 @@ func (s *Sampler) take(ctx context.Context, now time.Time) error {
 	return errors.Join(failed, err)
 }
 
-// look finds out which device each target is on and which processes each daemon has.
+// look determines the device of each target and the processes of each daemon.
 func (s *Sampler) look(ctx context.Context) error {
 	targets, err := s.host.Targets(ctx)
 	if err != nil {
@@ -134,7 +135,7 @@ func (s *Sampler) look(ctx context.Context) error {
 		}
 		started := map[int]uint64{}
 		for _, pid := range pids {
-			if p, err := readProcess(s.host.Proc, pid); err == nil { // else it has ended
+			if p, err := readProcess(s.host.Proc, pid); err == nil { // otherwise it has ended
 				started[pid] = p.started
 			}
 		}
@@ -143,7 +144,7 @@ func (s *Sampler) look(ctx context.Context) error {
 	return nil
 }
 
-// disks are the counters of the targets' devices.
+// disks returns the counters of the targets' devices.
 func (s *Sampler) disks() (map[string]telemetry.Disk, error) {
 	if len(s.devices) == 0 {
 		return nil, nil
@@ -165,7 +166,7 @@ func (s *Sampler) disks() (map[string]telemetry.Disk, error) {
 	return out, nil
 }
 
-// daemons are the counters of the daemons that run. A daemon with several processes has the time of all of them.
+// daemons returns the counters of the running daemons. A daemon with several processes has their total time.
 func (s *Sampler) daemons() map[string]telemetry.Daemon {
 	out := make(map[string]telemetry.Daemon, len(s.processes))
 	for name, known := range s.processes {
@@ -174,7 +175,7 @@ func (s *Sampler) daemons() map[string]telemetry.Daemon {
 		for pid, started := range known {
 			p, err := readProcess(s.host.Proc, pid)
 			if err != nil || p.started != started {
-				s.looked = time.Time{} // it has ended; what has taken its place is looked for with the next sample
+				s.looked = time.Time{} // it has ended; its replacement is searched for with the next sample
 				continue
 			}
 			sum += p.cpu
@@ -189,7 +190,7 @@ func (s *Sampler) daemons() map[string]telemetry.Daemon {
 	return out
 }
 
-// stale is true for a sample that should have been followed by others: when nothing is left to be read, none is taken.
+// stale is true for a sample that should have been followed by others. If nothing is left to read, no samples are taken.
 func (s *Sampler) stale(at time.Time) bool {
 	const missed = 10
 	return time.Since(at) > missed*s.interval

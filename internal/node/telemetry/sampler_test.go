@@ -23,7 +23,7 @@ import (
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// node is a /proc that the test writes, and the targets and daemons of a node.
+// node is a /proc that the test writes, with the targets and daemons of a node.
 type node struct {
 	Gomega
 	t       testing.TB
@@ -182,7 +182,7 @@ func TestLinesThatAreCutOffAreNoNumbers(t *testing.T) {
 	}
 }
 
-// full is a sample of a node with so many targets and daemons.
+// full returns a sample of a node with this many targets and daemons.
 func full(at time.Time, targets, daemons int) telemetry.Sample {
 	s := telemetry.Sample{Time: at, Disks: map[string]telemetry.Disk{}, Daemons: map[string]telemetry.Daemon{}}
 	for i := range targets {
@@ -218,7 +218,7 @@ func TestMemoryIsBoundedWhateverANodeHas(t *testing.T) {
 	g.Expect(len(r.records)).To(BeNumerically(">", 50))
 }
 
-// ask asks the handler of a sampler.
+// ask sends a request to the handler of a sampler.
 func ask(s *Sampler, path string) *httptest.ResponseRecorder {
 	recorder := httptest.NewRecorder()
 	s.Handler("oss1").ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
@@ -229,7 +229,7 @@ func between0And(seconds int) string {
 	return url.Values{"from": {start.Format(time.RFC3339)}, "to": {start.Add(time.Duration(seconds) * time.Second).Format(time.RFC3339Nano)}}.Encode()
 }
 
-// running is a sampler with 1000 seconds of a busy disk of each of two filesystems.
+// running returns a sampler with 1000 seconds of one busy disk for each of two filesystems.
 func running(t *testing.T) *Sampler {
 	t.Helper()
 	s := newNode(t).sampler()
@@ -310,7 +310,7 @@ func TestMetricsAreOfTheNewestSample(t *testing.T) {
 	g.Expect(ask(running(t), "/metrics").Body.String()).NotTo(ContainSubstring("parallelfs_disk"), "what is old is not told as if it were of now")
 }
 
-// BenchmarkSample is what one second costs on a node with 64 targets and 64 daemons, and 64 other disks.
+// BenchmarkSample measures the cost of one second on a node with 64 targets, 64 daemons and 64 other disks.
 func BenchmarkSample(b *testing.B) {
 	n := newNode(b)
 	var lines strings.Builder
@@ -327,7 +327,7 @@ func BenchmarkSample(b *testing.B) {
 	b.ReportAllocs()
 	seconds := 0
 	for b.Loop() {
-		// Not one of the looks at the mounts, which are made every ten seconds.
+		// The scan of the mounts, which runs every ten seconds, is not part of it.
 		s.looked = start.Add(time.Duration(seconds) * time.Second)
 		if seconds == 0 {
 			s.looked = time.Time{}

@@ -20,22 +20,22 @@ import (
 )
 
 const (
-	// mostSamples bounds the samples of an answer; its summaries are of all.
+	// mostSamples bounds the samples in an answer; its summaries cover all of them.
 	mostSamples = 600
-	// atOnce bounds the questions that are answered at once: a storage server has other work.
+	// atOnce bounds the requests that are answered concurrently, because a storage server has other work.
 	atOnce = 2
-	// bindAgain is the time until an address that can't be listened on is tried again.
+	// bindAgain is the time until a failed listen is tried again.
 	bindAgain = 30 * time.Second
 
 	readLimit, writeLimit, idleLimit = 5 * time.Second, 30 * time.Second, 2 * time.Minute
 	mostHeader                       = 8 << 10
 )
 
-// Handler serves GET /telemetry and GET /metrics (Prometheus). Everything is read only, and nothing of it is secret: names of
-// filesystems, targets and daemons of this node, and counters.
+// Handler serves GET /telemetry and GET /metrics (Prometheus). Everything is read-only and nothing is secret: names of filesystems, targets
+// and daemons of this node, and counters.
 //
-// /telemetry answers with a telemetry.Answer in JSON for ?from= and &to= (RFC 3339, both required). &fileSystem=NAMESPACE/NAME leaves out
-// all other filesystems, and their names out of the names. &samples=N adds at most N samples (600 at most).
+// /telemetry answers with a telemetry.Answer in JSON for ?from= and &to= (RFC 3339, both required). &fileSystem=NAMESPACE/NAME restricts
+// the answer to one filesystem, and removes its name from the names of disks and daemons. &samples=N adds at most N samples (600 at most).
 func (s *Sampler) Handler(node string) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collector{s})
@@ -55,7 +55,7 @@ func (s *Sampler) Handler(node string) http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(answer) // the client has gone; nothing is to be done for it
+		_ = json.NewEncoder(w).Encode(answer) // the client is gone; nothing to do
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: atOnce, Timeout: readLimit}))
 	return mux
@@ -98,7 +98,7 @@ func (s *Sampler) answer(node string, question url.Values, now time.Time) (telem
 	return answer, nil
 }
 
-// Serve serves a handler until ctx ends. An address that can't be listened on is tried again, and reported.
+// Serve serves a handler until ctx ends. A failed listen is tried again and reported.
 func Serve(ctx context.Context, address string, handler http.Handler, report func(error)) {
 	for ctx.Err() == nil {
 		var config net.ListenConfig

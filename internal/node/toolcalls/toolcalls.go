@@ -1,5 +1,4 @@
-// Package toolcalls makes the calls of a filesystem's own tools that a benchmark consists of, one after the other, and shows what they
-// print.
+// Package toolcalls runs a benchmark that consists of calls of a filesystem's own tools, one after the other, and shows their output.
 package toolcalls
 
 import (
@@ -21,32 +20,31 @@ import (
 const (
 	// between is the pause before a call is repeated.
 	between = 2 * time.Second
-	// grace is how long a program may take to end after SIGTERM.
+	// grace is the time that a program may take to end after SIGTERM.
 	grace = 5 * time.Second
-	// tidyLimit bounds the calls that are made although the time is over, or the pod is being stopped: together they have less than what
-	// Kubernetes gives to a pod that ends.
+	// tidyLimit bounds the total time of the cleanup calls after a timeout or a stop. It is less than the pod's termination grace period.
 	tidyLimit = 50 * time.Second
 )
 
-// Grace is what a pod needs to end in peace: the calls that tidy up, and the program that is stopped before.
+// Grace is the time that a pod needs for a clean end: the cleanup calls, and the program that is stopped before them.
 const Grace = tidyLimit + 2*grace
 
-// Calls are checked calls.
+// Calls is a list of checked calls.
 type Calls struct {
 	calls []call
 	limit time.Duration
-	// pause is between; a test shortens it.
+	// pause is between, unless a test shortens it.
 	pause time.Duration
 }
 
 type call struct {
 	spec.ManageCall
 	while, fails *regexp.Regexp
-	// start is the command line with which Argv runs.
+	// start is the command line that runs Argv.
 	start []string
 }
 
-// Check reads what is told.
+// Check parses the spec.
 func Check(m spec.Manage) (Calls, error) {
 	out := Calls{limit: time.Duration(m.TimeoutSeconds) * time.Second, pause: between}
 	if m.TimeoutSeconds < 1 {
@@ -81,7 +79,7 @@ func Check(m spec.Manage) (Calls, error) {
 	return out, nil
 }
 
-// Run makes the calls. What they print goes to output. It returns an *bench.ExitError with bench.TimedOut when the time was over.
+// Run makes the calls. Their output goes to output. It returns a *bench.ExitError with bench.TimedOut after a timeout.
 func Run(ctx context.Context, calls Calls, output io.Writer) error {
 	timed, cancel := context.WithTimeout(ctx, calls.limit)
 	defer cancel()
@@ -107,14 +105,14 @@ func Run(ctx context.Context, calls Calls, output io.Writer) error {
 	return failed
 }
 
-// tidy makes a call that tidies up. Nothing that ended the calls before ends it.
+// tidy makes a cleanup call. Whatever ended the earlier calls does not end it.
 func (calls Calls) tidy(ctx context.Context, until time.Time, c call, output io.Writer) error {
 	within, cancel := context.WithDeadline(context.WithoutCancel(ctx), until)
 	defer cancel()
 	return calls.make(within, c, output)
 }
 
-// make makes one call, as often as it says.
+// make makes one call, and repeats it as long as While matches.
 func (calls Calls) make(ctx context.Context, c call, output io.Writer) error {
 	for {
 		text, code, err := once(ctx, c.start)
@@ -140,7 +138,7 @@ func (calls Calls) make(ctx context.Context, c call, output io.Writer) error {
 	}
 }
 
-// failed shows what a call said that failed, and why it ended.
+// failed shows the output of a failed call and the reason why it ended.
 func (calls Calls) failed(ctx context.Context, c call, text string, output io.Writer, err error) error {
 	show(output, text)
 	switch {
@@ -177,16 +175,16 @@ func once(ctx context.Context, argv []string) (text string, code int, err error)
 	}
 }
 
-// most is how much of one call is kept.
+// most limits the output of one call that is kept, in bytes.
 const most = 1 << 20
 
-// buffer keeps what is written to it from several places.
+// buffer keeps its input and is safe for concurrent writes.
 type buffer struct {
 	lock sync.Mutex
 	text strings.Builder
 }
 
-// Write keeps the start, and takes the rest.
+// Write keeps the beginning and discards the rest.
 func (b *buffer) Write(p []byte) (int, error) {
 	b.lock.Lock()
 	defer b.lock.Unlock()
@@ -194,14 +192,14 @@ func (b *buffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is what was kept.
+// String returns what was kept.
 func (b *buffer) String() string {
 	b.lock.Lock()
 	defer b.lock.Unlock()
 	return b.text.String()
 }
 
-// matches is true when a line matches.
+// matches is true if a line matches.
 func matches(expression *regexp.Regexp, text string) bool {
 	if expression == nil {
 		return false
@@ -218,10 +216,10 @@ func show(output io.Writer, text string) {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	_, _ = io.WriteString(output, text) // there is nobody to tell that nobody listens
+	_, _ = io.WriteString(output, text) // an error of the output can't be reported anywhere
 }
 
-// say prints a line that a parser can tell from those of a tool.
+// say prints a line that a parser can distinguish from a tool's output.
 func say(output io.Writer, format string, args ...any) {
 	show(output, fmt.Sprintf("parallelfs: "+format+"\n", args...))
 }

@@ -18,7 +18,7 @@ import (
 	"parallelfs.dev/operator/internal/node/toolcalls"
 )
 
-// TestMain stands in for the verb by which the node binary runs a program of the node.
+// TestMain implements the verb by which the node binary runs a program of the node.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == spec.OnNode {
 		_, _ = fmt.Fprintln(os.Stdout, "on the node:", strings.Join(os.Args[2:], " "))
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// run makes calls within a minute, and returns what they showed.
+// run makes calls with this time limit, and returns what they showed.
 func run(ctx context.Context, t *testing.T, seconds int64, calls ...spec.ManageCall) (string, error) {
 	t.Helper()
 	checked, err := toolcalls.Check(spec.Manage{Calls: calls, TimeoutSeconds: seconds})

@@ -50,7 +50,7 @@ LIMITS
 	return c
 }
 
-// online8 waits until so many targets are online.
+// online8 waits until this number of targets is online.
 func (c *cluster) online8(count int) {
 	c.t.Helper()
 	NewWithT(c.t).Eventually(func() int {
@@ -142,7 +142,7 @@ func TestPoolsAndMirrorsOfEightNeedALicense(t *testing.T) {
 	said, code := c.run(cli + "license --output json")
 	g.Expect(code).To(Equal(1), said)
 
-	// The license is read when the service starts.
+	// The license is read at the start of the service.
 	c.daemons["mgmtd"].end(t)
 	c.write("license.pem", "-----BEGIN CERTIFICATE-----\nQkVFR0ZTLURPVUJMRS1MSUNFTlNF\n-----END CERTIFICATE-----\n")
 	c.start("mgmtd-licensed", "beegfs-mgmtd --config-file {DIR}/beegfs-mgmtd.toml")

@@ -22,16 +22,17 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// update writes what the programs say as what they should say. It is for the real ones: BEEGFS_REAL_BIN=... go test -update.
+// update overwrites the expected outputs in testdata with the programs' outputs. It is for the real ones: BEEGFS_REAL_BIN=... go test
+// -update.
 var update = flag.Bool("update", false, "write testdata from what the programs say")
 
-// doubles is the folder with the built doubles; genuine the one with real programs, where BEEGFS_REAL_BIN says so, and older the one with
+// doubles is the folder with the built doubles. genuine is the folder with real programs if BEEGFS_REAL_BIN is set, and older that with
 // those of an earlier release (BEEGFS_REAL_OLDER).
 var doubles, genuine, older string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	SetDefaultEventuallyPollingInterval(200 * time.Millisecond) // most questions start a program
+	SetDefaultEventuallyPollingInterval(200 * time.Millisecond) // most queries start a program
 	genuine, older = os.Getenv("BEEGFS_REAL_BIN"), os.Getenv("BEEGFS_REAL_OLDER")
 	code := 1
 	if err := build(); err != nil {
@@ -80,7 +81,7 @@ type daemon struct {
 	done    chan struct{}
 }
 
-// newCluster makes an empty filesystem; nothing of it runs. Real programs are used for 7 where BEEGFS_REAL_BIN names them.
+// newCluster creates an empty filesystem without running daemons. Real programs are used for version 7 if BEEGFS_REAL_BIN is set.
 func newCluster(t *testing.T, version string) *cluster {
 	t.Helper()
 	c := &cluster{t: t, version: version, real: genuine != "" && strings.HasPrefix(version, "7"), dir: t.TempDir(), daemons: map[string]*daemon{}}
@@ -112,8 +113,8 @@ func networkCard(t *testing.T) (name, address string) {
 	return "", ""
 }
 
-// freePorts finds 40 ports in a row that nobody has. The last but one is held until the test ends, so that no other test, of this process
-// or another one, takes the same.
+// freePorts finds 40 consecutive free ports. The last but one is held until the test ends, so that no other test in this or another process
+// takes the same range.
 func freePorts(t *testing.T) int {
 	t.Helper()
 	const block, blocks = 40, 300
@@ -154,7 +155,7 @@ func (c *cluster) write(name, content string) {
 	NewWithT(c.t).Expect(os.WriteFile(path, []byte(content), 0o600)).To(Succeed())
 }
 
-// prepareMgmtd, prepareMeta and prepareTarget make directories ready, as the operator does.
+// prepareMgmtd, prepareMeta and prepareTarget prepare directories as the operator does.
 func (c *cluster) prepareMgmtd(name string) {
 	c.t.Helper()
 	c.write(name+"/format.conf", "version=5\nlongNodeIDs=true\n")
@@ -180,11 +181,11 @@ func (c *cluster) prepareTarget(name string, target, node int) {
 	}
 }
 
-// options are those that all servers of the cluster have. {DIR} and {PORT+n} may stand in any argument.
+// options holds the options of all servers of the cluster. Any argument may contain {DIR} and {PORT+n}.
 const options = "connAuthFile={DIR}/auth connInterfacesFile={DIR}/interfaces connUseRDMA=false sysTargetOfflineTimeoutSecs=30 " +
 	"storeAllowFirstRunInit=false connMgmtdPortTCP={PORT+8} connMgmtdPortUDP={PORT+8}"
 
-// limits make every target of this machine one of the capacity pool "normal".
+// limits puts every target of this machine into the capacity pool "normal".
 const limits = "tuneStorageDynamicPools=false tuneStorageSpaceLowLimit=2k tuneStorageSpaceEmergencyLimit=1k tuneStorageInodesLowLimit=2 " +
 	"tuneStorageInodesEmergencyLimit=1 tuneMetaDynamicPools=false tuneMetaSpaceLowLimit=2k tuneMetaSpaceEmergencyLimit=1k " +
 	"tuneMetaInodesLowLimit=2 tuneMetaInodesEmergencyLimit=1"
@@ -212,7 +213,7 @@ func (c *cluster) command(ctx context.Context, line string) *exec.Cmd {
 	command.Env = append(os.Environ(), "BEEGFS_DOUBLE_VERSION="+c.version)
 	command.Dir = c.dir
 	if os.Geteuid() != 0 {
-		// The tools insist on root; the root of a user namespace of its own is enough for them.
+		// The tools require root; root in a user namespace is enough for them.
 		command.SysProcAttr = &syscall.SysProcAttr{
 			Cloneflags:  syscall.CLONE_NEWUSER,
 			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
@@ -264,14 +265,14 @@ func (d *daemon) says() string {
 	return string(content)
 }
 
-// run runs a program to its end and returns what it said on both outputs, and its exit code.
+// run runs a program to its end, and returns its combined output and its exit code.
 func (c *cluster) run(line string) (string, int) {
 	c.t.Helper()
 	output, complaints, code := c.runApart(line, "")
 	return output + complaints, code
 }
 
-// runApart is run with the two outputs apart.
+// runApart is run with two separate outputs.
 func (c *cluster) runApart(line, input string) (output, complaints string, code int) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience.Bound(time.Minute))
@@ -291,15 +292,15 @@ func (c *cluster) runApart(line, input string) (output, complaints string, code 
 const ctl = "beegfs-ctl --connAuthFile={DIR}/auth --sysMgmtdHost={ADDRESS} --connMgmtdPortTCP={PORT+8} --connMgmtdPortUDP={PORT+8} " +
 	"--sysNoEnterpriseFeatureMsg=true "
 
-// startAll starts a management service, two metadata servers, and two storage servers with the targets 101, 102 and 201; it waits until
-// all are online.
+// startAll starts a management service, two metadata servers, and two storage servers with the targets 101, 102 and 201. It waits until all
+// are online.
 func (c *cluster) startAll() {
 	c.t.Helper()
 	c.startManagement()
 	for id := 1; id <= 2; id++ {
 		c.prepareMeta(fmt.Sprintf("meta-%d", id), id)
 		c.start(fmt.Sprintf("meta-%d-daemon", id), c.metaLine(id))
-		// The first that registers owns the root directory.
+		// The first server that registers owns the root directory.
 		c.eventually("--listnodes --nodetype=meta", fmt.Sprintf("meta-%d", id))
 	}
 	c.prepareTarget("target-101", 101, 1)
@@ -360,7 +361,7 @@ var (
 	spaces   = regexp.MustCompile(`(?m) +$`)
 )
 
-// plain replaces what is another thing in every run, and drops the lines of logs.
+// plain replaces text that differs in every run, and drops the lines of logs.
 func (c *cluster) plain(said string) string {
 	said = logLines.ReplaceAllString(said, "")
 	said = strings.NewReplacer(c.dir, "{DIR}", c.address, "{ADDRESS}").Replace(said)
@@ -379,14 +380,14 @@ func (c *cluster) plain(said string) string {
 	return spaces.ReplaceAllString(said, "")
 }
 
-// record is a file of testdata that a test builds up, and then compares.
+// record is a file in testdata that a test builds and then compares.
 type record struct {
 	cluster *cluster
 	name    string
 	text    strings.Builder
 }
 
-// step runs a program. What it said on standard error stands behind the rest, with "! " before each line.
+// step runs a program. Its standard error follows the rest, with "! " before each line.
 func (r *record) step(shown, line, input string) {
 	said, complained, code := r.cluster.runApart(line, input)
 	fmt.Fprintf(&r.text, "$ %s\n%s", shown, r.cluster.plain(said))
@@ -396,7 +397,7 @@ func (r *record) step(shown, line, input string) {
 	fmt.Fprintf(&r.text, "exit code: %d\n\n", code)
 }
 
-// compare holds what was said against testdata, which was recorded from the real programs.
+// compare compares the output with testdata, which was recorded from the real programs.
 func (r *record) compare() {
 	t := r.cluster.t
 	t.Helper()

@@ -27,13 +27,13 @@ import (
 	"parallelfs.dev/operator/internal/node/store"
 )
 
-// said is what the operator's probe asks a filesystem.
+// said returns the state that the operator's probe reads from a filesystem.
 func (c *cluster) said() backend.State {
 	c.t.Helper()
 	questions := beegfs.New().Questions(c.version, c.fill("{ADDRESS}:{PORT+10}"))
 	var outputs [][]byte
 	for _, argv := range questions.Commands() {
-		line := ctl + strings.Join(argv[1:len(argv)-1], " ") // the last says where the filesystem is
+		line := ctl + strings.Join(argv[1:len(argv)-1], " ") // the last argument is the location of the filesystem
 		if strings.HasPrefix(c.version, "8") {
 			line = "beegfs " + strings.ReplaceAll(strings.Join(argv[1:], " "), "--auth-file=/etc/parallelfs-auth/conn.auth", "--auth-file={DIR}/auth")
 		}
@@ -45,7 +45,7 @@ func (c *cluster) said() backend.State {
 	return state
 }
 
-// A real service writes what it learns every 15 minutes, and at its end.
+// A real service writes its changes every 15 minutes and at its end.
 func TestTheStoreOfSevenIsReadAsTheOperatorBacksItUp(t *testing.T) {
 	c := newCluster(t, "7.4.6")
 	c.startAll()
@@ -61,7 +61,7 @@ func TestTheStoreOfSevenIsReadAsTheOperatorBacksItUp(t *testing.T) {
 	if c.real {
 		c.daemons["mgmtd-daemon"].end(t)
 	} else {
-		c.daemons["mgmtd-daemon"].kill() // with buddy groups, it takes long to end
+		c.daemons["mgmtd-daemon"].kill() // with buddy groups, a clean stop takes long
 	}
 	files, err := store.Read(t.Context(), c.path("mgmtd"), []string{"*.tmp*"})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -75,7 +75,7 @@ func TestTheStoreOfSevenIsReadAsTheOperatorBacksItUp(t *testing.T) {
 	g.Expect(read.Lacks).To(Equal([]string{"storage pool 2 (bulk) with its targets"}))
 }
 
-// licensed8 is a cluster8 whose service has a license, with a pool and a buddy group.
+// licensed8 is a cluster8 with a licensed service, a pool and a buddy group.
 func licensed8(t *testing.T) *cluster {
 	t.Helper()
 	c := cluster8(t)
@@ -89,7 +89,7 @@ func licensed8(t *testing.T) *cluster {
 	return c
 }
 
-// stored is a copy of the database of a service of 8, and what it says.
+// stored returns a copy of the database of a service of 8, and its content.
 func (c *cluster) stored() (map[string][]byte, backend.StoreContent) {
 	c.t.Helper()
 	g, database := NewWithT(c.t), beegfs.New().StoreDatabase(c.version)
@@ -100,7 +100,7 @@ func (c *cluster) stored() (map[string][]byte, backend.StoreContent) {
 	return files, content
 }
 
-// joins103 gives the storage server of a cluster8 one target more.
+// joins103 adds one more target to the storage server of a cluster8.
 func (c *cluster) joins103() {
 	c.t.Helper()
 	c.prepareTarget("target-103", 103, 1)
@@ -109,7 +109,7 @@ func (c *cluster) joins103() {
 	c.online8(4)
 }
 
-// The service writes each report of each server, so its files never lie still.
+// The service stores each report of each server, so its files change constantly.
 func TestTheDatabaseOfEightIsCopiedAsTheOperatorBacksItUpWhileItsServiceWrites(t *testing.T) {
 	g := NewWithT(t)
 	c := licensed8(t)
@@ -122,7 +122,7 @@ func TestTheDatabaseOfEightIsCopiedAsTheOperatorBacksItUpWhileItsServiceWrites(t
 	g.Expect(read.Lacks).To(BeEmpty())
 	g.Expect(read.ID).To(MatchRegexp("^[0-9a-f]{32}$"))
 
-	// What joins after the copy is not in it, and is in the next one.
+	// A target that joins after the copy is missing in it, and is in the next one.
 	c.joins103()
 	said = c.said()
 	read, err = beegfs.New().ReadStore(c.version, content, said)
@@ -133,7 +133,7 @@ func TestTheDatabaseOfEightIsCopiedAsTheOperatorBacksItUpWhileItsServiceWrites(t
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(read.Lacks).To(BeEmpty())
 
-	// A service starts with a copy, and knows what was in it.
+	// A service that starts with a copy has its content.
 	c.daemons["mgmtd-licensed"].kill()
 	g.Expect(os.RemoveAll(c.path("store"))).To(Succeed())
 	g.Expect(os.Mkdir(c.path("store"), 0o700)).To(Succeed())
@@ -142,7 +142,7 @@ func TestTheDatabaseOfEightIsCopiedAsTheOperatorBacksItUpWhileItsServiceWrites(t
 	g.Eventually(func() string { said, _ := c.run(cli + "pool list"); return said }).WithTimeout(long).Should(ContainSubstring("s:101,s:102"))
 }
 
-// place is where a filesystem keeps backups, with the operator's record of it.
+// place returns the place of a filesystem's backups, with the operator's record.
 func (c *cluster) place(owner spec.Owner) spec.Backup {
 	c.t.Helper()
 	var record bytes.Buffer
@@ -156,7 +156,7 @@ func (c *cluster) place(owner spec.Owner) spec.Backup {
 	}
 }
 
-// files are those of the store: of 7 as they lie there, of 8 a copy of the database.
+// files returns the files of the store: those of 7 as they are, for 8 a copy of the database.
 func (c *cluster) files() map[string][]byte {
 	c.t.Helper()
 	if strings.HasPrefix(c.version, "8") {
@@ -168,7 +168,7 @@ func (c *cluster) files() map[string][]byte {
 	return files
 }
 
-// backUp makes a verified backup, as `node backup` makes it of what a probe hands out, and returns the directory of backups.
+// backUp makes a verified backup in the same way as `node backup` from a probe's store, and returns the directory of backups.
 func (c *cluster) backUp(told spec.Backup, name string) string {
 	c.t.Helper()
 	g := NewWithT(c.t)
@@ -192,8 +192,8 @@ func (c *cluster) backUp(told spec.Backup, name string) string {
 
 const backupName = "20261123-030000"
 
-// recovers puts the store of the management service back from the only backup of a place into the directory management/data, as `node
-// recover` does it: it looks, and then restores by the plan. The candidate lacks what was known and is not in it.
+// recovers puts the store of the management service from the only backup of a place back into the directory management/data, in the same
+// way as `node recover`: it inspects the backup, and then restores by the plan. lacks names what was known and is missing in the candidate.
 func (c *cluster) recovers(owner spec.Owner, place, id, lacks string, targets ...int32) {
 	c.t.Helper()
 	g := NewWithT(c.t)
@@ -249,16 +249,16 @@ func TestALostServiceOfEightServesAgainFromABackupAsTheSameFilesystemAndWhatJoin
 		HaveField("Pools", Equal(before.Pools)), HaveField("Mirrors", Equal(before.Mirrors)), HaveField("RootID", before.RootID)))
 	g.Expect(after.Targets).NotTo(ContainElement(HaveField("ID", int32(103))))
 
-	// What joined later tells of itself when its server starts.
+	// A target that joined later registers when its server starts.
 	g.Expect(c.daemons["storage-more"].end(t)).To(Equal(0))
 	c.start("storage-again", storage8("target-101", "target-102", "target-103"))
 	c.online8(4)
 	g.Expect(c.said().Targets).To(ContainElement(And(HaveField("ID", int32(103)), HaveField("ServerID", int32(1)))))
 }
 
-// A real service writes what it learns every 15 minutes, and at its end: here it ends before the backup.
+// A real service writes its changes every 15 minutes and at its end, so here it ends before the backup.
 func TestALostServiceOfSevenServesAgainFromABackupAndWhatJoinedLaterJoinsWithItsNumber(t *testing.T) {
-	t.Parallel() // with a buddy group, the service takes half a minute to end
+	t.Parallel() // with a buddy group, the service needs half a minute to end
 	g := NewWithT(t)
 	c := newCluster(t, "7.4.6")
 	c.startAll()
@@ -296,17 +296,17 @@ func TestALostServiceOfSevenServesAgainFromABackupAndWhatJoinedLaterJoinsWithIts
 	g.Expect(after.RootID).To(Equal(before.RootID))
 	g.Expect(after.Targets).NotTo(ContainElement(HaveField("ID", int32(202))))
 
-	// What joined later tells of itself when its server starts.
+	// A target that joined later registers when its server starts.
 	g.Expect(c.daemons["storage-2-more"].end(t)).To(Equal(0))
 	c.start("storage-2-again", two)
 	c.eventually("--listtargets --state --nodetype=storage", "202")
 	g.Expect(c.said().Targets).To(ContainElement(And(HaveField("ID", int32(202)), HaveField("ServerID", int32(2)), HaveField("PoolID", int32(1)))))
 }
 
-// An upgrade restarts one server after the other on what the older one has left: the management service first, then metadata servers, then
-// storage servers. With BEEGFS_REAL_OLDER, the older ones are the real programs of that folder.
+// An upgrade restarts one server after the other on the data of the older one: the management service first, then metadata servers, then
+// storage servers. With BEEGFS_REAL_OLDER, the older ones are the real programs in that folder.
 func TestServersOfTheNextReleaseTakeUpWhatTheOlderOnesHaveLeft(t *testing.T) {
-	t.Parallel() // with a buddy group, the service takes half a minute to end
+	t.Parallel() // with a buddy group, the service needs half a minute to end
 	g := NewWithT(t)
 	c := newCluster(t, "7.4.5")
 	if c.real && older == "" {
@@ -335,7 +335,7 @@ func TestServersOfTheNextReleaseTakeUpWhatTheOlderOnesHaveLeft(t *testing.T) {
 	g.Expect(c.stripes("/a")).To(Equal(stripes))
 }
 
-// stripes are how a directory is striped, as the tool says it.
+// stripes returns the striping of a directory in the tool's output.
 func (c *cluster) stripes(directory string) string {
 	c.t.Helper()
 	said, code := c.run(ctl + "--getentryinfo --unmounted " + directory)
@@ -344,15 +344,15 @@ func (c *cluster) stripes(directory string) string {
 	return said
 }
 
-// whole is what a filesystem says of itself, but for how much space there is: after its start, a real service of 7 has targets in the
-// capacity pool "emergency" or "low" until it has heard of all.
+// whole returns the reported state of a filesystem without its free space. After its start, a real service of 7 has targets in the capacity
+// pool "emergency" or "low" until all have reported.
 func whole(s backend.State) string {
 	for i := range s.Targets {
 		s.Targets[i].UsedBytes, s.Targets[i].CapacityBytes, s.Targets[i].CapacityPool = 0, 0, ""
 	}
 	lines := []string{fmt.Sprintf("root %d, mirrored %v", s.RootID, s.MetadataMirrored)}
 	for i := range s.Servers {
-		s.Servers[i].Version = "" // it is the one that was asked for
+		s.Servers[i].Version = "" // it is the requested version
 		s.Servers[i].UsedBytes, s.Servers[i].CapacityBytes = 0, 0
 		lines = append(lines, fmt.Sprintf("%+v", s.Servers[i]))
 	}

@@ -14,9 +14,9 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// Each test here holds on the doubles and, with BEEGFS_REAL_BIN, on the real programs: what can't be compared letter by letter.
+// Each test here runs on the doubles and, with BEEGFS_REAL_BIN, on the real programs. It covers what can't be compared literally.
 
-// long is enough for a server to be noticed as gone with an offline timeout of 30 seconds.
+// long is enough for a server to be considered offline with an offline timeout of 30 seconds.
 var long = patience.Bound(90 * time.Second)
 
 func storageOne(c *cluster) string {
@@ -139,7 +139,7 @@ func TestANumberBelongsToOneDirectoryForEver(t *testing.T) {
 	g.Eventually(targetIs(c, "Online")).WithTimeout(long).Should(Succeed())
 	g.Expect(server.end(t)).To(Equal(0))
 
-	// A disk that was made ready once more with the number of the old one.
+	// A disk that was prepared again with the number of the old one.
 	c.prepareTarget("made-again", 101, 1)
 	said, code := c.run(strings.ReplaceAll(storageOne(c), "target-101", "made-again"))
 	g.Expect(code).To(Equal(1), said)

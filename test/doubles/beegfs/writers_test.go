@@ -21,15 +21,15 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// writer is a client that tells a storage server how many files it has open there, again and again until the test ends: the server forgets
-// a client that says nothing any more.
+// writer is a client that reports the number of its open files to a storage server repeatedly until the test ends, because the server
+// forgets a silent client.
 type writer struct {
 	g       *WithT
 	address string
 	secret  uint64
 	number  int
 	telling sync.Once
-	// mutex keeps what is told in the order in which it is said.
+	// mutex keeps the reports in order.
 	mutex sync.Mutex
 	files int
 }
@@ -41,21 +41,21 @@ func (c *cluster) writer(major, number int, port string) *writer {
 	return &writer{g: NewWithT(c.t), address: net.JoinHostPort(c.address, c.fill(port)), secret: secret, number: number}
 }
 
-// opens returns when the server knows of the files.
+// opens returns when the server has received the number of files.
 func (w *writer) opens(t *testing.T, files int) {
 	t.Helper()
 	w.g.Expect(w.tell(t.Context(), &files)).To(Succeed())
 	w.telling.Do(func() {
 		go func() {
 			for t.Context().Err() == nil {
-				_ = w.tell(t.Context(), nil) // The next one tells it again.
+				_ = w.tell(t.Context(), nil) // The next report repeats it.
 				<-time.After(time.Second)
 			}
 		}()
 	})
 }
 
-// tell says how many files are open from now on, or again what it said last.
+// tell reports a new number of open files, or repeats the last report.
 func (w *writer) tell(ctx context.Context, files *int) error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -65,10 +65,10 @@ func (w *writer) tell(ctx context.Context, files *int) error {
 	return wire.Ask(ctx, w.address, w.secret, "open-files", wire.OpenFiles{Client: w.number, Files: w.files}, nil)
 }
 
-// server1Has is what both tools print of storage server 1, as GenericDebugMsgEx.cpp of 7.4.6 and 8.3.1 writes it.
+// server1Has is the output of both tools for storage server 1, in the format of GenericDebugMsgEx.cpp of 7.4.6 and 8.3.1.
 const server1Has = "Found 1 sessions.\n\n%s\nFinal results: %d open files in 1 checked sessions\n"
 
-// meta1Has is what they print of metadata server 1, as a real beegfs-meta 7.4.6 said of a file that was open and not read or written yet.
+// meta1Has is their output for metadata server 1, as a real beegfs-meta 7.4.6 printed it for an open file that was not read or written yet.
 const meta1Has = "Found %d non-mirrored sessions and 0 mirrored sessions.\n\nNon-mirrored sessions:\n%sMirrored sessions:\n\n" +
 	"Final results: %d open files in %[1]d checked sessions\n"
 
@@ -110,7 +110,7 @@ func TestAStorageServerSaysWhoHasFilesOpen(t *testing.T) {
 	}
 }
 
-// started is a running filesystem of a version.
+// started returns a running filesystem of a version.
 func started(t *testing.T, version string) *cluster {
 	t.Helper()
 	if strings.HasPrefix(version, "8") {
@@ -124,7 +124,7 @@ func started(t *testing.T, version string) *cluster {
 	return c
 }
 
-// move runs a script by the operator's node binary as a job that moves files does.
+// move runs a script by the operator's node binary like a job that moves files.
 func (c *cluster) move(script string) (said string, code int) {
 	c.t.Helper()
 	g := NewWithT(c.t)
@@ -156,7 +156,7 @@ func (c *cluster) move(script string) (said string, code int) {
 	return string(output), command.ProcessState.ExitCode()
 }
 
-// asRoot skips a test whose commands a program starts that is not the test's: beegfs-ctl insists on root.
+// asRoot skips a test if it is not root, because another program starts its commands and beegfs-ctl requires root.
 func asRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -164,7 +164,7 @@ func asRoot(t *testing.T) {
 	}
 }
 
-// Files are moved to new ones: what somebody then writes to the old ones, which are open, is lost.
+// Moving replaces files by new ones: later writes to the old ones, which are still open, are lost.
 func TestNothingIsMovedWhileAWriterHasAFileOpenOnTheServer(t *testing.T) {
 	asRoot(t)
 	g := NewWithT(t)
@@ -183,8 +183,8 @@ func TestNothingIsMovedWhileAWriterHasAFileOpenOnTheServer(t *testing.T) {
 	g.Expect(c.path("moved")).To(BeAnExistingFile())
 }
 
-// A storage server does not know of a file that nobody has read or written yet. With the real 7.4.6, what a program wrote to such a file after
-// it was moved was lost without an error.
+// A storage server has no session for a file that was not read or written yet. With the real 7.4.6, data that a program wrote to such a
+// file after the move was lost without an error.
 func TestNothingIsMovedWhileAFileIsOpenThatNobodyHasWrittenYet(t *testing.T) {
 	asRoot(t)
 	g := NewWithT(t)
@@ -198,7 +198,7 @@ func TestNothingIsMovedWhileAFileIsOpenThatNobodyHasWrittenYet(t *testing.T) {
 	g.Expect(c.path("moved")).NotTo(BeAnExistingFile())
 }
 
-// The mover stands for the tool: it renames a copy over the file that the writers have open, and ends before that when it is asked to.
+// The mover replaces the tool: it renames a copy over the file that the writers have open, and ends before that if it is asked to.
 func TestAWriterThatComesWhileFilesAreMovedEndsTheMove(t *testing.T) {
 	asRoot(t)
 	g := NewWithT(t)
@@ -206,7 +206,7 @@ func TestAWriterThatComesWhileFilesAreMovedEndsTheMove(t *testing.T) {
 	c.write("file", "")
 	before, err := os.Stat(c.path("file"))
 	g.Expect(err).NotTo(HaveOccurred())
-	// One of the two that came since the start can be the mover itself.
+	// One of the two clients that came after the start can be the mover itself.
 	writers := []*writer{c.writer(7, 7, "{PORT+31}"), c.writer(7, 8, "{PORT+31}")}
 	go func() {
 		g.Eventually(c.path("started")).WithTimeout(patience.Bound(10 * time.Minute)).Should(BeAnExistingFile())

@@ -18,10 +18,10 @@ import (
 	"parallelfs.dev/operator/test/doubles/lustre/sandbox"
 )
 
-// doubles is the directory with the programs; empty where the real ones are.
+// doubles is the directory with the programs; empty if the real ones are used.
 var doubles string
 
-// genuine is true on a machine with a Lustre (test/vm), which is the recorded one then: with its network, and nothing mounted.
+// genuine is true on a machine with a real Lustre (test/vm), which must be in the recorded state: with its network, and nothing mounted.
 var genuine = os.Getenv("LUSTRE_REAL") != ""
 
 func TestMain(m *testing.M) {
@@ -60,7 +60,7 @@ func TestMain(m *testing.M) {
 type lab struct {
 	*testing.T
 	directory string
-	// devices are those that stand for images where the programs are the real ones, by path.
+	// devices maps images to the real devices that replace them with real programs, by path.
 	devices map[string]string
 }
 
@@ -98,8 +98,8 @@ func (l *lab) disk(name string, bytes int64) string {
 	return path
 }
 
-// realDisks are the disks of a machine with a Lustre, by the names of the images in whose place they are: a mount that fails takes the
-// loop device away that it was given (mount.lustre).
+// realDisks maps image names to the disks of a machine with a real Lustre, because a failed mount removes the loop device that it was given
+// (mount.lustre).
 var realDisks = func() map[string]string {
 	disks := map[string]string{}
 	for i := range 5 {
@@ -109,7 +109,7 @@ var realDisks = func() map[string]string {
 	return disks
 }()
 
-// run runs a double. What it says comes as the recorded answers have it: standard error first.
+// run runs a double. Its output has the form of the recorded answers: standard error first.
 func (l *lab) run(argv ...string) string {
 	l.Helper()
 	var stdout, stderr bytes.Buffer
@@ -123,7 +123,7 @@ func (l *lab) run(argv ...string) string {
 	return fmt.Sprintf("%s%sexit %d\n", stderr.String(), stdout.String(), command.ProcessState.ExitCode())
 }
 
-// the names of the real disks, and those of the images.
+// Name prefixes of the real disks and of the images.
 const recorded = "/dev/disk/by-id/virtio-"
 
 // expectRecorded runs the command of a recorded answer and expects that answer.
@@ -137,7 +137,7 @@ func (l *lab) expectRecorded(name string) {
 	g.Expect(strings.ReplaceAll(said, l.directory+"/", recorded)).To(Equal(answer), "%s: %s", name, line)
 }
 
-// TestTheDoublesSayWhatTheRealProgramsSaid follows the recorded commands in their order, with disks of the same size.
+// TestTheDoublesSayWhatTheRealProgramsSaid runs the recorded commands in order, with disks of the same size.
 func TestTheDoublesSayWhatTheRealProgramsSaid(t *testing.T) {
 	l := newLab(t)
 	for i := range 4 {
@@ -165,7 +165,7 @@ func TestTheDoublesSayWhatTheRealProgramsSaid(t *testing.T) {
 	}
 }
 
-// mount does what a first mount leaves on a disk.
+// mount changes a disk like a first mount.
 func (l *lab) mount(name, label string) {
 	l.Helper()
 	g, device := NewWithT(l), l.directory+"/"+name
@@ -194,7 +194,7 @@ func TestWhatTheRealMkfsRefusesIsRefused(t *testing.T) {
 	l := newLab(t)
 	device := l.disk("disk1", 64<<20)
 	l.disk("small", 31<<20)
-	if genuine { // the real one asks nobody how large a file is
+	if genuine { // the real program accepts any file size
 		loop := strings.TrimSpace(l.must("losetup", "--find", "--show", l.directory+"/small"))
 		l.Cleanup(func() { l.must("losetup", "--detach", loop) })
 		l.must("ln", "-sf", loop, l.directory+"/small")

@@ -18,8 +18,8 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// sandboxed is set in the process that has namespaces of its own: for mounts, networks and processes. Recorded commands run there as they
-// were typed, with /dev/disk, /mnt and /usr/sbin/mount.lustre as on the recorded machine, and nothing of it is left behind.
+// sandboxed is set in the process with its own mount, network and process namespaces. Recorded commands run there unchanged, with
+// /dev/disk, /mnt and /usr/sbin/mount.lustre as on the recorded machine, and leave nothing behind.
 const sandboxed = "LUSTRE_DOUBLES_SANDBOX"
 
 // furnish makes the machine.
@@ -73,7 +73,7 @@ func newNode(l *lab, name string) *node {
 	return n
 }
 
-// sh runs a command line of a person.
+// sh runs a person's command line.
 func (n *node) sh(line string) string {
 	n.Helper()
 	command := exec.Command("bash", "-c", line)
@@ -83,10 +83,10 @@ func (n *node) sh(line string) string {
 	return string(output)
 }
 
-// crash is a power cut: nothing is told to anybody, and nothing is mounted afterwards.
+// crash simulates a power cut: no peer is notified, and nothing is mounted afterwards.
 func (n *node) crash() {
 	if genuine {
-		// The real kernel can't be killed below a test. What is unmounted by force tells nobody either (umount -f of mount.lustre(8)).
+		// The real kernel can't be killed within a test. A forced unmount notifies no peer either (umount -f of mount.lustre(8)).
 		n.sh("for t in $(findmnt -rno TARGET -t lustre) $(findmnt -rno TARGET -t lustre_tgt); do umount -f $t; done")
 		return
 	}
@@ -109,7 +109,7 @@ func (n *node) crash() {
 	}
 }
 
-// disks are images at the names of the recorded disks.
+// disks creates images with the names of the recorded disks.
 func (l *lab) disks(sizes ...int64) {
 	l.Helper()
 	for i, size := range sizes {
@@ -124,7 +124,7 @@ func (l *lab) disks(sizes ...int64) {
 	}
 }
 
-// variables are what is another thing on every machine and in every run: their places are compared, and not their values.
+// variables lists text that differs between machines and runs: its positions are compared, but not its values.
 var variables = []struct {
 	what *regexp.Regexp
 	name string
@@ -141,13 +141,13 @@ var variables = []struct {
 	{regexp.MustCompile(`\[ \d{10}, `), "[ {TIME}, "},
 	{regexp.MustCompile(`root root (\d+) \w+ \d+ \d+:\d+ `), "root root $1 {TIME} "},
 	{regexp.MustCompile(`(?m)^ +/mnt/pfs +[0-9.]+[kMG]?(\*?) `), "/mnt/pfs {USED}$1 "},
-	// A number of lfs df has a width, which is compared.
+	// The width of a number in lfs df is compared.
 	{regexp.MustCompile(`(?m)^((?:pfs-\w+_UUID|filesystem_summary:) *) [0-9.]+[KMG]? +[0-9.]+[KMG]? +[0-9.]+[KMG]? +\d+%`), "$1 {SPACE}"},
 }
 
 var spaceRow = regexp.MustCompile(`(?m)^(?:pfs-\w+_UUID|filesystem_summary:).*%  `)
 
-// plain puts names in the place of variables.
+// plain replaces variable text by names.
 func (l *lab) plain(text string) string {
 	for path, device := range l.devices {
 		text = strings.ReplaceAll(text, device, path)
@@ -160,7 +160,7 @@ func (l *lab) plain(text string) string {
 	return regexp.MustCompile(` +\{SPACE\}`).ReplaceAllString(widths, " {SPACE}")
 }
 
-// session runs the commands of a recorded session, and expects what was recorded. The lines of what has no order are put into one.
+// session runs the commands of a recorded session, and expects the recorded outputs. Lines without a fixed order are sorted.
 func (n *node) session(name string, unordered ...string) {
 	n.Helper()
 	content, err := os.ReadFile("testdata/2.17.57/session/" + name + ".txt")
@@ -168,18 +168,18 @@ func (n *node) session(name string, unordered ...string) {
 	g.Expect(err).NotTo(HaveOccurred())
 	line, recorded, _ := strings.Cut(strings.TrimPrefix(string(content), "$ "), "\n")
 	if name == "56-stop" {
-		// The double takes its last devices away after its last umount has ended.
+		// The double removes its last devices after its last umount has ended.
 		line = strings.Replace(line, "; lctl dl", `; for i in $(seq 600); do [ -z "$(lctl dl)" ] && break; sleep 0.1; done; lctl dl`, 1)
 	}
 	said, should := n.plain(n.sh(line)), n.plain(recorded)
 	for _, prefix := range unordered {
 		said, should = ordered(said, prefix), ordered(should, prefix)
 	}
-	// What comes of one is looked at beside what comes of the others: a real machine is slower or faster than the recorded one.
+	// The result is compared separately from the others, because a real machine is slower or faster than the recorded one.
 	n.Run(name, func(t *testing.T) { NewWithT(t).Expect(said).To(Equal(should), "%s: %s", name, line) })
 }
 
-// ordered sorts lines that begin alike and follow each other.
+// ordered sorts consecutive lines with the same beginning.
 func ordered(text, prefix string) string {
 	lines := strings.Split(text, "\n")
 	for changed := true; changed; {
@@ -193,7 +193,7 @@ func ordered(text, prefix string) string {
 	return strings.Join(lines, "\n")
 }
 
-// formatted makes the four targets of the recorded machine, and has an empty fifth disk.
+// formatted formats the four targets of the recorded machine; the fifth disk is empty.
 func (n *node) formatted() {
 	n.Helper()
 	n.disks(2<<30, 2<<30, 2<<30, 2<<30, 512<<20)
@@ -203,14 +203,14 @@ mkfs.lustre --quiet --ost --fsname=pfs --index=0 --mgsnode=192.168.77.1@tcp ${d}
 	NewWithT(n).Expect(said).To(HaveSuffix("formatted\n"))
 }
 
-// settle waits until each server knows what the others are.
+// settle waits until each server has received the others' configuration.
 func (n *node) settle() {
 	n.Helper()
 	NewWithT(n).Eventually(func() string { return n.sh("lctl dl") }).WithTimeout(patience.Bound(time.Minute)).WithPolling(500 * time.Millisecond).
 		Should(ContainSubstring("pfs-OST0001-osc-MDT0000"))
 }
 
-// TestTheDoublesAnswerAsTheRealLustreDid follows the recorded sessions in their order: what one leaves, the next one finds.
+// TestTheDoublesAnswerAsTheRealLustreDid runs the recorded sessions in order: each one continues from the state of the one before.
 func TestTheDoublesAnswerAsTheRealLustreDid(t *testing.T) {
 	l := newLab(t)
 	n := newNode(l, "node")
@@ -238,13 +238,13 @@ func TestTheDoublesAnswerAsTheRealLustreDid(t *testing.T) {
 
 	g.Expect(n.sh("mkdir /mnt/pfs/w && lfs setstripe -i 0 -c 1 /mnt/pfs/w && dd if=/dev/zero of=/mnt/pfs/w/a bs=1M count=8 status=none")).To(BeEmpty())
 	n.session("53-ost-away")
-	n.session("53-ost-restart", "") // two programs print side by side
+	n.session("53-ost-restart", "") // two programs print concurrently
 	n.session("54-evict")
 	n.session("55-quota")
 	n.session("56-stop")
 }
 
-// mountOn mounts a target, and says what came of it.
+// mountOn mounts a target and returns the result.
 func (n *node) mountOn(disk int, name string) string {
 	n.Helper()
 	return n.sh(fmt.Sprintf("mkdir -p /mnt/%[2]s; timeout 20 mount -t lustre_tgt /dev/disk/by-id/virtio-disk%[1]d /mnt/%[2]s; echo exit $?", disk, name))
@@ -273,7 +273,7 @@ func TestAMountIsRefusedWhen(t *testing.T) {
 		n.sh("mke2fs -q -F /dev/disk/by-id/virtio-disk5")
 		return n.mountOn(5, "ost9")
 	})
-	// The kernel of this node has such a target itself; on another one, the MGS refuses it.
+	// This node's kernel has such a target itself; on another node, the MGS would refuse it.
 	refused("another target has its index", "The target service is already running.", 114, func() string {
 		n.sh("dd if=/dev/zero of=/dev/disk/by-id/virtio-disk5 bs=1M count=10 conv=notrunc status=none")
 		n.make("pfs", 0, "192.168.77.1@tcp", 5)
@@ -283,7 +283,7 @@ func TestAMountIsRefusedWhen(t *testing.T) {
 		n.disk("vde", 512<<20)
 		n.make(fsName, 5, mgs, 5)
 	}
-	if !genuine { // the real MGS takes it
+	if !genuine { // the real MGS accepts it
 		refused("its filesystem has no MDT0000 yet", "Is the filesystem name correct?", 2, func() string {
 			again("other", "192.168.77.1@tcp")
 			return n.mountOn(5, "ost9")
@@ -337,7 +337,7 @@ func TestAFilesystemOfTwoNodes(t *testing.T) {
 	g.Eventually(write).WithTimeout(patience.Bound(time.Minute)).Should(Equal("data\n0\n\n"))
 	g.Expect(one.sh("lctl get_param 'mdt.*.exports.192.168.77.2@tcp.uuid'")).To(And(ContainSubstring("pfs-MDT0000-lwp-OST0000_UUID"), ContainSubstring("exports.192.168.77.2@tcp.uuid=\n")))
 
-	// A restart of the MDT waits for the client of the other node, which waits for the MDT.
+	// A restart of the MDT waits for the client on the other node, which waits for the MDT.
 	g.Expect(one.sh("umount /mnt/mdt0; echo exit $?")).To(Equal("exit 0\n"))
 	g.Eventually(func() string { return two.sh("timeout 1 ls /mnt/pfs; echo exit $?") }).WithTimeout(patience.Bound(20 * time.Second)).Should(Equal("exit 124\n"))
 	g.Expect(one.mountOn(1, "mdt0")).To(Equal("exit 0\n"))
@@ -352,7 +352,7 @@ func TestAFilesystemOfTwoNodes(t *testing.T) {
 	g.Expect(two.sh("timeout 20 cat /mnt/pfs/file")).To(Equal("data\n"))
 }
 
-// TestAnOSTThatTakesNoNewObjectsGetsNone is the first step of each drain.
+// TestAnOSTThatTakesNoNewObjectsGetsNone covers the first step of each drain.
 func TestAnOSTThatTakesNoNewObjectsGetsNone(t *testing.T) {
 	l := newLab(t)
 	n := newNode(l, "node")
@@ -366,7 +366,7 @@ func TestAnOSTThatTakesNoNewObjectsGetsNone(t *testing.T) {
 	g.Expect(n.sh("lctl set_param osp.pfs-OST0001-osc-MDT*.max_create_count=0 >/dev/null; for i in 5 6 7 8; do echo x >/mnt/pfs/d/$i; done; lfs find /mnt/pfs --ost 1 | wc -l")).To(Equal("2\n"))
 	g.Expect(n.sh("lfs migrate $(lfs find /mnt/pfs -type f --ost 1) && lfs find /mnt/pfs --ost 1; cat /mnt/pfs/d/*")).To(Equal(strings.Repeat("x\n", 8)))
 
-	// It is deactivated everywhere before it is unmounted, or clients hang.
+	// It is deactivated everywhere before the unmount; otherwise clients would hang.
 	g.Expect(n.sh("lctl conf_param pfs-OST0001.osc.active=0; lctl get_param -n osc.pfs-OST0001-*.active | sort -u")).To(Equal("1\n"))
 	g.Eventually(func() string { return n.sh("lctl get_param -n osc.pfs-OST0001-*.active | sort -u") }).WithTimeout(patience.Bound(time.Minute)).Should(Equal("0\n"))
 	g.Expect(n.sh("umount /mnt/ost1; lctl --device MGS del_ost --target pfs-OST0001 >/dev/null; timeout 5 lfs df -h | grep OST0001; lfs osts")).

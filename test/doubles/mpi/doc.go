@@ -1,3 +1,3 @@
-// Package mpi holds what the doubles of mdtest and IOR share, and the test that holds them against the product's parsers, and against the
-// real programs where those are.
+// Package mpi holds the common code of the doubles of mdtest and IOR. Its test runs them against the product's parsers, and against the
+// real programs if available.
 package mpi

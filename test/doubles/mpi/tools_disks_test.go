@@ -1,6 +1,6 @@
 //go:build disks
 
-// In the tier disks, because it needs Open MPI, and starts it as root.
+// This test is in the tier disks because it needs Open MPI, and starts it as root.
 package mpi_test
 
 import (
@@ -24,7 +24,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/sweep"
 )
 
-// programs is the folder of the doubles, compiled as their image does it, or of the real programs (MPI_REAL_BIN).
+// programs returns the folder of the doubles, compiled in the same way as for their image, or of the real programs (MPI_REAL_BIN).
 func programs(t *testing.T) string {
 	t.Helper()
 	if folder := os.Getenv("MPI_REAL_BIN"); folder != "" {
@@ -39,7 +39,7 @@ func programs(t *testing.T) string {
 	return folder
 }
 
-// run is one command of a tool, as the node binary starts it.
+// run runs one command of a tool in the same way as the node binary.
 func run(programs, directory string, processes int, argv []string) (output []byte, err error) {
 	line := []string{"--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", fmt.Sprint(processes), filepath.Join(programs, argv[0])}
 	for _, argument := range argv[1:] {
@@ -48,7 +48,7 @@ func run(programs, directory string, processes int, argv []string) (output []byt
 	return exec.Command("mpirun", line...).CombinedOutput()
 }
 
-// left lists what lies below a directory, by how often each kind of name is there; digits are written as 0.
+// left counts the names below a directory by pattern; digits are replaced by 0.
 func left(t *testing.T, directory string) map[string]int {
 	t.Helper()
 	found := map[string]int{}
@@ -67,7 +67,7 @@ func TestTheProductReadsWhatTheToolsPrint(t *testing.T) {
 	for name, c := range map[string]struct {
 		tool benchmarks.Tool
 		spec v1alpha1.BenchmarkRunSpec
-		// samples are the names, in order; left is what the last step leaves.
+		// samples lists the names in order, and left holds the names that the last step leaves.
 		samples []string
 		left    map[string]int
 	}{
@@ -155,7 +155,7 @@ func TestTheProductReadsJSON(t *testing.T) {
 	g := NewWithT(t)
 	output, err := run(programs(t), t.TempDir(), 2, []string{"ior", "-b", "1m", "-t", "256k", "-i", "2", "-F", "-w", "-r", "-O", "summaryFormat=JSON", "-o", "$(DIRECTORY)/f"})
 	g.Expect(err).NotTo(HaveOccurred(), string(output))
-	// As an output that was saved elsewhere.
+	// This parses it like an output that was saved elsewhere.
 	report, err := ior.Tool{}.Parse(&v1alpha1.BenchmarkRunSpec{Tool: v1alpha1.ToolIOR, IOR: &v1alpha1.IORSpec{}}, benchmarks.Point{}, 0, output)
 	g.Expect(err).NotTo(HaveOccurred(), string(output))
 	g.Expect(report.Version).To(Equal("4.0.0"))

@@ -1,8 +1,8 @@
 //go:build envtest
 
-// Package apiserver starts a real kube-apiserver and etcd that serve the operator's CRDs, for tests of admission and of
-// controllers. Nothing else runs: no scheduler, no kubelet, no controller of Kubernetes, so a DaemonSet makes no pods and
-// a deleted object's children stay.
+// Package apiserver starts a real kube-apiserver and etcd that serve the operator's CRDs, for tests of admission and of controllers.
+// Nothing else runs: no scheduler, no kubelet and no controller of Kubernetes. Therefore a DaemonSet makes no pods, and the children of a
+// deleted object stay.
 package apiserver
 
 import (
@@ -34,32 +34,31 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// Kubeconfig is the environment variable with the path of a kubeconfig: of a server that all packages of a run share, which
-// test/envtest/serve has started. Where it is empty, a package starts a server of its own.
+// Kubeconfig is the environment variable with the path of a kubeconfig for a server that all packages of a run share, started by
+// test/envtest/serve. If it is empty, a package starts its own server.
 const Kubeconfig = "PARALLELFS_TEST_KUBECONFIG"
 
-// startTimeout is how long etcd, the API server and its CRDs may each take to be there. It bounds a machine that does other things
-// too, and decides nothing else.
+// startTimeout bounds the start of etcd, the API server and the CRDs, each. It is only for busy machines and affects nothing else.
 var startTimeout = patience.Bound(3 * time.Minute)
 
 // Server is a running API server.
 type Server struct {
-	// Config reaches the server as an administrator.
+	// Config connects to the server as an administrator.
 	Config *rest.Config
-	// Scheme knows the operator's kinds, Kubernetes' own and MPIJob.
+	// Scheme contains the operator's kinds, Kubernetes' own and MPIJob.
 	Scheme *k8sruntime.Scheme
-	// Client reads and writes directly, without a cache; after RunWithMemory it reads from the memory.
+	// Client reads and writes directly, without a cache; after RunWithMemory it reads through the memory.
 	Client client.Client
 
 	http        *http.Client
-	environment *envtest.Environment // nil when another process has started it
-	memory      *memory              // nil when each read goes to the server
+	environment *envtest.Environment // nil if another process has started it
+	memory      *memory              // nil if each read goes to the server
 }
 
 // Option changes what a Server serves.
 type Option func(*envtest.Environment) error
 
-// WithMPIJob also serves the CRD of MPIJob, as the MPI operator's module in go.mod has it.
+// WithMPIJob also serves the CRD of MPIJob from the MPI operator's module in go.mod.
 func WithMPIJob() Option {
 	return func(e *envtest.Environment) error {
 		list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/kubeflow/mpi-operator")
@@ -112,15 +111,16 @@ func Start(options ...Option) (*Server, error) {
 	return server, nil
 }
 
-// configure turns off what only a cluster needs. Whatever decides on a request stays as it is: admission, validation and rights.
+// configure disables features that only a cluster needs. Everything that decides on a request stays enabled: admission, validation and
+// authorization.
 func configure(flags *envtest.Arguments) {
-	flags.Set("enable-priority-and-fairness", "false") // nobody is to wait for somebody else
-	flags.Set("endpoint-reconciler-type", "none")      // nobody reaches it by a Service
+	flags.Set("enable-priority-and-fairness", "false") // requests must not wait for each other
+	flags.Set("endpoint-reconciler-type", "none")      // no client uses a Service to reach it
 	flags.Set("profiling", "false")
 }
 
-// spareCollector has the programs that are started next collect garbage seldom: they live for minutes, and would spend a fifth of their
-// time on it. restore undoes it.
+// spareCollector makes the programs that are started next collect garbage less often: they run for minutes, and would otherwise spend a
+// fifth of their time on it. restore undoes it.
 func spareCollector() (restore func() error, err error) {
 	const variable, seldom = "GOGC", "400"
 	if was, set := os.LookupEnv(variable); set {
@@ -131,9 +131,9 @@ func spareCollector() (restore func() error, err error) {
 	return restore, os.Setenv(variable, seldom)
 }
 
-// connect makes a Server of one that runs.
+// connect returns a Server for a running one.
 func connect(config *rest.Config) (*Server, error) {
-	config.QPS = -1 // a test waits for the server and for nothing else
+	config.QPS = -1 // a test waits only for the server
 	scheme := k8sruntime.NewScheme()
 	kinds := []func(*k8sruntime.Scheme) error{
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, mpi.AddToScheme,
@@ -163,7 +163,7 @@ func shared(kubeconfig string) (*Server, error) {
 	return connect(config)
 }
 
-// WriteKubeconfig writes a kubeconfig of the server's administrator.
+// WriteKubeconfig writes a kubeconfig for the server's administrator.
 func (s *Server) WriteKubeconfig(path string) error {
 	const private = 0o600
 	if err := os.WriteFile(path, s.environment.KubeConfig, private); err != nil {
@@ -180,14 +180,15 @@ func (s *Server) Stop() error {
 	return s.environment.Stop()
 }
 
-// Run is the body of a TestMain: it keeps a server in *server while the package's tests run. It is the one that all packages share, or
-// else one that is started for them. In both, tests see what others make: each works in a namespace of its own, and names nodes after it.
+// Run is the body of a TestMain: it provides a server in *server while the package's tests run. This is the shared server of all packages,
+// or otherwise one that is started for them. In both cases tests see each other's objects, so each works in its own namespace and names
+// nodes after it.
 func Run(m *testing.M, server **Server, options ...Option) {
 	run(m, server, starter(options))
 }
 
-// RunWithMemory is Run for a package whose tests reach the server by Client and Killable alone, and read the same objects often: both get
-// the answer of the last read until one of them writes an object of that kind.
+// RunWithMemory is Run for a package whose tests reach the server only by Client and Killable, and often read the same objects. Both return
+// the last answer until one of them writes an object of that kind.
 func RunWithMemory(m *testing.M, server **Server, options ...Option) {
 	start := starter(options)
 	run(m, server, func() (*Server, error) {
@@ -205,7 +206,7 @@ func RunWithMemory(m *testing.M, server **Server, options ...Option) {
 	})
 }
 
-// starter connects to the server that all packages share, or starts one where there is none.
+// starter connects to the shared server of all packages, or starts one if there is none.
 func starter(options []Option) func() (*Server, error) {
 	if kubeconfig := os.Getenv(Kubeconfig); kubeconfig != "" {
 		return func() (*Server, error) { return shared(kubeconfig) }
@@ -213,8 +214,8 @@ func starter(options []Option) func() (*Server, error) {
 	return func() (*Server, error) { return Start(options...) }
 }
 
-// direct returns a client with the connections and the kinds that the server already has: a new client would look for them again, which
-// takes longer than the writes of a test.
+// direct returns a client with the server's existing connections and kinds. A new client would discover them again, which takes longer than
+// the writes of a test.
 func (s *Server) direct() (client.WithWatch, error) {
 	c, err := client.NewWithWatch(s.Config, client.Options{Scheme: s.Scheme, HTTPClient: s.http, Mapper: s.Client.RESTMapper()})
 	if err != nil {
@@ -226,13 +227,13 @@ func (s *Server) direct() (client.WithWatch, error) {
 	return s.memory.over(c), nil
 }
 
-// RunAlone is Run for a package whose tests change what others may do: it has a server that it shares with nobody.
+// RunAlone is Run for a package whose tests change permissions: it has a server of its own.
 func RunAlone(m *testing.M, server **Server, options ...Option) {
 	run(m, server, func() (*Server, error) { return Start(options...) })
 }
 
 func run(m *testing.M, server **Server, start func() (*Server, error)) {
-	log.SetLogger(logr.Discard()) // tests look at what is there, not at what is logged
+	log.SetLogger(logr.Discard()) // tests check the state, not the log
 	started, err := start()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -247,7 +248,7 @@ func run(m *testing.M, server **Server, start func() (*Server, error)) {
 	os.Exit(code)
 }
 
-// Namespace makes a namespace of its own for a test. It is left behind: nothing in this server could empty it.
+// Namespace creates a namespace for a test. It is not deleted, because nothing in this server could empty it.
 func (s *Server) Namespace(ctx context.Context, t testing.TB) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -257,7 +258,7 @@ func (s *Server) Namespace(ctx context.Context, t testing.TB) string {
 	return namespace.Name
 }
 
-// root is the folder of the project. Tests run in the folder of their package, and a path that the compiler wrote down may be trimmed.
+// root returns the folder of the project. Tests run in the folder of their package, and paths from the compiler may be trimmed.
 func root() (string, error) {
 	folder, err := os.Getwd()
 	if err != nil {

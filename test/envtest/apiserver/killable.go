@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// ErrKilled is what every request of a Killable returns after its last write.
+// ErrKilled is the error of every request of a Killable after its last write.
 var ErrKilled = errors.New("the operator was killed")
 
-// Killable is a client that counts its writes, and can be made to die: after so many writes it does nothing any more, as an
-// operator that was killed at that moment.
+// Killable is a client that counts its writes and can be killed: after a number of writes it does nothing, like an operator that was killed
+// at that moment.
 type Killable struct {
 	client.WithWatch
 
@@ -30,7 +30,7 @@ type Killable struct {
 	limit  int
 }
 
-// Killable returns a client that dies after so many writes; a negative number means never.
+// Killable returns a client that is killed after this number of writes; a negative number means never.
 func (s *Server) Killable(t testing.TB, writes int) *Killable {
 	t.Helper()
 	direct, err := s.direct()
@@ -57,7 +57,7 @@ func (s *Server) Killable(t testing.TB, writes int) *Killable {
 		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			apply := func() error { return c.Apply(ctx, o, opts...) }
 			if len((&client.ApplyOptions{}).ApplyOptions(opts).DryRun) > 0 {
-				return k.read(apply) // it asks only
+				return k.read(apply) // it only reads
 			}
 			return k.write("apply", apply)
 		},
@@ -87,7 +87,7 @@ func (s *Server) Killable(t testing.TB, writes int) *Killable {
 	return k
 }
 
-// Writes are the writes so far, in words.
+// Writes describes the writes so far.
 func (k *Killable) Writes() []string {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -116,7 +116,8 @@ func (k *Killable) write(what string, do func() error) error {
 	k.mutex.Unlock()
 	err := do()
 	if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
-		// The API server has refused it, which changes nothing: an operator that is killed then has done what the one before it had.
+		// The API server has refused the write, which changes nothing: an operator killed at this point has done the same as one killed before
+		// it.
 		k.mutex.Lock()
 		i := slices.Index(k.writes, what)
 		k.writes = slices.Delete(k.writes, i, i+1)

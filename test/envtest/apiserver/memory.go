@@ -16,21 +16,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// memory keeps the API server's answers to reads until this process writes an object of the same kind and namespace. A story reads the same
-// objects in each of many passes, and most of the time of a test would go into answers that are equal to the last ones.
+// memory caches the API server's answers to reads until this process writes an object of the same kind and namespace. A story reads the
+// same objects in each of many passes, and equal answers would take most of a test's time.
 //
-// An answer out of the memory equals a direct one only while all writers of the namespace use clients with this memory. Nothing else writes
-// there: the server has no controllers. Objects without a namespace have a memory by the test that they belong to: see shard.
+// A cached answer equals a direct one only if all writers of the namespace use clients with this memory. Nothing else writes there: the
+// server has no controllers. Objects without a namespace have a cache for the test that they belong to: see shard.
 type memory struct {
 	mutex sync.Mutex
-	// writes counts the writes by place, and everywhere those that may change any place.
+	// writes counts the writes by place, and everywhere counts writes that may affect any place.
 	writes     map[place]int
 	everywhere int
-	// answers are the kept answers by question.
+	// answers holds the cached answers by question.
 	answers map[question]answer
 }
 
-// place is where a write changes answers. An empty shard is the whole cluster.
+// place is the scope of a write's effect on answers. An empty shard means the whole cluster.
 type place struct {
 	kind  schema.GroupKind
 	shard string
@@ -39,13 +39,13 @@ type place struct {
 // question is a read.
 type question struct {
 	place
-	// into is the type that the answer is decoded into: one object has several.
+	// into is the type that the answer is decoded into, because one object has several.
 	into reflect.Type
-	// name of the object, or the selectors of a list.
+	// name is the name of the object; labels and fields are the selectors of a list.
 	name, labels, fields string
 }
 
-// answer is an object, a list or the error NotFound, and the count of writes of its place when it was read.
+// answer is an object, a list or the error NotFound, with the number of writes to its place at the time of the read.
 type answer struct {
 	object runtime.Object
 	err    error
@@ -56,7 +56,7 @@ func newMemory() *memory {
 	return &memory{writes: map[place]int{}, answers: map[question]answer{}}
 }
 
-// over returns a client that reads from the memory what the memory has.
+// over returns a client that reads through the memory.
 func (m *memory) over(c client.WithWatch) client.WithWatch {
 	return interceptor.NewClient(c, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
@@ -113,7 +113,7 @@ func (m *memory) over(c client.WithWatch) client.WithWatch {
 	})
 }
 
-// listed is the question of a list. It returns false for a list in pages or with options that the memory does not understand.
+// listed returns the question for a list. It returns false for a paged list, or for options that the memory does not support.
 func listed(c client.Client, list client.ObjectList, opts []client.ListOption) (question, bool) {
 	kind, err := apiutil.GVKForObject(list, c.Scheme())
 	asked := (&client.ListOptions{}).ApplyOptions(opts)
@@ -131,7 +131,7 @@ func listed(c client.Client, list client.ObjectList, opts []client.ListOption) (
 	return q, true
 }
 
-// read answers from the memory, or asks and keeps the answer unless somebody wrote meanwhile.
+// read answers from the memory, or calls ask and caches the answer unless there was a write in the meantime.
 func (m *memory) read(q question, into runtime.Object, ask func() error) error {
 	m.mutex.Lock()
 	kept, known := m.answers[q]
@@ -155,14 +155,14 @@ func (m *memory) read(q question, into runtime.Object, ask func() error) error {
 	return err
 }
 
-// write counts a write before and after it: whoever reads meanwhile gets either state, and keeps neither.
+// write counts a write before and after it. A concurrent read may return either state, and is not cached.
 func (m *memory) write(c client.Client, what any, do func() error) error {
 	m.count(c, what)
-	defer m.count(c, what) // the server may have chosen a name meanwhile
+	defer m.count(c, what) // the server may have chosen a name
 	return do()
 }
 
-// count counts a write of an object, or one everywhere where the object is not known.
+// count counts a write of an object, or a write everywhere if the object is unknown.
 func (m *memory) count(c client.Client, what any) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -180,5 +180,5 @@ func (m *memory) count(c client.Client, what any) {
 	m.writes[place{kind: kind.GroupKind()}]++
 }
 
-// shard is the part of the cluster that an object belongs to: its namespace, or its own name.
+// shard returns the part of the cluster that an object belongs to: its namespace, or its own name.
 func shard(namespace, name string) string { return cmp.Or(namespace, name) }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// counted is a client with a memory, and the number of reads that reach the server behind it.
+// counted returns a client with a memory, and the number of reads that reach the server behind it.
 func counted() (c client.Client, reads *int) {
 	reads = new(int)
 	direct := fake.NewClientBuilder().Build()

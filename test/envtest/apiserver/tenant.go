@@ -18,25 +18,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// tenant lists what is of its own.
+// tenant restricts lists to one test's objects.
 type tenant struct {
 	client.Client
 	namespaces []string
 
 	mutex sync.Mutex
-	// lent are the objects that were given out to be read alone.
+	// lent holds the read-only objects that were returned.
 	lent []loan
 }
 
-// loan is an object that was given out to be read alone, and what the objects of its list were.
+// loan is a read-only object that was returned, with the original objects of its list.
 type loan struct {
 	object runtime.Object
 	was    map[types.UID]runtime.Object
 }
 
-// Tenant is a client for a controller that lists objects of the whole cluster. To it the cluster is what belongs to one test: the objects
-// in the given namespaces, and those without a namespace whose name starts with one of them and a dash. So tests that run at the same time
-// see neither ports nor disks of each other. All else it does as the client that it was made of.
+// Tenant returns a client for a controller that lists objects of the whole cluster. It lists only the objects of one test: those in the
+// given namespaces, and those without a namespace whose name starts with one of them and a dash. Therefore concurrent tests don't see each
+// other's ports and disks. Everything else is done by the given client.
 func Tenant(c client.Client, namespaces ...string) client.Client {
 	return &tenant{Client: c, namespaces: namespaces}
 }
@@ -53,9 +53,9 @@ func (t *tenant) List(ctx context.Context, list client.ObjectList, options ...cl
 	return t.lend(list)
 }
 
-// Unchanged fails when an object that a Tenant has given out to be read alone was changed since. A list without copies
-// (client.UnsafeDisableDeepCopy) is the cache's own in a manager; here it is not, and nobody else would see it. The list itself may be put
-// into another order.
+// Unchanged returns an error if a read-only object from a Tenant was changed since. In a manager, a list without copies
+// (client.UnsafeDisableDeepCopy) belongs to the cache. Here it does not, so a change would otherwise go unnoticed. The list itself may be
+// reordered.
 func Unchanged(c client.Client) error {
 	t, is := c.(*tenant)
 	if !is {
@@ -66,7 +66,7 @@ func Unchanged(c client.Client) error {
 	for _, l := range t.lent {
 		o, is := l.object.(client.Object)
 		if !is || o.GetUID() == "" {
-			continue // its place in the list was cleared
+			continue // its slot in the list was cleared
 		}
 		if was, known := l.was[o.GetUID()]; !known || !equality.Semantic.DeepEqual(was, l.object) {
 			return fmt.Errorf("%T %s was to be read alone, and was changed: %s", o, o.GetName(), diff.Diff(was, l.object))
@@ -131,7 +131,7 @@ func (t *tenant) list(ctx context.Context, asked *client.ListOptions, list clien
 	return meta.SetList(list, all)
 }
 
-// foreign is true for an object without a namespace that is another test's.
+// foreign is true for an object without a namespace that belongs to another test.
 func (t *tenant) foreign(object runtime.Object) bool {
 	o, is := object.(client.Object)
 	return !is || !slices.ContainsFunc(t.namespaces, func(namespace string) bool { return strings.HasPrefix(o.GetName(), namespace+"-") })

@@ -16,7 +16,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// The agent of n1 is told by these sentences what it may not do.
+// Messages to the agent of n1 about what it may not do.
 const (
 	ownInventory = "an agent writes only the NodeInventory that is named like its own node"
 	ownStatus    = "an agent writes only the status of the StorageTargets of its own node"
@@ -83,7 +83,7 @@ func TestAnAgentSpeaksForItsOwnNodeAndNoOther(t *testing.T) {
 		"with that right, the policy still refuses": {"an agent allowed everything@n1", func(t *testing.T, c client.Client) error {
 			return c.Patch(t.Context(), own.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"remove":true}}`)))
 		}, ownStatus},
-		// Two policies refuse it, and the API server quotes either.
+		// Two policies refuse it, and the API server quotes one of them.
 		"with that right, it still makes no target": {"an agent allowed everything@n1", func(t *testing.T, c client.Client) error {
 			return c.Create(t.Context(), target("mine", "n1"), client.DryRunAll)
 		}, "denied request"},
@@ -116,7 +116,7 @@ func TestAnAgentSpeaksForItsOwnNodeAndNoOther(t *testing.T) {
 	}
 }
 
-// The other tests say what a token says; this one has the API server make a token, as it does for the kubelet.
+// The other tests set the content of a token; this one lets the API server create a token, as for the kubelet.
 func TestTheTokenOfAnAgentsPodIsGoodForThePodsNode(t *testing.T) {
 	g := NewWithT(t)
 	c := user(t, "an administrator of the cluster")

@@ -17,7 +17,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// annotated are the annotations that each kind has.
+// annotated holds the annotations of each kind.
 var annotated = map[string]struct {
 	make func() client.Object
 	has  []string

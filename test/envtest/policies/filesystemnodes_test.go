@@ -28,7 +28,7 @@ const (
 	ownPart               = "an agent writes only status.agent"
 )
 
-// fileSystemNode is the FileSystemNode of a filesystem that lives.
+// fileSystemNode returns the FileSystemNode of an existing filesystem.
 func fileSystemNode(name, node string) *v1alpha1.FileSystemNode {
 	return &v1alpha1.FileSystemNode{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", OwnerReferences: []metav1.OwnerReference{{
@@ -41,7 +41,7 @@ func fileSystemNode(name, node string) *v1alpha1.FileSystemNode {
 	}
 }
 
-// madeNode makes a FileSystemNode as the manager does, under a name of its own.
+// madeNode creates a FileSystemNode as the manager does, with a unique name.
 func madeNode(t *testing.T, n *v1alpha1.FileSystemNode) *v1alpha1.FileSystemNode {
 	t.Helper()
 	n.GenerateName, n.Name = n.Name+"-", ""
@@ -54,13 +54,13 @@ func confirm(t *testing.T, c client.Client, n *v1alpha1.FileSystemNode, status v
 	t.Helper()
 	n = n.DeepCopy()
 	if status.Conditions == nil {
-		status.Conditions = n.Status.Conditions // what the operator has said stays, as does what the API server says of a new one
+		status.Conditions = n.Status.Conditions // the operator's conditions stay, and so do those of the API server for a new object
 	}
 	n.Status = status
 	return c.Status().Update(t.Context(), n)
 }
 
-// refused checks that an error is the refusal of a policy, or that there is none where nothing is said.
+// refused checks that an error is a policy's refusal with this text, or that there is none if the text is empty.
 func refused(t *testing.T, err error, says string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -79,7 +79,7 @@ func TestOnlyTheManagerMakesFileSystemNodes(t *testing.T) {
 		"an administrator of filesystems":    "cannot create resource",
 		"the one user of all controllers":    onlyTheOperatorMakes,
 		"a service account of the same name": onlyTheOperatorMakes,
-		// Two policies refuse it, and the API server quotes either.
+		// Two policies refuse it, and the API server quotes one of them.
 		"an agent allowed everything@n1": "denied request",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestOnlyTheManagerMakesFileSystemNodes(t *testing.T) {
 	}
 }
 
-// changesOfANode are a change of each field of the spec that can change.
+// changesOfANode holds a change of each field of the spec that can change.
 var changesOfANode = map[string]string{
 	"fileSystem": `{"uid":"22-22"}`,
 	"facts":      `{"type":"BeeGFS","metadataNode":"n9"}`,
@@ -96,7 +96,7 @@ var changesOfANode = map[string]string{
 	"givenUp":    `{"time":"2026-11-01T12:00:00Z"}`,
 	// An agent writes this into its node's /etc/modprobe.d.
 	"moduleOptions": `{"lines":["options mdt mds_num_cpts=[1]"],"write":true}`,
-	"node":          "", // the CRD itself keeps it
+	"node":          "", // the CRD itself keeps this field immutable
 }
 
 func TestOnlyTheManagerChangesTheSpecOfAFileSystemNode(t *testing.T) {

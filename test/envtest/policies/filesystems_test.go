@@ -60,7 +60,7 @@ func TestAFileSystemThatIsMountedOrToBeWipedIsDeletedByWhoConfirmsIt(t *testing.
 			if who == "" {
 				who = "an administrator of the cluster"
 			}
-			// A dry run asks the roles as well, which these two have not from the chart.
+			// A dry run also checks the roles, which these two don't get from the chart.
 			err := user(t, who).Delete(t.Context(), fs, client.DryRunAll)
 			if c.says == "" {
 				if err != nil && !says(err, "cannot delete resource") {

@@ -1,7 +1,7 @@
 //go:build envtest
 
-// Package policies_test holds what the chart's admission policies refuse to whom, on a real API server. It has a server of
-// its own: where the policies are in force, no other test can make a StorageTarget.
+// Package policies_test tests on a real API server what the chart's admission policies refuse to each user. It has a server of its own,
+// because while the policies are active, no other test can create a StorageTarget.
 package policies_test
 
 import (
@@ -33,7 +33,7 @@ import (
 const (
 	release   = "parallelfs-operator"
 	namespace = "parallelfs-system"
-	// nodeOfToken is what the API server adds to a user whose token is bound to a pod on a node.
+	// nodeOfToken is the extra field that the API server adds to a user whose token is bound to a pod on a node.
 	nodeOfToken = "authentication.kubernetes.io/node-name"
 )
 
@@ -41,8 +41,8 @@ var server *apiserver.Server
 
 func TestMain(m *testing.M) { apiserver.RunAlone(m, &server) }
 
-// users by the names that the tables call them; a name with @ is an agent on that node. "Allowed everything" means that no
-// role stands in the way, so that what refuses is a policy.
+// users holds the users by their names in the tables; a name with @ is an agent on that node. "Allowed everything" means that no role is in
+// the way, so any refusal comes from a policy.
 var users = map[string]rest.ImpersonationConfig{
 	"the manager":                        {UserName: account(namespace, release+"-manager"), Groups: []string{"system:masters"}},
 	"an administrator of filesystems":    {UserName: "fran", Groups: []string{"storage-admins"}},
@@ -56,7 +56,7 @@ var users = map[string]rest.ImpersonationConfig{
 
 func account(namespace, name string) string { return "system:serviceaccount:" + namespace + ":" + name }
 
-// user is a client of one of the users.
+// user returns a client that acts as one of the users.
 func user(t *testing.T, name string) client.Client {
 	t.Helper()
 	g := NewWithT(t)
@@ -76,7 +76,7 @@ func user(t *testing.T, name string) client.Client {
 	return c
 }
 
-// installChart installs what the chart has of roles, accounts and policies, once, and waits until the policies are in force.
+// installChart installs the chart's roles, accounts and policies once, and waits until the policies are active.
 var installChart = sync.OnceValue(func() error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience.Bound(3*time.Minute))
 	defer cancel()
@@ -102,7 +102,7 @@ var installChart = sync.OnceValue(func() error {
 			return fmt.Errorf("can't install %s %s: %w", object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), err)
 		}
 	}
-	// A policy refuses only when the API server has seen and compiled it.
+	// A policy is active only after the API server has received and compiled it.
 	agent := rest.CopyConfig(server.Config)
 	agent.Impersonate = users["an agent without a node"]
 	agentClient, err := client.New(agent, client.Options{Scheme: server.Scheme})
@@ -149,7 +149,7 @@ func render(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("can't render the chart; run `make test-chart` once, which makes bin/helm, or set HELM to a helm: %w", err)
 	}
-	// Go keeps the result of a test until a file that the test itself has read changes; helm's reading does not count.
+	// Go caches a test's result until a file that the test itself has read changes; files read by helm don't count.
 	err = fs.WalkDir(os.DirFS(chart), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
 			_, err = os.ReadFile(filepath.Join(chart, name))
@@ -203,7 +203,7 @@ func target(name, node string) *v1alpha1.StorageTarget {
 	}
 }
 
-// made makes an object as the manager does, under a name of its own.
+// made creates an object as the manager does, with a unique name.
 func made(t *testing.T, object *v1alpha1.StorageTarget) *v1alpha1.StorageTarget {
 	t.Helper()
 	g := NewWithT(t)

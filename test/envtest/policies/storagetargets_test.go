@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	staysWhatItIs = "the node, role, FileSystem and device of a StorageTarget can't be changed" // the CRD's own rule, for everybody
-	secondStays   = "the second node of a StorageTarget can't be changed"                       // so is this
+	staysWhatItIs = "the node, role, FileSystem and device of a StorageTarget can't be changed" // the CRD's own rule for everyone
+	secondStays   = "the second node of a StorageTarget can't be changed"                       // so is this one
 	onlyForPeople = "only spec.approvedPlan, spec.remove and spec.writersStopped are for people"
 	holdsData     = "this StorageTarget holds data: set spec.remove: true and wait for SafeToRemove, or delete the FileSystem"
 )
@@ -52,7 +52,7 @@ func TestOnlyTheManagerMakesStorageTargets(t *testing.T) {
 	}
 }
 
-// A change of each field of the spec, with what is said to an administrator of the cluster; empty where people may change it.
+// changes holds a change of each field of the spec with the message for an administrator of the cluster; empty if people may change it.
 var changes = map[string]struct{ to, says string }{
 	"fileSystem": {`{"uid":"22-22"}`, onlyForPeople},
 	"cluster":    {`"c2-c2"`, onlyForPeople},
@@ -109,7 +109,7 @@ func TestPeopleApproveAndRemoveAndChangeNothingElse(t *testing.T) {
 				g.Expect(apierrors.IsForbidden(err)).To(Equal(c.says != staysWhatItIs && c.says != secondStays), "%s: %v", name, err)
 				g.Expect(err).To(MatchError(ContainSubstring(c.says)))
 			}
-			// The CRD itself keeps some fields as they are; that is no refusal of the policy's.
+			// The CRD itself keeps some fields immutable; that is no refusal by the policy.
 			g.Expect(apierrors.IsForbidden(patch(t, "the manager", field))).To(BeFalse())
 		})
 	}
@@ -129,7 +129,7 @@ func TestWhatTheManagerSetIsNotTakenBackByOthers(t *testing.T) {
 	}
 }
 
-// states of a StorageTarget, and whether people may then delete it.
+// states holds states of a StorageTarget, and whether people may delete it in each.
 var states = map[string]struct {
 	change func(*v1alpha1.StorageTarget)
 	may    bool
@@ -174,7 +174,7 @@ var states = map[string]struct {
 	}), true},
 }
 
-// moved is SafeToRemove of a generation.
+// moved returns the condition SafeToRemove for a generation.
 func moved(generation int64) metav1.Condition {
 	return metav1.Condition{Type: v1alpha1.ConditionSafeToRemove, Status: "True", Reason: v1alpha1.ReasonDataMoved, ObservedGeneration: generation}
 }
@@ -207,7 +207,7 @@ func TestATargetThatHoldsDataIsNotDeletedByHand(t *testing.T) {
 				g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%s: %v", name, err)
 				g.Expect(err.Error()).To(ContainSubstring(holdsData))
 			}
-			// Those that act for somebody who was asked already are never in the way of a deletion.
+			// Controllers that act for a user whose request was already checked may always delete.
 			for _, name := range []string{"the manager", "the garbage collector", "the namespace controller", "the one user of all controllers"} {
 				g.Expect(user(t, name).Delete(t.Context(), object.DeepCopy(), client.DryRunAll)).To(Succeed(), name)
 			}
@@ -224,7 +224,7 @@ func TestANamespaceIsEmptiedWhenItIsDeleted(t *testing.T) {
 	holding(nil)(object)
 	made(t, object)
 
-	// People can't delete all at once what they can't delete one by one.
+	// People can't delete collectively what they can't delete one by one.
 	err := user(t, "an administrator of the cluster").DeleteAllOf(t.Context(), &v1alpha1.StorageTarget{}, client.InNamespace(space))
 	g.Expect(err).To(MatchError(ContainSubstring(holdsData)))
 

@@ -1,12 +1,12 @@
 //go:build envtest
 
-// Command serve starts the one API server of a run of tests in several packages, tells a command where it is by an environment variable,
-// and stops it when the command has ended or is interrupted.
+// Command serve starts the one API server of a run of tests in several packages, and passes its location to a command in an environment
+// variable. It stops the server when the command has ended or is interrupted.
 //
 //	go run -tags envtest ./test/envtest/serve DIRECTORY COMMAND...
 //
-// The kubeconfig and all temporary files, also those of the servers that single packages start, lie in DIRECTORY, which is emptied before
-// and after: `go test` keeps the result of a package for as long as the variables that its tests read have the same values.
+// The kubeconfig and all temporary files, including those of servers that single packages start, are in DIRECTORY, which is emptied before
+// and after. The directory is fixed because `go test` caches a package's result as long as the variables that its tests read are unchanged.
 package main
 
 import (
@@ -39,18 +39,18 @@ func main() {
 	switch {
 	case err == nil:
 	case errors.As(err, &ended) && ended.Exited():
-		os.Exit(ended.ExitCode()) // the command has said why
+		os.Exit(ended.ExitCode()) // the command has printed why
 	default:
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// serve runs a command beside a server.
+// serve runs a command while a server runs.
 func serve(directory string, command []string) (err error) {
 	interrupted, done := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer done()
-	// A package that is killed leaves the servers that it has started to this process.
+	// Servers of a killed package become children of this process.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("can't look after what tests start: %w", err)
 	}
@@ -75,13 +75,14 @@ func serve(directory string, command []string) (err error) {
 	}
 	run := exec.CommandContext(interrupted, command[0], command[1:]...)
 	run.Stdin, run.Stdout, run.Stderr = os.Stdin, os.Stdout, os.Stderr
-	// It is a group of its own, so that an interrupt comes to all of it once, from a terminal as from whoever ends this process.
+	// It has its own process group, so that an interrupt reaches all of it once, whether it comes from a terminal or from the program that
+	// ends this process.
 	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	run.Cancel = func() error { return syscall.Kill(-run.Process.Pid, syscall.SIGTERM) }
 	return run.Run()
 }
 
-// empty makes a directory, or takes away what an earlier run has left in it.
+// empty creates a directory, or removes the leftovers of an earlier run from it.
 func empty(directory string) error {
 	if err := os.RemoveAll(directory); err != nil {
 		return fmt.Errorf("can't remove what an earlier run has left: %w", err)
@@ -93,7 +94,7 @@ func empty(directory string) error {
 	return nil
 }
 
-// endAll kills what is left of this process's children, the servers too: there is nothing in them that anybody would miss.
+// endAll kills the remaining children of this process, including the servers, whose data is not needed.
 func endAll() error {
 	for {
 		all, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -102,8 +103,8 @@ func endAll() error {
 		}
 		for _, file := range all {
 			var pid, parent int
-			stat, _ := os.ReadFile(file) // it may have ended meanwhile
-			// "pid (name) state parent …", proc_pid_stat(5); a name may have spaces and parentheses.
+			stat, _ := os.ReadFile(file) // it may have ended in the meantime
+			// The format is "pid (name) state parent …", proc_pid_stat(5); a name may contain spaces and parentheses.
 			_, rest, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ")
 			_, err := fmt.Sscanf(rest, "%1s %d", new(string), &parent)
 			if err != nil || parent != os.Getpid() {
@@ -113,7 +114,7 @@ func endAll() error {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
 		}
-		// The children of one that ends come to this process.
+		// The children of an ended process become children of this one.
 		if _, err := syscall.Wait4(-1, nil, 0, nil); err != nil && !errors.Is(err, syscall.EINTR) {
 			return nil // there is none left
 		}

@@ -1,4 +1,4 @@
-// Package objectstoretest serves object stores to tests.
+// Package objectstoretest serves object stores for tests.
 package objectstoretest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/rclone/gofakes3/s3mem"
 )
 
-// The bucket of each store, and who may use it.
+// Bucket and keys of each store.
 const (
 	Bucket    = "bench"
 	AccessKey = "lab"
@@ -30,7 +30,7 @@ type Store struct {
 	URL string
 }
 
-// Serve serves a store until the end of the test. Before, where set, sees each request, and may answer it.
+// Serve serves a store until the end of the test. before, if set, receives each request first and may answer it.
 func Serve(t *testing.T, before http.HandlerFunc) Store {
 	t.Helper()
 	backend := s3mem.New()
@@ -49,10 +49,10 @@ func Serve(t *testing.T, before http.HandlerFunc) Store {
 	return Store{backend, server.URL}
 }
 
-// listing understands an empty delimiter as S3 does (ListObjectsV2): as none.
+// listing treats an empty delimiter as none, like S3 (ListObjectsV2).
 type listing struct{ *s3mem.Backend }
 
-// ListBucket is that of the backend.
+// ListBucket calls the backend.
 func (l listing) ListBucket(
 	ctx context.Context, bucket string, prefix *gofakes3.Prefix, page gofakes3.ListBucketPage,
 ) (*gofakes3.ObjectList, error) {
@@ -62,25 +62,25 @@ func (l listing) ListBucket(
 	return l.Backend.ListBucket(ctx, bucket, prefix, page) //nolint:wrapcheck // it is the backend's own
 }
 
-// recorder knows whether somebody has answered.
+// recorder records whether a response was sent.
 type recorder struct {
 	http.ResponseWriter
 	answered bool
 }
 
-// WriteHeader answers.
+// WriteHeader records the response.
 func (r *recorder) WriteHeader(code int) {
 	r.answered = true
 	r.ResponseWriter.WriteHeader(code)
 }
 
-// Write answers.
+// Write records the response.
 func (r *recorder) Write(data []byte) (int, error) {
 	r.answered = true
 	return r.ResponseWriter.Write(data)
 }
 
-// Credentials is a directory like a mounted Secret, with the keys of the stores.
+// Credentials returns a directory like a mounted Secret, with the keys of the stores.
 func Credentials(t *testing.T) string {
 	t.Helper()
 	directory := t.TempDir()
@@ -90,7 +90,7 @@ func Credentials(t *testing.T) string {
 	return directory
 }
 
-// Object is what an object holds.
+// Object returns the content of an object.
 func (s Store) Object(t *testing.T, key string) string {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -102,7 +102,7 @@ func (s Store) Object(t *testing.T, key string) string {
 	return string(content)
 }
 
-// Keys are those of all objects, in their order.
+// Keys returns the sorted keys of all objects.
 func (s Store) Keys(t *testing.T) []string {
 	t.Helper()
 	found, err := s.ListBucket(t.Context(), Bucket, &gofakes3.Prefix{}, gofakes3.ListBucketPage{})

@@ -1,5 +1,5 @@
-// Package storedtest holds stored formats: a committed file says how each looks, and a test beside its reader that it is still read and
-// written so (ADR 0077).
+// Package storedtest holds the stored formats: a committed file shows each format, and a test beside its reader checks that the format is
+// still read and written (ADR 0077).
 package storedtest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/onsi/gomega"
 )
 
-// Fixture is a committed file below testdata of the test's package. No test writes it.
+// Fixture returns a committed file below testdata of the test's package. Tests don't write it.
 func Fixture(t *testing.T, path ...string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(append([]string{"testdata"}, path...)...))
@@ -20,7 +20,7 @@ func Fixture(t *testing.T, path ...string) []byte {
 	return content
 }
 
-// ExpectWhole fails the test unless each field of a value, at any depth, is set: a fixture shows all of a format.
+// ExpectWhole fails the test unless every field of a value is set, at any depth, because a fixture must show the whole format.
 func ExpectWhole(t *testing.T, value any) {
 	t.Helper()
 	gomega.NewWithT(t).Expect(unset("", reflect.ValueOf(value))).To(gomega.BeEmpty(), "fields that the fixture does not show")

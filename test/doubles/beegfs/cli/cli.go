@@ -39,7 +39,7 @@ type call struct {
 	view           wire.View
 }
 
-// Run is beegfs: it returns the exit code.
+// Run runs beegfs and returns the exit code.
 func Run(ctx context.Context, arguments []string, output, errs io.Writer) int {
 	c := &call{output: output, errors: errs}
 	root := c.root()
@@ -98,13 +98,13 @@ type choice struct {
 	allowed []string
 }
 
-// String is the value.
+// String returns the value.
 func (f *choice) String() string { return *f.value }
 
 // Type names the kind of flag in a help text.
 func (f *choice) Type() string { return "string" }
 
-// Set refuses what is not allowed.
+// Set refuses values that are not allowed.
 func (f *choice) Set(text string) error {
 	if !slices.Contains(f.allowed, text) {
 		return fmt.Errorf("invalid value %q (valid values: %s)", text, strings.Join(f.allowed, ", "))
@@ -117,12 +117,12 @@ func (c *call) say(format string, arguments ...any) {
 	fmt.Fprintf(c.output, format, arguments...)
 }
 
-// tell writes to standard error, where beegfs writes all that is no data.
+// tell writes to standard error, which beegfs uses for everything except data.
 func (c *call) tell(format string, arguments ...any) {
 	fmt.Fprintf(c.errors, format, arguments...)
 }
 
-// before checks the flags and asks the management service for all that it knows.
+// before checks the flags and fetches the management service's whole state.
 func (c *call) before(command *cobra.Command, _ []string) error {
 	if os.Geteuid() != 0 {
 		return errors.New("only root can use this command")
@@ -151,7 +151,7 @@ func (c *call) before(command *cobra.Command, _ []string) error {
 	return c.ask(command.Context(), "view", nil, &c.view)
 }
 
-// ask asks the management service; errors are as gRPC has them.
+// ask sends a request to the management service; errors have the form of gRPC's.
 func (c *call) ask(ctx context.Context, op string, argument, result any) error {
 	err := wire.Ask(ctx, c.management, wire.WithTLS(c.secret, !c.tlsDisable), op, argument, result)
 	var refused *wire.RefusedError
@@ -168,7 +168,7 @@ func (c *call) ask(ctx context.Context, op string, argument, result any) error {
 	return fmt.Errorf("rpc error: code = Unavailable desc = connection error: desc = \"transport: Error while dialing: %w\"", err)
 }
 
-// after warns of a missing license, as 8.3 does after every command.
+// after warns about a missing license, as 8.3 does after every command.
 func (c *call) after(command *cobra.Command, _ []string) error {
 	if _, skips := command.Annotations[skipsLicense]; skips || c.view.License {
 		return nil
@@ -207,7 +207,7 @@ func (c *call) license() *cobra.Command {
 	return command
 }
 
-// tree walks the directories; without --mount none a path is one of this machine, which has no BeeGFS mounted.
+// tree walks the directories. It requires --mount none with paths of the filesystem, because this machine has no BeeGFS mounted.
 func (c *call) tree() (*tree.Tree, error) {
 	if c.mount != "none" {
 		return nil, errors.New("unable to get a valid BeeGFS client: no BeeGFS is mounted (use --mount none to work on paths of an unmounted one)")

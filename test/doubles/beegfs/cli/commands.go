@@ -81,7 +81,7 @@ func (c *call) listTargets(kind, pool string, state, capacity bool) error {
 	return rows.print()
 }
 
-// deletion is a command that removes something with --yes, and otherwise says whether it could.
+// deletion is a command that removes something with --yes, and otherwise prints whether it could.
 func (c *call) deletion(use, what, op string, kinds []string, candidates func() []candidate) *cobra.Command {
 	var execute bool
 	command := &cobra.Command{Use: use, Args: cobra.ExactArgs(1), RunE: func(command *cobra.Command, arguments []string) error {
@@ -153,7 +153,7 @@ func (c *call) listNodes(ctx context.Context, kind string, cards, reachable, fai
 	return nil
 }
 
-// nics are the cells with a server's addresses, and with whether it answers there.
+// nics returns the cells with a server's addresses, and whether it answers there.
 func (c *call) nics(ctx context.Context, n *wire.NodeView, cards, reachable bool) (nics, answers string) {
 	if !cards {
 		return "", ""
@@ -193,7 +193,7 @@ func checkAlias(text string) error {
 	return nil
 }
 
-// alias is a command that gives something another name, which needs no license.
+// alias is a command that renames something, which needs no license.
 func (c *call) alias(use, what string, kinds []string, candidates func() []candidate) *cobra.Command {
 	return &cobra.Command{Use: use, Args: cobra.ExactArgs(2), RunE: func(command *cobra.Command, arguments []string) error {
 		if err := checkAlias(arguments[1]); err != nil {

@@ -198,7 +198,7 @@ func (c *call) entrySet() *cobra.Command {
 	return command
 }
 
-// allowed refuses a pool that has nothing for the pattern.
+// allowed refuses a pool without targets for the pattern.
 func (c *call) allowed(path string, next wire.Pattern, pattern, pool, force bool) error {
 	if force || !pattern && !pool {
 		return nil
@@ -224,7 +224,7 @@ func (c *call) allowed(path string, next wire.Pattern, pattern, pool, force bool
 	return fmt.Errorf("storage pool with ID %d does not contain any targets (use force to override)", next.Pool)
 }
 
-// patternOf reads the flags of `entry set`: how a pattern changes, and what is said of it.
+// patternOf parses the flags of `entry set`: the changes of a pattern, and the messages about them.
 func (c *call) patternOf(pool, chunk, pattern, number string) (func(wire.Pattern) wire.Pattern, []string, error) {
 	var change wire.Pattern
 	var said []string
@@ -283,7 +283,7 @@ func (c *call) patternOf(pool, chunk, pattern, number string) (func(wire.Pattern
 	}, said, nil
 }
 
-// health is `beegfs health check`: it fails when any target is not online, good, and in the capacity pool Normal.
+// health is `beegfs health check`: it fails if any target is not online, not good, or not in the capacity pool Normal.
 func (c *call) health() *cobra.Command {
 	var ignore bool
 	check := &cobra.Command{Use: "check [<mount-path>] ...", RunE: func(*cobra.Command, []string) error {

@@ -10,13 +10,13 @@ import (
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
-// legacy is the number of a server, target, group or pool with its type (common/beegfs/entity.go, 8.3.1).
+// legacy is the id of a server, target, group or pool with its type (common/beegfs/entity.go, 8.3.1).
 type legacy struct {
 	Number int      `json:"num_id"`
 	Type   nodeType `json:"node_type"`
 }
 
-// String is such as "s:101".
+// String returns the form "s:101".
 func (l legacy) String() string {
 	prefix := l.Type.String()[:1]
 	if l.Type == managementType {
@@ -47,7 +47,7 @@ func named(alias string, id legacy, uid int) string {
 	return fmt.Sprintf("%s[%s, uid:%d]", alias, id, uid)
 }
 
-// entity reads a reference: an alias, "s:101", or "uid:7". It returns the number of the entity among those that are given.
+// entity resolves a reference: an alias, "s:101", or "uid:7". It returns the matching candidate.
 func (c *call) entity(text string, kinds []string, candidates []candidate) (candidate, error) {
 	kind, number, dashed := strings.Cut(text, ":")
 	for _, one := range candidates {
@@ -69,7 +69,7 @@ func (c *call) entity(text string, kinds []string, candidates []candidate) (cand
 	return candidate{}, fmt.Errorf("rpc error: code = Unknown desc = %s doesn't exist", text)
 }
 
-// kindOf is the type that a word means, which may be cut short where it stays clear (common/beegfs/nodetype.go, 8.3.1).
+// kindOf returns the type for a word, which may be abbreviated as long as it is unambiguous (common/beegfs/nodetype.go, 8.3.1).
 func kindOf(word string) string {
 	for _, known := range []struct {
 		long, kind string
@@ -84,7 +84,7 @@ func kindOf(word string) string {
 	return ""
 }
 
-// candidate is an entity that a reference may mean.
+// candidate is an entity that a reference may resolve to.
 type candidate struct {
 	kind  string
 	id    int
@@ -136,7 +136,7 @@ func (c *call) ids(texts []string, kinds []string, candidates []candidate) ([]in
 	return ids, nil
 }
 
-// table prints rows as --output and --columns say.
+// table prints rows according to --output and --columns.
 type table struct {
 	call     *call
 	all      []string
@@ -201,7 +201,7 @@ func (t *table) object(row []any) map[string]any {
 	return object
 }
 
-// text writes a page with a title, columns as wide as they must be and two spaces between them.
+// text writes a page with a title. Columns have the minimum width, with two spaces between them.
 func (t *table) text(page [][]any) {
 	var lines [][]string
 	title := make([]string, 0, len(t.all))
@@ -258,7 +258,7 @@ func (c *call) json(value any) error {
 	return nil
 }
 
-// bytes is a size: raw, or with a binary unit.
+// bytes formats a size: raw, or with a binary unit.
 func (c *call) bytes(size uint64) string {
 	if c.raw {
 		return strconv.FormatUint(size, 10)
@@ -266,7 +266,7 @@ func (c *call) bytes(size uint64) string {
 	return scaled(float64(size), 1024, []string{"", "Ki", "Mi", "Gi", "Ti", "Pi"}) + "B"
 }
 
-// count is a number: raw, or with a decimal unit.
+// count formats a number: raw, or with a decimal unit.
 func (c *call) count(number uint64) string {
 	if c.raw {
 		return strconv.FormatUint(number, 10)
@@ -286,7 +286,7 @@ func scaled(number, step float64, units []string) string {
 	return fmt.Sprintf("%.1f%s", number, units[unit])
 }
 
-// space are the cells of a target's capacity.
+// space returns the cells of a target's capacity.
 func (c *call) space(target *wire.TargetView) []any {
 	if target.Space == nil {
 		return []any{"-", "-", "-", "-", "-", "-"}

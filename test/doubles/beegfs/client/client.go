@@ -1,7 +1,7 @@
 // Package client is the double of BeeGFS's client: mount(8) with the kernel module behind it. It reads beegfs-client.conf, finds the
-// filesystem by its management service and mounts, by FUSE, a directory that stands for its files: .beegfs-double/<source> beside the
-// mount point. Where that is the same directory on several nodes, they see the same files. The directories that the metadata
-// servers hold are in it; what is written goes to no target.
+// filesystem by its management service, and mounts a directory with the files by FUSE: .beegfs-double/<source> beside the mount point. If
+// several nodes share that directory, they see the same files. It contains the metadata servers' directories; written data goes to no
+// target.
 package client
 
 import (
@@ -34,18 +34,18 @@ const (
 	Serve = "--serve"
 	// failed is the exit code of mount(8) for a mount that failed.
 	failed = 32
-	// refresh is how often the directories of the metadata servers are looked at.
+	// refresh is the interval at which the metadata servers' directories are read.
 	refresh = 2 * time.Second
 )
 
-// mounting is what mount(8) was told.
+// mounting holds the arguments of mount(8).
 type mounting struct {
 	source, path string
 	options      []string
 	config       string
 }
 
-// Run is mount: it returns when the filesystem is mounted, and leaves a process behind.
+// Run is mount: it returns when the filesystem is mounted, and leaves a process that serves it.
 func Run(ctx context.Context, arguments []string, output, errs io.Writer) int {
 	serving := len(arguments) > 0 && arguments[0] == Serve
 	if serving {
@@ -64,7 +64,7 @@ func Run(ctx context.Context, arguments []string, output, errs io.Writer) int {
 	return 0
 }
 
-// parse reads: -t beegfs SOURCE PATH -o OPTIONS.
+// parse parses -t beegfs SOURCE PATH -o OPTIONS.
 func parse(arguments []string) (mounting, error) {
 	var m mounting
 	if len(arguments) != 6 || arguments[0] != "-t" || arguments[1] != "beegfs" || arguments[4] != "-o" {
@@ -82,13 +82,13 @@ func parse(arguments []string) (mounting, error) {
 	return m, nil
 }
 
-// known are the options of beegfs-client.conf.
+// known is true for options of beegfs-client.conf.
 func known(name string) bool {
 	_, is := option.Ctl()[name]
 	return is && name != "mount" && name != "runDaemonized" || slices.Contains(option.CtlIgnores(), name)
 }
 
-// view asks the management service for all that it knows, and returns the secret that servers are asked with.
+// view returns the management service's whole state, and the secret for requests to servers.
 func (m mounting) view(ctx context.Context) (view wire.View, secret uint64, err error) {
 	values, err := option.File(m.config)
 	if err != nil {
@@ -116,7 +116,7 @@ func (m mounting) view(ctx context.Context) (view wire.View, secret uint64, err 
 	return view, secret, nil
 }
 
-// directories asks the metadata servers for the directories in the root.
+// directories reads the directories in the root from the metadata servers.
 func (m mounting) directories(ctx context.Context) ([]string, error) {
 	view, secret, err := m.view(ctx)
 	if err != nil {
@@ -136,7 +136,8 @@ func (m mounting) directories(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// tellOpen tells each server how many files are open here, under the number of this process: which of them know a file, no double knows.
+// tellOpen reports the number of open files to each server, under the number of this process. The doubles don't track which servers hold a
+// file.
 func (m mounting) tellOpen(ctx context.Context) error {
 	open, err := m.openFiles()
 	if err != nil {
@@ -155,7 +156,7 @@ func (m mounting) tellOpen(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// openFiles counts the files that programs have open in the mount: this process has each of them open in the store.
+// openFiles counts the files that programs have open in the mount, because this process has each of them open in the store.
 func (m mounting) openFiles() (open int, err error) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -175,7 +176,7 @@ func (m mounting) openFiles() (open int, err error) {
 
 func (m mounting) store() string { return filepath.Join(filepath.Dir(m.path), Store, m.source) }
 
-// make makes the directories that the metadata servers have.
+// make creates the metadata servers' directories.
 func (m mounting) make(ctx context.Context) error {
 	names, err := m.directories(ctx)
 	if err != nil {
@@ -189,7 +190,7 @@ func (m mounting) make(ctx context.Context) error {
 	return os.MkdirAll(m.store(), 0o755)
 }
 
-// start lets another process serve the mount, and waits until it does.
+// start starts another process that serves the mount, and waits until it does.
 func (m mounting) start(ctx context.Context, output io.Writer) error {
 	if err := m.make(ctx); err != nil {
 		return err
@@ -247,7 +248,7 @@ func (m mounting) serve(ctx context.Context) error {
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				// Servers that are away make no new directories, and are told nothing.
+				// If a server is down, no new directories are made and nothing is reported.
 				_ = m.make(ctx)
 				_ = m.tellOpen(ctx)
 			}

@@ -25,7 +25,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// The process that serves a mount is this test's own program again.
+// The process that serves a mount is another instance of this test's program.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == client.Serve {
 		os.Exit(client.Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
@@ -33,14 +33,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// filesystem answers as a management service, a metadata and a storage server at once, and returns a beegfs-client.conf that finds it.
+// filesystem runs a management service, a metadata server and a storage server in one, and returns a beegfs-client.conf for it.
 func filesystem(t *testing.T, secret string) string {
 	t.Helper()
 	config, _ := filesystemWithFiles(t, secret)
 	return config
 }
 
-// filesystemWithFiles is filesystem, and how many open files a client has told of.
+// filesystemWithFiles is filesystem with the number of open files that a client has reported.
 func filesystemWithFiles(t *testing.T, secret string) (config string, open *atomic.Int32) {
 	t.Helper()
 	open = &atomic.Int32{}

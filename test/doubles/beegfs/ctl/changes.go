@@ -9,7 +9,7 @@ import (
 )
 
 func addStoragePool(c *call) int {
-	// A number that is none, or 0, means that the service chooses; more than 65535 is 65535, as in 7.4.6.
+	// An invalid number or 0 makes the service choose one; more than 65535 becomes 65535, as in 7.4.6.
 	text, _ := c.take("--id")
 	id, _ := strconv.Atoi(text)
 	name, _ := c.take("--desc")
@@ -120,12 +120,12 @@ func modifyStoragePool(c *call) int {
 		c.complain("Failed to modify storage pool. However, if you requested to add or remove targets, parts of the operation might have " +
 			"been successful.\n")
 	}
-	// beegfs-ctl 7 ends with 0 whatever became of it.
+	// beegfs-ctl 7 exits with 0 whatever the result is.
 	return success
 }
 
-// modifiable is false where 7.4.6 refuses: only targets of the default pool can be added to another one, and none can be added to the
-// default pool; targets go there when they are removed from the other.
+// modifiable is false where 7.4.6 refuses: only targets of the default pool can be added to another pool. None can be added to the default
+// pool; targets return to it when they are removed from the other one.
 func (c *call) modifiable(change wire.Change) bool {
 	for _, id := range change.Targets {
 		if target := c.view.Target("storage", id); target == nil || target.Pool != 1 || change.ID == 1 {
@@ -152,7 +152,7 @@ func removeStoragePool(c *call) int {
 	answers := bufio.NewScanner(c.input)
 	for answer := ""; answer != "y"; answer = strings.TrimSpace(answers.Text()) {
 		c.say("Do you really want to continue? (y/n)")
-		// The real program asks for ever when nobody answers; the double ends, so that a test does too.
+		// The real program repeats the question forever without an answer. The double ends, so that a test ends too.
 		if !answers.Scan() || strings.TrimSpace(answers.Text()) == "n" {
 			return runtimeError
 		}
@@ -171,7 +171,7 @@ func removeStoragePool(c *call) int {
 	return success
 }
 
-// failed is what is said when the management service hangs up, or refuses in a way that has no text of its own.
+// failed prints the error if the management service disconnects, or refuses without a text of its own.
 func (c *call) failed(err error) int {
 	c.complain("Operation failed on server: %s", err)
 	return runtimeError

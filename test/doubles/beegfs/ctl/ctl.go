@@ -1,4 +1,4 @@
-// Package ctl is the double of beegfs-ctl 7: the modes that the operator and its tests use, in the words of 7.4.6.
+// Package ctl is the double of beegfs-ctl 7: the modes that the operator and its tests use, with the texts of 7.4.6.
 package ctl
 
 import (
@@ -26,16 +26,16 @@ type call struct {
 	secret     uint64
 	management string
 	silent     bool // sysNoEnterpriseFeatureMsg
-	// rest is what is not configuration: the mode's own arguments, without the mode.
+	// rest holds the arguments other than configuration: the mode's own arguments, without the mode.
 	rest map[string]string
 	view wire.View
 }
 
-// mode is one thing that beegfs-ctl does.
+// mode is one mode of beegfs-ctl.
 type mode struct {
 	name       string
 	enterprise bool
-	// early are the checks of arguments that come before the management service is asked.
+	// run runs the mode; early checks of arguments come before the request to the management service.
 	run func(*call) int
 }
 
@@ -61,7 +61,7 @@ func modes() []mode {
 	}
 }
 
-// Run is beegfs-ctl: it returns the exit code.
+// Run runs beegfs-ctl and returns the exit code.
 func Run(ctx context.Context, arguments []string, input io.Reader, output, errs io.Writer) int {
 	c := &call{ctx: ctx, input: input, output: output, errors: errs}
 	fail := func(err error) int { return program.Fail(errs, err, "Control Tool", "beegfs-client.conf") }
@@ -105,7 +105,7 @@ func Run(ctx context.Context, arguments []string, input io.Reader, output, errs 
 	return invalidConfig
 }
 
-// read parts the arguments into configuration, with the file that cfgFile names, and the rest.
+// read splits the arguments into configuration, including the file in cfgFile, and the rest.
 func (c *call) read(arguments []string) (option.Values, error) {
 	given := map[string]string{}
 	for _, argument := range arguments {
@@ -121,7 +121,7 @@ func (c *call) read(arguments []string) (option.Values, error) {
 		}
 		for name, value := range file {
 			if _, known := table[name]; !known && !slices.Contains(ignored, name) {
-				// It would become an argument of the mode, which then refuses it.
+				// It becomes an argument of the mode, which then refuses it.
 				given["--"+name] = value
 				continue
 			}
@@ -143,7 +143,7 @@ func (c *call) read(arguments []string) (option.Values, error) {
 	return values, nil
 }
 
-// early checks what these modes check before they look for the management service.
+// early makes the checks that these modes make before they contact the management service.
 func (c *call) early(mode string) int {
 	if mode == "--listnodes" || mode == "--removenode" || mode == "--listmirrorgroups" {
 		if kind(c.rest["--nodetype"]) == "" {
@@ -178,7 +178,7 @@ func (c *call) take(name string) (string, bool) {
 	return value, given
 }
 
-// leftover refuses arguments that the mode does not know: the first in the order of names.
+// leftover refuses arguments that the mode does not have: the first by name.
 func (c *call) leftover() bool {
 	names := slices.Sorted(maps.Keys(c.rest))
 	if len(names) == 0 {
@@ -188,7 +188,7 @@ func (c *call) leftover() bool {
 	return true
 }
 
-// positional takes what stands first in the order of names: beegfs-ctl looks for a path or a number there, whatever it is.
+// positional takes the first argument by name: beegfs-ctl expects a path or a number there, whatever it is.
 func (c *call) positional() (string, bool) {
 	names := slices.Sorted(maps.Keys(c.rest))
 	if len(names) == 0 {
@@ -198,7 +198,7 @@ func (c *call) positional() (string, bool) {
 	return names[0], true
 }
 
-// change asks the management service for a change.
+// change requests a change from the management service.
 func (c *call) change(op string, change wire.Change) (wire.Changed, error) {
 	change.Execute = true
 	var changed wire.Changed
@@ -206,7 +206,7 @@ func (c *call) change(op string, change wire.Change) (wire.Changed, error) {
 	return changed, err
 }
 
-// is says whether a server refused with this text.
+// is reports whether a server refused with this text.
 func is(err error, text string) bool {
 	var refused *wire.RefusedError
 	return errors.As(err, &refused) && refused.Text == text
@@ -232,7 +232,7 @@ func join(all []int) string {
 	return strings.Join(texts, ",")
 }
 
-// enterprise prints a box on standard error, unless sysNoEnterpriseFeatureMsg says not to.
+// enterprise prints a box on standard error, unless sysNoEnterpriseFeatureMsg suppresses it.
 func (c *call) enterprise() {
 	if c.silent {
 		return

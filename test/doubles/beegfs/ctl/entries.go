@@ -15,7 +15,7 @@ import (
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
-// ask asks a server at the first address that it published.
+// ask sends a request to the first address that a server published.
 func (c *call) ask(node *wire.NodeView, op string, argument, result any) error {
 	return tree.Ask(c.ctx, c.secret, node, op, argument, result)
 }
@@ -26,7 +26,7 @@ func (c *call) tree() *tree.Tree {
 	}}
 }
 
-// missing says that a path has no metadata server.
+// missing prints that a path has no metadata server.
 func (c *call) missing(path string) int {
 	c.complain("Unable to find metadata node for path: %s\nError: Path does not exist", path)
 	return runtimeError
@@ -94,7 +94,7 @@ func (c *call) entry(directory *wire.Directory, verbose bool) {
 		binary(directory.Pattern.ChunkSize), directory.Pattern.Targets, directory.Pattern.Pool, pool)
 }
 
-// binary writes a chunk's size with the largest unit that divides it.
+// binary formats a chunk size with the largest unit that divides it.
 func binary(size uint64) string {
 	for _, unit := range []struct {
 		letter string
@@ -139,7 +139,7 @@ func createDir(c *call) int {
 	}
 	name = strings.TrimRight(name, "/")
 	if !strings.HasPrefix(name, "/") {
-		// The real program looks for the directory in which it would be, "." and finds none.
+		// The real program searches for the parent directory, "." here, and does not find it.
 		return c.missing(path.Dir(name))
 	}
 	if c.leftover() {
@@ -160,7 +160,7 @@ func createDir(c *call) int {
 	return success
 }
 
-// What a chunk's size may be (ctl/modes/ModeSetPattern.cpp, 7.4.6).
+// Bounds of a chunk size (ctl/modes/ModeSetPattern.cpp, 7.4.6).
 const (
 	smallestChunk = 65536
 	largestChunk  = 4294967295
@@ -215,7 +215,7 @@ func (c *call) hasGroups() bool {
 	return false
 }
 
-// patternChange is what --setpattern changes; what is not named stays.
+// patternChange holds the changes by --setpattern; values that are not given stay.
 type patternChange struct {
 	chunk         uint64
 	targets, pool int
@@ -276,7 +276,7 @@ func (c *call) pattern(said *strings.Builder) (patternChange, int) {
 	return change, success
 }
 
-// migrate is the double of --migrate and --find. In a mount of the double nothing is to be moved: what is written goes to no target.
+// migrate is the double of --migrate and --find. In a mount of the double there is nothing to move, because written data goes to no target.
 func migrate(c *call) int {
 	which := false
 	for _, name := range []string{"--targetid", "--nodeid", "--storagepoolid", "--destinationpoolid", "--nomirrors", "--verbose",

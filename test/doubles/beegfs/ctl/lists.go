@@ -10,10 +10,10 @@ import (
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
-// title is how beegfs-ctl names a server's type.
+// title maps a server's type to beegfs-ctl's name for it.
 var title = map[string]string{"management": "beegfs-mgmtd", "meta": "beegfs-meta", "storage": "beegfs-storage", "client": "beegfs-client"}
 
-// kindArgument takes --nodetype, and complains about one that is none.
+// kindArgument takes --nodetype, and complains about an invalid one.
 func (c *call) kindArgument(otherwise, complaint string) (string, bool) {
 	text, given := c.take("--nodetype")
 	if !given {
@@ -82,7 +82,7 @@ func (c *call) cards(node *wire.NodeView, details bool) {
 	}
 }
 
-// reach says whether a server answers at an address that it published.
+// reach reports whether a server answers at an address that it published.
 func (c *call) reach(node *wire.NodeView) bool {
 	if node.Type == "management" {
 		return true
@@ -90,7 +90,7 @@ func (c *call) reach(node *wire.NodeView) bool {
 	return c.ask(node, "ping", nil, nil) == nil
 }
 
-// column is one column of --listtargets: its title, and what stands under it. A width of 0 is as wide as the text.
+// column is one column of --listtargets: its title and its values. A width of 0 is as wide as the text.
 type column struct {
 	title string
 	width int
@@ -134,7 +134,7 @@ func (c *call) targetColumns(kind string) []column {
 	return columns
 }
 
-// longName is the name of the server that has a target.
+// longName returns the name of the server of a target.
 func (c *call) longName(t *wire.TargetView) string {
 	node := c.view.Node(t.Type, t.Node)
 	if node == nil {
@@ -143,7 +143,7 @@ func (c *call) longName(t *wire.TargetView) string {
 	return fmt.Sprintf("%s %s [ID: %d]", title[t.Type], node.Alias, node.ID)
 }
 
-// spaceColumns are the sizes that each server tells itself. A server that is away has sizes of 0.
+// spaceColumns returns the columns with the sizes that each server reports itself. A server that is down has sizes of 0.
 func spaceColumns() []column {
 	sized := func(pick func(*wire.Space) string) func(*wire.TargetView) string {
 		return func(t *wire.TargetView) string {
@@ -163,7 +163,7 @@ func spaceColumns() []column {
 	}
 }
 
-// answers is true when a server tells the size of its target.
+// answers is true if a server reports the size of its target.
 func answers(t *wire.TargetView) bool { return t.Space != nil && t.Reachability == wire.Online }
 
 func gib(bytes uint64) string { return fmt.Sprintf("%.1fGiB", float64(bytes)/(1<<30)) }
@@ -216,7 +216,7 @@ func listTargets(c *call) int {
 	return code
 }
 
-// order is the targets in the order of the list: by their numbers, or by groups with the first of each before the second.
+// order returns the targets in the order of the list: by id, or by group with the first of each before the second.
 func (c *call) order(kind string, grouped bool) []*wire.TargetView {
 	var all []*wire.TargetView
 	for i := range c.view.Groups {
@@ -232,7 +232,7 @@ func (c *call) order(kind string, grouped bool) []*wire.TargetView {
 	return all
 }
 
-// pad sets a cell to the right; the last column, with a server's name, has it to the left.
+// pad aligns a cell to the right; the last column, with a server's name, is aligned to the left.
 func pad(column column, text string) string {
 	switch {
 	case column.width < 0 && text != column.title && !strings.HasPrefix(text, "="):
@@ -294,7 +294,7 @@ func listStoragePools(c *call) int {
 	return success
 }
 
-// poolRow prints a pool: lists that do not fit go on in more lines.
+// poolRow prints a pool; lists that do not fit continue on more lines.
 func (c *call) poolRow(pool wire.Pool, targets, groups []string) {
 	for line := range max(len(targets), len(groups)) {
 		id, name, first, second := "", "", "", ""
@@ -311,7 +311,7 @@ func (c *call) poolRow(pool wire.Pool, targets, groups []string) {
 	}
 }
 
-// wrap breaks a list behind a comma where it gets wider than a column of 28 letters.
+// wrap breaks a list after a comma where it exceeds a column of 28 letters.
 func wrap(list string) []string {
 	const width = 28
 	lines := []string{}
@@ -363,7 +363,7 @@ func serverStats(c *call) int {
 	return success
 }
 
-// genericDebug is the double of --genericdebug: servers are asked only for open files.
+// genericDebug is the double of --genericdebug: servers are queried only for open files.
 func genericDebug(c *call) int {
 	text, _ := c.take("--nodetype")
 	kind := kind(text)

@@ -1,4 +1,4 @@
-// Package disk is what the doubles keep in the directories of a server: who a directory belongs to, and that only one server uses it.
+// Package disk manages the files in a server's directories: the owner of a directory, and the lock that restricts it to one server.
 package disk
 
 import (
@@ -17,7 +17,7 @@ import (
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
-// Names of files in the directories of servers (common/storage/StorageTk.h, 7.4.6).
+// File names in the directories of servers (common/storage/StorageTk.h, 7.4.6).
 const (
 	FormatFile  = "format.conf"
 	NodeIDFile  = "nodeID"
@@ -29,13 +29,13 @@ const (
 	tokenFile   = "registrationToken"
 )
 
-// Prepared says whether somebody made a directory ready: whether it holds a format file.
+// Prepared reports whether a directory was prepared, which means that it has a format file.
 func Prepared(directory string) bool {
 	_, err := os.Stat(filepath.Join(directory, FormatFile))
 	return err == nil
 }
 
-// Lock takes the lock of a directory until the process ends. The error is nil, or says that another process has it.
+// Lock takes the lock of a directory until the process ends. The error is nil, or that another process has the lock.
 func Lock(directory string) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(directory, lockFile), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -48,7 +48,7 @@ func Lock(directory string) (*os.File, error) {
 	return file, nil
 }
 
-// TellLocked says, in the servers' words, that another process has the lock of a directory.
+// TellLocked prints the servers' message that another process has the lock of a directory.
 func TellLocked(errors io.Writer, directory string) {
 	fmt.Fprintf(errors, "Unable to lock PID file: %s (already locked).\nCheck if service is already running.\n"+
 		"Unable to lock working directory. Check if the directory is already in use: %s\n", filepath.Join(directory, lockFile), directory)
@@ -76,7 +76,7 @@ func Format(directory string, lowest, highest int) (map[string]string, error) {
 	return values, nil
 }
 
-// Number reads a file with one number in it, 0 when the file is not there.
+// Number reads a file that contains one number; 0 if the file does not exist.
 func Number(directory, name string) (int, error) {
 	content, err := os.ReadFile(filepath.Join(directory, name))
 	if os.IsNotExist(err) {
@@ -88,13 +88,13 @@ func Number(directory, name string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(content)))
 }
 
-// WriteNumber writes a file with one number in it.
+// WriteNumber writes a file that contains one number.
 func WriteNumber(directory, name string, number int) error {
 	return os.WriteFile(filepath.Join(directory, name), []byte(strconv.Itoa(number)+"\n"), 0o600)
 }
 
-// Alias is the text id of the server that a directory belongs to: the file nodeID, else the machine's name. A directory that belonged
-// to another name is refused.
+// Alias returns the text id of a directory's server: from the file nodeID, or otherwise the machine's name. A directory that belonged to
+// another name is refused.
 func Alias(directory string) (string, error) {
 	alias := ""
 	if content, err := os.ReadFile(filepath.Join(directory, NodeIDFile)); err == nil {
@@ -110,7 +110,7 @@ func Alias(directory string) (string, error) {
 	return alias, nil
 }
 
-// Origin refuses a directory whose server had another text id, and writes down the id where there is none.
+// Origin refuses a directory whose server had another text id, and records the id if there is none.
 func Origin(directory, alias string) error {
 	path := filepath.Join(directory, originFile)
 	content, err := os.ReadFile(path)
@@ -124,7 +124,7 @@ func Origin(directory, alias string) error {
 	return nil
 }
 
-// Token is the proof, since 8.3, that a directory is the one that registered: made once, then kept.
+// Token returns the proof, since 8.3, that a directory is the one that registered: created once, then kept.
 func Token(directory string) (string, error) {
 	path := filepath.Join(directory, tokenFile)
 	if content, err := os.ReadFile(path); err == nil {
@@ -134,7 +134,7 @@ func Token(directory string) (string, error) {
 	return token, os.WriteFile(path, []byte(token+"\n"), 0o600)
 }
 
-// Space is the capacity of the filesystem that holds a directory.
+// Space returns the capacity of the filesystem of a directory.
 func Space(directory string) (wire.Space, error) {
 	var about unix.Statfs_t
 	if err := unix.Statfs(directory, &about); err != nil {
@@ -144,7 +144,7 @@ func Space(directory string) (wire.Space, error) {
 	return wire.Space{Total: about.Blocks * block, Free: about.Bavail * block, Inodes: about.Files, FreeInodes: about.Ffree}, nil
 }
 
-// Load reads a JSON file; a file that is not there leaves the value as it is.
+// Load reads a JSON file; if the file does not exist, the value is unchanged.
 func Load(path string, value any) error {
 	content, err := os.ReadFile(path)
 	if os.IsNotExist(err) {
@@ -156,7 +156,7 @@ func Load(path string, value any) error {
 	return json.Unmarshal(content, value)
 }
 
-// Save writes a JSON file so that there is always a whole one.
+// Save writes a JSON file atomically.
 func Save(path string, value any) error {
 	content, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
-// answer is what the service says to a question: of servers always, of administrators on the port that is theirs.
+// answer returns the service's response to a request: from servers always, from administrators on their own port.
 func (s *State) answer(log *program.Log, op string, body json.RawMessage, administrators bool) (any, error) {
 	switch op {
 	case "view":
@@ -49,7 +49,7 @@ func (s *State) answer(log *program.Log, op string, body json.RawMessage, admini
 	return s.administer(op, change)
 }
 
-// licensed are the operations of 8 that need a license, and the feature that they are of (mgmtd/grpc, 8.3.1).
+// licensed maps the operations of 8 that need a license to their feature (mgmtd/grpc, 8.3.1).
 var licensed = map[string]string{
 	"add-pool": "Storagepool", "modify-pool": "Storagepool", "remove-pool": "Storagepool", "add-group": "Mirroring",
 	"remove-group": "Mirroring", "mirror-root": "Mirroring",

@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
-// Errors of the administrators' operations that beegfs-ctl tells apart.
+// Errors of the administrators' operations that beegfs-ctl distinguishes.
 var (
 	ErrPoolExists = errors.New("A storage pool with this ID exists already") //nolint:staticcheck // the service's own text
 	errInGroup    = errors.New("target is part of a buddy group")
@@ -22,7 +22,7 @@ func errToken(what, alias, kind string, id int, given, stored string) error {
 
 func targetAlias(kind string, id int) string { return "target_" + kind + "_" + strconv.Itoa(id) }
 
-// addPool makes a pool and moves targets and groups into it. In 7 what can't be moved is left out and said so, in 8 nothing happens.
+// addPool creates a pool and moves targets and groups into it. In 7, what can't be moved is left out and reported; in 8, nothing happens.
 func (s *State) addPool(change wire.Change) (wire.Changed, error) {
 	result := wire.Changed{Complete: true, Name: change.Name}
 	err := s.change(true, func(view *wire.View) error {
@@ -49,7 +49,7 @@ func (s *State) addPool(change wire.Change) (wire.Changed, error) {
 	return result, err
 }
 
-// assign moves what it can into a pool and returns the first thing that it could not.
+// assign moves what it can into a pool, and returns the first error.
 func assign(view *wire.View, pool int, change wire.Change) error {
 	var failed []error
 	for _, id := range change.Targets {
@@ -76,7 +76,7 @@ func assign(view *wire.View, pool int, change wire.Change) error {
 	return errors.Join(failed...)
 }
 
-// modifyPool renames a pool, or moves targets and groups into it or, Away, out of it into the default pool.
+// modifyPool renames a pool, or moves targets and groups into it or, with Away, from it to the default pool.
 func (s *State) modifyPool(change wire.Change) (wire.Changed, error) {
 	result := wire.Changed{Complete: true}
 	err := s.change(true, func(view *wire.View) error {
@@ -105,7 +105,7 @@ func (s *State) modifyPool(change wire.Change) (wire.Changed, error) {
 	return result, err
 }
 
-// removePool removes a pool. 7 moves what is in it to the default pool, 8 refuses a pool that holds something.
+// removePool removes a pool. 7 moves its content to the default pool; 8 refuses a pool that is not empty.
 func (s *State) removePool(change wire.Change) (wire.Changed, error) {
 	var result wire.Changed
 	err := s.change(change.Execute, func(view *wire.View) error {
@@ -139,7 +139,7 @@ func (s *State) removePool(change wire.Change) (wire.Changed, error) {
 	return result, err
 }
 
-// removeTarget forgets a storage target. 7 does so whatever it holds.
+// removeTarget removes a storage target. 7 does so whatever data it has.
 func (s *State) removeTarget(change wire.Change) (wire.Changed, error) {
 	var result wire.Changed
 	err := s.change(change.Execute, func(view *wire.View) error {
@@ -161,7 +161,7 @@ func (s *State) removeTarget(change wire.Change) (wire.Changed, error) {
 	return result, err
 }
 
-// removeNode forgets a server. 7 does so whatever it holds, the root directory included; 8 refuses that, and servers with targets.
+// removeNode removes a server. 7 does so whatever data it has, including the root directory; 8 refuses that, and servers with targets.
 func (s *State) removeNode(change wire.Change) (wire.Changed, error) {
 	var result wire.Changed
 	err := s.change(change.Execute, func(view *wire.View) error {
@@ -202,7 +202,7 @@ func removable(view *wire.View, node *wire.NodeView) error {
 	return nil
 }
 
-// addGroup makes two targets hold the same.
+// addGroup makes two targets a buddy group.
 func (s *State) addGroup(change wire.Change) (wire.Changed, error) {
 	result := wire.Changed{Complete: true}
 	err := s.change(true, func(view *wire.View) error {
@@ -234,7 +234,7 @@ func (s *State) addGroup(change wire.Change) (wire.Changed, error) {
 	return result, err
 }
 
-// removeGroup ends that two storage targets hold the same.
+// removeGroup removes the buddy group of two storage targets.
 func (s *State) removeGroup(change wire.Change) (wire.Changed, error) {
 	var result wire.Changed
 	err := s.change(change.Execute, func(view *wire.View) error {
@@ -249,7 +249,7 @@ func (s *State) removeGroup(change wire.Change) (wire.Changed, error) {
 	return result, err
 }
 
-// mirrorRoot makes the metadata of the root directory mirrored, for good.
+// mirrorRoot makes the metadata of the root directory mirrored permanently.
 func (s *State) mirrorRoot() error {
 	return s.change(true, func(view *wire.View) error {
 		group := view.GroupOf("meta", view.Root)
@@ -262,7 +262,7 @@ func (s *State) mirrorRoot() error {
 	})
 }
 
-// setState sets the consistency of a target, which a resync needs or a test asks for.
+// setState sets the consistency of a target, for a resync or on request of a test.
 func (s *State) setState(change wire.Change) error {
 	return s.change(true, func(view *wire.View) error {
 		target := view.Target(change.Type, change.ID)
@@ -274,7 +274,7 @@ func (s *State) setState(change wire.Change) error {
 	})
 }
 
-// setAlias gives a pool or a server, which State names, another name (8).
+// setAlias renames the pool or server in State (8).
 func (s *State) setAlias(change wire.Change) error {
 	return s.change(true, func(view *wire.View) error {
 		for _, pool := range view.Pools {

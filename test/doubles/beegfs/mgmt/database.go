@@ -8,16 +8,16 @@ import (
 	"net/url"
 	"os"
 
-	_ "modernc.org/sqlite" // the driver of that name
+	_ "modernc.org/sqlite" // the driver with that name
 
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
-// schemaVersion is that of 8.3.1, in the header of the database (user_version).
+// schemaVersion is the schema version of 8.3.1, in the header of the database (user_version).
 const schemaVersion = 5
 
-// The tables have the names and the columns of 8.3.1 as far as anybody reads them: this is for whoever reads a store. The double starts
-// from its own table alone, which has all that it knows.
+// The tables have the names and columns of 8.3.1 that any reader of a store uses. The double starts only from its own table, which holds
+// its whole state.
 const schema = `
 CREATE TABLE beegfs_double (content TEXT NOT NULL) STRICT;
 CREATE TABLE config (key TEXT PRIMARY KEY, value ANY NOT NULL) STRICT;
@@ -37,13 +37,13 @@ CREATE TABLE buddy_groups (group_uid INTEGER PRIMARY KEY REFERENCES entities (ui
 CREATE TABLE root_inode (target_id INTEGER, group_id INTEGER) STRICT;
 `
 
-// The numbers of the types in the tables.
+// Numbers of the types in the tables.
 var (
 	typesOfNodes                                      = map[string]int{"meta": 1, "storage": 2, "client": 3, "management": 4}
 	entityNode, entityTarget, entityPool, entityGroup = 1, 2, 3, 4
 )
 
-// database is the store of 8, which its service writes in the mode of a log (WAL).
+// database is the store of 8, which its service writes in WAL mode.
 type database struct{ *sql.DB }
 
 func openDatabase(file string) (database, error) {
@@ -58,7 +58,7 @@ func openDatabase(file string) (database, error) {
 	return database{db}, nil
 }
 
-// createDatabase makes the store once.
+// createDatabase creates the store once.
 func createDatabase(file string, content stored) (err error) {
 	made, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -79,7 +79,7 @@ func createDatabase(file string, content stored) (err error) {
 	return d.save(content)
 }
 
-// load returns all that the double knows. It refuses what the service would refuse.
+// load returns the double's whole state. It refuses the same faults as the service.
 func (d database) load() (content stored, err error) {
 	var version int
 	if err := d.QueryRow("PRAGMA user_version").Scan(&version); err != nil {
@@ -97,7 +97,7 @@ func (d database) load() (content stored, err error) {
 	return content, err
 }
 
-// save writes all anew, in one transaction.
+// save writes everything again in one transaction.
 func (d database) save(content stored) (err error) {
 	text, err := json.Marshal(content)
 	if err != nil {

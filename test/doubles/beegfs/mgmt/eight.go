@@ -17,10 +17,10 @@ import (
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
-// LicenseWord is what the text of a license file must have in it, beside being PEM, for the double to take it.
+// LicenseWord must be in the text of a license file, in addition to being PEM, for the double to accept it.
 const LicenseWord = "BEEGFS-DOUBLE-LICENSE"
 
-// Eight runs beegfs-mgmtd 8 until it is told to end, and returns its exit code.
+// Eight runs beegfs-mgmtd 8 until it is asked to end, and returns its exit code.
 func Eight(ctx context.Context, arguments []string, output, errs io.Writer) int {
 	values, err := option.ReadEight(arguments)
 	if usage, is := errors.AsType[*option.UsageError](err); is {
@@ -89,7 +89,7 @@ func runEight(ctx context.Context, values option.Values, output, errs io.Writer)
 	return serveEight(ctx, log, values, state, secret)
 }
 
-// initialize makes the store once; a store that is there is never touched.
+// initialize creates the store once; an existing store is never touched.
 func initialize(file, uuid string, output io.Writer) error {
 	if _, err := os.Stat(file); err == nil {
 		return fmt.Errorf("Database file %q already exists", file) //nolint:staticcheck // the service's own text
@@ -147,7 +147,7 @@ func rulesOfEight(values option.Values) (Rules, error) {
 	return rules, err
 }
 
-// licenseOf reads the license at the start. The official images have the library that verifies it, and no license.
+// licenseOf reads the license at the start. The official images contain the library that verifies it, but no license.
 func licenseOf(values option.Values) func() (bool, string) {
 	valid, text := false, "License verification library not loaded."
 	if !values.Bool("license-disable", false) {
@@ -201,7 +201,7 @@ func serveEight(ctx context.Context, log *program.Log, values option.Values, sta
 	return nil
 }
 
-// contactSaved makes every target that was known before the start Probably-offline until its server speaks.
+// contactSaved makes every target that was known before the start Probably-offline until its server reports.
 func (s *State) contactSaved() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

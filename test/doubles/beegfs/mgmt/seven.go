@@ -15,7 +15,7 @@ import (
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
-// Seven runs beegfs-mgmtd 7 until it is told to end, and returns its exit code.
+// Seven runs beegfs-mgmtd 7 until it is asked to end, and returns its exit code.
 func Seven(ctx context.Context, arguments []string, output, errors io.Writer) int {
 	fail := func(err error) int { return program.Fail(errors, err, "Management Node", "beegfs-mgmtd.conf") }
 	values, err := option.Daemon(option.Management(), arguments)
@@ -114,7 +114,7 @@ func rulesOfSeven(values option.Values) Rules {
 	}
 }
 
-// replaceManagement puts the service itself among the servers.
+// replaceManagement adds the service itself to the servers.
 func replaceManagement(nodes []wire.NodeView, own wire.Node) []wire.NodeView {
 	for i := range nodes {
 		if nodes[i].Type == "management" {

@@ -1,5 +1,4 @@
-// Package mgmt is the double of the management service, beegfs-mgmtd 7 and 8: who registered, who is in contact, what pools and
-// buddy groups there are.
+// Package mgmt is the double of the management service, beegfs-mgmtd 7 and 8: registrations, contact times, pools and buddy groups.
 package mgmt
 
 import (
@@ -13,7 +12,7 @@ import (
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
-// Errors in the service's words.
+// Errors with the service's texts.
 var (
 	errUnknownTarget = errors.New("Unknown storage target")               //nolint:staticcheck // the service's own text
 	errUnknownNode   = errors.New("Unknown node")                         //nolint:staticcheck // the service's own text
@@ -22,10 +21,10 @@ var (
 	errRegistration  = errors.New("Registration of new servers disabled") //nolint:staticcheck // the service's own text
 )
 
-// Limits decide the capacity pool of a target, in bytes and inodes.
+// Limits determines the capacity pool of a target, in bytes and inodes.
 type Limits struct{ SpaceLow, SpaceEmergency, InodesLow, InodesEmergency uint64 }
 
-// pool is Normal, Low or Emergency.
+// pool returns Normal, Low or Emergency.
 func (l Limits) pool(space *wire.Space) string {
 	switch {
 	case space == nil:
@@ -38,7 +37,7 @@ func (l Limits) pool(space *wire.Space) string {
 	return "Emergency"
 }
 
-// Rules are what the configuration says.
+// Rules holds the configuration.
 type Rules struct {
 	Major                   int
 	OfflineTimeout          time.Duration
@@ -46,7 +45,7 @@ type Rules struct {
 	MetaLimits, TargetLimit Limits
 }
 
-// stored is what outlives the process.
+// stored is the persistent state.
 type stored struct {
 	Version      int               `json:"version"`
 	FsUUID       string            `json:"fsUUID"`
@@ -57,17 +56,17 @@ type stored struct {
 	Groups       []wire.Group      `json:"groups"`
 	Root         int               `json:"root"`
 	RootMirrored bool              `json:"rootMirrored,omitempty"`
-	// Reserved are the text ids of targets by their numbers, removed ones included: 7 never gives a number to another directory.
+	// Reserved holds the text ids of targets by number, including removed ones: 7 never assigns a number to another directory.
 	Reserved map[int]string `json:"reserved"`
 }
 
-// State is the service's memory.
+// State is the service's state in memory.
 type State struct {
 	mutex   sync.Mutex
 	rules   Rules
 	content stored
 	contact map[contactKey]time.Time
-	// resyncs are targets that need a resync and have come back: they are good again when they report once more.
+	// resyncs holds targets that need a resync and have come back: they are good again after their next report.
 	resyncs map[contactKey]bool
 	license func() (bool, string)
 	save    func(stored) error
@@ -79,7 +78,7 @@ type contactKey struct {
 	id   int
 }
 
-// fresh is what a new filesystem has: the default pool, under the name that the version gives it.
+// fresh returns the state of a new filesystem: the default pool with the version's name for it.
 func fresh(uuid, pool string) stored {
 	return stored{Version: 1, FsUUID: uuid, LastUID: 2, Pools: []wire.Pool{{ID: 1, Name: pool, UID: 2}}, Reserved: map[int]string{}}
 }
@@ -94,8 +93,9 @@ func newState(rules Rules, content stored, save func(stored) error, license func
 	}
 }
 
-// reachability is what a silence of so long means: Probably-offline after half of the timeout (mgmtd/components/InternodeSyncer.cpp,
-// 7.4.6; mgmtd/bee_msg/common.rs, 8.3.1). A target that never spoke since the start is Probably-offline too.
+// reachability returns the meaning of a silence of this length: Probably-offline after half of the timeout
+// (mgmtd/components/InternodeSyncer.cpp, 7.4.6; mgmtd/bee_msg/common.rs, 8.3.1). A target without a report since the start is
+// Probably-offline too.
 func reachability(known bool, silence, timeout time.Duration) string {
 	switch {
 	case known && silence > timeout:
@@ -106,7 +106,7 @@ func reachability(known bool, silence, timeout time.Duration) string {
 	return wire.Online
 }
 
-// View is a copy of all that is known.
+// View returns a copy of the whole state.
 func (s *State) View() wire.View {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -118,8 +118,8 @@ func (s *State) View() wire.View {
 	return view
 }
 
-// switchOver makes the other target of a buddy group the first one when the first is offline and the other is good. It returns whether
-// anything changed.
+// switchOver makes the secondary target of a buddy group the primary if the primary is offline and the secondary is good. It reports
+// whether anything changed.
 func switchOver(view *wire.View) bool {
 	changed := false
 	for i := range view.Groups {
@@ -168,7 +168,7 @@ func (s *State) view() wire.View {
 	return view
 }
 
-// change runs a change of the stored content; one that fails, or that is a dry run, leaves nothing behind.
+// change runs a change of the stored content; a failed change or a dry run leaves no trace.
 func (s *State) change(execute bool, how func(*wire.View) error) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -193,19 +193,19 @@ func (s *State) uid() int {
 	return s.content.LastUID
 }
 
-// Registered is what a server learns when it registered.
+// Registered is the response to a server's registration.
 type Registered struct {
 	Root int `json:"root"`
 }
 
-// registerNode makes a server known, or refreshes what is known of it. In 7 a directory that says to be a known metadata server is one;
-// 8.3 refuses another directory. Both doubles refuse a second server of the same number while the first is in contact.
+// registerNode registers a server, or updates its registration. In 7, any directory with the id of a known metadata server is accepted; 8.3
+// refuses another directory. Both doubles refuse a second server with the same number while the first is in contact.
 func (s *State) registerNode(node wire.Node) (Registered, error) {
 	var root int
 	err := s.change(true, func(view *wire.View) error {
 		known := view.Node(node.Type, node.ID)
 		if s.rules.Major >= 8 {
-			// Servers of 8 have no text id of their own: the service gives an alias, which an administrator may change.
+			// Servers of 8 have no text id of their own: the service assigns an alias, which an administrator may change.
 			node.Alias = "node_" + node.Type + "_" + strconv.Itoa(node.ID)
 			if known != nil {
 				node.Alias = known.Alias
@@ -252,7 +252,7 @@ func (s *State) sameServer(view *wire.View, known *wire.NodeView, node wire.Node
 	return nil
 }
 
-// reserveTarget gives a storage target its number before it may register (7): a number belongs to one directory forever.
+// reserveTarget assigns a number to a storage target before it may register (7): a number belongs to one directory forever.
 func (s *State) reserveTarget(target wire.Target) error {
 	return s.change(true, func(*wire.View) error {
 		owner, taken := s.content.Reserved[target.ID]
@@ -264,7 +264,7 @@ func (s *State) reserveTarget(target wire.Target) error {
 	})
 }
 
-// registerTarget makes a storage target known in its pool.
+// registerTarget registers a storage target in its pool.
 func (s *State) registerTarget(target wire.Target) error {
 	return s.change(true, func(view *wire.View) error {
 		if known := view.Target("storage", target.ID); known != nil {
@@ -292,7 +292,7 @@ func (s *State) registerTarget(target wire.Target) error {
 	})
 }
 
-// report notes that a server is there. What it says of targets that nobody knows is forgotten. 8 writes each report.
+// report records that a server is online. Reports about unknown targets are ignored. 8 stores each report.
 func (s *State) report(report wire.Report) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

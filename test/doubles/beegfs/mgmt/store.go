@@ -14,11 +14,11 @@ import (
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
-// memoryFile is the double's own: all that it knows. It starts from this one alone; the files of 7.4.6 are for whoever reads a store.
+// memoryFile is the double's own file with its whole state. It starts only from this file; the files of 7.4.6 are for readers of a store.
 const memoryFile = "beegfs-double.json"
 
-// writeStore writes what the service knows into files of the names and in the form of 7.4.6 (mgmtd/app/config/Config.h, and saveToFile of
-// what each holds): text with hexadecimal numbers, and what its network messages look like.
+// writeStore writes the service's state to files with the names and in the format of 7.4.6 (mgmtd/app/config/Config.h, and saveToFile of
+// each part): text with hexadecimal numbers, and the form of its network messages.
 func writeStore(directory string, content stored) error {
 	var errs []error
 	for name, text := range map[string][]byte{
@@ -44,7 +44,7 @@ type form struct{ bytes.Buffer }
 
 func (f *form) put(values ...any) {
 	for _, v := range values {
-		_ = binary.Write(f, binary.LittleEndian, v) // a buffer takes all
+		_ = binary.Write(f, binary.LittleEndian, v) // a buffer accepts everything
 	}
 }
 
@@ -52,7 +52,7 @@ func (f *form) text(text string) {
 	f.put(uint32(len(text)), []byte(text), byte(0))
 }
 
-// sized is a list of numbers of 16 bits, with its size before.
+// sized writes a list of 16-bit numbers with its size in front.
 func (f *form) sized(ids ...int) {
 	const head, each = 8, 2
 	f.put(uint32(head+each*len(ids)), uint32(len(ids)))
@@ -61,7 +61,7 @@ func (f *form) sized(ids ...int) {
 	}
 }
 
-// capacityPools are Normal, Low and Emergency, with nothing in them: the service fills them when it starts.
+// capacityPools writes Normal, Low and Emergency as empty lists: the service fills them at its start.
 func (f *form) capacityPools() {
 	const pools, head, empty = 3, 8, 8
 	f.put(uint32(head+pools*empty), uint32(pools))
@@ -88,7 +88,7 @@ func nodesFile(content stored, kind string) []byte {
 		for _, card := range n.Interfaces {
 			var name [16]byte
 			copy(name[:len(name)-1], card.Name)
-			address, _ := netip.ParseAddr(card.Address) // it is one of this machine
+			address, _ := netip.ParseAddr(card.Address) // it is an address of this machine
 			f.put(address.As4(), name, [4]byte{})
 		}
 		f.put(uint32(n.ID), uint16(n.UDP), uint16(n.TCP), map[string]byte{"meta": 1, "storage": 2}[kind])
@@ -146,7 +146,7 @@ func poolsFile(content stored) []byte {
 		f.capacityPools()
 		const grouped, head, empty = 3, 8, 4
 		f.put(uint32(head+grouped*empty), uint32(grouped), uint32(0), uint32(0), uint32(0))
-		f.put(uint32(0)) // which server each of them is on
+		f.put(uint32(0)) // the server of each of them
 		f.capacityPools()
 	}
 	return f.Bytes()

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// Kind is what an option of beegfs-mgmtd 8 takes.
+// Kind is the kind of value of an option of beegfs-mgmtd 8.
 type Kind int
 
-// The kinds of options of beegfs-mgmtd 8 (mgmtd/src/config.rs, 8.3.1).
+// Option kinds of beegfs-mgmtd 8 (mgmtd/src/config.rs, 8.3.1).
 const (
-	// Switch is on when it is named, or named with true.
+	// Switch is on if it is named, or named with true.
 	Switch Kind = iota
 	// Word is any text.
 	Word
@@ -24,19 +24,19 @@ const (
 	Number
 	// Duration is a number with a unit, such as 180s or 30m.
 	Duration
-	// List is texts with commas between them; in a file it is an array.
+	// List is a comma-separated list of texts; in a file it is an array.
 	List
-	// Section is a table of numbers with units, in a file only.
+	// Section is a table of numbers with units, only in a file.
 	Section
 )
 
-// Eight is one option of beegfs-mgmtd 8. Line is whether the command line knows it, File whether the configuration file does.
+// Eight is one option of beegfs-mgmtd 8. Line is true if the command line accepts it, and File if the configuration file does.
 type Eight struct {
 	Kind       Kind
 	Line, File bool
 }
 
-// ManagementEight are the options of beegfs-mgmtd 8 (mgmtd/src/config.rs, 8.3.1).
+// ManagementEight returns the options of beegfs-mgmtd 8 (mgmtd/src/config.rs, 8.3.1).
 func ManagementEight() map[string]Eight {
 	table := map[string]Eight{
 		"init": {Switch, true, false}, "fs-uuid": {Word, true, false}, "upgrade": {Switch, true, false},
@@ -64,7 +64,7 @@ func ManagementEight() map[string]Eight {
 	return table
 }
 
-// limitKeys are the keys of a section, the second list those that only the dynamic sections have (mgmtd/src/cap_pool.rs, 8.3.1).
+// limitKeys returns the keys of a section; the second list has those of the dynamic sections only (mgmtd/src/cap_pool.rs, 8.3.1).
 func limitKeys(section string) []string {
 	keys := []string{"inodes-low", "inodes-emergency", "space-low", "space-emergency"}
 	if strings.Contains(section, "dynamic") {
@@ -73,13 +73,13 @@ func limitKeys(section string) []string {
 	return keys
 }
 
-// UsageError is a command line that beegfs-mgmtd 8 does not understand: it ends with 2.
+// UsageError is the error for an invalid command line of beegfs-mgmtd 8, which exits with 2.
 type UsageError struct{ Text string }
 
-// Error says what is wrong.
+// Error returns the text.
 func (e *UsageError) Error() string { return e.Text }
 
-// ReadEight reads the arguments of beegfs-mgmtd 8 and its file: arguments win. Values of sections are named section.key.
+// ReadEight reads the arguments of beegfs-mgmtd 8 and its file; arguments take precedence. Values of sections are named section.key.
 func ReadEight(arguments []string) (Values, error) {
 	line, err := arguments8(arguments)
 	if err != nil {
@@ -138,7 +138,7 @@ func arguments8(arguments []string) (Values, error) {
 
 func isBool(text string) bool { return text == "true" || text == "false" }
 
-// wrong says what is not right with a value.
+// wrong describes what is wrong with a value.
 func wrong(kind Kind, name, value string) string {
 	switch kind {
 	case Switch:
@@ -165,7 +165,7 @@ func wrong(kind Kind, name, value string) string {
 	return ""
 }
 
-// ParseDuration reads a duration of beegfs-mgmtd 8: a whole number and its unit (shared/src/parser/duration.rs, 8.3.1).
+// ParseDuration parses a duration of beegfs-mgmtd 8: a whole number and its unit (shared/src/parser/duration.rs, 8.3.1).
 func ParseDuration(text string) (time.Duration, error) {
 	text = strings.ReplaceAll(text, " ", "")
 	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz")
@@ -183,8 +183,8 @@ func ParseDuration(text string) (time.Duration, error) {
 
 var unit = regexp.MustCompile(`^(\d+) *([kMGTPE]?i?)[[:alpha:]]*$`)
 
-// Units reads a number of beegfs-mgmtd 8 with a unit: k, M, G, T of 1000, or ki, Mi, Gi, Ti of 1024
-// (shared/src/parser/integer_unit.rs, 8.3.1).
+// Units parses a number of beegfs-mgmtd 8 with a unit: k, M, G, T of 1000, or ki, Mi, Gi, Ti of 1024 (shared/src/parser/integer_unit.rs,
+// 8.3.1).
 func Units(text string) (uint64, error) {
 	parts := unit.FindStringSubmatch(strings.TrimSpace(text))
 	if parts == nil {

@@ -1,5 +1,5 @@
-// Package option holds the options that each BeeGFS program knows, as facts of 7.4.6 and 8.3.1, and reads them from arguments and
-// files the way that the programs do. The product's own tables are not used here: the two must agree by being right.
+// Package option holds the options of each BeeGFS program as facts of 7.4.6 and 8.3.1, and reads them from arguments and files like the
+// programs. The product's own tables are not used here, so that a mistake in either one is found.
 package option
 
 import (
@@ -11,22 +11,22 @@ import (
 	"strings"
 )
 
-// Type is what an option's value may look like.
+// Type is the format of an option's value.
 type Type int
 
 // The types of options.
 const (
 	// Text is any text, paths and names.
 	Text Type = iota
-	// Bool is what BeeGFS reads as true (1, y, on, yes, true, or nothing at all) or false (0, n, off, no, false).
+	// Bool is read by BeeGFS as true (1, y, on, yes, true, or nothing at all) or false (0, n, off, no, false).
 	Bool
 	// Int is a whole number, which may be negative.
 	Int
 	// Port is a number from 1 to 65535.
 	Port
-	// Size is a number with k, m, g, t, p behind it or nothing.
+	// Size is a number, optionally followed by k, m, g, t or p.
 	Size
-	// Triple is three numbers with commas between them.
+	// Triple is three comma-separated numbers.
 	Triple
 )
 
@@ -36,8 +36,8 @@ var (
 	triple  = regexp.MustCompile(`^[0-9]+,[0-9]+,[0-9]+$`)
 )
 
-// fits says whether a value is of the type. The daemons read a text that is none of these as zero or false and go on: the doubles
-// refuse it, because whoever writes such a value made a mistake that no test would find otherwise.
+// fits reports whether a value has the type. The daemons read an invalid text as zero or false and continue. The doubles refuse it, because
+// such a value is a mistake that no test would find otherwise.
 func (t Type) fits(value string) bool {
 	switch t {
 	case Bool:
@@ -63,23 +63,23 @@ func (t Type) fits(value string) bool {
 	return true
 }
 
-// Table is the options of one program: the type of each by its name.
+// Table holds the options of one program: the type of each by name.
 type Table map[string]Type
 
-// Error is a configuration that a program refuses, in the program's words.
+// Error is the error for a configuration that a program refuses, with the program's text.
 type Error struct{ Text string }
 
-// Error says what is wrong.
+// Error returns the text.
 func (e *Error) Error() string { return e.Text }
 
 func invalid(format string, arguments ...any) error {
 	return &Error{Text: fmt.Sprintf(format, arguments...)}
 }
 
-// Values is what was given for each option; an option that was not given is not there.
+// Values holds the given options.
 type Values map[string]string
 
-// Get returns an option's value, or what it is when nobody says.
+// Get returns an option's value, or otherwise if it is not given.
 func (v Values) Get(name, otherwise string) string {
 	if value, given := v[name]; given {
 		return value
@@ -100,7 +100,7 @@ func (v Values) Bool(name string, otherwise bool) bool {
 	return false
 }
 
-// Int reads a number; an option that was not given is what the caller says.
+// Int parses a number; an option that is not given has the value otherwise.
 func (v Values) Int(name string, otherwise int) int {
 	value, given := v[name]
 	if !given {
@@ -111,10 +111,10 @@ func (v Values) Int(name string, otherwise int) int {
 	return number
 }
 
-// Bytes reads a size with the binary units of BeeGFS.
+// Bytes parses a size with the binary units of BeeGFS.
 func (v Values) Bytes(name, otherwise string) uint64 { return Bytes(v.Get(name, otherwise)) }
 
-// Bytes is what a size such as 512k or 10G means.
+// Bytes converts a size such as 512k or 10G.
 func Bytes(text string) uint64 {
 	if text == "" {
 		return 0
@@ -125,13 +125,13 @@ func Bytes(text string) uint64 {
 	return number << shift
 }
 
-// Daemon reads the arguments of a server, and the file that cfgFile names: arguments win.
+// Daemon reads the arguments of a server, and the file in cfgFile; arguments take precedence.
 func Daemon(table Table, arguments []string) (Values, error) {
 	given := Values{}
 	for _, argument := range arguments {
 		given.add(argument)
 	}
-	// What is on the command line is checked before the file is opened, as the daemons do it.
+	// The command line is checked before the file is opened, as in the daemons.
 	if err := check(table, given); err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func Daemon(table Table, arguments []string) (Values, error) {
 	return values, check(table, values)
 }
 
-// File reads a configuration file: name=value in every line, # before a remark.
+// File reads a configuration file with name=value on each line and comments after #.
 func File(path string) (Values, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -170,7 +170,7 @@ func (v Values) add(line string) {
 	v[strings.TrimSpace(name)] = strings.TrimSpace(value)
 }
 
-// check refuses what the program does not know, and values that it would not understand.
+// check refuses options and values that the program does not accept.
 func check(table Table, values Values) error {
 	for _, name := range Sorted(values) {
 		kind, known := table[name]

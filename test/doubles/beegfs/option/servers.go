@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// AuthError is the lack of a secret, which the programs report in other words than a configuration that is wrong.
+// AuthError is the lack of a secret, which the programs report differently from a wrong configuration.
 type AuthError struct{ Text string }
 
-// Error says what is wrong.
+// Error returns the text.
 func (e *AuthError) Error() string { return e.Text }
 
 const noAuthFile = "No connAuthFile configured. Using BeeGFS without connection authentication is considered insecure and is not " +
 	"recommended. If you really want or need to run BeeGFS without connection authentication, please set connDisableAuthentication to true."
 
-// Secret returns the hash of the file that connAuthFile names, 0 where authentication is off. Two files are one secret when their
-// first 1024 bytes are the same, a line's end included.
+// Secret returns the hash of the file in connAuthFile, or 0 if authentication is disabled. Two files are the same secret if their first
+// 1024 bytes are equal, including line ends.
 func Secret(major int, values Values) (uint64, error) {
 	file, disabled := values["connAuthFile"], values.Bool("connDisableAuthentication", false)
 	if disabled && (file == "" || major >= 8) {
@@ -40,13 +40,13 @@ func Secret(major int, values Values) (uint64, error) {
 	return Hash(content), nil
 }
 
-// Hash is the number by which two programs know that they have the same secret.
+// Hash returns the number by which two programs verify that they have the same secret.
 func Hash(content []byte) uint64 {
 	sum := sha256.Sum256(content[:min(len(content), 1024)])
 	return binary.LittleEndian.Uint64(sum[:8])
 }
 
-// SysErr is the system's text of an error, as the C library writes it: "No such file or directory".
+// SysErr returns the system's text of an error as the C library writes it: "No such file or directory".
 func SysErr(err error) string {
 	text := err.Error()
 	text = text[strings.LastIndex(text, ": ")+1:]
@@ -80,7 +80,7 @@ func Interfaces(values Values) ([]string, error) {
 	return filters, nil
 }
 
-// Ports returns the TCP and the UDP port of a role (Mgmtd, Meta, Storage). From version 8 on they are one.
+// Ports returns the TCP and the UDP port of a role (Mgmtd, Meta, Storage). Since version 8 they are equal.
 func Ports(major int, values Values, role string, otherwise int) (tcp, udp int, err error) {
 	shift := values.Int("connPortShift", 0)
 	one, both := values["conn"+role+"Port"], []string{values["conn"+role+"PortTCP"], values["conn"+role+"PortUDP"]}
@@ -99,7 +99,7 @@ func Ports(major int, values Values, role string, otherwise int) (tcp, udp int, 
 	return values.Int("conn"+role+"PortTCP", otherwise) + shift, values.Int("conn"+role+"PortUDP", otherwise) + shift, nil
 }
 
-// Choosers are the target choosers that a metadata server accepts (meta/app/config/Config.cpp, 7.4.6 and 8.3.1).
+// Choosers lists the target choosers that a metadata server accepts (meta/app/config/Config.cpp, 7.4.6 and 8.3.1).
 func Choosers() []string {
 	return []string{"randomized", "roundrobin", "randomrobin", "randominternode"}
 }

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// mayBeEmpty are options of other types than text that mean something when they are empty.
+// mayBeEmpty lists non-text options with a meaning for an empty value.
 var mayBeEmpty = map[string]bool{"tuneBindToNumaZone": true}
 
-// Sorted returns the names of what was given, in the order in which the programs look at them.
+// Sorted returns the names of the given options in the order in which the programs check them.
 func Sorted(values Values) []string { return slices.Sorted(maps.Keys(values)) }
 
-// common are the options of every server and of beegfs-ctl (common/app/config/AbstractConfig.cpp, 7.4.6 and 8.3.1).
+// common returns the options of every server and of beegfs-ctl (common/app/config/AbstractConfig.cpp, 7.4.6 and 8.3.1).
 func common(major int) Table {
 	table := Table{
 		"cfgFile": Text, "logType": Text, "logLevel": Int, "logNoDate": Bool, "logStdFile": Text, "logNumLines": Int,
@@ -39,7 +39,7 @@ func with(table Table, more Table) Table {
 	return table
 }
 
-// server are the options that management, metadata and storage servers share beside the common ones.
+// server returns the options that management, metadata and storage servers share in addition to the common ones.
 func server(major int) Table {
 	return with(common(major), Table{
 		"connInterfacesFile": Text, "connInterfacesList": Text, "storeAllowFirstRunInit": Bool, "tuneNumWorkers": Int,
@@ -47,7 +47,7 @@ func server(major int) Table {
 	})
 }
 
-// worker are the options that metadata and storage servers share beside those of every server.
+// worker returns the options that metadata and storage servers share in addition to those of every server.
 func worker(major int) Table {
 	return with(server(major), Table{
 		"storeFsUUID": Text, "tuneNumStreamListeners": Int, "tuneWorkerBufSize": Size, "tuneWorkerNumaAffinity": Bool,
@@ -56,7 +56,7 @@ func worker(major int) Table {
 	})
 }
 
-// Meta are the options of beegfs-meta (meta/app/config/Config.cpp, 7.4.6 and 8.3.1).
+// Meta returns the options of beegfs-meta (meta/app/config/Config.cpp, 7.4.6 and 8.3.1).
 func Meta(major int) Table {
 	table := with(worker(major), Table{
 		"storeMetaDirectory": Text, "storeUseExtendedAttribs": Bool, "storeSelfHealEmptyFiles": Bool, "storeClientXAttrs": Bool,
@@ -75,7 +75,7 @@ func Meta(major int) Table {
 	return table
 }
 
-// Storage are the options of beegfs-storage (storage/app/config/Config.cpp, 7.4.6 and 8.3.1).
+// Storage returns the options of beegfs-storage (storage/app/config/Config.cpp, 7.4.6 and 8.3.1).
 func Storage(major int) Table {
 	table := with(worker(major), Table{
 		"storeStorageDirectory": Text, "tuneFileReadSize": Size, "tuneFileReadAheadTriggerSize": Size, "tuneFileReadAheadSize": Size,
@@ -89,7 +89,7 @@ func Storage(major int) Table {
 	return table
 }
 
-// Management are the options of beegfs-mgmtd 7 (mgmtd/app/config/Config.cpp, 7.4.6).
+// Management returns the options of beegfs-mgmtd 7 (mgmtd/app/config/Config.cpp, 7.4.6).
 func Management() Table {
 	table := with(server(7), Table{
 		"storeMgmtdDirectory": Text, "tuneNumQuotaWorkers": Int, "tuneMetaNodeAutoRemoveMins": Int, "tuneStorageNodeAutoRemoveMins": Int,
@@ -109,8 +109,8 @@ func Management() Table {
 	return table
 }
 
-// Ctl are the options of beegfs-ctl 7 and of beegfs-client.conf, which it reads (ctl/app/config/Config.cpp, 7.4.6). It ignores those
-// of the client, and what it does not know.
+// Ctl returns the options of beegfs-ctl 7 and of beegfs-client.conf, which it reads (ctl/app/config/Config.cpp, 7.4.6). It ignores the
+// client's options and unknown ones.
 func Ctl() Table {
 	return with(common(7), Table{
 		"logEnabled": Bool, "connInterfacesFile": Text, "tuneNumWorkers": Int, "tunePreferredMetaFile": Text,
@@ -118,7 +118,7 @@ func Ctl() Table {
 	})
 }
 
-// CtlIgnores are options of the kernel client that beegfs-ctl reads and forgets.
+// CtlIgnores returns options of the kernel client that beegfs-ctl reads and ignores.
 func CtlIgnores() []string {
 	return []string{
 		"logClientID", "logHelperdIP", "logType", "connNumCommRetries", "connUnmountRetries", "connCommRetrySecs",

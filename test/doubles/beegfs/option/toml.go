@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// toml reads as much of TOML as a configuration of beegfs-mgmtd 8 needs: values, arrays of texts, and sections of numbers. What is
-// outside of that, or has a key that the program does not know, is refused.
+// toml parses the part of TOML that a configuration of beegfs-mgmtd 8 needs: values, arrays of texts, and sections of numbers. Other syntax
+// and unknown keys are refused.
 func toml(text string) (Values, error) {
 	table, values, section := ManagementEight(), Values{}, ""
 	sections := map[string]bool{}

@@ -1,4 +1,4 @@
-// Package program is what every double of a server does alike: how it logs, how it says that its configuration is wrong, how it ends.
+// Package program holds the common parts of all server doubles: the log, the messages about a wrong configuration, and the end.
 package program
 
 import (
@@ -18,10 +18,10 @@ import (
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
-// VersionVariable is the environment's variable with the version that a double is of.
+// VersionVariable is the environment variable with a double's version.
 const VersionVariable = "BEEGFS_DOUBLE_VERSION"
 
-// Version is the version that a double is of, 7.4.6 where nobody says, and its first number.
+// Version returns the version of a double, by default 7.4.6, and its major number.
 func Version() (version string, major int) {
 	version = os.Getenv(VersionVariable)
 	if version == "" {
@@ -38,8 +38,8 @@ const (
 	Runtime        = 3
 )
 
-// Fail tells what is wrong with a configuration as the servers do, and returns the exit code. Title is "Metadata Node", file the name
-// of the configuration file to look at.
+// Fail prints what is wrong with a configuration like the servers, and returns the exit code. title is such as "Metadata Node", and file
+// the name of the configuration file.
 func Fail(output io.Writer, err error, title, file string) int {
 	if auth, is := errors.AsType[*option.AuthError](err); is {
 		fmt.Fprintf(output, "\nUnrecoverable error: %s\n\n", auth.Text)
@@ -51,7 +51,7 @@ func Fail(output io.Writer, err error, title, file string) int {
 	return InvalidConfig
 }
 
-// Log is a server's log: to standard output, or to the file that logStdFile names.
+// Log is a server's log: to standard output, or to the file in logStdFile.
 type Log struct {
 	mutex  sync.Mutex
 	writer io.Writer
@@ -76,7 +76,7 @@ func NewLog(values option.Values, standard io.Writer) (*Log, error) {
 	return log, nil
 }
 
-// Say writes a line where the level is not above the configured one; who is the part of the program that speaks.
+// Say writes a line unless its level is above the configured one; who is the component that writes it.
 func (l *Log) Say(level int, who, format string, arguments ...any) {
 	if level > l.level {
 		return
@@ -86,7 +86,7 @@ func (l *Log) Say(level int, who, format string, arguments ...any) {
 	fmt.Fprintf(l.writer, "(%d) %s Main [%s] >> %s\n", level, time.Now().Format(time.TimeOnly), who, fmt.Sprintf(format, arguments...))
 }
 
-// PortInUse logs a port that could not be bound, as the servers do, and returns the exit code.
+// PortInUse logs a port that could not be bound like the servers, and returns the exit code.
 func (l *Log) PortInUse(err error) int {
 	if port, is := errors.AsType[*wire.PortError](err); is {
 		who, socket := "ConnAccept", "TCP socket"
@@ -100,7 +100,7 @@ func (l *Log) PortInUse(err error) int {
 	return Initialization
 }
 
-// Interfaces logs what a server publishes.
+// Interfaces logs the interfaces that a server publishes.
 func (l *Log) Interfaces(usable []wire.Interface) {
 	names := make([]string, len(usable))
 	for i, card := range usable {
@@ -109,12 +109,12 @@ func (l *Log) Interfaces(usable []wire.Interface) {
 	l.Say(2, "App", "Usable NICs: %s", strings.Join(names, ""))
 }
 
-// UntilSignal is a context that ends at the first SIGTERM or SIGINT.
+// UntilSignal returns a context that ends at the first SIGTERM or SIGINT.
 func UntilSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(parent, syscall.SIGTERM, syscall.SIGINT)
 }
 
-// Daemonize refuses what no container can use: a process that goes into the background ends its container.
+// Daemonize refuses to run in the background, because that would end the container.
 func Daemonize(values option.Values) error {
 	if values.Bool("runDaemonized", false) {
 		return &option.Error{Text: "runDaemonized is not supported by this double: the program would leave its container"}

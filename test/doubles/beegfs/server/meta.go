@@ -43,7 +43,7 @@ func metaDirectory(values option.Values) ([]string, error) {
 	return []string{filepath.Clean(directory)}, nil
 }
 
-// prepareMeta makes the directories in which dentries and inodes are, and opens the namespace.
+// prepareMeta creates the directories for dentries and inodes, and opens the namespace.
 func prepareMeta(d *daemon) error {
 	directory := d.directories[0]
 	format, err := disk.Format(directory, 3, 4)
@@ -76,7 +76,7 @@ func prepareMeta(d *daemon) error {
 	return disk.Load(d.namespace.file, &d.namespace.directories)
 }
 
-// namespace is the directories that a metadata server owns, by their entry ids. The root directory is "root".
+// namespace holds the directories that a metadata server owns, by their entry ids. The root directory is "root".
 type namespace struct {
 	mutex       sync.Mutex
 	file        string
@@ -92,7 +92,7 @@ var (
 	ErrExists  = errors.New("Entry exists already") //nolint:staticcheck // the server's own text
 )
 
-// answer is what a server says to beegfs-ctl, to beegfs and to other metadata servers.
+// answer returns a server's response to beegfs-ctl, to beegfs and to other metadata servers.
 func (d *daemon) answer(op string, body json.RawMessage) (any, error) {
 	if op == "ping" {
 		return d.node.ID, nil
@@ -120,7 +120,7 @@ func (n *namespace) answer(op string, request wire.EntryRequest) (any, error) {
 		n.directories = map[string]*wire.Directory{}
 	}
 	if request.EntryID == "root" && n.directories["root"] == nil {
-		// The root directory comes to be on the server that the management service says owns it.
+		// The root directory is created on the server that the management service reports as its owner.
 		n.directories["root"] = &wire.Directory{EntryID: "root", Owner: n.node, Pattern: n.pattern}
 	}
 	directory := n.directories[request.EntryID]

@@ -9,10 +9,10 @@ import (
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
-// forget is when a client that says nothing any more has gone: the management service tells servers so after a while.
+// forget is the time after which a silent client counts as gone, which the management service reports to servers after a while.
 const forget = 10 * time.Second
 
-// openFiles are the open files of clients, as each of them tells.
+// openFiles holds the numbers of open files that clients report.
 type openFiles struct {
 	mutex   sync.Mutex
 	clients map[int]told

@@ -1,5 +1,5 @@
-// Package server is the double of beegfs-meta and beegfs-storage, 7 and 8: it refuses what they refuse, registers, and reports until it
-// is told to end.
+// Package server is the double of beegfs-meta and beegfs-storage, 7 and 8: it refuses what they refuse, registers, and reports until it is
+// asked to end.
 package server
 
 import (
@@ -22,10 +22,10 @@ import (
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
-// errShutdown is that a server was told to end before it was up.
+// errShutdown means that a server was asked to end before it was up.
 var errShutdown = errors.New("told to end")
 
-// daemon is one server. What a metadata and a storage server do differently is in the functions.
+// daemon is one server. The differences between a metadata and a storage server are in its functions.
 type daemon struct {
 	major       int
 	kind        string // meta or storage
@@ -89,7 +89,7 @@ func (r role) run(ctx context.Context, arguments []string, output, errs io.Write
 	return code
 }
 
-// configure reads the options and binds to the NUMA zone, in the order of the servers.
+// configure reads the options and binds to the NUMA zone, in the same order as the servers.
 func (r role) configure(major int, arguments []string) (*daemon, error) {
 	values, err := option.Daemon(r.table, arguments)
 	if err != nil {
@@ -156,7 +156,7 @@ func bind(zone string) error {
 	return nil
 }
 
-// lock takes every directory for this process alone.
+// lock locks every directory for this process.
 func (r role) lock(d *daemon, errs io.Writer) ([]*os.File, error) {
 	var locks []*os.File
 	for _, directory := range d.directories {
@@ -170,7 +170,7 @@ func (r role) lock(d *daemon, errs io.Writer) ([]*os.File, error) {
 	return locks, nil
 }
 
-// identify finds out who the server is, and where its management service and its network are.
+// identify determines the server's identity, its management service and its network.
 func (r role) identify(d *daemon) error {
 	first := d.directories[0]
 	alias, err := d.textID()
@@ -191,7 +191,7 @@ func (r role) identify(d *daemon) error {
 	return nil
 }
 
-// textID is the server's text id, which a directory keeps for ever; servers of 8 have none.
+// textID returns the server's text id, which a directory keeps forever; servers of 8 have none.
 func (d *daemon) textID() (string, error) {
 	if d.major >= 8 {
 		return "", nil
@@ -208,8 +208,7 @@ func (d *daemon) textID() (string, error) {
 	return alias, nil
 }
 
-// numbered refuses directories without a number: BeeGFS would let the management service choose one, and nothing of the product may leave
-// that to chance.
+// numbered refuses directories without a number: BeeGFS would let the management service choose one, which the product must never rely on.
 func (d *daemon) numbered() error {
 	first := d.directories[0]
 	if d.node.ID == 0 {
@@ -265,7 +264,7 @@ func (d *daemon) serve(ctx context.Context, errs io.Writer) (int, error) {
 	return 0, nil
 }
 
-// retry does something until it works, is refused for good, or the server is told to end.
+// retry repeats try until it works, is refused permanently, or the server is asked to end.
 func (d *daemon) retry(ctx context.Context, what string, try func() error) error {
 	for {
 		err := try()
@@ -285,7 +284,7 @@ func (d *daemon) retry(ctx context.Context, what string, try func() error) error
 	}
 }
 
-// errRejected is a target number that belongs to another directory: the server ends, as in 7.4.6.
+// errRejected is the error for a target number that belongs to another directory: the server ends, as in 7.4.6.
 var errRejected = &option.Error{Text: "Target pre-registration at management node failed"}
 
 func (d *daemon) register(ctx context.Context) error {
@@ -294,7 +293,7 @@ func (d *daemon) register(ctx context.Context) error {
 			err := d.retry(ctx, "Target ID reservation", func() error {
 				err := wire.Ask(ctx, d.management, d.secret, "reserve-target", target, nil)
 				if _, refused := errors.AsType[*wire.RefusedError](err); refused {
-					return nil // looked at below: a retry would not help
+					return nil // checked below: a retry would not help
 				}
 				return err
 			})
@@ -321,14 +320,14 @@ func (d *daemon) register(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// The pool is the management service's from now on.
+		// From now on the management service determines the pool.
 		_ = os.Remove(filepath.Join(d.space[target.ID], disk.PoolFile))
 	}
 	d.log.Say(3, "App", "Registration and management info download complete.")
 	return nil
 }
 
-// reportInterval is how often a server speaks of its targets: a third of the offline timeout, or sysUpdateTargetStatesSecs.
+// reportInterval returns the interval of a server's reports: a third of the offline timeout, or sysUpdateTargetStatesSecs.
 func reportInterval(values option.Values) time.Duration {
 	if seconds := values.Int("sysUpdateTargetStatesSecs", 0); seconds > 0 {
 		return time.Duration(seconds) * time.Second
@@ -336,7 +335,7 @@ func reportInterval(values option.Values) time.Duration {
 	return time.Duration(values.Int("sysTargetOfflineTimeoutSecs", 180)) * time.Second / 3
 }
 
-// report tells the management service of the targets until the end.
+// report reports the targets to the management service until the end.
 func (d *daemon) report(ctx context.Context) {
 	for {
 		report := wire.Report{Type: d.kind, Node: d.node.ID, Targets: map[int]wire.Space{}}

@@ -15,7 +15,7 @@ import (
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
-// sessionsFile is written when a storage server ends cleanly, and gone while it runs (common/storage/StorageTk.h, 7.4.6).
+// sessionsFile is written when a storage server ends cleanly, and does not exist while it runs (common/storage/StorageTk.h, 7.4.6).
 const sessionsFile = "sessions"
 
 // RunStorage runs beegfs-storage and returns its exit code.
@@ -55,7 +55,7 @@ func storageDirectories(values option.Values) ([]string, error) {
 	return directories, nil
 }
 
-// prepareStorage finds the targets, and makes the directories in which their chunks are.
+// prepareStorage finds the targets, and creates the directories for their chunks.
 func prepareStorage(d *daemon) error {
 	seen := map[int]string{}
 	for _, directory := range d.directories {
@@ -90,7 +90,7 @@ func prepareStorage(d *daemon) error {
 	return nil
 }
 
-// targetToken proves that a directory is the one that registered: in 7 its text id, which the server makes at its first start.
+// targetToken returns the proof that a directory is the one that registered: in 7 its text id, which the server creates at its first start.
 func targetToken(d *daemon, directory string) (string, error) {
 	if d.major >= 8 {
 		return disk.Token(directory)
@@ -103,7 +103,7 @@ func targetToken(d *daemon, directory string) (string, error) {
 	return token, os.WriteFile(path, []byte(token+"\n"), 0o600)
 }
 
-// sessions takes up what a clean end left; after a kill there is nothing.
+// sessions restores what a clean stop has saved; after a kill there is nothing.
 func (d *daemon) sessions() {
 	if d.kind != "storage" {
 		return

@@ -1,5 +1,5 @@
-// Package tree walks the directories of the doubles' filesystem from one metadata server to the next, as beegfs-ctl --unmounted and
-// beegfs --mount none do.
+// Package tree walks the directories of the doubles' filesystem from one metadata server to the next, like beegfs-ctl --unmounted and
+// beegfs --mount none.
 package tree
 
 import (
@@ -14,24 +14,24 @@ import (
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
-// Tree is the directories as far as the metadata servers can be reached.
+// Tree is the tree of directories on the reachable metadata servers.
 type Tree struct {
 	View *wire.View
 	Ask  func(ctx context.Context, node *wire.NodeView, op string, argument, result any) error
 }
 
-// UnreachableError is a metadata server that does not answer.
+// UnreachableError means that a metadata server does not answer.
 type UnreachableError struct {
 	Node wire.NodeView
 	Err  error
 }
 
-// Error says which server.
+// Error names the server.
 func (e *UnreachableError) Error() string {
 	return "no answer of " + e.Node.Alias + ": " + e.Err.Error()
 }
 
-// Unwrap is why.
+// Unwrap returns the cause.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
 // Unreachable returns the server that an error is about, or nil.
@@ -42,14 +42,14 @@ func Unreachable(err error) *wire.NodeView {
 	return nil
 }
 
-// Exists says whether an error is that a directory is there already.
+// Exists reports whether the error means that a directory already exists.
 func Exists(err error) bool {
 	return err != nil && err.Error() == "Entry exists already"
 }
 
 var errMissing = errors.New("Path does not exist") //nolint:staticcheck // the servers' own text
 
-// Ask asks a server at the first address that it published.
+// Ask sends a request to the first address that a server published.
 func Ask(ctx context.Context, secret uint64, node *wire.NodeView, op string, argument, result any) error {
 	if len(node.Interfaces) == 0 {
 		return &UnreachableError{Node: *node, Err: errors.New("it published no address")}
@@ -84,7 +84,7 @@ func (t *Tree) look(ctx context.Context, owner int, entry string) (*wire.Directo
 	return &directory, nil
 }
 
-// Find returns the directory of a path, which begins at the root whether it says so or not.
+// Find returns the directory at a path, which is always relative to the root.
 func (t *Tree) Find(ctx context.Context, name string) (*wire.Directory, error) {
 	directory, err := t.look(ctx, t.View.Root, "root")
 	for part := range strings.SplitSeq(strings.Trim(path.Clean("/"+name), "/"), "/") {
@@ -103,8 +103,8 @@ func (t *Tree) Find(ctx context.Context, name string) (*wire.Directory, error) {
 	return directory, err
 }
 
-// Make makes a directory with the pattern of the one in which it is. Its owner is one of those that are named, or else any metadata
-// server: BeeGFS takes a random one, the double by the path, so that nothing can rely on it.
+// Make creates a directory with the pattern of its parent. Its owner is one of owners, or otherwise any metadata server. BeeGFS takes a
+// random one, and the double derives it from the path, so that nothing can rely on it.
 func (t *Tree) Make(ctx context.Context, name string, owners []int, flat bool) (*wire.Directory, error) {
 	parent, err := t.Find(ctx, path.Dir(name))
 	if err != nil {

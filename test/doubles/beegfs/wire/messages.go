@@ -23,7 +23,7 @@ type Node struct {
 	TCP        int         `json:"tcp"`
 	UDP        int         `json:"udp"`
 	Interfaces []Interface `json:"interfaces"`
-	// Token proves that a directory is the one that registered first (8.3); empty before.
+	// Token proves that a directory is the one that registered first (8.3); empty in earlier versions.
 	Token string `json:"token,omitempty"`
 }
 
@@ -31,7 +31,7 @@ type Node struct {
 type Target struct {
 	ID   int `json:"id"`
 	Node int `json:"node"`
-	// Pool is the content of storagePoolID (7), 0 when there is none.
+	// Pool is the content of storagePoolID (7), or 0 if there is none.
 	Pool  int    `json:"pool,omitempty"`
 	Token string `json:"token,omitempty"`
 }
@@ -44,14 +44,14 @@ type Space struct {
 	FreeInodes uint64 `json:"freeInodes"`
 }
 
-// Report is what a server says of its targets again and again. Type is meta or storage; a metadata server's target is its node.
+// Report is a server's periodic report about its targets. Type is meta or storage; a metadata server's target is its node.
 type Report struct {
 	Type    string        `json:"type"`
 	Node    int           `json:"node"`
 	Targets map[int]Space `json:"targets"`
 }
 
-// Pattern is how new files in a directory are laid out.
+// Pattern is the layout of new files in a directory.
 type Pattern struct {
 	Mirrored  bool   `json:"mirrored,omitempty"`
 	ChunkSize uint64 `json:"chunkSize"`
@@ -59,25 +59,25 @@ type Pattern struct {
 	Pool      int    `json:"pool"`
 }
 
-// Directory is a directory of the filesystem, kept by the metadata server that owns it.
+// Directory is a directory of the filesystem, stored by the metadata server that owns it.
 type Directory struct {
 	EntryID  string  `json:"entryID"`
 	ParentID string  `json:"parentID"`
 	Owner    int     `json:"owner"`
 	Pattern  Pattern `json:"pattern"`
-	// Mirrored directories have their metadata on the servers of a buddy group.
+	// Mirrored is true if the metadata is on the servers of a buddy group.
 	Mirrored bool `json:"mirrored,omitempty"`
-	// Children are the directories in it and the metadata servers that own them.
+	// Children holds its subdirectories with their owners.
 	Children map[string]Child `json:"children,omitempty"`
 }
 
-// Child is a directory in another one: its entry id, and the metadata server that owns it.
+// Child is a subdirectory: its entry id, and the metadata server that owns it.
 type Child struct {
 	EntryID string `json:"entryID"`
 	Owner   int    `json:"owner"`
 }
 
-// EntryRequest is what beegfs-ctl and beegfs ask a metadata server about one directory.
+// EntryRequest is a request of beegfs-ctl or beegfs to a metadata server about one directory.
 type EntryRequest struct {
 	EntryID string   `json:"entryID"`
 	Name    string   `json:"name,omitempty"`
@@ -86,13 +86,13 @@ type EntryRequest struct {
 	Flat    bool     `json:"flat,omitempty"`
 }
 
-// OpenFiles is how many files a client has open. A client tells each server of its own.
+// OpenFiles is the number of files that a client has open. A client reports to each server separately.
 type OpenFiles struct {
 	Client int `json:"client"`
 	Files  int `json:"files"`
 }
 
-// Sessions are the open files as a server of a kind prints them (GenericDebugMsgEx.cpp of storage and meta, 7.4.6 and 8.3.1).
+// Sessions formats the open files like a server of a kind (GenericDebugMsgEx.cpp of storage and meta, 7.4.6 and 8.3.1).
 func Sessions(kind string, open []OpenFiles) string {
 	var out strings.Builder
 	if kind == "meta" {
@@ -115,7 +115,7 @@ func Sessions(kind string, open []OpenFiles) string {
 }
 
 // Usable returns the interfaces that the filters allow, best first: every one that is up, has an IPv4 address, and is neither the loopback
-// nor link-local. A filter of 7 is a name and no more; one of 8 is "[!] name|* address|* 4|6|*".
+// nor link-local. A filter of 7 is only a name; one of 8 is "[!] name|* address|* 4|6|*".
 func Usable(major int, filters []string) []Interface {
 	all, err := net.Interfaces()
 	if err != nil {

@@ -1,6 +1,6 @@
 package wire
 
-// States of a target as the management service sees them (7.4.6 and 8.3.1).
+// Target states of the management service (7.4.6 and 8.3.1).
 const (
 	Online          = "Online"
 	ProbablyOffline = "Probably-offline"
@@ -10,7 +10,7 @@ const (
 	Bad             = "Bad"
 )
 
-// TargetView is a target as the management service sees it. A metadata server has one, with the server's own id.
+// TargetView is a target in the management service's state. A metadata server has one, with the server's own id.
 type TargetView struct {
 	Type         string `json:"type"`
 	ID           int    `json:"id"`
@@ -23,7 +23,7 @@ type TargetView struct {
 	// Capacity is Normal, Low or Emergency.
 	Capacity string `json:"capacity"`
 	Space    *Space `json:"space,omitempty"`
-	// LastContact is how many seconds ago its server spoke of it, negative when it never did.
+	// LastContact is the age of its server's last report in seconds, or negative if there is none.
 	LastContact int64 `json:"lastContact"`
 	UID         int   `json:"uid"`
 }
@@ -35,7 +35,7 @@ type Pool struct {
 	UID  int    `json:"uid"`
 }
 
-// Group is a pair of targets that hold the same. Pool is 0 for groups of metadata servers.
+// Group is a pair of targets with the same data. Pool is 0 for groups of metadata servers.
 type Group struct {
 	Type      string `json:"type"`
 	ID        int    `json:"id"`
@@ -46,23 +46,23 @@ type Group struct {
 	UID       int    `json:"uid"`
 }
 
-// NodeView is a server as the management service knows it.
+// NodeView is a server in the management service's state.
 type NodeView struct {
 	Node
 	UID int `json:"uid"`
 }
 
-// View is all that the management service knows.
+// View is the management service's whole state.
 type View struct {
 	FsUUID  string       `json:"fsUUID"`
 	Nodes   []NodeView   `json:"nodes"`
 	Targets []TargetView `json:"targets"`
 	Pools   []Pool       `json:"pools"`
 	Groups  []Group      `json:"groups"`
-	// Root is the metadata server that owns the root directory, 0 before one registered.
+	// Root is the metadata server that owns the root directory, or 0 before one has registered.
 	Root         int  `json:"root"`
 	RootMirrored bool `json:"rootMirrored,omitempty"`
-	// License says whether licensed features work (8); LicenseText is what the service says of it.
+	// License is true if licensed features work (8); LicenseText is the service's message about it.
 	License     bool   `json:"license,omitempty"`
 	LicenseText string `json:"licenseText,omitempty"`
 }
@@ -117,7 +117,7 @@ func (v *View) Group(kind string, id int) *Group {
 	return nil
 }
 
-// Change is what an administrator asks of the management service; each operation uses the fields that it needs.
+// Change is an administrator's request to the management service; each operation uses the fields that it needs.
 type Change struct {
 	Type      string `json:"type,omitempty"`
 	ID        int    `json:"id,omitempty"`
@@ -132,7 +132,7 @@ type Change struct {
 	Execute bool `json:"execute,omitempty"`
 }
 
-// Changed is the answer to a Change. Complete is false when a part of it could not be done (7).
+// Changed is the answer to a Change. Complete is false if a part of it could not be done (7).
 type Changed struct {
 	ID       int    `json:"id"`
 	Name     string `json:"name"`

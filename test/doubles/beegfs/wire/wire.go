@@ -1,5 +1,5 @@
-// Package wire is the protocol that the doubles speak to each other: one question and one answer as lines of JSON over a TCP
-// connection. It is no BeeGFS protocol; a double and a real program do not understand each other.
+// Package wire is the protocol between the doubles: one request and one response as lines of JSON over a TCP connection. It is not a BeeGFS
+// protocol, so a double and a real program can't communicate.
 package wire
 
 import (
@@ -13,11 +13,10 @@ import (
 	"time"
 )
 
-// ErrDisconnected is a peer that hung up without an answer, as BeeGFS does when the secret is another.
+// ErrDisconnected means that a peer disconnected without an answer, as BeeGFS does if the secret differs.
 var ErrDisconnected = errors.New("soft disconnect")
 
-// WithTLS is the secret of a connection that uses TLS: nothing is encrypted, but who speaks with TLS and who speaks without do not
-// understand each other.
+// WithTLS returns the secret of a connection that uses TLS. Nothing is encrypted, but peers with and without TLS can't communicate.
 func WithTLS(secret uint64, tls bool) uint64 {
 	if tls {
 		return secret ^ 1<<63
@@ -25,26 +24,26 @@ func WithTLS(secret uint64, tls bool) uint64 {
 	return secret
 }
 
-// Question asks a server for something. Op names what, Body is its argument.
+// Question is a request to a server. Op is the operation, and Body its argument.
 type Question struct {
 	Secret uint64          `json:"secret"`
 	Op     string          `json:"op"`
 	Body   json.RawMessage `json:"body,omitempty"`
 }
 
-// Answer is what a server says: Error in its words, empty when all went well.
+// Answer is a server's response; Error is its error text, or empty.
 type Answer struct {
 	Error string          `json:"error,omitempty"`
 	Body  json.RawMessage `json:"body,omitempty"`
 }
 
-// RefusedError is what a server said instead of doing what it was asked.
+// RefusedError is a server's refusal of a request.
 type RefusedError struct{ Text string }
 
-// Error is the server's text.
+// Error returns the server's text.
 func (e *RefusedError) Error() string { return e.Text }
 
-// Ask sends a question to a server and decodes its answer into result, which may be nil.
+// Ask sends a request to a server and decodes its response into result, which may be nil.
 func Ask(ctx context.Context, address string, secret uint64, op string, argument, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -76,10 +75,10 @@ func Ask(ctx context.Context, address string, secret uint64, op string, argument
 	return json.Unmarshal(answer.Body, result)
 }
 
-// Handler answers one question.
+// Handler handles one request.
 type Handler func(op string, body json.RawMessage) (any, error)
 
-// Serve answers questions until the listener is closed. A peer with another secret is told nothing; denied is called with its address.
+// Serve handles requests until the listener is closed. A peer with another secret gets no answer; denied is called with its address.
 func Serve(listener net.Listener, secret uint64, denied func(peer string), handle Handler) {
 	for {
 		connection, err := listener.Accept()
@@ -115,19 +114,19 @@ func serve(connection net.Conn, secret uint64, denied func(peer string), handle 
 	_ = json.NewEncoder(connection).Encode(answer)
 }
 
-// PortError is a port that could not be bound, Protocol TCP or UDP.
+// PortError means that a port could not be bound; Protocol is TCP or UDP.
 type PortError struct {
 	Protocol string
 	Port     int
 	Err      error
 }
 
-// Error says which port, and why.
+// Error names the port and the reason.
 func (e *PortError) Error() string {
 	return fmt.Sprintf("unable to bind %s port %d: %v", e.Protocol, e.Port, e.Err)
 }
 
-// Unwrap is the system's error.
+// Unwrap returns the system's error.
 func (e *PortError) Unwrap() error { return e.Err }
 
 // ListenTCP binds a TCP port on every address, as the daemons do.

@@ -13,17 +13,17 @@ import (
 	"parallelfs.dev/operator/test/doubles/lustre/wire"
 )
 
-// answers are what the kernel's part can be asked for.
+// answers returns the handler of a request to the kernel's part.
 func answers(op string) answering {
 	return map[string]answering{
-		// By other nodes.
+		// From other nodes.
 		"register": with((*Kernel).onRegister), "config": with((*Kernel).onConfig), "filesystem": with((*Kernel).onFilesystem),
 		"connect": with((*Kernel).onConnect), "statfs": with((*Kernel).onStatfs), "create": with((*Kernel).onCreate),
 		"used": with((*Kernel).onUsed), "limits": with((*Kernel).onLimits), "pong": with((*Kernel).onPong),
-		// By the programs that mount.
+		// From the programs that mount.
 		"start-target": with((*Kernel).startTarget), "start-client": with((*Kernel).startClient), "serve": serve,
 		"abandon": with((*Kernel).abandon), "stopped": with((*Kernel).onStopped),
-		// By the tools.
+		// From the tools.
 		"configure": with((*Kernel).onConfigure), "add-net": with((*Kernel).onAddNet), "nets": with((*Kernel).onNets),
 		"ping": with((*Kernel).onPing), "devices": with((*Kernel).onDevices), "params": with((*Kernel).onParams), "set": with((*Kernel).set),
 		"set-permanent": with((*Kernel).onSetPermanent), "conf_param": with((*Kernel).onConfParam), "pool": with((*Kernel).onPool),
@@ -34,10 +34,10 @@ func answers(op string) answering {
 	}[op]
 }
 
-// Nothing is a question, or an answer, without content.
+// Nothing is a request or response without content.
 type Nothing struct{}
 
-// mgs is the management of this node. The mutex is held.
+// mgs returns the management of this node. The mutex is held.
 func (k *Kernel) mgs() (*management, error) {
 	for _, t := range k.targets {
 		if t.isMGS() {
@@ -47,7 +47,7 @@ func (k *Kernel) mgs() (*management, error) {
 	return nil, errno(syscall.ENODEV)
 }
 
-// keep has the MGT keep what was changed, before anybody hears of it.
+// keep saves the MGT's changes before they are published.
 func (k *Kernel) keep() {
 	k.mutex.Lock()
 	at := slices.IndexFunc(k.targets, (*target).isMGS)
@@ -106,7 +106,7 @@ func (k *Kernel) onConfig(_ context.Context, question configurationOf) (configur
 	return copied(c)
 }
 
-// copied has nothing in common with what it is a copy of.
+// copied returns a deep copy.
 func copied[T any](of T) (T, error) {
 	var out T
 	content, err := json.Marshal(of)
@@ -167,7 +167,7 @@ func (k *Kernel) onUsed(_ context.Context, said told) (Nothing, error) {
 	return Nothing{}, err
 }
 
-// serve takes the mount that was made for what was started: the file of the mount, and a client's store behind it.
+// serve takes over the mount made for a started target or client: the file of the mount and, for a client, its store.
 func serve(ctx context.Context, k *Kernel, body json.RawMessage, files []*os.File) (any, error) {
 	var number int
 	if err := json.Unmarshal(body, &number); err != nil || len(files) == 0 {
@@ -187,7 +187,7 @@ func serve(ctx context.Context, k *Kernel, body json.RawMessage, files []*os.Fil
 	return nil, errno(syscall.ENOENT)
 }
 
-// abandon ends what was started and could not be mounted.
+// abandon stops a started target or client that could not be mounted.
 func (k *Kernel) abandon(ctx context.Context, number int) (Nothing, error) {
 	k.mutex.Lock()
 	mount := k.waiting[number]
@@ -205,7 +205,7 @@ func (k *Kernel) abandon(ctx context.Context, number int) (Nothing, error) {
 	return Nothing{}, nil
 }
 
-// Unmounted is a mount that somebody unmounts: before, by force or not, and after.
+// Unmounted is a notice of an unmount: before or after it, forced or not.
 type Unmounted struct {
 	Source, Path string
 	Before       bool
@@ -269,7 +269,7 @@ func (k *Kernel) onPool(ctx context.Context, p PoolChange) (Nothing, error) {
 	if err := k.manage(func(m *management) error { return m.pool(p.What, p.FSName, p.Pool, p.OST) }); err != nil {
 		return Nothing{}, err
 	}
-	// It returns when the servers and clients of this node know it.
+	// It returns when the servers and clients of this node have received the change.
 	return Nothing{}, k.until(ctx, func() bool {
 		m, err := k.mgs()
 		if err != nil {
@@ -284,7 +284,7 @@ func (k *Kernel) onPool(ctx context.Context, p PoolChange) (Nothing, error) {
 	})
 }
 
-// knowing are the clients and MDTs of this node of a filesystem.
+// knowing returns the clients and MDTs of a filesystem on this node.
 func (k *Kernel) knowing(fsName string) []*follower {
 	var all []*follower
 	for _, c := range k.clients {
@@ -366,7 +366,7 @@ func (k *Kernel) onLog(_ context.Context, name string) ([]Record, error) {
 	return slices.DeleteFunc(slices.Clone(log.Records), func(r Record) bool { return r.Event == "" || r.Cancelled }), nil
 }
 
-// onLogs are the names of the logs; that of set_param -P is not among them.
+// onLogs returns the names of the logs, without that of set_param -P.
 func (k *Kernel) onLogs(context.Context, Nothing) ([]string, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -377,7 +377,7 @@ func (k *Kernel) onLogs(context.Context, Nothing) ([]string, error) {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.files())), func(name string) bool { return name == permanentLog }), nil
 }
 
-// Seen is a target that a client knows.
+// Seen is a target in a client's configuration.
 type Seen struct {
 	Target string
 	Active bool
@@ -454,7 +454,7 @@ func (k *Kernel) onCheck(ctx context.Context, _ Nothing) ([]Checked, error) {
 	return all, nil
 }
 
-// DF asks for the space of a target, as a client sees it.
+// DF is a request for the space of a target from a client's view.
 type DF struct{ Path, Target string }
 
 // clientAt finds a client. The mutex is held.
@@ -500,7 +500,7 @@ func (k *Kernel) onDF(ctx context.Context, question DF) (Space, error) {
 // Place is a path below a mounted client.
 type Place struct{ Mount, Path string }
 
-// At is what there is at a place: what it says itself, and what the root says.
+// At is the layout at a path and at the root.
 type At struct {
 	Layout, Root Layout
 	FSName       string
@@ -530,11 +530,12 @@ func (k *Kernel) onLayout(_ context.Context, p Place) (At, error) {
 	return At{read(path), read(c.store), c.fsName, stat.Ino, stat.Mode&syscall.S_IFMT == syscall.S_IFDIR}, nil
 }
 
-// LayoutChange is what lfs changes at a place.
+// LayoutChange is a change by lfs at a path.
 type LayoutChange struct {
 	Place  Place
 	Stripe *Stripe
-	// New makes a file, Move gives one other objects, Directory makes a directory, and Default says how new ones in it are.
+	// New creates a file, Move gives a file other objects, and Directory creates a directory; Default is the default of its new
+	// subdirectories.
 	New, Move, Directory bool
 	MDT                  *int
 	Count                int
@@ -570,7 +571,7 @@ func (k *Kernel) onSetLayout(ctx context.Context, change LayoutChange) (Nothing,
 	return Nothing{}, write(path, l)
 }
 
-// objects gives a file objects: a new one, or one that moves.
+// objects assigns objects to a new file, or to one that moves.
 func (k *Kernel) objects(ctx context.Context, c *Client, path string, change LayoutChange) error {
 	before := read(path)
 	asked := change.Stripe
@@ -615,7 +616,7 @@ func (k *Kernel) makeDirectory(c *Client, path string, change LayoutChange) erro
 	return write(path, l)
 }
 
-// Find asks for the files that have objects on some OSTs; none means all files.
+// Find is a request for the files with objects on some OSTs; no OSTs means all files.
 type Find struct {
 	Place Place
 	OSTs  []int

@@ -18,10 +18,10 @@ import (
 type Client struct {
 	follower
 	kernel *Kernel
-	// UUID and Instance are new with each mount.
+	// UUID and Instance are different for each mount.
 	UUID, Instance string
 	source, path   string
-	// store is the directory that stands for the files.
+	// store is the directory with the files.
 	store   string
 	files   *os.File
 	told    time.Time
@@ -30,14 +30,14 @@ type Client struct {
 
 type usage struct{ Kilobytes, Objects int64 }
 
-// StartClient is a mount of a client that was asked for.
+// StartClient is a request to mount a client.
 type StartClient struct {
 	MGS                  []string
 	FSName, Source, Path string
 	Options              []string
 }
 
-// clientOptions are those of mount.lustre(8) for a client, without and with a value.
+// clientOptions lists the options of mount.lustre(8) for a client, without and with a value.
 var clientOptions = []string{
 	"rw", "ro", "defaults", "_netdev", "nosuid", "suid", "nodev", "dev", "noexec", "exec", "noatime", "relatime", "nodiratime",
 	"flock", "noflock", "localflock", "checksum", "nochecksum", "user_xattr", "nouser_xattr", "lazystatfs", "nolazystatfs",
@@ -85,7 +85,7 @@ func (k *Kernel) startClient(ctx context.Context, question StartClient) (Started
 	return Started{k.number(c), ""}, nil
 }
 
-// meetRoot connects a client for the first time. It waits for MDT0000 as long as who mounts.
+// meetRoot connects a client for the first time. It waits for MDT0000 as long as the mount command runs.
 func (k *Kernel) meetRoot(ctx context.Context, c *Client) error {
 	if err := k.follow(ctx, &c.follower, 0); err != nil {
 		return errno(syscall.EIO)
@@ -105,7 +105,7 @@ func (k *Kernel) meetRoot(ctx context.Context, c *Client) error {
 	}
 }
 
-// to is the connection with a target.
+// to returns the connection to a target.
 func (f *follower) to(target string) *Connection {
 	for _, c := range f.connections {
 		if c.Target == target {
@@ -146,8 +146,8 @@ func (k *Kernel) stopClient(ctx context.Context, c *Client) {
 	close(c.stopped)
 }
 
-// talk waits until the connection to a target works. A program gets an error when the client was evicted meanwhile, the target was given
-// up, or it is on this node and was away: a client takes no part in the recovery of a target of its own node.
+// talk waits until the connection to a target works. A program gets an error if the client was evicted in the meantime or the target was
+// deactivated. It also gets one if the target was down and is on the client's own node, because such a client does not join the recovery.
 func (c *Client) talk(ctx context.Context, name string) syscall.Errno {
 	waited := false
 	for {
@@ -177,7 +177,7 @@ func (c *Client) talk(ctx context.Context, name string) syscall.Errno {
 	}
 }
 
-// targets are those that a client knows, MDTs or OSTs, in the order of their indices.
+// targets returns a client's MDTs or OSTs in the order of their indices.
 func (f *follower) targets(kind string) []*Connection {
 	var all []*Connection
 	for _, c := range f.connections {
@@ -189,10 +189,10 @@ func (f *follower) targets(kind string) []*Connection {
 	return all
 }
 
-// count adds up what the files have on each OST, and on each MDT.
+// count sums the usage of the files on each OST and MDT.
 func (c *Client) count() map[string]usage {
 	all := map[string]usage{}
-	// What vanishes meanwhile is not counted.
+	// Files that disappear in the meantime are not counted.
 	_ = filepath.WalkDir(inside(c.store), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return nil //nolint:nilerr // it is gone
@@ -214,13 +214,13 @@ func (c *Client) count() map[string]usage {
 	return all
 }
 
-// told is what a client says of all files.
+// told is a client's report about all files.
 type told struct {
 	Target string
 	Usage  usage
 }
 
-// tellUsage tells the targets what files have on them.
+// tellUsage reports the usage of files to the targets.
 func (k *Kernel) tellUsage(ctx context.Context, c *Client) {
 	const often = 2 * time.Second
 	k.mutex.Lock()

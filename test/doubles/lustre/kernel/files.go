@@ -16,52 +16,52 @@ import (
 	"parallelfs.dev/operator/test/doubles/lustre/wire"
 )
 
-// Stripe is how a file is laid out, or how new files in a directory are.
+// Stripe is the layout of a file, or of new files in a directory.
 type Stripe struct {
 	Count  int
 	Size   int64
 	Offset int
 	Pool   string
-	// Components are those of a layout that has several, as lfs setstripe was given them.
+	// Components holds the components of a composite layout, as passed to lfs setstripe.
 	Components []string
 }
 
-// standard is Lustre's own layout.
+// standard returns Lustre's default layout.
 func standard() Stripe { return Stripe{Count: 1, Size: 4 << 20, Offset: -1} }
 
-// Object is what a file has on an OST.
+// Object is an object of a file on an OST.
 type Object struct {
 	OST, ID  int
 	Sequence uint64
 }
 
-// Directories are the default of new directories in a directory.
+// Directories is the default of new directories in a directory.
 type Directories struct {
 	Count, Offset, Inherit, RoundRobin int
 	Hash                               string
 }
 
-// Layout is what Lustre keeps of a file or of a directory.
+// Layout is Lustre's layout of a file or directory.
 type Layout struct {
 	Stripe  *Stripe
 	Objects []Object
 	Gen     int
-	// MDT is the one of a file or directory, and MDTs those of a directory that is striped.
+	// MDT is the MDT of a file or directory, and MDTs those of a striped directory.
 	MDT  int
 	MDTs []int
-	// Default is that of new directories.
+	// Default is the default for new directories.
 	Default *Directories
-	// Next is the place of the MDT that comes next, where they take turns.
+	// Next is the index of the next MDT in round-robin order.
 	Next    int
 	Project uint32
 }
 
 const attribute = "trusted.lustre-double"
 
-// descriptors is where a store is: it is a directory that is open.
+// descriptors is the parent path of a store, which is an open directory.
 const descriptors = "/proc/self/fd"
 
-// inside is a path in a store, and not the link that the store is.
+// inside returns a path inside the store instead of the link to it.
 func inside(path string) string {
 	if filepath.Dir(path) == descriptors {
 		return path + "/."
@@ -69,7 +69,7 @@ func inside(path string) string {
 	return path
 }
 
-// read reads the layout of a path; what has none is on MDT0000.
+// read reads the layout of a path; a path without one is on MDT0000.
 func read(path string) Layout {
 	var l Layout
 	value := make([]byte, 1<<16)
@@ -120,7 +120,7 @@ func (c *Client) top() (fs.InodeEmbedder, error) {
 	return &node{top.(*fs.LoopbackNode), c}, err
 }
 
-// WrapChild has all below the top be nodes.
+// WrapChild makes everything below the top a node.
 func (n *node) WrapChild(_ context.Context, ops fs.InodeEmbedder) fs.InodeEmbedder {
 	return &node{ops.(*fs.LoopbackNode), n.client}
 }
@@ -131,7 +131,7 @@ func (n *node) place(name string) string {
 
 func (n *node) mdt(l Layout) string { return fmt.Sprintf("%s-MDT%04x", n.client.fsName, l.MDT) }
 
-// Statfs says how large all OSTs are together, without those that are away.
+// Statfs returns the total size of all OSTs that are up.
 func (n *node) Statfs(ctx context.Context, out *fuse.StatfsOut) syscall.Errno {
 	var all, meta Space
 	for _, kind := range []string{"MDT", "OST"} {
@@ -157,7 +157,7 @@ func (n *node) Statfs(ctx context.Context, out *fuse.StatfsOut) syscall.Errno {
 	return 0
 }
 
-// Lookup asks the MDT of the directory.
+// Lookup waits for the MDT of the directory.
 func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
 	if errno := n.client.talk(ctx, n.mdt(read(n.place("")))); errno != 0 {
 		return nil, errno
@@ -165,7 +165,7 @@ func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs
 	return n.LoopbackNode.Lookup(ctx, name, out)
 }
 
-// OpendirHandle asks the MDT of the directory.
+// OpendirHandle waits for the MDT of the directory.
 func (n *node) OpendirHandle(ctx context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
 	if errno := n.client.talk(ctx, n.mdt(read(n.place("")))); errno != 0 {
 		return nil, 0, errno
@@ -173,7 +173,7 @@ func (n *node) OpendirHandle(ctx context.Context, flags uint32) (fs.FileHandle, 
 	return n.LoopbackNode.OpendirHandle(ctx, flags)
 }
 
-// Unlink asks the MDT of the directory.
+// Unlink waits for the MDT of the directory.
 func (n *node) Unlink(ctx context.Context, name string) syscall.Errno {
 	if errno := n.client.talk(ctx, n.mdt(read(n.place("")))); errno != 0 {
 		return errno
@@ -181,7 +181,7 @@ func (n *node) Unlink(ctx context.Context, name string) syscall.Errno {
 	return n.LoopbackNode.Unlink(ctx, name)
 }
 
-// Mkdir makes a directory, with what it inherits.
+// Mkdir creates a directory with its inherited properties.
 func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
 	parent := read(n.place(""))
 	if errno := n.client.talk(ctx, n.mdt(parent)); errno != 0 {
@@ -194,7 +194,7 @@ func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.En
 	return made, errno
 }
 
-// directory is the layout of a new directory in another one: on the MDT that is asked for, or else as that one says, or the root.
+// directory returns the layout of a new directory: on the requested MDT, or otherwise according to the parent or the root.
 func (c *Client) directory(parent string, asked *int) Layout {
 	l := read(parent)
 	top := read(c.store)
@@ -235,7 +235,7 @@ func (c *Client) directory(parent string, asked *int) Layout {
 	return made
 }
 
-// over are as many MDTs as a directory is striped over, beginning with one of them.
+// over returns the MDTs for a striped directory, starting with a given one.
 func (c *Client) over(count, first int) []int {
 	c.kernel.mutex.Lock()
 	defer c.kernel.mutex.Unlock()
@@ -256,7 +256,7 @@ func (c *Client) over(count, first int) []int {
 	return all
 }
 
-// Create makes a file, with objects of OSTs.
+// Create creates a file with objects on OSTs.
 func (n *node) Create(
 	ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut,
 ) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
@@ -276,11 +276,11 @@ func (n *node) Create(
 	return made, seen(handle), fuseFlags, errno
 }
 
-// open is a file of a store whose reads and writes come to this program.
+// open is a file of a store whose reads and writes go through this program.
 type open struct{ *fs.LoopbackFile }
 
-// PassthroughFd keeps the node's own kernel (from Linux 6.9) from reading and writing the file in the store by itself: a program would then
-// wait for no OST.
+// PassthroughFd prevents the node's own kernel (from Linux 6.9) from accessing the file in the store directly, because a program would then
+// not wait for an OST.
 func (open) PassthroughFd() (int, bool) { return 0, false }
 
 func seen(handle fs.FileHandle) fs.FileHandle {
@@ -290,7 +290,7 @@ func seen(handle fs.FileHandle) fs.FileHandle {
 	return handle
 }
 
-// fileIn is the layout of a new file in a directory: the one that is asked for, or else the directory's, or the root's, or Lustre's own.
+// fileIn returns the layout of a new file in a directory: the requested one, or otherwise the directory's, the root's, or Lustre's default.
 func (k *Kernel) fileIn(ctx context.Context, c *Client, directory string, asked *Stripe) (Layout, error) {
 	parent := read(directory)
 	for _, s := range []*Stripe{asked, parent.Stripe, read(c.store).Stripe} {
@@ -321,13 +321,13 @@ func (k *Kernel) file(ctx context.Context, c *Client, parent Layout, s Stripe) (
 	return Layout{Stripe: &s, Objects: objects, MDT: mdt, Project: parent.Project}, nil
 }
 
-// create asks an MDT for the objects of a new file.
+// create is a request to an MDT for the objects of a new file.
 type create struct {
 	MDT    string
 	Stripe Stripe
 }
 
-// objects are those of a new file, on OSTs that take new ones.
+// objects returns the objects of a new file, on OSTs that accept new ones.
 func (t *target) objects(s Stripe) ([]Object, error) {
 	var usable []*Connection
 	var members []string
@@ -339,7 +339,7 @@ func (t *target) objects(s Stripe) ([]Object, error) {
 		members = t.lov.pools[at].osts
 	}
 	for _, c := range t.lov.targets("OST") {
-		// One that is asked for by its index, and is away, has objects that were made ahead.
+		// An OST that is requested by index but down still has precreated objects.
 		made := c.Active && len(c.States) > 0 && indexOf(c.Target) == s.Offset
 		if (c.works() || made) && c.MaxCreate > 0 && (s.Pool == "" || slices.Contains(members, c.Target)) {
 			usable = append(usable, c)
@@ -384,7 +384,7 @@ func (n *node) reach(ctx context.Context) syscall.Errno {
 	return 0
 }
 
-// Open asks the MDT of the file.
+// Open waits for the MDT of the file.
 func (n *node) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
 	if errno := n.client.talk(ctx, n.mdt(read(n.place("")))); errno != 0 {
 		return nil, 0, errno
@@ -393,7 +393,7 @@ func (n *node) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint32, s
 	return seen(handle), fuseFlags, errno
 }
 
-// Read asks the OSTs of the file.
+// Read waits for the OSTs of the file.
 func (n *node) Read(ctx context.Context, handle fs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	if errno := n.reach(ctx); errno != 0 {
 		return nil, errno
@@ -401,7 +401,7 @@ func (n *node) Read(ctx context.Context, handle fs.FileHandle, dest []byte, off 
 	return handle.(fs.FileReader).Read(ctx, dest, off)
 }
 
-// Write asks the OSTs of the file.
+// Write waits for the OSTs of the file.
 func (n *node) Write(ctx context.Context, handle fs.FileHandle, data []byte, off int64) (uint32, syscall.Errno) {
 	if errno := n.reach(ctx); errno != 0 {
 		return 0, errno
@@ -412,7 +412,7 @@ func (n *node) Write(ctx context.Context, handle fs.FileHandle, data []byte, off
 	return handle.(fs.FileWriter).Write(ctx, data, off)
 }
 
-// Getxattr hides the layout, which only lfs shows.
+// Getxattr hides the layout, which only lfs prints.
 func (n *node) Getxattr(ctx context.Context, name string, dest []byte) (uint32, syscall.Errno) {
 	if name == attribute {
 		return 0, syscall.ENODATA
@@ -420,7 +420,7 @@ func (n *node) Getxattr(ctx context.Context, name string, dest []byte) (uint32, 
 	return n.LoopbackNode.Getxattr(ctx, name, dest)
 }
 
-// Listxattr hides it as well.
+// Listxattr hides the layout as well.
 func (n *node) Listxattr(ctx context.Context, dest []byte) (uint32, syscall.Errno) {
 	all := make([]byte, 1<<16)
 	size, errno := n.LoopbackNode.Listxattr(ctx, all)

@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/test/doubles/lustre/wire"
 )
 
-// The states of a connection, in Lustre's words.
+// States of a connection, with Lustre's names.
 const (
 	full         = "FULL"
 	connecting   = "CONNECTING"
@@ -20,22 +20,22 @@ const (
 	recovering   = "RECOVER"
 )
 
-// Change is a state that a connection came to.
+// Change is a state change of a connection.
 type Change struct {
 	At    int64
 	State string
 }
 
-// Connection is what an MDT or a client has with a target.
+// Connection is the connection of an MDT or a client to a target.
 type Connection struct {
-	// Device is its own name, Kind osp, osc, mdc or lwp, and UUID what it says to the target.
+	// Device is its own name, Kind is osp, osc, mdc or lwp, and UUID is its identity for the target.
 	Device, Kind, UUID, Target string
 	Active                     bool
-	// MaxCreate is how many objects an MDT makes on an OST ahead.
+	// MaxCreate is the number of objects that an MDT precreates on an OST.
 	MaxCreate int
 	States    []Change
 	Attempts  int
-	// shutdown is true until a program was told that the client was evicted.
+	// shutdown is true until a program was notified of the client's eviction.
 	shutdown bool
 }
 
@@ -56,11 +56,11 @@ func (c *Connection) become(states ...string) {
 
 func (c *Connection) works() bool { return c.Active && c.state() == full }
 
-// follower reads a configuration log of the MGS, from where it stopped.
+// follower reads a configuration log of the MGS from its last position.
 type follower struct {
 	owner       any
 	fsName, log string
-	// instance ends the names of a client's devices, and server is the MDT or OST that follows.
+	// instance is the suffix of a client's device names, and server the MDT or OST that follows.
 	instance, server string
 	mgs              []string
 	seen             int
@@ -75,7 +75,7 @@ type pool struct {
 	osts []string
 }
 
-// configuration is what the MGS answers.
+// configuration is the MGS's response.
 type configuration struct {
 	Records    []Record
 	NIDs       map[string][]string
@@ -87,7 +87,7 @@ type configurationOf struct {
 	After       int
 }
 
-// follow reads what is new in the log, when it is old enough.
+// follow reads new records of the log when they are old enough.
 func (k *Kernel) follow(ctx context.Context, f *follower, settle time.Duration) error {
 	k.mutex.Lock()
 	question := configurationOf{f.fsName, f.log, f.seen}
@@ -102,7 +102,7 @@ func (k *Kernel) follow(ctx context.Context, f *follower, settle time.Duration) 
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	f.nids, f.parameters = c.NIDs, c.Parameters
-	// What follows each other closely is read at once, when the last of it is old enough.
+	// Records in quick succession are read together when the last one is old enough.
 	if n := len(c.Records); n > 0 && time.Since(c.Records[n-1].At) < settle {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (k *Kernel) apply(f *follower, r Record) {
 	}
 }
 
-// know makes the connection to a target. A server that is an OST has one to each MDT only, for itself.
+// know creates the connection to a target. An OST has only one connection to each MDT, for itself.
 func (k *Kernel) know(f *follower, target string) {
 	isMDT := strings.Contains(target, "-MDT")
 	c := &Connection{Target: target, Active: true, MaxCreate: 20000}
@@ -174,15 +174,15 @@ func (k *Kernel) know(f *follower, target string) {
 	k.addDevice(c.Kind, c.Device, c.UUID, f.owner)
 }
 
-// hello is what a connection says to a target.
+// hello is a connection's message to a target.
 type hello struct {
 	Target, UUID string
 	NIDs         []string
-	// Again is true for one that was connected before.
+	// Again is true for a connection that existed before.
 	Again, Bye bool
 }
 
-// connect connects what is not, and finds out what is not any more.
+// connect connects what is disconnected, and detects lost connections.
 func (k *Kernel) connect(ctx context.Context, f *follower) {
 	k.mutex.Lock()
 	connections, mine := slices.Clone(f.connections), k.nids()
@@ -201,7 +201,7 @@ func (k *Kernel) connect(ctx context.Context, f *follower) {
 		case err == nil:
 			c.become(full)
 		case wire.Errno(err) == syscall.ENOTCONN && c.state() == full:
-			// The target has forgotten it: it was evicted, which it finds out by asking.
+			// The target has evicted it, which it notices by a request.
 			c.become(disconnected, connecting, evicted, recovering)
 			c.shutdown = true
 		default:
@@ -212,7 +212,7 @@ func (k *Kernel) connect(ctx context.Context, f *follower) {
 	}
 }
 
-// bye says to all targets that the connections end.
+// bye notifies all targets of the end of the connections.
 func (k *Kernel) bye(ctx context.Context, f *follower) {
 	for _, c := range f.connections {
 		if c.works() {
@@ -221,7 +221,7 @@ func (k *Kernel) bye(ctx context.Context, f *follower) {
 	}
 }
 
-// imported is the parameter import of a connection.
+// imported returns the parameter import of a connection.
 func (f *follower) imported(c *Connection) string {
 	nids := make([]string, 0, 1)
 	for _, nid := range f.nids[c.Target] {

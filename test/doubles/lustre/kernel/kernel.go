@@ -1,6 +1,6 @@
-// Package kernel is the double of what Lustre has in a kernel: one process for each node, which serves the targets and clients that are
-// mounted there, is LNet, and answers the tools. Nodes find each other at the addresses in their NIDs. What a real target keeps lies on
-// its own ext4, so that it moves with the disk and is gone with it.
+// Package kernel is the double of Lustre's kernel part: one process for each node, which serves the targets and clients mounted there,
+// implements LNet, and answers the tools. Nodes reach each other at the addresses in their NIDs. The data of a target is on its own ext4,
+// so that it moves with the disk and is lost with it.
 package kernel
 
 import (
@@ -20,19 +20,19 @@ import (
 	"parallelfs.dev/operator/test/doubles/lustre/wire"
 )
 
-// The variables of the environment, each with a default.
+// Environment variables, each with a default.
 const (
-	// directoryVariable is where the node keeps its socket and its log: nodes on one machine have one each.
+	// directoryVariable sets the directory of the node's socket and log: several nodes on one machine have one each.
 	directoryVariable = "LUSTRE_DOUBLE_DIRECTORY"
-	// settleVariable is how long a change of the configuration takes to come to servers and clients.
+	// settleVariable sets how long a change of the configuration takes to reach servers and clients.
 	settleVariable = "LUSTRE_DOUBLE_SETTLE"
 	portVariable   = "LUSTRE_DOUBLE_PORT"
 )
 
 const (
-	// beat is how often connections are looked after.
+	// beat is the interval at which connections are checked.
 	beat = 200 * time.Millisecond
-	// patience is how long one node waits for the answer of another.
+	// patience is how long one node waits for the response of another.
 	patience = 2 * time.Second
 	// registers is how long a target waits for the MGS.
 	registers = time.Minute
@@ -47,10 +47,10 @@ func variable(name, otherwise string) string {
 	return otherwise
 }
 
-// Directory is that of the node.
+// Directory returns the node's directory.
 func Directory() string { return variable(directoryVariable, "/run/lustre-double") }
 
-// Socket is where the tools of the node ask.
+// Socket returns the path of the socket for the node's tools.
 func Socket() string { return filepath.Join(Directory(), "kernel") }
 
 func port() string { return variable(portVariable, "988") }
@@ -58,16 +58,16 @@ func port() string { return variable(portVariable, "988") }
 // device is one line of lctl dl.
 type device struct {
 	kind, name, uuid string
-	// owners are the mounts that it is of.
+	// owners holds the mounts that it belongs to.
 	owners []any
 }
 
-// Kernel is the part of Lustre that a node has in its kernel.
+// Kernel is Lustre's part of a node's kernel.
 type Kernel struct {
 	mutex  sync.Mutex
 	settle time.Duration
 	nets   []Net
-	// devices have empty places.
+	// devices may have empty slots.
 	devices    []*device
 	targets    []*target
 	clients    []*Client
@@ -76,7 +76,7 @@ type Kernel struct {
 	jobs       string
 }
 
-// Serve is the kernel's part of this node. It returns when it can't go on.
+// Serve runs the kernel's part of this node. It returns when it can't continue.
 func Serve(ctx context.Context) error {
 	settle, err := time.ParseDuration(variable(settleVariable, "8s"))
 	if err != nil {
@@ -107,7 +107,7 @@ func Serve(ctx context.Context) error {
 	return nil
 }
 
-// beats looks after all connections, again and again.
+// beats checks all connections periodically.
 func (k *Kernel) beats(ctx context.Context) {
 	for ticker := time.NewTicker(beat); ; {
 		select {
@@ -124,7 +124,7 @@ func (k *Kernel) beat(ctx context.Context) {
 	followers := k.followers()
 	k.mutex.Unlock()
 	for _, f := range followers {
-		// A follower whose MGS is away goes on with what it knows.
+		// A follower whose MGS is down continues with its last configuration.
 		_ = k.follow(ctx, f, k.settle)
 		k.connect(ctx, f)
 	}
@@ -142,7 +142,8 @@ func (k *Kernel) beat(ctx context.Context) {
 	}
 }
 
-// followers are all of the node, of the target that was mounted last first: so the real one hears of changes. The mutex is held.
+// followers returns all followers of the node, those of the last mounted target first, in which order the real kernel notifies them. The
+// mutex is held.
 func (k *Kernel) followers() []*follower {
 	var all []*follower
 	for _, t := range slices.Backward(k.targets) {
@@ -154,7 +155,7 @@ func (k *Kernel) followers() []*follower {
 	return all
 }
 
-// answer answers a tool, or another node.
+// answer handles a request of a tool or of another node.
 func (k *Kernel) answer(ctx context.Context, op string, body json.RawMessage, files []*os.File) (any, error) {
 	a := answers(op)
 	if a == nil {
@@ -165,7 +166,7 @@ func (k *Kernel) answer(ctx context.Context, op string, body json.RawMessage, fi
 
 type answering func(ctx context.Context, k *Kernel, body json.RawMessage, files []*os.File) (any, error)
 
-// with reads the question.
+// with decodes the request.
 func with[Q, A any](do func(k *Kernel, ctx context.Context, question Q) (A, error)) answering {
 	return func(ctx context.Context, k *Kernel, body json.RawMessage, _ []*os.File) (any, error) {
 		var question Q
@@ -176,12 +177,12 @@ func with[Q, A any](do func(k *Kernel, ctx context.Context, question Q) (A, erro
 	}
 }
 
-// ask asks another node, or this one.
+// ask sends a request to another node, or to this one.
 func (k *Kernel) ask(ctx context.Context, nids []string, op string, question, result any) error {
 	return k.askFor(ctx, patience, nids, op, question, result)
 }
 
-// askFor is ask with another patience.
+// askFor is ask with another time limit.
 func (k *Kernel) askFor(ctx context.Context, limit time.Duration, nids []string, op string, question, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -211,7 +212,7 @@ func (k *Kernel) askFor(ctx context.Context, limit time.Duration, nids []string,
 	return err
 }
 
-// addDevice gives a device its place, or another owner. The mutex is held, as in all that follows.
+// addDevice adds a device to a free slot, or adds an owner. The mutex is held, as in all following functions.
 func (k *Kernel) addDevice(kind, name, uuid string, owner any) {
 	free := -1
 	for i, d := range k.devices {
@@ -242,10 +243,10 @@ func (k *Kernel) removeDevices(owner any) {
 	}
 }
 
-// references are how many each kind of device has, more or less.
+// references holds the approximate reference count of each kind of device.
 var references = map[string]int{"mds": 3, "ost": 3, "lod": 4, "mdd": 4, "qmt": 4, "lov": 4, "osd-ldiskfs": 7, "mdt": 11, "obdfilter": 9}
 
-// list is lctl dl; the parameter devices counts its own reader, too.
+// list returns the output of lctl dl; the parameter devices also counts its own reader.
 func (k *Kernel) list(more int) string {
 	var out strings.Builder
 	for i, d := range k.devices {
@@ -261,7 +262,7 @@ func (k *Kernel) list(more int) string {
 	return out.String()
 }
 
-// wait is how everything here waits.
+// wait waits for a time, or until ctx ends.
 func wait(ctx context.Context, how time.Duration) error {
 	timer := time.NewTimer(how)
 	defer timer.Stop()
@@ -273,7 +274,7 @@ func wait(ctx context.Context, how time.Duration) error {
 	}
 }
 
-// until waits for a condition that is looked at under the mutex.
+// until waits for a condition that is checked under the mutex.
 func (k *Kernel) until(ctx context.Context, condition func() bool) error {
 	for {
 		k.mutex.Lock()

@@ -13,18 +13,18 @@ import (
 	"parallelfs.dev/operator/test/doubles/lustre/mountdata"
 )
 
-// The file of a configuration log on an MGT: struct llog_log_hdr, and records of struct lustre_cfg behind it (lustre_idl.h and lustre_cfg.h
-// of 2.17.57, on a little-endian machine).
+// Format of a configuration log's file on an MGT: struct llog_log_hdr, followed by records of struct lustre_cfg (lustre_idl.h and
+// lustre_cfg.h of 2.17.57, on a little-endian machine).
 
 const (
 	typePadding = 0x10600000
 	typeConfig  = 0x10620000
 	typeHead    = 0x10645539
-	// configVersion begins every struct lustre_cfg.
+	// configVersion is the beginning of every struct lustre_cfg.
 	configVersion = 0x1cf60001
 	// isPlain is the flag of a log that is no catalog.
 	isPlain = 0x4
-	// bitmapAt is where the head says which records are in the file and were not cancelled, one bit each.
+	// bitmapAt is the offset of the bitmap of records that are in the file and not canceled.
 	bitmapAt     = 88
 	recordHead   = 16
 	recordTail   = 8
@@ -34,7 +34,7 @@ const (
 	nameLength   = 64
 )
 
-// The flags of a marker.
+// Flags of a marker.
 const (
 	markerStart = 1
 	markerEnd   = 2
@@ -45,7 +45,7 @@ const (
 	commandMarker  = 0xcf010
 )
 
-// commands are the numbers of the events, and the names of what they have behind the device.
+// commands holds the numbers of the events, and the names of their fields after the device.
 var commands = map[string]struct {
 	number uint32
 	fields []string
@@ -66,7 +66,7 @@ var commands = map[string]struct {
 
 func padded(n int) int { return (n + 7) / 8 * 8 }
 
-// config is a struct lustre_cfg.
+// config encodes a struct lustre_cfg.
 func config(command uint32, nid uint64, buffers ...[]byte) []byte {
 	head := make([]byte, padded(configHead+4*len(buffers)))
 	put := binary.LittleEndian.PutUint32
@@ -91,7 +91,7 @@ func cString(text string) []byte {
 	return append([]byte(text), 0)
 }
 
-// content is what a record has between its head and its tail. A marker that begins something is followed by what it belongs to.
+// content returns a record's bytes between its head and its tail. A start marker is followed by the records that belong to it.
 func (r Record) content(step uint32, start bool) []byte {
 	if r.Event == "" {
 		marker := make([]byte, markerLength)
@@ -106,7 +106,7 @@ func (r Record) content(step uint32, start bool) []byte {
 	command := commands[r.Event]
 	if r.Event == "add_uuid" {
 		nid, _, _ := strings.Cut(strings.TrimSuffix(r.Value("nid"), ")"), "(")
-		number, _ := strconv.ParseUint(strings.TrimPrefix(number(nid), "0x"), 16, 64) // it is 0 for one that the double does not know
+		number, _ := strconv.ParseUint(strings.TrimPrefix(number(nid), "0x"), 16, 64) // it is 0 for a number that the double does not have
 		return config(command.number, number, nil, cString(r.Value("node")))
 	}
 	buffers := [][]byte{cString(r.Value("device"))}
@@ -130,17 +130,17 @@ func (r Record) has(field string) bool {
 	return slices.ContainsFunc(r.Fields, func(f Field) bool { return f.Name == field })
 }
 
-// numericVersion is the version as OBD_OCD_VERSION has it.
+// numericVersion returns the version in the form of OBD_OCD_VERSION.
 func numericVersion() uint32 {
 	var out uint32
 	for i, part := range strings.Split(Version+".0", ".") {
-		n, _ := strconv.ParseUint(part, 10, 8) // it is one of Lustre
+		n, _ := strconv.ParseUint(part, 10, 8) // it is a version of Lustre
 		out |= uint32(n) << (24 - 8*i)
 	}
 	return out
 }
 
-// File is the file of a log.
+// File encodes a log as a file.
 func (l *Log) File() []byte {
 	out := make([]byte, chunk)
 	put := binary.LittleEndian.PutUint32
@@ -184,11 +184,11 @@ func (l *Log) File() []byte {
 	return out
 }
 
-// FileRecord is a record that was read in the file of a log.
+// FileRecord is a record of a log's file.
 type FileRecord struct {
 	Index, Size, Offset int
 	Type                uint32
-	// Set is true for one that was not cancelled. Event is empty for a marker, of which Flags, Step, At and Target say more.
+	// Set is true for a record that was not canceled. Event is empty for a marker, which has Flags, Step, At and Target instead.
 	Set         bool
 	Event       string
 	NID         uint64
@@ -198,7 +198,7 @@ type FileRecord struct {
 	Target      string
 }
 
-// FileHead is what the head of the file of a log says.
+// FileHead holds the fields in the head of a log's file.
 type FileHead struct {
 	At          time.Time
 	Count, Last int
@@ -206,10 +206,10 @@ type FileHead struct {
 	UUID        string
 }
 
-// ErrNoLog means that a file is no log.
+// ErrNoLog means that a file is not a log.
 var ErrNoLog = errors.New("it is no log")
 
-// ReadFile reads the file of a log. What is wrong with it is said in the words of llog_reader.
+// ReadFile reads the file of a log. Faults are described in the words of llog_reader.
 func ReadFile(content []byte) (head FileHead, records []FileRecord, wrong []string, err error) {
 	number := func(b []byte) int { return int(binary.LittleEndian.Uint32(b)) }
 	if len(content) < chunk || binary.LittleEndian.Uint32(content[8:]) != typeHead {
@@ -260,7 +260,7 @@ func ReadFile(content []byte) (head FileHead, records []FileRecord, wrong []stri
 	return head, records, wrong, nil
 }
 
-// read reads a struct lustre_cfg.
+// read decodes a struct lustre_cfg.
 func (r *FileRecord) read(content []byte) {
 	command := binary.LittleEndian.Uint32(content[4:])
 	for event, c := range commands {
@@ -293,7 +293,7 @@ func text(field []byte) string {
 	return string(before)
 }
 
-// managementOf is what an MGT knows that was made anew, by the logs that somebody has put on its disk.
+// managementOf returns the state of a newly formatted MGT from the logs that were put on its disk.
 func managementOf(device string) (*management, error) {
 	m := &management{Filesystems: map[string]*Filesystem{}, Permanent: map[string]string{}}
 	names, err := mountdata.Files(device)
@@ -308,7 +308,7 @@ func managementOf(device string) (*management, error) {
 		}
 		_, records, wrong, err := ReadFile(content)
 		if err != nil || len(wrong) > 0 {
-			continue // it is no log, or one that nobody follows
+			continue // it is not a log, or has no follower
 		}
 		log := logOf(records)
 		if name == permanentLog {
@@ -333,7 +333,7 @@ func managementOf(device string) (*management, error) {
 	return m, nil
 }
 
-// targets are those that the log of clients tells of, in the order of their registration. One that was taken out is not known any more.
+// targets returns the targets in the log of clients, in the order of their registration. Removed ones are left out.
 func (l *Log) targets() []string {
 	var out []string
 	for _, r := range l.Records {
@@ -344,7 +344,7 @@ func (l *Log) targets() []string {
 	return out
 }
 
-// nids are those by which clients find the targets that the log tells of: those of its node stand before each.
+// nids returns the NIDs by which clients reach the targets in the log: those of its node precede each target.
 func (l *Log) nids() map[string][]string {
 	out := map[string][]string{}
 	var node []string
@@ -361,7 +361,7 @@ func (l *Log) nids() map[string][]string {
 	return out
 }
 
-// logOf is the log with these records in its file.
+// logOf returns the log with these records of its file.
 func logOf(records []FileRecord) *Log {
 	l := &Log{}
 	for _, from := range records {

@@ -6,7 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// longLog is one of several chunks, with a record that was cancelled.
+// longLog returns a log of several chunks with a canceled record.
 func longLog() *Log {
 	l := &Log{}
 	for range 40 {

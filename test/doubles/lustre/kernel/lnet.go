@@ -23,7 +23,7 @@ type Net struct {
 // Interface is one of a network, with its NID.
 type Interface struct{ NID, Name string }
 
-// local says whether a NID is this node's.
+// local reports whether a NID belongs to this node.
 func (k *Kernel) local(nid string) bool {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -94,7 +94,7 @@ func addressOf(name string) string {
 
 var networks = regexp.MustCompile(`(?:^|\s)networks="?([a-z0-9]+)\(([^)]+)\)`)
 
-// configure brings up what the options of the module lnet say, or else the first interface that is not the loopback.
+// configure brings up the networks in the options of the module lnet, or otherwise the first interface that is not the loopback.
 func (k *Kernel) configure(ctx context.Context) error {
 	k.mutex.Lock()
 	there := len(k.nets) > 0

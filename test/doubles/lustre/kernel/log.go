@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// Field is a value in a record, by the name that lctl llog_print gives it.
+// Field is a value in a record, with its name in lctl llog_print.
 type Field struct{ Name, Value string }
 
-// Record is one entry of a configuration log. Markers, which stand before and after what belongs together, have no event, and neither has
-// padding.
+// Record is one entry of a configuration log. Markers, which are before and after related records, have no event, and neither has padding.
 type Record struct {
 	Index              int
 	At                 time.Time
@@ -19,7 +18,7 @@ type Record struct {
 	Cancelled, Padding bool
 }
 
-// Value is that of a field, empty when there is none.
+// Value returns the value of a field, or empty if there is none.
 func (r Record) Value(name string) string {
 	for _, f := range r.Fields {
 		if f.Name == name {
@@ -29,7 +28,7 @@ func (r Record) Value(name string) string {
 	return ""
 }
 
-// String is how lctl llog_print shows a record.
+// String returns a record in the format of lctl llog_print.
 func (r Record) String() string {
 	parts := []string{fmt.Sprintf("index: %d", r.Index), "event: " + r.Event}
 	for _, f := range r.Fields {
@@ -38,17 +37,17 @@ func (r Record) String() string {
 	return "- { " + strings.Join(parts, ", ") + " }"
 }
 
-// Log is the configuration of a client or of an MDT, as the MGS keeps it.
+// Log is the configuration of a client or of an MDT as the MGS stores it.
 type Log struct {
 	Records []Record
-	// Bytes are how long all of them would be on the disk of a real one.
+	// Bytes is the total size of the records on a real disk.
 	Bytes int
 }
 
-// chunk is how much of a log is written at once.
+// chunk is the size of one write to a log.
 const chunk = 8192
 
-// size is how long a record is on the disk of a real one: with its head and its tail, and each value on a multiple of 8.
+// size returns the size of a record on a real disk: with its head and its tail, and each value padded to a multiple of 8.
 func (r Record) size() int {
 	const around = recordHead + recordTail
 	if r.Event == "" {
@@ -75,14 +74,14 @@ func (r Record) size() int {
 	return total
 }
 
-// with puts events into the log, between two markers.
+// with appends events to the log between two markers.
 func (l *Log) with(events ...Record) {
 	at := time.Now()
 	add := func(r Record) {
 		const least = recordHead + recordTail
 		size := r.size()
 		if left := chunk - l.Bytes%chunk; left != size && left < size+least {
-			// No record lies in two chunks: what is left of one is a record, too.
+			// No record crosses a chunk boundary: the rest of a chunk is filled by a padding record.
 			l.Records = append(l.Records, Record{Index: len(l.Records) + 1, At: at, Padding: true})
 			l.Bytes += left
 		}
@@ -104,7 +103,7 @@ func event(name string, fields ...string) Record {
 	return r
 }
 
-// cancel takes records out of force; a reader that has not come to them never sees them.
+// cancel cancels records; a reader that has not reached them never sees them.
 func (l *Log) cancel(which func(r Record) bool) {
 	for i := len(l.Records) - 1; i >= 0; i-- {
 		if r := &l.Records[i]; r.Event != "" && !r.Cancelled && which(*r) {
@@ -113,7 +112,7 @@ func (l *Log) cancel(which func(r Record) bool) {
 	}
 }
 
-// live is a record that is in force.
+// live is true if a matching record is not canceled.
 func (l *Log) live(which func(r Record) bool) bool {
 	for _, r := range l.Records {
 		if r.Event != "" && !r.Cancelled && which(r) {

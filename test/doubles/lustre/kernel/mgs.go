@@ -12,29 +12,29 @@ import (
 	"parallelfs.dev/operator/test/doubles/lustre/wire"
 )
 
-// Filesystem is what the MGS keeps of one.
+// Filesystem is the MGS's state of a filesystem.
 type Filesystem struct {
 	Gen int
-	// Names are the targets in the order of their registration, and NIDs those of the nodes that serve them.
+	// Names lists the targets in the order of their registration, and NIDs holds those of the nodes that serve them.
 	Names []string
 	NIDs  map[string][]string
-	// Logs are "<fsname>-client" and one of each MDT.
+	// Logs holds "<fsname>-client" and one log for each MDT.
 	Logs map[string]*Log
-	// Parameters are those of conf_param that no log has.
+	// Parameters holds those of conf_param that are in no log.
 	Parameters map[string]string
 }
 
-// management is what lies on an MGT.
+// management is the content of an MGT.
 type management struct {
 	Filesystems map[string]*Filesystem
-	// Permanent are the parameters of set_param -P.
+	// Permanent holds the parameters of set_param -P.
 	Permanent map[string]string
 }
 
 // permanentLog is the log of set_param -P.
 const permanentLog = "params"
 
-// files are the logs, by the names of their files.
+// files returns the logs by file name.
 func (m *management) files() map[string]*Log {
 	out := map[string]*Log{}
 	for _, fs := range m.Filesystems {
@@ -50,7 +50,7 @@ func (m *management) files() map[string]*Log {
 	return out
 }
 
-// registration is what a target says to the MGS at each mount.
+// registration is a target's message to the MGS at each mount.
 type registration struct {
 	FSName, Name string
 	Index        uint32
@@ -60,7 +60,7 @@ type registration struct {
 
 func errno(e syscall.Errno) error { return &wire.Error{Errno: e} }
 
-// register takes up a target.
+// register registers a target.
 func (m *management) register(r registration) error {
 	fs := m.Filesystems[r.FSName]
 	isMDT := strings.Contains(r.Name, "-MDT")
@@ -98,7 +98,7 @@ func (fs *Filesystem) clientLog(name string) {
 	fs.Logs[name+"-client"] = log
 }
 
-// mdtLog begins the log of an MDT with what is there already.
+// mdtLog starts the log of an MDT with the existing configuration.
 func (fs *Filesystem) mdtLog(fsName, name string, nids []string) {
 	log, lov := &Log{}, name+"-mdtlov"
 	log.with(event("attach", "device", lov, "type", "lov", "UUID", lov+"_UUID"), event("setup", "device", lov, "UUID", ""))
@@ -129,7 +129,7 @@ func (fs *Filesystem) add(r registration) {
 	fs.Names = append(fs.Names, r.Name)
 }
 
-// connect tells a client (of is empty) or an MDT of a target.
+// connect adds a target to the log of a client (of is empty) or of an MDT.
 func (fs *Filesystem) connect(log *Log, fsName, of, target string, nids []string) {
 	index := fmt.Sprint(indexOf(target))
 	var events []Record
@@ -157,7 +157,7 @@ func (fs *Filesystem) connect(log *Log, fsName, of, target string, nids []string
 		event(add, append([]string{"device", lov}, last...)...))...)
 }
 
-// number is a NID as one number: network type and number, and the address.
+// number returns a NID as one number: network type and number, and the address.
 func number(nid string) string {
 	address, _, _ := strings.Cut(nid, "@")
 	ip := net.ParseIP(address).To4()
@@ -167,7 +167,7 @@ func number(nid string) string {
 	return "0x20000" + hex.EncodeToString(ip)
 }
 
-// logs are the names of the logs in the order in which lctl goes through them.
+// logs returns the names of the logs in lctl's order.
 func (fs *Filesystem) logs(fsName string) []string {
 	var mdts []string
 	for name := range fs.Logs {
@@ -179,7 +179,7 @@ func (fs *Filesystem) logs(fsName string) []string {
 	return slices.Insert(mdts, min(1, len(mdts)), fsName+"-client")
 }
 
-// everywhere goes through all logs, with the name of what knows pools in each, and what the names of connections end in.
+// everywhere visits all logs with the name of the device for pools in each, and the suffix of connection names.
 func (fs *Filesystem) everywhere(fsName string, do func(log *Log, name, lov, osc string)) {
 	for _, name := range fs.logs(fsName) {
 		lov, osc := fsName+"-clilov", "-osc"
@@ -229,7 +229,7 @@ func (m *management) pool(what, fsName, pool, ost string) error {
 		return wire.Refuse(syscall.ENOENT, "OST %s_UUID not found in pool %s.%s", ost, fsName, pool)
 	}
 	fs.everywhere(fsName, func(log *Log, _, lov, _ string) {
-		// What a record takes back is out of force at once.
+		// Records that this one reverts are canceled at once.
 		undone := map[string]string{"pool_destroy": "new_pool", "pool_remove": "add_pool"}[what]
 		log.cancel(func(r Record) bool {
 			return r.Event == undone && r.Value("pool") == pool && (ost == "" || r.Value("ost") == ost+"_UUID")
@@ -273,13 +273,13 @@ func (m *management) confParam(assignment string) error {
 	return nil
 }
 
-// Deletion is what del_ost says of one log.
+// Deletion is the output of del_ost for one log.
 type Deletion struct {
 	Log     string
 	Records []Record
 }
 
-// delOST takes an OST out of all logs.
+// delOST removes an OST from all logs.
 func (m *management) delOST(ost string, dryRun bool) ([]Deletion, error) {
 	fsName := ost[:max(strings.LastIndex(ost, "-"), 0)]
 	fs := m.Filesystems[fsName]

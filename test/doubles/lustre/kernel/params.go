@@ -13,19 +13,19 @@ import (
 	"parallelfs.dev/operator/test/doubles/lustre/wire"
 )
 
-// Version is the Lustre that the doubles are of.
+// Version is the Lustre version of the doubles.
 const Version = "2.17.57"
 
-// Parameter is one that lctl get_param knows, by the parts of its name.
+// Parameter is a parameter of lctl get_param, with the parts of its name.
 type Parameter struct {
 	Name  []string
 	Value string
-	// Errno is what reading it gives, and Hidden one that can only be set.
+	// Errno is the error when it is read, and Hidden is true for one that can only be set.
 	Errno  syscall.Errno
 	Hidden bool
 }
 
-// parameters are all of the node's, in the order of their names.
+// parameters returns all parameters of the node, sorted by name.
 func (k *Kernel) parameters() []Parameter {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -109,7 +109,7 @@ func (p *params) target(t *target) {
 	p.quota(t)
 }
 
-// quota says for what quotas are enforced, once for each kind of account of the target.
+// quota adds the parameters about enforced quotas, once for each kind of account of the target.
 func (p *params) quota(t *target) {
 	slaves, key := []string{"quota_slave_dt"}, "quota.ost"
 	if t.isMDT() {
@@ -164,7 +164,7 @@ type Setting struct {
 	Value string
 }
 
-// set is lctl set_param, of one parameter that is there.
+// set is lctl set_param for one existing parameter.
 func (k *Kernel) set(_ context.Context, s Setting) (any, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -202,7 +202,7 @@ func (k *Kernel) set(_ context.Context, s Setting) (any, error) {
 	return nil, wire.Refuse(syscall.EACCES, "")
 }
 
-// evict has a target forget a client.
+// evict makes a target forget a client.
 func (k *Kernel) evict(name, client string) {
 	for _, t := range k.targets {
 		if t.name == name {

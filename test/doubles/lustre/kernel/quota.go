@@ -11,10 +11,10 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// Limits are those of one user, group or project: of kilobytes and of inodes, 0 for none.
+// Limits are the limits of one user, group or project in kilobytes and inodes; 0 means none.
 type Limits struct{ BlockSoft, BlockHard, InodeSoft, InodeHard int64 }
 
-// Account is whom limits are for: u, g or p, and the number.
+// Account is the owner of limits: u, g or p, and the number.
 type Account struct {
 	Kind string
 	ID   uint32
@@ -22,7 +22,8 @@ type Account struct {
 
 func (a Account) key() string { return fmt.Sprint(a.Kind, a.ID) }
 
-// QuotaChange sets limits, or a project: of a directory, which hands it on, and of all below it where that is asked for.
+// QuotaChange sets limits, or the project of a directory, which its new files inherit. With Below it also sets the project of everything
+// below.
 type QuotaChange struct {
 	Place   Place
 	Account Account
@@ -30,13 +31,13 @@ type QuotaChange struct {
 	Below   bool
 }
 
-// Quota is what an account has, and what it may have.
+// Quota is the usage and the limits of an account.
 type Quota struct {
 	Kilobytes, Inodes int64
 	Limits            Limits
 }
 
-// limits asks MDT0000 for the limits of an account, or sets them.
+// limits is a request to MDT0000 for the limits of an account, or to set them.
 type limits struct {
 	MDT     string
 	Account Account
@@ -59,7 +60,7 @@ func (k *Kernel) onLimits(_ context.Context, question limits) (Limits, error) {
 	return t.kept.Limits[question.Account.key()], nil
 }
 
-// limitsOf are the limits of an account, after they were set if they are to be.
+// limitsOf returns the limits of an account, after setting them if set is given.
 func (k *Kernel) limitsOf(ctx context.Context, c *Client, a Account, set *Limits) (l Limits, err error) {
 	mdt := c.fsName + "-MDT0000"
 	k.mutex.Lock()
@@ -82,7 +83,7 @@ func (k *Kernel) onQuota(ctx context.Context, question QuotaChange) (Quota, erro
 	return Quota{has.Kilobytes, has.Objects, l}, nil
 }
 
-// onProject gives a directory to a project, and what is in it where that is asked for.
+// onProject assigns a directory to a project, with everything below if requested.
 func (k *Kernel) onProject(_ context.Context, question QuotaChange) (Nothing, error) {
 	_, path, err := k.place(question.Place)
 	if err != nil {
@@ -104,10 +105,10 @@ func (k *Kernel) onProject(_ context.Context, question QuotaChange) (Nothing, er
 	})
 }
 
-// has adds up what an account has.
+// has sums the usage of an account.
 func (c *Client) has(a Account) usage {
 	var all usage
-	// What vanishes meanwhile is not counted.
+	// Files that disappear in the meantime are not counted.
 	_ = filepath.WalkDir(inside(c.store), func(path string, entry fs.DirEntry, err error) error {
 		var stat syscall.Stat_t
 		if err != nil || syscall.Lstat(path, &stat) != nil || path == inside(c.store) {
@@ -124,7 +125,7 @@ func (c *Client) has(a Account) usage {
 	return all
 }
 
-// within says whether a program may write more. Root may always.
+// within reports whether a program may write more. Root always may.
 func (n *node) within(ctx context.Context) syscall.Errno {
 	caller, is := fuse.FromContext(ctx)
 	k := n.client.kernel

@@ -22,20 +22,20 @@ import (
 	"parallelfs.dev/operator/test/doubles/lustre/wire"
 )
 
-// kept is what a target keeps on its disk, beside mountdata.
+// kept is the data of a target on its disk besides mountdata.
 type kept struct {
-	// Clients are those that were connected, which a restart waits for.
+	// Clients lists the connected clients, for which a restart waits.
 	Clients []string
-	// Objects is the number of the last one, by OST.
+	// Objects holds the number of the last object, by OST.
 	Objects map[string]int
-	// UsedKilobytes and UsedObjects are what files have on an OST.
+	// UsedKilobytes and UsedObjects are the usage of files on an OST.
 	UsedKilobytes, UsedObjects int64
-	// Limits are those of quotas, on MDT0000.
+	// Limits holds the limits of quotas, on MDT0000.
 	Limits     map[string]Limits
 	Management *management
 }
 
-// ahead is how many objects an MDT gives numbers to at once, so that it need not write each down.
+// ahead is the number of object numbers that an MDT reserves at once, so that it need not save each.
 const ahead = 1000
 
 // export is a client of a target.
@@ -53,10 +53,10 @@ type target struct {
 	name, label  string
 	exclusive    *os.File
 	kept         kept
-	// saving is held by who writes to the disk.
+	// saving is held by the writer to the disk.
 	saving sync.Mutex
 	saved  string
-	// files are the logs of an MGT that are on the disk.
+	// files holds the logs of an MGT that are on the disk.
 	files          map[string][]byte
 	size           size
 	objectsGiven   map[string]int
@@ -71,10 +71,10 @@ type target struct {
 	force          bool
 }
 
-// size is that of the ext4.
+// size holds the sizes of the ext4.
 type size struct{ kilobytes, free, reserved, inodes, freeInodes int64 }
 
-// keeping is the file in CONFIGS.
+// keeping is the file in CONFIGS with the double's data.
 const keeping = "double"
 
 func (t *target) isMDT() bool { return t.data.Flags&mountdata.MDT != 0 }
@@ -93,14 +93,14 @@ func (t *target) followers() []*follower {
 	return all
 }
 
-// StartTarget is a mount of a target that was asked for.
+// StartTarget is a request to mount a target.
 type StartTarget struct {
 	Device, Path string
-	// Free is true when nobody sees the device mounted: a target of it is about to end.
+	// Free is true if the device is not in the mount table: a target on it is about to end.
 	Free bool
 }
 
-// Started is a mount that is to be served.
+// Started is a mount that has to be served.
 type Started struct {
 	Number  int
 	Options string
@@ -144,7 +144,7 @@ func (k *Kernel) startTarget(ctx context.Context, question StartTarget) (Started
 	return Started{k.number(t), t.options()}, nil
 }
 
-// open reads the disk, and keeps it for itself.
+// open reads the disk and opens it exclusively.
 func (t *target) open() error {
 	data, label, found, err := mountdata.Of(t.device)
 	if err != nil {
@@ -179,11 +179,12 @@ func (t *target) open() error {
 			return err
 		}
 	}
-	// As the kernel does: nobody else may have the disk for itself.
+	// The kernel does the same: no other program may open the disk exclusively.
 	if t.exclusive, err = os.OpenFile(t.device, os.O_RDWR|syscall.O_EXCL, 0); err != nil {
 		return wire.Refuse(syscall.EBUSY, "")
 	}
-	// An image in a file can't be had so. A disk is not locked: the kernel doesn't, and udev and the agent do.
+	// An image in a file can't be opened in this way, so it is locked. A disk is not locked, because the kernel does not lock it, but udev and
+	// the agent do.
 	if info, err := t.exclusive.Stat(); err == nil && info.Mode().IsRegular() {
 		if err := syscall.Flock(int(t.exclusive.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 			_ = t.exclusive.Close()
@@ -202,7 +203,7 @@ func sizeOf(file *os.File) (size, error) {
 	}
 	number := func(at int) int64 { return int64(binary.LittleEndian.Uint32(super[at:])) }
 	block := int64(1) << number(24)
-	const used = 1528 // what a new target of the real one has used
+	const used = 1528 // usage of a new target of the real Lustre
 	free := number(12) * block
 	return size{free + used, free, number(8) * block, number(0), number(16)}, nil
 }
@@ -220,14 +221,14 @@ func (t *target) mgsNIDs() []string {
 	return all
 }
 
-// start registers a target with its MGS, and makes its devices.
+// start registers a target with its MGS, and creates its devices.
 func (k *Kernel) start(ctx context.Context, t *target) error {
 	k.mutex.Lock()
 	mgs, nids := t.mgsNIDs(), k.nids()
 	t.begin(mgs)
 	if slices.ContainsFunc(k.targets, func(o *target) bool { return o.name == t.name }) {
 		k.mutex.Unlock()
-		return wire.Refuse(syscall.EALREADY, "") // the kernel has a device of this name; the MGS is not asked
+		return wire.Refuse(syscall.EALREADY, "") // the kernel already has a device with this name; the MGS is not asked
 	}
 	if t.isMGS() {
 		if slices.ContainsFunc(k.targets, func(o *target) bool { return o.isMGS() }) {
@@ -251,8 +252,8 @@ func (k *Kernel) start(ctx context.Context, t *target) error {
 	return nil
 }
 
-// begin says who is waited for, before anybody sees the target: what is saved of it would forget them. It makes what follows the
-// configuration: an MDT has a log of its own, and an OST looks for MDTs where clients do.
+// begin records the awaited clients before the target becomes visible, because saving it later would lose them. It creates the followers of
+// the configuration: an MDT has a log of its own, and an OST finds MDTs in the log of clients.
 func (t *target) begin(mgs []string) {
 	if len(t.kept.Clients) > 0 {
 		t.status, t.expected = "WAITING_FOR_CLIENTS", slices.Clone(t.kept.Clients)
@@ -270,14 +271,14 @@ func (t *target) begin(mgs []string) {
 	}
 }
 
-// register tells the MGS of the target, and the disk that it did.
+// register registers the target with the MGS, and records this on the disk.
 func (k *Kernel) register(ctx context.Context, t *target, mgs, nids []string) error {
 	if strings.Contains(t.label, "=") {
 		return wire.Refuse(syscall.EINVAL, "the double plays no writeconf")
 	}
 	if t.serves() {
 		r := registration{t.data.FSName, t.name, t.data.Index, strings.Contains(t.label, ":"), nids}
-		// The MGS writes what it was told to its disk before it answers. Who does not wait for that finds its index in use.
+		// The MGS writes a registration to its disk before it answers. A target that does not wait for that would find its own index in use.
 		if err := k.askFor(ctx, registers, mgs, "register", r, nil); err != nil {
 			var refused *wire.Error
 			if !errors.As(err, &refused) || refused.Errno == syscall.ENODEV {
@@ -296,7 +297,7 @@ func (k *Kernel) register(ctx context.Context, t *target, mgs, nids []string) er
 	return mountdata.Register(t.device, t.label, t.data)
 }
 
-// devicesOf makes the devices of a target, in Lustre's order.
+// devicesOf creates the devices of a target in Lustre's order.
 func (k *Kernel) devicesOf(t *target, mgs []string) {
 	add := func(kind, name, uuid string) { k.addDevice(kind, name, uuid, t) }
 	add("osd-ldiskfs", t.name+"-osd", t.name+"-osd_UUID")
@@ -323,7 +324,7 @@ func (k *Kernel) devicesOf(t *target, mgs []string) {
 	}
 }
 
-// firstLook reads all of the configuration at once, as a mount does; later changes take their time.
+// firstLook reads the whole configuration at once, like a mount; later changes take their time.
 func (k *Kernel) firstLook(ctx context.Context, t *target) {
 	for _, f := range t.followers() {
 		_ = k.follow(ctx, f, 0)
@@ -352,7 +353,7 @@ func (t *target) options() string {
 	return strings.Join(append(options, "osd=osd-ldiskfs", t.data.MountOptions), ",")
 }
 
-// recover goes on with what a restart waits for.
+// recover continues the recovery after a restart.
 func (t *target) recover() {
 	if len(t.expected) == 0 || t.status == "COMPLETE" {
 		return
@@ -366,7 +367,7 @@ func (t *target) recover() {
 	}
 }
 
-// notReady are the other MDTs that are away.
+// notReady lists the other MDTs that are down.
 func (t *target) notReady() string {
 	var away []string
 	for _, c := range t.lov.connections {
@@ -377,7 +378,7 @@ func (t *target) notReady() string {
 	return strings.Join(away, " ")
 }
 
-// recovery is the parameter recovery_status.
+// recovery returns the parameter recovery_status.
 func (t *target) recovery() string {
 	switch t.status {
 	case "WAITING":
@@ -390,7 +391,7 @@ func (t *target) recovery() string {
 	return "status: " + t.status + "\n"
 }
 
-// hear is a client that says that it is there, or that it goes.
+// hear handles a client's message that it is connected or leaves.
 func (t *target) hear(h hello, local bool) error {
 	at := slices.IndexFunc(t.exports, func(e export) bool { return e.uuid == h.UUID })
 	if h.Bye {
@@ -415,13 +416,13 @@ func (t *target) hear(h hello, local bool) error {
 	return nil
 }
 
-// save writes what has changed.
+// save writes changes.
 func (t *target) save() {
 	t.saving.Lock()
 	defer t.saving.Unlock()
 	t.kernel.mutex.Lock()
 	t.remember(false)
-	// What files take is told again and again: it is written down at the end.
+	// The usage of files is reported repeatedly, so it is saved only at the end.
 	lasting := t.kept
 	lasting.UsedKilobytes, lasting.UsedObjects = 0, 0
 	content, err := json.Marshal(lasting)
@@ -443,7 +444,7 @@ func (t *target) save() {
 	}
 }
 
-// logs are the files of the logs of an MGT, as a real one has them.
+// logs returns the files of an MGT's logs in the real format.
 func (t *target) logs() map[string][]byte {
 	t.kernel.mutex.Lock()
 	defer t.kernel.mutex.Unlock()
@@ -456,8 +457,8 @@ func (t *target) logs() map[string][]byte {
 	return out
 }
 
-// remember says who is waited for after a restart. A stop in good order asks for the clients of other nodes only: those of its own take
-// no part in recovery. One by force asks for nobody.
+// remember records the clients that a restart waits for. A clean stop waits only for the clients of other nodes, because those of its own
+// node don't join the recovery. A forced stop waits for none.
 func (t *target) remember(stopping bool) {
 	if t.status != "COMPLETE" && len(t.expected) > 0 {
 		return
@@ -473,7 +474,7 @@ func (t *target) remember(stopping bool) {
 	slices.Sort(t.kept.Clients)
 }
 
-// serve serves the mount until it is unmounted.
+// serveTarget serves the mount until it is unmounted.
 func (k *Kernel) serveTarget(ctx context.Context, t *target, file *os.File) error {
 	k.firstLook(ctx, t)
 	server, err := serveFUSE(&root{target: t}, file, "lustre_tgt", t.device)
@@ -487,7 +488,7 @@ func (k *Kernel) serveTarget(ctx context.Context, t *target, file *os.File) erro
 	return nil
 }
 
-// stop ends a target.
+// stop stops a target.
 func (k *Kernel) stop(ctx context.Context, t *target) {
 	for _, f := range t.followers() {
 		k.bye(ctx, f)
@@ -507,7 +508,7 @@ func (k *Kernel) stop(ctx context.Context, t *target) {
 	close(t.stopped)
 }
 
-// serveFUSE serves a mount that somebody else has made.
+// serveFUSE serves a mount that another process has made.
 func serveFUSE(node fs.InodeEmbedder, file *os.File, name, source string) (*fuse.Server, error) {
 	// The file belongs to the server from now on.
 	number, err := syscall.Dup(int(file.Fd()))
@@ -524,7 +525,7 @@ func serveFUSE(node fs.InodeEmbedder, file *os.File, name, source string) (*fuse
 	return server, nil
 }
 
-// root is the directory of a mounted target: it is empty, and says how large the target is.
+// root is the directory of a mounted target: it is empty, and reports the size of the target.
 type root struct {
 	fs.Inode
 	target *target
@@ -541,7 +542,7 @@ func (r *root) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 	return 0
 }
 
-// Space is how large a target is, and how full.
+// Space is the size and the usage of a target.
 type Space struct{ Kilobytes, Used, Available, Inodes, InodesUsed int64 }
 
 func (t *target) space() Space {

@@ -1,5 +1,5 @@
-// Package mountdata is the file CONFIGS/mountdata of a target on a real ext4 (struct lustre_disk_data of Lustre's lustre_disk.h, on a
-// little-endian machine).
+// Package mountdata reads and writes the file CONFIGS/mountdata of a target on a real ext4 (struct lustre_disk_data of Lustre's
+// lustre_disk.h, on a little-endian machine).
 package mountdata
 
 import (
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// The flags of a target.
+// Flags of a target.
 const (
 	MDT         = 0x1
 	OST         = 0x2
@@ -29,7 +29,7 @@ const (
 // Unassigned is the index of a target without one.
 const Unassigned = 0xffff
 
-// CommentLength is the longest comment.
+// CommentLength is the maximum length of a comment.
 const CommentLength = 823
 
 const (
@@ -37,13 +37,13 @@ const (
 	ldiskfs = 1
 )
 
-// Data is what a target says of itself. Parameters begin with a space each.
+// Data is the identity of a target. Parameters start with a space each.
 type Data struct {
 	Flags, Index                                    uint32
 	FSName, Name, Comment, MountOptions, Parameters string
 }
 
-// layout is how the file has it.
+// layout is the binary format of the file.
 type layout struct {
 	Magic, Compat, ROCompat, Incompat, ConfigVersion, Flags, Index, MountType uint32
 	FSName, Name                                                              [64]byte
@@ -53,7 +53,7 @@ type layout struct {
 	MountOptions, Parameters                                                  [4096]byte
 }
 
-// Bytes are the content of the file.
+// Bytes returns the content of the file.
 func (d Data) Bytes() []byte {
 	l := layout{Magic: magic, ConfigVersion: 1, Flags: d.Flags, Index: d.Index, MountType: ldiskfs}
 	put := func(field []byte, text string) { copy(field[:len(field)-1], text) }
@@ -87,7 +87,7 @@ func Parse(content []byte) (Data, error) {
 	}, nil
 }
 
-// Of reads the file of a device, and what the label of the device is. Found is false for a device without one.
+// Of reads the file of a device, and the label of the device. found is false for a device without the file.
 func Of(device string) (data Data, label string, found bool, err error) {
 	label, is, err := ext4Label(device)
 	if err != nil || !is {
@@ -112,7 +112,7 @@ func Write(device string, data Data) error {
 	return nil
 }
 
-// ReadFile reads a file in CONFIGS of a device with an ext4; one that is not there is empty.
+// ReadFile reads a file in CONFIGS of a device with an ext4; a missing file is empty.
 func ReadFile(device, name string) ([]byte, error) {
 	directory, err := os.MkdirTemp("", "mountdata")
 	if err != nil {
@@ -130,7 +130,7 @@ func ReadFile(device, name string) ([]byte, error) {
 	return content, err
 }
 
-// Files are the names of all files in CONFIGS of a device.
+// Files returns the names of all files in CONFIGS of a device.
 func Files(device string) ([]string, error) {
 	output, err := exec.Command("debugfs", "-R", "ls -p CONFIGS", device).Output()
 	if err != nil {
@@ -138,7 +138,7 @@ func Files(device string) ([]string, error) {
 	}
 	var out []string
 	for line := range strings.Lines(string(output)) {
-		// An inode, its mode, who owns it, its name and its size.
+		// The fields are inode, mode, owner, name and size.
 		if parts := strings.Split(line, "/"); len(parts) > 6 && strings.HasPrefix(parts[2], "10") {
 			out = append(out, parts[5])
 		}
@@ -164,7 +164,7 @@ func WriteFiles(device string, files map[string][]byte) error {
 	return debugfs(device, true, requests...)
 }
 
-// debugfs carries out requests of debugfs(8). It does not say by its exit code whether they went well.
+// debugfs carries out requests of debugfs(8). Its exit code does not show whether they succeeded.
 func debugfs(device string, write bool, requests ...string) error {
 	file, err := os.CreateTemp("", "requests")
 	if err != nil {
@@ -185,7 +185,7 @@ func debugfs(device string, write bool, requests ...string) error {
 	return nil
 }
 
-// ext4Label is the label of a device with an ext4 (kernel Documentation/filesystems/ext4/super.rst), false for any other.
+// ext4Label returns the label of a device with an ext4 (kernel Documentation/filesystems/ext4/super.rst), or false for any other.
 func ext4Label(device string) (string, bool, error) {
 	file, err := os.Open(device)
 	if err != nil {
@@ -199,7 +199,7 @@ func ext4Label(device string) (string, bool, error) {
 	return text(super[120:136]), binary.LittleEndian.Uint16(super[56:]) == 0xef53, nil
 }
 
-// Register says on a device that its target is known to its MGS: in its label, and in its file.
+// Register records on a device that its target is registered with its MGS: in its label and in its file.
 func Register(device, label string, data Data) error {
 	if output, err := exec.Command("e2label", device, label).CombinedOutput(); err != nil {
 		return fmt.Errorf("e2label of %s: %w: %s", device, err, output)

@@ -60,7 +60,7 @@ func Mkfs(arguments []string, stdout, stderr io.Writer) int {
 	return r.save()
 }
 
-// save writes what the target says of itself. A target of several nodes is protected from two mounts (MMP).
+// save writes the identity of the target. A target of several nodes is protected from double mounts (MMP).
 func (r *run) save() int {
 	if err := mountdata.Write(r.device, r.data); err != nil {
 		r.complain("%s\n", err)
@@ -76,7 +76,7 @@ func (r *run) save() int {
 	return 0
 }
 
-// mounted looks for the device in the table of mounts.
+// mounted searches for the device in the mount table.
 func mounted(device string) bool {
 	resolved, err := filepath.EvalSymlinks(device)
 	if err != nil {
@@ -94,7 +94,7 @@ func mounted(device string) bool {
 	return false
 }
 
-// format has mke2fs make the ext4, through a shell as the real one does. An image in a file is treated as a disk.
+// format makes the ext4 by mke2fs, through a shell like the real program. An image in a file is treated as a disk.
 func (r *run) format() int {
 	file, err := os.Open(r.device)
 	if err != nil {
@@ -125,7 +125,7 @@ func (r *run) format() int {
 		r.device, r.data.Name, size>>10, options)
 	command := fmt.Sprintf("mke2fs -j -b %d -L %s %s %s %dk", blockSize, r.data.Name, options, r.device, size>>10)
 	r.say("mkfs_cmd = %s\n", command)
-	// Only Whamcloud's e2fsprogs know the feature dirdata. With mmp, debugfs waits before it writes; so that comes last (save).
+	// Only Whamcloud's e2fsprogs support the feature dirdata. With mmp, debugfs waits before it writes, so mmp is set last (save).
 	output, err := exec.Command("sh", "-c", strings.NewReplacer(",dirdata", "", ",mmp", "").Replace(command)).CombinedOutput()
 	if err != nil {
 		for line := range strings.Lines(string(output)) {
@@ -137,7 +137,7 @@ func (r *run) format() int {
 	return 0
 }
 
-// leadingNumber is what strtol(3) reads, with a K behind it.
+// leadingNumber parses a number like strtol(3), optionally followed by K.
 func leadingNumber(text string) int64 {
 	text = strings.TrimLeft(text, " ")
 	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
@@ -151,7 +151,7 @@ func leadingNumber(text string) int64 {
 	return n
 }
 
-// options are those of mke2fs: the user's, and what is added to them. What is added follows from a search in the text of the user's.
+// options returns the options of mke2fs: the user's, and the added ones. The added ones are determined by a search in the user's text.
 func (r *run) options(kilobytes, blockKilobytes int64) (string, int) {
 	all := r.mke2fs
 	has := func(option string) bool { return strings.Contains(r.mke2fs, option) }
@@ -222,7 +222,7 @@ func (r *run) features(isMDT bool) []string {
 	return append(all, "large_dir", "^fast_commit", "flex_bg")
 }
 
-// extend moves an option to the end of the others, and adds what its argument has not.
+// extend moves an option to the end of the others, and adds the missing parts of its argument.
 func extend(options, name string, more []string) string {
 	before, after, has := strings.Cut(options, name)
 	if !has {

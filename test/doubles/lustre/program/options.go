@@ -1,4 +1,4 @@
-// Package program has the doubles of mkfs.lustre and tunefs.lustre, by what 2.17.57 prints and what its sources say.
+// Package program holds the doubles of mkfs.lustre and tunefs.lustre, based on the output of 2.17.57 and its sources.
 package program
 
 import (
@@ -12,10 +12,10 @@ import (
 	"parallelfs.dev/operator/test/doubles/lustre/mountdata"
 )
 
-// Version is the Lustre that the doubles are of.
+// Version is the Lustre version of the doubles.
 const Version = "2.17.57"
 
-// The exit codes, with what the C library calls them.
+// Exit codes with their names in the C library.
 const (
 	ePerm     = 1
 	eExist    = 17
@@ -49,21 +49,21 @@ func (r *run) say(format string, arguments ...any) {
 
 func (r *run) complain(format string, arguments ...any) { fmt.Fprintf(r.stderr, format, arguments...) }
 
-// fatal complains about what ends the program; nothing more is said on standard output.
+// fatal prints a fatal error; after that nothing more is printed on standard output.
 func (r *run) fatal(format string, arguments ...any) {
 	r.quiet = true
 	r.complain("\n"+r.name+" FATAL: "+format+"\n", arguments...)
 }
 
-// exit says why the program ends.
+// exit prints the reason of the end.
 func (r *run) exit(code int) int {
-	if code != 0 && code != eOverflow { // of that, the real ones say nothing more
+	if code != 0 && code != eOverflow { // the real programs print nothing more about it
 		r.complain("%s: exiting with %d (%s)\n", r.name, code, names[code])
 	}
 	return code
 }
 
-// The options of both programs, and those of one; true when they take an argument.
+// Options of both programs, and of one; true if they have an argument.
 var (
 	both = map[string]bool{
 		"comment": true, "dryrun": false, "fsname": true, "index": true, "mgs": false, "mgsnode": true, "param": true, "quiet": false,
@@ -71,7 +71,7 @@ var (
 	}
 	ofMkfs   = map[string]bool{"backfstype": true, "mdt": false, "mkfsoptions": true, "ost": false}
 	ofTunefs = map[string]bool{"erase-params": false, "writeconf": false}
-	// notPlayed are options of the real programs that the doubles refuse. The first ones must never be used.
+	// notPlayed lists options of the real programs that the doubles refuse. The first ones must never be used.
 	notPlayed = []string{
 		"reformat", "replace", "skipmmp", "mountdata-reset-from", "rename", "nolocallogs",
 		"backfs-mount-opts", "failnode", "failover", "nomgs", "mountfsoptions", "network", "force-nohostid", "verbose", "stripe-count-hint",
@@ -82,7 +82,7 @@ var (
 // option is one option as it was given.
 type option struct{ name, value string }
 
-// split takes a command line apart, and says what is wrong with it. Abbreviations and options of one letter are not understood.
+// split splits a command line, and describes what is wrong with it. Abbreviations and one-letter options are not supported.
 func (r *run) split(arguments []string, known map[string]bool) (options []option, rest, wrong []string) {
 	refuse := func(format string, arguments ...any) { wrong = append(wrong, fmt.Sprintf(format, arguments...)) }
 	for i := 0; i < len(arguments); i++ {
@@ -115,14 +115,14 @@ func (r *run) split(arguments []string, known map[string]bool) (options []option
 	return options, rest, wrong
 }
 
-// complainOf says what is wrong with the command line. The real programs go through it twice, and so say it twice.
+// complainOf prints what is wrong with the command line. The real programs parse it twice, and therefore print it twice.
 func (r *run) complainOf(wrong []string) {
 	for _, sentence := range wrong {
 		r.complain("%s: %s\n", r.name, sentence)
 	}
 }
 
-// early reads what has to be known before the rest. It ends the program when it returns true.
+// early handles options that come before the rest. It ends the program if it returns true.
 func (r *run) early(options []option, rest []string) (code int, ends bool) {
 	for _, o := range options {
 		switch o.name {
@@ -134,7 +134,7 @@ func (r *run) early(options []option, rest []string) (code int, ends bool) {
 		case "erase-params":
 			r.eraseAll = true
 		case "backfstype":
-			if o.value == "zfs" { // as where Lustre was built without it
+			if o.value == "zfs" { // as in a Lustre that was built without it
 				r.fatal("unhandled/unloaded OSD plugin 5 'zfs'")
 				r.fatal("unable to prepare backend (22)")
 				return r.exit(eInval), true
@@ -160,7 +160,7 @@ func (r *run) early(options []option, rest []string) (code int, ends bool) {
 
 var nids = regexp.MustCompile(`^[0-9A-Za-z.:]+@[a-z][a-z0-9]*([,:][0-9A-Za-z.:]+@[a-z][a-z0-9]*)*$`)
 
-// apply carries out an option; the result is an exit code.
+// apply applies an option and returns an exit code.
 func (r *run) apply(o option) int {
 	switch o.name {
 	case "mgs":
@@ -192,7 +192,7 @@ func (r *run) apply(o option) int {
 	return 0
 }
 
-// fits ends the program when a value does not fit where it is kept, with its zero.
+// fits ends the program if a value does not fit into its field with its terminating zero.
 func (r *run) fits(value string, size int) int {
 	if len(value) < size {
 		return 0
@@ -242,7 +242,7 @@ func (r *run) index(value string) int {
 	return 0
 }
 
-// nodes adds NIDs. The doubles ask no resolver for the address of a host.
+// nodes adds NIDs. The doubles don't resolve host names.
 func (r *run) nodes(o option) int {
 	if !nids.MatchString(o.value) {
 		r.complain("%s: Can't parse NID '%s'\n", r.name, o.value)
@@ -289,7 +289,7 @@ func (r *run) setName() {
 	r.data.Name = fmt.Sprintf("%s%s%s%04x", r.data.FSName, separator, kind, r.data.Index)
 }
 
-// show prints what a target says of itself.
+// show prints the identity of a target.
 func (r *run) show(title string) {
 	index := strconv.Itoa(int(r.data.Index))
 	if r.data.Index == mountdata.Unassigned {
@@ -317,7 +317,7 @@ func (r *run) show(title string) {
 	r.say("\n")
 }
 
-// complete checks what only all options together say; the result is an exit code.
+// complete checks the combination of all options and returns an exit code.
 func (r *run) complete() int {
 	flags := &r.data.Flags
 	isMDT, isOST, isMGS := *flags&mountdata.MDT != 0, *flags&mountdata.OST != 0, *flags&mountdata.MGS != 0

@@ -54,7 +54,7 @@ func Tunefs(arguments []string, stdout, stderr io.Writer) int {
 	return r.write()
 }
 
-// read takes over what the file and the label say. The label counts for how far the target is.
+// read copies the data of the file and the label. The label determines the state of the target.
 func (r *run) read(data mountdata.Data, label string) {
 	r.data = data
 	r.data.Name = label
@@ -71,7 +71,7 @@ func (r *run) read(data mountdata.Data, label string) {
 	}
 }
 
-// write writes what was changed: the label only for a writeconf.
+// write writes the changes; the label only for a writeconf.
 func (r *run) write() int {
 	if mounted(r.device) {
 		r.complain("%s: is currently mounted, exiting without any change\n", r.device)

@@ -1,4 +1,4 @@
-// Package sandbox runs tests where the doubles of Lustre can take the place of the machine's own programs, and leave nothing behind.
+// Package sandbox runs tests in an environment in which the doubles of Lustre replace the machine's own programs and leave nothing behind.
 package sandbox
 
 import (
@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Run runs this program again, with all that it was told, in namespaces of its own for mounts, networks and processes, and returns its exit
-// code. The variable tells the program there that it is the one in the sandbox, and its value what it needs to know.
+// Run runs this program again with the same arguments, in its own mount, network and process namespaces, and returns its exit code. The
+// variable marks the process in the sandbox, and its value contains its input.
 func Run(variable, value string) int {
 	command := exec.Command("/proc/self/exe", os.Args[1:]...) // #nosec G204 -- it is this program, told the same
 	command.Env = append(os.Environ(), variable+"="+value)

@@ -50,7 +50,7 @@ func Lctl(ctx context.Context, c Call) int {
 	return run(ctx, rest)
 }
 
-// fail says what has failed, as most commands of lctl do.
+// fail prints an error like most commands of lctl.
 func (c *Call) fail(command string, err error) int {
 	c.complain("%s: %s\n", command, err)
 	return code(err)
@@ -111,7 +111,7 @@ func (c *Call) ping(ctx context.Context, rest []string) int {
 	return 0
 }
 
-// matching are the parameters that a pattern names. Dots and slashes both part names; a NID has dots of its own.
+// matching returns the parameters that match a pattern. Dots and slashes both separate the parts of a name; a NID contains dots itself.
 func matching(all []kernel.Parameter, pattern string) []kernel.Parameter {
 	var found []kernel.Parameter
 	parts := strings.FieldsFunc(pattern, func(r rune) bool { return r == '.' || r == '/' })
@@ -135,7 +135,7 @@ func matches(name, parts []string) bool {
 	return true
 }
 
-// parameters are those of the node; without modules there are none.
+// parameters returns the parameters of the node; without modules there are none.
 func parameters(ctx context.Context) []kernel.Parameter {
 	var all []kernel.Parameter
 	_ = ask(ctx, "params", kernel.Nothing{}, &all)
@@ -263,7 +263,7 @@ var (
 	ostRange = regexp.MustCompile(`^(?:(\S+)-)?OST\[([0-9a-f]{1,4})-([0-9a-f]{1,4})(?:/([0-9]+))?\]$`)
 )
 
-// osts are the OSTs that an argument names: one, or several as in lctl-pool_add(8).
+// osts returns the OSTs in an argument: one, or several as in lctl-pool_add(8).
 func osts(fsName, argument string) []string {
 	found := ostRange.FindStringSubmatch(argument)
 	if found == nil {

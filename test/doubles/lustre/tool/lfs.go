@@ -47,7 +47,7 @@ func (c *Call) lfsError(path string, err error) int {
 	return code(err)
 }
 
-// options are those of a command line, by name; what has no name is the rest. Names without a value are in flags.
+// options parses the options of a command line by name; arguments without a name are the rest. Names without a value are in flags.
 func (c *Call) options(arguments []string, values, flags string) (found map[string]string, rest []string, ok bool) {
 	found = map[string]string{}
 	for i := 0; i < len(arguments); i++ {
@@ -68,14 +68,14 @@ func (c *Call) options(arguments []string, values, flags string) (found map[stri
 	return found, rest, true
 }
 
-// mounts are the clients of this node.
+// mounts returns the clients of this node.
 func mounts(ctx context.Context) []kernel.Mounted {
 	var all []kernel.Mounted
 	_ = ask(ctx, "clients", kernel.Nothing{}, &all)
 	return all
 }
 
-// place finds the client that a path is in.
+// place finds the client for a path.
 func place(ctx context.Context, path string) (kernel.Mounted, kernel.Place, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *Call) getName(ctx context.Context, _ []string) int {
 	return 0
 }
 
-// chosen are the clients that a command is about.
+// chosen returns the clients for a command.
 func (c *Call) chosen(ctx context.Context, rest []string) ([]kernel.Mounted, int) {
 	all := mounts(ctx)
 	if len(rest) > 0 {
@@ -147,7 +147,7 @@ func index(target string) int {
 	return int(n)
 }
 
-// check asks each connection. One of a client waits for its target, and what was to be said before is not said when it is killed.
+// check checks each connection. A client's connection waits for its target; if it is killed meanwhile, pending output is lost.
 func (c *Call) check(ctx context.Context, rest []string) int {
 	all := []string{"osc", "mdc", "mgc"}
 	kinds := map[string][]string{"servers": all, "all": all, "osts": {"osc"}, "mdts": {"mdc"}, "mgts": {"mgc"}}
@@ -246,7 +246,7 @@ func (c *Call) table(ctx context.Context, m kernel.Mounted, seen []kernel.Seen, 
 	for _, s := range seen {
 		var space kernel.Space
 		if err := ask(ctx, "df", kernel.DF{Path: m.Path, Target: s.Target}, &space); err != nil {
-			continue // only lfs df -v, which is not played, shows an OST that is not used
+			continue // only lfs df -v, which is not implemented, shows an unused OST
 		}
 		kind, sum := "OST", &osts
 		if strings.Contains(s.Target, "-MDT") {
@@ -271,7 +271,7 @@ func (c *Call) table(ctx context.Context, m kernel.Mounted, seen []kernel.Seen, 
 	c.say("\n")
 }
 
-// layoutOf asks for what there is at a path.
+// layoutOf reads the layout at a path.
 func layoutOf(ctx context.Context, path string) (kernel.At, error) {
 	_, p, err := place(ctx, path)
 	if err != nil {
@@ -353,7 +353,7 @@ func (c *Call) showStripe(path string, at kernel.At, s kernel.Stripe, given map[
 	c.say("\n")
 }
 
-// stripeSize reads a size such as 1M.
+// stripeSize parses a size such as 1M.
 func stripeSize(text string) (int64, bool) {
 	unit := int64(1)
 	if at := strings.IndexByte("KMGT", strings.ToUpper(text + " ")[max(len(text)-1, 0)]); at >= 0 {
@@ -363,7 +363,7 @@ func stripeSize(text string) (int64, bool) {
 	return n * unit, err == nil && n > 0 && n*unit%(64<<10) == 0
 }
 
-// stripe reads the options of a layout.
+// stripe parses the options of a layout.
 func (c *Call) stripe(given map[string]string) (*kernel.Stripe, bool) {
 	s := kernel.Stripe{Count: 1, Size: 4 << 20, Offset: -1, Pool: given["-p"]}
 	if given["-p"] != "" {
@@ -391,7 +391,7 @@ func (c *Call) stripe(given map[string]string) (*kernel.Stripe, bool) {
 	return &s, true
 }
 
-// components are the arguments of a layout that has several; what stands behind them is the path.
+// components returns the arguments of a composite layout; the path follows them.
 func components(arguments []string) (all []string, rest []string) {
 	for i := 0; i < len(arguments); i++ {
 		if strings.HasPrefix(arguments[i], "-") && i+1 < len(arguments) {
@@ -408,7 +408,7 @@ func (c *Call) setStripe(ctx context.Context, rest []string) int {
 	var several []string
 	if slices.Contains(rest, "-E") {
 		several, rest = components(rest)
-		// The objects of a file are those of its last component.
+		// The objects of a file belong to its last component.
 		for i := 0; i+1 < len(several); i += 2 {
 			if several[i] != "-E" && several[i] != "-L" {
 				rest = append(rest, several[i], several[i+1])
@@ -442,7 +442,7 @@ func (c *Call) setStripe(ctx context.Context, rest []string) int {
 	return 0
 }
 
-// missing says so when a layout names a pool that the client does not know.
+// missing prints a warning if a layout names a pool that the client does not have.
 func (c *Call) missing(m kernel.Mounted, s *kernel.Stripe) {
 	if s == nil || s.Pool == "" || slices.ContainsFunc(m.Pools, func(p kernel.Pool) bool { return p.Name == s.Pool }) {
 		return
@@ -517,7 +517,7 @@ func (c *Call) setDirStripe(ctx context.Context, rest []string) int {
 	return 0
 }
 
-// defaults are what new directories get: those that are striped inherit it three levels deep, others without end.
+// defaults returns the defaults of new directories: striped ones inherit them three levels deep, others without limit.
 func defaults(numbers map[string]int, given map[string]string) *kernel.Directories {
 	d := &kernel.Directories{Count: max(numbers["-c"], 1), Offset: -1, Inherit: -1, RoundRobin: numbers["--max-inherit-rr"], Hash: "none"}
 	if numbers["-c"] < 0 {
@@ -573,7 +573,7 @@ func (c *Call) find(ctx context.Context, rest []string) int {
 	return 0
 }
 
-// migrate gives files other objects.
+// migrate moves files to other objects.
 func (c *Call) migrate(ctx context.Context, rest []string) int {
 	given, rest, ok := c.options(rest, "-c -S -i -p", "")
 	if !ok || len(rest) == 0 {
@@ -619,7 +619,7 @@ func (c *Call) move(ctx context.Context, path string, asked *kernel.Stripe) int 
 	return 0
 }
 
-// Migrate is lfs_migrate, of files in its arguments or on its standard input. It ends with 0 although it skips files, as the real one.
+// Migrate is lfs_migrate for files in its arguments or on its standard input. It exits with 0 although it skips files, like the real one.
 func Migrate(ctx context.Context, c Call) int {
 	c.complain("WARNING: lfs_migrate is scheduled for removal after Lustre 2.20, please use 'lfs migrate' instead.\n")
 	end, sure := "\n", false

@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/test/doubles/lustre/kernel"
 )
 
-// words are how llog_reader calls the events.
+// words maps events to their names in llog_reader.
 var words = map[string]string{
 	"attach": "attach    ", "setup": "setup     ", "add_uuid": "add_uuid  ", "new_profile": "mount_option ", "add_osc": "lov_modify_tgts add ",
 	"conf_param": "param ", "add_mdc": "modify_mdc_tgts add ", "new_pool": "pool new ", "add_pool": "pool add ", "remove_pool": "pool remove ",
@@ -55,10 +55,10 @@ func LlogReader(c Call) int {
 	return 0
 }
 
-// ctime is a time as ctime(3) has it.
+// ctime formats a time like ctime(3).
 func ctime(t time.Time) string { return t.Format("Mon Jan _2 15:04:05 2006") }
 
-// written is a record without its head.
+// written formats a record without its head.
 func written(r kernel.FileRecord) string {
 	if r.Event == "" {
 		const start = 1

@@ -19,7 +19,7 @@ func Lnetctl(ctx context.Context, c Call) int {
 		if err := load(ctx); err != nil {
 			return c.wrong("lnet", "configure", err)
 		}
-		// Without --all, LNet has no network but the loopback's.
+		// Without --all, LNet has only the loopback network.
 		if len(c.Arguments) > 2 && c.Arguments[2] == "--all" {
 			if err := ask(ctx, "configure", kernel.Nothing{}, nil); err != nil {
 				return c.wrong("lnet", "configure", err)
@@ -35,7 +35,7 @@ func Lnetctl(ctx context.Context, c Call) int {
 	return int(syscall.EINVAL)
 }
 
-// wrong is an error in the form of lnetctl.
+// wrong prints an error in the format of lnetctl.
 func (c *Call) wrong(what, how string, err error) int {
 	c.complain("%s:\n    - %s:\n          errno: -%d\n          descr: \"%s\"\n", how, what, code(err), err)
 	return code(err)

@@ -17,8 +17,8 @@ import (
 	"parallelfs.dev/operator/test/doubles/lustre/wire"
 )
 
-// Store is the directory that holds the files of all doubles: that of the node, which those of a test cluster share, or else one beside the
-// mount point of a client.
+// Store is the directory with the files of all doubles: that of the node, which the nodes of a test cluster share, or otherwise one beside
+// the mount point of a client.
 const (
 	Store      = ".lustre-double"
 	storeOfAll = "/mnt/" + Store
@@ -71,7 +71,7 @@ type mounting struct {
 	kind         string
 }
 
-// hints are what mount.lustre says below an error (documented with the error codes in its man page).
+// hints returns the text of mount.lustre below an error (documented with the error codes in its man page).
 func (m mounting) hints(errno syscall.Errno, fsName string) string {
 	switch errno {
 	case syscall.ENODEV:
@@ -94,7 +94,7 @@ func (m mounting) hints(errno syscall.Errno, fsName string) string {
 	return ""
 }
 
-// failed says why nothing was mounted. What only a double says comes last.
+// failed prints why nothing was mounted. Messages that only a double has come last.
 func (m mounting) failed(err error, fsName string) int {
 	number := wire.Errno(err)
 	if number == 0 {
@@ -114,7 +114,7 @@ func (m mounting) failed(err error, fsName string) int {
 	return int(number)
 }
 
-// already says whether the table of mounts has the source at the path.
+// already reports whether the mount table has the source at the path.
 func already(source, path string) (at, anywhere bool) {
 	table, err := mountinfo.GetMounts(func(i *mountinfo.Info) (skip, stop bool) { return i.Source != source, false })
 	if err != nil {
@@ -128,7 +128,7 @@ func (m mounting) mounted() int {
 	return int(syscall.EEXIST)
 }
 
-// targetOptions are those that a double takes for a target. None of them throws clients away, or leaves out a service.
+// targetOptions lists the options that a double accepts for a target. None of them evicts clients or disables a service.
 var targetOptions = []string{
 	"rw", "defaults", "_netdev", "noatime", "relatime", "skip_lfsck", "noscrub", "user_xattr", "errors=remount-ro",
 }
@@ -192,7 +192,7 @@ func (m mounting) client(ctx context.Context, mgs, fsName string) int {
 	return m.finish(ctx, m.source, started, files)
 }
 
-// finish makes the mount where the program is, and has the kernel's part serve it.
+// finish makes the mount in the program's namespace, and lets the kernel's part serve it.
 func (m mounting) finish(ctx context.Context, source string, started kernel.Started, more ...*os.File) int {
 	give := func(err error) int {
 		_ = ask(ctx, "abandon", started.Number, nil)
@@ -214,7 +214,7 @@ func (m mounting) finish(ctx context.Context, source string, started kernel.Star
 	return 0
 }
 
-// Umount is what umount(8) calls for a mount of a double: it returns when the target has stopped, as the real one does.
+// Umount is the helper of umount(8) for a mount of a double: it returns when the target has stopped, like the real one.
 func Umount(ctx context.Context, c Call) int {
 	var path string
 	flags := 0
@@ -239,7 +239,7 @@ func Umount(ctx context.Context, c Call) int {
 		return 32
 	}
 	question := kernel.Unmounted{Source: table[0].Source, Path: path, Before: true, Force: flags&unix.MNT_FORCE != 0}
-	// A kernel's part that is away can't be asked; what it served is unmounted all the same.
+	// If the kernel's part is down it can't be asked, but its mounts are unmounted all the same.
 	there := ask(ctx, "stopped", question, nil) == nil
 	if err := unix.Unmount(path, flags&^unix.MNT_FORCE); err != nil {
 		c.complain("umount: %s: %s.\n", path, err)

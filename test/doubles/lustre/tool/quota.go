@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/test/doubles/lustre/kernel"
 )
 
-// account reads whom a quota is for, and returns the rest of the command line.
+// account parses the owner of a quota, and returns the rest of the command line.
 func (c *Call) account(rest []string, values, flags string) (a kernel.Account, given map[string]string, path string, ok bool) {
 	given, rest, ok = c.options(rest, "-u -g -p "+values, flags)
 	if !ok {
@@ -77,7 +77,7 @@ func (c *Call) setQuota(ctx context.Context, rest []string) int {
 	return 0
 }
 
-// amount reads a limit. That of blocks is in kilobytes where no unit is given.
+// amount parses a limit. Without a unit, a limit of blocks is in kilobytes.
 func amount(text string, unit int64) (int64, bool) {
 	factor := int64(1)
 	if at := strings.IndexByte("KMGTP", strings.ToUpper(text)[len(text)-1]); at >= 0 {
@@ -108,7 +108,7 @@ func (c *Call) quota(ctx context.Context, rest []string) int {
 	}
 	c.say("Disk quotas for %s <unknown> (%s %d):\n%15s", kind, id, a.ID, "Filesystem")
 	c.columns(title, "bquota", "blimit", "bgrace", "files", "iquota", "ilimit", "igrace")
-	// Who has too much gets a mark at both.
+	// An account over its limit gets a mark at both values.
 	over := map[bool]string{true: "*"}[q.Limits.BlockHard > 0 && q.Kilobytes > q.Limits.BlockHard]
 	c.say("%15s", path)
 	c.columns(size(q.Kilobytes)+over, size(q.Limits.BlockSoft), size(q.Limits.BlockHard), "-",
@@ -123,7 +123,7 @@ func (c *Call) columns(texts ...string) {
 	c.say(" \n")
 }
 
-// quotaSize is a number of kilobytes with its unit.
+// quotaSize formats a number of kilobytes with its unit.
 func quotaSize(n int64) string {
 	value, units := float64(n), "kMGTP"
 	for value >= 1024 && len(units) > 1 {

@@ -15,22 +15,22 @@ import (
 	"parallelfs.dev/operator/test/doubles/lustre/kernel"
 )
 
-// survey is a run of one of the two scripts of lustre-iokit, which are told everything by their environment.
+// survey is a run of one of the two scripts of lustre-iokit, which get all their parameters from the environment.
 type survey struct {
 	*Call
 	script string
-	// targets are those that it was told, or all of its kind.
+	// targets holds the given targets, or all of its kind.
 	targets []string
-	// summary is the file that gets what is printed.
+	// summary is the file that also gets the output.
 	summary string
 }
 
-// strange are what the scripts can do and the doubles can't.
+// strange lists features of the scripts that the doubles lack.
 var strange = []string{
 	"layer", "start_number", "lustre_root", "LUSTRE", "LCTL", "DSH", "NETTYPE", "verify", "restart_rsz", "rszmax",
 }
 
-// survey reads what is common. It is false when the script has ended.
+// survey handles the common part. goes is false if the script has ended.
 func (c *Call) survey(ctx context.Context, script, kind string, tests []string) (s survey, chosen []string, code int, goes bool) {
 	s = survey{Call: c, script: script}
 	if len(c.Arguments) > 0 {
@@ -74,7 +74,7 @@ func (c *Call) survey(ctx context.Context, script, kind string, tests []string) 
 	}
 	for _, end := range []string{".summary", ".detail", ".vmstat_localhost"} {
 		if err := os.WriteFile(result+end, nil, 0o600); err != nil {
-			// The scripts go on without their files; whoever names a directory that is not there did not mean that.
+			// The scripts continue without their files, but a missing directory is certainly a mistake.
 			c.complain("%s: %v\n", script, err)
 			return s, nil, 1, false
 		}
@@ -82,7 +82,7 @@ func (c *Call) survey(ctx context.Context, script, kind string, tests []string) 
 	s.summary = result + ".summary"
 	for _, target := range s.targets {
 		if !slices.Contains(up, target) {
-			c.complain("OST %s not setup\n", target) // also of an MDT
+			c.complain("OST %s not setup\n", target) // also for an MDT
 			return s, chosen, 0, false
 		}
 	}
@@ -97,7 +97,7 @@ func hostname() string {
 	return name
 }
 
-// print is print_summary.
+// print implements print_summary.
 func (s *survey) print(format string, arguments ...any) {
 	text := fmt.Sprintf(format, arguments...)
 	s.say("%s", text)
@@ -107,10 +107,10 @@ func (s *survey) print(format string, arguments ...any) {
 	}
 }
 
-// now is date(1) in the language C.
+// now returns the output of date(1) in the locale C.
 func now() string { return time.Now().UTC().Format("Mon Jan _2 15:04:05 MST 2006") }
 
-// number is a variable of the environment.
+// number returns the number in an environment variable.
 func number(name string, otherwise int) int {
 	n, err := strconv.Atoi(os.Getenv(name))
 	if err != nil || n < 1 {
@@ -119,8 +119,8 @@ func number(name string, otherwise int) int {
 	return n
 }
 
-// MDSSurvey is mds-survey. Its rates are made up: they grow with the root of the number of threads. Whatever ends it early, the script says
-// that it is done, and ends well.
+// MDSSurvey is mds-survey. Its rates are made up: they grow with the square root of the number of threads. Even if it ends early, the
+// script prints that it is done and exits with 0.
 func MDSSurvey(ctx context.Context, c Call) int {
 	s, tests, code, goes := c.survey(ctx, "mds-survey", "mdt", []string{"create", "lookup", "md_getattr", "setxattr", "destroy"})
 	switch {
@@ -159,13 +159,13 @@ func MDSSurvey(ctx context.Context, c Call) int {
 }
 
 const (
-	// diskMiB is what a target of the doubles writes and reads in a second.
+	// diskMiB is the throughput of a double's target in MiB/s.
 	diskMiB = 100
 	// largestRecord is rszmax.
 	largestRecord = 4096
 )
 
-// OBDFilterSurvey is obdfilter-survey, with case=disk. Its rates are made up: all threads of a target share a disk of 100 MiB/s.
+// OBDFilterSurvey is obdfilter-survey, with case=disk. Its rates are made up: all threads of a target share a disk with 100 MiB/s.
 func OBDFilterSurvey(ctx context.Context, c Call) int {
 	c.say("using LCTL='lctl' lustre_root='' LUSTRE=''\n")
 	if which := os.Getenv("case"); which != "" && which != "disk" {
@@ -196,7 +196,7 @@ func OBDFilterSurvey(ctx context.Context, c Call) int {
 		c.say("Test disk case support maximum %dKB IO data  (rszhi=%d is too big), please use a smaller value.\n", largestRecord, high)
 		return failed(1)
 	}
-	// PAGE_SIZE is in bytes since 2.12.56; whoever means KiB has pages of none.
+	// PAGE_SIZE is in bytes since 2.12.56; a value in KiB would make the pages 0 KiB.
 	page := number("PAGE_SIZE_KB", number("PAGE_SIZE", 4096)/1024)
 	if page == 0 {
 		c.complain("/usr/bin/obdfilter-survey: line 412: (rsz + PAGE_SIZE_KB - 1) / PAGE_SIZE_KB: division by 0 (error token is \"PAGE_SIZE_KB\")\n")
@@ -216,7 +216,7 @@ func OBDFilterSurvey(ctx context.Context, c Call) int {
 	return 0
 }
 
-// combination is one line. What is over within two seconds is too short: the threads are looked at once a second.
+// combination prints one line. A test that ends within two seconds is too short, because the threads are sampled once per second.
 func (s *survey) combination(tests []string, record, objects, threads int) {
 	targets, size := len(s.targets), number("size", 16384)
 	each := size * 1024 / (record * threads) * record * threads

@@ -1,5 +1,5 @@
-// Package tool has the doubles of the programs that speak to Lustre in the kernel: mount.lustre, lctl, lfs and lnetctl, by what 2.17.57
-// prints and what its man pages say.
+// Package tool holds the doubles of the programs that use Lustre in the kernel: mount.lustre, lctl, lfs and lnetctl, based on the output of
+// 2.17.57 and its man pages.
 package tool
 
 import (
@@ -21,7 +21,7 @@ import (
 	"parallelfs.dev/operator/test/doubles/lustre/wire"
 )
 
-// KernelName is the first argument of the process that is the kernel's part.
+// KernelName is the first argument of the process that runs the kernel's part.
 const KernelName = "kernel"
 
 // Call is one call of a program.
@@ -36,15 +36,15 @@ func (c *Call) say(format string, arguments ...any) { fmt.Fprintf(c.Stdout, form
 
 func (c *Call) complain(format string, arguments ...any) { fmt.Fprintf(c.Stderr, format, arguments...) }
 
-// ask asks the kernel's part of this node.
+// ask sends a request to the kernel's part of this node.
 func ask(ctx context.Context, op string, question, result any, files ...*os.File) error {
 	return wire.Ask(ctx, "unix", kernel.Socket(), op, question, result, files...)
 }
 
-// loaded says whether the node has its kernel's part running: the modules are loaded.
+// loaded reports whether the kernel's part of the node is running, which means that the modules are loaded.
 func loaded(ctx context.Context) bool { return ask(ctx, "nets", kernel.Nothing{}, nil) == nil }
 
-// load starts it, as the kernel loads modules when something is mounted.
+// load starts the kernel's part, as the kernel loads modules for a mount.
 func load(ctx context.Context) error {
 	if loaded(ctx) {
 		return nil
@@ -65,7 +65,7 @@ func load(ctx context.Context) error {
 	process.Args[0] = "lustre-double"
 	process.Stdout, process.Stderr, process.Dir = log, log, "/"
 	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	// The kernel has none of the files that a program of it was given, such as a lock that lasts as long as a mount is under way.
+	// The kernel inherits no open files of a program, such as a lock that lasts as long as a mount is in progress.
 	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return err
 	}
@@ -91,8 +91,7 @@ func load(ctx context.Context) error {
 	}
 }
 
-// leave takes a process out of the control group of a pod, where there is another one to go to: the kernel's part outlives the pod that
-// has loaded it.
+// leave moves a process out of the control group of a pod if there is another one: the kernel's part outlives the pod that has loaded it.
 func leave(process int) {
 	if own, err := os.ReadFile("/proc/self/cgroup"); err != nil || !bytes.Contains(own, []byte("kubepods")) {
 		return
@@ -103,7 +102,7 @@ func leave(process int) {
 	}
 }
 
-// code is the exit code for an error: its number.
+// code returns the exit code for an error, which is its errno.
 func code(err error) int {
 	if number := wire.Errno(err); number != 0 {
 		return int(number)
@@ -111,7 +110,7 @@ func code(err error) int {
 	return 1
 }
 
-// pause waits a moment before a program looks again.
+// pause waits a moment before a program checks again.
 func pause(ctx context.Context) {
 	timer := time.NewTimer(100 * time.Millisecond)
 	defer timer.Stop()

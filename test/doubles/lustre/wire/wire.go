@@ -1,5 +1,5 @@
-// Package wire is what the doubles say to each other: one question and one answer, each a line of JSON. Tools ask the kernel's part of
-// their node over a socket of that node, and nodes ask each other over TCP, at the addresses in their NIDs. It is no protocol of Lustre.
+// Package wire is the protocol between the doubles: one request and one response, each a line of JSON. Tools send requests to the kernel's
+// part over a socket of their node, and nodes to each other over TCP at the addresses in their NIDs. It is not a Lustre protocol.
 package wire
 
 import (
@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Question asks for something. Op names what, Body is its argument.
+// Question is a request. Op is the operation, and Body its argument.
 type Question struct {
 	Op   string          `json:"op"`
 	Body json.RawMessage `json:"body,omitempty"`
@@ -28,13 +28,13 @@ type answer struct {
 	Body  json.RawMessage `json:"body,omitempty"`
 }
 
-// Error is a refusal: an errno, and more words where the errno does not say enough.
+// Error is a refusal: an errno, and a text if the errno is not specific enough.
 type Error struct {
 	Errno syscall.Errno
 	Text  string
 }
 
-// Error is the text, or what the C library calls the errno.
+// Error returns the text, or the C library's text for the errno.
 func (e *Error) Error() string {
 	if e.Text != "" {
 		return e.Text
@@ -42,7 +42,7 @@ func (e *Error) Error() string {
 	return Words(e.Errno)
 }
 
-// Words is what the C library calls an errno.
+// Words returns the C library's text for an errno.
 func Words(errno syscall.Errno) string {
 	text := []byte(errno.Error())
 	if len(text) > 0 {
@@ -51,7 +51,7 @@ func Words(errno syscall.Errno) string {
 	return string(text)
 }
 
-// Errno is the number of an error, and 0 for one without.
+// Errno returns the number of an error, or 0 if it has none.
 func Errno(err error) syscall.Errno {
 	if refused, is := errors.AsType[*Error](err); is {
 		return refused.Errno
@@ -62,12 +62,12 @@ func Errno(err error) syscall.Errno {
 	return 0
 }
 
-// Refuse is a refusal with an errno and words.
+// Refuse returns a refusal with an errno and a text.
 func Refuse(errno syscall.Errno, format string, arguments ...any) error {
 	return &Error{Errno: errno, Text: fmt.Sprintf(format, arguments...)}
 }
 
-// Ask sends a question and decodes the answer into result, which may be nil. Files are only for a socket of the node.
+// Ask sends a request and decodes the response into result, which may be nil. Files can be sent only over a socket of the node.
 func Ask(ctx context.Context, network, address, op string, argument, result any, files ...*os.File) error {
 	connection, err := (&net.Dialer{}).DialContext(ctx, network, address)
 	if err != nil {
@@ -118,10 +118,10 @@ func send(connection net.Conn, line []byte, files []*os.File) error {
 	return err
 }
 
-// Handler answers one question. Files are those that came with it; the handler closes them.
+// Handler handles one request. files were sent with it; the handler closes them.
 type Handler func(ctx context.Context, op string, body json.RawMessage, files []*os.File) (any, error)
 
-// Serve answers questions until the listener is closed.
+// Serve handles requests until the listener is closed.
 func Serve(ctx context.Context, listener net.Listener, handle Handler) {
 	for {
 		connection, err := listener.Accept()
@@ -139,7 +139,7 @@ func serve(ctx context.Context, connection net.Conn, handle Handler) {
 	if err != nil || json.Unmarshal(line, &question) != nil {
 		return
 	}
-	// Who hangs up does not want to know any more.
+	// A disconnect cancels the request.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -158,13 +158,13 @@ func serve(ctx context.Context, connection net.Conn, handle Handler) {
 		}
 		a.Errno = int(Errno(err))
 	}
-	// Who has hung up needs no answer.
+	// A client that has disconnected needs no response.
 	if line, err := json.Marshal(a); err == nil {
 		_, _ = connection.Write(append(line, '\n'))
 	}
 }
 
-// receive reads a line, and the files that came with it.
+// receive reads a line and the files that were sent with it.
 func receive(connection net.Conn) ([]byte, []*os.File, error) {
 	socket, is := connection.(*net.UnixConn)
 	if !is {

@@ -14,7 +14,7 @@ import (
 
 func main() {
 	ctx := context.Background()
-	// mount(8) takes PATH away from its helpers (util-linux lib/env.c, sanitize_env), and the kernel's part is started by one.
+	// mount(8) removes PATH from the environment of its helpers (util-linux lib/env.c, sanitize_env), and a helper starts the kernel's part.
 	if os.Getenv("PATH") == "" {
 		if err := os.Setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
