@@ -27,7 +27,7 @@ func eventful() []client.Object {
 	ofNode := eventOf("e5", "Node", "mds1", corev1.EventTypeNormal, "NodeNotReady", "Node mds1 status is now: NodeNotReady", 20*time.Minute)
 	ofNode.Namespace, ofNode.InvolvedObject.Namespace = "default", ""
 	run := &v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Name: "creates", Namespace: "storage"}}
-	run.Spec.FileSystem.Name = "scratch"
+	run.Spec.Target.FileSystem.Name = "scratch"
 	fs := troubled()
 	fs[0].(*v1alpha1.FileSystem).Spec.Backups = &v1alpha1.BackupsSpec{}
 	at := ago(10 * time.Hour)

@@ -167,7 +167,7 @@ func TestOtherKindsAreCountedAndOnlyWhatIsNotWellHasASeriesOfItsOwn(t *testing.T
 		nodes: []v1alpha1.FileSystemNode{{ObjectMeta: meta("scratch-1"), Spec: v1alpha1.FileSystemNodeSpec{FileSystem: owner, Node: "n1"},
 			Status: v1alpha1.FileSystemNodeStatus{Conditions: []metav1.Condition{condition("Ready", "True", "Healthy"), condition("Maintenance", "True", "InMaintenance"),
 				condition("Reconciling", "True", "InMaintenance")}}}},
-		runs: []v1alpha1.BenchmarkRun{{ObjectMeta: meta("r"), Spec: v1alpha1.BenchmarkRunSpec{FileSystem: v1alpha1.BenchmarkTarget{Name: "scratch"}},
+		runs: []v1alpha1.BenchmarkRun{{ObjectMeta: meta("r"), Spec: v1alpha1.BenchmarkRunSpec{Target: v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: "scratch"}}},
 			Status: v1alpha1.BenchmarkRunStatus{Conditions: []metav1.Condition{condition("Succeeded", "False", "PointsFailed")}}}},
 		suites: []v1alpha1.BenchmarkSuite{{ObjectMeta: meta("s"), Status: v1alpha1.BenchmarkSuiteStatus{Conditions: []metav1.Condition{condition("Succeeded", "Unknown", "Running")}}}},
 	}

@@ -49,7 +49,8 @@ func decideVolume(w *scope.Scope) (Decision, bool) {
 	return unplaced(w)
 }
 
-// decideClaim makes the claim of a run on a StorageClass, when it is the run's turn. One that is gone is not made again: it was another volume.
+// decideClaim makes the claim of a run on a StorageClass, when it is the run's turn. One that is gone is not made again, because it was
+// another volume.
 func decideClaim(w *scope.Scope) (Decision, bool) {
 	if begun(w) || w.Run.Status.StartTime != nil {
 		return Stalled(v1alpha1.ReasonWaitingForVolume, fmt.Sprintf("PersistentVolumeClaim %s of the run is gone, and results on another volume can't be "+
@@ -67,7 +68,8 @@ func decideClaim(w *scope.Scope) (Decision, bool) {
 	if d, missing := withoutMPI(w); missing {
 		return d, true
 	}
-	if clients, mode := len(w.Places()), w.Run.Spec.Target.StorageClass.AccessMode; clients > 1 && mode != v1alpha1.VolumeAccessMode(corev1.ReadWriteMany) {
+	clients, mode := len(w.Places()), w.Run.Spec.Target.StorageClass.AccessMode
+	if clients > 1 && mode != v1alpha1.VolumeAccessMode(corev1.ReadWriteMany) {
 		return Stalled(v1alpha1.ReasonInvalidSpec, fmt.Sprintf("the run asks for %d clients, and spec.target.storageClass.accessMode %s allows one node: "+
 			"ask for 1 client, or for ReadWriteMany", clients, mode)), true
 	}

@@ -71,7 +71,8 @@ func (r Renderer) place(pod *corev1.PodTemplateSpec, t task) {
 		return
 	}
 	var terms []corev1.PreferredSchedulingTerm
-	for _, term := range backend.OnNodes(known[:min(len(known), MaxCandidates)]...).NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+	on := backend.OnNodes(known[:min(len(known), MaxCandidates)]...)
+	for _, term := range on.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 		terms = append(terms, corev1.PreferredSchedulingTerm{Weight: 100, Preference: term})
 	}
 	pod.Spec.Affinity.NodeAffinity = &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: slices.Clip(terms)}

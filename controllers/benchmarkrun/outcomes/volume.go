@@ -54,7 +54,8 @@ func AddSeen(found *scope.Provenance, nodes []string) {
 	found.Volume.Mount = v1alpha1.Cut(found.Checked.Mounted, scope.MaxPinning)
 	for _, node := range nodes {
 		found.Clients = append(found.Clients, v1alpha1.NodeProvenance{
-			Node: node, Kernel: v1alpha1.Cut(found.Checked.Kernel, scope.MaxNodeText), CPUs: int32(found.Checked.CPUs), //nolint:gosec // CPUs of one node
+			Node: node, Kernel: v1alpha1.Cut(found.Checked.Kernel, scope.MaxNodeText),
+			CPUs: int32(found.Checked.CPUs), //nolint:gosec // CPUs of one node
 		})
 	}
 }
@@ -88,11 +89,13 @@ const maxPairs, maxPair = 32, 256
 // secretive are parts of names whose values nobody else may read.
 var secretive = []string{"secret", "password", "passwd", "passphrase", "token", "key", "credential", "auth", "sig"}
 
-// pairs writes a map as name=value, sorted. What may be a secret is left out, and the identity of a provisioner, which differs at each start.
+// pairs writes a map as name=value, sorted. It leaves out what may be a secret, and the identity of a provisioner, which differs at each
+// start.
 func pairs(of map[string]string) (out []string) {
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		small := strings.ToLower(name)
-		if slices.ContainsFunc(secretive, func(part string) bool { return strings.Contains(small, part) }) || strings.HasSuffix(small, "provisioneridentity") {
+		secret := slices.ContainsFunc(secretive, func(part string) bool { return strings.Contains(small, part) })
+		if secret || strings.HasSuffix(small, "provisioneridentity") {
 			continue
 		}
 		value := of[name]

@@ -66,8 +66,8 @@ func (v *Volume) Block() bool {
 	return v.Claim != nil && v.Claim.Spec.VolumeMode != nil && *v.Claim.Spec.VolumeMode == corev1.PersistentVolumeBlock
 }
 
-// Places are as many clients without a node as the largest point asks for: which nodes they are is known when their pods run. Their CPUs are
-// not known, so they bound nothing.
+// Places are as many clients without a node as the largest point asks for. Their nodes are known when their pods run. Their CPUs are not
+// known, so they bound nothing.
 func (w *Scope) Places() []placement.Node {
 	most := 1
 	for i := range w.Plans {
