@@ -357,7 +357,7 @@ func (a *app) targetRemoveCommand() *cobra.Command {
 		Long: `remove asks the filesystem to move the data of disks elsewhere (spec.remove). No data is lost, and nothing is deleted. When a disk
 is empty, its StorageTarget has the condition SafeToRemove, and "kubectl pfs status" says what to do next.
 
-A BeeGFS moves files only while nothing writes to the filesystem: stop all programs that write, and promise it with --writers-stopped.
+Some filesystems move files only while nothing writes to them: stop all programs that write, and promise it with --writers-stopped.
 --withdraw sets both back, and the disk is used again.`,
 		Example: `  kubectl pfs target remove archive archive-oss3-0f1e2d3c
   kubectl pfs target remove scratch scratch-oss1-4a5b6c7d --writers-stopped

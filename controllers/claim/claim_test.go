@@ -16,6 +16,7 @@ import (
 
 	"parallelfs.dev/operator/controllers/claim"
 	"parallelfs.dev/operator/test/envtest/apiserver"
+	"parallelfs.dev/operator/test/patience"
 )
 
 var server *apiserver.Server
@@ -31,6 +32,9 @@ type installation struct {
 	stop func()
 }
 
+// soon bounds each wait for a claim.
+var soon = patience.Bound(20 * time.Second)
+
 // begin starts an installation of the operator.
 func begin(t *testing.T, namespace, operator string) installation {
 	t.Helper()
@@ -42,7 +46,7 @@ func begin(t *testing.T, namespace, operator string) installation {
 	go func() { ended <- c.Start(ctx) }()
 	stop := func() {
 		cancel()
-		g.Eventually(ended).Should(Receive(BeNil()))
+		g.Eventually(ended).WithTimeout(soon).Should(Receive(BeNil()))
 	}
 	return installation{c, stop}
 }
@@ -50,7 +54,7 @@ func begin(t *testing.T, namespace, operator string) installation {
 // leads is true when the gate of an installation lets its managers elect a leader.
 func (i installation) leads(t *testing.T) bool {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.Bound(50*time.Millisecond))
 	defer cancel()
 	_, _, err := i.Gate(open{}).Get(ctx)
 	return err == nil
@@ -66,18 +70,18 @@ func (open) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, er
 func TestASecondInstallationSaysWhoseTheClusterIsAndDoesNothing(t *testing.T) {
 	g, namespace := NewWithT(t), server.Namespace(t.Context(), t)
 	first := begin(t, namespace, "storage-system/parallelfs")
-	g.Eventually(func() bool { return first.leads(t) }).Should(BeTrue())
+	g.Eventually(func() bool { return first.leads(t) }).WithTimeout(soon).Should(BeTrue())
 	g.Expect(first.Ready(nil)).To(Succeed())
 
 	second := begin(t, namespace, "argo/parallelfs")
-	g.Eventually(func() error { return second.Ready(nil) }).Should(MatchError(And(
+	g.Eventually(func() error { return second.Ready(nil) }).WithTimeout(soon).Should(MatchError(And(
 		ContainSubstring("operator parallelfs in namespace storage-system works in this cluster already, so this one does nothing"))))
 	g.Expect(second.leads(t)).To(BeFalse())
 	g.Expect(gathered(g)).To(HaveKeyWithValue("storage-system/parallelfs", 0.0))
 
 	// Another manager of the first installation has the same claim, and a restart of the first changes nothing.
 	sibling := begin(t, namespace, "storage-system/parallelfs")
-	g.Eventually(func() bool { return sibling.leads(t) }).Should(BeTrue())
+	g.Eventually(func() bool { return sibling.leads(t) }).WithTimeout(soon).Should(BeTrue())
 	first.stop()
 	var lease coordinationv1.Lease
 	g.Expect(server.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: claim.Name}, &lease)).To(Succeed())
@@ -86,7 +90,7 @@ func TestASecondInstallationSaysWhoseTheClusterIsAndDoesNothing(t *testing.T) {
 
 	// The first installation is removed. Nobody renews its claim, and the second one takes it.
 	sibling.stop()
-	g.Eventually(func() bool { return second.leads(t) }).WithTimeout(20 * time.Second).Should(BeTrue())
+	g.Eventually(func() bool { return second.leads(t) }).WithTimeout(soon).Should(BeTrue())
 	g.Expect(second.Ready(nil)).To(Succeed())
 	g.Expect(gathered(g)).To(Equal(map[string]float64{"argo/parallelfs": 1}))
 	second.stop()
@@ -101,15 +105,15 @@ func TestAManagerWhoseClaimWasTakenEnds(t *testing.T) {
 	lease := coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: claim.Name}}
 	g.Eventually(func() error {
 		return server.Client.Get(t.Context(), client.ObjectKeyFromObject(&lease), &lease)
-	}).Should(Succeed())
+	}).WithTimeout(soon).Should(Succeed())
 	g.Eventually(func() error { // its holder renews it meanwhile
 		if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(&lease), &lease); err != nil {
 			return err
 		}
 		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = new("argo/parallelfs"), new(int32(60))
 		return server.Client.Update(t.Context(), &lease)
-	}).Should(Succeed())
-	g.Eventually(ended).WithTimeout(20 * time.Second).Should(Receive(MatchError(claim.ErrLost)))
+	}).WithTimeout(soon).Should(Succeed())
+	g.Eventually(ended).WithTimeout(soon).Should(Receive(MatchError(claim.ErrLost)))
 }
 
 // gathered is the metric, by holder.

@@ -214,7 +214,7 @@ func large(status metav1.ConditionStatus) *world {
 		}
 	}
 	for i := range 2000 {
-		r := v1alpha1.BenchmarkRun{ObjectMeta: meta(fmt.Sprintf("r%04d", i)), Spec: v1alpha1.BenchmarkRunSpec{FileSystem: v1alpha1.BenchmarkTarget{Name: "scratch"}},
+		r := v1alpha1.BenchmarkRun{ObjectMeta: meta(fmt.Sprintf("r%04d", i)), Spec: v1alpha1.BenchmarkRunSpec{Target: v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: "scratch"}}},
 			Status: v1alpha1.BenchmarkRunStatus{Conditions: []metav1.Condition{condition("Succeeded", status, "Three")}}}
 		r.CreationTimestamp = metav1.NewTime(at.Add(time.Duration(i) * time.Minute))
 		w.runs = append(w.runs, r)

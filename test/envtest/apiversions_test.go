@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"parallelfs.dev/operator/test/patience"
 )
 
 // aged is the kind FileSystem in a group of this test alone, whose schema it changes while others use the real one.
@@ -60,11 +62,11 @@ func install(t *testing.T, namespace string, older bool) {
 		}
 		_, has, _ := unstructured.NestedFieldNoCopy(probe.Object, "spec", "nodes")
 		return has != older
-	}).WithTimeout(patience).Should(BeTrue())
+	}).WithTimeout(servesSoon).Should(BeTrue())
 }
 
-// patience is how long the API server may take to serve another schema.
-const patience = time.Minute
+// servesSoon bounds the time in which the API server serves another schema.
+var servesSoon = patience.Bound(time.Minute)
 
 func agedObject(namespace, name string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{

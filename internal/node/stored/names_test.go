@@ -42,7 +42,7 @@ var frozen = map[string][]string{
 		"parallelfs.dev/recover-metadata", "parallelfs.dev/recovery-told", "parallelfs.dev/rendered-hash", "parallelfs.dev/suite-uid",
 		"parallelfs.dev/take-up-node-image", "parallelfs.dev/template-hash", "parallelfs.dev/told", "parallelfs.dev/version",
 	},
-	"formats":               {"parallelfs.dev/results/v1"},
+	"formats":               {"parallelfs.dev/dump-v1", "parallelfs.dev/results/v1"},
 	"files and directories": {".parallelfs-benchmarks", ".parallelfs-record.json", ".parallelfs-target.json", ".parallelfs.json", "/var/lib/parallelfs/nodes", "/var/lib/parallelfs/targets"},
 }
 
