@@ -28,8 +28,8 @@ type ChosenStatus struct {
 	// +kubebuilder:validation:MaxLength=24
 	DefaultStoragePool string `json:"defaultStoragePool,omitempty"`
 
-	// metaloggers are the nodes that keep a running copy of the metadata of a MooseFS, where spec.moosefs.metaloggers selects none. One of them
-	// is replaced when it leaves spec.nodes, or gets the master.
+	// metaloggers are the nodes that keep a running copy of the metadata of a MooseFS, where spec.moosefs.metaloggers selects none. One of
+	// them is replaced when it leaves spec.nodes, or gets the master.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=2

@@ -78,9 +78,9 @@ type FileSystemSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	Version string `json:"version,omitempty"`
 
-	// nodes are the nodes of all roles that select none themselves: metadata, storage pools, management service, metaloggers and clients. Where
-	// it is set, all of its nodes mount the filesystem unless spec.clients says otherwise. A node that joins later gets targets and a mount, and
-	// changes nothing that is there.
+	// nodes are the nodes of all roles that select none themselves: metadata, storage pools, management service, metaloggers and clients.
+	// Where it is set, all of its nodes mount the filesystem unless spec.clients says otherwise. A node that joins later gets targets and a
+	// mount, and changes nothing that is there.
 	// +optional
 	Nodes *NodesSpec `json:"nodes,omitempty"`
 
@@ -102,9 +102,9 @@ type FileSystemSpec struct {
 	// +kubebuilder:validation:MaxItems=12
 	StoragePools []StoragePoolSpec `json:"storagePools,omitempty"`
 
-	// defaultStoragePool is the pool that takes the files outside of the directories of pools. Without it, it is the first one that the spec had
-	// when the filesystem was made, which status.chosen.defaultStoragePool names; the order of the list has no meaning after that. It can be
-	// changed: new files then go to the other pool.
+	// defaultStoragePool is the pool that takes the files outside of the directories of pools. Without it, it is the first one that the spec
+	// had when the filesystem was made, which status.chosen.defaultStoragePool names; the order of the list has no meaning after that. It can
+	// be changed: new files then go to the other pool.
 	// +optional
 	// +kubebuilder:validation:MaxLength=24
 	DefaultStoragePool string `json:"defaultStoragePool,omitempty"`

@@ -30,8 +30,8 @@ type TargetsSpec struct {
 	// +optional
 	Select *DeviceSelector `json:"select,omitempty"`
 
-	// format says how the devices are formatted and mounted. Without it, new disks are made and mounted as the guide of the filesystem says for
-	// the role: ldiskfs for Lustre, ext4 for the metadata of BeeGFS, and XFS for all others. Options that are left out have the default of
+	// format says how the devices are formatted and mounted. Without it, new disks are made and mounted as the guide of the filesystem says
+	// for the role: ldiskfs for Lustre, ext4 for the metadata of BeeGFS, and XFS for all others. Options that are left out have the default of
 	// the role, too, where fsType is that of the role. What exists keeps what it has.
 	// +optional
 	Format *FormatSpec `json:"format,omitempty"`

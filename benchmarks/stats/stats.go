@@ -24,8 +24,8 @@ import (
 //     share their processes, their files and their moment, so they differ less than repetitions do: counted as samples of their own
 //     they would make a result look more certain than it is.
 //
-// Where a rule has ended the repetitions, the confidence interval is wider: see freedom. The rule is nil where the number of repetitions was
-// fixed beforehand.
+// Where a rule has ended the repetitions, the confidence interval is wider: see freedom. The rule is nil where the number of repetitions
+// was fixed beforehand.
 func Summarize(repetitions [][]benchmarks.Sample, statistic v1alpha1.Statistic, rule *v1alpha1.StopRule) ([]results.Metric, error) {
 	order, samples, err := gather(repetitions)
 	if err != nil {

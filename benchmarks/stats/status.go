@@ -32,8 +32,8 @@ func Enough(rule *v1alpha1.StopRule, repetitions [][]benchmarks.Sample) bool {
 	return len(repetitions) >= most || Uncertain(rule, repetitions) == ""
 }
 
-// Uncertain is the sentence on what a rule still misses, whatever maxRepetitions is, such as "the mean of File creation in ops/s is known to
-// ± 3.2 %; spec.until asks for 1 %"; empty when it misses nothing.
+// Uncertain is the sentence on what a rule still misses, whatever maxRepetitions is, such as "the mean of File creation in ops/s is known
+// to ± 3.2 %; spec.until asks for 1 %"; empty when it misses nothing.
 func Uncertain(rule *v1alpha1.StopRule, repetitions [][]benchmarks.Sample) string {
 	if rule == nil {
 		return ""

@@ -26,9 +26,10 @@ name with a dot or slash; - is standard input), or a published table as publishe
 
 Points are matched by their parameters, metrics by name and unit. A difference counts as better or worse only when it is at least
 --tolerance, and beyond what repetitions alone could make: of all that is compared at once, two equal runs differ in anything in at most
-5 % of cases (Welch's t-test, Holm's method). With --metric, only the named metrics are judged, which finds smaller losses in them. Without repetitions on either side, nobody can say. What only one of the two has is named on
-stderr, and so is what differs between them: versions, configuration, clients, placement. Two that did not measure the same (another tool,
-statistic or unit, other options of the tool, other caches) are not compared, unless --allow-differences asks for it.`,
+5 % of cases (Welch's t-test, Holm's method). With --metric, only the named metrics are judged, which finds smaller losses in them. Without
+repetitions on either side, nobody can say. What only one of the two has is named on stderr, and so is what differs between them: versions,
+configuration, clients, placement. Two that did not measure the same (another tool, statistic or unit, other options of the tool, other
+caches) are not compared, unless --allow-differences asks for it.`,
 		Example: `  kubectl pfs bench compare creates-before creates-after
   kubectl pfs bench compare old-results.json creates --fail-on-regression --tolerance 5
   kubectl pfs bench compare creates-before creates-after --metric 'File creation'
@@ -76,7 +77,9 @@ func (a *app) compare(cmd *cobra.Command, nameA, nameB string, flags compareFlag
 		return err
 	}
 	// All pairs together are one family of tests.
-	found := stats.Compare(statsPairs(pairs), stats.Terms{Tolerance: flags.tolerance / 100, AllowDifferences: flags.allow, Metrics: flags.metrics})
+	found := stats.Compare(statsPairs(pairs), stats.Terms{
+		Tolerance: flags.tolerance / 100, AllowDifferences: flags.allow, Metrics: flags.metrics,
+	})
 	for i, p := range pairs {
 		calls(p, &found[i])
 	}

@@ -78,9 +78,9 @@ func main() {
 // the pass gives the garbage back itself.
 const garbagePercent = 75
 
-// The lease of the manager that leads, unless flags say otherwise. An API server that has much to do, such as to make the objects of a thousand nodes, may not answer
-// for ten seconds, after which a manager would give up by default. One that ends gives its lease back; another one takes the place of one
-// that was killed within half a minute.
+// The lease of the manager that leads, unless flags say otherwise. An API server that has much to do, such as to make the objects of a
+// thousand nodes, may not answer for ten seconds, after which a manager would give up by default. One that ends gives its lease back;
+// another one takes the place of one that was killed within half a minute.
 const leaseDuration, renewDeadline, retryPeriod = 30 * time.Second, 25 * time.Second, 4 * time.Second
 
 // leaderElectionID is the name of that lease.
@@ -230,12 +230,14 @@ func claimCluster(o options, config *rest.Config) (*claim.Claim, resourcelock.In
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the name of this pod: %w", err)
 	}
-	own, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, cmp.Or(o.leaderElectionNamespace, o.operator.Namespace), leaderElectionID,
-		resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}, config, renewDeadline)
+	namespace := cmp.Or(o.leaderElectionNamespace, o.operator.Namespace)
+	own, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, leaderElectionID,
+		resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}, config, o.renewDeadline)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make the lock of the leader: %w", err)
 	}
-	return cluster, cluster.Gate(own), nil
+	lock := cluster.Gate(own)
+	return cluster, lock, nil
 }
 
 func keyValue(into map[string]string) func(string) error {
@@ -320,7 +322,8 @@ func run(ctx context.Context, args []string) error {
 	backends, tools := all.Backends(o.tellTime), registry.Tools()
 	runs := &benchmarkrun.Reconciler{
 		Tools: tools, Backends: backends, Images: o.images, Clock: clock.RealClock{}, Published: reference.Baseline, Version: version(),
-		MaxPriority: o.runMaxPriority, PollInterval: o.runPollInterval, NoFileSystems: !o.fileSystems, Read: newReaders().read, Moment: readMoment,
+		MaxPriority: o.runMaxPriority, PollInterval: o.runPollInterval, NoFileSystems: !o.fileSystems,
+		Read: newReaders().read, Moment: readMoment,
 	}
 	if o.fileSystems {
 		runs.Telemetry = agents.NewReader(mgr.GetClient(), o.telemetryPort, o.telemetryTimeout)

@@ -114,7 +114,8 @@ func (w *world) unknown(variant *v1alpha1.SuiteVariantStatus) *decision {
 func (w *world) usersOf(fs *v1alpha1.FileSystem) []string {
 	var out []string
 	for name, run := range w.runs {
-		if run.Spec.Target.FileSystem.Name == fs.Name && run.Labels[v1alpha1.LabelBenchmarkSuite] != w.suite.Name && run.Status.CompletionTime == nil &&
+		if run.Spec.Target.FileSystem.Name == fs.Name && run.Labels[v1alpha1.LabelBenchmarkSuite] != w.suite.Name &&
+			run.Status.CompletionTime == nil &&
 			!run.Spec.Suspend && run.DeletionTimestamp.IsZero() && !meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.ConditionStalled) {
 			out = append(out, name)
 		}

@@ -22,9 +22,10 @@ import (
 )
 
 const (
-	// Namespace and Name are where the Lease is.
+	// Namespace is that of the Lease.
 	Namespace = metav1.NamespaceSystem
-	Name      = "parallelfs-operator-cluster"
+	// Name is that of the Lease.
+	Name = "parallelfs-operator-cluster"
 )
 
 // Times are how long a claim is valid that is not renewed, how long its holder tries to renew it before it ends, and how often.
@@ -52,7 +53,8 @@ type Claim struct {
 
 // New is the claim of the operator with this name, <namespace>/<release>, on the Lease in a namespace.
 func New(config *rest.Config, namespace, operator string, times Times) (*Claim, error) {
-	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, Name, resourcelock.ResourceLockConfig{Identity: operator}, config, times.Deadline)
+	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, namespace, Name,
+		resourcelock.ResourceLockConfig{Identity: operator}, config, times.Deadline)
 	if err != nil {
 		return nil, fmt.Errorf("make the lock of the cluster: %w", err)
 	}
@@ -119,6 +121,7 @@ type gate struct {
 	held <-chan struct{}
 }
 
+// Get implements resourcelock.Interface. It waits until this installation holds the claim.
 func (g gate) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	select {
 	case <-g.held:

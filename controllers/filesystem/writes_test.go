@@ -51,24 +51,14 @@ func (w *world) start() (data []*fakeDisk, writes int) {
 	return data, len(nodes.Writes())
 }
 
-func TestTheStatusOfANodeIsWrittenOnceWhenItIsUpAndSaysByItselfThatItStarts(t *testing.T) {
+func TestTheStatusOfANodeIsWrittenWhenItsServersStartAndWhenTheyAreUp(t *testing.T) {
 	w := newWorld(t)
-	var byDefault v1alpha1.FileSystemNode
-	w.Expect(server.Client.Create(w.ctx, &v1alpha1.FileSystemNode{
-		ObjectMeta: metav1.ObjectMeta{Name: "new", Namespace: w.namespace},
-		Spec:       v1alpha1.FileSystemNodeSpec{FileSystem: v1alpha1.TargetOwner{Name: "other", UID: "4-5-6"}, Node: "oss9"},
-	})).To(Succeed())
-	w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: "new"}, &byDefault)).To(Succeed())
-	w.Expect(byDefault.Status.Conditions).To(HaveExactElements(And(HaveField("Type", v1alpha1.ConditionReady),
-		HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonStarting))))
-	w.Expect(server.Client.Delete(w.ctx, &byDefault)).To(Succeed())
-
 	_, writes := w.start()
 	for node, n := range w.fileSystemNodes() {
 		w.Expect(meta.IsStatusConditionTrue(n.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue(), "%s: %+v", node, n.Status)
 		w.Expect(n.Generation).To(BeNumerically(">", 1), "its servers were told of disks as they were ready")
 	}
-	w.Expect(writes).To(Equal(len(w.nodes)))
+	w.Expect(writes).To(Equal(2 * len(w.nodes)))
 }
 
 func TestADiskThatDiesIsWrittenOnceToEachObjectThatShowsItAndTellsItOnce(t *testing.T) {

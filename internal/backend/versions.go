@@ -24,8 +24,8 @@ func VersionOf(fs *v1alpha1.FileSystem, component string) string {
 	return Version(fs)
 }
 
-// ChooseVersion is the version of a filesystem whose spec names none: the one that was chosen before, the one that it runs, or the newest of
-// which the operator has an image whose key is this prefix and a version.
+// ChooseVersion is the version of a filesystem whose spec names none: the one that was chosen before, the one that it runs, or the newest
+// of which the operator has an image whose key is this prefix and a version.
 func ChooseVersion(in Input, prefix string, known *regexp.Regexp) (string, error) {
 	fs, newest := in.FileSystem, ""
 	if chosen := fs.Status.Chosen; chosen != nil {

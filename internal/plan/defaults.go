@@ -9,8 +9,8 @@ import (
 	"parallelfs.dev/operator/internal/node/format/registry"
 )
 
-// formatOf is how a disk is formatted and mounted: as the spec asks, and as its filesystem wants targets of the role where the spec asks for
-// nothing (SelectInput.Formats). The second result says which is which. A default is for new targets: what exists keeps what it has.
+// formatOf is how a disk is formatted and mounted: as the spec asks, and as its filesystem wants targets of the role where the spec asks
+// for nothing (SelectInput.Formats). The second result says which is which. A default is for new targets: what exists keeps what it has.
 func (s *selection) formatOf(g group, node string, id v1alpha1.DeviceID, name string) (v1alpha1.FormatSpec, string) {
 	old := s.existing[name]
 	asked := v1alpha1.FormatSpec{}
@@ -30,7 +30,8 @@ func (s *selection) formatOf(g group, node string, id v1alpha1.DeviceID, name st
 		switch out.FSType, made = standard.FSType, s.madeAs(node, id, name); {
 		case made != "":
 			out.FSType = v1alpha1.FSType(made)
-		case old != nil && isPlain(old.Spec.Format), slices.ContainsFunc(g.spec.Devices, func(d v1alpha1.DeviceReference) bool { return d.LogDevice != "" }):
+		case old != nil && isPlain(old.Spec.Format),
+			slices.ContainsFunc(g.spec.Devices, func(d v1alpha1.DeviceReference) bool { return d.LogDevice != "" }):
 			out.FSType = registry.Default
 		}
 	}
@@ -54,8 +55,8 @@ func isPlain(f v1alpha1.FormatSpec) bool {
 	return registry.NameOf(f) == registry.Default && len(f.MkfsOptions) == 0 && len(f.MountOptions) == 0
 }
 
-// madeAs is the format of a disk that carries this very target already, from a cluster or a FileSystem of before, by its signature; empty for
-// any other disk. It is never made again, so that what the disk has is the format.
+// madeAs is the format of a disk that carries this very target already, from a cluster or a FileSystem of before, by its signature; empty
+// for any other disk. It is never made again, so that what the disk has is the format.
 func (s *selection) madeAs(node string, id v1alpha1.DeviceID, name string) string {
 	devices := s.in.Inventories[node].BlockDevices
 	i := slices.IndexFunc(devices, func(b v1alpha1.BlockDevice) bool { return slices.Contains(stableNames(b), string(id)) })

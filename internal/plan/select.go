@@ -25,7 +25,8 @@ type SelectInput struct {
 	// FilesIn are the directories in which files are counted (StorageTarget.spec.filesIn), by StorageTarget.
 	FilesIn map[string][]string
 	TargetNodes
-	// Formats are how new targets of each role are made and mounted where the spec asks for nothing. Without one, they are XFS without options.
+	// Formats are how new targets of each role are made and mounted where the spec asks for nothing. Without one, they are XFS without
+	// options.
 	Formats map[v1alpha1.Role]v1alpha1.FormatSpec
 	// GaveUp has the nodes that were given up: the disks that the spec names there are not chosen. Existing has none of their targets.
 	GaveUp map[string]bool
@@ -399,7 +400,8 @@ func (s *selection) selected(g group) {
 		}
 		switch {
 		case g.takesAll() && count == 0:
-			s.problem(v1alpha1.ReasonNoDevices, "%s.select: node %s has no disk that matches; %s", g.field, node, summary(others, "it has no disk at all"))
+			s.problem(v1alpha1.ReasonNoDevices, "%s.select: node %s has no disk that matches; %s", g.field, node,
+				summary(others, "it has no disk at all"))
 			s.shownTwice(g, node, inventory)
 		case !g.takesAll() && count < want:
 			s.problem(v1alpha1.ReasonNoDevices, "%s.select: node %s has %d of %d disks; %s",

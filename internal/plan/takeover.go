@@ -65,14 +65,16 @@ func takeOver(t *v1alpha1.StorageTarget, l Look, former v1alpha1.FormerTarget, n
 		return say(v1alpha1.ReasonDeviceRefused, "%s. To take it over with its data, name its owner in spec.provisioning.takeOverFrom of FileSystem %s: %s",
 			IsNoOthersTarget(l.Device, t), t.Spec.FileSystem.Name, describeNames(former.Owner))
 	case *allowed != former:
-		plan.Refusals = append([]string{"the disk carries " + owner + ", and spec.takeOverFrom names " + describeOwner(*allowed)}, plan.Refusals...)
+		other := "the disk carries " + owner + ", and spec.takeOverFrom names " + describeOwner(*allowed)
+		plan.Refusals = append([]string{other}, plan.Refusals...)
 		return say(v1alpha1.ReasonDeviceRefused, "%s is not taken over: it carries %s, and another target was to be taken over, %s; compare the disks",
 			disk, owner, describeOwner(*allowed))
 	case len(plan.Refusals) > 0:
 		return say(v1alpha1.ReasonDeviceRefused, "%s can't be taken over: %s", disk, strings.Join(plan.Refusals, "; "))
 	case t.Spec.ApprovedPlan == "":
 		return say(v1alpha1.ReasonAwaitingApproval, "the plan must be approved: %s is taken over with its data from %s. It destroys nothing. "+
-			`To approve it: kubectl patch storagetarget %s -n %s --type merge -p '{"spec":{"approvedPlan":%q}}'`, disk, owner, t.Name, t.Namespace, plan.Hash)
+			`To approve it: kubectl patch storagetarget %s -n %s --type merge -p '{"spec":{"approvedPlan":%q}}'`, disk, owner,
+			t.Name, t.Namespace, plan.Hash)
 	case t.Spec.ApprovedPlan != plan.Hash:
 		return say(v1alpha1.ReasonApprovalRefused, "spec.approvedPlan approves the plan %s, but the plan is now %s: %s is taken over with its data from %s",
 			t.Spec.ApprovedPlan, plan.Hash, disk, owner)
@@ -158,8 +160,8 @@ func describeNames(o v1alpha1.FormerOwner) string {
 	return fmt.Sprintf("{cluster: %s, namespace: %s, fileSystem: %s, node: %s}", o.Cluster, o.Namespace, o.FileSystem, o.Node)
 }
 
-// allowTakeOver is the former owner whose disk a target may take over, as spec.takeOverFrom; nil for none. Problem is why not, when a person
-// has named the owner.
+// allowTakeOver is the former owner whose disk a target may take over, as spec.takeOverFrom; nil for none. Problem is why not, when a
+// person has named the owner.
 func (s *selection) allowTakeOver(old *v1alpha1.StorageTarget) (allowed *v1alpha1.FormerTarget, problem string) {
 	former, fs := old.Status.FormerOwner, s.in.FileSystem
 	switch {

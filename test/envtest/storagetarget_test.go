@@ -102,6 +102,7 @@ var storageTargetRefusals = refusals{
 		`""`: "should be at least 1 chars long", strings.Repeat("1", 61) + "@tcp": "may not be more than 64 bytes", "oss2": aNID,
 	}),
 	boundRefusals("spec.role", "spec: {role: %s}", map[string]string{"Client": `supported values: "Management", "Metadata", "MetadataBackup", "Storage"`}),
+	boundRefusals("spec.formatFrom", "spec: {formatFrom: %s}", map[string]string{strings.Repeat("n", 257): "may not be more than 256 bytes"}),
 	boundRefusals("spec.storagePool", "spec: {storagePool: %s}", map[string]string{strings.Repeat("n", 25): "may not be more than 24 bytes"}),
 	boundRefusals("spec.slot", "spec: {slot: %s}", map[string]string{
 		"-1": "should be greater than or equal to 0", "16": "should be less than or equal to 15",

@@ -466,7 +466,8 @@ func cleaning(w *scope.Scope) (cleanStep, string) {
 
 // gone says why no pod can reach what is measured any more, empty when one can.
 func gone(w *scope.Scope) string {
-	target, deleted := w.Run.Spec.Target.String(), false
+	target := w.Run.Spec.Target.String()
+	var deleted bool
 	switch {
 	case w.Volume != nil && w.Volume.Claim == nil, w.Volume == nil && w.FileSystem == nil:
 		return target + " is gone"

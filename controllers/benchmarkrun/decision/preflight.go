@@ -59,7 +59,8 @@ func decidePreflight(w *scope.Scope) (Decision, bool) {
 func unfit(w *scope.Scope) (reason, sentence string) {
 	p := w.Provenance
 	if p.CheckFailed != "" && w.Volume != nil && !w.Volume.Bound() {
-		return v1alpha1.ReasonWaitingForVolume, fmt.Sprintf("%s was not bound when a pod used it: %s%s", w.Run.Spec.Target.String(), p.CheckFailed, because(w.Volume))
+		return v1alpha1.ReasonWaitingForVolume, fmt.Sprintf("%s was not bound when a pod used it: %s%s",
+			w.Run.Spec.Target.String(), p.CheckFailed, because(w.Volume))
 	}
 	if p.CheckFailed != "" {
 		return v1alpha1.ReasonImageRequired, fmt.Sprintf("the image %s could not be looked at: %s; see docs/benchmark-images.md",

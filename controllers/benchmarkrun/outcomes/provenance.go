@@ -50,7 +50,8 @@ func Found(w *scope.Scope, version string) scope.Provenance {
 	}
 	if fs.Status.Summary != nil && fs.Status.Summary.RDMA != "" {
 		out.Transport = fs.Status.Summary.RDMA
-		if c := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionTransportAsSpecified); c != nil && c.Status != metav1.ConditionTrue {
+		c := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionTransportAsSpecified)
+		if c != nil && c.Status != metav1.ConditionTrue {
 			out.Transport += "; " + c.Reason
 		}
 	}

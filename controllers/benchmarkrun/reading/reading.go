@@ -25,9 +25,10 @@ const (
 	MaxAnswer = 256 << 10
 	// maxRequest bounds that of a request, which has a spec: etcd holds objects of 1.5 MiB.
 	maxRequest = 2 << 20
-	// TailLines bounds the lines that an answer quotes of an output, and MaxTail their bytes.
+	// TailLines bounds the lines that an answer quotes of an output.
 	TailLines = 10
-	MaxTail   = 1500
+	// MaxTail bounds the bytes of these lines.
+	MaxTail = 1500
 	// maxSaid bounds each text of an answer besides.
 	maxSaid = 1 << 10
 	// maxSamples is more than a tool has.

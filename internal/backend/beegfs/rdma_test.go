@@ -2,6 +2,7 @@ package beegfs
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -30,9 +31,7 @@ func serversOf(t *testing.T, in backend.Input) map[string]*appsv1.DaemonSet {
 // withAdapters gives nodes an adapter each.
 func withAdapters(in backend.Input, nodes ...string) backend.Input {
 	inventories := map[string]v1alpha1.NodeInventoryStatus{}
-	for name, i := range in.Inventories {
-		inventories[name] = i
-	}
+	maps.Copy(inventories, in.Inventories)
 	for _, node := range nodes {
 		i := inventories[node]
 		i.RDMADevices = []v1alpha1.RDMADevice{{Name: "mlx5_0", State: "ACTIVE", LinkLayer: "InfiniBand"}}

@@ -53,7 +53,7 @@ func choosePort(in backend.Input) (int32, error) {
 	case fs.Status.Metadata != nil:
 		return cmp.Or(chosen, (*v1alpha1.MooseFSSpec)(nil).Ports()), nil
 	case err != nil:
-		return chosen, nil // Allocate says it
+		return chosen, nil //nolint:nilerr // Allocate returns the same error
 	case disks.Facts != nil:
 		return cmp.Or(disks.Facts.BasePort, (*v1alpha1.MooseFSSpec)(nil).Ports()), nil
 	case disks.Waits(fs):
@@ -80,7 +80,7 @@ func chooseMetaloggers(in backend.Input) []string {
 		}
 	}
 	slices.SortFunc(others, strings.Compare)
-	out := append(before, others...)
+	out := slices.Concat(before, others)
 	out = out[:min(len(out), chosenMetaloggers)]
 	slices.Sort(out)
 	return out

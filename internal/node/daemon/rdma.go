@@ -20,8 +20,8 @@ const (
 	rdmaManager = "rdma_cm"
 )
 
-// openAdapters opens each device of a directory that RDMA needs, and closes it again. It returns the opened adapters, and why a daemon could
-// not use RDMA: a device that is listed may still be one that the container must not open.
+// openAdapters opens each device of a directory that RDMA needs, and closes it again. It returns the opened adapters, and why a daemon
+// could not use RDMA: a device that is listed may still be one that the container must not open.
 func openAdapters(directory string) (opened []string, why error) {
 	found, err := filepath.Glob(filepath.Join(directory, rdmaAdapter))
 	if err != nil {
@@ -51,8 +51,7 @@ func tryOpen(device string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("the container has no device %s", device)
 	case err != nil:
-		var cause *fs.PathError
-		if errors.As(err, &cause) {
+		if cause, is := errors.AsType[*fs.PathError](err); is {
 			err = cause.Err
 		}
 		return fmt.Errorf("the container may not open %s (%w)", device, err)
@@ -60,8 +59,8 @@ func tryOpen(device string) error {
 	return f.Close()
 }
 
-// adapters has the devices of RDMA adapters opened, and says in the log what was found. It is an error only for a daemon that must not start
-// without them.
+// adapters has the devices of RDMA adapters opened, and says in the log what was found. It is an error only for a daemon that must not
+// start without them.
 func adapters(told spec.Run, host Host) (string, error) {
 	if told.RDMA == "" {
 		return "", nil

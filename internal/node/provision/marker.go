@@ -90,9 +90,9 @@ func ReadMarker(device, logDevice, signature string) (marker *plan.Marker, besid
 	return marker, record.There(mounted.path()), err
 }
 
-// renameOwner gives the directories of servers on a disk, whose markers name the owner from which it is taken over, this target's FileSystem.
-// The uid in them stays: the server decides by it whether it may use the data. What names anybody else is an error, and then nothing is
-// changed. It may be cut off and done again.
+// renameOwner gives the directories of servers on a disk, whose markers name the owner from which it is taken over, this target's
+// FileSystem. The uid in them stays: the server decides by it whether it may use the data. What names anybody else is an error, and then
+// nothing is changed. It may be cut off and done again.
 func renameOwner(top string, t *v1alpha1.StorageTarget, former v1alpha1.FormerOwner) error {
 	entries, err := os.ReadDir(top)
 	if err != nil {

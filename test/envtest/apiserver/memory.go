@@ -96,7 +96,8 @@ func (m *memory) over(c client.WithWatch) client.WithWatch {
 		DeleteAllOf: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteAllOfOption) error {
 			return m.write(c, nil, func() error { return c.DeleteAllOf(ctx, o, opts...) })
 		},
-		SubResourceCreate: func(ctx context.Context, c client.Client, sub string, o, s client.Object, opts ...client.SubResourceCreateOption) error {
+		SubResourceCreate: func(ctx context.Context, c client.Client, sub string, o, s client.Object,
+			opts ...client.SubResourceCreateOption) error {
 			return m.write(c, o, func() error { return c.SubResource(sub).Create(ctx, o, s, opts...) })
 		},
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {

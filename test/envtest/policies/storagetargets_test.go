@@ -68,6 +68,7 @@ var changes = map[string]struct{ to, says string }{
 	"device":         {`{"serial":"S1"}`, onlyForPeople},
 	"logDevice":      {`{"id":"wwn-0x5001","sizeBytes":1}`, onlyForPeople},
 	"format":         {`{"fsType":"ext4"}`, onlyForPeople},
+	"formatFrom":     {`"asked for"`, onlyForPeople},
 	"lustre":         {`{"kind":"OST","fsName":"scratch","index":0,"managementNIDs":["10.0.0.1@tcp"]}`, onlyForPeople},
 	"queue":          {`{"requests":64}`, onlyForPeople},
 	"formatPolicy":   {`"Approved"`, onlyForPeople},

@@ -28,7 +28,8 @@ func Idle() *scope.Scope {
 	fs.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonHealthy}}
 	run := &v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Name: "sweep", Namespace: "storage", UID: "uid"}}
 	run.Spec = v1alpha1.BenchmarkRunSpec{
-		Tool: v1alpha1.ToolIOzone, Repetitions: 2, Statistic: v1alpha1.StatisticMean, Target: v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: "scratch"}},
+		Tool: v1alpha1.ToolIOzone, Repetitions: 2, Statistic: v1alpha1.StatisticMean,
+		Target: v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: "scratch"}},
 	}
 	run.Status.Directory = "/mnt/scratch/ssd/.parallelfs-benchmarks/uid"
 	point := func(index int, size string) benchmarks.Point {
