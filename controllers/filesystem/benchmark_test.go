@@ -83,14 +83,20 @@ func (w *world) uids() map[string]string {
 // holds proves that a change waits for a run, and that the filesystem is Ready for the run meanwhile.
 func (w *world) holds(changes ...string) {
 	w.t.Helper()
+	w.holdsFor(v1alpha1.ReasonBenchmarkRunning, changes...)
+}
+
+// holdsFor is holds with the reason, which says whether the run is to stop for the change.
+func (w *world) holdsFor(reason string, changes ...string) {
+	w.t.Helper()
 	held := w.condition(v1alpha1.ConditionChangesHeld)
-	w.Expect(held).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonBenchmarkRunning),
+	w.Expect(held).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", reason),
 		HaveField("Message", HavePrefix("BenchmarkRun creates has the lease"))))
 	for _, change := range changes {
 		w.Expect(held.Message).To(ContainSubstring(change))
 	}
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
-	w.Expect(w.condition(v1alpha1.ConditionReconciling)).To(HaveField("Reason", v1alpha1.ReasonBenchmarkRunning), "the spec is not carried out yet")
+	w.Expect(w.condition(v1alpha1.ConditionReconciling)).To(HaveField("Reason", reason), "the spec is not carried out yet")
 }
 
 func TestARestartWaveAndANodeThatJoinsWaitForABenchmarkAndGoOnAfterIt(t *testing.T) {
@@ -198,7 +204,7 @@ func TestADrainOfAMooseFSWaitsForABenchmarkAndKeepsTheNextOneWaiting(t *testing.
 	w.settle()
 	w.Expect(w.uids()).To(Equal(before), "a chunkserver learns at its start what it has to empty")
 	w.Expect(w.service(more)).To(HaveField("Removal", v1alpha1.RemovalState("")))
-	w.holds("chunkserver on node " + w.nodes[1] + " is to be restarted: the disk " + w.target(more).Name + " is to be emptied")
+	w.holdsFor(v1alpha1.ReasonBenchmarkStopping, "chunkserver on node "+w.nodes[1]+" is to be restarted: the disk "+w.target(more).Name+" is to be emptied")
 
 	w.ends(run)
 	w.settle()
@@ -220,13 +226,13 @@ func TestADrainOfABeeGFSAndADiskThatIsAddedWaitForABenchmark(t *testing.T) {
 
 	w.person(w.target(data[3]), func(t *v1alpha1.StorageTarget) { t.Spec.Remove, t.Spec.WritersStopped = true, true })
 	w.settle()
-	w.holds("job scratch-configure-")
+	w.holdsFor(v1alpha1.ReasonBenchmarkStopping, "job scratch-configure-")
 	more := w.disk(w.nodes[1], "data2")
 	w.change(func(fs *v1alpha1.FileSystem) {
 		fs.Spec.StoragePools[0].Targets.Devices = references(append(slices.Clone(data), more)...)
 	})
 	w.settle()
-	w.holds("job scratch-configure-", "is taken up as scratch-ssd-")
+	w.holdsFor(v1alpha1.ReasonBenchmarkStopping, "job scratch-configure-", "is taken up as scratch-ssd-")
 	w.Expect(w.hive.commands).To(HaveLen(commands), "BeeGFS was told nothing")
 	w.Expect(more.formats).To(BeZero())
 

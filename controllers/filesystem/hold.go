@@ -162,10 +162,15 @@ func (h *hold) describe(fs *v1alpha1.FileSystem, own []v1alpha1.StorageTarget) {
 	}
 }
 
-// stopsRuns is true when what waits is more urgent than a measurement: a maintenance, the recovery of lost metadata, or what is to be done
+// isEmptied is true while the data of a target is to leave it. A disk that is empty already waits for a person and stops no run.
+func isEmptied(t v1alpha1.StorageTarget) bool {
+	return t.Spec.Remove && !meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionSafeToRemove)
+}
+
+// stopsRuns is true when a change that waits is more urgent than a measurement: a maintenance, the recovery of lost metadata, or any change
 // while data leaves a disk, which disturbs a measurement anyway.
 func (h *hold) stopsRuns(fs *v1alpha1.FileSystem, own []v1alpha1.StorageTarget) bool {
-	return h.maintains || fs.Status.Recovery != nil || slices.ContainsFunc(own, func(t v1alpha1.StorageTarget) bool { return t.Spec.Remove })
+	return h.maintains || fs.Status.Recovery != nil || slices.ContainsFunc(own, isEmptied)
 }
 
 // mended are the problems that the held changes won't fix: the filesystem works as it did before they were asked for.

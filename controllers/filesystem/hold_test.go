@@ -44,12 +44,15 @@ func TestWhichChangesOfChildrenDisturb(t *testing.T) {
 func TestARunStopsForAMaintenanceADrainAndARecovery(t *testing.T) {
 	emptied := v1alpha1.StorageTarget{}
 	emptied.Spec.Remove = true
+	empty := *emptied.DeepCopy()
+	empty.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSafeToRemove, Status: metav1.ConditionTrue}}
 	for name, c := range map[string]struct {
 		change func(h *hold, fs *v1alpha1.FileSystem)
 		own    []v1alpha1.StorageTarget
 		reason string
 	}{
 		"not for an upgrade":             {func(*hold, *v1alpha1.FileSystem) {}, []v1alpha1.StorageTarget{{}}, v1alpha1.ReasonBenchmarkRunning},
+		"not for a disk that is empty":   {func(*hold, *v1alpha1.FileSystem) {}, []v1alpha1.StorageTarget{empty}, v1alpha1.ReasonBenchmarkRunning},
 		"for a maintenance":              {func(h *hold, _ *v1alpha1.FileSystem) { h.maintains = true }, nil, v1alpha1.ReasonBenchmarkStopping},
 		"for a disk that is emptied":     {func(*hold, *v1alpha1.FileSystem) {}, []v1alpha1.StorageTarget{{}, emptied}, v1alpha1.ReasonBenchmarkStopping},
 		"for a recovery of the metadata": {func(_ *hold, fs *v1alpha1.FileSystem) { fs.Status.Recovery = &v1alpha1.RecoveryStatus{} }, nil, v1alpha1.ReasonBenchmarkStopping},
