@@ -248,7 +248,7 @@ func (s suite) samples(t *testing.T) {
 // maxMemory bounds the total allocation for parsing an output, in MiB. The manager's memory grows by less, whatever the output is.
 const maxMemory = 64
 
-// Hostile are outputs of 16 MiB that nobody prints who wants to measure. Some begin as a good one does.
+// Hostile are outputs of 16 MiB that no benchmark prints. Some begin like a good one.
 func Hostile(good []byte) map[string]func() []byte {
 	const most = benchmarks.MaxOutput
 	fill := func(begin, element string) func() []byte {
@@ -284,7 +284,7 @@ func Hostile(good []byte) map[string]func() []byte {
 	return outputs
 }
 
-// hostile reads outputs that nobody prints who wants to measure.
+// hostile reads outputs that no benchmark prints.
 func (s suite) hostile(t *testing.T) {
 	for what, prints := range Hostile(s.output) {
 		g, output := NewWithT(t), prints()

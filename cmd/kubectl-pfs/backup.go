@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -78,18 +77,7 @@ func (a *app) backupListCommand() *cobra.Command {
 		Short:   "The newest backups at each place, and whether they were read back",
 		Example: `  kubectl pfs backup list scratch`,
 		Args:    exactly("FILESYSTEM"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.connect(a.cluster)
-			if err != nil {
-				return err
-			}
-			fs, err := c.fileSystem(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			_, err = io.WriteString(cmd.OutOrStdout(), backupsText(fs))
-			return err
-		},
+		RunE:    a.prints(backupsText),
 	}
 }
 

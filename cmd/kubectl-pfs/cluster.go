@@ -54,7 +54,7 @@ func connect(flags clusterFlags) (connection, error) {
 	if err != nil {
 		return connection{}, fmt.Errorf("read the kubeconfig: %w", err)
 	}
-	// Client-go sends 5 requests a second unless told otherwise. A list of many pages would wait for that longer than for the API server.
+	// Client-go sends 5 requests a second by default. A list of many pages would wait for that longer than for the API server.
 	rest.QPS, rest.Burst = 100, 200
 	known, err := scheme()
 	if err != nil {

@@ -27,7 +27,7 @@ type happened struct {
 	Warning bool   `json:"warning,omitempty"`
 	Reason  string `json:"reason"`
 	Message string `json:"message,omitempty"`
-	// Recorded is true for a time that a status keeps. Kubernetes removes events after an hour unless it is told otherwise.
+	// Recorded is true for a time that a status keeps. Kubernetes removes events after an hour by default.
 	Recorded bool `json:"recorded,omitempty"`
 }
 

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// leftOut stands in a bundle for a value that must not be in it.
+// leftOut replaces a value that must not be in a bundle.
 const leftOut = "(left out)"
 
 // shortestSecret is the length from which a value of a Secret is searched for. Shorter ones, such as "yes", are parts of ordinary words.

@@ -25,21 +25,26 @@ or let it go on.`,
 		Short:   "What runs, what is asked for, and what the upgrade waits for",
 		Example: `  kubectl pfs upgrade plan scratch`,
 		Args:    exactly("FILESYSTEM"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.connect(a.cluster)
-			if err != nil {
-				return err
-			}
-			fs, err := c.fileSystem(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			_, err = io.WriteString(cmd.OutOrStdout(), upgradeText(fs))
-			return err
-		},
+		RunE:    a.prints(upgradeText),
 	}
 	cmd.AddCommand(plan, a.pauseCommand("pause", true), a.pauseCommand("resume", false))
 	return cmd
+}
+
+// prints returns a command that reads the named FileSystem and prints a text of it.
+func (a *app) prints(text func(fs *v1alpha1.FileSystem) string) func(cmd *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := a.connect(a.cluster)
+		if err != nil {
+			return err
+		}
+		fs, err := c.fileSystem(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(cmd.OutOrStdout(), text(fs))
+		return err
+	}
 }
 
 // upgradeText shows how far an upgrade is, and what it waits for.

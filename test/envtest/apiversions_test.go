@@ -111,7 +111,7 @@ func TestStoredObjectsOfAnOlderSchemaAreReadByANewerOne(t *testing.T) {
 	_ = unstructured.SetNestedField(written.Object, int64(2), "status", "chosen", "copies")
 	g.Expect(server.Client.Status().Patch(t.Context(), written, client.MergeFrom(newer))).To(Succeed())
 
-	// An older operator knows neither of them: its types drop them when it reads.
+	// The types of an older operator lack both fields, and drop them on reading.
 	before := read()
 	unstructured.RemoveNestedField(before.Object, "spec", "nodes")
 	unstructured.RemoveNestedField(before.Object, "status", "chosen")

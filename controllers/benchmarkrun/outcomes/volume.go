@@ -86,7 +86,7 @@ func sourceOf(pv *corev1.PersistentVolumeSpec) (driver string, attributes []stri
 // The bounds of the lists of VolumeProvenance.
 const maxPairs, maxPair = 32, 256
 
-// secretive are parts of names whose values nobody else may read.
+// secretive lists parts of the names of values that are secret.
 var secretive = []string{"secret", "password", "passwd", "passphrase", "token", "key", "credential", "auth", "sig"}
 
 // pairs writes a map as name=value, sorted. It leaves out what may be a secret, and the identity of a provisioner, which differs at each
