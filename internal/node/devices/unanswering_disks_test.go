@@ -13,12 +13,17 @@ import (
 )
 
 func TestADiskIsLookedAtBesideAFilesystemThatDoesNotAnswer(t *testing.T) {
+	l := newLab(t)
+	d := l.disk(1)
 	unanswering.Open(t)
 	looked := make(chan string, 1)
 	go func() {
-		v := &view{Looker: Looker{Proc: "/proc", Sys: "/sys", Dev: "/dev"}, uses: map[string][]string{}}
+		v := &view{Looker: l.looker, uses: map[string][]string{}}
 		v.readMounts()
-		looked <- v.writers([]string{"loop0"})
+		looked <- v.writers([]string{d.name})
 	}()
-	NewWithT(t).Eventually(looked).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeEmpty()))
+	var writer string
+	g := NewWithT(t)
+	g.Eventually(looked).WithTimeout(patience.Bound(time.Minute)).Should(Receive(&writer))
+	g.Expect(writer).To(BeEmpty())
 }
