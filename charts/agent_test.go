@@ -94,6 +94,7 @@ agent:
   healthPort: 9999
   telemetryInterval: 500ms
   telemetryPort: 9998
+  diskHealthInterval: 6h
   resources: {requests: {cpu: 1}}
   tolerations: [{key: storage, operator: Exists}]
   updateStrategy: {type: OnDelete, rollingUpdate: null}
@@ -103,7 +104,7 @@ agent:
 	g.Expect(container.Image).To(Equal("localhost/parallelfs/agent:dev"))
 	g.Expect(container.ImagePullPolicy).To(Equal(corev1.PullNever))
 	g.Expect(container.Args).To(Equal([]string{"--resync=1h", "--health-probe-bind-address=127.0.0.1:9999",
-		"--telemetry-interval=500ms", "--telemetry-port=9998", "--log-level=debug"}))
+		"--telemetry-interval=500ms", "--disk-health-interval=6h", "--telemetry-port=9998", "--log-level=debug"}))
 	g.Expect(container.Ports).To(Equal([]corev1.ContainerPort{{Name: "telemetry", ContainerPort: 9998}}))
 	g.Expect(container.ReadinessProbe.HTTPGet.Port.IntValue()).To(Equal(9999))
 	g.Expect(container.Resources.Requests.Cpu().Value()).To(BeEquivalentTo(1))

@@ -21,7 +21,7 @@ import (
 var exporters = map[string][]prometheus.Collector{
 	"## Manager": append([]prometheus.Collector{&metrics.Collector{}}, filesystem.Metrics()...),
 	"## Probe":   {probe.Metrics()},
-	"## Agent":   {telemetry.Metrics()},
+	"## Agent":   {telemetry.Metrics(), telemetry.HealthCollector{}},
 }
 
 var description = regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), (?:unit: "[^"]*", )?constLabels: \{\}, variableLabels: \{(.*)\}\}$`)

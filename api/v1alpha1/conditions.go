@@ -68,6 +68,9 @@ const (
 	ConditionOnline = "Online"
 	// ConditionSafeToRemove is true when the filesystem says that nothing is left on a target that was marked for removal.
 	ConditionSafeToRemove = "SafeToRemove"
+	// ConditionDiskHealthy is false when the disk of a target reports that it fails, or problems that data may be lost by later. It is absent
+	// while the disk reports nothing.
+	ConditionDiskHealthy = "DiskHealthy"
 	// ConditionReleased is true when a target that was deleted is unmounted and its mountpoint is gone.
 	ConditionReleased = "Released"
 	// ConditionDestroyed is true when what was on a target was wiped and the device was read to be blank; false when that failed.
@@ -116,6 +119,10 @@ const (
 	ReasonServing = "Serving"
 	// ReasonNotServing surfaces when the filesystem does not list the target as taking part.
 	ReasonNotServing = "NotServing"
+	// ReasonNoProblems: the disk reports no problem. ReasonDiskSuspect and ReasonDiskFailing are the other states of a disk (DiskState).
+	ReasonNoProblems  = "NoProblems"
+	ReasonDiskSuspect = "DiskSuspect"
+	ReasonDiskFailing = "DiskFailing"
 	// ReasonMovingData surfaces while the filesystem moves the data of a target elsewhere.
 	ReasonMovingData = "MovingData"
 	// ReasonClientsMounted surfaces while nodes have a BeeGFS mounted, so that moving data could lose what they write, and nobody has said

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/agent"
 	"parallelfs.dev/operator/internal/node/command"
 	"parallelfs.dev/operator/internal/node/devices"
 )
@@ -48,6 +49,17 @@ kernelName, which is another disk's after the next start:
 			return fmt.Errorf("can't read the name of this node: %w", err)
 		}
 		found := v1alpha1.NodeInventory{Status: thisInventory().Collect(c.Context())}
+		for i := range found.Status.BlockDevices {
+			disk := &found.Status.BlockDevices[i]
+			if !agent.Reports(*disk) {
+				continue
+			}
+			report, err := devices.ThisHost().Health(c.Context(), disk.KernelName)
+			if err != nil {
+				found.Status.Problems = append(found.Status.Problems, "the health of a disk can't be read: "+err.Error())
+			}
+			disk.Health = agent.Published(report)
+		}
 		found.APIVersion, found.Kind, found.Name = v1alpha1.GroupVersion.String(), "NodeInventory", name
 		text, err := encode(found)
 		if err != nil {

@@ -74,6 +74,9 @@ serves it, without asking who wants to know: names of filesystems, targets and d
   curl 'http://ADDRESS:PORT/telemetry?from=2026-03-01T12:00:00Z&to=2026-03-01T12:10:00Z'    # what each did meanwhile
   curl 'http://ADDRESS:PORT/metrics'                                                       # the counters, for Prometheus
 
+Once an hour it reads what each disk reports about itself, with smartctl(8): SMART, or the health log of NVMe. A disk that sleeps is not woken.
+The NodeInventory has the state of each disk, and /metrics the values.
+
 It drops the caches of the kernel (sync, then 3 to /proc/sys/vm/drop_caches) once for each new value of the annotation
 ` + v1alpha1.AnnotationDropCaches + ` of its NodeInventory, as a BenchmarkRun with spec.caches asks for.
 
@@ -93,6 +96,7 @@ running: a mkfs may take up to 100 s then.`,
 	flags.DurationVar(&o.TelemetryInterval, "telemetry-interval", 0, "`TIME` between two samples of disks and daemons, such as 1s, at least 100ms; 0 for none")
 	flags.StringVar(&host, "telemetry-address", os.Getenv("POD_IP"), "`ADDRESS` of this node that telemetry is served on; from the environment variable POD_IP if empty")
 	flags.Uint16Var(&port, "telemetry-port", 9440, "`PORT` that telemetry is served on")
+	flags.DurationVar(&o.DiskHealthInterval, "disk-health-interval", time.Hour, "`TIME` between two reads of a disk's SMART or NVMe health, at least 1m; 0 for none")
 	flags.TextVar(&level, "log-level", slog.LevelInfo, "`LEVEL` of the log: DEBUG, INFO, WARN or ERROR")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		switch {
@@ -102,6 +106,8 @@ running: a mkfs may take up to 100 s then.`,
 			return fmt.Errorf("--resync %s is too short: every look opens every disk; use 10s or more", o.Resync)
 		case o.TelemetryInterval != 0 && o.TelemetryInterval < 100*time.Millisecond:
 			return fmt.Errorf("--telemetry-interval %s is too short: sampling would disturb what it measures; use 100ms or more, or 0 for none", o.TelemetryInterval)
+		case o.DiskHealthInterval != 0 && o.DiskHealthInterval < time.Minute:
+			return fmt.Errorf("--disk-health-interval %s is too short: a disk answers such a question between its other work; use 1m or more, or 0 for none", o.DiskHealthInterval)
 		case o.TelemetryInterval != 0 && host == "":
 			return errors.New("--telemetry-address is required with --telemetry-interval: name one address of this node, rather than all of them (0.0.0.0)")
 		}
@@ -151,5 +157,6 @@ func runAgent(ctx context.Context, o agent.Options, log logr.Logger) error {
 		Pass: provisioner.Pass, LetGo: provisioner.LetGo, TakeUp: provisioner.TakeUp, BootID: boot,
 		Collect: collector.Collect, Placements: placements, Changes: changes,
 		Processes: affinity.ThisNode().Processes, DropCaches: dropper.Drop,
+		DiskHealth: looker.Health,
 	}, o, log)
 }

@@ -29,6 +29,8 @@ type disk struct {
 	// Target is the StorageTarget that has the disk, as namespace/name, and State how that is.
 	Target string `json:"target,omitempty"`
 	State  string `json:"state,omitempty"`
+	// Health is the disk's own report about itself; empty where there is none.
+	Health v1alpha1.DiskState `json:"health,omitempty"`
 	// Why is why the disk can't be used, or what is wrong with its target.
 	Why     []string `json:"why,omitempty"`
 	Remarks []string `json:"remarks,omitempty"`
@@ -71,6 +73,12 @@ func disksOf(inventories []v1alpha1.NodeInventory, targets []v1alpha1.StorageTar
 				}
 			}
 			d.Usable = d.Target == "" && len(b.Unusable) == 0
+			if h := b.Health; t == nil && h != nil && h.State != v1alpha1.DiskHealthy {
+				d.Why = append(slices.Clone(d.Why), fmt.Sprintf("its health is %s: %s", h.State, strings.Join(h.Reasons, "; ")))
+			}
+			if b.Health != nil {
+				d.Health = b.Health.State
+			}
 			out = append(out, d)
 		}
 	}

@@ -105,3 +105,23 @@ func BenchmarkDecoding24000Targets(b *testing.B) {
 		}
 	}
 }
+
+func TestADiskThatReportsProblemsIsShownWithThem(t *testing.T) {
+	g := NewWithT(t)
+	failing := diskOf("worn", "oss5", is(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonProven, ""),
+		is(v1alpha1.ConditionDiskHealthy, metav1.ConditionFalse, v1alpha1.ReasonDiskFailing, "disk sda reports its own failure: the media is read-only"))
+	health := &v1alpha1.DiskHealth{State: v1alpha1.DiskFailing, Reasons: []string{"the media is read-only"}}
+	got := disksOf([]v1alpha1.NodeInventory{{
+		ObjectMeta: metav1.ObjectMeta{Name: "oss5"},
+		Status: v1alpha1.NodeInventoryStatus{BlockDevices: []v1alpha1.BlockDevice{
+			{KernelName: "sda", Target: "storage/worn", Health: health},
+			{KernelName: "sdb", Health: health},
+			{KernelName: "sdc", Health: &v1alpha1.DiskHealth{State: v1alpha1.DiskHealthy}},
+		}},
+	}}, []v1alpha1.StorageTarget{*failing})
+	g.Expect(got).To(HaveExactElements(
+		And(HaveField("State", v1alpha1.ReasonDiskFailing), HaveField("Why", HaveExactElements(ContainSubstring("the media is read-only")))),
+		And(HaveField("State", ""), HaveField("Why", HaveExactElements("its health is Failing: the media is read-only")), HaveField("Health", v1alpha1.DiskFailing)),
+		And(HaveField("State", ""), HaveField("Why", BeEmpty()), HaveField("Health", v1alpha1.DiskHealthy)),
+	))
+}

@@ -100,11 +100,12 @@ func levelOf(p v1alpha1.StoragePoolStatus) poolLevel {
 	return out
 }
 
-// troubleOf says why a target does not serve; nil for one that does.
+// troubleOf returns why a target does not serve, or what its disk reports about itself. It is nil for a target that is well.
 func troubleOf(t *v1alpha1.StorageTarget) *diskTrouble {
 	out := &diskTrouble{Name: t.Name, Node: t.Spec.Node, Device: string(t.Spec.Device.ID), Role: t.Spec.Role}
 	ready := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady)
 	online := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionOnline)
+	health := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionDiskHealthy)
 	switch {
 	case ready == nil:
 		out.State, out.Why = "New", "the agent of the node has not looked at the disk yet"
@@ -114,6 +115,8 @@ func troubleOf(t *v1alpha1.StorageTarget) *diskTrouble {
 		out.State, out.Why = cmp.Or(online.Reason, "Offline"), online.Message
 	case t.Status.Service != nil && t.Status.Service.Message != "":
 		out.State, out.Why = string(t.Status.Service.State), t.Status.Service.Message
+	case health != nil && health.Status == metav1.ConditionFalse:
+		out.State, out.Why = health.Reason, health.Message
 	default:
 		return nil
 	}

@@ -1,7 +1,9 @@
 package storagetarget
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +24,8 @@ type facts struct {
 	node, agent bool
 	// gaveUp is true when the filesystem goes on without the target's node. It is looked at when the target is deleted.
 	gaveUp bool
+	// disk is the target's disk in the inventory of its node, nil while no inventory shows it.
+	disk *v1alpha1.BlockDevice
 	// namespaceEnds is true while the target's namespace is being deleted. It is looked at where a wipe may depend on it.
 	namespaceEnds bool
 }
@@ -36,10 +40,14 @@ func known(f facts) bool {
 	return f.seen != nil || f.fileSystem == nil || !f.fileSystem.DeletionTimestamp.IsZero()
 }
 
-// observe decides the conditions that are the operator's: Online always, SafeToRemove while a person asks for the removal.
+// observe decides the conditions that are the operator's: Online always, SafeToRemove while a person asks for the removal, and DiskHealthy
+// where the disk reports about itself.
 func observe(f facts) []metav1.Condition {
 	out := []metav1.Condition{online(f)}
 	if c := safeToRemove(f); c != nil {
+		out = append(out, *c)
+	}
+	if c := diskHealthy(f); c != nil {
 		out = append(out, *c)
 	}
 	for i := range out {
@@ -145,6 +153,25 @@ func safeToRemove(f facts) *metav1.Condition {
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonDataMoved
 		c.Message = "the filesystem says that nothing on this target is needed any more; take it out of the FileSystem's spec, and it is unmounted"
+	}
+	return c
+}
+
+// diskHealthy repeats the report of the target's disk about itself. It is nil while there is none.
+func diskHealthy(f facts) *metav1.Condition {
+	if f.disk == nil || f.disk.Health == nil {
+		return nil
+	}
+	c := &metav1.Condition{Type: v1alpha1.ConditionDiskHealthy, Status: metav1.ConditionFalse}
+	where := fmt.Sprintf("disk %s (serial %s) of node %s", f.disk.KernelName, cmp.Or(f.disk.Serial, "unknown"), f.target.Spec.Node)
+	reasons := strings.Join(f.disk.Health.Reasons, "; ")
+	switch f.disk.Health.State {
+	case v1alpha1.DiskFailing:
+		c.Reason, c.Message = v1alpha1.ReasonDiskFailing, fmt.Sprintf("%s reports its own failure: %s. Replace it while it still answers: set spec.remove", where, reasons)
+	case v1alpha1.DiskSuspect:
+		c.Reason, c.Message = v1alpha1.ReasonDiskSuspect, fmt.Sprintf("%s reports problems: %s. Plan its replacement", where, reasons)
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonNoProblems, where+" reports no problem"
 	}
 	return c
 }

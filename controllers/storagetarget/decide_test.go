@@ -330,3 +330,45 @@ func TestADeletedTargetGoesOnlyWhenItsDiskWasReleasedOrGivenUp(t *testing.T) {
 		})
 	}
 }
+
+func TestTheReportOfADiskAboutItselfIsACondition(t *testing.T) {
+	for name, c := range map[string]struct {
+		disk   *v1alpha1.BlockDevice
+		status metav1.ConditionStatus
+		reason string
+		says   string
+	}{
+		"no inventory shows the disk": {},
+		"the disk reports nothing":    {disk: &v1alpha1.BlockDevice{KernelName: "sda"}},
+		"the disk reports no problem": {
+			disk:   &v1alpha1.BlockDevice{KernelName: "sda", Serial: "ZA123", Health: &v1alpha1.DiskHealth{State: v1alpha1.DiskHealthy}},
+			status: yes, reason: v1alpha1.ReasonNoProblems, says: "disk sda (serial ZA123) of node oss1 reports no problem",
+		},
+		"the disk reports problems": {
+			disk: &v1alpha1.BlockDevice{
+				KernelName: "sda", Health: &v1alpha1.DiskHealth{State: v1alpha1.DiskSuspect, Reasons: []string{"16 sectors can't be read"}},
+			},
+			status: no, reason: v1alpha1.ReasonDiskSuspect, says: "disk sda (serial unknown) of node oss1 reports problems: 16 sectors can't be read. Plan its replacement",
+		},
+		"the disk reports its failure": {
+			disk: &v1alpha1.BlockDevice{
+				KernelName: "sda", Serial: "ZA123",
+				Health: &v1alpha1.DiskHealth{State: v1alpha1.DiskFailing, Reasons: []string{"the media is read-only", "all of its rated endurance is used"}},
+			},
+			status: no, reason: v1alpha1.ReasonDiskFailing,
+			says: "disk sda (serial ZA123) of node oss1 reports its own failure: the media is read-only; all of its rated endurance is used. Replace it while it still answers: set spec.remove",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			f := oneTarget()
+			f.disk = c.disk
+			got := meta.FindStatusCondition(observe(f), v1alpha1.ConditionDiskHealthy)
+			if c.reason == "" {
+				g.Expect(got).To(BeNil())
+				return
+			}
+			g.Expect(got).To(HaveValue(And(HaveField("Status", c.status), HaveField("Reason", c.reason), HaveField("Message", c.says))))
+		})
+	}
+}

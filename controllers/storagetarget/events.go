@@ -18,8 +18,12 @@ func (r *Reconciler) announce(before *v1alpha1.StorageTarget, mine []metav1.Cond
 		if same || is.Type == v1alpha1.ConditionOnline && !newsOfTarget(before, was, is) {
 			continue
 		}
+		health := is.Type == v1alpha1.ConditionDiskHealthy
+		if health && was == nil && is.Status == metav1.ConditionTrue {
+			continue // the first report of a disk without problems
+		}
 		kind := corev1.EventTypeNormal
-		if was != nil && was.Status == metav1.ConditionTrue {
+		if was != nil && was.Status == metav1.ConditionTrue || health && is.Status == metav1.ConditionFalse {
 			kind = corev1.EventTypeWarning
 		}
 		r.Recorder.Eventf(before, nil, kind, is.Reason, "Observe", "%s", v1alpha1.Cut(is.Type+": "+is.Message, conditions.MaxNote))

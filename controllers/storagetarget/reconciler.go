@@ -5,6 +5,7 @@ package storagetarget
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -96,8 +97,13 @@ func (r *Reconciler) gather(ctx context.Context, target *v1alpha1.StorageTarget)
 	if f.node, err = r.find(ctx, client.ObjectKey{Name: target.Spec.Node}, &corev1.Node{}); err != nil {
 		return f, err
 	}
-	if f.agent, err = r.find(ctx, client.ObjectKey{Name: target.Spec.Node}, &v1alpha1.NodeInventory{}); err != nil {
+	inventory := &v1alpha1.NodeInventory{}
+	if f.agent, err = r.find(ctx, client.ObjectKey{Name: target.Spec.Node}, inventory); err != nil {
 		return f, err
+	}
+	carries := func(d v1alpha1.BlockDevice) bool { return d.Target == target.Namespace+"/"+target.Name }
+	if i := slices.IndexFunc(inventory.Status.BlockDevices, carries); i >= 0 {
+		f.disk = &inventory.Status.BlockDevices[i]
 	}
 	if !target.DeletionTimestamp.IsZero() {
 		var n v1alpha1.FileSystemNode
@@ -206,7 +212,7 @@ func over(list []metav1.Condition, c metav1.Condition) metav1.Condition {
 
 // same reports whether a list has these conditions of the operator's, and no other of its own.
 func same(list, mine []metav1.Condition) bool {
-	for _, kind := range []string{v1alpha1.ConditionOnline, v1alpha1.ConditionSafeToRemove} {
+	for _, kind := range []string{v1alpha1.ConditionOnline, v1alpha1.ConditionSafeToRemove, v1alpha1.ConditionDiskHealthy} {
 		if !equality.Semantic.DeepEqual(meta.FindStatusCondition(list, kind), meta.FindStatusCondition(mine, kind)) {
 			return false
 		}

@@ -2,8 +2,10 @@ package storagetarget
 
 import (
 	"context"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,7 +29,10 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	r.Client = mgr.GetClient()
 	r.Reader = mgr.GetAPIReader()
 	r.Recorder = mgr.GetEventRecorder("parallelfs-" + Name)
-	// Of a node and of its inventory it matters only that they are there.
+	// Of a node it matters only that it is there, and of its inventory the health of disks with targets as well.
+	healthChanges := builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return !maps.EqualFunc(healthOf(e.ObjectOld), healthOf(e.ObjectNew), sameHealth)
+	}})
 	comesOrGoes := builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})
 	goes := predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return !e.ObjectNew.GetDeletionTimestamp().IsZero() }}
 	return ctrl.NewControllerManagedBy(mgr).
@@ -37,11 +42,26 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		WatchesRawSource(r.Views.Targets()).
 		// What a FileSystem says of a target comes from there; here it matters that the FileSystem goes, and whether its data is to be wiped.
 		Watches(&v1alpha1.FileSystem{}, handler.EnqueueRequestsFromMapFunc(r.ofFileSystem), builder.WithPredicates(goes)).
-		Watches(&v1alpha1.NodeInventory{}, handler.EnqueueRequestsFromMapFunc(r.onNode), comesOrGoes).
+		Watches(&v1alpha1.NodeInventory{}, handler.EnqueueRequestsFromMapFunc(r.onNode), healthChanges).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.onNode), comesOrGoes).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: failures.Limiter()}).
 		Complete(r)
 }
+
+// healthOf returns the health of the disks that carry targets, by target.
+func healthOf(inventory client.Object) map[string]*v1alpha1.DiskHealth {
+	out := map[string]*v1alpha1.DiskHealth{}
+	if n, is := inventory.(*v1alpha1.NodeInventory); is {
+		for i := range n.Status.BlockDevices {
+			if d := &n.Status.BlockDevices[i]; d.Target != "" && d.Health != nil {
+				out[d.Target] = d.Health
+			}
+		}
+	}
+	return out
+}
+
+func sameHealth(a, b *v1alpha1.DiskHealth) bool { return equality.Semantic.DeepEqual(a, b) }
 
 // ofFileSystem are the targets of a FileSystem.
 func (r *Reconciler) ofFileSystem(ctx context.Context, fs client.Object) []reconcile.Request {

@@ -99,6 +99,15 @@ func TestAStorageTargetFollowsItsFileSystemAndItsAgent(t *testing.T) {
 	recorded := &v1alpha1.TargetProvisioned{UUID: "aaaa", Finished: new(metav1.Now())}
 	agent(ctx, g, target, recorded, v1alpha1.ConditionReady, v1alpha1.ReasonProven)
 
+	// The agent publishes that the disk fails.
+	inventory := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: node}}
+	g.Expect(server.Client.Get(ctx, client.ObjectKeyFromObject(inventory), inventory)).To(Succeed())
+	inventory.Status.BlockDevices = []v1alpha1.BlockDevice{{
+		KernelName: "sda", Target: namespace + "/" + target.Name, Health: &v1alpha1.DiskHealth{State: v1alpha1.DiskFailing},
+	}}
+	g.Expect(server.Client.Status().Update(ctx, inventory)).To(Succeed())
+	becomes(v1alpha1.ConditionDiskHealthy, v1alpha1.ReasonDiskFailing)
+
 	// The filesystem says that it serves, then that it is empty.
 	looks(views.Target{Service: &v1alpha1.TargetService{State: v1alpha1.StateOnline}})
 	becomes(v1alpha1.ConditionOnline, v1alpha1.ReasonServing)

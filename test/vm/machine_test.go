@@ -25,12 +25,14 @@ type disk struct {
 	eui string
 	// numaNode that its root port is attached to.
 	numaNode int
+	// warning is the critical warning in its health log (NVM Express Base Specification, SMART / Health Information log, byte 0).
+	warning uint8
 }
 
 // disks of the machine, by which tests know them. The order in which they are attached differs from boot to boot.
 var disks = []disk{
 	{serial: "PFSVM-A", eui: "525400a0000000a1", numaNode: 0},
-	{serial: "PFSVM-B", eui: "525400a0000000b2", numaNode: 0},
+	{serial: "PFSVM-B", eui: "525400a0000000b2", numaNode: 0, warning: 4},
 	{serial: "PFSVM-C", eui: "525400a0000000c3", numaNode: 1},
 	{serial: "PFSVM-D", eui: "525400a0000000d4", numaNode: 1},
 }
@@ -186,7 +188,7 @@ func (h hardware) arguments(directory, socket string, order []string) []string {
 		arguments = append(arguments,
 			"-device", fmt.Sprintf("pcie-root-port,id=port%d,bus=root%d,chassis=%d,slot=%d", slot, d.numaNode, slot+1, slot+1),
 			"-drive", fmt.Sprintf("if=none,id=nvmedisk%d,format=raw,cache=unsafe,discard=unmap,file=%s", slot, diskFile(directory, d.serial)),
-			"-device", fmt.Sprintf("nvme,id=nvme%d,bus=port%d,serial=%s", slot, slot, d.serial),
+			"-device", fmt.Sprintf("nvme,id=nvme%d,bus=port%d,serial=%s,smart_critical_warning=%d", slot, slot, d.serial, d.warning),
 			// A namespace of its own has an EUI-64; the one that comes with the controller has none.
 			"-device", fmt.Sprintf("nvme-ns,bus=nvme%d,drive=nvmedisk%d,eui64=0x%s", slot, slot, d.eui))
 	}

@@ -174,6 +174,15 @@ func testInventory(t *testing.T, found v1alpha1.NodeInventoryStatus) {
 		g.Expect(device.Mounts).To(ContainElement("/var/lib/parallelfs"))
 		g.Expect(device.Unusable).To(ContainElement(ContainSubstring("/var/lib/parallelfs")))
 	})
+	t.Run("the health of each NVMe disk is that of its own log", func(t *testing.T) {
+		for _, d := range disks {
+			want := v1alpha1.DiskHealth{State: v1alpha1.DiskHealthy}
+			if d.warning != 0 {
+				want = v1alpha1.DiskHealth{State: v1alpha1.DiskFailing, Reasons: []string{"reliability is degraded by media errors or an internal error"}}
+			}
+			NewWithT(t).Expect(bySerial(t, found, d.serial).Health).To(HaveValue(Equal(want)), d.serial)
+		}
+	})
 	t.Run("both sockets are shown with their CPUs and memory", func(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(found.CPU.Sockets).To(BeEquivalentTo(2))

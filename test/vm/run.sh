@@ -16,9 +16,9 @@ need qemu-system-x86_64=qemu-system-x86
 here=$root_dir/test/vm
 machine=x86_64-linux-gnu
 # The programs that the agent's image has too, and what a machine needs to start: udev makes /dev/disk/by-id as on a real node.
-packages=(linux-image-cloud-amd64 busybox-static dash cpio kmod udev dmsetup util-linux mount fdisk e2fsprogs xfsprogs btrfs-progs)
+packages=(linux-image-cloud-amd64 busybox-static dash cpio kmod udev dmsetup util-linux mount fdisk e2fsprogs xfsprogs btrfs-progs smartmontools)
 programs=(busybox dash lsblk blkid wipefs mount umount findmnt fsfreeze blockdev lscpu losetup taskset sfdisk swapon mkswap chattr lsattr mke2fs mkfs.ext4 tune2fs
-  mkfs.xfs xfs_repair xfs_db mkfs.btrfs btrfs modprobe kmod udevadm dmsetup dumpe2fs e2fsck fsck.ext4)
+  mkfs.xfs xfs_repair xfs_db mkfs.btrfs btrfs modprobe kmod udevadm dmsetup dumpe2fs e2fsck fsck.ext4 smartctl)
 modules=(nvme virtio_pci virtio_console virtio_blk ext4 xfs btrfs loop dm_mod)
 lustre=${LUSTRE:+$(realpath -e "$LUSTRE")}
 if [[ -n $lustre ]]; then

@@ -30,7 +30,9 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/durable"
+	"parallelfs.dev/operator/internal/node/health"
 	"parallelfs.dev/operator/internal/node/record"
+	"parallelfs.dev/operator/internal/node/telemetry"
 )
 
 // FieldOwner is the agent's name in managedFields.
@@ -62,6 +64,8 @@ type Node struct {
 	Processes func() (map[string][]int, error)
 	// DropCaches drops the kernel's caches (caches.Dropper).
 	DropCaches func(ctx context.Context) error
+	// DiskHealth asks a disk for its report about itself, by kernel name.
+	DiskHealth func(ctx context.Context, kernelName string) (health.Report, error)
 	// Changes receives a value when a block device is added, removed or changed. It is nil if nothing listens for them.
 	Changes <-chan struct{}
 }
@@ -81,6 +85,8 @@ type Options struct {
 	// TelemetryInterval is the time between two samples of disks and daemons, 0 for none; TelemetryAddress serves them.
 	TelemetryInterval time.Duration
 	TelemetryAddress  string
+	// DiskHealthInterval is the time between two reads of a disk's report about itself, 0 for none.
+	DiskHealthInterval time.Duration
 }
 
 // Scheme contains the kinds that the agent reads and writes.
@@ -148,8 +154,16 @@ func Run(ctx context.Context, config *rest.Config, node Node, o Options, log log
 	if err := asked.setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of caches: %w", err)
 	}
+	var disks telemetry.HealthCollector
+	if o.DiskHealthInterval > 0 {
+		inventory.Health = &Health{Interval: o.DiskHealthInterval, Read: node.DiskHealth, Changed: inventory.Poke, Now: time.Now}
+		disks.Disks = inventory.Health.Disks
+		if err := mgr.Add(inventory.Health); err != nil {
+			return fmt.Errorf("set up the health of disks: %w", err)
+		}
+	}
 	if o.TelemetryInterval > 0 {
-		if err := sample(mgr, node, reconciler.targets, o); err != nil {
+		if err := sample(mgr, node, reconciler.targets, o, disks); err != nil {
 			return fmt.Errorf("set up telemetry: %w", err)
 		}
 	}

@@ -30,6 +30,8 @@ type Inventory struct {
 	Placements    func() ([]v1alpha1.DaemonPlacement, error)
 	// Targets lists the StorageTargets of the node, so that the inventory can name each disk's target.
 	Targets func(ctx context.Context) ([]v1alpha1.StorageTarget, error)
+	// Health adds what disks report about themselves. It is nil if nothing asks them.
+	Health *Health
 	// Published is called when the published inventory is up to date.
 	Published func()
 	// Pokes has a buffer of one.
@@ -120,6 +122,9 @@ func (i *Inventory) everything(ctx context.Context) (next time.Duration, err err
 		return 0, fmt.Errorf("read the StorageTargets: %w", err)
 	}
 	name(found.BlockDevices, targets)
+	if err := i.health(ctx, found.BlockDevices, targets); err != nil {
+		return 0, err
+	}
 	settled := equality.Semantic.DeepEqual(found, i.last)
 	i.last = found
 	rest := i.Resync
@@ -138,6 +143,22 @@ func (i *Inventory) everything(ctx context.Context) (next time.Duration, err err
 	}
 	i.withheld = time.Time{}
 	return rest, i.publish(ctx)
+}
+
+// health adds the health of the disks. Before this process has published anything, it reads what was published before.
+func (i *Inventory) health(ctx context.Context, found []v1alpha1.BlockDevice, targets []v1alpha1.StorageTarget) error {
+	if i.Health == nil {
+		return nil
+	}
+	if i.last.Kernel.Release == "" && len(i.last.BlockDevices) == 0 {
+		live := &v1alpha1.NodeInventory{}
+		if err := i.Client.Get(ctx, client.ObjectKey{Name: i.NodeName}, live); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("read the NodeInventory: %w", err)
+		}
+		i.Health.Before(live.Status.BlockDevices)
+	}
+	i.Health.Fill(found, targets)
+	return nil
 }
 
 // mayWait is true if the only changes concern disks with targets, whose StorageTargets report them at once, and the placement of servers.

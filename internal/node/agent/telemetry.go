@@ -3,14 +3,17 @@ package agent
 import (
 	"context"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/telemetry"
 )
 
-// sample starts the sampling of disks and daemons and serves the samples.
-func sample(mgr manager.Manager, node Node, targets func(context.Context) ([]v1alpha1.StorageTarget, error), o Options) error {
+// sample starts the sampling of disks and daemons and serves the samples, and the metrics of more.
+func sample(
+	mgr manager.Manager, node Node, targets func(context.Context) ([]v1alpha1.StorageTarget, error), o Options, more ...prometheus.Collector,
+) error {
 	log := mgr.GetLogger().WithName("telemetry")
 	report := func(err error) {
 		if err != nil {
@@ -30,7 +33,7 @@ func sample(mgr manager.Manager, node Node, targets func(context.Context) ([]v1a
 		return err
 	}
 	return mgr.Add(runnable(func(ctx context.Context) error {
-		telemetry.Serve(ctx, o.TelemetryAddress, sampler.Handler(o.NodeName), func(err error) { log.Error(err, "It is tried again") })
+		telemetry.Serve(ctx, o.TelemetryAddress, sampler.Handler(o.NodeName, more...), func(err error) { log.Error(err, "It is tried again") })
 		return nil
 	}))
 }

@@ -12,8 +12,8 @@ type collector struct{ sampler *Sampler }
 // Metrics describes what an agent serves at /metrics. It has nothing to collect.
 func Metrics() prometheus.Collector { return collector{} }
 
-func describe(name, help, what string) *prometheus.Desc {
-	return prometheus.NewDesc("parallelfs_"+name, help, []string{"namespace", "filesystem", what}, nil)
+func describe(name, help string, more ...string) *prometheus.Desc {
+	return prometheus.NewDesc("parallelfs_"+name, help, append([]string{"namespace", "filesystem"}, more...), nil)
 }
 
 func describeDisk(name, help string) *prometheus.Desc { return describe("disk_"+name, help, "target") }

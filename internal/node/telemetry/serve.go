@@ -36,9 +36,10 @@ const (
 //
 // /telemetry answers with a telemetry.Answer in JSON for ?from= and &to= (RFC 3339, both required). &fileSystem=NAMESPACE/NAME restricts
 // the answer to one filesystem, and removes its name from the names of disks and daemons. &samples=N adds at most N samples (600 at most).
-func (s *Sampler) Handler(node string) http.Handler {
+// /metrics also has the metrics of more.
+func (s *Sampler) Handler(node string, more ...prometheus.Collector) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collector{s})
+	registry.MustRegister(append(more, collector{s})...)
 	slots := make(chan struct{}, atOnce)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /telemetry", func(w http.ResponseWriter, request *http.Request) {
