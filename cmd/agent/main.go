@@ -74,8 +74,8 @@ serves it, without asking who wants to know: names of filesystems, targets and d
   curl 'http://ADDRESS:PORT/telemetry?from=2026-03-01T12:00:00Z&to=2026-03-01T12:10:00Z'    # what each did meanwhile
   curl 'http://ADDRESS:PORT/metrics'                                                       # the counters, for Prometheus
 
-Once an hour it reads what each disk reports about itself, with smartctl(8): SMART, or the health log of NVMe. A disk that sleeps is not woken.
-The NodeInventory has the state of each disk, and /metrics the values.
+Once an hour it reads what each disk reports about itself, with smartctl(8): SMART, or the health log of NVMe. A disk that sleeps is
+not woken. The NodeInventory has the state of each disk, and /metrics the values.
 
 It drops the caches of the kernel (sync, then 3 to /proc/sys/vm/drop_caches) once for each new value of the annotation
 ` + v1alpha1.AnnotationDropCaches + ` of its NodeInventory, as a BenchmarkRun with spec.caches asks for.

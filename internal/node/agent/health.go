@@ -106,8 +106,8 @@ func (h *Health) due() []disk {
 	return out
 }
 
-// Reports is true for disks that smartctl(8) can ask: whole disks on a SATA, SAS or NVMe bus of the node. A LUN of a storage network, a virtual
-// disk and a disk behind USB are not asked.
+// Reports is true for disks that smartctl(8) can ask: whole disks on a SATA, SAS or NVMe bus of the node. A LUN of a storage network, a
+// virtual disk and a disk behind USB are not asked.
 func Reports(d v1alpha1.BlockDevice) bool {
 	return d.Type == "disk" && slices.Contains([]string{"sata", "sas", "nvme"}, d.Transport)
 }

@@ -8,8 +8,8 @@ import (
 	"parallelfs.dev/operator/internal/node/health"
 )
 
-// generic returns the path of the generic node of a SCSI or SATA disk (sg(4)), or its block node. smartctl(8) opens these disks for writing,
-// and udev looks at a block device again when a writer closes it.
+// generic returns the path of the generic node of a SCSI or SATA disk (sg(4)), or its block node. smartctl(8) opens these disks for
+// writing, and udev looks at a block device again when a writer closes it.
 func (l Looker) generic(name string) string {
 	if nodes := entries(l.class(name, "device", "scsi_generic")); len(nodes) == 1 {
 		if path := filepath.Join(l.Dev, nodes[0]); exists(path) {

@@ -1,5 +1,5 @@
-// Package health reads what disks report about themselves: SMART of ATA disks, the health log of NVMe disks and the log pages of SCSI disks,
-// with smartctl(8) of smartmontools. It only reads, and it never wakes a disk that sleeps.
+// Package health reads what disks report about themselves: SMART of ATA disks, the health log of NVMe disks and the log pages of SCSI
+// disks, with smartctl(8) of smartmontools. It only reads, and it never wakes a disk that sleeps.
 package health
 
 import (
@@ -28,8 +28,8 @@ type Report struct {
 	MediaErrors, PendingSectors *float64
 }
 
-// Arguments are those of smartctl(8) that read a disk's health: identity, overall health and attributes, in JSON. A disk in standby or sleep
-// is not woken, and the exit code is asleep then. NVMe disks ignore the power mode.
+// Arguments are those of smartctl(8) that read a disk's health: identity, overall health and attributes, in JSON. A disk in standby or
+// sleep is not woken, and the exit code is asleep then. NVMe disks ignore the power mode.
 func Arguments(device string) []string {
 	return []string{"smartctl", "--json=c", "--info", "--health", "--attributes", fmt.Sprintf("--nocheck=standby,%d", asleep), device}
 }
@@ -141,62 +141,80 @@ func Parse(printed []byte) (Report, error) {
 	return o.report(), nil
 }
 
+// problems are what is wrong with a disk: what it fails by, and what else a person should look at.
+type problems struct{ failing, suspect []string }
+
 func (o output) report() Report {
 	r := Report{State: v1alpha1.DiskHealthy}
 	if o.Temperature != nil && o.Temperature.Current > 0 {
 		r.Celsius = &o.Temperature.Current
 	}
-	var failing, suspect []string
-	if n := o.NVMe; n != nil {
-		for _, w := range nvmeWarnings {
-			if n.CriticalWarning&w.bit != 0 {
-				failing = append(failing, w.text)
-			}
-		}
-		if n.CriticalWarning&nvmeTooHot != 0 {
-			suspect = append(suspect, "its temperature is outside of its limits")
-		}
-		r.UsedEndurance, r.MediaErrors = share(n.PercentageUsed), &n.MediaErrors
+	var p problems
+	o.nvme(&r, &p)
+	o.scsi(&r)
+	o.ata(&r, &p)
+	if o.Endurance != nil {
+		r.UsedEndurance = share(o.Endurance.Percent)
 	}
+	// An NVMe disk fails the overall check for each critical warning, also when it is only too hot.
+	if o.Status != nil && !o.Status.Passed && len(p.failing) == 0 && (o.NVMe == nil || o.NVMe.CriticalWarning == 0) {
+		p.failing = append(p.failing, "its overall health check has failed")
+	}
+	if r.PendingSectors != nil && *r.PendingSectors > 0 {
+		p.suspect = append(p.suspect, fmt.Sprintf("%.0f sectors can't be read", *r.PendingSectors))
+	}
+	if r.UsedEndurance != nil && *r.UsedEndurance >= 1 {
+		p.suspect = append(p.suspect, "all of its rated endurance is used")
+	}
+	switch {
+	case len(p.failing) > 0:
+		r.State = v1alpha1.DiskFailing
+	case len(p.suspect) > 0:
+		r.State = v1alpha1.DiskSuspect
+	}
+	r.Reasons = slices.Concat(p.failing, p.suspect)
+	return r
+}
+
+func (o output) nvme(r *Report, p *problems) {
+	n := o.NVMe
+	if n == nil {
+		return
+	}
+	for _, w := range nvmeWarnings {
+		if n.CriticalWarning&w.bit != 0 {
+			p.failing = append(p.failing, w.text)
+		}
+	}
+	if n.CriticalWarning&nvmeTooHot != 0 {
+		p.suspect = append(p.suspect, "its temperature is outside of its limits")
+	}
+	r.UsedEndurance, r.MediaErrors = share(n.PercentageUsed), &n.MediaErrors
+}
+
+func (o output) scsi(r *Report) {
 	if s := o.SCSIErrors; s != nil {
 		r.MediaErrors = new(s.Read.Uncorrected + s.Write.Uncorrected + s.Verify.Uncorrected)
 	}
-	switch {
-	case o.Endurance != nil:
-		r.UsedEndurance = share(o.Endurance.Percent)
-	case o.SCSIEndurance != nil:
+	if o.SCSIEndurance != nil {
 		r.UsedEndurance = share(*o.SCSIEndurance)
 	}
-	if a := o.ATA; a != nil {
-		for _, at := range a.Table {
-			switch {
-			case at.Flags.PreFailure && at.WhenFailed == "now":
-				failing = append(failing, fmt.Sprintf("attribute %d (%s) is at its threshold", at.ID, printable(at.Name)))
-			case at.ID == ataPending:
-				r.PendingSectors = &at.Raw.Value
-			case at.ID == ataUncorrectable:
-				r.MediaErrors = &at.Raw.Value
-			}
+}
+
+func (o output) ata(r *Report, p *problems) {
+	if o.ATA == nil {
+		return
+	}
+	for _, at := range o.ATA.Table {
+		switch {
+		case at.Flags.PreFailure && at.WhenFailed == "now":
+			p.failing = append(p.failing, fmt.Sprintf("attribute %d (%s) is at its threshold", at.ID, printable(at.Name)))
+		case at.ID == ataPending:
+			r.PendingSectors = &at.Raw.Value
+		case at.ID == ataUncorrectable:
+			r.MediaErrors = &at.Raw.Value
 		}
 	}
-	// An NVMe disk fails the overall check for each critical warning, also when it is only too hot.
-	if o.Status != nil && !o.Status.Passed && len(failing) == 0 && (o.NVMe == nil || o.NVMe.CriticalWarning == 0) {
-		failing = append(failing, "its overall health check has failed")
-	}
-	if r.PendingSectors != nil && *r.PendingSectors > 0 {
-		suspect = append(suspect, fmt.Sprintf("%.0f sectors can't be read", *r.PendingSectors))
-	}
-	if r.UsedEndurance != nil && *r.UsedEndurance >= 1 {
-		suspect = append(suspect, "all of its rated endurance is used")
-	}
-	switch {
-	case len(failing) > 0:
-		r.State = v1alpha1.DiskFailing
-	case len(suspect) > 0:
-		r.State = v1alpha1.DiskSuspect
-	}
-	r.Reasons = slices.Concat(failing, suspect)
-	return r
 }
 
 // share converts percent to a part of 1.
