@@ -152,6 +152,10 @@ kubectl-pfs: ## Build the plugin of kubectl (docs/kubectl-pfs.md) as dist/kubect
 images: ## Build the container images that are missing or outdated.
 	images/build.sh
 
+.PHONY: images-push
+images-push: ## Build the images that the chart uses and push them: REGISTRY=registry.example.com/team, TAG (default: the chart's appVersion). Writes dist/images.yaml, values for the chart.
+	images/build.sh --registry "$(REGISTRY)" $(if $(TAG),--tag "$(TAG)") --values dist/images.yaml
+
 .PHONY: cluster-up
 cluster-up: ## Bring up the kind cluster (three workers). Safe to run twice.
 	test/cluster/up.sh

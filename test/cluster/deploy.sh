@@ -11,7 +11,8 @@ run_helm() { "$root_dir/bin/helm" --kubeconfig "$kubeconfig" --namespace "$names
 "$root_dir/tools/build.sh" --link "$root_dir/bin" helm >&2
 installed=no
 if run_helm status "$release" >/dev/null 2>&1; then installed=yes; fi
-"$(dirname "$0")/real-values.sh" | run_helm upgrade --install "$release" "$root_dir/charts/parallelfs-operator" --create-namespace \
+privileged_namespace "$namespace" # of the agents
+"$(dirname "$0")/real-values.sh" | run_helm upgrade --install "$release" "$root_dir/charts/parallelfs-operator" \
   --values "$(dirname "$0")/values.yaml" --values - --wait --timeout 5m
 if [[ $installed == yes ]]; then
   # A rebuilt image has the same name, which Helm does not see.

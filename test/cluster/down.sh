@@ -18,6 +18,7 @@ stop_node() { # stop_node NODE
 need_go
 use_cluster_tools
 one_at_a_time
+"$(dirname "$0")/registry.sh" down
 if [[ -n $(cluster_nodes) ]]; then
   for node in $(worker_nodes); do stop_node "$node"; done
   say "removing cluster $cluster"

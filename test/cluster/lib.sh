@@ -32,6 +32,12 @@ worker_nodes() {
   echo "$all"
 }
 
+# privileged_namespace makes a namespace for privileged pods: the cluster's default is the Pod Security standard restricted.
+privileged_namespace() { # privileged_namespace NAME
+  run_kubectl get namespace "$1" >/dev/null 2>&1 || run_kubectl create namespace "$1" >/dev/null
+  run_kubectl label --overwrite namespace "$1" pod-security.kubernetes.io/enforce=privileged >/dev/null
+}
+
 # one_at_a_time waits until no other script changes the cluster.
 one_at_a_time() {
   exec 9>"$work_dir/lock"

@@ -45,6 +45,9 @@ containerdConfigPatches:
 - |-
   [plugins."io.containerd.grpc.v1.cri"]
     restrict_oom_score_adj = true
+  # registry.sh says there where the nodes find its registry.
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "/etc/containerd/certs.d"
 # A kubelet looks at its pods once a minute, and only then gives them changed ConfigMaps: tests would wait for little else.
 kubeadmConfigPatches:
 - |-
@@ -54,9 +57,13 @@ kubeadmConfigPatches:
 - |-
   kind: ClusterConfiguration
   etcd: {local: {extraArgs: {unsafe-no-fsync: "true"}}}
+  apiServer:
+    extraArgs: {admission-control-config-file: /etc/kubernetes-admission/admission.yaml}
+    extraVolumes: [{name: admission, hostPath: /etc/kubernetes-admission, mountPath: /etc/kubernetes-admission, readOnly: true}]
 nodes:
 - role: control-plane
 YAML
+  echo "  extraMounts: [{hostPath: '$root_dir/test/cluster/admission', containerPath: /etc/kubernetes-admission, readOnly: true}]"
   for ((i = 0; i < workers; i++)); do
     # The directory stands for the files of a filesystem whose client is a double (test/doubles/README.md): it is the same on all nodes.
     echo '- role: worker'

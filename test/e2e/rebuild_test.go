@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // onDisks are a MooseFS and a BeeGFS, all of whose data lies on disks. The first node has the metadata of both.
@@ -96,17 +98,38 @@ func identity() string {
 	return kubectl("get", "namespace", "kube-system", "-o", "jsonpath={.metadata.uid}")
 }
 
-// newCluster makes another cluster over the same disks in the place of the one that there is, and installs the operator there.
+// newCluster makes another cluster over the same disks in the place of the one that there is.
 func newCluster() {
 	GinkgoHelper()
-	for _, command := range [][]string{{"down.sh"}, {"prepare.sh"}} {
-		script := exec.Command(filepath.Join(root, "test", "cluster", command[0]))
-		script.Env = append(os.Environ(), "KEEP_DISKS=1")
-		script.Stdout, script.Stderr = GinkgoWriter, GinkgoWriter
-		Expect(script.Run()).To(Succeed(), command[0])
+	script("down.sh")
+	script("prepare.sh")
+	connect()
+}
+
+// script runs a script of test/cluster, leaves the disks as they are, and returns what it printed.
+func script(name string) string {
+	GinkgoHelper()
+	var printed strings.Builder
+	command := exec.Command(filepath.Join(root, "test", "cluster", name))
+	command.Env = append(os.Environ(), "KEEP_DISKS=1")
+	command.Stdout, command.Stderr = io.MultiWriter(GinkgoWriter, &printed), GinkgoWriter
+	Expect(command.Run()).To(Succeed(), name)
+	return printed.String()
+}
+
+// pageIsFollowed runs the commands of docs/install.md on a cluster that has no operator yet. Its filesystem is deleted afterwards.
+func pageIsFollowed() {
+	GinkgoHelper()
+	report("docs/install.md", script("guide.sh"))
+	ready := `{.status.conditions[?(@.type=="Ready")].reason}`
+	Eventually(func() string { return kubectl("-n", "storage", "get", "filesystem", "scratch", "-o", "jsonpath="+ready) }, soon).Should(Equal(v1alpha1.ReasonHealthy))
+	images := kubectl("get", "pods", "-n", "storage", "-o", `jsonpath={range .items[*].spec.containers[*]}{.image}{"\n"}{end}`) +
+		kubectl("get", "pods", "-n", systemNamespace, "-o", `jsonpath={range .items[*].spec.containers[*]}{.image}{"\n"}{end}`)
+	for _, image := range strings.Fields(images) {
+		Expect(image).To(MatchRegexp(`^localhost:\d+/team/parallelfs/[a-z-]+@sha256:[0-9a-f]{64}$`), "each pod runs what was pushed, by its digest")
 	}
-	prepareCluster()
-	findShells()
+	deleteFileSystems("storage", "scratch", patience.Flag(5*time.Minute))
+	kubectl("delete", "namespace", "storage", patience.Flag(2*time.Minute))
 }
 
 func (s *story) clusterIsRebuilt() {
@@ -137,10 +160,21 @@ func (s *story) clusterIsRebuilt() {
 		report("what was given", strings.Join(given, "\n"))
 	})
 
+	It("has a new cluster, whose namespaces are restricted by default, where the commands of docs/install.md make a filesystem that is healthy", func() {
+		newCluster()
+		Expect(kubectl("create", "namespace", "e2e-unlabeled", "-o", "jsonpath={.metadata.labels}")).NotTo(ContainSubstring("pod-security"))
+		_, err := try("", "kubectl", "-n", "e2e-unlabeled", "run", "plain", "--image=localhost/parallelfs/benchmarks:dev")
+		Expect(err).To(MatchError(ContainSubstring(`violates PodSecurity "restricted`)))
+		begun := time.Now()
+		pageIsFollowed()
+		report("the operator and a filesystem by the page", time.Since(begun).Round(time.Second).String())
+	})
+
 	It("is rebuilt from its disks in a new cluster, with one approval for each filesystem", func() {
 		begun := time.Now()
-		newCluster()
-		report("a new cluster with the operator", time.Since(begun).Round(time.Second).String())
+		prepareCluster()
+		findShells()
+		report("the operator of the tests in the new cluster", time.Since(begun).Round(time.Second).String())
 		Expect(identity()).NotTo(Equal(lost))
 		s.begin()
 		s.plugInOnDisks()

@@ -37,8 +37,9 @@ if ! running; then
   # The machine starts meanwhile.
   "$root_dir/test/cluster/load.sh" "$prefix/manager:dev"
   "$root_dir/tools/build.sh" --link "$root_dir/bin" helm >/dev/null
+  privileged_namespace "$namespace" # of the agents
   "$root_dir/bin/helm" --kubeconfig "$kubeconfig" --namespace "$namespace" upgrade --install parallelfs-operator \
-    "$root_dir/charts/parallelfs-operator" --create-namespace --values "$root_dir/test/cluster/values.yaml" --values "$here/values.yaml" \
+    "$root_dir/charts/parallelfs-operator" --values "$root_dir/test/cluster/values.yaml" --values "$here/values.yaml" \
     --set "image.manager.repository=$prefix/manager,image.node.repository=$prefix/node,image.agent.repository=$prefix/agent" \
     --set image.manager.tag=dev,image.node.tag=dev,image.agent.tag=dev --wait --timeout 10m >/dev/null
   "$here/machine.sh" ask true </dev/null
