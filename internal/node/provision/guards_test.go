@@ -168,7 +168,7 @@ func TestOnlyTheServersOfTheFormerOwnerAreRenamed(t *testing.T) {
 	former := v1alpha1.FormerOwner{Namespace: "lab", FileSystem: "old"}
 	disk := func(g *WithT, owners map[string]spec.Owner) string {
 		top := t.TempDir()
-		g.Expect(os.Mkdir(filepath.Join(top, "lost+found"), 0o700)).To(Succeed())
+		g.Expect(os.Mkdir(filepath.Join(top, "0-lost"), 0o700)).To(Succeed())
 		g.Expect(os.WriteFile(filepath.Join(top, "a-file"), nil, 0o600)).To(Succeed())
 		for name, owner := range owners {
 			g.Expect(os.Mkdir(filepath.Join(top, name), 0o700)).To(Succeed())
@@ -190,6 +190,15 @@ func TestOnlyTheServersOfTheFormerOwnerAreRenamed(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			g.Expect(read(g, top, name)).To(And(ContainSubstring(`"storage"`), ContainSubstring(`"scratch"`)))
 		}
+	})
+	t.Run("and none when a newer operator wrote one", func(t *testing.T) {
+		g := NewWithT(t)
+		top := disk(g, map[string]spec.Owner{"a": formers, "b": formers})
+		newer := strings.Replace(read(g, top, "b"), fmt.Sprintf(`"version": %d`, spec.MarkerVersion), `"version": 99`, 1)
+		g.Expect(os.WriteFile(filepath.Join(top, "b", spec.MarkerFile), []byte(newer), 0o600)).To(Succeed())
+		before := read(g, top, "a")
+		g.Expect(renameOwner(top, guarded(), former)).To(MatchError(ContainSubstring("no marker was changed")))
+		g.Expect(read(g, top, "a")).To(Equal(before))
 	})
 	for name, other := range map[string]spec.Owner{
 		"another namespace": {Namespace: "x", Name: "old"}, "another name": {Namespace: "lab", Name: "x"},
