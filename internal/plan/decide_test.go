@@ -275,6 +275,7 @@ func TestDecideOnADeletedTarget(t *testing.T) {
 		"a mountpoint that could not be looked at is no release":  {aTarget(finished, deleted(uidNow)), change(look(), func(l *plan.Look) { l.Mount.Problem = "EIO" }), plan.None, no, none, "EIO"},
 		"a log is wiped too":                                      {aTarget(finished, deleted(uidNow), withLog), plan.Look{Device: blankDisk(carrying(ours, uuidOne, uidNow)), Log: blankLog(holding("xfs_external_log", uuidOne, ""))}, plan.Wipe, yes, none, ""},
 		"a log of another XFS is not wiped":                       {aTarget(finished, deleted(uidNow), withLog), plan.Look{Device: blankDisk(carrying(ours, uuidOne, uidNow)), Log: blankLog(holding("xfs_external_log", uuidTwo, ""))}, plan.None, yes, no, uuidTwo},
+		"a target whose log was not looked at is not wiped":       {aTarget(finished, deleted(uidNow), withLog), look(carrying(ours, uuidOne, uidNow)), plan.None, yes, no, "log device: "},
 		"a target whose log is wiped already is wiped to its end": {aTarget(finished, deleted(uidNow), withLog), plan.Look{Device: blankDisk(carrying(ours, uuidOne, uidNow)), Log: blankLog()}, plan.Wipe, yes, none, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -73,6 +73,83 @@ func TestADefaultChangesNothingThatExists(t *testing.T) {
 	}
 }
 
+func TestADefaultSaysOnlyWhatItGives(t *testing.T) {
+	mounted := []v1alpha1.LocalMountOption{"nobarrier"}
+	for name, c := range map[string]struct {
+		asked, standard *v1alpha1.FormatSpec
+		want            v1alpha1.FormatSpec
+		from            string
+	}{
+		"it has no options": {
+			standard: &v1alpha1.FormatSpec{FSType: v1alpha1.Ext4}, want: v1alpha1.FormatSpec{FSType: v1alpha1.Ext4},
+			from: "default of type Example for storage: fsType; asked for: the rest",
+		},
+		"the options of the mount are asked for": {
+			asked: &v1alpha1.FormatSpec{MountOptions: mounted}, from: "default of type Example for storage: fsType, mkfsOptions; asked for: the rest",
+			want: v1alpha1.FormatSpec{FSType: v1alpha1.Ext4, MkfsOptions: []v1alpha1.MkfsOption{"-I", "512"}, MountOptions: mounted},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := wanting(c.asked)
+			if c.standard != nil {
+				in.Formats[v1alpha1.RoleStorage] = *c.standard
+			}
+			target := plan.Select(in).Targets[0]
+			g.Expect(target.Spec.Format).To(Equal(c.want))
+			g.Expect(target.Spec.FormatFrom).To(Equal(c.from))
+		})
+	}
+}
+
+func TestOnlyATargetOfXFSWithoutOptionsIsTakenForOneFromBeforeTheDefaults(t *testing.T) {
+	standard := wanting(nil).Formats[v1alpha1.RoleStorage]
+	for name, c := range map[string]struct{ was, want v1alpha1.FormatSpec }{
+		"XFS":                             {v1alpha1.FormatSpec{FSType: v1alpha1.XFS}, v1alpha1.FormatSpec{FSType: v1alpha1.XFS}},
+		"XFS with an option":              {v1alpha1.FormatSpec{FSType: v1alpha1.XFS, MkfsOptions: []v1alpha1.MkfsOption{"-K"}}, standard},
+		"XFS with an option of the mount": {v1alpha1.FormatSpec{FSType: v1alpha1.XFS, MountOptions: []v1alpha1.LocalMountOption{"noatime"}}, standard},
+		"ext4":                            {v1alpha1.FormatSpec{FSType: v1alpha1.Ext4}, standard},
+	} {
+		in := wanting(nil)
+		in.Existing = plan.Select(in).Targets
+		in.Existing[0].Spec.Format = c.was
+		NewWithT(t).Expect(plan.Select(in).Targets[0].Spec.Format).To(Equal(c.want), name)
+	}
+}
+
+func TestTheFormatThatWasFoundOnADiskIsThatOfItsOwnTarget(t *testing.T) {
+	named := func(log v1alpha1.DeviceID) plan.SelectInput {
+		in := wanting(nil)
+		in.FileSystem.Spec.StoragePools[0].Targets = naming(v1alpha1.DeviceReference{Node: "n1", ID: "wwn-n1-0000", LogDevice: log})
+		in.Inventories["n1"] = v1alpha1.NodeInventoryStatus{BlockDevices: append(in.Inventories["n1"].BlockDevices, diskNumber("n1", 1))}
+		return in
+	}
+	fsType := func(in plan.SelectInput) v1alpha1.FSType { return plan.Select(in).Targets[0].Spec.Format.FSType }
+	g := NewWithT(t)
+	g.Expect(fsType(named(""))).To(Equal(v1alpha1.Ext4))
+	g.Expect(fsType(named("wwn-n1-0001"))).To(Equal(v1alpha1.XFS), "a log device belongs to XFS")
+
+	others := named("")
+	change(others, "n1", 0, func(b *v1alpha1.BlockDevice) {
+		b.Signatures = []v1alpha1.Signature{{Device: b.KernelName, Type: "btrfs", Label: "data"}}
+	})
+	g.Expect(fsType(others)).To(Equal(v1alpha1.Ext4), "what somebody else has made says nothing")
+
+	gone := named("")
+	gone.Existing = plan.Select(gone).Targets
+	delete(gone.Inventories, "n1")
+	g.Expect(fsType(gone)).To(Equal(v1alpha1.Ext4))
+
+	own := named("")
+	label := plan.Label(&plan.Select(own).Targets[0])
+	change(own, "n1", 0, func(b *v1alpha1.BlockDevice) {
+		b.Signatures = []v1alpha1.Signature{
+			{Device: b.KernelName, Type: "unheard-of"}, {Device: b.KernelName + "1", Type: "btrfs"}, {Device: b.KernelName, Type: "xfs", Label: label},
+		}
+	})
+	g.Expect(fsType(own)).To(Equal(v1alpha1.XFS), "neither a partition nor a find that is no format counts")
+}
+
 // Without its objects, a cluster has nothing but the disks.
 func TestADiskThatCarriesATargetFromBeforeKeepsItsFormat(t *testing.T) {
 	g := NewWithT(t)

@@ -52,11 +52,11 @@ func describeIdentity(d v1alpha1.DeviceIdentity) string {
 // was recorded; nil for any other disk.
 func newDevice(t *v1alpha1.StorageTarget, l Look) *v1alpha1.NewDevice {
 	p, was, f := t.Status.Provisioned, DeviceOf(t), l.Device
-	if !isFinished(t) || !f.Found || HasIdentityOrGrew(f, was) == "" || f.SizeBytes < max(was.SizeBytes, t.Spec.Device.SizeBytes) {
+	if f.SizeBytes < max(was.SizeBytes, t.Spec.Device.SizeBytes) {
 		return nil
 	}
 	m := marker(l)
-	if m == nil || !sameTarget(*m, t) || m.UUID != p.UUID || isFromBefore(*m, t) || l.Mount.Mounted && l.Mount.KernelName != f.KernelName {
+	if m == nil || !sameTarget(*m, t) || m.UUID != p.UUID || isFromBefore(*m, t) {
 		return nil
 	}
 	// The old name is among its names when it was found by it.

@@ -54,6 +54,23 @@ func TestADiskWithAnotherIdentityServesWhenAPersonAcceptsIt(t *testing.T) {
 	}
 }
 
+func TestAWWNThatSeveralDisksHaveIsOfferedBesideASerialNumberOnly(t *testing.T) {
+	shared := func(serial string) plan.Look {
+		return look(carrying(aTarget(), uuidOne, uidNow), func(f *plan.Facts) { f.Serial, f.WWN, f.SharedWWN = serial, "", f.WWN })
+	}
+	g := NewWithT(t)
+	g.Expect(decide(aTarget(finished), shared("S2")).NewDevice.Device.WWN).To(Equal(aTarget().Spec.Device.WWN))
+	g.Expect(decide(aTarget(finished), shared("")).NewDevice.Device.WWN).To(BeEmpty())
+}
+
+func TestAnotherIdentityIsOfferedWhileTheDiskIsMountedAtItsPlace(t *testing.T) {
+	l := mounted(aTarget(), uuidOne, uidNow)
+	l.Device.Serial = "S2"
+	NewWithT(t).Expect(decide(aTarget(finished), l).NewDevice).NotTo(BeNil())
+	l.Mount.KernelName = "sdc"
+	NewWithT(t).Expect(decide(aTarget(finished), l).NewDevice).To(BeNil(), "what is mounted may be another disk")
+}
+
 func TestAnotherIdentityIsNotOfferedWhen(t *testing.T) {
 	ours := aTarget()
 	serial := func(f *plan.Facts) { f.Serial = "S2" }
@@ -75,6 +92,11 @@ func TestAnotherIdentityIsNotOfferedWhen(t *testing.T) {
 		"the target is not finished":       {aTarget(begun), look(carrying(ours, uuidOne, uidNow), serial)},
 		"the target is deleted":            {aTarget(finished, deleted(uidNow)), look(carrying(ours, uuidOne, uidNow), serial)},
 		"it is not there":                  {aTarget(finished), plan.Look{}},
+		"it went while it was mounted": {aTarget(finished), func() plan.Look {
+			l := mounted(ours, uuidOne, uidNow)
+			l.Device = plan.Facts{}
+			return l
+		}()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := decide(c.target, c.look)
@@ -105,6 +127,17 @@ func TestADiskThatGrewServesOnAndSaysIt(t *testing.T) {
 	target.Status.Provisioned = decide(target, disk).Provisioned
 	g.Expect(decide(target, disk).Action).To(Equal(plan.Mount))
 
+	// Either of the two proves it.
+	for _, one := range []func(f *plan.Facts, d *v1alpha1.DeviceIdentity){
+		func(f *plan.Facts, d *v1alpha1.DeviceIdentity) { f.Serial, d.Serial = "", "" },
+		func(f *plan.Facts, d *v1alpha1.DeviceIdentity) { f.WWN, d.WWN = "", "" },
+	} {
+		f, was := blankDisk(grown), aTarget().Spec.Device
+		one(&f, &was)
+		g.Expect(plan.HasIdentityOrGrew(f, was)).To(BeEmpty())
+	}
+	g.Expect(decide(aTarget(finished), mounted(ours, uuidOne, uidNow)).Ready.Message).NotTo(ContainSubstring("was recorded with"), "it did not grow")
+
 	// A plan to format is void all the same.
 	g.Expect(decide(aTarget(), look(grown)).Ready.Message).To(ContainSubstring("grown disk"))
 }
@@ -114,6 +147,16 @@ func TestADiskThatGrewIsWipedOnlyWhenItsSerialNumberOrWWNProvesIt(t *testing.T) 
 	ours := aTarget()
 	grown := func(f *plan.Facts) { f.SizeBytes = 2 * tib }
 	g.Expect(decide(aTarget(finished, deleted(uidNow)), look(carrying(ours, uuidOne, uidNow), grown)).Action).To(Equal(plan.Wipe))
+
+	// Without growth, a disk is wiped whatever it has of the two.
+	for _, without := range []func(f *plan.Facts, d *v1alpha1.DeviceIdentity){
+		func(f *plan.Facts, d *v1alpha1.DeviceIdentity) { f.WWN, d.WWN = "", "" },
+		func(f *plan.Facts, d *v1alpha1.DeviceIdentity) { f.Serial, d.Serial, f.WWN, d.WWN = "", "", "", "" },
+	} {
+		target, l := aTarget(finished, deleted(uidNow)), look(carrying(ours, uuidOne, uidNow))
+		without(&l.Device, &target.Spec.Device)
+		g.Expect(decide(target, l).Action).To(Equal(plan.Wipe))
+	}
 
 	accepted := func(t *v1alpha1.StorageTarget) {
 		t.Spec.Device.Serial, t.Spec.Device.WWN = "", ""

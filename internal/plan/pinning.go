@@ -106,14 +106,14 @@ func (in PinInput) atItsDisks(d PinDaemon, node string, inventory v1alpha1.NodeI
 	}
 	var on []int32
 	var unknown []string
-	disks := 0
+	hasDisk := false
 	for i := range in.Targets {
 		t := &in.Targets[i]
 		if t.Spec.Node != node || t.Spec.Role != d.Role || t.Spec.StoragePool != d.StoragePool ||
 			d.Role == v1alpha1.RoleMetadata && !d.Kernel && int(t.Spec.Slot) != d.Index {
 			continue
 		}
-		disks++
+		hasDisk = true
 		switch b := findDevice(inventory, string(t.Spec.Device.ID)); {
 		case b == nil:
 		case b.NUMANode == nil || *b.NUMANode < 0:
@@ -127,7 +127,7 @@ func (in PinInput) atItsDisks(d PinDaemon, node string, inventory v1alpha1.NodeI
 	pinning := *d.Pinning
 	pinning.NUMANodes, d.Pinning = on, nil
 	switch {
-	case disks == 0:
+	case !hasDisk:
 		return d, ""
 	case len(on) == 1 && len(unknown) == 0:
 		d.Pinning, d.Index = &pinning, 0

@@ -79,6 +79,7 @@ func TestContradictionsNameBothSides(t *testing.T) {
 		"CPUs that are not there":                  {pinInput(daemon("a", 0, cpuSet("30-33"), "oss1")), []string{"spec of a asks for the CPUs 30-33, and node oss1 has 0-31: 32-33 is not there"}},
 		"fewer sets than instances":                {pinInput(daemon("a", 1, cpuSet("0-3"), "oss1")), []string{"spec of a has 1 cpuSets, and instance 1 (a) needs one of its own"}},
 		"what is no list of CPUs":                  {pinInput(daemon("a", 0, cpuSet("7-3"), "oss1")), []string{"no list of CPUs"}},
+		"an empty list of CPUs":                    {pinInput(daemon("a", 0, cpuSet(""), "oss1")), []string{"no list of CPUs"}},
 		"a node without an inventory":              {pinInput(daemon("a", 0, numaNodes(0), "oss9")), []string{"kubectl label node oss9 parallelfs.dev/agent="}},
 		"a kubelet without the static policy":      {pinInput(daemon("a", 0, static, "oss1")), []string{"the CPU manager policy of node oss1 is none"}},
 		"a kubelet whose policy is not known":      {unknown, []string{"the CPU manager policy of node oss3 is not known"}},
@@ -102,6 +103,21 @@ func TestContradictionsNameBothSides(t *testing.T) {
 	t.Run("but CPUs of another node, and sockets, may be shared", func(t *testing.T) {
 		_, problems := plan.Pin(pinInput(daemon("a", 0, cpuSet("0-3"), "oss1"), daemon("b", 0, cpuSet("0-3"), "oss2"), daemon("c", 0, numaNodes(0), "oss1"), daemon("d", 0, numaNodes(0), "oss1")))
 		NewWithT(t).Expect(problems).To(BeEmpty())
+	})
+}
+
+func TestOneDaemonWithoutCPUsTakesNoneFromOthers(t *testing.T) {
+	none := daemon("none", 0, v1alpha1.CPUPinning{Mode: v1alpha1.PinningNone}, "oss1")
+	broken := daemon("broken", 0, cpuSet("7-3"), "oss1")
+	t.Run("nor does a node without an agent", func(t *testing.T) {
+		pinnings, _ := plan.Pin(pinInput(none, daemon("a", 0, numaNodes(0), "oss0", "oss1")))
+		NewWithT(t).Expect(pinnings["oss1"]).To(HaveKey("a"))
+	})
+	t.Run("nor hides that two others share some", func(t *testing.T) {
+		in := pinInput(daemon("a", 0, cpuSet("0-3"), "oss1"))
+		in.Others = map[string][]plan.PinDaemon{"storage/home": {none, broken, daemon("b", 0, cpuSet("3-5"), "oss1")}}
+		_, problems := plan.Pin(in)
+		NewWithT(t).Expect(messages(problems)).To(ConsistOf(ContainSubstring("share the CPUs 3;")))
 	})
 }
 

@@ -83,6 +83,15 @@ func TestRulesHoldWhereTheyShould(t *testing.T) {
 	}
 }
 
+func TestADiskThatALookAscribesToATargetIsNotBlank(t *testing.T) {
+	own := aTarget()
+	ascribed := func(f *plan.Facts) { f.Target = own.Namespace + "/" + own.Name }
+	g := NewWithT(t)
+	g.Expect(plan.Blank(blankDisk(ascribed))).To(ConsistOf("sdb carries StorageTarget " + own.Namespace + "/" + own.Name))
+	g.Expect(plan.Blank(blankDisk(carrying(own, uuidOne, uidNow), ascribed))).NotTo(ContainElement(HavePrefix("sdb carries StorageTarget ")), "its marker says it")
+	g.Expect(decide(own, look(ascribed)).Action).To(Equal(plan.None))
+}
+
 func TestKernelNamesAreNoIDs(t *testing.T) {
 	for _, name := range []v1alpha1.DeviceID{"sda", "sdab", "vda1", "nvme0n1", "nvme10n2p3", "dm-3", "md127", "loop0", "mmcblk0p1", ""} {
 		NewWithT(t).Expect(plan.IsNamedStably(name)).NotTo(BeEmpty(), string(name))

@@ -371,7 +371,7 @@ func (s *selection) selected(g group) {
 		want := g.countPerNode()
 		if want%g.instances != 0 {
 			s.problem(v1alpha1.ReasonInvalidSpec, "%s.select: countPerNode %d can't be shared out to %d metadata servers; make it a multiple", g.field, want, g.instances)
-			continue
+			return
 		}
 		if count >= want {
 			continue
@@ -386,10 +386,8 @@ func (s *selection) selected(g group) {
 			if count == want {
 				break
 			}
+			// One of the slots has room: count is at least the sum of have, and below want.
 			slot := slices.IndexFunc(have, func(n int) bool { return n < want/g.instances })
-			if slot < 0 {
-				break
-			}
 			if c.carries >= 0 {
 				slot = c.carries
 			}

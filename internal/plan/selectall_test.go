@@ -99,6 +99,30 @@ func TestAServerThatNamesNoNUMANodeGetsThatOfItsOwnDisk(t *testing.T) {
 	g.Expect(of).To(Equal(map[string]string{"mds0": "1", "mds1": "0", "mds2": "1"}))
 }
 
+func TestAServerGetsTheNUMANodeOfNoDiskOfAnother(t *testing.T) {
+	in := atItsDisks(1)
+	in.Daemons[0].Nodes = []string{"oss0", "oss1"}
+	in.Inventories["oss0"] = in.Inventories["oss1"]
+	inventory := in.Inventories["oss1"]
+	on := int32(0)
+	inventory.BlockDevices = append(inventory.BlockDevices, diskNumber("oss1", 9, func(b *v1alpha1.BlockDevice) { b.NUMANode = &on }))
+	in.Inventories["oss1"] = inventory
+	for _, change := range []func(*v1alpha1.StorageTarget){
+		func(t *v1alpha1.StorageTarget) { t.Spec.Node = "oss9" },
+		func(t *v1alpha1.StorageTarget) { t.Spec.Role = v1alpha1.RoleManagement },
+		func(t *v1alpha1.StorageTarget) { t.Spec.StoragePool = "ssd" },
+		func(t *v1alpha1.StorageTarget) { t.Spec.Slot = 1 },
+	} {
+		other := *in.Targets[0].DeepCopy()
+		other.Spec.Device.ID = v1alpha1.DeviceID(diskNumber("oss1", 9).IDs[0])
+		change(&other)
+		in.Targets = append(in.Targets, other)
+	}
+	pinnings, problems := plan.Pin(in)
+	NewWithT(t).Expect(problems).To(BeEmpty())
+	NewWithT(t).Expect(pinnings["oss1"]).To(HaveKeyWithValue("mds0", HaveField("MemoryNodes", "1")), "and a node where it has no disk takes nothing from it")
+}
+
 func TestAServerWhoseDisksSayNoNUMANodeIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		in   plan.PinInput

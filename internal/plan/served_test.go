@@ -235,7 +235,9 @@ func TestATargetOfLustreThatItsServerHasMountedIsProven(t *testing.T) {
 
 	// One that was not finished yet is not marked, as others are.
 	target.Status.Provisioned.Finished = nil
-	g.Expect(decide(target, l).Action).To(Equal(plan.None))
+	d = decide(target, l)
+	g.Expect(d.Action).To(Equal(plan.None))
+	g.Expect(d.Ready.Reason).To(Equal(v1alpha1.ReasonDeviceRefused), "it is no disk that could be mounted")
 }
 
 func TestOnlyAFileSystemsOwnTargetOfLustreIsWiped(t *testing.T) {
@@ -322,6 +324,16 @@ func TestADiskSaysWhatItWasGivenBeforeAnybodyElseDoes(t *testing.T) {
 	foreign.Spec.Cluster = there
 	said, _ = plan.Said(foreign, l)
 	g.Expect(said).To(BeNil(), "it is another cluster's, and nobody has said that it may be taken over")
+
+	said, why = plan.Said(aTarget(), plan.Look{Device: blankDisk(carrying(aTarget(), uuidOne, uidNow), func(f *plan.Facts) { f.Answer = l.Device.Answer })})
+	g.Expect(said).To(BeNil(), "it is no target that only its own server mounts")
+	g.Expect(why).To(BeEmpty())
+	for _, without := range []func(f *plan.Facts){func(f *plan.Facts) { f.Answer = nil }, func(f *plan.Facts) { f.Marker = nil }} {
+		silent := plan.Look{Device: blankDisk(made(old), without)}
+		said, why = plan.Said(target, silent)
+		g.Expect(said).To(BeNil(), "it does not say it")
+		g.Expect(why).To(BeEmpty())
+	}
 
 	l.Device.Answer.Stdout = strings.Replace(l.Device.Answer.Stdout, "mgsnode=10.0.0.1@tcp", "mgsnode=10.0.0.1@tcp:10.0.0.2@tcp", 1)
 	_, why = plan.Said(target, l)

@@ -76,7 +76,7 @@ func (p *Provisioner) carryOutStep(
 
 // stepName names a step for the hook: what wipes or zeroes is named with the device.
 func stepName(s plan.Step) string {
-	if (s.Kind == plan.StepWipe || s.Kind == plan.StepZero) && len(s.Argv) > 0 {
+	if s.Kind == plan.StepWipe || s.Kind == plan.StepZero {
 		return fmt.Sprintf("%s %s", s.Kind, s.Argv[len(s.Argv)-1])
 	}
 	return string(s.Kind)
@@ -143,7 +143,7 @@ func (p *Provisioner) onlyOwn(look plan.Look, argv []string) error {
 	if look.Log != nil {
 		own = append(append(own, look.Log.KernelName), look.Log.Partitions...)
 	}
-	named := 0
+	named := false
 	for _, argument := range argv {
 		_, path, has := strings.Cut(argument, p.Dev+"/")
 		if !has {
@@ -160,9 +160,9 @@ func (p *Provisioner) onlyOwn(look plan.Look, argv []string) error {
 			return fmt.Errorf("%q would write to %s, which is not the target's device %s; nothing was done",
 				strings.Join(argv, " "), device, look.Device.KernelName)
 		}
-		named++
+		named = true
 	}
-	if named == 0 {
+	if !named {
 		return fmt.Errorf("%q names no device; nothing was done", strings.Join(argv, " "))
 	}
 	return nil
@@ -292,7 +292,14 @@ func prove(top string, t *v1alpha1.StorageTarget, wanted *v1alpha1.TargetProvisi
 		return nil
 	case err != nil:
 		return fmt.Errorf("%w; it is not mounted", err)
-	case isFormers(*marker, wanted.FormerOwner):
+	}
+	return proveMarker(*marker, t, wanted, uuid)
+}
+
+// proveMarker refuses the marker on a filesystem with this UUID when it is neither the target's nor that of the owner before it.
+func proveMarker(marker spec.TargetMarker, t *v1alpha1.StorageTarget, wanted *v1alpha1.TargetProvisioned, uuid string) error {
+	switch {
+	case isFormers(marker, wanted.FormerOwner):
 	case marker.Owner.Namespace != t.Namespace, marker.Owner.Name != t.Spec.FileSystem.Name, marker.Target != t.Name:
 		return fmt.Errorf("the marker on it says that it is target %s of the FileSystem %s/%s; it is not mounted",
 			marker.Target, marker.Owner.Namespace, marker.Owner.Name)

@@ -79,3 +79,20 @@ func TestTheMarkerOfADiskThatHasAHolderIsNotRead(t *testing.T) {
 	l.Expect(provisiontest.Ready(target).Message).To(ContainSubstring("the device is in use, so its marker is not read"))
 	l.Expect(d.Content()).To(Equal(before))
 }
+
+func TestEachMkfsAndMountIsFollowedByALookAtWhatItDid(t *testing.T) {
+	l := provisiontest.New(t)
+	target := l.Target(l.Disk("data", 64*provisiontest.Mebi))
+	l.Expect(moments(l, target)).To(ContainElements("after MakeFileSystem", "after VerifyFileSystem", "after Mount", "after VerifyMount"))
+
+	// Somebody unmounts it between the two.
+	l.Unmount(target)
+	agent := l.Agent(func(step string, done bool) error {
+		if step == "VerifyMount" && !done {
+			l.Unmount(target)
+		}
+		return nil
+	})
+	l.Expect(agent.Pass(t.Context(), target, l.Record)).To(MatchError(ContainSubstring("was mounted, but ")))
+	l.Expect(provisiontest.Ready(target).Reason).To(Equal(v1alpha1.ReasonMountFailed))
+}
