@@ -119,13 +119,13 @@ func (p *parser) line(line string) error {
 		}
 		p.begun = true
 		if p.settings != nil && (match[1] != strconv.FormatInt(p.seconds, 10) || match[2] != strconv.Itoa(int(p.warmUp))) {
-			return fmt.Errorf("%q, but the point asked for %d s, and %d s before", line, p.seconds, p.warmUp)
+			return fmt.Errorf("%q, but the point asked for %d s, and %d s before", benchmarks.Short(line), p.seconds, p.warmUp)
 		}
 		return nil
 	}
 	if match := copiesLine.FindStringSubmatch(line); match != nil {
 		if p.settings != nil && match[1] != strconv.Itoa(p.processes) {
-			return fmt.Errorf("%q, but the point asked for %d processes", line, p.processes)
+			return fmt.Errorf("%q, but the point asked for %d processes", benchmarks.Short(line), p.processes)
 		}
 		return nil
 	}
@@ -144,14 +144,14 @@ func (p *parser) result(title, text, unit string) error {
 		return errors.New("a result stands before the line that says what netmist runs")
 	}
 	if len(p.samples) >= len(wanted) {
-		return fmt.Errorf("%q is a result too many", title)
+		return fmt.Errorf("%q is a result too many", benchmarks.Short(title))
 	}
 	w := wanted[len(p.samples)]
 	if unit != w.printed || w.title != "" && title != w.title || w.title == "" && !opsLine.MatchString(title+" "+unit) {
-		return fmt.Errorf("found %q in %s, where %s in %s comes next", title, unit, w.name, w.printed)
+		return fmt.Errorf("found %q in %s, where %s in %s comes next", benchmarks.Short(title), unit, w.name, w.printed)
 	}
 	if !number.MatchString(text) {
-		return fmt.Errorf("%q is no number", text)
+		return fmt.Errorf("%q is no number", benchmarks.Short(text))
 	}
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil {

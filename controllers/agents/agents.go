@@ -23,6 +23,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks/telemetry"
+	"parallelfs.dev/operator/internal/node/limited"
 )
 
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=nodeinventories,verbs=get;list;watch;patch
@@ -119,7 +120,7 @@ func (r *Reader) ask(ctx context.Context, node, fileSystem string, from, to time
 		return nil, fmt.Errorf("ask the agent: %w", err)
 	}
 	asked := r.Now()
-	response, err := r.HTTP.Do(request)
+	response, err := limited.Ask(r.HTTP, request)
 	if err != nil {
 		return nil, r.silent(question.Host, err)
 	}

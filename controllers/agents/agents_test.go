@@ -1,6 +1,7 @@
 package agents_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +23,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks/telemetry"
 	"parallelfs.dev/operator/controllers/agents"
+	"parallelfs.dev/operator/internal/node/limited"
 )
 
 var (
@@ -208,4 +211,51 @@ func TestOfAThousandServersSomeAreAskedAndLittleIsKept(t *testing.T) {
 	g.Expect(len(found)).To(BeNumerically("<=", 32))
 	g.Expect(found[0]).To(Equal(telemetry.Summary{Node: "744 more nodes", Problem: "at most 256 are asked"}))
 	g.Expect(found[len(found)-1].Node).To(Equal("250 more nodes"))
+}
+
+func TestAThousandConnectionsThatAreOpenedAgainKeepNoQuestionFromAnAgent(t *testing.T) {
+	g := NewWithT(t)
+	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	serves := says(telemetry.Answer{Node: "n1", Time: now, Summaries: []telemetry.Summary{{Node: "n1", Target: "ssd-1"}}})
+	server := &http.Server{Handler: serves, ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(limited.New(inner)) }()
+	t.Cleanup(func() { _ = server.Close() })
+	address, text, err := net.SplitHostPort(inner.Addr().String())
+	g.Expect(err).NotTo(HaveOccurred())
+	port, err := strconv.Atoi(text)
+	g.Expect(err).NotTo(HaveOccurred())
+	flood(t, inner.Addr().String(), 1000)
+	r := reader(cluster(t, node("n1", address)), port)
+	for range 20 {
+		g.Expect(r.Telemetry(t.Context(), scratch, []string{"n1"}, from, to)).To(HaveExactElements(HaveField("Target", "ssd-1")))
+	}
+}
+
+// flood opens so many connections from forty other addresses, and opens one in ten again, whenever it is closed, while the test lasts.
+func flood(t *testing.T, address string, connections int) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var all, opened sync.WaitGroup
+	opened.Add(connections)
+	for i := range connections {
+		all.Go(func() {
+			for first := true; first || i%10 == 0 && ctx.Err() == nil; first = false {
+				from := &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(1+i%40))}
+				connection, err := (&net.Dialer{LocalAddr: from}).DialContext(ctx, "tcp", address)
+				if first {
+					opened.Done()
+				}
+				if err != nil {
+					return
+				}
+				end := context.AfterFunc(ctx, func() { _ = connection.Close() })
+				_, _ = connection.Read(make([]byte, 1)) // until the listener closes it
+				end()
+				_ = connection.Close()
+			}
+		})
+	}
+	t.Cleanup(func() { stop(); all.Wait() })
+	opened.Wait()
 }

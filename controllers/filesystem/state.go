@@ -10,11 +10,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"syscall"
 	"time"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/node/limited"
 )
 
 // Question is what a filesystem's probe is asked.
@@ -67,7 +67,7 @@ func (h *HTTPStateReader) State(ctx context.Context, q Question) (*backend.State
 		return nil, fmt.Errorf("ask the probe at %s: %w", where.Host, err)
 	}
 	request.Header.Set(backend.QuestionHeader, backend.SignQuestion([]byte(q.Key), nonce))
-	response, err := h.ask(request)
+	response, err := limited.Ask(h.Client, request)
 	if err != nil {
 		timeout, isNet := errors.AsType[net.Error](err)
 		dial, isOp := errors.AsType[*net.OpError](err)
@@ -108,20 +108,6 @@ func (h *HTTPStateReader) State(ctx context.Context, q Question) (*backend.State
 		return nil, fmt.Errorf("the probe says: %s", lastLine(answer.Problem))
 	}
 	return answer.State, nil
-}
-
-// triesToAsk is how often a question is sent whose connection ends before its answer begins.
-const triesToAsk = 3
-
-// ask sends a question. A probe under a flood of connections closes the oldest one that waits, which may be this one.
-func (h *HTTPStateReader) ask(request *http.Request) (response *http.Response, err error) {
-	for range triesToAsk {
-		response, err = h.Client.Do(request)
-		if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
-			break
-		}
-	}
-	return response, err //nolint:wrapcheck // State says it in a sentence
 }
 
 // lookAt says how a person finds out who answers.

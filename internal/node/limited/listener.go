@@ -1,5 +1,5 @@
-// Package limited limits the number of connections per address and in total. A new connection closes the oldest idle one, so that a client
-// that opens many connections does not keep others out.
+// Package limited limits the number of connections per address and in total. A new connection closes the oldest idle one of those who have
+// most, so that a client that opens many connections does not keep others out.
 package limited
 
 import (
@@ -31,8 +31,8 @@ func New(listener net.Listener) *Listener {
 	return &Listener{Listener: listener, all: list.New(), from: map[string]*list.List{}}
 }
 
-// Accept returns a connection within the limits. Each connection over a limit closes the oldest one that is not held. If all are held, the
-// new one is closed.
+// Accept returns a connection within the limits. Each connection over a limit closes the oldest one that is not held: of its own address,
+// or of the address with most connections. If all are held, the new one is closed.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		accepted, err := l.Listener.Accept()
@@ -61,13 +61,14 @@ func (l *Listener) add(accepted net.Conn) net.Conn {
 	var closed []*connection
 	allowed := true
 	for _, limit := range []struct {
-		of   *list.List
-		most int
-	}{{own, PerAddress}, {l.all, Total}} {
+		of     *list.List
+		most   int
+		oldest func() *connection
+	}{{own, PerAddress, func() *connection { return firstWaiting(own) }}, {l.all, Total, l.ofMost}} {
 		if limit.of.Len() < limit.most {
 			continue
 		}
-		oldest := firstWaiting(limit.of)
+		oldest := limit.oldest()
 		if oldest == nil {
 			allowed = false
 			break
@@ -100,6 +101,19 @@ func firstWaiting(connections *list.List) *connection {
 		}
 	}
 	return nil
+}
+
+// ofMost returns the oldest connection that is not held of the address with most connections: many connections of some addresses do not
+// close the only one of another.
+func (l *Listener) ofMost() (found *connection) {
+	most := 0
+	for e := l.all.Front(); e != nil; e = e.Next() {
+		c, is := e.Value.(*connection)
+		if is && !c.held && l.from[c.address].Len() > most {
+			found, most = c, l.from[c.address].Len()
+		}
+	}
+	return found
 }
 
 // forget removes a connection from the lists. It may be called twice.

@@ -90,3 +90,20 @@ func TestAHeldConnectionStaysOpenUnderMoreConnections(t *testing.T) {
 	close(answer)
 	g.Expect(<-got).To(Equal("the answer"))
 }
+
+func TestManyConnectionsOfSomeAddressesCloseNotTheOnlyOneOfAnother(t *testing.T) {
+	g := NewWithT(t)
+	address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	only := dial(t, address)
+	for i := range 3 * limited.Total {
+		from := &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(1+i%40))}
+		connection, err := (&net.Dialer{LocalAddr: from}).DialContext(t.Context(), "tcp", address)
+		g.Expect(err).NotTo(HaveOccurred())
+		t.Cleanup(func() { _ = connection.Close() })
+	}
+	_, err := io.WriteString(dial(t, address), "GET / HTTP/1.1\r\nHost: node\r\n\r\n")
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = io.WriteString(only, "GET / HTTP/1.1\r\nHost: node\r\n\r\n")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(isClosed(only)).To(BeFalse(), "it was opened first, and its address has no other")
+}

@@ -80,7 +80,7 @@ func FileOf(process, descriptor string) (OpenFile, error) {
 }
 
 func parseFile(path string) (OpenFile, error) {
-	content, err := Head(path, smallFile)
+	content, err := headOfSmall(path)
 	if err != nil {
 		return OpenFile{}, err
 	}
@@ -103,6 +103,27 @@ func parseFile(path string) (OpenFile, error) {
 		return OpenFile{}, fmt.Errorf("%s has no flags or no mnt_id", path)
 	}
 	return file, nil
+}
+
+// headOfSmall is Head for one of very many small files: it takes half of the time.
+func headOfSmall(path string) ([]byte, error) {
+	descriptor, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(descriptor)
+	content := make([]byte, 0, 512)
+	for len(content) < smallFile {
+		n, err := unix.Read(descriptor, content[len(content):cap(content)])
+		if err != nil {
+			return nil, &os.PathError{Op: "read", Path: path, Err: err}
+		}
+		if n == 0 {
+			break
+		}
+		content = slices.Grow(content[:len(content)+n], 512)
+	}
+	return content, nil
 }
 
 // MountOf returns the ID of the mount that a path leads to. The path may be a procfs link such as PROCESS/cwd. Opening a file with O_PATH
