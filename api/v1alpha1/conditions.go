@@ -426,6 +426,11 @@ const (
 	// on. It means nothing for any other identity, and once it was accepted.
 	AnnotationAcceptDevice = "parallelfs.dev/accept-device"
 
+	// AnnotationReplaceDisk on a StorageTarget that is one side of a buddy group of a BeeGFS, and whose disk is lost, asks for another disk of
+	// its node with the same number. With the value "plan", the message of its condition Online names the disk and the hash of the plan. With
+	// that hash as the value, the plan is carried out.
+	AnnotationReplaceDisk = "parallelfs.dev/replace-disk"
+
 	// AnnotationGiveUp on a StorageTarget, with the name of its node as the value, lets a deleted target go although the node
 	// can't release it: what is on the disk stays there. On a FileSystemNode, it says that the node never comes back: the filesystem goes on
 	// without it, as long as the annotation is there.

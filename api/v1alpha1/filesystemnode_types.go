@@ -220,6 +220,22 @@ type MemberTarget struct {
 	// +optional
 	Drained *metav1.Time `json:"drained,omitempty"`
 
+	// replaces is the StorageTarget of the lost disk whose number, and place in a buddy group, this disk got after a person had approved it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Replaces string `json:"replaces,omitempty"`
+
+	// files are written into the target's data directory when it is initialized, beside those of every target: name and content. Only a disk
+	// that replaces another one has some.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=4
+	Files map[string]VariableValue `json:"files,omitempty"`
+
+	// fullResync is when the filesystem accepted the order to copy everything to the disk that replaces another one. The disk is not used
+	// before that.
+	// +optional
+	FullResync *metav1.Time `json:"fullResync,omitempty"`
+
 	// takenOut is when the StorageTarget of the drained target was gone. The server then restarts, to let go of the disk.
 	// +optional
 	TakenOut *metav1.Time `json:"takenOut,omitempty"`

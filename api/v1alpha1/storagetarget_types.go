@@ -228,6 +228,12 @@ type StorageTargetStatus struct {
 	// +optional
 	Record *TargetRecord `json:"record,omitempty"`
 
+	// registration is what the target's server proves itself with when it registers: the content of BeeGFS's file targetID. The agent reads it
+	// from the mounted disk. It stays when the disk is lost, because a disk that replaces it needs it. Absent for other filesystems.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Registration string `json:"registration,omitempty"`
+
 	// mountPath is where the target is mounted on its node.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255

@@ -2570,6 +2570,17 @@ func (in *MemberTarget) DeepCopyInto(out *MemberTarget) {
 		in, out := &in.Drained, &out.Drained
 		*out = (*in).DeepCopy()
 	}
+	if in.Files != nil {
+		in, out := &in.Files, &out.Files
+		*out = make(map[string]VariableValue, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
+	if in.FullResync != nil {
+		in, out := &in.FullResync, &out.FullResync
+		*out = (*in).DeepCopy()
+	}
 	if in.TakenOut != nil {
 		in, out := &in.TakenOut, &out.TakenOut
 		*out = (*in).DeepCopy()

@@ -79,6 +79,8 @@ func (c *choices) dependsOn(fs *v1alpha1.FileSystem, d disks, nodes plan.TargetN
 	write("metadata")
 	write(nodes.Metadata...)
 	write("lost", nodes.LostMetadata)
+	write("replaced")
+	write(nodes.Replaced...)
 	for _, pool := range slices.Sorted(maps.Keys(nodes.Pools)) {
 		write("pool", pool)
 		write(nodes.Pools[pool]...)

@@ -224,5 +224,6 @@ func sameSpec(a, b *v1alpha1.FileSystemNodeSpec) bool {
 func sameTarget(a, b v1alpha1.MemberTarget) bool {
 	return a.Name == b.Name && a.ID == b.ID && a.Directory == b.Directory && a.Path == b.Path && a.UUID == b.UUID &&
 		a.Remove == b.Remove && a.Granted == b.Granted && a.Expected == b.Expected && a.Turn == b.Turn && maps.Equal(a.Variables, b.Variables) &&
-		a.Initialized.Equal(b.Initialized) && a.Drained.Equal(b.Drained) && a.TakenOut.Equal(b.TakenOut)
+		a.Initialized.Equal(b.Initialized) && a.Drained.Equal(b.Drained) && a.TakenOut.Equal(b.TakenOut) &&
+		a.Replaces == b.Replaces && maps.Equal(a.Files, b.Files) && a.FullResync.Equal(b.FullResync)
 }

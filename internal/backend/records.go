@@ -288,6 +288,7 @@ func targetsWithTold(recorded, told []v1alpha1.MemberTarget) []v1alpha1.MemberTa
 			now = told[j]
 		}
 		now.ID, now.Initialized, now.Drained, now.TakenOut = t.ID, t.Initialized, t.Drained, t.TakenOut
+		now.Replaces, now.Files, now.FullResync = t.Replaces, t.Files, t.FullResync
 		out = append(out, now)
 	}
 	for i := range told {

@@ -39,6 +39,28 @@ func DiskOf(inventory v1alpha1.NodeInventoryStatus, t *v1alpha1.StorageTarget) F
 	}
 }
 
+// ShownOn names the nodes of which an inventory shows the disk of a target: by its identity, or by the UUID or the label of its filesystem.
+func ShownOn(inventories map[string]v1alpha1.NodeInventoryStatus, t *v1alpha1.StorageTarget) []string {
+	var out []string
+	for node, inventory := range inventories {
+		if slices.ContainsFunc(inventory.BlockDevices, func(b v1alpha1.BlockDevice) bool { return isDiskOf(b, t) }) {
+			out = append(out, node)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// isDiskOf is true when a disk has the identity of that of a target, or carries the target.
+func isDiskOf(b v1alpha1.BlockDevice, t *v1alpha1.StorageTarget) bool {
+	uuid := ""
+	if t.Status.Provisioned != nil {
+		uuid = t.Status.Provisioned.UUID
+	}
+	return sameDevice(b, t.Spec.Device) || sameDevice(b, DeviceOf(t)) || isLabeled(b, t.Namespace, t.Spec.FileSystem.Name, t.Name) ||
+		slices.ContainsFunc(b.Signatures, func(s v1alpha1.Signature) bool { return uuid != "" && s.UUID == uuid })
+}
+
 // isLabeled is true when the label on a disk says that it carries a target.
 func isLabeled(b v1alpha1.BlockDevice, namespace, fileSystem, target string) bool {
 	label := labelOf(namespace, fileSystem, target)

@@ -50,6 +50,9 @@ type TargetNodes struct {
 	// LostMetadata is the StorageTarget of lost metadata that is made again on another disk of the same node: a selector does not count it. It
 	// is empty for none.
 	LostMetadata string
+	// Replaced are the StorageTargets of lost disks that other disks of their nodes replace: a selector does not count them, and devices need
+	// not name them.
+	Replaced []string
 }
 
 // Selection is which targets a FileSystem has.
@@ -106,7 +109,7 @@ type selection struct {
 // What was chosen stays chosen: a target that exists is kept, with the identity that was recorded, also when its disk is
 // gone, no longer matches or its node has left the role. It is dropped only when it was taken out of spec.devices, was
 // marked for removal, and its condition SafeToRemove is true. A selector does not count a target that is marked for removal and safe
-// to remove, nor one with lost metadata that is made again, so that another disk takes its place.
+// to remove, nor one with lost metadata that is made again, nor one whose lost disk is replaced, so that another disk takes its place.
 //
 // New disks are chosen by name as spec.devices says, whatever is on them: the plan then says what that is. A selector chooses
 // only disks that are usable as they are and wanted by nobody, in the order of their ids, after those that carry a target of
@@ -245,6 +248,10 @@ func (s *selection) keep(g group) {
 			if isDrained(t) {
 				continue
 			}
+			if slices.Contains(s.in.Replaced, t.Name) {
+				s.choose(g, t.Spec.Node, t.Spec.Slot, t.Spec.Device, t.Name)
+				continue
+			}
 			s.problem(v1alpha1.ReasonTargetsNotReady, "%s: StorageTarget %s (node %s, disk %s) is no longer in devices, and may hold data; set its spec.remove to true and wait "+
 				"until its condition SafeToRemove is true, or name the disk again", g.field, t.Name, t.Spec.Node, t.Spec.Device.ID)
 		}
@@ -361,7 +368,7 @@ func (s *selection) selected(g group) {
 		have := make([]int, g.instances)
 		count := 0
 		for _, t := range s.at[g.at(node)] {
-			if old := s.existing[t.Name]; t.Name != s.in.LostMetadata && (old == nil || !isDrained(old)) {
+			if old := s.existing[t.Name]; t.Name != s.in.LostMetadata && !slices.Contains(s.in.Replaced, t.Name) && (old == nil || !isDrained(old)) {
 				if i := int(t.Spec.Slot); i < len(have) {
 					have[i]++
 				}

@@ -421,6 +421,34 @@ func TestLostMetadataGetsAnotherDiskOfItsNodeAndNoThirdOne(t *testing.T) {
 	g.Expect(plan.Select(in)).To(Equal(s), "nor when it was made again")
 }
 
+func TestALostDiskThatIsReplacedGetsOneDiskOfItsNodeInItsPlaceAndNoThirdOne(t *testing.T) {
+	g := NewWithT(t)
+	fs := aFileSystem("scratch", selecting(1))
+	in := anInput(fs, 4, "oss1")
+	in.Pools = map[string][]string{fs.Spec.StoragePools[0].Name: {"oss1"}}
+	in.Existing = plan.Select(in).Targets
+	g.Expect(in.Existing).To(HaveLen(1))
+	in.Replaced = []string{in.Existing[0].Name}
+	s := plan.Select(in)
+	g.Expect(s.Problems).To(BeEmpty())
+	g.Expect(s.Targets).To(And(HaveLen(2), ContainElement(HaveField("Name", in.Replaced[0]))), "the lost one stays until a person deletes it")
+	in.Existing = s.Targets
+	g.Expect(plan.Select(in)).To(Equal(s))
+
+	// The devices of the spec name the other disk only.
+	fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{}
+	for _, t := range s.Targets {
+		if t.Name != in.Replaced[0] {
+			fs.Spec.StoragePools[0].Targets.Devices = []v1alpha1.DeviceReference{{Node: "oss1", ID: t.Spec.Device.ID}}
+		}
+	}
+	named := plan.Select(in)
+	g.Expect(named.Problems).To(BeEmpty())
+	g.Expect(named.Targets).To(HaveLen(2))
+	in.Replaced = nil
+	g.Expect(plan.Select(in).Problems).To(ContainElement(HaveField("Message", ContainSubstring("is no longer in devices"))))
+}
+
 func TestADiskThatIsWantedTwiceIsRefusedForBoth(t *testing.T) {
 	serial := func(s string) func(*v1alpha1.BlockDevice) {
 		return func(b *v1alpha1.BlockDevice) { b.Serial = s }

@@ -51,6 +51,7 @@ var fileSystemNodeRefusals = refusals{
 	"a target may be initialized again":       {before: put(aMemberTarget, `id: 7, initialized: "2026-01-01T00:00:00Z"`), change: put(aMemberTarget, "id: 7"), field: onTarget, says: notForgotten},
 	"a member is bound to no CPUs":            {change: put(aMember, "pinning: {why: because}"), field: onMember + ".pinning.cpus", says: "Required value"},
 	"a member has 33 variables":               {change: put(aMember, "variables: "+mapOf(33, "V%d", "v")), field: onMember + ".variables", says: "must have at most 32 items"},
+	"a target has 5 files":                    {change: put(aMemberTarget, "files: "+mapOf(5, "f%d", "v")), field: onTarget + ".files", says: "must have at most 4 items"},
 	"a target has 17 variables":               {change: put(aMemberTarget, "variables: "+mapOf(17, "V%d", "v")), field: onTarget + ".variables", says: "must have at most 16 items"},
 }.join(
 	boundRefusals("spec.fileSystem.name", "spec: {fileSystem: {name: %s}}", emptyOrLong(40)),
@@ -82,6 +83,8 @@ var fileSystemNodeRefusals = refusals{
 	boundRefusals(onTarget+".path", put(aMemberTarget, "path: %s"), tooLong(512)),
 	boundRefusals(onTarget+".uuid", put(aMemberTarget, "uuid: %s"), tooLong(36)),
 	boundRefusals(onTarget+".turn", put(aMemberTarget, "turn: %s"), tooLong(320)),
+	boundRefusals(onTarget+".replaces", put(aMemberTarget, "replaces: %s"), tooLong(253)),
+	boundRefusals(onTarget+".files{}", put(aMemberTarget, "files: {f: %s}"), tooLong(1024)),
 	boundRefusals(onTarget+".variables{}", put(aMemberTarget, "variables: {V: %s}"), tooLong(1024)),
 )
 
@@ -124,6 +127,7 @@ spec:
     pinning: {cpus: "0-7,16-23", memoryNodes: "0", memoryPolicy: Bind, why: because}
     targets:
     - {name: scratch-ssd-01234567, id: 65535, directory: true, path: /data, uuid: 0a-0b, remove: true, granted: true, expected: true, variables: {TARGET_ID: "7"},
+       replaces: scratch-ssd-76543210, files: {targetID: 1F-1-1}, fullResync: "2026-01-01T00:00:00Z",
        initialized: "2026-01-01T00:00:00Z", drained: "2026-01-01T00:00:00Z", takenOut: "2026-01-01T00:00:00Z"}
 `,
 }

@@ -52,6 +52,7 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err != nil {
 		return backend.Allocation{}, err
 	}
+	on.Replaced = backend.SortedKeys(a.notCounted)
 	fs, after := *in.FileSystem, in
 	var joins []string
 	fs.Status, joins = backend.Recorded(in, management, pools, numbers)
@@ -148,6 +149,10 @@ type allocator struct {
 	adopted map[server]v1alpha1.GivenServerID
 	// disks are what the disks say.
 	disks backend.OnDisks
+	// gone are the StorageTargets whose numbers other disks have, notCounted those and the ones that a person wants to replace, and held the
+	// servers whose new disks get no numbers of their own meanwhile.
+	gone, notCounted map[string]bool
+	held             map[serverPlace]bool
 }
 
 // server names a member of a node.
@@ -183,6 +188,7 @@ func allocate(
 			}
 		}
 	}
+	a.replace()
 	for _, pool := range pools {
 		if pool.Waits {
 			continue
@@ -265,9 +271,9 @@ func (a *allocator) storage(pool backend.PoolRecord, node string) error {
 	if err != nil || !ok {
 		return err
 	}
-	adopted := a.adopted[server{node, m.Name}]
+	adopted, waits := a.adopted[server{node, m.Name}], a.held[serverPlace{pool.Name, node}]
 	for _, name := range names {
-		if _, ok := given.Target(name); ok {
+		if _, ok := given.Target(name); ok || waits {
 			continue
 		}
 		target := v1alpha1.MemberTarget{Name: name}
@@ -309,7 +315,9 @@ func (a *allocator) storageTargets(pool, node string) []string {
 		}
 	}
 	for t := range a.in.TargetsOn(v1alpha1.RoleStorage, pool, node) {
-		names = append(names, t.Name)
+		if !a.gone[t.Name] {
+			names = append(names, t.Name)
+		}
 	}
 	slices.Sort(names)
 	return names
@@ -331,7 +339,9 @@ func (a *allocator) observe() {
 		targets := slices.Clone(given.Targets)
 		for i := range targets {
 			target := &targets[i]
-			if now != nil && target.Initialized == nil && serve[place{given.Role, target.ID}] {
+			noteOrder(a.in, target, now)
+			unordered := isReplacement(target) && target.FullResync == nil
+			if now != nil && target.Initialized == nil && !unordered && serve[place{given.Role, target.ID}] {
 				target.Initialized = now
 			}
 			if given.Role != v1alpha1.RoleStorage || isDirectory(target.Name) {
@@ -361,7 +371,8 @@ func (a *allocator) observe() {
 
 // sameRecord is true when what is recorded of a target has not changed.
 func sameRecord(a, b v1alpha1.MemberTarget) bool {
-	return a.ID == b.ID && a.Initialized.Equal(b.Initialized) && a.Drained.Equal(b.Drained) && a.TakenOut.Equal(b.TakenOut)
+	return a.ID == b.ID && a.Initialized.Equal(b.Initialized) && a.Drained.Equal(b.Drained) && a.TakenOut.Equal(b.TakenOut) &&
+		a.FullResync.Equal(b.FullResync)
 }
 
 // place names what has an id.

@@ -300,6 +300,11 @@ func (b *builder) jobs() ([]client.Object, error) {
 	if b.in.State == nil {
 		return append(b.configureJobs(func(backend.Job) bool { return true }), out...), nil
 	}
+	resyncs, err := b.resyncJobs()
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, resyncs...)
 	w := b.workLeft()
 	for _, p := range w.pools {
 		switch {
@@ -446,6 +451,11 @@ func repeats(v *view, w work) []string {
 	for _, p := range w.pools {
 		if job := jobNamed(in, p.name); job != nil && job.Failed {
 			out = append(out, p.name)
+		}
+	}
+	for _, t := range v.resyncs() {
+		if job := jobNamed(in, resyncJobName(in.FileSystem, &t)); job != nil && job.Failed {
+			out = append(out, job.Name)
 		}
 	}
 	for _, d := range v.departures {

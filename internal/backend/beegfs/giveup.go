@@ -42,7 +42,7 @@ func (Backend) Without(in backend.Input, node *v1alpha1.FileSystemNode) backend.
 			case mirrorOf(in, v1alpha1.RoleStorage, t.ID) != 0:
 				return backend.Without{Never: fmt.Sprintf("its target %d is one side of buddy group %d, and BeeGFS can't take a target out of a buddy group: "+
 					"its buddy has the data, and the files stay readable. Put the node's disks into another machine of this name: BeeGFS brings them up to date. "+
-					"Another disk can't take the place of one that is lost in a buddy group yet",
+					"Where a disk is lost, another one of this node can replace it (docs/disks.md)",
 					t.ID, mirrorOf(in, v1alpha1.RoleStorage, t.ID))}
 			case said != nil && said.Online:
 				out.Here = fmt.Sprintf("BeeGFS lists its target %d as online", t.ID)

@@ -193,7 +193,10 @@ func memberTarget(
 	if t.Initialized == nil && remembers == nil {
 		return v1alpha1.MemberTarget{}, false
 	}
-	expected := t.Initialized == nil && (remembers[place{a.Role, t.ID}] || in.Expected(t.Name))
+	if isReplacement(t) && t.FullResync == nil {
+		return v1alpha1.MemberTarget{}, false // what the filesystem would copy to it is not all
+	}
+	expected := t.Initialized == nil && !isReplacement(t) && (remembers[place{a.Role, t.ID}] || in.Expected(t.Name))
 	granted := t.Initialized == nil && !expected
 	if isDirectory(t.Name) {
 		return v1alpha1.MemberTarget{Name: t.Name, ID: t.ID, Path: t.Name, Directory: true, Granted: granted, Expected: expected}, true

@@ -28,7 +28,7 @@ func (o *observer) restarts() {
 	if o.in.State == nil || o.fs.Status.BeeGFS == nil {
 		return
 	}
-	anyServer := sync.OnceValue(o.safe)
+	anyServer := sync.OnceValue(func() bool { return o.safe() })
 	for _, pod := range o.in.Pods {
 		if !pod.Ready || pod.Seen.IsZero() {
 			continue
@@ -38,6 +38,9 @@ func (o *observer) restarts() {
 		switch pod.Component {
 		case componentStorage:
 			why = slices.Concat(o.takeUp(pod), o.letGo(pod))
+			if o.lacksOnly(pod) {
+				safe = func() bool { return o.safe(v1alpha1.ReasonDataInconsistent) }
+			}
 			if unheard := o.unheard(pod); len(unheard) > 0 {
 				why, safe = append(why, unheard...), func() bool { return true } // BeeGFS gives none of it to anybody
 			}
@@ -190,6 +193,12 @@ func (o *observer) awaitsRestart(t target, pod backend.Pod) bool {
 		return false
 	}
 	since, unready := backend.Proven(t.disk)
+	if t.replaces != "" && t.initialized == nil {
+		if t.fullResync == nil {
+			return false
+		}
+		since = *t.fullResync // its server has been told of it since then
+	}
 	return unready == "" && o.unread(pod, since)
 }
 
@@ -198,6 +207,20 @@ func (o *observer) awaitsRestart(t target, pod backend.Pod) bool {
 func (o *observer) unread(pod backend.Pod, change metav1.Time) bool {
 	known := change.Add(o.readTime)
 	return pod.Started.Before(known) && !o.in.State.Asked.Before(known)
+}
+
+// lacksOnly is true for a storage server that a disk in the place of a lost one waits for, when all data that is behind belongs to targets
+// of this server that it does not serve: the good sides are on other nodes, and no resync is interrupted. Only the restart brings the disk.
+func (o *observer) lacksOnly(pod backend.Pod) bool {
+	lacks, waits := map[int32]bool{}, false
+	for _, t := range o.ofServer[serverPlace{pod.StoragePool, pod.Node}] {
+		lacks[t.id] = t.id != 0 && !t.online()
+		waits = waits || t.replaces != "" && o.awaitsRestart(t, pod)
+	}
+	return waits && !slices.ContainsFunc(o.in.State.Targets, func(t backend.Target) bool {
+		behind := consistencyMessage(t.Consistency) != "" && o.isGiven(t)
+		return behind && (t.Role == v1alpha1.RoleMetadata || !lacks[t.ID])
+	})
 }
 
 // letGo names the disks that were emptied and taken out, and that the server still uses: they can't be unmounted. After a restart, BeeGFS
@@ -217,9 +240,9 @@ func (o *observer) letGo(pod backend.Pod) []string {
 // safe decides whether a storage server may be restarted although the filesystem has problems. Of them, disks that are not there are no
 // reason against it, and neither is what the spec asks for and BeeGFS has not got yet. Data that is not the same on both sides is one: its
 // good side may be on this server. No other server may be away meanwhile.
-func (o *observer) safe() bool {
-	if !o.onlyProblems(v1alpha1.ReasonTargetsNotReady, v1alpha1.ReasonTargetsMissing, v1alpha1.ReasonLicenseMissing,
-		v1alpha1.ReasonPoolsNotPlaced) {
+func (o *observer) safe(besides ...string) bool {
+	if !o.onlyProblems(append(besides, v1alpha1.ReasonTargetsNotReady, v1alpha1.ReasonTargetsMissing, v1alpha1.ReasonLicenseMissing,
+		v1alpha1.ReasonPoolsNotPlaced)...) {
 		return false
 	}
 	for _, i := range o.seen.Servers {

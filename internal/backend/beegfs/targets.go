@@ -26,8 +26,10 @@ type target struct {
 	disk *v1alpha1.StorageTarget
 	// id is 0, and server too, while none was given.
 	id, server int32
-	// initialized and drained are what is recorded.
-	initialized, drained *metav1.Time
+	// initialized, drained, fullResync, replaces and files are what is recorded.
+	initialized, drained, fullResync *metav1.Time
+	replaces                         string
+	files                            map[string]v1alpha1.VariableValue
 	// said is what BeeGFS lists, nil when it does not list the target.
 	said *backend.Target
 	// mirror is the number of its buddy group, 0 for none.
@@ -36,7 +38,7 @@ type target struct {
 
 // targetsOf are the storage targets that a filesystem should have, by pool, node and name.
 func targetsOf(in backend.Input) []target {
-	out := make([]target, 0, len(in.Targets))
+	out, gone := make([]target, 0, len(in.Targets)), replaced(in.FileSystemNodes)
 	for i := range in.FileSystem.Spec.StoragePools {
 		pool := &in.FileSystem.Spec.StoragePools[i]
 		record, ok := in.Pool(pool.Name)
@@ -46,9 +48,13 @@ func targetsOf(in backend.Input) []target {
 		for _, node := range record.Nodes {
 			server, _ := in.GivenTo(node, storageMemberName(pool.Name))
 			for _, t := range wantedOn(in, pool, node) {
+				if gone[t.name] {
+					continue // another disk has its number
+				}
 				t.pool, t.slot, t.node, t.server = pool, record.Slot, node, server.ID
 				if given, ok := server.Target(t.name); ok {
 					t.id, t.initialized, t.drained = given.ID, given.Initialized, given.Drained
+					t.replaces, t.fullResync, t.files = given.Replaces, given.FullResync, given.Files
 					t.said, t.mirror = listed(in, v1alpha1.RoleStorage, t.id), mirrorOf(in, v1alpha1.RoleStorage, t.id)
 				}
 				out = append(out, t)
@@ -288,9 +294,12 @@ func (o *observer) targetMessage(t target, status backend.TargetStatus) string {
 	if t.disk != nil {
 		_, why = backend.Proven(t.disk)
 	}
+	replacing := o.replaceMessage(t)
 	switch {
 	case status.Removable:
 		return "no file is left on it"
+	case replacing != "":
+		return replacing
 	case why != "" && !status.Online:
 		return "its disk: " + why
 	case o.in.State == nil:

@@ -58,4 +58,10 @@ func TestTheFileOfANodeIsWrittenAsInVersion1(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(os.ReadFile(filepath.Join(r.Root, "storage.scratch", spec.NodeFileName))).To(BeEquivalentTo(want))
 	g.Expect(filepath.Join(r.Root, "storage.scratch", name+".lock")).To(BeARegularFile())
+
+	n.Spec.Members[0].Targets[0].Files = map[string]v1alpha1.VariableValue{"targetID": "1F-6553F100-2\n"}
+	g.Expect(r.write(n, nil, served{name: target, other.Name: other})).To(BeTrue())
+	want, err = os.ReadFile(filepath.Join("..", "daemon", "testdata", "v1", "node-replacing.json"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.ReadFile(filepath.Join(r.Root, "storage.scratch", spec.NodeFileName))).To(BeEquivalentTo(want))
 }

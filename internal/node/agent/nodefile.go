@@ -198,7 +198,7 @@ func NodeFile(n *v1alpha1.FileSystemNode) spec.NodeFile {
 			}
 			member.Targets = append(member.Targets, spec.Target{
 				Name: t.Name, Path: t.Path, UUID: t.UUID, Remove: t.Remove, Directory: t.Directory, Granted: t.Granted, Expected: t.Expected,
-				Variables: v1alpha1.Texts(t.Variables),
+				Variables: v1alpha1.Texts(t.Variables), Files: v1alpha1.Texts(t.Files),
 			})
 		}
 		if p := m.Pinning; p != nil {

@@ -15,7 +15,7 @@ import (
 func TestTheFileOfANodeIsReadAsInVersion1(t *testing.T) {
 	g := NewWithT(t)
 	var whole spec.NodeFile
-	g.Expect(json.Unmarshal(storedtest.Fixture(t, "v1", "node-pair.json"), &whole)).To(Succeed())
+	g.Expect(json.Unmarshal(storedtest.Fixture(t, "v1", "node-replacing.json"), &whole)).To(Succeed())
 	storedtest.ExpectWhole(t, whole)
 	told := spec.Run{Owner: whole.FileSystem, Daemon: "storage/ssd", NodeFile: filepath.Join("testdata", "v1", spec.NodeFileName), OnTargets: &spec.OnTargets{}}
 	found, missing := Read(told, "oss1")
@@ -34,6 +34,12 @@ func TestTheFileOfANodeIsReadAsInVersion1(t *testing.T) {
 	told.NodeFile = filepath.Join("testdata", "v1", "node-pair.json")
 	pair, _ := Read(told, "oss1")
 	g.Expect(pair.Targets).To(HaveExactElements(HaveField("Served.BootID", "9f2c1a40-0f6b-4d0e-a0a5-6f3f5b8c2d11")))
+
+	told.NodeFile = filepath.Join("testdata", "v1", "node-replacing.json")
+	replacing, _ := Read(told, "oss1")
+	g.Expect(replacing.Targets[0].Files).To(Equal(map[string]string{"targetID": "1F-6553F100-2\n"}))
+	replacing.Targets[0].Files = nil
+	g.Expect(replacing).To(Equal(pair), "all else is as it is for a disk that replaces no other one")
 
 	told.NodeFile = filepath.Join("testdata", "v1", "node-served.json")
 	served, _ := Read(told, "oss1")

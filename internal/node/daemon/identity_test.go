@@ -74,9 +74,11 @@ func TestOnlyATargetWithThePermissionIsInitialized(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	a, b := c.granted(t, "a", "101"), c.granted(t, "b", "102")
 	b.Granted = false
+	a.Files = map[string]string{"targetID": "1F-6553F100-2\n"}
 	c.tell(t, node2(a, b))
 	g.Expect(c.run(t.Context(), c.storage())).To(MatchError(errStarted))
 	g.Expect(os.ReadFile(c.path("run", "storage.conf"))).To(ContainSubstring("= " + a.Path + "/storage/data\n"))
+	g.Expect(os.ReadFile(filepath.Join(a.Path, "storage", "data", "targetID"))).To(BeEquivalentTo("1F-6553F100-2\n"), "a file of this target alone")
 	g.Expect(os.ReadDir(b.Path)).To(BeEmpty())
 	g.Expect(c.log.String()).To(ContainSubstring("was initialized before"))
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,9 +55,19 @@ func directoryOf(t spec.Target, use spec.OnTargets) spec.Directory {
 		initialize := *use.Initialize
 		initialize.Granted = initialize.Granted || t.Granted
 		initialize.Expected = initialize.Expected || t.Expected
+		initialize.Files = slices.Concat(own(t.Files), initialize.Files) // the last file of all makes the directory one of the filesystem
 		d.Initialize = &initialize
 	}
 	return d
+}
+
+// own returns the files of one target, in the order of their names.
+func own(files map[string]string) []spec.InitialFile {
+	var out []spec.InitialFile
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		out = append(out, spec.InitialFile{Name: name, Content: files[name]})
+	}
+	return out
 }
 
 // prove proves the directories in the spec and on the targets. If the daemon does not need all targets, one whose directory is refused is

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"regexp"
 	"time"
 
 	"parallelfs.dev/operator/internal/node/environment"
@@ -20,6 +21,8 @@ const (
 	betweenTries = 2 * time.Second
 	// commandLimit is the limit of a command without one of its own.
 	commandLimit = 60 * time.Second
+	// proofLines is the number of lines in which a proof is looked for.
+	proofLines = 50
 	// lastLines is the number of lines of a failed command's output that its error quotes.
 	lastLines = 5
 )
@@ -195,8 +198,23 @@ func runCommand(
 	}
 	code := child.Code()
 	log.Info("ran a command", "number", index+1, "program", name, "exitCode", code, "mayFail", command.MayFail)
+	if command.Proof != "" {
+		return proven(index, command, code, tail)
+	}
 	if code != 0 && !command.MayFail {
 		return fmt.Errorf("command %d, %s, failed with exit code %d: %s", index+1, name, code, tail.Lines(lastLines))
+	}
+	return nil
+}
+
+// proven returns nil if a command with a proof says that it has done its work.
+func proven(index int, command spec.Command, code int, tail *process.Tail) error {
+	proof, err := regexp.Compile(command.Proof)
+	switch said := tail.Lines(proofLines); {
+	case err != nil:
+		return fmt.Errorf("the proof of command %d, %s: %w", index+1, command.Argv[0], err)
+	case !proof.MatchString(said):
+		return fmt.Errorf("command %d, %s, ended with exit code %d and did not say that it was done: %s", index+1, command.Argv[0], code, tail.Lines(lastLines))
 	}
 	return nil
 }

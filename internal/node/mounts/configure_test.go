@@ -44,7 +44,14 @@ func TestCommandsWithoutAMount(t *testing.T) {
 		"end at the first one that fails":   {commands: []spec.Command{script(`printf a >> "$1"`), script(fails), script(`printf b >> "$1"`)}, written: "a", fails: "command 2, sh, failed with exit code 7: one\ntwo\nthe pool is not there"},
 		"go on after one that may fail":     {commands: []spec.Command{{Argv: []string{fails}, MayFail: true}, script(`printf b >> "$1"`)}, written: "b"},
 		"are ended when they take too long": {commands: []spec.Command{{Argv: []string{"echo moving; sleep 600"}, TimeoutSeconds: 1}, script(`printf b >> "$1"`)}, fails: "command 1, sh, was ended after 1s: moving"},
-		"may take as long as they need":     {commands: []spec.Command{{Argv: []string{`printf a >> "$1"`}, TimeoutSeconds: -1}}, written: "a"},
+		"have succeeded with a proof, whatever their exit code is": {
+			commands: []spec.Command{{Argv: []string{fails}, Proof: "(?m)^the pool is not"}, script(`printf b >> "$1"`)}, written: "b",
+		},
+		"have failed without their proof, whatever their exit code is": {
+			commands: []spec.Command{{Argv: []string{"echo already running"}, Proof: "(?m)^order sent"}, script(`printf b >> "$1"`)},
+			fails:    "command 1, sh, ended with exit code 0 and did not say that it was done: already running",
+		},
+		"may take as long as they need": {commands: []spec.Command{{Argv: []string{`printf a >> "$1"`}, TimeoutSeconds: -1}}, written: "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -59,7 +60,7 @@ func (p *Provisioner) status(t *v1alpha1.StorageTarget, l plan.Look, d plan.Deci
 		// What is not mounted now has the size that it had.
 		CapacityBytes: t.Status.CapacityBytes, Capacity: t.Status.Capacity,
 		// What was read once stays: afterwards the record on the disk is this cluster's own.
-		Record: t.Status.Record, FormerOwner: d.FormerOwner,
+		Record: t.Status.Record, FormerOwner: d.FormerOwner, Registration: t.Status.Registration,
 	}
 	if s.Provisioned != nil && s.FormerOwner == nil {
 		// Other disks of the FileSystem call this one by the name that it had.
@@ -86,6 +87,9 @@ func (p *Provisioner) proven(t *v1alpha1.StorageTarget, l plan.Look, s *v1alpha1
 	_, served := registry.Served(t.Spec.Format)
 	if tookOver := s.Provisioned.PlanHash == ""; tookOver && !served && (s.Record == nil || s.Record.Message != "") {
 		s.Record = record.Read(s.MountPath, t)
+	}
+	if !served && t.Spec.Role == v1alpha1.RoleStorage {
+		s.Registration = cmp.Or(registration(s.MountPath), s.Registration)
 	}
 	var refused []string
 	if s.Queue, refused = ApplyQueue(p.Sys, l.Device.KernelName, t.Spec.Queue); len(refused) > 0 {

@@ -235,6 +235,9 @@ type QuietServer struct {
 type Command struct {
 	Argv    []string `json:"argv"`
 	MayFail bool     `json:"mayFail,omitempty"`
+	// Proof is a regular expression. If it is set, the command has succeeded if and only if it ended by itself and its last output matches,
+	// whatever its exit code is.
+	Proof string `json:"proof,omitempty"`
 	// TimeoutSeconds limits the command; 0 means 60 seconds, -1 means no limit.
 	TimeoutSeconds int64 `json:"timeoutSeconds,omitempty"`
 }

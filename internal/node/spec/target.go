@@ -173,6 +173,8 @@ type Target struct {
 	Expected bool `json:"expected,omitempty"`
 	// Variables holds the values of $(NAME) in Initialize for this target, such as TARGET_ID.
 	Variables map[string]string `json:"variables,omitempty"`
+	// Files lists files that are written into the data directory when the target is initialized, beside those of Initialize: name and content.
+	Files map[string]string `json:"files,omitempty"`
 	// Served is set for a disk that only its own server mounts (format.Served): the agent proves it, and `node serve` mounts it.
 	Served *ServedTarget `json:"served,omitempty"`
 }

@@ -39,7 +39,7 @@ var frozen = map[string][]string{
 		"parallelfs.dev/benchmark-nodes", "parallelfs.dev/benchmark-placement", "parallelfs.dev/benchmark-published", "parallelfs.dev/benchmark-raw-bytes",
 		"parallelfs.dev/asked", "parallelfs.dev/benchmark-asked", "parallelfs.dev/benchmark-reading", "parallelfs.dev/benchmark-trust",
 		"filesystem.parallelfs.dev/confirm-delete", "parallelfs.dev/accept-device", "parallelfs.dev/check", "parallelfs.dev/drop-caches", "parallelfs.dev/give-up", "parallelfs.dev/machine-is-off", "parallelfs.dev/management", "parallelfs.dev/metadata-mirrored", "parallelfs.dev/recover-from",
-		"parallelfs.dev/recover-metadata", "parallelfs.dev/recovery-told", "parallelfs.dev/rendered-hash", "parallelfs.dev/suite-uid",
+		"parallelfs.dev/recover-metadata", "parallelfs.dev/recovery-told", "parallelfs.dev/rendered-hash", "parallelfs.dev/replace-disk", "parallelfs.dev/suite-uid",
 		"parallelfs.dev/take-up-node-image", "parallelfs.dev/template-hash", "parallelfs.dev/told", "parallelfs.dev/version",
 	},
 	"formats":               {"parallelfs.dev/dump-v1", "parallelfs.dev/results/v1"},

@@ -25,6 +25,7 @@ import (
 	"parallelfs.dev/operator/internal/node/recovery"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/node/store"
+	"parallelfs.dev/operator/test/doubles/beegfs/disk"
 )
 
 // said returns the state that the operator's probe reads from a filesystem.
@@ -115,6 +116,12 @@ func TestTheDatabaseOfEightIsCopiedAsTheOperatorBacksItUpWhileItsServiceWrites(t
 	c := licensed8(t)
 	said := c.said()
 	g.Expect(said).To(And(HaveField("Targets", HaveLen(3)), HaveField("Pools", HaveLen(2)), HaveField("Mirrors", HaveLen(1)), HaveField("RootID", int32(1))))
+	for _, target := range said.Targets {
+		g.Expect(target).To(Or(HaveField("UsedInodes", BeNumerically(">", 0)), HaveField("Inodes", BeZero())), "a filesystem without inodes has none in use")
+		space, err := disk.Space(c.path("target-101"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(target.Inodes).To(BeEquivalentTo(space.Inodes), "all targets of this test lie on one filesystem")
+	}
 	g.Expect(c.path("store", "mgmtd.sqlite-wal")).To(BeAnExistingFile())
 	files, content := c.stored()
 	read, err := beegfs.New().ReadStore(c.version, content, said)

@@ -54,7 +54,8 @@ func questions8(address string) []question {
 	}
 }
 
-const targetColumns8 = "id,node,storage_pool,reachability,consistency,cap_pool,space,space_free"
+// targetColumns8 are the columns of internal/cmd/target/list.go. They have had these names since 8.0.0, and have them in 8.4.0.
+const targetColumns8 = "id,node,storage_pool,reachability,consistency,cap_pool,space,space_free,inodes,inodes_free"
 
 // refused is true for a failure that says that the management service did not answer, or not to this tool (codes of gRPC).
 func refused(code int, stderr string) bool {
@@ -255,6 +256,8 @@ type target8 struct {
 	Capacity     *string `json:"cap_pool"`
 	Space        *string `json:"space"`
 	Free         *string `json:"space_free"`
+	Inodes       *string `json:"inodes"`
+	FreeInodes   *string `json:"inodes_free"`
 }
 
 // The words of version 8 (pkg/ctl/target/list.go); nothing is for what the management service does not know, as of a target without a
@@ -267,7 +270,7 @@ var (
 
 func (row target8) read(r *reader) (backend.Target, error) {
 	if row.Node == nil || row.Pool == nil || row.Reachability == nil || row.Consistency == nil || row.Capacity == nil ||
-		row.Space == nil || row.Free == nil {
+		row.Space == nil || row.Free == nil || row.Inodes == nil || row.FreeInodes == nil {
 		return backend.Target{}, r.wrong("has not all columns that were asked for")
 	}
 	if !slices.Contains(reachability8, *row.Reachability) || !slices.Contains(consistency8, *row.Consistency) ||
@@ -295,18 +298,26 @@ func (row target8) read(r *reader) (backend.Target, error) {
 	return t, err
 }
 
-// sizes reads bytes, or "-" of a target that has not told any yet.
-func (row target8) sizes(r *reader, t *backend.Target) error {
-	if *row.Space == "-" || *row.Free == "-" {
-		return nil
+// sizes reads bytes and numbers of inodes; all four are unknown until the target has reported them.
+func (row target8) sizes(r *reader, t *backend.Target) (err error) {
+	if t.UsedBytes, t.CapacityBytes, err = r.used8(*row.Space, *row.Free, "sizes"); err != nil {
+		return err
 	}
-	total, err1 := strconv.ParseUint(*row.Space, 10, 63)
-	free, err2 := strconv.ParseUint(*row.Free, 10, 63)
-	if err1 != nil || err2 != nil || free > total {
-		return r.wrong("has sizes that are none")
+	t.UsedInodes, t.Inodes, err = r.used8(*row.Inodes, *row.FreeInodes, "numbers of inodes")
+	return err
+}
+
+// used8 reads how much of something is in use, and how much there is: 0 for "-", which stands for what is not known.
+func (r *reader) used8(all, free, what string) (used, total int64, err error) {
+	if all == "-" || free == "-" {
+		return 0, 0, nil
 	}
-	t.CapacityBytes, t.UsedBytes = int64(total), int64(total-free)
-	return nil
+	n, err1 := strconv.ParseInt(all, 10, 64)
+	left, err2 := strconv.ParseInt(free, 10, 64)
+	if err1 != nil || err2 != nil || left < 0 || left > n {
+		return 0, 0, r.wrong("has %s that are none", what)
+	}
+	return n - left, n, nil
 }
 
 // pools8 reads the storage pools (pool/list.go); the default one is always there.

@@ -108,7 +108,7 @@ func TestTheToolOfVersion8IsAskedWithoutAShell(t *testing.T) {
 	g.Expect(asked[askTargets8]).To(Equal([]string{
 		"/opt/beegfs/sbin/beegfs", "target", "list", "--state", "--capacity", "--mount=none", "--output=ndjson", "--raw",
 		"--mgmtd-addr=10.0.0.1:8010", "--auth-file=/etc/parallelfs-auth/conn.auth", "--tls-disable",
-		"--columns=id,node,storage_pool,reachability,consistency,cap_pool,space,space_free",
+		"--columns=id,node,storage_pool,reachability,consistency,cap_pool,space,space_free,inodes,inodes_free",
 	}))
 	g.Expect(asked[askLicense8]).To(ContainElement("--output=json"), "ndjson is a drawing of a bee")
 	for _, argv := range New("8.3.1", "tls://10.0.0.1:8010").Commands() {
@@ -272,11 +272,13 @@ func TestABeeGFS8TellsAll(t *testing.T) {
 	g.Expect(targetOf(state, v1alpha1.RoleStorage, 201)).To(Equal(backend.Target{
 		Role: v1alpha1.RoleStorage, ID: 201, ServerID: 2, PoolID: 1, IP: "fd00::12", Port: 9132, Status: "Offline",
 		Consistency: "Needs-resync", CapacityPool: "Emergency", CapacityBytes: 270582939648, UsedBytes: 270582939648 - 5368709120,
+		Inodes: 132120576, UsedInodes: 132120576 - 2621440,
 	}))
 	g.Expect(targetOf(state, v1alpha1.RoleStorage, 999)).To(Equal(backend.Target{
 		Role: v1alpha1.RoleStorage, ID: 999, PoolID: 1, Status: "Offline", Consistency: "Good",
 	}), "a target whose server is gone has neither")
 	g.Expect(targetOf(state, v1alpha1.RoleMetadata, 1).CapacityPool).To(Equal("Low"))
+	g.Expect(backend.NearlyFullMetadata(&state)).To(Equal([]string{"metadata target 2 (91% of space, 95% of inodes in use)"}))
 	g.Expect(state.Pools).To(Equal([]backend.Pool{
 		{ID: 1, Name: "storage_pool_default", Targets: []int32{101, 201, 999}, Mirrors: []int32{1}},
 		{ID: 2, Name: "ssd", Targets: []int32{102}},
@@ -439,6 +441,9 @@ func TestAnAnswerThatIsNotUnderstoodIsAnErrorThatNamesIt(t *testing.T) {
 		"a type of node that is new":            {"8.3.1", "full", askNodes8, `"node_type":3`, `"node_type":9`, "has no id that is known"},
 		"a state of 8 that is new":              {"8.3.1", "full", askTargets8, `"reachability":"Online"`, `"reachability":"Asleep"`, "has a state that is not known"},
 		"a unit where bytes were":               {"8.3.1", "full", askTargets8, `"space":"12884901888"`, `"space":"12.0GiB"`, "has sizes that are none"},
+		"a unit where inodes were":              {"8.3.1", "full", askTargets8, `"inodes":"6291456"`, `"inodes":"6.3M"`, "has numbers of inodes that are none"},
+		"more free inodes than there are":       {"8.3.1", "full", askTargets8, `"inodes_free":"314572"`, `"inodes_free":"6291457"`, "has numbers of inodes that are none"},
+		"no numbers of inodes":                  {"8.3.1", "full", askTargets8, `"inodes":"6291456",`, "", "has not all columns that were asked for"},
 		"a metadata target on a storage server": {"8.3.1", "full", askTargets8, `"node":"m:1"`, `"node":"s:1"`, `"s:1" in the place of a number of its own kind`},
 		"a buddy group of 8 that vanished":      {"8.3.1", "full", askMirrors8, `{"id":{"num_id":1,"node_type":3}*`, "", "which should be the same"},
 		"a license that is cut off":             {"8.3.1", "full", askLicense8, "*", `{"result":2` + "\n", "can't read its answer"},

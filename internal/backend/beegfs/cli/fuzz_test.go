@@ -75,8 +75,8 @@ func large(version string) [][]byte {
 		say(askNodes8, `{"alias":"management","id":{"num_id":1,"node_type":4},"nics":"ethernet:e (10.0.0.1:8008,8010)"}`)
 		for i := 1; i <= 80; i++ {
 			say(askNodes8, `{"alias":"meta-%d","id":{"num_id":%[1]d,"node_type":2},"nics":"ethernet:e (10.0.1.%[1]d:8016)"}`, i)
-			say(askTargets8, `{"cap_pool":"Normal","consistency":"Good","id":{"num_id":%d,"node_type":2},"node":"m:%[1]d","reachability":"Online",`+
-				`"space":"1000","space_free":"900","storage_pool":"(n/a)"}`, i)
+			say(askTargets8, `{"cap_pool":"Normal","consistency":"Good","id":{"num_id":%d,"node_type":2},"inodes":"1000",`+
+				`"inodes_free":"900","node":"m:%[1]d","reachability":"Online","space":"1000","space_free":"900","storage_pool":"(n/a)"}`, i)
 		}
 		var all []string
 		for i := range 1000 {
@@ -85,8 +85,8 @@ func large(version string) [][]byte {
 				say(askNodes8, `{"alias":"storage-%d","id":{"num_id":%[1]d,"node_type":3},"nics":"ethernet:e (10.0.2.%[1]d:8032)"}`, server)
 			}
 			all = append(all, fmt.Sprintf("s:%d", i+1))
-			say(askTargets8, `{"cap_pool":"Normal","consistency":"Good","id":{"num_id":%d,"node_type":3},"node":"s:%d","reachability":"Online",`+
-				`"space":"1000","space_free":"900","storage_pool":"s:1"}`, i+1, server)
+			say(askTargets8, `{"cap_pool":"Normal","consistency":"Good","id":{"num_id":%d,"node_type":3},"inodes":"1000",`+
+				`"inodes_free":"900","node":"s:%d","reachability":"Online","space":"1000","space_free":"900","storage_pool":"s:1"}`, i+1, server)
 		}
 		say(askPools8, `{"alias":"default","id":{"num_id":1,"node_type":3},"mirrors":"","targets":%q}`, strings.Join(all, ","))
 		return bytesOf(answers[:len(files8)])

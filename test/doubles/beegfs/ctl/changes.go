@@ -2,9 +2,11 @@ package ctl
 
 import (
 	"bufio"
+	"errors"
 	"strconv"
 	"strings"
 
+	"parallelfs.dev/operator/test/doubles/beegfs/tree"
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
@@ -269,20 +271,52 @@ func startResync(c *call) int {
 	if kind == "meta" {
 		text, _ = c.take("--nodeid")
 	}
-	for _, name := range []string{"--timestamp", "--timespan", "--restart"} {
+	stamp, ordered := c.take("--timestamp")
+	for _, name := range []string{"--timespan", "--restart"} {
 		_, _ = c.take(name)
 	}
 	if c.leftover() {
 		return invalidConfig
 	}
 	id, _ := strconv.Atoi(text)
-	if c.view.GroupOf(kind, id) == nil {
+	group := c.view.GroupOf(kind, id)
+	if group == nil {
 		c.complain("Couldn't find mirror buddy for target ID: %d.", id)
 		return runtimeError
 	}
-	if _, err := c.change("set-state", wire.Change{Type: kind, ID: id, State: wire.Good}); err != nil {
-		return c.failed(err)
+	if kind == "meta" {
+		if _, err := c.change("set-state", wire.Change{Type: kind, ID: group.Secondary, State: wire.NeedsResync}); err != nil {
+			return c.failed(err)
+		}
+		c.say("Resync request sent. ")
+		return success
 	}
-	c.say("Resync request sent.")
+	if timestamp, err := strconv.ParseInt(stamp, 10, 64); ordered && err != nil {
+		c.complain("Invalid timestamp given (must be numeric): %s", stamp)
+		return invalidConfig
+	} else if ordered && c.askTarget(group.Primary, "override-buddy-comm", wire.Resync{Target: group.Primary, Timestamp: timestamp}) != "" {
+		c.complain("Could not override last buddy communication timestamp.Resync request not successful; primary target ID: %d; nodeID: ", group.Primary)
+		return runtimeError
+	}
+	if refused := c.askTarget(group.Secondary, "set-consistency", wire.Resync{Target: group.Secondary, State: wire.NeedsResync}); refused != "" {
+		c.complain("Resync request not successful; secondary target ID: %d; nodeID: %d; Error: %s", group.Secondary,
+			c.view.Target(kind, group.Secondary).Node, refused)
+		return runtimeError
+	}
+	c.say("Resync request sent. ")
 	return success
+}
+
+// askTarget asks the server of a storage target, and returns why that has failed; empty when it has not.
+func (c *call) askTarget(id int, op string, argument wire.Resync) string {
+	node := c.view.Node("storage", c.view.Target("storage", id).Node)
+	err := tree.Ask(c.ctx, c.secret, node, op, argument, nil)
+	var refused *wire.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		return refused.Text
+	case err != nil:
+		return "Communication error"
+	}
+	return ""
 }

@@ -38,6 +38,12 @@ func (s *State) answer(log *program.Log, op string, body json.RawMessage, admini
 			return nil, err
 		}
 		return nil, s.report(report)
+	case "target-state":
+		var change wire.Change
+		if err := json.Unmarshal(body, &change); err != nil {
+			return nil, err
+		}
+		return nil, s.setState(change)
 	}
 	if !administrators {
 		return nil, fmt.Errorf("unknown question %q", op)
@@ -53,6 +59,7 @@ func (s *State) answer(log *program.Log, op string, body json.RawMessage, admini
 var licensed = map[string]string{
 	"add-pool": "Storagepool", "modify-pool": "Storagepool", "remove-pool": "Storagepool", "add-group": "Mirroring",
 	"remove-group": "Mirroring", "mirror-root": "Mirroring",
+	"start-resync": "Mirroring",
 }
 
 func (s *State) administer(op string, change wire.Change) (any, error) {
@@ -80,7 +87,7 @@ func (s *State) administer(op string, change wire.Change) (any, error) {
 		return nil, s.mirrorRoot()
 	case "set-alias":
 		return nil, s.setAlias(change)
-	case "set-state":
+	case "set-state", "start-resync":
 		return nil, s.setState(change)
 	}
 	return nil, fmt.Errorf("unknown question %q", op)

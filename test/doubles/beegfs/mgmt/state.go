@@ -303,9 +303,9 @@ func (s *State) report(report wire.Report) error {
 				view := s.view()
 				group := view.GroupOf(report.Type, id)
 				switch before := view.Target(report.Type, id); {
-				case before.Reachability == wire.Offline && group != nil && group.Secondary == id:
+				case group != nil && group.Secondary == id && (before.Reachability == wire.Offline || slices.Contains(report.Unclean, id)):
 					target.Consistency = wire.NeedsResync
-				case target.Consistency == wire.NeedsResync && s.resyncs[key]:
+				case report.Type == "meta" && target.Consistency == wire.NeedsResync && s.resyncs[key]: // storage servers copy and say so
 					target.Consistency = wire.Good
 				}
 				target.Space = &space

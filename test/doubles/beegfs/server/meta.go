@@ -103,6 +103,9 @@ func (d *daemon) answer(op string, body json.RawMessage) (any, error) {
 	if op == "list-open-files" {
 		return d.open.list(), nil
 	}
+	if isResync(op) {
+		return d.answerResync(op, body)
+	}
 	if d.namespace == nil {
 		return nil, fmt.Errorf("unknown question %q", op)
 	}

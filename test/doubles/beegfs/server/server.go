@@ -39,6 +39,7 @@ type daemon struct {
 	space       map[int]string // directories by target
 	namespace   *namespace
 	open        openFiles
+	resync      resyncs
 }
 
 // role is a kind of server.
@@ -338,7 +339,7 @@ func reportInterval(values option.Values) time.Duration {
 // report reports the targets to the management service until the end.
 func (d *daemon) report(ctx context.Context) {
 	for {
-		report := wire.Report{Type: d.kind, Node: d.node.ID, Targets: map[int]wire.Space{}}
+		report := wire.Report{Type: d.kind, Node: d.node.ID, Targets: map[int]wire.Space{}, Unclean: d.resync.unclean}
 		for id, directory := range d.space {
 			if space, err := disk.Space(directory); err == nil {
 				report.Targets[id] = space
@@ -346,6 +347,9 @@ func (d *daemon) report(ctx context.Context) {
 		}
 		if err := wire.Ask(ctx, d.management, d.secret, "report", report, nil); err != nil && ctx.Err() == nil {
 			d.log.Say(1, "InternodeSyncer", "Pushing target states to the management node failed: %s", err)
+		} else if err == nil {
+			d.resync.unclean = nil
+			d.checkBuddies(ctx)
 		}
 		select {
 		case <-ctx.Done():

@@ -90,11 +90,9 @@ func prepareStorage(d *daemon) error {
 	return nil
 }
 
-// targetToken returns the proof that a directory is the one that registered: in 7 its text id, which the server creates at its first start.
+// targetToken returns the proof that a directory is the one that registered: its text id, which the server creates at its first start.
+// 8.3.1 registers storage targets with that as well (preregisterTargets in storage/app/App.cpp).
 func targetToken(d *daemon, directory string) (string, error) {
-	if d.major >= 8 {
-		return disk.Token(directory)
-	}
 	path := filepath.Join(directory, "targetID")
 	if content, err := os.ReadFile(path); err == nil {
 		return strings.TrimSpace(string(content)), nil
@@ -109,9 +107,11 @@ func (d *daemon) sessions() {
 		return
 	}
 	restored := 0
-	for _, directory := range d.directories {
+	for id, directory := range d.space {
 		if os.Remove(filepath.Join(directory, sessionsFile)) == nil {
 			restored++
+		} else {
+			d.resync.unclean = append(d.resync.unclean, id)
 		}
 	}
 	d.log.Say(3, "App", "%d sessions restored.", restored)

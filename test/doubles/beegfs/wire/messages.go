@@ -49,6 +49,17 @@ type Report struct {
 	Type    string        `json:"type"`
 	Node    int           `json:"node"`
 	Targets map[int]Space `json:"targets"`
+	// Unclean are the targets that did not end cleanly before this start; only the first report has them.
+	Unclean []int `json:"unclean,omitempty"`
+}
+
+// Resync is a request about the resync of a target: each operation uses the fields that it needs.
+type Resync struct {
+	Target    int    `json:"target"`
+	Timestamp int64  `json:"timestamp,omitempty"`
+	State     string `json:"state,omitempty"`
+	Path      string `json:"path,omitempty"`
+	Content   []byte `json:"content,omitempty"`
 }
 
 // Pattern is the layout of new files in a directory.

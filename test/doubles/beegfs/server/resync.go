@@ -1,0 +1,160 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"parallelfs.dev/operator/test/doubles/beegfs/disk"
+	"parallelfs.dev/operator/test/doubles/beegfs/tree"
+	"parallelfs.dev/operator/test/doubles/beegfs/wire"
+)
+
+// The primary of a buddy group copies to the secondary when that is online and needs a resync (storage/components/buddyresyncer and
+// storage/storage/StorageTargets.cpp of 7.4.6, which 8.3.1 has too). It copies the files that were changed since both were in touch, or
+// since the time that an administrator has ordered. Both times are in a file of the primary.
+
+const (
+	lastBuddyComm = ".lastbuddycomm"
+	// mirrored is the directory with the chunks of mirrored files.
+	mirrored = "buddymir"
+)
+
+// safety is sysResyncSafetyThresholdMins.
+const safety = 10 * time.Minute
+
+// errNotServed is the answer about a target that a server does not serve.
+var errNotServed = errors.New("Unknown storage target") //nolint:staticcheck // the servers' own text
+
+// buddyComm is the content of lastBuddyComm. Override 0 is no order at all, whoever has given it.
+type buddyComm struct {
+	Last     int64 `json:"last"`
+	Override int64 `json:"override"`
+}
+
+// since is the time from which on changes are copied.
+func (b buddyComm) since() int64 {
+	at := b.Last
+	if b.Override != 0 {
+		at = b.Override
+	}
+	if limit := int64(safety.Seconds()); at > limit {
+		at -= limit
+	}
+	return at
+}
+
+// resyncs guards the files of the targets.
+type resyncs struct {
+	mutex sync.Mutex
+	// unclean are the targets that have not ended cleanly, until that was reported: they have no file with sessions.
+	unclean []int
+}
+
+func (d *daemon) buddyComm(target int, change func(*buddyComm)) (buddyComm, error) {
+	d.resync.mutex.Lock()
+	defer d.resync.mutex.Unlock()
+	var b buddyComm
+	path := filepath.Join(d.space[target], lastBuddyComm)
+	if err := disk.Load(path, &b); err != nil {
+		return b, err
+	}
+	if change == nil {
+		return b, nil
+	}
+	change(&b)
+	return b, disk.Save(path, b)
+}
+
+// answerResync answers what administrators and other servers ask about resyncs.
+func (d *daemon) answerResync(op string, body json.RawMessage) (any, error) {
+	var asked wire.Resync
+	if err := json.Unmarshal(body, &asked); err != nil {
+		return nil, err
+	}
+	directory, served := d.space[asked.Target]
+	if !served || d.kind != "storage" {
+		return nil, errNotServed
+	}
+	switch op {
+	case "override-buddy-comm":
+		_, err := d.buddyComm(asked.Target, func(b *buddyComm) { b.Override = asked.Timestamp })
+		return nil, err
+	case "set-consistency":
+		return nil, wire.Ask(context.Background(), d.management, d.secret, "target-state",
+			wire.Change{Type: "storage", ID: asked.Target, State: asked.State}, nil)
+	}
+	path := filepath.Join(directory, mirrored, filepath.FromSlash(asked.Path))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	return nil, os.WriteFile(path, asked.Content, 0o600)
+}
+
+// checkBuddies looks after the secondaries of the targets of this server.
+func (d *daemon) checkBuddies(ctx context.Context) {
+	var view wire.View
+	if d.kind != "storage" || wire.Ask(ctx, d.management, d.secret, "view", nil, &view) != nil {
+		return
+	}
+	for _, g := range view.Groups {
+		own, other := view.Target("storage", g.Primary), view.Target("storage", g.Secondary)
+		if _, served := d.space[g.Primary]; g.Type != "storage" || !served || own == nil || other == nil || own.Consistency != wire.Good ||
+			other.Reachability != wire.Online {
+			continue
+		}
+		if other.Consistency == wire.Good {
+			_, _ = d.buddyComm(g.Primary, func(b *buddyComm) { b.Last = time.Now().Unix() })
+			continue
+		}
+		if other.Consistency != wire.NeedsResync {
+			continue
+		}
+		state := wire.Good
+		if err := d.copyAll(ctx, g.Primary, g.Secondary, view.Node("storage", other.Node)); err != nil {
+			d.log.Say(1, "BuddyResyncJob", "Resync of target %d failed: %s", g.Secondary, err)
+			state = wire.Bad
+		} else {
+			_, _ = d.buddyComm(g.Primary, func(b *buddyComm) { b.Override = 0 })
+		}
+		_ = wire.Ask(ctx, d.management, d.secret, "target-state", wire.Change{Type: "storage", ID: g.Secondary, State: state}, nil)
+	}
+}
+
+// copyAll copies what a resync copies.
+func (d *daemon) copyAll(ctx context.Context, from, to int, node *wire.NodeView) error {
+	b, err := d.buddyComm(from, nil)
+	if err != nil || node == nil {
+		return errors.Join(err, ctx.Err())
+	}
+	root := filepath.Join(d.space[from], mirrored)
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		about, err := entry.Info()
+		if err != nil || about.ModTime().Unix() < b.since() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		return tree.Ask(ctx, d.secret, node, "resync-file", wire.Resync{Target: to, Path: filepath.ToSlash(name), Content: content}, nil)
+	})
+}
+
+// isResync is true for what answerResync answers.
+func isResync(op string) bool {
+	return slices.Contains([]string{"override-buddy-comm", "set-consistency", "resync-file"}, op)
+}
