@@ -45,9 +45,9 @@ test-disks: ## Run the tests that need root, loop devices, Open MPI and a MooseF
 	  $$(packages_with disks internal/node internal/backend/moosefs test/doubles)
 
 .PHONY: copies
-copies: ## Compare both ways of a MooseFS master to save its changes: copies that can be read after COPIES (3) joins, restarts and kills each. Fifteen minutes.
+copies: ## Compare both ways of a MooseFS master to save its changes: copies that can be read after COPIES (3) joins, restarts and kills each. Twenty minutes.
 	. tools/lib.sh; need mfsmaster=moosefs-master mfsmetalogger=moosefs-metalogger mfsmount=moosefs-client; \
-	COPIES=$(COPIES) go test -vet=off -ldflags=-s -tags disks -count=1 -timeout 3h -v -run TestCopiesCanBeRead \
+	COPIES=$(COPIES) go test -vet=off -ldflags=-s -tags disks,copies -count=1 -timeout 3h -parallel 4 -v -run TestCopiesCanBeRead \
 	  $$( ((EUID == 0)) || echo -exec=sudo\ --preserve-env=COPIES) ./internal/backend/moosefs
 
 .PHONY: test-envtest

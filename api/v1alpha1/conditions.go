@@ -38,6 +38,9 @@ const (
 	// ConditionCopiesLast is false while copies of metadata are on nodes whose own disk does not outlive a restart, and absent otherwise. It
 	// does not stand in the way of Ready.
 	ConditionCopiesLast = "CopiesLast"
+	// ConditionPartnersProven is false while nothing proves that the second node of a target reaches its disk, and absent otherwise: that node
+	// is no protection then. It does not stand in the way of Ready.
+	ConditionPartnersProven = "PartnersProven"
 	// ConditionLicensed says whether a BeeGFS 8 has the license for what the spec asks for; absent when that needs none.
 	ConditionLicensed = "Licensed"
 	// ConditionRecovering is there while a person asks for lost metadata to be made again, and true while it is.
@@ -212,6 +215,8 @@ const (
 	ReasonUnmatched = "Unmatched"
 	// ReasonChangedByAdmission is the reason of a false PodsAsAsked.
 	ReasonChangedByAdmission = "ChangedByAdmission"
+	// ReasonPartnersUnproven is the reason of a false PartnersProven; the message names the targets, nodes and disks.
+	ReasonPartnersUnproven = "PartnersUnproven"
 	// ReasonVolatileNodes is the reason of a false CopiesLast.
 	ReasonVolatileNodes = "VolatileNodes"
 	// ReasonDirectoryTargets is the reason of EvaluationOnly.

@@ -31,6 +31,7 @@ func (p *pass) describe(failed error) {
 		describeUnmatched(p.backend, p.fs, p.in)
 		describeAdmitted(p.fs, p.in)
 		describeVolatile(p.backend, p.fs, p.in)
+		describePartners(p.fs, p.seen.Partners)
 		p.describeUpgrade()
 		if failed == nil {
 			p.hold.describe(p.fs, p.disks.own)

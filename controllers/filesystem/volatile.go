@@ -13,6 +13,17 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
+// describePartners writes the condition PartnersProven, which is there, and false, while the second node of a target is not proven to reach
+// its disk.
+func describePartners(fs *v1alpha1.FileSystem, partners *backend.Problem) {
+	if partners == nil {
+		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionPartnersProven)
+		return
+	}
+	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionPartnersProven, metav1.ConditionFalse,
+		partners.Reason, partners.Message)
+}
+
 // backupsBeside is where a directory of backups on a node is on the same disk as /var/lib/parallelfs, which the agent looks at.
 const backupsBeside = "/var/lib/"
 

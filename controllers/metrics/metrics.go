@@ -61,6 +61,8 @@ var (
 		"Used space of the targets of a storage pool that are online, as a part of their capacity.", "pool")
 	descCopies = describe("filesystem_metadata_copies",
 		"Copies of a FileSystem's metadata on running servers: those that are asked for, and those that were read back (state proven).", "state")
+	descCopyProven = describe("filesystem_metadata_copy_proven_timestamp_seconds",
+		"Unix time at which the copy of a FileSystem's metadata on a node was last read back; 0 while it never was.", "node")
 )
 
 // kind are the metrics of the conditions of one kind of object.
@@ -101,7 +103,8 @@ var (
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descBuild, descInfo, descSince, descDisruption, descMaintenance, descVersions, descCheck, descBackup, descPool, descCopies,
+		descBuild, descInfo, descSince, descDisruption, descMaintenance, descVersions, descCheck, descBackup, descPool,
+		descCopies, descCopyProven,
 		fileSystems.each, nodes.each, nodes.counts, targets.each, targets.counts, runs.each, runs.counts, suites.each, suites.counts,
 	} {
 		descriptions <- d
@@ -281,9 +284,14 @@ func (out gauge) fileSystem(fs *v1alpha1.FileSystem) {
 	if len(status.MetadataCopies) > 0 {
 		proven := 0
 		for i := range status.MetadataCopies {
-			if status.MetadataCopies[i].Result == v1alpha1.MetadataCopyProven {
+			c, at := &status.MetadataCopies[i], 0.0
+			if c.Result == v1alpha1.MetadataCopyProven {
 				proven++
 			}
+			if c.Proven != nil {
+				at = unix(*c.Proven)
+			}
+			set(descCopyProven, at, c.Node)
 		}
 		set(descCopies, float64(len(status.MetadataCopies)), "asked")
 		set(descCopies, float64(proven), "proven")

@@ -299,6 +299,8 @@ type Observation struct {
 	// Copies is the condition MetadataCopies, nil where no server is asked to keep a copy of the metadata: ReasonCopiesProven is true,
 	// ReasonCopiesUnread unknown, another reason false, and then the filesystem is degraded. It does not stand in the way of Ready.
 	Copies *Problem
+	// Partners is a false condition PartnersProven, nil when it is absent. It does not stand in the way of Ready.
+	Partners *Problem
 	// Restarts are the pods that have to start anew because their disks have changed, in the order of Input.Pods.
 	Restarts []Restart
 	// Unconfirmed are servers that the filesystem lists as online, although it could be their predecessors that it means; each in words that

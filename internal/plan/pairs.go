@@ -79,13 +79,7 @@ func (s *selection) notShared(identity v1alpha1.DeviceIdentity, second string) s
 	case identity.WWN == "" || identity.Serial == "":
 		return fmt.Sprintf("the disk has no WWN or no serial number (%q, %q), so nothing proves that a disk there is the same one", identity.WWN, identity.Serial)
 	}
-	paths := 0
-	for i := range inventory.BlockDevices {
-		if b := &inventory.BlockDevices[i]; b.WWN == identity.WWN && b.Type != "part" && len(b.Holders) == 0 {
-			paths++
-		}
-	}
-	if paths > 1 {
+	if paths := pathsTo(inventory, identity.WWN); paths > 1 {
 		return fmt.Sprintf("that node shows %d disks with its WWN (%s); where these are several paths to it, set up multipath there", paths, identity.WWN)
 	}
 	b := findDevice(inventory, string(identity.ID))
@@ -97,6 +91,41 @@ func (s *selection) notShared(identity v1alpha1.DeviceIdentity, second string) s
 		IsNoSwap(there))
 	if len(why) > 0 {
 		return "there, " + strings.Join(why, "; ")
+	}
+	return ""
+}
+
+// pathsTo is how many disks of a node have a WWN and are not a part of another device.
+func pathsTo(inventory v1alpha1.NodeInventoryStatus, wwn string) int {
+	paths := 0
+	for i := range inventory.BlockDevices {
+		if b := &inventory.BlockDevices[i]; wwn != "" && b.WWN == wwn && b.Type != "part" && len(b.Holders) == 0 {
+			paths++
+		}
+	}
+	return paths
+}
+
+// Unreached is why the inventory of a node does not prove that the node reaches the disk of a target, by what the disk is known by: its WWN,
+// serial number and size. It is empty when it does. A name alone proves nothing, because another disk may have got it.
+func Unreached(node string, inventories map[string]v1alpha1.NodeInventoryStatus, t *v1alpha1.StorageTarget) string {
+	inventory, known := inventories[node]
+	want := DeviceOf(t)
+	if !known {
+		return noInventory(node)
+	}
+	b := findDevice(inventory, string(want.ID))
+	switch {
+	case b == nil:
+		return fmt.Sprintf("node %s does not show the disk %s", node, want.ID)
+	case want.WWN == "" || want.Serial == "":
+		return fmt.Sprintf("the disk %s was recorded without a WWN or a serial number, so nothing proves that node %s shows the same one", want.ID, node)
+	}
+	if paths := pathsTo(inventory, want.WWN); paths > 1 {
+		return fmt.Sprintf("node %s shows %d disks with the WWN %s; where these are several paths to it, set up multipath there", node, paths, want.WWN)
+	}
+	if why := HasIdentityOrGrew(Facts{BlockDevice: *b, Found: true}, want); why != "" {
+		return fmt.Sprintf("node %s shows another disk: %s", node, why)
 	}
 	return ""
 }

@@ -115,3 +115,41 @@ func TestNothingIsDoneToADiskThatTheOtherNodeHolds(t *testing.T) {
 		})
 	}
 }
+
+func TestADiskIsReachedOnlyByWhatItIsKnownBy(t *testing.T) {
+	target := aTarget(ofPair(nil, ""))
+	for says, change := range map[string]func(disks []v1alpha1.BlockDevice, t *v1alpha1.StorageTarget) []v1alpha1.BlockDevice{
+		"":                                 func(disks []v1alpha1.BlockDevice, _ *v1alpha1.StorageTarget) []v1alpha1.BlockDevice { return disks },
+		"node oss2 does not show the disk": func([]v1alpha1.BlockDevice, *v1alpha1.StorageTarget) []v1alpha1.BlockDevice { return nil },
+		"another disk: wrong serial": func(disks []v1alpha1.BlockDevice, _ *v1alpha1.StorageTarget) []v1alpha1.BlockDevice {
+			disks[0].Serial = "S2"
+			return disks
+		},
+		"another disk: wrong WWN": func(disks []v1alpha1.BlockDevice, _ *v1alpha1.StorageTarget) []v1alpha1.BlockDevice {
+			disks[0].WWN = "0x6000"
+			return disks
+		},
+		"another disk: shrunk disk": func(disks []v1alpha1.BlockDevice, _ *v1alpha1.StorageTarget) []v1alpha1.BlockDevice {
+			disks[0].SizeBytes--
+			return disks
+		},
+		"shows 2 disks with the WWN": func(disks []v1alpha1.BlockDevice, _ *v1alpha1.StorageTarget) []v1alpha1.BlockDevice {
+			return append(disks, disks[0])
+		},
+		"was recorded without a WWN or a serial number": func(disks []v1alpha1.BlockDevice, t *v1alpha1.StorageTarget) []v1alpha1.BlockDevice {
+			t.Spec.Device.Serial = ""
+			return disks
+		},
+	} {
+		of := target.DeepCopy()
+		of.Status.Provisioned = nil
+		disks := change([]v1alpha1.BlockDevice{blankDisk().BlockDevice}, of)
+		why := plan.Unreached("oss2", map[string]v1alpha1.NodeInventoryStatus{"oss2": {BlockDevices: disks}}, of)
+		if says == "" {
+			NewWithT(t).Expect(why).To(BeEmpty())
+			continue
+		}
+		NewWithT(t).Expect(why).To(ContainSubstring(says))
+	}
+	NewWithT(t).Expect(plan.Unreached("oss2", nil, target)).NotTo(BeEmpty(), "nothing is known of a node without an inventory")
+}

@@ -126,6 +126,7 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	o.sole()
 	o.stopsAgain()
 	o.seen.Pinned = o.placements.Pinned()
+	o.seen.Partners = partnersUnproven(in)
 	return o.seen
 }
 

@@ -170,8 +170,9 @@ func unfit(in backend.Input, t *v1alpha1.StorageTarget, name string) string {
 		return fmt.Sprintf("node %s was given up", name)
 	case !told || g.Status.Agent == nil || g.Status.Agent.ObservedGeneration != g.Generation:
 		return fmt.Sprintf("the agent of node %s has not written yet what the servers there are told", name)
-	case plan.DiskOf(in.Inventories[name], t) == plan.NoDisk:
-		return fmt.Sprintf("node %s does not show the disk %s", name, t.Spec.Device.ID)
+	}
+	if why := plan.Unreached(name, in.Inventories, t); why != "" {
+		return why
 	}
 	ready := false
 	for p := range in.PodsOn(componentOST, t.Spec.StoragePool, name) {
@@ -181,6 +182,29 @@ func unfit(in backend.Input, t *v1alpha1.StorageTarget, name string) string {
 		return fmt.Sprintf("the server of pool %s on node %s is not ready", t.Spec.StoragePool, name)
 	}
 	return moved(in, t, name)
+}
+
+// partnersUnproven names the targets of two nodes whose other node does not show their disk as its inventory is now; nil when each does.
+// It holds nothing up: the node whose path is mended may have to be restarted for it. What relies on the partner asks unfit.
+func partnersUnproven(in backend.Input) *backend.Problem {
+	var why []string
+	for i := range in.Targets {
+		t := &in.Targets[i]
+		if !plan.IsOfPair(t) || !backend.Finished(t) || !t.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if is := plan.Unreached(plan.OtherOf(t, plan.HolderOf(t).Node), in.Inventories, t); is != "" {
+			why = append(why, fmt.Sprintf("%s (%s)", t.Name, is))
+		}
+	}
+	if len(why) == 0 {
+		return nil
+	}
+	return &backend.Problem{
+		Reason: v1alpha1.ReasonPartnersUnproven,
+		Message: fmt.Sprintf("%d targets have no second node that is proven to reach their disk; look at the cables and multipath there: %s",
+			len(why), backend.List(why)),
+	}
 }
 
 // moved says that a node has not the NIDs any more by which the disk of a target names it: clients would not find it there.

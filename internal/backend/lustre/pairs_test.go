@@ -39,11 +39,15 @@ func pairOf(t *testing.T) *duo {
 		if s.Spec.SecondNode = "n2"; s.Spec.Node == "n2" {
 			s.Spec.SecondNode = "n1"
 		}
+		s.Spec.Device.WWN, s.Spec.Device.Serial = "0x"+s.Name, "serial-"+s.Name
 	}
 	for _, node := range []string{"n1", "n2"} {
 		inventory := d.in.Inventories[node]
 		for i := range d.in.Targets {
-			inventory.BlockDevices = append(inventory.BlockDevices, v1alpha1.BlockDevice{KernelName: "sda", IDs: []string{string(d.in.Targets[i].Spec.Device.ID)}})
+			is := d.in.Targets[i].Spec.Device
+			inventory.BlockDevices = append(inventory.BlockDevices, v1alpha1.BlockDevice{
+				KernelName: "sda", IDs: []string{string(is.ID)}, WWN: is.WWN, Serial: is.Serial, SizeBytes: is.SizeBytes,
+			})
 		}
 		d.in.Inventories[node] = inventory
 	}
@@ -253,6 +257,29 @@ func (d *duo) loses(node, id string) {
 	inventory := d.in.Inventories[node]
 	inventory.BlockDevices = slices.DeleteFunc(slices.Clone(inventory.BlockDevices), func(b v1alpha1.BlockDevice) bool { return slices.Contains(b.IDs, id) })
 	d.in.Inventories[node] = inventory
+}
+
+func TestASecondNodeThatShowsAnotherDiskIsNoProtectionAndSaysSo(t *testing.T) {
+	d := pairOf(t)
+	d.Expect(lustre.New().Observe(d.in).Partners).To(BeNil())
+	inventory := d.in.Inventories["n2"]
+	inventory.BlockDevices = slices.Clone(inventory.BlockDevices)
+	i := slices.IndexFunc(inventory.BlockDevices, func(b v1alpha1.BlockDevice) bool { return b.Serial == "serial-ost0-n1" })
+	inventory.BlockDevices[i].Serial = "another"
+	d.in.Inventories["n2"] = inventory
+	seen := lustre.New().Observe(d.in)
+	d.Expect(seen.Partners).To(HaveValue(And(HaveField("Reason", v1alpha1.ReasonPartnersUnproven),
+		HaveField("Message", ContainSubstring("1 targets have no second node that is proven to reach their disk")),
+		HaveField("Message", ContainSubstring("ost0-n1 (node n2 shows another disk: wrong serial: wwn-ost0-n1")))))
+	d.Expect(seen.Problems).To(BeEmpty(), "the node whose path is mended may have to be restarted for it")
+	d.drained("n1")
+	d.Expect(d.moves()).To(And(HaveKeyWithValue("ost0-n1", HaveField("Waits", ContainSubstring("wrong serial"))),
+		HaveKeyWithValue("ost1-n1", HaveField("Waits", BeEmpty()))))
+	d.Expect(lustre.New().Absence(d.in, seen, "n1").Waits).To(ContainSubstring("wrong serial"))
+
+	d = pairOf(t)
+	delete(d.in.Inventories, "n2")
+	d.Expect(lustre.New().Observe(d.in).Partners).To(HaveValue(HaveField("Message", ContainSubstring("node n2"))))
 }
 
 func TestTheTargetsOfANodeInMaintenanceGoToTheOtherOneAndComeBack(t *testing.T) {

@@ -18,7 +18,6 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/node/recovery"
 	"parallelfs.dev/operator/test/patience"
 )
@@ -259,36 +258,4 @@ func after(t *testing.T, more string, happens event, still time.Duration) outcom
 
 func TestTheCopyOfAMetaloggerThatJoinsWhileTheWriterOfItsMasterStandsStillCanBeRead(t *testing.T) {
 	NewWithT(t).Expect(after(t, savingOption(t), events["join"], 200*time.Millisecond)).To(BeZero())
-}
-
-// COPIES is how often each event of the table is made to happen; `make copies` sets it.
-func TestCopiesCanBeReadWhateverHappensWhileTheWriterOfTheMasterStandsStill(t *testing.T) {
-	times, _ := strconv.Atoi(os.Getenv("COPIES"))
-	if times == 0 {
-		t.Skip("it takes minutes: make copies")
-	}
-	t.Logf("| MooseFS | mode | event | writer stops for | copies that can't be read | directories lost by the master |")
-	for _, mode := range []string{"0", "1"} {
-		for _, name := range backend.SortedKeys(events) {
-			for _, still := range []time.Duration{200 * time.Millisecond, 2 * time.Second} {
-				t.Run(fmt.Sprintf("mode %s, %s, %s", mode, name, still), func(t *testing.T) {
-					g := NewWithT(t)
-					var unread, missing int
-					var why string
-					for range times {
-						is := after(t, savingModeOption+" = "+mode+"\n", events[name], still)
-						if is.unread != "" {
-							unread, why = unread+1, is.unread
-						}
-						missing += is.missing
-					}
-					t.Logf("| %s | %s | %s | %s | %d of %d | %d | %s", version(t), mode, name, still, unread, times, missing, why)
-					if mode == savingModeInMaster {
-						g.Expect(unread).To(BeZero(), why)
-						g.Expect(missing).To(BeZero())
-					}
-				})
-			}
-		}
-	}
 }
