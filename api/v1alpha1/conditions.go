@@ -38,6 +38,9 @@ const (
 	// ConditionCopiesLast is false while copies of metadata are on nodes whose own disk does not outlive a restart, and absent otherwise. It
 	// does not stand in the way of Ready.
 	ConditionCopiesLast = "CopiesLast"
+	// ConditionCertificateLasts is false while the certificate that servers use expires within 30 days, has expired, or can't be used, and
+	// absent otherwise. It does not stand in the way of Ready.
+	ConditionCertificateLasts = "CertificateLasts"
 	// ConditionLicensed says whether a BeeGFS 8 has the license for what the spec asks for; absent when that needs none.
 	ConditionLicensed = "Licensed"
 	// ConditionRecovering is there while a person asks for lost metadata to be made again, and true while it is.
@@ -205,6 +208,10 @@ const (
 	ReasonUnmatched = "Unmatched"
 	// ReasonChangedByAdmission is the reason of a false PodsAsAsked.
 	ReasonChangedByAdmission = "ChangedByAdmission"
+	// ReasonCertificateExpires, ReasonCertificateExpired and ReasonCertificateUnusable are the reasons of a false CertificateLasts.
+	ReasonCertificateExpires  = "CertificateExpires"
+	ReasonCertificateExpired  = "CertificateExpired"
+	ReasonCertificateUnusable = "CertificateUnusable"
 	// ReasonVolatileNodes is the reason of a false CopiesLast.
 	ReasonVolatileNodes = "VolatileNodes"
 	// ReasonDirectoryTargets is the reason of EvaluationOnly.
