@@ -55,13 +55,13 @@ func TestACertificateIsSaidToExpireThirtyDaysAhead(t *testing.T) {
 	}{
 		"it is good":                            {content: good},
 		"it is good for a day more than thirty": {content: certificateUntil(g, key, now.Add(31*day))},
-		"it expires within thirty days":         {certificateUntil(g, key, now.Add(29*day)), v1alpha1.ReasonCertificateExpires, "the certificate expires in 29 days, on 2026-12-22; put a new one and its key into the Secret: "+
+		"it expires within thirty days": {certificateUntil(g, key, now.Add(29*day)), v1alpha1.ReasonCertificateExpires, "the certificate expires in 29 days, on 2026-12-22; put a new one and its key into the Secret: " +
 			"kubectl -n storage create secret tls certificate --cert=FILE --key=FILE"},
-		"one of its chain expires":              {slices.Concat(good, certificateUntil(g, key, now.Add(7*day))), v1alpha1.ReasonCertificateExpires, "in 7 days, on 2026-11-30"},
-		"it has expired":                        {certificateUntil(g, key, now.Add(-day)), v1alpha1.ReasonCertificateExpired, "the certificate expired on 2026-11-22"},
-		"there is none in the Secret":           {[]byte("hello"), v1alpha1.ReasonCertificateUnusable, "there is no certificate in it"},
-		"its key is another one's":              {certificateUntil(g, stranger, now.Add(90*day)), v1alpha1.ReasonCertificateUnusable, "private key does not match"},
-		"there is no Secret":                    {nil, v1alpha1.ReasonCertificateUnusable, "there is no Secret certificate"},
+		"one of its chain expires":    {slices.Concat(good, certificateUntil(g, key, now.Add(7*day))), v1alpha1.ReasonCertificateExpires, "in 7 days, on 2026-11-30"},
+		"it has expired":              {certificateUntil(g, key, now.Add(-day)), v1alpha1.ReasonCertificateExpired, "the certificate expired on 2026-11-22"},
+		"there is none in the Secret": {[]byte("hello"), v1alpha1.ReasonCertificateUnusable, "there is no certificate in it"},
+		"its key is another one's":    {certificateUntil(g, stranger, now.Add(90*day)), v1alpha1.ReasonCertificateUnusable, "private key does not match"},
+		"there is no Secret":          {nil, v1alpha1.ReasonCertificateUnusable, "there is no Secret certificate"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			g := NewWithT(t)
