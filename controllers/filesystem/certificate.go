@@ -82,7 +82,8 @@ func describeCertificate(b backend.Backend, fs *v1alpha1.FileSystem, fault strin
 		reason, message = v1alpha1.ReasonCertificateUnusable, fault+"; the server can't start again without it; "
 	case c == nil:
 	case !now.Before(c.NotAfter.Time):
-		reason, message = v1alpha1.ReasonCertificateExpired, fmt.Sprintf("the certificate expired on %s; ", c.NotAfter.UTC().Format(time.DateOnly))
+		reason, message = v1alpha1.ReasonCertificateExpired, fmt.Sprintf("the certificate expired on %s; ",
+			c.NotAfter.UTC().Format(time.DateOnly))
 	case c.NotAfter.Sub(now) < expiresSoon:
 		reason, message = v1alpha1.ReasonCertificateExpires, fmt.Sprintf("the certificate expires in %s, on %s; ",
 			days(c.NotAfter.Sub(now)), c.NotAfter.UTC().Format(time.DateOnly))
@@ -91,8 +92,8 @@ func describeCertificate(b backend.Backend, fs *v1alpha1.FileSystem, fault strin
 		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionCertificateLasts)
 		return
 	}
-	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionCertificateLasts, metav1.ConditionFalse, reason,
-		message+fmt.Sprintf("put a new one and its key into the Secret: kubectl -n %s create secret tls %s --cert=FILE --key=FILE "+
+	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionCertificateLasts, metav1.ConditionFalse,
+		reason, message+fmt.Sprintf("put a new one and its key into the Secret: kubectl -n %s create secret tls %s --cert=FILE --key=FILE "+
 			"--dry-run=client -o yaml | kubectl apply -f -; the server then restarts by itself", fs.Namespace, certificateSecret(b, fs)))
 }
 
