@@ -29,7 +29,8 @@ func TestAnAgentSeesTheDisksProcessesAndNetworkOfItsNodeAndMountsForAllOfIt(t *t
 	field := func(name, path string) corev1.EnvVar {
 		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
 	}
-	g.Expect(container.Env).To(ConsistOf(field("NODE_NAME", "spec.nodeName"), field("POD_IP", "status.podIP")))
+	g.Expect(container.Env).To(ConsistOf(field("NODE_NAME", "spec.nodeName"), field("POD_IP", "status.podIP"),
+		field("POD_NAMESPACE", "metadata.namespace"), field("POD_NAME", "metadata.name")))
 
 	type mount struct {
 		path, options string

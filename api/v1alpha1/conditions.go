@@ -41,6 +41,9 @@ const (
 	// ConditionPartnersProven is false while nothing proves that the second node of a target reaches its disk, and absent otherwise: that node
 	// is no protection then. It does not stand in the way of Ready.
 	ConditionPartnersProven = "PartnersProven"
+	// ConditionCertificateLasts is false while the certificate that servers use expires within 30 days, has expired, or can't be used, and
+	// absent otherwise. It does not stand in the way of Ready.
+	ConditionCertificateLasts = "CertificateLasts"
 	// ConditionLicensed says whether a BeeGFS 8 has the license for what the spec asks for; absent when that needs none.
 	ConditionLicensed = "Licensed"
 	// ConditionRecovering is there while a person asks for lost metadata to be made again, and true while it is.
@@ -217,6 +220,10 @@ const (
 	ReasonChangedByAdmission = "ChangedByAdmission"
 	// ReasonPartnersUnproven is the reason of a false PartnersProven; the message names the targets, nodes and disks.
 	ReasonPartnersUnproven = "PartnersUnproven"
+	// ReasonCertificateExpires, ReasonCertificateExpired and ReasonCertificateUnusable are the reasons of a false CertificateLasts.
+	ReasonCertificateExpires  = "CertificateExpires"
+	ReasonCertificateExpired  = "CertificateExpired"
+	ReasonCertificateUnusable = "CertificateUnusable"
 	// ReasonVolatileNodes is the reason of a false CopiesLast.
 	ReasonVolatileNodes = "VolatileNodes"
 	// ReasonDirectoryTargets is the reason of EvaluationOnly.

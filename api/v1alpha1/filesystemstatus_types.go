@@ -6,6 +6,10 @@ import (
 
 // FileSystemStatus is what the operator has found of a filesystem.
 type FileSystemStatus struct {
+	// certificate is the one in the user's Secret that servers start with, such as that of spec.beegfs.tls; absent without one.
+	// +optional
+	Certificate *CertificateStatus `json:"certificate,omitempty"`
+
 	// observedGeneration is the generation of the spec that this status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -15,7 +19,7 @@ type FileSystemStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
-	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// summary holds the counts that kubectl get shows.
@@ -498,4 +502,17 @@ type PoolFullness struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	FullestPercent int32 `json:"fullestPercent"`
+}
+
+// CertificateStatus is a certificate, by what is public of it.
+type CertificateStatus struct {
+	// sha256 is that of the certificate with its chain, in hexadecimal. When it changes, the server that uses it restarts.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	SHA256 string `json:"sha256,omitempty"`
+
+	// notAfter is when the first certificate of the chain expires.
+	// +required
+	NotAfter metav1.Time `json:"notAfter,omitzero"`
 }

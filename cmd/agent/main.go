@@ -80,6 +80,9 @@ not woken. The NodeInventory has the state of each disk, and /metrics the values
 It drops the caches of the kernel (sync, then 3 to /proc/sys/vm/drop_caches) once for each new value of the annotation
 ` + v1alpha1.AnnotationDropCaches + ` of its NodeInventory, as a BenchmarkRun with spec.caches asks for.
 
+One agent works on a node: it has locked ` + spec.AgentLock + `. Another one waits, says so in its log and in an event of the node,
+and looks at no disk.
+
 While the API server does not answer, everything stays as it is. It ends on SIGTERM, after the command that is
 running: a mkfs may take up to 100 s then.`,
 		Args: cobra.NoArgs,
@@ -130,6 +133,15 @@ func runAgent(ctx context.Context, o agent.Options, log logr.Logger) error {
 	if err != nil {
 		return fmt.Errorf("can't find the API server: %w; outside of a pod, set KUBECONFIG", err)
 	}
+	// Nothing looks at a disk before this.
+	lock, err := onlyAgent(ctx, config, o.NodeName, log)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	defer func() { _ = lock.Close() }()
 	looker := devices.ThisHost()
 	provisioner := provision.New(looker, func() string { return string(uuid.NewUUID()) })
 	looker.Claim = provisioner.Claims.Ask(looker.Claim)

@@ -85,6 +85,9 @@ func (r *Reconciler) gather(
 			return in, d, 0, err
 		}
 	}
+	if in.CertificateFault, err = r.certificate(ctx, b, fs); err != nil {
+		return in, d, 0, err
+	}
 
 	// Nothing of what was read was seen later than this, nor is any answer older.
 	seen, answer := r.Order.Now(), func() {}

@@ -29,6 +29,7 @@ func (p *pass) describe(failed error) {
 		describe(p.fs, seen, p.disks.own, p.stop, p.isPlanned(), failed != nil || len(p.hold.waiting) > 0, p.Clock.Now())
 		describeNodeImage(p.fs, p.backend.Order(), p.in)
 		describeUnmatched(p.backend, p.fs, p.in)
+		describeCertificate(p.backend, p.fs, p.in.CertificateFault, p.Clock.Now())
 		describeAdmitted(p.fs, p.in)
 		describeVolatile(p.backend, p.fs, p.in)
 		describePartners(p.fs, p.seen.Partners)

@@ -59,6 +59,9 @@ var (
 		"Unix time of the newest verified backup of a FileSystem's metadata; 0 while there is none, although spec.backups asks for backups.")
 	descPool = describe("filesystem_pool_used_ratio",
 		"Used space of the targets of a storage pool that are online, as a part of their capacity.", "pool")
+	// A time as well, so that an alert counts the days.
+	descCertificate = describe("filesystem_certificate_expiry_timestamp_seconds",
+		"Unix time at which the certificate of a FileSystem's servers expires.")
 	descCopies = describe("filesystem_metadata_copies",
 		"Copies of a FileSystem's metadata on running servers: those that are asked for, and those that were read back (state proven).", "state")
 	descCopyProven = describe("filesystem_metadata_copy_proven_timestamp_seconds",
@@ -104,7 +107,7 @@ var (
 func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descBuild, descInfo, descSince, descDisruption, descMaintenance, descVersions, descCheck, descBackup, descPool,
-		descCopies, descCopyProven,
+		descCopies, descCopyProven, descCertificate,
 		fileSystems.each, nodes.each, nodes.counts, targets.each, targets.counts, runs.each, runs.counts, suites.each, suites.counts,
 	} {
 		descriptions <- d
@@ -275,6 +278,9 @@ func (out gauge) fileSystem(fs *v1alpha1.FileSystem) {
 			}
 		}
 		set(descBackup, newest)
+	}
+	if c := status.Certificate; c != nil {
+		set(descCertificate, unix(c.NotAfter))
 	}
 	for i := range status.StoragePools {
 		if p := &status.StoragePools[i]; p.CapacityBytes > 0 {

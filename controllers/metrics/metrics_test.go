@@ -137,12 +137,14 @@ func TestBackupsCopiesPoolsVersionsAndChecksComeFromTheStatus(t *testing.T) {
 		{Node: "n1", Result: v1alpha1.MetadataCopyProven, Proven: &at}, {Node: "n2", Result: v1alpha1.MetadataCopyRefused}}
 	fs.Status.StoragePools = []v1alpha1.StoragePoolStatus{{Name: "ssd", CapacityBytes: 200, UsedBytes: 50}, {Name: "unknown"}}
 	fs.Status.Versions = []v1alpha1.VersionCount{{Version: "1", Servers: 3}}
+	fs.Status.Certificate = &v1alpha1.CertificateStatus{NotAfter: later}
 	fs.Status.Check = &v1alpha1.CheckStatus{Result: v1alpha1.CheckDamaged}
 	g, none := NewWithT(t), fileSystem()
 	none.Name = "none"
 	g.Expect(scrape(t, &world{filesystems: []v1alpha1.FileSystem{fs, none}}, leads())).To(ConsistOf(
 		HavePrefix("filesystem_info{filesystem=scratch,"), HavePrefix("filesystem_info{filesystem=none,"),
 		fmt.Sprintf("filesystem_backup_timestamp_seconds{filesystem=scratch,namespace=ns} %d", at.Unix()*1000),
+		fmt.Sprintf("filesystem_certificate_expiry_timestamp_seconds{filesystem=scratch,namespace=ns} %d", later.Unix()*1000),
 		"filesystem_metadata_copies{filesystem=scratch,namespace=ns,state=asked} 2000",
 		"filesystem_metadata_copies{filesystem=scratch,namespace=ns,state=proven} 1000",
 		fmt.Sprintf("filesystem_metadata_copy_proven_timestamp_seconds{filesystem=scratch,namespace=ns,node=n1} %d", at.Unix()*1000),

@@ -143,6 +143,8 @@ type Input struct {
 	Images Images
 	// Password is the secret that only the operator's own clients of the filesystem know.
 	Password string
+	// CertificateFault says why the user's certificate can't be used, and is empty while it can (Certified).
+	CertificateFault string
 	// ProbeKey is the secret that the probe signs its answers with.
 	ProbeKey string
 	// State is what the filesystem said when it was asked for this Input, nil when it did not answer; StateError says why not. Everything else

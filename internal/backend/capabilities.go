@@ -91,6 +91,13 @@ type SecretKeeper interface {
 	SecretName(fs *v1alpha1.FileSystem) (name, key string)
 }
 
+// Certified is a Backend with a server that uses a certificate of the user's.
+type Certified interface {
+	// CertificateSecret names the Secret of the type kubernetes.io/tls with the certificate; empty for none. The controller records it in
+	// status.certificate.
+	CertificateSecret(fs *v1alpha1.FileSystem) string
+}
+
 // Claimer is a Backend whose daemons use ports or directories of their nodes that no other filesystem may use.
 type Claimer interface {
 	// Claims are those of a filesystem with these FileSystemNodes: what is recorded, and the ports that its spec asks for before any are.

@@ -122,6 +122,14 @@ func (Backend) SecretName(fs *v1alpha1.FileSystem) (name, key string) {
 	return secretName(fs), cli.AuthKey
 }
 
+// CertificateSecret is the user's Secret with the certificate of the management service of a BeeGFS 8.
+func (Backend) CertificateSecret(fs *v1alpha1.FileSystem) string {
+	if tls := own(fs).TLS; tls != nil && cli.Is8(backend.Version(fs)) {
+		return tls.Name
+	}
+	return ""
+}
+
 // ProbeURL is where the probe of a filesystem serves its state, empty while the management service has no node or no port.
 func (Backend) ProbeURL(in backend.Input) string {
 	node, ok := managementNode(in)

@@ -226,3 +226,17 @@ func TestABeeGFSHasIPv6WhenAllOfItRunsAVersionThatHasIt(t *testing.T) {
 		NewWithT(t).Expect(New().Families(fs)).To(Equal(c.want), name)
 	}
 }
+
+func TestAnotherCertificateRestartsTheManagementServiceAlone(t *testing.T) {
+	g, in := NewWithT(t), recorded(t, everything("8.3.1"))
+	before := daemonSets(t, in)
+	in.FileSystem.Status.Certificate = &v1alpha1.CertificateStatus{SHA256: "another"}
+	for name, set := range daemonSets(t, in) {
+		same := Equal(before[name].Spec.Template.Annotations)
+		if set.Labels[v1alpha1.LabelComponent] == componentManagement {
+			same = Not(same)
+		}
+		g.Expect(set.Spec.Template.Annotations).To(same, name)
+	}
+	g.Expect(New().CertificateSecret(in.FileSystem)).To(Equal("certificate"))
+}

@@ -257,6 +257,9 @@ func (b *builder) managementSet() (client.Object, error) {
 	if r := fs.Status.Metadata.Recovered; r != nil {
 		hashed = append(hashed, r.PlanHash) // the pod from before may still see what was mounted then
 	}
+	if c := fs.Status.Certificate; c != nil {
+		hashed = append(hashed, c.SHA256) // it reads its certificate when it starts
+	}
 	return b.daemonSet(componentManagement, w, pod, hashed...), nil
 }
 

@@ -92,6 +92,9 @@ type RecordedMember struct {
 	ID          int32  `json:"id,omitempty"`
 }
 
+// AgentLock is the file that the agent of a node has locked while it works.
+const AgentLock = "/var/lib/parallelfs/agent.lock"
+
 // NodesRoot is the directory on every node below which the agent keeps the node files.
 const NodesRoot = "/var/lib/parallelfs/nodes"
 
