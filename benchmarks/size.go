@@ -1,6 +1,7 @@
 package benchmarks
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -11,36 +12,56 @@ import (
 // Kilo is the number of bytes in a kilobyte of the tools and the API.
 const Kilo = 1024
 
-// ParseSize parses a size in the format of the API, in bytes: a whole number of kilobytes, or a number with k, m or g (powers of 1024).
-func ParseSize(text string) (int64, error) {
-	digits, unit := text, int64(Kilo)
-	if n := len(text); n > 0 {
-		switch text[n-1] {
-		case 'k':
-			digits = text[:n-1]
-		case 'm':
-			digits, unit = text[:n-1], Kilo*Kilo
-		case 'g':
-			digits, unit = text[:n-1], Kilo*Kilo*Kilo
+// units are those of sizes, each 1024 times the previous one, as a quantity of Kubernetes has them. A tool and a recorded result may have only
+// the first letter, in lower case.
+var units = []string{"Ki", "Mi", "Gi", "Ti"}
+
+// cutUnit separates the unit of a size, one of the first so many, from its number: of is the factor of the unit, or 0 where there is none.
+func cutUnit(text string, most int) (digits string, of int64) {
+	for i, unit := range units[:most] {
+		for _, suffix := range []string{unit, strings.ToLower(unit[:1])} {
+			if digits, found := strings.CutSuffix(text, suffix); found {
+				return digits, int64(Kilo) << (10 * i)
+			}
 		}
 	}
+	return text, 0
+}
+
+// askedSize refuses a size of a spec that is not written as a quantity of Kubernetes. There, k is 1000 and m is a thousandth.
+func askedSize(text string, bare bool) error {
+	digits, of := cutUnit(text, len(units))
+	switch {
+	case of != 0 && digits != "" && !strings.HasSuffix(text, "i"):
+		return fmt.Errorf("%q has a unit with two meanings; write %s%s", text, digits, units[strings.Index("kmgt", text[len(text)-1:])])
+	case of == 0 && !bare:
+		return fmt.Errorf("%q is no size: write a whole number of at least 1 with Ki, Mi or Gi behind it, such as 64Ki", text)
+	}
+	return nil
+}
+
+// ParseSize parses a size of iozone, in bytes: a number with Ki, Mi or Gi. Results of tools also have k, m and g, which mean the same, and
+// numbers of kilobytes without a unit.
+func ParseSize(text string) (int64, error) {
+	digits, unit := cutUnit(text, 3)
+	unit = cmp.Or(unit, Kilo)
 	number, err := ParseCount(digits)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no size: write a whole number of kilobytes of at least 1, or one with k, m or g behind it, such as 64k", text)
+		return 0, fmt.Errorf("%q is no size: write a whole number of at least 1 with Ki, Mi or Gi behind it, such as 64Ki", text)
 	}
 	if number > math.MaxInt64/unit {
-		return 0, fmt.Errorf("%q is too large: a size must be less than 8589934592g", text)
+		return 0, fmt.Errorf("%q is too large: a size must be less than 8589934592Gi", text)
 	}
 	return number * unit, nil
 }
 
-// FormatSize formats a positive multiple of 1024 bytes with the largest unit that divides it: 1048576 is "1m".
+// FormatSize formats a positive multiple of 1024 bytes with the largest unit that divides it, up to Gi: 1048576 is "1Mi".
 func FormatSize(bytes int64) string {
-	number, units := bytes/Kilo, "kmg"
-	for len(units) > 1 && number%Kilo == 0 {
-		number, units = number/Kilo, units[1:]
+	number, at := bytes/Kilo, 0
+	for at < 2 && number%Kilo == 0 {
+		number, at = number/Kilo, at+1
 	}
-	return strconv.FormatInt(number, 10) + units[:1]
+	return strconv.FormatInt(number, 10) + units[at]
 }
 
 // maxDigits is the length of the largest number in the API.
@@ -67,37 +88,31 @@ func ParseNumber(text string) (int64, error) {
 	return number, nil
 }
 
-// byteUnits lists the units of ParseBytes, each 1024 times the previous one.
-const byteUnits = "kmgt"
-
-// ParseBytes parses a v1alpha1.BenchmarkSize in bytes: a whole number of bytes, or a number with k, m, g or t (powers of 1024).
+// ParseBytes parses a v1alpha1.BenchmarkSize in bytes: a whole number of bytes, or a number with Ki, Mi, Gi or Ti. Results of tools also have
+// k, m, g and t, which mean the same.
 func ParseBytes(text string) (int64, error) {
-	digits, unit := text, int64(1)
-	if n := len(text); n > 1 {
-		if at := strings.IndexByte(byteUnits, text[n-1]); at >= 0 {
-			digits, unit = text[:n-1], int64(1)<<(10*(at+1))
-		}
-	}
+	digits, unit := cutUnit(text, len(units))
+	unit = max(unit, 1)
 	number, err := strconv.ParseUint(digits, 10, 63)
 	if err != nil || len(digits) > 15 || digits[0] == '0' && text != "0" {
-		return 0, fmt.Errorf("%q is no number of bytes: write a whole number, or one with k, m, g or t behind it, such as 64k", text)
+		return 0, fmt.Errorf("%q is no number of bytes: write a whole number, or one with Ki, Mi, Gi or Ti behind it, such as 64Ki", text)
 	}
 	if int64(number) > math.MaxInt64/unit {
-		return 0, fmt.Errorf("%q is too large: a size must be less than 8388608t", text)
+		return 0, fmt.Errorf("%q is too large: a size must be less than 8388608Ti", text)
 	}
 	return int64(number) * unit, nil
 }
 
-// FormatBytes formats a number of bytes with the largest unit that divides it: 1048576 is "1m", 1000 is "1000", 0 is "0".
+// FormatBytes formats a number of bytes with the largest unit that divides it: 1048576 is "1Mi", 1000 is "1000", 0 is "0".
 func FormatBytes(bytes int64) string {
 	unit := ""
-	for i := 0; i < len(byteUnits) && bytes != 0 && bytes%Kilo == 0; i++ {
-		bytes, unit = bytes/Kilo, byteUnits[i:i+1]
+	for i := 0; i < len(units) && bytes != 0 && bytes%Kilo == 0; i++ {
+		bytes, unit = bytes/Kilo, units[i]
 	}
 	return strconv.FormatInt(bytes, 10) + unit
 }
 
-// ParseValue parses a value of a parameter for expressions: a number, or the bytes of a size. A word is only checked and yields 0.
+// ParseValue parses a value of a parameter of a spec: a number, or the bytes of a size. A word is only checked and yields 0.
 func ParseValue(p Parameter, text string) (int64, error) {
 	switch p.Kind {
 	case Count:
@@ -105,8 +120,14 @@ func ParseValue(p Parameter, text string) (int64, error) {
 	case Number:
 		return ParseNumber(text)
 	case Size:
+		if err := askedSize(text, false); err != nil {
+			return 0, err
+		}
 		return ParseSize(text)
 	case Bytes:
+		if err := askedSize(text, true); err != nil {
+			return 0, err
+		}
 		return ParseBytes(text)
 	case Word:
 		if text == "" {

@@ -14,15 +14,17 @@ func TestSizesAreReadAndWritten(t *testing.T) {
 		// written is the size in the largest unit that divides it.
 		written string
 	}{
-		"1":           {1024, "1k"},
-		"64k":         {65536, "64k"},
-		"1024":        {1 << 20, "1m"},
-		"1000k":       {1024000, "1000k"},
-		"2048k":       {2 << 20, "2m"},
-		"1536m":       {1536 << 20, "1536m"},
-		"1024m":       {1 << 30, "1g"},
-		"4096g":       {4 << 40, "4096g"},
-		"8589934591g": {8589934591 << 30, "8589934591g"},
+		"1":           {1024, "1Ki"},
+		"64k":         {65536, "64Ki"},
+		"1024":        {1 << 20, "1Mi"},
+		"1000k":       {1024000, "1000Ki"},
+		"2048k":       {2 << 20, "2Mi"},
+		"1536m":       {1536 << 20, "1536Mi"},
+		"1024m":       {1 << 30, "1Gi"},
+		"4096g":       {4 << 40, "4096Gi"},
+		"64Ki":        {65536, "64Ki"},
+		"1024Mi":      {1 << 30, "1Gi"},
+		"8589934591g": {8589934591 << 30, "8589934591Gi"},
 	} {
 		t.Run(text, func(t *testing.T) {
 			g := NewWithT(t)
@@ -35,7 +37,7 @@ func TestSizesAreReadAndWritten(t *testing.T) {
 func TestSizesAreRefused(t *testing.T) {
 	for text, says := range map[string]string{
 		"": "is no size", "k": "is no size", "0k": "is no size", "-1k": "is no size", "+1k": "is no size", "01k": "is no size", "1.5m": "is no size",
-		"1K": "is no size", "1t": "is no size", "1kk": "is no size", "1 k": "is no size", "1_0k": "is no size", "0x1k": "is no size",
+		"1K": "is no size", "1t": "is no size", "1kk": "is no size", "1 k": "is no size", "1Ti": "is no size", "1ki": "is no size", "1mi": "is no size", "1KiB": "is no size", "1_0k": "is no size", "0x1k": "is no size",
 		"1000000000000k": "is no size", "8589934592g": "is too large",
 	} {
 		t.Run(text, func(t *testing.T) {
@@ -53,12 +55,14 @@ func TestBytesAreReadAndWritten(t *testing.T) {
 		"0":        {0, "0"},
 		"1":        {1, "1"},
 		"1000":     {1000, "1000"},
-		"1024":     {1024, "1k"},
-		"4k":       {4096, "4k"},
-		"1536k":    {1536 << 10, "1536k"},
-		"1024k":    {1 << 20, "1m"},
-		"128g":     {128 << 30, "128g"},
-		"8388607t": {8388607 << 40, "8388607t"},
+		"1024":     {1024, "1Ki"},
+		"4k":       {4096, "4Ki"},
+		"1536k":    {1536 << 10, "1536Ki"},
+		"1024k":    {1 << 20, "1Mi"},
+		"128g":     {128 << 30, "128Gi"},
+		"4Ki":      {4096, "4Ki"},
+		"1Ti":      {1 << 40, "1Ti"},
+		"8388607t": {8388607 << 40, "8388607Ti"},
 	} {
 		t.Run(text, func(t *testing.T) {
 			g := NewWithT(t)
@@ -72,7 +76,7 @@ func TestBytesAreReadAndWritten(t *testing.T) {
 func TestBytesAreRefused(t *testing.T) {
 	for text, says := range map[string]string{
 		"": "is no number of bytes", "k": "is no number of bytes", "00": "is no number of bytes", "0k": "is no number of bytes", "01": "is no number of bytes",
-		"-1": "is no number of bytes", "+1": "is no number of bytes", "1.5m": "is no number of bytes", "1K": "is no number of bytes", "1p": "is no number of bytes",
+		"-1": "is no number of bytes", "+1": "is no number of bytes", "1.5m": "is no number of bytes", "1K": "is no number of bytes", "1p": "is no number of bytes", "1ki": "is no number of bytes", "0Ki": "is no number of bytes", "Ki": "is no number of bytes",
 		"1_0": "is no number of bytes", "0x10": "is no number of bytes", "1 k": "is no number of bytes", "1000000000000000": "is no number of bytes",
 		"8388608t": "is too large",
 	} {
@@ -94,7 +98,11 @@ func TestValuesAreReadByTheirKinds(t *testing.T) {
 		"no count":             {benchmarks.Parameter{Kind: benchmarks.Count}, "0", 0, `"0" is no whole number of at least 1`},
 		"a number":             {benchmarks.Parameter{Kind: benchmarks.Number}, "0", 0, ""},
 		"no number":            {benchmarks.Parameter{Kind: benchmarks.Number}, "-1", 0, `"-1" is no whole number of at least 0`},
-		"a size in kilobytes":  {benchmarks.Parameter{Kind: benchmarks.Size}, "4", 4096, ""},
+		"a size of iozone":     {benchmarks.Parameter{Kind: benchmarks.Size}, "4Ki", 4096, ""},
+		"a size without unit":  {benchmarks.Parameter{Kind: benchmarks.Size}, "4", 0, `"4" is no size`},
+		"a size in m":          {benchmarks.Parameter{Kind: benchmarks.Size}, "64m", 0, `"64m" has a unit with two meanings; write 64Mi`},
+		"bytes in k":           {benchmarks.Parameter{Kind: benchmarks.Bytes}, "4k", 0, `"4k" has a unit with two meanings; write 4Ki`},
+		"bytes in Ti":          {benchmarks.Parameter{Kind: benchmarks.Bytes}, "1Ti", 1 << 40, ""},
 		"a size in bytes":      {benchmarks.Parameter{Kind: benchmarks.Bytes}, "4", 4, ""},
 		"any word":             {benchmarks.Parameter{Kind: benchmarks.Word}, "x", 0, ""},
 		"no word":              {benchmarks.Parameter{Kind: benchmarks.Word, Name: "storagePool"}, "", 0, "storagePool needs a word"},
@@ -120,6 +128,6 @@ func TestNumbersAreWrittenByTheirKinds(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(benchmarks.FormatValue(benchmarks.Parameter{Kind: benchmarks.Count}, 2048)).To(Equal("2048"))
 	g.Expect(benchmarks.FormatValue(benchmarks.Parameter{Kind: benchmarks.Number}, 0)).To(Equal("0"))
-	g.Expect(benchmarks.FormatValue(benchmarks.Parameter{Kind: benchmarks.Size}, 2048)).To(Equal("2k"))
+	g.Expect(benchmarks.FormatValue(benchmarks.Parameter{Kind: benchmarks.Size}, 2048)).To(Equal("2Ki"))
 	g.Expect(benchmarks.FormatValue(benchmarks.Parameter{Kind: benchmarks.Bytes}, 2047)).To(Equal("2047"))
 }

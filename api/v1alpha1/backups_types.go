@@ -9,8 +9,9 @@ import (
 //
 // +kubebuilder:validation:XValidation:rule="has(self.persistentVolumeClaim) || has(self.objectStore) || has(self.nodes)",message="spec.backups needs persistentVolumeClaim, objectStore or nodes, or several of them"
 type BackupsSpec struct {
-	// schedule is when a backup is due, in the five fields of cron: minute, hour, day of the month, month and day of the week; or @hourly,
-	// @daily, @weekly or @monthly. A backup is due at once where there was none yet. Of several that were missed, one is made.
+	// schedule is when a backup is due, such as "0 3 * * *". It has the five fields of cron (minute, hour, day of the month, month and day
+	// of the week), or is @hourly, @daily, @weekly or @monthly. A backup is due at once where there was none yet. Of several that were
+	// missed, one is made.
 	// +required
 	// +kubebuilder:validation:MinLength=6
 	// +kubebuilder:validation:MaxLength=128
@@ -179,8 +180,8 @@ type BackupStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Failures int32 `json:"failures,omitempty"`
 
-	// retry is when another attempt is made at this place, unless the schedule or somebody asks for one before; it is on the newest alone, and
-	// absent when that is verified.
+	// retry is when another attempt is made at this place, unless the schedule or somebody asks for one before. Only the newest backup has
+	// it, and none that is verified.
 	// +optional
 	Retry *metav1.Time `json:"retry,omitempty"`
 

@@ -97,8 +97,8 @@ type CustomSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Command []BenchmarkArgument `json:"command,omitempty"`
 
-	// launch says how the program is started: once on one client (Single), as an MPI program on every process (MPI), or on every process,
-	// each in a directory of its own (PerProcess). Defaults to Single.
+	// launch says how the program is started. Single starts it once, on one client. MPI starts it as an MPI program on every process.
+	// PerProcess starts it on every process, each in a directory of its own. Defaults to Single.
 	// +optional
 	// +kubebuilder:default=Single
 	Launch CustomLaunch `json:"launch,omitempty"`

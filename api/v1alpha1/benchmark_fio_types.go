@@ -35,14 +35,14 @@ type FioSpec struct {
 	// +kubebuilder:validation:Maximum=99
 	ReadPercent int32 `json:"readPercent,omitempty"`
 
-	// blockSize is the size of one read or write (bs). Defaults to "4k". Sweepable.
+	// blockSize is the size of one read or write (bs). Defaults to "4Ki". Sweepable.
 	// +optional
-	// +kubebuilder:default="4k"
+	// +kubebuilder:default="4Ki"
 	BlockSize BenchmarkSize `json:"blockSize,omitempty"`
 
-	// fileSize is the size of the file of each job (size). Defaults to "1g". Sweepable.
+	// fileSize is the size of the file of each job (size). Defaults to "1Gi". Sweepable.
 	// +optional
-	// +kubebuilder:default="1g"
+	// +kubebuilder:default="1Gi"
 	FileSize BenchmarkSize `json:"fileSize,omitempty"`
 
 	// engine is the way in which reads and writes are made (ioengine). Defaults to psync.

@@ -34,14 +34,14 @@ type IORSpec struct {
 	Interface IORInterface `json:"interface,omitempty"`
 
 	// blockSize is the size of the contiguous piece of the file that each process writes before the piece of the next process begins (-b).
-	// Defaults to "1m". Sweepable.
+	// Defaults to "1Mi". Sweepable.
 	// +optional
-	// +kubebuilder:default="1m"
+	// +kubebuilder:default="1Mi"
 	BlockSize BenchmarkSize `json:"blockSize,omitempty"`
 
-	// transferSize is the size of one read or write (-t). Defaults to "256k". Sweepable.
+	// transferSize is the size of one read or write (-t). Defaults to "256Ki". Sweepable.
 	// +optional
-	// +kubebuilder:default="256k"
+	// +kubebuilder:default="256Ki"
 	TransferSize BenchmarkSize `json:"transferSize,omitempty"`
 
 	// segments is the number of blocks of each process (-s). Defaults to 1. Sweepable.

@@ -26,10 +26,11 @@ const (
 	IOzoneRandom IOzoneTest = "Random"
 )
 
-// IOzoneSize is a size as iozone takes it: a number of kilobytes, or a number with k, m or g (powers of 1024).
+// IOzoneSize is a number with Ki, Mi or Gi, as in a quantity of Kubernetes. A bare number is refused: it is kilobytes to iozone, and bytes to
+// all other tools.
 // +kubebuilder:validation:MinLength=1
-// +kubebuilder:validation:MaxLength=16
-// +kubebuilder:validation:Pattern=`^[1-9][0-9]{0,11}[kmg]?$`
+// +kubebuilder:validation:MaxLength=14
+// +kubebuilder:validation:Pattern=`^[1-9][0-9]{0,11}[KMG]i$`
 type IOzoneSize string
 
 // IOzoneSpec holds the parameters of iozone.
@@ -49,14 +50,14 @@ type IOzoneSpec struct {
 	// +kubebuilder:validation:MaxItems=3
 	Tests []IOzoneTest `json:"tests,omitempty"`
 
-	// recordSize is the size of one read or write (-r), such as "64k". A sweep or derive can vary it. Defaults to "64k".
+	// recordSize is the size of one read or write (-r), such as "64Ki". A sweep or derive can vary it. Defaults to "64Ki".
 	// +optional
-	// +kubebuilder:default="64k"
+	// +kubebuilder:default="64Ki"
 	RecordSize IOzoneSize `json:"recordSize,omitempty"`
 
-	// fileSize is the size of each process's file (-s), such as "1g". A sweep or derive can vary it. Defaults to "1g".
+	// fileSize is the size of each process's file (-s), such as "1Gi". A sweep or derive can vary it. Defaults to "1Gi".
 	// +optional
-	// +kubebuilder:default="1g"
+	// +kubebuilder:default="1Gi"
 	FileSize IOzoneSize `json:"fileSize,omitempty"`
 
 	// directIO bypasses the client's cache (-I). Defaults to false.

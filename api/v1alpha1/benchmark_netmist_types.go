@@ -18,7 +18,7 @@ type NetmistSpec struct {
 	// +kubebuilder:validation:Maximum=1000000
 	DirectoryCount int32 `json:"directoryCount,omitempty"`
 
-	// workload is the value of -B. It scales the data: in the talk, netmist prints for it "Adjustable aggregate data set value set to 1
+	// workload is the value of -B, which scales the data. In the talk, netmist prints for it "Adjustable aggregate data set value set to 1
 	// GiBytes". Defaults to 1. Sweepable.
 	// +optional
 	// +kubebuilder:default=1

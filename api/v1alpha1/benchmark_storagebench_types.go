@@ -22,14 +22,14 @@ type StoragebenchSpec struct {
 	// +kubebuilder:validation:MaxItems=2
 	Operations []StoragebenchOperation `json:"operations,omitempty"`
 
-	// blockSize is the size of one read or write (--blocksize). Defaults to "128k". Sweepable.
+	// blockSize is the size of one read or write (--blocksize). Defaults to "128Ki". Sweepable.
 	// +optional
-	// +kubebuilder:default="128k"
+	// +kubebuilder:default="128Ki"
 	BlockSize BenchmarkSize `json:"blockSize,omitempty"`
 
-	// fileSize is what each thread writes (--size). Defaults to "1g". Sweepable.
+	// fileSize is what each thread writes (--size). Defaults to "1Gi". Sweepable.
 	// +optional
-	// +kubebuilder:default="1g"
+	// +kubebuilder:default="1Gi"
 	FileSize BenchmarkSize `json:"fileSize,omitempty"`
 
 	// threads is the number of threads for each target (--threads). Defaults to 1. Sweepable.

@@ -6,7 +6,7 @@ package v1alpha1
 // +kubebuilder:validation:Pattern=`^[a-z][A-Za-z]*(\.[a-z][A-Za-z0-9]*)?$`
 type SweepName string
 
-// SweepValue is one value of a parameter: a number, a size with its unit, or a word, such as 4, 64k and flat. A number may stand in quotes.
+// SweepValue is one value of a parameter: a number, a size with its unit, or a word, such as 4, 64Ki and flat. A number may stand in quotes.
 // +kubebuilder:validation:XIntOrString
 // +kubebuilder:validation:Type=""
 // +kubebuilder:validation:MinLength=1
@@ -48,7 +48,7 @@ type SweepDimension struct {
 	// +optional
 	Range *SweepRange `json:"range,omitempty"`
 
-	// powersOfTwo are numbers or sizes that double: from 4k to 32k, they are 4k, 8k, 16k and 32k.
+	// powersOfTwo are numbers or sizes that double: from 4Ki to 32Ki, they are 4Ki, 8Ki, 16Ki and 32Ki.
 	// +optional
 	PowersOfTwo *SweepPowers `json:"powersOfTwo,omitempty"`
 }

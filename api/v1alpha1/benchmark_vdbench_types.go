@@ -46,14 +46,14 @@ type VdbenchSpec struct {
 	// +kubebuilder:validation:Maximum=1000000
 	Width int32 `json:"width,omitempty"`
 
-	// fileSize is the size of each file (fsd size). Defaults to "4m". Sweepable.
+	// fileSize is the size of each file (fsd size). Defaults to "4Mi". Sweepable.
 	// +optional
-	// +kubebuilder:default="4m"
+	// +kubebuilder:default="4Mi"
 	FileSize BenchmarkSize `json:"fileSize,omitempty"`
 
-	// transferSize is the size of one read or write (fwd xfersize). fileSize must be a multiple of it. Defaults to "1m". Sweepable.
+	// transferSize is the size of one read or write (fwd xfersize). fileSize must be a multiple of it. Defaults to "1Mi". Sweepable.
 	// +optional
-	// +kubebuilder:default="1m"
+	// +kubebuilder:default="1Mi"
 	TransferSize BenchmarkSize `json:"transferSize,omitempty"`
 
 	// threadsPerClient is the number of threads of each client (fwd threads), at most one for each of its files. Defaults to 1. Sweepable.

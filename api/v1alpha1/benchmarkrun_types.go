@@ -400,8 +400,8 @@ const (
 
 // StopRule repeats a point until its result is certain enough.
 type StopRule struct {
-	// confidencePercent is the largest half of the 95 % confidence interval of the mean, in percent of the mean, at which a metric is
-	// certain enough, such as 2. Every metric in metrics must be. A point has at least five repetitions.
+	// confidencePercent is how certain a metric must be, such as 2. It is the largest half of the 95 % confidence interval of the mean, in
+	// percent of the mean. Every metric in metrics must be. A point has at least five repetitions.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 99 : self != '0'",message="confidencePercent is from 0.001 to 99.999"
 	ConfidencePercent Percent `json:"confidencePercent,omitempty"`
@@ -539,8 +539,8 @@ type FileSystemTarget struct {
 
 // BenchmarkLimits bound the time that a run takes.
 type BenchmarkLimits struct {
-	// pointTimeout is how long each repetition of a point may take, from the start of its pods to its result, from 1s to 24h: restarts,
-	// upgrades and drains of the filesystem wait for it. Defaults to 30m.
+	// pointTimeout is how long each repetition of a point may take, from the start of its pods to its result. It is from 1s to 24h:
+	// restarts, upgrades and drains of the filesystem wait for it. Defaults to 30m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
@@ -586,7 +586,7 @@ type BenchmarkLimits struct {
 // +kubebuilder:printcolumn:name="Succeeded",type=string,JSONPath=`.status.conditions[?(@.type=="Succeeded")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Succeeded")].reason`
 // +kubebuilder:printcolumn:name="Progress",type=string,JSONPath=`.status.progress`
-// +kubebuilder:printcolumn:name="Current",type=string,JSONPath=`.status.current`
+// +kubebuilder:printcolumn:name="Current",type=string,priority=1,JSONPath=`.status.current`
 // +kubebuilder:printcolumn:name="Left",type=string,JSONPath=`.status.timeLeft`
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.failedPoints`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

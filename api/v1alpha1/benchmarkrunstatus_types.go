@@ -96,8 +96,8 @@ type BenchmarkRunStatus struct {
 	// +kubebuilder:validation:MaxLength=512
 	Shortened string `json:"shortened,omitempty"`
 
-	// rawOutputRemoved is when the raw output was removed from the ConfigMaps of the points (spec.rawOutputTTL), or earlier,
-	// because the runs of the namespace had more than 256 MiB and this one had ended first. Samples and results stay.
+	// rawOutputRemoved is when the raw output was removed from the ConfigMaps of the points (spec.rawOutputTTL). It is removed earlier
+	// where the runs of the namespace had more than 256 MiB and this one had ended first. Samples and results stay.
 	// +optional
 	RawOutputRemoved *metav1.Time `json:"rawOutputRemoved,omitempty"`
 
@@ -372,8 +372,8 @@ type RunProvenance struct {
 	// +kubebuilder:validation:MaxItems=64
 	Clients []NodeProvenance `json:"clients,omitempty"`
 
-	// podChanges lists what a LimitRange, an injector or another webhook changed of the run's pods, such as "the cpu of container benchmark is
-	// limited to 500m". Numbers that were measured under a limit of the CPU are those of the limit.
+	// podChanges lists what something else in the cluster, such as a LimitRange or a webhook, changed of the run's pods. An entry is such
+	// as "the cpu of container benchmark is limited to 500m". Numbers that were measured under a limit of the CPU are those of the limit.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -405,8 +405,8 @@ type RunProvenance struct {
 	// +kubebuilder:validation:MaxLength=512
 	Unknown string `json:"unknown,omitempty"`
 
-	// transport says how many servers and clients of a BeeGFS offered RDMA, such as "12/12, clients 31/32", with the reason of the
-	// condition TransportAsSpecified behind it where that is not true. It is empty where nothing was known, and where RDMA is disabled.
+	// transport says how many servers and clients of a BeeGFS offered RDMA, such as "12/12, clients 31/32". The reason of the condition
+	// TransportAsSpecified stands behind it where that is not true. It is empty where nothing was known, and where RDMA is disabled.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Transport string `json:"transport,omitempty"`

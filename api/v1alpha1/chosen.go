@@ -11,8 +11,8 @@ type ChosenStatus struct {
 	// +kubebuilder:validation:Maximum=9
 	Copies int32 `json:"copies,omitempty"`
 
-	// version is chosen where spec.version is absent: the newest one of which the operator had an image; for a filesystem whose spec had a
-	// version before, the one that it ran.
+	// version is chosen where spec.version is absent. It is the newest one of which the operator had an image or, for a filesystem whose
+	// spec had a version before, the one that it ran.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Version string `json:"version,omitempty"`

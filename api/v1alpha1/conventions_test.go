@@ -143,10 +143,17 @@ var conventions = map[string]func(f field) bool{
 		// A slot is no instance; when something is formatted is a formatPolicy, and how, a format.
 		return f.name() != "instance" && (f.name() != "format" || f.schema.Type == "object")
 	},
+	"begins, in kubectl explain, with a sentence of at most 25 words": func(f field) bool {
+		first := sentenceEnd.Split(f.schema.Description, 2)[0]
+		return len(strings.Fields(first)) <= 25
+	},
 	"has rules with a sentence for the user, who can't read CEL": func(f field) bool {
 		return !slices.ContainsFunc(f.schema.XValidations, func(r apiextensionsv1.ValidationRule) bool { return r.Message == "" })
 	},
 }
+
+// sentenceEnd ends a sentence of a description. A dot inside of a number or a path ends none.
+var sentenceEnd = regexp.MustCompile(`[a-zA-Z0-9)\]"}][.](\s|$)`)
 
 // templates are the specs, and patches of specs, of what a BenchmarkSuite makes: its controller has the API server check them first.
 var templates = map[string]bool{"spec.fileSystem": true, "spec.variants[].fileSystem": true, "spec.variants[].run": true, "spec.runs[].spec": true}

@@ -137,8 +137,8 @@ type FileSystemSpec struct {
 	// +optional
 	Updates UpdatesSpec `json:"updates,omitzero"`
 
-	// backups says when and where the metadata is backed up: all of a MooseFS, the store of the management service of a BeeGFS, the
-	// configuration logs of the MGT of a Lustre. Without it, there are no backups.
+	// backups says when and where the metadata is backed up. That is all metadata of a MooseFS, the store of the management service of a
+	// BeeGFS, and the configuration logs of the MGT of a Lustre. Without it, there are no backups.
 	// +optional
 	Backups *BackupsSpec `json:"backups,omitempty"`
 
@@ -147,8 +147,8 @@ type FileSystemSpec struct {
 	// +kubebuilder:default={}
 	Provisioning ProvisioningSpec `json:"provisioning,omitzero"`
 
-	// deletionPolicy says what becomes of the disks when the FileSystem is deleted: Retain unmounts them and keeps what is
-	// on them; Destroy wipes those that carry its marker, and needs confirmDestroy. Defaults to Retain.
+	// deletionPolicy says what becomes of the disks when the FileSystem is deleted. Retain unmounts them and keeps what is on them.
+	// Destroy wipes those that carry its marker, and needs confirmDestroy. Defaults to Retain.
 	// +optional
 	// +kubebuilder:default=Retain
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
@@ -240,9 +240,9 @@ const (
 
 // MaintenanceSpec says how long nodes may be away for maintenance.
 type MaintenanceSpec struct {
-	// limit is how long the maintenance of a node may last, from "5m" to "168h": from the moment when the filesystem lets the node go until it
-	// is uncordoned and its servers take part again. Longer maintenance is reported, and the filesystem stops waiting for the node: a MooseFS
-	// then makes new copies of what lies on it. Defaults to "2h".
+	// limit is how long the maintenance of a node may last, from "5m" to "168h". It counts from the moment when the filesystem lets the
+	// node go until it is uncordoned and its servers take part again. Longer maintenance is reported, and the filesystem stops waiting for
+	// the node: a MooseFS then makes new copies of what lies on it. Defaults to "2h".
 	// +optional
 	// +kubebuilder:default="2h"
 	// +kubebuilder:validation:Type=string
@@ -255,8 +255,8 @@ type MaintenanceSpec struct {
 
 // UpdateWindow is a time that comes again and again.
 type UpdateWindow struct {
-	// schedule is when the window opens, as in a CronJob: minute, hour, day of the month, month and day of the week, such as "0 2 * * 6" for
-	// two o'clock on each Saturday.
+	// schedule is when the window opens, such as "0 2 * * 6" for two o'clock on each Saturday. As in a CronJob, its fields are minute,
+	// hour, day of the month, month and day of the week.
 	// +required
 	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=128
@@ -427,8 +427,8 @@ type MetadataSpec struct {
 	CPUPinning *CPUPinning `json:"cpuPinning,omitempty"`
 }
 
-// DirectoryPath is an absolute, clean path: at least two levels deep, without "..", "." or empty elements, spaces or
-// characters that mean something to a configuration file or a shell.
+// DirectoryPath is an absolute, clean path, such as /data/ssd0. It is at least two levels deep, without "..", "." or empty elements,
+// spaces or characters that mean something to a configuration file or a shell.
 // +kubebuilder:validation:MinLength=4
 // +kubebuilder:validation:MaxLength=128
 // +kubebuilder:validation:Pattern=`^(/[A-Za-z0-9_][A-Za-z0-9_.-]*){2,}$`
@@ -502,7 +502,7 @@ type MountOption string
 // +kubebuilder:resource:shortName=pfs,categories={parallelfs}
 // +kubebuilder:selectablefield:JSONPath=`.spec.type`
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
-// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
+// +kubebuilder:printcolumn:name="Version",type=string,priority=1,JSONPath=`.status.version`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Stalled",type=string,JSONPath=`.status.conditions[?(@.type=="Stalled")].reason`

@@ -85,8 +85,8 @@ type FileSystemFacts struct {
 	// +kubebuilder:validation:MaxLength=253
 	MetadataNode string `json:"metadataNode,omitempty"`
 
-	// metadataTarget is the StorageTarget on that node that it lies on; empty when it lies in a directory of the node, or its disk is not
-	// chosen yet.
+	// metadataTarget is the StorageTarget on that node that it lies on. It is empty when it lies in a directory of the node, or its disk
+	// is not chosen yet.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	MetadataTarget string `json:"metadataTarget,omitempty"`

@@ -95,9 +95,9 @@ type FileSystemStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Versions []VersionCount `json:"versions,omitempty"`
 
-	// missing lists servers, targets and mounts that do not take part, and why: at most 32, servers first, and fewer where the status would
-	// be larger than 64 KiB. The summary counts all. What the filesystem says of a server stands in the FileSystemNode of its node; what it
-	// says of a disk, in its StorageTarget.
+	// missing lists servers, targets and mounts that do not take part, and why. It has at most 32, servers first, and fewer where the
+	// status would be larger than 64 KiB. The summary counts all. What the filesystem says of a server stands in the FileSystemNode of its
+	// node; what it says of a disk, in its StorageTarget.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -347,8 +347,8 @@ type FileSystemSummary struct {
 	// +kubebuilder:validation:MaxLength=32
 	Used string `json:"used,omitempty"`
 
-	// rdma counts the servers and clients that offer RDMA, of those of which a BeeGFS says how they can be reached, the servers
-	// first, such as "12/12, clients 31/32". It is absent while RDMA is disabled, or nothing is known.
+	// rdma counts the servers and clients of a BeeGFS that offer RDMA, such as "12/12, clients 31/32". It counts those of which the BeeGFS
+	// says how they can be reached, the servers first. It is absent while RDMA is disabled, or nothing is known.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	RDMA string `json:"rdma,omitempty"`

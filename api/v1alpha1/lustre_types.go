@@ -81,9 +81,9 @@ type LustreServiceNode struct {
 // +kubebuilder:validation:XValidation:rule="self.basePort == oldSelf.basePort",message="spec.lustre.basePort can't be changed: what answers for the nodes listens there"
 // +kubebuilder:validation:XValidation:rule="has(self.management) == has(oldSelf.management)",message="spec.lustre.management can't be added or removed: the MGT would be left behind"
 type LustreSpec struct {
-	// fsName is Lustre's own name of the filesystem, such as "scratch": up to 8 small letters, digits and underscores, of which the first is a
-	// letter. Clients mount <NIDs of the MGS>:/<fsName>. Two filesystems that share a node need different ones. It can't be changed, because
-	// it is written on every disk.
+	// fsName is Lustre's own name of the filesystem, such as "scratch". It has up to 8 small letters, digits and underscores, of which the
+	// first is a letter. Clients mount <NIDs of the MGS>:/<fsName>. Two filesystems that share a node need different ones. It can't be
+	// changed, because it is written on every disk.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=8
@@ -105,8 +105,8 @@ type LustreSpec struct {
 	// +optional
 	RDMA bool `json:"rdma,omitempty"`
 
-	// management gives the management server (MGS) a disk of its own, the MGT. Without it, the disk of the first MDT (MDT0000) is the MGT as
-	// well. An MGS of its own is stopped after all others; one that stops before an OST keeps that OST's unmount waiting for 10 to 20 seconds.
+	// management gives the management server (MGS) a disk of its own. Without it, the disk of the first MDT (MDT0000) is the MGT as well.
+	// An MGS of its own is stopped after all others; one that stops before an OST keeps that OST's unmount waiting for 10 to 20 seconds.
 	// It can't be added or removed later.
 	// +optional
 	Management *LustreManagement `json:"management,omitempty"`
@@ -235,9 +235,9 @@ type LustrePool struct {
 	// +kubebuilder:validation:MaxLength=15
 	Name string `json:"name,omitempty"`
 
-	// layout says how new files in the pool's directory are laid out: a list of components, each for the part of a file from the end of the
-	// one before it (a progressive file layout). A small file then lies on one OST, or on its MDT, and a large one on many. Without it, each
-	// file lies on one OST.
+	// layout says how new files in the pool's directory are laid out. It is a list of components, each for the part of a file from the end
+	// of the one before it (a progressive file layout). A small file then lies on one OST, or on its MDT, and a large one on many. Without
+	// it, each file lies on one OST.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -306,8 +306,8 @@ type LustreComponent struct {
 	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isInteger() && quantity(self).asInteger() > 0 && quantity(self).asInteger() < 4294967296 && quantity(self).asInteger() % 65536 == 0",message="a stripe size of Lustre is a multiple of 64Ki below 4Gi, such as 1Mi or 4Mi"
 	StripeSize resource.Quantity `json:"stripeSize,omitzero"`
 
-	// onMetadata keeps the component on the MDT of the file (Data on MDT), so that a small file needs no OST. Only the first component can lie
-	// there, and it takes space of the MDT.
+	// onMetadata keeps the component on the MDT of the file (Data on MDT). A small file then needs no OST. Only the first component can
+	// lie there, and it takes space of the MDT.
 	// +optional
 	OnMetadata bool `json:"onMetadata,omitempty"`
 }
@@ -377,7 +377,7 @@ type ManagementRecovered struct {
 	// +kubebuilder:validation:MaxLength=253
 	PreviousTarget string `json:"previousTarget,omitempty"`
 
-	// compared is when the MGS that serves the new MGT was asked for each record of its logs, and what it said was compared with the backup.
+	// compared is when the records of the new MGT were compared with the backup. The MGS that serves it was asked for each of them.
 	// +optional
 	Compared *metav1.Time `json:"compared,omitempty"`
 

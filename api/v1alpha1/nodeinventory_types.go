@@ -204,8 +204,8 @@ type HostClient struct {
 	// +kubebuilder:validation:MaxLength=64
 	Name string `json:"name,omitempty"`
 
-	// disconnected are the targets that the node has no connection with, and its state, such as "pfs-OST0001 DISCONN"; those that are not used
-	// any more are left out.
+	// disconnected are the targets that the node has no connection with, and its state, such as "pfs-OST0001 DISCONN". Those that are not
+	// used any more are left out.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -398,7 +398,7 @@ type BlockDevice struct {
 	// +optional
 	Health *DiskHealth `json:"health,omitempty"`
 
-	// remarks say what a person should know of it, and what does not keep it from becoming a target, such as a WWN that another disk has too.
+	// remarks say what a person should know of it, such as a WWN that another disk has too. They do not keep it from becoming a target.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8

@@ -208,8 +208,8 @@ type StorageTargetStatus struct {
 	// +optional
 	Plan *TargetPlan `json:"plan,omitempty"`
 
-	// newDevice is the disk that carries the target by its UUID and marker, while its serial number, WWN, size or name is not what was
-	// recorded. It is absent while there is no such one.
+	// newDevice is the disk that carries the target although it looks like another one. Its UUID and marker are right, and its serial
+	// number, WWN, size or name is not what was recorded. It is absent while there is no such one.
 	// +optional
 	NewDevice *NewDevice `json:"newDevice,omitempty"`
 
@@ -338,8 +338,8 @@ type TargetHolder struct {
 	// +optional
 	TakenUp *metav1.Time `json:"takenUp,omitempty"`
 
-	// takenOver is the number with which the target was given to the node without the agent of the other one, because a person has said that
-	// the machine of that one is off. Its disk then does not show that it was unmounted. It means nothing when it is not number.
+	// takenOver is the number with which the target was given to the node without the agent of the other one. A person has said that the
+	// machine of that one is off. Its disk then does not show that it was unmounted. It means nothing when it is not number.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	TakenOver int64 `json:"takenOver,omitempty"`
@@ -537,11 +537,11 @@ type QueueStatus struct {
 // +kubebuilder:printcolumn:name="Role",type=string,JSONPath=`.spec.role`
 // +kubebuilder:printcolumn:name="Pool",type=string,JSONPath=`.spec.storagePool`
 // +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.spec.node`
-// +kubebuilder:printcolumn:name="Device",type=string,JSONPath=`.spec.device.id`
+// +kubebuilder:printcolumn:name="Device",type=string,priority=1,JSONPath=`.spec.device.id`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Online",type=string,JSONPath=`.status.conditions[?(@.type=="Online")].status`
-// +kubebuilder:printcolumn:name="Capacity",type=string,JSONPath=`.status.capacity`
+// +kubebuilder:printcolumn:name="Capacity",type=string,priority=1,JSONPath=`.status.capacity`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Plan",type=string,priority=1,JSONPath=`.status.plan.hash`
 // +kubebuilder:printcolumn:name="UUID",type=string,priority=1,JSONPath=`.status.provisioned.uuid`

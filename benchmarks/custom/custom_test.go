@@ -67,7 +67,7 @@ func TestPlan(t *testing.T) {
 	spec := run(8, v1alpha1.CustomSpec{
 		Command: []v1alpha1.BenchmarkArgument{"prog", "$(processes) on $(clients)", "--mode=$(mode)", "-n$(count)", "$(directory)", "$5(", "100%"},
 		Launch:  v1alpha1.CustomMPI, Parameters: []v1alpha1.CustomParameter{{Name: "mode", Value: "fast"}, {Name: "count", Value: "64"}},
-		Metrics: []v1alpha1.CustomMetric{regex("x", "y", "(.)", "")}, SpaceBytes: "2g",
+		Metrics: []v1alpha1.CustomMetric{regex("x", "y", "(.)", "")}, SpaceBytes: "2Gi",
 	})
 	spec.Clients.Count = 2
 	plan, err := custom.Tool{}.Plan(spec, tooltest.Point(t, custom.Tool{}, spec))

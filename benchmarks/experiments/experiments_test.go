@@ -70,7 +70,7 @@ var paperRuns = map[string]paperRun{
 	}},
 	"beegfs-2015-multi-mds/4-instances": {9, 1, v1alpha1.StatisticMean, map[string]string{"processes=16 mdtest.items=720": "-I 720"}},
 	"beegfs-2015-scale-out/20-nodes":    {1, 1, v1alpha1.StatisticMean, map[string]string{"": "-I 6000"}},
-	"beegfs-2015-fixed":                 {18, 1, v1alpha1.StatisticMean, map[string]string{"mdtest.writeBytes=32k processes=512": "-w 32768"}},
+	"beegfs-2015-fixed":                 {18, 1, v1alpha1.StatisticMean, map[string]string{"mdtest.writeBytes=32Ki processes=512": "-w 32768"}},
 	"netapp-tr4782":                     {2, 1, v1alpha1.StatisticMean, map[string]string{"storagePool=bulk": "-b 137438953472"}},
 	"netapp-tr4782-mdtest":              {1, 1, v1alpha1.StatisticMean, map[string]string{"mdtest.itemsPerProcess=20000": "-n 20000"}},
 	"netapp-tr4782-smallfile":           {4, 3, v1alpha1.StatisticWorst, nil},
@@ -82,10 +82,10 @@ var paperRuns = map[string]paperRun{
 	}},
 	"lustre-2014-mds-survey": {1, 1, v1alpha1.StatisticMean, map[string]string{"": "mds-survey"}},
 	"moosefs-2017-single": {90, 5, v1alpha1.StatisticTrimmedMean, map[string]string{
-		"iozone.recordSize=64k processes=4": "iozone -t 4 -r 64k -s 1048576k -i 0 -i 1 -i 2 -I -e",
+		"iozone.recordSize=64Ki processes=4": "iozone -t 4 -r 64k -s 1048576k -i 0 -i 1 -i 2 -I -e",
 	}},
 	"moosefs-2017-distributed": {10, 5, v1alpha1.StatisticTrimmedMean, map[string]string{
-		"iozone.recordSize=64k processes=32": "iozone -t 32 -r 64k -s 1048576k -i 0 -i 1 -i 2 -I -e -c -T -+n -+m $(HOSTS_FILE) -+h $(LAUNCHER_IP)",
+		"iozone.recordSize=64Ki processes=32": "iozone -t 32 -r 64k -s 1048576k -i 0 -i 1 -i 2 -I -e -c -T -+n -+m $(HOSTS_FILE) -+h $(LAUNCHER_IP)",
 	}},
 }
 
@@ -197,7 +197,7 @@ func TestTheRunsMeasureTheFileSystemBesideThem(t *testing.T) {
 
 func TestThePointsOfTheMooseFSTablesAreThoseOfTheRuns(t *testing.T) {
 	for name, unpublished := range map[string][]string{
-		"moosefs-2017-single":      {"128k 16", "256k 16", "512k 16"},
+		"moosefs-2017-single":      {"128Ki 16", "256Ki 16", "512Ki 16"},
 		"moosefs-2017-distributed": nil,
 	} {
 		t.Run(name, func(t *testing.T) {

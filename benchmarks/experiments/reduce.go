@@ -191,13 +191,13 @@ func reduceRun(spec *v1alpha1.BenchmarkRunSpec) {
 		s.ThreadsLow, s.ThreadsHigh, s.FileCount, s.DirCount = 4, 8, 400, 4
 	}
 	if o := spec.IOR; o != nil {
-		o.BlockSize, o.TransferSize = "4m", "1m"
+		o.BlockSize, o.TransferSize = "4Mi", "1Mi"
 	}
 	if o := spec.IOzone; o != nil {
 		// Processes on several clients don't start at the same time. A process that has ended before another has started is not counted in the
 		// throughput.
-		if o.FileSize = "4m"; o.Mode == v1alpha1.IOzoneDistributed {
-			o.FileSize = "16m"
+		if o.FileSize = "4Mi"; o.Mode == v1alpha1.IOzoneDistributed {
+			o.FileSize = "16Mi"
 		}
 		for i := range spec.Sweep {
 			if p := spec.Sweep[i].PowersOfTwo; p != nil {
@@ -206,6 +206,6 @@ func reduceRun(spec *v1alpha1.BenchmarkRunSpec) {
 		}
 	}
 	if o := spec.Vdbench; o != nil {
-		o.Files, o.FileSize, o.TransferSize, o.ThreadsPerClient = 16, "64k", "64k", 2
+		o.Files, o.FileSize, o.TransferSize, o.ThreadsPerClient = 16, "64Ki", "64Ki", 2
 	}
 }

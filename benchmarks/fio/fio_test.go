@@ -28,14 +28,14 @@ var good = map[string]struct {
 	file string
 	want []string
 }{
-	"one job that reads": {run(1, 1, v1alpha1.FioSpec{BlockSize: "64k", FileSize: "4m"}), "read-1-job.txt", []string{
+	"one job that reads": {run(1, 1, v1alpha1.FioSpec{BlockSize: "64Ki", FileSize: "4Mi"}), "read-1-job.txt", []string{
 		"read bw 819200.00 KiB/s",
 		"read iops 12800.00 IOPS",
 		"read clat mean 66850.25 ns",
 		"read clat p99 1384448.00 ns",
 	}},
 	"two jobs that read and write at random": {
-		run(2, 1, v1alpha1.FioSpec{Mode: v1alpha1.FioRandomReadWrite, ReadPercent: 70, FileSize: "4m", FsyncOnClose: true}), "randrw-2-jobs.txt", []string{
+		run(2, 1, v1alpha1.FioSpec{Mode: v1alpha1.FioRandomReadWrite, ReadPercent: 70, FileSize: "4Mi", FsyncOnClose: true}), "randrw-2-jobs.txt", []string{
 			"read bw 71949.00 KiB/s",
 			"read iops 17987.34 IOPS",
 			"read clat mean 101680.24 ns",
@@ -47,14 +47,14 @@ var good = map[string]struct {
 		}},
 	"two jobs that write for two seconds with libaio": {
 		run(2, 1, v1alpha1.FioSpec{
-			Mode: v1alpha1.FioRandomWrite, FileSize: "4m", Engine: "libaio", QueueDepth: 8, DirectIO: true, RuntimeSeconds: 2, RampSeconds: 1,
+			Mode: v1alpha1.FioRandomWrite, FileSize: "4Mi", Engine: "libaio", QueueDepth: 8, DirectIO: true, RuntimeSeconds: 2, RampSeconds: 1,
 		}), "randwrite-libaio-timed.txt", []string{
 			"write bw 193545.00 KiB/s",
 			"write iops 48379.31 IOPS",
 			"write clat mean 322384.43 ns",
 			"write clat p99 3424256.00 ns",
 		}},
-	"two clients with two jobs each": {run(4, 2, v1alpha1.FioSpec{Mode: v1alpha1.FioWrite, FileSize: "2m"}), "write-2-clients.txt", []string{
+	"two clients with two jobs each": {run(4, 2, v1alpha1.FioSpec{Mode: v1alpha1.FioWrite, FileSize: "2Mi"}), "write-2-clients.txt", []string{
 		"write bw 682666.67 KiB/s",
 		"write iops 170666.67 IOPS",
 		"write clat mean 9959.75 ns",
@@ -73,7 +73,7 @@ func TestContract(t *testing.T) {
 func TestPlan(t *testing.T) {
 	g := NewWithT(t)
 	spec := run(8, 2, v1alpha1.FioSpec{
-		Mode: v1alpha1.FioRandomWrite, BlockSize: "4k", FileSize: "1g", Engine: "libaio", QueueDepth: 16, DirectIO: true, FsyncOnClose: true,
+		Mode: v1alpha1.FioRandomWrite, BlockSize: "4Ki", FileSize: "1Gi", Engine: "libaio", QueueDepth: 16, DirectIO: true, FsyncOnClose: true,
 		RuntimeSeconds: 60, RampSeconds: 5, Args: []v1alpha1.BenchmarkArgument{"--thinktime=10", "--invalidate=1"},
 	})
 	plan, err := fio.Tool{}.Plan(spec, tooltest.Point(t, fio.Tool{}, spec))
@@ -101,8 +101,8 @@ func TestPlanRefusesWhatFioCanNotRun(t *testing.T) {
 		"an unknown number of clients":            {run(4, 0, v1alpha1.FioSpec{}), "clients: fio is started once on each client, so their number has to be known"},
 		"processes that can't be spread":          {run(5, 2, v1alpha1.FioSpec{}), "processes: 5 can't be spread over 2 clients"},
 		"fewer processes than clients":            {run(1, 2, v1alpha1.FioSpec{}), "processes: 1 is less than clients (2)"},
-		"a file that is less than a block":        {run(1, 1, v1alpha1.FioSpec{BlockSize: "1m", FileSize: "4k"}), "fio.fileSize: 4k is less than fio.blockSize (1m)"},
-		"a file of broken blocks":                 {run(1, 1, v1alpha1.FioSpec{BlockSize: "3k", FileSize: "4k"}), "fio.fileSize: 4k is no multiple of fio.blockSize (3k)"},
+		"a file that is less than a block":        {run(1, 1, v1alpha1.FioSpec{BlockSize: "1Mi", FileSize: "4Ki"}), "fio.fileSize: 4Ki is less than fio.blockSize (1Mi)"},
+		"a file of broken blocks":                 {run(1, 1, v1alpha1.FioSpec{BlockSize: "3Ki", FileSize: "4Ki"}), "fio.fileSize: 4Ki is no multiple of fio.blockSize (3Ki)"},
 		"a depth that the engine has not":         {run(1, 1, v1alpha1.FioSpec{QueueDepth: 4}), "fio.queueDepth: 4 is more than the engine psync does"},
 		"a ramp without a time":                   {run(1, 1, v1alpha1.FioSpec{RampSeconds: 4}), "fio.runtimeSeconds: fio.rampSeconds leaves out"},
 		"an argument that a field sets":           {run(1, 1, with("--bs=8k")), `fio.args: "--bs=8k" sets what fio.blockSize sets; leave it out`},
@@ -193,17 +193,17 @@ func TestParseRefuses(t *testing.T) {
 		says           string
 	}{
 		"a directory that is not there": {spec: read, file: "error-no-directory.txt", says: `line 2: fio says "fio: /mnt/scratch/run is not a directory"`},
-		"out of space": {spec: run(1, 1, v1alpha1.FioSpec{Mode: v1alpha1.FioWrite, BlockSize: "64k", FileSize: "4m"}), file: "error-out-of-space.txt",
+		"out of space": {spec: run(1, 1, v1alpha1.FioSpec{Mode: v1alpha1.FioWrite, BlockSize: "64Ki", FileSize: "4Mi"}), file: "error-out-of-space.txt",
 			says: `line 1: fio says "fio: io_u error on file /mnt/scratch/run/benchmark.0.0: No space left on device`},
 		"ended from outside, which fio reports with error 0": {
-			spec: run(1, 1, v1alpha1.FioSpec{Mode: v1alpha1.FioRandomRead, FileSize: "4m", RuntimeSeconds: 20}), file: "error-terminated.txt",
+			spec: run(1, 1, v1alpha1.FioSpec{Mode: v1alpha1.FioRandomRead, FileSize: "4Mi", RuntimeSeconds: 20}), file: "error-terminated.txt",
 			says: `line 2: fio says "fio: terminating on signal 15"`},
 		"a job that was killed": {
-			spec: run(2, 1, v1alpha1.FioSpec{Mode: v1alpha1.FioRandomRead, FileSize: "4m", RuntimeSeconds: 20}), file: "error-killed-job.txt",
+			spec: run(2, 1, v1alpha1.FioSpec{Mode: v1alpha1.FioRandomRead, FileSize: "4Mi", RuntimeSeconds: 20}), file: "error-killed-job.txt",
 			says: `got signal=9`},
 		"an error without a word":       {spec: read, file: whole, old: `"error" : 0`, new: `"error" : 5`, says: "fio ended with error 5 (errno)"},
-		"another block size":            {spec: run(1, 1, v1alpha1.FioSpec{BlockSize: "32k", FileSize: "4m"}), file: whole, says: `fio ran with bs="65536", but the point asked for 32768`},
-		"another number of jobs":        {spec: run(2, 1, v1alpha1.FioSpec{BlockSize: "64k", FileSize: "4m"}), file: whole, says: `fio ran with numjobs="1", but the point asked for 2`},
+		"another block size":            {spec: run(1, 1, v1alpha1.FioSpec{BlockSize: "32Ki", FileSize: "4Mi"}), file: whole, says: `fio ran with bs="65536", but the point asked for 32768`},
+		"another number of jobs":        {spec: run(2, 1, v1alpha1.FioSpec{BlockSize: "64Ki", FileSize: "4Mi"}), file: whole, says: `fio ran with numjobs="1", but the point asked for 2`},
 		"less than all":                 {spec: read, file: whole, old: `"io_bytes" : 4194304`, new: `"io_bytes" : 4128768`, says: "io_bytes of read is 4128768, and io_kbytes 4096"},
 		"nothing":                       {spec: read, file: whole, old: `"io_bytes" : 4194304`, new: `"io_bytes" : 0`, says: "nothing was measured of read"},
 		"short reads":                   {spec: read, file: whole, old: `"short_ios" : 0`, new: `"short_ios" : 2`, says: "2 of read were short"},

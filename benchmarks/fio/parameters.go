@@ -67,8 +67,8 @@ func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.FioSpec {
 	}
 	o.Mode = cmp.Or(o.Mode, v1alpha1.FioRead)
 	o.ReadPercent = cmp.Or(o.ReadPercent, 50)
-	o.BlockSize = cmp.Or(o.BlockSize, "4k")
-	o.FileSize = cmp.Or(o.FileSize, "1g")
+	o.BlockSize = cmp.Or(o.BlockSize, "4Ki")
+	o.FileSize = cmp.Or(o.FileSize, "1Gi")
 	o.Engine = cmp.Or(o.Engine, "psync")
 	o.QueueDepth = cmp.Or(o.QueueDepth, 1)
 	return o

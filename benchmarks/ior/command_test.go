@@ -13,7 +13,7 @@ import (
 )
 
 func TestPlan(t *testing.T) {
-	netapp := run(12, v1alpha1.IORSpec{BlockSize: "128g", TransferSize: "1m", FilePerProcess: true, ReorderTasks: true, Fsync: true})
+	netapp := run(12, v1alpha1.IORSpec{BlockSize: "128Gi", TransferSize: "1Mi", FilePerProcess: true, ReorderTasks: true, Fsync: true})
 	netapp.Clients.Count = 2
 	for name, test := range map[string]struct {
 		spec  *v1alpha1.BenchmarkRunSpec
@@ -64,16 +64,16 @@ func TestPlanRefusesWhatIORCanNotRun(t *testing.T) {
 		spec *v1alpha1.BenchmarkRunSpec
 		says string
 	}{
-		"a block of broken transfers":       {run(1, v1alpha1.IORSpec{BlockSize: "1m", TransferSize: "300k"}), "ior.blockSize: 1048576 is no multiple of ior.transferSize (307200), as IOR needs it"},
+		"a block of broken transfers":       {run(1, v1alpha1.IORSpec{BlockSize: "1Mi", TransferSize: "300Ki"}), "ior.blockSize: 1048576 is no multiple of ior.transferSize (307200), as IOR needs it"},
 		"a block that is no multiple":       {run(1, v1alpha1.IORSpec{BlockSize: "12", TransferSize: "8"}), "ior.blockSize: 12 is no multiple of 8 bytes, as IOR needs it"},
 		"a transfer that is no multiple":    {run(1, v1alpha1.IORSpec{BlockSize: "16", TransferSize: "12"}), "ior.transferSize: 12 is no multiple of 8 bytes, as IOR needs it"},
 		"no transfer":                       {run(1, v1alpha1.IORSpec{TransferSize: "0"}), "ior.transferSize: 0 is less than 8, the least that can be run"},
-		"sizes beyond counting":             {run(65536, v1alpha1.IORSpec{BlockSize: "1t", TransferSize: "1m", Segments: 1 << 20}), "ior.segments: 1048576 segments of 1099511627776 bytes for each of 65536 processes are more than 1 EiB"},
+		"sizes beyond counting":             {run(65536, v1alpha1.IORSpec{BlockSize: "1Ti", TransferSize: "1Mi", Segments: 1 << 20}), "ior.segments: 1048576 segments of 1099511627776 bytes for each of 65536 processes are more than 1 EiB"},
 		"reading alone":                     {run(1, v1alpha1.IORSpec{Operations: []v1alpha1.IOROperation{"Read"}}), "spec.ior.operations: Read alone has nothing to read; add Write"},
 		"collective calls of POSIX":         {run(1, v1alpha1.IORSpec{Collective: true}), "spec.ior.collective: POSIX knows no collective calls, and IOR would leave them out"},
 		"O_DIRECT of MPI-IO":                {run(1, v1alpha1.IORSpec{Interface: v1alpha1.IORMPIIO, DirectIO: true}), "spec.ior.directIO: IOR has it with POSIX only"},
 		"O_DIRECT of less than a sector":    {run(1, v1alpha1.IORSpec{DirectIO: true, TransferSize: "256"}), "ior.transferSize: 256 is no multiple of 512 bytes, as spec.ior.directIO needs it"},
-		"one transfer in random order":      {run(1, v1alpha1.IORSpec{RandomOffset: true, TransferSize: "1m"}), "ior.transferSize: 1048576 is the size of a whole block"},
+		"one transfer in random order":      {run(1, v1alpha1.IORSpec{RandomOffset: true, TransferSize: "1Mi"}), "ior.transferSize: 1048576 is the size of a whole block"},
 		"random order, reordered, one file": {run(1, v1alpha1.IORSpec{RandomOffset: true, ReorderTasks: true}), "spec.ior.randomOffset: IOR can't combine it with reorderTasks in one file"},
 		"the file in args":                  {with("-o", "/etc/passwd"), `spec.ior.args[0]: "-o" sets -o, which is set by the operator (the file); remove it`},
 		"the block size in args":            {with("-g", "-b=4m"), `spec.ior.args[1]: "-b=4m" sets -b, which is set by ior.blockSize; remove it`},

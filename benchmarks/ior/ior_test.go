@@ -25,18 +25,18 @@ var (
 	both  = []v1alpha1.IOROperation{"Read", "Write"}
 
 	// The runs of the files in testdata.
-	own      = run(2, v1alpha1.IORSpec{BlockSize: "4m", TransferSize: "1m", FilePerProcess: true, Fsync: true, Iterations: 3})
+	own      = run(2, v1alpha1.IORSpec{BlockSize: "4Mi", TransferSize: "1Mi", FilePerProcess: true, Fsync: true, Iterations: 3})
 	shared   = run(4, v1alpha1.IORSpec{Segments: 4, ReorderTasks: true})
 	written  = run(2, v1alpha1.IORSpec{Segments: 2, Iterations: 2, Operations: write})
 	steps    = phased(run(2, v1alpha1.IORSpec{Segments: 2, Iterations: 2, FilePerProcess: true, Operations: both}))
 	mpiio    = run(2, v1alpha1.IORSpec{Segments: 2, Interface: v1alpha1.IORMPIIO, Collective: true})
 	direct   = run(2, v1alpha1.IORSpec{Segments: 2, DirectIO: true})
 	byChance = run(2, v1alpha1.IORSpec{Segments: 2, RandomOffset: true, FilePerProcess: true})
-	walled   = run(2, v1alpha1.IORSpec{BlockSize: "4g", TransferSize: "1m", Operations: write, Args: []v1alpha1.BenchmarkArgument{"-D", "1"}})
+	walled   = run(2, v1alpha1.IORSpec{BlockSize: "4Gi", TransferSize: "1Mi", Operations: write, Args: []v1alpha1.BenchmarkArgument{"-D", "1"}})
 	tiny     = run(2, v1alpha1.IORSpec{BlockSize: "16", TransferSize: "8"})
 	json3    = run(2, v1alpha1.IORSpec{Segments: 2, Iterations: 3})
 	json1    = run(2, v1alpha1.IORSpec{Segments: 2, FilePerProcess: true})
-	thousand = run(2, v1alpha1.IORSpec{BlockSize: "256k", TransferSize: "64k", Iterations: 1000, FilePerProcess: true, Fsync: true})
+	thousand = run(2, v1alpha1.IORSpec{BlockSize: "256Ki", TransferSize: "64Ki", Iterations: 1000, FilePerProcess: true, Fsync: true})
 )
 
 // point returns the only point of a run.

@@ -36,8 +36,8 @@ func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.IORSpec {
 		o = *spec.IOR
 	}
 	o.Interface = cmp.Or(o.Interface, v1alpha1.IORPosix)
-	o.BlockSize = cmp.Or(o.BlockSize, "1m")
-	o.TransferSize = cmp.Or(o.TransferSize, "256k")
+	o.BlockSize = cmp.Or(o.BlockSize, "1Mi")
+	o.TransferSize = cmp.Or(o.TransferSize, "256Ki")
 	o.Segments, o.Iterations = cmp.Or(o.Segments, 1), cmp.Or(o.Iterations, 1)
 	wanted := o.Operations
 	o.Operations = nil

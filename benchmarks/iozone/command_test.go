@@ -32,15 +32,15 @@ func TestPlan(t *testing.T) {
 		want benchmarks.Plan
 	}{
 		"the defaults of the API":                   {&v1alpha1.BenchmarkRunSpec{IOzone: &v1alpha1.IOzoneSpec{}}, local(1, "iozone -t 1 -r 64k -s 1048576k -i 0 -i 1 -i 2")},
-		"no options but the tests":                  {run(4, "4k", "1g"), local(4, "iozone -t 4 -r 4k -s 1048576k -i 0 -i 1 -i 2")},
-		"every option":                              {run(4, "4k", "1g", all), local(4, "iozone -t 4 -r 4k -s 1048576k -i 0 -i 1 -i 2 -I -e -c -T -+n")},
-		"tests in the order of iozone":              {run(1, "1m", "1g", tests("Random", "Write")), local(1, "iozone -t 1 -r 1024k -s 1048576k -i 0 -i 2")},
+		"no options but the tests":                  {run(4, "4Ki", "1Gi"), local(4, "iozone -t 4 -r 4k -s 1048576k -i 0 -i 1 -i 2")},
+		"every option":                              {run(4, "4Ki", "1Gi", all), local(4, "iozone -t 4 -r 4k -s 1048576k -i 0 -i 1 -i 2 -I -e -c -T -+n")},
+		"tests in the order of iozone":              {run(1, "1Mi", "1Gi", tests("Random", "Write")), local(1, "iozone -t 1 -r 1024k -s 1048576k -i 0 -i 2")},
 		"sizes without a unit, which are kilobytes": {run(1, "64", "128"), local(1, "iozone -t 1 -r 64k -s 128k -i 0 -i 1 -i 2")},
-		"spread over clients":                       {run(32, "4k", "1g", distributed(8)), spread(8, 32, "iozone -t 32 -r 4k -s 1048576k -i 0 -i 1 -i 2")},
-		"spread over as many clients as there are":  {run(32, "4k", "1g", distributed(0)), spread(0, 32, "iozone -t 32 -r 4k -s 1048576k -i 0 -i 1 -i 2")},
-		"the largest record":                        {run(1, "16m", "16m"), local(1, "iozone -t 1 -r 16384k -s 16384k -i 0 -i 1 -i 2")},
-		"processes that can't be spread evenly":     {run(5, "4k", "1g", distributed(2)), spread(2, 5, "iozone -t 5 -r 4k -s 1048576k -i 0 -i 1 -i 2")},
-		"the largest number of processes":           {run(1024, "4k", "4k"), local(1024, "iozone -t 1024 -r 4k -s 4k -i 0 -i 1 -i 2")},
+		"spread over clients":                       {run(32, "4Ki", "1Gi", distributed(8)), spread(8, 32, "iozone -t 32 -r 4k -s 1048576k -i 0 -i 1 -i 2")},
+		"spread over as many clients as there are":  {run(32, "4Ki", "1Gi", distributed(0)), spread(0, 32, "iozone -t 32 -r 4k -s 1048576k -i 0 -i 1 -i 2")},
+		"the largest record":                        {run(1, "16Mi", "16Mi"), local(1, "iozone -t 1 -r 16384k -s 16384k -i 0 -i 1 -i 2")},
+		"processes that can't be spread evenly":     {run(5, "4Ki", "1Gi", distributed(2)), spread(2, 5, "iozone -t 5 -r 4k -s 1048576k -i 0 -i 1 -i 2")},
+		"the largest number of processes":           {run(1024, "4Ki", "4Ki"), local(1024, "iozone -t 1024 -r 4k -s 4k -i 0 -i 1 -i 2")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -59,8 +59,8 @@ func TestEveryOptionOfTheSpecChangesTheCommand(t *testing.T) {
 		"nothing":      func(*v1alpha1.BenchmarkRunSpec) {},
 		"mode":         func(s *v1alpha1.BenchmarkRunSpec) { s.IOzone.Mode = v1alpha1.IOzoneDistributed },
 		"tests":        tests("Write"),
-		"recordSize":   func(s *v1alpha1.BenchmarkRunSpec) { s.IOzone.RecordSize = "8k" },
-		"fileSize":     func(s *v1alpha1.BenchmarkRunSpec) { s.IOzone.FileSize = "2g" },
+		"recordSize":   func(s *v1alpha1.BenchmarkRunSpec) { s.IOzone.RecordSize = "8Ki" },
+		"fileSize":     func(s *v1alpha1.BenchmarkRunSpec) { s.IOzone.FileSize = "2Gi" },
 		"directIO":     func(s *v1alpha1.BenchmarkRunSpec) { s.IOzone.DirectIO = true },
 		"includeFlush": func(s *v1alpha1.BenchmarkRunSpec) { s.IOzone.IncludeFlush = true },
 		"includeClose": func(s *v1alpha1.BenchmarkRunSpec) { s.IOzone.IncludeClose = true },
@@ -68,7 +68,7 @@ func TestEveryOptionOfTheSpecChangesTheCommand(t *testing.T) {
 		"noRetest":     noRetest,
 	} {
 		g := NewWithT(t)
-		spec := run(1, "4k", "1g", change)
+		spec := run(1, "4Ki", "1Gi", change)
 		plan, err := iozone.Tool{}.Plan(spec, point(t, spec))
 		g.Expect(err).NotTo(HaveOccurred())
 		line := strings.Join(plan.Steps[0].Command.Argv, " ")
@@ -82,11 +82,11 @@ func TestCommandRefusesWhatIozoneCanNotRun(t *testing.T) {
 		spec *v1alpha1.BenchmarkRunSpec
 		says string
 	}{
-		"a file that is less than a record":       {run(1, "64k", "32k"), "iozone.fileSize: 32k is less than iozone.recordSize (64k), so no process could write a record"},
-		"a file of broken records":                {run(1, "64k", "100k"), "iozone.fileSize: 100k is no multiple of iozone.recordSize (64k); iozone would leave out the rest"},
-		"a record larger than the buffer":         {run(1, "32m", "64m"), "iozone.recordSize: 32m is larger than 16m, the largest record of iozone"},
-		"more processes than iozone has room for": {run(1025, "4k", "1g"), "processes: 1025 is more than 1024, the most that can be run"},
-		"fewer processes than clients":            {run(2, "4k", "1g", distributed(4)), "processes: 2 is less than clients (4), so a client would have nothing to do"},
+		"a file that is less than a record":       {run(1, "64Ki", "32Ki"), "iozone.fileSize: 32Ki is less than iozone.recordSize (64Ki), so no process could write a record"},
+		"a file of broken records":                {run(1, "64Ki", "100Ki"), "iozone.fileSize: 100Ki is no multiple of iozone.recordSize (64Ki); iozone would leave out the rest"},
+		"a record larger than the buffer":         {run(1, "32Mi", "64Mi"), "iozone.recordSize: 32Mi is larger than 16Mi, the largest record of iozone"},
+		"more processes than iozone has room for": {run(1025, "4Ki", "1Gi"), "processes: 1025 is more than 1024, the most that can be run"},
+		"fewer processes than clients":            {run(2, "4Ki", "1Gi", distributed(4)), "processes: 2 is less than clients (4), so a client would have nothing to do"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -111,19 +111,19 @@ func TestTestsAreRunApartWhereCachesAreDroppedBetweenThem(t *testing.T) {
 		}
 		return out
 	}
-	g.Expect(lines(run(2, "4k", "1m", phases))).To(Equal([]string{
+	g.Expect(lines(run(2, "4Ki", "1Mi", phases))).To(Equal([]string{
 		"write: iozone -t 2 -r 4k -s 1024k -i 0 -w", "read: iozone -t 2 -r 4k -s 1024k -i 1 -w", "random: iozone -t 2 -r 4k -s 1024k -i 2",
 	}))
-	g.Expect(lines(run(2, "4k", "1m", phases, tests("Write", "Random"), distributed(2)))).To(Equal([]string{
+	g.Expect(lines(run(2, "4Ki", "1Mi", phases, tests("Write", "Random"), distributed(2)))).To(Equal([]string{
 		"write: iozone -t 2 -r 4k -s 1024k -i 0 -+m $(HOSTS_FILE) -+h $(LAUNCHER_IP) -w",
 		"random: iozone -t 2 -r 4k -s 1024k -i 2 -+m $(HOSTS_FILE) -+h $(LAUNCHER_IP)",
 	}))
-	g.Expect(lines(run(2, "4k", "1m", phases, tests("Write")))).To(Equal([]string{": iozone -t 2 -r 4k -s 1024k -i 0"}), "one test has no phases")
+	g.Expect(lines(run(2, "4Ki", "1Mi", phases, tests("Write")))).To(Equal([]string{": iozone -t 2 -r 4k -s 1024k -i 0"}), "one test has no phases")
 }
 
 func TestDemandIsTheFilesOfAllProcesses(t *testing.T) {
 	g := NewWithT(t)
-	spec := run(4, "64k", "8m")
+	spec := run(4, "64Ki", "8Mi")
 	plan, err := iozone.Tool{}.Plan(spec, point(t, spec))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(plan.Demand).To(Equal(benchmarks.Demand{Bytes: 32 << 20, Inodes: 4}))

@@ -37,8 +37,8 @@ func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.IOzoneSpec {
 		o = *spec.IOzone
 	}
 	o.Mode = cmp.Or(o.Mode, v1alpha1.IOzoneSingleClient)
-	o.RecordSize = cmp.Or(o.RecordSize, "64k")
-	o.FileSize = cmp.Or(o.FileSize, "1g")
+	o.RecordSize = cmp.Or(o.RecordSize, "64Ki")
+	o.FileSize = cmp.Or(o.FileSize, "1Gi")
 	wanted := o.Tests
 	o.Tests = nil
 	for _, test := range []v1alpha1.IOzoneTest{v1alpha1.IOzoneWrite, v1alpha1.IOzoneRead, v1alpha1.IOzoneRandom} {
@@ -99,7 +99,7 @@ func check(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point) (settings, e
 	record, file := point.Parameters[recordSize], point.Parameters[fileSize]
 	switch {
 	case out.record > maxRecord:
-		return out, benchmarks.InvalidPoint("%s: %s is larger than 16m, the largest record of iozone", recordSize, record)
+		return out, benchmarks.InvalidPoint("%s: %s is larger than 16Mi, the largest record of iozone", recordSize, record)
 	case out.file < out.record:
 		return out, benchmarks.InvalidPoint("%s: %s is less than %s (%s), so no process could write a record", fileSize, file, recordSize, record)
 	case out.file%out.record != 0:

@@ -38,7 +38,7 @@ func TestPlan(t *testing.T) {
 			benchmarks.Plan{Processes: 32, Demand: benchmarks.Demand{Bytes: 585760, Inodes: 1 + 32*3661 + 585760}}},
 		"items of each process in a tree that all share, every option": {
 			run(4, v1alpha1.MdtestSpec{
-				ItemsPerProcess: 400, Depth: 1, Branch: 3, FilesOnly: true, WriteBytes: "4k", ReadBytes: "1k", SyncWrites: true, Stride: 2,
+				ItemsPerProcess: 400, Depth: 1, Branch: 3, FilesOnly: true, WriteBytes: "4Ki", ReadBytes: "1Ki", SyncWrites: true, Stride: 2,
 				Iterations: 5, Args: []v1alpha1.BenchmarkArgument{"-W", "300"},
 			}),
 			[]string{"mdtest -d $(DIRECTORY) -i 5 -n 400 -z 1 -b 3 -F -y -w 4096 -e 1024 -N 2 -W 300"},
@@ -104,8 +104,8 @@ func TestPlanRefusesWhatMdtestCanNotRun(t *testing.T) {
 		"processes beyond counting":    {run(65536, v1alpha1.MdtestSpec{Items: 1 << 20, Depth: 6, Branch: 10}), "processes: 65536 processes with 1165084327936 items each have more than 2^53"},
 		"iterations beyond counting": {run(1, v1alpha1.MdtestSpec{Items: 1 << 30, Depth: 5, Branch: 10, Iterations: 1000}),
 			"mdtest.iterations: 1000 iterations of 119304527806464 items are more than 2^53"},
-		"bytes beyond counting":   {run(1, v1alpha1.MdtestSpec{Items: 1 << 30, WriteBytes: "1g"}), "mdtest.writeBytes: 1073741824 bytes to each of 1073741824 files are more than 8 PiB"},
-		"more read than written":  {run(1, v1alpha1.MdtestSpec{Items: 1, WriteBytes: "1k", ReadBytes: "2k"}), "mdtest.readBytes: 2048 is more than mdtest.writeBytes (1024), so mdtest would read beyond the end of its files"},
+		"bytes beyond counting":   {run(1, v1alpha1.MdtestSpec{Items: 1 << 30, WriteBytes: "1Gi"}), "mdtest.writeBytes: 1073741824 bytes to each of 1073741824 files are more than 8 PiB"},
+		"more read than written":  {run(1, v1alpha1.MdtestSpec{Items: 1, WriteBytes: "1Ki", ReadBytes: "2Ki"}), "mdtest.readBytes: 2048 is more than mdtest.writeBytes (1024), so mdtest would read beyond the end of its files"},
 		"a stride over own trees": {run(4, v1alpha1.MdtestSpec{Items: 1, Depth: 1, UniqueDirectories: true, Stride: 1}), "mdtest.stride: mdtest does not find its own directories with a stride (-N)"},
 		"nothing to measure":      {run(1, v1alpha1.MdtestSpec{Items: 1, FilesOnly: true, DirectoriesOnly: true}), "spec.mdtest: filesOnly and directoriesOnly together leave nothing to measure"},
 		"the directory in args":   {with("-d", "/"), `spec.mdtest.args[0]: "-d" sets -d, which is set by the operator (the directory); remove it`},

@@ -53,7 +53,7 @@ func TestContract(t *testing.T) {
 
 // The run that was published in the talk of 2014.
 var talk = v1alpha1.PostmarkSpec{
-	Files: 10000, Transactions: 1000, Subdirectories: 3, SizeLow: "32k", SizeHigh: "400000", ReadSize: "16k", WriteSize: "16k",
+	Files: 10000, Transactions: 1000, Subdirectories: 3, SizeLow: "32Ki", SizeHigh: "400000", ReadSize: "16Ki", WriteSize: "16Ki",
 }
 
 func TestPlan(t *testing.T) {
@@ -76,8 +76,8 @@ func TestPlanRefusesWhatPostmarkWouldReplace(t *testing.T) {
 		spec *v1alpha1.BenchmarkRunSpec
 		says string
 	}{
-		"sizes the wrong way round":    {run(1, v1alpha1.PostmarkSpec{SizeLow: "2k", SizeHigh: "1k"}), "postmark.sizeHigh: 1k is less than postmark.sizeLow (2k)"},
-		"a size that is no int":        {run(1, v1alpha1.PostmarkSpec{SizeHigh: "4g"}), "postmark.sizeHigh: 4g is more than 2147483647"},
+		"sizes the wrong way round":    {run(1, v1alpha1.PostmarkSpec{SizeLow: "2Ki", SizeHigh: "1Ki"}), "postmark.sizeHigh: 1Ki is less than postmark.sizeLow (2Ki)"},
+		"a size that is no int":        {run(1, v1alpha1.PostmarkSpec{SizeHigh: "4Gi"}), "postmark.sizeHigh: 4Gi is more than 2147483647"},
 		"files of nothing":             {run(1, v1alpha1.PostmarkSpec{SizeLow: "0"}), "postmark.sizeLow: 0 is less than 1"},
 		"a seed that postmark refuses": {run(1, v1alpha1.PostmarkSpec{Seed: new(int32(0))}), "postmark.seed: 0 is no seed to postmark; take 1 or more"},
 		"fewer processes than clients": {

@@ -43,8 +43,8 @@ func TestTheTablesHoldWhatWasPublished(t *testing.T) {
 		value      float64
 	}
 	for name, test := range map[string]row{
-		"moosefs-2017-single":      {87, []results.Value{{Name: "iozone.recordSize", Value: "2048k"}, {Name: "processes", Value: "16"}}, "randomWrite", "IOPS", 1401},
-		"moosefs-2017-distributed": {10, []results.Value{{Name: "iozone.recordSize", Value: "2048k"}, {Name: "processes", Value: "32"}}, "read", "kB/s", 18247 * 1024},
+		"moosefs-2017-single":      {87, []results.Value{{Name: "iozone.recordSize", Value: "2048Ki"}, {Name: "processes", Value: "16"}}, "randomWrite", "IOPS", 1401},
+		"moosefs-2017-distributed": {10, []results.Value{{Name: "iozone.recordSize", Value: "2048Ki"}, {Name: "processes", Value: "32"}}, "read", "kB/s", 18247 * 1024},
 		"beegfs-2015-scale-out":    {2, []results.Value{{Name: "processes", Value: "640"}}, "File stat", "ops/s", 6419445},
 		"netapp-tr4782-mdtest":     {1, []results.Value{{Name: "processes", Value: "24"}}, "Directory stat", "ops/s", 153373.768},
 	} {

@@ -37,6 +37,13 @@ func Number(name v1alpha1.SweepName, value string) (float64, bool) {
 	return float64(number), err == nil
 }
 
+// Same is true for values that mean the same, such as 64Ki and 64k.
+func Same(name v1alpha1.SweepName, a, b string) bool {
+	one, is := Number(name, a)
+	other, also := Number(name, b)
+	return a == b || is && also && one == other
+}
+
 // Varied returns the names of the parameters that distinguish the points of a run: the swept and derived ones in the order of the spec or,
 // without a sweep, those with differing values.
 func (r Run) Varied() []v1alpha1.SweepName {

@@ -16,7 +16,7 @@ func fioRun() results.Run {
 		Name: "run", UID: "1",
 		Spec: v1alpha1.BenchmarkRunSpec{
 			Tool: v1alpha1.ToolFio, Statistic: v1alpha1.StatisticMean, Target: v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: "scratch"}},
-			Fio: &v1alpha1.FioSpec{Mode: "read", BlockSize: "4k", Engine: "psync"},
+			Fio: &v1alpha1.FioSpec{Mode: "read", BlockSize: "4Ki", Engine: "psync"},
 		},
 		Provenance: results.Provenance{
 			RunProvenance: v1alpha1.RunProvenance{

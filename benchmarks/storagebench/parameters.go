@@ -42,8 +42,8 @@ func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.StoragebenchSpec {
 	if spec.Storagebench != nil {
 		o = *spec.Storagebench
 	}
-	o.BlockSize = cmp.Or(o.BlockSize, "128k")
-	o.FileSize = cmp.Or(o.FileSize, "1g")
+	o.BlockSize = cmp.Or(o.BlockSize, "128Ki")
+	o.FileSize = cmp.Or(o.FileSize, "1Gi")
 	o.Threads = cmp.Or(o.Threads, 1)
 	wanted := o.Operations
 	o.Operations = nil

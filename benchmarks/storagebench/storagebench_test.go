@@ -52,7 +52,7 @@ func TestContract(t *testing.T) {
 
 func TestPlan(t *testing.T) {
 	g := NewWithT(t)
-	spec := run(v1alpha1.StoragebenchSpec{BlockSize: "512k", FileSize: "20g", Threads: 8, DirectIO: true,
+	spec := run(v1alpha1.StoragebenchSpec{BlockSize: "512Ki", FileSize: "20Gi", Threads: 8, DirectIO: true,
 		Operations: []v1alpha1.StoragebenchOperation{v1alpha1.StoragebenchRead, v1alpha1.StoragebenchWrite}})
 	plan, err := storagebench.Tool{}.Plan(spec, tooltest.Point(t, storagebench.Tool{}, spec))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -68,8 +68,8 @@ func TestPlanRefuses(t *testing.T) {
 		says string
 	}{
 		"reading what nobody has written": {v1alpha1.StoragebenchSpec{Operations: []v1alpha1.StoragebenchOperation{v1alpha1.StoragebenchRead}}, "must hold Write"},
-		"less than a block":               {v1alpha1.StoragebenchSpec{FileSize: "4k"}, "storagebench.fileSize: 4k is less than storagebench.blockSize (128k)"},
-		"broken blocks":                   {v1alpha1.StoragebenchSpec{FileSize: "192k"}, "storagebench.fileSize: 192k is no multiple of"},
+		"less than a block":               {v1alpha1.StoragebenchSpec{FileSize: "4Ki"}, "storagebench.fileSize: 4Ki is less than storagebench.blockSize (128Ki)"},
+		"broken blocks":                   {v1alpha1.StoragebenchSpec{FileSize: "192Ki"}, "storagebench.fileSize: 192Ki is no multiple of"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

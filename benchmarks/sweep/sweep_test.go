@@ -26,8 +26,8 @@ func (drill) Parameters(spec *v1alpha1.BenchmarkRunSpec) []benchmarks.Parameter 
 	return []benchmarks.Parameter{
 		{Name: "processes", Kind: benchmarks.Count, Value: "1"},
 		{Name: "clients", Kind: benchmarks.Count, Value: clients},
-		{Name: "drill.depth", Kind: benchmarks.Size, Value: "64k"},
-		{Name: "drill.length", Kind: benchmarks.Size, Value: "1g"},
+		{Name: "drill.depth", Kind: benchmarks.Size, Value: "64Ki"},
+		{Name: "drill.length", Kind: benchmarks.Size, Value: "1Gi"},
 		{Name: "drill.branch", Kind: benchmarks.Count, Value: "8"},
 		{Name: "drill.level", Kind: benchmarks.Number, Value: "2"},
 		{Name: "drill.bytes", Kind: benchmarks.Bytes, Value: "0"},
@@ -53,11 +53,11 @@ func counting(name v1alpha1.SweepName, n int) v1alpha1.SweepDimension {
 	return d
 }
 
-// sizes returns a dimension with the values 1k to nk.
+// sizes returns a dimension with the values 1Ki to nKi.
 func sizes(name v1alpha1.SweepName, n int) v1alpha1.SweepDimension {
 	d := counting(name, n)
 	for i := range d.Values {
-		d.Values[i] += "k"
+		d.Values[i] += "Ki"
 	}
 	return d
 }
@@ -70,15 +70,15 @@ func TestExpand(t *testing.T) {
 	}{
 		"without a sweep there is one point, which varies nothing": {want: []string{""}},
 		"the last name varies fastest": {
-			spec: v1alpha1.BenchmarkRunSpec{Sweep: []v1alpha1.SweepDimension{dimension("drill.depth", "4k 8k"), dimension("processes", "1 2 4")}},
+			spec: v1alpha1.BenchmarkRunSpec{Sweep: []v1alpha1.SweepDimension{dimension("drill.depth", "4Ki 8Ki"), dimension("processes", "1 2 4")}},
 			want: []string{
-				"drill.depth=4k processes=1", "drill.depth=4k processes=2", "drill.depth=4k processes=4",
-				"drill.depth=8k processes=1", "drill.depth=8k processes=2", "drill.depth=8k processes=4",
+				"drill.depth=4Ki processes=1", "drill.depth=4Ki processes=2", "drill.depth=4Ki processes=4",
+				"drill.depth=8Ki processes=1", "drill.depth=8Ki processes=2", "drill.depth=8Ki processes=4",
 			},
 		},
 		"values stay in the order and the spelling of the spec": {
-			spec: v1alpha1.BenchmarkRunSpec{Sweep: []v1alpha1.SweepDimension{dimension("drill.depth", "2048k 1m 512")}},
-			want: []string{"drill.depth=2048k", "drill.depth=1m", "drill.depth=512"},
+			spec: v1alpha1.BenchmarkRunSpec{Sweep: []v1alpha1.SweepDimension{dimension("drill.depth", "2048Ki 1Mi 512Ki")}},
+			want: []string{"drill.depth=2048Ki", "drill.depth=1Mi", "drill.depth=512Ki"},
 		},
 		"a derived value is computed for each point": {
 			spec: v1alpha1.BenchmarkRunSpec{
@@ -95,8 +95,8 @@ func TestExpand(t *testing.T) {
 				},
 			},
 			want: []string{
-				"processes=1 drill.length=1k drill.depth=16k", "processes=3 drill.length=3k drill.depth=48k",
-				"processes=1024 drill.length=1m drill.depth=16m", "processes=2097152 drill.length=2g drill.depth=32g",
+				"processes=1 drill.length=1Ki drill.depth=16Ki", "processes=3 drill.length=3Ki drill.depth=48Ki",
+				"processes=1024 drill.length=1Mi drill.depth=16Mi", "processes=2097152 drill.length=2Gi drill.depth=32Gi",
 			},
 		},
 		"an expression uses the values of the spec for what is not swept": {
@@ -112,8 +112,8 @@ func TestExpand(t *testing.T) {
 			want: []string{"drill.level=0", "drill.level=1", "drill.level=2"},
 		},
 		"a range of sizes is written with the largest unit": {
-			spec: v1alpha1.BenchmarkRunSpec{Sweep: []v1alpha1.SweepDimension{{Name: "drill.depth", Range: &v1alpha1.SweepRange{From: "512k", To: "2m", Step: "512k"}}}},
-			want: []string{"drill.depth=512k", "drill.depth=1m", "drill.depth=1536k", "drill.depth=2m"},
+			spec: v1alpha1.BenchmarkRunSpec{Sweep: []v1alpha1.SweepDimension{{Name: "drill.depth", Range: &v1alpha1.SweepRange{From: "512Ki", To: "2Mi", Step: "512Ki"}}}},
+			want: []string{"drill.depth=512Ki", "drill.depth=1Mi", "drill.depth=1536Ki", "drill.depth=2Mi"},
 		},
 		"a range of one value has one": {
 			spec: v1alpha1.BenchmarkRunSpec{Sweep: []v1alpha1.SweepDimension{{Name: "drill.bytes", Range: &v1alpha1.SweepRange{From: "0", To: "0", Step: "1"}}}},
@@ -133,8 +133,8 @@ func TestExpand(t *testing.T) {
 		},
 		"a zipped sweep takes the first of all, then the second of all": {
 			spec: v1alpha1.BenchmarkRunSpec{SweepMode: v1alpha1.SweepZipped, Sweep: []v1alpha1.SweepDimension{
-				dimension("clients", "1 2 3"), {Name: "processes", Range: &v1alpha1.SweepRange{From: "8", To: "24", Step: "8"}}, dimension("drill.depth", "1k 2k 3k")}},
-			want: []string{"clients=1 processes=8 drill.depth=1k", "clients=2 processes=16 drill.depth=2k", "clients=3 processes=24 drill.depth=3k"},
+				dimension("clients", "1 2 3"), {Name: "processes", Range: &v1alpha1.SweepRange{From: "8", To: "24", Step: "8"}}, dimension("drill.depth", "1Ki 2Ki 3Ki")}},
+			want: []string{"clients=1 processes=8 drill.depth=1Ki", "clients=2 processes=16 drill.depth=2Ki", "clients=3 processes=24 drill.depth=3Ki"},
 		},
 		"the 2015 paper's items per process follow from the total, all directories counted": {
 			spec: v1alpha1.BenchmarkRunSpec{
@@ -164,10 +164,10 @@ func TestExpand(t *testing.T) {
 		},
 		"a number of bytes is computed in bytes": {
 			spec: v1alpha1.BenchmarkRunSpec{
-				Sweep:  []v1alpha1.SweepDimension{dimension("drill.bytes", "1000 4k 1t")},
+				Sweep:  []v1alpha1.SweepDimension{dimension("drill.bytes", "1000 4Ki 1Ti")},
 				Derive: []v1alpha1.DerivedParameter{{Name: "clients", CEL: "drill.bytes / 8"}},
 			},
-			want: []string{"drill.bytes=1000 clients=125", "drill.bytes=4k clients=512", "drill.bytes=1t clients=137438953472"},
+			want: []string{"drill.bytes=1000 clients=125", "drill.bytes=4Ki clients=512", "drill.bytes=1Ti clients=137438953472"},
 		},
 		"a speed-up can be along what is swept": {
 			spec: v1alpha1.BenchmarkRunSpec{Along: "processes", Sweep: []v1alpha1.SweepDimension{dimension("drill.bit", "flat"), dimension("processes", "1 2")}},
@@ -201,12 +201,12 @@ func TestExpand(t *testing.T) {
 
 func TestAPointHoldsAllValuesTheUnsweptOnesToo(t *testing.T) {
 	g := NewWithT(t)
-	spec := &v1alpha1.BenchmarkRunSpec{Sweep: []v1alpha1.SweepDimension{dimension("drill.depth", "4k")}}
+	spec := &v1alpha1.BenchmarkRunSpec{Sweep: []v1alpha1.SweepDimension{dimension("drill.depth", "4Ki")}}
 	points, err := sweep.Expand(drill{}, spec)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(points).To(HaveLen(1))
 	g.Expect(points[0].Parameters).To(Equal(map[v1alpha1.SweepName]string{
-		"processes": "1", "drill.depth": "4k", "drill.length": "1g", "drill.branch": "8", "drill.level": "2", "drill.bytes": "0", "drill.bit": "round"}),
+		"processes": "1", "drill.depth": "4Ki", "drill.length": "1Gi", "drill.branch": "8", "drill.level": "2", "drill.bytes": "0", "drill.bit": "round"}),
 		"clients has no value in the spec, so it has none at the point")
 	spec.Clients.Count = 3
 	points, err = sweep.Expand(drill{}, spec)
@@ -226,7 +226,7 @@ func TestARunHasAsManyPointsAsItsStatusCanHold(t *testing.T) {
 func TestExpandRefuses(t *testing.T) {
 	derive := func(name v1alpha1.SweepName, cel string, more ...v1alpha1.DerivedParameter) v1alpha1.BenchmarkRunSpec {
 		return v1alpha1.BenchmarkRunSpec{
-			Sweep:  []v1alpha1.SweepDimension{dimension("drill.depth", "4k 8k")},
+			Sweep:  []v1alpha1.SweepDimension{dimension("drill.depth", "4Ki 8Ki")},
 			Derive: append([]v1alpha1.DerivedParameter{{Name: name, CEL: cel}}, more...),
 		}
 	}
@@ -246,43 +246,43 @@ func TestExpandRefuses(t *testing.T) {
 			"spec.derive[1].name: processes is derived already by spec.derive[0]; name it once"},
 		"a name that is swept and derived": {derive("drill.depth", "1"), "spec.derive[0].name: drill.depth is swept, so it can't be derived too"},
 		"no values":                        {swept(dimension("processes", "")), "spec.sweep[0].values: a swept parameter needs at least one value"},
-		"a count of 0": {swept(dimension("drill.depth", "4k"), dimension("processes", "0")),
+		"a count of 0": {swept(dimension("drill.depth", "4Ki"), dimension("processes", "0")),
 			`spec.sweep[1].values[0]: "0" is no whole number of at least 1`},
-		"a count with a unit":            {swept(dimension("processes", "1 4k")), `spec.sweep[0].values[1]: "4k" is no whole number of at least 1`},
+		"a count with a unit":            {swept(dimension("processes", "1 4Ki")), `spec.sweep[0].values[1]: "4Ki" is no whole number of at least 1`},
 		"a count with a sign":            {swept(dimension("processes", "+4")), `spec.sweep[0].values[0]: "+4" is no whole number`},
 		"a count with a fraction":        {swept(dimension("processes", "1.5")), `spec.sweep[0].values[0]: "1.5" is no whole number`},
 		"a count that begins with 0":     {swept(dimension("processes", "04")), `spec.sweep[0].values[0]: "04" is no whole number`},
-		"a size of nothing but its unit": {swept(dimension("drill.depth", "k")), `spec.sweep[0].values[0]: "k" is no size: write a whole number of kilobytes`},
+		"a size of nothing but its unit": {swept(dimension("drill.depth", "k")), `spec.sweep[0].values[0]: "k" is no size: write a whole number of at least 1 with Ki`},
 		"an empty value":                 {swept(v1alpha1.SweepDimension{Name: "drill.depth", Values: []v1alpha1.SweepValue{""}}), `spec.sweep[0].values[0]: "" is no size`},
-		"a unit of another writing":      {swept(dimension("drill.depth", "4Ki")), `spec.sweep[0].values[0]: "4Ki" is no size`},
-		"a size beyond counting":         {swept(dimension("drill.depth", "999999999999g")), `spec.sweep[0].values[0]: "999999999999g" is too large`},
-		"two values that mean the same": {swept(dimension("drill.depth", "1m 4k 1024")),
-			`spec.sweep[0].values[2]: "1024" is the same as values[0] ("1m"); give each value once`},
-		"more points than a status can hold": {swept(counting("processes", 16), counting("clients", 16), dimension("drill.depth", "1k 2k")),
+		"a unit of another writing":      {swept(dimension("drill.depth", "4m")), `spec.sweep[0].values[0]: "4m" has a unit with two meanings; write 4Mi`},
+		"a size beyond counting":         {swept(dimension("drill.depth", "999999999999Gi")), `spec.sweep[0].values[0]: "999999999999Gi" is too large`},
+		"two values that mean the same": {swept(dimension("drill.depth", "1Mi 4Ki 1024Ki")),
+			`spec.sweep[0].values[2]: "1024Ki" is the same as values[0] ("1Mi"); give each value once`},
+		"more points than a status can hold": {swept(counting("processes", 16), counting("clients", 16), dimension("drill.depth", "1Ki 2Ki")),
 			"spec.sweep[2]: the sweep has more than 256 points (16 × 16 × 2); spread it over several runs"},
 		"points beyond counting": {swept(counting("processes", 64), counting("clients", 64), sizes("drill.depth", 64), sizes("drill.length", 64)),
 			"spec.sweep[1]: the sweep has more than 256 points (64 × 64 × 64 × 64)"},
 		"a division that leaves a remainder, naming the point": {derive("processes", "drill.depth / 3 * 3"),
-			"spec.derive[0].cel: drill.depth / 3 * 3 at drill.depth=4k: 4096 / 3 leaves a remainder of 1"},
+			"spec.derive[0].cel: drill.depth / 3 * 3 at drill.depth=4Ki: 4096 / 3 leaves a remainder of 1"},
 		"a value that is computed from itself": {derive("processes", "processes + 1"),
 			"spec.derive[0].cel: processes can't be computed from itself"},
 		"a division by what is zero at one point": {derive("processes", "8192 / (8192 - drill.depth)"),
-			"spec.derive[0].cel: 8192 / (8192 - drill.depth) at drill.depth=8k: divides by zero"},
-		"a result of 0":            {derive("processes", "drill.depth - 4096"), "spec.derive[0].cel: drill.depth - 4096 at drill.depth=4k: gives 0; it must give at least 1"},
-		"a result less than 0":     {derive("processes", "-drill.depth"), "spec.derive[0].cel: -drill.depth at drill.depth=4k: gives -4096; it must give at least 1"},
+			"spec.derive[0].cel: 8192 / (8192 - drill.depth) at drill.depth=8Ki: divides by zero"},
+		"a result of 0":            {derive("processes", "drill.depth - 4096"), "spec.derive[0].cel: drill.depth - 4096 at drill.depth=4Ki: gives 0; it must give at least 1"},
+		"a result less than 0":     {derive("processes", "-drill.depth"), "spec.derive[0].cel: -drill.depth at drill.depth=4Ki: gives -4096; it must give at least 1"},
 		"a result with a fraction": {derive("processes", "drill.depth * 1.5"), `spec.derive[0].cel: "drill.depth * 1.5" is no expression over whole numbers`},
 		"a fraction alone":         {derive("processes", "1.5"), `spec.derive[0].cel: "1.5" gives a double; it must give a whole number`},
 		"a result that is no number": {derive("processes", "drill.depth > 1"),
 			`spec.derive[0].cel: "drill.depth > 1" gives a bool; it must give a whole number`},
-		"a size that is no multiple of 1024": {derive("drill.length", "drill.depth + 1"), "spec.derive[0].cel: drill.depth + 1 at drill.depth=4k: gives 4097 bytes; a size must be a multiple of 1024"},
-		"an overflow":                        {derive("processes", "drill.depth * 9223372036854775807"), "spec.derive[0].cel: drill.depth * 9223372036854775807 at drill.depth=4k: integer overflow"},
+		"a size that is no multiple of 1024": {derive("drill.length", "drill.depth + 1"), "spec.derive[0].cel: drill.depth + 1 at drill.depth=4Ki: gives 4097 bytes; a size must be a multiple of 1024"},
+		"an overflow":                        {derive("processes", "drill.depth * 9223372036854775807"), "spec.derive[0].cel: drill.depth * 9223372036854775807 at drill.depth=4Ki: integer overflow"},
 		"a result that is too large": {derive("processes", "drill.depth * 1000000000"),
-			"spec.derive[0].cel: drill.depth * 1000000000 at drill.depth=4k: gives a number that is too large"},
+			"spec.derive[0].cel: drill.depth * 1000000000 at drill.depth=4Ki: gives a number that is too large"},
 		"a name that an expression can't know": {derive("processes", "4 * servers"), "undeclared reference to 'servers'"},
 		"a function":                           {derive("processes", "size('abcd')"), "undeclared reference to 'size'"},
 		"a loop":                               {derive("processes", "[1, 2].all(x, x > 0) ? 1 : 2"), "is no expression over whole numbers and the parameters of the run"},
 		"what is no expression":                {derive("processes", "4 *"), `spec.derive[0].cel: "4 *" is no expression over whole numbers and the parameters of the run: Syntax error`},
-		"a parameter that has no value":        {derive("processes", "4 * clients"), "spec.derive[0].cel: 4 * clients at drill.depth=4k uses clients, which has no value; set it in the spec or sweep it"},
+		"a parameter that has no value":        {derive("processes", "4 * clients"), "spec.derive[0].cel: 4 * clients at drill.depth=4Ki uses clients, which has no value; set it in the spec or sweep it"},
 		"a remainder in the words of the spec": {v1alpha1.BenchmarkRunSpec{
 			Sweep:  []v1alpha1.SweepDimension{dimension("processes", "1 2 3 4")},
 			Derive: []v1alpha1.DerivedParameter{{Name: "drill.branch", CEL: "512 / processes"}}},
@@ -297,13 +297,13 @@ func TestExpandRefuses(t *testing.T) {
 		"an unknown word": {swept(dimension("drill.bit", "round square")), `spec.sweep[0].values[1]: "square" is none of round, flat`},
 		"a word twice":    {swept(dimension("drill.bit", "round round")), `spec.sweep[0].values[1]: "round" is the same as values[0] ("round")`},
 		"a tree beyond counting": {derive("processes", "treeDirectories(2, 63)"),
-			"spec.derive[0].cel: treeDirectories(2, 63) at drill.depth=4k: treeDirectories(2, 63) is a number that is too large"},
+			"spec.derive[0].cel: treeDirectories(2, 63) at drill.depth=4Ki: treeDirectories(2, 63) is a number that is too large"},
 		"leaves beyond counting":       {derive("processes", "treeLeaves(10, 19)"), "treeLeaves(10, 19) is a number that is too large"},
 		"a chain beyond counting":      {derive("processes", "treeDirectories(1, 9223372036854775807)"), "is a number that is too large"},
 		"a tree without branches":      {derive("processes", "treeLeaves(0, 2)"), "treeLeaves(0, 2) is no tree: it has at least 1 branch and a depth of at least 0"},
 		"a tree of less than no depth": {derive("processes", "treeDirectories(2, 0 - 1)"), "treeDirectories(2, -1) is no tree"},
 		"zipped lists of other lengths": {v1alpha1.BenchmarkRunSpec{SweepMode: v1alpha1.SweepZipped, Sweep: []v1alpha1.SweepDimension{
-			dimension("processes", "1 2 3"), dimension("drill.depth", "1k 2k 3k"), dimension("clients", "1 2")}},
+			dimension("processes", "1 2 3"), dimension("drill.depth", "1Ki 2Ki 3Ki"), dimension("clients", "1 2")}},
 			"spec.sweep[2]: clients has 2 values, and processes (spec.sweep[0]) has 3; a zipped sweep takes one of each for a point, so give them equally many"},
 		"a range of words": {swept(v1alpha1.SweepDimension{Name: "drill.bit", Range: &v1alpha1.SweepRange{From: "flat", To: "round"}}),
 			"spec.sweep[0].range: drill.bit takes words, which can't be counted; list them in values"},
@@ -311,13 +311,13 @@ func TestExpandRefuses(t *testing.T) {
 			"spec.sweep[0].range: from (9) is greater than to (2); exchange them"},
 		"a range by nothing": {swept(v1alpha1.SweepDimension{Name: "drill.level", Range: &v1alpha1.SweepRange{From: "0", To: "2", Step: "0"}}),
 			`spec.sweep[0].range.step: "0" gives the same value for ever; it must be at least 1`},
-		"a range of sizes without a step": {swept(v1alpha1.SweepDimension{Name: "drill.bytes", Range: &v1alpha1.SweepRange{From: "4k", To: "16k"}}),
-			`spec.sweep[0].range.step: a range of sizes needs a step, such as "4k"`},
+		"a range of sizes without a step": {swept(v1alpha1.SweepDimension{Name: "drill.bytes", Range: &v1alpha1.SweepRange{From: "4Ki", To: "16Ki"}}),
+			`spec.sweep[0].range.step: a range of sizes needs a step, such as "4Ki"`},
 		"a range of too many": {swept(v1alpha1.SweepDimension{Name: "processes", Range: &v1alpha1.SweepRange{From: "1", To: "65"}}),
 			"spec.sweep[0].range: from 1 to 65 by 1 are more than 64 values; make step larger, or spread them over several runs"},
 		"a range of what is no number": {swept(v1alpha1.SweepDimension{Name: "processes", Range: &v1alpha1.SweepRange{From: "1", To: "many"}}),
 			`spec.sweep[0].range.to: "many" is no whole number`},
-		"powers of two from nothing": {swept(v1alpha1.SweepDimension{Name: "drill.bytes", PowersOfTwo: &v1alpha1.SweepPowers{From: "0", To: "1m"}}),
+		"powers of two from nothing": {swept(v1alpha1.SweepDimension{Name: "drill.bytes", PowersOfTwo: &v1alpha1.SweepPowers{From: "0", To: "1Mi"}}),
 			"spec.sweep[0].powersOfTwo.from: 0 doubled stays 0"},
 		"powers of two from another number": {swept(v1alpha1.SweepDimension{Name: "processes", PowersOfTwo: &v1alpha1.SweepPowers{From: "3", To: "48"}}),
 			`spec.sweep[0].powersOfTwo.from: "3" is no power of two`},
@@ -341,7 +341,7 @@ func TestExpandRefuses(t *testing.T) {
 func TestExpandGivesTheSamePointsEveryTime(t *testing.T) {
 	g := NewWithT(t)
 	spec := &v1alpha1.BenchmarkRunSpec{
-		Sweep:  []v1alpha1.SweepDimension{dimension("clients", "1 2 4"), dimension("drill.depth", "4k 8k")},
+		Sweep:  []v1alpha1.SweepDimension{dimension("clients", "1 2 4"), dimension("drill.depth", "4Ki 8Ki")},
 		Derive: []v1alpha1.DerivedParameter{{Name: "processes", CEL: "4 * clients"}},
 	}
 	first, err := sweep.Expand(drill{}, spec)
@@ -373,7 +373,7 @@ func BenchmarkExpand(b *testing.B) {
 func FuzzExpandNeverGivesAnUnusableValue(f *testing.F) {
 	for _, seed := range []string{"4 * clients", "drill.depth / 3", "clients > 1 ? 1 : 2", "-9223372036854775808 / -1", "[1].map(x, x)", "1 / 0", "((", "1u + 2u",
 		"treeDirectories(clients, 63)", "treeLeaves(drill.depth, clients)"} {
-		f.Add(seed, "4k")
+		f.Add(seed, "4Ki")
 	}
 	f.Fuzz(func(t *testing.T, cel, value string) {
 		if len(cel) > 256 || len(value) > 32 {
@@ -396,4 +396,4 @@ func FuzzExpandNeverGivesAnUnusableValue(f *testing.F) {
 }
 
 // usable matches values in the format of the API.
-var usable = regexp.MustCompile("^[1-9][0-9]{0,11}[kmg]?$")
+var usable = regexp.MustCompile("^[1-9][0-9]{0,11}([KMG]i)?$")

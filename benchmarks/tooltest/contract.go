@@ -192,7 +192,7 @@ func others(g *WithT, p benchmarks.Parameter) []string {
 		g.Expect(len(p.Words)).To(BeNumerically(">", 1), "%s has several words", p.Name)
 		return p.Words
 	case p.Value == "":
-		return []string{"1", "2", "1024", "1m"}
+		return []string{"1", "2", "1024", "1Mi"}
 	}
 	number, err := benchmarks.ParseValue(p, p.Value)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -209,7 +209,7 @@ func (s suite) unusable(t *testing.T) {
 		if p.Name == benchmarks.ParameterStoragePool {
 			continue // only the filesystem has the list of its pools
 		}
-		values := []string{"", "-1", "x", "1.5", "4Ki", "9223372036854775807", "999999999999g"}
+		values := []string{"", "-1", "x", "1.5", "4KiB", "9223372036854775807", "999999999999Gi"}
 		switch p.Kind {
 		case benchmarks.Word:
 			values = []string{"", "no-such-word"}

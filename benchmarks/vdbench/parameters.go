@@ -38,7 +38,7 @@ func options(spec *v1alpha1.BenchmarkRunSpec) v1alpha1.VdbenchSpec {
 		o = *spec.Vdbench
 	}
 	o.Files, o.Depth, o.Width, o.ThreadsPerClient = cmp.Or(o.Files, 100), cmp.Or(o.Depth, 1), cmp.Or(o.Width, 1), cmp.Or(o.ThreadsPerClient, 1)
-	o.FileSize, o.TransferSize = cmp.Or(o.FileSize, "4m"), cmp.Or(o.TransferSize, "1m")
+	o.FileSize, o.TransferSize = cmp.Or(o.FileSize, "4Mi"), cmp.Or(o.TransferSize, "1Mi")
 	wanted := o.Operations
 	if len(wanted) == 0 {
 		wanted = []v1alpha1.VdbenchOperation{v1alpha1.VdbenchCreate, v1alpha1.VdbenchRead}

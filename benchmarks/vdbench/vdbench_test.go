@@ -59,7 +59,7 @@ func TestContract(t *testing.T) {
 func TestPlanMakesTheParameterFile(t *testing.T) {
 	g := NewWithT(t)
 	spec := run(2, v1alpha1.VdbenchSpec{
-		Operations: all, Files: 512, Depth: 2, Width: 3, FileSize: "4m", TransferSize: "1m", ThreadsPerClient: 16, SyncWrites: true, DirectIO: true,
+		Operations: all, Files: 512, Depth: 2, Width: 3, FileSize: "4Mi", TransferSize: "1Mi", ThreadsPerClient: 16, SyncWrites: true, DirectIO: true,
 		Args: []v1alpha1.BenchmarkArgument{"-m4"},
 	})
 	plan, err := vdbench.Tool{}.Plan(spec, point(t, spec))
@@ -114,11 +114,11 @@ func TestPlanRefusesWhatVdbenchCanNotRun(t *testing.T) {
 		says string
 	}{
 		"more threads than files":          {run(1, v1alpha1.VdbenchSpec{Files: 4, ThreadsPerClient: 5}), "vdbench.threadsPerClient: 5 is more than the 4 files of a client"},
-		"a file of broken transfers":       {run(1, v1alpha1.VdbenchSpec{FileSize: "1m", TransferSize: "384k"}), "vdbench.fileSize: 1048576 is no multiple of vdbench.transferSize (393216)"},
+		"a file of broken transfers":       {run(1, v1alpha1.VdbenchSpec{FileSize: "1Mi", TransferSize: "384Ki"}), "vdbench.fileSize: 1048576 is no multiple of vdbench.transferSize (393216)"},
 		"a transfer of less than a sector": {run(1, v1alpha1.VdbenchSpec{TransferSize: "100"}), "vdbench.transferSize: 100 is less than 512"},
 		"a transfer of broken sectors":     {run(1, v1alpha1.VdbenchSpec{FileSize: "6000", TransferSize: "600"}), "vdbench.transferSize: 600 is no multiple of 512 bytes"},
 		"a tree beyond counting":           {run(1, v1alpha1.VdbenchSpec{Depth: 64, Width: 10}), "spec.vdbench.depth: a tree of depth 64 and width 10 has more than 2^53 directories"},
-		"bytes beyond counting":            {run(1, v1alpha1.VdbenchSpec{Depth: 4, Width: 100, FileSize: "1g"}), "vdbench.files: 100 in each of 100000000 directories, of 1073741824 bytes, on 1 clients are more than 8 PiB"},
+		"bytes beyond counting":            {run(1, v1alpha1.VdbenchSpec{Depth: 4, Width: 100, FileSize: "1Gi"}), "vdbench.files: 100 in each of 100000000 directories, of 1073741824 bytes, on 1 clients are more than 8 PiB"},
 		"a run that is too short":          {run(1, v1alpha1.VdbenchSpec{ElapsedSeconds: 1}), "spec.vdbench.elapsedSeconds: 1 is less than 2"},
 		"another parameter file in args":   {with("-f/x"), `"-f/x" sets -f, which is set by the operator (the parameter file)`},
 		"another output directory in args": {with("-o", "/x"), `"/x" is no option of vdbench`},

@@ -163,7 +163,7 @@ func calls(p pair, found *results.Comparison) {
 // matches is true for points of which all parameters that both have are the same.
 func matches(a, b results.Point) bool {
 	for _, v := range a.Parameters {
-		if other := b.Value(v.Name); other != "" && other != v.Value {
+		if other := b.Value(v.Name); other != "" && !results.Same(v.Name, other, v.Value) {
 			return false
 		}
 	}

@@ -231,7 +231,7 @@ func TestASpecSaysWhatWasAskedFor(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
 	spec, output := filepath.Join(dir, "run.yaml"), filepath.Join(dir, "output.txt")
-	g.Expect(os.WriteFile(spec, []byte("kind: BenchmarkRun\nspec:\n  tool: iozone\n  processes: 4\n  iozone: {recordSize: 64k}\n"), 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(spec, []byte("kind: BenchmarkRun\nspec:\n  tool: iozone\n  processes: 4\n  iozone: {recordSize: 64Ki}\n"), 0o600)).To(Succeed())
 	g.Expect(os.WriteFile(output, []byte("nothing"), 0o600)).To(Succeed())
 	got := on(t, nil)("bench", "parse", "--tool", "mdtest", "--spec", spec, output)
 	g.Expect(got.stderr).To(ContainSubstring(`the tool of the spec is "iozone", that of the output "mdtest"`))

@@ -26,10 +26,12 @@ type overview struct {
 	Counts  v1alpha1.FileSystemSummary `json:"counts"`
 	Pools   []poolLevel                `json:"pools,omitempty"`
 	Disks   []diskTrouble              `json:"disks,omitempty"`
-	Missing []string                   `json:"missing,omitempty"`
-	Now     []string                   `json:"now,omitempty"`
-	Waits   []errand                   `json:"waits,omitempty"`
-	Remarks []string                   `json:"remarks,omitempty"`
+	// Chosen is what the operator chose where the spec says nothing.
+	Chosen  []string `json:"chosen,omitempty"`
+	Missing []string `json:"missing,omitempty"`
+	Now     []string `json:"now,omitempty"`
+	Waits   []errand `json:"waits,omitempty"`
+	Remarks []string `json:"remarks,omitempty"`
 }
 
 // poolLevel is how full a storage pool is.
@@ -84,6 +86,28 @@ func reportOf(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget, nodes [
 	out.Now = happening(fs, targets, now)
 	out.Waits = waiting(fs, targets, nodes)
 	out.Remarks = remarks(fs)
+	out.Chosen = chosen(fs)
+	return out
+}
+
+// chosen lists the values that the operator chose where the spec says nothing, each with its field.
+func chosen(fs *v1alpha1.FileSystem) []string {
+	var out []string
+	if c := fs.Status.Chosen; c != nil {
+		say := func(chose bool, field string, value any) {
+			if chose {
+				out = append(out, fmt.Sprintf("%s: %v", field, value))
+			}
+		}
+		say(c.Version != "", "version", c.Version)
+		say(c.Copies != 0, "storagePools[].copies", c.Copies)
+		say(c.DefaultStoragePool != "", "defaultStoragePool", c.DefaultStoragePool)
+		say(c.BasePort != 0, "moosefs.basePort", c.BasePort)
+		say(len(c.Metaloggers) > 0, "moosefs.metaloggers", strings.Join(c.Metaloggers, ", "))
+	}
+	if fs.Status.MountPath != "" && (fs.Spec.Clients == nil || fs.Spec.Clients.MountPath == "") {
+		out = append(out, "clients.mountPath: "+fs.Status.MountPath)
+	}
 	return out
 }
 
@@ -333,6 +357,7 @@ func (r *overview) render() string {
 		}
 	}
 	section(&out, "Remarks", r.Remarks)
+	section(&out, "Chosen by the operator, because the spec says nothing", r.Chosen)
 	return out.String()
 }
 

@@ -132,6 +132,25 @@ func troubled() []client.Object {
 	}
 }
 
+func TestStatusShowsWhichValuesTheOperatorChose(t *testing.T) {
+	g := NewWithT(t)
+	fs := scratchOf(is(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonHealthy, ""))
+	fs.Spec.Clients, fs.Status.MountPath, fs.Status.Chosen = nil, "/mnt/scratch", nil
+	g.Expect(on(t, []client.Object{fs})("status", "scratch").stdout).To(HaveSuffix(
+		"\nChosen by the operator, because the spec says nothing\n  - clients.mountPath: /mnt/scratch\n"))
+
+	fs.Status.Chosen = &v1alpha1.ChosenStatus{
+		Copies: 2, Version: "4.57.5", BasePort: 9419, DefaultStoragePool: "ssd", Metaloggers: []string{"n2", "n3"},
+	}
+	fs.Spec.Clients = &v1alpha1.ClientsSpec{MountPath: "/mnt/scratch"}
+	g.Expect(on(t, []client.Object{fs})("status", "scratch").stdout).To(HaveSuffix("\nChosen by the operator, because the spec says nothing\n" +
+		"  - version: 4.57.5\n  - storagePools[].copies: 2\n  - defaultStoragePool: ssd\n  - moosefs.basePort: 9419\n" +
+		"  - moosefs.metaloggers: n2, n3\n"))
+
+	fs.Status.Chosen = nil
+	g.Expect(on(t, []client.Object{fs})("status", "scratch").stdout).NotTo(ContainSubstring("Chosen"), "the spec says all")
+}
+
 func TestStatusShowsOnOneScreenWhatIsWrongAndWhatToType(t *testing.T) {
 	g := NewWithT(t)
 	got := on(t, troubled())("status", "scratch")

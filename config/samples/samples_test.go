@@ -48,6 +48,22 @@ func TestTheSamplesHaveOnlyFieldsThatTheAPIKnows(t *testing.T) {
 	g.Expect(of).To(Equal(map[string]int{"Namespace": 5, "FileSystem": 9, "BenchmarkRun": 5, "BenchmarkSuite": 1}))
 }
 
+// A type has some settings with one value that is allowed, or with a default that fits. The samples and the experiments leave them out.
+func TestNoSampleNamesTheFormatOrTheCopiesOfALustre(t *testing.T) {
+	g := NewWithT(t)
+	samples, err := filepath.Glob("*lustre*.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	experiments, err := filepath.Glob("../../benchmarks/experiments/lustre*/*.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(samples).To(HaveLen(2))
+	g.Expect(experiments).NotTo(BeEmpty())
+	for _, file := range append(samples, experiments...) {
+		text, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(text)).NotTo(Or(ContainSubstring("fsType: ldiskfs"), ContainSubstring("copies:")), file)
+	}
+}
+
 // What follows from the rest need not be written.
 func TestTheSmallestSamplesAreNotLongerThanTheyWereMeantToBe(t *testing.T) {
 	most := map[string]int{

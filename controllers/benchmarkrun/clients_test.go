@@ -54,7 +54,7 @@ func many(t *testing.T, nodes int) (*Reconciler, *v1alpha1.BenchmarkRun) {
 		g.Expect(add(scheme)).To(Succeed())
 	}
 	run := scopetest.Idle().Run
-	run.Spec.IOzone = &v1alpha1.IOzoneSpec{RecordSize: "64k", FileSize: "1g"}
+	run.Spec.IOzone = &v1alpha1.IOzoneSpec{RecordSize: "64Ki", FileSize: "1Gi"}
 	run.Spec.Clients.NodeSelector = v1alpha1.NodeSelector{"rack": "last"}
 	run.Status.Directory = ""
 	fs := scopetest.Idle().FileSystem

@@ -554,7 +554,7 @@ func (s *setting) makeRun(name string, change ...func(*v1alpha1.BenchmarkRun)) t
 		Spec: v1alpha1.BenchmarkRunSpec{
 			Target: v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: fileSystemName}}, Tool: v1alpha1.ToolIOzone, IOzone: &v1alpha1.IOzoneSpec{},
 			Clients:     v1alpha1.BenchmarkClients{NodeSelector: v1alpha1.NodeSelector{"client": s.namespace}},
-			Sweep:       []v1alpha1.SweepDimension{{Name: "iozone.recordSize", Values: []v1alpha1.SweepValue{"64k", "1m"}}},
+			Sweep:       []v1alpha1.SweepDimension{{Name: "iozone.recordSize", Values: []v1alpha1.SweepValue{"64Ki", "1Mi"}}},
 			Repetitions: 2,
 		},
 	}

@@ -144,7 +144,7 @@ func TestARunWithPhasesDropsCachesBeforeEach(t *testing.T) {
 	p := run.Status.Points[0]
 	g.Expect([]string{value(p, "write"), value(p, "scan")}).To(Equal([]string{"1001.5 kB/s", "1.5 kB/s"}), "the warm-up does not count")
 	g.Expect(p.Attempts).To(BeZero())
-	g.Expect(p.Command).To(Equal("words 64k ; words 64k"))
+	g.Expect(p.Command).To(Equal("words 64Ki ; words 64Ki"))
 }
 
 func TestNodesWithoutAnAgentAreNamedBeforeTheRunStarts(t *testing.T) {
@@ -292,7 +292,7 @@ func TestCompleteResultsSayWhatTheyWereMeasuredOnAndWith(t *testing.T) {
 		g.Expect(p.State).To(Equal(v1alpha1.PointSucceeded))
 		g.Expect(p.Attempts).To(HaveLen(2))
 		g.Expect(p.Metrics[0].Value).To(Equal(float64(i+1)*1000 + 1.5))
-		g.Expect(p.Command).To(Equal([]string{"words", []string{"64k", "1m"}[i]}))
+		g.Expect(p.Command).To(Equal([]string{"words", []string{"64Ki", "1Mi"}[i]}))
 		g.Expect(p.Placement).To(Equal("1 on 1 client"))
 	}
 	g.Expect(document.Ended).NotTo(BeZero())

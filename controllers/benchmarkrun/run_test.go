@@ -96,7 +96,7 @@ func TestARunMeasuresEveryPointAndLeavesNothingBehind(t *testing.T) {
 		g.Expect(value(p, "read")).To(Equal("7 kB/s"))
 		g.Expect(p.Output).To(Equal(fmt.Sprintf("sweep-p%03d", i)))
 	}
-	g.Expect(run.Status.Points[1].Parameters).To(Equal([]v1alpha1.PointParameter{{Name: "iozone.recordSize", Value: "1m"}}))
+	g.Expect(run.Status.Points[1].Parameters).To(Equal([]v1alpha1.PointParameter{{Name: "iozone.recordSize", Value: "1Mi"}}))
 	g.Expect(s.ran).To(Equal(once("sweep")))
 	g.Expect(s.directories).To(BeEmpty())
 	g.Expect(s.jobs()).To(BeEmpty())
@@ -116,7 +116,7 @@ func TestARunMeasuresEveryPointAndLeavesNothingBehind(t *testing.T) {
 		var entry turns.Record
 		g.Expect(json.Unmarshal([]byte(cm.Data["rep-2.json"]), &entry)).To(Succeed())
 		g.Expect(entry.Nodes).To(Equal([]string{s.nodeName(0)}))
-		g.Expect(entry.Command).To(Equal([]string{"words", "1m"}))
+		g.Expect(entry.Command).To(Equal([]string{"words", "1Mi"}))
 		g.Expect(entry.Duration()).To(Equal(10 * time.Second))
 	})
 	t.Run("a look at a run that has ended writes nothing", func(t *testing.T) {
@@ -256,7 +256,7 @@ func TestAFailedPointHasAReasonAndTheOthersGoOn(t *testing.T) {
 			run := s.run(key)
 			g.Expect(succeeded(run)).To(gstruct.MatchFields(gstruct.IgnoreExtras, gstruct.Fields{
 				"Status": Equal(metav1.ConditionFalse), "Reason": Equal(v1alpha1.ReasonPointsFailed),
-				"Message": HavePrefix("1 of 2 points failed; the first is point 0 (iozone.recordSize=64k)"),
+				"Message": HavePrefix("1 of 2 points failed; the first is point 0 (iozone.recordSize=64Ki)"),
 			}))
 			g.Expect(run.Status.FailedPoints).To(Equal(int32(1)))
 			g.Expect(run.Status.Progress).To(Equal("2/2"))
@@ -291,7 +291,7 @@ func TestAPodThatHangsIsEndedByTheOperator(t *testing.T) {
 				r.Spec.Limits = &v1alpha1.BenchmarkLimits{PointTimeout: &metav1.Duration{Duration: 10 * time.Minute}}
 			})
 			s.settle(key)
-			g.Expect(s.run(key).Status.Current).To(Equal("iozone.recordSize=64k (repetition 1/2)"))
+			g.Expect(s.run(key).Status.Current).To(Equal("iozone.recordSize=64Ki (repetition 1/2)"))
 			g.Expect(s.running()).NotTo(BeEmpty())
 
 			before := s.line.writes

@@ -27,11 +27,11 @@ metadata: {name: single, namespace: e2e-$STORY}
 spec:
   target: {fileSystem: {name: scratch, storagePool: ssd}}
   tool: iozone
-  iozone: {mode: SingleClient, fileSize: 32m, includeFlush: true, includeClose: true, noRetest: true}
+  iozone: {mode: SingleClient, fileSize: 32Mi, includeFlush: true, includeClose: true, noRetest: true}
   clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}, oversubscribe: true}
   processes: 2
   sweep:
-  - {name: iozone.recordSize, values: [64k, 1024k]}
+  - {name: iozone.recordSize, values: [64Ki, 1024Ki]}
   repetitions: 3
   statistic: TrimmedMean
   limits: {pointTimeout: 5m, retries: 4}
@@ -46,10 +46,10 @@ metadata: {name: distributed, namespace: e2e-$STORY}
 spec:
   target: {fileSystem: {name: scratch, storagePool: ssd}}
   tool: iozone
-  iozone: {mode: Distributed, tests: [Write, Read], fileSize: 64m, directIO: true, includeFlush: true, includeClose: true, noRetest: true}
+  iozone: {mode: Distributed, tests: [Write, Read], fileSize: 64Mi, directIO: true, includeFlush: true, includeClose: true, noRetest: true}
   clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}, count: 2, oversubscribe: true}
   sweep:
-  - {name: iozone.recordSize, values: [1024k]}
+  - {name: iozone.recordSize, values: [1024Ki]}
   derive:
   - {name: processes, cel: 2 * clients}
   repetitions: 2
@@ -64,11 +64,11 @@ metadata: {name: troubled, namespace: e2e-$STORY}
 spec:
   target: {fileSystem: {name: scratch}}
   tool: iozone
-  iozone: {recordSize: 4k, tests: [Write], directIO: true}
+  iozone: {recordSize: 4Ki, tests: [Write], directIO: true}
   clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}, oversubscribe: true}
   sweep:
   # Small enough for the disk, and long enough to be caught: every 4k waits for its write.
-  - {name: iozone.fileSize, values: [3g, 2g, 1m]}
+  - {name: iozone.fileSize, values: [3Gi, 2Gi, 1Mi]}
   limits: {pointTimeout: 45s}
 `
 
@@ -180,7 +180,7 @@ func (s *story) benchmarksRun() {
 
 	It("makes a failed point of what hangs and of what fails, and runs the others", func() {
 		s.apply(troubledRun)
-		for _, point := range []struct{ size, signal string }{{"3g", "STOP"}, {"2g", "KILL"}} {
+		for _, point := range []struct{ size, signal string }{{"3Gi", "STOP"}, {"2Gi", "KILL"}} {
 			Eventually(func() string { return s.benchmarkRun("troubled").Status.Current }, long).Should(ContainSubstring(point.size))
 			Eventually(func() error {
 				_, err := shell(workers[0], "sleep 2; kill -"+point.signal+" $("+s.processes(workers[0], "iozone")+")")

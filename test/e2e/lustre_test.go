@@ -188,7 +188,7 @@ spec:
   target: {fileSystem: {name: lake, storagePool: ssd}}
   clients: {nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}, oversubscribe: true, count: 2}
   tool: fio
-  fio: {mode: write, blockSize: 64k, fileSize: 4m}
+  fio: {mode: write, blockSize: 64Ki, fileSize: 4Mi}
   processes: 2
   limits: {pointTimeout: 5m, retries: 2, invalidRetries: 3}
 `)

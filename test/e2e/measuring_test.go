@@ -211,7 +211,7 @@ func (s *story) everyToolMeasures() {
 	It("measures with IOR, and drops the caches before it reads", func() {
 		s.apply(s.measuringRun("bandwidth", `
 	tool: ior
-	ior: {blockSize: 4m, transferSize: 1m, filePerProcess: true, iterations: 1}
+	ior: {blockSize: 4Mi, transferSize: 1Mi, filePerProcess: true, iterations: 1}
 	processes: 2
 	caches: {drop: All, before: Phases}
 `))
@@ -225,7 +225,7 @@ func (s *story) everyToolMeasures() {
 	It("measures with fio, on one client and on two", func() {
 		s.apply(s.measuringRun("random", `
 	tool: fio
-	fio: {mode: randrw, blockSize: 16k, fileSize: 4m}
+	fio: {mode: randrw, blockSize: 16Ki, fileSize: 4Mi}
 	processes: 2
 	sweep: [{name: clients, values: ["1", "2"]}]
 `))
@@ -268,7 +268,7 @@ func (s *story) everyToolMeasures() {
 	})
 
 	It("refuses what can't end well, before it starts", func() {
-		s.apply(s.measuringRun("too-large", "\ttool: fio\n\tfio: {mode: write, fileSize: 100t}\n\tprocesses: 2\n"))
+		s.apply(s.measuringRun("too-large", "\ttool: fio\n\tfio: {mode: write, fileSize: 100Ti}\n\tprocesses: 2\n"))
 		Eventually(func() string { return s.succeeded("too-large") }, long).Should(HavePrefix(v1alpha1.ReasonPreflightFailed))
 		s.apply(s.measuringRun("uneven", strings.ReplaceAll(creates, "360", "361")))
 		Eventually(func() string { return s.succeeded("uneven") }).Should(And(HavePrefix(v1alpha1.ReasonInvalidSpec), ContainSubstring("remainder")))

@@ -41,14 +41,14 @@ var handmade = []byHand{
 	},
 	{
 		tool: "fio", metrics: []string{"write bw"}, unit: "KiB/s",
-		spec: "\ttool: fio\n\tfio: {mode: write, blockSize: 128k, fileSize: 256m, fsyncOnClose: true}\n\tprocesses: 2\n",
+		spec: "\ttool: fio\n\tfio: {mode: write, blockSize: 128Ki, fileSize: 256Mi, fsyncOnClose: true}\n\tprocesses: 2\n",
 		command: "mpirun --allow-run-as-root --hostfile /etc/mpi/hostfile -n 2 --map-by slot --bind-to none --wdir DIR sh -c 'mkdir rank-$OMPI_COMM_WORLD_RANK && cd rank-$OMPI_COMM_WORLD_RANK && " +
 			"fio --name=benchmark --directory=. --rw=write --bs=131072 --size=268435456 --ioengine=psync --iodepth=1 --numjobs=1 --group_reporting --end_fsync=1 --output-format=json --eta=never > report.json' && " +
 			"ssh $(head -1 /etc/mpi/hostfile | cut -d\" \" -f1) cat DIR/rank-0/report.json DIR/rank-1/report.json",
 	},
 	{
 		tool: "iozone", metrics: []string{"write"}, unit: "kB/s",
-		spec: "\ttool: iozone\n\tiozone: {mode: Distributed, tests: [Write], recordSize: 128k, fileSize: 64m, includeFlush: true, includeClose: true, noRetest: true}\n\tprocesses: 2\n",
+		spec: "\ttool: iozone\n\tiozone: {mode: Distributed, tests: [Write], recordSize: 128Ki, fileSize: 64Mi, includeFlush: true, includeClose: true, noRetest: true}\n\tprocesses: 2\n",
 		command: "cut -d\" \" -f1 /etc/mpi/hostfile | sed \"s#\\$# DIR /usr/bin/iozone#\" > /tmp/hosts && cd /tmp && " +
 			"RSH=ssh rsh=ssh iozone -t 2 -r 128k -s 65536k -i 0 -e -c -+n -+m /tmp/hosts -+h $(hostname -i)",
 	},

@@ -177,7 +177,7 @@ func TestTheAPIServerFillsInTheDefaults(t *testing.T) {
 		"Lustre":        {"lustre.basePort": int64(9700), "lustre.directories.mdtsPerDirectory": int64(1), "lustre.directories.roundRobinDepth": int64(3)},
 		"BenchmarkRun": {
 			"processes": int64(1), "repetitions": int64(1), "statistic": "Mean",
-			"iozone.mode": "SingleClient", "iozone.recordSize": "64k", "iozone.fileSize": "1g",
+			"iozone.mode": "SingleClient", "iozone.recordSize": "64Ki", "iozone.fileSize": "1Gi",
 		},
 	} {
 		t.Run(kind, func(t *testing.T) {

@@ -149,13 +149,13 @@ metadata: {name: ` + strings.Repeat("n", 40) + `}
 spec:
   target: {fileSystem: {storagePool: ssd}}
   iozone:
-    {mode: Distributed, tests: [Write, Read, Random], recordSize: 1024k, fileSize: 20g, directIO: true, includeFlush: true,
+    {mode: Distributed, tests: [Write, Read, Random], recordSize: 1024Ki, fileSize: 20Gi, directIO: true, includeFlush: true,
      includeClose: true, useThreads: true, noRetest: true}
   clients: {count: 5000}
   processes: 65536
   sweep:
   - {name: clients, values: ["1", "2", "4"]}
-  - {name: iozone.recordSize, values: ["4", 64k, 1m]}
+  - {name: iozone.recordSize, values: ["4", 64Ki, 1Mi]}
   derive:
   - {name: processes, cel: "4 * clients"}
   - {name: iozone.fileSize, cel: "1073741824 / clients"}
@@ -227,15 +227,16 @@ func derive(name, cel string) string {
 
 // sizeRefusals returns the rows of an IOzoneSize.
 func sizeRefusals(name string) refusals {
-	field, match := "spec.iozone."+name, `should match '^[1-9][0-9]{0,11}[kmg]?$'`
+	field, match := "spec.iozone."+name, `should match '^[1-9][0-9]{0,11}[KMG]i$'`
 	change := func(value string) string { return "spec: {iozone: {" + name + ": " + value + "}}" }
 	return refusals{
 		field + " is empty":                   {change: change(`""`), field: field, says: "should be at least 1 chars long"},
-		field + " is 17 long":                 {change: change(`"` + strings.Repeat("1", 17) + `"`), field: field, says: "may not be more than 16 bytes"},
+		field + " is 15 long":                 {change: change(`"` + strings.Repeat("1", 15) + `"`), field: field, says: "may not be more than 14 bytes"},
 		field + " is 0":                       {change: change(`"0"`), field: field, says: match},
-		field + " has a unit of Kubernetes":   {change: change("64Ki"), field: field, says: match},
-		field + " has a capital unit":         {change: change("64K"), field: field, says: match},
-		field + " is an argument":             {change: change(`"1g -f /etc"`), field: field, says: match},
+		field + " has a unit of iozone":       {change: change("64m"), field: field, says: match},
+		field + " has a unit in capitals":     {change: change("64K"), field: field, says: match},
+		field + " has no unit":                {change: change(`"64"`), field: field, says: match},
+		field + " is an argument":             {change: change(`"1Gi -f /etc"`), field: field, says: match},
 		field + " is a number without quotes": {change: change("64"), field: field, says: "must be of type string"},
 	}
 }

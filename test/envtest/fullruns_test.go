@@ -8,7 +8,7 @@ var fullRuns = map[string]string{
 spec:
   target: {fileSystem: {name: scratch, storagePool: ssd}}
   tool: mdtest
-  mdtest: {items: 4, depth: 2, branch: 3, leafOnly: true, uniqueDirectories: true, filesOnly: true, writeBytes: 4k, readBytes: 4k,
+  mdtest: {items: 4, depth: 2, branch: 3, leafOnly: true, uniqueDirectories: true, filesOnly: true, writeBytes: 4Ki, readBytes: 4Ki,
     syncWrites: true, stride: 1, iterations: 3, phases: [Create, Stat], args: [-v]}
   image: example.org/mdtest@sha256:0
   clients: {nodeSelector: {client: ""}, count: 4, spread: Packed, maxProcessesPerNode: 32, oversubscribe: true}
@@ -16,7 +16,7 @@ spec:
   sweep:
   - {name: processes, values: ["1", "2"]}
   - {name: clients, range: {from: "1", to: "4", step: "1"}}
-  - {name: mdtest.writeBytes, powersOfTwo: {from: 4k, to: 64k}}
+  - {name: mdtest.writeBytes, powersOfTwo: {from: 4Ki, to: 64Ki}}
   sweepMode: Cartesian
   derive: [{name: mdtest.items, cel: "512 / processes"}]
   order: Shuffled
@@ -54,7 +54,7 @@ spec:
 spec:
   target: {fileSystem: {name: scratch}}
   tool: ior
-  ior: {interface: POSIX, blockSize: 1m, transferSize: 256k, segments: 1, filePerProcess: true, collective: true, reorderTasks: true,
+  ior: {interface: POSIX, blockSize: 1Mi, transferSize: 256Ki, segments: 1, filePerProcess: true, collective: true, reorderTasks: true,
     fsync: true, directIO: true, randomOffset: true, operations: [Write, Read], iterations: 3, args: [-v]}
   clients: {nodeSelector: {client: ""}}
 `,
@@ -62,7 +62,7 @@ spec:
 spec:
   target: {fileSystem: {name: scratch}}
   tool: fio
-  fio: {mode: randrw, readPercent: 70, blockSize: 4k, fileSize: 1g, engine: libaio, queueDepth: 16, directIO: true, fsyncOnClose: true,
+  fio: {mode: randrw, readPercent: 70, blockSize: 4Ki, fileSize: 1Gi, engine: libaio, queueDepth: 16, directIO: true, fsyncOnClose: true,
     runtimeSeconds: 60, rampSeconds: 5, args: [--thread]}
   clients: {nodeSelector: {client: ""}}
 `,
@@ -78,7 +78,7 @@ spec:
 spec:
   target: {fileSystem: {name: scratch}}
   tool: vdbench
-  vdbench: {operations: [Create, Read], files: 100, depth: 1, width: 1, fileSize: 4m, transferSize: 1m, threadsPerClient: 16,
+  vdbench: {operations: [Create, Read], files: 100, depth: 1, width: 1, fileSize: 4Mi, transferSize: 1Mi, threadsPerClient: 16,
     syncWrites: true, directIO: true, elapsedSeconds: 60, args: [-v]}
   clients: {nodeSelector: {client: ""}}
 `,
@@ -107,7 +107,7 @@ spec:
 spec:
   target: {fileSystem: {name: scratch}}
   tool: storagebench
-  storagebench: {operations: [Write, Read], blockSize: 128k, fileSize: 1g, threads: 4}
+  storagebench: {operations: [Write, Read], blockSize: 128Ki, fileSize: 1Gi, threads: 4}
   clients: {nodeSelector: {client: ""}}
 `,
 	"custom": `
@@ -122,7 +122,7 @@ spec:
     - {name: Throughput, unit: MB/sec, regex: "Throughput ([0-9.]+)", better: Higher, combine: Only}
     - {name: bandwidth, unit: kB/s, jsonPath: "{.bw}"}
     versionCommand: [dbench, --version]
-    spaceBytes: 1g
+    spaceBytes: 1Gi
   clients: {nodeSelector: {client: ""}}
 `,
 }

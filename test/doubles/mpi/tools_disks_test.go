@@ -102,18 +102,18 @@ func TestTheProductReadsWhatTheToolsPrint(t *testing.T) {
 		},
 		"a file of each process": {
 			tool: ior.Tool{}, spec: v1alpha1.BenchmarkRunSpec{Tool: v1alpha1.ToolIOR, Processes: 2, IOR: &v1alpha1.IORSpec{
-				BlockSize: "1m", TransferSize: "64k", Segments: 2, FilePerProcess: true, Iterations: 3, RandomOffset: true}},
+				BlockSize: "1Mi", TransferSize: "64Ki", Segments: 2, FilePerProcess: true, Iterations: 3, RandomOffset: true}},
 			samples: []string{"write", "read"},
 		},
 		"one file, read by the others, after fsync": {
 			tool: ior.Tool{}, spec: v1alpha1.BenchmarkRunSpec{Tool: v1alpha1.ToolIOR, Processes: 4, IOR: &v1alpha1.IORSpec{
-				BlockSize: "1m", TransferSize: "1m", ReorderTasks: true, Fsync: true, Iterations: 2}},
+				BlockSize: "1Mi", TransferSize: "1Mi", ReorderTasks: true, Fsync: true, Iterations: 2}},
 			samples: []string{"write", "read"},
 		},
 		"writing and reading as steps, with caches dropped between": {
 			tool: ior.Tool{}, spec: v1alpha1.BenchmarkRunSpec{Tool: v1alpha1.ToolIOR, Processes: 2,
 				Caches: &v1alpha1.CachesSpec{Drop: v1alpha1.CachesOfAll, Before: v1alpha1.CachesBeforePhases},
-				IOR:    &v1alpha1.IORSpec{BlockSize: "1m", TransferSize: "256k", Iterations: 1}},
+				IOR:    &v1alpha1.IORSpec{BlockSize: "1Mi", TransferSize: "256Ki", Iterations: 1}},
 			samples: []string{"write", "read"}, left: map[string]int{"data": 1},
 		},
 	} {
