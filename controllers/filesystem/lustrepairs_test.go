@@ -95,8 +95,7 @@ func (p *pairs) isOn() string {
 	return p.first.at()
 }
 
-// tainted sets or removes the taint with which a person confirms that the machine of a node is off, and the confirmation for the present
-// holder of the OST.
+// tainted sets or removes the taint with which a person marks the machine of a node as off.
 func (p *pairs) tainted(node string, is bool) {
 	p.t.Helper()
 	p.changeNode(node, func(n *corev1.Node) {

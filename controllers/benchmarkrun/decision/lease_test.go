@@ -19,14 +19,14 @@ import (
 	"parallelfs.dev/operator/controllers/lease"
 )
 
-// held writes the condition ChangesHeld of the FileSystem.
+// held sets the condition ChangesHeld of the FileSystem.
 func held(w *scope.Scope, reason string) {
 	meta.SetStatusCondition(&w.FileSystem.Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionChangesHeld, Status: metav1.ConditionTrue, Reason: reason,
 	})
 }
 
-// worldOfARun is a run that has the lease of its FileSystem, in any state of its job, of which changes wait.
+// worldOfARun returns a run that has the lease of its FileSystem, in a random state of its job, while changes of the FileSystem wait.
 func worldOfARun(random *rand.Rand) *scope.Scope {
 	w := scopetest.Idle()
 	w.Run.Finalizers = []string{v1alpha1.Finalizer, "example.com/keeps"}
@@ -59,7 +59,7 @@ func worldOfARun(random *rand.Rand) *scope.Scope {
 	return w
 }
 
-// pass does what a decision says, and what the cluster makes of it. It returns whether the run may still have the lease.
+// pass carries out a decision, and simulates the cluster's reaction. It returns whether the run may still have the lease.
 func pass(w *scope.Scope, d Decision) (holds bool) {
 	switch {
 	case d.Action == Keep:
