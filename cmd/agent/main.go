@@ -1,6 +1,6 @@
 // Command agent runs on every node with servers. It publishes the node's inventory, formats, mounts and proves the disks of the node's
 // StorageTargets, and writes the node file for the servers. It is a separate program because a Kubernetes client makes a program large and
-// slow to start, and command node starts in every pod and for every probe of a kubelet.
+// slow to start. Command node starts in every pod and for every probe of a kubelet.
 package main
 
 import (

@@ -93,8 +93,7 @@ const passPause = 500 * time.Millisecond
 // readMoment is how long a pass over a BenchmarkRun waits for the reader of an output before other passes continue.
 const readMoment = time.Second
 
-// reread is how long passes reuse objects without a watch. For example, a Secret that somebody has changed or deleted is noticed after this
-// time.
+// reread is how long passes reuse objects without a watch. For example, the change or deletion of a Secret is noticed after this time.
 const reread = time.Minute
 
 type options struct {
@@ -217,8 +216,8 @@ func namespacedName(into *types.NamespacedName) func(string) error {
 	}
 }
 
-// claimCluster returns the claim of this installation on the cluster, and the lock of the leader election, which is valid while it holds
-// the claim; nil for an installation without a name.
+// claimCluster returns the claim of this installation on the cluster, and the lock of the leader election; nil for an installation without
+// a name. The lock is valid while the installation holds the claim.
 func claimCluster(o options, config *rest.Config) (*claim.Claim, resourcelock.Interface, error) {
 	if o.operator.Name == "" || !o.leaderElect {
 		return nil, nil, nil

@@ -1,4 +1,4 @@
-// Command node runs in the pods of a filesystem and of a benchmark: it starts daemons on proven directories, keeps filesystems mounted,
+// Command node runs in the pods of a filesystem and of a benchmark. It starts daemons on proven directories, keeps filesystems mounted,
 // queries them for their state, and runs benchmark tools. Its configuration is a file that the operator renders (package
 // internal/node/spec).
 package main

@@ -109,7 +109,7 @@ func (w *world) hasAgent(node string) bool {
 	return err == nil
 }
 
-// agents simulates the agents of all nodes that have one: they bring the disk of every StorageTarget to the state in its spec, and write
+// agents simulates the agents of all nodes that have one. They bring the disk of every StorageTarget to the state in its spec, and write
 // the status as the real agent does. It reports whether anything changed.
 func (w *world) agents() bool {
 	w.t.Helper()
@@ -407,7 +407,7 @@ func (w *world) reconcileNodes(c client.Client) error {
 	return nil
 }
 
-// starts simulates `node run` in a pod: a daemon that keeps its data on disks waits for the first proven disk, and then uses the proven
+// starts simulates `node run` in a pod. A daemon that keeps its data on disks waits for the first proven disk, and then uses the proven
 // disks until its next start. It reports whether the daemon runs.
 func (w *world) starts(pod *corev1.Pod) bool {
 	w.t.Helper()

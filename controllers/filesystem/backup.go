@@ -33,8 +33,8 @@ const (
 	annotationBackupDirectory = "parallelfs.dev/backup-directory"
 )
 
-// backUp starts backups whose time has come, and reports the results of others. It takes no lease: a backup disturbs programs no more than
-// another metalogger does, and a backup that waited for the end of a benchmark could be missing when it is needed.
+// backUp starts backups whose time has come, and reports the results of others. It takes no lease, because a backup disturbs programs no
+// more than another metalogger does. A backup that waited for the end of a benchmark could be missing when it is needed.
 func (p *pass) backUp(ctx context.Context) error {
 	status := &p.fs.Status
 	backuper, ok := p.backend.(backend.Backuper)

@@ -15,9 +15,9 @@ import (
 // an hour, and does not overload the server that they all reconnect to.
 const remountTogether = 16
 
-// chooseRemounts selects clients to remount with the version of an upgrade, if the spec asks for that: first one, and after it has mounted
-// with the new version, several at a time. The programs on such a client fail, so the rules for restarts that make programs wait apply: a
-// window is open, the filesystem is healthy, no benchmark measures it, and the image is already on the node.
+// chooseRemounts selects clients to remount with the version of an upgrade, if the spec asks for that. First it selects one and, after that
+// one has mounted with the new version, several at a time. The programs on such a client fail, so the rules for restarts that make programs
+// wait apply. A window must be open, the filesystem healthy, no benchmark running, and the image already on the node.
 func (p *pass) chooseRemounts(ctx context.Context) error {
 	fs := p.fs
 	older, component := olderClients(fs, p.backend.Order(), p.in.Pods)

@@ -26,7 +26,7 @@ const (
 	_
 	// cutOff is a pod that does not serve with it.
 	cutOff
-	// moved is a pod with an address in its configuration that no node has any more.
+	// moved is a pod with an address in its configuration that no node has now.
 	moved
 )
 

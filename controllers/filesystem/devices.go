@@ -251,8 +251,8 @@ func (p *pass) leavingTargets(keep, gaveUp map[string]bool) (leaving []*v1alpha1
 	return leaving, unsaid
 }
 
-// mayDelete reports whether a target of a FileSystem that is not being deleted holds nothing: no byte was ever written to it, or a person
-// asked for its removal and the filesystem itself now reports that nothing on it is needed.
+// mayDelete reports whether a target of a FileSystem that is not being deleted holds nothing. Either no byte was ever written to it, or a
+// person asked for its removal and the filesystem itself now reports that nothing on it is needed.
 func mayDelete(t *v1alpha1.StorageTarget) bool {
 	if t.Status.Provisioned == nil {
 		return true

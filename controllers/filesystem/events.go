@@ -14,8 +14,8 @@ import (
 	"parallelfs.dev/operator/controllers/failures"
 )
 
-// announce emits an event if Ready or Degraded has changed its status or reason; if changes begin to wait; for a new failure; if backups
-// begin or cease to be as requested; and for each step of a recovery. It is called after the status was written.
+// announce emits an event if Ready or Degraded has changed its status or reason, if changes begin to wait, and for a new failure. It also
+// emits one if backups begin or cease to be as requested, and for each step of a recovery. It is called after the status was written.
 func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 	of := func(fs *v1alpha1.FileSystem, kind string) *metav1.Condition {
 		return meta.FindStatusCondition(fs.Status.Conditions, kind)

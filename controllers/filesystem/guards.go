@@ -62,7 +62,7 @@ func (p *pass) readGuards(ctx context.Context) (guards, error) {
 	return g, nil
 }
 
-// guardNodes creates the guards of nodes, opens and closes them, and removes those of nodes that need none any more. While a filesystem
+// guardNodes creates the guards of nodes, opens and closes them, and removes those of nodes that no longer need one. While a filesystem
 // grows, it has none, because nothing needs them yet and they would delay its servers.
 func (p *pass) guardNodes(ctx context.Context) error {
 	if !p.observed || isNew(p.fs) {
@@ -127,8 +127,8 @@ func isGuard(d *appsv1.Deployment, fs *v1alpha1.FileSystem, hash string) bool {
 		d.Spec.Replicas != nil && *d.Spec.Replicas == 1
 }
 
-// removeGuards removes all guards of a deleted FileSystem, including orphaned ones. Without an operator that opens them, no node could be
-// drained any more.
+// removeGuards removes all guards of a deleted FileSystem, including orphaned ones. Without an operator that opens them, no node could ever
+// be drained.
 func (p *pass) removeGuards(ctx context.Context) error {
 	have, err := p.guardsNow(ctx)
 	if err != nil {

@@ -18,9 +18,10 @@ import (
 )
 
 // hold is the state of the lease in one pass over a FileSystem. Changes that disturb the users of the filesystem need the lease, and wait
-// while a BenchmarkRun has it: restarts of running daemons, more or fewer servers and disks, and jobs that set up the filesystem or move
-// data. Other changes never wait: the creation of a filesystem, its deletion, the restart of daemons that are down, and the configuration
-// of the daemons' pods (ConfigMaps, Secrets and FileSystemNodes), because a permission to initialize a directory must end at once.
+// while a BenchmarkRun has it. These are restarts of running daemons, more or fewer servers and disks, and jobs that set up the filesystem
+// or move data. Other changes never wait: the creation of a filesystem, its deletion, the restart of daemons that are down, and the
+// configuration of the daemons' pods (ConfigMaps, Secrets and FileSystemNodes). The configuration can't wait because a permission to
+// initialize a directory must end at once.
 type hold struct {
 	reconciler *Reconciler
 	fs         *v1alpha1.FileSystem

@@ -73,7 +73,7 @@ func (p *pass) goOnWithMaintenance() {
 	for _, m := range p.fs.Status.Maintenance {
 		node, _ := p.in.Node(m.Node)
 		waits := p.absence(m.Node).Waits
-		// It does not wait for a node that was decommissioned or has no servers any more.
+		// It does not wait for a node that was decommissioned or no longer has servers.
 		left := guarded[m.Node] == nil
 		switch {
 		case m.Ended == nil && (left || !node.Cordoned && p.takesPart(m.Node)):
@@ -127,7 +127,8 @@ func sayMaintenance(m v1alpha1.NodeMaintenance, limit time.Duration, waits strin
 	return &views.Maintenance{May: true, Problem: backend.Problem{Reason: v1alpha1.ReasonInMaintenance, Message: message}}
 }
 
-// allowWord returns the value with which a person lets a node go whatever the filesystem reports. It is valid until the node reboots.
+// allowWord returns the value with which a person allows the maintenance of a node whatever the filesystem reports. It is valid until the
+// node reboots.
 func allowWord(n *v1alpha1.FileSystemNode, node backend.Node) string {
 	return backend.Hash(n.UID, node.BootID)
 }
@@ -326,8 +327,8 @@ func (p *pass) takesPart(node string) bool {
 	return p.in.State != nil
 }
 
-// mayOpen reports whether the guard of a node may be evicted: a maintenance of the node was recorded before this pass began, and the
-// filesystem shows it, or has shown it. An open guard stays open until the end.
+// mayOpen reports whether the guard of a node may be evicted. A maintenance of the node must have been recorded before this pass began, and
+// the filesystem must show it, or have shown it. An open guard stays open until the end.
 func (p *pass) mayOpen(node string, budget *policyv1.PodDisruptionBudget) bool {
 	if p.vacant[node] {
 		return true

@@ -44,7 +44,7 @@ func guardedWorld(t *testing.T) *world {
 	return w
 }
 
-// goesOn ends jobs and runs passes until nothing is written any more.
+// goesOn ends jobs and runs passes until nothing more is written.
 func (w *world) goesOn() {
 	w.t.Helper()
 	for range 2 {

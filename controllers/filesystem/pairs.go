@@ -103,8 +103,7 @@ func (p *pass) sayMove(ctx context.Context, m *backend.Move) {
 }
 
 // takeOver makes a node the holder although the former holder has not handed the target over. It first reads everything that justifies this
-// from the API server again: the confirmation of a person, which is valid for this holder only, and that the Node is down and marked as out
-// of service.
+// from the API server again. A person's confirmation must be valid for this holder, and the Node must be down and marked as out of service.
 func (p *pass) takeOver(ctx context.Context, m *backend.Move) error {
 	now := &v1alpha1.StorageTarget{}
 	if err := p.Reader.Get(ctx, client.ObjectKey{Namespace: p.fs.Namespace, Name: m.Target}, now); err != nil {

@@ -60,7 +60,7 @@ func (p *pass) reachable() (backend.Allocation, error) {
 }
 
 // record writes what the allocation adds, if it may be added. Used-up numbers go to the FileSystem first, in a write that fails if the
-// FileSystem has changed since it was read, so that no one else, such as a former leader, uses up the same numbers. Then they are assigned
+// FileSystem has changed since it was read. So no other process, such as a former leader, uses up the same numbers. Then they are assigned
 // in unchanged FileSystemNodes; tell writes the remaining ones. An operator that is killed in between finds its decision recorded, and
 // decides the same.
 func (p *pass) record(ctx context.Context) error {

@@ -152,7 +152,7 @@ func (w *wreck) recoveryJobs() (ended int) {
 // never is the number of writes for an operator that is not killed.
 const never = -1
 
-// goesOn runs operators, each of which is killed after the given number of writes, until nothing happens any more. It returns the number of
+// goesOn runs operators, each of which is killed after the given number of writes, until nothing more happens. It returns the number of
 // writes.
 func (w *wreck) goesOn(each int) (writes int) {
 	w.t.Helper()

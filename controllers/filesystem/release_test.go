@@ -243,7 +243,7 @@ func TestADiskThatWasNeverTouchedDoesNotTrapTheDeletionOnANodeWithoutAnAgent(t *
 	w.Expect(w.gone()).To(BeTrue())
 }
 
-// settleKilled runs operators until nothing is written any more. Each is killed after its first write, and every other one reconciles the
+// settleKilled runs operators until nothing more is written. Each is killed after its first write, and every other one reconciles the
 // StorageTargets first. It returns their number.
 func (w *world) settleKilled() (killed int) {
 	w.t.Helper()

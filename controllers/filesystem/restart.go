@@ -155,13 +155,13 @@ func dueNow(order []string, in backend.Input, seen backend.Observation, silent m
 // clientComponent is the component of the pods that mount a filesystem, in every backend.
 const clientComponent = "client"
 
-// lost reports whether a pod has an address in its configuration that no node has any more, and the filesystem does not list it as online.
-// Only a restart brings it back, whether the filesystem answers or not.
+// lost reports whether a pod has an address in its configuration that no node has now, and the filesystem does not list it as online. Only
+// a restart brings it back, whether the filesystem answers or not.
 func lost(p *backend.Pod, online map[string]bool) bool {
 	return p.Outdated && p.Moved != "" && !online[p.Server()]
 }
 
-// movedClients returns problems for mounts with an address that no node has any more. Programs may use them, so the operator restarts none.
+// movedClients returns problems for mounts with an address that no node has now. Programs may use them, so the operator restarts none.
 func movedClients(in backend.Input) []backend.Problem {
 	var nodes []string
 	var why string

@@ -52,8 +52,8 @@ func (p *pass) keepTemplates(sets []daemonSet) (kept map[string]bool) {
 }
 
 // keepTemplate gives the template the hash of the existing one if both have the same content, or differ only because another operator
-// renders them: the node image differs, the whole spec was carried out, and the daemon's own image is the same. It returns whether another
-// operator wrote the existing one.
+// renders them. In the second case the node image differs, the whole spec was carried out, and the daemon's own image is the same. It
+// returns whether another operator wrote the existing one.
 func keepTemplate(live, wanted *appsv1.DaemonSet, carriedOut bool) (released bool) {
 	const hash = backend.TemplateHashAnnotation
 	was, now := live.Spec.Template.Annotations[hash], wanted.Spec.Template.Annotations[hash]

@@ -19,7 +19,7 @@ import (
 const silence = time.Minute
 
 // fileSystemNodes returns those of a FileSystem, and those of all others by the uid of their FileSystem, each sorted by node. They are the
-// cache's own and read-only: code that changes one copies it first. They include objects that somebody has deleted and a finalizer keeps,
+// cache's own and read-only: code that changes one copies it first. They include objects that are being deleted and that a finalizer keeps,
 // because their records are still valid.
 func (r *Reconciler) fileSystemNodes(ctx context.Context, fs *v1alpha1.FileSystem) (
 	own []v1alpha1.FileSystemNode, others map[types.UID][]v1alpha1.FileSystemNode, err error,

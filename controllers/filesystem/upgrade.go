@@ -159,8 +159,8 @@ func noBackup(fs *v1alpha1.FileSystem, nodes []backend.Node) string {
 	return ""
 }
 
-// canBeMade returns the members of the filesystem in another version, and why the daemons can't run that version, either all of them or the
-// first component before the others; empty if they can.
+// canBeMade returns the members of the filesystem in another version, and why the daemons can't run that version; empty if they can. It
+// checks all of them, and the first component before the others.
 func (p *pass) canBeMade(version string) (members []client.Object, why string) {
 	order := p.backend.Order()
 	for _, components := range [][]string{order, order[:1]} {
@@ -291,8 +291,8 @@ func progress(u *v1alpha1.UpgradeStatus, in backend.Input, seen backend.Observat
 	return backend.List(parts), left
 }
 
-// proveVersions returns an error if daemons are about to get other software and the recorded version has changed since this pass read it,
-// so that an operator with an old read does not take a filesystem back to a former version.
+// proveVersions returns an error if daemons are about to get other software and the recorded version has changed since this pass read it.
+// So an operator with an old read does not take a filesystem back to a former version.
 func (p *pass) proveVersions(ctx context.Context, sets []daemonSet) error {
 	if !slices.ContainsFunc(sets, func(set daemonSet) bool {
 		const version = backend.VersionAnnotation

@@ -85,7 +85,7 @@ func (p *pass) grows(limit time.Duration) bool {
 
 // withoutNews removes from a view the targets and nodes that have no status yet. While a filesystem grows, the FileSystem shows the
 // progress, and no one waits for a single one of thousands. To write each of them at once, and again when it is online, would delay the
-// disks that are still being made. What keeps a server from starting is always written.
+// disks that are still being made. A problem that keeps a server from starting is always written.
 func withoutNews(view views.FileSystem, own []v1alpha1.StorageTarget, nodes []v1alpha1.FileSystemNode) {
 	for i := range own {
 		t := &own[i]

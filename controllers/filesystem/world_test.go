@@ -368,13 +368,13 @@ func (w *world) reconcile(c client.Client) error {
 	return err
 }
 
-// settle runs an operator until nothing is written any more.
+// settle runs an operator until nothing more is written.
 func (w *world) settle() {
 	w.t.Helper()
 	w.Expect(w.settleWith(server.Killable(w.t, -1))).To(Succeed())
 }
 
-// settleWith reconciles and simulates agents and kubelets until nothing is written any more, or the client fails.
+// settleWith reconciles and simulates agents and kubelets until nothing more is written, or the client fails.
 func (w *world) settleWith(c *apiserver.Killable) error {
 	w.t.Helper()
 	for range 40 {
@@ -424,8 +424,8 @@ func (w *world) mine() []client.ListOption {
 	return []client.ListOption{client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: "scratch"}}
 }
 
-// runPods simulates the DaemonSet and Job controllers and the kubelet: every DaemonSet has a Ready pod on each of its nodes, made from its
-// present template, every Job has one that has ended, and there is no other. It reports whether anything changed.
+// runPods simulates the DaemonSet and Job controllers and the kubelet. Every DaemonSet has a Ready pod on each of its nodes, made from its
+// present template. Every Job has a pod that has ended. There are no other pods. It reports whether anything changed.
 func (w *world) runPods() bool {
 	w.t.Helper()
 	changed := false

@@ -7,9 +7,9 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// Away returns why the daemon of a component counts as away, although the filesystem may still list it: the filesystem's answer is older
-// than the stop or restart of the daemon. It is empty if the filesystem's answer counts. On a node that is not Ready the state of the pods
-// is unknown, so only the filesystem's answer counts.
+// Away returns why the daemon of a component counts as away, although the filesystem may still list it. The filesystem's answer may be
+// older than the stop or restart of the daemon. It is empty if the filesystem's answer counts. On a node that is not Ready the state of the
+// pods is unknown, so only the filesystem's answer counts.
 func (in Input) Away(component, pool, slot, node string) string {
 	if n, there := in.Node(node); !there || !n.Ready {
 		return ""

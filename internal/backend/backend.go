@@ -32,8 +32,8 @@ type Backend interface {
 	// versions support, comes first.
 	Families(fs *v1alpha1.FileSystem) []corev1.IPFamily
 
-	// Allocate decides everything that must survive a change of labels: the node of the metadata, the nodes and the slot of each pool, and
-	// whatever else is assigned permanently, such as numbers (Numbers) and ports. It starts from the records in Input.FileSystem.Status and
+	// Allocate decides everything that must survive a change of labels. That is the node of the metadata, the nodes and the slot of each pool,
+	// and other permanent assignments, such as numbers (Numbers) and ports. It starts from the records in Input.FileSystem.Status and
 	// Input.FileSystemNodes, and only adds to them. The caller writes the result, the status first, before anything that depends on it. An
 	// *InvalidSpecError says what a person must change.
 	Allocate(in Input) (Allocation, error)

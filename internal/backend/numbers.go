@@ -38,7 +38,7 @@ type Holder struct {
 // be older than the assignments, and a filesystem may keep numbers that no record has.
 //
 // The result is written in this order: first the status with Settle, in a write that fails if the status has changed since it was read;
-// then the records. Whoever reads that status gives a promised number to the same holder.
+// then the records. Every reader of that status gives a promised number to the same holder.
 type Numbers struct {
 	by      Numbering
 	highest map[v1alpha1.NumberKind]int32

@@ -371,7 +371,7 @@ func DataDaemon() *corev1.SecurityContext {
 	}
 }
 
-// Nobody is a user and group that owns no file of a daemon.
+// Nobody, as a user and group, owns no file of a daemon.
 const Nobody = 65534
 
 // Unprivileged returns a security context without any privileges. It runs as the daemons' user, or as Nobody if the daemons run as root.

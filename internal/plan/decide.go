@@ -473,8 +473,8 @@ func wrongContent(f Facts, uuid, kind string) []string {
 	return reasons
 }
 
-// LeftByMkfs reports whether everything found on the devices may be left by a mkfs with this UUID that has just failed: the devices are the
-// target's, they are not in use, and no signature on them has another UUID. It is also true for blank devices.
+// LeftByMkfs reports whether everything found on the devices may be left by a mkfs with this UUID that has just failed. The devices must be
+// the target's and not in use, and no signature on them may have another UUID. It is also true for blank devices.
 func LeftByMkfs(t *v1alpha1.StorageTarget, l Look, uuid string) bool {
 	left := func(f Facts) bool {
 		return len(atRest(f)) == 0 && f.Marker == nil && len(f.Partitions) == 0 && uuid != "" &&

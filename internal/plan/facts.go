@@ -1,6 +1,6 @@
-// Package plan decides what may be done with disks and CPUs, as pure functions: the disks of a FileSystem, the steps that turn a disk into
-// a target and the data that they would destroy, whether they are allowed, and the CPUs of each daemon. It reads and writes no disk. Its
-// input is a fresh look that the agent took.
+// Package plan decides what may be done with disks and CPUs, as pure functions. It chooses the disks of a FileSystem and the CPUs of each
+// daemon. It plans the steps that turn a disk into a target, with the data that they would destroy, and decides whether they are allowed.
+// It reads and writes no disk. Its input is a fresh look that the agent took.
 package plan
 
 import (

@@ -67,8 +67,8 @@ func IsToBeTakenUp(t *v1alpha1.StorageTarget, node string) bool {
 	return IsOfPair(t) && holder.Node == node && holder.Number > 0 && holder.TakenUp == nil && WantedOn(t) == node
 }
 
-// notShared returns why a disk that is new to its node can't be a target for a second node as well, in words that follow "and": the second
-// node does not prove that it reaches the same disk, or uses the disk. It is empty if both nodes may share it.
+// notShared returns why a disk that is new to its node can't be a target for a second node as well, in words that follow "and". The second
+// node may not prove that it reaches the same disk, or may use the disk. It is empty if both nodes may share it.
 func (s *selection) notShared(identity v1alpha1.DeviceIdentity, second string) string {
 	inventory, ok := s.in.Inventories[second]
 	switch {

@@ -105,8 +105,8 @@ type selection struct {
 //
 // An existing target keeps its disk and its recorded identity, even if the disk is gone, no longer matches, or its node has left the role.
 // It is dropped only if it was taken out of spec.devices, was marked for removal, and its condition SafeToRemove is true. A selector does
-// not count a target that is marked for removal and safe to remove, nor one whose lost metadata is recovered on another disk, so that a new
-// disk is chosen.
+// not count a target that is marked for removal and safe to remove, nor one whose lost metadata is recovered on another disk. It chooses a
+// new disk instead.
 //
 // spec.devices chooses new disks by name, whatever their content; the plan then lists the content. A selector chooses only disks that are
 // usable as they are and not claimed, in the order of their ids. Disks that carry an earlier target of this FileSystem come first.

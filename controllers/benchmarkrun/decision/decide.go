@@ -463,7 +463,7 @@ func cleaning(w *scope.Scope) (cleanStep, string) {
 	}
 }
 
-// gone returns why no pod can reach the target any more, empty if one can.
+// gone returns why no pod can reach the target now, empty if one can.
 func gone(w *scope.Scope) string {
 	target := w.Run.Spec.Target.String()
 	var deleted bool

@@ -41,7 +41,7 @@ const (
 
 	// sshPort is the port of the workers' sshd, in the network of each pod.
 	sshPort = 22
-	// nobody runs the init container that brings the node binary.
+	// The user of the init container that brings the node binary.
 	nobody int64 = 65534
 	// deadlineMargin is how long a job may run beyond the point's timeout before Kubernetes ends it, for the case that no operator runs. It is
 	// longer than scope.OverdueAfter, because the output is then lost.
@@ -198,7 +198,7 @@ const maxTold = 192 << 10
 // serverGraceSeconds is how long a pod on a server may take to end, because an interrupted tool reverts its settings in the kernel.
 const serverGraceSeconds int64 = 60
 
-// serversJob returns a Job with one pod on each node with servers of a role, with all privileges there, because a tool of the node loads
+// serversJob returns a Job with one pod on each node with servers of a role. The pod has all privileges, because a tool of the node loads
 // modules of its kernel and talks to them. The image is the operator's own and contains no part of the tool, because the author of a run
 // must not get access to the nodes.
 func (r Renderer) serversJob(t task, role v1alpha1.Role) (client.Object, error) {
@@ -467,7 +467,7 @@ func (r Renderer) besideServers(pod *corev1.PodTemplateSpec, t task) {
 }
 
 // asAsked sets the user's options for the run's pods. A privileged pod on a server gets neither labels nor annotations, because they could
-// make an injector add a container, and the author of a run must not get access to the nodes.
+// make an injector add a container. The author of a run must not get access to the nodes.
 func (r Renderer) asAsked(pod *corev1.PodTemplateSpec, role string) {
 	asked := r.Scope.Run.Spec.Pods
 	if asked == nil {

@@ -109,7 +109,7 @@ func dataDirectory(directory string) string { return path.Join(directory, dataSu
 // subdirectory of the mount is what README.Debian of moosefs-chunkserver advises.
 const dataSubdirectory = "data"
 
-// stateDirectory belongs to one FileSystem object only. A later FileSystem of the same name may have other metadata: a chunkserver with the
+// stateDirectory belongs to one FileSystem object only. A later FileSystem of the same name may have other metadata. A chunkserver with the
 // old identity could not connect to it, and a metalogger must not overwrite the last copy of the old metadata.
 func stateDirectory(fs *v1alpha1.FileSystem, component string) string {
 	return path.Join(backend.StateRoot(fs), string(fs.UID), component)

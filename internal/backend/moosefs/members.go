@@ -309,7 +309,7 @@ func pods(in backend.Input) backend.Pods {
 	}
 }
 
-// toldVolume returns a volume with the configuration of the node binary. The one with secrets is only in the pods on the master's node: a
+// toldVolume returns a volume with the configuration of the node binary. The one with secrets is only in the pods on the master's node. A
 // kubelet may read the Secrets of the pods on its node, and other nodes must not get the operator's password.
 func toldVolume(fs *v1alpha1.FileSystem, name string) corev1.Volume {
 	if name == secretVolume {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Claims prevents conflicts inside this process: a look opens a device exclusively for a moment, which must not disturb other looks or the
+// Claims prevents conflicts inside this process. A look opens a device exclusively for a moment, which must not disturb other looks or the
 // programs that the process runs on the device. The zero value is ready.
 type Claims struct {
 	mutex sync.Mutex

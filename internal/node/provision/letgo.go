@@ -17,9 +17,9 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// LetGo unmounts a target that another node may serve as well, and checks that nothing on this node has it mounted any more: no process in
-// any mount namespace, no program that keeps the device from being opened exclusively, and no mount according to the disk itself. The
-// result why is the check that failed. While held is open, nothing on this node can mount the disk.
+// LetGo unmounts a target that another node may serve as well, and checks that nothing on this node still has it mounted. There must be no
+// process in any mount namespace, no program that keeps the device from being opened exclusively, and no mount according to the disk
+// itself. The result why is the check that failed. While held is open, nothing on this node can mount the disk.
 //
 // The caller must hold the lock of the target's mount (package mountlock). Otherwise a mount may be in progress that is not visible yet.
 func (p *Provisioner) LetGo(ctx context.Context, t *v1alpha1.StorageTarget) (held io.Closer, why string, err error) {

@@ -149,8 +149,8 @@ func (c class) String() string {
 	return strings.Join(said, "; ")
 }
 
-// count adds chunks with this goal and this number of copies. The goal is 0 for chunks that no file uses any more. The last column, 10,
-// means 10 or more.
+// count adds chunks with this goal and this number of copies. The goal is 0 for chunks that no file uses. The last column, 10, means 10 or
+// more.
 func count(data *backend.DataHealth, goal, copies, chunks int64) {
 	if goal > 0 && chunks > 0 && (data.Fewest == 0 || copies < data.Fewest) {
 		data.Fewest = copies
