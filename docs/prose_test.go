@@ -11,8 +11,24 @@ import (
 	. "github.com/onsi/gomega"
 )
 
+// refused is a pattern, and what to write instead.
+type refused struct{ pattern, instead string }
+
+// rule is a refused pattern, ready to be searched for.
+type rule struct {
+	*regexp.Regexp
+	instead string
+}
+
+func compiled(patterns []refused) (out []rule) {
+	for _, p := range patterns {
+		out = append(out, rule{regexp.MustCompile(p.pattern), p.instead})
+	}
+	return out
+}
+
 // refusedWords lists patterns that no document may contain, with what to write instead. A pattern belongs here only if it is always wrong.
-var refusedWords = []struct{ pattern, instead string }{
+var refusedWords = []refused{
 	//nolint:misspell // it refuses them
 	{`(?i)\b(behaviour|colour|favour|honour|neighbour|labelled|labelling|cancelled|modelling|centre|licence|learnt|whilst|artefact)`,
 		"the American spelling"},
@@ -52,8 +68,7 @@ func TestDocumentsUsePlainWords(t *testing.T) {
 	}
 	g.Expect(len(files)).To(BeNumerically(">", 100), "the documents were not found")
 	var found []string
-	for _, refused := range refusedWords {
-		pattern := regexp.MustCompile(refused.pattern)
+	for _, p := range compiled(append(refusedByGlossary(), refusedWords...)) {
 		for _, file := range files {
 			if unread[file] {
 				continue
@@ -61,8 +76,8 @@ func TestDocumentsUsePlainWords(t *testing.T) {
 			text, err := os.ReadFile(file) // #nosec G304 -- a file of the project
 			g.Expect(err).NotTo(HaveOccurred())
 			for _, part := range proseOf(string(text)) {
-				if word := pattern.FindString(part); word != "" {
-					found = append(found, fmt.Sprintf("%s: %q: write %s", file, word, refused.instead))
+				if word := p.FindString(part); word != "" {
+					found = append(found, fmt.Sprintf("%s: %q: write %s", file, word, p.instead))
 				}
 			}
 		}

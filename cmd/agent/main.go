@@ -1,6 +1,6 @@
-// Command agent runs on every node with servers: it publishes what the node has, formats, mounts and proves the disks of its
-// StorageTargets, and tells the servers what to use. It is a program of its own because a client of Kubernetes makes a program large and
-// slow to start, and command node starts in every pod, and for every question of a kubelet.
+// Command agent runs on every node with servers. It publishes the node's inventory, formats, mounts and proves the disks of the node's
+// StorageTargets, and writes the node file for the servers. It is a separate program because a Kubernetes client makes a program large and
+// slow to start. Command node starts in every pod and for every probe of a kubelet.
 package main
 
 import (
@@ -33,7 +33,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// quiet is how long the agent waits for more changes of devices before it looks at them.
+// quiet is how long the agent waits for more changes of devices before it reads them.
 const quiet = 2 * time.Second
 
 func main() { command.Main(root()) }
@@ -121,7 +121,8 @@ running: a mkfs may take up to 100 s then.`,
 	return c
 }
 
-// thisInventory collects what this node has, and compares it with what the filesystems' documentation asks for.
+// thisInventory returns the collector of this node's inventory, which also compares the node with the recommendations in the filesystems'
+// documentation.
 func thisInventory() inventory.Collector {
 	backends := all.Backends(backend.DefaultTellTime)
 	return inventory.ThisHost(backends.HostSettings(), backends.Modules(), all.HostSoftware())
@@ -147,7 +148,7 @@ func runAgent(ctx context.Context, o agent.Options, log logr.Logger) error {
 	looker.Claim = provisioner.Claims.Ask(looker.Claim)
 	changes, err := looker.Watch(ctx, quiet)
 	if err != nil {
-		// The resync finds changes as well, only later.
+		// The resync finds changes as well, but later.
 		log.Error(err, "Changes of devices are seen late, at the resync")
 	}
 	placements := affinity.ThisNode().Placements

@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/internal/node/command"
 )
 
-// said is what a run of the binary left.
+// said is the output of a run of the binary.
 type said struct {
 	code                    int
 	stdout, stderr, message string

@@ -72,28 +72,28 @@ func main() {
 	}
 }
 
-// garbagePercent is how much of what is kept may lie around as garbage (GOGC). Most of what a manager keeps are objects as they were seen
-// last, which do not change: less than the usual saves memory and costs little time. A pass over 24,000 targets makes 100 MB of garbage
-// beside 200 MB that are kept. With less than three quarters the runtime would collect in its middle, and once more after it, when
-// the pass gives the garbage back itself.
+// garbagePercent limits the garbage relative to the live memory (GOGC). Most of a manager's memory holds objects of its cache, which do not
+// change, so a value below the default saves memory and costs little time. A pass over 24,000 targets makes 100 MB of garbage beside 200 MB
+// of live memory. With less than 75 percent, the runtime would collect in the middle of the pass, and again after it, when the pass itself
+// returns the garbage.
 const garbagePercent = 75
 
-// The lease of the manager that leads, unless flags say otherwise. An API server that has much to do, such as to make the objects of a
-// thousand nodes, may not answer for ten seconds, after which a manager would give up by default. One that ends gives its lease back;
-// another one takes the place of one that was killed within half a minute.
+// The times of the leader's lease, unless flags set others. A busy API server, which for example creates the objects of a thousand nodes,
+// may not answer for ten seconds, after which a manager would by default give up. A manager that ends releases its lease. Another manager
+// replaces a killed one within half a minute.
 const leaseDuration, renewDeadline, retryPeriod = 30 * time.Second, 25 * time.Second, 4 * time.Second
 
 // leaderElectionID is the name of that lease.
 const leaderElectionID = "parallelfs-operator"
 
-// passPause is the least time between two passes over one FileSystem: short for a person, and long for the hundreds of events that a node
-// with 24 disks makes while it joins.
+// passPause is the least time between two passes over one FileSystem. It is short for a person, and long enough for the hundreds of events
+// of a node with 24 disks that joins.
 const passPause = 500 * time.Millisecond
 
-// readMoment is how long a pass over a BenchmarkRun waits for the reader of an output before it lets others go on.
+// readMoment is how long a pass over a BenchmarkRun waits for the reader of an output before other passes continue.
 const readMoment = time.Second
 
-// reread is how long passes rely on what nobody tells the operator of: a Secret that somebody has changed or deleted, say, is seen then.
+// reread is how long passes reuse objects without a watch. For example, the change or deletion of a Secret is noticed after this time.
 const reread = time.Minute
 
 type options struct {
@@ -117,7 +117,7 @@ type options struct {
 	images                        backend.Images
 }
 
-// runMaxPriority is the highest value of a PriorityClass that a BenchmarkRun may name, unless a flag says another one.
+// runMaxPriority is the highest value of a PriorityClass that a BenchmarkRun may name, unless a flag sets another one.
 const runMaxPriority = 1000000
 
 func parse(args []string) (options, error) {
@@ -179,7 +179,7 @@ and BenchmarkRuns and BenchmarkSuites into results. It is installed by the Helm 
 	if o.logFormat != "json" && o.logFormat != "text" {
 		return o, fmt.Errorf("--log-format is %q: it must be json or text", o.logFormat)
 	}
-	// The election refuses other times when it begins, with a panic.
+	// The leader election panics at its start if the times are invalid.
 	lease, renew := o.leaseDuration, o.renewDeadline
 	if renew >= lease || o.retryPeriod <= 0 || float64(renew) <= leaderelection.JitterFactor*float64(o.retryPeriod) {
 		return o, fmt.Errorf("the lease lasts %s, is renewed for %s and tried each %s: renew for less than it lasts, and for more than %g attempts",
@@ -188,7 +188,7 @@ and BenchmarkRuns and BenchmarkSuites into results. It is installed by the Helm 
 	return o, nil
 }
 
-// logger writes the log in a form.
+// logger returns a logger with the given format and level.
 func logger(format string, level slog.Level) logr.Logger {
 	settings := &slog.HandlerOptions{Level: level}
 	if format == "text" {
@@ -197,7 +197,7 @@ func logger(format string, level slog.Level) logr.Logger {
 	return logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, settings))
 }
 
-// version of this program, as the Go toolchain has recorded it.
+// version returns the version of this program, as the Go toolchain has recorded it.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -216,8 +216,8 @@ func namespacedName(into *types.NamespacedName) func(string) error {
 	}
 }
 
-// claimCluster is the claim of this installation on the cluster, and the lock by which one of its managers leads while it holds that; nil
-// for an installation without a name.
+// claimCluster returns the claim of this installation on the cluster, and the lock of the leader election; nil for an installation without
+// a name. The lock is valid while the installation holds the claim.
 func claimCluster(o options, config *rest.Config) (*claim.Claim, resourcelock.Interface, error) {
 	if o.operator.Name == "" || !o.leaderElect {
 		return nil, nil, nil
@@ -251,7 +251,7 @@ func keyValue(into map[string]string) func(string) error {
 	}
 }
 
-// clusterIdentity is the uid of the namespace kube-system, by which a cluster is known: it stays while the cluster does.
+// clusterIdentity returns the uid of the namespace kube-system, which identifies a cluster during its whole life.
 func clusterIdentity(ctx context.Context, reader client.Reader) (string, error) {
 	var namespace corev1.Namespace
 	if err := reader.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &namespace); err != nil {
@@ -272,8 +272,8 @@ func run(ctx context.Context, args []string) error {
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 	utilruntime.Must(mpiv2.AddToScheme(scheme))
 
-	// Of these kinds only the operator's own objects are watched: what others have is none of its business, nor its memory's.
-	// Whoever may write to a namespace can put that label on his objects: of these, nothing is kept but whose they are.
+	// Of these kinds, only the operator's own objects are watched, to save memory. Anyone who may write to a namespace can put that label on
+	// other objects. Of those, only the owner is cached.
 	own := cache.ByObject{
 		Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy}), Transform: cached.Own,
 	}
@@ -305,8 +305,8 @@ func run(ctx context.Context, args []string) error {
 				&corev1.ConfigMap{}: own,
 			},
 		},
-		// Secrets are read one by one, by name: a watch would need the right to read every Secret of the cluster. MPIJobs
-		// are too, because the cluster may not serve them.
+		// Secrets are read one by one, by name, because a watch would need the right to read every Secret of the cluster. So are MPIJobs, because
+		// the cluster may not serve them.
 		Client: client.Options{
 			FieldOwner: "parallelfs-operator",
 			Cache:      &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &mpiv2.MPIJob{}}},
@@ -351,7 +351,7 @@ func run(ctx context.Context, args []string) error {
 	return mgr.Start(ctx)
 }
 
-// setUpFileSystems sets up the controllers of FileSystems, and of what they make.
+// setUpFileSystems sets up the controllers of FileSystems, and of the objects that they create.
 func setUpFileSystems(ctx context.Context, mgr ctrl.Manager, o options, backends backend.Set) error {
 	cluster, err := clusterIdentity(ctx, mgr.GetAPIReader())
 	if err != nil {

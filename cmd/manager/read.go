@@ -21,23 +21,24 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/reading"
 )
 
-// readVerb makes this program a reader of outputs: it reads one stream of package reading, whose boundary follows, and prints the answer.
+// readVerb makes this program a reader of outputs: it reads one stream of package reading, whose boundary is the next argument, and prints
+// the answer.
 const readVerb = "read-output"
 
 const (
-	// readMemory bounds the memory of a reader, in bytes: the kernel gives it no more to write to. Go's runtime takes 64 MiB at a time.
+	// readMemory bounds the memory of a reader, in bytes. The kernel refuses more. Go's runtime allocates 64 MiB at a time.
 	readMemory = 240 << 20
-	// readGarbage is how much a reader has at most before it collects all garbage.
+	// readGarbage is the amount of memory from which a reader collects all garbage.
 	readGarbage = 160 << 20
-	// readTime bounds the time of a reader, from the end of the outputs, and also its time on CPUs.
+	// readTime bounds the time of a reader, from the end of the outputs, and also its CPU time.
 	readTime = time.Minute
-	// maxReaders is how many may read at once.
+	// maxReaders is how many readers may run at once.
 	maxReaders = 2
-	// maxStderr bounds what is kept of what a reader says of its end.
+	// maxStderr bounds the stored part of a reader's standard error.
 	maxStderr = 4 << 10
 )
 
-// serveReading is what a reader does.
+// serveReading is the main function of a reader.
 func serveReading(args []string) error {
 	if err := confine(readMemory, readTime); err != nil {
 		return err
@@ -56,12 +57,12 @@ func confine(memory uint64, cpu time.Duration) error {
 			return fmt.Errorf("limit what the reader may use: %w", err)
 		}
 	}
-	// When the kernel lacks memory, this process ends, and not the manager. That is no limit, so it may fail.
+	// If memory is short, the kernel kills this process and not the manager. This is only a preference, so it may fail.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0o600)
 	return nil
 }
 
-// readers are the processes that read outputs.
+// readers starts the processes that read outputs.
 type readers struct {
 	// verb is the argument that makes this program a reader.
 	verb  string
@@ -73,7 +74,7 @@ func newReaders() *readers {
 	return &readers{verb: readVerb, time: readTime, slots: make(chan struct{}, maxReaders)}
 }
 
-// read is a reading.Reader: a process of this program, which has limits.
+// read is a reading.Reader that uses a limited process of this program.
 func (r *readers) read(ctx context.Context, request reading.Request, outputs reading.Outputs) (reading.Answer, error) {
 	select {
 	case r.slots <- struct{}{}:
@@ -84,7 +85,7 @@ func (r *readers) read(ctx context.Context, request reading.Request, outputs rea
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answer, problem := &atMost{most: reading.MaxAnswer}, &atMost{most: maxStderr, drops: true}
-	// The file of this program may have been replaced since; what runs is this one.
+	// The file of this program may have been replaced since. /proc/self/exe is the running one.
 	child := exec.CommandContext(ctx, "/proc/self/exe")
 	child.Stdout, child.Stderr, child.Env, child.WaitDelay = answer, problem, []string{"GOMAXPROCS=1", "GOTRACEBACK=none"}, time.Second
 	stdin, err := child.StdinPipe()
@@ -121,10 +122,10 @@ func (r *readers) read(ctx context.Context, request reading.Request, outputs rea
 	return found, nil
 }
 
-// endedEarly is true for the error of a stream whose reader ended before it had all.
+// endedEarly reports whether an error of a stream means that the reader ended before it had read everything.
 func endedEarly(err error) bool { return errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) }
 
-// whyEnded says why a reader gave no answer, as the rest of a sentence about that reader.
+// whyEnded returns why a reader gave no answer, as the rest of a sentence about that reader.
 func (r *readers) whyEnded(state *os.ProcessState, late bool, stderr string) string {
 	signaled := false
 	if status, is := state.Sys().(syscall.WaitStatus); is {
@@ -140,14 +141,14 @@ func (r *readers) whyEnded(state *os.ProcessState, late bool, stderr string) str
 	return fmt.Sprintf("failed (%s: %s)", state, benchmarks.Short(first))
 }
 
-// atMost keeps the first bytes that are written to it. More than most are an error, or dropped.
+// atMost keeps the first bytes that are written to it. More than most bytes are an error, or are dropped.
 type atMost struct {
 	text        bytes.Buffer
 	most        int
 	drops, over bool
 }
 
-// Write keeps what there is room for.
+// Write keeps as much as fits.
 func (w *atMost) Write(p []byte) (int, error) {
 	room := w.most - w.text.Len()
 	if len(p) <= room {

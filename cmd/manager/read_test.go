@@ -30,10 +30,10 @@ import (
 	"parallelfs.dev/operator/test/places"
 )
 
-// says is what a reader answers.
+// says prints the answer of a reader.
 func says(text string) { _, _ = os.Stdout.WriteString(text) }
 
-// bad are readers that do not read as they should. Each runs in a process of its own, with the limits of a reader.
+// bad holds readers that misbehave. Each runs in a process of its own, with the limits of a reader.
 var bad = map[string]func(){
 	"eats": func() {
 		for all := []byte{1}; ; {
@@ -56,7 +56,7 @@ var bad = map[string]func(){
 	},
 }
 
-// TestMain is a reader when the manager starts this program as one.
+// TestMain runs as a reader if the manager starts this program as one.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == readVerb {
 		if err := serveReading(os.Args[2:]); err != nil {
@@ -70,14 +70,14 @@ func TestMain(m *testing.M) {
 		if err := confine(readMemory, readTime); err != nil {
 			panic(err)
 		}
-		_, _ = io.Copy(io.Discard, os.Stdin) // what comes does not matter
+		_, _ = io.Copy(io.Discard, os.Stdin) // the content does not matter
 		bad[os.Args[1]]()
 		return
 	}
 	os.Exit(m.Run())
 }
 
-// noteMemory writes what this process had in memory at most, in KiB, where the process that started it looks for it.
+// noteMemory writes the peak memory of this process, in KiB, to the file where its parent looks for it.
 func noteMemory() {
 	status, _ := os.ReadFile("/proc/self/status")
 	_, rest, _ := strings.Cut(string(status), "VmHWM:")
@@ -89,7 +89,7 @@ func memoryOf(parent int) string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("reader-of-%d", parent))
 }
 
-// request is one of a custom tool that prints "speed N".
+// request returns a request for a custom tool that prints "speed N".
 func request() reading.Request {
 	spec := &v1alpha1.BenchmarkRunSpec{Tool: v1alpha1.ToolCustom, Custom: &v1alpha1.CustomSpec{Metrics: []v1alpha1.CustomMetric{
 		{Name: "speed", Unit: "MiB/s", Regex: "speed ([0-9]+)", Combine: v1alpha1.CustomSum},
@@ -97,7 +97,7 @@ func request() reading.Request {
 	return reading.Request{Spec: spec, Point: benchmarks.Point{Parameters: map[v1alpha1.SweepName]string{"processes": "1"}}}
 }
 
-// printing are the outputs of pods, whose parts are kept as the manager keeps them.
+// printing returns the outputs of pods, whose parts are stored as the manager stores them.
 func printing(raw *turns.Raw, logs ...[]byte) reading.Outputs {
 	return func(yield func(io.Reader, error) bool) {
 		for _, log := range logs {
@@ -166,7 +166,7 @@ func TestAnOutputThatDoesNotComeIsNoFaultOfItsReader(t *testing.T) {
 	g.Expect(err).To(MatchError(context.Canceled))
 }
 
-// What the manager allocates in all while an output is read, in MiB, and what a reader has in memory at most.
+// The total allocations of the manager while it reads an output, in MiB, and the peak memory of a reader.
 const maxManager, maxReader = 8, 256
 
 func TestReadingAHostileOutputCostsTheManagerLittle(t *testing.T) {
@@ -179,7 +179,7 @@ func TestReadingAHostileOutputCostsTheManagerLittle(t *testing.T) {
 			cases = append(cases, struct{ tool, output string }{string(tool), output})
 		}
 	}
-	// One of each tool, or all.
+	// A random output of each tool, or all of them.
 	for _, i := range places.Contracts.Some(t, len(cases), len(registry.Tools())) {
 		of := cases[i]
 		r := request()

@@ -9,8 +9,8 @@ import (
 	"parallelfs.dev/operator/internal/node/command"
 )
 
-// leave prints the answer of a Job as one line of JSON, and leaves it as the container's termination message. The error is what the work
-// has failed with; the answer says it as well.
+// leave prints the answer of a Job as one line of JSON, and writes it as the container's termination message. The error is the one with
+// which the work failed; the answer contains it as well.
 func leave(c *cobra.Command, answer any, failed error) error {
 	line, err := json.Marshal(answer)
 	if err != nil {
@@ -27,8 +27,8 @@ func leave(c *cobra.Command, answer any, failed error) error {
 	return nil
 }
 
-// answered is an error that the answer has told.
+// answered is an error that the answer contains.
 type answered struct{ error }
 
-// ExitCode is 1; nothing is to take the place of the answer.
+// ExitCode is 1; no other message may replace the answer.
 func (answered) ExitCode() (code int, said bool) { return 1, true }

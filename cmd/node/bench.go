@@ -151,8 +151,8 @@ func benchCleanCommand() *cobra.Command {
 	})
 }
 
-// counted runs a tool whose output the operator reads. What the tool and this program print goes one way, so that it has one order, and is
-// followed by the line that proves that it is whole.
+// counted runs a tool whose output the operator reads. The output of the tool and of this program go to the same file, so that their order
+// is kept. A last line proves that the output is complete.
 func counted(h bench.Host, do func(h bench.Host) error) error {
 	out := printed.New(h.Stdout)
 	h.Stdout, h.Stderr = out, out

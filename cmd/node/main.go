@@ -1,6 +1,6 @@
-// Command node runs in the pods of a filesystem and of a benchmark: it starts daemons on proven directories, keeps
-// filesystems mounted, asks them for their state, and runs benchmark tools. What to do comes from a file that the
-// operator renders (package internal/node/spec).
+// Command node runs in the pods of a filesystem and of a benchmark. It starts daemons on proven directories, keeps filesystems mounted,
+// queries them for their state, and runs benchmark tools. Its configuration is a file that the operator renders (package
+// internal/node/spec).
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/internal/node/command"
 )
 
-// backends are those that the operator has too. How long a kubelet takes is of no account here.
+// backends holds the same backends as the operator. The time that a kubelet takes does not matter here.
 var backends = all.Backends(backend.DefaultTellTime)
 
 func main() { command.Main(root()) }

@@ -21,7 +21,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// said is what a run of the binary left.
+// said is the output of a run of the binary.
 type said struct {
 	code                    int
 	stdout, stderr, message string
@@ -55,7 +55,7 @@ func encode(t *testing.T, v any) string {
 	return string(content)
 }
 
-// verbs are all commands that do something, by their words.
+// verbs returns all commands that do something, by their words.
 func verbs() map[string]*cobra.Command {
 	found := map[string]*cobra.Command{}
 	var walk func(c *cobra.Command)
@@ -161,7 +161,7 @@ func TestABenchmarkIsRefusedWhereNothingIsMounted(t *testing.T) {
 
 func TestABenchmarkWithoutRoomEndsWithACodeOfItsOwn(t *testing.T) {
 	g := NewWithT(t)
-	// The tool is not started, and /proc can't be written to: what is asked for is refused before that.
+	// The tool does not start, and /proc can't be written to: the request is refused before that.
 	b := spec.Benchmark{
 		Mount: spec.Mount{Path: "/proc", FSType: "proc"}, Root: "/proc/pool/.parallelfs-benchmarks/1", Directory: "/proc/pool/.parallelfs-benchmarks/1/p0",
 		Argv: []string{"true"}, TimeoutSeconds: 60, NeedBytes: 1,

@@ -73,11 +73,12 @@ It prints what it has found or made as one line of JSON, and leaves that as the 
 	return c
 }
 
-// goGently has this program, and all that it starts, give way to others: a copy is also read while the filesystem serves.
+// goGently lowers the priority of this program, and of everything that it starts, because a copy is also read while the filesystem serves.
 func goGently(says io.Writer) {
 	const (
 		nice = 10
-		// The process group, and the lowest priority of the class "best effort" (ioprio_set(2)): one that is idle might never end.
+		// processGroup selects the process group, and lowest is the lowest priority of the class "best effort" (ioprio_set(2)). With the class
+		// "idle", it might never end.
 		processGroup, lowest = 2, 2<<13 | 7
 	)
 	_, _, failed := unix.Syscall(unix.SYS_IOPRIO_SET, processGroup, 0, lowest)
@@ -86,7 +87,7 @@ func goGently(says io.Writer) {
 	}
 }
 
-// recoveryDisk is how a store is written on a disk of this node that only its own server mounts.
+// recoveryDisk returns the functions that write a store to a disk of this node that only its own server mounts.
 func recoveryDisk(store backend.StoreOnDisk) *recovery.Disk {
 	node := serve.ThisHost()
 	return &recovery.Disk{

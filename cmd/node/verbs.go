@@ -35,12 +35,12 @@ func logger() *slog.Logger { return slog.New(slog.NewTextHandler(os.Stderr, nil)
 func specFlag(c *cobra.Command, kind string) *string {
 	path := c.Flags().String("spec", "", "`FILE` with the JSON of a spec."+kind)
 	if err := c.MarkFlagRequired("spec"); err != nil {
-		panic(err) // the flag was defined in the line above
+		panic(err) // the flag was defined one line above
 	}
 	return path
 }
 
-// load reads a spec. A field that this binary does not know would be left undone, so it is an error.
+// load reads a spec. It refuses a field that this binary does not have, because the field would be ignored.
 func load[T any](path string) (T, error) {
 	var told T
 	content, err := os.ReadFile(path)
@@ -74,7 +74,7 @@ func installCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("can't read this binary: %w", err)
 			}
-			// It belongs to whoever runs this, who need not be root.
+			// The file belongs to the user who runs this, who need not be root.
 			writer := durable.Writer{Chown: func(string, int, int) error { return nil }}
 			return writer.File(filepath.Join(args[0], "node"), content, durable.Ownership{Mode: 0o755})
 		},
@@ -194,7 +194,7 @@ its configuration anew at that signal, as the daemon's own user, and it ends wit
 	}
 }
 
-// checkLimit is how long a mounted filesystem may take to answer check-mount.
+// checkLimit is how long a mounted filesystem may take to respond to check-mount.
 const checkLimit = 5 * time.Second
 
 func checkMountCommand() *cobra.Command {
@@ -292,7 +292,7 @@ A line says how many files are left whenever that changes; the last one is also 
 			return err
 		}
 		return drained.Await(c.Context(), told, func(line string) {
-			_, _ = fmt.Fprintln(c.OutOrStdout(), line) // there is nobody else to tell
+			_, _ = fmt.Fprintln(c.OutOrStdout(), line) // there is no other way to report it
 			command.LeaveMessage(line)
 		})
 	}

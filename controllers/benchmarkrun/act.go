@@ -27,12 +27,12 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 )
 
-// act takes the step that was decided on.
+// act takes the decided step.
 func (r *Reconciler) act(ctx context.Context, w *scope.Scope, d decision.Decision) error {
 	render := jobs.Renderer{Scope: w, Images: r.Images}
 	switch d.Action {
 	case decision.Start:
-		// The record may be newer than the cache that said that there is none.
+		// The record may be newer than the cache, which showed none.
 		if err := r.refresh(ctx, w, d.Turn.Point); err != nil {
 			return err
 		}
@@ -81,8 +81,8 @@ func (r *Reconciler) act(ctx context.Context, w *scope.Scope, d decision.Decisio
 // maxReaders is how many processes of the operator may begin to read an output.
 const maxReaders = 2
 
-// keep reads what a turn has found and records it. That it is read is noted before: an output that ended the operator twice is not read
-// again, or each next leader would end as well.
+// keep reads the outputs of a turn and records the result. The read itself is recorded first: an output that crashed the operator twice is
+// not read again, because it would crash each next leader as well.
 func (r *Reconciler) keep(ctx context.Context, w *scope.Scope, d decision.Decision) error {
 	known := strings.Fields(d.Child.Object.GetAnnotations()[children.AnnotationReading])
 	again := slices.Contains(known, r.identity())
@@ -98,16 +98,16 @@ func (r *Reconciler) keep(ctx context.Context, w *scope.Scope, d decision.Decisi
 		err = r.record(ctx, w, entry, raw)
 	}
 	if err != nil && !d.Unread && !errors.Is(err, errUnderWay) {
-		// It is read again later, by whoever leads then: this process has not ended while it read.
+		// The current leader reads it again later, because this process has not crashed during the read.
 		return errors.Join(err, r.noteReaders(ctx, d.Child, known))
 	}
 	return err
 }
 
-// identity of this process, different after each start.
+// identity identifies this process, and differs after each start.
 func (r *Reconciler) identity() string { return cmp.Or(r.Process, "unnamed") }
 
-// noteReaders writes who has begun to read the output of a job.
+// noteReaders records which processes have begun to read the output of a job.
 func (r *Reconciler) noteReaders(ctx context.Context, c *children.Child, readers []string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"annotations": map[string]string{children.AnnotationReading: strings.Join(readers, " ")}}})
@@ -124,7 +124,7 @@ func (r *Reconciler) noteReaders(ctx context.Context, c *children.Child, readers
 	return nil
 }
 
-// record keeps what a turn has found.
+// record stores the result of a turn.
 func (r *Reconciler) record(ctx context.Context, w *scope.Scope, entry turns.Record, raw *turns.Raw) error {
 	entry, err := r.store(ctx, w, entry, raw)
 	if err != nil {
@@ -135,7 +135,7 @@ func (r *Reconciler) record(ctx context.Context, w *scope.Scope, entry turns.Rec
 	return nil
 }
 
-// mark notes on a job that it has left its queue, and the state of all that could disturb it from then on.
+// mark records on a job that it has left its queue, and the state of everything that could disturb it from then on.
 func (r *Reconciler) mark(ctx context.Context, w *scope.Scope, c *children.Child) error {
 	before, ok := c.Object.DeepCopyObject().(client.Object)
 	if !ok {
@@ -154,7 +154,7 @@ func (r *Reconciler) mark(ctx context.Context, w *scope.Scope, c *children.Child
 	return nil
 }
 
-// create makes a job. It is not applied: a job is never changed, and one that is there already is not this one.
+// create creates a job. It does not apply it, because a job is never changed, and an existing job is a different one.
 func (r *Reconciler) create(ctx context.Context, w *scope.Scope, job client.Object) error {
 	if err := controllerutil.SetControllerReference(w.Run, job, r.Client.Scheme()); err != nil {
 		return fmt.Errorf("set the owner of %s: %w", job.GetName(), err)
@@ -175,7 +175,7 @@ func (r *Reconciler) create(ctx context.Context, w *scope.Scope, job client.Obje
 	return nil
 }
 
-// remove deletes a job and with it, by the garbage collector, its pods.
+// remove deletes a job and, by the garbage collector, its pods.
 func (r *Reconciler) remove(ctx context.Context, c *children.Child) error {
 	if c.Deleting {
 		return nil

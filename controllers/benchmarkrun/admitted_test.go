@@ -33,7 +33,7 @@ func (o output) Logs(context.Context, types.NamespacedName, string, int64) (io.R
 	return io.NopCloser(bytes.NewReader(printed.Log([]byte(o)))), nil
 }
 
-// turnThatRan is a turn whose pod ended well, and printed this before the result of a tool.
+// turnThatRan returns a turn whose pod succeeded, and printed this before the result of a tool.
 func turnThatRan(t *testing.T, said ...measured.Machine) (*scope.Scope, turns.Record) {
 	t.Helper()
 	w := scopetest.Idle()

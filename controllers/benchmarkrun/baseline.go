@@ -15,17 +15,17 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 )
 
-// baselinesKept is how many results of other runs are kept. One holds no samples, and takes up to about 1 MiB.
+// baselinesKept is how many results of other runs are cached. Each has no samples, and takes up to about 1 MiB.
 const baselinesKept = 32
 
-// knownBaseline are the results of another run as they were at a version of their ConfigMap.
+// knownBaseline holds the results of another run from one version of their ConfigMap.
 type knownBaseline struct {
 	version string
 	run     results.Run
 }
 
-// gatherBaseline reads what the results are compared with. The results of another run are large and not in the cache, so they are read
-// again only when they have changed.
+// gatherBaseline reads the results to compare with. The results of another run are large and not in the client's cache, so they are read
+// again only after they have changed.
 func (r *Reconciler) gatherBaseline(ctx context.Context, w *scope.Scope) error {
 	spec := w.Run.Spec.Baseline
 	switch {
@@ -71,7 +71,7 @@ func (r *Reconciler) gatherBaseline(ctx context.Context, w *scope.Scope) error {
 			return nil
 		}
 		for i := range document.Points {
-			document.Points[i].Attempts = nil // a comparison needs no samples, and they are most of it
+			document.Points[i].Attempts = nil // a comparison needs no samples, which are the largest part
 		}
 		known = knownBaseline{version: cm.ResourceVersion, run: document}
 		r.baselines.Add(key, known)

@@ -26,8 +26,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// behind answers for ConfigMaps what was true some looks ago, whenever the run has no job: as the cache of an operator
-// that takes over just then may.
+// behind returns an earlier state of ConfigMaps while the run has no job, like the cache of an operator that has just taken over.
 type behind struct {
 	client.Client
 	jobs       func() []string
@@ -69,13 +68,13 @@ func TestARecordIsWrittenOnce(t *testing.T) {
 	g := NewWithT(t)
 	s := newSetting(t, server)
 	run := s.run(s.makeRun("sweep"))
-	// Neither knows of the other: each has its own cache.
+	// The two operators are independent: each has its own cache.
 	fresh := func() *scope.Scope { return &scope.Scope{Run: run, Records: turns.Records{}} }
 	first, err := s.operator.store(t.Context(), fresh(), turns.Record{Repetition: 1, Attempt: 1, Samples: []benchmarks.Sample{{Name: "write", Value: 1}}}, kept("first"))
 	g.Expect(err).NotTo(HaveOccurred())
 	again, err := s.operator.store(t.Context(), fresh(), turns.Record{Repetition: 1, Attempt: 1, Error: "its pod was gone"}, kept("again"))
 	g.Expect(err).NotTo(HaveOccurred())
-	first.Format = turns.RecordFormat // what is stored says it
+	first.Format = turns.RecordFormat // the stored record contains it
 	g.Expect(again).To(Equal(first))
 	var cm corev1.ConfigMap
 	g.Expect(s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "sweep-p000"}, &cm)).To(Succeed())

@@ -12,8 +12,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 )
 
-// gatherDrop reads what the agents were asked for the next turn, and what they say to it. What was asked stands on the NodeInventories
-// alone.
+// gatherDrop reads the request to the agents for the next turn, and their answers. The request is stored on the NodeInventories only.
 func (r *Reconciler) gatherDrop(ctx context.Context, w *scope.Scope) error {
 	if w.Run.Spec.Caches == nil || w.Run.Status.CompletionTime != nil || len(w.Children) > 0 || w.Invalid != "" {
 		return nil
@@ -26,7 +25,7 @@ func (r *Reconciler) gatherDrop(ctx context.Context, w *scope.Scope) error {
 	for _, node := range nodes {
 		inventory := w.Inventories[node]
 		if inventory == nil {
-			return nil // decideWaiting names it
+			return nil // decideWaiting reports it
 		}
 		request := inventory.Annotations[v1alpha1.AnnotationDropCaches]
 		at, is := strings.CutPrefix(request, w.RequestOf(next))

@@ -32,7 +32,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/all"
 )
 
-// clientPod is the pod that mounts scratch on a node.
+// clientPod returns the pod that mounts scratch on a node.
 func clientPod(node string, ready corev1.ConditionStatus) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -45,7 +45,8 @@ func clientPod(node string, ready corev1.ConditionStatus) *corev1.Pod {
 	}
 }
 
-// many is a cluster with so many nodes that all mount scratch, whose status names the first 256, and a run that selects its clients.
+// many returns a cluster with the given number of nodes that all mount scratch, whose status names the first 256, and a run that selects
+// its clients.
 func many(t *testing.T, nodes int) (*Reconciler, *v1alpha1.BenchmarkRun) {
 	t.Helper()
 	g := NewWithT(t)

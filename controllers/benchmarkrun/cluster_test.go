@@ -51,33 +51,33 @@ func TestMain(m *testing.M) {
 	apiserver.Run(m, &server, apiserver.WithMPIJob())
 }
 
-// outcome is what a repetition does.
+// outcome is the result of a repetition.
 type outcome struct {
 	output string
 	code   int32
 	hangs  bool
 }
 
-// cluster plays what a test's API server lacks: the controllers of Jobs and MPIJobs, the kubelet with its tools and the
-// filesystem that they write to, and the garbage collector.
+// cluster simulates what a test's API server lacks: the controllers of Jobs and MPIJobs, the kubelet with its tools and the filesystem that
+// they write to, and the garbage collector.
 type cluster struct {
 	t         *testing.T
 	client    client.Client
 	namespace string
-	// result says what a repetition does; without it, a tool prints a number that tells the repetitions apart.
+	// result returns the outcome of a repetition. Without it, a tool prints a number that differs for each repetition.
 	result func(point, repetition int) outcome
-	// before is called as each tool is started.
+	// before is called when a tool starts.
 	before func(job client.Object)
-	// free is what the filesystem says that it has; missing are the programs that the image lacks.
+	// free is the free space that the filesystem reports; missing lists the programs that the image lacks.
 	free    int64
 	missing []string
-	// holds lets a queued job wait; drops is how often caches were dropped, by node.
+	// holds keeps a queued job suspended; drops counts how often caches were dropped, by node.
 	holds bool
 	drops map[string]int
-	// ran counts the tool's starts by the name of the job; directories are the runs' in the filesystem.
+	// ran counts the tool's starts by the name of the job; directories holds the runs' directories in the filesystem.
 	ran         map[string]int
 	directories map[string]bool
-	// kept is the directory that the last step has left for the next.
+	// kept is the directory that the last step has left for the next one.
 	kept    string
 	mutex   sync.Mutex
 	outputs map[string]string
@@ -109,7 +109,7 @@ func (c *cluster) list(list client.ObjectList) {
 	}
 }
 
-// play does one round, and returns whether there was anything to do.
+// play simulates one round, and returns whether there was anything to do.
 func (c *cluster) play() (busy bool) {
 	var jobs batchv1.JobList
 	var mpiJobs mpiv2.MPIJobList
@@ -148,7 +148,7 @@ func (c *cluster) play() (busy bool) {
 	return busy
 }
 
-// queued is true for a job that its queue holds back; else the queue lets it go.
+// queued reports whether its queue holds a job back; otherwise the queue releases it.
 func (c *cluster) queued(job client.Object, suspend **bool) bool {
 	if *suspend == nil || !**suspend {
 		return false
@@ -162,7 +162,7 @@ func (c *cluster) queued(job client.Object, suspend **bool) bool {
 	return false
 }
 
-// dropCaches does as the agents of nodes.
+// dropCaches simulates the agents of nodes.
 func (c *cluster) dropCaches() (busy bool) {
 	var all v1alpha1.NodeInventoryList
 	c.must(c.client.List(c.t.Context(), &all, client.MatchingLabels{"client": c.namespace}))
@@ -180,7 +180,7 @@ func (c *cluster) dropCaches() (busy bool) {
 	return busy
 }
 
-// start makes a pod from a template, on the first of its nodes.
+// start creates a pod from a template, on the first of its nodes.
 func (c *cluster) start(owner client.Object, template corev1.PodTemplateSpec, suffix string, node int) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
 	pod.Namespace, pod.Name = c.namespace, owner.GetName()+suffix
@@ -194,7 +194,7 @@ func (c *cluster) start(owner client.Object, template corev1.PodTemplateSpec, su
 	return pod
 }
 
-// end sets a pod's state ten seconds after its job was made; a hanging one runs.
+// end sets the state of a pod ten seconds after its job was created; a hanging pod keeps running.
 func (c *cluster) end(pod *corev1.Pod, job client.Object, done outcome) {
 	c.mutex.Lock()
 	c.outputs[pod.Name] = done.output
@@ -221,7 +221,7 @@ func (c *cluster) end(pod *corev1.Pod, job client.Object, done outcome) {
 	c.must(c.client.Status().Update(c.t.Context(), pod))
 }
 
-// perform is what happens in a pod: what the node binary is told, and what comes of it.
+// perform simulates a pod: it reads the configuration of the node binary, and returns the result.
 func (c *cluster) perform(job client.Object, template corev1.PodTemplateSpec) outcome {
 	g := NewWithT(c.t)
 	var told spec.Benchmark
@@ -267,7 +267,7 @@ func (c *cluster) perform(job client.Object, template corev1.PodTemplateSpec) ou
 	return outcome{output: fmt.Sprintf("parallelfs: ready\nwrite %d00%d kB/s\nread 7 kB/s\n", t.Point+1, t.Repetition)}
 }
 
-// running are the pods of tools that have not ended.
+// running returns the pods of tools that have not ended.
 func (c *cluster) running() []string {
 	var pods corev1.PodList
 	c.list(&pods)
@@ -306,7 +306,7 @@ func (c *cluster) runJob(job *batchv1.Job) {
 	c.must(c.client.Status().Update(c.t.Context(), job))
 }
 
-// runMPIJob does as the MPI operator: workers first, then the launcher; the workers go when it has ended.
+// runMPIJob simulates the MPI operator: workers first, then the launcher; the workers are removed after the launcher has ended.
 func (c *cluster) runMPIJob(job *mpiv2.MPIJob) {
 	worker, launcher := job.Spec.MPIReplicaSpecs[mpiv2.MPIReplicaTypeWorker], job.Spec.MPIReplicaSpecs[mpiv2.MPIReplicaTypeLauncher]
 	done := c.perform(job, launcher.Template)
@@ -378,7 +378,7 @@ func parseWords(output []byte) ([]benchmarks.Sample, error) {
 
 var errKilled = errors.New("the operator was killed")
 
-// line is the connection of an operator: it counts reads and writes, and breaks after so many writes.
+// line is the connection of an operator: it counts reads and writes, and fails after the given number of writes.
 type line struct {
 	next   http.RoundTripper
 	mutex  sync.Mutex
@@ -402,7 +402,7 @@ func (l *line) RoundTrip(request *http.Request) (*http.Response, error) {
 	return l.next.RoundTrip(request)
 }
 
-// world of a test: a namespace with a Ready FileSystem that two nodes mount, and an operator.
+// setting is the world of a test: a namespace with a Ready FileSystem that two nodes mount, and an operator.
 type setting struct {
 	*cluster
 	line     *line
@@ -413,7 +413,7 @@ type setting struct {
 
 const fileSystemName = "scratch"
 
-// newSetting makes a setting for a test, which then runs beside others.
+// newSetting creates a setting for a test, which then runs in parallel with others.
 func newSetting(t *testing.T, s *apiserver.Server) *setting {
 	t.Helper()
 	t.Parallel()
@@ -584,7 +584,7 @@ func (s *setting) reconcile(key types.NamespacedName) error {
 	return err
 }
 
-// settle lets the operator and the cluster work in turn until neither has anything to do.
+// settle runs the operator and the cluster in turn until neither has anything to do.
 func (s *setting) settle(keys ...types.NamespacedName) {
 	s.t.Helper()
 	const enough = 200

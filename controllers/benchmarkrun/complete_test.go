@@ -26,7 +26,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/backendtest"
 )
 
-// complete reads the complete results of the run that is called sweep.
+// complete reads the complete results of the run with the name sweep.
 func (s *setting) complete(g Gomega) results.Run {
 	var cm corev1.ConfigMap
 	g.Expect(s.client.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "sweep-results"}, &cm)).To(Succeed())
@@ -36,7 +36,7 @@ func (s *setting) complete(g Gomega) results.Run {
 	return document
 }
 
-// Admission knows no other type than those of the product, so the example has the type of the setting's FileSystem.
+// Admission accepts only the types of the product, so the example backend uses the type of the setting's FileSystem.
 func TestARunMeasuresAFilesystemOfWhichNoControllerKnowsTheName(t *testing.T) {
 	g := NewWithT(t)
 	s := newSetting(t, server)
@@ -249,7 +249,7 @@ func TestAQuotaThatKeepsPodsFromBeingMadeIsNoFailure(t *testing.T) {
 	g := NewWithT(t)
 	s := newSetting(t, server)
 	key := s.makeRun("sweep")
-	for range 6 { // until the first job is there; the cluster makes no pod for it
+	for range 6 { // until the first job exists; the cluster creates no pod for it
 		g.Expect(s.reconcile(key)).To(Succeed())
 		if len(s.jobs()) > 0 && s.jobs()[0] != "sweep-check" {
 			break

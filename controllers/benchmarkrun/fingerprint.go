@@ -20,11 +20,12 @@ import (
 	"parallelfs.dev/operator/controllers/cached"
 )
 
-// pageSize is how many objects are read at once past the cache.
+// pageSize is how many objects are read at once from the API server.
 const pageSize = 500
 
-// gatherTrust reads past the cache: a disturbance that the cache has not seen yet would make a wrong number look right. It reads only for a
-// pass that takes a fingerprint, at the start and at the end of a turn: all servers and targets, and of the clients those of the turn.
+// gatherTrust reads from the API server and not from the cache, because a disturbance that the cache does not show yet would make a wrong
+// number look right. It reads only for a pass that takes a fingerprint, at the start and at the end of a turn: all servers and targets, and
+// the clients of the turn.
 func (r *Reconciler) gatherTrust(ctx context.Context, w *scope.Scope) error {
 	if w.FileSystem == nil || w.Run.Status.CompletionTime != nil || !w.Run.DeletionTimestamp.IsZero() {
 		return nil
@@ -70,7 +71,7 @@ func (r *Reconciler) gatherTrust(ctx context.Context, w *scope.Scope) error {
 	return nil
 }
 
-// fingerprinted are the nodes of the turn that a decision is about, when it takes or compares a fingerprint.
+// fingerprinted returns the nodes of the turn, and whether the decision takes or compares a fingerprint.
 func fingerprinted(w *scope.Scope, d decision.Decision) (nodes []string, takes bool) {
 	switch d.Action {
 	case decision.Start:
@@ -88,7 +89,7 @@ func fingerprinted(w *scope.Scope, d decision.Decision) (nodes []string, takes b
 	}
 }
 
-// pages reads a list past the cache, page by page; each is read into the same list, and taken out of it before the next.
+// pages reads a list from the API server page by page. Each page is read into the same list, and take must copy what it needs.
 func (r *Reconciler) pages(ctx context.Context, w *scope.Scope, list client.ObjectList, take func(), options ...client.ListOption) error {
 	for {
 		next := list.GetContinue()
@@ -104,7 +105,7 @@ func (r *Reconciler) pages(ctx context.Context, w *scope.Scope, list client.Obje
 	}
 }
 
-// essence is what a fingerprint says of a StorageTarget: there may be tens of thousands of them.
+// essence returns only the fields of a StorageTarget that go into a fingerprint, because there may be tens of thousands.
 func essence(t *v1alpha1.StorageTarget) v1alpha1.StorageTarget {
 	out := v1alpha1.StorageTarget{ObjectMeta: metav1.ObjectMeta{Name: t.Name, UID: t.UID, DeletionTimestamp: t.DeletionTimestamp}}
 	out.Spec.FileSystem, out.Spec.Node, out.Spec.Device.ID = t.Spec.FileSystem, t.Spec.Node, t.Spec.Device.ID

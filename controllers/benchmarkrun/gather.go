@@ -34,16 +34,15 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// gather reads all that decide may look at. Jobs and pods are read past the cache: what decide concludes from a job that
-// is not there, such as that the repetition must be run, holds only if it is really not there. Of a run that has not begun and waits
-// for another one, nothing else matters.
+// gather reads the input of decide. Jobs and pods are read from the API server: conclusions from a missing job, such as that the repetition
+// must be run, are valid only if it is really missing. For a run that has not begun and waits for another one, nothing else is read.
 func (r *Reconciler) gather(ctx context.Context, run *v1alpha1.BenchmarkRun) (*scope.Scope, error) {
 	w := &scope.Scope{
 		Run: run, Now: r.Clock.Now(), Poll: r.PollInterval, Image: cmp.Or(run.Spec.Image, r.Images.Benchmarks[string(run.Spec.ToolName())]),
 	}
 	r.plan(w)
 	if w.Any(func(l benchmarks.Launch) bool { return l == benchmarks.OnServers }) {
-		// The tool is the node's, and runs by the operator's own program; a user's image is refused.
+		// The tool belongs to the node, and the operator's own program runs it. A user's image is refused.
 		w.Image = r.Images.Node
 	}
 	line := []func(context.Context, *scope.Scope) error{r.gatherTarget, r.gatherLine, r.gatherBaseline, r.gatherPriority}
@@ -119,8 +118,8 @@ func (r *Reconciler) gatherFileSystem(ctx context.Context, w *scope.Scope) error
 	return nil
 }
 
-// gatherPriority refuses a PriorityClass that is too high for a run: its pods would take the place of others, servers of filesystems among
-// them. One that is not there is left to the API server, which refuses the pods.
+// gatherPriority refuses a PriorityClass that is too high for a run, because its pods would preempt others, including servers of
+// filesystems. The API server refuses the pods if the class does not exist.
 func (r *Reconciler) gatherPriority(ctx context.Context, w *scope.Scope) error {
 	name := w.Run.Spec.PriorityClassName
 	if name == "" || w.Invalid != "" || w.Run.Status.CompletionTime != nil {
@@ -146,8 +145,8 @@ func (r *Reconciler) gatherMembers(ctx context.Context, w *scope.Scope) (err err
 	return err
 }
 
-// gatherMounts finds the nodes that mount the filesystem: those whose client pod is Ready, because its readiness probe looks at the mount.
-// The FileSystem's status names only the worst of its clients, so that it says who is bad, and never who is good.
+// gatherMounts finds the nodes that mount the filesystem: those whose client pod is Ready, because its readiness probe checks the mount.
+// The FileSystem's status lists only its worst clients, so it can't prove that a client is healthy.
 func (r *Reconciler) gatherMounts(ctx context.Context, w *scope.Scope) error {
 	if w.FileSystem == nil {
 		return nil
@@ -160,7 +159,7 @@ func (r *Reconciler) gatherMounts(ctx context.Context, w *scope.Scope) error {
 	w.Sets = owned.Controllers{IDs: owned.Of(w.FileSystem, pointers(sets.Items)...)}
 	var pods corev1.PodList
 	of := client.MatchingLabels{v1alpha1.LabelFileSystem: w.FileSystem.Name, v1alpha1.LabelComponent: trust.ComponentClient}
-	// There may be thousands: they are read where they lie in the cache, and nothing changes them.
+	// There may be thousands, so they are read in the cache without a copy, and never changed.
 	if err := r.Client.List(ctx, &pods, client.InNamespace(w.Run.Namespace), of, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list the clients of FileSystem %s: %w", w.FileSystem.Name, err)
 	}
@@ -184,10 +183,10 @@ func (r *Reconciler) gatherMounts(ctx context.Context, w *scope.Scope) error {
 	return nil
 }
 
-// gatherNodes finds the clients, and what the agents say of nodes. Both lists are as long as the cluster is large, so they are not copied.
+// gatherNodes finds the clients, and what the agents report about nodes. Both lists grow with the cluster, so they are not copied.
 func (r *Reconciler) gatherNodes(ctx context.Context, w *scope.Scope) error {
 	if w.Volume != nil || r.NoFileSystems {
-		return nil // the scheduler chooses the nodes, and the manager may not be allowed to look at them
+		return nil // the scheduler chooses the nodes, and the manager may not have the right to read them
 	}
 	var nodes corev1.NodeList
 	if err := r.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
@@ -277,7 +276,7 @@ func (r *Reconciler) gatherChildren(ctx context.Context, w *scope.Scope) error {
 	for id := range launchers {
 		ids[id] = true
 	}
-	// Names of jobs begin with that of their run, of which they leave out the end if it is long.
+	// Names of jobs begin with the name of their run, cut if it is long.
 	own := r.past(w.Run).Look(w.Run.Name[:min(len(w.Run.Name), shortest)], ids, pods.Items, w.Now)
 
 	var found []children.Child
@@ -331,10 +330,10 @@ func (r *Reconciler) gatherChildren(ctx context.Context, w *scope.Scope) error {
 	return r.gatherLingering(ctx, w, slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return there.Has(&p) || !own.MayHave(&p) }))
 }
 
-// shortest is how much of a run's name all names of its jobs begin with; see turns.JobName.
+// shortest is how much of a run's name is part of all names of its jobs; see turns.JobName.
 const shortest = 20
 
-// launchers are the Jobs that the MPI operator has made for the MPIJobs of a run, with the MPIJob of each.
+// launchers returns the Jobs that the MPI operator has made for the MPIJobs of a run, with the MPIJob of each.
 func (r *Reconciler) launchers(ctx context.Context, all []mpiv2.MPIJob, run *v1alpha1.BenchmarkRun) (map[types.UID]types.UID, error) {
 	out := map[types.UID]types.UID{}
 	for i := range all {
@@ -354,7 +353,7 @@ func (r *Reconciler) launchers(ctx context.Context, all []mpiv2.MPIJob, run *v1a
 	return out, nil
 }
 
-// pointers point at the elements of a list.
+// pointers returns pointers to the elements of a list.
 func pointers[T any](list []T) []*T {
 	out := make([]*T, len(list))
 	for i := range list {
@@ -363,7 +362,7 @@ func pointers[T any](list []T) []*T {
 	return out
 }
 
-// past is what looks at the controllers of a run's pods have found so far.
+// past returns what passes have found about the controllers of a run's pods so far.
 func (r *Reconciler) past(run *v1alpha1.BenchmarkRun) *owned.Past {
 	key := client.ObjectKeyFromObject(run)
 	if known, _ := r.pasts.Load(key); known != nil {
@@ -376,14 +375,14 @@ func (r *Reconciler) past(run *v1alpha1.BenchmarkRun) *owned.Past {
 	return &past.Past
 }
 
-// pastOfRun is the past of one run; one that is made again under its name has another.
+// pastOfRun is the past of one run. A run that is created again under its name has another past.
 type pastOfRun struct {
 	owned.Past
 	uid types.UID
 }
 
-// gatherLingering finds those pods of jobs that are gone that still run. Those on a node that is not there or not Ready are
-// not waited for: nobody can tell when they end.
+// gatherLingering finds the pods of removed jobs that still run. It skips pods on a node that is missing or not Ready, because their end
+// can't be observed.
 func (r *Reconciler) gatherLingering(ctx context.Context, w *scope.Scope, pods []corev1.Pod) error {
 	for _, p := range pods {
 		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {

@@ -19,7 +19,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// inspect reads what the check has found, and records it with all that the results will have been measured on.
+// inspect reads the result of the check, and records it with everything that the results will be measured on.
 func (r *Reconciler) inspect(ctx context.Context, w *scope.Scope, c *children.Child) error {
 	found := outcomes.Found(w, r.Version)
 	found.CheckedBy, found.CheckedAt = "nobody", w.Now.UTC().Truncate(time.Second)

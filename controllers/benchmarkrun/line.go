@@ -18,10 +18,10 @@ import (
 	"parallelfs.dev/operator/controllers/cached"
 )
 
-// One run at a time measures a filesystem, and its runs stand in a line, the oldest first. A run waits for the one just before it, and only
-// for that: so a run that goes on or ends says something new to one other run, however long the line is.
+// One run at a time measures a filesystem. Its runs form a queue, the oldest first. A run waits only for the one directly before it, so a
+// change of one run triggers only one other run, however long the queue is.
 
-// gatherLine finds the other runs of the filesystem, and which of them this one comes after.
+// gatherLine finds the other runs of the filesystem, and which of them is directly before this one.
 func (r *Reconciler) gatherLine(ctx context.Context, w *scope.Scope) error {
 	all, err := r.runsOf(ctx, w.Run.Namespace, &w.Run.Spec.Target)
 	if err != nil {
@@ -39,7 +39,7 @@ func (r *Reconciler) gatherLine(ctx context.Context, w *scope.Scope) error {
 	return nil
 }
 
-// runsOf are the runs that measure the same, in their turn. They lie in the cache, and are only to be read.
+// runsOf returns the runs on the same target, in the order of the queue. They are in the cache and read-only.
 func (r *Reconciler) runsOf(ctx context.Context, namespace string, target *v1alpha1.BenchmarkTarget) ([]*v1alpha1.BenchmarkRun, error) {
 	var list v1alpha1.BenchmarkRunList
 	of := cached.RunsOf(target)
@@ -59,7 +59,7 @@ func inTurn(a, b *v1alpha1.BenchmarkRun) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 }
 
-// wantsToRun is false for a run that has ended or can't run as things stand, so that it does not hold up the next one.
+// wantsToRun returns false for a run that has ended or can't run at present, so that it does not block the next one.
 func wantsToRun(run *v1alpha1.BenchmarkRun) bool {
 	succeeded := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionSucceeded)
 	return run.Status.CompletionTime == nil && !run.Spec.Suspend && run.DeletionTimestamp.IsZero() &&
@@ -67,7 +67,7 @@ func wantsToRun(run *v1alpha1.BenchmarkRun) bool {
 		(succeeded == nil || succeeded.Reason != v1alpha1.ReasonNoClients)
 }
 
-// movesLine lets those changes of a run through that change the line: it comes, goes, or wants to run from now on, or no longer.
+// movesLine accepts changes of a run that change the queue: it is created, is deleted, or begins or ceases to want to run.
 func movesLine() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, is := e.ObjectOld.(*v1alpha1.BenchmarkRun)
@@ -76,7 +76,7 @@ func movesLine() predicate.Predicate {
 	}}
 }
 
-// runsBehind are to be woken when a run comes or goes.
+// runsBehind returns the runs to trigger when a run is created or deleted.
 func (r *Reconciler) runsBehind(ctx context.Context, object client.Object) []reconcile.Request {
 	run, is := object.(*v1alpha1.BenchmarkRun)
 	if !is {
@@ -93,8 +93,7 @@ func (r *Reconciler) runsBehind(ctx context.Context, object client.Object) []rec
 	return requests
 }
 
-// woken are those of all runs to which it matters that this one comes or goes: the next one in the line, and the first, which waits until
-// nobody measures.
+// woken returns the runs that depend on this one: the next one in the queue, and the first one, which waits until no run measures.
 func woken(run *v1alpha1.BenchmarkRun, all []*v1alpha1.BenchmarkRun) []*v1alpha1.BenchmarkRun {
 	var out []*v1alpha1.BenchmarkRun
 	for _, other := range all {

@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// inLine is a run that was made at a second of a minute and waits.
+// inLine returns a waiting run that was created at the given second of a minute.
 func inLine(name string, second int) *v1alpha1.BenchmarkRun {
 	return &v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{
 		Name: name, CreationTimestamp: metav1.Date(2026, 11, 24, 12, 0, second, 0, time.UTC),

@@ -27,19 +27,19 @@ import (
 )
 
 const (
-	// maxCheckLog bounds what is read of a check, whose answer is one line.
+	// maxCheckLog bounds the output that is read from a check, whose answer is one line.
 	maxCheckLog = 256 << 10
-	// maxTail bounds what a message quotes of an output.
+	// maxTail bounds the part of an output that a message quotes.
 	maxTail = reading.MaxTail
-	// timeoutExitCode is how the node binary ends a tool that took too long (spec.Benchmark.TimeoutSeconds).
+	// timeoutExitCode is the exit code of the node binary if it ended the tool at its time limit (spec.Benchmark.TimeoutSeconds).
 	timeoutExitCode = 124
-	// logPatience is how long a log that can't be read is asked for again before the repetition counts as failed.
+	// logPatience is how long an unreadable log is read again before the repetition counts as failed.
 	logPatience = 2 * time.Minute
 	// logTime is how long the outputs of a turn may take to come from the API server.
 	logTime = time.Minute
 )
 
-// LogReader reads what a container has printed.
+// LogReader reads the output of a container.
 type LogReader interface {
 	// Logs opens the container's output, at most limit bytes from its start.
 	Logs(ctx context.Context, pod types.NamespacedName, container string, limit int64) (io.ReadCloser, error)
@@ -60,7 +60,7 @@ func (p PodLogs) Logs(ctx context.Context, pod types.NamespacedName, container s
 	return stream, nil
 }
 
-// given is the record of a turn that had no job, with why.
+// given returns the record of a turn that had no job, with the reason.
 func given(w *scope.Scope, d decision.Decision) turns.Record {
 	at := w.Now.UTC().Truncate(time.Second)
 	entry := w.Blank(d.Turn)
@@ -71,7 +71,7 @@ func given(w *scope.Scope, d decision.Decision) turns.Record {
 	return entry
 }
 
-// read makes the record of a turn that is over, from its pods' state and output. It returns errUnderWay while the output is read.
+// read returns the record of a turn that is over, from its pods' state and output. It returns errUnderWay while the output is being read.
 func (r *Reconciler) read(ctx context.Context, w *scope.Scope, c *children.Child, d decision.Decision) (turns.Record, *turns.Raw, error) {
 	entry := w.Blank(c.Turn)
 	entry.Nodes, entry.Placement = c.Nodes, c.Object.GetAnnotations()[children.AnnotationPlacement]
@@ -98,7 +98,7 @@ func (r *Reconciler) read(ctx context.Context, w *scope.Scope, c *children.Child
 		entry.Throttled, entry.Clocks, found.invalid = found.answer.Throttled, found.answer.Clocks, found.answer.ClockTrouble
 	}
 	if found.invalid != "" {
-		// Whatever it printed, it is not measured.
+		// Whatever the tool printed, it is not a measurement.
 		entry.Samples, entry.Invalid = nil, v1alpha1.Cut(fmt.Sprintf("%s %s", w.Run.Spec.ToolName(), found.invalid), maxTail)
 		found.verdict = ""
 	}
@@ -117,7 +117,7 @@ func (r *Reconciler) read(ctx context.Context, w *scope.Scope, c *children.Child
 	return entry, &found.raw, nil
 }
 
-// maxPodChange bounds each text of what a record says of its pods, in bytes.
+// maxPodChange bounds each text about pods in a record, in bytes.
 const maxPodChange = 256
 
 func podChanges(c *children.Child) (out []string) {
@@ -129,18 +129,18 @@ func podChanges(c *children.Child) (out []string) {
 	return out
 }
 
-// maxEnd is how much of the end of an output is looked through for its last lines.
+// maxEnd is how much of the end of an output is searched for its last lines.
 const maxEnd = 64 << 10
 
-// finding is what is known of a turn.
+// finding is the result of a turn so far.
 type finding struct {
-	// verdict says why it is no result, and invalid what disturbed it, both as the rest of a sentence about the tool.
+	// verdict is why it is no result, and invalid what disturbed it. Both are the rest of a sentence about the tool.
 	verdict, invalid string
 	answer           reading.Answer
 	raw              turns.Raw
 }
 
-// podsOf are the pods whose output counts.
+// podsOf returns the pods whose output counts.
 func (f *finding) podsOf(c *children.Child) []*corev1.Pod {
 	pods := c.MainPods()
 	if worker := c.FailedWorker(); worker != nil && !c.Succeeded && !c.Failed {
@@ -156,7 +156,7 @@ func (f *finding) podsOf(c *children.Child) []*corev1.Pod {
 	return pods
 }
 
-// endOf fills in how the container of a pod ended. It returns why it is no result, whatever was printed.
+// endOf fills in how the container of a pod ended. It returns why the turn is no result, whatever was printed.
 func endOf(w *scope.Scope, pod *corev1.Pod, entry *turns.Record) (verdict string) {
 	for _, status := range pod.Status.ContainerStatuses {
 		if status.Name == children.ContainerName {
@@ -187,7 +187,7 @@ func endOf(w *scope.Scope, pod *corev1.Pod, entry *turns.Record) (verdict string
 	return ""
 }
 
-// unreadableError says that the API server did not give an output.
+// unreadableError means that the API server did not return an output.
 type unreadableError struct {
 	pod *corev1.Pod
 	err error
@@ -196,7 +196,7 @@ type unreadableError struct {
 func (e *unreadableError) Error() string { return e.err.Error() }
 func (e *unreadableError) Unwrap() error { return e.err }
 
-// outputs opens one output after the other. What is read of them is kept in raw.
+// outputs opens one output after the other, and copies what is read into raw.
 func (r *Reconciler) outputs(ctx context.Context, pods []*corev1.Pod, raw *turns.Raw) reading.Outputs {
 	return func(yield func(io.Reader, error) bool) {
 		ctx, cancel := context.WithTimeout(ctx, logTime)
@@ -220,10 +220,10 @@ func (r *Reconciler) outputs(ctx context.Context, pods []*corev1.Pod, raw *turns
 	}
 }
 
-// maxLastLine is more than the last line of a log has (printed.LastLine).
+// maxLastLine is longer than the last line of a log (printed.LastLine).
 const maxLastLine = 256
 
-// blamed is an output whose errors are those of the API server.
+// blamed is an output that marks its errors as those of the API server.
 type blamed struct {
 	io.Reader
 	pod *corev1.Pod
@@ -237,7 +237,7 @@ func (b *blamed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// collect reads the outputs of a turn. When it is known already that they are no result, they are only kept.
+// collect reads the outputs of a turn. If they are already known to be no result, it only stores them.
 func (r *Reconciler) collect(ctx context.Context, w *scope.Scope, c *children.Child, pods []*corev1.Pod, found *finding) error {
 	if found.verdict != "" || found.invalid != "" {
 		for output, err := range r.outputs(ctx, pods, &found.raw) {
@@ -267,7 +267,7 @@ func (r *Reconciler) collect(ctx context.Context, w *scope.Scope, c *children.Ch
 	return nil
 }
 
-// unread says that an output ended its reader, as the rest of a sentence about the tool.
+// unread describes an output that crashed its reader, as the rest of a sentence about the tool.
 func unread(pods []*corev1.Pod, why *reading.EndedError) string {
 	of := "pod " + pods[0].Name
 	if len(pods) > 1 {
@@ -276,7 +276,7 @@ func unread(pods []*corev1.Pod, why *reading.EndedError) string {
 	return fmt.Sprintf("has no result: the reader of the output of %s %s; have it print less, or report it", of, why.Reason)
 }
 
-// excuse makes a verdict of an output that the API server did not give. One that may still come is an error.
+// excuse returns a verdict for an output that the API server did not return. If the output may still arrive, it returns an error.
 func (r *Reconciler) excuse(w *scope.Scope, err error, found *finding) error {
 	unreadable, is := errors.AsType[*unreadableError](err)
 	if !is {
@@ -285,7 +285,7 @@ func (r *Reconciler) excuse(w *scope.Scope, err error, found *finding) error {
 	end := children.Terminated(unreadable.pod, children.ContainerName)
 	switch {
 	case end == nil || apierrors.IsNotFound(err):
-		// The pod never started its container, or was removed: its state says why.
+		// The pod never started its container, or was removed. Its state has the reason.
 		found.verdict = cmp.Or(found.verdict, "was lost: its pod was gone before its output could be read")
 	case w.Now.Sub(end.FinishedAt.Time) < logPatience:
 		return unreadable.err

@@ -26,7 +26,7 @@ func decodeProvenance(cm *corev1.ConfigMap) (scope.Provenance, error) {
 	return out, nil
 }
 
-// storeProvenance writes the ConfigMap, in the place of what an earlier look has found.
+// storeProvenance writes the ConfigMap, and replaces the result of an earlier check.
 func (r *Reconciler) storeProvenance(ctx context.Context, w *scope.Scope, found scope.Provenance) error {
 	text, err := json.Marshal(found)
 	if err == nil && len(text) > turns.MaxStored {
@@ -45,7 +45,7 @@ func (r *Reconciler) storeProvenance(ctx context.Context, w *scope.Scope, found 
 	return nil
 }
 
-// writeConfigMap makes or changes a ConfigMap of the run.
+// writeConfigMap creates or changes a ConfigMap of the run.
 func (r *Reconciler) writeConfigMap(ctx context.Context, w *scope.Scope, name string, change func(*corev1.ConfigMap)) error {
 	cm := &corev1.ConfigMap{}
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: w.Run.Namespace, Name: name}, cm)

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 )
 
-// annotationPublished on the ConfigMap of results says how far the run was when it was written.
+// annotationPublished on the ConfigMap of results is the state of the run when the results were written.
 const annotationPublished = "parallelfs.dev/benchmark-published"
 
 // publish writes the ConfigMap of results.

@@ -16,7 +16,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope/scopetest"
 )
 
-// endedRun is a run that ended so many hours ago; 0 is one that goes on.
+// endedRun returns a run that ended the given number of hours ago; 0 means that it has not ended.
 func endedRun(name string, hours int, change ...func(*v1alpha1.BenchmarkRun)) v1alpha1.BenchmarkRun {
 	run := v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: name, UID: types.UID(name)}}
 	if hours > 0 {
@@ -28,7 +28,7 @@ func endedRun(name string, hours int, change ...func(*v1alpha1.BenchmarkRun)) v1
 	return run
 }
 
-// rawOfRun is a ConfigMap with so many bytes of raw output.
+// rawOfRun returns a ConfigMap with the given number of bytes of raw output.
 func rawOfRun(run string, bytes int) corev1.ConfigMap {
 	return corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "storage", Name: run + "-p000", Labels: map[string]string{v1alpha1.LabelBenchmarkRun: run},

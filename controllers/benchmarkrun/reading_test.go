@@ -24,7 +24,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 )
 
-// deadly is a LogReader that ends the process of whoever reads.
+// deadly is a LogReader that crashes the process that reads.
 type deadly struct{ reads *int }
 
 func (d deadly) Logs(context.Context, types.NamespacedName, string, int64) (io.ReadCloser, error) {

@@ -13,27 +13,27 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 )
 
-// errUnderWay says that an output is still read. The next pass asks again.
+// errUnderWay means that an output is still being read. The next pass checks again.
 var errUnderWay = errors.New("the output is still read")
 
-// readings are the outputs that are read now, one of each run. A pass waits for one only for a moment, so that an output which takes long
-// to read delays no other run.
+// readings holds the outputs that are being read, one for each run. A pass waits for a reading only for a moment, so that a long output
+// delays no other run.
 type readings struct {
 	mutex sync.Mutex
 	byRun map[client.ObjectKey]*oneReading
 }
 
-// oneReading is that of a turn's outputs.
+// oneReading is the reading of a turn's outputs.
 type oneReading struct {
 	job    types.UID
 	cancel context.CancelFunc
-	// over is closed when found and err are there.
+	// over is closed when found and err are set.
 	over  chan struct{}
 	found *finding
 	err   error
 }
 
-// of reads the outputs of a job, or goes on with it. It returns errUnderWay after a moment. Without a moment, it waits.
+// of begins or continues to read the outputs of a job. It returns errUnderWay after moment. If moment is 0, it waits until the end.
 func (r *readings) of(ctx context.Context, w *scope.Scope, c *children.Child, known *finding,
 	read func(context.Context, *finding) error, moment time.Duration,
 ) (*finding, error) {
@@ -55,7 +55,7 @@ func (r *readings) of(ctx context.Context, w *scope.Scope, c *children.Child, kn
 	}
 }
 
-// begin returns the reading of a job, which goes on after the pass has ended. That of another job of the run ends.
+// begin returns the reading of a job, which continues after the pass has ended. The reading of another job of the run is canceled.
 func (r *readings) begin(
 	ctx context.Context, key client.ObjectKey, job types.UID, known *finding, read func(context.Context, *finding) error,
 ) *oneReading {
@@ -81,7 +81,7 @@ func (r *readings) begin(
 	return one
 }
 
-// forget ends the reading of a run, and what it has found.
+// forget cancels the reading of a run, and drops its result.
 func (r *readings) forget(key client.ObjectKey) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

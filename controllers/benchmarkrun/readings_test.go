@@ -24,7 +24,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope/scopetest"
 )
 
-// turnThatEnded is a turn whose pod has printed something, with an operator that keeps it.
+// turnThatEnded returns a turn whose pod has printed something, with an operator that stores it.
 func turnThatEnded(t *testing.T, read reading.Reader) (*Reconciler, *scope.Scope, decision.Decision) {
 	t.Helper()
 	scheme := runtime.NewScheme()

@@ -1,6 +1,6 @@
-// Package benchmarkrun reconciles BenchmarkRuns: it gathers what there is, decides on one step, takes it, and writes the
-// status once. What a repetition found is recorded before anything that follows from it, so an operator that is killed at
-// any moment goes on where it was.
+// Package benchmarkrun reconciles BenchmarkRuns. A pass reads the current state, decides on one step, takes it, and writes the status once.
+// The result of a repetition is recorded before anything that depends on it, so an operator that is killed at any moment continues where it
+// was.
 package benchmarkrun
 
 import (
@@ -45,7 +45,7 @@ func (r *Reconciler) emit(run *v1alpha1.BenchmarkRun, all ...outcomes.Note) {
 type Reconciler struct {
 	// Client reads from a cache and writes.
 	Client client.Client
-	// Reader reads from the API server: what is not there must really not be there.
+	// Reader reads from the API server, because a missing object must really be missing.
 	Reader client.Reader
 	Clock  clock.PassiveClock
 	// Tools by spec.tool.
@@ -54,46 +54,47 @@ type Reconciler struct {
 	Backends backend.Set
 	Images   backend.Images
 	Logs     LogReader
-	// Read reads what the containers of a turn have printed.
+	// Read reads the outputs of the containers of a turn.
 	Read reading.Reader
-	// Moment is how long a pass waits while an output is read; 0 waits until it is.
+	// Moment is how long a pass waits while an output is read; 0 waits until the end.
 	Moment   time.Duration
 	Recorder events.EventRecorder
-	// NoFileSystems is true where the operator is installed without filesystems: their kinds are not served, and nodes can't be read.
+	// NoFileSystems is true if the operator is installed without filesystems: the API server does not serve their kinds, and the manager may
+	// not read nodes.
 	NoFileSystems bool
-	// Telemetry says what the servers did meanwhile; nil asks nobody.
+	// Telemetry queries the servers' activity during a turn; nil queries none.
 	Telemetry TelemetryReader
-	// Published returns a published table by its name, and of a table with variants those figures of one.
+	// Published returns a published table by its name. For a table with variants, it returns the figures of one variant.
 	Published func(name, variant string) (results.Run, error)
 	// MaxPriority is the highest value that the PriorityClass of a run may have.
 	MaxPriority int32
 	// Version of the operator, for the provenance of results.
 	Version string
-	// PollInterval is how often a running job is looked at. MPIJobs are not watched, because the cluster may not serve them.
+	// PollInterval is how often a running job is read. MPIJobs are not watched, because the cluster may not serve them.
 	PollInterval time.Duration
 
-	// Process names this process; a new one has another name.
+	// Process identifies this process. A new process has another value.
 	Process string
 
-	// readings are the outputs that are read now.
+	// readings holds the outputs that are being read.
 	readings readings
-	// busy are the filesystems whose runs are worked on.
+	// busy holds the filesystems whose runs are being reconciled.
 	busy busy
-	// pasts are what passes over runs have seen of the controllers of their pods (client.ObjectKey to *pastOfRun).
+	// pasts holds what passes over runs have seen of the controllers of their pods (client.ObjectKey to *pastOfRun).
 	pasts sync.Map
-	// once guards baselines, which are made when they are needed.
+	// once guards baselines, which are created on first use.
 	once sync.Once
-	// baselines are the results of other runs that were read last (types.NamespacedName to knownBaseline).
+	// baselines caches the results of other runs (types.NamespacedName to knownBaseline).
 	baselines *lru.Cache
 }
 
-// busy holds the filesystems whose runs are worked on now.
+// busy holds the filesystems whose runs are being reconciled.
 type busy struct {
 	mutex sync.Mutex
 	keys  map[client.ObjectKey]bool
 }
 
-// take returns false when somebody else works on a run of that filesystem.
+// take returns false if another pass reconciles a run of that filesystem.
 func (b *busy) take(of client.ObjectKey) bool {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -113,7 +114,7 @@ func (b *busy) free(of client.ObjectKey) {
 	delete(b.keys, of)
 }
 
-// TelemetryReader asks the agents of some of a filesystem's servers; see agents.Reader.
+// TelemetryReader queries the agents of some of a filesystem's servers; see agents.Reader.
 type TelemetryReader interface {
 	Telemetry(ctx context.Context, fs client.ObjectKey, nodes []string, from, to time.Time) []telemetry.Summary
 }
@@ -133,7 +134,8 @@ type TelemetryReader interface {
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile takes one BenchmarkRun one step further. Its status is written once, at the end: what was decided, or why the pass failed.
+// Reconcile takes one BenchmarkRun one step further. It writes the status once, at the end, with the decision or the reason why the pass
+// failed.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	p := &pass{Reconciler: r}
 	err := p.reconcile(ctx, request.NamespacedName)
@@ -147,17 +149,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{RequeueAfter: p.decision.After}, nil
 }
 
-// pass is one pass over a run: what it has found, and what it does.
+// pass is one pass over a run: its input, its decision and its results.
 type pass struct {
 	*Reconciler
 	run      *v1alpha1.BenchmarkRun
 	scope    *scope.Scope
 	decision decision.Decision
-	// gone is true when there is no run to write a status of.
+	// gone is true if the run no longer exists, so that there is no status to write.
 	gone bool
 }
 
-// phases are the steps of a pass, in their order.
+// phases returns the steps of a pass, in their order.
 func (p *pass) phases() []passes.Phase {
 	if !p.run.DeletionTimestamp.IsZero() {
 		return []passes.Phase{
@@ -182,7 +184,7 @@ func (p *pass) reconcile(ctx context.Context, key client.ObjectKey) error {
 		p.readings.forget(key)
 		return client.IgnoreNotFound(err)
 	}
-	// Two runs of one filesystem must not see it idle at once. Those of another one do not wait.
+	// Two runs of one filesystem must not both see it idle. Runs of other filesystems do not wait.
 	of := client.ObjectKey{Namespace: run.Namespace, Name: run.Spec.Target.String()}
 	if !p.busy.take(of) {
 		p.decision.After = scope.Soon
@@ -196,7 +198,7 @@ func (p *pass) reconcile(ctx context.Context, key client.ObjectKey) error {
 	return p.writeStatus(ctx, p.scope, p.decision)
 }
 
-// claim makes sure that the run is not gone before its files are.
+// claim sets the finalizer, so that the run is not gone before its files are.
 func (p *pass) claim(ctx context.Context) error {
 	return passes.Claim(ctx, p.Client, p.run) //nolint:wrapcheck // the phase has a name
 }
@@ -216,7 +218,7 @@ func (p *pass) settle(ctx context.Context) (err error) {
 	return err
 }
 
-// do takes the step that was decided on. What a person must change in the FileSystem is no failure of the pass.
+// do takes the decided step. If a person must change the FileSystem, the pass has not failed.
 func (p *pass) do(ctx context.Context) error {
 	if err := p.act(ctx, p.scope, p.decision); errors.Is(err, errUnderWay) {
 		p.decision.After = p.scope.Poll
@@ -232,7 +234,7 @@ func (p *pass) do(ctx context.Context) error {
 	return nil
 }
 
-// lookBack is look for a run that is deleted. One that can't be looked at is let go after a while.
+// lookBack reads the state for a run that is deleted. If that fails for a while, the run is released.
 func (p *pass) lookBack(ctx context.Context) error {
 	if p.gone = !controllerutil.ContainsFinalizer(p.run, v1alpha1.Finalizer); p.gone {
 		return nil
@@ -253,7 +255,7 @@ func (p *pass) decideDeleted(ctx context.Context) error {
 	return nil
 }
 
-// stop takes the step that was decided on. A run that can't be stopped is let go after a while.
+// stop takes the decided step. A run that can't be stopped is released after a while.
 func (p *pass) stop(ctx context.Context) error {
 	err := p.act(ctx, p.scope, p.decision)
 	if err == nil || !decision.Expired(p.run, p.Clock.Now()) {
@@ -263,7 +265,7 @@ func (p *pass) stop(ctx context.Context) error {
 	return p.letGo(ctx, p.run, decision.Decision{LeftBehind: err.Error()})
 }
 
-// letGo removes the finalizer. The jobs and ConfigMaps that are left go with their owner.
+// letGo removes the finalizer. The remaining jobs and ConfigMaps are deleted with their owner.
 func (r *Reconciler) letGo(ctx context.Context, run *v1alpha1.BenchmarkRun, d decision.Decision) error {
 	before := run.DeepCopy()
 	controllerutil.RemoveFinalizer(run, v1alpha1.Finalizer)
@@ -276,7 +278,7 @@ func (r *Reconciler) letGo(ctx context.Context, run *v1alpha1.BenchmarkRun, d de
 	return nil
 }
 
-// settleLease takes the lease of what is measured, or lets it go. While somebody else has it, what was decided is put off.
+// settleLease takes or releases the lease of the target. While another holder has it, the decision is postponed.
 func (r *Reconciler) settleLease(ctx context.Context, w *scope.Scope, d decision.Decision) (decision.Decision, error) {
 	var subject lease.Subject
 	switch {
@@ -304,7 +306,7 @@ func (r *Reconciler) settleLease(ctx context.Context, w *scope.Scope, d decision
 	return d, nil
 }
 
-// writeStatus writes the status and its events when it has changed.
+// writeStatus writes the status and its events if it has changed.
 func (r *Reconciler) writeStatus(ctx context.Context, w *scope.Scope, d decision.Decision) error {
 	status, err := outcomes.Derive(w, d)
 	if err != nil {

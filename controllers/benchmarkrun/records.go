@@ -20,11 +20,11 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 )
 
-// forget removes the raw output from the ConfigMaps of the points. The records stay in them: parameters, samples and telemetry.
+// forget removes the raw output from the ConfigMaps of the points. It keeps the records: parameters, samples and telemetry.
 func (r *Reconciler) forget(ctx context.Context, w *scope.Scope) error {
 	for i := range w.Outputs {
 		cm := &w.Outputs[i]
-		// Nothing was read of it: the cache holds no raw output. The uid keeps it from another one of that name.
+		// The patch needs no read, because the cache holds no raw output. The uid protects another ConfigMap of that name.
 		patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"binaryData":null}`, cm.UID)
 		if err := r.Client.Patch(ctx, cm, client.RawPatch(types.MergePatchType, patch)); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("remove the raw output from ConfigMap %s: %w", cm.Name, err)
@@ -33,11 +33,11 @@ func (r *Reconciler) forget(ctx context.Context, w *scope.Scope) error {
 	return nil
 }
 
-// maxRunRaw bounds the raw output of a run, in bytes as it is stored: etcd holds 2 to 8 GiB of all objects of a cluster. The last
-// repetition may exceed it by what one may have.
+// maxRunRaw bounds the raw output of a run, in bytes as it is stored: etcd holds 2 to 8 GiB for all objects of a cluster. The last
+// repetition may exceed it by the limit of one repetition.
 const maxRunRaw = 16 << 20
 
-// rawOf is how many bytes of raw output a ConfigMap has.
+// rawOf returns how many bytes of raw output a ConfigMap has.
 func rawOf(cm *corev1.ConfigMap) (sum int) {
 	for _, packed := range cm.BinaryData {
 		sum += len(packed)
@@ -45,13 +45,13 @@ func rawOf(cm *corev1.ConfigMap) (sum int) {
 	return sum
 }
 
-// bounded is the raw output that is kept with a record: none when the run has enough.
+// bounded returns the raw output that is stored with a record: none if the run has reached its limit.
 func bounded(w *scope.Scope, entry *turns.Record, raw *turns.Raw) *turns.Raw {
 	sum := 0
 	for i := range w.Outputs {
 		size, err := strconv.Atoi(w.Outputs[i].Annotations[children.AnnotationRaw])
 		if err != nil {
-			continue // it was written before sizes were noted
+			continue // it was written before sizes were recorded
 		}
 		sum += size
 	}
@@ -62,12 +62,12 @@ func bounded(w *scope.Scope, entry *turns.Record, raw *turns.Raw) *turns.Raw {
 	return &turns.Raw{}
 }
 
-// maxNamespaceRaw bounds the raw output of all runs of a namespace, in bytes as it is stored. Runs that go on may exceed it by what each of
-// them may have.
+// maxNamespaceRaw bounds the raw output of all runs of a namespace, in bytes as it is stored. Unfinished runs may exceed it by their own
+// limits.
 const maxNamespaceRaw = 256 << 20
 
-// oldestRaw is the run whose raw output goes next, nil while those of the namespace have no more than most bytes: of those that have ended,
-// the one that ended first.
+// oldestRaw returns the run whose raw output is removed next: the one that ended first. It returns nil while all runs of the namespace
+// together have at most the given number of bytes.
 func oldestRaw(runs []v1alpha1.BenchmarkRun, outputs []corev1.ConfigMap, most int) *v1alpha1.BenchmarkRun {
 	kept := map[types.UID]*v1alpha1.BenchmarkRun{}
 	for i := range runs {
@@ -101,12 +101,12 @@ func oldestRaw(runs []v1alpha1.BenchmarkRun, outputs []corev1.ConfigMap, most in
 	return oldest
 }
 
-// endedBefore is true when a run ended before another one. Of two that ended at once, the name decides.
+// endedBefore reports whether a run ended before another one. If both ended at once, the name decides.
 func endedBefore(run, other *v1alpha1.BenchmarkRun) bool {
 	return cmp.Or(run.Status.CompletionTime.Compare(other.Status.CompletionTime.Time), strings.Compare(run.Name, other.Name)) < 0
 }
 
-// oldestRawOf is the run of a namespace whose raw output goes next.
+// oldestRawOf returns the run of a namespace whose raw output is removed next.
 func (r *Reconciler) oldestRawOf(ctx context.Context, namespace string) (*v1alpha1.BenchmarkRun, error) {
 	var runs v1alpha1.BenchmarkRunList
 	if err := r.Client.List(ctx, &runs, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -120,7 +120,7 @@ func (r *Reconciler) oldestRawOf(ctx context.Context, namespace string) (*v1alph
 	return oldestRaw(runs.Items, outputs.Items, maxNamespaceRaw), nil
 }
 
-// gatherRaw finds out whether the raw output of a run that has ended has to go, because those of its namespace have too much.
+// gatherRaw checks whether the raw output of a run that has ended must be removed because its namespace has too much.
 func (r *Reconciler) gatherRaw(ctx context.Context, w *scope.Scope) error {
 	if w.Run.Status.CompletionTime == nil || w.Run.Status.RawOutputRemoved != nil {
 		return nil
@@ -142,8 +142,8 @@ func add(cm *corev1.ConfigMap, entry turns.Record, key string, raw *turns.Raw) e
 	return nil
 }
 
-// store writes a record, unless the API server has one of that turn already: then that one is returned. It reads
-// past the cache, because a cache that lags would let a repetition count twice.
+// store writes a record, unless the API server already has one of that turn, which it then returns. It reads from the API server, because
+// an outdated cache would let a repetition count twice.
 func (r *Reconciler) store(ctx context.Context, w *scope.Scope, entry turns.Record, raw *turns.Raw) (turns.Record, error) {
 	run := w.Run
 	raw = bounded(w, &entry, raw)
@@ -193,7 +193,7 @@ func (r *Reconciler) store(ctx context.Context, w *scope.Scope, entry turns.Reco
 	return entry, nil
 }
 
-// refresh reads the records of a point past the cache, which may be behind.
+// refresh reads the records of a point from the API server, because the cache may be outdated.
 func (r *Reconciler) refresh(ctx context.Context, w *scope.Scope, point int) error {
 	var cm corev1.ConfigMap
 	name := turns.PointName(w.Run.Name, point)

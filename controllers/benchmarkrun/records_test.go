@@ -24,7 +24,8 @@ import (
 	"parallelfs.dev/operator/internal/node/printed"
 )
 
-// told is a LogReader with one answer: the log of a program that printed a text, or of one that lacks its first bytes or its last line.
+// told is a LogReader with one answer: the log of a program that printed a text, or an incomplete one without its first bytes or its last
+// line.
 type told struct {
 	text    string
 	rotated int
@@ -49,7 +50,7 @@ func (number) Parse(_ *v1alpha1.BenchmarkRunSpec, _ benchmarks.Point, _ int, out
 	return benchmarks.Report{Version: "1.0", Samples: []benchmarks.Sample{sample}}, err
 }
 
-// echo is a tool whose version is all that it printed.
+// echo is a tool whose version is its whole output.
 type echo struct{ benchmarks.Tool }
 
 func (echo) Parse(_ *v1alpha1.BenchmarkRunSpec, _ benchmarks.Point, _ int, output []byte) (benchmarks.Report, error) {
@@ -159,10 +160,10 @@ func TestWhatARepetitionFound(t *testing.T) {
 	})
 }
 
-// kept is raw output.
+// kept returns raw output.
 func kept(text string) *turns.Raw {
 	var raw turns.Raw
-	_, _ = raw.Write([]byte(text)) // it takes everything
+	_, _ = raw.Write([]byte(text)) // it accepts everything
 	return &raw
 }
 

@@ -10,11 +10,11 @@ import (
 	"parallelfs.dev/operator/controllers/refusals"
 )
 
-// launcherSuffix is that of the Job that the MPI operator makes for the launcher of an MPIJob.
+// launcherSuffix is the end of the name of the Job that the MPI operator makes for the launcher of an MPIJob.
 const launcherSuffix = "-launcher"
 
-// gatherRefusal finds out whether the API server keeps the pods of a job from being made. Neither a Job nor an MPIJob says so in its
-// status, so their events are read, and only while pods are missing.
+// gatherRefusal checks whether the API server refuses the pods of a job. Neither a Job nor an MPIJob shows that in its status, so the
+// events are read, and only while pods are missing.
 func (r *Reconciler) gatherRefusal(ctx context.Context, w *scope.Scope, c *children.Child) (err error) {
 	if c.Deleting || c.Held || c.Succeeded || w.Now.Sub(c.Started) < refusals.Patience || len(c.MainPods()) > 0 {
 		return nil
@@ -27,7 +27,7 @@ func (r *Reconciler) gatherRefusal(ctx context.Context, w *scope.Scope, c *child
 		owners = append(owners, launcher)
 	}
 	for _, owner := range owners {
-		// The workers come first: without them there is no launcher.
+		// The workers come first, because without them there is no launcher.
 		if c.Refused, err = refusals.Of(ctx, r.Reader, owner); err != nil || c.Refused != "" {
 			return err //nolint:wrapcheck // it says what it did
 		}

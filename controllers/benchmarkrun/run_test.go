@@ -62,7 +62,7 @@ func (s *setting) jobs() []string {
 	return names
 }
 
-// once is what ran when every repetition of the run was run once, and the files were removed once.
+// once returns the expected counts if every repetition of the run ran once, and the files were removed once.
 func once(run string) map[string]int {
 	return map[string]int{
 		run + "-check": 1, run + "-p0-r1": 1, run + "-p0-r2": 1, run + "-p1-r1": 1, run + "-p1-r2": 1, run + "-clean": 1,
@@ -163,7 +163,7 @@ func TestADistributedRunIsAnMPIJobOverItsClients(t *testing.T) {
 	g.Expect(entry.Nodes).To(Equal([]string{s.nodeName(0), s.nodeName(1)}))
 }
 
-// outcomeOf is what must be the same however often the operator was killed.
+// outcomeOf returns the part of the status that must be the same however often the operator was killed.
 func outcomeOf(run *v1alpha1.BenchmarkRun) v1alpha1.BenchmarkRunStatus {
 	status := *run.Status.DeepCopy()
 	status.StartTime, status.CompletionTime = nil, nil
@@ -174,7 +174,7 @@ func outcomeOf(run *v1alpha1.BenchmarkRun) v1alpha1.BenchmarkRunStatus {
 		status.Points[i].StartTime, status.Points[i].CompletionTime = nil, nil
 	}
 	if status.Provenance != nil {
-		status.Provenance.FileSystem, status.Provenance.Clients = "", nil // each test has its own
+		status.Provenance.FileSystem, status.Provenance.Clients = "", nil // each test has a FileSystem of its own
 	}
 	return status
 }
@@ -386,7 +386,7 @@ func TestADeletedRunIsStoppedAndCleanedUp(t *testing.T) {
 	t.Run("a pod that never ends does not hold it for ever", func(t *testing.T) {
 		g := NewWithT(t)
 		s, key := hanging(t)
-		for range 5 { // the cluster does not play: the pod goes on without its job
+		for range 5 { // the cluster is not simulated, so the pod continues without its job
 			g.Expect(s.reconcile(key)).To(Succeed())
 		}
 		g.Expect(gone(s, key)).To(BeFalse())

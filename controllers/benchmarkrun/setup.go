@@ -22,7 +22,7 @@ import (
 	"parallelfs.dev/operator/controllers/failures"
 )
 
-// maxPasses is how many runs are worked on at once, each of another filesystem.
+// maxPasses is how many runs are reconciled at once, each on another filesystem.
 const maxPasses = 3
 
 // Name of the controller, in logs, metrics and events.
@@ -42,10 +42,10 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	}
 	r.Process = string(uuid.NewUUID())
 	options := controller.Options{RateLimiter: failures.Limiter(), MaxConcurrentReconciles: maxPasses}
-	// Of each filesystem, one run at a time is reconciled (busy).
+	// For each filesystem, one run at a time is reconciled (busy).
 	runs := ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
-		// The status that this controller writes must not wake it; a deletion must.
+		// The controller's own writes of the status must not trigger it; a deletion must.
 		For(&v1alpha1.BenchmarkRun{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.BenchmarkRun{}, handler.EnqueueRequestsFromMapFunc(r.runsBehind), builder.WithPredicates(movesLine())).
 		Watches(&v1alpha1.BenchmarkRun{}, handler.EnqueueRequestsFromMapFunc(r.runWithOldestRaw), builder.WithPredicates(movesRaw())).
@@ -59,8 +59,8 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	return runs.Complete(r) //nolint:wrapcheck // the caller says whose controller it is
 }
 
-// movesRaw lets those changes of a run through after which raw output may have to go: the run has ended, or its raw output has gone and
-// was not enough.
+// movesRaw accepts changes of a run after which raw output may have to be removed: the run has ended, or its raw output was removed and
+// that was not enough.
 func movesRaw() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false },
@@ -73,11 +73,11 @@ func movesRaw() predicate.Predicate {
 	}
 }
 
-// runWithOldestRaw is to be woken when a run has ended and those of its namespace have too much raw output.
+// runWithOldestRaw returns the run to trigger when a run has ended and its namespace has too much raw output.
 func (r *Reconciler) runWithOldestRaw(ctx context.Context, run client.Object) []reconcile.Request {
 	oldest, err := r.oldestRawOf(ctx, run.GetNamespace())
 	if err != nil || oldest == nil {
-		return nil // the cache answers this; the run itself looks again when it is reconciled
+		return nil // the cache answers this; the run itself checks again in its next pass
 	}
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(oldest)}}
 }
@@ -90,7 +90,7 @@ func runOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: pod.GetNamespace(), Name: name}}}
 }
 
-// runsOfFileSystem are those that have not ended, but for those that wait for another run: that one wakes them.
+// runsOfFileSystem returns the runs that have not ended, except those that wait for another run, because that run triggers them.
 func (r *Reconciler) runsOfFileSystem(ctx context.Context, fs client.Object) []reconcile.Request {
 	all, err := r.runsOf(ctx, fs.GetNamespace(), &v1alpha1.BenchmarkTarget{FileSystem: v1alpha1.FileSystemTarget{Name: fs.GetName()}})
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// gatherVolume reads the claim of a run with its volume and its StorageClass. They are read past the cache, one by one: the manager has no
-// other use for them, and may only get them.
+// gatherVolume reads the claim of a run with its volume and its StorageClass. They are read one by one from the API server, because the
+// manager has no other use for them, and only the right to get them.
 func (r *Reconciler) gatherVolume(ctx context.Context, w *scope.Scope) error {
 	w.Volume = &scope.Volume{}
 	w.Mount = backend.Mount{Path: scope.VolumePath}
@@ -59,7 +59,7 @@ func (r *Reconciler) gatherVolume(ctx context.Context, w *scope.Scope) error {
 	return err //nolint:wrapcheck // it says what it did
 }
 
-// makeClaim makes the claim of a run on a StorageClass. It goes with the run, even if nobody deletes it before.
+// makeClaim creates the claim of a run on a StorageClass. The run owns it, so it is deleted with the run at the latest.
 func (r *Reconciler) makeClaim(ctx context.Context, w *scope.Scope, render jobs.Renderer) error {
 	claim, err := render.Claim()
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *Reconciler) makeClaim(ctx context.Context, w *scope.Scope, render jobs.
 	return nil
 }
 
-// removeClaim deletes the claim that the run has made, and no other of that name.
+// removeClaim deletes the claim that the run has made, and no other claim of that name.
 func (r *Reconciler) removeClaim(ctx context.Context, w *scope.Scope) error {
 	claim := w.Volume.Claim
 	if !w.MakesClaim() || !metav1.IsControlledBy(claim, w.Run) {
@@ -87,7 +87,7 @@ func (r *Reconciler) removeClaim(ctx context.Context, w *scope.Scope) error {
 	return nil
 }
 
-// find reads an object past the cache; false when there is none.
+// find reads an object from the API server; false if there is none.
 func (r *Reconciler) find(ctx context.Context, key client.ObjectKey, into client.Object) (bool, error) {
 	err := r.Reader.Get(ctx, key, into)
 	if apierrors.IsNotFound(err) {

@@ -19,7 +19,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/outcomes"
 )
 
-// podSecurity has the API server refuse pods of the namespace that its profile does not allow.
+// podSecurity makes the API server refuse pods of the namespace that its profile does not allow.
 func (s *setting) podSecurity(profile string) {
 	s.t.Helper()
 	namespace := &corev1.Namespace{}
@@ -28,7 +28,7 @@ func (s *setting) podSecurity(profile string) {
 	s.must(s.client.Update(s.t.Context(), namespace))
 }
 
-// makeClaim makes a claim, and binds it to a volume.
+// makeClaim creates a claim, and binds it to a volume.
 func (s *setting) makeClaim(name string, mode corev1.PersistentVolumeAccessMode) *corev1.PersistentVolumeClaim {
 	s.t.Helper()
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")}
@@ -45,7 +45,7 @@ func (s *setting) makeClaim(name string, mode corev1.PersistentVolumeAccessMode)
 	return claim
 }
 
-// onClaim has a run measure a claim.
+// onClaim makes a run measure a claim.
 func onClaim(name string) func(*v1alpha1.BenchmarkRun) {
 	return func(r *v1alpha1.BenchmarkRun) {
 		r.Spec.Target = v1alpha1.BenchmarkTarget{PersistentVolumeClaim: v1alpha1.ClaimTarget{ClaimName: name}}

@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// describeAdmitted writes the condition PodsAsAsked, which is there while admission has changed pods of the filesystem.
+// describeAdmitted sets the condition PodsAsAsked, which exists while admission has changed pods of the filesystem.
 func describeAdmitted(fs *v1alpha1.FileSystem, in backend.Input) {
 	var changed []string
 	for i := range in.Pods {

@@ -31,24 +31,24 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// fakeDisk is a disk of a node: what is on it, and what was done to it.
+// fakeDisk is a disk of a node: its content, and what was done to it.
 type fakeDisk struct {
-	// files are left on it while it is drained.
+	// files is the number of files that are left while it is drained.
 	files    int32
 	node, id string
-	// also is another node that reaches it, and on the node that has mounted it last, where that is not its own.
+	// also is another node that reaches it. on is the node that has mounted it last, if that is not its own.
 	also, on string
-	// target (namespace/name) and uuid of the filesystem on it; empty when it is blank.
+	// target (namespace/name) and uuid describe the filesystem on it; empty if it is blank.
 	target, uuid string
 	// mounted by this StorageTarget.
 	mounted bool
 	// formats and wipes count what can't be undone.
 	formats, wipes int
-	// wipeFails and busy are why it can't be wiped, or unmounted, and unreadable why it can't be taken over.
+	// wipeFails and busy are why it can't be wiped or unmounted, and unreadable is why it can't be taken over.
 	wipeFails, busy, unreadable string
-	// cluster is the identity that its marker names, and top a directory with what lies at the top of its filesystem besides.
+	// cluster is the identity in its marker, and top a directory with the other content at the top of its filesystem.
 	cluster, top string
-	// dead is true for one that is not there any more.
+	// dead is true for a disk that no longer exists.
 	dead bool
 }
 
@@ -61,10 +61,10 @@ func (w *world) disk(node, name string) *fakeDisk {
 	return d
 }
 
-// at is the node that has mounted it last.
+// at returns the node that has mounted it last.
 func (d *fakeDisk) at() string { return or(d.on, d.node) }
 
-// inventory writes what an agent finds on a node.
+// inventory writes the findings of an agent on a node.
 func (w *world) inventory(node string) {
 	w.t.Helper()
 	inventory := &v1alpha1.NodeInventory{ObjectMeta: metav1.ObjectMeta{Name: node}}
@@ -109,8 +109,8 @@ func (w *world) hasAgent(node string) bool {
 	return err == nil
 }
 
-// agents play the agents of all nodes that have one: they bring the disk of every StorageTarget where its spec wants it, and
-// write the status as the real one does. They report whether anything changed.
+// agents simulates the agents of all nodes that have one. They bring the disk of every StorageTarget to the state in its spec, and write
+// the status as the real agent does. It reports whether anything changed.
 func (w *world) agents() bool {
 	w.t.Helper()
 	changed, has := w.tellServers(), map[string]bool{}
@@ -135,7 +135,7 @@ func (w *world) agents() bool {
 	return changed
 }
 
-// fileSystemNodes are those of this world, by node.
+// fileSystemNodes returns those of this world, by node.
 func (w *world) fileSystemNodes() map[string]v1alpha1.FileSystemNode {
 	w.t.Helper()
 	var list v1alpha1.FileSystemNodeList
@@ -147,7 +147,7 @@ func (w *world) fileSystemNodes() map[string]v1alpha1.FileSystemNode {
 	return out
 }
 
-// tellServers plays the agents that write what servers are told, and say so. It reports whether anything changed.
+// tellServers simulates the agents that write the node files, and confirm that. It reports whether anything changed.
 func (w *world) tellServers() bool {
 	w.t.Helper()
 	changed := false
@@ -164,7 +164,7 @@ func (w *world) tellServers() bool {
 	return changed
 }
 
-// keepRecords plays the agent that makes the disks of a node say what was given.
+// keepRecords simulates the agent that writes the assignments to the disks of a node.
 func (w *world) keepRecords(n *v1alpha1.FileSystemNode) {
 	w.t.Helper()
 	for i := range n.Spec.Members {
@@ -180,7 +180,7 @@ func (w *world) keepRecords(n *v1alpha1.FileSystemNode) {
 	}
 }
 
-// toldOf is what the server in a pod reads in the file of its node, when it may start.
+// toldOf returns what the server in a pod reads from its node file, if it may start.
 func (w *world) toldOf(pod *corev1.Pod, daemon string) (spec.Member, bool) {
 	w.t.Helper()
 	file := w.files[pod.Spec.NodeName]
@@ -191,10 +191,10 @@ func (w *world) toldOf(pod *corev1.Pod, daemon string) (spec.Member, bool) {
 	return file.Members[i], true
 }
 
-// planHash is the plan of every disk.
+// planHash is the hash of the plan of every disk.
 var planHash = "sha256:" + strings.Repeat("0a", 32)
 
-// act does with a disk what its StorageTarget says, and returns the agent's part of the status.
+// act brings a disk to the state in its StorageTarget, and returns the agent's part of the status.
 func (w *world) act(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTargetStatus {
 	status := v1alpha1.StorageTargetStatus{ObservedGeneration: t.Generation, KernelName: "sdx", Provisioned: t.Status.Provisioned, Record: t.Status.Record}
 	say := func(kind string, value metav1.ConditionStatus, reason, message string) {
@@ -288,13 +288,13 @@ func or(a, b string) string {
 	return b
 }
 
-// report is what an agent has written of a StorageTarget, and the version that it made.
+// report is an agent's last write of a StorageTarget, and the version that it made.
 type report struct {
 	content map[string]any
 	version string
 }
 
-// report writes the agent's part of a status by server-side apply, and tells whether that changed anything.
+// report writes the agent's part of a status by server-side apply, and returns whether that changed anything.
 func (w *world) report(t *v1alpha1.StorageTarget, status v1alpha1.StorageTargetStatus) bool {
 	w.t.Helper()
 	for i := range status.Conditions {
@@ -305,7 +305,7 @@ func (w *world) report(t *v1alpha1.StorageTarget, status v1alpha1.StorageTargetS
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	w.Expect(err).NotTo(HaveOccurred())
 	if last := w.reported[t.UID]; last.version == t.ResourceVersion && equality.Semantic.DeepEqual(last.content, content) {
-		return false // nobody has written since
+		return false // no one has written since
 	}
 	written := report{content: runtime.DeepCopyJSON(content)}
 	intent := &unstructured.Unstructured{Object: map[string]any{
@@ -322,7 +322,7 @@ func (w *world) report(t *v1alpha1.StorageTarget, status v1alpha1.StorageTargetS
 	return written.version != t.ResourceVersion
 }
 
-// inUse is true while a daemon that runs has taken the target up.
+// inUse reports whether a running daemon uses the target.
 func (w *world) inUse(t *v1alpha1.StorageTarget) bool {
 	for _, pod := range w.pods() {
 		if _, ok := w.took[string(pod.UID)][t.Name]; ok {
@@ -335,7 +335,7 @@ func (w *world) inUse(t *v1alpha1.StorageTarget) bool {
 	return false
 }
 
-// targets are the StorageTargets of this world.
+// targets returns the StorageTargets of this world.
 func (w *world) targets() []v1alpha1.StorageTarget {
 	w.t.Helper()
 	var list v1alpha1.StorageTargetList
@@ -343,7 +343,7 @@ func (w *world) targets() []v1alpha1.StorageTarget {
 	return list.Items
 }
 
-// target is the StorageTarget of a disk.
+// target returns the StorageTarget of a disk.
 func (w *world) target(d *fakeDisk) *v1alpha1.StorageTarget {
 	w.t.Helper()
 	for _, t := range w.targets() {
@@ -355,7 +355,7 @@ func (w *world) target(d *fakeDisk) *v1alpha1.StorageTarget {
 	return nil
 }
 
-// service is what the filesystem says of the target on a disk.
+// service returns what the filesystem reports about the target on a disk.
 func (w *world) service(d *fakeDisk) *v1alpha1.TargetService {
 	w.t.Helper()
 	fs := w.get()
@@ -364,7 +364,7 @@ func (w *world) service(d *fakeDisk) *v1alpha1.TargetService {
 	return seen.Service
 }
 
-// servers are those that the filesystem says are online, with their addresses.
+// servers returns those that the filesystem lists as online, with their addresses.
 func (w *world) servers() []string {
 	w.t.Helper()
 	var nodes v1alpha1.FileSystemNodeList
@@ -382,7 +382,7 @@ func (w *world) servers() []string {
 	return out
 }
 
-// reconcileTargets lets an operator look at every StorageTarget.
+// reconcileTargets makes an operator reconcile every StorageTarget.
 func (w *world) reconcileTargets(c client.Client) error {
 	r := &storagetarget.Reconciler{Client: c, Reader: c, Recorder: w.events, Views: w.board}
 	for _, t := range w.targets() {
@@ -393,7 +393,7 @@ func (w *world) reconcileTargets(c client.Client) error {
 	return nil
 }
 
-// reconcileNodes lets an operator look at every FileSystemNode that was deleted.
+// reconcileNodes makes an operator reconcile every FileSystemNode that was deleted.
 func (w *world) reconcileNodes(c client.Client) error {
 	r := &filesystemnode.Reconciler{Client: c, Reader: c, Recorder: w.events, Views: w.board, Clock: clock.RealClock{}}
 	for _, n := range w.fileSystemNodes() {
@@ -407,8 +407,8 @@ func (w *world) reconcileNodes(c client.Client) error {
 	return nil
 }
 
-// starts plays `node run` in a pod: a daemon that keeps its data on disks waits for the first that is proven, and then has
-// those that are until it is started again. It reports whether the daemon runs.
+// starts simulates `node run` in a pod. A daemon that keeps its data on disks waits for the first proven disk, and then uses the proven
+// disks until its next start. It reports whether the daemon runs.
 func (w *world) starts(pod *corev1.Pod) bool {
 	w.t.Helper()
 	if w.hive != nil {
@@ -423,7 +423,7 @@ func (w *world) starts(pod *corev1.Pod) bool {
 	switch daemon {
 	case "master":
 	case "metalogger":
-		directories = []v1alpha1.DirectoryPath{"/var/lib"} // it keeps its copy in a directory of the operator's own
+		directories = []v1alpha1.DirectoryPath{"/var/lib"} // its copy is in a directory of the operator's own
 	case "chunkserver":
 		instance += "/" + pool
 		for _, p := range fs.Spec.StoragePools {
@@ -459,7 +459,7 @@ func (w *world) starts(pod *corev1.Pod) bool {
 	return true
 }
 
-// runs finds the pod of a daemon that runs on a node, and the disks that it has.
+// runs finds the pod of a running daemon on a node, and the disks that it uses.
 func (w *world) runs(daemon, pool, node string) (took map[string]bool, ok bool) {
 	for _, pod := range w.pods() {
 		if !w.dead[node] && component(&pod) == daemon && pod.Labels[v1alpha1.LabelStoragePool] == pool && pod.Spec.NodeName == node {
@@ -469,13 +469,13 @@ func (w *world) runs(daemon, pool, node string) (took map[string]bool, ok bool) 
 	return nil, false
 }
 
-// finds is true for a pod that was started while the master was where it is now.
+// finds reports whether a pod was started while the master had its present address.
 func (w *world) finds(pod *corev1.Pod) bool {
 	master := w.masters[pod.UID]
 	return master == "" || master == w.get().Status.Metadata.Node
 }
 
-// diskTargets are what a chunkserver tells of its disks.
+// diskTargets returns what a chunkserver reports about its disks.
 func (w *world) diskTargets(node string, port int32, took map[string]bool) []backend.Target {
 	var out []backend.Target
 	for name, remove := range took {
@@ -489,8 +489,8 @@ func (w *world) diskTargets(node string, port int32, took map[string]bool) []bac
 	return out
 }
 
-// onDisks makes a FileSystem keep its metadata and data on the first disk of each node, and the metadata on the second one of
-// the first node.
+// onDisks makes a FileSystem keep its metadata and data on the first disk of each node, and the metadata on the second one of the first
+// node.
 func (w *world) onDisks(metadata *fakeDisk, data ...*fakeDisk) func(fs *v1alpha1.FileSystem) {
 	return func(fs *v1alpha1.FileSystem) {
 		fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Devices: references(metadata)}

@@ -15,7 +15,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// answeringJobs are those Jobs of the FileSystem, by name, whose pods print an answer before they end, and the pods.
+// answeringJobs returns those Jobs of the FileSystem, by name, whose pods print an answer before they end, and the pods.
 func (p *pass) answeringJobs(ctx context.Context, which []client.ListOption) (own []*batchv1.Job, pods []corev1.Pod, err error) {
 	var jobs batchv1.JobList
 	if err := p.Client.List(ctx, &jobs, which...); err != nil {
@@ -37,8 +37,8 @@ func (p *pass) answeringJobs(ctx context.Context, which []client.ListOption) (ow
 	return own, list.Items, nil
 }
 
-// lastAnswer says whether a Job is over, what the last of its pods has printed, nil when that says nothing, and what it waits for or why it
-// failed. Read finds an answer in a termination message, and what that says of itself.
+// lastAnswer returns whether a Job is over, what its last pod printed (nil if that is no answer), and what it waits for or why it failed.
+// The function read finds an answer in a termination message, and the message in that answer.
 func lastAnswer[A any](
 	j *batchv1.Job, pods []corev1.Pod, read func(printed string) (answer *A, says string),
 ) (ended bool, last *A, message string) {
@@ -67,7 +67,7 @@ func lastAnswer[A any](
 	return ended, last, message
 }
 
-// answerOf is the first answer that a container of a pod has printed before it ended, nil when none has.
+// answerOf returns the first answer that a container of a pod printed before it ended, nil if there is none.
 func answerOf[A any](pod *corev1.Pod, read func(printed string) (*A, string)) (answer *A, says string) {
 	for _, c := range pod.Status.ContainerStatuses {
 		if t := c.State.Terminated; t != nil {
@@ -79,7 +79,7 @@ func answerOf[A any](pod *corev1.Pod, read func(printed string) (*A, string)) (a
 	return nil, ""
 }
 
-// failure is the condition by which a Job has failed, nil when it has not.
+// failure returns the condition with which a Job has failed, nil if it has not.
 func failure(j *batchv1.Job) *batchv1.JobCondition {
 	i := slices.IndexFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue

@@ -10,13 +10,13 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// nodesAtOnce is how many nodes are asked at a time. One that is down takes as long as a connection may (dialLimit), and one that hangs as
-// long as an answer may: of a thousand nodes, a rack of them holds up the others for no longer than one does.
+// nodesAtOnce is how many nodes are queried at a time. A node that is down takes as long as a connection may (dialLimit), and one that
+// hangs as long as an answer may. With this number, a whole rack among a thousand nodes delays the others no longer than one node does.
 const nodesAtOnce = 64
 
-// askNodes asks the probe of each node what it serves, and returns what waits for the answers and puts them into the Input. All questions
-// are sent after one moment, which is the time of the whole. Each answer is proven by itself (Question); one that is missing says nothing
-// of the other nodes. The URLs are by node, one at least.
+// askNodes queries the probe of each node about its own servers, and returns a function that waits for the answers and puts them into the
+// Input. All questions are sent after the same moment, which is the time of the combined answer. Each answer is verified separately
+// (Question), and a missing answer does not affect the other nodes. The URLs are by node, at least one.
 func (r *Reconciler) askNodes(
 	ctx context.Context, prober backend.NodeProber, urls map[string]string, in *backend.Input, q Question,
 ) (answer func()) {
@@ -34,7 +34,7 @@ func (r *Reconciler) askNodes(
 				return nil
 			})
 		}
-		_ = group.Wait() // the errors lie beside
+		_ = group.Wait() // each query stores its own error
 	}()
 	return func() {
 		<-done
@@ -49,7 +49,7 @@ func (r *Reconciler) askNodes(
 		}
 		if len(said) == 0 {
 			if r.secrets != nil {
-				r.secrets.forget() // it may be the key
+				r.secrets.forget() // the key may have changed
 			}
 			first := nodes[0]
 			why := fmt.Sprintf("none of the %d nodes with servers answers: %s: %s", len(nodes), first, in.Unanswered[first])

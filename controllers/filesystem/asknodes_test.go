@@ -15,7 +15,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// everybody plays nodes that answer for themselves, each after a second; how is by the URL.
+// everybody simulates nodes that answer for themselves, each after a second; how is by the URL.
 type everybody struct {
 	backend.NodeProber
 	how             map[string]error
@@ -31,7 +31,7 @@ func (e *everybody) State(_ context.Context, q Question) (*backend.State, error)
 		}
 	}
 	defer e.at.Add(-1)
-	<-time.After(time.Second) // by the clock of synctest
+	<-time.After(time.Second) // on the clock of synctest
 	return &backend.State{Version: q.URL + " " + q.Key}, e.how[q.URL]
 }
 
@@ -43,7 +43,7 @@ func (e *everybody) Together(_ backend.Input, said map[string]*backend.State) (b
 	return out, e.refuses
 }
 
-// askEach asks so many nodes.
+// askEach queries the given number of nodes.
 func askEach(e *everybody, nodes int) (in backend.Input, took time.Duration) {
 	urls := map[string]string{}
 	for i := range nodes {

@@ -24,7 +24,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// The annotations of a Job that makes a backup: which, and at which place.
+// The annotations of a Job that makes a backup: its name, and its place.
 const (
 	annotationBackup          = "parallelfs.dev/backup"
 	annotationBackupClaim     = "parallelfs.dev/backup-claim"
@@ -33,8 +33,8 @@ const (
 	annotationBackupDirectory = "parallelfs.dev/backup-directory"
 )
 
-// backUp starts the backups that are due, and says what became of others. It takes no lease: a backup disturbs nobody more than a
-// metalogger that connects, and one that waited for the end of a benchmark could be missing when it is needed.
+// backUp starts backups whose time has come, and reports the results of others. It takes no lease, because a backup disturbs programs no
+// more than another metalogger does. A backup that waited for the end of a benchmark could be missing when it is needed.
 func (p *pass) backUp(ctx context.Context) error {
 	status := &p.fs.Status
 	backuper, ok := p.backend.(backend.Backuper)
@@ -44,7 +44,7 @@ func (p *pass) backUp(ctx context.Context) error {
 		return nil
 	}
 	if !p.observed {
-		return nil // not all is known
+		return nil // some input is missing
 	}
 	jobs, err := p.backupJobs(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func (p *pass) backUp(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// backedUp is the status of the condition BackedUp.
+// backedUp returns the status of the condition BackedUp.
 func backedUp(reason string) metav1.ConditionStatus {
 	switch reason {
 	case v1alpha1.ReasonVerified:
@@ -77,12 +77,12 @@ func backedUp(reason string) metav1.ConditionStatus {
 	}
 }
 
-// ofBackups finds what belongs to the backups of the FileSystem.
+// ofBackups selects the objects of the FileSystem's backups.
 func (p *pass) ofBackups() []client.ListOption {
 	return []client.ListOption{client.InNamespace(p.fs.Namespace), client.MatchingLabels{v1alpha1.LabelBackup: p.fs.Name}}
 }
 
-// backupJobs are the facts of the Jobs that make backups, by name.
+// backupJobs returns the facts of the Jobs that make backups, by name.
 func (p *pass) backupJobs(ctx context.Context) ([]backend.BackupJobFacts, error) {
 	jobs, pods, err := p.answeringJobs(ctx, p.ofBackups())
 	if err != nil {
@@ -109,14 +109,14 @@ func (p *pass) backupJobs(ctx context.Context) ([]backend.BackupJobFacts, error)
 	return out, nil
 }
 
-// startBackup makes the ConfigMaps of a backup, and then its Job, unless that is there: an operator that is killed in between leaves
-// ConfigMaps without a Job, and the next one goes on with those that say the same.
+// startBackup creates the ConfigMaps of a backup, and then its Job, unless the Job exists. An operator that is killed in between leaves
+// ConfigMaps without a Job, and the next one reuses those with the same content.
 func (p *pass) startBackup(ctx context.Context, backuper backend.Backuper, request backend.BackupRequest) error {
 	err := p.Reader.Get(ctx, client.ObjectKey{Namespace: p.fs.Namespace, Name: request.Job}, &batchv1.Job{})
 	if err == nil || !apierrors.IsNotFound(err) {
 		return err //nolint:wrapcheck // the phase has a name
 	}
-	// What was read is the same until something is written; a pass writes times into its own.
+	// The FileSystem as it was read stays the same until something is written. The pass changes times in its own copy.
 	record, err := backend.BackupRecord(p.read, p.in.FileSystemNodes, p.in.Targets)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it did
@@ -152,7 +152,7 @@ func (p *pass) startBackup(ctx context.Context, backuper backend.Backuper, reque
 	return nil
 }
 
-// makeOfBackup makes an object of a backup. One of that name that is left over is replaced.
+// makeOfBackup creates an object of a backup. It replaces a leftover object of the same name.
 func (p *pass) makeOfBackup(ctx context.Context, object client.Object) error {
 	object.SetLabels(map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelBackup: p.fs.Name})
 	if err := controllerutil.SetControllerReference(p.fs, object, p.Client.Scheme()); err != nil {
@@ -172,8 +172,8 @@ func (p *pass) makeOfBackup(ctx context.Context, object client.Object) error {
 	return nil
 }
 
-// isThere is true when a ConfigMap of the FileSystem is there that says the same as this one: so each pass comes further, even when the
-// operator is killed after every write.
+// isThere reports whether a ConfigMap of the FileSystem exists with the same content, so that each pass makes progress even if the operator
+// is killed after every write.
 func (p *pass) isThere(ctx context.Context, wanted *corev1.ConfigMap) (bool, error) {
 	var there corev1.ConfigMap
 	switch err := p.Reader.Get(ctx, client.ObjectKeyFromObject(wanted), &there); {
@@ -186,7 +186,7 @@ func (p *pass) isThere(ctx context.Context, wanted *corev1.ConfigMap) (bool, err
 	return same && metav1.IsControlledBy(&there, p.fs), nil
 }
 
-// removeBackupJobs removes Jobs with what they were told, and what was told to Jobs that are not there and are not to be.
+// removeBackupJobs removes Jobs with their ConfigMaps, and the ConfigMaps of Jobs that neither exist nor will be made.
 func (p *pass) removeBackupJobs(ctx context.Context, jobs []backend.BackupJobFacts, d backend.BackupDecision) error {
 	var errs []error
 	for _, name := range d.Remove {
@@ -204,7 +204,7 @@ func (p *pass) removeBackupJobs(ctx context.Context, jobs []backend.BackupJobFac
 			slices.ContainsFunc(d.Start, func(r backend.BackupRequest) bool { return r.Job == job }) || !metav1.IsControlledBy(m, p.fs) {
 			continue
 		}
-		// The list of Jobs may be older than that of ConfigMaps.
+		// The list of Jobs may be older than the list of ConfigMaps.
 		if err := p.Reader.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: job}, &batchv1.Job{}); !apierrors.IsNotFound(err) {
 			errs = append(errs, err)
 			continue

@@ -23,7 +23,7 @@ import (
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
-// vaults is a world whose filesystem is backed up each night, to a claim and to its second node. Its clock is the test's.
+// vaults is a world whose filesystem is backed up each night, to a claim and to its second node. The test controls its clock.
 type vaults struct {
 	*world
 	clock *clocktesting.FakePassiveClock
@@ -46,7 +46,7 @@ func (v *vaults) ofBackups() []client.ListOption {
 	return []client.ListOption{client.InNamespace(v.namespace), client.MatchingLabels{v1alpha1.LabelBackup: "scratch"}}
 }
 
-// backupJobs are the Jobs that make backups, by place.
+// backupJobs returns the Jobs that make backups, by place.
 func (v *vaults) backupJobs() map[string]*batchv1.Job {
 	v.t.Helper()
 	var jobs batchv1.JobList
@@ -68,7 +68,7 @@ func (v *vaults) backupMaps() []corev1.ConfigMap {
 	return maps.Items
 }
 
-// ends plays the pod of a Job that has printed an answer, and the Job controller.
+// ends simulates the pod of a Job that has printed an answer, and the Job controller.
 func (v *vaults) ends(job *batchv1.Job, how batchv1.JobConditionType, message string) {
 	v.t.Helper()
 	pod := &corev1.Pod{
@@ -89,7 +89,7 @@ func (v *vaults) ends(job *batchv1.Job, how batchv1.JobConditionType, message st
 	v.ended(job, how, time.Now())
 }
 
-// answers is an answer with one verified backup.
+// answers returns an answer with one verified backup.
 func answers(name string, version int64) string {
 	line, err := json.Marshal(spec.BackupAnswer{Name: name, Backups: []spec.BackupSeen{{
 		Name: name, Verified: true, Time: "2026-11-23T12:00:05Z", Version: version, ID: "6B046567398B0398", SizeBytes: 4096}}})
@@ -174,7 +174,7 @@ func TestABackupIsMadeOnceWhateverWriteTheOperatorIsKilledAfter(t *testing.T) {
 			v := prepared(t)
 			started := map[string]bool{}
 			var written []string
-			// It is the life of one backup: it starts, ends, comes into the status, and its Job goes.
+			// This is the life of one backup: its Job starts, ends, is recorded in the status, and is removed.
 			c := server.Killable(t, each)
 			for range 40 {
 				if err := v.reconcile(c); err != nil {

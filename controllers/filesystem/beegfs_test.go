@@ -25,7 +25,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// numbersGiven are the names and numbers that are recorded: "meta-0.n1 1: /data/meta0=1".
+// numbersGiven returns the names and numbers that are recorded: "meta-0.n1 1: /data/meta0=1".
 func (w *world) numbersGiven() []string {
 	w.t.Helper()
 	var out []string
@@ -40,13 +40,13 @@ func (w *world) numbersGiven() []string {
 	return out
 }
 
-// given is what the FileSystemNodes record.
+// given returns what the FileSystemNodes record.
 func (w *world) given() []backend.Given {
 	w.t.Helper()
 	return backend.GivenOn(slices.Collect(maps.Values(w.fileSystemNodes())))
 }
 
-// poolNodes are the nodes of a pool that are recorded, by name.
+// poolNodes returns the recorded nodes of a pool, by name.
 func (w *world) poolNodes(pool string) []string {
 	w.t.Helper()
 	var out []string
@@ -98,7 +98,7 @@ func TestANoOpReconcileOfABeeGFSWritesNothing(t *testing.T) {
 	w.Expect(c.Writes()).To(BeEmpty())
 }
 
-// grants are the targets that may be prepared, by the name of the daemon and the target.
+// grants returns the targets that may be prepared, by the name of the daemon and the target.
 func (w *world) grants() []string {
 	var out []string
 	for _, node := range w.nodes[:2] {
@@ -130,7 +130,7 @@ func TestEachTargetOfABeeGFSMayBePreparedUntilItWasListedOnce(t *testing.T) {
 		}
 	}
 
-	// A disk that is not mounted where it was: the directory is empty.
+	// A disk is not mounted at its place, so the directory is empty.
 	delete(w.hive.numbers, w.nodes[1]+":/data/ssd0")
 	w.restartPods("storage", w.nodes[1])
 	w.settle()
@@ -141,7 +141,7 @@ func TestEachTargetOfABeeGFSMayBePreparedUntilItWasListedOnce(t *testing.T) {
 	w.Expect(w.grants()).To(BeEmpty())
 }
 
-// restartPods ends the pods of a component on a node; runPods makes others.
+// restartPods ends the pods of a component on a node; runPods creates others.
 func (w *world) restartPods(daemon, node string) {
 	w.t.Helper()
 	for _, p := range w.pods() {
@@ -299,7 +299,7 @@ func TestABeeGFS8WithoutALicenseForItsPoolsSaysWhatThatCosts(t *testing.T) {
 		fs.Spec.StoragePools = append(fs.Spec.StoragePools, second)
 	})
 	w.hive.license = &backend.License{}
-	w.hive.stuck = "scratch" // the tool of BeeGFS 8 is not played here
+	w.hive.stuck = "scratch" // the tool of BeeGFS 8 is not simulated here
 	w.settle()
 	w.Expect(w.condition(v1alpha1.ConditionLicensed)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonLicenseMissing),
 		HaveField("Message", And(ContainSubstring("SSD and HDD"), ContainSubstring("spec.beegfs.license")))))
@@ -319,7 +319,7 @@ func TestTheDatabaseOfABeeGFS8IsBackedUpAtItsPlace(t *testing.T) {
 		fs.Spec.Version = "8.3.1"
 		fs.Spec.Backups = &v1alpha1.BackupsSpec{Schedule: "@daily", PersistentVolumeClaim: &v1alpha1.BackupsClaim{Name: "vault"}}
 	})
-	w.hive.license, w.hive.stuck = &backend.License{}, "pool-" // the hive speaks the commands of 7 alone
+	w.hive.license, w.hive.stuck = &backend.License{}, "pool-" // the hive supports only the commands of 7
 	w.settle()
 	var jobs batchv1.JobList
 	w.Expect(server.Client.List(w.ctx, &jobs, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelBackup: "scratch"})).To(Succeed())
@@ -337,7 +337,7 @@ func TestTheDatabaseOfABeeGFS8IsBackedUpAtItsPlace(t *testing.T) {
 	w.Expect(w.get().Status.Backups).To(ConsistOf(And(HaveField("PersistentVolumeClaim", "vault"), HaveField("Result", v1alpha1.BackupVerified), HaveField("ID", "6B046567398B0398"))))
 }
 
-// talker can do what the listener's test needs.
+// talker has the methods that the listener's test needs.
 type talker interface {
 	backend.Backend
 	backend.Prober
@@ -345,7 +345,7 @@ type talker interface {
 	backend.Claimer
 }
 
-// listener is a backend that keeps what it was last told of the Jobs.
+// listener is a backend that records the last state of the Jobs that it got.
 type listener struct {
 	talker
 	jobs []backend.Job
@@ -421,7 +421,7 @@ func TestABeeGFSThatIsMadeAgainOverItsDataTakesUpItsNumbers(t *testing.T) {
 	w := newWorld(t)
 	w.beeGFS(nil)
 	w.settle()
-	w.change(func(fs *v1alpha1.FileSystem) { // the numbers of what is added don't follow the order of names
+	w.change(func(fs *v1alpha1.FileSystem) { // the numbers of new targets do not follow the order of names
 		fs.Spec.Metadata.InstancesPerNode = 3
 		fs.Spec.Metadata.Targets.Directories = append(fs.Spec.Metadata.Targets.Directories, "/data/meta2")
 	})
@@ -464,7 +464,7 @@ func TestABeeGFSThatIsMadeAgainOverItsDataTakesUpItsNumbers(t *testing.T) {
 	w.Expect(w.get().Status.Given.Highest).To(Equal(old.Given.Highest))
 }
 
-// collectGarbage plays Kubernetes' garbage collector after a FileSystem has gone.
+// collectGarbage simulates Kubernetes' garbage collector after a FileSystem is gone.
 func (w *world) collectGarbage() {
 	w.t.Helper()
 	for _, kind := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}, &v1alpha1.FileSystemNode{}, &batchv1.Job{}} {

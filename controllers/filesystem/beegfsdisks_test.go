@@ -17,7 +17,8 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// disksOfBeeGFS are a disk for the management service and one for each metadata server on the first two nodes, and two for data on each.
+// disksOfBeeGFS returns a disk for the management service and one for each metadata server on the first two nodes, and two for data on
+// each.
 func (w *world) disksOfBeeGFS() (management *fakeDisk, metadata, data []*fakeDisk) {
 	management = w.disk(w.nodes[0], "mgmtd")
 	for _, node := range w.nodes[:2] {
@@ -27,7 +28,7 @@ func (w *world) disksOfBeeGFS() (management *fakeDisk, metadata, data []*fakeDis
 	return management, metadata, data
 }
 
-// beeGFSOnDisks is a BeeGFS on the disks of disksOfBeeGFS.
+// beeGFSOnDisks creates a BeeGFS on the disks of disksOfBeeGFS.
 func (w *world) beeGFSOnDisks(changes ...func(fs *v1alpha1.FileSystem)) (management *fakeDisk, metadata, data []*fakeDisk) {
 	w.t.Helper()
 	management, metadata, data = w.disksOfBeeGFS()
@@ -59,7 +60,7 @@ func TestABeeGFSOnDisksHasAStorageTargetForEachServer(t *testing.T) {
 	}
 	w.Expect(w.condition(v1alpha1.ConditionEvaluationOnly)).To(BeZero())
 
-	// One metadata server of four is down: its own target says so, and no other.
+	// One metadata server of four is down: only its own target shows it.
 	w.hive.numbers[metadata[1].node+":"+spec.TargetPath(w.namespace, "scratch", w.target(metadata[1]).Name)] = "somebody else's"
 	for _, p := range w.pods() {
 		if component(&p) == "meta" && p.Spec.NodeName == metadata[1].node && p.Labels[v1alpha1.LabelSlot] == "1" {
@@ -105,7 +106,7 @@ func TestATargetOfABeeGFSIsDrainedProvenEmptyTakenOutAndForgotten(t *testing.T) 
 	_, _, data := w.beeGFSOnDisks()
 	w.settle()
 	leaves := w.target(data[3])
-	// Which of two disks of a node gets the lower number depends on their names, which have a hash.
+	// The names of two disks of a node contain a hash, which decides which one gets the lower number.
 	var id int32
 	for _, a := range w.given() {
 		for _, t := range a.Targets {
@@ -145,7 +146,7 @@ func TestATargetOfABeeGFSIsDrainedProvenEmptyTakenOutAndForgotten(t *testing.T) 
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 	w.Expect(w.get().Status.Summary.Targets).To(Equal("3/3"))
 
-	// The last of the node goes as well, and its server with it.
+	// The last target of the node is removed as well, and its server with it.
 	w.person(w.target(data[2]), func(t *v1alpha1.StorageTarget) { t.Spec.Remove, t.Spec.WritersStopped = true, true })
 	w.settle()
 	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Targets.Devices = references(data[:2]...) })
@@ -154,7 +155,7 @@ func TestATargetOfABeeGFSIsDrainedProvenEmptyTakenOutAndForgotten(t *testing.T) 
 	w.Expect(w.given()).To(ContainElement(And(HaveField("ID", int32(2)), HaveField("Role", v1alpha1.RoleStorage), HaveField("Retired", true))))
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 
-	// A disk that comes later has a number of its own.
+	// A disk that is added later gets a number of its own.
 	w.change(func(fs *v1alpha1.FileSystem) {
 		fs.Spec.StoragePools[0].Targets.Devices = references(append(slices.Clone(data[:2]), w.disk(w.nodes[1], "data2"))...)
 	})
@@ -182,7 +183,7 @@ func TestADrainWhoseOperatorIsKilledAfterAnyWriteEndsAsWell(t *testing.T) {
 		w.person(w.target(leaves), func(t *v1alpha1.StorageTarget) { t.Spec.Remove, t.Spec.WritersStopped = true, true })
 		return w, leaves
 	}
-	// takenOut ends the drain as a person does, when that is asked for.
+	// takenOut ends the drain as a person does, after the status asks for it.
 	takenOut := func(w *world, leaves *fakeDisk) {
 		w.settle()
 		w.Expect(of(w.target(leaves), v1alpha1.ConditionSafeToRemove).Status).To(Equal(metav1.ConditionTrue))

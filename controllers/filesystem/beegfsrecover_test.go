@@ -16,8 +16,8 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// newHive is a BeeGFS whose management service has a node of its own, and two backups in a claim; the newest one is from before the last
-// storage target joined.
+// newHive creates a BeeGFS whose management service has a node of its own, and two backups in a claim. The newest one is from before the
+// last storage target joined.
 func newHive(t *testing.T) *wreck {
 	t.Helper()
 	w := &wreck{world: anotherWorld(t), restores: map[string]string{}, used: map[string]string{}}
@@ -43,7 +43,7 @@ func newHive(t *testing.T) *wreck {
 	return w
 }
 
-// newHiveWreck is one whose management service has lost its node for good.
+// newHiveWreck creates one whose management service has permanently lost its node.
 func newHiveWreck(t *testing.T) *wreck {
 	t.Helper()
 	w := newHive(t)
@@ -58,8 +58,8 @@ func newHiveWreck(t *testing.T) *wreck {
 	return w
 }
 
-// putBack plays what lies in a place of the management service after it was restored, and what that knows then: all but the last storage
-// target, which joined later.
+// putBack simulates the restored content of the management service's directory, and what the service then lists: everything but the last
+// storage target, which joined later.
 func (w *wreck) putBack(place string) {
 	w.hive.numbers[place], w.hive.owners[place] = "management 0/0", string(w.get().UID)
 	w.hive.targets = slices.DeleteFunc(w.hive.targets, func(t backend.Target) bool { return t.ID == 2 })

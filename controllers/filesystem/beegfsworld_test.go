@@ -23,30 +23,31 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// hive is a BeeGFS that runs as the children of its FileSystem tell it: what lies in its directories, and what its management service
-// remembers.
+// hive is a BeeGFS that runs as the children of its FileSystem configure it: the content of its directories, and the state of its
+// management service.
 type hive struct {
-	// numbers are what was prepared in each directory, by node and path; prepared counts how often.
+	// numbers holds what was prepared in each directory, by node and path; prepared counts how often.
 	numbers map[string]string
-	// owners are the uids of the FileSystems whose daemons have used each directory last.
+	// owners holds the uids of the FileSystems whose daemons have used each directory last.
 	owners   map[string]string
 	prepared map[string]int
-	// refused are the daemons that found a directory that is not theirs, or that they may not prepare.
+	// refused lists the daemons that found a directory that is not theirs, or that they may not prepare.
 	refused []string
-	// has is what each pod has, by its uid.
+	// has holds the targets of each pod, by its uid.
 	has map[string][]held
-	// announced are the pods whose daemons have told the management service of themselves and of their targets, which they do when they start.
+	// announced holds the pods whose daemons have registered themselves and their targets with the management service, which they do when they
+	// start.
 	announced map[string]bool
-	// servers and targets are those that have registered, pools those that were made.
+	// servers and targets hold those that have registered, pools those that were created.
 	servers []backend.Server
 	targets []backend.Target
 	pools   map[int32]string
 	mirrors []backend.Mirror
-	// commands are those that Jobs have run, in order, without the program.
+	// commands lists those that Jobs have run, in order, without the program.
 	commands []string
-	// stuck Jobs don't end: their names contain this.
+	// Jobs whose names contain stuck do not end.
 	stuck string
-	// license of a BeeGFS 8.
+	// license is that of a BeeGFS 8.
 	license *backend.License
 }
 
@@ -56,7 +57,7 @@ type held struct {
 	target, server int32
 }
 
-// beeGFS makes a BeeGFS with two metadata servers on each of the first two nodes, and one pool on these.
+// beeGFS creates a BeeGFS with two metadata servers on each of the first two nodes, and one pool on these.
 func (w *world) beeGFS(change func(fs *v1alpha1.FileSystem)) {
 	w.t.Helper()
 	w.hive = &hive{
@@ -88,7 +89,7 @@ func (w *world) beeGFS(change func(fs *v1alpha1.FileSystem)) {
 	})
 }
 
-// label gives a node a label whose value is that of this world.
+// label sets a label on a node whose value is that of this world.
 func (w *world) label(node, name string) {
 	w.t.Helper()
 	var n corev1.Node
@@ -97,8 +98,8 @@ func (w *world) label(node, name string) {
 	w.Expect(server.Client.Update(w.ctx, &n)).To(Succeed())
 }
 
-// startsBee plays `node run` of a BeeGFS's daemon: it waits for what it is told of its node, prepares what it may, and refuses what is not
-// its own. It reports whether the daemon runs.
+// startsBee simulates `node run` of a BeeGFS daemon: it waits for its node file, prepares what it may, and refuses what is not its own. It
+// reports whether the daemon runs.
 func (w *world) startsBee(pod *corev1.Pod) bool {
 	w.t.Helper()
 	h := w.hive
@@ -155,14 +156,14 @@ func number(text string) int32 {
 	return int32(n) // #nosec G109 G115 -- numbers of BeeGFS have 16 bits
 }
 
-// managementRuns is true while the management service has its store.
+// managementRuns reports whether the management service has its store.
 func (w *world) managementRuns() bool {
 	return slices.ContainsFunc(w.pods(), func(p corev1.Pod) bool {
 		return component(&p) == "management" && p.DeletionTimestamp.IsZero() && !w.dead[p.Spec.NodeName] && w.hive.has[string(p.UID)] != nil
 	})
 }
 
-// beeState is what the management service says.
+// beeState returns the answer of the management service.
 func (w *world) beeState() (*backend.State, error) {
 	h, fs := w.hive, w.get()
 	if !w.alive || !w.managementRuns() {
@@ -192,7 +193,7 @@ func (w *world) beeState() (*backend.State, error) {
 	return state, nil
 }
 
-// register lets every daemon that runs tell the management service of itself; those that don't run are offline.
+// register makes every running daemon register with the management service; the others are offline.
 func (w *world) register() {
 	h, base := w.hive, w.get().Status.BeeGFS.BasePort
 	for i := range h.servers {
@@ -245,7 +246,7 @@ func (w *world) register() {
 	}
 }
 
-// workJobs plays the Jobs of a BeeGFS: each runs the commands that it was told, once. It reports whether anything changed.
+// workJobs simulates the Jobs of a BeeGFS: each runs its commands once. It reports whether anything changed.
 func (w *world) workJobs() bool {
 	w.t.Helper()
 	changed := false
@@ -282,7 +283,7 @@ func (w *world) ended(job *batchv1.Job, how batchv1.JobConditionType, when time.
 	w.Expect(server.Client.Status().Update(w.ctx, job)).To(Succeed())
 }
 
-// run plays beegfs-ctl.
+// run simulates beegfs-ctl.
 func (h *hive) run(w *world, argv []string) {
 	w.Expect(argv[0]).To(Equal("/opt/beegfs/sbin/beegfs-ctl"))
 	h.commands = append(h.commands, strings.Join(argv[2:], " "))

@@ -36,7 +36,7 @@ func (w *world) measures() *v1alpha1.BenchmarkRun {
 	return run
 }
 
-// asks is who has the lease when a run asks for it.
+// asks returns the holder of the lease after a run asks for it.
 func (w *world) asks(run *v1alpha1.BenchmarkRun) string {
 	w.t.Helper()
 	by, err := lease.Acquire(w.ctx, server.Client, server.Client, lease.Of(w.get()), lease.OfRun(run), time.Now())
@@ -44,7 +44,7 @@ func (w *world) asks(run *v1alpha1.BenchmarkRun) string {
 	return by
 }
 
-// ends ends a run, which then no longer holds the lease, although it has not let it go.
+// ends ends a run. The run then no longer holds the lease, although it has not released it.
 func (w *world) ends(run *v1alpha1.BenchmarkRun) {
 	w.t.Helper()
 	w.Expect(server.Client.Get(w.ctx, client.ObjectKeyFromObject(run), run)).To(Succeed())
@@ -53,7 +53,7 @@ func (w *world) ends(run *v1alpha1.BenchmarkRun) {
 	w.Expect(server.Client.Status().Update(w.ctx, run)).To(Succeed())
 }
 
-// finishJobs plays the Job controller: all of them have succeeded. MooseFS shows what its job does by itself.
+// finishJobs simulates the Job controller: all Jobs have succeeded. MooseFS shows the result of its job without further steps.
 func (w *world) finishJobs() {
 	w.t.Helper()
 	now := metav1.Now()
@@ -73,7 +73,7 @@ func (w *world) finishJobs() {
 func (w *world) uids() map[string]string {
 	out := map[string]string{}
 	for _, p := range w.pods() {
-		if !strings.HasSuffix(p.Name, ".pod") { // those are of jobs
+		if !strings.HasSuffix(p.Name, ".pod") { // the others belong to jobs
 			out[p.Name] = string(p.UID)
 		}
 	}
@@ -86,7 +86,7 @@ func (w *world) holds(changes ...string) {
 	w.holdsFor(v1alpha1.ReasonBenchmarkRunning, changes...)
 }
 
-// holdsFor is holds with the reason, which says whether the run is to stop for the change.
+// holdsFor is holds with the reason, which shows whether the run should stop for the change.
 func (w *world) holdsFor(reason string, changes ...string) {
 	w.t.Helper()
 	held := w.condition(v1alpha1.ConditionChangesHeld)
@@ -150,7 +150,7 @@ func TestARestartWaveAndANodeThatJoinsWaitForABenchmarkAndGoOnAfterIt(t *testing
 	w.Expect(w.asks(w.another(run))).To(BeEmpty(), "the change is over, and the lease is free")
 }
 
-// another is a run that is not there yet.
+// another returns a run that does not exist yet.
 func (w *world) another(run *v1alpha1.BenchmarkRun) *v1alpha1.BenchmarkRun {
 	return &v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Name: "next", Namespace: run.Namespace, UID: "next"}}
 }

@@ -17,8 +17,8 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// check goes on with the look for damage that a person has asked for. What it decides is written with the status of this pass, and carried
-// out by the next one.
+// check continues the check for damage that a person has requested. Its decision is written with the status of this pass, and carried out
+// by the next pass.
 func (p *pass) check(ctx context.Context) error {
 	if _, asked := p.read.Annotations[v1alpha1.AnnotationCheck]; !p.observed || !asked && p.read.Status.Check == nil {
 		return nil
@@ -48,12 +48,12 @@ func (p *pass) check(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// ofCheck finds the Jobs of checks of the FileSystem.
+// ofCheck selects the Jobs of the FileSystem's checks.
 func (p *pass) ofCheck() []client.ListOption {
 	return []client.ListOption{client.InNamespace(p.fs.Namespace), client.MatchingLabels{v1alpha1.LabelCheck: p.fs.Name}}
 }
 
-// checkJobs are the facts of the Jobs of checks, by name.
+// checkJobs returns the facts of the Jobs of checks, by name.
 func (p *pass) checkJobs(ctx context.Context) ([]backend.CheckJobFacts, error) {
 	jobs, pods, err := p.answeringJobs(ctx, p.ofCheck())
 	if err != nil {
@@ -73,7 +73,7 @@ func (p *pass) checkJobs(ctx context.Context) ([]backend.CheckJobFacts, error) {
 	return out, nil
 }
 
-// startCheck makes the Job of a check, unless it is there.
+// startCheck creates the Job of a check, unless it exists.
 func (p *pass) startCheck(ctx context.Context, checker backend.Checker, name string) error {
 	job, err := checker.CheckJob(p.in, name)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// checkJobs are the Jobs that look for damage.
+// checkJobs returns the Jobs that check for damage.
 func (v *vaults) checkJobs() []batchv1.Job {
 	v.t.Helper()
 	var jobs batchv1.JobList

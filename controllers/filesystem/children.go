@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/controllers/apply"
 )
 
-// makeChildren makes what runs the filesystem as the backend says. Of the changes, those that disturb programs wait for the lease.
+// makeChildren applies the objects that the backend returns. Changes that disturb programs wait for the lease.
 func (p *pass) makeChildren(ctx context.Context) error {
 	in := p.in
 	in.FileSystem = p.wanted

@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// planless is a backend that can't say what is to run.
+// planless is a backend that can't return its members.
 type planless struct{ backend.Backend }
 
 func (planless) Members(backend.Input) ([]client.Object, error) {

@@ -16,25 +16,25 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// choices are the choices of disks that are carried out: as long as nothing has changed of what they depend on, there is nothing to do. To
-// choose and to compare anew takes a second for 24,000 disks, and most passes find nothing new.
+// choices caches choices of disks that are already carried out, with a hash of their input: while the hash is the same, there is nothing to
+// do. To choose and compare takes a second for 24,000 disks, and most passes find no change.
 type choices struct {
 	mutex sync.Mutex
 	of    map[types.NamespacedName]choice
-	// targets are the hashes of StorageTargets, by uid.
+	// targets holds the hashes of StorageTargets, by uid.
 	targets map[types.UID]hashedTarget
 }
 
-// mostHashed bounds the hashes that are kept, those of targets that are gone among them: about 10 MB.
+// mostHashed bounds the number of hashes, including those of targets that are gone: about 10 MB.
 const mostHashed = 1 << 17
 
-// choice is what was said of disks, and what it depends on.
+// choice is the result of a choice of disks, with the hash of its input.
 type choice struct {
 	from     uint64
 	problems []backend.Problem
 }
 
-// find is what was said of disks, if it was said of the same.
+// find returns the problems of a cached choice, if its input was the same.
 func (c *choices) find(fs types.NamespacedName, from uint64) ([]backend.Problem, bool) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -57,18 +57,18 @@ func (c *choices) forget(fs types.NamespacedName) {
 	delete(c.of, fs)
 }
 
-// seed is of this process: what is hashed with it is compared in it only.
+// seed is random per process. Compare hashes made with it within the process only.
 var seed = maphash.MakeSeed()
 
-// dependsOn is a hash of all that a choice of disks depends on: the spec, the nodes, the inventories, and of each StorageTarget what
-// chooseDisks and plan.Select look at. What is said of a target's space changes all the time, and is not among it.
+// dependsOn returns a hash of everything that a choice of disks depends on: the spec, the nodes, the inventories, and the fields of each
+// StorageTarget that chooseDisks and plan.Select read. It excludes a target's used space, which changes all the time.
 func (c *choices) dependsOn(fs *v1alpha1.FileSystem, d disks, nodes plan.TargetNodes, filesIn map[string][]string) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	write := func(words ...string) {
 		for _, word := range words {
 			_, _ = h.WriteString(word) // it never fails
-			_ = h.WriteByte(0)         // nor this
+			_ = h.WriteByte(0)         // it never fails either
 		}
 	}
 	number := func(n int64) { write(strconv.FormatInt(n, 10)) }
@@ -101,13 +101,14 @@ func (c *choices) dependsOn(fs *v1alpha1.FileSystem, d disks, nodes plan.TargetN
 	return h.Sum64()
 }
 
-// hashedTarget is the hash of a StorageTarget as it was in one of its versions.
+// hashedTarget is the hash of one version of a StorageTarget.
 type hashedTarget struct {
 	version string
 	hash    uint64
 }
 
-// hashOfTarget is a hash of what chooseDisks and plan.Select look at of a StorageTarget. It is kept while the object does not change.
+// hashOfTarget returns a hash of the fields of a StorageTarget that chooseDisks and plan.Select read. It is cached while the object does
+// not change.
 func (c *choices) hashOfTarget(t *v1alpha1.StorageTarget) uint64 {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -128,7 +129,7 @@ func hashTarget(t *v1alpha1.StorageTarget) uint64 {
 	write := func(words ...string) {
 		for _, word := range words {
 			_, _ = h.WriteString(word) // it never fails
-			_ = h.WriteByte(0)         // nor this
+			_ = h.WriteByte(0)         // it never fails either
 		}
 	}
 	write(t.Namespace, t.Name, string(t.UID))
@@ -149,7 +150,7 @@ func hashTarget(t *v1alpha1.StorageTarget) uint64 {
 	return h.Sum64()
 }
 
-// hashOf is a hash of a map, whatever its order.
+// hashOf returns a hash of a map that does not depend on its order.
 func hashOf(m map[string]string) uint64 {
 	var sum uint64
 	for key, value := range m {

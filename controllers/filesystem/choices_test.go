@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// question is what a choice of disks depends on.
+// question is the input of a choice of disks.
 type question struct {
 	fs      v1alpha1.FileSystem
 	disks   disks

@@ -11,13 +11,13 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// complete completes the spec of the FileSystem, and remembers what a person has written.
+// complete fills in the defaults in the spec of the FileSystem, and keeps what a person has written.
 func (p *pass) complete() {
 	p.asked = *p.fs.Spec.DeepCopy()
 	p.fs.Complete()
 }
 
-// chooseOpen chooses what the spec leaves open. It is written with the rest of the record, before anything is made.
+// chooseOpen chooses the values that the spec leaves open. They are written with the rest of the record, before anything is created.
 func (p *pass) chooseOpen(context.Context) error {
 	var before, now v1alpha1.ChosenStatus
 	if c := p.fs.Status.Chosen; c != nil {
@@ -44,11 +44,12 @@ func (p *pass) chooseOpen(context.Context) error {
 		p.fs.Status.Chosen = nil
 	}
 	p.fs.Complete()
-	p.read.Spec = *p.fs.Spec.DeepCopy() // no write changes the spec
+	p.read.Spec = *p.fs.Spec.DeepCopy() // no write may change the spec
 	return nil
 }
 
-// refuseMountPath refuses a directory of data where the filesystem is mounted. The API server has refused one that the spec names.
+// refuseMountPath refuses a data directory at the path where the filesystem is mounted. For a path that the spec names, the API server has
+// already refused it.
 func refuseMountPath(fs *v1alpha1.FileSystem) error {
 	if fs.Spec.Clients == nil {
 		return nil

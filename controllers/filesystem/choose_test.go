@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/moosefs"
 )
 
-// passOver is a pass over a FileSystem as the API server has it.
+// passOver returns a pass over a FileSystem as stored in the API server.
 func passOver(fs *v1alpha1.FileSystem) *pass {
 	p := &pass{fs: fs, backend: moosefs.New()}
 	p.complete()

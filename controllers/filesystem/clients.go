@@ -11,13 +11,13 @@ import (
 	"parallelfs.dev/operator/internal/disruption"
 )
 
-// remountTogether is how many clients are mounted anew at the same time, after a first one has shown that it works: enough for a thousand
-// in half an hour, and few for the server that they all come back to.
+// remountTogether is how many clients are remounted at the same time, after a first one has succeeded. It allows a thousand clients in half
+// an hour, and does not overload the server that they all reconnect to.
 const remountTogether = 16
 
-// chooseRemounts takes clients that follow an upgrade now, where the spec asks for that: one, and when that has mounted with the new
-// version, some at a time. Their programs fail, so it is as with what programs wait for: a window is open, the filesystem is well, nobody
-// measures it, and the image is there already.
+// chooseRemounts selects clients to remount with the version of an upgrade, if the spec asks for that. First it selects one and, after that
+// one has mounted with the new version, several at a time. The programs on such a client fail, so the rules for restarts that make programs
+// wait apply. A window must be open, the filesystem healthy, no benchmark running, and the image already on the node.
 func (p *pass) chooseRemounts(ctx context.Context) error {
 	fs := p.fs
 	older, component := olderClients(fs, p.backend.Order(), p.in.Pods)
@@ -43,7 +43,7 @@ func (p *pass) chooseRemounts(ctx context.Context) error {
 	if p.clientsWait = p.waitsBehind(p.in, component, costs); p.clientsWait != "" {
 		return nil
 	}
-	// The cache may lag behind those that were mounted anew before.
+	// The cache may not show earlier remounts yet.
 	if in.Pods, err = p.pods(ctx, p.Reader, fs); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (p *pass) chooseRemounts(ctx context.Context) error {
 	return nil
 }
 
-// onReadyNodes are the pods on nodes that can do something. A client whose node is down holds up no other.
+// onReadyNodes returns the pods on nodes that are Ready. A client whose node is down does not block the others.
 func onReadyNodes(in backend.Input) []backend.Pod {
 	return slices.DeleteFunc(slices.Clone(in.Pods), func(p backend.Pod) bool {
 		node, there := in.Node(p.Node)
@@ -72,7 +72,7 @@ func onReadyNodes(in backend.Input) []backend.Pod {
 	})
 }
 
-// olderClients are the pods of clients that were made with an older version than the servers have, and their component.
+// olderClients returns the pods of clients that were made with an older version than the servers run, and their component.
 func olderClients(fs *v1alpha1.FileSystem, order []string, pods []backend.Pod) (older []*backend.Pod, component string) {
 	for i := range pods {
 		if p := &pods[i]; isClient(p, order) && p.Version != fs.Status.Version {
@@ -82,13 +82,13 @@ func olderClients(fs *v1alpha1.FileSystem, order []string, pods []backend.Pod) (
 	return older, component
 }
 
-// isClient is true for the pod of what mounts the filesystem: it has a version, and is no server.
+// isClient reports whether a pod mounts the filesystem: it has a version, and is no server.
 func isClient(p *backend.Pod, order []string) bool {
 	return p.Version != "" && !slices.Contains(order, p.Component)
 }
 
-// nextRemounts are the clients that are mounted anew now. While one of them is on its way, there are none. One whose node is not Ready is
-// left alone.
+// nextRemounts returns the clients to remount now. It returns none while an earlier one is not finished. A client whose node is not Ready
+// is left alone.
 func nextRemounts(fs *v1alpha1.FileSystem, order []string, in backend.Input) []due {
 	follows := false
 	in.Pods = onReadyNodes(in)
@@ -118,7 +118,7 @@ func nextRemounts(fs *v1alpha1.FileSystem, order []string, in backend.Input) []d
 	return out
 }
 
-// clientsOlder says how many clients run which version, and what those wait for that are older than the servers; nil when none is.
+// clientsOlder describes how many clients run which version, and what the older ones wait for; nil if no client is older than the servers.
 func clientsOlder(fs *v1alpha1.FileSystem, order []string, pods []backend.Pod, waits string) *upgrading {
 	older, _ := olderClients(fs, order, pods)
 	if len(older) == 0 {

@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// withOlderClients is a world whose servers were upgraded, and whose clients were not.
+// withOlderClients returns a world whose servers were upgraded, and whose clients were not.
 func withOlderClients(t *testing.T) *world {
 	t.Helper()
 	w := olderMooseFS(t)
@@ -27,7 +27,7 @@ func withOlderClients(t *testing.T) *world {
 	return w
 }
 
-// clientsFollow asks for clients to be mounted anew.
+// clientsFollow requests that clients are remounted.
 func clientsFollow(fs *v1alpha1.FileSystem) { fs.Spec.Updates.Clients = v1alpha1.ClientsNow }
 
 func TestClientsFollowAnUpgradeWhereTheSpecAsksForIt(t *testing.T) {
@@ -64,7 +64,7 @@ func TestOnlyOneClientIsMountedAnewUntilItHasMountedWithTheNewVersion(t *testing
 	}
 	w.Expect(w.going()).To(HaveLen(1))
 	w.Expect(w.going()[0].Spec.NodeName).To(Equal(w.nodes[0]))
-	w.runPods() // ends it, and makes the next
+	w.runPods() // ends it, and creates the next one
 	w.runPods()
 	w.Expect(w.run("client")).To(Equal(map[string]int{oldVersion: 2, newVersion: 1}))
 	w.Expect(w.reconcile(server.Client)).To(Succeed())
@@ -72,7 +72,7 @@ func TestOnlyOneClientIsMountedAnewUntilItHasMountedWithTheNewVersion(t *testing
 	w.Expect(w.going()).To(HaveLen(2), "it works, so the others follow together")
 }
 
-// going are the pods of clients that were deleted and have not ended yet.
+// going returns the pods of clients that were deleted and have not ended yet.
 func (w *world) going() (out []corev1.Pod) {
 	for _, p := range w.pods() {
 		if component(&p) == "client" && !p.DeletionTimestamp.IsZero() {

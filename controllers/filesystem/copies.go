@@ -15,12 +15,12 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// readCopies has the copies of the metadata read back that running servers keep, and has those fetched again that can't be read. What it
-// decides is written with the status of this pass, and carried out by the next one. It takes no lease: a copy is read at low priority, and
-// one that nobody has read could be missing when it is needed.
+// readCopies starts Jobs that read back the copies of the metadata on running servers, and makes servers fetch copies again that can't be
+// read. Its decision is written with the status of this pass, and carried out by the next pass. It takes no lease: a copy is read at low
+// priority, and a copy that was never read could be unusable when it is needed.
 func (p *pass) readCopies(ctx context.Context) error {
 	if !p.observed {
-		return nil // not all is known
+		return nil // some input is missing
 	}
 	follower, can := p.backend.(backend.Follower)
 	v := backend.CopyView{
@@ -56,7 +56,7 @@ func (p *pass) readCopies(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// describeCopies writes the condition MetadataCopies. A copy that can't be read is one fewer than asked for: programs read and write, and
+// describeCopies sets the condition MetadataCopies. An unreadable copy reduces the number of copies: programs can still read and write, and
 // the filesystem is degraded.
 func describeCopies(fs *v1alpha1.FileSystem, copies *backend.Problem, s *summary) {
 	if copies == nil {

@@ -19,7 +19,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// copyJobs are the Jobs that read copies of the metadata back, and have not ended.
+// copyJobs returns the Jobs that read copies of the metadata back and have not ended.
 func (w *world) copyJobs() (out []batchv1.Job) {
 	w.t.Helper()
 	var jobs batchv1.JobList
@@ -32,7 +32,7 @@ func (w *world) copyJobs() (out []batchv1.Job) {
 	return out
 }
 
-// reads lets the copies be read that are due, and returns how many that were.
+// reads completes the reads of the copies that have to be read, and returns their number.
 func (w *world) reads(clock *clocktesting.FakePassiveClock, answer spec.RecoveryAnswer) (read int) {
 	w.t.Helper()
 	for {

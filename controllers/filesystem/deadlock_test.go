@@ -17,16 +17,16 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// stale is why a pod of a random world has to start anew.
+// stale is why a pod of a random world must restart.
 type stale int
 
 const (
 	fresh stale = iota
-	// _ is one that serves with an older configuration.
+	// _ is a pod that serves with an older configuration.
 	_
-	// cutOff is one that does not serve with it.
+	// cutOff is a pod that does not serve with it.
 	cutOff
-	// moved is one that was told an address that no node has any more.
+	// moved is a pod with an address in its configuration that no node has now.
 	moved
 )
 
@@ -36,9 +36,9 @@ type member struct {
 	stale    stale
 	node     backend.Node
 	untold   bool
-	deadDisk bool // it never serves before a person has done something
-	// A follower has a copy of the metadata. holes is how often it has to fetch that until the copy can be read, and cramped is true where
-	// nobody can look at it before a person has done something; starts counts its own.
+	deadDisk bool // it never serves before a person acts
+	// A follower has a copy of the metadata. holes is how often it has to fetch the copy until it can be read. cramped is true if the copy
+	// can't be inspected before a person acts. starts counts the starts of the follower.
 	follows, cramped bool
 	holes, starts    int
 }
@@ -47,11 +47,11 @@ func (m *member) serves() bool {
 	return m.Ready && m.node.Ready && m.stale != cutOff && m.stale != moved && !m.deadDisk
 }
 
-// randomWorld is a filesystem of a type in which anything may be down, outdated, unknown, or wait for a person.
+// randomWorld is a filesystem of a type in which any member may be down, outdated, unknown, or waiting for a person.
 type randomWorld struct {
 	members          []member
 	fs               *v1alpha1.FileSystem
-	answers, mutters bool // mutters is true for a probe that gives no answer whatever happens
+	answers, mutters bool // mutters is true for a probe that never gives an answer
 	now              time.Time
 	jobs             []backend.RecoveryJobFacts
 }
@@ -75,14 +75,14 @@ func newRandomWorld(random *rand.Rand, order []string) *randomWorld {
 			}
 			w.members = append(w.members, m)
 			if i == 0 {
-				break // the first component holds the metadata, and there is one
+				break // the first component holds the metadata, and has one member
 			}
 		}
 	}
 	return w
 }
 
-// input is what a pass sees.
+// input returns what a pass sees.
 func (w *randomWorld) input() (backend.Input, backend.Observation) {
 	in := backend.Input{FileSystem: w.fs, Told: map[string]bool{}}
 	var o backend.Observation
@@ -105,7 +105,8 @@ func (w *randomWorld) input() (backend.Input, backend.Observation) {
 	return in.Indexed(), o
 }
 
-// readCopies has the copies read back that are due, as a pass does. What follows the master is read as its server has it now.
+// readCopies completes the reads of the copies that have to be read, as a pass starts them. A copy that follows the master is read in its
+// present state.
 func (w *randomWorld) readCopies(o *backend.Observation) {
 	v := backend.CopyView{FileSystem: w.fs, Recorded: w.fs.Status.MetadataCopies, Serves: w.answers, Now: w.now, Jobs: w.jobs}
 	for i := range w.members {
@@ -139,7 +140,7 @@ func (w *randomWorld) readCopies(o *backend.Observation) {
 	}
 }
 
-// restart is what the kubelet and the server make of a pod that was deleted.
+// restart simulates the kubelet and the server after a pod was deleted.
 func (w *randomWorld) restart(name types.NamespacedName) {
 	for i := range w.members {
 		if m := &w.members[i]; m.Name == name {
@@ -169,7 +170,7 @@ func TestNoRestartWaitsForWhatOnlyItBrings(t *testing.T) {
 					for _, d := range next {
 						w.restart(d.pod)
 					}
-					// The filesystem is asked again, later than whatever is wrong may take.
+					// The filesystem is queried again, later than any problem may last.
 					w.now = w.now.Add(tooSilent)
 					clock.SetTime(w.now)
 				}
@@ -200,14 +201,15 @@ func (w *randomWorld) proceedsOrAsks(g *WithT, seed uint64, message string) {
 	}
 }
 
-// waitsForAPerson is true while something is wrong that no restart mends: a pod, a node, an agent, a disk or a probe, each of which a problem names.
+// waitsForAPerson reports whether something is wrong that no restart solves: a pod, a node, an agent, a disk or a probe. A problem names
+// each of them.
 func (w *randomWorld) waitsForAPerson() bool {
 	for i := range w.members {
 		if m := &w.members[i]; !m.Ready || m.deadDisk || !m.node.Ready || m.untold {
 			return true
 		}
 	}
-	// Nobody can tell a master that is cut off from one behind a closed port: ProbeUnreachable asks a person.
+	// A master that is cut off can't be distinguished from one behind a closed port, so ProbeUnreachable asks a person.
 	return w.mutters || w.members[0].stale == cutOff || w.fs.Spec.Updates.Paused
 }
 

@@ -21,18 +21,18 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// stopInterval is how often a deletion looks whether the pods of a step have gone.
+// stopInterval is how often a deletion checks whether the pods of a step are gone.
 const stopInterval = 2 * time.Second
 
-// A deletion stops a filesystem in the reverse of its restart order: clients first, so that they unmount while the servers are there, the
-// metadata server last; then its disks are released. Directories are left as they are. A pod on a node that is not there or not Ready is
-// not waited for: a finalizer must never trap.
+// A deletion stops a filesystem in the reverse of its restart order: clients first, so that they unmount while the servers are up, and the
+// metadata server last. Then its disks are released. Directories are left as they are. The deletion does not wait for pods on a node that
+// is missing or not Ready, because a finalizer must never block forever.
 
-// tellLimit is how long a deletion waits until the filesystem was told that a maintenance is over. A Job takes seconds.
+// tellLimit is how long a deletion waits until the filesystem shows that a maintenance has ended. The Job for it takes seconds.
 const tellLimit = 2 * time.Minute
 
-// endMaintenance tells a filesystem that is deleted during a maintenance of nodes that this is over. One that remembers it would make no
-// copies of what such a node loses, when it runs again over the same data, and nothing would be on record any more.
+// endMaintenance ends the maintenance of nodes in a filesystem that is deleted. Otherwise the filesystem would keep the mode without any
+// record of it. Over the same data, it would later make no copies of what such a node loses.
 func (p *pass) endMaintenance(ctx context.Context) error {
 	maintainer, can := p.backend.(backend.Maintainer)
 	if !can || len(p.fs.Status.Maintenance) == 0 || !controllerutil.ContainsFinalizer(p.fs, v1alpha1.Finalizer) {
@@ -69,7 +69,8 @@ func (p *pass) endMaintenance(ctx context.Context) error {
 	return nil
 }
 
-// tellMaintenance tells the filesystem what is on record of these nodes, and says what it does not know yet, in words that follow "when ".
+// tellMaintenance announces the recorded maintenance of these nodes to the filesystem, and returns what the filesystem does not show yet,
+// in words that follow "when ".
 func (p *pass) tellMaintenance(ctx context.Context, maintainer backend.Maintainer, nodes []string) (waits string, err error) {
 	if err := p.look(ctx); err != nil {
 		return "", err
@@ -83,7 +84,7 @@ func (p *pass) tellMaintenance(ctx context.Context, maintainer backend.Maintaine
 	}
 	jobs, err := maintainer.TellMaintenance(p.in)
 	if invalid, is := errors.AsType[*backend.InvalidSpecError](err); is {
-		return waits + ", and " + invalid.Message, nil // it must not end the pass: nobody changes the spec of what is deleted
+		return waits + ", and " + invalid.Message, nil // it must not end the pass, because nobody edits the spec of a deleted FileSystem
 	} else if err != nil {
 		return waits, err //nolint:wrapcheck // the phase has a name
 	}
@@ -92,7 +93,7 @@ func (p *pass) tellMaintenance(ctx context.Context, maintainer backend.Maintaine
 	return waits, errors.Join(err, p.repeatUnseenJobs(ctx))
 }
 
-// lookBack finds what is left of a deleted FileSystem. Where the daemons are to be left (orphaned), there is nothing to do.
+// lookBack finds the remaining objects of a deleted FileSystem. If the daemons are to be left (orphaned), there is nothing to do.
 func (p *pass) lookBack(ctx context.Context) error {
 	if p.gone = !controllerutil.ContainsFinalizer(p.fs, v1alpha1.Finalizer); p.gone {
 		p.over = true
@@ -115,12 +116,13 @@ func (p *pass) lookBack(ctx context.Context) error {
 	return nil
 }
 
-// mine finds the children of the FileSystem.
+// mine selects the children of the FileSystem.
 func (p *pass) mine() []client.ListOption {
 	return []client.ListOption{client.InNamespace(p.fs.Namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: p.fs.Name}}
 }
 
-// stopDaemons stops one component after the other. The pods of a Job stay after their end, and would be waited for: Jobs go at once.
+// stopDaemons stops one component after the other. Jobs are deleted at once, because their pods stay after their end and would block the
+// deletion.
 func (p *pass) stopDaemons(ctx context.Context) error {
 	if err := p.deleteJobs(ctx); err != nil {
 		return err
@@ -138,7 +140,7 @@ func (p *pass) stopDaemons(ctx context.Context) error {
 	return p.deleteSets(ctx, step)
 }
 
-// waitFor ends this pass over a deletion: its status says what it waits for.
+// waitFor ends this pass over a deletion with a status that says what it waits for.
 func (p *pass) waitFor(progress conditions.Progress, reason, message string) {
 	conditions.Set(&p.fs.Status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, metav1.ConditionFalse, progress, reason, message)
 	p.over, p.after = true, stopInterval
@@ -147,9 +149,10 @@ func (p *pass) waitFor(progress conditions.Progress, reason, message string) {
 	}
 }
 
-// orphaned is true for a deletion that leaves the children (kubectl delete --cascade=orphan): the garbage collector has still to make them
-// nobody's, or has done so already. Daemons and data are left as they are then. A DaemonSet with the labels of the filesystem that nobody
-// controls was one of its own if this process has seen it so. A process that has never seen one goes by its age.
+// orphaned reports whether a deletion leaves the children (kubectl delete --cascade=orphan): the garbage collector will remove the
+// children's owner references, or has done so. Daemons and data are then left as they are. A DaemonSet with the labels of the filesystem
+// and without a controller counts as a former child if this process has seen it as one. A process that has never seen it decides by its
+// age.
 func orphaned(fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet, past *owned.Past) bool {
 	if controllerutil.ContainsFinalizer(fs, metav1.FinalizerOrphanDependents) {
 		return true
@@ -174,7 +177,7 @@ func (p *pass) letGo(ctx context.Context) error {
 	return nil
 }
 
-// fate is what becomes of the data.
+// fate describes what happens to the data.
 func fate(fs *v1alpha1.FileSystem) string {
 	if fs.Spec.DeletionPolicy == v1alpha1.DeletionDestroy && fs.Spec.ConfirmDestroy == string(fs.UID) && usesDevices(fs) {
 		return "its disks are wiped when all have stopped"
@@ -182,8 +185,7 @@ func fate(fs *v1alpha1.FileSystem) string {
 	return "data is kept"
 }
 
-// stopStep decides which component is stopped now, and which of its pods are waited for (pod and node). An empty step
-// means that all have stopped.
+// stopStep decides which component stops now, and which of its pods to wait for (pod and node). An empty step means that all have stopped.
 func stopStep(restartOrder []string, running map[string]bool, pods []backend.Pod, nodes []corev1.Node) (step string, waiting []string) {
 	up := map[string]bool{}
 	for i := range nodes {
@@ -217,7 +219,7 @@ func stopStep(restartOrder []string, running map[string]bool, pods []backend.Pod
 	return "", nil
 }
 
-// components of the DaemonSets that are there, the terminating ones too.
+// components returns the components of the existing DaemonSets, including terminating ones.
 func components(sets []appsv1.DaemonSet) map[string]bool {
 	out := map[string]bool{}
 	for i := range sets {

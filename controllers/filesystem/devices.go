@@ -18,26 +18,26 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// disks are the StorageTargets that the choice of disks depends on, also those that are being deleted.
+// disks holds the StorageTargets that the choice of disks depends on, including those that are being deleted.
 type disks struct {
-	// own are those of the FileSystem, sorted by node and name, and others those of all other ones.
+	// own holds those of the FileSystem, sorted by node and name, and others those of all other FileSystems.
 	own    []v1alpha1.StorageTarget
 	others [][]v1alpha1.StorageTarget
-	// versions are those of the NodeInventories, by node.
+	// versions holds the versions of the NodeInventories, by node.
 	versions map[string]string
 }
 
-// usesDevices is true when a role of the FileSystem keeps its data on disks.
+// usesDevices reports whether a role of the FileSystem keeps its data on disks.
 func usesDevices(fs *v1alpha1.FileSystem) bool {
 	return slices.ContainsFunc(roles(fs), func(t v1alpha1.TargetsSpec) bool { return len(t.Directories) == 0 })
 }
 
-// usesDirectories is true when a role of the FileSystem keeps its data in directories.
+// usesDirectories reports whether a role of the FileSystem keeps its data in directories.
 func usesDirectories(fs *v1alpha1.FileSystem) bool {
 	return slices.ContainsFunc(roles(fs), func(t v1alpha1.TargetsSpec) bool { return len(t.Directories) > 0 })
 }
 
-// asksForCPUs is true when a role of the FileSystem asks for CPUs.
+// asksForCPUs reports whether a role of the FileSystem asks for CPUs.
 func asksForCPUs(fs *v1alpha1.FileSystem) bool {
 	return fs.Spec.Metadata.CPUPinning != nil ||
 		slices.ContainsFunc(fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return p.CPUPinning != nil })
@@ -54,9 +54,8 @@ func roles(fs *v1alpha1.FileSystem) []v1alpha1.TargetsSpec {
 	return out
 }
 
-// chooseDisks makes the FileSystem have the StorageTargets that it should have, and says what a person has to change.
-// Disks that are taken up or let go of, and settings of those that are in use, wait for the lease. Input.Chosen is true afterwards when
-// nothing was to be done.
+// chooseDisks creates, changes and deletes StorageTargets as the spec asks, and adds what a person has to change. New disks, released
+// disks, and new settings of disks in use wait for the lease. Input.Chosen is true afterwards if there was nothing to do.
 func (p *pass) chooseDisks(ctx context.Context) error {
 	fs, d := p.fs, p.disks
 	if p.in.Chosen || !p.joins || !usesDevices(fs) && len(d.own) == 0 {
@@ -88,7 +87,7 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 		teller.TellTargets(p.in, selection.Targets)
 	}
 	problems := said(selection.Problems)
-	// Of all that a person has to change, the disks come first.
+	// Of everything that a person has to change, the disks come first.
 	defer func() { p.problems = slices.Concat(problems, p.problems) }()
 
 	var wanted, missing []client.Object
@@ -133,7 +132,7 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	errs := []error{err}
 	deleted := 0
 	for _, t := range leaving {
-		// For exactly what was read: an agent that begins with the disk meanwhile makes it a conflict.
+		// The delete names the version that was read, so it conflicts if an agent begins with the disk meanwhile.
 		err := p.targetChanges.conflict(p.Client.Delete(ctx, t, client.Preconditions{UID: &t.UID, ResourceVersion: &t.ResourceVersion}))
 		if client.IgnoreNotFound(err) != nil {
 			errs = append(errs, fmt.Errorf("delete StorageTarget %s: %w", t.Name, err))
@@ -147,7 +146,7 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// existing are the targets that a FileSystem has, as plan.Select is to see them, and all of them by name.
+// existing returns the targets of a FileSystem as input of plan.Select, and all of them by name.
 func existing(own []v1alpha1.StorageTarget, gaveUp map[string]bool) (
 	out []v1alpha1.StorageTarget, there map[string]*v1alpha1.StorageTarget,
 ) {
@@ -156,10 +155,10 @@ func existing(own []v1alpha1.StorageTarget, gaveUp map[string]bool) (
 		t := own[i]
 		there[t.Name] = &own[i]
 		if gaveUp[t.Spec.Node] {
-			continue // it goes, whatever is on its disk
+			continue // it is deleted, whatever is on its disk
 		}
 		if comesBack(&t) {
-			t.DeletionTimestamp = nil // its disk is not free, and no other one takes its place
+			t.DeletionTimestamp = nil // its disk is not free, and no other one replaces it
 		}
 		out = append(out, t)
 	}
@@ -167,16 +166,16 @@ func existing(own []v1alpha1.StorageTarget, gaveUp map[string]bool) (
 }
 
 const (
-	// atOnce is how many disks a pass takes up at least. The API server may take half a minute for them, and a pass that takes up all of a
-	// large filesystem would see nothing else for many minutes.
+	// atOnce is the least number of disks that a pass adds. The API server may take half a minute for this number. A pass that added all disks
+	// of a large filesystem would see nothing else for many minutes.
 	atOnce = 1200
-	// turns is in how many passes the disks of a filesystem with more of them are taken up. Each of these passes chooses from all disks:
-	// with as many passes as there are disks by the thousand, the work would grow with the square of their number.
+	// turns is the number of passes in which the disks of a larger filesystem are added. Each of these passes chooses from all disks, so if
+	// the number of passes grew with the number of disks, the work would grow with its square.
 	turns = 6
 )
 
-// takenUp are those of the missing StorageTargets that this pass makes, node by node, so that one node after the other can start; more is
-// how many are left to the next pass, which what this one makes wakes. wanted is how many there will be in all.
+// takenUp returns the missing StorageTargets that this pass creates, node by node, so that the nodes can start one after the other. more is
+// the number that is left to the next pass, which the new objects trigger. The argument wanted is the total number.
 func takenUp(missing []client.Object, wanted int) (now []client.Object, more int) {
 	slices.SortStableFunc(missing, func(a, b client.Object) int {
 		return strings.Compare(a.(*v1alpha1.StorageTarget).Spec.Node, b.(*v1alpha1.StorageTarget).Spec.Node)
@@ -185,8 +184,8 @@ func takenUp(missing []client.Object, wanted int) (now []client.Object, more int
 	return now, len(missing) - len(now)
 }
 
-// diskChanges names the disks that are taken up or let go of, and those whose settings change, with the differences that
-// are not written while that waits. That a disk is wanted twice is always written: it keeps the agent from it.
+// diskChanges names the disks that are added or released, and those whose settings change, and returns the differences that are not written
+// while that waits. A conflict about a disk is always written, because it keeps the agent away from the disk.
 func diskChanges(wanted []v1alpha1.StorageTarget, there map[string]*v1alpha1.StorageTarget, leaving []*v1alpha1.StorageTarget,
 	differences []apply.Difference) (changes []string, held []apply.Difference) {
 	differs := make(map[string]apply.Difference, len(differences))
@@ -216,13 +215,14 @@ func diskChanges(wanted []v1alpha1.StorageTarget, there map[string]*v1alpha1.Sto
 	return changes, held
 }
 
-// comesBack is true for a target that somebody deletes although it may hold data and was not given up.
+// comesBack reports whether a person is deleting a target that may hold data and was not decommissioned.
 func comesBack(t *v1alpha1.StorageTarget) bool {
 	return !t.DeletionTimestamp.IsZero() && !mayDelete(t) && t.Annotations[v1alpha1.AnnotationGiveUp] != t.Spec.Node
 }
 
-// leavingTargets are the targets that are let go of: all that are not kept, and hold nothing by what the filesystem has answered in this
-// pass. The condition SafeToRemove may be what an earlier manager has seen, and data may have come to the target since: unsaid names those.
+// leavingTargets returns the targets to release: those that are not kept, and that hold nothing according to the filesystem's answer in
+// this pass. The condition SafeToRemove may be an earlier manager's, and data may have reached the target since; unsaid names the targets
+// that have only the condition.
 func (p *pass) leavingTargets(keep, gaveUp map[string]bool) (leaving []*v1alpha1.StorageTarget, unsaid []backend.Problem) {
 	var removable map[string]bool
 	var names []string
@@ -251,14 +251,14 @@ func (p *pass) leavingTargets(keep, gaveUp map[string]bool) (leaving []*v1alpha1
 	return leaving, unsaid
 }
 
-// mayDelete is true for a target of a living FileSystem that holds nothing: no byte was ever written to it, or a person
-// asked for its removal and the filesystem itself says, of what is asked now, that nothing on it is needed.
+// mayDelete reports whether a target of a FileSystem that is not being deleted holds nothing. Either no byte was ever written to it, or a
+// person asked for its removal and the filesystem itself now reports that nothing on it is needed.
 func mayDelete(t *v1alpha1.StorageTarget) bool {
 	if t.Status.Provisioned == nil {
 		return true
 	}
 	if plan.IsAway(t) {
-		return false // the second of its nodes has to give it back first
+		return false // the second node has to hand it back first
 	}
 	safe := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionSafeToRemove)
 	return t.Spec.Remove && safe != nil && safe.Status == metav1.ConditionTrue && safe.ObservedGeneration == t.Generation

@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// provisioned is a target of pool ssd that holds data, with these conditions.
+// provisioned returns a target of pool ssd that holds data, with these conditions.
 func provisioned(conditions ...metav1.Condition) *v1alpha1.StorageTarget {
 	return &v1alpha1.StorageTarget{
 		ObjectMeta: metav1.ObjectMeta{Name: "scratch-ssd-01234567", Namespace: "storage", Generation: 2},
@@ -28,7 +28,7 @@ func provisioned(conditions ...metav1.Condition) *v1alpha1.StorageTarget {
 func TestDisksAreTakenUpNodeByNodeAndNotMoreAtATimeThanAPassHasTimeFor(t *testing.T) {
 	g := NewWithT(t)
 	var missing []client.Object
-	for i := range atOnce + 500 { // by name, as they are chosen
+	for i := range atOnce + 500 { // in the order of names, in which they are chosen
 		missing = append(missing, &v1alpha1.StorageTarget{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("t%06d", i)}, Spec: v1alpha1.StorageTargetSpec{Node: fmt.Sprintf("oss%02d", i%50)},
 		})

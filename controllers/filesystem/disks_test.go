@@ -15,7 +15,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// threeDisks are a disk for the metadata on the first node, and one for data on each of three.
+// threeDisks creates a disk for the metadata on the first node, and one for data on each of three nodes.
 func (w *world) threeDisks() (metadata *fakeDisk, data []*fakeDisk) {
 	metadata = w.disk(w.nodes[0], "meta")
 	for _, node := range w.nodes {
@@ -24,7 +24,7 @@ func (w *world) threeDisks() (metadata *fakeDisk, data []*fakeDisk) {
 	return metadata, data
 }
 
-// condition of a StorageTarget.
+// of returns a condition of a StorageTarget.
 func of(t *v1alpha1.StorageTarget, kind string) metav1.Condition {
 	if c := meta.FindStatusCondition(t.Status.Conditions, kind); c != nil {
 		return *c
@@ -68,7 +68,7 @@ func TestAFileSystemOnDisksMakesAStorageTargetForEachAndStartsNothingBeforeTheyA
 		HaveField("Message", And(ContainSubstring(w.target(metadata).Name), ContainSubstring(v1alpha1.ReasonAwaitingApproval)))))
 	w.Expect(of(w.target(data[0]), v1alpha1.ConditionOnline)).To(BeZero(), "of a filesystem that is being made, its own status tells")
 	operator := w.operator(server.Client)
-	for range 2 { // 20 minutes apart, and nothing has come online
+	for range 2 { // the passes are 20 minutes apart, and nothing has come online
 		_, err := operator.Reconcile(w.ctx, ctrl.Request{NamespacedName: w.key()})
 		w.Expect(err).NotTo(HaveOccurred())
 	}

@@ -22,7 +22,7 @@ import (
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
-// released is a world whose filesystem is up, and whose operator has the node image node:2 from now on.
+// released returns a world whose filesystem is up, and whose operator has the node image node:2 from now on.
 func released(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -38,12 +38,12 @@ func (w *world) release(image string) {
 	w.alter = func(operator *filesystem.Reconciler) { operator.Images.Node = image }
 }
 
-// slower is a change of an option that chunkservers have.
+// slower changes an option of chunkservers.
 func slower(fs *v1alpha1.FileSystem) {
 	fs.Spec.MooseFS.Config.Storage = v1alpha1.Options{"WORKERS_MAX": "100"}
 }
 
-// images are the node images that the pods of a component were made with.
+// images counts the node images of a component's pods.
 func (w *world) images(which string) map[string]int {
 	out := map[string]int{}
 	for _, p := range w.pods() {
@@ -54,7 +54,7 @@ func (w *world) images(which string) map[string]int {
 	return out
 }
 
-// older makes DaemonSets and pods such as an earlier operator has made them, which rendered the daemons otherwise.
+// older replaces DaemonSets and pods by those of an earlier operator, which rendered the daemons differently.
 func (w *world) older() {
 	w.t.Helper()
 	for _, set := range w.sets() {
@@ -221,7 +221,7 @@ func TestWhatProgramsWaitForIsRestartedInAWindowAndSaidBefore(t *testing.T) {
 		ContainSubstring("1 pod is to be restarted when the next window of spec.updates.windows opens at 2026-11-28 02:00 CET; first master on node "+w.nodes[0]),
 		ContainSubstring("programs will wait while each of these restarts: master on node "+w.nodes[0]+" (there is one master)")))))
 
-	run := w.measures() // the lease is free: until Saturday, nothing is under way
+	run := w.measures() // the lease is free, because nothing runs until Saturday
 	w.ends(run)
 
 	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.Updates.Windows[0].TimeZone = "Europe/Nowhere" })
@@ -250,7 +250,7 @@ func TestAPodThatEndsForEverOnADeadNodeHoldsUpNoRepairAndCountsAsAway(t *testing
 		return &p
 	}
 	p := pod(dead)
-	p.Finalizers = []string{"test/kubelet"} // nobody there ends it
+	p.Finalizers = []string{"test/kubelet"} // no kubelet there ends it
 	w.Expect(server.Client.Update(w.ctx, p)).To(Succeed())
 	t.Cleanup(func() {
 		free := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
@@ -282,7 +282,7 @@ func TestAPodThatEndsForEverOnADeadNodeHoldsUpNoRepairAndCountsAsAway(t *testing
 	w.Expect(w.ready()).NotTo(HaveField("Reason", v1alpha1.ReasonHealthy))
 }
 
-// passes are passes of one operator, with agents and kubelets between them. Something may change for ever.
+// passes runs passes of one operator, with agents and kubelets between them. Changes may continue forever.
 func (w *world) passes(c *apiserver.Killable, n int) {
 	w.t.Helper()
 	for range n {

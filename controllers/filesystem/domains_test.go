@@ -18,7 +18,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// racked is a world whose nodes are in racks, three in each.
+// racked returns a world whose nodes are in racks, three in each.
 func racked(t *testing.T, racks ...string) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -35,7 +35,7 @@ func racked(t *testing.T, racks ...string) *world {
 	return w
 }
 
-// rack puts a node into a rack; "" takes its label away.
+// rack puts a node into a rack; "" removes its label.
 func (w *world) rack(name, rack string) {
 	w.t.Helper()
 	var node corev1.Node
@@ -47,7 +47,7 @@ func (w *world) rack(name, rack string) {
 	w.Expect(server.Client.Update(w.ctx, &node)).To(Succeed())
 }
 
-// spread is the condition Spread.
+// spread returns the condition Spread.
 func (w *world) spread() *metav1.Condition {
 	return meta.FindStatusCondition(w.get().Status.Conditions, v1alpha1.ConditionSpread)
 }

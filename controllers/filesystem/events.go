@@ -14,9 +14,8 @@ import (
 	"parallelfs.dev/operator/controllers/failures"
 )
 
-// announce makes an event when Ready or Degraded has changed, its status or its reason; when changes begin to wait; and of a failure that
-// was not said before, of backups that begin or cease to be as asked for, and of each step of a recovery. It is called after the
-// status was written.
+// announce emits an event if Ready or Degraded has changed its status or reason, if changes begin to wait, and for a new failure. It also
+// emits one if backups begin or cease to be as requested, and for each step of a recovery. It is called after the status was written.
 func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 	of := func(fs *v1alpha1.FileSystem, kind string) *metav1.Condition {
 		return meta.FindStatusCondition(fs.Status.Conditions, kind)
@@ -56,7 +55,7 @@ func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 	}
 	was := of(before, v1alpha1.ConditionReady)
 	is, degraded := changed(before, after, v1alpha1.ConditionReady), changed(before, after, v1alpha1.ConditionDegraded)
-	// One news is one event: that programs go on although not everything is there, Degraded tells, and that they don't, Ready.
+	// One change emits one event. If programs continue although something is missing, it is that of Degraded; if they do not, that of Ready.
 	serves := is == nil || is.Status == metav1.ConditionTrue
 	if degraded != nil && serves && (!unproven || degraded.Reason != v1alpha1.ReasonCopiesUnproven) {
 		tell(corev1.EventTypeWarning, "Observe", degraded)
@@ -72,7 +71,7 @@ func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 	tell(kind, "Observe", is)
 }
 
-// announceDamage makes an event of each backup that was verified, and is damaged.
+// announceDamage emits an event for each backup that was verified and is now damaged.
 func (r *Reconciler) announceDamage(before, after *v1alpha1.FileSystem) {
 	for i := range after.Status.Backups {
 		if b := &after.Status.Backups[i]; wasVerified(before, b) && b.Result == v1alpha1.BackupUnverified {
@@ -83,8 +82,8 @@ func (r *Reconciler) announceDamage(before, after *v1alpha1.FileSystem) {
 	}
 }
 
-// announceCopies makes an event when copies of the metadata begin to be less than asked for, which it returns, and when they are all proven
-// again.
+// announceCopies emits an event if copies of the metadata begin to be fewer than requested, and if all are proven again. It returns true in
+// the first case.
 func announceCopies(before, after *v1alpha1.FileSystem, tell func(kind, action string, is *metav1.Condition)) (unproven bool) {
 	is := changed(before, after, v1alpha1.ConditionMetadataCopies)
 	switch {
@@ -98,7 +97,7 @@ func announceCopies(before, after *v1alpha1.FileSystem, tell func(kind, action s
 	return false
 }
 
-// wasVerified is true for a backup that counted as one before.
+// wasVerified reports whether a backup counted as verified before.
 func wasVerified(before *v1alpha1.FileSystem, b *v1alpha1.BackupStatus) bool {
 	return slices.ContainsFunc(before.Status.Backups, func(was v1alpha1.BackupStatus) bool {
 		return was.Name == b.Name && was.Directory == b.Directory && was.PersistentVolumeClaim == b.PersistentVolumeClaim &&
@@ -106,7 +105,7 @@ func wasVerified(before *v1alpha1.FileSystem, b *v1alpha1.BackupStatus) bool {
 	})
 }
 
-// changed is a condition whose status or reason has changed; nil when neither has, or it is absent.
+// changed returns a condition whose status or reason has changed; nil if neither has, or if it is absent.
 func changed(before, after *v1alpha1.FileSystem, kind string) *metav1.Condition {
 	was, is := meta.FindStatusCondition(before.Status.Conditions, kind), meta.FindStatusCondition(after.Status.Conditions, kind)
 	if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {

@@ -26,7 +26,8 @@ import (
 	"parallelfs.dev/operator/internal/backend/backendtest"
 )
 
-// exampleWorld is a world in which the example serves the type that the world's FileSystems have: admission knows no other.
+// exampleWorld returns a world in which the example backend serves the type of the world's FileSystems, because admission accepts no other
+// type.
 func exampleWorld(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -39,8 +40,8 @@ func exampleWorld(t *testing.T) *world {
 	return w
 }
 
-// exampleStates are what the probe beside the mount says: that the members are there whose pods are Ready, with the disks that they are
-// told of and that are mounted.
+// exampleStates simulates the answer of the probe beside the mount: the members whose pods are Ready are online, with the disks in their
+// configuration that are mounted.
 type exampleStates struct{ *world }
 
 func (w exampleStates) State(_ context.Context, q filesystem.Question) (*backend.State, error) {
@@ -64,7 +65,7 @@ func (w exampleStates) State(_ context.Context, q filesystem.Question) (*backend
 	return state, nil
 }
 
-// serves is true for a member that was told what to serve, and has a directory or a disk that is mounted.
+// serves reports whether a member has something to serve in its configuration, and has a directory or a mounted disk.
 func (w exampleStates) serves(pod *corev1.Pod) bool {
 	_, told := w.toldOf(pod, instanceIn(pod))
 	fs := w.get()
@@ -82,7 +83,7 @@ func instanceIn(pod *corev1.Pod) string {
 	return component(pod)
 }
 
-// disksIn are the disks that a member has now: it reads again and again what it is told.
+// disksIn returns the present disks of a member, which reads its configuration again and again.
 func (w exampleStates) disksIn(pod *corev1.Pod) (out []backend.Target) {
 	member, _ := w.toldOf(pod, instanceIn(pod))
 	for _, t := range member.Targets {
@@ -99,7 +100,7 @@ func TestAFilesystemOfWhichNoControllerKnowsTheNameIsMadeChangedAndStopped(t *te
 	w := exampleWorld(t)
 	w.fileSystem(nil)
 
-	// It is made, and Ready when it says so itself.
+	// It is created, and becomes Ready when it reports that itself.
 	w.Expect(w.reconcile(server.Client)).To(Succeed())
 	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", v1alpha1.ReasonProbeUnreachable)))
 	w.settle()
@@ -132,7 +133,7 @@ func TestAFilesystemOfWhichNoControllerKnowsTheNameIsMadeChangedAndStopped(t *te
 	}
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue))
 
-	// It is stopped in the reverse order, and gone.
+	// It is stopped in the reverse order, and is gone.
 	w.Expect(server.Client.Delete(w.ctx, w.get())).To(Succeed())
 	var order []string
 	for range 20 {
@@ -154,7 +155,7 @@ func TestAFilesystemOfWhichNoControllerKnowsTheNameIsMadeChangedAndStopped(t *te
 	t.Fatal("the FileSystem is still there")
 }
 
-// told is a file of the ConfigMap of the example.
+// told returns a file of the example's ConfigMap.
 func (w *world) told(file string) string {
 	w.t.Helper()
 	var m corev1.ConfigMap
@@ -162,7 +163,7 @@ func (w *world) told(file string) string {
 	return m.Data[file]
 }
 
-// lookAtNodes lets an operator look at every FileSystemNode.
+// lookAtNodes makes an operator reconcile every FileSystemNode.
 func (w *world) lookAtNodes() {
 	w.t.Helper()
 	r := &filesystemnode.Reconciler{Client: server.Client, Reader: server.Client, Recorder: w.events, Views: w.board, Clock: clock.RealClock{}}
@@ -172,7 +173,7 @@ func (w *world) lookAtNodes() {
 	}
 }
 
-// nodeSays is the condition Ready of a FileSystemNode.
+// nodeSays returns the condition Ready of a FileSystemNode.
 func (w *world) nodeSays(node string) metav1.Condition {
 	w.t.Helper()
 	w.lookAtNodes()
@@ -190,7 +191,7 @@ func TestAFilesystemOfAMountAndProcessesOnDisksLosesOneReplacesOneAndLetsAllGo(t
 		fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{IDGlobs: []v1alpha1.Glob{"*-data*"}, CountPerNode: 1}}
 	})
 
-	// It is made: each disk is a StorageTarget, and each member is told of its own.
+	// It is created: each disk is a StorageTarget, and each member has its own disks in its configuration.
 	w.settle()
 	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonHealthy),
 		HaveField("Message", "4/4 servers and 3/3 targets are online, 3/3 clients have mounted")))
@@ -205,7 +206,7 @@ func TestAFilesystemOfAMountAndProcessesOnDisksLosesOneReplacesOneAndLetsAllGo(t
 	}
 	before := w.uids()
 
-	// A disk is lost: its target and its node say so, and the filesystem goes on, because the other copies are there.
+	// A disk is lost: its target and its node show it, and the filesystem goes on, because the other copies are online.
 	data[2].dead = true
 	w.settle()
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue))
@@ -219,7 +220,8 @@ func TestAFilesystemOfAMountAndProcessesOnDisksLosesOneReplacesOneAndLetsAllGo(t
 	w.Expect(w.condition(v1alpha1.ConditionDegraded)).To(BeZero())
 	w.Expect(w.nodeSays(w.nodes[2])).To(HaveField("Status", metav1.ConditionTrue))
 
-	// A disk is removed when its process has moved the data, and the spare takes its place; the mount has nobody to move it.
+	// A disk is removed after its process has moved the data, and the spare replaces it. For the mount, there is no process that could move
+	// the data.
 	gone := data[1]
 	for _, d := range []*fakeDisk{metadata, gone} {
 		w.person(w.target(d), func(t *v1alpha1.StorageTarget) { t.Spec.Remove = true })
@@ -240,7 +242,7 @@ func TestAFilesystemOfAMountAndProcessesOnDisksLosesOneReplacesOneAndLetsAllGo(t
 	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring("3/3 targets are online"))))
 	w.Expect(w.uids()).To(Equal(before), "no member was restarted for a disk")
 
-	// It is deleted: the members stop, the agents let go of the disks, and what is on them stays.
+	// It is deleted: the members stop, the agents release the disks, and their content stays.
 	w.Expect(server.Client.Delete(w.ctx, w.get())).To(Succeed())
 	for range 20 {
 		w.Expect(w.reconcile(server.Client)).To(Succeed())

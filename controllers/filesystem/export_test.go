@@ -6,11 +6,11 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// ProbeDouble plays the probe of a filesystem: it answers every question, and signs what it says as a real one does.
+// ProbeDouble simulates the probe of a filesystem: it answers every question, and signs its answers as a real probe does.
 type ProbeDouble struct {
-	// UID of the FileSystem, and Key that answers are signed with.
+	// UID is that of the FileSystem, and Key the signing key.
 	UID, Key string
-	// Ask asks the filesystem.
+	// Ask queries the filesystem.
 	Ask func() (*backend.State, error)
 }
 
@@ -29,5 +29,5 @@ func (p ProbeDouble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set(backend.SignatureHeader, signature)
-	_, _ = w.Write(body) // who asked has gone
+	_, _ = w.Write(body) // the client is gone
 }

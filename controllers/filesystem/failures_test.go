@@ -31,7 +31,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// tries lets the operator make some passes, of which some may fail.
+// tries makes the operator run some passes, some of which may fail.
 func (w *world) tries(passes int) {
 	w.t.Helper()
 	c := server.Killable(w.t, -1)
@@ -180,7 +180,7 @@ func TestATolerationThatAnAdmissionWebhookAddsIsLeftAlone(t *testing.T) {
 	w.Expect(w.sets()[0].Spec.Template.Spec.Tolerations).To(Equal(tolerations), "what somebody else has made of the operator's is put right")
 }
 
-// admit has a webhook change the DaemonSets of this test's namespace on their way into the cluster, by JSON patches.
+// admit makes a webhook change the DaemonSets of this test's namespace at their admission, by JSON patches.
 func (w *world) admit(t *testing.T, change func(*appsv1.DaemonSet) []string) {
 	t.Helper()
 	hook := httptest.NewTLSServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {

@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// garbageShare is the part of what is kept in memory, below which garbage is left to the runtime.
+	// garbageShare is the fraction of the live memory below which the runtime handles the garbage alone.
 	garbageShare = 8
-	// manyTargets is from how many targets on a pass collects its garbage. Each collection looks at all that is kept, of all filesystems, and
-	// takes as long as the passes over twenty small ones.
+	// manyTargets is the number of targets from which a pass triggers a garbage collection. Each collection scans the live memory of all
+	// filesystems, and takes as long as the passes over twenty small ones.
 	manyTargets = 1000
 )
 
-// collect gives garbage back to the system when there is much of it. A pass over 24,000 targets leaves 80 MB behind. The runtime would
-// collect it in the middle of a later pass, which would take twice its time, and keep room for as much garbage as there was at most. After
-// a pass over one that does not grow, nothing waits.
+// collect runs a garbage collection and returns memory to the system if there is much garbage. A pass over 24,000 targets leaves 80 MB of
+// it. The runtime would collect that in the middle of a later pass, which would take twice its time, and would keep the memory of the peak.
+// At this moment, after a pass over a filesystem that does not grow, nothing waits.
 func collect(targets int) {
 	if targets < manyTargets {
 		return

@@ -10,7 +10,7 @@ import (
 
 func TestMuchGarbageIsCollectedAndLittleIsLeft(t *testing.T) {
 	g := NewWithT(t)
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // nothing but the function collects
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // only the function collects garbage
 	kept := make([]byte, 64<<20)
 	debug.FreeOSMemory()
 	collections := func() uint32 {

@@ -25,7 +25,7 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// look finds what there is.
+// look reads the current state.
 func (p *pass) look(ctx context.Context) error {
 	in, d, waited, err := p.gather(ctx, p.backend, p.fs)
 	if err != nil {
@@ -35,9 +35,9 @@ func (p *pass) look(ctx context.Context) error {
 	return nil
 }
 
-// gather reads all that the backend may look at, and the StorageTargets of all FileSystems. What it lists is the cache's own, for reading
-// alone. The filesystem itself is asked after everything was read, so that what it says is newer than that; while
-// it thinks, what was read is put in order; waited is how long nothing was left to do but to wait for it.
+// gather reads the backend's whole input, and the StorageTargets of all FileSystems. Lists are the cache's own and read-only. The
+// filesystem is queried after everything else was read, so that its answer is newer. While it answers, the rest is sorted. The result
+// waited is how long the pass only waited for the answer.
 func (r *Reconciler) gather(
 	ctx context.Context, b backend.Backend, fs *v1alpha1.FileSystem,
 ) (in backend.Input, d disks, waited time.Duration, err error) {
@@ -89,7 +89,7 @@ func (r *Reconciler) gather(
 		return in, d, 0, err
 	}
 
-	// Nothing of what was read was seen later than this, nor is any answer older.
+	// Everything was read before this moment, and every answer is newer.
 	seen, answer := r.Order.Now(), func() {}
 	if asker, ok := b.(backend.Asker); ok {
 		if answer, err = r.ask(ctx, asker, &in); err != nil {
@@ -107,8 +107,8 @@ func (r *Reconciler) gather(
 	return in.Indexed(), d, waited, nil
 }
 
-// remaining are the targets that are not being deleted: in most passes all of them, which are not copied then. One that the second of its
-// nodes holds remains until that has given it back: only then anything is done to its disk.
+// remaining returns the targets that are not being deleted. In most passes these are all targets, and then they are not copied. A target
+// that the second node holds remains until that node has handed it back, because nothing happens to its disk before.
 func remaining(own []v1alpha1.StorageTarget) []v1alpha1.StorageTarget {
 	goes := func(t v1alpha1.StorageTarget) bool { return !t.DeletionTimestamp.IsZero() && !plan.IsAway(&t) }
 	if !slices.ContainsFunc(own, goes) {
@@ -117,7 +117,7 @@ func remaining(own []v1alpha1.StorageTarget) []v1alpha1.StorageTarget {
 	return slices.DeleteFunc(slices.Clone(own), goes)
 }
 
-// ask asks the filesystem, and returns what waits for its answer and puts that into the Input.
+// ask queries the filesystem, and returns a function that waits for the answer and puts it into the Input.
 func (r *Reconciler) ask(ctx context.Context, asker backend.Asker, in *backend.Input) (answer func(), err error) {
 	answer = func() {}
 	fs, name := in.FileSystem, backend.ProbeSecretName(in.FileSystem)
@@ -153,7 +153,7 @@ func (r *Reconciler) ask(ctx context.Context, asker backend.Asker, in *backend.I
 	return func() {
 		if err := <-said; err != nil {
 			if r.secrets != nil {
-				r.secrets.forget() // it may be the key
+				r.secrets.forget() // the key may have changed
 			}
 			in.StateError = v1alpha1.Cut(err.Error(), maxSaid)
 			return
@@ -163,7 +163,8 @@ func (r *Reconciler) ask(ctx context.Context, asker backend.Asker, in *backend.I
 	}, nil
 }
 
-// sinceWhen is when this manager first saw the condition Ready of each target as it is now, by uid. The targets were seen at a moment.
+// sinceWhen returns, by uid, when this manager first saw the current condition Ready of each target. The argument at is when the targets
+// were read.
 func (r *Reconciler) sinceWhen(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget, at time.Time) map[types.UID]time.Time {
 	return r.seen.see(sight{client.ObjectKeyFromObject(fs), "targets"}, func(yield func(types.UID, how) bool) {
 		for i := range targets {
@@ -178,10 +179,10 @@ func (r *Reconciler) sinceWhen(fs *v1alpha1.FileSystem, targets []v1alpha1.Stora
 	}, at)
 }
 
-// maxSaid bounds what others say in a status: the kubelet, the API server, a probe. In bytes.
+// maxSaid bounds the texts of others in a status, in bytes: those of the kubelet, the API server, and a probe.
 const maxSaid = 512
 
-// nodes are the facts of all nodes, sorted by name.
+// nodes returns the facts of all nodes, sorted by name.
 func (r *Reconciler) nodes(ctx context.Context) ([]backend.Node, error) {
 	return r.allNodes.get(&r.nodeChanges, func() ([]backend.Node, error) {
 		var nodes corev1.NodeList
@@ -192,7 +193,7 @@ func (r *Reconciler) nodes(ctx context.Context) ([]backend.Node, error) {
 	})
 }
 
-// nodesFacts are the facts of nodes, sorted by name.
+// nodesFacts returns the facts of nodes, sorted by name.
 func nodesFacts(nodes []corev1.Node) []backend.Node {
 	out := make([]backend.Node, len(nodes))
 	for i := range nodes {
@@ -202,7 +203,7 @@ func nodesFacts(nodes []corev1.Node) []backend.Node {
 	return out
 }
 
-// outOfService is true for a node whose machine is off, as a person has said.
+// outOfService reports whether a node has the taint that confirms that its machine is off.
 func outOfService(n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
 }
@@ -222,22 +223,23 @@ func nodeFacts(n *corev1.Node) backend.Node {
 	return facts
 }
 
-// pods returns the facts of the filesystem's pods as a reader has them now.
+// pods returns the facts of the filesystem's pods as the given reader returns them now.
 func (r *Reconciler) pods(ctx context.Context, c client.Reader, fs *v1alpha1.FileSystem) ([]backend.Pod, error) {
 	own, err := r.daemonsOf(ctx, c, fs)
 	return own.facts, err
 }
 
-// ownDaemons are the facts of all pods of a FileSystem, and the pods of its Jobs, only to be read: the others are thousands, of a kilobyte
-// each, and nobody looks at more than their facts.
+// ownDaemons holds the facts of all pods of a FileSystem, and the pods of its Jobs, read-only. Of the other pods, which are thousands with
+// a kilobyte each, only the facts are needed.
 type ownDaemons struct {
 	facts   []backend.Pod
 	jobPods []corev1.Pod
-	// askers are the DaemonSets that wait for pods.
+	// askers holds the DaemonSets that wait for pods.
 	askers []asker
 }
 
-// daemonsOf reads the DaemonSets and the pods of the filesystem. Labels only find them; controllers prove that they are the filesystem's.
+// daemonsOf reads the DaemonSets and the pods of the filesystem. Labels find them; owner references prove that they belong to the
+// filesystem.
 func (r *Reconciler) daemonsOf(ctx context.Context, c client.Reader, fs *v1alpha1.FileSystem) (ownDaemons, error) {
 	mine := []client.ListOption{
 		client.InNamespace(fs.Namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: fs.Name}, client.UnsafeDisableDeepCopy,
@@ -273,12 +275,12 @@ func (r *Reconciler) daemonsOf(ctx context.Context, c client.Reader, fs *v1alpha
 	return own, nil
 }
 
-// ownSets are those DaemonSets that the FileSystem controls.
+// ownSets returns those DaemonSets that the FileSystem controls.
 func ownSets(fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet) []appsv1.DaemonSet {
 	return slices.DeleteFunc(sets, func(s appsv1.DaemonSet) bool { return !metav1.IsControlledBy(&s, fs) })
 }
 
-// pointers point at the elements of a list.
+// pointers returns pointers to the elements of a list.
 func pointers[T any](list []T) []*T {
 	out := make([]*T, len(list))
 	for i := range list {
@@ -287,7 +289,7 @@ func pointers[T any](list []T) []*T {
 	return out
 }
 
-// podsFacts are the facts of pods that were seen at a moment, sorted by component, pool, node and name.
+// podsFacts returns the facts of pods that were read at a moment, sorted by component, pool, node and name.
 func (r *Reconciler) podsFacts(fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet, pods []corev1.Pod, at time.Time) []backend.Pod {
 	wanted, management := map[types.UID]string{}, map[types.UID]string{}
 	for i := range sets {
@@ -335,7 +337,7 @@ func (r *Reconciler) jobs(ctx context.Context, fs *v1alpha1.FileSystem, pods []c
 	return out, nil
 }
 
-// jobFacts reads a Job, and why the last of its pods that failed did.
+// jobFacts returns the facts of a Job, and why the last of its failed pods failed.
 func jobFacts(j *batchv1.Job, pods []corev1.Pod) backend.Job {
 	facts := backend.Job{Name: j.Name, Component: j.Labels[v1alpha1.LabelComponent]}
 	for _, c := range j.Status.Conditions {
@@ -370,7 +372,8 @@ func jobFacts(j *batchv1.Job, pods []corev1.Pod) backend.Job {
 	return facts
 }
 
-// settle ends a Job whose own containers have all ended while another one runs, which an injector has added: Kubernetes never ends it.
+// settle ends a Job whose own containers have all ended while another container, added by an injector, still runs. Kubernetes never ends
+// such a Job.
 func settle(facts *backend.Job, j *batchv1.Job, pod *corev1.Pod) {
 	own := func(name string) bool {
 		return slices.ContainsFunc(j.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == name })
@@ -399,7 +402,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// start tells each start of a pod's containers from every other one.
+// start returns a value that differs for each start of a pod's containers.
 func start(p *corev1.Pod) string {
 	var how strings.Builder
 	for _, c := range p.Status.ContainerStatuses {
@@ -415,10 +418,10 @@ func start(p *corev1.Pod) string {
 	return how.String()
 }
 
-// podFacts reads a pod; wanted holds the template hash of each DaemonSet.
+// podFacts returns the facts of a pod. The argument wanted holds the template hash of each DaemonSet.
 func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
 	if _, whole := p.Annotations[admitted.AnnotationAsked]; whole {
-		p = p.DeepCopy() // it is not from the cache, which does the same
+		p = p.DeepCopy() // it is not from the cache, which shortens its own objects
 		admitted.Shorten(p)
 	}
 	facts := backend.Pod{
@@ -433,7 +436,7 @@ func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
 			facts.Outdated = p.Annotations[backend.TemplateHashAnnotation] != want
 		}
 	}
-	// What was asked before the last of its containers was started says nothing of the pod.
+	// An answer that is older than the last start of its containers proves nothing about the pod.
 	for _, c := range p.Status.ContainerStatuses {
 		if c.State.Running != nil && c.State.Running.StartedAt.After(facts.Started) {
 			facts.Started = c.State.Running.StartedAt.Time
@@ -462,14 +465,14 @@ func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
 	return facts
 }
 
-// signaled is added to the number of the signal that ended a program, to make its exit code (bash(1), runc).
+// signaled is added to the number of the signal that ended a program, which gives its exit code (bash(1), runc).
 const signaled = 128
 
-// containerMessage is what a container says of why it does not run; empty while it starts.
+// containerMessage returns why a container does not run; empty while it starts.
 func containerMessage(c corev1.ContainerStatus) string {
 	for _, t := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
 		if t != nil && t.ExitCode > signaled {
-			// What it printed last says nothing of why somebody killed it.
+			// The last line of its output does not show why it was killed.
 			return fmt.Sprintf("was killed by signal %d (%s)", t.ExitCode-signaled, t.Reason)
 		}
 		if t != nil && t.ExitCode != 0 {
@@ -487,7 +490,7 @@ func containerMessage(c corev1.ContainerStatus) string {
 	return ""
 }
 
-// lastLine is the last line of a termination message, which is the sentence that a program ended with.
+// lastLine returns the last line of a termination message, which is the sentence that a program ended with.
 func lastLine(message string) string {
 	lines := strings.Split(strings.TrimSpace(message), "\n")
 	last := strings.TrimSpace(lines[len(lines)-1])
@@ -498,8 +501,8 @@ func lastLine(message string) string {
 	return strings.ToValidUTF8(last, "")
 }
 
-// secret returns what a Secret of the filesystem holds under a key. Where it is not there, it is a random text, which the caller keeps in
-// that Secret.
+// secret returns the value of a Secret of the filesystem under a key. If the Secret does not exist, it returns a random text, which the
+// caller stores in that Secret.
 func (r *Reconciler) secret(ctx context.Context, fs *v1alpha1.FileSystem, name, key string) (value string, there bool, err error) {
 	var secret corev1.Secret
 	err = r.Client.Get(ctx, client.ObjectKey{Namespace: fs.Namespace, Name: name}, &secret)

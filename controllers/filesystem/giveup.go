@@ -21,12 +21,12 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// asksToGiveUp is true when a person has said that the node of a FileSystemNode never comes back.
+// asksToGiveUp reports whether a person has declared that the node of a FileSystemNode never comes back.
 func asksToGiveUp(n *v1alpha1.FileSystemNode) bool {
 	return n.Annotations[v1alpha1.AnnotationGiveUp] == n.Spec.Node
 }
 
-// gaveUp are the nodes that were given up.
+// gaveUp returns the decommissioned nodes.
 func gaveUp(nodes []v1alpha1.FileSystemNode) map[string]bool {
 	out := map[string]bool{}
 	for i := range nodes {
@@ -37,37 +37,38 @@ func gaveUp(nodes []v1alpha1.FileSystemNode) map[string]bool {
 	return out
 }
 
-// lossWord is the word by which a person accepts a loss: it stands for exactly this one.
+// lossWord returns the value with which a person accepts a loss. It is valid for exactly this loss.
 func lossWord(n *v1alpha1.FileSystemNode, lost []string) string { return backend.Hash(n.UID, lost) }
 
-// request is what becomes of the word of a person that a node never comes back.
+// request is the result for a person's request to decommission a node.
 type request struct {
 	backend.Problem
-	// may is true when the filesystem goes on without the node from now on, and lost is what is lost with it.
+	// may is true if the filesystem goes on without the node from now on. lost is what is lost with it.
 	may  bool
 	lost string
 }
 
-// circumstance is what the decision to give up a node depends on, besides its FileSystemNode.
+// circumstance is what the decision to decommission a node depends on, besides its FileSystemNode.
 type circumstance struct {
-	// ready is true while Kubernetes calls the node Ready.
+	// ready is the node's condition Ready.
 	ready bool
-	// can is true for a filesystem that can go on without a node, and without is what it says of this one.
+	// can is true for a filesystem that can go on without a node. without is the filesystem's answer for this node.
 	can     bool
 	without backend.Without
-	// away is how long nothing of the node took part, as the manager has seen; it is below 0 while that is not known.
+	// away is how long nothing of the node was online, as the manager has seen; it is negative while that is unknown.
 	away time.Duration
 }
 
-// isAway is true when the filesystem itself has said that nothing of the node takes part.
+// isAway reports whether the filesystem itself shows that nothing of the node is online.
 func (c *circumstance) isAway(answered bool) bool {
 	return answered && c.can && !c.ready && c.without.Never == "" && c.without.Here == ""
 }
 
-// maxLost is the limit of what a FileSystemNode records of a loss, in bytes.
+// maxLost bounds the text about a loss that a FileSystemNode records, in bytes.
 const maxLost = 2048
 
-// decideToGiveUp decides whether a node that a person gave up may be left out. The filesystem was asked after the person's word was read.
+// decideToGiveUp decides whether the filesystem goes on without a node that a person wants to decommission. The filesystem was queried
+// after the request was read.
 func decideToGiveUp(n *v1alpha1.FileSystemNode, c circumstance) request {
 	no := func(reason, format, why string) request {
 		return request{Problem: backend.Problem{Reason: reason, Message: fmt.Sprintf(format, n.Spec.Node, why)}}
@@ -79,7 +80,7 @@ func decideToGiveUp(n *v1alpha1.FileSystemNode, c circumstance) request {
 		return no(v1alpha1.ReasonGiveUpWaits, "node %s is not given up yet: %s", why)
 	}
 	w := c.without
-	// All of it is named, although it may be long: a person accepts just this.
+	// The text names all of the loss, although it may be long, because a person accepts exactly this loss.
 	lost := v1alpha1.Cut(strings.Join(w.Lost, ", "), maxLost)
 	switch word := n.Annotations[v1alpha1.AnnotationGiveUp]; {
 	case word != n.Spec.Node:
@@ -104,8 +105,8 @@ func decideToGiveUp(n *v1alpha1.FileSystemNode, c circumstance) request {
 	return request{may: true, lost: lost}
 }
 
-// giveUpNodes leaves nodes out that never come back, where a person has said so and the filesystem goes on without them, and takes back
-// those of which nobody says so any more. That is on record before anything follows from it. Of all others that were asked for it notes why
+// giveUpNodes decommissions nodes if a person has requested it and the filesystem can go on without them, and reverses it for nodes whose
+// request was withdrawn. The result is recorded before anything follows from it. For every other requested node it records the reason why
 // not.
 func (p *pass) giveUpNodes(ctx context.Context) error {
 	p.requests = map[string]backend.Problem{}
@@ -161,7 +162,8 @@ func (p *pass) giveUpNodes(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// addressOf is the address that the servers of a node had: that of the node, or of a server where the node is no longer in the cluster.
+// addressOf returns the address that the servers of a node had: that of the node or, if the node is no longer in the cluster, that of a
+// server.
 func (p *pass) addressOf(n *v1alpha1.FileSystemNode) string {
 	if node, there := p.in.Node(n.Spec.Node); there {
 		return node.IP
@@ -174,8 +176,8 @@ func (p *pass) addressOf(n *v1alpha1.FileSystemNode) string {
 	return ""
 }
 
-// writeGivenUp writes that a node was given up, or with nil that it was not, with what becomes of its servers. The object must be as it was
-// read: the person may have taken the word back, and that changes no generation.
+// writeGivenUp records that a node was decommissioned, or with nil that it was not, and what happens to its servers. The write fails if the
+// object has changed since it was read, because a person may have withdrawn the request, which changes no generation.
 func (p *pass) writeGivenUp(ctx context.Context, n *v1alpha1.FileSystemNode, to *v1alpha1.NodeGivenUp) error {
 	next := n.DeepCopy()
 	next.Spec.GivenUp = to
@@ -194,7 +196,7 @@ func (p *pass) writeGivenUp(ctx context.Context, n *v1alpha1.FileSystemNode, to 
 	return nil
 }
 
-// givenUp says what became of a node that was given up. When it is back, that names its disks: they are left alone.
+// givenUp describes the result for a decommissioned node. If the node is back, the text names its disks, which are left alone.
 func (p *pass) givenUp(n *v1alpha1.FileSystemNode) backend.Problem {
 	gone := n.Spec.GivenUp
 	message := fmt.Sprintf("the filesystem goes on without node %s since %s", n.Spec.Node, gone.Time.UTC().Format(time.RFC3339))
@@ -217,7 +219,7 @@ func (p *pass) givenUp(n *v1alpha1.FileSystemNode) backend.Problem {
 	return backend.Problem{Reason: v1alpha1.ReasonNodeGivenUp, Message: message}
 }
 
-// carried are the disks of a node that carry targets of this FileSystem, each with the StorageTarget that it was.
+// carried returns the disks of a node that carry targets of this FileSystem, each with its former StorageTarget.
 func (p *pass) carried(node string) []string {
 	var out []string
 	for _, d := range p.in.Inventories[node].BlockDevices {
@@ -232,13 +234,13 @@ func (p *pass) carried(node string) []string {
 	return out
 }
 
-// leaveOut takes the nodes that were given up out of what is looked at: nobody waits for them.
+// leaveOut removes the decommissioned nodes from the input, so that nothing waits for them.
 func (p *pass) leaveOut(context.Context) error {
 	p.in = p.in.Remaining()
 	return nil
 }
 
-// nameAway says which nodes with servers are away, and what a person does about it.
+// nameAway adds a problem for nodes with servers that are away, with what a person can do.
 func (p *pass) nameAway(context.Context) error {
 	if !p.observed {
 		return nil
@@ -281,7 +283,7 @@ func (p *pass) nameAway(context.Context) error {
 	return nil
 }
 
-// showRequests adds to a view what became of the words of people about nodes.
+// showRequests adds the results of people's requests about nodes to a view.
 func (p *pass) showRequests(view views.FileSystem) {
 	for name, request := range p.requests {
 		node := view.Nodes[name]

@@ -17,19 +17,20 @@ import (
 )
 
 const (
-	// mostGuards is how many guards a pass makes or changes: the others follow in the next ones.
+	// mostGuards is how many guards a pass creates or changes. The others follow in the next passes.
 	mostGuards = 256
-	// firstGuards is how long a new filesystem that is not complete must have stood still before it gets guards.
+	// firstGuards is how long an incomplete new filesystem must have made no progress before it gets guards.
 	firstGuards = 5 * time.Minute
 )
 
-// guards are those of a FileSystem that are there, by the name of the FileSystemNode; only to be read.
+// guards holds the existing guards of a FileSystem, by the name of the FileSystemNode, read-only.
 type guards struct {
 	deployments map[string]*appsv1.Deployment
 	budgets     map[string]*policyv1.PodDisruptionBudget
 }
 
-// guardsNow are the guards as they are now. A namespace may hold the thousands of other filesystems: they are read when one has changed.
+// guardsNow returns the current guards. They are read again only after one has changed, because a namespace may hold thousands of guards of
+// other filesystems.
 func (p *pass) guardsNow(ctx context.Context) (guards, error) {
 	m := p.remembered(client.ObjectKeyFromObject(p.fs), p.fs.UID)
 	return m.guards.get(&p.guardChanges, func() (guards, error) { return p.readGuards(ctx) })
@@ -61,8 +62,8 @@ func (p *pass) readGuards(ctx context.Context) (guards, error) {
 	return g, nil
 }
 
-// guardNodes makes the guards of nodes, opens and closes them, and removes those of nodes that have none any more. While a filesystem
-// grows, it has none: nobody waits for them, and they would hold up its servers.
+// guardNodes creates the guards of nodes, opens and closes them, and removes those of nodes that no longer need one. While a filesystem
+// grows, it has none, because nothing needs them yet and they would delay its servers.
 func (p *pass) guardNodes(ctx context.Context) error {
 	if !p.observed || isNew(p.fs) {
 		return nil
@@ -76,7 +77,7 @@ func (p *pass) guardNodes(ctx context.Context) error {
 		limit = firstGuards
 	}
 	pods, grows := backend.Pods{FileSystem: p.fs, Images: p.in.Images}, p.grows(limit)
-	plain := pods.GuardHash(nil) // of most nodes
+	plain := pods.GuardHash(nil) // the hash for most nodes
 	guarded := map[string]bool{}
 	var wanted []client.Object
 	opens := false
@@ -92,11 +93,11 @@ func (p *pass) guardNodes(ctx context.Context) error {
 			continue
 		}
 		if len(wanted) >= 2*mostGuards {
-			p.after = stopInterval // the others follow soon
+			p.after = stopInterval // the others follow in the next pass
 			continue
 		}
 		open := p.mayOpen(n.Spec.Node, budget)
-		// The budget comes first: a pod without one could be evicted.
+		// The budget comes first, because a pod without one could be evicted.
 		if budget == nil || backend.IsOpen(budget) != open || !metav1.IsControlledBy(budget, p.fs) {
 			wanted, opens = append(wanted, backend.GuardBudget(p.fs, n, open)), opens || open && !p.vacant[n.Spec.Node]
 		}
@@ -120,14 +121,14 @@ func (p *pass) guardNodes(ctx context.Context) error {
 	}))
 }
 
-// isGuard is true for a Deployment that is a guard as it should be.
+// isGuard reports whether a Deployment is the desired guard.
 func isGuard(d *appsv1.Deployment, fs *v1alpha1.FileSystem, hash string) bool {
 	return d != nil && metav1.IsControlledBy(d, fs) && d.Annotations[backend.TemplateHashAnnotation] == hash &&
 		d.Spec.Replicas != nil && *d.Spec.Replicas == 1
 }
 
-// removeGuards removes all guards of a deleted FileSystem, also those that were made nobody's: without an operator that opens them, no
-// node could be drained any more.
+// removeGuards removes all guards of a deleted FileSystem, including orphaned ones. Without an operator that opens them, no node could ever
+// be drained.
 func (p *pass) removeGuards(ctx context.Context) error {
 	have, err := p.guardsNow(ctx)
 	if err != nil {
@@ -138,7 +139,7 @@ func (p *pass) removeGuards(ctx context.Context) error {
 	})
 }
 
-// deleteGuards deletes those of the guards of which that is true.
+// deleteGuards deletes the guards for which the function which returns true.
 func (p *pass) deleteGuards(ctx context.Context, have guards, which func(client.Object) bool) error {
 	var gone []client.Object
 	for _, d := range have.deployments {

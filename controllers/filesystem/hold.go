@@ -17,24 +17,25 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// hold is what one pass over a FileSystem knows of its lease. What disturbs those who use the filesystem needs the lease, and waits
-// while a BenchmarkRun has it: restarts of daemons that run, more servers and disks, fewer of them, and jobs that set up the filesystem or
-// move data. What never waits: making a filesystem for the first time, its deletion, daemons that are down, and what the daemons' pods
-// are told (ConfigMaps, Secrets and FileSystemNodes), because a permission to initialize a directory must end at once.
+// hold is the state of the lease in one pass over a FileSystem. Changes that disturb the users of the filesystem need the lease, and wait
+// while a BenchmarkRun has it. These are restarts of running daemons, more or fewer servers and disks, and jobs that set up the filesystem
+// or move data. Other changes never wait: the creation of a filesystem, its deletion, the restart of daemons that are down, and the
+// configuration of the daemons' pods (ConfigMaps, Secrets and FileSystemNodes). The configuration can't wait because a permission to
+// initialize a directory must end at once.
 type hold struct {
 	reconciler *Reconciler
 	fs         *v1alpha1.FileSystem
-	// needed is true when this pass has found a change that needs the lease.
+	// needed is true if this pass has found a change that needs the lease.
 	needed bool
-	// by is who has the lease instead, and waiting are the changes that wait for it. jobs is true when a job is among them.
+	// by is the present holder of the lease, and waiting lists the changes that wait for it. jobs is true if a job is among them.
 	by      string
 	waiting []string
 	jobs    bool
-	// maintains is true when a maintenance is among them.
+	// maintains is true if a maintenance is among them.
 	maintains bool
 }
 
-// may takes the lease for some changes, and says whether they may be made. Without a change it asks nobody.
+// may takes the lease for some changes, and returns whether they may be made. Without changes it makes no request.
 func (h *hold) may(ctx context.Context, changes ...string) (bool, error) {
 	if len(changes) == 0 || isNew(h.fs) {
 		return true, nil
@@ -61,20 +62,20 @@ func (h *hold) take(ctx context.Context) error {
 	return err
 }
 
-// isNew is true until the filesystem has run for the first time: nobody can use it yet.
+// isNew reports whether the filesystem has never run, so that it has no users yet.
 func isNew(fs *v1alpha1.FileSystem) bool {
 	return fs.Status.Metadata == nil || fs.Status.Metadata.Initialized == nil
 }
 
-// settle lets the lease go when the change is over.
+// settle releases the lease when the change is over.
 func (p *pass) settle(ctx context.Context) error {
 	seen := p.seen
 	seen.Problems = slices.Concat(p.problems, seen.Problems)
 	if p.rests {
-		// Benchmarks need not wait for days: they measure the filesystem as it is.
+		// Benchmarks need not wait for days, because they measure the filesystem as it is.
 		seen.Problems = slices.DeleteFunc(seen.Problems, func(p backend.Problem) bool { return p.Reason == v1alpha1.ReasonRestarting })
 	}
-	// A refused version changes nothing. An upgrade that is under way keeps the lease, unless it waits for a person.
+	// A refused version changes nothing. A running upgrade keeps the lease, unless it waits for a person.
 	seen.Problems = slices.DeleteFunc(seen.Problems, func(p backend.Problem) bool { return p.Reason == v1alpha1.ReasonUpgradeRefused })
 	if p.fs.Status.Upgrade != nil && !p.fs.Spec.Updates.Paused {
 		seen.Problems = append(seen.Problems, p.upgrading.problems()...)
@@ -86,20 +87,20 @@ func (p *pass) settle(ctx context.Context) error {
 	return p.hold.settle(ctx, p.in, seen)
 }
 
-// settle lets the lease go when nothing is to be changed, nothing is under way, and the filesystem is well.
+// settle releases the lease if there is nothing to change, nothing is in progress, and the filesystem is healthy.
 func (h *hold) settle(ctx context.Context, in backend.Input, seen backend.Observation) error {
 	switch {
 	case h.needed || isNew(h.fs):
 		return nil
 	case underWay(in.Jobs, seen):
-		return h.take(ctx) // an older operator may have begun it without
+		return h.take(ctx) // an older operator may have begun the change without the lease
 	case len(seen.Problems) > 0:
 		return nil
 	}
 	r, name := h.reconciler, client.ObjectKeyFromObject(h.fs)
 	m, now := r.remembered(name, h.fs.UID), time.Now()
 	if now.Sub(m.letGo) < r.Reread {
-		return nil // an operator that led before could have taken it since, so this is not for ever
+		return nil // it was released recently; a later pass repeats it, because a former leader could have taken the lease since
 	}
 	if err := lease.Release(ctx, r.Client, r.Reader, lease.Of(h.fs).Key, lease.OfFileSystem(h.fs)); err != nil {
 		return err //nolint:wrapcheck // the phase has a name
@@ -108,7 +109,7 @@ func (h *hold) settle(ctx context.Context, in backend.Input, seen backend.Observ
 	return nil
 }
 
-// underWay is true while a job of the filesystem runs, or data is moved away from a target.
+// underWay reports whether a job of the filesystem runs, or data is being moved away from a target.
 func underWay(jobs []backend.Job, seen backend.Observation) bool {
 	return slices.ContainsFunc(jobs, func(j backend.Job) bool { return !j.Succeeded && !j.Failed }) ||
 		slices.ContainsFunc(seen.Targets, func(t backend.TargetStatus) bool { return t.Removing && !t.Removable })
@@ -126,21 +127,21 @@ func disruptive(differences []apply.Difference) (changes []string, which []apply
 		case d.Kind == kindJob && d.Change != apply.Unwanted:
 			says = "job " + d.Name + " is to run"
 		default:
-			continue // what is missing is made, a job that is over is removed, and pods read the rest when they start
+			continue // a missing child is created, a finished job is removed, and pods read the rest when they start
 		}
 		changes, which = append(changes, says), append(which, d)
 	}
 	return changes, which
 }
 
-// The kinds of children whose changes can disturb.
+// The kinds of children whose changes can disturb programs.
 const (
 	kindDaemonSet = "DaemonSet"
 	kindJob       = "Job"
 )
 
-// describe writes the condition ChangesHeld. A filesystem that is well stays Ready while a change waits, so that the run can go on; that
-// the spec is not carried out yet, Reconciling says.
+// describe sets the condition ChangesHeld. A healthy filesystem stays Ready while a change waits, so that the run can continue. Reconciling
+// shows that the spec is not carried out yet.
 func (h *hold) describe(fs *v1alpha1.FileSystem, own []v1alpha1.StorageTarget) {
 	if len(h.waiting) == 0 {
 		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionChangesHeld)
@@ -162,18 +163,18 @@ func (h *hold) describe(fs *v1alpha1.FileSystem, own []v1alpha1.StorageTarget) {
 	}
 }
 
-// isEmptied is true while the data of a target is to leave it. A disk that is empty already waits for a person and stops no run.
+// isEmptied reports whether the data of a target is moving away. A disk that is already empty waits for a person and stops no run.
 func isEmptied(t v1alpha1.StorageTarget) bool {
 	return t.Spec.Remove && !meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionSafeToRemove)
 }
 
-// stopsRuns is true when a change that waits is more urgent than a measurement: a maintenance, the recovery of lost metadata, or any change
+// stopsRuns reports whether a waiting change is more urgent than a benchmark: a maintenance, the recovery of lost metadata, or any change
 // while data leaves a disk, which disturbs a measurement anyway.
 func (h *hold) stopsRuns(fs *v1alpha1.FileSystem, own []v1alpha1.StorageTarget) bool {
 	return h.maintains || fs.Status.Recovery != nil || slices.ContainsFunc(own, isEmptied)
 }
 
-// mended are the problems that the held changes won't fix: the filesystem works as it did before they were asked for.
+// mended returns the problems that the held changes won't fix, because the filesystem works as it did before the changes were requested.
 func (h *hold) mended(problems []backend.Problem) []backend.Problem {
 	if !h.jobs {
 		return problems

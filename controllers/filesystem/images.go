@@ -17,8 +17,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// unpulled says which nodes of these pods of components have no image yet that the members run, and why; empty when all have theirs. From
-// now on the images are brought to the nodes.
+// unpulled names the nodes of these pods that do not have an image of the members yet, with the reasons; empty if all have theirs. From now
+// on, pods bring the images to the nodes.
 func (p *pass) unpulled(ctx context.Context, members []client.Object, components []string, pods []backend.Pod) (string, error) {
 	p.pulls = backend.Pods{FileSystem: p.fs, Images: p.in.Images}.Pulls(members, components)
 	var list corev1.PodList
@@ -43,7 +43,7 @@ func (p *pass) ofImages() []client.ListOption {
 	return []client.ListOption{client.InNamespace(p.fs.Namespace), client.MatchingLabels{v1alpha1.LabelImages: p.fs.Name}}
 }
 
-// pullFacts reads a pod that brings an image to its node.
+// pullFacts returns the facts of a pod that brings an image to its node.
 func pullFacts(pod *corev1.Pod) backend.PullPod {
 	facts := podFacts(pod, nil)
 	return backend.PullPod{
@@ -52,8 +52,8 @@ func pullFacts(pod *corev1.Pod) backend.PullPod {
 	}
 }
 
-// meantFor is the node that the controller of DaemonSets has made a pod for, which has not come there: it names the node in the pod's
-// affinity (k8s.io/kubernetes/pkg/controller/daemon/util).
+// meantFor returns the node for which the controller of DaemonSets has made a pod that is not scheduled yet. The pod's affinity names the
+// node (k8s.io/kubernetes/pkg/controller/daemon/util).
 func meantFor(pod *corev1.Pod) string {
 	a := pod.Spec.Affinity
 	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
@@ -69,8 +69,8 @@ func meantFor(pod *corev1.Pod) string {
 	return ""
 }
 
-// pullProblem says why a pod has not its image. The kubelet tries again and again, and says each time first that it failed, and then that
-// it waits: for a person this is one and the same.
+// pullProblem returns why a pod does not have its image. The kubelet retries, and alternates between the reasons "failed" and "waiting".
+// For a person this is one state.
 func pullProblem(pod *corev1.Pod, message string) string {
 	const failed, waits, most = "ErrImagePull", "ImagePullBackOff", 200
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
@@ -85,8 +85,8 @@ func pullProblem(pod *corev1.Pod, message string) string {
 	return v1alpha1.Cut(message, most)
 }
 
-// pullImages brings the images to the nodes that an upgrade waits for, and leaves them in use until it is over: a kubelet removes those
-// that nothing uses. Then what has brought them goes.
+// pullImages brings the images of an upgrade to the nodes, and keeps them in use until the upgrade is over, because a kubelet removes
+// unused images. Then it removes the pods that brought them.
 func (p *pass) pullImages(ctx context.Context) error {
 	if p.fs.Status.Upgrade != nil && p.fs.DeletionTimestamp.IsZero() {
 		return nil

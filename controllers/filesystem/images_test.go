@@ -19,7 +19,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// bringers are the DaemonSets that bring images to nodes.
+// bringers returns the DaemonSets that bring images to nodes.
 func (w *world) bringers() []appsv1.DaemonSet {
 	w.t.Helper()
 	var list appsv1.DaemonSetList
@@ -27,7 +27,7 @@ func (w *world) bringers() []appsv1.DaemonSet {
 	return slices.DeleteFunc(list.Items, func(s appsv1.DaemonSet) bool { return !s.DeletionTimestamp.IsZero() })
 }
 
-// runPulls plays the controller and the kubelets for DaemonSets that bring images to nodes, and reports whether anything changed.
+// runPulls simulates the controller and the kubelets for DaemonSets that bring images to nodes, and reports whether anything changed.
 func (w *world) runPulls() (changed bool) {
 	w.t.Helper()
 	sets := w.bringers()
@@ -92,7 +92,7 @@ func (w *world) runPulls() (changed bool) {
 	return changed
 }
 
-// mayRun is true for a node that one term of the affinity of a DaemonSet lets in.
+// mayRun reports whether one term of the affinity of a DaemonSet allows a node.
 func (w *world) mayRun(set appsv1.DaemonSet, name string) bool {
 	w.t.Helper()
 	var node corev1.Node

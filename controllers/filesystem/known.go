@@ -19,23 +19,22 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// changes counts what happens to the objects of some kinds. The zero value notes nothing.
+// changes counts the events of objects of some kinds. The zero value counts nothing.
 type changes struct {
 	count   atomic.Int64
 	watched atomic.Bool
 }
 
-// now is how many changes there were, and noted is true when each is counted before a pass is asked for because of it.
+// now returns the number of events so far. noted is true if each event is counted before it triggers a pass.
 func (c *changes) now() (count int64, noted bool) { return c.count.Load(), c.watched.Load() }
 
-// watch returns a handler that counts each change before another one asks for a pass because of it.
+// watch returns a handler that counts each event before another handler triggers a pass for it.
 func (c *changes) watch(then handler.EventHandler) handler.EventHandler {
 	c.watched.Store(true)
 	return &counting{changes: c, then: then}
 }
 
-// watchNews is watch for a kind whose objects this operator changes as well: a change that says nothing new is not counted, and wakes
-// nobody.
+// watchNews is watch for a kind whose objects this operator changes as well. An update without news is not counted, and triggers no pass.
 func (c *changes) watchNews(then handler.EventHandler, news func(event.UpdateEvent) bool) handler.EventHandler {
 	c.watched.Store(true)
 	return &counting{changes: c, then: then, news: news}
@@ -46,7 +45,7 @@ type (
 	counting struct {
 		changes *changes
 		then    handler.EventHandler
-		// news is true for an update that matters; nil for all.
+		// news reports whether an update matters; nil counts all.
 		news func(event.UpdateEvent) bool
 	}
 )
@@ -78,9 +77,8 @@ func (c *counting) Generic(ctx context.Context, e event.GenericEvent, q queue) {
 	c.then.Generic(ctx, e, q)
 }
 
-// newsOfTarget is false for a target of which only the space in use has changed, as the filesystem says: a pass has found that, and it is
-// written whenever programs have filled another twentieth of a disk. No pass looks at it. What is known of targets stays as it is, but for
-// the versions of these objects (conflict).
+// newsOfTarget returns false if an update of a target changes only the used space that the filesystem reports. A pass wrote it, once for
+// each twentieth of a disk, and no pass reads it. The cached targets stay valid except for the versions of these objects (conflict).
 func newsOfTarget(e event.UpdateEvent) bool {
 	before, ok := e.ObjectOld.(*v1alpha1.StorageTarget)
 	after, ok2 := e.ObjectNew.(*v1alpha1.StorageTarget)
@@ -93,8 +91,8 @@ func newsOfTarget(e event.UpdateEvent) bool {
 	return !equality.Semantic.DeepEqual(&was, &is)
 }
 
-// conflict returns an error of a write that named the version of a StorageTarget. Where the API server has another version, the next pass
-// reads all of them anew.
+// conflict returns the error of a write that named the version of a StorageTarget. If the API server has another version, the next pass
+// reads all targets again.
 func (c *changes) conflict(err error) error {
 	if apierrors.IsConflict(err) {
 		c.count.Add(1)
@@ -102,18 +100,18 @@ func (c *changes) conflict(err error) error {
 	return err
 }
 
-// known is what a pass has made of objects that it has read. While none of them changes, which is most of the time, the next pass takes the
-// same: to list and to sort 24,000 targets and 10,000 pods and nodes would be half of a pass, and of its garbage. What is known is only to
-// be read.
+// known caches a value that a pass has made from objects that it has read. While none of them changes, which is most of the time, the next
+// pass uses the same value. To list and sort 24,000 targets and 10,000 pods and nodes would take half of a pass, and make half of its
+// garbage. The value is read-only.
 type known[T any] struct {
 	mutex sync.Mutex
 	value T
 	there bool
-	// at is how many changes there had been before the value was made.
+	// at is the number of events before the value was made.
 	at int64
 }
 
-// get is what was made last, or what read makes anew when something has changed since.
+// get returns the cached value, or calls read if something has changed since.
 func (k *known[T]) get(c *changes, read func() (T, error)) (T, error) {
 	now, noted := c.now()
 	k.mutex.Lock()
@@ -132,29 +130,29 @@ func (k *known[T]) get(c *changes, read func() (T, error)) (T, error) {
 	return value, nil
 }
 
-// memory is what passes over one FileSystem keep for the next one. No two of them run at the same time.
+// memory is what passes over one FileSystem keep for the next pass. No two of them run at the same time.
 type memory struct {
 	uid types.UID
-	// targets are those of the list all.
+	// targets holds the targets from the list all.
 	all     []v1alpha1.StorageTarget
 	targets ownTargets
 	daemons known[ownDaemons]
-	// controllers are those of the FileSystem's pods, which may outlive them.
+	// controllers holds the controllers of the FileSystem's pods, which the pods may outlive.
 	controllers owned.Past
 	guards      known[guards]
-	// found is what the last Input has found in its lists.
+	// found is what the last Input has indexed of its lists.
 	found backend.Input
-	// letGo is when the FileSystem was last seen not to have its lease; zero when it may have it.
+	// letGo is when the FileSystem was last seen without its lease; zero if it may have it.
 	letGo time.Time
-	// planned are the servers that the operator has restarted, by name, with when it did, and unsure since when it is not known whether the
-	// filesystem serves; both by the clock of State.Asked. A manager that was just started has planned nothing.
+	// planned holds when the operator restarted each server, by name. unsure is since when it is unknown whether the filesystem serves. Both
+	// use the clock of State.Asked. A manager that has just started has neither.
 	planned map[string]time.Time
-	// turns are when nodes that were away for maintenance may be away again.
+	// turns holds when nodes that were in maintenance may be away again.
 	turns  map[string]time.Time
 	unsure time.Time
 }
 
-// remembered is the memory of a FileSystem. One that was made anew under its name has another.
+// remembered returns the memory of a FileSystem. One that was created again under its name has another memory.
 func (r *Reconciler) remembered(name types.NamespacedName, uid types.UID) *memory {
 	r.remembering.Lock()
 	defer r.remembering.Unlock()
@@ -169,7 +167,7 @@ func (r *Reconciler) remembered(name types.NamespacedName, uid types.UID) *memor
 	return m
 }
 
-// forgetAll forgets what passes over a FileSystem that is gone have kept.
+// forgetAll drops everything that passes over a FileSystem have kept, after it is gone.
 func (r *Reconciler) forgetAll(name types.NamespacedName) {
 	r.remembering.Lock()
 	defer r.remembering.Unlock()

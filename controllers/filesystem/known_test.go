@@ -20,7 +20,7 @@ import (
 	"parallelfs.dev/operator/controllers/views"
 )
 
-// listing is a cache that counts how often StorageTargets are listed. While it lists them, another thing may happen.
+// listing is a cache that counts how often StorageTargets are listed. A function may run during a list.
 type listing struct {
 	client.Client
 	names     []string

@@ -17,9 +17,9 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// labelNodes gives the nodes of a FileSystem the labels by which the pods of its servers come to them (backend.NodeLabel), and takes those
-// of servers that have retired. Pods of other servers come to their node by its name (backend.OnNodes). A node without a FileSystemNode
-// keeps what it has: nobody knows then what became of its servers.
+// labelNodes sets the labels on the nodes of a FileSystem that attract the pods of its servers (backend.NodeLabel), and removes those of
+// retired servers. The pods of other servers go to their node by its name (backend.OnNodes). A node without a FileSystemNode keeps its
+// labels, because the state of its servers is unknown.
 func (p *pass) labelNodes(ctx context.Context) error {
 	return apply.Together(len(p.in.FileSystemNodes), func(i int) error { //nolint:wrapcheck // the phase has a name
 		n := &p.in.FileSystemNodes[i]
@@ -31,14 +31,14 @@ func (p *pass) labelNodes(ctx context.Context) error {
 	})
 }
 
-// unlabelNodes takes all labels of a FileSystem from nodes.
+// unlabelNodes removes all labels of a FileSystem from nodes.
 func (p *pass) unlabelNodes(ctx context.Context) error {
 	return apply.Together(len(p.nodes), func(i int) error { //nolint:wrapcheck // the phase has a name
 		return p.labelNode(ctx, p.nodes[i].Name, labelChanges(p.fs, p.nodes[i].Labels, nil))
 	})
 }
 
-// labelChanges are the labels that a node lacks, and, as nil, those that it has for members that are not there or have retired.
+// labelChanges returns the labels that a node lacks, and, with the value nil, those of members that do not exist or have retired.
 func labelChanges(fs *v1alpha1.FileSystem, have map[string]string, members []v1alpha1.NodeMember) map[string]*string {
 	changes, prefix := map[string]*string{}, backend.NodeLabels(fs.Namespace, fs.Name, fs.UID)
 	for key := range have {

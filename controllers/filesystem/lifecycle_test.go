@@ -303,7 +303,7 @@ func TestTheNextRestartWaitsForAnAnswerAfterTheLastOneAndTheStatusIsNotHealthyMe
 	w.change(func(fs *v1alpha1.FileSystem) {
 		fs.Spec.MooseFS.Config = v1alpha1.MooseFSConfig{Storage: v1alpha1.Options{"WORKERS_MAX": "100"}}
 	})
-	// Something repeats what the filesystem said before anything was restarted, well signed: all of them are there.
+	// Another program repeats an answer of the filesystem from before any restart, with a valid signature, in which all servers are online.
 	w.replays = true
 	c := server.Killable(t, -1)
 	for range 6 {
@@ -350,7 +350,7 @@ func TestAPodThatStartsWhileTheFilesystemIsAskedHoldsUpTheNextRestart(t *testing
 	})
 	last := chunkservers()[2]
 	w.meanwhile = func() {
-		// All are listed as online when it is asked; then one is started anew, by its kubelet.
+		// All are listed as online at the query; then the kubelet restarts one.
 		last.Status.ContainerStatuses[0].RestartCount++
 		w.Expect(server.Client.Status().Update(w.ctx, &last)).To(Succeed())
 	}
@@ -448,7 +448,7 @@ func TestDeletionStopsClientsFirstAndTheMasterLast(t *testing.T) {
 				left = append(left, s.Labels[v1alpha1.LabelComponent])
 			}
 			order = append(order, fmt.Sprint(left))
-			// Pods end some time after their DaemonSet: meanwhile nothing else is stopped.
+			// Pods end some time after their DaemonSet. Meanwhile nothing else is stopped.
 			w.Expect(w.reconcile(server.Client)).To(Succeed())
 			w.Expect(w.sets()).To(HaveLen(len(after)))
 			w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonDeleting))
@@ -476,7 +476,7 @@ func TestANodeThatIsDownDoesNotTrapADeletion(t *testing.T) {
 	}
 	w.Expect(server.Client.Delete(w.ctx, w.get())).To(Succeed())
 	for range 10 {
-		w.Expect(w.reconcile(server.Client)).To(Succeed()) // no pod ends: nobody runs there
+		w.Expect(w.reconcile(server.Client)).To(Succeed()) // no pod ends, because no kubelet runs there
 	}
 	w.Expect(apierrors.IsNotFound(server.Client.Get(w.ctx, w.key(), &v1alpha1.FileSystem{}))).To(BeTrue())
 }

@@ -23,7 +23,7 @@ import (
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
-// loses makes a node lose its power for ever: it is not Ready, and neither are its pods.
+// loses makes a node lose its power permanently: it is not Ready, and neither are its pods.
 func (w *world) loses(node string) {
 	w.t.Helper()
 	w.dead[node], w.mute[node] = true, true
@@ -36,13 +36,13 @@ func (w *world) loses(node string) {
 	}
 }
 
-// comesBack gives a node its power again. Nothing is mounted after the start.
+// comesBack returns the power to a node. Nothing is mounted after the start.
 func (w *world) comesBack(node string) {
 	w.t.Helper()
 	delete(w.dead, node)
 	delete(w.mute, node)
 	for _, pod := range w.pods() {
-		if pod.Spec.NodeName == node { // its DaemonSet makes those anew that are wanted
+		if pod.Spec.NodeName == node { // its DaemonSet creates the desired ones again
 			w.Expect(server.Client.Delete(w.ctx, &pod, client.GracePeriodSeconds(0))).To(Succeed())
 		}
 	}
@@ -54,7 +54,7 @@ func (w *world) comesBack(node string) {
 	w.nodeIs(node, corev1.ConditionTrue)
 }
 
-// says annotates the FileSystemNode of a node as a person does; an empty value takes the annotation away.
+// says annotates the FileSystemNode of a node as a person does; an empty value removes the annotation.
 func (w *world) says(node, annotation, value string) {
 	w.t.Helper()
 	n := w.fileSystemNodes()[node]
@@ -68,7 +68,7 @@ func (w *world) says(node, annotation, value string) {
 	w.Expect(server.Client.Patch(w.ctx, &n, client.MergeFrom(before), client.FieldOwner("kubectl-annotate"))).To(Succeed())
 }
 
-// lives lets one operator look some times, with agents and kubelets between the looks. It returns why it ended before.
+// lives runs some passes of one operator, with agents and kubelets between them. It returns why it ended early.
 func (w *world) lives(c client.Client, looks int) error {
 	w.t.Helper()
 	operator := w.operator(c)
@@ -92,13 +92,13 @@ func (w *world) lives(c client.Client, looks int) error {
 	return nil
 }
 
-// looks lets one operator look a few times.
+// looks runs a few passes of one operator.
 func (w *world) looks() {
 	w.t.Helper()
 	w.Expect(w.lives(server.Client, 8)).To(Succeed())
 }
 
-// givingUp is the condition GivenUp of a node.
+// givingUp returns the condition GivenUp of a node.
 func (w *world) givingUp(node string) metav1.Condition {
 	w.t.Helper()
 	n := w.fileSystemNodes()[node]
@@ -118,10 +118,10 @@ func (w *world) hasTargetOn(node string) bool {
 	return false
 }
 
-// whole is what MooseFS says when all data has its copies.
+// whole returns MooseFS's counts when all data has its copies.
 func whole() *backend.DataHealth { return &backend.DataHealth{Known: true, Stable: 100, Fewest: 2} }
 
-// lostNode is a MooseFS on the disks of three nodes, of which the last has lost its power for ever.
+// lostNode creates a MooseFS on the disks of three nodes, of which the last has permanently lost its power.
 func lostNode(t *testing.T) (w *world, data []*fakeDisk, lost string) {
 	t.Helper()
 	w = newWorld(t)
@@ -171,7 +171,7 @@ func TestANodeThatIsGivenUpLeavesTheFileSystemWhichIsHealthyAgain(t *testing.T) 
 	w.Expect(w.get().Status.Summary).To(HaveValue(And(HaveField("Servers", "3/3"), HaveField("Targets", "2/2"), HaveField("Clients", "2/2"))))
 	w.Expect(w.labelsOf(lost)).NotTo(HaveKey(ContainSubstring("chunkserver-ssd")), "no pod starts there when it is back")
 
-	// Its pod is Terminating for ever, and holds up no restart of others.
+	// Its pod stays Terminating, and blocks no restart of others.
 	before := w.uids()
 	w.change(func(fs *v1alpha1.FileSystem) {
 		fs.Spec.MooseFS.Config.Storage = v1alpha1.Options{"WORKERS_MAX": "100"}
@@ -266,7 +266,7 @@ func TestWhileNobodyKnowsHowTheDataIsNoNodeIsGivenUp(t *testing.T) {
 			w.Expect(w.hasTargetOn(lost)).To(BeTrue())
 			w.Expect(w.givingUp(lost)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring(c.says))))
 			if !w.dead[lost] {
-				return // all takes part
+				return // everything is online
 			}
 			w.Expect(w.ready().Reason).NotTo(Equal(v1alpha1.ReasonHealthy))
 		})

@@ -29,7 +29,7 @@ func TestALustreIsMadeAndGrows(t *testing.T) {
 	k := w.lustreWorld()
 	k.lustre(nil)
 
-	// It is made: each disk has its index before it is formatted, and is mounted when it is proven.
+	// It is created: each disk gets its index before it is formatted, and is mounted after it is proven.
 	w.settle()
 	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonHealthy),
 		HaveField("Message", "7/7 servers and 6/6 targets are online, 3/3 clients have mounted")))
@@ -58,7 +58,7 @@ func TestALustreIsMadeAndGrows(t *testing.T) {
 	w.Expect(w.reconcile(c)).To(Succeed())
 	w.Expect(c.Writes()).To(BeEmpty(), "and nothing is left to do")
 
-	// It grows: disks of two more OSTs, and a third node with MDTs. What was there stays as it was, mounted and unformatted.
+	// It grows: disks of two more OSTs, and a third node with MDTs. The existing ones stay mounted and are not formatted again.
 	pods := w.uids()
 	w.disk(w.nodes[1], "ost2")
 	w.disk(w.nodes[2], "ost2")
@@ -119,7 +119,7 @@ func TestALustreThatIsDeletedLetsGoOfItsDisksAndIsMadeAgainOverThem(t *testing.T
 		w.Expect([]any{d.mounted, d.wipes}).To(Equal([]any{false, 0}), d.id)
 	}
 
-	// It is made again, and the disks are named: they say what they were given.
+	// It is created again, and the disks are named: they hold their assignments.
 	w.loseObjects() // what the garbage collector removes
 	k.lustre(func(fs *v1alpha1.FileSystem) {
 		format := &v1alpha1.FormatSpec{FSType: v1alpha1.Ldiskfs}
@@ -137,7 +137,7 @@ func TestALustreThatIsDeletedLetsGoOfItsDisksAndIsMadeAgainOverThem(t *testing.T
 	}
 }
 
-// components are those that have a DaemonSet.
+// components returns those that have a DaemonSet.
 func (w *world) components() []string {
 	var out []string
 	for _, s := range w.sets() {
@@ -236,7 +236,7 @@ func TestTheLogsOfALustreAreBackedUpToPlacesThatAreNotTheNodesOfTheMGSAndMDT0000
 	w.Expect(w.condition(v1alpha1.ConditionBackedUp)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonVerified)))
 }
 
-// managementOn is an MGT of its own, on the one disk of the labeled node that a glob matches.
+// managementOn returns an MGT of its own, on the one disk of the labeled node that a glob matches.
 func managementOn(w *world, glob v1alpha1.Glob) *v1alpha1.LustreManagement {
 	return &v1alpha1.LustreManagement{
 		NodeSelector: v1alpha1.NodeSelector{"mgs-of": w.namespace},
@@ -293,7 +293,7 @@ func TestAnOSTIsEmptiedProvenEmptyTakenOutAndForgotten(t *testing.T) {
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 	w.Expect(w.get().Status.Summary.Targets).To(Equal("5/5"))
 
-	// A disk that comes later has an index of its own.
+	// A disk that is added later gets an index of its own.
 	stay = append(slices.Clone(stay), w.disk(w.nodes[2], "ost2"))
 	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Targets.Devices = references(stay...) })
 	w.settle()
@@ -334,13 +334,13 @@ func TestALustreGoesOnWithoutANodeWhoseOSTsAreLostWhenAPersonAcceptsThat(t *test
 	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonHealthy)), w.ready().Message)
 	w.Expect(w.get().Status.Summary).To(HaveValue(HaveField("Targets", "4/4")))
 
-	// A disk that comes later has an index of its own.
+	// A disk that is added later gets an index of its own.
 	w.disk(w.nodes[1], "ost2")
 	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Targets.Select.CountPerNode = 3 })
 	w.settle()
 	w.Expect(slices.Collect(maps.Values(k.names()))).To(ContainElement("pfs-OST0006"))
 
-	// The MDTs are never given up.
+	// The MDTs can't be decommissioned.
 	w.loses(w.nodes[1])
 	k.silent[w.nodes[1]] = true
 	w.says(w.nodes[1], v1alpha1.AnnotationGiveUp, w.nodes[1])

@@ -16,7 +16,7 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// move plays the agents of both nodes of a target, which give it away and take it up. A kernel that has it mounted keeps it.
+// move simulates the agents of both nodes of a target, which hand it over and accept it. A kernel that has it mounted keeps it.
 func (k *kernels) move() (changed bool) {
 	k.t.Helper()
 	for _, t := range k.targets() {
@@ -45,12 +45,12 @@ func (k *kernels) move() (changed bool) {
 	return changed
 }
 
-// pairs is a Lustre whose MDTs are on the first two nodes, and whose two OSTs are those of the pair of the other ones: each of its nodes
+// pairs is a Lustre whose MDTs are on the first two nodes, and whose two OSTs belong to the pair of the other two. Each node of the pair
 // serves one.
 type pairs struct {
 	*kernels
 	one, two string
-	// first is the OST of one, and second that of two.
+	// first is the OST of node one, and second that of node two.
 	first, second *fakeDisk
 }
 
@@ -87,7 +87,7 @@ func anotherPair(w *world) *pairs {
 	return p
 }
 
-// isOn says where the OST of the first node is mounted, empty for nowhere.
+// isOn returns where the OST of the first node is mounted, empty for nowhere.
 func (p *pairs) isOn() string {
 	if !p.first.mounted {
 		return ""
@@ -95,7 +95,7 @@ func (p *pairs) isOn() string {
 	return p.first.at()
 }
 
-// isOff has a person say that the machine of a node is off, by its taint, and of the OST as it is held now; or take the taint back.
+// tainted sets or removes the taint with which a person marks the machine of a node as off.
 func (p *pairs) tainted(node string, is bool) {
 	p.t.Helper()
 	p.changeNode(node, func(n *corev1.Node) {
@@ -125,7 +125,7 @@ func TestTwoNodesOfALustreServeEachOthersTargets(t *testing.T) {
 	p.Expect(p.isOn()).To(Equal(p.one))
 	p.Expect(p.drains(p.one)).To(BeFalse(), "nobody has cordoned it")
 
-	// It is drained: the guard opens when the other node serves, and no sooner.
+	// It is drained: the guard opens after the other node serves, and not before.
 	p.mute[p.two] = true
 	p.cordons(p.one, true)
 	p.goesOn()
@@ -194,7 +194,7 @@ func TestATargetOfAMachineThatIsOffIsTakenOverByThePersonsWordAlone(t *testing.T
 	p.Expect(p.eventsOf(v1alpha1.ReasonTargetMoves)).To(ContainElement(ContainSubstring("takes " + name + " over")))
 	p.Expect(p.ready()).To(HaveField("Status", metav1.ConditionTrue), p.ready().Message)
 
-	// The machine is repaired. What it was told is of an earlier start, and it gets its target back.
+	// The machine is repaired. The confirmation was for an earlier start, and the node gets its target back.
 	p.boots(p.one, "second")
 	p.comesBack(p.one)
 	p.tainted(p.one, false)
@@ -214,7 +214,7 @@ func TestAnOperatorThatIsKilledAfterAnyWriteOfAMoveIsFollowedByOneThatGoesOn(t *
 	for _, story := range stories {
 		story()
 		killed := 0
-		for range 2 { // what guards and Jobs have done, the next operators go on from
+		for range 2 { // the next operators continue from the work of guards and Jobs
 			killed += p.settleByDying(1, func() {
 				p.runGuards()
 				if *p.budget(p.one).Spec.MaxUnavailable != intstr.FromInt32(0) && p.get().Status.Maintenance != nil && p.target(p.first).Spec.ServeOn == p.two {

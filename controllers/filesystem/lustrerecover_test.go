@@ -16,11 +16,11 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// lostMGT is a Lustre whose MGT has a disk of its own, which is dead. Backups lie in a claim.
+// lostMGT is a Lustre whose MGT had a disk of its own, which is dead. Backups are in a claim.
 type lostMGT struct {
 	*wreck
 	kernels *kernels
-	// node is that of the MGS, and old the disk that is dead.
+	// node is that of the MGS, and old the dead disk.
 	node string
 	old  *fakeDisk
 }
@@ -51,7 +51,7 @@ func newLostMGT(t *testing.T) *lostMGT {
 	return l
 }
 
-// mgts are the StorageTargets of the MGT.
+// mgts returns the StorageTargets of the MGT.
 func (l *lostMGT) mgts() (names []string) {
 	for _, t := range l.targets() {
 		if t.Spec.Role == v1alpha1.RoleManagement {
@@ -61,7 +61,7 @@ func (l *lostMGT) mgts() (names []string) {
 	return names
 }
 
-// pools is how often pools were made.
+// pools returns how often pools were created.
 func (l *lostMGT) pools() (n int) {
 	for _, line := range l.kernels.commands {
 		if strings.HasPrefix(line, "lctl pool_add ") {

@@ -30,24 +30,25 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// kernels are those of the nodes of a world with a Lustre: what stands on its disks, and what is mounted (fakeDisk.mounted). Each node
-// answers for itself.
+// kernels simulates the kernels of the nodes of a world with a Lustre: the content of its disks, and the mounts (fakeDisk.mounted). Each
+// node answers for itself.
 type kernels struct {
 	*world
-	// given is what mkfs.lustre has written on each disk.
+	// given holds what mkfs.lustre has written to each disk.
 	given map[*fakeDisk]*v1alpha1.LustreTarget
-	// commands are those that Jobs have run, in order.
+	// commands lists those that Jobs have run, in order.
 	commands []string
-	// silent are the nodes whose probes do not answer.
+	// silent holds the nodes whose probes do not answer.
 	silent map[string]bool
 	// files is how many files have an object on an OST, by its index.
 	files map[int32]int
-	// stopped are the MDTs that make no objects on an OST, and closed the OSTs that the MGS has told all not to use, by their indices.
+	// stopped holds the MDTs that create no objects on an OST, and closed the OSTs that all clients must not use according to the MGS, by
+	// their indices.
 	stopped map[[2]int32]bool
 	closed  map[int32]bool
 }
 
-// lustreWorld has Lustre's kernel part on all nodes, two disks for metadata on each of the first two, and two for data on each.
+// lustreWorld creates nodes with Lustre's kernel part, two disks for metadata on each of the first two, and two for data on each.
 func (w *world) lustreWorld() *kernels {
 	w.t.Helper()
 	k := &kernels{world: w, given: map[*fakeDisk]*v1alpha1.LustreTarget{}, silent: map[string]bool{}, files: map[int32]int{},
@@ -79,7 +80,7 @@ func (w *world) wire(node string) {
 	w.Expect(server.Client.Status().Update(w.ctx, inventory)).To(Succeed())
 }
 
-// lustre makes a Lustre with two MDTs on each of two nodes, and a pool of two OSTs on each of three.
+// lustre creates a Lustre with two MDTs on each of two nodes, and a pool of two OSTs on each of three.
 func (k *kernels) lustre(change func(fs *v1alpha1.FileSystem)) {
 	k.t.Helper()
 	targets := func(glob v1alpha1.Glob) v1alpha1.TargetsSpec {
@@ -99,7 +100,7 @@ func (k *kernels) lustre(change func(fs *v1alpha1.FileSystem)) {
 	})
 }
 
-// diskOf is the disk that carries a target of this world.
+// diskOf returns the disk that carries a target of this world.
 func (k *kernels) diskOf(name string) *fakeDisk {
 	i := slices.IndexFunc(k.disks, func(d *fakeDisk) bool { return d.target == k.namespace+"/"+name })
 	if i < 0 {
@@ -108,7 +109,7 @@ func (k *kernels) diskOf(name string) *fakeDisk {
 	return k.disks[i]
 }
 
-// act is what the agent does with a disk that only its own server mounts.
+// act simulates the agent for a disk that only its own server mounts.
 func (k *kernels) act(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTargetStatus {
 	me, mounted := t.Namespace+"/"+t.Name, d.mounted
 	refused := func(why string, plan *v1alpha1.TargetPlan, record *v1alpha1.TargetRecord) v1alpha1.StorageTargetStatus {
@@ -161,7 +162,7 @@ func (k *kernels) serverIn(pod *corev1.Pod) (daemon string, port int32) {
 	return daemon, pod.Spec.Containers[1].Ports[0].ContainerPort
 }
 
-// serve plays `node serve` in all pods: the disks that they are told of are mounted, and no others.
+// serve simulates `node serve` in all pods: the disks in their configuration are mounted, and no others.
 func (k *kernels) serve() {
 	wanted, targets := map[*fakeDisk]string{}, map[string]*v1alpha1.StorageTarget{}
 	for _, t := range k.targets() {
@@ -174,7 +175,7 @@ func (k *kernels) serve() {
 		daemon, _ := k.serverIn(&pod)
 		member, _ := k.toldOf(&pod, daemon)
 		for _, t := range member.Targets {
-			// The agent leaves out what another node holds.
+			// The agent leaves out targets that another node holds.
 			if is := targets[t.Name]; is != nil && plan.IsOfPair(is) && !plan.MayServe(is, pod.Spec.NodeName) {
 				continue
 			}
@@ -197,7 +198,7 @@ func (k *kernels) serve() {
 	}
 }
 
-// starts is true for a server that has mounted all that it is told of.
+// starts reports whether a server has mounted everything in its configuration.
 func (k *kernels) starts(pod *corev1.Pod) bool {
 	if component(pod) == "client" {
 		return true
@@ -210,7 +211,7 @@ func (k *kernels) starts(pod *corev1.Pod) bool {
 	})
 }
 
-// State is what the probe of a node says.
+// State returns the answer of a node's probe.
 func (k *kernels) State(_ context.Context, q filesystem.Question) (*backend.State, error) {
 	where, err := url.Parse(q.URL)
 	k.Expect(err).NotTo(HaveOccurred())
@@ -250,7 +251,7 @@ func (k *kernels) State(_ context.Context, q filesystem.Question) (*backend.Stat
 	return state, nil
 }
 
-// links are those of an MDT that are not as usual.
+// links returns the links of an MDT that are not in their default state.
 func (k *kernels) links(mdt int32) []backend.Link {
 	var out []backend.Link
 	for ost := range int32(16) {
@@ -261,8 +262,8 @@ func (k *kernels) links(mdt int32) []backend.Link {
 	return out
 }
 
-// work plays the Jobs: each runs the commands that it was told, once MDT0000 is mounted. It ends long enough ago for all to
-// have followed, and goes on while files are to be moved.
+// work simulates the Jobs: each runs its commands once MDT0000 is mounted. Its end is so long ago that every part has followed. It
+// continues while files have to be moved.
 func (k *kernels) work() bool {
 	k.t.Helper()
 	changed := k.move()
@@ -289,7 +290,7 @@ var (
 	looksForAny  = regexp.MustCompile(`^sh -c found=.* ([0-9]+)$`)
 )
 
-// command runs on a node, and says whether it has ended.
+// command runs on a node, and returns whether it has ended.
 func (k *kernels) command(node string, argv []string) bool {
 	k.t.Helper()
 	line := strings.Join(argv, " ")
@@ -317,7 +318,7 @@ func (k *kernels) command(node string, argv []string) bool {
 	return !is || k.files[ost] == 0
 }
 
-// names are what the disks are in Lustre, by the disk, without what differs between two runs.
+// names returns the Lustre names of the disks, by the disk, without what differs between two runs.
 func (k *kernels) names() map[string]string {
 	out := map[string]string{}
 	for d, is := range k.given {

@@ -22,20 +22,20 @@ import (
 )
 
 const (
-	// maintenanceLimit is the limit of a maintenance where the spec says none.
+	// maintenanceLimit is the limit of a maintenance if the spec sets none.
 	maintenanceLimit = 2 * time.Hour
-	// vacantAfter is how long nothing of a node must have taken part before there is nothing left to guard. A restart takes less.
+	// vacantAfter is how long nothing of a node must have been online before there is nothing left to guard. A restart takes less.
 	vacantAfter = 3 * time.Minute
 	// mostMaintained is how many nodes a status may name.
 	mostMaintained = 64
 )
 
-// limitOf is how long a maintenance may last.
+// limitOf returns how long a maintenance may last.
 func limitOf(fs *v1alpha1.FileSystem) time.Duration {
 	return cmp.Or(fs.Spec.Updates.Maintenance.Limit.Duration, maintenanceLimit)
 }
 
-// maintenanceProblems say that nodes may be away: the filesystem is not at rest meanwhile.
+// maintenanceProblems reports that nodes may be away, so that the filesystem counts as unsettled meanwhile.
 func maintenanceProblems(fs *v1alpha1.FileSystem) []backend.Problem {
 	nodes := backend.Maintained(fs)
 	if len(nodes) == 0 {
@@ -46,9 +46,9 @@ func maintenanceProblems(fs *v1alpha1.FileSystem) []backend.Problem {
 		len(nodes), backend.List(nodes))}}
 }
 
-// letNodesGo decides which of the nodes that somebody has cordoned may be away. What it decides is written with the status of this pass, in
-// a write that fails when the FileSystem is not as it was read: so two operators, or one that reads late, never let nodes of two failure
-// domains go. The next pass carries it out: it tells the filesystem, and opens the guards.
+// letNodesGo decides which of the cordoned nodes may be away. The decision is written with the status of this pass, in a write that fails
+// if the FileSystem has changed since it was read. So two operators, or one with an old read, never release nodes of two failure domains.
+// The next pass carries the decision out: it announces it to the filesystem, and opens the guards.
 func (p *pass) letNodesGo(ctx context.Context) error {
 	p.maintained, p.vacant = map[string]views.Maintenance{}, map[string]bool{}
 	if !p.observed || isNew(p.fs) {
@@ -65,7 +65,7 @@ func (p *pass) letNodesGo(ctx context.Context) error {
 	return err
 }
 
-// goOnWithMaintenance ends the maintenance of nodes that are back, and of those that were away for too long, and says how the others are.
+// goOnWithMaintenance ends the maintenance of nodes that are back or were away for too long, and reports on the others.
 func (p *pass) goOnWithMaintenance() {
 	now, limit := metav1.NewTime(p.Clock.Now().UTC().Truncate(time.Second)), limitOf(p.fs)
 	guarded := p.guarded()
@@ -73,7 +73,7 @@ func (p *pass) goOnWithMaintenance() {
 	for _, m := range p.fs.Status.Maintenance {
 		node, _ := p.in.Node(m.Node)
 		waits := p.absence(m.Node).Waits
-		// One that was given up, or has no servers any more, is not waited for.
+		// It does not wait for a node that was decommissioned or no longer has servers.
 		left := guarded[m.Node] == nil
 		switch {
 		case m.Ended == nil && (left || !node.Cordoned && p.takesPart(m.Node)):
@@ -94,7 +94,7 @@ func (p *pass) goOnWithMaintenance() {
 	p.fs.Status.Maintenance = entries
 }
 
-// leavesTurns remembers when a node that was away may be away again. A manager that was just started has those on record only.
+// leavesTurns records when a node that was away may be away again. A manager that has just started has only the recorded maintenance.
 func (p *pass) leavesTurns(m v1alpha1.NodeMaintenance) {
 	memory := p.remembered(client.ObjectKeyFromObject(p.fs), p.fs.UID)
 	if m.Ended == nil {
@@ -107,7 +107,7 @@ func (p *pass) leavesTurns(m v1alpha1.NodeMaintenance) {
 	maps.DeleteFunc(memory.turns, func(_ string, turn time.Time) bool { return !p.Clock.Now().Before(turn) })
 }
 
-// sayMaintenance says how far a maintenance is, nil when there is nothing to say: it has ended as it should.
+// sayMaintenance describes the progress of a maintenance, nil if it has ended normally.
 func sayMaintenance(m v1alpha1.NodeMaintenance, limit time.Duration, waits string) *views.Maintenance {
 	since := m.Since.UTC().Format(time.RFC3339)
 	switch {
@@ -127,19 +127,20 @@ func sayMaintenance(m v1alpha1.NodeMaintenance, limit time.Duration, waits strin
 	return &views.Maintenance{May: true, Problem: backend.Problem{Reason: v1alpha1.ReasonInMaintenance, Message: message}}
 }
 
-// allowWord is the word by which a person lets a node go whatever the filesystem says: it stands for the time until the node starts anew.
+// allowWord returns the value with which a person allows the maintenance of a node whatever the filesystem reports. It is valid until the
+// node reboots.
 func allowWord(n *v1alpha1.FileSystemNode, node backend.Node) string {
 	return backend.Hash(n.UID, node.BootID)
 }
 
-// candidate is a node that somebody has cordoned.
+// candidate is a cordoned node.
 type candidate struct {
 	disruption.Leave
 	record *v1alpha1.FileSystemNode
 	node   backend.Node
 }
 
-// beginMaintenance lets those nodes go that may be away now, and says what each of the others waits for.
+// beginMaintenance begins the maintenance of the nodes that may be away now, and reports what each of the others waits for.
 func (p *pass) beginMaintenance(ctx context.Context) error {
 	candidates := p.candidates(p.in)
 	if len(candidates) == 0 {
@@ -148,7 +149,7 @@ func (p *pass) beginMaintenance(ctx context.Context) error {
 	waits := p.leaving(candidates, p.in)
 	err := p.leaseFor(ctx, candidates, waits)
 	if err == nil && slices.Contains(waits, disruption.Wait{}) {
-		// The cache may lag behind a restart of before, and show the pod that was deleted then.
+		// The cache may not show an earlier restart yet, and still contain the pod that was deleted.
 		in := p.in
 		if in.Pods, err = p.pods(ctx, p.Reader, p.fs); err == nil {
 			for i, now := range p.leaving(candidates, in.Remaining().Indexed()) {
@@ -178,8 +179,8 @@ func (p *pass) beginMaintenance(ctx context.Context) error {
 	return err
 }
 
-// leaseFor takes the lease for those that wait for nothing else, and notes who has it instead. One that a person has allowed does not wait
-// for that.
+// leaseFor takes the lease for the candidates that wait for nothing else, and records who holds it instead. A candidate that a person has
+// allowed does not wait for it.
 func (p *pass) leaseFor(ctx context.Context, candidates []candidate, waits []disruption.Wait) error {
 	for i := range candidates {
 		switch c := &candidates[i]; {
@@ -202,7 +203,7 @@ func (p *pass) leaseFor(ctx context.Context, candidates []candidate, waits []dis
 	return nil
 }
 
-// sayWaits says why a node may not be away yet, and how a person lets it go nevertheless.
+// sayWaits describes why a node may not be away yet, and how a person can allow it nevertheless.
 func (c *candidate) sayWaits(waits disruption.Wait) views.Maintenance {
 	reason := v1alpha1.ReasonMaintenanceWaits
 	if waits.Person {
@@ -214,7 +215,7 @@ func (c *candidate) sayWaits(waits disruption.Wait) views.Maintenance {
 		waits.For, c.record.Namespace, c.record.Name, v1alpha1.AnnotationAllowMaintenance, allowWord(c.record, c.node))}}
 }
 
-// candidates are the nodes that are cordoned and not on record yet, by name. Of those on which nothing takes part, it notes that: there is
+// candidates returns the cordoned nodes that are not recorded yet, by name. For nodes without anything online it records that there is
 // nothing left to guard.
 func (p *pass) candidates(in backend.Input) []candidate {
 	if !slices.ContainsFunc(in.Nodes, func(n backend.Node) bool { return n.Cordoned }) {
@@ -244,8 +245,8 @@ func (p *pass) candidates(in backend.Input) []candidate {
 	return out
 }
 
-// vacancies are the nodes on which nothing has taken part for a while, as the manager has seen. While the filesystem says nothing, there is
-// none.
+// vacancies returns the nodes on which nothing has been online for a while, as the manager has seen. It returns none while the filesystem
+// does not answer.
 func (p *pass) vacancies(in backend.Input) map[string]bool {
 	if in.State == nil {
 		return nil
@@ -270,7 +271,7 @@ func (p *pass) vacancies(in backend.Input) map[string]bool {
 	return out
 }
 
-// leaving says what each of the candidates waits for.
+// leaving returns what each of the candidates waits for.
 func (p *pass) leaving(candidates []candidate, in backend.Input) []disruption.Wait {
 	domains := backend.NewDomains(in)
 	queue := make([]disruption.Leave, len(candidates))
@@ -284,14 +285,14 @@ func (p *pass) leaving(candidates []candidate, in backend.Input) []disruption.Wa
 	return disruption.Leaving(queue, away, worldOf(p.backend.Order(), in, p.seen, ""), p.Clock.Now())
 }
 
-// leave is what the decision about a node depends on.
+// leave returns the input of the decision about a node.
 func (p *pass) leave(node string, domains backend.Domains) disruption.Leave {
 	absence := p.absence(node)
 	domain, _ := domains.Of(node)
 	return disruption.Leave{Node: node, Domain: domain, Costs: absence.Costs, Together: absence.Together}
 }
 
-// absence is what becomes of the filesystem while a node is away.
+// absence describes the filesystem while a node is away.
 func (p *pass) absence(node string) backend.Absence {
 	if maintainer, ok := p.backend.(backend.Maintainer); ok {
 		return maintainer.Absence(p.in, p.seen, node)
@@ -299,7 +300,7 @@ func (p *pass) absence(node string) backend.Absence {
 	return backend.Absence{Costs: fmt.Sprintf("a filesystem of type %s does not say whether it can do without one of its nodes", p.fs.Spec.Type)}
 }
 
-// guarded are the FileSystemNodes that have a guard, by node.
+// guarded returns the FileSystemNodes that have a guard, by node.
 func (p *pass) guarded() map[string]*v1alpha1.FileSystemNode {
 	out := make(map[string]*v1alpha1.FileSystemNode, len(p.in.FileSystemNodes))
 	for i := range p.in.FileSystemNodes {
@@ -310,7 +311,7 @@ func (p *pass) guarded() map[string]*v1alpha1.FileSystemNode {
 	return out
 }
 
-// takesPart is true when all servers of a node do, as the filesystem itself has said since they were started.
+// takesPart reports whether all servers of a node are online, according to an answer of the filesystem since they were started.
 func (p *pass) takesPart(node string) bool {
 	for i := range p.seen.Servers {
 		if s := &p.seen.Servers[i]; s.Node == node && (!s.Online || slices.Contains(p.seen.Unconfirmed, s.Name)) {
@@ -326,8 +327,8 @@ func (p *pass) takesPart(node string) bool {
 	return p.in.State != nil
 }
 
-// mayOpen is true when the guard of a node may be evicted: a maintenance of it was on record before this pass began, and the filesystem
-// knows of it, or knew. A guard that is open stays open until the end.
+// mayOpen reports whether the guard of a node may be evicted. A maintenance of the node must have been recorded before this pass began, and
+// the filesystem must show it, or have shown it. An open guard stays open until the end.
 func (p *pass) mayOpen(node string, budget *policyv1.PodDisruptionBudget) bool {
 	if p.vacant[node] {
 		return true
@@ -340,8 +341,8 @@ func (p *pass) mayOpen(node string, budget *policyv1.PodDisruptionBudget) bool {
 	return p.fs.Status.Maintenance[at].Allowed || budget != nil && backend.IsOpen(budget) || p.absence(node).Waits == ""
 }
 
-// proveMaintenance fails when the maintenance that is on record is no longer what this pass has read: an operator that reads late opens no
-// guard.
+// proveMaintenance returns an error if the recorded maintenance has changed since this pass read it, so that an operator with an old read
+// opens no guard.
 func (p *pass) proveMaintenance(ctx context.Context) error {
 	now := &v1alpha1.FileSystem{}
 	if err := p.Reader.Get(ctx, client.ObjectKeyFromObject(p.fs), now); err != nil {
@@ -353,7 +354,7 @@ func (p *pass) proveMaintenance(ctx context.Context) error {
 	return nil
 }
 
-// showMaintenance adds to a view what becomes of nodes that somebody wants to take away.
+// showMaintenance adds the state of nodes that a person wants to take away to a view.
 func (p *pass) showMaintenance(view views.FileSystem) {
 	for i := range p.in.FileSystemNodes {
 		n := &p.in.FileSystemNodes[i]

@@ -29,7 +29,7 @@ import (
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
-// guardedWorld is a world whose filesystem is up, and whose nodes have guards.
+// guardedWorld returns a world whose filesystem is up, and whose nodes have guards.
 func guardedWorld(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -44,7 +44,7 @@ func guardedWorld(t *testing.T) *world {
 	return w
 }
 
-// goesOn lets jobs end and an operator work, until nothing is written any more.
+// goesOn ends jobs and runs passes until nothing more is written.
 func (w *world) goesOn() {
 	w.t.Helper()
 	for range 2 {
@@ -68,7 +68,7 @@ func (w *world) changeNode(name string, how func(n *corev1.Node)) {
 	w.Expect(server.Client.Status().Patch(w.ctx, &node, client.MergeFrom(before))).To(Succeed())
 }
 
-// boots starts the kernel of a node anew.
+// boots restarts the kernel of a node.
 func (w *world) boots(node, id string) {
 	w.t.Helper()
 	w.changeNode(node, func(n *corev1.Node) { n.Status.NodeInfo.BootID = id })
@@ -83,7 +83,7 @@ func (w *world) ofGuards() []client.ListOption {
 	return []client.ListOption{client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelGuard: "scratch"}}
 }
 
-// guards are the guards of nodes, by node.
+// guards returns the guards of nodes, by node.
 func (w *world) guards() map[string]appsv1.Deployment {
 	w.t.Helper()
 	var list appsv1.DeploymentList
@@ -117,7 +117,7 @@ func (w *world) guardPods() map[string]corev1.Pod {
 	return out
 }
 
-// runGuards plays the controllers of Deployments and of PodDisruptionBudgets, and the scheduler.
+// runGuards simulates the controllers of Deployments and of PodDisruptionBudgets, and the scheduler.
 func (w *world) runGuards() {
 	w.t.Helper()
 	there := w.guardPods()
@@ -154,7 +154,7 @@ func (w *world) runGuards() {
 	}
 }
 
-// drains evicts the guard of a node as `kubectl drain` does, and says whether the API server has let it.
+// drains evicts the guard of a node as `kubectl drain` does, and returns whether the API server has allowed it.
 func (w *world) drains(node string) bool {
 	w.t.Helper()
 	w.runGuards()
@@ -171,7 +171,7 @@ func (w *world) drains(node string) bool {
 	return false
 }
 
-// maintenance is the condition Maintenance of a node.
+// maintenance returns the condition Maintenance of a node.
 func (w *world) maintenance(node string) metav1.Condition {
 	w.t.Helper()
 	n := w.fileSystemNodes()[node]
@@ -181,7 +181,7 @@ func (w *world) maintenance(node string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// modes are the chunkservers that jobs have brought into maintenance mode, by address and port, and stand for what the master keeps.
+// modesNow returns the chunkservers that jobs have switched to maintenance mode, by address and port, as the master would keep them.
 func (w *world) modesNow() map[string]bool {
 	w.t.Helper()
 	if w.modes == nil {
@@ -211,7 +211,7 @@ func (w *world) modesNow() map[string]bool {
 	return w.modes
 }
 
-// said are the events since the last look, and its tests are about what they contain.
+// eventsOf returns the events since the last call.
 func (w *world) eventsOf(reason string) []string {
 	var out []string
 	for {
@@ -461,7 +461,7 @@ func TestAnOperatorThatIsKilledAfterAnyWriteOfAMaintenanceIsFollowedByOneThatGoe
 	for _, story := range stories {
 		story()
 		killed := 0
-		for range 2 { // what guards and Jobs have done, the next operators go on from
+		for range 2 { // the next operators continue from the work of guards and Jobs
 			killed += w.settleByDying(1, func() {
 				w.finishJobs()
 				closed()
@@ -481,7 +481,7 @@ func TestAGuardStaysClosedUntilItIsOnRecordThatItsNodeMayGo(t *testing.T) {
 	w.cordons(master, true)
 	w.goesOn()
 	_, word, _ := strings.Cut(w.maintenance(master).Message, v1alpha1.AnnotationAllowMaintenance+"=")
-	w.says(master, v1alpha1.AnnotationAllowMaintenance, word) // nothing else has to be done before the guard opens
+	w.says(master, v1alpha1.AnnotationAllowMaintenance, word) // nothing else is necessary before the guard opens
 	unrecorded := interceptor.NewClient(server.Killable(t, -1), interceptor.Funcs{
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 			if _, ok := o.(*v1alpha1.FileSystem); ok {
@@ -548,7 +548,7 @@ func TestADeletionDoesNotWaitForEverForAFilesystemThatHearsNothingOfItsMaintenan
 	w.Expect(w.eventsOf(v1alpha1.ReasonInMaintenance)).To(HaveExactElements(ContainSubstring("was not told within 2m0s")))
 }
 
-// stops are some passes over a FileSystem that is deleted, between which the kubelets work.
+// stops runs some passes over a FileSystem that is deleted, with kubelets between them.
 func (w *world) stops(n int) {
 	w.t.Helper()
 	for range n {
@@ -557,7 +557,7 @@ func (w *world) stops(n int) {
 	}
 }
 
-// letGo is true when the operator has let the FileSystem go: what is left of it is the garbage collector's.
+// letGo reports whether the operator has removed its finalizer, so that the rest is for the garbage collector.
 func (w *world) letGo() bool {
 	w.t.Helper()
 	fs := &v1alpha1.FileSystem{}

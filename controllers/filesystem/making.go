@@ -10,12 +10,12 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// makingLimit is how long servers are told nothing of a disk that is ready, because another one of their node is being made a target. To
-// make a filesystem on a disk takes seconds.
+// makingLimit is how long the configuration of servers leaves a ready disk out because another disk of their node is being made a target.
+// To make a filesystem on a disk takes seconds.
 const makingLimit = 30 * time.Second
 
-// disksBeingMade are the nodes on which a disk is being made a target, and was seen to get further a short while ago. One that waits for a
-// person is not being made.
+// disksBeingMade returns the nodes on which a disk is being made a target, with visible progress a short while ago. A disk that waits for a
+// person does not count.
 func disksBeingMade(in backend.Input, now time.Time) map[string]bool {
 	out := map[string]bool{}
 	for i := range in.Targets {
@@ -29,8 +29,8 @@ func disksBeingMade(in backend.Input, now time.Time) map[string]bool {
 	return out
 }
 
-// keepWhileDisksAreMade leaves the FileSystemNodes of these nodes as they were read where all that is new are disks that are ready: a
-// server with 24 disks is told of all of them at once, not 24 times, and starts with all of them.
+// keepWhileDisksAreMade leaves the FileSystemNodes of these nodes as they were read if they would only gain ready disks. So the
+// configuration of a server with 24 disks changes once, and not 24 times, and the server starts with all of them.
 func keepWhileDisksAreMade(read, wanted []v1alpha1.FileSystemNode, making map[string]bool) {
 	if len(making) == 0 {
 		return
@@ -47,7 +47,7 @@ func keepWhileDisksAreMade(read, wanted []v1alpha1.FileSystemNode, making map[st
 	}
 }
 
-// addsOnlyReadyDisks is true when members differ in nothing but the UUIDs of disks that had none.
+// addsOnlyReadyDisks reports whether members differ only in the UUIDs of disks that had none.
 func addsOnlyReadyDisks(before, after []v1alpha1.NodeMember) bool {
 	if len(before) != len(after) {
 		return false

@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// TestAMessageOfAConditionHasAtMost800Characters has a filesystem of which much is wrong, each of it in a sentence of 160 characters.
+// TestAMessageOfAConditionHasAtMost800Characters has a filesystem with many problems, each in a sentence of 160 characters.
 func TestAMessageOfAConditionHasAtMost800Characters(t *testing.T) {
 	g := NewWithT(t)
 	var problems []backend.Problem

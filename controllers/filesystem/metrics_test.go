@@ -17,7 +17,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// seriesOf are the values of a metric in a namespace, by labels, with a space between them.
+// seriesOf returns the values of a metric in a namespace, by labels, with a space between them.
 func seriesOf(t *testing.T, metric, namespace string, by ...string) map[string]float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
@@ -44,7 +44,7 @@ func seriesOf(t *testing.T, metric, namespace string, by ...string) map[string]f
 	return out
 }
 
-// clientSeries are the series of one metric of the clients of a FileSystem, by node.
+// clientSeries returns the series of one metric of a FileSystem's clients, by node.
 func clientSeries(t *testing.T, name string) map[string]float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()

@@ -16,19 +16,19 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// tooSilent is how long a server may be away until its pod is made anew, where the pod has the node image of an earlier operator or an
-// older configuration. The older binary starts a container again with what the present operator tells it, and refuses what it does not
-// know; a server with an older configuration may ask for a filesystem at an address that it has left. The restart takes nothing away then,
-// and may be the repair: it does not wait for a filesystem that is well (ADR 0108).
+// tooSilent is how long a server may be away before its pod is replaced, if the pod has the node image of an earlier operator or an older
+// configuration. An older node binary restarts a container with the present operator's configuration, and refuses fields that it does not
+// have. A server with an older configuration may look for the filesystem at a former address. The restart loses nothing then, and may be
+// the repair, so it does not wait for a healthy filesystem (ADR 0108).
 const tooSilent = 3 * time.Minute
 
-// lags is true for a pod that was made with another node image than the operator has now.
+// lags reports whether a pod was made with another node image than the operator's present one.
 func lags(p *backend.Pod, in backend.Input) bool {
 	return p.NodeImage != "" && p.NodeImage != in.Images.Node
 }
 
-// silent are the pods with an older node image, or an older configuration, whose server was away for too long, as far as this
-// manager has seen. Of one that is Ready, the filesystem has to say so itself.
+// silent returns the pods with an older node image or an older configuration whose server was away for too long, as far as this manager has
+// seen. For a Ready pod, the filesystem itself has to report the server as away.
 func (p *pass) silent() map[types.NamespacedName]bool {
 	online := map[string]bool{}
 	for i := range p.seen.Servers {
@@ -58,8 +58,8 @@ func (p *pass) silent() map[types.NamespacedName]bool {
 // maxImage bounds the name of an image in a sentence, in bytes.
 const maxImage = 256
 
-// describeNodeImage writes the condition NodeImageWaits: how many servers run with another node image than the operator has now. Clients
-// are not among them: the operator restarts none.
+// describeNodeImage sets the condition NodeImageWaits: how many servers run with another node image than the operator's present one.
+// Clients are left out, because the operator restarts none.
 func describeNodeImage(fs *v1alpha1.FileSystem, order []string, in backend.Input) {
 	servers, older, image := 0, 0, ""
 	for i := range in.Pods {

@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// pace keeps passes over one FileSystem apart. Each disk that is proven and each pod that starts asks for a pass, thousands of them
-// within a minute when a filesystem is made. A pass that looks at many of them together writes less, and leaves time for other FileSystems.
+// pace limits the rate of passes over one FileSystem. Each proven disk and each started pod triggers a pass, thousands within a minute when
+// a filesystem is created. A pass that covers many of them writes less, and leaves time for other FileSystems.
 type pace struct {
 	mutex sync.Mutex
 	next  map[types.NamespacedName]time.Time
 }
 
-// rest is how long the next pass has to wait.
+// rest returns how long the next pass has to wait.
 func (p *pace) rest(fs types.NamespacedName, now time.Time) time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -22,17 +22,16 @@ func (p *pace) rest(fs types.NamespacedName, now time.Time) time.Duration {
 }
 
 const (
-	// restShare is how many times as long as a pass has worked a FileSystem rests after it. While the thousands of servers of a large one
-	// start, each of them asks for a pass, and all of these together for as much of a CPU as there is.
+	// restShare is the ratio of a FileSystem's rest to the work of the pass before. While the thousands of servers of a large filesystem
+	// start, each of them triggers a pass, and all passes together would use any amount of CPU.
 	restShare = 4
-	// longestRest is as long as events of others have to wait at most. A pass that makes thousands of objects may take minutes, which it
-	// spends with waiting for the API server.
+	// longestRest is how long events have to wait at most. A pass that creates thousands of objects may take minutes, mostly to wait for the
+	// API server.
 	longestRest = 5 * time.Second
 )
 
-// ended notes that a pass has ended, which has worked for some time. The next one begins after the pause, and not before the FileSystem has
-// rested, so that passes over one take a fifth of the time, unless that means a rest of more than longestRest. Without a pause, it begins
-// at once.
+// ended records that a pass has ended after some time of work. The next pass begins after the pause and after the FileSystem has rested, so
+// that passes over one FileSystem take a fifth of the time. The rest is at most longestRest. Without a pause, the next pass begins at once.
 func (p *pace) ended(fs types.NamespacedName, worked time.Duration, now time.Time, pause time.Duration) {
 	if pause == 0 {
 		return

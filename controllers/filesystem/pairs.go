@@ -17,12 +17,12 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// A target that two nodes may serve is where its holder is (StorageTarget.status.holder). A pass says on which of the two it is to be
-// served (spec.serveOn), and the agents move it: so nothing here can have both nodes mount it. A pass writes the holder itself in one case,
-// that a person has said that the machine of the holder is off (docs/adr/0096).
+// A target that two nodes may serve is at its holder (StorageTarget.status.holder). A pass sets the node that should serve it
+// (spec.serveOn), and the agents move it, so nothing in this file can make both nodes mount it. A pass writes the holder itself only if a
+// person has confirmed that the holder's machine is off (docs/adr/0096).
 
-// moveTargets has targets served by the other one of their nodes, as the backend says. One that goes back to its own node waits until
-// nothing else is disturbed and until programs may be made to wait.
+// moveTargets moves targets to the other one of their nodes as the backend decides. A failback waits until nothing else is disturbed and
+// until programs may be made to wait.
 func (p *pass) moveTargets(ctx context.Context) error {
 	pairer, can := p.backend.(backend.Pairer)
 	if !can || !p.observed {
@@ -53,7 +53,7 @@ func (p *pass) moveTargets(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// mayMoveBack is true when a target may go back to its own node, although it is served where it is.
+// mayMoveBack reports whether a target may go back to its own node, although its present node serves it.
 func (p *pass) mayMoveBack(ctx context.Context, m *backend.Move) (bool, error) {
 	closed, err := disruption.Closed(p.fs.Spec.Updates.Windows, p.Clock.Now())
 	if err != nil {
@@ -69,7 +69,7 @@ func (p *pass) mayMoveBack(ctx context.Context, m *backend.Move) (bool, error) {
 	return p.hold.may(ctx, fmt.Sprintf("targets go back to node %s", m.To))
 }
 
-// move takes the next step of a move. Each is written for exactly what was read.
+// move takes the next step of a move. Each write fails if the object has changed since it was read.
 func (p *pass) move(ctx context.Context, m *backend.Move) error {
 	t := p.in.TargetNamed(m.Target)
 	if t == nil {
@@ -86,7 +86,7 @@ func (p *pass) move(ctx context.Context, m *backend.Move) error {
 			return fmt.Errorf("say where it is to be served: %w", err)
 		}
 		p.sayMove(ctx, m)
-		p.after = stopInterval // the next pass tells the agents
+		p.after = stopInterval // the next pass configures the agents
 		return nil
 	}
 	if m.Off == nil {
@@ -95,15 +95,15 @@ func (p *pass) move(ctx context.Context, m *backend.Move) error {
 	return p.takeOver(ctx, m)
 }
 
-// sayMove says that a target is to be served by the other one of its nodes.
+// sayMove reports that the other node of a target should serve it.
 func (p *pass) sayMove(ctx context.Context, m *backend.Move) {
 	note := fmt.Sprintf("%s goes to node %s, because %s; programs wait until that serves it", m.Target, m.To, m.Why)
 	p.Recorder.Eventf(p.fs, nil, corev1.EventTypeNormal, v1alpha1.ReasonTargetMoves, "Move", "%s", v1alpha1.Cut(note, conditions.MaxNote))
 	log.FromContext(ctx).Info("Moving a target to the other one of its nodes", "target", m.Target, "node", m.To, "why", m.Why)
 }
 
-// takeOver gives a target to a node although nobody has given it away. All on which that rests is read anew from the API server: the word
-// of the person, which is good for this holder alone, and that the Node is down and marked as off.
+// takeOver makes a node the holder although the former holder has not handed the target over. It first reads everything that justifies this
+// from the API server again. A person's confirmation must be valid for this holder, and the Node must be down and marked as out of service.
 func (p *pass) takeOver(ctx context.Context, m *backend.Move) error {
 	now := &v1alpha1.StorageTarget{}
 	if err := p.Reader.Get(ctx, client.ObjectKey{Namespace: p.fs.Namespace, Name: m.Target}, now); err != nil {
@@ -131,6 +131,6 @@ func (p *pass) takeOver(ctx context.Context, m *backend.Move) error {
 	p.Recorder.Eventf(p.fs, nil, corev1.EventTypeWarning, v1alpha1.ReasonTargetMoves, "TakeOver", "%s", v1alpha1.Cut(note, conditions.MaxNote))
 	log.FromContext(ctx).Info("A node takes a target over whose holder is off", "target", m.Target, "node", m.To, "holder", holder.Node,
 		"number", holder.Number)
-	p.after = stopInterval // the next pass tells the agents
+	p.after = stopInterval // the next pass configures the agents
 	return nil
 }

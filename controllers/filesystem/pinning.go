@@ -9,7 +9,8 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// choosePinnings finds the CPUs of the servers on the nodes that are recorded, and says what of it contradicts itself or a node.
+// choosePinnings finds the CPUs of the servers on their recorded nodes, and adds a problem for each pinning that contradicts another one or
+// a node.
 func (p *pass) choosePinnings(context.Context) error {
 	pinner, ok := p.backend.(backend.Pinner)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// processors writes what the agent of each node finds of its CPUs, and of the chunkserver that runs on them.
+// processors writes what the agent of each node finds about its CPUs, and about the chunkserver that runs on them.
 func (w *world) processors(chunkserver v1alpha1.DaemonPlacement) {
 	w.t.Helper()
 	chunkserver.Name = w.namespace + "/scratch/chunkserver/ssd"

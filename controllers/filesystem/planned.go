@@ -10,10 +10,10 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// plannedLimit bounds how long after a planned step something unknown leaves Ready as it was. A restart takes less.
+// plannedLimit bounds how long after a planned step an unknown state leaves Ready unchanged. A restart takes less.
 const plannedLimit = 3 * time.Minute
 
-// plan notes that the operator restarts a pod: its server is away as planned.
+// plan records that the operator restarts a pod, so that its server is away as planned.
 func (p *pass) plan(pod types.NamespacedName) {
 	i := slices.IndexFunc(p.in.Pods, func(is backend.Pod) bool { return is.Name == pod })
 	if i < 0 {
@@ -26,8 +26,8 @@ func (p *pass) plan(pod types.NamespacedName) {
 	m.planned[p.in.Pods[i].Server()] = p.Order.Now()
 }
 
-// isPlanned is true while all that is away is so by a planned step of a moment ago, and it has not been unknown for long whether the
-// filesystem serves.
+// isPlanned reports whether everything that is away is so because of a recent planned step, and it has not been unknown for long whether
+// the filesystem serves.
 func (p *pass) isPlanned() bool {
 	m, now := p.remembered(client.ObjectKeyFromObject(p.fs), p.fs.UID), p.Order.Now()
 	for server, when := range m.planned {
@@ -45,8 +45,8 @@ func (p *pass) isPlanned() bool {
 	return now.Sub(m.unsure) <= plannedLimit && plannedAll(p.in, p.seen, m.planned)
 }
 
-// plannedAll is true when servers and targets are away that a planned step takes away, and no others are: those that the operator has
-// restarted, by name, and those of nodes in maintenance. A server that can't be asked, and whose pod runs, is not away.
+// plannedAll reports whether some servers and targets are away, and all of them because of planned steps: restarts by the operator, by
+// name, and maintenance of nodes. A server that can't be queried, and whose pod runs, is not away.
 func plannedAll(in backend.Input, seen backend.Observation, restarted map[string]time.Time) bool {
 	runs := map[string]bool{}
 	for i := range in.Pods {

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// restarting is a pass over a filesystem with chunkservers on three nodes: that of n1 is away, and copies are not counted yet.
+// restarting returns a pass over a filesystem with chunkservers on three nodes. The one on n1 is away, and the copies are not counted yet.
 func restarting() (*pass, *clocktesting.FakeClock) {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC))
 	p := &pass{

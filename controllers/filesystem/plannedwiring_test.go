@@ -29,7 +29,7 @@ func TestAFileSystemStaysReadyWhileTheOperatorRestartsItsChunkserversInTurn(t *t
 	})
 
 	c := server.Killable(t, -1)
-	operator := w.operator(c) // one process restarts all of them: it has planned what is away
+	operator := w.operator(c) // one process restarts all of them, so it has planned what is away
 	away := map[string]bool{}
 	pass := func() {
 		t.Helper()
@@ -46,7 +46,7 @@ func TestAFileSystemStaysReadyWhileTheOperatorRestartsItsChunkserversInTurn(t *t
 	}
 	for settled := false; !settled; {
 		before := len(c.Writes())
-		for range 3 { // the new configuration, the end of a pod, and a look while the server is away
+		for range 3 { // the new configuration, the end of a pod, and a pass while the server is away
 			pass()
 		}
 		changed := w.agents()

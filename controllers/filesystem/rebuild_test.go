@@ -27,11 +27,11 @@ import (
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
-// anotherCluster is the identity of the cluster that is built in the place of the lost one.
+// anotherCluster is the identity of the cluster that replaces the lost one.
 const anotherCluster = "c2c2c2c2-0000-0000-0000-000000000002"
 
-// loseCluster forgets all objects, as when etcd is lost. What lies on the disks stays, and nothing is mounted after the reboot. A BeeGFS
-// remembers what it remembered: that lies on a disk.
+// loseCluster drops all objects, as when etcd is lost. The content of the disks stays, and nothing is mounted after the reboot. A BeeGFS
+// keeps its state, which is on a disk.
 func (w *world) loseCluster() {
 	w.t.Helper()
 	w.loseObjects()
@@ -67,7 +67,7 @@ func (w *world) loseObjects() {
 }
 
 func objectsOf(list client.ObjectList) []client.Object {
-	items, _ := meta.ExtractList(list) // these are lists
+	items, _ := meta.ExtractList(list) // the types are lists
 	out := make([]client.Object, len(items))
 	for i := range items {
 		out[i], _ = items[i].(client.Object)
@@ -75,7 +75,7 @@ func objectsOf(list client.ObjectList) []client.Object {
 	return out
 }
 
-// numbers are all that was given for ever: ids, ports and slots, by who has them.
+// numbers returns everything that is assigned permanently: ids, ports and slots, by holder.
 func (w *world) numbers() map[string]string {
 	w.t.Helper()
 	out := map[string]string{}
@@ -100,8 +100,8 @@ func (w *world) numbers() map[string]string {
 	return out
 }
 
-// grownBeeGFS is a BeeGFS on disks whose ids and ports are not those that a new one would get: its second node was there first, and its ports
-// were asked for.
+// grownBeeGFS creates a BeeGFS on disks whose ids and ports differ from those that a new one would get: its second node was added first,
+// and its ports were requested.
 func (w *world) grownBeeGFS() (management *fakeDisk, metadata, data []*fakeDisk) {
 	w.t.Helper()
 	management, metadata, data = w.beeGFSOnDisks(func(fs *v1alpha1.FileSystem) { fs.Spec.BeeGFS.BasePort = new(int32(9000)) })
@@ -121,7 +121,7 @@ func (w *world) relabel(node, name, value string) {
 	w.Expect(server.Client.Update(w.ctx, &n)).To(Succeed())
 }
 
-// applyAgain makes the FileSystem from the manifest of before, in which takeOver names the lost cluster.
+// applyAgain creates the FileSystem from the earlier manifest, with the lost cluster in takeOver.
 func (w *world) applyAgain(before *v1alpha1.FileSystem, change func(fs *v1alpha1.FileSystem)) {
 	w.t.Helper()
 	w.fileSystem(func(fs *v1alpha1.FileSystem) {
@@ -161,7 +161,7 @@ func TestALostClusterIsRebuiltFromItsDisksWithOneApproval(t *testing.T) {
 	w.Expect(w.hive.refused).To(BeEmpty())
 	w.Expect(w.hive.commands[commands:]).NotTo(ContainElement(ContainSubstring("--remove")))
 
-	// What comes new now comes after all that there was.
+	// New members get numbers after all earlier ones.
 	more := w.disk(w.nodes[0], "data2")
 	w.change(func(fs *v1alpha1.FileSystem) {
 		fs.Spec.StoragePools[0].Targets.Devices = append(fs.Spec.StoragePools[0].Targets.Devices, references(more)...)
@@ -269,7 +269,7 @@ func TestAMooseFSIsRebuiltWithItsSlotsAndItsMasterIsNeverMadeAnew(t *testing.T) 
 	w.Expect(w.masterMayInitialize()).To(BeFalse())
 	w.Expect(w.ready()).To(HaveField("Status", metav1.ConditionTrue), "%s", w.ready().Message)
 
-	// Once more, and the disk of the metadata is gone: another disk does not take its place.
+	// It happens again, and the disk of the metadata is gone: no other disk replaces it.
 	w.loseCluster()
 	w.disks = slices.DeleteFunc(w.disks, func(d *fakeDisk) bool { return d == metadata })
 	instead := w.disk(w.nodes[0], "instead")
@@ -295,7 +295,7 @@ func TestAFileSystemThatIsMadeAgainInItsClusterHasItsNumbersFromItsDisks(t *test
 	before, had := w.get(), w.numbers()
 	w.delete()
 	w.Expect(w.gone()).To(BeTrue())
-	w.loseObjects() // the garbage collector, which does not run here, removes what belonged to the FileSystem
+	w.loseObjects() // the garbage collector, which does not run here, removes the FileSystem's children
 	w.applyAgain(before, func(fs *v1alpha1.FileSystem) { fs.Spec.Provisioning.TakeOver = "" })
 	w.settle()
 	w.Expect(w.numbers()).To(Equal(had))

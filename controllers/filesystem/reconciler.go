@@ -1,5 +1,5 @@
-// Package filesystem reconciles FileSystems: it gathers what there is, lets the backend decide, applies what should be,
-// restarts what is outdated, and writes the status once.
+// Package filesystem reconciles FileSystems. A pass reads the current state, calls the backend's decisions, applies the desired objects,
+// restarts outdated pods, and writes the status once.
 package filesystem
 
 import (
@@ -28,17 +28,17 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// StateReader asks a filesystem's probe.
+// StateReader queries a filesystem's probe.
 type StateReader interface {
-	// State returns what the filesystem says to a probe that asks it after this call began, or a sentence of why there is no such answer. It
-	// leaves State.Asked to the caller.
+	// State returns the filesystem's answer to a query that the probe made after this call began, or an error with the reason why there is
+	// none. The caller sets State.Asked.
 	State(ctx context.Context, q Question) (*backend.State, error)
 }
 
 // Reconciler reconciles FileSystems.
 type Reconciler struct {
 	Client client.Client
-	// Reader reads from the API server: who has the lease must really have it.
+	// Reader reads from the API server and not from the cache, because the holder of the lease must be certain.
 	Reader client.Reader
 	// Backends by spec.type.
 	Backends backend.Set
@@ -48,27 +48,26 @@ type Reconciler struct {
 	States   StateReader
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
-	// Order is a clock that only goes on (time.Now has a monotonic reading): it tells what this manager has seen and asked before what, and
-	// how long before. It makes State.Asked, Pod.Seen and Input.Since.
+	// Order is a monotonic clock (time.Now has a monotonic reading). It orders what this manager has seen and queried, and measures the time
+	// between. State.Asked, Pod.Seen and Input.Since come from it.
 	Order   clock.PassiveClock
 	Applier *apply.Applier
-	// Agents is the DaemonSet of the agents; without a name, nobody looks whether the API server refuses their pods.
+	// Agents is the DaemonSet of the agents. Without a name, refusals of their pods by the API server are not checked.
 	Agents types.NamespacedName
-	// PollInterval is how often the filesystem itself is asked. A target that is lost shows in the status within one interval of the
-	// moment when the filesystem notices.
+	// PollInterval is how often the filesystem itself is queried. A lost target shows in the status within one interval after the filesystem
+	// notices it.
 	PollInterval time.Duration
 
-	// Views takes what the filesystems say of their targets and servers.
+	// Views receives what the filesystems report about their targets and servers.
 	Views *views.Board
 
-	// Pause is the least time between two passes over one FileSystem: what is written meanwhile is looked at together.
+	// Pause is the least time between two passes over one FileSystem. Everything that is written meanwhile is covered by one pass.
 	Pause time.Duration
-	// Reread is how long passes rely on what they have read of Secrets, and on having let go of the lease; 0 reads them in each pass. Nobody
-	// tells the operator of their changes.
+	// Reread is how long passes reuse Secrets that they have read, and the knowledge that the lease was released; 0 reads them in each pass.
+	// The operator has no watch for their changes.
 	Reread time.Duration
 
-	// allTargets, allRecords, allNodes and allInventories are what passes have read last, and the changes say when it is not as it was any
-	// more.
+	// allTargets, allRecords, allNodes and allInventories cache what passes have read last. The counts of changes show when it is outdated.
 	allTargets                             known[byOwner[v1alpha1.StorageTarget]]
 	allRecords                             known[byOwner[v1alpha1.FileSystemNode]]
 	allNodes                               known[[]backend.Node]
@@ -76,13 +75,13 @@ type Reconciler struct {
 	targetChanges, nodeChanges, podChanges changes
 	recordChanges, inventoryChanges        changes
 	guardChanges                           changes
-	// secrets is the Client, which keeps Secrets; nil for a Client that was set by hand.
+	// secrets is the Client, which caches Secrets; nil for a Client that was set by a test.
 	secrets *secretReader
-	// memories are what passes over each FileSystem keep for the next one.
+	// memories holds what passes over each FileSystem keep for the next pass.
 	memories    map[types.NamespacedName]*memory
 	remembering sync.Mutex
 
-	// seen is what this manager has seen so far, choices the choices of disks that are carried out, and pace when passes have ended.
+	// seen holds what this manager has seen so far, choices the choices of disks that are carried out, and pace when passes have ended.
 	seen    sightings
 	choices choices
 	pace    pace
@@ -104,7 +103,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile brings one FileSystem nearer to what its spec asks for. Its status is written at the end: what was seen, and why the pass
+// Reconcile brings one FileSystem closer to its spec. It writes the status at the end, with the observed state and the reason if the pass
 // failed.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	name := request.NamespacedName
@@ -136,7 +135,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return apply.Again(ctrl.Result{RequeueAfter: p.after}, err)
 }
 
-// forget forgets a FileSystem that is gone.
+// forget drops the state of a FileSystem that is gone.
 func (r *Reconciler) forget(name types.NamespacedName) {
 	r.seen.forget(name)
 	r.choices.forget(name)
@@ -147,86 +146,86 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	r.Views.Forget(name)
 }
 
-// pass is one pass over a FileSystem: what it has found, and what it does.
+// pass is one pass over a FileSystem: its input, its decisions and its results.
 type pass struct {
 	*Reconciler
-	// fs is the FileSystem with the status as this pass changes it, and read with that of the API server. Their specs are complete; asked is
-	// what a person has written.
+	// fs is the FileSystem with the status as this pass changes it; read has the status of the API server. Their specs are complete; asked is
+	// the spec as a person wrote it.
 	fs, read *v1alpha1.FileSystem
 	asked    v1alpha1.FileSystemSpec
 	backend  backend.Backend
-	// in is all that the backend may look at, and disks what the choice of disks depends on besides.
+	// in is the backend's input, and disks the other input of the choice of disks.
 	in    backend.Input
 	disks disks
 	hold  *hold
-	// waited is how long the pass had nothing to do but to wait for the filesystem's answer.
+	// waited is how long the pass only waited for the filesystem's answer.
 	waited time.Duration
 
-	// allocation is what is to be recorded, and joins is true when it may be. wanted is the FileSystem as it may be carried out: without the
+	// allocation is what should be recorded, and joins is true if it may be. wanted is the FileSystem that may be carried out: without the
 	// pools that have to wait.
 	allocation backend.Allocation
 	joins      bool
 	wanted     *v1alpha1.FileSystem
-	// recorded are the FileSystemNodes as the API server has them; Input has them as they are to be.
+	// recorded holds the FileSystemNodes as stored in the API server; Input has the desired ones.
 	recorded []v1alpha1.FileSystemNode
-	// stop is why nothing goes on until a person changes the spec; the filesystem is then left as it is, and still observed.
+	// stop is why nothing goes on until a person changes the spec. The filesystem is then left as it is, and still observed.
 	stop *backend.InvalidSpecError
-	// problems are what a person has to change of disks, CPUs and nodes.
+	// problems lists what a person has to change about disks, CPUs and nodes.
 	problems []backend.Problem
-	// requests are what became of the words of people that nodes never come back, by FileSystemNode.
+	// requests holds the results of people's requests to decommission nodes, by FileSystemNode.
 	requests map[string]backend.Problem
 
-	// sets are the DaemonSets of a deleted FileSystem, and nodes all nodes, which are only to be read.
+	// sets holds the DaemonSets of a deleted FileSystem, and nodes all nodes, read-only.
 	sets  []appsv1.DaemonSet
 	nodes []corev1.Node
 
-	// seen is what the filesystem says of itself, once observed is true. restarts are the pods that are restarted after the status says so;
-	// rests is true when all of them wait for a person or a window.
+	// seen is the observed state of the filesystem, valid once observed is true. restarts holds the pods that restart after the status names
+	// them. rests is true if all of them wait for a person or a window.
 	seen     backend.Observation
 	observed bool
 	restarts []due
 	rests    bool
-	// maintained is what becomes of nodes that somebody wants to take away, by name, and vacant are those of them on which nothing takes part.
+	// maintained holds the state of nodes that a person wants to take away, by name, and vacant those of them on which nothing is online.
 	maintained map[string]views.Maintenance
 	vacant     map[string]bool
-	// telling is true while the filesystem was not told yet that a maintenance has begun or ended.
+	// telling is true while the filesystem does not show yet that a maintenance has begun or ended.
 	telling bool
-	// remounts are the clients that follow an upgrade after the status says so, and clientsWait is what the others wait for.
+	// remounts holds the clients that are remounted for an upgrade after the status names them. clientsWait is what the others wait for.
 	remounts    []due
 	clientsWait string
-	// pulls are the images that an upgrade waits for.
+	// pulls holds the images that an upgrade waits for.
 	pulls []backend.Pull
-	// upgrading is how far an upgrade is, nil when all that the operator restarts runs what the spec asks for.
+	// upgrading is the progress of an upgrade, nil if everything that the operator restarts runs the version of the spec.
 	upgrading *upgrading
 
-	// after is when the next pass begins, if nothing wakes it before. over ends a pass over a deletion, which waits or is done, and gone is
-	// true when the finalizer was taken.
+	// after is when the next pass begins, if nothing triggers it before. over ends a pass over a deletion, which waits or is done. gone is
+	// true after the finalizer was removed.
 	after      time.Duration
 	over, gone bool
 }
 
-// phase is a step of a pass, with its name in the sentence that says why it failed.
+// phase is a step of a pass, with its name for the error message.
 type phase struct {
 	name string
 	do   func(context.Context) error
 	when when
 }
 
-// when says which phases are done although something before them stands in the way.
+// when determines whether a phase runs after an earlier phase has stopped or failed.
 type when int
 
 const (
-	// unhindered is a phase that needs all before it.
+	// unhindered: the phase needs all phases before it.
 	unhindered when = iota
-	// stopped is one that is done although a person has to change the spec first.
+	// stopped: the phase runs even if a person has to change the spec first.
 	stopped
-	// anyway is one that is done although one before it failed.
+	// anyway: the phase runs even if an earlier one failed.
 	anyway
-	// apart is unhindered, and its own failure holds up none behind it.
+	// apart: like unhindered, but its own failure does not affect later phases.
 	apart
 )
 
-// phases are the steps of a pass, in their order.
+// phases returns the steps of a pass, in their order.
 func (p *pass) phases() []phase {
 	if !p.fs.DeletionTimestamp.IsZero() {
 		return []phase{
@@ -273,7 +272,8 @@ func (p *pass) phases() []phase {
 	}
 }
 
-// run goes through the phases, writes the status, hands on what was seen of targets and nodes, and then restarts what the status names.
+// run runs the phases, writes the status, passes on the observations of targets and nodes, and then restarts the pods that the status
+// names.
 func (p *pass) run(ctx context.Context) error {
 	failed := p.each(ctx)
 	if p.gone {
@@ -303,7 +303,7 @@ func (p *pass) run(ctx context.Context) error {
 	return errors.Join(failed, p.writeStatus(ctx))
 }
 
-// each does the phases that may be done, and returns what failed.
+// each runs the phases that may run, and returns the errors.
 func (p *pass) each(ctx context.Context) error {
 	var ok bool
 	if p.backend, ok = p.Backends[p.fs.Spec.Type]; !ok {
@@ -333,7 +333,7 @@ func (p *pass) each(ctx context.Context) error {
 	return errors.Join(failed, others)
 }
 
-// claim makes sure that the FileSystem is not gone before its daemons are.
+// claim sets the finalizer, so that the FileSystem is not gone before its daemons are.
 func (p *pass) claim(ctx context.Context) error {
 	if controllerutil.ContainsFinalizer(p.fs, v1alpha1.Finalizer) {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// allocate decides what must be recorded, and whether it may be: servers that would join a filesystem that somebody measures have to wait.
+// allocate decides what must be recorded, and whether it may be: servers that would join a filesystem during a benchmark have to wait.
 func (p *pass) allocate(ctx context.Context) (err error) {
 	if problem := backend.AddressProblem(p.in, p.backend.Families(p.fs)); problem != nil {
 		p.problems = append(p.problems, *problem)
@@ -27,12 +27,12 @@ func (p *pass) allocate(ctx context.Context) (err error) {
 		return err
 	}
 	if p.allocation.Waits {
-		// A new filesystem asks its disks first. Those that are not chosen yet have no agent that looks.
+		// A new filesystem reads its disks first. Disks that are not chosen yet have no agent that reads them.
 		p.joins = true
 		if err := p.chooseDisks(ctx); err != nil || !p.in.Chosen {
 			return err
 		}
-		// What the disks say may be what was open.
+		// The disks may hold values that were open.
 		if err := p.chooseOpen(ctx); err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (p *pass) allocate(ctx context.Context) (err error) {
 	return err
 }
 
-// reachable is what the backend allocates; it is refused when it adds a node whose addresses the filesystem can't use.
+// reachable returns the backend's allocation. It refuses an allocation that adds a node whose addresses the filesystem can't use.
 func (p *pass) reachable() (backend.Allocation, error) {
 	a, err := p.backend.Allocate(p.in)
 	if err == nil {
@@ -59,10 +59,10 @@ func (p *pass) reachable() (backend.Allocation, error) {
 	return a, nil
 }
 
-// record writes what the allocation adds, when it may be added. What is used up goes to the FileSystem first, in a write that fails when
-// the FileSystem is not as it was read: so nobody else, such as an operator that led before, uses up the same. Then it is given, in
-// FileSystemNodes that are as they were read; tell writes the last of them. An operator that is killed in between finds what it has
-// decided, and decides the same.
+// record writes what the allocation adds, if it may be added. Used-up numbers go to the FileSystem first, in a write that fails if the
+// FileSystem has changed since it was read. So no other process, such as a former leader, uses up the same numbers. Then they are assigned
+// in unchanged FileSystemNodes; tell writes the remaining ones. An operator that is killed in between finds its decision recorded, and
+// decides the same.
 func (p *pass) record(ctx context.Context) error {
 	p.recorded = p.in.FileSystemNodes
 	defer func() { p.wanted = withoutNewPools(p.fs) }()
@@ -88,7 +88,7 @@ func (p *pass) record(ctx context.Context) error {
 	return nil
 }
 
-// tell writes what is recorded of each server, and what it is told now. Afterwards, Input has all as it was written.
+// tell writes the records of each server, and its current configuration. Afterwards, Input has everything as it was written.
 func (p *pass) tell(ctx context.Context) error {
 	in := p.in
 	in.FileSystem = p.wanted
@@ -105,7 +105,7 @@ func (p *pass) tell(ctx context.Context) error {
 	return err
 }
 
-// withoutNewPools is the FileSystem without the storage pools that are not recorded yet.
+// withoutNewPools returns the FileSystem without the storage pools that are not recorded yet.
 func withoutNewPools(fs *v1alpha1.FileSystem) *v1alpha1.FileSystem {
 	isNew := func(pool v1alpha1.StoragePoolSpec) bool {
 		return !slices.ContainsFunc(fs.Status.StoragePools, func(known v1alpha1.StoragePoolStatus) bool { return known.Name == pool.Name })
@@ -118,8 +118,8 @@ func withoutNewPools(fs *v1alpha1.FileSystem) *v1alpha1.FileSystem {
 	return out
 }
 
-// writeNodes writes those FileSystemNodes that are not as they were read, and returns all as they are now, by node. One that can't be
-// written holds up no other.
+// writeNodes writes those FileSystemNodes that differ from what was read, and returns all current ones, by node. A failed write does not
+// affect the others.
 func (r *Reconciler) writeNodes(
 	ctx context.Context, fs *v1alpha1.FileSystem, read, wanted []v1alpha1.FileSystemNode,
 ) ([]v1alpha1.FileSystemNode, error) {
@@ -141,8 +141,8 @@ func (r *Reconciler) writeNodes(
 	return out, err //nolint:wrapcheck // writeNode has wrapped it
 }
 
-// writeNode makes a FileSystemNode, or changes one that is as it was read. It returns the object as it is now, nil when there is none. What
-// others have added to it stays.
+// writeNode creates a FileSystemNode, or changes one that has not changed since it was read. It returns the current object, nil if there is
+// none. It keeps fields that others have added.
 func (r *Reconciler) writeNode(
 	ctx context.Context, fs *v1alpha1.FileSystem, live, wanted *v1alpha1.FileSystemNode,
 ) (*v1alpha1.FileSystemNode, error) {
@@ -177,8 +177,8 @@ func (r *Reconciler) writeNode(
 	return n, nil
 }
 
-// writeOverStatus changes a FileSystemNode of which only the status has changed since it was read, as agents do all the time. The record
-// is in the spec, and its generation says that it is as it was.
+// writeOverStatus changes a FileSystemNode of which only the status has changed since it was read, which agents do all the time. The record
+// is in the spec, and an unchanged generation proves that the record is unchanged.
 func (r *Reconciler) writeOverStatus(ctx context.Context, live, wanted *v1alpha1.FileSystemNode) (*v1alpha1.FileSystemNode, error) {
 	now := &v1alpha1.FileSystemNode{}
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(live), now); err != nil {
@@ -192,15 +192,15 @@ func (r *Reconciler) writeOverStatus(ctx context.Context, live, wanted *v1alpha1
 	return n, r.Client.Patch(ctx, n, client.MergeFromWithOptions(now, client.MergeFromWithOptimisticLock{}))
 }
 
-// same is true when a FileSystemNode is as it should be.
+// same reports whether a FileSystemNode equals the desired one.
 func same(fs *v1alpha1.FileSystem, live, wanted *v1alpha1.FileSystemNode) bool {
 	kept := controllerutil.ContainsFinalizer(live, v1alpha1.Finalizer) || !live.DeletionTimestamp.IsZero()
 	return kept && metav1.IsControlledBy(live, fs) && maps.Equal(live.Labels, wanted.Labels) &&
 		(sameSpec(&live.Spec, &wanted.Spec) || equality.Semantic.DeepEqual(live.Spec, wanted.Spec))
 }
 
-// sameSpec compares the targets of members by their fields, and all else by reflection, which would take a tenth of a pass for 24,000
-// targets. It is nearly always right when it says no: it tells what is empty from what is not there.
+// sameSpec compares the targets of members by their fields, and everything else by reflection. Reflection alone would take a tenth of a
+// pass for 24,000 targets. It distinguishes empty from missing values, so "different" may rarely be wrong.
 func sameSpec(a, b *v1alpha1.FileSystemNodeSpec) bool {
 	if len(a.Members) != len(b.Members) {
 		return false

@@ -18,7 +18,7 @@ import (
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
-// oldLists is a client whose lists of FileSystemNodes are those of an earlier time.
+// oldLists returns a client whose lists of FileSystemNodes are from an earlier time.
 func oldLists(t *testing.T, old v1alpha1.FileSystemNodeList) client.Client {
 	t.Helper()
 	return interceptor.NewClient(server.Killable(t, -1), interceptor.Funcs{
@@ -32,7 +32,7 @@ func oldLists(t *testing.T, old v1alpha1.FileSystemNodeList) client.Client {
 	})
 }
 
-// listNodes is what a cache holds of the FileSystemNodes now.
+// listNodes returns the present content of a cache of FileSystemNodes.
 func (w *world) listNodes() v1alpha1.FileSystemNodeList {
 	w.t.Helper()
 	var list v1alpha1.FileSystemNodeList
@@ -40,7 +40,7 @@ func (w *world) listNodes() v1alpha1.FileSystemNodeList {
 	return list
 }
 
-// idsByOwner says who has each id: a server, or a target of one.
+// idsByOwner returns the holder of each id: a server, or a target of one.
 func (w *world) idsByOwner() map[string]string {
 	w.t.Helper()
 	out := map[string]string{}
@@ -62,7 +62,7 @@ func (w *world) idsByOwner() map[string]string {
 	return out
 }
 
-// noIDTwice checks that nobody gets an id that somebody else had before, and remembers who has which.
+// noIDTwice checks that no id changes its holder, and records the holders.
 func (w *world) noIDTwice(had map[string]string) {
 	w.t.Helper()
 	for id, owner := range w.idsByOwner() {
@@ -147,7 +147,7 @@ func TestAFileSystemNodeThatIsDeletedByHandIsKeptAndGoesWithItsFileSystem(t *tes
 	w.Expect(w.uids()).To(Equal(pods), "its servers go on")
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 
-	// What is added meanwhile is recorded there as well.
+	// An addition meanwhile is recorded there as well.
 	w.change(func(fs *v1alpha1.FileSystem) {
 		fs.Spec.StoragePools[0].Targets.Directories = append(fs.Spec.StoragePools[0].Targets.Directories, "/data/ssd1")
 	})

@@ -23,12 +23,12 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// recoverMetadata goes on with the recovery that a person has asked for. What it decides is written with the status of this pass, and
-// carried out by the next one: no Job is started, and no server is told of another place, before that is on record.
+// recoverMetadata continues the recovery that a person has requested. Its decision is written with the status of this pass, and carried out
+// by the next pass. Before that is recorded, no Job starts, and no server gets another address.
 func (p *pass) recoverMetadata(ctx context.Context) error {
 	recoverer, can := p.backend.(backend.Recoverer)
 	if !p.observed {
-		return nil // not all is known
+		return nil // some input is missing
 	}
 	status := &p.fs.Status
 	if !can {
@@ -90,8 +90,8 @@ func (p *pass) recoverMetadata(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// compareStore has what a server says compared with what was put back, once it serves, and records what came of it. It returns the Job to
-// start, and those of jobs that are none of its own.
+// compareStore compares the server's content with what was restored, once the server serves, and records the result. It returns the Job to
+// start, and those of the given jobs that belong to others.
 func (p *pass) compareStore(served backend.ServedRecoverer, jobs []backend.RecoveryJobFacts) (
 	start []backend.RecoveryRequest, others []backend.RecoveryJobFacts,
 ) {
@@ -118,7 +118,7 @@ func (p *pass) compareStore(served backend.ServedRecoverer, jobs []backend.Recov
 	return nil, slices.Delete(slices.Clone(jobs), i, i+1)
 }
 
-// metadataServes says why the metadata is not lost; empty when it may be.
+// metadataServes returns why the metadata is not lost; empty if it may be lost.
 func (p *pass) metadataServes(component string) string {
 	if p.in.State != nil {
 		return fmt.Sprintf("the %s answers, so that nothing is lost", component)
@@ -131,7 +131,7 @@ func (p *pass) metadataServes(component string) string {
 	return ""
 }
 
-// metadataConflict says which other filesystem stands in the way of metadata at a place; empty when none does.
+// metadataConflict names another filesystem that uses the place of the metadata; empty if there is none.
 func (p *pass) metadataConflict(at v1alpha1.MetadataRecord) string {
 	claimer, ok := p.backend.(backend.Claimer)
 	if !ok {
@@ -145,17 +145,17 @@ func (p *pass) metadataConflict(at v1alpha1.MetadataRecord) string {
 	return ""
 }
 
-// ofRecovery finds what belongs to a recovery of the FileSystem.
+// ofRecovery selects the objects of the FileSystem's recovery.
 func (p *pass) ofRecovery() []client.ListOption {
 	return p.labeled(v1alpha1.LabelRecovery)
 }
 
-// labeled finds the objects in the namespace that a label assigns to the FileSystem.
+// labeled selects the objects in the namespace that a label assigns to the FileSystem.
 func (p *pass) labeled(label string) []client.ListOption {
 	return []client.ListOption{client.InNamespace(p.fs.Namespace), client.MatchingLabels{label: p.fs.Name}}
 }
 
-// recoveryJobs returns the state of the listed Jobs, which are those of a recovery or those that read copies back.
+// recoveryJobs returns the facts of the listed Jobs, which are those of a recovery or those that read copies back.
 func (p *pass) recoveryJobs(ctx context.Context, listed []client.ListOption) ([]backend.RecoveryJobFacts, error) {
 	jobs, pods, err := p.answeringJobs(ctx, listed)
 	if err != nil {
@@ -175,7 +175,7 @@ func (p *pass) recoveryJobs(ctx context.Context, listed []client.ListOption) ([]
 	return out, nil
 }
 
-// startRecovery makes a Job of a recovery, or one that reads a copy back, unless it is there. Its label says which.
+// startRecovery creates a Job of a recovery, or one that reads a copy back, unless it exists. Its label shows which.
 func (p *pass) startRecovery(ctx context.Context, recoverer backend.Recoverer, request backend.RecoveryRequest, label string) error {
 	job, told, err := recoverer.RecoveryJob(p.in, request)
 	if err != nil {
@@ -193,7 +193,7 @@ func (p *pass) startRecovery(ctx context.Context, recoverer backend.Recoverer, r
 	}
 	if err := p.Client.Create(ctx, job); err != nil {
 		if apierrors.IsAlreadyExists(err) {
-			return nil // the cache lags behind
+			return nil // the cache is not up to date
 		}
 		return fmt.Errorf("make %s: %w", job.Name, err)
 	}
@@ -202,9 +202,9 @@ func (p *pass) startRecovery(ctx context.Context, recoverer backend.Recoverer, r
 	return nil
 }
 
-// reconnect restarts all servers and mounts that were started before the last recovery, with another address of the metadata than it has
-// now, and do not take part: each of them waits for a server that is gone, and none is a loss to anybody. The queue of disruptions would
-// wait for them for ever.
+// reconnect restarts all servers and mounts that were started before the last recovery, with a former address of the metadata, and are not
+// online. Each of them waits for a server that is gone, and no program loses anything by the restart. The queue of disruptions would wait
+// for them forever.
 func (p *pass) reconnect(place backend.MetadataPlace) {
 	m := p.fs.Status.Metadata
 	outdated := func(pod backend.Pod) bool { return pod.Outdated }
@@ -224,7 +224,7 @@ func (p *pass) reconnect(place backend.MetadataPlace) {
 		pod := &p.in.Pods[i]
 		takesPart := online[pod.Server()]
 		if !slices.Contains(p.backend.Order(), pod.Component) {
-			// A mount may still answer that asks for the metadata at an address where it is no more.
+			// A mount that looks for the metadata at its former address may still respond.
 			takesPart = mounted[pod.Node] && m.Recovered.PreviousNode == m.Node
 		}
 		node, _ := p.in.Node(pod.Node)

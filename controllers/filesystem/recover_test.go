@@ -22,15 +22,15 @@ import (
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
-// wreck is a world whose master's node died for good. It has metaloggers on the other two nodes, backups in a claim, and what `node recover`
-// would find there.
+// wreck is a world whose master's node died permanently. It has metaloggers on the other two nodes, backups in a claim, and the answers of
+// `node recover` there.
 type wreck struct {
 	*world
-	// has is what is found at each source, by the path or claim that a Job mounts.
+	// has holds the answer for each source, by the path or claim that a Job mounts.
 	has map[string]spec.RecoveryAnswer
-	// restores are the directories that were filled, "node:directory", with the plan, and used is what each of them was filled from.
+	// restores holds the directories that were filled, "node:directory", with the plan, and used the source of each of them.
 	restores, used map[string]string
-	// compares is what a server is found to say of what was put back.
+	// compares is the result of the comparison with a server.
 	compares spec.RecoveryAnswer
 }
 
@@ -68,7 +68,7 @@ func newWreck(t *testing.T, changes ...func(w *world) func(fs *v1alpha1.FileSyst
 	return w
 }
 
-// label gives the label of the metadata to the nodes that are named, and takes it from all others.
+// label sets the label of the metadata on the given nodes, and removes it from all others.
 func (w *wreck) label(nodes ...string) {
 	w.t.Helper()
 	const key = "master-of"
@@ -83,7 +83,7 @@ func (w *wreck) label(nodes ...string) {
 	}
 }
 
-// says is what a person writes into the annotation of the FileSystem; an empty word takes it back.
+// says writes a person's value into the annotation of the FileSystem; an empty value removes it.
 func (w *wreck) says(annotation, word string) {
 	w.t.Helper()
 	w.change(func(fs *v1alpha1.FileSystem) {
@@ -96,7 +96,7 @@ func (w *wreck) says(annotation, word string) {
 	})
 }
 
-// recoveryJobs plays the Jobs of a recovery, and returns how many have ended now.
+// recoveryJobs simulates the Jobs of a recovery, and returns how many have ended now.
 func (w *wreck) recoveryJobs() (ended int) {
 	w.t.Helper()
 	var jobs batchv1.JobList
@@ -149,11 +149,11 @@ func (w *wreck) recoveryJobs() (ended int) {
 	return ended
 }
 
-// never is how many writes an operator makes that is left alone.
+// never is the number of writes for an operator that is not killed.
 const never = -1
 
-// goesOn lets operators work, each of which is killed after so many writes, until nothing happens any more. It returns how many writes there
-// were.
+// goesOn runs operators, each of which is killed after the given number of writes, until nothing more happens. It returns the number of
+// writes.
 func (w *wreck) goesOn(each int) (writes int) {
 	w.t.Helper()
 	for range 200 {
@@ -302,8 +302,8 @@ func TestALostMasterServesAgainFromABackupThatAPersonHasChosen(t *testing.T) {
 	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonDegradedService), w.ready().Message)
 }
 
-// recovers plays a recovery to a node by operators that are killed before there is a plan, and since that is approved. It returns how many
-// writes there were in each of both.
+// recovers runs a recovery to a node with operators that are killed, both before there is a plan and after its approval. It returns the
+// number of writes in both phases.
 func (w *wreck) recovers(node, directory string, candidates, each int) (writes [2]int) {
 	w.t.Helper()
 	w.label(node)
@@ -326,7 +326,7 @@ func (w *wreck) recovers(node, directory string, candidates, each int) (writes [
 	return writes
 }
 
-// killedInEach goes through a recovery whose operators are killed again and again, and says which writes there are at least in both phases.
+// killedInEach runs a recovery whose operators are killed after each write, and checks the least number of writes in both phases.
 func killedInEach(t *testing.T, least [2]int, through func(t *testing.T, each int) [2]int) {
 	t.Helper()
 	for _, each := range inEach {
@@ -429,7 +429,7 @@ func TestALostMasterOnADiskGetsAnotherDiskOfTheSameNodeAndNoThirdOne(t *testing.
 		}
 	})
 	node, old := w.nodes[0], w.get().Status.Metadata
-	// The node is there, and its disk is not.
+	// The node is up, and its disk is gone.
 	w.dead[node], w.alive = false, false
 	w.nodeIs(node, corev1.ConditionTrue)
 	w.disks[0].dead, w.disks[0].mounted = true, false

@@ -21,19 +21,19 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// mostRefusals is of how many objects the events are read in one pass: what refuses the pods of one mostly refuses those of all.
+// mostRefusals is the number of objects whose events are read in one pass. The reason for one refusal mostly applies to all.
 const mostRefusals = 16
 
-// asker is an object of a FileSystem whose controller has not made all the pods that it is to make.
+// asker is an object of a FileSystem whose controller has not created all its pods.
 type asker struct {
 	refusals.Owner
 	uid                   types.UID
 	component, pool, slot string
-	// words are those of the API server, where the object's own status says them.
+	// words is the API server's message, if the object's own status contains it.
 	words string
 }
 
-// withoutPods are the DaemonSets that have fewer pods than they are to have.
+// withoutPods returns the DaemonSets that have fewer pods than they should.
 func withoutPods(sets []appsv1.DaemonSet, pods []corev1.Pod) (out []asker) {
 	made, newest := map[types.UID]int32{}, map[types.UID]time.Time{}
 	for i := range pods {
@@ -50,7 +50,7 @@ func withoutPods(sets []appsv1.DaemonSet, pods []corev1.Pod) (out []asker) {
 			continue
 		}
 		a := askerOf("DaemonSet", set)
-		// A pod that was made later proves that what was refused before is not any more.
+		// A pod that was created later proves that the refusal is over.
 		if at := newest[set.UID]; at.After(a.Since) {
 			a.Since = at
 		}
@@ -67,7 +67,7 @@ func askerOf(kind string, o client.Object) asker {
 	}
 }
 
-// jobsWithoutPods are the Jobs of a FileSystem, of any purpose, that were started and have never had a pod.
+// jobsWithoutPods returns the Jobs of a FileSystem, for any purpose, that were started and have never had a pod.
 func jobsWithoutPods(fs *v1alpha1.FileSystem, jobs []batchv1.Job) (out []asker) {
 	for i := range jobs {
 		job := &jobs[i]
@@ -83,7 +83,7 @@ func jobsWithoutPods(fs *v1alpha1.FileSystem, jobs []batchv1.Job) (out []asker) 
 	return out
 }
 
-// guardsWithoutPods are the guards that say that their pods are refused: a Deployment says it in its status.
+// guardsWithoutPods returns the guards whose pods are refused, according to the status of their Deployments.
 func guardsWithoutPods(fs *v1alpha1.FileSystem, deployments map[string]*appsv1.Deployment) (out []asker) {
 	for _, name := range slices.Sorted(maps.Keys(deployments)) {
 		d := deployments[name]
@@ -98,7 +98,7 @@ func guardsWithoutPods(fs *v1alpha1.FileSystem, deployments map[string]*appsv1.D
 	return out
 }
 
-// lookForRefusals finds out whether the API server refuses pods of the FileSystem.
+// lookForRefusals checks whether the API server refuses pods of the FileSystem.
 func (p *pass) lookForRefusals(ctx context.Context) error {
 	if p.in.FileSystem == nil {
 		return nil
@@ -137,7 +137,7 @@ func (p *pass) lookForRefusals(ctx context.Context) error {
 	return nil
 }
 
-// askers are all objects of the FileSystem that wait for pods, by kind and name.
+// askers returns all objects of the FileSystem that wait for pods, by kind and name.
 func (p *pass) askers(ctx context.Context) ([]asker, error) {
 	m := p.remembered(client.ObjectKeyFromObject(p.fs), p.fs.UID)
 	own, err := m.daemons.get(&p.podChanges, func() (ownDaemons, error) { return p.daemonsOf(ctx, p.Client, p.fs) })
@@ -146,7 +146,7 @@ func (p *pass) askers(ctx context.Context) ([]asker, error) {
 	}
 	out := slices.Clone(own.askers)
 	var jobs batchv1.JobList
-	// Those of backups, checks and recoveries have other labels.
+	// The Jobs of backups, checks and recoveries have other labels.
 	if err := p.Client.List(ctx, &jobs, client.InNamespace(p.fs.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
 	}
@@ -171,10 +171,10 @@ func (p *pass) askers(ctx context.Context) ([]asker, error) {
 	return out, nil
 }
 
-// ofFileSystem are the fields of a FileSystem by which its pods may be admitted.
+// ofFileSystem holds the fields of a FileSystem that affect the admission of its pods.
 var ofFileSystem = refusals.Fields{PriorityClass: "spec.pods.priorityClassName", Resources: "spec.pods.resources"}
 
-// refusedProblems says of each thing that mends refusals whose pods it is about, in the order of the objects.
+// refusedProblems returns one problem for each cause of refusals, with the objects that it affects, in their order.
 func refusedProblems(refused []asker) []backend.Problem {
 	var order []string
 	by := map[string][]asker{}
@@ -195,8 +195,8 @@ func refusedProblems(refused []asker) []backend.Problem {
 	return out
 }
 
-// agentsRefused says that the API server refuses the pods of agents, empty when it does not, or nobody has said which DaemonSet theirs is.
-// It is asked only while agents are silent.
+// agentsRefused returns why the API server refuses the pods of agents; empty if it does not, or if the agents' DaemonSet is not configured.
+// It is checked only while agents are silent.
 func (r *Reconciler) agentsRefused(ctx context.Context) (string, error) {
 	if r.Agents.Name == "" {
 		return "", nil

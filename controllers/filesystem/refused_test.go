@@ -20,7 +20,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// refusing is a FileSystem in a namespace that Pod Security does not let it have pods in, and the reader of its events.
+// refusing returns a FileSystem in a namespace in which Pod Security forbids its pods, and the reader of its events.
 func refusing(t *testing.T) (*pass, *clocktesting.FakePassiveClock) {
 	t.Helper()
 	made := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)

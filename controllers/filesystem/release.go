@@ -20,17 +20,17 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// patience is how long an agent may take to say something of a target that was deleted, before a person is told to look.
+// patience is how long an agent may take to respond to a deleted target before a person is asked to look.
 const patience = 2 * time.Minute
 
-// remains is what is left of a deleted FileSystem on its disks. The zero value means nothing.
+// remains describes what is left of a deleted FileSystem on its disks. The zero value means nothing.
 type remains struct {
 	reason, message string
-	// stalled is true when nothing goes on until a person does something.
+	// stalled is true if nothing goes on until a person does something.
 	stalled bool
 }
 
-// releaseDisks lets go of the disks, and waits until their agents have.
+// releaseDisks releases the disks, and waits until their agents have done so.
 func (p *pass) releaseDisks(ctx context.Context) error {
 	rest, err := p.releaseTargets(ctx, p.fs, p.nodes)
 	if err != nil || rest.reason == "" {
@@ -44,8 +44,8 @@ func (p *pass) releaseDisks(ctx context.Context) error {
 	return nil
 }
 
-// releaseTargets deletes the StorageTargets of a FileSystem whose daemons have stopped, so that their agents unmount the
-// disks, and says what is left. Disks are wiped only when the policy says so and the FileSystem's own uid confirms it.
+// releaseTargets deletes the StorageTargets of a FileSystem whose daemons have stopped, so that their agents unmount the disks, and returns
+// what is left. Disks are wiped only if the policy says so and the FileSystem's own uid confirms it.
 func (r *Reconciler) releaseTargets(ctx context.Context, fs *v1alpha1.FileSystem, nodes []corev1.Node) (remains, error) {
 	all, err := r.targets(ctx)
 	if err != nil {
@@ -91,8 +91,8 @@ func (r *Reconciler) releaseTargets(ctx context.Context, fs *v1alpha1.FileSystem
 	}), errors.Join(errs...)
 }
 
-// releaseTarget deletes one StorageTarget, after it was told whether its data is to be wiped. Only a disk that carries the
-// marker of this FileSystem can be wiped: one that was never made a target is just let go.
+// releaseTarget deletes one StorageTarget, after its spec says whether its data is to be wiped. Only a disk that carries the marker of this
+// FileSystem can be wiped. A disk that was never made a target is only released.
 func (r *Reconciler) releaseTarget(ctx context.Context, fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget, destroy bool) error {
 	want := ""
 	if destroy && target.Status.Provisioned != nil && target.Status.Provisioned.Finished != nil {
@@ -100,7 +100,7 @@ func (r *Reconciler) releaseTarget(ctx context.Context, fs *v1alpha1.FileSystem,
 	}
 	if target.Spec.DestroyFor != want || target.Spec.ServeOn != "" {
 		before := target.DeepCopy()
-		// One that the second of its nodes holds comes back first.
+		// A target that the second node holds is handed back first.
 		target.Spec.DestroyFor, target.Spec.ServeOn = want, ""
 		lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 		if err := r.targetChanges.conflict(r.Client.Patch(ctx, target, lock)); err != nil {
@@ -110,7 +110,7 @@ func (r *Reconciler) releaseTarget(ctx context.Context, fs *v1alpha1.FileSystem,
 	if !target.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	// The version too: an agent that records meanwhile that the disk was made a target must not be overlooked.
+	// The version is a precondition too, so that the record of an agent that makes the disk a target meanwhile is not overlooked.
 	now := client.Preconditions{UID: &target.UID, ResourceVersion: &target.ResourceVersion}
 	if err := r.targetChanges.conflict(r.Client.Delete(ctx, target, now)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete StorageTarget %s: %w", target.Name, err)
@@ -118,7 +118,7 @@ func (r *Reconciler) releaseTarget(ctx context.Context, fs *v1alpha1.FileSystem,
 	return nil
 }
 
-// unconfirmed says how to get out of a deletion that would destroy data and was not confirmed.
+// unconfirmed describes the way out of a deletion that would destroy data and was not confirmed.
 func unconfirmed(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget) remains {
 	return remains{reason: v1alpha1.ReasonDestroyUnconfirmed, stalled: true, message: fmt.Sprintf(
 		"the daemons are stopped, but nothing was unmounted or wiped, because spec.deletionPolicy is Destroy and spec.confirmDestroy is %q instead of "+
@@ -126,8 +126,8 @@ func unconfirmed(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget) rema
 		fs.Spec.ConfirmDestroy, len(targets), fs.UID, v1alpha1.DeletionRetain)}
 }
 
-// left names the targets that are still there, where, why, and what to do. nodeProblem says why nobody on a node does
-// anything, and nothing when its agent does.
+// left names the targets that still exist, where, why, and what to do. nodeProblem returns why nothing on a node responds, and empty if its
+// agent does.
 func left(targets []v1alpha1.StorageTarget, now time.Time, nodeProblem func(node string) string) remains {
 	out := remains{reason: v1alpha1.ReasonReleasing}
 	var lines, ways []string
@@ -157,7 +157,7 @@ func left(targets []v1alpha1.StorageTarget, now time.Time, nodeProblem func(node
 			why = "could not be unmounted: " + released.Message
 			say("end what uses it; or give it up, still mounted: " + giveUp(t))
 		case released == nil && t.DeletionTimestamp != nil && t.DeletionTimestamp.Add(patience).Before(now):
-			// The time itself, not how long ago: the message must not change with every look.
+			// Print the timestamp, not the age, so that the message stays the same between passes.
 			why = "its agent has not answered since the deletion at " + t.DeletionTimestamp.UTC().Format(time.RFC3339)
 			say("find out why the agent of that node does not work; if it never will again, give up what is on its disks: " + giveUp(t))
 		case plan.IsAway(t):
@@ -174,7 +174,7 @@ func left(targets []v1alpha1.StorageTarget, now time.Time, nodeProblem func(node
 	return out
 }
 
-// giveUp is the command that gives up what a FileSystem has on a node.
+// giveUp returns the command that gives up everything that a FileSystem has on a node.
 func giveUp(t *v1alpha1.StorageTarget) string {
 	which := fmt.Sprintf("-l %s=%s,%s=%s", v1alpha1.LabelFileSystem, t.Spec.FileSystem.Name, v1alpha1.LabelNode, t.Spec.Node)
 	if len(validation.IsValidLabelValue(t.Spec.Node)) > 0 {
@@ -183,7 +183,7 @@ func giveUp(t *v1alpha1.StorageTarget) string {
 	return fmt.Sprintf("kubectl annotate storagetargets -n %s %s %s=%s", t.Namespace, which, v1alpha1.AnnotationGiveUp, t.Spec.Node)
 }
 
-// inventories are what the agents have found, and the versions of these objects, by node. They are the cache's own, only to be read.
+// inventories holds what the agents have found, and the versions of these objects, by node. They are the cache's own and read-only.
 type inventories struct {
 	found    map[string]v1alpha1.NodeInventoryStatus
 	versions map[string]string

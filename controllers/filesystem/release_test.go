@@ -20,7 +20,7 @@ import (
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
-// onRunningDisks is a world with a healthy FileSystem on four disks.
+// onRunningDisks returns a world with a healthy FileSystem on four disks.
 func onRunningDisks(t *testing.T, change func(fs *v1alpha1.FileSystem)) (w *world, metadata *fakeDisk, data []*fakeDisk) {
 	t.Helper()
 	w = newWorld(t)
@@ -184,7 +184,7 @@ func TestADiskThatCanNotBeUnmountedIsNamed(t *testing.T) {
 	w.Expect(w.gone()).To(BeTrue())
 }
 
-// giveUp does what the message of a FileSystem says: it annotates what is on a node.
+// giveUp follows the message of a FileSystem: it annotates everything on a node.
 func (w *world) giveUp(node string) {
 	w.t.Helper()
 	w.Expect(w.ready().Message).To(ContainSubstring(fmt.Sprintf(
@@ -217,7 +217,7 @@ func TestANodeThatIsGoneForGoodIsGivenUpWithOneCommandWhichSaysWhatIsLost(t *tes
 		ContainSubstring("storage pool ssd"), ContainSubstring("neither unmounted nor wiped"))))
 }
 
-// said are the events so far.
+// said returns the events so far.
 func (w *world) said() (texts []string) {
 	for {
 		select {
@@ -243,8 +243,8 @@ func TestADiskThatWasNeverTouchedDoesNotTrapTheDeletionOnANodeWithoutAnAgent(t *
 	w.Expect(w.gone()).To(BeTrue())
 }
 
-// settleKilled lets operators work until nothing is written any more, each of which is killed after its first write, and of
-// which every other one looks at the StorageTargets first. It returns how many were.
+// settleKilled runs operators until nothing more is written. Each is killed after its first write, and every other one reconciles the
+// StorageTargets first. It returns their number.
 func (w *world) settleKilled() (killed int) {
 	w.t.Helper()
 	quiet := 0
@@ -280,7 +280,7 @@ func (w *world) settleKilled() (killed int) {
 	return 0
 }
 
-// outcome describes what there is: daemons, StorageTargets and disks, without what differs between two worlds.
+// outcome describes daemons, StorageTargets and disks, without what differs between two worlds.
 func (w *world) outcome() string {
 	w.t.Helper()
 	var lines []string

@@ -10,12 +10,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// secretReader keeps the Secrets that passes read. They are asked of the API server one by one, because a watch would need the right to
-// read every Secret of the cluster, and each pass needs the same few. What this client itself writes, it reads anew; what others do to a
-// Secret, passes see when the time is over.
+// secretReader caches the Secrets that passes read. Each is read from the API server separately, because a watch would need the right to
+// read every Secret of the cluster. Each pass needs the same few Secrets. After a write of this client, the Secrets are read again. Changes
+// by others become visible when the time is over.
 type secretReader struct {
 	client.Client
-	// keep is how long a Secret is kept; 0 keeps none.
+	// keep is how long a Secret is cached; 0 caches none.
 	keep time.Duration
 
 	mutex sync.Mutex
@@ -53,7 +53,7 @@ func (r *secretReader) Get(ctx context.Context, key client.ObjectKey, into clien
 	return nil
 }
 
-// forget forgets all Secrets.
+// forget drops all Secrets.
 func (r *secretReader) forget() {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -62,7 +62,7 @@ func (r *secretReader) forget() {
 
 // Apply implements client.Client.
 func (r *secretReader) Apply(ctx context.Context, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
-	defer r.forget()                               // whatever it is: at rest nothing is applied
+	defer r.forget()                               // for any object: without changes nothing is applied
 	return r.Client.Apply(ctx, object, options...) //nolint:wrapcheck // it stands for the client
 }
 

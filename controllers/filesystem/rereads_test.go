@@ -18,7 +18,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// reads is an API server that counts how often something is read of it.
+// reads is an API server that counts how often something is read from it.
 type reads struct {
 	client.Client
 	count int
@@ -56,7 +56,7 @@ func TestASecretIsReadAgainWhenItsTimeIsOverOrSomethingWasWritten(t *testing.T) 
 		read := func() string {
 			secret := &corev1.Secret{}
 			g.Expect(reader.Get(t.Context(), client.ObjectKey{Name: "probe"}, secret)).To(Succeed())
-			defer func() { secret.Data["key"][0] = 'x' }() // what was read is the reader's own
+			defer func() { secret.Data["key"][0] = 'x' }() // the caller may change the object that it read
 			return string(secret.Data["key"])
 		}
 		g.Expect(read()).To(Equal("first"))

@@ -20,8 +20,8 @@ import (
 	"parallelfs.dev/operator/internal/disruption"
 )
 
-// chooseRestarts puts the pods that have to start anew into the queue of disruptions, takes those that may be restarted now, and says what
-// is going on. The restart of a pod that runs waits for the lease; one that is down already does not.
+// chooseRestarts puts the pods that must restart into the queue of disruptions, selects those that may restart now, and reports the state.
+// The restart of a running pod waits for the lease; the restart of a pod that is down does not.
 func (p *pass) chooseRestarts(ctx context.Context) error {
 	closed, err := disruption.Closed(p.fs.Spec.Updates.Windows, p.Clock.Now())
 	if err != nil {
@@ -30,8 +30,8 @@ func (p *pass) chooseRestarts(ctx context.Context) error {
 	look := circumstances{closed: closed, silent: p.silent()}
 	pods, message, rests := nextRestarts(p.backend.Order(), p.in, p.seen, look)
 	if runs(pods) {
-		// The cache may lag behind the restart of before, and show the pod that was deleted then. A pod that has started meanwhile is seen
-		// after the filesystem was asked.
+		// The cache may not show an earlier restart yet, and still contain the pod that was deleted. If a pod has started meanwhile, this read is
+		// later than the filesystem's answer.
 		in := p.in
 		if in.Pods, err = p.pods(ctx, p.Reader, p.fs); err != nil {
 			return err
@@ -49,7 +49,7 @@ func (p *pass) chooseRestarts(ctx context.Context) error {
 	}
 	p.restarts, p.rests = pods, rests
 	if slices.ContainsFunc(pods, func(d due) bool { return d.Cost() != "" }) {
-		p.seen.Serves, p.seen.Pending, p.seen.Unknown = false, false, false // programs wait for one that is restarted
+		p.seen.Serves, p.seen.Pending, p.seen.Unknown = false, false, false // programs wait for the pod that restarts
 	}
 	if message != "" {
 		p.seen.Problems = append(p.seen.Problems, backend.Problem{Reason: v1alpha1.ReasonRestarting, Message: message})
@@ -57,10 +57,10 @@ func (p *pass) chooseRestarts(ctx context.Context) error {
 	return nil
 }
 
-// runs is true when there are pods that run; those that are restarted together all do.
+// runs reports whether there are running pods. If several restart together, all of them run.
 func runs(pods []due) bool { return len(pods) > 0 && !pods[0].Down }
 
-// restart deletes a pod, after the status has said so.
+// restart deletes a pod after the status names it.
 func (p *pass) restart(ctx context.Context, pod *due) error {
 	note := fmt.Sprintf("Restarting %s: %s%s", pod.Place, pod.Why, pod.Cost())
 	p.Recorder.Eventf(p.fs, nil, corev1.EventTypeNormal, v1alpha1.ReasonRestarting, "Restart", "%s", v1alpha1.Cut(note, conditions.MaxNote))
@@ -73,24 +73,24 @@ func (p *pass) restart(ctx context.Context, pod *due) error {
 	return nil
 }
 
-// due is a pod that has to start anew: its server is away meanwhile.
+// due is a pod that must restart. Its server is away meanwhile.
 type due struct {
 	disruption.Disruption
 	pod types.NamespacedName
 }
 
-// circumstances are what restarts depend on, besides what was seen of the filesystem.
+// circumstances holds the input of restarts besides the observed filesystem.
 type circumstances struct {
-	// closed says when the next window opens; empty while one is open.
+	// closed is when the next window opens; empty while one is open.
 	closed string
-	// silent are the pods with an older node image whose server was not there for a while.
+	// silent holds the pods with an older node image whose server was away for a while.
 	silent map[types.NamespacedName]bool
 }
 
-// nextRestarts picks the pods that may be restarted now, and says which are to be: see disruption.Decide. Where nothing would stop a pod,
-// on a node that is not Ready, it is left alone, and so is one that is being stopped. None is restarted before the agent of its node has
-// written what its server is told: it would start as it ran before, and nobody would know that it has to start once more. What rests
-// waits for a person or a window, and nothing else.
+// nextRestarts returns the pods that may restart now, and describes those that should: see disruption.Decide. It leaves out pods on a node
+// that is not Ready, because nothing would stop them, and pods that are being stopped. A pod also waits until the agent of its node has
+// written the server's configuration. Otherwise it would start with the old one, and the need for another restart would be lost. rests is
+// true if all of them wait only for a person or a window.
 func nextRestarts(order []string, in backend.Input, seen backend.Observation, now circumstances) (next []due, message string, rests bool) {
 	all := dueNow(order, in, seen, now.silent)
 	queue := make([]disruption.Disruption, len(all))
@@ -105,7 +105,7 @@ func nextRestarts(order []string, in backend.Input, seen backend.Observation, no
 	return next, decision.Sentence(queue, world), decision.Rests(world)
 }
 
-// dueNow are the pods that have to start anew, in the order of their components.
+// dueNow returns the pods that must restart, in the order of their components.
 func dueNow(order []string, in backend.Input, seen backend.Observation, silent map[types.NamespacedName]bool) (all []due) {
 	online := map[string]bool{}
 	for i := range seen.Servers {
@@ -130,7 +130,7 @@ func dueNow(order []string, in backend.Input, seen backend.Observation, silent m
 		disks, hasChanged := changed[p.Name]
 		switch {
 		case p.Outdated:
-			// The same restart takes up the disk: with it missing, the filesystem never is healthy enough for the other reason.
+			// The same restart starts the use of the disk. Without the disk, the filesystem never becomes healthy enough for the other reason.
 			next.Why, next.Mends = cmp.Or(p.Moved, "its configuration has changed"), hasChanged && disks.Safe
 		case hasChanged:
 			next.Why, next.Mends = disks.Why, disks.Safe
@@ -144,7 +144,7 @@ func dueNow(order []string, in backend.Input, seen backend.Observation, silent m
 		if !in.Told[p.Node] {
 			next.Waits = "the agent of its node has written what its server is told"
 		} else if priority == 0 && !next.Down {
-			next.Waits = backend.WaitsForCopy(in.FileSystem, "") // the first component has the metadata
+			next.Waits = backend.WaitsForCopy(in.FileSystem, "") // the first component holds the metadata
 		}
 		all = append(all, next)
 	}
@@ -152,16 +152,16 @@ func dueNow(order []string, in backend.Input, seen backend.Observation, silent m
 	return all
 }
 
-// clientComponent is that of the pods that mount a filesystem, of every backend.
+// clientComponent is the component of the pods that mount a filesystem, in every backend.
 const clientComponent = "client"
 
-// lost is true for a pod that was told an address that no node has any more, and that the filesystem does not call online: only its restart
-// brings it back, whether the filesystem answers or not.
+// lost reports whether a pod has an address in its configuration that no node has now, and the filesystem does not list it as online. Only
+// a restart brings it back, whether the filesystem answers or not.
 func lost(p *backend.Pod, online map[string]bool) bool {
 	return p.Outdated && p.Moved != "" && !online[p.Server()]
 }
 
-// movedClients says which mounts ask for an address that no node has any more. Programs may use them, so the operator restarts none.
+// movedClients returns problems for mounts with an address that no node has now. Programs may use them, so the operator restarts none.
 func movedClients(in backend.Input) []backend.Problem {
 	var nodes []string
 	var why string
@@ -179,7 +179,8 @@ func movedClients(in backend.Input) []backend.Problem {
 		why, backend.List(nodes), fs.Namespace, v1alpha1.LabelFileSystem, fs.Name, v1alpha1.LabelComponent, clientComponent)}}
 }
 
-// worldOf is what restarts have to know of the filesystem. A server whose pod was deleted, and is not made yet, is away as well.
+// worldOf returns the facts about the filesystem that restarts depend on. A server whose pod was deleted and not created yet counts as
+// away.
 func worldOf(order []string, in backend.Input, seen backend.Observation, closed string) disruption.World {
 	w := disruption.World{
 		Answered: in.State != nil, Problems: len(seen.Problems) > 0, Unconfirmed: seen.Unconfirmed, Closed: closed,
@@ -187,7 +188,7 @@ func worldOf(order []string, in backend.Input, seen backend.Observation, closed 
 		Maintained: backend.Maintained(in.FileSystem),
 	}
 	if !seen.Serves || among(seen.Problems, v1alpha1.ReasonChunksEndangered) || among(seen.Problems, v1alpha1.ReasonDataInconsistent) {
-		w.Closed = "" // programs wait already, or their data has a copy less
+		w.Closed = "" // programs wait already, or their data has fewer copies
 	}
 	domains, there := backend.NewDomains(in), map[string]bool{}
 	for _, component := range order {

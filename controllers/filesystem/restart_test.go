@@ -23,28 +23,28 @@ func pod(component, node string, ready, outdated bool) backend.Pod {
 	}
 }
 
-// asked is when the manager asked the filesystem.
+// asked is when the manager queried the filesystem.
 var asked = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// seen is a pod that the manager saw run for the first time so long after it had asked the filesystem.
+// seen returns a pod that the manager first saw running this long after it had queried the filesystem.
 func seen(p backend.Pod, after time.Duration) backend.Pod {
 	p.Seen = asked.Add(after)
 	return p
 }
 
-// says is a pod of which the clock of its node says that it was started so long after the filesystem was asked.
+// says returns a pod that, by the clock of its node, started this long after the filesystem was queried.
 func says(p backend.Pod, after time.Duration) backend.Pod {
 	p.Started = asked.Add(after)
 	return p
 }
 
-// stopping is a pod that was deleted and is still there.
+// stopping returns a pod that was deleted and still exists.
 func stopping(p backend.Pod) backend.Pod {
 	p.Terminating, p.Ready = true, false
 	return p
 }
 
-// servers are those of these pods.
+// servers returns the servers of these pods.
 func servers(pods []backend.Pod) (out []backend.ServerStatus) {
 	for _, p := range pods {
 		if p.Component != "client" {
@@ -54,7 +54,7 @@ func servers(pods []backend.Pod) (out []backend.ServerStatus) {
 	return out
 }
 
-// made is a pod that was made with a node image.
+// made returns a pod that was made with a node image.
 func made(p backend.Pod, image string) backend.Pod {
 	p.NodeImage = image
 	return p
@@ -76,9 +76,9 @@ func TestTheNextRestart(t *testing.T) {
 		seen func(o *backend.Observation)
 		// paused is spec.updates.paused.
 		paused bool
-		// closed says when the next window opens, silent is the pod whose server was away for a while, image is what the annotation asks for.
+		// closed is when the next window opens, silent the pod whose server was away for a while, and image the value of the annotation.
 		closed, silent, image string
-		// untold are the nodes whose agents have not written yet what servers are told.
+		// untold lists the nodes whose agents have not written the node file yet.
 		untold []string
 		picks  string
 		says   string
@@ -327,10 +327,10 @@ func TestServersOfOneFailureDomainAreRestartedTogether(t *testing.T) {
 	cases := map[string]struct {
 		pods []backend.Pod
 		most int32
-		// apart is how many of each may be away; alone are the nodes of pods that are restarted alone.
+		// apart is how many of each may be away; alone lists the nodes of pods that restart alone.
 		apart int
 		alone []string
-		// change changes what is looked at.
+		// change changes the input.
 		change func(in *backend.Input, seen *backend.Observation)
 		picks  []string
 		says   string

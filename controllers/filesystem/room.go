@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// describeNearlyFull writes the condition PoolNearlyFull, which is there while a pool is full or soon is.
+// describeNearlyFull sets the condition PoolNearlyFull, which exists while a pool is full or soon will be.
 func describeNearlyFull(fs *v1alpha1.FileSystem, full, nearly []string) {
 	if len(full)+len(nearly) == 0 {
 		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionPoolNearlyFull)
@@ -29,8 +29,8 @@ func describeNearlyFull(fs *v1alpha1.FileSystem, full, nearly []string) {
 		reason, message+"; remove files, or give the pool more disks or nodes")
 }
 
-// describeUnmatched writes the condition NodesSelected, which is there, and false, while a selector of nodes that may match none matches
-// none: what it is for is not there.
+// describeUnmatched sets the condition NodesSelected, which exists, with the status false, while an optional node selector matches no node.
+// The part that it selects nodes for is then missing.
 func describeUnmatched(b backend.Backend, fs *v1alpha1.FileSystem, in backend.Input) {
 	if in.FileSystem == nil {
 		return
@@ -71,7 +71,7 @@ func describeUnmatched(b backend.Backend, fs *v1alpha1.FileSystem, in backend.In
 		v1alpha1.ReasonUnmatched, backend.List(unmatched))
 }
 
-// firstKey is the first key of a selector, by name.
+// firstKey returns the first key of a selector, by name.
 func firstKey(labels v1alpha1.NodeSelector) (first string) {
 	for key := range labels {
 		if first == "" || key < first {

@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// A field that is left out of the comparison would never be written again.
+// A field that the comparison omits would never be written again.
 func TestEveryFieldOfATargetTellsItFromAnotherOne(t *testing.T) {
 	g := NewWithT(t)
 	values := []any{

@@ -34,29 +34,29 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.FileSystem{}, handler.OnlyControllerOwner())
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
-		// The status that this controller writes must not wake it; a deletion must.
+		// The controller's own writes of the status must not trigger it; a deletion must.
 		For(&v1alpha1.FileSystem{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		// What a pass finds of DaemonSets, Jobs, pods, targets, records, nodes and inventories, the next one takes as it is unless one of them
-		// has changed.
+		// A pass reuses what an earlier one has read of DaemonSets, Jobs, pods, targets, records, nodes and inventories, unless one of them has
+		// changed.
 		Watches(&appsv1.DaemonSet{}, r.podChanges.watch(owner)).
 		Watches(&v1alpha1.StorageTarget{}, r.targetChanges.watchNews(owner, newsOfTarget)).
 		Watches(&batchv1.Job{}, r.podChanges.watch(owner)).
 		Watches(&v1alpha1.FileSystemNode{}, r.recordChanges.watch(owner)).
 		Watches(&v1alpha1.NodeInventory{}, r.inventoryChanges.watch(handler.EnqueueRequestsFromMapFunc(r.whichLookAtNodes))).
-		// A guard that somebody has changed is put right in the next pass.
+		// If somebody changes a guard, the next pass corrects it.
 		Watches(&appsv1.Deployment{}, r.guardChanges.watch(handler.Funcs{})).
 		Watches(&policyv1.PodDisruptionBudget{}, r.guardChanges.watch(handler.Funcs{})).
 		Watches(&corev1.Pod{}, r.podChanges.watch(handler.EnqueueRequestsFromMapFunc(fileSystemOfPod))).
 		Watches(&corev1.Node{}, r.nodeChanges.watch(handler.EnqueueRequestsFromMapFunc(r.allFileSystems)), builder.WithPredicates(nodeChanged())).
-		// The probe of one filesystem that does not answer must not hold up the others.
+		// A probe of one filesystem that does not answer must not delay the others.
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: failures.Limiter()}).
 		Complete(r)
 }
 
-// ChildKinds are the kinds of children that are removed when they are no longer wanted. Secrets are not among them:
-// listing them would need the right to read every Secret there is. Neither are FileSystemNodes: they are a record, which only goes with
-// its FileSystem.
+// ChildKinds returns the kinds of children that are removed when they are no longer desired. It excludes Secrets, because to list them
+// would need the right to read every Secret. It excludes FileSystemNodes, because they are a record that is removed only with its
+// FileSystem.
 func ChildKinds() []client.ObjectList {
 	return []client.ObjectList{&appsv1.DaemonSetList{}, &batchv1.JobList{}, &corev1.ConfigMapList{}}
 }
@@ -72,7 +72,7 @@ func fileSystemOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 func (r *Reconciler) allFileSystems(ctx context.Context, _ client.Object) []reconcile.Request {
 	var all v1alpha1.FileSystemList
 	if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
-		return nil // the cache answers this; the next look, at most one interval later, sees the node as well
+		return nil // the cache answers this; the next pass, at most one interval later, reads the node as well
 	}
 	requests := make([]reconcile.Request, len(all.Items))
 	for i := range all.Items {
@@ -81,11 +81,11 @@ func (r *Reconciler) allFileSystems(ctx context.Context, _ client.Object) []reco
 	return requests
 }
 
-// whichLookAtNodes are the FileSystems that use what agents find on nodes: disks and CPUs.
+// whichLookAtNodes returns the FileSystems that use what agents find on nodes: disks and CPUs.
 func (r *Reconciler) whichLookAtNodes(ctx context.Context, _ client.Object) []reconcile.Request {
 	var all v1alpha1.FileSystemList
 	if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
-		return nil // the cache answers this; the next look, at most one interval later, sees the inventory as well
+		return nil // the cache answers this; the next pass, at most one interval later, reads the inventory as well
 	}
 	var requests []reconcile.Request
 	for i := range all.Items {
@@ -96,7 +96,7 @@ func (r *Reconciler) whichLookAtNodes(ctx context.Context, _ client.Object) []re
 	return requests
 }
 
-// nodeChanged lets through all that passes look at of a node, and not the heartbeats.
+// nodeChanged accepts changes of every field of a node that passes read, and ignores heartbeats.
 func nodeChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*corev1.Node)

@@ -8,34 +8,34 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// sightings remember when this manager first saw things as they are now, by its own clock. They are in memory only: a manager that was
-// just started has seen nothing, and asks again before it concludes anything.
+// sightings records when this manager first saw things in their present state, by its own clock. It is in memory only. A manager that has
+// just started has seen nothing, and observes again before it draws conclusions.
 type sightings struct {
 	mutex sync.Mutex
 	of    map[sight]sighted
 }
 
-// sight is what is looked at as a whole.
+// sight identifies a group of things that is observed as a whole.
 type sight struct {
 	fileSystem types.NamespacedName
-	// kind of the things, such as "pods".
+	// kind is the kind of the things, such as "pods".
 	kind string
 }
 
-// sighted are the things that were seen there, by uid: how each is, and since when it was seen so.
+// sighted holds the things of one group, by uid: the state of each, and since when it was seen.
 type sighted struct {
 	as    map[types.UID]how
 	since map[types.UID]time.Time
 }
 
-// how tells the states of a thing from each other.
+// how distinguishes the states of a thing.
 type how struct {
 	text   string
 	number int64
 }
 
-// see notes that things are now as it says, by their uids, and returns since when each was seen so: to be read before the next look at the
-// same. A thing that is not among them is forgotten. Of 24,000 things nothing is written while they stay as they are.
+// see records the present states of things, by their uids, and returns since when each was seen so. The result is valid until the next call
+// for the same group. Things that are not in the list are dropped. For 24,000 unchanged things nothing is written.
 func (s *sightings) see(what sight, things iter.Seq2[types.UID, how], now time.Time) map[types.UID]time.Time {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -60,7 +60,7 @@ func (s *sightings) see(what sight, things iter.Seq2[types.UID, how], now time.T
 	return known.since
 }
 
-// keep forgets all but these things.
+// keep drops all but these things.
 func (s sighted) keep(things iter.Seq2[types.UID, how]) {
 	there := make(map[types.UID]bool, len(s.as))
 	for uid := range things {
@@ -74,7 +74,7 @@ func (s sighted) keep(things iter.Seq2[types.UID, how]) {
 	}
 }
 
-// forget forgets all things of a FileSystem that is gone.
+// forget drops all things of a FileSystem that is gone.
 func (s *sightings) forget(fileSystem types.NamespacedName) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -16,27 +16,30 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// daemon is one of a simulated filesystem, and what a kubelet makes of its pod.
+// daemon is one daemon of a simulated filesystem, and the state of its pod.
 type daemon struct {
 	component, node string
-	// run counts its pods. there is true while it has one, ready while that is Ready, and serves while the filesystem reaches the daemon in it.
+	// run counts its pods. there is true while it has one, ready while that is Ready, and serves while the filesystem reaches the daemon in
+	// it.
 	run                  int
 	there, ready, serves bool
 	outdated             bool
-	// until is when the next of these begins.
+	// until is when the next of these states begins.
 	until int
-	// left is when it left last.
+	// left is when it last left.
 	left int
 }
 
-// simulated is a filesystem with nine chunkservers in three failure domains and a master, a manager that restarts them, and chance.
+// simulated is a filesystem with nine chunkservers in three failure domains and a master, a manager that restarts them, and a random
+// generator.
 type simulated struct {
 	*rand.Rand
 	now     int
 	daemons []*daemon
-	// seen is when the manager saw each start of a pod.
+	// seen holds when the manager saw each start of a pod.
 	seen map[string]int
-	// forgets is how long the filesystem lists a daemon that has left as online: 0 where connections end at once, more where it waits before it misses one.
+	// forgets is how long the filesystem lists a daemon that has left as online: 0 if connections end at once, more if the filesystem waits
+	// before it reports one as missing.
 	forgets int
 	// together is how many each daemon may be away with, itself included.
 	together, most int
@@ -46,7 +49,7 @@ func (s *simulated) name(d *daemon) string {
 	return fmt.Sprintf("%s-%s-%d", d.component, d.node, d.run)
 }
 
-// goOn lets a moment go by, in which the kubelet and daemons do something.
+// goOn advances the clock by one step, in which the kubelet and daemons act.
 func (s *simulated) goOn() {
 	s.now++
 	for _, d := range s.daemons {
@@ -65,7 +68,7 @@ func (s *simulated) goOn() {
 	}
 }
 
-// away are the failure domains of which a daemon is away.
+// away returns the failure domains that have a daemon that is away.
 func (s *simulated) away() []string {
 	var out []string
 	for _, d := range s.daemons {
@@ -76,7 +79,7 @@ func (s *simulated) away() []string {
 	return slices.Compact(slices.Sorted(slices.Values(out)))
 }
 
-// pods are what the manager sees of them now.
+// pods returns what the manager now sees of them.
 func (s *simulated) pods() (out []backend.Pod) {
 	for _, d := range s.daemons {
 		if !d.there {
@@ -97,7 +100,7 @@ func (s *simulated) pods() (out []backend.Pod) {
 
 func clockOf(moment int) time.Time { return asked.Add(time.Duration(moment) * time.Second) }
 
-// pass is one pass of the manager: it looks, asks, looks again, and restarts. Between any two of these, time may go by.
+// pass is one pass of the manager: it reads, queries, reads again, and restarts. Time may pass between any two of these.
 func (s *simulated) pass(g Gomega) (restarted int) {
 	fs := &v1alpha1.FileSystem{}
 	fs.Spec.FailureDomains.Label, fs.Spec.Updates.MaxUnavailable = "domain", int32(s.most)

@@ -6,12 +6,12 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// largestStatus is how large a status may become in JSON, in bytes. A filesystem that is well needs a twentieth of that at any size.
+// largestStatus is the maximum size of a status as JSON, in bytes. A healthy filesystem of any size needs a twentieth of it.
 const largestStatus = 64 << 10
 
-// fit makes a status small enough, where very much is wrong at once: first it shortens all messages alike, then it leaves out the last of
-// what is missing and of what a check has found. The summary and the result of the check still say that they are there. What is on
-// record, such as maintenance and candidates, stays.
+// fit makes a status small enough if very much is wrong at once. First it shortens all messages equally, then it drops the last entries of
+// what is missing and of a check's findings. The summary and the result of the check still count them. Records, such as maintenance and
+// candidates, stay.
 func fit(status *v1alpha1.FileSystemStatus) {
 	for _, most := range []int{2048, 1024, 512, 256, 128} {
 		if sizeOf(status) <= largestStatus {
@@ -27,7 +27,7 @@ func fit(status *v1alpha1.FileSystemStatus) {
 	}
 }
 
-// shorten cuts the messages of a status. None of them becomes empty: that means something else.
+// shorten cuts the messages of a status. No message becomes empty, because an empty one has a meaning.
 func shorten(status *v1alpha1.FileSystemStatus, most int) {
 	cut := func(message *string) { *message = v1alpha1.Cut(*message, most) }
 	for i := range status.Conditions {
@@ -52,11 +52,11 @@ func shorten(status *v1alpha1.FileSystemStatus, most int) {
 	}
 }
 
-// sizeOf is the size of a status as the API server gets it.
+// sizeOf returns the size of a status in its encoding for the API server.
 func sizeOf(status *v1alpha1.FileSystemStatus) int {
 	raw, err := json.Marshal(status)
 	if err != nil {
-		return 0 // it can't be written either, and that says why
+		return 0 // the write fails too, with the reason
 	}
 	return len(raw)
 }

@@ -14,14 +14,14 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// longest are the lengths of strings that the schema bounds more loosely: a node is called as its host, a claim, a target and a pool as
-// labels are, and a directory of backups has the user's path and a name of the operator's before that of the backup.
+// longest holds the lengths of strings whose bounds in the schema are looser: a node's name is a hostname, and the names of a claim, a
+// target and a pool are labels. A directory of backups consists of the user's path, a name of the operator's, and the name of the backup.
 var longest = map[string]int{
 	"node": 63, "previousNode": 63, "persistentVolumeClaim": 63, "target": 74, "name": 85, "from": 85, "directory": 385,
 	"type": 20, "reason": 26, "message": 4096,
 }
 
-// filler makes the largest value of a schema. Each value is another one, because items of lists have keys.
+// filler generates the largest value of a schema. All values differ, because items of lists have keys.
 type filler struct{ count int }
 
 func (f *filler) fill(g Gomega, path string, s *apiextensionsv1.JSONSchemaProps) any {
@@ -35,7 +35,7 @@ func (f *filler) fill(g Gomega, path string, s *apiextensionsv1.JSONSchemaProps)
 			out[property] = f.fill(g, path+"."+property, &child)
 		}
 		if out["node"] != nil && out["persistentVolumeClaim"] != nil {
-			delete(out, "persistentVolumeClaim") // it lies in one place
+			delete(out, "persistentVolumeClaim") // it is in one place
 		}
 		return out
 	case "array":
@@ -73,8 +73,8 @@ func (f *filler) fill(g Gomega, path string, s *apiextensionsv1.JSONSchemaProps)
 	return nil
 }
 
-// fullStatus has as much of everything as the operator writes, each as long as it can be. Numbers that are promised are left out:
-// backendtest.Bounded makes them.
+// fullStatus returns a status with as much of everything as the operator writes, each as long as possible. It leaves out promised numbers,
+// which backendtest.Bounded generates.
 func fullStatus(t *testing.T) *v1alpha1.FileSystemStatus {
 	t.Helper()
 	g := NewWithT(t)
@@ -88,7 +88,7 @@ func fullStatus(t *testing.T) *v1alpha1.FileSystemStatus {
 	var status v1alpha1.FileSystemStatus
 	g.Expect(json.Unmarshal(raw, &status)).To(Succeed())
 	for i := range status.Recovery.Candidates {
-		// It lies in one place; a bucket has the longest name.
+		// It is in one place; a bucket has the longest name.
 		status.Recovery.Candidates[i].Node, status.Recovery.Candidates[i].PersistentVolumeClaim = "", ""
 	}
 	return &status

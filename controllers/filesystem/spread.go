@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// describeSpread says whether copies lie in different failure domains, as long as the spec names any.
+// describeSpread sets the condition about copies in different failure domains, if the spec names any.
 func describeSpread(fs *v1alpha1.FileSystem, spread *backend.Problem) {
 	if spread == nil {
 		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionSpread)

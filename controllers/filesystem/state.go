@@ -17,17 +17,17 @@ import (
 	"parallelfs.dev/operator/internal/node/limited"
 )
 
-// Question is what a filesystem's probe is asked.
+// Question is a question to a filesystem's probe.
 type Question struct {
-	// URL that the probe answers on, without a nonce.
+	// URL is the address of the probe, without a nonce.
 	URL string
-	// FileSystemUID is the uid of the FileSystem that is meant.
+	// FileSystemUID is the uid of the FileSystem.
 	FileSystemUID string
-	// Key that the probe signs with; Secret names where it is from, in sentences.
+	// Key is the signing key of the probe; Secret names its source, for sentences.
 	Key, Secret string
 }
 
-// HTTPStateReader asks probes over HTTP, and believes only answers to its own question that are signed with the filesystem's secret.
+// HTTPStateReader queries probes over HTTP. It accepts only answers to its own question that are signed with the filesystem's secret.
 type HTTPStateReader struct {
 	Client *http.Client
 }
@@ -37,13 +37,13 @@ const (
 	maxState = 16 << 20
 	// maxHeaders bounds the headers of an answer, in bytes.
 	maxHeaders = 16 << 10
-	// dialLimit is how long a connection may take. One that nobody accepts says soon that the node is down; a filesystem takes longer.
+	// dialLimit is how long a connection may take. A short limit detects a node that is down early; the answer of the filesystem takes longer.
 	dialLimit = 3 * time.Second
 )
 
-// NewHTTPStateReader returns a reader that gives a probe the timeout to ask its filesystem and to answer, and goes through no proxy and to
-// no other address than that of the probe: probes listen on the nodes. Each question has a connection of its own, because one that was left
-// open to a node that died would take the whole timeout.
+// NewHTTPStateReader returns a reader whose timeout covers the query and the answer of a probe. It uses no proxy and follows no redirect,
+// because probes listen on the nodes. Each question has a connection of its own, because an open connection to a node that died would take
+// the whole timeout.
 func NewHTTPStateReader(timeout time.Duration) *HTTPStateReader {
 	return &HTTPStateReader{Client: &http.Client{
 		Timeout:       timeout,
@@ -80,7 +80,7 @@ func (h *HTTPStateReader) State(ctx context.Context, q Question) (*backend.State
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("what listens on %s answers with HTTP status %d; if it is the probe, its log says why", where.Host, response.StatusCode)
 	}
-	// One of thousands of targets has megabytes, which a buffer that grows would copy again and again.
+	// An answer for thousands of targets has megabytes, which a growing buffer would copy again and again.
 	var body bytes.Buffer
 	body.Grow(int(max(0, min(response.ContentLength, maxState))) + bytes.MinRead)
 	_, err = body.ReadFrom(io.LimitReader(response.Body, maxState+1))
@@ -99,7 +99,7 @@ func (h *HTTPStateReader) State(ctx context.Context, q Question) (*backend.State
 		return nil, fmt.Errorf("the answer from %s was given to an earlier question: a program between the operator and the probe repeats old answers; %s",
 			where.Host, lookAt(where))
 	case errors.Is(err, backend.ErrOtherFileSystem):
-		// Its members, and what was initialized, are those of another filesystem.
+		// The members and the initialization in this answer are those of another filesystem.
 		return nil, fmt.Errorf("the probe at %s belongs to another FileSystem (uid %q), which was deleted or orphaned and whose daemons still run; "+
 			"stop them, and wait until their pods are gone", where.Host, v1alpha1.Cut(answer.FileSystemUID, maxSaid))
 	case err != nil:
@@ -110,13 +110,13 @@ func (h *HTTPStateReader) State(ctx context.Context, q Question) (*backend.State
 	return answer.State, nil
 }
 
-// lookAt says how a person finds out who answers.
+// lookAt describes how a person finds out which program answers.
 func lookAt(where *url.URL) string {
 	return fmt.Sprintf("find out which program it is, on the node: ss -lntp 'sport = :%s'", where.Port())
 }
 
-// rootCause drops the outer layers, which hold the source port of the connection: it differs each time, and would make
-// every look at an absent probe a change of the status.
+// rootCause drops the outer layers, which contain the source port of the connection. The port differs each time, so every pass over an
+// absent probe would change the status.
 func rootCause(err error) error {
 	for {
 		inner := errors.Unwrap(err)

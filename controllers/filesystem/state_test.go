@@ -18,7 +18,7 @@ import (
 
 func TestHTTPStateReader(t *testing.T) {
 	const key, uid = "correct-horse", "7"
-	// removable is what somebody would say who wants a disk with data to be taken out.
+	// removable returns the answer of an attacker who wants a disk with data to be removed.
 	removable := func() (*backend.State, error) {
 		return &backend.State{Version: "4.57.5", Targets: []backend.Target{{Path: "/data/ssd0", Online: true, Removing: true, Removable: true}}}, nil
 	}

@@ -19,11 +19,11 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// describe turns what this pass has seen, and why it failed, into the status.
+// describe writes the observed state, and why the pass failed, into the status.
 func (p *pass) describe(failed error) {
 	if p.observed {
 		seen := p.seen
-		// What a person has to change comes first: it is often the cause of the rest.
+		// Problems that a person has to solve come first, because they are often the cause of the rest.
 		seen.Problems = slices.Concat(p.problems, seen.Problems, movedClients(p.in), p.upgrading.problems(), maintenanceProblems(p.fs))
 		seen.NearlyFullMetadata = backend.NearlyFullMetadata(p.in.State)
 		describe(p.fs, seen, p.disks.own, p.stop, p.isPlanned(), failed != nil || len(p.hold.waiting) > 0, p.Clock.Now())
@@ -45,8 +45,8 @@ func (p *pass) describe(failed error) {
 	failures.Describe(&p.fs.Status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, failed)
 }
 
-// describe turns an observation into the status, with the StorageTargets of the FileSystem. All that is away is planned, or not. While
-// changes wait, nothing is settled.
+// describe writes an observation into the status, with the StorageTargets of the FileSystem. The argument planned is true if everything
+// that is away is so as planned. While changes wait, nothing counts as settled.
 func describe(
 	fs *v1alpha1.FileSystem, seen backend.Observation, own []v1alpha1.StorageTarget, stop *backend.InvalidSpecError, planned, waits bool,
 	now time.Time,
@@ -66,7 +66,7 @@ func describe(
 	}
 	full, nearly := seen.Full(fs.Spec.StoragePools)
 	if len(full) > 0 {
-		// It is said here alone: neither a restart nor a drain waits for room.
+		// It is reported here only, because neither a restart nor a drain waits for space.
 		seen.Serves = false
 		seen.Problems = slices.Insert(slices.Clone(seen.Problems), 0, backend.Problem{Reason: v1alpha1.ReasonPoolFull, Message: fmt.Sprintf(
 			"storage pools take no new data: %s; remove files, or give the pool more disks or nodes", backend.List(full))})
@@ -77,10 +77,10 @@ func describe(
 	if waits && s.stalls == nil && s.goesOn == nil {
 		s.goesOn = &s.service
 	}
-	// What a person has to change is said by Stalled. Ready is about service.
+	// Stalled reports what a person has to change. Ready is about service.
 	conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionReady, s.ready,
 		s.service.Reason, s.service.Message)
-	// In one order, so that two passes that see the same write the same.
+	// The order is fixed, so that two passes with the same observation write the same.
 	for _, c := range []struct {
 		kind string
 		why  *backend.Problem
@@ -116,11 +116,11 @@ func describe(
 	describeTransport(fs, seen.Transport)
 }
 
-// maxMessage is the limit of the messages of servers and targets in a status, in characters; it is counted in bytes here. One message that
-// is too long would make the API server refuse the whole status.
+// maxMessage is the limit for the messages of servers and targets in a status, in characters; the code counts bytes. One message that is
+// too long would make the API server refuse the whole status.
 const maxMessage = 1024
 
-// licensed is the status of the condition Licensed.
+// licensed returns the status of the condition Licensed.
 func licensed(reason string) metav1.ConditionStatus {
 	if reason == v1alpha1.ReasonLicenseValid {
 		return metav1.ConditionTrue
@@ -128,7 +128,7 @@ func licensed(reason string) metav1.ConditionStatus {
 	return metav1.ConditionFalse
 }
 
-// pinned is the status of the condition Pinned: it is unknown while nobody can see where a daemon runs.
+// pinned returns the status of the condition Pinned, which is unknown while the placement of a daemon is unknown.
 func pinned(reason string) metav1.ConditionStatus {
 	switch reason {
 	case v1alpha1.ReasonAsAsked:
@@ -140,17 +140,17 @@ func pinned(reason string) metav1.ConditionStatus {
 	}
 }
 
-// summary is what the conditions say.
+// summary holds the conditions.
 type summary struct {
 	// ready and service are the status of Ready, and its reason and message.
 	ready   metav1.ConditionStatus
 	service backend.Problem
-	// goesOn, stalls and missing are the reasons and messages of Reconciling, Stalled and Degraded; nil for one that is not there. The first
-	// two stand side by side while some of what the spec asks for comes by itself, and some waits for a person.
+	// goesOn, stalls and missing are the reasons and messages of Reconciling, Stalled and Degraded; nil for an absent condition. Reconciling
+	// and Stalled exist together while some of the spec is being carried out and some waits for a person.
 	goesOn, stalls, missing *backend.Problem
 }
 
-// summarize decides the conditions from what was observed.
+// summarize derives the conditions from the observation.
 func summarize(
 	fs *v1alpha1.FileSystem, seen backend.Observation, own []v1alpha1.StorageTarget, stop *backend.InvalidSpecError, planned bool,
 ) summary {
@@ -161,13 +161,14 @@ func summarize(
 	if stop != nil {
 		s.goesOn, s.stalls = nil, &backend.Problem{Reason: stop.Reason, Message: stop.Message}
 		if s.ready != metav1.ConditionTrue {
-			s.service = *s.stalls // what a person has to change is often the cause of the rest
+			s.service = *s.stalls // the part that a person has to change is often the cause of the rest
 		}
 	}
 	return s
 }
 
-// whole is what Ready says of a filesystem without a problem. A node that is not Ready and has no mount is none, but neither is all well.
+// whole returns the text of Ready for a filesystem without a problem. A node that is not Ready and has no mount is no problem, but the text
+// mentions it.
 func whole(seen backend.Observation) backend.Problem {
 	out := backend.Problem{Reason: v1alpha1.ReasonHealthy, Message: fmt.Sprintf("%s servers and %s targets are online, %s clients have mounted",
 		seen.Summary.Servers, seen.Summary.Targets, seen.Summary.Clients)}
@@ -206,16 +207,16 @@ func (s *summary) summarizeProblems(fs *v1alpha1.FileSystem, seen backend.Observ
 	s.stalls, s.goesOn, s.missing = together(stalls), together(goesOn), together(missing)
 	switch {
 	case worst.Reason == v1alpha1.ReasonDataUnknown && before != nil && before.Reason == v1alpha1.ReasonChunksEndangered &&
-		before.Status != metav1.ConditionTrue: // what was missing is missed until the filesystem says otherwise
+		before.Status != metav1.ConditionTrue: // missing parts count as missing until the filesystem reports otherwise
 		s.ready = before.Status
 		s.service = backend.Problem{Reason: before.Reason, Message: "data was missing when its copies were last counted; " + worst.Message}
-	case worst.Reason == v1alpha1.ReasonDataUnknown: // it is the last of all problems, so there is no other
+	case worst.Reason == v1alpha1.ReasonDataUnknown: // it is the last of all problems, so there is no other one
 		s.service = worst
 	case seen.Serves && s.missing != nil:
 		s.service = backend.Problem{Reason: v1alpha1.ReasonDegradedService, Message: "programs read and write, and not everything is there: " + s.missing.Message}
-	case seen.Serves && restarts != nil: // in the next moment, not everything is there
+	case seen.Serves && restarts != nil: // something will be away in the next moment
 		s.service = backend.Problem{Reason: restarts.Reason, Message: "programs read and write; " + restarts.Message}
-	case seen.Serves: // the operator has something to do, or a person has
+	case seen.Serves: // the operator or a person has something to do
 	case planned && before != nil && (seen.Pending || seen.Unknown):
 		s.ready = before.Status
 		s.service = backend.Problem{Reason: plannedReason(restarts, worst), Message: fmt.Sprintf(
@@ -223,7 +224,7 @@ func (s *summary) summarizeProblems(fs *v1alpha1.FileSystem, seen backend.Observ
 	case seen.Unknown:
 		s.ready, s.service = metav1.ConditionUnknown, worst
 	case worst.Reason == v1alpha1.ReasonProbeUnreachable,
-		// That one server is not told says nothing of the others.
+		// If one server lacks its configuration, that shows nothing about the others.
 		worst.Reason == v1alpha1.ReasonServersNotTold && among(seen.Problems, v1alpha1.ReasonProbeUnreachable):
 		s.ready, s.service = metav1.ConditionUnknown, worst
 	default:
@@ -231,7 +232,7 @@ func (s *summary) summarizeProblems(fs *v1alpha1.FileSystem, seen backend.Observ
 	}
 }
 
-// plannedReason is the reason of a Ready that stays as it was after a planned step.
+// plannedReason returns the reason of a Ready that stays unchanged after a planned step.
 func plannedReason(restarts *backend.Problem, worst backend.Problem) string {
 	if restarts != nil {
 		return restarts.Reason
@@ -239,11 +240,12 @@ func plannedReason(restarts *backend.Problem, worst backend.Problem) string {
 	return worst.Reason
 }
 
-// mostSaid is how many characters the problems of a condition take together, beside the words before them: a message stays below 800. The
-// first problem, which is the worst, is always said in whole.
+// mostSaid limits the problems in one condition, in characters, beside the words before them, so that a message stays below 800. The first
+// problem, which is the worst, is never cut.
 const mostSaid = 700
 
-// together puts problems into one condition, whose reason is that of the first; nil when there is none. Those that do not fit are counted.
+// together combines problems into one condition, with the reason of the first one; nil if there is none. Problems that do not fit are
+// counted.
 func together(problems []backend.Problem) *backend.Problem {
 	if len(problems) == 0 {
 		return nil
@@ -251,7 +253,7 @@ func together(problems []backend.Problem) *backend.Problem {
 	out, more := problems[0], 0
 	for _, p := range problems[1:] {
 		longer := out.Message + "; " + p.Message
-		// A node that is away is often the cause of the others, and its message has the command that a person runs: it is never left out.
+		// A node that is away is often the cause of the others, and its message has the command for a person, so it is never left out.
 		if p.Reason != v1alpha1.ReasonNodesAway && (more > 0 || utf8.RuneCountInString(longer) > mostSaid) {
 			more++
 			continue
@@ -264,12 +266,12 @@ func together(problems []backend.Problem) *backend.Problem {
 	return &out
 }
 
-// among is true when a problem has the reason.
+// among reports whether a problem has the reason.
 func among(problems []backend.Problem, reason string) bool {
 	return slices.ContainsFunc(problems, func(p backend.Problem) bool { return p.Reason == reason })
 }
 
-// isMissing is true for what makes a filesystem less than whole. Other problems are work that is not done yet.
+// isMissing reports whether a reason means that a part of the filesystem is missing. Other problems are unfinished work.
 func isMissing(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonTargetsMissing, v1alpha1.ReasonServersMissing, v1alpha1.ReasonChunksEndangered, v1alpha1.ReasonClientsMissing,
@@ -281,20 +283,19 @@ func isMissing(reason string) bool {
 	}
 }
 
-// refused is true for a status that the API server does not take, and won't take the next time either.
+// refused reports whether the API server does not accept a status, and would not accept it the next time either.
 func refused(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// sayRefused writes that the status was refused, and nothing else of what was seen: a person would go on to see what once was, and not that
-// it is old.
+// sayRefused writes only that the status was refused. Otherwise a person would continue to see an old status, and not that it is old.
 func (p *pass) sayRefused(ctx context.Context, err error) error {
 	p.fs.Status = *p.read.Status.DeepCopy()
 	failures.Describe(&p.fs.Status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, fmt.Errorf("what is said here is old: %w", err))
 	return p.writeStatus(ctx)
 }
 
-// writeStatus writes the status when it has changed, and an event of what is new in it.
+// writeStatus writes the status if it has changed, and emits events for the changes.
 func (p *pass) writeStatus(ctx context.Context) error {
 	if equality.Semantic.DeepEqual(p.read.Status, p.fs.Status) {
 		return nil

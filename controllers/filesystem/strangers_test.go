@@ -20,7 +20,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// withOurLabels is an object with the labels of a master of scratch.
+// withOurLabels returns an object with the labels of a master of scratch.
 func withOurLabels(name string, owner ...metav1.OwnerReference) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: "storage", Name: name, UID: types.UID(name), OwnerReferences: owner,
@@ -33,7 +33,7 @@ func controlledBy(kind, uid string) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: kind, Name: uid, UID: types.UID(uid), Controller: new(true)}
 }
 
-// amongStrangers is a FileSystem with a DaemonSet, a Job and a pod of each, in a namespace with objects of strangers that have its labels.
+// amongStrangers returns a FileSystem with a DaemonSet, a Job and a pod of each, in a namespace with foreign objects that have its labels.
 func amongStrangers(t *testing.T) (*Reconciler, *v1alpha1.FileSystem) {
 	t.Helper()
 	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "scratch", UID: "fs"}}

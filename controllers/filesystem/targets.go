@@ -15,20 +15,19 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// byOwner are all objects of a kind: those of each FileSystem lie side by side, sorted by node and name. They are the cache's own, only to
-// be read.
+// byOwner holds all objects of a kind, grouped by FileSystem and sorted by node and name. They are the cache's own and read-only.
 type byOwner[T any] struct {
 	items []T
 	of    map[owner]span
 }
 
-// owner is the FileSystem of an object, and not another one that had its name before.
+// owner is the FileSystem of an object, by uid, so that another one of the same name differs.
 type owner struct{ namespace, uid string }
 
-// span is from the one item to before the other.
+// span is the half-open range from..to of positions.
 type span struct{ from, to int }
 
-// place is where an object belongs.
+// place is the owner and the node by which an object is sorted.
 type place struct {
 	owner
 	node string
@@ -36,7 +35,7 @@ type place struct {
 
 func ownerIs(fs *v1alpha1.FileSystem) owner { return owner{fs.Namespace, string(fs.UID)} }
 
-// split are those of a FileSystem, and those of all others. None is copied: there are thousands, of a kilobyte each.
+// split returns the objects of a FileSystem, and those of all others. It copies none, because there are thousands of a kilobyte each.
 func (b byOwner[T]) split(fs *v1alpha1.FileSystem) (own []T, others [][]T) {
 	s := b.of[ownerIs(fs)]
 	for _, part := range [][]T{b.items[:s.from:s.from], b.items[s.to:]} {
@@ -47,7 +46,7 @@ func (b byOwner[T]) split(fs *v1alpha1.FileSystem) (own []T, others [][]T) {
 	return b.items[s.from:s.to:s.to], others
 }
 
-// sideBySide puts objects in order, in their own list. Thousands are sorted faster node by node.
+// sideBySide sorts objects in place. Thousands are sorted faster node by node.
 func sideBySide[T any](items []T, belongs func(*T) place, name func(*T) string) byOwner[T] {
 	on := map[place][]int{}
 	for i := range items {
@@ -71,16 +70,15 @@ func sideBySide[T any](items []T, belongs func(*T) place, name func(*T) string) 
 	return out
 }
 
-// ownTargets are the StorageTargets of a FileSystem and of others. Of its own, those that are being deleted are not among the remaining
-// ones.
+// ownTargets holds the StorageTargets of a FileSystem and of others. The remaining ones exclude those that are being deleted.
 type ownTargets struct {
 	own, remaining []v1alpha1.StorageTarget
 	others         [][]v1alpha1.StorageTarget
-	// since is when this manager first saw the condition Ready of each remaining one as it is now, by uid.
+	// since is when this manager first saw the current condition Ready of each remaining target, by uid.
 	since map[types.UID]time.Time
 }
 
-// targetsOf are the StorageTargets of a FileSystem and of others, as they were seen at a moment.
+// targetsOf returns the StorageTargets of a FileSystem and of others, as they were read at a moment.
 func (r *Reconciler) targetsOf(fs *v1alpha1.FileSystem, m *memory, all byOwner[v1alpha1.StorageTarget], at time.Time) ownTargets {
 	if len(all.items) > 0 && len(all.items) == len(m.all) && &all.items[0] == &m.all[0] {
 		return m.targets // it is the same list
@@ -93,7 +91,7 @@ func (r *Reconciler) targetsOf(fs *v1alpha1.FileSystem, m *memory, all byOwner[v
 	return out
 }
 
-// targets are all StorageTargets of the cluster.
+// targets returns all StorageTargets of the cluster.
 func (r *Reconciler) targets(ctx context.Context) (byOwner[v1alpha1.StorageTarget], error) {
 	return r.allTargets.get(&r.targetChanges, func() (byOwner[v1alpha1.StorageTarget], error) {
 		var list v1alpha1.StorageTargetList
@@ -106,14 +104,14 @@ func (r *Reconciler) targets(ctx context.Context) (byOwner[v1alpha1.StorageTarge
 	})
 }
 
-// arrange puts at each place what lies at the place that from names for it, which it uses up. It moves each item once: a StorageTarget has
-// a kilobyte, and there are thousands.
+// arrange moves to each position the item whose position is in from, and uses from up. It moves each item once, because there are thousands
+// of StorageTargets of a kilobyte each.
 func arrange[T any](items []T, from []int) {
 	for start := range from {
 		if from[start] == start {
 			continue
 		}
-		// Each place of a cycle gets what belongs there, which leaves the next place free; the last one gets what lay in the first.
+		// Within a cycle, each position gets its item, which frees the next position. The last position gets the item that was in the first.
 		first, at := items[start], start
 		for from[at] != start {
 			next := from[at]

@@ -60,7 +60,7 @@ func TestTheTargetsOfEachFileSystemLieSideBySideAndAreNotCopied(t *testing.T) {
 	g.Expect(read(slices.Concat(others...))).To(Equal(names))
 }
 
-// ofFileSystems is a cache with StorageTargets of several FileSystems, each named uid/node/name.
+// ofFileSystems returns a cache with StorageTargets of several FileSystems, each named uid/node/name.
 type ofFileSystems struct {
 	client.Client
 	names []string

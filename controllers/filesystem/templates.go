@@ -15,10 +15,10 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// daemonSet is one that is to be there, and the one that is; live is only read, and nil when there is none.
+// daemonSet is a desired DaemonSet and the existing one. live is read-only, and nil if there is none.
 type daemonSet struct{ wanted, live *appsv1.DaemonSet }
 
-// daemonSets finds those that are to be there.
+// daemonSets returns the desired DaemonSets with the existing ones.
 func (p *pass) daemonSets(ctx context.Context, objects []client.Object) ([]daemonSet, error) {
 	var sets []daemonSet
 	for _, o := range objects {
@@ -38,9 +38,9 @@ func (p *pass) daemonSets(ctx context.Context, objects []client.Object) ([]daemo
 	return sets, nil
 }
 
-// keepTemplates lets a release of the operator restart no daemon: where a DaemonSet differs from the one that is there only because another
-// operator wrote that, its template keeps the hash by which pods are outdated. It returns the names of those DaemonSets: their change
-// disturbs nobody.
+// keepTemplates prevents restarts of daemons by a release of the operator. If a DaemonSet differs from the existing one only because
+// another operator wrote that, its template keeps the hash that marks pods as outdated. It returns the names of those DaemonSets, whose
+// change disturbs no program.
 func (p *pass) keepTemplates(sets []daemonSet) (kept map[string]bool) {
 	kept = map[string]bool{}
 	for _, set := range sets {
@@ -51,9 +51,9 @@ func (p *pass) keepTemplates(sets []daemonSet) (kept map[string]bool) {
 	return kept
 }
 
-// keepTemplate gives the template the hash of the one that is there, when what it says is the same, or is different only because another
-// operator renders it: the node image is another one, all that the spec asks for was carried out, and the daemon's own image stays. It
-// returns whether it is another operator.
+// keepTemplate gives the template the hash of the existing one if both have the same content, or differ only because another operator
+// renders them. In the second case the node image differs, the whole spec was carried out, and the daemon's own image is the same. It
+// returns whether another operator wrote the existing one.
 func keepTemplate(live, wanted *appsv1.DaemonSet, carriedOut bool) (released bool) {
 	const hash = backend.TemplateHashAnnotation
 	was, now := live.Spec.Template.Annotations[hash], wanted.Spec.Template.Annotations[hash]
@@ -73,8 +73,8 @@ func keepTemplate(live, wanted *appsv1.DaemonSet, carriedOut bool) (released boo
 	return released
 }
 
-// carriedOut is true when the last pass has made all that the spec asks for now, whichever operator that was. A version that is refused
-// leaves all as it is, and a disk or a license that waits for a person is no matter of templates.
+// carriedOut reports whether the last pass, of any operator, has carried out everything that the spec now asks for. A refused version
+// changes nothing, and a disk or a license that waits for a person does not affect templates.
 func carriedOut(fs *v1alpha1.FileSystem) bool {
 	stalled := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionStalled)
 	leaves := []string{

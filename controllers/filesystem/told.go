@@ -14,17 +14,18 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// silence is how long an agent may take to write what the servers of its node are told, before a person is told to look. It takes a
-// moment where an agent runs, and as long as a pod takes to start where a node was just given its label.
+// silence is how long an agent may take to write the node file before a person is asked to look. A running agent needs a moment. Where a
+// node has just got its label, it takes as long as a pod needs to start.
 const silence = time.Minute
 
-// fileSystemNodes are those of a FileSystem, and those of all others by the uid of theirs, each sorted by node. They are the cache's own,
-// only to be read: what changes one copies it first. What somebody has deleted and what is kept is among them: what it records was given.
+// fileSystemNodes returns those of a FileSystem, and those of all others by the uid of their FileSystem, each sorted by node. They are the
+// cache's own and read-only: code that changes one copies it first. They include objects that are being deleted and that a finalizer keeps,
+// because their records are still valid.
 func (r *Reconciler) fileSystemNodes(ctx context.Context, fs *v1alpha1.FileSystem) (
 	own []v1alpha1.FileSystemNode, others map[types.UID][]v1alpha1.FileSystemNode, err error,
 ) {
 	all, err := r.allRecords.get(&r.recordChanges, func() (byOwner[v1alpha1.FileSystemNode], error) {
-		// Not by their labels: an object that has lost them records as much.
+		// Labels do not select them, because an object that has lost its labels is still a record.
 		var list v1alpha1.FileSystemNodeList
 		if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 			return byOwner[v1alpha1.FileSystemNode]{}, fmt.Errorf("list FileSystemNodes: %w", err)
@@ -46,13 +47,13 @@ func (r *Reconciler) fileSystemNodes(ctx context.Context, fs *v1alpha1.FileSyste
 	return own, others, nil
 }
 
-// confirmed is true when the agent of the node has written the spec that the object has now.
+// confirmed reports whether the agent of the node has written the present spec of the object.
 func confirmed(n *v1alpha1.FileSystemNode) bool {
 	return n.Status.Agent != nil && n.Status.Agent.ObservedGeneration == n.Generation
 }
 
-// told are the nodes whose agents have written what their servers are told now. One whose object this pass has changed is not among them,
-// whatever its agent has written.
+// told returns the nodes whose agents have written the current configuration of their servers. It excludes a node whose object this pass
+// has changed, whatever its agent has written.
 func told(nodes []v1alpha1.FileSystemNode) map[string]bool {
 	out := map[string]bool{}
 	for i := range nodes {
@@ -61,14 +62,14 @@ func told(nodes []v1alpha1.FileSystemNode) map[string]bool {
 	return out
 }
 
-// untold names the nodes whose agents do not write what the servers there are told, nil when there is none. A node that is not Ready has
+// untold names the nodes whose agents do not write the configuration of their servers, nil if there are none. A node that is not Ready has
 // another problem.
 func (r *Reconciler) untold(ctx context.Context, in backend.Input) ([]backend.Problem, error) {
 	as := map[types.UID]how{}
 	for i := range in.FileSystemNodes {
 		n := &in.FileSystemNodes[i]
 		if node, _ := in.Node(n.Spec.Node); node.Ready && len(n.Spec.Members) > 0 && !confirmed(n) {
-			as[n.UID] = how{} // each new generation that is not written either is the same silence
+			as[n.UID] = how{} // each later generation that is not written either continues the same silence
 		}
 	}
 	now := r.Order.Now()

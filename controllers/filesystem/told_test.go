@@ -108,7 +108,7 @@ func TestAFileSystemSaysOnWhichNodesNoAgentTellsItsServers(t *testing.T) {
 	w.mute[n3] = true
 	w.fileSystem(nil)
 	w.settle()
-	// One manager looks twice, 20 minutes one after the other.
+	// One manager observes twice, with 20 minutes between.
 	operator := w.operator(server.Client)
 	look := func(operator *filesystem.Reconciler) {
 		t.Helper()
@@ -129,7 +129,7 @@ func TestAFileSystemSaysOnWhichNodesNoAgentTellsItsServers(t *testing.T) {
 		}
 	}
 
-	// What the agent says of itself is told.
+	// The message contains what the agent itself reports.
 	n := w.fileSystemNodes()[n3]
 	n.Status.Agent = &v1alpha1.NodeAgentStatus{Message: "can't write node.json: no space left on device"}
 	w.Expect(server.Client.Status().Update(w.ctx, &n)).To(Succeed())
@@ -141,7 +141,7 @@ func TestAFileSystemSaysOnWhichNodesNoAgentTellsItsServers(t *testing.T) {
 	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonHealthy)))
 	w.Expect(w.condition(v1alpha1.ConditionReconciling)).To(BeZero())
 
-	// While servers run, an agent that is gone keeps nothing from running.
+	// While servers run, an agent that is gone stops nothing.
 	w.mute[n3] = true
 	n = w.fileSystemNodes()[n3]
 	n.Spec.Members = nil

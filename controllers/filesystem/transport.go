@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// describeTransport writes how servers and clients can reach each other: the condition TransportAsSpecified, and the metric.
+// describeTransport sets the condition TransportAsSpecified about how servers and clients can reach each other, and the metric.
 func describeTransport(fs *v1alpha1.FileSystem, transport *backend.Transport) {
 	measureTransport(types.NamespacedName{Namespace: fs.Namespace, Name: fs.Name}, transport)
 	if transport == nil {
@@ -30,8 +30,8 @@ func describeTransport(fs *v1alpha1.FileSystem, transport *backend.Transport) {
 		transport.Problem.Reason, transport.Problem.Message)
 }
 
-// measureTransport says how many servers and clients of a FileSystem offer RDMA, and how many offer TCP only. It takes away what was
-// measured where nothing is known.
+// measureTransport sets how many servers and clients of a FileSystem offer RDMA, and how many offer TCP only. It deletes the series if
+// nothing is known.
 func measureTransport(name types.NamespacedName, transport *backend.Transport) {
 	if transport == nil || transport.Servers+transport.Clients == 0 {
 		transports.DeletePartialMatch(prometheus.Labels{"namespace": name.Namespace, "filesystem": name.Name})

@@ -21,15 +21,15 @@ import (
 	"parallelfs.dev/operator/internal/disruption"
 )
 
-// upgrading is how far a filesystem is on its way to another version.
+// upgrading is the progress of a filesystem's upgrade.
 type upgrading struct {
-	// reason is that of the condition Upgrading, and message its sentence.
+	// reason and message are those of the condition Upgrading.
 	reason, message string
-	// refused is true when a person has to change something first; the sentence says what.
+	// refused is true if a person has to change something first, which the message names.
 	refused bool
 }
 
-// problems are those of an upgrade: the spec is not carried out yet.
+// problems returns the problem of an upgrade: the spec is not carried out yet.
 func (u *upgrading) problems() []backend.Problem {
 	if u == nil || u.refused {
 		return nil
@@ -37,8 +37,8 @@ func (u *upgrading) problems() []backend.Problem {
 	return []backend.Problem{{Reason: v1alpha1.ReasonUpgrading, Message: u.message}}
 }
 
-// recordVersion takes the version of the spec as the one that the filesystem runs, while nothing was started yet that could have another.
-// It is written with the rest of the record, before anything is made.
+// recordVersion records the version of the spec as the version that the filesystem runs, while nothing was started that could have another
+// version. It is written with the rest of the record, before anything is created.
 func (p *pass) recordVersion(context.Context) error {
 	serves := slices.ContainsFunc(p.in.Pods, func(pod backend.Pod) bool { return slices.Contains(p.backend.Order(), pod.Component) })
 	if p.fs.Status.Version == "" || isNew(p.fs) && !serves {
@@ -47,8 +47,8 @@ func (p *pass) recordVersion(context.Context) error {
 	return nil
 }
 
-// upgrade decides whether the filesystem goes to the version of the spec now, or its upgrade to the next component. What it decides is
-// written with the status of this pass, and carried out by the next one: no daemon is given a version that is not on record.
+// upgrade decides whether the filesystem goes to the version of the spec now, or its upgrade to the next component. The decision is written
+// with the status of this pass, and carried out by the next pass, so no daemon gets a version that is not recorded.
 func (p *pass) upgrade(ctx context.Context) error {
 	fs, u := p.fs, p.fs.Status.Upgrade
 	if u == nil && fs.Status.Version == fs.Spec.Version {
@@ -73,8 +73,8 @@ func (p *pass) upgrade(ctx context.Context) error {
 	return nil
 }
 
-// beginUpgrade records that the filesystem goes to the version of the spec, and that its first component does now, unless a benchmark has
-// the lease.
+// beginUpgrade records that the filesystem goes to the version of the spec, beginning with its first component, unless a benchmark has the
+// lease.
 func (p *pass) beginUpgrade(ctx context.Context) error {
 	fs := p.fs
 	what := fmt.Sprintf("the upgrade from %s to %s", fs.Status.Version, fs.Spec.Version)
@@ -92,7 +92,8 @@ func (p *pass) beginUpgrade(ctx context.Context) error {
 	return nil
 }
 
-// mayUpgrade says why an upgrade does not begin, nil when it may. It notes since when one is asked for that is not refused.
+// mayUpgrade returns why an upgrade does not begin, nil if it may. For an upgrade that is not refused, it records since when it is
+// requested.
 func (p *pass) mayUpgrade(ctx context.Context) (*upgrading, error) {
 	from, to := p.fs.Status.Version, p.fs.Spec.Version
 	refused := func(why string) (*upgrading, error) {
@@ -129,7 +130,7 @@ func (p *pass) mayUpgrade(ctx context.Context) (*upgrading, error) {
 	if len(members) == 0 {
 		return waits(v1alpha1.ReasonUpgradeWaits, "all that the spec asks for is made")
 	}
-	// What is pulled is pulled before the window opens.
+	// Images are pulled before the window opens.
 	if missing, err := p.unpulled(ctx, members, p.backend.Order(), p.in.Pods); err != nil {
 		return nil, err
 	} else if missing != "" {
@@ -141,8 +142,8 @@ func (p *pass) mayUpgrade(ctx context.Context) (*upgrading, error) {
 	return nil, nil //nolint:nilnil // nothing stands in the way
 }
 
-// noBackup says why there is no verified backup of what can't be made again that is newer than the wish for the upgrade; empty when each
-// place has one.
+// noBackup returns why a place has no verified backup of irreplaceable metadata from after the upgrade was requested; empty if each place
+// has one.
 func noBackup(fs *v1alpha1.FileSystem, nodes []backend.Node) string {
 	made := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionBackedUp)
 	if made == nil || made.Reason == v1alpha1.ReasonBackupsNotConfigured {
@@ -158,8 +159,8 @@ func noBackup(fs *v1alpha1.FileSystem, nodes []backend.Node) string {
 	return ""
 }
 
-// canBeMade are the members of the filesystem in another version, and says why the daemons can't be made in it, all of them or the first
-// before the others; empty when they can.
+// canBeMade returns the members of the filesystem in another version, and why the daemons can't run that version; empty if they can. It
+// checks all of them, and the first component before the others.
 func (p *pass) canBeMade(version string) (members []client.Object, why string) {
 	order := p.backend.Order()
 	for _, components := range [][]string{order, order[:1]} {
@@ -188,8 +189,8 @@ func (p *pass) wantedOrOwn() *v1alpha1.FileSystem {
 	return p.fs
 }
 
-// waitsForTurn says what a component waits for until its daemons may be given another version, in words that follow "when "; empty when for
-// nothing. It stands in the queue behind all that have to restart. Where programs wait for each of its daemons, it begins in a window.
+// waitsForTurn returns what a component waits for before its daemons may get another version, in words that follow "when "; empty if for
+// nothing. It comes after all pods that must restart. If programs wait for each of its daemons, it begins in a window.
 func (p *pass) waitsForTurn(component string) string {
 	costs := ""
 	for i := range p.in.Pods {
@@ -202,9 +203,9 @@ func (p *pass) waitsForTurn(component string) string {
 	return p.waitsBehind(p.in, component, costs)
 }
 
-// waitsBehind says what a component waits for behind all that have to restart. Costs says why programs wait meanwhile.
+// waitsBehind returns what a component waits for after all pods that must restart. Costs is why programs wait meanwhile.
 func (p *pass) waitsBehind(in backend.Input, component, costs string) string {
-	closed, _ := disruption.Closed(p.fs.Spec.Updates.Windows, p.Clock.Now()) // chooseRestarts says which window can't be understood, and why
+	closed, _ := disruption.Closed(p.fs.Spec.Updates.Windows, p.Clock.Now()) // chooseRestarts reports a window that can't be parsed
 	order := p.backend.Order()
 	all := dueNow(order, in, p.seen, nil)
 	queue := make([]disruption.Disruption, len(all), len(all)+1)
@@ -219,8 +220,8 @@ func (p *pass) waitsBehind(in backend.Input, component, costs string) string {
 	return waits
 }
 
-// goOn takes an upgrade to its next component, or ends it, and says how far it is. A component whose daemons were given the new version
-// keeps it: none goes back.
+// goOn takes an upgrade to its next component, or ends it, and describes its progress. A component whose daemons have the new version keeps
+// it: none goes back.
 func (p *pass) goOn(u *v1alpha1.UpgradeStatus) *upgrading {
 	fs, order := p.fs, p.backend.Order()
 	from := fs.Status.Version
@@ -258,8 +259,8 @@ func (p *pass) goOn(u *v1alpha1.UpgradeStatus) *upgrading {
 	return says(component + " follows")
 }
 
-// progress says how many daemons of each component run the new version, and which of them does not yet, empty when all do. One runs it when
-// it was made with it, and the filesystem, asked since, does not name another one.
+// progress returns how many daemons of each component run the new version, and which component does not run it completely, empty if all do.
+// A daemon runs it if its pod was made with it and a later answer of the filesystem names no other version.
 func progress(u *v1alpha1.UpgradeStatus, in backend.Input, seen backend.Observation) (done, left string) {
 	said := map[string]string{}
 	for i := range seen.Servers {
@@ -290,8 +291,8 @@ func progress(u *v1alpha1.UpgradeStatus, in backend.Input, seen backend.Observat
 	return backend.List(parts), left
 }
 
-// proveVersions fails when daemons are about to be given other software, and the version that is on record is no longer what this pass has
-// read: an operator that reads late must not take a filesystem back to what it ran before.
+// proveVersions returns an error if daemons are about to get other software and the recorded version has changed since this pass read it.
+// So an operator with an old read does not take a filesystem back to a former version.
 func (p *pass) proveVersions(ctx context.Context, sets []daemonSet) error {
 	if !slices.ContainsFunc(sets, func(set daemonSet) bool {
 		const version = backend.VersionAnnotation
@@ -311,7 +312,7 @@ func (p *pass) proveVersions(ctx context.Context, sets []daemonSet) error {
 	return nil
 }
 
-// describeUpgrade writes the condition Upgrading. When the servers run what the spec asks for, it says which clients don't yet.
+// describeUpgrade sets the condition Upgrading. Once the servers run the version of the spec, it names the clients that do not.
 func (p *pass) describeUpgrade() {
 	fs, u, status := p.fs, p.upgrading, metav1.ConditionTrue
 	if u != nil && fs.Status.Upgrade == nil && fs.Status.Version != fs.Spec.Version {

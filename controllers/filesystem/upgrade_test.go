@@ -28,8 +28,8 @@ import (
 
 const oldVersion, newVersion = "3.0.117", "4.57.5"
 
-// olderMooseFS is a world with a MooseFS of the older version, with metaloggers, that is healthy. From now on, no daemon of it may be newer than
-// the master, and the master never becomes older.
+// olderMooseFS returns a world with a healthy MooseFS of the older version, with metaloggers. From now on, the test fails if a daemon is
+// newer than the master, or the master becomes older.
 func olderMooseFS(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -58,7 +58,7 @@ func olderMooseFS(t *testing.T) *world {
 	return w
 }
 
-// goesTo asks for a version, and does without a backup.
+// goesTo asks for a version, without a backup.
 func goesTo(version string) func(fs *v1alpha1.FileSystem) {
 	return func(fs *v1alpha1.FileSystem) {
 		fs.Spec.Version, fs.Spec.Updates.UpgradeWithoutBackup = version, version
@@ -76,10 +76,10 @@ func (w *world) run(daemon string) map[string]int {
 	return out
 }
 
-// upgrading is the condition that says how far an upgrade is.
+// upgrading returns the condition about the progress of an upgrade.
 func (w *world) upgrading() metav1.Condition { return w.condition(v1alpha1.ConditionUpgrading) }
 
-// isAsBefore proves that a filesystem goes on with the older version.
+// isAsBefore proves that a filesystem continues with the older version.
 func (w *world) isAsBefore(pods map[string]string) {
 	w.t.Helper()
 	w.Expect(w.uids()).To(Equal(pods))
@@ -300,7 +300,7 @@ func TestAFilesystemDoesNotGoBack(t *testing.T) {
 
 func TestAVersionIsChangedFreelyUntilADaemonWasMade(t *testing.T) {
 	w := newWorld(t)
-	w.fileSystem(func(fs *v1alpha1.FileSystem) { fs.Spec.Version = "4.58.9" }) // nobody has an image of it
+	w.fileSystem(func(fs *v1alpha1.FileSystem) { fs.Spec.Version = "4.58.9" }) // there is no image of it
 	w.settle()
 	w.Expect(w.condition(v1alpha1.ConditionStalled).Message).To(ContainSubstring("no image for MooseFS 4.58.9"))
 	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.Version = oldVersion })
@@ -407,7 +407,7 @@ func TestAnUpgradeWaitsForABenchmark(t *testing.T) {
 	w.Expect(w.get().Status.Version).To(Equal(newVersion))
 }
 
-// inTheMiddle is a world whose upgrade is paused when the master runs the new version and no chunkserver does.
+// inTheMiddle returns a world whose upgrade is paused when the master runs the new version and no chunkserver does.
 func inTheMiddle(t *testing.T) *world {
 	t.Helper()
 	w := olderMooseFS(t)
@@ -470,7 +470,7 @@ func TestAVersionThatIsChangedBackInTheMiddleStopsTheUpgradeWhereItIs(t *testing
 func TestAnOperatorThatReadsLateTakesNoDaemonBack(t *testing.T) {
 	w := olderMooseFS(t)
 	w.change(goesTo(newVersion))
-	late := w.get() // as it was before the upgrade began
+	late := w.get() // the state before the upgrade began
 	w.settle()
 	before := w.uids()
 	w.alter = func(operator *filesystem.Reconciler) {

@@ -19,17 +19,18 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// observe finds how the filesystem is. It is worth knowing also when the pass has failed.
+// observe determines the health of the filesystem. It also runs after the pass has failed.
 func (p *pass) observe(context.Context) error {
 	if p.in.FileSystem == nil {
-		return nil // nothing was looked at
+		return nil // nothing was read
 	}
 	p.seen, p.observed = p.backend.Observe(p.in), true
 	p.seen.Problems = p.hold.mended(p.seen.Problems)
 	return nil
 }
 
-// show hands on what the filesystem says of each target and each server to who writes it. The FileSystem's own status is written before.
+// show passes what the filesystem reports about each target and each server to the controllers that write it. The FileSystem's own status
+// is written before.
 func (p *pass) show() {
 	if !p.observed {
 		return
@@ -49,12 +50,12 @@ func (p *pass) show() {
 	p.Views.Show(client.ObjectKeyFromObject(p.fs), p.fs.UID, view)
 }
 
-// growthLimit is how long a filesystem counts as one that grows when no disk is made for it, and none of its targets, servers and clients
-// comes online.
+// growthLimit is how long a filesystem counts as growing after a disk was made for it, or one of its targets, servers and clients came
+// online.
 const growthLimit = 30 * time.Second
 
-// grows is true while something is still to be done, and within the limit more disks were made, or more targets, servers or clients have
-// come online.
+// grows reports whether something is still to be done, and within the limit disks were made, or targets, servers or clients have come
+// online.
 func (p *pass) grows(limit time.Duration) bool {
 	so := len(p.disks.own)
 	for i := range p.disks.own {
@@ -82,9 +83,9 @@ func (p *pass) grows(limit time.Duration) bool {
 	return meta.IsStatusConditionTrue(p.fs.Status.Conditions, v1alpha1.ConditionReconciling) && now.Sub(since) < limit
 }
 
-// withoutNews takes out of a view the targets and nodes of which nothing was written yet. While a filesystem grows, the FileSystem says how
-// far it is, and nobody waits for a single one of thousands: to write each of them at once, and once more when it is online, would hold up
-// the disks that are still being made. What keeps one from starting is always told.
+// withoutNews removes from a view the targets and nodes that have no status yet. While a filesystem grows, the FileSystem shows the
+// progress, and no one waits for a single one of thousands. To write each of them at once, and again when it is online, would delay the
+// disks that are still being made. A problem that keeps a server from starting is always written.
 func withoutNews(view views.FileSystem, own []v1alpha1.StorageTarget, nodes []v1alpha1.FileSystemNode) {
 	for i := range own {
 		t := &own[i]
@@ -100,11 +101,12 @@ func withoutNews(view views.FileSystem, own []v1alpha1.StorageTarget, nodes []v1
 	}
 }
 
-// pauseLimit is how long a server is away before that is told of each of its targets.
+// pauseLimit is how long a server is away before the status of each of its targets shows it.
 const pauseLimit = 30 * time.Second
 
-// leavePauses takes out of a view the targets of servers that have just gone away: they stay as they were said to be. A restart of a server
-// with 24 disks would write 48 StorageTargets otherwise, though the FileSystem and the FileSystemNode say at once that the server is away.
+// leavePauses removes from a view the targets of servers that have just gone away, so that their status stays unchanged. Otherwise a
+// restart of a server with 24 disks would write 48 StorageTargets, although the FileSystem and the FileSystemNode show at once that the
+// server is away.
 func (p *pass) leavePauses(view views.FileSystem) {
 	type place struct {
 		role       v1alpha1.Role
@@ -134,7 +136,7 @@ func (p *pass) leavePauses(view views.FileSystem) {
 	}
 }
 
-// targetViews is how the filesystem sees each of its StorageTargets, by name. Of those on a silent node it has said nothing.
+// targetViews returns how the filesystem reports each of its StorageTargets, by name. It has nothing for the targets on a silent node.
 func targetViews(
 	b backend.Backend, fs *v1alpha1.FileSystem, own []v1alpha1.StorageTarget, seen backend.Observation, silent func(node string) bool,
 ) map[string]views.Target {
@@ -151,7 +153,7 @@ func targetViews(
 	}
 	servers := map[place]*backend.ServerStatus{}
 	for i := range seen.Servers {
-		if s := &seen.Servers[i]; s.Role != v1alpha1.RoleStorage { // those of thousands of nodes
+		if s := &seen.Servers[i]; s.Role != v1alpha1.RoleStorage { // nodes may be thousands
 			servers[place{s.Role, s.Node, s.Slot}] = s
 		}
 	}
@@ -178,7 +180,7 @@ func targetViews(
 	return out
 }
 
-// removal says how what is on a target comes elsewhere.
+// removal describes how the data on a target moves elsewhere.
 func removal(b backend.Backend, fs *v1alpha1.FileSystem, t *v1alpha1.StorageTarget, mounted []string) backend.Removal {
 	if drainer, ok := b.(backend.Drainer); ok {
 		return drainer.Removal(fs, t, mounted)
@@ -186,7 +188,7 @@ func removal(b backend.Backend, fs *v1alpha1.FileSystem, t *v1alpha1.StorageTarg
 	return backend.Removal{Never: fmt.Sprintf("a filesystem of type %s can't move what is on one target to others", fs.Spec.Type)}
 }
 
-// serviceOf is what the filesystem says of a target with files, nil when it does not list it.
+// serviceOf returns what the filesystem reports about a target with files, nil if it does not list it.
 func serviceOf(t *backend.TargetStatus) *v1alpha1.TargetService {
 	if t == nil {
 		return nil
@@ -197,11 +199,12 @@ func serviceOf(t *backend.TargetStatus) *v1alpha1.TargetService {
 	}
 }
 
-// spaceSteps is in how many steps a target fills. Programs that write to thousands of targets would have each of them written anew at every
-// look otherwise; the probe's metrics are exact.
+// spaceSteps is the number of steps in which a target's used space is reported. Otherwise programs that write to thousands of targets would
+// cause a write for each of them in every pass. The probe's metrics are exact.
 const spaceSteps = 20
 
-// used is the used space of a target, rounded down to a step. While its data is moved away, a person waits for each byte of it.
+// used returns the used space of a target, rounded down to a step. While its data is moved away, it returns the exact value, because a
+// person watches the progress.
 func used(t *backend.TargetStatus) int64 {
 	if step := t.CapacityBytes / spaceSteps; step > 0 && !t.Removing {
 		return t.UsedBytes - t.UsedBytes%step
@@ -209,8 +212,8 @@ func used(t *backend.TargetStatus) int64 {
 	return t.UsedBytes
 }
 
-// nodeViews is how the filesystem sees its servers on each node, by the name of the FileSystemNode; silent is true for a node that nobody
-// can be asked about.
+// nodeViews returns how the filesystem reports its servers on each node, by the name of the FileSystemNode. silent is true for a node that
+// can't be queried.
 func nodeViews(in backend.Input, seen backend.Observation, silent func(node string) bool) map[string]views.Node {
 	names := map[string]string{}
 	for i := range in.FileSystemNodes {
@@ -228,7 +231,7 @@ func nodeViews(in backend.Input, seen backend.Observation, silent func(node stri
 		s := &seen.Servers[i]
 		name := names[s.Node]
 		if name == "" {
-			continue // its FileSystemNode was made in this pass
+			continue // its FileSystemNode was created in this pass
 		}
 		node := out[name]
 		node.Troubled, node.Silent = trouble[s.Node], silent(s.Node)
@@ -239,7 +242,7 @@ func nodeViews(in backend.Input, seen backend.Observation, silent func(node stri
 			Name: memberName(s), Address: s.Address, Version: s.Version, State: v1alpha1.StateOf(s.Online),
 			Message: v1alpha1.Cut(s.Message, maxMessage),
 		}
-		// One that says nothing yet would be written as null, and the API server would refuse the whole status.
+		// An empty placement would be encoded as null, and the API server would refuse the whole status.
 		if s.Placement != nil && !equality.Semantic.DeepEqual(*s.Placement, v1alpha1.Placement{}) {
 			member.Placement = s.Placement
 		}
@@ -264,8 +267,8 @@ func nodeViews(in backend.Input, seen backend.Observation, silent func(node stri
 	return out
 }
 
-// troubled are the nodes on which something keeps a server from starting: the node itself, a pod that says why it does not run, or a disk
-// that waits for a person.
+// troubled returns the nodes on which something keeps a server from starting: the node itself, a pod with a message, or a disk that waits
+// for a person.
 func troubled(in backend.Input) map[string]bool {
 	out := map[string]bool{}
 	for i := range in.FileSystemNodes {
@@ -291,12 +294,12 @@ func troubled(in backend.Input) map[string]bool {
 func memberName(s *backend.ServerStatus) string { return strings.TrimSuffix(s.Name, "."+s.Node) }
 
 const (
-	// maxMissing bounds status.missing, and maxWhy its messages, in bytes: a status stays small at any size.
+	// maxMissing bounds the length of status.missing, and maxWhy its messages, in bytes, so that a status stays small at any size.
 	maxMissing = 32
 	maxWhy     = 512
 )
 
-// missing are the members that do not take part, servers first.
+// missing returns the members that are not online, servers first.
 func missing(seen backend.Observation) []v1alpha1.MissingMember {
 	var out []v1alpha1.MissingMember
 	add := func(kind v1alpha1.MemberKind, name, node, message string) {
@@ -326,7 +329,7 @@ func missing(seen backend.Observation) []v1alpha1.MissingMember {
 	return out
 }
 
-// versions counts the servers by what they report, by version. An older status had no more than 16.
+// versions counts the servers by the version that they report. Older statuses held at most 16.
 func versions(seen backend.Observation) []v1alpha1.VersionCount {
 	const most = 16
 	count := map[string]int32{}

@@ -125,7 +125,7 @@ func TestOfAFilesystemThatCanNotMoveDataNoTargetCanBeRemoved(t *testing.T) {
 	leaves := diskOf("files", v1alpha1.RoleStorage, "oss1", 0)
 	leaves.Spec.Remove = true
 	fs := &v1alpha1.FileSystem{Spec: v1alpha1.FileSystemSpec{Type: "Example"}}
-	without := struct{ backend.Backend }{backendtest.Example{}} // embedded, it can do only what all can
+	without := struct{ backend.Backend }{backendtest.Example{}} // embedded, it has only the methods of every backend
 	targets := targetViews(without, fs, []v1alpha1.StorageTarget{leaves}, backend.Observation{}, func(string) bool { return true })
 	g.Expect(targets["files"].Removal).To(HaveValue(HaveField("Never", "a filesystem of type Example can't move what is on one target to others")))
 	g.Expect(targets["files"].Silent).To(BeTrue())
@@ -185,7 +185,8 @@ func TestANodeIsTroubledWhenSomethingKeepsItsServersFromStarting(t *testing.T) {
 	}
 }
 
-// of24 is what is seen of a filesystem of so many nodes with 24 disks each, and five times as many clients, of which nothing takes part.
+// of24 returns the observation of a filesystem with the given number of nodes with 24 disks each, and five times as many clients, none of
+// which is online.
 func of24(nodes int) backend.Observation {
 	var seen backend.Observation
 	why := strings.Repeat("a sentence of the node that nobody expected to be as long as this one, ", 15)

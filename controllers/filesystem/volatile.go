@@ -13,8 +13,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// describePartners writes the condition PartnersProven, which is there, and false, while the second node of a target is not proven to reach
-// its disk.
+// describePartners sets the condition PartnersProven, which exists, with the status false, while the second node of a target is not proven
+// to reach its disk.
 func describePartners(fs *v1alpha1.FileSystem, partners *backend.Problem) {
 	if partners == nil {
 		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionPartnersProven)
@@ -24,11 +24,11 @@ func describePartners(fs *v1alpha1.FileSystem, partners *backend.Problem) {
 		partners.Reason, partners.Message)
 }
 
-// backupsBeside is where a directory of backups on a node is on the same disk as /var/lib/parallelfs, which the agent looks at.
+// backupsBeside is the prefix of backup directories that are on the same disk as /var/lib/parallelfs, which the agent inspects.
 const backupsBeside = "/var/lib/"
 
-// describeVolatile writes the condition CopiesLast, which is there, and false, while copies of metadata are on nodes that lose them when
-// they are restarted. Of a node without an agent nothing is known.
+// describeVolatile sets the condition CopiesLast, which exists, with the status false, while copies of metadata are on nodes that lose them
+// in a reboot. Nodes without an agent are unknown.
 func describeVolatile(b backend.Backend, fs *v1alpha1.FileSystem, in backend.Input) {
 	var keepers []string
 	if own, ok := b.(backend.Selecting); ok {

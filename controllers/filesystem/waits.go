@@ -7,18 +7,18 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// unproven is how it stands with the disks of a FileSystem that are not proven.
+// unproven describes the disks of a FileSystem that are not proven.
 type unproven struct {
-	// stuck are the StorageTargets of which nothing goes on until a person does something, by name.
+	// stuck holds the StorageTargets that wait for a person, by name.
 	stuck map[string]bool
-	// asks is true when the spec is not carried out before that, because one of them is new, or programs stand still without one. A disk that
-	// died while programs go on is no part of it: it is missing, and Degraded says so.
+	// asks is true if the spec is not carried out before that, because one of them is new, or because programs wait for one. A disk that died
+	// while programs continue is not part of it; Degraded reports it.
 	asks bool
-	// goes is true when a disk is on its way by itself.
+	// goes is true if a disk is being made ready without a person.
 	goes bool
 }
 
-// unprovenOf looks at the StorageTargets of a FileSystem, of which this was seen.
+// unprovenOf describes the StorageTargets of a FileSystem with this observation.
 func unprovenOf(own []v1alpha1.StorageTarget, seen backend.Observation) unproven {
 	u := unproven{stuck: map[string]bool{}}
 	needed := !seen.Serves && !among(seen.Problems, v1alpha1.ReasonDataUnknown)
@@ -40,8 +40,8 @@ func unprovenOf(own []v1alpha1.StorageTarget, seen backend.Observation) unproven
 	return u
 }
 
-// waitsFor says what ends a problem: that a person does something, or what comes by itself, or both. It is neither for what the spec does
-// not wait for, such as a disk that died and whose data has copies elsewhere.
+// waitsFor returns what ends a problem: a person's action, the operator's own work, or both. Both are false for something that the spec
+// does not wait for, such as a disk that died and whose data has copies elsewhere.
 func (u unproven) waitsFor(fs *v1alpha1.FileSystem, seen backend.Observation, reason string) (person, itself bool) {
 	switch reason {
 	case v1alpha1.ReasonPodsRefused, v1alpha1.ReasonAddressChanged, v1alpha1.ReasonPoolFull, v1alpha1.ReasonDaemonRefused,
@@ -64,7 +64,7 @@ func (u unproven) waitsFor(fs *v1alpha1.FileSystem, seen backend.Observation, re
 	}
 }
 
-// hasMetadata is true when the disk of the metadata is stuck, or nothing was given yet because disks are.
+// hasMetadata reports whether the disk of the metadata is stuck, or nothing is assigned yet because disks are stuck.
 func (u unproven) hasMetadata(fs *v1alpha1.FileSystem) bool {
 	if fs.Status.Metadata == nil {
 		return u.asks && !u.goes
@@ -72,7 +72,7 @@ func (u unproven) hasMetadata(fs *v1alpha1.FileSystem) bool {
 	return u.stuck[fs.Status.Metadata.Target]
 }
 
-// missesTarget is true when a target is away whose disk is not stuck.
+// missesTarget reports whether a target is away whose disk is not stuck.
 func (u unproven) missesTarget(seen backend.Observation) bool {
 	for i := range seen.Targets {
 		if t := &seen.Targets[i]; !t.Online && !t.Removable && !u.stuck[t.StorageTarget] {
@@ -82,7 +82,7 @@ func (u unproven) missesTarget(seen backend.Observation) bool {
 	return false
 }
 
-// missesServer is true when a server is away, and no disk that is stuck is the reason.
+// missesServer reports whether a server is away for another reason than a stuck disk.
 func (u unproven) missesServer(seen backend.Observation) bool {
 	type place struct{ node, pool string }
 	stuckAt := map[place]bool{}

@@ -41,84 +41,86 @@ var server *apiserver.Server
 
 func TestMain(m *testing.M) { apiserver.RunWithMemory(m, &server) }
 
-// world is a cluster with three nodes of its own and one FileSystem. The test is its kubelet, its DaemonSet controller
-// and its MooseFS.
+// world is a cluster with three nodes of its own and one FileSystem. The test simulates its kubelet, its DaemonSet controller and its
+// MooseFS.
 type world struct {
 	Gomega
 	t         *testing.T
 	ctx       context.Context
 	namespace string
-	// namespaces are those of all FileSystems of the cluster.
+	// namespaces holds those of all FileSystems of the cluster.
 	namespaces *[]string
 	nodes      []string
 	// alive is false while the master of the filesystem does not answer.
 	alive bool
-	// lost are the targets ("node:directory") that MooseFS does not see.
+	// lost holds the targets ("node:directory") that MooseFS does not see.
 	lost   []string
 	events *events.FakeRecorder
-	// board has what the passes have found of targets and servers.
+	// board holds what the passes have found about targets and servers.
 	board *views.Board
-	// disks of the nodes; took are those that each daemon has, by the uid of its pod, and whether it moves their data away.
+	// disks holds the disks of the nodes. took holds the disks that each daemon uses, by the uid of its pod, and whether it moves their data
+	// away.
 	disks []*fakeDisk
 	took  map[string]map[string]bool
-	// hive is what a BeeGFS has, nil for a MooseFS.
+	// hive is the state of a BeeGFS, nil for a MooseFS.
 	hive *hive
-	// replays is true while something between the operator and the probe repeats the answer to an earlier question, which is kept in recorded.
+	// replays is true while a program between the operator and the probe repeats the answer to an earlier question, which is in recorded.
 	replays  bool
 	recorded *httptest.ResponseRecorder
-	// forges is true while another program has the probe's port. It knows everything but the secret.
+	// forges is true while another program has the probe's port. It has everything but the secret.
 	forges bool
-	// meanwhile happens while the filesystem is asked, once.
+	// meanwhile runs once, during a query of the filesystem.
 	meanwhile func()
-	// predecessor is the uid of the FileSystem that the probe belongs to, when it is another one.
+	// predecessor is the uid of the FileSystem that the probe belongs to, if it is another one.
 	predecessor string
-	// cluster is the identity of this cluster; empty is that of the tests'.
+	// cluster is the identity of this cluster; if empty, that of the tests.
 	cluster string
 	// pullPolicy of the operator's images; empty is IfNotPresent.
 	pullPolicy string
-	// moved is true when MooseFS has moved all data away that it was told to.
+	// moved is true if MooseFS has moved all data away that it should.
 	moved bool
-	// look is what a double has read in a look during which nothing changes; nil outside of one.
+	// look is what a double has read in a pass during which nothing changes; nil outside of one.
 	look *look
-	// reported is what the agents have written last, by the uid of the StorageTarget.
+	// reported holds the agents' last writes, by the uid of the StorageTarget.
 	reported map[types.UID]report
-	// files are what the agents have written of what servers are told, by node; mute are the nodes whose agents write nothing.
+	// files holds the node files that the agents have written, by node. mute holds the nodes whose agents write nothing.
 	files map[string]spec.NodeFile
 	mute  map[string]bool
-	// eachLook, where there is one, looks after every operator that was killed.
+	// eachLook, if set, runs after every operator that was killed.
 	eachLook func()
-	// masters are the nodes of the master, as each pod was told when it was started, by the uid of the pod.
+	// masters holds the node of the master in the configuration of each pod when it started, by the uid of the pod.
 	masters map[types.UID]string
-	// dead are the nodes that have no power, and data is what MooseFS says of its chunks; nil is that all is well.
+	// dead holds the nodes without power. data holds MooseFS's counts of its chunks; nil means that all are healthy.
 	dead map[string]bool
 	data *backend.DataHealth
-	// modes are the chunkservers that jobs have brought into maintenance mode and out of it; deaf is true for a master that heeds no job.
+	// modes holds the chunkservers that jobs have switched to maintenance mode or back. deaf is true for a master that ignores jobs.
 	modes map[string]bool
-	// forgotten are the chunkservers that a job had the master forget, by address and port. The others on dead nodes it lists as away.
+	// forgotten holds the chunkservers that a job made the master forget, by address and port. The master lists the others on dead nodes as
+	// absent.
 	forgotten map[string]bool
 	deaf      bool
-	// started, where there is one, looks whenever the kubelets have looked at their pods.
+	// started, if set, runs after each round of the kubelets.
 	started func()
-	// pulls are the pods that bring images to nodes, and unpullable says why a node can't pull any.
+	// pulls holds the pods that bring images to nodes, and unpullable why a node can't pull any.
 	pulls      map[string]*corev1.Pod
 	unpullable map[string]string
-	// startsOwn reports whether a daemon runs that is neither of MooseFS nor of BeeGFS; nil where there is none.
+	// startsOwn reports whether a daemon runs that belongs neither to MooseFS nor to BeeGFS; nil if there is none.
 	startsOwn func(pod *corev1.Pod) bool
-	// actsOwn does with a disk what the agent does for a format of which the kernel serves the mounts; nil where there is none.
+	// actsOwn simulates the agent for a format whose mounts the kernel serves; nil if there is none.
 	actsOwn func(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTargetStatus
-	// worksOwn plays Jobs that are neither of MooseFS nor of BeeGFS, and reports whether anything changed; nil where there are none.
+	// worksOwn simulates Jobs that belong neither to MooseFS nor to BeeGFS, and reports whether anything changed; nil if there are none.
 	worksOwn func() bool
 	// alter changes an operator before it begins; nil leaves it as cmd/manager makes it.
 	alter func(operator *filesystem.Reconciler)
 }
 
-// look is what was read in one look.
+// look is what was read in one pass.
 type look struct {
 	fs   *v1alpha1.FileSystem
 	pods []corev1.Pod
 }
 
-// RoundTrip is the way to the probe, which has the secret that the kubelet has brought it.
+// RoundTrip simulates the connection to the probe, which has the secret that the kubelet has brought.
 func (w *world) RoundTrip(request *http.Request) (*http.Response, error) {
 	if w.replays && w.recorded != nil {
 		again := *w.recorded // a result is read once
@@ -141,7 +143,8 @@ func (w *world) RoundTrip(request *http.Request) (*http.Response, error) {
 	return answer.Result(), nil
 }
 
-// order is a clock of which 20 minutes go by between two looks at it: what was seen was seen long before the filesystem is asked.
+// order is a clock on which 20 minutes pass between two reads, so that everything that was seen was seen long before the filesystem is
+// queried.
 type order struct{ now time.Time }
 
 // Now implements clock.PassiveClock.
@@ -153,7 +156,7 @@ func (o *order) Now() time.Time {
 // Since implements clock.PassiveClock.
 func (o *order) Since(then time.Time) time.Duration { return o.now.Sub(then) }
 
-// state is what a MooseFS would say that runs as the FileSystem's children tell it.
+// state returns the answer of a MooseFS that runs as the FileSystem's children configure it.
 func (w *world) state() (*backend.State, error) {
 	w.look = &look{}
 	defer func() { w.look = nil }()
@@ -179,7 +182,7 @@ func (w *world) state() (*backend.State, error) {
 				took, runs := w.runs("chunkserver", p.Name, node)
 				maintained := modes[fmt.Sprintf("%s/%d", w.ip(node), 9435+pool.Slot)]
 				if !runs {
-					if maintained { // the master remembers one that is away
+					if maintained { // the master keeps an entry for one that is away
 						state.Servers = append(state.Servers, backend.Server{Role: v1alpha1.RoleStorage, IP: w.ip(node), Port: 9435 + pool.Slot, Maintained: true})
 					}
 					continue
@@ -232,14 +235,14 @@ func (w *world) ip(node string) string {
 	return fmt.Sprintf("10.9.0.%d", slices.Index(w.nodes, node)+1)
 }
 
-// newWorld makes a world for a test, which then runs beside others.
+// newWorld creates a world for a test, which then runs in parallel with others.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
 	return anotherWorld(t)
 }
 
-// anotherWorld makes one more for the same test.
+// anotherWorld creates one more world for the same test.
 func anotherWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
@@ -340,7 +343,7 @@ func (w *world) change(how func(fs *v1alpha1.FileSystem)) {
 // cluster is the identity of the tests' cluster.
 const cluster = "c1c1c1c1-0000-0000-0000-000000000001"
 
-// operator is a new operator with a client of its own.
+// operator returns a new operator with a client of its own.
 func (w *world) operator(c client.Client) *filesystem.Reconciler {
 	c = apiserver.Tenant(c, *w.namespaces...)
 	operator := &filesystem.Reconciler{
@@ -365,13 +368,13 @@ func (w *world) reconcile(c client.Client) error {
 	return err
 }
 
-// settle lets an operator work until nothing is written any more.
+// settle runs an operator until nothing more is written.
 func (w *world) settle() {
 	w.t.Helper()
 	w.Expect(w.settleWith(server.Killable(w.t, -1))).To(Succeed())
 }
 
-// settleWith reconciles, plays agents and kubelets until nothing is written any more, or the client fails.
+// settleWith reconciles and simulates agents and kubelets until nothing more is written, or the client fails.
 func (w *world) settleWith(c *apiserver.Killable) error {
 	w.t.Helper()
 	for range 40 {
@@ -395,12 +398,12 @@ func (w *world) settleWith(c *apiserver.Killable) error {
 	return nil
 }
 
-// inEach are how many writes the operators of a story make before each of them is killed. With one, there is an operator that is killed after
-// each of all writes, and the next one begins with what that has left; with more, one goes on for some writes of its own.
+// inEach holds after how many writes each operator of a story is killed. With one, an operator is killed after every single write, and the
+// next one begins from there. With more, an operator also continues for some writes.
 var inEach = []int{1, 3}
 
-// settleByDying lets operators work one after the other, each of which is killed after so many writes, until one has nothing left to write. It
-// returns how many were killed; meanwhile, where there is one, looks after each of them.
+// settleByDying runs operators one after the other, each of which is killed after the given number of writes, until one has nothing left to
+// write. It returns how many were killed; meanwhile, if set, runs after each of them.
 func (w *world) settleByDying(writes int, meanwhile func()) (killed int) {
 	w.t.Helper()
 	for ; killed < 200; killed++ {
@@ -421,8 +424,8 @@ func (w *world) mine() []client.ListOption {
 	return []client.ListOption{client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelFileSystem: "scratch"}}
 }
 
-// runPods plays the DaemonSet and Job controllers and the kubelet: every DaemonSet has a Ready pod on each of its nodes,
-// made from its template of now, every Job has one that has ended, and there is no other. It reports whether anything changed.
+// runPods simulates the DaemonSet and Job controllers and the kubelet. Every DaemonSet has a Ready pod on each of its nodes, made from its
+// present template. Every Job has a pod that has ended. There are no other pods. It reports whether anything changed.
 func (w *world) runPods() bool {
 	w.t.Helper()
 	changed := false
@@ -430,7 +433,7 @@ func (w *world) runPods() bool {
 	for _, pod := range w.pods() {
 		switch {
 		case w.dead[pod.Spec.NodeName]: // its kubelet ends nothing
-		case pod.DeletionTimestamp.IsZero(), len(pod.Finalizers) > 0: // nobody ends one with a finalizer
+		case pod.DeletionTimestamp.IsZero(), len(pod.Finalizers) > 0: // a pod with a finalizer is not removed
 		default:
 			w.Expect(server.Client.Delete(w.ctx, &pod, client.GracePeriodSeconds(0))).To(Succeed())
 			changed = true
@@ -491,7 +494,7 @@ func (w *world) runPods() bool {
 	for name, pod := range there {
 		if w.dead[pod.Spec.NodeName] {
 			if !wanted[name] && pod.DeletionTimestamp.IsZero() {
-				w.Expect(server.Client.Delete(w.ctx, pod)).To(Succeed()) // it is Terminating for ever
+				w.Expect(server.Client.Delete(w.ctx, pod)).To(Succeed()) // it stays Terminating
 				changed = true
 			}
 			continue
@@ -507,7 +510,7 @@ func (w *world) runPods() bool {
 	return w.runPulls() || changed
 }
 
-// software is the version in the image of a daemon of MooseFS on a node, empty where none has a pod.
+// software returns the version in the image of a daemon of MooseFS on a node, empty if there is no pod.
 func (w *world) software(daemon, node string) string {
 	for _, pod := range w.pods() {
 		if component(&pod) == daemon && pod.Spec.NodeName == node {
@@ -517,7 +520,7 @@ func (w *world) software(daemon, node string) string {
 	return ""
 }
 
-// softwareOf is the version that a pod runs: the tag of its image.
+// softwareOf returns the version that a pod runs: the tag of its image.
 func softwareOf(pod *corev1.Pod) string {
 	_, version, _ := strings.Cut(pod.Spec.Containers[0].Image, ":")
 	return version
@@ -525,7 +528,7 @@ func softwareOf(pod *corev1.Pod) string {
 
 func component(pod *corev1.Pod) string { return pod.Labels[v1alpha1.LabelComponent] }
 
-// nodesOf are the nodes of a DaemonSet: those that its affinity names, or that its selector matches.
+// nodesOf returns the nodes of a DaemonSet: those that its affinity names, or that its selector matches.
 func (w *world) nodesOf(set appsv1.DaemonSet) []string {
 	if a := set.Spec.Template.Spec.Affinity; a != nil {
 		var names []string
@@ -570,7 +573,7 @@ func (w *world) jobs() []batchv1.Job {
 	return list.Items
 }
 
-// masterMayInitialize is what the master's pod is told.
+// masterMayInitialize reports the permission in the configuration of the master's pod.
 func (w *world) masterMayInitialize() bool {
 	w.t.Helper()
 	var secret corev1.Secret
@@ -592,10 +595,10 @@ func (w *world) condition(kind string) metav1.Condition {
 
 func (w *world) ready() metav1.Condition { return w.condition(v1alpha1.ConditionReady) }
 
-// hashes are made of what differs between two runs.
+// hashes matches hashes of values that differ between two runs.
 var hashes = regexp.MustCompile(`\b[0-9a-f]{8}(?:[0-9a-f]{8})?\b`)
 
-// children describes all children as they are, without what differs between two runs: identities, times and the password.
+// children describes all children, without what differs between two runs: identities, times and the password.
 func (w *world) children() string {
 	w.t.Helper()
 	var b strings.Builder

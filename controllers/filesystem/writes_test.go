@@ -17,7 +17,7 @@ import (
 	"parallelfs.dev/operator/controllers/filesystemnode"
 )
 
-// lookAll lets an operator look at the FileSystem and all objects that stand for a part of it: each with a client of its own.
+// lookAll makes an operator reconcile the FileSystem and all objects for parts of it, each with a client of its own.
 func (w *world) lookAll(fileSystem, targets, nodes client.Client) {
 	w.t.Helper()
 	w.Expect(errors.Join(w.reconcile(fileSystem), w.reconcileTargets(targets))).To(Succeed())
@@ -28,7 +28,7 @@ func (w *world) lookAll(fileSystem, targets, nodes client.Client) {
 	}
 }
 
-// start lets all that a FileSystem on three disks needs start, and counts what is written to its FileSystemNodes.
+// start starts everything that a FileSystem on three disks needs, and counts the writes to its FileSystemNodes.
 func (w *world) start() (data []*fakeDisk, writes int) {
 	w.t.Helper()
 	w.alive = true
@@ -36,7 +36,7 @@ func (w *world) start() (data []*fakeDisk, writes int) {
 	w.fileSystem(w.onDisks(metadata, data...))
 	nodes := server.Killable(w.t, -1)
 	look := func() { w.lookAll(server.Client, server.Client, nodes) }
-	for range 3 { // nothing answers, then disks are made, then servers start
+	for range 3 { // first nothing answers, then disks are made, then servers start
 		look()
 	}
 	for range 40 {

@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// InternalIPs are the addresses of a node that its kubelet calls internal, in its order.
+// InternalIPs returns the internal addresses of a node, in the order of its kubelet.
 func InternalIPs(n *corev1.Node) []string {
 	var out []string
 	for _, a := range n.Status.Addresses {
@@ -22,8 +22,9 @@ func InternalIPs(n *corev1.Node) []string {
 	return out
 }
 
-// AddressOf is the address that the daemons of a node use: its first InternalIP of the first family that it has one of; empty when none is
-// of these families. Families that a backend gains in a later version come last, so that an upgrade changes no address.
+// AddressOf returns the address that the daemons of a node use: its first InternalIP of the first family that it has one of; empty if no
+// address is of these families. Families that a later version of a backend supports are added at the end, so that an upgrade changes no
+// address.
 func AddressOf(internalIPs []string, families []corev1.IPFamily) string {
 	for _, family := range families {
 		for _, ip := range internalIPs {
@@ -35,12 +36,12 @@ func AddressOf(internalIPs []string, families []corev1.IPFamily) string {
 	return ""
 }
 
-// AllFamilies are all that a node can have, as Backend.Families of a filesystem that can use them all.
+// AllFamilies is Backend.Families for a filesystem that can use every family.
 func AllFamilies() []corev1.IPFamily {
 	return []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
 }
 
-// familyOf is the family of an address; empty for what is no address.
+// familyOf returns the family of an address; empty if the text is no address.
 func familyOf(ip string) corev1.IPFamily {
 	switch a, err := netip.ParseAddr(ip); {
 	case err != nil:
@@ -52,8 +53,8 @@ func familyOf(ip string) corev1.IPFamily {
 	}
 }
 
-// WithAddresses are the nodes with the addresses that a filesystem of these families can use. It is the same slice when all have such an
-// address already.
+// WithAddresses returns the nodes with the addresses that a filesystem of these families can use. It returns the same slice if all nodes
+// already have such an address.
 func WithAddresses(nodes []Node, families []corev1.IPFamily) []Node {
 	out := nodes
 	for i := range nodes {
@@ -67,8 +68,8 @@ func WithAddresses(nodes []Node, families []corev1.IPFamily) []Node {
 	return out
 }
 
-// Unusable says, in words that follow "node n1 ", why the filesystem can't use any address of a node, and what to do; empty when it can, or
-// when the node has no InternalIP at all, as before its kubelet has reported one.
+// Unusable returns why the filesystem can't use any address of a node, and what to do, in words that follow "node n1 ". It is empty if the
+// filesystem can use one, or if the kubelet has not reported any InternalIP yet.
 func Unusable(in Input, families []corev1.IPFamily, name string) string {
 	i, ok := in.find().nodes[name]
 	if !ok || in.Nodes[i].IP != "" || len(in.Nodes[i].InternalIPs) == 0 {
@@ -82,7 +83,7 @@ func Unusable(in Input, families []corev1.IPFamily, name string) string {
 		strings.Join(words, " or "), List(in.Nodes[i].InternalIPs), in.FileSystem.Spec.Type, Version(in.FileSystem))
 }
 
-// RefuseAddress is an *InvalidSpecError when the filesystem can use no address of a node.
+// RefuseAddress returns an *InvalidSpecError if the filesystem can use no address of a node.
 func RefuseAddress(in Input, families []corev1.IPFamily, name string) error {
 	if why := Unusable(in, families, name); why != "" {
 		return Invalid(v1alpha1.ReasonNoAddress, "node %s %s", name, why)
@@ -90,8 +91,8 @@ func RefuseAddress(in Input, families []corev1.IPFamily, name string) error {
 	return nil
 }
 
-// RefuseAddresses is an *InvalidSpecError when an allocation adds a node whose addresses the filesystem can't use: what is recorded stays
-// for good, and its disks are formatted.
+// RefuseAddresses returns an *InvalidSpecError if an allocation adds a node whose addresses the filesystem can't use. It is checked first
+// because a record is permanent and the node's disks are formatted.
 func RefuseAddresses(in Input, families []corev1.IPFamily, a *Allocation) error {
 	names := slices.Concat(a.TargetNodes.Management, a.TargetNodes.Metadata)
 	for _, pool := range SortedKeys(a.TargetNodes.Pools) {
@@ -115,14 +116,13 @@ func RefuseAddresses(in Input, families []corev1.IPFamily, a *Allocation) error 
 	return nil
 }
 
-// onRecord is true for a node that the filesystem has used already.
+// onRecord reports whether the filesystem has used the node already.
 func (in Input) onRecord(node string) bool {
 	return slices.ContainsFunc(in.FileSystemNodes, func(n v1alpha1.FileSystemNode) bool { return n.Spec.Node == node }) ||
 		in.FileSystem.Status.Metadata != nil && in.FileSystem.Status.Metadata.Node == node
 }
 
-// AddressProblem names the nodes of a filesystem whose addresses it can't use: those of its servers, and those of its clients; nil when
-// there is none.
+// AddressProblem names the servers' and clients' nodes whose addresses the filesystem can't use; nil if there are none.
 func AddressProblem(in Input, families []corev1.IPFamily) *Problem {
 	var without []string
 	clients := ClientNodes(in.FileSystem, in.Nodes)
@@ -144,7 +144,7 @@ func AddressProblem(in Input, families []corev1.IPFamily) *Problem {
 	}
 }
 
-// Gone says why a daemon's node can't be reached, in words that follow "node n1 ".
+// Gone returns why a daemon's node can't be reached, in words that follow "node n1 ".
 func (in Input) Gone(name string) string {
 	i, ok := in.find().nodes[name]
 	switch {

@@ -53,7 +53,8 @@ func TestNodesGetTheAddressesThatTheirFilesystemCanUse(t *testing.T) {
 	g.Expect(nodes[1]).To(Equal(six), "the nodes of other filesystems stay as they are")
 }
 
-// addressed is an Input with node n1, which has IPv4, n2, which has IPv6 only, and n3, whose kubelet has not reported an address.
+// addressed returns an Input with three nodes: n1 has an IPv4 address, n2 only an IPv6 address, and the kubelet of n3 has not reported an
+// address.
 func addressed(change func(in *backend.Input)) backend.Input {
 	in := backend.Input{
 		FileSystem: &v1alpha1.FileSystem{Spec: v1alpha1.FileSystemSpec{Type: "Any", Version: "1.0"}},
@@ -130,7 +131,7 @@ func TestAnAddressOfIPv6HasBrackets(t *testing.T) {
 // hostAndPort matches a format that puts a number behind a colon, such as a port behind a host.
 var hostAndPort = regexp.MustCompile(`%[sv]:%[dv]`)
 
-// TestHostsAndPortsAreJoinedByJoinHostPort: whoever joins them by a colon forgets the brackets of IPv6.
+// TestHostsAndPortsAreJoinedByJoinHostPort finds hosts and ports that are joined by a colon, which lacks the brackets of IPv6.
 func TestHostsAndPortsAreJoinedByJoinHostPort(t *testing.T) {
 	var found []string
 	root := filepath.Join("..", "..")
@@ -184,7 +185,7 @@ func TestTheRuleOfHostsAndPortsFindsThem(t *testing.T) {
 	}
 }
 
-// joinsByColon is true for an expression that puts a port behind a colon.
+// joinsByColon reports whether an expression puts a port behind a colon.
 func joinsByColon(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.BasicLit:
@@ -206,7 +207,7 @@ func joinsByColon(n ast.Node) bool {
 	return false
 }
 
-// isPort is true for a number that was made a text, and for what is called a port.
+// isPort reports whether an expression is a number converted to text, or has a name like a port.
 func isPort(n ast.Expr) bool {
 	switch n := n.(type) {
 	case *ast.CallExpr:

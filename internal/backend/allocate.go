@@ -7,8 +7,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// RecordPools decides which nodes and which slot belong to each pool. It starts from what is recorded, and what the disks say, and only
-// adds to it. A slot needs no promise: the status has the pools themselves.
+// RecordPools decides the nodes and the slot of each pool. It starts from the records and from the disks, and only adds to them. A slot
+// needs no promise, because the status holds the pools themselves.
 func RecordPools(in Input, disks OnDisks, numbers *Numbers) ([]PoolRecord, error) {
 	fs := in.FileSystem
 	var out []PoolRecord
@@ -17,7 +17,7 @@ func RecordPools(in Input, disks OnDisks, numbers *Numbers) ([]PoolRecord, error
 		if slot, said := disks.Slot(pool.Name); !known && said {
 			record.Slot = slot
 		} else if !known {
-			// Its disks may say which slot it has.
+			// The pool's own disks may record its slot.
 			record.Waits = len(disks.Unread) > 0 || OnDevices(pool.Targets) && !hasDisks(in, pool.Name)
 			if !record.Waits {
 				number, ok := numbers.next(v1alpha1.NumberOfStoragePool)
@@ -50,8 +50,8 @@ func RecordPools(in Input, disks OnDisks, numbers *Numbers) ([]PoolRecord, error
 	return out, nil
 }
 
-// Recorded is the status of a filesystem with the metadata, the pools and the numbers that were decided on, and what this adds to the
-// pools, for Allocation.Joins. What was observed of a pool before stays.
+// Recorded returns the status of a filesystem with the given metadata, pools and numbers, and the servers that this adds to the pools, for
+// Allocation.Joins. Earlier observations of a pool are kept.
 func Recorded(in Input, metadata v1alpha1.MetadataRecord, pools []PoolRecord, numbers *Numbers) (v1alpha1.FileSystemStatus, []string) {
 	status := in.FileSystem.Status
 	status.Metadata, status.Given = &metadata, numbers.Settle()
@@ -81,7 +81,7 @@ func Recorded(in Input, metadata v1alpha1.MetadataRecord, pools []PoolRecord, nu
 	return status, joins
 }
 
-// PoolNodes are the nodes of pools, by name, for plan.TargetNodes.
+// PoolNodes returns the nodes of pools, by name, for plan.TargetNodes.
 func PoolNodes(pools []PoolRecord) map[string][]string {
 	out := map[string][]string{}
 	for _, pool := range pools {
@@ -90,7 +90,7 @@ func PoolNodes(pools []PoolRecord) map[string][]string {
 	return out
 }
 
-// Copies of a pool of a FileSystem whose spec is complete.
+// Copies returns the number of copies in a pool of a FileSystem whose spec is complete.
 func Copies(pool v1alpha1.StoragePoolSpec) int32 { return pool.Copies }
 
 func ofDevices(targets v1alpha1.TargetsSpec) string {

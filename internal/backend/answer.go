@@ -15,27 +15,27 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// Answer is what the probe of a filesystem answers to one question. It is served as CBOR (RFC 8949), with its signature in SignatureHeader:
-// one of 24,000 targets has megabytes, and JSON takes three times as long to read. Its probe asks the filesystem after it got the question,
-// so an answer says nothing of what was done after the question was sent.
+// Answer is the response of a filesystem's probe to one question. It is encoded as CBOR (RFC 8949), with its signature in SignatureHeader.
+// For a filesystem of 24,000 targets it has megabytes, and JSON takes three times as long to read. The probe queries the filesystem after
+// it received the question, so an answer shows nothing that happened after the question was sent.
 type Answer struct {
-	// Nonce is that of the question.
+	// Nonce is the nonce of the question.
 	Nonce string `json:"nonce"`
-	// FileSystemUID is the uid of the FileSystem whose probe answers.
+	// FileSystemUID is the uid of the FileSystem that the probe belongs to.
 	FileSystemUID string `json:"fileSystemUID"`
-	// State is what the filesystem says of itself, nil when it did not answer; Problem says why not, in a sentence.
+	// State is the state that the filesystem reports, nil if it did not answer. Problem is then the reason, as a sentence.
 	State   *State `json:"state,omitempty"`
 	Problem string `json:"problem,omitempty"`
 }
 
-// mostListed bounds how many of one kind an answer lists. By default, CBOR takes 131,072.
+// mostListed bounds the length of each list in an answer. The default of the CBOR library is 131,072.
 const mostListed = 1 << 20
 
-// decoding reads answers.
+// decoding decodes answers.
 var decoding = func() cbor.DecMode {
 	mode, err := cbor.DecOptions{MaxArrayElements: mostListed}.DecMode()
 	if err != nil {
-		panic(err) // the options above are wrong
+		panic(err) // the options above are invalid
 	}
 	return mode
 }()
@@ -44,33 +44,34 @@ var decoding = func() cbor.DecMode {
 const AnswerType = "application/cbor"
 
 const (
-	// SignatureHeader holds the HMAC-SHA256 (RFC 2104) of the whole body with the key in ProbeSecretName, in hexadecimal. The body names
-	// the question and the FileSystem, so both are signed with it.
+	// SignatureHeader holds the HMAC-SHA256 (RFC 2104) of the whole body with the key in ProbeSecretName, in hexadecimal. The body contains
+	// the nonce and the uid of the FileSystem, so the signature covers both.
 	SignatureHeader = "Parallelfs-Signature"
 	// QuestionHeader holds the HMAC-SHA256 of a question, in hexadecimal: see SignQuestion.
 	QuestionHeader = "Parallelfs-Question"
 	// NonceParameter of the URL is the nonce of a question.
 	NonceParameter = "nonce"
-	// ProbeKey is the key of the Secret ProbeSecretName that holds what answers are signed with.
+	// ProbeKey is the key of the Secret ProbeSecretName that holds the signing key of answers.
 	ProbeKey = "key"
 )
 
-// IsNonce is true for what can be the nonce of a question: 1 to 64 letters and digits. The asker has to choose one that nobody can guess.
+// IsNonce reports whether a text can be the nonce of a question: 1 to 64 letters and digits. The program that asks must choose one that
+// can't be guessed.
 func IsNonce(text string) bool { return nonces.MatchString(text) }
 
 var nonces = regexp.MustCompile(`^[0-9A-Za-z]{1,64}$`)
 
-// The ways in which an answer is none to the question that was asked.
+// The reasons to reject an answer.
 var (
-	// ErrUnsigned means that who answers does not know the filesystem's secret.
+	// ErrUnsigned: the sender of the answer does not have the filesystem's secret.
 	ErrUnsigned = errors.New("the answer is not signed with this filesystem's secret")
-	// ErrReplayed means that the answer was given to another question.
+	// ErrReplayed: the answer belongs to another question.
 	ErrReplayed = errors.New("the answer was given to another question")
-	// ErrOtherFileSystem means that the probe is that of another FileSystem, whose uid Answer.FileSystemUID is.
+	// ErrOtherFileSystem: the probe belongs to another FileSystem. Answer.FileSystemUID is the uid of that FileSystem.
 	ErrOtherFileSystem = errors.New("the answer is that of another FileSystem")
 )
 
-// Sign returns the answer as it is sent: its body, and what SignatureHeader holds. Without a key it is an error.
+// Sign returns the encoded answer and the value of SignatureHeader. Without a key it returns an error.
 func (a Answer) Sign(key []byte) (body []byte, signature string, err error) {
 	if len(key) == 0 {
 		return nil, "", errors.New("the key that answers are signed with is empty")
@@ -81,24 +82,23 @@ func (a Answer) Sign(key []byte) (body []byte, signature string, err error) {
 	return body, hex.EncodeToString(mac(key, body)), nil
 }
 
-// SignQuestion returns what QuestionHeader holds for the question with this nonce: its HMAC-SHA256 with the key that answers are signed
-// with. Probes keep places for signed questions.
+// SignQuestion returns the value of QuestionHeader for the question with this nonce: its HMAC-SHA256 with the signing key of answers.
+// Probes reserve capacity for signed questions.
 func SignQuestion(key []byte, nonce string) string {
 	return hex.EncodeToString(mac(key, question(nonce)))
 }
 
-// IsSignedQuestion is true when a signature is that of the question with this nonce.
+// IsSignedQuestion reports whether a signature belongs to the question with this nonce.
 func IsSignedQuestion(key []byte, nonce, signature string) bool {
 	signed, err := hex.DecodeString(signature)
 	return err == nil && len(key) > 0 && hmac.Equal(signed, mac(key, question(nonce)))
 }
 
-// question is what is signed of a question. No answer begins so: CBOR writes a map as 0xa0 to 0xbf.
+// question returns the signed text of a question. It can't be mistaken for an answer, because CBOR begins a map with 0xa0 to 0xbf.
 func question(nonce string) []byte { return []byte("question " + nonce) }
 
-// ReadAnswer is the answer to the question with this nonce to the filesystem with this key and uid. Nothing in the body is looked at
-// before its signature is proven. The error is ErrUnsigned, ErrReplayed or ErrOtherFileSystem, of which the last comes with the answer, or
-// says what is wrong with the CBOR.
+// ReadAnswer decodes the answer to the question with this nonce, for the filesystem with this key and uid. It checks the signature before
+// it decodes anything. The error is ErrUnsigned, ErrReplayed, ErrOtherFileSystem (which comes with the answer), or a CBOR error.
 func ReadAnswer(body []byte, signature string, key []byte, nonce, uid string) (Answer, error) {
 	signed, err := hex.DecodeString(signature)
 	if err != nil || len(key) == 0 || !hmac.Equal(signed, mac(key, body)) {
@@ -123,11 +123,11 @@ func mac(key, body []byte) []byte {
 	return h.Sum(nil)
 }
 
-// ProbeSecretName names the Secret that holds Input.ProbeKey under ProbeKey. It is no part of the Secret that daemons share, which a user
-// may bring, and which other nodes know.
+// ProbeSecretName names the Secret that holds Input.ProbeKey under ProbeKey. It is separate from the Secret of the daemons, which a user
+// may provide and which other nodes can read.
 func ProbeSecretName(fs *v1alpha1.FileSystem) string { return ChildName(fs, "probe") }
 
-// ProbeSecret is that Secret, one of the Objects of every backend.
+// ProbeSecret returns that Secret, which is one of the objects of every backend.
 func ProbeSecret(in Input) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: ProbeSecretName(in.FileSystem), Namespace: in.FileSystem.Namespace},

@@ -7,9 +7,9 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// Away says why the daemon of a component is not there whatever the filesystem says of it, because the filesystem was asked before the
-// daemon stopped or was started again; empty when the filesystem's own answer counts. On a node that is not Ready nobody knows how its
-// pods are: there the filesystem's answer is all there is.
+// Away returns why the daemon of a component counts as away, although the filesystem may still list it. The filesystem's answer may be
+// older than the stop or restart of the daemon. It is empty if the filesystem's answer counts. On a node that is not Ready the state of the
+// pods is unknown, so only the filesystem's answer counts.
 func (in Input) Away(component, pool, slot, node string) string {
 	if n, there := in.Node(node); !there || !n.Ready {
 		return ""
@@ -42,8 +42,9 @@ func (in Input) awayPod(p Pod) string {
 	}
 }
 
-// AskedSince is true when the filesystem's answer is about the daemon that runs in the pod now: the manager saw it run, and then asked.
-// Both times are of the manager's own clock. While there is no answer it is true: what is unknown then is everything.
+// AskedSince reports whether the filesystem's answer is about the daemon that now runs in the pod: the manager saw the daemon run, and sent
+// the question afterwards. Both times are of the manager's own clock. Without an answer it returns true, because then everything is
+// unknown.
 func (in Input) AskedSince(p Pod) bool {
 	return in.State == nil || !p.Seen.IsZero() && in.State.Asked.After(p.Seen)
 }

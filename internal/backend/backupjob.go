@@ -13,23 +13,23 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Where the pod of a backup has what.
+// Paths in the pod of a backup.
 const (
-	// BackupVolume holds what `node backup` is told, under BackupToldKey.
+	// BackupVolume holds the configuration of `node backup`, under BackupToldKey.
 	BackupVolume = "config"
 	backupPlace  = "/backups"
 	backupRecord = "/etc/parallelfs-record"
 	storeKeys    = "/etc/parallelfs-object-store"
 )
 
-// A copy may take copySeconds; a backup with all that its pod waits for, such as a volume, backupSeconds.
+// A copy may take copySeconds. The whole backup may take backupSeconds, including everything that its pod waits for, such as a volume.
 const (
 	copySeconds   = 2 * 3600
 	backupSeconds = 6 * 3600
 )
 
-// BackupJob is the Job of a backup, whose container runs `node backup`, with what that is told: the backend says how to copy, and the rest
-// is the same for all.
+// BackupJob returns the Job of a backup. Its container runs `node backup` with the given configuration. The backend decides how the data is
+// copied; the rest is the same for all backends.
 func (p Pods) BackupJob(request BackupRequest, c corev1.Container, told spec.Backup, more ...corev1.Volume) (*batchv1.Job, spec.Backup) {
 	fs := p.FileSystem
 	keep := fs.Spec.Backups.Keep
@@ -42,7 +42,7 @@ func (p Pods) BackupJob(request BackupRequest, c corev1.Container, told spec.Bac
 	pod.Labels = nil
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
-	// No daemon is to give way to a backup.
+	// A backup must not preempt a daemon.
 	pod.Spec.PriorityClassName = fs.Spec.Pods.PriorityClassName
 	const placeVolume, recordVolume = "backups", "record"
 	volume := corev1.Volume{Name: placeVolume}
@@ -51,16 +51,16 @@ func (p Pods) BackupJob(request BackupRequest, c corev1.Container, told spec.Bac
 	case place.ObjectStore != "":
 		told.ObjectStore = UseObjectStore(fs, &pod.Spec, &c)
 		volume.EmptyDir = &corev1.EmptyDirVolumeSource{SizeLimit: new(mostInPod)}
-		pod.Spec.Tolerations = TolerationsOf(fs) // any node will do, and a tainted one is not just any
+		pod.Spec.Tolerations = TolerationsOf(fs) // any untainted node will do
 	case place.Node != "":
 		pod.Spec.Affinity = OnNodes(place.Node)
 		volume.HostPath = &corev1.HostPathVolumeSource{Path: place.Directory, Type: new(corev1.HostPathDirectoryOrCreate)}
-		// A directory of a node is root's: root without any capability may write there, and nowhere that is not root's.
+		// On a node, the directory belongs to root: root without any capability may write there, and nowhere that another user owns.
 		c.SecurityContext.RunAsUser, c.SecurityContext.RunAsGroup, c.SecurityContext.RunAsNonRoot = new(int64(0)), new(int64(0)), new(false)
 	default:
 		told.Directory = path.Join(place.Directory, told.Directory)
 		volume.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: place.Claim}
-		pod.Spec.Tolerations = TolerationsOf(fs) // any node will do, and a tainted one is not just any
+		pod.Spec.Tolerations = TolerationsOf(fs) // any untainted node will do
 		pod.Spec.SecurityContext.FSGroupChangePolicy = new(corev1.FSGroupChangeOnRootMismatch)
 	}
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: placeVolume, MountPath: backupPlace},
@@ -76,12 +76,12 @@ func (p Pods) BackupJob(request BackupRequest, c corev1.Container, told spec.Bac
 	}, told
 }
 
-// mostInPod is how much of a node's disk a backup may take that is made for an object store: it is evicted then. A million files have 75 MB
-// of metadata, which is there twice while it is read back.
+// mostInPod is how much of a node's disk a backup for an object store may use before its pod is evicted. A million files have 75 MB of
+// metadata, which is there twice while it is read back.
 var mostInPod = resource.MustParse("128Gi")
 
-// UseObjectStore gives a container the credentials of the object store of spec.backups, and says what it is told of the store. The store is
-// reached as the daemons are, by the network of the node.
+// UseObjectStore gives a container the credentials of the object store of spec.backups, and returns the configuration of the store. The pod
+// reaches the store by the network of the node, as the daemons do.
 func UseObjectStore(fs *v1alpha1.FileSystem, pod *corev1.PodSpec, c *corev1.Container) *spec.ObjectStore {
 	store := fs.Spec.Backups.ObjectStore
 	const volume = "object-store"
@@ -92,7 +92,7 @@ func UseObjectStore(fs *v1alpha1.FileSystem, pod *corev1.PodSpec, c *corev1.Cont
 	}
 }
 
-// ObjectStoreKeys is a volume with the credentials of an object store: accessKey and secretKey, and ca.crt where the Secret has that.
+// ObjectStoreKeys returns a volume with the credentials of an object store: accessKey and secretKey, and ca.crt if the Secret has it.
 func ObjectStoreKeys(volume, secret string) corev1.Volume {
 	keys := func(optional bool, keys ...string) corev1.VolumeProjection {
 		out := &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: secret}}
@@ -109,14 +109,14 @@ func ObjectStoreKeys(volume, secret string) corev1.Volume {
 	}}}
 }
 
-// onlyKey is one key of a ConfigMap as a volume.
+// onlyKey returns a volume with one key of a ConfigMap.
 func onlyKey(name, configMap, key string) corev1.Volume {
 	v := ConfigVolume(name, configMap)
 	v.ConfigMap.Items = []corev1.KeyToPath{{Key: key, Path: key}}
 	return v
 }
 
-// recordOf puts the pieces of a record into one directory, in the order of their names.
+// recordOf returns a volume with the pieces of a record in one directory, in the order of their names.
 func recordOf(name string, configMaps []string) corev1.Volume {
 	projected := &corev1.ProjectedVolumeSource{}
 	for i, piece := range configMaps {

@@ -14,12 +14,12 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// mostInConfigMap is how much of a record one ConfigMap holds; the API server takes a mebibyte, with all else that it holds.
+// mostInConfigMap is how much of a record one ConfigMap holds. The API server accepts a mebibyte for the whole object.
 const mostInConfigMap = 768 << 10
 
-// BackupRecord is the operator's record of a filesystem: the FileSystem, its FileSystemNodes and its StorageTargets, without what only this
-// cluster needs, as a List in gzip, cut into pieces that fit into a ConfigMap each. A rebuild reads from it what was given once. Of a
-// target it has the spec, and which local filesystem its disk has. There are no secrets in it.
+// BackupRecord returns the operator's record of a filesystem: the FileSystem, its FileSystemNodes and its StorageTargets, without fields
+// that only this cluster needs. The record is a gzipped List, cut into pieces that fit into a ConfigMap each. A rebuild reads the permanent
+// assignments from it. For each target it holds the spec and the disk's local filesystem. It holds no secrets.
 func BackupRecord(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode, targets []v1alpha1.StorageTarget) ([][]byte, error) {
 	list := metav1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
 	add := func(object any) error {
@@ -66,7 +66,8 @@ func BackupRecord(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode, targ
 	return out, nil
 }
 
-// BackupConfigMaps hold what the Job of a backup is told, and the record. Their names begin with that of the Job.
+// BackupConfigMaps returns the ConfigMaps with the configuration of a backup Job and with the record. Their names begin with the name of
+// the Job.
 func BackupConfigMaps(fs *v1alpha1.FileSystem, job string, told spec.Backup, record [][]byte) []corev1.ConfigMap {
 	out := make([]corev1.ConfigMap, len(record))
 	for i, name := range BackupConfigMapNames(job, len(record)) {
@@ -80,7 +81,7 @@ func BackupConfigMaps(fs *v1alpha1.FileSystem, job string, told spec.Backup, rec
 	return out
 }
 
-// BackupConfigMapNames are the names of the ConfigMaps of a Job whose record has so many pieces.
+// BackupConfigMapNames returns the names of the ConfigMaps of a Job whose record has this number of pieces.
 func BackupConfigMapNames(job string, pieces int) []string {
 	out := make([]string, pieces)
 	for i := range out {
@@ -89,8 +90,8 @@ func BackupConfigMapNames(job string, pieces int) []string {
 	return out
 }
 
-// The keys of the ConfigMaps of a backup: BackupToldKey holds a spec.Backup and is in the first alone, BackupRecordKey a piece of the
-// record.
+// The keys of the ConfigMaps of a backup. BackupToldKey holds a spec.Backup and is in the first ConfigMap only; BackupRecordKey holds a
+// piece of the record.
 const (
 	BackupToldKey   = "backup.json"
 	BackupRecordKey = "record"

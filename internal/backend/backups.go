@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // the images have no time zones
+	_ "time/tzdata" // the images contain no time zones
 
 	"github.com/robfig/cron/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,13 +17,13 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// BackupPlace is where backups of a filesystem lie: in a claim, in an object store, or on a node.
+// BackupPlace is a place for backups of a filesystem: a claim, an object store, or a node.
 type BackupPlace struct {
 	Claim, Node string
 	// ObjectStore is <endpoint>/<bucket>.
 	ObjectStore string `json:",omitempty"`
-	// Directory is that of the claim, relative to its root, or of the node, or the prefix of keys, as the user gives it; the backups lie in
-	// a subdirectory of their FileSystem.
+	// Directory is the directory of the claim, relative to its root, or of the node, or the prefix of keys, as the user wrote it. The backups
+	// are in a subdirectory of their FileSystem.
 	Directory string
 }
 
@@ -39,12 +39,12 @@ func (p BackupPlace) String() string {
 	}
 }
 
-// Is true for the place that a status names.
+// Is reports whether the place is the one that a status names.
 func (p BackupPlace) Is(s v1alpha1.BackupStatus) bool {
 	return p.Claim == s.PersistentVolumeClaim && p.ObjectStore == s.ObjectStore && p.Node == s.Node
 }
 
-// BackupRequest says what a BackupJob makes.
+// BackupRequest describes the backup that a BackupJob makes.
 type BackupRequest struct {
 	// Name of the Job, and of the backup.
 	Job, Backup string
@@ -53,48 +53,48 @@ type BackupRequest struct {
 	Pieces int
 }
 
-// BackupJobFacts is what is known of a Job that makes a backup.
+// BackupJobFacts describes a Job that makes a backup.
 type BackupJobFacts struct {
-	// Name of the Job, the backup that it makes, and where.
+	// Name of the Job, its backup, and the place.
 	Name, Backup string
 	Place        BackupPlace
-	// Ended is true when the Job is over, Answer what its last pod has printed, nil when that says nothing, and Message why it failed or what
-	// it waits for.
+	// Ended is true if the Job is over. Answer is what its last pod printed, nil if that is no answer. Message is why it failed, or what it
+	// waits for.
 	Ended   bool
 	Answer  *spec.BackupAnswer
 	Message string
 }
 
-// BackupView is all that DecideBackups looks at.
+// BackupView is the input of DecideBackups.
 type BackupView struct {
 	FileSystem *v1alpha1.FileSystem
 	Nodes      []Node
 	Jobs       []BackupJobFacts
-	// Recorded is status.backups as the API server has it: what it says of a Job is on record, and the Job may go.
+	// Recorded is status.backups as stored in the API server. Once it holds the result of a Job, the Job may be removed.
 	Recorded []v1alpha1.BackupStatus
-	// Asked is the upgrade that waits for a backup, as the API server has it.
+	// Asked is the upgrade that waits for a backup, as stored in the API server.
 	Asked *v1alpha1.UpgradeAsked
-	// Requested is the backup that a person has asked for, as the API server has it.
+	// Requested is the backup that a person has requested, as stored in the API server.
 	Requested *v1alpha1.BackupAsked
-	// Serves is true when the filesystem itself answers.
+	// Serves is true if the filesystem itself answers.
 	Serves bool
 	Now    time.Time
 }
 
-// BackupDecision is what is to be done about backups.
+// BackupDecision is the result of DecideBackups.
 type BackupDecision struct {
-	// Start are the backups to make, and Remove the names of the Jobs that are of no use any more.
+	// Start holds the backups to make. Remove holds the names of the Jobs that are no longer needed.
 	Start  []BackupRequest
 	Remove []string
-	// Backups is status.backups.
+	// Backups is the new status.backups.
 	Backups []v1alpha1.BackupStatus
-	// Condition is the condition BackedUp: ReasonVerified is true, ReasonBackupPending unknown, another reason false.
+	// Condition is the condition BackedUp. It is true with ReasonVerified, unknown with ReasonBackupPending, and false with any other reason.
 	Condition Problem
 }
 
-// DecideBackups decides which backups are due, and what the status says of those that were made. A backup is due at a place when the
-// schedule has named a time since the last attempt there, an upgrade or a backup was asked for, there was none, or the last attempt was not
-// verified and its time to try again has come. Its name is that time, so that an operator that is killed makes the same one again.
+// DecideBackups decides which backups start now, and what the status says about earlier ones. A backup starts at a place if the schedule
+// named a time since the last attempt there, if an upgrade or a person asked for one, if there is none, or if the last attempt was not
+// verified and its time to retry has come. Its name is that time, so that an operator that is killed makes the same backup again.
 func DecideBackups(v BackupView) BackupDecision {
 	asked := v.FileSystem.Spec.Backups
 	if asked == nil {
@@ -107,7 +107,7 @@ func DecideBackups(v BackupView) BackupDecision {
 		d.Backups = append(d.Backups, atPlace(p, v, len(places))...)
 	}
 	slices.SortStableFunc(d.Backups, func(a, b v1alpha1.BackupStatus) int { return cmp.Compare(b.Name, a.Name) })
-	// Until the status is written, a Job that is over is the only one that knows what became of its backup.
+	// Until the status is written, only the finished Job holds the result of its backup.
 	d.Remove = jobNames(v.Jobs, func(j BackupJobFacts) bool {
 		return !slices.Contains(places, j.Place) || j.Ended && onRecord(v.Recorded, j)
 	})
@@ -139,7 +139,7 @@ func DecideBackups(v BackupView) BackupDecision {
 	return d
 }
 
-// RequestedBackup is the backup that a person asks for, with when that was seen first.
+// RequestedBackup returns the backup that a person requests, with the time when the request was first seen.
 func RequestedBackup(fs *v1alpha1.FileSystem, now time.Time) *v1alpha1.BackupAsked {
 	request := requestOf(fs, v1alpha1.AnnotationBackUp)
 	recorded := fs.Status.BackupAsked
@@ -153,7 +153,7 @@ func RequestedBackup(fs *v1alpha1.FileSystem, now time.Time) *v1alpha1.BackupAsk
 	}
 }
 
-// BackupPlaces are the places of spec.backups, in an order that stays: the claim, the object store, and the first of the selected nodes by
+// BackupPlaces returns the places of spec.backups in a stable order: the claim, the object store, and the first of the selected nodes by
 // name.
 func BackupPlaces(fs *v1alpha1.FileSystem, nodes []Node) []BackupPlace {
 	var out []BackupPlace
@@ -180,14 +180,14 @@ func BackupPlaces(fs *v1alpha1.FileSystem, nodes []Node) []BackupPlace {
 	return out
 }
 
-// BackupDirectory is the subdirectory of a place that holds the backups of a FileSystem. One that is made again under the same name has
-// another.
+// BackupDirectory returns the subdirectory of a place that holds the backups of a FileSystem. A FileSystem that is created again under the
+// same name gets another one.
 func BackupDirectory(fs *v1alpha1.FileSystem) string {
 	uid := string(fs.UID)
 	return fmt.Sprintf("%s.%s-%s", fs.Namespace, fs.Name, uid[:min(len(uid), shownUID)])
 }
 
-// ReadBackupAnswer finds the answer of `node backup` in a termination message, nil when there is none.
+// ReadBackupAnswer finds the answer of `node backup` in a termination message, nil if there is none.
 func ReadBackupAnswer(message string) *spec.BackupAnswer {
 	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(message), "\n")) {
 		answer := &spec.BackupAnswer{}
@@ -212,12 +212,12 @@ func jobNames(jobs []BackupJobFacts, which func(BackupJobFacts) bool) []string {
 	return out
 }
 
-// onRecord is true when the status says what became of the backup of a Job, or of a later one at the same place.
+// onRecord reports whether the status holds the result of a Job's backup, or of a later one at the same place.
 func onRecord(recorded []v1alpha1.BackupStatus, j BackupJobFacts) bool {
 	return slices.ContainsFunc(recorded, func(s v1alpha1.BackupStatus) bool { return j.Place.Is(s) && s.Name >= j.Backup })
 }
 
-// newest is the newest attempt at a place.
+// newest returns the newest attempt at a place.
 func newest(backups []v1alpha1.BackupStatus, p BackupPlace) (v1alpha1.BackupStatus, bool) {
 	i := slices.IndexFunc(backups, p.Is)
 	if i < 0 {
@@ -226,7 +226,7 @@ func newest(backups []v1alpha1.BackupStatus, p BackupPlace) (v1alpha1.BackupStat
 	return backups[i], true
 }
 
-// newestVerified is the newest verified backup at a place.
+// newestVerified returns the newest verified backup at a place.
 func newestVerified(backups []v1alpha1.BackupStatus, p BackupPlace) (v1alpha1.BackupStatus, bool) {
 	i := slices.IndexFunc(backups, func(s v1alpha1.BackupStatus) bool { return p.Is(s) && s.Result == v1alpha1.BackupVerified })
 	if i < 0 {
@@ -235,8 +235,8 @@ func newestVerified(backups []v1alpha1.BackupStatus, p BackupPlace) (v1alpha1.Ba
 	return backups[i], true
 }
 
-// atPlace is what the status says of one of so many places: what it said before, and what the Jobs there that are over say now, newest
-// first. The newest attempt and the newest verified backup are among them, however few there may be.
+// atPlace returns the status entries of one of the given number of places: the earlier entries, and the results of finished Jobs, newest
+// first. They always include the newest attempt and the newest verified backup, even if only few entries fit.
 func atPlace(p BackupPlace, v BackupView, places int) []v1alpha1.BackupStatus {
 	byName := map[string]v1alpha1.BackupStatus{}
 	for _, s := range v.Recorded {
@@ -276,9 +276,8 @@ func atPlace(p BackupPlace, v BackupView, places int) []v1alpha1.BackupStatus {
 	return out
 }
 
-// retryAfter is how long after so many attempts without a verified backup the next one is made: a quarter of an hour, twice as long each
-// time, and six hours at most. What was refused for what the filesystem did at that moment is made soon; what stays wrong costs four
-// attempts a day.
+// retryAfter returns the delay after so many attempts without a verified backup: a quarter of an hour, doubled each time, up to six hours.
+// A refusal because of what the filesystem did at that moment is retried soon; a permanent error costs four attempts a day.
 func retryAfter(failures int32) time.Duration {
 	const first, most = 15 * time.Minute, 6 * time.Hour
 	after := first
@@ -288,8 +287,8 @@ func retryAfter(failures int32) time.Duration {
 	return min(after, most)
 }
 
-// takeAnswer puts what a Job says in the place of what was known of its place. An answer says all that lies there: what it does not name
-// was removed.
+// takeAnswer replaces the known backups of a place with those that a Job lists. An answer lists all backups there, so a backup that is
+// missing from it was removed.
 func takeAnswer(byName map[string]v1alpha1.BackupStatus, fs *v1alpha1.FileSystem, j BackupJobFacts) {
 	own := v1alpha1.BackupStatus{
 		Name: j.Backup, PersistentVolumeClaim: j.Place.Claim, ObjectStore: j.Place.ObjectStore, Node: j.Place.Node,
@@ -332,8 +331,8 @@ const (
 	maxBackupID      = 32
 )
 
-// backedUp is the condition BackedUp: that of the place that is worst off. A backup of the time before the last is recent enough, because
-// that of the last may still be under way.
+// backedUp returns the condition BackedUp, which is that of the worst place. A backup of the time before the last scheduled one is recent
+// enough, because the last one may still run.
 func backedUp(places []BackupPlace, d BackupDecision, jobs []BackupJobFacts, before time.Time) Problem {
 	if len(places) == 0 {
 		return Problem{v1alpha1.ReasonBackupsInvalid,
@@ -367,10 +366,10 @@ func backedUp(places []BackupPlace, d BackupDecision, jobs []BackupJobFacts, bef
 	}
 }
 
-// again says when a place is tried again.
+// again returns when a place is tried again.
 func again(attempt v1alpha1.BackupStatus) string {
 	if attempt.Retry == nil {
-		return "" // the schedule says
+		return "" // the schedule decides
 	}
 	return "; the next attempt is made at " + attempt.Retry.UTC().Format(time.RFC3339) + " at the latest"
 }
@@ -382,7 +381,7 @@ func lastGood(best v1alpha1.BackupStatus, verified bool) string {
 	return "; the newest verified one is " + best.Name
 }
 
-// NotBackedUpSince are the places that have no verified backup of a time or later.
+// NotBackedUpSince returns the places without a verified backup of a time or later.
 func NotBackedUpSince(fs *v1alpha1.FileSystem, nodes []Node, since time.Time) []string {
 	var without []string
 	oldest := since.UTC().Format(spec.BackupNameLayout)
@@ -394,7 +393,7 @@ func NotBackedUpSince(fs *v1alpha1.FileSystem, nodes []Node, since time.Time) []
 	return without
 }
 
-// waitsFor is what the Job at a place says that it waits for.
+// waitsFor returns what the Job at a place waits for.
 func waitsFor(jobs []BackupJobFacts, p BackupPlace) string {
 	for _, j := range jobs {
 		if j.Place == p && !j.Ended && j.Message != "" {
@@ -404,13 +403,13 @@ func waitsFor(jobs []BackupJobFacts, p BackupPlace) string {
 	return ""
 }
 
-// schedule is when backups are due.
+// schedule holds the times of backups.
 type schedule struct {
 	times cron.Schedule
 	zone  *time.Location
 }
 
-// TimeZone is one of the IANA database by its name. "Local", the zone of the manager, is nobody's.
+// TimeZone finds a zone of the IANA database by its name. It refuses "Local", because the zone of the manager has no meaning for a user.
 func TimeZone(name string) (*time.Location, error) {
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "Local" {
@@ -436,10 +435,11 @@ func newSchedule(asked *v1alpha1.BackupsSpec) (schedule, error) {
 
 func (s schedule) next(now time.Time) time.Time { return s.times.Next(now.In(s.zone)) }
 
-// lookBack is how far back the last time of a schedule is looked for, step by step: so few times lie in each that all can be looked at.
+// lookBack holds the spans in which the last time of a schedule is searched, one after the other. Each span is short enough for the
+// schedule's interval that all its times can be visited.
 var lookBack = []time.Duration{2 * time.Hour, 2 * 24 * time.Hour, 64 * 24 * time.Hour, 10 * 366 * 24 * time.Hour}
 
-// lastTwo are the last time that is not after now, and the one before; zero where there is none within ten years.
+// lastTwo returns the last time that is not after now, and the one before; zero if there is none within ten years.
 func (s schedule) lastTwo(now time.Time) (last, before time.Time) {
 	for _, far := range lookBack {
 		last, before = time.Time{}, time.Time{}

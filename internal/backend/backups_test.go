@@ -19,7 +19,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// backups is a filesystem that is backed up each night to a claim and to the first of the nodes b1, b2 and b3.
+// backups returns a filesystem that is backed up each night to a claim and to the first of the nodes b1, b2 and b3.
 func backups(change ...func(*v1alpha1.BackupsSpec)) backend.BackupView {
 	asked := &v1alpha1.BackupsSpec{
 		Schedule: "0 3 * * *", TimeZone: "UTC", Keep: v1alpha1.BackupsKeep{Count: 7},
@@ -52,7 +52,7 @@ var (
 	b1    = backend.BackupPlace{Node: "b1", Directory: "/srv/backups"}
 )
 
-// seen is a backup as the status has it.
+// seen returns a backup as an entry of the status.
 func seen(p backend.BackupPlace, name string, result v1alpha1.BackupResult) v1alpha1.BackupStatus {
 	s := v1alpha1.BackupStatus{Name: name, PersistentVolumeClaim: p.Claim, ObjectStore: p.ObjectStore, Node: p.Node, Result: result}
 	if result != v1alpha1.BackupVerified {
@@ -61,7 +61,7 @@ func seen(p backend.BackupPlace, name string, result v1alpha1.BackupResult) v1al
 	return s
 }
 
-// places are those that get a backup.
+// places returns the places that get a backup.
 func places(d backend.BackupDecision) map[string]string {
 	out := map[string]string{}
 	for _, r := range d.Start {
@@ -187,7 +187,7 @@ func TestBackupsLieOnTheFirstSelectedNodesAndNeverOnThatOfTheMetadata(t *testing
 	g.Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonBackupsInvalid), HaveField("Message", ContainSubstring("no node but that of the metadata"))))
 }
 
-// inStore has backups in a bucket besides.
+// inStore adds backups in a bucket.
 func inStore(b *v1alpha1.BackupsSpec) {
 	b.ObjectStore = &v1alpha1.ObjectStore{Endpoint: "https://s3.example.org", Bucket: "vault", Prefix: "pfs", SecretName: "s3"}
 }
@@ -213,7 +213,7 @@ func TestAnObjectStoreIsAPlaceOfItsOwnBesideAClaimOfTheSameName(t *testing.T) {
 	g.Expect(d.Condition.Reason).To(Equal(v1alpha1.ReasonVerified))
 }
 
-// job is that of last night, which has ended with an answer.
+// job returns the Job of last night, which has ended with an answer.
 func job(p backend.BackupPlace, message string, there ...spec.BackupSeen) backend.BackupJobFacts {
 	const name = "20261123-030000"
 	return backend.BackupJobFacts{
@@ -280,7 +280,7 @@ func TestAnAttemptThatWasNotVerifiedIsMadeAgainSoonAndThenLessAndLessOften(t *te
 	v := backups(func(b *v1alpha1.BackupsSpec) { b.Nodes = nil })
 	v.Recorded = []v1alpha1.BackupStatus{seen(vault, "20261122-030000", v1alpha1.BackupVerified)}
 	v.Now = at("2026-11-23T03:00:00Z")
-	// ends has the Job that is due end after five minutes, and returns the next moment at which one is due.
+	// ends ends the current Job after five minutes, and returns the next time at which a Job starts.
 	ends := func(verified bool) time.Time {
 		started := backend.DecideBackups(v).Start
 		g.Expect(started).To(HaveLen(1), "at %s", v.Now)
@@ -319,7 +319,7 @@ func TestAnAttemptThatWasNotVerifiedIsMadeAgainSoonAndThenLessAndLessOften(t *te
 	minutes := time.Minute
 	g.Expect(waited).To(Equal([]time.Duration{15 * minutes, 30 * minutes, 60 * minutes, 120 * minutes, 240 * minutes, 360 * minutes, 360 * minutes, 360 * minutes}))
 	g.Expect(v.Recorded[0].Failures).To(BeEquivalentTo(8))
-	ends(true) // that of the schedule, which comes before the next attempt
+	ends(true) // the next scheduled time, which is before the next attempt
 
 	v.Now = at("2026-11-25T03:00:00Z")
 	g.Expect(ends(false).Sub(v.Now)).To(Equal(15*minutes), "a verified one is the end of a series")

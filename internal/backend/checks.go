@@ -13,37 +13,38 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// CheckJobFacts is what is known of the Job of a check.
+// CheckJobFacts describes the Job of a check.
 type CheckJobFacts struct {
 	Name string
-	// Ended is true when the Job is over, Answer what its pod has printed, nil when that says nothing, and Message why it failed or what it
-	// waits for.
+	// Ended is true if the Job is over. Answer is what its pod printed, nil if that is no answer. Message is why it failed, or what it waits
+	// for.
 	Ended   bool
 	Answer  *spec.CheckAnswer
 	Message string
 }
 
-// CheckView is all that DecideCheck looks at.
+// CheckView is the input of DecideCheck.
 type CheckView struct {
 	FileSystem *v1alpha1.FileSystem
-	// Recorded is status.check as the API server has it.
+	// Recorded is status.check as stored in the API server.
 	Recorded *v1alpha1.CheckStatus
 	Jobs     []CheckJobFacts
-	// Can is false for a filesystem that has no tools for that, Serves is true when it answers.
+	// Can is false for a filesystem without tools for a check. Serves is true if the filesystem answers.
 	Can, Serves bool
 	Now         time.Time
 }
 
-// CheckDecision is what is to be done about checks.
+// CheckDecision is the result of DecideCheck.
 type CheckDecision struct {
-	// Start is the name of the Job to make, empty for none, and Remove are the names of the Jobs that are of no use any more.
+	// Start is the name of the Job to make, empty for none. Remove holds the names of the Jobs that are no longer needed.
 	Start  string
 	Remove []string
-	// Check is status.check.
+	// Check is the new status.check.
 	Check *v1alpha1.CheckStatus
 }
 
-// requestOf is the word by which a person asks for something once, empty when nobody does. Another word asks again.
+// requestOf returns the value of an annotation by which a person requests something once, empty if it is not set. A new value is a new
+// request.
 func requestOf(fs *v1alpha1.FileSystem, annotation string) string {
 	const most = 64
 	return strings.TrimSpace(v1alpha1.Cut(strings.TrimSpace(fs.Annotations[annotation]), most))
@@ -56,8 +57,9 @@ const (
 	maxCheckMessage  = 1024
 )
 
-// DecideCheck decides how far the check is that a person has asked for. A request is on record before its Job is made, whose name follows
-// from the record, and what a Job says is on record before it is removed: an operator that is killed goes on with the same.
+// DecideCheck decides the next step of the check that a person has requested. A request is recorded before its Job is made, and the Job's
+// name follows from the record. The result of a Job is recorded before the Job is removed. An operator that is killed therefore continues
+// with the same Job.
 func DecideCheck(v CheckView) CheckDecision {
 	request := requestOf(v.FileSystem, v1alpha1.AnnotationCheck)
 	d := CheckDecision{Check: v.Recorded.DeepCopy()}
@@ -86,7 +88,7 @@ func DecideCheck(v CheckView) CheckDecision {
 	return d
 }
 
-// goOn says what becomes of a check that is on record and not over.
+// goOn decides the next step of a recorded check that is not over.
 func (d *CheckDecision) goOn(v CheckView, own string, now metav1.Time) {
 	i := slices.IndexFunc(v.Jobs, func(j CheckJobFacts) bool { return j.Name == own })
 	switch {
@@ -117,7 +119,7 @@ func (d *CheckDecision) Refuse(now time.Time, why string) {
 	d.over(metav1.NewTime(now.UTC().Truncate(time.Second)), v1alpha1.CheckFailed, why)
 }
 
-// findings are those of an answer as a status has them: each kind once, the most frequent first.
+// findings returns the findings of an answer for the status: each kind once, the most frequent first.
 func findings(said []spec.CheckFinding) []v1alpha1.CheckFinding {
 	counts := map[string]int64{}
 	for _, f := range said {
@@ -137,7 +139,7 @@ func checkJobName(fs *v1alpha1.FileSystem, c *v1alpha1.CheckStatus) string {
 	return ChildName(fs, "check-"+Hash(c.Request, c.Started.UTC().Format(time.RFC3339)))
 }
 
-// ReadCheckAnswer finds the answer of `node check` in a termination message, nil when there is none.
+// ReadCheckAnswer finds the answer of `node check` in a termination message, nil if there is none.
 func ReadCheckAnswer(message string) *spec.CheckAnswer {
 	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(message), "\n")) {
 		answer := &spec.CheckAnswer{}

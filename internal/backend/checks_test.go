@@ -16,7 +16,7 @@ import (
 
 var checkedAt = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
-// asked is a filesystem that can be checked, of which a check was asked for by a word.
+// asked returns a filesystem that supports checks, with an annotation that requests one.
 func asked(word string) backend.CheckView {
 	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage", UID: "6f1c"}}
 	if word != "" {
@@ -25,13 +25,13 @@ func asked(word string) backend.CheckView {
 	return backend.CheckView{FileSystem: fs, Can: true, Serves: true, Now: checkedAt}
 }
 
-// recorded is what the API server has after a decision.
+// recorded returns the view after the API server has stored a decision.
 func recorded(v backend.CheckView, d backend.CheckDecision) backend.CheckView {
 	v.Recorded, v.Now = d.Check, v.Now.Add(10*time.Second)
 	return v
 }
 
-// started is a check that is on record, with its Job.
+// started returns a recorded check, with its Job.
 func started(word string) (v backend.CheckView, job string) {
 	v = asked(word)
 	v = recorded(v, backend.DecideCheck(v))

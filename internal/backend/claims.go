@@ -7,33 +7,33 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// PortRange is the ports from First, Count of them. Count is 0 for a filesystem that has none yet.
+// PortRange is Count ports, beginning with First. Count is 0 for a filesystem that has none yet.
 type PortRange struct{ First, Count int32 }
 
-// Overlap is true when a port is in both.
+// Overlap reports whether a port is in both ranges.
 func (p PortRange) Overlap(other PortRange) bool {
 	return p.First < other.First+other.Count && other.First < p.First+p.Count
 }
 
-// Claims are what a filesystem uses on nodes, so that no other may use it there.
+// Claims holds what a filesystem uses on nodes, so that no other may use it there.
 type Claims struct {
 	// Of is the FileSystem, as "namespace/name".
 	Of string
-	// Ports that it has, or asks for, on every node where it has servers; Field of the spec sets them, such as "spec.example.basePort".
+	// Ports that it has, or requests, on every node with its servers. Field of the spec sets them, such as "spec.example.basePort".
 	Ports PortRange
 	Field string
-	// Directories that it uses on each node where it has servers. Those on a disk of its own are not in the list: a disk that two want is
-	// refused where it is chosen. A node without any is in it, because of the ports. Nil for a filesystem that has recorded nothing yet: it
-	// will find the claims of others when it does.
+	// Directories holds the directories that it uses on each node with its servers. It leaves out directories on the filesystem's own disks,
+	// because two claims to one disk are refused where the disk is chosen. It includes nodes without directories, because of the ports. It is
+	// nil for a filesystem that has recorded nothing yet; that filesystem checks the claims of others when it records something.
 	Directories map[string][]string
 }
 
-// NewClaims are those of a filesystem on no node yet.
+// NewClaims returns the claims of a filesystem on no node yet.
 func NewClaims(fs *v1alpha1.FileSystem, ports PortRange, field string) Claims {
 	return Claims{Of: fs.Namespace + "/" + fs.Name, Ports: ports, Field: field}
 }
 
-// Use adds directories of a node, or the node alone.
+// Use adds directories of a node, or only the node.
 func (c *Claims) Use(node string, directories ...string) {
 	if c.Directories == nil {
 		c.Directories = map[string][]string{}
@@ -41,7 +41,7 @@ func (c *Claims) Use(node string, directories ...string) {
 	c.Directories[node] = append(c.Directories[node], directories...)
 }
 
-// UseMetadata adds the recorded node of the metadata, and the directory there that is not on a disk of its own.
+// UseMetadata adds the recorded node of the metadata, and its directory if that is not on a disk of its own.
 func (c *Claims) UseMetadata(record v1alpha1.MetadataRecord) {
 	if record.Target == "" && record.Directory != "" {
 		c.Use(record.Node, record.Directory)
@@ -50,7 +50,7 @@ func (c *Claims) UseMetadata(record v1alpha1.MetadataRecord) {
 	c.Use(record.Node)
 }
 
-// UsePools adds the nodes that have servers of the pools in the spec, and the pools' directories there.
+// UsePools adds the nodes with servers of the pools in the spec, and the pools' directories there.
 func (c *Claims) UsePools(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) {
 	directories := map[string][]string{}
 	for _, pool := range fs.Spec.StoragePools {
@@ -66,7 +66,7 @@ func (c *Claims) UsePools(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNo
 	}
 }
 
-// FreePorts is the first range of ports that no other filesystem has or asks for.
+// FreePorts returns the first range of ports that no other filesystem has or requests.
 func FreePorts(in Input, first, last, count int32, field string) (int32, error) {
 	for base := first; base <= last; base += count {
 		free := true
@@ -108,7 +108,7 @@ func RefuseConflicts(in Input, mine Claims) error {
 	return nil
 }
 
-// Nested is true when two directories are the same, or one lies in the other.
+// Nested reports whether two directories are the same, or one is in the other.
 func Nested(d, e string) bool {
 	d, e = path.Clean(d), path.Clean(e)
 	return d == e || strings.HasPrefix(d, e+"/") || strings.HasPrefix(e, d+"/")

@@ -25,7 +25,7 @@ func TestDirectoriesAreNestedByTheirElements(t *testing.T) {
 	g.Expect(Nested("/data/a", "/data/ab")).To(BeFalse())
 }
 
-// claimsOf a filesystem with metadata on a node, and a pool on others.
+// claimsOf returns the claims of a filesystem with metadata on a node, and a pool on others.
 func claimsOf(name, metadata, directory string, ports PortRange, pool ...string) Claims {
 	fs := v1alpha1.FileSystem{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "storage"},

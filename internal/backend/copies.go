@@ -12,68 +12,71 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// MetadataCopy is a copy of the metadata that a running server is to keep.
+// MetadataCopy is a copy of the metadata that a running server should keep.
 type MetadataCopy struct {
-	// Source is where it lies, on which node.
+	// Source is the place of the copy, and its node.
 	Source RecoverySource
-	// Follows identifies the starts of the servers since which the copy follows the metadata. It changes when a server restarts. It is
-	// empty while the server does not follow, as the filesystem itself says, and Away says why not.
+	// Follows identifies the starts of the servers since which the copy follows the metadata, so it changes when a server restarts. It is
+	// empty while the server does not follow, according to the filesystem itself; Away is then the reason.
 	Follows, Away string
-	// Leaves is true while somebody wants to take the node away: no pod is to come there, and the copy is read later.
+	// Leaves is true while a person wants to take the node away. No pod may start there, and the copy is read later.
 	Leaves bool
-	// Fetched is when the server was last due to get all of the metadata, by its own timetable; zero where it has none.
+	// Fetched is when the server should last have fetched all of the metadata, by its own timetable; zero if it has none.
 	Fetched time.Time
-	// Pod is that of the server, and Outdated is true while it is to be restarted to take up a change.
+	// Pod is the pod of the server. Outdated is true while the pod has to restart for a change.
 	Pod      types.NamespacedName
 	Outdated bool
 }
 
-// CopyView is all that DecideCopies looks at.
+// CopyView is the input of DecideCopies.
 type CopyView struct {
 	FileSystem *v1alpha1.FileSystem
-	// Recorded is status.metadataCopies as the API server has it.
+	// Recorded is status.metadataCopies as stored in the API server.
 	Recorded []v1alpha1.MetadataCopyStatus
 	Copies   []MetadataCopy
 	Jobs     []RecoveryJobFacts
-	// Serves is true when the filesystem itself answers: nothing is known of who follows otherwise.
+	// Serves is true if the filesystem itself answers. Otherwise it is unknown which servers follow.
 	Serves bool
 	Now    time.Time
 }
 
-// CopyDecision is what is to be done about copies of the metadata.
+// CopyDecision is the result of DecideCopies.
 type CopyDecision struct {
-	// Start are the Jobs to make, which is one at most, and Remove the names of those that are of no use any more.
+	// Start holds the Jobs to make, at most one. Remove holds the names of the Jobs that are no longer needed.
 	Start  []RecoveryRequest
 	Remove []string
-	// Copies is status.metadataCopies.
+	// Copies is the new status.metadataCopies.
 	Copies []v1alpha1.MetadataCopyStatus
-	// Fetch are the servers that are to be restarted, so that they fetch their copies again. None of them is a loss to anybody.
+	// Fetch holds the servers to restart so that they fetch their copies again. No program waits for any of them.
 	Fetch []Restart
-	// Condition is the condition MetadataCopies: ReasonCopiesProven is true, ReasonCopiesUnread unknown, and another reason false. It is
-	// absent while the reason is empty.
+	// Condition is the condition MetadataCopies. It is true with ReasonCopiesProven, unknown with ReasonCopiesUnread, and false with any other
+	// reason. It is absent while the reason is empty.
 	Condition Problem
 }
 
 const (
-	// proofLife is how long a proof is believed: a copy is read at least so often. It is less than a day, because several wait for each other.
+	// proofLife is how long a proof counts, so that every copy is read at least this often. It is less than a day, because several copies are
+	// read one after the other.
 	proofLife = 23 * time.Hour
-	// fetchTime is how long a server that follows again may take to fetch all of the metadata. A copy that is not whole yet can't be read.
+	// fetchTime is how long a server that follows again may take to fetch all of the metadata. An incomplete copy can't be read.
 	fetchTime = 5 * time.Minute
-	// fetchLate is how long after its time a fetch by the timetable may go on.
+	// fetchLate is how long a fetch may still run after its scheduled time.
 	fetchLate = 10 * time.Minute
-	// retrySoon is how soon a copy is read again that could not be read and may just be changing.
+	// retrySoon is the delay before a copy is read again that could not be read and may just have been changing.
 	retrySoon = 30 * time.Second
-	// maxFailures bounds a count, and certain is how often a program refuses a copy until that is believed: its server writes it meanwhile.
+	// maxFailures bounds a count. certain is how often a program must refuse a copy before the refusal counts, because the server writes the
+	// copy meanwhile.
 	maxFailures, certain = 1000, 2
-	// mostFetches is how often a copy is fetched again at once, and fetchAgain how long is waited before each further time.
+	// mostFetches is how often a copy is fetched again at once, and fetchAgain the delay before each further fetch.
 	mostFetches, fetchAgain = 3, 6 * time.Hour
 	// maxCopyMessage is the limit of MetadataCopyStatus.
 	maxCopyMessage = 256
 )
 
-// DecideCopies decides which copy of the metadata is read back now, one at a time, and what is known of each. A copy is due when its server
-// follows again, when it has fetched all of the metadata, when its proof is a day old, and when it was read in vain a while ago. That it is
-// read is on record before its Job is made, whose name follows from the record, and what a Job says is on record before it is removed.
+// DecideCopies decides which copy of the metadata is read back now, one at a time, and returns the state of each. A copy is read when its
+// server follows again, when its server has fetched all of the metadata, when its proof is a day old, and some time after a read that
+// failed. A read is recorded before its Job is made, and the Job's name follows from the record. The result of a Job is recorded before the
+// Job is removed.
 func DecideCopies(v CopyView) CopyDecision {
 	var d CopyDecision
 	var wanted []string
@@ -120,7 +123,7 @@ func (v *CopyView) stamp() *metav1.Time {
 	return new(metav1.NewTime(v.Now.UTC().Truncate(time.Second)))
 }
 
-// known is what is on record of a copy.
+// known returns the record of a copy.
 func (v *CopyView) known(c *MetadataCopy) *v1alpha1.MetadataCopyStatus {
 	i := slices.IndexFunc(v.Recorded, func(s v1alpha1.MetadataCopyStatus) bool { return s.Node == c.Source.Node })
 	if i < 0 {
@@ -131,7 +134,7 @@ func (v *CopyView) known(c *MetadataCopy) *v1alpha1.MetadataCopyStatus {
 	return v.Recorded[i].DeepCopy()
 }
 
-// becomes notes what a copy is from now on.
+// becomes records the new state of a copy.
 func (v *CopyView) becomes(s *v1alpha1.MetadataCopyStatus, result v1alpha1.MetadataCopyResult, message string) {
 	if s.Result != result {
 		s.Result, s.Since = result, *v.stamp()
@@ -139,7 +142,7 @@ func (v *CopyView) becomes(s *v1alpha1.MetadataCopyStatus, result v1alpha1.Metad
 	s.Message = v1alpha1.Cut(message, maxCopyMessage)
 }
 
-// follow notes whether the server of a copy follows, and since when. One that follows again may lack what was changed before.
+// follow records whether the server of a copy follows, and since when. A server that follows again may lack earlier changes.
 func (v *CopyView) follow(s *v1alpha1.MetadataCopyStatus, c *MetadataCopy) {
 	switch {
 	case c.Follows == "":
@@ -153,11 +156,11 @@ func (v *CopyView) follow(s *v1alpha1.MetadataCopyStatus, c *MetadataCopy) {
 	}
 }
 
-// take takes what a Job says of a copy.
+// take records the result of a Job for a copy.
 func (v *CopyView) take(s *v1alpha1.MetadataCopyStatus, c *MetadataCopy, j RecoveryJobFacts) {
 	s.Reading, s.Checked, s.Job = nil, v.stamp(), j.Name
 	if s.Follows != c.Follows {
-		return // it says nothing of what follows now
+		return // the Job read an earlier state of the copy
 	}
 	if j.Answer != nil && len(j.Answer.Found) > 0 {
 		found := j.Answer.Found[0]
@@ -194,12 +197,12 @@ func (v *CopyView) take(s *v1alpha1.MetadataCopyStatus, c *MetadataCopy, j Recov
 	}
 }
 
-// settled is true for a copy whose server has had the time to fetch all of the metadata.
+// settled reports whether the server of a copy has had the time to fetch all of the metadata.
 func (v *CopyView) settled(s *v1alpha1.MetadataCopyStatus) bool {
 	return s.Followed != nil && v.Now.Sub(s.Followed.Time) >= fetchTime
 }
 
-// read notes that one of the copies that are due is read: the one that was read the longest time ago.
+// read records that one of the copies is read that have to be read: the one whose last read is the longest ago.
 func (v *CopyView) read(known []v1alpha1.MetadataCopyStatus, copies []MetadataCopy) {
 	next := -1
 	for i := range known {
@@ -218,7 +221,7 @@ func (v *CopyView) read(known []v1alpha1.MetadataCopyStatus, copies []MetadataCo
 	}
 }
 
-// due is true for a copy that is to be read. Fetched is when its server was last due to fetch all of the metadata.
+// due reports whether a copy has to be read. Fetched is when its server should last have fetched all of the metadata.
 func (v *CopyView) due(s *v1alpha1.MetadataCopyStatus, fetched time.Time) bool {
 	switch {
 	case s.Retry != nil:
@@ -230,8 +233,8 @@ func (v *CopyView) due(s *v1alpha1.MetadataCopyStatus, fetched time.Time) bool {
 	return v.Now.Sub(s.Proven.Time) >= proofLife || s.Proven.Time.Before(fetched) && !v.Now.Before(fetched)
 }
 
-// fetches says why the server of a copy is restarted now, so that it fetches the copy again; empty while it is not. A server that is to
-// take up a change may be unable to follow without it: no guard holds it up while its copy is not proven.
+// fetches returns why the server of a copy restarts now, so that it fetches the copy again; empty if it does not. A server that must
+// restart for a change may be unable to follow before, so no guard delays it while its copy is not proven.
 func (v *CopyView) fetches(s *v1alpha1.MetadataCopyStatus, c *MetadataCopy) string {
 	if s.Follows == "" || s.Reading != nil || s.Failures < certain || !v.settled(s) {
 		return ""
@@ -251,7 +254,7 @@ func (v *CopyView) fetches(s *v1alpha1.MetadataCopyStatus, c *MetadataCopy) stri
 	return "its copy of the metadata can't be read, and it fetches it again when it starts: " + s.Message
 }
 
-// copiesCondition is the condition MetadataCopies.
+// copiesCondition returns the condition MetadataCopies.
 func copiesCondition(copies []v1alpha1.MetadataCopyStatus, now time.Time) Problem {
 	if len(copies) == 0 {
 		return Problem{}
@@ -282,9 +285,9 @@ func copiesCondition(copies []v1alpha1.MetadataCopyStatus, now time.Time) Proble
 	}
 }
 
-// WaitsForCopy says what a step that takes the server of the metadata away waits for, in words that follow "when "; empty when for nothing.
-// It waits for one copy that is proven, on another node than that, where one is named. It does not wait where no server follows: then the
-// filesystem is not well, and nothing could be proven. A person goes on without a copy by the word for a backup.
+// WaitsForCopy returns what a step that takes the metadata server away waits for, in words that follow "when "; empty if it need not wait.
+// It waits for one proven copy on another node than except, if that is set. It does not wait if no server follows, because the filesystem
+// is then unhealthy and no copy could be proven. A person overrides it with the approval that also overrides a missing backup.
 func WaitsForCopy(fs *v1alpha1.FileSystem, except string) string {
 	var why []string
 	for i := range fs.Status.MetadataCopies {

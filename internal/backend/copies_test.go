@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// logbook is a filesystem with copies of its metadata on two nodes, and what has become of them.
+// logbook is a filesystem with copies of its metadata on two nodes, and the records about them.
 type logbook struct {
 	*WithT
 	view backend.CopyView
@@ -40,7 +40,7 @@ func newLogbook(t *testing.T, nodes ...string) *logbook {
 	return l
 }
 
-// pass decides, and puts that on record; Jobs are made and removed.
+// pass decides, stores the result, and creates and removes Jobs.
 func (l *logbook) pass() backend.CopyDecision {
 	l.last = backend.DecideCopies(l.view)
 	l.view.Recorded = l.last.Copies
@@ -52,27 +52,27 @@ func (l *logbook) pass() backend.CopyDecision {
 	return l.last
 }
 
-// later lets time go by.
+// later advances the clock.
 func (l *logbook) later(d time.Duration) *logbook {
 	l.view.Now = l.view.Now.Add(d)
 	return l
 }
 
-// ends ends the Job that reads, with an answer.
+// ends ends the reading Job, with an answer.
 func (l *logbook) ends(answer *spec.RecoveryAnswer) backend.CopyDecision {
 	l.Expect(l.view.Jobs).To(HaveLen(1))
 	l.view.Jobs[0].Ended, l.view.Jobs[0].Answer = true, answer
 	return l.pass()
 }
 
-// reads lets the next copy be read, as a whole.
+// reads completes the read of the next copy.
 func (l *logbook) reads(answer *spec.RecoveryAnswer) backend.CopyDecision {
 	l.pass()
 	l.pass()
 	return l.ends(answer)
 }
 
-// settles lets all copies be read until none is due.
+// settles reads copies until none has to be read.
 func (l *logbook) settles(answer *spec.RecoveryAnswer) {
 	for range l.view.Copies {
 		l.reads(answer)
@@ -80,7 +80,7 @@ func (l *logbook) settles(answer *spec.RecoveryAnswer) {
 	l.pass()
 }
 
-// copyOn is what is known of the copy on a node.
+// copyOn returns the record of the copy on a node.
 func (l *logbook) copyOn(node string) v1alpha1.MetadataCopyStatus {
 	i := slices.IndexFunc(l.last.Copies, func(s v1alpha1.MetadataCopyStatus) bool { return s.Node == node })
 	l.Expect(i).To(BeNumerically(">=", 0))

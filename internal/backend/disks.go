@@ -10,21 +10,20 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// OnDevices is true when the targets of a role are disks, and false when they are directories.
+// OnDevices reports whether the targets of a role are disks, and not directories.
 func OnDevices(targets v1alpha1.TargetsSpec) bool { return len(targets.Directories) == 0 }
 
-// TargetPath is where the disk of a StorageTarget is mounted.
+// TargetPath returns where the disk of a StorageTarget is mounted.
 func TargetPath(fs *v1alpha1.FileSystem, target string) string {
 	return spec.TargetPath(fs.Namespace, fs.Name, target)
 }
 
-// TargetsOf are the disks of a role on a node, by name; those of a pool for the role Storage. They are only to be read.
+// TargetsOf returns the disks of a role on a node, by name; for the role Storage, those of a pool. They are read-only.
 func TargetsOf(in Input, role v1alpha1.Role, pool, node string) []*v1alpha1.StorageTarget {
 	return slices.Collect(in.TargetsOn(role, pool, node))
 }
 
-// Proven returns the time since which the agent has called the disk proven, and why it does not, in words that follow
-// "its disk: ".
+// Proven returns the time since which the agent reports the disk as proven, or why it does not, in words that follow "its disk: ".
 func Proven(t *v1alpha1.StorageTarget) (since metav1.Time, why string) {
 	ready := Condition(t, v1alpha1.ConditionReady)
 	switch {
@@ -37,17 +36,17 @@ func Proven(t *v1alpha1.StorageTarget) (since metav1.Time, why string) {
 	}
 }
 
-// Finished is true when a disk was made a target once: it may hold data.
+// Finished reports whether a disk was ever made a target, so that it may hold data.
 func Finished(t *v1alpha1.StorageTarget) bool {
 	return t.Status.Provisioned != nil && t.Status.Provisioned.Finished != nil
 }
 
-// Condition is a condition of a StorageTarget, nil when it has none of that name.
+// Condition returns a condition of a StorageTarget, nil if it has none of that name.
 func Condition(t *v1alpha1.StorageTarget, name string) *metav1.Condition {
 	return meta.FindStatusCondition(t.Status.Conditions, name)
 }
 
-// MemberTarget is what a server is told of a disk. Only the data of a storage target can be moved elsewhere.
+// MemberTarget returns the configuration of a server for a disk. Only the data of a storage target can be moved elsewhere.
 func MemberTarget(fs *v1alpha1.FileSystem, t *v1alpha1.StorageTarget) v1alpha1.MemberTarget {
 	out := v1alpha1.MemberTarget{
 		Name: t.Name, Path: TargetPath(fs, t.Name),

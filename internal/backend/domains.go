@@ -23,7 +23,7 @@ func (d Domain) String() string {
 	return "node " + d.Name
 }
 
-// Domains are the failure domains of all nodes.
+// Domains holds the failure domains of all nodes.
 type Domains struct {
 	// Label is spec.failureDomains.label; without it, each node is a domain of its own.
 	Label string
@@ -47,7 +47,7 @@ func NewDomains(in Input) Domains {
 	return d
 }
 
-// Of is the domain of a node. Where a label says it, that of a node that is not in the cluster is not known.
+// Of returns the domain of a node. If a label decides and the node is not in the cluster, its domain is unknown.
 func (d Domains) Of(node string) (domain Domain, known bool) {
 	if d.Label == "" {
 		return Domain{Name: node}, true
@@ -56,14 +56,14 @@ func (d Domains) Of(node string) (domain Domain, known bool) {
 	return domain, known
 }
 
-// Apart is true when two nodes are known to lie in different domains.
+// Apart reports whether two nodes are known to be in different domains.
 func (d Domains) Apart(a, b string) bool {
 	of, known := d.Of(a)
 	other, there := d.Of(b)
 	return known && there && of != other
 }
 
-// Count is in how many domains these nodes lie, at least: one whose domain is not known is in none.
+// Count returns the smallest number of domains that these nodes can be in. A node whose domain is unknown adds none.
 func (d Domains) Count(nodes []string) int {
 	in := map[Domain]bool{}
 	for _, n := range nodes {
@@ -74,7 +74,7 @@ func (d Domains) Count(nodes []string) int {
 	return len(in)
 }
 
-// Unlabeled says which of these nodes do not say where they are, nil when all do or none is asked to.
+// Unlabeled names the nodes without a domain label, nil if all have one or no label is configured.
 func (d Domains) Unlabeled(nodes []string) *Problem {
 	if d.Label == "" {
 		return nil

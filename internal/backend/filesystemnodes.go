@@ -13,11 +13,11 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// maxNodeInName is how much of a node's name stands in that of a FileSystemNode, in bytes.
+// maxNodeInName is how many bytes of a node's name are part of the name of a FileSystemNode.
 const maxNodeInName = 32
 
-// FileSystemNodeName is the name of the FileSystemNode of a filesystem on a node: the filesystem, the first part of the node's name, and 64
-// bits of a hash of both, as plan.TargetName has them.
+// FileSystemNodeName returns the name of the FileSystemNode of a filesystem on a node: the filesystem, the first part of the node's name,
+// and 64 bits of a hash of both, as in plan.TargetName.
 func FileSystemNodeName(fileSystem, node string) string {
 	sum := sha256.Sum256([]byte(fileSystem + "/" + node))
 	short, _, _ := strings.Cut(node, ".")
@@ -25,15 +25,15 @@ func FileSystemNodeName(fileSystem, node string) string {
 	return fmt.Sprintf("%s-%s-%s", fileSystem, short, hex.EncodeToString(sum[:nodeHash/2]))
 }
 
-// nodeHash is how many characters of the name of a FileSystemNode tell it from all others: it ends with them.
+// nodeHash is the number of characters at the end of a FileSystemNode's name that make it unique.
 const nodeHash = 16
 
-// Member is a server on a node that is named in its own pods by this name (spec.Run.Daemon).
+// Member returns a server whose name on its node is the name in its pods (spec.Run.Daemon).
 func Member(role v1alpha1.Role, daemon string) v1alpha1.NodeMember {
 	return v1alpha1.NodeMember{Name: spec.MemberName(daemon), Role: role}
 }
 
-// Bind gives a member the CPUs that were found for it. Where a role asks for some, its server waits until they are known.
+// Bind sets the CPUs that were found for a member. If its role asks for CPUs, the server waits until they are known.
 func Bind(in Input, member *v1alpha1.NodeMember, node, daemon string, pinning *v1alpha1.CPUPinning) {
 	if !Bound(pinning) {
 		return
@@ -46,20 +46,20 @@ func Bind(in Input, member *v1alpha1.NodeMember, node, daemon string, pinning *v
 	member.Pinning = &v1alpha1.MemberPinning{CPUs: to.CPUs, MemoryNodes: to.MemoryNodes, MemoryPolicy: to.MemoryPolicy, Why: to.Why}
 }
 
-// NodeFile is the path of the file with what the servers of a filesystem are told of their node: spec.Run.NodeFile.
+// NodeFile returns the path of the node file of a filesystem (spec.Run.NodeFile).
 func NodeFile(fs *v1alpha1.FileSystem) string {
 	return path.Join(spec.NodeDirectory(fs.Namespace, fs.Name), spec.NodeFileName)
 }
 
 const nodeVolume = "node"
 
-// MountNodeFile gives a container the directory of NodeFile, which it can't write to. A single file would never change in a running pod.
+// MountNodeFile gives a container the directory of NodeFile, read-only. A mount of the file alone would never change in a running pod.
 func MountNodeFile(fs *v1alpha1.FileSystem, pod *corev1.PodTemplateSpec, c *corev1.Container) {
 	HostDirectory(pod, c, nodeVolume, spec.NodeDirectory(fs.Namespace, fs.Name), nil)
 	c.VolumeMounts[len(c.VolumeMounts)-1].ReadOnly = true
 }
 
-// MountTargets gives a container the disks of a filesystem that are mounted on the node, and those that the agent mounts later.
+// MountTargets gives a container the disks of a filesystem that are mounted on the node, including those that the agent mounts later.
 func MountTargets(fs *v1alpha1.FileSystem, pod *corev1.PodTemplateSpec, c *corev1.Container) {
 	HostDirectory(pod, c, "targets", spec.TargetsDirectory(fs.Namespace, fs.Name), new(corev1.MountPropagationHostToContainer))
 }

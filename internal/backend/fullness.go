@@ -7,10 +7,10 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// fullnessStep is in percent: a status is not written anew for each byte that programs write.
+// fullnessStep is in percent, so that the status is not rewritten for every byte that programs write.
 const fullnessStep = 5
 
-// Fullness is how evenly data lies on the targets of a pool that are online and stay, nil for fewer than two of them.
+// Fullness returns how evenly data is spread over the targets of a pool that are online and stay, nil for fewer than two such targets.
 func Fullness(targets []TargetStatus) *v1alpha1.PoolFullness {
 	count := 0
 	out := v1alpha1.PoolFullness{EmptiestPercent: 100}
@@ -20,7 +20,7 @@ func Fullness(targets []TargetStatus) *v1alpha1.PoolFullness {
 			continue
 		}
 		count++
-		// UsedBytes may be Coarse: what is full says a little less.
+		// UsedBytes may be Coarse, so a full target may show slightly less than 100 percent.
 		percent := int32(math.Round(min(1, max(0, float64(t.UsedBytes)/float64(t.CapacityBytes))) * 100))
 		percent -= percent % fullnessStep
 		out.EmptiestPercent, out.FullestPercent = min(out.EmptiestPercent, percent), max(out.FullestPercent, percent)
@@ -32,15 +32,15 @@ func Fullness(targets []TargetStatus) *v1alpha1.PoolFullness {
 }
 
 const (
-	// nearlyFull is how much of a pool is in use, in percent, when a person is told to make room.
+	// nearlyFull is the used part of a pool, in percent, from which the status asks a person to make room.
 	nearlyFull = 90
-	// fullPerMille is from where on a target counts as full: used space is said in steps of a thousandth, rounded down.
+	// fullPerMille is the used part from which a target counts as full. Used space is reported in thousandths, rounded down.
 	fullPerMille = 998
 )
 
-// Full names the pools that take no new files, and those that soon will not, each in words; there are none while nobody knows the sizes of
-// targets. A pool is full when fewer nodes have room on a target that is online and stays than its data has copies: no file can be written
-// there whole.
+// Full names the pools that accept no new files, and those that soon will not, each in words; none while the sizes of the targets are
+// unknown. A pool is full if the nodes with room on a target that is online and stays are fewer than its number of copies, because no file
+// could be written with all its copies.
 func (o *Observation) Full(pools []v1alpha1.StoragePoolSpec) (full, nearly []string) {
 	type sums struct {
 		targets, full      int
@@ -86,7 +86,7 @@ func (o *Observation) Full(pools []v1alpha1.StoragePoolSpec) (full, nearly []str
 	return full, nearly
 }
 
-// NearlyFullMetadata names the metadata targets that soon take no new files, because little of their space or few of their inodes are left.
+// NearlyFullMetadata names the metadata targets that will soon accept no new files, because little space or few inodes are left.
 func NearlyFullMetadata(state *State) (nearly []string) {
 	if state == nil {
 		return nil
@@ -96,7 +96,7 @@ func NearlyFullMetadata(state *State) (nearly []string) {
 		if t.Role != v1alpha1.RoleMetadata || !t.Online {
 			continue
 		}
-		// In whole percent: a status is not written for each file that programs make.
+		// The numbers are whole percents, so that the status is not rewritten for every new file.
 		if space, inodes := percent(t.UsedBytes, t.CapacityBytes), percent(t.UsedInodes, t.Inodes); max(space, inodes) >= nearlyFull {
 			nearly = append(nearly, fmt.Sprintf("metadata target %d (%d%% of space, %d%% of inodes in use)", t.ID, space, inodes))
 		}
@@ -104,10 +104,10 @@ func NearlyFullMetadata(state *State) (nearly []string) {
 	return nearly
 }
 
-// isFull is true when so little of something is left that it counts as nothing; false while nobody knows how much there is.
+// isFull reports whether almost nothing is left of a resource; false while its size is unknown.
 func isFull(used, all int64) bool { return all > 0 && float64(used) >= float64(all)*fullPerMille/1000 }
 
-// percent is how much of something is in use, rounded down; 0 while nobody knows how much there is.
+// percent returns the used part of a resource, rounded down; 0 while its size is unknown.
 func percent(used, all int64) int {
 	if all <= 0 {
 		return 0

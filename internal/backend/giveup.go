@@ -9,13 +9,13 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// GaveUp is true for a node that was given up, whether it is back or not.
+// GaveUp reports whether a node was decommissioned, even if it is back.
 func (in Input) GaveUp(node string) bool {
 	n := in.FileSystemNodeOn(node)
 	return n != nil && n.Spec.GivenUp != nil
 }
 
-// FileSystemNodeOn is that of a node, nil when there is none.
+// FileSystemNodeOn returns the FileSystemNode of a node, nil if there is none.
 func (in Input) FileSystemNodeOn(node string) *v1alpha1.FileSystemNode {
 	i, found := slices.BinarySearchFunc(in.FileSystemNodes, node, func(n v1alpha1.FileSystemNode, name string) int {
 		return strings.Compare(n.Spec.Node, name)
@@ -26,8 +26,8 @@ func (in Input) FileSystemNodeOn(node string) *v1alpha1.FileSystemNode {
 	return &in.FileSystemNodes[i]
 }
 
-// Remaining is the Input without the nodes that were given up, as long as they are not Ready, and without the pods of those that have
-// retired there: nobody waits for them.
+// Remaining returns the Input without decommissioned nodes that are not Ready, and without the pods of retired servers there, so that
+// nothing waits for them.
 func (in Input) Remaining() Input {
 	gone, gaveUp := map[string]bool{}, map[string]bool{}
 	for i := range in.FileSystemNodes {
@@ -47,7 +47,7 @@ func (in Input) Remaining() Input {
 	return out.Indexed()
 }
 
-// Retire makes all that a node was given retired.
+// Retire sets everything that was assigned to a node to retired, or back.
 func Retire(n *v1alpha1.FileSystemNode, retired bool) {
 	for i := range n.Spec.Members {
 		if m := &n.Spec.Members[i]; IsRecord(m) {
@@ -56,12 +56,12 @@ func Retire(n *v1alpha1.FileSystemNode, retired bool) {
 	}
 }
 
-// Storing is true for a node with a storage server that has not retired.
+// Storing reports whether a node has a storage server that has not retired.
 func Storing(n *v1alpha1.FileSystemNode) bool {
 	return slices.ContainsFunc(n.Spec.Members, func(m v1alpha1.NodeMember) bool { return m.Role == v1alpha1.RoleStorage && !m.Retired })
 }
 
-// TooFewWithout says which pool would have fewer nodes than it keeps copies without a node; empty when none would.
+// TooFewWithout names the pool that, without a node, would have fewer nodes than copies; empty if there is none.
 func TooFewWithout(in Input, node string) string {
 	for _, pool := range in.FileSystem.Spec.StoragePools {
 		record, recorded := in.Pool(pool.Name)
@@ -76,8 +76,8 @@ func TooFewWithout(in Input, node string) string {
 	return ""
 }
 
-// StillThere says which server of a node, or of no node that is known, the filesystem lists as online; empty when none is. Of a node that
-// was given up, only its own address counts.
+// StillThere names a server of a node, or of no known node, that the filesystem lists as online; empty if there is none. For a
+// decommissioned node, only its own address counts.
 func StillThere(in Input, node string, name func(Server) string) string {
 	if in.State == nil {
 		return ""

@@ -14,14 +14,14 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// A guard keeps a node from being drained until the filesystem can do without it: a pod that does nothing, and whose PodDisruptionBudget
-// lets it be evicted only when the operator has opened it. Daemons themselves belong to DaemonSets, which a drain leaves out.
+// A guard blocks the drain of a node until the filesystem can do without it. It is an idle pod whose PodDisruptionBudget allows the
+// eviction only after the operator has opened the budget. The daemons themselves belong to DaemonSets, which a drain leaves out.
 
-// ownTaints are the prefix of the taints that Kubernetes gives to nodes by itself, such as to one that is cordoned.
+// ownTaints is the prefix of the taints that Kubernetes itself sets on nodes, for example on one that is cordoned.
 const ownTaints = "node.kubernetes.io/"
 
-// TaintsOfPeople are the taints of a node that somebody has given it, sorted: without those of Kubernetes itself, such as of a node that is
-// cordoned, and without those that keep no pod away.
+// TaintsOfPeople returns the taints of a node that a person has set, sorted: without those of Kubernetes itself, and without those that
+// keep no pod away.
 func TaintsOfPeople(taints []corev1.Taint) []corev1.Taint {
 	var out []corev1.Taint
 	for _, t := range taints {
@@ -35,22 +35,22 @@ func TaintsOfPeople(taints []corev1.Taint) []corev1.Taint {
 	return out
 }
 
-// Guarded is true for a node that has a guard: one with servers that have not retired, and was not given up.
+// Guarded reports whether a node has a guard: it has servers that have not retired, and was not decommissioned.
 func Guarded(n *v1alpha1.FileSystemNode) bool {
 	return n.Spec.GivenUp == nil && n.DeletionTimestamp.IsZero() &&
 		slices.ContainsFunc(n.Spec.Members, func(m v1alpha1.NodeMember) bool { return !m.Retired })
 }
 
-// GuardHash is a hash of what differs between the pods of the guard of a node with these taints; it stands in TemplateHashAnnotation of the
-// Deployment.
+// GuardHash returns a hash of everything that may change in the guard pod of a node with these taints. TemplateHashAnnotation of the
+// Deployment holds it.
 func (p Pods) GuardHash(taints []corev1.Taint) string {
 	asked := p.FileSystem.Spec.Pods
 	return Hash(ClusterName(p.FileSystem), p.Images.Node, p.Images.PullPolicy, asked.Labels, asked.Annotations, asked.PriorityClassName,
 		asked.ImagePullSecrets, taints)
 }
 
-// Guard is the Deployment of the guard of a node. Its pod belongs on that node alone, and tolerates what the node's own taints say, but not
-// that the node is cordoned: evicted, it waits until the node takes pods again.
+// Guard returns the Deployment of the guard of a node. Its pod can run on that node only, and tolerates the node's own taints, but not the
+// cordon. After an eviction it waits until the node accepts pods again.
 func (p Pods) Guard(n *v1alpha1.FileSystemNode, node Node) *appsv1.Deployment {
 	pod := p.Template(Workload{})
 	labels := labelsOf(p.FileSystem)
@@ -80,7 +80,7 @@ func (p Pods) Guard(n *v1alpha1.FileSystemNode, node Node) *appsv1.Deployment {
 	}
 }
 
-// GuardBudget is the PodDisruptionBudget of the guard of a node: open, it lets the guard be evicted.
+// GuardBudget returns the PodDisruptionBudget of the guard of a node. If open, it allows the eviction of the guard.
 func GuardBudget(fs *v1alpha1.FileSystem, n *v1alpha1.FileSystemNode, open bool) *policyv1.PodDisruptionBudget {
 	unavailable := intstr.FromInt32(0)
 	if open {
@@ -94,7 +94,7 @@ func GuardBudget(fs *v1alpha1.FileSystem, n *v1alpha1.FileSystemNode, open bool)
 	}
 }
 
-// IsOpen is true for the PodDisruptionBudget of a guard that may be evicted.
+// IsOpen reports whether the PodDisruptionBudget of a guard allows its eviction.
 func IsOpen(budget *policyv1.PodDisruptionBudget) bool {
 	return budget.Spec.MaxUnavailable == nil || *budget.Spec.MaxUnavailable != intstr.FromInt32(0)
 }

@@ -64,7 +64,7 @@ func TestTheGuardsOfTwoFilesystemsOfOneNameAreToldApartByOneLabel(t *testing.T) 
 	}
 	g.Expect(owner("storage", "scratch")).To(Equal("storage.scratch"))
 	g.Expect(owner("home", "scratch")).To(Equal("home.scratch"))
-	// The longest names that there may be, which begin with the same and end with the same.
+	// The names have the maximum length, and differ only in the middle.
 	namespace, name := strings.Repeat("n", 62), strings.Repeat("s", 40)
 	seen := map[string]bool{}
 	for _, fs := range [][2]string{{namespace + "a", name}, {namespace + "b", name}, {namespace[:45] + "-", name}, {namespace[:45], "-" + name[1:]}} {

@@ -15,19 +15,19 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// Before daemons are restarted with other software, their image is on their nodes: a daemon that is stopped, and whose new image can't be
-// pulled, is away until a person mends that. Only a container that runs proves that its image is there, and keeps it there: a kubelet
-// removes images that nothing uses.
+// Before daemons restart with other software, the new image must be on their nodes. Otherwise a stopped daemon whose new image can't be
+// pulled stays away until a person fixes that. Only a running container proves that its image is there, and keeps it there, because a
+// kubelet removes unused images.
 
-// Pull brings an image to nodes: a DaemonSet whose pods do nothing with it.
+// Pull brings an image to nodes: a DaemonSet with idle pods of that image.
 type Pull struct {
 	Image string
-	// Components whose pods run it; its nodes are theirs.
+	// Components lists the components whose pods run the image. The Pull runs on their nodes.
 	Components []string
 	Set        *appsv1.DaemonSet
 }
 
-// Pulls are those of the images that the pods of components run, by image, as their DaemonSets among the Members say.
+// Pulls returns the Pulls of the images that the pods of components run, by image, according to their DaemonSets among the Members.
 func (p Pods) Pulls(members []client.Object, components []string) []Pull {
 	sets := map[string][]*appsv1.DaemonSet{}
 	for _, o := range members {
@@ -54,7 +54,7 @@ func (p Pods) Pulls(members []client.Object, components []string) []Pull {
 	return out
 }
 
-// images of a pod, each once.
+// images returns the images of a pod, each once.
 func images(spec *corev1.PodSpec) []string {
 	var out []string
 	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
@@ -64,7 +64,7 @@ func images(spec *corev1.PodSpec) []string {
 	return slices.Compact(out)
 }
 
-// pull is the DaemonSet that brings an image to the nodes of all that run it.
+// pull returns the DaemonSet that brings an image to the nodes of everything that runs it.
 func (p Pods) pull(image string, users []*appsv1.DaemonSet) *appsv1.DaemonSet {
 	which := map[string]string{v1alpha1.LabelImages: p.FileSystem.Name, v1alpha1.LabelImage: Hash(image)}
 	pod := p.Template(Workload{})
@@ -74,7 +74,7 @@ func (p Pods) pull(image string, users []*appsv1.DaemonSet) *appsv1.DaemonSet {
 	spec := &pod.Spec
 	spec.HostNetwork, spec.DNSPolicy, spec.Affinity = false, corev1.DNSDefault, whereAny(users)
 	spec.TerminationGracePeriodSeconds = new(int64(1))
-	spec.PriorityClassName = "" // no pod of anybody else has to go for it
+	spec.PriorityClassName = "" // it must not preempt any other pod
 	spec.SecurityContext.FSGroup = nil
 	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name != binaryVolume })
 	spec.Containers = []corev1.Container{{
@@ -86,7 +86,7 @@ func (p Pods) pull(image string, users []*appsv1.DaemonSet) *appsv1.DaemonSet {
 		ObjectMeta: metav1.ObjectMeta{Name: ChildName(p.FileSystem, "image-"+Hash(image)), Namespace: p.FileSystem.Namespace},
 		Spec: appsv1.DaemonSetSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: which}, Template: *pod, RevisionHistoryLimit: new(int32(0)),
-			// A secret for the registry that comes later helps all nodes at once.
+			// A pull secret that is added later takes effect on all nodes at once.
 			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{
 				Type:          appsv1.RollingUpdateDaemonSetStrategyType,
 				RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxUnavailable: new(intstr.FromString("100%"))},
@@ -95,7 +95,7 @@ func (p Pods) pull(image string, users []*appsv1.DaemonSet) *appsv1.DaemonSet {
 	}
 }
 
-// whereAny places pods on all nodes that any of the DaemonSets has, nil for every node.
+// whereAny returns an affinity for all nodes that any of the DaemonSets has, nil for every node.
 func whereAny(sets []*appsv1.DaemonSet) *corev1.Affinity {
 	var terms []corev1.NodeSelectorTerm
 	seen := map[string]bool{}
@@ -113,7 +113,7 @@ func whereAny(sets []*appsv1.DaemonSet) *corev1.Affinity {
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}}
 }
 
-// whereIs says to which nodes a pod may come, as terms of which one has to hold; an empty term is every node.
+// whereIs returns the nodes on which a pod may run, as terms of which one has to hold; an empty term matches every node.
 func whereIs(spec *corev1.PodSpec) []corev1.NodeSelectorTerm {
 	terms := []corev1.NodeSelectorTerm{{}}
 	if a := spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
@@ -130,17 +130,17 @@ func whereIs(spec *corev1.PodSpec) []corev1.NodeSelectorTerm {
 	return terms
 }
 
-// PullPod is what is known of a pod of a Pull.
+// PullPod is the state of a pod of a Pull.
 type PullPod struct {
 	Image, Node string
-	// Ready is true when the image is there.
+	// Ready is true if the image is on the node.
 	Ready bool
-	// Problem says why the image can't be pulled; empty while it is being pulled.
+	// Problem is why the image can't be pulled; empty while the pull goes on.
 	Problem string
 }
 
-// Unpulled says which nodes of servers have no image yet, and why, in words that a person can act on; empty when all have theirs. The nodes
-// are those that have pods of a component.
+// Unpulled names the nodes of servers that have no image yet, with the reasons, in words that a person can act on; empty if all nodes have
+// theirs. The nodes are those with pods of a component.
 func Unpulled(pulls []Pull, servers []Pod, have []PullPod) string {
 	type place struct{ image, node string }
 	there, why, all := map[place]bool{}, map[place]string{}, map[place]bool{}
@@ -170,6 +170,6 @@ func Unpulled(pulls []Pull, servers []Pod, have []PullPod) string {
 	}
 	slices.Sort(failed)
 	slices.Sort(goesOn)
-	// Those that failed come first: they need a person.
+	// Failed nodes come first, because they need a person.
 	return fmt.Sprintf("%d of %d are missing: %s", len(failed)+len(goesOn), len(all), List(append(failed, goesOn...)))
 }

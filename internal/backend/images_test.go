@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// serverSet is the DaemonSet of a component, which runs an image.
+// serverSet returns the DaemonSet of a component, which runs an image.
 func serverSet(component, image string, where func(spec *corev1.PodSpec)) client.Object {
 	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: component, Labels: map[string]string{v1alpha1.LabelComponent: component}}}
 	spec := &set.Spec.Template.Spec

@@ -9,24 +9,24 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// index finds what an Input holds without a walk over all of it: each question about one node or target would otherwise cost as much as the
-// filesystem has of them. Its values are places in the lists of the Input.
+// index finds items of an Input without a search through its lists. Otherwise each question about one node or target would take time
+// proportional to the size of the filesystem. Its values are positions in the lists of the Input.
 type index struct {
-	// of are the lists of objects that it has the places of, and said is the answer of the filesystem whose places it has.
+	// of holds the indexed lists of objects, and said is the indexed answer of the filesystem.
 	of   lists
 	said *State
 
 	nodes, addresses map[string]int
 	pods             map[podPlace][]int
 	jobs             map[string]int
-	// targets are the StorageTargets of a role on a node, by name; names are all of them.
+	// targets holds the StorageTargets of a role on a node, by name; names holds all of them.
 	targets map[targetPlace][]int
 	names   map[string]int
 
-	// servers and sessions are found by the address of their node, disks by that of their server.
+	// servers and sessions are indexed by the address of their node, disks by that of their server.
 	servers, sessions map[string][]int
 	disks             map[listener][]int
-	// serverIDs, targetIDs and sides of mirrors are found by the number that the filesystem gave them.
+	// serverIDs, targetIDs and sides (of mirrors) are indexed by the number that the filesystem assigned.
 	serverIDs, targetIDs, sides map[numbered]int
 }
 
@@ -37,20 +37,20 @@ type targetPlace struct {
 	pool, node string
 }
 
-// listener is who listens on a port, as the filesystem says.
+// listener is the address and port of a server, as the filesystem lists it.
 type listener struct {
 	ip   string
 	port int32
 }
 
-// numbered has a number that is unique in its role.
+// numbered is a number that is unique in its role.
 type numbered struct {
 	role v1alpha1.Role
 	id   int32
 }
 
-// Indexed is the same Input, in which single things are found at once. A Backend begins with it whenever it is asked, and changes nothing
-// in the Input afterwards. One whose lists are still those that were indexed keeps its index.
+// Indexed returns the same Input with an index. A Backend calls it first in each of its methods, and changes nothing in the Input
+// afterwards. An Input whose lists are unchanged keeps its index.
 func (in Input) Indexed() Input {
 	switch {
 	case in.index == nil || in.index.of != listsOf(in):
@@ -63,20 +63,20 @@ func (in Input) Indexed() Input {
 	return in
 }
 
-// IndexedWith is Indexed. What an earlier Input has Found in lists that are still the same, it takes from there.
+// IndexedWith is Indexed, and reuses what an earlier Input has indexed of lists that are unchanged.
 func (in Input) IndexedWith(earlier Input) Input {
 	in.index = earlier.index
 	return in.Indexed()
 }
 
-// Found is what an Input has found in its lists of objects, and nothing else: for IndexedWith of the next one.
+// Found returns only the indexed lists of an Input, for IndexedWith of the next one.
 func (in Input) Found() Input {
 	x := *in.find()
 	x.listed(nil)
 	return Input{index: &x}
 }
 
-// lists tell the lists of objects of one Input from those of another.
+// lists identifies the lists of objects of one Input.
 type lists struct {
 	nodes   list[Node]
 	pods    list[Pod]
@@ -84,7 +84,7 @@ type lists struct {
 	targets list[v1alpha1.StorageTarget]
 }
 
-// list is where a list begins, and how long it is.
+// list is the address and the length of a list.
 type list[T any] struct {
 	first *T
 	count int
@@ -101,7 +101,7 @@ func listsOf(in Input) lists {
 	return lists{listOf(in.Nodes), listOf(in.Pods), listOf(in.Jobs), listOf(in.Targets)}
 }
 
-// find is the index of an Input; it is made anew for one that has none.
+// find returns the index of an Input, and builds one if there is none.
 func (in Input) find() *index {
 	if in.index != nil {
 		return in.index
@@ -109,7 +109,7 @@ func (in Input) find() *index {
 	return newIndex(in, nil)
 }
 
-// newIndex takes from an earlier index, nil when there is none, the places in lists that are still the same.
+// newIndex reuses the positions of unchanged lists from an earlier index, which is nil if there is none.
 func newIndex(in Input, earlier *index) *index {
 	x := &index{}
 	if earlier != nil {
@@ -151,7 +151,7 @@ func (x *index) inNodes(nodes []Node) {
 	}
 }
 
-// ofSeveral stands for the node of an address that several nodes report: any kubelet may report the address of another node.
+// ofSeveral marks an address that several nodes report, because any kubelet may report the address of another node.
 const ofSeveral = -1
 
 func (x *index) inPods(pods []Pod) {
@@ -171,7 +171,7 @@ func (x *index) inTargets(targets []v1alpha1.StorageTarget) {
 	}
 }
 
-// listed adds what the filesystem says of itself, nil while it says nothing.
+// listed indexes the filesystem's answer, nil while there is none.
 func (x *index) listed(state *State) {
 	if x.said = state; state == nil {
 		state = &State{}
@@ -198,9 +198,9 @@ func (x *index) listed(state *State) {
 	}
 }
 
-// grouped are the places of so many items, in their order, by a key that each item has.
+// grouped returns the positions of items, in their order, by the key of each item.
 func grouped[K comparable](items int, key func(i int) K) map[K][]int {
-	// Each group is cut out of one list: one that grows with its items would be as many lists as there are items, nearly.
+	// All groups share one backing array. Growing each group on its own would allocate nearly as many arrays as there are items.
 	counts := map[K]int{}
 	for i := range items {
 		counts[key(i)]++
@@ -217,14 +217,14 @@ func grouped[K comparable](items int, key func(i int) K) map[K][]int {
 	return out
 }
 
-// first remembers a place, unless the key has one: of two with one name, the first one counts.
+// first stores a position unless the key has one: of two items with one name, the first counts.
 func first[K comparable](places map[K]int, key K, place int) {
 	if _, taken := places[key]; !taken {
 		places[key] = place
 	}
 }
 
-// Node finds a node by its name. It is not there, for a daemon, while it has no address.
+// Node finds a node by its name. It returns false for a node without an address, because a daemon can't use it.
 func (in Input) Node(name string) (Node, bool) {
 	i, ok := in.find().nodes[name]
 	if !ok {
@@ -233,7 +233,7 @@ func (in Input) Node(name string) (Node, bool) {
 	return in.Nodes[i], in.Nodes[i].IP != ""
 }
 
-// NodeAt finds a node by its address. An address that several nodes report is that of none of them.
+// NodeAt finds a node by its address. It returns no node for an address that several nodes report.
 func (in Input) NodeAt(ip string) (Node, bool) {
 	i, ok := in.find().addresses[ip]
 	if !ok || i == ofSeveral {
@@ -242,28 +242,28 @@ func (in Input) NodeAt(ip string) (Node, bool) {
 	return in.Nodes[i], true
 }
 
-// IsShared is true for an address that several nodes report: nothing is concluded from what listens there.
+// IsShared reports whether several nodes report an address. A listener at such an address proves nothing.
 func (in Input) IsShared(ip string) bool { return in.find().addresses[ip] == ofSeveral }
 
-// JobNamed is a Job, nil when it is not there.
+// JobNamed returns a Job, nil if it does not exist.
 func (in Input) JobNamed(name string) *Job { return one(in.Jobs, in.find().jobs, name) }
 
-// PodsOn are the pods of a component on a node, those of a pool where it serves one; to be read only, as all of an Input.
+// PodsOn yields the pods of a component on a node, and of a pool if the component serves one. They are read-only, like all of an Input.
 func (in Input) PodsOn(component, pool, node string) iter.Seq[*Pod] {
 	return at(in.Pods, in.find().pods[podPlace{component, pool, node}])
 }
 
-// TargetNamed is a StorageTarget, nil when it is not there.
+// TargetNamed returns a StorageTarget, nil if it does not exist.
 func (in Input) TargetNamed(name string) *v1alpha1.StorageTarget {
 	return one(in.Targets, in.find().names, name)
 }
 
-// TargetsOn are the disks of a role on a node, by name; those of a pool for the role Storage.
+// TargetsOn yields the disks of a role on a node, by name; for the role Storage, those of a pool.
 func (in Input) TargetsOn(role v1alpha1.Role, pool, node string) iter.Seq[*v1alpha1.StorageTarget] {
 	return at(in.Targets, in.find().targets[targetPlace{role, pool, node}])
 }
 
-// ServersAt are the servers that the filesystem lists at an address; none while it says nothing.
+// ServersAt yields the servers that the filesystem lists at an address; none without an answer.
 func (in Input) ServersAt(ip string) iter.Seq[*Server] {
 	if in.State == nil {
 		return at[Server](nil, nil)
@@ -271,7 +271,7 @@ func (in Input) ServersAt(ip string) iter.Seq[*Server] {
 	return at(in.State.Servers, in.find().servers[ip])
 }
 
-// TargetsAt are the targets that the filesystem lists at the address of their server; none while it says nothing.
+// TargetsAt yields the targets that the filesystem lists at the address of their server; none without an answer.
 func (in Input) TargetsAt(ip string, port int32) iter.Seq[*Target] {
 	if in.State == nil || ip == "" {
 		return at[Target](nil, nil)
@@ -279,7 +279,7 @@ func (in Input) TargetsAt(ip string, port int32) iter.Seq[*Target] {
 	return at(in.State.Targets, in.find().disks[listener{ip, port}])
 }
 
-// SessionsOf are the mounts that the filesystem lists of an address; none while it says nothing.
+// SessionsOf yields the mounts that the filesystem lists for an address; none without an answer.
 func (in Input) SessionsOf(ip string) iter.Seq[*Session] {
 	if in.State == nil {
 		return at[Session](nil, nil)
@@ -287,7 +287,7 @@ func (in Input) SessionsOf(ip string) iter.Seq[*Session] {
 	return at(in.State.Sessions, in.find().sessions[ip])
 }
 
-// ServerWithID is the server that the filesystem lists with a number, nil while it lists none.
+// ServerWithID returns the server that the filesystem lists with a number, nil if it lists none.
 func (in Input) ServerWithID(role v1alpha1.Role, id int32) *Server {
 	if in.State == nil {
 		return nil
@@ -295,7 +295,7 @@ func (in Input) ServerWithID(role v1alpha1.Role, id int32) *Server {
 	return one(in.State.Servers, in.find().serverIDs, numbered{role, id})
 }
 
-// TargetWithID is the target that the filesystem lists with a number, nil while it lists none.
+// TargetWithID returns the target that the filesystem lists with a number, nil if it lists none.
 func (in Input) TargetWithID(role v1alpha1.Role, id int32) *Target {
 	if in.State == nil {
 		return nil
@@ -303,7 +303,7 @@ func (in Input) TargetWithID(role v1alpha1.Role, id int32) *Target {
 	return one(in.State.Targets, in.find().targetIDs, numbered{role, id})
 }
 
-// MirrorWith is the mirror that has a target or a metadata server with a number as one of its sides, nil while there is none.
+// MirrorWith returns the mirror that has the target or metadata server with this number as a side, nil if there is none.
 func (in Input) MirrorWith(role v1alpha1.Role, id int32) *Mirror {
 	if in.State == nil {
 		return nil
@@ -311,7 +311,7 @@ func (in Input) MirrorWith(role v1alpha1.Role, id int32) *Mirror {
 	return one(in.State.Mirrors, in.find().sides, numbered{role, id})
 }
 
-// one is the item of a list whose place is known by a key, nil when none is.
+// one returns the item of a list whose position is stored under a key, nil if there is none.
 func one[T any, K comparable](list []T, places map[K]int, key K) *T {
 	i, ok := places[key]
 	if !ok {
@@ -320,7 +320,7 @@ func one[T any, K comparable](list []T, places map[K]int, key K) *T {
 	return &list[i]
 }
 
-// at yields the items of a list at these places.
+// at yields the items of a list at these positions.
 func at[T any](list []T, places []int) iter.Seq[*T] {
 	return func(yield func(*T) bool) {
 		for _, i := range places {

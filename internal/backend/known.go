@@ -10,8 +10,8 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Known tells a Job of the servers and the targets that are on record, by their roles and numbers: a list of 24,000 is short, because
-// numbers follow each other.
+// Known returns the recorded servers and targets for a Job, by role and number. A list of 24,000 is short, because the numbers are
+// consecutive.
 func Known(servers, targets map[v1alpha1.Role][]int32) *spec.Known {
 	lists := func(of map[v1alpha1.Role][]int32) map[string]string {
 		out := map[string]string{}
@@ -23,7 +23,7 @@ func Known(servers, targets map[v1alpha1.Role][]int32) *spec.Known {
 	return &spec.Known{Servers: lists(servers), Targets: lists(targets)}
 }
 
-// Said is what is known as if a filesystem had said it: no server of a target is named.
+// Said returns the recorded servers and targets in the form of a filesystem's answer. Targets do not name their server.
 func Said(known *spec.Known) (State, error) {
 	var out State
 	if known == nil {
@@ -50,7 +50,7 @@ func Said(known *spec.Known) (State, error) {
 	return out, nil
 }
 
-// rangesOf is a list such as "1-3,7".
+// rangesOf formats numbers as a list such as "1-3,7".
 func rangesOf(numbers []int32) string {
 	sorted := slices.Compact(slices.Sorted(slices.Values(numbers)))
 	var out []string
@@ -69,10 +69,10 @@ func rangesOf(numbers []int32) string {
 	return strings.Join(out, ",")
 }
 
-// mostNumbers is more than any filesystem has.
+// mostNumbers is a limit above the size of any filesystem.
 const mostNumbers = 1 << 20
 
-// numbersOf reads such a list.
+// numbersOf parses such a list.
 func numbersOf(list string) (out []int32, err error) {
 	if list == "" {
 		return nil, nil

@@ -14,14 +14,14 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// ChildName is the name of an object of a filesystem.
+// ChildName returns the name of an object of a filesystem.
 func ChildName(fs *v1alpha1.FileSystem, suffix string) string { return fs.Name + "-" + suffix }
 
-// maxLabel is how long the value of a label may be.
+// maxLabel is the maximum length of a label value.
 const maxLabel = 63
 
-// ClusterName is a name of a filesystem that no other one of the cluster has, and that fits into a label: "storage.scratch", or, where that
-// is too long, the first part of it, and 64 bits of a hash, as FileSystemNodeName has them.
+// ClusterName returns a name that is unique among the filesystems of the cluster and fits into a label: "storage.scratch". A name that is
+// too long is cut and ends in 64 bits of a hash, as in FileSystemNodeName.
 func ClusterName(fs *v1alpha1.FileSystem) string {
 	name := fs.Namespace + "." + fs.Name
 	if len(name) <= maxLabel {
@@ -31,25 +31,25 @@ func ClusterName(fs *v1alpha1.FileSystem) string {
 	return strings.TrimRight(name[:maxLabel-nodeHash-1], "-.") + "-" + hex.EncodeToString(sum[:nodeHash/2])
 }
 
-// Address joins a host and a port, with brackets around the colons of an IPv6 address.
+// Address joins a host and a port, with brackets around an IPv6 address.
 func Address(host string, port int32) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }
 
-// Owner is who the directories of a filesystem belong to.
+// Owner returns the owner of a filesystem's directories.
 func Owner(fs *v1alpha1.FileSystem) spec.Owner {
 	return spec.Owner{Namespace: fs.Namespace, Name: fs.Name, UID: string(fs.UID)}
 }
 
-// StateRoot is the directory on each node that holds what daemons need besides targets: identities and ledgers.
+// StateRoot returns the directory on each node that holds the daemons' data besides targets: identities and ledgers.
 func StateRoot(fs *v1alpha1.FileSystem) string {
 	return fmt.Sprintf("/var/lib/parallelfs/%s.%s", fs.Namespace, fs.Name)
 }
 
-// Ledger is the file of a daemon on each node that records which directories were initialized there.
+// Ledger returns the file of a daemon on each node that records which directories were initialized there.
 func Ledger(fs *v1alpha1.FileSystem, component string) string {
 	return path.Join(StateRoot(fs), "ledger-"+component+".json")
 }
 
-// Encode writes what the node binary is told.
+// Encode returns the configuration of the node binary as JSON.
 func Encode(v any) []byte {
 	raw, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -58,7 +58,7 @@ func Encode(v any) []byte {
 	return raw
 }
 
-// Text is the form in which a ConfigMap takes files.
+// Text converts files to the form that a ConfigMap takes.
 func Text(files map[string][]byte) map[string]string {
 	out := make(map[string]string, len(files))
 	for name, content := range files {
@@ -67,7 +67,7 @@ func Text(files map[string][]byte) map[string]string {
 	return out
 }
 
-// Hash is a short name of what the parts say; another part makes another.
+// Hash returns a short hash of the parts.
 func Hash(parts ...any) string {
 	sum := sha256.New()
 	for _, part := range parts {

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// Matching are the nodes that match a selector, in their order; none for a selector that selects nothing.
+// Matching returns the nodes that match a selector, in their order; none for an empty selector.
 func Matching(nodes []Node, selector v1alpha1.NodeSelector) []Node {
 	if len(selector) == 0 {
 		return nil
@@ -21,7 +21,7 @@ func Matching(nodes []Node, selector v1alpha1.NodeSelector) []Node {
 	return filter(nodes, func(n *Node) bool { return matches(n, selector) })
 }
 
-// NodesOf are the nodes of a role: those that match its selector, or, where it has none, those of spec.nodes. They are in their order.
+// NodesOf returns the nodes of a role, in their order: those that match its selector or, if it has none, those of spec.nodes.
 func NodesOf(fs *v1alpha1.FileSystem, nodes []Node, selector v1alpha1.NodeSelector) []Node {
 	asked := fs.Spec.Nodes
 	switch {
@@ -34,12 +34,12 @@ func NodesOf(fs *v1alpha1.FileSystem, nodes []Node, selector v1alpha1.NodeSelect
 	}
 	by, err := metav1.LabelSelectorAsSelector(asked.Selector)
 	if err != nil {
-		return nil // RefuseNodes says it
+		return nil // RefuseNodes reports the error
 	}
 	return filter(nodes, func(n *Node) bool { return by.Matches(labels.Set(n.Labels)) })
 }
 
-// ClientNodes are the nodes that are to mount the filesystem, in their order.
+// ClientNodes returns the nodes that should mount the filesystem, in their order.
 func ClientNodes(fs *v1alpha1.FileSystem, nodes []Node) []Node {
 	if fs.Spec.Clients == nil {
 		return nil
@@ -47,8 +47,8 @@ func ClientNodes(fs *v1alpha1.FileSystem, nodes []Node) []Node {
 	return NodesOf(fs, nodes, fs.Spec.Clients.NodeSelector)
 }
 
-// OneNode are the nodes that match the selector of a role that has one node. Where it has no selector, it is one of spec.nodes: the one
-// that has a disk of the role, or whose disk carries one from before, or else the first by name.
+// OneNode returns the nodes that match the selector of a role that has one node. Without a selector it returns one node of spec.nodes: the
+// one that has a disk of the role, or a disk with earlier data of the role, or else the first by name.
 func OneNode(in Input, role v1alpha1.Role, selector v1alpha1.NodeSelector, targets v1alpha1.TargetsSpec) []Node {
 	if len(selector) > 0 {
 		return Matching(in.Nodes, selector)
@@ -69,7 +69,7 @@ func OneNode(in Input, role v1alpha1.Role, selector v1alpha1.NodeSelector, targe
 	return nodes[:min(len(nodes), 1)]
 }
 
-// SelectedBy names what selects the nodes of a role, for sentences: its own field, or spec.nodes.
+// SelectedBy names the field that selects the nodes of a role, for sentences: the role's own field, or spec.nodes.
 func SelectedBy(fs *v1alpha1.FileSystem, field string, selector v1alpha1.NodeSelector) string {
 	asked := fs.Spec.Nodes
 	switch {
@@ -82,7 +82,7 @@ func SelectedBy(fs *v1alpha1.FileSystem, field string, selector v1alpha1.NodeSel
 	}
 }
 
-// RefuseNodes refuses a selector in spec.nodes that is none.
+// RefuseNodes refuses an invalid selector in spec.nodes.
 func RefuseNodes(fs *v1alpha1.FileSystem) error {
 	if fs.Spec.Nodes == nil || fs.Spec.Nodes.Selector == nil {
 		return nil
@@ -93,7 +93,7 @@ func RefuseNodes(fs *v1alpha1.FileSystem) error {
 	return nil
 }
 
-// Strangers are the names in spec.nodes of which the cluster has no node.
+// Strangers returns the names in spec.nodes for which the cluster has no node.
 func Strangers(fs *v1alpha1.FileSystem, nodes []Node) []string {
 	if fs.Spec.Nodes == nil {
 		return nil
@@ -126,7 +126,7 @@ func matches(n *Node, selector v1alpha1.NodeSelector) bool {
 	return true
 }
 
-// SelectorText is a selector as kubectl takes it.
+// SelectorText formats a selector for kubectl.
 func SelectorText(selector v1alpha1.NodeSelector) string {
 	var parts []string
 	for _, key := range SortedKeys(selector) {
@@ -144,8 +144,8 @@ func NodeNames(nodes []Node) string {
 	return List(names)
 }
 
-// HasTargets is true when a role has targets on a node that its selector matches: where devices are named, only the nodes that
-// they are named of do.
+// HasTargets reports whether a role has targets on a node that its selector matches. If the spec names devices, only the nodes of those
+// devices have targets.
 func HasTargets(targets v1alpha1.TargetsSpec, node string) bool {
 	return len(targets.Devices) == 0 || slices.ContainsFunc(targets.Devices, func(d v1alpha1.DeviceReference) bool { return d.Node == node })
 }

@@ -9,23 +9,23 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// MostPromises is how many promises an Allocation has open, before there is More: the status promises each of them by name until its
-// FileSystemNode has it, and is to stay small. One takes less than 200 bytes where names are no longer than 63.
+// MostPromises is how many promises an Allocation may have open before it sets More. The status lists each promise by name until its
+// FileSystemNode has it, and should stay small. One promise takes less than 200 bytes if names have at most 63 characters.
 const MostPromises = 256
 
-// Numbering says what has numbers in a type of filesystem.
+// Numbering describes what has numbers in a type of filesystem.
 type Numbering struct {
-	// Server and Target are the kinds of the numbers that servers and targets of a role have. A target whose number is always that of its
-	// server is of the server's kind.
+	// Server and Target hold the kinds of numbers for the servers and targets of a role. A target whose number is always that of its server
+	// has the server's kind.
 	Server, Target map[v1alpha1.Role]v1alpha1.NumberKind
-	// Most is the highest number of each kind that there can be.
+	// Most is the highest possible number of each kind.
 	Most map[v1alpha1.NumberKind]int32
-	// Remembers is the filesystem, when it remembers servers and targets whose disks are gone, and From is what it says so from, such as "its
-	// management service runs".
+	// Remembers names the filesystem if it keeps servers and targets whose disks are gone. From is the condition under which it lists them,
+	// such as "its management service runs".
 	Remembers, From string
 }
 
-// Holder is who has a number: a member of a node, or one of its targets.
+// Holder is the owner of a number: a member of a node, or one of its targets.
 type Holder struct {
 	Kind         v1alpha1.NumberKind
 	Node, Member string
@@ -33,24 +33,24 @@ type Holder struct {
 	Target string
 }
 
-// Numbers gives numbers, each once and for ever. It is the only place that does. It starts from the highest of everything that is known:
-// what the status has used up and promised, what FileSystemNodes record, what disks say, and what the filesystem itself lists. A status
-// that was restored may be older than what was given, and a filesystem remembers what nobody has recorded.
+// Numbers assigns numbers, each once and permanently. Nothing else assigns them. It starts from the highest number in any source: the
+// status (used and promised), the FileSystemNodes, the disks, and the filesystem's own list. All are needed, because a restored status may
+// be older than the assignments, and a filesystem may keep numbers that no record has.
 //
-// What it says is to be written in this order: the status with Settle, in a write that fails when the status is not as it was read; then
-// the records. A number that was promised is given to the same holder by whoever reads that status.
+// The result is written in this order: first the status with Settle, in a write that fails if the status has changed since it was read;
+// then the records. Every reader of that status gives a promised number to the same holder.
 type Numbers struct {
 	by      Numbering
 	highest map[v1alpha1.NumberKind]int32
-	// promised are the promises of the status that are neither on record nor asked for yet, and open those that are asked for now.
+	// promised holds the promises of the status that are neither recorded nor requested yet, and open those that are requested now.
 	promised, open map[Holder]int32
-	// wait is why no new number is given, empty when one may be; waits is true when somebody has to wait for that, and more when somebody
-	// has to wait because too many promises are open.
+	// wait is why no new number is assigned, empty if one may be. waits is true if a holder has to wait for that reason. more is true if a
+	// holder has to wait because too many promises are open.
 	wait        string
 	waits, more bool
 }
 
-// NewNumbers starts from all that is known.
+// NewNumbers starts from all known numbers.
 func NewNumbers(in Input, disks OnDisks, by Numbering) *Numbers {
 	n := &Numbers{by: by, highest: map[v1alpha1.NumberKind]int32{}, promised: map[Holder]int32{}, open: map[Holder]int32{}, wait: disks.Why()}
 	if n.wait == "" && by.Remembers != "" && disks.Facts != nil && in.State == nil {
@@ -80,7 +80,7 @@ func NewNumbers(in Input, disks OnDisks, by Numbering) *Numbers {
 			n.Advance(by.Target[given.Role], t.ID)
 		}
 	}
-	for _, recorded := range in.Given() { // it needs no promise any more
+	for _, recorded := range in.Given() { // a recorded number needs no promise
 		if recorded.ID != 0 {
 			delete(n.promised, Holder{Kind: by.Server[recorded.Role], Node: recorded.Node, Member: recorded.Name})
 		}
@@ -101,21 +101,21 @@ func NewNumbers(in Input, disks OnDisks, by Numbering) *Numbers {
 	return n
 }
 
-// Advance remembers that a number was given. What has no numbers is left out, and so is a number that there can't be.
+// Advance records that a number was assigned. It ignores kinds without numbers, and numbers above the limit.
 func (n *Numbers) Advance(kind v1alpha1.NumberKind, number int32) {
 	if most, numbered := n.by.Most[kind]; numbered && number <= most {
 		n.highest[kind] = max(n.highest[kind], number)
 	}
 }
 
-// Highest is the highest number of a kind that was ever given.
+// Highest returns the highest number of a kind that was ever assigned.
 func (n *Numbers) Highest(kind v1alpha1.NumberKind) int32 { return n.highest[kind] }
 
-// Promised is the number that the status promises to a holder, 0 for none.
+// Promised returns the number that the status promises to a holder, 0 for none.
 func (n *Numbers) Promised(to Holder) int32 { return n.promised[to] }
 
-// Promise is the number of a holder that has none on record: the one that was promised to it, or one that was never given. It is 0 for a
-// holder that has to wait.
+// Promise returns the number for a holder without a recorded one: the number that was promised to it, or a new one. It is 0 if the holder
+// has to wait.
 func (n *Numbers) Promise(to Holder) (int32, error) {
 	number, promised := n.promised[to]
 	switch {
@@ -138,7 +138,7 @@ func (n *Numbers) Promise(to Holder) (int32, error) {
 	return number, nil
 }
 
-// next uses up a number, unless all were given.
+// next uses up a number. It returns false if all are used.
 func (n *Numbers) next(kind v1alpha1.NumberKind) (int32, bool) {
 	if n.highest[kind] >= n.by.Most[kind] {
 		return 0, false
@@ -147,8 +147,8 @@ func (n *Numbers) next(kind v1alpha1.NumberKind) (int32, bool) {
 	return n.highest[kind], true
 }
 
-// Settle is what the status has to say: the highest number of each kind, and the promises that are open. A promise that is on record is not
-// among them. Nor is one to somebody who is not wanted any more: its number is given to nobody.
+// Settle returns the new content of the status: the highest number of each kind, and the open promises. It leaves out promises that are
+// recorded, and promises to holders that are no longer desired; the numbers of the latter are never assigned.
 func (n *Numbers) Settle() *v1alpha1.GivenNumbers {
 	out := &v1alpha1.GivenNumbers{}
 	for _, kind := range SortedKeys(n.highest) {
@@ -177,13 +177,13 @@ func (n *Numbers) Settle() *v1alpha1.GivenNumbers {
 	return out
 }
 
-// More is true when so many promises are open that the rest has to wait until these are on record; see MostPromises.
+// More reports whether so many promises are open that the rest has to wait until these are recorded; see MostPromises.
 func (n *Numbers) More() bool { return n.more }
 
-// HasToWait is why no new number is given; empty when one may be.
+// HasToWait returns why no new number is assigned; empty if one may be.
 func (n *Numbers) HasToWait() string { return n.wait }
 
-// Unread says why somebody has to wait; empty when nobody has to.
+// Unread returns why a holder has to wait; empty if none has to.
 func (n *Numbers) Unread() string {
 	if n.waits {
 		return n.wait
@@ -191,7 +191,7 @@ func (n *Numbers) Unread() string {
 	return ""
 }
 
-// KindName is what has numbers of a kind, in words.
+// KindName returns what has numbers of a kind, in words.
 func KindName(kind v1alpha1.NumberKind) string {
 	switch kind {
 	case v1alpha1.NumberOfMetadataServer:

@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// anyNumbering is that of a filesystem whose storage servers and their targets have numbers, up to 100.
+// anyNumbering describes a filesystem whose storage servers and their targets have numbers up to 100.
 var anyNumbering = Numbering{
 	Server: map[v1alpha1.Role]v1alpha1.NumberKind{v1alpha1.RoleStorage: v1alpha1.NumberOfStorageServer},
 	Target: map[v1alpha1.Role]v1alpha1.NumberKind{v1alpha1.RoleStorage: v1alpha1.NumberOfStorageTarget},
@@ -22,7 +22,7 @@ var anyNumbering = Numbering{
 	Remembers: "AnyFS", From: "it runs",
 }
 
-// aServer is one of a node, and aTarget one of its targets.
+// aServer returns a server of a node, and aTarget one of its targets.
 func aServer(node string) Holder {
 	return Holder{Kind: v1alpha1.NumberOfStorageServer, Node: node, Member: "storage-ssd"}
 }
@@ -31,7 +31,7 @@ func aTarget(node, name string) Holder {
 	return Holder{Kind: v1alpha1.NumberOfStorageTarget, Node: node, Member: "storage-ssd", Target: name}
 }
 
-// recordedOn is the FileSystemNode of a storage server with a target.
+// recordedOn returns the FileSystemNode of a storage server with a target.
 func recordedOn(node string, server, target int32) v1alpha1.FileSystemNode {
 	return v1alpha1.FileSystemNode{Spec: v1alpha1.FileSystemNodeSpec{Node: node, Members: []v1alpha1.NodeMember{{
 		Name: "storage-ssd", Role: v1alpha1.RoleStorage, StoragePool: "ssd", ID: server, Targets: []v1alpha1.MemberTarget{{Name: "a", ID: target}},
@@ -139,7 +139,7 @@ func TestSoManyPromisesAreOpenAndNoMore(t *testing.T) {
 	in.FileSystem.Status.Given = n.Settle()
 	g.Expect(open()).To(Equal(MostPromises))
 
-	// Nothing was recorded, and disks come that are asked for first: those that have promises keep theirs, and there is no room for others.
+	// Nothing was recorded, and new disks are requested first. The holders of promises keep theirs, and there is no room for others.
 	n = NewNumbers(in, OnDisks{}, by)
 	g.Expect(n.Promise(aTarget("n1", "new"))).To(BeZero())
 	for i := range MostPromises {
@@ -148,7 +148,7 @@ func TestSoManyPromisesAreOpenAndNoMore(t *testing.T) {
 	in.FileSystem.Status.Given = n.Settle()
 	g.Expect(open()).To(Equal(MostPromises))
 
-	// What is recorded makes room, and so does what nobody asks for any more.
+	// Recorded numbers make room, and so do promises to holders that are no longer requested.
 	in.FileSystemNodes = []v1alpha1.FileSystemNode{recordedOn("n5", 0, 0)}
 	targets := &in.FileSystemNodes[0].Spec.Members[0].Targets
 	*targets = nil
@@ -171,8 +171,8 @@ func TestTheLastNumberIsFollowedByASentence(t *testing.T) {
 	g.Expect(err).To(MatchError("all 100 numbers of a storage target were given, and none is given twice; make another FileSystem"))
 }
 
-// TestNoNumberIsGivenTwiceWhateverIsWrittenAndWhateverIsRead plays operators that each read a status, perhaps an old one whose write then
-// fails, and records, perhaps old ones, and of whom each writes only some of what it has decided, and perhaps late.
+// TestNoNumberIsGivenTwiceWhateverIsWrittenAndWhateverIsRead simulates several operators. Each reads a status and records, both perhaps
+// old. A write of an old status fails. Each writes only some of the records that it has decided on, and perhaps late.
 func TestNoNumberIsGivenTwiceWhateverIsWrittenAndWhateverIsRead(t *testing.T) {
 	for seed := range 200 {
 		g, random := NewWithT(t), rand.New(rand.NewPCG(uint64(seed), 2))
@@ -206,15 +206,15 @@ func TestNoNumberIsGivenTwiceWhateverIsWrittenAndWhateverIsRead(t *testing.T) {
 				given[name] = number
 			}
 			if random.IntN(4) == 0 {
-				continue // another operator has written the status since: this one writes nothing
+				continue // another operator has written the status since, so this write fails
 			}
 			status, late = n.Settle(), append(late, given)
 			if step%3 > 0 {
-				continue // this one is slow, and writes records when others lead
+				continue // this operator is slow, and writes its records after others have taken over
 			}
 			for _, given := range late {
 				for _, name := range SortedKeys(given) {
-					if _, there := have[name]; there || random.IntN(2) == 0 { // to make one that is there fails
+					if _, there := have[name]; there || random.IntN(2) == 0 { // the creation of an existing object fails
 						continue
 					}
 					number := given[name]

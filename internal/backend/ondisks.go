@@ -11,24 +11,25 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// OnDisks is what the disks of a filesystem say that it was given: before it was deleted and made again, or before its cluster was lost.
-// What they say is given again. Nothing new is given while a disk may say more.
+// OnDisks holds the assignments that are stored on the disks of a filesystem, from before it was deleted and created again, or before its
+// cluster was lost. They are assigned again. No new number is assigned while an unread disk may hold more.
 type OnDisks struct {
-	// Facts are what the filesystem was given, nil when no disk says anything.
+	// Facts holds the values of the whole filesystem, nil if no disk has them.
 	Facts *v1alpha1.FileSystemFacts
-	// Given are the servers, by node and name, with what they and those of their targets were given whose disks say so.
+	// Given holds the servers, by node and name, with the assignments that disks have for them and for their targets.
 	Given []Given
-	// Unread are the disks that may say more, each with why it was not read, by node and name.
+	// Unread lists the disks that may hold more, each with the reason why it was not read, by node and name.
 	Unread []string
 
 	slots map[string]int32
-	// metadata is the record on the disk that holds the metadata, and open is true when that disk is there and was not read yet.
+	// metadata is the record on the disk that holds the metadata. open is true if that disk is present and was not read yet.
 	metadata *v1alpha1.RecordedMember
 	open     bool
 	early    bool
 }
 
-// ReadDisks is what the StorageTargets say of their disks. An *InvalidSpecError says which disks contradict each other or the FileSystem.
+// ReadDisks collects what the StorageTargets report from their disks. An *InvalidSpecError names disks that contradict each other or the
+// FileSystem.
 func ReadDisks(in Input) (OnDisks, error) {
 	fs := in.FileSystem
 	early := fs.Status.Metadata == nil && len(onDisks(fs)) > 0 && (!in.Chosen || !hasMetadataDisk(in))
@@ -65,13 +66,13 @@ func ReadDisks(in Input) (OnDisks, error) {
 	return out, r.agreesWithStatus()
 }
 
-// isTakingOver is true when a person has named owners of before for the disks of a filesystem.
+// isTakingOver reports whether a person has named former owners for the disks of a filesystem.
 func isTakingOver(fs *v1alpha1.FileSystem) bool {
 	return fs.Spec.Provisioning.TakeOver != "" || len(fs.Spec.Provisioning.TakeOverFrom) > 0
 }
 
-// hasMetadataDisk is true when the disk of the metadata is chosen, or the metadata lies in a directory. It says what else was given; a node
-// that was just joined has not listed its disks yet.
+// hasMetadataDisk reports whether the disk of the metadata is chosen, or the metadata is in a directory. That disk holds the other
+// assignments. A node that has just joined has not listed its disks yet.
 func hasMetadataDisk(in Input) bool {
 	role, targets := v1alpha1.RoleMetadata, in.FileSystem.Spec.Metadata.Targets
 	if m := in.FileSystem.Spec.Management(); m != nil {
@@ -80,20 +81,20 @@ func hasMetadataDisk(in Input) bool {
 	return !OnDevices(targets) || slices.ContainsFunc(in.Targets, func(t v1alpha1.StorageTarget) bool { return t.Spec.Role == role })
 }
 
-// hasDisks is true when a disk of a pool is chosen.
+// hasDisks reports whether a disk of a pool is chosen.
 func hasDisks(in Input, pool string) bool {
 	return slices.ContainsFunc(in.Targets, func(t v1alpha1.StorageTarget) bool {
 		return t.Spec.Role == v1alpha1.RoleStorage && t.Spec.StoragePool == pool
 	})
 }
 
-// placed is where a role keeps its data.
+// placed describes where a role keeps its data.
 type placed struct {
 	nodeSelector map[string]string
 	targets      v1alpha1.TargetsSpec
 }
 
-// onDisks are the roles of a filesystem that keep their data on disks.
+// onDisks returns the roles of a filesystem that keep their data on disks.
 func onDisks(fs *v1alpha1.FileSystem) []placed {
 	all := []placed{{fs.Spec.Metadata.NodeSelector, fs.Spec.Metadata.Targets}}
 	if m := fs.Spec.Management(); m != nil {
@@ -105,7 +106,7 @@ func onDisks(fs *v1alpha1.FileSystem) []placed {
 	return slices.DeleteFunc(all, func(p placed) bool { return !OnDevices(p.targets) })
 }
 
-// nodesWithDisks are the nodes on which a role is to keep its data on disks, by name.
+// nodesWithDisks returns the nodes on which a role should keep its data on disks, by name.
 func nodesWithDisks(in Input) []string {
 	var out []string
 	for _, role := range onDisks(in.FileSystem) {
@@ -119,14 +120,14 @@ func nodesWithDisks(in Input) []string {
 	return slices.Compact(out)
 }
 
-// unreadFor is why it is not known what a disk says; empty when it is known, or the disk says nothing.
+// unreadFor returns why the record on a disk is unknown; empty if it is known, or if the disk has none.
 func unreadFor(in Input, t *v1alpha1.StorageTarget) string {
 	p, record := t.Status.Provisioned, t.Status.Record
 	switch {
 	case p != nil && p.PlanHash != "":
 		return "" // this cluster has made it
 	case p == nil && record != nil && record.Facts != nil:
-		return "" // it is taken over when it was given what it says
+		return "" // it is taken over after it got the assignments on its disk
 	case p != nil && record == nil:
 		return "it is being taken over"
 	case p != nil:
@@ -139,7 +140,7 @@ func unreadFor(in Input, t *v1alpha1.StorageTarget) string {
 	ready, lost := Condition(t, v1alpha1.ConditionReady), isTakingOver(in.FileSystem)
 	switch {
 	case found == plan.OwnDisk, ready != nil && t.Status.Plan == nil && t.Spec.Conflict == "":
-		// An agent that finds no target of this name on a disk makes a plan.
+		// If an agent finds no target of this name on a disk, it makes a plan.
 		_, why := Proven(t)
 		return "it carries a target, and was not taken over yet: " + why
 	case found == plan.NoDisk && lost:
@@ -151,8 +152,8 @@ func unreadFor(in Input, t *v1alpha1.StorageTarget) string {
 	}
 }
 
-// Waits is true when nothing at all may be given yet: the disks were not chosen, above all that of the metadata, or none has said yet what
-// the filesystem was given.
+// Waits reports whether nothing at all may be assigned yet: the disks are not chosen, above all that of the metadata, or no disk has been
+// read that holds the assignments.
 func (d OnDisks) Waits(fs *v1alpha1.FileSystem) bool {
 	if fs.Status.Metadata != nil {
 		return false
@@ -160,7 +161,7 @@ func (d OnDisks) Waits(fs *v1alpha1.FileSystem) bool {
 	return d.early || d.open || d.Facts == nil && len(d.Unread) > 0
 }
 
-// Why is the sentence that says for which disks something new has to wait; empty when nothing has to.
+// Why names the disks for which something new has to wait, as a sentence; empty if nothing has to.
 func (d OnDisks) Why() string {
 	if len(d.Unread) == 0 {
 		return ""
@@ -170,7 +171,7 @@ func (d OnDisks) Why() string {
 		List(d.Unread))
 }
 
-// Slot is that of a pool.
+// Slot returns the slot of a pool.
 func (d OnDisks) Slot(pool string) (int32, bool) {
 	slot, ok := d.slots[pool]
 	return slot, ok
@@ -183,18 +184,18 @@ type MetadataPlace struct {
 	Targets      v1alpha1.TargetsSpec
 	// Component is the server, and the directory on its disk.
 	Component string
-	// Field of the spec says this, and Noun is what lies there, in a sentence.
+	// Field is the field of the spec that decides it, and Noun names the data in a sentence.
 	Field, Noun string
-	// Stays is true for what can't come to another node. Loses says what would be lost, Lacking what becomes of what is on record and not in
-	// a copy, and Otherwise what a person can do where there is no copy, each as the rest of a sentence or empty.
+	// Stays is true for data that can't move to another node. Loses is what would be lost. Lacking is what happens to records that are missing
+	// from a copy. Otherwise is what a person can do without a copy. Each text is the rest of a sentence, or empty.
 	Stays                     bool
 	Loses, Lacking, Otherwise string
-	// Beware is what a person has to know who has it made again from a copy, and what no copy says of itself; empty for nothing.
+	// Beware is what a person has to know before a recovery from a copy, because no copy shows it; empty for nothing.
 	Beware string
 }
 
-// RecordMetadata keeps the recorded node, and directory, for ever: a server on another one would start without the metadata. Where the
-// disks say it, they are right. Else it is a node, and its first disk.
+// RecordMetadata keeps the recorded node and directory permanently, because a server on another one would start without the metadata.
+// Without a record, the disks decide. Without either, it chooses the node and its first disk.
 func (d OnDisks) RecordMetadata(in Input, at MetadataPlace, node string) (v1alpha1.MetadataRecord, error) {
 	fs := in.FileSystem
 	record := v1alpha1.MetadataRecord{Node: node}
@@ -223,7 +224,7 @@ func (d OnDisks) RecordMetadata(in Input, at MetadataPlace, node string) (v1alph
 	return record, nil
 }
 
-// refuseElsewhere refuses a spec that has the metadata elsewhere than the disks say.
+// refuseElsewhere refuses a spec that places the metadata elsewhere than the disks show.
 func (d OnDisks) refuseElsewhere(in Input, at MetadataPlace) error {
 	matching := NodesOf(in.FileSystem, in.Nodes, at.NodeSelector)
 	if !slices.ContainsFunc(matching, func(n Node) bool { return n.Name == d.Facts.MetadataNode }) {
@@ -238,8 +239,8 @@ func (d OnDisks) refuseElsewhere(in Input, at MetadataPlace) error {
 	return nil
 }
 
-// MetadataExpected is true when the disks say that there is metadata from before: it is taken over, and never made anew. What lies on a
-// disk that can't be read, and in a directory, is taken to be there: it is lost rather than made anew.
+// MetadataExpected reports whether the disks show existing metadata, which is taken over and never created again. Metadata on a disk that
+// can't be read, or in a directory, is assumed to exist, so that it counts as lost and is not replaced by empty metadata.
 func MetadataExpected(in Input) bool {
 	if m := in.FileSystem.Status.Metadata; m == nil || m.Initialized != nil {
 		return false
@@ -248,7 +249,7 @@ func MetadataExpected(in Input) bool {
 	return err != nil || disks.Facts != nil && (disks.metadata == nil || disks.metadata.Initialized != nil)
 }
 
-// Expected is true when the disk of a StorageTarget says that the filesystem has listed it before.
+// Expected reports whether the disk of a StorageTarget shows that the filesystem has listed it before.
 func (in Input) Expected(target string) bool {
 	t := in.TargetNamed(target)
 	if t == nil || t.Status.Record == nil {
@@ -258,19 +259,19 @@ func (in Input) Expected(target string) bool {
 	return m != nil && m.Initialized != nil
 }
 
-// reading puts together what disks say, and remembers which disk said what.
+// reading combines the records of disks, and keeps the disk of each record.
 type reading struct {
 	out     *OnDisks
 	fs      *v1alpha1.FileSystem
 	members map[[2]string]int
-	// from is the StorageTarget that said something, by what it is about.
+	// from is the StorageTarget that a value came from, by the subject of the value.
 	from map[any]string
-	// called are the targets that were taken over from another owner, by the name that they had.
+	// called holds the targets that were taken over from another owner, by their former names.
 	called map[string]*v1alpha1.StorageTarget
 }
 
-// lacksMetadata is why what a disk says can't be used yet: it comes from another owner, and calls the disk of the metadata by a name that
-// no target has or had.
+// lacksMetadata returns why the record on a disk can't be used yet: it comes from another owner, and names a disk of the metadata that no
+// target has or had as its name.
 func (r *reading) lacksMetadata(in Input, t *v1alpha1.StorageTarget) string {
 	record := t.Status.Record
 	if t.Status.FormerOwner == nil || record == nil || record.Facts == nil {
@@ -283,7 +284,7 @@ func (r *reading) lacksMetadata(in Input, t *v1alpha1.StorageTarget) string {
 	return fmt.Sprintf("the disk with its metadata, StorageTarget %s of before, was not taken over", name)
 }
 
-// calledBefore are the targets that were taken over from another owner, by the name that they had there.
+// calledBefore returns the targets that were taken over from another owner, by their former names.
 func calledBefore(targets []v1alpha1.StorageTarget) map[string]*v1alpha1.StorageTarget {
 	out := map[string]*v1alpha1.StorageTarget{}
 	for i := range targets {
@@ -294,7 +295,7 @@ func calledBefore(targets []v1alpha1.StorageTarget) map[string]*v1alpha1.Storage
 	return out
 }
 
-// The things of which no two disks may say different things, or which no two may have.
+// Keys of values that must be unique, or must agree, among all disks.
 type (
 	aboutFact   struct{ name string }
 	aboutSlot   struct{ slot int32 }
@@ -312,7 +313,7 @@ func (r *reading) disagree(one string, t *v1alpha1.StorageTarget, format string,
 		one, t.Name, t.Spec.Node, fmt.Sprintf(format, args...))
 }
 
-// add adds what one disk says.
+// add adds the record of one disk.
 func (r *reading) add(t *v1alpha1.StorageTarget) error {
 	record := t.Status.Record
 	if record == nil || record.Facts == nil || record.Member == nil {
@@ -331,7 +332,7 @@ func (r *reading) add(t *v1alpha1.StorageTarget) error {
 		r.out.metadata = m
 	}
 	if m.Role != v1alpha1.RoleStorage && m.ID == 0 {
-		return nil // it was given nothing
+		return nil // it has no assignments
 	}
 	return r.member(t, m)
 }
@@ -358,11 +359,11 @@ func (r *reading) facts(t *v1alpha1.StorageTarget, says v1alpha1.FileSystemFacts
 	switch {
 	case says.MetadataNode != have.MetadataNode:
 		return r.disagree(first, t, "one that the metadata lies on node %s, the other one on %s", have.MetadataNode, says.MetadataNode)
-	case says.BasePort != have.BasePort && says.BasePort != 0 && have.BasePort != 0: // 0 is of a spec that named it
+	case says.BasePort != have.BasePort && says.BasePort != 0 && have.BasePort != 0: // 0 means that the spec named it
 		return r.disagree(first, t, "one that the first port is %d, the other one %d", have.BasePort, says.BasePort)
 	case says.MetadataTarget == "" || says.MetadataTarget == have.MetadataTarget:
 	case have.MetadataTarget == "":
-		// The first disk was told before the metadata had its disk.
+		// The first disk got its record before the metadata had its disk.
 		merged := *have
 		merged.MetadataTarget = says.MetadataTarget
 		r.out.Facts, r.from[aboutFact{"target"}] = &merged, t.Name
@@ -404,7 +405,7 @@ func (r *reading) member(t *v1alpha1.StorageTarget, m *v1alpha1.RecordedMember) 
 	if m.TargetID == 0 {
 		return nil
 	}
-	if m.Role == v1alpha1.RoleStorage { // that of a metadata server is the server's own
+	if m.Role == v1alpha1.RoleStorage { // the number of a metadata target is that of its server
 		if other := r.from[aboutTarget{m.TargetID}]; other != "" {
 			return r.disagree(other, t, "the target id %d is that of both", m.TargetID)
 		}
@@ -415,7 +416,7 @@ func (r *reading) member(t *v1alpha1.StorageTarget, m *v1alpha1.RecordedMember) 
 	return nil
 }
 
-// agreesWithStatus refuses disks that say what the FileSystem has recorded otherwise.
+// agreesWithStatus refuses disks that contradict the FileSystem's own record.
 func (r *reading) agreesWithStatus() error {
 	have, says := r.fs.Status.Metadata, r.out.Facts
 	refuse := func(what, recorded, said string) error {
@@ -423,7 +424,7 @@ func (r *reading) agreesWithStatus() error {
 			"or, if the disks are right, delete the FileSystem with deletionPolicy Retain and make it again", r.from[aboutFact{}], what, said, recorded)
 	}
 	switch {
-	case have == nil, have.Recovered != nil: // a recovery has moved it since the disk was told
+	case have == nil, have.Recovered != nil: // a recovery has moved it since the disk was written
 	case have.Node != says.MetadataNode:
 		return refuse("node of the metadata", have.Node, says.MetadataNode)
 	case have.Target != "" && says.MetadataTarget != "" && have.Target != says.MetadataTarget:
@@ -437,8 +438,8 @@ func (r *reading) agreesWithStatus() error {
 	return nil
 }
 
-// Facts are what a filesystem was given besides what its servers were given, for spec.facts of its FileSystemNodes; nil while nothing is
-// recorded. basePort is 0 where the spec says it.
+// Facts returns the values that are assigned to the whole filesystem and not to its servers, for spec.facts of its FileSystemNodes; nil
+// while nothing is recorded. basePort is 0 if the spec sets it.
 func Facts(fs *v1alpha1.FileSystem, basePort int32) *v1alpha1.FileSystemFacts {
 	m := fs.Status.Metadata
 	if m == nil {
@@ -447,7 +448,7 @@ func Facts(fs *v1alpha1.FileSystem, basePort int32) *v1alpha1.FileSystemFacts {
 	return &v1alpha1.FileSystemFacts{Type: fs.Spec.Type, MetadataNode: m.Node, MetadataTarget: m.Target, BasePort: basePort}
 }
 
-// InitializedOn notes on the target that holds the metadata since when it does.
+// InitializedOn records on the target that holds the metadata when it was initialized.
 func InitializedOn(fs *v1alpha1.FileSystem, targets []v1alpha1.MemberTarget) {
 	for i := range targets {
 		if !targets[i].Directory && targets[i].Name == fs.Status.Metadata.Target {

@@ -11,7 +11,7 @@ import (
 
 const anyFS v1alpha1.FileSystemType = "AnyFS"
 
-// tookOver is the StorageTarget of a disk that was taken over, with what it says.
+// tookOver returns the StorageTarget of a disk that was taken over, with the record on the disk.
 func tookOver(name, node string, facts v1alpha1.FileSystemFacts, m v1alpha1.RecordedMember) v1alpha1.StorageTarget {
 	return v1alpha1.StorageTarget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: name},
@@ -26,7 +26,7 @@ func tookOver(name, node string, facts v1alpha1.FileSystemFacts, m v1alpha1.Reco
 	}
 }
 
-// twoDisks are those of two servers of a pool.
+// twoDisks returns the disks of two servers of a pool.
 func twoDisks() Input {
 	facts := v1alpha1.FileSystemFacts{Type: anyFS, MetadataNode: "n1", MetadataTarget: "meta", BasePort: 8064}
 	server := func(id, target int32) v1alpha1.RecordedMember {
@@ -44,7 +44,7 @@ func twoDisks() Input {
 
 func TestWhatDisksSayIsPutTogether(t *testing.T) {
 	g, in := NewWithT(t), twoDisks()
-	in.Targets[0].Status.Record.Facts.MetadataTarget = "" // it was told before the metadata had its disk
+	in.Targets[0].Status.Record.Facts.MetadataTarget = "" // the disk was written before the metadata had its disk
 	found, err := ReadDisks(in)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(found.Facts).To(Equal(&v1alpha1.FileSystemFacts{Type: anyFS, MetadataNode: "n1", MetadataTarget: "meta", BasePort: 8064}))

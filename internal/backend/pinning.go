@@ -12,18 +12,18 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// Bound is true when the node binary binds the daemons of a role to CPUs that are known by number.
+// Bound reports whether the node binary binds the daemons of a role to numbered CPUs.
 func Bound(pinning *v1alpha1.CPUPinning) bool {
 	return pinning != nil && (pinning.Mode == v1alpha1.PinningNUMANode || pinning.Mode == v1alpha1.PinningCPUSet)
 }
 
-// exclusive is true when the kubelet gives the daemons of a role CPUs of their own.
+// exclusive reports whether the kubelet assigns exclusive CPUs to the daemons of a role.
 func exclusive(pinning *v1alpha1.CPUPinning) bool {
 	return pinning != nil && pinning.Mode == v1alpha1.PinningKubeletStatic && pinning.CPUs != nil
 }
 
-// Pin makes a pod ask for its CPUs, and returns all that goes into the hash of its template: what was told, and a pinning
-// that the node binary carries out when the daemon starts.
+// Pin makes a pod request its CPUs, and returns everything that goes into the hash of its template: the configuration, and the pinning that
+// the node binary carries out when the daemon starts.
 func Pin(pod *corev1.PodTemplateSpec, field string, pinning *v1alpha1.CPUPinning, told ...any) ([]any, error) {
 	switch {
 	case Bound(pinning):
@@ -35,8 +35,9 @@ func Pin(pod *corev1.PodTemplateSpec, field string, pinning *v1alpha1.CPUPinning
 	}
 }
 
-// guarantee gives a pod the QoS class Guaranteed, which every container has to ask for, and its first one, the daemon, whole
-// CPUs: the kubelet's static CPU manager makes those exclusive (Kubernetes: policies for assigning CPUs to containers).
+// guarantee gives a pod the QoS class Guaranteed. For that, every container must set requests equal to limits, and the first one, the
+// daemon, must request whole CPUs: the kubelet's static CPU manager then makes them exclusive (Kubernetes: policies for assigning CPUs to
+// containers).
 func guarantee(pod *corev1.PodTemplateSpec, field string, pinning *v1alpha1.CPUPinning) error {
 	memory := pinning.Memory
 	if memory.Sign() <= 0 {
@@ -53,7 +54,7 @@ func guarantee(pod *corev1.PodTemplateSpec, field string, pinning *v1alpha1.CPUP
 	return nil
 }
 
-// exactly requests as much as it limits to.
+// exactly returns requests that equal the limits.
 func exactly(cpu, memory resource.Quantity) corev1.ResourceRequirements {
 	list := func() corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceCPU: cpu.DeepCopy(), corev1.ResourceMemory: memory.DeepCopy()}
@@ -64,19 +65,19 @@ func exactly(cpu, memory resource.Quantity) corev1.ResourceRequirements {
 // Placements collects where the daemons of a filesystem run.
 type Placements struct {
 	in Input
-	// strays say which daemons run elsewhere than they should, unknown which can't be seen.
+	// strays lists daemons that run on other CPUs than they should, unknown lists those whose CPUs can't be read.
 	strays, unknown []string
-	// unknownReason is the reason of the first of those.
+	// unknownReason is the reason of the first entry in unknown.
 	unknownReason string
-	// asked is true when a role asks for CPUs.
+	// asked is true if a role asks for CPUs.
 	asked bool
 }
 
-// NewPlacements has seen none yet.
+// NewPlacements returns an empty collection.
 func NewPlacements(in Input) *Placements { return &Placements{in: in} }
 
-// Of is where a daemon runs, as the agent of its node has read it from the kernel, nil on a node without an agent.
-// The daemon is known by its name among the daemons of the node (spec.Run.Daemon). server is its name in ServerStatus.
+// Of returns where a daemon runs, as the agent of its node has read it from the kernel; nil on a node without an agent. The argument daemon
+// is its name among the daemons of the node (spec.Run.Daemon), and server its name in ServerStatus.
 func (p *Placements) Of(
 	node, daemon, server string, pinning *v1alpha1.CPUPinning, disks []*v1alpha1.StorageTarget,
 ) *v1alpha1.Placement {
@@ -117,8 +118,8 @@ func (p *Placements) Of(
 	return placement
 }
 
-// OfKernel is where threads of the kernel run that serve in the place of a daemon which asks for CPUs. The backend has found that; unknown
-// says why it could not, nil when it could.
+// OfKernel returns where the kernel threads run that serve instead of a daemon which asks for CPUs. The backend has found the placement;
+// the argument unknown is why it could not, nil if it could.
 func (p *Placements) OfKernel(
 	server string, found v1alpha1.Placement, disks []*v1alpha1.StorageTarget, unknown *Problem,
 ) *v1alpha1.Placement {
@@ -143,7 +144,7 @@ func (p *Placements) unseen(reason, format string, args ...any) {
 	p.unknown = append(p.unknown, fmt.Sprintf(format, args...))
 }
 
-// shared says that a daemon has other CPUs than the kubelet would have given it alone.
+// shared describes how the CPUs of a daemon differ from the exclusive ones that the kubelet should have assigned.
 func shared(cpus int32, found v1alpha1.DaemonPlacement) string {
 	if set, err := cpuset.Parse(found.CPUs); err == nil && set.Size() == int(cpus) {
 		return ""
@@ -151,7 +152,7 @@ func shared(cpus int32, found v1alpha1.DaemonPlacement) string {
 	return fmt.Sprintf("it may run on CPUs %s, and asks for %d of its own; the kubelet of the node needs cpuManagerPolicy: static", found.CPUs, cpus)
 }
 
-// kernelNames are what the kernel calls the disks now.
+// kernelNames returns the current kernel names of the disks.
 func kernelNames(disks []*v1alpha1.StorageTarget) []string {
 	var out []string
 	for _, t := range disks {
@@ -163,7 +164,7 @@ func kernelNames(disks []*v1alpha1.StorageTarget) []string {
 	return out
 }
 
-// Pinned sums up where the daemons run that ask for CPUs: the condition Pinned, nil when none asks.
+// Pinned summarizes where the daemons run that ask for CPUs, as the condition Pinned; nil if none asks.
 func (p *Placements) Pinned() *Problem {
 	switch {
 	case !p.asked:

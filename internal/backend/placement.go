@@ -11,8 +11,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// OnNodes places pods on these few nodes alone, by name and without a label on them: the nodes were recorded or chosen, and
-// their labels may change. A field selector takes one value, so each node is a term of its own.
+// OnNodes places pods on these nodes only, by name and without a label, because the nodes were recorded or chosen and their labels may
+// change. A field selector accepts one value, so each node needs a term of its own.
 func OnNodes(names ...string) *corev1.Affinity {
 	terms := make([]corev1.NodeSelectorTerm, 0, len(names))
 	for _, name := range slices.Sorted(slices.Values(names)) {
@@ -23,7 +23,7 @@ func OnNodes(names ...string) *corev1.Affinity {
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}}
 }
 
-// OnClients places the pods of a DaemonSet on the nodes that are to mount the filesystem.
+// OnClients places the pods of a DaemonSet on the nodes that should mount the filesystem.
 func OnClients(fs *v1alpha1.FileSystem, pod *corev1.PodTemplateSpec) {
 	asked := fs.Spec.Nodes
 	switch {
@@ -48,27 +48,27 @@ func OnClients(fs *v1alpha1.FileSystem, pod *corev1.PodTemplateSpec) {
 	}
 }
 
-// NodeLabelDomain ends the prefix of all labels that the operator gives to nodes. The API server lets no kubelet change labels below
-// node-restriction.kubernetes.io, so no node can ask for the pods of servers, and the secrets in them (Kubernetes: NodeRestriction).
+// NodeLabelDomain ends the prefix of all labels that the operator sets on nodes. The API server lets no kubelet change labels below
+// node-restriction.kubernetes.io, so no node can attract the pods of servers, and the secrets in them (Kubernetes: NodeRestriction).
 const NodeLabelDomain = "parallelfs.node-restriction.kubernetes.io"
 
-// shownUID is how many characters of a FileSystem's uid stand in a label. A FileSystem that is made again under the same name has other
-// labels, so daemons that were orphaned stay where they are.
+// shownUID is how many characters of a FileSystem's uid are part of a label. A FileSystem that is created again under the same name has
+// other labels, so orphaned daemons stay where they are.
 const shownUID = 8
 
-// NodeLabels is the prefix of the labels that a FileSystem has given to nodes, such as
+// NodeLabels returns the prefix of the labels that a FileSystem sets on nodes, such as
 // "1b4e28ba.scratch.storage.parallelfs.node-restriction.kubernetes.io/".
 func NodeLabels(namespace, name string, uid types.UID) string {
 	return strings.Join([]string{string(uid)[:min(len(uid), shownUID)], name, namespace, NodeLabelDomain}, ".") + "/"
 }
 
-// NodeLabel is the label of the nodes that have a member of this name, such as "…/chunkserver-ssd". Its value is nothing.
+// NodeLabel returns the label of the nodes that have a member of this name, such as "…/chunkserver-ssd". Its value is empty.
 func NodeLabel(fs *v1alpha1.FileSystem, member string) string {
 	return NodeLabels(fs.Namespace, fs.Name, fs.UID) + member
 }
 
-// OnMembers places the pods of a DaemonSet on all nodes that have a member of this name, however many there are. The operator labels the
-// nodes before; which they are is no part of the DaemonSet.
+// OnMembers places the pods of a DaemonSet on all nodes that have a member of this name. The operator labels these nodes first; the
+// DaemonSet itself does not list them.
 func OnMembers(fs *v1alpha1.FileSystem, pod *corev1.PodTemplateSpec, member string) {
 	pod.Spec.NodeSelector = map[string]string{NodeLabel(fs, member): ""}
 }

@@ -19,18 +19,18 @@ import (
 
 const (
 	binaryDirectory = "/parallelfs"
-	// NodeBinary is the node binary in every container.
+	// NodeBinary is the path of the node binary in every container.
 	NodeBinary = binaryDirectory + "/node"
-	// ToldDirectory holds the JSON that tells the node binary what to do.
+	// ToldDirectory holds the JSON configuration of the node binary.
 	ToldDirectory = "/etc/parallelfs"
 	// RunDirectory is a memory-backed volume of each pod, for files that the node binary writes at start.
 	RunDirectory = "/run/parallelfs"
 )
 
-// installContainer is the init container that brings the node binary, from the node image.
+// installContainer is the init container that copies the node binary from the node image.
 const installContainer = "install"
 
-// NodeImage is the node image that a pod was made with, empty for one that has none.
+// NodeImage returns the node image that a pod was made with, empty for a pod without one.
 func NodeImage(pod *corev1.PodSpec) string {
 	for i := range pod.InitContainers {
 		if c := &pod.InitContainers[i]; c.Name == installContainer {
@@ -40,26 +40,26 @@ func NodeImage(pod *corev1.PodSpec) string {
 	return ""
 }
 
-// RoleClient is the role of what mounts the filesystem. No status lists it among the daemons.
+// RoleClient is the role of pods that mount the filesystem. No status lists it among the daemons.
 const RoleClient v1alpha1.Role = "Client"
 
-// Pods makes the pods of one filesystem.
+// Pods builds the pods of one filesystem.
 type Pods struct {
 	FileSystem *v1alpha1.FileSystem
 	Images     Images
 	// Software is the label app.kubernetes.io/name, such as "example".
 	Software string
-	// Group is the gid of the daemons' user in all images; 0 when they run as root.
+	// Group is the gid of the daemons' user in all images; 0 if they run as root.
 	Group int64
-	// Management is the node whose address all daemons are told, as ManagementAt says it; empty where there is none.
+	// Management is the node whose address is in the configuration of all daemons, in the form of ManagementAt; empty if there is none.
 	Management string
 }
 
-// ManagementAnnotation on a pod template is the node whose address its daemons are told, and the address, such as "n1=10.0.0.1". It is no
-// part of the template's hash: what is told is.
+// ManagementAnnotation on a pod template is the node whose address is in the configuration of its daemons, with the address, such as
+// "n1=10.0.0.1". It is not part of the template's hash, because the configuration is.
 const ManagementAnnotation = "parallelfs.dev/management"
 
-// ManagementAt is the value of ManagementAnnotation for a node, empty for one that has no address.
+// ManagementAt returns the value of ManagementAnnotation for a node, empty for a node without an address.
 func ManagementAt(n Node) string {
 	if n.IP == "" {
 		return ""
@@ -67,8 +67,8 @@ func ManagementAt(n Node) string {
 	return n.Name + "=" + n.IP
 }
 
-// Moved says that the node whose address a pod was told has another one now, from the values of ManagementAnnotation then and now; empty
-// where it has not, or nobody knows.
+// Moved compares two values of ManagementAnnotation. It returns a sentence if the node has another address now; empty if the address is the
+// same or unknown.
 func Moved(then, now string) string {
 	node, before, ok := strings.Cut(then, "=")
 	same, after, known := strings.Cut(now, "=")
@@ -78,16 +78,16 @@ func Moved(then, now string) string {
 	return fmt.Sprintf("node %s has another address: %s → %s", node, before, after)
 }
 
-// Workload says which pods a DaemonSet or a Job has.
+// Workload describes the pods of a DaemonSet or a Job.
 type Workload struct {
 	Component string
-	// Role of the daemon, RoleClient of what mounts; empty for a Job.
+	// Role of the daemon, RoleClient for pods that mount; empty for a Job.
 	Role v1alpha1.Role
 	// StoragePool and Slot are empty for pods that have none.
 	StoragePool, Slot string
 }
 
-// Labels of the pods, and of what makes them.
+// Labels returns the labels of the pods, and of the object that creates them.
 func (p Pods) Labels(w Workload) map[string]string {
 	labels := map[string]string{
 		v1alpha1.LabelManagedBy:       v1alpha1.ManagedBy,
@@ -110,10 +110,9 @@ func (p Pods) selector(w Workload) map[string]string {
 	return selector
 }
 
-// Template is what all pods of a filesystem share: the host's network, because servers register the address that they
-// connect from; no token of the API server; the node binary, brought by an init container; and, unless the user says otherwise, no
-// eviction for a taint, because a daemon that holds data belongs where its data is. It has the volumes by which its containers are told
-// what to do.
+// Template returns what all pods of a filesystem share. They use the host's network, because servers register the address that they connect
+// from. They get no token of the API server. An init container brings the node binary. Unless the user sets tolerations, no taint evicts
+// them, because a daemon has to stay with its data. The volumes hold the configuration of the containers.
 func (p Pods) Template(w Workload, told ...corev1.Volume) *corev1.PodTemplateSpec {
 	install := corev1.Container{
 		Name: installContainer, Image: p.Images.Node, ImagePullPolicy: corev1.PullPolicy(p.Images.PullPolicy),
@@ -153,7 +152,7 @@ func (p Pods) Template(w Workload, told ...corev1.Volume) *corev1.PodTemplateSpe
 	}
 }
 
-// Container runs a verb of the node binary in an image, told by a file of a volume.
+// Container returns a container that runs a verb of the node binary in an image. The configuration is a file of a volume.
 func (p Pods) Container(name, image, verb, volume, file string) corev1.Container {
 	return corev1.Container{
 		Name: name, Image: image, ImagePullPolicy: corev1.PullPolicy(p.Images.PullPolicy),
@@ -173,22 +172,23 @@ func (p Pods) Container(name, image, verb, volume, file string) corev1.Container
 	}
 }
 
-// DaemonSet runs a pod on its nodes and never restarts it by itself (OnDelete). The first container is the daemon. The template carries a
-// hash of all that would need a restart, so that the controller sees which pods are outdated.
+// DaemonSet returns a DaemonSet that runs a pod on its nodes and never restarts it (OnDelete). The first container is the daemon. The
+// template has a hash of everything that would need a restart, so that the controller finds outdated pods.
 func (p Pods) DaemonSet(suffix string, w Workload, pod *corev1.PodTemplateSpec, told ...any) *appsv1.DaemonSet {
 	if asked := p.resources(w.Role); asked != nil {
 		pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: asked.Requests.Quantities(), Limits: asked.Limits.Quantities()}
 	}
-	// Which nodes a pool has is no reason to restart the daemons of those that it had before. Neither is what only the start of a pod needs.
+	// A new node in a pool does not restart the daemons on the other nodes. Neither does a change that only the start of a pod needs.
 	daemon := pod.DeepCopy()
 	daemon.Spec.Affinity, daemon.Spec.Tolerations, daemon.Spec.ImagePullSecrets, daemon.Spec.PriorityClassName = nil, nil, nil, ""
 	daemon.Labels, daemon.Annotations = nil, nil
-	// Nor is a release of the operator: the node binary, and what runs beside the daemon, come with the next restart (ADR 0062).
+	// A release of the operator does not restart daemons either: the new node binary, and the containers beside the daemon, come with the next
+	// restart (ADR 0062).
 	daemon.Spec.InitContainers, daemon.Spec.Containers = nil, daemon.Spec.Containers[:min(1, len(daemon.Spec.Containers))]
 	for i := range daemon.Spec.Containers {
 		c := &daemon.Spec.Containers[i]
 		if c.ImagePullPolicy = ""; c.Image == p.Images.Node {
-			c.Image = "" // it runs the node binary alone
+			c.Image = "" // it runs only the node binary
 		}
 	}
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, TemplateHashAnnotation, Hash(append(told, daemon)...))
@@ -208,7 +208,7 @@ func (p Pods) DaemonSet(suffix string, w Workload, pod *corev1.PodTemplateSpec, 
 	}
 }
 
-// labelsOf are the labels that the user adds to pods.
+// labelsOf returns the labels that the user adds to pods.
 func labelsOf(fs *v1alpha1.FileSystem) map[string]string {
 	out := map[string]string{}
 	for name, value := range fs.Spec.Pods.Labels {
@@ -217,7 +217,7 @@ func labelsOf(fs *v1alpha1.FileSystem) map[string]string {
 	return out
 }
 
-// annotationsOf are the annotations that the user adds to pods, nil for none.
+// annotationsOf returns the annotations that the user adds to pods, nil for none.
 func annotationsOf(fs *v1alpha1.FileSystem) map[string]string {
 	if len(fs.Spec.Pods.Annotations) == 0 {
 		return nil
@@ -229,8 +229,8 @@ func annotationsOf(fs *v1alpha1.FileSystem) map[string]string {
 	return out
 }
 
-// TolerationsOf are those that the user gives to pods. Without any, daemons tolerate every taint, and what can run on any node tolerates
-// none.
+// TolerationsOf returns the tolerations that the user sets for pods. Without any, daemons tolerate every taint, and pods that can run on
+// any node tolerate none.
 func TolerationsOf(fs *v1alpha1.FileSystem) []corev1.Toleration {
 	var out []corev1.Toleration
 	for _, t := range fs.Spec.Pods.Tolerations {
@@ -241,7 +241,7 @@ func TolerationsOf(fs *v1alpha1.FileSystem) []corev1.Toleration {
 	return out
 }
 
-// pullSecretsOf are those that the user gives to pods.
+// pullSecretsOf returns the pull secrets that the user sets for pods.
 func pullSecretsOf(fs *v1alpha1.FileSystem) []corev1.LocalObjectReference {
 	var out []corev1.LocalObjectReference
 	for _, s := range fs.Spec.Pods.ImagePullSecrets {
@@ -250,7 +250,7 @@ func pullSecretsOf(fs *v1alpha1.FileSystem) []corev1.LocalObjectReference {
 	return out
 }
 
-// resources are those that the user asks for, nil for the operator's own.
+// resources returns the resources that the user sets, nil for the operator's defaults.
 func (p Pods) resources(role v1alpha1.Role) *v1alpha1.ContainerResources {
 	asked := p.FileSystem.Spec.Pods.Resources
 	return map[v1alpha1.Role]*v1alpha1.ContainerResources{
@@ -259,13 +259,13 @@ func (p Pods) resources(role v1alpha1.Role) *v1alpha1.ContainerResources {
 	}[role]
 }
 
-// ConfigVolume is a ConfigMap as a volume.
+// ConfigVolume returns a volume of a ConfigMap.
 func ConfigVolume(name, configMap string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 		LocalObjectReference: corev1.LocalObjectReference{Name: configMap}}}}
 }
 
-// SecretVolume is a Secret as a volume that only root and the daemons' group may read.
+// SecretVolume returns a volume of a Secret that only root and the daemons' group may read.
 func SecretVolume(name, secret string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
 		SecretName: secret, DefaultMode: new(int32(0o440))}}}
@@ -280,8 +280,8 @@ func HostDirectory(
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: directory, MountPropagation: propagation})
 }
 
-// MountOnNode gives a client's container what its mount needs to appear on the node: the directory that holds the users' mount point, and
-// one of this FileSystem's own for the view, which is all that pods of benchmarks get.
+// MountOnNode gives a client's container the directories that it needs to mount the filesystem on the node: the parent directory of the
+// users' mountpoint, and a directory of this FileSystem only. The latter is all that the pods of benchmarks get.
 func MountOnNode(pod *corev1.PodTemplateSpec, c *corev1.Container, fs *v1alpha1.FileSystem, mount *spec.Mount) {
 	own := spec.MountsDirectory(fs.Namespace, fs.Name)
 	mount.View = path.Join(own, path.Base(mount.Path))
@@ -289,15 +289,14 @@ func MountOnNode(pod *corev1.PodTemplateSpec, c *corev1.Container, fs *v1alpha1.
 	HostDirectory(pod, c, "view", own, new(corev1.MountPropagationBidirectional))
 }
 
-// probeKeyDirectory holds the key that the probe signs with, in the container of the probe only. The kubelet changes the file when the
-// Secret changes.
+// probeKeyDirectory holds the signing key of the probe, in the probe's container only. The kubelet updates the file when the Secret
+// changes.
 const probeKeyDirectory = "/etc/parallelfs-probe"
 
-// ProbeKeyFile is the file with the key that the probe signs its answers with.
+// ProbeKeyFile is the file with the signing key of the probe.
 const ProbeKeyFile = probeKeyDirectory + "/" + ProbeKey
 
-// ServeProbe makes a container the one that serves the answers of `node probe`, on a port, and gives it the key to sign them: it has no
-// right at all.
+// ServeProbe makes a container serve the answers of `node probe` on a port, with the key to sign them. The container has no privileges.
 func (p Pods) ServeProbe(pod *corev1.PodTemplateSpec, c *corev1.Container, port int32) {
 	const volume = "probe-key"
 	pod.Spec.Volumes = append(pod.Spec.Volumes, SecretVolume(volume, ProbeSecretName(p.FileSystem)))
@@ -311,8 +310,8 @@ func (p Pods) ServeProbe(pod *corev1.PodTemplateSpec, c *corev1.Container, port 
 	}
 }
 
-// CheckMount makes a container Ready while the mount that the file tells of answers. Each look starts a process on a node that has
-// better things to do, so there are not many: what mounts has an eye on the mount all the time.
+// CheckMount makes a container Ready while the mount in the configuration file responds. Each check starts a process on the node, so checks
+// are rare; the client itself watches the mount all the time.
 func CheckMount(c *corev1.Container, file string) {
 	c.ReadinessProbe = &corev1.Probe{
 		ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{
@@ -322,24 +321,23 @@ func CheckMount(c *corev1.Container, file string) {
 	}
 }
 
-// CheckServed makes a container Ready while the targets that the file tells of are mounted, as CheckMount does for a client.
+// CheckServed makes a container Ready while the targets in the configuration file are mounted, as CheckMount does for a client.
 func CheckServed(c *corev1.Container, file string) {
 	CheckMount(c, file)
 	c.ReadinessProbe.Exec.Command[1] = "check-served"
 }
 
-// binaryVolume holds the node binary, which installContainer has put there.
+// binaryVolume holds the node binary that installContainer copied.
 const binaryVolume = "binary"
 
 const (
-	// ToldAnnotation on the pod of a Job holds what it is told. It stands in the pod itself, and not in a ConfigMap, which may change while
-	// the Job runs.
+	// ToldAnnotation on the pod of a Job holds its configuration. It is in the pod itself because a ConfigMap could change while the Job runs.
 	ToldAnnotation = "parallelfs.dev/told"
 	jobDirectory   = "/etc/parallelfs-job"
 	jobFile        = "told.json"
 )
 
-// TellJob has a container of a Job run a verb of the node binary, and tells it what to do. The pod has no other annotations then.
+// TellJob makes a container of a Job run a verb of the node binary with the given configuration. It replaces all annotations of the pod.
 func TellJob(pod *corev1.PodTemplateSpec, c *corev1.Container, verb string, told any) {
 	const volume = "told"
 	pod.Annotations = map[string]string{ToldAnnotation: string(Encode(told))}
@@ -356,7 +354,7 @@ func fieldRef(fieldPath string) *corev1.EnvVarSource {
 	return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: fieldPath}}
 }
 
-// Requests without limits: a daemon that is throttled or killed for its memory hangs every client.
+// Requests returns requests without limits, because a daemon that is throttled or killed for its memory hangs every client.
 func Requests(cpu, memory string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}}
@@ -373,10 +371,10 @@ func DataDaemon() *corev1.SecurityContext {
 	}
 }
 
-// Nobody is the user, and the group, that owns no file of a daemon.
+// Nobody, as a user and group, owns no file of a daemon.
 const Nobody = 65534
 
-// Unprivileged has no right at all, and runs as the daemons' user, or as Nobody where they run as root.
+// Unprivileged returns a security context without any privileges. It runs as the daemons' user, or as Nobody if the daemons run as root.
 func (p Pods) Unprivileged() *corev1.SecurityContext {
 	user := p.Group
 	if user == 0 {
@@ -389,7 +387,8 @@ func (p Pods) Unprivileged() *corev1.SecurityContext {
 	}
 }
 
-// Privileged may do all that root may: mount a filesystem where the node sees it (Kubernetes: mount propagation, Bidirectional).
+// Privileged returns a security context with all privileges of root, for a mount that is visible on the node (Kubernetes: mount
+// propagation, Bidirectional).
 func Privileged() *corev1.SecurityContext {
 	return &corev1.SecurityContext{Privileged: new(true), RunAsUser: new(int64(0))}
 }

@@ -11,18 +11,18 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// Given is a server with what it was given for ever, and the node that it is on.
+// Given is a server with its permanent assignments, and its node.
 type Given struct {
 	Node string
-	// GivenUp is true when that node was given up.
+	// GivenUp is true if that node was decommissioned.
 	GivenUp bool
 	v1alpha1.NodeMember
 }
 
-// Server is its name among all servers of the filesystem (ServerStatus.Name).
+// Server returns its name among all servers of the filesystem (ServerStatus.Name).
 func (g Given) Server() string { return g.Name + "." + g.Node }
 
-// Target is what one of its targets was given: a StorageTarget, or a directory.
+// Target returns the assignment of one of its targets: a StorageTarget, or a directory.
 func (g Given) Target(name string) (v1alpha1.MemberTarget, bool) {
 	for i := range g.Targets {
 		if g.Targets[i].Name == name {
@@ -32,11 +32,12 @@ func (g Given) Target(name string) (v1alpha1.MemberTarget, bool) {
 	return v1alpha1.MemberTarget{}, false
 }
 
-// IsRecord is true for a member that was given something for ever: a storage server its place in a pool, others an id. It stays whatever
-// becomes of its node and of what it is told. Where other members are, status.metadata and the labels of nodes say.
+// IsRecord reports whether a member has a permanent assignment: a storage server has its place in a pool, others have an id. It stays
+// recorded whatever happens to its node and its configuration. For other members, status.metadata and the labels of nodes decide where they
+// run.
 func IsRecord(m *v1alpha1.NodeMember) bool { return m.Role == v1alpha1.RoleStorage || m.ID != 0 }
 
-// GivenOn are the servers that were given something, by node and name.
+// GivenOn returns the servers with assignments, by node and name.
 func GivenOn(nodes []v1alpha1.FileSystemNode) []Given {
 	var out []Given
 	for i := range nodes {
@@ -49,10 +50,10 @@ func GivenOn(nodes []v1alpha1.FileSystemNode) []Given {
 	return out
 }
 
-// Given are the servers of the filesystem that were given something, by node and name.
+// Given returns the servers of the filesystem with assignments, by node and name.
 func (in Input) Given() []Given { return GivenOn(in.FileSystemNodes) }
 
-// GivenTo is what a member of a node was given.
+// GivenTo returns the assignments of a member of a node.
 func (in Input) GivenTo(node, member string) (Given, bool) {
 	n := in.FileSystemNodeOn(node)
 	if n == nil {
@@ -70,7 +71,7 @@ func given(n *v1alpha1.FileSystemNode, member string) (Given, bool) {
 	return Given{}, false
 }
 
-// PoolSlot is the recorded slot of a storage pool.
+// PoolSlot returns the recorded slot of a storage pool.
 func (in Input) PoolSlot(name string) (int32, bool) {
 	for i := range in.FileSystem.Status.StoragePools {
 		if p := &in.FileSystem.Status.StoragePools[i]; p.Name == name {
@@ -80,8 +81,8 @@ func (in Input) PoolSlot(name string) (int32, bool) {
 	return 0, false
 }
 
-// Pool is the recorded part of a storage pool: its slot, and the nodes that have a server of it, by name. A node stays when its labels
-// change, because it holds data, and when its server has retired. One that was given up does not.
+// Pool returns the record of a storage pool: its slot, and the nodes that have a server of it, by name. A node stays in the record when its
+// labels change, because it holds data, and when its server has retired. A decommissioned node does not.
 func (in Input) Pool(name string) (PoolRecord, bool) {
 	slot, recorded := in.PoolSlot(name)
 	if !recorded {
@@ -90,7 +91,7 @@ func (in Input) Pool(name string) (PoolRecord, bool) {
 	return PoolRecord{Name: name, Slot: slot, Nodes: poolNodes(in.FileSystemNodes, name)}, true
 }
 
-// poolNodes are the nodes that have a server of a pool and were not given up, by name.
+// poolNodes returns the nodes that have a server of a pool and were not decommissioned, by name.
 func poolNodes(nodes []v1alpha1.FileSystemNode, pool string) []string {
 	var out []string
 	for i := range nodes {
@@ -104,14 +105,14 @@ func poolNodes(nodes []v1alpha1.FileSystemNode, pool string) []string {
 	return out
 }
 
-// Records adds to what the FileSystemNodes of a filesystem record. Those that it was made from stay as they are.
+// Records adds to the records in the FileSystemNodes of a filesystem. It never changes the FileSystemNodes that it started from.
 type Records struct {
 	fs      *v1alpha1.FileSystem
 	nodes   map[string]*v1alpha1.FileSystemNode
 	changed map[string]bool
 }
 
-// NewRecords starts from those of the filesystem.
+// NewRecords starts from the FileSystemNodes of the filesystem.
 func NewRecords(in Input) *Records {
 	r := &Records{fs: in.FileSystem, nodes: make(map[string]*v1alpha1.FileSystemNode, len(in.FileSystemNodes)), changed: map[string]bool{}}
 	for i := range in.FileSystemNodes {
@@ -120,7 +121,7 @@ func NewRecords(in Input) *Records {
 	return r
 }
 
-// Find is what a member of a node was given. It is only to be read.
+// Find returns the assignments of a member of a node. The result is read-only.
 func (r *Records) Find(node, member string) (Given, bool) {
 	n, ok := r.nodes[node]
 	if !ok {
@@ -129,7 +130,7 @@ func (r *Records) Find(node, member string) (Given, bool) {
 	return given(n, member)
 }
 
-// Change is the member of that name on a node, to be changed before anything else is asked for. Where there is none, it is m.
+// Change returns the member of that name on a node, to be changed before the next call. If there is none, it adds m.
 func (r *Records) Change(node string, m v1alpha1.NodeMember) *v1alpha1.NodeMember {
 	n := r.nodes[node]
 	if !r.changed[node] {
@@ -149,8 +150,7 @@ func (r *Records) Change(node string, m v1alpha1.NodeMember) *v1alpha1.NodeMembe
 	return &n.Spec.Members[i]
 }
 
-// Join records servers of pools that need no id, on the nodes that have none yet. A server is known on its node by its name
-// (spec.Run.Daemon).
+// Join records servers of pools that need no id, on nodes without one. The name of a server on its node identifies it (spec.Run.Daemon).
 func (r *Records) Join(pools []PoolRecord, daemon func(pool string) string) {
 	for _, pool := range pools {
 		if pool.Waits {
@@ -166,7 +166,7 @@ func (r *Records) Join(pools []PoolRecord, daemon func(pool string) string) {
 	}
 }
 
-// Changed are the FileSystemNodes that were added to, by node.
+// Changed returns the FileSystemNodes that were changed or added, by node.
 func (r *Records) Changed() []v1alpha1.FileSystemNode {
 	var out []v1alpha1.FileSystemNode
 	for _, node := range slices.Sorted(maps.Keys(r.changed)) {
@@ -175,7 +175,7 @@ func (r *Records) Changed() []v1alpha1.FileSystemNode {
 	return out
 }
 
-// All are the FileSystemNodes with what was added, by node. They are only to be read.
+// All returns the FileSystemNodes including the additions, by node. They are read-only.
 func (r *Records) All() []v1alpha1.FileSystemNode {
 	out := make([]v1alpha1.FileSystemNode, 0, len(r.nodes))
 	for _, node := range slices.Sorted(maps.Keys(r.nodes)) {
@@ -184,7 +184,7 @@ func (r *Records) All() []v1alpha1.FileSystemNode {
 	return out
 }
 
-// WithRecords are FileSystemNodes, with some of them changed or added, by node.
+// WithRecords returns FileSystemNodes with some of them replaced or added, by node.
 func WithRecords(nodes, changed []v1alpha1.FileSystemNode) []v1alpha1.FileSystemNode {
 	of := make(map[string]v1alpha1.FileSystemNode, len(nodes))
 	for _, n := range slices.Concat(nodes, changed) {
@@ -197,7 +197,7 @@ func WithRecords(nodes, changed []v1alpha1.FileSystemNode) []v1alpha1.FileSystem
 	return out
 }
 
-// newFileSystemNode is that of a node which has none yet.
+// newFileSystemNode returns the FileSystemNode of a node that has none yet.
 func newFileSystemNode(fs *v1alpha1.FileSystem, node string) *v1alpha1.FileSystemNode {
 	n := &v1alpha1.FileSystemNode{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "FileSystemNode"},
@@ -208,7 +208,7 @@ func newFileSystemNode(fs *v1alpha1.FileSystem, node string) *v1alpha1.FileSyste
 	return n
 }
 
-// label makes a FileSystemNode one that is found by its FileSystem and its node.
+// label sets the labels by which a FileSystemNode is found: its FileSystem and its node.
 func label(n *v1alpha1.FileSystemNode) {
 	labels := maps.Clone(n.Labels)
 	if labels == nil {
@@ -221,10 +221,10 @@ func label(n *v1alpha1.FileSystemNode) {
 	n.Labels = labels
 }
 
-// FileSystemNodes are those of the filesystem as they should be: what is recorded, and what the servers of each node are told now. What is
-// recorded is never taken from what is told: a server of which nothing is told stays, and one that was given nothing yet is left out. The
-// facts are those of the whole filesystem. What they say belongs in no template's hash: a server reads it when it starts, and a changed
-// disk is no reason to restart all.
+// FileSystemNodes returns the desired FileSystemNodes of the filesystem: the records, and the current configuration of the servers on each
+// node. The configuration never changes a record. A recorded server without configuration stays, and a configured server without a record
+// is left out. The facts are those of the whole filesystem. None of this belongs in a template's hash: a server reads it when it starts,
+// and a changed disk must not restart all servers.
 func FileSystemNodes(in Input, facts *v1alpha1.FileSystemFacts, told map[string][]v1alpha1.NodeMember) []v1alpha1.FileSystemNode {
 	of := make(map[string]*v1alpha1.FileSystemNode, len(told))
 	for i := range in.FileSystemNodes {
@@ -246,7 +246,7 @@ func FileSystemNodes(in Input, facts *v1alpha1.FileSystemFacts, told map[string]
 	return out
 }
 
-// withTold are members with what is recorded of them and what they are told.
+// withTold returns members with their records and their configuration.
 func withTold(recorded, told []v1alpha1.NodeMember) []v1alpha1.NodeMember {
 	var out []v1alpha1.NodeMember
 	for i := range recorded {
@@ -271,7 +271,7 @@ func withTold(recorded, told []v1alpha1.NodeMember) []v1alpha1.NodeMember {
 	return out
 }
 
-// targetsWithTold are targets with what is recorded of those that have an id, and what the server is told of them.
+// targetsWithTold returns targets with the records of those that have an id, and the server's configuration for them.
 func targetsWithTold(recorded, told []v1alpha1.MemberTarget) []v1alpha1.MemberTarget {
 	named := make(map[string]int, len(told))
 	for i := range told {

@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// onNodes are FileSystemNodes with a server of a pool each.
+// onNodes returns FileSystemNodes with a server of a pool each.
 func onNodes(pool string, nodes ...string) []v1alpha1.FileSystemNode {
 	var out []v1alpha1.FileSystemNode
 	for _, node := range nodes {

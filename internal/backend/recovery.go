@@ -16,89 +16,90 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// RecoverySource is a place where copies of the metadata may lie.
+// RecoverySource is a place that may hold copies of the metadata.
 type RecoverySource struct {
-	// Name of the source, which is that of its candidate; a place of backups has several, each with a name of its own.
+	// Name of the source, which is also the name of its candidate. A place of backups has several candidates, each with a name of its own.
 	Name string
 	Kind v1alpha1.RecoveryKind
-	// Node or Claim that it lies on, and the directory there. For backups, that is BackupDirectory.
+	// Node or Claim of the copy, and the directory there. For backups, it is BackupDirectory.
 	Node, Claim, Directory string
-	// ObjectStore that it lies in, as <endpoint>/<bucket>.
+	// ObjectStore of the copy, as <endpoint>/<bucket>.
 	ObjectStore string `json:",omitempty"`
 	// OnTarget is true for a directory on a disk of the filesystem, which need not be mounted.
 	OnTarget bool `json:",omitempty"`
 }
 
-// RecoveryRequest says what a RecoveryJob does.
+// RecoveryRequest describes the work of a RecoveryJob.
 type RecoveryRequest struct {
 	// Name of the Job.
 	Job    string
 	Source RecoverySource
-	// Restore says what is made, nil when the source is only looked at.
+	// Restore describes the restore, nil if the Job only inspects the source.
 	Restore *RestoreRequest
-	// Compare says what a server is compared with, nil when nothing is.
+	// Compare describes the comparison with a server, nil for none.
 	Compare *CompareRequest
 }
 
-// CompareRequest says which backup what a server says is compared with, and on which node it serves.
+// CompareRequest names the backup to compare with a server, and the server's node.
 type CompareRequest struct{ Backup, Node string }
 
-// RestoreRequest says which metadata is made again, and where.
+// RestoreRequest describes which metadata is restored, and where.
 type RestoreRequest struct {
 	// Plan is the hash of the plan that a person has approved.
 	Plan string
-	// Backup is its name; empty for the copy of a daemon.
+	// Backup is its name; empty for the copy that a daemon keeps.
 	Backup  string
 	Version int64
 	ID, Has string
-	// Node and Directory are where the metadata is to lie, and Target the StorageTarget of the disk there; empty for a directory of the node.
+	// Node and Directory are the new place of the metadata. Target is the StorageTarget of the disk there; empty for a directory of the node.
 	Node, Directory, Target string
 }
 
 // RecoveryJobFacts is the state of a Job of a recovery, or of a Job that reads a copy back.
 type RecoveryJobFacts struct {
 	Name string
-	// Ended is true when the Job is over, Answer what its last pod has printed, nil when that says nothing, and Message why it failed or what
-	// it waits for.
+	// Ended is true if the Job is over. Answer is what its last pod printed, nil if that is no answer. Message is why it failed, or what it
+	// waits for.
 	Ended   bool
 	Answer  *spec.RecoveryAnswer
 	Message string
 }
 
-// RecoveryView is all that DecideRecovery looks at.
+// RecoveryView is the input of DecideRecovery.
 type RecoveryView struct {
 	FileSystem *v1alpha1.FileSystem
-	// Recorded is status.recovery as the API server has it: what it says is on record.
+	// Recorded is status.recovery as stored in the API server.
 	Recorded *v1alpha1.RecoveryStatus
 	Sources  []RecoverySource
 	Nodes    []Node
-	// Targets are the StorageTargets of the filesystem, and Place is where the spec has the metadata now.
+	// Targets holds the StorageTargets of the filesystem, and Place is where the spec has the metadata now.
 	Targets []v1alpha1.StorageTarget
 	Place   MetadataPlace
 	Jobs    []RecoveryJobFacts
-	// Expected is true when the disks say that there is metadata of another cluster, or of an earlier FileSystem; see MetadataExpected.
+	// Expected is true if the disks show metadata of another cluster, or of an earlier FileSystem; see MetadataExpected.
 	Expected bool
-	// Serves says why the metadata is not lost, such as that its server answers; empty when it may be.
+	// Serves is why the metadata is not lost, for example because its server answers; empty if it may be lost.
 	Serves string
-	// Conflict says why the metadata can't lie on a node; empty when it can.
+	// Conflict returns why a node can't hold the metadata; empty if it can.
 	Conflict func(v1alpha1.MetadataRecord) string
 	Now      time.Time
 }
 
-// RecoveryDecision is what is to be done about a recovery.
+// RecoveryDecision is the result of DecideRecovery.
 type RecoveryDecision struct {
-	// Start are the Jobs to make, and Remove the names of those that are of no use any more.
+	// Start holds the Jobs to make. Remove holds the names of the Jobs that are no longer needed.
 	Start  []RecoveryRequest
 	Remove []string
-	// Recovery is status.recovery.
+	// Recovery is the new status.recovery.
 	Recovery *v1alpha1.RecoveryStatus
-	// Metadata is the record of where the metadata lies from now on, nil while that does not change.
+	// Metadata is the new record of the metadata's place, nil if it does not change.
 	Metadata *v1alpha1.MetadataRecord
-	// Condition is the condition Recovering: ReasonRestoring is true, another reason false. It is absent while the reason is empty.
+	// Condition is the condition Recovering. It is true with ReasonRestoring and false with any other reason. It is absent while the reason is
+	// empty.
 	Condition Problem
 }
 
-// planLife is how long what the places have said is believed before a person approves it.
+// planLife is how long the answers of the places count before a person approves the plan.
 const planLife = 15 * time.Minute
 
 // The limits of RecoveryStatus and RecoveryCandidate.
@@ -110,9 +111,9 @@ const (
 	maxRecoveryID      = 32
 )
 
-// DecideRecovery decides how far a recovery is that a person has asked for: it looks at all places, then there is a plan, which a person
-// approves by its hash, and then the metadata is made again. Each state is on record before anything follows from it, and the names of Jobs
-// follow from the record: an operator that is killed goes on with the same. Nothing goes on by itself from a plan.
+// DecideRecovery decides the next step of a recovery that a person has requested. First all places are inspected. Then there is a plan,
+// which a person approves by its hash. Then the metadata is restored. Each state is recorded before anything follows from it, and the names
+// of Jobs follow from the record, so an operator that is killed continues with the same Jobs. Nothing follows a plan without the approval.
 func DecideRecovery(v RecoveryView) RecoveryDecision {
 	fs := v.FileSystem
 	word, asked := fs.Annotations[v1alpha1.AnnotationRecoverMetadata]
@@ -147,12 +148,12 @@ func DecideRecovery(v RecoveryView) RecoveryDecision {
 	return v.plan(word)
 }
 
-// over ends what was under way.
+// over ends the current recovery.
 func (v *RecoveryView) over(condition Problem) RecoveryDecision {
 	return RecoveryDecision{Condition: condition, Remove: v.others(nil)}
 }
 
-// others are the names of the Jobs that are not wanted.
+// others returns the names of the Jobs that are not in the list.
 func (v *RecoveryView) others(wanted []string) []string {
 	var out []string
 	for _, j := range v.Jobs {
@@ -165,7 +166,7 @@ func (v *RecoveryView) others(wanted []string) []string {
 
 func (v *RecoveryView) stamp() metav1.Time { return metav1.NewTime(v.Now.UTC().Truncate(time.Second)) }
 
-// notLost says why there is nothing to recover, or nothing that the operator can; empty when there may be.
+// notLost returns why there is nothing to recover, or nothing that the operator can recover; empty if there may be.
 func (v *RecoveryView) notLost() string {
 	m := v.FileSystem.Status.Metadata
 	switch {
@@ -179,7 +180,8 @@ func (v *RecoveryView) notLost() string {
 	}
 }
 
-// RecoveryNodes are the nodes that the selector of the metadata matches; without one, the node on which it lies, where that is there.
+// RecoveryNodes returns the nodes that the selector of the metadata matches. Without a selector, it returns the present node of the
+// metadata, if the cluster has it.
 func RecoveryNodes(nodes []Node, selector v1alpha1.NodeSelector, own string) []Node {
 	if len(selector) > 0 {
 		return Matching(nodes, selector)
@@ -187,7 +189,7 @@ func RecoveryNodes(nodes []Node, selector v1alpha1.NodeSelector, own string) []N
 	return filter(nodes, func(n *Node) bool { return n.Name == own })
 }
 
-// MetadataNodes are the nodes on which the metadata gets a disk: its own, and the one to which a person wants it to be recovered.
+// MetadataNodes returns the nodes on which the metadata gets a disk: its own node, and the node to which a person wants to recover it.
 func MetadataNodes(fs *v1alpha1.FileSystem, nodes []Node, selector v1alpha1.NodeSelector, own string) []string {
 	out := []string{own}
 	if _, asked := fs.Annotations[v1alpha1.AnnotationRecoverMetadata]; !asked {
@@ -199,8 +201,8 @@ func MetadataNodes(fs *v1alpha1.FileSystem, nodes []Node, selector v1alpha1.Node
 	return out
 }
 
-// LostMetadataTarget is the StorageTarget of the metadata while a recovery that is asked for, and not refused, brings the metadata to
-// another disk of the same node; else it is empty.
+// LostMetadataTarget returns the StorageTarget of the metadata while a requested recovery, which is not refused, moves the metadata to
+// another disk of the same node; otherwise empty.
 func LostMetadataTarget(fs *v1alpha1.FileSystem, nodes []Node, selector v1alpha1.NodeSelector) string {
 	m := fs.Status.Metadata
 	if _, asked := fs.Annotations[v1alpha1.AnnotationRecoverMetadata]; !asked || m == nil || m.Target == "" {
@@ -217,7 +219,7 @@ func LostMetadataTarget(fs *v1alpha1.FileSystem, nodes []Node, selector v1alpha1
 	return m.Target
 }
 
-// place is where the metadata is to lie: on the only node that the spec selects, in its directory or on the disk that it gets there.
+// place returns the new place of the metadata: on the only node that the spec selects, in its directory or on the disk that it gets there.
 func (v *RecoveryView) place() (v1alpha1.MetadataRecord, Problem) {
 	refused := func(format string, args ...any) (v1alpha1.MetadataRecord, Problem) {
 		return v1alpha1.MetadataRecord{}, Problem{v1alpha1.ReasonRecoveryRefused, "nothing is recovered: " + fmt.Sprintf(format, args...)}
@@ -257,7 +259,8 @@ func (v *RecoveryView) place() (v1alpha1.MetadataRecord, Problem) {
 	return record, Problem{}
 }
 
-// disk is the StorageTarget on a node that the metadata can get: another one than it had. Waits says what it waits for.
+// disk returns the StorageTarget on a node that the metadata can use, which differs from its former one. The result waits is what it waits
+// for.
 func (v *RecoveryView) disk(node string) (target, waits string) {
 	waits = fmt.Sprintf("%s.targets chooses none on node %s, besides the one that is lost; name one, or select it by what it is like",
 		v.Place.Field, node)
@@ -275,12 +278,12 @@ func (v *RecoveryView) disk(node string) (target, waits string) {
 	return "", waits
 }
 
-// lookName is the name of the Job that looks at a source. Another look has others.
+// lookName returns the name of the Job that inspects a source. Every inspection uses new names.
 func (v *RecoveryView) lookName(s RecoverySource) string {
 	return ChildName(v.FileSystem, "recover-"+Hash(s, v.Recorded.Asked.Unix()))
 }
 
-// look asks all places, and makes the plan when all have said what they have.
+// look inspects all places, and makes the plan after all have answered.
 func (v *RecoveryView) look() RecoveryDecision {
 	d := RecoveryDecision{Recovery: v.Recorded.DeepCopy()}
 	var wanted, waits []string
@@ -310,7 +313,7 @@ func (v *RecoveryView) look() RecoveryDecision {
 	}
 	named := map[string]bool{}
 	candidates = slices.DeleteFunc(candidates, func(c v1alpha1.RecoveryCandidate) bool {
-		again := named[c.Name] // the API server takes each name once
+		again := named[c.Name] // the API server accepts each name once
 		named[c.Name] = true
 		return again
 	})
@@ -321,7 +324,7 @@ func (v *RecoveryView) look() RecoveryDecision {
 	d.Recovery.Looked = new(v.stamp())
 	planned := *v
 	planned.Recorded = d.Recovery
-	next := planned.plan(v1alpha1.RecoverPlan) // it is on record before it can be approved
+	next := planned.plan(v1alpha1.RecoverPlan) // it is recorded before it can be approved
 	d.Recovery, d.Condition = next.Recovery, next.Condition
 	return d
 }
@@ -341,7 +344,7 @@ func (v *RecoveryView) node(name string) (Node, bool) {
 	return v.Nodes[i], true
 }
 
-// plan says what would be done, and takes the word of a person for it.
+// plan describes what would be done, and checks the approval of a person for it.
 func (v *RecoveryView) plan(word string) RecoveryDecision {
 	fs, r := v.FileSystem, v.Recorded.DeepCopy()
 	d := RecoveryDecision{Recovery: r, Remove: v.others(nil)}
@@ -367,7 +370,7 @@ func (v *RecoveryView) plan(word string) RecoveryDecision {
 	return d
 }
 
-// planHash stands for exactly this: what there is, which of it is used, and where to. The time of a look is not in it.
+// planHash covers exactly the plan: the candidates, the chosen one, and the new place. The time of an inspection is not part of it.
 func (v *RecoveryView) planHash(from string, r *v1alpha1.RecoveryStatus) string {
 	type known struct {
 		Name    string
@@ -385,7 +388,7 @@ func (v *RecoveryView) planHash(from string, r *v1alpha1.RecoveryStatus) string 
 	return Hash(v.FileSystem.UID, v.FileSystem.Status.Metadata.Node, r.Node, r.Directory, r.Target, from, all)
 }
 
-// choose picks the candidate that a person has named, or the newest one.
+// choose returns the candidate that a person has named, or the newest one.
 func (v *RecoveryView) choose(candidates []v1alpha1.RecoveryCandidate) (v1alpha1.RecoveryCandidate, Problem) {
 	var usable []v1alpha1.RecoveryCandidate
 	var names, others []string
@@ -445,20 +448,20 @@ func described(c v1alpha1.RecoveryCandidate) string {
 	return fmt.Sprintf("%s (version %d of %s)", c.Name, c.Version, at)
 }
 
-// restores says what is done.
+// restores returns a sentence about the restore.
 func (v *RecoveryView) restores(r *v1alpha1.RecoveryStatus) string {
 	return fmt.Sprintf("%s is made again from %s, in %s on node %s, as the plan %s says",
 		v.Place.Noun, r.From, r.Directory, r.Node, r.PlanHash)
 }
 
-// promise says what would be done, and what would be lost.
+// promise describes what would be done, and what would be lost.
 func (v *RecoveryView) promise(from v1alpha1.RecoveryCandidate, r *v1alpha1.RecoveryStatus) string {
 	old := v.FileSystem.Status.Metadata.Node
 	out := fmt.Sprintf("%s would be made again from %s, in %s on node %s. Lost would be %s",
 		strings.ToUpper(v.Place.Noun[:1])+v.Place.Noun[1:], described(from), r.Directory, r.Node,
 		cmp.Or(v.Place.Loses, "all that was changed after that"))
 	best := slices.IndexFunc(r.Candidates, func(c v1alpha1.RecoveryCandidate) bool { return c.ID == from.ID && newer(c, from) > 0 })
-	if best >= 0 { // the newest of them, as they are sorted
+	if best >= 0 { // the newest one, because they are sorted
 		c, more := r.Candidates[best], "is newer"
 		if c.Version != 0 {
 			more = fmt.Sprintf("has %d changes more", c.Version-from.Version)
@@ -481,7 +484,7 @@ func (v *RecoveryView) promise(from v1alpha1.RecoveryCandidate, r *v1alpha1.Reco
 	return out
 }
 
-// restore has the metadata made again, as was approved.
+// restore makes the approved restore happen.
 func (v *RecoveryView) restore() RecoveryDecision {
 	r := v.Recorded.DeepCopy()
 	d := RecoveryDecision{Recovery: r}
@@ -537,7 +540,7 @@ func (v *RecoveryView) restore() RecoveryDecision {
 	return d
 }
 
-// ReadRecoveryAnswer finds the answer of `node recover` in a termination message, nil when there is none.
+// ReadRecoveryAnswer finds the answer of `node recover` in a termination message, nil if there is none.
 func ReadRecoveryAnswer(message string) *spec.RecoveryAnswer {
 	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(message), "\n")) {
 		answer := &spec.RecoveryAnswer{}

@@ -16,7 +16,8 @@ import (
 
 const metadataID = "6B046567398B0398"
 
-// lost is a filesystem whose master on n1 is gone. The metadata is to lie on n2, which has a follower's copy and backups; so has n2-b.
+// lost returns a filesystem whose master on n1 is gone. The new place of the metadata is n2, which has a follower's copy and backups. n2-b
+// has the same.
 func lost() backend.RecoveryView {
 	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "scratch", UID: "1b4e28ba", Annotations: map[string]string{
 		v1alpha1.AnnotationRecoverMetadata: v1alpha1.RecoverPlan,
@@ -42,7 +43,7 @@ func lost() backend.RecoveryView {
 	}
 }
 
-// found are what the places say, by the name of the source.
+// found returns the answers of the places, by the name of the source.
 func found() map[string][]spec.RecoveryFound {
 	one := func(backup string, version int64) []spec.RecoveryFound {
 		return []spec.RecoveryFound{{Backup: backup, Version: version, ID: metadataID, Time: "2026-11-23T12:00:00Z"}}
@@ -52,7 +53,7 @@ func found() map[string][]spec.RecoveryFound {
 	}
 }
 
-// looked goes on until all places have said what they have, and returns the view after that is on record.
+// looked runs passes until all places have answered, and returns the view after that is recorded.
 func looked(t *testing.T, v backend.RecoveryView, says map[string][]spec.RecoveryFound) (backend.RecoveryView, backend.RecoveryDecision) {
 	t.Helper()
 	g := NewWithT(t)
@@ -70,7 +71,7 @@ func looked(t *testing.T, v backend.RecoveryView, says map[string][]spec.Recover
 	return v, d
 }
 
-// word is the view when a person has annotated the FileSystem.
+// word returns the view after a person has annotated the FileSystem.
 func word(v backend.RecoveryView, annotation, word string) backend.RecoveryView {
 	v.FileSystem = v.FileSystem.DeepCopy()
 	v.FileSystem.Annotations[annotation] = word

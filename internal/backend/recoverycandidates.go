@@ -19,7 +19,7 @@ func candidate(s RecoverySource, message string) v1alpha1.RecoveryCandidate {
 	}
 }
 
-// found are the candidates of a source, as its Job says.
+// found returns the candidates of a source, as its Job lists them.
 func (v *RecoveryView) found(s RecoverySource, job RecoveryJobFacts) []v1alpha1.RecoveryCandidate {
 	if job.Answer == nil || len(job.Answer.Found) == 0 {
 		message := job.Message
@@ -47,11 +47,11 @@ func (v *RecoveryView) found(s RecoverySource, job RecoveryJobFacts) []v1alpha1.
 	return out
 }
 
-// unusable says why what lies at a source can't be used where the metadata is to lie; empty when it can.
+// unusable returns why the copy at a source can't be used for the new place of the metadata; empty if it can.
 func (v *RecoveryView) unusable(s RecoverySource) string {
 	switch {
 	case s.Kind == v1alpha1.RecoveryServer && s.Node == v.Recorded.Node && s.Directory != v.Recorded.Directory:
-		return "" // another disk of its node: the server may not be able to start on its own, such as one that can only be read
+		return "" // it is another disk of its node, and the server may not be able to start on its own disk, for example a read-only one
 	case s.Kind == v1alpha1.RecoveryServer:
 		return "it is the directory of the server itself: where it can be read, start the server there instead, and nothing is lost"
 	case s.Node != "" && s.Node != v.Recorded.Node && v.Place.Stays:
@@ -65,7 +65,7 @@ func (v *RecoveryView) unusable(s RecoverySource) string {
 	}
 }
 
-// newestCandidates are the first of the candidates, and the one that a person has named among the others.
+// newestCandidates returns the first candidates, including the one that a person has named.
 func newestCandidates(candidates []v1alpha1.RecoveryCandidate, named string) []v1alpha1.RecoveryCandidate {
 	if len(candidates) <= maxCandidates {
 		return candidates
@@ -77,7 +77,7 @@ func newestCandidates(candidates []v1alpha1.RecoveryCandidate, named string) []v
 	return out
 }
 
-// newer compares how new two candidates are: by the version, or by the time where the filesystem counts no changes.
+// newer compares the age of two candidates: by version, or by time if the filesystem counts no changes.
 func newer(a, b v1alpha1.RecoveryCandidate) int {
 	if a.Version != 0 || b.Version != 0 {
 		return cmp.Compare(a.Version, b.Version)

@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// What the Job of a recovery is told: its pod has it in an annotation, which a volume shows as a file.
+// The configuration of a recovery Job is an annotation of its pod, which a volume shows as a file.
 const (
 	RecoveryToldAnnotation = "parallelfs.dev/recovery-told"
 	RecoveryToldFile       = "recover.json"
@@ -22,19 +22,19 @@ const (
 	RecoveryComponent = "recovery"
 )
 
-// Where the pod of a recovery has what.
+// Paths in the pod of a recovery.
 const (
 	recoverySource  = "/source"
 	recoveryScratch = "/scratch"
 )
 
-// A look may take lookSeconds with all that its pod waits for, such as a volume; restoring takes restoreSeconds at most.
+// An inspection may take lookSeconds, including everything that its pod waits for, such as a volume. A restore may take restoreSeconds.
 const (
 	lookSeconds    = 30 * 60
 	restoreSeconds = 6 * 3600
 )
 
-// BackupSources are the places of backups.
+// BackupSources returns the places of backups.
 func BackupSources(fs *v1alpha1.FileSystem, nodes []Node) []RecoverySource {
 	if fs.Spec.Backups == nil {
 		return nil
@@ -56,14 +56,14 @@ func BackupSources(fs *v1alpha1.FileSystem, nodes []Node) []RecoverySource {
 	return out
 }
 
-// RecoveryServers are the servers whose directories a recovery reads and fills.
+// RecoveryServers describes the servers whose directories a recovery reads and fills.
 type RecoveryServers struct {
-	// Server has the metadata, as User and in the subdirectory Data, and Follower, where there is one, keeps a copy of it.
+	// Server keeps the metadata, as User and in the subdirectory Data. Follower, if there is one, keeps a copy of it.
 	Server, Follower, User, Data string
 }
 
-// RecoveryJob is the Job of a recovery, whose container runs `node recover`, with what that is told: the backend says by which program, and
-// the rest is the same for all.
+// RecoveryJob returns the Job of a recovery, whose container runs `node recover`, with its configuration. The backend decides which program
+// restores; the rest is the same for all backends.
 func (p Pods) RecoveryJob(
 	in Input, request RecoveryRequest, c corev1.Container, told spec.Recovery, of RecoveryServers,
 ) (*batchv1.Job, spec.Recovery) {
@@ -77,10 +77,10 @@ func (p Pods) RecoveryJob(
 		DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{annotation}},
 	}})
 	pod.Labels, pod.Annotations = nil, nil
-	pod.Spec.HostNetwork, pod.Spec.DNSPolicy = false, corev1.DNSDefault // it talks to nobody
+	pod.Spec.HostNetwork, pod.Spec.DNSPolicy = false, corev1.DNSDefault // it needs no network
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
-	pod.Spec.PriorityClassName = fs.Spec.Pods.PriorityClassName // no daemon is to give way to it
+	pod.Spec.PriorityClassName = fs.Spec.Pods.PriorityClassName // it must not preempt a daemon
 	switch {
 	case source.ObjectStore != "":
 		told.Source.Backups = path.Base(source.Directory)
@@ -96,11 +96,11 @@ func (p Pods) RecoveryJob(
 	}
 	switch {
 	case source.ObjectStore != "":
-		pod.Spec.HostNetwork, pod.Spec.DNSPolicy = true, corev1.DNSClusterFirstWithHostNet // as the pod that has put it there
+		pod.Spec.HostNetwork, pod.Spec.DNSPolicy = true, corev1.DNSClusterFirstWithHostNet // as the pod that wrote the backup
 		told.Source.ObjectStore = UseObjectStore(fs, &pod.Spec, &c)
 	case !source.OnTarget:
 		mountCopies(pod, &c, source)
-	case request.Restore == nil || request.Restore.Target == "": // else it sees all disks
+	case request.Restore == nil || request.Restore.Target == "": // otherwise it gets all disks
 		MountTargets(fs, pod, &c)
 		c.VolumeMounts[len(c.VolumeMounts)-1].ReadOnly = true
 	}
@@ -133,7 +133,7 @@ func (p Pods) RecoveryJob(
 	if node != "" {
 		pod.Spec.Affinity = OnNodes(node)
 	} else {
-		pod.Spec.Tolerations = TolerationsOf(fs) // any node will do, and a tainted one is not just any
+		pod.Spec.Tolerations = TolerationsOf(fs) // any untainted node will do
 	}
 	pod.Spec.Containers = []corev1.Container{c}
 	return &batchv1.Job{
@@ -145,7 +145,7 @@ func (p Pods) RecoveryJob(
 	}, told
 }
 
-// mountCopies gives a container the directory of a source, to be read only. A claim has the directory of the backups somewhere below.
+// mountCopies gives a container the directory of a source, read-only. In a claim, the directory of the backups is somewhere below the root.
 func mountCopies(pod *corev1.PodTemplateSpec, c *corev1.Container, source RecoverySource) {
 	volume, mount := corev1.Volume{Name: "source"}, corev1.VolumeMount{Name: "source", MountPath: recoverySource, ReadOnly: true}
 	switch {
@@ -162,7 +162,8 @@ func mountCopies(pod *corev1.PodTemplateSpec, c *corev1.Container, source Recove
 	c.VolumeMounts = append(c.VolumeMounts, mount)
 }
 
-// readsAll may read what the daemons' user has on a node, and write nothing. Backups are their own user's in a claim, and root's on a node.
+// readsAll returns a security context that may read the files of the daemons' user on a node, and write nothing. The owner of backups is
+// the backup's own user in a claim, and root on a node.
 func readsAll(p Pods, source RecoverySource) *corev1.SecurityContext {
 	out := p.Unprivileged()
 	if source.Claim != "" || source.ObjectStore != "" {

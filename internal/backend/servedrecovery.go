@@ -7,15 +7,16 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// AsMetadata is a FileSystem as if the metadata lay where another record says: that of a store which is recovered as metadata is.
+// AsMetadata returns a FileSystem whose metadata is at the place in another record: that of a store which is recovered in the same way as
+// metadata.
 func AsMetadata(fs *v1alpha1.FileSystem, record *v1alpha1.MetadataRecord) *v1alpha1.FileSystem {
 	out := *fs
 	out.Status.Metadata = record
 	return &out
 }
 
-// BackupSource is the place of a backup by the name of its candidate, and the name that the backup has there; false where none of these
-// sources has it.
+// BackupSource returns the place of a backup by the name of its candidate, and the name of the backup there; false if none of these sources
+// has it.
 func BackupSource(sources []RecoverySource, candidate string) (source RecoverySource, backup string, there bool) {
 	at := len(candidate) - len(spec.BackupNameLayout)
 	if at < 1 {

@@ -12,7 +12,8 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// lostStore is a filesystem whose store on a disk of n2 is lost, and is to lie on another disk there. Its backups lie in a claim and on n3.
+// lostStore returns a filesystem whose store on a disk of n2 is lost, and whose new place is another disk there. Its backups are in a claim
+// and on n3.
 func lostStore() backend.RecoveryView {
 	v := lost()
 	selector := v1alpha1.NodeSelector{"store": ""}
@@ -52,7 +53,7 @@ func TestAPlanForAStoreSaysWhatIsInTheBackupAndWhatIsNot(t *testing.T) {
 	g.Expect(d.Condition.Message).To(And(ContainSubstring("Lost would be what was set later; backup-at-n3-20261123-040000 (of 2026-11-23T04:00:00Z) is newer"),
 		ContainSubstring("On record and not in it is target 7. It is found by nobody. In it are 4 logs."), Not(ContainSubstring("spec.metadata"))))
 
-	// What is in it belongs to what a person approves, and is told to who restores.
+	// A person approves the content of the backup, and the restore Job gets it.
 	approved := word(v, v1alpha1.AnnotationRecoverMetadata, d.Recovery.PlanHash)
 	says["backup-in-vault"][0].Has = "3 logs"
 	_, other := looked(t, lostStore(), says)

@@ -10,10 +10,10 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Set are the backends that a program has, by the type that they serve.
+// Set holds the backends of a program, by the type that they serve.
 type Set map[v1alpha1.FileSystemType]Backend
 
-// SetOf is the set of these backends.
+// SetOf returns the set of these backends.
 func SetOf(backends ...Backend) Set {
 	set := Set{}
 	for _, b := range backends {
@@ -22,7 +22,7 @@ func SetOf(backends ...Backend) Set {
 	return set
 }
 
-// Claims are those of filesystems, in their order; nodes are their FileSystemNodes, by the uid of the FileSystem.
+// Claims returns the claims of filesystems, in their order. The argument nodes holds their FileSystemNodes, by the uid of the FileSystem.
 func (s Set) Claims(filesystems []v1alpha1.FileSystem, nodes map[types.UID][]v1alpha1.FileSystemNode) []Claims {
 	var out []Claims
 	for i := range filesystems {
@@ -33,7 +33,7 @@ func (s Set) Claims(filesystems []v1alpha1.FileSystem, nodes map[types.UID][]v1a
 	return out
 }
 
-// Probers are the backends whose filesystems are asked by a probe, by spec.Probe.Backend.
+// Probers returns the backends whose filesystems have a probe, by spec.Probe.Backend.
 func (s Set) Probers() map[string]Asker {
 	out := map[string]Asker{}
 	for kind, b := range s {
@@ -44,7 +44,7 @@ func (s Set) Probers() map[string]Asker {
 	return out
 }
 
-// HostSettings are those of all backends, in the order of their types.
+// HostSettings returns the settings of all backends, in the order of their types.
 func (s Set) HostSettings() []spec.HostSetting {
 	var out []spec.HostSetting
 	for _, kind := range SortedKeys(s) {
@@ -55,7 +55,7 @@ func (s Set) HostSettings() []spec.HostSetting {
 	return out
 }
 
-// Modules are those of all backends, by name.
+// Modules returns the modules of all backends, by name.
 func (s Set) Modules() []spec.KernelModule {
 	var out []spec.KernelModule
 	for _, b := range s {

@@ -7,7 +7,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// Count makes the summary of what was observed.
+// Count fills in the summary of the observation.
 func (o *Observation) Count() {
 	servers, targets, clients := 0, 0, 0
 	for _, i := range o.Servers {
@@ -39,8 +39,8 @@ func (o *Observation) Count() {
 	}
 }
 
-// NameAway names the servers that are away where nothing else is wrong, such as one whose targets nobody misses: without a problem,
-// everything takes part. Those that leave the filesystem are missed by nobody.
+// NameAway adds a problem for servers that are away if there is no other problem, for example a server whose targets are not needed,
+// because without a problem everything counts as online. It skips servers that leave the filesystem.
 func (o *Observation) NameAway(leaves func(ServerStatus) bool) {
 	if len(o.Problems) > 0 {
 		return
@@ -56,12 +56,12 @@ func (o *Observation) NameAway(leaves func(ServerStatus) bool) {
 	}
 }
 
-// Reachable is true when some node has mounted the filesystem, or none should.
+// Reachable reports whether some node has mounted the filesystem, or none should.
 func (o *Observation) Reachable() bool {
 	return len(o.Clients) == 0 || slices.ContainsFunc(o.Clients, func(c Client) bool { return c.Mounted })
 }
 
-// Online counts the targets of a pool that take part.
+// Online counts the targets of a pool that are online.
 func (o *Observation) Online(pool string) int {
 	count := 0
 	for _, t := range o.Targets {

@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// SortedKeys are the keys of a map in order: what is made from a map must be the same each time.
+// SortedKeys returns the keys of a map in order, so that everything made from the map is the same each time.
 func SortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-// Ratio is how many there are of how many there should be, such as "3/4".
+// Ratio formats how many there are of how many there should be, such as "3/4".
 func Ratio(have, want int) string { return fmt.Sprintf("%d/%d", have, want) }
 
-// List joins at most three items, and no more than a message of 400 characters has place for, and counts the rest. The first item, which
-// may say what to do, is never cut.
+// List joins at most three items, limited to the length that a message of 400 characters can hold, and counts the rest. The first item,
+// which may say what to do, is never cut.
 func List(items []string) string {
 	const most, mostOfAll = 3, 300
 	var out string
@@ -31,7 +31,7 @@ func List(items []string) string {
 	return out
 }
 
-// Shorten cuts what an agent said to what fits beside others in a message of 1024 characters.
+// Shorten cuts an agent's message to a length that fits beside others in a message of 1024 characters.
 func Shorten(said string) string {
 	const most = 500
 	if runes := []rune(said); len(runes) > most {
@@ -40,8 +40,8 @@ func Shorten(said string) string {
 	return said
 }
 
-// Coarse rounds used space down to a thousandth of the capacity, so that a busy filesystem does not rewrite the status
-// at every look. The probe's metrics are exact.
+// Coarse rounds used space down to a thousandth of the capacity, so that a busy filesystem does not rewrite the status in every pass. The
+// probe's metrics are exact.
 func Coarse(used, capacity int64) int64 {
 	if step := capacity / 1000; step > 0 {
 		return used - used%step

@@ -13,10 +13,10 @@ import (
 // VersionAnnotation on a pod template is the version of the filesystem's software that its pods run. It is no part of the template's hash.
 const VersionAnnotation = "parallelfs.dev/version"
 
-// Version is the version that a filesystem runs as a whole. An upgrade that is under way has not reached it.
+// Version returns the version that all components of a filesystem run. An upgrade that is not complete does not count.
 func Version(fs *v1alpha1.FileSystem) string { return cmp.Or(fs.Status.Version, fs.Spec.Version) }
 
-// VersionOf is the version that the daemons of a component are started with.
+// VersionOf returns the version with which the daemons of a component are started.
 func VersionOf(fs *v1alpha1.FileSystem, component string) string {
 	if u := fs.Status.Upgrade; u != nil && slices.Contains(u.Components, component) {
 		return u.Version
@@ -24,8 +24,8 @@ func VersionOf(fs *v1alpha1.FileSystem, component string) string {
 	return Version(fs)
 }
 
-// ChooseVersion is the version of a filesystem whose spec names none: the one that was chosen before, the one that it runs, or the newest
-// of which the operator has an image whose key is this prefix and a version.
+// ChooseVersion returns the version of a filesystem whose spec names none: the one that was chosen before, the one that it runs, or the
+// newest one for which the operator has an image whose key is this prefix and a version.
 func ChooseVersion(in Input, prefix string, known *regexp.Regexp) (string, error) {
 	fs, newest := in.FileSystem, ""
 	if chosen := fs.Status.Chosen; chosen != nil {
@@ -49,7 +49,7 @@ func ChooseVersion(in Input, prefix string, known *regexp.Regexp) (string, error
 // CompareVersions orders versions by their numbers, such as 4.57.5 before 4.57.10.
 func CompareVersions(a, b string) int { return slices.Compare(VersionNumbers(a), VersionNumbers(b)) }
 
-// VersionNumbers are the numbers of a version; what is no number counts as 0.
+// VersionNumbers returns the numbers of a version; a part that is no number counts as 0.
 func VersionNumbers(version string) []int {
 	var numbers []int
 	for part := range strings.SplitSeq(version, ".") {

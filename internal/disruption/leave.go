@@ -28,7 +28,7 @@ type Leave struct {
 // Wait is the condition of a node, to follow "when "; empty for one that may go down now.
 type Wait struct {
 	For string
-	// Person is true if only a person's permission lets the node go down.
+	// Person is true if the node may go down only with a person's permission.
 	Person bool
 }
 

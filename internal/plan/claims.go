@@ -8,14 +8,14 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// claim is that a target wants a disk, as its own or as its log.
+// claim records that a target wants a disk, for its data or for its log.
 type claim struct {
 	target *v1alpha1.StorageTarget
 	device v1alpha1.DeviceIdentity
 	isLog  bool
 }
 
-// sentence names a claim with all that tells it from another one.
+// sentence describes a claim: the target, the node, the purpose and the disk.
 func (c claim) sentence() string {
 	t := c.target
 	role := "the metadata"
@@ -30,7 +30,7 @@ func (c claim) sentence() string {
 		use, t.Namespace, t.Name, t.Namespace, t.Spec.FileSystem.Name, role, t.Spec.Node, c.device.ID)
 }
 
-// claimsOf are the disks that a target wants.
+// claimsOf returns the claims of a target: on its disk, and on its log device if it has one.
 func claimsOf(t *v1alpha1.StorageTarget) []claim {
 	claims := []claim{{target: t, device: t.Spec.Device}}
 	if t.Spec.LogDevice != nil {
@@ -39,7 +39,7 @@ func claimsOf(t *v1alpha1.StorageTarget) []claim {
 	return claims
 }
 
-// claimsOf are the disks that a target wants, also by the identity that a person has accepted.
+// claimsOf returns the claims of a target. The disk is also claimed by the identity that a person has accepted.
 func (s *selection) claimsOf(t *v1alpha1.StorageTarget) []claim {
 	claims := claimsOf(t)
 	if now := s.deviceOf(t); now != t.Spec.Device {
@@ -48,7 +48,8 @@ func (s *selection) claimsOf(t *v1alpha1.StorageTarget) []claim {
 	return claims
 }
 
-// deviceOf is what the disk of a target is known by. A target that was chosen anew has no status of its own.
+// deviceOf returns the current identity of a target's disk. A target that this Select chose has no status yet, so the status of the
+// existing StorageTarget counts.
 func (s *selection) deviceOf(t *v1alpha1.StorageTarget) v1alpha1.DeviceIdentity {
 	if old := s.existing[t.Name]; old != nil && old.Namespace == t.Namespace {
 		t = old
@@ -56,16 +57,17 @@ func (s *selection) deviceOf(t *v1alpha1.StorageTarget) v1alpha1.DeviceIdentity 
 	return DeviceOf(t)
 }
 
-// identities are what a disk is known by. All are in one space: an id may be a WWN or a serial.
+// identities returns every name that identifies a disk. Ids, WWNs and serial numbers share one space, because an id may be a WWN or a
+// serial number.
 func identities(d v1alpha1.DeviceIdentity) []string {
 	names := slices.DeleteFunc([]string{string(d.ID), d.WWN, d.Serial}, func(s string) bool { return s == "" })
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// areDistinct is true for two disks that are certainly not one although they share a name. Two with different serial numbers share a WWN
-// that some maker gives to several disks. Two that one node reaches, with different WWNs, are two namespaces of one NVMe controller, or two
-// logical units of one enclosure, which share its serial. On two nodes, the same serial may be one disk that both reach.
+// areDistinct reports whether two disks that share a name are certainly different disks. Different serial numbers: some makers give one WWN
+// to several disks. Different WWNs on one node: two namespaces of an NVMe controller, or two logical units of an enclosure, share a serial
+// number. The same serial number on two nodes may be one disk that both reach.
 func areDistinct(nodesA []string, a v1alpha1.DeviceIdentity, nodesB []string, b v1alpha1.DeviceIdentity) bool {
 	if a.Serial != "" && b.Serial != "" && a.Serial != b.Serial {
 		return true
@@ -74,7 +76,7 @@ func areDistinct(nodesA []string, a v1alpha1.DeviceIdentity, nodesB []string, b 
 	return reached && a.WWN != "" && b.WWN != "" && a.WWN != b.WWN
 }
 
-// nodesOf are the nodes that reach the disk of a target.
+// nodesOf returns the nodes that reach the disk of a target.
 func nodesOf(t *v1alpha1.StorageTarget) []string {
 	if IsOfPair(t) {
 		return []string{t.Spec.Node, t.Spec.SecondNode}
@@ -82,7 +84,7 @@ func nodesOf(t *v1alpha1.StorageTarget) []string {
 	return []string{t.Spec.Node}
 }
 
-// claim notes what a target wants.
+// claim adds the claims of a target.
 func (s *selection) claim(t *v1alpha1.StorageTarget) {
 	for _, c := range s.claimsOf(t) {
 		s.claimDevice(c)
@@ -95,7 +97,7 @@ func (s *selection) claimDevice(c claim) {
 	}
 }
 
-// takenBy is whose a disk is already; empty when it is free.
+// takenBy returns the current owner of a disk; empty if the disk is free.
 func (s *selection) takenBy(node string, device v1alpha1.DeviceIdentity) string {
 	for _, name := range identities(device) {
 		for _, c := range s.taken[name] {
@@ -107,9 +109,9 @@ func (s *selection) takenBy(node string, device v1alpha1.DeviceIdentity) string 
 	return ""
 }
 
-// shownTwice says which disks of a node are missing to a selector there because another node shows them, too, and has a target on them that
-// was never made. Nothing on such a disk proves where it is: either both nodes reach it, or the inventory of one of them is wrong. A target
-// that was made keeps its disk, whatever another node shows.
+// shownTwice reports the disks of a node that a selector leaves out because another node shows them too and has a target on them that was
+// never provisioned. The disk itself does not prove which node it is attached to: either both nodes reach it, or one inventory is wrong. A
+// provisioned target keeps its disk in any case.
 func (s *selection) shownTwice(g group, node string, inventory v1alpha1.NodeInventoryStatus) {
 	for _, b := range inventory.BlockDevices {
 		identity, why := identify(b)
@@ -134,8 +136,8 @@ func (s *selection) shownTwice(g group, node string, inventory v1alpha1.NodeInve
 	}
 }
 
-// logs gives every target of a group its log device: that which it has, that which spec.devices names, or one of logDevices.
-// A target that should have a log and gets none is left out until it does: once it is formatted, it can't get one.
+// logs assigns a log device to every target of a group: the device it already has, the one that spec.devices names, or one of logDevices. A
+// target that should have a log waits until one is free, because a log can't be added after formatting.
 func (s *selection) logs(g group) {
 	var selector *v1alpha1.DeviceSelector
 	if g.spec.Format != nil {
@@ -177,7 +179,7 @@ func (s *selection) logs(g group) {
 	}
 }
 
-// namedLog is the log device that spec.devices names for a target.
+// namedLog returns the log device that spec.devices names for a target.
 func (s *selection) namedLog(g group, t *v1alpha1.StorageTarget) v1alpha1.DeviceID {
 	for _, d := range g.spec.Devices {
 		if d.Node == t.Spec.Node && s.refersTo(d, t) {
@@ -187,7 +189,7 @@ func (s *selection) namedLog(g group, t *v1alpha1.StorageTarget) v1alpha1.Device
 	return ""
 }
 
-// logFor is the log device of one target, or why there is none.
+// logFor returns the log device of one target, or the reason why there is none.
 func (s *selection) logFor(
 	g group, t *v1alpha1.StorageTarget, id v1alpha1.DeviceID, selector *v1alpha1.DeviceSelector, used int,
 ) (v1alpha1.DeviceIdentity, string) {
@@ -213,8 +215,8 @@ func (s *selection) logFor(
 	return matching[0].identity, ""
 }
 
-// conflicts marks the targets whose disks somebody else wants too. A target that is provisioned keeps working; then only the
-// newcomer has the conflict. When neither is provisioned, both have it: which one is right is for a person to say.
+// conflicts marks the targets whose disks something else claims too. A provisioned target keeps working, and only the newcomer gets the
+// conflict. If neither is provisioned, both get it, because a person has to decide.
 func (s *selection) conflicts() {
 	claims := map[string][]claim{}
 	add := func(t *v1alpha1.StorageTarget) {
@@ -253,7 +255,7 @@ func (s *selection) conflicts() {
 	}
 }
 
-// rival is the first other claim to a disk; one that is provisioned goes before others. Nil when there is none.
+// rival returns the first other claim to a disk, provisioned ones first; nil if there is none.
 func (s *selection) rival(mine claim, claims map[string][]claim) *claim {
 	var found *claim
 	for _, name := range identities(mine.device) {
@@ -270,7 +272,7 @@ func (s *selection) rival(mine claim, claims map[string][]claim) *claim {
 	return found
 }
 
-// isProvisioned is true for a target whose disk was made one, or taken over.
+// isProvisioned reports whether the disk of a target was provisioned or taken over.
 func (s *selection) isProvisioned(t *v1alpha1.StorageTarget) bool {
 	if old := s.existing[t.Name]; old != nil && old.Namespace == t.Namespace {
 		t = old
@@ -278,7 +280,7 @@ func (s *selection) isProvisioned(t *v1alpha1.StorageTarget) bool {
 	return isFinished(t)
 }
 
-// isFinished is true for a target whose disk was made one, or taken over, by its own status.
+// isFinished reports whether the status of a target itself says that its disk was provisioned or taken over.
 func isFinished(t *v1alpha1.StorageTarget) bool {
 	return t.Status.Provisioned != nil && t.Status.Provisioned.Finished != nil
 }

@@ -15,41 +15,40 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Action is the one thing that the agent does next with a target. After every action but None it takes a fresh look and
-// decides again.
+// Action is the next thing that the agent does with a target. After every action but None the agent reads the disk again and decides again.
 type Action string
 
-// The actions.
+// Every action.
 const (
 	// None leaves everything as it is.
 	None Action = "None"
-	// Record writes Decision.Provisioned and Decision.Plan to the status, and nothing else. The intent stands there
-	// before the first byte is written.
+	// Record writes Decision.Provisioned and Decision.Plan to the status, and nothing else. The status holds the intent before the first byte
+	// is written.
 	Record Action = "Record"
 	// Format carries out Decision.Steps in order. The intent was recorded before.
 	Format Action = "Format"
-	// Mark writes the marker on the mounted filesystem: its uuid, and the FileSystem's present uid.
+	// Mark writes the marker on the mounted filesystem, with its UUID and the current uid of the FileSystem.
 	Mark Action = "Mark"
-	// Mount carries out Decision.Steps: one mount. A failure is MountFailed.
+	// Mount carries out Decision.Steps, which is one mount. A failed mount is reported as MountFailed.
 	Mount Action = "Mount"
-	// Adopt writes Decision.Provisioned, with finished, to the status: the disk is this target's already.
+	// Adopt writes a finished Decision.Provisioned to the status, because the disk already carries this target.
 	Adopt Action = "Adopt"
-	// Unmount unmounts the target's mountpoint, and removes it when the target is deleted.
+	// Unmount unmounts the target, and removes the mountpoint if the target is deleted.
 	Unmount Action = "Unmount"
-	// Wipe carries out Decision.Steps: wipes of a deleted target's disk.
+	// Wipe carries out Decision.Steps: it wipes the disk of a deleted target.
 	Wipe Action = "Wipe"
 )
 
-// Progress says whether somebody works on the target.
+// Progress shows whether work on the target goes on.
 type Progress string
 
-// The kinds of progress.
+// Every value of Progress.
 const (
-	// Settled is neither: it is as it should be.
+	// Settled: the target is as it should be, and there is nothing to do.
 	Settled Progress = "Settled"
-	// Reconciling means that the agent goes on.
+	// Reconciling: the agent is at work or will try again.
 	Reconciling Progress = "Reconciling"
-	// Stalled means that nothing goes on until a person or a disk changes something.
+	// Stalled: the agent waits until a person or a disk changes something.
 	Stalled Progress = "Stalled"
 )
 
@@ -59,46 +58,44 @@ type Outcome struct {
 	Reason, Message string
 }
 
-// Decision is what is to be done with a target now, and what its status says.
+// Decision is the next action for a target, and its new status.
 type Decision struct {
 	Action Action
-	// Steps of the actions Format, Mount and Wipe.
+	// Steps holds the steps of the actions Format, Mount and Wipe.
 	Steps []Step
-	// Plan is what status.plan is to be; nil for none.
+	// Plan is the new status.plan; nil removes it.
 	Plan *v1alpha1.TargetPlan
-	// Provisioned is what status.provisioned is to be, written before the action is carried out; nil only when the target
-	// was never provisioned.
+	// Provisioned is the new status.provisioned, written before the action is carried out; nil only if the target was never provisioned.
 	Provisioned *v1alpha1.TargetProvisioned
 	// Ready is the condition Ready; Progress makes Reconciling or Stalled true, with the same reason and message.
 	Ready    Outcome
 	Progress Progress
-	// NewDevice is what status.newDevice is to be; nil for none.
+	// NewDevice is the new status.newDevice; nil removes it.
 	NewDevice *v1alpha1.NewDevice
-	// FormerOwner is what status.formerOwner is to be; nil for none.
+	// FormerOwner is the new status.formerOwner; nil removes it.
 	FormerOwner *v1alpha1.FormerTarget
-	// Released and Destroyed are those conditions; nil leaves them out.
+	// Released and Destroyed are the conditions of these names; nil leaves them out.
 	Released, Destroyed *Outcome
 }
 
-// Decide says what to do next with one target, from a fresh look at its disk. The states of a target, in their order:
+// Decide returns the next action for one target, from a fresh look at its disk. A target passes through these states:
 //
-//   - Nothing is recorded. A disk with this target's own label and marker is adopted: it is that of a FileSystem of the same
-//     name that was there before, and of this cluster, or of one that spec.takeOver names. Any other disk is planned (Make), and
-//     the plan is recorded when nothing refuses it and the policy allows it: IfBlank for blank devices, Approved when spec.approvedPlan is
-//     the hash of the plan that this look gives. A disk with another target is taken over as it is, when spec.takeOverFrom names that
-//     target and a person has approved the plan of it.
-//   - The intent is recorded (status.provisioned, without finished). That alone proves nothing: it may be old, as after etcd was restored.
-//     A filesystem with the recorded UUID was made to its end; it is mounted, marked and never made again. The plan is carried out
-//     from its start while the devices are blank, or hold a part of what the recorded plan destroys by approval. Anything else,
-//     also what a mkfs may have left that was cut off, needs a new approval.
-//   - It is finished: the marker was on the disk. From now on the disk is mounted and proven, and never formatted again: a disk that is
+//   - Nothing is recorded. A disk with this target's own label and marker is adopted: it comes from an earlier FileSystem of the same name,
+//     in this cluster or in one that spec.takeOver names. For any other disk Make makes a plan. The plan is recorded if it has no
+//     refusals and the policy allows it: IfBlank for blank devices, Approved if spec.approvedPlan is the hash of the current plan.
+//     A disk with another target is taken over as it is, if spec.takeOverFrom names that target and a person has approved the plan.
+//   - The intent is recorded (status.provisioned, without finished). That alone proves nothing, because the record may be old, for
+//     example after a restore of etcd. If a filesystem has the recorded UUID, mkfs has finished: it is mounted and marked, and never made
+//     again. The plan starts from the beginning while the devices are blank, or hold a part of what the recorded plan destroys by
+//     approval. Anything else needs a new approval, including what an interrupted mkfs may have left.
+//   - It is finished: the marker was on the disk. From now on the disk is mounted and proven, and never formatted again. A disk that is
 //     blank, foreign or gone is TargetMissing, and a failed mount is MountFailed.
-//   - It is finished, and only its own server mounts it (format.Served): the disk is proven by what it says of itself, and left alone.
-//   - Another node holds it, which reaches its disk as well: nothing is done to it.
-//   - It is deleted: it is unmounted, and wiped if spec.destroyFor asks for it and the disk proves to be that one.
+//   - It is finished, and only its own server mounts it (format.Served): the data on the disk proves it, and it is left alone.
+//   - The other node of a pair holds it: this node leaves the disk alone.
+//   - It is deleted: it is unmounted, and wiped if spec.destroyFor asks for it and the disk proves to be the target's.
 //
-// The approval is used up by the first: what is recorded once is never planned again, but for a plan that was begun and cut
-// off, whose new hash needs a new approval.
+// The first record uses the approval up: a recorded target is never planned again, except for an interrupted plan, whose new hash needs
+// a new approval.
 func Decide(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() string) Decision {
 	switch p := t.Status.Provisioned; {
 	case HolderOf(t).Node != t.Spec.Node:
@@ -118,7 +115,7 @@ func Decide(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() str
 	}
 }
 
-// begin decides on a target of which nothing is recorded.
+// begin decides on a target without a record.
 func begin(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() string) Decision {
 	if m := marker(l); m != nil && sameTarget(*m, t) {
 		record := v1alpha1.TargetProvisioned{UUID: m.UUID, Label: labelOn(t, l)}
@@ -143,7 +140,7 @@ func begin(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() stri
 	return d
 }
 
-// permit decides whether a plan may be recorded: nothing refuses it, and the policy or an approval of exactly this plan allows it.
+// permit decides whether a plan may be recorded: it has no refusals, and the policy or an approval of exactly this plan allows it.
 func permit(t *v1alpha1.StorageTarget, l Look, plan v1alpha1.TargetPlan) Decision {
 	say := func(reason, message string) Decision {
 		d := refused(t, reason, message)
@@ -182,7 +179,7 @@ func permit(t *v1alpha1.StorageTarget, l Look, plan v1alpha1.TargetPlan) Decisio
 	}
 }
 
-// howToApprove is the sentence that a person needs to approve a plan, with all that it destroys.
+// howToApprove returns the sentence with which a person approves a plan, with everything that the plan destroys.
 func howToApprove(t *v1alpha1.StorageTarget, plan v1alpha1.TargetPlan) string {
 	destroys := "It destroys nothing: the device is blank"
 	if len(plan.Destroys) > 0 {
@@ -192,7 +189,7 @@ func howToApprove(t *v1alpha1.StorageTarget, plan v1alpha1.TargetPlan) string {
 		destroys, t.Name, t.Namespace, plan.Hash)
 }
 
-// resume decides on a target whose plan was begun.
+// resume decides on a target whose plan has begun.
 func resume(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() string) Decision {
 	p := *t.Status.Provisioned
 	if m := marker(l); m != nil && sameTarget(*m, t) && m.UUID == p.UUID {
@@ -213,7 +210,7 @@ func resume(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() str
 	say := func(reason, message string) Decision {
 		d := refused(t, reason, message)
 		if d.Plan = &plan; blank || approved {
-			// The plan that was begun is still the one that is carried out when the reason is gone.
+			// The plan that has begun is carried out once the reason is gone, so it stays in the status.
 			d.Plan = t.Status.Plan
 		}
 		return d
@@ -245,7 +242,7 @@ func resume(t *v1alpha1.StorageTarget, l Look, now time.Time, newUUID func() str
 		p.PlanHash, strings.Join(plan.Destroys, "; "), t.Spec.FileSystem.Name, plan.Hash))
 }
 
-// resumeMounted decides on a target whose plan was begun, and which is mounted without a marker that can be used; nil for any other.
+// resumeMounted decides on a target whose plan has begun and that is mounted without a usable marker; nil for any other target.
 func resumeMounted(t *v1alpha1.StorageTarget, l Look, uuid string) *Decision {
 	if !l.Mount.Mounted {
 		return nil
@@ -254,12 +251,12 @@ func resumeMounted(t *v1alpha1.StorageTarget, l Look, uuid string) *Decision {
 	var d Decision
 	switch {
 	case l.Mount.MarkerError != "":
-		// Nothing is known of whose it is, and no marker is written over one.
+		// The owner of the data is unknown, so the existing marker is not overwritten.
 		d = refused(t, v1alpha1.ReasonDeviceRefused, "the marker of what is mounted can't be used, and stays as it is: "+l.Mount.MarkerError)
 	case served || l.Mount.Problem != "" || l.Mount.Marker != nil || l.Mount.UUID != uuid:
 		return nil
 	default:
-		// mkfs had ended, or it could not have been mounted. Only the marker is missing.
+		// The filesystem could be mounted, so mkfs had finished. Only the marker is missing.
 		d = working(t, Mark, v1alpha1.ReasonProvisioning, "the marker is being written")
 		if reasons := notOurs(t, l, uuid); len(reasons) > 0 {
 			d = refused(t, v1alpha1.ReasonDeviceRefused, strings.Join(reasons, "; "))
@@ -269,14 +266,14 @@ func resumeMounted(t *v1alpha1.StorageTarget, l Look, uuid string) *Decision {
 	return &d
 }
 
-// isMade is true when mkfs has come to its end with this UUID: the devices carry one whole filesystem with it. Daemons may have used it,
-// whatever the record says.
+// isMade reports whether mkfs has finished with this UUID: the devices carry one whole filesystem with it. Daemons may have used the
+// filesystem, whatever the record says.
 func isMade(t *v1alpha1.StorageTarget, l Look, uuid string) bool {
 	return !l.Mount.Mounted && l.Device.Marker == nil && l.Device.Unknown == "" && len(notOurs(t, l, uuid)) == 0
 }
 
-// finish decides on a target whose mkfs has come to its end, and which has no marker that could be read: it is mounted. The plan is the one
-// that would make it again, which needs a new approval.
+// finish decides on a target whose mkfs has finished and whose marker could not be read: the filesystem is mounted. The plan in the
+// decision would make it again, and needs a new approval.
 func finish(t *v1alpha1.StorageTarget, l Look, plan v1alpha1.TargetPlan) Decision {
 	d := working(t, Mount, v1alpha1.ReasonProvisioning, "the filesystem is there and is being mounted; it is not made again")
 	if reasons := sentences(OpensExclusively(l.Device)); len(reasons) > 0 {
@@ -290,7 +287,8 @@ func finish(t *v1alpha1.StorageTarget, l Look, plan v1alpha1.TargetPlan) Decisio
 	return d
 }
 
-// adopt decides on a disk that carries this target's own marker: it is recorded as it is, with the rest of the record given.
+// adopt decides on a disk that carries this target's own marker: the record describes the disk as it is, and takes the remaining fields
+// from the argument.
 func adopt(t *v1alpha1.StorageTarget, l Look, m Marker, record v1alpha1.TargetProvisioned, now time.Time) Decision {
 	if reasons := notOurs(t, l, m.UUID); len(reasons) > 0 {
 		d := refused(t, v1alpha1.ReasonDeviceRefused, "the device carries this target, and can't be used: "+strings.Join(reasons, "; "))
@@ -304,7 +302,7 @@ func adopt(t *v1alpha1.StorageTarget, l Look, m Marker, record v1alpha1.TargetPr
 	return d
 }
 
-// serve decides on a target that is finished. Whatever it finds, it formats nothing.
+// serve decides on a finished target. It never formats anything.
 func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 	p := t.Status.Provisioned
 	if l.Mount.Problem != "" {
@@ -367,7 +365,7 @@ func serve(t *v1alpha1.StorageTarget, l Look) Decision {
 	return d
 }
 
-// renamed says which devices of a target have lost the names by which they were recorded, as the end of a sentence.
+// renamed names the devices of a target that have lost their recorded names, as the end of a sentence.
 func renamed(l Look) string {
 	all := l.Device.Renamed
 	if l.Log != nil {
@@ -379,7 +377,7 @@ func renamed(l Look) string {
 	return "; " + all
 }
 
-// notThere are the reasons for which the devices are not those that were recorded, whatever is on them.
+// notThere returns why the devices are not the recorded ones, whatever their content.
 func notThere(t *v1alpha1.StorageTarget, l Look) []string {
 	has := HasIdentity
 	if isFinished(t) {
@@ -399,7 +397,7 @@ func notThere(t *v1alpha1.StorageTarget, l Look) []string {
 	return reasons
 }
 
-// identityOf are the reasons for which one device is not the one that was recorded, or not all of it is known.
+// identityOf returns why one device is not the recorded one, or why that can't be determined.
 func identityOf(
 	f Facts, want v1alpha1.DeviceIdentity, kind func(Facts) string, has func(Facts, v1alpha1.DeviceIdentity) string,
 ) []string {
@@ -409,8 +407,8 @@ func identityOf(
 	return sentences(IsNamedStably(want.ID), has(f, want), kind(f), IsOneDisk(f), IsLookComplete(f))
 }
 
-// notOurs are the reasons for which the devices are not a target's own disk and log with this UUID, ready to be mounted or mounted
-// where they should be.
+// notOurs returns why the devices are not the disk and log of a target with this UUID, either ready to be mounted or mounted at the right
+// place.
 func notOurs(t *v1alpha1.StorageTarget, l Look, uuid string) []string {
 	reasons := notThere(t, l)
 	if len(reasons) > 0 {
@@ -430,7 +428,7 @@ func notOurs(t *v1alpha1.StorageTarget, l Look, uuid string) []string {
 	reasons = append(reasons, sentences(IsNoOthersTarget(l.Device, t), HasNoHolders(l.Device), IsNoSwap(l.Device), IsWritable(l.Device))...)
 	mountpoint := spec.TargetPath(t.Namespace, t.Spec.FileSystem.Name, t.Name)
 	if m := l.Mount; !m.Mounted {
-		// Another namespace may still have the target's own mount, below a root of its own.
+		// Another mount namespace may still have the target's own mount, below another root.
 		elsewhere := l.Device
 		elsewhere.Mounts = slices.DeleteFunc(slices.Clone(l.Device.Mounts), func(m string) bool { return strings.HasSuffix(m, mountpoint) })
 		reasons = append(reasons, sentences(IsNotMounted(elsewhere))...)
@@ -445,7 +443,7 @@ func notOurs(t *v1alpha1.StorageTarget, l Look, uuid string) []string {
 	return reasons
 }
 
-// wrongLog are the reasons for which what is on the log device is not the log of the filesystem with this UUID.
+// wrongLog returns why the log device does not hold the log of the filesystem with this UUID.
 func wrongLog(f format.Format, t *v1alpha1.StorageTarget, l Facts, uuid string) []string {
 	log := f.Log()
 	if log == nil {
@@ -458,7 +456,7 @@ func wrongLog(f format.Format, t *v1alpha1.StorageTarget, l Facts, uuid string) 
 	return reasons
 }
 
-// wrongContent are the reasons for which what is on a device is not one filesystem, or one log, with this UUID.
+// wrongContent returns why a device does not hold exactly one filesystem, or one log, with this UUID.
 func wrongContent(f Facts, uuid, kind string) []string {
 	if len(f.Signatures) == 0 && len(f.Partitions) == 0 {
 		return []string{f.KernelName + " is blank"}
@@ -475,8 +473,8 @@ func wrongContent(f Facts, uuid, kind string) []string {
 	return reasons
 }
 
-// LeftByMkfs is true when all that a look finds on the devices can be what a mkfs with this UUID has left that has just failed: they are
-// the target's, nobody uses them, and no signature on them has another UUID. It is true for blank ones.
+// LeftByMkfs reports whether everything found on the devices may be left by a mkfs with this UUID that has just failed. The devices must be
+// the target's and not in use, and no signature on them may have another UUID. It is also true for blank devices.
 func LeftByMkfs(t *v1alpha1.StorageTarget, l Look, uuid string) bool {
 	left := func(f Facts) bool {
 		return len(atRest(f)) == 0 && f.Marker == nil && len(f.Partitions) == 0 && uuid != "" &&
@@ -487,7 +485,7 @@ func LeftByMkfs(t *v1alpha1.StorageTarget, l Look, uuid string) bool {
 	return !l.Mount.Mounted && len(notThere(t, l)) == 0 && left(l.Device) && (l.Log == nil || left(*l.Log))
 }
 
-// ClearSteps make the devices of a target blank; none when they are.
+// ClearSteps returns the steps that make the devices of a target blank; none if they are blank.
 func ClearSteps(l Look) []Step {
 	steps := clearSteps(l.Device)
 	if l.Log != nil {
@@ -496,8 +494,8 @@ func ClearSteps(l Look) []Step {
 	return steps
 }
 
-// isPartOfApproved is true when all that is on the devices is among what the plan that was begun destroys, and that
-// plan is still approved: an approved plan that was cut off has wiped some of it, and goes on.
+// isPartOfApproved reports whether everything on the devices is listed in the plan that has begun, and that plan is still approved. An
+// approved plan that was interrupted has wiped a part of it, and may continue.
 func isPartOfApproved(t *v1alpha1.StorageTarget, l Look, fresh v1alpha1.TargetPlan) bool {
 	p, begun := t.Status.Provisioned, t.Status.Plan
 	if t.Spec.FormatPolicy != v1alpha1.FormatApproved || p.PlanHash == "" || t.Spec.ApprovedPlan != p.PlanHash ||
@@ -507,12 +505,12 @@ func isPartOfApproved(t *v1alpha1.StorageTarget, l Look, fresh v1alpha1.TargetPl
 	return isPart(fresh.Destroys, begun.Destroys) && isPart(fresh.Steps, begun.Steps)
 }
 
-// isPart is true when every line is one of all.
+// isPart reports whether all contains every line.
 func isPart(lines, all []string) bool {
 	return !slices.ContainsFunc(lines, func(line string) bool { return !slices.Contains(all, line) })
 }
 
-// begunPlan is the plan that was begun, which stays in the status until the target is finished: it says what was approved.
+// begunPlan returns the plan that has begun. It stays in the status until the target is finished, because it shows what was approved.
 func begunPlan(t *v1alpha1.StorageTarget) *v1alpha1.TargetPlan {
 	if t.Status.Provisioned == nil {
 		return nil
@@ -520,12 +518,12 @@ func begunPlan(t *v1alpha1.StorageTarget) *v1alpha1.TargetPlan {
 	return t.Status.Plan
 }
 
-// isBlank is true when nothing is on the devices and nobody uses them.
+// isBlank reports whether the devices are empty and not in use.
 func isBlank(l Look) bool {
 	return len(Blank(l.Device)) == 0 && (l.Log == nil || len(Blank(*l.Log)) == 0)
 }
 
-// withoutUnknown is the look without the data that no probe knows.
+// withoutUnknown returns the look without the data that no probe recognizes.
 func withoutUnknown(l Look) Look {
 	l.Device.Unknown = ""
 	if l.Log != nil {
@@ -536,7 +534,7 @@ func withoutUnknown(l Look) Look {
 	return l
 }
 
-// marker is the marker of what is mounted, or of the disk while nothing is.
+// marker returns the marker of the mounted filesystem; if none is mounted, that of the disk.
 func marker(l Look) *Marker {
 	if l.Mount.Mounted {
 		return l.Mount.Marker
@@ -544,11 +542,11 @@ func marker(l Look) *Marker {
 	return l.Device.Marker
 }
 
-// uuidForm is the form of the UUIDs that the agent makes.
+// uuidForm matches the UUIDs that the agent makes.
 var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-// planUUID is the UUID of the plan that is shown, so that its hash stays the same while nothing changes, or a new one. One that
-// is on the devices already would not tell them apart.
+// planUUID returns the UUID of the plan that is already shown, so that the plan's hash stays the same while nothing changes, or a new one.
+// It never returns a UUID that is on the devices, because the new filesystem must differ from the old one.
 func planUUID(t *v1alpha1.StorageTarget, l Look, newUUID func() string) string {
 	if t.Status.Plan == nil || !uuidForm.MatchString(t.Status.Plan.UUID) {
 		return newUUID()
@@ -561,7 +559,7 @@ func planUUID(t *v1alpha1.StorageTarget, l Look, newUUID func() string) string {
 	return uuid
 }
 
-// refused is a decision to do nothing until somebody changes something.
+// refused is a decision to do nothing until a person or a disk changes something.
 func refused(t *v1alpha1.StorageTarget, reason, message string) Decision {
 	return Decision{
 		Action: None, Provisioned: t.Status.Provisioned, Progress: Stalled,

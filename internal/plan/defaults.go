@@ -9,8 +9,9 @@ import (
 	"parallelfs.dev/operator/internal/node/format/registry"
 )
 
-// formatOf is how a disk is formatted and mounted: as the spec asks, and as its filesystem wants targets of the role where the spec asks
-// for nothing (SelectInput.Formats). The second result says which is which. A default is for new targets: what exists keeps what it has.
+// formatOf returns how a disk is formatted and mounted. The spec decides; where the spec leaves a value out, the default of the role
+// applies (SelectInput.Formats). The second result lists the values that are defaults. Defaults apply to new targets only; existing targets
+// keep their values.
 func (s *selection) formatOf(g group, node string, id v1alpha1.DeviceID, name string) (v1alpha1.FormatSpec, string) {
 	old := s.existing[name]
 	asked := v1alpha1.FormatSpec{}
@@ -50,13 +51,13 @@ func (s *selection) formatOf(g group, node string, id v1alpha1.DeviceID, name st
 		strings.Join(defaulted, ", "))
 }
 
-// isPlain is true for a format as every target had it before filesystems had defaults: XFS without an option.
+// isPlain reports whether a format equals the one that every target had before filesystems had defaults: XFS without options.
 func isPlain(f v1alpha1.FormatSpec) bool {
 	return registry.NameOf(f) == registry.Default && len(f.MkfsOptions) == 0 && len(f.MountOptions) == 0
 }
 
-// madeAs is the format of a disk that carries this very target already, from a cluster or a FileSystem of before, by its signature; empty
-// for any other disk. It is never made again, so that what the disk has is the format.
+// madeAs returns the format of a disk that already carries this target, from an earlier cluster or FileSystem, by its signature; empty for
+// any other disk. Such a disk is never formatted again, so its existing format applies.
 func (s *selection) madeAs(node string, id v1alpha1.DeviceID, name string) string {
 	devices := s.in.Inventories[node].BlockDevices
 	i := slices.IndexFunc(devices, func(b v1alpha1.BlockDevice) bool { return slices.Contains(stableNames(b), string(id)) })

@@ -9,22 +9,22 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// Found is what a NodeInventory says of the disk of a target that no agent has looked at for the target itself.
+// Found describes the disk of a target by its NodeInventory only, before any agent has looked at the disk for the target itself.
 type Found string
 
-// What there can be.
+// Every value of Found.
 const (
-	// NoDisk is one that the node does not have.
+	// NoDisk: the node has no such disk.
 	NoDisk Found = "NoDisk"
-	// BlankDisk is free, and nothing is on it.
+	// BlankDisk: the disk is free and empty.
 	BlankDisk Found = "BlankDisk"
-	// OwnDisk carries the target by its label, from before it was one of this FileSystem.
+	// OwnDisk: the label shows that the disk carries the target, from before the target was one of this FileSystem.
 	OwnDisk Found = "OwnDisk"
-	// OtherDisk is any other one: it holds something, is in use, or could not be looked at.
+	// OtherDisk: the disk holds something else, is in use, or could not be read.
 	OtherDisk Found = "OtherDisk"
 )
 
-// DiskOf says what the inventory of its node found of the disk of a target.
+// DiskOf classifies the disk of a target by the inventory of its node.
 func DiskOf(inventory v1alpha1.NodeInventoryStatus, t *v1alpha1.StorageTarget) Found {
 	b := findDevice(inventory, string(t.Spec.Device.ID))
 	switch {
@@ -61,16 +61,16 @@ func isDiskOf(b v1alpha1.BlockDevice, t *v1alpha1.StorageTarget) bool {
 		slices.ContainsFunc(b.Signatures, func(s v1alpha1.Signature) bool { return uuid != "" && s.UUID == uuid })
 }
 
-// isLabeled is true when the label on a disk says that it carries a target.
+// isLabeled reports whether the label on a disk is that of the given target.
 func isLabeled(b v1alpha1.BlockDevice, namespace, fileSystem, target string) bool {
 	label := labelOf(namespace, fileSystem, target)
 	return b.Target == namespace+"/"+target ||
 		slices.ContainsFunc(b.Signatures, func(s v1alpha1.Signature) bool { return s.Device == b.KernelName && s.Label == label })
 }
 
-// carriedBy is the id with which a disk was made the target in this slot, from a FileSystem of the same name that was there before; empty
-// when the disk carries no such target. The name of a target is made of the id that the disk had when it was chosen, which may not be the
-// first of its names any more.
+// carriedBy returns the id under which a disk became the target in this slot, of an earlier FileSystem of the same name; empty if the disk
+// carries no such target. The name of a target contains the id that the disk had when it was chosen, and that id may not be the disk's
+// first name now.
 func (g group) carriedBy(fs *v1alpha1.FileSystem, slot int32, node string, b v1alpha1.BlockDevice) v1alpha1.DeviceID {
 	names := stableNames(b)
 	if b.SharedWWN != "" {
@@ -85,8 +85,8 @@ func (g group) carriedBy(fs *v1alpha1.FileSystem, slot int32, node string, b v1a
 	return ""
 }
 
-// Holds is true when a disk of a node carries metadata of this FileSystem, or the store of its management service, from before the node had
-// any of its targets.
+// Holds reports whether a disk of a node carries metadata of this FileSystem, or the store of its management service, from before the node
+// had any of its targets.
 func Holds(fs *v1alpha1.FileSystem, role v1alpha1.Role, node string, inventory v1alpha1.NodeInventoryStatus) bool {
 	for _, b := range inventory.BlockDevices {
 		for i := range max(1, fs.Spec.Metadata.InstancesPerNode) {
@@ -98,7 +98,7 @@ func Holds(fs *v1alpha1.FileSystem, role v1alpha1.Role, node string, inventory v
 	return false
 }
 
-// findDevice is the disk with an id, a WWN or a serial; nil when there is none. An id goes before the others.
+// findDevice returns the disk with an id, a WWN or a serial number; nil if there is none. An id takes precedence.
 func findDevice(inventory v1alpha1.NodeInventoryStatus, id string) *v1alpha1.BlockDevice {
 	for _, matches := range []func(v1alpha1.BlockDevice) bool{
 		func(b v1alpha1.BlockDevice) bool { return slices.Contains(b.IDs, id) },
@@ -112,11 +112,11 @@ func findDevice(inventory v1alpha1.NodeInventoryStatus, id string) *v1alpha1.Blo
 	return nil
 }
 
-// linkOfWWN are the forms of udev's links that are made of a WWN, EUI or UUID of a disk, with what it is called in them in place of %s.
+// linkOfWWN matches udev's links that are made from the WWN, EUI or UUID of a disk. %s is the place of that value.
 const linkOfWWN = `(?i)^(wwn-(0x)?|scsi-[0-9]?|nvme-(eui\.|uuid\.)?|dm-(uuid-mpath|name)-([0-9]|eui\.|uuid\.)?|0x|eui\.|uuid\.)` +
 	`%s(-part[0-9]+)?$`
 
-// IsLinkOfWWN is true when a name in /dev/disk/by-id is made of a WWN, as a look writes it, and of nothing else.
+// IsLinkOfWWN reports whether a name in /dev/disk/by-id is made from a WWN, in the form in which a look writes it, and from nothing else.
 func IsLinkOfWWN(link, wwn string) bool {
 	bare := wwn
 	for _, prefix := range []string{"0x", "eui.", "uuid."} {
@@ -129,7 +129,7 @@ func IsLinkOfWWN(link, wwn string) bool {
 	return err == nil && is
 }
 
-// sameDevice is true when a disk of a node has an identity.
+// sameDevice reports whether a disk of a node has an identity.
 func sameDevice(b v1alpha1.BlockDevice, id v1alpha1.DeviceIdentity) bool {
 	if b.SharedWWN != "" && b.SharedWWN == id.WWN && b.Serial != "" && id.Serial != "" {
 		return b.Serial == id.Serial
@@ -140,11 +140,11 @@ func sameDevice(b v1alpha1.BlockDevice, id v1alpha1.DeviceIdentity) bool {
 	return slices.Contains(b.IDs, string(id.ID)) || string(id.ID) == b.WWN || string(id.ID) == b.Serial
 }
 
-// deviceID is the form of an id that the API takes.
+// deviceID matches the ids that the API accepts.
 var deviceID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:+=@-]{3,127}$`)
 
-// identify is what a disk is known by from now on: the first of its names, which is the most telling one, and what else is
-// known of it; or why it can't be a target.
+// identify returns the identity under which a disk is recorded: its first name, which is the most meaningful one, with serial number, WWN
+// and size; or why the disk can't be a target.
 func identify(b v1alpha1.BlockDevice) (v1alpha1.DeviceIdentity, string) {
 	for _, name := range stableNames(b) {
 		if deviceID.MatchString(name) && b.SizeBytes > 0 {

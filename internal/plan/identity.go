@@ -12,10 +12,11 @@ import (
 	"parallelfs.dev/operator/internal/node/format/registry"
 )
 
-// A disk may get another identity: a serial number from new firmware, other names in a virtual machine that was moved, another size. When
-// its UUID and its marker prove that it carries the target, a person may accept that (docs/adr/0107).
+// The identity of a disk may change: new firmware changes the serial number, a move changes the names in a virtual machine, or the size
+// changes. If the UUID and the marker prove that the disk carries the target, a person may accept the new identity (docs/adr/0107).
 
-// DeviceOf is what the disk of a target is known by: what a person has accepted last, or else what was recorded when it was chosen.
+// DeviceOf returns the current identity of a target's disk: the last one that a person has accepted, or else the one that was recorded when
+// the disk was chosen.
 func DeviceOf(t *v1alpha1.StorageTarget) v1alpha1.DeviceIdentity {
 	if p := t.Status.Provisioned; p != nil && p.Finished != nil && p.Device != nil {
 		return *p.Device
@@ -23,8 +24,8 @@ func DeviceOf(t *v1alpha1.StorageTarget) v1alpha1.DeviceIdentity {
 	return t.Spec.Device
 }
 
-// otherIdentity decides on a finished target whose disk has another identity and carries the target by all else; nil for any other. Reasons
-// are why the disk is not the target's.
+// otherIdentity decides on a finished target whose disk has another identity and proves the target by everything else; nil for any other
+// target. The argument reasons holds why the disk is not the recorded one.
 func otherIdentity(t *v1alpha1.StorageTarget, l Look, reasons []string) *Decision {
 	offered := newDevice(t, l)
 	if offered == nil {
@@ -43,13 +44,13 @@ func otherIdentity(t *v1alpha1.StorageTarget, l Look, reasons []string) *Decisio
 	return &d
 }
 
-// describeIdentity names a disk by all that it is known by.
+// describeIdentity lists everything that identifies a disk.
 func describeIdentity(d v1alpha1.DeviceIdentity) string {
 	return fmt.Sprintf("%s (serial %q, WWN %q, %d bytes)", d.ID, d.Serial, d.WWN, d.SizeBytes)
 }
 
-// newDevice is the identity of a disk that carries a finished target by its UUID and its marker, and that is not smaller than the one that
-// was recorded; nil for any other disk.
+// newDevice returns the identity of a disk that carries a finished target by its UUID and its marker and that is not smaller than recorded;
+// nil for any other disk.
 func newDevice(t *v1alpha1.StorageTarget, l Look) *v1alpha1.NewDevice {
 	p, was, f := t.Status.Provisioned, DeviceOf(t), l.Device
 	if f.SizeBytes < max(was.SizeBytes, t.Spec.Device.SizeBytes) {
@@ -59,7 +60,7 @@ func newDevice(t *v1alpha1.StorageTarget, l Look) *v1alpha1.NewDevice {
 	if m == nil || !sameTarget(*m, t) || m.UUID != p.UUID || isFromBefore(*m, t) {
 		return nil
 	}
-	// The old name is among its names when it was found by it.
+	// If the disk was found by its old name, that name is still among its names.
 	device := f.BlockDevice
 	if slices.Contains(device.IDs, string(was.ID)) {
 		device.IDs = append([]string{string(was.ID)}, device.IDs...)
@@ -71,7 +72,7 @@ func newDevice(t *v1alpha1.StorageTarget, l Look) *v1alpha1.NewDevice {
 	if now.WWN == "" && now.Serial != "" {
 		now.WWN = f.SharedWWN
 	}
-	// With that identity, nothing else may be against it.
+	// With that identity, no other reason may remain.
 	as := t.DeepCopy()
 	as.Status.Provisioned.Device = &now
 	l.Device.Renamed = ""
@@ -81,9 +82,9 @@ func newDevice(t *v1alpha1.StorageTarget, l Look) *v1alpha1.NewDevice {
 	return &v1alpha1.NewDevice{Device: now, Hash: identityHash(t, was, now)}
 }
 
-// identityHash is the sha256 of a target and of the identity that its disk had and has.
+// identityHash returns the sha256 of a target and of the old and new identity of its disk.
 func identityHash(t *v1alpha1.StorageTarget, was, now v1alpha1.DeviceIdentity) string {
-	// Structs of strings and numbers can't fail to encode; their fields have one order.
+	// Encoding can't fail, because these are structs of strings and numbers. Their fields have a fixed order.
 	encoded, err := json.Marshal(struct {
 		Namespace, Name, UID, UUID string
 		Was, Now                   v1alpha1.DeviceIdentity
@@ -95,7 +96,7 @@ func identityHash(t *v1alpha1.StorageTarget, was, now v1alpha1.DeviceIdentity) s
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// grown says which devices of a target are larger than they were recorded, as the end of a sentence.
+// grown names the devices of a target that are larger than recorded, as the end of a sentence.
 func grown(t *v1alpha1.StorageTarget, l Look) string {
 	was := DeviceOf(t)
 	if l.Device.SizeBytes <= was.SizeBytes {

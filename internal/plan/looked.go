@@ -6,7 +6,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// incomplete is what IsLookComplete says of each device of which something is not known.
+// incomplete is the text with which IsLookComplete reports a device that could not be read completely.
 const incomplete = " could not be looked at completely: "
 
 // IsLookedAtCompletely is IsLookComplete for a device of a NodeInventory.

@@ -17,45 +17,46 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Look is all that the agent found of one target, taken at one time.
+// Look is everything that the agent found about one target at one time.
 type Look struct {
-	// Device is the disk of spec.device, found by its id; Log is that of spec.logDevice, nil when there is none.
+	// Device is the disk of spec.device, found by its id. Log is that of spec.logDevice, nil if there is none.
 	Device Facts
 	Log    *Facts
-	// Kernel is what the kernel says of the mount options.
+	// Kernel describes how the kernel judges the mount options.
 	Kernel Kernel
-	// Mount is what is mounted at the target's mountpoint (spec.TargetPath).
+	// Mount describes the mount at the target's mountpoint (spec.TargetPath).
 	Mount Mounted
-	// TriedOut is why the programs of a format whose targets only their own server mounts would not make the target, empty when they would.
+	// TriedOut is why the programs of a format would refuse to make the target, for formats whose targets only their own server mounts; empty
+	// if they would make it.
 	TriedOut string
 }
 
-// Mounted is what is mounted at a target's mountpoint.
+// Mounted describes the mount at a target's mountpoint.
 type Mounted struct {
-	// Mounted is true when anything is mounted there.
+	// Mounted is true if anything is mounted there.
 	Mounted bool
 	// UUID of the mounted filesystem, and the kernel name of its device.
 	UUID, KernelName string
-	// Problem is why the mountpoint can't be used as it is, or why what is mounted could not be examined, such as that it
-	// could not be made immutable. It is not the failure of an earlier mount: with a problem, nothing is mounted.
+	// Problem is why the mountpoint can't be used, for example because it could not be made immutable, or why the mount could not be examined.
+	// It does not report the failure of an earlier mount. With a problem, nothing is mounted.
 	Problem string
-	// Marker on the mounted filesystem, nil when it has none. MarkerError says that there is one, and why it can't be trusted.
+	// Marker is the marker on the mounted filesystem, nil if it has none. MarkerError is why the existing marker can't be trusted.
 	Marker      *Marker
 	MarkerError string
 }
 
-// StepKind is one kind of step on the way from a disk to a target.
+// StepKind is one kind of step in provisioning.
 type StepKind string
 
-// The steps, in their order. Provisioning may be cut off before and after each of them, and ends the same.
+// The steps, in their order. Provisioning may be interrupted before and after each of them, and reaches the same result.
 const (
 	// StepRecord writes status.provisioned, before the first byte.
 	StepRecord StepKind = "Record"
-	// StepWipe is wipefs(8) on one partition or disk.
+	// StepWipe runs wipefs(8) on one partition or disk.
 	StepWipe StepKind = "Wipe"
-	// StepZero zeroes what a look reads of one disk (devices.ZeroSample), so that it is blank.
+	// StepZero zeroes the sample that a look reads of one disk (devices.ZeroSample), so that the disk is blank.
 	StepZero StepKind = "Zero"
-	// StepMakeFileSystem is mkfs.
+	// StepMakeFileSystem runs mkfs.
 	StepMakeFileSystem StepKind = "MakeFileSystem"
 	// StepMount mounts the filesystem at its mountpoint.
 	StepMount StepKind = "Mount"
@@ -65,18 +66,18 @@ const (
 	StepFinish StepKind = "Finish"
 )
 
-// ProvisioningSteps are all kinds of steps of provisioning in their order.
+// ProvisioningSteps lists all kinds of steps of provisioning, in their order.
 var ProvisioningSteps = []StepKind{StepRecord, StepWipe, StepZero, StepMakeFileSystem, StepMount, StepMark, StepFinish}
 
 // Step is one step that the agent carries out.
 type Step struct {
 	Kind StepKind
-	// Argv is the command, to be run without a shell. For StepMark it is "write" and the path of the marker, for StepZero "zero-sample"
-	// and that of the device: the agent writes that itself. A log device, if there is one, stands in the commands.
+	// Argv is the command, run without a shell. The agent itself carries out StepMark, with "write" and the path of the marker, and StepZero,
+	// with "zero-sample" and the path of the device. The log device, if there is one, is an argument of the commands.
 	Argv []string
 }
 
-// The limits of the API on a plan. A plan that is longer is refused: what it would destroy could not all be shown.
+// The limits of the API on a plan. A longer plan is refused, because it could not show everything that it would destroy.
 const (
 	maxSteps    = 32
 	maxDestroys = 128
@@ -84,18 +85,18 @@ const (
 	maxRefusals = 32
 )
 
-// Make plans what would make a device a target: the exact commands, what they would destroy, the reasons for which
-// it may not be done, and the hash of it all. The uuid is that of the new filesystem.
+// Make plans how a device becomes a target: the exact commands, the data that they would destroy, the reasons to refuse, and a hash over
+// all of it. The uuid is that of the new filesystem.
 //
-// Refusals are what nobody can approve: a device that is in use, is not the one that was meant, or is another target's.
-// Destroys is what an approval gives up: what lies on a device that nobody uses.
+// Refusals lists what no approval can override: the device is in use, is not the recorded one, or is another target's. Destroys lists what
+// an approval gives up: the content of a device that is not in use.
 func Make(t *v1alpha1.StorageTarget, l Look, uuid string) v1alpha1.TargetPlan {
 	p := v1alpha1.TargetPlan{UUID: uuid, Destroys: Destroys(t, l), Refusals: append(Refusals(t, l), servedRefusals(t, l, uuid)...)}
 	steps := Steps(t, l, uuid)
 	for _, s := range steps {
 		p.Steps = append(p.Steps, strings.Join(s.Argv, " "))
 	}
-	// The hash is of the whole, also of what is cut off below: a plan that is cut off is refused in any case.
+	// The hash covers the whole plan, including what is cut off below. A plan that is cut off is refused in any case.
 	p.Hash = hash(t, l, uuid, p)
 	tooLong := len(p.Steps) > maxSteps || len(p.Destroys) > maxDestroys
 	for _, line := range p.Destroys {
@@ -119,7 +120,7 @@ func Make(t *v1alpha1.StorageTarget, l Look, uuid string) v1alpha1.TargetPlan {
 	return p
 }
 
-// Refusals are the reasons for which a target's devices may not be formatted, with or without an approval.
+// Refusals returns why a target's devices may not be formatted, with or without an approval.
 func Refusals(t *v1alpha1.StorageTarget, l Look) []string {
 	refusals := DeviceRefusals(t, l.Device, t.Spec.Device, IsWholeDisk)
 	refusals = append(refusals, RefusedMkfsOptions(t.Spec.Format)...)
@@ -136,8 +137,8 @@ func Refusals(t *v1alpha1.StorageTarget, l Look) []string {
 	return refusals
 }
 
-// DeviceRefusals are the reasons for which one device may never be formatted as what it was recorded to be; kind is
-// IsWholeDisk or IsWholeDiskOrPartition.
+// DeviceRefusals returns why one device may never be formatted as the recorded one. The argument kind is IsWholeDisk or
+// IsWholeDiskOrPartition.
 func DeviceRefusals(t *v1alpha1.StorageTarget, f Facts, want v1alpha1.DeviceIdentity, kind func(Facts) string) []string {
 	if missing := Exists(f); missing != "" {
 		return []string{fmt.Sprintf("%s: %s", want.ID, missing)}
@@ -145,13 +146,13 @@ func DeviceRefusals(t *v1alpha1.StorageTarget, f Facts, want v1alpha1.DeviceIden
 	refusals := sentences(IsNamedStably(want.ID), HasItsName(f), HasIdentity(f, want), kind(f), IsNoOthersTarget(f, t), IsMarkerRead(f),
 		IsNoOthersLog(f, t))
 	if f.Marker != nil && sameTarget(*f.Marker, t) {
-		// Another target's marker is a sentence already.
+		// IsNoOthersTarget has already refused the marker of another target.
 		refusals = append(refusals, HoldsNoTarget(f))
 	}
 	return append(refusals, atRest(f)...)
 }
 
-// logRefusals are those of the log device: as strict as those of the disk, because mkfs does not look at it.
+// logRefusals returns the refusals of the log device. They are as strict as those of the disk, because mkfs does not check the log device.
 func logRefusals(t *v1alpha1.StorageTarget, l Look) []string {
 	var refusals []string
 	for _, r := range DeviceRefusals(t, *l.Log, *t.Spec.LogDevice, IsWholeDiskOrPartition) {
@@ -172,7 +173,7 @@ func logRefusals(t *v1alpha1.StorageTarget, l Look) []string {
 	return refusals
 }
 
-// logOf is the log that a format can have on a device of its own, nil when it can't or is unknown.
+// logOf describes the external log of a format, nil if the format is unknown or supports none.
 func logOf(spec v1alpha1.FormatSpec) *format.Log {
 	f, err := registry.Of(spec)
 	if err != nil {
@@ -181,13 +182,13 @@ func logOf(spec v1alpha1.FormatSpec) *format.Log {
 	return f.Log()
 }
 
-// hasNoLog refuses a log device for a format that can have none.
+// hasNoLog refuses a log device if the format supports none.
 func hasNoLog(spec v1alpha1.FormatSpec) string {
 	return fmt.Sprintf("a log device belongs to %s, and format.fsType is %s", registry.WithLog(), spec.FSType)
 }
 
-// kernelRefusals are what this kernel can't mount. It is found before the first byte is written: a disk that was
-// formatted and can't be mounted helps nobody.
+// kernelRefusals returns what this kernel can't mount. It is checked before the first byte is written, because a formatted disk that can't
+// be mounted is of no use.
 func kernelRefusals(t *v1alpha1.StorageTarget, k Kernel) []string {
 	var refusals []string
 	if k.FSTypeMissing != "" {
@@ -204,7 +205,7 @@ func kernelRefusals(t *v1alpha1.StorageTarget, k Kernel) []string {
 	return refusals
 }
 
-// mountpointIsFree holds when nothing is mounted at the target's mountpoint, and it can be used.
+// mountpointIsFree holds if nothing is mounted at the target's mountpoint, and it can be used.
 func mountpointIsFree(m Mounted) string {
 	switch {
 	case m.Problem != "":
@@ -215,7 +216,7 @@ func mountpointIsFree(m Mounted) string {
 	return ""
 }
 
-// Destroys names everything on a target's devices that formatting would destroy: device, type, offset, label and UUID.
+// Destroys lists everything on a target's devices that formatting would destroy: device, type, offset, label and UUID.
 func Destroys(t *v1alpha1.StorageTarget, l Look) []string {
 	lost := destroysOn(t, l.Device)
 	if l.Log != nil {
@@ -226,7 +227,7 @@ func Destroys(t *v1alpha1.StorageTarget, l Look) []string {
 	return lost
 }
 
-// destroysOn names everything on one device.
+// destroysOn lists everything on one device that formatting would destroy.
 func destroysOn(t *v1alpha1.StorageTarget, f Facts) []string {
 	if !f.Found {
 		return nil
@@ -254,13 +255,13 @@ func destroysOn(t *v1alpha1.StorageTarget, f Facts) []string {
 	return lost
 }
 
-// Steps are the steps of a plan that touch the disk: StepWipe for everything that was found, partitions before disks, and StepZero,
-// so that a device is blank before mkfs begins; then StepMakeFileSystem, StepMount and StepMark, whose argv is the marker's path. A target
-// that only its own server mounts is made and marked by its mkfs, and has neither of the last two.
+// Steps returns the steps of a plan that touch the disk. StepWipe comes first, for everything that was found, partitions before disks.
+// StepZero then makes the device blank before mkfs begins. StepMakeFileSystem, StepMount and StepMark follow; the argv of StepMark is the
+// marker's path. If only its own server mounts a target, its mkfs writes the marker as well, and StepMount and StepMark are left out.
 //
-// No mkfs is given its force option. Some then refuse a device on which they find something, others only one that is mounted or busy: a
-// last guard behind the checks of this package. It is not enough: what each of them overlooks stands with its format. So what is there is
-// wiped by its own step, which the plan shows, and never by mkfs. A format that is unknown has no steps; such a plan is refused.
+// mkfs never gets its force option. Without it, some programs refuse a device on which they find something, and others only one that is
+// mounted or busy. That is a last guard behind the checks of this package, and it has gaps, which are listed with each format. A step of
+// its own, which the plan shows, therefore wipes the device, and never mkfs. An unknown format has no steps, and its plan is refused.
 func Steps(t *v1alpha1.StorageTarget, l Look, uuid string) []Step {
 	f, err := registry.Of(t.Spec.Format)
 	if err != nil {
@@ -279,7 +280,7 @@ func Steps(t *v1alpha1.StorageTarget, l Look, uuid string) []Step {
 		Step{Kind: StepMark, Argv: []string{"write", path.Join(mountpoint, spec.TargetMarkerFile)}})
 }
 
-// wipeSteps wipe what was found on a device; none for a blank one. wipefs(8) opens a device exclusively, so that it fails
+// wipeSteps returns the steps that wipe what was found on a device; none for a blank one. wipefs(8) opens a device exclusively, so it fails
 // on one that is in use.
 func wipeSteps(f Facts) []Step {
 	if !f.Found || len(f.Signatures) == 0 && len(f.Partitions) == 0 {
@@ -292,7 +293,8 @@ func wipeSteps(f Facts) []Step {
 	return steps
 }
 
-// clearSteps make a device blank; none for one that is. wipefs(8) takes the signatures only, and makes the kernel forget partitions.
+// clearSteps returns the steps that make a device blank; none if it is blank. wipefs(8) removes only the signatures, and makes the kernel
+// drop the partitions.
 func clearSteps(f Facts) []Step {
 	steps := wipeSteps(f)
 	if !f.Found || len(steps) == 0 && f.Unknown == "" {
@@ -318,8 +320,8 @@ func mountStep(t *v1alpha1.StorageTarget, l Look) Step {
 	return Step{Kind: StepMount, Argv: argv}
 }
 
-// hash is the sha256 of the plan, and of all that was found of the devices: an approval of it is void when anything
-// at all has changed. Orders that mean nothing are taken out.
+// hash returns the sha256 of the plan and of everything found on the devices, so that any change makes an approval void. Lists whose order
+// has no meaning are sorted first.
 func hash(t *v1alpha1.StorageTarget, l Look, uuid string, p v1alpha1.TargetPlan) string {
 	content := struct {
 		Device, Log     v1alpha1.DeviceIdentity
@@ -335,7 +337,7 @@ func hash(t *v1alpha1.StorageTarget, l Look, uuid string, p v1alpha1.TargetPlan)
 		log := canonical(*l.Log)
 		content.FoundLog = &log
 	}
-	// Structs, strings, numbers and slices of them can't fail to encode; their fields have one order.
+	// Encoding can't fail, because these are structs, strings, numbers and slices of them. Their fields have a fixed order.
 	encoded, err := json.Marshal(content)
 	if err != nil {
 		return ""
@@ -344,7 +346,7 @@ func hash(t *v1alpha1.StorageTarget, l Look, uuid string, p v1alpha1.TargetPlan)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// canonical are the facts without the orders that mean nothing, and without what is derived from the rest.
+// canonical returns the facts with lists sorted whose order has no meaning, and without fields that are derived from others.
 func canonical(f Facts) Facts {
 	f.IDs = slices.Sorted(slices.Values(f.IDs))
 	f.Partitions = slices.Sorted(slices.Values(f.Partitions))
@@ -355,7 +357,7 @@ func canonical(f Facts) Facts {
 	return f
 }
 
-// sortedSignatures are the signatures of a device by device, offset and the rest.
+// sortedSignatures returns the signatures of a device, sorted by device, offset and the rest.
 func sortedSignatures(f Facts) []v1alpha1.Signature {
 	return slices.SortedFunc(slices.Values(f.Signatures), func(a, b v1alpha1.Signature) int {
 		return cmp.Or(strings.Compare(a.Device, b.Device), strings.Compare(a.Offset, b.Offset), strings.Compare(a.Type, b.Type),

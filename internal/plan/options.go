@@ -5,7 +5,7 @@ import (
 	"parallelfs.dev/operator/internal/node/format/registry"
 )
 
-// RefusedMkfsOptions are the mkfs options of a format that are refused, each as a sentence that names it.
+// RefusedMkfsOptions returns the refused mkfs options of a format, each as a sentence that names it.
 func RefusedMkfsOptions(spec v1alpha1.FormatSpec) []string {
 	f, err := registry.Of(spec)
 	if err != nil {

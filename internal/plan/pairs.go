@@ -10,21 +10,21 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// What is particular to targets whose disk two nodes reach: one of them holds the target, and the other leaves it alone (docs/adr/0096).
+// The rules for targets whose disk two nodes reach: one node holds the target, and the other leaves it alone (docs/adr/0096).
 
-// IsOfPair is true for a target that two nodes may serve.
+// IsOfPair reports whether two nodes may serve a target.
 func IsOfPair(t *v1alpha1.StorageTarget) bool { return t.Spec.SecondNode != "" }
 
-// HolderOf is the one node that may have the target. It is spec.node until the target was given away for the first time.
+// HolderOf returns the one node that may mount the target. It is spec.node until the target is handed over for the first time.
 func HolderOf(t *v1alpha1.StorageTarget) v1alpha1.TargetHolder { return t.Holder() }
 
-// WantedOn is the node that is to serve the target.
+// WantedOn returns the node that should serve the target.
 func WantedOn(t *v1alpha1.StorageTarget) string { return cmp.Or(t.Spec.ServeOn, t.Spec.Node) }
 
-// IsAway is true for a target of two nodes that its own node does not hold.
+// IsAway reports whether the other node of a pair holds the target, and not its own.
 func IsAway(t *v1alpha1.StorageTarget) bool { return HolderOf(t).Node != t.Spec.Node }
 
-// OtherOf is the node of the two that is not this one.
+// OtherOf returns the node of the pair that is not this one.
 func OtherOf(t *v1alpha1.StorageTarget, node string) string {
 	if node == t.Spec.Node {
 		return t.Spec.SecondNode
@@ -32,14 +32,14 @@ func OtherOf(t *v1alpha1.StorageTarget, node string) string {
 	return t.Spec.Node
 }
 
-// IsTakenOver is true when its holder has a target because the machine of the other node is off, as a person has said, and not because the
-// agent there has given it away: the disk does not show that it was unmounted.
+// IsTakenOver reports whether the holder has the target because a person confirmed that the other machine is off. The agent there has not
+// handed the target over, so the disk does not show that it was unmounted.
 func IsTakenOver(t *v1alpha1.StorageTarget) bool {
 	holder := HolderOf(t)
 	return holder.Number > 0 && holder.TakenOver == holder.Number
 }
 
-// Turn changes whenever the agents of both nodes have to look at a target.
+// Turn returns a value that changes whenever the agents of both nodes have to read a target again.
 func Turn(t *v1alpha1.StorageTarget) string {
 	if !IsOfPair(t) {
 		return ""
@@ -47,7 +47,7 @@ func Turn(t *v1alpha1.StorageTarget) string {
 	return fmt.Sprintf("%s %d", WantedOn(t), HolderOf(t).Number)
 }
 
-// MayServe is true when the server of a node is to be told of a target: the node holds it, has taken it up, and is to serve it.
+// MayServe reports whether the server of a node may be configured with a target: the node holds it, has accepted it, and should serve it.
 func MayServe(t *v1alpha1.StorageTarget, node string) bool {
 	if !IsOfPair(t) {
 		return t.Spec.Node == node
@@ -56,19 +56,19 @@ func MayServe(t *v1alpha1.StorageTarget, node string) bool {
 	return holder.Node == node && WantedOn(t) == node && (holder.Number == 0 || holder.TakenUp != nil)
 }
 
-// IsToBeGiven is true when the agent of a node has to give a target away. One that is deleted stays where it is made and wiped.
+// IsToBeGiven reports whether the agent of a node has to hand a target over. A deleted target stays on its node, which wipes it.
 func IsToBeGiven(t *v1alpha1.StorageTarget, node string) bool {
 	return IsOfPair(t) && HolderOf(t).Node == node && WantedOn(t) != node && (t.DeletionTimestamp.IsZero() || node != t.Spec.Node)
 }
 
-// IsToBeTakenUp is true when the agent of a node has to see whether the disk of a target shows that nobody has it mounted.
+// IsToBeTakenUp reports whether the agent of a node has to check that the disk of a target shows no mount on another machine.
 func IsToBeTakenUp(t *v1alpha1.StorageTarget, node string) bool {
 	holder := HolderOf(t)
 	return IsOfPair(t) && holder.Node == node && holder.Number > 0 && holder.TakenUp == nil && WantedOn(t) == node
 }
 
-// notShared is why a disk that is new to its node can't be a target that a second node may serve, too, in words that follow "and": nothing
-// there proves that it is the same disk, or somebody uses it there. It is empty when nothing is against it.
+// notShared returns why a disk that is new to its node can't be a target for a second node as well, in words that follow "and". The second
+// node may not prove that it reaches the same disk, or may use the disk. It is empty if both nodes may share it.
 func (s *selection) notShared(identity v1alpha1.DeviceIdentity, second string) string {
 	inventory, ok := s.in.Inventories[second]
 	switch {
@@ -130,7 +130,7 @@ func Unreached(node string, inventories map[string]v1alpha1.NodeInventoryStatus,
 	return ""
 }
 
-// held decides on a target that the second node holds: nothing is done to its disk here.
+// held decides on a target that the second node holds: this node leaves the disk alone.
 func held(t *v1alpha1.StorageTarget, l Look) Decision {
 	holder := HolderOf(t)
 	if l.Mount.Mounted {

@@ -14,43 +14,42 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// PinDaemon is one daemon of a FileSystem on each of some nodes.
+// PinDaemon is one daemon of a FileSystem, on all of its nodes.
 type PinDaemon struct {
 	// Name is that of spec.Run.Daemon, such as "master" or "chunkserver/ssd".
 	Name string
-	// Index is the number of the instance on its node, from 0: which entry of a list it takes.
+	// Index is the number of the instance on its node, from 0. It selects the entry of a list.
 	Index int
-	// Field is where its pinning is asked for, such as "spec.storagePools[ssd].cpuPinning", for sentences.
+	// Field is the field that asks for the pinning, such as "spec.storagePools[ssd].cpuPinning", for sentences.
 	Field string
-	// Pinning asked for; nil for none.
+	// Pinning is the requested pinning; nil for none.
 	Pinning *v1alpha1.CPUPinning
-	// Nodes that it runs on.
+	// Nodes lists the nodes of the daemon.
 	Nodes []string
-	// Role and StoragePool are those of its StorageTargets; the metadata servers of a node have a Slot each, which is Index.
+	// Role and StoragePool are those of its StorageTargets. Each metadata server of a node has a Slot, which equals Index.
 	Role        v1alpha1.Role
 	StoragePool string
-	// InDirectories is true when it keeps its data in directories, so that nobody can say which disks are its own.
+	// InDirectories is true if the daemon keeps its data in directories, so that its own disks are unknown.
 	InDirectories bool
-	// Kernel is true for what is no daemon but threads of the kernel of the node: several of these may have the same CPUs, also for several
-	// FileSystems.
+	// Kernel is true for threads of the node's kernel. Several of these may share CPUs, also between FileSystems.
 	Kernel bool
 }
 
-// PinInput is what the choice of CPUs depends on.
+// PinInput is the input of the choice of CPUs.
 type PinInput struct {
 	// FileSystem is namespace/name, for sentences.
 	FileSystem string
 	Daemons    []PinDaemon
-	// Inventories by node; a node without an agent has none.
+	// Inventories holds the inventories by node. A node without an agent has none.
 	Inventories map[string]v1alpha1.NodeInventoryStatus
-	// Targets are the StorageTargets of the FileSystem, for daemons that get the NUMA node of their own disks.
+	// Targets holds the StorageTargets of the FileSystem, for daemons that get the NUMA node of their own disks.
 	Targets []v1alpha1.StorageTarget
-	// Others are the daemons of the other FileSystems, by FileSystem (namespace/name).
+	// Others holds the daemons of the other FileSystems, by FileSystem (namespace/name).
 	Others map[string][]PinDaemon
 }
 
-// Pin says which CPUs and memory every daemon gets, by node and daemon, and what of it contradicts itself or the node.
-// A daemon whose pinning has a problem gets none. The mode KubeletStatic pins nothing here: the kubelet does.
+// Pin returns the CPUs and memory of every daemon, by node and daemon, and a problem for each pinning that contradicts another one or the
+// node. A daemon whose pinning has a problem gets none. The mode KubeletStatic pins nothing here, because the kubelet does it.
 func Pin(in PinInput) (map[string]map[string]spec.Pinning, []Problem) {
 	pinnings := map[string]map[string]spec.Pinning{}
 	var problems []Problem
@@ -94,8 +93,8 @@ func Pin(in PinInput) (map[string]map[string]spec.Pinning, []Problem) {
 	return pinnings, slices.Compact(problems)
 }
 
-// atItsDisks is a daemon of which no NUMA node is asked for, with the NUMA node of its own disks on a node; or why that is not known. It
-// has no pinning while it has no disk there. A disk that is not there says nothing: the others do.
+// atItsDisks sets the NUMA node of a daemon that asks for none to the node of its own disks, or returns why that is unknown. Without a disk
+// on the node the daemon has no pinning. Disks that are missing are ignored.
 func (in PinInput) atItsDisks(d PinDaemon, node string, inventory v1alpha1.NodeInventoryStatus) (PinDaemon, string) {
 	if d.Pinning.Mode != v1alpha1.PinningNUMANode || len(d.Pinning.NUMANodes) > 0 {
 		return d, ""
@@ -146,7 +145,7 @@ func (in PinInput) atItsDisks(d PinDaemon, node string, inventory v1alpha1.NodeI
 	}
 }
 
-// listOf is a list of numbers in a sentence.
+// listOf formats numbers as a list in a sentence.
 func listOf(numbers []int32) string {
 	out := make([]string, len(numbers))
 	for i, n := range numbers {
@@ -155,7 +154,7 @@ func listOf(numbers []int32) string {
 	return strings.Join(out, ", ")
 }
 
-// pin is the pinning of one daemon on one node, or why it can't be had.
+// pin returns the pinning of one daemon on one node, or why it can't be had.
 func pin(d PinDaemon, node string, cpu v1alpha1.CPUStatus) (*spec.Pinning, string) {
 	switch d.Pinning.Mode {
 	case v1alpha1.PinningNUMANode:
@@ -215,7 +214,7 @@ func pinToSet(d PinDaemon, node string, cpu v1alpha1.CPUStatus) (*spec.Pinning, 
 	return pinning(d, cpus, cpuset.New(memory...).String(), "CPUs "+cpus.String()), ""
 }
 
-// pinning is the result for one daemon.
+// pinning builds the result for one daemon.
 func pinning(d PinDaemon, cpus cpuset.CPUSet, memory, what string) *spec.Pinning {
 	return &spec.Pinning{
 		CPUs: cpus.String(), MemoryNodes: memory, MemoryPolicy: string(cmp.Or(d.Pinning.MemoryPolicy, v1alpha1.MemoryPreferred)),
@@ -223,7 +222,7 @@ func pinning(d PinDaemon, cpus cpuset.CPUSet, memory, what string) *spec.Pinning
 	}
 }
 
-// cpuSetOf are the CPUs that are named for one daemon.
+// cpuSetOf returns the CPUs that are named for one daemon.
 func cpuSetOf(d PinDaemon) (cpuset.CPUSet, string) {
 	sets := d.Pinning.CPUSets
 	if d.Index >= len(sets) {
@@ -236,14 +235,14 @@ func cpuSetOf(d PinDaemon) (cpuset.CPUSet, string) {
 	return cpus, ""
 }
 
-// namedSet is a set of CPUs with whose it is.
+// namedSet is a set of CPUs with its owner.
 type namedSet struct {
 	fileSystem string
 	daemon     PinDaemon
 	cpus       cpuset.CPUSet
 }
 
-// cpuSets are the CPUs that are named for daemons, of all FileSystems, by node.
+// cpuSets returns the CPUs that are named for daemons of all FileSystems, by node.
 func cpuSets(in PinInput) map[string][]namedSet {
 	all := map[string][]namedSet{}
 	add := func(fileSystem string, daemons []PinDaemon) {
@@ -267,8 +266,8 @@ func cpuSets(in PinInput) map[string][]namedSet {
 	return all
 }
 
-// overlap says which other daemon on a node has a CPU of this one; empty when none has. Only CPUs that are named count:
-// several daemons may share a NUMA node.
+// overlap names another daemon on the node that has a CPU of this one; empty if there is none. Only named CPUs count, because several
+// daemons may share a NUMA node.
 func overlap(fileSystem string, d PinDaemon, node string, rivals []namedSet) string {
 	if d.Pinning.Mode != v1alpha1.PinningCPUSet {
 		return ""
@@ -286,7 +285,7 @@ func overlap(fileSystem string, d PinDaemon, node string, rivals []namedSet) str
 	return ""
 }
 
-// Drift says how a daemon runs otherwise than it should; empty when it runs as it should.
+// Drift describes how the placement of a running daemon differs from the desired one; empty if they agree.
 func Drift(wanted spec.Pinning, found v1alpha1.DaemonPlacement) string {
 	want, err := cpuset.Parse(wanted.CPUs)
 	if err != nil {
@@ -312,8 +311,8 @@ func Drift(wanted spec.Pinning, found v1alpha1.DaemonPlacement) string {
 	return fmt.Sprintf("%s: %s (%s)", found.Name, strings.Join(drift, "; "), wanted.Why)
 }
 
-// policies are the forms in which /proc/<pid>/numa_maps shows a memory policy (kernel mm/mempolicy.c, mpol_to_str): one NUMA
-// node may be preferred by either of two policies.
+// policies returns the forms in which /proc/<pid>/numa_maps shows a memory policy (kernel mm/mempolicy.c, mpol_to_str). One preferred NUMA
+// node has two such forms.
 func policies(wanted spec.Pinning) []string {
 	if wanted.MemoryPolicy == string(v1alpha1.MemoryBind) {
 		return []string{"bind:" + wanted.MemoryNodes}

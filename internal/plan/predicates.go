@@ -13,24 +13,24 @@ import (
 	"parallelfs.dev/operator/internal/node/format/registry"
 )
 
-// Every safety rule for a disk is a predicate of its own: it says nothing when the rule holds, and a sentence that a
-// person can act on when it does not. Every one of them but Exists expects a device that is there.
+// Every safety rule for a disk is a predicate. It returns an empty string if the rule holds, and otherwise a sentence that a person can act
+// on. All of them except Exists expect a device that was found.
 
 // LabelPrefix begins the label of every target's filesystem.
 const LabelPrefix = "pfs-"
 
-// signatureAmbivalent is what the look calls a device on which blkid(8) found several things and could not tell which is right.
+// signatureAmbivalent is the type of the signature for a device on which blkid(8) found several things and could not decide between them.
 const signatureAmbivalent = "ambivalent"
 
-// kernelName is the form of the names that the kernel gives to disks in the order in which it finds them.
+// kernelName matches the names that the kernel gives to disks in the order in which it finds them.
 var kernelName = regexp.MustCompile(
 	`^(sd[a-z]+|vd[a-z]+|xvd[a-z]+|hd[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+|pmem[0-9]+|dm-[0-9]+|md[0-9]+|loop[0-9]+)(p?[0-9]+)?$`)
 
-// Label is the label of the filesystem on a target's disk when it was made: 12 characters, for which every format has room, or what the
-// target's own server reads there.
+// Label returns the label with which the filesystem on a target's disk is made: 12 characters, which fit every format, or the label that
+// the target's own server reads.
 func Label(t *v1alpha1.StorageTarget) string { return Labels(t)[0] }
 
-// Labels are all labels that the filesystem of a target may get, first the one that it is made with.
+// Labels returns all labels that the filesystem of a target may have, first the one that it is made with.
 func Labels(t *v1alpha1.StorageTarget) []string {
 	if f, is := registry.Served(t.Spec.Format); is && format.GivenTo(t) != nil {
 		return f.Labels(*format.GivenTo(t))
@@ -42,7 +42,7 @@ func Labels(t *v1alpha1.StorageTarget) []string {
 	return labels
 }
 
-// isTargetLabel is true for a label with which the agent marks the targets that it mounts itself, this one's or another's.
+// isTargetLabel reports whether a label marks a target that the agent mounts itself, this target or another.
 func isTargetLabel(s v1alpha1.Signature) bool {
 	_, served := registry.ByLabel(s.Type, s.Label)
 	return !served && strings.HasPrefix(s.Label, LabelPrefix)
@@ -53,8 +53,8 @@ func labelOf(namespace, fileSystem, target string) string {
 	return LabelPrefix + hex.EncodeToString(sum[:4])
 }
 
-// Exists holds for a device that was found. It comes before everything else: blkid(8) and wipefs(8) answer for a path
-// that is not there as they do for a blank device.
+// Exists holds for a device that was found. It is checked first, because blkid(8) and wipefs(8) return the same for a missing path as for a
+// blank device.
 func Exists(f Facts) string {
 	switch {
 	case f.Found:
@@ -65,8 +65,8 @@ func Exists(f Facts) string {
 	return "the device is not there: look at its cable, its slot and its controller, or name another one"
 }
 
-// HasIdentity holds when the device is the one that was recorded: its id is among its names, and size, serial and WWN are
-// as recorded. What was recorded as empty is not compared: the disk has none.
+// HasIdentity holds if the device is the recorded one: its id is among its names, and size, serial number and WWN are as recorded. Values
+// that were recorded as empty are not compared, because the disk has none.
 func HasIdentity(f Facts, want v1alpha1.DeviceIdentity) string {
 	if why := isOther(f, want); why != "" {
 		return why
@@ -83,8 +83,8 @@ func HasIdentity(f Facts, want v1alpha1.DeviceIdentity) string {
 	return ""
 }
 
-// HasIdentityOrGrew is HasIdentity for a disk that carries a finished target: a larger one is the same disk when its serial number or WWN
-// was recorded and agrees.
+// HasIdentityOrGrew is HasIdentity for a disk that carries a finished target. A larger disk counts as the same disk if its serial number or
+// WWN was recorded and agrees.
 func HasIdentityOrGrew(f Facts, want v1alpha1.DeviceIdentity) string {
 	if f.SizeBytes > want.SizeBytes && (want.Serial != "" || want.WWN != "") {
 		return isOther(f, want)
@@ -92,7 +92,7 @@ func HasIdentityOrGrew(f Facts, want v1alpha1.DeviceIdentity) string {
 	return HasIdentity(f, want)
 }
 
-// isOther is why a device is not the one that was recorded, whatever its size.
+// isOther returns why a device is not the recorded one, whatever its size.
 func isOther(f Facts, want v1alpha1.DeviceIdentity) string {
 	id := string(want.ID)
 	if !slices.Contains(f.IDs, id) && id != f.WWN && id != f.Serial {
@@ -101,7 +101,7 @@ func isOther(f Facts, want v1alpha1.DeviceIdentity) string {
 	if want.Serial != "" && want.Serial != f.Serial {
 		return fmt.Sprintf("wrong serial: %s was recorded with serial %q and has %q now, so that it is another disk", id, want.Serial, f.Serial)
 	}
-	// A WWN that another disk has too is no name, and the serial number says which of them it is.
+	// A WWN that another disk shares does not identify a disk. The serial number does.
 	isShared := want.Serial != "" && want.WWN == f.SharedWWN
 	if want.WWN != "" && want.WWN != f.WWN && !isShared {
 		return fmt.Sprintf("wrong WWN: %s was recorded with WWN %q and has %q now, so that it is another disk", id, want.WWN, f.WWN)
@@ -109,8 +109,8 @@ func isOther(f Facts, want v1alpha1.DeviceIdentity) string {
 	return ""
 }
 
-// IsWholeDisk holds for disks, loop devices, multipath devices and RAID. Logical volumes and encrypted devices are made for
-// something by somebody, and are no disks; a partition shares its disk with others.
+// IsWholeDisk holds for disks, loop devices, multipath devices and RAID. Logical volumes and encrypted devices were made for a purpose of
+// their own, and a partition shares its disk with others.
 func IsWholeDisk(f Facts) string {
 	switch {
 	case f.Type == "disk", f.Type == "loop", f.Type == "mpath", f.Type == "md", strings.HasPrefix(f.Type, "raid"):
@@ -121,7 +121,7 @@ func IsWholeDisk(f Facts) string {
 	return fmt.Sprintf("%s is of type %q; only whole disks, multipath devices and RAID can be targets", f.KernelName, f.Type)
 }
 
-// IsWholeDiskOrPartition is IsWholeDisk for an external log, which may also have a partition of its own.
+// IsWholeDiskOrPartition is IsWholeDisk for an external log, which may also be a partition.
 func IsWholeDiskOrPartition(f Facts) string {
 	if f.Type == "part" {
 		return ""
@@ -145,7 +145,7 @@ func HasNoPartitions(f Facts) string {
 	return ""
 }
 
-// HasNoHolders holds when nothing is made from the device or its partitions: no RAID, LVM, multipath or encrypted device.
+// HasNoHolders holds if no other device is made from this one or its partitions: no RAID, LVM, multipath or encrypted device.
 func HasNoHolders(f Facts) string {
 	if len(f.Holders) > 0 {
 		return fmt.Sprintf("%s is in use: %s is made from it; take that apart first (dmsetup, mdadm, vgchange), or name that device instead",
@@ -154,20 +154,20 @@ func HasNoHolders(f Facts) string {
 	return ""
 }
 
-// swapMount is what lsblk(8) shows as the mountpoint of swap space.
+// swapMount is the mountpoint that lsblk(8) shows for swap space.
 const swapMount = "[SWAP]"
 
-// UnseenMount is what Facts.Mounts says of a filesystem of a kind that the kernel has mounted and whose mount no process shows.
+// UnseenMount is the entry in Facts.Mounts for a mounted filesystem whose mount is visible to no process.
 func UnseenMount(kind string) string { return "a place that no process sees (" + kind + ")" }
 
-// podVolume ends what Facts.Mounts says of a device that is given to a pod as it is.
+// podVolume ends the entry in Facts.Mounts for a device that a pod gets as a block device.
 const podVolume = " (a block volume)"
 
-// BlockVolume is what Facts.Mounts says of a device that somebody finds under another path, such as one that the kubelet gives to a pod as
-// a PersistentVolume with volumeMode Block.
+// BlockVolume is the entry in Facts.Mounts for a device that is in use under another path, such as a PersistentVolume with volumeMode
+// Block.
 func BlockVolume(path string) string { return path + podVolume }
 
-// IsNotMounted holds when neither the device nor a partition of it is mounted, in any mount namespace of the node, or given to a pod.
+// IsNotMounted holds if neither the device nor a partition of it is mounted in any mount namespace of the node, or passed to a pod.
 func IsNotMounted(f Facts) string {
 	if i := slices.IndexFunc(f.Mounts, func(m string) bool { return strings.HasSuffix(m, podVolume) }); i >= 0 {
 		return fmt.Sprintf("%s is in use: a pod has it at %s; look for the PersistentVolume that it is, and leave it alone", f.KernelName, f.Mounts[i])
@@ -179,7 +179,7 @@ func IsNotMounted(f Facts) string {
 	return ""
 }
 
-// IsNoSwap holds when neither the device nor a partition of it is swap space in use.
+// IsNoSwap holds if neither the device nor a partition of it is swap space in use.
 func IsNoSwap(f Facts) string {
 	if slices.Contains(f.Mounts, swapMount) {
 		return fmt.Sprintf("%s is swap space in use; swapoff it first", f.KernelName)
@@ -187,7 +187,7 @@ func IsNoSwap(f Facts) string {
 	return ""
 }
 
-// HasNoSignatures holds when nothing was found on the device and its partitions.
+// HasNoSignatures holds if the device and its partitions carry no signature.
 func HasNoSignatures(f Facts) string {
 	if len(f.Signatures) == 0 {
 		return ""
@@ -200,7 +200,8 @@ func HasNoSignatures(f Facts) string {
 	return fmt.Sprintf("%s is not blank: %s", f.KernelName, strings.Join(found, "; "))
 }
 
-// IsNotAmbivalent holds when the probe could tell what is on the device. It may say so beside signatures, or instead of them.
+// IsNotAmbivalent holds if the probe could determine the content of the device. The probe may report ambivalence beside signatures, or
+// instead of them.
 func IsNotAmbivalent(f Facts) string {
 	for _, s := range f.Signatures {
 		if s.Type == signatureAmbivalent {
@@ -211,8 +212,7 @@ func IsNotAmbivalent(f Facts) string {
 	return ""
 }
 
-// HoldsNothingUnknown holds when the sample of the device that was read is zero, or when what lies there is known. Data without a
-// signature is data.
+// HoldsNothingUnknown holds if the sample of the device is zero, or if its content is recognized. Data without a signature is data.
 func HoldsNothingUnknown(f Facts) string {
 	if f.Unknown == "" {
 		return ""
@@ -220,12 +220,12 @@ func HoldsNothingUnknown(f Facts) string {
 	return fmt.Sprintf("%s is not blank: %s", f.KernelName, unknownData(f))
 }
 
-// unknownData names what HoldsNothingUnknown found.
+// unknownData describes the data that HoldsNothingUnknown found.
 func unknownData(f Facts) string {
 	return fmt.Sprintf("data that no probe knows lies at %s, as on an encrypted disk without a header, a raw database, or a disk that lost its partition table", f.Unknown)
 }
 
-// IsLookComplete holds when all of the device could be looked at.
+// IsLookComplete holds if all of the device could be read.
 func IsLookComplete(f Facts) string {
 	if f.Incomplete != "" {
 		return f.KernelName + incomplete + f.Incomplete + "; such a device is left alone"
@@ -233,7 +233,7 @@ func IsLookComplete(f Facts) string {
 	return ""
 }
 
-// HasItsName holds for a device that was found by the name that was recorded. A name that has gone may have been that of another disk.
+// HasItsName holds for a device that was found by its recorded name. A name that has disappeared may have been that of another disk.
 func HasItsName(f Facts) string {
 	if f.Renamed != "" {
 		return f.Renamed + "; such a disk is never formatted: name it by a link that it has now"
@@ -241,10 +241,10 @@ func HasItsName(f Facts) string {
 	return ""
 }
 
-// IsOneDisk holds unless a multipath device has paths to different disks. What is written to it comes to one disk or another.
+// IsOneDisk holds unless a multipath device has paths to different disks, because a write would reach only one of them.
 func IsOneDisk(f Facts) string { return f.TwoDisks }
 
-// OpensExclusively holds when the device could be opened with O_EXCL: nobody uses it, in whatever namespace.
+// OpensExclusively holds if the device could be opened with O_EXCL, so that nothing uses it in any mount namespace.
 func OpensExclusively(f Facts) string {
 	if f.Busy != "" {
 		return fmt.Sprintf("%s is in use: %s; find out by whom (lsof, dmsetup, mdadm, multipath) and stop it", f.KernelName, f.Busy)
@@ -252,8 +252,7 @@ func OpensExclusively(f Facts) string {
 	return ""
 }
 
-// IsMountedNowhereElse holds when no other machine has the device mounted, as far as the device shows it. Nothing on this node knows of
-// that.
+// IsMountedNowhereElse holds if the device shows no mount on another machine. Nothing else on this node can show that.
 func IsMountedNowhereElse(f Facts) string {
 	if f.Elsewhere != "" {
 		return fmt.Sprintf("%s is in use: %s", f.KernelName, f.Elsewhere)
@@ -261,7 +260,7 @@ func IsMountedNowhereElse(f Facts) string {
 	return ""
 }
 
-// HasStableID holds when the device has at least one name that stays its own: a link in /dev/disk/by-id, a WWN or a serial.
+// HasStableID holds if the device has at least one stable name: a link in /dev/disk/by-id, a WWN or a serial number.
 func HasStableID(f Facts) string {
 	if len(stableNames(f.BlockDevice)) == 0 {
 		return fmt.Sprintf("%s has no stable name: no link in /dev/disk/by-id, no WWN and no serial number; after the next boot, nothing would tell it from other disks", f.KernelName)
@@ -269,7 +268,7 @@ func HasStableID(f Facts) string {
 	return ""
 }
 
-// IsNamedStably holds for an id that is no kernel name: that may be another disk after the next boot.
+// IsNamedStably holds for an id that is no kernel name. A kernel name may be that of another disk after the next boot.
 func IsNamedStably(id v1alpha1.DeviceID) string {
 	if id == "" || kernelName.MatchString(string(id)) {
 		return fmt.Sprintf("%q is a kernel name, which may mean another disk after the next boot; use the name of its link in /dev/disk/by-id", id)
@@ -277,8 +276,8 @@ func IsNamedStably(id v1alpha1.DeviceID) string {
 	return ""
 }
 
-// IsNoOthersTarget holds when the device carries neither label nor marker of another target. Nothing approves the
-// destruction of a target: it is wiped by its own FileSystem, with deletionPolicy Destroy, or by hand.
+// IsNoOthersTarget holds if the device carries neither label nor marker of another target. No approval covers the destruction of a target:
+// its own FileSystem wipes it, with deletionPolicy Destroy, or a person does.
 func IsNoOthersTarget(f Facts, t *v1alpha1.StorageTarget) string {
 	isOwn := f.Marker != nil && (sameTarget(*f.Marker, t) || isFormer(*f.Marker, t))
 	if f.Marker != nil && !isOwn {
@@ -298,8 +297,8 @@ func IsNoOthersTarget(f Facts, t *v1alpha1.StorageTarget) string {
 	return ""
 }
 
-// IsMarkerRead holds unless the device has the label of a target, and the marker that says whose data it is could not be read. A disk that
-// somebody else has open for a moment looks like that, or one that is damaged: neither may be offered for formatting.
+// IsMarkerRead holds unless the device has the label of a target and its marker could not be read. That happens if another program has the
+// disk open for a moment, or if the disk is damaged. Neither may be offered for formatting.
 func IsMarkerRead(f Facts) string {
 	if f.MarkerError == "" {
 		return ""
@@ -312,8 +311,8 @@ func IsMarkerRead(f Facts) string {
 	return says + ". The agent looks again; if that does not help, repair its filesystem (see dmesg), or wipe it by hand if nobody needs it"
 }
 
-// HoldsNoTarget holds when there is no marker on the device at all. A marker means that a daemon may have written there:
-// such a disk is adopted by its own target, or refused, and never formatted.
+// HoldsNoTarget holds if the device has no marker. A marker means that a daemon may have written data, so the disk is adopted by its own
+// target or refused, and never formatted.
 func HoldsNoTarget(f Facts) string {
 	if f.Marker == nil {
 		return ""
@@ -322,8 +321,8 @@ func HoldsNoTarget(f Facts) string {
 		f.KernelName, f.Marker.Namespace, f.Marker.Target)
 }
 
-// IsNoOthersLog holds when the device is not the external log of another target. mkfs overwrites a log device without looking at it, and
-// a filesystem without its log is lost.
+// IsNoOthersLog holds if the device is not the external log of another target. mkfs overwrites a log device without checking it, and a
+// filesystem without its log is lost.
 func IsNoOthersLog(f Facts, t *v1alpha1.StorageTarget) string {
 	if f.LogOf != nil && strings.HasPrefix(f.LogOf.Label, LabelPrefix) && f.LogOf.Label != Label(t) {
 		return fmt.Sprintf("%s is the log of the target with the label %q on %s, which is lost without its log", f.KernelName, f.LogOf.Label, f.LogOf.Device)
@@ -331,7 +330,7 @@ func IsNoOthersLog(f Facts, t *v1alpha1.StorageTarget) string {
 	return ""
 }
 
-// atRest are the reasons for which a device may not be touched, whatever is on it: it is in use, or not all is known of it.
+// atRest returns why a device may not be touched, whatever its content: it is in use, or could not be read completely.
 func atRest(f Facts) []string {
 	if missing := Exists(f); missing != "" {
 		return []string{missing}
@@ -341,7 +340,7 @@ func atRest(f Facts) []string {
 		IsMountedNowhereElse(f))
 }
 
-// Blank are all reasons for which a device is not blank and free; empty when it is.
+// Blank returns all reasons why a device is not blank and free; empty if it is.
 func Blank(f Facts) []string {
 	if !f.Found {
 		return atRest(f)
@@ -349,8 +348,8 @@ func Blank(f Facts) []string {
 	return append(bare(f), sentences(HoldsNothingUnknown(f))...)
 }
 
-// bare are the reasons for which something that a probe knows is on the device, or for which it is not free. A target's own device
-// is no more than bare once its signatures were wiped, or its mkfs was cut off.
+// bare returns why a device is not free, or holds something that a probe recognizes. A target's own device is only bare, and not blank,
+// after its signatures were wiped or its mkfs was interrupted.
 func bare(f Facts) []string {
 	reasons := atRest(f)
 	if !f.Found {
@@ -359,8 +358,8 @@ func bare(f Facts) []string {
 	return append(reasons, sentences(HasNoPartitions(f), IsNotAmbivalent(f), HasNoSignatures(f), HoldsNoTarget(f), hasNoTargetName(f))...)
 }
 
-// Unusable are all reasons for which a device can't become a target as it is; empty for a blank, free, whole disk with a
-// stable name. The inventory shows them.
+// Unusable returns all reasons why a device can't become a target as it is; empty for a blank, free, whole disk with a stable name. The
+// inventory shows them.
 func Unusable(f Facts) []string {
 	if !f.Found {
 		return Blank(f)
@@ -368,7 +367,7 @@ func Unusable(f Facts) []string {
 	return append(sentences(IsWholeDisk(f)), Blank(f)...)
 }
 
-// hasNoTargetName holds when the look ascribes the device to no target, by whatever it has seen.
+// hasNoTargetName holds if the look assigns the device to no target.
 func hasNoTargetName(f Facts) string {
 	if f.Target != "" && f.Marker == nil {
 		return fmt.Sprintf("%s carries StorageTarget %s", f.KernelName, f.Target)
@@ -376,14 +375,14 @@ func hasNoTargetName(f Facts) string {
 	return ""
 }
 
-// sameTarget is true for the marker of this target: also of the FileSystem of the same name that was there before.
+// sameTarget reports whether a marker is that of this target, also under an earlier FileSystem of the same name.
 func sameTarget(m Marker, t *v1alpha1.StorageTarget) bool {
 	return m.Namespace == t.Namespace && m.FileSystem == t.Spec.FileSystem.Name && m.Target == t.Name &&
 		m.Role == string(t.Spec.Role) && m.StoragePool == t.Spec.StoragePool
 }
 
-// IsOfThisCluster holds for the marker of a target that this cluster wrote, or that a person has let it take over. Two clusters that see
-// one disk may have the same names of nodes, FileSystems and targets.
+// IsOfThisCluster holds if this cluster wrote the marker of a target, or if a person allowed the takeover. Two clusters that reach one disk
+// may use the same names for nodes, FileSystems and targets.
 func IsOfThisCluster(m Marker, t *v1alpha1.StorageTarget, takenFrom string) string {
 	if m.Cluster == t.Spec.Cluster || m.Cluster != "" && m.Cluster == takenFrom {
 		return ""
@@ -392,7 +391,7 @@ func IsOfThisCluster(m Marker, t *v1alpha1.StorageTarget, takenFrom string) stri
 		m.Cluster, t.Spec.Cluster)
 }
 
-// stableNames are the names of a device that stay its own.
+// stableNames returns the stable names of a device.
 func stableNames(d v1alpha1.BlockDevice) []string {
 	names := slices.DeleteFunc(slices.Clone(d.IDs), func(id string) bool { return IsNamedStably(v1alpha1.DeviceID(id)) != "" })
 	for _, name := range []string{d.WWN, d.Serial} {
@@ -403,10 +402,11 @@ func stableNames(d v1alpha1.BlockDevice) []string {
 	return names
 }
 
-// devicePath is the device node of a kernel name; the kernel writes "!" for the slash of a device in a subdirectory of /dev.
+// devicePath returns the path of the device node of a kernel name. The kernel writes "!" for the slash of a device in a subdirectory of
+// /dev.
 func devicePath(kernelName string) string { return "/dev/" + strings.ReplaceAll(kernelName, "!", "/") }
 
-// describe names a signature with all that identifies it. Labels are quoted: they are whatever somebody wrote.
+// describe lists everything that identifies a signature. Labels are quoted, because anybody may have written them.
 func describe(s v1alpha1.Signature) string {
 	text := s.Device + ": " + s.Type
 	if s.Offset != "" {
@@ -421,7 +421,7 @@ func describe(s v1alpha1.Signature) string {
 	return text
 }
 
-// sentences are those that say something.
+// sentences returns the strings that are not empty.
 func sentences(all ...string) []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }

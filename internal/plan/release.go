@@ -10,9 +10,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// release decides on a target that is being deleted. A target that was never provisioned is let go at once, without a
-// look at the device: nothing of it is there. What can't be proven to be the target's own is never wiped, and never
-// reported as wiped.
+// release decides on a target that is being deleted. A target that was never provisioned is released at once, without a look at the device,
+// because it has no data there. A disk that is not proven to be the target's own is never wiped, and never reported as wiped.
 func release(t *v1alpha1.StorageTarget, l Look) Decision {
 	p := t.Status.Provisioned
 	if l.Mount.Mounted {
@@ -47,7 +46,7 @@ func release(t *v1alpha1.StorageTarget, l Look) Decision {
 	}
 	d = working(t, Wipe, v1alpha1.ReasonReleasing, "the target is unmounted and is being wiped")
 	d.Released = &Outcome{metav1.ConditionTrue, v1alpha1.ReasonUnmounted, "nothing is mounted"}
-	// The log first: while the disk has its marker, a wipe that was cut off goes on.
+	// The log is wiped first. While the disk has its marker, an interrupted wipe continues.
 	if l.Log != nil {
 		d.Steps = clearSteps(*l.Log)
 	}
@@ -55,7 +54,7 @@ func release(t *v1alpha1.StorageTarget, l Look) Decision {
 	return d
 }
 
-// notToWipe are the reasons for which a deleted target's disk may not be wiped.
+// notToWipe returns why a deleted target's disk may not be wiped.
 func notToWipe(t *v1alpha1.StorageTarget, l Look) []string {
 	p, m := t.Status.Provisioned, l.Device.Marker
 	var reasons []string
@@ -64,7 +63,7 @@ func notToWipe(t *v1alpha1.StorageTarget, l Look) []string {
 	}
 	recorded, now := t.Spec.Device, DeviceOf(t)
 	if l.Device.Found && l.Device.SizeBytes != recorded.SizeBytes && now.Serial == "" && now.WWN == "" {
-		// A person has accepted the size, which is enough to use the disk and not to wipe it.
+		// A person has accepted the size. That is enough to use the disk, and not enough to wipe it.
 		reasons = append(reasons, fmt.Sprintf("it was recorded with %d bytes and has %d now, and no serial number or WWN proves that it is the same disk",
 			recorded.SizeBytes, l.Device.SizeBytes))
 	}
@@ -74,7 +73,7 @@ func notToWipe(t *v1alpha1.StorageTarget, l Look) []string {
 	}
 	disk, rest := t, l
 	if l.Log != nil && t.Spec.LogDevice != nil && len(bare(*l.Log)) == 0 && len(notThere(t, l)) == 0 {
-		// The log was wiped before the disk, and the wipe was cut off between them.
+		// The wipe was interrupted after the log and before the disk.
 		disk, rest.Log = t.DeepCopy(), nil
 		disk.Spec.LogDevice = nil
 	}

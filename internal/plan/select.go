@@ -17,50 +17,50 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// SelectInput is what the choice of disks depends on.
+// SelectInput is the input of the choice of disks.
 type SelectInput struct {
 	FileSystem *v1alpha1.FileSystem
 	// Cluster is the identity of this cluster (StorageTarget.spec.cluster).
 	Cluster string
-	// FilesIn are the directories in which files are counted (StorageTarget.spec.filesIn), by StorageTarget.
+	// FilesIn holds the directories in which files are counted (StorageTarget.spec.filesIn), by StorageTarget.
 	FilesIn map[string][]string
 	TargetNodes
-	// Formats are how new targets of each role are made and mounted where the spec asks for nothing. Without one, they are XFS without
-	// options.
+	// Formats holds how new targets of each role are formatted and mounted where the spec leaves it out. A role without an entry gets XFS
+	// without options.
 	Formats map[v1alpha1.Role]v1alpha1.FormatSpec
-	// GaveUp has the nodes that were given up: the disks that the spec names there are not chosen. Existing has none of their targets.
+	// GaveUp holds the decommissioned nodes. Disks that the spec names there are not chosen, and Existing has none of their targets.
 	GaveUp map[string]bool
-	// Inventories by node; a node without an agent has none.
+	// Inventories holds the inventories by node. A node without an agent has none.
 	Inventories map[string]v1alpha1.NodeInventoryStatus
-	// Existing are the targets of this FileSystem, also those that are being deleted.
+	// Existing holds the targets of this FileSystem, including those that are being deleted.
 	Existing []v1alpha1.StorageTarget
-	// Others are the targets of all other FileSystems, of all namespaces.
+	// Others holds the targets of all other FileSystems in all namespaces.
 	Others []v1alpha1.StorageTarget
 }
 
-// TargetNodes are the nodes on which the roles of a FileSystem keep data. A node that has targets already needs not be among them.
+// TargetNodes holds the nodes on which the roles of a FileSystem keep data. A node that already has targets may be left out.
 type TargetNodes struct {
-	// Management are those of the management service, Metadata those of the metadata servers.
+	// Management holds the nodes of the management service, Metadata those of the metadata servers.
 	Management, Metadata []string
-	// Pools are those of each storage pool, by its name.
+	// Pools holds the nodes of each storage pool, by its name.
 	Pools map[string][]string
-	// Seconds are the nodes that reach the disks which a storage pool names on another node, too, by the pool and by that node. Both nodes may
-	// serve such a target, one at a time.
+	// Seconds holds the second node of disks that two nodes reach, by the pool and by the node on which the pool names the disk. Both nodes
+	// may serve such a target, one at a time.
 	Seconds map[string]map[string]string
-	// LostMetadata is the StorageTarget of lost metadata that is made again on another disk of the same node: a selector does not count it. It
-	// is empty for none.
+	// LostMetadata is the StorageTarget of lost metadata that is recovered on another disk of the same node, so that a selector does not count
+	// it; empty for none.
 	LostMetadata string
 	// Replaced are the StorageTargets of lost disks that other disks of their nodes replace: a selector does not count them, and devices need
 	// not name them.
 	Replaced []string
 }
 
-// Selection is which targets a FileSystem has.
+// Selection is the result of Select: the targets of a FileSystem.
 type Selection struct {
-	// Targets are those that should exist, sorted by name, with complete metadata and spec, to be applied as they are.
-	// spec.approvedPlan, spec.remove and spec.destroyFor are never set.
+	// Targets holds the targets that should exist, sorted by name, with complete metadata and spec, ready to be applied. spec.approvedPlan,
+	// spec.remove and spec.destroyFor are never set.
 	Targets []v1alpha1.StorageTarget
-	// Problems are what a person has to change, sorted; the targets are right all the same.
+	// Problems holds the things that a person has to change, sorted. Targets is valid in spite of them.
 	Problems []Problem
 }
 
@@ -71,7 +71,7 @@ type Problem struct {
 	Message string
 }
 
-// group is one role's part of a FileSystem: the metadata servers, or one storage pool.
+// group is the metadata servers, the management service or one storage pool.
 type group struct {
 	role  v1alpha1.Role
 	pool  string
@@ -82,7 +82,7 @@ type group struct {
 	instances int
 }
 
-// place is a group's part of a node.
+// place is one group on one node.
 type place struct {
 	role       v1alpha1.Role
 	pool, node string
@@ -90,30 +90,29 @@ type place struct {
 
 func (g group) at(node string) place { return place{g.role, g.pool, node} }
 
-// selection is the work of one Select.
+// selection is the state of one Select.
 type selection struct {
 	in     SelectInput
 	groups []group
-	// chosen targets by name, and those of them that were there before.
+	// chosen holds the chosen targets by name; existing holds those of them that existed before.
 	chosen   map[string]*v1alpha1.StorageTarget
 	existing map[string]*v1alpha1.StorageTarget
-	// at are the chosen targets of a group on a node.
+	// at holds the chosen targets of a group on a node.
 	at map[place][]*v1alpha1.StorageTarget
-	// taken are the disks that are wanted by somebody, by identity.
+	// taken holds the claims to disks, by identity.
 	taken    map[string][]claim
 	problems []Problem
 }
 
-// Select chooses the disks of a FileSystem. The same input gives the same targets, in whatever order its lists are.
+// Select chooses the disks of a FileSystem. The result does not depend on the order of the input's lists.
 //
-// What was chosen stays chosen: a target that exists is kept, with the identity that was recorded, also when its disk is
-// gone, no longer matches or its node has left the role. It is dropped only when it was taken out of spec.devices, was
-// marked for removal, and its condition SafeToRemove is true. A selector does not count a target that is marked for removal and safe
-// to remove, nor one with lost metadata that is made again, nor one whose lost disk is replaced, so that another disk takes its place.
+// An existing target keeps its disk and its recorded identity, even if the disk is gone, no longer matches, or its node has left the role.
+// It is dropped only if it was taken out of spec.devices, was marked for removal, and its condition SafeToRemove is true. A selector does
+// not count a target that is marked for removal and safe to remove, one whose lost metadata is recovered on another disk, and one whose
+// lost disk is replaced. It chooses a new disk instead.
 //
-// New disks are chosen by name as spec.devices says, whatever is on them: the plan then says what that is. A selector chooses
-// only disks that are usable as they are and wanted by nobody, in the order of their ids, after those that carry a target of
-// this FileSystem from before.
+// spec.devices chooses new disks by name, whatever their content; the plan then lists the content. A selector chooses only disks that are
+// usable as they are and not claimed, in the order of their ids. Disks that carry an earlier target of this FileSystem come first.
 func Select(in SelectInput) Selection {
 	in = inOrder(in)
 	s := &selection{
@@ -152,7 +151,7 @@ func Select(in SelectInput) Selection {
 	return result
 }
 
-// inOrder is the input with its lists in one order.
+// inOrder returns the input with its lists sorted.
 func inOrder(in SelectInput) SelectInput {
 	in.Existing, in.Others = slices.Clone(in.Existing), slices.Clone(in.Others)
 	slices.SortFunc(in.Existing, compareTargets)
@@ -170,8 +169,8 @@ func inOrder(in SelectInput) SelectInput {
 	return in
 }
 
-// bySerialFirst is what the nodes have. A disk whose WWN a disk of another node has too, with another serial number, has the links made of
-// its WWN behind all others, so that it is not chosen by one of them. A person may still name it so.
+// bySerialFirst returns the inventories in which a shared WWN never names a disk. If a disk on another node has the same WWN and another
+// serial number, the links made from the WWN come last, so that none of them becomes the disk's id. A person may still use such a link.
 func bySerialFirst(inventories map[string]v1alpha1.NodeInventoryStatus) map[string]v1alpha1.NodeInventoryStatus {
 	serialOf, shared := map[string]string{}, map[string]bool{}
 	for _, inventory := range inventories {
@@ -201,7 +200,8 @@ func compareTargets(a, b v1alpha1.StorageTarget) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-// groupsOf are the roles of a FileSystem that keep data, the management service and the metadata first, the pools in the order of the spec.
+// groupsOf returns the roles of a FileSystem that keep data: the management service and the metadata servers first, then the pools in the
+// order of the spec.
 func groupsOf(in SelectInput) []group {
 	fs := in.FileSystem.Spec
 	nodes := func(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
@@ -224,17 +224,17 @@ func groupsOf(in SelectInput) []group {
 	return groups
 }
 
-// owns is true for a target of this group.
+// owns reports whether a target belongs to this group.
 func (g group) owns(t *v1alpha1.StorageTarget) bool {
 	return t.Spec.Role == g.role && t.Spec.StoragePool == g.pool
 }
 
-// problem notes what a person has to change.
+// problem adds something that a person has to change.
 func (s *selection) problem(reason, format string, args ...any) {
 	s.problems = append(s.problems, Problem{Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
-// keep takes over the targets that exist.
+// keep adds the existing targets of a group.
 func (s *selection) keep(g group) {
 	if len(g.spec.Directories) > 0 {
 		return
@@ -259,7 +259,7 @@ func (s *selection) keep(g group) {
 	}
 }
 
-// named is true when spec.devices names the disk of a target.
+// named reports whether spec.devices names the disk of a target.
 func (s *selection) named(g group, t *v1alpha1.StorageTarget) bool {
 	return slices.ContainsFunc(g.spec.Devices, func(d v1alpha1.DeviceReference) bool {
 		if d.Node != t.Spec.Node {
@@ -269,8 +269,8 @@ func (s *selection) named(g group, t *v1alpha1.StorageTarget) bool {
 	})
 }
 
-// isDrained is true for a target that was marked for removal, and on which nothing is left. The mark is asked for as well: a condition from
-// before it was taken back says nothing.
+// isDrained reports whether a target is marked for removal and holds no data. The mark is checked too, because the condition may be older
+// than the withdrawal of the mark.
 func isDrained(t *v1alpha1.StorageTarget) bool {
 	return t.Spec.Remove && meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionSafeToRemove)
 }
@@ -297,7 +297,7 @@ func (s *selection) explicit(g group) {
 	}
 }
 
-// explicitDevice chooses one disk that is named.
+// explicitDevice chooses one disk that spec.devices names.
 func (s *selection) explicitDevice(g group, d v1alpha1.DeviceReference, slot int32, seen map[string]v1alpha1.DeviceID) {
 	for _, t := range s.at[g.at(d.Node)] {
 		if s.refersTo(d, t) {
@@ -333,7 +333,7 @@ func (s *selection) explicitDevice(g group, d v1alpha1.DeviceReference, slot int
 	}
 	name := g.targetName(s.in.FileSystem.Name, slot, d.Node, identity.ID)
 	if old := s.existing[name]; old != nil {
-		// It is being deleted: the name is free when that is done.
+		// The existing target is being deleted. Its name is free afterwards.
 		return
 	}
 	second := s.in.Seconds[g.pool][d.Node]
@@ -348,7 +348,7 @@ func (s *selection) explicitDevice(g group, d v1alpha1.DeviceReference, slot int
 	seen[name] = d.ID
 }
 
-// refersTo is true when a reference names the disk of a target, by what was recorded or by what a person has accepted since.
+// refersTo reports whether a reference names the disk of a target, by its recorded identity or the one that a person has accepted since.
 func (s *selection) refersTo(d v1alpha1.DeviceReference, t *v1alpha1.StorageTarget) bool {
 	b := findDevice(s.in.Inventories[d.Node], string(d.ID))
 	for _, id := range []v1alpha1.DeviceIdentity{t.Spec.Device, s.deviceOf(t)} {
@@ -416,11 +416,11 @@ func (s *selection) selected(g group) {
 	}
 }
 
-// mostPerNode is the most disks that a selector chooses on a node.
+// mostPerNode limits the disks that a selector chooses on a node.
 const mostPerNode = 128
 
-// countPerNode is how many disks the selector of a group chooses on a node at most: where the spec does not say it, one for each metadata
-// server, one for the management service, and for a pool all that match.
+// countPerNode returns the number of disks that the selector of a group chooses on a node at most. If the spec leaves it out, it is one for
+// the management service and for each metadata server, and all matching disks for a pool.
 func (g group) countPerNode() int {
 	switch n := int(g.spec.Select.CountPerNode); {
 	case n > 0:
@@ -432,7 +432,7 @@ func (g group) countPerNode() int {
 	}
 }
 
-// takesAll is true for a pool whose selector chooses all disks that match.
+// takesAll reports whether the selector of a pool chooses all matching disks.
 func (g group) takesAll() bool {
 	return g.role == v1alpha1.RoleStorage && g.spec.Select.CountPerNode == 0
 }
@@ -440,12 +440,12 @@ func (g group) takesAll() bool {
 // candidate is a disk that may be chosen.
 type candidate struct {
 	identity v1alpha1.DeviceIdentity
-	// carries is the slot whose target is on the disk from before, -1 for none.
+	// carries is the slot of the earlier target that is on the disk, -1 for none.
 	carries int
 }
 
-// candidates are the disks of a node that a selector matches and that are free, those with a target of this group first, then
-// by id; and the others, each with why not. For logs, partitions are disks as well.
+// candidates returns the free disks of a node that match a selector, those with an earlier target of this group first, then by id; and the
+// other disks, each with the reason. For logs, partitions count as disks.
 func (s *selection) candidates(
 	g group, node string, inventory v1alpha1.NodeInventoryStatus, selector v1alpha1.DeviceSelector, forLog bool,
 ) ([]candidate, []string) {
@@ -481,8 +481,8 @@ func (s *selection) candidates(
 	return matching, others
 }
 
-// carries is the slot of this group whose target a disk carries, from a FileSystem of the same name that was there before, and the id in
-// the name of that; empty for none. Its label says so: while there is no StorageTarget, no agent knows whose it is.
+// carries returns the slot of this group whose earlier target a disk carries, and the id in that target's name; empty for none. The label
+// decides, because no agent reads the marker while there is no StorageTarget.
 func (s *selection) carries(g group, node string, b v1alpha1.BlockDevice) (slot int, id v1alpha1.DeviceID) {
 	fs := s.in.FileSystem
 	for i := range g.instances {
@@ -494,7 +494,7 @@ func (s *selection) carries(g group, node string, b v1alpha1.BlockDevice) (slot 
 	return -1, ""
 }
 
-// notUsable is why a disk can't be chosen by a selector; a partition is not unusable for a log because it is one.
+// notUsable returns why a selector can't choose a disk. A log may be a partition.
 func notUsable(b v1alpha1.BlockDevice, forLog bool) string {
 	kind := IsWholeDisk(Facts{BlockDevice: b})
 	reasons := slices.DeleteFunc(slices.Clone(b.Unusable), func(r string) bool { return r == kind })
@@ -504,7 +504,7 @@ func notUsable(b v1alpha1.BlockDevice, forLog bool) string {
 	return strings.Join(reasons, "; ")
 }
 
-// mismatch is why a selector does not match a disk; empty when it does.
+// mismatch returns why a selector does not match a disk; empty if it does.
 func mismatch(b v1alpha1.BlockDevice, selector v1alpha1.DeviceSelector) string {
 	if selector.MediaType != "" && b.MediaType != selector.MediaType {
 		return fmt.Sprintf("it is %s, not %s", cmp.Or(string(b.MediaType), "of an unknown media type"), selector.MediaType)
@@ -543,7 +543,7 @@ func mismatch(b v1alpha1.BlockDevice, selector v1alpha1.DeviceSelector) string {
 	return ""
 }
 
-// wrongTransport is why a disk is not attached in a way that a selector takes; empty when it is.
+// wrongTransport returns why a selector does not accept how a disk is attached; empty if it does.
 func wrongTransport(b v1alpha1.BlockDevice, selector v1alpha1.DeviceSelector) string {
 	transport := v1alpha1.Transport(b.Transport)
 	switch {
@@ -559,7 +559,7 @@ func wrongTransport(b v1alpha1.BlockDevice, selector v1alpha1.DeviceSelector) st
 	return fmt.Sprintf("it is attached by %s, so it may be somebody else's; if it is not, list %s in transports, or name it in devices", transport, transport)
 }
 
-// summary is a list of reasons for a sentence: the first few, and how many more there are.
+// summary formats a list of reasons for a sentence: the first ones, and the number of the others.
 func summary(reasons []string, none string) string {
 	const shown = 10
 	switch {
@@ -571,13 +571,13 @@ func summary(reasons []string, none string) string {
 	return "no other disk qualifies: " + strings.Join(reasons, "; ")
 }
 
-// noInventory says that a node has no agent, and how it gets one.
+// noInventory reports that a node has no agent, and how it gets one.
 func noInventory(node string) string {
 	return fmt.Sprintf("node %s has no NodeInventory, so its disks are unknown; give it an agent (kubectl label node %s %s=), or find out why its agent does not run",
 		node, node, v1alpha1.LabelAgent)
 }
 
-// namesOfDisks are the ids that an inventory offers, for a sentence.
+// namesOfDisks lists the ids in an inventory, for a sentence.
 func namesOfDisks(inventory v1alpha1.NodeInventoryStatus) string {
 	var names []string
 	for _, b := range inventory.BlockDevices {
@@ -593,7 +593,7 @@ func namesOfDisks(inventory v1alpha1.NodeInventoryStatus) string {
 	return cmp.Or(strings.Join(names, ", "), "none with a stable name")
 }
 
-// groupName is the part of a target's name that says what it is for.
+// groupName is the part of a target's name that shows its purpose.
 func groupName(g group, slot int32) string {
 	switch g.role {
 	case v1alpha1.RoleManagement:
@@ -605,16 +605,16 @@ func groupName(g group, slot int32) string {
 	}
 }
 
-// targetName is the name of the StorageTarget of a disk in a slot of this group.
+// targetName returns the name of the StorageTarget of a disk in a slot of this group.
 func (g group) targetName(fileSystem string, slot int32, node string, id v1alpha1.DeviceID) string {
 	return TargetName(fileSystem, g.role, groupName(g, slot), node, id)
 }
 
-// TargetName is the name of the StorageTarget of a disk, for ever: the FileSystem, the pool ("ssd") or slot ("mds0"), and 64 bits of a hash
-// of all that tells it from other targets. The part that people read does not: a pool may be called "mds0", and the FileSystem "a" with the
-// pool "b-c" reads like "a-b" with "c". Of 24 000 disks, two have the same hash in one of 60 000 million clusters (n²/2⁶⁵).
+// TargetName returns the permanent name of the StorageTarget of a disk: the FileSystem, the pool ("ssd") or slot ("mds0"), and 64 bits of a
+// hash over everything that distinguishes targets. The readable part alone is ambiguous: a pool may be named "mds0", and the FileSystem "a"
+// with the pool "b-c" reads like "a-b" with "c". Two of 24 000 disks have the same hash in one of 60 000 million clusters (n²/2⁶⁵).
 func TargetName(fileSystem string, role v1alpha1.Role, poolOrSlot, node string, id v1alpha1.DeviceID) string {
-	// No part but the last, which is the device's id, can hold a slash.
+	// Only the last part, the device's id, may contain a slash.
 	sum := sha256.Sum256([]byte(strings.Join([]string{fileSystem, string(role), poolOrSlot, node, string(id)}, "/")))
 	return fmt.Sprintf("%s-%s-%s", fileSystem, poolOrSlot, hex.EncodeToString(sum[:8]))
 }
@@ -650,10 +650,10 @@ func (s *selection) choose(g group, node string, slot int32, device v1alpha1.Dev
 			s.problem(v1alpha1.ReasonDeviceConflict, "spec.provisioning.takeOverFrom: %s", problem)
 		}
 		t.Spec.LogDevice = old.Spec.LogDevice.DeepCopy()
-		// Which of two nodes is to serve it, and whether two may, is not chosen here.
+		// Select decides neither which of two nodes should serve the target, nor whether two nodes may.
 		t.Spec.SecondNode = old.Spec.SecondNode
 		if isFinished(old) {
-			// What was made stays as it was made; how it is mounted may change.
+			// The format of an existing target stays as it is; its mount options may change.
 			t.Spec.Format.FSType, t.Spec.Format.MkfsOptions = old.Spec.Format.FSType, slices.Clone(old.Spec.Format.MkfsOptions)
 			t.Spec.FormatFrom = old.Spec.FormatFrom
 		}

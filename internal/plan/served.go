@@ -13,10 +13,10 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// What is particular to targets that only their own server mounts (format.Served): the agent makes them and proves them by what their
-// programs read, and never mounts them.
+// The rules for targets that only their own server mounts (format.Served): the agent makes them, proves them with what their programs read,
+// and never mounts them.
 
-// NewOf is the filesystem that a target gets, with this UUID.
+// NewOf describes the filesystem that a target gets, with this UUID.
 func NewOf(t *v1alpha1.StorageTarget, l Look, uuid string) format.New {
 	n := format.New{
 		Options: t.Spec.Format.MkfsOptions, Label: Label(t), UUID: uuid, Device: devicePath(l.Device.KernelName), Given: format.GivenTo(t),
@@ -30,10 +30,10 @@ func NewOf(t *v1alpha1.StorageTarget, l Look, uuid string) format.New {
 	return n
 }
 
-// mark is the marker of a target as one line.
+// mark returns the marker of a target as one line.
 func mark(t *v1alpha1.StorageTarget, uuid string) string {
 	s := t.Spec
-	// A struct of strings and a number can't fail to encode.
+	// Encoding can't fail, because this is a struct of strings and a number.
 	content, err := json.Marshal(spec.TargetMarker{
 		Version: spec.TargetMarkerVersion,
 		Owner:   spec.Owner{Namespace: t.Namespace, Name: s.FileSystem.Name, UID: s.FileSystem.UID}, Cluster: s.Cluster,
@@ -45,7 +45,7 @@ func mark(t *v1alpha1.StorageTarget, uuid string) string {
 	return string(content)
 }
 
-// servedRefusals are why a target that only its own server mounts can't be made so; none for any other.
+// servedRefusals returns why a target that only its own server mounts can't be made; none for any other target.
 func servedRefusals(t *v1alpha1.StorageTarget, l Look, uuid string) []string {
 	f, is := registry.Served(t.Spec.Format)
 	if !is {
@@ -54,9 +54,9 @@ func servedRefusals(t *v1alpha1.StorageTarget, l Look, uuid string) []string {
 	return f.Problems(NewOf(t, l, uuid))
 }
 
-// notAsGiven are why what a disk says of itself is not the target that only its own server mounts; none for any other, and for one that is
-// mounted: the kernel then says which it is (Look.Mount). Of a disk that is taken over, the mark is written anew later; the decision has
-// looked at whose it is.
+// notAsGiven returns why a disk's own data does not show the target that only its own server mounts. It returns none for any other target,
+// and for a mounted one, because Look.Mount then identifies it. The mark of a disk that is taken over is rewritten later; the decision has
+// already checked its owner.
 func notAsGiven(t *v1alpha1.StorageTarget, l Look, uuid string) []string {
 	f, is := registry.Served(t.Spec.Format)
 	switch {
@@ -82,13 +82,13 @@ func notAsGiven(t *v1alpha1.StorageTarget, l Look, uuid string) []string {
 	return nil
 }
 
-// isFromBefore is true for the marker of a target that an earlier FileSystem of its name had, or another cluster.
+// isFromBefore reports whether a marker belongs to an earlier FileSystem of the same name, or to another cluster.
 func isFromBefore(m Marker, t *v1alpha1.StorageTarget) bool {
 	return m.FileSystemUID != t.Spec.FileSystem.UID || m.Cluster != t.Spec.Cluster
 }
 
-// Said is what the disk of a target says that it was given, when only its own server mounts it and it carries this target, of this cluster
-// or of one that may be taken over; nil for any other. Why says that it can't be used.
+// Said returns the values assigned to a target as stored on its disk, if only its own server mounts it and the disk carries this target, of
+// this cluster or of one that may be taken over; nil for any other. The result why is set if they can't be used.
 func Said(t *v1alpha1.StorageTarget, l Look) (given *format.Given, why string) {
 	f, is := registry.Served(t.Spec.Format)
 	m := l.Device.Marker
@@ -102,7 +102,7 @@ func Said(t *v1alpha1.StorageTarget, l Look) (given *format.Given, why string) {
 	return &found, ""
 }
 
-// serveByServer decides on a finished target that only its own server mounts, whose disk is there and says that it is this one.
+// serveByServer decides on a finished target that only its own server mounts, whose disk is present and proves to carry it.
 func serveByServer(t *v1alpha1.StorageTarget, l Look) Decision {
 	if m := marker(l); m != nil && isFromBefore(*m, t) {
 		if l.Mount.Mounted {
@@ -121,7 +121,7 @@ func serveByServer(t *v1alpha1.StorageTarget, l Look) Decision {
 	return proven(t, l.Device.KernelName+" "+how+renamed(l)+grown(t, l))
 }
 
-// proven is a target that is this one, with which nothing is to be done.
+// proven decides on a target that is proven and needs no action.
 func proven(t *v1alpha1.StorageTarget, how string) Decision {
 	d := working(t, None, v1alpha1.ReasonProven, how)
 	d.Progress, d.Ready.Status = Settled, metav1.ConditionTrue
@@ -129,8 +129,8 @@ func proven(t *v1alpha1.StorageTarget, how string) Decision {
 	return d
 }
 
-// isOnItsWay is true while the server of a target mounts or unmounts it, which takes seconds to minutes: the kernel has the
-// disk's filesystem for itself meanwhile, and shows a mount only when all of it has come up. The disk must say that it is this target.
+// isOnItsWay reports whether the server of a target is mounting or unmounting it, which takes seconds to minutes. Meanwhile the kernel
+// keeps the disk's filesystem busy, and shows the mount only after all of it has started. The disk must carry the marker of this target.
 func isOnItsWay(t *v1alpha1.StorageTarget, l Look, uuid string) bool {
 	f, is := registry.Served(t.Spec.Format)
 	if m := marker(l); !is || l.Mount.Mounted || m == nil || isFromBefore(*m, t) || !sameTarget(*m, t) || m.UUID != uuid ||
@@ -141,8 +141,8 @@ func isOnItsWay(t *v1alpha1.StorageTarget, l Look, uuid string) bool {
 	return len(notOurs(t, l, uuid)) == 0
 }
 
-// withoutOrigin is what was recorded of a target whose marker names this cluster: from now on it must, because another one may take the
-// disk over as well.
+// withoutOrigin returns the record of a target without its former cluster, once the marker names this cluster. From then on the marker must
+// name this cluster, because another one may take the disk over as well.
 func withoutOrigin(t *v1alpha1.StorageTarget) *v1alpha1.TargetProvisioned {
 	own := t.Status.Provisioned.DeepCopy()
 	own.TakenFrom, own.FormerOwner = "", nil

@@ -17,10 +17,10 @@ import (
 )
 
 // A disk may carry the target of a FileSystem of another name or namespace, of another node, or of another cluster. A person may let this
-// target take it over with its data (docs/adr/0121). Nothing is formatted or wiped for that: only the markers get another owner.
+// target take it over with its data (docs/adr/0121). Nothing is formatted or wiped: only the markers get a new owner.
 
-// formerOwner is the other target that the disk of a target carries: its marker and its record name the same one. It is nil for any other
-// disk, and for one that only its own server mounts, on which its server has written its name and its node as well.
+// formerOwner returns the other target that the disk of a target carries, if its marker and its record agree. It is nil for any other disk,
+// and for one that only its own server mounts, because that server has written its name and node to the disk as well.
 func formerOwner(t *v1alpha1.StorageTarget, l Look) *v1alpha1.FormerTarget {
 	m, r := l.Device.Marker, l.Device.Record
 	if _, served := registry.Served(t.Spec.Format); served || l.Mount.Mounted || m == nil || r == nil || sameTarget(*m, t) {
@@ -37,7 +37,7 @@ func formerOwner(t *v1alpha1.StorageTarget, l Look) *v1alpha1.FormerTarget {
 	}
 }
 
-// isFormer is true for the marker of the owner that a target is being taken over from.
+// isFormer reports whether a marker belongs to the owner from which a target is taken over.
 func isFormer(m Marker, t *v1alpha1.StorageTarget) bool {
 	if p := t.Status.Provisioned; p == nil || p.FormerOwner == nil {
 		return false
@@ -48,7 +48,7 @@ func isFormer(m Marker, t *v1alpha1.StorageTarget) bool {
 		m.Role == string(t.Spec.Role) && m.StoragePool == t.Spec.StoragePool
 }
 
-// takeOver decides on a target of which nothing is recorded, and whose disk carries another target.
+// takeOver decides on a target without a record whose disk carries another target.
 func takeOver(t *v1alpha1.StorageTarget, l Look, former v1alpha1.FormerTarget, now time.Time) Decision {
 	taken := t.DeepCopy()
 	taken.Status.Provisioned = &v1alpha1.TargetProvisioned{UUID: former.UUID, Label: labelOn(t, l), FormerOwner: &former}
@@ -86,7 +86,7 @@ func takeOver(t *v1alpha1.StorageTarget, l Look, former v1alpha1.FormerTarget, n
 	return d
 }
 
-// takeOverPlan is what is done to take a disk over, and why it may not be done. The target records the former owner already.
+// takeOverPlan returns the steps that take a disk over, and the reasons to refuse them. The target already records the former owner.
 func takeOverPlan(taken *v1alpha1.StorageTarget, l Look, former v1alpha1.FormerTarget) v1alpha1.TargetPlan {
 	m := *l.Device.Marker
 	p := v1alpha1.TargetPlan{UUID: former.UUID, Steps: []string{
@@ -118,9 +118,9 @@ func takeOverPlan(taken *v1alpha1.StorageTarget, l Look, former v1alpha1.FormerT
 	return p
 }
 
-// takeOverHash is the sha256 of a target, of the owner before it, and of all that was found on the disk.
+// takeOverHash returns the sha256 of a target, of its former owner, and of everything found on the disk.
 func takeOverHash(t *v1alpha1.StorageTarget, l Look, former v1alpha1.FormerTarget, p v1alpha1.TargetPlan) string {
-	// Structs of strings and numbers can't fail to encode; their fields have one order.
+	// Encoding can't fail, because these are structs of strings and numbers. Their fields have a fixed order.
 	encoded, err := json.Marshal(struct {
 		TakeOver             v1alpha1.FormerTarget
 		Namespace, Name, UID string
@@ -135,7 +135,7 @@ func takeOverHash(t *v1alpha1.StorageTarget, l Look, former v1alpha1.FormerTarge
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// labelOn is the label that the filesystem on the disk of a target has.
+// labelOn returns the label of the filesystem on the disk of a target.
 func labelOn(t *v1alpha1.StorageTarget, l Look) string {
 	for _, s := range l.Device.Signatures {
 		if s.Device == l.Device.KernelName && isTargetLabel(s) {
@@ -145,7 +145,7 @@ func labelOn(t *v1alpha1.StorageTarget, l Look) string {
 	return Label(t)
 }
 
-// describeOwner names a former target with all that it is known by.
+// describeOwner lists everything that identifies a former target.
 func describeOwner(f v1alpha1.FormerTarget) string {
 	numbers := ""
 	if f.ServerID != 0 || f.TargetID != 0 {
@@ -155,13 +155,13 @@ func describeOwner(f v1alpha1.FormerTarget) string {
 		f.Owner.Namespace, f.Target, f.Type, f.Owner.Namespace, f.Owner.FileSystem, f.Owner.Node, f.Owner.Cluster, f.UUID, numbers)
 }
 
-// describeNames are the names of an owner, as a person writes them into a spec.
+// describeNames lists the names of an owner, in the form in which a person writes them into a spec.
 func describeNames(o v1alpha1.FormerOwner) string {
 	return fmt.Sprintf("{cluster: %s, namespace: %s, fileSystem: %s, node: %s}", o.Cluster, o.Namespace, o.FileSystem, o.Node)
 }
 
-// allowTakeOver is the former owner whose disk a target may take over, as spec.takeOverFrom; nil for none. Problem is why not, when a
-// person has named the owner.
+// allowTakeOver returns the former owner whose disk a target may take over, for spec.takeOverFrom; nil for none. The result problem is set
+// if a person named an owner and the takeover is not allowed.
 func (s *selection) allowTakeOver(old *v1alpha1.StorageTarget) (allowed *v1alpha1.FormerTarget, problem string) {
 	former, fs := old.Status.FormerOwner, s.in.FileSystem
 	switch {
@@ -191,7 +191,7 @@ func (s *selection) allowTakeOver(old *v1alpha1.StorageTarget) (allowed *v1alpha
 	return former.DeepCopy(), ""
 }
 
-// alive is the StorageTarget of this cluster that a disk carries by its marker, when it still exists.
+// alive returns the StorageTarget of this cluster that the marker of a disk names, if it still exists.
 func (s *selection) alive(former *v1alpha1.FormerTarget) *v1alpha1.StorageTarget {
 	for _, all := range [][]v1alpha1.StorageTarget{s.in.Existing, s.in.Others} {
 		for i := range all {
@@ -203,7 +203,7 @@ func (s *selection) alive(former *v1alpha1.FormerTarget) *v1alpha1.StorageTarget
 	return nil
 }
 
-// tookOverFrom is true when this FileSystem has taken over a disk of the same earlier one.
+// tookOverFrom reports whether this FileSystem has taken over another disk of the same earlier one.
 func (s *selection) tookOverFrom(former *v1alpha1.FormerTarget) bool {
 	return slices.ContainsFunc(s.in.Existing, func(t v1alpha1.StorageTarget) bool {
 		before := t.Status.FormerOwner

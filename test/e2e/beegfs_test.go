@@ -21,17 +21,17 @@ import (
 const (
 	beeGFS7 = "7.4.6"
 	beeGFS8 = "8.3.1"
-	// beeControl is the program that asks the management service of BeeGFS 7, in the container of the probe.
+	// beeControl is the program that queries the management service of BeeGFS 7, in the container of the probe.
 	beeControl = "/opt/beegfs/sbin/beegfs-ctl --cfgFile=/etc/parallelfs/beegfs-client.conf"
 	// instances is the number of metadata servers on each of two nodes.
 	instances = 4
 )
 
-// realBeeGFS is true when BEEGFS_IMAGES names real daemons, of version 7.4.6, in the place of the doubles.
+// realBeeGFS reports whether BEEGFS_IMAGES names real daemons, of version 7.4.6, which replace the doubles.
 func realBeeGFS() bool { return os.Getenv("BEEGFS_IMAGES") != "" }
 
-// hive is a filesystem with four metadata servers on each of two nodes, each on a disk of its own and bound to a NUMA node, and two
-// pools. bulk are the disks of the second pool.
+// hive returns a filesystem with four metadata servers on each of two nodes, each on a disk of its own and bound to a NUMA node, and two
+// pools. bulk lists the disks of the second pool.
 func (s *story) hive(bulk ...string) string {
 	return fmt.Sprintf(`
 apiVersion: parallelfs.dev/v1alpha1
@@ -91,7 +91,7 @@ func (s *story) readyNamed(name string) bool {
 
 func (s *story) whyHiveIsNotReady() string { return s.whyNotReadyOf("hive") }
 
-// beePod names the pod of a component of a filesystem on a node; more are further labels.
+// beePod returns the pod of a component of a filesystem on a node; more holds further labels.
 func (s *story) beePod(fs, component, node, more string) string {
 	GinkgoHelper()
 	return strings.TrimSpace(s.kubectl("get", "pods", "-l",
@@ -107,7 +107,7 @@ func (s *story) askHive(mode string) string {
 		strings.Fields(beeControl+" "+mode))...)
 }
 
-// written is a file that the node binary has written for a daemon before it started, read on the node.
+// written returns a file that the node binary has written for a daemon before it started, read on the node.
 func written(inNamespace, pod, name string) string {
 	GinkgoHelper()
 	found := strings.Fields(kubectl("-n", inNamespace, "get", "pod", pod, "-o", "jsonpath={.metadata.uid} {.spec.nodeName}"))
@@ -138,7 +138,7 @@ func (s *story) beeGFSRuns() {
 		Expect(status.Summary.Targets).To(Equal("5/5"))
 		Expect(status.Management.Version).To(Equal(beeGFS7))
 		ids, places := map[int32]bool{}, map[string]bool{}
-		Eventually(func() map[string]bool { // each node says it by itself, as it is up
+		Eventually(func() map[string]bool { // each node reports it when it is up
 			addresses := map[string]bool{}
 			for _, i := range s.servers("hive", v1alpha1.RoleMetadata) {
 				ids[i.told.ID], addresses[i.seen.Address], places[i.told.Targets[0].Name] = true, true, true
@@ -273,7 +273,7 @@ func (s *story) beeGFSRuns() {
 		Eventually(func() string { return s.askHive("--liststoragepools") }, long).Should(MatchRegexp(`(?m)^ *\d+ +draining +%d *$`, drained))
 		Eventually(func() string {
 			said, _ := try("", "kubectl", "-n", s.namespace, "logs", "-l", "parallelfs.dev/filesystem=hive,parallelfs.dev/component=drain", "--tail=-1")
-			return said // none while the pod starts
+			return said // there are none while the pod starts
 		}, long).Should(ContainSubstring("1 file"))
 		Eventually(s.said(workers[0], "slow1", v1alpha1.ConditionSafeToRemove)).Should(And(HavePrefix(v1alpha1.ReasonMovingData), ContainSubstring("spec.clients")))
 		report("a target that is drained and holds a file", s.said(workers[0], "slow1", v1alpha1.ConditionSafeToRemove)())
@@ -321,7 +321,7 @@ func (s *story) spareChunk(node, name string) string {
 	return chunk
 }
 
-// comb is a BeeGFS 8 in directories; beegfs is the end of its member beegfs, and pools that of the manifest.
+// comb returns a BeeGFS 8 in directories; beegfs is the end of its member beegfs, and pools that of the manifest.
 func (s *story) comb(beegfs, pools string) string {
 	return fmt.Sprintf(`
 apiVersion: parallelfs.dev/v1alpha1
@@ -380,5 +380,5 @@ func (s *story) beeGFS8Runs() {
 	})
 }
 
-// doubleLicense is what the double of beegfs-mgmtd 8 takes for a license: its word, BEEGFS-DOUBLE-LICENSE, in base64.
+// doubleLicense is a license that the double of beegfs-mgmtd 8 accepts: its word, BEEGFS-DOUBLE-LICENSE, in base64.
 const doubleLicense = "-----BEGIN CERTIFICATE-----\nQkVFR0ZTLURPVUJMRS1MSUNFTlNF\n-----END CERTIFICATE-----\n"

@@ -17,7 +17,7 @@ import (
 // beeGFS7Older is the release of BeeGFS that is upgraded to beeGFS7, both as doubles.
 const beeGFS7Older = "7.4.5"
 
-// swarm is a BeeGFS 7 in directories, with two metadata servers, two storage servers and a client.
+// swarm returns a BeeGFS 7 in directories, with two metadata servers, two storage servers and a client.
 func (s *story) swarm(version string) string {
 	return fmt.Sprintf(`
 apiVersion: parallelfs.dev/v1alpha1
@@ -50,8 +50,8 @@ spec:
 `, version, workers[0], workers[1])
 }
 
-// beeGFSIsUpgraded takes a BeeGFS of doubles to a later release of 7.4, after its store was backed up. Nothing about data can be learnt from
-// doubles: their files reach no target.
+// beeGFSIsUpgraded upgrades a BeeGFS of doubles to a later release of 7.4, after its store was backed up. Doubles show nothing about data,
+// because their files reach no target.
 func (s *story) beeGFSIsUpgraded() {
 	fs := func() *v1alpha1.FileSystem { return s.fileSystemNamed("swarm") }
 	says := func(kind string) string { return conditionText(fs(), kind) }

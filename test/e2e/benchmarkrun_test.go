@@ -19,7 +19,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// singleRun is experiment moosefs-2017-single, reduced to what a small machine does in minutes. See distributedRun for what is run again.
+// singleRun is experiment moosefs-2017-single, reduced to minutes on a small machine. See distributedRun for its retries.
 const singleRun = `
 apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
@@ -37,8 +37,8 @@ spec:
   limits: {pointTimeout: 5m, retries: 4}
 `
 
-// distributedRun is experiment moosefs-2017-distributed, reduced as well. iozone leaves a process out when another has ended before it
-// began, and such a result is refused: so its files are large and not read from caches, and what is refused all the same is run again.
+// distributedRun is experiment moosefs-2017-distributed, reduced as well. iozone omits a process if another one has ended before it began,
+// and such a result is refused. So its files are large and not read from caches, and refused results are repeated.
 const distributedRun = `
 apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
@@ -56,7 +56,7 @@ spec:
   limits: {pointTimeout: 5m, retries: 4}
 `
 
-// troubledRun has a point whose tool the test stops, one whose tool it kills, and one that is well.
+// troubledRun has a point whose tool the test stops, one whose tool it kills, and one that succeeds.
 const troubledRun = `
 apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
@@ -92,7 +92,7 @@ func (s *story) succeeded(name string) string {
 	return c.Reason + ": " + c.Message
 }
 
-// finishedRepetitions counts the records of the run called single.
+// finishedRepetitions counts the records of the run with the name single.
 func (s *story) finishedRepetitions() int {
 	GinkgoHelper()
 	records := s.kubectl("get", "configmaps", "-l", "parallelfs.dev/benchmarkrun=single", "-o", "jsonpath={.items[*].data}")

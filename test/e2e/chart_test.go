@@ -33,7 +33,7 @@ func installFrom(tree string, values ...string) {
 		key := "images.daemons.moosefs-" + strings.ReplaceAll(to, ".", `\.`)
 		args = append(args, "--set-string", key+".repository=localhost/parallelfs/moosefs,"+key+".tag="+to)
 	}
-	// Real daemons of BeeGFS are in the place of the doubles where BEEGFS_IMAGES names them.
+	// Real daemons of BeeGFS replace the doubles if BEEGFS_IMAGES names them.
 	run(run("", "../test/cluster/real-values.sh"), "helm", append(args, "--values", "-", "--namespace", systemNamespace)...)
 }
 
@@ -45,7 +45,7 @@ func chartIsInstalled() {
 		}).ShouldNot(BeEmpty())
 	})
 	It("keeps all but its agents within the restricted pod security standard", func() {
-		// A dry run of a stricter label names the pods that would break it.
+		// A dry run of a stricter label names the pods that would violate it.
 		out, err := exec.Command(filepath.Join(root, "bin", "kubectl"), "label", "--dry-run=server", "--overwrite", "namespace", systemNamespace,
 			"pod-security.kubernetes.io/enforce=restricted").CombinedOutput()
 		Expect(err).NotTo(HaveOccurred())
@@ -72,7 +72,7 @@ func managers() []string {
 		"--field-selector", "status.phase=Running", "-o", "jsonpath={.items[*].metadata.name}"))
 }
 
-// chartKeepsEverything needs the FileSystem that runs.
+// chartKeepsEverything needs the running FileSystem.
 func (s *story) chartKeepsEverything() {
 	var before string
 	It("upgrades without a restart of any daemon", func() {
@@ -96,7 +96,7 @@ func (s *story) chartKeepsEverything() {
 	})
 }
 
-// daemonPods are the pods of the FileSystem with their identities and restarts.
+// daemonPods returns the pods of the FileSystem with their identities and restarts.
 func (s *story) daemonPods() string {
 	GinkgoHelper()
 	return s.kubectl("get", "pods", "-l", "parallelfs.dev/filesystem=scratch", "-o",

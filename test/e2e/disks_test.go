@@ -25,12 +25,12 @@ import (
 
 const thesis = "the only copy of a thesis"
 
-// disk is the serial number of a disk of a node: "ssd0" of parallelfs-e2e-worker2 in the story disks is E2E-disks-worker2-ssd0.
+// disk returns the serial number of a disk of a node: "ssd0" of parallelfs-e2e-worker2 in the story disks is E2E-disks-worker2-ssd0.
 func (s *story) disk(node, name string) string {
 	return "E2E-" + s.name + "-" + strings.TrimPrefix(node, os.Getenv("CLUSTER")+"-") + "-" + name
 }
 
-// deviceID is the name of a disk's link in /dev/disk/by-id.
+// deviceID returns the name of a disk's link in /dev/disk/by-id.
 func (s *story) deviceID(node, name string) string { return "ata-E2E_DISK_" + s.disk(node, name) }
 
 // disks runs test/cluster/disks.sh.
@@ -41,7 +41,7 @@ func disks(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// content is a hash of all that is on a disk.
+// content returns a hash of everything on a disk.
 func (s *story) content(node, name string) string {
 	GinkgoHelper()
 	file, err := os.Open(disks("file", node, s.disk(node, name)))
@@ -53,7 +53,7 @@ func (s *story) content(node, name string) string {
 	return fmt.Sprintf("%x", sum.Sum(nil))
 }
 
-// tieredManifest has its metadata on a disk of the first node, and two pools on two disks of each of two nodes.
+// tieredManifest returns a FileSystem with its metadata on a disk of the first node, and two pools on two disks of each of two nodes.
 func (s *story) tieredManifest() string {
 	var bulk []string
 	for _, node := range workers[:2] {
@@ -108,7 +108,7 @@ func (s *story) targets() []v1alpha1.StorageTarget {
 	return list.Items
 }
 
-// targetOn is the target on a disk.
+// targetOn returns the target on a disk.
 func (s *story) targetOn(node, name string) *v1alpha1.StorageTarget {
 	GinkgoHelper()
 	for _, t := range s.targets() {
@@ -119,7 +119,7 @@ func (s *story) targetOn(node, name string) *v1alpha1.StorageTarget {
 	return nil
 }
 
-// said is the reason and the message of a condition of the target on a disk.
+// said returns the reason and the message of a condition of the target on a disk.
 func (s *story) said(node, name, condition string) func() string {
 	return func() string {
 		GinkgoHelper()
@@ -193,7 +193,7 @@ func agentOn(node, script string) (string, error) {
 	return try("", "kubectl", "-n", systemNamespace, "exec", pod, "--", "sh", "-c", script)
 }
 
-// plugIn gives the nodes their disks. One of those that the FileSystem asks for holds somebody's data.
+// plugIn attaches the disks of the nodes. One of those that the FileSystem asks for holds foreign data.
 func (s *story) plugIn() {
 	GinkgoHelper()
 	disks("attach", workers[0], s.disk(workers[0], "meta"), "512M", "SSD")
@@ -338,7 +338,7 @@ func (s *story) disksAreTargets() {
 	It("empties a disk that is marked, says when it may be taken out, and takes another in its place", func() {
 		old := s.targetOn(workers[0], "hdd1")
 		s.kubectl("patch", "storagetarget", old.Name, "--type=merge", "-p", `{"spec":{"remove":true}}`)
-		// MooseFS keeps one copy of a chunk on a server: the other server has the second one, so that only a third one can take what leaves.
+		// MooseFS keeps one copy of a chunk on a server. The other server has the second copy, so only a third one can take the data that leaves.
 		disks("attach", workers[2], s.disk(workers[2], "hdd2"), "1G", "HDD")
 		s.label(workers[2], "bulk")
 		written := strings.TrimSpace(onNode(workers[0], "find "+old.Status.MountPath+"/chunkserver/data -name 'chunk_*' | wc -l"))
@@ -429,7 +429,7 @@ func (s *story) disksAreTargets() {
 	})
 }
 
-// poolsWith is spec.storagePools of tiered with a device more in pool bulk, and one less.
+// poolsWith returns spec.storagePools of tiered with one device more in pool bulk, and one less.
 func (s *story) poolsWith(more, less string) string {
 	GinkgoHelper()
 	pools := s.kubectl("get", "filesystem", "tiered", "-o", "jsonpath={.spec.storagePools}")
@@ -443,8 +443,8 @@ func (s *story) poolsWith(more, less string) string {
 	return pools
 }
 
-// pullOut takes a disk out of the second node as if somebody had pulled it: what is mounted from it goes with it, and so does the server that
-// has files of it open, which would keep the loop device.
+// pullOut removes a disk from the second node as if somebody had pulled it. Its mount goes with it, and so does the server with open files
+// on it, which would keep the loop device.
 func (s *story) pullOut(t *v1alpha1.StorageTarget, name string) {
 	GinkgoHelper()
 	onNode(t.Spec.Node, "users=; for p in $("+s.processes(t.Spec.Node, "mfschunkserver")+
@@ -452,8 +452,8 @@ func (s *story) pullOut(t *v1alpha1.StorageTarget, name string) {
 	disks("detach", t.Spec.Node, s.disk(t.Spec.Node, name))
 }
 
-// compareWithByHand reports how long the same mkfs and mount commands take by hand, in parallel, on as many disks of the
-// same size on the same nodes.
+// compareWithByHand reports how long the same mkfs and mount commands take by hand, in parallel, on as many disks of the same size on the
+// same nodes.
 func (s *story) compareWithByHand(provisioned time.Duration) {
 	GinkgoHelper()
 	for _, node := range workers[:2] {
@@ -485,7 +485,7 @@ func (s *story) compareWithByHand(provisioned time.Duration) {
 	}
 }
 
-// agentsAreIdle reports what the agents use while nothing happens.
+// agentsAreIdle reports the CPU time of the agents while nothing happens.
 func (s *story) agentsAreIdle() {
 	versions := func() string {
 		return kubectl("get", "nodeinventories,storagetargets", "-A", "-o", "jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.resourceVersion}{\"\\n\"}{end}")

@@ -18,11 +18,11 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// execLimit is far more than a command in a pod takes.
+// execLimit is much longer than a command in a pod takes.
 var execLimit = patience.Bound(15 * time.Minute)
 
-// inPod is `kubectl [-n NAMESPACE] exec [-i] POD [-c CONTAINER] -- COMMAND...`, without the tenth of a second of a CPU that it takes to
-// start kubectl: tests look into pods thousands of times. isExec is false for other commands, and for what is no pod.
+// inPod is `kubectl [-n NAMESPACE] exec [-i] POD [-c CONTAINER] -- COMMAND...`, without the 0.1 s of CPU time for the start of kubectl,
+// because tests execute in pods thousands of times. isExec is false for other commands, and for objects that are no pods.
 func inPod(input string, args []string) (out string, isExec bool, err error) {
 	namespace, pod, container := "default", "", ""
 	var command []string

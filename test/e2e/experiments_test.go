@@ -18,13 +18,13 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// drive is a disk that a node is given for an experiment.
+// drive is a disk that a node gets for an experiment.
 type drive struct {
 	node              int
 	name, size, media string
 }
 
-// drives are n disks of a node, with names that begin alike.
+// drives returns n disks of a node, with the same beginning of their names.
 func drives(n, node int, name, size, media string) []drive {
 	var out []drive
 	for i := range n {
@@ -33,7 +33,7 @@ func drives(n, node int, name, size, media string) []drive {
 	return out
 }
 
-// reducedExperiment reads the manifests of an experiment and reduces them, to the disks of its own.
+// reducedExperiment reads the manifests of an experiment and reduces them to its own disks.
 func (s *site) reducedExperiment(name string) experiments.Experiment {
 	GinkgoHelper()
 	e, err := experiments.Load(os.DirFS(filepath.Join(root, "benchmarks", "experiments")), name)
@@ -57,7 +57,7 @@ func field(ns, kind, name, path string) string {
 	return kubectl("-n", ns, "get", kind, name, "-o", "jsonpath={"+path+"}")
 }
 
-// succeededCondition is the condition Succeeded of a run or suite: its status, its reason and its message.
+// succeededCondition returns the condition Succeeded of a run or suite: its status, its reason and its message.
 func succeededCondition(ns, kind, name string) func() string {
 	return func() string {
 		const condition = `.status.conditions[?(@.type=="Succeeded")]`
@@ -65,23 +65,23 @@ func succeededCondition(ns, kind, name string) func() string {
 	}
 }
 
-// site is what a test cluster gives to an experiment.
+// site is what a test cluster provides for an experiment.
 type site struct {
 	name string
-	// also are experiments whose runs measure the same filesystem.
+	// also lists experiments whose runs measure the same filesystem.
 	also []string
-	// roles are the labels that the manifest asks for, with the workers that get them.
+	// roles holds the labels that the manifest asks for, with the workers that get them.
 	roles  map[string][]int
 	drives []drive
 	// ramdisk is a directory that is a tmpfs on all workers.
 	ramdisk string
-	// servers and targets are those of the status, where there is one filesystem.
+	// servers and targets are those of the status, if there is one filesystem.
 	servers, targets string
-	// golden are the pods whose configurations are compared, by variant: component and, behind a slash, slot or pool.
+	// golden holds the pods whose configurations are compared, by variant: component and, behind a slash, slot or pool.
 	golden map[string][]string
-	// without are runs that end as Stalled, with this reason.
+	// without holds runs that end as Stalled, with this reason.
 	without map[string]string
-	// always runs it with all other tests; the rest runs by `make experiments`.
+	// always runs it with all other tests; `make experiments` runs the rest.
 	always bool
 }
 
@@ -118,7 +118,7 @@ var sites = []site{
 		roles:   map[string][]int{"metadata": {0}, "storage": {1, 2}, "client": {0, 1}},
 		drives:  append(drives(1, 0, "meta", "300M", "SSD"), append(array(1), array(2)...)...),
 		servers: "6/6", targets: "8/8", golden: map[string][]string{"": {"management", "meta/0", "storage/ssd", "storage/bulk"}},
-		// vdbench is in no image that can be built here.
+		// No image that can be built here contains vdbench.
 		without: map[string]string{"netapp-tr4782-smallfile": v1alpha1.ReasonImageRequired},
 	},
 	{
@@ -128,11 +128,11 @@ var sites = []site{
 	{name: "lustre-2014-mdtest-high", roles: lustreRoles, drives: lustreDrives},
 	{name: "lustre-2014-mdtest-low", roles: lustreRoles, drives: lustreDrives},
 	{name: "lustre-2014-postmark", roles: lustreRoles, drives: lustreDrives},
-	// netmist is in no image that can be built here.
+	// No image that can be built here contains netmist.
 	{name: "lustre-2014-netmist", roles: lustreRoles, drives: lustreDrives, without: map[string]string{"lustre-2014-netmist": v1alpha1.ReasonImageRequired}},
 }
 
-// The metadata server of the talk of 2014 has a disk of each kind, and so has each object server more than one: the variants take one kind.
+// The metadata server of the talk of 2014 has a disk of each kind, and each object server has several; the variants use one kind.
 var (
 	lustreRoles  = map[string][]int{"metadata": {0}, "storage": {1, 2}, "client": {0, 1}}
 	lustreDrives = slices.Concat(
@@ -142,7 +142,7 @@ var (
 	)
 )
 
-// prepare gives the workers the labels and disks that an experiment needs, until the spec has ended.
+// prepare sets the labels and attaches the disks that an experiment needs, until the spec has ended.
 func (s *site) prepare(ns string) {
 	GinkgoHelper()
 	disk := newStory(s.name, 0).disk
@@ -157,7 +157,7 @@ func (s *site) prepare(ns string) {
 	}
 	if s.ramdisk != "" {
 		for _, node := range workers {
-			// Its chunkservers leave 5 GiB free (HDD_LEAVE_SPACE_DEFAULT); a tmpfs takes only what is written.
+			// Its chunkservers leave 5 GiB free (HDD_LEAVE_SPACE_DEFAULT); a tmpfs uses memory only for written data.
 			onNode(node, "mkdir -p "+s.ramdisk+" && mount -t tmpfs -o size=8g ramdisk "+s.ramdisk)
 		}
 	}
@@ -172,15 +172,15 @@ func (s *site) prepare(ns string) {
 		}
 		if s.ramdisk != "" {
 			for _, node := range workers {
-				// The metadata would know of chunks that were on the RAM disk.
+				// The metadata would still list chunks that were on the RAM disk.
 				onNode(node, "umount -l "+s.ramdisk+" && rm -rf /var/lib/parallelfs/"+ns+" /var/lib/parallelfs/"+ns+".*")
 			}
 		}
 	})
 }
 
-// wanted is true for an experiment that runs: those whose names begin with one of the words of a person, such as "moosefs netapp", or all,
-// or those of each test.
+// wanted reports whether an experiment runs: its name begins with one of the words of a person, such as "moosefs netapp", or all run, or
+// only those of each test.
 func (s *site) wanted(words string) bool {
 	if words == "" {
 		return s.always
@@ -188,7 +188,8 @@ func (s *site) wanted(words string) bool {
 	return words == "all" || slices.ContainsFunc(strings.Fields(words), func(word string) bool { return strings.HasPrefix(s.name, word) })
 }
 
-// experimentsRun runs each experiment, reduced: the daemons are told what golden files say, and every point has a result.
+// experimentsRun runs each experiment in its reduced form: the configuration of the daemons equals golden files, and every point has a
+// result.
 func experimentsRun() {
 	for i := range sites {
 		s := &sites[i]
@@ -222,7 +223,7 @@ func experimentsRun() {
 					}
 					Eventually(succeededCondition(ns, "benchmarkrun", run.Name), 3*long).Should(HavePrefix("True "))
 					telemetry := field(ns, "benchmarkrun", run.Name, ".status.points[*].telemetry")
-					if e.FileSystem.Spec.Type != v1alpha1.Lustre { // it has no daemons, and a double takes less long than there is between two samples
+					if e.FileSystem.Spec.Type != v1alpha1.Lustre { // it has no daemons, and a double ends sooner than the interval between two samples
 						Expect(telemetry).To(ContainSubstring("busiest daemon"))
 						if len(s.drives) > 0 {
 							Expect(telemetry).To(ContainSubstring("busiest target"), "how busy the disks were")
@@ -236,7 +237,7 @@ func experimentsRun() {
 	}
 }
 
-// readyIn is the condition Ready of a FileSystem.
+// readyIn returns the condition Ready of a FileSystem.
 func readyIn(ns, name string) func() string {
 	return func() string {
 		const condition = `.status.conditions[?(@.type=="Ready")]`
@@ -276,16 +277,16 @@ func (s *site) suite(e experiments.Experiment, variants []experiments.Variant) {
 		`jsonpath={range .status.table[*]}{.variant} {.run} {.metric}: {.value} {.unit} at {.at}, speed-up {.speedup}, efficiency {.efficiency} %{"\n"}{end}`))
 }
 
-// array are the disks of a storage server of TR-4782.
+// array returns the disks of a storage server of TR-4782.
 func array(node int) []drive {
-	// mkfs.xfs with the stripes of an array asks for a log of 64 MiB, for which a smaller disk has no room.
+	// With the stripes of an array, mkfs.xfs asks for a log of 64 MiB, for which a smaller disk has no room.
 	out := drives(2, node, "ssd", "1G", "SSD")
 	out = append(out, drives(2, node, "hdd", "400M", "HDD")...)
 	return append(out, drives(2, node, "log", "100M", "SSD")...)
 }
 
-// compareConfigurations compares all files that a daemon was started with. The golden files are those of the unit test, so what is
-// rendered for the full experiment there is what runs here.
+// compareConfigurations compares all files that a daemon was started with. The golden files are those of the unit test, so the rendered
+// configuration of the full experiment is the one that runs here.
 func compareConfigurations(manifest string, fs *v1alpha1.FileSystem, daemon string) {
 	GinkgoHelper()
 	component, which, _ := strings.Cut(daemon, "/")

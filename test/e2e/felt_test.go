@@ -16,20 +16,20 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// lifeRow is what programs felt of one kind of disruption, made by the operator or by hand: the worst of all turns.
+// lifeRow is the effect of one kind of disruption on programs, caused by the operator or by hand: the worst of all turns.
 type lifeRow struct {
 	name, who string
 	turns     int
 	worst     felt
 }
 
-// lifeRows are those of all stories of `make life`, which run one after the other in one process.
+// lifeRows holds those of all stories of `make life`, which run one after the other in one process.
 var lifeRows []lifeRow
 
-// feltEntry names the entries of a report that are rows of the table: stories run in processes of their own.
+// feltEntry names the entries of a report that are rows of the table. Stories run in processes of their own.
 const feltEntry = "what programs felt, as a row"
 
-// The one table is printed at the end, also when something failed.
+// The one table is printed at the end, even after a failure.
 var _ = ReportAfterSuite("what programs felt", func(all Report) {
 	table := ""
 	if len(lifeRows) > 0 {
@@ -42,7 +42,7 @@ var _ = ReportAfterSuite("what programs felt", func(all Report) {
 	}
 })
 
-// rowsOf are the rows that the specs of all processes have left.
+// rowsOf returns the rows that the specs of all processes have left.
 func rowsOf(all Report) (rows []string) {
 	for _, spec := range all.SpecReports {
 		for _, entry := range spec.ReportEntries {
@@ -54,8 +54,9 @@ func rowsOf(all Report) (rows []string) {
 	return rows
 }
 
-// wasFelt is `make life` in short: what programs felt of a disruption that the operator has made is a row of the table at the end, and no
-// operation has failed, every byte is as it was written, and no chunk was missing; see nothingWasLost for a master that starts anew.
+// wasFelt is a short form of `make life`. The effect of the operator's disruption on programs is a row of the table at the end. No
+// operation may have failed, every byte must be as it was written, and no chunk may have been missing; see nothingWasLost for a master that
+// restarts.
 func wasFelt(name string, out felt, master bool) {
 	GinkgoHelper()
 	row := lifeRow{name, "operator", 1, out}
@@ -66,10 +67,10 @@ func wasFelt(name string, out felt, master bool) {
 	}
 }
 
-// byHandRow is who of the rows that a person made, without the operator.
+// byHandRow marks the rows that a person caused, without the operator.
 const byHandRow = "by hand"
 
-// nothingWasLost is what holds of everything that the operator does.
+// nothingWasLost checks what holds for everything that the operator does.
 func nothingWasLost(out felt, master bool) {
 	GinkgoHelper()
 	Expect([]int64{out.errors, out.bytes}).To(Equal([]int64{0, 0}), out.String())
@@ -87,12 +88,12 @@ func (f *felt) atWorst(other felt) {
 	f.missing, f.lost = max(f.missing, other.missing), max(f.lost, other.lost)
 }
 
-// tolerance is by how much the longest operation of two equal disruptions may differ: mounts try each two seconds to find a master again
-// (docs/adr/0075).
+// tolerance is by how much the longest operations of two equal disruptions may differ, because mounts try only every two seconds to find a
+// master again (docs/adr/0075).
 const tolerance = 2 * time.Second
 
-// longerThanByHand says by how much the longest write or read was longer than by hand; empty when it was not, and where there is no row by
-// hand. compared is true where there is one.
+// longerThanByHand describes by how much the longest write or read was longer than by hand; empty if it was not, and if there is no row by
+// hand. compared is true if there is one.
 func longerThanByHand(rows []lifeRow, row lifeRow) (longer string, compared bool) {
 	at := slices.IndexFunc(rows, func(r lifeRow) bool { return r.name == row.name && r.who == byHandRow })
 	if at < 0 || row.who == byHandRow {
@@ -111,7 +112,7 @@ func longerThanByHand(rows []lifeRow, row lifeRow) (longer string, compared bool
 	return strings.Join(out, ", "), true
 }
 
-// noLongerThanByHand holds that programs stood still no longer than by hand, where that was measured too.
+// noLongerThanByHand checks that programs waited no longer than by hand, if that was measured too.
 func noLongerThanByHand(name string) {
 	GinkgoHelper()
 	for _, row := range lifeRows {
@@ -125,7 +126,7 @@ func noLongerThanByHand(name string) {
 const lifeHead = "| disruption | made | turns | s | longest write s | longest read s | ≤ by hand | errors | bytes that differ | s with endangered chunks | with missing ones |\n" +
 	"|---|---|---|---|---|---|---|---|---|---|---|\n"
 
-// lifeTable shows a row for each disruption and who made it.
+// lifeTable formats a row for each disruption and its cause.
 func lifeTable(rows []lifeRow) string {
 	out := lifeHead
 	for _, r := range rows {
@@ -134,7 +135,7 @@ func lifeTable(rows []lifeRow) string {
 	return out
 }
 
-// lifeLine is a row of the table. MooseFS is asked once a second, so an answer stands for a second.
+// lifeLine formats a row of the table. MooseFS is queried once a second, so each answer counts as a second.
 func lifeLine(rows []lifeRow, r lifeRow) string {
 	endangered, missing := "not asked", "not asked"
 	if r.worst.samples > 0 {

@@ -21,13 +21,13 @@ import (
 
 const (
 	greeting = "hello from another node"
-	// newest is the version of MooseFS that everything is tested with; of oldest, what differs is.
+	// newest is the version of MooseFS with which everything is tested; oldest is used for what differs.
 	newest = "4.57.5"
 	oldest = "3.0.117"
 )
 
-// fileSystemManifest is a MooseFS in directories. Its daemons run at the priority of all other programs: MooseFS's own is the highest, and
-// the daemons of several filesystems would keep kubelets and tests from their turn.
+// fileSystemManifest returns a MooseFS in directories. Its daemons run at the priority of all other programs. MooseFS's own priority is the
+// highest, and the daemons of several filesystems would starve kubelets and tests.
 func (s *story) fileSystemManifest(version string, pools ...string) string {
 	return s.text(`
 apiVersion: parallelfs.dev/v1alpha1
@@ -53,7 +53,7 @@ spec:
 }
 
 const (
-	// oneCopy is a pool for benchmarks: each chunkserver costs about 4 % of a CPU, also when nothing happens.
+	// oneCopy is a pool for benchmarks: each chunkserver uses about 4 % of a CPU, even while idle.
 	oneCopy = `
   - name: ssd
     nodeSelector: {e2e.parallelfs.dev/$STORY-storage: ""}
@@ -87,7 +87,7 @@ func (s *story) ready() bool {
 	return isWhole(s.fileSystem())
 }
 
-// isWhole is true for a filesystem that serves, of which nothing is missing, and no daemon waits to be restarted.
+// isWhole reports whether a filesystem serves, misses nothing, and has no daemon that waits to be restarted.
 func isWhole(fs *v1alpha1.FileSystem) bool {
 	return fs.Status.ObservedGeneration == fs.Generation && meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionReady) &&
 		!meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionDegraded) && !isRestarting(fs)
@@ -98,7 +98,7 @@ func isRestarting(fs *v1alpha1.FileSystem) bool {
 	return c != nil && c.Reason == v1alpha1.ReasonRestarting
 }
 
-// whyNotReady is the message of Degraded, or of Ready; empty when nothing is missing.
+// whyNotReady returns the message of Degraded, or of Ready; empty if nothing is missing.
 func (s *story) whyNotReady() string {
 	GinkgoHelper()
 	return s.whyNotReadyOf("scratch")
@@ -119,13 +119,13 @@ func (s *story) whyNotReadyOf(name string) string {
 	return c.Reason + ": " + c.Message
 }
 
-// isReady makes a filesystem of the story on all workers, and waits until it serves.
+// isReady creates a filesystem of the story on all workers, and waits until it serves.
 func (s *story) isReady(version string, pools ...string) {
 	GinkgoHelper()
 	s.isReadyOn(workers, version, pools...)
 }
 
-// isReadyOn makes a filesystem of the story with data on some nodes, and waits until it serves.
+// isReadyOn creates a filesystem of the story with data on some nodes, and waits until it serves.
 func (s *story) isReadyOn(storage []string, version string, pools ...string) {
 	GinkgoHelper()
 	s.begin()
@@ -141,7 +141,7 @@ func (s *story) isReadyOn(storage []string, version string, pools ...string) {
 	Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
 }
 
-// isMeasurable makes a filesystem as small as a benchmark allows: one chunkserver, on the last worker, and two clients.
+// isMeasurable creates the smallest filesystem for a benchmark: one chunkserver, on the last worker, and two clients.
 func (s *story) isMeasurable() {
 	It("has a filesystem to measure", func() {
 		s.begin()
@@ -153,7 +153,7 @@ func (s *story) isMeasurable() {
 	})
 }
 
-// podOn names the pod of a component on a node, empty when there is none.
+// podOn returns the pod of a component on a node, empty if there is none.
 func (s *story) podOn(component, node string) string {
 	GinkgoHelper()
 	return strings.TrimSpace(s.kubectl("get", "pods", "-l", "parallelfs.dev/filesystem=scratch,parallelfs.dev/component="+component,
@@ -167,8 +167,8 @@ func (s *story) inClient(node string, command ...string) string {
 	return strings.TrimSpace(kubectl(args...))
 }
 
-// keepKilling ends every process of that name on a node as soon as it starts, until the returned function is called:
-// the kubelet would have the daemon back within a second otherwise.
+// keepKilling kills every process of that name on a node as soon as it starts, until the returned function is called. Otherwise the kubelet
+// would restart the daemon within a second.
 func (s *story) keepKilling(node, process string) (stop func()) {
 	GinkgoHelper()
 	processes := s.processes(node, process)
@@ -258,7 +258,7 @@ func (s *story) fileSystemRuns(version string) {
 	})
 }
 
-// fileSystemIsKept shows what is the operator's own, whatever the version.
+// fileSystemIsKept shows the operator's own behavior, whatever the version.
 func (s *story) fileSystemIsKept() {
 	It("mounts again where the mount has died, also for pods that use it", func() {
 		apply(s.consumer("consumer", workers[1]))
@@ -319,7 +319,7 @@ func (s *story) fileSystemIsKept() {
 	})
 }
 
-// makeClass is the command of an administrator of MooseFS.
+// makeClass returns the command of an administrator of MooseFS.
 func makeClass(version string) string {
 	if strings.HasPrefix(version, "3.") {
 		return "mfsscadmin create 2B mine"
@@ -346,7 +346,7 @@ spec:
 `, name, s.namespace, node, path.Dir(s.mountPath))
 }
 
-// fileSystemIsDeleted needs the FileSystem that runs.
+// fileSystemIsDeleted needs the running FileSystem.
 func (s *story) fileSystemIsDeleted() {
 	var version string
 	It("stops its daemons and unmounts, and keeps the data", func() {

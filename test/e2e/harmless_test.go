@@ -23,22 +23,24 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// grace is how long a daemon may be away before the status has to say so: the operator is told of pods, and asks the filesystem every 3 s.
+// grace is how long a daemon may be away before the status has to show it: the operator gets events of pods, and queries the filesystem
+// every 3 s.
 const grace = 10 * time.Second
 
-// felt is what two programs on two clients felt while something was done to a filesystem, and what MooseFS said of its chunks meanwhile.
+// felt is how two programs on two clients were affected while something was done to a filesystem, and what MooseFS reported about its
+// chunks meanwhile.
 type felt struct {
 	seconds int64
-	// write and read are the longest that one operation took.
+	// write and read are the longest durations of one operation.
 	write, read time.Duration
-	// operations is how many there were, and errors and bytes how many failed, and how many bytes were not as they were written.
+	// operations counts all operations, errors those that failed, and bytes the bytes that differ from what was written.
 	operations, errors, bytes int64
-	// samples is how often MooseFS answered; endangered the largest number of chunks with one copy left, and short in how many answers there
-	// were any; missing the largest number of chunks without a copy, and lost in how many answers there were any.
+	// samples counts the answers of MooseFS. endangered is the largest number of chunks with one copy left, and short the number of answers
+	// with any. missing is the largest number of chunks without a copy, and lost the number of answers with any.
 	samples, endangered, short, missing, lost int
 }
 
-// String is a row of a table.
+// String formats a row of a table.
 func (f felt) String() string {
 	return fmt.Sprintf("%4d s, %5d operations: longest write %6.2f s, longest read %6.2f s; %d errors, %d bytes differ; chunks: %d answers, at most %d endangered in %d of them, at most %d missing in %d",
 		f.seconds, f.operations, f.write.Seconds(), f.read.Seconds(), f.errors, f.bytes, f.samples, f.endangered, f.short, f.missing, f.lost)
@@ -49,14 +51,14 @@ const (
 	chunkSamples                   = "/run/parallelfs/test-chunks"
 )
 
-// use lets programs on the clients of the last two workers use a pool as long as something is done to the filesystem.
+// use runs programs on the clients of the last two workers in a pool as long as something is done to the filesystem.
 func (s *story) use(pool string, do func()) felt {
 	GinkgoHelper()
 	return s.useOn(pool, workers[1], workers[2], do)
 }
 
-// useOn lets programs on the clients of two nodes write, sync and read files of a pool as long as something is done to the filesystem, and
-// asks MooseFS each second about its chunks.
+// useOn runs programs on the clients of two nodes that write, sync and read files of a pool as long as something is done to the filesystem,
+// and queries MooseFS each second about its chunks.
 func (s *story) useOn(pool, first, second string, do func()) felt {
 	GinkgoHelper()
 	program, err := os.ReadFile(filepath.Join(root, "bin", "load"))
@@ -69,7 +71,7 @@ func (s *story) useOn(pool, first, second string, do func()) felt {
 		s.kubectl("exec", pod, "-c", "client", "--", "sh", "-c",
 			fmt.Sprintf("%s --stop %s %s %s > %s 2>&1 &", loadProgram, loadStop, directory(i), directory(i+1), loadOut))
 	}
-	// A client asks: the master may be started anew. Its tools are those of the version that runs; 3.x knows no JSON.
+	// A client queries, because the master may restart. Its tools are those of the running version; 3.x has no JSON.
 	host, port := s.management()
 	ask := fmt.Sprintf("mfscli -n -j -H %s -P %s -SIC", host, port)
 	if strings.HasPrefix(s.fileSystem().Status.Version, "3.") {
@@ -93,14 +95,14 @@ func (s *story) useOn(pool, first, second string, do func()) felt {
 	return out
 }
 
-// management is where the master answers.
+// management returns where the master answers.
 func (s *story) management() (host, port string) {
 	GinkgoHelper()
 	host, port, _ = strings.Cut(s.fileSystem().Status.Management.Address, ":")
 	return host, port
 }
 
-// loadReport is what the program of test/e2e/load says at its end.
+// loadReport is the output of the program test/e2e/load at its end.
 type loadReport struct {
 	Seconds        int64
 	Writes, Reads  struct{ Count, LongestMilliseconds, Errors int64 }
@@ -130,10 +132,10 @@ func (f *felt) add(r loadReport) {
 	f.operations, f.errors, f.bytes = f.operations+r.Writes.Count+r.Reads.Count, f.errors+r.Writes.Errors+r.Reads.Errors, f.bytes+r.DifferentBytes
 }
 
-// chunkClasses are the chunks that are missing and endangered, as mfscli of 3.x says it.
+// chunkClasses matches the numbers of missing and endangered chunks in the output of mfscli of 3.x.
 var chunkClasses = regexp.MustCompile(`chunkclass missing:\|(\d+) .*?chunkclass endangered:\|(\d+) `)
 
-// count reads what MooseFS said of its chunks, an answer on each line.
+// count parses what MooseFS reported about its chunks, one answer on each line.
 func (f *felt) count(samples string) {
 	for line := range strings.SplitSeq(samples, "\n") {
 		var answer struct {
@@ -152,7 +154,7 @@ func (f *felt) count(samples string) {
 			chunks.Missing, _ = strconv.Atoi(found[1])
 			chunks.Endangered, _ = strconv.Atoi(found[2])
 		} else if json.Unmarshal([]byte(line), &answer) != nil {
-			continue // no master has answered, or the last one was cut off
+			continue // no master has answered, or the last answer was cut off
 		}
 		f.samples, f.endangered, f.missing = f.samples+1, max(f.endangered, chunks.Endangered), max(f.missing, chunks.Missing)
 		if chunks.Endangered > 0 {
@@ -164,9 +166,9 @@ func (f *felt) count(samples string) {
 	}
 }
 
-// nothingIsLostWhile lets programs use a pool, and looks at the status, as long as something is done to the filesystem. No operation may fail
-// and every byte has to be as it was written, no chunk may ever have been without a copy or beyond those of one server short of one, and the
-// status may never have said Healthy while a chunkserver was away. The disruption is a row of the table at the end.
+// nothingIsLostWhile lets programs use a pool, and watches the status, as long as something is done to the filesystem. No operation may
+// fail, and every byte must be as it was written. At no time may a chunk be without a copy, or may more chunks than those of one server
+// lack a copy. The status must never be Healthy while a chunkserver is away. The disruption is a row of the table at the end.
 func (s *story) nothingIsLostWhile(disruption, pool string, do func()) {
 	GinkgoHelper()
 	chunkservers := len(s.chunkservers())
@@ -206,15 +208,15 @@ func (s *story) chunkservers() []corev1.Pod {
 	return list.Items
 }
 
-// isReady is true for a pod that is Ready, and is not being stopped.
+// isReady reports whether a pod is Ready and is not being stopped.
 func isReady(p *corev1.Pod) bool {
 	return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
 }
 
-// healthyWithout says when the status calls a filesystem healthy of which a chunkserver has been away for a while. away is since when
-// each of them is.
+// healthyWithout returns a sentence if the status calls a filesystem healthy although a chunkserver has been away for a while. away holds
+// since when each of them is.
 func (s *story) healthyWithout(wanted int, away map[string]time.Time) string {
 	fs := &v1alpha1.FileSystem{}
 	pods := s.chunkservers()
@@ -251,7 +253,7 @@ func (s *story) healthyWithout(wanted int, away map[string]time.Time) string {
 	return said
 }
 
-// mostChunksOfAServer is the number of chunks of the chunkserver that has most of them.
+// mostChunksOfAServer returns the number of chunks of the chunkserver that has most of them.
 func (s *story) mostChunksOfAServer(master string) int {
 	GinkgoHelper()
 	out := s.kubectl("exec", master, "-c", "master", "--", "mfscli", "-j", "-H", "127.0.0.1", "-P", fmt.Sprint(s.port+2), "-SCS")

@@ -25,20 +25,21 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// disruption is something that is done to a filesystem while programs use it.
+// disruption is done to a filesystem while programs use it.
 type disruption struct {
 	name string
-	// master is true when the master starts anew. One that has just started calls all chunks missing whose chunkservers it does not know yet.
+	// master is true if the master restarts. A master that has just started reports all chunks as missing whose chunkservers have not
+	// connected yet.
 	master bool
-	// unreachable is true when the last worker can't be reached meanwhile: programs run on the others.
+	// unreachable is true if the last worker can't be reached meanwhile, so that programs run on the others.
 	unreachable bool
-	// operator makes it with the operator's part in it, and byHand as a person does who has none, in the vendor's order. byHand is nil for what
-	// nobody plans: the kubelet and the filesystem itself mend it.
+	// operator causes it with the operator's help, and byHand as a person does without it, in the vendor's order. byHand is nil for unplanned
+	// disruptions, from which the kubelet and the filesystem recover themselves.
 	operator, byHand func(s *story, turn int)
 }
 
-// What MooseFS's documents say of an update holds for every restart: the master first, then one chunkserver after the other, each when the
-// one before is connected again and no chunk is endangered (MooseFS 4 Documentation, "Upgrading MooseFS").
+// MooseFS's documents describe the order for an update, which applies to every restart: the master first, then one chunkserver after the
+// other, each after the former is connected again and no chunk is endangered (MooseFS 4 Documentation, "Upgrading MooseFS").
 var disruptions = []disruption{
 	optionChanges("chunkserver", func(turn int) string { return fmt.Sprintf(`{"config":{"storage":{"WORKERS_MAX":"%d"}}}`, 50+turn) }),
 	optionChanges("master", func(turn int) string {
@@ -65,7 +66,7 @@ var disruptions = []disruption{
 	{name: "a node reboots, and asked nobody", unreachable: true, operator: (*story).reboots},
 }
 
-// optionChanges is the restart of a component for an option. By hand, the operator only hands out the configuration.
+// optionChanges is the restart of a component for an option. By hand, the operator only distributes the configuration.
 func optionChanges(component string, option func(turn int) string) disruption {
 	ask := func(s *story, turn int, paused bool) {
 		s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p",
@@ -92,7 +93,7 @@ func optionChanges(component string, option func(turn int) string) disruption {
 
 const upgradeRow = "an upgrade from " + oldest + " to " + newest
 
-// lifeIsCompared measures what programs feel of each disruption, made by the operator and by hand: `make life`.
+// lifeIsCompared measures how each disruption affects programs, when the operator causes it and by hand: `make life`.
 func (s *story) lifeIsCompared() {
 	turns := 0
 	It("has a filesystem of the older version that programs use", func() {
@@ -158,8 +159,9 @@ func (s *story) lifeIsCompared() {
 	})
 }
 
-// isReadyForLife makes a filesystem with data on some nodes. MooseFS looks at each chunk once in five minutes, and only then copies one that was
-// being written when its server went: here once in a minute, or most of the time would be spent waiting, whoever makes a disruption.
+// isReadyForLife creates a filesystem with data on some nodes. MooseFS looks at each chunk once in five minutes, and only then copies a
+// chunk that was being written when its server left. Here it does so once a minute, or the tests would mostly wait, whatever the cause of
+// the disruption.
 func (s *story) isReadyForLife(storage []string, version, pool string) {
 	GinkgoHelper()
 	s.isReadyOn(storage, version, pool)
@@ -168,8 +170,8 @@ func (s *story) isReadyForLife(storage []string, version, pool string) {
 	Eventually(func() bool { return s.ready() && disjoint(before, s.serving([]string{"master"})) }, long).Should(BeTrue(), s.whyNotReady)
 }
 
-// upgradeByHandIsMeasured does by hand what the operator does in an upgrade, while no manager runs: the images of the pods are replaced, and
-// the pods deleted in the vendor's order.
+// upgradeByHandIsMeasured does by hand what the operator does in an upgrade, while no manager runs: it replaces the images of the pods, and
+// deletes the pods in the vendor's order.
 func (s *story) upgradeByHandIsMeasured() {
 	It("is upgraded by hand while programs use it", func() {
 		s.isReadyForLife(workers, oldest, twoCopies)
@@ -187,13 +189,13 @@ func (s *story) upgradeByHandIsMeasured() {
 			lifeRows = append(lifeRows, lifeRow{upgradeRow, byHandRow, 1, out})
 			report("the same upgrade by hand", out.String())
 			noLongerThanByHand(upgradeRow)
-			s.deleteFileSystem("scratch", "--wait=false") // the operator would make of it what its spec still asks for
+			s.deleteFileSystem("scratch", "--wait=false") // the operator would restore what its spec still asks for
 		})
 	})
 }
 
-// withoutManagers does something while the operator does not run. It is back before what ends the spec, which Ginkgo runs before what was
-// deferred by its own means.
+// withoutManagers does something while the operator does not run. It restores the operator before the end of the spec, which Ginkgo runs
+// before its own deferred functions.
 func withoutManagers(do func()) {
 	GinkgoHelper()
 	scale := func(replicas int) {
@@ -205,15 +207,15 @@ func withoutManagers(do func()) {
 	do()
 }
 
-// network runs test/cluster/network.sh, which cuts a node off or joins it again.
+// network runs test/cluster/network.sh, which disconnects or reconnects a node.
 func network(verb, node string) {
 	GinkgoHelper()
 	out, err := exec.Command(filepath.Join(root, "test", "cluster", "network.sh"), verb, node).CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), "network.sh %s %s: %s", verb, node, out)
 }
 
-// isCutOff takes a node off its network until Kubernetes, MooseFS and the operator have noticed, and a pod there is being deleted for ever.
-// Then it is back.
+// isCutOff disconnects a node until Kubernetes, MooseFS and the operator have noticed, and a pod there is Terminating. Then it reconnects
+// the node.
 func (s *story) isCutOff(int) {
 	GinkgoHelper()
 	lost := workers[2]
@@ -228,14 +230,14 @@ func (s *story) isCutOff(int) {
 	s.isWhole()
 }
 
-// power runs test/cluster/power.sh, which takes the power of a node away or gives it back.
+// power runs test/cluster/power.sh, which switches a node off or on.
 func power(verb, node string) {
 	GinkgoHelper()
 	out, err := exec.Command(filepath.Join(root, "test", "cluster", "power.sh"), verb, node).CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), "power.sh %s %s: %s", verb, node, out)
 }
 
-// reboots takes the power of a node away until Kubernetes and the operator have noticed, which is longer than a machine needs to start.
+// reboots switches a node off until Kubernetes and the operator have noticed, which is longer than a machine needs to start.
 func (s *story) reboots(int) {
 	GinkgoHelper()
 	down := workers[2]
@@ -250,7 +252,8 @@ func (s *story) reboots(int) {
 
 const replacementRow = "a node never comes back, and another one takes its place"
 
-// nodeIsReplaced loses a node of a filesystem with two copies on two nodes for ever. A person lets another node join, and says so.
+// nodeIsReplaced permanently loses a node of a filesystem with two copies on two nodes. A person adds another node, and decommissions the
+// lost one.
 func (s *story) nodeIsReplaced() {
 	It("goes on without it, on another one, while programs use it", func() {
 		s.isReadyForLife(workers[1:], newest, twoCopies)
@@ -287,14 +290,14 @@ func (s *story) nodeIsReplaced() {
 	})
 }
 
-// keepsNoTrash has files go when they are written anew: a day's trash would be copied to the new node as well.
+// keepsNoTrash deletes overwritten files at once. Otherwise a day's trash would be copied to the new node as well.
 func (s *story) keepsNoTrash() {
 	GinkgoHelper()
 	s.inClient(workers[0], "mfssettrashretention", "0", s.mountPath+"/ssd")
 }
 
-// nodeIsReplacedByHand does the same without any manager: a chunkserver is started on another node, and when all data has its copies again, the
-// lost one is removed from the master's list.
+// nodeIsReplacedByHand does the same without any manager: it starts a chunkserver on another node and, when all data has its copies again,
+// removes the lost one from the master's list.
 func (s *story) nodeIsReplacedByHand() {
 	It("goes on without it, on another one, while programs use it", func() {
 		s.isReadyForLife(workers[1:], newest, twoCopies)
@@ -320,7 +323,7 @@ func (s *story) nodeIsReplacedByHand() {
 	})
 }
 
-// chunkserverByHand is a chunkserver of the first pool on the node of the master, as a person starts one from the packages.
+// chunkserverByHand returns a chunkserver of the first pool on the node of the master, as a person starts one from the packages.
 func (s *story) chunkserverByHand(port int) string {
 	GinkgoHelper()
 	host, clients := s.management()
@@ -376,8 +379,8 @@ const (
   provisioning: {formatPolicy: IfBlank}`
 )
 
-// copyRots changes some bytes of chunks on disks of chunkservers. Each reads all that it holds here, as 4.57.5 does with no interval alone
-// (docs/checks.md), and faster than the usual 1 MB/s (mfschunkserver.cfg(5), HDD_TEST_SPEED).
+// copyRots changes some bytes of chunks on disks of chunkservers. Here each chunkserver reads all its chunks, as 4.57.5 does by itself only
+// without an interval (docs/checks.md), and faster than the default 1 MB/s (mfschunkserver.cfg(5), HDD_TEST_SPEED).
 func (s *story) copyRots() {
 	It("has disks that nobody reads", func() {
 		for _, node := range workers {
@@ -414,7 +417,7 @@ func (s *story) copyRots() {
 	})
 }
 
-// rot changes a copy of a chunk on each node, of three different chunks: MooseFS moves copies between disks, and a copy that it has moved
+// rot changes a copy of a chunk on each node, of three different chunks. MooseFS moves copies between disks, and a copy that it has moved
 // away shows nothing.
 func (s *story) rot() {
 	GinkgoHelper()
@@ -434,8 +437,8 @@ func (s *story) rot() {
 	Expect(len(rotten)).To(BeNumerically(">", 1), "disks have copies")
 }
 
-// isLookedAt asks for a look for damage, and waits for what it says. It fails while MooseFS has not gone through all files since its master was
-// started, which takes up to an hour, and nothing is known to be wrong.
+// isLookedAt requests a check for damage, and waits for its result. The check fails until MooseFS has scanned all files since its master
+// started, which takes up to an hour, unless it has found damage.
 func (s *story) isLookedAt(request string) (out v1alpha1.CheckStatus) {
 	GinkgoHelper()
 	s.kubectl("annotate", "--overwrite", "filesystem", "scratch", v1alpha1.AnnotationCheck+"="+request)
@@ -450,7 +453,7 @@ func (s *story) isLookedAt(request string) (out v1alpha1.CheckStatus) {
 	return out
 }
 
-// diskDies has XFS shut down on a disk: all that a chunkserver does there ends with an I/O error from then on, as on a disk that is broken.
+// diskDies makes XFS shut down on a disk. From then on, every operation of a chunkserver there ends with an I/O error, as on a broken disk.
 func (s *story) diskDies() {
 	It("goes on without it while programs use it", func() {
 		for _, node := range workers {
@@ -474,13 +477,13 @@ func (s *story) diskDies() {
 	})
 }
 
-// isWhole waits until the operator says that all is well, and MooseFS does.
+// isWhole waits until the operator and MooseFS report that all is well.
 func (s *story) isWhole() {
 	GinkgoHelper()
 	Eventually(func() bool { return s.ready() && s.everythingServes() }, long).Should(BeTrue(), s.whyNotReady)
 }
 
-// drainsAndReturns takes a node away as somebody does who reboots it: it is drained through its guard, what runs there ends, and it is back.
+// drainsAndReturns takes a node away as for a reboot: it drains the node through its guard, ends the pods there, and brings the node back.
 func (s *story) drainsAndReturns(int) {
 	GinkgoHelper()
 	DeferCleanup(func() { kubectl("uncordon", workers[2]) })
@@ -493,7 +496,8 @@ func (s *story) drainsAndReturns(int) {
 	s.isWhole()
 }
 
-// maintainsByHand does the same as MooseFS's documents say: maintenance mode on, the chunkserver stopped and started, and maintenance mode off.
+// maintainsByHand does the same as MooseFS's documents describe it: maintenance mode on, the chunkserver stopped and started, and
+// maintenance mode off.
 func (s *story) maintainsByHand(int) {
 	GinkgoHelper()
 	s.switchMaintenance(workers[2], true)
@@ -503,7 +507,7 @@ func (s *story) maintainsByHand(int) {
 	s.isWhole()
 }
 
-// losesPod deletes the pod of a component on a node, and waits until there is another one that serves.
+// losesPod deletes the pod of a component on a node, and waits until its successor serves.
 func (s *story) losesPod(component, node string) {
 	GinkgoHelper()
 	gone := s.podOn(component, node)
@@ -512,7 +516,7 @@ func (s *story) losesPod(component, node string) {
 	Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
 }
 
-// dies kills a daemon on a node at once, and waits until its kubelet has started it again and it serves.
+// dies kills a daemon on a node, and waits until its kubelet has restarted it and it serves.
 func (s *story) dies(node, process string) {
 	GinkgoHelper()
 	processes := s.processes(node, process)
@@ -526,7 +530,7 @@ func (s *story) dies(node, process string) {
 	s.isWhole()
 }
 
-// serving are the names of the pods of components, without those that are being stopped.
+// serving returns the names of the pods of components, without those that are being stopped.
 func (s *story) serving(components []string) (names []string) {
 	for _, p := range s.componentPods(components...) {
 		if p.DeletionTimestamp == nil {
@@ -545,7 +549,7 @@ func (s *story) componentPods(components ...string) []corev1.Pod {
 	return list.Items
 }
 
-// outdated is true while a pod of a component runs with another template than its DaemonSet has.
+// outdated reports whether a pod of a component was made from another template than the present one of its DaemonSet.
 func (s *story) outdated(component string) bool {
 	GinkgoHelper()
 	var sets appsv1.DaemonSetList
@@ -557,8 +561,8 @@ func (s *story) outdated(component string) bool {
 	return slices.ContainsFunc(s.componentPods(component), func(p corev1.Pod) bool { return !wanted[p.Annotations[backend.TemplateHashAnnotation]] })
 }
 
-// everythingServes is what a person looks at before the next step: all daemons are up, and MooseFS says that no chunk is endangered. The
-// operator's probe beside the master is no part of MooseFS.
+// everythingServes reports whether a person would take the next step: all daemons are up, and MooseFS reports no endangered chunk. The
+// operator's probe beside the master is not part of MooseFS.
 func (s *story) everythingServes() bool {
 	GinkgoHelper()
 	for _, p := range s.componentPods("master", "metalogger", "chunkserver") {
@@ -570,21 +574,21 @@ func (s *story) everythingServes() bool {
 	return s.hasItsCopies()
 }
 
-// hasItsCopies is true when MooseFS says that no chunk is endangered, and none is missing.
+// hasItsCopies reports whether MooseFS lists no endangered and no missing chunk.
 func (s *story) hasItsCopies() bool {
 	GinkgoHelper()
 	f, answered := s.countsChunks()
 	return answered && f.endangered+f.missing == 0
 }
 
-// missesChunks is true unless MooseFS says that no chunk is missing.
+// missesChunks returns true unless MooseFS reports that no chunk is missing.
 func (s *story) missesChunks() bool {
 	GinkgoHelper()
 	f, answered := s.countsChunks()
 	return !answered || f.missing > 0
 }
 
-// countsChunks is what MooseFS says of its chunks now.
+// countsChunks returns MooseFS's present counts of its chunks.
 func (s *story) countsChunks() (f felt, answered bool) {
 	GinkgoHelper()
 	host, port := s.management()

@@ -19,13 +19,13 @@ import (
 const (
 	// lustre is the version of the doubles, which are the nodes' own programs (test/cluster/lustre.sh).
 	lustre = "2.17.57"
-	// lakePath is where clients mount: the doubles keep files beside it, in a directory that all nodes have.
+	// lakePath is where clients mount. The doubles keep files beside it, in a directory that all nodes have.
 	lakePath = "/mnt/lake"
 	// mdts is the number of MDTs on each of two nodes.
 	mdts = 2
 )
 
-// noLustre says why there is no Lustre to be had here, empty when there is.
+// noLustre returns why Lustre is not available here, empty if it is.
 func noLustre() string {
 	GinkgoHelper()
 	for _, node := range workers {
@@ -36,7 +36,7 @@ func noLustre() string {
 	return ""
 }
 
-// lake is a Lustre with two MDTs on each of two nodes, and one pool of these OSTs.
+// lake returns a Lustre with two MDTs on each of two nodes, and one pool of these OSTs.
 func (s *story) lake(osts ...string) string {
 	var metadata []string
 	for _, node := range workers[:2] {
@@ -72,7 +72,7 @@ spec:
 `, lustre, mdts, strings.Join(metadata, ", "), strings.Join(osts, ", "), lakePath)
 }
 
-// named is a disk of a node in a manifest.
+// named returns a disk of a node for a manifest.
 func (s *story) named(node, name string) string {
 	return fmt.Sprintf("{node: %s, id: %s}", node, s.deviceID(node, name))
 }
@@ -85,16 +85,17 @@ func (s *story) lakeIsReady() {
 	Eventually(s.readyNamed, long).WithArguments("lake").Should(BeTrue(), s.whyLakeIsNotReady)
 }
 
-// serves are the targets of Lustre that a node's kernel serves, such as lake-OST0000.
+// serves returns the targets of Lustre that a node's kernel serves, such as lake-OST0000.
 func serves(node string) []string {
 	GinkgoHelper()
 	return strings.Fields(onNode(node, `lctl dl | awk '$2 == "UP" && ($3 == "mdt" || $3 == "obdfilter") {print $4}' | sort`))
 }
 
-// ostPods are the pods that keep OSTs mounted, each with the name of its node, and how many nodes with one have none that is Ready.
+// ostPods returns the pods that keep OSTs mounted, each with the name of its node, and the number of nodes with such a pod but no Ready
+// one.
 func (s *story) ostPods() (pods []string, away int) {
 	GinkgoHelper()
-	// The pod that ends and the one that follows may be there at the same time: they are one server.
+	// The ending pod and its successor may exist at the same time. They count as one server.
 	up := map[string]bool{}
 	for _, p := range s.componentPods("ost") {
 		ready := slices.ContainsFunc(p.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Ready })
@@ -112,7 +113,7 @@ func (s *story) ostPods() (pods []string, away int) {
 
 func (s *story) lustreRuns() {
 	var osts []string
-	// What a target is stands on its disk, and is the same afterwards.
+	// The identity of a target is on its disk, and is the same afterwards.
 	is := func() map[string]string {
 		GinkgoHelper()
 		out := map[string]string{}
@@ -149,7 +150,7 @@ func (s *story) lustreRuns() {
 		served := append(serves(workers[0]), serves(workers[1])...)
 		slices.Sort(served)
 		Expect(served).To(Equal([]string{"lake-MDT0000", "lake-MDT0001", "lake-MDT0002", "lake-MDT0003", "lake-OST0000", "lake-OST0001"}))
-		// The agent says where a target is mounted when it looks again.
+		// The agent reports where a target is mounted in its next pass.
 		Eventually(s.targets, long).Should(HaveEach(HaveField("Status.MountPath", Not(BeEmpty()))))
 		for _, t := range s.targets() {
 			Expect(onNode(t.Spec.Node, "findmnt -rno FSTYPE "+t.Status.MountPath)).To(HaveSuffix("lustre_tgt"), "the mount of %s is the node's", t.Name)
@@ -218,7 +219,7 @@ spec:
   obdfilterSurvey: {threadsLow: 1, threadsHigh: 1, objectsHigh: 1, sizeMiB: 256}
   limits: {pointTimeout: 5m, retries: 2, invalidRetries: 3}
 `)
-		// A double makes 3200 files a second with four threads, and writes 100 MiB/s.
+		// A double creates 3200 files a second with four threads, and writes 100 MiB/s.
 		for name, together := range map[string][2]string{"mdts": {"create thr 4", "12800"}, "osts": {"write obj 1 thr 1", "200"}} {
 			run := s.finish(name)
 			s.results(name)

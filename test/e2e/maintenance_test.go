@@ -15,7 +15,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// nodesAreDrained drains nodes of a MooseFS with two copies, by kubectl. A cordon is seen by every filesystem of the cluster, so nothing
+// nodesAreDrained drains nodes of a MooseFS with two copies, by kubectl. Every filesystem of the cluster reacts to a cordon, so nothing
 // else runs meanwhile. Another filesystem of the same name in another namespace keeps its guards.
 func (s *story) nodesAreDrained() {
 	It("has a filesystem whose nodes have guards", func() {
@@ -48,7 +48,7 @@ func (s *story) nodesAreDrained() {
 			Expect(err).NotTo(HaveOccurred(), said)
 			Expect(s.maintenance(workers[2])).To(HavePrefix(v1alpha1.ReasonInMaintenance))
 			Expect(s.chunkserverOf(workers[2]).Maintenance).To(Equal("on"), "MooseFS itself says so")
-			s.kubectl("delete", "pod", s.podOn("chunkserver", workers[2])) // as a reboot ends it
+			s.kubectl("delete", "pod", s.podOn("chunkserver", workers[2])) // as a reboot would end it
 
 			_, err = s.drains(workers[1], 20*time.Second)
 			Expect(err).To(HaveOccurred())
@@ -73,13 +73,13 @@ func (s *story) guardsAreGone() {
 	})
 }
 
-// drains evicts the guards of a node as `kubectl drain` does, and leaves the pods of the rest of the tests alone.
+// drains evicts the guards of a node as `kubectl drain` does, and leaves the pods of other tests alone.
 func (s *story) drains(node string, limit time.Duration) (string, error) {
 	return try("", "kubectl", "drain", node, "--ignore-daemonsets", "--delete-emptydir-data",
 		"--pod-selector="+v1alpha1.LabelGuardOwner+"="+s.namespace+".scratch", patience.Flag(limit))
 }
 
-// guardOn is the guard of a node that runs there, empty while none does.
+// guardOn returns the guard of a node that runs there, empty while none does.
 func (s *story) guardOn(node string) string {
 	GinkgoHelper()
 	return strings.TrimSpace(s.kubectl("get", "pods", "-l", v1alpha1.LabelGuard+"=scratch", "--field-selector", "status.phase=Running,spec.nodeName="+node,
@@ -91,13 +91,13 @@ func (s *story) recordOf(node string) string {
 	return strings.TrimSpace(s.kubectl("get", "filesystemnodes", "--field-selector", "spec.node="+node+",spec.fileSystem.name=scratch", "-o", "jsonpath={.items[0].metadata.name}"))
 }
 
-// maintenance is the reason and the message of the condition Maintenance of a node.
+// maintenance returns the reason and the message of the condition Maintenance of a node.
 func (s *story) maintenance(node string) string {
 	GinkgoHelper()
 	return s.nodeSays(node, v1alpha1.ConditionMaintenance)
 }
 
-// nodeSays is the reason and the message of a condition of a node's FileSystemNode.
+// nodeSays returns the reason and the message of a condition of a node's FileSystemNode.
 func (s *story) nodeSays(node, kind string) string {
 	GinkgoHelper()
 	condition := fmt.Sprintf(`status.conditions[?(@.type==%q)]`, kind)
@@ -112,7 +112,7 @@ type listed struct {
 	Maintenance string `json:"maintenance_mode"`
 }
 
-// chunkserverOf is the chunkserver of a node as the master itself says; the zero value when it lists none.
+// chunkserverOf returns the master's own entry for the chunkserver of a node; the zero value if there is none.
 func (s *story) chunkserverOf(node string) listed {
 	GinkgoHelper()
 	ip := strings.TrimSpace(kubectl("get", "node", node, "-o", `jsonpath={.status.addresses[?(@.type=="InternalIP")].address}`))
@@ -129,14 +129,14 @@ func (s *story) chunkserverOf(node string) listed {
 	return listed{}
 }
 
-// administers runs mfscli beside the master, as an administrator of MooseFS does.
+// administers runs mfscli beside the master, as an administrator of MooseFS.
 func (s *story) administers(args ...string) string {
 	GinkgoHelper()
 	host, port := s.management()
 	return s.kubectl(append([]string{"exec", s.podOn("master", workers[0]), "-c", "probe", "--", "mfscli", "-n", "-H", host, "-P", port}, args...)...)
 }
 
-// switchMaintenance switches the maintenance mode of the chunkserver of a node, as an administrator of MooseFS does.
+// switchMaintenance switches the maintenance mode of a node's chunkserver, as an administrator of MooseFS.
 func (s *story) switchMaintenance(node string, on bool) {
 	GinkgoHelper()
 	mode := 0

@@ -21,7 +21,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// measuringRun is a BenchmarkRun of the filesystem scratch on its clients; content is the rest of its spec.
+// measuringRun returns a BenchmarkRun of the filesystem scratch on its clients; content is the rest of its spec.
 func (s *story) measuringRun(name, content string) string {
 	return fmt.Sprintf(`
 apiVersion: parallelfs.dev/v1alpha1
@@ -34,7 +34,7 @@ spec:
 %s`, name, strings.ReplaceAll(strings.TrimPrefix(content, "\n"), "\t", "  "))
 }
 
-// creates is a sweep of mdtest whose items are computed, such that each point makes as many files in all.
+// creates is a sweep of mdtest whose number of items is computed, so that each point creates the same total number of files.
 const creates = `
 	tool: mdtest
 	mdtest: {depth: 1, branch: 2, uniqueDirectories: true, filesOnly: true, iterations: 2}
@@ -46,7 +46,7 @@ const creates = `
 	along: processes
 `
 
-// metric is a metric of a point, by its name and unit.
+// metric returns a metric of a point, by its name and unit.
 func metric(p v1alpha1.PointStatus, name string) v1alpha1.MetricResult {
 	GinkgoHelper()
 	i := slices.IndexFunc(p.Metrics, func(m v1alpha1.MetricResult) bool { return m.Name == name })
@@ -61,7 +61,7 @@ func number(text string) float64 {
 	return value
 }
 
-// shape is what two tables of the same run have alike: points, states, repetitions and names of metrics.
+// shape returns what two tables of the same run have in common: points, states, repetitions and names of metrics.
 func shape(run *v1alpha1.BenchmarkRun) []string {
 	var out []string
 	for _, p := range run.Status.Points {
@@ -87,7 +87,7 @@ func (s *story) pfs(args ...string) string {
 	return run("", "kubectl-pfs", append(args, "-n", s.namespace)...)
 }
 
-// running waits until a run has a pod of that role, which runs.
+// running waits until a run has a running pod with that role.
 func (s *story) running(name, role string) string {
 	GinkgoHelper()
 	var pod string
@@ -99,7 +99,7 @@ func (s *story) running(name, role string) string {
 	return pod
 }
 
-// kill kills a running pod of that role, another one if the first has ended meanwhile.
+// kill kills a running pod with that role, or another one if the first has ended meanwhile.
 func (s *story) kill(name, role string) {
 	GinkgoHelper()
 	Eventually(func() error {
@@ -108,7 +108,7 @@ func (s *story) kill(name, role string) {
 	}, long).Should(Succeed())
 }
 
-// sweepsAreMeasured follows one sweep: its table, its report, and the same sweep with everybody killed in the middle.
+// sweepsAreMeasured follows one sweep: its table, its report, and the same sweep with every process killed in the middle.
 func (s *story) sweepsAreMeasured() {
 	s.isMeasurable()
 
@@ -204,7 +204,7 @@ spec: {accessModes: [ReadWriteOnce], storageClassName: "", volumeName: e2e-resul
 	})
 }
 
-// everyToolMeasures runs each tool that there is an image of once, and what must not run.
+// everyToolMeasures runs each tool that has an image once, and checks what must not run.
 func (s *story) everyToolMeasures() {
 	s.isMeasurable()
 

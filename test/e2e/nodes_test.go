@@ -14,14 +14,14 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// server is a server of a filesystem on a node: what it was told, and how the filesystem sees it.
+// server is a server of a filesystem on a node: its configuration, and its state in the filesystem.
 type server struct {
 	node string
 	told v1alpha1.NodeMember
 	seen v1alpha1.MemberStatus
 }
 
-// servers are those of a filesystem in a role.
+// servers returns those of a filesystem in a role.
 func (s *story) servers(fs string, role v1alpha1.Role) []server {
 	GinkgoHelper()
 	var nodes v1alpha1.FileSystemNodeList
@@ -41,8 +41,8 @@ func (s *story) servers(fs string, role v1alpha1.Role) []server {
 	return out
 }
 
-// given are the ids of the servers and targets of hive on each node, as the FileSystemNodes record them:
-// "NODE {name: …, id: …, targets: […]}, …".
+// given returns the ids of the servers and targets of hive on each node, as the FileSystemNodes record them: "NODE {name: …, id: …,
+// targets: […]}, …".
 func (s *story) given() []string {
 	GinkgoHelper()
 	var nodes v1alpha1.FileSystemNodeList
@@ -67,7 +67,7 @@ func (s *story) given() []string {
 	return out
 }
 
-// numberOf is the filesystem's own number of a StorageTarget.
+// numberOf returns the filesystem's own number of a StorageTarget.
 func (s *story) numberOf(fs, target string) int32 {
 	GinkgoHelper()
 	for _, i := range s.servers(fs, v1alpha1.RoleStorage) {

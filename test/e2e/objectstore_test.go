@@ -22,8 +22,8 @@ const (
 	storeSecret = "hush-of-the-object-store"
 )
 
-// fileSystemIsBackedUp has the metadata put to an object store. The store is test/e2e/objectstore: it checks signatures. The filesystem has not
-// just been upgraded: see docs/backups.md.
+// fileSystemIsBackedUp backs the metadata up to an object store. The store is test/e2e/objectstore, which checks signatures. The filesystem
+// must not have been upgraded just before: see docs/backups.md.
 func (s *story) fileSystemIsBackedUp() {
 	It("is backed up to an object store, and says nowhere by which secret", s.isBackedUpToAnObjectStore)
 }

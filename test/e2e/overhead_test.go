@@ -21,14 +21,14 @@ import (
 // pairs is how often a tool is started by hand and by the operator, in turn.
 const pairs = 10
 
-// byHand is a tool that is started by hand in pods like the operator's.
+// byHand is a tool that is started by hand in pods like those of the operator.
 type byHand struct {
 	tool string
-	// spec of the run that the operator makes, which has one point.
+	// spec is that of the operator's run, which has one point.
 	spec string
 	// command is what a person would type in the launcher; DIR is an empty directory of the filesystem.
 	command string
-	// metrics are the rates that are compared, in unit.
+	// metrics lists the rates that are compared, in unit.
 	metrics []string
 	unit    string
 }
@@ -54,7 +54,7 @@ var handmade = []byHand{
 	},
 }
 
-// operatorIsCompared compares what the operator measures with what a person measures by hand: `make overhead`.
+// operatorIsCompared compares the operator's measurements with measurements by hand: `make overhead`.
 func (s *story) operatorIsCompared() {
 	s.isMeasurable()
 	for _, h := range handmade {
@@ -83,7 +83,7 @@ func (s *story) operatorIsCompared() {
 					}
 				}
 				turn := []func(){byPerson, byOperator}
-				if i%2 == 1 { // what one leaves to the disks falls on the other, so each is first in half of the pairs
+				if i%2 == 1 { // the disks may still work for the former measurement, so each is first in half of the pairs
 					slices.Reverse(turn)
 				}
 				for _, measure := range turn {
@@ -106,7 +106,7 @@ func (s *story) operatorIsCompared() {
 	}
 }
 
-// standIn makes pods like those of a run that is under way, whose launcher does nothing.
+// standIn creates pods like those of a running BenchmarkRun, whose launcher does nothing.
 func (s *story) standIn(name string) {
 	GinkgoHelper()
 	s.running(name, "launcher")
@@ -137,7 +137,7 @@ func (s *story) standIn(name string) {
 	}, long).Should(ContainSubstring("launcher"))
 }
 
-// measure starts the tool by hand once and reads what it printed with the operator's own parser.
+// measure starts the tool by hand once and parses its output with the operator's own parser.
 func (h byHand) measure(s *story, name string, i int) map[string]float64 {
 	GinkgoHelper()
 	pods := strings.Fields(s.kubectl("get", "pods", "-l", "hand="+name, "-o", "jsonpath={.items[*].metadata.name}"))
@@ -191,7 +191,7 @@ func mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// standardError is that of the mean.
+// standardError returns the standard error of the mean.
 func standardError(values []float64) float64 {
 	m, sum := mean(values), 0.0
 	for _, v := range values {

@@ -19,7 +19,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// onDisks are a MooseFS and a BeeGFS, all of whose data lies on disks. The first node has the metadata of both.
+// onDisks returns a MooseFS and a BeeGFS whose data is all on disks. The first node has the metadata of both.
 func (s *story) onDisks() string {
 	var data []string
 	for _, node := range workers[:2] {
@@ -70,7 +70,7 @@ spec:
 `, workers[0], s.deviceID(workers[0], "master"), strings.Join(data, ", "), beeGFS7, s.deviceID(workers[0], "mgmtd"), s.deviceID(workers[0], "mds"))
 }
 
-// plugInOnDisks gives the nodes the disks of onDisks, or gives them back those that they had.
+// plugInOnDisks attaches the disks of onDisks to the nodes, new ones or those that they had.
 func (s *story) plugInOnDisks() {
 	GinkgoHelper()
 	for _, name := range []string{"master", "mgmtd", "mds"} {
@@ -92,13 +92,13 @@ func (s *story) inMoose(script string) string {
 	return strings.TrimSpace(s.kubectl("exec", pod, "-c", "client", "--", "sh", "-c", script))
 }
 
-// identity is that of the cluster.
+// identity returns the identity of the cluster.
 func identity() string {
 	GinkgoHelper()
 	return kubectl("get", "namespace", "kube-system", "-o", "jsonpath={.metadata.uid}")
 }
 
-// newCluster makes another cluster over the same disks in the place of the one that there is.
+// newCluster replaces the cluster by another one over the same disks.
 func newCluster() {
 	GinkgoHelper()
 	script("down.sh")

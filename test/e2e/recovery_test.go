@@ -14,10 +14,10 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// metadataIsRecovered destroys the directory of the master while a program writes, twice: it is made again from the metalogger on another
-// node, and then from a backup on a third one. Programs stand still from the loss until a person has approved the plan, so how long is up to
-// that person; what counts is that every file is there that was on the servers before the last change that the plan names. It needs a
-// filesystem that runs, with its metadata on the first worker and a metalogger on the second one.
+// metadataIsRecovered destroys the directory of the master twice while a program writes. It is recovered first from the metalogger on
+// another node, and then from a backup on a third node. Programs wait from the loss until a person has approved the plan, so the test sets
+// no limit to that time. Every file must be there that was on the servers before the last change that the plan names. It needs a running
+// filesystem with its metadata on the first worker and a metalogger on the second one.
 func (s *story) metadataIsRecovered() {
 	It("has its metadata again after they were lost, from the metalogger on another node", func() {
 		kept := s.keepsWriting("kept")
@@ -37,7 +37,7 @@ func (s *story) metadataIsRecovered() {
 	})
 }
 
-// backsUpOn asks for backups on a node: one at once, and none by the schedule.
+// backsUpOn requests backups on a node: one at once, and none by the schedule.
 func (s *story) backsUpOn(node string) {
 	GinkgoHelper()
 	s.backsUpOf("scratch", node)
@@ -64,16 +64,16 @@ func (s *story) isBackedUp(which func(v1alpha1.BackupStatus) bool) (found v1alph
 	return found
 }
 
-// acknowledged are the files that a program has written and synced, on the node where the program runs.
+// acknowledged describes the files that a program has written and synced, on the node where the program runs.
 type acknowledged struct{ node, directory, list string }
 
-// files is how many there are.
+// files returns their number.
 func (a acknowledged) files() int {
 	GinkgoHelper()
 	return len(strings.Split(onNode(a.node, "cat "+a.list), "\n"))
 }
 
-// missing are those of before a time that are not as they were written.
+// missing returns those from before a time that differ from what was written.
 func (a acknowledged) missing(before time.Time) string {
 	GinkgoHelper()
 	return onNode(a.node, fmt.Sprintf(`while read -r at i; do
@@ -81,12 +81,12 @@ func (a acknowledged) missing(before time.Time) string {
 done < %s`, before.Unix(), a.directory, a.list))
 }
 
-// keepsWriting starts a program that writes files until it can't. It runs on the node itself, because mounts of before are new after a
-// recovery, and it writes down what was acknowledged, and when.
+// keepsWriting starts a program that writes files until it can't. It runs on the node itself, because a recovery replaces the mounts, and
+// it records which files were acknowledged, and when.
 func (s *story) keepsWriting(name string) acknowledged {
 	GinkgoHelper()
 	a := acknowledged{node: workers[2], directory: s.mountPath + "/ssd/" + name, list: "/run/" + s.namespace + "-" + name}
-	// The list is there before the program is: the first file may take longer than the first look.
+	// The list exists before the program starts, because the first file may take longer than the first look at the list.
 	onNode(a.node, fmt.Sprintf(`: > %[1]s; mkdir -p %[2]s
 nohup sh -c 'i=0; while i=$((i+1)); do
   echo $i > %[2]s/$i && sync %[2]s/$i && echo "$(date +%%s) $i" >> %[1]s || break; sleep 0.1
@@ -95,8 +95,8 @@ done' >/dev/null 2>&1 &`, a.list, a.directory))
 	return a
 }
 
-// losesAndRecovers destroys the directory of the master on a node, and has the metadata made again on another one, as a person does who takes
-// what the plan proposes.
+// losesAndRecovers destroys the directory of the master on a node, and recovers the metadata on another one like a person who approves the
+// proposed plan.
 func (s *story) losesAndRecovers(node, onto, from string, kept acknowledged) v1alpha1.MetadataRecovered {
 	GinkgoHelper()
 	lost := time.Now()
@@ -133,7 +133,7 @@ func (s *story) losesAndRecovers(node, onto, from string, kept acknowledged) v1a
 	return recovered
 }
 
-// saysOfRecovery is the reason and the message of Recovering.
+// saysOfRecovery returns the reason and the message of Recovering.
 func (s *story) saysOfRecovery() string {
 	GinkgoHelper()
 	c := meta.FindStatusCondition(s.fileSystem().Status.Conditions, v1alpha1.ConditionRecovering)

@@ -13,12 +13,12 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// story is an Ordered container of specs with a filesystem, or several, of its own. Stories run side by side on one cluster, so
-// each has a namespace, node labels, directories, mount points, disks and ports that no other has.
+// story is an Ordered container of specs with one or several filesystems of its own. Stories run in parallel on one cluster, so each has a
+// namespace, node labels, directories, mountpoints, disks and ports that no other story uses.
 type story struct {
 	name      string
 	namespace string
-	// dataRoot holds the directories that are targets, mountPath is where clients mount.
+	// dataRoot holds the directories that are targets; mountPath is where clients mount.
 	dataRoot, mountPath string
 	// port is the first of the ports of its filesystem; those of MooseFS take 32, those of BeeGFS 64.
 	port int
@@ -30,7 +30,7 @@ func newStory(name string, port int) *story {
 	}
 }
 
-// text puts the story into a manifest: its name for $STORY, its first port for $PORT.
+// text inserts the story into a manifest: its name for $STORY, its first port for $PORT.
 func (s *story) text(manifest string) string {
 	return strings.NewReplacer("$STORY", s.name, "$PORT", fmt.Sprint(s.port)).Replace(manifest)
 }
@@ -41,13 +41,13 @@ func (s *story) apply(manifest string) {
 	apply(s.text(manifest))
 }
 
-// begin makes the namespace of the story.
+// begin creates the namespace of the story.
 func (s *story) begin() {
 	GinkgoHelper()
 	s.apply(`{apiVersion: v1, kind: Namespace, metadata: {name: e2e-$STORY, labels: {pod-security.kubernetes.io/enforce: privileged}}}`)
 }
 
-// label gives a node roles in the story, such as storage, or takes one away, such as client-.
+// label sets roles of the story on a node, such as storage, or removes one, such as client-.
 func (s *story) label(node string, roles ...string) {
 	GinkgoHelper()
 	args := []string{"label", "--overwrite", "node", node}
@@ -67,8 +67,8 @@ func (s *story) kubectl(args ...string) string {
 	return kubectl(slices.Concat([]string{"-n", s.namespace}, args)...)
 }
 
-// deleteFileSystem deletes a FileSystem of the story, or all of them ("--all"), also while nodes have mounted it: the annotation says that this
-// is meant.
+// deleteFileSystem deletes a FileSystem of the story, or all of them ("--all"), even while nodes have mounted it: an annotation confirms
+// the deletion.
 func (s *story) deleteFileSystem(which string, args ...string) {
 	GinkgoHelper()
 	deleteFileSystems(s.namespace, which, args...)
@@ -89,18 +89,18 @@ func deleteFileSystems(namespace, which string, args ...string) {
 	}
 }
 
-// processes is a shell command that prints the processes of that name, on one line, which run on a node in pods of the story: the other
-// stories have daemons of the same name there.
+// processes returns a shell command that prints the processes with that name, on one line, that run on a node in pods of the story. Other
+// stories have daemons with the same name there.
 func (s *story) processes(node, name string) string {
 	GinkgoHelper()
 	uids := strings.Fields(s.kubectl("get", "pods", "--field-selector", "spec.nodeName="+node, "-o", "jsonpath={.items[*].metadata.uid}"))
 	for _, uid := range uids {
-		uids = append(uids, strings.ReplaceAll(uid, "-", "_")) // as systemd writes it
+		uids = append(uids, strings.ReplaceAll(uid, "-", "_")) // in the spelling of systemd
 	}
 	return fmt.Sprintf(`for p in $(pgrep -f '^([^ ]*/)?%s( |$)'); do if grep -qE '%s' /proc/$p/cgroup; then printf '%%s ' $p; fi; done`, name, strings.Join(uids, "|"))
 }
 
-// results shows the table of a run.
+// results prints the table of a run.
 func (s *story) results(name string) {
 	GinkgoHelper()
 	report("results of "+name, s.kubectl("get", "benchmarkrun", name, "-o", "go-template-file="+filepath.Join(root, "test", "demo", "results.gotemplate")))

@@ -1,8 +1,8 @@
 //go:build e2e
 
-// Package e2e tests the operator as its users meet it: installed by its chart on a real cluster, with real MooseFS
-// daemons, FUSE mounts and MPI launches. Each Ordered container is a story with a filesystem of its own; the stories run side by side on
-// one cluster, those that stop the operator itself after all others.
+// Package e2e tests the operator as its users install it: by its chart on a real cluster, with real MooseFS daemons, FUSE mounts and MPI
+// launches. Each Ordered container is a story with a filesystem of its own. The stories run in parallel on one cluster; those that stop the
+// operator itself run after all others.
 package e2e
 
 import (
@@ -32,14 +32,14 @@ const (
 	release         = "parallelfs-operator"
 )
 
-// soon is for what needs no more than a few looks of the operator, long for what waits for images, processes or back-offs.
+// soon is for what needs only a few passes of the operator, long for what waits for images, processes or back-offs.
 var soon, long = patience.Bound(2 * time.Minute), patience.Bound(8 * time.Minute)
 
 var (
 	kube    *rest.Config
 	api     client.Client
 	workers []string
-	// shells are the pods by which shell reaches the nodes.
+	// shells holds the pods by which shell reaches the nodes.
 	shells = map[string]string{}
 	root   = filepath.Join("..", "..")
 )
@@ -53,7 +53,7 @@ func TestEndToEnd(t *testing.T) {
 	RunSpecs(t, "ParallelFS Operator", suite, reporter)
 }
 
-// The first process prepares the cluster for all: shells on its nodes, and the operator by its chart.
+// The first process prepares the cluster for all: it starts shells on the nodes, and installs the operator by its chart.
 var _ = SynchronizedBeforeSuite(prepareCluster, func() {
 	connect()
 	findShells()
@@ -86,15 +86,15 @@ func connect() {
 	var err error
 	kube, err = ctrl.GetConfig()
 	Expect(err).NotTo(HaveOccurred(), "run these tests by `make test-e2e`, which brings up the cluster")
-	kube.Wrap(patience.Reads) // also of inPod, whose command begins only when the API server has answered
+	kube.Wrap(patience.Reads) // also for inPod, whose command begins only after the API server has answered
 	api, err = client.New(kube, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 	workers = strings.Fields(kubectl("get", "nodes", "-l", "!node-role.kubernetes.io/control-plane", "-o", "jsonpath={.items[*].metadata.name}"))
 	Expect(len(workers)).To(BeNumerically(">=", 3))
 }
 
-// What failed, and why, goes to the file that run.sh prints last, where it is read first; the state of the cluster at the
-// time stands at the spec.
+// The failures and their reasons go to the file that run.sh prints last, where people read first. The state of the cluster at that time is
+// in the report of the spec.
 var _ = ReportAfterSuite("failures", func(all Report) {
 	var text strings.Builder
 	for _, spec := range all.SpecReports.WithState(types.SpecStateFailureStates) {
@@ -103,9 +103,9 @@ var _ = ReportAfterSuite("failures", func(all Report) {
 	Expect(os.WriteFile(filepath.Join(root, "test", "cluster", ".work", "failures"), []byte(text.String()), 0o644)).To(Succeed())
 })
 
-// A story is given the first of its ports. The published experiments have those that are in their manifests: BeeGFS's own.
+// A story gets the first of its ports. The published experiments use the ports in their manifests, which are BeeGFS's own.
 var _ = Describe("ParallelFS Operator", func() {
-	// more is the label of stories whose behaviors other stories or lower tiers show as well: run.sh leaves them out of the gate.
+	// more labels stories whose behaviors other stories or lower tiers show as well. run.sh leaves them out of the gate.
 	more := Label("more")
 	tell := func(text string, s *story, args ...any) {
 		decorators := []any{Ordered, ContinueOnFailure}
@@ -129,7 +129,7 @@ var _ = Describe("ParallelFS Operator", func() {
 			AfterAll(func() {
 				if s.port > 0 && s.name != kept {
 					s.kubectl("delete", "benchmarkruns", "--all", patience.Flag(5*time.Minute))
-					s.deleteFileSystem("--all", patience.Flag(5*time.Minute)) // an idle daemon takes the time of the others
+					s.deleteFileSystem("--all", patience.Flag(5*time.Minute)) // an idle daemon takes CPU time from the others
 				}
 			})
 		})...)
@@ -161,7 +161,7 @@ var _ = Describe("ParallelFS Operator", func() {
 		tell("the operator, updated from "+os.Getenv("UPDATE"), s, s.operatorIsUpdated)
 		return
 	}
-	// Those that take longest come first; what computes stands beside what waits.
+	// The longest stories come first; those that compute run beside those that wait.
 	tools := newStory("tools", 20400)
 	tell("BenchmarkRuns of other tools", tools, more, tools.everyToolMeasures)
 	disks := newStory("disks", 20000)
@@ -196,10 +196,10 @@ var _ = Describe("ParallelFS Operator", func() {
 	tell("its chart, installed", newStory("chart", 0), chartIsInstalled)
 })
 
-// kept is the story whose filesystem is there when the chart is upgraded and taken away, last, when nothing else runs.
+// kept is the story whose filesystem exists when the chart is upgraded and removed, last, when nothing else runs.
 const kept = "sweeps"
 
-// They run in this order: Ginkgo shuffles containers that stand side by side. The last one makes another cluster.
+// They run in this order, because Ginkgo shuffles containers side by side. The last one creates another cluster.
 var _ = Describe("ParallelFS Operator, when nothing else runs,", Serial, Ordered, ContinueOnFailure, func() {
 	if os.Getenv("OVERHEAD")+os.Getenv("LIFE")+os.Getenv("UPDATE") != "" {
 		return // they are alone
@@ -219,7 +219,7 @@ var _ = Describe("ParallelFS Operator, when nothing else runs,", Serial, Ordered
 	Describe("whose cluster is lost", func() { newStory("rebuilt", 20800).clusterIsRebuilt() })
 })
 
-// run runs a program of bin/ and returns its standard output; a failure ends the spec with what it said.
+// run runs a program of bin/ and returns its standard output; a failure ends the spec with the program's error output.
 func run(input, program string, args ...string) string {
 	GinkgoHelper()
 	out, err := try(input, program, args...)
@@ -227,7 +227,7 @@ func run(input, program string, args ...string) string {
 	return out
 }
 
-// try is run for what may fail. kubectl is repeated while the API server is busy.
+// try is run for a program that may fail. kubectl is repeated while the API server is busy.
 func try(input, program string, args ...string) (string, error) {
 	if program != "kubectl" {
 		return once(input, program, args)
@@ -269,7 +269,7 @@ func helm(args ...string) {
 	run("", "helm", append(args, "--namespace", systemNamespace)...)
 }
 
-// startShells runs a pod on each node that can do there what an administrator can: see shell.
+// startShells runs a pod on each node that can do everything an administrator can do there: see shell.
 func startShells() {
 	GinkgoHelper()
 	apply(`
@@ -302,7 +302,7 @@ func shell(node, script string) (string, error) {
 	return try("", "kubectl", "-n", "e2e-shell", "exec", shells[node], "--", "nsenter", "-t", "1", "-m", "-p", "--", "sh", "-c", script)
 }
 
-// onNode is shell for what must succeed.
+// onNode is shell for a script that must succeed.
 func onNode(node, script string) string {
 	GinkgoHelper()
 	out, err := shell(node, script)
@@ -310,7 +310,7 @@ func onNode(node, script string) string {
 	return strings.TrimSpace(out)
 }
 
-// describeCluster prints what a person would look at first.
+// describeCluster prints what a person would read first.
 func describeCluster(namespace string) {
 	for _, args := range [][]string{
 		{"get", "pods", "-A", "-o", "wide"},
@@ -329,7 +329,7 @@ func describeCluster(namespace string) {
 	}
 }
 
-// report shows something in the output of a passing run.
+// report prints something in the output of a passing run.
 func report(title, text string) {
 	AddReportEntry(title, text)
 }

@@ -20,13 +20,13 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// before is the tree of the commit that UPDATE names: run.sh has put it there.
+// before is the tree of the commit in UPDATE, which run.sh has checked out.
 var before = filepath.Join(root, "test", "cluster", ".work", "before")
 
-// frozenFormats is in all commits whose stored formats, labels and names this operator still knows.
+// frozenFormats exists in all commits whose stored formats, labels and names this operator still supports.
 const frozenFormats = "docs/adr/0077-stored-formats-are-frozen.md"
 
-// installBefore installs the operator of the commit that UPDATE names, whose images run.sh has made.
+// installBefore installs the operator of the commit in UPDATE, whose images run.sh has built.
 func installBefore() {
 	GinkgoHelper()
 	Expect(filepath.Join(before, frozenFormats)).To(BeARegularFile(), "UPDATE is to name a commit that has it, or a later one, such as ff7e17f")
@@ -37,7 +37,7 @@ func installBefore() {
 	installFrom(before, images...)
 }
 
-// steady writes files for half a minute, four times. Nothing is run again, so that whatever disturbs it fails it.
+// steady writes files for half a minute, four times. Nothing is retried, so any disturbance makes it fail.
 const steady = `
 	tool: custom
 	custom:
@@ -116,22 +116,22 @@ func (s *story) operatorIsUpdated() {
 	})
 }
 
-// daemons are the pods of all filesystems of the story, with their identities and the restarts of each container. Guards and the pods of Jobs
-// are none.
+// daemons returns the pods of all filesystems of the story, with their identities and the restarts of each container. It leaves out guards
+// and the pods of Jobs.
 func (s *story) daemons() string {
 	GinkgoHelper()
 	return s.kubectl("get", "pods", "-l", v1alpha1.LabelFileSystem+","+v1alpha1.LabelComponent+",!"+v1alpha1.LabelGuard+",!batch.kubernetes.io/job-name", "--sort-by=.metadata.name", "-o",
 		`jsonpath={range .items[*]}{.metadata.name} {.metadata.uid} {.status.containerStatuses[*].restartCount}{"\n"}{end}`)
 }
 
-// managerImage is the image of the manager that the chart has installed.
+// managerImage returns the image of the manager that the chart has installed.
 func managerImage() string {
 	GinkgoHelper()
 	return kubectl("-n", systemNamespace, "get", "deployments", "-l", "app.kubernetes.io/component=manager", "-o",
 		"jsonpath={.items[*].spec.template.spec.containers[*].image}")
 }
 
-// definitionsAreOurs holds that the definitions of all kinds came with the chart: they are those of this tree, field by field.
+// definitionsAreOurs checks that the chart installed the definitions of all kinds: they equal those of this tree, field by field.
 func definitionsAreOurs() {
 	GinkgoHelper()
 	files, err := filepath.Glob(filepath.Join(root, "config", "crd", "bases", "*.yaml"))
@@ -145,7 +145,7 @@ func definitionsAreOurs() {
 	}
 }
 
-// definition is what is compared of the definition of a kind: all that the API server adds nothing to.
+// definition holds the compared part of a kind's definition: everything to which the API server adds nothing.
 type definition struct {
 	Metadata struct {
 		Name string `json:"name"`
@@ -164,7 +164,8 @@ func schemaOf(content []byte) (out definition) {
 	return out
 }
 
-// watchReady looks each second whether filesystems are Ready, until it is stopped. It then returns what they said when one was not.
+// watchReady checks each second whether filesystems are Ready, until it is stopped. It then returns the messages from the times when one
+// was not.
 func (s *story) watchReady(names ...string) (stop func() string) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	said := ""
@@ -179,7 +180,7 @@ func (s *story) watchReady(names ...string) (stop func() string) {
 			for _, name := range names {
 				fs := &v1alpha1.FileSystem{}
 				if api.Get(context.Background(), client.ObjectKey{Namespace: s.namespace, Name: name}, fs) != nil {
-					continue // the API server has no time; the next look is in a second
+					continue // the API server is busy; the next check is in a second
 				}
 				if !meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionReady) {
 					said = fmt.Sprintf("%s at %s: %v", name, time.Now().Format(time.TimeOnly), fs.Status.Conditions)

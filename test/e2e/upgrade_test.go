@@ -20,7 +20,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// fileSystemIsUpgraded takes a MooseFS with two copies from the oldest version to the newest one, while programs on two clients use it.
+// fileSystemIsUpgraded upgrades a MooseFS with two copies from the oldest version to the newest one, while programs on two clients use it.
 func (s *story) fileSystemIsUpgraded() {
 	It("has a filesystem of the older version, with data", func() {
 		s.isReady(oldest, twoCopies)
@@ -98,7 +98,7 @@ func (s *story) fileSystemIsUpgraded() {
 	})
 }
 
-// fileSystemGoesTo takes a MooseFS from the newest version that is tested to a later one (UPGRADE_TO), while programs use it.
+// fileSystemGoesTo upgrades a MooseFS from the newest tested version to a later one (UPGRADE_TO), while programs use it.
 func (s *story) fileSystemGoesTo(later string) {
 	It("is upgraded while programs use it, and no chunk is lost", func() {
 		s.isReady(newest, twoCopies)
@@ -119,7 +119,7 @@ func (s *story) fileSystemGoesTo(later string) {
 	})
 }
 
-// asksFor writes the version that a person wants, and the one that may be gone to without a backup, if any.
+// asksFor sets the version that a person wants, and the version that needs no backup first, if any.
 func (s *story) asksFor(version, withoutBackup string) {
 	GinkgoHelper()
 	without := "null"
@@ -130,7 +130,7 @@ func (s *story) asksFor(version, withoutBackup string) {
 		fmt.Sprintf(`{"spec":{"version":%q,"updates":{"upgradeWithoutBackup":%s}}}`, version, without))
 }
 
-// saysOf is the reason and the message of a condition, empty while there is none.
+// saysOf returns the reason and the message of a condition, empty while there is none.
 func (s *story) saysOf(kind string) string {
 	GinkgoHelper()
 	return conditionText(s.fileSystem(), kind)
@@ -144,8 +144,8 @@ func conditionText(fs *v1alpha1.FileSystem, kind string) string {
 	return c.Reason + ": " + c.Message
 }
 
-// watchVersions looks each second which version every daemon of a filesystem was made with, until it is stopped. It then returns what the
-// condition Upgrading has said, and when a daemon was newer than the first component, such as the master, or that went back.
+// watchVersions checks each second the version with which every daemon of a filesystem was made, until it is stopped. It then returns the
+// messages of the condition Upgrading, and an error if a daemon was newer than the first component, such as the master, or went back.
 func (s *story) watchVersions(name, first, from string) (stop func() (said []string, wrong string)) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	var said []string

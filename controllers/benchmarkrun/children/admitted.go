@@ -13,10 +13,10 @@ import (
 	"parallelfs.dev/operator/controllers/admitted"
 )
 
-// outlastingPatience is how long a container that outlasts the tool may take to end by itself.
+// outlastingPatience is how long a container that outlasts the tool may take to end on its own.
 const outlastingPatience = 10 * time.Second
 
-// templates are those of a job's pods.
+// templates returns the templates of a job's pods.
 func templates(job client.Object) (out []corev1.PodTemplateSpec) {
 	switch j := job.(type) {
 	case *batchv1.Job:
@@ -31,7 +31,7 @@ func templates(job client.Object) (out []corev1.PodTemplateSpec) {
 	return out
 }
 
-// AskedOf is what a job asks for of its pods, by role. A job that was not created yet asks for what the operator does.
+// AskedOf returns what a job requests for its pods, by role. A job that was not created yet has exactly what the operator requests.
 func AskedOf(job client.Object) map[string]admitted.Asked {
 	out := map[string]admitted.Asked{}
 	for _, t := range templates(job) {
@@ -40,7 +40,7 @@ func AskedOf(job client.Object) map[string]admitted.Asked {
 	return out
 }
 
-// asked is what the operator asked for of the job's pods. A webhook may have changed the job's own templates.
+// asked returns what the operator requested for the job's pods. A webhook may have changed the job's own templates.
 func (c *Child) asked() map[string]admitted.Asked {
 	if text := c.Object.GetAnnotations()[AnnotationAsked]; text != "" {
 		if out, err := admitted.Decode(text); err == nil {
@@ -50,7 +50,7 @@ func (c *Child) asked() map[string]admitted.Asked {
 	return AskedOf(c.Object)
 }
 
-// PodChanges says what of the pods that ran is not as it was asked for; each change once.
+// PodChanges lists how the pods that ran differ from the request, each change once.
 func (c *Child) PodChanges() (out []string) {
 	asked := c.asked()
 	for i := range c.Pods {
@@ -70,8 +70,8 @@ func (c *Child) PodChanges() (out []string) {
 	return out
 }
 
-// Settle finds out whether the containers that were asked for have all ended while another one runs: Kubernetes never ends such a job.
-// After a while it counts as ended, as its own containers have.
+// Settle checks whether all requested containers have ended while another one still runs. Kubernetes never ends such a job. After a while
+// the job counts as ended, with the result of its own containers.
 func (c *Child) Settle(now time.Time) {
 	c.Outlasting = ""
 	pods, wanted := c.MainPods(), completions(c.Object)
@@ -112,7 +112,7 @@ func (c *Child) Settle(now time.Time) {
 	}
 }
 
-// completions is how many pods have to end well.
+// completions returns how many pods have to succeed.
 func completions(job client.Object) int {
 	if j, is := job.(*batchv1.Job); is && j.Spec.Completions != nil {
 		return int(*j.Spec.Completions)

@@ -24,7 +24,7 @@ func templateOf(role string) corev1.PodTemplateSpec {
 	}
 }
 
-// ran is a pod whose tool ended so long ago, beside an injected container that runs.
+// ran returns a pod whose tool ended this long ago, beside an injected container that runs.
 func ran(role, name string, code int32, ago time.Duration) corev1.Pod {
 	t := templateOf(role)
 	pod := corev1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}

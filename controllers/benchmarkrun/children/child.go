@@ -1,4 +1,4 @@
-// Package children knows the jobs that a run has made: by which labels and annotations, and what they and their pods say of themselves.
+// Package children describes the jobs of a run: their labels and annotations, and the states of the jobs and their pods.
 package children
 
 import (
@@ -23,26 +23,26 @@ type Child struct {
 	Object client.Object
 	Name   string
 	Turn   turns.Turn
-	// Created is when it was made, started when it was let go: a queue may hold it for long.
+	// Created is when it was created. Started is when it was released; a queue may hold it for long.
 	Created, Started time.Time
 	Deleting         bool
-	// Held is true while it waits in a queue. admitted is when it was seen to run, zero unless a queue has it.
+	// Held is true while it waits in a queue. Admitted is when it was seen to run, zero unless it has a queue.
 	Held     bool
 	Admitted time.Time
-	// Succeeded and failed are what the job says of itself; message is its own.
+	// Succeeded and Failed are the states that the job reports, with its own Message.
 	Succeeded, Failed bool
 	Message           string
-	// Nodes are those that take part. The pods themselves may be gone when their job has ended.
+	// Nodes lists the nodes of the job. The pods themselves may be gone when their job has ended.
 	Nodes []string
 	Pods  []corev1.Pod
-	// Refused says why no pods could be made, in the words of the API server; empty when they could.
+	// Refused is why no pods could be created, in the words of the API server; empty if they could.
 	Refused string
-	// Outlasting names a container that nobody asked for and that still runs although the tool has ended, with its pod; empty when there is
-	// none.
+	// Outlasting names a container that the operator did not request and that still runs although the tool has ended, with its pod; empty if
+	// there is none.
 	Outlasting string
 }
 
-// FailedWorker returns a worker that ended before the launcher: the launcher then waits for ever.
+// FailedWorker returns a worker that ended before the launcher. The launcher then waits forever.
 func (c *Child) FailedWorker() *corev1.Pod {
 	for i := range c.Pods {
 		ended := Terminated(&c.Pods[i], ContainerName)
@@ -54,7 +54,7 @@ func (c *Child) FailedWorker() *corev1.Pod {
 	return nil
 }
 
-// MainPods are the pods whose output is the tool's: one, or one for each server, in their order.
+// MainPods returns the pods with the tool's output: one, or one for each server, in their order.
 func (c *Child) MainPods() []*corev1.Pod {
 	var out []*corev1.Pod
 	for i := range c.Pods {
@@ -66,7 +66,7 @@ func (c *Child) MainPods() []*corev1.Pod {
 	return out
 }
 
-// ClientNodes are the nodes that the clients of a job run on, sorted.
+// ClientNodes returns the nodes of a job's clients, sorted.
 func (c *Child) ClientNodes() []string {
 	var out []string
 	for i := range c.Pods {
@@ -79,7 +79,7 @@ func (c *Child) ClientNodes() []string {
 	return out
 }
 
-// completionIndex is the number of a pod among those of its Job, from 0.
+// completionIndex returns the number of a pod among those of its Job, from 0.
 func completionIndex(pod *corev1.Pod) int {
 	n, err := strconv.Atoi(pod.Annotations[batchv1.JobCompletionIndexAnnotation])
 	if err != nil {
@@ -88,21 +88,21 @@ func completionIndex(pod *corev1.Pod) int {
 	return n
 }
 
-// Over is true for a job that does nothing more.
+// Over reports whether a job does nothing more.
 func (c *Child) Over() bool { return c.Succeeded || c.Failed || c.FailedWorker() != nil }
 
-// Evicted is true for a job that ran, and was taken back into its queue.
+// Evicted reports whether a job ran and was taken back into its queue.
 func (c *Child) Evicted() bool { return c.Held && !c.Admitted.IsZero() }
 
-// NoPods is true for a job whose pods the API server has refused: it did nothing, whatever it says of itself.
+// NoPods reports whether the API server has refused the pods of a job, so that it did nothing, whatever its status says.
 func (c *Child) NoPods() bool {
 	return c.Refused != "" && len(c.MainPods()) == 0 && c.FailedWorker() == nil
 }
 
-// quotaWords are in the refusal of a pod for which a ResourceQuota has no room left (k8s.io/apiserver, plugin resourcequota).
+// quotaWords is part of the refusal of a pod for which a ResourceQuota has no room left (k8s.io/apiserver, plugin resourcequota).
 const quotaWords = "exceeded quota"
 
-// WaitsForQuota is true for a job whose pods are made by themselves as soon as others of the namespace have ended.
+// WaitsForQuota reports whether the pods of a job will be created without help once others in the namespace have ended.
 func (c *Child) WaitsForQuota() bool { return strings.Contains(c.Refused, quotaWords) }
 
 func childOf(job client.Object) Child {
@@ -117,7 +117,7 @@ func childOf(job client.Object) Child {
 	return c
 }
 
-// ChildOfJob is what a Job says of itself, without its pods.
+// ChildOfJob returns the state of a Job, without its pods.
 func ChildOfJob(job *batchv1.Job) Child {
 	c := childOf(job)
 	c.Held = job.Spec.Suspend != nil && *job.Spec.Suspend
@@ -138,7 +138,7 @@ func ChildOfJob(job *batchv1.Job) Child {
 	return c
 }
 
-// ChildOfMPIJob is the same of an MPIJob.
+// ChildOfMPIJob returns the state of an MPIJob, without its pods.
 func ChildOfMPIJob(job *mpiv2.MPIJob) Child {
 	c := childOf(job)
 	c.Held = job.Spec.RunPolicy.Suspend != nil && *job.Spec.RunPolicy.Suspend
@@ -159,7 +159,7 @@ func ChildOfMPIJob(job *mpiv2.MPIJob) Child {
 	return c
 }
 
-// Why says what keeps the pods of a job from running, and is empty when nothing does.
+// Why returns what keeps the pods of a job from running, and is empty if nothing does.
 func Why(c *Child) string {
 	for i := range c.Pods {
 		if message := PodTrouble(&c.Pods[i]); message != "" {
@@ -169,7 +169,7 @@ func Why(c *Child) string {
 	return ""
 }
 
-// Terminated is how a container of a pod ended, nil while it has not.
+// Terminated returns how a container of a pod ended, nil while it has not.
 func Terminated(pod *corev1.Pod, container string) *corev1.ContainerStateTerminated {
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.Name == container {
@@ -179,8 +179,8 @@ func Terminated(pod *corev1.Pod, container string) *corev1.ContainerStateTermina
 	return nil
 }
 
-// PodTrouble says what keeps a pod from running; it is empty while the pod runs or just starts. Texts that change from one look to
-// the next, such as the time of a next try, are left out.
+// PodTrouble returns what keeps a pod from running; empty while the pod runs or has just started. It leaves out texts that change between
+// passes, such as the time of the next try.
 func PodTrouble(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// dropTimeout is how long the agents have to drop caches.
+	// dropTimeout is how long the agents may take to drop caches.
 	dropTimeout = time.Minute
-	// DropFresh is how long dropped caches count as empty: an operator that was away meanwhile has them dropped again.
+	// DropFresh is how long dropped caches count as empty. An operator that was away longer has them dropped again.
 	DropFresh = 5 * time.Minute
 )
 
-// decideDrop has the caches dropped before a turn; it does not wait when they are.
+// decideDrop makes the agents drop the caches before a turn; it does not wait if they have done so.
 func decideDrop(w *scope.Scope, d Decision) (Decision, bool) {
 	d.Reason, d.Message = v1alpha1.ReasonDroppingCaches, "dropping caches before "+w.Current(d.Turn)
 	d.Running, d.After = false, scope.Soon

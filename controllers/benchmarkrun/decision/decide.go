@@ -1,5 +1,5 @@
-// Package decision says what one pass over a BenchmarkRun does, from its scope alone: one action, what becomes of the lease, and what the
-// status says.
+// Package decision decides what one pass over a BenchmarkRun does, from its scope alone: one action, what happens to the lease, and the new
+// status.
 package decision
 
 import (
@@ -25,33 +25,33 @@ import (
 type action int
 
 const (
-	// Nothing but the status.
+	// Nothing writes only the status.
 	Nothing action = iota
-	// Start makes the job of a turn.
+	// Start creates the job of a turn.
 	Start
 	// Keep writes the record of a turn that has ended.
 	Keep
 	// GiveUp writes the record of a turn that had no job.
 	GiveUp
-	// Mark notes on a job that came out of its queue that it has started.
+	// Mark records on a job that has left its queue that it has started.
 	Mark
 	// Remove deletes a job.
 	Remove
-	// Check makes the job that looks at image and space.
+	// Check creates the job that checks image and space.
 	Check
-	// Inspect records what that job has found.
+	// Inspect records the result of that job.
 	Inspect
-	// DropCaches asks the agents to drop caches.
+	// DropCaches requests the agents to drop caches.
 	DropCaches
 	// Publish writes the complete results.
 	Publish
-	// Export makes the job that takes them elsewhere.
+	// Export creates the job that copies the results elsewhere.
 	Export
-	// MakeClaim makes the claim that a run on a StorageClass measures.
+	// MakeClaim creates the claim for a run on a StorageClass.
 	MakeClaim
-	// RemoveClaim deletes it.
+	// RemoveClaim deletes that claim.
 	RemoveClaim
-	// Clean makes the job that removes the run's files.
+	// Clean creates the job that removes the run's files.
 	Clean
 	// Forget removes the raw output.
 	Forget
@@ -63,47 +63,47 @@ const (
 type leasing int
 
 const (
-	// LeaseAsIs leaves it to whom it is.
+	// LeaseAsIs does not change it.
 	LeaseAsIs leasing = iota
-	// LeaseTake takes or keeps it; the action is put off when somebody else has it.
+	// LeaseTake takes or keeps it; the action is postponed if another holder has it.
 	LeaseTake
-	// LeaseFree lets it go.
+	// LeaseFree releases it.
 	LeaseFree
 )
 
-// Decision is what a pass does and what the status says.
+// Decision is what a pass does, and the content of the status.
 type Decision struct {
 	Action action
 	Lease  leasing
-	// Child is what keep, mark, inspect and remove are about.
+	// Child is the object that the actions Keep, Mark, Inspect and Remove apply to.
 	Child *children.Child
-	// Turn is what start and giveUp are about, or what runs.
+	// Turn is the turn that Start and GiveUp apply to, or the running one.
 	Turn    turns.Turn
 	Running bool
-	// Verdict, with keep and giveUp, says why the turn failed, whatever it printed; invalid says what disturbed it, and interrupted why it
-	// counts for nothing.
+	// Verdict, with Keep and GiveUp, is why the turn failed, whatever it printed. Invalid is what disturbed it, and Interrupted why it does
+	// not count at all.
 	Verdict, Invalid, Interrupted string
-	// Unread, with keep, leaves the output alone.
+	// Unread, with Keep, skips the output.
 	Unread bool
-	// Request, with dropCaches, is what the agents are asked.
+	// Request, with DropCaches, is the request to the agents.
 	Request string
-	// Intends writes the directory into the status: it comes before the first job that writes there, so that no file can be
-	// forgotten. cleaned takes it out again.
+	// Intends writes the directory into the status before the first job writes there, so that no file can be forgotten. Cleaned removes it
+	// from the status.
 	Intends, Cleaned bool
-	// LeftBehind says why the files could not be removed.
+	// LeftBehind is why the files could not be removed.
 	LeftBehind string
-	// Exported says where the results went besides.
+	// Exported is where the results were copied to.
 	Exported string
-	// Forgotten writes into the status that the raw output is gone.
+	// Forgotten records in the status that the raw output is gone.
 	Forgotten bool
-	// Ended completes the run. unobserved leaves the status as of the spec before.
+	// Ended completes the run. Unobserved keeps the status of the former spec.
 	Ended, Unobserved bool
 
 	Status   metav1.ConditionStatus
 	Progress conditions.Progress
 	Reason   string
 	Message  string
-	// After is when to look again, 0 for when something changes.
+	// After is when the next pass begins, 0 for when something changes.
 	After time.Duration
 }
 
@@ -116,8 +116,8 @@ func Stalled(reason, message string) Decision {
 	return Decision{Status: metav1.ConditionFalse, Progress: conditions.Stalled, Reason: reason, Message: message, Lease: LeaseFree}
 }
 
-// Decide says what to do now. The order is that of what must never be mixed up: what runs is dealt with before anything
-// new is started, and the files are removed only when nothing runs.
+// Decide returns the next step. The order of the checks matters: a running job comes before anything new, and the files are removed only if
+// nothing runs.
 func Decide(w *scope.Scope) Decision {
 	if w.Run.Status.CompletionTime != nil {
 		return decideEnded(w)
@@ -149,7 +149,7 @@ func Decide(w *scope.Scope) Decision {
 	case w.Cleaner != nil:
 		d.Action, d.Child, d.After = Remove, w.Cleaner, scope.Soon
 	case next.Step > 0 && !begun(w):
-		// The files of the steps before have been removed.
+		// The files of the earlier steps have been removed.
 		d.Action, d.Interrupted, d.After = GiveUp, "was stopped between two phases, and its files were removed", scope.Soon
 	case !begun(w):
 		d.Intends, d.After = true, scope.Soon
@@ -163,8 +163,7 @@ func Decide(w *scope.Scope) Decision {
 	return d
 }
 
-// begun is true when the image and the space were looked at, and the status names where the files are. A run that was suspended
-// begins anew.
+// begun reports whether image and space were checked, and the status has the directory of the files. A run that was suspended begins again.
 func begun(w *scope.Scope) bool {
 	if !w.Any(scope.OnClients) {
 		return w.Run.Status.StartTime != nil
@@ -172,7 +171,7 @@ func begun(w *scope.Scope) bool {
 	return w.Run.Status.Directory != ""
 }
 
-// decideTurn starts a turn, after the pause and when the caches are dropped.
+// decideTurn starts a turn after the pause and after the caches were dropped.
 func decideTurn(w *scope.Scope, d Decision) Decision {
 	if pause := w.Run.Spec.Pause; pause != nil && d.Turn.Step == 0 {
 		if left := w.Records.LastEnd().Add(pause.Duration).Sub(w.Now); left > 0 {
@@ -190,7 +189,7 @@ func decideTurn(w *scope.Scope, d Decision) Decision {
 	return d
 }
 
-// decideEnded leaves nothing behind, and deletes the run when its time is over.
+// decideEnded removes what a run has left, and deletes the run when its time is over.
 func decideEnded(w *scope.Scope) Decision {
 	known := meta.FindStatusCondition(w.Run.Status.Conditions, v1alpha1.ConditionSucceeded)
 	d := Decision{Status: metav1.ConditionUnknown, Progress: conditions.Settled}
@@ -204,7 +203,7 @@ func decideEnded(w *scope.Scope) Decision {
 	if w.Changed() && destination(w) != "" {
 		exported, step, waits := decideExport(w)
 		if waits {
-			// The status is about the old spec until this is done.
+			// The status describes the old spec until this is done.
 			d.Action, d.After, d.Unobserved = step.Action, step.After, true
 			return d
 		}
@@ -237,12 +236,12 @@ func decideEnded(w *scope.Scope) Decision {
 	return d
 }
 
-// left is how much is left of a time that began at the end of the run.
+// left returns the remainder of a time that began at the end of the run.
 func left(w *scope.Scope, ttl time.Duration) time.Duration {
 	return w.Run.Status.CompletionTime.Add(ttl).Sub(w.Now)
 }
 
-// DefaultRawOutputTTL is that of spec.rawOutputTTL.
+// DefaultRawOutputTTL is the default of spec.rawOutputTTL.
 const DefaultRawOutputTTL = 30 * 24 * time.Hour
 
 func rawOutputTTL(w *scope.Scope) time.Duration {
@@ -252,7 +251,7 @@ func rawOutputTTL(w *scope.Scope) time.Duration {
 	return DefaultRawOutputTTL
 }
 
-// decideChildren deals with the jobs that are there, one at a time. It is not busy when there are none.
+// decideChildren handles the existing jobs, one at a time. It returns false if there are none.
 func decideChildren(w *scope.Scope) (Decision, bool) {
 	if len(w.Children) == 0 {
 		if len(w.Lingering) == 0 {
@@ -272,7 +271,7 @@ func decideChildren(w *scope.Scope) (Decision, bool) {
 	case recorded:
 		d.Action, d.Child, d.After, d.Running = Remove, c, scope.Soon, false
 	case c.NoPods():
-		// It is no attempt: nothing was ever started.
+		// It is no attempt, because nothing was ever started.
 		d.After = scope.RetryInterval
 		d.noPods(w, c)
 		if c.Failed || w.Run.Spec.Suspend || stopsFor(w) != "" {
@@ -313,7 +312,7 @@ func decideChildren(w *scope.Scope) (Decision, bool) {
 	return d, true
 }
 
-// noPods says that the API server refuses the pods of a job: the run waits for a quota to have room, or for a person.
+// noPods handles a job whose pods the API server refuses: the run waits for a quota to have room, or for a person.
 func (d *Decision) noPods(w *scope.Scope, c *children.Child) {
 	d.Reason, d.Message = v1alpha1.ReasonQuotaExceeded, podsRefused(w, c)
 	if !c.WaitsForQuota() {
@@ -321,7 +320,7 @@ func (d *Decision) noPods(w *scope.Scope, c *children.Child) {
 	}
 }
 
-// podsRefused says why a job has no pods, and what mends it.
+// podsRefused returns why a job has no pods, and what would solve it.
 func podsRefused(w *scope.Scope, c *children.Child) string {
 	if c.WaitsForQuota() {
 		return fmt.Sprintf("%s waits: a quota of namespace %s keeps its pods from being made: %s", c.Name, w.Run.Namespace, c.Refused)
@@ -336,7 +335,7 @@ func podsRefused(w *scope.Scope, c *children.Child) string {
 	})
 }
 
-// running is the decision while a turn is run.
+// running is the decision while a turn runs.
 func running(w *scope.Scope, t turns.Turn) Decision {
 	d := reconciling(v1alpha1.ReasonRunning, "running %s", w.Current(t))
 	d.Running, d.Turn = true, t
@@ -369,7 +368,7 @@ func decideSuspended(w *scope.Scope) Decision {
 	return d
 }
 
-// decideEnd removes the files, writes the complete results and takes them where they are wanted, then ends the run.
+// decideEnd removes the files, writes the complete results, copies them to their destination, and then ends the run.
 func decideEnd(w *scope.Scope) Decision {
 	step, why := cleaning(w)
 	if step != cleanDone && step != cleanImpossible {
@@ -394,7 +393,7 @@ func decideEnd(w *scope.Scope) Decision {
 	return d
 }
 
-// verdict is how a run that is over has ended.
+// verdict describes how a run ended.
 func verdict(w *scope.Scope) Decision {
 	failed, first, left := 0, "", 0
 	for i, s := range w.States() {
@@ -423,19 +422,19 @@ func verdict(w *scope.Scope) Decision {
 	return d
 }
 
-// cleanStep is how far the removal of the run's files is.
+// cleanStep is the progress of the removal of the run's files.
 type cleanStep int
 
 const (
 	// cleanDone means that there is nothing to remove.
 	cleanDone cleanStep = iota
-	// cleanNeeded means that the job that removes must be made.
+	// cleanNeeded means that the job that removes them must be created.
 	cleanNeeded
-	// cleanRunning means that it is at work.
+	// cleanRunning means that the job runs.
 	cleanRunning
 	// cleanNoClient means that no node mounts the filesystem now.
 	cleanNoClient
-	// cleanImpossible means that nobody waits for it any longer.
+	// cleanImpossible means that the run no longer waits for it.
 	cleanImpossible
 )
 
@@ -446,7 +445,7 @@ func cleaning(w *scope.Scope) (cleanStep, string) {
 	case c != nil && c.Succeeded:
 		return cleanDone, ""
 	case w.MakesClaim():
-		return cleanDone, "" // the claim goes with all that is on it
+		return cleanDone, "" // the claim is deleted with everything on it
 	case gone(w) != "":
 		return cleanImpossible, gone(w)
 	case c == nil && w.Volume == nil && (len(w.Mounted) == 0 || w.Mount.Path == ""):
@@ -464,7 +463,7 @@ func cleaning(w *scope.Scope) (cleanStep, string) {
 	}
 }
 
-// gone says why no pod can reach what is measured any more, empty when one can.
+// gone returns why no pod can reach the target now, empty if one can.
 func gone(w *scope.Scope) string {
 	target := w.Run.Spec.Target.String()
 	var deleted bool
@@ -499,8 +498,8 @@ func cleaningUp(w *scope.Scope, step cleanStep, why string) Decision {
 	return d
 }
 
-// DecideDeleted stops and cleans up as far as that is possible. When nothing is left to do, it is finished, with a
-// sentence when files stay behind. It never waits without a bound: a finalizer must not trap.
+// DecideDeleted stops the run and removes its files as far as that is possible. When nothing is left to do, finished is true, and the
+// decision has a message if files remain. It never waits forever, because a finalizer must not block a deletion.
 func DecideDeleted(w *scope.Scope) (d Decision, finished bool) {
 	d = reconciling(v1alpha1.ReasonCleaningUp, "stopping")
 	d.After = scope.Soon
@@ -531,12 +530,12 @@ func DecideDeleted(w *scope.Scope) (d Decision, finished bool) {
 	}
 }
 
-// Expired is true when a deletion has waited long enough.
+// Expired reports whether a deletion has waited long enough.
 func Expired(run *v1alpha1.BenchmarkRun, now time.Time) bool {
 	return now.Sub(run.DeletionTimestamp.Time) > scope.DeleteTimeout
 }
 
-// InUse is the decision while somebody else has the lease.
+// InUse is the decision while another holder has the lease.
 func InUse(w *scope.Scope, by string) Decision {
 	d := reconciling(v1alpha1.ReasonFileSystemInUse, "%s has the lease of %s; this run waits until it is free", by, w.Run.Spec.Target.String())
 	if w.Volume != nil {
@@ -546,7 +545,7 @@ func InUse(w *scope.Scope, by string) Decision {
 	return d
 }
 
-// disturbance says what has changed since a job was started, empty when nothing has or nobody can tell.
+// disturbance returns what has changed since a job was started, empty if nothing has or it is unknown.
 func disturbance(w *scope.Scope, c *children.Child) string {
 	text := c.Object.GetAnnotations()[children.AnnotationTrust]
 	if text == "" {

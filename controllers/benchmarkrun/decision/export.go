@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 )
 
-// destination says where the complete results go besides, empty when nowhere.
+// destination returns where the complete results are copied to, empty for nowhere.
 func destination(w *scope.Scope) string {
 	spec := w.Run.Spec.Results
 	if spec == nil {
@@ -26,7 +26,7 @@ func destination(w *scope.Scope) string {
 	return strings.Join(out, "; ")
 }
 
-// decideExport has the results taken elsewhere. What becomes of that is no failure of the run.
+// decideExport makes a job copy the results. A failure of that is no failure of the run.
 func decideExport(w *scope.Scope) (exported string, d Decision, waits bool) {
 	to := destination(w)
 	if to == "" || strings.Contains(w.Run.Status.Exported, to) {

@@ -15,7 +15,7 @@ import (
 	"parallelfs.dev/operator/controllers/lease"
 )
 
-// held writes the condition ChangesHeld of the FileSystem.
+// held sets the condition ChangesHeld of the FileSystem.
 func held(w *scope.Scope, reason string) {
 	meta.SetStatusCondition(&w.FileSystem.Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionChangesHeld, Status: metav1.ConditionTrue, Reason: reason,

@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/text"
 )
 
-// decidePreflight looks at image and space before the first point; it does not hold up a run that has passed.
+// decidePreflight checks image and space before the first point. It does not delay a run that has passed the check.
 func decidePreflight(w *scope.Scope) (Decision, bool) {
 	d := reconciling(v1alpha1.ReasonPreflight, "looking at the image %s and the space of %s", w.Image, w.Run.Spec.Target.String())
 	if w.Volume != nil && !w.Volume.Bound() {
@@ -20,7 +20,7 @@ func decidePreflight(w *scope.Scope) (Decision, bool) {
 	c := w.Checker
 	switch {
 	case !w.Any(scope.OnClients):
-		// Nothing of it needs a mount, and the backend brings the image. What it is measured on is recorded all the same.
+		// The check needs no mount, and the backend supplies the image. The provenance is recorded all the same.
 		d.Action, d.After = Inspect, scope.Soon
 		return d, w.Provenance.CheckedBy == ""
 	case c == nil:
@@ -55,7 +55,7 @@ func decidePreflight(w *scope.Scope) (Decision, bool) {
 	return d, true
 }
 
-// unfit says why the run can't end well, from what the check has found.
+// unfit returns why the run can't succeed, from the result of the check.
 func unfit(w *scope.Scope) (reason, sentence string) {
 	p := w.Provenance
 	if p.CheckFailed != "" && w.Volume != nil && !w.Volume.Bound() {
@@ -92,7 +92,7 @@ func unfit(w *scope.Scope) (reason, sentence string) {
 	return "", ""
 }
 
-// demand is the most that a point that is not over needs, and the point that needs most space.
+// demand returns the largest demand of an unfinished point, and the point that needs most space.
 func demand(w *scope.Scope) (need benchmarks.Demand, at int) {
 	for i, plan := range w.Plans {
 		if w.State(i).Over {

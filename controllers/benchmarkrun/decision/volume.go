@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/controllers/conditions"
 )
 
-// decideVolume names what must be there before a turn on a volume can start. Which nodes can use the volume is for the scheduler to say.
+// decideVolume names what a turn on a volume still needs before it can start. The scheduler decides which nodes can use the volume.
 func decideVolume(w *scope.Scope) (Decision, bool) {
 	v, name := w.Volume, w.ClaimName()
 	if v.Claim == nil && w.MakesClaim() {
@@ -49,7 +49,7 @@ func decideVolume(w *scope.Scope) (Decision, bool) {
 	return unplaced(w)
 }
 
-// decideClaim makes the claim of a run on a StorageClass, when it is the run's turn. One that is gone is not made again, because it was
+// decideClaim creates the claim of a run on a StorageClass when the run's turn comes. A deleted claim is not created again, because it was
 // another volume.
 func decideClaim(w *scope.Scope) (Decision, bool) {
 	if begun(w) || w.Run.Status.StartTime != nil {
@@ -94,7 +94,7 @@ func because(v *scope.Volume) string {
 	return ": " + v.Trouble
 }
 
-// unusable says why a run can't measure the volume at all, empty when it can.
+// unusable returns why a run can't measure the volume at all, empty if it can.
 func unusable(w *scope.Scope) string {
 	v, name := w.Volume, w.ClaimName()
 	modes := v.AccessModes()

@@ -15,7 +15,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// decideWaiting names what must be there before a turn of a point can start.
+// decideWaiting names what a turn of a point still needs before it can start.
 func decideWaiting(w *scope.Scope, point int) (Decision, bool) {
 	if w.Volume != nil {
 		return decideVolume(w)
@@ -67,18 +67,18 @@ func decideWaiting(w *scope.Scope, point int) (Decision, bool) {
 	return unplaced(w)
 }
 
-// inLine says that an older run comes first.
+// inLine waits if an older run comes first.
 func inLine(w *scope.Scope) (Decision, bool) {
 	if w.Before == "" {
 		return Decision{}, false
 	}
-	// It is woken when that one goes, and what else is to be waited for may be another thing by then.
+	// The end of that run triggers this one, and by then it may have to wait for something else.
 	d := waits(v1alpha1.ReasonWaitingForRun, "BenchmarkRun %s, which is older, measures %s first", w.Before, w.Run.Spec.Target.String())
 	d.After = 0
 	return d, true
 }
 
-// withoutMPI says that the cluster can't run what several clients measure.
+// withoutMPI stalls a run of several clients if the cluster serves no MPIJobs.
 func withoutMPI(w *scope.Scope) (Decision, bool) {
 	if !w.MPIMissing {
 		return Decision{}, false
@@ -89,7 +89,7 @@ func withoutMPI(w *scope.Scope) (Decision, bool) {
 	return d, true
 }
 
-// withoutImage says that no image has the tool.
+// withoutImage stalls a run if no image has the tool.
 func withoutImage(w *scope.Scope) (Decision, bool) {
 	if w.Image != "" || !needsImage(w) {
 		return Decision{}, false
@@ -100,7 +100,7 @@ func withoutImage(w *scope.Scope) (Decision, bool) {
 		"how to make one", tool, tool, tool)), true
 }
 
-// stopsFor says for which changes of the FileSystem a run gives its lease up at once; empty when there are none.
+// stopsFor names the changes of the FileSystem for which a run releases its lease at once; empty if there are none.
 func stopsFor(w *scope.Scope) string {
 	if w.FileSystem == nil {
 		return ""
@@ -113,15 +113,15 @@ func stopsFor(w *scope.Scope) string {
 		w.FileSystem.Name, v1alpha1.ConditionChangesHeld)
 }
 
-// waits is a decision that looks again soon. Whoever waits lets the lease go: what is waited for may itself need it, as the repair of
-// a FileSystem does.
+// waits is a decision to check again soon. It releases the lease, because the event that the run waits for may need the lease, for example
+// the repair of a FileSystem.
 func waits(reason, format string, args ...any) Decision {
 	d := reconciling(reason, format, args...)
 	d.After, d.Lease = scope.RetryInterval, LeaseFree
 	return d
 }
 
-// refused says what no waiting will mend.
+// refused returns a problem that no waiting will solve.
 func refused(w *scope.Scope) (Decision, bool) {
 	if _, err := w.Pools(); err != nil {
 		return Stalled(v1alpha1.ReasonInvalidSpec, err.Error()), true
@@ -144,12 +144,13 @@ func refused(w *scope.Scope) (Decision, bool) {
 	return withoutImage(w)
 }
 
-// needsImage is false for a run whose tools come with the filesystem, or are those of its servers.
+// needsImage returns false for a run whose tools come with the filesystem, or are those of its servers.
 func needsImage(w *scope.Scope) bool {
 	return w.Any(func(l benchmarks.Launch) bool { return l != benchmarks.OnManagement && l != benchmarks.OnServers })
 }
 
-// clientsNeeded is the largest number of clients of this point and those that follow: a run that can't end is better not started.
+// clientsNeeded returns the largest number of clients of this point and those that follow, because a run that can't finish should not
+// start.
 func clientsNeeded(w *scope.Scope, point int) int {
 	if !w.Any(scope.OnClients) {
 		return 0
@@ -163,11 +164,11 @@ func clientsNeeded(w *scope.Scope, point int) int {
 	return need
 }
 
-// reservedShare is the part of each storage target that a benchmark on the servers leaves free, as one of so many: programs that write
-// meanwhile must not fail.
+// reservedShare is the part of each storage target that a benchmark on the servers leaves free, as one of so many, so that programs that
+// write meanwhile do not fail.
 const reservedShare = 20
 
-// fullTargets names the storage targets that have no room for what a benchmark on the servers writes to each.
+// fullTargets names the storage targets without room for what a benchmark on the servers writes to each.
 func fullTargets(w *scope.Scope) (Decision, bool) {
 	need := int64(0)
 	for i := range w.Plans {
@@ -196,7 +197,7 @@ func fullTargets(w *scope.Scope) (Decision, bool) {
 	return d, true
 }
 
-// unplaced names the first point whose processes find no room on the clients, and nodes that can't drop caches.
+// unplaced names the first point whose processes do not fit on the clients, and nodes that can't drop caches.
 func unplaced(w *scope.Scope) (Decision, bool) {
 	for i, plan := range w.Plans {
 		for step := range plan.Steps {
@@ -205,7 +206,7 @@ func unplaced(w *scope.Scope) (Decision, bool) {
 			}
 			if _, err := w.Place(i, step); err != nil {
 				d := Stalled(v1alpha1.ReasonInvalidSpec, fmt.Sprintf("%s: %v", scope.Describe(w.Points[i]), err))
-				d.After = scope.MPIInterval // another node, or a larger one, would mend it
+				d.After = scope.MPIInterval // another node, or a larger one, would solve it
 				return d, true
 			}
 		}
@@ -219,7 +220,7 @@ func unplaced(w *scope.Scope) (Decision, bool) {
 	return Decision{}, false
 }
 
-// withoutAgent are the nodes whose caches are to be dropped, and that no agent speaks for.
+// withoutAgent returns the nodes whose caches must be dropped and that have no agent.
 func withoutAgent(w *scope.Scope) []string {
 	var out []string
 	for i := range w.Plans {

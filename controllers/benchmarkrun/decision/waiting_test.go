@@ -19,7 +19,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// agent is that of a node.
+// agent returns the inventory of a node with an agent.
 func agent() *v1alpha1.NodeInventory { return &v1alpha1.NodeInventory{} }
 
 // onServers is a filesystem whose servers one tool measures.
@@ -51,7 +51,7 @@ func TestWhatARunWaitsFor(t *testing.T) {
 		action action
 		reason string
 		says   string
-		// progress is Reconciling unless it is said or the run rests.
+		// progress is Reconciling unless it is set or the run rests.
 		progress conditions.Progress
 		rests    bool
 		check    func(g *WithT, d Decision)

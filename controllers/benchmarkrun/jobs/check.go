@@ -14,10 +14,10 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// sshd is the daemon of a worker, by its path: it starts itself anew for each session.
+// sshd is the daemon of a worker, as a full path, because it executes itself again for each session.
 const sshd = "/usr/sbin/sshd"
 
-// contract is what must be in the image: the programs and users of all steps of all points, sorted.
+// contract returns what the image must contain: the programs and users of all steps of all points, sorted.
 func contract(w *scope.Scope) (programs, users []string) {
 	for _, plan := range w.Plans {
 		for _, step := range plan.Steps {
@@ -37,14 +37,14 @@ func contract(w *scope.Scope) (programs, users []string) {
 			}
 		}
 	}
-	// A program that a placeholder names is known only in the pod.
+	// The name of a program with a placeholder is known only in the pod.
 	programs = slices.DeleteFunc(programs, func(p string) bool { return strings.Contains(p, "$(") })
 	slices.Sort(programs)
 	slices.Sort(users)
 	return slices.Compact(programs), slices.Compact(users)
 }
 
-// Checker is the Job that looks at the tool's image and at the filesystem, on a client.
+// Checker returns the Job that checks the tool's image and the filesystem, on a client.
 func (r Renderer) Checker() client.Object { return r.job(r.checkTask()) }
 
 func (r Renderer) checkTask() task {

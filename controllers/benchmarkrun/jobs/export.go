@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// Exporter is the Job that takes the complete results to where the spec wants them besides.
+// Exporter returns the Job that copies the complete results to the destination in the spec.
 func (r Renderer) Exporter() client.Object {
 	spec, directory := r.Scope.Run.Spec.Results, r.Scope.ExportDirectory()
 	const files, claim, credentials = "/results", "/claim", "/credentials"
@@ -44,7 +44,7 @@ func (r Renderer) Exporter() client.Object {
 	podLabels[children.LabelChild], podLabels[children.LabelRole] = t.name, t.role
 	security := confined(r.user())
 	if r.user() == 0 {
-		// The claim may belong to anybody.
+		// Any user may own the claim's files.
 		security.Capabilities.Add = []corev1.Capability{"DAC_OVERRIDE"}
 	}
 	job := &batchv1.Job{ObjectMeta: r.meta(t)}

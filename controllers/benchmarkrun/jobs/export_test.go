@@ -21,8 +21,8 @@ import (
 	exporter "parallelfs.dev/operator/internal/node/export"
 )
 
-// credentials writes what the kubelet makes of the exporter's volume when the Secret has these keys (core/v1, SecretProjection: a key that
-// is not in the Secret is an error, unless the source is optional).
+// credentials writes the files that the kubelet makes for the exporter's volume if the Secret has these keys (core/v1, SecretProjection: a
+// key that is not in the Secret is an error, unless the source is optional).
 func credentials(t *testing.T, g Gomega, job *batchv1.Job, keys map[string]string) string {
 	t.Helper()
 	directory := t.TempDir()

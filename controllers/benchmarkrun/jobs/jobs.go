@@ -1,4 +1,4 @@
-// Package jobs makes the Jobs and MPIJobs of a run, as pure functions of its scope: those that measure, look, clean up and export.
+// Package jobs builds the Jobs and MPIJobs of a run, as pure functions of its scope: those that measure, check, clean up and export.
 package jobs
 
 import (
@@ -36,40 +36,40 @@ const (
 	toldDirectory   = "/etc/parallelfs"
 	toldFile        = "benchmark.json"
 
-	// yieldWhenIdle lets a process of Open MPI that waits for another give up its CPU (ompi_info, mpi_yield_when_idle): it spins otherwise.
+	// yieldWhenIdle makes a waiting process of Open MPI release its CPU (ompi_info, mpi_yield_when_idle). By default it spins.
 	yieldWhenIdle = "OMPI_MCA_mpi_yield_when_idle=1"
 
-	// sshPort is that of the workers' sshd, in the network of each pod.
+	// sshPort is the port of the workers' sshd, in the network of each pod.
 	sshPort = 22
-	// nobody runs the init container that brings the node binary.
+	// The user of the init container that brings the node binary.
 	nobody int64 = 65534
-	// deadlineMargin is what a job may take beyond the point's timeout before Kubernetes ends it, for the case that no
-	// operator runs. It is longer than overdueAfter, because the output is lost then.
+	// deadlineMargin is how long a job may run beyond the point's timeout before Kubernetes ends it, for the case that no operator runs. It is
+	// longer than scope.OverdueAfter, because the output is then lost.
 	deadlineMargin = 3 * time.Minute
 )
 
-// Renderer makes the jobs of a run.
+// Renderer builds the jobs of a run.
 type Renderer struct {
 	Scope  *scope.Scope
 	Images backend.Images
 }
 
-// task is what a job does.
+// task describes the work of a job.
 type task struct {
 	name, role string
-	// verb of `node bench`, in a container of the image, with more arguments.
+	// verb is the verb of `node bench`, in a container of the image, with more arguments.
 	verb, image string
 	arguments   []string
-	// nodes are empty where the scheduler chooses clients of them.
+	// nodes is empty if the scheduler chooses clients of them.
 	nodes     []string
 	clients   int
 	placement string
 	told      spec.Benchmark
-	// more are the same for other directories, done before.
+	// more holds the same work for other directories, done first.
 	more     []spec.Benchmark
 	deadline time.Duration
 	retries  int32
-	// turn is true for what a queue may hold.
+	// turn is true for a job that a queue may hold.
 	turn bool
 }
 
@@ -79,7 +79,7 @@ func (r Renderer) mount() spec.Mount {
 	}
 }
 
-// Turn is the job of a turn: a Job on one client or on servers, an MPIJob over several clients, or a Job of the backend.
+// Turn returns the job of a turn: a Job on one client or on servers, an MPIJob over several clients, or a Job of the backend.
 func (r Renderer) Turn(t turns.Turn) (client.Object, error) {
 	plan := r.Scope.Plans[t.Point]
 	command := plan.Steps[t.Step].Command
@@ -121,14 +121,14 @@ func (r Renderer) Turn(t turns.Turn) (client.Object, error) {
 	if command.Launch != benchmarks.OnLauncher {
 		job.told.Ranks = &spec.Ranks{Each: command.Launch != benchmarks.OnProcesses}
 		if r.Scope.Oversubscribed(placed) {
-			// Open MPI does so by itself where it knows how many CPUs there are; here it is told only how many processes there shall be.
+			// Open MPI does so itself if it has the number of CPUs, but here it gets only the number of processes.
 			job.told.Env = append(slices.Clone(job.told.Env), yieldWhenIdle)
 		}
 	}
 	return r.mpiJob(job, slices.Max(job.told.Placement)), nil
 }
 
-// services are what the filesystem says of its targets.
+// services returns what the filesystem reports about its targets.
 func services(of members.Members) map[backend.TargetKey]v1alpha1.TargetService {
 	out := make(map[backend.TargetKey]v1alpha1.TargetService, len(of.Targets))
 	for i := range of.Targets {
@@ -140,7 +140,7 @@ func services(of members.Members) map[backend.TargetKey]v1alpha1.TargetService {
 	return out
 }
 
-// managementJob is the Job that the backend makes, with what the run finds its jobs by.
+// managementJob returns the Job that the backend makes, with the labels by which the run finds its jobs.
 func (r Renderer) managementJob(t turns.Turn, job task) (client.Object, error) {
 	request := backend.BenchmarkRequest{Name: job.name, Timeout: r.Scope.PointTimeout()}
 	pool, err := r.Scope.Pool(t.Point)
@@ -176,7 +176,7 @@ func (r Renderer) managementJob(t turns.Turn, job task) (client.Object, error) {
 	return made, nil
 }
 
-// input is what a backend may look at for a benchmark.
+// input returns the part of the Input that a backend may use for a benchmark.
 func (r Renderer) input() backend.Input {
 	in := backend.Input{FileSystem: r.Scope.FileSystem, FileSystemNodes: r.Scope.Members.FileSystemNodes(), Images: r.Images}
 	for _, name := range slices.Sorted(maps.Keys(r.Scope.Nodes)) {
@@ -192,14 +192,15 @@ func nodeFacts(n *corev1.Node) backend.Node {
 	return facts
 }
 
-// maxTold is how many bytes the targets of a job may take: Kubernetes takes 262144 of all annotations of an object together.
+// maxTold is how many bytes the targets of a job may take. Kubernetes allows 262144 for all annotations of an object together.
 const maxTold = 192 << 10
 
-// serverGraceSeconds is how long a pod on a server may take to end: a tool that is cut off takes back what it has set up in the kernel.
+// serverGraceSeconds is how long a pod on a server may take to end, because an interrupted tool reverts its settings in the kernel.
 const serverGraceSeconds int64 = 60
 
-// serversJob runs one pod on each node with servers of a role, with all rights there: a tool of the node loads and talks to the modules of
-// its kernel. The image is the operator's own, which has nothing of the tool: who may write a run is not trusted with the nodes.
+// serversJob returns a Job with one pod on each node with servers of a role. The pod has all privileges, because a tool of the node loads
+// modules of its kernel and talks to them. The image is the operator's own and contains no part of the tool, because the author of a run
+// must not get access to the nodes.
 func (r Renderer) serversJob(t task, role v1alpha1.Role) (client.Object, error) {
 	if len(t.nodes) == 0 {
 		return nil, fmt.Errorf("FileSystem %s has no servers of the role %s", r.Scope.FileSystem.Name, role)
@@ -223,7 +224,7 @@ func (r Renderer) serversJob(t task, role v1alpha1.Role) (client.Object, error) 
 	return job, nil
 }
 
-// onePerNode keeps the pods of a job on nodes of their own.
+// onePerNode places the pods of a job on different nodes.
 func onePerNode(job, role string) *corev1.PodAntiAffinity {
 	return &corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
@@ -233,10 +234,10 @@ func onePerNode(job, role string) *corev1.PodAntiAffinity {
 	}
 }
 
-// MaxCandidates is how many nodes a job names that could run on any of them.
+// MaxCandidates is how many nodes a job lists that can run on any of them.
 const MaxCandidates = 32
 
-// anyOf chooses nodes for a job that could run on any of them: those that take part in the run first, and no more than there is use for.
+// anyOf chooses nodes for a job that can run on any of them: the nodes of the run first, and no more than are useful.
 func anyOf(w *scope.Scope, nodes []string) []string {
 	var out []string
 	for _, c := range w.TakingPart() {
@@ -257,7 +258,7 @@ func anyOf(w *scope.Scope, nodes []string) []string {
 	return out
 }
 
-// Cleaner is the Job that removes all that the run wrote, on any node that mounts the filesystem.
+// Cleaner returns the Job that removes everything that the run wrote, on any node that mounts the filesystem.
 func (r Renderer) Cleaner() client.Object {
 	t := task{
 		name: turns.CleanName(r.Scope.Run.Name), role: children.RoleCleaner, verb: "clean", image: r.Images.Node,
@@ -293,20 +294,20 @@ func (r Renderer) meta(t task) metav1.ObjectMeta {
 	if r.Scope.Run.Spec.QueueName != "" {
 		out.Labels[children.LabelQueue] = r.Scope.Run.Spec.QueueName
 	} else {
-		// What leaves a queue is measured when it does, and looked at then.
+		// A job that leaves a queue is fingerprinted at that time.
 		out.Annotations[children.AnnotationTrust] = r.Scope.Trust(t.nodes).Encode()
 	}
 	return out
 }
 
-// queue holds a job back until its queue lets it go.
+// queue suspends a job until its queue releases it.
 func (r Renderer) queue(t task, suspend **bool) {
 	if t.turn && r.Scope.Run.Spec.QueueName != "" {
 		*suspend = new(true)
 	}
 }
 
-// job runs one pod. A turn has no retries: what failed is a result too, and a second try would not be the same.
+// job returns a Job with one pod. A turn has no retries, because a failure is a result too, and a second try would not be the same.
 func (r Renderer) job(t task) client.Object { return r.podJob(t) }
 
 func (r Renderer) podJob(t task) *batchv1.Job {
@@ -338,13 +339,14 @@ func (r Renderer) podJob(t task) *batchv1.Job {
 	return job
 }
 
-// mpiJob runs a launcher, and one worker on each client. The launcher starts when the workers' sshd answer; it holds no
+// mpiJob returns an MPIJob with a launcher, and one worker on each client. The launcher starts when the workers' sshd answer; it has no
 // mount. The MPI operator copies the labels and annotations of the templates to the pods.
 func (r Renderer) mpiJob(t task, slots int) client.Object {
 	launcher := r.pod(t.name, children.RoleLauncher, t.image, t.told)
 	c := &launcher.Spec.Containers[0]
 	c.Command = []string{nodeBinary, "bench", "launch", "--spec", toldDirectory + "/" + toldFile, "--ssh-port", fmt.Sprint(sshPort)}
-	// Beside a worker: there the image is, and the way to the others. With the tolerations alone it could land on a control plane.
+	// It runs beside a worker, where the image is present and the network reaches the others. With the tolerations alone it could run on a
+	// control plane node.
 	r.place(launcher, t)
 
 	worker := r.pod(t.name, children.RoleWorker, t.image, t.told)
@@ -355,8 +357,8 @@ func (r Renderer) mpiJob(t task, slots int) client.Object {
 		ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(sshPort)}},
 		PeriodSeconds: 1, FailureThreshold: 1,
 	}
-	// What sshd needs to separate its privileges and to open a session (sshd(8), capabilities(7)): a child in chroot as
-	// the user sshd, its port, and a record to the audit log of the kernel, without which it refuses a session.
+	// The capabilities with which sshd separates its privileges and opens a session (sshd(8), capabilities(7)): a child in chroot as the user
+	// sshd, its port, and a record in the audit log of the kernel, without which it refuses a session.
 	c.SecurityContext.Capabilities.Add = []corev1.Capability{"AUDIT_WRITE", "NET_BIND_SERVICE", "SETGID", "SETUID", "SYS_CHROOT"}
 	r.mountTarget(worker)
 	r.place(worker, t)
@@ -373,7 +375,7 @@ func (r Renderer) mpiJob(t task, slots int) client.Object {
 				CleanPodPolicy: new(mpiv2.CleanPodPolicyRunning), BackoffLimit: new(int32(0)), ActiveDeadlineSeconds: new(seconds(t.deadline)),
 			},
 			MPIReplicaSpecs: map[mpiv2.MPIReplicaType]*mpiv2.ReplicaSpec{
-				// The default of a launcher is to be restarted in its pod, where no job counts it.
+				// By default, a launcher is restarted in its pod, where no job counts it.
 				mpiv2.MPIReplicaTypeLauncher: {Replicas: new(int32(1)), RestartPolicy: mpiv2.RestartPolicyNever, Template: *launcher},
 				mpiv2.MPIReplicaTypeWorker: {
 					Replicas:      new(int32(t.clients)), //nolint:gosec // nodes of one cluster
@@ -386,7 +388,7 @@ func (r Renderer) mpiJob(t task, slots int) client.Object {
 	return job
 }
 
-// pod is what all pods of a run share. They go wherever the clients are, whatever its taints.
+// pod returns what all pods of a run share. They tolerate all taints, so that they can run wherever the clients are.
 func (r Renderer) pod(job, role, image string, told spec.Benchmark) *corev1.PodTemplateSpec {
 	podLabels := children.Labels(r.Scope.Run)
 	podLabels[children.LabelChild], podLabels[children.LabelRole] = job, role
@@ -406,9 +408,9 @@ func (r Renderer) pod(job, role, image string, told spec.Benchmark) *corev1.PodT
 			{Name: "told", MountPath: toldDirectory, ReadOnly: true},
 			{Name: "tmp", MountPath: "/tmp"},
 		},
-		// The pool's directory belongs to root. Without capabilities that is all that root may do here.
+		// The pool's directory belongs to root. Without capabilities, root may do only that here.
 		SecurityContext: confined(r.user()),
-		// No limit of CPUs, unless the user asks for one: a tool that is throttled measures the throttle.
+		// There is no CPU limit, unless the user sets one, because a throttled tool measures the throttle.
 		Resources:                requests("100m", "64Mi"),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
@@ -437,14 +439,15 @@ func (r Renderer) pod(job, role, image string, told spec.Benchmark) *corev1.PodT
 	return pod
 }
 
-// The memory that a pod of a run may have at most on a node with servers, unless the user asks for other limits. A tool of the servers
-// works in the kernel. The memory of a tool on a client includes its buffers and the page cache of its files.
+// The maximum memory of a pod of a run on a node with servers, unless the user sets other limits. A tool of the servers works in the
+// kernel. The memory of a tool on a client includes its buffers and the page cache of its files.
 const (
 	serverMemory = "1Gi"
 	clientMemory = "8Gi"
 )
 
-// besideServers bounds the memory of a pod that may run on a node with servers: without a limit, the kernel may end a server instead of it.
+// besideServers bounds the memory of a pod that may run on a node with servers. Without a limit, the kernel may kill a server instead of
+// the pod.
 func (r Renderer) besideServers(pod *corev1.PodTemplateSpec, t task) {
 	servers := r.Scope.Members.Nodes()
 	asked := r.Scope.Run.Spec.Pods
@@ -463,8 +466,8 @@ func (r Renderer) besideServers(pod *corev1.PodTemplateSpec, t task) {
 	}
 }
 
-// asAsked gives a pod what the user sets of the run's pods. A privileged one on a server gets neither labels nor annotations: they could
-// have an injector put a container into it, and who may write a run is not trusted with the nodes.
+// asAsked sets the user's options for the run's pods. A privileged pod on a server gets neither labels nor annotations, because they could
+// make an injector add a container. The author of a run must not get access to the nodes.
 func (r Renderer) asAsked(pod *corev1.PodTemplateSpec, role string) {
 	asked := r.Scope.Run.Spec.Pods
 	if asked == nil {
@@ -484,7 +487,7 @@ func (r Renderer) asAsked(pod *corev1.PodTemplateSpec, role string) {
 	if asked.Resources == nil {
 		return
 	}
-	// All containers, also those that run before: a ResourceQuota may ask each for limits.
+	// All containers get them, including init containers, because a ResourceQuota may require limits for each.
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
 			containers[i].Resources = corev1.ResourceRequirements{
@@ -494,13 +497,13 @@ func (r Renderer) asAsked(pod *corev1.PodTemplateSpec, role string) {
 	}
 }
 
-// fileOf is an annotation of the pod as a file.
+// fileOf returns an annotation of the pod as a file.
 func fileOf(name, annotation string) corev1.DownwardAPIVolumeFile {
 	return corev1.DownwardAPIVolumeFile{Path: name, FieldRef: &corev1.ObjectFieldSelector{
 		APIVersion: "v1", FieldPath: fmt.Sprintf("metadata.annotations['%s']", annotation)}}
 }
 
-// mountTarget gives the pod's container what is measured.
+// mountTarget gives the pod's container the target of the run.
 func (r Renderer) mountTarget(pod *corev1.PodTemplateSpec) {
 	if r.Scope.Volume != nil {
 		r.mountVolume(pod)
@@ -509,11 +512,10 @@ func (r Renderer) mountTarget(pod *corev1.PodTemplateSpec) {
 	r.mountFileSystem(pod)
 }
 
-// mountFileSystem gives the pod's container the filesystem at the path that it has on the node, by a directory that holds this mount
-// and nothing else: what else is mounted beside the users' mount point is not the run's. It gets the directory and not the mount,
-// because a mount that is made anew then appears in the pod too, and one whose servers are silent does not hold up the kubelet.
-// Read-only holds for the directory, which is on the node's disk, and not for what is mounted in it (Kubernetes: recursiveReadOnly is off
-// by default).
+// mountFileSystem gives the pod's container the filesystem at its path on the node, by a directory that holds only this mount. Other mounts
+// beside the users' mountpoint do not belong to the run. It mounts the directory and not the filesystem itself: a remount then appears in
+// the pod too, and a mount whose servers are silent does not block the kubelet. Read-only applies to the directory, which is on the node's
+// disk, and not to the filesystem in it (Kubernetes: recursiveReadOnly is off by default).
 func (r Renderer) mountFileSystem(pod *corev1.PodTemplateSpec) {
 	own := spec.MountsDirectory(r.Scope.Run.Namespace, r.Scope.Run.Spec.Target.FileSystem.Name)
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "mounts", VolumeSource: corev1.VolumeSource{
@@ -523,7 +525,7 @@ func (r Renderer) mountFileSystem(pod *corev1.PodTemplateSpec) {
 		Name: "mounts", MountPath: path.Dir(r.Scope.Mount.Path), ReadOnly: true, MountPropagation: new(corev1.MountPropagationHostToContainer)})
 }
 
-// confined is a user without any capability.
+// confined returns a security context for a user without any capability.
 func confined(user int64) *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		RunAsUser: &user, RunAsGroup: &user, RunAsNonRoot: new(user != 0),

@@ -30,7 +30,7 @@ func render(w *scope.Scope) Renderer {
 	return Renderer{Scope: w, Images: backend.Images{Node: "node:1", Benchmarks: map[string]string{"iozone": "iozone:1"}, PullPolicy: "Never"}}
 }
 
-// spread makes the points distributed ones, over two clients.
+// spread makes the points distributed, over two clients.
 func spread(w *scope.Scope) *scope.Scope {
 	w.Mount.Source = "10.0.0.1:9421"
 	for i := range w.Plans {
@@ -42,7 +42,7 @@ func spread(w *scope.Scope) *scope.Scope {
 	return w
 }
 
-// jobOf is the job of a turn.
+// jobOf returns the job of a turn.
 func jobOf(w *scope.Scope, t turns.Turn) client.Object {
 	job, err := render(w).Turn(t)
 	if err != nil {
@@ -65,7 +65,7 @@ func nodesOf(pod corev1.PodTemplateSpec) []string {
 	return names
 }
 
-// templates are all pods that a run can make, by what they do.
+// templates returns all pods that a run can create, by their purpose.
 func templates() map[string]corev1.PodTemplateSpec {
 	mpi := jobOf(spread(scopetest.Idle()), scopetest.At(0, 1)).(*mpiv2.MPIJob).Spec.MPIReplicaSpecs
 	return map[string]corev1.PodTemplateSpec{

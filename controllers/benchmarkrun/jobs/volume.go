@@ -13,8 +13,9 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// user runs the containers of a run. The directory of a storage pool belongs to root, and sshd of a distributed run needs root; all pods of
-// a run have one user, so that each can remove what another has written. Other pods keep Pod Security's profile restricted.
+// user returns the user of a run's containers. The directory of a storage pool belongs to root, and sshd of a distributed run needs root.
+// All pods of a run have the same user, so that each can remove the files of another. Other pods comply with Pod Security's profile
+// restricted.
 func (r Renderer) user() int64 {
 	if r.Scope.Volume != nil && !r.Scope.Any(scope.Distributed) {
 		return nobody
@@ -22,8 +23,8 @@ func (r Renderer) user() int64 {
 	return 0
 }
 
-// onVolume makes a pod one that measures a volume: it tolerates no taint, because the scheduler chooses its node, and the group of its user
-// may write to the volume where the driver can arrange that (fsGroup).
+// onVolume adapts a pod to measure a volume. It tolerates no taint, because the scheduler chooses its node. The group of its user may write
+// to the volume if the driver supports that (fsGroup).
 func (r Renderer) onVolume(pod *corev1.PodSpec) {
 	if r.Scope.Volume == nil {
 		return
@@ -41,7 +42,7 @@ func (r Renderer) mountVolume(pod *corev1.PodTemplateSpec) {
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "volume", MountPath: scope.VolumePath})
 }
 
-// Claim is the claim of a run on a StorageClass.
+// Claim returns the claim of a run on a StorageClass.
 func (r Renderer) Claim() (*corev1.PersistentVolumeClaim, error) {
 	asked := r.Scope.Run.Spec.Target.StorageClass
 	size, err := resource.ParseQuantity(asked.Size)
@@ -57,8 +58,8 @@ func (r Renderer) Claim() (*corev1.PersistentVolumeClaim, error) {
 	return out, nil
 }
 
-// place says where a pod runs: on the nodes of its task, or, of a volume, on any node that spec.clients selects, by preference on one where
-// the run has measured before.
+// place sets where a pod runs: on the nodes of its task or, for a volume, on any node that spec.clients selects, with a preference for a
+// node where the run has measured before.
 func (r Renderer) place(pod *corev1.PodTemplateSpec, t task) {
 	if r.Scope.Volume == nil {
 		pod.Spec.Affinity = backend.OnNodes(t.nodes...)

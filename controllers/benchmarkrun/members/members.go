@@ -1,4 +1,4 @@
-// Package members counts the servers and targets of a filesystem, and finds those that a run uses. What it says is no larger for a
+// Package members counts the servers and targets of a filesystem, and finds those that a run uses. Its results are no larger for a
 // filesystem of a thousand nodes than for one of ten.
 package members
 
@@ -14,18 +14,19 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// Members are the servers and the targets of a filesystem, as it sees them itself. A run counts them all, and names those that it uses.
+// Members holds the servers and the targets of a filesystem, as the filesystem reports them. A run counts all of them, and names those that
+// it uses.
 type Members struct {
 	Servers []results.Server
 	Targets []results.Target
-	// nodes are the objects that they were read from.
+	// nodes holds the objects that they were read from.
 	nodes []v1alpha1.FileSystemNode
 }
 
-// FileSystemNodes are those of the filesystem, by node. They are shared, and only to be read.
+// FileSystemNodes returns those of the filesystem, by node. They are shared and read-only.
 func (m Members) FileSystemNodes() []v1alpha1.FileSystemNode { return m.nodes }
 
-// Nodes are those with servers or targets, sorted.
+// Nodes returns those with servers or targets, sorted.
 func (m Members) Nodes() []string {
 	nodes := map[string]bool{}
 	for i := range m.Servers {
@@ -37,7 +38,7 @@ func (m Members) Nodes() []string {
 	return slices.Sorted(maps.Keys(nodes))
 }
 
-// NodesOf are those with servers of a role, sorted.
+// NodesOf returns those with servers of a role, sorted.
 func (m Members) NodesOf(role v1alpha1.Role) []string {
 	nodes := map[string]bool{}
 	for i := range m.Servers {
@@ -48,7 +49,7 @@ func (m Members) NodesOf(role v1alpha1.Role) []string {
 	return slices.Sorted(maps.Keys(nodes))
 }
 
-// Of are the members that a run in these pools uses: the targets of the pools and their servers, and all that serves every pool.
+// Of returns the members that a run in these pools uses: the targets of the pools and their servers, and everything that serves every pool.
 func (m Members) Of(pools []string) Members {
 	var out Members
 	for i := range m.Servers {
@@ -64,15 +65,15 @@ func (m Members) Of(pools []string) Members {
 	return out
 }
 
-// MaxMembers is how many servers, and how many targets, the complete results describe each; they count all.
+// MaxMembers is how many servers, and how many targets, the complete results describe individually. The counts include all of them.
 const MaxMembers = 64
 
-// First are the first of them by their order.
+// First returns the first members in their order.
 func (m Members) First(most int) Members {
 	return Members{Servers: m.Servers[:min(len(m.Servers), most)], Targets: m.Targets[:min(len(m.Targets), most)]}
 }
 
-// maxCounts is that of status.provenance.serverCounts.
+// maxCounts is the limit of status.provenance.serverCounts.
 const maxCounts = 64
 
 // ServerCounts counts the servers by role, pool and version, sorted by these.
@@ -107,8 +108,8 @@ func (m Members) TargetCounts() []v1alpha1.TargetCount {
 	return out[:min(len(out), maxCounts)]
 }
 
-// Hash is one of all members: which they are, where they are, what they are and to which CPUs they are bound. What changes while nobody
-// changes them, such as used space, is left out.
+// Hash returns a hash of all members: their names, nodes, versions and CPUs. It leaves out values that change without an action, such as
+// used space.
 func (m Members) Hash() string {
 	if len(m.Servers)+len(m.Targets) == 0 {
 		return ""

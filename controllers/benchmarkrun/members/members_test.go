@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// three are three nodes with a metadata server, a storage server and four disks of the pool ssd each, and one node with a disk of bulk.
+// three returns three nodes with a metadata server, a storage server and four disks of the pool ssd each, and one node with a disk of bulk.
 func three() Members {
 	var out Members
 	for i := range 3 {

@@ -14,17 +14,17 @@ import (
 	"parallelfs.dev/operator/controllers/cached"
 )
 
-// The rights that only runs on a FileSystem need.
+// The RBAC rules that only runs on a FileSystem need.
 //
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystems,verbs=get;list;watch
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=storagetargets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=apps,resources=daemonsets,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 
-// Read reads the members of a filesystem from its FileSystemNodes and StorageTargets, in the order of their names. It is the only place
-// that knows which objects hold them.
+// Read reads the members of a filesystem from its FileSystemNodes and StorageTargets, in the order of their names. No other code depends on
+// which objects hold them.
 func Read(ctx context.Context, reader client.Reader, fs *v1alpha1.FileSystem) (Members, error) {
-	// Not by their labels: an object that has lost them serves as well.
+	// Labels do not select them, because an object that has lost its labels serves as well.
 	mine := []client.ListOption{
 		client.InNamespace(fs.Namespace), client.MatchingFields{cached.ByFileSystem: fs.Name}, client.UnsafeDisableDeepCopy,
 	}
@@ -62,7 +62,7 @@ func Read(ctx context.Context, reader client.Reader, fs *v1alpha1.FileSystem) (M
 	return out, nil
 }
 
-// add adds the servers of a node, and those of their targets that are directories. ids gets the numbers of all of them, by name.
+// add adds the servers of a node, and those of their targets that are directories. It stores the numbers of all of them in ids, by name.
 func (m *Members) add(n *v1alpha1.FileSystemNode, ids map[string]int32) {
 	node := n.Spec.Node
 	for _, told := range n.Spec.Members {

@@ -1,5 +1,5 @@
-// Package outcomes tells what a run has found, from its scope and what was decided: the complete results, the status, the
-// provenance and the events.
+// Package outcomes describes the results of a run, from its scope and the decision: the complete results, the status, the provenance and
+// the events.
 package outcomes
 
 import (
@@ -17,8 +17,8 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 )
 
-// documentPoints are the points of the complete results, with their attempts when those are asked for, and what the comparison with the
-// baseline says, nil without one.
+// documentPoints returns the points of the complete results, with their attempts if the argument is true, and the comparison with the
+// baseline, nil without one.
 func documentPoints(w *scope.Scope, d decision.Decision, attempts bool) ([]results.Point, *results.Comparison, error) {
 	out := make([]results.Point, 0, len(w.Points))
 	for i, point := range w.Points {
@@ -63,7 +63,7 @@ func documentPoints(w *scope.Scope, d decision.Decision, attempts bool) ([]resul
 	return out, compare(w, out), nil
 }
 
-// compare fills in what the baseline has beside the points; nil when there is none.
+// compare adds the baseline's values to the points; it returns nil if there is no baseline.
 func compare(w *scope.Scope, points []results.Point) *results.Comparison {
 	if w.Baseline == nil {
 		return nil
@@ -76,7 +76,7 @@ func compare(w *scope.Scope, points []results.Point) *results.Comparison {
 	return &found
 }
 
-// documentProvenance is what the complete results say of what they were measured on and with.
+// documentProvenance returns the provenance in the complete results.
 func documentProvenance(w *scope.Scope) results.Provenance {
 	out := w.Provenance.Provenance
 	if p := runProvenance(w); p != nil {
@@ -85,7 +85,7 @@ func documentProvenance(w *scope.Scope) results.Provenance {
 	return out
 }
 
-// remarks says what is to be known of a point that has a result: attempts that were no result, and a stop rule that was not met.
+// remarks returns remarks about a point that has a result: attempts that were no result, and a stop rule that was not met.
 func remarks(w *scope.Scope, point int, s scope.PointState) string {
 	var out []string
 	for _, entry := range w.Records.Of(point) {
@@ -104,7 +104,7 @@ func remarks(w *scope.Scope, point int, s scope.PointState) string {
 	return v1alpha1.Cut(strings.Join(out, "; "), scope.MaxMessage)
 }
 
-// limits says which limit of the CPU, that nobody asked for, repetitions were measured under; empty for none.
+// limits describes a CPU limit that the operator did not request and under which repetitions were measured; empty for none.
 func limits(records []turns.Record) string {
 	for _, entry := range records {
 		for _, change := range entry.PodChanges {
@@ -116,12 +116,12 @@ func limits(records []turns.Record) string {
 	return ""
 }
 
-// values are the parameters of a point as a document holds them.
+// values returns the parameters of a point as a document holds them.
 func values(w *scope.Scope, point benchmarks.Point) []results.Value {
 	return results.Values(point, w.Parameters)
 }
 
-// command is that of a point: of several steps, all of them with a semicolon between.
+// command returns the command line of a point. The command lines of several steps are joined with semicolons.
 func command(w *scope.Scope, point int) []string {
 	var out []string
 	for i := range w.Plans[point].Steps {
@@ -141,7 +141,7 @@ func attemptOf(entry turns.Record) results.Attempt {
 	}
 }
 
-// Document is the complete results so far.
+// Document returns the complete results so far.
 func Document(w *scope.Scope, d decision.Decision) (results.Run, error) {
 	points, comparison, err := documentPoints(w, d, true)
 	if err != nil {

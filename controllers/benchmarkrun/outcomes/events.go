@@ -20,8 +20,8 @@ type Note struct {
 	Kind, Reason, Action, Text string
 }
 
-// Notes are the events that the step from one status to the next makes: the start, each point that failed, what holds
-// the run up until a person acts, and the end.
+// Notes returns the events for the change from one status to the next: the start, each point that failed, what blocks the run until a
+// person acts, and the end.
 func Notes(before, after *v1alpha1.BenchmarkRun, d decision.Decision) []Note {
 	var out []Note
 	if before.Status.StartTime == nil && after.Status.StartTime != nil {
@@ -55,7 +55,7 @@ func Notes(before, after *v1alpha1.BenchmarkRun, d decision.Decision) []Note {
 	return out
 }
 
-// LeftBehind is the event of files that could not be removed.
+// LeftBehind returns the event for files that could not be removed.
 func LeftBehind(run *v1alpha1.BenchmarkRun, d decision.Decision) Note {
 	return Note{corev1.EventTypeWarning, "FilesLeftBehind", "Clean", fmt.Sprintf("files are still in %s: %s; remove them by hand",
 		run.Status.Directory, d.LeftBehind)}

@@ -19,7 +19,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// Found is what the results will have been measured on, as things stand, by this version of the operator.
+// Found returns what the results will be measured on, as things are now, by this version of the operator.
 func Found(w *scope.Scope, version string) scope.Provenance {
 	if w.Volume != nil {
 		return foundVolume(w, version)
@@ -72,8 +72,8 @@ func Found(w *scope.Scope, version string) scope.Provenance {
 	return out
 }
 
-// configHash is one of all configuration that the servers and the run's clients were started with: each pod carries a hash of its own. How
-// many of them there are is counted elsewhere.
+// configHash returns a hash over the configuration of all servers and of the run's clients; each pod carries a hash of its own. It does not
+// depend on the number of pods, which is counted elsewhere.
 func configHash(pods []corev1.Pod) string {
 	var all []string
 	for i := range pods {

@@ -20,7 +20,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 )
 
-// large is a run that is over, with so many points of so many metrics, five repetitions each, and telemetry of 20 servers.
+// large returns a finished run with the given numbers of points and of metrics, five repetitions each, and telemetry of 20 servers.
 func large(points, metrics int) *scope.Scope {
 	w := scopetest.Idle()
 	w.Run.Spec.Repetitions, w.Run.Spec.Along = 5, "processes"
@@ -55,7 +55,7 @@ func large(points, metrics int) *scope.Scope {
 	return w
 }
 
-// wide is a filesystem with so many nodes, each with a server and 24 disks of one pool and a metadata server.
+// wide returns a filesystem with the given number of nodes, each with a server and 24 disks of one pool and a metadata server.
 func wide(nodes int) members.Members {
 	var out members.Members
 	for i := range nodes {

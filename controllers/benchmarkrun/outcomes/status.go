@@ -21,8 +21,8 @@ import (
 	"parallelfs.dev/operator/controllers/failures"
 )
 
-// Derive makes the status from the spec, the records and what was decided. Only the times of start and end, the directory, what became of
-// the export and the conditions' times of change come from the status before.
+// Derive builds the status from the spec, the records and the decision. It takes only the times of start and end, the directory, the result
+// of the export and the conditions' times of change from the former status.
 func Derive(w *scope.Scope, d decision.Decision) (v1alpha1.BenchmarkRunStatus, error) {
 	status := *w.Run.Status.DeepCopy()
 	failures.Clear(&status.Conditions)
@@ -119,7 +119,7 @@ func fillResults(w *scope.Scope, status *v1alpha1.BenchmarkRunStatus, d decision
 	return nil
 }
 
-// pointStatus is a point of the complete results as the status shows it.
+// pointStatus returns a point of the complete results in the form of the status.
 func pointStatus(w *scope.Scope, i int, p results.Point) v1alpha1.PointStatus {
 	s := w.State(i)
 	out := v1alpha1.PointStatus{
@@ -156,7 +156,7 @@ func pointStatus(w *scope.Scope, i int, p results.Point) v1alpha1.PointStatus {
 	return out
 }
 
-// attempts counts those of a point that have ended, its warm-ups left out.
+// attempts counts the finished attempts of a point, without its warm-ups.
 func attempts(w *scope.Scope, point int) int {
 	type one struct{ repetition, attempt int }
 	seen := map[one]bool{}
@@ -168,7 +168,7 @@ func attempts(w *scope.Scope, point int) int {
 	return len(seen)
 }
 
-// shortTelemetry is what the servers did during the last repetition that counts, in short.
+// shortTelemetry summarizes the servers' activity during the last repetition that counts.
 func shortTelemetry(w *scope.Scope, point int, s scope.PointState) []string {
 	steps := w.ProgressOf(point, false, s.Repetitions).Result
 	var out []string
@@ -186,7 +186,7 @@ func shortTelemetry(w *scope.Scope, point int, s scope.PointState) []string {
 	return out
 }
 
-// runProvenance is what the results were measured on, with what the attempts have told of the tool since.
+// runProvenance returns what the results were measured on, with what the attempts have reported about the tool since.
 func runProvenance(w *scope.Scope) *v1alpha1.RunProvenance {
 	if w.Provenance.CheckedBy == "" {
 		return nil
@@ -218,10 +218,10 @@ func runProvenance(w *scope.Scope) *v1alpha1.RunProvenance {
 	return out
 }
 
-// maxStatus bounds the JSON of a status, in bytes: an object has at most 1.5 MiB in etcd, and is read by many.
+// maxStatus bounds the JSON of a status, in bytes: etcd accepts objects of at most 1.5 MiB, and many clients read the status.
 const maxStatus = 512 << 10
 
-// shorten leaves out of a status that is too large what is needed least, and says so.
+// shorten drops the least important parts of a status that is too large, and records that it did.
 func shorten(status *v1alpha1.BenchmarkRunStatus) {
 	status.Shortened = ""
 	all := func(change func(p *v1alpha1.PointStatus)) func() {
@@ -276,7 +276,7 @@ func failureMessage(entry turns.Record) string {
 	return v1alpha1.Cut(message, scope.MaxMessage)
 }
 
-// turnsLeft counts those that are left, as far as is known.
+// turnsLeft counts the remaining turns, as far as they are known.
 func turnsLeft(w *scope.Scope) int {
 	left := 0
 	warm := 0

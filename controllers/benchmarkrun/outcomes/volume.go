@@ -13,10 +13,10 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 )
 
-// UnknownOfVolume is what no result on a volume has.
+// UnknownOfVolume lists what is unknown for every result on a volume.
 const UnknownOfVolume = "the servers behind the volume, their configuration and activity, and whether anything disturbed them: the target is no FileSystem of this operator"
 
-// foundVolume is what the results will have been measured on, of a volume. What only a pod sees follows with the check.
+// foundVolume returns what the results on a volume will be measured on. The check adds what only a pod can see.
 func foundVolume(w *scope.Scope, version string) scope.Provenance {
 	var out scope.Provenance
 	out.Operator, out.Image, out.Unknown = version, w.Image, UnknownOfVolume
@@ -60,7 +60,7 @@ func AddSeen(found *scope.Provenance, nodes []string) {
 	}
 }
 
-// sourceOf names what serves a volume, with those of its attributes that are no secrets.
+// sourceOf names what serves a volume, with its attributes except secrets.
 func sourceOf(pv *corev1.PersistentVolumeSpec) (driver string, attributes []string) {
 	switch s := pv.PersistentVolumeSource; {
 	case s.CSI != nil:
@@ -83,14 +83,14 @@ func sourceOf(pv *corev1.PersistentVolumeSpec) (driver string, attributes []stri
 	}
 }
 
-// The bounds of the lists of VolumeProvenance.
+// The limits of the lists in VolumeProvenance.
 const maxPairs, maxPair = 32, 256
 
-// secretive lists parts of the names of values that are secret.
+// secretive lists parts of the names of secret values.
 var secretive = []string{"secret", "password", "passwd", "passphrase", "token", "key", "credential", "auth", "sig"}
 
-// pairs writes a map as name=value, sorted. It leaves out what may be a secret, and the identity of a provisioner, which differs at each
-// start.
+// pairs formats a map as name=value, sorted. It leaves out values that may be secret, and the identity of a provisioner, which differs at
+// each start.
 func pairs(of map[string]string) (out []string) {
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		small := strings.ToLower(name)
@@ -109,7 +109,7 @@ func pairs(of map[string]string) (out []string) {
 	return out
 }
 
-// userinfo is true for a URL, or a part of one, that may hold a password before an @.
+// userinfo reports whether a value is a URL, or a part of one, that may contain a password before an @.
 func userinfo(value string) bool {
 	_, after, is := strings.Cut(value, "://")
 	return strings.Contains(cmp.Or(after, value), "@") && (is || strings.Contains(value, ":"))

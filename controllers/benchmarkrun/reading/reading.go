@@ -1,5 +1,5 @@
-// Package reading makes a result out of what the containers of a turn have printed. Whoever may create a BenchmarkRun chooses what they
-// print, so the manager has a process of its own do it (cmd/manager), which gets a stream and answers with one small document.
+// Package reading parses the output of a turn's containers into a result. The author of a BenchmarkRun controls that output, so the manager
+// uses a separate process (cmd/manager), which gets a stream and answers with one small document.
 package reading
 
 import (
@@ -23,50 +23,51 @@ import (
 const (
 	// MaxAnswer bounds the document of an answer, in bytes.
 	MaxAnswer = 256 << 10
-	// maxRequest bounds that of a request, which has a spec: etcd holds objects of 1.5 MiB.
+	// maxRequest bounds the document of a request, which contains a spec: etcd holds objects of 1.5 MiB.
 	maxRequest = 2 << 20
 	// TailLines bounds the lines that an answer quotes of an output.
 	TailLines = 10
 	// MaxTail bounds the bytes of these lines.
 	MaxTail = 1500
-	// maxSaid bounds each text of an answer besides.
+	// maxSaid bounds every other text of an answer.
 	maxSaid = 1 << 10
-	// maxSamples is more than a tool has.
+	// maxSamples is a limit above the samples of any tool.
 	maxSamples = 512
 )
 
-// Request says what an output is of.
+// Request describes the origin of an output.
 type Request struct {
 	Spec  *v1alpha1.BenchmarkRunSpec `json:"spec"`
 	Point benchmarks.Point           `json:"point"`
 	Step  int                        `json:"step"`
-	// OfServers is true for the calls of a filesystem's own tools, which are told apart by the lines of the node binary.
+	// OfServers is true for the calls of a filesystem's own tools, which the lines of the node binary separate.
 	OfServers bool `json:"ofServers,omitempty"`
-	// Nodes are the names of the nodes by those of pods.
+	// Nodes maps the names of pods to those of their nodes.
 	Nodes map[string]string `json:"nodes,omitempty"`
 }
 
-// Answer is what was found.
+// Answer is the result.
 type Answer struct {
-	// Verdict says why there is no result, as the rest of a sentence about the tool; Tail has the last lines of an output that was read whole.
+	// Verdict is why there is no result, as the rest of a sentence about the tool. Tail holds the last lines of an output that was read
+	// completely.
 	Verdict string `json:"verdict,omitempty"`
 	Tail    string `json:"tail,omitempty"`
-	// Version is what the tool says of itself.
+	// Version is the version that the tool reports.
 	Version string              `json:"version,omitempty"`
 	Samples []benchmarks.Sample `json:"samples,omitempty"`
-	// Throttled and Clocks say what the node binary has measured of the machines, and ClockTrouble why the result is invalid for it.
+	// Throttled and Clocks hold what the node binary has measured about the machines. ClockTrouble is why that makes the result invalid.
 	Throttled    string `json:"throttled,omitempty"`
 	Clocks       string `json:"clocks,omitempty"`
 	ClockTrouble string `json:"clockTrouble,omitempty"`
 }
 
-// Outputs are those of the containers of a turn, one after the other. An error ends them.
+// Outputs yields the outputs of the containers of a turn, one after the other. An error ends them.
 type Outputs = iter.Seq2[io.Reader, error]
 
-// Reader reads the outputs of a turn. An error of the outputs is returned as it is.
+// Reader reads the outputs of a turn. It returns an error of the outputs unchanged.
 type Reader func(ctx context.Context, request Request, outputs Outputs) (Answer, error)
 
-// EndedError says that an output could not be read because its reader was ended.
+// EndedError means that an output could not be read because its reader was killed or crashed.
 type EndedError struct {
 	// Reason is the rest of a sentence about that reader.
 	Reason string
@@ -75,10 +76,10 @@ type EndedError struct {
 // Error returns the reason.
 func (e *EndedError) Error() string { return e.Reason }
 
-// Tools are all benchmarks by their names.
+// Tools holds all benchmarks by their names.
 type Tools = map[v1alpha1.BenchmarkTool]benchmarks.Tool
 
-// Here is a Reader in this process.
+// Here returns a Reader that runs in this process.
 func Here(tools Tools) Reader {
 	return func(_ context.Context, request Request, outputs Outputs) (Answer, error) {
 		var logs [][]byte
@@ -96,10 +97,10 @@ func Here(tools Tools) Reader {
 	}
 }
 
-// endPart is the name of the last part of a stream: the library takes one that is cut off between two parts for one that has ended.
+// endPart is the name of the last part of a stream. Without it, a stream that is cut off between two parts looks complete to the library.
 const endPart = "end"
 
-// Send writes a request and its outputs as one stream. Whoever reads it needs the boundary of the writer, which no output can guess.
+// Send writes a request and its outputs as one stream. The receiver needs the boundary of the writer, which no output can guess.
 func Send(w *multipart.Writer, request Request, outputs Outputs) error {
 	part, err := w.CreateFormField("request")
 	if err != nil {
@@ -136,7 +137,7 @@ func Send(w *multipart.Writer, request Request, outputs Outputs) error {
 	return nil
 }
 
-// Serve reads what Send has written, and writes the answer. It returns an error for a stream that is not whole.
+// Serve reads the stream of Send, and writes the answer. It returns an error for an incomplete stream.
 func Serve(tools Tools, stream io.Reader, boundary string, to io.Writer) error {
 	var request Request
 	var logs [][]byte
@@ -166,7 +167,7 @@ func Serve(tools Tools, stream io.Reader, boundary string, to io.Writer) error {
 		}
 		logs = append(logs, text)
 		if left -= len(text); left < 0 {
-			break // it is said to be too large, whatever follows
+			break // it is reported as too large, whatever follows
 		}
 	}
 	document, err := json.Marshal(answer(tools, request, logs))
@@ -181,7 +182,7 @@ func Serve(tools Tools, stream io.Reader, boundary string, to io.Writer) error {
 	return err //nolint:wrapcheck // that of the stream
 }
 
-// readMost reads at most so many bytes into as little memory as they need: io.ReadAll takes several times the size.
+// readMost reads at most so many bytes with as little memory as possible: io.ReadAll takes several times the size.
 func readMost(from io.Reader, most int) ([]byte, error) {
 	var out []byte
 	for {
@@ -201,7 +202,7 @@ func readMost(from io.Reader, most int) ([]byte, error) {
 	}
 }
 
-// Decode reads an answer strictly: one document, with known fields, and numbers that are results.
+// Decode decodes an answer strictly: one document, with known fields, and numbers that can be results.
 func Decode(document []byte) (Answer, error) {
 	var out Answer
 	if len(document) > MaxAnswer {
@@ -228,7 +229,7 @@ func decode(document []byte, into any) error {
 	return nil
 }
 
-// checkSamples refuses what no measurement gives.
+// checkSamples refuses values that no measurement gives.
 func checkSamples(samples []benchmarks.Sample) error {
 	if len(samples) > maxSamples {
 		return fmt.Errorf("it has %d metrics, and %d at most are kept", len(samples), maxSamples)
@@ -247,7 +248,7 @@ func checkSamples(samples []benchmarks.Sample) error {
 	return nil
 }
 
-// answer reads the logs of all containers of a turn that ended well.
+// answer reads the logs of all containers of a turn that ended successfully.
 func answer(tools Tools, request Request, logs [][]byte) Answer {
 	raw, verdict := outputs(logs)
 	var out Answer
@@ -265,7 +266,7 @@ func answer(tools Tools, request Request, logs [][]byte) Answer {
 	return out
 }
 
-// outputs is all that the tool printed, or why that is not known. One log is not copied.
+// outputs returns everything that the tool printed, or why that is unknown. A single log is not copied.
 func outputs(logs [][]byte) (raw []byte, verdict string) {
 	size := 0
 	for i, log := range logs {
@@ -287,10 +288,10 @@ func outputs(logs [][]byte) (raw []byte, verdict string) {
 	return bytes.Join(logs, nil), verdict
 }
 
-// parse makes the samples, or says why there are none.
+// parse returns the samples, or why there are none.
 func parse(tools Tools, request Request, raw []byte) (out Answer, verdict string) {
 	defer func() {
-		// A fault of a parser is one of this output.
+		// A panic of a parser counts as a fault of this output.
 		if fault := recover(); fault != nil {
 			out, verdict = Answer{}, fmt.Sprintf("printed something that its parser fails on; report it: %v", fault)
 		}
@@ -312,7 +313,7 @@ func parse(tools Tools, request Request, raw []byte) (out Answer, verdict string
 	return Answer{Samples: report.Samples, Version: v1alpha1.Cut(report.Version, maxSaid)}, ""
 }
 
-// withoutOwnLines drops what the node binary itself has printed between the tool's lines: it begins with "parallelfs: ".
+// withoutOwnLines removes the lines that the node binary itself has printed between the tool's lines. They begin with "parallelfs: ".
 func withoutOwnLines(raw []byte) []byte {
 	own := []byte("parallelfs: ")
 	if !bytes.HasPrefix(raw, own) && !bytes.Contains(raw, []byte("\nparallelfs: ")) {
@@ -327,7 +328,7 @@ func withoutOwnLines(raw []byte) []byte {
 	return kept
 }
 
-// machines is what the node binary has said of the machines, by the names of their nodes where the pods are still there.
+// machines returns what the node binary has reported about the machines, by the names of their nodes if the pods still exist.
 func machines(raw []byte, nodes map[string]string) measured.Report {
 	report := measured.Read(raw)
 	for i := range report {

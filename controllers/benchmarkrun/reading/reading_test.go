@@ -16,7 +16,7 @@ import (
 	"parallelfs.dev/operator/internal/node/printed"
 )
 
-// tools has one that prints "speed N", and one that gives what no measurement gives.
+// tools has one tool that prints "speed N", and one that returns values which no measurement gives.
 var tools = reading.Tools{v1alpha1.ToolCustom: custom.Tool{}, v1alpha1.ToolIOzone: negative{}}
 
 type negative struct{ benchmarks.Tool }
@@ -48,7 +48,7 @@ func of(logs ...[]byte) reading.Outputs {
 	}
 }
 
-// stream is what a reader in another process gets.
+// stream returns the input of a reader in another process.
 func stream(g *WithT, request reading.Request, logs ...[]byte) (text []byte, boundary string) {
 	var out bytes.Buffer
 	w := multipart.NewWriter(&out)

@@ -5,27 +5,27 @@ import (
 )
 
 const (
-	// defaultPointTimeout is that of spec.limits.pointTimeout.
+	// defaultPointTimeout is the default of spec.limits.pointTimeout.
 	defaultPointTimeout = 30 * time.Minute
-	// defaultTimeout is that of spec.limits.timeout.
+	// defaultTimeout is the default of spec.limits.timeout.
 	defaultTimeout = 7 * 24 * time.Hour
-	// OverdueAfter is how long after the point's timeout the operator ends a job itself: the node binary in the pod should
-	// have ended it by then, unless the pod never started.
+	// OverdueAfter is how long after the point's timeout the operator ends a job itself. The node binary in the pod should have ended it by
+	// then, unless the pod never started.
 	OverdueAfter = time.Minute
 	// CleanTimeout bounds the removal of the run's files.
 	CleanTimeout = 2 * time.Minute
-	// DeleteTimeout bounds how long a deletion waits for anything at all.
+	// DeleteTimeout bounds the total wait of a deletion.
 	DeleteTimeout = 4 * time.Minute
 
-	// Soon is when to go on after a step; the events of what was written mostly come sooner.
+	// Soon is the delay of the next pass after a step. The events of the written objects mostly trigger it sooner.
 	Soon = time.Second
-	// RetryInterval is how often something that the run waits for is looked at.
+	// RetryInterval is how often something that the run waits for is checked.
 	RetryInterval = 5 * time.Second
-	// MPIInterval is how often the cluster is asked for the API of MPIJobs while it has none.
+	// MPIInterval is how often the API of MPIJobs is looked for while the cluster has none.
 	MPIInterval = 30 * time.Second
 )
 
-// PointTimeout bounds one turn.
+// PointTimeout returns the limit of one turn.
 func (w *Scope) PointTimeout() time.Duration {
 	if l := w.Run.Spec.Limits; l != nil && l.PointTimeout != nil {
 		return l.PointTimeout.Duration
@@ -33,7 +33,7 @@ func (w *Scope) PointTimeout() time.Duration {
 	return defaultPointTimeout
 }
 
-// Timeout bounds all turns together.
+// Timeout returns the limit of all turns together.
 func (w *Scope) Timeout() time.Duration {
 	if l := w.Run.Spec.Limits; l != nil && l.Timeout != nil {
 		return l.Timeout.Duration
@@ -41,39 +41,39 @@ func (w *Scope) Timeout() time.Duration {
 	return defaultTimeout
 }
 
-// TimedOut is true when the repetitions, and what runs now, have taken the time of the whole run.
+// TimedOut reports whether the repetitions and the running turn have used the time of the whole run.
 func (w *Scope) TimedOut(now time.Duration) bool {
 	sum, _ := w.Records.Total()
 	return sum+now >= w.Timeout()
 }
 
-// The bounds of status.baseline and status.exported, in bytes.
+// The limits of status.baseline and status.exported, in bytes.
 const (
 	MaxBaseline = 512
 	MaxExported = 1024
-	// ExportTimeout bounds the job that takes the results elsewhere.
+	// ExportTimeout bounds the job that copies the results.
 	ExportTimeout = 10 * time.Minute
 )
 
 const (
-	// CheckTimeout bounds the look at image and space, with the pull of the image.
+	// CheckTimeout bounds the check of image and space, including the pull of the image.
 	CheckTimeout = 10 * time.Minute
-	// CheckAgain is how long a run that failed its preflight waits before it looks again.
+	// CheckAgain is how long a run that failed its preflight waits before the next check.
 	CheckAgain = 2 * time.Minute
 )
 
-// The key of the provenance in its ConfigMap, and the bounds of status.provenance.
+// The key of the provenance in its ConfigMap, and the limits of status.provenance.
 const (
 	ProvenanceKey = "provenance.json"
-	// MaxProvenanceNodes is that of status.provenance.clients.
+	// MaxProvenanceNodes is the limit of status.provenance.clients.
 	MaxProvenanceNodes = 64
 	MaxPinning         = 512
 	MaxNodeText        = 128
-	// MaxPodChanges is that of status.provenance.podChanges.
+	// MaxPodChanges is the limit of status.provenance.podChanges.
 	MaxPodChanges = 8
 )
 
-// The bounds of texts, in bytes, and of lists in the status. A status that is too large keeps some metrics of a point, or few.
+// The limits of texts, in bytes, and of lists in the status. A status that is too large keeps only some metrics of a point.
 const (
 	MaxCurrent   = 256
 	MaxMessage   = 2048

@@ -10,28 +10,29 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 )
 
-// Drop is how far the dropping of caches for the next turn is.
+// Drop is the progress of dropping the caches for the next turn.
 type Drop struct {
-	// Request is what the agents were asked, empty when they were not, or when that is too long ago. asked is when.
+	// Request is the request to the agents, empty if there is none or it is too old. Asked is its time.
 	Request string
 	Asked   time.Time
-	// Everyone was asked; waiting are the nodes that have not answered, and failed says why one could not.
+	// Everyone is true if all agents have the request. Waiting lists the nodes that have not answered, and Failed is why one could not drop
+	// its caches.
 	Everyone bool
 	Waiting  []string
 	Failed   string
 }
 
-// Drops is true when caches are dropped before a turn.
+// Drops reports whether caches are dropped before a turn.
 func (w *Scope) Drops(t turns.Turn) bool {
 	return w.Run.Spec.Caches != nil && (t.Step == 0 || benchmarks.DropsBetweenPhases(&w.Run.Spec))
 }
 
-// RequestOf begins what the agents are asked for a turn; the time follows, because the same text is never carried out twice.
+// RequestOf returns the beginning of the request for a turn. The time follows, because agents never carry out the same text twice.
 func (w *Scope) RequestOf(t turns.Turn) string {
 	return fmt.Sprintf("%s%s/", w.Run.UID, t.Suffix())
 }
 
-// DropNodes are the nodes whose caches are dropped before a turn, sorted.
+// DropNodes returns the nodes whose caches are dropped before a turn, sorted.
 func (w *Scope) DropNodes(t turns.Turn) []string {
 	caches := w.Run.Spec.Caches
 	if caches == nil || w.FileSystem == nil {

@@ -17,7 +17,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// NodeReady is true for a node whose kubelet says so.
+// NodeReady reports whether the kubelet reports a node as Ready.
 func NodeReady(n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
@@ -64,14 +64,14 @@ func (w *Scope) Pool(point int) (string, error) {
 	}
 }
 
-// Used are the members that these points use: those of their storage pools, or, of a tool that measures the servers and was given no
+// Used returns the members that these points use: those of their storage pools or, for a tool that measures the servers without a given
 // pool, all.
 func (w *Scope) Used(points ...int) members.Members {
 	var pools []string
 	for _, i := range points {
 		pool, err := w.Pool(i)
 		if err != nil {
-			continue // the run is refused, and says so itself
+			continue // the run is refused elsewhere
 		}
 		asked := w.Run.Spec.Target.FileSystem.StoragePool != "" || w.Points[i].Parameters[benchmarks.ParameterStoragePool] != ""
 		if !asked && !w.Any(OnClients) {
@@ -82,7 +82,7 @@ func (w *Scope) Used(points ...int) members.Members {
 	return w.Members.Of(pools)
 }
 
-// Place says how many processes of a point run on which client.
+// Place returns how many processes of a point run on which client.
 func (w *Scope) Place(point, step int) ([]placement.Placed, error) {
 	plan, spec := w.Plans[point], w.Run.Spec.Clients
 	return placement.Place(placement.Wanted{
@@ -91,7 +91,7 @@ func (w *Scope) Place(point, step int) ([]placement.Placed, error) {
 	}, w.Clients)
 }
 
-// ClientsOf is the number of clients that a point asks for, 0 when it leaves it open. No point uses more than it has processes.
+// ClientsOf returns the number of clients that a point requests, 0 if it leaves it open. No point uses more clients than processes.
 func (w *Scope) ClientsOf(point int) int {
 	plan := w.Plans[point]
 	wanted := cmp.Or(plan.Clients, int(w.Run.Spec.Clients.Count))
@@ -105,8 +105,8 @@ func (w *Scope) ClientsOf(point int) int {
 	return wanted
 }
 
-// Directory is the run's own directory in the filesystem, inside of that of its pool, as the status names it: of several pools,
-// /mnt/scratch/{ssd,bulk}/….
+// Directory returns the run's own directory in the filesystem, inside the directory of its pool, in the form of the status. For several
+// pools it is /mnt/scratch/{ssd,bulk}/….
 func (w *Scope) Directory() string {
 	pools, err := w.Pools()
 	if err != nil {
@@ -119,7 +119,7 @@ func (w *Scope) Directory() string {
 	return path.Join(w.Mount.Path, pool, spec.BenchmarkHome, string(w.Run.UID))
 }
 
-// Roots are the directories that such a name stands for, one for each pool.
+// Roots returns the directories that such a name represents, one for each pool.
 func (w *Scope) Roots(directory string) []string {
 	before, rest, several := strings.Cut(directory, "{")
 	pools, after, _ := strings.Cut(rest, "}")
@@ -133,7 +133,7 @@ func (w *Scope) Roots(directory string) []string {
 	return out
 }
 
-// Root is the one of them that a point works in.
+// Root returns the one of them that a point works in.
 func (w *Scope) Root(point int) string {
 	pool, err := w.Pool(point)
 	if err != nil {
@@ -142,14 +142,14 @@ func (w *Scope) Root(point int) string {
 	return path.Join(w.Mount.Path, pool, spec.BenchmarkHome, string(w.Run.UID))
 }
 
-// Oversubscribed is true when a client has more processes than CPUs.
+// Oversubscribed reports whether a client has more processes than CPUs.
 func (w *Scope) Oversubscribed(placed []placement.Placed) bool {
 	return slices.ContainsFunc(placed, func(p placement.Placed) bool {
 		return slices.ContainsFunc(w.Clients, func(n placement.Node) bool { return n.Name == p.Node && n.CPUs > 0 && p.Processes > n.CPUs })
 	})
 }
 
-// NodesOf are the nodes that a turn runs on: clients, or servers of a role, sorted; none where the backend chooses.
+// NodesOf returns the nodes that a turn runs on, which are clients, or servers of a role, sorted; none if the backend chooses.
 func (w *Scope) NodesOf(t turns.Turn) ([]string, error) {
 	switch command := w.Plans[t.Point].Steps[t.Step].Command; command.Launch {
 	case benchmarks.OnManagement:
@@ -165,7 +165,7 @@ func (w *Scope) NodesOf(t turns.Turn) ([]string, error) {
 	return placement.Nodes(placed), err
 }
 
-// TakingPart are the clients that a point has processes on, in their order; of a volume, nobody knows them before.
+// TakingPart returns the clients that a point has processes on, in their order. For a volume they are not known in advance.
 func (w *Scope) TakingPart() []placement.Node {
 	if w.Volume != nil {
 		return nil
@@ -175,7 +175,7 @@ func (w *Scope) TakingPart() []placement.Node {
 		for step := range w.Plans[point].Steps {
 			placed, err := w.Place(point, step)
 			if err != nil {
-				continue // the point is refused, and says why itself
+				continue // the point is refused elsewhere
 			}
 			for _, p := range placed {
 				used[p.Node] = true

@@ -7,13 +7,13 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Provenance is what was found before the first point, and again after a suspension. It stands in a ConfigMap of the run.
+// Provenance is what was found before the first point, and again after a suspension. It is stored in a ConfigMap of the run.
 type Provenance struct {
 	results.Provenance
-	// CheckedBy is the uid of the Job that looked at image and space, empty when none has.
+	// CheckedBy is the uid of the Job that checked image and space, empty if there was none.
 	CheckedBy string    `json:"checkedBy,omitempty"`
 	CheckedAt time.Time `json:"checkedAt,omitzero"`
-	// Checked is what it found; CheckFailed says why it found nothing.
+	// Checked is the result of that Job; CheckFailed is why there is none.
 	Checked     spec.Checked `json:"checked,omitzero"`
 	CheckFailed string       `json:"checkFailed,omitempty"`
 }

@@ -7,8 +7,8 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/trust"
 )
 
-// ToPublish is what the ConfigMap of results is to be about: it is written anew with each point that is over, at the end, and when the
-// baseline is another one.
+// ToPublish returns the state that the ConfigMap of results should have. The ConfigMap is written again for each point that is over, at the
+// end, and when the baseline changes.
 func (w *Scope) ToPublish(final bool) string {
 	over := 0
 	for _, s := range w.States() {
@@ -30,26 +30,26 @@ func (w *Scope) ToPublish(final bool) string {
 	return out
 }
 
-// Final is true when nothing more is run.
+// Final reports whether nothing more runs.
 func (w *Scope) Final() bool {
 	_, more := w.Next()
 	return !more || w.TimedOut(0)
 }
 
-// Unpublished is true when the complete results have to be written. Before the first point is over, there are none.
+// Unpublished reports whether the complete results have to be written. Before the first point is over, there are none.
 func (w *Scope) Unpublished() bool {
 	final := w.Final()
 	about := w.ToPublish(final)
 	return w.Published != about && (final || !strings.HasPrefix(about, "0 of"))
 }
 
-// ExportDirectory tells the runs of one name apart.
+// ExportDirectory returns a directory that differs between runs of one name.
 func (w *Scope) ExportDirectory() string {
 	uid := string(w.Run.UID)
 	return w.Run.Name + "-" + uid[:min(len(uid), trust.UIDLength)]
 }
 
-// Changed is true when a run that has ended has another spec than its status is about: another baseline, perhaps.
+// Changed reports whether the spec of a run that has ended differs from the spec that its status describes, for example in the baseline.
 func (w *Scope) Changed() bool {
 	return w.Run.Status.ObservedGeneration != w.Run.Generation && w.Run.Status.Results != "" && w.Invalid == ""
 }

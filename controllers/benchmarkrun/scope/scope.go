@@ -1,5 +1,5 @@
-// Package scope is all that one pass over a BenchmarkRun knows, and what follows from it: which turns there are and which comes next, on
-// which nodes and in which directories. Nothing in it reads or writes.
+// Package scope holds the input of one pass over a BenchmarkRun, and what follows from it: the turns and the next one, its nodes and its
+// directories. Nothing in it reads from or writes to the cluster.
 package scope
 
 import (
@@ -22,7 +22,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// Jobs are all that the run has.
+// Jobs returns all jobs of the run.
 func (w *Scope) Jobs() []*children.Child {
 	var out []*children.Child
 	for i := range w.Children {
@@ -36,7 +36,7 @@ func (w *Scope) Jobs() []*children.Child {
 	return out
 }
 
-// Scope is all that decide may look at.
+// Scope is the input of decide.
 type Scope struct {
 	Run *v1alpha1.BenchmarkRun
 	Now time.Time
@@ -44,61 +44,61 @@ type Scope struct {
 	Poll time.Duration
 	// FileSystem is nil while there is none of that name, and for a run on a volume.
 	FileSystem *v1alpha1.FileSystem
-	// Volume is what a run measures that is no FileSystem; nil for a FileSystem.
+	// Volume is the volume that a run measures; nil for a FileSystem.
 	Volume *Volume
 	Mount  backend.Mount
-	// Management makes the jobs of tools that a management service runs, nil for a filesystem that has none.
+	// Management builds the jobs of tools that a management service runs, nil for a filesystem without one.
 	Management backend.Benchmarker
-	// Servers says which tools measure the servers on their own nodes, nil for a filesystem of which none does.
+	// Servers decides which tools measure the servers on their own nodes, nil for a filesystem without such tools.
 	Servers backend.ServerMeasurer
-	// Mounted are the nodes that mount the filesystem, sorted; clients are those of them that the run selects.
+	// Mounted lists the nodes that mount the filesystem, sorted. Clients lists those of them that the run selects.
 	Mounted []string
 	Clients []placement.Node
-	// Sets are the DaemonSets of the filesystem, which prove that pods are its own.
+	// Sets holds the DaemonSets of the filesystem, which prove that pods are its own.
 	Sets owned.Controllers
-	// Mounters are the pods that mount the filesystem, by node.
+	// Mounters holds the pods that mount the filesystem, by node.
 	Mounters map[string]*corev1.Pod
-	// Members are the filesystem's servers and targets.
+	// Members holds the filesystem's servers and targets.
 	Members members.Members
-	// Inventories are what the agents say, by node.
+	// Inventories holds what the agents report, by node.
 	Inventories map[string]*v1alpha1.NodeInventory
-	// kernels are those of the nodes, as Kubernetes has them.
+	// Nodes holds the nodes of the cluster, whose kernels are recorded.
 	Nodes map[string]*corev1.Node
-	// Invalid says what is wrong with the spec, whatever the cluster holds.
+	// Invalid is what is wrong with the spec, whatever the cluster contains.
 	Invalid string
-	// Parameters are those of the tool, with the values of the spec.
+	// Parameters holds those of the tool, with the values of the spec.
 	Parameters []benchmarks.Parameter
 	Points     []benchmarks.Point
 	Plans      []benchmarks.Plan
-	// Image holds the tool, empty when nobody has named one.
+	// Image is the image with the tool, empty if none is configured.
 	Image   string
 	Records turns.Records
-	// Outputs are the ConfigMaps with the records and the raw output of points.
+	// Outputs holds the ConfigMaps with the records and the raw output of points.
 	Outputs []corev1.ConfigMap
-	// RawExceeds is true for a run that has ended whose raw output goes, because the runs of its namespace have too much.
+	// RawExceeds is true for a run that has ended and whose raw output must be removed, because the runs of its namespace have too much.
 	RawExceeds bool
-	// Provenance is what was found before the first point, and published what the ConfigMap of results is about.
+	// Provenance is what was found before the first point. Published is the state in the ConfigMap of results.
 	Provenance Provenance
 	Published  string
-	// Children are the jobs that run turns; there is at most one, unless somebody else made more.
+	// Children holds the jobs that run turns. There is at most one, unless another program created more.
 	Children []children.Child
-	// Cleaner removes the run's files, checker looks at image and space, exporter writes the results elsewhere.
+	// Cleaner removes the run's files, Checker checks image and space, Exporter copies the results elsewhere.
 	Cleaner, Checker, Exporter *children.Child
 	// Lingering names pods of removed jobs that have not ended.
 	Lingering []string
-	// MPIMissing is true when the run needs MPIJobs and the cluster does not serve them.
+	// MPIMissing is true if the run needs MPIJobs and the cluster does not serve them.
 	MPIMissing bool
-	// Others are the other runs of the filesystem, in their turn. Active names the first of them that has a job, and before the last of
-	// them whose turn comes before this one's.
+	// Others holds the other runs of the filesystem, in the order of the queue. Active names the first of them that has a job, and Before the
+	// last of them that comes before this one.
 	Others         []Other
 	Active, Before string
-	// Daemons are the pods of the filesystem's servers and of the run's clients, and targets its StorageTargets. They are read only for a
+	// Daemons holds the pods of the filesystem's servers and of the run's clients, and Targets its StorageTargets. They are read only for a
 	// pass that takes a fingerprint.
 	Daemons []corev1.Pod
 	Targets []v1alpha1.StorageTarget
-	// Dropped is how far the dropping of caches for the next turn is.
+	// Dropped is the progress of dropping the caches for the next turn.
 	Dropped Drop
-	// Baseline is what the results are compared with, and baselineOf names it; baselineProblem says why there is none.
+	// Baseline holds the results to compare with, and BaselineOf names them. BaselineProblem is why there are none.
 	Baseline        *results.Run
 	BaselineOf      string
 	BaselineProblem string
@@ -110,14 +110,14 @@ type Other struct {
 	UID  types.UID
 }
 
-// OnlyWaits is true for a run that has nothing yet, and waits for the one before it: there is nothing to look at but the line.
+// OnlyWaits reports whether a run has nothing yet and waits for the one before it, so that a pass reads only the queue.
 func (w *Scope) OnlyWaits() bool {
 	s := &w.Run.Status
 	begun := s.StartTime != nil || s.CompletionTime != nil || s.Directory != "" || s.Provenance != nil
 	return w.Before != "" && !begun && !w.Run.Spec.Suspend && w.Run.DeletionTimestamp.IsZero()
 }
 
-// Distributed is true when a command needs an MPIJob.
+// Distributed reports whether a command needs an MPIJob.
 func Distributed(launch benchmarks.Launch) bool {
 	switch launch {
 	case benchmarks.OnLauncher, benchmarks.OnProcesses, benchmarks.OnEachProcess, benchmarks.OnEachClient:
@@ -127,24 +127,24 @@ func Distributed(launch benchmarks.Launch) bool {
 	return false
 }
 
-// Any is true when a step of a point is started in such a way.
+// Any reports whether a step of a point is started in such a way.
 func (w *Scope) Any(is func(benchmarks.Launch) bool) bool {
 	return slices.ContainsFunc(w.Plans, func(p benchmarks.Plan) bool {
 		return slices.ContainsFunc(p.Steps, func(s benchmarks.Step) bool { return is(s.Command.Launch) })
 	})
 }
 
-// OnClients is true when a run works in the mounted filesystem.
+// OnClients reports whether a run works in the mounted filesystem.
 func OnClients(launch benchmarks.Launch) bool {
 	return launch != benchmarks.OnServers && launch != benchmarks.OnManagement
 }
 
-// OfRun selects what carries the run's label.
+// OfRun selects the objects with the run's label.
 func (w *Scope) OfRun() []client.ListOption {
 	return []client.ListOption{client.InNamespace(w.Run.Namespace), client.MatchingLabels{v1alpha1.LabelBenchmarkRun: w.Run.Name}}
 }
 
-// Trust is the fingerprint of now, for a turn on these nodes.
+// Trust returns the present fingerprint for a turn on these nodes.
 func (w *Scope) Trust(nodes []string) trust.Fingerprint {
 	if w.Volume != nil {
 		return trust.OfClaim(w.ClaimName(), w.Volume.Claim)

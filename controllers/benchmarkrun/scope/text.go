@@ -26,7 +26,7 @@ func (w *Scope) Current(t turns.Turn) string {
 	return fmt.Sprintf("%s (%s)", Describe(w.Points[t.Point]), words)
 }
 
-// Describe names a point by what varies, such as "iozone.recordSize=64k processes=4".
+// Describe names a point by the parameters that vary, such as "iozone.recordSize=64k processes=4".
 func Describe(point benchmarks.Point) string {
 	var words []string
 	for _, name := range point.Varied {

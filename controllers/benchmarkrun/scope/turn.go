@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 )
 
-// Blank is the record of a turn before anything is known of it but what it is.
+// Blank returns the record of a turn before it has run.
 func (w *Scope) Blank(t turns.Turn) turns.Record {
 	entry := turns.Record{Point: t.Point, Repetition: t.Repetition, WarmUp: t.WarmUp, Attempt: t.Attempt, Step: t.Step}
 	if t.Point < len(w.Points) {
@@ -25,7 +25,7 @@ func (w *Scope) Blank(t turns.Turn) turns.Record {
 	return entry
 }
 
-// callWords writes a call of a filesystem's own tools as words; how they are spelled is the backend's.
+// callWords formats a call of a filesystem's own tools as words. The backend decides their spelling.
 func callWords(call benchmarks.Call) []string {
 	words := []string{call.Verb}
 	for _, name := range slices.Sorted(maps.Keys(call.Arguments)) {
@@ -34,21 +34,21 @@ func callWords(call benchmarks.Call) []string {
 	return words
 }
 
-// Progress is how far a repetition or warm-up is.
+// Progress is the progress of a repetition or warm-up.
 type Progress struct {
-	// over is true when it is not tried again.
+	// over is true if it is not tried again.
 	over bool
-	// next is the turn that follows, unless it is over.
+	// next is the next turn, unless it is over.
 	next turns.Turn
-	// attempts counts those that have ended.
+	// attempts counts the finished attempts.
 	attempts int
-	// bad is the record that leaves it without a result, when it is over.
+	// bad is the record that leaves it without a result, if it is over.
 	bad *turns.Record
-	// Result are the records of the attempt that counts, one for each step.
+	// Result holds the records of the attempt that counts, one for each step.
 	Result []turns.Record
 }
 
-// samples of all steps, in their order.
+// samples returns the samples of all steps, in their order.
 func (p Progress) samples() []benchmarks.Sample {
 	var out []benchmarks.Sample
 	for _, step := range p.Result {
@@ -59,7 +59,7 @@ func (p Progress) samples() []benchmarks.Sample {
 
 const defaultInvalidRetries = 2
 
-// retries are how often a repetition may be tried again after a failure, and after a disturbance.
+// retries returns how often a repetition may be tried again after a failure, and after a disturbance.
 func (w *Scope) retries() (failed, invalid int) {
 	invalid = defaultInvalidRetries
 	if l := w.Run.Spec.Limits; l != nil {
@@ -71,7 +71,7 @@ func (w *Scope) retries() (failed, invalid int) {
 	return failed, invalid
 }
 
-// Steps is the number of steps of a repetition of a point.
+// Steps returns the number of steps of a repetition of a point.
 func (w *Scope) Steps(point int) int {
 	if point >= len(w.Plans) {
 		return 1
@@ -79,7 +79,7 @@ func (w *Scope) Steps(point int) int {
 	return max(len(w.Plans[point].Steps), 1)
 }
 
-// ProgressOf says how far a repetition or warm-up is, from its records.
+// ProgressOf returns the progress of a repetition or warm-up, from its records.
 func (w *Scope) ProgressOf(point int, warmUp bool, repetition int) Progress {
 	p := Progress{next: turns.Turn{Point: point, WarmUp: warmUp, Repetition: repetition, Attempt: 1}}
 	failed, invalid := 0, 0
@@ -117,20 +117,20 @@ func (w *Scope) ProgressOf(point int, warmUp bool, repetition int) Progress {
 	return p
 }
 
-// PointState is how far a point is.
+// PointState is the progress of a point.
 type PointState struct {
 	sweep.Progress
-	// Results are the samples of its repetitions.
+	// Results holds the samples of its repetitions.
 	Results [][]benchmarks.Sample
-	// Bad is what leaves the point without a result.
+	// Bad is the record that leaves the point without a result.
 	Bad *turns.Record
-	// Needs is the number of repetitions that it has when it is over, as far as is known.
+	// Needs is the number of repetitions that the point needs, as far as is known.
 	Needs int
-	// Over is true when it gets no more turns.
+	// Over is true if it gets no more turns.
 	Over bool
 }
 
-// State says how far a point is.
+// State returns the progress of a point.
 func (w *Scope) State(point int) PointState {
 	var s PointState
 	if warm := w.Run.Spec.WarmUp; warm != nil {
@@ -166,7 +166,7 @@ func (w *Scope) State(point int) PointState {
 	return s
 }
 
-// States are those of all points.
+// States returns the progress of all points.
 func (w *Scope) States() []PointState {
 	out := make([]PointState, len(w.Points))
 	for i := range w.Points {
@@ -175,12 +175,12 @@ func (w *Scope) States() []PointState {
 	return out
 }
 
-// Schedule is the order of the run's repetitions.
+// Schedule returns the order of the run's repetitions.
 func (w *Scope) Schedule() sweep.Schedule {
 	return sweep.NewSchedule(&w.Run.Spec, len(w.Points), w.Run.UID)
 }
 
-// Next is the turn that follows, false when all is over.
+// Next returns the next turn, false if all are over.
 func (w *Scope) Next() (turns.Turn, bool) {
 	var all []sweep.Progress
 	for _, s := range w.States() {
@@ -193,7 +193,7 @@ func (w *Scope) Next() (turns.Turn, bool) {
 	return w.ProgressOf(t.Point, t.WarmUp, t.Repetition).next, true
 }
 
-// Ends is true when a record ends its repetition: no attempt follows it.
+// Ends reports whether a record ends its repetition, so that no attempt follows.
 func (w *Scope) Ends(entry turns.Record) bool {
 	with := *w
 	with.Records = w.Records.With(entry)

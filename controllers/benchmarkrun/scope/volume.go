@@ -11,21 +11,21 @@ import (
 	"parallelfs.dev/operator/benchmarks/placement"
 )
 
-// VolumePath is where the pods of a run have the volume that they measure.
+// VolumePath is where the pods of a run mount the volume that they measure.
 const VolumePath = "/mnt/volume"
 
 // Volume is a volume that Kubernetes mounts into the pods of a run. The scheduler chooses their nodes.
 type Volume struct {
 	// Claim is nil while there is none.
 	Claim *corev1.PersistentVolumeClaim
-	// PersistentVolume and Class are nil while they are not known.
+	// PersistentVolume and Class are nil while they are unknown.
 	PersistentVolume *corev1.PersistentVolume
 	Class            *storagev1.StorageClass
 	// Trouble is the newest warning about the claim, in the words of its provisioner or of Kubernetes.
 	Trouble string
 }
 
-// ClaimName is the name of the claim that is measured: an existing one, or the run's own of a StorageClass.
+// ClaimName returns the name of the claim that is measured: an existing one, or the run's own claim on a StorageClass.
 func (w *Scope) ClaimName() string {
 	if w.MakesClaim() {
 		return w.Run.Name + "-volume"
@@ -33,21 +33,21 @@ func (w *Scope) ClaimName() string {
 	return w.Run.Spec.Target.PersistentVolumeClaim.ClaimName
 }
 
-// MakesClaim is true for a run that makes the claim that it measures, and deletes it.
+// MakesClaim reports whether a run creates the claim that it measures, and deletes it.
 func (w *Scope) MakesClaim() bool { return w.Run.Spec.Target.StorageClass.Name != "" }
 
-// BindTimeout is how long the run's own claim may take until it is bound. A pod that uses it has CheckTimeout of that.
+// BindTimeout is how long the run's own claim may take until it is bound. CheckTimeout of that is for a pod that uses it.
 const BindTimeout = CheckTimeout + 5*time.Minute
 
-// Bound is true for a volume that is there.
+// Bound reports whether a claim exists and is bound.
 func (v *Volume) Bound() bool { return v.Claim != nil && v.Claim.Status.Phase == corev1.ClaimBound }
 
-// BoundByPods is true for a claim that is bound when the first pod that uses it is scheduled.
+// BoundByPods reports whether a claim is bound when the first pod that uses it is scheduled.
 func (v *Volume) BoundByPods() bool {
 	return v.Class != nil && v.Class.VolumeBindingMode != nil && *v.Class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 }
 
-// AccessModes are those of the volume, or those that the claim asks for while it is not bound.
+// AccessModes returns those of the volume or, while the claim is not bound, those that the claim requests.
 func (v *Volume) AccessModes() []corev1.PersistentVolumeAccessMode {
 	if v.Claim == nil {
 		return nil
@@ -58,16 +58,16 @@ func (v *Volume) AccessModes() []corev1.PersistentVolumeAccessMode {
 	return v.Claim.Spec.AccessModes
 }
 
-// Shared is true for a volume that several nodes can write to.
+// Shared reports whether several nodes can write to a volume.
 func (v *Volume) Shared() bool { return slices.Contains(v.AccessModes(), corev1.ReadWriteMany) }
 
-// Block is true for a raw device.
+// Block reports whether a volume is a raw device.
 func (v *Volume) Block() bool {
 	return v.Claim != nil && v.Claim.Spec.VolumeMode != nil && *v.Claim.Spec.VolumeMode == corev1.PersistentVolumeBlock
 }
 
-// Places are as many clients without a node as the largest point asks for. Their nodes are known when their pods run. Their CPUs are not
-// known, so they bound nothing.
+// Places returns as many clients without a node as the largest point requests. Their nodes are known only when their pods run. Their CPUs
+// are unknown, so they limit nothing.
 func (w *Scope) Places() []placement.Node {
 	most := 1
 	for i := range w.Plans {
@@ -80,7 +80,7 @@ func (w *Scope) Places() []placement.Node {
 	return out
 }
 
-// EarlierNodes are those that pods of the run have measured on, sorted: a repetition on another node is less comparable.
+// EarlierNodes returns the nodes on which pods of the run have measured, sorted. A repetition on another node is less comparable.
 func (w *Scope) EarlierNodes() []string {
 	var out []string
 	for _, c := range w.Provenance.Clients {

@@ -1,4 +1,4 @@
-// Package text holds forms of texts in the status of a run.
+// Package text formats texts for the status of a run.
 package text
 
 import (
@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// Quoted joins a command line, arguments with blanks in quotation marks.
+// Quoted joins a command line, with quotation marks around arguments that contain blanks.
 func Quoted(argv []string) string {
 	words := make([]string, 0, len(argv))
 	for _, word := range argv {
@@ -23,7 +23,7 @@ func Quoted(argv []string) string {
 	return strings.Join(words, " ")
 }
 
-// ShortDuration writes a duration with its two largest units: "1h12m", "12m", "45s".
+// ShortDuration formats a duration with its two largest units: "1h12m", "12m", "45s".
 func ShortDuration(d time.Duration) string {
 	if d = d.Round(time.Second); d < time.Minute {
 		return fmt.Sprintf("%ds", int(d.Seconds()))
@@ -54,7 +54,7 @@ func LastLines(output []byte, lines, most int) string {
 	return text
 }
 
-// SentenceList is "a, b and c".
+// SentenceList formats words as "a, b and c".
 func SentenceList(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")

@@ -8,14 +8,14 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// Mounts is true for the pod of a client whose mount answers.
+// Mounts reports whether a pod is that of a client whose mount responds.
 func Mounts(p *corev1.Pod) bool {
 	return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
 }
 
-// BadClients are the nodes of which the FileSystem's status says that they have not mounted it.
+// BadClients returns the nodes that have not mounted the filesystem, according to the FileSystem's status.
 func BadClients(fs *v1alpha1.FileSystem) map[string]bool {
 	out := map[string]bool{}
 	for _, m := range fs.Status.Missing {

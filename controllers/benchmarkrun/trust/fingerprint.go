@@ -1,4 +1,5 @@
-// Package trust says whether a measurement was disturbed: it compares fingerprints of all that could, from before it and after it.
+// Package trust detects disturbances of a measurement: it compares fingerprints of everything that could disturb it, taken before and
+// after.
 package trust
 
 import (
@@ -18,27 +19,28 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/text"
 )
 
-// Fingerprint is the state of all that could disturb a measurement, each thing by its name in a sentence: one that is taken before a
-// turn and one after it are the same, or the turn is invalid.
+// Fingerprint is the state of everything that could disturb a measurement, each thing by its name in a sentence. The fingerprints before
+// and after a turn must be equal, or the turn is invalid.
 type Fingerprint map[string]string
 
-// The words that begin the names in a fingerprint.
+// The words at the beginning of the names in a fingerprint.
 const (
 	ofFileSystem = "FileSystem"
 	ofPod        = "pod"
 	ofTarget     = "StorageTarget"
 	ofMount      = "mount on node"
-	// onNode stands before the node of a thing.
+	// onNode precedes the node of a thing.
 	onNode = " on node "
-	// ofNode is all that is on one node, in a fingerprint that is kept by nodes: a short word, because there are as many as there are nodes.
+	// ofNode is the name for everything on one node, in a fingerprint that is reduced to nodes. The word is short because it occurs once for
+	// each node.
 	ofNode = "node"
 )
 
-// UIDLength is how much of a uid tells one object from another here.
+// UIDLength is how much of a uid identifies an object here.
 const UIDLength = 8
 
-// TakeFingerprint is a pure function of the FileSystem, the pods of its daemons and clients, and its StorageTargets. Only the nodes that
-// the benchmark runs on count among its mounts.
+// TakeFingerprint is a pure function of the FileSystem, the pods of its daemons and clients, and its StorageTargets. Of its mounts, only
+// those on the nodes of the benchmark count.
 func TakeFingerprint(fs *v1alpha1.FileSystem, pods []corev1.Pod, targets []v1alpha1.StorageTarget, clients []string) Fingerprint {
 	if fs == nil {
 		return nil
@@ -52,7 +54,7 @@ func TakeFingerprint(fs *v1alpha1.FileSystem, pods []corev1.Pod, targets []v1alp
 		}
 		restarts := int32(0)
 		for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
-			// The probe of a filesystem may come and go: it measures nothing.
+			// The probe of a filesystem may come and go, because it does not affect the measurement.
 			if c.Name != probeContainer {
 				restarts += c.RestartCount
 			}
@@ -82,8 +84,8 @@ func TakeFingerprint(fs *v1alpha1.FileSystem, pods []corev1.Pod, targets []v1alp
 	return out
 }
 
-// OfClaim is the fingerprint of a PersistentVolumeClaim: which one it is, and which volume it is bound to. Of the servers behind it nothing
-// is known.
+// OfClaim returns the fingerprint of a PersistentVolumeClaim: its identity, and the volume that it is bound to. The servers behind it are
+// unknown.
 func OfClaim(name string, claim *corev1.PersistentVolumeClaim) Fingerprint {
 	state := "gone"
 	if claim != nil {
@@ -94,13 +96,13 @@ func OfClaim(name string, claim *corev1.PersistentVolumeClaim) Fingerprint {
 }
 
 const (
-	// ComponentClient is the component of the pods that mount a filesystem, of every backend.
+	// ComponentClient is the component of the pods that mount a filesystem, in every backend.
 	ComponentClient = "client"
-	// probeContainer asks a filesystem for its state.
+	// probeContainer queries a filesystem for its state.
 	probeContainer = "probe"
 )
 
-// DaemonOf names a pod without the part that is new each time.
+// DaemonOf names a pod without the part that is new for each pod.
 func DaemonOf(p *corev1.Pod) string {
 	words := []string{p.Labels[v1alpha1.LabelComponent]}
 	for _, label := range []string{v1alpha1.LabelStoragePool, v1alpha1.LabelSlot} {
@@ -111,13 +113,14 @@ func DaemonOf(p *corev1.Pod) string {
 	return strings.Join(words, "-")
 }
 
-// OwnedByDaemonSet is true for the pods of servers and clients, and false for those of Jobs.
+// OwnedByDaemonSet reports whether a pod is that of a server or client, and not of a Job.
 func OwnedByDaemonSet(p *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(p)
 	return owner != nil && owner.Kind == "DaemonSet"
 }
 
-// DiffersFrom says what has changed since an earlier fingerprint, empty when nothing has. The first things by name are told.
+// DiffersFrom describes what has changed since an earlier fingerprint, empty if nothing has. It names the first things in the order of
+// their names.
 func (f Fingerprint) DiffersFrom(before Fingerprint) string {
 	const mostTold = 3
 	switch was, short := before[digested]; {
@@ -162,23 +165,23 @@ func (f Fingerprint) DiffersFrom(before Fingerprint) string {
 	return text.SentenceList(told)
 }
 
-// maxFingerprint bounds a fingerprint in an annotation, in bytes. The job that carries it stays below 64 KiB (ADR 0050) with all else that
-// it has; by nodes, a thousand of them fit.
+// maxFingerprint bounds a fingerprint in an annotation, in bytes. The job that carries it stays below 64 KiB with everything else (ADR
+// 0050). Reduced to nodes, a thousand nodes fit.
 const maxFingerprint = 40 << 10
 
-// digested is the only name in a fingerprint that was too long to be kept: its value is a hash of it.
+// digested is the only name in a fingerprint that was too long to be stored. Its value is a hash of the fingerprint.
 const digested = "digest"
 
-// digest is a short form of a fingerprint, by which a change is seen and not what has changed.
+// digest returns a short form of a fingerprint, which shows that something has changed but not what.
 func (f Fingerprint) digest() Fingerprint {
 	sum := sha256.Sum256(f.json())
 	return Fingerprint{digested: hex.EncodeToString(sum[:])}
 }
 
-// byNode is a shorter form of a fingerprint, by which it is seen on which node something has changed: a hash for each node, and what is on
-// no node as it is.
+// byNode returns a shorter form of a fingerprint, which shows the node on which something has changed: a hash for each node, and the rest
+// unchanged.
 func (f Fingerprint) byNode() Fingerprint {
-	const enough = 4 // bytes of a hash: chance makes two of them the same once in four billion changes, and nobody by intent
+	const enough = 4 // bytes of a hash: two are equal by chance once in four billion changes, and there is no attacker
 	out, nodes := Fingerprint{}, map[string]Fingerprint{}
 	for name, value := range f {
 		i := strings.LastIndex(name, onNode)
@@ -208,8 +211,8 @@ func (f Fingerprint) isByNode() bool {
 	return false
 }
 
-// Encode writes a fingerprint for an annotation of a job. One that is too long is kept by nodes, and of a filesystem that is too large
-// even for that, as its digest: however large the filesystem is, a change is seen.
+// Encode formats a fingerprint for an annotation of a job. A long one is reduced to nodes and, if that is still too long, to its digest, so
+// that a change is detected at any size of the filesystem.
 func (f Fingerprint) Encode() string {
 	for _, form := range []Fingerprint{f, f.byNode()} {
 		if raw := form.json(); len(raw) <= maxFingerprint {

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// daemon is a pod of a filesystem.
+// daemon returns a pod of a filesystem.
 func daemon(component, node string, uid types.UID, restarts int32) corev1.Pod {
 	return corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -35,7 +35,7 @@ func disk(name string, ready metav1.ConditionStatus) v1alpha1.StorageTarget {
 	return t
 }
 
-// disks are 24 targets on each of so many nodes.
+// disks returns 24 targets on each of the given number of nodes.
 func disks(nodes int) []v1alpha1.StorageTarget {
 	var out []v1alpha1.StorageTarget
 	for i := range 24 * nodes {
@@ -71,7 +71,7 @@ func TestAFingerprintIsBoundedWhateverTheSizeOfTheFilesystem(t *testing.T) {
 	}
 }
 
-// lost makes the FileSystem say that a node has lost its mount.
+// lost makes the FileSystem report that a node has lost its mount.
 func lost(fs *v1alpha1.FileSystem, node string) {
 	fs.Status.Missing = append(fs.Status.Missing, v1alpha1.MissingMember{Kind: v1alpha1.ClientMember, Node: node})
 }

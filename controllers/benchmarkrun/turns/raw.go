@@ -7,20 +7,20 @@ import (
 	"slices"
 )
 
-// maxRaw is how much of a repetition's raw output is kept, in bytes before compression.
+// maxRaw is how much of a repetition's raw output is stored, in bytes before compression.
 const maxRaw = 512 << 10
 
-// maxDrop is how many bytes of the end can be taken away again.
+// maxDrop is how many bytes at the end can be removed again.
 const maxDrop = 1 << 10
 
-// Raw is the raw output of a turn as it is written: its first and its last part, and how long it is. An output of any length takes less
-// than 1 MiB.
+// Raw is the raw output of a turn while it is written: its first and its last part, and its length. An output of any length takes less than
+// 1 MiB.
 type Raw struct {
 	first, last []byte
 	size        int
 }
 
-// Write takes more of the output. It takes everything.
+// Write appends to the output. It accepts everything.
 func (r *Raw) Write(p []byte) (int, error) {
 	r.size += len(p)
 	n := min(len(p), maxRaw/2-len(r.first))
@@ -32,10 +32,10 @@ func (r *Raw) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Len is the length of the whole output.
+// Len returns the length of the whole output.
 func (r *Raw) Len() int { return r.size }
 
-// End is the last part of the output, of at most so many bytes and of 256 KiB.
+// End returns the last part of the output, of at most so many bytes and at most 256 KiB.
 func (r *Raw) End(most int) []byte {
 	most = min(most, maxRaw/2)
 	if len(r.last) < most {
@@ -44,7 +44,7 @@ func (r *Raw) End(most int) []byte {
 	return r.last[len(r.last)-most:]
 }
 
-// Drop takes the last bytes away, which were written since the last Drop and are 1 KiB at most.
+// Drop removes the last bytes. They were written since the last Drop, and are at most 1 KiB.
 func (r *Raw) Drop(n int) {
 	r.size -= n
 	ofLast := min(n, len(r.last))
@@ -52,7 +52,7 @@ func (r *Raw) Drop(n int) {
 	r.first = r.first[:len(r.first)-(n-ofLast)]
 }
 
-// cut keeps the first and the last part of an output that is longer than limit bytes, which are at most maxRaw.
+// cut returns the first and the last part of an output that is longer than limit bytes. The limit is at most maxRaw.
 func (r *Raw) cut(limit int) []byte {
 	half := limit / 2
 	if r.size > limit {
@@ -62,7 +62,7 @@ func (r *Raw) cut(limit int) []byte {
 	return slices.Concat(r.first, r.last)
 }
 
-// compress packs a text with a writer that is used again: a new one takes 1 MiB.
+// compress compresses a text with a reused writer, because a new one takes 1 MiB.
 func compress(w *gzip.Writer, text []byte) ([]byte, error) {
 	var out bytes.Buffer
 	w.Reset(&out)

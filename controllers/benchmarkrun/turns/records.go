@@ -22,64 +22,64 @@ import (
 // MaxStored bounds the data of one ConfigMap, in bytes; the API's own limit is 1 MiB.
 const MaxStored = 900 << 10
 
-// RecordFormat is the version of the form of a Record that this program writes; it reads all up to this one.
+// RecordFormat is the version of the format of a Record that this program writes. It reads all versions up to this one.
 const RecordFormat = 1
 
-// Record is what is known of one turn that has ended, with a result or without. It is written once, and all of the
-// run's status follows from the records and the spec.
+// Record describes one turn that has ended, with a result or without. It is written once. The run's whole status follows from the records
+// and the spec.
 type Record struct {
-	// Format is RecordFormat in what is stored.
+	// Format is RecordFormat in stored records.
 	Format     int `json:"format"`
 	Point      int `json:"point"`
 	Repetition int `json:"repetition"`
 	// WarmUp is true for a repetition that does not count. Attempt counts from 1.
 	WarmUp  bool `json:"warmUp,omitempty"`
 	Attempt int  `json:"attempt"`
-	// Step is the number of the phase from 0, and StepName its name, of a repetition that has several.
+	// Step is the number of the phase from 0, and StepName its name, for a repetition that has several.
 	Step       int                           `json:"step,omitempty"`
 	StepName   string                        `json:"stepName,omitempty"`
 	Parameters map[v1alpha1.SweepName]string `json:"parameters,omitempty"`
-	// Command is the tool's command line; Nodes are those that it ran on, and Placement says how many processes they had.
+	// Command is the tool's command line. Nodes lists the nodes that it ran on, and Placement the number of their processes.
 	Command   []string `json:"command,omitempty"`
 	Nodes     []string `json:"nodes,omitempty"`
 	Placement string   `json:"placement,omitempty"`
-	// Started is when its job was started, Finished when its container ended.
+	// Started is when its job started, Finished when its container ended.
 	Started  time.Time `json:"started"`
 	Finished time.Time `json:"finished"`
 	ExitCode *int32    `json:"exitCode,omitempty"`
-	// Version is what the tool says of itself, ImageID the digest of its image.
+	// Version is the version that the tool reports, ImageID the digest of its image.
 	Version string `json:"version,omitempty"`
 	ImageID string `json:"imageID,omitempty"`
-	// Samples are the result.
+	// Samples holds the result.
 	Samples []benchmarks.Sample `json:"samples,omitempty"`
-	// Error says why there is no result, and Tail holds the last lines of the output.
+	// Error is why there is no result, and Tail holds the last lines of the output.
 	Error string `json:"error,omitempty"`
 	Tail  string `json:"tail,omitempty"`
-	// Invalid says what disturbed it, whatever it measured. Interrupted says why an attempt was given up through nobody's fault: its
-	// repetition begins anew, and that counts for nothing.
+	// Invalid is what disturbed it, whatever it measured. Interrupted is why an attempt was abandoned without a fault: its repetition begins
+	// again, and the attempt does not count.
 	Invalid     string `json:"invalid,omitempty"`
 	Interrupted string `json:"interrupted,omitempty"`
-	// Telemetry is what the servers did meanwhile.
+	// Telemetry holds the servers' activity during the turn.
 	Telemetry []telemetry.Summary `json:"telemetry,omitempty"`
-	// PodChanges says what of its pods was not as it was asked for, Throttled how long a CPU quota held a container back, and Clocks how far
-	// the clocks of the clients were apart.
+	// PodChanges lists how its pods differed from the request. Throttled is how long a CPU quota stopped a container, and Clocks how far the
+	// clocks of the clients differed.
 	PodChanges []string `json:"podChanges,omitempty"`
 	Throttled  string   `json:"throttled,omitempty"`
 	Clocks     string   `json:"clocks,omitempty"`
-	// Truncated says what of the raw output and the telemetry was not kept.
+	// Truncated is which parts of the raw output and the telemetry were not stored.
 	Truncated string `json:"truncated,omitempty"`
 }
 
-// Unreadable is the Invalid of a turn whose output ended the operator each time that it was read.
+// Unreadable is the Invalid of a turn whose output crashed the operator each time it was read.
 const Unreadable = "is not read a third time: the operator ended twice while it read what it printed; have it print less, or report it"
 
-// Final is true for a record after which nothing more of its run is measured: the next output would do the same.
+// Final reports whether nothing more of its run is measured after a record, because the next output would have the same effect.
 func (r Record) Final() bool { return strings.HasSuffix(r.Invalid, Unreadable) }
 
-// Duration is the time that the turn took.
+// Duration returns the time that the turn took.
 func (r Record) Duration() time.Duration { return max(0, r.Finished.Sub(r.Started)) }
 
-// Turn is the one that this is the record of.
+// Turn returns the turn of this record.
 func (r Record) Turn() Turn {
 	return Turn{Point: r.Point, WarmUp: r.WarmUp, Repetition: r.Repetition, Attempt: r.Attempt, Step: r.Step}
 }
@@ -92,12 +92,13 @@ func (r Record) Title() string {
 	return fmt.Sprintf("repetition %d", r.Repetition)
 }
 
-// Trouble says why a record is no result, empty when it is one.
+// Trouble returns why a record is no result, empty if it is one.
 func (r Record) Trouble() string {
 	return cmp.Or(r.Invalid, r.Error, r.Interrupted)
 }
 
-// Records of a run by point, those of a point in the order of their turns: warm-ups first, then repetition, attempt and step.
+// Records holds the records of a run by point, those of a point in the order of their turns: warm-ups first, then repetition, attempt and
+// step.
 type Records map[int][]Record
 
 func inOrder(a, b Record) int {
@@ -111,7 +112,7 @@ func inOrder(a, b Record) int {
 		cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Step, b.Step))
 }
 
-// Add takes a record in, in the place of one of the same turn.
+// Add adds a record, and replaces one of the same turn.
 func (r Records) Add(entry Record) {
 	at, found := slices.BinarySearchFunc(r[entry.Point], entry, inOrder)
 	if found {
@@ -121,7 +122,7 @@ func (r Records) Add(entry Record) {
 	r[entry.Point] = slices.Insert(r[entry.Point], at, entry)
 }
 
-// With is a copy that has one more.
+// With returns a copy with one more record.
 func (r Records) With(entry Record) Records {
 	out := maps.Clone(r)
 	if out == nil {
@@ -132,7 +133,7 @@ func (r Records) With(entry Record) Records {
 	return out
 }
 
-// Of are those of a point, in the order of their turns.
+// Of returns the records of a point, in the order of their turns.
 func (r Records) Of(point int) []Record { return r[point] }
 
 // Find returns the record of a turn.
@@ -156,7 +157,7 @@ func (r Records) Total() (sum time.Duration, count int) {
 	return sum, count
 }
 
-// Final is true when one of the records is.
+// Final reports whether one of the records is final.
 func (r Records) Final() bool {
 	for _, point := range r {
 		if slices.ContainsFunc(point, Record.Final) {
@@ -166,7 +167,7 @@ func (r Records) Final() bool {
 	return false
 }
 
-// LastEnd is when the last of all turns ended.
+// LastEnd returns when the last of all turns ended.
 func (r Records) LastEnd() time.Time {
 	var last time.Time
 	for _, point := range r {
@@ -179,7 +180,7 @@ func (r Records) LastEnd() time.Time {
 	return last
 }
 
-// PointName is the name of the ConfigMap of a point.
+// PointName returns the name of the ConfigMap of a point.
 func PointName(run string, point int) string { return fmt.Sprintf("%s-p%03d", run, point) }
 
 const (
@@ -187,12 +188,12 @@ const (
 	rawEnding    = ".txt.gz"
 )
 
-// isRecord is true for the key of a record in a ConfigMap.
+// isRecord reports whether a key of a ConfigMap is that of a record.
 func isRecord(key string) bool {
 	return (strings.HasPrefix(key, "rep-") || strings.HasPrefix(key, "warmup-")) && strings.HasSuffix(key, recordEnding)
 }
 
-// HoldsRecords is true for the ConfigMap of a point.
+// HoldsRecords reports whether a ConfigMap is that of a point.
 func HoldsRecords(cm *corev1.ConfigMap) bool {
 	for key := range cm.Data {
 		if isRecord(key) {
@@ -237,7 +238,7 @@ func RecordsIn(cm *corev1.ConfigMap) ([]Record, error) {
 	return out, nil
 }
 
-// decode reads one record. Its error is the rest of a sentence about the record.
+// decode decodes one record. Its error is the rest of a sentence about the record.
 func decode(text string) (entry Record, err error) {
 	var form struct {
 		Format int `json:"format"`
@@ -254,9 +255,9 @@ func decode(text string) (entry Record, err error) {
 	return entry, nil
 }
 
-// AddTo puts a record and its raw output into a ConfigMap's data, cutting to what fits: the output first, then the telemetry.
+// AddTo puts a record and its raw output into a ConfigMap's data. If they do not fit, it cuts first the output, then the telemetry.
 func (r Record) AddTo(cm *corev1.ConfigMap, key string, raw *Raw) error {
-	used := 4 << 10 // for the record itself without its samples and tail
+	used := 4 << 10 // for the record itself without samples and tail
 	for key, value := range cm.Data {
 		used += len(key) + len(value)
 	}

@@ -27,7 +27,7 @@ func unpack(g *WithT, packed []byte) string {
 	return string(text)
 }
 
-// noise is text that does not compress.
+// noise returns text that does not compress.
 func noise(size int) []byte {
 	random := rand.NewChaCha8([32]byte{1})
 	out := make([]byte, size)
@@ -35,11 +35,11 @@ func noise(size int) []byte {
 	return out
 }
 
-// written is an output that was written in parts.
+// written returns an output that was written in parts.
 func written(text []byte) *Raw {
 	var raw Raw
 	for part := range slices.Chunk(text, 32<<10) {
-		_, _ = raw.Write(part) // it takes everything
+		_, _ = raw.Write(part) // it accepts everything
 	}
 	return &raw
 }

@@ -1,5 +1,5 @@
-// Package turns names what a run does one job after the other, and holds what came of each: a turn is one step of one attempt of one
-// repetition of a point, and its record stands in the ConfigMap of the point.
+// Package turns names the jobs of a run in their order, and holds their results. A turn is one step of one attempt of one repetition of a
+// point. The ConfigMap of the point holds its record.
 package turns
 
 import (
@@ -10,17 +10,17 @@ import (
 	"strconv"
 )
 
-// Turn is what one job does: one step of one attempt of one repetition, or warm-up, of a point.
+// Turn is the work of one job: one step of one attempt of one repetition, or warm-up, of a point.
 type Turn struct {
 	Point int
-	// WarmUp is true for a repetition that does not count; they are numbered by themselves.
+	// WarmUp is true for a repetition that does not count; warm-ups are numbered separately.
 	WarmUp bool
-	// Repetition and attempt count from 1, step from 0.
+	// Repetition and Attempt count from 1, Step from 0.
 	Repetition, Attempt, Step int
 }
 
-// Suffix names a turn behind the run's name: "-p3-r2", of a warm-up "-p3-w1", of a second attempt "-p3-r2-a2", of a later step
-// "-p3-r2-s1".
+// Suffix returns the name of a turn behind the run's name: "-p3-r2", of a warm-up "-p3-w1", of a second attempt "-p3-r2-a2", of a later
+// step "-p3-r2-s1".
 func (t Turn) Suffix() string {
 	out := "-" + t.Directory()
 	if t.Attempt > 1 {
@@ -32,7 +32,7 @@ func (t Turn) Suffix() string {
 	return out
 }
 
-// Directory is the name of the directory that a turn works in. All attempts and steps of a repetition share it; the first step of an
+// Directory returns the name of the directory that a turn works in. All attempts and steps of a repetition share it; the first step of an
 // attempt empties it.
 func (t Turn) Directory() string {
 	kind := "r"
@@ -42,8 +42,8 @@ func (t Turn) Directory() string {
 	return fmt.Sprintf("p%d-%s%d", t.Point, kind, t.Repetition)
 }
 
-// Key is that of a record in the ConfigMap of its point, without its ending. A repetition ends with rep-2, with a result or without; what
-// came before that is rep-2.attempt-1, or, while an attempt has more steps to come, rep-2.step-0 and rep-2.attempt-2.step-0.
+// Key returns the key of a record in the ConfigMap of its point, without its ending. The last record of a repetition is rep-2, with a
+// result or without. Earlier records are rep-2.attempt-1 or, if more steps of the attempt follow, rep-2.step-0 and rep-2.attempt-2.step-0.
 func (t Turn) Key(ends, lastStep bool) string {
 	out := fmt.Sprintf("rep-%d", t.Repetition)
 	if t.WarmUp {
@@ -81,13 +81,14 @@ func TurnOf(job string) (Turn, bool) {
 }
 
 const (
-	// maxJobName leaves room for what the MPI operator adds to make the name of a host of it (-worker-1023), which has at most 63.
+	// maxJobName leaves room for the suffix that the MPI operator adds to form the name of a host (-worker-1023), which has at most 63
+	// characters.
 	maxJobName = 51
-	// hashLength is that of what stands for the rest of a name that is cut.
+	// hashLength is the length of the hash that replaces the rest of a name that is cut.
 	hashLength = 8
 )
 
-// JobName is the run's name with a suffix; of a long name, the start and a hash of it.
+// JobName returns the run's name with a suffix. A long name is cut and gets a hash.
 func JobName(run, suffix string) string {
 	if len(run)+len(suffix) <= maxJobName {
 		return run + suffix
@@ -96,11 +97,11 @@ func JobName(run, suffix string) string {
 	return run[:maxJobName-len(suffix)-hashLength-1] + "-" + hex.EncodeToString(sum[:])[:hashLength] + suffix
 }
 
-// CleanName names the job that removes the files of a run.
+// CleanName returns the name of the job that removes the files of a run.
 func CleanName(run string) string { return JobName(run, "-clean") }
 
-// CheckName names the job that looks at image and space.
+// CheckName returns the name of the job that checks image and space.
 func CheckName(run string) string { return JobName(run, "-check") }
 
-// ExportName names the job that takes the results elsewhere.
+// ExportName returns the name of the job that copies the results elsewhere.
 func ExportName(run string) string { return JobName(run, "-export") }

@@ -15,7 +15,7 @@ func TestTheNameOfAJobSaysItsTurn(t *testing.T) {
 		"sweep-p3-r2-a2-s1":    {Point: 3, Repetition: 2, Attempt: 2, Step: 1},
 		"sweep-p0-w1":          {WarmUp: true, Repetition: 1, Attempt: 1},
 		"sweep-p255-r100-a21":  {Point: 255, Repetition: 100, Attempt: 21},
-		"sweep-p1-r1-p0-w2-a3": {WarmUp: true, Repetition: 2, Attempt: 3}, // a run named sweep-p1-r1
+		"sweep-p1-r1-p0-w2-a3": {WarmUp: true, Repetition: 2, Attempt: 3}, // a run with the name sweep-p1-r1
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -8,13 +8,13 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// maxSlots is the number of storage pools: each has a label letter and a port of its own.
+// maxSlots is the number of storage pools. Each pool has a label letter and a port of its own.
 const maxSlots = 16
 
-// numbering: a MooseFS knows its servers by their addresses, so only pools have numbers.
+// numbering has numbers for pools only, because MooseFS identifies its servers by their addresses.
 var numbering = backend.Numbering{Most: map[v1alpha1.NumberKind]int32{v1alpha1.NumberOfStoragePool: maxSlots}}
 
-// Allocate decides which node holds the metadata, and which nodes and which slot belong to a pool.
+// Allocate decides the node of the metadata, and the nodes and the slot of each pool.
 func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	in = in.Indexed()
 	node, err := metadataNode(in)
@@ -59,11 +59,11 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 // reservedPorts is how many ports a filesystem reserves from its base port; see v1alpha1.MooseFSSpec.BasePort.
 const reservedPorts = 32
 
-// Claims are its ports, and the directories of the metadata and the pools.
+// Claims returns the ports of a filesystem, and the directories of the metadata and the pools.
 func (Backend) Claims(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) backend.Claims {
 	claims := backend.NewClaims(fs, backend.PortRange{First: fs.Spec.MooseFS.Ports(), Count: reservedPorts}, "spec.moosefs.basePort")
 	if fs.Status.Metadata == nil && own(fs).BasePort == 0 {
-		claims.Ports = backend.PortRange{} // it chooses others than those that are in use
+		claims.Ports = backend.PortRange{} // it will choose free ports
 	}
 	if fs.Status.Metadata != nil {
 		claims.UseMetadata(*fs.Status.Metadata)
@@ -72,7 +72,7 @@ func (Backend) Claims(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) 
 	return claims
 }
 
-// metadataNode is the recorded node, or the one that matches.
+// metadataNode returns the recorded node, or the one that matches.
 func metadataNode(in backend.Input) (string, error) {
 	fs := in.FileSystem
 	if fs.Status.Metadata != nil {

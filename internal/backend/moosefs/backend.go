@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/moosefs/cli"
 )
 
-// The components: values of v1alpha1.LabelComponent.
+// The components, which are values of v1alpha1.LabelComponent.
 const (
 	componentMaster         = "master"
 	componentMetalogger     = "metalogger"
@@ -25,11 +25,11 @@ const (
 
 // Backend runs MooseFS.
 type Backend struct {
-	// TellTime is how long a change may take until a server that starts is told of it; see backend.DefaultTellTime.
+	// TellTime is how long a change may take until a server that starts reads it; see backend.DefaultTellTime.
 	TellTime time.Duration
 }
 
-// What it can do besides what every backend does.
+// The capabilities of the backend.
 var (
 	_ backend.Backend          = Backend{}
 	_ backend.Prober           = Backend{}
@@ -52,10 +52,10 @@ func New() Backend { return Backend{TellTime: backend.DefaultTellTime} }
 // Type is MooseFS.
 func (Backend) Type() v1alpha1.FileSystemType { return v1alpha1.MooseFS }
 
-// Versions are those of the fixtures, and of the servers in the end-to-end tests.
+// Versions returns the versions of the fixtures, and of the servers in the end-to-end tests.
 func (Backend) Versions() []string { return []string{"3.0.117", "4.57.5"} }
 
-// Families is IPv4: MooseFS has no IPv6, in no version (its protocol holds addresses of 32 bits).
+// Families returns IPv4 only: no version of MooseFS supports IPv6, because its protocol holds addresses of 32 bits.
 func (Backend) Families(*v1alpha1.FileSystem) []corev1.IPFamily {
 	return []corev1.IPFamily{corev1.IPv4Protocol}
 }
@@ -66,7 +66,7 @@ func (Backend) Order() []string {
 	return []string{componentMaster, componentMetalogger, componentChunkserver}
 }
 
-// Mount says where client nodes have the filesystem.
+// Mount returns where client nodes have the filesystem.
 func (Backend) Mount(fs *v1alpha1.FileSystem) backend.Mount {
 	if fs.Spec.Clients == nil {
 		return backend.Mount{}
@@ -78,17 +78,17 @@ func (Backend) Mount(fs *v1alpha1.FileSystem) backend.Mount {
 	return mount
 }
 
-// Questions ask the master by mfscli.
+// Questions queries the master by mfscli.
 func (Backend) Questions(version, address string) backend.Questions {
 	return cli.New(version, address)
 }
 
-// ports of a filesystem, from its base port; see v1alpha1.MooseFSSpec.BasePort.
+// ports holds the ports of a filesystem, from its base port; see v1alpha1.MooseFSSpec.BasePort.
 type ports struct{ base int32 }
 
 func portsOf(fs *v1alpha1.FileSystem) ports { return ports{fs.Spec.MooseFS.Ports()} }
 
-// own is what only a MooseFS has.
+// own returns the part of the spec that only MooseFS has.
 func own(fs *v1alpha1.FileSystem) v1alpha1.MooseFSSpec {
 	if fs.Spec.MooseFS == nil {
 		return v1alpha1.MooseFSSpec{}
@@ -109,8 +109,8 @@ func dataDirectory(directory string) string { return path.Join(directory, dataSu
 // subdirectory of the mount is what README.Debian of moosefs-chunkserver advises.
 const dataSubdirectory = "data"
 
-// stateDirectory belongs to one FileSystem object alone: the next one of the same name may have other metadata, to which
-// a chunkserver with the old identity could not connect, and a metalogger must not overwrite the last copy of the old one.
+// stateDirectory belongs to one FileSystem object only. A later FileSystem of the same name may have other metadata. A chunkserver with the
+// old identity could not connect to it, and a metalogger must not overwrite the last copy of the old metadata.
 func stateDirectory(fs *v1alpha1.FileSystem, component string) string {
 	return path.Join(backend.StateRoot(fs), string(fs.UID), component)
 }
@@ -118,7 +118,7 @@ func stateDirectory(fs *v1alpha1.FileSystem, component string) string {
 // major is the major version, "3" or "4".
 func major(version string) string { return version[:1] }
 
-// ProbeURL is where the probe of a filesystem serves its state, empty while the master has no node.
+// ProbeURL returns where the probe of a filesystem serves its state, empty while the master has no node.
 func (Backend) ProbeURL(in backend.Input) string {
 	node, ok := masterNode(in)
 	if !ok {

@@ -31,7 +31,7 @@ const (
 	clientLabel  = "parallelfs.dev/scratch-client"
 )
 
-// everything is a filesystem that uses all that the backend can do, on three nodes.
+// everything returns a filesystem that uses everything that the backend supports, on three nodes.
 func everything(version string) backend.Input {
 	labels := func(names ...string) map[string]string {
 		out := map[string]string{}
@@ -111,7 +111,7 @@ func TestObjectsAreThoseOfTheGoldenFile(t *testing.T) {
 	}
 }
 
-// tell writes objects as YAML, with what Secrets hold in the clear.
+// tell formats objects as YAML, with the content of Secrets in clear text.
 func tell(t *testing.T, objects []client.Object) string {
 	t.Helper()
 	var story strings.Builder
@@ -208,7 +208,7 @@ func TestRecordRefuses(t *testing.T) {
 	}
 }
 
-// neighbor is another filesystem whose master is on n1.
+// neighbor returns another filesystem whose master is on n1.
 func neighbor(port int32, directory string) v1alpha1.FileSystem {
 	return v1alpha1.FileSystem{
 		ObjectMeta: metav1.ObjectMeta{Name: "other", Namespace: "storage", UID: "77aa"},
@@ -217,7 +217,7 @@ func neighbor(port int32, directory string) v1alpha1.FileSystem {
 	}
 }
 
-// meet makes these the other filesystems of the cluster.
+// meet sets the other filesystems of the cluster.
 func meet(in *backend.Input, others ...v1alpha1.FileSystem) {
 	in.Others, in.Claims = others, backend.SetOf(New()).Claims(others, nil)
 }

@@ -19,9 +19,10 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// A backup of MooseFS is what a metalogger gets: the last saved metadata and the change logs since, which the master opens at the same
-// moment and hands out while it runs (mfsmetalogger(8)). So the pod of a backup needs neither the master's disk nor any right on a node,
-// and runs where the backup is to lie. `mfsmaster restore` reads all of that back as a master would after a crash, without serving anybody.
+// A backup of MooseFS is the data that a metalogger gets: the last saved metadata and the change logs since then. A running master opens
+// all of it at the same moment and hands it out (mfsmetalogger(8)). So the pod of a backup needs neither the master's disk nor any
+// privilege on a node, and runs where the backup is stored. `mfsmaster restore` reads all of that back as a master would after a crash, and
+// serves no clients.
 
 const componentBackup = "backup"
 
@@ -29,7 +30,7 @@ const componentBackup = "backup"
 func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batchv1.Job, spec.Backup, error) {
 	in = in.Indexed()
 	fs := in.FileSystem
-	// What the master writes, only programs of its version surely read.
+	// Only programs of the master's own version are guaranteed to read its files.
 	version := backend.VersionOf(fs, componentMaster)
 	image, ok := in.Images.Daemons["moosefs-"+version]
 	if !ok {
@@ -50,12 +51,12 @@ func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batc
 	return job, told, nil
 }
 
-// BackupMethod copies as a metalogger, and reads back as a master.
+// BackupMethod copies like a metalogger, and reads back like a master.
 func (Backend) BackupMethod(told spec.Backup) backend.BackupMethod { return backupMethod{told} }
 
 type backupMethod struct{ told spec.Backup }
 
-// Ask asks the master for the version of its metadata.
+// Ask queries the master for the version of its metadata.
 func (m backupMethod) Ask() []string { return cli.AskVersion(m.told.Version, m.told.Asked) }
 
 // Answer reads it.
@@ -63,12 +64,12 @@ func (m backupMethod) Answer(output []byte) (backend.BackupVersion, error) {
 	return cli.ReadVersion(m.told.Version, output)
 }
 
-// Copy is a metalogger, which gets all at its first connection and the changes after that.
+// Copy is a metalogger, which gets all metadata at its first connection and the changes after that.
 func (m backupMethod) Copy(to, work string) backend.BackupProgram {
 	config := path.Join(work, "mfsmetalogger.cfg")
 	host, port, err := net.SplitHostPort(m.told.Copied)
 	if err != nil {
-		host, port = m.told.Copied, "" // BackupJob has made it; the program says that it can't connect
+		host, port = m.told.Copied, "" // BackupJob builds a valid address; with any other, the program reports that it can't connect
 	}
 	return backend.BackupProgram{
 		Files: map[string]string{config: "DATA_PATH = " + to + "\n" + ownUser + "DISABLE_OOM_KILLER = 0\nNICE_LEVEL = 10\n" +
@@ -77,11 +78,12 @@ func (m backupMethod) Copy(to, work string) backend.BackupProgram {
 	}
 }
 
-// ownUser keeps a program, which otherwise becomes the user mfs, what it is when it is started by root; nobody else can change the user.
+// ownUser keeps the user of a program that would otherwise switch to the user mfs when root starts it. Without root, a program can't switch
+// anyway.
 const ownUser = "WORKING_USER = root\nWORKING_GROUP = root\n"
 
-// The files of a metalogger (mfsmetalogger(8)). It asks for the metadata first, then for the two newest change logs, and renames each when
-// it is whole: the older change log is the last. A change log that the master does not have is empty.
+// The files of a metalogger (mfsmetalogger(8)). It first requests the metadata, then the two newest change logs, and renames each file when
+// it is complete, so the older change log is the last. A change log that the master does not have is empty.
 const (
 	copiedMetadata = "metadata_ml.mfs.back"
 	copiedPartly   = "metadata_ml.tmp"
@@ -91,11 +93,11 @@ const (
 	copiedRotated  = "changelog_ml.1.mfs"
 )
 
-// newMetadata is all that the metadata of a filesystem says that was never saved: its change logs say the rest. A metalogger gets it, and
-// does not give it its name.
+// newMetadata is the content of the metadata of a filesystem that was never saved; the change logs hold the rest. A metalogger receives it,
+// and does not store it under its usual name.
 const newMetadata = "MFSM NEW"
 
-// Copied is complete when the last file has come.
+// Copied is complete when the last file has arrived.
 func (m backupMethod) Copied(found []backend.CopiedFile) map[string]string {
 	out, last := map[string]string{}, false
 	for _, f := range found {
@@ -118,14 +120,14 @@ func (m backupMethod) Copied(found []backend.CopiedFile) map[string]string {
 	return nil
 }
 
-// Whole metadata ends with endOfMetadata.
+// Complete metadata ends with endOfMetadata.
 const endOfMetadata = "[MFS EOF MARKER]"
 
-// Changes are the change logs, and of use are those changes that the newest whole metadata does not have: its version is that of the next
-// change. A master that stops saves its metadata, and what it changes last may lack in its change logs (bgsaver.c); one of 3.0.117 goes on
-// with the same file when it starts again. A metalogger that was away goes on with its file as well. `mfsmaster restore` applies no change
-// that the metadata has, but it refuses all files when the one right before the first that it would apply is missing (restore_file in
-// restore.c of 3.0.117 to 4.59.2), and takes more than 10000 missing ones for the end of the file (merger.c).
+// Changes returns the change logs. A change is needed if the newest complete metadata does not have it; the version of the metadata is that
+// of the next change. A master that stops saves its metadata, and may lack its last changes in its change logs (bgsaver.c). A master of
+// 3.0.117 continues the same file when it starts again, and so does a metalogger that was away. `mfsmaster restore` skips changes that the
+// metadata has. It refuses all files if the change right before the first one that it would apply is missing (restore_file in restore.c of
+// 3.0.117 to 4.59.2), and treats more than 10000 missing changes as the end of the file (merger.c).
 func (m backupMethod) Changes(found []backend.CopiedFile) backend.ChangeLogs {
 	var next int64
 	var logs []string
@@ -139,7 +141,7 @@ func (m backupMethod) Changes(found []backend.CopiedFile) backend.ChangeLogs {
 		}
 	}
 	if next == 0 {
-		return backend.ChangeLogs{Names: logs} // nothing was ever saved: all changes are of use
+		return backend.ChangeLogs{Names: logs} // nothing was ever saved, so all changes are needed
 	}
 	return backend.ChangeLogs{Names: logs, Needed: func(line []byte) bool {
 		number, _, ok := bytes.Cut(line, []byte(": "))
@@ -148,16 +150,15 @@ func (m backupMethod) Changes(found []backend.CopiedFile) backend.ChangeLogs {
 	}}
 }
 
-// isChangeLog is true for those of a master and of a metalogger.
+// isChangeLog reports whether a file is a change log of a master or of a metalogger.
 func isChangeLog(name string) bool {
 	return strings.HasPrefix(name, "changelog") && strings.HasSuffix(name, ".mfs")
 }
 
-// restored is what `mfsmaster restore` writes.
+// restored is the file that `mfsmaster restore` writes.
 const restored = "metadata.mfs"
 
-// Check reads metadata and change logs as a master does after a crash, writes the metadata that follow from them, and ends. It listens on
-// no port.
+// Check reads metadata and change logs as a master does after a crash, writes the resulting metadata, and ends. It listens on no port.
 func (m backupMethod) Check(in, work string) backend.BackupProgram {
 	config := path.Join(work, "mfsmaster.cfg")
 	return backend.BackupProgram{
@@ -179,12 +180,12 @@ func (m backupMethod) Made(head []byte) (backend.BackupVersion, error) {
 	return backend.BackupVersion{Version: int64(version), ID: cli.MetadataID(binary.BigEndian.Uint64(head[16:]))}, nil
 }
 
-// A master of a million files without data has 75 MB of metadata on the disk and takes 270 MB of memory for it, beside 170 MB that it takes
-// without any (measured with 4.57.5).
+// The metadata of a million files without data takes 75 MB on disk. A master needs 270 MB of memory for it, in addition to 170 MB that it
+// needs without any files (measured with 4.57.5).
 const (
 	memoryFactor = 4
 	baseMemory   = 256 << 20
 )
 
-// Memory is what a master of that much metadata takes.
+// Memory returns the memory that a master needs for metadata of this size.
 func (m backupMethod) Memory(size int64) int64 { return baseMemory + memoryFactor*size }

@@ -27,35 +27,35 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// master is a real master of the MooseFS of this machine, without chunkservers: it has names and directories, and no data.
+// master is a real master of this machine's MooseFS, without chunkservers. It has names and directories, and no data.
 type master struct {
 	*WithT
 	t       *testing.T
 	port    int
 	data    string
 	exports string
-	// more are lines of its configuration.
+	// more holds additional lines of its configuration.
 	more    string
 	log     string
 	process *exec.Cmd
-	// ended is closed when the process has ended; failed is why then.
+	// ended is closed when the process has ended; failed is then the reason.
 	ended  chan struct{}
 	failed error
 }
 
-// startMaster starts a master on what lies in a directory.
+// startMaster starts a master with the content of a directory.
 func startMaster(t *testing.T, data string, arguments ...string) *master {
 	t.Helper()
 	return startMasterAt(t, data, freePorts(t), arguments...)
 }
 
-// startMasterAt starts a master on three ports, which saves its changes as the operator has it do that.
+// startMasterAt starts a master on three ports, which saves its changes as the operator configures it.
 func startMasterAt(t *testing.T, data string, port int, arguments ...string) *master {
 	t.Helper()
 	return startMasterWith(t, savingOption(t), data, port, arguments...)
 }
 
-// savingOption is the line of the operator's mfsmaster.cfg that says how changes are saved; empty when there is none.
+// savingOption returns the line of the operator's mfsmaster.cfg that sets how changes are saved; empty if there is none.
 func savingOption(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -106,7 +106,7 @@ func launch(t *testing.T, more, data string, port int, arguments ...string) *mas
 	return m
 }
 
-// listens is nil when clients can connect. Nothing waits any longer for a master that has ended.
+// listens returns nil if clients can connect. No check waits any longer for a master that has ended.
 func (m *master) listens() error {
 	select {
 	case <-m.ended:
@@ -120,13 +120,13 @@ func (m *master) listens() error {
 	return connection.Close()
 }
 
-// says is the end of what the master has written.
+// says returns the end of the master's output.
 func (m *master) says() string {
 	content, _ := os.ReadFile(m.log)
 	return string(content[max(0, len(content)-2000):])
 }
 
-// kill ends it as a node that dies does.
+// kill kills it, as if its node died.
 func (m *master) kill() {
 	_ = syscall.Kill(-m.process.Process.Pid, syscall.SIGKILL)
 	<-m.ended
@@ -140,8 +140,8 @@ func (m *master) stop() {
 	m.Expect(m.failed).NotTo(HaveOccurred(), m.says)
 }
 
-// freePorts are three ports in a row that nobody uses. They are below those that the kernel gives to connections (ip_local_port_range): a
-// connection of another program would take one of them before the master does, and a master that can't listen ends.
+// freePorts returns three consecutive free ports. They are below the range of the kernel's connections (ip_local_port_range). Otherwise a
+// connection of another program could take one of them before the master does, and a master that can't listen ends.
 func freePorts(t *testing.T) int {
 	t.Helper()
 	for range 100 {
@@ -154,13 +154,13 @@ func freePorts(t *testing.T) int {
 	return 0
 }
 
-// isFree is true when a program can listen on the port at all addresses.
+// isFree reports whether a program can listen on the port at all addresses.
 func isFree(port int) bool {
 	listener, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
 	return err == nil && listener.Close() == nil
 }
 
-// mounted mounts the filesystem, and lets it go at the end of the call.
+// mounted mounts the filesystem, and unmounts it at the end of the call.
 func (m *master) mounted(do func(path string)) {
 	m.t.Helper()
 	path := m.t.TempDir()
@@ -179,7 +179,7 @@ func (m *master) mounted(do func(path string)) {
 	do(path)
 }
 
-// version is that of the machine's MooseFS.
+// version returns the version of the machine's MooseFS.
 func version(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -190,7 +190,7 @@ func version(t *testing.T) string {
 	return string(found[1])
 }
 
-// backups are those of a master, in a directory.
+// backups returns the options for backups of a master in a directory.
 func (m *master) backups() backup.Options {
 	m.t.Helper()
 	record := m.t.TempDir()
@@ -213,7 +213,7 @@ func place(o backup.Options) string {
 	return filepath.Join(o.Told.Place, o.Told.Directory, o.Told.Name)
 }
 
-// serves starts a new master on a backup alone, as a recovery would, and returns the names at the top of its filesystem.
+// serves starts a new master from a backup only, like a recovery, and returns the names at the top of its filesystem.
 func serves(t *testing.T, o backup.Options) []string {
 	t.Helper()
 	g := NewWithT(t)
@@ -238,7 +238,7 @@ func serves(t *testing.T, o backup.Options) []string {
 	return names
 }
 
-// fresh is the directory of a filesystem that never ran.
+// fresh returns the directory of a filesystem that never ran.
 func fresh(t *testing.T) string {
 	t.Helper()
 	data := t.TempDir()
@@ -246,7 +246,7 @@ func fresh(t *testing.T) string {
 	return data
 }
 
-// makeDirectories makes some, and says which.
+// makeDirectories creates directories, and returns their names.
 func makeDirectories(m *master, prefix string, n int) []any {
 	m.t.Helper()
 	var names []any
@@ -276,7 +276,7 @@ func TestABackupOfAMooseFSThatSavedItsMetadataServesWhatWasMadeBefore(t *testing
 	data := fresh(t)
 	m := startMaster(t, data)
 	made := makeDirectories(m, "saved", 50)
-	m.stop() // which saves the metadata
+	m.stop() // the stop saves the metadata
 	m = startMaster(t, data)
 	made = append(made, makeDirectories(m, "logged", 50)...)
 
@@ -312,7 +312,7 @@ func TestMooseFSItselfRefusesABackupWithAHole(t *testing.T) {
 		if step != "sum up" {
 			return nil
 		}
-		// Before the sums: so that they say nothing against it.
+		// The log is changed before the checksums are computed, so that they match.
 		logs, err := filepath.Glob(filepath.Join(o.Told.Place, o.Told.Directory, ".making-*", "changelog_ml_back.0.mfs"))
 		m.Expect(err).NotTo(HaveOccurred())
 		m.Expect(logs).To(HaveLen(1))

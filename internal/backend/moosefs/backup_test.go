@@ -19,7 +19,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// backupOf is the Job of a backup at a place.
+// backupOf returns the Job of a backup at a place.
 func backupOf(t *testing.T, place backend.BackupPlace) (*batchv1.Job, spec.Backup) {
 	t.Helper()
 	in := everything("4.57.5")
@@ -202,7 +202,7 @@ func TestTheProgramsOfABackupKeepToTheirDirectories(t *testing.T) {
 	}
 }
 
-// metadataFile is a file of metadata of a version, as a copy has it.
+// metadataFile returns a file of metadata with this version, as a copy contains it.
 func metadataFile(name string, version uint64, end string) backend.CopiedFile {
 	head := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64([]byte("MFSM 2.0"), version), 0x6B046567398B0398)
 	return backend.CopiedFile{Name: name, Size: 4096, Head: head, End: []byte(end)}
@@ -237,7 +237,7 @@ func TestOfUseAreTheChangesThatTheNewestWholeMetadataLacks(t *testing.T) {
 	}
 }
 
-// The files are those of a real 3.0.117 that was stopped while a program changed the mode of a directory, and started again: the changes 570
+// The files come from a real 3.0.117 that was stopped while a program changed the mode of a directory, and started again. The changes 570
 // to 572 are in its metadata, and in no change log.
 func TestTheHoleThatAStoppingMasterLeavesIsInNoCopy(t *testing.T) {
 	g := NewWithT(t)

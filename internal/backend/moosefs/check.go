@@ -15,11 +15,11 @@ import (
 
 const (
 	componentCheck = "check"
-	// checkSeconds ends a check with all that its pod waits for, such as an image.
+	// checkSeconds limits a check, including everything that its pod waits for, such as an image.
 	checkSeconds = 15 * 60
 )
 
-// CheckJob asks the master what its own rounds have found, on the master's node.
+// CheckJob queries the master for the results of its own scans, on the master's node.
 func (Backend) CheckJob(in backend.Input, name string) (*batchv1.Job, error) {
 	in = in.Indexed()
 	fs := in.FileSystem
@@ -36,11 +36,11 @@ func (Backend) CheckJob(in backend.Input, name string) (*batchv1.Job, error) {
 	pod.Labels = nil
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
-	pod.Spec.PriorityClassName = fs.Spec.Pods.PriorityClassName // no daemon is to give way to it
+	pod.Spec.PriorityClassName = fs.Spec.Pods.PriorityClassName // it must not preempt a daemon
 	pod.Spec.Affinity = backend.OnNodes(master.Name)
 	c := pods(in).Container(componentCheck, image, "check", "", "")
 	c.SecurityContext = pods(in).Unprivileged()
-	// Nothing of what servers are told is of use to it.
+	// The check does not use the configuration of servers.
 	c.VolumeMounts = slices.DeleteFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "" })
 	backend.TellJob(pod, &c, "check", spec.Check{
 		Backend: string(v1alpha1.MooseFS), Version: version,
@@ -54,7 +54,7 @@ func (Backend) CheckJob(in backend.Input, name string) (*batchv1.Job, error) {
 	}, nil
 }
 
-// ReadCheck reads what the master has found.
+// ReadCheck reads the results of the master's scans.
 func (Backend) ReadCheck(version string, outputs [][]byte) (spec.CheckAnswer, error) {
 	return cli.ReadCheck(version, outputs) //nolint:wrapcheck // it names the tool
 }

@@ -10,10 +10,10 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// chosenMetaloggers is how many nodes keep a copy of the metadata where the spec selects none.
+// chosenMetaloggers is how many nodes keep a copy of the metadata if the spec selects none.
 const chosenMetaloggers = 2
 
-// runnable are the versions that this package was made for, as the API server accepts them.
+// runnable matches the versions that this package supports, as the API server accepts them.
 var runnable = regexp.MustCompile(`^(3[.]0[.]1(1[7-9]|[2-9][0-9])|4[.]5[7-9][.][0-9]{1,3})$`)
 
 // Choose chooses the ports, the version and the nodes of the metaloggers.
@@ -35,7 +35,7 @@ func (Backend) Choose(in backend.Input, asked *v1alpha1.FileSystemSpec, chosen *
 	return err //nolint:wrapcheck // it is a sentence for a person
 }
 
-// chosenPort is the first port, 0 where the spec says it.
+// chosenPort returns the chosen first port, 0 if the spec sets it.
 func chosenPort(fs *v1alpha1.FileSystem) int32 {
 	if fs.Status.Chosen == nil {
 		return 0
@@ -43,9 +43,9 @@ func chosenPort(fs *v1alpha1.FileSystem) int32 {
 	return fs.Status.Chosen.BasePort
 }
 
-// choosePort keeps the first port that was chosen when the filesystem was made, or that its disks say; 0 while they may still say it.
-// A filesystem that was made before ports were chosen has MooseFS's own. A new one gets the first range that no other filesystem has or
-// asks for.
+// choosePort returns the first port that was chosen when the filesystem was created, or that is stored on its disks; 0 while an unread disk
+// may hold it. A filesystem that was created before ports were chosen has MooseFS's defaults. A new one gets the first range that no other
+// filesystem has or requests.
 func choosePort(in backend.Input) (int32, error) {
 	fs, chosen := in.FileSystem, chosenPort(in.FileSystem)
 	disks, err := backend.ReadDisks(in)
@@ -62,8 +62,8 @@ func choosePort(in backend.Input) (int32, error) {
 	return backend.FreePorts(in, (*v1alpha1.MooseFSSpec)(nil).Ports(), 65504, reservedPorts, "spec.moosefs.basePort")
 }
 
-// chooseMetaloggers are nodes of spec.nodes other than the master's: those that were chosen before, and others in the order of their names.
-// None is chosen before the master's node is on record.
+// chooseMetaloggers returns nodes of spec.nodes other than the master's: those that were chosen before, then others by name. None is chosen
+// before the master's node is recorded.
 func chooseMetaloggers(in backend.Input) []string {
 	fs := in.FileSystem
 	if fs.Status.Metadata == nil {
@@ -86,7 +86,7 @@ func chooseMetaloggers(in backend.Input) []string {
 	return out
 }
 
-// metaloggerNodes are the nodes that have a metalogger: those that its selector matches, or those that were chosen.
+// metaloggerNodes returns the nodes with a metalogger: those that its selector matches, or those that were chosen.
 func metaloggerNodes(fs *v1alpha1.FileSystem, nodes []backend.Node) []backend.Node {
 	asked := own(fs).Metaloggers
 	switch {
@@ -106,7 +106,7 @@ func metaloggerNodes(fs *v1alpha1.FileSystem, nodes []backend.Node) []backend.No
 	return out
 }
 
-// runsMetaloggers is true when there is a DaemonSet of metaloggers: also while its selector matches no node.
+// runsMetaloggers reports whether there is a DaemonSet of metaloggers, even while its selector matches no node.
 func runsMetaloggers(fs *v1alpha1.FileSystem) bool {
 	asked := own(fs).Metaloggers
 	return asked != nil && (len(asked.NodeSelector) > 0 || fs.Status.Chosen != nil && len(fs.Status.Chosen.Metaloggers) > 0)

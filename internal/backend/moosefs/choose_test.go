@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// short is a filesystem whose spec says as little as it can, with what the operator chooses when it sees it for the first time.
+// short returns a filesystem with a minimal spec, and the operator's first choices for it.
 func short(t *testing.T, nodes v1alpha1.NodesSpec) (backend.Input, v1alpha1.FileSystemSpec) {
 	t.Helper()
 	in := everything("4.57.5")
@@ -27,7 +27,7 @@ func short(t *testing.T, nodes v1alpha1.NodesSpec) (backend.Input, v1alpha1.File
 	return in, asked
 }
 
-// choose is what a pass does before it records anything.
+// choose does what a pass does before it records anything.
 func choose(t *testing.T, in backend.Input, asked *v1alpha1.FileSystemSpec) {
 	t.Helper()
 	var chosen v1alpha1.ChosenStatus
@@ -36,7 +36,7 @@ func choose(t *testing.T, in backend.Input, asked *v1alpha1.FileSystemSpec) {
 	in.FileSystem.Complete()
 }
 
-// record is what a pass does with what was allocated.
+// record does what a pass does with an allocation.
 func record(t *testing.T, in *backend.Input) {
 	t.Helper()
 	allocation, err := New().Allocate(*in)

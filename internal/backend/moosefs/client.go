@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// clientMount tells the node binary how to mount on a client.
+// clientMount returns the configuration of the node binary for a mount on a client.
 func clientMount(fs *v1alpha1.FileSystem, masterIP string) (spec.Mount, error) {
 	argv := []string{"mfsmount", string(fs.Spec.Clients.MountPath), "-f", "-H", masterIP, "-P", fmt.Sprint(portsOf(fs).clients())}
 	mountOptions := make([]string, 0, len(fs.Spec.Clients.MountOptions))
@@ -32,11 +32,12 @@ func clientMount(fs *v1alpha1.FileSystem, masterIP string) (spec.Mount, error) {
 	}, nil
 }
 
-// ownedMountOptions are those of mfsmount(8) that say which filesystem is mounted, where, by whom, or how the program runs.
+// ownedMountOptions lists the options of mfsmount(8) that determine which filesystem is mounted, where, by which user, or how the program
+// runs.
 var ownedMountOptions = []string{
 	"mfsmaster", "mfsport", "mfsbind", "mfsproxy", "mfssubfolder", "mfspassword", "mfsmd5pass", "mfspassfile", "mfsaskpassword",
 	"mfsmeta", "mfscfgfile", "mfsdelayedinit", "mfsdonotrememberpassword", "fsname", "subtype", "nonempty",
 }
 
-// mountSource is what /proc/self/mountinfo shows as the source of a mount from the address; mfsmount sets it itself.
+// mountSource returns the source in /proc/self/mountinfo for a mount from the address. mfsmount sets it itself.
 func mountSource(address string) string { return "mfs#" + address }

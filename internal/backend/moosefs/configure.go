@@ -14,8 +14,8 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// storageClassJob makes the storage classes and the pools' directories. Its name holds a hash of what it does, so a
-// changed pool makes another Job, and a finished one stays as the record that it was done.
+// storageClassJob creates the storage classes and the pools' directories. The Job's name contains a hash of its work, so a changed pool
+// gets another Job, and a finished Job stays as the record of the work.
 func (b *builder) storageClassJob() client.Object {
 	fs := b.in.FileSystem
 	configure := storageClasses(b.in, b.domains)
@@ -42,7 +42,7 @@ func (b *builder) storageClassJob() client.Object {
 	}
 }
 
-// storageClasses makes one class and one directory per pool. Every command can be run again.
+// storageClasses creates one class and one directory per pool. Every command can be repeated.
 func storageClasses(in backend.Input, domains backend.Domains) spec.Configure {
 	fs := in.FileSystem
 	const mountPoint = "/run/parallelfs-admin"
@@ -59,8 +59,8 @@ func storageClasses(in backend.Input, domains backend.Domains) spec.Configure {
 		configure.Commands = append(configure.Commands,
 			spec.Command{Argv: []string{"mkdir", "-p", "-m", "0755", directory}},
 			spec.Command{Argv: []string{"mfssetsclass", pool.Name, directory}},
-			// Files keep the time that their directory had when they were made. Without this, a removed file of a benchmark
-			// fills its pool for another day (default of MooseFS's trash).
+			// Files inherit the trash time that their directory had when they were created. Without this, a removed file of a benchmark fills its
+			// pool for another day (the default of MooseFS's trash).
 			spec.Command{Argv: []string{"mkdir", "-p", "-m", "0755", path.Join(directory, spec.BenchmarkHome)}},
 			spec.Command{Argv: []string{setTrashTime(toolsVersion(in)), "0", path.Join(directory, spec.BenchmarkHome)}})
 		if fs.Spec.TakesRest(pool.Name) {
@@ -70,18 +70,18 @@ func storageClasses(in backend.Input, domains backend.Domains) spec.Configure {
 	return configure
 }
 
-// toolsVersion is the version of the tools that make storage classes: that of the master that runs. Tools of 3.0.117 do not read how one of
-// 4.57.5 tells a class (deserialize storage class), and a master refuses newer tools.
+// toolsVersion returns the version of the tools that create storage classes: that of the running master. Tools of 3.0.117 can't decode a
+// class of 4.57.5 (deserialize storage class), and a master refuses newer tools.
 func toolsVersion(in backend.Input) string {
 	for i := range in.Pods {
 		if p := &in.Pods[i]; p.Component == componentMaster && p.Version != "" && !p.Terminating {
 			return p.Version
 		}
 	}
-	return backend.VersionOf(in.FileSystem, componentMetalogger) // it follows when the master runs the new version
+	return backend.VersionOf(in.FileSystem, componentMetalogger) // it changes after the master runs the new version
 }
 
-// setTrashTime is the program that says how long removed files are kept (mfstrashtime(1) of 3.0.117, mfstrashretention(1) of 4.57.5).
+// setTrashTime returns the program that sets how long removed files are kept (mfstrashtime(1) of 3.0.117, mfstrashretention(1) of 4.57.5).
 func setTrashTime(version string) string {
 	if major(version) == "3" {
 		return "mfssettrashtime"
@@ -89,8 +89,8 @@ func setTrashTime(version string) string {
 	return "mfssettrashretention"
 }
 
-// placement is the expression of a pool's storage class: so many copies, each on another chunkserver with the pool's
-// label. One chunkserver per pool and node makes that another node; where it can be, each is in another failure domain.
+// placement returns the expression of a pool's storage class: the number of copies, each on another chunkserver with the pool's label.
+// There is one chunkserver per pool and node, so each copy is on another node, and if possible in another failure domain.
 func placement(in backend.Input, domains backend.Domains, pool v1alpha1.StoragePoolSpec) string {
 	record, recorded := in.Pool(pool.Name)
 	if !recorded {
@@ -103,13 +103,13 @@ func placement(in backend.Input, domains backend.Domains, pool v1alpha1.StorageP
 	return expression
 }
 
-// classCommands make or change one storage class. Mode strict ("s"): a full pool gives ENOSPC instead of silently
-// writing to another pool's disks (mfsscadmin(1), mfssclass(1)). Making one that exists fails, so that may.
+// classCommands create or change one storage class. In mode strict ("s"), a full pool returns ENOSPC; the other modes write to another
+// pool's disks without an error (mfsscadmin(1), mfssclass(1)). Creating an existing class fails, so that command may fail.
 func classCommands(version, mountPoint, name, expression string) []spec.Command {
 	if major(version) == "3" {
 		return []spec.Command{
 			{Argv: []string{"mfsscadmin", mountPoint, "create", "-m", "s", "-C", expression, "-K", expression, name}, MayFail: true},
-			// Without -C, modify leaves the copies at creation as create made them.
+			// Without -C, modify does not change the copies at creation.
 			{Argv: []string{"mfsscadmin", mountPoint, "modify", "-m", "s", "-C", expression, "-K", expression, name}},
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// writer is the process of a master that saves its changes, or would.
+// writer returns the process with which a master saves its changes.
 func (m *master) writer() int {
 	m.t.Helper()
 	pid := m.process.Process.Pid
@@ -40,7 +40,7 @@ func (m *master) writer() int {
 	return 0
 }
 
-// stopWriter stops the writer of a master until the function is called that it returns.
+// stopWriter stops the writer of a master until the returned function is called.
 func (m *master) stopWriter() (goOn func()) {
 	m.t.Helper()
 	writer := m.writer()
@@ -48,11 +48,11 @@ func (m *master) stopWriter() (goOn func()) {
 	return func() { _ = syscall.Kill(writer, syscall.SIGCONT) }
 }
 
-// gate stands between a metalogger and its master, and can be closed.
+// gate is a proxy between a metalogger and its master that can be closed.
 type gate struct {
 	port int
 	lock sync.Mutex
-	// open lets connections through, which are those that are there now.
+	// open reports whether connections pass. The others are the present connections.
 	open        bool
 	connections []net.Conn
 	through     int
@@ -98,7 +98,7 @@ func (g *gate) pass(from net.Conn, address string) {
 	}
 }
 
-// passed is how many connections it has let through.
+// passed returns how many connections have passed.
 func (g *gate) passed() int {
 	g.lock.Lock()
 	defer g.lock.Unlock()
@@ -121,7 +121,7 @@ func (g *gate) reopen() {
 	g.open = true
 }
 
-// program makes directories, one after the other, until it is ended. Those that it was told are made are named 0, 1 and so on.
+// program creates directories, one after the other, until it is ended. Those whose creation was acknowledged are named 0, 1 and so on.
 type program struct {
 	lock sync.Mutex
 	made int
@@ -156,17 +156,17 @@ func (p *program) is() int {
 	return p.made
 }
 
-// goesOn waits until the program has made some more.
+// goesOn waits until the program has created some more.
 func (p *program) goesOn(g *WithT) {
 	is := p.is()
 	g.Eventually(p.is).WithTimeout(patience.Bound(time.Minute)).WithPolling(time.Millisecond).Should(BeNumerically(">", is+20), "programs go on")
 }
 
-// event happens to a master and its metalogger while a program works and the writer of the master stands still for a while. It returns the
-// master that runs then.
+// event happens to a master and its metalogger while a program works and the writer of the master is stopped for a while. It returns the
+// master that runs afterwards.
 type event func(m *master, p *program, own string, g *gate, still time.Duration) *master
 
-// events are what a copy has to outlive. The times are what the table is about, so that they are slept.
+// events lists the events that a copy has to survive. The times are the subject of the table, so the tests sleep for them.
 var events = map[string]event{
 	"join": func(m *master, p *program, own string, g *gate, still time.Duration) *master {
 		goOn := m.stopWriter()
@@ -213,20 +213,19 @@ var events = map[string]event{
 	},
 }
 
-// again starts a master once more, as it was.
+// again starts a master again with the same configuration.
 func (m *master) again(arguments ...string) *master {
 	m.t.Helper()
 	return startMasterWith(m.t, m.more, m.data, m.port, arguments...)
 }
 
-// outcome is what was found after an event: why the copy can't be read, and how many directories are missing that a program was told are
-// made.
+// outcome is the state after an event: why the copy can't be read, and how many acknowledged directories are missing.
 type outcome struct {
 	unread  string
 	missing int
 }
 
-// after makes an event happen to a master with this line of configuration, and looks at what the metalogger has then.
+// after causes an event for a master with this line of configuration, and returns the state of the metalogger's copy.
 func after(t *testing.T, more string, happens event, still time.Duration) outcome {
 	t.Helper()
 	m := startMasterWith(t, more, fresh(t), freePorts(t))

@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// following is a filesystem with a metalogger on n2, which the master lists, and its master on n1.
+// following returns a filesystem with a metalogger on n2, which the master lists, and its master on n1.
 func following() (backend.Input, backend.Observation) {
 	in := everything("4.57.5")
 	in.FileSystem.Status.Metadata = &v1alpha1.MetadataRecord{Node: "n1", Directory: "/data/meta"}

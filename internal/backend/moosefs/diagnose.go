@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// diagnose names what stands between the filesystem and Ready, worst first.
+// diagnose lists the reasons why the filesystem is not Ready, worst first.
 func (o *observer) diagnose() {
 	say := func(reason, format string, args ...any) {
 		o.seen.Problems = append(o.seen.Problems, backend.Problem{Reason: reason, Message: fmt.Sprintf(format, args...)})
@@ -68,14 +68,14 @@ func (o *observer) diagnose() {
 	}
 }
 
-// serves is true when every chunk has a copy that is online, and each pool takes new files; pending is true when it would be, if the master
-// had counted the copies and missed none.
+// serves returns true if every chunk has a copy online and each pool accepts new files. pending is true if only the master's count of
+// copies is outstanding.
 func (o *observer) serves() (serves, pending bool) {
 	could := o.couldServe()
 	return could && o.in.State.Data.Known && o.in.State.Data.Missing == 0, could && !o.in.State.Data.Known
 }
 
-// couldServe is true when nothing but missing copies keeps programs from their data, and each pool takes new files.
+// couldServe reports whether programs reach their data except for missing copies, and each pool accepts new files.
 func (o *observer) couldServe() bool {
 	switch {
 	case o.in.State == nil || !o.seen.Reachable():
@@ -84,12 +84,12 @@ func (o *observer) couldServe() bool {
 		return false
 	}
 	for _, pool := range o.fs.Spec.StoragePools {
-		// In which racks copies are is no matter of service.
+		// Serving does not depend on the racks of the copies.
 		have, want := o.in.State.StorageClasses[pool.Name], placement(o.in, o.domains, pool)
 		if strings.TrimSuffix(have, differentRacks) != strings.TrimSuffix(want, differentRacks) || o.seen.Online(pool.Name) == 0 {
 			return false
 		}
-		// The master has counted without the chunkservers that it missed. It did not know of those that have gone since, and each of them
+		// The master's count excludes the chunkservers that it missed. Chunkservers that have gone since are not part of that, and each of them
 		// may have had one of the copies.
 		if len(o.goneSince(pool)) >= int(backend.Copies(pool)) {
 			return false
@@ -98,7 +98,7 @@ func (o *observer) couldServe() bool {
 	return true
 }
 
-// goneSince are the nodes whose chunkserver of a pool has gone since the master was asked.
+// goneSince returns the nodes whose chunkserver of a pool has gone since the master was queried.
 func (o *observer) goneSince(pool v1alpha1.StoragePoolSpec) []string {
 	record, _ := o.in.Pool(pool.Name)
 	return slices.DeleteFunc(slices.Clone(record.Nodes), func(node string) bool {
@@ -108,7 +108,7 @@ func (o *observer) goneSince(pool v1alpha1.StoragePoolSpec) []string {
 	})
 }
 
-// diagnoseMaster says why nothing is known of the filesystem.
+// diagnoseMaster reports why the state of the filesystem is unknown.
 func (o *observer) diagnoseMaster(say func(reason, format string, args ...any)) {
 	pod, there := o.pod(componentMaster, "", o.masterNodeName())
 	switch {

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// topologyFile says which rack an address is in (mfstopology.cfg(5)). The kubelet changes it in the running pod.
+	// topologyFile assigns addresses to racks (mfstopology.cfg(5)). The kubelet updates it in the running pod.
 	topologyFile = backend.ToldDirectory + "/" + topologyKey
 	topologyKey  = "mfstopology.cfg"
-	// differentRacks is what makes a storage class of 4.x keep each copy in another rack (mfsscadmin(1)).
+	// differentRacks in a storage class of 4.x keeps each copy in another rack (mfsscadmin(1)).
 	differentRacks = "/[RACK]"
 )
 
@@ -43,15 +43,15 @@ func topology(in backend.Input, domains backend.Domains) string {
 	return out.String()
 }
 
-// longestRack is how many characters of a failure domain's name stand in the topology, and rackHash how many of its hash follow where it is
-// longer: the Secret with the racks of 1000 nodes stays below 64 KiB.
+// longestRack is how many characters of a failure domain's name the topology contains. rackHash is how many characters of a hash follow a
+// longer name. With these limits, the Secret with the racks of 1000 nodes stays below 64 KiB.
 const (
 	longestRack = 16
 	rackHash    = 12
 )
 
-// shortRack is the name of a rack: that of its failure domain, or, where that is long, its beginning and a hash. With 48 bits, two of 1000
-// names have the same hash once in 500 million filesystems.
+// shortRack returns the name of a rack: that of its failure domain or, if that is too long, its beginning and a hash. With 48 bits, two of
+// 1000 names have the same hash once in 500 million filesystems.
 func shortRack(name string) string {
 	if len(name) <= longestRack {
 		return name
@@ -60,16 +60,16 @@ func shortRack(name string) string {
 	return name[:longestRack/2] + "/" + hex.EncodeToString(sum[:])[:rackHash]
 }
 
-// spreads is true when the copies of a pool's chunks can all be in different failure domains. MooseFS makes no copy that would break that
-// rule, so a pool in fewer domains than it keeps copies would have fewer copies than asked for, for ever.
+// spreads reports whether the copies of a pool's chunks can all be in different failure domains. MooseFS makes no copy that would break
+// that rule, so a pool with fewer domains than copies would permanently have too few copies.
 func spreads(in backend.Input, domains backend.Domains, pool v1alpha1.StoragePoolSpec) bool {
 	copies := int(backend.Copies(pool))
 	record, recorded := in.Pool(pool.Name)
 	return recorded && domains.Label != "" && copies > 1 && domains.Count(record.Nodes) >= copies
 }
 
-// uniqueMode is CHUNKS_UNIQUE_MODE of 3.x, whose storage classes can't name racks: 2 keeps no two copies of a chunk in a rack, for all
-// pools alike; 0 says nothing.
+// uniqueMode returns CHUNKS_UNIQUE_MODE of 3.x, whose storage classes can't name racks. 2 keeps at most one copy of a chunk in a rack, for
+// all pools alike; 0 sets no rule.
 func uniqueMode(in backend.Input, domains backend.Domains) int {
 	if major(backend.VersionOf(in.FileSystem, componentMaster)) != "3" {
 		return 0
@@ -82,7 +82,8 @@ func uniqueMode(in backend.Input, domains backend.Domains) int {
 	return 2
 }
 
-// spread is the condition Spread. MooseFS does not say in which racks the copies of a chunk are, so it is about what MooseFS is told.
+// spread returns the condition Spread. MooseFS does not report in which racks the copies of a chunk are, so the condition describes the
+// configuration of MooseFS.
 func (o *observer) spread() *backend.Problem {
 	domains := o.domains
 	if domains.Label == "" {
@@ -118,9 +119,9 @@ func (o *observer) spread() *backend.Problem {
 	}
 }
 
-// together says how many chunkservers may be restarted together. A chunkserver has one copy of a chunk at most, so as many of them as
-// every chunk has copies, but for one, leave a copy of everything. In which racks the copies are, MooseFS does not say: that more could
-// go together is not provable. While there is no data, what the pools will keep counts.
+// together sets how many chunkservers may restart together. A chunkserver holds at most one copy of a chunk. If every chunk has n copies,
+// n−1 chunkservers can be down without loss. A larger number is not provable, because MooseFS does not report in which racks the copies
+// are. While there is no data, the desired copies of the pools count.
 func (o *observer) together() {
 	o.seen.Together = map[string]int{}
 	if o.in.State == nil || !o.in.State.Data.Whole() {

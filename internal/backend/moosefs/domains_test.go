@@ -29,7 +29,7 @@ func racks(in *backend.Input, of map[string]string) {
 	}
 }
 
-// secretOf is what the Secret of a filesystem says, and the hash of the master's template.
+// secretOf returns the content of a filesystem's Secret, and the hash of the master's template.
 func secretOf(t *testing.T, in backend.Input) (data map[string][]byte, master spec.Run, hash string) {
 	t.Helper()
 	objects, err := New().Members(in)

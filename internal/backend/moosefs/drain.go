@@ -5,7 +5,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// Removal says how the chunks of a disk come elsewhere: MooseFS moves them under writers, and says itself which have no other copy.
+// Removal describes how the chunks of a disk move elsewhere. MooseFS moves them while programs write, and reports which chunks have no
+// other copy.
 func (Backend) Removal(_ *v1alpha1.FileSystem, target *v1alpha1.StorageTarget, _ []string) backend.Removal {
 	if target.Spec.Role == v1alpha1.RoleMetadata {
 		return backend.Removal{Never: "MooseFS can't move the metadata of its master to another disk while it runs, so this target can't be removed"}

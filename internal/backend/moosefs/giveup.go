@@ -7,8 +7,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// Without says what becomes of the chunks of a node that never comes back. MooseFS makes new copies of those that it has elsewhere, and
-// counts the others.
+// Without describes the chunks of a node that never comes back. MooseFS makes new copies of those that have copies elsewhere, and counts
+// the others.
 func (Backend) Without(in backend.Input, node *v1alpha1.FileSystemNode) backend.Without {
 	in = in.Indexed()
 	name, storing := node.Spec.Node, backend.Storing(node)

@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// lostNode is a filesystem whose node n2 lost its power, and of whose data a copy is elsewhere.
+// lostNode returns a filesystem whose node n2 has lost power, with a copy of all its data elsewhere.
 func lostNode(t *testing.T) backend.Input {
 	t.Helper()
 	in := healthy(t)

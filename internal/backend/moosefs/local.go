@@ -9,10 +9,10 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// chunkserverDaemon is the name of a pool's chunkserver among the daemons of a node.
+// chunkserverDaemon returns the name of a pool's chunkserver among the daemons of a node.
 func chunkserverDaemon(pool string) string { return componentChunkserver + "/" + pool }
 
-// recordedTarget is the one disk that holds the metadata; the record outlives a change of what is chosen.
+// recordedTarget returns the one disk that holds the metadata. The record stays when the choice of disks changes.
 func recordedTarget(in backend.Input) []*v1alpha1.StorageTarget {
 	record := in.FileSystem.Status.Metadata
 	return slices.DeleteFunc(backend.TargetsOf(in, v1alpha1.RoleMetadata, "", record.Node), func(t *v1alpha1.StorageTarget) bool {
@@ -20,18 +20,18 @@ func recordedTarget(in backend.Input) []*v1alpha1.StorageTarget {
 	})
 }
 
-// poolTargets are the disks of a pool on a node, by name.
+// poolTargets returns the disks of a pool on a node, by name.
 func poolTargets(in backend.Input, pool, node string) []*v1alpha1.StorageTarget {
 	return backend.TargetsOf(in, v1alpha1.RoleStorage, pool, node)
 }
 
-// Nodes are the FileSystemNodes.
+// Nodes returns the FileSystemNodes.
 func (Backend) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
 	in = in.Indexed()
 	return backend.FileSystemNodes(in, backend.Facts(in.FileSystem, chosenPort(in.FileSystem)), members(in))
 }
 
-// members are the servers by node, with what each is told.
+// members returns the servers by node, each with its configuration.
 func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 	fs, nodes := in.FileSystem, map[string][]v1alpha1.NodeMember{}
 	if fs.Status.Metadata == nil {

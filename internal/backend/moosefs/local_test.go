@@ -26,8 +26,8 @@ import (
 // noon is when the disks were proven.
 var noon = time.Date(2026, 11, 2, 12, 0, 0, 0, time.UTC)
 
-// onDisks is a filesystem with the master's metadata, an SSD pool that selects and an HDD pool that names its disks, on three
-// nodes: n1 and n2 hold targets. Of the disks of the SSD pool, the second one of n2 waits for an approval.
+// onDisks returns a filesystem with the master's metadata, an SSD pool with a selector and an HDD pool with named disks, on three nodes. n1
+// and n2 have targets. The second disk of n2 in the SSD pool waits for an approval.
 func onDisks(version string) backend.Input {
 	in := everything(version)
 	fs := in.FileSystem
@@ -69,7 +69,7 @@ func onDisks(version string) backend.Input {
 	return in
 }
 
-// aTarget is a proven disk of a pool, or of the metadata.
+// aTarget returns a proven disk of a pool, or of the metadata.
 func aTarget(name, node, pool string) v1alpha1.StorageTarget {
 	role := v1alpha1.RoleStorage
 	if pool == "" {
@@ -102,7 +102,7 @@ func unmet(t *v1alpha1.StorageTarget, name, reason, message string, since time.T
 	})
 }
 
-// objectsOf are the children of a filesystem that was recorded.
+// objectsOf returns the children of a filesystem that was recorded.
 func objectsOf(t *testing.T, in backend.Input) (sets map[string]*appsv1.DaemonSet, maps map[string]*corev1.ConfigMap, secret *corev1.Secret) {
 	t.Helper()
 	objects, err := New().Members(in)
@@ -451,8 +451,8 @@ func TestPinnedSaysWhatIsNotAsAskedAndLeavesTheFileSystemReady(t *testing.T) {
 	})
 }
 
-// healthyOnDisks is onDisks with every disk proven and in use; the chunkservers started a minute before noon, and MooseFS was
-// asked an hour later.
+// healthyOnDisks returns onDisks with every disk proven and in use. The chunkservers started a minute before noon, and MooseFS was queried
+// an hour later.
 func healthyOnDisks(t *testing.T) backend.Input {
 	t.Helper()
 	in := onDisks("4.57.5")
@@ -476,7 +476,7 @@ func healthyOnDisks(t *testing.T) backend.Input {
 	return in
 }
 
-// drop takes a disk out of what MooseFS lists.
+// drop removes a disk from MooseFS's list.
 func drop(in *backend.Input, name string) {
 	for i, s := range in.State.Targets {
 		if strings.Contains(s.Path, name) {
@@ -486,7 +486,7 @@ func drop(in *backend.Input, name string) {
 	}
 }
 
-// lastOf is what MooseFS says of the last disk of the SSD pool on n2.
+// lastOf returns MooseFS's entry for the last disk of the SSD pool on n2.
 func lastOf(in *backend.Input) *backend.Target {
 	for i, s := range in.State.Targets {
 		if strings.Contains(s.Path, "0000000f") {

@@ -17,22 +17,22 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// A node in maintenance comes back with its data, so MooseFS is told not to make new copies of that: its chunkservers are switched to
-// maintenance mode (mfscli(1), -CM1 and -CM0). The master keeps the mode over its own restart. While every chunkserver that is away is in
-// it, however many they are, the master copies nothing (csdb.c: csdb_stop_chunk_jobs, csdb_replicate_undergoals in 3.0.117); one that is
-// away and not in it ends that for all. A chunkserver that is stopped in order has half an hour of that by itself (mfsmaster.cfg(5),
-// CS_TEMP_MAINTENANCE_MODE_TIMEOUT), and a reboot may take longer.
+// A node in maintenance comes back with its data, so MooseFS must not make new copies of it. The operator switches the node's chunkservers
+// to maintenance mode (mfscli(1), -CM1 and -CM0). The master keeps the mode over its own restart. While every absent chunkserver is in that
+// mode, whatever their number, the master copies nothing (csdb.c: csdb_stop_chunk_jobs, csdb_replicate_undergoals in 3.0.117). One absent
+// chunkserver that is not in it ends that for all. After an orderly stop, a chunkserver is in that mode for half an hour (mfsmaster.cfg(5),
+// CS_TEMP_MAINTENANCE_MODE_TIMEOUT), but a reboot may take longer.
 //
-// A chunkserver of a node that was given up stays in the master's list as one that is away, for CS_DAYS_TO_REMOVE_UNUSED (a week): so the
-// same job has the master forget it (-CRC), or every maintenance in that time would have data copied.
+// A chunkserver of a decommissioned node stays in the master's list as absent for CS_DAYS_TO_REMOVE_UNUSED (a week). Every maintenance in
+// that week would copy data. The same job therefore makes the master forget the chunkserver (-CRC).
 
 const (
 	componentMaintenance = "maintenance"
-	// maintenanceDeadline ends a job that waits for something that does not come, such as an image.
+	// maintenanceDeadline ends a job that waits in vain, for example for an image.
 	maintenanceDeadline = 10 * time.Minute
 )
 
-// Absence says what becomes of the filesystem while a node is away.
+// Absence describes the filesystem while a node is away.
 func (Backend) Absence(in backend.Input, seen backend.Observation, node string) backend.Absence {
 	in = in.Indexed()
 	out := backend.Absence{Waits: untoldMaintenance(in, node)}
@@ -78,8 +78,8 @@ func (Backend) Absence(in backend.Input, seen backend.Observation, node string) 
 	return out
 }
 
-// tooFewToWrite says which pool could take no new files while a node is away: the storage classes of pools are strict, so each copy needs a
-// server of its own.
+// tooFewToWrite names the pool that would accept no new files while a node is away. The storage classes of pools are strict, so each copy
+// needs a server of its own.
 func tooFewToWrite(in backend.Input, node string) string {
 	away := backend.Maintained(in.FileSystem)
 	for _, pool := range in.FileSystem.Spec.StoragePools {
@@ -100,21 +100,21 @@ func tooFewToWrite(in backend.Input, node string) string {
 	return ""
 }
 
-// ofOneLabel is the expression of a storage class whose copies all lie on chunkservers with one label, as those of pools do: a node has one
-// such chunkserver.
+// ofOneLabel matches the expression of a storage class whose copies are all on chunkservers with one label, as those of pools are. A node
+// has one such chunkserver.
 var ofOneLabel = regexp.MustCompile(`^[0-9]+[A-Z](/\[RACK\])?$`)
 
-// oneServerOfANode is true when a node can have one copy of a chunk at most, as the classes of all files say.
+// oneServerOfANode reports whether a node can have at most one copy of a chunk, according to the classes of all files.
 func oneServerOfANode(state *backend.State) bool {
 	if state == nil || len(state.ClassesInUse) == 0 && state.Data.Stable > 0 {
-		return false // an older probe does not say
+		return false // an older probe does not report it
 	}
 	return !slices.ContainsFunc(state.ClassesInUse, func(name string) bool {
 		return !ofOneLabel.MatchString(state.StorageClasses[name])
 	})
 }
 
-// untoldMaintenance says what MooseFS does not know yet of the maintenance of a node; empty when it knows all of it.
+// untoldMaintenance describes what MooseFS does not show yet about the maintenance of a node; empty if it shows all of it.
 func untoldMaintenance(in backend.Input, node string) string {
 	for _, m := range in.FileSystem.Status.Maintenance {
 		if m.Node != node {
@@ -128,7 +128,7 @@ func untoldMaintenance(in backend.Input, node string) string {
 		name, _ := maintenanceName(in)
 		switch job := in.JobNamed(name); {
 		case len(modeChanges(in, m)) == 0:
-		case job != nil && job.Succeeded: // a probe of an earlier operator does not show it
+		case job != nil && job.Succeeded: // the probe of an earlier operator does not report it
 		case m.Ended == nil:
 			return "the chunkservers of the node are in maintenance mode"
 		default:
@@ -138,12 +138,13 @@ func untoldMaintenance(in backend.Input, node string) string {
 	return ""
 }
 
-// modeChanges are the commands that bring the chunkservers of a node into maintenance mode, or out of it. One that the master does not know
-// is in none. A node that is gone has left its address: while its chunkservers were in maintenance mode, nobody would make new copies.
+// modeChanges returns the commands that switch the maintenance mode of the chunkservers of a node on or off. A chunkserver that the master
+// does not list is not in that mode. For a node that is gone, the recorded address counts: while its chunkservers are in maintenance mode,
+// MooseFS makes no new copies.
 func modeChanges(in backend.Input, m v1alpha1.NodeMaintenance) []spec.Command {
 	master, ok := masterNode(in)
 	ports, on := portsOf(in.FileSystem), m.Ended == nil
-	// A node that reports the address of another one would send that one's chunkservers into maintenance mode.
+	// A node that reports the address of another node would switch that node's chunkservers to maintenance mode.
 	if !ok || in.State == nil || on && in.IsShared(m.Address) {
 		return nil
 	}
@@ -162,8 +163,8 @@ func modeChanges(in backend.Input, m v1alpha1.NodeMaintenance) []spec.Command {
 	return out
 }
 
-// forgets are the commands by which the master forgets the chunkservers of nodes that were given up: those that it lists as away, at the
-// address that is on record. A node that has the address by now keeps what is there.
+// forgets returns the commands that make the master forget the chunkservers of decommissioned nodes: those that it lists as absent, at the
+// recorded address. If another node has the address now, its chunkservers are kept.
 func forgets(in backend.Input) []spec.Command {
 	master, ok := masterNode(in)
 	if !ok || in.State == nil {
@@ -190,8 +191,8 @@ func forgets(in backend.Input) []spec.Command {
 	return out
 }
 
-// maintenanceName is the job that tells the master which chunkservers are in maintenance mode, and which are to be forgotten, with its
-// commands; empty when all are as they should be.
+// maintenanceName returns the name and the commands of the job that corrects the maintenance modes of chunkservers and removes those to be
+// forgotten; empty if everything is correct.
 func maintenanceName(in backend.Input) (name string, commands []spec.Command) {
 	commands = forgets(in)
 	for _, m := range in.FileSystem.Status.Maintenance {
@@ -203,7 +204,7 @@ func maintenanceName(in backend.Input) (name string, commands []spec.Command) {
 	return name, commands
 }
 
-// TellMaintenance are the jobs that switch maintenance modes.
+// TellMaintenance returns the jobs that switch maintenance modes.
 func (Backend) TellMaintenance(in backend.Input) ([]client.Object, error) {
 	b, err := newBuilder(in.Indexed())
 	if err != nil {
@@ -212,9 +213,8 @@ func (Backend) TellMaintenance(in backend.Input) ([]client.Object, error) {
 	return b.maintenanceJobs(), nil
 }
 
-// maintenanceJobs are the jobs that switch maintenance modes and forget chunkservers: what the difference between the record and the
-// master's own answer asks for.
-// While the master does not answer, one that is there goes on.
+// maintenanceJobs returns the jobs that switch maintenance modes and forget chunkservers, from the difference between the record and the
+// master's own answer. While the master does not answer, an existing job continues.
 func (b *builder) maintenanceJobs() []client.Object {
 	name, commands := maintenanceName(b.in)
 	var out []client.Object
@@ -244,7 +244,7 @@ func (b *builder) maintenanceJobs() []client.Object {
 	}}
 }
 
-// repeatMaintenance names the job whose effect does not show after a while: mfscli ends with exit code 0 whatever the master says.
+// repeatMaintenance names the job whose effect does not show after a while, because mfscli exits with code 0 even if the master refuses.
 func (o *observer) repeatMaintenance() {
 	if o.in.State == nil {
 		return

@@ -16,8 +16,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// threeNodes is a filesystem with a pool ssd of two copies on n1, n2 and n3, beside a pool hdd of two copies on the same nodes; the master is
-// on n1.
+// threeNodes returns a filesystem with two pools of two copies, ssd and hdd, on n1, n2 and n3; the master is on n1.
 func threeNodes(t *testing.T) backend.Input {
 	t.Helper()
 	in := healthy(t)
@@ -132,7 +131,7 @@ func three(in *backend.Input) {
 	}
 }
 
-// maintenanceJobsOf are the jobs of maintenance among the members, and the names of those that are kept.
+// maintenanceJobsOf returns the maintenance jobs among the members, and the names of those that are kept.
 func maintenanceJobsOf(t *testing.T, in backend.Input) (commands []string, kept []string) {
 	t.Helper()
 	g := NewWithT(t)

@@ -15,8 +15,8 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Members are the children of a MooseFS filesystem: the probe's Secret, a Secret and a ConfigMap with what the pods are told, one DaemonSet
-// per role (one per pool for chunkservers), and the Job that makes the storage classes.
+// Members returns the children of a MooseFS filesystem: the probe's Secret, a Secret and a ConfigMap with the configuration of the pods,
+// one DaemonSet per role (one per pool for chunkservers), and the Job that creates the storage classes.
 func (Backend) Members(in backend.Input) ([]client.Object, error) {
 	b, err := newBuilder(in.Indexed())
 	if err != nil {
@@ -50,7 +50,7 @@ func newBuilder(in backend.Input) (*builder, error) {
 	}, nil
 }
 
-// imagesOf are the images of all components.
+// imagesOf returns the images of all components.
 func imagesOf(in backend.Input) (map[string]string, error) {
 	images := map[string]string{}
 	for _, component := range []string{componentMaster, componentMetalogger, componentChunkserver, componentClient, componentStorageClasses} {
@@ -71,11 +71,11 @@ func imagesOf(in backend.Input) (map[string]string, error) {
 // builder collects the objects of one filesystem.
 type builder struct {
 	in backend.Input
-	// images are those of the components, which differ while the filesystem is upgraded.
+	// images holds the images of the components, which differ while the filesystem is upgraded.
 	images  map[string]string
 	master  backend.Node
 	objects []client.Object
-	// told and secrets are what the node binary reads, by file name; secrets hold the operator's password.
+	// told and secrets hold the configuration files of the node binary, by name. secrets contains the operator's password.
 	told, secrets map[string][]byte
 	domains       backend.Domains
 }
@@ -102,7 +102,7 @@ func (b *builder) build() error {
 			return err
 		}
 	}
-	// While the master waits for its disk, which a person may have to approve, the job would only fail, and wait longer each time.
+	// While the master waits for its disk, which a person may have to approve, the job would only fail, with a longer delay each time.
 	if job := b.storageClassJob(); b.masterHasItsDisk() {
 		workloads = append(workloads, job)
 	}
@@ -126,7 +126,7 @@ func (b *builder) build() error {
 	return nil
 }
 
-// SecretName is the name of the Secret that holds the operator's own password, and its key.
+// SecretName returns the name of the Secret with the operator's own password, and its key.
 func (Backend) SecretName(fs *v1alpha1.FileSystem) (name, key string) {
 	return secretName(fs), passwordKey
 }
@@ -146,14 +146,14 @@ func (b *builder) masterSet() (client.Object, error) {
 	b.secrets[passwordKey] = []byte(b.in.Password)
 	b.secrets["master.json"] = backend.Encode(run)
 	b.secrets[topologyKey] = []byte(topology(b.in, b.domains))
-	// The permission to initialize is withdrawn once; that must not restart the master.
+	// The permission to initialize is withdrawn once. That must not restart the master.
 	for _, d := range run.Directories {
 		d.Initialize.Granted, d.Initialize.Expected = false, false
 	}
 	if run.OnTargets != nil {
 		run.OnTargets.Initialize.Granted, run.OnTargets.Initialize.Expected = false, false
 	}
-	// A release restarts no master. One that was started by an earlier operator takes this option up at its next start.
+	// A release of the operator does not restart the master. A master that an earlier operator started gets this option at its next start.
 	if _, set := own(fs).Config.Metadata[savingModeOption]; !set {
 		run.Files = slices.Clone(run.Files)
 		run.Files[0].Content = strings.Replace(run.Files[0].Content, savingModeOption+" = "+savingModeInMaster+"\n", "", 1)
@@ -191,15 +191,15 @@ func (b *builder) masterSet() (client.Object, error) {
 		return nil, err
 	}
 	if r := fs.Status.Metadata.Recovered; r != nil {
-		told = append(told, r.PlanHash) // the pod from before may still see what was mounted then
+		told = append(told, r.PlanHash) // an existing pod may still have the earlier mount
 	}
 	return pods(b.in).DaemonSet(componentMaster, backend.Workload{Component: componentMaster, Role: v1alpha1.RoleMetadata}, pod, told...), nil
 }
 
-// backLogs is how many older change logs a master keeps (BACK_LOGS in mfsmaster.cfg(5)). A stop saves the metadata, and a master of 4.x
-// begins another change log then. One of 3.0.117 goes on with the same one when it starts again. That log may lack what was changed last
-// before the stop (bgsaver.c), which the metadata has: a master that is killed before it has saved its metadata again refuses the hole, and
-// does not start. So the change logs move on at the start.
+// backLogs returns how many older change logs a master keeps (BACK_LOGS in mfsmaster.cfg(5)). A stop saves the metadata, and a master of
+// 4.x then begins a new change log. A master of 3.0.117 continues the same log when it starts again. That log may lack the last changes
+// before the stop (bgsaver.c), which the metadata has. If the master is killed before it saves its metadata again, it refuses the gap and
+// does not start. So the change logs are rotated at the start.
 func backLogs(options v1alpha1.Options) int {
 	const usual, most = 50, 1000
 	n, err := strconv.Atoi(string(options["BACK_LOGS"]))
@@ -209,7 +209,7 @@ func backLogs(options v1alpha1.Options) int {
 	return min(max(n, 1), most)
 }
 
-// probeContainer asks the master and serves its answer. It is the only container that serves anything but MooseFS.
+// probeContainer queries the master and serves the answer. It is the only container with a server that is not part of MooseFS.
 func (b *builder) probeContainer(pod *corev1.PodTemplateSpec) corev1.Container {
 	port := portsOf(b.in.FileSystem).probe()
 	c := b.daemon(componentMaster, "probe", "probe", configVolume, "probe.json")
@@ -293,7 +293,7 @@ func (b *builder) clientSet() (client.Object, error) {
 	return pods(b.in).DaemonSet(componentClient, backend.Workload{Component: componentClient, Role: backend.RoleClient}, pod, mount), nil
 }
 
-// masterHasItsDisk is true when the metadata is in a directory, or on a disk that was made a target once.
+// masterHasItsDisk reports whether the metadata is in a directory, or on a disk that was made a target.
 func (b *builder) masterHasItsDisk() bool {
 	return !backend.OnDevices(b.in.FileSystem.Spec.Metadata.Targets) || slices.ContainsFunc(recordedTarget(b.in), backend.Finished)
 }
@@ -301,7 +301,7 @@ func (b *builder) masterHasItsDisk() bool {
 // daemonGroup is the gid of the daemons' user in all images.
 const daemonGroup int64 = 9421
 
-// pods makes the pods of a filesystem.
+// pods returns the builder of the filesystem's pods.
 func pods(in backend.Input) backend.Pods {
 	master, _ := masterNode(in)
 	return backend.Pods{
@@ -309,8 +309,8 @@ func pods(in backend.Input) backend.Pods {
 	}
 }
 
-// toldVolume holds what the node binary is told. The secret one belongs in the pods on the master's node only: a kubelet
-// may read the Secrets of the pods on its node, and other nodes are not to know the operator's password.
+// toldVolume returns a volume with the configuration of the node binary. The one with secrets is only in the pods on the master's node. A
+// kubelet may read the Secrets of the pods on its node, and other nodes must not get the operator's password.
 func toldVolume(fs *v1alpha1.FileSystem, name string) corev1.Volume {
 	if name == secretVolume {
 		return backend.SecretVolume(name, secretName(fs))
@@ -318,7 +318,7 @@ func toldVolume(fs *v1alpha1.FileSystem, name string) corev1.Volume {
 	return backend.ConfigVolume(name, configMapName(fs))
 }
 
-// The volumes that hold what the node binary is told.
+// The volumes with the configuration of the node binary.
 const (
 	configVolume = "config"
 	secretVolume = "secret"
@@ -332,7 +332,7 @@ func (b *builder) pod(component, pool string, told ...string) *corev1.PodTemplat
 	return pods(b.in).Template(backend.Workload{Component: component, StoragePool: pool}, volumes...)
 }
 
-// daemon is a container of a component that runs a verb of the node binary, told by a file of configVolume or secretVolume.
+// daemon returns a container of a component that runs a verb of the node binary, configured by a file of configVolume or secretVolume.
 func (b *builder) daemon(component, name, verb, volume, file string) corev1.Container {
 	return pods(b.in).Container(name, b.images[component], verb, volume, file)
 }

@@ -8,7 +8,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Observe sets what should be there, from the recorded status, beside what the master says is there.
+// Observe compares the recorded status with the master's answer.
 func (b Backend) Observe(in backend.Input) backend.Observation {
 	in = in.Indexed()
 	o := observer{
@@ -39,22 +39,22 @@ type observer struct {
 	in    backend.Input
 	fs    *v1alpha1.FileSystem
 	ports ports
-	// readTime is how long a change may take until a daemon that starts reads it. A restart waits that long, and so takes up several
-	// disks at once; a pod that has started later knows the change, so that a disk that MooseFS itself refuses does not restart its
-	// chunkserver for ever.
+	// readTime is how long a change may take until a daemon that starts reads it. A restart waits that long, so that it covers several disks
+	// at once. A pod that started later has read the change, so a disk that MooseFS itself refuses does not restart its chunkserver again and
+	// again.
 	readTime time.Duration
 	seen     backend.Observation
 	// directory holds the mountpoints of all disks.
 	directory string
-	// listed is what MooseFS lists of the chunkserver that is looked at.
+	// listed holds the entries that MooseFS lists for the current chunkserver.
 	listed listing
-	// disks are the StorageTargets of all pools, beside what MooseFS says of each.
+	// disks holds the StorageTargets of all pools, with MooseFS's entry for each.
 	disks []disk
-	// disksOf are the places in disks of those of a chunkserver, by pool and node.
+	// disksOf holds the positions in disks for the disks of a chunkserver, by pool and node.
 	disksOf map[[2]string][]int
-	// unplaced are the disks that are not chosen yet, each in words that follow "waiting for disks: ".
+	// unplaced lists the disks that are not chosen yet, each in words that follow "waiting for disks: ".
 	unplaced []string
-	// placements are where the daemons run, domains where the nodes are.
+	// placements holds where the daemons run, domains where the nodes are.
 	placements *backend.Placements
 	domains    backend.Domains
 }
@@ -67,7 +67,7 @@ func (o *observer) management() {
 	o.seen.Management = &v1alpha1.ManagementStatus{Address: backend.Address(master.IP, o.ports.clients())}
 	if o.in.State != nil {
 		o.seen.Management.Version = o.in.State.Version
-		// A master that answers has loaded its metadata, so the directory is an initialized one.
+		// A master that answers has loaded its metadata, so the directory is initialized.
 		o.seen.MetadataInitialized = true
 	}
 }
@@ -107,7 +107,7 @@ func (o *observer) servers() {
 	}
 }
 
-// clients observes the mounts on the nodes that are there: a node that is down is no reason to call the filesystem unready.
+// clients observes the mounts on the nodes that are Ready. A node that is down does not make the filesystem unready.
 func (o *observer) clients() {
 	if o.fs.Spec.Clients == nil {
 		return
@@ -130,7 +130,8 @@ func (o *observer) clients() {
 	}
 }
 
-// session says whether the master lists the mount of the node at an address, and why not. It names no other path: who mounts makes them up.
+// session reports whether the master lists the mount of the node at an address, and why not. The message names no other path, because the
+// client that mounts chooses it.
 func (o *observer) session(ip string) (listed bool, message string) {
 	wanted := string(o.fs.Spec.Clients.MountPath)
 	message = "the master does not list a session of this node"
@@ -159,7 +160,7 @@ func (o *observer) pod(component, pool, node string) (backend.Pod, bool) {
 	return backend.Pod{}, false
 }
 
-// podMessage prefers what the pod says of itself.
+// podMessage prefers the pod's own message.
 func (o *observer) podMessage(component, pool, node, otherwise string) string {
 	if p, ok := o.pod(component, pool, node); ok && p.Message != "" {
 		return p.Message
@@ -169,7 +170,7 @@ func (o *observer) podMessage(component, pool, node, otherwise string) string {
 	return otherwise
 }
 
-// server finds a daemon in the master's list; port 0 means any, because metaloggers listen on none.
+// server finds a daemon in the master's list. Port 0 means any port, because metaloggers listen on none.
 func (o *observer) server(role v1alpha1.Role, ip string, port int32) (backend.Server, bool) {
 	for s := range o.in.ServersAt(ip) {
 		if s.Role == role && (port == 0 || s.Port == port) {

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/backendtest"
 )
 
-// healthy is a filesystem of which the master says that all is well.
+// healthy returns a filesystem that the master reports as healthy.
 func healthy(t *testing.T) backend.Input {
 	t.Helper()
 	in := everything("4.57.5")
@@ -50,7 +50,7 @@ func healthy(t *testing.T) backend.Input {
 	return in
 }
 
-// chunkserver is the pod of the chunkserver on node n1.
+// chunkserver returns the pod of the chunkserver on node n1.
 func chunkserver(in *backend.Input) *backend.Pod {
 	i := slices.IndexFunc(in.Pods, func(p backend.Pod) bool { return p.Component == componentChunkserver && p.Node == "n1" })
 	return &in.Pods[i]
@@ -89,7 +89,7 @@ func TestADaemonThatIsAwayIsNotOnlineWhateverTheMasterLists(t *testing.T) {
 
 func TestOnANodeThatIsNotReadyTheMastersAnswerCounts(t *testing.T) {
 	in := healthy(t)
-	in.Nodes[0].Ready = false // its kubelet says nothing any more; Kubernetes then calls its pods not Ready
+	in.Nodes[0].Ready = false // its kubelet is silent, so Kubernetes marks its pods as not Ready
 	for i := range in.Pods {
 		in.Pods[i].Ready = in.Pods[i].Node != "n1"
 	}
@@ -203,7 +203,7 @@ func TestProblemsAreNamedWorstFirst(t *testing.T) {
 		change func(in *backend.Input)
 		reason string
 		says   string
-		// serves is true where programs read and write all the same.
+		// serves is true if programs can read and write in spite of the problem.
 		serves bool
 	}{
 		"a chunkserver that was killed": {

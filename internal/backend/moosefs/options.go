@@ -2,10 +2,10 @@ package moosefs
 
 import "strings"
 
-// knownOptions are the options that a daemon ("mfsmaster", "mfschunkserver" or "mfsmetalogger") of a version knows:
-// those of the sample <daemon>.cfg in Debian's packages of that version, and the deprecated ones that <daemon>.cfg(5)
-// names and the program still reads. Options of the Pro edition, which the man pages name too, are not among them. A
-// daemon silently ignores a name that it does not know, so a typing error would never be seen.
+// knownOptions returns the options of a daemon ("mfsmaster", "mfschunkserver" or "mfsmetalogger") in a version: those of the sample
+// <daemon>.cfg in Debian's packages of that version, and the deprecated ones that <daemon>.cfg(5) names and the program still reads. It
+// excludes options of the Pro edition, which the man pages name too. A daemon silently ignores unknown names, so a typing error would
+// remain unnoticed.
 func knownOptions(version, daemon string) map[string]bool {
 	known := map[string]bool{}
 	for _, list := range []string{optionsOfAll[daemon], optionsOfOne[major(version)][daemon]} {
@@ -16,8 +16,8 @@ func knownOptions(version, daemon string) map[string]bool {
 	return known
 }
 
-// optionsOfAll are in 3.0.117 and in 4.57.5. Up to 4.59.2 no option was added to those of 4.57.5, and none was taken away: the sources read
-// the same names, also LIMIT_GLIBC_MALLOC_ARENAS, which the sample of the master no longer has.
+// optionsOfAll holds the options that are both in 3.0.117 and in 4.57.5. Up to 4.59.2 the options are those of 4.57.5: the sources read the
+// same names, including LIMIT_GLIBC_MALLOC_ARENAS, which the sample of the master no longer has.
 var optionsOfAll = map[string]string{
 	"mfsmaster": `
 		ACCEPTABLE_PERCENTAGE_DIFFERENCE ATIME_MODE AUTH_CODE BACK_LOGS BACK_META_KEEP_PREVIOUS CHANGELOG_PRESERVE_SECONDS
@@ -44,7 +44,7 @@ var optionsOfAll = map[string]string{
 		SYSLOG_IDENT WORKING_GROUP WORKING_USER`,
 }
 
-// optionsOfOne are in one of the major versions only.
+// optionsOfOne holds the options of one major version only.
 var optionsOfOne = map[string]map[string]string{
 	"3": {
 		"mfsmaster":      "ACCEPTABLE_DIFFERENCE QUOTA_TIME_LIMIT",

@@ -36,7 +36,7 @@ func TestOptionsAreKnownByVersionAndDaemon(t *testing.T) {
 	}
 }
 
-// Every option that the operator itself sets must be one that the daemon reads, for an unknown one is silently ignored.
+// Every option that the operator itself sets must be one that the daemon reads, because an unknown one is silently ignored.
 func TestTheOperatorSetsOnlyOptionsThatAreKnown(t *testing.T) {
 	for _, version := range New().Versions() {
 		t.Run(version, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// PinDaemons are the master and the chunkservers, on the nodes that are recorded. Each is the only one of its role on a node.
+// PinDaemons returns the master and the chunkservers, on their recorded nodes. Each is the only one of its role on a node.
 func (Backend) PinDaemons(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) []plan.PinDaemon {
 	in := backend.Input{FileSystem: fs, FileSystemNodes: nodes}
 	var out []plan.PinDaemon

@@ -34,7 +34,7 @@ func TestTheCopyOfAMetaloggerIsReadBackWhileProgramsGoOn(t *testing.T) {
 	})
 }
 
-// hole takes the change in the middle out of a metalogger's log, which goes on after it.
+// hole removes the change in the middle of a metalogger's log.
 func (m *master) hole(own string) (kept string) {
 	m.t.Helper()
 	log := filepath.Join(own, "data", "changelog_ml.0.mfs")
@@ -51,7 +51,7 @@ func TestAMetaloggerThatStartsAnewFetchesACopyWithAHoleAgainAndKeepsTheOlderOne(
 	data := fresh(t)
 	m := startMaster(t, data)
 	makeDirectories(m, "before", 5)
-	m.stop() // which saves the metadata
+	m.stop() // the stop saves the metadata
 	m = startMasterAt(t, data, m.port)
 	own := t.TempDir()
 	stop := m.followIn(own)

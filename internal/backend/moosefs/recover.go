@@ -15,11 +15,11 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Lost metadata of MooseFS is made again by `mfsmaster -a restore` from what a metalogger has, or from a backup, which is the same: the
-// last saved metadata and the change logs since (mfsmaster(8), mfsmetalogger(8)). It leaves a metadata.mfs, as a clean stop does, with
+// `mfsmaster -a restore` recovers lost metadata of MooseFS from the files of a metalogger, or from a backup, which has the same files: the
+// last saved metadata and the change logs since then (mfsmaster(8), mfsmetalogger(8)). It leaves a metadata.mfs, like a clean stop, from
 // which a master starts without -a.
 
-// MetadataPlace is spec.metadata.
+// MetadataPlace returns the place from spec.metadata.
 func (Backend) MetadataPlace(fs *v1alpha1.FileSystem) backend.MetadataPlace {
 	return backend.MetadataPlace{
 		Role: v1alpha1.RoleMetadata, NodeSelector: fs.Spec.Metadata.NodeSelector, Targets: fs.Spec.Metadata.Targets, Component: componentMaster,
@@ -27,7 +27,7 @@ func (Backend) MetadataPlace(fs *v1alpha1.FileSystem) backend.MetadataPlace {
 	}
 }
 
-// RecoverySources are the metaloggers' directories, the places of backups, and that of the master.
+// RecoverySources returns the metaloggers' directories, the places of backups, and the directory of the master.
 func (Backend) RecoverySources(in backend.Input) []backend.RecoverySource {
 	in = in.Indexed()
 	fs := in.FileSystem
@@ -42,7 +42,7 @@ func (Backend) RecoverySources(in backend.Input) []backend.RecoverySource {
 	return append(out, backend.BackupSources(fs, in.Nodes)...)
 }
 
-// metaloggerSources are the directories of the metaloggers that the spec asks for.
+// metaloggerSources returns the directories of the metaloggers that the spec asks for.
 func metaloggerSources(in backend.Input) (out []backend.RecoverySource) {
 	for _, node := range metaloggerNodes(in.FileSystem, in.Nodes) {
 		out = append(out, backend.RecoverySource{
@@ -53,8 +53,8 @@ func metaloggerSources(in backend.Input) (out []backend.RecoverySource) {
 	return out
 }
 
-// MetadataCopies are those of the metaloggers. A metalogger receives the changes from the moment it joins. It joins again after a restart
-// of its own or of its master.
+// MetadataCopies returns the copies of the metaloggers. A metalogger receives the changes from the moment it joins. It joins again after a
+// restart of its own or of its master.
 func (Backend) MetadataCopies(in backend.Input, seen backend.Observation, now time.Time) []backend.MetadataCopy {
 	in = in.Indexed()
 	var master backend.Pod
@@ -82,14 +82,14 @@ func (Backend) MetadataCopies(in backend.Input, seen backend.Observation, now ti
 	return out
 }
 
-// A metalogger downloads all of the metadata at its first connection, and then each META_DOWNLOAD_FREQ hours, at most half of BACK_LOGS,
-// 630 seconds after such an hour by the clock (masterconn_init in masterconn.c of the metalogger).
+// A metalogger downloads all of the metadata at its first connection, and then every META_DOWNLOAD_FREQ hours, limited to half of
+// BACK_LOGS. The download begins 630 seconds after the full hour (masterconn_init in masterconn.c of the metalogger).
 const (
 	downloadOption, downloadHours, downloadOffset = "META_DOWNLOAD_FREQ", 24, 630
 	keptLogsOption, keptLogs, fewestKeptLogs      = "BACK_LOGS", 50, 5
 )
 
-// lastDownload is when metaloggers were last due to download all of the metadata, by the clock.
+// lastDownload returns the scheduled time of the metaloggers' last complete download.
 func lastDownload(fs *v1alpha1.FileSystem, now time.Time) time.Time {
 	hours := min(number(own(fs).Metaloggers.Config, downloadOption, downloadHours),
 		max(number(own(fs).Metaloggers.Config, keptLogsOption, keptLogs), fewestKeptLogs)/2)
@@ -100,7 +100,7 @@ func lastDownload(fs *v1alpha1.FileSystem, now time.Time) time.Time {
 	return time.Unix((now.Unix()-downloadOffset)/seconds*seconds+downloadOffset, 0)
 }
 
-// number is the value of an option; that of MooseFS itself where it is not set, or none.
+// number returns the value of an option, at most 10000. If it is not set, or is no number, it returns the given default.
 func number(options v1alpha1.Options, name string, otherwise int64) int64 {
 	const most = 10000
 	n, err := strconv.ParseInt(string(options[name]), 10, 64)
@@ -110,10 +110,10 @@ func number(options v1alpha1.Options, name string, otherwise int64) int64 {
 	return min(n, most)
 }
 
-// RecoveryJob looks at a source, or makes the metadata again, by `node recover`.
+// RecoveryJob inspects a source, or restores the metadata, by `node recover`.
 func (Backend) RecoveryJob(in backend.Input, request backend.RecoveryRequest) (*batchv1.Job, spec.Recovery, error) {
 	in = in.Indexed()
-	// What a master has written, only programs of its version surely read.
+	// Only programs of the master's own version are guaranteed to read its files.
 	version := backend.VersionOf(in.FileSystem, componentMaster)
 	image, ok := in.Images.Daemons["moosefs-"+version]
 	if !ok {
@@ -130,8 +130,8 @@ func (Backend) RecoveryJob(in backend.Input, request backend.RecoveryRequest) (*
 // RecoveryMethod reads copies as a master does after a crash.
 func (Backend) RecoveryMethod() backend.RecoveryMethod { return backupMethod{} }
 
-// Usable are the last saved metadata and all change logs, of a metalogger or of a master. A metalogger that has followed for less than an
-// hour has got the word that there is no saved metadata yet: the change logs begin with the first change.
+// Usable returns the last saved metadata and all change logs, of a metalogger or of a master. A metalogger that has followed for less than
+// an hour may have received the marker for metadata that was never saved; the change logs then begin with the first change.
 func (m backupMethod) Usable(found []backend.CopiedFile) map[string]string {
 	out, logs := map[string]string{}, false
 	for _, f := range found {
@@ -150,8 +150,8 @@ func (m backupMethod) Usable(found []backend.CopiedFile) map[string]string {
 	return out
 }
 
-// Changed reads the last whole line of a change log: "VERSION: SECONDS|CHANGE(…)", with the master's clock (changelog.c and the callers of
-// changelog(); 3.0.117 and 4.57.5).
+// Changed reads the last complete line of a change log: "VERSION: SECONDS|CHANGE(…)", with the master's clock (changelog.c and the callers
+// of changelog(); 3.0.117 and 4.57.5).
 func (m backupMethod) Changed(name string, end []byte) time.Time {
 	if !strings.HasPrefix(name, "changelog") {
 		return time.Time{}

@@ -28,7 +28,7 @@ import (
 
 var scratch = spec.Owner{Namespace: "default", Name: "scratch", UID: "1b4e28ba"}
 
-// follow starts a real metalogger of the master in a directory as the node binary makes it.
+// follow starts a real metalogger of the master in a directory that the node binary has made.
 func (m *master) follow() (own string) {
 	m.t.Helper()
 	own = m.t.TempDir()
@@ -36,7 +36,7 @@ func (m *master) follow() (own string) {
 	return own
 }
 
-// followIn is follow in a directory that an earlier metalogger may have had. It stops the metalogger when stop is called.
+// followIn is follow in a directory that an earlier metalogger may have used. It stops the metalogger when stop is called.
 func (m *master) followIn(own string) (stop func()) {
 	m.t.Helper()
 	metalogger := m.followAt(own, m.port)
@@ -48,7 +48,7 @@ func (m *master) followIn(own string) (stop func()) {
 	}
 }
 
-// joined waits until a metalogger has got all.
+// joined waits until a metalogger has everything.
 func (m *master) joined(own string) {
 	m.t.Helper()
 	m.Eventually(func() ([]os.DirEntry, error) { return os.ReadDir(filepath.Join(own, "data")) }).WithTimeout(patience.Bound(20*time.Second)).Should(
@@ -81,7 +81,7 @@ func (m *master) followed(own string) {
 	m.Expect(m.follows(own)).To(BeTrue(), "the metalogger has the last change")
 }
 
-// follows is true when a metalogger has the last change of the master, or gets it soon.
+// follows reports whether a metalogger has the last change of the master, or gets it soon.
 func (m *master) follows(own string) bool {
 	end := time.Now().Add(patience.Bound(20 * time.Second))
 	last := func(path string) string {
@@ -100,14 +100,14 @@ func (m *master) follows(own string) bool {
 	return false
 }
 
-// lose loses the disk of a master that runs.
+// lose loses the disk of a running master.
 func (m *master) lose() {
 	m.t.Helper()
 	m.Expect(os.RemoveAll(m.data)).To(Succeed())
 	m.kill()
 }
 
-// lookingAt looks at a source.
+// lookingAt returns the options that inspect a source.
 func lookingAt(t *testing.T, source spec.RecoverySource) recovery.Options {
 	t.Helper()
 	told := spec.Recovery{Owner: scratch, Backend: "MooseFS", Version: version(t), Source: source, Scratch: t.TempDir()}
@@ -118,12 +118,12 @@ func lookingAt(t *testing.T, source spec.RecoverySource) recovery.Options {
 	}
 }
 
-// ofMetalogger is a metalogger's directory as a source.
+// ofMetalogger returns a metalogger's directory as a source.
 func ofMetalogger(own string) spec.RecoverySource {
 	return spec.RecoverySource{Directory: own, Component: "metalogger", Data: "data"}
 }
 
-// restoring has what was found made again in a new directory.
+// restoring returns the options that restore what was found to a new directory.
 func restoring(o recovery.Options, found spec.RecoveryFound, to string) recovery.Options {
 	o.Told.Restore = &spec.Restore{
 		Plan: "0123abcd", Backup: found.Backup, Version: found.Version, ID: found.ID, Path: to, Data: "data", Component: "master", User: "root",
@@ -132,7 +132,7 @@ func restoring(o recovery.Options, found spec.RecoveryFound, to string) recovery
 	return o
 }
 
-// names are those at the top of the filesystem that a new master serves from a directory.
+// names returns those at the top of the filesystem that a new master serves from a directory.
 func names(t *testing.T, directory string) []string {
 	t.Helper()
 	g := NewWithT(t)
@@ -147,7 +147,7 @@ func names(t *testing.T, directory string) []string {
 	return names
 }
 
-// tree is all that lies in a directory, with its content.
+// tree returns everything in a directory, with its content.
 func tree(t *testing.T, directory string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -167,7 +167,7 @@ func TestALostMooseFSServesAgainFromItsMetalogger(t *testing.T) {
 	m := startMaster(t, data)
 	own := m.follow()
 	made := makeDirectories(m, "first", 50)
-	m.stop() // which saves the metadata, and begins another change log
+	m.stop() // the stop saves the metadata, and begins another change log
 	port := m.port
 	m = startMasterAt(t, data, port)
 	made = append(made, makeDirectories(m, "second", 50)...)
@@ -229,8 +229,8 @@ func TestAMetaloggerThatWasAwayWhileTheMasterWasStoppedIsACandidate(t *testing.T
 	m.Expect(names(t, to)).To(ContainElements(made...))
 }
 
-// stoppedWithAHole is the directory of a master of 3.0.117 that was stopped while a program changed the mode of a directory: what it changed
-// last is in its metadata, and in no change log.
+// stoppedWithAHole returns the directory of a master of 3.0.117 that was stopped while a program changed the mode of a directory. The last
+// changes are in its metadata, and in no change log.
 func stoppedWithAHole(t *testing.T) (data string) {
 	t.Helper()
 	g := NewWithT(t)

@@ -15,7 +15,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// lostMetadata is a filesystem whose metadata was on n1.
+// lostMetadata returns a filesystem whose metadata was on n1.
 func lostMetadata() backend.Input {
 	in := everything("4.57.5")
 	in.FileSystem.Status.Metadata = &v1alpha1.MetadataRecord{Node: "n1", Directory: "/data/meta"}
@@ -27,7 +27,7 @@ func lostMetadata() backend.Input {
 	return in
 }
 
-// sourceNamed is a source by its kind; of backups, that in the claim or those on nodes.
+// sourceNamed returns a source by its kind; for backups, the one in the claim or the one on nodes.
 func sourceNamed(t *testing.T, in backend.Input, kind v1alpha1.RecoveryKind, claim string) backend.RecoverySource {
 	t.Helper()
 	for _, s := range New().RecoverySources(in) {

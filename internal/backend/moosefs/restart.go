@@ -12,8 +12,8 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// restarts finds the chunkservers that have to start anew because a disk was proven after their start, is to be emptied, or
-// has been. A chunkserver reads the list of its disks when it starts.
+// restarts finds the chunkservers that must restart because a disk was proven after their start, or because the mark for removal of a disk
+// has changed. A chunkserver reads the list of its disks only when it starts.
 func (o *observer) restarts() {
 	for _, pod := range o.in.Pods {
 		if pod.Component != componentChunkserver || !pod.Ready || pod.Seen.IsZero() || o.in.State == nil {
@@ -28,7 +28,7 @@ func (o *observer) restarts() {
 	}
 }
 
-// changes says what a chunkserver does not know yet: the disks that its restart brings back, and other changes.
+// changes returns the changes that a chunkserver has not read yet: the disks that its restart brings back, and other changes.
 func (o *observer) changes(pod backend.Pod) (back, others []string) {
 	for _, at := range o.disksOf[[2]string{pod.StoragePool, pod.Node}] {
 		d := &o.disks[at]
@@ -44,15 +44,15 @@ func (o *observer) changes(pod backend.Pod) (back, others []string) {
 	return back, append(others, o.letGo(pod)...)
 }
 
-// unread is true when a pod started before it could know a change, and the next one will know it. The times may be of two clocks: where
-// they differ, a daemon is restarted once more, or later. Whether it may be is decided without them.
+// unread reports whether a pod started too early to read a change, and the next one will read it. The times may be of two clocks. If they
+// differ, a daemon restarts once more, or later. The decision whether it may restart does not use them.
 func (o *observer) unread(pod backend.Pod, change metav1.Time) bool {
 	known := change.Add(o.readTime)
 	return pod.Started.Before(known) && !o.in.State.Asked.Before(known)
 }
 
-// takeUp says that a proven disk is not used: it was proven after the start of the chunkserver, or it came back after the
-// chunkserver had given it up.
+// takeUp returns why a proven disk is not used: it was proven after the start of the chunkserver, or it came back after the chunkserver had
+// stopped using it.
 func (o *observer) takeUp(d *disk, pod backend.Pod) string {
 	if d.unproven != "" || d.listed && !d.broken() || !o.unread(pod, d.proven) {
 		return ""
@@ -60,7 +60,7 @@ func (o *observer) takeUp(d *disk, pod backend.Pod) string {
 	return fmt.Sprintf("the disk %s is proven, and the chunkserver has not taken it up", d.target.Name)
 }
 
-// mark says that MooseFS does not know yet that a disk is to be emptied, or still believes it.
+// mark describes a mark for removal that MooseFS has not read yet, or a withdrawn one that it still follows.
 func (o *observer) mark(d *disk, pod backend.Pod) string {
 	if !d.listed || o.seen.Targets[d.at].Removing == d.target.Spec.Remove {
 		return ""
@@ -76,8 +76,8 @@ func (o *observer) mark(d *disk, pod backend.Pod) string {
 	}
 }
 
-// letGo names the disks that the chunkserver still uses, although they are no longer this filesystem's: they can't be
-// unmounted. Only one that MooseFS itself calls removable is a reason to restart.
+// letGo names the disks that the chunkserver still uses although they no longer belong to this filesystem, so that they can't be unmounted.
+// Only a disk that MooseFS itself reports as removable is a reason to restart.
 func (o *observer) letGo(pod backend.Pod) []string {
 	node, _ := o.in.Node(pod.Node)
 	slot, ok := o.in.PoolSlot(pod.StoragePool)
@@ -103,14 +103,14 @@ func (o *observer) letGo(pod backend.Pod) []string {
 	return why
 }
 
-// settled is true for a pod that ran for a while when MooseFS was asked, so that the answer is about what it was told.
+// settled reports whether a pod had run for a while when MooseFS was queried, so that the answer reflects the pod's configuration.
 func (o *observer) settled(pod backend.Pod) bool {
 	return pod.Seen.Before(o.in.State.Asked.Add(-o.readTime))
 }
 
-// safe decides whether a chunkserver may be restarted although the filesystem has problems. Of them, only disks that are not
-// there are no reason against it, and what follows from that: data with too few copies. Such data waits for a disk that the
-// restart brings back, and for no other change. No other chunkserver may be away meanwhile.
+// safe decides whether a chunkserver may restart although the filesystem has problems. It allows missing disks, and data with too few
+// copies, which follows from them. Such data waits for a disk that the restart brings back, and not for any other change. No other
+// chunkserver may be away meanwhile.
 func (o *observer) safe(brings bool) bool {
 	for _, p := range o.seen.Problems {
 		switch p.Reason {
@@ -121,7 +121,7 @@ func (o *observer) safe(brings bool) bool {
 	}
 	for i := range o.disks {
 		if d := &o.disks[i]; d.unproven == "" && !d.server {
-			return false // its chunkserver is away, or does not say how it is
+			return false // its chunkserver is away, or does not report its state
 		}
 	}
 	for i := range o.seen.Targets {
@@ -152,12 +152,12 @@ func (o *observer) sole() {
 	}
 }
 
-// alone says why a chunkserver may hold what no other one has, though its pool keeps several copies; empty when there is no sign of that.
-// Users may have storage classes of their own, and the master's matrix of copies knows all chunks. A pool with one copy explains chunks
-// that have one.
+// alone returns why a chunkserver may hold the only copy of a chunk, although its pool keeps several copies; empty if there is no sign of
+// that. Users may have storage classes of their own, and the master's matrix of copies counts all chunks. A pool with one copy explains
+// chunks that have one copy.
 func (o *observer) alone() string {
 	if o.in.State == nil || !o.in.State.Data.Known {
-		return "" // nothing that runs is restarted then
+		return "" // nothing restarts then
 	}
 	explained := slices.ContainsFunc(o.fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return backend.Copies(p) < 2 })
 	switch data := o.in.State.Data; {

@@ -20,7 +20,7 @@ func BenchmarkScale(b *testing.B) {
 	backendtest.Scale(b, New(), ofNodesWith24Disks)
 }
 
-// ofNodesWith24Disks is a filesystem that is well, on so many storage nodes with 24 disks each, and five times as many clients.
+// ofNodesWith24Disks returns a healthy filesystem on the given number of storage nodes with 24 disks each, and five times as many clients.
 func ofNodesWith24Disks(_ testing.TB, nodes int) backend.Input {
 	in := everything("4.57.5")
 	fs := in.FileSystem

@@ -20,7 +20,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// mount runs mfsmount on a directory of its own until the test ends, and returns the directory and the file of what it says.
+// mount runs mfsmount on a directory of its own until the test ends, and returns the directory and the file with its output.
 func (m *master) mount(command ...string) (path, said string) {
 	m.t.Helper()
 	path, said = m.t.TempDir(), filepath.Join(m.t.TempDir(), "said")
@@ -39,7 +39,7 @@ func (m *master) mount(command ...string) (path, said string) {
 	return path, said
 }
 
-// sessions are what the operator's probe reads of this master.
+// sessions returns what the operator's probe reads from this master.
 func (m *master) sessions() []backend.Session {
 	m.t.Helper()
 	prober := cli.New(version(m.t), fmt.Sprintf("127.0.0.1:%d", m.port+2))
@@ -54,12 +54,12 @@ func (m *master) sessions() []backend.Session {
 	return state.Sessions
 }
 
-// A master gives every client its rights anew when it reads other exports, and when it is of another version. Clients that have come back
-// since may lose their session to whoever mounts next from their address.
+// A master reloads the rights of every client when it reads other exports, and when it has another version. Clients that have reconnected
+// since may lose their session to the client that mounts next from their address.
 func TestTheAdministratorTakesOverNoSessionOfAClientThatComesBack(t *testing.T) {
 	const client = "127.0.0.2"
 	in := everything("4.57.5")
-	in.Nodes[0].IP = client // the node of the master has a client, too
+	in.Nodes[0].IP = client // the node of the master also has a client
 	backendtest.Remember(t, New(), &in)
 	m := startMaster(t, fresh(t))
 	path, said := m.mount("-H", client, "-o", "mfsbind="+client)

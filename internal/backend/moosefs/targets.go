@@ -13,21 +13,21 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// disk is a StorageTarget of a pool, beside what MooseFS says of it.
+// disk is a StorageTarget of a pool, with MooseFS's entry for it.
 type disk struct {
 	target *v1alpha1.StorageTarget
-	// at is the place of what is said of it, among the targets of the Observation.
+	// at is the position of its entry among the targets of the Observation.
 	at int
-	// proven is since when the agent has called it proven, and unproven why it does not.
+	// proven is since when the agent has reported it as proven, and unproven why it does not.
 	proven   metav1.Time
 	unproven string
-	// server is true when its chunkserver is connected and tells its disks, listed when this one is among them.
+	// server is true if its chunkserver is connected and reports its disks, listed if this disk is among them.
 	server, listed bool
-	// said is MooseFS's own word for the state of a listed one.
+	// said is MooseFS's own word for the state of a listed disk.
 	said string
 }
 
-// broken is true for a disk that its chunkserver has given up: it is not looked at again until the next start.
+// broken reports whether the chunkserver has stopped using a disk. It does not try the disk again until its next start.
 func (d *disk) broken() bool {
 	words := strings.Split(d.said, ", ")
 	return slices.Contains(words, "damaged") || slices.Contains(words, "invalid")
@@ -73,8 +73,8 @@ func (o *observer) storage() {
 	}
 }
 
-// sayWhatStays says of the targets of a pool that are emptied when nobody can take their data. MooseFS keeps one copy of a chunk on a
-// server, so each copy that leaves needs a server beside those that have the others.
+// sayWhatStays adds a message to the targets that are drained if no server can take their data. MooseFS keeps one copy of a chunk on a
+// server, so each copy that leaves needs another server than those with the other copies.
 func sayWhatStays(pool v1alpha1.StoragePoolSpec, targets []backend.TargetStatus) {
 	takes := map[string]bool{}
 	for i := range targets {
@@ -158,23 +158,24 @@ func (o *observer) targets(
 	}
 }
 
-// targetData is the directory that a chunkserver keeps its data in, on a disk.
+// targetData returns the directory in which a chunkserver keeps its data on a disk.
 func targetData(fs *v1alpha1.FileSystem, target string) string {
 	return backend.TargetPath(fs, target) + diskData
 }
 
-// diskData is where that directory is on the disk.
+// diskData is the path of that directory on the disk.
 const diskData = "/" + componentChunkserver + "/" + dataSubdirectory
 
-// listing is what MooseFS lists of one chunkserver: of a filesystem with thousands of them, one after the other.
+// listing holds the entries that MooseFS lists for one chunkserver. One listing is reused for thousands of chunkservers, one after the
+// other.
 type listing struct {
-	// at are the directories whose data it has, and all stands for each of them where the chunkserver does not say which it has; MooseFS then
-	// lists one that has no path.
+	// at holds the directories whose data the chunkserver lists. all replaces each of them if the chunkserver does not report its directories;
+	// MooseFS then lists one entry without a path.
 	at  map[string]*backend.Target
 	all *backend.Target
 }
 
-// read reads what MooseFS lists of the chunkserver at an address. Its data lies below each directory at the same place.
+// read reads the entries for the chunkserver at an address. The path of the data below each directory is the same.
 func (l *listing) read(in backend.Input, ip string, port int32, below string) {
 	if l.at == nil {
 		l.at = map[string]*backend.Target{}
@@ -190,8 +191,8 @@ func (l *listing) read(in backend.Input, ip string, port int32, below string) {
 	}
 }
 
-// target observes one directory of the chunkserver whose listing was read, which keeps its data in another one below it. It also returns
-// what MooseFS lists of it, nil when it does not.
+// target observes one directory of the chunkserver whose listing was read. The data is in a subdirectory. It also returns MooseFS's entry,
+// nil if there is none.
 func (o *observer) target(directory string, seen backend.ServerStatus) (status backend.TargetStatus, entry *backend.Target) {
 	status = backend.TargetStatus{Node: seen.Node, StoragePool: seen.StoragePool, Directory: directory}
 	if !seen.Online {
@@ -211,19 +212,19 @@ func (o *observer) target(directory string, seen backend.ServerStatus) (status b
 	return status, t
 }
 
-// settle is how long a disk must have been away before the counts of copies are trusted to be without it, by the manager's clock from the
-// moment when it saw that the disk is away.
+// settle is how long a disk must have been away before the counts of copies exclude it for certain, on the manager's clock from the moment
+// when it saw that the disk is away.
 const settle = 5 * time.Minute
 
-// needless is true for a disk that is to be removed, is not there, and is not needed: MooseFS moves nothing from a disk that it
-// does not see, but makes the copies anew, and says when all data has as many as it should.
+// needless reports whether a disk that should be removed is missing and not needed. MooseFS moves nothing from a disk that it does not see,
+// but replaces its copies, and reports when all data has enough of them.
 func (o *observer) needless(d *disk) bool {
 	since, seen := o.in.Since[d.target.UID]
 	if !seen || !d.target.Spec.Remove || d.unproven == "" || o.in.State == nil || !o.in.State.Data.Whole() {
 		return false
 	}
 	if o.listed.all != nil {
-		return false // its chunkserver does not say which disks it has
+		return false // its chunkserver does not report its disks
 	}
 	return since.Add(settle).Before(o.in.State.Asked)
 }
@@ -248,7 +249,7 @@ func (o *observer) missingTargets() (unproven, missing []string) {
 	return append(unproven, o.unplaced...), missing
 }
 
-// unprovenMetadata says why the disk of the metadata is not ready, and is empty when it is or when there is none.
+// unprovenMetadata returns why the disk of the metadata is not ready; empty if it is, or if there is none.
 func (o *observer) unprovenMetadata() string {
 	record := o.fs.Status.Metadata
 	if record == nil || !backend.OnDevices(o.fs.Spec.Metadata.Targets) {

@@ -25,7 +25,7 @@ func TestAChunkserverIsRestartedForADisk(t *testing.T) {
 	}
 	cases := map[string]struct {
 		change func(in *backend.Input)
-		// why is empty when it is not.
+		// why is empty if it is not.
 		why  string
 		safe bool
 	}{

@@ -26,8 +26,8 @@ const (
 	disksConfig       = backend.RunDirectory + "/mfshdd.cfg"
 )
 
-// options renders a configuration file of MooseFS: what the operator sets, then what the user adds. An option of the
-// user's that the operator owns, or that the daemon does not know, is refused by name.
+// options renders a configuration file of MooseFS from the operator's options and the user's. It refuses, by name, an option of the user's
+// that the operator owns or that the daemon does not have.
 func options(field, version, daemon string, owned, defaults map[string]string, user v1alpha1.Options) (string, error) {
 	known := knownOptions(version, daemon)
 	for _, name := range backend.SortedKeys(user) {
@@ -55,11 +55,11 @@ func options(field, version, daemon string, owned, defaults map[string]string, u
 	return b.String(), nil
 }
 
-// A master saves its changes by a process of its own unless it is told otherwise, and a metalogger that joins gets what that process has
-// saved, and the changes after that: those in between are missing in its copy, which nobody can read then (docs/adr/0106).
+// By default, a master saves its changes in a separate process. A metalogger that joins gets what that process has saved, and the changes
+// after that. Its copy lacks those in between, and can't be read (docs/adr/0106).
 const savingModeOption, savingModeInMaster = "CHANGELOG_SAVE_MODE", "1"
 
-// refuseSavingMode refuses a master whose copies could miss changes. Every value that mfsmaster does not take means 0 to it.
+// refuseSavingMode refuses a master whose copies could miss changes. mfsmaster treats every invalid value as 0.
 func refuseSavingMode(field string, user v1alpha1.Options) error {
 	mode, set := user[savingModeOption]
 	if n, err := strconv.Atoi(string(mode)); !set || err == nil && (n == 1 || n == 2) {
@@ -70,10 +70,10 @@ func refuseSavingMode(field string, user v1alpha1.Options) error {
 		field, savingModeOption, v1alpha1.Cut(string(mode), maxShownOption))
 }
 
-// maxShownOption cuts the value of an option in a message.
+// maxShownOption is the length to which the value of an option is cut in a message.
 const maxShownOption = 32
 
-// masterRun tells the node binary how to start the master.
+// masterRun returns the configuration with which the node binary starts the master.
 func masterRun(in backend.Input) (spec.Run, error) {
 	fs, p := in.FileSystem, portsOf(in.FileSystem)
 	data, directories, onTargets := masterPlaces(in)
@@ -89,7 +89,7 @@ func masterRun(in backend.Input) (spec.Run, error) {
 		"MATOCL_LISTEN_HOST": "*", "MATOCL_LISTEN_PORT": fmt.Sprint(p.clients()),
 	}
 	if fs.Spec.FailureDomains.Label != "" {
-		// In 4.x it would override what the storage classes say (mfsmaster.cfg(5)).
+		// In 4.x this option would override the storage classes (mfsmaster.cfg(5)).
 		owned["CHUNKS_UNIQUE_MODE"] = fmt.Sprint(uniqueMode(in, backend.NewDomains(in)))
 	}
 	const field = "spec.moosefs.config.metadata"
@@ -109,7 +109,7 @@ func masterRun(in backend.Input) (spec.Run, error) {
 			{Path: exportsConfig, Content: exports(in), Mode: 0o640},
 		},
 		Reload: []string{topologyFile},
-		// "start" always: the default action is "restart", which stops whoever holds the lock (mfsmaster(8)).
+		// Always "start": the default action is "restart", which stops the process that holds the lock (mfsmaster(8)).
 		Command: []string{"mfsmaster", "-f", "-c", masterConfig, "start"},
 		// A clean stop leaves metadata.mfs; after a crash it is missing, and -a rebuilds it from the last save and the change logs.
 		Recover: &spec.Recover{File: path.Join(data, "metadata.mfs"), Arguments: []string{"-a"}},
@@ -117,7 +117,7 @@ func masterRun(in backend.Input) (spec.Run, error) {
 	return run, nil
 }
 
-// masterPlaces says where the master keeps its metadata: in a directory of the node, or on its only target.
+// masterPlaces returns where the master keeps its metadata: in a directory of the node, or on its only target.
 func masterPlaces(in backend.Input) (data string, directories []spec.Directory, onTargets *spec.OnTargets) {
 	fs, record, expected := in.FileSystem, in.FileSystem.Status.Metadata, backend.MetadataExpected(in)
 	initialize := &spec.Initialize{
@@ -133,35 +133,34 @@ func masterPlaces(in backend.Input) (data string, directories []spec.Directory, 
 	return dataDirectory(record.Directory), []spec.Directory{{Path: record.Directory, Data: dataSubdirectory, Initialize: initialize}}, nil
 }
 
-// onlyTarget is the data directory of the only target of a daemon, as spec.File has it.
+// onlyTarget stands for the data directory of the only target of a daemon, as in spec.File.
 const onlyTarget = "$(TARGET)"
 
-// adminAddress is the address from which the operator's own administrator comes, on the master's node. No client has it, and that must
-// be so: for a second after a client came back whose rights were read anew, the master gives that client's session, with all that is
-// open in it, to whoever else mounts from its address (iptosesid.c). The programs of that client would become administrators,
-// and the master would no longer list its mount.
+// adminAddress is the address of the operator's own administrator, on the master's node. No client may have it. For a second after a client
+// reconnects whose rights were reloaded, the master gives that client's session, with all its open files, to any other client that mounts
+// from its address (iptosesid.c). The programs of that client would become administrators, and the master would no longer list its mount.
 const adminAddress = "127.0.0.1"
 
-// exports lets every host mount, and nobody but the operator itself administer: mfsexports.cfg as shipped makes everybody
-// an administrator. Of all lines that fit a client, the master takes the one with more rights; the second one fits on the
-// master's node with the right password only. Any other password is like none.
+// exports lets every host mount, and only the operator administer; the mfsexports.cfg of the package makes everybody an administrator. Of
+// all lines that match a client, the master uses the one with more rights. The second line matches only on the master's node with the right
+// password. A wrong password counts as none.
 func exports(in backend.Input) string {
 	return "* / rw,alldirs,maproot=0:0\n" +
 		adminAddress + " / rw,alldirs,admin,maproot=0:0,md5pass=" + digest(in.Password) + "\n"
 }
 
-// digest is the form in which mfsexports.cfg(5) and mfsmount(8) take a password.
+// digest returns a password in the form that mfsexports.cfg(5) and mfsmount(8) take.
 func digest(password string) string {
 	sum := md5.Sum([]byte(password)) //nolint:gosec // as above
 	return hex.EncodeToString(sum[:])
 }
 
-// adminMountConfig makes mfsmount an administrator. It is a file because arguments can be seen by everybody on the node, and not
-// mfspassfile because that of 3.0.117 sends something else than the password.
+// adminMountConfig makes mfsmount an administrator. It is a file because everybody on the node can see arguments. It does not use
+// mfspassfile, because 3.0.117 then sends something else than the password.
 func adminMountConfig(in backend.Input) string { return "mfsmd5pass=" + digest(in.Password) + "\n" }
 
-// A daemon that has lost its master tries to reach it at the ticks of a clock of its own, each 5 s unless it is told otherwise
-// (masterconn.c): after a restart of the master, programs would wait for a chunkserver, and changes lie on one disk, for that much longer.
+// A daemon that has lost its master tries to reach it at fixed ticks, by default every 5 s (masterconn.c). After a restart of the master,
+// programs would wait for a chunkserver that long, and changes would exist on one disk only.
 const reconnectionOption, reconnectionSeconds = "MASTER_RECONNECTION_DELAY", "1"
 
 func metaloggerRun(in backend.Input, masterIP string) (spec.Run, error) {
@@ -204,10 +203,10 @@ func chunkserverRun(in backend.Input, masterIP string, pool v1alpha1.StoragePool
 		"MASTER_PORT":        fmt.Sprint(p.chunkservers()),
 		"CSSERV_LISTEN_HOST": "*",
 		"CSSERV_LISTEN_PORT": fmt.Sprint(p.chunkserver(slot)),
-		// A disk that can't be used must be seen as missing, never silently left out.
+		// An unusable disk must be reported as missing, and never left out silently.
 		"ALLOW_STARTING_WITH_INVALID_DISKS": "0",
 	}, map[string]string{
-		// README.Debian of moosefs-chunkserver: the built-in 256MiB lets a disk run full.
+		// README.Debian of moosefs-chunkserver: with the built-in 256MiB, a disk can run full.
 		"HDD_LEAVE_SPACE_DEFAULT": "5GiB",
 		reconnectionOption:        reconnectionSeconds,
 	}, own(fs).Config.Storage)
@@ -227,7 +226,7 @@ func chunkserverRun(in backend.Input, masterIP string, pool v1alpha1.StoragePool
 	}
 	list := spec.File{Path: disksConfig, Content: disks.String(), Mode: 0o640}
 	if backend.OnDevices(pool.Targets) {
-		// A disk that is not there takes part when it is back; the others go on without it.
+		// A missing disk is used again once it is back; the other disks go on without it.
 		run.OnTargets = &spec.OnTargets{Directory: componentChunkserver, Data: dataSubdirectory}
 		list.Line, list.RemoveLine = onlyTarget+"\n", "*"+onlyTarget+"\n" // mfshdd.cfg(5): "*" marks for removal
 	}
@@ -236,9 +235,9 @@ func chunkserverRun(in backend.Input, masterIP string, pool v1alpha1.StoragePool
 }
 
 const (
-	// mountType is what /proc/self/mountinfo shows for mfsmount, which sets no subtype.
+	// mountType is the type in /proc/self/mountinfo for mfsmount, which sets no subtype.
 	mountType = "fuse"
-	// adminMountFile is the configuration of mfsmount in the pod that makes storage classes.
+	// adminMountFile is the configuration of mfsmount in the pod that creates storage classes.
 	adminMountFile = backend.ToldDirectory + "/" + adminMountKey
 	adminMountKey  = "mfsmount.cfg"
 )

@@ -8,23 +8,23 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// lines are the lines of releases, oldest first: within one, each release follows the ones before.
+// lines lists the release lines, oldest first. Within a line, each release can follow any earlier one.
 var lines = []string{"3.0", "4.57", "4.58", "4.59"}
 
-// steps are the lines that a filesystem of a line may go to, besides its own. A 3.0 goes to 4.57 first, which is what was run.
+// steps maps a line to the lines that it may be upgraded to, besides itself. 3.0 goes to 4.57 first, because that step was tested.
 var steps = map[string][]string{"3.0": {"4.57"}, "4.57": {"4.58", "4.59"}, "4.58": {"4.59"}}
 
-// lineOf is the line that a version belongs to: its first two numbers.
+// lineOf returns the line of a version: its first two numbers.
 func lineOf(version string) string {
 	parts := strings.SplitN(version, ".", 3)
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// Lines are those of MooseFS that there are paths for.
+// Lines returns the lines of MooseFS that have an upgrade path.
 func (Backend) Lines() []string { return slices.Clone(lines) }
 
-// UpgradePath is empty for the paths of the table. MooseFS documents none that leads back: a newer master writes metadata that an older one
-// does not read.
+// UpgradePath returns an empty text for the paths of the table. MooseFS documents no way back: a newer master writes metadata that an older
+// one can't read.
 func (Backend) UpgradePath(from, to string) string {
 	was, now := lineOf(from), lineOf(to)
 	switch {
@@ -40,8 +40,8 @@ func (Backend) UpgradePath(from, to string) string {
 	}
 }
 
-// UpgradeSkew is about what the vendor excludes: that a chunkserver, a metalogger or a client is newer than the master. Those that the
-// operator runs never are.
+// UpgradeSkew reports what the vendor excludes: a chunkserver, a metalogger or a client that is newer than the master. The operator's own
+// daemons never are.
 func (Backend) UpgradeSkew(in backend.Input, to string) string {
 	if in.State == nil {
 		return ""

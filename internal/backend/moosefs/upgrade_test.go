@@ -78,7 +78,7 @@ func TestOnlyComponentsWhoseTurnHasComeAreGivenTheNewVersion(t *testing.T) {
 				want[component] = to
 			}
 		}
-		want[componentStorageClasses] = want[componentMetalogger] // the master runs it then
+		want[componentStorageClasses] = want[componentMetalogger] // at that time, the master runs it
 		have := map[string]string{}
 		for _, o := range objects {
 			switch o := o.(type) {

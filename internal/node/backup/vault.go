@@ -66,7 +66,7 @@ func (v *Vault) Open(ctx context.Context, b Stored, file string) (io.ReadCloser,
 }
 
 // look returns all attempts of the filesystem, newest first and the best of each name first. objects holds the sizes of all objects in the
-// directories of attempts, whoever their owner is.
+// directories of attempts of all owners.
 func (v *Vault) look(ctx context.Context) (all []Stored, objects map[string]int64, err error) {
 	found, err := v.bucket.List(ctx, v.home)
 	if err != nil {

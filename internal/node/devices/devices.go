@@ -48,7 +48,7 @@ func ThisHost() Looker {
 
 // All returns every whole block device of the node by kernel name: disks, and devices built on them by multipath, LVM, md, dm-crypt or a
 // loop device. Devices that hold nothing (RAM disks, zram, empty loop devices, drives without a medium) and optical ones are left out.
-// problems lists what could not be read about the node as a whole. What could not be read about one device is in its Facts.
+// problems lists what could not be read about the node as a whole. Errors about one device are in its Facts.
 func (l Looker) All(ctx context.Context) (found []plan.Facts, problems []string) {
 	v, err := l.survey(ctx)
 	if err != nil {

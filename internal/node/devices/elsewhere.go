@@ -50,7 +50,7 @@ func Hold(path string, f format.Guarded) (held *os.File, why string, err error) 
 }
 
 // HoldTakenOver is Hold for a device that was mounted by another machine which is now off. The device does not show a clean unmount, and
-// its next mount waits until nobody writes to it. The name of the mounting node is still read.
+// its next mount waits until no machine writes to it. The name of the mounting node is still read.
 func HoldTakenOver(path string, f format.Guarded) (held *os.File, why string, err error) {
 	return hold(path, func() (string, error) {
 		_, err := ReadElsewhere(path, f)

@@ -21,7 +21,7 @@ const (
 )
 
 // Watch sends a value when a block device of the node is added, removed or changed: one for all events within the quiet period. The channel
-// is closed when ctx ends or the messages can't be read any more. A missed message is harmless if the caller also scans periodically.
+// is closed when ctx ends or the messages can no longer be read. A missed message is harmless if the caller also scans periodically.
 func (l Looker) Watch(ctx context.Context, quiet time.Duration) (<-chan struct{}, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_KOBJECT_UEVENT)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/internal/node/format/registry"
 )
 
-// guarded is a disk with an ext4 that has a multi-mount protection: its superblock, and the block with this number.
+// guarded returns a disk with an ext4 that has a multi-mount protection: its superblock, and the block with this number.
 func guarded(g *WithT, sequence uint32) (disk []byte, f format.Guarded) {
 	disk = make([]byte, 64<<10)
 	super, block := disk[1024:], disk[9*4096:]

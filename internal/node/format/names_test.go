@@ -17,14 +17,14 @@ import (
 const (
 	root = "../../.."
 	here = "internal/node/format"
-	// servesIt is the filesystem whose own servers alone mount one of the formats, and whose tools and packages bear its name.
+	// servesIt is the filesystem whose own servers mount one of the formats, and whose tools and packages have that format's name.
 	servesIt = "internal/backend/lustre"
 )
 
 // named matches the names of formats, and of their tools and signatures, in a string.
 var named = regexp.MustCompile(`\b(ext[234]|xfs|btrfs|jbd2?|ldiskfs|zfs)\b|\b(xfs_|mkfs\.|mke2fs|e2label|e2fsck|tune2fs|dumpe2fs|resize2fs|debugfs|btrfs)\w*|\blogdev\b`)
 
-// namesIn are the places of a Go file that name a format.
+// namesIn returns the places of a Go file that name a format.
 func namesIn(t *testing.T, path string) []string {
 	t.Helper()
 	files := token.NewFileSet()
@@ -35,7 +35,7 @@ func namesIn(t *testing.T, path string) []string {
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
-			// Linux has a filesystem of its own that bears the name of a program of e2fsprogs.
+			// Linux has a filesystem with the same name as a program of e2fsprogs.
 			if mount, is := n.Fun.(*ast.SelectorExpr); is && mount.Sel.Name == "Mount" {
 				for _, argument := range n.Args {
 					text, is := argument.(*ast.BasicLit)
@@ -57,13 +57,14 @@ func namesIn(t *testing.T, path string) []string {
 	return found
 }
 
-// isDefaults is true for the file in which a backend says how its targets are formatted where nobody asks for anything.
+// isDefaults reports whether a backend sets the defaults for its targets' formats in a file.
 func isDefaults(path string) bool {
 	backends := filepath.Join(root, "internal", "backend")
 	return filepath.Base(path) == "format.go" && filepath.Dir(filepath.Dir(path)) == backends
 }
 
-// TestNobodyElseNamesAFormat reads what is shipped, and not the packages that help tests. The API is left out: it says which names a user may write.
+// TestNobodyElseNamesAFormat reads the shipped code, and not the packages that help tests. It leaves out the API, which lists the names
+// that a user may write.
 func TestNobodyElseNamesAFormat(t *testing.T) {
 	g := NewWithT(t)
 	read := 0
@@ -87,7 +88,7 @@ func TestNobodyElseNamesAFormat(t *testing.T) {
 	g.Expect(read).To(BeNumerically(">", 100), "the files are where they are looked for")
 }
 
-// TestTheNamesOfFormatsAreFound proves the search: it finds those of the formats themselves.
+// TestTheNamesOfFormatsAreFound proves that the search works: it finds the names in the formats themselves.
 func TestTheNamesOfFormatsAreFound(t *testing.T) {
 	for _, file := range []string{"ext4/make.go", "xfs/make.go", "xfs/signature.go", "xfs/format.go", "btrfs/signature.go", "ldiskfs/format.go", "registry/registry.go"} {
 		NewWithT(t).Expect(namesIn(t, file)).NotTo(BeEmpty(), file)

@@ -8,13 +8,13 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// Option is what is known of one option of a mkfs.
+// Option describes one option of a mkfs.
 type Option struct {
-	// Argument is true when it takes one.
+	// Argument is true if it takes one.
 	Argument bool
-	// Why it is refused; empty when a user may give it.
+	// Why is the reason if it is refused; empty if a user may set it.
 	Why string
-	// Parts are the parts of its argument that are refused, and why.
+	// Parts maps the refused parts of its argument to the reasons.
 	Parts map[string]string
 }
 
@@ -33,17 +33,17 @@ const (
 	Obsolete   = "it is obsolete; use -n"
 )
 
-// Plain is an option without an argument that a user may give.
+// Plain is an option without an argument that a user may set.
 var Plain = Option{}
 
-// Takes is an option with an argument that a user may give, but for these parts of it.
+// Takes returns an option with an argument that a user may set, except for these parts of it.
 func Takes(parts map[string]string) Option { return Option{Argument: true, Parts: parts} }
 
-// Not is an option that is refused.
+// Not returns an option that is refused.
 func Not(argument bool, why string) Option { return Option{Argument: argument, Why: why} }
 
-// Refused are the options of a mkfs that are refused, each as a sentence that names it. What is not among the known ones is refused: an
-// option that nobody knows could name a device.
+// Refused returns the refused options of a mkfs, each as a sentence that names it. It refuses unknown options, because they could name a
+// device.
 func Refused(mkfs string, known map[string]Option, options []v1alpha1.MkfsOption) []string {
 	var refused []string
 	refuse := func(option, why string) {
@@ -92,14 +92,14 @@ func Refused(mkfs string, known map[string]Option, options []v1alpha1.MkfsOption
 	return slices.Compact(refused)
 }
 
-// givenOption is one option as getopt(3) takes it from an item.
+// givenOption is one option as getopt(3) parses it from an item.
 type givenOption struct {
 	name, argument string
 	hasArgument    bool
 }
 
-// splitOption takes one item apart as getopt_long(3) does: "--name=value", or letters in one item, of which the first one
-// with an argument takes the rest. The abbreviations of long options are not known, and so refused.
+// splitOption parses one item as getopt_long(3) does: "--name=value", or several letters in one item, of which the first one with an
+// argument takes the rest. Abbreviations of long options are unknown, and so refused.
 func splitOption(item string, known map[string]Option) []givenOption {
 	if strings.HasPrefix(item, "--") {
 		name, value, has := strings.Cut(item, "=")

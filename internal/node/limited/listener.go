@@ -12,7 +12,7 @@ import (
 const (
 	// PerAddress limits the open connections of one address, which may belong to a manager and a few scrapers.
 	PerAddress = 16
-	// Total limits all open connections, and thereby the listener's file descriptors.
+	// Total limits all open connections, and so the listener's file descriptors.
 	Total = 256
 )
 

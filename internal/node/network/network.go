@@ -1,5 +1,5 @@
 // Package network brings up the kernel's network between the servers and clients of a filesystem (such as LNet) on a node that does not
-// have it yet. It belongs to the kernel, and thereby to all filesystems of the node, so an existing network is never changed.
+// have it yet. It belongs to the kernel, and so to all filesystems of the node. An existing network is therefore never changed.
 package network
 
 import (

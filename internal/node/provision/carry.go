@@ -21,7 +21,7 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// carryOut does what was decided, under the locks of the devices.
+// carryOut carries out a decision, under the locks of the devices.
 func (p *Provisioner) carryOut(
 	ctx context.Context, t *v1alpha1.StorageTarget, look plan.Look, decision plan.Decision, locks []*os.File,
 ) error {
@@ -68,13 +68,13 @@ func (p *Provisioner) carryOutStep(
 		look.Mount.UUID = decision.Provisioned.UUID
 		return p.mark(t, look)
 	case plan.StepRecord, plan.StepFinish:
-		return nil // the status is the caller's
+		return nil // the caller writes the status
 	default:
 		return &StepError{string(s.Kind), errors.New("this agent does not know the step; the operator and its agent must be of the same version")}
 	}
 }
 
-// stepName names a step for the hook: what wipes or zeroes is named with the device.
+// stepName names a step for the hook. The name of a wipe or of zeroing includes the device.
 func stepName(s plan.Step) string {
 	if s.Kind == plan.StepWipe || s.Kind == plan.StepZero {
 		return fmt.Sprintf("%s %s", s.Kind, s.Argv[len(s.Argv)-1])
@@ -82,8 +82,8 @@ func stepName(s plan.Step) string {
 	return string(s.Kind)
 }
 
-// write runs a program that writes to the devices: only to those that were looked at. The program itself opens them with
-// O_EXCL, so that one that somebody uses meanwhile is refused by the kernel.
+// write runs a program that writes to the devices that were inspected, and to no others. The program itself opens them with O_EXCL, so the
+// kernel refuses a device that is in use meanwhile.
 func (p *Provisioner) write(ctx context.Context, runner Runner, look plan.Look, argv []string, locks []*os.File) error {
 	if err := p.onlyOwn(look, argv); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (p *Provisioner) write(ctx context.Context, runner Runner, look plan.Look, 
 	return err
 }
 
-// zero makes one device of the target blank: it zeroes what a look reads.
+// zero makes one device of the target blank: it zeroes the sample that a look reads.
 func (p *Provisioner) zero(look plan.Look, argv []string) error {
 	if err := p.onlyOwn(look, argv); err != nil {
 		return err
@@ -110,8 +110,8 @@ func (p *Provisioner) zero(look plan.Look, argv []string) error {
 	return devices.ZeroSample(argv[len(argv)-1])
 }
 
-// clear makes the devices blank again after a mkfs has failed, while they are locked and nobody else can have written what is there:
-// later, nobody could tell what it has left from what somebody else has put there. It leaves alone what is not its own for certain.
+// clear makes the devices blank again after a mkfs has failed, while they are locked and no other program can have written to them. Later,
+// the remains of mkfs could not be distinguished from other data. It leaves alone whatever is not certainly its own.
 func (p *Provisioner) clear(ctx context.Context, t *v1alpha1.StorageTarget, wanted *v1alpha1.TargetProvisioned, locks []*os.File) error {
 	look, err := p.look(ctx, t)
 	if err != nil {
@@ -128,7 +128,7 @@ func (p *Provisioner) clear(ctx context.Context, t *v1alpha1.StorageTarget, want
 	return nil
 }
 
-// hold keeps this process from looking at the target's devices while it works on them.
+// hold keeps this process from reading the target's devices while it works on them.
 func (p *Provisioner) hold(look plan.Look) (release func(), err error) {
 	names := append([]string{look.Device.KernelName}, look.Device.Partitions...)
 	if look.Log != nil {
@@ -137,7 +137,7 @@ func (p *Provisioner) hold(look plan.Look) (release func(), err error) {
 	return p.Claims.hold(names...)
 }
 
-// onlyOwn refuses a command line that names any other device than those of the target.
+// onlyOwn refuses a command line that names other devices than those of the target.
 func (p *Provisioner) onlyOwn(look plan.Look, argv []string) error {
 	own := append([]string{look.Device.KernelName}, look.Device.Partitions...)
 	if look.Log != nil {
@@ -168,7 +168,7 @@ func (p *Provisioner) onlyOwn(look plan.Look, argv []string) error {
 	return nil
 }
 
-// verify reads back what mkfs has made: type, label and UUID, and that an external log belongs to it.
+// verify reads back the result of mkfs: type, label and UUID, and that an external log belongs to the filesystem.
 func (p *Provisioner) verify(ctx context.Context, t *v1alpha1.StorageTarget, look plan.Look, wanted *v1alpha1.TargetProvisioned) error {
 	asked, err := registry.Of(t.Spec.Format)
 	if err != nil {
@@ -218,7 +218,8 @@ func (p *Provisioner) probe(ctx context.Context, device string) (map[string]stri
 	return found, nil
 }
 
-// mount mounts the filesystem where nobody sees it, proves it there, gives it its place, and reads back that it is there.
+// mount mounts the filesystem detached, where no process can see it, proves it, attaches it at its mountpoint, and reads back that it is
+// there.
 func (p *Provisioner) mount(t *v1alpha1.StorageTarget, look plan.Look, wanted *v1alpha1.TargetProvisioned) error {
 	path := p.mountpoint(t)
 	if wanted == nil {
@@ -272,7 +273,7 @@ func (p *Provisioner) mount(t *v1alpha1.StorageTarget, look plan.Look, wanted *v
 	})
 }
 
-// prove refuses a filesystem that is not the target's. One that was finished has the target's marker.
+// prove refuses a filesystem that is not the target's. A finished target must have its marker.
 func prove(top string, t *v1alpha1.StorageTarget, wanted *v1alpha1.TargetProvisioned) error {
 	directory, err := os.OpenFile(top, os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -311,14 +312,14 @@ func proveMarker(marker spec.TargetMarker, t *v1alpha1.StorageTarget, wanted *v1
 	return nil
 }
 
-// isFormers is true for the marker of the owner from which a target is being taken over.
+// isFormers reports whether a marker belongs to the owner from which a target is being taken over.
 func isFormers(m spec.TargetMarker, former *v1alpha1.FormerTarget) bool {
 	return former != nil && m.Cluster == former.Owner.Cluster && m.Target == former.Target && m.UUID == former.UUID &&
 		m.Owner == spec.Owner{Namespace: former.Owner.Namespace, Name: former.Owner.FileSystem, UID: former.FileSystemUID}
 }
 
-// mark writes the marker and reads it back. A target that is not finished yet is unmounted behind it, so that the marker is in
-// its place on the disk and not only in the journal: the next look reads it there, without a replay.
+// mark writes the marker and reads it back. An unfinished target is then unmounted, so that the marker is at its final place on the disk
+// and not only in the journal. The next look reads it there without a replay.
 func (p *Provisioner) mark(t *v1alpha1.StorageTarget, look plan.Look) error {
 	path := p.mountpoint(t)
 	err := p.try(string(plan.StepMark), func() error {
@@ -330,7 +331,7 @@ func (p *Provisioner) mark(t *v1alpha1.StorageTarget, look plan.Look) error {
 			return fmt.Errorf("%s has %d mounts instead of one; no marker was written", path, len(there))
 		}
 		if done := t.Status.Provisioned; done != nil && done.FormerOwner != nil {
-			// The target's own marker comes last: while it names the former owner, this is done again.
+			// The target's own marker comes last. While it names the former owner, this is repeated.
 			if err := renameOwner(path, t, done.FormerOwner.Owner); err != nil {
 				return err
 			}
@@ -359,10 +360,10 @@ func (p *Provisioner) mark(t *v1alpha1.StorageTarget, look plan.Look) error {
 	return p.settle(path)
 }
 
-// stepRename is done within StepMark.
+// stepRename is a part of StepMark.
 const stepRename = "RenameOwner"
 
-// unmount unmounts the target, never by force, and removes the mountpoint of a deleted one.
+// unmount unmounts the target, never by force, and removes the mountpoint of a deleted target.
 func (p *Provisioner) unmount(t *v1alpha1.StorageTarget) error {
 	return p.try("Unmount", func() error {
 		path := p.mountpoint(t)
@@ -396,7 +397,7 @@ func (p *Provisioner) unmountAll(path string) error {
 	}
 }
 
-// busyError is the error of a mount that somebody holds.
+// busyError is the error of a mount that is in use.
 type busyError struct{ path, users string }
 
 func (e *busyError) Error() string {

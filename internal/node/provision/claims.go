@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Claims keeps the looks of this process, which open a device exclusively for a moment, from getting in the way of each
-// other and of the programs that it runs on the device. The zero value is ready.
+// Claims prevents conflicts inside this process. A look opens a device exclusively for a moment, which must not disturb other looks or the
+// programs that the process runs on the device. The zero value is ready.
 type Claims struct {
 	mutex sync.Mutex
-	// devices by kernel name: one is made when it is asked for the first time.
+	// devices holds the claims by kernel name. A claim is created on first use.
 	devices map[string]*claim
 }
 
 type claim struct {
-	// probing is held for the moment of a look.
+	// probing is held during a look.
 	probing sync.Mutex
-	// working counts the works on the device; it belongs to Claims.mutex.
+	// working counts the operations on the device; Claims.mutex guards it.
 	working int
 }
 
@@ -32,8 +32,7 @@ func (c *Claims) of(name string) *claim {
 	return c.devices[name]
 }
 
-// Ask wraps the way in which a device is asked whether it is free: one at a time for each device, and not while this
-// process works on it, which counts as busy.
+// Ask wraps the check whether a device is free: one check at a time for each device, and "busy" while this process works on it.
 func (c *Claims) Ask(claim func(path, number string) (busy string, err error)) func(path, number string) (busy string, err error) {
 	return func(path, number string) (string, error) {
 		c.mutex.Lock()
@@ -54,7 +53,7 @@ func (c *Claims) Ask(claim func(path, number string) (busy string, err error)) f
 // errHung means that a look at the device does not end.
 var errHung = errors.New("a look at the device has not ended: it does not answer; look into the kernel's log (dmesg)")
 
-// hold begins a work on devices. No look is under way when it returns, and none opens the devices until release.
+// hold begins an operation on devices. When it returns, no look is in progress, and no look opens the devices until release.
 func (c *Claims) hold(names ...string) (release func(), err error) {
 	var held []*claim
 	c.mutex.Lock()
@@ -85,7 +84,7 @@ const (
 	drainPause = 10 * time.Millisecond
 )
 
-// drain waits until the look that is under way has ended.
+// drain waits until the look in progress has ended.
 func (d *claim) drain() bool {
 	limit := time.NewTimer(drainLimit)
 	defer limit.Stop()

@@ -15,13 +15,14 @@ import (
 const (
 	// countLimit is how long one count of files may take.
 	countLimit = 30 * time.Second
-	// betweenCounts is how far apart two looks must be that find no file: one that is being moved may be seen neither here nor there.
+	// betweenCounts is the least time between two counts that find no file. A file that is being moved may be missed by one count both at its
+	// old and at its new place.
 	betweenCounts = 10 * time.Second
 	// mostFilesMessage bounds a sentence about a count, in bytes.
 	mostFilesMessage = 1024
 )
 
-// files counts what is left in spec.filesIn of a target that is mounted and proven; nil when nothing is to be counted.
+// files counts the files that are left in spec.filesIn of a target that is mounted and proven; nil if there is nothing to count.
 func (p *Provisioner) files(ctx context.Context, t *v1alpha1.StorageTarget, mountPath string) *v1alpha1.TargetFiles {
 	if len(t.Spec.FilesIn) == 0 || mountPath == "" || t.Status.Provisioned == nil {
 		return nil
@@ -39,7 +40,8 @@ func (p *Provisioner) files(ctx context.Context, t *v1alpha1.StorageTarget, moun
 	return counted(t.Status.Files, t.Generation, left, err, p.Now())
 }
 
-// counted is what a count says, after those before it: two in a row without a file, about the same spec, prove that the target is empty.
+// counted returns the result of a count in connection with the earlier ones: two counts in a row without a file, for the same spec, prove
+// that the target is empty.
 func counted(before *v1alpha1.TargetFiles, generation int64, left int, err error, now time.Time) *v1alpha1.TargetFiles {
 	out := &v1alpha1.TargetFiles{ObservedGeneration: generation, Left: int32(left)} //nolint:gosec // at most 10001
 	switch {

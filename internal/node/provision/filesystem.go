@@ -14,29 +14,29 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// The mounts of targets are made with fsopen(2) and not with mount(8), for three reasons. The kernel names the option
-// that it refuses, without any device, so that it can be asked before the first mkfs. The filesystem is mounted detached
-// first, where no process can see it, and gets its place in the tree only after it was proven. A detached mount goes
-// away with the process, so that one that is killed leaves none behind.
+// The mounts of targets are made with fsopen(2) and not with mount(8), for three reasons. First, the kernel names the option that it
+// refuses without any device, so that options can be checked before the first mkfs. Second, the filesystem is mounted detached, where no
+// process can see it, and is attached only after it was proven. Third, a detached mount disappears with the process, so a killed process
+// leaves none behind.
 
-// attributes are the options that belong to the mount and not to the filesystem (mount_setattr(2)); false is what clears
-// one, or is the kernel's own default.
+// attributes holds the options that belong to the mount and not to the filesystem (mount_setattr(2)). The value false clears one, or is the
+// kernel's default.
 var attributes = map[string]int{
 	"noatime": unix.MOUNT_ATTR_NOATIME, "strictatime": unix.MOUNT_ATTR_STRICTATIME, "nodiratime": unix.MOUNT_ATTR_NODIRATIME,
 	"nosuid": unix.MOUNT_ATTR_NOSUID, "nodev": unix.MOUNT_ATTR_NODEV, "noexec": unix.MOUNT_ATTR_NOEXEC,
 	"nosymfollow": unix.MOUNT_ATTR_NOSYMFOLLOW,
-	// What the kernel does anyhow, and what only fstab(5) knows.
+	// Defaults of the kernel, and options that have a meaning in fstab(5) only.
 	"atime": 0, "relatime": 0, "norelatime": 0, "nostrictatime": 0, "diratime": 0, "suid": 0, "dev": 0, "exec": 0, "symfollow": 0,
 	"defaults": 0, "auto": 0, "noauto": 0, "nouser": 0,
 }
 
-// parameter is one option that the filesystem itself reads.
+// parameter is one option of the filesystem itself.
 type parameter struct{ key, value string }
 
-// flag is true for an option without a value.
+// flag reports whether an option has no value.
 func (p parameter) flag() bool { return p.value == "" }
 
-// split tells the options of the mount from those of the filesystem.
+// split separates the options of the mount from those of the filesystem.
 func split(options []string) (attr int, own []parameter) {
 	for _, option := range options {
 		if bits, known := attributes[option]; known {
@@ -75,7 +75,7 @@ func (s *superblock) set(p parameter) error {
 	return s.explain(err)
 }
 
-// explain adds the kernel's own words, which it leaves in the descriptor as lines that begin with e, w or i.
+// explain adds the kernel's own messages, which the kernel leaves in the descriptor as lines that begin with e, w or i.
 func (s *superblock) explain(err error) error {
 	if err == nil {
 		return nil
@@ -97,8 +97,8 @@ func (s *superblock) explain(err error) error {
 	return fmt.Errorf("%s (%w)", strings.Join(words, "; "), err)
 }
 
-// CheckOptions asks the kernel for every mount option by itself, without a device and without writing anything. An option
-// whose value only means something on a given device is found when it is mounted.
+// CheckOptions checks every mount option separately with the kernel, without a device and without writing anything. An option whose value
+// has a meaning only on a given device is checked when it is mounted.
 func CheckOptions(fsType string, options []string) plan.Kernel {
 	var found plan.Kernel
 	_, own := split(options)
@@ -134,18 +134,18 @@ func (p parameter) String() string {
 	return p.key + "=" + p.value
 }
 
-// volume is what is to be mounted: devices by their path of now.
+// volume is a filesystem to mount, with the present paths of its devices.
 type volume struct {
 	format            format.Format
 	device, logDevice string
 	options           []string
 }
 
-// detached is a mounted filesystem that has no place in the tree: nobody else can reach it, and it is unmounted when it
-// is closed or the process ends.
+// detached is a mounted filesystem that is not attached to the tree. No other process can reach it. It is unmounted when it is closed or
+// the process ends.
 type detached struct{ file *os.File }
 
-// mount mounts the volume where nobody sees it.
+// mount mounts the volume detached.
 func (v volume) mount() (*detached, error) {
 	attr, own := split(v.options)
 	name := string(v.format.Name())
@@ -176,20 +176,20 @@ func (v volume) mount() (*detached, error) {
 	return &detached{os.NewFile(uintptr(fd), v.device)}, nil
 }
 
-// readOnly mounts the volume where nobody sees it, and such that not a bit of the device changes: the kernel opens the
-// device for reading only and replays no journal.
+// readOnly mounts the volume detached and without changing a bit of the device: the kernel opens the device read-only and replays no
+// journal.
 func (v volume) readOnly() (*detached, error) {
 	v.options = append(v.format.WithoutReplay(), "nosuid", "nodev", "noexec")
 	return v.mount()
 }
 
-// path is the top of the filesystem, for this process.
+// path returns the top of the filesystem, for this process.
 func (d *detached) path() string { return "/proc/self/fd/" + strconv.Itoa(int(d.file.Fd())) }
 
 // Close unmounts it, unless it was attached. The error is that of close(2).
 func (d *detached) Close() error { return d.file.Close() }
 
-// attach gives the mount its place in the tree.
+// attach attaches the mount at its mountpoint.
 func (d *detached) attach(mountpoint string) error {
 	err := unix.MoveMount(int(d.file.Fd()), "", unix.AT_FDCWD, mountpoint, unix.MOVE_MOUNT_F_EMPTY_PATH)
 	if err != nil {
@@ -198,7 +198,7 @@ func (d *detached) attach(mountpoint string) error {
 	return nil
 }
 
-// sync writes what the filesystem has in memory to its device (syncfs(2)).
+// syncFileSystem writes everything that the filesystem has in memory to its device (syncfs(2)).
 func syncFileSystem(path string) (err error) {
 	top, err := os.Open(path)
 	if err != nil {

@@ -17,16 +17,16 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// LetGo unmounts a target that another node may serve, too, and sees that nobody on this node has it mounted any more: no process in
-// whatever mounts it has, nobody who keeps the device from being opened exclusively, and that the disk itself says that it was unmounted.
-// Why says what of that is not so. While held is open, nothing on this node can mount the disk.
+// LetGo unmounts a target that another node may serve as well, and checks that nothing on this node still has it mounted. There must be no
+// process in any mount namespace, no program that keeps the device from being opened exclusively, and no mount according to the disk
+// itself. The result why is the check that failed. While held is open, nothing on this node can mount the disk.
 //
-// The caller has the lock of the target's mount (package mountlock), or a mount may be under way that nothing shows yet.
+// The caller must hold the lock of the target's mount (package mountlock). Otherwise a mount may be in progress that is not visible yet.
 func (p *Provisioner) LetGo(ctx context.Context, t *v1alpha1.StorageTarget) (held io.Closer, why string, err error) {
 	return p.letGo(ctx, t, devices.Hold)
 }
 
-// letGo is LetGo, with a look at what the disk itself says.
+// letGo is LetGo, and also reads the disk itself.
 func (p *Provisioner) letGo(
 	ctx context.Context, t *v1alpha1.StorageTarget, hold func(path string, f format.Guarded) (*os.File, string, error),
 ) (held io.Closer, why string, err error) {
@@ -54,7 +54,7 @@ func (p *Provisioner) letGo(
 			err = errors.Join(err, all.Close())
 		}
 	}()
-	// Whatever the agent does to a disk, it does under this lock, which lasts as long as the program that does it.
+	// Everything that the agent does to a disk happens under this lock, which lasts as long as the program that does it.
 	if all.lock, err = lock(ctx, p.path(found)); err != nil {
 		return nil, err.Error(), nil
 	}
@@ -64,7 +64,7 @@ func (p *Provisioner) letGo(
 	if all.device, why, err = hold(p.path(found), guarded); all.device == nil {
 		return nil, strings.Join(sentences(why, plan.IsNotMounted(found), plan.HasNoHolders(found)), "; "), err
 	}
-	// This look is taken while nobody can mount the disk.
+	// No program can mount the disk during this look.
 	again, err := p.Look(ctx, plan.DeviceOf(t))
 	if err == nil {
 		why = notLetGo(t, found, again)
@@ -81,7 +81,7 @@ type letting struct {
 	release      func()
 }
 
-// Close lets others have it.
+// Close releases the device.
 func (l letting) Close() error {
 	var errs []error
 	for _, file := range []*os.File{l.device, l.lock} {
@@ -95,8 +95,8 @@ func (l letting) Close() error {
 	return errors.Join(errs...)
 }
 
-// TakeUp sees that the disk of a target which the other node has given away is here, and that nobody has it mounted, as it says itself. It
-// makes the place where its server mounts it. Of one that was taken over, the disk can't say that.
+// TakeUp checks that the disk of a target which the other node has handed over is here, and that the disk itself shows no mount. It creates
+// the mountpoint for the server. For a target that was taken over without a hand-over, the disk can't show this.
 func (p *Provisioner) TakeUp(ctx context.Context, t *v1alpha1.StorageTarget) (why string, err error) {
 	if _, err := mounts.Prepare(p.mountpoint(t)); err != nil {
 		return "", err
@@ -112,7 +112,7 @@ func (p *Provisioner) TakeUp(ctx context.Context, t *v1alpha1.StorageTarget) (wh
 	return "", held.Close()
 }
 
-// unmountServed unmounts what a server has left that was killed. It leaves alone what is not the target's own mount, and never forces it.
+// unmountServed unmounts the mount of a server that was killed. It leaves other mounts alone, and never forces an unmount.
 func (p *Provisioner) unmountServed(t *v1alpha1.StorageTarget, f format.Served) (why string, err error) {
 	path := p.mountpoint(t)
 	there, err := mountsAt(path)
@@ -128,7 +128,7 @@ func (p *Provisioner) unmountServed(t *v1alpha1.StorageTarget, f format.Served) 
 	return "", nil
 }
 
-// guardOf is the format of the one filesystem on a device, which shows who has it mounted, or why it is not the target's.
+// guardOf returns the format of the one filesystem on a device, which shows where it is mounted, or why it is not the target's.
 func guardOf(f plan.Facts, uuid string) (guarded format.Guarded, why string) {
 	if len(f.Signatures) != 1 || len(f.Partitions) > 0 || !strings.EqualFold(f.Signatures[0].UUID, uuid) {
 		return nil, fmt.Sprintf("%s does not hold the one filesystem of the target, with the UUID %s", f.KernelName, uuid)
@@ -141,7 +141,7 @@ func guardOf(f plan.Facts, uuid string) (guarded format.Guarded, why string) {
 	return guarded, ""
 }
 
-// notLetGo is why a look at a device that this process holds does not show that nobody has the target mounted.
+// notLetGo returns why a look at a device that this process holds does not show that the target is unmounted.
 func notLetGo(t *v1alpha1.StorageTarget, before, now plan.Facts) string {
 	if why := plan.Exists(now); why != "" {
 		return why
@@ -155,7 +155,7 @@ func notLetGo(t *v1alpha1.StorageTarget, before, now plan.Facts) string {
 		plan.IsNotMounted(now), why), "; ")
 }
 
-// sentences are the sentences that say something.
+// sentences returns the sentences that are not empty.
 func sentences(all ...string) []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }

@@ -11,14 +11,13 @@ import (
 )
 
 const (
-	// lockLimit is how long a lock is waited for: udevd holds one for as long as it probes a device.
+	// lockLimit is how long to wait for a lock: udevd holds one as long as it probes a device.
 	lockLimit = 30 * time.Second
 	lockPause = 100 * time.Millisecond
 )
 
-// lock takes the BSD lock of a block device, which also keeps udevd from probing it (systemd: Locking Block Device
-// Access). It is opened for reading only, so that closing it makes no event. The lock goes with the file, or with the
-// last program that the file was given to.
+// lock takes the BSD lock of a block device, which also keeps udevd from probing it (systemd: Locking Block Device Access). It opens the
+// device read-only, so that closing it causes no event. The lock ends with the file, or with the last program that got the file.
 func lock(ctx context.Context, device string) (*os.File, error) {
 	file, err := os.OpenFile(device, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// path is where the device is now.
+// path returns the present path of the device.
 func (p *Provisioner) path(f plan.Facts) string {
 	return filepath.Join(p.Dev, strings.ReplaceAll(f.KernelName, "!", "/"))
 }
@@ -30,8 +30,8 @@ func (p *Provisioner) mountpoint(t *v1alpha1.StorageTarget) string {
 	return p.Path(t.Namespace, t.Spec.FileSystem.Name, t.Name)
 }
 
-// look finds all that a decision depends on. It also closes the mountpoint while nothing is mounted on it, so that no
-// daemon can write to the node's own disk there, and removes that of a deleted target.
+// look reads everything that a decision depends on. It also closes the mountpoint while nothing is mounted there, so that no daemon can
+// write to the node's own disk. It removes the mountpoint of a deleted target.
 func (p *Provisioner) look(ctx context.Context, t *v1alpha1.StorageTarget) (plan.Look, error) {
 	var l plan.Look
 	var err error
@@ -42,7 +42,7 @@ func (p *Provisioner) look(ctx context.Context, t *v1alpha1.StorageTarget) (plan
 		return l, err
 	}
 	if done := t.Status.Provisioned; done != nil && done.Finished != nil && p.Holding != nil && !mayHold(l.Device, done.UUID) {
-		// No device has its name, serial number and WWN, or another one has its name now: one may hold it all the same.
+		// No device has its name, serial number and WWN, or another device has its name now. Some device may hold the filesystem all the same.
 		found, err := p.Holding(ctx, done.UUID, plan.DeviceOf(t).SizeBytes)
 		if err != nil {
 			l.Device.Incomplete = strings.Join(sentences(l.Device.Incomplete, err.Error()), "; ")
@@ -55,7 +55,7 @@ func (p *Provisioner) look(ctx context.Context, t *v1alpha1.StorageTarget) (plan
 		if err != nil {
 			return l, err
 		}
-		// mkfs overwrites a log device without looking at it.
+		// mkfs overwrites a log device without checking it.
 		if served, is := servedBy(log); is && log.Found {
 			p.readBack(ctx, &log, served)
 		}
@@ -74,19 +74,19 @@ func (p *Provisioner) look(ctx context.Context, t *v1alpha1.StorageTarget) (plan
 	return l, ctx.Err()
 }
 
-// mayHold is true for a device that is there and holds a filesystem with this UUID, or of which not all is known.
+// mayHold reports whether a device exists and either holds a filesystem with this UUID or could not be read completely.
 func mayHold(f plan.Facts, uuid string) bool {
 	return f.Found && (f.Incomplete != "" || slices.ContainsFunc(f.Signatures, func(s v1alpha1.Signature) bool { return s.UUID == uuid }))
 }
 
 const (
-	// looks is how often a device is looked at that is in use for no visible reason, lookPause the time between: another
-	// program may have looked at it at the same moment.
+	// looks is how often a device is inspected that is in use without a visible reason, lookPause the time between. Another program may have
+	// inspected it at the same moment.
 	looks     = 3
 	lookPause = 300 * time.Millisecond
 )
 
-// device looks at one device. What can't be looked at is not known well enough for anything to be done to it.
+// device inspects one device. A device that can't be inspected counts as incomplete, so that nothing is done to it.
 func (p *Provisioner) device(ctx context.Context, want v1alpha1.DeviceIdentity) (plan.Facts, error) {
 	for i := 1; ; i++ {
 		f, err := p.Look(ctx, want)
@@ -117,7 +117,7 @@ func options(t *v1alpha1.StorageTarget) []string {
 	return out
 }
 
-// readMarker reads whose target the device is, when its label says that it is one and nobody has mounted it.
+// readMarker reads the marker of the device if its label shows a target and it is not mounted.
 func (p *Provisioner) readMarker(ctx context.Context, l *plan.Look) {
 	f := &l.Device
 	if f.Marker != nil || f.MarkerError != "" || !f.Found {
@@ -158,8 +158,8 @@ func (p *Provisioner) readMarker(ctx context.Context, l *plan.Look) {
 	}
 }
 
-// markerOn reads the marker of one device, again when somebody has it open at that very moment: a program that was started by this process
-// may keep what was just closed open until it runs.
+// markerOn reads the marker of one device. It tries again if another program has the device open at that moment: a program that this
+// process started may inherit a descriptor that was just closed, until it runs.
 func (p *Provisioner) markerOn(ctx context.Context, f plan.Facts, log, signature string) (*plan.Marker, *spec.TargetRecord, error) {
 	for i := 1; ; i++ {
 		release, err := p.Claims.hold(f.KernelName)
@@ -175,7 +175,7 @@ func (p *Provisioner) markerOn(ctx context.Context, f plan.Facts, log, signature
 	}
 }
 
-// mounted says what is at the mountpoint.
+// mounted describes the mount at the mountpoint.
 func (p *Provisioner) mounted(t *v1alpha1.StorageTarget) (plan.Mounted, error) {
 	path := p.mountpoint(t)
 	there, err := mountsAt(path)
@@ -216,7 +216,7 @@ func (p *Provisioner) mounted(t *v1alpha1.StorageTarget) (plan.Mounted, error) {
 	return m, nil
 }
 
-// kernelName is what the kernel calls the device of a mount. Btrfs has numbers of its own; its source is the device.
+// kernelName returns the kernel's name for the device of a mount. Btrfs has device numbers of its own, so its source is used.
 func (p *Provisioner) kernelName(major, minor int, source string) string {
 	if link, err := os.Readlink(filepath.Join(p.Sys, "dev", "block", fmt.Sprintf("%d:%d", major, minor))); err == nil {
 		return filepath.Base(link)
@@ -227,8 +227,8 @@ func (p *Provisioner) kernelName(major, minor int, source string) string {
 	return filepath.Base(source)
 }
 
-// closeMountpoint makes the mountpoint empty and immutable, or removes that of a deleted target. The result is empty, or
-// says why that can't be done.
+// closeMountpoint makes the mountpoint empty and immutable, or removes that of a deleted target. The result is empty, or why that can't be
+// done.
 func (p *Provisioner) closeMountpoint(t *v1alpha1.StorageTarget, path string) string {
 	if !t.DeletionTimestamp.IsZero() {
 		if err := mounts.Remove(path); err != nil {

@@ -26,7 +26,7 @@ const markerLimit = 64 << 10
 // ErrNoMarker means that the filesystem holds no marker of a target.
 var ErrNoMarker = errors.New("there is no " + spec.TargetMarkerFile + " on it")
 
-// markerOf is what is written on the disk of a target.
+// markerOf returns the marker for the disk of a target.
 func markerOf(target *v1alpha1.StorageTarget, uuid string, now time.Time) spec.TargetMarker {
 	s, device := target.Spec, plan.DeviceOf(target)
 	return spec.TargetMarker{
@@ -38,7 +38,7 @@ func markerOf(target *v1alpha1.StorageTarget, uuid string, now time.Time) spec.T
 	}
 }
 
-// writeMarker writes the marker at the top of a mounted filesystem, such that it is on the disk when this returns.
+// writeMarker writes the marker at the top of a mounted filesystem. When it returns, the marker is on the disk.
 func writeMarker(top string, marker spec.TargetMarker) error {
 	content, err := json.MarshalIndent(marker, "", "  ")
 	if err != nil {
@@ -72,10 +72,10 @@ func readMarker(top string) (*spec.TargetMarker, error) {
 	return &marker, nil
 }
 
-// ReadMarker reads the marker of a device that is not mounted. The device is mounted read-only, without a replay of its
-// journal and where no other process sees it; not a bit of it changes. ErrNoMarker says that there is none.
-// logDevice is the path of the device with the external log, or empty; signature is the type of what is on the device in libblkid.
-// The record beside the marker is nil when there is none that can be read.
+// ReadMarker reads the marker of a device that is not mounted. It mounts the device read-only, without a replay of its journal and where no
+// other process sees it, so that not a bit of it changes. ErrNoMarker means that there is none. logDevice is the path of the device with
+// the external log, or empty. signature is the type of the device's content in libblkid. The record beside the marker is nil if there is
+// none that can be read.
 func ReadMarker(device, logDevice, signature string) (marker *plan.Marker, beside *spec.TargetRecord, err error) {
 	found, known := registry.BySignature(signature)
 	if !known {
@@ -90,9 +90,9 @@ func ReadMarker(device, logDevice, signature string) (marker *plan.Marker, besid
 	return marker, record.There(mounted.path()), err
 }
 
-// renameOwner gives the directories of servers on a disk, whose markers name the owner from which it is taken over, this target's
-// FileSystem. The uid in them stays: the server decides by it whether it may use the data. What names anybody else is an error, and then
-// nothing is changed. It may be cut off and done again.
+// renameOwner changes the owner in the markers of the servers' directories on a disk, from the one that it is taken over from to this
+// target's FileSystem. It keeps their uid, by which the server decides whether it may use the data. If a marker names any other owner, it
+// returns an error and changes nothing. It may be interrupted and repeated.
 func renameOwner(top string, t *v1alpha1.StorageTarget, former v1alpha1.FormerOwner) error {
 	entries, err := os.ReadDir(top)
 	if err != nil {
@@ -139,7 +139,7 @@ func renameOwner(top string, t *v1alpha1.StorageTarget, former v1alpha1.FormerOw
 	return nil
 }
 
-// ReadMountedMarker reads the marker at a mountpoint. ErrNoMarker says that there is none.
+// ReadMountedMarker reads the marker at a mountpoint. ErrNoMarker means that there is none.
 func ReadMountedMarker(mountpoint string) (*plan.Marker, error) {
 	found, err := readMarker(mountpoint)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package provision carries out, on one target after the other, what package plan decides: it formats, mounts, proves,
-// marks, unmounts and wipes disks, and sets their queues. Every step is taken after a fresh look, under a lock of the device,
-// and is followed by a look at what it did; an exit code alone proves nothing.
+// Package provision carries out, on one target after the other, the decisions of package plan: it formats, mounts, proves, marks, unmounts
+// and wipes disks, and sets their queues. Every step begins after a fresh look, under a lock of the device, and is followed by a look at
+// its result. An exit code alone proves nothing.
 package provision
 
 import (
@@ -22,15 +22,15 @@ import (
 
 // Provisioner works on the disks of one node.
 type Provisioner struct {
-	// Look takes a fresh look at the device that was recorded. A device that is not there is no error.
+	// Look takes a fresh look at the recorded device. A missing device is no error.
 	Look func(ctx context.Context, want v1alpha1.DeviceIdentity) (plan.Facts, error)
-	// Holding takes a fresh look at the one device that holds a filesystem with this UUID and is not smaller than size.
+	// Holding takes a fresh look at the only device that holds a filesystem with this UUID and is not smaller than size.
 	Holding func(ctx context.Context, uuid string, size int64) (plan.Facts, error)
-	// Claims are those that Look asks by, so that no look is in the way of a work.
+	// Claims is shared with Look, so that no look disturbs an operation.
 	Claims *Claims
-	// Run runs programs, OnNode those of the node itself (host.Command).
+	// Run runs programs of the image, OnNode those of the node itself (host.Command).
 	Run, OnNode Runner
-	// Check asks the kernel for a filesystem and its mount options (CheckOptions).
+	// Check checks a filesystem and its mount options with the kernel (CheckOptions).
 	Check func(fsType string, options []string) plan.Kernel
 	// Path is the mountpoint of a target (spec.TargetPath).
 	Path func(namespace, fileSystem, target string) string
@@ -39,13 +39,13 @@ type Provisioner struct {
 	// Now is the clock, NewUUID makes the UUIDs of new filesystems.
 	Now     func() time.Time
 	NewUUID func() string
-	// Patience is how long a mount of the way to a target is waited for that others hold: pods that start at that moment have copies of it.
+	// Patience is how long to wait for other users of a mount on the way to a target. Pods that start at that moment have copies of it.
 	Patience time.Duration
-	// Hook, where set, is called before every step and, with done, after it. Its error ends the pass there, as a kill would.
+	// Hook, if set, is called before every step and, with done, after it. Its error ends the pass there, as a kill would.
 	Hook func(step string, done bool) error
 }
 
-// New works on this node, whose disks the looker finds. All looks of the process must ask by the Claims of the result.
+// New returns a Provisioner for this node, whose disks the looker finds. All looks of the process must use the Claims of the result.
 func New(looker devices.Looker, newUUID func() string) *Provisioner {
 	claims := &Claims{}
 	looker.Claim = claims.Ask(looker.Claim)
@@ -56,20 +56,20 @@ func New(looker devices.Looker, newUUID func() string) *Provisioner {
 	}
 }
 
-// Record writes the agent's part of a target's status to the API server, and brings the target up to date. Nothing is done
-// to a disk before it has returned nil.
+// Record writes the agent's part of a target's status to the API server, and updates the target. Nothing is done to a disk before it has
+// returned nil.
 type Record func(ctx context.Context, target *v1alpha1.StorageTarget, wanted v1alpha1.StorageTargetStatus) error
 
-// mostRounds is how many actions one pass takes; it is more than the way from a blank disk to a target needs.
+// mostRounds is how many actions one pass takes. The way from a blank disk to a target needs fewer.
 const mostRounds = 16
 
-// ErrUndecided means that the decisions did not come to an end.
+// ErrUndecided means that the decisions did not end.
 var ErrUndecided = errors.New("the plan did not come to an end; this is an error of the operator, please report it")
 
-// Pass brings one target as far as it goes: look, decide, act, and look again, until nothing is left to be done. The status
-// is recorded before the first step and after the last. An error means that the pass is to be repeated later.
+// Pass advances one target as far as possible: it looks, decides, acts, and looks again, until nothing is left to do. It records the status
+// before the first step and after the last. After an error, the pass must be repeated later.
 func (p *Provisioner) Pass(ctx context.Context, target *v1alpha1.StorageTarget, record Record) error {
-	// now is the target as it is decided on, target as the API server has it.
+	// now is the target as input of decisions, target the one in the API server.
 	now := target.DeepCopy()
 	write := func(ctx context.Context, _ *v1alpha1.StorageTarget, wanted v1alpha1.StorageTargetStatus) error {
 		err := record(ctx, target, wanted)
@@ -93,7 +93,7 @@ func (p *Provisioner) Pass(ctx context.Context, target *v1alpha1.StorageTarget, 
 			status.Files = p.files(ctx, now, status.MountPath)
 			return write(ctx, now, status)
 		case decision.Action == plan.Adopt && now.Status.Provisioned != nil:
-			// The marker on the disk says that what was begun is finished. The status says it with what comes of the disk, in one write.
+			// The marker on the disk proves that the target is finished. One write records that together with the result.
 			now.Status.Provisioned = decision.Provisioned
 			continue
 		}
@@ -107,11 +107,11 @@ func (p *Provisioner) Pass(ctx context.Context, target *v1alpha1.StorageTarget, 
 	return fmt.Errorf("%s: %w", target.Name, ErrUndecided)
 }
 
-// finishLimit is how long an action that has begun may go on when the program is told to end: a mkfs that is cut off
-// starts again from its beginning.
+// finishLimit is how long an action in progress may continue after the program is asked to end, because an interrupted mkfs starts again
+// from its beginning.
 const finishLimit = 100 * time.Second
 
-// lasting outlives a context by finishLimit.
+// lasting returns a context that ends finishLimit after the given one.
 func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -127,7 +127,7 @@ func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// StepError is the failure of a step, which is on the target's status already.
+// StepError is the failure of a step. The target's status already has it.
 type StepError struct {
 	Step string
 	Err  error
@@ -173,7 +173,7 @@ func (p *Provisioner) act(
 	return errors.Join(err, record(ctx, target, p.status(target, look, failure(decision, failed))))
 }
 
-// stepSettle is the last step of marking a target: see mark.
+// stepSettle is the last step of marking a target; see mark.
 const stepSettle = "SettleMark"
 
 // settle unmounts a target that was marked.
@@ -181,7 +181,7 @@ func (p *Provisioner) settle(path string) error {
 	return p.try(stepSettle, func() error { return p.unmountAll(path) })
 }
 
-// settles is true for the error of a marked target that somebody else's copy of the mount keeps from being unmounted.
+// settles reports whether an error means that a marked target can't be unmounted because another process has a copy of the mount.
 func settles(err error) bool {
 	var failed *StepError
 	_, busy := errors.AsType[*busyError](err)
@@ -194,7 +194,7 @@ const (
 	busyPause = time.Second
 )
 
-// patiently repeats settle until nobody holds the mount, or Patience is over. It is done once in any case.
+// patiently repeats settle until the mount is not in use, or Patience is over. It tries at least once.
 func (p *Provisioner) patiently(ctx context.Context, do func() error) error {
 	limit := time.NewTimer(p.Patience)
 	defer limit.Stop()
@@ -215,8 +215,8 @@ func (p *Provisioner) patiently(ctx context.Context, do func() error) error {
 	}
 }
 
-// announces is true for what takes long, so that the status says what is going on. A step that has failed before is
-// repeated silently, or the status would change with every attempt.
+// announces reports whether the status shows an action before it begins, because the action takes long. A step that has failed before is
+// repeated without that, because otherwise the status would change with every attempt.
 func (p *Provisioner) announces(target *v1alpha1.StorageTarget, decision plan.Decision) bool {
 	if decision.Action != plan.Format && decision.Action != plan.Wipe {
 		return false
@@ -225,13 +225,13 @@ func (p *Provisioner) announces(target *v1alpha1.StorageTarget, decision plan.De
 	case v1alpha1.ReasonProvisioningFailed, v1alpha1.ReasonWipeFailed:
 		return false
 	case v1alpha1.ReasonProvisioning:
-		return decision.Action == plan.Wipe // the status names the plan that is being carried out, with its commands
+		return decision.Action == plan.Wipe // the status has the plan that is being carried out, with its commands
 	default:
 		return true
 	}
 }
 
-// underWay names the commands that are being run.
+// underWay names the running commands.
 func underWay(d plan.Decision) plan.Decision {
 	var commands []string
 	for _, s := range d.Steps {
@@ -243,8 +243,8 @@ func underWay(d plan.Decision) plan.Decision {
 	return d
 }
 
-// locked carries out a decision under the lock of its devices. What was decided before the lock was taken is decided again;
-// only the same decision is carried out.
+// locked carries out a decision under the lock of its devices. After it has the lock, it decides again, and carries out only the same
+// decision.
 func (p *Provisioner) locked(ctx context.Context, target *v1alpha1.StorageTarget, look plan.Look, decision plan.Decision) (err error) {
 	var locks []*os.File
 	defer func() {
@@ -270,17 +270,17 @@ func (p *Provisioner) locked(ctx context.Context, target *v1alpha1.StorageTarget
 		return err
 	}
 	if second := plan.Decide(target, again, p.Now(), p.NewUUID); !sameWork(decision, second) {
-		return nil // the next round decides on what is there now
+		return nil // the next round decides on the present state
 	}
 	return p.carryOut(ctx, target, again, decision, locks)
 }
 
-// sameWork is true when two decisions do the same to the same devices.
+// sameWork reports whether two decisions do the same to the same devices.
 func sameWork(a, b plan.Decision) bool {
 	return a.Action == b.Action && reflect.DeepEqual(a.Steps, b.Steps) && equality.Semantic.DeepEqual(a.Provisioned, b.Provisioned)
 }
 
-// devices are the paths of the target's devices, the data device first.
+// devices returns the paths of the target's devices, the data device first.
 func (p *Provisioner) devices(look plan.Look) []string {
 	var all []string
 	if look.Device.Found {
@@ -308,7 +308,7 @@ func (p *Provisioner) step(name string, do func() error) error {
 	return nil
 }
 
-// try is step for what is done to a device: its failure is told in the target's status.
+// try is step for an action on a device: the target's status shows its failure.
 func (p *Provisioner) try(name string, do func() error) error {
 	return p.step(name, func() error {
 		if err := do(); err != nil {

@@ -17,12 +17,12 @@ import (
 // setting is one file of a queue (kernel: Documentation/ABI/stable/sysfs-block).
 type setting struct {
 	file, value string
-	// below is true for a setting of the disks only: a device made of others passes requests on, and has neither a
-	// scheduler nor requests of its own.
+	// below is true for a setting of disks only. A device that is made of others passes requests on, and has neither a scheduler nor requests
+	// of its own.
 	below bool
 }
 
-// settingsOf are the settings in the order in which they are made: a changed scheduler resets nr_requests.
+// settingsOf returns the settings in the order in which they are written, because a changed scheduler resets nr_requests.
 func settingsOf(q *v1alpha1.QueueSpec) []setting {
 	var all []setting
 	if q == nil {
@@ -42,8 +42,8 @@ func settingsOf(q *v1alpha1.QueueSpec) []setting {
 	return all
 }
 
-// ApplyQueue makes the settings of a device and of the disks below it, and returns the queue as it was read back and a
-// sentence for each setting that the kernel did not take. What is set already is not written again. sys is /sys.
+// ApplyQueue writes the settings of a device and of the disks below it. It returns the queue as it was read back, and a sentence for each
+// setting that the kernel did not accept. It skips values that are already set. sys is /sys.
 func ApplyQueue(sys, kernelName string, wanted *v1alpha1.QueueSpec) (*v1alpha1.QueueStatus, []string) {
 	disks, err := disksBelow(sys, kernelName)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s setting) apply(sys, name string) error {
 	return nil
 }
 
-// choices says what the kernel would take.
+// choices returns the values that the kernel would accept.
 func (s setting) choices(sys, name string) string {
 	switch s.file {
 	case "scheduler":
@@ -106,7 +106,7 @@ func (s setting) choices(sys, name string) string {
 	return ""
 }
 
-// bare is the error of the system without the path, which the sentence does not need.
+// bare returns the system error without the path, which the sentence already has.
 func bare(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
@@ -114,7 +114,7 @@ func bare(err error) error {
 	return err
 }
 
-// readSetting reads a value; of a list such as "none [mq-deadline]" it is the one in brackets.
+// readSetting reads a value. In a list such as "none [mq-deadline]" it is the one in brackets.
 func readSetting(path string) (string, error) {
 	content, err := procfs.Read(path)
 	if err != nil {
@@ -129,7 +129,7 @@ func readSetting(path string) (string, error) {
 	return text, nil
 }
 
-// readQueue shows scheduler and requests of a disk and the rest of the device itself. What can't be read is left out.
+// readQueue returns scheduler and requests of a disk, and the other values of the device itself. It leaves out values that can't be read.
 func readQueue(sys, device, disk string) *v1alpha1.QueueStatus {
 	number := func(name, file string) int32 {
 		text, err := readSetting(queueFile(sys, name, file))
@@ -152,10 +152,10 @@ func readQueue(sys, device, disk string) *v1alpha1.QueueStatus {
 	}
 }
 
-// depthLimit is how many layers of devices are looked through.
+// depthLimit is how many layers of devices are searched.
 const depthLimit = 8
 
-// disksBelow are the disks that a device is made of, by kernel name; a disk is made of itself.
+// disksBelow returns the disks that a device is made of, by kernel name. A disk is made of itself.
 func disksBelow(sys, name string) ([]string, error) { return below(sys, name, depthLimit) }
 
 func below(sys, name string, depth int) ([]string, error) {
@@ -179,7 +179,7 @@ func below(sys, name string, depth int) ([]string, error) {
 	return slices.Compact(disks), nil
 }
 
-// diskOf is the disk that a partition lies on, which has the queue; a disk is its own.
+// diskOf returns the disk that contains a partition and has the queue. A disk is its own.
 func diskOf(sys, name string) (string, error) {
 	entry := filepath.Join(sys, "class", "block", name)
 	if _, err := os.Stat(filepath.Join(entry, "partition")); errors.Is(err, fs.ErrNotExist) {

@@ -14,14 +14,14 @@ import (
 	"parallelfs.dev/operator/internal/node/host"
 )
 
-// Runner runs a program without a shell and waits for its end. The error quotes what the program said. The files stay
-// open in the program: a lock on them (flock(2)) lasts as long as the program, even when this process is killed.
+// Runner runs a program without a shell and waits for its end. The error quotes the program's output. The files in keep stay open in the
+// program, so a lock on them (flock(2)) lasts as long as the program, even if this process is killed.
 type Runner func(ctx context.Context, argv []string, keep ...*os.File) (stdout []byte, err error)
 
-// endGrace is how long a program has to end after SIGTERM.
+// endGrace is how long a program may take to end after SIGTERM.
 const endGrace = 10 * time.Second
 
-// Run is the Runner that runs programs.
+// Run is a Runner for programs of the image.
 func Run(ctx context.Context, argv []string, keep ...*os.File) ([]byte, error) {
 	if len(argv) == 0 {
 		return nil, errors.New("there is no program to run")
@@ -31,7 +31,7 @@ func Run(ctx context.Context, argv []string, keep ...*os.File) ([]byte, error) {
 	return run(command, argv, keep)
 }
 
-// RunOnNode is the Runner of programs of the node, in its own root directory.
+// RunOnNode is a Runner for programs of the node, in the node's root directory.
 func RunOnNode(ctx context.Context, argv []string, keep ...*os.File) ([]byte, error) {
 	command, err := host.Command(ctx, host.Root, argv)
 	if err != nil {
@@ -54,7 +54,7 @@ func run(command *exec.Cmd, argv []string, keep []*os.File) ([]byte, error) {
 // RunError is the failure of a program.
 type RunError struct {
 	Argv []string
-	// Said is what the program wrote, shortened.
+	// Said is the program's output, shortened.
 	Said string
 	Err  error
 }
@@ -68,10 +68,10 @@ func (e *RunError) Error() string {
 
 func (e *RunError) Unwrap() error { return e.Err }
 
-// quoted is how many bytes of a program's output an error quotes: its beginning, where most say what is wrong, and its end.
+// quoted is how many bytes of a program's output an error quotes: the beginning, where most programs print the error, and the end.
 const quoted = 600
 
-// said is what the program complained of, or its output when it did not complain, in one line.
+// said returns the program's error output or, if that is empty, its output, in one line.
 func said(stderr, stdout string) string {
 	text := strings.TrimSpace(stderr)
 	if text == "" {

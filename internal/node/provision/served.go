@@ -22,13 +22,12 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// What is particular to targets that only their own server mounts (format.Served): programs of the node make them, mark them, and read what
-// they say of themselves.
+// The rules for targets that only their own server mounts (format.Served): programs of the node make them, mark them, and read their data.
 
-// answerLimit is how long a program may take that only reads.
+// answerLimit is how long a program that only reads may take.
 const answerLimit = time.Minute
 
-// ask runs a program of the node that only reads. That it ends badly is an answer, too.
+// ask runs a program of the node that only reads. A failure of the program is an answer too.
 func (p *Provisioner) ask(ctx context.Context, argv []string) (format.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
@@ -42,9 +41,10 @@ func (p *Provisioner) ask(ctx context.Context, argv []string) (format.Answer, er
 	return a, err
 }
 
-// tryOut asks what mkfs would write, as long as it may be asked to. It is empty when that is what was given.
+// tryOut compares what mkfs would write with the target's assignment, while the target may still be made. It returns an empty text if they
+// agree.
 func (p *Provisioner) tryOut(ctx context.Context, t *v1alpha1.StorageTarget, l plan.Look, f format.Served) string {
-	// No UUID is decided on yet, and what the dry run says has none: any one will do.
+	// No UUID is decided on yet, and the output of the dry run contains none, so any one will do.
 	n := plan.NewOf(t, l, "00000000-0000-4000-8000-000000000000")
 	n.Device = p.path(l.Device)
 	finished := t.Status.Provisioned != nil && t.Status.Provisioned.Finished != nil
@@ -58,7 +58,7 @@ func (p *Provisioner) tryOut(ctx context.Context, t *v1alpha1.StorageTarget, l p
 	return f.Tried(n, a)
 }
 
-// readBack reads what a target says of itself, whether it is mounted or not: the program opens the device for reading only.
+// readBack reads the data that identifies a target, whether it is mounted or not: the program opens the device read-only.
 func (p *Provisioner) readBack(ctx context.Context, d *plan.Facts, f format.Served) {
 	a, err := p.ask(ctx, f.ReadBack(p.path(*d)))
 	if err != nil {
@@ -80,9 +80,10 @@ func (p *Provisioner) readBack(ctx context.Context, d *plan.Facts, f format.Serv
 	}
 }
 
-// readMark reads the mark of a target. It is nil for somebody else's comment, or none: it is a target of another operator, or of a person.
+// readMark parses the mark of a target. It returns nil for any other comment, or none: the target then belongs to another operator or to a
+// person.
 func readMark(mark string) (*spec.TargetMarker, error) {
-	// Of a form that is newer, only the version is known.
+	// In a newer format, only the version is known.
 	if version := versionOf(mark); version > spec.TargetMarkerVersion {
 		return nil, fmt.Errorf("its mark %w", stored.Known("version", version, spec.TargetMarkerVersion))
 	}
@@ -96,7 +97,7 @@ func readMark(mark string) (*spec.TargetMarker, error) {
 	return &found, nil
 }
 
-// versionOf is the version of the form of a mark, 0 for somebody else's comment.
+// versionOf returns the version of a mark's format, 0 for any other comment.
 func versionOf(mark string) int {
 	var form struct {
 		Version int `json:"version"`
@@ -107,7 +108,7 @@ func versionOf(mark string) int {
 	return form.Version
 }
 
-// verifyServed reads back what mkfs has made.
+// verifyServed reads back the result of mkfs.
 func (p *Provisioner) verifyServed(
 	ctx context.Context, t *v1alpha1.StorageTarget, look plan.Look, f format.Served, seen format.Seen,
 ) error {
@@ -122,7 +123,7 @@ func (p *Provisioner) verifyServed(
 	if !format.IsShared(format.GivenTo(t)) {
 		return nil
 	}
-	// Two nodes may mount it, and each has to see on the disk what the other one does.
+	// Two nodes may mount it, and each has to see the other's mount on the disk.
 	found, _ := registry.BySignature(f.Signature())
 	guarded, is := found.(format.Guarded)
 	if !is {
@@ -135,7 +136,7 @@ func (p *Provisioner) verifyServed(
 	return err
 }
 
-// remark writes the mark of a target anew that was taken over, and reads it back. The program reads all that a target says of itself, and
+// remark rewrites the mark of a target that was taken over, and reads it back. The program reads all data that identifies a target, and
 // writes it back with the mark, as each first mount does.
 func (p *Provisioner) remark(ctx context.Context, t *v1alpha1.StorageTarget, look plan.Look, f format.Served, locks []*os.File) error {
 	wanted := plan.NewOf(t, look, look.Device.Marker.UUID)
@@ -154,8 +155,8 @@ func (p *Provisioner) remark(ctx context.Context, t *v1alpha1.StorageTarget, loo
 	})
 }
 
-// recorded is what a disk says that it was given, when it is to be taken over, or was: before that, the operator has to say the same. What
-// was read once stays. It is nil for a disk that this cluster has made, and for one that says nothing.
+// recorded returns the assignments on a disk that is being or was taken over, which the operator's records must match before the takeover.
+// The first value that was read is kept. It is nil for a disk that this cluster has made, and for a disk without such data.
 func recorded(t *v1alpha1.StorageTarget, l plan.Look) *v1alpha1.TargetRecord {
 	before, p := t.Status.Record, t.Status.Provisioned
 	if p != nil && p.PlanHash != "" || before != nil && before.Message == "" {
@@ -175,7 +176,7 @@ func recorded(t *v1alpha1.StorageTarget, l plan.Look) *v1alpha1.TargetRecord {
 // mostRecordMessage is the limit of TargetRecord.message, in bytes.
 const mostRecordMessage = 1024
 
-// mountedByServer says what is at the mountpoint of a target that only its own server mounts.
+// mountedByServer describes the mount at the mountpoint of a target that only its own server mounts.
 func (p *Provisioner) mountedByServer(t *v1alpha1.StorageTarget, path string, there []*mountinfo.Info, f format.Served) plan.Mounted {
 	top := there[len(there)-1]
 	m := plan.Mounted{Mounted: true, KernelName: p.kernelName(top.Major, top.Minor, top.Source)}
@@ -192,7 +193,7 @@ func (p *Provisioner) mountedByServer(t *v1alpha1.StorageTarget, path string, th
 	return m
 }
 
-// seenMounted adds what the look at the device says to what is mounted from it: the directory of the mount says nothing.
+// seenMounted adds what the look at the device shows to the mount, because the directory of the mount shows nothing.
 func seenMounted(l *plan.Look) {
 	if !l.Mount.Mounted || l.Mount.KernelName != l.Device.KernelName {
 		return
@@ -205,7 +206,7 @@ func seenMounted(l *plan.Look) {
 	}
 }
 
-// servedBy is the format of a signature on a device, when only its own server mounts it.
+// servedBy returns the format of a signature on a device if only its own server mounts it.
 func servedBy(d plan.Facts) (format.Served, bool) {
 	for _, s := range d.Signatures {
 		if f, is := registry.ByLabel(s.Type, s.Label); is && s.Device == d.KernelName {

@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// Conditions are those of a StorageTarget that the agent writes.
+// Conditions lists the conditions of a StorageTarget that the agent writes.
 var Conditions = []string{
 	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionReleased, v1alpha1.ConditionDestroyed,
 }
@@ -22,7 +22,7 @@ var Conditions = []string{
 // mostMessage bounds a condition's message, in bytes.
 const mostMessage = 4096
 
-// reasonOf is the reason of the target's condition Ready as it was recorded last.
+// reasonOf returns the last recorded reason of the target's condition Ready.
 func reasonOf(t *v1alpha1.StorageTarget) string {
 	if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady); c != nil {
 		return c.Reason
@@ -30,7 +30,7 @@ func reasonOf(t *v1alpha1.StorageTarget) string {
 	return ""
 }
 
-// failure is the decision after its step has failed: what was recorded stays.
+// failure returns the decision after its step has failed. It keeps what was recorded.
 func failure(d plan.Decision, failed *StepError) plan.Decision {
 	message := failed.Err.Error()
 	d.Progress = plan.Reconciling
@@ -52,18 +52,18 @@ func failure(d plan.Decision, failed *StepError) plan.Decision {
 	return d
 }
 
-// status is the agent's part of the target's status after a decision. On a mounted target the queue is set and read back,
-// at every pass: a kernel forgets it at every start.
+// status returns the agent's part of the target's status after a decision. On a mounted target, the queue is set and read back in every
+// pass, because a reboot resets it.
 func (p *Provisioner) status(t *v1alpha1.StorageTarget, l plan.Look, d plan.Decision) v1alpha1.StorageTargetStatus {
 	s := v1alpha1.StorageTargetStatus{
 		ObservedGeneration: t.Generation, KernelName: l.Device.KernelName, Plan: d.Plan, Provisioned: d.Provisioned, NewDevice: d.NewDevice,
-		// What is not mounted now has the size that it had.
+		// A target that is not mounted now keeps its former size.
 		CapacityBytes: t.Status.CapacityBytes, Capacity: t.Status.Capacity,
-		// What was read once stays: afterwards the record on the disk is this cluster's own.
+		// The first value that was read is kept. Later the record on the disk is this cluster's own.
 		Record: t.Status.Record, FormerOwner: d.FormerOwner, Registration: t.Status.Registration,
 	}
 	if s.Provisioned != nil && s.FormerOwner == nil {
-		// Other disks of the FileSystem call this one by the name that it had.
+		// The records on other disks of the FileSystem use this disk's former name.
 		s.FormerOwner = t.Status.FormerOwner
 	}
 	if record := recorded(t, l); record != nil {
@@ -83,7 +83,7 @@ func (p *Provisioner) status(t *v1alpha1.StorageTarget, l plan.Look, d plan.Deci
 
 // proven adds what is done and read on a target that is mounted and proven.
 func (p *Provisioner) proven(t *v1alpha1.StorageTarget, l plan.Look, s *v1alpha1.StorageTargetStatus, ready *plan.Outcome) {
-	// A record is a file at the top of a disk, which a target that only its own server mounts does not show.
+	// A record is a file at the top of a disk. A target that only its own server mounts does not show it.
 	_, served := registry.Served(t.Spec.Format)
 	if tookOver := s.Provisioned.PlanHash == ""; tookOver && !served && (s.Record == nil || s.Record.Message != "") {
 		s.Record = record.Read(s.MountPath, t)
@@ -103,7 +103,7 @@ func (p *Provisioner) size(s *v1alpha1.StorageTargetStatus) {
 	}
 }
 
-// conditions are the agent's; the time of the last change is kept where nothing has changed.
+// conditions returns the agent's conditions. A condition that has not changed keeps its time.
 func (p *Provisioner) conditions(t *v1alpha1.StorageTarget, d plan.Decision, ready plan.Outcome) []metav1.Condition {
 	list := []metav1.Condition{}
 	add := func(kind string, o plan.Outcome) {

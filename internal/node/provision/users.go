@@ -14,13 +14,13 @@ import (
 	"parallelfs.dev/operator/internal/node/procfs"
 )
 
-// longestComm is the length of a name in comm, with its line feed (proc_pid_comm(5)).
+// longestComm is the length of a name in comm, including its newline (proc_pid_comm(5)).
 const longestComm = 64
 
 // mostUsers is how many users of a filesystem a sentence names.
 const mostUsers = 3
 
-// mountsAt lists what this process sees mounted at a path; later ones lie on top of earlier ones.
+// mountsAt lists the mounts at a path in this process's namespace. Later ones are on top of earlier ones.
 func mountsAt(path string) ([]*mountinfo.Info, error) {
 	table, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -34,10 +34,10 @@ func mountsAt(path string) ([]*mountinfo.Info, error) {
 	return found, nil
 }
 
-// Users lists the processes that use a mounted filesystem: by an open file, a working or root directory, and behind those, by a mount of
-// their own; of processes with the same mounts, the first. major and minor are those that proc_pid_mountinfo(5) shows for it; proc is /proc
-// of the host. What can't be looked at, because the process ends meanwhile, is left out. No other filesystem is asked for anything: one
-// whose server is away would not answer.
+// Users lists the processes that use a mounted filesystem: first those with an open file, a working directory or a root directory on it,
+// then those with a mount of it. Of processes with the same mounts, it lists the first. major and minor are the numbers in
+// proc_pid_mountinfo(5); proc is /proc of the host. It leaves out processes that end meanwhile. It accesses no other filesystem, because
+// one whose server is away would not respond.
 func Users(proc string, major, minor int) []string {
 	entries, err := procfs.List(proc)
 	if err != nil {
@@ -89,14 +89,14 @@ func Users(proc string, major, minor int) []string {
 	return users
 }
 
-// filesystem is a mounted filesystem whose users are looked for.
+// filesystem is a mounted filesystem whose users are searched.
 type filesystem struct {
 	device uint64
 	// mounts has the ID of every mount in all namespaces, and true for those of this filesystem. IDs are unique on a node.
 	mounts map[int]bool
 }
 
-// add reads a table of mounts, and is true when the filesystem is in it.
+// add reads a mount table, and returns whether the filesystem is in it.
 func (f filesystem) add(table string, major, minor int) (held bool) {
 	// A table that can't be read belongs to a process that has ended.
 	_ = procfs.EachMount(table, func(m *mountinfo.Info) {
@@ -107,17 +107,17 @@ func (f filesystem) add(table string, major, minor int) (held bool) {
 	return held
 }
 
-// has is true when a file that was opened on a mount is on the filesystem. path leads to the file.
+// has reports whether a file that was opened on a mount is on the filesystem. path leads to the file.
 func (f filesystem) has(mount int, path string) bool {
 	if own, known := f.mounts[mount]; known {
 		return own
 	}
-	// The mount was detached (umount2(2), MNT_DETACH), so that no table has it.
+	// The mount was detached (umount2(2), MNT_DETACH), so no table has it.
 	device, _, err := procfs.Device(path)
 	return err == nil && device == f.device
 }
 
-// usedBy returns how a process uses the filesystem: the first way that is found, empty for none.
+// usedBy returns the first way found in which a process uses the filesystem, empty for none.
 func (f filesystem) usedBy(process string) string {
 	for _, link := range []string{"cwd", "root", "exe"} {
 		path := filepath.Join(process, link)
@@ -133,7 +133,7 @@ func (f filesystem) usedBy(process string) string {
 		path := filepath.Join(process, "fd", file.Name())
 		name, err := os.Readlink(path)
 		if err != nil || !strings.HasPrefix(name, "/") {
-			continue // a socket, a pipe or another file of the kernel alone
+			continue // a socket, a pipe or another file that exists only in the kernel
 		}
 		if opened, err := procfs.FileOf(process, file.Name()); err == nil && f.has(opened.Mount, path) {
 			return "open " + name

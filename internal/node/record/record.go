@@ -157,7 +157,7 @@ func isOfFormer(r spec.TargetRecord, t *v1alpha1.StorageTarget) bool {
 	return f != nil && t.Status.Provisioned != nil && isOf(r, f.Owner.Namespace, f.Owner.FileSystem, f.Target, f.Owner.Node)
 }
 
-// There is the record on the filesystem that is mounted at a path, whoever it is of; nil when there is none that can be read.
+// There returns the record on the filesystem that is mounted at a path, of any owner; nil if there is none that can be read.
 func There(top string) *spec.TargetRecord {
 	content, err := read(filepath.Join(top, spec.TargetRecordFile))
 	if err != nil || stored.Check(content, spec.TargetRecordVersion) != nil {

@@ -44,8 +44,8 @@ type KernelNetwork struct {
 	Add   []string   `json:"add"`
 }
 
-// OnNode is the verb that runs a program in the node's mount namespace, and thereby with the node's root directory. It needs the node's
-// process ids, and root.
+// OnNode is the verb that runs a program in the node's mount namespace, and so with the node's root directory. It needs the node's process
+// ids, and root.
 const OnNode = "on-node"
 
 // ServedTarget is a disk that only its own server mounts: how to find it, and what it must contain before each mount.

@@ -36,7 +36,7 @@ type Host struct {
 	Targets func(ctx context.Context) ([]Target, error)
 	// Daemons returns the process ids of each daemon by "<namespace>/<filesystem>/<daemon>" (affinity.Node.Processes).
 	Daemons func() (map[string][]int, error)
-	// Report is called with an error once each time the error changes, and with nil when there is none any more.
+	// Report is called with an error once each time the error changes, and with nil when there is no error.
 	Report func(error)
 }
 

@@ -1,6 +1,6 @@
-// Command load is a program that uses a filesystem while something is done to it: it writes files and syncs them, reads them back, also
-// those of others, and says at the end how long it stood still and what was wrong. Each file says what it must hold, so that a reader knows
-// whether every byte is as it was written.
+// Command load is a program that uses a filesystem while something is done to it. It writes files and syncs them, reads back its own and
+// others', and reports at the end how long it was blocked and what was wrong. Each file contains what determines its content, so that a
+// reader can verify every byte.
 //
 //	load --stop FILE DIRECTORY [DIRECTORY...]      writes into the first directory, and reads from all
 package main
@@ -21,32 +21,32 @@ import (
 )
 
 const (
-	// fileBytes is the size of a file, and files how many each program has: the oldest is written anew.
+	// fileBytes is the size of a file, and files how many each program has: the oldest is overwritten.
 	fileBytes, files = 64 << 10, 128
-	// pause is the time between two operations, so that those of several programs leave time to the servers on the same machine.
+	// pause is the time between two operations, so that several programs leave time to the servers on the same machine.
 	pause = 100 * time.Millisecond
-	// headBytes of a file say which one of which program it is, and its seed.
+	// headBytes is the length of the beginning of a file that identifies the file, its program, and its seed.
 	headBytes = 24
 	private   = 0o600
 )
 
-// Operations are what was done in one way.
+// Operations describes operations of one kind.
 type Operations struct {
 	Count int `json:"count"`
-	// LongestMilliseconds is how long the longest of them took, and At how long after the start it began.
+	// LongestMilliseconds is the duration of the longest of them, and At how long after the start it began.
 	LongestMilliseconds int64 `json:"longestMilliseconds"`
 	AtSeconds           int64 `json:"atSeconds"`
-	// Errors is how many failed, and Error is what the first of them said.
+	// Errors is how many failed, and Error is the message of the first one.
 	Errors int    `json:"errors"`
 	Error  string `json:"error,omitempty"`
 }
 
-// Report is what a program says at its end.
+// Report is the output of a program at its end.
 type Report struct {
 	Seconds int64      `json:"seconds"`
 	Writes  Operations `json:"writes"`
 	Reads   Operations `json:"reads"`
-	// DifferentBytes is how many bytes were not as they were written.
+	// DifferentBytes is how many bytes differ from what was written.
 	DifferentBytes int64 `json:"differentBytes"`
 }
 
@@ -67,7 +67,7 @@ func main() {
 	}
 }
 
-// load uses the directories until the file that ends it is there.
+// load uses the directories until the file that ends it exists.
 func load(stop string, directories []string) (Report, error) {
 	if err := os.MkdirAll(directories[0], 0o755); err != nil {
 		return Report{}, fmt.Errorf("make a directory to write in: %w", err)
@@ -89,7 +89,7 @@ func load(stop string, directories []string) (Report, error) {
 	return report, nil
 }
 
-// repeat does something again and again, until it has ended.
+// repeat repeats an operation until it is ended.
 func (o *Operations) repeat(began time.Time, ended func() bool, do func(n uint64) error) {
 	for n := uint64(0); !ended(); n++ {
 		start := time.Now()
@@ -110,7 +110,7 @@ func (o *Operations) repeat(began time.Time, ended func() bool, do func(n uint64
 	}
 }
 
-// content of the file with a number.
+// content returns the content of the file with a number.
 func content(seed, number uint64) []byte {
 	out := make([]byte, fileBytes)
 	binary.BigEndian.PutUint64(out, number)
@@ -126,7 +126,7 @@ func path(directory string, number uint64) string {
 	return filepath.Join(directory, fmt.Sprintf("%03d", number%files))
 }
 
-// write writes the file with a number, and returns when it is on the servers. A reader sees the one before or this one.
+// write writes the file with a number, and returns after it is on the servers. A reader sees either the former file or this one.
 func write(directory string, number uint64) error {
 	temporary := path(directory, number) + ".new"
 	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, private)
@@ -140,10 +140,10 @@ func write(directory string, number uint64) error {
 	return os.Rename(temporary, path(directory, number))
 }
 
-// errNothingThere is the answer for a file that nobody has written yet.
+// errNothingThere is the error for a file that was not written yet.
 var errNothingThere = errors.New("there is no such file yet")
 
-// read reads a file, and counts the bytes that are not as they were written.
+// read reads a file, and counts the bytes that differ from what was written.
 func read(directory string, number uint64) (different int64, err error) {
 	have, err := os.ReadFile(path(directory, number))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,10 +15,10 @@ import (
 	"github.com/rclone/gofakes3/s3mem"
 )
 
-// listing understands an empty delimiter as S3 does (ListObjectsV2): as none.
+// listing treats an empty delimiter as none, like S3 (ListObjectsV2).
 type listing struct{ *s3mem.Backend }
 
-// ListBucket is that of the backend.
+// ListBucket calls the backend's method.
 func (l listing) ListBucket(
 	ctx context.Context, bucket string, prefix *gofakes3.Prefix, page gofakes3.ListBucketPage,
 ) (*gofakes3.ObjectList, error) {

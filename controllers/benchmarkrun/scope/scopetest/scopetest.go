@@ -1,4 +1,4 @@
-// Package scopetest makes scopes for tests: a run of two points on three clients, and what may have happened to it.
+// Package scopetest builds scopes for tests: a run of two points on three clients, and everything that may have happened to it.
 package scopetest
 
 import (
@@ -21,7 +21,7 @@ import (
 // Now is the time in all scopes of tests.
 var Now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// Idle is a run of two points with two repetitions each that has its directory, and nothing else: the next step is the first job.
+// Idle returns a run of two points with two repetitions each that has its directory, and nothing else: the next step is the first job.
 func Idle() *scope.Scope {
 	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch"}}
 	fs.Spec.StoragePools = []v1alpha1.StoragePoolSpec{{Name: "ssd"}}
@@ -48,7 +48,7 @@ func Idle() *scope.Scope {
 	}
 }
 
-// ClientNodes are nodes of eight CPUs.
+// ClientNodes returns nodes with eight CPUs.
 func ClientNodes(names ...string) []placement.Node {
 	var out []placement.Node
 	for _, name := range names {
@@ -57,7 +57,7 @@ func ClientNodes(names ...string) []placement.Node {
 	return out
 }
 
-// PlanOf is one process, started in such a way, in one step; or in the named ones.
+// PlanOf returns a plan of one process, started in the given way, in one step or in the named ones.
 func PlanOf(launch benchmarks.Launch, steps ...string) benchmarks.Plan {
 	p := benchmarks.Plan{Processes: 1, Demand: benchmarks.Demand{Bytes: 1 << 30, Inodes: 10}}
 	if len(steps) == 0 {
@@ -88,22 +88,22 @@ func AllDone(w *scope.Scope) {
 	w.Published = w.ToPublish(true)
 }
 
-// Checked makes image and space looked at, with so much that is free.
+// Checked records the check of image and space, with the given free space.
 func Checked(w *scope.Scope, free int64) {
 	w.Checker = &children.Child{Name: "sweep-check", Object: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "look"}}, Succeeded: true, Created: Now}
 	w.Provenance.CheckedBy, w.Provenance.CheckedAt = "look", Now
 	w.Provenance.Checked = spec.Checked{FreeBytes: free, FreeInodes: -1}
 }
 
-// Settled makes the results that there are so far written.
+// Settled records the present results as written.
 func Settled(w *scope.Scope) { w.Published = w.ToPublish(w.Final()) }
 
-// At is a first attempt.
+// At returns a first attempt.
 func At(point, repetition int) turns.Turn {
 	return turns.Turn{Point: point, Repetition: repetition, Attempt: 1}
 }
 
-// Job adds a job that was made so long ago.
+// Job adds a job that was created this long ago.
 func Job(w *scope.Scope, point, repetition int, age time.Duration) *children.Child {
 	w.Children = append(w.Children, children.Child{
 		Object: &batchv1.Job{}, Name: turns.JobName("sweep", turns.Turn{Point: point, Repetition: repetition, Attempt: 1}.Suffix()),
@@ -117,7 +117,7 @@ func Limit(w *scope.Scope, point, whole time.Duration) {
 	w.Run.Spec.Limits = &v1alpha1.BenchmarkLimits{PointTimeout: &metav1.Duration{Duration: point}, Timeout: &metav1.Duration{Duration: whole}}
 }
 
-// PodOf is a pod of a job on the node n1.
+// PodOf returns a pod of a job on the node n1.
 func PodOf(role string, phase corev1.PodPhase) corev1.Pod {
 	return corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{children.LabelRole: role}}, Spec: corev1.PodSpec{NodeName: "n1"},
@@ -125,7 +125,7 @@ func PodOf(role string, phase corev1.PodPhase) corev1.Pod {
 	}
 }
 
-// Entry records a turn with its result, or with what changes it.
+// Entry records a turn with its result, or with the given changes.
 func Entry(w *scope.Scope, t turns.Turn, change ...func(*turns.Record)) {
 	entry := turns.Record{
 		Point: t.Point, Repetition: t.Repetition, WarmUp: t.WarmUp, Attempt: t.Attempt, Step: t.Step, Started: Now, Finished: Now.Add(10e9),
@@ -138,15 +138,15 @@ func Entry(w *scope.Scope, t turns.Turn, change ...func(*turns.Record)) {
 	w.Records.Add(entry)
 }
 
-// Failed makes the record of a turn that of a failure.
+// Failed turns a record into that of a failure.
 func Failed(r *turns.Record) { r.Error = "iozone ended with exit code 1" }
 
-// Disturbed makes it that of a disturbance.
+// Disturbed turns a record into that of a disturbance.
 func Disturbed(r *turns.Record) {
 	r.Invalid = "iozone was disturbed: pod master on node n1 was restarted"
 }
 
-// Interrupted makes it that of a turn that was given up.
+// Interrupted turns a record into that of an abandoned turn.
 func Interrupted(r *turns.Record) { r.Interrupted = "was stopped" }
 
 // Tries sets how often a repetition is tried again.
@@ -154,7 +154,7 @@ func Tries(w *scope.Scope, failed, invalid int32) {
 	w.Run.Spec.Limits = &v1alpha1.BenchmarkLimits{Retries: failed, InvalidRetries: &invalid}
 }
 
-// OnVolume makes a run one on the PersistentVolumeClaim data, which has these access modes and is bound.
+// OnVolume makes a run measure the PersistentVolumeClaim data, which has these access modes and is bound.
 func OnVolume(w *scope.Scope, modes ...corev1.PersistentVolumeAccessMode) *scope.Volume {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: "storage", UID: "0f0e0d0c-claim"}}
 	claim.Spec.VolumeName, claim.Spec.AccessModes = "pv-1", modes

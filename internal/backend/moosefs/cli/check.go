@@ -14,9 +14,9 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// AskCheck asks the master of a version at "host:port" what its last round through all files and chunks has found, and for the chunks and
-// disks as they are now. The master goes round all the time by itself, and chunkservers read all chunks one after the other
-// (HDD_TEST_FREQ): nothing has to be started, and nothing is changed.
+// AskCheck queries the master of a version at "host:port" for the result of its last scan of all files and chunks, and for the current
+// state of the chunks and disks. The master scans all the time, and chunkservers read all chunks one after the other (HDD_TEST_FREQ), so
+// nothing has to be started, and nothing is changed.
 func AskCheck(version, address string) [][]string {
 	host, port, _ := strings.Cut(address, ":")
 	ask := func(form []string, questions ...string) []string {
@@ -29,7 +29,7 @@ func AskCheck(version, address string) [][]string {
 	return [][]string{ask([]string{"-j"}, "-SIL", "-SIG", "-SIC", "-SCS", "-SHD")}
 }
 
-// round is the last round of a master through all files (mfscli of 4.57.5; CLTOMA_FSTEST_INFO of 3.0.117).
+// round is the last scan of all files by a master (mfscli of 4.57.5; CLTOMA_FSTEST_INFO of 3.0.117).
 type round struct {
 	Start            int64 `json:"start_time"`
 	End              int64 `json:"end_time"`
@@ -41,8 +41,8 @@ type round struct {
 	Chunks           int64 `json:"chunks"`
 }
 
-// ReadCheck reads the answers. Damage is what has no usable copy. What has fewer copies than it should, the
-// master repairs by itself: the message says how much.
+// ReadCheck reads the answers. Files and chunks without a usable copy are damaged. Chunks with fewer copies than they should have are
+// repaired by the master itself, so only the message counts them.
 func ReadCheck(version string, outputs [][]byte) (spec.CheckAnswer, error) {
 	if want := len(AskCheck(version, "")); len(outputs) != want {
 		return spec.CheckAnswer{}, fmt.Errorf("%d answers of mfscli to %d commands", len(outputs), want)
@@ -71,13 +71,14 @@ func ReadCheck(version string, outputs [][]byte) (spec.CheckAnswer, error) {
 	return answer, err
 }
 
-// readsIdleCopies is true for the versions whose chunkservers read all that they hold by themselves, as mfschunkserver.cfg(5) says of all.
-// Those before took each copy for one that was just read (MooseFS's NEWS of 4.59.2, issue 746).
+// readsIdleCopies reports whether the chunkservers of a version read all their chunks by themselves, as mfschunkserver.cfg(5) claims for
+// all versions. Before 4.59.2, chunkservers treated each copy as just read (MooseFS's NEWS of 4.59.2, issue 746).
 func readsIdleCopies(version string) bool {
 	return backend.CompareVersions(version, "4.59.2") >= 0
 }
 
-// judge says what is damaged. What the master does not know yet hides nothing of what it knows, and is no reason to call the rest clean.
+// judge lists the damage. If the master's knowledge is incomplete, the damage that it has found still counts, and the rest does not count
+// as clean.
 func judge(state backend.State, last *round, failing []failure) (spec.CheckAnswer, error) {
 	answer := spec.CheckAnswer{Done: true}
 	find := func(what string, count int64) {
@@ -109,7 +110,7 @@ func judge(state backend.State, last *round, failing []failure) (spec.CheckAnswe
 	return answer, nil
 }
 
-// lookedAt says what the master has looked at; all is false while that is not all.
+// lookedAt describes what the master has scanned; all is false while that is incomplete.
 func lookedAt(state backend.State, last *round) (said string, all bool) {
 	switch {
 	case last == nil:
@@ -128,8 +129,8 @@ func lookedAt(state backend.State, last *round) (said string, all bool) {
 		state.Data.Endangered+state.Data.Undergoal, away, len(state.Targets)), true
 }
 
-// findFailing makes a finding of each chunkserver that could not read or write its disks, those with the most errors first, and returns the
-// disks.
+// findFailing makes a finding for each chunkserver that could not read or write its disks, those with the most errors first, and returns
+// the disks.
 func findFailing(failing []failure, find func(what string, count int64)) (disks []string) {
 	others := int64(0)
 	slices.SortStableFunc(failing, func(a, b failure) int { return cmp.Compare(b.count, a.count) })
@@ -145,19 +146,20 @@ func findFailing(failing []failure, find func(what string, count int64)) (disks 
 	return disks
 }
 
-// mostFailing chunkservers have findings of their own: a status has room for 32, and those of data must not be crowded out.
+// mostFailing is how many chunkservers have findings of their own: a status has room for 32, and findings about data must not be crowded
+// out.
 const mostFailing = 16
 
-// failure is a chunkserver that could not read or write its disks. Copies that are broken are made again from others, so that it says
-// nothing of the data.
+// failure is a chunkserver that could not read or write its disks. Broken copies are replaced from others, so a failure shows nothing about
+// the data.
 type failure struct {
 	ip   string
 	port int32
-	// count is how many errors there were since the chunkserver has connected to the master; mfscli of 3.x says of disks only, so it is how
-	// many disks had any since the chunkserver was started.
+	// count is the number of errors since the chunkserver connected to the master. mfscli of 3.x reports errors by disk only, so for 3.x it is
+	// the number of disks with errors since the chunkserver started.
 	count  int64
 	ofDisk bool
-	// disks are those of it with an error, with the time of the last one.
+	// disks lists its disks with an error, with the time of the last one.
 	disks []string
 }
 
@@ -173,7 +175,7 @@ func diskWithError(ip string, port int32, path string, at int64) string {
 	return fmt.Sprintf("%s of %s (last at %s)", path, backend.Address(ip, port), time.Unix(at, 0).UTC().Format(time.RFC3339))
 }
 
-// failuresInJSON reads what 4.x says of errors, by chunkserver.
+// failuresInJSON reads the errors that 4.x reports, by chunkserver.
 func failuresInJSON(output []byte) ([]failure, error) {
 	var a struct {
 		Dataset struct {
@@ -203,7 +205,7 @@ func failuresInJSON(output []byte) ([]failure, error) {
 	var out []failure
 	for _, c := range a.Dataset.Chunkservers {
 		f := failure{ip: c.IP, port: c.Port, count: c.Errors, disks: disks[backend.Address(c.IP, c.Port)]}
-		if f.count == 0 && len(f.disks) > 0 { // it has connected anew since the last error
+		if f.count == 0 && len(f.disks) > 0 { // it has reconnected since the last error
 			f.count, f.ofDisk = int64(len(f.disks)), true
 		}
 		if f.count > 0 {
@@ -213,7 +215,7 @@ func failuresInJSON(output []byte) ([]failure, error) {
 	return out, nil
 }
 
-// failuresInTable reads what 3.x says of errors, by chunkserver. The table was read before: each line of disks has its columns.
+// failuresInTable reads the errors that 3.x reports, by chunkserver. The table was parsed before, so each line of disks has its columns.
 func failuresInTable(output []byte) []failure {
 	var out []failure
 	for line := range strings.Lines(string(output)) {
@@ -240,7 +242,7 @@ func failuresInTable(output []byte) []failure {
 	return out
 }
 
-// roundInJSON is nil while there was none.
+// roundInJSON returns the last scan, nil if there was none.
 func roundInJSON(output []byte) (*round, error) {
 	var a struct {
 		Dataset struct {
@@ -263,7 +265,7 @@ func roundInJSON(output []byte) (*round, error) {
 	return out, nil
 }
 
-// roundInTable reads the rows of the check loop of 3.0.117, and is nil while there was none.
+// roundInTable reads the rows of the check loop of 3.0.117, and returns nil if there was none.
 func roundInTable(output []byte) (*round, error) {
 	var out round
 	rows := map[string]*int64{

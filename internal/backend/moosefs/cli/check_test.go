@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// round3 are the rows of the check loop as mfscli of 3.0.117 prints them, and round4 the object of that of 4.57.5.
+// round3 holds the rows of the check loop in the output of mfscli of 3.0.117, and round4 the object in the output of 4.57.5.
 const round3 = `check loop	start:	1795240000
 check loop	end:	1795243600
 check loop	files:	20
@@ -27,7 +27,8 @@ check loop	missing chunks:	MISSING
 const round4 = `{"start_time": 1795240000, "end_time": 1795243600, "start_time_str": "x", "end_time_str": "x", "files": 20, "undergoal_files": 19,
 "missing_files": MISSING, "missing_trash_files": 0, "missing_sustained_files": 0, "chunks": 21, "undergoal_chunks": 19, "missing_chunks": MISSING}`
 
-// checked is what mfscli said in a situation, with a round that has missed so many files; none when that is empty.
+// checked returns the output of mfscli in a situation, with a round that has missed the given number of files; without a round if that is
+// empty.
 func checked(t *testing.T, version, situation, missing string) [][]byte {
 	t.Helper()
 	raw := said(t, version, situation)[0]
@@ -119,7 +120,8 @@ func TestDisksThatCouldNotBeReadAreCountedByChunkserver(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			g := NewWithT(t)
 			said := checked(t, version, "damaged", "0")
-			said[0] = []byte(strings.Replace(string(said[0]), `"progress_status":1`, `"progress_status":0`, 1)) // it counted when it was recorded
+			// it was still counting when it was recorded
+			said[0] = []byte(strings.Replace(string(said[0]), `"progress_status":1`, `"progress_status":0`, 1))
 			answer, err := ReadCheck(version, said)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(answer.Findings).To(ContainElement(c.finding))

@@ -1,4 +1,4 @@
-// Package cli asks a master of MooseFS for its state by mfscli(1) of 3.0.117, 4.57.5 and 4.59.2, and reads what that prints.
+// Package cli queries a master of MooseFS for its state by mfscli(1) of 3.0.117, 4.57.5 and 4.59.2, and parses the output.
 package cli
 
 import (
@@ -10,28 +10,28 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// prober asks a master by mfscli(1). 4.x answers in JSON; 3.x has tables only, with a separator of our choice.
+// prober queries a master by mfscli(1). 4.x answers in JSON; 3.x prints only tables, with a separator that the caller chooses.
 type prober struct{ version, host, port string }
 
-// New returns how the master of a version at "host:port" (IPv4 only, as MooseFS itself) is asked for its state.
+// New returns the queries for the state of the master of a version at "host:port" (IPv4 only, like MooseFS itself).
 func New(version, address string) backend.Questions {
 	host, port, _ := strings.Cut(address, ":")
 	return prober{version: version, host: host, port: port}
 }
 
-// The answer that is asked for: general information, counts of chunks, chunkservers, metaloggers, disks and storage
-// classes; and the mounts.
+// The requested parts of the answer: general information, counts of chunks, chunkservers, metaloggers, disks and storage classes; and the
+// mounts.
 var (
 	askForServers = []string{"-SIG", "-SIC", "-SCS", "-SMB", "-SHD", "-SSC"}
 	askForMounts  = []string{"-SMS"}
 )
 
-// separator of 3.x stands in no address, number or name of a class, unlike the blank and the bar.
+// separator is the column separator for 3.x. Unlike the blank and the bar, it occurs in no address, number or name of a class.
 const separator = "\t"
 
-// Commands are one of 4.x and two of 3.x: there, a client chooses the path of its mount and so can write what looks like
-// a line of another table. Asked for apart, mounts can feign nothing but mounts. Without -n, mfscli would ask the DNS for
-// every address and show names in the place of addresses.
+// Commands returns one command for 4.x and two for 3.x. In 3.x, a client chooses the path of its mount, and the path can imitate a line of
+// another table. A separate query for the mounts limits this to the mounts. Without -n, mfscli would query the DNS for every address and
+// print names instead.
 func (p prober) Commands() [][]string {
 	if strings.HasPrefix(p.version, "3.") {
 		command := []string{"mfscli", "-n", "-s", separator, "-H", p.host, "-P", p.port}
@@ -40,8 +40,8 @@ func (p prober) Commands() [][]string {
 	return [][]string{slices.Concat([]string{"mfscli", "-n", "-j", "-H", p.host, "-P", p.port}, askForServers, askForMounts)}
 }
 
-// Maintain switches the maintenance mode of a chunkserver on or off, at the master at "host:port". Its exit code
-// does not say what the master has; the next answer shows what has come of it.
+// Maintain switches the maintenance mode of a chunkserver on or off, at the master at "host:port". Its exit code does not show the result;
+// the next answer of the probe does.
 func Maintain(address, ip string, port int32, on bool) []string {
 	host, at, _ := strings.Cut(address, ":")
 	mode := "0"
@@ -51,21 +51,21 @@ func Maintain(address, ip string, port int32, on bool) []string {
 	return []string{"mfscli", "-n", "-H", host, "-P", at, fmt.Sprintf("-CM%s/%s/%d", mode, ip, port)}
 }
 
-// Forget takes a chunkserver out of the list of the master at "host:port". The master refuses that by itself while the chunkserver is
-// connected (ERROR_ACTIVE); the exit code does not say so, and the next answer shows what has come of it.
+// Forget removes a chunkserver from the list of the master at "host:port". The master refuses that while the chunkserver is connected
+// (ERROR_ACTIVE). The exit code does not show the refusal; the next answer of the probe does.
 func Forget(address, ip string, port int32) []string {
 	host, at, _ := strings.Cut(address, ":")
 	return []string{"mfscli", "-n", "-H", host, "-P", at, fmt.Sprintf("-CRC/%s/%d", ip, port)}
 }
 
-// Limit is the usual one.
+// Limit returns the default.
 func (prober) Limit(int) time.Duration { return 0 }
 
-// Tolerates the exit code of 4.59.2 when it reached no master: it says why in what it prints. Up to 4.57.5 it is 0 then, too, so what
-// mfscli says decides. One that breaks down says so in its standard error.
+// Tolerates accepts the exit code of 4.59.2 when it reached no master, because the output then contains the reason. Up to 4.57.5 the code
+// is 0 in that case, so the output decides. A crash of mfscli prints to standard error.
 func (prober) Tolerates(_, code int, stderr string) bool { return code == 1 && stderr == "" }
 
-// Parse makes a State of the answers.
+// Parse parses the answers into a State.
 func (p prober) Parse(outputs [][]byte) (backend.State, error) {
 	if want := len(p.Commands()); len(outputs) != want {
 		return backend.State{}, fmt.Errorf("%d answers of mfscli to %d commands", len(outputs), want)
@@ -83,17 +83,17 @@ func (p prober) Parse(outputs [][]byte) (backend.State, error) {
 		return backend.State{}, fmt.Errorf("mfscli -H %s -P %s: %w", p.host, p.port, err)
 	}
 	slices.Sort(state.ClassesInUse)
-	// "Ready" is about all disks of one chunkserver, from its last round through all chunks. What was counted of the whole
-	// filesystem must say the same before a disk is called removable.
+	// "Ready" describes all disks of one chunkserver, from its last scan of all chunks. The counts of the whole filesystem must agree before a
+	// disk is reported as removable.
 	for i := range state.Targets {
 		state.Targets[i].Removable = state.Targets[i].Removable && state.Data.Whole()
 	}
 	return state, nil
 }
 
-// online is true for a disk that serves the data that it holds. MooseFS names all that ails it: "damaged", "invalid",
-// "scanning", "server unreachable"; one that is marked for removal takes no new data, but serves what it has. One that had an error once
-// is "ok" up to 4.57.5, and "ok (errors)" later.
+// online reports whether a disk serves its data. MooseFS has words for each fault: "damaged", "invalid", "scanning", "server unreachable".
+// A disk that is marked for removal accepts no new data, but serves what it has. A disk that had one error is "ok" up to 4.57.5, and "ok
+// (errors)" later.
 func online(status []string) bool {
 	for _, word := range status {
 		if word != "ok" && word != "ok (errors)" && !marked(word) {
@@ -103,13 +103,13 @@ func online(status []string) bool {
 	return len(status) > 0
 }
 
-// marked is true for a word that says that a disk is marked for removal ("*" in mfshdd.cfg(5)): of 3.0.117, of 4.57.5, and of later ones.
+// marked reports whether a word means that a disk is marked for removal ("*" in mfshdd.cfg(5)), in 3.0.117, in 4.57.5, or later.
 func marked(word string) bool {
 	return strings.HasPrefix(word, "marked for removal") || strings.HasPrefix(word, "MFR ") || strings.HasPrefix(word, "removal ")
 }
 
-// removal says whether a disk is marked for removal, and whether MooseFS calls it ready for that: all that is on it has enough copies
-// elsewhere. A disk that is being scanned has not told all that is on it.
+// removal reports whether a disk is marked for removal, and whether MooseFS reports it as ready for that: everything on it has enough
+// copies elsewhere. A disk that is being scanned has not reported everything on it.
 func removal(status []string) (removing, ready bool) {
 	scanned := true
 	for _, word := range status {
@@ -128,14 +128,14 @@ func removal(status []string) (removing, ready bool) {
 // class is a storage class as mfscli shows it: an expression, such as "2A/[RACK]", for each time of a file's life.
 type class struct {
 	keep string
-	// others are for the times for which the class has copies of their own: "create", "arch" and "trash".
+	// others holds the expressions for the times with copies of their own: "create", "arch" and "trash".
 	others map[string]string
 	// mode is LOOSE, STD or STRICT.
 	mode string
 }
 
-// String is the expression for keeping, such as "2A", and behind it all in which the class is not as the operator makes
-// its own: strict, and with the same copies at all times. So "2A" means that there is nothing else to know.
+// String returns the expression for keeping, such as "2A", followed by everything in which the class differs from those that the operator
+// makes: strict, and with the same copies at all times. So "2A" alone describes the class completely.
 func (c class) String() string {
 	said := []string{c.keep}
 	for _, time := range backend.SortedKeys(c.others) {
@@ -149,15 +149,15 @@ func (c class) String() string {
 	return strings.Join(said, "; ")
 }
 
-// count notes how many copies a chunk should have and has, of which there are some. A goal of 0 is of chunks that no file has any more.
-// The last column, 10, is for 10 and more.
+// count adds chunks with this goal and this number of copies. The goal is 0 for chunks that no file uses. The last column, 10, means 10 or
+// more.
 func count(data *backend.DataHealth, goal, copies, chunks int64) {
 	if goal > 0 && chunks > 0 && (data.Fewest == 0 || copies < data.Fewest) {
 		data.Fewest = copies
 	}
 }
 
-// expression writes copies as the commands for storage classes take them: "A", "A", "B" as "2A,1B".
+// expression formats copies as the commands for storage classes take them: "A", "A", "B" as "2A,1B".
 func expression(copies []string) string {
 	var parts []string
 	for i := 0; i < len(copies); {

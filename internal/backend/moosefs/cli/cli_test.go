@@ -12,15 +12,15 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// What mfscli said in testdata was written by real daemons, in one situation after another. There were two nodes, .11 with
-// the master and a client, and .12; each with a metalogger, a chunkserver of label A on port 19435 with the disks
-// /data/ssd0/data and /data/ssd1/data, and one of label B on port 19436 with /data/hdd0/data.
+// The output in testdata was recorded from real daemons, in one situation after another. There were two nodes, .11 with the master and a
+// client, and .12. Each had a metalogger, a chunkserver of label A on port 19435 with the disks /data/ssd0/data and /data/ssd1/data, and
+// one of label B on port 19436 with /data/hdd0/data.
 var network = map[string]string{"3.0.117": "10.97.3.", "4.57.5": "10.97.4.", "4.59.2": "10.97.5."}
 
-// used is how much of the disk of the machine was used then: MooseFS counts that, too.
+// used is how much of the machine's disk was in use then, because MooseFS counts that too.
 var used = map[string]float64{"3.0.117": 66e9, "4.57.5": 66e9, "4.59.2": 51.8e9}
 
-// said is what mfscli of a version said in a situation.
+// said returns the output of mfscli of a version in a situation.
 func said(t testing.TB, version, situation string) [][]byte {
 	t.Helper()
 	files := []string{situation + ".json"}
@@ -38,7 +38,7 @@ func said(t testing.TB, version, situation string) [][]byte {
 	return outputs
 }
 
-// each runs a test for each version, with what it says in a situation.
+// each runs a test for each version, with its output in a situation.
 func each(t *testing.T, situation string, test func(g Gomega, state backend.State, ip string)) {
 	t.Helper()
 	for version, ip := range network {
@@ -279,7 +279,7 @@ func TestWithoutAnyChunkserverTheMasterStillAnswers(t *testing.T) {
 				g.Expect(s.Online).To(BeFalse())
 			}
 		}
-		if state.Version != "4.57.5" { // its mfscli breaks down when it lists them, and leaves them out
+		if state.Version != "4.57.5" { // its mfscli crashes when it lists them, and omits them
 			g.Expect(known).To(Equal(4))
 		}
 		g.Expect(state.Targets).To(BeEmpty())
@@ -386,8 +386,8 @@ func TestADiskThatIsBeingScannedIsNotOnlineYet(t *testing.T) {
 	g.Expect(online([]string{"ok (errors)"})).To(BeTrue(), "it had an error, and serves")
 }
 
-// fuzz checks that no answer makes a parser panic, and that a State that is accepted holds together. The answers are long:
-// with -fuzz, give -fuzzminimizetime 1x as well, or most of the time goes into shortening them.
+// fuzz checks that no answer makes a parser panic, and that an accepted State is consistent. The answers are long: with -fuzz, also set
+// -fuzzminimizetime 1x, or most of the time goes into shortening them.
 func fuzz(f *testing.F, version string) {
 	f.Helper()
 	for _, situation := range []string{"healthy", "hostile", "admin", "marked", "damaged", "lost", "unreachable", "bare", "down"} {

@@ -19,7 +19,7 @@ type answer struct {
 				Version string `json:"version"`
 			} `json:"general"`
 			Chunks *struct {
-				// All are the counts by the copies that chunks should have and have; those on disks that are marked for removal count.
+				// All holds the counts by the copies that chunks should have and have. Copies on disks that are marked for removal count.
 				All     []cell `json:"allchunks"`
 				Summary struct {
 					All struct {
@@ -29,7 +29,7 @@ type answer struct {
 						Stable     int64 `json:"stable"`
 					} `json:"allchunks"`
 				} `json:"summary"`
-				// ProgressStatus is 0 when the counts are valid; else chunkservers are just coming or going.
+				// ProgressStatus is 0 if the counts are valid; otherwise chunkservers are just coming or going.
 				ProgressStatus int `json:"progress_status"`
 			} `json:"chunks"`
 		} `json:"info"`
@@ -39,7 +39,7 @@ type answer struct {
 			IP        string   `json:"ip"`
 			Port      int32    `json:"port"`
 			Labels    []string `json:"labels"`
-			// Maintenance is "on" for one that was told to be in maintenance mode, and "on (temp)" for one that is so until it connects again.
+			// Maintenance is "on" if maintenance mode was switched on, and "on (temp)" if it lasts until the chunkserver connects again.
 			Maintenance  string `json:"maintenance_mode"`
 			RegularUsed  int64  `json:"hdd_regular_used"`
 			RegularTotal int64  `json:"hdd_regular_total"`
@@ -73,20 +73,20 @@ type answer struct {
 			Times map[string]storageMode `json:"storage_modes"`
 		} `json:"storage_classes"`
 	} `json:"dataset"`
-	// Errors are sentences, or objects with a traceback of mfscli itself.
+	// Errors holds sentences, or objects with a traceback of mfscli itself.
 	Errors []json.RawMessage `json:"errors"`
 }
 
-// storageMode is what a class says for one time of a file's life.
+// storageMode is the rule of a class for one time of a file's life.
 type storageMode struct {
 	Labels []struct {
 		Definition string `json:"definition"`
 	} `json:"labels_list"`
-	// Distinct is by what the servers of the copies differ, such as "[RACK]"; "-" when by nothing.
+	// Distinct is the property in which the servers of the copies must differ, such as "[RACK]"; "-" for none.
 	Distinct string `json:"uniqmask_str"`
 }
 
-// expression is what the commands for storage classes take.
+// expression returns the form that the commands for storage classes take.
 func (m storageMode) expression() string {
 	var copies []string
 	for _, l := range m.Labels {
@@ -98,15 +98,15 @@ func (m storageMode) expression() string {
 	return expression(copies) + "/" + m.Distinct
 }
 
-// cell counts the chunks that should have so many copies, and have so many. Of a chunk that is kept by erasure coding, copies are the parts
-// that can be lost, and one.
+// cell counts the chunks that should have one number of copies, and have another. For an erasure-coded chunk, the number of copies is the
+// number of parts that can be lost, plus one.
 type cell struct {
 	Target  string `json:"target"`
 	Current string `json:"current"`
 	Chunks  int64  `json:"chunks"`
 }
 
-// fewest is the number of copies of the chunk that has the fewest, 0 when a count is not understood.
+// fewest returns the number of copies of the chunk with the fewest copies, 0 if a count can't be understood.
 func fewest(cells []cell) int64 {
 	var data backend.DataHealth
 	for _, c := range cells {
@@ -140,8 +140,8 @@ func parseJSON(output []byte) (backend.State, error) {
 	return a.state(), nil
 }
 
-// harmless is true for an error of mfscli 4.57.5 itself: it fails to list the chunkservers when every one that the master
-// knows is disconnected. The list is left out then, which says as much.
+// harmless reports whether an error comes from mfscli 4.57.5 itself, which fails to list the chunkservers when all of them are
+// disconnected. It then omits the list, which has the same meaning.
 func harmless(e json.RawMessage) bool {
 	var failed struct {
 		Errors []string `json:"errors"`
@@ -170,8 +170,8 @@ func (a answer) state() backend.State {
 	for _, m := range d.Metaloggers {
 		state.Servers = append(state.Servers, backend.Server{Role: v1alpha1.RoleMetadataBackup, IP: m.IP, Online: true, Version: m.Version})
 	}
-	// A chunkserver that did not tell its disks has one here that has no path and is "server unreachable", or since
-	// 4.57.7 "unknown (unreachable chunkserver)".
+	// A chunkserver that did not report its disks has one entry without a path, "server unreachable" or, since 4.57.7, "unknown (unreachable
+	// chunkserver)".
 	for _, t := range d.Disks {
 		removing, ready := removal(t.Status)
 		state.Targets = append(state.Targets, backend.Target{
@@ -202,7 +202,7 @@ func (a answer) state() backend.State {
 	return state
 }
 
-// quote shortens what another program said to what fits in a message.
+// quote shortens another program's output to a length that fits in a message.
 func quote(said string) string {
 	const most = 300
 	if len(said) > most {

@@ -12,7 +12,7 @@ import (
 func TestTheMaintenanceModeOfAChunkserverIsKnownAndOneThatEndsByItselfIsNone(t *testing.T) {
 	for version, c := range map[string]struct {
 		situation, off, on, temporary string
-		// places of the chunkserver whose mode is on, and of the one whose mode ends by itself.
+		// The addresses of the chunkserver whose mode is on, and of the one whose mode ends by itself.
 		first, second string
 	}{
 		"3.0.117": {"healthy", "maintenance_off", "maintenance_on", "maintenance_tmp_on", "19435\t1\tA\t3.0.117\t0\t", "19435\t3\tA\t3.0.117\t0\t"},

@@ -11,17 +11,17 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// tables reads the tables of mfscli 3.0.117. A line is the title of its table and its columns.
+// tables reads the tables of mfscli 3.0.117. A line consists of the title of its table and its columns.
 type tables struct{ state backend.State }
 
-// table says how many columns a table has, and what a line of it means.
+// table describes a table: its number of columns, and how to read a line.
 type table struct {
 	columns int
 	read    func(t *tables, row row) error
 }
 
-// tableOf names the tables by title. An answer with any other line is refused: mfscli ends with exit code 0 whatever
-// happened, and says in its output that no master answered, or that it broke down itself.
+// tableOf maps titles to tables. An answer with any other line is refused. mfscli always exits with code 0, and reports in its output that
+// no master answered, or that it crashed.
 var tableOf = map[string]table{
 	"master info:":                {2, (*tables).masterInfo},
 	"chunk servers:":              {14, (*tables).chunkserver},
@@ -31,7 +31,7 @@ var tableOf = map[string]table{
 	"storage classes:":            {22, (*tables).storageClass},
 }
 
-// countsTitle is the title of the only table with lines of several forms.
+// countsTitle is the title of the only table with several forms of lines.
 const countsTitle = "all chunks matrix:"
 
 // parseTables reads the answer of 3.x about everything but mounts.
@@ -55,8 +55,8 @@ func parseTables(output []byte) (backend.State, error) {
 	return t.state, nil
 }
 
-// breakdown is the last line of the first traceback in the output, empty when there is none. One chunkserver that does not
-// answer is enough for one, and for a list without any disk.
+// breakdown returns the last line of the first traceback in the output, empty if there is none. One chunkserver that does not answer can
+// cause a traceback, and a list without any disk.
 func breakdown(output string) string {
 	_, traceback, found := strings.Cut(output, "\nTraceback (most recent call last):\n")
 	if !found {
@@ -86,14 +86,14 @@ func (t *tables) line(text string) error {
 	return nil
 }
 
-// maintained is a chunkserver that was told to be in maintenance mode. One that is so until it connects again, because it was stopped
-// orderly, is "maintenance_temp_on" or "maintenance_tmp_on".
+// maintained is the value for a chunkserver whose maintenance mode was switched on. If it lasts only until the chunkserver connects again,
+// after an orderly stop, the value is "maintenance_temp_on" or "maintenance_tmp_on".
 const maintained = "maintenance_on"
 
-// row is the columns of a line.
+// row holds the columns of a line.
 type row []string
 
-// numbers reads columns as counts or bytes, all of them or none.
+// numbers parses columns as counts or bytes, either all of them or none.
 func (r row) numbers(columns ...int) ([]int64, error) {
 	out := make([]int64, len(columns))
 	for i, column := range columns {
@@ -121,7 +121,7 @@ func (t *tables) masterInfo(r row) error {
 	return nil
 }
 
-// count reads a line such as "chunkclass missing:", "0", or one of the matrix that those are sums of: "goal/copies/chunks:", "2", "1",
+// count parses a line such as "chunkclass missing:", "0", or a line of the matrix that those are sums of: "goal/copies/chunks:", "2", "1",
 // "19".
 func (t *tables) count(text string, r row) error {
 	if len(r) == 4 && r[0] == "goal/copies/chunks:" {
@@ -148,8 +148,8 @@ func (t *tables) count(text string, r row) error {
 	return nil
 }
 
-// chunkserver reads: address, port, id, labels, version, load, maintenance, chunks, used, total, state of removal, and
-// chunks, used and total of the disks that are marked for removal.
+// chunkserver parses: address, port, id, labels, version, load, maintenance, chunks, used, total, state of removal, and chunks, used and
+// total of the disks that are marked for removal.
 func (t *tables) chunkserver(r row) error {
 	p, err := port(r[1])
 	if err != nil {
@@ -170,7 +170,7 @@ func (t *tables) chunkserver(r row) error {
 	return nil
 }
 
-// lostChunkserver reads: address, port, id, maintenance.
+// lostChunkserver parses: address, port, id, maintenance.
 func (t *tables) lostChunkserver(r row) error {
 	p, err := port(r[1])
 	if err != nil {
@@ -180,14 +180,14 @@ func (t *tables) lostChunkserver(r row) error {
 	return nil
 }
 
-// metalogger reads: address, version.
+// metalogger parses: address, version.
 func (t *tables) metalogger(r row) error {
 	t.state.Servers = append(t.state.Servers, backend.Server{Role: v1alpha1.RoleMetadataBackup, IP: r[0], Online: true, Version: r[1]})
 	return nil
 }
 
-// disk reads: "address:port:path", chunks, time of the last error, status, eight of speed; then used and total, or
-// "progress:" and the percentage of a scan.
+// disk parses: "address:port:path", chunks, time of the last error, status, eight values of speed; then used and total, or "progress:" and
+// the percentage of a scan.
 func (t *tables) disk(r row) error {
 	place := strings.SplitN(r[0], ":", 3)
 	if len(place) != 3 {
@@ -215,13 +215,12 @@ func (t *tables) disk(r row) error {
 	return nil
 }
 
-// storageClass reads: id, name, for administrators only, mode, files, directories, three counts of chunks, three of
-// archived ones; then for creation, keeping and archiving each: can it be fulfilled, number of copies, labels of the
-// copies; and the delay of archiving.
+// storageClass parses: id, name, for administrators only, mode, files, directories, three counts of chunks, three of archived ones; then
+// for creation, keeping and archiving each: can it be fulfilled, number of copies, labels of the copies; and the delay of archiving.
 func (t *tables) storageClass(r row) error {
 	copies := func(text string) string { return expression(strings.Split(text, " , ")) }
 	made := class{mode: r[3], keep: copies(r[17]), others: map[string]string{"create": copies(r[14])}}
-	// Every class has copies for archiving, from when it was created; without a delay it never archives.
+	// Every class has copies for archiving from the moment it was created. Without a delay it never archives.
 	if r[21] != "-" {
 		made.others["arch"] = copies(r[20])
 	}
@@ -232,8 +231,7 @@ func (t *tables) storageClass(r row) error {
 	return nil
 }
 
-// parseMounts reads the answer of 3.x about mounts. Lines of another form are skipped: they can only come from the path of
-// some client's mount.
+// parseMounts parses the answer of 3.x about mounts. It skips lines of another form, which can come only from the path of a client's mount.
 func parseMounts(output []byte) []backend.Session {
 	sessions := []backend.Session{}
 	for line := range bytes.Lines(output) {

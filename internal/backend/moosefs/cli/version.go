@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// AskVersion asks the master of a version at "host:port" for the version of its metadata, which counts its changes.
+// AskVersion queries the master of a version at "host:port" for the version of its metadata, which counts its changes.
 func AskVersion(version, address string) []string {
 	host, port, _ := strings.Cut(address, ":")
 	if strings.HasPrefix(version, "3.") {
@@ -19,16 +19,16 @@ func AskVersion(version, address string) []string {
 	return []string{"mfscli", "-n", "-j", "-H", host, "-P", port, "-SIM"}
 }
 
-// MetadataID is how 4.x writes the id of metadata, as in its log.
+// MetadataID formats the id of metadata as 4.x does in its log.
 func MetadataID(id uint64) string { return fmt.Sprintf("%016X", id) }
 
-// noMaster is what an answer without a master means: mfscli ends with exit code 0 all the same.
+// noMaster returns an error if the output means that mfscli reached no master. mfscli exits with code 0 in that case too.
 func noMaster(output []byte) error {
 	const most = 200
 	return fmt.Errorf("mfscli names no master that works, as when none answers there: %q", output[:min(len(output), most)])
 }
 
-// ReadVersion reads the answer. 3.x does not say the id.
+// ReadVersion parses the answer. 3.x does not print the id.
 func ReadVersion(version string, output []byte) (backend.BackupVersion, error) {
 	if strings.HasPrefix(version, "3.") {
 		return versionInTable(output)
@@ -60,7 +60,7 @@ func ReadVersion(version string, output []byte) (backend.BackupVersion, error) {
 	return out, nil
 }
 
-// versionInTable reads the table of masters of 3.0.117: address, version, state, local time, and the version of the metadata.
+// versionInTable parses the table of masters of 3.0.117: address, version, state, local time, and the version of the metadata.
 func versionInTable(output []byte) (backend.BackupVersion, error) {
 	const title, columns, ofMetadata = "metadata servers:", 13, 5
 	for line := range strings.Lines(string(output)) {
@@ -71,7 +71,7 @@ func versionInTable(output []byte) (backend.BackupVersion, error) {
 		if len(row) != columns {
 			return backend.BackupVersion{}, fmt.Errorf("a line of mfscli about masters has %d columns, and %d are known: %q", len(row), columns, line)
 		}
-		// It groups digits: "1 135".
+		// The output groups digits: "1 135".
 		if version, err := strconv.ParseInt(strings.ReplaceAll(row[ofMetadata], " ", ""), 10, 64); err == nil && version > 0 {
 			return backend.BackupVersion{Version: version}, nil
 		}

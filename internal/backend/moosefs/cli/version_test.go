@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/moosefs/cli"
 )
 
-// The answers are real ones of 3.0.117 and 4.57.5, shortened where they say what is not read.
+// The answers are real ones of 3.0.117 and 4.57.5, without the parts that are not parsed.
 func TestTheVersionOfTheMetadata(t *testing.T) {
 	const alone = `{"version": "4.57.5", "dataset": {"info": {"masters": [{"ip": "127.0.0.1", "strver": "4.57.5", "state": "MASTER", ` +
 		`"metadata_version": 4, "metadata_id": 7711399955986580376, "metadata_delay": null}]}}, "errors": []}`

@@ -7,7 +7,7 @@ import (
 
 const mkfs = "mkfs.btrfs"
 
-// options are those of mkfs.btrfs(8).
+// options holds the options of mkfs.btrfs(8).
 var options = map[string]format.Option{
 	"--csum": format.Takes(nil), "--checksum": format.Takes(nil), "-d": format.Takes(nil), "--data": format.Takes(nil),
 	"-m": format.Takes(nil), "--metadata": format.Takes(nil), "-M": format.Plain, "--mixed": format.Plain,
@@ -27,12 +27,12 @@ var options = map[string]format.Option{
 	"-l": format.Not(true, format.Obsolete), "--leafsize": format.Not(true, format.Obsolete),
 }
 
-// RefusedOptions are those of mkfs.btrfs(8) that a user may not give.
+// RefusedOptions returns the options of mkfs.btrfs(8) that a user may not set.
 func (Format) RefusedOptions(given []v1alpha1.MkfsOption) []string {
 	return format.Refused(mkfs, options, given)
 }
 
-// Make is mkfs.btrfs. It refuses a device on which it finds something.
+// Make returns the command mkfs.btrfs. It refuses a device on which it finds something.
 func (Format) Make(n format.New) []string {
 	argv := []string{mkfs}
 	for _, option := range n.Options {
@@ -41,5 +41,5 @@ func (Format) Make(n format.New) []string {
 	return append(argv, "-L", n.Label, "-U", n.UUID, n.Device)
 }
 
-// Inodes is 0: it makes inodes as they are needed, and says 0 in statfs(2).
+// Inodes is 0: btrfs creates inodes on demand, and reports 0 in statfs(2).
 func (Format) Inodes(int64, []v1alpha1.MkfsOption) int64 { return 0 }

@@ -12,7 +12,7 @@ const (
 	infoUUID = 16
 )
 
-// Proof asks for it in no other way: besides the UUID in its superblock, it has one in its metadata.
+// Proof uses btrfs's own request only, because besides the UUID in its superblock btrfs has one in its metadata.
 func (Format) Proof() format.Proof { return format.Proof{Magic: magic, OwnOnly: true, UUID: uuid} }
 
 func uuid(ask format.Ask) ([]byte, error) {

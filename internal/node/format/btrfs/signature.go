@@ -5,5 +5,5 @@ import "parallelfs.dev/operator/internal/node/format"
 // Signature is btrfs.
 func (Format) Signature() string { return "btrfs" }
 
-// Log is nil: its log is a tree like any other.
+// Log is nil: the log of btrfs is a tree like any other.
 func (Format) Log() *format.Log { return nil }

@@ -12,7 +12,7 @@ import (
 
 const mkfs = "mkfs.ext4"
 
-// options are those of mke2fs(8).
+// options holds the options of mke2fs(8).
 var options = map[string]format.Option{
 	"-b": format.Takes(nil), "-c": format.Plain, "-C": format.Takes(nil), "-D": format.Plain, "-e": format.Takes(nil),
 	"-g": format.Takes(nil), "-G": format.Takes(nil), "-i": format.Takes(nil), "-I": format.Takes(nil), "-j": format.Plain,
@@ -27,16 +27,16 @@ var options = map[string]format.Option{
 	"-V": format.Not(false, format.DryRun), "-S": format.Not(false, format.PartlyMade), "-t": format.Not(true, format.OtherKind),
 }
 
-// Options are what is known of those of mke2fs(8), which makes other formats as well.
+// Options returns the known options of mke2fs(8), which makes other formats as well.
 func Options() map[string]format.Option { return maps.Clone(options) }
 
-// RefusedOptions are those of mke2fs(8) that a user may not give.
+// RefusedOptions returns the options of mke2fs(8) that a user may not set.
 func (Format) RefusedOptions(given []v1alpha1.MkfsOption) []string {
 	return format.Refused(mkfs, options, given)
 }
 
-// Make is mkfs.ext4. It refuses a device that is mounted or busy, but overwrites another filesystem without a question when it has no
-// terminal: what is on a disk is wiped before, by a step of its own.
+// Make returns the command mkfs.ext4. It refuses a device that is mounted or busy, but without a terminal it overwrites another filesystem
+// unasked. A step of its own therefore wipes the disk first.
 func (Format) Make(n format.New) []string {
 	argv := []string{mkfs}
 	for _, option := range n.Options {
@@ -45,7 +45,7 @@ func (Format) Make(n format.New) []string {
 	return append(argv, "-L", n.Label, "-U", n.UUID, n.Device)
 }
 
-// Inodes follow from the number that was asked for, or from the bytes per inode.
+// Inodes returns the number from the options, or the number that follows from the bytes per inode.
 func (Format) Inodes(sizeBytes int64, given []v1alpha1.MkfsOption) int64 {
 	if n := numberAfter(given, "-N"); n > 0 {
 		return n
@@ -56,8 +56,8 @@ func (Format) Inodes(sizeBytes int64, given []v1alpha1.MkfsOption) int64 {
 	return sizeBytes / ratioOf(sizeBytes)
 }
 
-// ratioOf is the number of bytes per inode that mke2fs takes for a size (mke2fs.conf of e2fsprogs 1.47: floppy, small, default,
-// big and huge).
+// ratioOf returns the number of bytes per inode that mke2fs uses for a size (mke2fs.conf of e2fsprogs 1.47: floppy, small, default, big and
+// huge).
 func ratioOf(size int64) int64 {
 	const tib = 1 << 40
 	switch {
@@ -74,7 +74,7 @@ func ratioOf(size int64) int64 {
 	}
 }
 
-// numberAfter is the number that follows an option of mke2fs, or is written onto it, 0 when there is none.
+// numberAfter returns the number that follows an option of mke2fs, or is attached to it, 0 if there is none.
 func numberAfter(given []v1alpha1.MkfsOption, name string) int64 {
 	i := slices.IndexFunc(given, func(o v1alpha1.MkfsOption) bool { return strings.HasPrefix(string(o), name) })
 	if i < 0 {

@@ -18,28 +18,28 @@ func (Format) WithoutReplay() []string { return []string{"ro", "noload"} }
 // SpansDevices is false.
 func (Format) SpansDevices() bool { return false }
 
-// The multi-mount protection (MMP): whoever mounts the filesystem for writing puts a number into one block of it, and another one every few
-// seconds; who unmounts it puts there that it is clean (Documentation/filesystems/ext4/mmp.rst and super.rst of the kernel).
+// The multi-mount protection (MMP): a machine that mounts the filesystem for writing puts a number into one block of it, and a new one
+// every few seconds. The unmount writes the value for "clean" (Documentation/filesystems/ext4/mmp.rst and super.rst of the kernel).
 const (
 	superblock = 1024
-	// multiMount is INCOMPAT_MMP among the features, hasJournal COMPAT_HAS_JOURNAL, and needsRecovery INCOMPAT_RECOVER, which stands there
+	// multiMount is INCOMPAT_MMP among the features, hasJournal is COMPAT_HAS_JOURNAL, and needsRecovery is INCOMPAT_RECOVER, which is set
 	// from a mount for writing until the unmount.
 	multiMount    = 0x100
 	hasJournal    = 0x4
 	needsRecovery = 0x4
 	mmpMagic      = 0x004d4d50
-	// mmpClean stands there while nobody has it mounted, and mmpRepair while e2fsck works on it.
+	// mmpClean is the value while it is not mounted, and mmpRepair while e2fsck works on it.
 	mmpClean  = 0xff4d4d50
 	mmpRepair = 0xe24d4d50
 )
 
-// whenOff is what to do when that machine can't. The device comes behind it.
+// whenOff is what to do if the other machine can't unmount it. The device follows the text.
 const whenOff = "Only when that machine is off for good: tune2fs -f -E clear_mmp"
 
-// errNoMMP means that the block is none. The kernel does not mount such a filesystem.
+// errNoMMP means that the block has no valid content. The kernel does not mount such a filesystem.
 var errNoMMP = errors.New("the block in which its ext4 shows who has it mounted (MMP) is damaged; repair it with e2fsck")
 
-// number is how all numbers of an ext4 are written.
+// number is the byte order of all numbers in ext4.
 var number = binary.LittleEndian
 
 // superOf reads the superblock.
@@ -51,12 +51,12 @@ func superOf(disk io.ReaderAt) ([]byte, error) {
 	return super, nil
 }
 
-// isProtected is true for a superblock of an ext4 with the multi-mount protection.
+// isProtected reports whether a superblock is that of an ext4 with the multi-mount protection.
 func isProtected(super []byte) bool {
 	return number.Uint16(super[56:]) == magic && number.Uint32(super[96:])&multiMount != 0
 }
 
-// NotLetGo reads both places that an unmount writes: the superblock, whose journal then needs no recovery, and after that the block of the
+// NotLetGo reads both places that an unmount writes: the superblock, whose journal then needs no recovery, and then the block of the
 // multi-mount protection.
 func (f Format) NotLetGo(disk io.ReaderAt) (string, error) {
 	super, err := superOf(disk)

@@ -1,6 +1,6 @@
 //go:build disks
 
-// Package formattest is the contract that every format of targets keeps, on real disks and with the agent that makes them.
+// Package formattest tests the contract of every format of targets, on real disks and with the agent that makes them.
 package formattest
 
 import (
@@ -29,18 +29,18 @@ import (
 	"parallelfs.dev/operator/test/places"
 )
 
-// size is what every format can be made on, and logSize what every log.
+// size is enough to make every format, and logSize enough for every log.
 const (
 	size    = 640 * provisiontest.Mebi
 	logSize = 80 * provisiontest.Mebi
 )
 
-// sample is how a format is tried: options, and what its own tool and the kernel show of them.
+// sample describes a test of a format: options, and what its own tool and the kernel show of them.
 type sample struct {
 	mkfs        []v1alpha1.MkfsOption
 	mount       []v1alpha1.LocalMountOption
 	tool, shows []string
-	// withLog and says are the same of one whose log lies on a device of its own.
+	// withLog and says are the same for a filesystem with an external log.
 	withLog, says []string
 }
 
@@ -61,13 +61,13 @@ var samples = map[v1alpha1.FSType]sample{
 	},
 }
 
-// mountedByTheAgent are the formats whose targets have a marker in a file. The others have tests of their own.
+// mountedByTheAgent returns the formats whose targets have a marker in a file. The others have tests of their own.
 func mountedByTheAgent() []format.Format {
 	return slices.DeleteFunc(registry.All(), func(f format.Format) bool { _, is := f.(format.Served); return is })
 }
 
-// TestADiskIsMadeAndReadBackAndProvenAndWipedAs follows one disk of each format through its life, and another one with a log on a device of
-// its own where the format can have one.
+// TestADiskIsMadeAndReadBackAndProvenAndWipedAs follows one disk of each format through its life, and another one with an external log if
+// the format supports one.
 func TestADiskIsMadeAndReadBackAndProvenAndWipedAs(t *testing.T) {
 	for _, f := range mountedByTheAgent() {
 		t.Run(string(f.Name()), func(t *testing.T) {
@@ -148,7 +148,7 @@ func expectSeen(l *provisiontest.Lab, f format.Format, made *v1alpha1.StorageTar
 	}
 	l.Expect(seen.Mounts).To(ConsistOf(l.Mountpoint(made)))
 	l.Expect(seen.Busy).NotTo(BeEmpty())
-	// That is what is seen of a mount that no process sees any more.
+	// The same is visible for a mount that no process can see.
 	shown := filepath.Join("/sys/fs", string(f.Name()), d.KernelName())
 	if f.SpansDevices() {
 		shown = filepath.Join("/sys/fs", string(f.Name()), made.Status.Provisioned.UUID, "devices", d.KernelName())
@@ -157,8 +157,8 @@ func expectSeen(l *provisiontest.Lab, f format.Format, made *v1alpha1.StorageTar
 	l.Expect(err).NotTo(HaveOccurred())
 }
 
-// expectAsked expects each way of asking to find the UUID, whichever of them this kernel would be asked by: older kernels have only the later
-// ones.
+// expectAsked expects each request to return the UUID, whichever of them the code would choose on this kernel. Older kernels support only
+// the later ones.
 func expectAsked(l *provisiontest.Lab, f format.Format, made *v1alpha1.StorageTarget) {
 	l.T.Helper()
 	const general, generalSize = 0x80111500, 17 // FS_IOC_GETFSUUID
@@ -192,7 +192,7 @@ func expectAsked(l *provisiontest.Lab, f format.Format, made *v1alpha1.StorageTa
 	}
 }
 
-// expectOnlyItsOwnUUID expects a daemon to prove the target by its own UUID, and to refuse it by any other one.
+// expectOnlyItsOwnUUID expects a daemon to prove the target by its own UUID, and to refuse every other UUID.
 func expectOnlyItsOwnUUID(l *provisiontest.Lab, made *v1alpha1.StorageTarget) {
 	l.T.Helper()
 	owner := spec.Owner{Namespace: made.Namespace, Name: made.Spec.FileSystem.Name, UID: made.Spec.FileSystem.UID}
@@ -205,8 +205,8 @@ func expectOnlyItsOwnUUID(l *provisiontest.Lab, made *v1alpha1.StorageTarget) {
 	l.Expect(proof.Prove(of, owner)).To(MatchError(ContainSubstring("another filesystem mounted on it: its UUID is " + made.Status.Provisioned.UUID)))
 }
 
-// expectMarkerReadWithoutAWrite reads the marker of a filesystem as a power failure leaves it: copied while it is mounted and written to, with
-// a journal that waits for its replay.
+// expectMarkerReadWithoutAWrite reads the marker of a filesystem after a power failure: it was copied while it was mounted and written to,
+// with a journal that waits for its replay.
 func expectMarkerReadWithoutAWrite(l *provisiontest.Lab, f format.Format, made *v1alpha1.StorageTarget, d *provisiontest.Disk) {
 	l.T.Helper()
 	for i := range 200 {
@@ -227,7 +227,7 @@ func expectMarkerReadWithoutAWrite(l *provisiontest.Lab, f format.Format, made *
 	crashed.Detach()
 }
 
-// expectWiped deletes the target for good, and expects nothing on its devices.
+// expectWiped deletes the target permanently, and expects nothing on its devices.
 func expectWiped(l *provisiontest.Lab, made *v1alpha1.StorageTarget, of ...*provisiontest.Disk) {
 	l.T.Helper()
 	provisiontest.Deleted(made)
@@ -245,7 +245,7 @@ func expectWiped(l *provisiontest.Lab, made *v1alpha1.StorageTarget, of ...*prov
 	}
 }
 
-// TestSomebodysDataIsNotMadeInto has a disk with somebody's filesystem of each format, which is wanted for a target of each format.
+// TestSomebodysDataIsNotMadeInto has a disk with a foreign filesystem of each format, which a target of each format claims.
 func TestSomebodysDataIsNotMadeInto(t *testing.T) {
 	const uuid = "0a1b2c3d-1122-4344-9566-778899aabbcc"
 	policies := map[string]func(*v1alpha1.StorageTarget){
@@ -286,7 +286,7 @@ func TestSomebodysDataIsNotMadeInto(t *testing.T) {
 	}
 }
 
-// TestAMkfsKilledInItsMiddleEndsTheSame kills mkfs alone: the agent cleans up behind it, and makes the filesystem.
+// TestAMkfsKilledInItsMiddleEndsTheSame kills only mkfs: the agent clears the disk, and makes the filesystem.
 func TestAMkfsKilledInItsMiddleEndsTheSame(t *testing.T) {
 	all := mountedByTheAgent()
 	moments := []string{"0.002", "0.005", "0.010", "0.020", "0.040"}
@@ -317,18 +317,18 @@ func TestAMkfsKilledInItsMiddleEndsTheSame(t *testing.T) {
 
 var errKilled = errors.New("the agent was killed")
 
-// TestWhatAKilledMkfsAndAgentHaveLeftIsBegunAndNotOurs has a node that loses its power when all of a filesystem is on the disk but its
-// superblock, which mkfs completes last. Nothing proves then that nobody else has written what is there.
+// TestWhatAKilledMkfsAndAgentHaveLeftIsBegunAndNotOurs has a node that loses power when everything of a filesystem is on the disk except
+// its superblock, which mkfs completes last. Nothing proves then that the data came from mkfs.
 func TestWhatAKilledMkfsAndAgentHaveLeftIsBegunAndNotOurs(t *testing.T) {
 	for _, f := range mountedByTheAgent() {
 		t.Run(string(f.Name()), func(t *testing.T) {
 			l := provisiontest.New(t)
 			d := l.Disk("data", size)
 			wanted := l.Target(d, provisiontest.As(f.Name()))
-			dead := false // and does nothing more, not even clean up
+			dead := false // and does nothing more, not even clear the disk
 			agent := l.Agent(func(step string, done bool) error {
 				if step == "MakeFileSystem" && done {
-					d.WriteAt(0, make([]byte, 128<<10)) // the superblock of btrfs lies deepest, at 64 KiB
+					d.WriteAt(0, make([]byte, 128<<10)) // the superblock of btrfs has the highest offset, 64 KiB
 					dead = true
 				}
 				if dead {

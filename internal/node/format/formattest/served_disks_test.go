@@ -50,11 +50,11 @@ func TestATargetOfLustreIsMadeAndProvenAndWiped(t *testing.T) {
 	l.Expect(l.Must("dumpe2fs", "-h", d.Loop)).To(MatchRegexp(`Inode count:\s+10\d\d\d`))
 	expectSettled(l, made)
 
-	l.Must("e2label", d.Loop, "scratch-OST000a") // as its first mount does
+	l.Must("e2label", d.Loop, "scratch-OST000a") // its first mount writes this label too
 	l.Expect(l.Pass(made)).To(Succeed())
 	expectProvenWithoutAMount(l, made, d)
 
-	lost := made.DeepCopy() // with its status, as when etcd is restored
+	lost := made.DeepCopy() // without its status, as after a restore of etcd
 	lost.Status = v1alpha1.StorageTargetStatus{}
 	l.Expect(l.Pass(lost)).To(Succeed())
 	expectProvenWithoutAMount(l, lost, d)
@@ -64,7 +64,7 @@ func TestATargetOfLustreIsMadeAndProvenAndWiped(t *testing.T) {
 	l.Expect(meta.IsStatusConditionTrue(made.Status.Conditions, v1alpha1.ConditionDestroyed)).To(BeTrue())
 }
 
-// ofPair makes a target one of two nodes.
+// ofPair assigns a target to two nodes.
 func ofPair(t *v1alpha1.StorageTarget) {
 	t.Spec.SecondNode = "oss2"
 	t.Spec.Lustre.ServiceNodes = []v1alpha1.LustreServiceNode{{NIDs: []string{"10.0.0.2@tcp"}}, {NIDs: []string{"10.0.0.3@tcp"}}}
@@ -138,12 +138,12 @@ func TestSomebodysDataIsNotMadeIntoATargetOfLustre(t *testing.T) {
 			l.Stays(wanted, d, before, 0, "with IfBlank")
 			wanted.Spec.FormatPolicy, wanted.Spec.ApprovedPlan = v1alpha1.FormatApproved, wanted.Status.Plan.Hash
 			l.Expect(l.Pass(wanted)).To(Succeed())
-			expectProvenWithoutAMount(l, wanted, d) // a person has approved that it is lost
+			expectProvenWithoutAMount(l, wanted, d) // a person has approved the loss
 		})
 	}
 }
 
-// A target of Lustre is known by its mark, which no approval overrules.
+// The mark identifies a target of Lustre, and no approval overrides it.
 func TestATargetOfLustreIsNotMadeIntoAnother(t *testing.T) {
 	for name, other := range map[string]func(t *v1alpha1.StorageTarget){"of Lustre": provisiontest.OfLustre(10), "of another format": provisiontest.As(v1alpha1.XFS)} {
 		t.Run(name, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestAMkfsOfLustreKilledInItsMiddleEndsTheSame(t *testing.T) {
 				}
 				return provision.Run(ctx, argv, keep...)
 			}
-			if err := l.Pass(wanted); err != nil { // it may have ended before it was killed
+			if err := l.Pass(wanted); err != nil { // it may have ended before the kill
 				l.Expect(provisiontest.Ready(wanted).Reason).To(Equal(v1alpha1.ReasonProvisioningFailed), err.Error())
 				l.Expect(l.Pass(wanted)).To(Succeed())
 			}
@@ -220,7 +220,8 @@ func TestAMkfsOfLustreKilledInItsMiddleEndsTheSame(t *testing.T) {
 	}
 }
 
-// again is a target as a FileSystem that was made again has it: with another uid, and nothing recorded, not even what it is to Lustre.
+// again returns a target of a FileSystem that was created again: with another uid and without a record, not even of its assignment in
+// Lustre.
 func again(old *v1alpha1.StorageTarget) *v1alpha1.StorageTarget {
 	now := old.DeepCopy()
 	now.Status = v1alpha1.StorageTargetStatus{}
@@ -234,7 +235,7 @@ func TestTheDiskOfAnEarlierFileSystemSaysWhatItWasGivenAndIsTakenOverWithIt(t *t
 	d := l.Disk("data", size)
 	old := l.Target(d, provisiontest.OfLustre(10))
 	l.Expect(l.Pass(old)).To(Succeed())
-	l.Must("e2label", d.Loop, "scratch-OST000a") // as its first mount does
+	l.Must("e2label", d.Loop, "scratch-OST000a") // its first mount writes this label too
 
 	now, before := again(old), d.Content()
 	for range 2 {

@@ -17,10 +17,11 @@ import (
 	"parallelfs.dev/operator/internal/node/format/ldiskfs"
 )
 
-// doubles is the directory with the doubles of Lustre's programs. On a machine with the real ones, for which LUSTRE_REAL is set, it is empty.
+// doubles is the directory with the doubles of Lustre's programs. On a machine with the real programs, for which LUSTRE_REAL is set, it is
+// empty.
 var doubles string
 
-// genuine is true on a machine with a Lustre.
+// genuine is true on a machine with Lustre.
 var genuine = os.Getenv("LUSTRE_REAL") != ""
 
 func TestMain(m *testing.M) {
@@ -47,7 +48,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// lab has an image as a disk.
+// lab is a test with an image as a disk.
 type lab struct {
 	*testing.T
 	directory, disk string
@@ -67,7 +68,7 @@ func (l *lab) must(argv ...string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// blank makes an image of zeros, which the real programs are given as a disk.
+// blank makes an image of zeros, which serves as a disk of the real programs.
 func (l *lab) blank(name string) string {
 	l.Helper()
 	path := filepath.Join(l.directory, name)
@@ -82,7 +83,7 @@ func (l *lab) blank(name string) string {
 	return loop
 }
 
-// run runs a program of Lustre, and returns its exit code and what it wrote to standard output.
+// run runs a program of Lustre, and returns its exit code and its standard output.
 func (l *lab) run(argv ...string) (int, string) {
 	l.Helper()
 	var stdout bytes.Buffer
@@ -113,7 +114,7 @@ func (l *lab) blkid(tag string) string {
 	return l.must("blkid", "-p", "-o", "value", "-s", tag, l.disk)
 }
 
-// seen is what the disk shows.
+// seen returns what the disk shows.
 func (l *lab) seen() ldiskfs.Seen {
 	l.Helper()
 	found, err := ldiskfs.ParseReadBack(l.run(ldiskfs.Format{}.ReadBack(l.disk)...))
@@ -141,7 +142,7 @@ func TestATargetIsMadeAndReadBackAndMayBeMounted(t *testing.T) {
 				g.Expect(l.must("dumpe2fs", "-h", l.disk)).To(MatchRegexp(`features:.* mmp`), "two nodes can't mount it at once")
 				return // e2label would wait for the other node
 			}
-			l.must("e2label", l.disk, s.Label(ldiskfs.Registered)) // as its first mount does
+			l.must("e2label", l.disk, s.Label(ldiskfs.Registered)) // its first mount writes this label too
 			g.Expect(ldiskfs.Refusal(s, uuid, mark, l.seen())).To(BeEmpty())
 		})
 	}
@@ -188,7 +189,7 @@ func TestWhatIsNoTargetIsReadAsNone(t *testing.T) {
 	}
 }
 
-// The operator's own look is the only guard of all but a target.
+// Only a target is guarded by mkfs; everything else is guarded by the operator's own look alone.
 func TestMkfsItselfGuardsATargetAndNothingElse(t *testing.T) {
 	l, g := newLab(t), NewWithT(t)
 	l.must("mke2fs", "-q", "-F", "-L", "somebodys", l.disk)

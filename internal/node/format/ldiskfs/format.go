@@ -1,6 +1,6 @@
-// Package ldiskfs is the local filesystem of Lustre's targets, with Lustre's own tools: an ext4 with features of its own, and with the
-// file CONFIGS/mountdata, which says what the target is to Lustre and whose it is. It is pure, as every format: it names commands, reads
-// what they print, and says what does not agree (docs/adr/0072).
+// Package ldiskfs is the local filesystem of Lustre's targets, with Lustre's own tools. It is an ext4 with additional features and the file
+// CONFIGS/mountdata, which holds the target's assignment in Lustre and its owner. Like every format it is pure: it returns commands, parses
+// their output, and reports contradictions (docs/adr/0072).
 package ldiskfs
 
 import (
@@ -25,54 +25,56 @@ const (
 	Tunefs = "tunefs.lustre"
 )
 
-// The modules that mount it, and that give it to Lustre.
+// The modules that mount it, and that connect it to Lustre.
 const (
 	Module    = "ldiskfs"
 	OSDModule = "osd_ldiskfs"
 )
 
-// Kind is what a target keeps.
+// Kind is the kind of data on a target.
 type Kind string
 
-// The kinds of targets. A target that only has the configuration of the filesystem has none.
+// Every kind of target. A target that has only the configuration of the filesystem has none.
 const (
 	MDT Kind = "MDT"
 	OST Kind = "OST"
 )
 
-// Service is what a target is to Lustre. It is given before the target is made. A target that registered keeps all but the NIDs for ever.
+// Service is the assignment of a target in Lustre. It is assigned before the target is made. After the registration, everything but the
+// NIDs is permanent.
 type Service struct {
-	// MGS is true when the target has the configuration of the filesystem, alone or beside metadata.
+	// MGS is true if the target has the configuration of the filesystem, alone or beside metadata.
 	MGS bool
-	// Kind, FSName and Index name the target in its filesystem; empty and 0 for a target that is an MGS alone.
+	// Kind, FSName and Index name the target in its filesystem; empty and 0 for a target that is only an MGS.
 	Kind   Kind
 	FSName string
 	Index  int32
-	// MGSNodes are the nodes that may have the MGS, each with its NIDs; none for a target that has it itself.
+	// MGSNodes lists the nodes that may run the MGS, each with its NIDs; none for a target that has the MGS itself.
 	MGSNodes []Node
-	// ServiceNodes are the nodes that may serve the target, each with its NIDs; none when only one may.
+	// ServiceNodes lists the nodes that may serve the target, each with its NIDs; none if only one may.
 	ServiceNodes []Node
 }
 
-// Node are the NIDs of one node, with a comma between them.
+// Node holds the NIDs of one node, separated by commas.
 type Node string
 
-// Registration is how far a target has come with its MGS.
+// Registration is the progress of a target's registration with its MGS.
 type Registration byte
 
-// The registrations. ldiskfs keeps them in the label, as the character before the kind (server_make_name of lustre/utils/mkfs_lustre.c).
+// Every value of Registration. ldiskfs stores it in the label, as the character before the kind (server_make_name of
+// lustre/utils/mkfs_lustre.c).
 const (
-	// FirstTime is before the first mount.
+	// FirstTime is the state before the first mount.
 	FirstTime Registration = ':'
-	// Registered is after it.
+	// Registered is the state after it.
 	Registered Registration = '-'
-	// Writeconf means that the next mount writes the configuration anew, which a person must have approved.
+	// Writeconf means that the next mount rewrites the configuration, which a person must have approved.
 	Writeconf Registration = '='
-	// NoLocalLogs means that the next mount takes the configuration of the MGS instead of its own copy.
+	// NoLocalLogs means that the next mount uses the configuration of the MGS instead of its own copy.
 	NoLocalLogs Registration = '+'
 )
 
-// Label is that of the target's filesystem.
+// Label returns the label of the target's filesystem.
 func (s Service) Label(r Registration) string {
 	if s.Kind == "" {
 		return "MGS"
@@ -80,7 +82,7 @@ func (s Service) Label(r Registration) string {
 	return fmt.Sprintf("%s%c%s%04x", s.FSName, r, s.Kind, s.Index)
 }
 
-// ServiceOf is what a StorageTarget says.
+// ServiceOf returns the assignment in a StorageTarget.
 func ServiceOf(t v1alpha1.LustreTarget) Service {
 	s := Service{MGS: t.Kind == v1alpha1.LustreMGT || t.WithMGT, FSName: t.FSName}
 	if t.Kind != v1alpha1.LustreMGT {

@@ -17,7 +17,7 @@ const (
 	mark = `{"target":"scratch-ost-0a1b2c3d"}`
 )
 
-// printed is what the real tools printed.
+// printed returns recorded output of the real tools.
 func printed(t *testing.T, name string) string {
 	t.Helper()
 	content, err := os.ReadFile("testdata/2.17.57/" + name + ".txt")
@@ -25,7 +25,7 @@ func printed(t *testing.T, name string) string {
 	return string(content)
 }
 
-// The services of the targets that the real tools were asked for.
+// The services of the targets in the recorded output.
 var (
 	mgs  = ldiskfs.Service{MGS: true, ServiceNodes: []ldiskfs.Node{"192.168.77.1@tcp"}}
 	mdt0 = ldiskfs.Service{MGS: true, Kind: ldiskfs.MDT, FSName: "pfs"}
@@ -70,7 +70,7 @@ func TestNoCommandOverwritesATarget(t *testing.T) {
 	}
 }
 
-// mkfs.lustre searches the text of the options for these.
+// mkfs.lustre searches the text of the options for these letters.
 func TestAUUIDIsNotReadAsAnOption(t *testing.T) {
 	g := NewWithT(t)
 	for _, first := range "0123456789abcdef" {
@@ -121,7 +121,7 @@ func TestWhatATargetSaysIsReadBack(t *testing.T) {
 	g.Expect(err).To(MatchError(ldiskfs.ErrNoTarget))
 }
 
-// withLine is a real answer with one line instead of another.
+// withLine returns a recorded answer with one line replaced.
 func withLine(t *testing.T, old, line string) string {
 	t.Helper()
 	answer := printed(t, "readback-ost0")
@@ -174,7 +174,7 @@ func TestAnAnswerThatIsNotUnderstoodIsAnError(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("does not say that it wrote nothing")))
 }
 
-// target is what is seen of a registered ost0 of 2.17.57.
+// target returns what is seen of a registered ost0 of 2.17.57.
 func target(t *testing.T) ldiskfs.Seen {
 	t.Helper()
 	found, err := ldiskfs.ParseReadBack(0, printed(t, "readback-ost0-registered"))

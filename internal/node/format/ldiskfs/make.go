@@ -12,22 +12,22 @@ import (
 	"parallelfs.dev/operator/internal/node/format/ext4"
 )
 
-// MarkLength is the longest mark in bytes: ldd_userdata of struct lustre_disk_data has 824, with a zero at the end. mkfs.lustre ends with
-// 75 when it gets a longer one (2.17.57).
+// MarkLength is the longest mark in bytes. ldd_userdata of struct lustre_disk_data has 824, including a zero at the end. For a longer one,
+// mkfs.lustre exits with 75 (2.17.57).
 const MarkLength = 823
 
-// New is a target that is to be made.
+// New describes a target to make.
 type New struct {
 	Service Service
-	// Mark says whose the target is. It is one line, and kept in CONFIGS/mountdata as the user's comment.
+	// Mark identifies the owner of the target. It is one line, stored in CONFIGS/mountdata as the user's comment.
 	Mark string
 	// UUID is that of the filesystem, and Device a path below /dev.
 	UUID, Device string
-	// Options are the user's for mke2fs, of which none is refused.
+	// Options holds the user's options for mke2fs, none of which is refused.
 	Options []v1alpha1.MkfsOption
 }
 
-// newOf is the target that is asked for.
+// newOf converts the description of a target.
 func newOf(n format.New) New {
 	out := New{Mark: n.Mark, UUID: n.UUID, Device: n.Device, Options: n.Options}
 	if n.Given != nil {
@@ -36,13 +36,13 @@ func newOf(n format.New) New {
 	return out
 }
 
-// Make is mkfs.lustre.
+// Make returns the command mkfs.lustre.
 func (Format) Make(n format.New) []string { return newOf(n).Make() }
 
-// TryOut is mkfs.lustre --dryrun.
+// TryOut returns the command mkfs.lustre --dryrun.
 func (Format) TryOut(n format.New) []string { return newOf(n).DryRun() }
 
-// Tried holds what mkfs.lustre would write against what was given.
+// Tried compares what mkfs.lustre would write with the assignment.
 func (Format) Tried(n format.New, a format.Answer) string {
 	would, err := ParseDryRun(a.Code, a.Stdout)
 	if err != nil {
@@ -54,7 +54,7 @@ func (Format) Tried(n format.New, a format.Answer) string {
 	return ""
 }
 
-// Problems are why the target can't be made so.
+// Problems returns why the target can't be made.
 func (Format) Problems(n format.New) []string {
 	if n.Given == nil {
 		return []string{"the operator has not said yet what the target is to Lustre (spec.lustre)"}
@@ -62,14 +62,14 @@ func (Format) Problems(n format.New) []string {
 	return newOf(n).Problems()
 }
 
-// Inodes is 0: mkfs.lustre chooses their number by what the target keeps.
+// Inodes is 0: mkfs.lustre chooses their number by the target's kind.
 func (Format) Inodes(int64, []v1alpha1.MkfsOption) int64 { return 0 }
 
 // DryRun is the command that prints what Make would write to CONFIGS/mountdata, and writes nothing.
 func (n New) DryRun() []string { return n.command("--dryrun") }
 
-// Make is the command that makes the target. It never has --reformat, with which mkfs.lustre overwrites another target. That is no guard
-// for anything else: it gives mke2fs -F, and formats over whatever a disk has.
+// Make returns the command that makes the target. It never has --reformat, with which mkfs.lustre overwrites another target. That protects
+// nothing else: mkfs.lustre passes -F to mke2fs, and formats over whatever a disk has.
 func (n New) Make() []string { return n.command() }
 
 func (n New) command(first ...string) []string {
@@ -91,7 +91,7 @@ func (n New) command(first ...string) []string {
 	return append(argv, "--comment="+n.Mark, "--mkfsoptions="+n.mke2fs(), n.Device)
 }
 
-// mke2fs are the options for mke2fs.
+// mke2fs returns the options for mke2fs.
 func (n New) mke2fs() string {
 	items := []string{"-U", spelled(n.UUID)}
 	for _, option := range n.Options {
@@ -100,12 +100,12 @@ func (n New) mke2fs() string {
 	return strings.Join(items, " ")
 }
 
-// spelled is a UUID as mkfs.lustre can be given it. It searches the text of all options for "-b" and others (ldiskfs_make_lustre of
-// lustre/utils/libmount_utils_ldiskfs.c), and takes a group of the UUID that begins with b for the size of blocks. mke2fs reads capitals as
-// well, and of those only "-E" would be found.
+// spelled returns a UUID in a form that mkfs.lustre accepts. mkfs.lustre searches the text of all options for "-b" and others
+// (ldiskfs_make_lustre of lustre/utils/libmount_utils_ldiskfs.c), and treats a group of the UUID that begins with b as the block size.
+// mke2fs accepts capitals as well, and of those only "-E" would be found.
 func spelled(uuid string) string { return strings.ReplaceAll(strings.ToLower(uuid), "-b", "-B") }
 
-// RefusedOptions are the options of mke2fs(8) that a user may not give for a target, each as a sentence that names it.
+// RefusedOptions returns the options of mke2fs(8) that a user may not set for a target, each as a sentence that names it.
 func (Format) RefusedOptions(given []v1alpha1.MkfsOption) []string {
 	refused := format.Refused(Mkfs, ext4.Options(), given)
 	for _, once := range []string{"-E", "-O"} {
@@ -121,21 +121,21 @@ func (Format) RefusedOptions(given []v1alpha1.MkfsOption) []string {
 }
 
 var (
-	// fsName is what mkfs.lustre accepts (parse_opts of lustre/utils/mkfs_lustre.c).
+	// fsName matches the names that mkfs.lustre accepts (parse_opts of lustre/utils/mkfs_lustre.c).
 	fsName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,8}$`)
-	// node are NIDs with their network, with commas. A name of a host, which mkfs.lustre would ask the resolver for, has none.
+	// node matches NIDs with their network, separated by commas. A hostname, which mkfs.lustre would resolve, has no network.
 	node = regexp.MustCompile(`^[0-9A-Za-z.:]+@[a-z][a-z0-9]*(,[0-9A-Za-z.:]+@[a-z][a-z0-9]*)*$`)
-	// uuid in the form of all tools.
+	// uuid matches a UUID in the form of all tools.
 	uuid = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
 )
 
 // MaxIndex is the highest index of a target that mkfs.lustre 2.17 accepts (LOV_V1_INSANE_STRIPE_INDEX of lustre_user.h).
 const MaxIndex = 0xffdf
 
-// optionsLength is how long the options of mke2fs may be together, in bytes. mkfs.lustre has room for 511, and adds about 240 of its own.
+// optionsLength is the maximum length of all options for mke2fs, in bytes. mkfs.lustre has room for 511, and adds about 240 of its own.
 const optionsLength = 256
 
-// Problems are why a target can't be made so, each as a sentence; none when it can.
+// Problems returns why a target can't be made, each as a sentence; none if it can.
 func (n New) Problems() []string {
 	s := n.Service
 	var all []string

@@ -9,10 +9,10 @@ import (
 	"parallelfs.dev/operator/internal/node/format"
 )
 
-// Proof is none: a mounted target can be asked for nothing by its directory.
+// Proof is empty: the directory of a mounted target supports no request.
 func (Format) Proof() format.Proof { return format.Proof{} }
 
-// Mark is the comment in CONFIGS/mountdata.
+// Mark returns the comment in CONFIGS/mountdata.
 func (Format) Mark(a format.Answer) (string, error) {
 	found, err := ParseReadBack(a.Code, a.Stdout)
 	if errors.Is(err, ErrNoTarget) {
@@ -24,7 +24,7 @@ func (Format) Mark(a format.Answer) (string, error) {
 	return found.Mark, nil
 }
 
-// Says is what stands in CONFIGS/mountdata.
+// Says returns the assignment in CONFIGS/mountdata.
 func (Format) Says(a format.Answer) (format.Given, error) {
 	found, err := ParseReadBack(a.Code, a.Stdout)
 	if err != nil {
@@ -48,12 +48,12 @@ func (Format) Says(a format.Answer) (format.Given, error) {
 	return given, nil
 }
 
-// Remark is tunefs.lustre --comment, which leaves all else in CONFIGS/mountdata as it is.
+// Remark returns the command tunefs.lustre --comment, which changes nothing else in CONFIGS/mountdata.
 func (Format) Remark(device, mark string) []string {
 	return []string{Tunefs, "--comment=" + mark, device}
 }
 
-// Refusal holds what was seen against what was given.
+// Refusal compares what was seen with the assignment.
 func (Format) Refusal(n format.New, s format.Seen) string {
 	if n.Given == nil {
 		return "the operator has not said yet what the target is to Lustre (spec.lustre)"
@@ -65,14 +65,14 @@ func (Format) Refusal(n format.New, s format.Seen) string {
 	return Refusal(ServiceOf(*n.Given), n.UUID, n.Mark, Seen{Type: s.Type, UUID: s.UUID, Label: s.Label, Target: found})
 }
 
-// Seen is what was read from a device that is to be mounted as a target: its superblock by blkid(8), and what ParseReadBack found.
+// Seen is what was read from a device before it is mounted as a target: its superblock by blkid(8), and the result of ParseReadBack.
 type Seen struct {
 	Type, UUID, Label string
 	Target            Found
 }
 
-// Refusal says why a device must not be mounted as the target that was given so, as one sentence without its beginning; empty when it may.
-// It is asked before each mount, because a mount registers a target with its MGS under the name that it has.
+// Refusal returns why a device must not be mounted as the target with this assignment, as one sentence without its beginning; empty if it
+// may. It is checked before each mount, because a mount registers a target with its MGS under its present name.
 func Refusal(want Service, uuid, mark string, s Seen) string {
 	label := want.Label(s.Target.Registration)
 	switch {

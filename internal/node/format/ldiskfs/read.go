@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// Found is what a target says of itself.
+// Found is the data that identifies a target, as read from it.
 type Found struct {
 	Service Service
-	// Name is what its label says, as mkfs.lustre and tunefs.lustre write it: the one with :, the other always with -.
+	// Name is the name in its label. mkfs.lustre prints it with the character of the registration, tunefs.lustre always with "-".
 	Name string
-	// Indexed is false for a target that got no index, and for an MGS alone, which has none.
+	// Indexed is false for a target without an index, and for one that is only an MGS.
 	Indexed bool
-	// Registration is how far it has come with its MGS, and Update is set until the MGS knows its NIDs.
+	// Registration is the progress of its registration with the MGS. Update is set until the MGS has its NIDs.
 	Registration Registration
 	Update       bool
-	// MountType is that of its filesystem, and MountOptions those that Lustre gives it at each mount.
+	// MountType is that of its filesystem, and MountOptions holds the options that Lustre uses for each mount.
 	MountType, MountOptions string
-	// Parameters are those besides the NIDs, as key=value.
+	// Parameters holds those besides the NIDs, as key=value.
 	Parameters []string
-	// Mark says whose it is; empty when it was made without one.
+	// Mark identifies its owner; empty if it was made without one.
 	Mark string
 }
 
@@ -39,17 +39,17 @@ const (
 	noLocalLogs = 0x10000
 )
 
-// ReadBack is the command that prints what a target says of itself, and writes nothing.
+// ReadBack returns the command that prints the data of a target, and writes nothing.
 func (Format) ReadBack(device string) []string { return []string{Tunefs, "--dryrun", device} }
 
 // ErrNoTarget means that a device holds no target of Lustre.
 var ErrNoTarget = errors.New("the device was not formatted with " + Mkfs)
 
-// noTarget is ENODEV, with which tunefs.lustre ends when CONFIGS/mountdata is not there.
+// noTarget is ENODEV, the exit code of tunefs.lustre if CONFIGS/mountdata does not exist.
 const noTarget = 19
 
-// ParseReadBack reads what the command of ReadBack printed to stdout, with its exit code. ErrNoTarget is its answer to any other device,
-// and to one that it can't read.
+// ParseReadBack parses the standard output of the ReadBack command, with its exit code. ErrNoTarget is the result for any other device, and
+// for one that can't be read.
 func ParseReadBack(code int, stdout string) (Found, error) {
 	switch {
 	case code == noTarget:
@@ -62,7 +62,7 @@ func ParseReadBack(code int, stdout string) (Found, error) {
 	return parse(stdout, "Read previous values")
 }
 
-// ParseDryRun reads what the command of DryRun printed to stdout, with its exit code.
+// ParseDryRun parses the standard output of the DryRun command, with its exit code.
 func ParseDryRun(code int, stdout string) (Found, error) {
 	switch {
 	case code != 0:
@@ -73,7 +73,7 @@ func ParseDryRun(code int, stdout string) (Found, error) {
 	return parse(stdout, "Permanent disk data")
 }
 
-// parse reads the one block of values below a headline.
+// parse parses the one block of values below a headline.
 func parse(stdout, headline string) (Found, error) {
 	if n := strings.Count(stdout, "\nDevice:     "); n != 1 {
 		return Found{}, fmt.Errorf("the answer shows the values of %d targets instead of one", n)
@@ -85,7 +85,7 @@ func parse(stdout, headline string) (Found, error) {
 	block, _, _ = strings.Cut(block, "\n\n")
 	values := map[string]string{}
 	for line := range strings.Lines(block) {
-		// The names of the flags stand on a line of their own, and say what their number says.
+		// The names of the flags are on a line of their own, and repeat their number.
 		if key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ":"); ok && !strings.HasPrefix(line, " ") {
 			if _, twice := values[key]; twice {
 				return Found{}, fmt.Errorf("the answer has two values of %q", key)
@@ -140,7 +140,7 @@ func found(values map[string]string) (Found, error) {
 	return f, err
 }
 
-// parameters takes the NIDs out of the parameters of a target.
+// parameters separates the NIDs from the other parameters of a target.
 func (f *Found) parameters(text string) error {
 	for parameter := range strings.FieldsSeq(text) {
 		key, value, _ := strings.Cut(parameter, "=")
@@ -158,8 +158,8 @@ func (f *Found) parameters(text string) error {
 	return nil
 }
 
-// nid is one NID at the beginning of a list, and what stands behind it: a comma before another of the same node, a colon before another
-// node. The addresses of IPv6 have colons themselves, before the network.
+// nid matches one NID at the beginning of a list, and the separator behind it: a comma before another NID of the same node, a colon before
+// another node. IPv6 addresses contain colons too, before the network.
 var nid = regexp.MustCompile(`^([0-9A-Za-z.:]+?@[a-z][a-z0-9]*)([,:]|$)`)
 
 func nodesOf(list string) ([]Node, error) {
@@ -184,7 +184,7 @@ func nodesOf(list string) ([]Node, error) {
 	return nodes, nil
 }
 
-// Differences are what a target says otherwise than it was given, each as a sentence; none when it is that one.
+// Differences returns how the data of a target differs from its assignment, each as a sentence; none if they agree.
 func Differences(want Service, mark string, f Found) []string {
 	var all []string
 	differ := func(what string, has, wanted any) {

@@ -10,22 +10,22 @@ import (
 // Signature is its type in libblkid, which is that of ext4.
 const Signature = "ext4"
 
-// Signature is that of ext4. Only the label tells them apart.
+// Signature is that of ext4. Only the label distinguishes them.
 func (Format) Signature() string { return Signature }
 
-// Log is nil: its journal always lies on the target's own disk.
+// Log is nil: the journal is always on the target's own disk.
 func (Format) Log() *format.Log { return nil }
 
-// labels are those of all targets.
+// labels matches the labels of all targets.
 var labels = regexp.MustCompile(`^([A-Za-z0-9_-]{1,8}[:=+-](MDT|OST)[0-9a-f]{4}|MGS)$`)
 
-// HasLabel is true for the label of any target, also of one that is not the operator's.
+// HasLabel reports whether a label is that of any target, including those that are not the operator's.
 func (Format) HasLabel(label string) bool { return labels.MatchString(label) }
 
-// Label is that of a target that mkfs.lustre has made.
+// Label returns the label of a target that mkfs.lustre has made.
 func (Format) Label(of v1alpha1.LustreTarget) string { return ServiceOf(of).Label(FirstTime) }
 
-// Labels are those that a target has before and after its first mount, and before one that changes its configuration.
+// Labels returns the labels that a target has before and after its first mount, and before one that changes its configuration.
 func (Format) Labels(of v1alpha1.LustreTarget) []string {
 	all := make([]string, 0, 4)
 	for _, r := range []Registration{FirstTime, Registered, Writeconf, NoLocalLogs} {

@@ -14,16 +14,16 @@ import (
 	"parallelfs.dev/operator/internal/node/format/xfs"
 )
 
-// Default is the format of a target that names none; the API says the same.
+// Default is the format of a target that names none; the API has the same default.
 const Default = v1alpha1.XFS
 
-// all are the formats in the order of sentences. Of two with one signature, the plain one comes first.
+// all lists the formats in the order for sentences. Of two with one signature, the plain one comes first.
 var all = []format.Format{ext4.Format{}, xfs.Format{}, btrfs.Format{}, ldiskfs.Format{}}
 
-// All are all formats.
+// All returns all formats.
 func All() []format.Format { return slices.Clone(all) }
 
-// Names are the names of all formats as a sentence has them: ext4, xfs and btrfs.
+// Names returns the names of all formats for a sentence: ext4, xfs and btrfs.
 func Names() string {
 	names := make([]string, 0, len(all))
 	for _, f := range all {
@@ -33,7 +33,7 @@ func Names() string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// NameOf is format.fsType, or the default.
+// NameOf returns format.fsType, or the default.
 func NameOf(f v1alpha1.FormatSpec) v1alpha1.FSType {
 	if f.FSType == "" {
 		return Default
@@ -41,7 +41,7 @@ func NameOf(f v1alpha1.FormatSpec) v1alpha1.FSType {
 	return f.FSType
 }
 
-// Of is the format that a target asks for. The error is a sentence that says which there are.
+// Of returns the format that a target asks for. The error is a sentence that lists the existing ones.
 func Of(f v1alpha1.FormatSpec) (format.Format, error) {
 	name := NameOf(f)
 	if found, known := find(func(f format.Format) bool { return f.Name() == name }); known {
@@ -50,7 +50,7 @@ func Of(f v1alpha1.FormatSpec) (format.Format, error) {
 	return nil, fmt.Errorf("format.fsType %q is not one of %s", name, Names())
 }
 
-// Served is the format that a target asks for, false when that is not one whose own server mounts it.
+// Served returns the format that a target asks for, false if the format is not one whose own server mounts it.
 func Served(f v1alpha1.FormatSpec) (format.Served, bool) {
 	found, err := Of(f)
 	if err != nil {
@@ -60,7 +60,8 @@ func Served(f v1alpha1.FormatSpec) (format.Served, bool) {
 	return served, is
 }
 
-// ByLabel is the format of a target that only its own server mounts, by its type in libblkid and its label; false for any other.
+// ByLabel returns the format of a target that only its own server mounts, by its type in libblkid and its label; false for any other
+// target.
 func ByLabel(kind, label string) (format.Served, bool) {
 	for _, f := range all {
 		if served, is := f.(format.Served); is && served.Signature() == kind && served.HasLabel(label) {
@@ -70,22 +71,22 @@ func ByLabel(kind, label string) (format.Served, bool) {
 	return nil, false
 }
 
-// BySignature is the format with this type in libblkid, false for what is no format of targets.
+// BySignature returns the format with this type in libblkid, false if no format of targets has it.
 func BySignature(kind string) (format.Format, bool) {
 	return find(func(f format.Format) bool { return f.Signature() == kind })
 }
 
-// ByMagic is the format with this type in statfs(2), false for what is no format of targets.
+// ByMagic returns the format with this type in statfs(2), false if no format of targets has it.
 func ByMagic(magic int64) (format.Format, bool) {
 	return find(func(f format.Format) bool { return f.Proof().UUID != nil && f.Proof().Magic == magic })
 }
 
-// ByLog is the format whose log on a device of its own has this type in libblkid, false for what is no such log.
+// ByLog returns the format whose external log has this type in libblkid, false if there is none.
 func ByLog(kind string) (format.Format, bool) {
 	return find(func(f format.Format) bool { return f.Log() != nil && f.Log().Signature == kind })
 }
 
-// WithLog are the formats that can have a log on a device of its own, as a sentence has them: XFS.
+// WithLog returns the formats that support an external log, for a sentence: XFS.
 func WithLog() string {
 	var names []string
 	for _, f := range all {

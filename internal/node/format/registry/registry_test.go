@@ -64,7 +64,7 @@ func TestWhatIsNoFormatOfTargetsIsNone(t *testing.T) {
 	g.Expect(known).To(BeFalse())
 }
 
-// A label is whatever somebody wrote. Those of the operator's other targets must not be taken for one of Lustre.
+// Any program may have written a label. Those of the operator's other targets must not count as labels of Lustre.
 func TestOnlyTheLabelsOfLustreNameATargetOfIt(t *testing.T) {
 	for label, is := range map[string]bool{
 		"scratch:OST0000": true, "scratch-MDT00ff": true, "pfs=OST0001": true, "pfs+OST0001": true, "MGS": true,

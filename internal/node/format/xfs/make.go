@@ -11,7 +11,7 @@ import (
 
 const mkfs = "mkfs.xfs"
 
-// options are those of mkfs.xfs(8).
+// options holds the options of mkfs.xfs(8).
 var options = map[string]format.Option{
 	"-b": format.Takes(nil), "-i": format.Takes(nil), "-K": format.Plain, "-n": format.Takes(nil), "-s": format.Takes(nil),
 	"-d": format.Takes(map[string]string{"file": format.SetsOther, "name": format.SetsOther, "size": format.SetsOther}),
@@ -23,16 +23,16 @@ var options = map[string]format.Option{
 	"-V": format.Not(false, format.DryRun),
 }
 
-// RefusedOptions are those of mkfs.xfs(8) that a user may not give.
+// RefusedOptions returns the options of mkfs.xfs(8) that a user may not set.
 func (Format) RefusedOptions(given []v1alpha1.MkfsOption) []string {
 	return format.Refused(mkfs, options, given)
 }
 
-// longestLog is the longest log, in bytes. mkfs.xfs refuses a device that is larger unless it is told a size (XFS_MAX_LOG_BYTES of
-// libxfs; seen with xfsprogs 6.1).
+// longestLog is the longest log, in bytes. Without a size, mkfs.xfs refuses a larger device (XFS_MAX_LOG_BYTES of libxfs; seen with
+// xfsprogs 6.1).
 const longestLog = 2<<30 - 10<<20
 
-// Make is mkfs.xfs. It refuses a device on which it finds something, but never looks at that of the log.
+// Make returns the command mkfs.xfs. It refuses a device on which it finds something, but never checks the device of the log.
 func (Format) Make(n format.New) []string {
 	argv := []string{mkfs}
 	for _, option := range n.Options {
@@ -49,7 +49,7 @@ func (Format) Make(n format.New) []string {
 	return append(argv, n.Device)
 }
 
-// setsLogSize is true when the options set the size of the log: -l size=...
+// setsLogSize reports whether the options set the size of the log: -l size=...
 func setsLogSize(given []v1alpha1.MkfsOption) bool {
 	for i, o := range given {
 		argument, attached := strings.CutPrefix(string(o), "-l")
@@ -66,7 +66,7 @@ func setsLogSize(given []v1alpha1.MkfsOption) bool {
 	return false
 }
 
-// Inodes follow from the share of the space that inodes may have, and from their size (mkfs.xfs(8), -i maxpct and size).
+// Inodes returns the number that follows from the share of the space for inodes, and from their size (mkfs.xfs(8), -i maxpct and size).
 func (Format) Inodes(sizeBytes int64, given []v1alpha1.MkfsOption) int64 {
 	const tib = 1 << 40
 	percent, inode := int64(25), int64(512)

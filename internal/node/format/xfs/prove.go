@@ -13,7 +13,7 @@ const (
 	geometryUUID = 64
 )
 
-// Proof asks for the geometry, which every kernel tells.
+// Proof requests the geometry, which every kernel returns.
 func (Format) Proof() format.Proof { return format.Proof{Magic: magic, UUID: uuid} }
 
 func uuid(ask format.Ask) ([]byte, error) {
