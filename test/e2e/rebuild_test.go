@@ -122,7 +122,9 @@ func pageIsFollowed() {
 	GinkgoHelper()
 	report("docs/install.md", script("guide.sh"))
 	ready := `{.status.conditions[?(@.type=="Ready")].reason}`
-	Eventually(func() string { return kubectl("-n", "storage", "get", "filesystem", "scratch", "-o", "jsonpath="+ready) }, soon).Should(Equal(v1alpha1.ReasonHealthy))
+	Eventually(func() string {
+		return kubectl("-n", "storage", "get", "filesystem", "scratch", "-o", "jsonpath="+ready)
+	}, soon).Should(Equal(v1alpha1.ReasonHealthy))
 	images := kubectl("get", "pods", "-n", "storage", "-o", `jsonpath={range .items[*].spec.containers[*]}{.image}{"\n"}{end}`) +
 		kubectl("get", "pods", "-n", systemNamespace, "-o", `jsonpath={range .items[*].spec.containers[*]}{.image}{"\n"}{end}`)
 	for _, image := range strings.Fields(images) {
