@@ -12,8 +12,8 @@ import (
 // Kilo is the number of bytes in a kilobyte of the tools and the API.
 const Kilo = 1024
 
-// units are those of sizes, each 1024 times the previous one, as a quantity of Kubernetes has them. A tool and a recorded result may have only
-// the first letter, in lower case.
+// units are those of sizes, each 1024 times the previous one, as a quantity of Kubernetes has them. A tool and a recorded result may have
+// only the first letter, in lower case.
 var units = []string{"Ki", "Mi", "Gi", "Ti"}
 
 // cutUnit separates the unit of a size, one of the first so many, from its number: of is the factor of the unit, or 0 where there is none.
@@ -88,8 +88,8 @@ func ParseNumber(text string) (int64, error) {
 	return number, nil
 }
 
-// ParseBytes parses a v1alpha1.BenchmarkSize in bytes: a whole number of bytes, or a number with Ki, Mi, Gi or Ti. Results of tools also have
-// k, m, g and t, which mean the same.
+// ParseBytes parses a v1alpha1.BenchmarkSize in bytes: a whole number of bytes, or a number with Ki, Mi, Gi or Ti. Results of tools also
+// have k, m, g and t, which mean the same.
 func ParseBytes(text string) (int64, error) {
 	digits, unit := cutUnit(text, len(units))
 	unit = max(unit, 1)

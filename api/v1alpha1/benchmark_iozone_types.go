@@ -26,8 +26,8 @@ const (
 	IOzoneRandom IOzoneTest = "Random"
 )
 
-// IOzoneSize is a number with Ki, Mi or Gi, as in a quantity of Kubernetes. A bare number is refused: it is kilobytes to iozone, and bytes to
-// all other tools.
+// IOzoneSize is a number with Ki, Mi or Gi, as in a quantity of Kubernetes. A bare number is refused: it is kilobytes to iozone, and bytes
+// to all other tools.
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=14
 // +kubebuilder:validation:Pattern=`^[1-9][0-9]{0,11}[KMG]i$`

@@ -6,7 +6,8 @@ package v1alpha1
 // +kubebuilder:validation:Pattern=`^[a-z][A-Za-z]*(\.[a-z][A-Za-z0-9]*)?$`
 type SweepName string
 
-// SweepValue is one value of a parameter: a number, a size with its unit, or a word, such as 4, 64Ki and flat. A number may stand in quotes.
+// SweepValue is one value of a parameter: a number, a size with its unit, or a word, such as 4, 64Ki and flat. A number may stand in
+// quotes.
 // +kubebuilder:validation:XIntOrString
 // +kubebuilder:validation:Type=""
 // +kubebuilder:validation:MinLength=1

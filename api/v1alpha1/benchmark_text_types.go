@@ -5,8 +5,8 @@ package v1alpha1
 // +kubebuilder:validation:MaxLength=256
 type BenchmarkArgument string
 
-// BenchmarkSize is a number of bytes, or a number with Ki, Mi, Gi or Ti, as in a quantity of Kubernetes. 0 is a size where the field says so.
-// Other units are refused: k is 1000 in a quantity, and 1024 to the tools.
+// BenchmarkSize is a number of bytes, or a number with Ki, Mi, Gi or Ti, as in a quantity of Kubernetes. 0 is a size where the field says
+// so. Other units are refused: k is 1000 in a quantity, and 1024 to the tools.
 // +kubebuilder:validation:XIntOrString
 // +kubebuilder:validation:Type=""
 // +kubebuilder:validation:MinLength=1

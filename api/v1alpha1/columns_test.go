@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// rows are what kubectl get shows of objects with much to show: the name and each column of the usual width.
+// rows holds the columns of objects with long values, as kubectl get prints them: the name and each column of the usual width.
 var rows = map[string]map[string]string{
 	"FileSystem": {
 		"Name": "scratch", "Type": "MooseFS", "Ready": "False", "Reason": "MetadataOffline", "Stalled": "TargetMissing",

@@ -19,7 +19,7 @@ type FileSystemStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
-	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:MaxItems=24
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// summary holds the counts that kubectl get shows.

@@ -185,7 +185,7 @@ func (w *randomWorld) proceedsOrAsks(g *WithT, seed uint64, message string) {
 	for i := range w.members {
 		m := &w.members[i]
 		if m.stale == fresh || !m.node.Ready || m.untold {
-			continue // nothing is to be done, or a person mends the node or the agent
+			continue // there is nothing to do, or a person repairs the node or the agent
 		}
 		g.Expect(m.stale == moved || m.stale == cutOff && w.answers).To(BeFalse(),
 			"world %d: only its restart brings back %s, and it waits: %s", seed, m.Server(), message)

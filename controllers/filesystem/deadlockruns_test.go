@@ -64,7 +64,7 @@ func (l *leases) Update(ctx context.Context, object client.Object, _ ...client.U
 	return l.Create(ctx, object)
 }
 
-// holder is who has the lease; empty for nobody.
+// holder returns the holder of the lease, or an empty string.
 func (l *leases) holder() string {
 	if l.held == nil || l.held.Spec.HolderIdentity == nil {
 		return ""
@@ -100,7 +100,7 @@ func newContended(seed uint64, order []string) *contended {
 	w.cluster = &leases{fs: w.fs}
 	w.r = &Reconciler{Order: w.clock, Clock: w.clock, Client: w.cluster, Reader: w.cluster}
 	if random.IntN(2) == 0 {
-		w.mend() // nothing waits for a person but what wants the lease
+		w.repair() // nothing waits for a person but what wants the lease
 	}
 	for i := range w.members {
 		name := w.members[i].node.Name
@@ -130,8 +130,8 @@ func newContended(seed uint64, order []string) *contended {
 	return w
 }
 
-// mend does all that a person may be asked for.
-func (w *contended) mend() {
+// repair does everything that a message may ask a person for.
+func (w *contended) repair() {
 	w.mutters, w.fs.Spec.Updates.Paused = false, false
 	for i := range w.members {
 		m := &w.members[i]

@@ -13,7 +13,7 @@ const largestStatus = 64 << 10
 // what is missing and of a check's findings. The summary and the result of the check still count them. Records, such as maintenance and
 // candidates, stay.
 func fit(status *v1alpha1.FileSystemStatus) {
-	for _, most := range []int{2048, 1024, 512, 256, 128} {
+	for _, most := range []int{2048, 1024, 512, 256, 128, 64} {
 		if sizeOf(status) <= largestStatus {
 			return
 		}

@@ -107,7 +107,7 @@ func TestAStatusIsAtMost64KiBHoweverMuchIsWrong(t *testing.T) {
 	g.Expect(status.Metadata).To(Equal(before.Metadata))
 	g.Expect(status.Conditions).To(HaveLen(len(before.Conditions)))
 	for i := range status.Conditions {
-		g.Expect(len(status.Conditions[i].Message)).To(BeNumerically(">=", 125), "each still says something")
+		g.Expect(len(status.Conditions[i].Message)).To(BeNumerically(">=", 61), "each still says something")
 	}
 	again := status.DeepCopy()
 	fit(again)

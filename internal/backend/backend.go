@@ -309,7 +309,7 @@ type Observation struct {
 	Copies *Problem
 	// Partners is a false condition PartnersProven, nil when it is absent. It does not stand in the way of Ready.
 	Partners *Problem
-	// Restarts are the pods that have to start anew because their disks have changed, in the order of Input.Pods.
+	// Restarts holds the pods that must restart because their disks have changed, in the order of Input.Pods.
 	Restarts []Restart
 	// Unconfirmed lists servers that the filesystem shows as online, although the entry may be that of their predecessors, each in words for a
 	// person. No running daemon is restarted meanwhile.

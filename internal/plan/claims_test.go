@@ -16,10 +16,10 @@ func diskOf(node string, i int) v1alpha1.DeviceReference {
 	return v1alpha1.DeviceReference{Node: node, ID: v1alpha1.DeviceID(fmt.Sprintf("wwn-%s-%04d", node, i))}
 }
 
-// withLogOf is that reference with the log device that belongs to it.
-func withLogOf(node string, i, log int) v1alpha1.DeviceReference {
-	d := diskOf(node, i)
-	d.LogDevice = diskOf(node, log).ID
+// withLogOf is the reference to a blank disk of oss1, with its log device.
+func withLogOf(i, log int) v1alpha1.DeviceReference {
+	d := diskOf("oss1", i)
+	d.LogDevice = diskOf("oss1", log).ID
 	return d
 }
 
@@ -50,9 +50,9 @@ func TestAConflictNamesTheFirstOtherAndOneThatHasTheDiskBeforeAll(t *testing.T) 
 }
 
 func TestEachDeviceOfATargetIsComparedWithThoseOfOthers(t *testing.T) {
-	in := anInput(aFileSystem("scratch", naming(withLogOf("oss1", 0, 1))), 6, "oss1")
+	in := anInput(aFileSystem("scratch", naming(withLogOf(0, 1))), 6, "oss1")
 	in.Existing = plan.Select(in).Targets
-	in.Others = append(ofOther("alpha", diskOf("oss1", 0)), ofOther("zoo", withLogOf("oss1", 3, 1))...)
+	in.Others = append(ofOther("alpha", diskOf("oss1", 0)), ofOther("zoo", withLogOf(3, 1))...)
 	t.Run("and the first conflict is shown", func(t *testing.T) {
 		s := plan.Select(in)
 		NewWithT(t).Expect(s.Targets[0].Spec.Conflict).To(ContainSubstring("by StorageTarget storage/alpha-ssd"))
@@ -99,13 +99,13 @@ func TestALogDeviceIsThatOfItsOwnTarget(t *testing.T) {
 		in   plan.SelectInput
 		want map[string]string
 	}{
-		"of each of two on a node":                     {named(withLogOf("oss1", 0, 2), withLogOf("oss1", 1, 3)), map[string]string{d0: d2, d1: d3}},
-		"beside one that has none, whatever its place": {named(diskOf("oss1", 0), withLogOf("oss1", 1, 3), diskOf("oss1", 2)), map[string]string{d0: "", d1: d3, d2: ""}},
-		"beside the first, whose log is not there":     {named(withLogOf("oss1", 0, 9), withLogOf("oss1", 1, 3), withLogOf("oss1", 2, 4)), map[string]string{d1: d3, d2: d4}},
-		"beside the second, whose log is not there":    {named(withLogOf("oss1", 0, 3), withLogOf("oss1", 1, 9), withLogOf("oss1", 2, 4)), map[string]string{d0: d3, d2: d4}},
-		"beside the third, whose log is not there":     {named(withLogOf("oss1", 0, 3), withLogOf("oss1", 1, 4), withLogOf("oss1", 2, 9)), map[string]string{d0: d3, d1: d4}},
+		"of each of two on a node":                     {named(withLogOf(0, 2), withLogOf(1, 3)), map[string]string{d0: d2, d1: d3}},
+		"beside one that has none, whatever its place": {named(diskOf("oss1", 0), withLogOf(1, 3), diskOf("oss1", 2)), map[string]string{d0: "", d1: d3, d2: ""}},
+		"beside the first, whose log is not there":     {named(withLogOf(0, 9), withLogOf(1, 3), withLogOf(2, 4)), map[string]string{d1: d3, d2: d4}},
+		"beside the second, whose log is not there":    {named(withLogOf(0, 3), withLogOf(1, 9), withLogOf(2, 4)), map[string]string{d0: d3, d2: d4}},
+		"beside the third, whose log is not there":     {named(withLogOf(0, 3), withLogOf(1, 4), withLogOf(2, 9)), map[string]string{d0: d3, d1: d4}},
 		"in a pool beside metadata": {func() plan.SelectInput {
-			in := named(withLogOf("oss1", 0, 2))
+			in := named(withLogOf(0, 2))
 			in.FileSystem.Spec.Metadata.Targets, in.Metadata = naming(diskOf("oss1", 1)), []string{"oss1"}
 			return in
 		}(), map[string]string{d0: d2, d1: ""}},

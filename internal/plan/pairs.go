@@ -106,8 +106,8 @@ func pathsTo(inventory v1alpha1.NodeInventoryStatus, wwn string) int {
 	return paths
 }
 
-// Unreached is why the inventory of a node does not prove that the node reaches the disk of a target, by what the disk is known by: its WWN,
-// serial number and size. It is empty when it does. A name alone proves nothing, because another disk may have got it.
+// Unreached returns the reason why the inventory of a node does not prove that the node reaches the disk of a target. The proof is the WWN,
+// serial number and size of the disk. A name alone proves nothing, because another disk may have it now.
 func Unreached(node string, inventories map[string]v1alpha1.NodeInventoryStatus, t *v1alpha1.StorageTarget) string {
 	inventory, known := inventories[node]
 	want := DeviceOf(t)

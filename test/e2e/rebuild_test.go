@@ -127,7 +127,7 @@ func pageIsFollowed() {
 	}, soon).Should(Equal(v1alpha1.ReasonHealthy))
 	images := kubectl("get", "pods", "-n", "storage", "-o", `jsonpath={range .items[*].spec.containers[*]}{.image}{"\n"}{end}`) +
 		kubectl("get", "pods", "-n", systemNamespace, "-o", `jsonpath={range .items[*].spec.containers[*]}{.image}{"\n"}{end}`)
-	for _, image := range strings.Fields(images) {
+	for image := range strings.FieldsSeq(images) {
 		Expect(image).To(MatchRegexp(`^localhost:\d+/team/parallelfs/[a-z-]+@sha256:[0-9a-f]{64}$`), "each pod runs what was pushed, by its digest")
 	}
 	deleteFileSystems("storage", "scratch", patience.Flag(5*time.Minute))

@@ -149,8 +149,8 @@ type allocator struct {
 	adopted map[server]v1alpha1.GivenServerID
 	// disks are what the disks say.
 	disks backend.OnDisks
-	// gone are the StorageTargets whose numbers other disks have, notCounted those and the ones that a person wants to replace, and held the
-	// servers whose new disks get no numbers of their own meanwhile.
+	// gone holds the StorageTargets whose numbers other disks have. notCounted also holds those that a person wants to replace. The new disks
+	// of the servers in held get no numbers of their own meanwhile.
 	gone, notCounted map[string]bool
 	held             map[serverPlace]bool
 }

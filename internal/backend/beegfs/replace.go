@@ -35,8 +35,8 @@ import (
 const (
 	// askedForPlan is the value of AnnotationReplaceDisk that asks for a plan.
 	askedForPlan = "plan"
-	// registrationFile holds what a storage target registers with: BeeGFS 7 refuses its whole server when the number is that of another
-	// registration, and BeeGFS 8 refuses the target (RegisterTargetMsgEx of 7.4.6, register_target.rs of 8.3.1).
+	// registrationFile holds the name with which a storage target registers. If the number belongs to another registration, BeeGFS 7 refuses
+	// the whole server, and BeeGFS 8 the target (RegisterTargetMsgEx of 7.4.6, register_target.rs of 8.3.1).
 	registrationFile = "targetID"
 	// resyncPrefix is in the names of the Jobs that order a full resync.
 	resyncPrefix = "resync-"
@@ -124,7 +124,8 @@ func (v *view) wholeBuddy(t target) (buddy *backend.Target, why string) {
 	case !buddy.Online:
 		return nil, fmt.Sprintf(lost, m.Primary, m.ID, cmp.Or(buddy.Status, "offline"), "Bring its server back first")
 	case buddy.Consistency != cli.Good:
-		return nil, fmt.Sprintf(lost, m.Primary, m.ID, cmp.Or(buddy.Consistency, "in an unknown state"), "Bring the lost disk back, if it can still be read")
+		return nil, fmt.Sprintf(lost, m.Primary, m.ID, cmp.Or(buddy.Consistency, "in an unknown state"),
+			"Bring the lost disk back, if it can still be read")
 	}
 	if away := v.in.Away(componentStorage, v.targets[i].pool.Name, "", v.targets[i].node); away != "" {
 		return nil, fmt.Sprintf(lost, m.Primary, m.ID, "away ("+away+")", "Wait until its server is back")
@@ -215,7 +216,7 @@ func replaced(nodes []v1alpha1.FileSystemNode) map[string]bool {
 }
 
 // replace records approved replacements: the new disk gets the number of the lost one. It notes the lost disks that a selector no longer
-// counts, and the servers whose new disks get no numbers of their own, because a person has asked to replace a lost disk there.
+// counts. It also notes the servers on which a person has asked for a replacement, because their new disks get no numbers of their own.
 func (a *allocator) replace() {
 	a.gone, a.held = replaced(a.in.FileSystemNodes), map[serverPlace]bool{}
 	a.notCounted = maps.Clone(a.gone)

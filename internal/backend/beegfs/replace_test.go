@@ -45,7 +45,7 @@ func withDisks(inventory v1alpha1.NodeInventoryStatus, ids ...string) v1alpha1.N
 	return inventory
 }
 
-// ask is the word of a person about the lost disk.
+// ask sets the annotation of the lost disk.
 func ask(in *backend.Input, word string) {
 	diskOf(in, ssd2).Annotations = map[string]string{v1alpha1.AnnotationReplaceDisk: word}
 }
@@ -245,7 +245,7 @@ func (r *replacing) pass() {
 	}
 }
 
-// restart starts a server with what it is told: it initializes an empty disk that it may, and registers what it has.
+// restart starts a server with its node file: the server initializes an empty disk that it may, and registers what it has.
 func (r *replacing) restart(pod string) {
 	i := slices.IndexFunc(r.in.Pods, func(p backend.Pod) bool { return p.Name.Name == pod })
 	r.in.Pods[i].Started, r.in.Pods[i].Seen = r.in.State.Asked, r.in.State.Asked

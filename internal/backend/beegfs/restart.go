@@ -21,9 +21,9 @@ const offlineTime = 10 * time.Minute
 // noticed is how long BeeGFS may take beyond the offline timeout until it lists a server as offline: it looks every few seconds.
 const noticed = 30 * time.Second
 
-// restarts finds the daemons that have to start anew: a storage server, because a disk was proven after its start, or was emptied and
-// taken out, as it reads its list of targets when it starts; a metadata server, because the metadata was mirrored after its start; the
-// management service, because it got a license.
+// restarts finds the daemons that must restart. A storage server reads its list of targets at its start, so it restarts after a disk was
+// proven, or was emptied and taken out. A metadata server restarts after the metadata was mirrored, and the management service after it got
+// a license.
 func (o *observer) restarts() {
 	if o.in.State == nil || o.fs.Status.BeeGFS == nil {
 		return
@@ -45,7 +45,7 @@ func (o *observer) restarts() {
 				why, safe = append(why, unheard...), func() bool { return true } // BeeGFS gives none of it to anybody
 			}
 		case componentManagement:
-			// It reads its license when it starts, and nothing else mends what only a license allows.
+			// It reads its license when it starts, and only a license allows these features.
 			if pod.Outdated && o.lacksLicense() {
 				why = []string{"its configuration has changed, and it has no license yet"}
 			}

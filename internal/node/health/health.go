@@ -60,7 +60,7 @@ type output struct {
 	Temperature *struct {
 		Current float64 `json:"current"`
 	} `json:"temperature"`
-	// Endurance is of smartctl 7.4 and later, for all protocols.
+	// Endurance needs smartctl 7.4 or later, for any protocol.
 	Endurance *struct {
 		Percent float64 `json:"current_percent"`
 	} `json:"endurance_used"`
@@ -141,7 +141,7 @@ func Parse(printed []byte) (Report, error) {
 	return o.report(), nil
 }
 
-// problems are what is wrong with a disk: what it fails by, and what else a person should look at.
+// problems holds the reasons by which a disk fails, and others that a person should look at.
 type problems struct{ failing, suspect []string }
 
 func (o output) report() Report {

@@ -1,6 +1,6 @@
 // Package nodelock lets one agent work on a node. The agent that works holds a lock on a file of the node (flock(2)), and the file names
-// it. An agent of another installation waits for the lock and looks at no disk meanwhile. The kernel ends the lock with the process, so that a
-// killed agent holds nothing back.
+// it. An agent of another installation waits for the lock and looks at no disk meanwhile. The kernel ends the lock with the process, so
+// that a killed agent holds nothing back.
 package nodelock
 
 import (

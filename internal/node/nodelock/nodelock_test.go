@@ -26,13 +26,13 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	lock, err := nodelock.Wait(context.Background(), path, os.Getenv("NODELOCK_TEST_NAME"), time.Millisecond, func(holder string) {
-		fmt.Println("waits for " + holder)
+		_, _ = fmt.Fprintln(os.Stdout, "waits for "+holder)
 	})
 	if err != nil {
-		fmt.Println(err)
+		_, _ = fmt.Fprintln(os.Stdout, err)
 		os.Exit(1)
 	}
-	fmt.Println("works")
+	_, _ = fmt.Fprintln(os.Stdout, "works")
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	_ = lock.Close()
 }

@@ -43,7 +43,7 @@ var frozen = map[string][]string{
 		"parallelfs.dev/take-up-node-image", "parallelfs.dev/template-hash", "parallelfs.dev/told", "parallelfs.dev/version",
 	},
 	"formats":               {"parallelfs.dev/dump-v1", "parallelfs.dev/results/v1"},
-	"files and directories": {".parallelfs-benchmarks", ".parallelfs-record.json", ".parallelfs-target.json", ".parallelfs.json", "/var/lib/parallelfs/nodes", "/var/lib/parallelfs/targets"},
+	"files and directories": {".parallelfs-benchmarks", ".parallelfs-record.json", ".parallelfs-target.json", ".parallelfs.json", "/var/lib/parallelfs/agent.lock", "/var/lib/parallelfs/nodes", "/var/lib/parallelfs/targets"},
 }
 
 // ours matches the operator's own names that can occur in an object or on a disk.

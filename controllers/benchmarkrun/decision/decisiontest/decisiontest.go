@@ -17,7 +17,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 )
 
-// RandomRun is a run with a finalizer of somebody else: alive, suspended or deleted, with a job in any state or none.
+// RandomRun returns a run with a foreign finalizer: alive, suspended or deleted, with a job in any state or none.
 func RandomRun(random *rand.Rand) *scope.Scope {
 	w := scopetest.Idle()
 	w.Run.Finalizers = []string{v1alpha1.Finalizer, "example.com/keeps"}

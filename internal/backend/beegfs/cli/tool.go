@@ -147,12 +147,12 @@ func (t Tool) RemoveServer(id int32) []string {
 	return t.Run("--removenode", "--nodetype=storage", t.numbers("s", id))
 }
 
-// FullResync orders that everything is copied to the secondary target of a buddy group, whether its server serves it or not. The proof is
-// what the tool says when the primary has accepted the order: beegfs-ctl 7 then also asks the server of the secondary, which refuses a
-// target that it does not serve, and fails (ModeStartResync of 7.4.6).
+// FullResync orders a copy of everything to the secondary target of a buddy group, also while its server does not serve it. The proof is
+// the text that the tool prints once the primary has accepted the order. beegfs-ctl 7 then also asks the server of the secondary. That
+// server refuses a target that it does not serve, and the tool fails (ModeStartResync of 7.4.6).
 //
-// The timestamp is 1: both versions keep 0 as no order at all, and then copy only what has changed since both sides were in touch
-// (getLastBuddyComm in StorageTargets.h of 7.4.6 and 8.3.1).
+// The timestamp is 1, because both versions keep 0 as no order at all. Without an order, they copy only changes since both sides were last
+// in touch (getLastBuddyComm in StorageTargets.h of 7.4.6 and 8.3.1).
 func (t Tool) FullResync(target, group int32) (argv []string, proof string) {
 	if t.eight {
 		return t.Run("mirror", "resync", "start", t.numbers("s", group), "--timestamp=1"), `(?m)^Successfully sent resync request\.`

@@ -317,8 +317,8 @@ func (c *call) mirror() *cobra.Command {
 	return group("mirror", list, create, remove, c.mirrorRoot(), group("resync", c.startResync()))
 }
 
-// startResync is the double of mirror resync start (ctl/internal/cmd/buddygroup/resync, and grpc/start_resync.rs of the service, 8.3.1):
-// the primary gets the timestamp, and the service calls the secondary Needs-resync, whether its server serves it or not.
+// startResync is the double of mirror resync start (ctl/internal/cmd/buddygroup/resync, and grpc/start_resync.rs of the service, 8.3.1).
+// The primary gets the timestamp. The service calls the secondary Needs-resync, also while its server does not serve it.
 func (c *call) startResync() *cobra.Command {
 	var timestamp int64
 	command := &cobra.Command{Use: "start <buddy-group>", Args: cobra.ExactArgs(1), RunE: func(command *cobra.Command, arguments []string) error {
@@ -328,15 +328,18 @@ func (c *call) startResync() *cobra.Command {
 		}
 		of := c.view.Group(found.kind, found.id)
 		if found.kind == "meta" && timestamp >= 0 {
-			return errors.New("Metadata targets can only do full resync, timestamp and timespan is not supported.") //nolint:staticcheck,revive // the service's own text
+			//nolint:staticcheck,revive // the service's own text
+			return errors.New("Metadata targets can only do full resync, timestamp and timespan is not supported.")
 		}
 		if timestamp >= 0 {
 			node := c.view.Node("storage", c.view.Target("storage", of.Primary).Node)
-			if err := tree.Ask(command.Context(), c.secret, node, "override-buddy-comm", wire.Resync{Target: of.Primary, Timestamp: timestamp}, nil); err != nil {
+			order := wire.Resync{Target: of.Primary, Timestamp: timestamp}
+			if err := tree.Ask(command.Context(), c.secret, node, "override-buddy-comm", order, nil); err != nil {
 				return err
 			}
 		}
-		if err := c.ask(command.Context(), "start-resync", wire.Change{Type: found.kind, ID: of.Secondary, State: wire.NeedsResync}, nil); err != nil {
+		change := wire.Change{Type: found.kind, ID: of.Secondary, State: wire.NeedsResync}
+		if err := c.ask(command.Context(), "start-resync", change, nil); err != nil {
 			return err
 		}
 		c.tell("Successfully sent resync request. Progress can be monitored with 'beegfs mirror resync stats'.\n")

@@ -32,7 +32,7 @@ const safety = 10 * time.Minute
 // errNotServed is the answer about a target that a server does not serve.
 var errNotServed = errors.New("Unknown storage target") //nolint:staticcheck // the servers' own text
 
-// buddyComm is the content of lastBuddyComm. Override 0 is no order at all, whoever has given it.
+// buddyComm is the content of lastBuddyComm. Override 0 is no order at all.
 type buddyComm struct {
 	Last     int64 `json:"last"`
 	Override int64 `json:"override"`
