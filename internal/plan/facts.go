@@ -48,8 +48,8 @@ type Facts struct {
 	MarkerError string
 	// Record is the record beside the marker on a device that was not mounted; nil if there is none that can be read.
 	Record *spec.TargetRecord `json:",omitempty"`
-	// Answer is what a program of the node has read from a target that only its own server mounts (format.Served); nil if the device has no
-	// label of such a target.
+	// Answer is what a program of the node has read from a target that only its own server mounts (format.Served). It is nil if the device has
+	// no label of such a target.
 	Answer *format.Answer `json:",omitempty"`
 }
 

@@ -107,9 +107,9 @@ type selection struct {
 // Select chooses the disks of a FileSystem. The result does not depend on the order of the input's lists.
 //
 // An existing target keeps its disk and its recorded identity, even if the disk is gone, no longer matches, or its node has left the role.
-// It is dropped only if it was taken out of spec.devices, was marked for removal, and its condition SafeToRemove is true. A selector
-// chooses a new disk for a target that is marked for removal and safe to remove, for one whose lost metadata is recovered on another disk,
-// and for one whose lost disk is replaced.
+// It is dropped only if it was taken out of spec.devices, was marked for removal, and its condition SafeToRemove is true.
+// A selector chooses another disk for a target that is marked for removal and safe to remove. The same holds for a target whose lost
+// metadata is recovered on another disk, and for one whose lost disk is replaced.
 //
 // spec.devices chooses new disks by name, whatever their content; the plan then lists the content. A selector chooses only disks that are
 // usable as they are and not claimed, in the order of their ids. Disks that carry an earlier target of this FileSystem come first.
