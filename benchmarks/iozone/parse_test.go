@@ -21,42 +21,42 @@ var good = map[string]struct {
 	want []string
 	step int
 }{
-	"one process on one client": {run(1, "16k", "4m"), "single-1-process.txt", []string{
+	"one process on one client": {run(1, "16Ki", "4Mi"), "single-1-process.txt", []string{
 		"write 1079557.50 kB/s", "write 67472.34 IOPS", "rewrite 1451394.00 kB/s", "rewrite 90712.12 IOPS",
 		"read 5157872.00 kB/s", "read 322367.00 IOPS", "reread 6032669.00 kB/s", "reread 377041.81 IOPS",
 		"randomRead 5211065.00 kB/s", "randomRead 325691.56 IOPS", "randomWrite 1420316.25 kB/s", "randomWrite 88769.77 IOPS",
 	}, 0},
-	"four processes on one client": {run(4, "64", "8192"), "single-4-processes.txt", []string{
+	"four processes on one client": {run(4, "64Ki", "8Mi"), "single-4-processes.txt", []string{
 		"write 1929288.38 kB/s", "write 30145.13 IOPS", "rewrite 2218852.50 kB/s", "rewrite 34669.57 IOPS",
 		"read 2196970.94 kB/s", "read 34327.67 IOPS", "reread 1951109.69 kB/s", "reread 30486.09 IOPS",
 		"randomRead 2459887.94 kB/s", "randomRead 38435.75 IOPS", "randomWrite 2240991.56 kB/s", "randomWrite 35015.49 IOPS",
 	}, 0},
-	"two threads on one client without retests": {run(2, "64k", "4m", noRetest), "single-2-threads-no-retest.txt", []string{
+	"two threads on one client without retests": {run(2, "64Ki", "4Mi", noRetest), "single-2-threads-no-retest.txt", []string{
 		"write 5693234.38 kB/s", "write 88956.79 IOPS", "read 12843921.50 kB/s", "read 200686.27 IOPS",
 		"randomRead 14496681.50 kB/s", "randomRead 226510.65 IOPS", "randomWrite 9787374.25 kB/s", "randomWrite 152927.72 IOPS",
 	}, 0},
 	"two clients, with warnings of ssh between the results, without the banner": {
-		run(2, "64k", "4m", noRetest, distributed(2), tests("Write", "Read")), "distributed-write-read.txt", []string{
+		run(2, "64Ki", "4Mi", noRetest, distributed(2), tests("Write", "Read")), "distributed-write-read.txt", []string{
 			"write 535679.08 kB/s", "write 8369.99 IOPS", "read 8409155.50 kB/s", "read 131393.05 IOPS",
 		}, 0},
-	"two threads, distributed, with all tests": {run(2, "64k", "4m", noRetest, distributed(2)), "distributed-threads-no-retest.txt", []string{
+	"two threads, distributed, with all tests": {run(2, "64Ki", "4Mi", noRetest, distributed(2)), "distributed-threads-no-retest.txt", []string{
 		"write 320626.16 kB/s", "write 5009.78 IOPS", "read 1329359.56 kB/s", "read 20771.24 IOPS",
 		"randomRead 6458637.38 kB/s", "randomRead 100916.21 IOPS", "randomWrite 722891.22 kB/s", "randomWrite 11295.18 IOPS",
 	}, 0},
-	"32 threads, distributed": {run(32, "64k", "32m", noRetest, distributed(8)), "distributed-32-threads.txt", []string{
+	"32 threads, distributed": {run(32, "64Ki", "32Mi", noRetest, distributed(8)), "distributed-32-threads.txt", []string{
 		"write 4283472.37 kB/s", "write 66929.26 IOPS",
 		"read 10393200.86 kB/s", "read 162393.76 IOPS",
 		"randomRead 11042983.93 kB/s", "randomRead 172546.62 IOPS",
 		"randomWrite 8364062.20 kB/s", "randomWrite 130688.47 IOPS",
 	}, 0},
-	"two processes, distributed, with retests": {run(2, "64k", "4m", distributed(0)), "distributed-all.txt", []string{
+	"two processes, distributed, with retests": {run(2, "64Ki", "4Mi", distributed(0)), "distributed-all.txt", []string{
 		"write 577884.84 kB/s", "write 9029.45 IOPS", "rewrite 4306072.88 kB/s", "rewrite 67282.39 IOPS",
 		"read 5966865.88 kB/s", "read 93232.28 IOPS", "reread 8248952.75 kB/s", "reread 128889.89 IOPS",
 		"randomRead 4423993.34 kB/s", "randomRead 69124.90 IOPS", "randomWrite 700733.81 kB/s", "randomWrite 10948.97 IOPS",
 	}, 0},
-	"the first of three steps":  {run(2, "64k", "64m", phases), "step-write.txt", []string{"write 448902.50 kB/s", "write 7014.10 IOPS", "rewrite 5200316.56 kB/s", "rewrite 81254.95 IOPS"}, 0},
-	"the second of three steps": {run(2, "64k", "64m", phases), "step-read.txt", []string{"read 2002487.94 kB/s", "read 31288.87 IOPS", "reread 5881198.47 kB/s", "reread 91893.73 IOPS"}, 1},
-	"the last of three steps":   {run(2, "64k", "64m", phases), "step-random.txt", []string{"randomRead 9192526.75 kB/s", "randomRead 143633.23 IOPS", "randomWrite 6249092.75 kB/s", "randomWrite 97642.07 IOPS"}, 2},
+	"the first of three steps":  {run(2, "64Ki", "64Mi", phases), "step-write.txt", []string{"write 448902.50 kB/s", "write 7014.10 IOPS", "rewrite 5200316.56 kB/s", "rewrite 81254.95 IOPS"}, 0},
+	"the second of three steps": {run(2, "64Ki", "64Mi", phases), "step-read.txt", []string{"read 2002487.94 kB/s", "read 31288.87 IOPS", "reread 5881198.47 kB/s", "reread 91893.73 IOPS"}, 1},
+	"the last of three steps":   {run(2, "64Ki", "64Mi", phases), "step-random.txt", []string{"randomRead 9192526.75 kB/s", "randomRead 143633.23 IOPS", "randomWrite 6249092.75 kB/s", "randomWrite 97642.07 IOPS"}, 2},
 }
 
 func TestParseReadsWhatIozonePrinted(t *testing.T) {
@@ -76,31 +76,31 @@ func TestParseRefusesRunsThatEndedBadly(t *testing.T) {
 		file string
 		says string
 	}{
-		"out of space": {run(4, "64k", "2m", tests("Write", "Read")), "error-out-of-space.txt",
+		"out of space": {run(4, "64Ki", "2Mi", tests("Write", "Read")), "error-out-of-space.txt",
 			`line 30: found "Error writing block 19, fd= 3" instead of the throughput of the initial writers (write)`},
-		"out of space with threads": {run(2, "64k", "16m"), "error-out-of-space-threads.txt", `found "Error writing block 27, fd= 4" instead of`},
-		"out of space on a client, which hangs until it is ended": {run(2, "64k", "4m", distributed(2)), "error-distributed-out-of-space.txt",
+		"out of space with threads": {run(2, "64Ki", "16Mi"), "error-out-of-space-threads.txt", `found "Error writing block 27, fd= 4" instead of`},
+		"out of space on a client, which hangs until it is ended": {run(2, "64Ki", "4Mi", distributed(2)), "error-distributed-out-of-space.txt",
 			`found "iozone: interrupted" instead of the throughput of the initial writers (write)`},
 		"clients without the directory, for which iozone prints numbers of another one and succeeds": {
-			run(2, "64k", "4m", distributed(2), tests("Write")), "error-distributed-wrong-directory.txt",
+			run(2, "64Ki", "4Mi", distributed(2), tests("Write")), "error-distributed-wrong-directory.txt",
 			`found "Client # 0 reporting an error No such file or directory !" instead of the throughput of the initial writers`},
-		"ended from outside": {run(2, "4k", "900m", tests("Write", "Read")), "error-terminated.txt",
+		"ended from outside": {run(2, "4Ki", "900Mi", tests("Write", "Read")), "error-terminated.txt",
 			`found "iozone: interrupted" instead of the throughput of the rewriters (rewrite)`},
-		"a process that was killed, which the others fail over": {run(2, "4k", "700m", tests("Write", "Read")), "error-killed-process.txt",
+		"a process that was killed, which the others fail over": {run(2, "4Ki", "700Mi", tests("Write", "Read")), "error-killed-process.txt",
 			"one of the initial writers transferred nothing while another transferred its file: it was killed"},
 		"a process that was killed, for which iozone prints numbers and succeeds": {
-			run(2, "64k", "700m", tests("Write"), noRetest), "error-killed-process-unnoticed.txt",
+			run(2, "64Ki", "700Mi", tests("Write"), noRetest), "error-killed-process-unnoticed.txt",
 			"line 36: one of the initial writers transferred nothing while another transferred its file: it was killed"},
-		"a process that had no time before another had ended": {run(4, "1024k", "4m", distributed(2), noRetest), "error-process-left-out.txt",
+		"a process that had no time before another had ended": {run(4, "1024Ki", "4Mi", distributed(2), noRetest), "error-process-left-out.txt",
 			"line 35: iozone left a process out of the throughput of the initial writers"},
-		"a record that iozone can't hold": {run(1, "16m", "64m"), "error-record-too-large.txt",
+		"a record that iozone can't hold": {run(1, "16Mi", "64Mi"), "error-record-too-large.txt",
 			`line 1: found "Error: maximum record size 32768 kB is greater than maximum buffer size 16384 kB" instead of`},
-		"fewer hosts than processes": {run(4, "64k", "4m", distributed(2)), "error-too-few-hosts.txt", `the output is cut off after line 24 ("You can not specify more threads/processes than you have in the client file list"), before`},
-		"a timer that is too coarse": {run(300, "4k", "64k", tests("Write")), "error-coarse-timer.txt",
+		"fewer hosts than processes": {run(4, "64Ki", "4Mi", distributed(2)), "error-too-few-hosts.txt", `the output is cut off after line 24 ("You can not specify more threads/processes than you have in the client file list"), before`},
+		"a timer that is too coarse": {run(300, "4Ki", "64Ki", tests("Write")), "error-coarse-timer.txt",
 			"iozone says that its timer was too coarse for what it measured; make iozone.fileSize larger"},
-		"operations instead of kilobytes": {run(2, "64k", "4m", tests("Write", "Read")), "error-operations-per-second.txt",
+		"operations instead of kilobytes": {run(2, "64Ki", "4Mi", tests("Write", "Read")), "error-operations-per-second.txt",
 			"the result is in ops/sec instead of kB/sec"},
-		"the automatic mode": {run(1, "64k", "4m"), "auto.txt", "line 31: iozone ended without the lines that say what iozone is about to run"},
+		"the automatic mode": {run(1, "64Ki", "4Mi"), "auto.txt", "line 31: iozone ended without the lines that say what iozone is about to run"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -113,17 +113,17 @@ func TestParseRefusesRunsThatEndedBadly(t *testing.T) {
 
 func TestParseRefusesOutputThatIsNotOfThePoint(t *testing.T) {
 	const whole = "single-4-processes.txt"
-	spec := run(4, "64k", "8m")
+	spec := run(4, "64Ki", "8Mi")
 	for name, test := range map[string]struct {
 		spec     *v1alpha1.BenchmarkRunSpec
 		old, new string
 		says     string
 	}{
-		"another record size":          {spec: run(4, "32k", "8m"), says: `line 20: "Record Size 64 kB", but the point asked for a record size of 32 kB`},
-		"another file size":            {spec: run(4, "64k", "16m"), says: `line 21: "File size set to 8192 kB", but the point asked for a file size of 16384 kB`},
-		"another number of processes":  {spec: run(2, "64k", "8m"), says: `line 28: "Throughput test with 4 processes", but the point asked for 2 processes`},
-		"a test too many":              {spec: run(4, "64k", "8m", tests("Write", "Read")), says: `line 59: found "Children see throughput for 4 random readers`},
-		"retests that were not wanted": {spec: run(4, "64k", "8m", noRetest), says: `line 38: found "Children see throughput for  4 rewriters`},
+		"another record size":          {spec: run(4, "32Ki", "8Mi"), says: `line 20: "Record Size 64 kB", but the point asked for a record size of 32 kB`},
+		"another file size":            {spec: run(4, "64Ki", "16Mi"), says: `line 21: "File size set to 8192 kB", but the point asked for a file size of 16384 kB`},
+		"another number of processes":  {spec: run(2, "64Ki", "8Mi"), says: `line 28: "Throughput test with 4 processes", but the point asked for 2 processes`},
+		"a test too many":              {spec: run(4, "64Ki", "8Mi", tests("Write", "Read")), says: `line 59: found "Children see throughput for 4 random readers`},
+		"retests that were not wanted": {spec: run(4, "64Ki", "8Mi", noRetest), says: `line 38: found "Children see throughput for  4 rewriters`},
 		"no record size":               {spec: spec, old: "\tRecord Size 64 kB\n", says: "no line before says that iozone used a record size of 64 kB"},
 		"a result of fewer processes": {spec: spec, old: "4 initial writers 	= 1929288.38", new: "3 initial writers 	= 1929288.38",
 			says: "line 31: the result is of 3 processes, but the point asked for 4"},
@@ -156,7 +156,7 @@ func TestParseRefusesOutputThatIsNotOfThePoint(t *testing.T) {
 
 func TestParseTakesTheLineEndingsOfATerminal(t *testing.T) {
 	g := NewWithT(t)
-	spec := run(4, "64k", "8m")
+	spec := run(4, "64Ki", "8Mi")
 	text := output(t, "single-4-processes.txt")
 	want, err := iozone.Tool{}.Parse(spec, point(t, spec), 0, text)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -164,7 +164,7 @@ func TestParseTakesTheLineEndingsOfATerminal(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	spec := run(2, "64k", "4m", noRetest)
+	spec := run(2, "64Ki", "4Mi", noRetest)
 	for _, file := range []string{"single-2-threads-no-retest.txt", "distributed-threads-no-retest.txt", "error-distributed-out-of-space.txt", "auto.txt"} {
 		f.Add(output(f, file))
 	}
@@ -181,7 +181,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func BenchmarkParse(b *testing.B) {
-	spec := run(4, "64k", "8m")
+	spec := run(4, "64Ki", "8Mi")
 	p, text := point(b, spec), output(b, "single-4-processes.txt")
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()

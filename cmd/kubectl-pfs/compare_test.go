@@ -92,7 +92,7 @@ func TestCompare(t *testing.T) {
 		g := NewWithT(t)
 		got := on(t, nil)("bench", "compare", "published/moosefs-2017-distributed", "published/moosefs-2017-distributed")
 		g.Expect(got.code).To(Equal(exitGood), got.stderr)
-		g.Expect(got.stdout).To(ContainSubstring("iozone.recordSize=4k"))
+		g.Expect(got.stdout).To(ContainSubstring("iozone.recordSize=4Ki"))
 		g.Expect(on(t, nil)("bench", "compare", "published/nothing", "x.json").stderr).To(ContainSubstring("no published table"))
 	})
 }
@@ -104,6 +104,6 @@ func TestThePublishedTablesAreListedAndShown(t *testing.T) {
 		g.Expect(got.code).To(Equal(exitGood))
 		g.Expect(got.stdout).To(MatchRegexp(`moosefs-2017-distributed +10 +read`))
 	}
-	g.Expect(on(t, nil)("bench", "tables", "moosefs-2017-distributed").stdout).To(ContainSubstring("iozone.recordSize=4k"))
+	g.Expect(on(t, nil)("bench", "tables", "moosefs-2017-distributed").stdout).To(ContainSubstring("iozone.recordSize=4Ki"))
 	g.Expect(on(t, nil)("bench", "tables", "nothing").code).To(Equal(exitFailed))
 }
