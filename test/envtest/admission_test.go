@@ -326,7 +326,7 @@ func at(value any, path string) any {
 var (
 	listIndex = regexp.MustCompile(`\[\d+\]`)
 	optionKey = regexp.MustCompile(`^(spec\.lustre\.parameters|spec\.(?:moosefs|beegfs)\.config\.(?:management|metadata|storage|client)|spec\.moosefs\.metaloggers\.config|` +
-		`spec\.pods\.(?:labels|annotations|resources\.(?:[A-Za-z]+\.)?(?:requests|limits))|spec\.members\[\]\.(?:targets\[\]\.)?variables)[.\[].*$`)
+		`spec\.pods\.(?:labels|annotations|resources\.(?:[A-Za-z]+\.)?(?:requests|limits))|spec\.members\[\]\.(?:targets\[\]\.)?(?:variables|files))[.\[].*$`)
 )
 
 // causes returns the causes in the API server's error, with the items of lists as [] and the values of maps as {}.

@@ -28,7 +28,7 @@ var annotated = map[string]struct {
 	"FileSystemNode": {func() client.Object { return fileSystemNode("annotated", "n1") }, []string{
 		v1alpha1.AnnotationAcceptLoss, v1alpha1.AnnotationAllowMaintenance, v1alpha1.AnnotationGiveUp}},
 	"StorageTarget": {func() client.Object { return target("annotated", "n1") }, []string{
-		v1alpha1.AnnotationAcceptDevice, v1alpha1.AnnotationGiveUp, v1alpha1.AnnotationMachineIsOff}},
+		v1alpha1.AnnotationAcceptDevice, v1alpha1.AnnotationGiveUp, v1alpha1.AnnotationMachineIsOff, v1alpha1.AnnotationReplaceDisk}},
 	"NodeInventory": {func() client.Object { return inventory("annotated") }, []string{v1alpha1.AnnotationDropCaches}},
 }
 
