@@ -102,8 +102,9 @@ func chosen(fs *v1alpha1.FileSystem) []string {
 		say(c.Version != "", "version", c.Version)
 		say(c.Copies != 0, "storagePools[].copies", c.Copies)
 		say(c.DefaultStoragePool != "", "defaultStoragePool", c.DefaultStoragePool)
-		say(c.BasePort != 0, "moosefs.basePort", c.BasePort)
-		say(len(c.Metaloggers) > 0, "moosefs.metaloggers", strings.Join(c.Metaloggers, ", "))
+		own := strings.ToLower(string(fs.Spec.Type)) // the member of the spec for this type
+		say(c.BasePort != 0, own+".basePort", c.BasePort)
+		say(len(c.Metaloggers) > 0, own+".metaloggers", strings.Join(c.Metaloggers, ", "))
 	}
 	if fs.Status.MountPath != "" && (fs.Spec.Clients == nil || fs.Spec.Clients.MountPath == "") {
 		out = append(out, "clients.mountPath: "+fs.Status.MountPath)

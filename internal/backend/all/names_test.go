@@ -62,7 +62,7 @@ var named = map[string][]string{
 		"internal/node/agent/pairs_cluster_test.go", "internal/plan/pairs_test.go",
 		"internal/node/provision/letgo_disks_test.go",
 		"internal/node/serve/pair_disks_test.go",
-		"internal/node/serve/serve_test.go", "internal/plan/served_test.go", "controllers/filesystem/rebuild_test.go", "internal/node/agent/frozen_test.go", "internal/node/agent/nodefile_cluster_test.go",
+		"internal/node/serve/serve_test.go", "internal/plan/served_test.go", "internal/plan/takeover_fields_test.go", "controllers/filesystem/rebuild_test.go", "internal/node/agent/frozen_test.go", "internal/node/agent/nodefile_cluster_test.go",
 	},
 }
 
