@@ -7,6 +7,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/test/patience"
 )
 
 func TestAnAgentOfASecondInstallationSaysOnceAMinuteWhichOneWorksAndDoesNothing(t *testing.T) {
@@ -16,7 +18,7 @@ func TestAnAgentOfASecondInstallationSaysOnceAMinuteWhichOneWorksAndDoesNothing(
 	defer func() { g.Expect(first.Close()).To(Succeed()) }()
 
 	var said []string
-	ctx, end := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, end := context.WithTimeout(t.Context(), patience.Bound(50*time.Millisecond))
 	defer end()
 	_, err = alone(ctx, path, "parallelfs-b/agent-2", time.Millisecond, func(sentence string) { said = append(said, sentence) })
 	g.Expect(err).To(MatchError(context.DeadlineExceeded))

@@ -27,11 +27,11 @@ const (
 	filesOfOne = 10_000
 	// partOfCrowd says in the environment which part of a crowded node this test program is.
 	partOfCrowd = "PART_OF_CROWDED_NODE"
-	// mostMemory, in KiB, and mostTime, of a CPU, bound one look.
-	mostMemory, mostTime = 32 << 10, 2 * time.Second
+	// mostMemory bounds one look, in KiB.
+	mostMemory = 32 << 10
 )
 
-// TestPartOfACrowdedNode is a process of its own in TestALookAtACrowdedNodeTakesLittleMemoryAndTime.
+// TestPartOfACrowdedNode is a process of its own in TestALookAtACrowdedNodeTakesLittleMemory.
 func TestPartOfACrowdedNode(t *testing.T) {
 	g := NewWithT(t)
 	switch os.Getenv(partOfCrowd) {
@@ -88,7 +88,7 @@ func memoryHad(g Gomega) int {
 	return had
 }
 
-func TestALookAtACrowdedNodeTakesLittleMemoryAndTime(t *testing.T) {
+func TestALookAtACrowdedNodeTakesLittleMemory(t *testing.T) {
 	g := NewWithT(t)
 	const forks = "mkfifo $0 && exec 3<>$0; i=0; while [ $i -lt $1 ]; do (read x <&3) & i=$((i+1)); done; echo ready; wait"
 	crowd := exec.CommandContext(t.Context(), "sh", "-c", forks, filepath.Join(t.TempDir(), "wait"), strconv.Itoa(processesOfCrowd))
@@ -103,13 +103,11 @@ func TestALookAtACrowdedNodeTakesLittleMemoryAndTime(t *testing.T) {
 	var found, took, allMS, oneMS, placeMS, had int
 	_, err = fmt.Sscan(string(output), &found, &took, &allMS, &oneMS, &placeMS, &had)
 	g.Expect(err).NotTo(HaveOccurred(), string(output))
+	// The times are of a CPU, and are shown for a person: a machine may be slower.
 	t.Logf("%d devices, %d processes, %d open files: all devices %d ms, one device with its writers %d ms, where daemons run %d ms; %d KiB more than before, %d KiB in all",
 		found, processesOfCrowd, filesOfCrowd, allMS, oneMS, placeMS, took, had)
 	g.Expect(found).To(BeNumerically(">=", disksOfCrowd))
 	g.Expect(took).To(BeNumerically("<=", mostMemory), "KiB")
-	for _, took := range []int{allMS, oneMS, placeMS} {
-		g.Expect(time.Duration(took) * time.Millisecond).To(BeNumerically("<=", mostTime))
-	}
 }
 
 // partOf is this test program as a part of the crowded node.
