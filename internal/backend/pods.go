@@ -371,7 +371,7 @@ func DataDaemon() *corev1.SecurityContext {
 	}
 }
 
-// Nobody, the number of a user and of a group, owns no file of a daemon.
+// Nobody owns no file of a daemon. It is the number of a user and of a group.
 const Nobody = 65534
 
 // Unprivileged returns a security context without any privileges. It runs as the daemons' user, or as Nobody if the daemons run as root.

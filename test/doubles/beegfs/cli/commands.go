@@ -321,7 +321,7 @@ func (c *call) mirror() *cobra.Command {
 // The primary gets the timestamp. The service calls the secondary Needs-resync, also while its server does not serve it.
 func (c *call) startResync() *cobra.Command {
 	var timestamp int64
-	command := &cobra.Command{Use: "start <buddy-group>", Args: cobra.ExactArgs(1), RunE: func(command *cobra.Command, arguments []string) error {
+	run := func(command *cobra.Command, arguments []string) error {
 		found, err := c.entity(arguments[0], []string{"meta", "storage"}, c.groups())
 		if err != nil {
 			return err
@@ -344,7 +344,8 @@ func (c *call) startResync() *cobra.Command {
 		}
 		c.tell("Successfully sent resync request. Progress can be monitored with 'beegfs mirror resync stats'.\n")
 		return nil
-	}}
+	}
+	command := &cobra.Command{Use: "start <buddy-group>", Args: cobra.ExactArgs(1), RunE: run}
 	command.Flags().Int64Var(&timestamp, "timestamp", -1, "")
 	return command
 }
