@@ -132,6 +132,7 @@ func (s *selection) shownTwice(g group, node string, inventory v1alpha1.NodeInve
 			s.problem(v1alpha1.ReasonDeviceConflict, "nodes %s and %s both show the disk %s (serial %q, WWN %q): compare lsblk -o NAME,SERIAL,WWN on both. "+
 				"If only %s has it, stop the agent of %s, which shows what it doesn't have, and set spec.remove of %s; until then it is no disk for %s of %s",
 				node, c.target.Spec.Node, identity.ID, identity.Serial, identity.WWN, node, c.target.Spec.Node, c.sentence(), g.field, node)
+			break
 		}
 	}
 }

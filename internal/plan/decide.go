@@ -269,7 +269,7 @@ func resumeMounted(t *v1alpha1.StorageTarget, l Look, uuid string) *Decision {
 // isMade reports whether mkfs has finished with this UUID: the devices carry one whole filesystem with it. Daemons may have used the
 // filesystem, whatever the record says.
 func isMade(t *v1alpha1.StorageTarget, l Look, uuid string) bool {
-	return !l.Mount.Mounted && l.Device.Marker == nil && l.Device.Unknown == "" && len(notOurs(t, l, uuid)) == 0
+	return !l.Mount.Mounted && l.Device.Found && l.Device.Marker == nil && l.Device.Unknown == "" && len(notOurs(t, l, uuid)) == 0
 }
 
 // finish decides on a target whose mkfs has finished and whose marker could not be read: the filesystem is mounted. The plan in the
@@ -422,7 +422,7 @@ func notOurs(t *v1alpha1.StorageTarget, l Look, uuid string) []string {
 	if len(reasons) == 0 {
 		reasons = notAsGiven(t, l, uuid)
 	}
-	if t.Spec.LogDevice != nil {
+	if l.Log != nil && t.Spec.LogDevice != nil {
 		reasons = append(reasons, wrongLog(f, t, *l.Log, uuid)...)
 	}
 	reasons = append(reasons, sentences(IsNoOthersTarget(l.Device, t), HasNoHolders(l.Device), IsNoSwap(l.Device), IsWritable(l.Device))...)

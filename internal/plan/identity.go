@@ -53,11 +53,11 @@ func describeIdentity(d v1alpha1.DeviceIdentity) string {
 // nil for any other disk.
 func newDevice(t *v1alpha1.StorageTarget, l Look) *v1alpha1.NewDevice {
 	p, was, f := t.Status.Provisioned, DeviceOf(t), l.Device
-	if f.SizeBytes < max(was.SizeBytes, t.Spec.Device.SizeBytes) {
+	if !isFinished(t) || !f.Found || HasIdentityOrGrew(f, was) == "" || f.SizeBytes < max(was.SizeBytes, t.Spec.Device.SizeBytes) {
 		return nil
 	}
 	m := marker(l)
-	if m == nil || !sameTarget(*m, t) || m.UUID != p.UUID || isFromBefore(*m, t) {
+	if m == nil || !sameTarget(*m, t) || m.UUID != p.UUID || isFromBefore(*m, t) || l.Mount.Mounted && l.Mount.KernelName != f.KernelName {
 		return nil
 	}
 	// If the disk was found by its old name, that name is still among its names.

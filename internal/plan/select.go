@@ -393,8 +393,10 @@ func (s *selection) selected(g group) {
 			if count == want {
 				break
 			}
-			// One of the slots has room: count is at least the sum of have, and below want.
 			slot := slices.IndexFunc(have, func(n int) bool { return n < want/g.instances })
+			if slot < 0 {
+				break
+			}
 			if c.carries >= 0 {
 				slot = c.carries
 			}

@@ -76,7 +76,7 @@ func (p *Provisioner) carryOutStep(
 
 // stepName names a step for the hook. The name of a wipe or of zeroing includes the device.
 func stepName(s plan.Step) string {
-	if s.Kind == plan.StepWipe || s.Kind == plan.StepZero {
+	if (s.Kind == plan.StepWipe || s.Kind == plan.StepZero) && len(s.Argv) > 0 {
 		return fmt.Sprintf("%s %s", s.Kind, s.Argv[len(s.Argv)-1])
 	}
 	return string(s.Kind)
