@@ -146,7 +146,19 @@ func (l *Lab) Disk(name string, size int64) *Disk {
 func (d *Disk) Attach(options ...string) {
 	d.Lab.T.Helper()
 	d.Loop = d.Lab.Must(append(append([]string{"losetup", "--find", "--show"}, options...), d.File)...)
+	d.removeStaleLinks()
 	d.Lab.Expect(os.Symlink("../../"+filepath.Base(d.Loop), d.Link)).To(gomega.Succeed())
+}
+
+// removeStaleLinks removes the links of labs whose tests were killed, which would be other names of this device.
+func (d *Disk) removeStaleLinks() {
+	links, err := filepath.Glob(filepath.Join(filepath.Dir(d.Link), "lab-*"))
+	d.Lab.Expect(err).NotTo(gomega.HaveOccurred())
+	for _, link := range links {
+		if leads, err := os.Readlink(link); err == nil && filepath.Base(leads) == filepath.Base(d.Loop) {
+			d.Lab.Expect(os.Remove(link)).To(gomega.Succeed())
+		}
+	}
 }
 
 // Detach takes the disk out. It waits until the kernel has let it go.
