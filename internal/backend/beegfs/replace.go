@@ -154,7 +154,7 @@ func (v *view) isLost(t target) string {
 		return "nothing is replaced: " + t.usurped()
 	case t.registration() == "":
 		return fmt.Sprintf("another disk can't register as target %d: its registration was never read from the lost disk (status.registration is empty). "+
-			"Look for the number in the store of the management service, as docs/beegfs.md says", t.id)
+			"Bring the lost disk back once, so that the agent reads it; without that, this target can't be replaced", t.id)
 	}
 	return ""
 }

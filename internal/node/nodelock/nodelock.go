@@ -34,9 +34,7 @@ func Wait(ctx context.Context, path, self string, pause time.Duration, report fu
 	for {
 		switch err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
 		case err == nil:
-			if err := write(file, self); err != nil {
-				return nil, errors.Join(fmt.Errorf("can't write the name of the agent into its lock: %w", err), file.Close())
-			}
+			_ = write(file, self) // the name is for the message of another agent alone; on a full disk, this one works all the same
 			return file, nil
 		case errors.Is(err, unix.EINTR):
 			continue

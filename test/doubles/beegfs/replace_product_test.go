@@ -60,7 +60,7 @@ func TestALostDiskOfABuddyGroupOfSevenIsReplacedByOneThatHasEverything(t *testin
 			t.Parallel()
 			g, c := NewWithT(t), newCluster(t, "7.4.6")
 			if c.real {
-				t.Skip("chunks that no metadata server has made are no files of the real one")
+				t.Skip("the real BeeGFS does not count chunks that no metadata server has made")
 			}
 			c.startManagement()
 			c.prepareTarget("target-101", 101, 1)
