@@ -114,19 +114,13 @@ func copyLogs(run backend.RunOnNode, device, work string) (map[string][]byte, er
 	if err != nil {
 		return nil, err
 	}
-	if _, err := run(cli.CopyConfig(device, work)...); err != nil {
-		return nil, err
-	}
 	copied := path.Join(work, cli.ConfigDirectory)
-	listing, err := run("ls", "-1A", copied)
+	names, err := copyConfig(run, device, copied)
 	if err != nil {
 		return nil, err
 	}
 	out := map[string][]byte{}
-	for name := range strings.FieldsSeq(string(listing)) {
-		if name == cli.MountData {
-			continue
-		}
+	for _, name := range names {
 		if out[storedFiles+name], err = run("cat", path.Join(copied, name)); err != nil {
 			return nil, err
 		}
@@ -160,6 +154,45 @@ func copyLogs(run backend.RunOnNode, device, work string) (map[string][]byte, er
 	}
 	_, err = understood(out)
 	return out, err
+}
+
+// copyConfig copies the files in CONFIGS but mountdata, the disk's own, into a new directory of the node, and returns their names.
+func copyConfig(run backend.RunOnNode, device, to string) ([]string, error) {
+	files, err := listConfig(run, device)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := run("mkdir", "-m", "0700", to); err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, nil
+	}
+	if _, err := run(cli.CopyConfig(device, to, files)...); err != nil {
+		return nil, err
+	}
+	return namesOf(files), nil
+}
+
+// listConfig returns the files in CONFIGS but mountdata.
+func listConfig(run backend.RunOnNode, device string) ([]cli.ConfigFile, error) {
+	output, err := run(cli.ListConfig(device)...)
+	if err != nil {
+		return nil, err
+	}
+	files, err := cli.ParseConfigList(output)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it names the command
+	}
+	return slices.DeleteFunc(files, func(f cli.ConfigFile) bool { return f.Name == cli.MountData }), nil
+}
+
+func namesOf(files []cli.ConfigFile) []string {
+	names := make([]string, 0, len(files))
+	for _, f := range files {
+		names = append(names, f.Name)
+	}
+	return names
 }
 
 // printLogs asks the MGS which logs it has, and what is in force of each.

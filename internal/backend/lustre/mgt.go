@@ -202,15 +202,8 @@ func (Backend) ComparisonSays(fs *v1alpha1.FileSystem) string {
 
 // StoreStrangers are the logs on the disk of an MGT.
 func (Backend) StoreStrangers(run backend.RunOnNode, device string) ([]string, error) {
-	output, err := run(cli.ListConfig(device)...)
-	if err != nil {
-		return nil, err
-	}
-	names, err := cli.ParseConfigList(output)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // it names the command
-	}
-	return slices.DeleteFunc(names, func(name string) bool { return name == cli.MountData }), nil
+	files, err := listConfig(run, device)
+	return namesOf(files), err
 }
 
 // logsOf are the files of the MGT in a backup, by their names in CONFIGS.
@@ -262,25 +255,23 @@ func (b Backend) PutBackStore(
 	if err := place(requests, cli.WriteRequests(work, remove, backend.SortedKeys(logs))); err != nil {
 		return err
 	}
-	for _, argv := range [][]string{cli.WriteConfig(device, requests), cli.Mend(device), cli.CopyConfig(device, read)} {
+	for _, argv := range [][]string{cli.WriteConfig(device, requests), cli.Mend(device)} {
 		if _, err := run(argv...); err != nil {
 			return err
 		}
 	}
-	return readBack(run, path.Join(read, cli.ConfigDirectory), logs, files)
-}
-
-// readBack compares what was copied from a disk with the logs that were written on it, and has llog_reader read each log.
-func readBack(run backend.RunOnNode, copied string, logs, files map[string][]byte) error {
-	listing, err := run("ls", "-1A", copied)
+	copied := path.Join(read, cli.ConfigDirectory)
+	names, err := copyConfig(run, device, copied)
 	if err != nil {
 		return err
 	}
+	return readBack(run, copied, names, logs, files)
+}
+
+// readBack compares what was copied from a disk with the logs that were written on it, and has llog_reader read each log.
+func readBack(run backend.RunOnNode, copied string, names []string, logs, files map[string][]byte) error {
 	on := map[string][]byte{}
-	for name := range strings.FieldsSeq(string(listing)) {
-		if name == cli.MountData {
-			continue
-		}
+	for _, name := range names {
 		content, err := run("cat", path.Join(copied, name))
 		if err != nil {
 			return err
@@ -299,11 +290,13 @@ func readBack(run backend.RunOnNode, copied string, logs, files map[string][]byt
 			continue
 		}
 		on[name] = content
-		if on[storedRead+log], err = run(cli.ReadLog(path.Join(copied, log))...); err != nil {
+		read, err := run(cli.ReadLog(path.Join(copied, log))...)
+		if err != nil {
 			return err
 		}
+		on[storedRead+log] = read
 	}
-	_, err = understood(on)
+	_, err := understood(on)
 	return err
 }
 

@@ -294,15 +294,10 @@ func (u *unmounted) run(argv ...string) ([]byte, error) {
 				}
 			}
 		}
-	case strings.HasPrefix(line, "debugfs -c -R rdump CONFIGS "):
-		for name, content := range u.disk {
-			u.node[path.Join(strings.Fields(argv[3])[2], "CONFIGS", name)] = content
-		}
-	case argv[0] == "ls":
-		for at := range u.node {
-			if path.Dir(at) == last {
-				out += path.Base(at) + "\n"
-			}
+	case argv[0] == "sh" && strings.Contains(argv[2], "debugfs -c"):
+		for _, request := range argv[4:] {
+			words := strings.Fields(request) // dump <inode> path: each file has the same inode here
+			u.node[words[2]] = u.disk[path.Base(words[2])]
 		}
 	case argv[0] == "cat":
 		out = string(u.node[last])
@@ -358,7 +353,7 @@ func TestLogsAreNotOnADiskWhen(t *testing.T) {
 		}, "the disk has 0 of the 6 logs"},
 		"the disk reads otherwise": {func(u *unmounted, _ map[string][]byte) {
 			u.breaks = func(line string) error {
-				if strings.HasPrefix(line, "debugfs -c -R rdump") {
+				if strings.Contains(line, "debugfs -c -f") {
 					u.disk["pfs-client"] = []byte("other")
 				}
 				return nil

@@ -67,10 +67,15 @@ func PrintLog(name string) []string {
 	return []string{"lctl", "--device", string(MGT), "llog_print", name}
 }
 
-// CopyConfig copies the logs of an MGT into a directory of the node, while it is mounted (llog_reader(8)). It does not say by its exit code
-// whether it went well.
-func CopyConfig(device, to string) []string {
-	return []string{"debugfs", "-c", "-R", "rdump " + ConfigDirectory + " " + to, device}
+// CopyConfig copies files of CONFIGS into a directory of the node, while the MGT is mounted (llog_reader(8)). It reads each file by its inode
+// and never uses a path of the disk: rdump would follow a symbolic link and leave the directory by a name such as ../x (debugfs 1.47). One
+// debugfs copies all of them. Its exit code does not show whether it succeeded.
+func CopyConfig(device, to string, files []ConfigFile) []string {
+	argv := []string{"sh", "-c", `printf '%s\n' "$@" | debugfs -c -f - "$0"`, device}
+	for _, file := range files {
+		argv = append(argv, fmt.Sprintf("dump <%d> %s/%s", file.Inode, to, file.Name))
+	}
+	return argv
 }
 
 // ReadConfig prints one file of that directory.
@@ -78,31 +83,58 @@ func ReadConfig(device, name string) []string {
 	return []string{"debugfs", "-c", "-R", "cat " + ConfigDirectory + "/" + name, device}
 }
 
-// ListConfig lists that directory, of a disk that is not mounted.
+// ListConfig lists that directory.
 func ListConfig(device string) []string {
 	return []string{"debugfs", "-c", "-R", "ls -p " + ConfigDirectory, device}
 }
 
-// ParseConfigList reads the names of the files in it: /<inode>/<mode>/<user>/<group>/<name>/<size>/. debugfs does not say by its exit code
-// that it could read nothing, but every target has its mountdata there.
-func ParseConfigList(output []byte) ([]string, error) {
-	const fields, nameAt = 7, 5
+// ConfigFile is a file of CONFIGS.
+type ConfigFile struct {
+	Name  string
+	Inode uint32
+}
+
+// Bounds of what is read from a disk, in bytes. A log of a filesystem with 10,000 targets has a few MiB.
+const (
+	mostOfALog = 64 << 20
+	mostOfLogs = 256 << 20
+)
+
+// ParseConfigList reads the files in it: /<inode>/<mode>/<user>/<group>/<name>/<size>/. It refuses what no Lustre writes there: a link, a
+// directory, a name that debugfs or a path would take for something else, and more bytes than logs have. The exit code of debugfs does not
+// show whether it could read the directory, but every target has its mountdata there.
+func ParseConfigList(output []byte) ([]ConfigFile, error) {
+	const fields, inodeAt, modeAt, nameAt, sizeAt, regular = 8, 1, 2, 5, 6, "100"
 	r := read("debugfs", output)
-	var names []string
+	var files []ConfigFile
+	var sum uint64
 	for r.next() {
 		parts := strings.Split(r.text, "/")
-		if len(parts) < fields {
+		if len(parts) != fields {
 			return nil, r.wrong("is no file of a directory")
 		}
-		if name := parts[nameAt]; name != "." && name != ".." {
-			names = append(names, name)
+		name := parts[nameAt]
+		if name == "." || name == ".." {
+			continue
 		}
+		inode, err := strconv.ParseUint(parts[inodeAt], 10, 32)
+		size, wrong := strconv.ParseUint(parts[sizeAt], 10, 64)
+		switch {
+		case !strings.HasPrefix(parts[modeAt], regular) || err != nil || wrong != nil:
+			return nil, r.wrong("is no regular file, and " + ConfigDirectory + " has only such files")
+		case !IsLogName(name):
+			return nil, r.wrong("has a name that no log has")
+		case size > mostOfALog || sum+size > mostOfLogs:
+			return nil, r.wrong(fmt.Sprintf("has more bytes than a log: at most %d MiB each and %d MiB together are read", mostOfALog>>20, mostOfLogs>>20))
+		}
+		sum += size
+		files = append(files, ConfigFile{Name: name, Inode: uint32(inode)})
 	}
-	if !slices.Contains(names, MountData) {
+	if !slices.ContainsFunc(files, func(f ConfigFile) bool { return f.Name == MountData }) {
 		return nil, r.without("the file " + MountData)
 	}
-	slices.Sort(names)
-	return names, nil
+	slices.SortFunc(files, func(a, b ConfigFile) int { return strings.Compare(a.Name, b.Name) })
+	return files, nil
 }
 
 // logName is what a file of that directory may be called.

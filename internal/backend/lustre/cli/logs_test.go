@@ -92,7 +92,24 @@ func TestTheFirstRecordThatOnlyOneOfTwoHasIsNamed(t *testing.T) {
 func TestTheFilesOnTheDiskOfAnMGTAreThoseThatDebugfsLists(t *testing.T) {
 	g := NewWithT(t)
 	const listing = "/25001/040755/0/0/.//\n/2/040755/0/0/..//\n/12/100644/0/0/mountdata/12288/\n/13/100644/0/0/pfs-client/9408/\n\n"
-	g.Expect(cli.ParseConfigList([]byte(listing))).To(Equal([]string{"mountdata", "pfs-client"}))
+	files := []cli.ConfigFile{{Name: "mountdata", Inode: 12}, {Name: "pfs-client", Inode: 13}}
+	g.Expect(cli.ParseConfigList([]byte(listing))).To(Equal(files))
+	g.Expect(cli.CopyConfig("/dev/vdb", "/run/work", files)).To(HaveExactElements("sh", "-c", ContainSubstring(`debugfs -c -f - "$0"`), "/dev/vdb",
+		"dump <12> /run/work/mountdata", "dump <13> /run/work/pfs-client"))
+	for line, says := range map[string]string{
+		"/14/120777/0/0/pfs-OST0000/11/":            "is no regular file", // a symbolic link, such as one to /etc/cron.d
+		"/14/040755/0/0/pfs-OST0000//":              "is no regular file",
+		"/14/100644/0/0/../O/9408/":                 "is no file of a directory",
+		"/14/100644/0/0/../9408":                    "is no file of a directory",
+		"/14/100644/0/0/pfs client/9408/":           "has a name that no log has",
+		"/14/100644/0/0/-x/9408/":                   "has a name that no log has",
+		"/14/100644/0/0/pfs\nwrite /etc/x y/9408/":  "is no file of a directory",
+		"/14/100644/0/0/pfs-OST0000/1099511627776/": "has more bytes than a log",
+		"/x/100644/0/0/pfs-OST0000/9408/":           "is no regular file",
+	} {
+		_, err := cli.ParseConfigList([]byte(listing + line + "\n"))
+		g.Expect(err).To(MatchError(ContainSubstring(says)), line)
+	}
 	_, err := cli.ParseConfigList(nil)
 	g.Expect(err).To(MatchError(ContainSubstring("without the file mountdata")), "debugfs ends with 0 when it can read nothing")
 	_, err = cli.ParseConfigList([]byte("CONFIGS: File not found by ext2_lookup\n"))
