@@ -84,7 +84,7 @@ func table(runs []origin, columns []string, rows func(Point) [][]string, before 
 	}
 	out := &bytes.Buffer{}
 	writer := csv.NewWriter(out)
-	err := writer.Write(append(header, columns...))
+	err := writer.Write(cells(append(header, columns...)))
 	for _, r := range runs {
 		for _, p := range r.run.Points {
 			start := append(slices.Clone(r.before), strconv.Itoa(p.Index))
@@ -93,7 +93,7 @@ func table(runs []origin, columns []string, rows func(Point) [][]string, before 
 			}
 			for _, row := range rows(p) {
 				if err == nil {
-					err = writer.Write(append(slices.Clone(start), row...))
+					err = writer.Write(cells(append(slices.Clone(start), row...)))
 				}
 			}
 		}
@@ -106,6 +106,19 @@ func table(runs []origin, columns []string, rows func(Point) [][]string, before 
 		return nil, fmt.Errorf("write the results as CSV: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+// cells makes a row safe for a spreadsheet, which calculates what begins like a formula: names, units and messages come from the output of
+// programs. Such a text gets an apostrophe in front, which a spreadsheet does not show (OWASP, "CSV Injection"). Numbers stay as they are.
+func cells(row []string) []string {
+	for i, cell := range row {
+		if text := strings.TrimLeft(cell, " "); text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
+			if _, err := strconv.ParseFloat(cell, 64); err != nil {
+				row[i] = "'" + cell
+			}
+		}
+	}
+	return row
 }
 
 // metricRows returns the rows of a point in CSV.

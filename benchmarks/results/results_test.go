@@ -382,3 +382,30 @@ func TestARunAndASuiteOfOneNameHaveConfigMapsOfTheirOwn(t *testing.T) {
 		}
 	}
 }
+
+func TestASpreadsheetCalculatesNothingOfAResult(t *testing.T) {
+	g, run := NewWithT(t), sample()
+	run.Points[0].Metrics[0].Name, run.Points[0].Metrics[0].Unit = `=cmd|' /C calc'!A0`, "@SUM(1)"
+	run.Points[0].Message = " +1+2"
+	run.Points[1].Message = "\t=1"
+	run.Points[0].Attempts[0].Error = "-2+3"
+	run.Points[0].Parameters[0].Value = "-5"
+	read := func(data []byte, err error) (all [][]string) {
+		g.Expect(err).NotTo(HaveOccurred())
+		all, err = csv.NewReader(bytes.NewReader(data)).ReadAll()
+		g.Expect(err).NotTo(HaveOccurred())
+		return all
+	}
+	rows := append(read(results.CSV(run)), read(results.SamplesCSV(run))...)
+	var guarded []string
+	for _, row := range rows {
+		for _, cell := range row {
+			g.Expect(cell).NotTo(MatchRegexp(`^\s*[=+@]|^\s*-[^0-9]|^\s*-[0-9.]+[^0-9.]`))
+			if len(cell) > 0 && cell[0] == '\'' {
+				guarded = append(guarded, cell)
+			}
+		}
+	}
+	g.Expect(guarded).To(ContainElements(`'=cmd|' /C calc'!A0`, "'@SUM(1)", "' +1+2", "'\t=1", "'-2+3"))
+	g.Expect(rows[1]).To(ContainElement("-5"), "a number stays a number")
+}

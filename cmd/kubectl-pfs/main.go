@@ -83,6 +83,7 @@ func isTerminal(file *os.File) bool {
 
 // run returns the exit code, after a sentence on stderr where it is not 0.
 func (a *app) run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	stdout, stderr = &plainWriter{to: stdout}, &plainWriter{to: stderr}
 	root := a.command()
 	root.SetArgs(args)
 	root.SetOut(stdout)

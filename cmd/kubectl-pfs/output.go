@@ -19,16 +19,19 @@ func outputFlag(cmd *cobra.Command, format *string) {
 	cmd.Flags().StringVarP(format, "output", "o", "", "json or yaml, for scripts")
 }
 
-// encode writes a value as JSON or YAML.
+// encode writes a value as JSON or YAML. Characters that a terminal obeys are escaped, so that a script reads them as they are. YAML has no
+// escapes in plain text, so a value with such characters is written as JSON, which is YAML too.
 func encode(w io.Writer, format string, value any) error {
 	data, err := json.MarshalIndent(value, "", "  ")
-	if err == nil && format == "yaml" {
+	text := escaped(string(data))
+	if err == nil && format == "yaml" && text == string(data) {
 		data, err = yaml.JSONToYAML(data)
+		text = string(data)
 	}
 	if err != nil {
 		return fmt.Errorf("encode the output: %w", err)
 	}
-	_, err = fmt.Fprintln(w, strings.TrimSuffix(string(data), "\n"))
+	_, err = fmt.Fprintln(w, strings.TrimSuffix(text, "\n"))
 	return err
 }
 
@@ -47,16 +50,6 @@ func cut(text string, most int) string {
 		return text
 	}
 	return string([]rune(text)[:max(most-1, 0)]) + "…"
-}
-
-// printable replaces control characters: names and messages come from disks and from programs, and a terminal obeys escape sequences.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, text)
 }
 
 // wrapped breaks a text into lines of the screen. Each line begins with indent, the first with first instead.

@@ -112,9 +112,11 @@ func (d document) form(format string, bars report.ErrorBars) (func(io.Writer) er
 	}
 	switch {
 	case format == "json" && d.suite != nil:
-		return plain(results.EncodeSuite(*d.suite))
+		data, err := results.EncodeSuite(*d.suite)
+		return plain([]byte(escaped(string(data))), err)
 	case format == "json":
-		return plain(results.Encode(*d.run))
+		data, err := results.Encode(*d.run)
+		return plain([]byte(escaped(string(data))), err)
 	case format == "csv" && d.suite != nil:
 		return plain(results.SuiteCSV(*d.suite))
 	case format == "csv":
@@ -134,7 +136,7 @@ func (d document) form(format string, bars report.ErrorBars) (func(io.Writer) er
 	case "markdown":
 		return made.Markdown, nil
 	case "png":
-		return made.PNG, nil
+		return func(w io.Writer) error { return made.PNG(unchanged(w)) }, nil
 	default:
 		return made.HTML, nil
 	}

@@ -473,7 +473,7 @@ func atMostOne(_ *cobra.Command, args []string) error {
 func (a *app) again(cmd *cobra.Command, interval time.Duration, look func() error) error {
 	for first := true; ; first = false {
 		if a.terminal {
-			_, _ = fmt.Fprint(cmd.OutOrStdout(), "\x1b[H\x1b[2J") // a screen that is gone sees nothing
+			control(cmd.OutOrStdout(), "\x1b[H\x1b[2J")
 		}
 		if err := look(); err != nil {
 			if first {

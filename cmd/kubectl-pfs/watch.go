@@ -197,39 +197,43 @@ func (s *screen) show(v view) {
 	if s.shown == nil {
 		s.shown = map[string]string{}
 	}
-	var text strings.Builder
+	printed := false
 	for _, key := range v.keys {
 		if s.shown[key] != v.results[key] {
 			s.shown[key] = v.results[key]
-			text.WriteString(s.clear() + v.results[key] + "\n")
+			s.clear()
+			s.print(v.results[key] + "\n")
+			printed = true
 		}
 	}
 	line := status(v, s.terminal)
-	if line != s.last || text.Len() > 0 && s.terminal {
-		s.last = line
-		if s.terminal {
-			text.WriteString(s.clear() + line)
-			s.open = true
-		} else {
-			text.WriteString(line + "\n")
-		}
+	switch {
+	case line == s.last && !(printed && s.terminal):
+	case s.terminal:
+		s.clear()
+		s.print(line)
+		s.open = true
+	default:
+		s.print(line + "\n")
 	}
-	_, _ = io.WriteString(s.out, text.String()) // a screen that is gone sees nothing
+	s.last = line
 }
 
+// print writes a text. A screen that is gone shows nothing, and that is no error.
+func (s *screen) print(text string) { _, _ = io.WriteString(s.out, text) }
+
 // clear goes back to the start of the line that changes, and empties it.
-func (s *screen) clear() string {
-	if !s.terminal || !s.open {
-		return ""
+func (s *screen) clear() {
+	if s.terminal && s.open {
+		control(s.out, "\r\x1b[K")
+		s.open = false
 	}
-	s.open = false
-	return "\r\x1b[K"
 }
 
 // finish leaves the line that changes as it is.
 func (s *screen) finish() {
 	if s.open {
-		_, _ = io.WriteString(s.out, "\n") // a screen that is gone sees nothing
+		s.print("\n")
 		s.open = false
 	}
 }
