@@ -361,7 +361,7 @@ func (s *story) fileSystemIsDeleted() {
 		}
 		Expect(onNode(workers[0], "ls "+s.dataRoot+"/metadata/data")).To(ContainSubstring("metadata.mfs"))
 	})
-	It("has its data refused to a FileSystem of another name", func() {
+	It("has its data refused to a FileSystem of another name", more, func() {
 		before := onNode(workers[0], "sha256sum "+s.dataRoot+"/metadata/data/metadata.mfs")
 		apply(strings.ReplaceAll(s.fileSystemManifest(version, twoCopies, bulk), "name: scratch", "name: thief"))
 		Eventually(func() string { return s.whyNotReadyOf("thief") }, long).

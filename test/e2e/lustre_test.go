@@ -169,7 +169,7 @@ func (s *story) lustreRuns() {
 		report("lfs df", onNode(workers[2], "lfs df "+lakePath))
 	})
 
-	It("keeps programs within the limit of a directory", func() {
+	It("keeps programs within the limit of a directory", more, func() {
 		small := lakePath + "/ssd/small"
 		onNode(workers[1], "chown 1000:1000 "+small)
 		write := "cd / && setpriv --reuid 1000 --regid 1000 --clear-groups dd if=/dev/zero bs=256k of="
@@ -180,7 +180,7 @@ func (s *story) lustreRuns() {
 		report("lfs quota", onNode(workers[0], "lfs quota -p 42 "+lakePath))
 	})
 
-	It("measures itself with fio on its clients", func() {
+	It("measures itself with fio on its clients", more, func() {
 		s.apply(`
 apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
@@ -197,7 +197,7 @@ spec:
 		s.results("streams")
 	})
 
-	It("measures its MDTs and its OSTs on their own nodes", func() {
+	It("measures its MDTs and its OSTs on their own nodes", more, func() {
 		s.apply(`
 apiVersion: parallelfs.dev/v1alpha1
 kind: BenchmarkRun
@@ -227,7 +227,7 @@ spec:
 		}
 	})
 
-	It("grows by an OST on a third node, while the others serve on", func() {
+	It("grows by an OST on a third node, while the others serve on", more, func() {
 		before, _ := s.ostPods()
 		disks("attach", workers[2], s.disk(workers[2], "ost0"), "400M", "HDD")
 		disks("attach", workers[1], s.disk(workers[1], "ost1"), "400M", "HDD")
@@ -241,7 +241,7 @@ spec:
 		Eventually(func() string { return onNode(workers[0], "lfs osts "+lakePath) }, soon).Should(ContainSubstring("lake-OST0003"))
 	})
 
-	It("restarts its servers one after the other, the next when recovery is over", func() {
+	It("restarts its servers one after the other, the next when recovery is over", more, func() {
 		before, _ := s.ostPods()
 		s.kubectl("patch", "filesystem", "lake", "--type=merge", "-p", `{"spec":{"pods":{"resources":{"storage":{"requests":{"cpu":"20m","memory":"64Mi"}}}}}}`)
 		most := 0
@@ -262,7 +262,7 @@ spec:
 		s.lakeIsReady()
 	})
 
-	It("drains an OST: no new objects, its files on others, and out of the configuration", func() {
+	It("drains an OST: no new objects, its files on others, and out of the configuration", more, func() {
 		drained := s.numberOf("lake", s.targetOn(workers[1], "ost1").Name) - 1
 		onNode(workers[0], fmt.Sprintf("mkdir -p %[1]s/ssd/drained && lfs setstripe -c 1 -i %[2]d %[1]s/ssd/drained && echo data > %[1]s/ssd/drained/file", lakePath, drained))
 		Expect(onNode(workers[0], fmt.Sprintf("lfs find %s --ost %d", lakePath, drained))).NotTo(BeEmpty())

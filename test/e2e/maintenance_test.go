@@ -25,7 +25,7 @@ func (s *story) nodesAreDrained() {
 		}
 	})
 
-	It("keeps the node of the master until a person allows it", func() {
+	It("keeps the node of the master until a person allows it", more, func() {
 		DeferCleanup(func() { kubectl("uncordon", workers[0]) })
 		said, err := s.drains(workers[0], 20*time.Second)
 		Expect(err).To(HaveOccurred(), said)

@@ -25,7 +25,7 @@ func (s *story) metadataIsRecovered() {
 		recovered := s.losesAndRecovers(workers[0], workers[1], "metalogger-"+workers[1], kept)
 		Expect(recovered.DataTime.Time).To(BeTemporally(">", lost.Add(-5*time.Second)))
 	})
-	It("has its metadata again from a backup, where that is all that can be used", func() {
+	It("has its metadata again from a backup, where that is all that can be used", more, func() {
 		kept := s.keepsWriting("kept-too")
 		s.backsUpOn(workers[2])
 		backup := s.isBackedUp(func(b v1alpha1.BackupStatus) bool { return b.Node == workers[2] })

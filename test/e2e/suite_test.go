@@ -103,10 +103,11 @@ var _ = ReportAfterSuite("failures", func(all Report) {
 	Expect(os.WriteFile(filepath.Join(root, "test", "cluster", ".work", "failures"), []byte(text.String()), 0o644)).To(Succeed())
 })
 
+// more labels stories and specs whose behaviors other stories or lower tiers show as well. run.sh leaves them out of the gate.
+var more = Label("more")
+
 // A story gets the first of its ports. The published experiments use the ports in their manifests, which are BeeGFS's own.
 var _ = Describe("ParallelFS Operator", func() {
-	// more labels stories whose behaviors other stories or lower tiers show as well. run.sh leaves them out of the gate.
-	more := Label("more")
 	tell := func(text string, s *story, args ...any) {
 		decorators := []any{Ordered, ContinueOnFailure}
 		var specs []func()

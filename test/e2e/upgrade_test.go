@@ -89,7 +89,7 @@ func (s *story) fileSystemIsUpgraded() {
 		}
 	})
 
-	It("does not go back", func() {
+	It("does not go back", more, func() {
 		s.asksFor(oldest, oldest)
 		Eventually(func() string { return s.saysOf(v1alpha1.ConditionStalled) }).Should(ContainSubstring("MooseFS has no way back from " + newest + " to " + oldest))
 		Expect(s.fileSystem().Status.Version).To(Equal(newest))
