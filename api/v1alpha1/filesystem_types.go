@@ -483,7 +483,8 @@ type ClientsSpec struct {
 	MountPath DirectoryPath `json:"mountPath,omitempty"`
 
 	// mountOptions are mount options, as after -o: those of mfsmount(8) for MooseFS, of mount(8) for BeeGFS, of mount.lustre(8) for Lustre.
-	// Options of the BeeGFS client itself belong in spec.beegfs.config.client.
+	// Options of the BeeGFS client itself belong in spec.beegfs.config.client. Clients mount with nosuid and nodev, unless the list has suid
+	// or dev (for MooseFS mfssuid or mfsdev).
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32

@@ -59,25 +59,19 @@ var refusedMountOptions = []string{
 	"bind", "rbind", "remount", "move", "loop", "cfgFile", "user", "users", "owner", "nofail", "noauto", "_netdev",
 }
 
-// mountOptions are those of mount(8) that the user adds. What beegfs-client.conf has belongs there: the two could contradict each other.
+// mountOptions are those of mount(8). The user's options of beegfs-client.conf belong there, because the two could contradict each other.
 func mountOptions(fs *v1alpha1.FileSystem) ([]string, error) {
-	out := []string{"cfgFile=" + mountConfig}
-	if fs.Spec.Clients == nil {
-		return out, nil
-	}
-	var users []string
-	for _, o := range fs.Spec.Clients.MountOptions {
-		name, _, _ := strings.Cut(string(o), "=")
+	users := backend.ClientMountOptions(fs.Spec.Clients)
+	for _, o := range users {
+		name, _, _ := strings.Cut(o, "=")
 		if slices.Contains(refusedMountOptions, name) {
 			return nil, backend.Invalid(v1alpha1.ReasonOptionRefused, "spec.clients.mountOptions: %s is set by the operator itself or means nothing here; remove it", name)
 		}
 		if options.Known("client", backend.VersionOf(fs, componentClient), name) {
 			return nil, backend.Invalid(v1alpha1.ReasonOptionRefused, "spec.clients.mountOptions: %s is an option of beegfs-client.conf; set it in spec.beegfs.config.client", name)
 		}
-		users = append(users, string(o))
 	}
-	slices.Sort(users)
-	return append(out, users...), nil
+	return append([]string{"cfgFile=" + mountConfig}, users...), nil
 }
 
 // toolConfig is the configuration of beegfs-ctl of BeeGFS 7, which reads that of a client. It listens at no port, and tells nobody its

@@ -313,7 +313,7 @@ func TestClientsMountByTheKernelAtAFreePort(t *testing.T) {
 	g.Expect(mount.FSType).To(Equal("beegfs"))
 	g.Expect(mount.FreePort).To(BeEquivalentTo(8004))
 	g.Expect(mount.Command).To(Equal([]string{
-		"mount", "-t", "beegfs", "beegfs_nodev:storage/scratch", "/mnt/scratch", "-o", "cfgFile=/run/parallelfs/beegfs-client.conf,noatime"}))
+		"mount", "-t", "beegfs", "beegfs_nodev:storage/scratch", "/mnt/scratch", "-o", "cfgFile=/run/parallelfs/beegfs-client.conf,noatime,nodev,nosuid"}))
 	g.Expect(mount.Files[0].Content).To(ContainSubstring("connClientPort = $(FREE_PORT)\n"))
 	g.Expect(mount.Files[0].Content).To(ContainSubstring("sysMgmtdHost = 10.0.0.1\n"), "the module takes no name")
 	g.Expect(New().Mount(in.FileSystem)).To(Equal(backend.Mount{Path: "/mnt/scratch", FSType: "beegfs", Source: "beegfs_nodev:storage/scratch"}))

@@ -1,7 +1,6 @@
 package lustre
 
 import (
-	"slices"
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -21,14 +20,7 @@ func ClientMount(lustre v1alpha1.LustreSpec, clients v1alpha1.ClientsSpec, mgs [
 	mount := spec.Mount{
 		Path: string(clients.MountPath), FSType: mountType, Source: sourceOf(mgs, lustre.FSName), Kernel: true,
 	}
-	mount.Command = []string{"mount", "-t", mountType, mount.Source, mount.Path}
-	if options := slices.Sorted(slices.Values(clients.MountOptions)); len(options) > 0 {
-		text := make([]string, len(options))
-		for i := range options {
-			text[i] = string(options[i])
-		}
-		mount.Command = append(mount.Command, "-o", strings.Join(text, ","))
-	}
+	mount.Command = []string{"mount", "-t", mountType, mount.Source, mount.Path, "-o", strings.Join(backend.ClientMountOptions(&clients), ",")}
 	return mount, nil
 }
 

@@ -49,7 +49,7 @@ func TestAClientMountsFromAllNIDsOfTheMGS(t *testing.T) {
 	mount, err := lustre.ClientMount(v1alpha1.LustreSpec{FSName: "pfs"},
 		v1alpha1.ClientsSpec{MountPath: "/mnt/scratch", MountOptions: []v1alpha1.MountOption{"noatime", "flock"}}, []string{"10.1.0.5@tcp", "10.2.0.5@tcp"})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(mount.Command).To(Equal([]string{"mount", "-t", "lustre", "10.1.0.5@tcp,10.2.0.5@tcp:/pfs", "/mnt/scratch", "-o", "flock,noatime"}))
+	g.Expect(mount.Command).To(Equal([]string{"mount", "-t", "lustre", "10.1.0.5@tcp,10.2.0.5@tcp:/pfs", "/mnt/scratch", "-o", "flock,noatime,nodev,nosuid"}))
 	g.Expect(mount.Source).To(Equal("10.1.0.5@tcp,10.2.0.5@tcp:/pfs"))
 	g.Expect(mount.FSType).To(Equal("lustre"))
 	g.Expect(mount.Kernel).To(BeTrue())
