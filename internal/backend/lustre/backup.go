@@ -179,7 +179,7 @@ func printLogs(run backend.RunOnNode) (map[string][]byte, error) {
 			return nil, err
 		}
 	}
-	if params, err := run(cli.PrintLog(cli.Params)...); err == nil { // without an answer, no parameter was ever set; otherwise the disk has the log
+	if params, err := run(cli.PrintLog(cli.Params)...); err == nil { // else none was ever set, or the disk has the log
 		out[cli.Params] = params
 	}
 	return out, nil
