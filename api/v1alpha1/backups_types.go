@@ -4,13 +4,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// BackupsSpec says when the filesystem's metadata is backed up, where to, and how long backups are kept. Each place gets a backup of its
+// BackupsSpec sets when the filesystem's metadata is backed up, where to, and how long backups are kept. Each place gets a backup of its
 // own, which is read back there by the filesystem's own tools.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.persistentVolumeClaim) || has(self.objectStore) || has(self.nodes)",message="spec.backups needs persistentVolumeClaim, objectStore or nodes, or several of them"
 type BackupsSpec struct {
-	// schedule is when a backup is due, such as "0 3 * * *". It has the five fields of cron (minute, hour, day of the month, month and day
-	// of the week), or is @hourly, @daily, @weekly or @monthly. A backup is due at once where there was none yet. Of several that were
+	// schedule is when backups are made, such as "0 3 * * *". It has the five fields of cron (minute, hour, day of the month, month and day of
+	// the week), or is @hourly, @daily, @weekly or @monthly. If there is no backup yet, the first one is made at once. Of several that were
 	// missed, one is made.
 	// +required
 	// +kubebuilder:validation:MinLength=6
@@ -30,8 +30,8 @@ type BackupsSpec struct {
 	// +optional
 	PersistentVolumeClaim *BackupsClaim `json:"persistentVolumeClaim,omitempty"`
 
-	// objectStore is a bucket, of a store that speaks S3, that backups are put to. They lie in
-	// <prefix>/<namespace>.<name>-<start of the uid>/.
+	// objectStore is a bucket, of a store that speaks S3, that backups are put to. They are in <prefix>/<namespace>.<name>-<start of the
+	// uid>/.
 	// +optional
 	ObjectStore *ObjectStore `json:"objectStore,omitempty"`
 
@@ -39,13 +39,13 @@ type BackupsSpec struct {
 	// +optional
 	Nodes *BackupsNodes `json:"nodes,omitempty"`
 
-	// keep says which backups are kept at each place. The newest verified one is always kept. Defaults to {}, which is the newest 7.
+	// keep sets which backups are kept at each place. The newest verified one is always kept. Defaults to {}, which is the newest 7.
 	// +optional
 	// +kubebuilder:default={}
 	Keep BackupsKeep `json:"keep,omitzero"`
 
-	// readAgainDays is after how many days a verified backup is read again, to see whether it is still what was verified. Each new backup at
-	// a place has one of them read, the one that was read the longest time ago. Defaults to 30.
+	// readAgainDays is after how many days a verified backup is read again, to check that it has not changed. Each new backup at a place has
+	// one of them read, the one that was read the longest time ago. Defaults to 30.
 	// +optional
 	// +kubebuilder:default=30
 	// +kubebuilder:validation:Minimum=1
@@ -55,14 +55,14 @@ type BackupsSpec struct {
 
 // BackupsClaim is a directory of a PersistentVolumeClaim that backups are written to.
 type BackupsClaim struct {
-	// name of a PersistentVolumeClaim in the namespace of the FileSystem. What stands behind it must not be this filesystem.
+	// name of a PersistentVolumeClaim in the namespace of the FileSystem. The claim must not be on this filesystem.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`
 	Name string `json:"name,omitempty"`
 
-	// path of a directory in the claim, relative to its root. The backups lie in <path>/<namespace>.<name>-<start of the uid>/. Defaults to
+	// path of a directory in the claim, relative to its root. The backups are in <path>/<namespace>.<name>-<start of the uid>/. Defaults to
 	// the root.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -84,14 +84,14 @@ type BackupsNodes struct {
 	// +kubebuilder:validation:Maximum=3
 	Count int32 `json:"count,omitempty"`
 
-	// directory of those nodes, which belongs to root and is made where it is missing. The backups lie in
+	// directory of those nodes, which belongs to root and is made where it is missing. The backups are in
 	// <directory>/<namespace>.<name>-<start of the uid>/. Defaults to /var/lib/parallelfs-backups.
 	// +optional
 	// +kubebuilder:default=/var/lib/parallelfs-backups
 	Directory DirectoryPath `json:"directory,omitempty"`
 }
 
-// BackupsKeep says which backups are kept at each place. Only verified ones count.
+// BackupsKeep sets which backups are kept at each place. Only verified ones count.
 type BackupsKeep struct {
 	// count is how many verified backups are kept. Defaults to 7.
 	// +optional
@@ -110,7 +110,7 @@ type BackupsKeep struct {
 // MaxBackups is how many backups a FileSystem's status lists.
 const MaxBackups = 10
 
-// BackupResult is what became of a backup.
+// BackupResult is the result of a backup.
 // +kubebuilder:validation:Enum=Verified;Unverified;Failed
 type BackupResult string
 
@@ -118,7 +118,7 @@ type BackupResult string
 const (
 	// BackupVerified is a backup that the filesystem's own tools have read back.
 	BackupVerified BackupResult = "Verified"
-	// BackupUnverified is a backup that lies at its place, and that nobody may rely on.
+	// BackupUnverified is a backup that is at its place but was not verified, so it must not be relied on.
 	BackupUnverified BackupResult = "Unverified"
 	// BackupFailed is an attempt that has left no backup.
 	BackupFailed BackupResult = "Failed"
@@ -126,28 +126,28 @@ const (
 
 // BackupStatus is one backup, or one attempt to make one.
 type BackupStatus struct {
-	// name of the backup, and of its directory: the time at which it was due, such as 20261123-030000, in UTC.
+	// name of the backup, and of its directory: its scheduled time, such as 20261123-030000, in UTC.
 	// +required
 	// +kubebuilder:validation:MinLength=15
 	// +kubebuilder:validation:MaxLength=15
 	Name string `json:"name,omitempty"`
 
-	// persistentVolumeClaim is the claim that it lies in; empty for one that lies elsewhere.
+	// persistentVolumeClaim is the claim with the backup; empty if it is in another place.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	PersistentVolumeClaim string `json:"persistentVolumeClaim,omitempty"`
 
-	// objectStore is the bucket that it lies in, as <endpoint>/<bucket>; empty for one that lies elsewhere.
+	// objectStore is the bucket with the backup, as <endpoint>/<bucket>; empty if it is in another place.
 	// +optional
 	// +kubebuilder:validation:MaxLength=320
 	ObjectStore string `json:"objectStore,omitempty"`
 
-	// node that it lies on; empty for one that lies elsewhere.
+	// node is the node with the backup; empty if it is in another place.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
-	// directory that it lies in: of the node, or of the claim, relative to its root; in a bucket, what its keys begin with.
+	// directory is the backup's directory: on the node, or in the claim, relative to its root; in a bucket, the prefix of its keys.
 	// +optional
 	// +kubebuilder:validation:MaxLength=640
 	Directory string `json:"directory,omitempty"`
@@ -175,23 +175,23 @@ type BackupStatus struct {
 	// +optional
 	SizeBytes int64 `json:"sizeBytes,omitempty"`
 
-	// failures counts the attempts at this place since the newest verified backup, of which none was verified; it is on the newest alone.
+	// failures counts the attempts at this place without a verified backup since the newest verified one; only the newest backup has it.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Failures int32 `json:"failures,omitempty"`
 
-	// retry is when another attempt is made at this place, unless the schedule or somebody asks for one before. Only the newest backup has
-	// it, and none that is verified.
+	// retry is when another attempt is made at this place, unless the schedule or a person requests one before. Only the newest backup has it,
+	// and none that is verified.
 	// +optional
 	Retry *metav1.Time `json:"retry,omitempty"`
 
-	// message says why it is not verified, and is empty for one that is.
+	// message is the reason why it is not verified, and is empty for a verified one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
 }
 
-// KeepsWhatIsBackedUp is true for the nodes of the metadata and of the MGS: a backup there would be lost with what it is of.
+// KeepsWhatIsBackedUp is true for the nodes of the metadata and of the MGS: a backup there would be lost together with the original.
 func (s *FileSystemStatus) KeepsWhatIsBackedUp(node string) bool {
 	return s.Metadata != nil && s.Metadata.Node == node || s.Lustre != nil && s.Lustre.ManagementNode == node
 }

@@ -5,12 +5,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// BeeGFSSpec holds what only BeeGFS has.
+// BeeGFSSpec holds the fields that only BeeGFS has.
 // +kubebuilder:validation:XValidation:rule="!has(self.rdmaResource) || !has(self.rdma) || self.rdma != 'Disabled'",message="spec.beegfs.rdmaResource gives devices to servers that don't use RDMA; remove it, or set spec.beegfs.rdma to Auto or Required"
 // +kubebuilder:validation:XValidation:rule="has(self.basePort) == has(oldSelf.basePort) && (!has(self.basePort) || self.basePort == oldSelf.basePort)",message="spec.beegfs.basePort can't be changed, set or removed later: daemons and clients know each other by address and port; status.beegfs.basePort says which ports are used"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.mirrorMetadata) || !oldSelf.mirrorMetadata || (has(self.mirrorMetadata) && self.mirrorMetadata)",message="spec.beegfs.mirrorMetadata can't be turned off again: BeeGFS has no way back from mirrored metadata"
 type BeeGFSSpec struct {
-	// management describes the management service, the daemon that knows all others.
+	// management describes the management service, the daemon with which all others register.
 	// +required
 	Management BeeGFSManagement `json:"management,omitzero"`
 
@@ -25,16 +25,16 @@ type BeeGFSSpec struct {
 	// +kubebuilder:validation:MaxItems=12
 	StoragePools []BeeGFSPool `json:"storagePools,omitempty"`
 
-	// config holds raw options of the daemons and clients. An option that the operator sets itself, or that the daemon does not know, is
+	// config holds raw options of the daemons and clients. An option that the operator sets itself, or that the daemon does not have, is
 	// refused; the condition Stalled names it.
 	// +optional
 	Config BeeGFSConfig `json:"config,omitzero"`
 
 	// basePort is the first of 64 ports, TCP and UDP, on the host network of the nodes. Clients use basePort+4 (UDP). The management service
-	// uses basePort+8 and, for the gRPC of BeeGFS 8, basePort+10; the probe, basePort+9. Metadata servers use basePort+16 and up, one port
-	// for each server of a node; storage servers, basePort+32 and up, one port for each storage pool. Without it, the operator takes the
-	// first range from 8000 that no other FileSystem has, and records it in status.beegfs.basePort. It can't be set, changed or removed
-	// later, because daemons and clients know each other by address and port.
+	// uses basePort+8 and, for the gRPC of BeeGFS 8, basePort+10; the probe, basePort+9. Metadata servers use basePort+16 and up, one port for
+	// each server of a node; storage servers, basePort+32 and up, one port for each storage pool. Without it, the operator takes the first
+	// range from 8000 that no other FileSystem has, and records it in status.beegfs.basePort. It can't be set, changed or removed later,
+	// because daemons and clients reach each other by address and port.
 	// +optional
 	// +kubebuilder:validation:Minimum=1024
 	// +kubebuilder:validation:Maximum=65472
@@ -46,17 +46,17 @@ type BeeGFSSpec struct {
 	// +kubebuilder:default=Randomized
 	TargetChooser TargetChooser `json:"targetChooser,omitempty"`
 
-	// rdma says whether servers and clients use RDMA on those interfaces of spec.network that support it (connUseRDMA). With Auto, they use it
+	// rdma sets whether servers and clients use RDMA on those interfaces of spec.network that support it (connUseRDMA). With Auto, they use it
 	// where they can, and TCP elsewhere; pods of servers get the devices where a node of theirs has an adapter. With Required, the pods of all
 	// metadata and storage servers get the devices, and no server starts on a node whose devices it can't open. With Disabled, all use TCP.
-	// The condition TransportAsSpecified says what BeeGFS lists. Defaults to Auto.
+	// The condition TransportAsSpecified shows the transports that BeeGFS lists. Defaults to Auto.
 	// +optional
 	// +kubebuilder:default=Auto
 	RDMA RDMAMode `json:"rdma,omitempty"`
 
-	// rdmaResource is the resource of a device plugin that gives a container the RDMA devices of its node, such as
-	// rdma/hca_shared_devices_a. The pods of all metadata and storage servers then ask for one, so that each of their nodes must have it.
-	// Without it, the containers that get the devices are privileged: Kubernetes lets no other container open them.
+	// rdmaResource is the resource of a device plugin that gives a container the RDMA devices of its node, such as rdma/hca_shared_devices_a.
+	// The pods of all metadata and storage servers then request one, so that each of their nodes must have it. Without it, the containers that
+	// get the devices are privileged: Kubernetes lets no other container open them.
 	// +optional
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=317
@@ -69,7 +69,7 @@ type BeeGFSSpec struct {
 	MirrorMetadata bool `json:"mirrorMetadata,omitempty"`
 
 	// tls names a Secret of type kubernetes.io/tls with the certificate and the key of the management service. Without it, the gRPC of the
-	// management service is not encrypted; it still asks for the shared secret. BeeGFS 8 only.
+	// management service is not encrypted; it still requires the shared secret. BeeGFS 8 only.
 	// +optional
 	TLS *SecretReference `json:"tls,omitempty"`
 
@@ -84,8 +84,8 @@ type BeeGFSSpec struct {
 	CSIDriver bool `json:"csiDriver,omitempty"`
 
 	// adopt lists the numeric ids that an earlier FileSystem gave to servers and targets in directories, whose data this one takes over, by
-	// node. Directories are for evaluation only: it has room for 32 nodes, and for 128 servers and targets in all. Disks say their ids
-	// themselves. The operator uses it only for servers and targets that have no id yet.
+	// node. Directories are for evaluation only: it has room for 32 nodes, and for 128 servers and targets in all. Disks carry their own
+	// ids and need no entry. The operator uses it only for servers and targets that have no id yet.
 	// +optional
 	// +listType=map
 	// +listMapKey=node
@@ -102,15 +102,15 @@ type BeeGFSManagement struct {
 	// +optional
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
-	// targets says where the management service keeps its store: in one directory, or on one disk. It can't be changed, because a
-	// management service without its store forgets ids, pools and mirrors.
+	// targets sets where the management service keeps its store: in one directory, or on one disk. It can't be changed, because a management
+	// service without its store forgets ids, pools and mirrors.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.beegfs.management.targets can't be changed: the store would be left behind"
 	// +kubebuilder:validation:XValidation:rule="has(self.directories) ? size(self.directories) == 1 : has(self.devices) ? size(self.devices) == 1 : !has(self.select.countPerNode) || self.select.countPerNode == 1",message="the management service keeps its store in one place; give exactly one of spec.beegfs.management.targets.directories or devices, or a select with countPerNode 1 or none"
 	Targets TargetsSpec `json:"targets,omitzero"`
 }
 
-// BeeGFSMetadata says what only the metadata servers of a BeeGFS have.
+// BeeGFSMetadata holds the fields that only the metadata servers of a BeeGFS have.
 type BeeGFSMetadata struct {
 	// workerThreads is the number of worker threads of each metadata server (tuneNumWorkers). BeeGFS is never left to choose, because it
 	// counts all CPUs of the node for each server. Defaults to 16.
@@ -120,7 +120,7 @@ type BeeGFSMetadata struct {
 	WorkerThreads *int32 `json:"workerThreads,omitempty"`
 }
 
-// BeeGFSPool says what only a storage pool of a BeeGFS has.
+// BeeGFSPool holds the fields that only a storage pool of a BeeGFS has.
 type BeeGFSPool struct {
 	// name of the pool in spec.storagePools.
 	// +required
@@ -135,7 +135,7 @@ type BeeGFSPool struct {
 	// +kubebuilder:validation:Maximum=4096
 	WorkerThreads *int32 `json:"workerThreads,omitempty"`
 
-	// striping says how new files in the pool's directory are striped. Defaults to chunks of 512Ki on 4 targets.
+	// striping sets how new files in the pool's directory are striped. Defaults to chunks of 512Ki on 4 targets.
 	// +optional
 	Striping *StripingSpec `json:"striping,omitempty"`
 }
@@ -159,7 +159,7 @@ type BeeGFSConfig struct {
 	Client Options `json:"client,omitempty"`
 }
 
-// RDMAMode says whether RDMA is used.
+// RDMAMode sets whether RDMA is used.
 // +kubebuilder:validation:Enum=Auto;Required;Disabled
 type RDMAMode string
 
@@ -191,9 +191,9 @@ type SecretReference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// StripingSpec says how files of a pool's directory are striped over its targets.
+// StripingSpec sets how files of a pool's directory are striped over its targets.
 type StripingSpec struct {
-	// chunkSize is the size of one chunk, the part of a file that lies on one target: a power of two from 64Ki to 2Gi. Defaults to 512Ki.
+	// chunkSize is the size of one chunk, the part of a file that is on one target: a power of two from 64Ki to 2Gi. Defaults to 512Ki.
 	// +optional
 	// +kubebuilder:default="512Ki"
 	// +kubebuilder:validation:Schemaless
@@ -265,7 +265,7 @@ type GivenTargetID struct {
 	ID int32 `json:"id,omitempty"`
 }
 
-// BeeGFSStatus is what a BeeGFS was given for ever besides numbers, and what it has become for ever.
+// BeeGFSStatus holds the permanent facts of a BeeGFS other than its numbers.
 type BeeGFSStatus struct {
 	// basePort is the first port of this filesystem; see spec.beegfs.basePort.
 	// +optional

@@ -7,8 +7,8 @@ type BenchmarkClients struct {
 	// +optional
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
-	// count is the number of those nodes that take part. Without it, the run takes all nodes that it has processes for; a tool that runs on
-	// a single client takes one. A sweep or derive can vary it, as clients.
+	// count is the number of those nodes that are used. Without it, the run takes all nodes that it has processes for; a tool that runs on a
+	// single client takes one. A sweep or derive can vary it, as clients.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=5000
@@ -32,7 +32,7 @@ type BenchmarkClients struct {
 	Oversubscribe bool `json:"oversubscribe,omitempty"`
 }
 
-// ProcessSpread says how processes are placed on clients.
+// ProcessSpread sets how processes are placed on clients.
 // +kubebuilder:validation:Enum=Even;Packed
 type ProcessSpread string
 

@@ -33,7 +33,7 @@ const (
 	CustomMin CustomCombine = "Min"
 )
 
-// CustomMetric says where a number stands in the output.
+// CustomMetric describes where a number is in the output.
 // +kubebuilder:validation:XValidation:rule="has(self.regex) != has(self.jsonPath)",message="set exactly one of regex and jsonPath"
 type CustomMetric struct {
 	// name is the name of the metric.
@@ -61,8 +61,8 @@ type CustomMetric struct {
 	// +kubebuilder:validation:MaxLength=256
 	JSONPath string `json:"jsonPath,omitempty"`
 
-	// better says which values are better: Higher, Lower or Neither. Without it, the unit and the name decide: Lower for a time or a power
-	// and for what is named after errors or latency, Higher for a rate, Neither for all else.
+	// better sets which values are better: Higher, Lower or Neither. Without it, the unit and the name decide: Lower for a time or a power and
+	// for what is named after errors or latency, Higher for a rate, Neither for all else.
 	// +optional
 	Better Better `json:"better,omitempty"`
 

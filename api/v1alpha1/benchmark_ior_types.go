@@ -12,7 +12,7 @@ const (
 	IORMPIIO IORInterface = "MPIIO"
 )
 
-// IOROperation is what IOR measures.
+// IOROperation is an operation that IOR measures.
 // +kubebuilder:validation:Enum=Write;Read
 type IOROperation string
 
@@ -20,7 +20,7 @@ type IOROperation string
 const (
 	// IORWrite is -w.
 	IORWrite IOROperation = "Write"
-	// IORRead is -r; it reads what Write has written.
+	// IORRead is -r; it reads the files of Write.
 	IORRead IOROperation = "Read"
 )
 
@@ -59,8 +59,8 @@ type IORSpec struct {
 	// +optional
 	Collective bool `json:"collective,omitempty"`
 
-	// reorderTasks has each process read what a process of another client has written (-C), so that its client's cache can't answer.
-	// Defaults to false.
+	// reorderTasks makes each process read the file of a process on another client (-C), so that its client's cache can't answer. Defaults to
+	// false.
 	// +optional
 	ReorderTasks bool `json:"reorderTasks,omitempty"`
 
@@ -77,7 +77,8 @@ type IORSpec struct {
 	// +optional
 	RandomOffset bool `json:"randomOffset,omitempty"`
 
-	// operations are what is measured, always in the order Write, Read. Write is required, because Read uses its files. Defaults to both.
+	// operations lists the measured operations, always in the order Write, Read. Write is required, because Read uses its files. Defaults to
+	// both.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

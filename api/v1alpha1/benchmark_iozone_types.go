@@ -1,6 +1,6 @@
 package v1alpha1
 
-// IOzoneMode says how iozone is spread over clients.
+// IOzoneMode sets how iozone is spread over clients.
 // +kubebuilder:validation:Enum=SingleClient;Distributed
 type IOzoneMode string
 
@@ -37,7 +37,7 @@ type IOzoneSize string
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.tests) || 'Write' in self.tests",message="spec.iozone.tests must hold Write, because the other tests use its files"
 type IOzoneSpec struct {
-	// mode says how the processes are spread over clients. Defaults to SingleClient.
+	// mode sets how the processes are spread over clients. Defaults to SingleClient.
 	// +optional
 	// +kubebuilder:default=SingleClient
 	Mode IOzoneMode `json:"mode,omitempty"`

@@ -77,9 +77,9 @@ type MdtestSpec struct {
 	SyncWrites bool `json:"syncWrites,omitempty"`
 
 	// stride is the number of processes by which mdtest shifts the work from one phase to the next (-N). A process then finds nothing in its
-	// own cache: it does stat on what a second process made, reads what a third made, and removes what a fourth made. When processes are
-	// placed in blocks on several clients, mdtest 3.x and 4.x shift by that many clients instead. It needs a tree that all processes share,
-	// or depth 0. Sweepable.
+	// own cache: it runs stat on the files of a second process, reads those of a third, and removes those of a fourth. When processes are
+	// placed in blocks on several clients, mdtest 3.x and 4.x shift by that many clients instead. It needs a tree that all processes share, or
+	// depth 0. Sweepable.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=65536

@@ -1,8 +1,8 @@
 package v1alpha1
 
 // NetmistSpec holds the parameters of netmist, the load generator of SPEC SFS 2014, which only licensees have: spec.image must name an
-// image with it. Every client runs processes / clients copies. The options are those of the talk at LUG 2014, of which there is no public
-// description; their defaults are the talk's values.
+// image with it. Every client runs processes / clients copies. The options are those of a talk at LUG 2014, because no public description
+// exists; their defaults are the talk's values.
 type NetmistSpec struct {
 	// blockKiB is the value of -b, in KiB. Defaults to 128. Sweepable.
 	// +optional

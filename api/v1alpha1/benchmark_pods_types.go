@@ -1,6 +1,6 @@
 package v1alpha1
 
-// BenchmarkPodsSpec sets what a user may choose of the pods of a BenchmarkRun. The Job of a tool that the filesystem runs itself
+// BenchmarkPodsSpec sets the parts of a BenchmarkRun's pods that a user may choose. The Job of a tool that the filesystem runs itself
 // (storagebench) takes nothing from here.
 type BenchmarkPodsSpec struct {
 	// labels are added to the pods on clients. The pods of a tool that runs on servers are privileged, and get none. Names below

@@ -1,7 +1,8 @@
 package v1alpha1
 
-// PostmarkSpec holds the parameters of postmark. Each process runs one postmark in a directory of its own; how their results become one is
-// said in benchmarks/README.md. postmark counts whole seconds, so make it run for some minutes; and it does not notice that a disk is full.
+// PostmarkSpec holds the parameters of postmark. Each process runs one postmark in a directory of its own; benchmarks/README.md describes
+// how their results are combined. postmark counts whole seconds, so make it run for some minutes; and it does not notice that a disk is
+// full.
 type PostmarkSpec struct {
 	// files is the number of files that each process starts with (set number). Defaults to 500. Sweepable.
 	// +optional

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// ResultsSpec says where the complete results go, as CSV and JSON.
+// ResultsSpec sets where the complete results are exported, as CSV and JSON.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.persistentVolumeClaim) || has(self.objectStore)",message="spec.results needs persistentVolumeClaim, objectStore, or both"
 type ResultsSpec struct {
@@ -22,8 +22,8 @@ type ResultsClaim struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
 
-	// path of a directory in the claim, relative to its root. The files lie in <path>/<name of the run>-<start of its uid>/. Defaults to
-	// the root.
+	// path of a directory in the claim, relative to its root. The files are in <path>/<name of the run>-<start of its uid>/. Defaults to the
+	// root.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// StoragebenchOperation is what the storage servers measure.
+// StoragebenchOperation is an operation that the storage servers measure.
 // +kubebuilder:validation:Enum=Write;Read
 type StoragebenchOperation string
 
@@ -8,14 +8,14 @@ type StoragebenchOperation string
 const (
 	// StoragebenchWrite writes.
 	StoragebenchWrite StoragebenchOperation = "Write"
-	// StoragebenchRead reads what Write has written.
+	// StoragebenchRead reads the files of Write.
 	StoragebenchRead StoragebenchOperation = "Read"
 )
 
 // StoragebenchSpec holds the parameters of the benchmark of BeeGFS's storage servers (beegfs-ctl --storagebench; beegfs benchmark of
 // version 8), which measures the targets of the storage pool, or all, without clients.
 type StoragebenchSpec struct {
-	// operations are what is measured, always in the order Write, Read. Defaults to both.
+	// operations lists the measured operations, always in the order Write, Read. Defaults to both.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -27,7 +27,7 @@ type StoragebenchSpec struct {
 	// +kubebuilder:default="128Ki"
 	BlockSize BenchmarkSize `json:"blockSize,omitempty"`
 
-	// fileSize is what each thread writes (--size). Defaults to "1Gi". Sweepable.
+	// fileSize is the size of each thread's file (--size). Defaults to "1Gi". Sweepable.
 	// +optional
 	// +kubebuilder:default="1Gi"
 	FileSize BenchmarkSize `json:"fileSize,omitempty"`

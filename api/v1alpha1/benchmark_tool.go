@@ -1,7 +1,7 @@
 package v1alpha1
 
-// ToolName is the benchmark that a run asks for: spec.tool, or else the member with the name of a tool that is set. It is empty for a spec
-// with neither, which the API server refuses.
+// ToolName is the requested benchmark: spec.tool, or else the member with the name of a tool that is set. It is empty for a spec with
+// neither, which the API server refuses.
 func (s *BenchmarkRunSpec) ToolName() BenchmarkTool {
 	if s.Tool != "" {
 		return s.Tool

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// VdbenchOperation is what vdbench does with the files.
+// VdbenchOperation is an operation of vdbench on the files.
 // +kubebuilder:validation:Enum=Create;Read;Write
 type VdbenchOperation string
 
@@ -14,11 +14,12 @@ const (
 	VdbenchWrite VdbenchOperation = "Write"
 )
 
-// VdbenchSpec holds the parameters of vdbench in its filesystem mode (Vdbench Users Guide 5.04.07), which only Oracle gives out: spec.image
-// must name an image with it in /opt/vdbench. Each client has a tree of its own, and one process with threads; spec.clients.count says how
-// many clients there are, or else spec.processes does.
+// VdbenchSpec holds the parameters of vdbench in its filesystem mode (Vdbench Users Guide 5.04.07), which only Oracle distributes:
+// spec.image must name an image with it in /opt/vdbench. Each client has a tree of its own, and one process with threads;
+// spec.clients.count says how many clients there are, or else spec.processes does.
 type VdbenchSpec struct {
-	// operations are what is measured, always in the order Create, Read, Write, each as a run of its own. Defaults to Create and Read.
+	// operations lists the measured operations, always in the order Create, Read, Write, each as a run of its own. Defaults to Create and
+	// Read.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -78,8 +79,8 @@ type VdbenchSpec struct {
 	// +kubebuilder:validation:Maximum=604800
 	ElapsedSeconds int32 `json:"elapsedSeconds,omitempty"`
 
-	// args are added to the command line of vdbench unchanged, each an option with its value, such as -m4. The parameter file and what
-	// other fields set can't be changed.
+	// args are added to the command line of vdbench unchanged, each an option with its value, such as -m4. Options of the parameter file, and
+	// those that other fields set, can't be changed.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

@@ -18,7 +18,7 @@ const (
 	ToolIOR BenchmarkTool = "ior"
 	// ToolFio is the flexible I/O tester (github.com/axboe/fio).
 	ToolFio BenchmarkTool = "fio"
-	// ToolPostmark does what a mail server does to small files (NetApp TR-3022).
+	// ToolPostmark works on small files as a mail server does (NetApp TR-3022).
 	ToolPostmark BenchmarkTool = "postmark"
 	// ToolVdbench is Oracle's Vdbench, in its filesystem mode.
 	ToolVdbench BenchmarkTool = "vdbench"
@@ -34,7 +34,7 @@ const (
 	ToolCustom BenchmarkTool = "custom"
 )
 
-// Statistic says how the samples of a point's repetitions become its one value.
+// Statistic sets how the samples of a point's repetitions become its one value.
 // +kubebuilder:validation:Enum=Mean;Median;Min;Max;TrimmedMean;Worst
 type Statistic string
 
@@ -48,14 +48,14 @@ const (
 	StatisticMin Statistic = "Min"
 	// StatisticMax is the highest sample.
 	StatisticMax Statistic = "Max"
-	// StatisticTrimmedMean is the mean of what is left when the highest and the lowest sample are dropped.
+	// StatisticTrimmedMean is the mean without the highest and the lowest sample.
 	StatisticTrimmedMean Statistic = "TrimmedMean"
 	// StatisticWorst is the sample that is worst: of a rate the lowest, of a time the highest. Of a metric that is neither good nor bad it is
 	// the mean.
 	StatisticWorst Statistic = "Worst"
 )
 
-// Better says which values of a metric are the better ones.
+// Better is whether higher or lower values of a metric are better.
 // +kubebuilder:validation:Enum=Higher;Lower;Neither
 type Better string
 
@@ -89,7 +89,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.target.fileSystem) || !(has(self.mdsSurvey) || has(self.obdfilterSurvey) || has(self.storagebench))",message="mdsSurvey, obdfilterSurvey and storagebench measure the servers of a FileSystem, so they require spec.target.fileSystem"
 // +kubebuilder:validation:XValidation:rule="has(self.target.fileSystem) || (!has(self.sweep) || self.sweep.all(s, s.name != 'storagePool')) && (!has(self.derive) || self.derive.all(d, d.name != 'storagePool'))",message="only a FileSystem has storage pools, so a sweep or derive over storagePool requires spec.target.fileSystem"
 type BenchmarkRunSpec struct {
-	// target is what is measured: set exactly one of its members.
+	// target is the object that is measured: set exactly one of its members.
 	// +required
 	Target BenchmarkTarget `json:"target,omitzero"`
 
@@ -156,8 +156,8 @@ type BenchmarkRunSpec struct {
 	// +optional
 	Custom *CustomSpec `json:"custom,omitempty"`
 
-	// image is the container image with the tool. Without it, the run uses the image that the operator has for the tool (images.benchmarks
-	// of the chart). The operator checks what is in the image before the run starts. It is refused for tools that run on servers, because
+	// image is the container image with the tool. Without it, the run uses the image that the operator has for the tool (images.benchmarks of
+	// the chart). The operator checks the content of the image before the run starts. It is refused for tools that run on servers, because
 	// they are privileged there.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -185,9 +185,9 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:validation:MaxItems=4
 	Sweep []SweepDimension `json:"sweep,omitempty"`
 
-	// sweepMode says how several dimensions combine. Cartesian makes a point for each combination of their values; the last dimension
-	// varies fastest. Zipped makes the first point of all first values, the second point of all second values, and so on; all dimensions
-	// must have the same number of values. Defaults to Cartesian.
+	// sweepMode sets how several dimensions combine. Cartesian makes a point for each combination of their values; the last dimension varies
+	// fastest. Zipped makes the first point of all first values, the second point of all second values, and so on; all dimensions must have
+	// the same number of values. Defaults to Cartesian.
 	// +optional
 	// +kubebuilder:default=Cartesian
 	SweepMode SweepMode `json:"sweepMode,omitempty"`
@@ -241,7 +241,7 @@ type BenchmarkRunSpec struct {
 	// +optional
 	Until *StopRule `json:"until,omitempty"`
 
-	// statistic says how the samples of a point's repetitions become its one value. Defaults to Mean.
+	// statistic sets how the samples of a point's repetitions become its one value. Defaults to Mean.
 	// +optional
 	// +kubebuilder:default=Mean
 	Statistic Statistic `json:"statistic,omitempty"`
@@ -251,7 +251,7 @@ type BenchmarkRunSpec struct {
 	// +optional
 	Along SweepName `json:"along,omitempty"`
 
-	// baseline is what the results are compared with.
+	// baseline has the results to compare with.
 	// +optional
 	Baseline *BaselineSpec `json:"baseline,omitempty"`
 
@@ -259,7 +259,7 @@ type BenchmarkRunSpec struct {
 	// +optional
 	Limits *BenchmarkLimits `json:"limits,omitempty"`
 
-	// results says where the complete results go, besides the ConfigMaps of the run.
+	// results sets where the complete results are exported, in addition to the ConfigMaps of the run.
 	// +optional
 	Results *ResultsSpec `json:"results,omitempty"`
 
@@ -286,7 +286,8 @@ type BenchmarkRunSpec struct {
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// ttlAfterFinished is how long the run is kept after its end, such as "168h". Without it, the run is kept until somebody deletes it.
+	// ttlAfterFinished is how long the run is kept after its end, such as "168h". Without it, the run is kept until a person or program
+	// deletes it.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
@@ -307,7 +308,7 @@ type BenchmarkRunSpec struct {
 	RawOutputTTL *metav1.Duration `json:"rawOutputTTL,omitempty"`
 }
 
-// SweepMode says how the swept parameters combine.
+// SweepMode sets how the swept parameters combine.
 // +kubebuilder:validation:Enum=Cartesian;Zipped
 type SweepMode string
 
@@ -333,7 +334,7 @@ const (
 
 // WarmUpSpec runs repetitions that don't count.
 type WarmUpSpec struct {
-	// of says which points are warmed up: the First that is run, or Each. Defaults to First.
+	// of selects the points that are warmed up: the First that is run, or Each. Defaults to First.
 	// +optional
 	// +kubebuilder:default=First
 	Of WarmUpPoints `json:"of,omitempty"`
@@ -346,7 +347,7 @@ type WarmUpSpec struct {
 	Repetitions int32 `json:"repetitions,omitempty"`
 }
 
-// WarmUpPoints says which points are warmed up.
+// WarmUpPoints selects the points that are warmed up.
 // +kubebuilder:validation:Enum=First;Each
 type WarmUpPoints string
 
@@ -358,21 +359,21 @@ const (
 	WarmUpEach WarmUpPoints = "Each"
 )
 
-// CachesSpec says which caches are dropped, and when: the page cache, dentries and inodes of a node's kernel
-// (/proc/sys/vm/drop_caches, 3), by the agent of the node.
+// CachesSpec sets which caches are dropped, and when: the page cache, dentries and inodes of a node's kernel (/proc/sys/vm/drop_caches, 3),
+// by the agent of the node.
 type CachesSpec struct {
-	// drop says on which nodes caches are dropped: Clients, Servers, or All of both.
+	// drop selects the nodes on which caches are dropped: Clients, Servers, or All of both.
 	// +required
 	Drop CacheNodes `json:"drop,omitempty"`
 
-	// before says when caches are dropped. Repetitions is before each repetition. Phases is before each phase of a repetition, such as the
-	// reading of what was written; for a tool without phases, it is the same as Repetitions. Defaults to Repetitions.
+	// before sets when caches are dropped. Repetitions is before each repetition. Phases is before each phase of a repetition, such as the
+	// reading of written files; for a tool without phases, it is the same as Repetitions. Defaults to Repetitions.
 	// +optional
 	// +kubebuilder:default=Repetitions
 	Before CacheMoment `json:"before,omitempty"`
 }
 
-// CacheNodes says whose caches are dropped.
+// CacheNodes selects the nodes whose caches are dropped.
 // +kubebuilder:validation:Enum=Clients;Servers;All
 type CacheNodes string
 
@@ -386,7 +387,7 @@ const (
 	CachesOfAll CacheNodes = "All"
 )
 
-// CacheMoment says when caches are dropped.
+// CacheMoment sets when caches are dropped.
 // +kubebuilder:validation:Enum=Repetitions;Phases
 type CacheMoment string
 
@@ -422,7 +423,7 @@ type StopRule struct {
 	MaxRepetitions int32 `json:"maxRepetitions,omitempty"`
 }
 
-// BaselineSpec is what results are compared with: points with the same parameters, metrics with the same name and unit.
+// BaselineSpec has the results to compare with: points with the same parameters, metrics with the same name and unit.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.run) != has(self.published)",message="set exactly one of spec.baseline.run and spec.baseline.published"
 // +kubebuilder:validation:XValidation:rule="!has(self.variant) || has(self.published)",message="spec.baseline.variant names a variant of a published table, so it requires spec.baseline.published"
@@ -462,13 +463,13 @@ type BaselineSpec struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	Metrics []string `json:"metrics,omitempty"`
 
-	// allowDifferences compares even when the two did not measure the same: another tool, statistic or unit, other options of the tool,
-	// other caches. status.baseline names what differs. Defaults to false.
+	// allowDifferences compares even when the two did not measure the same: another tool, statistic or unit, other options of the tool, other
+	// caches. status.baseline lists the differences. Defaults to false.
 	// +optional
 	AllowDifferences bool `json:"allowDifferences,omitempty"`
 }
 
-// BenchmarkTarget names what is measured.
+// BenchmarkTarget names the object that is measured.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.fileSystem), has(self.persistentVolumeClaim), has(self.storageClass)].filter(x, x).size() == 1",message="set exactly one of spec.target.fileSystem, persistentVolumeClaim and storageClass"
 type BenchmarkTarget struct {
@@ -481,7 +482,7 @@ type BenchmarkTarget struct {
 	// +optional
 	PersistentVolumeClaim ClaimTarget `json:"persistentVolumeClaim,omitzero"`
 
-	// storageClass is a StorageClass, of which the run makes a claim. The claim is deleted with its data when the run ends.
+	// storageClass is the StorageClass of a claim that the run makes. The claim is deleted with its data when the run ends.
 	// +optional
 	StorageClass StorageClassTarget `json:"storageClass,omitzero"`
 }
@@ -496,7 +497,7 @@ type ClaimTarget struct {
 	ClaimName string `json:"claimName,omitempty"`
 }
 
-// StorageClassTarget says which claim a run makes.
+// StorageClassTarget describes the claim that a run makes.
 type StorageClassTarget struct {
 	// name of the StorageClass.
 	// +required
@@ -604,7 +605,7 @@ type BenchmarkRun struct {
 	// +required
 	Spec BenchmarkRunSpec `json:"spec,omitzero"`
 
-	// status says how far the run is and what it has found.
+	// status has the progress and the results of the run.
 	// +optional
 	Status BenchmarkRunStatus `json:"status,omitzero"`
 }

@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// BenchmarkRunStatus is how far a run is and what it has found.
+// BenchmarkRunStatus has the progress and the results of a run.
 type BenchmarkRunStatus struct {
 	// observedGeneration is the generation of the spec that this status is about.
 	// +optional
@@ -22,7 +22,7 @@ type BenchmarkRunStatus struct {
 	// +optional
 	Tool BenchmarkTool `json:"tool,omitempty"`
 
-	// target is what is measured, such as "FileSystem scratch", "PersistentVolumeClaim data" or "StorageClass fast".
+	// target is the measured object, such as "FileSystem scratch", "PersistentVolumeClaim data" or "StorageClass fast".
 	// +optional
 	// +kubebuilder:validation:MaxLength=320
 	Target string `json:"target,omitempty"`
@@ -71,13 +71,13 @@ type BenchmarkRunStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Best []BestPoint `json:"best,omitempty"`
 
-	// baseline sums up the comparison with spec.baseline, such as "9 results of 9 points compared with before: 2 better, 1 worse, 6 within
-	// the noise". It names what else differs between the two: versions, configuration, clients. When nothing was compared, it says why.
+	// baseline sums up the comparison with spec.baseline, such as "9 results of 9 points compared with before: 2 better, 1 worse, 6 within the
+	// noise". It lists other differences between the two: versions, configuration, clients. When nothing was compared, it has the reason.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Baseline string `json:"baseline,omitempty"`
 
-	// provenance describes what the results were measured on and with.
+	// provenance describes the hardware, software and configuration behind the results.
 	// +optional
 	Provenance *RunProvenance `json:"provenance,omitempty"`
 
@@ -86,12 +86,12 @@ type BenchmarkRunStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	Results string `json:"results,omitempty"`
 
-	// exported says where the complete results were exported to (spec.results), or why they could not be.
+	// exported is where the complete results were exported to (spec.results), or why they could not be.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Exported string `json:"exported,omitempty"`
 
-	// shortened says what was left out of points, because the status would have become too large. The complete results have it.
+	// shortened describes the part that was left out of points, because the status would have become too large. The complete results have it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Shortened string `json:"shortened,omitempty"`
@@ -176,15 +176,15 @@ type PointStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	Placement string `json:"placement,omitempty"`
 
-	// telemetry sums up what the servers did meanwhile, such as "busiest target scratch-ssd-1a2b 37 %" and "busiest daemon meta-0.oss1 1.8
-	// CPUs".
+	// telemetry summarizes the load of the servers during the point, such as "busiest target scratch-ssd-1a2b 37 %" and "busiest daemon
+	// meta-0.oss1 1.8 CPUs".
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=256
 	Telemetry []string `json:"telemetry,omitempty"`
 
-	// metrics are what the tool measured.
+	// metrics has the values that the tool measured.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -192,7 +192,7 @@ type PointStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Metrics []MetricResult `json:"metrics,omitempty"`
 
-	// message says why a point failed, with the last lines of the tool's output, or why repetitions of it were invalid.
+	// message is the reason why a point failed, with the last lines of the tool's output, or why repetitions of it were invalid.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message,omitempty"`
@@ -216,7 +216,7 @@ type PointParameter struct {
 
 // MetricResult is one measured quantity of a point. All its numbers are decimal strings in the metric's unit.
 type MetricResult struct {
-	// name of what was measured, such as "randomRead".
+	// name of the metric, such as "randomRead".
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -319,8 +319,8 @@ type BestPoint struct {
 	Index int32 `json:"index"`
 }
 
-// RunProvenance describes what results were measured on and with, from the start of the run. It grows with the run, and not with the
-// filesystem. The complete results describe the servers and targets that the run used, up to 128 of each.
+// RunProvenance describes the hardware, software and configuration behind the results, from the start of the run. It grows with the run,
+// and not with the filesystem. The complete results describe the servers and targets that the run used, up to 128 of each.
 type RunProvenance struct {
 	// fileSystem is the type, the version, the uid and the generation, such as "BeeGFS 7.4.6, 1b4e28ba-…, generation 3".
 	// +optional
@@ -365,33 +365,34 @@ type RunProvenance struct {
 	// +kubebuilder:validation:MaxLength=256
 	ToolVersion string `json:"toolVersion,omitempty"`
 
-	// clients are the nodes that took part, with their kernel and CPUs; at most 64.
+	// clients lists the nodes that were used, with their kernel and CPUs; at most 64.
 	// +optional
 	// +listType=map
 	// +listMapKey=node
 	// +kubebuilder:validation:MaxItems=64
 	Clients []NodeProvenance `json:"clients,omitempty"`
 
-	// podChanges lists what something else in the cluster, such as a LimitRange or a webhook, changed of the run's pods. An entry is such
-	// as "the cpu of container benchmark is limited to 500m". Numbers that were measured under a limit of the CPU are those of the limit.
+	// podChanges lists the changes that another component of the cluster, such as a LimitRange or a webhook, made to the run's pods. An entry
+	// is such as "the cpu of container benchmark is limited to 500m". Numbers that were measured under a limit of the CPU are those of the
+	// limit.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=256
 	PodChanges []string `json:"podChanges,omitempty"`
 
-	// throttled says how long a CPU quota held back a container of the repetition that was held back first; empty when none was.
+	// throttled is how long a CPU quota held back a container of the repetition that was held back first; empty when none was.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Throttled string `json:"throttled,omitempty"`
 
-	// clocks says how far the clocks of the clients of the last repetition were apart. A repetition whose clients' clocks differ by more than
-	// 1 % of its time is invalid.
+	// clocks is how far the clocks of the clients of the last repetition were apart. A repetition whose clients' clocks differ by more than 1
+	// % of its time is invalid.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Clocks string `json:"clocks,omitempty"`
 
-	// pinning says whether daemons run on the CPUs that the spec asks for: "AsAsked", "Drifted: …", or empty when none is pinned.
+	// pinning is whether daemons run on the CPUs that the spec requests: "AsAsked", "Drifted: …", or empty when none is pinned.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Pinning string `json:"pinning,omitempty"`
@@ -400,12 +401,12 @@ type RunProvenance struct {
 	// +optional
 	Volume *VolumeProvenance `json:"volume,omitempty"`
 
-	// unknown says what can't be known about the target; empty for a FileSystem.
+	// unknown lists the facts about the target that can't be found; empty for a FileSystem.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Unknown string `json:"unknown,omitempty"`
 
-	// transport says how many servers and clients of a BeeGFS offered RDMA, such as "12/12, clients 31/32". The reason of the condition
+	// transport is how many servers and clients of a BeeGFS offered RDMA, such as "12/12, clients 31/32". The reason of the condition
 	// TransportAsSpecified stands behind it where that is not true. It is empty where nothing was known, and where RDMA is disabled.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
@@ -475,7 +476,7 @@ type ServerCount struct {
 	// +kubebuilder:validation:MaxLength=24
 	StoragePool string `json:"storagePool,omitempty"`
 
-	// version is what the servers report of themselves; empty when they had not reported one.
+	// version is the version that the servers report; empty when they had not reported one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`

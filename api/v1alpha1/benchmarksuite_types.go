@@ -34,8 +34,8 @@ type BenchmarkSuiteSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	Runs []SuiteRun `json:"runs,omitempty"`
 
-	// afterVariant says what becomes of a variant's FileSystem after its runs. Keep leaves it running; the next variant then needs other
-	// disks. Delete deletes it and keeps what is on its disks; the next variant then finds that data and refuses the disks. Destroy deletes
+	// afterVariant sets what happens to a variant's FileSystem after its runs. Keep leaves it running; the next variant then needs other
+	// disks. Delete deletes it and keeps the data on its disks; the next variant then finds that data and refuses the disks. Destroy deletes
 	// it and wipes the disks that it has formatted itself; it needs confirmDestroy. Defaults to Keep.
 	// +optional
 	// +kubebuilder:default=Keep
@@ -47,8 +47,8 @@ type BenchmarkSuiteSpec struct {
 	// +kubebuilder:validation:MaxLength=64
 	ConfirmDestroy string `json:"confirmDestroy,omitempty"`
 
-	// onFailure says what follows a run with failed points, or a FileSystem that did not become Ready in time. Continue goes on with the
-	// next run or variant. Stop ends the suite. Defaults to Continue.
+	// onFailure sets how the suite continues after a run with failed points, or a FileSystem that did not become Ready in time. Continue goes
+	// on with the next run or variant. Stop ends the suite. Defaults to Continue.
 	// +optional
 	// +kubebuilder:default=Continue
 	OnFailure SuiteFailure `json:"onFailure,omitempty"`
@@ -67,7 +67,7 @@ type BenchmarkSuiteSpec struct {
 	// +optional
 	Baseline *SuiteBaseline `json:"baseline,omitempty"`
 
-	// results says where the complete results of each run go, besides the ConfigMaps of the run and of the suite.
+	// results sets where the complete results of each run are exported, in addition to the ConfigMaps of the run and of the suite.
 	// +optional
 	Results *ResultsSpec `json:"results,omitempty"`
 
@@ -76,7 +76,7 @@ type BenchmarkSuiteSpec struct {
 	Suspend bool `json:"suspend,omitempty"`
 
 	// ttlAfterFinished is how long the suite, its runs and their results are kept after its end, such as "168h". Without it, they are kept
-	// until somebody deletes the suite.
+	// until a person or program deletes the suite.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
@@ -86,27 +86,27 @@ type BenchmarkSuiteSpec struct {
 	TTLAfterFinished *metav1.Duration `json:"ttlAfterFinished,omitempty"`
 }
 
-// AfterVariant says what becomes of a variant's FileSystem.
+// AfterVariant sets what happens to a variant's FileSystem.
 // +kubebuilder:validation:Enum=Keep;Delete;Destroy
 type AfterVariant string
 
-// What becomes of a variant's FileSystem.
+// The actions on a variant's FileSystem.
 const (
 	// AfterVariantKeep leaves it running.
 	AfterVariantKeep AfterVariant = "Keep"
-	// AfterVariantDelete deletes it and keeps what is on its disks.
+	// AfterVariantDelete deletes it and keeps the data on its disks.
 	AfterVariantDelete AfterVariant = "Delete"
 	// AfterVariantDestroy deletes it and wipes the disks that it formatted.
 	AfterVariantDestroy AfterVariant = "Destroy"
 )
 
-// SuiteFailure says what follows a failure.
+// SuiteFailure sets how a suite continues after a failure.
 // +kubebuilder:validation:Enum=Continue;Stop
 type SuiteFailure string
 
-// What follows a failure.
+// The ways to continue after a failure.
 const (
-	// SuiteContinue goes on with the next run or variant.
+	// SuiteContinue continues with the next run or variant.
 	SuiteContinue SuiteFailure = "Continue"
 	// SuiteStop ends the suite; the FileSystem stays as it is.
 	SuiteStop SuiteFailure = "Stop"
@@ -168,7 +168,7 @@ type SuiteBaseline struct {
 	Published string `json:"published,omitempty"`
 }
 
-// BenchmarkSuiteStatus is how far a suite is and what it has found.
+// BenchmarkSuiteStatus has the progress and the results of a suite.
 type BenchmarkSuiteStatus struct {
 	// observedGeneration is the generation of the spec that this status is about.
 	// +optional
@@ -200,7 +200,7 @@ type BenchmarkSuiteStatus struct {
 	// +kubebuilder:validation:MaxLength=256
 	Current string `json:"current,omitempty"`
 
-	// variants say how far each variant is, in the order of the spec.
+	// variants has the state of each variant, in the order of the spec.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -213,7 +213,7 @@ type BenchmarkSuiteStatus struct {
 	// +kubebuilder:validation:MaxItems=512
 	Table []SuiteFigure `json:"table,omitempty"`
 
-	// shortened says what the table leaves out, because the status would have become too large. The complete results have it.
+	// shortened describes the part that the table leaves out, because the status would have become too large. The complete results have it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Shortened string `json:"shortened,omitempty"`
@@ -224,7 +224,7 @@ type BenchmarkSuiteStatus struct {
 	Results string `json:"results,omitempty"`
 }
 
-// VariantState is how far a variant is.
+// VariantState is the state of a variant.
 // +kubebuilder:validation:Enum=Pending;Creating;Measuring;Removing;Done;Failed
 type VariantState string
 
@@ -232,11 +232,11 @@ type VariantState string
 const (
 	// VariantPending has not been begun.
 	VariantPending VariantState = "Pending"
-	// VariantCreating waits for its FileSystem to be Ready.
+	// VariantCreating waits until its FileSystem is Ready.
 	VariantCreating VariantState = "Creating"
 	// VariantMeasuring has its runs under way.
 	VariantMeasuring VariantState = "Measuring"
-	// VariantRemoving waits for its FileSystem to be gone.
+	// VariantRemoving waits until its FileSystem is deleted.
 	VariantRemoving VariantState = "Removing"
 	// VariantDone is over, and each of its runs has all its results.
 	VariantDone VariantState = "Done"
@@ -244,7 +244,7 @@ const (
 	VariantFailed VariantState = "Failed"
 )
 
-// SuiteVariantStatus is how far a variant is.
+// SuiteVariantStatus is the state of a variant.
 type SuiteVariantStatus struct {
 	// name of the variant.
 	// +required
@@ -285,12 +285,12 @@ type SuiteVariantStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Runs []SuiteRunStatus `json:"runs,omitempty"`
 
-	// failure says why the variant was given up before all its runs had ended.
+	// failure is the reason why the variant ended before all its runs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Failure string `json:"failure,omitempty"`
 
-	// message says what the variant waits for.
+	// message is the reason why the variant waits.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
@@ -310,7 +310,7 @@ type SuiteRunStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	BenchmarkRun string `json:"benchmarkRun,omitempty"`
 
-	// succeeded says how the BenchmarkRun ended: True with all its results, False without. It is Unknown until then.
+	// succeeded is how the BenchmarkRun ended: True with all its results, False without. It is Unknown until then.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Succeeded string `json:"succeeded,omitempty"`
@@ -320,7 +320,7 @@ type SuiteRunStatus struct {
 	// +kubebuilder:validation:MaxLength=32
 	Progress string `json:"progress,omitempty"`
 
-	// message says why results of the run are missing.
+	// message is the reason why results of the run are missing.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
@@ -397,7 +397,7 @@ type BenchmarkSuite struct {
 	// +required
 	Spec BenchmarkSuiteSpec `json:"spec,omitzero"`
 
-	// status says how far the suite is and what it has found.
+	// status has the progress and the results of the suite.
 	// +optional
 	Status BenchmarkSuiteStatus `json:"status,omitzero"`
 }

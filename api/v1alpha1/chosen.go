@@ -2,10 +2,10 @@ package v1alpha1
 
 import "cmp"
 
-// ChosenStatus is what the operator has chosen where the spec says nothing. It was chosen once, and stays as it is while the spec says
-// nothing: neither another operator nor another node changes it.
+// ChosenStatus holds the values that the operator has chosen because the spec has none. A value is chosen once, and stays while the spec
+// has none: neither another operator nor another node changes it.
 type ChosenStatus struct {
-	// copies is the number of copies in the storage pools that say none.
+	// copies is the number of copies in the storage pools without a number in the spec.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9
@@ -29,7 +29,7 @@ type ChosenStatus struct {
 	DefaultStoragePool string `json:"defaultStoragePool,omitempty"`
 
 	// metaloggers are the nodes that keep a running copy of the metadata of a MooseFS, where spec.moosefs.metaloggers selects none. One of
-	// them is replaced when it leaves spec.nodes, or gets the master.
+	// them is replaced when it leaves spec.nodes, or becomes the node of the master.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=2
@@ -37,7 +37,7 @@ type ChosenStatus struct {
 	Metaloggers []string `json:"metaloggers,omitempty"`
 }
 
-// DefaultCopies is how many copies a storage pool of a new filesystem keeps that says none.
+// DefaultCopies is the number of copies in a storage pool of a new filesystem without a number in the spec.
 func (t FileSystemType) DefaultCopies() int32 {
 	if t == MooseFS {
 		return 2
@@ -45,7 +45,7 @@ func (t FileSystemType) DefaultCopies() int32 {
 	return 1
 }
 
-// Complete sets in the spec what it leaves open, as it was chosen. An object with a complete spec is never written.
+// Complete sets the open fields of the spec to the chosen values. An object with a complete spec is never written.
 func (fs *FileSystem) Complete() {
 	s, chosen := &fs.Spec, fs.Status.Chosen
 	if chosen == nil {

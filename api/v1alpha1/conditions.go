@@ -3,83 +3,82 @@ package v1alpha1
 // Condition types of all kinds, in the vocabulary of kstatus
 // (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md).
 const (
-	// ConditionReady is true while programs can read and write all of their data, as the filesystem itself says.
+	// ConditionReady is true while programs can read and write all of their data, according to the filesystem itself.
 	ConditionReady = "Ready"
-	// ConditionDegraded is true while a server, a target, a copy or a mount is missing, and absent otherwise. Programs may go on all the same:
-	// that is what Ready says.
+	// ConditionDegraded is true while a server, a target, a copy or a mount is missing, and absent otherwise. Programs may continue
+	// nevertheless: Ready shows that.
 	ConditionDegraded = "Degraded"
 	// ConditionSucceeded is true when every point of a run has a result, false when the run ended with failed points or was refused.
 	ConditionSucceeded = "Succeeded"
-	// ConditionReconciling is true while the operator works on it, or something comes by itself, and absent otherwise.
+	// ConditionReconciling is true while the operator works on it, or while a change needs only time, and absent otherwise.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled is true when something waits for a person, and absent otherwise.
+	// ConditionStalled is true when a person has to act, and absent otherwise.
 	ConditionStalled = "Stalled"
 	// ConditionReconciled is false while the operator's passes over the object fail, and absent otherwise; the message names the step.
 	ConditionReconciled = "Reconciled"
 	// ConditionEvaluationOnly is true while targets are directories: nothing proves that a directory is still on the same disk.
 	ConditionEvaluationOnly = "EvaluationOnly"
-	// ConditionPinned is true when every daemon whose role asks for CPUs runs on them, as the kernel says; absent when no role asks.
+	// ConditionPinned is true when every daemon whose role requests CPUs runs on them, according to the kernel; absent when no role requests
+	// any.
 	ConditionPinned = "Pinned"
 	// ConditionTransportAsSpecified is true when servers and clients of a BeeGFS offer the transport that spec.beegfs.rdma asks for, as BeeGFS
 	// lists their interfaces: with Required, all of them RDMA; with Auto, those on nodes with an active adapter. It is absent while RDMA is
-	// disabled. It does not stand in the way of Ready.
+	// disabled. It does not affect Ready.
 	ConditionTransportAsSpecified = "TransportAsSpecified"
-	// ConditionSpread is true when the filesystem keeps the copies of data in different failure domains, as far as it can be told to; absent
-	// without spec.failureDomains.
+	// ConditionSpread is true when the filesystem keeps the copies of data in different failure domains, as far as it can be configured to;
+	// absent without spec.failureDomains.
 	ConditionSpread = "Spread"
 	// ConditionPoolNearlyFull is true while a storage pool is full, or soon is, and absent otherwise.
 	ConditionPoolNearlyFull = "PoolNearlyFull"
 	// ConditionNodesSelected is false while the nodeSelector of metaloggers, clients or backups matches no node, and absent otherwise. It does
-	// not stand in the way of Ready.
+	// not affect Ready.
 	ConditionNodesSelected = "NodesSelected"
-	// ConditionPodsAsAsked is false while pods of the filesystem are not as the operator asked for, because a LimitRange or a webhook of the
-	// cluster changed them, and absent otherwise. It does not stand in the way of Ready.
+	// ConditionPodsAsAsked is false while pods of the filesystem differ from the operator's request, because a LimitRange or a webhook of the
+	// cluster changed them, and absent otherwise. It does not affect Ready.
 	ConditionPodsAsAsked = "PodsAsAsked"
-	// ConditionCopiesLast is false while copies of metadata are on nodes whose own disk does not outlive a restart, and absent otherwise. It
-	// does not stand in the way of Ready.
+	// ConditionCopiesLast is false while copies of metadata are on nodes whose own disk does not survive a restart, and absent otherwise. It
+	// does not affect Ready.
 	ConditionCopiesLast = "CopiesLast"
-	// ConditionPartnersProven is false while nothing proves that the second node of a target reaches its disk, and absent otherwise: that node
-	// is no protection then. It does not stand in the way of Ready.
+	// ConditionPartnersProven is false while it is not proven that the second node of a target reaches its disk, and absent otherwise: that
+	// node is no protection then. It does not affect Ready.
 	ConditionPartnersProven = "PartnersProven"
 	// ConditionCertificateLasts is false while the certificate that servers use expires within 30 days, has expired, or can't be used, and
-	// absent otherwise. It does not stand in the way of Ready.
+	// absent otherwise. It does not affect Ready.
 	ConditionCertificateLasts = "CertificateLasts"
-	// ConditionLicensed says whether a BeeGFS 8 has the license for what the spec asks for; absent when that needs none.
+	// ConditionLicensed is true when a BeeGFS 8 has the license that the spec needs, and false without it; absent when no license is needed.
 	ConditionLicensed = "Licensed"
-	// ConditionRecovering is there while a person asks for lost metadata to be made again, and true while it is.
+	// ConditionRecovering is present while a person asks for the recovery of lost metadata, and true while that is in progress.
 	ConditionRecovering = "Recovering"
-	// ConditionBackedUp is true while each place of spec.backups has a verified backup that is no older than the schedule asks for. It does
-	// not stand in the way of Ready.
+	// ConditionBackedUp is true while each place of spec.backups has a verified backup that is no older than the schedule requires. It does
+	// not affect Ready.
 	ConditionBackedUp = "BackedUp"
-	// ConditionMetadataCopies is true while all copies of the metadata that running servers keep are proven: the filesystem's own program has
-	// read each of them. It is unknown while one was not read yet, and absent where no server is asked to keep one. It does not stand in the
-	// way of Ready.
+	// ConditionMetadataCopies is true while all copies of the metadata on running servers are proven: the filesystem's own program has read
+	// each of them. It is unknown while one was not read yet, and absent if no server is to keep one. It does not affect Ready.
 	ConditionMetadataCopies = "MetadataCopies"
-	// ConditionChangesHeld is true while a BenchmarkRun holds the lease of a FileSystem and a change of it waits for its end: a restart, a
-	// drain, or a target that would be taken up or let go of. It is absent while nothing waits.
+	// ConditionChangesHeld is true while a change of a FileSystem waits until a BenchmarkRun releases its lease: a restart, a drain, or a
+	// target that would be taken up or released. It is absent while no change waits.
 	ConditionChangesHeld = "ChangesHeld"
 	// ConditionNodeImageWaits is true while servers run with the node image of an earlier operator: they switch to the current image when they
-	// are restarted for another reason, or when AnnotationTakeUpNodeImage asks for it. It is absent while none does.
+	// are restarted for another reason, or when AnnotationTakeUpNodeImage asks for it. It is absent while no server does.
 	ConditionNodeImageWaits = "NodeImageWaits"
-	// ConditionGivenUp says of a FileSystemNode what became of the word of a person that its node never comes back; absent when nobody said
-	// so.
+	// ConditionGivenUp of a FileSystemNode is the result of a person's statement that its node never comes back; absent without one.
 	ConditionGivenUp = "GivenUp"
-	// ConditionMaintenance is true while the node of a FileSystemNode may be away for maintenance, and false while somebody has cordoned it
-	// and it may not, when its maintenance has lasted too long, or when it was started anew and nobody had asked; absent otherwise.
+	// ConditionMaintenance is true while the node of a FileSystemNode may be away for maintenance. It is false while the node is cordoned and
+	// must not be away yet, when its maintenance has lasted too long, or when it restarted without a maintenance. Otherwise it is absent.
 	ConditionMaintenance = "Maintenance"
-	// ConditionUpgrading is true while a FileSystem goes to another version, and false while it can't begin to; absent when all of it runs
-	// what spec.version asks for.
+	// ConditionUpgrading is true while a FileSystem is upgraded to another version, and false while the upgrade can't begin; absent when all
+	// of it runs the version in spec.version.
 	ConditionUpgrading = "Upgrading"
-	// ConditionOnline is true when the filesystem itself says that a target takes part.
+	// ConditionOnline is true when the filesystem itself lists a target as online.
 	ConditionOnline = "Online"
-	// ConditionSafeToRemove is true when the filesystem says that nothing is left on a target that was marked for removal.
+	// ConditionSafeToRemove is true when the filesystem reports that no data is left on a target that was marked for removal.
 	ConditionSafeToRemove = "SafeToRemove"
-	// ConditionDiskHealthy is false when the disk of a target reports that it fails, or problems that data may be lost by later. It is absent
-	// while the disk reports nothing.
+	// ConditionDiskHealthy is false when the disk of a target reports a failure, or problems that may lead to lost data. It is absent while
+	// the disk reports nothing.
 	ConditionDiskHealthy = "DiskHealthy"
 	// ConditionReleased is true when a target that was deleted is unmounted and its mountpoint is gone.
 	ConditionReleased = "Released"
-	// ConditionDestroyed is true when what was on a target was wiped and the device was read to be blank; false when that failed.
+	// ConditionDestroyed is true when the data of a target was wiped and the device was read to be blank; false when that failed.
 	ConditionDestroyed = "Destroyed"
 )
 
@@ -101,19 +100,19 @@ const (
 	ReasonProvisioningFailed = "ProvisioningFailed"
 	// ReasonDeviceRefused surfaces when the device may not be touched; the message names every reason.
 	ReasonDeviceRefused = "DeviceRefused"
-	// ReasonOtherCluster surfaces when the marker on the disk is that of this target in another cluster, which may be using the disk.
+	// ReasonOtherCluster surfaces when the marker on the disk belongs to this target in another cluster, which may be using the disk.
 	ReasonOtherCluster = "OtherCluster"
-	// ReasonDeviceConflict surfaces when the device is wanted twice; the message names both.
+	// ReasonDeviceConflict surfaces when two targets need the device; the message names both.
 	ReasonDeviceConflict = "DeviceConflict"
-	// ReasonTargetMissing surfaces when the disk of a provisioned target is not there, or another or a blank disk is in its place.
+	// ReasonTargetMissing surfaces when the disk of a provisioned target is missing, or is replaced by another or a blank disk.
 	ReasonTargetMissing = "TargetMissing"
-	// ReasonMountFailed surfaces when the disk is there and can't be mounted; it is never formatted for that.
+	// ReasonMountFailed surfaces when the disk is present and can't be mounted; it is never formatted because of that.
 	ReasonMountFailed = "MountFailed"
-	// ReasonQueueRefused surfaces when the kernel did not take a queue setting; the target is used all the same.
+	// ReasonQueueRefused surfaces when the kernel did not accept a queue setting; the target is used nevertheless.
 	ReasonQueueRefused = "QueueRefused"
 	// ReasonAgentMissing surfaces when no agent runs on the target's node.
 	ReasonAgentMissing = "AgentMissing"
-	// ReasonUnmountFailed surfaces when a deleted target can't be unmounted; the message says what uses it.
+	// ReasonUnmountFailed surfaces when a deleted target can't be unmounted; the message names the users of the mount.
 	ReasonUnmountFailed = "UnmountFailed"
 	// ReasonUnmounted is the reason of Released.
 	ReasonUnmounted = "Unmounted"
@@ -123,32 +122,32 @@ const (
 	ReasonWipeFailed = "WipeFailed"
 	// ReasonServing is the reason of Online.
 	ReasonServing = "Serving"
-	// ReasonNotServing surfaces when the filesystem does not list the target as taking part.
+	// ReasonNotServing surfaces when the filesystem does not list the target as online.
 	ReasonNotServing = "NotServing"
 	// ReasonNoProblems: the disk reports no problem. ReasonDiskSuspect and ReasonDiskFailing are the other states of a disk (DiskState).
 	ReasonNoProblems  = "NoProblems"
 	ReasonDiskSuspect = "DiskSuspect"
 	ReasonDiskFailing = "DiskFailing"
-	// ReasonMovingData surfaces while the filesystem moves the data of a target elsewhere.
+	// ReasonMovingData surfaces while the filesystem moves the data of a target to others.
 	ReasonMovingData = "MovingData"
-	// ReasonClientsMounted surfaces while nodes have a BeeGFS mounted, so that moving data could lose what they write, and nobody has said
-	// that nothing writes.
+	// ReasonClientsMounted surfaces while nodes have a BeeGFS mounted, so that moving data could lose their writes, and no person has
+	// confirmed that nothing writes.
 	ReasonClientsMounted = "ClientsMounted"
-	// ReasonDataMoved surfaces when nothing that is needed is left on the target.
+	// ReasonDataMoved surfaces when no data that is needed is left on the target.
 	ReasonDataMoved = "DataMoved"
-	// ReasonNotRemovable surfaces when the filesystem can't move what is on a target, as the metadata of a MooseFS master.
+	// ReasonNotRemovable surfaces when the filesystem can't move the data on a target, such as the metadata of a MooseFS master.
 	ReasonNotRemovable = "NotRemovable"
 )
 
 // Reasons of the conditions of a FileSystem.
 const (
-	// ReasonHealthy surfaces when everything takes part.
+	// ReasonHealthy surfaces when all servers, targets and mounts are online.
 	ReasonHealthy = "Healthy"
-	// ReasonDegradedService is the reason of a true Ready while Degraded is true; that says what is missing.
+	// ReasonDegradedService is the reason of a true Ready while Degraded is true; Degraded lists what is missing.
 	ReasonDegradedService = "DegradedService"
 	// ReasonInvalidSpec surfaces when the spec contradicts itself or the cluster; the message names the field.
 	ReasonInvalidSpec = "InvalidSpec"
-	// ReasonOptionRefused surfaces when spec.moosefs or spec.beegfs names an option that the operator owns or the daemon does not know.
+	// ReasonOptionRefused surfaces when spec.moosefs or spec.beegfs names an option that the operator owns or the daemon does not have.
 	ReasonOptionRefused = "OptionRefused"
 	// ReasonNoNodes surfaces when a nodeSelector matches no node.
 	ReasonNoNodes = "NoNodes"
@@ -166,26 +165,26 @@ const (
 	ReasonPassFailed = "PassFailed"
 	// ReasonRestarting surfaces while the operator restarts daemons, one failure domain at a time, to apply a change.
 	ReasonRestarting = "Restarting"
-	// ReasonOperatorUpdated is the reason of NodeImageWaits; the message says how many servers it is, and how to restart them now.
+	// ReasonOperatorUpdated is the reason of NodeImageWaits; the message has the number of servers, and how to restart them now.
 	ReasonOperatorUpdated = "OperatorUpdated"
-	// ReasonUpgrading is the reason of a true Upgrading, and of Reconciling meanwhile; the message says how far the upgrade is, and what it
-	// waits for.
+	// ReasonUpgrading is the reason of a true Upgrading, and of Reconciling meanwhile; the message has the progress of the upgrade, and what
+	// it waits for.
 	ReasonUpgrading = "Upgrading"
-	// ReasonUpgradeRefused surfaces when spec.version asks for what is not done: no path leads there, the operator has no image of it, or
-	// it refuses an option of the spec. What runs goes on with status.version.
+	// ReasonUpgradeRefused surfaces when an upgrade to spec.version is impossible: no path leads there, the operator has no image of it, or it
+	// refuses an option of the spec. The servers continue with status.version.
 	ReasonUpgradeRefused = "UpgradeRefused"
-	// ReasonBackupMissing surfaces while an upgrade waits for a verified backup, or for a person who does without.
+	// ReasonBackupMissing surfaces while an upgrade waits for a verified backup, or for a person who accepts an upgrade without one.
 	ReasonBackupMissing = "BackupMissing"
 	// ReasonImagesMissing surfaces while an upgrade waits until the nodes of servers have their new images.
 	ReasonImagesMissing = "ImagesMissing"
-	// ReasonUpgradeWaits surfaces while an upgrade waits for the filesystem to be well, a window, a benchmark, or a person.
+	// ReasonUpgradeWaits surfaces while an upgrade waits for a healthy filesystem, a window, a benchmark, or a person.
 	ReasonUpgradeWaits = "UpgradeWaits"
 	// ReasonVersionSkew surfaces while a server or a client is newer than an upgrade would make its master, which the vendor forbids.
 	ReasonVersionSkew = "VersionSkew"
 	// ReasonClientsOlder surfaces when all servers run the version of the spec, and clients do not yet; the message names their nodes.
 	ReasonClientsOlder = "ClientsOlder"
-	// ReasonProbeUnreachable surfaces when the probe does not answer, or nobody can prove that the answer is its own; the state of the
-	// filesystem is then unknown.
+	// ReasonProbeUnreachable surfaces when the probe does not answer, or its answer is not authentic; the state of the filesystem is then
+	// unknown.
 	ReasonProbeUnreachable = "ProbeUnreachable"
 	// ReasonMetadataOffline surfaces when the filesystem's metadata server does not answer the probe.
 	ReasonMetadataOffline = "MetadataOffline"
@@ -193,23 +192,23 @@ const (
 	ReasonTargetsMissing = "TargetsMissing"
 	// ReasonServersMissing surfaces when a metadata server, metalogger or management service is not online; the message names it.
 	ReasonServersMissing = "ServersMissing"
-	// ReasonDataUnknown surfaces while the filesystem does not know how many copies its data has. It serves meanwhile, and no daemon that
-	// runs is restarted.
+	// ReasonDataUnknown surfaces while the filesystem does not report how many copies its data has. It serves meanwhile, and no running daemon
+	// is restarted.
 	ReasonDataUnknown = "DataUnknown"
-	// ReasonChunksEndangered surfaces when data has fewer copies than asked for.
+	// ReasonChunksEndangered surfaces when data has fewer copies than requested.
 	ReasonChunksEndangered = "ChunksEndangered"
 	// ReasonPoolsNotPlaced surfaces while the storage classes and directories of pools are not made.
 	ReasonPoolsNotPlaced = "PoolsNotPlaced"
-	// ReasonClientsAway surfaces when all takes part but mounts on nodes that are not Ready.
+	// ReasonClientsAway surfaces when everything is online except mounts on nodes that are not Ready.
 	ReasonClientsAway = "ClientsAway"
 	// ReasonClientsMissing surfaces when nodes that should mount the filesystem have not.
 	ReasonClientsMissing = "ClientsMissing"
 	// ReasonDaemonRefused surfaces when a daemon refuses to start; the message is its own.
 	ReasonDaemonRefused = "DaemonRefused"
-	// ReasonPodsRefused surfaces while the API server refuses pods that the operator has asked for, in its own words: for Pod Security, a
+	// ReasonPodsRefused surfaces while the API server refuses pods of the operator; the message has its own words: for Pod Security, a
 	// ResourceQuota, a LimitRange, a PriorityClass or a webhook. On a BenchmarkRun as well.
 	ReasonPodsRefused = "PodsRefused"
-	// ReasonAddressChanged surfaces while mounts ask for the filesystem at an address that its node has no more.
+	// ReasonAddressChanged surfaces while mounts use an address of the filesystem that its node no longer has.
 	ReasonAddressChanged = "AddressChanged"
 	// ReasonPoolFull surfaces when a storage pool takes no new files, and ReasonPoolNearlyFull when it soon will not.
 	ReasonPoolFull       = "PoolFull"
@@ -228,29 +227,28 @@ const (
 	ReasonVolatileNodes = "VolatileNodes"
 	// ReasonDirectoryTargets is the reason of EvaluationOnly.
 	ReasonDirectoryTargets = "DirectoryTargets"
-	// ReasonNoDevices surfaces when a node has no device that the spec asks for; the message names the node and why others don't match.
+	// ReasonNoDevices surfaces when a node has no device that the spec requests; the message names the node and why others don't match.
 	ReasonNoDevices = "NoDevices"
-	// ReasonServersNotTold surfaces while the agent of a node does not write the file of the node, which its servers read; the message
-	// says what to do.
+	// ReasonServersNotTold surfaces while the agent of a node does not write the node file that its servers read; the message has the remedy.
 	ReasonServersNotTold = "ServersNotTold"
-	// ReasonRecordsUnread surfaces while something has to wait for its number, because a disk may say that another one has it; the message
-	// names the disk.
+	// ReasonRecordsUnread surfaces while a server or target has to wait for its number, because the record on a disk may have that number; the
+	// message names the disk.
 	ReasonRecordsUnread = "RecordsUnread"
-	// ReasonRecordsDisagree surfaces when two disks, or a disk and the FileSystem, say different things of what was given; the message names
-	// both.
+	// ReasonRecordsDisagree surfaces when the records on two disks, or on a disk and in the FileSystem, contradict each other; the message
+	// names both.
 	ReasonRecordsDisagree = "RecordsDisagree"
 	// ReasonTargetsNotReady surfaces while StorageTargets are not proven; the message names them and what each waits for.
 	ReasonTargetsNotReady = "TargetsNotReady"
 	// ReasonPinningConflict surfaces when cpuPinning contradicts the node or itself; the message names both sides.
 	ReasonPinningConflict = "PinningConflict"
-	// ReasonNodesUnlabeled and ReasonCopiesTogether are the reasons of a false Spread: nodes do not say which failure domain they are in, and
+	// ReasonNodesUnlabeled and ReasonCopiesTogether are the reasons of a false Spread: nodes have no label with their failure domain, and
 	// copies of the same data are in one.
 	ReasonNodesUnlabeled = "NodesUnlabeled"
 	ReasonCopiesTogether = "CopiesTogether"
 	// ReasonAsAsked and ReasonDrifted are the reasons of Pinned; AsAsked is that of a true Spread and of a true TransportAsSpecified, too.
 	ReasonAsAsked = "AsAsked"
 	// ReasonTCPInUse and ReasonTransportUnknown are the reasons of a TransportAsSpecified that is false or unknown: servers or clients offer
-	// TCP only, and nobody says what they offer.
+	// TCP only, or their transports are unknown.
 	ReasonTCPInUse         = "TCPInUse"
 	ReasonTransportUnknown = "TransportUnknown"
 	// ReasonDrifted surfaces when a daemon runs on other CPUs, or with another memory policy, than the spec asks for.
@@ -265,18 +263,18 @@ const (
 	ReasonBackupFailed = "Failed"
 	// ReasonBackupTooOld surfaces when the newest verified backup of a place is older than the last time but one of the schedule.
 	ReasonBackupTooOld = "TooOld"
-	// ReasonBackupsInvalid surfaces when spec.backups can't be followed, as with a time zone that nobody knows; the message says why.
+	// ReasonBackupsInvalid surfaces when spec.backups is invalid, for example because of an unknown time zone; the message has the reason.
 	ReasonBackupsInvalid = "InvalidBackups"
-	// ReasonBackupDamaged is the reason of the event when a backup that was verified is not what it was any more; the message says which.
+	// ReasonBackupDamaged is the reason of the event for a verified backup that has changed since its verification; the message names it.
 	ReasonBackupDamaged = "BackupDamaged"
 	// ReasonCopiesProven is the reason of a true MetadataCopies, ReasonCopiesUnread that of an unknown one, and ReasonCopiesUnproven that of a
-	// false one: a copy can't be read, or is not kept; the message says which, why, and since when. It is a reason of Degraded, too.
+	// false one: a copy can't be read, or is not kept; the message names it, with the reason and the time. It is a reason of Degraded, too.
 	ReasonCopiesProven   = "CopiesProven"
 	ReasonCopiesUnread   = "CopiesUnread"
 	ReasonCopiesUnproven = "CopiesUnproven"
 	// ReasonRecoveryLooking, ReasonRecoveryChoice, ReasonRecoveryApproval, ReasonRecoveryRefused and ReasonRecoveryFailed are the reasons of a
-	// false Recovering: the places are asked what they have, a person has to choose one of two that are alike, a person has to approve the
-	// plan, what was asked for can't be, and the restoring has failed. The message says what to do.
+	// false Recovering. The places are searched; a person has to choose one of two equal candidates; a person has to approve the plan; the
+	// request is impossible; the recovery has failed. The message has the next step.
 	ReasonRecoveryLooking  = "Looking"
 	ReasonRecoveryChoice   = "ChoiceNeeded"
 	ReasonRecoveryApproval = "ApprovalNeeded"
@@ -284,49 +282,49 @@ const (
 	ReasonRecoveryFailed   = "RecoveryFailed"
 	// ReasonRestoring is the reason of a true Recovering.
 	ReasonRestoring = "Restoring"
-	// ReasonMetadataRecovered is the reason of the event when lost metadata is there again, and of a false Recovering until the annotation
-	// that asked for it is gone.
+	// ReasonMetadataRecovered is the reason of the event after a recovery of lost metadata, and of a false Recovering until its annotation is
+	// removed.
 	ReasonMetadataRecovered = "MetadataRecovered"
 	// ReasonDestroyUnconfirmed surfaces when a FileSystem with deletionPolicy Destroy is deleted and confirmDestroy is not its uid.
 	ReasonDestroyUnconfirmed = "DestroyUnconfirmed"
-	// ReasonNodesAway surfaces while nodes with servers are not there; the message names them, and says what to do.
+	// ReasonNodesAway surfaces while nodes with servers are missing; the message names them, and the next step.
 	ReasonNodesAway = "NodesAway"
 	// ReasonNodeGivenUp is the reason of a true GivenUp, and of a false Ready beside it.
 	ReasonNodeGivenUp = "NodeGivenUp"
-	// ReasonGiveUpRefused, ReasonGiveUpWaits and ReasonLossNotAccepted are the reasons of a false GivenUp: the filesystem can't go on without
-	// the node, nobody knows yet whether it can, and a person has to accept what is lost.
+	// ReasonGiveUpRefused, ReasonGiveUpWaits and ReasonLossNotAccepted are the reasons of a false GivenUp: the filesystem can't continue
+	// without the node, it is unknown yet whether it can, and a person has to accept the loss.
 	ReasonGiveUpRefused   = "GiveUpRefused"
 	ReasonGiveUpWaits     = "GiveUpWaits"
 	ReasonLossNotAccepted = "LossNotAccepted"
-	// ReasonTargetMoves is the reason of events: a target goes to the other one of the two nodes that may serve it.
+	// ReasonTargetMoves is the reason of events: a target moves to the other one of the two nodes that may serve it.
 	ReasonTargetMoves = "TargetMoves"
 	// ReasonInMaintenance is the reason of a true Maintenance, and of Reconciling of the FileSystem meanwhile.
 	ReasonInMaintenance = "InMaintenance"
 	// ReasonMaintenanceWaits, ReasonMaintenanceNotAllowed, ReasonMaintenanceTooLong and ReasonRebooted are the reasons of a false Maintenance:
-	// the node may not be away yet, it may be away only when a person allows it, it was away for longer than the limit, and it was started
-	// anew without a maintenance.
+	// the node may not be away yet, it may be away only when a person allows it, it was away for longer than the limit, and it restarted
+	// without a maintenance.
 	ReasonMaintenanceWaits      = "MaintenanceWaits"
 	ReasonMaintenanceNotAllowed = "MaintenanceNotAllowed"
 	ReasonMaintenanceTooLong    = "MaintenanceTooLong"
 	ReasonRebooted              = "RebootedUnasked"
-	// ReasonRecordKept surfaces on a FileSystemNode that somebody has deleted, while any of its servers has not retired.
+	// ReasonRecordKept surfaces on a deleted FileSystemNode while any of its servers has not retired.
 	ReasonRecordKept = "RecordKept"
 	// ReasonReleasing surfaces while the disks of a deleted FileSystem are unmounted or wiped; the message names those that are left.
 	ReasonReleasing = "Releasing"
-	// ReasonLicenseMissing surfaces when BeeGFS 8 refuses what the spec asks for without a license, such as storage pools; the
-	// message says what that costs. It is also the reason of the condition Licensed.
+	// ReasonLicenseMissing surfaces when BeeGFS 8 refuses a part of the spec without a license, such as storage pools; the message has the
+	// consequences. It is also the reason of the condition Licensed.
 	ReasonLicenseMissing = "LicenseMissing"
 	// ReasonLicenseValid is the reason of Licensed while all that the spec asks for is licensed.
 	ReasonLicenseValid = "LicenseValid"
 	// ReasonDataInconsistent surfaces when a mirrored target or metadata server needs a resync, or is bad.
 	ReasonDataInconsistent = "DataInconsistent"
-	// ReasonUnknownMembers surfaces when the management service lists servers or targets that the operator gave no number to, or
-	// another daemon under a number that it gave; the message names them. None is removed.
+	// ReasonUnknownMembers surfaces when the management service lists servers or targets whose number the operator did not assign, or another
+	// daemon under an assigned number; the message names them. None is removed.
 	ReasonUnknownMembers = "UnknownMembers"
 	// ReasonBenchmarkRunning is the reason of ChangesHeld; the message names the run and what waits.
 	ReasonBenchmarkRunning = "BenchmarkRunning"
 	// ReasonBenchmarkStopping is the reason of ChangesHeld while a maintenance, a disk that is to be emptied or a recovery waits: a
-	// BenchmarkRun gives its repetition up for it.
+	// BenchmarkRun aborts its repetition for it.
 	ReasonBenchmarkStopping = "BenchmarkStopping"
 	// ReasonDeleting surfaces while the daemons of a deleted FileSystem are stopped.
 	ReasonDeleting = "Deleting"
@@ -358,13 +356,13 @@ const (
 	ReasonMPIOperatorMissing = "MPIOperatorMissing"
 	// ReasonCleaningUp surfaces while the run's files are removed from the filesystem.
 	ReasonCleaningUp = "CleaningUp"
-	// ReasonImageRequired surfaces when no image has the tool, or the image lacks what the tool needs; the message says what to do.
+	// ReasonImageRequired surfaces when no image has the tool, or the image lacks a program that the tool needs; the message has the remedy.
 	ReasonImageRequired = "ImageRequired"
 	// ReasonPreflight surfaces while the image, the space and the mounts are checked before the first point.
 	ReasonPreflight = "Preflight"
-	// ReasonPreflightFailed surfaces when the run can't end well as things stand, such as for lack of space; the message is one sentence.
+	// ReasonPreflightFailed surfaces when the run can't succeed in the present state, such as for lack of space; the message is one sentence.
 	ReasonPreflightFailed = "PreflightFailed"
-	// ReasonFileSystemInUse surfaces while the lease of the FileSystem is held by somebody else: a change of it, or another run.
+	// ReasonFileSystemInUse surfaces while another holder has the lease of the FileSystem: a change of it, or another run.
 	ReasonFileSystemInUse = "FileSystemInUse"
 	// ReasonQueued surfaces while a job of the run waits in its queue.
 	ReasonQueued = "Queued"
@@ -382,19 +380,19 @@ const (
 const (
 	// ReasonAllRunsSucceeded surfaces when every run of every variant has all its results.
 	ReasonAllRunsSucceeded = "AllRunsSucceeded"
-	// ReasonRunsFailed surfaces when the suite is over and something of it has no result; the message names the first.
+	// ReasonRunsFailed surfaces when the suite is over and some run has no result; the message names the first.
 	ReasonRunsFailed = "RunsFailed"
 	// ReasonNameTaken surfaces when there is a FileSystem or BenchmarkRun of a name that the suite needs, and the suite did not make it.
 	ReasonNameTaken = "NameTaken"
 	// ReasonDestroyRefused surfaces when afterVariant is Destroy and a variant's FileSystem has taken over disks that it did not format.
 	ReasonDestroyRefused = "DestroyRefused"
-	// ReasonWaitingForVariant surfaces while a variant's FileSystem is not Ready, or not gone.
+	// ReasonWaitingForVariant surfaces while a variant's FileSystem is not Ready, or not yet deleted.
 	ReasonWaitingForVariant = "WaitingForVariant"
 )
 
 // Names that the operator puts on its objects.
 const (
-	// Finalizer lets the operator stop what belongs to an object before it goes.
+	// Finalizer keeps an object until the operator has stopped everything that belongs to it.
 	Finalizer = "parallelfs.dev/finalizer"
 	// LabelFileSystem names the FileSystem that an object belongs to.
 	LabelFileSystem = "parallelfs.dev/filesystem"
@@ -409,17 +407,17 @@ const (
 	// LabelStoragePool names the storage pool that an object serves.
 	LabelStoragePool = "parallelfs.dev/storage-pool"
 	// LabelBackup names the FileSystem that a Job or ConfigMap of a backup belongs to. These are no children in the sense of LabelFileSystem:
-	// they come and go by a schedule, disturb nobody, and hold no lease.
+	// the schedule makes and removes them, they disturb no program, and they hold no lease.
 	LabelBackup = "parallelfs.dev/backup-of"
 	// LabelGuard names the FileSystem that a guard of a node belongs to: a Deployment of one pod, and its PodDisruptionBudget.
 	LabelGuard = "parallelfs.dev/guard-of"
-	// LabelGuarded tells the guards of a FileSystem from each other.
+	// LabelGuarded distinguishes the guards of a FileSystem.
 	LabelGuarded = "parallelfs.dev/guarded"
-	// LabelGuardOwner on the pod of a guard names its FileSystem among all of the cluster (backend.ClusterName), for those who select pods in
-	// all namespaces, as `kubectl drain --pod-selector` does.
+	// LabelGuardOwner on the pod of a guard names its FileSystem among all of the cluster (backend.ClusterName), for selectors of pods in all
+	// namespaces, as `kubectl drain --pod-selector` has.
 	LabelGuardOwner = "parallelfs.dev/guard-owner"
 	// LabelImages names the FileSystem for which a DaemonSet brings an image to nodes, before daemons are restarted with it, and LabelImage
-	// tells those of a FileSystem from each other. They are no children in the sense of LabelFileSystem.
+	// distinguishes those of a FileSystem. They are no children in the sense of LabelFileSystem.
 	LabelImages = "parallelfs.dev/images-of"
 	LabelImage  = "parallelfs.dev/image"
 	// LabelRecovery names the FileSystem that a Job of a recovery belongs to. It is no child in the sense of LabelFileSystem.
@@ -435,7 +433,7 @@ const (
 	// AnnotationSuite on a FileSystem is the uid of the BenchmarkSuite that made it.
 	AnnotationSuite = "parallelfs.dev/suite-uid"
 	// AnnotationAcceptDevice on a StorageTarget, with the value of its status.newDevice.hash, accepts that its disk has that identity from now
-	// on. It means nothing for any other identity, and once it was accepted.
+	// on. It applies to no other identity, and only until it was accepted.
 	AnnotationAcceptDevice = "parallelfs.dev/accept-device"
 
 	// AnnotationReplaceDisk on a StorageTarget that is one side of a buddy group of a BeeGFS, and whose disk is lost, asks for another disk of
@@ -443,36 +441,36 @@ const (
 	// that hash as the value, the plan is carried out.
 	AnnotationReplaceDisk = "parallelfs.dev/replace-disk"
 
-	// AnnotationGiveUp on a StorageTarget, with the name of its node as the value, lets a deleted target go although the node
-	// can't release it: what is on the disk stays there. On a FileSystemNode, it says that the node never comes back: the filesystem goes on
-	// without it, as long as the annotation is there.
+	// AnnotationGiveUp on a StorageTarget, with the name of its node as the value, removes a deleted target although the node can't release
+	// it: the data on the disk stays there. On a FileSystemNode, it states that the node never comes back: the filesystem continues without
+	// it, as long as the annotation is present.
 	AnnotationGiveUp = "parallelfs.dev/give-up"
-	// AnnotationAcceptLoss on a FileSystemNode, with the word that its condition GivenUp names, accepts that what this condition names is lost
-	// with the node. It says nothing of any other loss.
+	// AnnotationAcceptLoss on a FileSystemNode, with the word from its condition GivenUp as the value, accepts that the data named by the
+	// condition is lost with the node. It applies to no other loss.
 	AnnotationAcceptLoss = "parallelfs.dev/accept-loss"
-	// AnnotationAllowMaintenance on a FileSystemNode, with the word that its condition Maintenance names, lets the node go for maintenance
-	// whatever the filesystem says. It says nothing of the time after the next start of the node.
+	// AnnotationAllowMaintenance on a FileSystemNode, with the word from its condition Maintenance as the value, permits the maintenance of
+	// the node in any state of the filesystem. It does not apply after the next start of the node.
 	AnnotationAllowMaintenance = "parallelfs.dev/allow-maintenance"
-	// AnnotationMachineIsOff on a StorageTarget of two nodes, with the node that holds it and how often it was given away as the value
-	// ("oss1/0"), says that the machine of that node is off: the other one takes the target over, although nobody gives it away.
+	// AnnotationMachineIsOff on a StorageTarget of two nodes states that the machine of its holder is off: the other node takes the target
+	// over without a hand-over. The value is the holder and how often the target was handed over ("oss1/0").
 	AnnotationMachineIsOff = "parallelfs.dev/machine-is-off"
-	// AnnotationTakeUpNodeImage on a FileSystem, with the operator's node image as the value, restarts the servers that run with another
-	// one. It asks for this image only: of the next one it says nothing.
+	// AnnotationTakeUpNodeImage on a FileSystem, with the operator's node image as the value, restarts the servers that run with another one.
+	// It applies to this image only, not to the next one.
 	AnnotationTakeUpNodeImage = "parallelfs.dev/take-up-node-image"
-	// AnnotationRecoverMetadata on a FileSystem asks for lost metadata to be made again: with the value RecoverPlan for a plan, with the hash
-	// of that plan for its being carried out.
+	// AnnotationRecoverMetadata on a FileSystem requests the recovery of lost metadata: with the value RecoverPlan a plan, with the hash of
+	// that plan its execution.
 	AnnotationRecoverMetadata = "parallelfs.dev/recover-metadata"
 	// RecoverPlan is the value of AnnotationRecoverMetadata that asks for a plan.
 	RecoverPlan = "plan"
 	// AnnotationRecoverFrom on a FileSystem names the candidate of status.recovery that is used.
 	AnnotationRecoverFrom = "parallelfs.dev/recover-from"
-	// AnnotationConfirmDelete on a FileSystem, with its name as the value, lets it be deleted while nodes have mounted it. An admission policy
-	// of the chart asks for it.
+	// AnnotationConfirmDelete on a FileSystem, with its name as the value, permits its deletion while nodes have mounted it. An admission
+	// policy of the chart requires it.
 	AnnotationConfirmDelete = "filesystem.parallelfs.dev/confirm-delete"
-	// AnnotationCheck on a FileSystem asks for its being looked at for damage, which changes nothing. The value is any word: each other one
-	// asks for another check, and what came of the last one stands in status.check.
+	// AnnotationCheck on a FileSystem requests a check for damage, which changes nothing. The value is any word: each new one requests another
+	// check, and status.check has the result of the last one.
 	AnnotationCheck = "parallelfs.dev/check"
-	// AnnotationBackUp on a FileSystem asks for a backup now, at each place of spec.backups. The value is any word: each other one asks for
+	// AnnotationBackUp on a FileSystem requests a backup now, at each place of spec.backups. The value is any word: each new one requests
 	// another backup.
 	AnnotationBackUp = "parallelfs.dev/back-up"
 	// LabelManagedBy and ManagedBy mark every object that the operator writes.

@@ -2,23 +2,23 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// MetadataCopyResult says what is known of a copy of the metadata.
+// MetadataCopyResult is whether a copy of the metadata is proven.
 // +kubebuilder:validation:Enum=Proven;Unread;Refused
 type MetadataCopyResult string
 
 const (
 	// MetadataCopyProven is a copy that the filesystem's own program has read back.
 	MetadataCopyProven MetadataCopyResult = "Proven"
-	// MetadataCopyUnread is a copy that nobody has read since its server follows, or that could not be looked at.
+	// MetadataCopyUnread is a copy that was not read since its server follows, or that could not be inspected.
 	MetadataCopyUnread MetadataCopyResult = "Unread"
-	// MetadataCopyRefused is a copy that the filesystem's own program does not read.
+	// MetadataCopyRefused is a copy that the filesystem's own program can't read.
 	MetadataCopyRefused MetadataCopyResult = "Refused"
 )
 
 // MaxMetadataCopies is how many copies of the metadata a FileSystem's status lists.
 const MaxMetadataCopies = 4
 
-// MetadataCopyStatus is what is known of a copy of the metadata that a running server keeps, such as a metalogger.
+// MetadataCopyStatus is the state of a copy of the metadata that a running server keeps, such as a metalogger.
 type MetadataCopyStatus struct {
 	// node that has the copy.
 	// +required
@@ -26,11 +26,11 @@ type MetadataCopyStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
-	// result says whether the copy is proven. What is not proven is not counted.
+	// result is whether the copy is proven. Only a proven copy counts.
 	// +required
 	Result MetadataCopyResult `json:"result,omitempty"`
 
-	// since is when the result became what it is.
+	// since is when the result last changed.
 	// +required
 	Since metav1.Time `json:"since,omitzero"`
 
@@ -40,15 +40,15 @@ type MetadataCopyStatus struct {
 	// +kubebuilder:validation:MaxLength=16
 	Follows string `json:"follows,omitempty"`
 
-	// followed is when the operator saw that first.
+	// followed is when the operator first saw that.
 	// +optional
 	Followed *metav1.Time `json:"followed,omitempty"`
 
-	// reading is when the operator decided to read the copy; absent while nobody reads it.
+	// reading is when the operator decided to read the copy; absent while it is not being read.
 	// +optional
 	Reading *metav1.Time `json:"reading,omitempty"`
 
-	// checked is when the copy was read last, whatever came of it, and job is the Job that did.
+	// checked is when the copy was last read, whatever the result, and job is the Job that did.
 	// +optional
 	Checked *metav1.Time `json:"checked,omitempty"`
 
@@ -71,7 +71,7 @@ type MetadataCopyStatus struct {
 	// +kubebuilder:validation:MaxLength=32
 	ID string `json:"id,omitempty"`
 
-	// dataTime is the time of the last change that was in it then.
+	// dataTime is the time of the last change in it.
 	// +optional
 	DataTime *metav1.Time `json:"dataTime,omitempty"`
 
@@ -80,7 +80,7 @@ type MetadataCopyStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Failures int32 `json:"failures,omitempty"`
 
-	// retry is when it is read again after that.
+	// retry is when it is read again after a failure.
 	// +optional
 	Retry *metav1.Time `json:"retry,omitempty"`
 
@@ -94,7 +94,7 @@ type MetadataCopyStatus struct {
 	// +optional
 	Fetched *metav1.Time `json:"fetched,omitempty"`
 
-	// message says why the copy is not proven; empty for one that is.
+	// message is the reason why the copy is not proven; empty for a proven one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Message string `json:"message,omitempty"`

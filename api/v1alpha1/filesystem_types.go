@@ -18,7 +18,7 @@ const (
 	Lustre FileSystemType = "Lustre"
 )
 
-// FileSystemSpec is what the user wants of one parallel filesystem.
+// FileSystemSpec is the desired state of one parallel filesystem.
 //
 // +kubebuilder:validation:XValidation:rule="self.type != 'MooseFS' || (has(self.moosefs) && has(self.moosefs.basePort) ? self.moosefs.basePort : 0) == (has(oldSelf.moosefs) && has(oldSelf.moosefs.basePort) ? oldSelf.moosefs.basePort : 0)",message="spec.moosefs.basePort can't be changed, set or removed later: chunkservers are known to the master by address and port; status.chosen.basePort says which ports are used where it is absent"
 // +kubebuilder:validation:XValidation:rule="!has(self.defaultStoragePool) || self.storagePools.exists(p, p.name == self.defaultStoragePool)",message="spec.defaultStoragePool names a pool that spec.storagePools does not have"
@@ -70,9 +70,9 @@ type FileSystemSpec struct {
 	Type FileSystemType `json:"type,omitempty"`
 
 	// version is the version of the filesystem's own software. A change upgrades it, along the paths that its vendor supports, one component
-	// after the other; status.version is what runs meanwhile. No path leads back to an older version. The software of a Lustre is that of the
-	// nodes themselves, and version says which one is expected there. A Lustre needs it. Without it, another filesystem gets the newest
-	// version of which the operator has an image when it is made, and keeps it: status.chosen.version records it.
+	// after the other; status.version is the version that runs meanwhile. No path leads back to an older version. The software of a Lustre is
+	// that of the nodes themselves, and version says which one is expected there. A Lustre needs it. Without it, another filesystem gets the
+	// newest version of which the operator has an image when it is made, and keeps it: status.chosen.version records it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
@@ -93,8 +93,8 @@ type FileSystemSpec struct {
 	// +required
 	Metadata MetadataSpec `json:"metadata,omitzero"`
 
-	// storagePools are groups of storage targets. Each pool has a directory of its name at the top of the filesystem; files in it lie on
-	// the targets of the pool. Files outside of these directories go to spec.defaultStoragePool.
+	// storagePools are groups of storage targets. Each pool has a directory of its name at the top of the filesystem; files in it are on the
+	// targets of the pool. Files outside of these directories go to spec.defaultStoragePool.
 	// +required
 	// +listType=map
 	// +listMapKey=name
@@ -142,13 +142,13 @@ type FileSystemSpec struct {
 	// +optional
 	Backups *BackupsSpec `json:"backups,omitempty"`
 
-	// provisioning says what the operator may do to disks. Defaults to {}, which is formatPolicy Approved.
+	// provisioning sets what the operator may do to disks. Defaults to {}, which is formatPolicy Approved.
 	// +optional
 	// +kubebuilder:default={}
 	Provisioning ProvisioningSpec `json:"provisioning,omitzero"`
 
-	// deletionPolicy says what becomes of the disks when the FileSystem is deleted. Retain unmounts them and keeps what is on them.
-	// Destroy wipes those that carry its marker, and needs confirmDestroy. Defaults to Retain.
+	// deletionPolicy sets what happens to the disks when the FileSystem is deleted. Retain unmounts them and keeps their data. Destroy wipes
+	// those that carry its marker, and needs confirmDestroy. Defaults to Retain.
 	// +optional
 	// +kubebuilder:default=Retain
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
@@ -161,8 +161,8 @@ type FileSystemSpec struct {
 	ConfirmDestroy string `json:"confirmDestroy,omitempty"`
 }
 
-// FailureDomainsSpec says which nodes fail together: those with the same value of a label. New copies of data, and new buddy groups, lie
-// in different failure domains where the filesystem can do that.
+// FailureDomainsSpec says which nodes fail together: those with the same value of a label. New copies of data, and new buddy groups, are in
+// different failure domains if the filesystem can do that.
 type FailureDomainsSpec struct {
 	// label is the key of the label whose value names a node's failure domain, such as topology.kubernetes.io/rack. A node without this
 	// label, or with an empty value, is a failure domain of its own; the condition Spread names such nodes. The label can be changed: a
@@ -196,7 +196,7 @@ type UpdatesSpec struct {
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
-	// windows are the times when programs may be made to wait for a restart. Programs wait for a daemon that holds what no other has: the
+	// windows are the times when programs may be made to wait for a restart. Programs wait for a daemon whose data has no other copy: the
 	// master, the management service, or a server of a pool with one copy. Such a daemon restarts while any of the windows is open; the status
 	// says when the next one opens. Daemons behind it in the order of restarts wait with it; all others restart at any time. A daemon that
 	// programs wait for already is restarted at once. Without windows, daemons restart at any time.
@@ -206,9 +206,9 @@ type UpdatesSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	Windows []UpdateWindow `json:"windows,omitempty"`
 
-	// upgradeWithoutBackup lets an upgrade begin without a verified backup of what can't be made again. Its value is the version that the
-	// upgrade goes to, so that it means no later one. A lost upgrade may then lose the filesystem. While it is spec.version, the server of the
-	// metadata is also restarted without a proven copy of the metadata.
+	// upgradeWithoutBackup permits an upgrade without a verified backup of the data that can't be made again. Its value is the version that
+	// the upgrade goes to, so that it means no later one. A lost upgrade may then lose the filesystem. While it is spec.version, the server of
+	// the metadata is also restarted without a proven copy of the metadata.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
@@ -220,7 +220,7 @@ type UpdatesSpec struct {
 	// +kubebuilder:default=Manual
 	Clients ClientUpdates `json:"clients,omitempty"`
 
-	// maintenance says how long a node may be away when somebody has cordoned it. Defaults to {}.
+	// maintenance sets how long a cordoned node may be away. Defaults to {}.
 	// +optional
 	// +kubebuilder:default={}
 	Maintenance MaintenanceSpec `json:"maintenance,omitzero"`
@@ -234,15 +234,15 @@ type ClientUpdates string
 const (
 	// ClientsManual leaves mounts to a person.
 	ClientsManual ClientUpdates = "Manual"
-	// ClientsNow remounts all clients, whoever uses the filesystem.
+	// ClientsNow remounts all clients, even if programs use the filesystem.
 	ClientsNow ClientUpdates = "Now"
 )
 
 // MaintenanceSpec says how long nodes may be away for maintenance.
 type MaintenanceSpec struct {
-	// limit is how long the maintenance of a node may last, from "5m" to "168h". It counts from the moment when the filesystem lets the
-	// node go until it is uncordoned and its servers take part again. Longer maintenance is reported, and the filesystem stops waiting for
-	// the node: a MooseFS then makes new copies of what lies on it. Defaults to "2h".
+	// limit is how long the maintenance of a node may last, from "5m" to "168h". It counts from the moment when the filesystem releases the
+	// node until it is uncordoned and its servers are online again. Longer maintenance is reported, and the filesystem stops waiting for the
+	// node: a MooseFS then makes new copies of the chunks on it. Defaults to "2h".
 	// +optional
 	// +kubebuilder:default="2h"
 	// +kubebuilder:validation:Type=string
@@ -281,13 +281,13 @@ type UpdateWindow struct {
 	TimeZone string `json:"timeZone,omitempty"`
 }
 
-// MooseFSSpec holds what only MooseFS has.
+// MooseFSSpec holds the fields that only MooseFS has.
 type MooseFSSpec struct {
-	// basePort is the first of 32 TCP ports on the host network of the nodes. The master listens on basePort+0 for metaloggers, basePort+1
-	// for chunkservers and basePort+2 for clients; the probe on basePort+8; chunkservers on basePort+16 and up, one port per storage pool.
-	// Two filesystems that share a node need ranges that don't overlap. Without it, the operator takes the first range from 9419, MooseFS's
-	// own, that no other FileSystem has, and records it in status.chosen.basePort. It can't be set, changed or removed later, because the
-	// master knows chunkservers by address and port.
+	// basePort is the first of 32 TCP ports on the host network of the nodes. The master listens on basePort+0 for metaloggers, basePort+1 for
+	// chunkservers and basePort+2 for clients; the probe on basePort+8; chunkservers on basePort+16 and up, one port per storage pool. Two
+	// filesystems that share a node need ranges that don't overlap. Without it, the operator takes the first range from 9419, MooseFS's own,
+	// that no other FileSystem has, and records it in status.chosen.basePort. It can't be set, changed or removed later, because the master
+	// identifies chunkservers by address and port.
 	// +optional
 	// +kubebuilder:validation:Minimum=1024
 	// +kubebuilder:validation:Maximum=65504
@@ -298,7 +298,7 @@ type MooseFSSpec struct {
 	// +optional
 	Metaloggers *MetaloggersSpec `json:"metaloggers,omitempty"`
 
-	// config holds raw options of the daemons. An option that the operator sets itself, or that the daemon does not know, is refused; the
+	// config holds raw options of the daemons. An option that the operator sets itself, or that the daemon does not have, is refused; the
 	// condition Stalled names it.
 	// +optional
 	Config MooseFSConfig `json:"config,omitzero"`
@@ -362,8 +362,8 @@ type NodesSpec struct {
 // +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && size(self[k]) <= 63)",message="label names have at most 317 characters, their values at most 63"
 type NodeSelector map[string]string
 
-// Options are raw options of a daemon: name to value, as they stand in its configuration file. The values have a type of
-// their own because a rule over a map of unbounded strings costs more than the API server allows.
+// Options are raw options of a daemon: name to value, as in its configuration file. The values have a type of their own because a rule over
+// a map of unbounded strings costs more than the API server allows.
 // +kubebuilder:validation:MaxProperties=128
 // +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[A-Za-z][A-Za-z0-9_-]{0,63}$'))",message="an option's name is a letter, then up to 63 letters, digits, underscores and dashes"
 type Options map[string]OptionValue
@@ -529,7 +529,7 @@ type FileSystem struct {
 	// +required
 	Spec FileSystemSpec `json:"spec,omitzero"`
 
-	// status is what the operator has found.
+	// status is the observed state.
 	// +optional
 	Status FileSystemStatus `json:"status,omitzero"`
 }

@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FileSystemNodeSpec is what a FileSystem has on one node: its servers, what each was given for ever, and what each is told. The operator
-// writes it. It is a record: a member that was given an id stays, even after it has retired.
+// FileSystemNodeSpec records the servers of a FileSystem on one node, with their permanent ids, ports and targets, and their configuration.
+// The operator writes it. It is a record: a member that was given an id stays, even after it has retired.
 // +kubebuilder:validation:XValidation:rule="self.node == oldSelf.node && self.fileSystem.name == oldSelf.fileSystem.name",message="the node and FileSystem of a FileSystemNode can't be changed"
 type FileSystemNodeSpec struct {
 	// fileSystem is the FileSystem that has servers on the node.
@@ -29,17 +29,17 @@ type FileSystemNodeSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Members []NodeMember `json:"members,omitempty"`
 
-	// moduleOptions are what modules of the node's kernel are to be loaded with for the filesystem.
+	// moduleOptions has the parameters with which modules of the node's kernel are to be loaded for the filesystem.
 	// +optional
 	ModuleOptions *ModuleOptions `json:"moduleOptions,omitempty"`
 
 	// givenUp says that the filesystem goes on without the node, because a person said that it never comes back. All of its members have
-	// retired then; what is on its disks is left alone.
+	// retired then; the data on its disks stays there.
 	// +optional
 	GivenUp *NodeGivenUp `json:"givenUp,omitempty"`
 }
 
-// ModuleOptions are what modules of a kernel are to be loaded with. They belong to the whole node.
+// ModuleOptions has the parameters with which modules of a kernel are to be loaded. They belong to the whole node.
 type ModuleOptions struct {
 	// lines are those of a file in /etc/modprobe.d, such as "options ofd oss_cpts=[0] oss_io_cpts=[0]" (modprobe.d(5)).
 	// +required
@@ -56,24 +56,25 @@ type ModuleOptions struct {
 	Write bool `json:"write,omitempty"`
 }
 
-// NodeGivenUp says when a node was given up, and what was lost with it.
+// NodeGivenUp records when a node was given up, and what was lost with it.
 type NodeGivenUp struct {
 	// time is when it was given up.
 	// +required
 	Time metav1.Time `json:"time,omitzero"`
 
-	// lost is what had no other copy, or too few, and was accepted as lost.
+	// lost describes the data without another copy, or with too few, that was accepted as lost.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Lost string `json:"lost,omitempty"`
 
-	// address is the IP address that its servers had; empty where nobody knew it any more. By that, the filesystem is told to forget them.
+	// address is the IP address that its servers had; empty if it was no longer known. With that address, the servers are removed from the
+	// filesystem.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Address string `json:"address,omitempty"`
 }
 
-// FileSystemFacts are what a filesystem was given for ever, besides what its servers were given.
+// FileSystemFacts are the permanent facts of a filesystem other than those of its servers.
 type FileSystemFacts struct {
 	// type is the type of the filesystem.
 	// +required
@@ -85,8 +86,8 @@ type FileSystemFacts struct {
 	// +kubebuilder:validation:MaxLength=253
 	MetadataNode string `json:"metadataNode,omitempty"`
 
-	// metadataTarget is the StorageTarget on that node that it lies on. It is empty when it lies in a directory of the node, or its disk
-	// is not chosen yet.
+	// metadataTarget is the StorageTarget on that node with the metadata. It is empty when the metadata is in a directory of the node, or its
+	// disk is not chosen yet.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	MetadataTarget string `json:"metadataTarget,omitempty"`
@@ -201,7 +202,7 @@ type MemberTarget struct {
 	// +optional
 	Expected bool `json:"expected,omitempty"`
 
-	// turn says of a target of two nodes which of them is to serve it, and how often it was given away. It changes whenever the agents of the
+	// turn of a target of two nodes has the node that is to serve it, and how often it was handed over. It changes whenever the agents of the
 	// two nodes have to look, and means nothing else: who may mount the target, its StorageTarget says.
 	// +optional
 	// +kubebuilder:validation:MaxLength=320
@@ -236,7 +237,7 @@ type MemberTarget struct {
 	// +optional
 	FullResync *metav1.Time `json:"fullResync,omitempty"`
 
-	// takenOut is when the StorageTarget of the drained target was gone. The server then restarts, to let go of the disk.
+	// takenOut is when the StorageTarget of the drained target was gone. The server then restarts, to release the disk.
 	// +optional
 	TakenOut *metav1.Time `json:"takenOut,omitempty"`
 }
@@ -271,7 +272,7 @@ type FileSystemNodeStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions say whether all members take part, in the vocabulary of kstatus: Ready, and Reconciling or Stalled while they are true.
+	// conditions shows whether all members are online, in the vocabulary of kstatus: Ready, and Reconciling or Stalled while they are true.
 	// Written by the operator.
 	// +optional
 	// +listType=map
@@ -290,13 +291,13 @@ type FileSystemNodeStatus struct {
 	// +optional
 	Summary FileSystemNodeSummary `json:"summary,omitzero"`
 
-	// bootID is the one that the node's kernel had when the operator looked last: it tells one start of the node from another. Written by the
+	// bootID is the boot ID of the node's kernel when the operator last read it: it distinguishes the starts of the node. Written by the
 	// operator.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	BootID string `json:"bootID,omitempty"`
 
-	// agent is what the node's agent has done. Written by the agent.
+	// agent is the work of the node's agent. Written by the agent.
 	// +optional
 	Agent *NodeAgentStatus `json:"agent,omitempty"`
 }
@@ -314,7 +315,7 @@ type FileSystemNodeSummary struct {
 	Targets string `json:"targets,omitempty"`
 }
 
-// NodeAgentStatus is what the node's agent has done for a FileSystem.
+// NodeAgentStatus is the work of the node's agent for a FileSystem.
 type NodeAgentStatus struct {
 	// observedGeneration is the generation of the spec that the agent has written to the file of the node. Servers read that file when they
 	// start.
@@ -340,7 +341,7 @@ type MemberStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	Address string `json:"address,omitempty"`
 
-	// version is what the server reports of itself.
+	// version is the version that the server reports.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
@@ -360,7 +361,7 @@ type MemberStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Directories []DirectoryStatus `json:"directories,omitempty"`
 
-	// message says what is wrong with the server, and is empty when nothing is.
+	// message describes the problem of the server, and is empty without one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
@@ -385,7 +386,7 @@ type ServiceState string
 const (
 	// StateOnline takes part.
 	StateOnline ServiceState = "Online"
-	// StateOffline does not, or nobody says so.
+	// StateOffline is the state of one that is not online, or whose state is unknown.
 	StateOffline ServiceState = "Offline"
 )
 
@@ -409,8 +410,8 @@ const (
 	RemovalDataMoved RemovalState = "DataMoved"
 )
 
-// RemovalOf is how far a removal is: the filesystem was told to move data, and says that the target may be taken out. It is empty for a
-// removal that the filesystem was not told of.
+// RemovalOf is the progress of a removal: the filesystem moves the data, or reports that the target may be taken out. It is empty for a
+// removal that has not reached the filesystem yet.
 func RemovalOf(removing, removable bool) RemovalState {
 	switch {
 	case !removing:
@@ -422,7 +423,7 @@ func RemovalOf(removing, removable bool) RemovalState {
 	}
 }
 
-// TargetService is what a filesystem itself says of a target.
+// TargetService is the state of a target according to the filesystem itself.
 type TargetService struct {
 	// state is Online when the filesystem itself says that the target serves data, and Offline otherwise.
 	// +required
@@ -437,18 +438,18 @@ type TargetService struct {
 	UsedBytes int64 `json:"usedBytes,omitempty"`
 
 	// removal is MovingData while the filesystem moves the data of this target elsewhere, and DataMoved when it says that the target may be
-	// taken out. It is absent until the filesystem was told to.
+	// taken out. It is absent before the removal has reached the filesystem.
 	// +optional
 	Removal RemovalState `json:"removal,omitempty"`
 
-	// message says what is wrong with the target, and is empty when nothing is.
+	// message describes the problem of the target, and is empty without one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 }
 
-// FileSystemNode is the record of what a FileSystem has on one node. The operator makes one for each node with servers. The agent of the
-// node tells the servers what it says.
+// FileSystemNode records the servers and targets of a FileSystem on one node. The operator makes one for each node with servers. The agent
+// of the node writes the configuration of the servers from it.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=pfsnode
@@ -469,11 +470,11 @@ type FileSystemNode struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the FileSystem has on the node.
+	// spec has the servers of the FileSystem on the node.
 	// +required
 	Spec FileSystemNodeSpec `json:"spec,omitzero"`
 
-	// status is what was found and done.
+	// status is the observed state.
 	// +optional
 	Status FileSystemNodeStatus `json:"status,omitzero"`
 }

@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FileSystemStatus is what the operator has found of a filesystem.
+// FileSystemStatus is the observed state of a filesystem.
 type FileSystemStatus struct {
 	// certificate is the one in the user's Secret that servers start with, such as that of spec.beegfs.tls; absent without one.
 	// +optional
@@ -31,7 +31,7 @@ type FileSystemStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	MountPath string `json:"mountPath,omitempty"`
 
-	// chosen is what the operator has chosen where the spec says nothing. It stays.
+	// chosen holds the values that the operator has chosen because the spec has none. It stays.
 	// +optional
 	Chosen *ChosenStatus `json:"chosen,omitempty"`
 
@@ -95,9 +95,9 @@ type FileSystemStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Versions []VersionCount `json:"versions,omitempty"`
 
-	// missing lists servers, targets and mounts that do not take part, and why. It has at most 32, servers first, and fewer where the
-	// status would be larger than 64 KiB. The summary counts all. What the filesystem says of a server stands in the FileSystemNode of its
-	// node; what it says of a disk, in its StorageTarget.
+	// missing lists servers, targets and mounts that are not online, and why. It has at most 32, servers first, and fewer where the status
+	// would be larger than 64 KiB. The summary counts all. The state of a server is in the FileSystemNode of its node, and that of a disk in
+	// its StorageTarget.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -118,15 +118,15 @@ type FileSystemStatus struct {
 	// +kubebuilder:validation:MaxItems=4
 	MetadataCopies []MetadataCopyStatus `json:"metadataCopies,omitempty"`
 
-	// maintenance are the nodes that are away for maintenance, or may be, by name. A node is among them before anybody lets it go.
+	// maintenance are the nodes that are away for maintenance, or may be, by name. A node is in the list before it is released.
 	// +optional
 	// +listType=map
 	// +listMapKey=node
 	// +kubebuilder:validation:MaxItems=64
 	Maintenance []NodeMaintenance `json:"maintenance,omitempty"`
 
-	// recovery is the recovery of lost metadata that the annotation parallelfs.dev/recover-metadata asks for: what the metadata could be made
-	// from, and the plan to approve. It is removed when the recovery is over, or when nobody asks for it any more.
+	// recovery is the recovery of lost metadata that the annotation parallelfs.dev/recover-metadata asks for: the candidates for the metadata,
+	// and the plan to approve. It is removed when the recovery is over, or when it is no longer requested.
 	// +optional
 	Recovery *RecoveryStatus `json:"recovery,omitempty"`
 }
@@ -152,8 +152,8 @@ type NodeMaintenance struct {
 	// +optional
 	Allowed bool `json:"allowed,omitempty"`
 
-	// ended is when it ended: the node was back, or the limit was over. The filesystem is told so; then the entry goes, or stays until the
-	// node is uncordoned.
+	// ended is when it ended: the node was back, or the limit was over. The filesystem gets this setting; then the entry is removed, or stays
+	// until the node is uncordoned.
 	// +optional
 	Ended *metav1.Time `json:"ended,omitempty"`
 
@@ -194,7 +194,7 @@ type BackupAsked struct {
 	Since metav1.Time `json:"since,omitzero"`
 }
 
-// CheckResult is what came of a check.
+// CheckResult is the result of a check.
 // +kubebuilder:validation:Enum=Running;Clean;Damaged;Failed
 type CheckResult string
 
@@ -210,7 +210,7 @@ const (
 	CheckFailed CheckResult = "Failed"
 )
 
-// CheckStatus is a look for damage, and what came of it.
+// CheckStatus is a check for damage, and its result.
 type CheckStatus struct {
 	// request is the value of the annotation that has asked for it.
 	// +required
@@ -230,14 +230,14 @@ type CheckStatus struct {
 	// +required
 	Result CheckResult `json:"result,omitempty"`
 
-	// findings count what is wrong, by kind, in the words of the filesystem's own tool.
+	// findings counts the damage, by kind, in the words of the filesystem's own tool.
 	// +optional
 	// +listType=map
 	// +listMapKey=what
 	// +kubebuilder:validation:MaxItems=32
 	Findings []CheckFinding `json:"findings,omitempty"`
 
-	// message says what was looked at, what the check waits for, or why it failed; and what to do next.
+	// message describes what was checked, what the check waits for, or why it failed; and the next step.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
@@ -245,7 +245,7 @@ type CheckStatus struct {
 
 // CheckFinding is a kind of damage.
 type CheckFinding struct {
-	// what is wrong.
+	// kind of the damage.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -272,7 +272,7 @@ type UpgradeAsked struct {
 
 // VersionCount is how many servers report a version.
 type VersionCount struct {
-	// version is what the servers report of themselves.
+	// version is the version that the servers report.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -283,7 +283,7 @@ type VersionCount struct {
 	Servers int32 `json:"servers"`
 }
 
-// MemberKind is what a member of a filesystem is.
+// MemberKind is the kind of a member of a filesystem.
 // +kubebuilder:validation:Enum=Server;Target;Client
 type MemberKind string
 
@@ -297,7 +297,7 @@ const (
 	ClientMember MemberKind = "Client"
 )
 
-// MissingMember is a member of a filesystem that does not take part.
+// MissingMember is a member of a filesystem that is not online.
 type MissingMember struct {
 	// kind is Server, Target or Client.
 	// +required
@@ -314,7 +314,7 @@ type MissingMember struct {
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
-	// message says why it does not take part.
+	// message is the reason why it is not online.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
@@ -354,14 +354,14 @@ type FileSystemSummary struct {
 	RDMA string `json:"rdma,omitempty"`
 }
 
-// ManagementStatus says where clients reach the filesystem.
+// ManagementStatus is where clients reach the filesystem.
 type ManagementStatus struct {
 	// address is the host and port that clients mount from.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Address string `json:"address,omitempty"`
 
-	// version is what the running master or management service reports of itself.
+	// version is the version that the running master or management service reports.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
@@ -375,12 +375,12 @@ type MetadataRecord struct {
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
-	// directory holds it on that node; empty until the target that it lies on is chosen.
+	// directory holds it on that node; empty until its target is chosen.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	Directory string `json:"directory,omitempty"`
 
-	// target is the StorageTarget whose disk that directory lies on; empty when it is a directory of the node itself.
+	// target is the StorageTarget with that directory; empty when it is a directory of the node itself.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Target string `json:"target,omitempty"`
@@ -411,7 +411,7 @@ const (
 	RoleStorage Role = "Storage"
 )
 
-// Placement is where a daemon runs, read from the kernel, beside what the manifest asks for.
+// Placement is where a daemon runs, read from the kernel, beside the request in the manifest.
 type Placement struct {
 	// cpus are the CPUs that the threads of the daemon may run on, all threads together, in list format.
 	// +optional
@@ -484,7 +484,7 @@ type StoragePoolStatus struct {
 	// +kubebuilder:validation:MaxLength=32
 	Targets string `json:"targets,omitempty"`
 
-	// fullness says how evenly the data lies on the targets that are online and stay. Absent for fewer than two.
+	// fullness shows how evenly the data is spread over the targets that are online and stay. Absent for fewer than two.
 	// +optional
 	Fullness *PoolFullness `json:"fullness,omitempty"`
 }
@@ -504,7 +504,7 @@ type PoolFullness struct {
 	FullestPercent int32 `json:"fullestPercent"`
 }
 
-// CertificateStatus is a certificate, by what is public of it.
+// CertificateStatus has the public data of a certificate.
 type CertificateStatus struct {
 	// sha256 is that of the certificate with its chain, in hexadecimal. When it changes, the server that uses it restarts.
 	// +required

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// NumberKind is what a number is given to. Each kind has numbers of its own, from 1.
+// NumberKind is the kind of object that a number is assigned to. Each kind has numbers of its own, from 1.
 // +kubebuilder:validation:Enum=MetadataServer;StorageServer;MetadataTarget;StorageTarget;StoragePool
 type NumberKind string
 
@@ -18,8 +18,8 @@ const (
 	NumberOfStoragePool NumberKind = "StoragePool"
 )
 
-// GivenNumbers are the numbers that a filesystem has used up for ever. They are written before anything is given. The FileSystemNodes say
-// who has which, and status.storagePools has the slots of pools.
+// GivenNumbers are the numbers that a filesystem has used up for ever. They are written before anything is given. The FileSystemNodes have
+// the number of each server and target, and status.storagePools has the slots of pools.
 type GivenNumbers struct {
 	// highest has the highest number of each kind that was ever given. It never decreases, and no number up to it is given again.
 	// +optional
@@ -53,7 +53,7 @@ func (g *GivenNumbers) HighestOf(kind NumberKind) int32 {
 
 // HighestNumber is the highest number of one kind.
 type HighestNumber struct {
-	// kind is what the number was given to: a MetadataServer, a StorageServer, a MetadataTarget, a StorageTarget or a StoragePool.
+	// kind of object that the number is assigned to: a MetadataServer, a StorageServer, a MetadataTarget, a StorageTarget or a StoragePool.
 	// +required
 	Kind NumberKind `json:"kind,omitempty"`
 
@@ -82,7 +82,7 @@ type PromisedNumbers struct {
 
 // PromisedNumber is the number of one server or target.
 type PromisedNumber struct {
-	// kind is what the number is promised to: a MetadataServer, a StorageServer, a MetadataTarget or a StorageTarget.
+	// kind of object that the number is promised to: a MetadataServer, a StorageServer, a MetadataTarget or a StorageTarget.
 	// +required
 	Kind NumberKind `json:"kind,omitempty"`
 

@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// LustreTargetKind is what a target of Lustre keeps.
+// LustreTargetKind is the kind of data that a target of Lustre keeps.
 // +kubebuilder:validation:Enum=MGT;MDT;OST
 type LustreTargetKind string
 
@@ -19,7 +19,8 @@ const (
 	LustreOST LustreTargetKind = "OST"
 )
 
-// LustreTarget is what a target is to Lustre. It is written on the disk when that is formatted, and proven before each mount.
+// LustreTarget is the configuration of a target in its Lustre. It is written on the disk when that is formatted, and proven before each
+// mount.
 // +kubebuilder:validation:XValidation:rule="has(self.fsName) == (self.kind != 'MGT') && has(self.index) == (self.kind != 'MGT')",message="an MDT and an OST have fsName and index, and an MGT has neither"
 // +kubebuilder:validation:XValidation:rule="!has(self.withMGT) || !self.withMGT || self.kind == 'MDT' && self.index == 0",message="only the MDT with the index 0 can have the MGT on its disk"
 // +kubebuilder:validation:XValidation:rule="has(self.managementNIDs) != (self.kind == 'MGT' || has(self.withMGT) && self.withMGT)",message="managementNIDs belong to every target that does not have the MGT on its own disk"
@@ -55,7 +56,7 @@ type LustreTarget struct {
 	// +kubebuilder:validation:items:Pattern=`^[0-9A-Za-z.:]+@[a-z][a-z0-9]*$`
 	ManagementNIDs []string `json:"managementNIDs,omitempty"`
 
-	// serviceNodes are the two nodes that may serve the target, one at a time, for a target of two nodes. Clients know both by them.
+	// serviceNodes are the two nodes that may serve the target, one at a time, for a target of two nodes. Clients find both by them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=2
@@ -76,7 +77,7 @@ type LustreServiceNode struct {
 	NIDs []string `json:"nids,omitempty"`
 }
 
-// LustreSpec holds what only Lustre has.
+// LustreSpec holds the fields that only Lustre has.
 // +kubebuilder:validation:XValidation:rule="(has(self.rdma) && self.rdma) == (has(oldSelf.rdma) && oldSelf.rdma)",message="spec.lustre.rdma can't be changed: the NIDs of the MGS are written on every disk"
 // +kubebuilder:validation:XValidation:rule="self.basePort == oldSelf.basePort",message="spec.lustre.basePort can't be changed: what answers for the nodes listens there"
 // +kubebuilder:validation:XValidation:rule="has(self.management) == has(oldSelf.management)",message="spec.lustre.management can't be added or removed: the MGT would be left behind"
@@ -91,7 +92,7 @@ type LustreSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.lustre.fsName can't be changed: it is written on every disk"
 	FSName string `json:"fsName,omitempty"`
 
-	// basePort is the first of 64 TCP ports on the host network of the nodes with targets. By them the operator asks each node what it serves:
+	// basePort is the first of 64 TCP ports on the host network of the nodes with targets. At these ports the operator queries each node:
 	// basePort for the MGS, basePort+1 and up for the MDTs of a node, basePort+32 and up for the storage pools. Lustre itself uses 988. Two
 	// filesystems that share a node need ranges that don't overlap. Defaults to 9700. It can't be changed.
 	// +optional
@@ -111,7 +112,7 @@ type LustreSpec struct {
 	// +optional
 	Management *LustreManagement `json:"management,omitempty"`
 
-	// directories says how new directories are spread over the MDTs. Defaults to {}.
+	// directories sets how new directories are spread over the MDTs. Defaults to {}.
 	// +optional
 	// +kubebuilder:default={}
 	Directories LustreDirectories `json:"directories,omitzero"`
@@ -129,16 +130,16 @@ type LustreSpec struct {
 	// +optional
 	Parameters LustreParameters `json:"parameters,omitempty"`
 
-	// moduleOptions says what becomes of the options of the kernel's modules by which cpuPinning is carried out. With Compare, a person puts
-	// them on the nodes: the FileSystemNode of each node has the lines, and the condition Pinned says where modules are loaded with others.
-	// With Write, the agent of each node writes them to /etc/modprobe.d/parallelfs-<namespace>.<name>.conf, and removes that file when nothing
-	// is asked for any more. Modules read their options when they are loaded: nothing changes on a node until it is restarted, or until
+	// moduleOptions sets how the options of the kernel's modules are applied that carry out cpuPinning. With Compare, a person sets them on
+	// the nodes: the FileSystemNode of each node has the lines, and the condition Pinned lists the nodes whose modules are loaded with others.
+	// With Write, the agent of each node writes them to /etc/modprobe.d/parallelfs-<namespace>.<name>.conf, and removes that file when no CPUs
+	// are requested any longer. Modules read their options when they are loaded: nothing changes on a node until it is restarted, or until
 	// everything of Lustre's is unmounted there and its modules are unloaded. Defaults to Compare.
 	// +optional
 	ModuleOptions ModuleOptionsPolicy `json:"moduleOptions,omitempty"`
 
 	// projects are directories with a limit each, by Lustre's quotas for projects. With the first one, the limits of users, groups and
-	// projects are in force on all MDTs and OSTs. Who takes an entry away leaves its limit as it was; without space and files, there is none.
+	// projects are in force on all MDTs and OSTs. If an entry is removed, its limit stays as it was; without space and files, there is none.
 	// +optional
 	// +listType=map
 	// +listMapKey=directory
@@ -147,11 +148,11 @@ type LustreSpec struct {
 	Projects []LustreProject `json:"projects,omitempty"`
 }
 
-// ModuleOptionsPolicy says what becomes of options of the kernel's modules.
+// ModuleOptionsPolicy sets how options of the kernel's modules are applied.
 // +kubebuilder:validation:Enum=Compare;Write
 type ModuleOptionsPolicy string
 
-// What becomes of options of modules.
+// The ways to apply options of modules.
 const (
 	// ModuleOptionsCompare compares them with those that modules are loaded with.
 	ModuleOptionsCompare ModuleOptionsPolicy = "Compare"
@@ -167,8 +168,8 @@ type LustreProject struct {
 	// +kubebuilder:validation:Maximum=2147483647
 	ID int32 `json:"id,omitempty"`
 
-	// directory is a path below the root of the filesystem, such as ssd/climate. It is made when it is not there, with the mode 0755 and the
-	// owner root. What is made in it from then on belongs to the project; what was there before does not (lfs project -p ID -s -r DIRECTORY).
+	// directory is a path below the root of the filesystem, such as ssd/climate. It is made if it does not exist, with the mode 0755 and the
+	// owner root. Files that are made in it later belong to the project; older ones do not (lfs project -p ID -s -r DIRECTORY).
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
@@ -200,7 +201,7 @@ type LustreManagement struct {
 	// +optional
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 
-	// targets says which disk is the MGT. It can't be changed, because the MGT knows all targets of the filesystem.
+	// targets sets which disk is the MGT. It can't be changed, because the MGT has the configuration of all targets of the filesystem.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.lustre.management.targets can't be changed: the MGT would be left behind"
 	// +kubebuilder:validation:XValidation:rule="!has(self.format) || self.format.fsType == 'ldiskfs'",message="the MGT is a disk with format.fsType: ldiskfs"
@@ -208,7 +209,7 @@ type LustreManagement struct {
 	Targets TargetsSpec `json:"targets,omitzero"`
 }
 
-// LustreDirectories says how new directories are spread over the MDTs, by the default layout of the root directory (lfs setdirstripe -D).
+// LustreDirectories sets how new directories are spread over the MDTs, by the default layout of the root directory (lfs setdirstripe -D).
 type LustreDirectories struct {
 	// mdtsPerDirectory is the number of MDTs that the entries of a new directory are spread over. More than 1 is for directories with very
 	// many entries, and makes all others slower. Defaults to 1.
@@ -227,7 +228,7 @@ type LustreDirectories struct {
 	RoundRobinDepth *int32 `json:"roundRobinDepth,omitempty"`
 }
 
-// LustrePool says what only a storage pool of a Lustre has.
+// LustrePool holds the fields that only a storage pool of a Lustre has.
 type LustrePool struct {
 	// name of the pool in spec.storagePools. Lustre's names of pools have at most 15 characters.
 	// +required
@@ -235,9 +236,9 @@ type LustrePool struct {
 	// +kubebuilder:validation:MaxLength=15
 	Name string `json:"name,omitempty"`
 
-	// layout says how new files in the pool's directory are laid out. It is a list of components, each for the part of a file from the end
-	// of the one before it (a progressive file layout). A small file then lies on one OST, or on its MDT, and a large one on many. Without
-	// it, each file lies on one OST.
+	// layout sets how new files in the pool's directory are laid out. It is a list of components, each for the part of a file from the end of
+	// the one before it (a progressive file layout). A small file is then on one OST, or on its MDT, and a large one on many. Without it, each
+	// file is on one OST.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -276,7 +277,7 @@ type LustrePair struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.onMetadata) || !self.onMetadata || (has(self.end) && quantity(self.end).compareTo(quantity('1Mi')) <= 0)",message="a component on the MDT needs an end of at most 1Mi, which is what an MDT takes of a file (dom_stripesize)"
 // +kubebuilder:validation:XValidation:rule="!has(self.osts) || !has(self.allOSTs) || !self.allOSTs",message="set osts or allOSTs, not both"
 type LustreComponent struct {
-	// end is where the component ends: a multiple of 64Ki, such as 64Ki or 256Mi. The last component has none, and goes to the end of the
+	// end is where the component ends: a multiple of 64Ki, such as 64Ki or 256Mi. The last component has none, and extends to the end of the
 	// file.
 	// +optional
 	// +kubebuilder:validation:Schemaless
@@ -296,7 +297,7 @@ type LustreComponent struct {
 	// +optional
 	AllOSTs bool `json:"allOSTs,omitempty"`
 
-	// stripeSize is the size of one stripe, the part of a file that lies on one OST: a multiple of 64Ki, below 4Gi. Without it, Lustre's own
+	// stripeSize is the size of one stripe, the part of a file that is on one OST: a multiple of 64Ki, below 4Gi. Without it, Lustre's own
 	// default holds.
 	// +optional
 	// +kubebuilder:validation:Schemaless
@@ -306,13 +307,13 @@ type LustreComponent struct {
 	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isInteger() && quantity(self).asInteger() > 0 && quantity(self).asInteger() < 4294967296 && quantity(self).asInteger() % 65536 == 0",message="a stripe size of Lustre is a multiple of 64Ki below 4Gi, such as 1Mi or 4Mi"
 	StripeSize resource.Quantity `json:"stripeSize,omitzero"`
 
-	// onMetadata keeps the component on the MDT of the file (Data on MDT). A small file then needs no OST. Only the first component can
-	// lie there, and it takes space of the MDT.
+	// onMetadata keeps the component on the MDT of the file (Data on MDT). A small file then needs no OST. Only the first component can be
+	// there, and it uses space of the MDT.
 	// +optional
 	OnMetadata bool `json:"onMetadata,omitempty"`
 }
 
-// LustreParameters are parameters of Lustre, as lctl list_param prints their names, and their values. A star stands for any device, and the
+// LustreParameters are parameters of Lustre, as lctl list_param prints their names, and their values. A star matches any device, and the
 // last part of a name has none.
 // +kubebuilder:validation:MaxProperties=64
 // +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[a-z][a-z0-9_-]{0,31}([.][A-Za-z0-9_*-]{1,64}){0,3}[.][a-z0-9_]{1,64}$'))",message="a parameter's name is as lctl list_param prints it, such as osc.*.max_dirty_mb, with stars for devices only"
@@ -324,7 +325,7 @@ type LustreParameters map[string]LustreParameter
 // +kubebuilder:validation:Pattern=`^[A-Za-z0-9_+][A-Za-z0-9_.,:+ -]*$`
 type LustreParameter string
 
-// LustreStatus is what a Lustre was given for ever besides numbers.
+// LustreStatus holds the permanent facts of a Lustre other than its numbers.
 type LustreStatus struct {
 	// managementNode is the node of the MGS. It never changes.
 	// +optional
@@ -372,7 +373,7 @@ type ManagementRecovered struct {
 	// +required
 	Time metav1.Time `json:"time,omitzero"`
 
-	// previousTarget is the StorageTarget that had the MGT before. It is not mounted any more.
+	// previousTarget is the StorageTarget that had the MGT before. It is no longer mounted.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	PreviousTarget string `json:"previousTarget,omitempty"`
@@ -381,7 +382,7 @@ type ManagementRecovered struct {
 	// +optional
 	Compared *metav1.Time `json:"compared,omitempty"`
 
-	// differs says which record is another one, or why nobody could compare them; empty when each record of the backup is in force.
+	// differs names the record that differs, or the reason why they could not be compared; empty when each record of the backup is in force.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Differs string `json:"differs,omitempty"`

@@ -1,9 +1,9 @@
 package v1alpha1
 
-// ManagementPlace is where a management service runs, and where it keeps what it knows.
+// ManagementPlace is where a management service runs, and where it keeps its store.
 // +kubebuilder:object:generate=false
 type ManagementPlace struct {
-	// Field is where it stands in a FileSystem, such as spec.beegfs.management.
+	// Field is its path in a FileSystem, such as spec.beegfs.management.
 	Field        string
 	NodeSelector NodeSelector
 	// Targets are those of the spec itself.

@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NodeInventoryStatus is what a node has, as its agent found it. Nothing in it changes while the node does not.
+// NodeInventoryStatus is the hardware and software of a node, as its agent found it. Nothing in it changes while the node does not.
 type NodeInventoryStatus struct {
 	// kernel of the node.
 	// +optional
@@ -21,7 +21,7 @@ type NodeInventoryStatus struct {
 	// +kubebuilder:validation:MaxItems=1024
 	BlockDevices []BlockDevice `json:"blockDevices,omitempty"`
 
-	// software is what the node has of filesystems whose servers and clients are a part of the kernel, such as Lustre: no image brings that.
+	// software lists the software of filesystems whose servers and clients are a part of the kernel, such as Lustre: no image contains that.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -70,7 +70,7 @@ type NodeInventoryStatus struct {
 	// +optional
 	Summary InventorySummary `json:"summary,omitzero"`
 
-	// problems says what the agent could not find out, and why.
+	// problems lists the facts that the agent could not find, and why.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -78,8 +78,8 @@ type NodeInventoryStatus struct {
 	Problems []string `json:"problems,omitempty"`
 }
 
-// AnnotationDropCaches on a NodeInventory asks the agent of the node to drop the kernel's page cache, dentries and inodes once. Its
-// value is any text that was not asked for before, of at most 128 characters; status.droppedCaches.request says that it was done.
+// AnnotationDropCaches on a NodeInventory asks the agent of the node to drop the kernel's page cache, dentries and inodes once. Its value
+// is any new text of at most 128 characters; status.droppedCaches.request repeats it when this was done.
 const AnnotationDropCaches = "parallelfs.dev/drop-caches"
 
 // DroppedCaches is a request to drop a node's caches that was carried out.
@@ -94,13 +94,13 @@ type DroppedCaches struct {
 	// +required
 	Time metav1.Time `json:"time,omitzero"`
 
-	// error says why it could not be done; empty when it was.
+	// error is the reason why it could not be done; empty when it was.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Error string `json:"error,omitempty"`
 }
 
-// InventorySummary counts what the printer columns show.
+// InventorySummary has the counts of the printer columns.
 type InventorySummary struct {
 	// disks is the number of whole disks.
 	// +optional
@@ -149,13 +149,13 @@ type KernelModule struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
-	// message says what is missing, and what to install or run; empty when nothing is missing, or the cause is not known.
+	// message names what is missing, and what to install or run; empty when nothing is missing, or the cause is unknown.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
 }
 
-// HostSoftware is what the node has of one filesystem whose servers and clients are a part of the kernel.
+// HostSoftware is the node's software of one filesystem whose servers and clients are a part of the kernel.
 type HostSoftware struct {
 	// name of the filesystem, such as Lustre.
 	// +required
@@ -177,13 +177,13 @@ type HostSoftware struct {
 	// +kubebuilder:validation:items:MaxLength=128
 	NIDs []string `json:"nids,omitempty"`
 
-	// missingForServers says what the node must get before servers of the filesystem can run on it, as one sentence; empty when it needs
+	// missingForServers names what the node needs before servers of the filesystem can run on it, as one sentence; empty when it needs
 	// nothing.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	MissingForServers string `json:"missingForServers,omitempty"`
 
-	// missingForClients says the same of clients.
+	// missingForClients is the same for clients.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	MissingForClients string `json:"missingForClients,omitempty"`
@@ -204,16 +204,16 @@ type HostClient struct {
 	// +kubebuilder:validation:MaxLength=64
 	Name string `json:"name,omitempty"`
 
-	// disconnected are the targets that the node has no connection with, and its state, such as "pfs-OST0001 DISCONN". Those that are not
-	// used any more are left out.
+	// disconnected are the targets that the node has no connection with, and its state, such as "pfs-OST0001 DISCONN". Connections that are no
+	// longer used are left out.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=64
 	Disconnected []string `json:"disconnected,omitempty"`
 
-	// evictions is how often servers have given the node up since its agent has started, and before that as far as its kernel remembers. What
-	// programs had written and not synced may have been lost each time.
+	// evictions is how often servers have given the node up since its agent has started, and before that as far as its kernel remembers.
+	// Unsynced writes of programs may have been lost each time.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Evictions int32 `json:"evictions,omitempty"`
@@ -291,7 +291,7 @@ type NUMANode struct {
 
 // BlockDevice is one whole disk, or a device that is made from disks (multipath, LVM, RAID).
 type BlockDevice struct {
-	// kernelName is what the kernel calls it now, such as "sda". It may change at each boot.
+	// kernelName is the kernel's present name of it, such as "sda". It may change at each boot.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -345,7 +345,7 @@ type BlockDevice struct {
 	// +kubebuilder:validation:MaxLength=32
 	Transport string `json:"transport,omitempty"`
 
-	// numaNode that the disk's controller is attached to; absent when the kernel does not know.
+	// numaNode that the disk's controller is attached to; absent when the kernel has none.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1023
@@ -376,7 +376,7 @@ type BlockDevice struct {
 	// +kubebuilder:validation:items:MaxLength=512
 	Mounts []string `json:"mounts,omitempty"`
 
-	// signatures are what was found on it (wipefs(8)): filesystems, partition tables, members of RAID or LVM.
+	// signatures lists the signatures on it (wipefs(8)): filesystems, partition tables, members of RAID or LVM.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -398,7 +398,7 @@ type BlockDevice struct {
 	// +optional
 	Health *DiskHealth `json:"health,omitempty"`
 
-	// remarks say what a person should know of it, such as a WWN that another disk has too. They do not keep it from becoming a target.
+	// remarks lists facts for a person, such as a WWN that another disk has too. They do not keep it from becoming a target.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -422,11 +422,11 @@ type Signature struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	Offset string `json:"offset,omitempty"`
-	// uuid of what was found.
+	// uuid in the signature.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	UUID string `json:"uuid,omitempty"`
-	// label of what was found.
+	// label in the signature.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Label string `json:"label,omitempty"`
@@ -455,7 +455,7 @@ type NetworkInterface struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	State string `json:"state,omitempty"`
-	// numaNode that the adapter is attached to; absent when the kernel does not know.
+	// numaNode that the adapter is attached to; absent when the kernel has none.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1023
@@ -481,7 +481,7 @@ type RDMADevice struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	LinkLayer string `json:"linkLayer,omitempty"`
-	// numaNode that the adapter is attached to; absent when the kernel does not know.
+	// numaNode that the adapter is attached to; absent when the kernel has none.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1023
@@ -540,8 +540,8 @@ type DaemonPlacement struct {
 	MemoryPolicy string `json:"memoryPolicy,omitempty"`
 }
 
-// NodeInventory is what a node has: disks with their stable names, processors, networks and settings. The agent on the
-// node writes it; its name is the node's.
+// NodeInventory describes a node: its disks with their stable names, processors, networks and settings. The agent on the node writes it;
+// its name is the node's.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=pfsinv
@@ -561,7 +561,7 @@ type NodeInventory struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// status is what the agent has found.
+	// status is what the agent has found on the node.
 	// +optional
 	Status NodeInventoryStatus `json:"status,omitzero"`
 }

@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// PodsSpec sets what an administrator may choose of the pods of daemons, clients and jobs. Running daemons take up a change at their next
-// restart. Only changed resources restart them. Pods of benchmarks take nothing from here: they tolerate every taint, and a
+// PodsSpec sets the parts of the pods of daemons, clients and jobs that an administrator may choose. Running daemons take up a change at
+// their next restart. Only changed resources restart them. Pods of benchmarks take nothing from here: they tolerate every taint, and a
 // BenchmarkRun has a spec.pods of its own.
 type PodsSpec struct {
 	// tolerations of all pods. Without it, or with an empty list, they tolerate every taint, because a daemon must run where its data is. Jobs
@@ -70,7 +70,7 @@ type Toleration struct {
 	// +optional
 	Key LabelKey `json:"key,omitempty"`
 
-	// operator says what the value of a taint must be: Equal to value, or any (Exists). Without it, it is Equal.
+	// operator sets which values of a taint match: Equal to value, or any (Exists). Without it, it is Equal.
 	// +optional
 	// +kubebuilder:validation:Enum=Exists;Equal
 	Operator corev1.TolerationOperator `json:"operator,omitempty"`
@@ -90,7 +90,7 @@ type Toleration struct {
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
 }
 
-// PodResources are what pods request and may use, by role.
+// PodResources has the requests and limits of pods, by role.
 type PodResources struct {
 	// management is for the management service of BeeGFS.
 	// +optional
@@ -113,7 +113,7 @@ type PodResources struct {
 	Client *ContainerResources `json:"client,omitempty"`
 }
 
-// ContainerResources are what a container requests and may use, as in a pod.
+// ContainerResources has the requests and limits of a container, as in a pod.
 // +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",message="a request must not be greater than its limit"
 // +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || (has(self.limits) && k in self.limits && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) == 0))",message="a request of huge pages or devices needs a limit of the same amount"
 // +kubebuilder:validation:XValidation:rule="!has(self.limits) || !self.limits.exists(k, k.startsWith('hugepages-')) || 'cpu' in self.limits || 'memory' in self.limits || (has(self.requests) && ('cpu' in self.requests || 'memory' in self.requests))",message="huge pages need cpu or memory beside them"
@@ -147,7 +147,7 @@ func (a ResourceAmounts) Quantities() corev1.ResourceList {
 	}
 	out := corev1.ResourceList{}
 	for name, amount := range a {
-		// The pattern lets nothing through that is no quantity.
+		// The pattern accepts only quantities.
 		if quantity, err := resource.ParseQuantity(string(amount)); err == nil {
 			out[name] = quantity
 		}

@@ -6,11 +6,11 @@ import (
 
 // RecoveryStatus is a recovery of lost metadata that a person has asked for.
 type RecoveryStatus struct {
-	// asked is when the operator began to look for what could be used. What was found is of that time or later.
+	// asked is when the operator began to search for candidates. All findings are from that time or later.
 	// +required
 	Asked metav1.Time `json:"asked,omitzero"`
 
-	// looked is when all places had said what they have.
+	// looked is when all places had answered.
 	// +optional
 	Looked *metav1.Time `json:"looked,omitempty"`
 
@@ -20,13 +20,13 @@ type RecoveryStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
-	// directory is where the metadata is to lie on that node. Nothing may be in it.
+	// directory is where the metadata is to be on that node. Nothing may be in it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Directory string `json:"directory,omitempty"`
 
-	// target is the StorageTarget whose disk that directory lies on; empty when it is a directory of the node itself.
+	// target is the StorageTarget with that directory; empty when it is a directory of the node itself.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Target string `json:"target,omitempty"`
@@ -44,7 +44,7 @@ type RecoveryStatus struct {
 	// +kubebuilder:validation:MaxLength=320
 	From string `json:"from,omitempty"`
 
-	// planHash is the hash of the plan: of the candidates, of the one that is used, and of where to. It is what a person approves.
+	// planHash is the hash of the plan: of the candidates, of the one that is used, and of where to. A person approves this hash.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	PlanHash string `json:"planHash,omitempty"`
@@ -55,7 +55,7 @@ type RecoveryStatus struct {
 	Approved string `json:"approved,omitempty"`
 }
 
-// RecoveryKind says what a candidate is.
+// RecoveryKind is the kind of a candidate.
 // +kubebuilder:validation:Enum=Follower;Backup;Server
 type RecoveryKind string
 
@@ -68,7 +68,7 @@ const (
 	RecoveryServer RecoveryKind = "Server"
 )
 
-// RecoveryCandidate is one that the metadata could be made from again, as its own place says.
+// RecoveryCandidate is a source for the recovery of the metadata, as its own place describes it.
 type RecoveryCandidate struct {
 	// name of the candidate, such as metalogger-n2 or backup-vault-20261123-030000.
 	// +required
@@ -76,26 +76,26 @@ type RecoveryCandidate struct {
 	// +kubebuilder:validation:MaxLength=320
 	Name string `json:"name,omitempty"`
 
-	// kind says what it is.
+	// kind of the candidate.
 	// +required
 	Kind RecoveryKind `json:"kind,omitempty"`
 
-	// node that it lies on; empty for one that lies elsewhere.
+	// node is the node with the candidate; empty if it is in another place.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
-	// persistentVolumeClaim that it lies in; empty for one that lies elsewhere.
+	// persistentVolumeClaim is the claim with the candidate; empty if it is in another place.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	PersistentVolumeClaim string `json:"persistentVolumeClaim,omitempty"`
 
-	// objectStore is the bucket that it lies in, as <endpoint>/<bucket>; empty for one that lies elsewhere.
+	// objectStore is the bucket with the candidate, as <endpoint>/<bucket>; empty if it is in another place.
 	// +optional
 	// +kubebuilder:validation:MaxLength=320
 	ObjectStore string `json:"objectStore,omitempty"`
 
-	// directory that it lies in: of the node, or of the claim, relative to its root; in a bucket, what its keys begin with.
+	// directory is the candidate's directory: on the node, or in the claim, relative to its root; in a bucket, the prefix of its keys.
 	// +optional
 	// +kubebuilder:validation:MaxLength=640
 	Directory string `json:"directory,omitempty"`
@@ -114,18 +114,18 @@ type RecoveryCandidate struct {
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
 
-	// lacks names servers and targets that the operator has on record and that are not in it, because they joined later. Only where
-	// the filesystem can say so.
+	// lacks names servers and targets that the operator has on record and that are not in it, because they joined later. Only some filesystems
+	// can report it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Lacks string `json:"lacks,omitempty"`
 
-	// has says what is in it, such as how many records of which logs. Only where the filesystem can say so.
+	// has describes its content, such as how many records of which logs. Only some filesystems can report it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Has string `json:"has,omitempty"`
 
-	// message says why it can't be used; empty for one that can.
+	// message is the reason why it can't be used; empty if it can.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
@@ -163,7 +163,7 @@ type MetadataRecovered struct {
 	// +required
 	Time metav1.Time `json:"time,omitzero"`
 
-	// previousNode held the metadata before. A server there is not started any more.
+	// previousNode held the metadata before. A server there is no longer started.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	PreviousNode string `json:"previousNode,omitempty"`

@@ -81,17 +81,18 @@ type StorageTargetSpec struct {
 	// +optional
 	LogDevice *DeviceIdentity `json:"logDevice,omitempty"`
 
-	// format says how the device is formatted and mounted; logDevices is not used here.
+	// format sets how the device is formatted and mounted; logDevices is not used here.
 	// +required
 	Format FormatSpec `json:"format,omitzero"`
 
-	// formatFrom says which parts of format are the default for the role and the type of the filesystem, and which ones the FileSystem asks
-	// for. It is empty where an earlier operator has made the target.
+	// formatFrom lists which parts of format are the default for the role and the type of the filesystem, and which ones the FileSystem sets.
+	// It is empty where an earlier operator has made the target.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	FormatFrom string `json:"formatFrom,omitempty"`
 
-	// lustre says what the target is to Lustre. The disk of a Lustre is not touched before it is given; once given, it can't be changed.
+	// lustre is the configuration of the target in its Lustre. The disk of a Lustre is not touched before it is given; once given, it can't be
+	// changed.
 	// +optional
 	Lustre *LustreTarget `json:"lustre,omitempty"`
 
@@ -103,8 +104,8 @@ type StorageTargetSpec struct {
 	// +required
 	FormatPolicy FormatPolicy `json:"formatPolicy,omitempty"`
 
-	// conflict says why the device must be left alone, such as that another FileSystem wants it too. The agent then does not touch the
-	// device, unless the target was provisioned before.
+	// conflict is the reason why the device must not be touched, such as that another FileSystem requests it too. The agent then does not
+	// touch the device, unless the target was provisioned before.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Conflict string `json:"conflict,omitempty"`
@@ -116,13 +117,13 @@ type StorageTargetSpec struct {
 	// +kubebuilder:validation:Pattern=`^(sha256:[0-9a-f]{64})?$`
 	ApprovedPlan string `json:"approvedPlan,omitempty"`
 
-	// remove asks the filesystem to move the data of this target elsewhere. The condition SafeToRemove says when the disk
-	// may be taken out. Set by a person.
+	// remove asks the filesystem to move the data of this target to others. The condition SafeToRemove shows when the disk may be taken out.
+	// Set by a person.
 	// +optional
 	Remove bool `json:"remove,omitempty"`
 
-	// writersStopped promises that nothing writes to the filesystem until SafeToRemove is true. BeeGFS copies files without locking them,
-	// so what is written to a file meanwhile may be lost. Set by a person, together with remove.
+	// writersStopped promises that nothing writes to the filesystem until SafeToRemove is true. BeeGFS copies files without locking them, so
+	// writes to a file meanwhile may be lost. Set by a person, together with remove.
 	// +optional
 	WritersStopped bool `json:"writersStopped,omitempty"`
 
@@ -157,7 +158,7 @@ type TargetOwner struct {
 	UID string `json:"uid,omitempty"`
 }
 
-// DeviceIdentity is what a disk is known by. All that is set must still hold whenever the disk is touched.
+// DeviceIdentity has the facts that identify a disk. All that is set must still hold whenever the disk is touched.
 type DeviceIdentity struct {
 	// id is the stable name of the disk: the name of its link in /dev/disk/by-id by which it was chosen.
 	// +required
@@ -185,8 +186,8 @@ type DeviceIdentity struct {
 	SizeBytes int64 `json:"sizeBytes,omitempty"`
 }
 
-// StorageTargetStatus is what the node's agent has found and done. The conditions Online and SafeToRemove, and service, are written by the
-// operator, from what the filesystem itself says.
+// StorageTargetStatus is the observed state and the work of the node's agent. The operator writes the conditions Online and SafeToRemove,
+// and service, from the filesystem's own state.
 type StorageTargetStatus struct {
 	// observedGeneration is the generation of the spec that the agent's part of this status is about.
 	// +optional
@@ -199,17 +200,17 @@ type StorageTargetStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// kernelName is what the kernel calls the disk now, such as "nvme0n1". It may change at each boot.
+	// kernelName is the kernel's present name of the disk, such as "nvme0n1". It may change at each boot.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	KernelName string `json:"kernelName,omitempty"`
 
-	// plan is what the agent would do to make the device a target; absent once it is one.
+	// plan has the steps by which the agent would make the device a target; absent once it is one.
 	// +optional
 	Plan *TargetPlan `json:"plan,omitempty"`
 
-	// newDevice is the disk that carries the target although it looks like another one. Its UUID and marker are right, and its serial
-	// number, WWN, size or name is not what was recorded. It is absent while there is no such one.
+	// newDevice is the disk that carries the target although it looks like another one. Its UUID and marker are right, and its serial number,
+	// WWN, size or name differs from the record. It is absent while there is no such one.
 	// +optional
 	NewDevice *NewDevice `json:"newDevice,omitempty"`
 
@@ -223,12 +224,12 @@ type StorageTargetStatus struct {
 	// +optional
 	Provisioned *TargetProvisioned `json:"provisioned,omitempty"`
 
-	// record is what the disk says that its server was given. The agent reads it when it takes a disk over. It is absent until then, and for
-	// a disk that the agent has formatted.
+	// record is the record of the server that is on the disk. The agent reads it when it takes a disk over. It is absent until then, and for a
+	// disk that the agent has formatted.
 	// +optional
 	Record *TargetRecord `json:"record,omitempty"`
 
-	// registration is what the target's server proves itself with when it registers: the content of BeeGFS's file targetID. The agent reads it
+	// registration is the name with which the target's server registers the target: the content of BeeGFS's file targetID. The agent reads it
 	// from the mounted disk. It stays when the disk is lost, because a disk that replaces it needs it. Absent for other filesystems.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
@@ -253,11 +254,11 @@ type StorageTargetStatus struct {
 	Queue *QueueStatus `json:"queue,omitempty"`
 
 	// holder is the one node that may mount a target of two nodes; absent while that is spec.node, which has it first. The agent of the holder
-	// gives it away, when it has seen that nobody on its node has it mounted any more.
+	// hands it over, once it has seen that it is no longer mounted on its node.
 	// +optional
 	Holder *TargetHolder `json:"holder,omitempty"`
 
-	// service is what the filesystem itself says of the target; absent while it says nothing. Written by the operator.
+	// service is the target's state according to the filesystem itself; absent while that is unknown. Written by the operator.
 	// +optional
 	Service *TargetService `json:"service,omitempty"`
 
@@ -333,18 +334,18 @@ type TargetHolder struct {
 	// +kubebuilder:validation:Minimum=0
 	Number int64 `json:"number"`
 
-	// takenUp is when the agent of the node has seen on the disk that nobody has it mounted. Its server mounts it from then on. Absent until
+	// takenUp is when the agent of the node has seen on the disk that no node has it mounted. Its server mounts it from then on. Absent until
 	// that, after the target was given away.
 	// +optional
 	TakenUp *metav1.Time `json:"takenUp,omitempty"`
 
-	// takenOver is the number with which the target was given to the node without the agent of the other one. A person has said that the
-	// machine of that one is off. Its disk then does not show that it was unmounted. It means nothing when it is not number.
+	// takenOver is the number with which the target was given to the node without the agent of the other one. A person has confirmed that the
+	// machine of that node is off. Its disk then does not show that it was unmounted. It means nothing when it is not number.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	TakenOver int64 `json:"takenOver,omitempty"`
 
-	// message says why the target is not given away, or not taken up, yet.
+	// message is the reason why the target is not handed over, or not taken up, yet.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
@@ -352,7 +353,7 @@ type TargetHolder struct {
 
 // TargetFiles is the number of files that are left in spec.filesIn.
 type TargetFiles struct {
-	// observedGeneration is the generation of the spec that the count is about. After a change of the spec, the agent counts anew.
+	// observedGeneration is the generation of the spec that the count is about. After a change of the spec, the agent counts again.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// left is the number of files that are left. The count ends at 10001.
@@ -364,13 +365,13 @@ type TargetFiles struct {
 	// empty is true when two counts in a row, at least 10 seconds apart, found no file.
 	// +optional
 	Empty bool `json:"empty,omitempty"`
-	// message says why the files could not be counted.
+	// message is the reason why the files could not be counted.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 }
 
-// TargetPlan is what would be done to make a device a target.
+// TargetPlan has the steps that make a device a target.
 type TargetPlan struct {
 	// hash covers the whole plan, and the identity and the content of the device. approvedPlan must be equal to it.
 	// +required
@@ -446,22 +447,23 @@ type TargetProvisioned struct {
 	Finished *metav1.Time `json:"finished,omitempty"`
 }
 
-// TargetRecord is what a disk says of the filesystem that it belongs to. It is empty for a disk that no server was told to use.
+// TargetRecord is the record on a disk of the filesystem that it belongs to. It is empty for a disk that was never in a server's
+// configuration.
 type TargetRecord struct {
-	// facts are what the filesystem was given.
+	// facts has the permanent facts of the filesystem.
 	// +optional
 	Facts *FileSystemFacts `json:"facts,omitempty"`
 
-	// member is the server that keeps data on the disk, with what it and the disk were given.
+	// member is the server that keeps data on the disk, with the ids of the server and the disk.
 	// +optional
 	Member *RecordedMember `json:"member,omitempty"`
 
-	// lustre is what the disk of a Lustre says that it is, beside its mark. Such a disk has no other record: facts and member are absent.
-	// Unlike those, it is there before the disk is taken over, because the operator has to say the same first (spec.lustre).
+	// lustre is the disk's own Lustre configuration, beside its mark. Such a disk has no other record: facts and member are absent. Unlike
+	// those, it is there before the disk is taken over, because the operator has to say the same first (spec.lustre).
 	// +optional
 	Lustre *LustreTarget `json:"lustre,omitempty"`
 
-	// message says why the record could not be read; empty when it could.
+	// message is the reason why the record could not be read; empty when it could.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
@@ -559,7 +561,7 @@ type StorageTarget struct {
 	// +required
 	Spec StorageTargetSpec `json:"spec,omitzero"`
 
-	// status is what was found and done.
+	// status is the observed state.
 	// +optional
 	Status StorageTargetStatus `json:"status,omitzero"`
 }

@@ -2,15 +2,15 @@ package v1alpha1
 
 import "k8s.io/apimachinery/pkg/api/resource"
 
-// TargetsSpec says where the data of one role is kept on each of its nodes: on devices that are named, on devices that
-// are selected by what they are, or, for evaluation, in directories.
+// TargetsSpec sets where the data of one role is kept on each of its nodes: on named devices, on devices that are selected by their
+// properties, or, for evaluation, in directories.
 // +kubebuilder:validation:XValidation:rule="(has(self.directories) ? 1 : 0) + (has(self.devices) ? 1 : 0) + (has(self.select) ? 1 : 0) == 1",message="set exactly one of directories, devices and select"
 // +kubebuilder:validation:XValidation:rule="has(self.directories) == has(oldSelf.directories) && has(self.devices) == has(oldSelf.devices)",message="targets can't be moved between directories, devices and select: the data would be left behind"
 // +kubebuilder:validation:XValidation:rule="!has(self.directories) || self.directories.all(d, self.directories.all(e, !d.startsWith(e + '/')))",message="one target's directory must not lie inside another's"
 // +kubebuilder:validation:XValidation:rule="!has(self.directories) || (!has(self.format) && !has(self.queue))",message="format and queue belong to devices; a directory has neither"
 type TargetsSpec struct {
-	// directories are absolute paths on the node. They are created when they don't exist. They are for evaluation only, because nothing
-	// proves that a directory is still on the same disk; the condition EvaluationOnly says so.
+	// directories are absolute paths on the node. They are created when they don't exist. They are for evaluation only, because nothing proves
+	// that a directory is still on the same disk; the condition EvaluationOnly reports them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -30,14 +30,14 @@ type TargetsSpec struct {
 	// +optional
 	Select *DeviceSelector `json:"select,omitempty"`
 
-	// format says how the devices are formatted and mounted. Without it, new disks are made and mounted as the guide of the filesystem says
+	// format sets how the devices are formatted and mounted. Without it, new disks are made and mounted as the guide of the filesystem says
 	// for the role: ldiskfs for Lustre, ext4 for the metadata of BeeGFS, and XFS for all others. Options that are left out have the default of
-	// the role, too, where fsType is that of the role. What exists keeps what it has.
+	// the role, too, where fsType is that of the role. Existing targets keep their format.
 	// +optional
 	Format *FormatSpec `json:"format,omitempty"`
 
-	// queue sets the block queue of each device, and of the disks below a multipath device. What it does not set stays as it is. requests is
-	// at most 2048, which is the kernel's bound of a queue with a scheduler, and at most 10240 with scheduler none (MAX_SCHED_RQ and
+	// queue sets the block queue of each device, and of the disks below a multipath device. Settings without a value stay unchanged. requests
+	// is at most 2048, which is the kernel's bound of a queue with a scheduler, and at most 10240 with scheduler none (MAX_SCHED_RQ and
 	// BLK_MQ_MAX_DEPTH of block/blk-mq). A driver may take fewer.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests <= 2048 || (has(self.scheduler) && self.scheduler == 'none' && self.requests <= 10240)",message="the kernel takes at most 2048 requests in a queue with a scheduler, and at most 10240 with scheduler none"
@@ -69,7 +69,7 @@ type DeviceReference struct {
 	LogDevice DeviceID `json:"logDevice,omitempty"`
 }
 
-// MediaType is what a disk stores data on.
+// MediaType is the storage medium of a disk.
 // +kubebuilder:validation:Enum=SSD;HDD
 type MediaType string
 
@@ -81,11 +81,11 @@ const (
 	HDD MediaType = "HDD"
 )
 
-// Sizes that a person writes are Quantities, and in the schema texts of at most 32 characters: the schema that a Quantity has by itself
-// has no longest text, so that the API server refuses rules over it in a list of pools for what they could cost.
+// Sizes in a spec are Quantities, and in the schema texts of at most 32 characters. The default schema of a Quantity has no longest text,
+// so the API server would refuse rules over it in a list of pools, because of their cost.
 
-// DeviceSelector chooses disks by what they are. A disk must have all properties that are set. Only blank disks, and disks that were chosen
-// before, are chosen, in the order of their ids.
+// DeviceSelector selects disks by their properties. A disk must have all properties that are set. Only blank disks, and disks that were
+// chosen before, are chosen, in the order of their ids.
 // +kubebuilder:validation:XValidation:rule="!has(self.minSize) || !has(self.maxSize) || quantity(self.minSize).compareTo(quantity(self.maxSize)) <= 0",message="minSize must not be larger than maxSize"
 type DeviceSelector struct {
 	// mediaType is SSD or HDD. Without it, either is chosen.
@@ -134,25 +134,25 @@ type DeviceSelector struct {
 	NUMANodes []int32 `json:"numaNodes,omitempty"`
 
 	// transports lists the ways in which the disk may be attached, as the NodeInventory has them. Without it, only disks that are attached to
-	// the node itself are chosen: nvme, sata, sas, ata, spi, virtio, mmc, or not known. A disk that is reached through a network may belong
-	// to another storage system although it looks free. One that can be unplugged at any time is not chosen either.
+	// the node itself are chosen: nvme, sata, sas, ata, spi, virtio, mmc, or not known. A disk that is reached through a network may belong to
+	// another storage system although it looks free. A disk that can be unplugged at any time is not selected either.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Transports []Transport `json:"transports,omitempty"`
 
-	// excludeIDGlobs are patterns of names in /dev/disk/by-id, such as "*-part*" or "nvme-eui.0025385b71b0c4a0". A disk of which one name
-	// matches one of them is not chosen. One that was chosen before stays.
+	// excludeIDGlobs are patterns of names in /dev/disk/by-id, such as "*-part*" or "nvme-eui.0025385b71b0c4a0". A disk with a name that
+	// matches one of them is not selected. A disk that was selected before stays.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	ExcludeIDGlobs []Glob `json:"excludeIDGlobs,omitempty"`
 
-	// countPerNode is the number of disks to choose on each node. When a node has fewer, the FileSystem names the node and why its other
-	// disks don't match (reason NoDevices). It can grow. Without it, a storage pool has all disks that match, also those that are plugged in
-	// later; provisioning.formatPolicy says whether each of them waits for a person. The metadata has as many disks as there are metadata
+	// countPerNode is the number of disks to choose on each node. When a node has fewer, the FileSystem names the node and why its other disks
+	// don't match (reason NoDevices). It can grow. Without it, a storage pool has all disks that match, including those that are plugged in
+	// later; provisioning.formatPolicy sets whether each of them waits for a person. The metadata has as many disks as there are metadata
 	// servers on a node, and a management service has one.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -188,7 +188,7 @@ const (
 	ZFS FSType = "zfs"
 )
 
-// FormatSpec says how a device is formatted and mounted.
+// FormatSpec sets how a device is formatted and mounted.
 // +kubebuilder:validation:XValidation:rule="!has(self.logDevices) || self.fsType == 'xfs'",message="only XFS has external log devices"
 // +kubebuilder:validation:XValidation:rule="self.fsType != 'ldiskfs' || !has(self.mountOptions)",message="Lustre mounts a target of ldiskfs with the options that mkfs.lustre wrote on it: mountOptions are refused"
 // +kubebuilder:validation:XValidation:rule="self.fsType != 'zfs'",message="Lustre's targets of zfs are refused until they were run for real; use ldiskfs"
@@ -231,7 +231,7 @@ type MkfsOption string
 type LocalMountOption string
 
 // QueueSpec sets the block queue of a device: the files of /sys/block/<device>/queue, by their own names (kernel
-// Documentation/ABI/stable/sysfs-block). What is not set is left as it is.
+// Documentation/ABI/stable/sysfs-block). Settings without a value stay unchanged.
 // +kubebuilder:validation:MinProperties=1
 type QueueSpec struct {
 	// scheduler is the I/O scheduler, one that the kernel offers, such as "none" or "mq-deadline".
@@ -258,7 +258,7 @@ type QueueSpec struct {
 	Requests *int32 `json:"requests,omitempty"`
 }
 
-// PinningMode says how daemons are bound to CPUs.
+// PinningMode sets how daemons are bound to CPUs.
 // +kubebuilder:validation:Enum=None;NUMANode;CPUSet;KubeletStatic
 type PinningMode string
 
@@ -274,7 +274,7 @@ const (
 	PinningKubeletStatic PinningMode = "KubeletStatic"
 )
 
-// CPUPinning binds the daemons of a role to CPUs and memory. Status shows what the kernel says of it.
+// CPUPinning binds the daemons of a role to CPUs and memory. Status shows the CPUs according to the kernel.
 //
 // A Lustre has no daemons. The threads that serve belong to the kernel of the node: the same ones for all of its MDTs, and the same ones
 // for all of its OSTs, of all pools and FileSystems. So all pools with OSTs on a node ask for the same CPUs, and MDTs and OSTs for the same
@@ -284,7 +284,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.cpus) == (self.mode == 'KubeletStatic') && has(self.memory) == (self.mode == 'KubeletStatic')",message="mode KubeletStatic requires cpus and memory, and no other mode takes them"
 // +kubebuilder:validation:XValidation:rule="!has(self.memoryPolicy) || self.mode == 'NUMANode' || self.mode == 'CPUSet'",message="memoryPolicy belongs to the modes NUMANode and CPUSet"
 type CPUPinning struct {
-	// mode says how daemons are bound. None leaves them to the scheduler. NUMANode gives a daemon all CPUs and the memory of one NUMA node.
+	// mode sets how daemons are bound. None leaves them to the scheduler. NUMANode gives a daemon all CPUs and the memory of one NUMA node.
 	// CPUSet gives it the CPUs in cpuSets. KubeletStatic asks the kubelet's static CPU manager for exclusive CPUs.
 	// +required
 	Mode PinningMode `json:"mode,omitempty"`
@@ -308,7 +308,7 @@ type CPUPinning struct {
 	// +kubebuilder:validation:MaxItems=16
 	CPUSets []CPUList `json:"cpuSets,omitempty"`
 
-	// memoryPolicy says where memory comes from: with Bind only from the NUMA nodes of the CPUs, with Preferred from them first
+	// memoryPolicy sets where memory comes from: with Bind only from the NUMA nodes of the CPUs, with Preferred from them first
 	// (set_mempolicy(2)). It belongs to the modes NUMANode and CPUSet, and Bind to daemons only. Defaults to Preferred.
 	// +optional
 	MemoryPolicy MemoryPolicy `json:"memoryPolicy,omitempty"`
@@ -336,7 +336,7 @@ type CPUPinning struct {
 // +kubebuilder:validation:Pattern=`^[0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*$`
 type CPUList string
 
-// MemoryPolicy says where a daemon's memory comes from.
+// MemoryPolicy sets where a daemon's memory comes from.
 // +kubebuilder:validation:Enum=Bind;Preferred
 type MemoryPolicy string
 
@@ -348,9 +348,9 @@ const (
 	MemoryPreferred MemoryPolicy = "Preferred"
 )
 
-// ProvisioningSpec says what the operator may do to disks.
+// ProvisioningSpec sets what the operator may do to disks.
 type ProvisioningSpec struct {
-	// formatPolicy says when a device is formatted. Never uses only devices that already carry this filesystem's targets. IfBlank also formats
+	// formatPolicy sets when a device is formatted. Never uses only devices that already carry this filesystem's targets. IfBlank also formats
 	// a device on which nothing was found. Approved formats a device only after a person has set spec.approvedPlan of its StorageTarget to the
 	// hash of the plan, which names all that would be lost. Defaults to Approved.
 	// +optional
@@ -375,7 +375,7 @@ type ProvisioningSpec struct {
 	TakeOverFrom []FormerOwner `json:"takeOverFrom,omitempty"`
 }
 
-// FormerOwner is whose a disk was, by what the disk itself says.
+// FormerOwner is the owner of a disk according to the disk itself.
 type FormerOwner struct {
 	// cluster is the identity of its cluster: the uid of the namespace kube-system.
 	// +required
@@ -402,7 +402,7 @@ type FormerOwner struct {
 	Node string `json:"node,omitempty"`
 }
 
-// FormatPolicy says when a device is formatted.
+// FormatPolicy sets when a device is formatted.
 // +kubebuilder:validation:Enum=Never;IfBlank;Approved
 type FormatPolicy string
 
@@ -413,13 +413,13 @@ const (
 	FormatApproved FormatPolicy = "Approved"
 )
 
-// DeletionPolicy says what becomes of the disks of a deleted FileSystem.
+// DeletionPolicy sets what happens to the disks of a deleted FileSystem.
 // +kubebuilder:validation:Enum=Retain;Destroy
 type DeletionPolicy string
 
 // The deletion policies.
 const (
-	// DeletionRetain unmounts every disk and keeps what is on it.
+	// DeletionRetain unmounts every disk and keeps its data.
 	DeletionRetain DeletionPolicy = "Retain"
 	// DeletionDestroy wipes every disk that carries the FileSystem's marker.
 	DeletionDestroy DeletionPolicy = "Destroy"

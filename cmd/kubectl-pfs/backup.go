@@ -22,7 +22,7 @@ func (a *app) backupCommand() *cobra.Command {
 	return cmd
 }
 
-// placeOf is where a backup is.
+// placeOf describes the place of a backup.
 func placeOf(b *v1alpha1.BackupStatus) string {
 	switch {
 	case b.PersistentVolumeClaim != "":

@@ -31,22 +31,22 @@ const (
 	bundleObjects  = "objects"
 )
 
-// manifest says what a bundle is.
+// manifest describes a bundle.
 type manifest struct {
 	Format    string `json:"format"`
 	Namespace string `json:"namespace"`
-	// FileSystem is the one that the bundle is about.
+	// FileSystem is the FileSystem of the bundle.
 	FileSystem string `json:"fileSystem"`
 	Taken      string `json:"taken"`
 	Kubernetes string `json:"kubernetes,omitempty"`
-	// LeftOut says what the bundle should have and does not, and why.
+	// LeftOut lists what is missing from the bundle, and why.
 	LeftOut []string `json:"leftOut,omitempty"`
 }
 
 // bundleFormat is the version of the form of a bundle.
 const bundleFormat = "parallelfs.dev/dump-v1"
 
-// mostUnpacked bounds what is read of a bundle, which may come from a stranger.
+// mostUnpacked bounds the bytes that are read from a bundle, which may come from an untrusted source.
 const mostUnpacked = 512 << 20
 
 // bundle is a support bundle, which is read like a cluster.
@@ -59,7 +59,7 @@ type bundle struct {
 
 var _ client.Reader = &bundle{}
 
-// readKinds are the kinds that commands read of a bundle. It holds others for people.
+// readKinds lists the kinds that commands read from a bundle. It holds other kinds for people.
 var readKinds = map[string]func() client.Object{
 	"FileSystem":     func() client.Object { return &v1alpha1.FileSystem{} },
 	"StorageTarget":  func() client.Object { return &v1alpha1.StorageTarget{} },
@@ -76,7 +76,7 @@ func openBundle(name string) (*bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // the file was only read
 	b, err := readBundle(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the support bundle %s: %w", name, err)

@@ -18,17 +18,17 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// clusterFlags say which cluster and namespace are meant.
+// clusterFlags select the cluster and the namespace.
 type clusterFlags struct{ kubeconfig, context, namespace string }
 
-// connection is to one namespace of a cluster. Only say and setSpec write.
+// connection is a connection to one namespace of a cluster. Only say and setSpec write.
 type connection struct {
 	client.Client
 	namespace string
 	live      live
 }
 
-// scheme knows the objects that the commands read.
+// scheme has the types of the objects that the commands read.
 func scheme() (*runtime.Scheme, error) {
 	out := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme} {
@@ -71,9 +71,9 @@ func connect(flags clusterFlags) (connection, error) {
 	return connection{c, namespace, asked}, nil
 }
 
-// document is a run or a suite, and what must be said of where it is from.
+// document is a run or a suite, with notes on its source.
 type document struct {
-	// name as the user called it.
+	// name is the name that the user typed.
 	name  string
 	run   *results.Run
 	suite *results.Suite
@@ -107,7 +107,7 @@ func (c connection) named(ctx context.Context, name string, suite bool) (documen
 	return document{}, fmt.Errorf("read the BenchmarkSuite %s/%s: %w", c.namespace, name, err)
 }
 
-// errNoResults is a ConfigMap of results that is not there, or of another object.
+// errNoResults means that the ConfigMap of the results does not exist, or belongs to another object.
 var errNoResults = errors.New("not there")
 
 // packed reads results.FileJSON of a ConfigMap.
@@ -127,7 +127,7 @@ func (c connection) packed(ctx context.Context, name string) ([]byte, error) {
 	return data, nil
 }
 
-// ofRun reads the complete results of a run, or what its status has of them.
+// ofRun reads the complete results of a run, or those in its status.
 func (c connection) ofRun(ctx context.Context, run *v1alpha1.BenchmarkRun) (results.Run, []string, error) {
 	data, err := c.packed(ctx, cmp.Or(run.Status.Results, results.ConfigMapOfRun(run.Name)))
 	if errors.Is(err, errNoResults) {
@@ -147,7 +147,7 @@ func (c connection) ofRun(ctx context.Context, run *v1alpha1.BenchmarkRun) (resu
 	return read, nil, nil
 }
 
-// ofSuite reads the complete results of a suite, or puts those of its runs together.
+// ofSuite reads the complete results of a suite, or combines those of its runs.
 func (c connection) ofSuite(ctx context.Context, suite *v1alpha1.BenchmarkSuite) (results.Suite, []string, error) {
 	data, err := c.packed(ctx, cmp.Or(suite.Status.Results, results.ConfigMapOfSuite(suite.Name)))
 	if err != nil && !errors.Is(err, errNoResults) {

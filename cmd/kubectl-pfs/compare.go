@@ -52,7 +52,7 @@ type compareFlags struct {
 	metrics            []string
 }
 
-// pair is what is compared: two runs, and the variant and run of a suite that they are of.
+// pair holds the two runs of a comparison, and their variant and run if they belong to a suite.
 type pair struct {
 	name string
 	a, b results.Run
@@ -118,7 +118,7 @@ func (a *app) compare(cmd *cobra.Command, nameA, nameB string, flags compareFlag
 	return nil
 }
 
-// statsPairs are the pairs as they are compared: B with A.
+// statsPairs returns the pairs in the order of the comparison: B with A.
 func statsPairs(pairs []pair) []stats.Pair {
 	out := make([]stats.Pair, 0, len(pairs))
 	for _, p := range pairs {
@@ -127,9 +127,8 @@ func statsPairs(pairs []pair) []stats.Pair {
 	return out
 }
 
-// calls compares how the tool was called, where one side was read from a saved output. Options that no field of a spec stands for
-// may change
-// what was measured; other words, such as a directory, are named. It names the first points of the same parameters that differ.
+// calls compares the command lines of the tool, where one side was read from a saved output. An option without a field in the spec may
+// change the measurement; other words, such as a directory, are only listed. It names the first points of the same parameters that differ.
 func calls(p pair, found *results.Comparison) {
 	if p.a.UID != "" && p.b.UID != "" {
 		return
@@ -160,7 +159,7 @@ func calls(p pair, found *results.Comparison) {
 	}
 }
 
-// matches is true for points of which all parameters that both have are the same.
+// matches is true for points whose common parameters are all equal.
 func matches(a, b results.Point) bool {
 	for _, v := range a.Parameters {
 		if other := b.Value(v.Name); other != "" && !results.Same(v.Name, other, v.Value) {
@@ -170,7 +169,7 @@ func matches(a, b results.Point) bool {
 	return true
 }
 
-// only are the words of one list that another lacks.
+// only returns the words of one list that another lacks.
 func only(words, others []string) string {
 	left := slices.Clone(others)
 	var out []string
@@ -184,7 +183,7 @@ func only(words, others []string) string {
 	return strings.Join(out, " ")
 }
 
-// refused says on stderr what makes the numbers of two runs mean different things, and is an error unless that was allowed.
+// refused prints on stderr why the numbers of two runs are not comparable, and returns an error unless that was allowed.
 func refused(cmd *cobra.Command, pairs []pair, found []results.Comparison, allowed bool) error {
 	count := 0
 	for i, p := range pairs {
@@ -199,7 +198,7 @@ func refused(cmd *cobra.Command, pairs []pair, found []results.Comparison, allow
 	return nil
 }
 
-// named is a difference in words.
+// named describes a difference.
 func named(p pair, what string, d results.Difference) string {
 	if p.name != "" {
 		what += " in " + p.name
@@ -207,7 +206,7 @@ func named(p pair, what string, d results.Difference) string {
 	return fmt.Sprintf("%s: %s is %s in A and %s in B.", what, d.What, d.There, d.Here)
 }
 
-// notes say on stderr what the comparison amounts to, what differs besides, and what could not be compared.
+// notes prints on stderr the summary of the comparison, other differences, and the points that could not be compared.
 func notes(cmd *cobra.Command, pairs []pair, found []results.Comparison) {
 	var missing, differs []string
 	for i, p := range pairs {
@@ -230,14 +229,14 @@ func notes(cmd *cobra.Command, pairs []pair, found []results.Comparison) {
 	}
 }
 
-// turned is A compared with B, which tells what of A has nothing beside it.
+// turned is A compared with B, which shows the points of A without a counterpart.
 func turned(p pair) results.Run {
 	out := copied(p.a)
 	stats.Compare([]stats.Pair{{Run: out, Baseline: p.b}}, stats.Terms{AllowDifferences: true})
 	return out
 }
 
-// copied is a run with metrics of its own, without a trace of earlier comparisons.
+// copied returns a copy of a run with its own metrics, without the results of earlier comparisons.
 func copied(run results.Run) results.Run {
 	run.Points = slices.Clone(run.Points)
 	for i := range run.Points {
@@ -249,10 +248,10 @@ func copied(run results.Run) results.Run {
 	return run
 }
 
-// mostMissing points that could not be compared are named.
+// mostMissing is how many points that could not be compared are listed.
 const mostMissing = 20
 
-// unmatched names the points, and what of them, that have nothing beside them on the other side, and those without a result.
+// unmatched lists the points and metrics without a counterpart on the other side, and those without a result.
 func unmatched(prefix string, run results.Run, points []results.Point, whose string) []string {
 	var out []string
 	for _, p := range points {
@@ -273,7 +272,7 @@ func unmatched(prefix string, run results.Run, points []results.Point, whose str
 	return out
 }
 
-// pairsOf are the runs that belong together.
+// pairsOf returns the runs that belong together.
 func pairsOf(a, b document) ([]pair, error) {
 	switch {
 	case a.run != nil && b.run != nil:
@@ -296,7 +295,7 @@ func pairsOf(a, b document) ([]pair, error) {
 	return out, nil
 }
 
-// pointName names a point by what varies in its run; where nothing does, by all its parameters.
+// pointName names a point by the parameters that vary in its run; if none does, by all its parameters.
 func pointName(run results.Run, point results.Point) string {
 	var parts []string
 	for _, name := range run.Varied() {

@@ -21,7 +21,7 @@ import (
 	"parallelfs.dev/operator/test/places"
 )
 
-// outputs are all files of test data of the tools that parse reads without being told more.
+// outputs returns all test data of the tools that parse can read without further flags.
 func outputs(t *testing.T) []string {
 	t.Helper()
 	var out []string
@@ -35,10 +35,10 @@ func outputs(t *testing.T) []string {
 	return out
 }
 
-// measured is a number that was read of an output, and what it is of.
+// measured identifies a number that was read from an output.
 type measured struct{ point, name, unit string }
 
-// numbers are all that is read of an output.
+// numbers returns all numbers that are read from an output.
 func numbers(output []byte) (map[measured]float64, error) {
 	name, err := guess(output)
 	if err != nil {
@@ -57,7 +57,7 @@ func numbers(output []byte) (map[measured]float64, error) {
 			}
 		}
 		for _, s := range one.samples {
-			// The name of a job is a user's.
+			// The user chooses the name of a job.
 			job := strings.LastIndex(s.Name, ": ") + 1
 			at := measured{point, s.Name[job:], s.Unit}
 			for n := 2; ; n++ {
@@ -76,13 +76,13 @@ func numbers(output []byte) (map[measured]float64, error) {
 type damage struct {
 	kind string
 	text []byte
-	// line is the one that was changed.
+	// line is the changed line.
 	line string
 }
 
 var digits = regexp.MustCompile(`\d+`)
 
-// damages are so many changes of an output, always the same ones.
+// damages returns so many changes of an output, always the same ones.
 func damages(file string, text []byte, count int) []damage {
 	seed := fnv.New64a()
 	_, _ = seed.Write([]byte(filepath.Base(file)))
@@ -127,10 +127,10 @@ func damages(file string, text []byte, count int) []damage {
 	return out
 }
 
-// perOutput is how many damages each output gets in all, and few how many of them in one run of the tests.
+// perOutput is the total number of damages for each output, and few their number in one run of the tests.
 const perOutput, few = 120, 3
 
-// once are the numbers that an output prints once, so that nothing contradicts them, with why.
+// once lists the numbers that an output prints only once, so that nothing contradicts a wrong one, with the reason.
 var once = []struct {
 	why string
 	of  func(file string, at measured, before, after float64) bool
@@ -190,7 +190,7 @@ func TestADamagedOutputIsRefusedOrReadAsBefore(t *testing.T) {
 	}
 }
 
-// altered counts the numbers that are others than before.
+// altered counts the numbers that differ from those before.
 func altered(want, got map[measured]float64) int {
 	count := 0
 	for at, value := range got {

@@ -26,12 +26,12 @@ type disk struct {
 	Serial    string             `json:"serial,omitempty"`
 	// Usable is true for a blank, free disk that no StorageTarget names.
 	Usable bool `json:"usable"`
-	// Target is the StorageTarget that has the disk, as namespace/name, and State how that is.
+	// Target is the StorageTarget that has the disk, as namespace/name, and State its state.
 	Target string `json:"target,omitempty"`
 	State  string `json:"state,omitempty"`
-	// Health is the disk's own report about itself; empty where there is none.
+	// Health is the disk's own report about itself; empty without one.
 	Health v1alpha1.DiskState `json:"health,omitempty"`
-	// Why is why the disk can't be used, or what is wrong with its target.
+	// Why is the reason why the disk can't be used, or the problem of its target.
 	Why     []string `json:"why,omitempty"`
 	Remarks []string `json:"remarks,omitempty"`
 }
@@ -95,7 +95,7 @@ func disksOf(inventories []v1alpha1.NodeInventory, targets []v1alpha1.StorageTar
 	return out
 }
 
-// stateOf is the state of a target in a word.
+// stateOf returns the state of a target in one word.
 func stateOf(t *v1alpha1.StorageTarget) string {
 	safe := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionSafeToRemove)
 	switch trouble := troubleOf(t); {

@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// inventoried are two nodes with a disk of each kind.
+// inventoried returns two nodes with a disk of each kind.
 func inventoried() []client.Object {
 	big := int64(4_000_787_030_016)
 	return []client.Object{
@@ -92,7 +92,7 @@ func BenchmarkDisksOf24000Targets(b *testing.B) {
 	}
 }
 
-// BenchmarkDecoding24000Targets is what a client spends on the answers of the API server.
+// BenchmarkDecoding24000Targets measures how long a client decodes the answers of the API server.
 func BenchmarkDecoding24000Targets(b *testing.B) {
 	data, err := json.Marshal(v1alpha1.StorageTargetList{Items: largeCluster().targets})
 	if err != nil {

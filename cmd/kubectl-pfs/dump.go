@@ -34,19 +34,19 @@ const (
 	// mostLog and mostLogLines bound the end of the log of a container.
 	mostLog      = 512 << 10
 	mostLogLines = 2000
-	// mostLogs bounds the number of containers whose log is read; those of pods that are not well come first.
+	// mostLogs bounds the number of containers whose log is read; those of unhealthy pods come first.
 	mostLogs = 300
 )
 
-// live is what the commands ask of a cluster beside its objects.
+// live returns data of a cluster other than its objects.
 type live interface {
-	// logs is the end of the log of a container, or of the one before its last restart.
+	// logs returns the end of the log of a container, or of the one before its last restart.
 	logs(ctx context.Context, namespace, pod, container string, previous bool) (io.ReadCloser, error)
-	// version is that of Kubernetes.
+	// version returns the version of Kubernetes.
 	version(ctx context.Context) (string, error)
 }
 
-// childLabels name the FileSystem that a pod or Job belongs to.
+// childLabels lists the labels with the FileSystem to which a pod or Job belongs.
 var childLabels = []string{
 	v1alpha1.LabelFileSystem, v1alpha1.LabelBackup, v1alpha1.LabelGuard, v1alpha1.LabelImages, v1alpha1.LabelRecovery,
 	v1alpha1.LabelCheck, v1alpha1.LabelCopies,
@@ -89,7 +89,7 @@ long, is listed in its manifest.json. status, health, disks and events read it w
 	return cmd
 }
 
-// writeDump collects a bundle and writes it to a file that it makes.
+// writeDump collects a bundle and writes it to a new file.
 func (c connection) writeDump(cmd *cobra.Command, fileSystem, name string, taken time.Time, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 	defer cancel()
@@ -125,7 +125,7 @@ type dump struct {
 	fileSystem string
 	progress   io.Writer
 	mask       mask
-	// room is how many bytes may follow.
+	// room is the number of bytes that are left.
 	room    int
 	entries []bundled
 	missing []string
@@ -145,7 +145,7 @@ func (d *dump) say(format string, values ...any) {
 	_, _ = fmt.Fprintf(d.progress, format+"\n", values...) // progress only
 }
 
-// collect reads everything. Only without the FileSystem is there no bundle.
+// collect reads everything. It returns an error only without the FileSystem.
 func (d *dump) collect(ctx context.Context) error {
 	var seen snapshot
 	if err := seen.readFileSystem(ctx, d, d.namespace, d.fileSystem); err != nil {
@@ -176,7 +176,7 @@ func (d *dump) collect(ctx context.Context) error {
 	return nil
 }
 
-// refs are pointers to the objects of a list.
+// refs returns pointers to the objects of a list.
 func refs[T any, P interface {
 	*T
 	client.Object
@@ -241,7 +241,8 @@ func (d *dump) readOthers(ctx context.Context, seen *snapshot, kinds map[string]
 	d.say("Read %d NodeInventories and %d BenchmarkRuns.", len(seen.inventories), len(runs))
 }
 
-// readChildren reads the DaemonSets, Jobs and pods of the FileSystem. It returns the pods, and whose events belong to the bundle.
+// readChildren reads the DaemonSets, Jobs and pods of the FileSystem. It returns the pods, and the objects whose events belong to the
+// bundle.
 func (d *dump) readChildren(ctx context.Context, seen *snapshot, kinds map[string][]client.Object) ([]corev1.Pod, cast) {
 	var sets []appsv1.DaemonSet
 	var jobs []batchv1.Job
@@ -266,7 +267,7 @@ func (d *dump) readChildren(ctx context.Context, seen *snapshot, kinds map[strin
 	return pods, who
 }
 
-// eventsOf are the events of the objects of a bundle.
+// eventsOf returns the events of the objects of a bundle.
 func eventsOf(seen *snapshot, who cast) []client.Object {
 	var out []client.Object
 	for i := range seen.events {
@@ -300,7 +301,7 @@ func (d *dump) addObjects(kind string, objects []client.Object) error {
 	return nil
 }
 
-// readLogs reads the ends of the logs of containers, those of pods that are not well first.
+// readLogs reads the ends of the logs of containers, those of unhealthy pods first.
 func (d *dump) readLogs(ctx context.Context, pods []corev1.Pod) {
 	ready := func(p corev1.Pod) int {
 		for _, is := range p.Status.Conditions {
@@ -352,7 +353,7 @@ func (d *dump) readLog(ctx context.Context, p *corev1.Pod, container string, pre
 	d.add(name, []byte(d.mask.text(string(data))))
 }
 
-// manifest adds what the bundle is.
+// manifest adds the description of the bundle.
 func (d *dump) manifest(ctx context.Context, taken time.Time) {
 	m := manifest{Format: bundleFormat, Namespace: d.namespace, FileSystem: d.fileSystem, Taken: taken.Format(time.RFC3339)}
 	version, err := d.live.version(ctx)

@@ -26,7 +26,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// printed is the live side of a fake cluster: each container has printed a secret in several forms.
+// printed is the live side of a fake cluster, in which each container has printed a secret in several forms.
 type printed struct{}
 
 const (
@@ -47,7 +47,7 @@ func (printed) logs(_ context.Context, _, _, _ string, _ bool) (io.ReadCloser, e
 
 func (printed) version(context.Context) (string, error) { return "v1.33.1", nil }
 
-// secretive is a FileSystem whose secrets are everywhere that a bundle looks.
+// secretive is a FileSystem with secrets in all places that a bundle reads.
 func secretive() (objects []client.Object, secrets []string) {
 	objects = eventful()
 	fs := objects[0].(*v1alpha1.FileSystem)

@@ -18,25 +18,25 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// happened is one entry of the story of a FileSystem.
+// happened is one entry in the history of a FileSystem.
 type happened struct {
 	Time time.Time `json:"time"`
-	// Object is the kind and the name of what it is about.
+	// Object is the kind and the name of the entry's object.
 	Object string `json:"object"`
 	// Warning is true for an event of the type Warning.
 	Warning bool   `json:"warning,omitempty"`
 	Reason  string `json:"reason"`
 	Message string `json:"message,omitempty"`
-	// Recorded is true for a time that a status keeps. Kubernetes removes events after an hour by default.
+	// Recorded is true for a time from a status. Kubernetes removes events after an hour by default.
 	Recorded bool `json:"recorded,omitempty"`
 }
 
-// cast are the objects whose events are the story of a FileSystem.
+// cast has the objects whose events belong to the history of a FileSystem.
 type cast map[string]bool
 
 func (c cast) add(kind, name string) { c[kind+"/"+name] = true }
 
-// castOf are a FileSystem, its targets and its nodes.
+// castOf returns a FileSystem, its targets and its nodes.
 func castOf(fs *v1alpha1.FileSystem, seen *snapshot) cast {
 	who := cast{}
 	who.add("FileSystem", fs.Name)
@@ -51,7 +51,7 @@ func castOf(fs *v1alpha1.FileSystem, seen *snapshot) cast {
 	return who
 }
 
-// has is true for an event of one of the objects, and for one that names the FileSystem beside its object.
+// has is true for an event of one of the objects, and for an event whose second object is the FileSystem.
 func (c cast) has(fs *v1alpha1.FileSystem, e *corev1.Event) bool {
 	about, beside := e.InvolvedObject, e.Related
 	if beside != nil && beside.Kind == "FileSystem" && beside.Name == fs.Name && beside.Namespace == fs.Namespace {
@@ -60,7 +60,7 @@ func (c cast) has(fs *v1alpha1.FileSystem, e *corev1.Event) bool {
 	return c[about.Kind+"/"+about.Name] && (about.Kind == "Node" || about.Namespace == fs.Namespace)
 }
 
-// storyOf puts the events of a FileSystem, its targets, nodes and runs, and the times that the statuses keep, in order.
+// storyOf returns, in order of time, the events of a FileSystem, its targets, nodes and runs, and the times in the statuses.
 func storyOf(fs *v1alpha1.FileSystem, seen *snapshot, runs []string) []happened {
 	who := castOf(fs, seen)
 	for _, run := range runs {
@@ -85,7 +85,7 @@ func storyOf(fs *v1alpha1.FileSystem, seen *snapshot, runs []string) []happened 
 	return out
 }
 
-// timeOf is when an event was seen last.
+// timeOf returns when an event was last seen.
 func timeOf(e *corev1.Event) time.Time {
 	switch {
 	case e.Series != nil && !e.Series.LastObservedTime.IsZero():
@@ -98,7 +98,7 @@ func timeOf(e *corev1.Event) time.Time {
 	return e.CreationTimestamp.Time
 }
 
-// timesOf is how often an event was seen.
+// timesOf returns how often an event was seen.
 func timesOf(e *corev1.Event) int32 {
 	if e.Series != nil {
 		return e.Series.Count
@@ -106,7 +106,7 @@ func timesOf(e *corev1.Event) int32 {
 	return e.Count
 }
 
-// recordedOf are the entries that statuses keep after their events are gone.
+// recordedOf returns the entries that statuses keep after their events are deleted.
 func recordedOf(fs *v1alpha1.FileSystem, seen *snapshot) []happened {
 	var out []happened
 	add := func(at *metav1.Time, object, reason, message string) {
@@ -155,7 +155,7 @@ func recordedOf(fs *v1alpha1.FileSystem, seen *snapshot) []happened {
 	return out
 }
 
-// runsOn are the names of the BenchmarkRuns of a FileSystem.
+// runsOn returns the names of the BenchmarkRuns of a FileSystem.
 func runsOn(ctx context.Context, r client.Reader, namespace, fileSystem string) ([]string, error) {
 	var out []string
 	empty := func() *v1alpha1.BenchmarkRunList { return &v1alpha1.BenchmarkRunList{} }
@@ -169,7 +169,7 @@ func runsOn(ctx context.Context, r client.Reader, namespace, fileSystem string) 
 	return out, err
 }
 
-// storyText shows a story, one entry after the other.
+// storyText formats a history, one entry after the other.
 func storyText(story []happened) string {
 	var out strings.Builder
 	for _, h := range story {
@@ -215,7 +215,7 @@ as those of conditions, backups, maintenance and disks.`,
 			if err := seen.readEvents(cmd.Context(), r, namespace); err != nil {
 				return err
 			}
-			if namespace != metav1.NamespaceDefault { // events of Nodes are there
+			if namespace != metav1.NamespaceDefault { // events of Nodes are in this namespace
 				if err := seen.readEvents(cmd.Context(), r, metav1.NamespaceDefault); apierrors.IsForbidden(err) {
 					cmd.PrintErrln("Events of Nodes are left out: you have no right to list events in the namespace default.")
 				} else if err != nil {

@@ -20,7 +20,7 @@ func eventOf(name, kind, object, kindOfEvent, reason, message string, before tim
 	}
 }
 
-// eventful is a FileSystem with events of it, of its parts, and of strangers.
+// eventful is a FileSystem with events of it, of its parts, and of foreign objects.
 func eventful() []client.Object {
 	repeated := eventOf("e4", "StorageTarget", "scratch-a", corev1.EventTypeWarning, v1alpha1.ReasonTargetMissing, "no disk has its name", 50*time.Minute)
 	repeated.Series = &corev1.EventSeries{Count: 7, LastObservedTime: metav1.NewMicroTime(whenSeen.Add(-5 * time.Minute))}

@@ -13,10 +13,10 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// publishedPrefix begins the name of a published table where a run or a file could stand as well.
+// publishedPrefix begins the name of a published table where a run or a file could also be named.
 const publishedPrefix = "published/"
 
-// isFile is true for an argument that can't be the name of a run or suite, which hold no dot and no slash.
+// isFile is true for an argument that can't be the name of a run or suite, because it contains a dot or a slash, or is "-".
 func isFile(name string) bool { return name == "-" || strings.ContainsAny(name, "./") }
 
 // read reads a file, or standard input for "-".
@@ -71,14 +71,14 @@ func (a *app) load(ctx context.Context, name string, suite bool) (document, erro
 	return c.named(ctx, name, suite)
 }
 
-// say tells the notes of a document on stderr.
+// say prints the notes of a document on stderr.
 func (d document) say(cmd *cobra.Command) {
 	for _, note := range d.notes {
 		cmd.PrintErrln("Note: " + note + ".")
 	}
 }
 
-// write gives the output to a file, or to standard output when no file is named.
+// write writes the output to a file, or to standard output when no file is named.
 func write(cmd *cobra.Command, path string, output func(io.Writer) error) error {
 	if path == "" {
 		return output(cmd.OutOrStdout())
@@ -88,7 +88,7 @@ func write(cmd *cobra.Command, path string, output func(io.Writer) error) error 
 		return err
 	}
 	if err := output(file); err != nil {
-		_ = file.Close() // the first error is the one to tell
+		_ = file.Close() // the first error is the one to report
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	if err := file.Close(); err != nil {

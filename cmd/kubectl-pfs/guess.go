@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// signs are lines that only one tool prints.
+// signs match lines that only one tool prints.
 var signs = map[v1alpha1.BenchmarkTool]*regexp.Regexp{
 	v1alpha1.ToolMdtest: regexp.MustCompile(`(?m)^\s*(-- started at .* --|mdtest-\S+ was launched with )`),
 	v1alpha1.ToolIOR:    regexp.MustCompile(`(?m)^\s*(IOR-\S+: MPI Coordinated Test of Parallel I/O|"Command line"\s*:)`),
@@ -26,7 +26,7 @@ var signs = map[v1alpha1.BenchmarkTool]*regexp.Regexp{
 	v1alpha1.ToolNetmist:         regexp.MustCompile(`(?m)^\s*(Running \d+ copies of the test on \d+ clients|Overall average latency )`),
 }
 
-// begins are the lines with which a run begins, of the tools whose runs are often saved one behind the other.
+// begins match the lines with which a run begins, for the tools whose runs are often saved in one file.
 var begins = map[v1alpha1.BenchmarkTool]*regexp.Regexp{
 	v1alpha1.ToolMdtest: regexp.MustCompile(`(?m)^\s*-- started at .* --\s*$`),
 	v1alpha1.ToolIOR:    regexp.MustCompile(`(?m)^\s*IOR-\S+: MPI Coordinated Test of Parallel I/O\s*$`),
@@ -35,7 +35,7 @@ var begins = map[v1alpha1.BenchmarkTool]*regexp.Regexp{
 // maxParts is how many runs one file may hold.
 const maxParts = 256
 
-// guess says which tool an output is of.
+// guess returns the tool that has printed an output.
 func guess(output []byte) (v1alpha1.BenchmarkTool, error) {
 	var found []string
 	for _, tool := range slices.Sorted(maps.Keys(signs)) {
@@ -52,9 +52,8 @@ func guess(output []byte) (v1alpha1.BenchmarkTool, error) {
 	return "", fmt.Errorf("it holds lines of %s; keep one tool in each file, or name the tool with --tool", strings.Join(found, " and of "))
 }
 
-// runsOf takes an output apart that holds several runs, one behind the other. Each part has the lines of the others as blank lines,
-// so that the
-// numbers of its lines are those of the file.
+// runsOf splits an output with several successive runs. Each part has blank lines instead of the lines of the others, so that its line
+// numbers are those of the file.
 func runsOf(tool v1alpha1.BenchmarkTool, output []byte) ([][]byte, error) {
 	first := begins[tool]
 	if first == nil {

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// health is how well a FileSystem is. The numbers are the exit codes of the command health, and those of a Nagios plugin.
+// health is the health of a FileSystem. The numbers are the exit codes of the command health, and those of a Nagios plugin.
 type health int
 
 // The kinds of health.
@@ -24,10 +24,10 @@ const (
 	healthUnknown
 )
 
-// String is the word of a screen.
+// String is the word on a screen.
 func (h health) String() string { return [...]string{"Well", "Degraded", "Down", "Unknown"}[h] }
 
-// MarshalText is the same word in a document.
+// MarshalText returns the same word for a document.
 func (h health) MarshalText() ([]byte, error) { return []byte(h.String()), nil } //nolint:unparam // encoding.TextMarshaler
 
 // worse orders several FileSystems: one that is down is worse than one that is unknown.
@@ -38,7 +38,7 @@ type judgment struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Health    health `json:"health"`
-	// Sentence is why, in the words of the conditions.
+	// Sentence is the reason, in the words of the conditions.
 	Sentence string `json:"sentence"`
 	// Problems are the conditions that are bad, with the reason and message of each.
 	Problems []string `json:"problems,omitempty"`
@@ -66,7 +66,7 @@ var badWhile = []struct {
 	{v1alpha1.ConditionSpread, metav1.ConditionFalse},
 }
 
-// judge decides how well a FileSystem is, from its conditions.
+// judge computes the health of a FileSystem from its conditions.
 func judge(fs *v1alpha1.FileSystem) judgment {
 	out := judgment{Namespace: fs.Namespace, Name: fs.Name}
 	conditions := fs.Status.Conditions
@@ -112,7 +112,7 @@ func judge(fs *v1alpha1.FileSystem) judgment {
 	return out
 }
 
-// unreadable is the error of a command that could not ask; its exit code is that of an unknown health.
+// unreadable is the error of a command whose requests failed; its exit code is that of an unknown health.
 func unreadable(err error) error {
 	return &exitError{int(healthUnknown), strings.TrimSuffix(err.Error(), "; see --help")}
 }

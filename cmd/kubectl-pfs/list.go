@@ -90,7 +90,7 @@ func (a *app) list(cmd *cobra.Command, everywhere bool) error {
 	return w.Flush()
 }
 
-// state is what the conditions of a run or suite come to, in a word.
+// state summarizes the conditions of a run or suite in one word.
 func state(conditions []metav1.Condition) string {
 	stalled := meta.FindStatusCondition(conditions, v1alpha1.ConditionStalled)
 	done := meta.FindStatusCondition(conditions, v1alpha1.ConditionSucceeded)

@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// requests asks the API server for what is no object.
+// requests sends requests to the API server that are not for objects.
 type requests struct{ rest.Interface }
 
-// requestsTo makes requests with a kubeconfig.
+// requestsTo returns requests with a kubeconfig.
 func requestsTo(config *rest.Config, known *runtime.Scheme) (requests, error) {
 	config = rest.CopyConfig(config)
 	config.GroupVersion, config.APIPath = &corev1.SchemeGroupVersion, "/api"

@@ -49,7 +49,7 @@ The word is good for each target as it is held now, and for no later time.`,
 	return cmd
 }
 
-// heldBy are the targets of a FileSystem that two nodes may serve, and that a node holds.
+// heldBy returns the targets of a FileSystem that two nodes may serve, and that a node holds.
 func (c connection) heldBy(ctx context.Context, fileSystem, node string) ([]v1alpha1.StorageTarget, error) {
 	fs, err := c.fileSystem(ctx, fileSystem)
 	if err != nil {
@@ -81,7 +81,7 @@ func (c connection) heldBy(ctx context.Context, fileSystem, node string) ([]v1al
 	return nil, fmt.Errorf("node %q holds no target of two nodes of the FileSystem %s; such targets are held by %s", node, fileSystem, listed(others))
 }
 
-// machineIsOff says of the targets that a node holds that its machine is off, when a person has said so.
+// machineIsOff confirms, for each target that a node holds, that its machine is off, once a person has confirmed it for the Node.
 func (c connection) machineIsOff(cmd *cobra.Command, fileSystem, name string, held []v1alpha1.StorageTarget, off, dry bool) error {
 	cmd.PrintErrf("Node %s holds %d targets of FileSystem %s that another node can serve:\n", name, len(held), fileSystem)
 	for i := range held {
@@ -123,7 +123,7 @@ func (c connection) machineIsOff(cmd *cobra.Command, fileSystem, name string, he
 	return nil
 }
 
-// saidToBeOff is an error while nobody has said of a Node, or Kubernetes denies, that its machine is off.
+// saidToBeOff returns an error while no person has confirmed that the machine of a Node is off, or while Kubernetes contradicts it.
 func (c connection) saidToBeOff(ctx context.Context, name string) error {
 	node := &corev1.Node{}
 	err := c.Get(ctx, client.ObjectKey{Name: name}, node)

@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// shared is a target of scratch on n1 that n2 may serve, too, as its holder has it.
+// shared is a target of scratch on n1 that n2 may serve, too, with its holder.
 func shared(name string, holder *v1alpha1.TargetHolder) *v1alpha1.StorageTarget {
 	return &v1alpha1.StorageTarget{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "storage", Annotations: map[string]string{"of": "somebody"}},
@@ -23,7 +23,7 @@ func shared(name string, holder *v1alpha1.TargetHolder) *v1alpha1.StorageTarget 
 	}
 }
 
-// pairOf are the targets of scratch on n1 and n2, of which n1 holds its own two and one of n2, with the Node n1.
+// pairOf returns the targets of scratch on n1 and n2, with the Node n1. n1 holds its own two and one of n2.
 func pairOf(ready corev1.ConditionStatus, taints ...corev1.Taint) []client.Object {
 	given, lent := shared("given", &v1alpha1.TargetHolder{Node: "n2", Number: 1}), shared("lent", &v1alpha1.TargetHolder{Node: "n1", Number: 3})
 	lent.Spec.Node, lent.Spec.SecondNode = "n2", "n1"
@@ -41,7 +41,7 @@ func pairOf(ready corev1.ConditionStatus, taints ...corev1.Taint) []client.Objec
 
 var isOff = corev1.Taint{Key: "node.kubernetes.io/out-of-service", Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute}
 
-// offWords are what was said of all targets.
+// offWords returns the confirmations at all targets.
 func offWords(t *testing.T, c client.Client) map[string]string {
 	t.Helper()
 	var all v1alpha1.StorageTargetList
@@ -113,7 +113,7 @@ func TestOfATargetThatHasChangedSinceItWasReadNothingIsSaid(t *testing.T) {
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
 			now := &v1alpha1.StorageTarget{}
 			g.Expect(c.Get(ctx, client.ObjectKeyFromObject(o), now)).To(Succeed())
-			now.Status.Holder = &v1alpha1.TargetHolder{Node: "n2", Number: 9} // it is given away meanwhile
+			now.Status.Holder = &v1alpha1.TargetHolder{Node: "n2", Number: 9} // it is handed over meanwhile
 			g.Expect(c.Update(ctx, now)).To(Succeed())
 			return c.Patch(ctx, o, p, options...)
 		},

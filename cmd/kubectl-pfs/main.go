@@ -1,5 +1,5 @@
-// Command kubectl-pfs is the plugin "kubectl pfs": it shows the filesystems of ParallelFS Operator and what they wait for, sets what only a
-// person may set, and reports, watches and compares benchmarks, in a cluster and from files.
+// Command kubectl-pfs is the plugin "kubectl pfs". It shows the filesystems of ParallelFS Operator and what they wait for, and sets the
+// fields and annotations that only a person may set. It also reports, watches and compares benchmarks, in a cluster and from files.
 package main
 
 import (
@@ -30,20 +30,20 @@ const (
 	exitRegression = 3
 )
 
-// app is what the commands use. Tests replace its parts.
+// app holds the dependencies of the commands. Tests replace its parts.
 type app struct {
 	connect  func(clusterFlags) (connection, error)
 	tools    map[v1alpha1.BenchmarkTool]benchmarks.Tool
 	stdin    io.Reader
 	terminal bool
-	// wait waits so long; false when the context has ended first.
+	// wait waits for a duration; false when the context has ended first.
 	wait func(context.Context, time.Duration) bool
 	now  func() time.Time
 
 	cluster clusterFlags
 }
 
-// exitError ends the program with a code of its own, after what was to be said has been said.
+// exitError ends the program with its own exit code, after all messages were printed.
 type exitError struct {
 	code    int
 	message string
@@ -81,7 +81,7 @@ func isTerminal(file *os.File) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// run returns the exit code, after a sentence on stderr where it is not 0.
+// run returns the exit code, after a sentence on stderr if it is not 0.
 func (a *app) run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	stdout, stderr = &plainWriter{to: stdout}, &plainWriter{to: stderr}
 	root := a.command()
@@ -95,15 +95,15 @@ func (a *app) run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		return exitGood
 	case errors.As(err, &own):
 		if own.message != "" {
-			_, _ = fmt.Fprintf(stderr, "%s: %s\n", used.CommandPath(), own.message) // there is nobody else to tell
+			_, _ = fmt.Fprintf(stderr, "%s: %s\n", used.CommandPath(), own.message) // a failed write can't be reported
 		}
 		return own.code
 	}
-	_, _ = fmt.Fprintf(stderr, "%s: %s\n", used.CommandPath(), err) // there is nobody else to tell
+	_, _ = fmt.Fprintf(stderr, "%s: %s\n", used.CommandPath(), err) // a failed write can't be reported
 	return exitFailed
 }
 
-// usage makes an error one of the command line.
+// usage marks an error as one of the command line.
 func usage(err error) error {
 	if err == nil {
 		return nil
@@ -111,7 +111,7 @@ func usage(err error) error {
 	return &exitError{exitUsage, err.Error() + "; see --help"}
 }
 
-// exactly takes so many arguments, and says their names when there are others.
+// exactly requires so many arguments, and prints their names when the number differs.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != len(names) {
@@ -163,7 +163,7 @@ health has codes of its own; see its help.`,
 	return root
 }
 
-// groupOnly is for commands that only hold others.
+// groupOnly is for commands that only have subcommands.
 func groupOnly(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usage(fmt.Errorf("there is no command %q", args[0]))

@@ -23,21 +23,20 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// called is what a call of the program left.
+// called is the result of a call of the program.
 type called struct {
 	code           int
 	stdout, stderr string
 }
 
-// on runs the program against a cluster that holds the objects; looks are what happens there before the second look of watch, the third,
-// and so on.
+// on runs the program against a cluster with these objects. looks are the changes before the second poll of watch, the third, and so on.
 func on(t *testing.T, objects []client.Object, looks ...func(client.Client)) func(args ...string) called {
 	t.Helper()
 	_, pfs := cluster(t, objects, looks...)
 	return pfs
 }
 
-// cluster is the same with the cluster, to look at afterwards.
+// cluster does the same and returns the cluster, so that a test can read it afterwards.
 func cluster(t *testing.T, objects []client.Object, looks ...func(client.Client)) (client.Client, func(args ...string) called) {
 	t.Helper()
 	return clusterThrough(t, objects, interceptor.Funcs{}, looks...)
@@ -49,7 +48,7 @@ func clusterThrough(t *testing.T, objects []client.Object, funcs interceptor.Fun
 	return clusterThat(t, objects, funcs, "", looks...)
 }
 
-// clusterThat is clusterThrough with what a person types.
+// clusterThat is clusterThrough with the text that a person types.
 func clusterThat(
 	t *testing.T, objects []client.Object, funcs interceptor.Funcs, typed string, looks ...func(client.Client),
 ) (client.Client, func(args ...string) called) {
@@ -91,7 +90,7 @@ func metricOf(name string, value, spread float64) results.Metric {
 	}
 }
 
-// document of three points, whose creates are as many times those of the first.
+// documentOf returns a document of three points, whose creates are those of the first times a factor.
 func documentOf(name, uid string, factor float64) results.Run {
 	run := results.Run{
 		Format: results.Format, Name: name, Namespace: "storage", UID: uid,
@@ -110,7 +109,7 @@ func documentOf(name, uid string, factor float64) results.Run {
 	return run
 }
 
-// runObjects are a BenchmarkRun and the ConfigMap of its results.
+// runObjects returns a BenchmarkRun and the ConfigMap of its results.
 func runObjects(t *testing.T, name string, factor float64) []client.Object {
 	t.Helper()
 	g := NewWithT(t)

@@ -43,7 +43,7 @@ filesystem does not release yet, with the reason. To begin a maintenance, drain 
 	}
 }
 
-// maintenanceRows are the nodes of a FileSystem that are away, or that wait to be.
+// maintenanceRows lists the nodes of a FileSystem that are away, or that wait for maintenance.
 func (a *app) maintenanceRows(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) [][]string {
 	since := map[string]string{}
 	for _, m := range fs.Status.Maintenance {

@@ -43,7 +43,7 @@ func (a *app) onNode(act func(*cobra.Command, connection, *v1alpha1.FileSystemNo
 	}
 }
 
-// holds says on stderr what a FileSystem has on a node.
+// holds prints on stderr the servers and targets of a FileSystem on a node.
 func holds(cmd *cobra.Command, n *v1alpha1.FileSystemNode) {
 	var members []string
 	for _, m := range n.Status.Members {

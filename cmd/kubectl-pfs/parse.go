@@ -72,7 +72,7 @@ repetitions of one point, where all options of their command lines are known; ot
 	return cmd
 }
 
-// toolNames are those of the tools, sorted.
+// toolNames returns the names of the tools, sorted.
 func (a *app) toolNames() []string {
 	var out []string
 	for name := range maps.Keys(a.tools) {
@@ -150,21 +150,20 @@ func (a *app) parse(cmd *cobra.Command, files []string, flags parseFlags) error 
 	return write(cmd, flags.file, made)
 }
 
-// collection is the document that outputs become.
+// collection becomes the document of several outputs.
 type collection struct {
 	run results.Run
-	// repetitions are the samples of each point, and merges says of which the parameters are all known. labels are where they are from.
+	// repetitions has the samples of each point, and merges is true for a point whose parameters are all known. labels has the source of each.
 	repetitions [][][]benchmarks.Sample
 	merges      []bool
 	versions    []string
 	labels      []string
-	// specs are what each point was asked for, and settings the fields that are known of it.
+	// specs has the spec of each point, and settings the fields of it that are known.
 	specs    []v1alpha1.BenchmarkRunSpec
 	settings [][]results.Value
 }
 
-// add makes an output a repetition of a point that is known to be the same, or a point of its own. It returns what a person should
-// know of it.
+// add makes an output a repetition of a point with the same known parameters, or a new point. It returns notes for the user.
 func (c *collection) add(one reading, label string) (notes []string) {
 	same := func(i int) bool { return slices.Equal(c.run.Points[i].Parameters, one.point.Parameters) }
 	at := -1
@@ -208,7 +207,7 @@ func (c *collection) add(one reading, label string) (notes []string) {
 	return notes[:min(len(notes), 1)]
 }
 
-// counted is the number of items that a tool says it has worked on, 0 for a tool that does not say.
+// counted is the number of items that a tool reports as processed, 0 for a tool that does not report it.
 func counted(samples []benchmarks.Sample) float64 {
 	for _, s := range samples {
 		if s.Name == "items" && s.Unit == "items" {
@@ -218,10 +217,10 @@ func counted(samples []benchmarks.Sample) float64 {
 	return 0
 }
 
-// summarize makes the metrics of each point. Points whose parameters are the same get where they are from as one more parameter.
+// summarize computes the metrics of each point. If the parameters of two points are equal, their sources become one more parameter.
 func (c *collection) summarize() error {
 	points := c.run.Points
-	// The document has one spec. What the outputs were asked for otherwise stands with each point.
+	// The document has one spec. Each point has the parts of its spec that differ.
 	if slices.ContainsFunc(c.specs, func(s v1alpha1.BenchmarkRunSpec) bool { return !reflect.DeepEqual(s, c.specs[0]) }) {
 		for i := range points {
 			for _, v := range c.settings[i] {
@@ -249,7 +248,7 @@ func (c *collection) summarize() error {
 	return nil
 }
 
-// givenSettings are those of the command line.
+// givenSettings returns the settings of the command line.
 func givenSettings(flags parseFlags) ([]setting, error) {
 	var out []setting
 	if flags.processes < 0 {
@@ -293,25 +292,25 @@ func (a *app) readSpec(path string, tool v1alpha1.BenchmarkTool) (v1alpha1.Bench
 	if tool != "" && spec.ToolName() != tool {
 		return spec, fmt.Errorf("%s: the tool of the spec is %q, that of the output %q", path, spec.ToolName(), tool)
 	}
-	// What varied is not known of one output; only values of fields are.
+	// It is unknown which parameters of an output varied; only the values of fields are known.
 	spec.Sweep, spec.Derive, spec.Along, spec.Baseline, spec.Until, spec.Caches = nil, nil, "", nil, nil, nil
 	return spec, nil
 }
 
-// reading is what one run of an output holds.
+// reading is the content of one run of an output.
 type reading struct {
 	spec    v1alpha1.BenchmarkRunSpec
 	point   results.Point
 	version string
 	samples []benchmarks.Sample
 	notes   []string
-	// complete is true when all is known of how the tool was called, so that another output with the same parameters is of the same.
+	// complete is true when the tool's command line is fully known, so that another output with the same parameters measures the same point.
 	complete bool
-	// settings are the fields that the output or the user names.
+	// settings has the fields that the output or the user names.
 	settings []results.Value
 }
 
-// readFile reads all runs that an output holds.
+// readFile reads all runs of an output.
 func readFile(tool benchmarks.Tool, base v1alpha1.BenchmarkRunSpec, given []setting, output []byte) ([]reading, error) {
 	parts, err := runsOf(tool.Name(), output)
 	if err != nil {
@@ -331,19 +330,19 @@ func readFile(tool benchmarks.Tool, base v1alpha1.BenchmarkRunSpec, given []sett
 	return out, nil
 }
 
-// call is how a tool was called, as far as its output and the user say it.
+// call is the command line of a tool, as far as its output and the user name it.
 type call struct {
 	spec v1alpha1.BenchmarkRunSpec
-	// found are the settings that the output itself names, given those of the user.
+	// found has the settings in the output itself, given those of the user.
 	found, given []setting
 	command      []string
-	// unknown are options that no field of a spec stands for, or whose value the field can't hold.
+	// unknown lists options without a field in the spec, or with a value that the field can't hold.
 	unknown []string
-	// told is true when somebody says how the tool was called.
+	// told is true when the output or the user names the command line.
 	told bool
 }
 
-// callOf reads how the tool was called.
+// callOf reads the command line of the tool.
 func callOf(tool v1alpha1.BenchmarkTool, base v1alpha1.BenchmarkRunSpec, given []setting, output []byte) (call, error) {
 	found, command, unknown := recognize(tool, output)
 	c := call{given: given, command: command, unknown: unknown}
@@ -360,7 +359,7 @@ func callOf(tool v1alpha1.BenchmarkTool, base v1alpha1.BenchmarkRunSpec, given [
 	return c, err
 }
 
-// reading is that of a report. Defaults of the tool are among its parameters only where all of the command line is known.
+// reading returns the reading of a report. Defaults of the tool are among its parameters only if the whole command line is known.
 func (c call) reading(tool benchmarks.Tool, parsed benchmarks.Report) reading {
 	r := reading{spec: c.spec, version: parsed.Version, samples: parsed.Samples, complete: c.told && len(c.unknown) == 0}
 	r.point = results.Point{State: v1alpha1.PointSucceeded, Command: c.command, Options: c.unknown}
@@ -376,7 +375,7 @@ func (c call) reading(tool benchmarks.Tool, parsed benchmarks.Report) reading {
 	return r
 }
 
-// parametersOf are all values of a spec.
+// parametersOf returns all values of a spec.
 func parametersOf(tool benchmarks.Tool, spec v1alpha1.BenchmarkRunSpec) []results.Value {
 	parameters := tool.Parameters(&spec)
 	return results.Values(pointOf(parameters), parameters)
@@ -392,9 +391,8 @@ func pointOf(parameters []benchmarks.Parameter) benchmarks.Point {
 	return out
 }
 
-// readOutput lets the tool's parser read an output. It is held to the parameters that are known; when some option is not known, and
-// it does
-// not agree with the others, or is of a run that the operator could not have asked for, it is read without them.
+// readOutput parses an output with the tool's parser. The parser checks it against the known parameters. If some option is unknown, an
+// output that contradicts the others is read without this check. The same applies to a run that the operator could not have requested.
 func readOutput(tool benchmarks.Tool, base v1alpha1.BenchmarkRunSpec, given []setting, output []byte) ([]reading, error) {
 	c, err := callOf(tool.Name(), base, given, output)
 	if err != nil {
@@ -428,7 +426,7 @@ func readOutput(tool benchmarks.Tool, base v1alpha1.BenchmarkRunSpec, given []se
 	return out, nil
 }
 
-// loose reads an output that was not read as that of the point it seems to be of, which is what failed says.
+// loose reads an output again after it was not accepted as the point that it seems to measure; failed is the reason.
 func (c call) loose(tool benchmarks.Tool, output []byte, failed error) ([]reading, error) {
 	var impossible *benchmarks.InvalidPointError
 	saved, reads := tool.(benchmarks.SavedParser)
@@ -489,7 +487,7 @@ func (c call) loose(tool benchmarks.Tool, output []byte, failed error) ([]readin
 	return out, nil
 }
 
-// joined writes words, some of many.
+// joined joins words, and shortens a long list.
 func joined(words []string) string {
 	const most = 24
 	if len(words) <= most {
@@ -498,7 +496,7 @@ func joined(words []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(words[:most], " "), len(words)-most)
 }
 
-// valuesOf are settings as the parameters of a point.
+// valuesOf returns settings as the parameters of a point.
 func valuesOf(settings []setting) []results.Value {
 	var out []results.Value
 	for _, s := range settings {
@@ -507,8 +505,8 @@ func valuesOf(settings []setting) []results.Value {
 	return out
 }
 
-// parseAny parses an output; one of a tool that the operator starts on each process is taken as that of one process, when it says nothing
-// of processes.
+// parseAny parses an output. If the operator starts the tool on each process and the output has no number of processes, it counts as one
+// process.
 func parseAny(
 	tool benchmarks.Tool, spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, output []byte,
 ) (report benchmarks.Report, wrapped bool, err error) {
@@ -528,7 +526,7 @@ func parseAny(
 	return parsed, false, err
 }
 
-// specOf is the spec with its fields set, the later settings over the earlier.
+// specOf is the spec with its fields set; later settings replace earlier ones.
 func specOf(tool v1alpha1.BenchmarkTool, base v1alpha1.BenchmarkRunSpec, all []setting) (v1alpha1.BenchmarkRunSpec, error) {
 	base.Tool = tool
 	base.Processes = max(base.Processes, 1)
@@ -571,7 +569,7 @@ func specFrom(tree map[string]any) (v1alpha1.BenchmarkRunSpec, error) {
 	return spec, err
 }
 
-// set writes one field: as the JSON that the value is, as a word, or as a list of words, whichever the field can hold.
+// set writes one field: as JSON, as a word, or as a list of words, whichever the field can hold.
 func set(tree map[string]any, s setting) error {
 	path := strings.Split(s.field, ".")
 	switch s.field {

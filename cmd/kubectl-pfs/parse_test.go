@@ -116,7 +116,7 @@ func TestFilesWithTheSameParametersAreRepetitions(t *testing.T) {
 
 const publishedOutputs = "../../benchmarks/mdtest/testdata/published/"
 
-// changed writes an output with other text in it.
+// changed writes an output with a replaced text.
 func changed(t *testing.T, path, before, after string) string {
 	t.Helper()
 	g := NewWithT(t)

@@ -14,16 +14,16 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-// option is what one option of a tool's command line means to a spec.
+// option describes the field of the spec that an option of a tool's command line sets.
 type option struct {
-	// field of the spec, as --set names it; empty for one that says nothing of what was measured.
+	// field of the spec, as --set names it; empty for an option that does not affect the measurement.
 	field string
-	// argument is true for an option that takes one; fixed is the value of one that does not.
+	// argument is true for an option with an argument; fixed is the value of one without.
 	argument bool
 	fixed    string
-	// list adds the value to those of a field that is a list.
+	// list is true if the value is appended to a field that is a list.
 	list bool
-	// words are the values of the field for arguments that the tool writes otherwise.
+	// words maps the tool's arguments to the values of the field, if they differ.
 	words map[string]string
 }
 
@@ -32,7 +32,7 @@ type setting struct{ field, value string }
 
 var yes = "true"
 
-// optionsOf are those of the tools that print their command line: mdtest.1 and options.c of github.com/hpc/ior, and iozone.1.
+// optionsOf has the options of the tools that print their command line: mdtest.1 and options.c of github.com/hpc/ior, and iozone.1.
 var optionsOf = map[v1alpha1.BenchmarkTool]map[string]option{
 	v1alpha1.ToolMdtest: {
 		"-d": {argument: true}, "-v": {}, "-P": {}, "-Z": {}, "-i": {field: "mdtest.iterations", argument: true},
@@ -66,7 +66,7 @@ var optionsOf = map[v1alpha1.BenchmarkTool]map[string]option{
 	},
 }
 
-// commandLines find the command line in an output, in each form in which a version prints it, and processCounts the number of processes.
+// commandLines match the command line in an output, in each form in which a version prints it, and processCounts the number of processes.
 var (
 	commandLines = map[v1alpha1.BenchmarkTool]*regexp.Regexp{
 		v1alpha1.ToolMdtest: regexp.MustCompile(`(?m)^\s*Command line used: (.*)$`),
@@ -79,7 +79,7 @@ var (
 	}
 )
 
-// recognize reads from an output how the tool was called. Unknown are the options that no field stands for.
+// recognize reads the command line of the tool from an output. Unknown lists the options without a field in the spec.
 func recognize(tool v1alpha1.BenchmarkTool, output []byte) (found []setting, command, unknown []string) {
 	if tool == v1alpha1.ToolFio {
 		return recognizeFio(output)
@@ -108,7 +108,7 @@ func recognize(tool v1alpha1.BenchmarkTool, output []byte) (found []setting, com
 	return append(found, options...), command, unknown
 }
 
-// argumentsOf takes a command line apart. Versions of mdtest and IOR put each argument in quotes, single or double.
+// argumentsOf splits a command line. Versions of mdtest and IOR put each argument in quotes, single or double.
 func argumentsOf(line string) []string {
 	var out []string
 	var word strings.Builder
@@ -136,7 +136,7 @@ func argumentsOf(line string) []string {
 	return out
 }
 
-// settings reads a command line as getopt does: letters may be joined, and arguments may stand behind their letter.
+// settings reads a command line as getopt does: letters may be joined, and an argument may directly follow its letter.
 func settings(known map[string]option, args []string) (found []setting, unknown []string) {
 	add := func(o option, value string) {
 		if o.fixed != "" {
@@ -191,7 +191,7 @@ func settings(known map[string]option, args []string) (found []setting, unknown 
 	return found, unknown
 }
 
-// at is an argument, empty behind the last.
+// at returns an argument, empty after the last one.
 func at(args []string, i int) string {
 	if i < len(args) {
 		return args[i]
@@ -199,7 +199,7 @@ func at(args []string, i int) string {
 	return ""
 }
 
-// fioFields are the options of fio (fio.readthedocs.io) that the spec has fields for.
+// fioFields has the options of fio (fio.readthedocs.io) with a field in the spec.
 var fioFields = map[string]setting{
 	"rw": {field: "fio.mode"}, "rwmixread": {field: "fio.readPercent"}, "bs": {field: "fio.blockSize"}, "size": {field: "fio.fileSize"},
 	"ioengine": {field: "fio.engine"}, "iodepth": {field: "fio.queueDepth"}, "numjobs": {field: "processes"},
@@ -207,12 +207,12 @@ var fioFields = map[string]setting{
 	"direct": {field: "fio.directIO", value: yes}, "end_fsync": {field: "fio.fsyncOnClose", value: yes},
 }
 
-// recognizeFio reads the options that fio repeats in its report. Those of several jobs may contradict each other, so that none of them is
-// taken for a field then.
+// recognizeFio reads the options that fio repeats in its report. Several jobs may contradict each other; then no option of theirs sets a
+// field.
 func recognizeFio(output []byte) (found []setting, command, unknown []string) {
 	start := fioReport.FindIndex(output)
 	if start == nil {
-		return nil, nil, nil // the parser says what is wrong with it
+		return nil, nil, nil // the parser reports the error
 	}
 	var report struct {
 		Global map[string]string `json:"global options"`

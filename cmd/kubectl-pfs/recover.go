@@ -100,7 +100,7 @@ func (a *app) recover(cmd *cobra.Command, name string, flags recoverFlags) error
 	return c.say(cmd, fs, "FileSystem", said, flags.dry)
 }
 
-// because is what the status says of the recovery, after a space.
+// because returns the status's message about the recovery, after a space.
 func because(fs *v1alpha1.FileSystem) string {
 	if said := saying(fs.Status.Conditions, v1alpha1.ConditionRecovering); said != "" {
 		return " " + said
@@ -108,7 +108,7 @@ func because(fs *v1alpha1.FileSystem) string {
 	return ""
 }
 
-// showRecovery shows what was found, and what the status says of it.
+// showRecovery shows the findings, and the status's message about them.
 func showRecovery(out io.Writer, fs *v1alpha1.FileSystem) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	said, r := saying(fs.Status.Conditions, v1alpha1.ConditionRecovering), fs.Status.Recovery
@@ -125,7 +125,7 @@ func showRecovery(out io.Writer, fs *v1alpha1.FileSystem) error {
 	return w.Flush()
 }
 
-// showCandidates shows what the metadata could be made from. Only some filesystems can say what is in it.
+// showCandidates shows the sources from which the metadata could be recovered. Only some filesystems can show their content.
 func showCandidates(w io.Writer, r *v1alpha1.RecoveryStatus) {
 	has := slices.ContainsFunc(r.Candidates, func(c v1alpha1.RecoveryCandidate) bool { return c.Has != "" })
 	row := func(name, version, at, used, what, lacks, whyNot string) {

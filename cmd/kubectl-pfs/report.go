@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// formats are those of a report, and the names of files that ask for them.
+// formats has the formats of a report, and the endings of file names that select them.
 var formats = map[string][]string{
 	"html": {".html", ".htm"}, "markdown": {".md", ".markdown"}, "csv": {".csv"}, "json": {".json"}, "png": {".png"},
 }
@@ -85,7 +85,7 @@ func (a *app) report(cmd *cobra.Command, args []string, flags reportFlags) error
 	return write(cmd, flags.file, made)
 }
 
-// formatOf is the format that was asked for, by name or by the end of the file's name.
+// formatOf returns the requested format, by its name or by the ending of the file name.
 func formatOf(output, file string) (string, error) {
 	if output != "" {
 		if _, known := formats[output]; !known {
@@ -105,7 +105,7 @@ func formatOf(output, file string) (string, error) {
 	return "html", nil
 }
 
-// form is what writes the document in a format.
+// form returns the function that writes the document in a format.
 func (d document) form(format string, bars report.ErrorBars) (func(io.Writer) error, error) {
 	plain := func(data []byte, err error) (func(io.Writer) error, error) {
 		return func(w io.Writer) error { _, err := w.Write(data); return err }, err

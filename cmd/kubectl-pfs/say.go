@@ -19,15 +19,15 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// words are annotations that a person sets, or takes away where the value is nil.
+// words are annotations that a person sets, or removes if the value is nil.
 type words map[string]*string
 
-// say sets the annotations, and nothing else. With dry it prints the patch instead.
+// say sets only the annotations. With dry it prints the patch instead.
 func (c connection) say(cmd *cobra.Command, object client.Object, kind string, said words, dry bool) error {
 	return c.patch(cmd, object, kind, said, map[string]any{"annotations": said}, dry)
 }
 
-// sayOfExactly is say of an object that nobody has changed since it was read.
+// sayOfExactly is say for an object that must not have changed since it was read.
 func (c connection) sayOfExactly(cmd *cobra.Command, object client.Object, kind string, said words, dry bool) error {
 	return c.patch(cmd, object, kind, said, map[string]any{"annotations": said, "resourceVersion": object.GetResourceVersion()}, dry)
 }
@@ -50,7 +50,7 @@ func (c connection) patch(cmd *cobra.Command, object client.Object, kind string,
 	return err
 }
 
-// String are the arguments of kubectl annotate, each after a space.
+// String returns the arguments of kubectl annotate, each after a space.
 func (w words) String() string {
 	var out strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(w)) {
@@ -81,7 +81,7 @@ func (c connection) fileSystem(ctx context.Context, name string) (*v1alpha1.File
 	return fs, nil
 }
 
-// fileSystemNode reads what a FileSystem has on a node.
+// fileSystemNode reads the FileSystemNode of a FileSystem on a node.
 func (c connection) fileSystemNode(ctx context.Context, fileSystem, node string) (*v1alpha1.FileSystemNode, error) {
 	if _, err := c.fileSystem(ctx, fileSystem); err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (c connection) fileSystemNode(ctx context.Context, fileSystem, node string)
 	return nil, fmt.Errorf("the FileSystem %s has no servers on a node %q; it has some on %s", fileSystem, node, listed(others))
 }
 
-// listed are the first of many names.
+// listed returns the first of many names.
 func listed(names []string) string {
 	const most = 10
 	if len(names) > most {
@@ -117,7 +117,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// saying is what a condition says, with its reason; empty when there is no such condition.
+// saying returns the message of a condition, with its reason; empty when there is no such condition.
 func saying(all []metav1.Condition, kind string) string {
 	if c := meta.FindStatusCondition(all, kind); c != nil {
 		return fmt.Sprintf("%s: %s", c.Reason, c.Message)
@@ -125,7 +125,7 @@ func saying(all []metav1.Condition, kind string) string {
 	return ""
 }
 
-// wordOf is the word that a condition asks a person for, for an annotation; empty when it asks for none.
+// wordOf returns the value of an annotation that a condition asks a person for; empty when it asks for none.
 func wordOf(all []metav1.Condition, kind, annotation string) string {
 	c := meta.FindStatusCondition(all, kind)
 	if c == nil {

@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// ofNode is what the FileSystem scratch has on the node n1, with a condition in the operator's words.
+// ofNode is the FileSystemNode of scratch on the node n1, with a condition in the operator's words.
 func ofNode(kind, reason, message string) *v1alpha1.FileSystemNode {
 	n := &v1alpha1.FileSystemNode{
 		ObjectMeta: metav1.ObjectMeta{Name: "scratch-n1-0f1e", Namespace: "storage", Annotations: map[string]string{"of": "somebody"}},
@@ -28,14 +28,14 @@ func ofNode(kind, reason, message string) *v1alpha1.FileSystemNode {
 	return n
 }
 
-// scratch is a FileSystem, with another one that has servers on a node of the same name.
+// scratch is a FileSystem, and a second one that has servers on a node of the same name.
 func scratch(n *v1alpha1.FileSystemNode) []client.Object {
 	other := ofNode("", "", "")
 	other.Name, other.Spec.FileSystem.Name = "archive-n1", "archive"
 	return []client.Object{other, n, &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage"}}}
 }
 
-// annotations are those of an object after a call.
+// annotations returns the annotations of an object after a call.
 func annotations(t *testing.T, c client.Client, object client.Object) map[string]string {
 	t.Helper()
 	NewWithT(t).Expect(c.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(Succeed())
@@ -56,7 +56,7 @@ func TestAPersonsWordAboutANodeIsTheAnnotationThatTheOperatorReads(t *testing.T)
 	for name, test := range map[string]struct {
 		node *v1alpha1.FileSystemNode
 		line string
-		// sets are the annotations besides that of somebody, and says is on stderr before.
+		// sets has the annotations without the foreign one, and says is the output on stderr before.
 		sets map[string]string
 		says string
 	}{

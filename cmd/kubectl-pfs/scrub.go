@@ -47,7 +47,7 @@ func maskOf(secrets []corev1.Secret, names ...string) mask {
 	return mask{strings.NewReplacer(pairs...)}
 }
 
-// addForms adds a value as it is, encoded, and its parts: lines, what follows the name in a line "name=value", and the texts of JSON.
+// addForms adds a value as it is, encoded, and in parts: lines, the value in a line "name=value", and the texts of JSON.
 func addForms(values map[string]bool, value string) {
 	for _, part := range append(partsOf(value), value, strings.TrimSpace(value)) {
 		if len(part) < shortestSecret {
@@ -68,7 +68,7 @@ func addForms(values map[string]bool, value string) {
 	}
 }
 
-// partsOf are the parts of a value that are secret by themselves.
+// partsOf returns the parts of a value that are secret by themselves.
 func partsOf(value string) []string {
 	var parts []string
 	var document any
@@ -89,7 +89,7 @@ func partsOf(value string) []string {
 	return parts
 }
 
-// texts are all strings of a JSON document, without the names of fields.
+// texts collects all strings of a JSON document, without the names of fields.
 func texts(document any, into *[]string) {
 	switch is := document.(type) {
 	case string:
@@ -108,8 +108,8 @@ func texts(document any, into *[]string) {
 // text is a text without the values of Secrets.
 func (m mask) text(s string) string { return m.replacer.Replace(s) }
 
-// object is an object as JSON without what must not be in a bundle: managedFields, annotations of others, such as kubectl's copy of the
-// whole object, values of environment variables, and values of Secrets.
+// object returns an object as JSON without the parts that must not be in a bundle. These are managedFields, foreign annotations, such as
+// kubectl's copy of the whole object, values of environment variables, and values of Secrets.
 func (m mask) object(value any) any {
 	switch is := value.(type) {
 	case string:
@@ -136,7 +136,7 @@ func (m mask) object(value any) any {
 	return value
 }
 
-// ownAnnotations are the annotations of this project. Those of others may hold anything.
+// ownAnnotations returns the annotations of this project. Foreign annotations may contain anything.
 func ownAnnotations(value any) any {
 	all, is := value.(map[string]any)
 	if !is {
@@ -151,7 +151,7 @@ func ownAnnotations(value any) any {
 	return all
 }
 
-// withoutValues are environment variables with their names only.
+// withoutValues returns environment variables with their names only.
 func withoutValues(value any) any {
 	switch is := value.(type) {
 	case []any:

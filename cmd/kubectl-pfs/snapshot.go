@@ -33,7 +33,7 @@ func pages[L client.ObjectList](
 	}
 }
 
-// snapshot is what the commands that show something have read, of a cluster or of a support bundle.
+// snapshot holds the objects that were read from a cluster or from a support bundle.
 type snapshot struct {
 	fileSystems []v1alpha1.FileSystem
 	targets     []v1alpha1.StorageTarget
@@ -42,7 +42,7 @@ type snapshot struct {
 	events      []corev1.Event
 }
 
-// ofFileSystem are the options that select what belongs to a FileSystem, or all of a namespace if the name is empty.
+// ofFileSystem returns the options that select the objects of a FileSystem, or all of a namespace if the name is empty.
 func ofFileSystem(namespace, name string) []client.ListOption {
 	out := []client.ListOption{client.InNamespace(namespace)}
 	if name != "" {

@@ -19,7 +19,7 @@ func (a *app) reader(from string) (client.Reader, string, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		a.now = func() time.Time { return b.taken } // how old something is, it was then
+		a.now = func() time.Time { return b.taken } // ages are relative to the time of the bundle
 		if a.cluster.namespace != "" {
 			return b, a.cluster.namespace, nil
 		}

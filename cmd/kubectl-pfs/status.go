@@ -18,7 +18,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// overview is the state of one FileSystem, as status shows it.
+// overview is the state of one FileSystem for the command status.
 type overview struct {
 	judgment
 	Type    v1alpha1.FileSystemType    `json:"type"`
@@ -26,7 +26,7 @@ type overview struct {
 	Counts  v1alpha1.FileSystemSummary `json:"counts"`
 	Pools   []poolLevel                `json:"pools,omitempty"`
 	Disks   []diskTrouble              `json:"disks,omitempty"`
-	// Chosen is what the operator chose where the spec says nothing.
+	// Chosen lists the values that the operator chose because the spec has none.
 	Chosen  []string `json:"chosen,omitempty"`
 	Missing []string `json:"missing,omitempty"`
 	Now     []string `json:"now,omitempty"`
@@ -34,15 +34,15 @@ type overview struct {
 	Remarks []string `json:"remarks,omitempty"`
 }
 
-// poolLevel is how full a storage pool is.
+// poolLevel is the usage of a storage pool.
 type poolLevel struct {
 	Name     string `json:"name"`
 	Targets  string `json:"targets"`
 	Used     string `json:"used"`
 	Capacity string `json:"capacity"`
-	// Percent is how full it is; nil while its capacity is unknown.
+	// Percent is the used part; nil while its capacity is unknown.
 	Percent *int64 `json:"percent,omitempty"`
-	// Spread is how full the emptiest and the fullest target are.
+	// Spread is the usage of the emptiest and the fullest target.
 	Spread string `json:"spread,omitempty"`
 }
 
@@ -56,13 +56,13 @@ type diskTrouble struct {
 	Why    string        `json:"why"`
 }
 
-// errand is something that only a person can do, with the command to type.
+// errand is a task that only a person can do, with the command to type.
 type errand struct {
 	What    string `json:"what"`
 	Command string `json:"command,omitempty"`
 }
 
-// reportOf puts together the state of a FileSystem from what belongs to it.
+// reportOf computes the state of a FileSystem from its objects.
 func reportOf(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget, nodes []v1alpha1.FileSystemNode, now time.Time) overview {
 	out := overview{judgment: judge(fs), Type: fs.Spec.Type, Version: cmp.Or(fs.Status.Version, fs.Spec.Version)}
 	if s := fs.Status.Summary; s != nil {
@@ -90,7 +90,7 @@ func reportOf(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget, nodes [
 	return out
 }
 
-// chosen lists the values that the operator chose where the spec says nothing, each with its field.
+// chosen lists the values that the operator chose because the spec has none, each with its field.
 func chosen(fs *v1alpha1.FileSystem) []string {
 	var out []string
 	if c := fs.Status.Chosen; c != nil {
@@ -112,7 +112,7 @@ func chosen(fs *v1alpha1.FileSystem) []string {
 	return out
 }
 
-// levelOf is how full a pool is.
+// levelOf returns the usage of a pool.
 func levelOf(p v1alpha1.StoragePoolStatus) poolLevel {
 	out := poolLevel{Name: p.Name, Targets: p.Targets, Used: p.Used, Capacity: p.Capacity}
 	if p.CapacityBytes > 0 {
@@ -125,7 +125,7 @@ func levelOf(p v1alpha1.StoragePoolStatus) poolLevel {
 	return out
 }
 
-// troubleOf returns why a target does not serve, or what its disk reports about itself. It is nil for a target that is well.
+// troubleOf returns why a target does not serve, or what its disk reports about itself. It is nil for a healthy target.
 func troubleOf(t *v1alpha1.StorageTarget) *diskTrouble {
 	out := &diskTrouble{Name: t.Name, Node: t.Spec.Node, Device: string(t.Spec.Device.ID), Role: t.Spec.Role}
 	ready := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady)
@@ -148,7 +148,7 @@ func troubleOf(t *v1alpha1.StorageTarget) *diskTrouble {
 	return out
 }
 
-// happening lists what goes on now, with the time since when where it is recorded.
+// happening lists the changes that are in progress, with their start if it is recorded.
 func happening(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget, now time.Time) []string {
 	var out []string
 	since := func(t metav1.Time) string { return " (since " + duration.HumanDuration(now.Sub(t.Time)) + ")" }
@@ -204,7 +204,7 @@ func messageOf(all []metav1.Condition, kind string) string {
 	return ""
 }
 
-// waiting lists what a person has to do, each with its command.
+// waiting lists the tasks of a person, each with its command.
 func waiting(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget, nodes []v1alpha1.FileSystemNode) []errand {
 	var out []errand
 	pfs := "kubectl pfs -n " + fs.Namespace + " "
@@ -248,7 +248,7 @@ func waiting(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget, nodes []
 	return out
 }
 
-// waitingTargets lists what a person has to do about single disks.
+// waitingTargets lists the tasks of a person for single disks.
 func waitingTargets(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget) []errand {
 	var out []errand
 	for i := range targets {
@@ -280,7 +280,7 @@ func waitingTargets(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget) [
 	return out
 }
 
-// waitingNode lists what a person has to do about a node.
+// waitingNode lists the tasks of a person for a node.
 func waitingNode(fs *v1alpha1.FileSystem, n *v1alpha1.FileSystemNode) []errand {
 	var out []errand
 	pfs := "kubectl pfs -n " + fs.Namespace + " node "
@@ -303,7 +303,7 @@ func waitingNode(fs *v1alpha1.FileSystem, n *v1alpha1.FileSystemNode) []errand {
 	return out
 }
 
-// remarks lists what is not wrong, and what a person should know.
+// remarks lists facts that are not problems, but that a person should have.
 func remarks(fs *v1alpha1.FileSystem) []string {
 	var out []string
 	for _, kind := range []string{v1alpha1.ConditionEvaluationOnly, v1alpha1.ConditionNodeImageWaits} {
@@ -321,7 +321,7 @@ func remarks(fs *v1alpha1.FileSystem) []string {
 	return out
 }
 
-// render is the report as one screen.
+// render formats the report as one screen.
 func (r *overview) render() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s/%s   %s %s   %s\n", r.Namespace, r.Name, r.Type, cmp.Or(r.Version, "?"), r.Health)
@@ -353,7 +353,7 @@ func (r *overview) render() string {
 			}
 			out.WriteString(wrapped("  - ", "    ", w.What))
 			if w.Command != "" {
-				out.WriteString("      " + w.Command + "\n") // a command is never broken: it is there to be copied
+				out.WriteString("      " + w.Command + "\n") // a command is never wrapped, so that it can be copied
 			}
 		}
 	}
@@ -395,7 +395,7 @@ func section(out *strings.Builder, title string, items []string) {
 	}
 }
 
-// of is a count such as "3/4" in words.
+// of writes a count such as "3/4" in words.
 func of(count string) string {
 	if have, all, ok := strings.Cut(count, "/"); ok {
 		return have + " of " + all
@@ -403,7 +403,7 @@ func of(count string) string {
 	return cmp.Or(count, "?")
 }
 
-// levelBar draws how full something is.
+// levelBar draws a usage.
 func levelBar(percent *int64) string {
 	if percent == nil {
 		return "?"
@@ -469,7 +469,7 @@ func atMostOne(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// again looks until the context ends. One look that fails is printed, and the next one follows.
+// again polls until the context ends. A failed poll is printed, and the next one follows.
 func (a *app) again(cmd *cobra.Command, interval time.Duration, look func() error) error {
 	for first := true; ; first = false {
 		if a.terminal {

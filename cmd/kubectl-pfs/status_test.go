@@ -16,8 +16,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// golden compares a screen with its file in testdata, and holds that no line but a command is wider than the screen. With UPDATE_GOLDEN, it
-// writes the file.
+// golden compares a screen with its file in testdata, and checks that no line except a command is wider than the screen. With
+// UPDATE_GOLDEN, it writes the file.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -35,7 +35,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// whenSeen is the time of the tests' program; see clusterThrough.
+// whenSeen is the clock of the program in tests; see clusterThrough.
 var whenSeen = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func ago(d time.Duration) metav1.Time { return metav1.NewTime(whenSeen.Add(-d)) }
@@ -77,7 +77,7 @@ func diskOf(name, node string, conditions ...metav1.Condition) *v1alpha1.Storage
 	}
 }
 
-// planned is a StorageTarget whose plan waits.
+// planned is a StorageTarget whose plan waits for approval.
 func planned(name, node, hash string, destroys ...string) *v1alpha1.StorageTarget {
 	t := diskOf(name, node, is(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonAwaitingApproval, "the plan must be approved"))
 	t.Status.Plan = &v1alpha1.TargetPlan{
@@ -86,7 +86,7 @@ func planned(name, node, hash string, destroys ...string) *v1alpha1.StorageTarge
 	return t
 }
 
-// serving is a StorageTarget that is well.
+// serving is a healthy StorageTarget.
 func serving(name, node string) *v1alpha1.StorageTarget {
 	return diskOf(name, node, is(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonProven, "the disk is mounted"),
 		is(v1alpha1.ConditionOnline, metav1.ConditionTrue, v1alpha1.ReasonServing, ""))

@@ -51,7 +51,7 @@ func metricNames(points []results.Point) []string {
 	return out
 }
 
-// shortened are the first of many names.
+// shortened returns the first of many names.
 func shortened(names []string) string {
 	const most = 4
 	if len(names) > most {

@@ -42,7 +42,7 @@ func waitingPlan(t *v1alpha1.StorageTarget) *v1alpha1.TargetPlan {
 	return plan
 }
 
-// choice is which targets a command is about.
+// choice selects the targets of a command.
 type choice struct {
 	names    []string
 	selector string
@@ -82,7 +82,7 @@ func (c connection) targetsOf(cmd *cobra.Command, fileSystem string, which choic
 	return out, nil
 }
 
-// planText shows what would be done to a disk, with all that is lost.
+// planText describes the changes to a disk, and all that is lost.
 func planText(t *v1alpha1.StorageTarget, plan *v1alpha1.TargetPlan, steps bool) string {
 	var out strings.Builder
 	d := t.Spec.Device
@@ -103,7 +103,7 @@ func planText(t *v1alpha1.StorageTarget, plan *v1alpha1.TargetPlan, steps bool) 
 	return out.String()
 }
 
-// bytesText is a size as disks are sold: in powers of 1000.
+// bytesText formats a size as for disks: in powers of 1000.
 func bytesText(n int64) string {
 	const step, units = 1000, "kMGTP"
 	value, unit := float64(n), ""
@@ -250,7 +250,7 @@ func (a *app) approve(cmd *cobra.Command, fileSystem string, flags approveFlags)
 	}
 	if !flags.yes && !flags.dry {
 		cmd.PrintErrf("%s Type %q: ", question, word)
-		answer, _ := bufio.NewReader(a.stdin).ReadString('\n') // no answer is no approval
+		answer, _ := bufio.NewReader(a.stdin).ReadString('\n') // a missing answer is not an approval
 		if strings.TrimSpace(answer) != word {
 			return errors.New("not approved. Nothing was changed")
 		}
@@ -268,7 +268,7 @@ func (a *app) approve(cmd *cobra.Command, fileSystem string, flags approveFlags)
 	return nil
 }
 
-// approvable are the targets whose shown plan may be approved, and how many of them destroy data.
+// approvable returns the targets whose shown plan may be approved, and how many of these plans destroy data.
 func approvable(targets []v1alpha1.StorageTarget, flags approveFlags) (chosen []v1alpha1.StorageTarget, lossy int, err error) {
 	named := len(flags.which.names) > 0
 	for i := range targets {
@@ -294,7 +294,7 @@ func approvable(targets []v1alpha1.StorageTarget, flags approveFlags) (chosen []
 }
 
 // approvePlan approves the plan of a target as it was shown. The API server refuses the patch of an object that has changed since it was
-// read. If only something else of it has changed, such as a time, the same plan is approved at the new version.
+// read. If only another part of it has changed, such as a time, the same plan is approved at the new version.
 func (c connection) approvePlan(cmd *cobra.Command, shown *v1alpha1.StorageTarget, dry bool) error {
 	hash := shown.Status.Plan.Hash
 	t := shown.DeepCopy()
@@ -317,7 +317,7 @@ func (c connection) approvePlan(cmd *cobra.Command, shown *v1alpha1.StorageTarge
 	return fmt.Errorf("%s: the object changes all the time, so its plan was not approved; try again", shown.Name)
 }
 
-// setSpec sets fields of the spec of an object that nobody has changed since it was read. With dry it prints the patch instead.
+// setSpec sets fields of the spec of an object that must not have changed since it was read. With dry it prints the patch instead.
 func (c connection) setSpec(cmd *cobra.Command, object client.Object, fields map[string]any, dry bool) error {
 	kind := strings.ToLower(kindOf(object))
 	asRead := map[string]any{"resourceVersion": object.GetResourceVersion(), "uid": object.GetUID()}

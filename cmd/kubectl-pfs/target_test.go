@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// approvals are the approved plans of all targets.
+// approvals returns the approved plans of all targets.
 func approvals(t *testing.T, c client.Client) map[string]string {
 	t.Helper()
 	var all v1alpha1.StorageTargetList
@@ -28,7 +28,7 @@ func approvals(t *testing.T, c client.Client) map[string]string {
 	return out
 }
 
-// waitingDisks are two blank disks, one with data, one that is refused, and one of another FileSystem.
+// waitingDisks returns two blank disks, one with data, one that is refused, and one of another FileSystem.
 func waitingDisks() []client.Object {
 	refused := planned("refused", "oss6", hashOf("d"))
 	refused.Status.Plan.Refusals = []string{"sdb is mounted at /home"}
@@ -92,7 +92,7 @@ func TestOnlyThePlansThatWereShownAreApproved(t *testing.T) {
 	}
 }
 
-// changing replaces the plan, or only a time, of a target just before the first patch of it.
+// changing replaces the plan of a target, or only a time, just before the first patch of it.
 func changing(g Gomega, change func(*v1alpha1.StorageTarget)) interceptor.Funcs {
 	done := false
 	return interceptor.Funcs{
@@ -103,7 +103,7 @@ func changing(g Gomega, change func(*v1alpha1.StorageTarget)) interceptor.Funcs 
 				g.Expect(c.Get(ctx, client.ObjectKeyFromObject(object), t)).To(Succeed())
 				change(t)
 				g.Expect(c.Update(ctx, t)).To(Succeed())
-				// The fake cluster does not refuse the version of a patch, as the API server does.
+				// The fake cluster does not check the version in a patch, as the API server does.
 				return apierrors.NewConflict(schema.GroupResource{Resource: "storagetargets"}, t.Name, nil)
 			}
 			return c.Patch(ctx, object, patch, options...)

@@ -31,7 +31,7 @@ or let it go on.`,
 	return cmd
 }
 
-// prints returns a command that reads the named FileSystem and prints a text of it.
+// prints returns a command that reads the named FileSystem and prints a text about it.
 func (a *app) prints(text func(fs *v1alpha1.FileSystem) string) func(cmd *cobra.Command, args []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := a.connect(a.cluster)
@@ -47,7 +47,7 @@ func (a *app) prints(text func(fs *v1alpha1.FileSystem) string) func(cmd *cobra.
 	}
 }
 
-// upgradeText shows how far an upgrade is, and what it waits for.
+// upgradeText shows the progress of an upgrade, and what it waits for.
 func upgradeText(fs *v1alpha1.FileSystem) string {
 	var out strings.Builder
 	runs := cmp.Or(fs.Status.Version, "nothing yet")

@@ -12,8 +12,8 @@ import (
 	"parallelfs.dev/operator/benchmarks/registry"
 )
 
-// verdicts has a row for each file of test data: what parse makes of it, and why. VERDICTS=write writes it again, to be looked at
-// in the diff.
+// verdicts has a row for each file of test data: the result of parse, and the reason. VERDICTS=write writes it again, so that the diff can
+// be reviewed.
 const verdicts = "testdata/verdicts.txt"
 
 func TestEachFileOfTestDataHasItsVerdict(t *testing.T) {
@@ -32,7 +32,7 @@ func TestEachFileOfTestDataHasItsVerdict(t *testing.T) {
 	g.Expect(strings.Split(rows.String(), "\n")).To(Equal(strings.Split(string(want), "\n")), "VERDICTS=write writes %s again", verdicts)
 }
 
-// verdict says what parse makes of an output.
+// verdict describes the result of parse for an output.
 func verdict(output []byte) string {
 	name, err := guess(output)
 	if err != nil {

@@ -39,16 +39,16 @@ person changes something (Stalled), and when it was deleted. To stop watching st
 	return cmd
 }
 
-// view is what of a run or suite is watched.
+// view is the part of a run or suite that is watched.
 type view struct {
 	kind, progress, current, left string
 	conditions                    []metav1.Condition
-	// results are lines of what has ended, by a key that stays.
+	// results has a line for each point or run that has ended, by a permanent key.
 	keys    []string
 	results map[string]string
 }
 
-// missed is how many looks in a row may fail before watching ends: an API server that is restarted is back by then.
+// missed is how many polls in a row may fail before watching ends: a restarted API server is back by then.
 const missed = 30
 
 func (a *app) watch(cmd *cobra.Command, name string, suite bool, interval time.Duration) error {
@@ -69,7 +69,7 @@ func (a *app) watch(cmd *cobra.Command, name string, suite bool, interval time.D
 			s.show(v)
 			if end := ended(v); end != nil {
 				s.finish()
-				_, _ = fmt.Fprintf(s.out, "%s: %s\n", state(v.conditions), end.Message) // a screen that is gone sees nothing
+				_, _ = fmt.Fprintf(s.out, "%s: %s\n", state(v.conditions), end.Message) // a closed screen needs no output
 				if end.Status == metav1.ConditionTrue {
 					return nil
 				}
@@ -91,7 +91,7 @@ func (a *app) watch(cmd *cobra.Command, name string, suite bool, interval time.D
 	}
 }
 
-// ended is the condition that ended what is watched, nil while it goes on.
+// ended is the condition that ended the watched object, nil while it continues.
 func ended(v view) *metav1.Condition {
 	done := meta.FindStatusCondition(v.conditions, v1alpha1.ConditionSucceeded)
 	if done == nil || done.Status == metav1.ConditionUnknown {
@@ -100,7 +100,7 @@ func ended(v view) *metav1.Condition {
 	return done
 }
 
-// look reads a run, or else a suite; kind is that of an earlier look.
+// look reads a run, or else a suite; kind is the result of an earlier poll.
 func (c connection) look(ctx context.Context, name string, suite bool, kind string) (view, error) {
 	key := client.ObjectKey{Namespace: c.namespace, Name: name}
 	if !suite && kind != "BenchmarkSuite" {
@@ -183,7 +183,7 @@ func viewOfSuite(suite *v1alpha1.BenchmarkSuite) view {
 	return v
 }
 
-// screen shows views: on a terminal one line that changes below the results, elsewhere a line for each change.
+// screen shows views: on a terminal, one changing line below the results; elsewhere, a line for each change.
 type screen struct {
 	out      io.Writer
 	terminal bool
@@ -192,7 +192,7 @@ type screen struct {
 	open     bool
 }
 
-// show prints what is new.
+// show prints the changes.
 func (s *screen) show(v view) {
 	if s.shown == nil {
 		s.shown = map[string]string{}
@@ -230,7 +230,7 @@ func (s *screen) clear() {
 	}
 }
 
-// finish leaves the line that changes as it is.
+// finish leaves the changing line as it is.
 func (s *screen) finish() {
 	if s.open {
 		s.print("\n")
@@ -238,10 +238,10 @@ func (s *screen) finish() {
 	}
 }
 
-// widest is the length of the line that changes; a line that wraps could not be cleared.
+// widest is the length of the changing line; a line that wraps could not be cleared.
 const widest = 100
 
-// status is the line of how far a view is. Off a terminal it leaves out the time that is left, which changes with each look.
+// status is the line with the progress of a view. Outside of a terminal, it leaves out the remaining time, which changes with each poll.
 func status(v view, terminal bool) string {
 	parts := []string{}
 	if terminal {

@@ -24,7 +24,7 @@ func running() *v1alpha1.BenchmarkRun {
 	}
 }
 
-// change changes the run between two looks.
+// change changes the run between two polls.
 func change(t *testing.T, how func(*v1alpha1.BenchmarkRun)) func(client.Client) {
 	return func(c client.Client) {
 		run := &v1alpha1.BenchmarkRun{}

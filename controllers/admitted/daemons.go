@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// AnnotationAsked holds the requested properties. It is on the template of a daemon's pods, and thereby on the pods.
+	// AnnotationAsked holds the requested properties. It is on the template of a daemon's pods, and so on the pods.
 	AnnotationAsked = "parallelfs.dev/asked"
 	// annotationChanged replaces AnnotationAsked on pods in the cache only. It holds the changes, one per line.
 	annotationChanged = "changed-by-admission"

@@ -1,5 +1,5 @@
-// Package agents asks the agents of the nodes that a FileSystem's servers run on: what disks and daemons did meanwhile, by HTTP, and to
-// drop the caches of their kernel, by an annotation of the NodeInventory.
+// Package agents queries the agents on the nodes of a FileSystem's servers. By HTTP it reads the load of disks and daemons, and by an
+// annotation of the NodeInventory it requests that the kernel's caches are dropped.
 package agents
 
 import (
@@ -30,22 +30,22 @@ import (
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 
 const (
-	// atOnce is how many agents are asked at once.
+	// atOnce is how many agents are queried at once.
 	atOnce = 32
-	// mostAsked is how many agents are asked after a turn, and mostKept how many Summaries are kept of what they say: with more servers, a
-	// record would grow with the filesystem, and the questions would take longer than the turn.
+	// mostAsked is how many agents are queried, and mostKept how many Summaries of their answers are kept. With more servers, a record would
+	// grow with the filesystem, and the queries would take longer than the interval between them.
 	mostAsked, mostKept = 256, 32
-	// mostAnswer bounds an answer, in bytes: the summaries of a thousand targets and daemons are less than half of it.
+	// mostAnswer bounds an answer, in bytes: the summaries of a thousand targets and daemons need less than half of it.
 	mostAnswer = 1 << 20
-	// mostSkew is how far the clock of a node may be from the manager's: with more, the figures would be of another time than the point.
+	// mostSkew is how far the clock of a node may be from the manager's: with more, the figures would belong to another time than the point.
 	mostSkew = 3 * time.Second
 )
 
-// Reader asks agents for telemetry.
+// Reader reads telemetry from agents.
 type Reader struct {
-	// Nodes reads the nodes, for their addresses; a cache will do.
+	// Nodes reads the nodes, for their addresses; a cache is enough.
 	Nodes client.Reader
-	// Port that the agents answer on; 0 asks nobody.
+	// Port of the agents; with 0, no agent is queried.
 	Port int
 	// HTTP is the client, with its time limit for one agent.
 	HTTP *http.Client
@@ -60,9 +60,9 @@ func NewReader(nodes client.Reader, port int, limit time.Duration) *Reader {
 	}}}
 }
 
-// Telemetry says what the disks and daemons of a FileSystem did between two moments on these nodes, sorted by node, disks, then daemons. Of
-// an agent that does not answer there is one Summary with a Problem; so it never fails as a whole. Of more than 256 nodes it asks 256,
-// evenly spread, and says so. What it returns has at most 32 Summaries (telemetry.Bound). Without a Port it is empty.
+// Telemetry returns the load of a FileSystem's disks and daemons between two times on these nodes, sorted by node, disks, then daemons. For
+// an agent that does not answer, there is one Summary with a Problem; so it never fails as a whole. With more than 256 nodes, it queries
+// 256, evenly spread, and adds a note. The result has at most 32 Summaries (telemetry.Bound). Without a Port it is empty.
 func (r *Reader) Telemetry(ctx context.Context, fs client.ObjectKey, nodes []string, from, to time.Time) []telemetry.Summary {
 	if r.Port == 0 {
 		return nil
@@ -92,7 +92,7 @@ func (r *Reader) Telemetry(ctx context.Context, fs client.ObjectKey, nodes []str
 	return telemetry.Bound(out, mostKept)
 }
 
-// spread chooses at most so many of the nodes, at even distances, and says how many are left.
+// spread selects at most so many of the nodes, at even distances, and returns how many are left.
 func spread(nodes []string, most int) (chosen []string, left int) {
 	if len(nodes) <= most {
 		return nodes, 0
@@ -103,7 +103,7 @@ func spread(nodes []string, most int) (chosen []string, left int) {
 	return chosen, len(nodes) - most
 }
 
-// ask asks the agent of one node. An error is a sentence without what differs from one question to the next.
+// ask queries the agent of one node. An error is a sentence without the parts that differ between queries.
 func (r *Reader) ask(ctx context.Context, node, fileSystem string, from, to time.Time) ([]telemetry.Summary, error) {
 	address, err := r.address(ctx, node)
 	if err != nil {
@@ -149,7 +149,8 @@ func (r *Reader) ask(ctx context.Context, node, fileSystem string, from, to time
 	return answer.Summaries, nil
 }
 
-// silent says why an agent did not answer. It drops the outer layers of an error: they hold the time span and the port of the connection.
+// silent returns why an agent did not answer. It drops the outer layers of an error: they hold the time span and the port of the
+// connection.
 func (r *Reader) silent(host string, err error) error {
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {

@@ -14,7 +14,7 @@ import (
 )
 
 // AskToDropCaches asks the agents of nodes to drop the caches of their kernels once. The request is a text of at most 128 characters that
-// was never used before; asking again with the same one changes nothing. A node without a NodeInventory is an error, and then nobody is
+// was never used before; asking again with the same one changes nothing. A node without a NodeInventory is an error, and then no agent is
 // asked.
 func AskToDropCaches(ctx context.Context, c client.Client, nodes []string, request string) error {
 	inventories, err := inventoriesOf(ctx, c, nodes)
@@ -35,8 +35,8 @@ func AskToDropCaches(ctx context.Context, c client.Client, nodes []string, reque
 	return errors.Join(errs...)
 }
 
-// DroppedCaches says which of the nodes have not answered the request yet, and fails with a sentence when one answered that it could not.
-// A node without a NodeInventory is an error.
+// DroppedCaches returns the nodes that have not answered the request yet, and an error when one answered that it could not. A node without
+// a NodeInventory is an error.
 func DroppedCaches(ctx context.Context, reader client.Reader, nodes []string, request string) (waiting []string, err error) {
 	inventories, err := inventoriesOf(ctx, reader, nodes)
 	if err != nil {

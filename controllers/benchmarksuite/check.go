@@ -11,8 +11,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// check refuses what each variant alone could be, and what no suite can measure: a variant must not find on its disks what another has
-// left there.
+// check refuses variants that would be invalid alone, and suites that can't be measured: a variant must not find data of another one on its
+// disks.
 func check(suite *v1alpha1.BenchmarkSuite, plans []variantPlan, backends backend.Set) *refusal {
 	if b := suite.Spec.Baseline; b != nil && !slices.Contains(reference.Names(), b.Published) {
 		return invalid("spec.baseline.published: there is no table %q; there are %s", b.Published, strings.Join(reference.Names(), ", "))
@@ -45,8 +45,8 @@ func check(suite *v1alpha1.BenchmarkSuite, plans []variantPlan, backends backend
 	return nil
 }
 
-// checkVariant refuses what would take over disks that hold something already: it is not what the suite made, so it neither can be compared
-// nor may be wiped.
+// checkVariant refuses a variant that would take over disks with existing data: the suite did not make that data, so it can neither be
+// compared nor be wiped.
 func checkVariant(suite *v1alpha1.BenchmarkSuite, p *variantPlan, backends backend.Set) *refusal {
 	if p.spec.Provisioning.FormatPolicy == v1alpha1.FormatNever {
 		return invalid("variant %s: spec.fileSystem.provisioning.formatPolicy is Never, which uses only disks that hold this filesystem already; "+
@@ -83,7 +83,7 @@ func placesOf(spec *v1alpha1.FileSystemSpec) []place {
 	return out
 }
 
-// apart refuses two variants of which the second would find on its disks what the first has left there, or would be mounted over it.
+// apart refuses two variants if the second would find data of the first on its disks, or would be mounted over it.
 func apart(suite *v1alpha1.BenchmarkSuite, first, second *variantPlan) *refusal {
 	after := suite.Spec.AfterVariant
 	for _, a := range placesOf(&first.spec) {
@@ -115,7 +115,7 @@ func apart(suite *v1alpha1.BenchmarkSuite, first, second *variantPlan) *refusal 
 	return nil
 }
 
-// devicesOf names the disks that targets name, as "id of node", with those for external logs.
+// devicesOf returns the disks that targets name, as "id of node", with those for external logs.
 func devicesOf(targets v1alpha1.TargetsSpec) map[string]bool {
 	out := map[string]bool{}
 	for _, d := range targets.Devices {

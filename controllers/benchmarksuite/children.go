@@ -16,27 +16,28 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// maxName is the longest name of a FileSystem and of a BenchmarkRun; admission holds it.
+// maxName is the longest name of a FileSystem and of a BenchmarkRun; admission enforces it.
 const maxName = 40
 
-// variantPlan is what the suite makes for one variant.
+// variantPlan has the objects that the suite makes for one variant.
 type variantPlan struct {
 	name string
-	// fileSystem as it is sent, and its spec as it reads: what the API server sees is what the user wrote, not what Go makes of it.
+	// fileSystem is the object that is sent, and its spec the decoded form. The API server gets exactly the fields that the user wrote,
+	// without Go's zero values.
 	fileSystem *unstructured.Unstructured
 	spec       v1alpha1.FileSystemSpec
 	// runs in the order of the suite.
 	runs []*unstructured.Unstructured
 }
 
-// refusal says why a suite can't be begun as it is.
+// refusal is the reason why a suite can't begin.
 type refusal struct{ reason, message string }
 
 func invalid(format string, args ...any) *refusal {
 	return &refusal{v1alpha1.ReasonInvalidSpec, fmt.Sprintf(format, args...)}
 }
 
-// build returns what the suite makes for each variant, or why the spec can't be meant.
+// build returns the objects of each variant, or why the spec is invalid.
 func build(suite *v1alpha1.BenchmarkSuite, backends backend.Set) ([]variantPlan, *refusal) {
 	plans := make([]variantPlan, 0, len(suite.Spec.Variants))
 	for i := range suite.Spec.Variants {
@@ -55,7 +56,7 @@ func buildVariant(suite *v1alpha1.BenchmarkSuite, variant *v1alpha1.SuiteVariant
 	if err != nil {
 		return p, invalid("variant %s: spec.fileSystem with spec.variants[%s].fileSystem: %v", variant.Name, variant.Name, err)
 	}
-	// What becomes of the disks is the suite's to say, at the moment of removal.
+	// The suite decides about the disks when it removes the FileSystem.
 	content["deletionPolicy"] = string(v1alpha1.DeletionRetain)
 	delete(content, "confirmDestroy")
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &p.spec); err != nil {
@@ -100,7 +101,7 @@ func merge(base runtime.RawExtension, patch *runtime.RawExtension) (map[string]a
 	return content, nil
 }
 
-// complete sets what of a run's spec is the suite's.
+// complete sets the fields of a run's spec that the suite owns.
 func complete(suite *v1alpha1.BenchmarkSuite, spec map[string]any, variant, fileSystem string) error {
 	target, err := object(spec, "target", "target")
 	if err != nil {
@@ -150,7 +151,7 @@ func child(suite *v1alpha1.BenchmarkSuite, kind, name string, spec map[string]an
 
 func fileSystemName(suite, variant string) string { return suite + "-" + variant }
 
-// runName is the name of a variant's run. One that is too long is cut, and ends with a hash of all of it.
+// runName is the name of a variant's run. A name that is too long is cut, and ends with a hash of the whole name.
 func runName(suite, variant, run string) string {
 	name := suite + "-" + variant + "-" + run
 	if len(name) <= maxName {
@@ -161,7 +162,8 @@ func runName(suite, variant, run string) string {
 	return strings.TrimRight(name[:maxName-1-len(hash)], "-") + "-" + hash
 }
 
-// made is true for a FileSystem that the suite made. A copy of its manifest has the annotation too: the uid in the status tells them apart.
+// made is true for a FileSystem that the suite made. A copy of its manifest has the annotation too: the uid in the status distinguishes
+// them.
 func made(suite *v1alpha1.BenchmarkSuite, fs metav1.Object) bool {
 	return fs.GetLabels()[v1alpha1.LabelBenchmarkSuite] == suite.Name && fs.GetAnnotations()[v1alpha1.AnnotationSuite] == string(suite.UID)
 }

@@ -33,14 +33,14 @@ func TestMain(m *testing.M) { apiserver.Run(m, &server) }
 
 // disk is a disk of the test's node.
 type disk struct {
-	// holder is the uid of the FileSystem that has written to it last; empty when it is blank.
+	// holder is the uid of the FileSystem that wrote to it last; empty when it is blank.
 	holder string
-	// wiped counts the wipes, and formats the times that a FileSystem made a target of it.
+	// wiped counts the wipes, and formats how often a FileSystem formatted it as a target.
 	wiped, formats int
 }
 
-// lab is a namespace with an operator of suites. The test is the controllers of FileSystems and BenchmarkRuns, the agent of a node with one
-// disk for each FileSystem, and the garbage collector.
+// lab is a namespace with an operator of suites. The test plays the controllers of FileSystems and BenchmarkRuns, the agent of a node with
+// one disk for each FileSystem, and the garbage collector.
 type lab struct {
 	Gomega
 	t         *testing.T
@@ -49,18 +49,18 @@ type lab struct {
 	operator  *Reconciler
 	clock     *clocktesting.FakePassiveClock
 	recorder  *events.FakeRecorder
-	// disks by the name of the StorageTarget that has them; old are the targets whose disk holds something from before.
+	// disks has the disks by the name of their StorageTarget; old has the targets whose disk holds earlier data.
 	disks map[string]*disk
-	// measured are the runs in the order in which they ended, and filesystems those that were made; gone those that were deleted.
+	// measured lists the runs in the order in which they ended, filesystems those that were made, and gone those that were deleted.
 	measured, filesystems, gone []string
-	// notReady holds a FileSystem back, by its name, with what it says; fails lets a run fail.
+	// notReady keeps a FileSystem, by its name, from being Ready, with this message; fails makes a run fail.
 	notReady map[string]string
 	fails    map[string]bool
 	// hold keeps runs from ending.
 	hold bool
 }
 
-// newLab makes a lab for a test, which then runs beside others.
+// newLab makes a lab for a test, which then runs in parallel with others.
 func newLab(t *testing.T) *lab {
 	t.Helper()
 	t.Parallel()
@@ -72,7 +72,7 @@ func newLab(t *testing.T) *lab {
 	return l
 }
 
-// killedAfter starts an operator that dies after so many writes.
+// killedAfter starts an operator that is killed after so many writes.
 func (l *lab) killedAfter(writes int) {
 	l.client = server.Killable(l.t, writes)
 	l.operator = &Reconciler{Client: l.client, Reader: l.client, Clock: l.clock, PollInterval: 10 * time.Second, Tools: registry.Tools(), Backends: backends, Recorder: l.recorder}
@@ -114,7 +114,7 @@ func (l *lab) reconcile() error {
 	return err
 }
 
-// settle lets the operator and the cluster work in turn until neither has anything to do.
+// settle runs the operator and the cluster in turn until neither has work.
 func (l *lab) settle() {
 	l.t.Helper()
 	for range 300 {
@@ -127,7 +127,7 @@ func (l *lab) settle() {
 	l.t.Fatalf("still not settled: %+v", l.get().Status)
 }
 
-// writes counts what the operator has written; a dry run writes nothing, but is a request like one.
+// writes counts the writes of the operator; a dry run writes nothing, but counts as a request.
 func (l *lab) writes() int {
 	s := &v1alpha1.BenchmarkSuite{}
 	err := server.Client.Get(l.t.Context(), client.ObjectKey{Namespace: l.namespace, Name: "night"}, s)
@@ -158,7 +158,7 @@ func (l *lab) play() bool {
 	return busy
 }
 
-// playFileSystem is the controller of FileSystems, and the agent, for one FileSystem with one disk.
+// playFileSystem plays the controller of FileSystems, and the agent, for one FileSystem with one disk.
 func (l *lab) playFileSystem(fs *v1alpha1.FileSystem) bool {
 	target := &v1alpha1.StorageTarget{}
 	err := server.Client.Get(l.t.Context(), client.ObjectKey{Namespace: l.namespace, Name: fs.Name + "-d"}, target)
@@ -230,7 +230,7 @@ func (l *lab) provision(fs *v1alpha1.FileSystem) {
 	l.must(server.Client.Status().Update(l.t.Context(), target))
 }
 
-// playRun is the controller of BenchmarkRuns: a run ends when its FileSystem is Ready, with a value that the variant decides.
+// playRun plays the controller of BenchmarkRuns: a run ends when its FileSystem is Ready, with a value that depends on the variant.
 func (l *lab) playRun(run *v1alpha1.BenchmarkRun) bool {
 	if run.Status.CompletionTime != nil || run.Spec.Suspend || l.hold {
 		return false
@@ -278,7 +278,7 @@ func (l *lab) fileSystem(name string) *v1alpha1.FileSystem {
 	return fs
 }
 
-// own makes a FileSystem that belongs to somebody else.
+// own makes a FileSystem that does not belong to the suite.
 func (l *lab) own(name string, change func(fs *v1alpha1.FileSystem)) *v1alpha1.FileSystem {
 	l.t.Helper()
 	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: name}}

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// defaultReadyTimeout is that of spec.readyTimeout.
+	// defaultReadyTimeout is the default of spec.readyTimeout.
 	defaultReadyTimeout = 30 * time.Minute
-	// soon is when to go on after a step; the events of what was written mostly come sooner.
+	// soon is the time until the next pass after a step; the event of the write usually comes sooner.
 	soon = time.Second
-	// personInterval is how often something that a person has to change is looked at, where no event tells of it.
+	// personInterval is how often a pass checks for a person's change that causes no event.
 	personInterval = 30 * time.Second
 	// tryInterval is how often a suite that was refused is tried again: its spec stays as it is, but the reason may be a quota.
 	tryInterval = 5 * time.Minute
@@ -28,38 +28,38 @@ const (
 type action int
 
 const (
-	// nothing but the status.
+	// nothing writes only the status.
 	nothing action = iota
 	// makeFileSystem creates the FileSystem of a variant.
 	makeFileSystem
-	// makeRun creates a run of it.
+	// makeRun creates a run of the variant.
 	makeRun
 	// suspendRun sets spec.suspend of the run to decision.suspend.
 	suspendRun
-	// keepResults adds what a run has found to the results of the suite.
+	// keepResults adds the results of a run to those of the suite.
 	keepResults
-	// setRetain and setDestroy set what becomes of the disks, without a confirmation.
+	// setRetain and setDestroy set the deletion policy of the disks, without a confirmation.
 	setRetain
 	// setDestroy is followed by confirm.
 	setDestroy
 	// deleteFileSystem deletes the FileSystem.
 	deleteFileSystem
-	// confirm lets the disks be wiped.
+	// confirm permits that the disks are wiped.
 	confirm
 	// expire deletes the suite.
 	expire
 )
 
-// decision is what a pass does and what the status says.
+// decision is the action of a pass, and the content of the status.
 type decision struct {
 	action action
-	// variant and run are what the action is about.
+	// variant and run are the objects of the action.
 	variant, run int
-	// suspend is what suspendRun sets.
+	// suspend is the value that suspendRun sets.
 	suspend bool
-	// next is what the status of the variant becomes; nil leaves it.
+	// next is the new status of the variant; nil leaves it unchanged.
 	next *v1alpha1.SuiteVariantStatus
-	// begun sets the suite's time of start, and ended that of its end.
+	// begun sets the suite's start time, and ended its end time.
 	begun, ended bool
 
 	status   metav1.ConditionStatus
@@ -68,7 +68,7 @@ type decision struct {
 	message  string
 	// current is status.current.
 	current string
-	// after is when to look again, 0 for when something changes.
+	// after is the time until the next pass, 0 to wait for an event.
 	after time.Duration
 }
 
@@ -85,7 +85,7 @@ func stalled(reason, format string, args ...any) decision {
 	}
 }
 
-// decide says what to do now.
+// decide returns the next action.
 func decide(w *world) decision {
 	switch {
 	case w.suite.Status.CompletionTime != nil:
@@ -136,7 +136,7 @@ func suspended() decision {
 	}
 }
 
-// decidePending begins a variant: that it does stands in the status before anything is made.
+// decidePending begins a variant: the status records that before any object is made.
 func (w *world) decidePending(v int, variant *v1alpha1.SuiteVariantStatus) decision {
 	if refused := w.unconfirmed(); refused != nil {
 		return *refused
@@ -154,7 +154,7 @@ func (w *world) decidePending(v int, variant *v1alpha1.SuiteVariantStatus) decis
 	return d
 }
 
-// unconfirmed refuses what would end with disks being wiped, as long as nobody has said of this very object that they may be.
+// unconfirmed refuses variants that would end with wiped disks, while no person has permitted that for this very object.
 func (w *world) unconfirmed() *decision {
 	if w.suite.Spec.AfterVariant != v1alpha1.AfterVariantDestroy || w.suite.Spec.ConfirmDestroy == string(w.suite.UID) {
 		return nil
@@ -209,7 +209,7 @@ func (w *world) decideCreating(variant *v1alpha1.SuiteVariantStatus) decision {
 	return d
 }
 
-// decideReady begins to measure, unless what is measured could not be removed in the end.
+// decideReady begins to measure, unless the FileSystem could not be removed in the end.
 func (w *world) decideReady(variant *v1alpha1.SuiteVariantStatus) decision {
 	if w.suite.Spec.AfterVariant == v1alpha1.AfterVariantDestroy {
 		if refused := w.notItsOwn(variant); refused != nil {
@@ -229,7 +229,7 @@ func (w *world) decideReady(variant *v1alpha1.SuiteVariantStatus) decision {
 	return d
 }
 
-// adopted are the disks that held something of a FileSystem of that name before, and that this one has not formatted.
+// adopted returns the disks that held data of an earlier FileSystem of that name, and that this one has not formatted.
 func (w *world) adopted() []string {
 	var out []string
 	for i := range w.targets {
@@ -240,8 +240,7 @@ func (w *world) adopted() []string {
 	return out
 }
 
-// notItsOwn refuses to wipe, or to measure what would have to be wiped, where the FileSystem has disks that it did not format: what is
-// on them was there before.
+// notItsOwn refuses to wipe, or to measure before a wipe, if the FileSystem has disks that it did not format: their data was there before.
 func (w *world) notItsOwn(variant *v1alpha1.SuiteVariantStatus) *decision {
 	adopted := w.adopted()
 	if len(adopted) == 0 {
@@ -255,7 +254,7 @@ func (w *world) notItsOwn(variant *v1alpha1.SuiteVariantStatus) *decision {
 	return &d
 }
 
-// awaitsApproval is true while a person has to approve the plan of a disk: that may take days.
+// awaitsApproval is true while a person has to approve the plan of a disk, which may take days.
 func (w *world) awaitsApproval() bool {
 	return slices.ContainsFunc(w.targets, func(t v1alpha1.StorageTarget) bool {
 		ready := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady)
@@ -263,8 +262,8 @@ func (w *world) awaitsApproval() bool {
 	})
 }
 
-// deadline is when a variant's FileSystem must be Ready: the time begins anew with every disk that is formatted, because its plan may
-// have waited for an approval.
+// deadline is when a variant's FileSystem must be Ready. The time restarts with every disk that is formatted, because its plan may have
+// waited for an approval.
 func (w *world) deadline(variant *v1alpha1.SuiteVariantStatus) time.Time {
 	from := variant.StartTime.Time
 	for i := range w.targets {
@@ -291,7 +290,7 @@ func isReady(fs *v1alpha1.FileSystem) bool {
 		!meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionDegraded)
 }
 
-// waitsFor is what a FileSystem says of itself, and whether a person has to act.
+// waitsFor returns the FileSystem's own message, and whether a person has to act.
 func waitsFor(fs *v1alpha1.FileSystem) (string, bool) {
 	c := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionReady)
 	if c == nil {
@@ -306,7 +305,7 @@ func waitsFor(fs *v1alpha1.FileSystem) (string, bool) {
 	return fmt.Sprintf("%s: %s", c.Reason, c.Message), meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionStalled)
 }
 
-// decideEnd says how the suite has ended.
+// decideEnd decides how the suite has ended.
 func decideEnd(w *world) decision {
 	d := decision{
 		status: metav1.ConditionTrue, progress: conditions.Settled, reason: v1alpha1.ReasonAllRunsSucceeded,
@@ -349,7 +348,7 @@ func (w *world) succeeded() int {
 	return n
 }
 
-// decideEnded deletes the suite when its time is over.
+// decideEnded deletes the suite when its lifetime is over.
 func decideEnded(w *world) decision {
 	d := decision{status: metav1.ConditionUnknown, progress: conditions.Settled}
 	if known := meta.FindStatusCondition(w.suite.Status.Conditions, v1alpha1.ConditionSucceeded); known != nil {

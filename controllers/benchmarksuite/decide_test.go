@@ -18,7 +18,7 @@ func TestDecide(t *testing.T) {
 		progress conditions.Progress
 		reason   string
 		says     string
-		// state of the first variant after the pass, empty when the pass leaves it.
+		// state is that of the first variant after the pass, empty when the pass does not change it.
 		state v1alpha1.VariantState
 	}
 	cases := map[string]struct {
@@ -495,8 +495,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// The disks of a FileSystem are wiped when its confirmDestroy is its uid: nothing but the action confirm may set that, and every state in
-// which one of these is wrong must not lead to it.
+// The disks of a FileSystem are wiped when its confirmDestroy is its uid. Only the action confirm may set that, and no state in which one
+// of these conditions is false may lead to it.
 func TestAWipeIsConfirmedOnlyWhenEverythingHolds(t *testing.T) {
 	right := func() *scene { return leaving().disk("d1", formatted) }
 	NewWithT(t).Expect(decide(right().world).action).To(Equal(confirm))

@@ -18,8 +18,8 @@ type note struct {
 	kind, reason, action, text string
 }
 
-// notes are the events that the step from one status to the next makes: the start, how each run and each variant has ended, what holds the
-// suite up until a person acts, and the end.
+// notes returns the events of the step from one status to the next: the start, the end of each run and each variant, conditions that block
+// the suite until a person acts, and the end.
 func notes(before, after *v1alpha1.BenchmarkSuite) []note {
 	var out []note
 	if before.Status.StartTime == nil && after.Status.StartTime != nil {
@@ -92,10 +92,10 @@ func notesOfCondition(before, after *v1alpha1.BenchmarkSuite) []note {
 	return nil
 }
 
-// wiping names the disks that were confirmed to be wiped.
+// wiping lists the disks that were confirmed to be wiped.
 func wiping(d decision) note { return note{corev1.EventTypeWarning, "Destroying", "Remove", d.message} }
 
-// goodbye names what stays when a suite goes.
+// goodbye lists the objects that stay when a suite is deleted.
 func goodbye(w *world) []note {
 	names := w.staying()
 	if len(names) == 0 {

@@ -19,24 +19,24 @@ import (
 	"parallelfs.dev/operator/benchmarks/sweep"
 )
 
-// world is all that decide may look at.
+// world has all facts that decide may use.
 type world struct {
 	suite *v1alpha1.BenchmarkSuite
 	now   time.Time
 	// poll is Reconciler.PollInterval.
 	poll  time.Duration
 	plans []variantPlan
-	// refused says why the suite can't be begun. The API server is asked only while it has not been.
+	// refused is the reason why the suite can't begin. The API server is queried only before the suite has begun.
 	refused *refusal
-	// fileSystems and runs of the namespace, by name, whoever made them.
+	// fileSystems and runs of the namespace, by name, whatever made them.
 	fileSystems map[string]*v1alpha1.FileSystem
 	runs        map[string]*v1alpha1.BenchmarkRun
-	// targets are those of the FileSystem of the variant that is under way.
+	// targets has those of the FileSystem of the current variant.
 	targets []v1alpha1.StorageTarget
 }
 
-// gather reads all that decide may look at. FileSystems, the run that is under way and the targets are read past the cache: what decide
-// concludes from something that is not there, such as that it must be made, holds only if it is really not there.
+// gather reads all facts that decide may use. FileSystems, the current run and the targets are read past the cache: a decision from a
+// missing object, such as to make it, is right only if the object really does not exist.
 func (r *Reconciler) gather(ctx context.Context, suite *v1alpha1.BenchmarkSuite) (*world, error) {
 	w := &world{
 		suite: suite, now: r.Clock.Now(), poll: r.PollInterval,
@@ -116,22 +116,22 @@ func (r *Reconciler) gatherTargets(ctx context.Context, w *world) error {
 	return nil
 }
 
-// tried is true when the suite was tried as it is, and waits for a person: trying takes a request for each FileSystem and run.
+// tried is true when the suite was tried with its present spec, and waits for a person: a trial takes a request for each FileSystem and
+// run.
 func tried(suite *v1alpha1.BenchmarkSuite) bool {
 	c := meta.FindStatusCondition(suite.Status.Conditions, v1alpha1.ConditionSucceeded)
 	return c != nil && c.ObservedGeneration == suite.Generation &&
 		(c.Reason == v1alpha1.ReasonDestroyUnconfirmed || c.Reason == v1alpha1.ReasonSuspended)
 }
 
-// tryAll asks the API server, without making anything, whether it would take what the suite makes for all variants: one that is wrong is
-// found before the first hour is spent.
+// tryAll sends all objects of all variants to the API server as a dry run: an invalid one is found before the first hour is spent.
 func (r *Reconciler) tryAll(ctx context.Context, w *world) (*refusal, error) {
 	for i := range w.plans {
 		if taken := w.taken(&w.plans[i]); taken != nil {
 			return taken, nil
 		}
 	}
-	// Variants that change nothing of the runs have the same.
+	// Variants that change nothing in the runs share them.
 	same := false
 	for i := range w.plans {
 		p := &w.plans[i]
@@ -157,7 +157,7 @@ func (r *Reconciler) tryAll(ctx context.Context, w *world) (*refusal, error) {
 	return nil, nil
 }
 
-// taken names an object that is there and that a variant, which was not begun, would make.
+// taken returns an existing object that a variant, which has not begun, would make.
 func (w *world) taken(p *variantPlan) *refusal {
 	sentence := "there is a %s %s already, which this suite did not make and does not touch; delete or rename it, or give the suite or its variant %s another name"
 	if _, there := w.fileSystems[p.fileSystem.GetName()]; there {
@@ -171,7 +171,7 @@ func (w *world) taken(p *variantPlan) *refusal {
 	return nil
 }
 
-// try creates an object without making it (dry run), and returns why it is refused. The object then has its defaults.
+// try creates an object as a dry run, and returns why it is refused. The object then has its defaults.
 func (r *Reconciler) try(ctx context.Context, object *unstructured.Unstructured) (string, error) {
 	err := r.Client.Create(ctx, object, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
 	switch {
@@ -184,12 +184,12 @@ func (r *Reconciler) try(ctx context.Context, object *unstructured.Unstructured)
 	}
 }
 
-// isRefusal is true for an error that says that an object can't be made as it is.
+// isRefusal is true for an error about an object that is invalid as it is.
 func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err)
 }
 
-// because is what the API server says, with the fields that it names.
+// because is the message of the API server, with the fields that it names.
 func because(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil {
@@ -205,7 +205,7 @@ func because(err error) string {
 	return err.Error()
 }
 
-// expand says why the points of a run can't be run, with the defaults that the API server has set.
+// expand returns why the points of a run can't be run, with the defaults that the API server has set.
 func (r *Reconciler) expand(made *unstructured.Unstructured) string {
 	run := &v1alpha1.BenchmarkRun{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(made.Object, run); err != nil {
@@ -259,7 +259,7 @@ func (w *world) nextRun(v int) (int, bool) {
 	return 0, false
 }
 
-// entry is the status of a run of a variant, nil while it was not made.
+// entry is the status of a run of a variant, nil before the run was made.
 func entry(variant *v1alpha1.SuiteVariantStatus, run string) *v1alpha1.SuiteRunStatus {
 	for i := range variant.Runs {
 		if variant.Runs[i].Name == run {
@@ -271,7 +271,7 @@ func entry(variant *v1alpha1.SuiteVariantStatus, run string) *v1alpha1.SuiteRunS
 
 func over(s *v1alpha1.SuiteRunStatus) bool { return s.Succeeded == "True" || s.Succeeded == "False" }
 
-// live is the FileSystem of a variant: nil when it is gone, or when another one has its name.
+// live is the FileSystem of a variant: nil when it does not exist, or when another FileSystem has its name.
 func (w *world) live(v *v1alpha1.SuiteVariantStatus) *v1alpha1.FileSystem {
 	if fs := w.fileSystems[v.FileSystem]; fs != nil && v.FileSystemUID != "" && string(fs.UID) == v.FileSystemUID {
 		return fs

@@ -58,7 +58,7 @@ func (w *world) decideRun(variant *v1alpha1.SuiteVariantStatus, j int, run *v1al
 		}
 		return w.endRun(variant, j, value, message)
 	case stalls && hopeless(succeeded.Reason):
-		// It would go on if a person changed something; the next run must then find the filesystem idle.
+		// The run would continue if a person changed something; the next run must then find the filesystem idle.
 		d := w.endRun(variant, j, "False", fmt.Sprintf("%s: %s", succeeded.Reason, succeeded.Message))
 		d.action, d.suspend = suspendRun, true
 		return d
@@ -83,13 +83,13 @@ func (w *world) decideRun(variant *v1alpha1.SuiteVariantStatus, j int, run *v1al
 	return d
 }
 
-// hopeless is true for a reason of a stalled run that neither time nor the cluster's administrator changes: its spec and the filesystem
-// that the variant is stay as they are.
+// hopeless is true for the reason of a stalled run that neither time nor the cluster's administrator can change: its spec, and the
+// filesystem of the variant, stay as they are.
 func hopeless(reason string) bool {
 	return slices.Contains([]string{v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonBackendUnsupported, v1alpha1.ReasonPreflightFailed}, reason)
 }
 
-// endRun records the end of a run, with its results. Where nothing may follow a failure, the variant ends with it.
+// endRun records the end of a run, with its results. If nothing may follow a failure, the variant ends too.
 func (w *world) endRun(variant *v1alpha1.SuiteVariantStatus, j int, succeeded, message string) decision {
 	name := w.suite.Spec.Runs[j].Name
 	d := w.reconciling(v1alpha1.ReasonRunning, "run %s of variant %s has ended", name, variant.Name)
@@ -105,7 +105,7 @@ func (w *world) endRun(variant *v1alpha1.SuiteVariantStatus, j int, succeeded, m
 	return d
 }
 
-// fail gives a variant up. A run that is under way is suspended, so that it does not go on when nobody expects it any more.
+// fail ends a variant as failed. A run in progress is suspended, so that it does not continue unexpectedly.
 func (w *world) fail(variant *v1alpha1.SuiteVariantStatus, why string) decision {
 	why = v1alpha1.Cut(why, maxMessage)
 	d := w.reconciling(v1alpha1.ReasonWaitingForVariant, "variant %s is given up: %s", variant.Name, why)
@@ -135,7 +135,7 @@ func (w *world) fail(variant *v1alpha1.SuiteVariantStatus, why string) decision 
 	return d
 }
 
-// afterVariant follows when the runs of a variant are over.
+// afterVariant runs when the runs of a variant are over.
 func (w *world) afterVariant(variant *v1alpha1.SuiteVariantStatus) decision {
 	d := w.reconciling(v1alpha1.ReasonWaitingForVariant, "the runs of variant %s are over", variant.Name)
 	if w.suite.Spec.AfterVariant == v1alpha1.AfterVariantKeep {

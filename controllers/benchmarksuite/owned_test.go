@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// What the suite may wipe hangs on how the agent records a disk. This holds the two together: the records here are the agent's own
+// The suite decides from the agent's record of a disk whether it may wipe it. This test connects the two: its records are the agent's own
 // decisions.
 func TestADiskIsTheSuitesOwnOnlyWhenItsFileSystemHasFormattedIt(t *testing.T) {
 	const uuid = "11111111-2222-4333-8444-555555555555"

@@ -1,6 +1,6 @@
-// Package benchmarksuite reconciles BenchmarkSuites: it gathers what there is, decides on one step, takes it, and writes the status once.
-// What it is about to make stands in the status before it is made, so an operator that is killed at any moment goes on where it was. It
-// deletes no FileSystem but those that it made, and lets no disk be wiped that was not formatted for them.
+// Package benchmarksuite reconciles BenchmarkSuites: each pass gathers the facts, decides on one step, takes it, and writes the status
+// once. The status records an object before it is made, so that an operator that is killed at any moment continues from there. The package
+// deletes only FileSystems that it made, and permits the wipe only of disks that were formatted for them.
 package benchmarksuite
 
 import (
@@ -31,15 +31,15 @@ import (
 type Reconciler struct {
 	// Client reads from a cache and writes.
 	Client client.Client
-	// Reader reads from the API server: what is not there must really not be there.
+	// Reader reads from the API server: an object that it does not find really does not exist.
 	Reader client.Reader
 	Clock  clock.PassiveClock
-	// Tools by spec.tool, to find a run that can't be run before anything starts.
+	// Tools by spec.tool, to find an invalid run before anything starts.
 	Tools map[v1alpha1.BenchmarkTool]benchmarks.Tool
 	// Backends by spec.type of the variants' FileSystems.
 	Backends backend.Set
 	Recorder events.EventRecorder
-	// PollInterval is how often what the suite waits for is looked at, besides the events of it.
+	// PollInterval is how often a waiting suite is reconciled without an event.
 	PollInterval time.Duration
 }
 
@@ -52,7 +52,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile takes one BenchmarkSuite one step further. Its status is written once, at the end: what was decided, or why the pass failed.
+// Reconcile takes one BenchmarkSuite one step further. Its status is written once, at the end: the decision, or why the pass failed.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	p := &pass{Reconciler: r}
 	err := p.reconcile(ctx, request.NamespacedName)
@@ -66,19 +66,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{RequeueAfter: p.decision.after}, nil
 }
 
-// pass is one pass over a suite: what it has found, and what it does.
+// pass is one pass over a suite: the facts that it has found, and its action.
 type pass struct {
 	*Reconciler
 	suite    *v1alpha1.BenchmarkSuite
 	world    *world
 	decision decision
-	// found is what the tables of results say, once they are kept.
+	// found is the content of the tables of results, once they are written.
 	found *found
-	// gone is true when there is no suite to write a status of.
+	// gone is true when the suite no longer exists, so that there is no status to write.
 	gone bool
 }
 
-// phases are the steps of a pass, in their order.
+// phases returns the steps of a pass, in their order.
 func (p *pass) phases() []passes.Phase {
 	if !p.suite.DeletionTimestamp.IsZero() {
 		return []passes.Phase{{Name: "let go", Do: p.letGo}}
@@ -93,7 +93,7 @@ func (p *pass) phases() []passes.Phase {
 
 func (p *pass) reconcile(ctx context.Context, key client.ObjectKey) error {
 	p.suite = &v1alpha1.BenchmarkSuite{}
-	// Past the cache: a status that is behind would begin a step again that was taken, such as the making of a FileSystem that was removed.
+	// The read bypasses the cache: an outdated status would repeat a step that was taken, such as making a FileSystem that was removed.
 	if err := p.Reader.Get(ctx, key, p.suite); err != nil {
 		p.gone = true
 		return client.IgnoreNotFound(err)
@@ -104,7 +104,7 @@ func (p *pass) reconcile(ctx context.Context, key client.ObjectKey) error {
 	return p.writeStatus(ctx, p.world, p.decision, p.found)
 }
 
-// claim makes sure that the suite is not gone before what it was about to wipe is kept.
+// claim adds a finalizer, so that the suite is not deleted before the disks that it was about to wipe are safe.
 func (p *pass) claim(ctx context.Context) error {
 	return passes.Claim(ctx, p.Client, p.suite) //nolint:wrapcheck // the phase has a name
 }
@@ -119,12 +119,12 @@ func (p *pass) decide(context.Context) error {
 	return nil
 }
 
-// do takes the step that was decided on. What a person must change in what is to be made is no failure of the pass.
+// do takes the step of the decision. An object that a person must correct is not a failure of the pass.
 func (p *pass) do(ctx context.Context) (err error) {
 	d := p.decision
 	p.found, err = p.act(ctx, p.world, d)
 	if isRefusal(err) && (d.action == makeFileSystem || d.action == makeRun) {
-		// It was taken when it was tried, before the first variant: something else has changed since.
+		// The API server accepted it in the trial before the first variant, so something else has changed since.
 		name := p.suite.Spec.Variants[d.variant].Name
 		p.decision = stalled(v1alpha1.ReasonInvalidSpec, "variant %s: %s can't be made: %s", name, p.world.toMake(d), because(err))
 		return nil
@@ -133,10 +133,10 @@ func (p *pass) do(ctx context.Context) (err error) {
 	return err
 }
 
-// letGoAfter is how long a deletion tries to keep what is on the disks of a FileSystem that was about to be wiped.
+// letGoAfter is how long a deletion tries to keep the data on the disks of a FileSystem that was about to be wiped.
 const letGoAfter = time.Minute
 
-// letGo lets the suite go. Its runs go with it, and its FileSystems stay: what was about to be wiped is kept.
+// letGo releases a deleted suite. Its runs are deleted with it, and its FileSystems stay: their disks are not wiped.
 func (p *pass) letGo(ctx context.Context) error {
 	p.gone = true
 	if !controllerutil.ContainsFinalizer(p.suite, v1alpha1.Finalizer) {
@@ -162,7 +162,7 @@ func (p *pass) letGo(ctx context.Context) error {
 	return nil
 }
 
-// act takes the step that was decided on, and returns what keepResults has found.
+// act takes the step of the decision, and returns what keepResults has found.
 func (r *Reconciler) act(ctx context.Context, w *world, d decision) (*found, error) {
 	switch d.action {
 	case makeFileSystem:
@@ -183,7 +183,7 @@ func (r *Reconciler) act(ctx context.Context, w *world, d decision) (*found, err
 	return nil, nil
 }
 
-// toMake names what a decision makes.
+// toMake names the object that a decision makes.
 func (w *world) toMake(d decision) string {
 	if d.action == makeRun {
 		return "BenchmarkRun " + w.plans[d.variant].runs[d.run].GetName()
@@ -191,7 +191,8 @@ func (w *world) toMake(d decision) string {
 	return "FileSystem " + w.plans[d.variant].fileSystem.GetName()
 }
 
-// create makes what a plan says. It is not applied: what is there already is not the suite's, until the next look has proven it.
+// create makes an object of a plan. It does not use apply: an existing object does not belong to the suite until the next pass has proven
+// it.
 func (r *Reconciler) create(ctx context.Context, object *unstructured.Unstructured) error {
 	err := r.Client.Create(ctx, object.DeepCopy(), client.FieldValidation(metav1.FieldValidationStrict))
 	if apierrors.IsAlreadyExists(err) {
@@ -213,7 +214,8 @@ func (r *Reconciler) setSuspend(ctx context.Context, run *v1alpha1.BenchmarkRun,
 	return nil
 }
 
-// remove takes one step of the removal of a FileSystem. It holds on its own that this is the suite's, whatever was decided.
+// remove takes one step of the removal of a FileSystem. It checks itself that the FileSystem belongs to the suite, regardless of the
+// decision.
 func (r *Reconciler) remove(ctx context.Context, w *world, d decision) error {
 	variant := w.variant(d.variant)
 	fs := w.live(&variant)
@@ -228,7 +230,7 @@ func (r *Reconciler) remove(ctx context.Context, w *world, d decision) error {
 	case confirm:
 		return r.setPolicy(ctx, fs, v1alpha1.DeletionDestroy, string(fs.UID))
 	}
-	// The version too: what is deleted is what was looked at, with its deletionPolicy.
+	// The version is a precondition too: the deleted object is the one that was read, with its deletionPolicy.
 	exactly := client.Preconditions{UID: &fs.UID, ResourceVersion: &fs.ResourceVersion}
 	if err := r.Client.Delete(ctx, fs, exactly); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete FileSystem %s: %w", fs.Name, err)
@@ -237,7 +239,7 @@ func (r *Reconciler) remove(ctx context.Context, w *world, d decision) error {
 	return nil
 }
 
-// setPolicy says what becomes of the disks of a FileSystem.
+// setPolicy sets the deletion policy of a FileSystem.
 func (r *Reconciler) setPolicy(ctx context.Context, fs *v1alpha1.FileSystem, policy v1alpha1.DeletionPolicy, confirm string) error {
 	before := fs.DeepCopy()
 	after := fs.DeepCopy()

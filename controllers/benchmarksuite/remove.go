@@ -12,10 +12,10 @@ import (
 	"parallelfs.dev/operator/controllers/conditions"
 )
 
-// decideRemoving removes the FileSystem of a variant that is over. Wiping takes three steps, each proven before the next: the policy is set
-// without the confirmation, and the FileSystem is deleted, which stops its daemons and leaves its disks alone; only when it says that it
-// waits for the confirmation, and no new disk can come to it, its disks are looked at; and only when it has formatted every one of them
-// itself, the confirmation is given.
+// decideRemoving removes the FileSystem of a variant that is over. Wiping takes three steps, each proven before the next. First, the policy
+// is set without the confirmation, and the FileSystem is deleted, which stops its daemons and does not touch its disks. Second, once it
+// waits for the confirmation and can get no new disk, its disks are checked. Third, if it has formatted every one of them itself, the
+// confirmation is set.
 func (w *world) decideRemoving(variant *v1alpha1.SuiteVariantStatus) decision {
 	fs := w.live(variant)
 	if fs == nil || !made(w.suite, fs) {
@@ -46,7 +46,7 @@ func (w *world) decideRemoving(variant *v1alpha1.SuiteVariantStatus) decision {
 	}
 	d := w.reconciling(v1alpha1.ReasonWaitingForVariant, "FileSystem %s is being deleted", fs.Name)
 	d.after = soon
-	// Whatever somebody has set meanwhile: this is what happens to the disks.
+	// Whatever the FileSystem has now, this decides about the disks.
 	switch confirmed := fs.Spec.ConfirmDestroy != ""; {
 	case destroys && (fs.Spec.DeletionPolicy != v1alpha1.DeletionDestroy || confirmed):
 		d.action = setDestroy
@@ -58,7 +58,7 @@ func (w *world) decideRemoving(variant *v1alpha1.SuiteVariantStatus) decision {
 	return d
 }
 
-// decideLeaving waits until a FileSystem that is being deleted is gone, and confirms that its disks are wiped.
+// decideLeaving waits until a FileSystem that is being deleted no longer exists, and confirms the wipe of its disks.
 func (w *world) decideLeaving(variant *v1alpha1.SuiteVariantStatus, fs *v1alpha1.FileSystem, destroys bool) decision {
 	ready := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionReady)
 	asks := ready != nil && ready.Reason == v1alpha1.ReasonDestroyUnconfirmed &&
@@ -83,7 +83,7 @@ func (w *world) decideLeaving(variant *v1alpha1.SuiteVariantStatus, fs *v1alpha1
 	return d
 }
 
-// disks are those of the FileSystem of the variant that is under way.
+// disks returns the disks of the FileSystem of the current variant.
 func (w *world) disks() []string {
 	var out []string
 	for i := range w.targets {
@@ -92,7 +92,7 @@ func (w *world) disks() []string {
 	return out
 }
 
-// unknown refuses to wipe while nobody has looked at a disk: it could hold something that the FileSystem would take over, and wipe then.
+// unknown refuses to wipe while a disk was never inspected: it could hold data that the FileSystem would take over, and then wipe.
 func (w *world) unknown(variant *v1alpha1.SuiteVariantStatus) *decision {
 	var names []string
 	for i := range w.targets {
@@ -110,7 +110,7 @@ func (w *world) unknown(variant *v1alpha1.SuiteVariantStatus) *decision {
 	return &d
 }
 
-// usersOf are the BenchmarkRuns of others that measure a FileSystem, or wait to.
+// usersOf returns other users' BenchmarkRuns that measure a FileSystem, or wait to.
 func (w *world) usersOf(fs *v1alpha1.FileSystem) []string {
 	var out []string
 	for name, run := range w.runs {
@@ -124,7 +124,7 @@ func (w *world) usersOf(fs *v1alpha1.FileSystem) []string {
 	return out
 }
 
-// staying are the FileSystems that the suite made and that are there when it goes, sorted.
+// staying returns the FileSystems that the suite made and that exist when it is deleted, sorted.
 func (w *world) staying() []string {
 	var out []string
 	for i := range w.suite.Status.Variants {
@@ -137,7 +137,7 @@ func (w *world) staying() []string {
 	return out
 }
 
-// condemned is the FileSystem that is on its way to be wiped, nil when there is none: a suite that is deleted destroys nothing any more.
+// condemned is the FileSystem that is about to be wiped, nil when there is none: a deleted suite destroys nothing more.
 func (w *world) condemned() *v1alpha1.FileSystem {
 	v, under := w.current()
 	if !under {

@@ -20,15 +20,15 @@ import (
 // maxResults bounds the ConfigMap of the results, in bytes: the API server takes 1 MiB of a ConfigMap.
 const maxResults = 900 << 10
 
-// found is what the results say.
+// found is the content of the results.
 type found struct {
 	figures []stats.Figure
-	// name of the ConfigMap, and what was left out of it.
+	// name of the ConfigMap, and note about the parts that were left out.
 	name, note string
 }
 
-// keep writes the results of all runs that are over, after the step that was decided on, to the ConfigMap of the suite. It may be done
-// again at any time: the same runs give the same results. A ConfigMap that can't hold them stops no suite: the runs have their own.
+// keep writes the results of all ended runs, including the run of this step, to the ConfigMap of the suite. It may be repeated at any time:
+// the same runs give the same results. A ConfigMap that can't hold them does not stop the suite: the runs have their own.
 func (r *Reconciler) keep(ctx context.Context, w *world, d decision) (*found, error) {
 	kept := &corev1.ConfigMap{}
 	name := results.ConfigMapOfSuite(w.suite.Name)
@@ -82,7 +82,7 @@ func (r *Reconciler) keep(ctx context.Context, w *world, d decision) (*found, er
 	return out, r.writeResults(ctx, w.suite, kept, there, packed)
 }
 
-// earlier are the runs that were kept before, by variant and run.
+// earlier returns the runs that were written before, by variant and run.
 func earlier(ctx context.Context, kept *corev1.ConfigMap) map[[2]string]*results.Run {
 	out := map[[2]string]*results.Run{}
 	data := kept.BinaryData[results.FileJSON]
@@ -91,7 +91,7 @@ func earlier(ctx context.Context, kept *corev1.ConfigMap) map[[2]string]*results
 	}
 	document, err := results.DecodeSuite(data)
 	if err != nil {
-		// What is still there of the runs themselves makes it whole again.
+		// The existing runs complete the results again.
 		log.FromContext(ctx).Error(err, "The results that were kept can't be read, and are made anew", "configmap", kept.Name)
 		return out
 	}
@@ -103,7 +103,7 @@ func earlier(ctx context.Context, kept *corev1.ConfigMap) map[[2]string]*results
 	return out
 }
 
-// document is what is known of a run: its complete results, else what was kept of it before, else its status. It is nil when nothing is.
+// document returns a run's complete results, else those that were written before, else those in its status. It is nil when there are none.
 func (r *Reconciler) document(ctx context.Context, w *world, e *v1alpha1.SuiteRunStatus, before *results.Run) (*results.Run, error) {
 	run := w.runs[e.BenchmarkRun]
 	if run != nil && !metav1.IsControlledBy(run, w.suite) {
@@ -166,7 +166,7 @@ func (r *Reconciler) writeResults(ctx context.Context, suite *v1alpha1.Benchmark
 // maxTable is the number of figures that the status holds.
 const maxTable = 512
 
-// tableOf is the table of the status, and what it leaves out.
+// tableOf returns the table of the status, and a note about the figures that it leaves out.
 func tableOf(figures []stats.Figure) ([]v1alpha1.SuiteFigure, string) {
 	shortened := ""
 	if len(figures) > maxTable {

@@ -48,7 +48,7 @@ func aSuite(change ...func(s *v1alpha1.BenchmarkSuite)) *v1alpha1.BenchmarkSuite
 	return s
 }
 
-// scene is a world at which something has happened.
+// scene is a world after an event.
 type scene struct {
 	*world
 	fs *v1alpha1.FileSystem
@@ -60,7 +60,7 @@ func sceneOf(suite *v1alpha1.BenchmarkSuite) *scene {
 	return &scene{world: w}
 }
 
-// at puts the first variant into a state that it has with its FileSystem.
+// at puts the first variant into a state, with its FileSystem.
 func (s *scene) at(state v1alpha1.VariantState) *scene {
 	s.suite.Status.StartTime = &metav1.Time{Time: noon.Add(-time.Hour)}
 	begun := metav1.NewTime(noon.Add(-10 * time.Minute))
@@ -93,7 +93,7 @@ func (s *scene) stall(reason string) {
 
 func (s *scene) first() *v1alpha1.SuiteVariantStatus { return &s.suite.Status.Variants[0] }
 
-// under is a run of the first variant that is under way.
+// under returns a run of the first variant that is in progress.
 func (s *scene) under(name string) *v1alpha1.BenchmarkRun {
 	run := &v1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Name: "night-one-" + name, Namespace: "lab", UID: types.UID("run-" + name)}}
 	run.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.suite, v1alpha1.GroupVersion.WithKind("BenchmarkSuite"))}

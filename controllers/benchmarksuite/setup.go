@@ -25,7 +25,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	r.Recorder = mgr.GetEventRecorder("parallelfs-" + Name)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
-		// The status that this controller writes must not wake it; a deletion must.
+		// A write of the status by this controller must not trigger it; a deletion must.
 		For(&v1alpha1.BenchmarkSuite{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&v1alpha1.BenchmarkRun{}).
 		Watches(&v1alpha1.FileSystem{}, handler.EnqueueRequestsFromMapFunc(suiteOfFileSystem)).
@@ -33,7 +33,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// suiteOfFileSystem is the suite that made a FileSystem, which does not own it.
+// suiteOfFileSystem returns the suite that made a FileSystem and does not own it.
 func suiteOfFileSystem(_ context.Context, fs client.Object) []reconcile.Request {
 	name := fs.GetLabels()[v1alpha1.LabelBenchmarkSuite]
 	if name == "" {

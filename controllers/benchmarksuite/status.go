@@ -15,7 +15,7 @@ const (
 	maxShortened = 512
 )
 
-// derive makes the status from the one before and what was decided and found.
+// derive computes the status from the previous one, the decision and the results.
 func derive(w *world, d decision, f *found) v1alpha1.BenchmarkSuiteStatus {
 	status := *w.suite.Status.DeepCopy()
 	failures.Clear(&status.Conditions)
@@ -60,7 +60,7 @@ func derive(w *world, d decision, f *found) v1alpha1.BenchmarkSuiteStatus {
 	return status
 }
 
-// sayWhenChanged says that somebody has changed what is measured: a FileSystem has generation 1 until then.
+// sayWhenChanged reports that another program or person has changed the measured FileSystem: until then, it has generation 1.
 func (w *world) sayWhenChanged(v *v1alpha1.SuiteVariantStatus) {
 	fs := w.live(v)
 	if fs == nil || fs.Generation <= 1 || v.State != v1alpha1.VariantMeasuring {

@@ -28,7 +28,7 @@ import (
 
 var everyRun = []string{"night-one-reads", "night-one-writes", "night-two-reads", "night-two-writes"}
 
-// Admission knows no other type than those of the product, so the example has the type of the suite's FileSystems.
+// Admission accepts only the product's types, so the example has the type of the suite's FileSystems.
 func TestASuiteMeasuresAFilesystemOfWhichNoControllerKnowsTheName(t *testing.T) {
 	l := newLab(t)
 	l.operator.Backends = backend.SetOf(backendtest.Example{Kind: v1alpha1.MooseFS})
@@ -134,7 +134,7 @@ func TestKeepLeavesEveryFileSystemAndDestroyWipesWhatItFormatted(t *testing.T) {
 	}
 }
 
-// outcome is what must be the same however often the operator was killed.
+// outcome is the part of the status that must not depend on how often the operator was killed.
 func (l *lab) outcome() v1alpha1.BenchmarkSuiteStatus {
 	status := *l.get().Status.DeepCopy()
 	status.StartTime, status.CompletionTime = nil, nil
@@ -149,7 +149,7 @@ func (l *lab) outcome() v1alpha1.BenchmarkSuiteStatus {
 }
 
 func TestAnOperatorThatIsKilledAfterAnyWriteEndsInTheSameState(t *testing.T) {
-	// One variant has every step that there is; another one would only repeat them.
+	// One variant has all steps; another one would only repeat them.
 	one := func(s *v1alpha1.BenchmarkSuite) { s.Spec.Runs, s.Spec.Variants = s.Spec.Runs[:1], s.Spec.Variants[:1] }
 	whole := newLab(t)
 	whole.suite(destroys, one)
@@ -309,7 +309,7 @@ func TestADiskThatWasThereBeforeIsNeverWiped(t *testing.T) {
 	l.Expect(l.measured).To(BeEmpty())
 	l.Expect(l.gone).To(BeEmpty())
 
-	// What the message says gets the suite out of it.
+	// The suite continues after the step that the message names.
 	l.must(server.Client.Delete(t.Context(), l.fileSystem("night-one")))
 	l.settle()
 	l.Expect(l.wiped()).To(Equal([]string{"night-two-d"}), "the disk of the second variant was blank")
@@ -407,7 +407,7 @@ func TestASuiteThatIsDeletedDestroysNothing(t *testing.T) {
 		l.Expect(l.fileSystem("night-one").Spec.DeletionPolicy).To(Equal(v1alpha1.DeletionRetain))
 		l.Expect(l.announced()).To(ContainElement(And(HavePrefix("Normal FileSystemsStay"), HaveSuffix("these FileSystems stay until they are deleted: night-one"))))
 	})
-	// Each state on the way to the wipe; at the third step it was confirmed, and no agent has wiped yet.
+	// Each state before the wipe; at the third step it was confirmed, and no agent has wiped yet.
 	for n := range 4 {
 		t.Run(fmt.Sprintf("%d steps into the removal, what is on the disks is kept", n), func(t *testing.T) {
 			l := newLab(t)

@@ -1,8 +1,8 @@
-// Package cached says what the manager's cache keeps of each object: what the controllers look at. A cluster of a thousand storage nodes
-// has ten thousand pods and nodes that say much which nobody here reads, and more StorageTargets that say the same in the same words.
+// Package cached reduces the objects in the manager's cache to the fields that the controllers read. A cluster of a thousand storage nodes
+// has ten thousand pods and nodes with many fields that the controllers do not read, and more StorageTargets whose texts repeat.
 //
-// Each function is a cache.TransformFunc: it changes the object that it is given, before anything else sees it. What is left out of an
-// object may not be written back: the controllers write only by patches of what they change.
+// Each function is a cache.TransformFunc: it changes the given object before any other code reads it. Fields that were left out may not be
+// written back: the controllers only write patches of the fields that they change.
 package cached
 
 import (
@@ -20,12 +20,12 @@ import (
 	"parallelfs.dev/operator/controllers/admitted"
 )
 
-// Any keeps an object without its managed fields, which say who has written what. Of a StorageTarget, a NodeInventory and a FileSystemNode
-// it keeps words that many of them say only once.
+// Any keeps an object without its managed fields, which record the writers of its fields. It shares the repeated texts of StorageTargets,
+// NodeInventories and FileSystemNodes.
 func Any(object any) (any, error) {
 	o, ok := object.(metav1.Object)
 	if !ok {
-		return object, nil // it was deleted while nobody watched: client-go's DeletedFinalStateUnknown
+		return object, nil // it was deleted while there was no watch: client-go's DeletedFinalStateUnknown
 	}
 	o.SetManagedFields(nil)
 	switch o := o.(type) {
@@ -40,8 +40,8 @@ func Any(object any) (any, error) {
 	}
 }
 
-// Pod keeps of a pod of a server, a client or a guard where it runs, its images, what admission changed of it, and its status. Those of
-// Jobs are kept whole: they are few. Of a pod that nothing controls, and which therefore is none of ours, it keeps where it runs.
+// Pod keeps, for a pod of a server, a client or a guard, its node, its images, the changes by admission, and its status. Pods of Jobs are
+// kept whole: they are few. For a pod without a controller, which therefore is not one of the operator's, it keeps its node.
 func Pod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -50,7 +50,7 @@ func Pod(object any) (any, error) {
 	pod.ManagedFields = nil
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil {
-		// Nothing of ours made it, whatever its labels are.
+		// The operator did not make it, whatever its labels are.
 		pod.Annotations, pod.Spec = nil, corev1.PodSpec{NodeName: once(pod.Spec.NodeName)}
 		pod.Status = corev1.PodStatus{Phase: pod.Status.Phase}
 		return pod, nil
@@ -205,8 +205,8 @@ func conditions(all []metav1.Condition) {
 	}
 }
 
-// words are the same labels or annotations, which all objects that have equal ones share. Nobody changes them: what the cache has is only
-// to be read, and copies have their own.
+// words returns a shared copy of labels or annotations, for all objects with equal ones. They are never changed: objects in the cache are
+// read-only, and copies have their own.
 func words(of map[string]string) map[string]string {
 	if len(of) == 0 {
 		return nil
@@ -222,7 +222,7 @@ type sharedMaps struct {
 	known map[string]map[string]string
 }
 
-// mostShared bounds the maps that are kept, those of objects that are gone among them: a few megabytes.
+// mostShared bounds the maps that are kept, including those of deleted objects: a few megabytes.
 const mostShared = 1 << 14
 
 func (s *sharedMaps) of(words map[string]string) map[string]string {
@@ -250,5 +250,5 @@ func (s *sharedMaps) of(words map[string]string) map[string]string {
 	return out
 }
 
-// once is the same text, which all that are equal to it share in memory.
+// once returns a shared copy of a text, for all equal texts in memory.
 func once[S ~string](text S) S { return unique.Make(text).Value() }

@@ -9,18 +9,18 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// The fields by which the cache finds objects without looking at all of them. The API server knows the same ones as selectable fields, so
-// that a list by one of them is the same list to a client of the API server.
+// The fields by which the cache finds objects without reading all of them. The API server has the same ones as selectable fields, so that a
+// list by one of them is the same for a client of the API server.
 const (
-	// ByFileSystem finds what is of a FileSystem by its name. One that was made anew under that name has another uid: look
-	// at that.
+	// ByFileSystem finds the objects of a FileSystem by its name. A FileSystem that was created again under that name has another uid: compare
+	// that.
 	ByFileSystem = "spec.fileSystem.name"
 	// ByMeasured, ByMeasuredClaim and ByMeasuredClass find the BenchmarkRuns of a FileSystem, a PersistentVolumeClaim or a StorageClass, by
 	// its name.
 	ByMeasured      = "spec.target.fileSystem.name"
 	ByMeasuredClaim = "spec.target.persistentVolumeClaim.claimName"
 	ByMeasuredClass = "spec.target.storageClass.name"
-	// ByNode finds what is of a node.
+	// ByNode finds the objects of a node.
 	ByNode = "spec.node"
 )
 
@@ -31,7 +31,7 @@ type Index struct {
 	Values client.IndexerFunc
 }
 
-// Indexes are all that the controllers look for.
+// Indexes has all fields that the controllers search by.
 func Indexes() []Index {
 	return []Index{
 		index(&v1alpha1.StorageTarget{}, ByFileSystem, func(t *v1alpha1.StorageTarget) string { return t.Spec.FileSystem.Name }),

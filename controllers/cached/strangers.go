@@ -12,13 +12,13 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// Own keeps an object that one of ours controls, but for its managed fields, and of a ConfigMap of a run the records without the raw
-// output, which a sweep has many megabytes of. Whoever may write to a namespace can put our labels on his own objects: of these it keeps
-// identity and owners, because nothing else of them is looked at.
+// Own keeps an object that an object of our API controls, without its managed fields. A ConfigMap of a run keeps the records without the
+// raw output, of which a sweep has many megabytes. A user who may write to a namespace can put our labels on foreign objects: these keep
+// only identity and owners, because no other field of them is read.
 func Own(object any) (any, error) {
 	o, is := object.(metav1.Object)
 	if !is {
-		return object, nil // it was deleted while nobody watched: client-go's DeletedFinalStateUnknown
+		return object, nil // it was deleted while there was no watch: client-go's DeletedFinalStateUnknown
 	}
 	o.SetManagedFields(nil)
 	if ours(o) {
@@ -43,7 +43,7 @@ func Own(object any) (any, error) {
 	return object, nil
 }
 
-// ours is true for what an object of our API controls.
+// ours is true for an object that an object of our API controls.
 func ours(o metav1.Object) bool {
 	owner := metav1.GetControllerOf(o)
 	return owner != nil && strings.HasPrefix(owner.APIVersion, v1alpha1.GroupVersion.Group+"/")

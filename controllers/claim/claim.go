@@ -1,5 +1,5 @@
-// Package claim lets one installation of the operator work in a cluster. Which one that is stands in a Lease in the namespace kube-system,
-// where every installation looks. A second one waits, says whose the cluster is, and does nothing.
+// Package claim permits one installation of the operator to work in a cluster. That installation is recorded in a Lease in the namespace
+// kube-system, where every installation looks. A second one waits, reports the name of the first, and does nothing.
 package claim
 
 import (
@@ -28,10 +28,10 @@ const (
 	Name = "parallelfs-operator-cluster"
 )
 
-// Times are how long a claim is valid that is not renewed, how long its holder tries to renew it before it ends, and how often.
+// Times are how long a claim is valid without a renewal, how long its holder tries to renew it before it ends, and how often.
 type Times struct{ Valid, Deadline, Retry time.Duration }
 
-// DefaultTimes leave an installation the time to be upgraded: its claim is not given back when its pods end.
+// DefaultTimes leave an installation time for an upgrade: its claim is not released when its pods end.
 var DefaultTimes = Times{Valid: 90 * time.Second, Deadline: 60 * time.Second, Retry: 10 * time.Second}
 
 var isHolder = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
@@ -39,12 +39,13 @@ var isHolder = promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{
 	Help: "1 when this installation of the operator works in the cluster, 0 while the one in the label holder does and this one waits.",
 }, []string{"holder"})
 
-// Claim is the claim of one installation. All managers of the installation have the same one: which of them leads is decided elsewhere.
+// Claim is the claim of one installation. All managers of the installation have the same claim: their own election decides which of them
+// leads.
 type Claim struct {
 	operator string
 	lock     resourcelock.Interface
 	times    Times
-	// held is closed when the cluster is this installation's.
+	// held is closed when this installation has the cluster.
 	held chan struct{}
 
 	mu     sync.Mutex
@@ -61,13 +62,13 @@ func New(config *rest.Config, namespace, operator string, times Times) (*Claim, 
 	return &Claim{operator: operator, lock: lock, times: times, held: make(chan struct{})}, nil
 }
 
-// NeedLeaderElection is false: whoever does not hold the cluster can't lead.
+// NeedLeaderElection is false: a manager without the claim can't lead.
 func (*Claim) NeedLeaderElection() bool { return false }
 
 // ErrLost ends a manager whose claim could not be renewed in time.
 var ErrLost = errors.New("the claim on the cluster could not be renewed in time; another installation of the operator may work in it now")
 
-// Start claims the cluster, and renews the claim until the context ends. A claim that was lost is an error.
+// Start claims the cluster, and renews the claim until the context ends. A lost claim is an error.
 func (c *Claim) Start(ctx context.Context) error {
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: c.lock, LeaseDuration: c.times.Valid, RenewDeadline: c.times.Deadline, RetryPeriod: c.times.Retry, Name: Name,
@@ -87,7 +88,7 @@ func (c *Claim) Start(ctx context.Context) error {
 	return nil
 }
 
-// see notes who holds the cluster.
+// see notes the present holder of the cluster.
 func (c *Claim) see(ctx context.Context, holder string) {
 	c.mu.Lock()
 	c.holder = holder
@@ -113,7 +114,7 @@ func (c *Claim) Ready(*http.Request) error {
 		"If that one is gone, this one begins %s after its last sign (Lease %s/%s)", release, namespace, c.times.Valid, Namespace, Name)
 }
 
-// Gate is a lock for the election of a leader that nobody gets while the cluster is another installation's.
+// Gate is a lock for the election of a leader that can't be taken while another installation has the cluster.
 func (c *Claim) Gate(lock resourcelock.Interface) resourcelock.Interface { return gate{lock, c.held} }
 
 type gate struct {

@@ -1,4 +1,4 @@
-// Package failures says in an object's status why a pass over it failed: an error that stands in a log only is seen by nobody.
+// Package failures writes into an object's status why a pass over it failed, because errors that are only in a log stay unnoticed.
 package failures
 
 import (
@@ -28,12 +28,12 @@ const (
 	longestRetry = time.Minute
 )
 
-// Limiter is the rate limiter of a controller: what failed is tried again within a minute.
+// Limiter is the rate limiter of a controller: a failed pass is tried again within a minute.
 func Limiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, longestRetry)
 }
 
-// In names the step of a pass in which an error came up, such as "apply the children"; nil stays nil.
+// In names the step of a pass in which an error occurred, such as "apply the children"; nil stays nil.
 func In(step string, err error) error {
 	if err == nil {
 		return nil
@@ -48,13 +48,13 @@ type Writer[T client.Object] struct {
 	Reader client.Reader
 	// Recorder makes an event of each new sentence.
 	Recorder events.EventRecorder
-	// Conditions are those of an object, and Positive is the one that is always there, such as Ready.
+	// Conditions returns the conditions of an object, and Positive is the condition that always exists, such as Ready.
 	Conditions func(T) *[]metav1.Condition
 	Positive   string
 }
 
-// Say writes an error of a pass as the condition Reconciled, which is False, and makes an event when it says something new. A conflict
-// is no failure: the next pass follows at once. An object that is gone is told nothing. What can't be written is logged.
+// Say writes an error of a pass as the condition Reconciled, which is False, and makes an event for a new message. A conflict is no
+// failure: the next pass follows at once. Nothing is written for a deleted object. A failed write is logged.
 func (w Writer[T]) Say(ctx context.Context, key client.ObjectKey, object T, failed error) {
 	if failed == nil || apierrors.IsConflict(failed) || ctx.Err() != nil {
 		return
@@ -85,15 +85,15 @@ func (w Writer[T]) say(ctx context.Context, key client.ObjectKey, object T, fail
 	return nil
 }
 
-// Teller makes events of failures where the status has no room for them: it is written in parts by several authors. The zero value has told
-// nothing.
+// Teller makes events of failures where the status has no room for them: it is written in parts by several authors. The zero value has made
+// no events.
 type Teller struct {
 	mutex sync.Mutex
 	told  map[client.ObjectKey]string
 }
 
-// Tell makes an event of an error of a pass over an object, when it says something new since the last pass that did not fail. What is no
-// failure to Describe is none here, and an object that was not read has no events.
+// Tell makes an event of an error of a pass over an object, if it is new since the last pass without an error. Errors that Describe ignores
+// make no event, and neither does an object that was not read.
 func (t *Teller) Tell(recorder events.EventRecorder, key client.ObjectKey, object client.Object, failed error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -112,12 +112,11 @@ func (t *Teller) Tell(recorder events.EventRecorder, key client.ObjectKey, objec
 	recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha1.ReasonPassFailed, "Reconcile", "%s", note)
 }
 
-// isNone is true for an error that is no failure: the next pass follows a conflict at once, and says what is then; or the operator is told
-// to end.
+// isNone is true for an error that is no failure: a conflict, which the next pass resolves at once, or the end of the operator.
 func isNone(err error) bool { return apierrors.IsConflict(err) || errors.Is(err, context.Canceled) }
 
-// Describe writes an error of a pass as the condition Reconciled, which is False. A conflict is no failure: the next pass follows at once,
-// and says what is then. Neither is that the operator is told to end.
+// Describe writes an error of a pass as the condition Reconciled, which is False. A conflict is no failure: the next pass follows at once.
+// Neither is the end of the operator.
 func Describe(list *[]metav1.Condition, generation int64, positive string, failed error) {
 	if failed == nil || isNone(failed) {
 		return
@@ -125,7 +124,7 @@ func Describe(list *[]metav1.Condition, generation int64, positive string, faile
 	conditions.Add(list, generation, positive, v1alpha1.ConditionReconciled, metav1.ConditionFalse, v1alpha1.ReasonPassFailed, failed.Error())
 }
 
-// Announce makes an event of the condition Reconciled when it says something new. It is called after the status was written.
+// Announce makes an event of the condition Reconciled when its message is new. It is called after the status was written.
 func Announce(recorder events.EventRecorder, object client.Object, was, is *metav1.Condition) {
 	if is == nil || was != nil && was.Message == is.Message {
 		return
@@ -133,7 +132,7 @@ func Announce(recorder events.EventRecorder, object client.Object, was, is *meta
 	recorder.Eventf(object, nil, corev1.EventTypeWarning, is.Reason, "Reconcile", "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))
 }
 
-// Clear removes what Say and Describe have written, from the conditions of a pass that did not fail.
+// Clear removes the condition that Say and Describe write, after a pass without an error.
 func Clear(list *[]metav1.Condition) {
 	meta.RemoveStatusCondition(list, v1alpha1.ConditionReconciled)
 }

@@ -1,6 +1,6 @@
-// Package filesystemnode reconciles FileSystemNodes: it writes what the filesystem itself says of its servers on a node, and lets one that
-// was deleted go when it records nothing any more. What servers were given and are told stands in the spec, which the controller of
-// FileSystems writes; what the node's agent did with it, in the agent's own part of the status.
+// Package filesystemnode reconciles FileSystemNodes: it writes the filesystem's own state of its servers on a node, and removes the
+// finalizer of a deleted one when it no longer records anything. The spec has the permanent records and the configuration of the servers,
+// which the controller of FileSystems writes. The agent's own part of the status has the work of the agent.
 package filesystemnode
 
 import (
@@ -37,17 +37,17 @@ import (
 // Name of the controller, in logs, metrics and events.
 const Name = "filesystemnode"
 
-// FieldOwner is the name under which the operator's part of the status stands in managedFields. The agent has one of its own, so that
-// neither removes what the other has written.
+// FieldOwner is the owner of the operator's part of the status in managedFields. The agent has its own, so that neither removes the fields
+// of the other.
 const FieldOwner = "parallelfs-manager"
 
 // Reconciler reconciles FileSystemNodes.
 type Reconciler struct {
 	Client client.Client
-	// Reader reads from the API server: that a FileSystem is gone must be so.
+	// Reader reads from the API server, because a FileSystem that it does not find must really be deleted.
 	Reader   client.Reader
 	Recorder events.EventRecorder
-	// Views are what the passes over FileSystems have found.
+	// Views has the results of the passes over FileSystems.
 	Views *views.Board
 	Clock clock.PassiveClock
 
@@ -77,7 +77,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// Reconcile brings the operator's part of the status of one FileSystemNode up to date.
+// Reconcile updates the operator's part of the status of one FileSystemNode.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	node := &v1alpha1.FileSystemNode{}
 	again, err := r.reconcile(ctx, request, node)
@@ -94,7 +94,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request, node *
 	}
 	fileSystem := client.ObjectKey{Namespace: node.Namespace, Name: node.Spec.FileSystem.Name}
 	wanted := *node.Status.DeepCopy()
-	// What was said before stays until a pass over the FileSystem has looked.
+	// The earlier status stays until a pass over the FileSystem has observed it.
 	if seen, ok := r.Views.Node(fileSystem, types.UID(node.Spec.FileSystem.UID), node.Name); ok {
 		if again = starting(node, seen, r.Clock.Now()); again == 0 {
 			wanted = describe(node, seen)
@@ -126,10 +126,10 @@ func (r *Reconciler) write(ctx context.Context, node *v1alpha1.FileSystemNode, w
 	return nil
 }
 
-// startLimit is how long a new node may take to start before its status says more than that.
+// startLimit is how long a new node may take to start before its status has more details.
 const startLimit = 10 * time.Minute
 
-// sayStarting says of a node of which nothing was said yet that its servers are being started.
+// sayStarting reports, for a node without a status, that its servers are starting.
 func sayStarting(node *v1alpha1.FileSystemNode, status *v1alpha1.FileSystemNodeStatus, now time.Time) {
 	if meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady) != nil {
 		return
@@ -142,9 +142,9 @@ func sayStarting(node *v1alpha1.FileSystemNode, status *v1alpha1.FileSystemNodeS
 	})
 }
 
-// starting is how long it is still enough to say of a node that its servers are being started: not at all when all of them are online, or
-// were, when something keeps one from starting, or when it takes too long. What a start goes through, disk by disk and server by server,
-// would be written many times for each node otherwise, and is over before anybody reads it.
+// starting is how long that short status is still enough. It is zero when all servers are online, or were, when something keeps one from
+// starting, or when the start takes too long. The steps of a start, disk by disk and server by server, would otherwise cause many writes
+// for each node, and are over before a person can read them.
 func starting(node *v1alpha1.FileSystemNode, seen views.Node, now time.Time) time.Duration {
 	was := meta.FindStatusCondition(node.Status.Conditions, v1alpha1.ConditionReady)
 	offline := func(m v1alpha1.MemberStatus) bool { return m.State != v1alpha1.StateOnline }
@@ -155,7 +155,7 @@ func starting(node *v1alpha1.FileSystemNode, seen views.Node, now time.Time) tim
 	return max(node.CreationTimestamp.Add(startLimit).Sub(now), 0)
 }
 
-// describe is the status with the operator's part of it as it should be.
+// describe returns the status with the desired operator's part.
 func describe(node *v1alpha1.FileSystemNode, seen views.Node) v1alpha1.FileSystemNodeStatus {
 	status := *node.Status.DeepCopy()
 	status.ObservedGeneration, status.Members = node.Generation, seen.Members
@@ -199,8 +199,8 @@ func describe(node *v1alpha1.FileSystemNode, seen views.Node) v1alpha1.FileSyste
 	return status
 }
 
-// describeMaintenance says what becomes of a node that somebody wants to take away, and that it was started anew though nobody had asked.
-// The latter stays until the next maintenance.
+// describeMaintenance describes the maintenance of a node, and a restart of the node without a maintenance. The report of such a restart
+// stays until the next maintenance.
 func describeMaintenance(node *v1alpha1.FileSystemNode, seen views.Node, status *v1alpha1.FileSystemNodeStatus) {
 	say := func(is metav1.ConditionStatus, reason, message string) {
 		conditions.Add(&status.Conditions, node.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionMaintenance, is, reason, message)

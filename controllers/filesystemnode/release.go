@@ -18,14 +18,15 @@ import (
 	"parallelfs.dev/operator/controllers/conditions"
 )
 
-// release lets a deleted FileSystemNode go that records nothing any more: when its FileSystem is gone or has let go of all that it had, or
-// when all of its servers have retired. Their ids stay used up, because the FileSystem's status says so. It is true for one that has gone.
+// release removes the finalizer of a deleted FileSystemNode that no longer records anything: its FileSystem is deleted or has released
+// everything, or all of its servers have retired. Their ids stay used, because they are in the FileSystem's status. It returns true when
+// the object is removed.
 func (r *Reconciler) release(ctx context.Context, node *v1alpha1.FileSystemNode) (bool, error) {
 	if node.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(node, v1alpha1.Finalizer) {
 		return false, nil
 	}
 	if len(serving(node)) > 0 {
-		// The cache may say that a FileSystem is there, but that it is gone the API server has to say.
+		// The cache may still have a FileSystem; only the API server can prove that it is deleted.
 		for _, from := range []client.Reader{r.Client, r.Reader} {
 			if alone, err := left(ctx, from, node); err != nil || !alone {
 				return false, err
@@ -34,7 +35,7 @@ func (r *Reconciler) release(ctx context.Context, node *v1alpha1.FileSystemNode)
 	}
 	after := node.DeepCopy()
 	controllerutil.RemoveFinalizer(after, v1alpha1.Finalizer)
-	// As it was read: a server that was added to it meanwhile must not be forgotten.
+	// The write requires the version that was read: a server that was added meanwhile must stay on record.
 	err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(node, client.MergeFromWithOptimisticLock{}))
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("let FileSystemNode %s go: %w", node.Name, err)
@@ -42,7 +43,7 @@ func (r *Reconciler) release(ctx context.Context, node *v1alpha1.FileSystemNode)
 	return true, nil
 }
 
-// left is true when the FileSystem of a FileSystemNode is gone, or is about to go and has nothing any more.
+// left is true when the FileSystem of a FileSystemNode is deleted, or is being deleted and has nothing left.
 func left(ctx context.Context, from client.Reader, node *v1alpha1.FileSystemNode) (bool, error) {
 	fs := &v1alpha1.FileSystem{}
 	err := from.Get(ctx, client.ObjectKey{Namespace: node.Namespace, Name: node.Spec.FileSystem.Name}, fs)
@@ -57,7 +58,7 @@ func left(ctx context.Context, from client.Reader, node *v1alpha1.FileSystemNode
 	}
 }
 
-// serving are the names of the servers that have not retired.
+// serving returns the names of the servers that have not retired.
 func serving(node *v1alpha1.FileSystemNode) []string {
 	var out []string
 	for i := range node.Spec.Members {
@@ -68,7 +69,7 @@ func serving(node *v1alpha1.FileSystemNode) []string {
 	return out
 }
 
-// sayKept says in the status of a FileSystemNode that was deleted why it is still there.
+// sayKept writes the reason why a deleted FileSystemNode still exists into its status.
 func sayKept(node *v1alpha1.FileSystemNode, status *v1alpha1.FileSystemNodeStatus) {
 	members := serving(node)
 	if node.DeletionTimestamp.IsZero() || len(members) == 0 {
@@ -82,7 +83,7 @@ func sayKept(node *v1alpha1.FileSystemNode, status *v1alpha1.FileSystemNodeStatu
 			"is deleted, or when all its servers have retired", strings.Join(members, ", "), node.Spec.FileSystem.Name))
 }
 
-// announce makes an event when a deletion begins to wait, and when something new is to be said of a maintenance.
+// announce makes an event when a deletion begins to wait, and for news about a maintenance.
 func (r *Reconciler) announce(node *v1alpha1.FileSystemNode, after v1alpha1.FileSystemNodeStatus) {
 	r.announceMaintenance(node, after)
 	is := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionStalled)
@@ -92,7 +93,7 @@ func (r *Reconciler) announce(node *v1alpha1.FileSystemNode, after v1alpha1.File
 	r.Recorder.Eventf(node, nil, corev1.EventTypeWarning, is.Reason, "Keep", "%s", v1alpha1.Cut(is.Message, conditions.MaxNote))
 }
 
-// announceMaintenance makes an event when the reason of the condition Maintenance is another one, and when a maintenance is over.
+// announceMaintenance makes an event when the reason of the condition Maintenance changes, and when a maintenance is over.
 func (r *Reconciler) announceMaintenance(node *v1alpha1.FileSystemNode, after v1alpha1.FileSystemNodeStatus) {
 	was := meta.FindStatusCondition(node.Status.Conditions, v1alpha1.ConditionMaintenance)
 	is := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionMaintenance)
@@ -108,7 +109,7 @@ func (r *Reconciler) announceMaintenance(node *v1alpha1.FileSystemNode, after v1
 	}
 }
 
-// deleted are the FileSystemNodes of a FileSystem that wait until they may go.
+// deleted returns the FileSystemNodes of a FileSystem that wait for their removal.
 func (r *Reconciler) deleted(ctx context.Context, fs client.Object) []reconcile.Request {
 	var all v1alpha1.FileSystemNodeList
 	of := client.MatchingFields{cached.ByFileSystem: fs.GetName()}

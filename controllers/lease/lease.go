@@ -69,16 +69,16 @@ func Parse(identity string) (Holder, error) {
 // Name is the name of the Lease of a FileSystem, in its namespace.
 func Name(fileSystem string) string { return "pfs-" + fileSystem }
 
-// Subject is what a lease is of: a FileSystem or a PersistentVolumeClaim.
+// Subject is the object of a lease: a FileSystem or a PersistentVolumeClaim.
 type Subject struct {
-	// Key is that of the Lease.
+	// Key is the key of the Lease.
 	Key    client.ObjectKey
 	labels map[string]string
-	// owner lets the Lease go with it.
+	// owner is the object with which the Lease is deleted.
 	owner metav1.OwnerReference
 }
 
-// Of is the subject that a FileSystem is.
+// Of returns a FileSystem as a subject.
 func Of(fs *v1alpha1.FileSystem) Subject {
 	return Subject{
 		Key:    client.ObjectKey{Namespace: fs.Namespace, Name: Name(fs.Name)},
@@ -87,7 +87,7 @@ func Of(fs *v1alpha1.FileSystem) Subject {
 	}
 }
 
-// OfClaim is the subject that a PersistentVolumeClaim is, by its uid. No FileSystem has a Lease of that name.
+// OfClaim returns a PersistentVolumeClaim as a subject, by its uid. No FileSystem has a Lease of that name.
 func OfClaim(claim *corev1.PersistentVolumeClaim) Subject {
 	return Subject{
 		Key:    client.ObjectKey{Namespace: claim.Namespace, Name: "parallelfs-claim-" + string(claim.UID)},
@@ -96,9 +96,9 @@ func OfClaim(claim *corev1.PersistentVolumeClaim) Subject {
 	}
 }
 
-// Stopped is true for a BenchmarkRun that measures no more, or not now: it has ended, or it is suspended and says that it has stopped. One
-// that is being deleted has stopped when the operator's finalizer is gone, which ends its jobs first: another one keeps the object, and
-// nobody else waits for it.
+// Stopped is true for a BenchmarkRun that no longer measures, or not now: it has ended, or it is suspended and reports that it has stopped.
+// A run that is being deleted has stopped when the operator's finalizer is removed, which ends its jobs first; a foreign finalizer does not
+// count.
 func Stopped(run *v1alpha1.BenchmarkRun) bool {
 	if run.Status.CompletionTime != nil || !run.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(run, v1alpha1.Finalizer) {
 		return true
@@ -107,9 +107,9 @@ func Stopped(run *v1alpha1.BenchmarkRun) bool {
 	return run.Spec.Suspend && succeeded != nil && succeeded.Reason == v1alpha1.ReasonSuspended
 }
 
-// Acquire takes the lease of a subject, or keeps it. An empty answer means that the holder has it now; else it is who has it, such as
-// "BenchmarkRun creates". The reader must read from the API server, past every cache. A conflict is an error of the API's kind: somebody
-// else was quicker, and the caller looks again.
+// Acquire takes the lease of a subject, or keeps it. An empty answer means that the holder has it now; else it is the present holder, such
+// as "BenchmarkRun creates". The reader must read from the API server, past every cache. A conflict is an error of the API's kind: another
+// holder was quicker, and the caller tries again.
 func Acquire(
 	ctx context.Context, c client.Client, reader client.Reader, of Subject, holder Holder, now time.Time,
 ) (by string, err error) {
@@ -148,14 +148,14 @@ func Acquire(
 		}
 	}
 	write(found, of, holder, now)
-	// It holds for what was read: whoever takes it meanwhile makes this a conflict.
+	// The write requires the version that was read: if another holder takes it meanwhile, it fails with a conflict.
 	if err := c.Update(ctx, found); err != nil {
 		return "", fmt.Errorf("take the Lease %s: %w", key, err)
 	}
 	return "", nil
 }
 
-// Release lets the Lease of that key go when the holder has it, and does nothing else. The reader is that of Acquire.
+// Release deletes the Lease of that key when the holder has it, and does nothing else. The reader is that of Acquire.
 func Release(ctx context.Context, c client.Client, reader client.Reader, key types.NamespacedName, holder Holder) error {
 	found := &coordinationv1.Lease{}
 	if err := reader.Get(ctx, key, found); apierrors.IsNotFound(err) {

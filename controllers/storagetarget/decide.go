@@ -13,35 +13,35 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// facts are all that is looked at to decide on one StorageTarget.
+// facts holds all facts for the decision about one StorageTarget.
 type facts struct {
 	target *v1alpha1.StorageTarget
-	// fileSystem that it belongs to, nil when it is gone.
+	// fileSystem that it belongs to, nil when it is deleted.
 	fileSystem *v1alpha1.FileSystem
-	// seen is how the filesystem sees it, nil while the operator has not looked at the filesystem since its own start.
+	// seen is the target's state in the filesystem, nil until the operator has observed the filesystem since its own start.
 	seen *views.Target
-	// node is true when the cluster has the target's node, agent when an agent has published what that node has.
+	// node is true when the target's node exists in the cluster, agent when an agent has published the node's inventory.
 	node, agent bool
-	// gaveUp is true when the filesystem goes on without the target's node. It is looked at when the target is deleted.
+	// gaveUp is true when the filesystem continues without the target's node. It is set only for a deleted target.
 	gaveUp bool
 	// disk is the target's disk in the inventory of its node, nil while no inventory shows it.
 	disk *v1alpha1.BlockDevice
-	// namespaceEnds is true while the target's namespace is being deleted. It is looked at where a wipe may depend on it.
+	// namespaceEnds is true while the target's namespace is being deleted. It is set only if a wipe may depend on it.
 	namespaceEnds bool
 }
 
-// noAgent is what a person does about a node without an agent.
+// noAgent is the remedy for a node without an agent.
 func noAgent(node string) string {
 	return fmt.Sprintf("no agent runs on node %s; label it: kubectl label node %s %s=", node, node, v1alpha1.LabelAgent)
 }
 
-// known is false while nobody has looked at the filesystem since the operator's start: what was said before stays.
+// known is false until the filesystem was observed since the operator's start: the earlier conditions stay.
 func known(f facts) bool {
 	return f.seen != nil || f.fileSystem == nil || !f.fileSystem.DeletionTimestamp.IsZero()
 }
 
-// observe decides the conditions that are the operator's: Online always, SafeToRemove while a person asks for the removal, and DiskHealthy
-// where the disk reports about itself.
+// observe computes the operator's conditions: Online always, SafeToRemove while a person requests the removal, and DiskHealthy if the disk
+// reports about itself.
 func observe(f facts) []metav1.Condition {
 	out := []metav1.Condition{online(f)}
 	if c := safeToRemove(f); c != nil {
@@ -56,7 +56,7 @@ func observe(f facts) []metav1.Condition {
 	return out
 }
 
-// online says what the filesystem itself says. Only where it says nothing good does it matter that nobody looks after the disk.
+// online follows the state in the filesystem. A missing agent or disk matters only if that state is not good.
 func online(f facts) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionOnline, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotServing}
 	serves, message := serving(f)
@@ -78,7 +78,7 @@ func online(f facts) metav1.Condition {
 	return c
 }
 
-// serving reports whether the filesystem lists the target as taking part, and what it says of it.
+// serving returns whether the filesystem lists the target as online, and the filesystem's message about it.
 func serving(f facts) (bool, string) {
 	seen, server := service(f), server(f.target.Spec.Role)
 	switch {
@@ -97,7 +97,7 @@ func serving(f facts) (bool, string) {
 	}
 }
 
-// server is what uses a target that holds no files, empty for one that does.
+// server is the user of a target that holds no files, empty for one that does.
 func server(role v1alpha1.Role) string {
 	switch role {
 	case v1alpha1.RoleManagement:
@@ -109,7 +109,7 @@ func server(role v1alpha1.Role) string {
 	}
 }
 
-// service is what the filesystem says of the target, nil when it says nothing.
+// service is the target's state in the filesystem, nil when it is unknown.
 func service(f facts) *v1alpha1.TargetService {
 	if f.fileSystem == nil || f.seen == nil {
 		return nil
@@ -117,7 +117,7 @@ func service(f facts) *v1alpha1.TargetService {
 	return f.seen.Service
 }
 
-// safeToRemove is nil while nobody asks. It is true only in the filesystem's own words, about a removal that it was told of.
+// safeToRemove is nil without a request. It is true only if the filesystem itself reports it, for a removal that has reached it.
 func safeToRemove(f facts) *metav1.Condition {
 	if !f.target.Spec.Remove {
 		return nil
@@ -131,7 +131,7 @@ func safeToRemove(f facts) *metav1.Condition {
 	seen := service(f)
 	asked := f.seen == nil || f.seen.Generation == f.target.Generation && f.seen.Removal != nil
 	if !asked {
-		seen = nil // it is about an earlier request
+		seen = nil // it belongs to an earlier request
 	}
 	switch {
 	case seen == nil && takenOut(f.target):
@@ -176,25 +176,25 @@ func diskHealthy(f facts) *metav1.Condition {
 	return c
 }
 
-// takenOut is true for a target that is deleted, and was safe to remove before: it is not among the filesystem's targets any more,
-// and nothing new came to it.
+// takenOut is true for a deleted target that was safe to remove before: it is no longer among the filesystem's targets, and got no new
+// data.
 func takenOut(t *v1alpha1.StorageTarget) bool {
 	return !t.DeletionTimestamp.IsZero() && meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionSafeToRemove)
 }
 
-// removalOf says how what is on a target comes elsewhere.
+// removalOf describes how the data of a target is moved to others.
 func removalOf(f facts) backend.Removal {
 	switch {
 	case f.fileSystem == nil && f.target.Spec.Role != v1alpha1.RoleStorage:
 		return backend.Removal{Never: fmt.Sprintf("FileSystem %s is gone, so nobody can say whether the data on this target is still needed", f.target.Spec.FileSystem.Name)}
 	case f.fileSystem == nil || f.seen == nil || f.seen.Removal == nil:
-		return backend.Removal{} // nobody lists it, and nothing more is said of it
+		return backend.Removal{} // the filesystem does not list it, and has no further message
 	default:
 		return *f.seen.Removal
 	}
 }
 
-// with adds what the filesystem says, if it says anything.
+// with adds the filesystem's message, if there is one.
 func with(message, said string) string {
 	if said == "" {
 		return message

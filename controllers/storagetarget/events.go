@@ -10,7 +10,8 @@ import (
 	"parallelfs.dev/operator/controllers/conditions"
 )
 
-// announce makes an event of each change of the operator's conditions that is news of this target. It is called after they were written.
+// announce makes an event for each change of the operator's conditions that is news about this target. It is called after they were
+// written.
 func (r *Reconciler) announce(before *v1alpha1.StorageTarget, mine []metav1.Condition) {
 	for _, is := range mine {
 		was := meta.FindStatusCondition(before.Status.Conditions, is.Type)
@@ -30,9 +31,9 @@ func (r *Reconciler) announce(before *v1alpha1.StorageTarget, mine []metav1.Cond
 	}
 }
 
-// newsOfTarget is false for a change of Online that is somebody else's news, or none: that nothing answers is told of the FileSystem, and
-// so is how far one has got that grows; what has become of the disk is told by the agent, and of a target that was just made nobody
-// expects more. Thousands of targets would tell it again.
+// newsOfTarget is false for a change of Online that another object reports, or that is not news. The FileSystem reports a probe without an
+// answer, and the progress of a growing filesystem. The agent reports the state of the disk. A new target is expected to be offline.
+// Otherwise, thousands of targets would repeat it.
 func newsOfTarget(target *v1alpha1.StorageTarget, was *metav1.Condition, is metav1.Condition) bool {
 	switch is.Status {
 	case metav1.ConditionTrue:

@@ -1,5 +1,5 @@
-// Package storagetarget reconciles StorageTargets: it writes what the filesystem itself says of a target, and lets a deleted
-// one go when its disk was released. The agent on the target's node does everything that touches the disk.
+// Package storagetarget reconciles StorageTargets: it writes the filesystem's own state of a target, and removes the finalizer of a deleted
+// one when its disk was released. The agent on the target's node does everything that touches the disk.
 package storagetarget
 
 import (
@@ -28,8 +28,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// FieldOwner is the name under which the operator's conditions stand in a StorageTarget's managedFields. The agent has one of
-// its own, so that neither removes what the other has written.
+// FieldOwner is the owner of the operator's conditions in a StorageTarget's managedFields. The agent has its own, so that neither removes
+// the conditions of the other.
 const FieldOwner = "parallelfs-manager"
 
 // maxMessage bounds a condition's message, in bytes.
@@ -41,7 +41,7 @@ type Reconciler struct {
 	// Reader reads from the API server.
 	Reader   client.Reader
 	Recorder events.EventRecorder
-	// Views are what the passes over FileSystems have found.
+	// Views has the results of the passes over FileSystems.
 	Views *views.Board
 
 	failed failures.Teller
@@ -53,7 +53,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=nodeinventories,verbs=get;list;watch
 
-// Reconcile brings the operator's part of the status of one StorageTarget up to date, or lets it go.
+// Reconcile updates the operator's part of the status of one StorageTarget, or removes its finalizer.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	target := &v1alpha1.StorageTarget{}
 	err := r.reconcile(ctx, request, target)
@@ -75,12 +75,12 @@ func (r *Reconciler) reconcile(ctx context.Context, request ctrl.Request, target
 		}
 	}
 	if !known(f) {
-		return nil // the first pass over the FileSystem wakes this controller again
+		return nil // the first pass over the FileSystem triggers this controller again
 	}
 	return r.write(ctx, f.target, observe(f), service(f))
 }
 
-// gather reads what is looked at.
+// gather reads the facts.
 func (r *Reconciler) gather(ctx context.Context, target *v1alpha1.StorageTarget) (facts, error) {
 	f := facts{target: target}
 	fs := &v1alpha1.FileSystem{}
@@ -124,7 +124,7 @@ func (r *Reconciler) gather(ctx context.Context, target *v1alpha1.StorageTarget)
 	return f, nil
 }
 
-// find reads an object of the cache itself, only to be read: a NodeInventory has 30 KiB, and is looked up for each disk.
+// find returns an object of the cache itself, which must not be changed: a NodeInventory has 30 KiB, and is read for each disk.
 func (r *Reconciler) find(ctx context.Context, key client.ObjectKey, into client.Object) (bool, error) {
 	err := r.Client.Get(ctx, key, into, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
@@ -136,16 +136,16 @@ func (r *Reconciler) find(ctx context.Context, key client.ObjectKey, into client
 	return true, nil
 }
 
-// release lets a deleted target go when it may, and says so.
+// release removes the finalizer of a deleted target when that is permitted, and announces it.
 func (r *Reconciler) release(ctx context.Context, f facts) (bool, error) {
 	if !controllerutil.ContainsFinalizer(f.target, v1alpha1.Finalizer) {
-		return true, nil // somebody else's finalizer is left, or the cache is behind
+		return true, nil // another finalizer is left, or the cache is outdated
 	}
 	reason, message := mayGo(f)
 	if reason == "" {
 		return false, nil
 	}
-	// The decision holds for exactly what was read: an agent that records something meanwhile makes it a conflict.
+	// The decision holds for exactly the version that was read: a status that an agent writes meanwhile causes a conflict.
 	before := f.target.DeepCopy()
 	controllerutil.RemoveFinalizer(f.target, v1alpha1.Finalizer)
 	if err := r.Client.Patch(ctx, f.target, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
@@ -160,7 +160,7 @@ func (r *Reconciler) release(ctx context.Context, f facts) (bool, error) {
 	return true, nil
 }
 
-// write applies the operator's part of the status when it differs from what is there, and announces what has changed.
+// write applies the operator's part of the status when it differs, and announces the changes.
 func (r *Reconciler) write(
 	ctx context.Context, target *v1alpha1.StorageTarget, wanted []metav1.Condition, service *v1alpha1.TargetService,
 ) error {
@@ -203,14 +203,14 @@ func (r *Reconciler) write(
 	return nil
 }
 
-// over is the condition as it stands in a list after it was set there.
+// over is the condition after it was set in a list.
 func over(list []metav1.Condition, c metav1.Condition) metav1.Condition {
 	list = append([]metav1.Condition(nil), list...)
 	meta.SetStatusCondition(&list, c)
 	return *meta.FindStatusCondition(list, c.Type)
 }
 
-// same reports whether a list has these conditions of the operator's, and no other of its own.
+// same reports whether a list has exactly these conditions of the operator.
 func same(list, mine []metav1.Condition) bool {
 	for _, kind := range []string{v1alpha1.ConditionOnline, v1alpha1.ConditionSafeToRemove, v1alpha1.ConditionDiskHealthy} {
 		if !equality.Semantic.DeepEqual(meta.FindStatusCondition(list, kind), meta.FindStatusCondition(mine, kind)) {

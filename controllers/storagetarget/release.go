@@ -9,13 +9,13 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// reasonGaveUp and reasonReleased are the reasons of the events that say why a StorageTarget went.
+// reasonGaveUp and reasonReleased are the reasons of the events about the removal of a StorageTarget.
 const (
 	reasonGaveUp   = "GaveUp"
 	reasonReleased = "Released"
 )
 
-// mayGo decides whether a StorageTarget that is being deleted may go now, for which reason, and in which words.
+// mayGo decides whether the finalizer of a deleted StorageTarget may be removed now, with the reason and the message of the event.
 func mayGo(f facts) (reason, message string) {
 	t := f.target
 	released := meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionReleased)
@@ -30,16 +30,16 @@ func mayGo(f facts) (reason, message string) {
 	case f.gaveUp:
 		return reasonGaveUp, lost(t, "node "+t.Spec.Node+" was given up")
 	case t.Status.Provisioned == nil && (!f.node || !f.agent):
-		// Nothing is written to a disk before it is recorded in status.provisioned, and that record can't be made any more.
+		// Nothing is written to a disk before it is recorded in status.provisioned, and that record can no longer be made.
 		return reasonReleased, fmt.Sprintf("%s was never provisioned: nothing was written to it", describe(t))
 	default:
 		return "", ""
 	}
 }
 
-// toBeDestroyed is true while the wipe of a target is confirmed and not asked of its agent yet: garbage collection deletes the targets of a
-// FileSystem before the FileSystem in the foreground, and so may the deletion of a namespace. The FileSystem asks when its daemons have
-// stopped (spec.destroyFor).
+// toBeDestroyed is true while the wipe of a target is confirmed and not requested of its agent yet. Garbage collection deletes the targets
+// of a FileSystem before the FileSystem in the foreground, and so may the deletion of a namespace. The FileSystem asks when its daemons
+// have stopped (spec.destroyFor).
 func toBeDestroyed(f facts) bool {
 	fs, p := f.fileSystem, f.target.Status.Provisioned
 	return fs != nil && p != nil && p.Finished != nil && confirmsDestroy(fs) && (!fs.DeletionTimestamp.IsZero() || f.namespaceEnds)
@@ -50,7 +50,7 @@ func confirmsDestroy(fs *v1alpha1.FileSystem) bool {
 	return fs.Spec.DeletionPolicy == v1alpha1.DeletionDestroy && fs.Spec.ConfirmDestroy == string(fs.UID)
 }
 
-// lost says what goes with a target that is given up, and why.
+// lost describes the data that is lost with a target that is given up, and why.
 func lost(t *v1alpha1.StorageTarget, why string) string {
 	what := "it was never provisioned, so nothing of this filesystem is on it"
 	if p := t.Status.Provisioned; p != nil {
@@ -64,7 +64,7 @@ func lost(t *v1alpha1.StorageTarget, why string) string {
 	return fmt.Sprintf("gave up %s, because %s: %s", describe(t), why, what)
 }
 
-// describe names a target's disk as a person would look for it.
+// describe names a target's disk so that a person can find it.
 func describe(t *v1alpha1.StorageTarget) string {
 	known := []string{"device " + string(t.Spec.Device.ID)}
 	if t.Spec.Device.Serial != "" {
@@ -73,7 +73,7 @@ func describe(t *v1alpha1.StorageTarget) string {
 	return fmt.Sprintf("%s on node %s (%s)", t.Name, t.Spec.Node, strings.Join(append(known, part(t)), ", "))
 }
 
-// part is what the target is of its filesystem.
+// part is the target's part in its filesystem.
 func part(t *v1alpha1.StorageTarget) string {
 	switch t.Spec.Role {
 	case v1alpha1.RoleManagement:

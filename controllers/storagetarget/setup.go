@@ -29,7 +29,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	r.Client = mgr.GetClient()
 	r.Reader = mgr.GetAPIReader()
 	r.Recorder = mgr.GetEventRecorder("parallelfs-" + Name)
-	// Of a node it matters only that it is there, and of its inventory the health of disks with targets as well.
+	// Only the existence of a node matters, and of its inventory also the health of disks with targets.
 	healthChanges := builder.WithPredicates(predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return !maps.EqualFunc(healthOf(e.ObjectOld), healthOf(e.ObjectNew), sameHealth)
 	}})
@@ -37,10 +37,10 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	goes := predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return !e.ObjectNew.GetDeletionTimestamp().IsZero() }}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
-		// A deleted target goes when the agent has written that it is released, so changes of the status wake it.
+		// A deleted target may be removed when the agent has written that it is released, so changes of the status trigger a pass.
 		For(&v1alpha1.StorageTarget{}).
 		WatchesRawSource(r.Views.Targets()).
-		// What a FileSystem says of a target comes from there; here it matters that the FileSystem goes, and whether its data is to be wiped.
+		// Views report a target's state in its filesystem; this watch is for the deletion of the FileSystem, and for the confirmation of a wipe.
 		Watches(&v1alpha1.FileSystem{}, handler.EnqueueRequestsFromMapFunc(r.ofFileSystem), builder.WithPredicates(goes)).
 		Watches(&v1alpha1.NodeInventory{}, handler.EnqueueRequestsFromMapFunc(r.onNode), healthChanges).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(r.onNode), comesOrGoes).
@@ -63,13 +63,13 @@ func healthOf(inventory client.Object) map[string]*v1alpha1.DiskHealth {
 
 func sameHealth(a, b *v1alpha1.DiskHealth) bool { return equality.Semantic.DeepEqual(a, b) }
 
-// ofFileSystem are the targets of a FileSystem.
+// ofFileSystem returns the targets of a FileSystem.
 func (r *Reconciler) ofFileSystem(ctx context.Context, fs client.Object) []reconcile.Request {
 	return r.requests(ctx, client.InNamespace(fs.GetNamespace()), client.MatchingFields{cached.ByFileSystem: fs.GetName()})
 }
 
-// onNode are the targets on a node, named as the object is, in all namespaces. A manager that starts is told of each node and of each
-// inventory once: it must not look at all targets each time.
+// onNode returns the targets on a node, whose name is that of the object, in all namespaces. A starting manager gets one event for each
+// node and each inventory: it must not read all targets each time.
 func (r *Reconciler) onNode(ctx context.Context, node client.Object) []reconcile.Request {
 	return r.requests(ctx, client.MatchingFields{cached.ByNode: node.GetName()})
 }

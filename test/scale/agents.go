@@ -26,17 +26,17 @@ import (
 )
 
 const (
-	// resync is that of an agent as the chart starts it.
+	// resync is the resync period of an agent in the chart.
 	resync = 10 * time.Minute
-	// agentWorkers is how many targets are worked on at once, by all agents.
+	// agentWorkers is how many targets all agents together reconcile at once.
 	agentWorkers = 512
-	// collectTakes is how long an agent looks at all that its node has.
+	// collectTakes is how long an agent inspects everything on its node.
 	collectTakes = 2 * time.Second
-	// placementsEvery is how often an agent reads where daemons run, at most.
+	// placementsEvery is the shortest time between two reads of the placement of daemons.
 	placementsEvery = 30 * time.Second
 )
 
-// agent plays the agent of one node: its reconciler and its inventory are the real ones, the disks are not.
+// agent plays the agent of one node: its reconciler and its inventory are real, and the disks are not.
 type agent struct {
 	*nodeagent.Reconciler
 	world   *world
@@ -45,8 +45,8 @@ type agent struct {
 
 	inventory *nodeagent.Inventory
 
-	// looked are the targets that were looked at before; the next look at others comes at some time within a resync, because agents have
-	// not all been started at once.
+	// looked has the targets that were reconciled before. The next pass over others comes at some time within a resync, because not all agents
+	// started at once.
 	mutex     sync.Mutex
 	looked    map[string]bool
 	collected bool
@@ -87,7 +87,7 @@ func playAgents(c *cluster, w *world) (manager.Manager, error) {
 			Client: direct, NodeName: m.name, Resync: resync, Every: placementsEvery/2 + rand.N(placementsEvery/2),
 			Collect: a.collect, Pokes: make(chan struct{}, 1), Published: func() {},
 			Placements: func() ([]v1alpha1.DaemonPlacement, error) { return w.inventory(m).Daemons, nil },
-			Targets:    func(context.Context) ([]v1alpha1.StorageTarget, error) { return nil, nil }, // the world says which disk carries which
+			Targets:    func(context.Context) ([]v1alpha1.StorageTarget, error) { return nil, nil }, // the world has the target of each disk
 		}
 		a.Reconciler = &nodeagent.Reconciler{
 			Client: direct, Live: direct, Recorder: recorder, NodeName: m.name, Resync: resync, Pass: a.pass, Acted: a.inventory.Poke,
@@ -131,7 +131,7 @@ func playAgents(c *cluster, w *world) (manager.Manager, error) {
 	return mgr, nil
 }
 
-// first is true for a target that was not looked at before.
+// first is true for a target that was not reconciled before.
 func (a *agent) first(target string) bool {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -140,11 +140,11 @@ func (a *agent) first(target string) bool {
 	return !was
 }
 
-// collect plays the look at all that the node has.
+// collect plays an inspection of the node.
 func (a *agent) collect(ctx context.Context) v1alpha1.NodeInventoryStatus {
 	a.mutex.Lock()
 	takes := collectTakes
-	if !a.collected { // what an agent finds as it starts is found before the measurement
+	if !a.collected { // the inspection at its start is finished before the measurement
 		takes, a.collected = 0, true
 	}
 	a.mutex.Unlock()
@@ -155,7 +155,7 @@ func (a *agent) collect(ctx context.Context) v1alpha1.NodeInventoryStatus {
 	return a.world.inventory(a.machine)
 }
 
-// wake has the agent look at a target at once, as when the kernel says that something has become of a device.
+// wake makes the agent reconcile a target at once, as after an event of the kernel about a device.
 func (a *agent) wake(ctx context.Context, target client.ObjectKey) {
 	go func() {
 		if _, err := a.Reconcile(ctx, reconcile.Request{NamespacedName: target}); err != nil && ctx.Err() == nil {

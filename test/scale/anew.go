@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// calmShare is the part of a core below which a manager that has started is idle, unless twice of what it used in the idle minute is more.
+	// calmShare is the part of a core below which a started manager is idle, unless twice its usage in the idle minute is more.
 	calmShare = 0.1
-	// sampleEvery is how often its CPU time is looked at.
+	// sampleEvery is how often its CPU time is sampled.
 	sampleEvery = time.Second
 	// anewLimit is how long it may take until it is idle.
 	anewLimit = 3 * time.Minute
 )
 
-// startAnew measures what a manager does that starts while everything is there: it ends the one that runs as Kubernetes does, so that it
-// gives back its lease, and starts another one.
+// startAnew measures a manager that starts while all objects exist: it ends the running one as Kubernetes does, so that it releases its
+// lease, and starts another one.
 func (r *run) startAnew(ctx context.Context) error {
 	if err := r.quiet(ctx); err != nil {
 		return err
@@ -77,20 +77,20 @@ func (r *run) startAnew(ctx context.Context) error {
 	return nil
 }
 
-// calm finds out since when a process has used little of a core, for long enough.
+// calm finds when a process began to use little of a core, for long enough.
 type calm struct {
 	enough  time.Duration
 	share   float64
 	samples []sample
 }
 
-// sample is the CPU time that a process had used until a moment.
+// sample is the CPU time of a process until a point in time.
 type sample struct {
 	at  time.Time
 	cpu time.Duration
 }
 
-// add adds what is used now. Samples that are older than is needed are forgotten, besides the newest of them.
+// add adds a sample. It drops samples that are older than needed, except the newest of these.
 func (c *calm) add(at time.Time, cpu time.Duration) {
 	c.samples = append(c.samples, sample{at, cpu})
 	for len(c.samples) > 1 && at.Sub(c.samples[1].at) >= c.enough {
@@ -105,5 +105,5 @@ func (c *calm) is() bool {
 	return took >= c.enough && (last.cpu-first.cpu).Seconds() <= c.share*took.Seconds()
 }
 
-// since is when that began, and what had been used by then.
+// since returns when that began, and the CPU time until then.
 func (c *calm) since() (time.Time, time.Duration) { return c.samples[0].at, c.samples[0].cpu }

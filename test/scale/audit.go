@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// request is one request that writes, as the API server's audit log has it.
+// request is one writing request in the API server's audit log.
 type request struct {
 	user, verb, group, resource, subresource, object string
-	// at is when it came, code how it ended, and message why it was refused.
+	// at is when it arrived, code its result, and message why it was refused.
 	at      time.Time
 	code    int
 	message string
@@ -30,7 +30,7 @@ type auditLog struct {
 	all    []request
 }
 
-// event is what is read of an audit.k8s.io/v1 Event.
+// event has the fields of an audit.k8s.io/v1 Event that are read.
 type event struct {
 	Verb           string
 	User           struct{ Username string }
@@ -42,7 +42,7 @@ type event struct {
 	RequestReceivedTimestamp time.Time
 }
 
-// read reads what has come since.
+// read reads the new lines.
 func (l *auditLog) read() error {
 	file, err := os.Open(l.path)
 	if err != nil {
@@ -56,7 +56,7 @@ func (l *auditLog) read() error {
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return nil // a line that has no end yet is read again
+			return nil // an incomplete line is read again
 		} else if err != nil {
 			return fmt.Errorf("read the audit log: %w", err)
 		}
@@ -73,7 +73,7 @@ func (l *auditLog) read() error {
 	}
 }
 
-// between are the requests that came from a time on, and before another.
+// between returns the requests from one time on, and before another.
 func (l *auditLog) between(from, to time.Time) []request {
 	var out []request
 	for _, r := range l.all {
@@ -84,23 +84,23 @@ func (l *auditLog) between(from, to time.Time) []request {
 	return out
 }
 
-// accepted is true for a write that the API server has taken.
+// accepted is true for a write that the API server has accepted.
 func (r request) accepted() bool {
 	return r.code >= http.StatusOK && r.code < http.StatusMultipleChoices
 }
 
-// byOperator is true for what the operator writes, besides its leases and the events that say who holds one: what Kubernetes and people
-// write is not its own.
+// byOperator is true for writes of the operator, except its leases and the events about their holders: Kubernetes and people write with
+// other users.
 func (r request) byOperator() bool {
 	ofLease := r.resource == "leases" || r.resource == "events" && strings.HasPrefix(r.object, operatorNamespace+"/")
 	return (r.user == userManager || r.user == userAgents) && !ofLease
 }
 
-// mostRefusals is how often the same write may be refused before it is believed that it always will be.
+// mostRefusals is how often the same write may be refused before it counts as refused for good.
 const mostRefusals = 5
 
-// refusal says in the API server's words why the operator can't go on; empty while it can. Conflicts, and objects that are gone, are part
-// of every controller's life.
+// refusal returns the API server's message that keeps the operator from continuing; empty while it can. Conflicts, and missing objects, are
+// normal for every controller.
 func refusal(all []request) string {
 	count := map[string]int{}
 	for _, r := range all {
@@ -138,7 +138,7 @@ func writes(all []request) map[string]int {
 	return out
 }
 
-// count counts the operator's accepted writes for which a condition holds.
+// count counts the operator's accepted writes that meet a condition.
 func count(all []request, holds func(request) bool) int {
 	n := 0
 	for _, r := range all {

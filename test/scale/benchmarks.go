@@ -35,7 +35,7 @@ const (
 	runController = "benchmarkrun"
 	// benchmarkTakes is how long the pod of a benchmark runs.
 	benchmarkTakes = time.Second
-	// recording is what IOzone has printed for what the runs ask for.
+	// recording is recorded output of IOzone for the points of these runs.
 	recording = "benchmarks/iozone/testdata/single-1-process.txt"
 	// logAddress is the kind of a node's address at which the API server asks for the logs of its pods.
 	logAddress = corev1.NodeExternalIP
@@ -43,7 +43,7 @@ const (
 	smallLimit = 3 * time.Minute
 )
 
-// benchmarkRun is one of those that are measured: one point, run once, on one client of its filesystem.
+// benchmarkRun is one of the measured runs: one point, one repetition, on one client of its filesystem.
 func benchmarkRun(number int, fileSystem string) *v1alpha1.BenchmarkRun {
 	return &v1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("run-%04d", number)},
@@ -55,8 +55,8 @@ func benchmarkRun(number int, fileSystem string) *v1alpha1.BenchmarkRun {
 	}
 }
 
-// benchmarks makes BenchmarkRuns and measures what they take until all have ended, or the time for them is over. One at a time measures a
-// filesystem, so there are nine small filesystems beside the large one.
+// benchmarks makes BenchmarkRuns and measures until all have ended, or their time is over. A filesystem is measured by one run at a time,
+// so there are nine small filesystems beside the large one.
 func (r *run) benchmarks(ctx context.Context, background *sync.WaitGroup, runs int) error {
 	if runs == 0 {
 		return nil
@@ -104,7 +104,7 @@ func (r *run) benchmarks(ctx context.Context, background *sync.WaitGroup, runs i
 	if err != nil {
 		return err
 	}
-	// The objects of runs go with them.
+	// The objects of runs are deleted with them.
 	if err := r.sizes(ctx); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (r *run) removeRuns(ctx context.Context) error {
 	})
 }
 
-// makeSmall makes the small filesystems, and waits until all of them are Ready.
+// makeSmall makes the small filesystems, and waits until all are Ready.
 func (r *run) makeSmall(ctx context.Context, background *sync.WaitGroup) error {
 	for i := range smallFileSystems {
 		if err := r.serveProbe(ctx, background, smallName(i)); err != nil {
@@ -162,7 +162,7 @@ func (r *run) makeSmall(ctx context.Context, background *sync.WaitGroup) error {
 	return r.quiet(ctx)
 }
 
-// unfinished is how many BenchmarkRuns have not ended, and says so; empty when all have. One that failed is an error.
+// unfinished returns how many BenchmarkRuns have not ended, with a sentence; empty when all have. A failed run is an error.
 func (r *run) unfinished(ctx context.Context) (left int, why string, err error) {
 	var all v1alpha1.BenchmarkRunList
 	if err := r.seen.List(ctx, &all, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -190,8 +190,8 @@ func (r *run) unfinished(ctx context.Context) (left int, why string, err error) 
 	return left, fmt.Sprintf("%d of %d BenchmarkRuns have not ended%s", left, r.result.Runs, example), nil
 }
 
-// benchmark plays the controller of Jobs and a kubelet for a job of a BenchmarkRun: its pod runs for a while on the first of the nodes that
-// it may run on, and ends well.
+// benchmark plays the controller of Jobs and a kubelet for a job of a BenchmarkRun. Its pod runs for a while on the first of the nodes
+// where it may run, and succeeds.
 func (k *kubelets) benchmark(ctx context.Context, job *batchv1.Job) (reconcile.Result, error) {
 	key := client.ObjectKeyFromObject(job)
 	before, now := job.DeepCopy(), metav1.Now()
@@ -242,7 +242,7 @@ func (k *kubelets) makeBenchmarkPod(ctx context.Context, job *batchv1.Job) error
 	return nil
 }
 
-// collect plays the garbage collector: the pod of a benchmark goes with its job.
+// collect plays the garbage collector: the pod of a benchmark is deleted with its job.
 func (k *kubelets) collect(ctx context.Context, job types.NamespacedName) error {
 	k.mutex.Lock()
 	name, there := k.benchmarks[job]
@@ -262,8 +262,8 @@ func (k *kubelets) collect(ctx context.Context, job types.NamespacedName) error 
 	return nil
 }
 
-// serveLogs plays the kubelets' part in `kubectl logs`, of all nodes, until ctx ends. The API server takes any certificate of a kubelet
-// while it is not told whose to believe.
+// serveLogs plays the kubelets of all nodes for `kubectl logs`, until ctx ends. The API server accepts any certificate of a kubelet if it
+// has no CA to check it with.
 func serveLogs(ctx context.Context, background *sync.WaitGroup, listener net.Listener, pods client.Reader) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", func(w http.ResponseWriter, request *http.Request) {
@@ -285,7 +285,7 @@ func serveLogs(ctx context.Context, background *sync.WaitGroup, listener net.Lis
 	background.Go(func() { <-ctx.Done(); server.Close() })
 }
 
-// output is what the pod of a benchmark has printed.
+// output is the output of a benchmark's pod.
 func output(pod *corev1.Pod) ([]byte, error) {
 	switch pod.Labels[children.LabelRole] {
 	case children.RoleChecker:

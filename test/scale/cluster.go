@@ -21,7 +21,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// The users of the API server, by which the audit log tells who wrote what.
+// The users of the API server, which identify the writers in the audit log.
 const (
 	userManager  = "manager"
 	userAgents   = "agents"
@@ -32,10 +32,10 @@ const (
 // operatorNamespace is where the manager has its lease.
 const operatorNamespace = "parallelfs-system"
 
-// startLimit is how long a program may take until it answers. It bounds a machine that does other things too, and decides nothing else.
+// startLimit is how long a program may take until it answers. It limits a start on a busy machine, and decides nothing else.
 const startLimit = 3 * time.Minute
 
-// auditPolicy notes every write, without what was written.
+// auditPolicy logs every write, without its content.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 
 kind: Policy
@@ -57,14 +57,14 @@ type cluster struct {
 	users       map[string]*envtest.AuthenticatedUser
 	// apiServer, etcd and manager are the processes' ids.
 	apiServer, etcd, manager int
-	// command is a manager that was not started yet, person who looks for its lease, and leader who has that. endManager ends the manager that
-	// runs, and ended is closed when it has ended.
+	// command returns a manager that was not started yet, person reads its lease, and leader is the holder of that. endManager ends the
+	// running manager, and ended is closed when it has ended.
 	command    func() *exec.Cmd
 	person     client.Client
 	leader     string
 	endManager func()
 	ended      <-chan struct{}
-	// metrics is where the manager serves its metrics, profile where profiles of it.
+	// metrics is the address of the manager's metrics, profile that of its profiles.
 	metrics, profile string
 	stop             []func() error
 }
@@ -86,13 +86,13 @@ func startCluster(directory string) (*cluster, error) {
 		CRDInstallOptions: envtest.CRDInstallOptions{MaxTime: startLimit}, ControlPlaneStartTimeout: startLimit,
 	}
 	server := c.environment.ControlPlane.GetAPIServer().Configure()
-	server.Set("endpoint-reconciler-type", "none") // nobody reaches it by a Service
+	server.Set("endpoint-reconciler-type", "none") // no Service leads to it
 	server.Set("kubelet-preferred-address-types", string(logAddress))
 	server.Set("audit-policy-file", policy)
 	server.Set("audit-log-path", log)
 	server.Set("audit-log-maxsize", "16384") // MiB: one file, however long the run is
 	c.environment.ControlPlane.Etcd = &envtest.Etcd{}
-	// What etcd advises as the most (etcd.io, "Storage size limit"). How large one request may be stays as it comes.
+	// This is the maximum that etcd advises (etcd.io, "Storage size limit"). The limit for one request stays at its default.
 	c.environment.ControlPlane.Etcd.Configure().Set("quota-backend-bytes", fmt.Sprint(int64(8)<<30))
 	c.stop = append(c.stop, c.environment.Stop)
 	if _, err := c.environment.Start(); err != nil {
@@ -136,7 +136,7 @@ func (c *cluster) client(user string) (client.Client, error) {
 	return out, nil
 }
 
-// freePorts are ports of 127.0.0.1 that nobody listens on.
+// freePorts returns unused ports of 127.0.0.1.
 func freePorts(count int) ([]int, error) {
 	var ports []int
 	var open []net.Listener
@@ -148,7 +148,7 @@ func freePorts(count int) ([]int, error) {
 		open = append(open, listener)
 		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
 	}
-	// Only now, so that no port is found twice.
+	// All are closed only now, so that no port is found twice.
 	var errs []error
 	for _, listener := range open {
 		errs = append(errs, listener.Close())

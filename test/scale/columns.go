@@ -4,36 +4,36 @@ package main
 
 // column is one measured quantity.
 type column struct {
-	// name in the document, head in the table.
+	// name is the name in the document, head that in the table.
 	name, head string
-	// goal is what it may be at most; nil for what is only shown.
+	// goal is its maximum; nil for a quantity without a goal.
 	goal *goal
-	// grows is true for what a larger filesystem may have more of, but not out of proportion: its exponent is judged.
+	// grows is true for a quantity that may grow with the filesystem, but not faster than it: its exponent is judged.
 	grows bool
 }
 
 // quantity is a column that is only shown.
 func quantity(name, head string) column { return column{name: name, head: head} }
 
-// atMost is the goal for filesystems of any size.
+// atMost sets the goal for filesystems of any size.
 func (c column) atMost(most float64) column {
 	c.goal = &goal{most: most, always: true}
 	return c
 }
 
-// atThousand is the goal for a filesystem of a thousand nodes.
+// atThousand sets the goal for a filesystem of a thousand nodes.
 func (c column) atThousand(most float64) column {
 	c.goal = &goal{most: most}
 	return c
 }
 
-// from has the goal judged for so many nodes or more.
+// from restricts the goal to so many nodes or more.
 func (c column) from(nodes int) column {
 	c.goal.least = nodes
 	return c
 }
 
-// inProportion has the exponent judged.
+// inProportion makes the exponent count.
 func (c column) inProportion() column {
 	c.grows = true
 	return c
@@ -100,7 +100,7 @@ var (
 	anewWrites  = quantity("anewWrites", "writes").atMost(0)
 )
 
-// tables are what is printed, one below the other.
+// tables lists the printed tables, in their order.
 var tables = []struct {
 	title   string
 	columns []column

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// restart measures how storage servers come by another configuration. After a while a person pauses it.
+// restart measures how storage servers get a changed configuration. After a while it pauses the rollout, as a person does.
 func (r *run) restart(ctx context.Context) error {
 	begun := time.Now()
 	if err := r.change(ctx, askForRestarts); err != nil {
@@ -54,16 +54,16 @@ func (r *run) change(ctx context.Context, change func(*v1alpha1.FileSystem)) err
 	return nil
 }
 
-// brokenLimit is how long the loss of a disk may stay unseen.
+// brokenLimit is how long the loss of a disk may stay undetected.
 const brokenLimit = 3 * time.Minute
 
-// lose measures what the loss of a disk takes.
+// lose measures the cost of the loss of a disk.
 func (r *run) lose(ctx context.Context) error {
 	begun := time.Now()
 	m, d := r.world.breakDisk()
 	namespace, name, _ := strings.Cut(d.target, "/")
 	key := client.ObjectKey{Namespace: namespace, Name: name}
-	m.agent.wake(ctx, key) // the kernel says that a device has gone
+	m.agent.wake(ctx, key) // the kernel reports the removal of a device
 	err := r.until(ctx, brokenLimit, func() (string, error) {
 		fs, err := r.fileSystem(ctx, fileSystemName)
 		if err != nil {

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// goalNodes is the size that goals are set for, unless they hold at any.
+	// goalNodes is the size for which goals are set, unless they apply to any size.
 	goalNodes = 1000
-	// mostExponent is the goal for the growth of what is in proportion to the size.
+	// mostExponent is the goal for the growth of a quantity in proportion to the size.
 	mostExponent = 1.1
-	// leastSpread is how many times the smallest size the largest one has to be, so that growth is judged and not chance.
+	// leastSpread is the least ratio of the largest to the smallest size, so that growth is judged and not chance.
 	leastSpread = 2
-	// perNodeFrom is the least number of nodes for which writes for each node are judged: what is made once for a filesystem, and for its
-	// metadata, is divided by them as well, and is more than a write for each of ten nodes.
+	// perNodeFrom is the least number of nodes for which writes for each node are judged. The objects of the filesystem and of its metadata
+	// are divided by the nodes as well; for ten nodes, these are more than one write each.
 	perNodeFrom = 100
 	// objectKiB is the goal for an object of any kind, inventoryKiB for a NodeInventory.
 	objectKiB, inventoryKiB = 64, 256
@@ -24,19 +24,19 @@ const (
 // goal is the most that a quantity may be.
 type goal struct {
 	most float64
-	// always is true for one that holds at any size. Another one is that of a thousand nodes: no smaller filesystem may have more either, and
-	// of a larger one it says nothing.
+	// always is true for a goal that applies to any size. Another goal applies to a thousand nodes: no smaller filesystem may exceed it
+	// either, and larger ones are not judged.
 	always bool
 	// least is the number of nodes from which on it is judged.
 	least int
 }
 
-// missed is true for a value that is too large for so many nodes. What was not measured is not too large.
+// missed is true for a value that is too large for so many nodes. A value that was not measured is not too large.
 func (g *goal) missed(nodes int, value float64) bool {
 	return g != nil && nodes >= g.least && (g.always || nodes <= goalNodes) && value > g.most
 }
 
-// String is how a table shows it.
+// String is its form in a table.
 func (g *goal) String() string {
 	if g == nil {
 		return ""
@@ -52,7 +52,7 @@ func sizeGoal(kind string) *goal {
 	return &goal{most: objectKiB, always: true}
 }
 
-// growth is the exponent of a column, NaN where it has none, and whether it is too large.
+// growth is the exponent of a column, NaN without one, and whether it is too large.
 func growth(results []*Result, c shown) (exponent float64, missed bool) {
 	exponent = exponentOf(results, c.of)
 	least, most := math.Inf(1), 0.0
@@ -64,7 +64,7 @@ func growth(results []*Result, c shown) (exponent float64, missed bool) {
 	return exponent, c.grows && most >= leastSpread*least && exponent > mostExponent
 }
 
-// missed says what goals were missed, a sentence each. A size that was not measured to its end has missed them.
+// missed lists the missed goals, a sentence each. A size whose measurement was cut off has missed them.
 func missed(results []*Result, all []sheet) []string {
 	var out []string
 	for _, r := range results {

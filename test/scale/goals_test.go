@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// whole is the result of a size of which all was measured, and is as good as it has to be.
+// whole is the complete result of a size that meets all goals.
 func whole(nodes int) *Result {
 	r := newResult(nodes)
 	for _, t := range tables {
@@ -41,7 +41,7 @@ func TestAGoalThatIsMissedIsMarkedAndNamedAndFailsTheRun(t *testing.T) {
 	cases := map[string]struct {
 		nodes  int
 		change func(r *Result)
-		// want is what is said, empty for nothing, and cell what stands in the table.
+		// want is the expected sentence, empty for none, and cell the text in the table.
 		want, cell string
 	}{
 		"writes for each target, at any size": {

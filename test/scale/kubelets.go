@@ -29,33 +29,33 @@ import (
 )
 
 const (
-	// parallel is how many requests of one kind are made at once by what plays a whole cluster.
+	// parallel is how many requests of one kind the simulation of a whole cluster sends at once.
 	parallel = 64
-	// startAgain is how often a daemon that waits looks again.
+	// startAgain is how often a waiting daemon checks again.
 	startAgain = 2 * time.Second
 	// jobTakes is how long a job takes, stopTakes how long a daemon takes to end.
 	jobTakes, stopTakes = 3 * time.Second, time.Second
-	// statusEvery is how often the status of a DaemonSet is written at most.
+	// statusEvery is the shortest time between two writes of a DaemonSet's status.
 	statusEvery = time.Second
 )
 
-// kubelets play the controllers of DaemonSets and Jobs, the scheduler, and the kubelets of all nodes.
+// kubelets plays the controllers of DaemonSets and Jobs, the scheduler, and the kubelets of all nodes.
 type kubelets struct {
 	client.Client               // writes directly
-	cache         client.Reader // reads what was seen last
+	cache         client.Reader // reads from the cache
 	world         *world
 	first         *first
 
 	mutex sync.Mutex
-	// pods by the uid of the DaemonSet, by node; ready are the uids of those whose daemon runs.
+	// pods has the pods by the uid of the DaemonSet, by node; ready the uids of those whose daemon runs.
 	pods  map[types.UID]map[string]string
 	ready map[types.UID]map[string]bool
 	said  map[types.UID]time.Time
-	// benchmarks are the pods of jobs of BenchmarkRuns.
+	// benchmarks has the pods of jobs of BenchmarkRuns.
 	benchmarks map[types.NamespacedName]types.NamespacedName
 }
 
-// playKubelets plays Kubernetes' own part, as far as the operator sees it.
+// playKubelets plays Kubernetes itself, as far as the operator depends on it.
 func playKubelets(c *cluster, w *world) (manager.Manager, error) {
 	mgr, err := newManager(c, userKubelets)
 	if err != nil {
@@ -85,7 +85,7 @@ func playKubelets(c *cluster, w *world) (manager.Manager, error) {
 	return mgr, nil
 }
 
-// daemonSet makes the pods that a DaemonSet has not yet, and writes its status.
+// daemonSet makes the missing pods of a DaemonSet, and writes its status.
 func (k *kubelets) daemonSet(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 	var set appsv1.DaemonSet
 	if err := k.cache.Get(ctx, r.NamespacedName, &set); err != nil {
@@ -121,7 +121,7 @@ func (k *kubelets) daemonSet(ctx context.Context, r reconcile.Request) (reconcil
 	return k.sayHowMany(ctx, &set, len(wanted))
 }
 
-// makePod makes a pod of a DaemonSet, on its node already.
+// makePod makes a pod of a DaemonSet, already bound to its node.
 func (k *kubelets) makePod(ctx context.Context, set *appsv1.DaemonSet, node string) error {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -147,7 +147,7 @@ func (k *kubelets) makePod(ctx context.Context, set *appsv1.DaemonSet, node stri
 	return nil
 }
 
-// sayHowMany writes the status of a DaemonSet, now and then.
+// sayHowMany writes the status of a DaemonSet, at intervals.
 func (k *kubelets) sayHowMany(ctx context.Context, set *appsv1.DaemonSet, wanted int) (reconcile.Result, error) {
 	k.mutex.Lock()
 	all, ready := int32(len(k.pods[set.UID])), int32(len(k.ready[set.UID]))
@@ -175,7 +175,7 @@ func (k *kubelets) sayHowMany(ctx context.Context, set *appsv1.DaemonSet, wanted
 	return reconcile.Result{RequeueAfter: statusEvery}, nil
 }
 
-// pod starts what is in a pod, or ends it.
+// pod starts the daemon of a pod, or ends it.
 func (k *kubelets) pod(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 	var pod corev1.Pod
 	if err := k.cache.Get(ctx, r.NamespacedName, &pod); err != nil {
@@ -216,7 +216,7 @@ func (k *kubelets) pod(ctx context.Context, r reconcile.Request) (reconcile.Resu
 	return reconcile.Result{}, nil
 }
 
-// endPod ends what is in a pod that was deleted.
+// endPod ends the daemon of a deleted pod.
 func (k *kubelets) endPod(ctx context.Context, pod *corev1.Pod, set types.UID) (reconcile.Result, error) {
 	asked := pod.DeletionTimestamp.Add(-time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second)
 	if left := stopTakes - time.Since(asked); left > 0 {
@@ -233,10 +233,10 @@ func (k *kubelets) endPod(ctx context.Context, pod *corev1.Pod, set types.UID) (
 		delete(k.pods[set], pod.Spec.NodeName)
 		delete(k.ready[set], pod.Spec.NodeName)
 	}
-	return reconcile.Result{}, nil // the DaemonSet looks again within a second
+	return reconcile.Result{}, nil // the DaemonSet is reconciled again within a second
 }
 
-// job has a job end well.
+// job lets a job succeed.
 func (k *kubelets) job(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 	var job batchv1.Job
 	if err := k.cache.Get(ctx, r.NamespacedName, &job); apierrors.IsNotFound(err) {
@@ -266,7 +266,7 @@ func (k *kubelets) job(ctx context.Context, r reconcile.Request) (reconcile.Resu
 	return reconcile.Result{}, nil
 }
 
-// completeJob writes that a job has ended well.
+// completeJob writes that a job has succeeded.
 func (k *kubelets) completeJob(ctx context.Context, job *batchv1.Job) error {
 	before, now := job.DeepCopy(), metav1.Now()
 	job.Status.Active, job.Status.Succeeded, job.Status.CompletionTime = 0, 1, &now
@@ -281,7 +281,7 @@ func (k *kubelets) completeJob(ctx context.Context, job *batchv1.Job) error {
 	return nil
 }
 
-// nodesOf are the nodes that the template of a DaemonSet may run on.
+// nodesOf returns the nodes on which the template of a DaemonSet may run.
 func nodesOf(set *appsv1.DaemonSet, nodes []corev1.Node) ([]string, error) {
 	var terms []func(*corev1.Node) bool
 	if required := requiredBy(set); required != nil {
@@ -319,7 +319,7 @@ func nodesOf(set *appsv1.DaemonSet, nodes []corev1.Node) ([]string, error) {
 	return out, nil
 }
 
-// requiredBy is what the affinity in the template of a DaemonSet requires of a node; nil for nothing.
+// requiredBy is the required node affinity in the template of a DaemonSet; nil for none.
 func requiredBy(set *appsv1.DaemonSet) *corev1.NodeSelector {
 	if a := set.Spec.Template.Spec.Affinity; a != nil && a.NodeAffinity != nil {
 		return a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
@@ -327,7 +327,7 @@ func requiredBy(set *appsv1.DaemonSet) *corev1.NodeSelector {
 	return nil
 }
 
-// operators of nodes' selectors, as those of labels.
+// operators maps the operators of node selectors to those of label selectors.
 var operators = map[corev1.NodeSelectorOperator]selection.Operator{
 	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn, corev1.NodeSelectorOpExists: selection.Exists,
 	corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist,

@@ -1,8 +1,8 @@
 //go:build scale
 
-// Command scale measures what the operator costs, by the size of a filesystem: writes, CPU, memory, the size of objects and the time
-// until something shows. The API server, etcd and the manager are real and processes of their own; this process plays the nodes, the
-// agents' disks, the kubelets and the filesystem. docs/adr/0050-scale-is-measured.md says what is real and what is not.
+// Command scale measures the cost of the operator by the size of a filesystem: writes, CPU, memory, the size of objects and the time until
+// a change is visible. The API server, etcd and the manager are real and processes of their own; this process plays the nodes, the agents'
+// disks, the kubelets and the filesystem. docs/adr/0050-scale-is-measured.md lists the real and the simulated parts.
 //
 //	test/scale/run.sh      or: make scale SCALE_NODES="10 25"
 package main
@@ -36,11 +36,11 @@ func main() {
 	}
 }
 
-// options are what a person asks for, besides the sizes.
+// options has the flags besides the sizes.
 type options struct {
-	// runs is how many BenchmarkRuns are made for each size; negative for what its pace says.
+	// runs is the number of BenchmarkRuns for each size; negative for the default of its pace.
 	runs int
-	// manager is the program that is measured, and reports the directory for what comes of it.
+	// manager is the measured program, and reports the directory for the results.
 	manager, reports string
 	// profile asks for a profile of the manager.
 	profile bool
@@ -67,7 +67,7 @@ Run it in the project's folder, with KUBEBUILDER_ASSETS set: test/scale/run.sh d
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	// What plays the cluster says only what goes wrong.
+	// The simulation of the cluster logs only errors.
 	ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		return errors.New("KUBEBUILDER_ASSETS is not set: it names the directory with kube-apiserver and etcd. Run `make scale`, which makes them and sets it")
@@ -94,8 +94,8 @@ Run it in the project's folder, with KUBEBUILDER_ASSETS set: test/scale/run.sh d
 	return err
 }
 
-// measureAll measures all sizes, then prints and writes what came of it. Where the operator can't go on, that is a result, and a goal that
-// is missed; other errors are those of the measurement. All of them are returned.
+// measureAll measures all sizes, then prints and writes the results. If the operator can't continue, that is a result, and a missed goal;
+// other errors are those of the measurement. All of them are returned.
 func measureAll(ctx context.Context, out io.Writer, sizes []int, o options) error {
 	const shared = 0o755
 	if err := os.MkdirAll(o.reports, shared); err != nil {
@@ -122,7 +122,7 @@ func measureAll(ctx context.Context, out io.Writer, sizes []int, o options) erro
 		if failed != nil {
 			break
 		}
-		// A size takes up to an hour, and the next one may be ended.
+		// A size takes up to an hour, and the next one may be interrupted.
 		if err := newDocument(results).write(report); err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func measureAll(ctx context.Context, out io.Writer, sizes []int, o options) erro
 	return errors.Join(failed, d.print(out), d.write(report), d.judge())
 }
 
-// cutOff is the result of a size for which no time was left.
+// cutOff is the result of a size that did not fit into the time.
 func cutOff(nodes int) *Result {
 	r := newResult(nodes)
 	r.Stopped = "the time of the whole run was over"

@@ -25,7 +25,7 @@ import (
 // endLimit is how long a manager may take until it has ended.
 const endLimit = 10 * time.Second
 
-// prepareManager makes what a manager needs: its kubeconfig, its namespace, ports, and a file for the log of all that are started.
+// prepareManager makes the prerequisites of a manager: its kubeconfig, its namespace, ports, and a log file that all managers share.
 func (c *cluster) prepareManager(ctx context.Context, binary, log string) error {
 	kubeconfig, err := c.users[userManager].KubeConfig()
 	if err != nil {
@@ -58,7 +58,8 @@ func (c *cluster) prepareManager(ctx context.Context, binary, log string) error 
 		fmt.Sprintf("--pprof-bind-address=127.0.0.1:%d", ports[2]),
 	}, managerArguments()...)
 	if os.Geteuid() == 0 {
-		// It goes before the others: when the API server of a thousand nodes collects its garbage, that takes all of a small machine for seconds.
+		// The manager gets a higher priority: when the API server of a thousand nodes collects its garbage, it uses all of a small machine for
+		// seconds.
 		arguments = slices.Concat([]string{"nice", "-n", "-10"}, arguments)
 	}
 	c.command = func() *exec.Cmd {
@@ -94,7 +95,7 @@ func (c *cluster) startManager(ctx context.Context) error {
 	return c.untilItLeads(ctx)
 }
 
-// untilItLeads waits until the lease has another holder than the one of before.
+// untilItLeads waits until the lease has a new holder.
 func (c *cluster) untilItLeads(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -125,7 +126,7 @@ func (c *cluster) passes(ctx context.Context, controller string) (histogram, err
 	return readHistogram(text, "controller_runtime_reconcile_time_seconds", `controller="`+controller+`"`), err
 }
 
-// passesOver reads how long passes over FileSystems took: what they did themselves, and the wait for the filesystem's answer.
+// passesOver reads how long passes over FileSystems took: their own work, and the wait for the filesystem's answer.
 func (c *cluster) passesOver(ctx context.Context) (work, answer histogram, err error) {
 	text, err := c.readMetrics(ctx)
 	const name = "parallelfs_filesystem_pass_seconds"
@@ -149,7 +150,7 @@ func (c *cluster) readMetrics(ctx context.Context) (string, error) {
 	return string(text), nil
 }
 
-// saveProfiles writes to files what the manager computes in a while, and what it keeps in memory then.
+// saveProfiles writes CPU and memory profiles of the manager to files.
 func (c *cluster) saveProfiles(ctx context.Context, during time.Duration, path string) error {
 	return errors.Join(c.saveProfile(ctx, fmt.Sprintf("profile?seconds=%.0f", during.Seconds()), path+".cpu.pprof"),
 		c.saveProfile(ctx, "heap", path+".heap.pprof"))

@@ -26,8 +26,8 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// This file is all that knows how the operator's objects look inside: what is asked for, what an agent writes of a disk and of a node, what
-// a daemon is told, what a filesystem answers, and how it is seen that all is well. When the model changes, it changes.
+// Only this file depends on the content of the operator's objects: the spec, the agent's status of a disk and of a node, the configuration
+// of a daemon, the answer of a filesystem, and the signs of a healthy filesystem. It changes with the model.
 
 const (
 	namespace, fileSystemName, poolName = "scale", "scale", "ssd"
@@ -36,10 +36,10 @@ const (
 	metadataNode                        = "meta-0000"
 
 	labelMetadata, labelStorage, labelClient = "scale/metadata", "scale/storage", "scale/client"
-	// labelRack names the failure domain of a storage node, of which there are so many.
+	// labelRack is the label with the failure domain of a storage node, and racks their number.
 	labelRack, racks = "scale/rack", 4
 	labelAgent       = v1alpha1.LabelAgent
-	// targetResource is what is counted for each target; all other writes are counted for each node.
+	// targetResource is counted for each target; all other writes are counted for each node.
 	targetResource = "storagetargets"
 	// probeOffset is the port of the probe after the first port of the filesystem.
 	probeOffset = 8
@@ -62,7 +62,7 @@ func managerArguments() []string {
 // mountPath is where a filesystem is mounted.
 func mountPath(fileSystem string) string { return path.Join(mounts, fileSystem) }
 
-// fileSystem is what a person asks for.
+// fileSystem is the large FileSystem that a person applies.
 func fileSystem(basePort int32) *v1alpha1.FileSystem {
 	disks := func(each int32) v1alpha1.TargetsSpec {
 		return v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{MediaType: v1alpha1.HDD, CountPerNode: each}}
@@ -85,11 +85,11 @@ func fileSystem(basePort int32) *v1alpha1.FileSystem {
 	}
 }
 
-// copies of each chunk: of so many servers without one every chunk has a copy left. restartTogether is how many servers of one failure
-// domain may restart together, as far as copies allow it.
+// copies is the number of copies of each chunk: with one server less than that away, every chunk still has a copy. restartTogether is how
+// many servers of one failure domain may restart together, as far as the copies permit it.
 const copies, restartTogether = 3, 64
 
-// askForRestarts asks for another configuration of all storage servers, which each of them learns at a restart.
+// askForRestarts requests another configuration of all storage servers, which each of them reads at a restart.
 func askForRestarts(fs *v1alpha1.FileSystem) {
 	fs.Spec.MooseFS.Config = v1alpha1.MooseFSConfig{Storage: v1alpha1.Options{"WORKERS_MAX": "100"}}
 }
@@ -101,7 +101,7 @@ func isStorage(at place) bool {
 	return at.fileSystem == fileSystemName && at.component == componentChunkserver
 }
 
-// smallFileSystems is how many filesystems there are beside the large one when benchmarks run: one at a time measures each.
+// smallFileSystems is the number of filesystems beside the large one when benchmarks run: each is measured by one run at a time.
 const smallFileSystems = 9
 
 func smallName(number int) string { return fmt.Sprintf("small-%d", number+1) }
@@ -140,7 +140,7 @@ func masterNode(fileSystem string) string {
 	return fileSystem
 }
 
-// unwell says what a FileSystem's status has against it; empty when it is as the spec asks, all of it is there, and nothing goes on.
+// unwell returns what is wrong in a FileSystem's status; empty when it is as the spec requests, complete, and idle.
 func unwell(fs *v1alpha1.FileSystem) string {
 	if fs.Status.ObservedGeneration != fs.Generation {
 		return "the spec was not looked at yet"
@@ -160,8 +160,8 @@ func unwell(fs *v1alpha1.FileSystem) string {
 	return ""
 }
 
-// shows is true when the status says that the disk of a target is lost: on its own object, and by its name on the FileSystem. That this is
-// not well says nothing of the disk: something else goes on as well.
+// shows is true when the status reports that the disk of a target is lost: on its own object, and by its name on the FileSystem. That the
+// FileSystem is not healthy proves nothing about the disk, because other changes are in progress.
 func shows(fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget) bool {
 	return meta.IsStatusConditionFalse(target.Status.Conditions, v1alpha1.ConditionOnline) &&
 		meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionDegraded) &&
@@ -170,7 +170,8 @@ func shows(fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget) bool {
 		})
 }
 
-// pass plays internal/node/provision on one target: it records what the real one does, in the same order, and pretends the rest.
+// pass plays internal/node/provision for one target: it records the same statuses as the real one, in the same order, and simulates the
+// rest.
 func (a *agent) pass(ctx context.Context, t *v1alpha1.StorageTarget, record provision.Record) error {
 	d := a.world.disks[a.machine.name][string(t.Spec.Device.ID)]
 	if d == nil {
@@ -204,8 +205,7 @@ func (a *agent) pass(ctx context.Context, t *v1alpha1.StorageTarget, record prov
 	return record(ctx, t, status)
 }
 
-// provision makes a disk a target, and returns what is then recorded of it. A pass that met with somebody else's write goes on in the next
-// one.
+// provision makes a disk a target, and returns the status to record. A pass with a conflicting write continues in the next one.
 func (a *agent) provision(
 	ctx context.Context, t *v1alpha1.StorageTarget, d *disk, record provision.Record,
 ) (*v1alpha1.TargetProvisioned, error) {
@@ -260,7 +260,7 @@ func say(t *v1alpha1.StorageTarget, status *v1alpha1.StorageTargetStatus, ready 
 	}
 }
 
-// inventory is what an agent finds on its node.
+// inventory is the result of an agent's inspection of its node.
 func (w *world) inventory(m *machine) v1alpha1.NodeInventoryStatus {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -337,19 +337,19 @@ func (w *world) inventory(m *machine) v1alpha1.NodeInventoryStatus {
 	return out
 }
 
-// isAs is true when a node is as its agent has told.
+// isAs is true when a node is as its agent has reported.
 func (w *world) isAs(m *machine, told v1alpha1.NodeInventoryStatus) bool {
-	told.DroppedCaches = nil // that is no state of a node
+	told.DroppedCaches = nil // this is not part of a node's state
 	return equality.Semantic.DeepEqual(told, w.inventory(m))
 }
 
-// first are the moments since when daemons that wait for other disks have one, by the uid of the pod.
+// first has the times since when waiting daemons have one disk, by the uid of the pod.
 type first struct {
 	mutex sync.Mutex
 	of    map[types.UID]time.Time
 }
 
-// tell plays the agent of a node that writes what its servers are told.
+// tell plays the agent of a node that writes the configuration of its servers.
 func (a *agent) tell(ctx context.Context, n *v1alpha1.FileSystemNode) error {
 	file := nodeagent.NodeFile(n)
 	a.world.mutex.Lock()
@@ -358,7 +358,7 @@ func (a *agent) tell(ctx context.Context, n *v1alpha1.FileSystemNode) error {
 	return nodeagent.Say(ctx, a.client, n, v1alpha1.NodeAgentStatus{ObservedGeneration: n.Generation})
 }
 
-// told is what a server reads in the file of its node; nil while that says nothing of it.
+// told is the configuration of a server in the node file; nil while it has none.
 func (w *world) told(fileSystem string, m *machine, daemon string) *spec.Member {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -373,7 +373,7 @@ func (w *world) told(fileSystem string, m *machine, daemon string) *spec.Member 
 	return &file.Members[i]
 }
 
-// starts plays `node run` in a pod: it says whether its daemon runs, and notes what it uses. It is asked again and again.
+// starts plays `node run` in a pod: it returns whether its daemon runs, and notes the daemon's disks. It is called repeatedly.
 func (w *world) starts(f *first, pod *corev1.Pod) bool {
 	at, m := placeOf(pod), w.machine(pod.Spec.NodeName)
 	runs := &daemon{pod: pod.UID, place: at, machine: m}
@@ -392,7 +392,7 @@ func (w *world) starts(f *first, pod *corev1.Pod) bool {
 	if told == nil {
 		return false
 	}
-	if at.fileSystem != fileSystemName { // it lies in directories
+	if at.fileSystem != fileSystemName { // its data is in directories
 		w.start(runs)
 		return true
 	}
@@ -425,7 +425,7 @@ func (w *world) serves(fileSystem string) bool {
 	return w.daemons[place{fileSystem, masterNode(fileSystem), componentMaster}] != nil
 }
 
-// proven are the names of those targets that are mounted.
+// proven returns the names of those targets that are mounted.
 func (w *world) proven(m *machine, targets []spec.Target) []string {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -438,7 +438,7 @@ func (w *world) proven(m *machine, targets []spec.Target) []string {
 	return out
 }
 
-// state is what the filesystem's probe answers; nil while it does not run.
+// state is the answer of the filesystem's probe; nil while it does not run.
 func (w *world) state(fs *v1alpha1.FileSystem) *backend.State {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -13,10 +13,10 @@ import (
 // bucket is one bucket of a histogram: how many took at most so many seconds.
 type bucket struct{ seconds, count float64 }
 
-// histogram is one of Prometheus', its buckets in their order.
+// histogram is a histogram of Prometheus, with its buckets in order.
 type histogram []bucket
 
-// readHistogram reads a histogram from Prometheus' text format. label is one that its lines have.
+// readHistogram reads a histogram from Prometheus' text format. label is a label that its lines have.
 func readHistogram(text, name, label string) histogram {
 	var out histogram
 	for line := range strings.Lines(text) {
@@ -25,7 +25,7 @@ func readHistogram(text, name, label string) histogram {
 		}
 		_, rest, _ := strings.Cut(line, `le="`)
 		limit, rest, _ := strings.Cut(rest, `"`)
-		seconds, err := strconv.ParseFloat(limit, 64) // "+Inf" is a number to it
+		seconds, err := strconv.ParseFloat(limit, 64) // ParseFloat accepts "+Inf"
 		_, value, _ := strings.Cut(rest, "} ")
 		count, err2 := strconv.ParseFloat(strings.TrimSpace(value), 64)
 		if err == nil && err2 == nil {
@@ -45,7 +45,7 @@ func readHistogram(text, name, label string) histogram {
 	return out
 }
 
-// since is what has come after an earlier look.
+// since returns the difference from an earlier histogram.
 func (h histogram) since(before histogram) histogram {
 	out := slices.Clone(h)
 	for i := range out {
@@ -66,7 +66,7 @@ func (h histogram) total() float64 {
 	return h[len(h)-1].count
 }
 
-// quantile is Prometheus' histogram_quantile, in seconds: within a bucket it takes all values for equally likely. NaN when there are none.
+// quantile is Prometheus' histogram_quantile, in seconds: within a bucket, all values are equally likely. NaN when there are none.
 func (h histogram) quantile(q float64) float64 {
 	if h.total() == 0 {
 		return math.NaN()
@@ -88,8 +88,8 @@ func (h histogram) quantile(q float64) float64 {
 	return low
 }
 
-// exponent is the power of n with which a quantity grows: the slope of the line through the logarithms with the least squares. NaN when
-// fewer than two sizes have it, or when it is not above 0.
+// exponent is the power of n with which a quantity grows: the slope of the least-squares line through the logarithms. It is NaN for fewer
+// than two sizes, or for a value that is not above 0.
 func exponent(sizes, values []float64) float64 {
 	var x, y []float64
 	for i, v := range values {
@@ -110,7 +110,7 @@ func exponent(sizes, values []float64) float64 {
 	return up / down
 }
 
-// figure prints a number with as many digits as mean something.
+// figure prints a number with its significant digits.
 func figure(v float64) string {
 	switch {
 	case math.IsNaN(v):

@@ -17,7 +17,7 @@ func TestAHundredNodesEndWithinTenMinutesAndTheUsualTwoSizesWithinHalfAnHour(t *
 }
 
 func TestWhatIsWaitedForInAnyCaseLeavesTimeForTheRest(t *testing.T) {
-	// measured is the idle minute and what is measured after it, with the waits until nothing is written.
+	// measured is the time for the idle minute and for all later measurements, with the waits until nothing is written.
 	measured := func(p pace) time.Duration {
 		const waits = 7
 		return window + p.runsFor + p.restartFor + p.warmUp + p.writeFor + waits*quietFor

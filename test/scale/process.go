@@ -70,7 +70,7 @@ func memoryMiB(pid int) (resident, peak float64, err error) {
 	field := func(name string) float64 {
 		_, rest, _ := strings.Cut(string(content), "\n"+name+":")
 		kib := 0.0
-		_, _ = fmt.Sscanf(rest, "%f kB", &kib) // 0 says that it is not there
+		_, _ = fmt.Sscanf(rest, "%f kB", &kib) // 0 means that there is none
 		return kib / 1024
 	}
 	if resident, peak = field("VmRSS"), field("VmHWM"); resident == 0 || peak == 0 {

@@ -16,7 +16,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// untilReady makes the FileSystem, and measures what it takes until all of it is there.
+// untilReady makes the FileSystem, and measures the cost until all of it is ready.
 func (r *run) untilReady(ctx context.Context, fs *v1alpha1.FileSystem) error {
 	before, err := r.usage(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func (r *run) untilReady(ctx context.Context, fs *v1alpha1.FileSystem) error {
 		}
 		return why, nil
 	})
-	// Also of what was cut off it is worth knowing what it has cost so far.
+	// The cost of an interrupted measurement is useful too.
 	cost, seconds, written, err := r.since(context.WithoutCancel(ctx), before)
 	if err != nil {
 		return errors.Join(ended, err)
@@ -66,7 +66,7 @@ func (r *run) untilReady(ctx context.Context, fs *v1alpha1.FileSystem) error {
 	return nil
 }
 
-// lastWord is when the status of the large FileSystem was written last; the zero time when it never was.
+// lastWord is when the status of the large FileSystem was written last; the zero time if it never was.
 func lastWord(written []request) (at time.Time) {
 	for _, w := range written {
 		if w.accepted() && w.resource == "filesystems" && w.subresource == "status" && w.object == namespace+"/"+fileSystemName {
@@ -76,8 +76,8 @@ func lastWord(written []request) (at time.Time) {
 	return at
 }
 
-// settle waits until nothing is written and every agent has told of its node as it is, and counts what was written since the FileSystem was
-// applied.
+// settle waits until nothing is written and every agent has reported the present state of its node, and counts the writes since the
+// FileSystem was applied.
 func (r *run) settle(ctx context.Context) error {
 	begun := time.Now()
 	err := r.until(ctx, quietLimit, func() (string, error) {
@@ -100,8 +100,8 @@ func (r *run) settle(ctx context.Context) error {
 	return nil
 }
 
-// untold is a node of which its agent has not told yet what it would find now; empty when there is none. A node is told of when it was at
-// rest for a minute.
+// untold returns a node whose agent has not reported its present state yet; empty when there is none. An agent reports once its node was
+// idle for a minute.
 func (r *run) untold(ctx context.Context) (string, error) {
 	for _, m := range r.world.machines {
 		if m.agent == nil {
@@ -118,7 +118,7 @@ func (r *run) untold(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// unwell says what a FileSystem has against it.
+// unwell returns what is wrong with a FileSystem.
 func (r *run) unwell(ctx context.Context, name string) (string, error) {
 	now, err := r.fileSystem(ctx, name)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// Result is what was measured of one size.
+// Result has the measurements of one size.
 type Result struct {
 	Nodes   int `json:"nodes"`
 	Targets int `json:"targets"`
@@ -18,17 +18,17 @@ type Result struct {
 	Runs int `json:"runs"`
 	// Measured are the columns by their names.
 	Measured map[string]float64 `json:"measured"`
-	// Largest are the largest objects by kind while nothing is wrong, in KiB, and AtWorst those of any time.
+	// Largest has the largest objects by kind while the filesystem is healthy, in KiB, and AtWorst those at any time.
 	Largest map[string]float64 `json:"largestKiB"`
 	AtWorst map[string]float64 `json:"largestAtWorstKiB"`
-	// UntilReady, Loss, OfRuns, Anew and Requests count the operator's accepted writes by user, verb and resource: until Ready, of the loss of
-	// a disk, of the BenchmarkRuns, of a manager that is started anew, and in all.
+	// UntilReady, Loss, OfRuns, Anew and Requests count the operator's accepted writes by user, verb and resource: until Ready, for the loss
+	// of a disk, for the BenchmarkRuns, for a restarted manager, and in total.
 	UntilReady map[string]int `json:"writesUntilReady,omitempty"`
 	Loss       map[string]int `json:"writesOfLostDisk,omitempty"`
 	OfRuns     map[string]int `json:"writesOfRuns,omitempty"`
 	Anew       map[string]int `json:"writesOfManagerAnew,omitempty"`
 	Requests   map[string]int `json:"writes,omitempty"`
-	// Stopped says why not all was measured; empty when it was.
+	// Stopped is why the measurement is incomplete; empty when it is complete.
 	Stopped string `json:"stopped,omitempty"`
 }
 
@@ -39,7 +39,7 @@ func newResult(nodes int) *Result {
 	}
 }
 
-// set notes a quantity. JSON has no number for one that there is not.
+// set notes a quantity. JSON has no number for a missing quantity.
 func (r *Result) set(c column, value float64) {
 	if !math.IsNaN(value) && !math.IsInf(value, 0) {
 		r.Measured[c.name] = math.Round(value*1000) / 1000

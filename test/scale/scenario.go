@@ -34,7 +34,7 @@ type run struct {
 	begun   time.Time
 	cluster *cluster
 	world   *world
-	// person reads and writes as a person does, seen reads what was seen last.
+	// person reads and writes as a person does, seen reads from a cache.
 	person client.Client
 	seen   client.Reader
 	result *Result
@@ -42,15 +42,15 @@ type run struct {
 	basePort int32
 	// applied is when the FileSystem was made.
 	applied time.Time
-	// pace is how long things are measured.
+	// pace is how long each part is measured.
 	pace pace
 	// fileSystems is how many FileSystems there are.
 	fileSystems int
-	// profile is how the names of the files begin for what the manager computes and keeps in memory; empty for none.
+	// profile is the prefix of the names of the manager's profiles; empty for none.
 	profile string
 }
 
-// measure measures one size. What could not be measured stays out of the result, and Result.Stopped says why.
+// measure measures one size. The result lacks the parts that could not be measured, and Result.Stopped has the reason.
 func measure(ctx context.Context, out io.Writer, nodes int, o options) (result *Result, err error) {
 	r := &run{out: out, begun: time.Now(), world: newWorld(nodes), result: newResult(nodes), pace: paceOf(nodes), fileSystems: 1}
 	if o.runs >= 0 {
@@ -116,7 +116,7 @@ func (r *run) say(format string, arguments ...any) {
 	fmt.Fprintf(r.out, "%4d nodes, %4.0f s: %s\n", r.world.nodes, time.Since(r.begun).Seconds(), fmt.Sprintf(format, arguments...))
 }
 
-// prepare makes what a cluster has before a person asks for a filesystem: nodes, agents with their inventories, and the manager.
+// prepare makes the cluster before a person applies a filesystem: nodes, agents with their inventories, and the manager.
 func (r *run) prepare(ctx context.Context, background *sync.WaitGroup, binary, log string) (*v1alpha1.FileSystem, error) {
 	var err error
 	if r.person, err = r.cluster.client(userPerson); err != nil {
@@ -170,7 +170,7 @@ func (r *run) prepare(ctx context.Context, background *sync.WaitGroup, binary, l
 	return fileSystem(r.basePort), r.quiet(ctx)
 }
 
-// makeNodes makes the nodes as their kubelets do. The logs of all of them are read at one place.
+// makeNodes makes the nodes as their kubelets do. One server has the logs of all of them.
 func (r *run) makeNodes(ctx context.Context, logs net.Listener) error {
 	port := int32(logs.Addr().(*net.TCPAddr).Port)
 	kubelets, err := r.cluster.client(userKubelets)
@@ -222,7 +222,7 @@ func (r *run) serveProbe(ctx context.Context, background *sync.WaitGroup, name s
 	return nil
 }
 
-// answer is what the probe answers to a question, signed with the key that the operator made.
+// answer is the probe's answer to a question, signed with the key that the operator made.
 func (r *run) answer(ctx context.Context, name, nonce string) (body []byte, signature string, err error) {
 	fs, err := r.fileSystem(ctx, name)
 	if err != nil {
@@ -239,7 +239,7 @@ func (r *run) answer(ctx context.Context, name, nonce string) (body []byte, sign
 	return answer.Sign(secret.Data[backend.ProbeKey])
 }
 
-// fileSystem is a FileSystem as it was seen last.
+// fileSystem is a FileSystem from the cache.
 func (r *run) fileSystem(ctx context.Context, name string) (*v1alpha1.FileSystem, error) {
 	fs := &v1alpha1.FileSystem{}
 	err := r.seen.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, fs)

@@ -17,7 +17,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// idleSizes notes the largest objects of a filesystem that is well.
+// idleSizes notes the largest objects of a healthy filesystem.
 func (r *run) idleSizes(ctx context.Context) error {
 	if err := r.sizes(ctx); err != nil {
 		return err
@@ -26,8 +26,8 @@ func (r *run) idleSizes(ctx context.Context) error {
 	return nil
 }
 
-// sizes finds the largest object of each kind that the operator writes, as JSON with all that the API server adds, and notes those that are
-// larger than any before.
+// sizes finds the largest object of each kind that the operator writes, as JSON with the fields that the API server adds, and notes those
+// that are larger than all before.
 func (r *run) sizes(ctx context.Context) error {
 	kinds := []metav1.GroupVersionKind{
 		{Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Secret"}, {Group: "apps", Version: "v1", Kind: "DaemonSet"},
@@ -74,7 +74,7 @@ func (r *run) largest(ctx context.Context, kind metav1.GroupVersionKind) (bytes 
 	}
 }
 
-// isKind is true for a kind of objects, which has a list.
+// isKind is true for a kind of objects that has a list.
 func isKind(scheme *runtime.Scheme, kind metav1.GroupVersionKind) bool {
 	return scheme.Recognizes(schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind + "List"})
 }

@@ -10,7 +10,7 @@ import (
 // window is the minute that is measured.
 const window = time.Minute
 
-// steady are the columns of a while in which nothing new begins.
+// steady has the columns of a time in which nothing new begins.
 type steady struct{ writes, manager, resident, p50, p99, answer, controlPlane column }
 
 // columns are the columns in the order of the table.
@@ -18,7 +18,7 @@ func (s steady) columns() []column {
 	return []column{s.writes, s.manager, s.resident, s.p50, s.p99, s.answer, s.controlPlane}
 }
 
-// during measures what the operator does while something goes on for a while.
+// during measures the operator during a time of unchanged load.
 func (r *run) during(ctx context.Context, columns steady, pass func() error) error {
 	before, err := r.usage(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (r *run) during(ctx context.Context, columns steady, pass func() error) err
 	return nil
 }
 
-// pass lets a while go by. A profile of the manager is made of it where one was asked for.
+// pass waits for a time. It makes a profile of the manager during that time if one was requested.
 func (r *run) pass(ctx context.Context, d time.Duration, name string) error {
 	if r.profile != "" {
 		return r.cluster.saveProfiles(ctx, d, r.profile+"-"+name)
@@ -55,7 +55,7 @@ func (r *run) idle(ctx context.Context) error {
 	return r.during(ctx, idle, func() error { return r.pass(ctx, window, "idle") })
 }
 
-// write measures a while in which programs write, and what the manager had at most until then.
+// write measures a time in which programs write, and the manager's highest memory until then.
 func (r *run) write(ctx context.Context) error {
 	r.world.write()
 	defer r.world.rest()

@@ -12,10 +12,10 @@ import (
 	"text/tabwriter"
 )
 
-// mark stands behind a figure that misses its goal.
+// mark follows a figure that misses its goal.
 const mark = " !"
 
-// sheet is one table, and shown one of its columns, with what it has of a size.
+// sheet is one table, and shown one of its columns, with its value for a size.
 type sheet struct {
 	title   string
 	columns []shown
@@ -54,7 +54,7 @@ func ofSizes(title, prefix string, results []*Result, of func(*Result) map[strin
 		c := column{name: prefix + kind, head: kind, goal: sizeGoal(kind), grows: true}
 		s.columns = append(s.columns, shown{c, func(r *Result) float64 {
 			if len(of(r)) == 0 {
-				return math.NaN() // nobody has looked
+				return math.NaN() // it was not measured
 			}
 			return of(r)[kind]
 		}})
@@ -62,7 +62,7 @@ func ofSizes(title, prefix string, results []*Result, of func(*Result) map[strin
 	return s
 }
 
-// print prints the tables, each with the exponents of growth and the goals below it, and then what was missed.
+// print prints the tables, each with the exponents of growth and the goals below it, and then the missed goals.
 func (d Document) print(out io.Writer) error {
 	var b strings.Builder
 	for _, s := range sheets(d.Results) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// usage is what the processes have used until now. The memory is the manager's.
+// usage is the consumption of the processes until now. The memory is the manager's.
 type usage struct {
 	at                       time.Time
 	manager, apiServer, etcd time.Duration
@@ -28,7 +28,7 @@ func (r *run) usage(ctx context.Context) (usage, error) {
 	return u, errors.Join(errs[:]...)
 }
 
-// since is what was used and written since an earlier look, and the memory now.
+// since returns the consumption and the writes since an earlier usage, and the present memory.
 func (r *run) since(ctx context.Context, before usage) (used usage, seconds float64, written []request, err error) {
 	now, err := r.usage(ctx)
 	if err != nil {
@@ -49,7 +49,8 @@ func ofTargets(w request) bool { return w.resource == targetResource }
 
 func ofEvents(w request) bool { return w.resource == "events" }
 
-// perTarget counts the writes of StorageTargets for each of them, and perNode all others, besides events, for each storage node.
+// perTarget counts the writes of StorageTargets, divided by their number, and perNode all others except events, divided by the number of
+// storage nodes.
 func (r *run) perTarget(written []request) float64 {
 	return float64(count(written, ofTargets)) / float64(r.result.Targets)
 }

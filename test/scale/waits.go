@@ -13,15 +13,14 @@ import (
 )
 
 const (
-	// pollEvery is how often it is looked whether something has come about, sayEvery how often it is said what is waited for.
+	// pollEvery is how often a condition is checked, sayEvery how often the missing part is printed.
 	pollEvery, sayEvery = 250 * time.Millisecond, 30 * time.Second
-	// quietFor is how long nothing is written before it is believed that nothing follows: passes come every ten seconds. quietLimit is how
-	// long that is waited for.
+	// quietFor is how long nothing is written before the operator counts as quiet: passes come every ten seconds. quietLimit is the longest
+	// wait for that.
 	quietFor, quietLimit = 15 * time.Second, 10 * time.Minute
 )
 
-// until looks again and again until something holds, the operator's writes are refused for good, or the time is over. why says what is
-// missing.
+// until polls until a condition holds, the operator's writes are refused for good, or the time is over. why is the missing part.
 func (r *run) until(ctx context.Context, limit time.Duration, holds func() (why string, err error)) error {
 	begun, refusals := time.Now(), time.Now()
 	for {
@@ -51,7 +50,7 @@ func (r *run) until(ctx context.Context, limit time.Duration, holds func() (why 
 	}
 }
 
-// quiet waits until the operator has written nothing for a while, for a longer while at most.
+// quiet waits until the operator has written nothing for a while, or until a limit.
 func (r *run) quiet(ctx context.Context) error {
 	begun := time.Now()
 	err := r.until(ctx, math.MaxInt64, func() (string, error) {

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// disksPerNode is what each storage node has.
+	// disksPerNode is the number of disks of each storage node.
 	disksPerNode = 24
 	// clientsPerNode is how many client nodes there are for each storage node.
 	clientsPerNode = 5
 	// diskBytes is the size of a disk: 16 TiB, as hard disks of storage servers have.
 	diskBytes = int64(16) << 40
-	// diskRate is what programs write to each disk, in bytes a second: not much less than such a disk takes.
+	// diskRate is how much programs write to each disk, in bytes a second: slightly less than such a disk can do.
 	diskRate = int64(150) << 20
-	// usedAtFirst is the part of a disk's capacity below which all disks are used at first, evenly spread: so as many disks pass a step of
-	// five percent in one minute as in another.
+	// usedAtFirst is the part of a disk's capacity below which all disks are used at first, evenly spread, so that about the same number of
+	// disks passes a step of five percent in each minute.
 	usedAtFirst = 0.5
 )
 
-// world is what there is besides the API server: nodes with disks, and the daemons that run on them.
+// world is everything except the API server: nodes with disks, and the daemons that run on them.
 type world struct {
 	nodes    int
 	machines []*machine
@@ -37,20 +37,20 @@ type world struct {
 	disks map[string]map[string]*disk
 	// daemons that run.
 	daemons map[place]*daemon
-	// files are what the agents have written of what servers are told: each has no component.
+	// files has the configuration of servers as the agents have written it: a place here has no component.
 	files map[place]*spec.NodeFile
 	// jobs that have ended: each has no node.
 	jobs map[place]bool
-	// away are the storage servers of the large filesystem that are restarted now, by node; awayMost and domainsMost are how many of them, and
-	// of how many failure domains, have been away at a time, and restarts how often one was.
+	// away has the storage servers of the large filesystem that are restarting now, by node. awayMost and domainsMost are the most servers and
+	// failure domains that were away at a time, and restarts counts the restarts.
 	away                            map[string]bool
 	awayMost, domainsMost, restarts int
-	// grown is what programs have written to each disk, until growing; they write since then, unless it is zero.
+	// grown is how much programs have written to each disk, until growing; they have been writing since then, unless it is zero.
 	grown   int64
 	growing time.Time
 }
 
-// place is where something of a filesystem is.
+// place identifies a component of a filesystem on a node.
 type place struct{ fileSystem, node, component string }
 
 // machine is a node.
@@ -66,11 +66,11 @@ type disk struct {
 	kernelName, id string
 	// target (namespace/name), label and uuid of the filesystem on it; all are empty while it is blank.
 	target, label, uuid string
-	// mountPath is where it is mounted; empty while it is not. data is the directory that its server lists.
+	// mountPath is where it is mounted; empty when it is not. data is the directory that its server lists.
 	mountPath, data string
-	// dead is true for a disk that is not there any more.
+	// dead is true for a disk that was removed.
 	dead bool
-	// first is what is used before programs write: of one disk as many steps and parts of a step as of another one.
+	// first is the used space before programs write; over all disks it is spread evenly over the steps and within them.
 	first int64
 }
 
@@ -95,7 +95,7 @@ func newWorld(nodes int) *world {
 		}
 		w.disks[name] = map[string]*disk{}
 		for i := range disks {
-			// The fractional parts of the multiples of the golden ratio are as evenly spread as can be.
+			// The fractional parts of the multiples of the golden ratio are spread as evenly as possible.
 			_, part := math.Modf(float64(number*disksPerNode+i) * math.Phi)
 			d := &disk{
 				kernelName: fmt.Sprintf("sd%c", 'b'+i), id: fmt.Sprintf("wwn-0x5000c500%04x%04x", number, i),
@@ -123,7 +123,7 @@ func newWorld(nodes int) *world {
 	return w
 }
 
-// targets is how many StorageTargets there should be.
+// targets is the expected number of StorageTargets.
 func (w *world) targets() int { return w.nodes*disksPerNode + 1 }
 
 // used is the used space of a disk. The caller holds the mutex.
@@ -135,14 +135,14 @@ func (w *world) used(d *disk) int64 {
 	return min(d.first+now, diskBytes)
 }
 
-// write has programs write.
+// write starts the programs that write.
 func (w *world) write() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.growing = time.Now()
 }
 
-// rest has programs end.
+// rest ends the programs that write.
 func (w *world) rest() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -150,7 +150,7 @@ func (w *world) rest() {
 	w.growing = time.Time{}
 }
 
-// breakDisk takes a disk out of a node in the middle, and returns it.
+// breakDisk removes a disk from a node in the middle, and returns it.
 func (w *world) breakDisk() (*machine, *disk) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -170,7 +170,7 @@ func (w *world) start(d *daemon) {
 	}
 }
 
-// leave notes that the storage server of a node is restarted.
+// leave notes that the storage server of a node is restarting.
 func (w *world) leave(node string) {
 	w.away[node] = true
 	w.restarts++
@@ -181,7 +181,7 @@ func (w *world) leave(node string) {
 	w.awayMost, w.domainsMost = max(w.awayMost, len(w.away)), max(w.domainsMost, len(domains))
 }
 
-// end notes that the daemon of a pod does not run any more.
+// end notes that the daemon of a pod no longer runs.
 func (w *world) end(at place, pod types.UID) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -18,9 +18,9 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// lustreServer has memory for an MDT, three OSTs and a client, and one processor on each socket, because emulated ones wait for each other.
-// With two emulated processors that have cmpxchg16b, every second start panicked.
-// The disks by virtio are those of the machine that was recorded.
+// lustreServer has memory for an MDT, three OSTs and a client, and one processor on each socket, because emulated processors wait for each
+// other. With two emulated processors that have cmpxchg16b, every second start panicked. The virtio disks are those of the recorded
+// machine.
 var lustreServer = hardware{
 	cores: 1, numaMemory: 1280 << 20, emulated: "max,-cx16", system: 1 << 30, more: []int64{2 << 30, 2 << 30, 2 << 30, 2 << 30, 512 << 20},
 }
@@ -31,8 +31,8 @@ const (
 	nid     = address + "@tcp"
 )
 
-// TestLustre runs on the Lustre that run.sh was given: its kernel, its modules and its programs. What a double has answered in another tier,
-// the real one answers here.
+// TestLustre runs on the Lustre given to run.sh: its kernel, its modules and its programs. The real programs give the answers here that a
+// double gives in another tier.
 func TestLustre(t *testing.T) {
 	m := lustreServer.boot(t, t.TempDir(), blank0, foreign, blank1, partitioned)
 	m.sh(t, "ip link set lo up; modprobe loop; modprobe dummy; ip link show dummy0 > /dev/null 2>&1 || ip link add dummy0 type dummy; "+
@@ -56,13 +56,13 @@ func TestLustre(t *testing.T) {
 	t.Run("contract of the doubles", func(t *testing.T) { l.testAsElsewhere(t, "test/doubles/lustre", contract) })
 }
 
-// onNode are the tests of the node binary with Lustre's programs.
+// onNode selects the tests of the node binary with Lustre's programs.
 const onNode = "^(TestPodsKeepTheTargetsOfANodeMountedAndUnmountThemInPeace|TestADiskThatIsNotWhatWasGivenIsNotMounted|" +
 	"TestANodeOfAnotherVersionServesNothing|TestAClientIsMountedByTheNodesOwnProgramAndEndsWithItsPod|" +
 	"TestTheAgentProvesWhatIsMountedAndLetsItGoWhenItIsDeleted|TestAProbeOfANodeSaysWhatItsKernelServes|" +
 	"TestAJobMakesPoolsAndLayoutsInAMountOfItsOwnAndCanBeRepeated|TestAnOSTIsEmptiedProvenAndForgottenByTheCommandsOfTheBackend)$"
 
-// contract are the tests of the doubles that one machine can take, whose kernel is nobody's to kill.
+// contract selects the tests of the doubles that can run on one machine whose kernel must not be killed.
 const contract = "^(TestTheDoublesSayWhatTheRealProgramsSaid|TestWhatTheRealMkfsRefusesIsRefused|TestACommentIsKeptUntilItIsChanged|" +
 	"TestAMountIsRefusedWhen|TestAnOSTThatTakesNoNewObjectsGetsNone|TestTheDoublesAnswerAsTheRealLustreDid)$"
 
@@ -83,7 +83,8 @@ type lustreNode struct {
 	version string
 }
 
-// testAsElsewhere runs tests of a package that other tiers run with doubles. What they say is shown, and on the console while they run.
+// testAsElsewhere runs tests of a package that run with doubles in other tiers. Their output is shown, and printed on the console while
+// they run.
 func (l lustreNode) testAsElsewhere(t *testing.T, folder, only string) {
 	t.Helper()
 	code, said, _ := l.try(t, "", "bash", "-o", "pipefail", "-c",
@@ -94,7 +95,7 @@ func (l lustreNode) testAsElsewhere(t *testing.T, folder, only string) {
 	}
 }
 
-// given is a target on a disk, as the operator asks for it.
+// given is a target on a disk, as the operator requests it.
 func (l lustreNode) given(t *testing.T, found v1alpha1.NodeInventoryStatus, serial string, given v1alpha1.LustreTarget) v1alpha1.StorageTarget {
 	t.Helper()
 	target := named(t, found, serial, v1alpha1.FormatIfBlank)
@@ -174,12 +175,12 @@ func (l lustreNode) testDisks(t *testing.T, found v1alpha1.NodeInventoryStatus) 
 	l.sh(t, "lustre_rmmod")
 }
 
-// markOf is whose a target is.
+// markOf is the owner in the mark of a target.
 func markOf(target v1alpha1.StorageTarget) string {
 	return plan.NewOf(&target, plan.Look{}, target.Status.Provisioned.UUID).Mark
 }
 
-// saysOf is what a target says of itself.
+// saysOf is a target's own record.
 func (l lustreNode) saysOf(t *testing.T, target v1alpha1.StorageTarget) string {
 	t.Helper()
 	return l.run(t, ldiskfs.Format{}.ReadBack("/dev/"+target.Status.KernelName)...)

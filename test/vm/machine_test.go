@@ -29,7 +29,7 @@ type disk struct {
 	warning uint8
 }
 
-// disks of the machine, by which tests know them. The order in which they are attached differs from boot to boot.
+// disks lists the machine's disks, which tests find by serial. The order in which they are attached differs from boot to boot.
 var disks = []disk{
 	{serial: "PFSVM-A", eui: "525400a0000000a1", numaNode: 0},
 	{serial: "PFSVM-B", eui: "525400a0000000b2", numaNode: 0, warning: 4},
@@ -49,7 +49,7 @@ type machine struct {
 	limit time.Duration
 }
 
-// sizes of the disks in bytes. XFS wants 300 MB at least (mkfs.xfs(8)).
+// sizes of the disks in bytes. XFS needs at least 300 MB (mkfs.xfs(8)).
 const (
 	diskSize = 512 << 20
 	// numaMemory is the memory of each NUMA node.
@@ -58,28 +58,28 @@ const (
 
 // hardware is what differs between machines.
 type hardware struct {
-	// cores of each of the two sockets, and numaMemory of each NUMA node in bytes.
+	// cores is the number on each of the two sockets, and numaMemory the bytes of each NUMA node.
 	cores, numaMemory int
 	// emulated is the processor of a machine without kvm (-cpu), empty for QEMU's own choice.
 	emulated string
-	// system is the size of the machine's own disk in bytes, and more are those of disks by virtio, whose serials are disk1 and up.
+	// system is the size of the machine's own disk in bytes, and more has the sizes of virtio disks, whose serials are disk1 and up.
 	system int64
 	more   []int64
 	// devices are further arguments of QEMU.
 	devices []string
 }
 
-// server is a small one.
+// server is a small machine.
 var server = hardware{cores: 2, numaMemory: numaMemory, system: 128 << 20}
 
 // diskFile is the raw file of a disk in the directory of a machine.
 func diskFile(directory, serial string) string { return filepath.Join(directory, serial+".raw") }
 
-// startLimit is how long a start may take before it is given up, and commandLimit how long a command may. An emulated processor on an idle
+// startLimit is how long a start may take before it is aborted, and commandLimit how long a command may. An emulated processor on an idle
 // machine starts in a minute.
 const startLimit, commandLimit = 20 * time.Minute, 30 * time.Minute
 
-// boot starts a machine with the disks of a directory, which are made when they are not there, attached in this order.
+// boot starts a machine with the disks of a directory, attached in this order; missing disks are made.
 func (h hardware) boot(t *testing.T, directory string, order ...string) *machine {
 	t.Helper()
 	for _, d := range disks {
@@ -106,12 +106,12 @@ func (h hardware) boot(t *testing.T, directory string, order ...string) *machine
 		t.Fatal(err)
 	}
 	go func() {
-		_ = m.command.Wait() // what it wrote says more than its exit code
+		_ = m.command.Wait() // its output is more useful than its exit code
 		_ = listener.Close()
 		close(m.ended)
 	}()
 	t.Cleanup(func() {
-		_ = m.command.Process.Kill() // it has ended where the test came to its end
+		_ = m.command.Process.Kill() // it has already ended if the test reached its last step
 		<-m.ended
 	})
 	if m.port, err = listener.Accept(); err != nil {
@@ -128,7 +128,7 @@ func (h hardware) boot(t *testing.T, directory string, order ...string) *machine
 	return m
 }
 
-// sparse makes a file that takes no space, where there is none.
+// sparse makes a file that uses no space, unless it exists.
 func sparse(t *testing.T, path string, size int64) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -141,9 +141,9 @@ func sparse(t *testing.T, path string, size int64) {
 	}
 }
 
-// kernelOptions are those of the kernel (Documentation/admin-guide/kernel-parameters). An emulated processor that waits for a busy
-// host must not look like broken hardware: the kernel would panic because its timer did not tick in time (no_timer_check), and
-// the driver would give up on a disk after 30 s.
+// kernelOptions are those of the kernel (Documentation/admin-guide/kernel-parameters). An emulated processor that waits for a busy host
+// must not look like broken hardware. The kernel would panic because its timer did not tick in time (no_timer_check), and the driver would
+// give up on a disk after 30 s.
 const kernelOptions = "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check nvme_core.io_timeout=600 nvme_core.admin_timeout=600"
 
 // arguments of QEMU: two sockets, each with processors, memory and a PCI Express root of its own, as on a server.
@@ -167,7 +167,7 @@ func (h hardware) arguments(directory, socket string, order []string) []string {
 		"-device", "virtserialport,chardev=port,name=parallelfs",
 		"-drive", "if=none,id=system,format=raw,cache=unsafe,file=" + diskFile(directory, "system"),
 		"-device", "virtio-blk-pci,drive=system,serial=system",
-		// The kernel knows the NUMA node of a PCI device by its root bus, so that each node needs one.
+		// The kernel derives the NUMA node of a PCI device from its root bus, so that each node needs one.
 		"-device", "pxb-pcie,id=root0,bus=pcie.0,bus_nr=64,numa_node=0",
 		"-device", "pxb-pcie,id=root1,bus=pcie.0,bus_nr=128,numa_node=1",
 	}
@@ -195,7 +195,7 @@ func (h hardware) arguments(directory, socket string, order []string) []string {
 	return arguments
 }
 
-// console is the end of what the machine's kernel and first process wrote.
+// console is the end of the output of the machine's kernel and first process.
 func (m *machine) console() string {
 	text, err := os.ReadFile(filepath.Join(m.directory, "console"))
 	if err != nil {
@@ -227,7 +227,7 @@ func (m *machine) try(t *testing.T, stdin string, argv ...string) (code int, std
 	return reply.Code, reply.Stdout, reply.Stderr
 }
 
-// run runs a command that must succeed, and returns what it wrote.
+// run runs a command that must succeed, and returns its output.
 func (m *machine) run(t *testing.T, argv ...string) string {
 	t.Helper()
 	code, stdout, stderr := m.try(t, "", argv...)
@@ -255,7 +255,7 @@ func (m *machine) write(t *testing.T, path string, value any) {
 	}
 }
 
-// halt ends the machine as a shutdown does: what is mounted is unmounted.
+// halt shuts the machine down: mounted filesystems are unmounted.
 func (m *machine) halt(t *testing.T) {
 	t.Helper()
 	m.sh(t, "sync; umount -a -t ext4,xfs,btrfs")
@@ -263,5 +263,5 @@ func (m *machine) halt(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-m.ended
-	_ = os.Remove(filepath.Join(m.directory, "port")) // the listener has removed it, mostly
+	_ = os.Remove(filepath.Join(m.directory, "port")) // the listener has usually removed it
 }

@@ -14,11 +14,11 @@ import (
 const (
 	mountPath = "/var/lib/parallelfs/mnt/scratch"
 	mountSpec = "/run/mount.json"
-	// A filesystem in a file of another one: while the outer one is frozen, the inner one waits as for servers that are gone.
+	// The test mounts a filesystem from a file in another one: while the outer one is frozen, the inner one waits as for lost servers.
 	mountDisks = "modprobe loop; mkdir -p /run/outer; truncate -s 128M /var/lib/parallelfs/outer; mkfs.ext4 -q /var/lib/parallelfs/outer; " +
 		"mount -o loop /var/lib/parallelfs/outer /run/outer; truncate -s 32M /run/outer/inner; mkfs.ext4 -q /run/outer/inner"
 	mountAway = "until umount /run/outer; do sleep 0.1; done; rm /var/lib/parallelfs/outer; chattr -i " + mountPath + "; rmdir " + mountPath
-	// startMount starts the supervision, whose process is $pid, and waits until the filesystem works.
+	// startMount starts the supervision, whose process is $pid, and waits until the filesystem answers.
 	startMount = "node mount --spec " + mountSpec + " > /run/mount.log 2>&1 & pid=$!; " +
 		"until node check-mount --spec " + mountSpec + " 2>/dev/null; do sleep 0.1; done; "
 )
@@ -42,7 +42,7 @@ func testMounts(t *testing.T, m *machine) {
 		log := m.sh(t, startMount+"dd if=/dev/urandom of="+mountPath+"/data bs=1M count=4 2>/dev/null; fsfreeze -f /run/outer; "+
 			"kill -TERM $pid; wait $pid; cat /run/mount.log; ps -o stat,args | grep '[c]all umount2'; "+
 			"grep ' "+mountPath+" ' /proc/self/mountinfo && exit 1; fsfreeze -u /run/outer")
-		// On a slow machine, the process that unmounts may not have come to it in time; then the mount is detached.
+		// On a slow machine, the unmounting process may not have reached the mount in time; then the mount is detached.
 		g.Expect(log).To(Or(ContainSubstring("the kernel has not ended it"), ContainSubstring("it is detached (MNT_DETACH)")))
 		g.Expect(log).To(ContainSubstring("call umount2"), "what waits is left behind")
 	})

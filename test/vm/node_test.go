@@ -22,19 +22,19 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// node is the name of the machine in Kubernetes, if it were in one.
+// node is the Kubernetes name that the machine would have.
 const node = "oss1"
 
-// The disks, by what is on them. They are told apart by their serials in all boots.
+// The disks, by their content. Their serials identify them in all boots.
 const (
 	blank0      = "PFSVM-A" // on NUMA node 0
-	foreign     = "PFSVM-B" // on NUMA node 0, with somebody's ext4
+	foreign     = "PFSVM-B" // on NUMA node 0, with a foreign ext4
 	blank1      = "PFSVM-C" // on NUMA node 1
 	partitioned = "PFSVM-D" // on NUMA node 1, with a partition table and a partition
 )
 
-// TestNode is one story, because a start takes as long as all the rest: a machine is looked at, daemons are bound to its
-// sockets, one of its disks is made a target, and all of it is found again after a restart in which the disks change their names.
+// TestNode is one story, because a start takes as long as all the rest. It inspects a machine, binds daemons to its sockets, makes one of
+// its disks a target, and finds all of it again after a restart in which the disks change their names.
 func TestNode(t *testing.T) {
 	directory := t.TempDir()
 	m := server.boot(t, directory, blank0, foreign, blank1, partitioned)
@@ -62,7 +62,7 @@ func TestNode(t *testing.T) {
 	t.Run("provisioning", func(t *testing.T) { target = testFormat(t, m, found) })
 	t.Run("all other disks are bit for bit what they were before", untouched)
 	if t.Failed() || target.Name == "" {
-		return // what comes now needs all of this, and -run may have left it out
+		return // the next steps need all of this, and -run may have left it out
 	}
 	m.halt(t)
 
@@ -92,8 +92,8 @@ func sum(t *testing.T, directory, serial string) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// inventory is what the agent finds. It looks again, as an agent does, while the look could not be finished: the machine is emulated, and
-// slow beside others.
+// inventory is the result of the agent's inspection. It repeats an incomplete inspection, as an agent does: the machine is emulated, and
+// slow on a busy host.
 func inventory(t *testing.T, m *machine) v1alpha1.NodeInventoryStatus {
 	t.Helper()
 	var found v1alpha1.NodeInventory
@@ -212,7 +212,7 @@ func fileSystem(targets v1alpha1.TargetsSpec) *v1alpha1.FileSystem {
 	}
 }
 
-// choose asks which disks a FileSystem gets on the node.
+// choose selects the disks for a FileSystem on the node.
 func choose(found v1alpha1.NodeInventoryStatus, targets v1alpha1.TargetsSpec) plan.Selection {
 	return chooseFor(fileSystem(targets), found)
 }
@@ -262,7 +262,7 @@ func testSelect(t *testing.T, found v1alpha1.NodeInventoryStatus) {
 	}
 }
 
-// threads of the daemon that is bound, beside those that every Go program has.
+// threads is the number of threads of the bound daemon, without those that every Go program has.
 const threads = 6
 
 func testPinning(t *testing.T, m *machine, found v1alpha1.NodeInventoryStatus) {
@@ -296,7 +296,7 @@ func testPinning(t *testing.T, m *machine, found v1alpha1.NodeInventoryStatus) {
 		pid := strings.TrimSpace(m.run(t, "cat", fileOf(instances[0], "pid")))
 		m.sh(t, "taskset -pc 3 $(ls /proc/"+pid+"/task | tail -1)")
 		placement := placementOf(t, m, instances[0])
-		// A thread that it starts later has the CPUs of the one that started it, which may be the one that left.
+		// A new thread has the CPUs of the thread that started it, which may be the one that left its CPUs.
 		g.Expect(placement.StrayThreads).To(BeNumerically(">=", 1))
 		g.Expect(placement.CPUs).To(Equal("0-1,3"))
 		g.Expect(placement.NUMANodes).To(Equal("0-1"))
@@ -318,7 +318,7 @@ func testBound(t *testing.T, m *machine, instance string, numaNode int, wanted s
 	g.Expect(placement.Program).To(Equal("daemon"))
 	g.Expect(plan.Drift(wanted, placement)).To(BeEmpty())
 
-	// The same without the node binary: what the kernel says of each thread, and where the memory is that they touched.
+	// The same facts without the node binary: what the kernel reports about each thread, and where its memory is.
 	proc := "/proc/" + strings.TrimSpace(m.run(t, "cat", fileOf(instance, "pid")))
 	lists := strings.Fields(m.sh(t, "cat "+proc+"/task/*/status | sed -n 's/^Cpus_allowed_list:[[:space:]]*//p'"))
 	g.Expect(len(lists)).To(BeNumerically(">=", threads))
@@ -339,7 +339,7 @@ func fileOf(instance, kind string) string {
 	return "/run/" + strings.ReplaceAll(instance, "/", "-") + "." + kind
 }
 
-// runSpec writes the files that tell `node run` what to do, and returns the path of the first.
+// runSpec writes the configuration files of `node run`, and returns the path of the first.
 func (m *machine) runSpec(t *testing.T, instance string, told spec.Member) string {
 	t.Helper()
 	run := spec.Run{

@@ -19,7 +19,7 @@ const (
 	shared, sharedID = "PFSVM-S", "nvme-eui.525400a0000000f1"
 	sharedPath       = "/dev/disk/by-id/" + sharedID
 	sharedSize       = 1 << 30
-	// there is where a target is mounted on either of them.
+	// there is where a target is mounted on either machine.
 	there = "/mnt/target"
 )
 
@@ -35,14 +35,14 @@ func pair(t *testing.T) (one, two paired) {
 	directory := t.TempDir()
 	disk := diskFile(directory, shared)
 	sparse(t, disk, sharedSize)
-	// The network is a group of addresses that only this machine hears of, with a port that belongs to this run.
+	// The network is a multicast group that only this host receives, with a port that belongs to this run.
 	group := fmt.Sprintf("socket,id=net,mcast=230.0.0.1:%d,localaddr=127.0.0.1", 20000+os.Getpid()%20000)
 	start := func(number int) paired {
 		h := lustreServer
 		h.more = h.more[:1]
 		h.devices = []string{
 			"-netdev", group, "-device", fmt.Sprintf("virtio-net-pci,bus=pcie.0,netdev=net,mac=52:54:00:00:00:%02d", number),
-			// Nothing of what one writes may be in the memory of the other.
+			// The data that one machine writes must not be cached by the other.
 			"-drive", "if=none,id=shared,format=raw,cache=none,file.locking=off,file=" + disk,
 			"-device", "nvme,bus=pcie.0,id=nvmeshared,serial=" + shared, "-device", "nvme-ns,bus=nvmeshared,drive=shared,eui64=0x525400a0000000f1,share-rw=on",
 		}
@@ -59,7 +59,7 @@ func pair(t *testing.T) (one, two paired) {
 	return start(1), start(2)
 }
 
-// made makes a target with the command that the operator would give, and two nodes that may serve it.
+// made formats a target with the operator's command, for two nodes that may serve it.
 func (m paired) made(t *testing.T, device string, service ldiskfs.Service) {
 	t.Helper()
 	wanted := ldiskfs.New{Service: service, Mark: "pair", UUID: "4a9ee1e2-bd33-4b75-be9a-1a68b6ea9309", Device: device}
@@ -67,7 +67,7 @@ func (m paired) made(t *testing.T, device string, service ldiskfs.Service) {
 	m.run(t, wanted.Make()...)
 }
 
-// mount mounts the shared disk, and returns the exit code and what was said.
+// mount mounts the shared disk, and returns the exit code and the output.
 func (m paired) mount(t *testing.T) (code int, said string) {
 	t.Helper()
 	code, stdout, stderr := m.try(t, "", "mount", "-t", "lustre_tgt", sharedPath, there)
@@ -83,8 +83,8 @@ func (m paired) kill(t *testing.T) {
 	<-m.ended
 }
 
-// TestLustrePair shows what a target that two machines reach does: who of them has it mounted stands on the disk, and the other one keeps off.
-// That the operator moves one between two nodes, test/vmnode shows (docs/adr/0096).
+// TestLustrePair shows how a target that two machines reach behaves: the disk records which of them has it mounted, and the other one
+// refuses to mount it. test/vmnode shows that the operator moves a target between two nodes (docs/adr/0096).
 func TestLustrePair(t *testing.T) {
 	one, two := pair(t)
 	g := NewWithT(t)

@@ -16,7 +16,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// passed is what came of a pass of the agent over a target (pass.Result).
+// passed is the result of the agent's pass over a target (pass.Result).
 type passed struct {
 	Target   v1alpha1.StorageTarget
 	Recorded []v1alpha1.StorageTargetStatus
@@ -31,7 +31,7 @@ func (p passed) ready() metav1.Condition {
 	return metav1.Condition{}
 }
 
-// pass lets the agent's code go over one target, once.
+// pass runs the agent's code over one target, once.
 func (m *machine) pass(t *testing.T, target v1alpha1.StorageTarget) passed {
 	t.Helper()
 	content, err := json.Marshal(target)
@@ -47,7 +47,7 @@ func (m *machine) pass(t *testing.T, target v1alpha1.StorageTarget) passed {
 	return result
 }
 
-// named is the target that somebody would get who names the disk in spec.storagePools[].targets.devices.
+// named is the target of a user who names the disk in spec.storagePools[].targets.devices.
 func named(t *testing.T, found v1alpha1.NodeInventoryStatus, serial string, policy v1alpha1.FormatPolicy) v1alpha1.StorageTarget {
 	t.Helper()
 	id := v1alpha1.DeviceID(bySerial(t, found, serial).IDs[0])
@@ -149,7 +149,7 @@ func specTarget(target v1alpha1.StorageTarget) spec.Target {
 	}
 }
 
-// testMounted asks the kernel and blkid what is mounted at the target's mountpoint, and how the disk's queue is set.
+// testMounted queries the kernel and blkid about the mount at the target's mountpoint, and about the settings of the disk's queue.
 func testMounted(t *testing.T, m *machine, target v1alpha1.StorageTarget) {
 	t.Helper()
 	g := NewWithT(t)
@@ -171,7 +171,7 @@ func testMounted(t *testing.T, m *machine, target v1alpha1.StorageTarget) {
 		HaveField("Serial", blank1), HaveField("WWN", target.Spec.Device.WWN)))
 }
 
-// testRestarted looks at the machine after a restart in which the disks were attached in another order.
+// testRestarted checks the machine after a restart in which the disks were attached in another order.
 func testRestarted(t *testing.T, m *machine, before v1alpha1.NodeInventoryStatus, target v1alpha1.StorageTarget) {
 	now := inventory(t, m)
 	t.Run("every disk has another kernel name and the same identity", func(t *testing.T) {
@@ -188,7 +188,7 @@ func testRestarted(t *testing.T, m *machine, before v1alpha1.NodeInventoryStatus
 	t.Run("a daemon does not start before its target is mounted", func(t *testing.T) {
 		g := NewWithT(t)
 		path := m.runSpec(t, "chunkserver/ssd", spec.Member{Targets: []spec.Target{specTarget(target)}})
-		// It waits as long as it takes, and says for what: on a slow machine first that the target has not answered in its time. Only a
+		// The wait has no limit, and its reason is printed: on a slow machine, the first one is that the target has not answered in time. Only a
 		// test that fails waits until the end.
 		said := m.sh(t, fmt.Sprintf("NODE_NAME="+nodeName+" node run --spec %s > /run/waits 2>&1 & p=$!; "+
 			"for i in $(seq 600); do grep -q 'not mounted' /run/waits && break; sleep 0.1; done; kill $p; wait $p || true; cat /run/waits", path))
@@ -207,7 +207,7 @@ func testRestarted(t *testing.T, m *machine, before v1alpha1.NodeInventoryStatus
 	})
 }
 
-// testMissing looks at the machine after a restart without the target's disk.
+// testMissing checks the machine after a restart without the target's disk.
 func testMissing(t *testing.T, m *machine, target v1alpha1.StorageTarget) {
 	t.Run("a target whose disk is not there is missing, and no other disk takes its place", func(t *testing.T) {
 		g := NewWithT(t)

@@ -16,22 +16,22 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// What run.sh says: the name of the node, the script that starts machines and runs commands in them, and the image of pods.
+// The environment that run.sh sets: the name of the node, the script that starts machines and runs commands in them, and the image of pods.
 var (
 	node    = os.Getenv("VMNODE_NODE")
 	machine = os.Getenv("VMNODE_MACHINE")
 	image   = os.Getenv("VMNODE_IMAGE")
 )
 
-// long is far more than anything takes on an emulated machine.
+// long is far more than any step takes on an emulated machine.
 var long = patience.Bound(time.Hour)
 
 const (
-	// ours is where the objects of the tests are.
+	// ours is the namespace of the tests.
 	ours = "reef"
-	// mdt, ost0 and ost1 are names of the machine's disks, which come from their EUI-64. The fourth disk is nobody's.
+	// mdt, ost0 and ost1 are names of the machine's disks, which come from their EUI-64. The fourth disk is unused.
 	mdt, ost0, ost1 = "nvme-eui.525400a0000000a1", "nvme-eui.525400a0000000b2", "nvme-eui.525400a0000000c3"
-	// mounted is where the client is.
+	// mounted is the mountpoint of the client.
 	mounted = "/mnt/reef"
 )
 
@@ -65,7 +65,7 @@ func kubectl(t *testing.T, argv ...string) string {
 	return out
 }
 
-// field is what a JSON path of an object says, empty when there is none.
+// field is the value of a JSON path of an object, empty when there is none.
 func field(object, path string) func() (string, error) {
 	return func() (string, error) {
 		return run("", "kubectl", "-n", ours, "get", object, "-o", "jsonpath="+path, "--ignore-not-found")
@@ -94,7 +94,7 @@ func tryOnNode(line string) (string, error) {
 	return run("", machine, "ask", "sh", "-euc", line)
 }
 
-// took logs how long something took.
+// took logs how long a step took.
 func took(t *testing.T, what string, since time.Time) {
 	t.Helper()
 	t.Logf("%s: %d s", what, int(time.Since(since).Seconds()))
@@ -193,7 +193,7 @@ spec:
 `, node, mdt, strings.Join(devices, ", "), mounted)
 }
 
-// ready waits until a filesystem is.
+// ready waits until a filesystem is Ready.
 func ready(t *testing.T, name string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -229,7 +229,7 @@ func target(t *testing.T, id string) string {
 	return name
 }
 
-// inPod runs a pod with a command to its end, and returns what it wrote.
+// inPod runs a pod with a command to its end, and returns its output.
 func inPod(t *testing.T, name, command string) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -243,7 +243,7 @@ func inPod(t *testing.T, name, command string) string {
 	return said
 }
 
-// greeting is what the file of the tests says.
+// greeting is the content of the tests' file.
 const greeting = "The sea is calm tonight."
 
 func TestTheThreadsOfEachRoleRunOnTheirCPUs(t *testing.T) {
@@ -272,7 +272,7 @@ func TestALimitOfADirectoryHolds(t *testing.T) {
 	small := "/files/reef/ssd/small"
 	project := func() (string, error) { return tryOnNode("lfs project -d " + mounted + "/ssd/small") }
 	g.Eventually(project, long, 5*time.Second).Should(MatchRegexp(`^\s*1001 P`))
-	// The machine has no user of that number, and its MDT asks for none.
+	// The machine has no user of that number, and its MDT looks up none.
 	g.Expect(onNode(t, "lctl get_param -n mdt.reef-MDT0000.identity_upcall")).To(Equal("NONE\n"))
 	said := inPod(t, "limited", "chown 1000:1000 "+small+" && cd / && as='setpriv --reuid 1000 --regid 1000 --clear-groups' && "+
 		"$as dd if=/dev/zero of="+small+"/fits bs=1M count=4 && sync && ! $as dd if=/dev/zero of="+small+"/does-not bs=1M count=32 oflag=sync 2>&1")
@@ -281,7 +281,7 @@ func TestALimitOfADirectoryHolds(t *testing.T) {
 	onNode(t, "rm -f "+mounted+"/ssd/small/*")
 }
 
-// serves are the targets that the machine's kernel serves.
+// serves returns the targets that the machine's kernel serves.
 func serves(t *testing.T) string {
 	t.Helper()
 	return onNode(t, `lctl dl | awk '$2 == "UP" && ($3 == "mdt" || $3 == "obdfilter") {print $4}' | sort`)

@@ -22,7 +22,7 @@ const (
 	shared = "nvme-eui.525400a0000000f1"
 	// spare is the last disk of the first machine.
 	spare = "nvme-eui.525400a0000000d4"
-	// ost is what the target on the shared disk is called, and written the file that a program works on.
+	// ost is the name of the target on the shared disk, and written the file that a program writes.
 	ost, written = "twin-OST0000", "/mnt/twin/both/log"
 )
 
@@ -31,7 +31,7 @@ func withSecond(argv ...string) (string, error) {
 	return run("", append([]string{"env", "MACHINE=2", machine}, argv...)...)
 }
 
-// twin is a Lustre whose MDT is the first machine's, and whose OST the second machine serves, and the first one can.
+// twin is a Lustre whose MDT is on the first machine. Its OST is served by the second machine, and can be served by the first one.
 func twin() string {
 	return fmt.Sprintf(`
 apiVersion: parallelfs.dev/v1alpha1
@@ -58,7 +58,7 @@ spec:
 `, node, second, spare, shared)
 }
 
-// haveIt are the machines whose kernel serves the OST.
+// haveIt returns the machines whose kernel serves the OST.
 func haveIt() (string, error) {
 	var have []string
 	for name, ask := range map[string]func(argv ...string) (string, error){
@@ -76,16 +76,16 @@ func haveIt() (string, error) {
 	return strings.Join(have, " and "), nil
 }
 
-// holder is who holds a target, and whether that has taken it up.
+// holder returns the holder of a target, and whether it has taken it up.
 func holder(target string) func() (string, error) {
 	return field("storagetarget/"+target, "{.status.holder.node} {.status.holder.number} {.status.holder.takenUp}")
 }
 
-// atWork appends numbered lines with the time to a file of the pool, each of them synced, until it is told to end.
+// atWork appends numbered lines with the time to a file of the pool, each of them synced, until a stop file exists.
 const atWork = `i=0; until [ -e /files/twin/stop ]; do i=$((i+1)); line="$i $(date +%s.%N)"; ` +
 	`echo "$line" >> /files/twin/both/log && sync /files/twin/both/log && echo "$line" || echo "line $i failed"; done`
 
-// lines are the numbers and the seconds of what atWork wrote.
+// lines returns the times of the lines that atWork wrote, in seconds.
 func lines(t *testing.T, log string) (seconds []float64) {
 	t.Helper()
 	for i, line := range strings.Split(strings.TrimSpace(log), "\n") {
@@ -99,7 +99,7 @@ func lines(t *testing.T, log string) (seconds []float64) {
 	return seconds
 }
 
-// longest is the longest time between two lines that were written from a moment on, in seconds.
+// longest is the longest time between two lines that were written after a point in time, in seconds.
 func longest(seconds []float64, from time.Time) (out float64) {
 	for i := 1; i < len(seconds); i++ {
 		if seconds[i] > float64(from.Unix()) {
@@ -153,7 +153,7 @@ func TestTwoMachinesServeOneOST(t *testing.T) {
 	size := func() (string, error) { return tryOnNode("wc -l < " + written) }
 	g.Eventually(size, long, time.Second).ShouldNot(Equal("0\n"))
 
-	// A node that is drained gives it to the other one.
+	// A node that is drained hands it over to the other one.
 	drained := time.Now()
 	kubectl(t, "drain", second, "--ignore-daemonsets", "--delete-emptydir-data", patience.Flag(30*time.Minute))
 	took(t, "kubectl drain of the second machine", drained)
@@ -170,7 +170,7 @@ func TestTwoMachinesServeOneOST(t *testing.T) {
 	ready(t, "twin")
 	took(t, "its OST is back, since it was uncordoned", back)
 
-	// A machine that is off gives nothing, and two words of a person are needed.
+	// A machine that is off hands over nothing, and two confirmations of a person are needed.
 	lost := time.Now()
 	_, err = withSecond("off")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -204,7 +204,7 @@ func TestTwoMachinesServeOneOST(t *testing.T) {
 		longest(seconds[:countBefore(seconds, back)], drained), longest(seconds[:countBefore(seconds, lost)], back), longest(seconds, lost), words.Sub(lost).Seconds())
 }
 
-// countBefore is how many lines were written before a moment.
+// countBefore is how many lines were written before a point in time.
 func countBefore(seconds []float64, moment time.Time) int {
 	n := 0
 	for n < len(seconds) && seconds[n] < float64(moment.Unix()) {

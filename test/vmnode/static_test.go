@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// It is the last test: with this policy, a kubelet updates each container every ten seconds, which is dear where its processor is emulated.
+// It is the last test: with this policy, a kubelet updates each container every ten seconds, which is expensive on an emulated processor.
 func TestTheKubeletGivesCPUsToPodsAlone(t *testing.T) {
 	g := NewWithT(t)
 	onNode(t, "grep -q static /etc/default/kubelet || { sed -i '/^KUBELET_EXTRA_ARGS=/s/$/ --cpu-manager-policy=static --kube-reserved=cpu=500m/' /etc/default/kubelet; "+

@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// adopt reads the ids of an earlier filesystem. None of them, used or not, is ever given to anything else.
+// adopt reads the ids of an earlier filesystem. No id of that filesystem is ever assigned to anything else, whether it is in use or not.
 func (a *allocator) adopt() error {
 	type key struct {
 		kind v1alpha1.NumberKind
@@ -37,7 +37,7 @@ func (a *allocator) adopt() error {
 		}
 		for _, t := range g.Targets {
 			if g.Role == v1alpha1.RoleMetadata {
-				continue // it is the server's own
+				continue // the server itself has the id
 			}
 			if err := claim(v1alpha1.NumberOfStorageTarget, t.ID, owner{who, t.Name}); err != nil {
 				return err
@@ -70,7 +70,7 @@ func (a *allocator) adopt() error {
 	return nil
 }
 
-// agrees refuses ids for what has others already, and an entry that contradicts itself. It returns the role of the server.
+// agrees refuses an entry with another id than the recorded one, and an entry that contradicts itself. It returns the role of the server.
 func (a *allocator) agrees(who server, m v1alpha1.GivenServerID) (v1alpha1.Role, error) {
 	refuse := func(format string, args ...any) (v1alpha1.Role, error) {
 		return "", backend.Invalid(v1alpha1.ReasonInvalidSpec, format, args...)
@@ -105,7 +105,7 @@ func (a *allocator) agrees(who server, m v1alpha1.GivenServerID) (v1alpha1.Role,
 	return role, nil
 }
 
-// takeOver gives servers and targets the ids that their disks say they have. Numbers knows them.
+// takeOver assigns servers and targets the ids that are on their disks. Numbers already holds these ids.
 func (a *allocator) takeOver() error {
 	for _, g := range a.disks.Given {
 		who := server{g.Node, g.Name}
@@ -128,7 +128,7 @@ func (a *allocator) takeOver() error {
 	return nil
 }
 
-// contradicts is the error of a disk that says another id than what is recorded, or what spec.beegfs.adopt says.
+// contradicts returns the error for a disk whose id differs from the recorded one, or from that in spec.beegfs.adopt.
 func contradicts(g backend.Given, recorded, said int32) error {
 	return backend.Invalid(v1alpha1.ReasonRecordsDisagree,
 		"a disk of %s says that the id is %d, and %d was given to it in this FileSystem, or stands in spec.beegfs.adopt; ids are never changed. Take the disk out of the spec, "+

@@ -12,8 +12,8 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// Allocate decides which node and target hold the store of the management service, which nodes belong to the metadata and to each
-// pool, and which ports and ids the daemons and their targets have.
+// Allocate chooses the node and target of the management store, the nodes of the metadata and of each pool, and the ports and ids of the
+// daemons and their targets.
 func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	in = in.Indexed()
 	if err := checkSpec(in); err != nil {
@@ -70,7 +70,7 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	}, nil
 }
 
-// addedServers are the metadata servers that join those that are recorded. The first of all join nothing.
+// addedServers returns the metadata servers that join those already recorded. It returns none for the first servers of a filesystem.
 func addedServers(before, after backend.Input) []string {
 	if before.FileSystem.Status.BeeGFS == nil {
 		return nil
@@ -87,7 +87,7 @@ func addedServers(before, after backend.Input) []string {
 // reservedPorts is how many ports a filesystem reserves from its base port; see v1alpha1.BeeGFSSpec.BasePort.
 const reservedPorts = 64
 
-// Claims are its ports, and the directories of the management service, the metadata servers and the pools.
+// Claims lists the ports, and the directories of the management service, the metadata servers and the pools.
 func (Backend) Claims(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) backend.Claims {
 	var ports backend.PortRange
 	switch {
@@ -113,7 +113,7 @@ func (Backend) Claims(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) 
 	return claims
 }
 
-// Adopts is true for a filesystem whose daemons get the ids of an earlier one, and so its data.
+// Adopts is not empty for a filesystem whose daemons get the ids, and so the data, of an earlier one.
 func (Backend) Adopts(spec *v1alpha1.FileSystemSpec) string {
 	if spec.BeeGFS == nil || len(spec.BeeGFS.Adopt) == 0 {
 		return ""
@@ -139,15 +139,15 @@ var numbering = backend.Numbering{
 	Remembers: "BeeGFS", From: "its management service runs",
 }
 
-// allocator gives ids to servers and targets, once and for ever, by numbers.
+// allocator assigns ids to servers and targets permanently, by numbers.
 type allocator struct {
 	in      backend.Input
 	status  *v1alpha1.BeeGFSStatus
 	numbers *backend.Numbers
 	records *backend.Records
-	// adopted are the ids of an earlier filesystem.
+	// adopted holds the ids of an earlier filesystem.
 	adopted map[server]v1alpha1.GivenServerID
-	// disks are what the disks say.
+	// disks holds what was read from the disks.
 	disks backend.OnDisks
 	// gone holds the StorageTargets whose numbers other disks have. notCounted also holds those that a person wants to replace. The new disks
 	// of the servers in held get no numbers of their own meanwhile.
@@ -203,7 +203,7 @@ func allocate(
 	return a, nil
 }
 
-// unread says why something has to wait; empty when nothing has to.
+// unread returns why the allocation has to wait; empty when nothing has to.
 func (a *allocator) unread(pools []backend.PoolRecord) string {
 	if slices.ContainsFunc(pools, func(p backend.PoolRecord) bool { return p.Waits }) {
 		return a.numbers.HasToWait()
@@ -211,7 +211,7 @@ func (a *allocator) unread(pools []backend.PoolRecord) string {
 	return a.numbers.Unread()
 }
 
-// server finds what was given to a server, or gives it its id. It is false for one that has to wait.
+// server returns the record of a server, or assigns it an id. The second result is false for a server that has to wait.
 func (a *allocator) server(node string, m v1alpha1.NodeMember) (backend.Given, bool, error) {
 	if given, ok := a.records.Find(node, m.Name); ok {
 		return given, true, nil
@@ -228,12 +228,12 @@ func (a *allocator) server(node string, m v1alpha1.NodeMember) (backend.Given, b
 	return backend.Given{Node: node, NodeMember: *a.records.Change(node, m)}, true, nil
 }
 
-// metadata gives a metadata server its id, and its target, once that is chosen.
+// metadata assigns a metadata server its id, and its target once that is chosen.
 func (a *allocator) metadata(node string, slot int32) error {
 	m := backend.Member(v1alpha1.RoleMetadata, metaDaemon(slot))
 	m.Slot = slot
 	if backend.OnDevices(a.in.FileSystem.Spec.Metadata.Targets) && len(metadataDisks(a.in, node, slot)) == 0 {
-		return nil // its disk may say its id
+		return nil // its disk may hold its id
 	}
 	given, ok, err := a.server(node, m)
 	if err != nil || !ok || len(given.Targets) > 0 {
@@ -252,20 +252,20 @@ func (a *allocator) metadata(node string, slot int32) error {
 	return nil
 }
 
-// metadataDisks are the disks that were chosen for a metadata server: one.
+// metadataDisks returns the disks that were chosen for a metadata server: none or one.
 func metadataDisks(in backend.Input, node string, slot int32) []*v1alpha1.StorageTarget {
 	return slices.DeleteFunc(backend.TargetsOf(in, v1alpha1.RoleMetadata, "", node), func(t *v1alpha1.StorageTarget) bool {
 		return t.Spec.Slot != slot
 	})
 }
 
-// storage gives a storage server its id, and those of its targets that have none theirs.
+// storage assigns an id to a storage server, and to each of its targets that has none.
 func (a *allocator) storage(pool backend.PoolRecord, node string) error {
 	m := backend.Member(v1alpha1.RoleStorage, storageDaemon(pool.Name))
 	m.StoragePool, m.Slot = pool.Name, pool.Slot
 	names := a.storageTargets(pool.Name, node)
 	if len(names) == 0 {
-		return nil // its disks may say its id
+		return nil // its disks may hold its id
 	}
 	given, ok, err := a.server(node, m)
 	if err != nil || !ok {
@@ -283,7 +283,7 @@ func (a *allocator) storage(pool backend.PoolRecord, node string) error {
 				return err
 			}
 			if target.ID == 0 {
-				continue // it has to wait, and the others may have theirs
+				continue // this target has to wait, and the others need not
 			}
 		}
 		record := a.records.Change(node, given.NodeMember)
@@ -294,7 +294,7 @@ func (a *allocator) storage(pool backend.PoolRecord, node string) error {
 	return nil
 }
 
-// targetID is the id of a target of that name, 0 for none.
+// targetID returns the id of the target with that name, 0 for none.
 func targetID(of v1alpha1.GivenServerID, name string) int32 {
 	for _, t := range of.Targets {
 		if t.Name == name {
@@ -304,7 +304,7 @@ func targetID(of v1alpha1.GivenServerID, name string) int32 {
 	return 0
 }
 
-// storageTargets are the names of the targets that a pool has on a node now: directories, or disks.
+// storageTargets returns the names of the targets that a pool has on a node now: directories, or disks.
 func (a *allocator) storageTargets(pool, node string) []string {
 	var names []string
 	for _, p := range a.in.FileSystem.Spec.StoragePools {
@@ -323,7 +323,7 @@ func (a *allocator) storageTargets(pool, node string) []string {
 	return names
 }
 
-// observe records what the management service and the jobs have shown of the targets.
+// observe records what the answers of the management service and the jobs prove about the targets.
 func (a *allocator) observe() {
 	now := answered(a.in)
 	if now != nil && a.in.State.MetadataMirrored && a.status.MetadataMirrored == nil {
@@ -347,7 +347,7 @@ func (a *allocator) observe() {
 			if given.Role != v1alpha1.RoleStorage || isDirectory(target.Name) {
 				continue
 			}
-			if a.in.TargetNamed(target.Name) == nil { // what became of a disk that was taken out is known, and stays so
+			if a.in.TargetNamed(target.Name) == nil { // the state of a disk that was taken out is on record, and stays
 				if target.Drained != nil && target.TakenOut == nil {
 					target.TakenOut = now
 				}
@@ -357,7 +357,7 @@ func (a *allocator) observe() {
 			when, empty := drained[target.ID]
 			switch {
 			case !empty:
-				target.Drained = nil // it is to stay after all, and may hold new data
+				target.Drained = nil // the target is to stay after all, and may hold new data
 			case target.Drained == nil:
 				target.Drained = new(metav1.NewTime(when).Rfc3339Copy())
 			}
@@ -369,21 +369,20 @@ func (a *allocator) observe() {
 	}
 }
 
-// sameRecord is true when what is recorded of a target has not changed.
+// sameRecord is true when the record of a target has not changed.
 func sameRecord(a, b v1alpha1.MemberTarget) bool {
 	return a.ID == b.ID && a.Initialized.Equal(b.Initialized) && a.Drained.Equal(b.Drained) && a.TakenOut.Equal(b.TakenOut) &&
 		a.FullResync.Equal(b.FullResync)
 }
 
-// place names what has an id.
+// place identifies a server or target by its role and id.
 type place struct {
 	role v1alpha1.Role
 	id   int32
 }
 
-// serving are the metadata servers and the storage targets of which the management service says that they take part. That it remembers one
-// proves nothing: a store that is taken over from an earlier filesystem remembers all of them, before any daemon has looked at its
-// directory.
+// serving returns the metadata servers and the storage targets that the management service lists as online. Being listed proves nothing: a
+// store that is taken over from an earlier filesystem lists all of them before any daemon has read its directory.
 func serving(in backend.Input) map[place]bool {
 	out := map[place]bool{}
 	if in.State == nil {
@@ -402,5 +401,5 @@ func serving(in backend.Input) map[place]bool {
 	return out
 }
 
-// isDirectory is true for the name of a target that is a directory of its node. Others are StorageTargets.
+// isDirectory is true if the name of a target is a directory of its node. Other names are those of StorageTargets.
 func isDirectory(name string) bool { return strings.HasPrefix(name, "/") }

@@ -253,13 +253,13 @@ func TestRecordRefuses(t *testing.T) {
 	}
 }
 
-// adopt asks for the ids that a server of a node had.
+// adopt puts the ids that a server of a node had into spec.beegfs.adopt.
 func adopt(in *backend.Input, node string, member v1alpha1.GivenServerID) {
 	in.FileSystem.Spec.BeeGFS.Adopt = append(in.FileSystem.Spec.BeeGFS.Adopt,
 		v1alpha1.GivenIDs{Node: node, Members: []v1alpha1.GivenServerID{member}})
 }
 
-// neighbor is another BeeGFS.
+// neighbor returns another BeeGFS of the cluster.
 func neighbor(port int32) v1alpha1.FileSystem {
 	return v1alpha1.FileSystem{
 		ObjectMeta: metav1.ObjectMeta{Name: "other", Namespace: "storage", UID: "77aa"},
@@ -271,7 +271,7 @@ func neighbor(port int32) v1alpha1.FileSystem {
 	}
 }
 
-// stranger is a filesystem of another type, whose metadata is on a node.
+// stranger returns a filesystem of another type whose metadata is on a node.
 func stranger(node, directory string) v1alpha1.FileSystem {
 	return v1alpha1.FileSystem{
 		ObjectMeta: metav1.ObjectMeta{Name: "stranger", Namespace: "storage", UID: "88bb"},
@@ -280,7 +280,7 @@ func stranger(node, directory string) v1alpha1.FileSystem {
 	}
 }
 
-// meet adds another filesystem of the cluster. A BeeGFS has a metadata server on a node, in these directories.
+// meet adds another filesystem of the cluster. A BeeGFS gets a metadata server on a node, in these directories.
 func meet(in *backend.Input, other v1alpha1.FileSystem, on ...string) {
 	in.Others = append(in.Others, other)
 	if other.Spec.Type == v1alpha1.BeeGFS {

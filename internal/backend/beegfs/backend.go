@@ -15,7 +15,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// The components: values of v1alpha1.LabelComponent. The first three are the names of the daemons' directories on a target too.
+// The components: values of v1alpha1.LabelComponent. The first three are also the names of the daemons' directories on a target.
 const (
 	componentManagement = "management"
 	componentMeta       = "meta"
@@ -29,7 +29,7 @@ const (
 const (
 	// maxSlots is the number of storage pools, and of metadata servers on a node: each has a port of its own.
 	maxSlots = 16
-	// dataSubdirectory of a target is the daemon's; the directory above it is root's and holds the marker.
+	// dataSubdirectory of a target belongs to the daemon; the directory above it belongs to root and holds the marker.
 	dataSubdirectory = "data"
 	// rootUser runs the daemons: they set the owner and the attributes of what they store.
 	rootUser = "root"
@@ -44,11 +44,11 @@ const (
 
 // Backend runs BeeGFS.
 type Backend struct {
-	// TellTime is how long a change may take until a server that starts is told of it; see backend.DefaultTellTime.
+	// TellTime is how long it may take until a server that starts reads a changed configuration; see backend.DefaultTellTime.
 	TellTime time.Duration
 }
 
-// What it can do besides what every backend does.
+// The features that this backend has and not every backend has.
 var (
 	_ backend.Backend        = Backend{}
 	_ backend.Prober         = Backend{}
@@ -74,13 +74,13 @@ func New() Backend { return Backend{TellTime: backend.DefaultTellTime} }
 // Type is BeeGFS.
 func (Backend) Type() v1alpha1.FileSystemType { return v1alpha1.BeeGFS }
 
-// Versions are those of the fixtures, which its own servers and tools of these versions have written or agreed with.
+// Versions lists the versions of the fixtures, which servers and tools of these versions wrote or accepted.
 func (Backend) Versions() []string { return []string{"7.4.6", "8.3.1"} }
 
-// withIPv6 is the first version that has IPv6 (connDisableIPv6 and ipv6-disable came with it).
+// withIPv6 is the first version with IPv6 (connDisableIPv6 and ipv6-disable are new in it).
 const withIPv6 = "8.2"
 
-// Families are IPv4, and IPv6 when all daemons run a version that has it: an upgrade restarts one after the other.
+// Families returns IPv4, and IPv6 if all daemons run a version that supports it: an upgrade restarts them one after the other.
 func (Backend) Families(fs *v1alpha1.FileSystem) []corev1.IPFamily {
 	if backend.CompareVersions(backend.Version(fs), withIPv6) < 0 {
 		return []corev1.IPFamily{corev1.IPv4Protocol}
@@ -88,13 +88,13 @@ func (Backend) Families(fs *v1alpha1.FileSystem) []corev1.IPFamily {
 	return backend.AllFamilies()
 }
 
-// Order is BeeGFS's own order of starting. Clients are not in it, because a restart of a mount breaks every program
-// that has a file open.
+// Order returns the order in which BeeGFS starts its daemons. Clients are not in it, because a restart of a mount breaks every program that
+// has a file open.
 func (Backend) Order() []string {
 	return []string{componentManagement, componentMeta, componentStorage}
 }
 
-// Mount says where client nodes have the filesystem.
+// Mount returns where client nodes mount the filesystem.
 func (Backend) Mount(fs *v1alpha1.FileSystem) backend.Mount {
 	if fs.Spec.Clients == nil {
 		return backend.Mount{}
@@ -102,22 +102,22 @@ func (Backend) Mount(fs *v1alpha1.FileSystem) backend.Mount {
 	return backend.Mount{Path: string(fs.Spec.Clients.MountPath), FSType: mountType, Source: mountSource(fs)}
 }
 
-// mountType is what /proc/self/mountinfo shows of a mount.
+// mountType is the type of a mount in /proc/self/mountinfo.
 const mountType = "beegfs"
 
-// mountSource is what it shows as the source. The module reads nothing in it (beegfs_nodev is only the custom), so it says which
-// filesystem it is: a BeeGFS that somebody else has mounted at the same path is not taken for this one.
+// mountSource is the source of a mount in /proc/self/mountinfo. The kernel module ignores it (beegfs_nodev is only the custom), so it names
+// the filesystem: another BeeGFS that is mounted at the same path is not mistaken for this one.
 func mountSource(fs *v1alpha1.FileSystem) string {
 	return fmt.Sprintf("beegfs_nodev:%s/%s", fs.Namespace, fs.Name)
 }
 
-// Questions ask the management service by beegfs-ctl, or by beegfs from version 8.
+// Questions queries the management service with beegfs-ctl, or with beegfs from version 8.
 func (Backend) Questions(version, address string) backend.Questions {
 	return cli.New(version, address)
 }
 
-// SecretName is the Secret with the shared secret of all daemons and clients, and its key. A user who makes that Secret first
-// brings a secret of his own.
+// SecretName is the Secret with the shared secret of all daemons and clients, and its key. A user may create that Secret first to choose
+// the secret.
 func (Backend) SecretName(fs *v1alpha1.FileSystem) (name, key string) {
 	return secretName(fs), cli.AuthKey
 }
@@ -130,7 +130,7 @@ func (Backend) CertificateSecret(fs *v1alpha1.FileSystem) string {
 	return ""
 }
 
-// ProbeURL is where the probe of a filesystem serves its state, empty while the management service has no node or no port.
+// ProbeURL is the address at which the probe of a filesystem serves its state, empty while the management service has no node or no port.
 func (Backend) ProbeURL(in backend.Input) string {
 	node, ok := managementNode(in)
 	if !ok || in.FileSystem.Status.BeeGFS == nil {
@@ -143,10 +143,11 @@ func (Backend) ProbeURL(in backend.Input) string {
 func configMapName(fs *v1alpha1.FileSystem) string { return backend.ChildName(fs, "beegfs") }
 func secretName(fs *v1alpha1.FileSystem) string    { return backend.ChildName(fs, "beegfs") }
 
-// ports of a filesystem, from its base port; see v1alpha1.BeeGFSSpec.BasePort. Each is the number of a TCP and of a UDP port.
+// ports computes the ports of a filesystem from its base port; see v1alpha1.BeeGFSSpec.BasePort. Each port number is used for TCP and for
+// UDP.
 type ports struct{ base int32 }
 
-// portsOf are the recorded ones.
+// portsOf returns the recorded ports.
 func portsOf(fs *v1alpha1.FileSystem) ports {
 	if fs.Status.BeeGFS == nil {
 		return ports{}
@@ -184,8 +185,8 @@ func managementNode(in backend.Input) (backend.Node, bool) {
 	return in.Node(in.FileSystem.Status.Metadata.Node)
 }
 
-// image is the one for a role: "mgmtd", "meta", "storage", or "tools", which has beegfs-ctl of BeeGFS 7 or beegfs of BeeGFS 8. It has the
-// version of the component that it runs for.
+// image returns the image for a role: "mgmtd", "meta", "storage", or "tools", which has beegfs-ctl of BeeGFS 7 or beegfs of BeeGFS 8. It
+// has the version of the component that it runs for.
 func image(in backend.Input, role, component string) (string, error) {
 	version := backend.VersionOf(in.FileSystem, component)
 	if i, ok := in.Images.Daemons["beegfs-"+role+"-"+version]; ok {
@@ -207,7 +208,7 @@ func pods(in backend.Input) backend.Pods {
 	}
 }
 
-// own is what only a BeeGFS has.
+// own returns the part of the spec that only a BeeGFS has.
 func own(fs *v1alpha1.FileSystem) v1alpha1.BeeGFSSpec {
 	if fs.Spec.BeeGFS == nil {
 		return v1alpha1.BeeGFSSpec{}
@@ -215,7 +216,7 @@ func own(fs *v1alpha1.FileSystem) v1alpha1.BeeGFSSpec {
 	return *fs.Spec.BeeGFS
 }
 
-// ownPool is what only a pool of a BeeGFS has.
+// ownPool returns the part of a pool's spec that only a BeeGFS has.
 func ownPool(fs *v1alpha1.FileSystem, name string) v1alpha1.BeeGFSPool {
 	for _, p := range own(fs).StoragePools {
 		if p.Name == name {

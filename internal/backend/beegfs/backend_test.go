@@ -35,7 +35,7 @@ func TestBeeGFSKeepsTheContractOfBackends(t *testing.T) {
 	}
 }
 
-// initialized records that every target was.
+// initialized records every target as initialized.
 func initialized(in *backend.Input) {
 	in.FileSystemNodes = nodesOf(*in)
 	for i := range in.FileSystemNodes {
@@ -47,8 +47,8 @@ func initialized(in *backend.Input) {
 	}
 }
 
-// everything is the cluster with what not every filesystem has: RDMA, two networks, the configuration of the CSI driver and, in
-// BeeGFS 8, a certificate and a license.
+// everything returns the cluster with all optional parts: RDMA, two networks, the configuration of the CSI driver and, in BeeGFS 8, a
+// certificate and a license.
 func everything(version string) backend.Input {
 	in := cluster(version)
 	in.FileSystem.Spec.Network = &v1alpha1.NetworkSpec{Interfaces: []v1alpha1.InterfaceName{"ib0", "eno1"}}
@@ -61,8 +61,8 @@ func everything(version string) backend.Input {
 	return in
 }
 
-// recorded is an input with the backend's own record. The management service has answered, and nobody has registered, if nothing
-// else is said.
+// recorded returns an input with the record that the backend itself makes. Unless the input has a State, the management service has
+// answered and no server has registered.
 func recorded(t *testing.T, in backend.Input) backend.Input {
 	t.Helper()
 	if in.State == nil {
@@ -144,13 +144,13 @@ func golden(t *testing.T, path, content string) {
 	g.Expect(content).To(Equal(string(want)), "if this change of %s is meant, run: go test ./internal/backend/beegfs -update", path)
 }
 
-// tell writes objects as YAML, with what Secrets hold in the clear.
+// tell writes objects as YAML, with the contents of Secrets in plain text.
 func tell(t *testing.T, objects []client.Object) string {
 	t.Helper()
 	var story strings.Builder
 	for _, object := range objects {
 		if object.GetDeletionTimestamp() != nil {
-			continue // it is not there: backend.Absent
+			continue // the object must not exist: backend.Absent
 		}
 		kind := "unknown"
 		switch o := object.(type) {
@@ -178,7 +178,7 @@ func tell(t *testing.T, objects []client.Object) string {
 	return story.String()
 }
 
-// runs are what the daemons of a filesystem are told, by the name of the file.
+// runs returns the configurations of the daemons of a filesystem, by file name.
 func runs(t *testing.T, in backend.Input) map[string]spec.Run {
 	t.Helper()
 	out := map[string]spec.Run{}

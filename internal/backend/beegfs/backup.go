@@ -14,11 +14,12 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// A backup of BeeGFS is the store of its management service: which servers, targets, pools and buddy groups there are, and who owns the
-// root directory. No server of BeeGFS hands it out, so the probe does, which runs beside the management service and has its directory,
-// read only. So the pod of a backup needs neither that disk nor any right on a node, and runs where the backup is to lie.
+// A backup of BeeGFS is the store of its management service: the list of servers, targets, pools and buddy groups, and the owner of the
+// root directory. No server of BeeGFS hands out this store, so the probe does: it runs beside the management service and mounts its
+// directory read-only. Therefore the pod of a backup needs neither that disk nor any right on a node, and can run at the place of the
+// backup.
 
-// storeOf is what the probe hands out: what the management service has written, and none of what it is about to write.
+// storeOf describes the files that the probe hands out: complete files of the management service, and no files that it is about to write.
 func storeOf(fs *v1alpha1.FileSystem) *spec.Store {
 	out := &spec.Store{
 		NodeFile: backend.NodeFile(fs), Member: spec.MemberName(componentManagement),
@@ -31,7 +32,7 @@ func storeOf(fs *v1alpha1.FileSystem) *spec.Store {
 	return out
 }
 
-// showStore gives the probe what its neighbor, the management service, has of the node, read only.
+// showStore gives the probe read-only access to the store of the management service in the same pod.
 func showStore(pod *corev1.PodTemplateSpec, probe *corev1.Container) {
 	for _, m := range pod.Spec.Containers[0].VolumeMounts {
 		onNode := slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name && v.HostPath != nil })
@@ -52,8 +53,8 @@ func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batc
 		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonNoNodes, "the node of the management service is not in the cluster, or has no address that the filesystem can use; bring it back")
 	}
 	p := pods(in)
-	p.Group = backend.Nobody // of a backup in a claim
-	// It runs no program of BeeGFS.
+	p.Group = backend.Nobody // for a backup in a claim
+	// The container runs no program of BeeGFS.
 	c := p.Container(componentBackup, in.Images.Node, "backup", backend.BackupVolume, backend.BackupToldKey)
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: authVolume, MountPath: cli.AuthDirectory, ReadOnly: true})
 	job, told := p.BackupJob(request, c, spec.Backup{
@@ -62,7 +63,7 @@ func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batc
 	return job, told, nil
 }
 
-// StoreDatabase is that of BeeGFS 8; 7 writes files.
+// StoreDatabase describes the database of BeeGFS 8; BeeGFS 7 writes files.
 func (Backend) StoreDatabase(version string) *backend.StoreDatabase {
 	if !cli.Is8(version) {
 		return nil
@@ -70,8 +71,8 @@ func (Backend) StoreDatabase(version string) *backend.StoreDatabase {
 	return &backend.StoreDatabase{File: databaseName, Queries: store.Queries}
 }
 
-// ReadStore reads the store of a management service as that does when it starts, and compares it with what the running one has said: 7
-// writes what it learns every 15 minutes (InternodeSyncer and HeartbeatManager of 7.4.6), and at its end, 8 at once.
+// ReadStore reads the store of a management service as the service does when it starts, and compares it with the answers of the running
+// one. BeeGFS 7 writes its state every 15 minutes and when it ends (InternodeSyncer and HeartbeatManager of 7.4.6), BeeGFS 8 immediately.
 func (Backend) ReadStore(version string, content backend.StoreContent, said backend.State) (backend.StoreRead, error) {
 	var has store.Content
 	var err error
@@ -86,7 +87,7 @@ func (Backend) ReadStore(version string, content backend.StoreContent, said back
 	return backend.StoreRead{ID: has.ID, Lacks: unwritten(has, said)}, nil
 }
 
-// unwritten names what a management service says and its store does not have.
+// unwritten lists the parts of a management service's answer that are not in its store.
 func unwritten(content store.Content, said backend.State) []string {
 	var out []string
 	lacks := func(known bool, format string, arguments ...any) {
@@ -106,7 +107,7 @@ func unwritten(content store.Content, said backend.State) []string {
 	for i := range said.Targets {
 		if t := &said.Targets[i]; t.Role != v1alpha1.RoleMetadata {
 			server, known := content.Targets[t.ID]
-			if t.ServerID == 0 { // nobody has said which it is
+			if t.ServerID == 0 { // the server of the target is unknown
 				lacks(known, "storage target %d", t.ID)
 			} else {
 				lacks(known && server == t.ServerID, "storage target %d of server %d", t.ID, t.ServerID)

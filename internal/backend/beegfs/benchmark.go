@@ -15,9 +15,9 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// How beegfs-ctl 7 (ModeStorageBench.cpp) and beegfs 8 (ctl/internal/cmd/benchmark) say that the servers are busy, and that something went
-// wrong: both end with exit code 0 then. beegfs 8 prints a row with the number of servers that are uninitialized, initialized, in error,
-// running, stopping, stopped, finishing, finished and unknown.
+// The output of beegfs-ctl 7 (ModeStorageBench.cpp) and beegfs 8 (ctl/internal/cmd/benchmark) for busy servers and for errors: both tools
+// then end with exit code 0. beegfs 8 prints a row with the number of servers that are uninitialized, initialized, in error, running,
+// stopping, stopped, finishing, finished and unknown.
 const (
 	busy7   = `^(Running|Stopping): +\d`
 	failed7 = `^(Some errors occurred:|Error: )`
@@ -28,16 +28,17 @@ const (
 )
 
 const (
-	// componentBenchmark names the volume and the pod's purpose; the caller's labels take the place of its own.
+	// componentBenchmark names the volume and the pod's purpose; the caller's labels replace it.
 	componentBenchmark = "benchmark"
-	// benchmarkMargin is what a job may take beyond its calls, to tidy up, before Kubernetes ends it.
+	// benchmarkMargin is the time that a job may take for its cleanup, in addition to its calls, before Kubernetes ends it.
 	benchmarkMargin = 3 * time.Minute
-	// benchmarkGrace is more than `node manage` takes to tidy up when its pod is stopped, in seconds.
+	// benchmarkGrace is in seconds, and longer than the cleanup of `node manage` takes when its pod is stopped.
 	benchmarkGrace = 75
 )
 
-// BenchmarkJob runs the benchmark of the storage servers on the targets of a pool, or on all, by the verbs write and read: each is started,
-// waited for, and its results are printed. What the benchmark has written is removed before the first and after the last, in any case.
+// BenchmarkJob runs the benchmark of the storage servers on the targets of a pool, or on all. For each of the verbs write and read, it
+// starts the benchmark, waits for it, and prints the results. The files of the benchmark are always removed before the first and after the
+// last verb.
 func (Backend) BenchmarkJob(in backend.Input, request backend.BenchmarkRequest) (*batchv1.Job, error) {
 	node, ok := managementNode(in)
 	if !ok {
@@ -53,7 +54,7 @@ func (Backend) BenchmarkJob(in backend.Input, request backend.BenchmarkRequest) 
 	if cli.Is8(backend.Version(in.FileSystem)) {
 		busy, failed, unrun = busy8, failed8, unrun8
 	}
-	// One that somebody else has started is waited for: its files must not be removed.
+	// The job waits for a benchmark that another program has started, because its files must not be removed.
 	calls := []spec.ManageCall{
 		{Argv: t.Bench("status", targets, nil), While: busy},
 		{Argv: t.Bench("clean", targets, nil), Fails: failed},
@@ -84,8 +85,8 @@ func (Backend) BenchmarkJob(in backend.Input, request backend.BenchmarkRequest) 
 	return job, nil
 }
 
-// benchmarkTargets are the numbers of the storage targets of a pool, or of all, in order. All must be online: the benchmark of the others
-// would say less than was asked for. And all must have room for what is written to each.
+// benchmarkTargets are the numbers of the storage targets of a pool, or of all, in order. All must be online: otherwise the benchmark would
+// measure fewer targets than requested. All must also have room for the bytes that are written to each.
 func benchmarkTargets(in backend.Input, request backend.BenchmarkRequest) ([]int32, error) {
 	need, err := bytesPerTarget(request.Calls)
 	if err != nil {
@@ -129,7 +130,7 @@ func benchmarkTargets(in backend.Input, request backend.BenchmarkRequest) ([]int
 	return out, nil
 }
 
-// bytesPerTarget is the most that a call writes to each target. It refuses a call without its arguments.
+// bytesPerTarget returns the largest number of bytes that a call writes to each target. It refuses a call without its arguments.
 func bytesPerTarget(calls []backend.BenchmarkCall) (int64, error) {
 	var most int64
 	for _, c := range calls {

@@ -15,15 +15,15 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// measured is the healthy cluster.
+// measured returns the healthy cluster.
 func measured(t *testing.T, version string) backend.Input {
 	t.Helper()
 	in := healthy(t, version)
-	in.State, in.Pods, in.Jobs = nil, nil, nil // what BenchmarkJob does not look at
+	in.State, in.Pods, in.Jobs = nil, nil, nil // BenchmarkJob does not read them
 	return in
 }
 
-// request measures pool bulk, all of whose targets are well.
+// request measures pool bulk, whose targets are all healthy.
 func request(t *testing.T, verbs ...string) backend.BenchmarkRequest {
 	t.Helper()
 	r := backend.BenchmarkRequest{

@@ -19,9 +19,9 @@ type member struct {
 	node string
 }
 
-// pairs makes groups of two on different nodes, and of different failure domains as long as there are any. It takes the two domains that
-// have most left, and of each the node that has, so that as few as possible stay alone; the lower number is the primary, so that the
-// answer is always the same.
+// pairs makes groups of two members on different nodes, and of different failure domains as long as there are any. Each group takes the two
+// domains with the most members left, and in each the node with the most, so that as few members as possible stay alone. The lower number
+// is the primary, so that the result is always the same.
 func pairs(members []member, domains backend.Domains) [][2]int32 {
 	var out [][2]int32
 	pair := func(a, b int32) { out = append(out, [2]int32{min(a, b), max(a, b)}) }
@@ -51,7 +51,7 @@ type side struct {
 	ids   []int32
 }
 
-// sides are the failure domains that have members.
+// sides returns the failure domains that have members.
 func sides(members []member, domains backend.Domains) queue {
 	nodes, all := map[string]*side{}, map[string]*side{}
 	for _, m := range members {
@@ -77,7 +77,7 @@ func sides(members []member, domains backend.Domains) queue {
 	return out
 }
 
-// take gives away one member.
+// take removes one member and returns it.
 func (s *side) take() int32 {
 	s.count--
 	if len(s.parts) > 0 {
@@ -91,10 +91,11 @@ func (s *side) take() int32 {
 	return id
 }
 
-// queue is a heap of sides: the one with most members is the first, and those with as many go by name. It has none without members.
+// queue is a heap of sides: the side with the most members is the first, and sides with equally many are sorted by name. A side without
+// members is never in it.
 type queue []*side
 
-// first takes the first one out.
+// first removes the first side and returns it.
 func (q *queue) first() *side { return heap.Pop(q).(*side) }
 
 // back puts a side in again, unless it has no members left.
@@ -126,7 +127,7 @@ func (q *queue) Pop() any {
 	return s
 }
 
-// nodesByID are the nodes of the storage targets, or of the metadata servers, by the number that they were given.
+// nodesByID returns the nodes of the storage targets, or of the metadata servers, by their assigned number.
 func nodesByID(in backend.Input, role v1alpha1.Role) map[int32]string {
 	out := map[int32]string{}
 	for _, a := range in.Given() {
@@ -143,8 +144,8 @@ func nodesByID(in backend.Input, role v1alpha1.Role) map[int32]string {
 	return out
 }
 
-// spread is the condition Spread: whether the sides of each buddy group lie in different failure domains. Groups are never changed, so
-// those that do not stay as they are.
+// spread computes the condition Spread: whether the sides of each buddy group are in different failure domains. Groups are never changed,
+// so a group within one domain stays as it is.
 func (o *observer) spread() *backend.Problem {
 	switch {
 	case o.domains.Label == "":
@@ -182,20 +183,21 @@ func (o *observer) spread() *backend.Problem {
 	}
 }
 
-// eachHeld visits what servers hold data in: the storage targets, and the metadata of a metadata server. None while BeeGFS does not answer.
+// eachHeld calls visit for everything that holds data: the storage targets, and the metadata of each metadata server. It calls visit for
+// nothing while BeeGFS does not answer.
 func (o *observer) eachHeld(visit func(server, what string, role v1alpha1.Role, id int32, node string)) {
 	if o.in.State == nil {
 		return
 	}
 	for _, t := range o.targets {
-		// What was never in the filesystem holds nothing, and neither does what was emptied.
+		// A target that was never in the filesystem holds no data, and neither does one that was emptied.
 		if t.said != nil && t.drained == nil || t.said == nil && t.initialized != nil {
 			visit(storageName(t.pool.Name, t.node), fmt.Sprintf("target %d", t.id), v1alpha1.RoleStorage, t.id, t.node)
 		}
 	}
 	for _, l := range o.leftovers {
 		if l.Initialized != nil && l.Drained == nil && l.said != nil {
-			// Its buddy may have all of its data, and is not asked to: a person has to see that a target was taken out before it was empty.
+			// Its buddy may have all of its data, but that is not checked: a person has to see that a target was taken out before it was empty.
 			what := fmt.Sprintf("target %d, which was taken out and never emptied,", l.ID)
 			visit(l.server.Server(), what, v1alpha1.RoleStorage, 0, l.server.Node)
 		}
@@ -205,14 +207,14 @@ func (o *observer) eachHeld(visit func(server, what string, role v1alpha1.Role, 
 	}
 }
 
-// together names the pods that may be restarted with others of their failure domain: those of servers all of whose data has a buddy in
-// another one, which is online and has all of it.
+// together lists the pods that may restart together with others of their failure domain. All data of their servers has a buddy in another
+// domain that is online and complete.
 func (o *observer) together() {
 	o.seen.Together = map[string]int{}
 	nodes := map[v1alpha1.Role]map[int32]string{
 		v1alpha1.RoleStorage: nodesByID(o.in, v1alpha1.RoleStorage), v1alpha1.RoleMetadata: nodesByID(o.in, v1alpha1.RoleMetadata),
 	}
-	// holds are the servers that hold something, unsafe those of them that hold something that is nowhere else.
+	// holds has the servers that hold data, unsafe those that hold data without a complete copy in another failure domain.
 	holds, unsafe := map[string]bool{}, map[string]bool{}
 	o.eachHeld(func(server, _ string, role v1alpha1.Role, id int32, node string) {
 		holds[server] = true
@@ -225,7 +227,7 @@ func (o *observer) together() {
 	}
 }
 
-// buddyApart is true when the other side of a buddy group serves, has all of the data, and lies in another failure domain.
+// buddyApart is true if the other side of a buddy group is online, has all of the data, and is in another failure domain.
 func (o *observer) buddyApart(role v1alpha1.Role, id int32, node string, nodes map[int32]string) bool {
 	other, known := nodes[o.buddies.of[part{role, id}]]
 	return known && o.domains.Apart(node, other) && o.buddies.serves(role, id)
@@ -237,11 +239,11 @@ type part struct {
 	id   int32
 }
 
-// buddies are the sides of all buddy groups.
+// buddies holds the sides of all buddy groups.
 type buddies struct {
-	// of is the other side of each.
+	// of maps each side to the other side of its group.
 	of map[part]int32
-	// whole are those that are online, have all of the data, and of which nothing newer than BeeGFS's answer says that they have gone.
+	// whole has the sides that are online and complete, according to BeeGFS and to everything newer than its answer.
 	whole map[part]bool
 }
 
@@ -251,7 +253,7 @@ func (b buddies) serves(role v1alpha1.Role, id int32) bool {
 	return mirrored && b.whole[part{role, other}]
 }
 
-// buddiesNow are those that BeeGFS lists. Groups of metadata servers count when the metadata is mirrored.
+// buddiesNow returns the buddy groups that BeeGFS lists. Groups of metadata servers count when the metadata is mirrored.
 func (o *observer) buddiesNow() buddies {
 	b := buddies{of: map[part]int32{}, whole: map[part]bool{}}
 	if o.in.State == nil {
@@ -275,7 +277,7 @@ func (o *observer) buddiesNow() buddies {
 	}
 	for _, t := range o.in.State.Targets {
 		p := part{cmp.Or(t.Role, v1alpha1.RoleStorage), t.ID}
-		// A state that the management service does not know, as after its start, says nothing of the data.
+		// If the management service reports no state, as after its start, the state of the data is unknown.
 		b.whole[p] = t.Online && t.Consistency == cli.Good && there[p]
 	}
 	return b

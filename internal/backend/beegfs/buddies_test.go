@@ -17,7 +17,7 @@ import (
 
 const rackLabel = "topology.kubernetes.io/rack"
 
-// racks puts nodes into racks; one with the rack "" has no label.
+// racks puts nodes into racks; a node with the rack "" has no label.
 func racks(in *backend.Input, of map[string]string) backend.Domains {
 	in.FileSystem.Spec.FailureDomains.Label = rackLabel
 	for node, rack := range of {
@@ -92,7 +92,7 @@ func TestOfAThousandNodesAllBuddiesAreInDifferentRacks(t *testing.T) {
 	}
 }
 
-// mirrored is a healthy filesystem whose pool ssd and metadata are mirrored across oss1 and oss2, which are in these racks.
+// mirrored returns a healthy filesystem whose pool ssd and metadata are mirrored across oss1 and oss2, which are in these racks.
 func mirrored(t *testing.T, racksOf map[string]string) backend.Input {
 	t.Helper()
 	in := healthy(t, "7.4.6")
@@ -126,7 +126,7 @@ func mirrored(t *testing.T, racksOf map[string]string) backend.Input {
 	return in
 }
 
-// together are the pods that may be restarted with others.
+// together returns the pods that may be restarted with others.
 func together(in backend.Input) []string {
 	return backend.SortedKeys(New().Observe(in).Together)
 }

@@ -16,12 +16,12 @@ import (
 
 const (
 	componentCheck = "check"
-	// checkDirectory is where beegfs-fsck gathers its database, which it removes at its next start only.
+	// checkDirectory is where beegfs-fsck builds its database, which it removes only at its next start.
 	checkDirectory = "/check"
 	// checkSpace is how much the database may take of the node's disk before the pod is evicted. beegfs-fsck itself ends when the disk has
 	// too little room.
 	checkSpace = "128Gi"
-	// checkDeadline ends a check that waits for something that does not come.
+	// checkDeadline ends a check that waits for an event that never comes.
 	checkDeadline = 7 * 24 * time.Hour
 )
 

@@ -7,7 +7,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// runnable are the versions that this package was made for, as the API server accepts them.
+// runnable matches the versions that this package supports, and the API server accepts the same ones.
 var runnable = regexp.MustCompile(`^(7[.]4|8[.][0-9]{1,3})[.][0-9]{1,3}$`)
 
 // Choose chooses the version.

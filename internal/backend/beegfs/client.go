@@ -18,10 +18,10 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// mountConfig is the configuration that the kernel module reads when it mounts, with the other files that it names.
+// mountConfig is the configuration that the kernel module reads when it mounts; it names the other files.
 const mountConfig = backend.RunDirectory + "/beegfs-client.conf"
 
-// clientConfigOf is beegfs-client.conf, for a port and a file of interfaces, with what else is to be set.
+// clientConfigOf returns beegfs-client.conf for a port and a file of interfaces; set changes further options.
 func clientConfigOf(fs *v1alpha1.FileSystem, managementIP, port, interfaces string, set ...func(typed map[string]string)) (string, error) {
 	owned, typed := common(fs, managementIP)
 	typed["connInterfacesFile"] = interfaces
@@ -36,8 +36,8 @@ func clientConfigOf(fs *v1alpha1.FileSystem, managementIP, port, interfaces stri
 	return options.Render("client", backend.VersionOf(fs, componentClient), "spec.beegfs.config.client", owned, typed, own(fs).Config.Client)
 }
 
-// clientMount tells the node binary how to mount at a path. The module takes the management service's address as a number only
-// (client_module Config.c, 8.3.1), and listens at a UDP port that no other mount of the node may have.
+// clientMount describes for the node binary how to mount at a path. The module accepts the management service's address only as a number
+// (client_module Config.c, 8.3.1), and listens on a UDP port that no other mount of the node may use.
 func clientMount(fs *v1alpha1.FileSystem, managementIP, path string) (spec.Mount, error) {
 	rendered, err := clientConfigOf(fs, managementIP, "$(FREE_PORT)", interfacesFile)
 	if err != nil {
@@ -54,7 +54,7 @@ func clientMount(fs *v1alpha1.FileSystem, managementIP, path string) (spec.Mount
 	}, nil
 }
 
-// refusedMountOptions say what is mounted where, and not how.
+// refusedMountOptions change what is mounted and where, not how.
 var refusedMountOptions = []string{
 	"bind", "rbind", "remount", "move", "loop", "cfgFile", "user", "users", "owner", "nofail", "noauto", "_netdev",
 }
@@ -74,8 +74,8 @@ func mountOptions(fs *v1alpha1.FileSystem) ([]string, error) {
 	return append([]string{"cfgFile=" + mountConfig}, users...), nil
 }
 
-// toolConfig is the configuration of beegfs-ctl of BeeGFS 7, which reads that of a client. It listens at no port, and tells nobody its
-// addresses; the interfaces are those that are named, for the way to the servers.
+// toolConfig writes the configuration of beegfs-ctl of BeeGFS 7, which reads that of a client. The tool listens on no port, and publishes
+// none of its addresses; the named interfaces are its way to the servers.
 func (b *builder) toolConfig() error {
 	fs := b.in.FileSystem
 	if cli.Is8(backend.Version(fs)) {
@@ -94,9 +94,9 @@ func (b *builder) toolConfig() error {
 // csiName is the name of the ConfigMap and of the Secret for beegfs-csi-driver.
 func csiName(fs *v1alpha1.FileSystem) string { return backend.ChildName(fs, "beegfs-csi") }
 
-// csiObjects are what beegfs-csi-driver is configured with: the contents of its csi-beegfs-config.yaml and csi-beegfs-connauth.yaml
-// (pkg/beegfs/config.go of the driver). It picks a free port for each mount itself. With connUseRDMA and the ports, it gets what the
-// user set for clients.
+// csiObjects returns the configuration of beegfs-csi-driver: the contents of its csi-beegfs-config.yaml and csi-beegfs-connauth.yaml
+// (pkg/beegfs/config.go of the driver). The driver chooses a free port for each mount itself. With connUseRDMA and the ports, it gets the
+// options that the user set for clients.
 func (b *builder) csiObjects() ([]client.Object, error) {
 	fs, ip := b.in.FileSystem, b.management.IP
 	clientConf := daemonPorts(backend.Version(fs), "connMgmtdPort", portsOf(fs).management())
@@ -119,7 +119,7 @@ func (b *builder) csiObjects() ([]client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	// In base64, because the driver adds a newline to a secret that is written as it is: that would be another secret.
+	// The secret is encoded in base64, because the driver adds a newline to a secret in plain text and so changes it.
 	rawAuth, err := yaml.Marshal([]csiAuth{{SysMgmtdHost: ip, ConnAuth: []byte(b.in.Password), Encoding: "base64"}})
 	if err != nil {
 		return nil, err

@@ -32,8 +32,8 @@ func labels(names ...string) map[string]string {
 // versions are those of the golden files.
 var versions = New().Versions()
 
-// cluster is a filesystem on two servers of two sockets each, with four metadata servers on each of them, every other one on the
-// second socket, each on an SSD of its own; a pool of SSDs and one of hard disks; and a client.
+// cluster is a filesystem on two servers of two sockets each. Each has four metadata servers, every other one on the second socket, and
+// each metadata server has its own SSD. There are a pool of SSDs, one of hard disks, and a client.
 func cluster(version string) backend.Input {
 	in := backend.Input{Chosen: true,
 		FileSystem: &v1alpha1.FileSystem{
@@ -126,7 +126,7 @@ func devices(node string, ids ...string) []v1alpha1.DeviceReference {
 	return out
 }
 
-// disk is a StorageTarget that the agent has called proven.
+// disk returns a StorageTarget that the agent has proven.
 func disk(node, id string, role v1alpha1.Role, pool string, instance int32, size int64) v1alpha1.StorageTarget {
 	format := v1alpha1.FormatSpec{FSType: v1alpha1.XFS}
 	if role == v1alpha1.RoleMetadata {
@@ -153,7 +153,7 @@ func inventory(address string) v1alpha1.NodeInventoryStatus {
 	}}
 }
 
-// inDirectories is the same filesystem for evaluation: in directories of the nodes, unpinned.
+// inDirectories is the same filesystem for evaluation: in directories of the nodes, without pinned CPUs.
 func inDirectories(version string) backend.Input {
 	in := cluster(version)
 	directories := func(names ...v1alpha1.DirectoryPath) v1alpha1.TargetsSpec {
@@ -169,7 +169,7 @@ func inDirectories(version string) backend.Input {
 	return in
 }
 
-// answer is a State in which everything that is recorded takes part.
+// answer is a State in which every recorded server and target is online.
 func answer(in backend.Input) *backend.State {
 	state := &backend.State{Asked: time.Date(2026, 11, 1, 13, 0, 0, 0, time.UTC), Version: in.FileSystem.Spec.Version}
 	for _, a := range in.Given() {
@@ -183,7 +183,7 @@ func answer(in backend.Input) *backend.State {
 	return state
 }
 
-// given is what was given, one line for each server, such as "meta-0.oss1 1: scratch-oss1-ssd-m0=1", by its name.
+// given returns the recorded ids, one line for each server, such as "meta-0.oss1 1: scratch-oss1-ssd-m0=1", sorted by name.
 func given(in backend.Input) []string {
 	var out []string
 	for _, a := range in.Given() {
@@ -197,30 +197,30 @@ func given(in backend.Input) []string {
 	return out
 }
 
-// look is the view of a filesystem as it is now.
+// look returns the view of a filesystem in its present state.
 func look(in backend.Input) *view { return viewOf(in.Indexed()) }
 
-// workOf is what has to be done in a filesystem.
+// workOf returns the work that is left in a filesystem.
 func workOf(in backend.Input) work { return look(in).workLeft() }
 
-// give records what was given to a server.
+// give records the ids of a server.
 func give(in *backend.Input, node string, member v1alpha1.NodeMember) {
 	records := backend.NewRecords(*in)
 	records.Change(node, member)
 	in.FileSystemNodes = records.All()
 }
 
-// usedUp has the status say that so many numbers of a kind were given.
+// usedUp sets the highest number of a kind that the status has as assigned.
 func usedUp(in *backend.Input, kind v1alpha1.NumberKind, highest int32) {
 	in.FileSystem.Status.Given = &v1alpha1.GivenNumbers{Highest: []v1alpha1.HighestNumber{{Kind: kind, Number: highest}}}
 }
 
-// metadataServer is the first of a node.
+// metadataServer is the first metadata server of a node.
 func metadataServer(id int32) v1alpha1.NodeMember {
 	return v1alpha1.NodeMember{Name: metaMemberName(0), Role: v1alpha1.RoleMetadata, ID: id}
 }
 
-// recordOf is what is recorded of a server, to be changed in place; it is named as in the status.
+// recordOf returns the record of a server, to be changed in place; the name is that in the status.
 func recordOf(in backend.Input, instance string) *v1alpha1.NodeMember {
 	for i := range in.FileSystemNodes {
 		n := &in.FileSystemNodes[i]
@@ -233,7 +233,7 @@ func recordOf(in backend.Input, instance string) *v1alpha1.NodeMember {
 	return nil
 }
 
-// nodesOf are copies of the FileSystemNodes of a filesystem.
+// nodesOf returns copies of the FileSystemNodes of a filesystem.
 func nodesOf(in backend.Input) []v1alpha1.FileSystemNode {
 	out := make([]v1alpha1.FileSystemNode, len(in.FileSystemNodes))
 	for i := range in.FileSystemNodes {

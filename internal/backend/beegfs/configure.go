@@ -20,27 +20,27 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// work is what has to be done to make BeeGFS as the spec says, from what it says of itself.
+// work lists the commands that make the configuration of BeeGFS equal to the spec, computed from its answers.
 type work struct {
-	// name of the job that does it, commands what it does; none when there is nothing to do.
+	// name is the name of the job, and commands are what it runs; empty when nothing is to be done.
 	name     string
 	commands []spec.Command
-	// why are the differences, for people.
+	// why lists the differences, for people.
 	why []string
-	// pools are the jobs that make the pools' directories.
+	// pools has the jobs that make the pools' directories.
 	pools []poolJob
 }
 
-// poolJob makes the directory of a pool and says how its files are striped. It stays as the record that this was done, because the
-// management service does not tell.
+// poolJob makes the directory of a pool and sets how its files are striped. The Job is kept as the record that this was done, because the
+// management service does not report it.
 type poolJob struct {
 	name     string
 	commands []spec.Command
-	// ready is true when BeeGFS has all that the commands need.
+	// ready is true when BeeGFS has everything that the commands need.
 	ready bool
 }
 
-// workLeft compares what BeeGFS says of itself with the spec. Nothing is known while it says nothing.
+// workLeft compares the answers of BeeGFS with the spec. The result is empty while BeeGFS does not answer.
 func (v *view) workLeft() work {
 	in := v.in
 	if in.State == nil {
@@ -67,7 +67,7 @@ func (v *view) workLeft() work {
 	return w
 }
 
-// toolOf is the tool of a filesystem, told where the management service is.
+// toolOf returns the tool of a filesystem, with the address of the management service.
 func toolOf(in backend.Input) cli.Tool {
 	node, _ := managementNode(in)
 	address := backend.Address(node.IP, portsOf(in.FileSystem).grpc())
@@ -77,7 +77,7 @@ func toolOf(in backend.Input) cli.Tool {
 	return cli.NewTool(backend.Version(in.FileSystem), address)
 }
 
-// configurePrefix is in the names of the jobs that do what work says.
+// configurePrefix is in the names of the jobs that carry out work.
 const configurePrefix = "configure-"
 
 func (w *work) do(why string, commands ...[]string) {
@@ -87,7 +87,7 @@ func (w *work) do(why string, commands ...[]string) {
 	w.why = append(w.why, why)
 }
 
-// placeTargets makes the pools, and brings each target into its own. Without a license, BeeGFS 8 would refuse all of it.
+// placeTargets makes the pools, and moves each target into its own. Without a license, BeeGFS 8 would refuse all of it.
 func (w *work) placeTargets(v *view, t cli.Tool) {
 	in := v.in
 	type way struct{ from, to int32 }
@@ -119,7 +119,7 @@ func (w *work) placeTargets(v *view, t cli.Tool) {
 		i := slices.IndexFunc(in.State.Pools, func(p backend.Pool) bool { return p.ID == id })
 		switch {
 		case i < 0 && id == cli.DefaultPoolID:
-			// It is always there; a list without it is invalid.
+			// The default pool always exists; a list without it is invalid.
 		case i < 0:
 			w.do(fmt.Sprintf("pool %s (%d) is not made", names[id], id), t.AddPool(id, names[id]))
 		case in.State.Pools[i].Name != names[id]:
@@ -146,8 +146,8 @@ func listOf(ids []int32) string {
 	return backend.List(out)
 }
 
-// mirrorStorage makes buddy groups of the targets of mirrored pools, when all that were given a number are there: with more of them,
-// fewer stay alone.
+// mirrorStorage makes buddy groups of the targets of mirrored pools, once all targets with an assigned number are online: the more targets
+// there are, the fewer stay without a buddy.
 func (w *work) mirrorStorage(v *view, t cli.Tool) {
 	in, domains := v.in, backend.NewDomains(v.in)
 	for _, pool := range in.FileSystem.Spec.StoragePools {
@@ -160,7 +160,7 @@ func (w *work) mirrorStorage(v *view, t cli.Tool) {
 			if target.pool.Name != pool.Name {
 				continue
 			}
-			// A group is for ever, so it is not made while nobody knows which failure domain a node is in.
+			// A group is permanent, so none is made while the failure domain of a node is unknown.
 			_, known := domains.Of(target.node)
 			complete = complete && target.online() && known
 			mirrored = mirrored || target.mirror != 0
@@ -172,8 +172,7 @@ func (w *work) mirrorStorage(v *view, t cli.Tool) {
 		switch {
 		case len(groups) == 0:
 		case !mirrored && jobSucceeded(in, poolJobName(in, pool)):
-			// They were made once: this is not the store of the management service that they are in, and other groups would not find
-			// the data of those.
+			// The groups were made earlier, so this is not the management store that holds them. New groups would not find the data of the old ones.
 			w.why = append(w.why, fmt.Sprintf(
 				"BeeGFS lists no buddy group of pool %s, which had some: bring back the store of the management service; new groups would lose what the old ones hold",
 				pool.Name))
@@ -187,7 +186,7 @@ func (w *work) mirrorStorage(v *view, t cli.Tool) {
 	}
 }
 
-// mirrorMetadata makes buddy groups of all metadata servers, then mirrors the root directory, while nobody has mounted the filesystem.
+// mirrorMetadata makes buddy groups of all metadata servers, then mirrors the root directory, while no client has mounted the filesystem.
 func (w *work) mirrorMetadata(in backend.Input, t cli.Tool) {
 	if !mirrorsMetadata(in.FileSystem) || !has(in, featureMirrors) {
 		return
@@ -226,7 +225,7 @@ func (w *work) mirrorMetadata(in backend.Input, t cli.Tool) {
 	}
 }
 
-// The stripes of a pool whose spec says nothing (v1alpha1.StripingSpec).
+// The striping of a pool whose spec has none (v1alpha1.StripingSpec).
 const (
 	defaultChunkSize      = 512 << 10
 	defaultTargetsPerFile = 4
@@ -251,7 +250,7 @@ func poolJobs(v *view, t cli.Tool) []poolJob {
 	return out
 }
 
-// poolJobName has a hash of what the job does.
+// poolJobName contains a hash of the job's commands.
 func poolJobName(in backend.Input, pool v1alpha1.StoragePoolSpec) string {
 	slot, _ := in.PoolSlot(pool.Name)
 	return backend.ChildName(in.FileSystem, fmt.Sprintf("pool-%d-%s", slot,
@@ -259,8 +258,8 @@ func poolJobName(in backend.Input, pool v1alpha1.StoragePoolSpec) string {
 			poolID(slot), in.FileSystem.Spec.TakesRest(pool.Name)))))
 }
 
-// poolCommands make a pool's directory, and the one for benchmarks in it: a directory takes over how its parent is striped when it is made,
-// and not later. One pool takes the files outside of those directories too.
+// poolCommands make a pool's directory, and the one for benchmarks in it. A new directory copies the striping of its parent; a later change
+// of the parent does not change it. One pool also gets the files outside of those directories.
 func poolCommands(t cli.Tool, pool v1alpha1.StoragePoolSpec, striping *v1alpha1.StripingSpec, id int32, takesRest bool) []spec.Command {
 	chunk, perFile := int64(defaultChunkSize), int32(defaultTargetsPerFile)
 	if s := striping; s != nil {
@@ -274,14 +273,14 @@ func poolCommands(t cli.Tool, pool v1alpha1.StoragePoolSpec, striping *v1alpha1.
 	}
 	for _, d := range []string{directory, path.Join(directory, spec.BenchmarkHome)} {
 		out = append(out,
-			spec.Command{Argv: t.MakeDirectory(d), MayFail: true}, // it may be there
+			spec.Command{Argv: t.MakeDirectory(d), MayFail: true}, // the directory may exist
 			spec.Command{Argv: t.Stripe(d, id, chunk, perFile, backend.Copies(pool) > 1)})
 	}
 	return out
 }
 
-// poolReady is true when a pool has targets, or buddy groups where it is mirrored, and a metadata server to make directories. What is made
-// before the metadata is mirrored would never be mirrored.
+// poolReady is true when a pool has targets, or buddy groups if it is mirrored, and there is a metadata server to make directories. A
+// directory that is made before the metadata is mirrored would never be mirrored.
 func poolReady(v *view, pool v1alpha1.StoragePoolSpec, id int32) bool {
 	metadata := slices.ContainsFunc(v.in.State.Servers, func(s backend.Server) bool { return s.Role == v1alpha1.RoleMetadata && s.Online })
 	placed := slices.ContainsFunc(v.targets, func(t target) bool {
@@ -290,8 +289,8 @@ func poolReady(v *view, pool v1alpha1.StoragePoolSpec, id int32) bool {
 	return metadata && placed && (v.in.State.MetadataMirrored || !mirrorsMetadata(v.in.FileSystem))
 }
 
-// jobs are what has to be done to make BeeGFS as the spec says. While BeeGFS says nothing of itself, the jobs that are there go on, and
-// none begins.
+// jobs returns the jobs that make the configuration of BeeGFS equal to the spec. While BeeGFS does not answer, the running jobs continue,
+// and none begins.
 func (b *builder) jobs() ([]client.Object, error) {
 	out, err := b.drainObjects()
 	if err != nil {
@@ -318,7 +317,7 @@ func (b *builder) jobs() ([]client.Object, error) {
 			out = append(out, job)
 		}
 	}
-	// What a job does changes what is left to do: it goes on to its end, and then the rest is another job.
+	// A running job changes the work that is left. So it runs to its end, and another job does the rest.
 	running := b.configureJobs(func(j backend.Job) bool {
 		return !j.Succeeded && !j.Failed && strings.HasPrefix(j.Name, backend.ChildName(b.in.FileSystem, configurePrefix))
 	})
@@ -338,7 +337,7 @@ func (b *builder) jobs() ([]client.Object, error) {
 	return out, nil
 }
 
-// configureJobs keeps those of the jobs that are there.
+// configureJobs keeps the existing jobs that which selects.
 func (b *builder) configureJobs(which func(j backend.Job) bool) []client.Object {
 	var out []client.Object
 	for _, j := range b.in.Jobs {
@@ -349,7 +348,7 @@ func (b *builder) configureJobs(which func(j backend.Job) bool) []client.Object 
 	return out
 }
 
-// configureJob runs commands on the node of the management service. It is tried once: what is left to do is then found out anew.
+// configureJob runs commands on the node of the management service. It is tried once: afterwards, the remaining work is computed again.
 func (b *builder) configureJob(name string, commands []spec.Command) (client.Object, error) {
 	return b.job(jobSpec{
 		name: name, component: componentConfigure, verb: "configure", told: spec.Configure{Commands: commands},
@@ -357,23 +356,23 @@ func (b *builder) configureJob(name string, commands []spec.Command) (client.Obj
 	})
 }
 
-// configureDeadline ends a configure job that waits for something that does not come, such as an image.
+// configureDeadline ends a configure job that waits for something that never comes, such as an image.
 const configureDeadline = 10 * time.Minute
 
-// jobSpec says what a Job is to do.
+// jobSpec describes a Job.
 type jobSpec struct {
 	name, component, verb string
-	// told is what the verb reads.
+	// told is the configuration that the verb reads.
 	told  any
 	nodes []string
-	// retries is how often it is tried again, deadline when it ends in any case; 0 is never.
+	// retries is how often the job is tried again; deadline ends it in any case, 0 means never.
 	retries  int32
 	deadline time.Duration
-	// privileged for one that mounts, targets for one that looks at the disks.
+	// privileged is true for a job that mounts, and targets for one that reads the disks.
 	privileged, targets bool
 }
 
-// job makes a Job. One that is there is never changed: its name is what it does.
+// job makes a Job. An existing Job is never changed: its name identifies its commands.
 func (b *builder) job(s jobSpec) (client.Object, error) {
 	tools, err := image(b.in, "tools", s.component)
 	if err != nil {
@@ -403,7 +402,7 @@ func (b *builder) job(s jobSpec) (client.Object, error) {
 	return job, nil
 }
 
-// jobNamed is what is known of a job, nil when it is not there.
+// jobNamed returns the state of a job, nil when it does not exist.
 func jobNamed(in backend.Input, name string) *backend.Job { return in.JobNamed(name) }
 
 func jobSucceeded(in backend.Input, name string) bool {
@@ -411,7 +410,7 @@ func jobSucceeded(in backend.Input, name string) bool {
 	return job != nil && job.Succeeded
 }
 
-// progress says what becomes of the work, in words that follow a semicolon.
+// progress describes the state of the work, in words that follow a semicolon.
 func (w work) progress(in backend.Input) string {
 	names := []string{w.name}
 	for _, p := range w.pools {
@@ -435,10 +434,10 @@ func (w work) progress(in backend.Input) string {
 	return strings.Join(says, "; ")
 }
 
-// patience is how long chunks of files that were moved may take to go, before the files are looked for again.
+// patience is how long the chunks of moved files may take to disappear before the files are searched for again.
 const patience = 10 * time.Minute
 
-// repeats are the jobs that have ended and whose effect does not show.
+// repeats lists the jobs that have ended without a visible effect.
 func repeats(v *view, w work) []string {
 	in := v.in
 	if in.State == nil {

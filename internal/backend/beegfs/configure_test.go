@@ -20,7 +20,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// lines are the commands of some work, without the program and what all of them have.
+// lines formats the commands of some work, without the program and the common options.
 func lines(in backend.Input, commands []spec.Command) []string {
 	base := len(toolOf(in).Run())
 	var out []string
@@ -30,7 +30,7 @@ func lines(in backend.Input, commands []spec.Command) []string {
 	return out
 }
 
-// fresh is the cluster just after its servers have registered, and before anything was set up.
+// fresh is the cluster just after its servers have registered, and before anything is configured.
 func fresh(t *testing.T, version string) backend.Input {
 	t.Helper()
 	in := healthy(t, version)
@@ -202,7 +202,7 @@ func TestAPodOfAMetadataServerSaysThatItWasMadeAfterTheMirrorAndNoPodIsOutdatedB
 	}
 }
 
-// jobsOf are the jobs that should be there: those that are made, and those that are kept.
+// jobsOf returns the jobs that should exist: those that are made, and those that are kept.
 func jobsOf(t *testing.T, in backend.Input) (made []*batchv1.Job, kept []string) {
 	t.Helper()
 	for _, o := range objectsOf(t, in) {
@@ -231,7 +231,7 @@ func TestAJobThatRunsGoesOnWhenItsWorkGetsLess(t *testing.T) {
 	configure := workOf(in).name
 	g.Expect(names).To(HaveExactElements(poolJobName(in, in.FileSystem.Spec.StoragePools[0]), configure), "the second pool has no targets yet")
 
-	// Its first commands show, and it has not ended.
+	// The effect of its first commands is visible, and it has not ended.
 	in.Jobs = []backend.Job{{Name: configure, Component: componentConfigure}}
 	in.State.Pools = []backend.Pool{{ID: 1, Name: "ssd"}, {ID: 2, Name: "bulk"}}
 	g.Expect(workOf(in).name).NotTo(Equal(configure))

@@ -11,12 +11,12 @@ import (
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 )
 
-// say notes a problem.
+// say adds a problem.
 func (o *observer) say(reason, format string, args ...any) {
 	o.seen.Problems = append(o.seen.Problems, backend.Problem{Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
-// diagnose names what stands between the filesystem and Ready, worst first.
+// diagnose lists the problems that keep the filesystem from being Ready, worst first.
 func (o *observer) diagnose() {
 	unproven, missing, inconsistent := o.wrongTargets()
 	servers, unready := o.unreadyDisks()
@@ -70,7 +70,7 @@ func (o *observer) serves() bool {
 	}
 	for _, t := range o.seen.Targets {
 		known := listed(o.in, v1alpha1.RoleStorage, t.ID) != nil || initialized[t.ID]
-		// A target that was never in the filesystem holds nothing, and neither does one that was emptied.
+		// A target that was never in the filesystem holds no data, and neither does one that was emptied.
 		if known && !t.Online && !t.Removable && !o.buddies.serves(v1alpha1.RoleStorage, t.ID) {
 			return false
 		}
@@ -83,8 +83,8 @@ func (o *observer) serves() bool {
 	return !slices.ContainsFunc(o.fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return o.seen.Online(p.Name) == 0 })
 }
 
-// wrongTargets names the storage targets that wait for their disks, those that are not online, and those that are, and whose data is
-// not what it should be.
+// wrongTargets returns three lists of storage targets: those that wait for their disks, those that are offline, and those that are online
+// with inconsistent data.
 func (o *observer) wrongTargets() (unproven, missing, inconsistent []string) {
 	waits := map[string]bool{}
 	for _, t := range o.targets {
@@ -103,7 +103,7 @@ func (o *observer) wrongTargets() (unproven, missing, inconsistent []string) {
 		}
 	}
 	for _, l := range o.leftovers {
-		// What a person has removed from BeeGFS by hand is missed by nobody.
+		// A target that a person has removed from BeeGFS by hand is not missing.
 		if l.Initialized != nil && l.Drained == nil && l.said != nil && !l.server.GivenUp {
 			missing = append(missing, fmt.Sprintf(
 				"target %d (%s on node %s, which was never emptied and has no StorageTarget any more; name its disk again in the spec, or, "+
@@ -128,14 +128,14 @@ func (o *observer) inconsistent() []string {
 	return out
 }
 
-// isGiven is true for a target that has a number from the operator.
+// isGiven is true for a target whose number the operator assigned.
 func (o *observer) isGiven(t backend.Target) bool {
 	_, storage := o.given.targets[t.ID]
 	_, metadata := o.given.servers[place{v1alpha1.RoleMetadata, t.ID}]
 	return t.Role == v1alpha1.RoleMetadata && metadata || t.Role != v1alpha1.RoleMetadata && storage
 }
 
-// nameOf is a target that BeeGFS lists, in the operator's words; empty for a foreign one.
+// nameOf returns the operator's name of a target that BeeGFS lists; empty for a foreign target.
 func (o *observer) nameOf(t backend.Target) string {
 	if t.Role == v1alpha1.RoleMetadata {
 		return o.given.servers[place{t.Role, t.ID}]
@@ -146,8 +146,8 @@ func (o *observer) nameOf(t backend.Target) string {
 	return ""
 }
 
-// unreadyDisks names the disks of the management service and of the metadata servers that are not proven; first is true when the
-// management service waits for its own.
+// unreadyDisks lists the disks of the management service and of the metadata servers that are not proven; first is true when the management
+// service waits for its own.
 func (o *observer) unreadyDisks() (names []string, first bool) {
 	record := o.fs.Status.Metadata
 	wait := func(name, what, node string, targets v1alpha1.TargetsSpec) bool {
@@ -182,7 +182,7 @@ func (o *observer) unreadyDisks() (names []string, first bool) {
 	return names, first
 }
 
-// diagnoseManagement says why nothing is known of the filesystem.
+// diagnoseManagement reports why the state of the filesystem is unknown.
 func (o *observer) diagnoseManagement() {
 	record, node := o.fs.Status.Metadata, ""
 	if record != nil {
@@ -201,8 +201,8 @@ func (o *observer) diagnoseManagement() {
 	}
 }
 
-// diagnoseMembers tells what BeeGFS lists and the operator gave no number to. It may hold data of somebody else, or be a disk of this
-// filesystem with the wrong number: it is never removed.
+// diagnoseMembers reports servers and targets that BeeGFS lists with a number that the operator did not assign. Such a target may hold data
+// of another owner, or be a disk of this filesystem with the wrong number: it is never removed.
 func (o *observer) diagnoseMembers() {
 	unknown := slices.Clone(o.impostors)
 	for _, t := range o.targets {
@@ -229,7 +229,7 @@ func (o *observer) diagnoseMembers() {
 	}
 }
 
-// diagnoseServers names the servers that are not online: those of metadata, and those of storage that have no target to be named with.
+// diagnoseServers lists the servers that are offline: metadata servers, and storage servers without a target that could be listed instead.
 func (o *observer) diagnoseServers() {
 	var servers []string
 	for _, i := range o.seen.Servers {
@@ -267,7 +267,7 @@ const (
 	featureMirrors = "io.beegfs.mirroring"
 )
 
-// has is true when BeeGFS lets this filesystem use a feature: 7.4 asks for no license.
+// has is true when BeeGFS lets this filesystem use a feature: 7.4 requires no license.
 func has(in backend.Input, feature string) bool {
 	if !cli.Is8(backend.Version(in.FileSystem)) {
 		return true
@@ -275,7 +275,7 @@ func has(in backend.Input, feature string) bool {
 	return in.State != nil && in.State.License != nil && in.State.License.Valid && slices.Contains(in.State.License.Features, feature)
 }
 
-// licensed is the condition Licensed: nil when the spec asks for nothing that BeeGFS 8 wants a license for.
+// licensed computes the condition Licensed: nil when the spec asks for no feature that BeeGFS 8 requires a license for.
 func licensed(in backend.Input) *backend.Problem {
 	needs := licenseNeeds(in)
 	switch {
@@ -304,7 +304,7 @@ func licensed(in backend.Input) *backend.Problem {
 		says, strings.Join(costs, ", and "))}
 }
 
-// lastLicensed is what the status says, while nobody can be asked.
+// lastLicensed returns the condition from the status, while BeeGFS does not answer.
 func lastLicensed(fs *v1alpha1.FileSystem) *backend.Problem {
 	for _, c := range fs.Status.Conditions {
 		if c.Type == v1alpha1.ConditionLicensed {
@@ -314,7 +314,7 @@ func lastLicensed(fs *v1alpha1.FileSystem) *backend.Problem {
 	return nil
 }
 
-// need is a licensed feature that the spec asks for, and what its lack costs, in words that follow "without it ".
+// need is a licensed feature that the spec asks for, and the cost of its absence, in words that follow "without it ".
 type need struct{ feature, cost string }
 
 func licenseNeeds(in backend.Input) []need {

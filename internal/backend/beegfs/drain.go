@@ -20,11 +20,11 @@ import (
 // departure is a storage target that a person wants to take out.
 type departure struct {
 	target
-	// waits says why it is not moved to the pool draining; empty when it is to be there.
+	// waits is the reason why it is not moved to the pool draining; empty when it is to be there.
 	waits string
 }
 
-// departuresOf are the targets that are to be taken out.
+// departuresOf returns the targets that are to be taken out.
 func departuresOf(v *view) []departure {
 	if !slices.ContainsFunc(v.targets, target.asked) {
 		return nil
@@ -41,7 +41,7 @@ func departuresOf(v *view) []departure {
 	return out
 }
 
-// draining is the target as a drain looks at it.
+// draining converts the target to the type of the package drain.
 func (t target) draining() drain.Target {
 	return drain.Target{
 		ID: t.id, Server: t.server, Node: t.node, StoragePool: t.pool, Home: poolID(t.slot), Now: t.poolNow(), Online: t.online(),
@@ -49,7 +49,7 @@ func (t target) draining() drain.Target {
 	}
 }
 
-// drainFacts are what a drain depends on besides its target.
+// drainFacts returns the facts that a drain depends on besides its target.
 func (v *view) drainFacts() drain.Facts {
 	facts := drain.Facts{FileSystem: v.in.FileSystem, Mounted: v.mounted, Movers: v.movers, Job: v.in.JobNamed}
 	if !has(v.in, featurePools) {
@@ -58,8 +58,8 @@ func (v *view) drainFacts() drain.Facts {
 	return facts
 }
 
-// mountedBy are the clients that have the filesystem mounted, or may have: those that BeeGFS lists, wherever they are, by node or address,
-// and nodes with a pod that mounts it. At most eight, and the number of the rest.
+// mountedBy lists the clients that have, or may have, the filesystem mounted. These are all clients that BeeGFS lists, by node or address,
+// and the nodes with a pod that mounts it. The list has at most eight, and the number of the rest.
 func mountedBy(in backend.Input) []string {
 	var out []string
 	if in.State != nil {
@@ -91,14 +91,14 @@ func (v *view) isDraining(id int32) bool {
 	return d != nil && d.waits == ""
 }
 
-// FilesIn are the directories with the chunks of each target that is in the pool draining.
+// FilesIn returns the directories with the chunks of each target that is in the pool draining.
 func (Backend) FilesIn(in backend.Input) map[string][]string {
 	out := map[string][]string{}
 	for _, t := range targetsOf(in.Indexed()) {
 		if !t.asked() || t.id == 0 || !backend.Finished(t.disk) {
 			continue
 		}
-		// While nothing can be asked, the agent goes on.
+		// While BeeGFS does not answer, the agent goes on.
 		if t.poolNow() == drain.Pool || in.State == nil && len(t.disk.Spec.FilesIn) > 0 {
 			out[t.disk.Name] = drain.Directories(t.dataPath())
 		}
@@ -106,9 +106,9 @@ func (Backend) FilesIn(in backend.Input) map[string][]string {
 	return out
 }
 
-// drainedTargets are the targets that hold no data, by id, and since when: those of which the agent has said so, and those
-// that were recorded before. One that is no longer asked to be removed, or that is back in another pool, is not among them: it may hold
-// data again.
+// drainedTargets returns the targets that hold no data, by id, and since when: those that the agent has reported as empty, and those
+// already recorded. A target whose removal is no longer requested, or that is in another pool again, is not among them: it may hold data
+// again.
 func (v *view) drainedTargets() map[int32]time.Time {
 	out := map[int32]time.Time{}
 	for _, t := range v.targets {
@@ -127,7 +127,7 @@ func (v *view) drainedTargets() map[int32]time.Time {
 	return out
 }
 
-// drainObjects are the jobs of the targets that are drained, until it is recorded that they are.
+// drainObjects returns the jobs of the targets that are drained, until their drain is recorded.
 func (b *builder) drainObjects() ([]client.Object, error) {
 	var out []client.Object
 	for _, d := range b.departures {
@@ -143,8 +143,8 @@ func (b *builder) drainObjects() ([]client.Object, error) {
 	return out, nil
 }
 
-// drainObjectsOf are the jobs of one target. They begin when BeeGFS has it in the pool draining, so that no new file is placed on it
-// behind their back, and those that are there stay while nothing can be asked.
+// drainObjectsOf returns the jobs of one target. They begin when BeeGFS has the target in the pool draining, so that it gets no new file
+// while they run. While BeeGFS does not answer, the existing jobs stay.
 func (b *builder) drainObjectsOf(d departure) ([]client.Object, error) {
 	fs := b.in.FileSystem
 	asked, facts := d.draining(), b.drainFacts()
@@ -174,7 +174,7 @@ func (b *builder) drainObjectsOf(d departure) ([]client.Object, error) {
 	return out, nil
 }
 
-// awaitEmptyJob waits, on the target's node, until the storage server has no chunk left on it.
+// awaitEmptyJob waits, on the target's node, until no chunk is left on the target.
 func (b *builder) awaitEmptyJob(t target) (client.Object, error) {
 	data := path.Join(t.directory(b.in.FileSystem), t.dataPath())
 	disk := backend.MemberTarget(b.in.FileSystem, t.disk)
@@ -188,9 +188,9 @@ func (b *builder) awaitEmptyJob(t target) (client.Object, error) {
 	})
 }
 
-// migrateJob moves the files that are on a target to the others of its pool: each is copied to a new file, which then takes its name. Who
-// has the old one open then writes to what is gone, so nothing is moved while a client has a file open: the target's server says who reads
-// and writes there, and the metadata servers say who has opened anything.
+// migrateJob moves the files on a target to the others of its pool: each is copied to a new file, which then takes its name. A program with
+// the old file open would then write to a deleted file, so nothing is moved while a client has a file open. The target's server lists the
+// clients that read and write there, and the metadata servers list the clients that have opened any file.
 func (b *builder) migrateJob(t target, nodes []string) (client.Object, error) {
 	mount, err := clientMount(b.in.FileSystem, b.management.IP, backend.RunDirectory+"/drain")
 	if err != nil {
@@ -212,10 +212,10 @@ func (b *builder) migrateJob(t target, nodes []string) (client.Object, error) {
 	})
 }
 
-// drainRetries is how often a job of a drain is tried before it is made anew: it may take days, in which its node may start anew.
+// drainRetries is how often a job of a drain is tried before it is made again: it may take days, and its node may restart meanwhile.
 const drainRetries = 6
 
-// migrateNodes are the client nodes that can mount a BeeGFS.
+// migrateNodes returns the client nodes that can mount a BeeGFS.
 func migrateNodes(in backend.Input) []string {
 	var out []string
 	for _, n := range backend.ClientNodes(in.FileSystem, in.Nodes) {
@@ -226,7 +226,7 @@ func migrateNodes(in backend.Input) []string {
 	return out
 }
 
-// drainMessage says how far a drain is.
+// drainMessage describes the progress of a drain.
 func (o *observer) drainMessage(t target) string {
 	d := o.departureOf[t.id]
 	if d == nil {
@@ -236,9 +236,9 @@ func (o *observer) drainMessage(t target) string {
 	return cmp.Or(d.waits, asked.Progress(o.drainFacts()))
 }
 
-// removals are the commands that make BeeGFS forget what was drained and taken out, or given up with its node: a target that its server no
-// longer serves, then a server without targets. A metadata server is never among them: BeeGFS 7.4 would remove even the one that holds the
-// root directory.
+// removals returns the commands that remove targets and servers from BeeGFS that were drained and taken out, or given up with their node. A
+// target comes first, once its server no longer serves it, then a server without targets. A metadata server is never removed: BeeGFS 7.4
+// would remove even the one that holds the root directory.
 func (v *view) removals(tool cli.Tool) (commands []spec.Command, why []string) {
 	for _, l := range v.leftovers {
 		if l.Drained != nil && l.said != nil && !l.said.Online && l.said.PoolID == drain.Pool {
@@ -258,7 +258,7 @@ func (v *view) removals(tool cli.Tool) (commands []spec.Command, why []string) {
 	return commands, why
 }
 
-// Removal says how the files of a target come elsewhere.
+// Removal describes how the files of a target are moved to other targets.
 func (Backend) Removal(fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget, mounted []string) backend.Removal {
 	return drain.Removal(fs, target, mounted)
 }

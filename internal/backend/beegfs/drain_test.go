@@ -22,7 +22,7 @@ func TestWhetherATargetIsDrained(t *testing.T) {
 	cases := map[string]struct {
 		version string
 		change  func(in *backend.Input)
-		// waits is empty when it is.
+		// waits is the reason why the target stays, empty when it leaves.
 		waits string
 	}{
 		"it is, when another one of its pool stays": {},
@@ -195,14 +195,14 @@ func TestATargetIsDrainedWhenAllItsJobsHaveSucceeded(t *testing.T) {
 	g.Expect(look(in).drainedTargets()).To(BeEmpty())
 }
 
-// agentSaysEmpty is what the agent of the node of ssd0 writes when it has found no file twice.
+// agentSaysEmpty writes the status of an agent that has twice found no file on ssd0.
 func agentSaysEmpty(in *backend.Input) {
 	disk, since := diskOf(in, ssd0), metav1.NewTime(noon)
 	disk.Spec.FilesIn = New().FilesIn(*in)[ssd0]
 	disk.Status.Files = &v1alpha1.TargetFiles{ObservedGeneration: disk.Generation, NoneSince: &since, Empty: true}
 }
 
-// Whoever may make Jobs in the namespace can make these, or pods that Kubernetes counts as theirs.
+// A user who may create Jobs in the namespace can forge these Jobs, or pods that Kubernetes counts as theirs.
 func TestAForgedJobProvesNothing(t *testing.T) {
 	g := NewWithT(t)
 	in := draining(t)
@@ -301,7 +301,7 @@ func takenOut(t *testing.T) backend.Input {
 	return in
 }
 
-// drained records of all targets when they were drained.
+// drained records for all targets when they were drained.
 func drained(in backend.Input, when *metav1.Time) {
 	for _, given := range in.Given() {
 		for j := range given.Targets {
@@ -501,7 +501,7 @@ func TestADeadTargetThatWasGivenUpIsMissedUntilAPersonRemovesItByHand(t *testing
 func TestHowDataComesElsewhere(t *testing.T) {
 	cases := map[string]struct {
 		change func(fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget)
-		// never, writers, waits and moves are how the parts of the answer begin, or all of an empty one.
+		// never, writers, waits and moves are the beginnings of the parts of the answer; "" means that the part is empty.
 		never, writers, waits, moves string
 	}{
 		"trap 5: metadata never does": {

@@ -14,10 +14,10 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Files are all configuration files that the node binary writes for the daemons and the client of a node, by daemon and name, such as
-// "meta-0/beegfs-meta.conf", and the files with which it initializes an empty target, such as "meta-0/<target>/nodeNumID". The variables
-// have the values that they have on the node; $(NODE_INTERFACE) stays where no inventory says which it is. A daemon that waits for a
-// target, or for its CPUs, has none.
+// Files returns all configuration files that the node binary writes for the daemons and the client of a node, by daemon and name, such as
+// "meta-0/beegfs-meta.conf". It also returns the files with which the node binary initializes an empty target, such as
+// "meta-0/<target>/nodeNumID". The variables have the values that they have on the node; $(NODE_INTERFACE) stays if no inventory has the
+// interface. A daemon that waits for a target, or for its CPUs, has none.
 func Files(in backend.Input, node string) (map[string]string, error) {
 	fs := in.FileSystem
 	management, ok := managementNode(in)
@@ -51,7 +51,7 @@ func Files(in backend.Input, node string) (map[string]string, error) {
 	return out, f.files(out, componentClient, mount.Files)
 }
 
-// runOf is what the member of that name is told.
+// runOf returns the configuration of the member of that name.
 func runOf(in backend.Input, managementIP, member string) (spec.Run, error) {
 	fs := in.FileSystem
 	if member == componentManagement {
@@ -70,7 +70,7 @@ func runOf(in backend.Input, managementIP, member string) (spec.Run, error) {
 	return spec.Run{}, fmt.Errorf("there is no daemon %s", member)
 }
 
-// nodeVariables are those of the environment of every daemon of a node.
+// nodeVariables returns the environment variables of every daemon of a node.
 func nodeVariables(in backend.Input, node string) map[string]string {
 	n, _ := in.Node(node)
 	variables := map[string]string{"NODE_NAME": node, "NODE_IP": n.IP, "NODE_INTERFACE": ownInterface}

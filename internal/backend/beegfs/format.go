@@ -2,13 +2,14 @@ package beegfs
 
 import "parallelfs.dev/operator/api/v1alpha1"
 
-// DefaultFormat is what BeeGFS's tuning guides want.
+// DefaultFormat follows BeeGFS's tuning guides.
 //
 // Metadata is kept in extended attributes on ext4. Inodes of 512 bytes hold them without a further block for each file, and there is an
 // inode for every 2048 bytes, because the files are small (doc.beegfs.io, Metadata Node Tuning: mkfs.ext4 -i 2048 -I 512). The guide also
-// asks for a journal of 400 MiB, which small disks have no room for, and mke2fs gives large disks a larger one by itself. Chunks are on XFS
-// (Storage Node Tuning), which allocates widely and in whole stripes. A person can add its allocsize=131072k, which takes 128 MiB for each
-// file that is written. nobarrier loses data when the power fails. The store of the management service is small and needs nothing.
+// asks for a journal of 400 MiB. Small disks have no room for it, and mke2fs gives large disks a larger one by itself. Chunks are on XFS
+// (Storage Node Tuning), which allocates large extents and whole stripes. A user can add the guide's allocsize=131072k, which takes 128 MiB
+// for each file that is written. The guide's nobarrier is not used, because it loses data when the power fails. The store of the management
+// service is small and needs no tuning.
 func (Backend) DefaultFormat(role v1alpha1.Role) v1alpha1.FormatSpec {
 	switch role {
 	case v1alpha1.RoleMetadata:

@@ -12,8 +12,8 @@ import (
 // minutes.
 const awayBefore = 5 * time.Minute
 
-// Without says what is lost with a node that never comes back: all that its targets hold. BeeGFS has a second copy only in buddy groups,
-// and none of their sides can be taken out.
+// Without returns what is lost with a node that never comes back: all data of its targets. BeeGFS has a second copy only in buddy groups,
+// and no side of a group can be taken out.
 func (Backend) Without(in backend.Input, node *v1alpha1.FileSystemNode) backend.Without {
 	in = in.Indexed()
 	name := node.Spec.Node

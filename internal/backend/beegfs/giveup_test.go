@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// lostNode is a BeeGFS whose node oss2 has storage servers alone, and lost its power.
+// lostNode is a BeeGFS whose node oss2 has only storage servers, and has lost its power.
 func lostNode(t *testing.T, version string) backend.Input {
 	t.Helper()
 	in := healthy(t, version)

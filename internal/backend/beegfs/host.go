@@ -2,10 +2,10 @@ package beegfs
 
 import "parallelfs.dev/operator/internal/node/spec"
 
-// tuning is where the settings of a server's kernel are written.
+// tuning is the source of the kernel settings of a server.
 const tuning = "BeeGFS documentation, tuning of storage and metadata servers"
 
-// HostSettings are those that the BeeGFS documentation asks for.
+// HostSettings returns the settings that the BeeGFS documentation recommends.
 func (Backend) HostSettings() []spec.HostSetting {
 	return []spec.HostSetting{
 		{Name: spec.TransparentHugePages, Expected: "always", Source: tuning},
@@ -17,8 +17,8 @@ func (Backend) HostSettings() []spec.HostSetting {
 	}
 }
 
-// Modules are that of the client (debian/control, debian/rules and beegfs.spec of 7.4.6): the two packages exclude each other, and leave
-// their sources here.
+// Modules returns the modules of the client (debian/control, debian/rules and beegfs.spec of 7.4.6): the two packages exclude each other,
+// and install their sources here.
 func (Backend) Modules() []spec.KernelModule {
 	return []spec.KernelModule{{
 		Name: mountType, DKMS: "beegfs-client-dkms", Sources: "usr/src/beegfs-*",

@@ -55,7 +55,7 @@ func TestAnIDIsPromisedByTheStatusUntilItIsRecorded(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(first.Status.Given.Promised).To(HaveExactElements(HaveField("Node", "oss1"), HaveField("Node", "oss2")))
 
-	// The operator is killed after it has written the status, and a node comes that is before all others by its name.
+	// The operator is killed after it has written the status, and then a node is added whose name sorts before all others.
 	in.FileSystem.Status = first.Status
 	in.Nodes = append(in.Nodes, backend.Node{Name: "aaa", IP: "10.0.0.3", Ready: true, Labels: labels(storageLabel)})
 	in.FileSystem.Spec.StoragePools[0].Targets.Devices = append(in.FileSystem.Spec.StoragePools[0].Targets.Devices, devices("aaa", "new")...)
@@ -85,8 +85,8 @@ func TestWhatWasPromisedToADiskThatIsGoneIsGivenToNobody(t *testing.T) {
 	g.Expect(given(recorded(t, in))).To(ContainElement("storage-ssd.oss1 1: ssd-s0=7 ssd-s1=2"))
 }
 
-// TestNoIDIsUsedTwiceWhateverIsWrittenAndWhateverIsLost plays operators of whom each writes the status, and then only some of the FileSystemNodes;
-// of those that were written, some are not read by the next one, whose writes of them fail.
+// TestNoIDIsUsedTwiceWhateverIsWrittenAndWhateverIsLost runs one operator after another. Each writes the status, and then only some of the
+// FileSystemNodes. The next operator does not read all of those that were written, and its writes of the others fail.
 func TestNoIDIsUsedTwiceWhateverIsWrittenAndWhateverIsLost(t *testing.T) {
 	for seed := range 50 {
 		g := NewWithT(t)
@@ -112,7 +112,7 @@ func TestNoIDIsUsedTwiceWhateverIsWrittenAndWhateverIsLost(t *testing.T) {
 			for _, n := range allocation.Nodes {
 				_, exists := there[n.Spec.Node]
 				known := slices.ContainsFunc(read, func(r v1alpha1.FileSystemNode) bool { return r.Spec.Node == n.Spec.Node })
-				if exists == known && random.IntN(2) == 0 { // Create of one that is there fails
+				if exists == known && random.IntN(2) == 0 { // Create of an existing object fails
 					there[n.Spec.Node] = n
 				}
 			}
@@ -137,7 +137,7 @@ func TestNoIDIsUsedTwiceWhateverIsWrittenAndWhateverIsLost(t *testing.T) {
 	}
 }
 
-// targetKeys are the ids of a storage server's targets, with the target.
+// targetKeys returns the ids of a storage server's targets, each with its target.
 func targetKeys(g backend.Given) []string {
 	var out []string
 	for _, t := range g.Targets {

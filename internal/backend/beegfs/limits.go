@@ -8,8 +8,8 @@ import (
 	"parallelfs.dev/operator/internal/node/format/registry"
 )
 
-// limits are those of the capacity pools of a role: a target with less free than low gets new files when no other can, one with
-// less than emergency when nothing else is left.
+// limits has the limits of the capacity pools of a role: a target with less free than low gets new files only when no other target can; one
+// with less than emergency only when nothing else is left.
 type limits struct{ spaceLow, spaceEmergency, inodesLow, inodesEmergency int64 }
 
 const (
@@ -17,7 +17,7 @@ const (
 	tib = 1 << 40
 )
 
-// shippedLimits are BeeGFS's own: of beegfs-mgmtd.conf of 7.4.6, and of mgmtd/src/config.rs of 8.3.1.
+// shippedLimits returns BeeGFS's own limits: of beegfs-mgmtd.conf of 7.4.6, and of mgmtd/src/config.rs of 8.3.1.
 func shippedLimits(role v1alpha1.Role, version string) limits {
 	inodesLow, inodesEmergency := int64(10<<20), int64(1<<20) // "10M" and "1M" in beegfs-mgmtd.conf
 	if cli.Is8(version) {
@@ -33,8 +33,8 @@ func shippedLimits(role v1alpha1.Role, version string) limits {
 	}
 }
 
-// limitsFor are BeeGFS's own limits of a role, or, where a target of it is so small that it would be below the limit when new, 10 % of the
-// smallest target and 2 % of it in an emergency. The size of a directory is not known, so that it changes nothing.
+// limitsFor returns BeeGFS's own limits of a role. If a target is so small that it would be below a limit when new, the limits are 10 % of
+// the smallest target, and 2 % for an emergency. The size of a directory is unknown and does not change the limits.
 func limitsFor(role v1alpha1.Role, version string, targets []v1alpha1.StorageTarget) limits {
 	l := shippedLimits(role, version)
 	for i := range targets {
@@ -49,7 +49,7 @@ func limitsFor(role v1alpha1.Role, version string, targets []v1alpha1.StorageTar
 	return l
 }
 
-// variables are what the configuration of the management service calls the limits of a role.
+// variables returns the limits of a role as variables of the management service's configuration.
 func (l limits) variables(prefix string) map[string]string {
 	text := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return map[string]string{
@@ -58,12 +58,11 @@ func (l limits) variables(prefix string) map[string]string {
 	}
 }
 
-// inodesOf is about the number of inodes that the filesystem on a target has from mkfs; 0 for one without such a number, which tells
-// BeeGFS 0 as well.
+// inodesOf estimates the number of inodes that mkfs makes on a target; 0 for a format without such a number, which reports 0 to BeeGFS too.
 func inodesOf(t *v1alpha1.StorageTargetSpec) int64 {
 	f, err := registry.Of(t.Format)
 	if err != nil {
-		return 0 // The agent refuses to make it.
+		return 0 // The agent refuses to make such a format.
 	}
 	return f.Inodes(t.Device.SizeBytes, t.Format.MkfsOptions)
 }

@@ -10,13 +10,13 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Nodes are the FileSystemNodes.
+// Nodes returns the FileSystemNodes.
 func (Backend) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
 	in = in.Indexed()
 	return backend.FileSystemNodes(in, facts(in), members(in))
 }
 
-// facts are what the filesystem was given for ever besides its ids.
+// facts returns the permanent facts of the filesystem other than its ids.
 func facts(in backend.Input) *v1alpha1.FileSystemFacts {
 	if in.FileSystem.Status.BeeGFS == nil {
 		return nil
@@ -24,7 +24,7 @@ func facts(in backend.Input) *v1alpha1.FileSystemFacts {
 	return backend.Facts(in.FileSystem, in.FileSystem.Status.BeeGFS.BasePort)
 }
 
-// members are the servers by node, with what each is told. One that can't start yet says what it waits for.
+// members returns the servers by node, with their configuration. A server that can't start yet has the reason why it waits.
 func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 	fs, nodes := in.FileSystem, map[string][]v1alpha1.NodeMember{}
 	remembers := remembered(in.State)
@@ -54,8 +54,8 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 	return nodes
 }
 
-// managementMember is what the management service is told: where its store is, and the limits of the capacity pools, which follow
-// from the sizes of all targets. For its first start, it waits until all of them are chosen; afterwards, it must never wait.
+// managementMember returns the configuration of the management service: the place of its store, and the limits of the capacity pools, which
+// follow from the sizes of all targets. Before its first start, it waits until all targets are chosen; afterwards, it must never wait.
 func managementMember(in backend.Input) v1alpha1.NodeMember {
 	fs, record := in.FileSystem, in.FileSystem.Status.Metadata
 	granted, expected := managementGranted(in), backend.MetadataExpected(in)
@@ -86,7 +86,7 @@ func managementMember(in backend.Input) v1alpha1.NodeMember {
 	return member
 }
 
-// valuesOf are the variables as a FileSystemNode has them.
+// valuesOf returns the variables in the form of a FileSystemNode.
 func valuesOf(variables map[string]string) map[string]v1alpha1.VariableValue {
 	out := make(map[string]v1alpha1.VariableValue, len(variables))
 	for name, value := range variables {
@@ -95,8 +95,8 @@ func valuesOf(variables map[string]string) map[string]v1alpha1.VariableValue {
 	return out
 }
 
-// managementGranted is the permission to make a new store. Once any target was seen in use, the store was there: a new one would
-// know no ids, pools and mirrors, and servers would register in it as if nothing had happened.
+// managementGranted is the permission to make a new store. Once any target was seen in use, the store existed. A new one would have no ids,
+// pools and mirrors, and servers would register in it as if nothing had happened.
 func managementGranted(in backend.Input) bool {
 	if in.FileSystem.Status.Metadata.Initialized != nil || backend.MetadataExpected(in) {
 		return false
@@ -106,7 +106,7 @@ func managementGranted(in backend.Input) bool {
 	})
 }
 
-// allChosen is true when every server that is to be has its target.
+// allChosen is true when every desired server has its target.
 func allChosen(in backend.Input) bool {
 	has := func(node, member string) bool {
 		given, ok := in.GivenTo(node, member)
@@ -145,7 +145,7 @@ func metaMember(in backend.Input, a backend.Given, remembers map[place]bool) v1a
 	return member
 }
 
-// storageMember has the targets that the server is to use: none that was taken out, and none of a directory that was never given an id.
+// storageMember has the targets that the server is to use: none that was taken out, and no directory that never got an id.
 func storageMember(in backend.Input, a backend.Given, remembers map[place]bool) v1alpha1.NodeMember {
 	member := backend.Member(a.Role, storageDaemon(a.StoragePool))
 	member.Variables = valuesOf(map[string]string{variableNodeID: fmt.Sprint(a.ID), variableAlias: a.Server()})
@@ -164,7 +164,8 @@ func storageMember(in backend.Input, a backend.Given, remembers map[place]bool) 
 	return member
 }
 
-// remembered are the metadata servers and storage targets that the management service lists, in use or not; nil while it does not answer.
+// remembered returns the metadata servers and storage targets that the management service lists, in use or not; nil while it does not
+// answer.
 func remembered(state *backend.State) map[place]bool {
 	if state == nil {
 		return nil
@@ -183,10 +184,10 @@ func remembered(state *backend.State) map[place]bool {
 	return out
 }
 
-// memberTarget is a directory, or a disk; false for a disk that is not the server's any more. One that was never seen in use is
-// told only when the management service has answered, and may be prepared only when that remembers nothing of its id: a store that
-// was taken over from an earlier filesystem knows what was on the targets. Such a target is taken over with what is on it; an empty one in
-// its place is lost data, which BeeGFS up to 8.2 would take for the old one without a word.
+// memberTarget returns the target of a directory or a disk; false for a disk that no longer belongs to the server. A target that was never
+// seen in use is configured only after the management service has answered. It may be prepared only if the answer does not list its id: a
+// store from an earlier filesystem lists the targets of that filesystem. A target that is listed is taken over with its data. An empty disk
+// in its place means lost data, and BeeGFS up to 8.2 would accept it silently.
 func memberTarget(
 	in backend.Input, a backend.Given, t *v1alpha1.MemberTarget, remembers map[place]bool,
 ) (v1alpha1.MemberTarget, bool) {
@@ -194,7 +195,7 @@ func memberTarget(
 		return v1alpha1.MemberTarget{}, false
 	}
 	if isReplacement(t) && t.FullResync == nil {
-		return v1alpha1.MemberTarget{}, false // what the filesystem would copy to it is not all
+		return v1alpha1.MemberTarget{}, false // the copy that the filesystem would make is not complete
 	}
 	expected := t.Initialized == nil && !isReplacement(t) && (remembers[place{a.Role, t.ID}] || in.Expected(t.Name))
 	granted := t.Initialized == nil && !expected

@@ -23,7 +23,7 @@ func TestAnEmptyTargetIsPreparedOnlyWhereTheManagementServiceRemembersNothing(t 
 	}
 	for name, test := range map[string]struct {
 		state *backend.State
-		// told is true when the daemon hears of its target, granted when it may prepare it.
+		// told is true when the daemon's configuration has its target, granted when it may prepare it.
 		told, granted bool
 	}{
 		"before the management service has answered, a server waits":                                      {nil, false, false},

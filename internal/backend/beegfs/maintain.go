@@ -10,9 +10,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// Absence says what becomes of the filesystem while a node is away: all that its servers hold needs a buddy on another node, which is
-// online and in step. BeeGFS needs not to be told: it goes on with the buddies, and copies what was written meanwhile when the node is
-// back.
+// Absence returns the effect of a node's absence: all data of its servers needs a buddy on another node that is online and in sync. BeeGFS
+// needs no maintenance mode: it continues with the buddies, and copies the changes when the node is back.
 func (Backend) Absence(in backend.Input, seen backend.Observation, node string) backend.Absence {
 	in = in.Indexed()
 	var costs []string
@@ -45,10 +44,10 @@ func (Backend) Absence(in backend.Input, seen backend.Observation, node string) 
 	return out
 }
 
-// TellMaintenance is nothing: see Absence.
+// TellMaintenance returns nothing: see Absence.
 func (Backend) TellMaintenance(backend.Input) ([]client.Object, error) { return nil, nil }
 
-// idsOn are the numbers of the storage targets, or of the metadata servers, of a node.
+// idsOn returns the numbers of the storage targets, or of the metadata servers, of a node.
 func idsOn(in backend.Input, node string, role v1alpha1.Role) []int32 {
 	i := slices.IndexFunc(in.FileSystemNodes, func(n v1alpha1.FileSystemNode) bool { return n.Spec.Node == node })
 	if i < 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestWhatBecomesOfBeeGFSWhileANodeIsAway(t *testing.T) {
-	bothPools := func(in *backend.Input) { // the pool bulk with one copy is gone from oss2
+	bothPools := func(in *backend.Input) { // the pool bulk, which has one copy, is removed from oss2
 		n := nodeOf(in, "oss2")
 		for i := range n.Spec.Members {
 			if n.Spec.Members[i].StoragePool == "bulk" {

@@ -18,8 +18,8 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// How long a daemon may take to stop: the management service waits until clients have fetched the state of buddy groups
-// (node-offline-timeout, 180 s); metadata and storage servers write out what they have in memory.
+// The times that daemons may take to stop. The management service waits until clients have fetched the state of buddy groups
+// (node-offline-timeout, 180 s); metadata and storage servers write their caches to disk.
 const (
 	managementGrace = 300
 	serverGrace     = 120
@@ -28,8 +28,8 @@ const (
 	graceBeyond = 120
 )
 
-// Members are the children of a BeeGFS filesystem: a Secret and a ConfigMap with what the pods are told, a DaemonSet for
-// the management service, one for each metadata slot and pool, one for the clients, and the Jobs that set up pools and move data.
+// Members returns the children of a BeeGFS filesystem: a Secret and a ConfigMap with the configuration of the pods, a DaemonSet for the
+// management service, one for each metadata slot and pool, one for the clients, and the Jobs that set up pools and move data.
 func (Backend) Members(in backend.Input) ([]client.Object, error) {
 	v := viewOf(in.Indexed())
 	in = v.in
@@ -61,7 +61,7 @@ type builder struct {
 	*view
 	// management is the node of the management service.
 	management backend.Node
-	// told is what the node binary and the tools read, by file name, in ToldDirectory. It goes into the ConfigMap.
+	// told holds the files that the node binary and the tools read in ToldDirectory, by name. It is written into the ConfigMap.
 	told    map[string][]byte
 	objects []client.Object
 }
@@ -118,7 +118,7 @@ func (b *builder) build() error {
 	return nil
 }
 
-// The volumes that hold what the node binary is told, the shared secret, and the user's certificate and license.
+// The volumes with the configuration of the node binary, the shared secret, and the user's certificate and license.
 const (
 	configVolume  = "config"
 	stateVolume   = "state"
@@ -127,21 +127,21 @@ const (
 	licenseVolume = "license"
 )
 
-// pod is what all pods share, with what they are told and the shared secret.
+// pod returns the part that all pods have in common, with their configuration and the shared secret.
 func (b *builder) pod(w backend.Workload) *corev1.PodTemplateSpec {
 	fs := b.in.FileSystem
 	auth := backend.SecretVolume(authVolume, secretName(fs))
 	return pods(b.in).Template(w, backend.ConfigVolume(configVolume, configMapName(fs)), auth)
 }
 
-// container runs a verb of the node binary in an image, told by a file of told, with the shared secret beside it.
+// container runs a verb of the node binary in an image, with a file of told as its configuration, and with the shared secret.
 func (b *builder) container(name, image, verb, file string) corev1.Container {
 	c := pods(b.in).Container(name, image, verb, configVolume, file)
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: authVolume, MountPath: cli.AuthDirectory, ReadOnly: true})
 	return c
 }
 
-// server is the pod of a daemon with one container, which has the daemon's targets and what differs from node to node.
+// server returns the pod of a daemon with one container, which has the daemon's targets and the settings that differ from node to node.
 func (b *builder) server(
 	w backend.Workload, role string, run spec.Run, file string, targets v1alpha1.TargetsSpec, directories []string,
 	ports ...corev1.ContainerPort,
@@ -167,13 +167,13 @@ func (b *builder) server(
 	return pod, nil
 }
 
-// daemonSet runs a pod on its nodes. A changed secret makes all of them outdated: daemons and clients with different ones can't
-// talk to each other, and each reads it when it starts.
+// daemonSet runs a pod on its nodes. A changed secret makes all of them outdated: each daemon and client reads it when it starts, and can't
+// communicate with others that have a different one.
 func (b *builder) daemonSet(name string, w backend.Workload, pod *corev1.PodTemplateSpec, told ...any) *appsv1.DaemonSet {
 	return pods(b.in).DaemonSet(name, w, pod, append(told, b.in.Password)...)
 }
 
-// twoPorts are the TCP and the UDP port of a daemon, which have one number.
+// twoPorts returns the TCP and the UDP port of a daemon, which have the same number.
 func twoPorts(name string, port int32) []corev1.ContainerPort {
 	return []corev1.ContainerPort{
 		{Name: name, ContainerPort: port, Protocol: corev1.ProtocolTCP},
@@ -181,15 +181,15 @@ func twoPorts(name string, port int32) []corev1.ContainerPort {
 	}
 }
 
-// rdmaCapability lets a daemon lock the memory that an adapter reads and writes, so that the kernel neither moves it to a swap device nor
-// counts it against RLIMIT_MEMLOCK (documentation of the Kubernetes RDMA device plugins).
+// rdmaCapability permits a daemon to lock the memory that an adapter reads and writes, so that the kernel neither swaps it out nor counts
+// it against RLIMIT_MEMLOCK (documentation of the Kubernetes RDMA device plugins).
 const rdmaCapability = "IPC_LOCK"
 
-// withRDMA has the DaemonSet of a server give it the devices of the adapters of its nodes. It adds to a DaemonSet that has its hash: which
-// devices a node has is no reason to restart a server, only what the spec says of them, in rdmaTold.
+// withRDMA makes the DaemonSet of a server give it the devices of its nodes' adapters. It changes the DaemonSet after its hash was
+// computed: the devices of a node are no reason to restart a server. Only the spec's settings are one, in rdmaTold.
 //
-// A directory of the node would show the devices, and not let the server open them: the device cgroup of a container refuses open(2) of
-// every device that its runtime was not told of. So they come by the resource of a device plugin, or the container is privileged.
+// A directory of the node would show the devices, but the server could not open them. The device cgroup of a container refuses open(2) of
+// every device that its runtime did not allow. So they come from the resource of a device plugin, or the container is privileged.
 func (b *builder) withRDMA(daemonSet *appsv1.DaemonSet, nodes []string) *appsv1.DaemonSet {
 	fs := b.in.FileSystem
 	c := &daemonSet.Spec.Template.Spec.Containers[0]
@@ -213,7 +213,8 @@ func (b *builder) withRDMA(daemonSet *appsv1.DaemonSet, nodes []string) *appsv1.
 // hasAdapter is true when the agent of a node has found an RDMA adapter.
 func (b *builder) hasAdapter(node string) bool { return len(b.in.Inventories[node].RDMADevices) > 0 }
 
-// rdmaTold is what of the spec needs a restart of a server, beside what it is told. With Auto, a server that runs goes on as it is.
+// rdmaTold returns the settings of the spec whose change needs a restart of a server, in addition to its configuration. With Auto, a
+// running server continues as it is.
 func rdmaTold(fs *v1alpha1.FileSystem) []any {
 	if !usesRDMA(fs) || own(fs).RDMAResource == "" {
 		return nil
@@ -252,18 +253,18 @@ func (b *builder) managementSet() (client.Object, error) {
 		return nil, err
 	}
 	pod.Spec.Containers = append(pod.Spec.Containers, probe)
-	told.Store = nil // what is handed out for backups is no reason to restart the daemon
+	told.Store = nil // the files that are handed out for backups are no reason to restart the daemon
 	hashed := []any{run, told}
 	if r := fs.Status.Metadata.Recovered; r != nil {
-		hashed = append(hashed, r.PlanHash) // the pod from before may still see what was mounted then
+		hashed = append(hashed, r.PlanHash) // the old pod may still see the filesystem that was mounted then
 	}
 	if c := fs.Status.Certificate; c != nil {
-		hashed = append(hashed, c.SHA256) // it reads its certificate when it starts
+		hashed = append(hashed, c.SHA256) // the daemon reads its certificate when it starts
 	}
 	return b.daemonSet(componentManagement, w, pod, hashed...), nil
 }
 
-// usersSecret gives the daemon a Secret of the user.
+// usersSecret mounts a Secret of the user into the daemon's container.
 func (b *builder) usersSecret(pod *corev1.PodTemplateSpec, volume string, secret *v1alpha1.SecretReference, directory string) {
 	if secret == nil {
 		return
@@ -273,7 +274,8 @@ func (b *builder) usersSecret(pod *corev1.PodTemplateSpec, volume string, secret
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: directory, ReadOnly: true})
 }
 
-// probeContainer asks the management service and serves its answer. BeeGFS's tools work for root only, who has no right at all here.
+// probeContainer queries the management service and serves its answer. BeeGFS's tools work only for root, and this root has no
+// capabilities.
 func (b *builder) probeContainer(pod *corev1.PodTemplateSpec) (corev1.Container, spec.Probe, error) {
 	fs, p := b.in.FileSystem, portsOf(b.in.FileSystem)
 	tools, err := image(b.in, "tools", componentManagement)
@@ -300,7 +302,8 @@ func (b *builder) probeContainer(pod *corev1.PodTemplateSpec) (corev1.Container,
 	return c, probe, nil
 }
 
-// metaSet is the DaemonSet of the metadata servers of a slot, and nil while none of them is recorded: they wait, and the rest does not.
+// metaSet is the DaemonSet of the metadata servers of a slot, and nil while none of them is recorded: they wait, and the other servers do
+// not.
 func (b *builder) metaSet(slot int32) (client.Object, error) {
 	fs := b.in.FileSystem
 	nodes := metadataNodesOf(b.in, slot)
@@ -321,7 +324,7 @@ func (b *builder) metaSet(slot int32) (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The node binary writes mountTable. A mount there would fail where the container engine has made a link into /proc of it.
+	// The node binary writes mountTable. If the container engine has made it a link into /proc, a mount there would fail.
 	pod.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem = nil
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(serverGrace))
 	backend.OnMembers(fs, pod, metaMemberName(slot))
@@ -371,8 +374,8 @@ func (b *builder) storageSet(pool v1alpha1.StoragePoolSpec) (client.Object, erro
 	return b.withRDMA(b.daemonSet(name, w, pod, append(told, rdmaTold(fs)...)...), nodes), nil
 }
 
-// clientSet mounts the filesystem on the client nodes, by the module of their own kernel. The image is that of the metadata
-// server, for its mount(8): BeeGFS has none for clients.
+// clientSet mounts the filesystem on the client nodes, by the module of their own kernel. The image is that of the metadata server, for its
+// mount(8): BeeGFS has no image for clients.
 func (b *builder) clientSet() (client.Object, error) {
 	fs := b.in.FileSystem
 	if fs.Spec.Clients == nil || awaitsMirror(b.in) {
@@ -389,8 +392,8 @@ func (b *builder) clientSet() (client.Object, error) {
 	w := backend.Workload{Component: componentClient, Role: backend.RoleClient}
 	pod := b.pod(w)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(clientGrace))
-	// A process that waits inside of the kernel for servers that are gone can't be killed: in a PID namespace of its own, it would keep the
-	// pod from ending. The node's own namespace also shows which module it lacks.
+	// A process that waits in the kernel for a lost server can't be killed. In a PID namespace of its own, it would keep the pod from ending.
+	// The node's own namespace also shows which module it lacks.
 	pod.Spec.HostPID = true
 	backend.OnClients(fs, pod)
 	c := b.container("client", i, "mount", "client.json")

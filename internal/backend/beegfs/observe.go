@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// Observe sets what should be there, from the recorded numbers, beside what the management service says is there.
+// Observe compares the desired servers and targets, from the recorded numbers, with those that the management service lists.
 func (b Backend) Observe(in backend.Input) backend.Observation {
 	v := viewOf(in.Indexed())
 	in = v.in
@@ -30,7 +30,7 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	o.diagnose()
 	o.seen.NameAway(o.leaving)
 	o.seen.Serves = o.serves()
-	// Programs go on without the management service, and without it nobody says how the others are.
+	// Programs continue without the management service, but then the state of the servers is unknown.
 	o.seen.Unknown = o.in.State == nil && o.fs.Status.Metadata != nil && o.fs.Status.Metadata.Initialized != nil
 	o.seen.Pinned = o.placements.Pinned()
 	o.seen.Spread = o.spread()
@@ -45,27 +45,27 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 // observer collects an Observation.
 type observer struct {
 	*view
-	// readTime is how long a change may take until a daemon that starts reads it. A restart waits that long, and so takes up several
-	// disks at once; a pod that has started later knows the change, so that a disk that BeeGFS itself refuses, as for its number or its
-	// registration token, does not restart its server for ever.
+	// readTime is how long it may take until a daemon that starts reads a changed configuration. A restart waits that long, and so takes up
+	// several disks at once. A pod that started later has read the change, so a disk that BeeGFS itself refuses (for its number or its
+	// registration token) does not restart its server forever.
 	readTime   time.Duration
 	fs         *v1alpha1.FileSystem
 	seen       backend.Observation
 	placements *backend.Placements
 	domains    backend.Domains
-	// given are the servers and targets that have a number from the operator.
+	// given has the servers and targets whose numbers the operator assigned.
 	given   names
 	work    work
 	buddies buddies
-	// offline are the messages of the storage servers that are not online.
+	// offline has the messages of the storage servers that are offline.
 	offline map[serverPlace]string
-	// unplaced are the disks that are not chosen yet, each in words that follow "waiting for disks: ".
+	// unplaced lists the disks that are not chosen yet, each in words that follow "waiting for disks: ".
 	unplaced []string
-	// impostors are servers that BeeGFS knows at another address than the one that has their number.
+	// impostors lists servers that BeeGFS has at another address than the server with their number.
 	impostors []string
 }
 
-// daemon says which pod a server runs in.
+// daemon identifies the pod in which a server runs.
 type daemon struct{ component, pool, slot string }
 
 // management observes the management service.
@@ -93,7 +93,7 @@ func (o *observer) management() {
 		if o.seen.Management != nil {
 			o.seen.Management.Version = o.in.State.Version
 		}
-		// A management service that answers has read its store, so that store is an initialized one.
+		// A management service that answers has read its store, so that store is initialized.
 		o.seen.MetadataInitialized = true
 	} else {
 		server.Message = o.podMessage(daemon{component: componentManagement}, record.Node,
@@ -125,7 +125,7 @@ func (o *observer) metadata() {
 	}
 }
 
-// metadataServers are the metadata servers, by node and slot.
+// metadataServers returns the metadata servers, by node and slot.
 func metadataServers(in backend.Input) []backend.Given {
 	out := slices.DeleteFunc(in.Given(), func(a backend.Given) bool { return a.Role != v1alpha1.RoleMetadata || a.Retired })
 	slices.SortFunc(out, func(a, b backend.Given) int {
@@ -134,7 +134,8 @@ func metadataServers(in backend.Input) []backend.Given {
 	return out
 }
 
-// server fills in what BeeGFS says of a server: whether it takes part, where it is, and what its own pod says when it does not.
+// server fills in the state of a server from BeeGFS's answer: whether it is online, its address, and the message of its own pod when it is
+// offline.
 func (o *observer) server(server *backend.ServerStatus, d daemon, port int32) {
 	node, there := o.in.Node(server.Node)
 	if !there {
@@ -154,7 +155,7 @@ func (o *observer) server(server *backend.ServerStatus, d daemon, port int32) {
 	case s != nil && s.Online:
 		server.Online, server.Version = true, s.Version
 		if p, there := o.pod(d, server.Node); there {
-			server.Version = cmp.Or(p.Version, s.Version) // no tool of BeeGFS tells it
+			server.Version = cmp.Or(p.Version, s.Version) // no tool of BeeGFS prints it
 		}
 		server.Address = backend.Address(s.IP, s.Port)
 	case server.Message != "":
@@ -163,14 +164,14 @@ func (o *observer) server(server *backend.ServerStatus, d daemon, port int32) {
 	case s != nil:
 		server.Message = o.podMessage(d, server.Node, "BeeGFS can't reach it")
 	default:
-		// A daemon whose registration was rejected goes on and tries again.
+		// A daemon whose registration was rejected continues to run and tries again.
 		server.Message = o.podMessage(d, server.Node,
 			"it runs, and has not registered with the management service; its log says why, such as another daemon with its number, or another shared secret")
 	}
 }
 
-// impostor is true when the server that BeeGFS lists can't be the one on this node: it has another port, or an address that is none of
-// the node's own. Where the node has no agent and networks were chosen, its addresses are not known.
+// impostor is true when the server that BeeGFS lists can't be the one on this node: its port differs, or its address belongs to another
+// node. If the node has no agent and networks were chosen, its addresses are unknown.
 func (o *observer) impostor(s *backend.Server, node backend.Node, port int32) bool {
 	if s.Port != 0 && s.Port != port {
 		return true
@@ -190,7 +191,7 @@ func (o *observer) impostor(s *backend.Server, node backend.Node, port int32) bo
 	})
 }
 
-// disksNamed is the StorageTarget of that name, as a list of one or none.
+// disksNamed returns the StorageTarget of that name, as a list of one or none.
 func (o *observer) disksNamed(name string) []*v1alpha1.StorageTarget {
 	if t := o.in.TargetNamed(name); t != nil {
 		return []*v1alpha1.StorageTarget{t}
@@ -198,7 +199,7 @@ func (o *observer) disksNamed(name string) []*v1alpha1.StorageTarget {
 	return nil
 }
 
-// clients observes the mounts on the nodes that are there: a node that is down is no reason to call the filesystem unready.
+// clients observes the mounts on the nodes that are up: a node that is down is no reason to report the filesystem as not ready.
 func (o *observer) clients() {
 	if o.fs.Spec.Clients == nil {
 		return
@@ -223,8 +224,8 @@ func (o *observer) clients() {
 	}
 }
 
-// withoutModule says what a node lacks to mount a BeeGFS, whose client is a kernel module; empty when it lacks nothing, or has no agent
-// that looked.
+// withoutModule returns what a node lacks to mount a BeeGFS, whose client is a kernel module; empty when it lacks nothing, or when no agent
+// has checked.
 func withoutModule(in backend.Input, node string) string {
 	for _, m := range in.Inventories[node].Kernel.Modules {
 		if m.Name == mountType && m.State == "Missing" {
@@ -235,15 +236,15 @@ func withoutModule(in backend.Input, node string) string {
 	return ""
 }
 
-// awaitsMirror is true while nothing may mount a new filesystem, because its metadata is to be mirrored first. Where clients run already,
-// they go on.
+// awaitsMirror is true while no client may mount a new filesystem, because its metadata is to be mirrored first. Clients that already run
+// continue.
 func awaitsMirror(in backend.Input) bool {
 	fs := in.FileSystem
 	return mirrorsMetadata(fs) && (fs.Status.BeeGFS == nil || fs.Status.BeeGFS.MetadataMirrored == nil) &&
 		!slices.ContainsFunc(in.Pods, func(p backend.Pod) bool { return p.Component == componentClient })
 }
 
-// mirrorsMetadata is true when the spec asks for it.
+// mirrorsMetadata is true when the spec asks for mirrored metadata.
 func mirrorsMetadata(fs *v1alpha1.FileSystem) bool {
 	return own(fs).MirrorMetadata
 }
@@ -257,7 +258,7 @@ func (o *observer) pod(d daemon, node string) (backend.Pod, bool) {
 	return backend.Pod{}, false
 }
 
-// podMessage prefers what the pod says of itself.
+// podMessage returns the message of the pod, or otherwise the given text.
 func (o *observer) podMessage(d daemon, node, otherwise string) string {
 	switch p, there := o.pod(d, node); {
 	case !there:

@@ -18,10 +18,10 @@ import (
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 )
 
-// noon is when the filesystem of the tests is looked at; its pods started an hour before.
+// noon is when the tests observe the filesystem; its pods started an hour before.
 var noon = time.Date(2026, 11, 1, 14, 0, 0, 0, time.UTC)
 
-// healthy is the cluster of the golden files in which everything takes part, and nothing is left to do.
+// healthy is the cluster of the golden files with all servers and targets online, and no work left.
 func healthy(t *testing.T, version string) backend.Input {
 	t.Helper()
 	in := recorded(t, cluster(version))
@@ -35,7 +35,7 @@ func healthy(t *testing.T, version string) backend.Input {
 	return in
 }
 
-// wholeState is what the management service says when all that has a number takes part.
+// wholeState is the answer of the management service when every recorded server and target is online.
 func wholeState(in backend.Input) *backend.State {
 	in = in.Indexed()
 	fs, p := in.FileSystem, portsOf(in.FileSystem)
@@ -72,7 +72,7 @@ func wholeState(in backend.Input) *backend.State {
 	return state
 }
 
-// podsOf are the pods of everything, all of them Ready.
+// podsOf returns the pods of all daemons, all Ready.
 func podsOf(in backend.Input) []backend.Pod {
 	var out []backend.Pod
 	add := func(component, pool, instance, node string) {
@@ -220,12 +220,12 @@ func idOf(in backend.Input, name string) int32 {
 	return 0
 }
 
-// toldOf is what BeeGFS says of a storage target.
+// toldOf returns a storage target from BeeGFS's answer.
 func toldOf(in *backend.Input, name string) *backend.Target {
 	return listed(*in, v1alpha1.RoleStorage, idOf(*in, name))
 }
 
-// silent leaves a server away, with its targets.
+// silent removes a server and its targets from BeeGFS's answer.
 func silent(in *backend.Input, name string) {
 	a := recordOf(*in, name)
 	serverOf(*in, a.Role, a.ID).Online = false

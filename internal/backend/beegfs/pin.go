@@ -8,7 +8,7 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// metadataNodes have metadata servers, by name.
+// metadataNodes returns the nodes with metadata servers, by name.
 func metadataNodes(in backend.Input) []string {
 	var nodes []string
 	for _, a := range in.Given() {
@@ -20,7 +20,7 @@ func metadataNodes(in backend.Input) []string {
 	return slices.Compact(nodes)
 }
 
-// metadataNodesOf are the nodes that have a metadata server in a slot, by name.
+// metadataNodesOf returns the nodes that have a metadata server in a slot, by name.
 func metadataNodesOf(in backend.Input, slot int32) []string {
 	var nodes []string
 	for _, a := range in.Given() {
@@ -32,8 +32,8 @@ func metadataNodesOf(in backend.Input, slot int32) []string {
 	return nodes
 }
 
-// PinDaemons are the metadata servers, each with its slot as the entry of a list that it takes, and the storage servers, one of
-// a pool on each node. The management service is not pinned.
+// PinDaemons returns the metadata servers, each with its slot as its entry in the list of pins, and the storage servers, one for each pool
+// on each node. The management service is not pinned.
 func (Backend) PinDaemons(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) []plan.PinDaemon {
 	in := backend.Input{FileSystem: fs, FileSystemNodes: nodes}
 	var out []plan.PinDaemon

@@ -15,7 +15,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// serversOf are the DaemonSets of an input by the name of their first container and what follows it, such as "meta 0".
+// serversOf returns the DaemonSets of an input by the name of their first container and its slot or pool, such as "meta 0".
 func serversOf(t *testing.T, in backend.Input) map[string]*appsv1.DaemonSet {
 	t.Helper()
 	out := map[string]*appsv1.DaemonSet{}
@@ -46,7 +46,7 @@ func privileged(d *appsv1.DaemonSet) bool {
 	return c.Privileged != nil && *c.Privileged
 }
 
-// A directory of the node with the devices lets no unprivileged container open one: the device cgroup refuses that.
+// A mounted directory with the devices is not enough: the device cgroup of an unprivileged container refuses to open them.
 func TestOnlyServersThatCanOpenRDMADevicesAreToldToUseThem(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestAnAdapterThatComesOrGoesRestartsNoServer(t *testing.T) {
 	g.Expect(hash("", "rdma/a")).NotTo(Equal(hash("", "rdma/b")))
 }
 
-// offering is a cluster whose servers, and client, BeeGFS lists with a transport each.
+// offering is a cluster in which BeeGFS lists its servers, and its client, with a transport each.
 func offering(t *testing.T, mode v1alpha1.RDMAMode, servers, client string) backend.Input {
 	t.Helper()
 	in := healthy(t, versions[0])

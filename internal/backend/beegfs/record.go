@@ -40,8 +40,8 @@ func recordManagementNode(in backend.Input) (string, error) {
 	}
 }
 
-// recordMetadataNodes are the nodes that have metadata servers, by name: those that had some, and those that match, those first whose disks
-// carry metadata of this filesystem, in the order of their names and up to spec.metadata.nodeCount.
+// recordMetadataNodes returns the nodes with metadata servers, by name: those on record, and matching nodes up to spec.metadata.nodeCount.
+// Nodes whose disks carry metadata of this filesystem come first, the others in the order of their names.
 func recordMetadataNodes(in backend.Input) ([]string, error) {
 	fs, spec := in.FileSystem, in.FileSystem.Spec.Metadata
 	nodes := metadataNodes(in)
@@ -57,7 +57,7 @@ func recordMetadataNodes(in backend.Input) ([]string, error) {
 			others = append(others, n.Name)
 		}
 	}
-	// Those first whose disks carry metadata of this filesystem from before.
+	// Nodes whose disks carry earlier metadata of this filesystem come first.
 	holds := func(node string) int {
 		inventory, ok := in.Inventories[node]
 		if ok && plan.Holds(fs, v1alpha1.RoleMetadata, node, inventory) {
@@ -87,7 +87,7 @@ func recordMetadataNodes(in backend.Input) ([]string, error) {
 	return nodes, nil
 }
 
-// checkSpec refuses what contradicts itself, also where admission has let it pass.
+// checkSpec refuses a spec that contradicts itself, even if admission has accepted it.
 func checkSpec(in backend.Input) error {
 	fs := in.FileSystem
 	if fs.Spec.BeeGFS == nil {
@@ -112,7 +112,8 @@ func checkSpec(in backend.Input) error {
 	return nil
 }
 
-// checkMetadata refuses another number of metadata targets than of metadata servers: each keeps its metadata on one of its own.
+// checkMetadata refuses a number of metadata targets that differs from the number of metadata servers: each server keeps its metadata on a
+// target of its own.
 func checkMetadata(in backend.Input) error {
 	fs := in.FileSystem
 	slots, targets := int(metaSlots(fs)), fs.Spec.Metadata.Targets
@@ -148,7 +149,7 @@ func checkMetadata(in backend.Input) error {
 	return nil
 }
 
-// refuseOwnConflicts refuses two uses of one directory on a node, by the filesystem as it is to be recorded.
+// refuseOwnConflicts refuses two uses of one directory on a node within the filesystem that is to be recorded.
 func refuseOwnConflicts(in backend.Input) error {
 	fs, record := in.FileSystem, in.FileSystem.Status
 	type use struct{ what, directory string }
@@ -180,7 +181,7 @@ func refuseOwnConflicts(in backend.Input) error {
 	return refuseSharedMount(in)
 }
 
-// refuseSharedMount refuses the mount of another filesystem where this one mounts or keeps data, on a node of both.
+// refuseSharedMount refuses another filesystem's mount at a path where this one mounts or keeps data, on a node that both use.
 func refuseSharedMount(in backend.Input) error {
 	fs, record := in.FileSystem, in.FileSystem.Status
 	mine := map[string][]string{record.Metadata.Node: {record.Metadata.Directory}}
@@ -211,8 +212,8 @@ func refuseSharedMount(in backend.Input) error {
 	return nil
 }
 
-// checkInterfaces refuses a node that is to get its first daemon and has none of the interfaces that are named: no other daemon
-// and no client could reach it. Without an agent, nobody knows.
+// checkInterfaces refuses a node that is to get its first daemon and has none of the named interfaces: no other daemon and no client could
+// reach it. Without an agent, the interfaces are unknown.
 func checkInterfaces(in backend.Input, node string) error {
 	network := in.FileSystem.Spec.Network
 	inventory, known := in.Inventories[node]
@@ -235,8 +236,8 @@ func checkInterfaces(in backend.Input, node string) error {
 		node, strings.Join(wanted, ", "), backend.List(there))
 }
 
-// recordPorts keeps the base port that is recorded, or that the disks say, for ever. Without one in the spec, it is the first range, from
-// 8000, that no other filesystem has or asks for.
+// recordPorts keeps the base port that is recorded, or that is on the disks, permanently. If the spec has none, it is the first range, from
+// 8000, that no other filesystem uses or requests.
 func recordPorts(in backend.Input, disks backend.OnDisks, recorded int32) (int32, error) {
 	const first, last = 8000, 65472
 	asked := in.FileSystem.Spec.BeeGFS.BasePort
@@ -261,7 +262,7 @@ func recordPorts(in backend.Input, disks backend.OnDisks, recorded int32) (int32
 	return backend.FreePorts(in, first, last, reservedPorts, "spec.beegfs.basePort") //nolint:wrapcheck // it is a sentence for a person
 }
 
-// answered is when the management service was asked for the answer, by the manager's clock; nil while there is none.
+// answered is the time of the query behind the answer, by the manager's clock; nil while there is none.
 func answered(in backend.Input) *metav1.Time {
 	if in.State == nil || in.State.Asked.IsZero() {
 		return nil

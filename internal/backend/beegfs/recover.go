@@ -10,8 +10,8 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// A lost store of the management service is put back from a backup, as it was then. The metadata servers and the storage servers keep what
-// they are on their own disks, numbers included: those that the store does not know tell it of themselves when they start.
+// A lost store of the management service is restored from a backup. The metadata servers and the storage servers keep their numbers on
+// their own disks. Servers that are not in the restored store register again when they start.
 
 // MetadataPlace is spec.beegfs.management.
 func (Backend) MetadataPlace(fs *v1alpha1.FileSystem) backend.MetadataPlace {
@@ -27,17 +27,17 @@ func (Backend) MetadataPlace(fs *v1alpha1.FileSystem) backend.MetadataPlace {
 	return out
 }
 
-// RecoverySources are the places of backups.
+// RecoverySources returns the places of backups.
 func (Backend) RecoverySources(in backend.Input) []backend.RecoverySource {
 	in = in.Indexed()
 	return backend.BackupSources(in.FileSystem, in.Nodes)
 }
 
-// RecoveryJob looks at a source, or puts the store back, by `node recover`. It runs no program of BeeGFS.
+// RecoveryJob inspects a source, or restores the store, by `node recover`. It runs no program of BeeGFS.
 func (Backend) RecoveryJob(in backend.Input, request backend.RecoveryRequest) (*batchv1.Job, spec.Recovery, error) {
 	in = in.Indexed()
 	p := pods(in)
-	p.Group = backend.Nobody // of a backup in a claim
+	p.Group = backend.Nobody // for a backup in a claim
 	c := p.Container(backend.RecoveryComponent, in.Images.Node, "recover", backend.RecoveryVolume, backend.RecoveryToldFile)
 	told := spec.Recovery{Version: backend.VersionOf(in.FileSystem, componentManagement), Known: known(in)}
 	job, told := p.RecoveryJob(in, request, c, told, backend.RecoveryServers{
@@ -46,7 +46,7 @@ func (Backend) RecoveryJob(in backend.Input, request backend.RecoveryRequest) (*
 	return job, told, nil
 }
 
-// known is what has held data, and stays: a store that does not have it is from before it joined.
+// known lists the servers and targets that have held data and stay: a store without one of them is from before it joined.
 func known(in backend.Input) *spec.Known {
 	servers, targets := map[v1alpha1.Role][]int32{}, map[v1alpha1.Role][]int32{}
 	for _, g := range in.Given() {

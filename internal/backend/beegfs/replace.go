@@ -42,12 +42,12 @@ const (
 	resyncPrefix = "resync-"
 )
 
-// replacement is how far the replacement of a lost disk is that a person has asked for.
+// replacement is the state of a replacement of a lost disk that a person has asked for.
 type replacement struct {
 	// lost is the target of the lost disk, and by is the disk that replaces it; nil while there is none.
 	lost target
 	by   *v1alpha1.StorageTarget
-	// why says why nothing can be approved, and what to do; empty when there is a plan.
+	// why is the reason why nothing can be approved, and what to do; empty when there is a plan.
 	why string
 	// hash is that of the plan, and approved is true when the person has approved it.
 	hash     string
@@ -55,7 +55,7 @@ type replacement struct {
 	buddy    int32
 }
 
-// replacements are those of lost disks that a person has asked to replace, in the order of the targets.
+// replacements returns the replacements that a person has asked for, in the order of the targets.
 func (v *view) replacements() []replacement {
 	var out []replacement
 	for _, t := range v.targets {
@@ -95,13 +95,13 @@ func (v *view) replacement(t target) replacement {
 	return r
 }
 
-// registration is what another disk in the place of the target registers with; empty when it is not known. A disk that was lost before its
-// server used it has it from the disk that it replaced.
+// registration is the name with which another disk must register in the place of the target; empty when it is unknown. If a disk was lost
+// before its server used it, the name is that of the disk that it replaced.
 func (t target) registration() string {
 	return cmp.Or(t.disk.Status.Registration, strings.TrimSpace(string(t.files[registrationFile])))
 }
 
-// wholeBuddy is the other side of the buddy group of a target. It must be the primary, online and Good: it then has all that the group has.
+// wholeBuddy is the other side of the buddy group of a target. It must be the primary, online and Good: it then has all data of the group.
 func (v *view) wholeBuddy(t target) (buddy *backend.Target, why string) {
 	if v.in.State == nil {
 		return nil, "nothing is replaced while the management service does not answer: " + v.in.StateError
@@ -133,7 +133,7 @@ func (v *view) wholeBuddy(t target) (buddy *backend.Target, why string) {
 	return buddy, ""
 }
 
-// isLost says why the disk of a target may not be lost; empty when it is, and all that another disk needs is known.
+// isLost returns the reason why the disk of a target may not be lost; empty when it is, and all facts that another disk needs are known.
 func (v *view) isLost(t target) string {
 	inventory, looked := v.in.Inventories[t.node]
 	shown := plan.ShownOn(v.in.Inventories, t.disk)
@@ -159,14 +159,14 @@ func (v *view) isLost(t target) string {
 	return ""
 }
 
-// isComplete is true for an inventory with disks, all of which could be looked at.
+// isComplete is true for an inventory with disks, all of which could be inspected.
 func isComplete(inventory v1alpha1.NodeInventoryStatus) bool {
 	return len(inventory.BlockDevices) > 0 && !slices.ContainsFunc(inventory.BlockDevices, func(b v1alpha1.BlockDevice) bool {
 		return !plan.IsLookedAtCompletely(b)
 	})
 }
 
-// successor is the first disk of a node that has no number yet, was made by this cluster, and is proven; nil when there is none.
+// successor returns the first disk of a node that has no number yet, was formatted by this cluster, and is proven; nil when there is none.
 func (v *view) successor(t target) *v1alpha1.StorageTarget {
 	for _, o := range v.ofServer[t.place()] {
 		if o.disk == nil || o.id != 0 || o.disk.Spec.Remove || !o.disk.DeletionTimestamp.IsZero() {
@@ -180,7 +180,7 @@ func (v *view) successor(t target) *v1alpha1.StorageTarget {
 	return nil
 }
 
-// planHash covers the filesystem, the group, and the identities of both disks, so that an approval is good for nothing else.
+// planHash covers the filesystem, the group, and the identities of both disks, so that an approval is valid for nothing else.
 func (r *replacement) planHash(fs *v1alpha1.FileSystem) string {
 	sum := sha256.Sum256(backend.Encode([]any{
 		string(fs.UID), r.lost.id, r.lost.mirror, r.buddy, r.lost.name, r.lost.disk.Spec.Device,
@@ -189,7 +189,7 @@ func (r *replacement) planHash(fs *v1alpha1.FileSystem) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// String says what a person can do.
+// String describes what a person can do.
 func (r *replacement) String() string {
 	if r.why != "" {
 		return r.why
@@ -202,7 +202,7 @@ func (r *replacement) String() string {
 		word, r.by.Name, r.lost.id, r.buddy, r.lost.disk.Namespace, r.lost.name, v1alpha1.AnnotationReplaceDisk, r.hash)
 }
 
-// replaced are the StorageTargets of lost disks whose number other disks have.
+// replaced returns the StorageTargets of lost disks whose numbers other disks have.
 func replaced(nodes []v1alpha1.FileSystemNode) map[string]bool {
 	out := map[string]bool{}
 	for _, g := range backend.GivenOn(nodes) {
@@ -260,7 +260,7 @@ func resyncJobName(fs *v1alpha1.FileSystem, t *v1alpha1.MemberTarget) string {
 	return backend.ChildName(fs, fmt.Sprintf("%s%d-%s", resyncPrefix, t.ID, backend.Hash(t.Name)))
 }
 
-// resyncs are the disks that replace lost ones, for which no full resync is ordered yet.
+// resyncs returns the disks that replace lost ones, and for which no full resync is ordered yet.
 func (v *view) resyncs() []v1alpha1.MemberTarget {
 	var out []v1alpha1.MemberTarget
 	for _, g := range v.in.Given() {
@@ -273,7 +273,7 @@ func (v *view) resyncs() []v1alpha1.MemberTarget {
 	return out
 }
 
-// resyncJobs order the full resync of disks that replace lost ones. While the other side is not whole, none begins.
+// resyncJobs returns the Jobs that order the full resync of disks that replace lost ones. While the other side is not whole, none begins.
 func (b *builder) resyncJobs() ([]client.Object, error) {
 	var out []client.Object
 	for _, t := range b.resyncs() {
@@ -299,7 +299,7 @@ func (b *builder) resyncJobs() ([]client.Object, error) {
 	return out, nil
 }
 
-// replaceMessage says how far the replacement of the disk of a target is; empty when nothing is replaced.
+// replaceMessage describes the progress of the replacement of a target's disk; empty when nothing is replaced.
 func (o *observer) replaceMessage(t target) string {
 	switch {
 	case t.replacing():
@@ -323,7 +323,7 @@ func (o *observer) replaceMessage(t target) string {
 	return ""
 }
 
-// resyncMessage says how much of the other side is there.
+// resyncMessage describes how much of the other side was copied.
 func (o *observer) resyncMessage(t target) string {
 	m := o.in.MirrorWith(v1alpha1.RoleStorage, t.id)
 	if m == nil {

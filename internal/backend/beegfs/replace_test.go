@@ -50,7 +50,7 @@ func ask(in *backend.Input, word string) {
 	diskOf(in, ssd2).Annotations = map[string]string{v1alpha1.AnnotationReplaceDisk: word}
 }
 
-// messageOf is what the filesystem says of a disk.
+// messageOf returns the message about a disk in the status.
 func messageOf(in backend.Input, name string) string {
 	for _, t := range New().Observe(in).Targets {
 		if t.StorageTarget == name {
@@ -172,19 +172,19 @@ func TestTwoLostDisksAreNotReplacedByOne(t *testing.T) {
 	g.Expect([]int32{idOf(after, spare), idOf(after, ssd2), idOf(after, other)}).To(ConsistOf(int32(3), BeZero(), int32(4)))
 }
 
-// replacing plays the cluster and a BeeGFS around an operator that may be killed: what the operator wants is done when it wants it.
+// replacing simulates the cluster and a BeeGFS around an operator that may be killed: each write of the operator takes effect immediately.
 type replacing struct {
 	t  *testing.T
 	in backend.Input
-	// kill is the effect after which the operator is killed; effects are counted from 1.
+	// kill is the number of the effect after which the operator is killed; effects are counted from 1.
 	kill, effects int
-	// jobs are those that are there, and ordered is true when the other side has the order to copy everything.
+	// jobs has the existing Jobs, and ordered is true when the other side has the order to copy everything.
 	jobs    []string
 	ordered bool
-	// told are the targets of the server on oss2, and made is true when the new disk was initialized.
+	// told has the configured targets of the server on oss2, and made is true when the new disk was initialized.
 	told []v1alpha1.MemberTarget
 	made bool
-	// copied is what the new disk has of the other side.
+	// copied is the part of the other side's data that the new disk has.
 	copied string
 }
 
@@ -245,7 +245,7 @@ func (r *replacing) pass() {
 	}
 }
 
-// restart starts a server with its node file: the server initializes an empty disk that it may, and registers what it has.
+// restart starts a server with its node file: the server initializes an empty disk if that is permitted, and registers its targets.
 func (r *replacing) restart(pod string) {
 	i := slices.IndexFunc(r.in.Pods, func(p backend.Pod) bool { return p.Name.Name == pod })
 	r.in.Pods[i].Started, r.in.Pods[i].Seen = r.in.State.Asked, r.in.State.Asked
@@ -266,7 +266,7 @@ func (r *replacing) restart(pod string) {
 	}
 }
 
-// world lets BeeGFS go on: the other side copies what it was ordered to, and else only what has changed since.
+// world runs BeeGFS: the other side copies everything if it has that order, and otherwise only the recent changes.
 func (r *replacing) world() {
 	used := map[int32]string{}
 	for _, t := range r.told {
@@ -353,7 +353,7 @@ func TestADiskThatReplacesALostOneIsNotUsedBeforeEverythingIsOrdered(t *testing.
 	g.Expect(New().Observe(in).Restarts).To(BeEmpty())
 	g.Expect(messageOf(in, spare)).To(Equal("it replaces " + ssd2 + " as target 3, and is used when a full resync is ordered"))
 
-	// BeeGFS may still list the old one as online for a while: that is not the new disk.
+	// BeeGFS may still list the old disk as online for a while; the new one is not online then.
 	toldOf(&in, spare).Online = true
 	record, _ := recordTarget(recorded(t, in), spare)
 	g.Expect(record.Initialized).To(BeNil())

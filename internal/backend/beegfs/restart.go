@@ -14,11 +14,11 @@ import (
 	"parallelfs.dev/operator/internal/backend/beegfs/options"
 )
 
-// offlineTime is how long BeeGFS may list a target as online that its server no longer serves (sysTargetOfflineTimeoutSecs is 180 s
-// in 7.4.6, node-offline-timeout as much in 8.3.1).
+// offlineTime is how long BeeGFS may list a target as online that its server no longer serves (sysTargetOfflineTimeoutSecs is 180 s in
+// 7.4.6, and node-offline-timeout also in 8.3.1).
 const offlineTime = 10 * time.Minute
 
-// noticed is how long BeeGFS may take beyond the offline timeout until it lists a server as offline: it looks every few seconds.
+// noticed is how long BeeGFS may take after the offline timeout until it lists a server as offline: it checks every few seconds.
 const noticed = 30 * time.Second
 
 // restarts finds the daemons that must restart. A storage server reads its list of targets at its start, so it restarts after a disk was
@@ -42,10 +42,10 @@ func (o *observer) restarts() {
 				safe = func() bool { return o.safe(v1alpha1.ReasonDataInconsistent) }
 			}
 			if unheard := o.unheard(pod); len(unheard) > 0 {
-				why, safe = append(why, unheard...), func() bool { return true } // BeeGFS gives none of it to anybody
+				why, safe = append(why, unheard...), func() bool { return true } // BeeGFS does not use them yet
 			}
 		case componentManagement:
-			// It reads its license when it starts, and only a license allows these features.
+			// The service reads its license when it starts, and only a license allows these features.
 			if pod.Outdated && o.lacksLicense() {
 				why = []string{"its configuration has changed, and it has no license yet"}
 			}
@@ -65,7 +65,7 @@ func (o *observer) restarts() {
 	}
 }
 
-// sole names the pods whose restart makes programs wait: those of servers not all of whose data is proven to be on a buddy as well.
+// sole lists the pods whose restart makes programs wait: those of servers with data that is not proven to be on a buddy as well.
 func (o *observer) sole() {
 	o.seen.Sole = map[string]string{}
 	alone := o.alone()
@@ -93,8 +93,8 @@ func (o *observer) sole() {
 	}
 }
 
-// alone says why servers hold what no buddy has, by their names; those all of whose data is proven to be on buddies are not among them.
-// While BeeGFS does not answer, nothing that runs is restarted, and there are none.
+// alone returns, by the names of the servers, the reason why a server has data without a complete buddy. A server whose data is all proven
+// to be on buddies is not in it. While BeeGFS does not answer, it is empty, and no running daemon is restarted.
 func (o *observer) alone() map[string]string {
 	out := map[string]string{}
 	o.eachHeld(func(server, what string, role v1alpha1.Role, id int32, _ string) {
@@ -105,16 +105,16 @@ func (o *observer) alone() map[string]string {
 	return out
 }
 
-// inUse is true when somebody has mounted the filesystem, or is about to: while nobody has, a restart stops no program, such as those that
-// make a new filesystem's metadata mirrored.
+// inUse is true when a client has mounted the filesystem, or is about to. Without clients, a restart disturbs no program; the restarts that
+// make a new filesystem's metadata mirrored are of this kind.
 func (o *observer) inUse() bool {
 	return len(o.in.State.Sessions) > 0 ||
 		slices.ContainsFunc(o.in.Pods, func(p backend.Pod) bool { return p.Component == componentClient })
 }
 
-// unconfirmed are the servers of which BeeGFS could still list what it knew before they were started: it takes a server for online until
-// it has missed it for the offline timeout. A server that answered itself is there, and so is one that BeeGFS lists after that time, which
-// is counted by the manager's clock from the moment when it saw the server run.
+// unconfirmed lists the servers for which BeeGFS may still report the state before their start: it lists a server as online until it has
+// not heard from it for the offline timeout. A server is confirmed if it has answered itself, or if BeeGFS lists it after that time. The
+// time is counted by the manager's clock from the moment when the manager saw the server run.
 func (o *observer) unconfirmed() []string {
 	if o.in.State == nil || !o.inUse() {
 		return nil
@@ -145,12 +145,12 @@ func (o *observer) unconfirmed() []string {
 	return out
 }
 
-// lacksLicense is true when BeeGFS refuses something for want of a license.
+// lacksLicense is true when BeeGFS refuses a feature for lack of a license.
 func (o *observer) lacksLicense() bool {
 	return slices.ContainsFunc(o.seen.Problems, func(p backend.Problem) bool { return p.Reason == v1alpha1.ReasonLicenseMissing })
 }
 
-// takeUp names the disks that are proven and not used, because they were proven after the pod had started.
+// takeUp lists the disks that are proven but not in use, because they were proven after the pod had started.
 func (o *observer) takeUp(pod backend.Pod) []string {
 	var why []string
 	for _, t := range o.ofServer[serverPlace{pod.StoragePool, pod.Node}] {
@@ -161,8 +161,8 @@ func (o *observer) takeUp(pod backend.Pod) []string {
 	return why
 }
 
-// unheard names what a server has and a store that was put back does not know, because it joined after that backup: a server tells of
-// itself and of its targets when it starts.
+// unheard lists servers and targets that are missing from a restored store, because they joined after its backup. A server registers itself
+// and its targets when it starts.
 func (o *observer) unheard(pod backend.Pod) []string {
 	r := o.fs.Status.Metadata.Recovered
 	if r == nil || pod.Started.After(r.Time.Time) {
@@ -187,7 +187,7 @@ func (o *observer) unheard(pod backend.Pod) []string {
 	return why
 }
 
-// awaitsRestart is true for a disk that the next start of its server takes up.
+// awaitsRestart is true for a disk that the server will use after its next start.
 func (o *observer) awaitsRestart(t target, pod backend.Pod) bool {
 	if t.disk == nil || t.id == 0 || t.online() {
 		return false
@@ -197,20 +197,20 @@ func (o *observer) awaitsRestart(t target, pod backend.Pod) bool {
 		if t.fullResync == nil {
 			return false
 		}
-		since = *t.fullResync // its server has been told of it since then
+		since = *t.fullResync // its server's configuration has it since then
 	}
 	return unready == "" && o.unread(pod, since)
 }
 
-// unread is true when a pod started before it could know a change, and the next one will know it. The times may be of two clocks: where
-// they differ, a daemon is restarted once more, or later. Whether it may be is decided without them.
+// unread is true when a pod started before it could read a change, and its next start will read it. The times may come from two clocks: if
+// they differ, a daemon is restarted once more, or later. The decision whether it may restart does not use them.
 func (o *observer) unread(pod backend.Pod, change metav1.Time) bool {
 	known := change.Add(o.readTime)
 	return pod.Started.Before(known) && !o.in.State.Asked.Before(known)
 }
 
-// lacksOnly is true for a storage server that a disk in the place of a lost one waits for, when all data that is behind belongs to targets
-// of this server that it does not serve: the good sides are on other nodes, and no resync is interrupted. Only the restart brings the disk.
+// lacksOnly is true for a storage server whose replacement disk waits for its restart, if all data that is behind belongs to targets of
+// this server that it does not serve. The good sides are then on other nodes, and no resync is interrupted. Only the restart adds the disk.
 func (o *observer) lacksOnly(pod backend.Pod) bool {
 	lacks, waits := map[int32]bool{}, false
 	for _, t := range o.ofServer[serverPlace{pod.StoragePool, pod.Node}] {
@@ -223,8 +223,9 @@ func (o *observer) lacksOnly(pod backend.Pod) bool {
 	})
 }
 
-// letGo names the disks that were emptied and taken out, and that the server still uses: they can't be unmounted. After a restart, BeeGFS
-// lists them as online for a while; only a server that serves one for longer, or that has started before it could know, starts anew.
+// letGo lists the disks that were emptied and taken out, and that the server still uses, so that they can't be unmounted. After a restart,
+// BeeGFS lists them as online for a while. So a server restarts only if it has served one for longer, or if it started before it could read
+// the change.
 func (o *observer) letGo(pod backend.Pod) []string {
 	long := pod.Seen.Before(o.in.State.Asked.Add(-offlineTime))
 	var why []string
@@ -237,9 +238,9 @@ func (o *observer) letGo(pod backend.Pod) []string {
 	return why
 }
 
-// safe decides whether a storage server may be restarted although the filesystem has problems. Of them, disks that are not there are no
-// reason against it, and neither is what the spec asks for and BeeGFS has not got yet. Data that is not the same on both sides is one: its
-// good side may be on this server. No other server may be away meanwhile.
+// safe decides whether a storage server may restart although the filesystem has problems. Missing disks do not forbid it, and neither do
+// parts of the spec that BeeGFS does not have yet. Data that differs between both sides forbids it: the good side may be on this server. No
+// other server may be away meanwhile.
 func (o *observer) safe(besides ...string) bool {
 	if !o.onlyProblems(append(besides, v1alpha1.ReasonTargetsNotReady, v1alpha1.ReasonTargetsMissing, v1alpha1.ReasonLicenseMissing,
 		v1alpha1.ReasonPoolsNotPlaced)...) {
@@ -269,7 +270,7 @@ func (o *observer) safe(besides ...string) bool {
 	return true
 }
 
-// onlyProblems is true when the filesystem has no other problems than of these reasons.
+// onlyProblems is true when the filesystem has no problems except those with these reasons.
 func (o *observer) onlyProblems(reasons ...string) bool {
 	return !slices.ContainsFunc(o.seen.Problems, func(p backend.Problem) bool { return !slices.Contains(reasons, p.Reason) })
 }

@@ -31,8 +31,8 @@ func BenchmarkScale(b *testing.B) {
 	}
 }
 
-// ofNodesWith24Disks is a filesystem that is well, on so many storage nodes with 24 disks each, and five times as many clients. One more node
-// has the management service and the metadata. A mirrored one has a second such node, and buddy groups of everything.
+// ofNodesWith24Disks is a healthy filesystem on so many storage nodes with 24 disks each, and five times as many clients. One more node has
+// the management service and the metadata. A mirrored one has a second such node, and buddy groups of all servers and targets.
 func ofNodesWith24Disks(t testing.TB, version string, nodes int, mirrored bool) backend.Input {
 	t.Helper()
 	in := newOfNodesWith24Disks(version, nodes)
@@ -126,7 +126,7 @@ func TestTheFilesystemThatIsMeasuredBySizeIsWell(t *testing.T) {
 func TestNoObjectOfAThousandNodesIsLargerThan64KiB(t *testing.T) {
 	in := newOfNodesWith24Disks("8.3.1", 1000)
 	in.State = &backend.State{Asked: noon}
-	// As much of spec.beegfs.adopt as admission lets in: 32 nodes, with 128 servers and targets.
+	// The largest spec.beegfs.adopt that admission accepts: 32 nodes, with 128 servers and targets.
 	for i := range int32(32) {
 		server := v1alpha1.GivenServerID{Name: "storage-" + strings.Repeat("p", 24), ID: 30000 + i}
 		for j := range int32(3) {

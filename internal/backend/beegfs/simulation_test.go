@@ -20,13 +20,13 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// simulation plays a cluster and a BeeGFS 7: it runs what the backend wants to be run, and refuses what a BeeGFS refuses.
+// simulation plays a cluster and a BeeGFS 7: it carries out the objects of the backend, and refuses what a BeeGFS refuses.
 type simulation struct {
 	t  *testing.T
 	in backend.Input
 	// ran are the jobs that were run, in order.
 	ran []string
-	// directories are those of the filesystem, with the pool of each.
+	// directories maps the directories of the filesystem to their pools.
 	directories map[string]string
 }
 
@@ -40,7 +40,7 @@ func simulate(t *testing.T) *simulation {
 	return s
 }
 
-// settle goes round until there is nothing left to do, and returns the jobs that were run meanwhile.
+// settle repeats until no work is left, and returns the jobs that were run meanwhile.
 func (s *simulation) settle() []string {
 	s.t.Helper()
 	first := len(s.ran)
@@ -62,8 +62,7 @@ func (s *simulation) settle() []string {
 	return nil
 }
 
-// register lets every daemon that has a number and a target register: a target in its own pool where that is there, else in the default
-// one.
+// register lets every daemon that has a number and a target register: a target in its own pool if that exists, else in the default one.
 func (s *simulation) register() {
 	pods := podsOf(s.in)
 	for i := range pods {
@@ -95,7 +94,7 @@ func (s *simulation) wanted(id int32) bool {
 	return slices.ContainsFunc(targetsOf(s.in), func(t target) bool { return t.id == id })
 }
 
-// restart starts the pods anew that have to: their servers then serve what is wanted, and nothing else.
+// restart restarts the outdated pods: their servers then serve exactly the desired targets.
 func (s *simulation) restart() {
 	for _, r := range New().Observe(s.in).Restarts {
 		i := slices.IndexFunc(s.in.Pods, func(p backend.Pod) bool { return p.Name == r.Pod })
@@ -115,7 +114,7 @@ func (s *simulation) restart() {
 	s.register()
 }
 
-// work runs the jobs that are made, and removes those that are not to be there any more.
+// work runs the jobs that are made, and removes those that should no longer exist.
 func (s *simulation) work() {
 	// The agents find no file on what is drained: the simulation moves them at once.
 	for name, directories := range New().FilesIn(s.in) {
@@ -243,7 +242,7 @@ func TestAFilesystemFromItsFirstDayToTheRemovalOfAServer(t *testing.T) {
 	g.Expect(s.problems()).To(BeEmpty())
 	g.Expect(New().Observe(s.in).Summary.Targets).To(Equal("8/8"))
 
-	// Its disk of the SSD pool goes again.
+	// Its disk of the SSD pool is removed again.
 	disk3 := "scratch-oss3-ssd-s0"
 	diskOf(&s.in, disk3).Spec.Remove, diskOf(&s.in, disk3).Spec.WritersStopped = true, true
 	id := idOf(s.in, disk3)
@@ -267,7 +266,7 @@ func TestAFilesystemFromItsFirstDayToTheRemovalOfAServer(t *testing.T) {
 	g.Expect(s.in.Jobs).To(HaveLen(2))
 	g.Expect(s.settle()).To(BeEmpty(), "nothing comes back")
 
-	// The same server gets another disk: with a number of its own.
+	// The same server gets another disk, with a number of its own.
 	fs = s.in.FileSystem
 	fs.Spec.StoragePools[0].Targets.Devices = append(fs.Spec.StoragePools[0].Targets.Devices, devices("oss3", "ssd-s9")...)
 	s.in.Targets = append(s.in.Targets, disk("oss3", "ssd-s9", v1alpha1.RoleStorage, "ssd", 0, 1600e9))

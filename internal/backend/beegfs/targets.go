@@ -15,7 +15,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/beegfs/drain"
 )
 
-// target is one storage target that a pool should have on a node, beside what BeeGFS says of it.
+// target is one storage target that a pool should have on a node, with its state in BeeGFS.
 type target struct {
 	pool *v1alpha1.StoragePoolSpec
 	slot int32
@@ -24,19 +24,19 @@ type target struct {
 	name string
 	// disk is nil for a directory.
 	disk *v1alpha1.StorageTarget
-	// id is 0, and server too, while none was given.
+	// id and server are 0 while none is assigned.
 	id, server int32
-	// initialized, drained, fullResync, replaces and files are what is recorded.
+	// initialized, drained, fullResync, replaces and files are from the record.
 	initialized, drained, fullResync *metav1.Time
 	replaces                         string
 	files                            map[string]v1alpha1.VariableValue
-	// said is what BeeGFS lists, nil when it does not list the target.
+	// said is the target as BeeGFS lists it, nil when it does not.
 	said *backend.Target
 	// mirror is the number of its buddy group, 0 for none.
 	mirror int32
 }
 
-// targetsOf are the storage targets that a filesystem should have, by pool, node and name.
+// targetsOf returns the storage targets that a filesystem should have, by pool, node and name.
 func targetsOf(in backend.Input) []target {
 	out, gone := make([]target, 0, len(in.Targets)), replaced(in.FileSystemNodes)
 	for i := range in.FileSystem.Spec.StoragePools {
@@ -64,7 +64,7 @@ func targetsOf(in backend.Input) []target {
 	return out
 }
 
-// wantedOn are the directories of a pool, or its disks on a node.
+// wantedOn returns the directories of a pool, or its disks on a node.
 func wantedOn(in backend.Input, pool *v1alpha1.StoragePoolSpec, node string) []target {
 	var out []target
 	for _, d := range slices.Sorted(slices.Values(pool.Targets.Directories)) {
@@ -78,7 +78,7 @@ func wantedOn(in backend.Input, pool *v1alpha1.StoragePoolSpec, node string) []t
 	return out
 }
 
-// place is that of its storage server.
+// place is where its storage server runs.
 func (t *target) place() serverPlace { return serverPlace{t.pool.Name, t.node} }
 
 // asked is true for a disk that a person wants to take out.
@@ -95,7 +95,7 @@ func (t target) poolNow() int32 {
 // online is true when BeeGFS reaches the target.
 func (t target) online() bool { return t.said != nil && t.said.Online }
 
-// usurped says that BeeGFS has the target on another server than the one that it was given to; empty when it has not.
+// usurped returns a sentence if BeeGFS has the target on another server than the recorded one; else it is empty.
 func (t target) usurped() string {
 	if t.said == nil || t.said.ServerID == 0 || t.said.ServerID == t.server {
 		return ""
@@ -104,7 +104,7 @@ func (t target) usurped() string {
 		t.id, t.said.ServerID, t.server)
 }
 
-// directory is where it lies on its node.
+// directory is the target's directory on its node.
 func (t *target) directory(fs *v1alpha1.FileSystem) string {
 	if t.disk == nil {
 		return t.name
@@ -120,12 +120,12 @@ func (t target) dataPath() string {
 	return path.Join(componentStorage, dataSubdirectory)
 }
 
-// listed is what BeeGFS says of a target, nil when it does not list it.
+// listed returns a target as BeeGFS lists it, nil when it does not.
 func listed(in backend.Input, role v1alpha1.Role, id int32) *backend.Target {
 	return in.TargetWithID(role, id)
 }
 
-// serverOf is what BeeGFS says of a server, nil when it does not list it. There is one management service, whatever its id.
+// serverOf returns a server as BeeGFS lists it, nil when it does not. There is one management service, whatever its id.
 func serverOf(in backend.Input, role v1alpha1.Role, id int32) *backend.Server {
 	if role != v1alpha1.RoleManagement {
 		return in.ServerWithID(role, id)
@@ -148,15 +148,15 @@ func mirrorOf(in backend.Input, role v1alpha1.Role, id int32) int32 {
 	return 0
 }
 
-// leftover is a storage target that was given a number, and is no longer wanted.
+// leftover is a storage target with an assigned number that is no longer desired.
 type leftover struct {
 	v1alpha1.MemberTarget
 	server backend.Given
 	said   *backend.Target
 }
 
-// leftovers are the disks that were taken out of the filesystem, and all targets of nodes that were given up. No other directory is one: it
-// can't be taken out.
+// leftovers returns the disks that were taken out of the filesystem, and all targets of nodes that were given up. No other directory is a
+// leftover: it can't be taken out.
 func leftovers(in backend.Input) []leftover {
 	var out []leftover
 	for _, a := range in.Given() {
@@ -173,9 +173,9 @@ func leftovers(in backend.Input) []leftover {
 	return out
 }
 
-// retirable are the storage servers, by their names in the status, of which BeeGFS knows nothing any more: all their targets were
-// drained and taken out, or given up and then removed from BeeGFS by hand, and no other took their place. An answer without any target
-// is one in which something was left out.
+// retirable returns the storage servers, by their names in the status, that BeeGFS no longer lists. All their targets were drained and
+// taken out, or given up and then removed from BeeGFS by hand, and no other target replaced them. An answer without any target is
+// incomplete.
 func (v *view) retirable() []string {
 	if v.in.State == nil {
 		return nil
@@ -189,12 +189,12 @@ func (v *view) retirable() []string {
 	return out
 }
 
-// emptied are the storage servers whose targets were all drained and taken out, or given up with their node, and forgotten by BeeGFS.
+// emptied returns the storage servers whose targets were all drained and taken out, or given up with their node, and removed from BeeGFS.
 func (v *view) emptied() []backend.Given {
 	return v.withoutTargets(func(l leftover) bool { return l.Drained != nil || l.server.GivenUp })
 }
 
-// withoutTargets are the storage servers whose targets were all taken out, are of this kind, and are not listed by BeeGFS.
+// withoutTargets returns the storage servers whose targets were all taken out, are selected by which, and are not listed by BeeGFS.
 func (v *view) withoutTargets(which func(l leftover) bool) []backend.Given {
 	gone := map[int32]bool{}
 	for _, l := range v.leftovers {
@@ -276,7 +276,7 @@ func (o *observer) target(t target) backend.TargetStatus {
 		status.StorageTarget = t.disk.Name
 	}
 	if t.said != nil {
-		// A server that is away serves no target, whatever BeeGFS lists: it takes up to three minutes to notice.
+		// A server that is away serves no target, even if BeeGFS lists it as online: BeeGFS takes up to three minutes to notice.
 		away := o.in.Away(componentStorage, t.pool.Name, "", t.node)
 		status.Online, status.CapacityBytes = t.said.Online && away == "", t.said.CapacityBytes
 		status.UsedBytes = backend.Coarse(t.said.UsedBytes, t.said.CapacityBytes)
@@ -288,7 +288,7 @@ func (o *observer) target(t target) backend.TargetStatus {
 	return status
 }
 
-// targetMessage says what is wrong with a target, or what becomes of it.
+// targetMessage describes what is wrong with a target, or the progress of its change.
 func (o *observer) targetMessage(t target, status backend.TargetStatus) string {
 	why := ""
 	if t.disk != nil {
@@ -326,13 +326,13 @@ func (o *observer) targetMessage(t target, status backend.TargetStatus) string {
 	return "it is in no buddy group, and gets no files: give another node of the pool one more target"
 }
 
-// stateMessage says what is not as it should be with a target that is online.
+// stateMessage describes a wrong state of a target that is online.
 func stateMessage(t *backend.Target) string {
 	return strings.Join(slices.DeleteFunc([]string{consistencyMessage(t.Consistency), capacityMessage(t.CapacityPool)},
 		func(s string) bool { return s == "" }), "; ")
 }
 
-// serverMessage is what is wrong with the server of a target, in words that follow a colon.
+// serverMessage describes what is wrong with the server of a target, in words that follow a colon.
 func (o *observer) serverMessage(t target) string {
 	if why, away := o.offline[t.place()]; away {
 		return why

@@ -23,7 +23,7 @@ const (
 	mountTable        = "/etc/mtab"
 )
 
-// What the node binary replaces: the data directories, the node's own interface, and what the node's Member says.
+// The variables that the node binary replaces: the data directories, the node's own interface, and the values in the node's Member.
 const (
 	onlyTarget       = "$(TARGET)"
 	allTargets       = "$(TARGETS)"
@@ -35,8 +35,8 @@ const (
 )
 
 const (
-	// defaultMetaWorkers and defaultStorageWorkers stand for BeeGFS's own choice, which counts the CPUs of the whole machine for each
-	// daemon (meta, initImplicitVals of 7.4.6), and what beegfs-storage.conf ships, for each target.
+	// defaultMetaWorkers and defaultStorageWorkers replace BeeGFS's own defaults. Its own default counts the CPUs of the whole machine for
+	// each metadata daemon (meta, initImplicitVals of 7.4.6); beegfs-storage.conf ships a number for each target.
 	defaultMetaWorkers    = 16
 	defaultStorageWorkers = 12
 
@@ -51,14 +51,14 @@ const (
 
 func variable(name string) string { return "$(" + name + ")" }
 
-// choosers are the words of beegfs-meta.conf for them.
+// choosers maps target choosers to the words of beegfs-meta.conf.
 var choosers = map[v1alpha1.TargetChooser]string{
 	v1alpha1.ChooserRandomized:  "randomized",
 	v1alpha1.ChooserRoundRobin:  "roundrobin",
 	v1alpha1.ChooserRandomRobin: "randomrobin", v1alpha1.ChooserRandomInterNode: "randominternode",
 }
 
-// daemonPorts are the options for the two numbers of a daemon's port: BeeGFS 7 has one for each, BeeGFS 8 one for both.
+// daemonPorts returns the options for the port of a daemon: BeeGFS 7 has one for TCP and one for UDP, BeeGFS 8 one for both.
 func daemonPorts(version, name string, port int32) map[string]string {
 	if cli.Is8(version) {
 		return map[string]string{name: fmt.Sprint(port)}
@@ -66,7 +66,7 @@ func daemonPorts(version, name string, port int32) map[string]string {
 	return map[string]string{name + "TCP": fmt.Sprint(port), name + "UDP": fmt.Sprint(port)}
 }
 
-// common are the options of metadata and storage servers and of clients that say where the filesystem is.
+// common returns the options with the address of the filesystem, for metadata and storage servers and clients.
 func common(fs *v1alpha1.FileSystem, managementIP string) (owned, typed map[string]string) {
 	owned = map[string]string{"connAuthFile": cli.AuthFile, "sysMgmtdHost": managementIP}
 	maps.Copy(owned, daemonPorts(backend.Version(fs), "connMgmtdPort", portsOf(fs).management()))
@@ -77,7 +77,7 @@ func common(fs *v1alpha1.FileSystem, managementIP string) (owned, typed map[stri
 	return owned, typed
 }
 
-// rdmaOf is whether servers and clients use RDMA. BeeGFS's own configuration has it on, and falls back to TCP by itself
+// rdmaOf returns whether servers and clients use RDMA. BeeGFS's own configuration has it on, and falls back to TCP by itself
 // (beegfs-client.conf, connUseRDMA).
 func rdmaOf(fs *v1alpha1.FileSystem) v1alpha1.RDMAMode {
 	return cmp.Or(own(fs).RDMA, v1alpha1.RDMAAuto)
@@ -88,7 +88,7 @@ func usesRDMA(fs *v1alpha1.FileSystem) bool { return rdmaOf(fs) != v1alpha1.RDMA
 // withoutDevices are the options of tools, whose containers can open no device of an adapter.
 func withoutDevices(typed map[string]string) { typed["connUseRDMA"] = "false" }
 
-// opensDevices is what the node binary does with the devices of adapters before it starts a daemon.
+// opensDevices returns how the node binary handles the devices of adapters before it starts a daemon.
 func opensDevices(fs *v1alpha1.FileSystem) string {
 	switch rdmaOf(fs) {
 	case v1alpha1.RDMARequired:
@@ -100,7 +100,7 @@ func opensDevices(fs *v1alpha1.FileSystem) string {
 	}
 }
 
-// interfaces are the names of those whose addresses are published, the preferred first. Never all: BeeGFS would publish the
+// interfaces returns the names of the interfaces whose addresses are published, the preferred first. Never all: BeeGFS would publish the
 // addresses of pod networks too, and clients would hang on them.
 func interfaces(fs *v1alpha1.FileSystem) []string {
 	if fs.Spec.Network == nil || len(fs.Spec.Network.Interfaces) == 0 {
@@ -117,7 +117,7 @@ func interfacesConfig(fs *v1alpha1.FileSystem) spec.File {
 	return spec.File{Path: interfacesFile, Content: strings.Join(interfaces(fs), "\n") + "\n", Mode: 0o640}
 }
 
-// managementRun tells the node binary how to start the management service.
+// managementRun describes for the node binary how to start the management service.
 func managementRun(fs *v1alpha1.FileSystem) (spec.Run, error) {
 	run := newRun(fs, componentManagement, componentManagement)
 	run.OnTargets.All = true
@@ -144,7 +144,7 @@ func managementRun(fs *v1alpha1.FileSystem) (spec.Run, error) {
 		DataGlobs: []string{formatFile},
 		Files: []spec.InitialFile{
 			{Name: "nodeID", Content: variable(variableAlias) + "\n"},
-			// Last, because with it the directory is one of a management service (beegfs-setup-mgmtd, 7.4.6).
+			// This file is the last, because it marks the directory as one of a management service (beegfs-setup-mgmtd, 7.4.6).
 			{Name: formatFile, Content: "version=4\n"},
 		},
 	}
@@ -153,7 +153,7 @@ func managementRun(fs *v1alpha1.FileSystem) (spec.Run, error) {
 	return run, nil
 }
 
-// management8 completes that of BeeGFS 8, whose store is a database that the program itself makes.
+// management8 completes the description for BeeGFS 8, whose store is a database that the program itself makes.
 func management8(fs *v1alpha1.FileSystem, run spec.Run) (spec.Run, error) {
 	owned := map[string]string{
 		"db-file": onlyTarget + "/" + databaseName, "auth-file": cli.AuthFile,
@@ -192,7 +192,7 @@ func management8(fs *v1alpha1.FileSystem, run spec.Run) (spec.Run, error) {
 // formatFile makes a directory one of BeeGFS: without it, no daemon starts on it (storeAllowFirstRunInit).
 const formatFile = "format.conf"
 
-// metaRun tells the node binary how to start the metadata server of a slot.
+// metaRun describes for the node binary how to start the metadata server of a slot.
 func metaRun(fs *v1alpha1.FileSystem, managementIP string, slot int32) (spec.Run, error) {
 	owned, typed := common(fs, managementIP)
 	owned["storeMetaDirectory"] = onlyTarget
@@ -213,23 +213,24 @@ func metaRun(fs *v1alpha1.FileSystem, managementIP string, slot int32) (spec.Run
 	run.OnTargets.All = true
 	run.OnTargets.Initialize = &spec.Initialize{
 		DataGlobs: []string{formatFile},
-		// As beegfs-setup-meta makes them (7.4.6, 8.3.1). With an id of its own, the server asks the management service for none.
+		// As beegfs-setup-meta makes them (7.4.6, 8.3.1). A server with an id of its own does not request one from the management service.
 		Files: append(alias(backend.Version(fs)),
 			spec.InitialFile{Name: "nodeNumID", Content: variable(variableNodeID) + "\n", Identity: true},
 			spec.InitialFile{Name: formatFile, Content: "version=4\nxattr=true\n"}),
 	}
 	run.Files = []spec.File{
 		{Path: metaConfig, Content: rendered, Mode: 0o640}, interfacesConfig(fs),
-		// On ext4, the server does not start without this file, by which it looks for other filesystems below its directory (initXAttrLimit
-		// of 7.4.6 and 8.3.1). The images have none, and containerd makes none. There are no such filesystems: the directory was proven.
+		// On ext4, the server does not start without this file, by which it looks for other filesystems below its directory (initXAttrLimit of
+		// 7.4.6 and 8.3.1). The images do not contain the file, and containerd does not create it. No other filesystem is below the directory,
+		// because the directory was proven.
 		{Path: mountTable, Content: "# nothing is mounted below the metadata\n", Mode: 0o644},
 	}
 	run.Command = []string{programMeta, "cfgFile=" + metaConfig}
 	return run, nil
 }
 
-// alias is the file with the name that BeeGFS 7 shows for a server; without it, all servers of a node are called like the node, and
-// none starts when the node is renamed. BeeGFS 8 reads no such file.
+// alias is the file with the name that BeeGFS 7 shows for a server. Without it, all servers of a node have the node's name, and none starts
+// after the node was renamed. BeeGFS 8 reads no such file.
 func alias(version string) []spec.InitialFile {
 	if cli.Is8(version) {
 		return nil
@@ -237,7 +238,7 @@ func alias(version string) []spec.InitialFile {
 	return []spec.InitialFile{{Name: "nodeID", Content: variable(variableAlias) + "\n"}}
 }
 
-// storageRun tells the node binary how to start the storage server of a pool.
+// storageRun describes for the node binary how to start the storage server of a pool.
 func storageRun(fs *v1alpha1.FileSystem, managementIP string, pool v1alpha1.StoragePoolSpec, slot int32) (spec.Run, error) {
 	owned, typed := common(fs, managementIP)
 	owned["storeStorageDirectory"] = allTargets
@@ -272,7 +273,7 @@ func storageRun(fs *v1alpha1.FileSystem, managementIP string, pool v1alpha1.Stor
 	return run, nil
 }
 
-// newRun is what all daemons have in common. The permission to initialize is never in it: it is that of each target.
+// newRun returns the part that all daemons have in common. The permission to initialize is never in it: each target has its own.
 func newRun(fs *v1alpha1.FileSystem, component, name string) spec.Run {
 	return spec.Run{
 		Owner: backend.Owner(fs), Component: component, User: rootUser,

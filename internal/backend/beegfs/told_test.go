@@ -39,7 +39,7 @@ func settings(t *testing.T, run spec.Run, file string) map[string]string {
 	return nil
 }
 
-// told is what the servers of oss1 are told, by member; those that wait are not among them.
+// told returns the configuration of the servers of oss1, by member; servers that wait are not in it.
 func told(t *testing.T, in backend.Input) map[string]v1alpha1.NodeMember {
 	t.Helper()
 	of := backendtest.Told(New(), in, "oss1")

@@ -10,9 +10,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// transport sums up what BeeGFS lists of the interfaces of servers and clients; nil where RDMA is disabled, or nobody says anything of it.
-// A server that could not open the devices of its node registers no interface with RDMA, and works by TCP. The management service speaks
-// TCP only.
+// transport summarizes the interfaces of servers and clients that BeeGFS lists; nil if RDMA is disabled, or if BeeGFS lists none. A server
+// that could not open the devices of its node registers no interface with RDMA, and uses TCP. The management service uses TCP only.
 func (o *observer) transport() *backend.Transport {
 	mode := rdmaOf(o.fs)
 	switch {
@@ -72,7 +71,7 @@ func activeAdapter(inventory v1alpha1.NodeInventoryStatus) bool {
 	return slices.ContainsFunc(inventory.RDMADevices, func(d v1alpha1.RDMADevice) bool { return d.State == "ACTIVE" })
 }
 
-// nodesAt are the nodes of the cluster by each of their addresses.
+// nodesAt maps each address to the nodes of the cluster that have it.
 func (o *observer) nodesAt() map[string]string {
 	out := map[string]string{}
 	for i := range o.in.Nodes {

@@ -8,10 +8,10 @@ import (
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 )
 
-// hardLinks is the release of 7.4 whose metadata servers don't understand those before it.
+// hardLinks is the first release of 7.4 whose metadata servers are incompatible with the releases before it.
 const hardLinks = "7.4.3"
 
-// Lines are 7.4 and all of 8.
+// Lines returns 7.4 and all of 8.
 func (Backend) Lines() []string { return []string{"7.4", "8"} }
 
 // UpgradePath is empty from one 7.4.x to a later one, and from one 8.x.y to a later one. BeeGFS documents no way back.
@@ -33,5 +33,5 @@ func (Backend) UpgradePath(from, to string) string {
 	}
 }
 
-// UpgradeSkew is empty: what BeeGFS excludes, UpgradePath refuses.
+// UpgradeSkew is empty: UpgradePath refuses every combination that BeeGFS excludes.
 func (Backend) UpgradeSkew(backend.Input, string) string { return "" }

@@ -7,26 +7,26 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// view is what was seen of a filesystem in one pass, and what follows from it: worked out once, for all that need it.
+// view holds the observed state of a filesystem in one pass and its consequences, computed once for all users.
 type view struct {
 	in backend.Input
-	// targets are the storage targets that the filesystem should have, by pool, node and name; ofServer are those of one server.
+	// targets has the storage targets that the filesystem should have, by pool, node and name; ofServer has those of one server.
 	targets  []target
 	ofServer map[serverPlace][]target
-	// departures are those of them that are to be taken out, and departureOf is each by its id.
+	// departures has the targets that are to be taken out, and departureOf maps the ids to them.
 	departures  []departure
 	departureOf map[int32]*departure
-	// leftovers are the disks that were taken out, and leftOn those of one server, by its name in the status.
+	// leftovers has the disks that were taken out, and leftOn those of one server, by its name in the status.
 	leftovers []leftover
 	leftOn    map[string][]leftover
-	// mounted is mountedBy, and movers are the migrateNodes: only a drain asks for them.
+	// mounted calls mountedBy, and movers calls migrateNodes: only a drain needs them.
 	mounted, movers func() []string
 }
 
 // serverPlace is where a storage server runs: there is one of a pool on each node.
 type serverPlace struct{ pool, node string }
 
-// viewOf is the view of an Input that is Indexed.
+// viewOf returns the view of an Indexed Input.
 func viewOf(in backend.Input) *view {
 	v := &view{in: in, targets: targetsOf(in), leftovers: leftovers(in)}
 	v.ofServer = map[serverPlace][]target{}
@@ -50,13 +50,13 @@ func viewOf(in backend.Input) *view {
 	return v
 }
 
-// names are those of what has a number from the operator: of each server, and of the server of each storage target.
+// names has the names of all servers with an assigned number, and of the server of each storage target.
 type names struct {
 	servers map[place]string
 	targets map[int32]string
 }
 
-// namesOf reads them from what is recorded.
+// namesOf reads them from the record.
 func namesOf(in backend.Input) names {
 	out := names{servers: map[place]string{}, targets: make(map[int32]string, len(in.Targets))}
 	for _, a := range in.Given() {

@@ -8,8 +8,8 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// withRecords gives the disks of an earlier Lustre the records that disks of other filesystems have: Lustre's own mountdata has the index,
-// and the StorageTarget the rest. A disk says nothing before that of MDT0000 is known, of which all records tell.
+// withRecords gives the disks of an earlier Lustre the same records that disks of other filesystems have: the index is from Lustre's own
+// mountdata, and the rest from the StorageTarget. It uses no disk before the disk of MDT0000 is known, because all records refer to that.
 func withRecords(in backend.Input) backend.Input {
 	says := func(t *v1alpha1.StorageTarget) *v1alpha1.LustreTarget {
 		if t.Status.Record == nil {
@@ -45,8 +45,8 @@ func withRecords(in backend.Input) backend.Input {
 	return in.Indexed()
 }
 
-// memberOn is the member that a disk says to be of. The slot of a pool stands on no disk: it is the recorded one, or the place of the pool
-// in the spec.
+// memberOn is the member to which a disk belongs according to its own record. The slot of a pool is on no disk: it is the recorded one, or
+// the place of the pool in the spec.
 func memberOn(fs *v1alpha1.FileSystem, t *v1alpha1.StorageTarget, said *v1alpha1.LustreTarget) *v1alpha1.RecordedMember {
 	m := &v1alpha1.RecordedMember{
 		Name: spec.MemberName(daemonOf(&t.Spec)), Role: t.Spec.Role, StoragePool: t.Spec.StoragePool, Slot: t.Spec.Slot,
@@ -72,7 +72,7 @@ func memberOn(fs *v1alpha1.FileSystem, t *v1alpha1.StorageTarget, said *v1alpha1
 	return m
 }
 
-// checkRecords refuses disks that say to be of another Lustre than this one, or of one whose MGT is elsewhere.
+// checkRecords refuses disks that belong to another Lustre, or to one whose MGT is on another node.
 func checkRecords(in backend.Input) error {
 	fs := in.FileSystem
 	for i := range in.Targets {
@@ -92,7 +92,7 @@ func checkRecords(in backend.Input) error {
 	return nil
 }
 
-// recordedNIDs are the NIDs of the MGS that the disks say, nil where none does.
+// recordedNIDs returns the NIDs of the MGS that are on the disks, nil if no disk has any.
 func recordedNIDs(in backend.Input) ([]string, error) {
 	var nids []string
 	from := ""

@@ -11,7 +11,8 @@ import (
 	"parallelfs.dev/operator/internal/backend/lustre"
 )
 
-// leftBehind are the disks of a Lustre whose FileSystem was deleted and made again: each says what it was given, and waits to be told the same.
+// leftBehind returns the disks of a Lustre whose FileSystem was deleted and made again: each has its earlier record, and waits for the same
+// configuration.
 func leftBehind(t *testing.T) backend.Input {
 	t.Helper()
 	in := servers("n1", "n2")
@@ -33,7 +34,7 @@ func leftBehind(t *testing.T) backend.Input {
 func TestWhatTheDisksOfAnEarlierLustreSayIsGivenAgain(t *testing.T) {
 	g := NewWithT(t)
 	in := leftBehind(t)
-	// Since then, the node of the MGS has got another address, and a new disk has come.
+	// Since then, the node of the MGS has another address, and there is a new disk.
 	in.Nodes[2].IP = "10.0.9.9"
 	allocation := give(t, &in)
 	g.Expect(allocation.Unread).To(BeEmpty())

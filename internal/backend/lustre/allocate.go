@@ -17,7 +17,7 @@ import (
 // maxID is the highest number of a target.
 const maxID = cli.MaxIndex + 1
 
-// numbering: a server of Lustre is what it has mounted, so only targets and pools have numbers.
+// numbering: servers have no numbers, because a server of Lustre is only the set of its mounted targets. Targets and pools have numbers.
 var numbering = backend.Numbering{
 	Target: map[v1alpha1.Role]v1alpha1.NumberKind{
 		v1alpha1.RoleMetadata: v1alpha1.NumberOfMetadataTarget, v1alpha1.RoleStorage: v1alpha1.NumberOfStorageTarget,
@@ -28,8 +28,8 @@ var numbering = backend.Numbering{
 	Remembers: "Lustre", From: "its MGS runs",
 }
 
-// Allocate decides which disk is MDT0000 and which the MGT, and by which NIDs that is found; which nodes have MDTs, which nodes and which
-// slot belong to a pool, and the index of each MDT and OST. All of that is on record before anything is written to a disk.
+// Allocate chooses the disks of MDT0000 and the MGT, the NIDs of the MGS, the nodes with MDTs, the nodes and the slot of each pool, and the
+// index of each MDT and OST. All of that is on record before anything is written to a disk.
 func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	in = withRecords(in.Indexed())
 	if err := cmp.Or(checkSpec(in), checkRecords(in)); err != nil {
@@ -117,7 +117,7 @@ func rootNode(in backend.Input, nodes []string) string {
 	return nodes[0]
 }
 
-// addedMDTs are those that join the ones that are recorded. The first of all join nothing.
+// addedMDTs returns the MDTs that join those already recorded. It returns none for the first MDTs of a filesystem.
 func addedMDTs(before backend.Input, after []v1alpha1.FileSystemNode) []string {
 	if before.FileSystem.Status.Given.HighestOf(v1alpha1.NumberOfMetadataTarget) == 0 {
 		return nil
@@ -131,7 +131,7 @@ func addedMDTs(before backend.Input, after []v1alpha1.FileSystemNode) []string {
 	return joins
 }
 
-// Claims are the ports by which its nodes are asked, on each of them.
+// Claims lists the ports of the probes, on each node of the filesystem.
 func (Backend) Claims(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) backend.Claims {
 	claims := backend.NewClaims(fs, backend.PortRange{First: portsOf(fs).base, Count: reservedPorts}, "spec.lustre.basePort")
 	if fs.Status.Metadata == nil {
@@ -147,7 +147,7 @@ func (Backend) Claims(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) 
 	return claims
 }
 
-// allocator gives numbers to targets.
+// allocator assigns numbers to targets.
 type allocator struct {
 	in      backend.Input
 	disks   backend.OnDisks
@@ -155,12 +155,12 @@ type allocator struct {
 	records *backend.Records
 	// root is the StorageTarget that is to be MDT0000.
 	root string
-	// departures are the OSTs that are to be taken out.
+	// departures has the OSTs that are to be taken out.
 	departures []departure
 }
 
-// allocate gives each pool its servers, and each MDT and OST that has none its number, once and for ever: mkfs writes the index on the
-// disk. No MDT gets one before the disk that holds the root directory, because MDT0000 is its own.
+// allocate assigns each pool its servers, and each MDT and OST without a number its number. Numbers are permanent: mkfs writes the index on
+// the disk. No MDT gets a number before the disk of the root directory does, because that disk is MDT0000.
 func (a *allocator) allocate(pools []backend.PoolRecord) error {
 	a.records.Join(pools, ostDaemon)
 	if err := a.takeOver(); err != nil {
@@ -175,7 +175,7 @@ func (a *allocator) allocate(pools []backend.PoolRecord) error {
 	return unique(a.records.All())
 }
 
-// observe records since when targets serve: from then on, Lustre knows them.
+// observe records since when targets serve: from then on, they belong to the Lustre.
 func (a *allocator) observe() {
 	if a.in.State == nil || a.in.State.Asked.IsZero() {
 		return
@@ -203,8 +203,8 @@ func (a *allocator) observe() {
 	}
 }
 
-// leaves records what became of an OST that a person takes out: that it was proven to be empty, and that it is gone. One that is to stay
-// after all, before it is gone, is as if nobody had asked.
+// leaves records the progress of an OST that a person takes out: that it was proven to be empty, and that it was removed. If the person
+// changes the request before the OST is removed, its record is as before.
 func (a *allocator) leaves(t *v1alpha1.MemberTarget, now metav1.Time) {
 	disk := a.in.TargetNamed(t.Name)
 	switch {
@@ -224,12 +224,12 @@ func (a *allocator) leaves(t *v1alpha1.MemberTarget, now metav1.Time) {
 	}
 }
 
-// sameRecord is true when what is recorded of a target has not changed.
+// sameRecord is true when the record of a target has not changed.
 func sameRecord(a, b v1alpha1.MemberTarget) bool {
 	return a.ID == b.ID && a.Initialized.Equal(b.Initialized) && a.Drained.Equal(b.Drained) && a.TakenOut.Equal(b.TakenOut)
 }
 
-// takeOver records what disks say that their targets were given before.
+// takeOver records the numbers that are on disks from before.
 func (a *allocator) takeOver() error {
 	for _, given := range a.disks.Given {
 		have, _ := a.records.Find(given.Node, given.Name)
@@ -246,7 +246,7 @@ func (a *allocator) takeOver() error {
 	return nil
 }
 
-// unique refuses records in which two targets have one number: the second that is mounted would take the place of the first.
+// unique refuses records in which two targets have one number: the second to be mounted would replace the first.
 func unique(nodes []v1alpha1.FileSystemNode) error {
 	type number struct {
 		role v1alpha1.Role
@@ -266,8 +266,8 @@ func unique(nodes []v1alpha1.FileSystemNode) error {
 	return nil
 }
 
-// wanted are the disks that are to have a number, in the order in which they get it. MDTs that follow each other lie on different nodes, as
-// far as that goes: new directories go to one after the other.
+// wanted returns the disks that are to have a number, in the order in which they get it. Successive MDTs are on different nodes, as far as
+// possible, because Lustre places new directories on one MDT after the other.
 func (a *allocator) wanted() []*v1alpha1.StorageTarget {
 	var mdts, osts []*v1alpha1.StorageTarget
 	pools, rooted := map[string]int{}, false
@@ -307,7 +307,7 @@ func (a *allocator) wanted() []*v1alpha1.StorageTarget {
 	return append(mdts, osts...)
 }
 
-// give finds what a target was given, or gives it its number.
+// give returns the record of a target, or assigns it a number.
 func (a *allocator) give(t *v1alpha1.StorageTarget) error {
 	node := t.Spec.Node
 	m := backend.Member(t.Spec.Role, daemonOf(&t.Spec))
@@ -338,7 +338,7 @@ func (a *allocator) give(t *v1alpha1.StorageTarget) error {
 	return nil
 }
 
-// join has a node have a member, for targets that have their number on record on another node.
+// join adds a member to a node, for targets whose number is on record on another node.
 func (a *allocator) join(node string, m v1alpha1.NodeMember) {
 	if have, there := a.records.Find(node, m.Name); !there || have.Retired {
 		m.Targets = nil
@@ -346,7 +346,7 @@ func (a *allocator) join(node string, m v1alpha1.NodeMember) {
 	}
 }
 
-// number is that of a target which has none yet; 0 for one that has to wait.
+// number returns the number for a target that has none yet; 0 for one that has to wait.
 func (a *allocator) number(t *v1alpha1.StorageTarget, member string) (int32, error) {
 	to := backend.Holder{Kind: numbering.Target[t.Spec.Role], Node: t.Spec.Node, Member: member, Target: t.Name}
 	if t.Name == a.root && a.numbers.Promised(to) == 0 && a.numbers.Highest(to.Kind) != 0 && a.numbers.HasToWait() == "" {
@@ -356,7 +356,7 @@ func (a *allocator) number(t *v1alpha1.StorageTarget, member string) (int32, err
 	return a.numbers.Promise(to)
 }
 
-// record adds a target to what its member was given.
+// record adds a target to the record of its member.
 func (a *allocator) record(node string, m v1alpha1.NodeMember, t v1alpha1.MemberTarget) {
 	m.Targets = nil
 	record := a.records.Change(node, m)

@@ -15,7 +15,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/lustre"
 )
 
-// disk is a StorageTarget that was chosen on a node, and that nobody has formatted yet.
+// disk is a StorageTarget that was chosen on a node, and is not formatted yet.
 func disk(name, node string, role v1alpha1.Role, pool string, slot int32) v1alpha1.StorageTarget {
 	return v1alpha1.StorageTarget{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "storage"},
@@ -26,7 +26,7 @@ func disk(name, node string, role v1alpha1.Role, pool string, slot int32) v1alph
 	}
 }
 
-// servers is a Lustre of nodes with two MDTs and two OSTs each, whose root directory is to be on n2's first, which has the MGT as well.
+// servers is a Lustre on nodes with two MDTs and two OSTs each. Its root directory is to be on the first MDT of n2, which also has the MGT.
 func servers(nodes ...string) backend.Input {
 	everywhere := v1alpha1.NodeSelector{"server": ""}
 	format := &v1alpha1.FormatSpec{FSType: v1alpha1.Ldiskfs}
@@ -61,7 +61,7 @@ func servers(nodes ...string) backend.Input {
 
 const root = "mdt0-n2"
 
-// give asks once, and writes all that it says into the input.
+// give allocates once, and writes the results into the input.
 func give(t *testing.T, in *backend.Input) backend.Allocation {
 	t.Helper()
 	given, err := lustre.New().Allocate(*in)
@@ -82,12 +82,12 @@ func memberOfN1(in backend.Input, name string) *v1alpha1.NodeMember {
 	return nil
 }
 
-// usedUp has the status say that so many numbers of a kind were given.
+// usedUp sets the highest number of a kind that the status has as assigned.
 func usedUp(in backend.Input, kind v1alpha1.NumberKind, highest int32) {
 	in.FileSystem.Status.Given = &v1alpha1.GivenNumbers{Highest: []v1alpha1.HighestNumber{{Kind: kind, Number: highest}}}
 }
 
-// indices are the names of targets, by StorageTarget.
+// indices returns the names of targets, by StorageTarget.
 func indices(nodes []v1alpha1.FileSystemNode) map[string]string {
 	out := map[string]string{}
 	for _, given := range backend.GivenOn(nodes) {
@@ -279,7 +279,7 @@ func TestTheLastIndexIsFollowedByASentence(t *testing.T) {
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("all 65504 numbers of a storage target were given")))
 }
 
-// recorded says that the disk of a StorageTarget of another cluster carries what it was given.
+// recorded returns a StorageTarget of another cluster whose disk has this record.
 func recorded(t v1alpha1.StorageTarget, member string, server, target int32) v1alpha1.StorageTarget {
 	t.Status.Provisioned = &v1alpha1.TargetProvisioned{}
 	slot := t.Spec.Slot
@@ -336,7 +336,7 @@ func TestTwoDisksOfOneIndexAreRefused(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("the targets ost0-n1 and old-n2 both have the number 1")))
 }
 
-// told is what the disks are to Lustre, by StorageTarget.
+// told returns the Lustre configuration of the disks, by StorageTarget.
 func told(t *testing.T, in backend.Input) map[string]*v1alpha1.LustreTarget {
 	t.Helper()
 	targets := slices.Clone(in.Targets)
@@ -382,7 +382,7 @@ func TestAnMGTOfItsOwnIsToldAndAllOthersWhereItIs(t *testing.T) {
 	g.Expect(is[root]).To(HaveValue(And(HaveField("WithMGT", false), HaveField("ManagementNIDs", []string{"10.0.0.3@tcp"}))))
 }
 
-// withMGT are servers whose MGT has a disk of its own, on n3.
+// withMGT is servers with an MGT on a disk of its own, on n3.
 func withMGT(nodes ...string) backend.Input {
 	in := servers(nodes...)
 	in.FileSystem.Spec.Lustre.Management = &v1alpha1.LustreManagement{

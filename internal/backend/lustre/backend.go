@@ -1,6 +1,6 @@
 // Package lustre runs Lustre: an MGS, several MDTs on each node, OSTs by pool and node, and clients, all of them mounts of the kernels of
-// their nodes (docs/adr/0071). Its programs and modules are the nodes' own. Commands and options are those of the man pages lctl(8),
-// lfs(1), lnetctl(8) and mount.lustre(8), and of what 2.17.57 has printed (cli/testdata).
+// their nodes (docs/adr/0071). Its programs and modules are the nodes' own. Commands and options follow the man pages lctl(8), lfs(1),
+// lnetctl(8) and mount.lustre(8), and the output of 2.17.57 (cli/testdata).
 package lustre
 
 import (
@@ -26,11 +26,11 @@ const (
 
 // Backend runs Lustre.
 type Backend struct {
-	// TellTime is how long a change may take until a server that starts is told of it; see backend.DefaultTellTime.
+	// TellTime is how long it may take until a server that starts reads a changed configuration; see backend.DefaultTellTime.
 	TellTime time.Duration
 }
 
-// What it can do besides what every backend does.
+// The features that this backend has and not every backend has.
 var (
 	_ backend.Backend         = Backend{}
 	_ backend.NodeProber      = Backend{}
@@ -55,10 +55,11 @@ func New() Backend { return Backend{TellTime: backend.DefaultTellTime} }
 // Type is Lustre.
 func (Backend) Type() v1alpha1.FileSystemType { return v1alpha1.Lustre }
 
-// Versions are that of the recorded answers, and that of the packages that sites run, whose commands are the same by its sources.
+// Versions lists the version of the recorded answers, and that of the packages that sites run, whose commands are the same according to its
+// sources.
 func (Backend) Versions() []string { return []string{"2.15.6", "2.17.57"} }
 
-// Families is IPv4: NIDs of IPv6 were not tried. Where spec.network names the interfaces of LNet, only the probes use the node's
+// Families is IPv4: NIDs with IPv6 were not tested. Where spec.network names the interfaces of LNet, only the probes use the node's
 // InternalIP, which may be of any family.
 func (Backend) Families(fs *v1alpha1.FileSystem) []corev1.IPFamily {
 	if fs.Spec.Network != nil && len(fs.Spec.Network.Interfaces) > 0 {
@@ -67,10 +68,10 @@ func (Backend) Families(fs *v1alpha1.FileSystem) []corev1.IPFamily {
 	return []corev1.IPFamily{corev1.IPv4Protocol}
 }
 
-// Order stops a filesystem as the manual says, in its reverse: MDTs, OSTs, and an MGS of its own last.
+// Order returns the order in which the manual stops a filesystem, reversed: MDTs, OSTs, and an MGS of its own last.
 func (Backend) Order() []string { return []string{componentMGS, componentOST, componentMDT} }
 
-// Mount says where client nodes have the filesystem.
+// Mount returns where client nodes mount the filesystem.
 func (Backend) Mount(fs *v1alpha1.FileSystem) backend.Mount {
 	if fs.Spec.Clients == nil {
 		return backend.Mount{}
@@ -82,13 +83,13 @@ func (Backend) Mount(fs *v1alpha1.FileSystem) backend.Mount {
 	return mount
 }
 
-// Questions ask the node that the probe runs on.
+// Questions queries the node on which the probe runs.
 func (Backend) Questions(_, address string) backend.Questions {
 	_, fsName, _ := strings.Cut(address, ":/")
 	return questions{cli.Commands{FSName: fsName}}
 }
 
-// own is what only a Lustre has, and given what it was given for ever.
+// own returns the part of the spec that only a Lustre has, and given its permanent facts.
 func own(fs *v1alpha1.FileSystem) v1alpha1.LustreSpec {
 	if fs.Spec.Lustre == nil {
 		return v1alpha1.LustreSpec{}
@@ -128,7 +129,8 @@ func Member(t *v1alpha1.StorageTargetSpec) string { return spec.MemberName(daemo
 // maxSlots is how many pools, and how many MDTs of a node, have a port of their own.
 const maxSlots = 16
 
-// ports of a filesystem, from its base port; see v1alpha1.LustreSpec.BasePort. A node is asked at the port of any of its members.
+// ports of a filesystem, from its base port; see v1alpha1.LustreSpec.BasePort. The probe of a node answers at the port of any of its
+// members.
 type ports struct{ base int32 }
 
 func portsOf(fs *v1alpha1.FileSystem) ports {
@@ -148,8 +150,8 @@ func (p ports) ost(slot int32) int32 { return p.base + 32 + slot }
 // reservedPorts is how many ports a filesystem reserves from its base port; see v1alpha1.LustreSpec.BasePort.
 const reservedPorts = 64
 
-// TargetOf is the target that a number stands for. Numbers in records count from 1, because 0 means that nothing was given there, and
-// Lustre's indices count from 0.
+// TargetOf returns the target with a number. Numbers in records count from 1, because 0 means that none is assigned, and Lustre's indices
+// count from 0.
 func TargetOf(fsName string, role v1alpha1.Role, id int32) cli.Target {
 	switch role {
 	case v1alpha1.RoleManagement:

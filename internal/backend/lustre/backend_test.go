@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 var noon = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
-// everything is a filesystem that uses all that the backend can do: an MGS of its own, two nodes with two MDTs and two OSTs each, over a
+// everything is a filesystem that uses all features of the backend: an MGS of its own, two nodes with two MDTs and two OSTs each, over a
 // network with two rails, and a client. All disks are proven.
 func everything(version string) backend.Input {
 	in := withMGT("n1", "n2")
@@ -60,7 +60,7 @@ func everything(version string) backend.Input {
 	return in
 }
 
-// prove has the agent of a disk call it proven.
+// prove writes the status of an agent that has proven the disk.
 func prove(t *v1alpha1.StorageTarget) {
 	when := metav1.NewTime(noon)
 	t.Status.Provisioned = &v1alpha1.TargetProvisioned{PlanHash: "sha256:1", UUID: "uuid-" + t.Name, Finished: &when}

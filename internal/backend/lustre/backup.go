@@ -18,13 +18,13 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// A backup of Lustre is the directory CONFIGS of its MGT (docs/adr/0100): which targets there are and by which NIDs they are found, pools,
-// and the parameters of conf_param and set_param -P. The MGT is mounted and shows no files, so the node's own programs copy them, and the
-// probe beside the MGS hands them out. llog_reader reads each log of the copy, and the MGS says before and after it what is in force.
+// A backup of Lustre is the directory CONFIGS of its MGT (docs/adr/0100): the list of targets with their NIDs, the pools, and the
+// parameters of conf_param and set_param -P. The mounted MGT shows no files. So the node's own programs copy them, and the probe beside the
+// MGS hands them out. llog_reader reads each log of the copy, and the MGS lists the records in force before and after the copy.
 
 const (
 	componentBackup = "backup"
-	// storeVolume has the secret that who asks for the logs has to know, and storeKey is its name in the Secret.
+	// storeVolume has the secret that authorizes a request for the logs, and storeKey is its name in the Secret.
 	storeVolume    = "store-secret"
 	storeDirectory = "/etc/parallelfs-store"
 	storeKey       = "secret"
@@ -36,7 +36,7 @@ func (Backend) SecretName(fs *v1alpha1.FileSystem) (name, key string) {
 	return backend.ChildName(fs, "store"), storeKey
 }
 
-// storeMember is the member beside whose probe the logs are handed out.
+// storeMember is the member whose probe hands out the logs.
 func storeMember(fs *v1alpha1.FileSystem) string {
 	if hasMGT(fs) {
 		return componentMGS
@@ -44,7 +44,7 @@ func storeMember(fs *v1alpha1.FileSystem) string {
 	return mdtDaemon(0)
 }
 
-// handOut has a probe hand out the logs, when it is the one beside the MGS.
+// handOut makes a probe hand out the logs, if it is the one beside the MGS.
 func (b *builder) handOut(pod *corev1.PodTemplateSpec, daemon string, probe *spec.Probe, c *corev1.Container) {
 	if daemon != storeMember(b.in.FileSystem) {
 		return
@@ -68,7 +68,7 @@ func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batc
 		port = portsOf(fs).mdt(0)
 	}
 	p := pods(in)
-	p.Group = backend.Nobody // of a backup in a claim
+	p.Group = backend.Nobody // for a backup in a claim
 	c := p.Container(componentBackup, in.Images.Node, "backup", backend.BackupVolume, backend.BackupToldKey)
 	name, _ := Backend{}.SecretName(fs)
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: storeVolume, MountPath: storeDirectory, ReadOnly: true})
@@ -78,7 +78,8 @@ func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batc
 	return job, told, nil
 }
 
-// The directories of a backup: the files of the MGT, what the MGS has said of each log, and what llog_reader has read in its file.
+// The directories of a backup: the files of the MGT, the records of each log according to the MGS, and those that llog_reader has read in
+// its file.
 const (
 	storedFiles   = cli.ConfigDirectory + "/"
 	storedPrinted = "llog_print/"
@@ -108,7 +109,7 @@ func (q questions) CopyStore(run backend.RunOnNode, work string) (map[string][]b
 	return out, err
 }
 
-// copyLogs copies all files in CONFIGS but what the disk says of itself, as they lay there together.
+// copyLogs copies all files in CONFIGS except those about the disk itself, in a consistent state.
 func copyLogs(run backend.RunOnNode, device, work string) (map[string][]byte, error) {
 	before, err := printLogs(run)
 	if err != nil {
@@ -132,7 +133,7 @@ func copyLogs(run backend.RunOnNode, device, work string) (map[string][]byte, er
 			}
 		case name == cli.Params:
 			return nil, fmt.Errorf("the disk has the log %s, and the MGS does not say what it has", name)
-		default: // no program of Lustre reads it, so that it counts when it is the same twice
+		default: // no program of Lustre reads it, so two equal copies are required
 			again, err := run(cli.ReadConfig(device, name)...)
 			if err != nil {
 				return nil, err
@@ -150,7 +151,7 @@ func copyLogs(run backend.RunOnNode, device, work string) (map[string][]byte, er
 		return nil, errors.New("the logs of the MGS have changed while they were copied")
 	}
 	for name := range before {
-		out[storedPrinted+name] = before[name] // also of one that the disk does not have
+		out[storedPrinted+name] = before[name] // also for a log that the disk does not have
 	}
 	_, err = understood(out)
 	return out, err
@@ -211,7 +212,7 @@ func printLogs(run backend.RunOnNode) (map[string][]byte, error) {
 			return nil, err
 		}
 	}
-	if params, err := run(cli.PrintLog(cli.Params)...); err == nil { // else nobody has ever set one, or the disk will say that somebody has
+	if params, err := run(cli.PrintLog(cli.Params)...); err == nil { // else none was ever set, or the disk has the log
 		out[cli.Params] = params
 	}
 	return out, nil
@@ -220,8 +221,8 @@ func printLogs(run backend.RunOnNode) (map[string][]byte, error) {
 // StoreDatabase is none.
 func (Backend) StoreDatabase(string) *backend.StoreDatabase { return nil }
 
-// ReadStore reads the logs of a backup, and compares what llog_reader has read in each file with what the MGS had said. What it lacks is of
-// what the operator has on record, where that is what was said.
+// ReadStore reads the logs of a backup, and compares the records that llog_reader has read in each file with those of the MGS. It reports
+// targets that are missing from the backup: those on record with the operator, if the state has a record.
 func (Backend) ReadStore(_ string, content backend.StoreContent, said backend.State) (backend.StoreRead, error) {
 	at := slices.IndexFunc(said.Targets, func(t backend.Target) bool {
 		return t.Role == v1alpha1.RoleManagement && (t.Online || t.ID == managementNumber)
@@ -236,16 +237,16 @@ func (Backend) ReadStore(_ string, content backend.StoreContent, said backend.St
 	return backend.StoreRead{Has: found.has(said.Targets), Lacks: found.lacks(said.Targets)}, nil
 }
 
-// logs are those of a copy.
+// logs holds the logs of a copy.
 type logs struct {
-	// records is how many are in force of each log.
+	// records is the number of records in force, by log.
 	records map[string]int
-	// fsName is that of the filesystem, and targets those that its clients find by the log.
+	// fsName is the name of the filesystem, and targets lists those that its clients find by the log.
 	fsName  string
 	targets []string
 }
 
-// lacks are the targets that are on record, and that no client would find.
+// lacks returns the targets that are on record, and that no client would find.
 func (l *logs) lacks(recorded []backend.Target) (out []string) {
 	for i := range recorded {
 		name := TargetOf(l.fsName, recorded[i].Role, recorded[i].ID).String()
@@ -256,7 +257,7 @@ func (l *logs) lacks(recorded []backend.Target) (out []string) {
 	return out
 }
 
-// has says how many records there are, and which targets are among them that are on record no more.
+// has describes how many records there are, and which of their targets are no longer on record.
 func (l *logs) has(recorded []backend.Target) string {
 	all, each := 0, make([]string, 0, len(l.records))
 	for _, name := range backend.SortedKeys(l.records) {
@@ -273,7 +274,7 @@ func (l *logs) has(recorded []backend.Target) string {
 	return out
 }
 
-// understood is what a copy says, or what of it can't be used.
+// understood returns the content of a copy, or an error about the part that can't be used.
 func understood(files map[string][]byte) (*logs, error) {
 	out := &logs{records: map[string]int{}}
 	for _, name := range backend.SortedKeys(files) {

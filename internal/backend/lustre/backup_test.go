@@ -18,12 +18,12 @@ import (
 	"parallelfs.dev/operator/internal/backend/lustre"
 )
 
-// mgs is a node whose MGS has the logs that were recorded, with what its programs print, by their command lines. A program that prints
-// nothing here fails.
+// mgs is a node whose MGS has the recorded logs, and the output of its programs, by their command lines. A program that prints nothing here
+// fails.
 type mgs struct {
 	says map[string]string
 	ran  []string
-	// after, where set, is called when the disk was read.
+	// after, if set, is called after the disk was read.
 	after func(m *mgs)
 }
 
@@ -55,7 +55,7 @@ func newMGS(t *testing.T) *mgs {
 	return m
 }
 
-// logSample is what 2.17.57 has printed.
+// logSample is recorded output of 2.17.57.
 func logSample(t *testing.T, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("cli", "testdata", "2.17.57", name+".txt"))

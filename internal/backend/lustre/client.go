@@ -11,7 +11,8 @@ import (
 // mountType is the type of a client's mount, also in /proc/self/mountinfo.
 const mountType = "lustre"
 
-// ClientMount tells the node binary how to mount on a client: from the NIDs of the MGS, which commas join as they are all of one node.
+// ClientMount describes for the node binary how to mount on a client: from the NIDs of the MGS, which are separated by commas because they
+// belong to one node.
 func ClientMount(lustre v1alpha1.LustreSpec, clients v1alpha1.ClientsSpec, mgs []string) (spec.Mount, error) {
 	const field = "spec.clients.mountOptions"
 	if refused := refusedOptions(field, clients.MountOptions, refusedClientOptions); len(refused) > 0 {
@@ -24,5 +25,5 @@ func ClientMount(lustre v1alpha1.LustreSpec, clients v1alpha1.ClientsSpec, mgs [
 	return mount, nil
 }
 
-// sourceOf is what clients mount: the NIDs of the MGS, and Lustre's own name of the filesystem.
+// sourceOf is the source of a client's mount: the NIDs of the MGS, and Lustre's own name of the filesystem.
 func sourceOf(mgs []string, fsName string) string { return strings.Join(mgs, ",") + ":/" + fsName }

@@ -16,20 +16,20 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// componentConfigure is that of the Jobs that make pools.
+// componentConfigure is the component of the Jobs that make pools.
 const componentConfigure = "configure"
 
-// work makes what lies on no disk of its own: pools, their directories and layouts, parameters, and limits.
+// work makes the parts of a filesystem that are on no disk of their own: pools, their directories and layouts, parameters, and limits.
 type work struct {
-	// name of the Job, a hash of what it does; empty while there is nothing to do it with.
+	// name of the Job, a hash of its commands; empty while they can't run.
 	name     string
 	commands []spec.Command
-	// pools are the indices of the OSTs that belong to each.
+	// pools maps each pool to the indices of its OSTs.
 	pools map[string][]int32
 }
 
-// workOf is the work of a filesystem as it is recorded. OSTs belong to it when Lustre knows them. It first begins when all serve that have
-// an index, so that it is done once, and not once for each OST.
+// workOf returns the work for a filesystem as it is recorded. OSTs are included once they have served. It first begins when all targets
+// with an index serve, so that it runs once, and not once for each OST.
 func workOf(in backend.Input) work {
 	fs := in.FileSystem
 	w := work{pools: map[string][]int32{}}
@@ -40,7 +40,7 @@ func workOf(in backend.Input) work {
 		}
 		for _, t := range g.Targets {
 			switch {
-			case t.ID == 0: // it has its number on the other one of its nodes
+			case t.ID == 0: // its number is on record with the other one of its nodes
 			case t.TakenOut != nil, isLeaving(in, t):
 			case t.Initialized == nil && first:
 				return w
@@ -58,13 +58,14 @@ func workOf(in backend.Input) work {
 	w.commands = w.all(fs)
 	hashed := []any{w.commands}
 	if r := given(fs).Recovered; r != nil && r.Compared != nil {
-		hashed = append(hashed, r.PlanHash) // what was set after the backup is set again
+		hashed = append(hashed, r.PlanHash) // settings that are newer than the backup are made again
 	}
 	w.name = backend.ChildName(fs, componentConfigure+"-"+backend.Hash(hashed...))
 	return w
 }
 
-// all are the commands. Each can be run again. Of those that fail when they are, the pools that MDT0000 knows say whether they were done.
+// all returns the commands. Each can be run again. Some fail when they are repeated; the pools that MDT0000 lists show whether these were
+// done.
 func (w work) all(fs *v1alpha1.FileSystem) []spec.Command {
 	mount := adminMount(fs, componentConfigure)
 	var out []spec.Command
@@ -101,10 +102,10 @@ func (w work) all(fs *v1alpha1.FileSystem) []spec.Command {
 	return out
 }
 
-// poolSeconds is how long it may take to make a pool, and to add an OST to it: a real one took about 10 s (2.17.57, emulated).
+// poolSeconds is how long it may take to make a pool, and to add an OST to it; a real one took about 10 s (2.17.57, emulated).
 const poolSeconds = 30
 
-// ownPool is what only a pool of a Lustre has.
+// ownPool returns the part of a pool's spec that only a Lustre has.
 func ownPool(fs *v1alpha1.FileSystem, name string) v1alpha1.LustrePool {
 	for _, p := range own(fs).StoragePools {
 		if p.Name == name {
@@ -120,7 +121,8 @@ func (w work) done(in backend.Input) bool {
 	return w.name != "" && job != nil && job.Succeeded
 }
 
-// differs says which pools MDT0000 knows otherwise, in words that follow a sentence; empty when none, or when it does not say.
+// differs lists the pools that MDT0000 has in another form, in words that follow a sentence; empty when none differs, or when it does not
+// answer.
 func (w work) differs(state *backend.State) string {
 	if state == nil || len(state.Pools) == 0 {
 		return ""
@@ -143,20 +145,21 @@ func (w work) differs(state *backend.State) string {
 	return "; " + strings.Join(wrong, ", ")
 }
 
-// isLeaving is true for an OST that a person takes out: it is in no pool any more.
+// isLeaving is true for an OST that a person takes out: it is no longer in any pool.
 func isLeaving(in backend.Input, t v1alpha1.MemberTarget) bool {
 	disk := in.TargetNamed(t.Name)
 	return t.Drained != nil || disk != nil && disk.Spec.Remove && t.Initialized != nil
 }
 
-// adminMount is where a Job mounts the filesystem, on the node of the MGS. Each Job that runs beside others has a place of its own.
+// adminMount is where a Job mounts the filesystem, on the node of the MGS. Each Job that may run at the same time as others has its own
+// mount point.
 func adminMount(fs *v1alpha1.FileSystem, place string) string {
 	return path.Join(adminDirectory(fs), place)
 }
 
 func adminDirectory(fs *v1alpha1.FileSystem) string { return path.Join(backend.StateRoot(fs), "admin") }
 
-// jobs are the Job of the work. One that runs goes on to its end, and while nobody knows how the filesystem is, none begins.
+// jobs returns the Job of the work. A running Job continues to its end. While the state of the filesystem is unknown, none begins.
 func (b *builder) jobs() []client.Object {
 	fs, w := b.in.FileSystem, workOf(b.in)
 	var running []client.Object
@@ -176,7 +179,7 @@ func (b *builder) jobs() []client.Object {
 	return []client.Object{b.configureJob(w)}
 }
 
-// configureDeadline ends a Job that waits for something that does not come, such as a server.
+// configureDeadline ends a Job that waits for something that never comes, such as a server.
 const configureDeadline = time.Hour
 
 // configureJob runs the commands on the node of the MGS, where pools and parameters are set.
@@ -187,8 +190,8 @@ func (b *builder) configureJob(w work) client.Object {
 	return job
 }
 
-// PoolCommands bring Lustre's pools from what it lists to what is wanted, each with the indices of its OSTs; they run on the MGS. A pool
-// that nobody wants stays: files that name a destroyed one can't be moved any more.
+// PoolCommands change Lustre's pools from the listed ones to the desired ones, each with the indices of its OSTs; they run on the MGS. A
+// pool that is no longer desired stays: files that name a destroyed pool can no longer be moved.
 func PoolCommands(fsName string, wanted, listed map[string][]int32) [][]string {
 	c := cli.Commands{FSName: fsName}
 	var out [][]string
@@ -207,7 +210,7 @@ func PoolCommands(fsName string, wanted, listed map[string][]int32) [][]string {
 	return out
 }
 
-// without are those of some that are not among others.
+// without returns the elements of some that are not in others.
 func without[T cmp.Ordered](some, others []T) []T {
 	sorted := slices.Sorted(slices.Values(others))
 	return slices.DeleteFunc(slices.Clone(some), func(n T) bool {
@@ -216,7 +219,7 @@ func without[T cmp.Ordered](some, others []T) []T {
 	})
 }
 
-// LayoutCommand says how new files in a directory are laid out on the OSTs of a pool: as asked for, or each on one of them.
+// LayoutCommand sets how new files in a directory are laid out on the OSTs of a pool: as requested, or each file on one of them.
 func LayoutCommand(directory, pool string, asked []v1alpha1.LustreComponent) []string {
 	layout := []cli.Component{{OSTs: 1}}
 	if len(asked) > 0 {
@@ -246,7 +249,7 @@ func ProjectCommands(fsName, mount string, projects []v1alpha1.LustreProject) []
 	return out
 }
 
-// DirectoriesWanted is the default layout of new directories that is asked for.
+// DirectoriesWanted is the requested default layout of new directories.
 func DirectoriesWanted(asked v1alpha1.LustreDirectories) cli.Directories {
 	d := cli.Directories{MDTs: cmp.Or(asked.MDTsPerDirectory, 1), RoundRobinDepth: 3}
 	if asked.RoundRobinDepth != nil {

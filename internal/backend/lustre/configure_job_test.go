@@ -16,7 +16,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// toldIn is what a Job is told.
+// toldIn returns the configuration of a Job.
 func toldIn(t *testing.T, job *batchv1.Job) spec.Configure {
 	t.Helper()
 	var out spec.Configure
@@ -70,7 +70,7 @@ func TestNoPoolIsMadeBeforeAllOSTsOfANewFilesystemServe(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(objects).NotTo(ContainElement(BeAssignableToTypeOf(&batchv1.Job{})))
 
-	// Later, one that does not serve yet holds up no other.
+	// Later, a target that does not serve yet delays no other.
 	in.FileSystem.Status.Metadata.Initialized = new(metav1.NewTime(noon))
 	g.Expect(toldIn(t, jobOf(t, in)).Commands[1].Argv).To(Equal([]string{"lctl", "pool_add", "pfs.ssd", "pfs-OST[0000-0001/1]", "pfs-OST0003"}))
 }

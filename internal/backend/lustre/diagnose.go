@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// diagnose names what stands between the filesystem and Ready, worst first.
+// diagnose lists the problems that keep the filesystem from being Ready, worst first.
 func (o *observer) diagnose() {
 	say := func(reason, format string, args ...any) {
 		o.seen.Problems = append(o.seen.Problems, backend.Problem{Reason: reason, Message: fmt.Sprintf(format, args...)})
@@ -43,7 +43,7 @@ func (o *observer) diagnose() {
 	o.diagnoseClients(say)
 }
 
-// diagnoseServers names the servers that nobody looks after, or that don't answer; their targets may serve all the same.
+// diagnoseServers lists the servers without a running pod, or without an answer; their targets may serve nevertheless.
 func (o *observer) diagnoseServers(say func(reason, format string, args ...any)) {
 	var away, skewed []string
 	want := lineOf(backend.Version(o.fs))
@@ -65,7 +65,7 @@ func (o *observer) diagnoseServers(say func(reason, format string, args ...any))
 	}
 }
 
-// diagnoseManagement says that the node of the MGS has other NIDs now than those that stand on every disk.
+// diagnoseManagement reports that the present NIDs of the MGS's node differ from those on every disk.
 func (o *observer) diagnoseManagement(say func(reason, format string, args ...any)) {
 	record := given(o.fs)
 	node, there := o.in.Node(record.ManagementNode)
@@ -83,7 +83,7 @@ func (o *observer) diagnoseManagement(say func(reason, format string, args ...an
 	}
 }
 
-// diagnosePools says that pools are not as the spec asks, or that the Job that makes them so has not ended.
+// diagnosePools reports pools that differ from the spec, or whose Job has not ended.
 func (o *observer) diagnosePools(say func(reason, format string, args ...any)) {
 	w := o.work
 	if w.name == "" {
@@ -110,8 +110,8 @@ func (o *observer) diagnosePools(say func(reason, format string, args ...any)) {
 	say(v1alpha1.ReasonPoolsNotPlaced, "pools, their directories and layouts are not as asked for; job %s makes them so: %s%s", w.name, progress, wrong)
 }
 
-// diagnoseForgotten names the OSTs that were taken out and that Lustre could not be made to forget: the node of the MGS may have been
-// started anew meanwhile.
+// diagnoseForgotten lists the OSTs that were taken out and that could not be removed from Lustre: the node of the MGS may have restarted
+// meanwhile.
 func (o *observer) diagnoseForgotten(say func(reason, format string, args ...any)) {
 	for name := range forgetJobs(o.in) {
 		if job := o.in.JobNamed(name); job != nil && job.Failed {

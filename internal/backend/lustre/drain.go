@@ -19,40 +19,41 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// An OST leaves in these steps, each of which the nodes of the MDTs, or a Job, must show before the next one begins. No MDT makes objects
-// on it any more. Its files are moved, and none has an object on it. It is taken out of its pool and deactivated. All MDTs say so, and
-// clients have had time to follow the same log. Then no file has an object on it still: nothing can have made one since. Only then is it
-// recorded as drained, so that a person may take it out; it is unmounted when its StorageTarget is deleted, and Lustre forgets it.
+// An OST leaves in these steps. The nodes of the MDTs, or a Job, must prove each before the next one begins. First, no MDT makes objects on
+// it any longer. Its files are moved, until none has an object on it. It is taken out of its pool and deactivated. All MDTs report that
+// they no longer use it, and clients have had time to follow the same log. A second search finds no file with an object on it: none can
+// have been made since. Only then is it recorded as drained, so that a person may take it out. It is unmounted when its StorageTarget is
+// deleted, and removed from Lustre.
 
-// componentDrain is that of the Jobs of drains.
+// componentDrain is the component of the Jobs of drains.
 const componentDrain = "drain"
 
-// settle is how long clients have to follow what the MDTs have followed: they read the same log, when the MGS calls for it (2.17.57 took
-// more than 5 s).
+// settle is how long clients have to apply the changes that the MDTs have applied: they read the same log, when the MGS requests it
+// (2.17.57 took more than 5 s).
 const settle = 5 * time.Minute
 
 // departure is an OST that a person wants to take out.
 type departure struct {
 	backend.Given
 	target v1alpha1.MemberTarget
-	// fills are the nodes whose MDTs make objects on it still, and opens says that some MDT uses it still, or may do so.
+	// fills lists the nodes whose MDTs still make objects on it, and opens is the reason why some MDT still uses it, or may do so.
 	fills []string
 	opens bool
-	// waits says why nothing is done, empty when something is.
+	// waits is the reason why nothing is done, empty when something is.
 	waits string
 }
 
-// index is Lustre's own.
+// index is Lustre's own number of it.
 func (d *departure) index() int32 { return d.target.ID - 1 }
 
-// The Jobs of a drain: one that moves files and deactivates, one that proves, one that has Lustre forget.
+// The Jobs of a drain: the first moves files and deactivates, the second proves that it is empty, the third removes it from Lustre.
 func jobName(fs *v1alpha1.FileSystem, what string, id int32) string {
 	return backend.ChildName(fs, fmt.Sprintf("%s-%s-%d", componentDrain, what, id))
 }
 
 const jobMove, jobProve, jobForget = "move", "prove", "forget"
 
-// departuresOf are the OSTs that are to be taken out and are not drained yet, by number.
+// departuresOf returns the OSTs that are to be taken out and are not drained yet, by number.
 func departuresOf(in backend.Input) []departure {
 	if in.State == nil {
 		return nil
@@ -76,7 +77,7 @@ func departuresOf(in backend.Input) []departure {
 	return out
 }
 
-// look finds how far it is.
+// look computes the progress of the departure.
 func (d *departure) look(in backend.Input) {
 	links := map[[2]int32]backend.Link{}
 	for _, l := range in.State.Links {
@@ -108,7 +109,7 @@ func (d *departure) look(in backend.Input) {
 	}
 }
 
-// othersStay is true when another OST of the pool serves that nobody wants to take out.
+// othersStay is true when another OST of the pool is online and is not to be taken out.
 func othersStay(in backend.Input, d *departure) bool {
 	for _, g := range in.Given() {
 		if g.Role != v1alpha1.RoleStorage || g.StoragePool != d.StoragePool || g.Retired {
@@ -124,7 +125,7 @@ func othersStay(in backend.Input, d *departure) bool {
 	return false
 }
 
-// moved is when its files were moved, and that it is not used any more was told.
+// moved is the time when its files were moved and it was deactivated.
 func (d *departure) moved(in backend.Input) (time.Time, bool) {
 	job := in.JobNamed(jobName(in.FileSystem, jobMove, d.target.ID))
 	if job == nil || !job.Succeeded {
@@ -133,7 +134,7 @@ func (d *departure) moved(in backend.Input) (time.Time, bool) {
 	return job.Ended, true
 }
 
-// proven is when it was proven that it is empty, after nobody could use it any more.
+// proven is the time when it was proven to be empty, after its last possible use.
 func (d *departure) proven(in backend.Input) (time.Time, bool) {
 	_, moved := d.moved(in)
 	job := in.JobNamed(jobName(in.FileSystem, jobProve, d.target.ID))
@@ -143,8 +144,8 @@ func (d *departure) proven(in backend.Input) (time.Time, bool) {
 	return job.Ended, true
 }
 
-// drains are the Jobs of what is to leave, of what has left, and of what is lost. While nobody knows how the filesystem is, those that are
-// there go on.
+// drains returns the Jobs of the OSTs that are to leave, of those that have left, and of those that are lost. While the state of the
+// filesystem is unknown, the existing Jobs continue.
 func (b *builder) drains() []client.Object {
 	in, fs := b.in, b.in.FileSystem
 	var out []client.Object
@@ -169,7 +170,7 @@ func (b *builder) drains() []client.Object {
 		move, prove := jobName(fs, jobMove, d.target.ID), jobName(fs, jobProve, d.target.ID)
 		mount := adminMount(fs, fmt.Sprintf("%s-%d", componentDrain, d.target.ID))
 		ended, moved := d.moved(in)
-		for _, name := range []string{move, prove} { // one that is there goes on, or is the record of what was done
+		for _, name := range []string{move, prove} { // an existing Job continues, or is the record of its work
 			if in.JobNamed(name) != nil {
 				out = append(out, backend.Keep(fs.Namespace, name))
 			}
@@ -184,7 +185,7 @@ func (b *builder) drains() []client.Object {
 			want(move, mgs, mount,
 				spec.Command{Argv: cli.Migrate(mount, d.index()), TimeoutSeconds: -1},
 				spec.Command{Argv: cli.ProveEmpty(mount, d.index()), TimeoutSeconds: -1},
-				spec.Command{Argv: c.RemoveFromPool(d.StoragePool, []int32{d.index()}), MayFail: true}, // it may be done
+				spec.Command{Argv: c.RemoveFromPool(d.StoragePool, []int32{d.index()}), MayFail: true}, // it may be done already
 				spec.Command{Argv: c.Deactivate(d.index())})
 		case moved && !d.opens && ended.Add(settle).Before(in.State.Asked) && in.JobNamed(prove) == nil:
 			want(prove, mgs, mount, spec.Command{Argv: cli.ProveEmpty(mount, d.index()), TimeoutSeconds: -1})
@@ -202,12 +203,12 @@ func (b *builder) drains() []client.Object {
 	return out
 }
 
-// stopName is that of the Job that keeps the MDTs of a node from making objects.
+// stopName names the Job that keeps the MDTs of a node from making objects.
 func stopName(fs *v1alpha1.FileSystem, node string, commands []spec.Command) string {
 	return backend.ChildName(fs, componentDrain+"-stop-"+backend.Hash(node, commands))
 }
 
-// forgetJobs are the Jobs by which Lustre forgets the OSTs that were taken out, with their indices.
+// forgetJobs returns the Jobs that remove OSTs from Lustre that were taken out, with their indices.
 func forgetJobs(in backend.Input) iter.Seq2[string, int32] {
 	return func(yield func(string, int32) bool) {
 		if !canForget(backend.Version(in.FileSystem)) {
@@ -223,7 +224,7 @@ func forgetJobs(in backend.Input) iter.Seq2[string, int32] {
 	}
 }
 
-// isGone is true for an OST that was drained and taken out, and that its node does not serve any more.
+// isGone is true for an OST that was drained and taken out, and that its node no longer serves.
 func isGone(in backend.Input, node string, t v1alpha1.MemberTarget) bool {
 	_, there := in.Node(node)
 	return t.Drained != nil && t.TakenOut != nil && in.TargetWithID(v1alpha1.RoleStorage, t.ID) == nil && (!there || in.Unanswered[node] == "")
@@ -258,7 +259,7 @@ func (b *builder) job(name, component, node, mount string, commands []spec.Comma
 	}
 }
 
-// Removal says how the files of an OST come elsewhere. What waits for what, its own message says.
+// Removal describes how the files of an OST are moved to others. The message of each step contains the reason for its wait.
 func (Backend) Removal(_ *v1alpha1.FileSystem, target *v1alpha1.StorageTarget, _ []string) backend.Removal {
 	switch target.Spec.Role {
 	case v1alpha1.RoleManagement:
@@ -271,7 +272,7 @@ func (Backend) Removal(_ *v1alpha1.FileSystem, target *v1alpha1.StorageTarget, _
 	}
 }
 
-// drain says how far an OST is that a person wants to take out.
+// drain describes the progress of an OST that a person wants to take out.
 func (o *observer) drain(out *backend.TargetStatus, record v1alpha1.MemberTarget) {
 	if record.Drained != nil {
 		out.Removing, out.Removable, out.Message = true, true, ""
@@ -312,7 +313,7 @@ func (o *observer) drain(out *backend.TargetStatus, record v1alpha1.MemberTarget
 	}
 }
 
-// sayShut says of an OST that is to stay, and that MDTs don't use, how it is used again: who has told them so is not known.
+// sayShut describes how an OST that is to stay, and that MDTs do not use, gets into use again: it is unknown why they do not use it.
 func (o *observer) sayShut(out *backend.TargetStatus, t *v1alpha1.StorageTarget) {
 	if t.Spec.Remove || !slices.ContainsFunc(o.in.State.Links, func(l backend.Link) bool { return l.To == out.ID }) {
 		return
@@ -322,7 +323,7 @@ func (o *observer) sayShut(out *backend.TargetStatus, t *v1alpha1.StorageTarget)
 		"lctl set_param osp.%s-osc-MDT*.max_create_count=20000", name, given(o.fs).ManagementNode, name)
 }
 
-// stopsAgain are the Jobs that have ended although MDTs make objects on an OST still: one that was started anew has forgotten it.
+// stopsAgain lists the Jobs that have ended although MDTs still make objects on an OST: a restarted MDT has lost the setting.
 func (o *observer) stopsAgain() {
 	for i := range o.in.Jobs {
 		j := &o.in.Jobs[i]

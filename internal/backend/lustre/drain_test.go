@@ -18,7 +18,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// leaver is what a drain of one OST sees, step by step.
+// leaver holds what a drain of one OST observes, step by step.
 type leaver struct {
 	*WithT
 	t    *testing.T
@@ -28,7 +28,7 @@ type leaver struct {
 	id   int32
 }
 
-// leaving is everything, running, of which a person takes out an OST of n1.
+// leaving is everything, running, with an OST of n1 that a person takes out.
 func leaving(t *testing.T) *leaver {
 	t.Helper()
 	l := &leaver{WithT: NewWithT(t), t: t, in: running(t), said: saying(), name: "ost1-n1", id: 2}
@@ -37,7 +37,7 @@ func leaving(t *testing.T) *leaver {
 	return l
 }
 
-// configured has the Job of the pools be done, as they are without those that leave.
+// configured completes the Job of the pools, which leaves out the OSTs that leave.
 func (l *leaver) configured() {
 	l.t.Helper()
 	for _, job := range l.wants() {
@@ -62,7 +62,7 @@ func (l *leaver) record() v1alpha1.MemberTarget {
 	return m.Targets[i]
 }
 
-// links are what the MDTs do with the OST: each of those makes no objects, or has closed it.
+// links sets the links from these MDTs to the OST: each of them makes no objects, or has closed it.
 func (l *leaver) links(closed bool, mdts ...int32) {
 	l.t.Helper()
 	l.said["n1"].Links = nil
@@ -72,7 +72,7 @@ func (l *leaver) links(closed bool, mdts ...int32) {
 	ask(l.t, &l.in, l.said)
 }
 
-// wants are the Jobs that are to be made.
+// wants returns the Jobs that are to be made.
 func (l *leaver) wants() []*batchv1.Job {
 	l.t.Helper()
 	objects, err := lustre.New().Members(l.in)
@@ -86,7 +86,7 @@ func (l *leaver) wants() []*batchv1.Job {
 	return out
 }
 
-// keeps are the names of all Jobs that stay.
+// keeps returns the names of all Jobs that stay.
 func (l *leaver) keeps() []string {
 	l.t.Helper()
 	objects, err := lustre.New().Members(l.in)
@@ -100,7 +100,7 @@ func (l *leaver) keeps() []string {
 	return out
 }
 
-// commands are those of a Job, with the node on which they run first.
+// commands returns the commands of a Job, with its node first.
 func (l *leaver) commands(job *batchv1.Job) []string {
 	l.t.Helper()
 	var told spec.Configure
@@ -113,7 +113,7 @@ func (l *leaver) commands(job *batchv1.Job) []string {
 	return out
 }
 
-// ends has a Job that is wanted end, long ago enough for clients.
+// ends completes a desired Job, long enough ago for clients.
 func (l *leaver) ends(name string, ago time.Duration) {
 	l.t.Helper()
 	l.in.Jobs = append(l.in.Jobs, backend.Job{Name: name, Component: "drain", Succeeded: true, Ended: l.in.State.Asked.Add(-ago)})
@@ -183,7 +183,7 @@ func TestAnOSTThatIsTakenOutIsEmptiedDeactivatedAndProvenEmpty(t *testing.T) {
 	l.Expect(lustre.New().Observe(l.in).Problems).To(BeEmpty())
 	l.Expect(l.keeps()).To(HaveLen(1), "the Jobs have done what they were for")
 
-	// It is taken out: its node serves it no more, and Lustre forgets it.
+	// The OST is taken out: its node no longer serves it, and Lustre removes it.
 	serves := slices.Clone(l.said["n1"].Targets)
 	l.in.Targets = slices.DeleteFunc(l.in.Targets, func(s v1alpha1.StorageTarget) bool { return s.Name == l.name })
 	give(t, &l.in)
@@ -274,7 +274,7 @@ func TestAJobOfADrainThatFailedIsMadeAgain(t *testing.T) {
 	l.Expect(l.seen().Message).To(Equal("job scratch-drain-move-2 failed, and is made again: no space"))
 	l.Expect(l.seen()).To(And(HaveField("Removing", true), HaveField("Removable", false)))
 
-	// An MDT that is started anew makes objects again.
+	// A restarted MDT makes objects again.
 	l = leaving(t)
 	stop := l.wants()[0].Name
 	l.in.Jobs = append(l.in.Jobs, backend.Job{Name: stop, Component: "drain", Succeeded: true})

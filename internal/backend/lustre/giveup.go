@@ -11,13 +11,14 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// What was on the OSTs of a node that never comes back is lost. Everybody is told by the MGS not to use them any more, or programs wait for
-// them for ever. Lustre does not forget them: by their indices, which nobody gets again, lfs find names the files that are damaged.
+// The data on the OSTs of a node that never comes back is lost. The MGS declares to all servers and clients that the OSTs are not used any
+// longer; otherwise programs would wait for them forever. The OSTs stay in Lustre: their indices are never assigned again, so lfs find
+// lists the damaged files by them.
 
-// awayBefore is how long a node must have been away before it is given up: one that starts anew needs minutes.
+// awayBefore is how long a node must have been away before it is given up: a restart takes minutes.
 const awayBefore = 5 * time.Minute
 
-// Without says what is lost with a node that never comes back: all that its OSTs hold.
+// Without returns what is lost with a node that never comes back: all data of its OSTs.
 func (Backend) Without(in backend.Input, node *v1alpha1.FileSystemNode) backend.Without {
 	in = in.Indexed()
 	fs, name := in.FileSystem, node.Spec.Node
@@ -58,7 +59,7 @@ func (Backend) Without(in backend.Input, node *v1alpha1.FileSystemNode) backend.
 	return out
 }
 
-// managementServes is true when the node of the MGS says that it serves. Another node may have the MGS of another Lustre.
+// managementServes is true when the node of the MGS reports that it serves. Another node may have the MGS of another Lustre.
 func managementServes(in backend.Input) bool {
 	node, _ := in.Node(given(in.FileSystem).ManagementNode)
 	for t := range in.TargetsAt(node.IP, 0) {
@@ -69,23 +70,23 @@ func managementServes(in backend.Input) bool {
 	return false
 }
 
-// isLost is true for an OST that files may have a part on.
+// isLost is true for an OST that may hold parts of files.
 func isLost(t *v1alpha1.MemberTarget) bool {
 	return t.Initialized != nil && t.Drained == nil && t.TakenOut == nil
 }
 
-// jobClose is the Job that tells all not to use an OST that is lost.
+// jobClose is the Job that declares to all servers and clients that a lost OST is not used any longer.
 const jobClose = "close"
 
-// lostOST is one of a node that was given up.
+// lostOST is an OST of a node that was given up.
 type lostOST struct {
 	index int32
 	job   string
-	// opens are the MDTs that use it still, or may do so.
+	// opens lists the MDTs that still use it, or may do so.
 	opens []string
 }
 
-// lostOSTs are those of the nodes that were given up, by index.
+// lostOSTs returns the OSTs of the nodes that were given up, by index.
 func lostOSTs(in backend.Input) []lostOST {
 	if in.State == nil {
 		return nil
@@ -115,7 +116,7 @@ func lostOSTs(in backend.Input) []lostOST {
 	return out
 }
 
-// diagnoseLost says which OSTs are lost and used all the same: programs that make files may wait for them.
+// diagnoseLost reports lost OSTs that are still in use: programs that make files may wait for them.
 func (o *observer) diagnoseLost(say func(reason, format string, args ...any)) {
 	var open []string
 	for _, l := range lostOSTs(o.in) {

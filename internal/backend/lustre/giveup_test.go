@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/lustre"
 )
 
-// withoutOSS is running, and its node n1, which has OSTs alone, has lost its power.
+// withoutOSS is running, and its node n1, which has only OSTs, has lost its power.
 func withoutOSS(t *testing.T) backend.Input {
 	t.Helper()
 	in := running(t)
@@ -60,7 +60,7 @@ func TestAllThatTheOSTsOfANodeHoldIsLostWithItAndNamed(t *testing.T) {
 	g.Expect(lustre.New().Without(in, fileSystemNode(&in, "n1")).Lost).To(BeEmpty(), "no file was ever laid on them")
 }
 
-// closing are the Jobs that close OSTs, by name, with their command lines.
+// closing returns the Jobs that close OSTs, by name, with their command lines.
 func closing(t *testing.T, in backend.Input) map[string][]string {
 	t.Helper()
 	objects, err := lustre.New().Members(in)

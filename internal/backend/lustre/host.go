@@ -6,8 +6,9 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// HostSoftware is what nodes must have before they can serve or mount a Lustre. The names of packages are those of its releases for RHEL
-// and, after the slash, of its own packages for Debian and Ubuntu. Only ldiskfs is looked for: the operator makes no targets of ZFS.
+// HostSoftware returns the software that nodes must have before they can serve or mount a Lustre. The names of packages are those of its
+// releases for RHEL and, after the slash, of its own packages for Debian and Ubuntu. Only ldiskfs is checked: the operator makes no targets
+// of ZFS.
 func HostSoftware() spec.HostSoftware {
 	return spec.HostSoftware{
 		Name: "Lustre",
@@ -21,12 +22,12 @@ func HostSoftware() spec.HostSoftware {
 			Programs: []string{"lctl", "lfs", "lnetctl", "mount.lustre"},
 			Install:  "kmod-lustre-client and lustre-client / lustre-client-modules-dkms and lustre-client-utils",
 		},
-		// ldiskfs is made from the kernel's ext4 and has no version, and before 2.17 lnet has one of its own (LNET_VERSION).
+		// ldiskfs is built from the kernel's ext4 and has no version, and before 2.17 lnet has a version of its own (LNET_VERSION).
 		OneVersion: []string{"lustre", ldiskfs.OSDModule},
 		NIDs:       []string{"lctl", "list_nids"},
 		NIDsOf:     "lnet",
 		Clients:    cli.AllClientStates(), ReadClients: readClients,
-		// What umount(8) calls for a mount of FUSE, where a program serves in the kernel's place. Lustre itself has none.
+		// StandIn is the helper that umount(8) calls for a mount of FUSE, which a program serves instead of the kernel. Lustre itself has none.
 		StandIn: "umount.fuse.lustre",
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// Nodes are the FileSystemNodes.
+// Nodes returns the FileSystemNodes.
 func (Backend) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
 	in = in.Indexed()
 	pins := pinsOf(in)
@@ -18,14 +18,14 @@ func (Backend) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
 		n := &nodes[i].Spec
 		if p, asks := pins[n.Node]; !asks {
 			n.ModuleOptions = nil
-		} else if len(p.lines) > 0 { // what can't be had changes nothing
+		} else if len(p.lines) > 0 { // partitions that are impossible change nothing
 			n.ModuleOptions = &v1alpha1.ModuleOptions{Lines: p.lines, Write: own(in.FileSystem).ModuleOptions == v1alpha1.ModuleOptionsWrite}
 		}
 	}
 	return nodes
 }
 
-// members are the members by node, with the targets that each of them mounts.
+// members returns the members by node, with the targets that each of them mounts.
 func members(in backend.Input, pins map[string]pin) map[string][]v1alpha1.NodeMember {
 	fs, nodes := in.FileSystem, map[string][]v1alpha1.NodeMember{}
 	if fs.Status.Metadata == nil {
@@ -58,7 +58,7 @@ func members(in backend.Input, pins map[string]pin) map[string][]v1alpha1.NodeMe
 	return nodes
 }
 
-// managementDisk is the disk of an MGT of its own; the record outlives a change of what is chosen.
+// managementDisk is the disk of an MGT of its own; the record stays in force if the choice changes.
 func managementDisk(in backend.Input) []*v1alpha1.StorageTarget {
 	if t := in.TargetNamed(given(in.FileSystem).ManagementTarget); t != nil && t.Spec.Role == v1alpha1.RoleManagement {
 		return []*v1alpha1.StorageTarget{t}
@@ -66,7 +66,7 @@ func managementDisk(in backend.Input) []*v1alpha1.StorageTarget {
 	return nil
 }
 
-// disksOf are the disks of a member that have their index.
+// disksOf returns the disks of a member that have their index.
 func disksOf(in backend.Input, g backend.Given) []*v1alpha1.StorageTarget {
 	return slices.DeleteFunc(backend.TargetsOf(in, g.Role, g.StoragePool, g.Node), func(t *v1alpha1.StorageTarget) bool {
 		_, has := g.Target(t.Name)
@@ -74,7 +74,7 @@ func disksOf(in backend.Input, g backend.Given) []*v1alpha1.StorageTarget {
 	})
 }
 
-// numbersOf are the numbers that are on record, by StorageTarget.
+// numbersOf returns the recorded numbers, by StorageTarget.
 func numbersOf(in backend.Input) map[string]int32 {
 	numbers := map[string]int32{}
 	for _, g := range in.Given() {
@@ -87,7 +87,7 @@ func numbersOf(in backend.Input) map[string]int32 {
 	return numbers
 }
 
-// Untold is true when a disk has a number on record, or is the MGT, and does not say so yet.
+// Untold is true when a disk has a recorded number, or is the MGT, and its StorageTarget does not have that yet.
 func (Backend) Untold(in backend.Input) bool {
 	var numbers map[string]int32
 	for i := range in.Targets {
@@ -96,7 +96,7 @@ func (Backend) Untold(in backend.Input) bool {
 			continue
 		}
 		if numbers == nil {
-			numbers = numbersOf(in) // most passes have nothing to tell
+			numbers = numbersOf(in) // most passes have nothing to write
 		}
 		if targetOf(in, t, numbers[t.Name]) != nil {
 			return true
@@ -105,8 +105,8 @@ func (Backend) Untold(in backend.Input) bool {
 	return false
 }
 
-// TellTargets says what the disks are to Lustre, by the numbers that are on record. The MGT has none, and is the disk that was chosen for
-// it.
+// TellTargets writes the Lustre configuration of the disks, from the recorded numbers. The MGT has no number, and is the disk that was
+// chosen for it.
 func (Backend) TellTargets(in backend.Input, targets []v1alpha1.StorageTarget) {
 	in = in.Indexed()
 	numbers := numbersOf(in)
@@ -122,8 +122,8 @@ func (Backend) TellTargets(in backend.Input, targets []v1alpha1.StorageTarget) {
 	}
 }
 
-// targetOf is what a disk with a number is to Lustre, nil while that is not on record: its number, or the NIDs of the MGS; or while the
-// NIDs of its two nodes are not known.
+// targetOf is the Lustre configuration of a disk with a number. It is nil until its number and the NIDs of the MGS are on record, and until
+// the NIDs of its two nodes are known.
 func targetOf(in backend.Input, t *v1alpha1.StorageTarget, number int32) *v1alpha1.LustreTarget {
 	fs := in.FileSystem
 	record := given(fs)

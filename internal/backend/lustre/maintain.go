@@ -11,9 +11,9 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// Absence says what becomes of the filesystem while a node is away: programs wait for what lies on its targets, because that lies nowhere
-// else. Clients wait by themselves, and go on when the targets have recovered, so Lustre needs not to be told. What the other one of two
-// nodes can serve is moved there first.
+// Absence returns the effect of a node's absence: programs wait for the data on its targets, which has no other copy. Clients wait by
+// themselves, and continue when the targets have recovered, so Lustre needs no maintenance mode. Targets that the other one of two nodes
+// can serve are moved there first.
 func (Backend) Absence(in backend.Input, seen backend.Observation, node string) backend.Absence {
 	in = in.Indexed()
 	out := backend.Absence{Together: backend.Most, Waits: movesFrom(in, node)}
@@ -34,8 +34,8 @@ func (Backend) Absence(in backend.Input, seen backend.Observation, node string) 
 	return out
 }
 
-// stays says why programs wait for a target of a pool while a node is away, empty when the other one of its nodes can serve each. A target
-// that nothing is told of yet is none that programs use.
+// stays returns why programs wait for a target of a pool while a node is away, empty when the other one of its nodes can serve each target.
+// A target without a configuration is not in use yet.
 func stays(in backend.Input, node, pool, otherwise string) string {
 	for i := range in.Targets {
 		t := &in.Targets[i]
@@ -52,8 +52,8 @@ func stays(in backend.Input, node, pool, otherwise string) string {
 	return ""
 }
 
-// movesFrom says which targets are on their way from a node that somebody wants to take away, in words that follow "when "; empty when none
-// is.
+// movesFrom lists the targets that are moving away from a node before its maintenance, in words that follow "when "; empty when there is
+// none.
 func movesFrom(in backend.Input, node string) string {
 	if !leaves(in, node) || !slices.Contains(backend.Maintained(in.FileSystem), node) {
 		return ""
@@ -84,5 +84,5 @@ func movesFrom(in backend.Input, node string) string {
 	return backend.List(waits)
 }
 
-// TellMaintenance is nothing: see Absence.
+// TellMaintenance returns nothing: see Absence.
 func (Backend) TellMaintenance(backend.Input) ([]client.Object, error) { return nil, nil }

@@ -13,9 +13,9 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Members are the children of a Lustre: the Secrets of the probe and of backups, a ConfigMap with what the pods are told, one DaemonSet for
-// the MGS where that has a disk of its own, one for each MDT of a node and one for each pool, one for clients, and the Jobs that make pools
-// and drain OSTs.
+// Members returns the children of a Lustre: the Secrets of the probe and of backups, a ConfigMap with the configuration of the pods, the
+// DaemonSets, and the Jobs that make pools and drain OSTs. There is one DaemonSet for an MGS with a disk of its own, one for each MDT of a
+// node and each pool, and one for clients.
 func (Backend) Members(in backend.Input) ([]client.Object, error) {
 	b := &builder{in: in.Indexed(), told: map[string][]byte{}}
 	if err := b.build(); err != nil {
@@ -28,18 +28,18 @@ func (Backend) Members(in backend.Input) ([]client.Object, error) {
 type builder struct {
 	in      backend.Input
 	objects []client.Object
-	// told is what the node binary reads, by file name.
+	// told holds the configuration that the node binary reads, by file name.
 	told map[string][]byte
 }
 
-// configVolume holds what the node binary is told.
+// configVolume holds the configuration of the node binary.
 const configVolume = "config"
 
 func configMapName(fs *v1alpha1.FileSystem) string { return backend.ChildName(fs, "lustre") }
 
 func (b *builder) build() error {
 	var workloads []client.Object
-	// Nothing can be made or mounted before it is on record by which NIDs the MGS is found.
+	// Nothing can be made or mounted before the NIDs of the MGS are on record.
 	if len(given(b.in.FileSystem).ManagementNIDs) > 0 {
 		var err error
 		if workloads, err = b.workloads(); err != nil {
@@ -58,7 +58,7 @@ func (b *builder) build() error {
 	return nil
 }
 
-// workloads are the DaemonSets.
+// workloads returns the DaemonSets.
 func (b *builder) workloads() (out []client.Object, err error) {
 	fs := b.in.FileSystem
 	if hasMGT(fs) {
@@ -87,8 +87,8 @@ func (b *builder) workloads() (out []client.Object, err error) {
 	return append(append(out, b.jobs()...), b.drains()...), nil
 }
 
-// serverSet is the DaemonSet of a member: its pods keep its targets mounted, on one node by name, or on all that have such a member. Beside
-// it, the probe answers for the whole node.
+// serverSet returns the DaemonSet of a member: its pods keep its targets mounted, on one named node, or on all nodes that have such a
+// member. The probe in the same pod answers for the whole node.
 func (b *builder) serverSet(w backend.Workload, daemon string, port int32, node string) client.Object {
 	fs, name := b.in.FileSystem, spec.MemberName(daemon)
 	version := backend.VersionOf(fs, w.Component)
@@ -121,14 +121,14 @@ func (b *builder) serverSet(w backend.Workload, daemon string, port int32, node 
 }
 
 const (
-	// graceSeconds is how long a pod that is stopped may unmount its targets: one took 10 to 20 s when the MGS was gone before it (2.17.57,
-	// emulated), and a server may have many.
+	// graceSeconds is how long a pod may take to unmount its targets when it is stopped. One target took 10 to 20 s when the MGS had stopped
+	// before it (2.17.57, emulated), and a server may have many.
 	graceSeconds = 1800
-	// spareSeconds are left when it gives up, to say so.
+	// spareSeconds is the time that remains for a message after the pod has stopped trying.
 	spareSeconds = 60
 )
 
-// network is LNet's network, which a node gets where it has none of that name. The NIDs of the node of the MGS stand on every disk.
+// network is LNet's network, which a node gets if it has none of that name. The NIDs of the MGS's node are on every disk.
 func (b *builder) network(isMGS bool) spec.KernelNetwork {
 	fs := b.in.FileSystem
 	n := NetworkOf(fs.Spec.Network, own(fs).RDMA).told()
@@ -159,14 +159,14 @@ func (b *builder) clientSet() (client.Object, error) {
 	return pods(b.in).DaemonSet(componentClient, w, pod, mount), nil
 }
 
-// pod has the process ids of the node, in whose mounts the node's own programs run.
+// pod shares the process ids of the node, because the node's own programs run in its mounts.
 func (b *builder) pod(w backend.Workload) *corev1.PodTemplateSpec {
 	pod := pods(b.in).Template(w, backend.ConfigVolume(configVolume, configMapName(b.in.FileSystem)))
 	pod.Spec.HostPID = true
 	return pod
 }
 
-// container runs a verb of the node binary, told by a file. It needs no software but that binary: modules and tools are the node's.
+// container runs a verb of the node binary, with a file as its configuration. It needs only that binary: modules and tools are the node's.
 func (b *builder) container(name, verb, file string) corev1.Container {
 	c := pods(b.in).Container(name, b.in.Images.Node, verb, configVolume, file)
 	c.SecurityContext = backend.Privileged()

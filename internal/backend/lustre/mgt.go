@@ -21,14 +21,14 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// A lost MGT of its own is made again on another disk of its node (docs/adr/0101): all targets and clients look for the MGS at the NIDs of
-// that node. The agent makes the disk an MGT as it makes any target. The logs of a verified backup are written on it before its first
-// mount, by the node's own programs, and the MGS that serves it is asked for each record of them.
+// A lost MGT on a disk of its own is made again on another disk of its node (docs/adr/0101), because all targets and clients look for the
+// MGS at the NIDs of that node. The agent makes the disk an MGT as it makes any target. The node's own programs write the logs of a
+// verified backup on it before its first mount. Afterwards, the MGS that serves it is queried for each of their records.
 
-// managementNumber is the number by which an MGT stands in what the operator has on record. A node that says what it serves gives it none.
+// managementNumber is the number of an MGT in the operator's records. A node that reports its targets has none for it.
 const managementNumber = 1
 
-// MetadataPlace is spec.lustre.management: what is recovered of a Lustre is its MGT.
+// MetadataPlace is spec.lustre.management: the part of a Lustre that is recovered is its MGT.
 func (Backend) MetadataPlace(fs *v1alpha1.FileSystem) backend.MetadataPlace {
 	place := backend.MetadataPlace{
 		Role: v1alpha1.RoleManagement, Field: "spec.lustre.management", Noun: "the MGT", Stays: true,
@@ -43,7 +43,7 @@ func (Backend) MetadataPlace(fs *v1alpha1.FileSystem) backend.MetadataPlace {
 	return place
 }
 
-// StoreRecord is where the MGT lies.
+// StoreRecord is the place of the MGT.
 func (Backend) StoreRecord(fs *v1alpha1.FileSystem) *v1alpha1.MetadataRecord {
 	record := given(fs)
 	if fs.Status.Metadata == nil || record.ManagementTarget == "" {
@@ -61,7 +61,7 @@ func (Backend) StoreRecord(fs *v1alpha1.FileSystem) *v1alpha1.MetadataRecord {
 	return out
 }
 
-// RecordStore records that the MGT lies on another disk.
+// RecordStore records that the MGT is on another disk.
 func (Backend) RecordStore(fs *v1alpha1.FileSystem, is v1alpha1.MetadataRecord) {
 	record := given(fs)
 	record.Recovered = &v1alpha1.ManagementRecovered{
@@ -72,7 +72,7 @@ func (Backend) RecordStore(fs *v1alpha1.FileSystem, is v1alpha1.MetadataRecord) 
 	fs.Status.Lustre = &record
 }
 
-// StoreStays says why the MGT is not lost, or can't be made again.
+// StoreStays returns why the MGT is not lost, or can't be made again.
 func (Backend) StoreStays(in backend.Input) string {
 	in = in.Indexed()
 	fs, record := in.FileSystem, given(in.FileSystem)
@@ -98,8 +98,8 @@ func (Backend) StoreStays(in backend.Input) string {
 	}
 }
 
-// RecoverySources are the places of backups. None of them is on the node of the MGS, so that a person may copy one there, to the same
-// directory.
+// RecoverySources returns the places of backups. No backup is made on the node of the MGS; the source there is for a backup that a person
+// has copied to the same directory of that node.
 func (Backend) RecoverySources(in backend.Input) []backend.RecoverySource {
 	in = in.Indexed()
 	fs := in.FileSystem
@@ -113,11 +113,11 @@ func (Backend) RecoverySources(in backend.Input) []backend.RecoverySource {
 	return out
 }
 
-// RecoveryJob looks at a source, puts the logs on a disk, or compares them, by `node recover`.
+// RecoveryJob inspects a source, writes the logs on a disk, or compares them, by `node recover`.
 func (Backend) RecoveryJob(in backend.Input, request backend.RecoveryRequest) (*batchv1.Job, spec.Recovery, error) {
 	in = in.Indexed()
 	fs, p := in.FileSystem, pods(in)
-	p.Group = backend.Nobody // of a backup in a claim
+	p.Group = backend.Nobody // for a backup in a claim
 	c := p.Container(backend.RecoveryComponent, in.Images.Node, "recover", backend.RecoveryVolume, backend.RecoveryToldFile)
 	told := spec.Recovery{Version: backend.VersionOf(fs, componentMGS), Known: known(in)}
 	job, told := p.RecoveryJob(in, request, c, told, backend.RecoveryServers{Server: componentMGS, User: "root"})
@@ -143,7 +143,7 @@ func (Backend) RecoveryJob(in backend.Input, request backend.RecoveryRequest) (*
 	return job, told, nil
 }
 
-// known is what has registered with the MGS, and was not forgotten.
+// known lists the targets that have registered with the MGS and were not removed from it.
 func known(in backend.Input) *spec.Known {
 	targets := map[v1alpha1.Role][]int32{v1alpha1.RoleManagement: {managementNumber}}
 	for _, g := range in.Given() {
@@ -156,7 +156,7 @@ func known(in backend.Input) *spec.Known {
 	return backend.Known(nil, targets)
 }
 
-// Comparison is the Job that asks the MGS for what was put back, on its node.
+// Comparison is the Job that queries the MGS on its node for the restored records.
 func (b Backend) Comparison(in backend.Input) (request *backend.RecoveryRequest, impossible string) {
 	in = in.Indexed()
 	fs, record := in.FileSystem, given(in.FileSystem)
@@ -174,7 +174,7 @@ func (b Backend) Comparison(in backend.Input) (request *backend.RecoveryRequest,
 	}, ""
 }
 
-// RecordComparison records what came of it.
+// RecordComparison records the result of the comparison.
 func (Backend) RecordComparison(fs *v1alpha1.FileSystem, differs string, now metav1.Time) {
 	record := given(fs)
 	record.Recovered = record.Recovered.DeepCopy()
@@ -182,10 +182,10 @@ func (Backend) RecordComparison(fs *v1alpha1.FileSystem, differs string, now met
 	fs.Status.Lustre = &record
 }
 
-// mostDiffers is how long what differs may be in a status, in bytes.
+// mostDiffers limits the text about differences in a status, in bytes.
 const mostDiffers = 512
 
-// ComparisonSays puts that into a sentence.
+// ComparisonSays describes the result in a sentence.
 func (Backend) ComparisonSays(fs *v1alpha1.FileSystem) string {
 	switch r := given(fs).Recovered; {
 	case r == nil:
@@ -200,13 +200,13 @@ func (Backend) ComparisonSays(fs *v1alpha1.FileSystem) string {
 	}
 }
 
-// StoreStrangers are the logs on the disk of an MGT.
+// StoreStrangers returns the logs on the disk of an MGT.
 func (Backend) StoreStrangers(run backend.RunOnNode, device string) ([]string, error) {
 	files, err := listConfig(run, device)
 	return namesOf(files), err
 }
 
-// logsOf are the files of the MGT in a backup, by their names in CONFIGS.
+// logsOf returns the files of the MGT in a backup, by their names in CONFIGS.
 func logsOf(files map[string][]byte) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for name, content := range files {
@@ -222,8 +222,9 @@ func logsOf(files map[string][]byte) (map[string][]byte, error) {
 	return out, nil
 }
 
-// PutBackStore writes the logs on the disk of an MGT that is not mounted, and has them read by debugfs and llog_reader. The file system is
-// looked over before, because an attempt may have been cut off, and after: debugfs does not count what it writes.
+// PutBackStore writes the logs on the disk of an MGT that is not mounted, and reads them back with debugfs and llog_reader. The file system
+// is checked before, because an earlier attempt may have been interrupted, and after, because debugfs does not update the counters of the
+// file system.
 func (b Backend) PutBackStore(
 	run backend.RunOnNode, place func(path string, content []byte) error, device, work string, files map[string][]byte,
 ) (err error) {
@@ -300,8 +301,8 @@ func readBack(run backend.RunOnNode, copied string, names []string, logs, files 
 	return err
 }
 
-// CompareStore asks the MGS of the node for each record that the backup says to be in force. It may have more: a target that has started
-// since may have added some.
+// CompareStore queries the MGS of the node for each record that is in force according to the backup. It may have more: a target that has
+// started since may have added some.
 func (Backend) CompareStore(run backend.RunOnNode, files map[string][]byte) error {
 	compared := false
 	for _, name := range backend.SortedKeys(files) {
@@ -334,8 +335,8 @@ func (Backend) CompareStore(run backend.RunOnNode, files map[string][]byte) erro
 	return nil
 }
 
-// lostMGT is the StorageTarget of the MGT while a recovery that is asked for, and not refused, makes it again on another disk of its node;
-// else it is empty.
+// lostMGT is the StorageTarget of the MGT during a recovery on another disk of its node, from the request until it ends or is refused; else
+// it is empty.
 func (b Backend) lostMGT(fs *v1alpha1.FileSystem, nodes []backend.Node) string {
 	if !hasMGT(fs) {
 		return ""
@@ -343,7 +344,8 @@ func (b Backend) lostMGT(fs *v1alpha1.FileSystem, nodes []backend.Node) string {
 	return backend.LostMetadataTarget(backend.AsMetadata(fs, b.StoreRecord(fs)), nodes, own(fs).Management.NodeSelector)
 }
 
-// isMGT is true for the disk of the MGT, and for one on which a lost MGT is made again: nothing is mounted there before that is on record.
+// isMGT is true for the disk of the MGT, and for one on which a lost MGT is made again: that disk is not mounted before the new place is on
+// record.
 func isMGT(fs *v1alpha1.FileSystem, t *v1alpha1.StorageTarget) bool {
 	record := given(fs)
 	if t.Name == record.ManagementTarget {

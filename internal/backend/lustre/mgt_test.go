@@ -35,7 +35,7 @@ func lostMGT(t *testing.T) backend.Input {
 	return in
 }
 
-// another adds a disk for the MGT on its node, which was made a target.
+// another adds a disk for the MGT on its node, which is formatted as a target.
 func another(in *backend.Input) {
 	t := disk("mgt2-n3", "n3", v1alpha1.RoleManagement, "", 0)
 	t.Spec.Lustre = &v1alpha1.LustreTarget{Kind: v1alpha1.LustreMGT}
@@ -241,12 +241,12 @@ func TestABackupSaysWhatItHasAndWhatIsOnRecordAndNotInIt(t *testing.T) {
 	g.Expect(read(1).Has).To(ContainSubstring("of which some are of pfs-OST0001, taken out since"))
 }
 
-// unmounted is the disk of an MGT that nobody has mounted, and the files of its node, as their programs see them.
+// unmounted is the disk of an MGT that is not mounted, and the files of its node, as their programs read them.
 type unmounted struct {
 	*mgs
 	disk, node map[string][]byte
 	mended     int
-	// breaks, where set, is called before each program, and says how it fails.
+	// breaks, if set, is called before each program, and returns its failure.
 	breaks func(line string) error
 }
 
@@ -289,7 +289,7 @@ func (u *unmounted) run(argv ...string) ([]byte, error) {
 			case "rm":
 				delete(u.disk, words[1])
 			case "write":
-				if _, there := u.disk[words[2]]; !there { // debugfs writes over nothing
+				if _, there := u.disk[words[2]]; !there { // debugfs does not overwrite files
 					u.disk[words[2]] = u.node[words[1]]
 				}
 			}
@@ -324,7 +324,7 @@ func TestTheLogsOfABackupAreWrittenOnADiskAndReadBackByLustresOwnProgram(t *test
 	g.Expect(u.mended).To(Equal(2))
 	g.Expect(lustre.New().StoreStrangers(u.run, "/dev/vdd")).To(HaveExactElements("nodemap", "params", "pfs-MDT0000", "pfs-OST0000", "pfs-OST0001", "pfs-client"))
 
-	// What an attempt has left that was cut off is written anew.
+	// Files of an interrupted attempt are written again.
 	u.disk["pfs-client"], u.disk["pfs-OST0007"] = []byte("half"), []byte("another")
 	g.Expect(put()).To(Succeed())
 	g.Expect(u.disk).To(Equal(wanted))

@@ -15,8 +15,8 @@ import (
 type Network struct {
 	// Name is tcp or o2ib.
 	Name string
-	// Interfaces are those that are asked for, in order of preference; none means the one with the node's InternalIP. All of them are one
-	// network, over which LNet spreads what it sends (multi-rail).
+	// Interfaces lists the requested interfaces, in order of preference; an empty list means the one with the node's InternalIP. All of them
+	// are one network, over which LNet spreads its traffic (multi-rail).
 	Interfaces []string
 }
 
@@ -35,10 +35,10 @@ func NetworkOf(asked *v1alpha1.NetworkSpec, rdma bool) Network {
 	return n
 }
 
-// NID is how LNet names an address.
+// NID is LNet's form of an address.
 func (n Network) NID(address string) string { return address + "@" + n.Name }
 
-// NIDs are those that a node has on the network, by what its agent found. An *InvalidSpecError says what is missing.
+// NIDs returns the NIDs of a node on the network, from the inventory of its agent. An *InvalidSpecError names the missing part.
 func (n Network) NIDs(node backend.Node, found v1alpha1.NodeInventoryStatus) ([]string, error) {
 	if len(n.Interfaces) == 0 {
 		for _, i := range found.NetworkInterfaces {
@@ -64,8 +64,8 @@ func (n Network) NIDs(node backend.Node, found v1alpha1.NodeInventoryStatus) ([]
 	return out, nil
 }
 
-// Missing says which of the NIDs that disks would name the LNet of a node does not have, although it has the network, as a sentence with
-// what to do; empty when none. A network that is not up gets them.
+// Missing returns a sentence with the NIDs that disks would name but the node's LNet does not have, although it has the network, and with
+// the remedy; empty when none is missing. A network that is not up will get them.
 func (n Network) Missing(node string, want, have []string) string {
 	missing := without(want, have)
 	if len(missing) == 0 || !slices.ContainsFunc(have, func(nid string) bool { return strings.HasSuffix(nid, "@"+n.Name) }) {
@@ -75,8 +75,8 @@ func (n Network) Missing(node string, want, have []string) string {
 		"correct it there (lnetctl net del, lnetctl net add), or spec.network", node, n.Name, backend.List(have), backend.List(missing))
 }
 
-// told says how a node gets the network. LNet belongs to the kernel, and so to all filesystems of the node: it is only for a node on which
-// no network of that name is up, and what is up is never changed.
+// told describes how a node gets the network. LNet belongs to the kernel, and so to all filesystems of the node. So the description applies
+// only to a node without a network of that name, and a network that is up is never changed.
 func (n Network) told() spec.KernelNetwork {
 	interfaces := n.Interfaces
 	if len(interfaces) == 0 {
@@ -97,7 +97,7 @@ func plain(address string) string {
 	return ip
 }
 
-// ipv4 is the first address that is IPv4: NIDs of IPv6 were not tried.
+// ipv4 is the first address that is IPv4: NIDs with IPv6 were not tested.
 func ipv4(addresses []string) string {
 	for _, a := range addresses {
 		if ip, err := netip.ParseAddr(plain(a)); err == nil && ip.Is4() {

@@ -11,8 +11,8 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// ProbeURLs are where the nodes with targets answer. Any member of a node answers for all of it: one whose pod is Ready, where there is
-// one.
+// ProbeURLs returns the addresses of the probes of the nodes with targets. Any member of a node answers for the whole node; a member whose
+// pod is Ready is preferred.
 func (Backend) ProbeURLs(in backend.Input) map[string]string {
 	in = in.Indexed()
 	fs := in.FileSystem
@@ -45,8 +45,8 @@ func (Backend) ProbeURLs(in backend.Input) map[string]string {
 	return out
 }
 
-// Together puts together what the nodes say that they serve. An error says that two nodes serve one target, which destroys it: nothing may
-// be started or stopped before a person has looked.
+// Together combines the answers of the nodes. An error means that two nodes serve one target, which destroys it: nothing may be started or
+// stopped before a person has checked.
 func (Backend) Together(in backend.Input, said map[string]*backend.State) (backend.State, error) {
 	var state backend.State
 	type number struct {
@@ -57,13 +57,13 @@ func (Backend) Together(in backend.Input, said map[string]*backend.State) (backe
 	for _, name := range backend.SortedKeys(said) {
 		node, _ := in.Node(name)
 		answer := said[name]
-		state.Pools = append(state.Pools, answer.Pools...) // only the node of MDT0000 knows any
+		state.Pools = append(state.Pools, answer.Pools...) // only the node of MDT0000 lists pools
 		state.Links = append(state.Links, answer.Links...)
 		state.Servers = append(state.Servers, backend.Server{
 			Name: name, IP: node.IP, Online: true, Version: answer.Version, Modules: answer.Modules,
 		})
 		for _, t := range answer.Targets {
-			// Each node may be the MGS of another Lustre, which has no name of its own.
+			// Each node may be the MGS of another Lustre, and an MGS does not report a filesystem's name.
 			other, twice := on[number{t.Role, t.ID}]
 			if twice && isMoving(in, t.Role, t.ID, other, name) {
 				i := slices.IndexFunc(state.Targets, func(first backend.Target) bool { return first.Role == t.Role && first.ID == t.ID })
@@ -86,8 +86,8 @@ func (Backend) Together(in backend.Input, said map[string]*backend.State) (backe
 	return state, nil
 }
 
-// statusOf says why a target that is mounted does not serve, empty when it does: programs are served, and the next target may be stopped,
-// when its recovery is over.
+// statusOf returns why a mounted target does not serve, empty when it does. It serves programs, and the next target may be stopped, when
+// its recovery is over.
 func statusOf(target cli.Target, serving cli.Serving) string {
 	r := serving.Recovery
 	switch {
@@ -108,7 +108,7 @@ func statusOf(target cli.Target, serving cli.Serving) string {
 	}
 }
 
-// Observe sets what should be there, from the records, beside what each node says that it serves.
+// Observe compares the desired targets, from the records, with those that each node reports as served.
 func (b Backend) Observe(in backend.Input) backend.Observation {
 	in = in.Indexed()
 	o := observer{
@@ -130,8 +130,8 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	return o.seen
 }
 
-// sole names the pods whose restart makes programs wait: a pod that is told to end unmounts its targets, which are stored nowhere else. An
-// MGS of its own serves no file.
+// sole lists the pods whose restart makes programs wait: a pod that ends unmounts its targets, whose data has no other copy. An MGS of its
+// own stores no files.
 func (o *observer) sole() {
 	o.seen.Sole = map[string]string{}
 	for i := range o.in.Pods {
@@ -147,24 +147,24 @@ type observer struct {
 	in   backend.Input
 	fs   *v1alpha1.FileSystem
 	seen backend.Observation
-	// unproven are the disks that are not ready, unplaced those that are not chosen, and missing the targets that do not serve although their
-	// disks are ready, each in words for a list.
+	// unproven lists the disks that are not ready, unplaced those that are not chosen, and missing the targets that do not serve although
+	// their disks are ready. All are in words for a list.
 	unproven, unplaced, missing []string
-	// silent is true while some target that has its index does not serve, and unasked while it is not known whether one does, because its node
-	// does not answer.
+	// silent is true while some target with an index does not serve, and unasked while that is unknown for some target, because its node does
+	// not answer.
 	silent, unasked bool
-	// work is what makes the pools, and departures are the OSTs that are to be taken out.
+	// work is the work that makes the pools, and departures are the OSTs that are to be taken out.
 	work       work
 	departures []departure
-	// pins are what the modules of nodes are to be loaded with, and placements where their threads run.
+	// pins has the desired parameters of the modules of nodes, and placements the CPUs of their threads.
 	pins       map[string]pin
 	placements *backend.Placements
 }
 
-// daemon says which pod looks after a server.
+// daemon identifies the pod of a server.
 type daemon struct{ component, pool, slot string }
 
-// server says whether a node is known to be looked after and asked, by its pod and its answer.
+// server sets whether a node has a running pod and has answered.
 func (o *observer) server(s *backend.ServerStatus, d daemon) {
 	node, there := o.in.Node(s.Node)
 	switch {
@@ -189,7 +189,7 @@ func (o *observer) server(s *backend.ServerStatus, d daemon) {
 	}
 }
 
-// podMessage prefers what the pod says of itself.
+// podMessage returns the message of the pod, or otherwise the given text.
 func (o *observer) podMessage(d daemon, node, otherwise string) string {
 	there := false
 	for p := range o.in.PodsOn(d.component, d.pool, node) {
@@ -206,7 +206,7 @@ func (o *observer) podMessage(d daemon, node, otherwise string) string {
 	return otherwise
 }
 
-// target says what a node says of one of its targets: nil, and why, when that does not serve.
+// target returns a target as its node reports it: nil, and why, when it does not serve.
 func (o *observer) target(node string, role v1alpha1.Role, id int32) (said *backend.Target, why string) {
 	where, _ := o.in.Node(node)
 	switch {
@@ -226,7 +226,7 @@ func (o *observer) target(node string, role v1alpha1.Role, id int32) (said *back
 	return nil, "it is not mounted"
 }
 
-// management observes the MGS, and says from where clients mount.
+// management observes the MGS, and sets the source from which clients mount.
 func (o *observer) management() {
 	record := given(o.fs)
 	if len(record.ManagementNIDs) > 0 {
@@ -249,7 +249,7 @@ func (o *observer) management() {
 	o.seen.Servers = append(o.seen.Servers, s)
 }
 
-// shortSource is what clients mount, or, where that is too long for a status, with the first NID alone.
+// shortSource is the source of a client's mount; if that is too long for a status, it has only the first NID.
 func shortSource(nids []string, fsName string) string {
 	const most = 128
 	if source := sourceOf(nids, fsName); len(source) <= most {
@@ -258,7 +258,7 @@ func shortSource(nids []string, fsName string) string {
 	return sourceOf(nids[:1], fsName)
 }
 
-// serve observes a server that is one target with a disk of its own.
+// serve observes a server with one target on a disk of its own.
 func (o *observer) serve(s *backend.ServerStatus, d daemon, id int32) {
 	o.server(s, d)
 	t := o.in.TargetNamed(s.Target)
@@ -280,7 +280,7 @@ func (o *observer) serve(s *backend.ServerStatus, d daemon, id int32) {
 	}
 }
 
-// unready says why the disk of a target can't be served, empty when it can.
+// unready returns why the disk of a target can't be served, empty when it can.
 func (o *observer) unready(t *v1alpha1.StorageTarget, name string) string {
 	if t == nil {
 		return "its StorageTarget " + name + " is gone; what is on that disk is nowhere else"
@@ -305,7 +305,7 @@ func (o *observer) metadata() {
 		s := backend.ServerStatus{Name: g.Server(), Role: v1alpha1.RoleMetadata, Node: g.Node, Slot: g.Slot, ID: g.ID, Target: g.Targets[0].Name}
 		o.serve(&s, daemon{component: componentMDT, slot: fmt.Sprint(g.Slot)}, g.ID)
 		if g.ID == rootID && s.Online {
-			// The directories of the pools belong to it.
+			// The filesystem is initialized only with the directories of its pools.
 			o.seen.MetadataInitialized = o.work.done(o.in)
 		}
 		o.place(&s, g, disksOf(o.in, g))
@@ -381,7 +381,7 @@ func (o *observer) ost(g backend.Given, t *v1alpha1.StorageTarget) backend.Targe
 		o.sayAway(&out, t)
 		return out
 	}
-	if record.Drained != nil { // nothing of it is missed
+	if record.Drained != nil { // no data is missing with it
 		out.Removing, out.Removable = true, true
 		return out
 	}
@@ -391,14 +391,14 @@ func (o *observer) ost(g backend.Given, t *v1alpha1.StorageTarget) backend.Targe
 		out.Message = unproven
 		o.unproven = append(o.unproven, fmt.Sprintf("%s on node %s in pool %s (%s)", t.Name, g.Node, g.StoragePool, unproven))
 	} else if is := fmt.Sprintf("%s in pool %s (%s)", out.Name(), g.StoragePool, why); plan.IsOfPair(t) {
-		o.missing = slices.Insert(o.missing, 0, is) // a person may have to switch a machine off
+		o.missing = slices.Insert(o.missing, 0, is) // this comes first, because a person may have to switch a machine off
 	} else {
 		o.missing = append(o.missing, is)
 	}
 	return out
 }
 
-// clients observes the mounts on the nodes that are there: a node that is down is no reason to call the filesystem unready.
+// clients observes the mounts on the nodes that are up: a node that is down is no reason to report the filesystem as not ready.
 func (o *observer) clients() {
 	if o.fs.Spec.Clients == nil {
 		return
@@ -421,7 +421,7 @@ func (o *observer) clients() {
 	}
 }
 
-// clientIn is what the agent of a node found of its mount.
+// clientIn is the mount that the agent of a node has found.
 func clientIn(node v1alpha1.NodeInventoryStatus, software, fsName string) *v1alpha1.HostClient {
 	for i := range node.Software {
 		if node.Software[i].Name != software {
@@ -436,8 +436,8 @@ func clientIn(node v1alpha1.NodeInventoryStatus, software, fsName string) *v1alp
 	return nil
 }
 
-// doesNotServe notes a target on a node, with why its disk can't be served, where that is known. A node that is Ready and does not answer
-// may serve all the same; one that is not Ready either has failed.
+// doesNotServe notes a target on a node, with the reason why its disk can't be served, if that is known. A node that is Ready and does not
+// answer may serve nevertheless; a node that does not answer and is not Ready has failed.
 func (o *observer) doesNotServe(node, unproven string) {
 	if n, _ := o.in.Node(node); unproven == "" && n.Ready && o.in.State != nil && o.in.Unanswered[node] != "" {
 		o.unasked = true
@@ -446,8 +446,8 @@ func (o *observer) doesNotServe(node, unproven string) {
 	}
 }
 
-// serves is true when every MDT and OST with an index serves, and the directories of pools were made once: nothing of Lustre's is stored
-// twice. It is unknown when that may be, and nodes do not answer.
+// serves is true when every MDT and OST with an index serves, and the directories of pools were made once: Lustre stores no data twice. It
+// is unknown when it may be true, and nodes do not answer.
 func (o *observer) serves() (serves, unknown bool) {
 	prepared := o.seen.MetadataInitialized || o.fs.Status.Metadata != nil && o.fs.Status.Metadata.Initialized != nil
 	if o.in.State == nil || o.silent || !prepared || !o.seen.Reachable() {

@@ -15,12 +15,12 @@ import (
 	"parallelfs.dev/operator/internal/backend/lustre"
 )
 
-// on is a target that a node says that it serves.
+// on is a target that a node reports as served.
 func on(role v1alpha1.Role, id int32) backend.Target {
 	return backend.Target{Role: role, ID: id, Online: true, Contacted: true, CapacityBytes: 1000, UsedBytes: 10}
 }
 
-// saying are the answers of the nodes of everything.
+// saying returns the answers of the nodes of everything.
 func saying() map[string]*backend.State {
 	said := map[string]*backend.State{"n3": {Version: "2.17.57", Targets: []backend.Target{on(v1alpha1.RoleManagement, 0)}}}
 	for i, node := range []string{"n1", "n2"} {
@@ -33,7 +33,7 @@ func saying() map[string]*backend.State {
 	return said
 }
 
-// running is everything, as it is when all is well.
+// running is everything in its healthy state.
 func running(t *testing.T) backend.Input {
 	t.Helper()
 	in := everything("2.17.57")
@@ -52,7 +52,7 @@ func running(t *testing.T) backend.Input {
 	}
 	pod("mgs", "", "", "n3")
 	ask(t, &in, saying())
-	backendtest.Remember(t, lustre.New(), &in) // since when they serve
+	backendtest.Remember(t, lustre.New(), &in) // the time since when they serve
 	in.Jobs = []backend.Job{{Name: jobOf(t, in).Name, Component: "configure", Succeeded: true}}
 	return in
 }
@@ -71,7 +71,7 @@ func jobOf(t *testing.T, in backend.Input) *batchv1.Job {
 	return nil
 }
 
-// ask puts what nodes say into an Input, as the controller does.
+// ask puts the answers of nodes into an Input, as the controller does.
 func ask(t *testing.T, in *backend.Input, said map[string]*backend.State) {
 	t.Helper()
 	state, err := lustre.New().Together(*in, said)
@@ -80,7 +80,7 @@ func ask(t *testing.T, in *backend.Input, said map[string]*backend.State) {
 	in.State = &state
 }
 
-// away has a node not answer.
+// away removes the answer of a node.
 func away(t *testing.T, in *backend.Input, node string) {
 	t.Helper()
 	said := saying()

@@ -10,7 +10,8 @@ import (
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
 )
 
-// Options that say what is mounted where, who a target is, or that throw data or clients away. Each with why.
+// Reasons to refuse an option: it changes what is mounted, where, or the identity of a target, or it discards data or clients. Each
+// constant is one reason.
 const (
 	isOwned   = "the operator sets it itself"
 	isPersons = "it throws away what clients have not written yet, which only a person may do, by hand"
@@ -34,7 +35,7 @@ var refusedClientOptions = map[string]string{
 	"loop": isOwned, "user": isOwned, "users": isOwned, "owner": isOwned, "nofail": isOwned, "noauto": isOwned, "_netdev": isOwned,
 }
 
-// RefusedTargetOptions are the mount options of targets that a person may not give, each as a sentence with the field.
+// RefusedTargetOptions returns the mount options of targets that a user may not set, each as a sentence with the field.
 func RefusedTargetOptions(field string, options []v1alpha1.LocalMountOption) []string {
 	return refusedOptions(field, options, refusedTargetOptions)
 }
@@ -50,14 +51,14 @@ func refusedOptions[T ~string](field string, options []T, refused map[string]str
 	return out
 }
 
-// refusedParameters are patterns (path.Match) of the last part of parameters that a person may not set for good, each with why.
+// refusedParameters has patterns (path.Match) of the last part of parameters that a user may not set permanently, each with the reason.
 var refusedParameters = []struct{ pattern, why string }{
 	{"max_create_count", isOwned}, {"active", isOwned}, {"no_create", isOwned}, {"no_precreate", isOwned}, {"degraded", isOwned},
 	{"readonly", isOwned}, {"recovery_time_*", isOwned}, {"evict_client", isPersons}, {"abort_recovery*", isPersons},
 	{"identity_flush", isAnswer}, {"force_sync", isAnswer}, {"lfsck_*", isAnswer}, {"*stats", isAnswer},
 }
 
-// RefusedParameters are the parameters that a person may not set, by name, each as a sentence.
+// RefusedParameters returns the parameters that a user may not set, by name, each as a sentence.
 func RefusedParameters(asked v1alpha1.LustreParameters) []string {
 	var out []string
 	for _, name := range backend.SortedKeys(asked) {
@@ -72,7 +73,7 @@ func RefusedParameters(asked v1alpha1.LustreParameters) []string {
 	return out
 }
 
-// ParameterCommands set the parameters that are asked for, in the order of their names; they run on the MGS.
+// ParameterCommands set the requested parameters, in the order of their names; they run on the MGS.
 func ParameterCommands(asked v1alpha1.LustreParameters) [][]string {
 	var out [][]string
 	for _, name := range backend.SortedKeys(asked) {

@@ -10,10 +10,10 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// OSTs that two nodes may serve, one at a time (docs/adr/0096). Where one is to be served is decided here; who may mount it, only the agent
-// of its holder writes, or the manager when a person has said that the machine of the holder is off.
+// OSTs that two nodes may serve, one at a time (docs/adr/0096). The desired node of each OST is decided here. The node that may mount it is
+// written only by the agent of its holder, or by the manager once a person has confirmed that the holder's machine is off.
 
-// secondsOf are the nodes that reach the disks of others, by storage pool and node.
+// secondsOf returns the nodes that reach the disks of others, by storage pool and node.
 func secondsOf(fs *v1alpha1.FileSystem) map[string]map[string]string {
 	var out map[string]map[string]string
 	for _, pool := range own(fs).StoragePools {
@@ -33,10 +33,10 @@ func secondsOf(fs *v1alpha1.FileSystem) map[string]map[string]string {
 	return out
 }
 
-// mostOfMember is how many targets a FileSystemNode has for a member.
+// mostOfMember is how many targets a FileSystemNode can hold for a member.
 const mostOfMember = 128
 
-// checkPairs refuses a spec without a pair of which there is a target, and one of whose targets a node could not be told.
+// checkPairs refuses a spec without a pair that an existing target has, and one with more targets than a node's configuration can hold.
 func checkPairs(in backend.Input) error {
 	seconds := secondsOf(in.FileSystem)
 	for i := range in.FileSystem.Spec.StoragePools {
@@ -63,8 +63,8 @@ func checkPairs(in backend.Input) error {
 	return nil
 }
 
-// serviceNodes are the NIDs of the nodes that may serve a target, its own first, or why they are not known; nil for a target of one node.
-// They are written on the disk once, and so nobody guesses them.
+// serviceNodes returns the NIDs of the nodes that may serve a target, its own first, or why they are unknown; nil for a target of one node.
+// The NIDs are written on the disk once, so they are never guessed.
 func serviceNodes(in backend.Input, t *v1alpha1.StorageTarget) (nodes []v1alpha1.LustreServiceNode, why string) {
 	if !plan.IsOfPair(t) {
 		return nil, ""
@@ -79,7 +79,7 @@ func serviceNodes(in backend.Input, t *v1alpha1.StorageTarget) (nodes []v1alpha1
 	return nodes, ""
 }
 
-// nidsNow are the NIDs that a node has, or why that is not known.
+// nidsNow returns the present NIDs of a node, or why they are unknown.
 func nidsNow(in backend.Input, name string) (nids []string, why string) {
 	node, there := in.Node(name)
 	found, known := in.Inventories[name]
@@ -100,7 +100,7 @@ func nidsNow(in backend.Input, name string) (nids []string, why string) {
 // secondPlace is the part of a pool that a node serves for other ones.
 type secondPlace struct{ node, pool string }
 
-// othersDisks are the targets that a node may serve for another one, and that have their number, in the order of their names.
+// othersDisks returns the targets that a node may serve for another one, and that have their number, in the order of their names.
 func othersDisks(in backend.Input) map[secondPlace][]*v1alpha1.StorageTarget {
 	var out map[secondPlace][]*v1alpha1.StorageTarget
 	for i := range in.Targets {
@@ -125,14 +125,14 @@ func has(g backend.Given, target string) bool {
 	return is
 }
 
-// leaves is true for a node that somebody has cordoned, and that may be away, or was away for too long.
+// leaves is true for a node that is cordoned for maintenance and may be away, or was away for too long.
 func leaves(in backend.Input, name string) bool {
 	node, _ := in.Node(name)
 	onRecord := func(m v1alpha1.NodeMaintenance) bool { return m.Node == name }
 	return node.Cordoned && slices.ContainsFunc(in.FileSystem.Status.Maintenance, onRecord)
 }
 
-// serves is true when a node says that it serves a target, which it holds.
+// serves is true when a node reports that it serves a target that it holds.
 func serves(in backend.Input, t *v1alpha1.StorageTarget, name string, number int32) bool {
 	holder := plan.HolderOf(t)
 	if in.State == nil || number == 0 || holder.Node != name || holder.Number > 0 && holder.TakenUp == nil {
@@ -147,7 +147,7 @@ func serves(in backend.Input, t *v1alpha1.StorageTarget, name string, number int
 	return false
 }
 
-// unfit says why a node can't serve a target of two nodes now, in words that follow "because "; empty when it can.
+// unfit returns why a node can't serve a target of two nodes now, in words that follow "because "; empty when it can.
 func unfit(in backend.Input, t *v1alpha1.StorageTarget, name string) string {
 	node, there := in.Node(name)
 	member, g := Member(&t.Spec), in.FileSystemNodeOn(name)
@@ -184,8 +184,8 @@ func unfit(in backend.Input, t *v1alpha1.StorageTarget, name string) string {
 	return moved(in, t, name)
 }
 
-// partnersUnproven names the targets of two nodes whose other node does not show their disk as its inventory is now; nil when each does.
-// It holds nothing up: the node whose path is mended may have to be restarted for it. What relies on the partner asks unfit.
+// partnersUnproven lists the targets of two nodes whose other node has no disk of theirs in its present inventory; nil when all have. It
+// blocks nothing: the node whose path is repaired may have to restart for it. Decisions that rely on the partner use unfit.
 func partnersUnproven(in backend.Input) *backend.Problem {
 	var why []string
 	for i := range in.Targets {
@@ -207,7 +207,7 @@ func partnersUnproven(in backend.Input) *backend.Problem {
 	}
 }
 
-// moved says that a node has not the NIDs any more by which the disk of a target names it: clients would not find it there.
+// moved reports that a node no longer has the NIDs that are on the disk of a target: clients would not find the target there.
 func moved(in backend.Input, t *v1alpha1.StorageTarget, name string) string {
 	if t.Spec.Lustre == nil || len(t.Spec.Lustre.ServiceNodes) != 2 { //nolint:mnd // a pair is two
 		return "its disk names no two nodes"
@@ -223,9 +223,9 @@ func moved(in backend.Input, t *v1alpha1.StorageTarget, name string) string {
 	return why
 }
 
-// Moves has targets served by the other one of their nodes while their own is in maintenance, and by their own when it is back. A node that
-// is down gives nothing away: its targets are taken over when a person has said that its machine is off, once as a taint of the Node, which
-// Kubernetes believes as well, and once for each target, as it is held now.
+// Moves moves targets to the other one of their nodes while their own is in maintenance, and back when it has returned. A node that is down
+// hands over nothing. Its targets are taken over once a person has confirmed that its machine is off: with a taint of the Node, which
+// Kubernetes uses as well, and for each target with its present holder.
 func (Backend) Moves(in backend.Input) []backend.Move {
 	in = in.Indexed()
 	var out []backend.Move
@@ -267,7 +267,7 @@ func moveOf(in backend.Input, t *v1alpha1.StorageTarget) *backend.Move {
 	return m
 }
 
-// notOff says why a target of a node that is not Ready is not taken over, in words that follow "because ".
+// notOff returns why a target of a node that is not Ready is not taken over, in words that follow "because ".
 func notOff(in backend.Input, t *v1alpha1.StorageTarget) string {
 	holder := plan.HolderOf(t)
 	node, there := in.Node(holder.Node)
@@ -293,7 +293,7 @@ func notOff(in backend.Input, t *v1alpha1.StorageTarget) string {
 	return ""
 }
 
-// sayPair says of a target of two nodes that does not serve what it waits for.
+// sayPair describes what a target of two nodes waits for when it does not serve.
 func (o *observer) sayPair(t *v1alpha1.StorageTarget, why string) string {
 	if !plan.IsOfPair(t) {
 		return why
@@ -314,7 +314,7 @@ func (o *observer) sayPair(t *v1alpha1.StorageTarget, why string) string {
 	return why
 }
 
-// sayAway says of a target that serves that its own node is not the one.
+// sayAway reports a target that is served by the other node, not by its own.
 func (o *observer) sayAway(out *backend.TargetStatus, t *v1alpha1.StorageTarget) {
 	if out.Message != "" || !plan.IsOfPair(t) || plan.HolderOf(t).Node == t.Spec.Node {
 		return
@@ -325,8 +325,8 @@ func (o *observer) sayAway(out *backend.TargetStatus, t *v1alpha1.StorageTarget)
 	}
 }
 
-// isMoving is true for a target that goes from one of two nodes to the other, by what was read before they were asked: the one may have
-// answered before it gave the target away, and the other one when it had it.
+// isMoving is true for a target that moves from one of two nodes to the other, according to the holders read before the nodes were queried.
+// One node may have answered before it handed the target over, and the other one afterwards.
 func isMoving(in backend.Input, role v1alpha1.Role, id int32, one, other string) bool {
 	for name, number := range numbersOf(in) {
 		t := in.TargetNamed(name)
@@ -340,7 +340,7 @@ func isMoving(in backend.Input, role v1alpha1.Role, id int32, one, other string)
 	return false
 }
 
-// neverWithout says why the filesystem does not go on without a node of a pair.
+// neverWithout returns why the filesystem does not continue without a node of a pair.
 func neverWithout(in backend.Input, node string) string {
 	for i := range in.Targets {
 		t := &in.Targets[i]

@@ -15,7 +15,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/lustre"
 )
 
-// duo is everything, running, whose OSTs are those of the pair n1 and n2.
+// duo is everything, running, with OSTs that belong to the pair n1 and n2.
 type duo struct {
 	*WithT
 	t    *testing.T
@@ -23,7 +23,7 @@ type duo struct {
 	said map[string]*backend.State
 }
 
-// firstOST is the place of the first OST among what a node says that it serves: an MDT and an OST, and the same again.
+// firstOST is the place of the first OST in the answer of a node: an MDT and an OST, and the same again.
 const firstOST = 1
 
 func pairOf(t *testing.T) *duo {
@@ -58,7 +58,7 @@ func pairOf(t *testing.T) *duo {
 	return d
 }
 
-// told has the agents of all nodes write what their servers are told.
+// told makes the agents of all nodes write the configuration of their servers.
 func (d *duo) told() {
 	d.in.FileSystemNodes = lustre.New().Nodes(d.in)
 	for i := range d.in.FileSystemNodes {
@@ -78,7 +78,7 @@ func (d *duo) node(name string) *backend.Node {
 	return &d.in.Nodes[i]
 }
 
-// drained has a person cordon a node, and the manager let it go.
+// drained cordons a node as a person does, and releases it as the manager does.
 func (d *duo) drained(name string) {
 	d.node(name).Cordoned = true
 	d.in.FileSystem.Status.Maintenance = append(d.in.FileSystem.Status.Maintenance, v1alpha1.NodeMaintenance{Node: name})
@@ -90,7 +90,7 @@ func (d *duo) uncordoned(name string) {
 	d.in.FileSystem.Status.Maintenance = nil
 }
 
-// down has a node lose its power.
+// down takes the power of a node away.
 func (d *duo) down(name string) {
 	d.node(name).Ready = false
 	delete(d.said, name)
@@ -109,12 +109,12 @@ func (d *duo) asked() {
 	d.in = d.in.Indexed()
 }
 
-// held has a node hold a target, which it has taken up, as the agents write it.
+// held makes a node the holder of a target that it has taken up, as the agents write it.
 func (d *duo) held(name, node string, number int64) {
 	d.target(name).Status.Holder = &v1alpha1.TargetHolder{Node: node, Number: number, TakenUp: &metav1.Time{Time: time.Unix(1, 0)}}
 }
 
-// mounts moves what the nodes say of the first OST of n1.
+// mounts moves the first OST of n1 from the answer of one node to that of another.
 func (d *duo) mounts(from, to string) {
 	d.t.Helper()
 	ost := slices.IndexFunc(d.said[from].Targets, func(s backend.Target) bool { return s.Role == v1alpha1.RoleStorage && s.ID == 1 })
@@ -210,7 +210,7 @@ func TestAPairHasNoMoreDisksThanItsNodesCanBeToldOf(t *testing.T) {
 func TestANodeMayBeAwayWhenTheOtherOneCanServeAllOfItsTargets(t *testing.T) {
 	costs := func(d *duo) string {
 		in := d.in
-		// The MDTs are stored on one node; this is about OSTs.
+		// The MDTs are stored on one node; this test is about OSTs.
 		in.Pods = slices.DeleteFunc(slices.Clone(in.Pods), func(p backend.Pod) bool { return p.Component == "mdt" })
 		in = in.Indexed()
 		return lustre.New().Absence(in, lustre.New().Observe(in), "n1").Costs
@@ -252,7 +252,7 @@ func (d *duo) fsNode(node string) *v1alpha1.FileSystemNode {
 	return &d.in.FileSystemNodes[i]
 }
 
-// loses has a node show a disk no more.
+// loses removes a disk from the inventory of a node.
 func (d *duo) loses(node, id string) {
 	inventory := d.in.Inventories[node]
 	inventory.BlockDevices = slices.DeleteFunc(slices.Clone(inventory.BlockDevices), func(b v1alpha1.BlockDevice) bool { return slices.Contains(b.IDs, id) })
@@ -401,7 +401,7 @@ func TestTwoNodesThatAnswerOneAfterTheOtherWhileATargetMovesAreNoAlarm(t *testin
 	d.Expect(err).To(MatchError(ContainSubstring("which destroys it")), "n1 was asked after it had given it away")
 }
 
-// saidBoth are the same answers anew.
+// saidBoth returns a copy of the same answers.
 func saidBoth(said map[string]*backend.State) map[string]*backend.State {
 	out := map[string]*backend.State{}
 	for node, state := range said {

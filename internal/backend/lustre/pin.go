@@ -15,17 +15,18 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// Partitions are the CPU partitions (CPTs) of a node, and which of them serve metadata and data. Threads belong to a node and a service,
-// and not to an MDT. Parameters of the modules are read when these are loaded: a change needs everything of Lustre's on the node unmounted.
+// Partitions describes the CPU partitions (CPTs) of a node, and which of them serve metadata and data. Threads belong to a node and a
+// service, and not to an MDT. The parameters of modules are read when the modules are loaded: a change requires that all mounts of Lustre
+// on the node are unmounted.
 type Partitions struct {
 	// CPUs of each partition, by its number.
 	CPUs []cpuset.CPUSet
-	// Metadata and Storage are the partition of each role, -1 for a role that asks for none and so uses all.
+	// Metadata and Storage are the partition of each role, -1 for a role without requested CPUs, which uses all.
 	Metadata, Storage int
 }
 
-// PartitionsOf are the partitions of a node with these CPUs, for those that its MDTs ask for, and those that each pool with OSTs there asks
-// for, empty for who asks for none. Else it says, in a sentence, what the modules can't do.
+// PartitionsOf returns the partitions of a node with these CPUs. The CPUs that its MDTs request, and those of each pool with OSTs there,
+// are arguments; an empty set requests none. If the modules can't do that, it returns the reason in a sentence.
 func PartitionsOf(node string, all, metadata cpuset.CPUSet, pools []cpuset.CPUSet) (out Partitions, why string) {
 	var storage cpuset.CPUSet
 	for i, cpus := range pools {
@@ -52,7 +53,7 @@ func PartitionsOf(node string, all, metadata cpuset.CPUSet, pools []cpuset.CPUSe
 		out.Metadata, out.CPUs = len(out.CPUs), append(out.CPUs, metadata)
 	}
 	if rest := all.Difference(metadata.Union(storage)); len(out.CPUs) > 0 && !rest.IsEmpty() {
-		out.CPUs = append(out.CPUs, rest) // for all threads that no role binds
+		out.CPUs = append(out.CPUs, rest) // for the threads that belong to neither role
 	}
 	if len(listOf(out.CPUs)) > longestParameter {
 		return Partitions{}, fmt.Sprintf("the CPUs that cpuPinning asks for on node %s, and those that are left there, are more ranges than the kernel takes in an "+
@@ -61,18 +62,18 @@ func PartitionsOf(node string, all, metadata cpuset.CPUSet, pools []cpuset.CPUSe
 	return out, ""
 }
 
-// longestParameter is how many characters the kernel takes (param_set_charp in its kernel/params.c).
+// longestParameter is the number of characters that the kernel accepts (param_set_charp in its kernel/params.c).
 const longestParameter = 1024
 
 func textOf(cpus cpuset.CPUSet) string { return cmp.Or(cpus.String(), "(none)") }
 
-// option is what a module is loaded with.
+// option is one parameter with which a module is loaded.
 type option struct{ module, name, value string }
 
 // key is its name among backend.LoadedModules.Parameters.
 func (o option) key() string { return o.module + "." + o.name }
 
-// threads bind those of a role to its partition. The module of the OSTs is called ofd since 2.17, and ost before.
+// threads binds the threads of a role to its partition. The module of the OSTs is called ofd since 2.17, and ost before.
 func (p Partitions) threads(role v1alpha1.Role, version string) (out []option) {
 	module, names, at := "mdt", []string{"mds_num_cpts", "mds_rdpg_num_cpts"}, p.Metadata
 	if role == v1alpha1.RoleStorage {
@@ -89,7 +90,7 @@ func (p Partitions) threads(role v1alpha1.Role, version string) (out []option) {
 	return out
 }
 
-// ModuleOptions are the lines of a file in /etc/modprobe.d that make the partitions; none when nobody asks for any.
+// ModuleOptions returns the lines of a file in /etc/modprobe.d that make the partitions; none when no CPUs are requested.
 func (p Partitions) ModuleOptions(version string) []string {
 	if len(p.CPUs) == 0 {
 		return nil
@@ -110,8 +111,8 @@ func (p Partitions) ModuleOptions(version string) []string {
 	return lines
 }
 
-// Drift says how what the modules of a node were loaded with differs from these partitions, for the threads of a role, as a part of a
-// sentence; empty when it does not. What the node has not said does not differ.
+// Drift describes how the loaded parameters of a node's modules differ from these partitions, for the threads of a role, as a part of a
+// sentence; empty when they do not. Parameters that the node has not reported do not differ.
 func (p Partitions) Drift(role v1alpha1.Role, version string, loaded backend.LoadedModules) string {
 	if found := setsOf(loaded.Partitions); len(found) > 0 && !slices.EqualFunc(found, p.CPUs, cpuset.CPUSet.Equals) {
 		return fmt.Sprintf("the partitions of CPUs are %s, and %s are asked for", listOf(found), listOf(p.CPUs))
@@ -127,7 +128,7 @@ func (p Partitions) Drift(role v1alpha1.Role, version string, loaded backend.Loa
 // oneOf is the value of a parameter that names one partition.
 var oneOf = regexp.MustCompile(`^\[?([0-9]{1,4})\]?$`)
 
-// runsOn are the CPUs on which the threads of a role run, empty while that is not known.
+// runsOn returns the CPUs on which the threads of a role run, empty while they are unknown.
 func (p Partitions) runsOn(role v1alpha1.Role, version string, loaded backend.LoadedModules) string {
 	threads, all := p.threads(role, version), setsOf(loaded.Partitions)
 	if len(threads) == 0 {
@@ -135,7 +136,7 @@ func (p Partitions) runsOn(role v1alpha1.Role, version string, loaded backend.Lo
 	}
 	value, said := loaded.Parameters[threads[0].key()]
 	if found := oneOf.FindStringSubmatch(value); found != nil {
-		at, _ := strconv.Atoi(found[1]) // these are digits
+		at, _ := strconv.Atoi(found[1]) // the pattern has only digits
 		if at < len(all) {
 			return all[at].String()
 		}
@@ -146,7 +147,7 @@ func (p Partitions) runsOn(role v1alpha1.Role, version string, loaded backend.Lo
 	return ""
 }
 
-// unsetParameter is what the kernel prints for a parameter that is a text, and that nobody has set (param_get_charp).
+// unsetParameter is printed by the kernel for a text parameter that was never set (param_get_charp).
 const unsetParameter = "(null)"
 
 func setsOf(partitions [][]int) []cpuset.CPUSet {
@@ -157,7 +158,7 @@ func setsOf(partitions [][]int) []cpuset.CPUSet {
 	return out
 }
 
-// listOf is in the form of cpu_pattern.
+// listOf formats sets in the form of cpu_pattern.
 func listOf(sets []cpuset.CPUSet) string {
 	out := make([]string, len(sets))
 	for i, s := range sets {
@@ -166,7 +167,7 @@ func listOf(sets []cpuset.CPUSet) string {
 	return strings.Join(out, " ")
 }
 
-// PinDaemons are the MDTs, which have one list of CPUs on each node, and the OSTs of each pool.
+// PinDaemons returns the MDTs, which have one list of CPUs on each node, and the OSTs of each pool.
 func (Backend) PinDaemons(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) []plan.PinDaemon {
 	on := map[string][]string{}
 	for _, g := range backend.GivenOn(nodes) {
@@ -195,7 +196,7 @@ func pinDaemon(g backend.Given) string {
 	return ostDaemon(g.StoragePool)
 }
 
-// pinningOf is what is asked for a member.
+// pinningOf is the requested pinning of a member.
 func pinningOf(fs *v1alpha1.FileSystem, g backend.Given) *v1alpha1.CPUPinning {
 	if g.Role == v1alpha1.RoleMetadata {
 		return fs.Spec.Metadata.CPUPinning
@@ -208,16 +209,16 @@ func pinningOf(fs *v1alpha1.FileSystem, g backend.Given) *v1alpha1.CPUPinning {
 	return nil
 }
 
-// pin is what the modules of a node are to be loaded with.
+// pin holds the desired parameters of the modules of a node.
 type pin struct {
 	Partitions
-	// lines are the options; none while that is not known, or can't be had.
+	// lines has the options; it is empty while they are unknown, or impossible.
 	lines []string
-	// why the node can't have what is asked for, in a sentence. That a node lacks CPUs, plan.Pin says.
+	// why is the reason why the request is impossible, in a sentence. plan.Pin reports a lack of CPUs.
 	why string
 }
 
-// pinsOf are those of the nodes of which some CPUs are asked for.
+// pinsOf returns the pins of the nodes with requested CPUs.
 func pinsOf(in backend.Input) map[string]pin {
 	asks := func(p v1alpha1.StoragePoolSpec) bool { return backend.Bound(p.CPUPinning) }
 	if !backend.Bound(in.FileSystem.Spec.Metadata.CPUPinning) && !slices.ContainsFunc(in.FileSystem.Spec.StoragePools, asks) {
@@ -226,7 +227,7 @@ func pinsOf(in backend.Input) map[string]pin {
 	type asked struct {
 		metadata cpuset.CPUSet
 		pools    []cpuset.CPUSet
-		// some is true when a member asks, and unknown when it is not known which CPUs one gets.
+		// some is true when a member requests CPUs, and unknown when the CPUs of a member are unknown.
 		some, unknown bool
 	}
 	of := map[string]*asked{}
@@ -270,7 +271,7 @@ func pinsOf(in backend.Input) map[string]pin {
 	return out
 }
 
-// cpusOf are the CPUs of a node.
+// cpusOf returns the CPUs of a node.
 func cpusOf(found v1alpha1.NodeInventoryStatus) cpuset.CPUSet {
 	all := cpuset.New()
 	for _, n := range found.CPU.NUMANodes {
@@ -283,7 +284,7 @@ func cpusOf(found v1alpha1.NodeInventoryStatus) cpuset.CPUSet {
 	return all
 }
 
-// rival says that the kernel of a node is to be loaded with other options for another FileSystem, which came first.
+// rival reports that an earlier FileSystem needs other module options on the node.
 func rival(in backend.Input, node string, lines []string) string {
 	if mine := in.FileSystemNodeOn(node); mine != nil && mine.Spec.ModuleOptions != nil && slices.Equal(mine.Spec.ModuleOptions.Lines, lines) {
 		return ""
@@ -299,8 +300,8 @@ func rival(in backend.Input, node string, lines []string) string {
 	return ""
 }
 
-// unpinned says why a member does not serve for the first time yet: its modules would be loaded with other options than it asks for. One
-// that has served before is not held up.
+// unpinned returns why a member does not serve for the first time yet: its modules would be loaded with other options than it requests. A
+// member that has served before is not delayed.
 func (p pin) unpinned(g backend.Given) string {
 	served := slices.ContainsFunc(g.Targets, func(t v1alpha1.MemberTarget) bool { return t.Initialized != nil })
 	if len(p.lines) > 0 || served {
@@ -309,7 +310,7 @@ func (p pin) unpinned(g backend.Given) string {
 	return backend.Shorten(cmp.Or(p.why, "the operator does not know yet which CPUs it gets on this node"))
 }
 
-// place says on which CPUs the threads run that serve a member, where CPUs are asked for it.
+// place describes on which CPUs the threads of a member run, if CPUs are requested for it.
 func (o *observer) place(s *backend.ServerStatus, g backend.Given, disks []*v1alpha1.StorageTarget) {
 	if !backend.Bound(pinningOf(o.fs, g)) {
 		return
@@ -340,7 +341,7 @@ func (o *observer) place(s *backend.ServerStatus, g backend.Given, disks []*v1al
 	s.Placement = o.placements.OfKernel(s.Name, found, disks, nil)
 }
 
-// remedy says how a node gets the options that are asked for.
+// remedy describes how a node gets the requested options.
 func (o *observer) remedy(node string) string {
 	write, said := "", ""
 	n := o.in.FileSystemNodeOn(node)
@@ -353,7 +354,7 @@ func (o *observer) remedy(node string) string {
 	return "; modules read that when they are loaded: " + write + "restart the node, or unmount everything of Lustre's there and unload the modules (lustre_rmmod)" + said
 }
 
-// diagnosePinning names the nodes that can't have the CPUs that are asked for.
+// diagnosePinning lists the nodes that can't have the requested CPUs.
 func (o *observer) diagnosePinning(say func(reason, format string, args ...any)) {
 	var refused []string
 	for _, node := range backend.SortedKeys(o.pins) {

@@ -17,10 +17,10 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// four are the CPUs of the node on which a real Lustre was pinned.
+// four has the CPUs of the node on which a real Lustre was pinned.
 var four = cpuset.New(0, 1, 2, 3)
 
-// lists are lists of CPUs, empty for who asks for none.
+// lists parses lists of CPUs; an empty one requests none.
 func lists(t *testing.T, texts ...string) []cpuset.CPUSet {
 	t.Helper()
 	out := make([]cpuset.CPUSet, len(texts))
@@ -131,12 +131,12 @@ func TestWhatTheModulesCantDoIsRefusedWithASentence(t *testing.T) {
 	NewWithT(t).Expect(why).To(ContainSubstring("more ranges than the kernel takes in an option of a module (1024 characters)"))
 }
 
-// onCPUs asks for CPUs.
+// onCPUs requests CPUs.
 func onCPUs(list v1alpha1.CPUList) *v1alpha1.CPUPinning {
 	return &v1alpha1.CPUPinning{Mode: v1alpha1.PinningCPUSet, CPUSets: []v1alpha1.CPUList{list}}
 }
 
-// twoSockets gives every node two sockets with a CPU each, and says which of them everybody gets.
+// twoSockets gives every node two sockets with a CPU each, and computes the CPUs of all servers.
 func twoSockets(t *testing.T, in *backend.Input) {
 	t.Helper()
 	for node, found := range in.Inventories {
@@ -168,7 +168,7 @@ func pinned(t *testing.T, asks func(fs *v1alpha1.FileSystem)) backend.Input {
 	return in
 }
 
-// optionsOf are the options of modules of a node.
+// optionsOf returns the module options of a node.
 func optionsOf(in backend.Input, node string) *v1alpha1.ModuleOptions {
 	for _, n := range lustre.New().Nodes(in) {
 		if n.Spec.Node == node {
@@ -213,7 +213,7 @@ func TestAServerThatHasNotServedWaitsForTheCPUsOfItsNode(t *testing.T) {
 	g.Expect(waits()).To(Equal("the operator does not know yet which CPUs it gets on this node"))
 }
 
-// loadedWith has every node say what its modules were loaded with.
+// loadedWith makes every node report the parameters with which its modules were loaded.
 func loadedWith(t *testing.T, in *backend.Input, loaded *backend.LoadedModules) {
 	t.Helper()
 	said := saying()
@@ -304,7 +304,7 @@ func TestTheFirstFileSystemOfANodeSaysWhatItsModulesAreLoadedWith(t *testing.T) 
 	twoSockets(t, &same)
 	g.Expect(optionsOf(same, "n1")).To(HaveValue(HaveField("Lines", split)))
 
-	// What the first one was told stays, whatever comes to be asked for later.
+	// The configuration of the first one stays, whatever is requested later.
 	second.FileSystemNodes[0].Spec.ModuleOptions = &v1alpha1.ModuleOptions{Lines: []string{"options libcfs cpu_pattern=\"0[0] 1[1]\""}}
 	first.Others, first.OthersNodes = []v1alpha1.FileSystem{*other}, map[types.UID][]v1alpha1.FileSystemNode{other.UID: second.FileSystemNodes}
 	twoSockets(t, &first)

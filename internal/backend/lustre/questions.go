@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
 )
 
-// questions ask one node what it serves.
+// questions query one node for its targets.
 type questions struct{ commands cli.Commands }
 
 var (
@@ -30,16 +30,16 @@ func (q questions) Parse(outputs [][]byte) (backend.State, error) {
 	return stateOf(server), nil
 }
 
-// Limit implements backend.TolerantQuestions: they are answered by the kernel of the node alone.
+// Limit implements backend.TolerantQuestions: only the kernel of the node answers them, so they need no limit.
 func (questions) Limit(int) time.Duration { return 0 }
 
-// Tolerates implements backend.TolerantQuestions: lctl get_param fails where there is nothing of a name, such as an OST on a node with MDTs
-// only. What it has printed counts.
+// Tolerates implements backend.TolerantQuestions: lctl get_param fails for a name that does not exist, such as an OST on a node with MDTs
+// only. Only its output counts.
 func (q questions) Tolerates(command, code int, _ string) bool {
 	return code > 0 && q.commands.MayLack(command)
 }
 
-// stateOf is what a node says that it serves, in the form that all backends have: the number of a target is one more than its index.
+// stateOf converts a node's answer to the common form of all backends: the number of a target is its index plus one.
 func stateOf(server cli.Server) backend.State {
 	state := backend.State{Version: server.Version}
 	if len(server.Partitions) > 0 {
@@ -65,7 +65,7 @@ func stateOf(server cli.Server) backend.State {
 	return state
 }
 
-// targetState is one target. Its status is empty while it serves.
+// targetState converts one target. Its status is empty while it serves.
 func targetState(target cli.Target, serving cli.Serving) backend.Target {
 	out := backend.Target{
 		Role: roles[target.Kind], Contacted: true, UsedBytes: serving.UsedBytes, CapacityBytes: serving.CapacityBytes,
@@ -78,7 +78,7 @@ func targetState(target cli.Target, serving cli.Serving) backend.Target {
 	return out
 }
 
-// roles are those of the kinds of targets.
+// roles maps the kinds of targets to their roles.
 var roles = map[cli.Kind]v1alpha1.Role{
 	cli.MGT: v1alpha1.RoleManagement, cli.MDT: v1alpha1.RoleMetadata, cli.OST: v1alpha1.RoleStorage,
 }

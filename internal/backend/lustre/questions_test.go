@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/lustre"
 )
 
-// answers are those of a node to the questions, in their order, as 2.17.57 prints them.
+// answers returns the answers of a node, in the order of the questions, as 2.17.57 prints them.
 func answers(recovery string) [][]byte {
 	return [][]byte{
 		[]byte(`  0 UP osd-ldiskfs pfs-MDT0000-osd pfs-MDT0000-osd_UUID 10

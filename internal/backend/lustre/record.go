@@ -7,7 +7,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// checkSpec refuses what contradicts itself, or what a person may not set.
+// checkSpec refuses a spec that contradicts itself, or with settings that a user may not make.
 func checkSpec(in backend.Input) error {
 	fs := in.FileSystem
 	if fs.Spec.Lustre == nil {
@@ -43,7 +43,7 @@ func checkSpec(in backend.Input) error {
 // metadataSlots is how many MDTs each node of the metadata has.
 func metadataSlots(fs *v1alpha1.FileSystem) int32 { return max(1, fs.Spec.Metadata.InstancesPerNode) }
 
-// managementNode is the node of an MGS of its own: the recorded one, or the one that matches. It is empty where MDT0000 has the MGT.
+// managementNode is the node of an MGS of its own: the recorded one, or the one that matches. It is empty if MDT0000 has the MGT.
 func managementNode(in backend.Input) (string, error) {
 	fs := in.FileSystem
 	if node := given(fs).ManagementNode; node != "" || !hasMGT(fs) {
@@ -70,8 +70,8 @@ func managementNode(in backend.Input) (string, error) {
 	}
 }
 
-// metadataNodes are the nodes that have MDTs, by name: that of MDT0000 and those that have some on record, and those that match, in the
-// order of their names and up to spec.metadata.nodeCount.
+// metadataNodes returns the nodes with MDTs, by name: that of MDT0000, those with MDTs on record, and matching nodes in the order of their
+// names, up to spec.metadata.nodeCount.
 func metadataNodes(in backend.Input) ([]string, error) {
 	fs, spec := in.FileSystem, in.FileSystem.Spec.Metadata
 	nodes := recordedMetadataNodes(in)
@@ -108,7 +108,7 @@ func metadataNodes(in backend.Input) ([]string, error) {
 	return nodes, nil
 }
 
-// recordedMetadataNodes are the nodes that have MDTs on record, by name.
+// recordedMetadataNodes returns the nodes with MDTs on record, by name.
 func recordedMetadataNodes(in backend.Input) []string {
 	var out []string
 	if m := in.FileSystem.Status.Metadata; m != nil {
@@ -123,10 +123,11 @@ func recordedMetadataNodes(in backend.Input) []string {
 	return slices.Compact(out)
 }
 
-// recordManagement is what the filesystem was given for ever of its MGS: its node, the disk of the MGT, and the NIDs, which stand on every
-// disk. The NIDs are taken once, when there is a disk for the MGT.
+// recordManagement records the permanent facts of the MGS: its node, the disk of the MGT, and the NIDs, which are on every disk. The NIDs
+// are recorded once, when there is a disk for the MGT.
 //
-// Where disks of an earlier Lustre are taken over, it is the one that they say, and nobody guesses it while some may still say it.
+// If disks of an earlier Lustre are taken over, the disk of the MGT comes from their records. It is not guessed while a record may still be
+// missing.
 func recordManagement(
 	in backend.Input, disks backend.OnDisks, node string, metadata v1alpha1.MetadataRecord,
 ) (*v1alpha1.LustreStatus, error) {
@@ -165,7 +166,7 @@ func recordManagement(
 	return &record, nil
 }
 
-// lnetOf are the NIDs that a node has already.
+// lnetOf returns the NIDs that a node has already.
 func lnetOf(found v1alpha1.NodeInventoryStatus) []string {
 	for i := range found.Software {
 		if found.Software[i].Name == string(v1alpha1.Lustre) {
@@ -175,7 +176,7 @@ func lnetOf(found v1alpha1.NodeInventoryStatus) []string {
 	return nil
 }
 
-// refuseOthers refuses what two filesystems of this type can't share on a node: its kernel has one MGS, and knows targets by the name of
+// refuseOthers refuses conflicts of two filesystems of this type on a node: its kernel can run one MGS, and finds targets by the name of
 // their filesystem.
 func refuseOthers(in backend.Input, mine *v1alpha1.LustreStatus, nodes map[string][]string) error {
 	fs := in.FileSystem
@@ -183,7 +184,7 @@ func refuseOthers(in backend.Input, mine *v1alpha1.LustreStatus, nodes map[strin
 		other := &in.Others[i]
 		theirs := other.Status.Lustre
 		if other.Spec.Lustre == nil || theirs == nil {
-			continue // it will find this one when it records
+			continue // that one detects the conflict when it records its own
 		}
 		name := other.Namespace + "/" + other.Name
 		if theirs.ManagementNode == mine.ManagementNode && mine.ManagementNode != "" {
@@ -204,7 +205,7 @@ func refuseOthers(in backend.Input, mine *v1alpha1.LustreStatus, nodes map[strin
 	return nil
 }
 
-// servingNodes are the nodes of these FileSystemNodes that have members, by name.
+// servingNodes returns the nodes of these FileSystemNodes that have members, by name.
 func servingNodes(nodes []v1alpha1.FileSystemNode) []string {
 	var out []string
 	for i := range nodes {

@@ -21,7 +21,7 @@ func BenchmarkScale(b *testing.B) {
 	backendtest.Scale(b, lustre.New(), served)
 }
 
-// ofNodesWith24OSTs is a Lustre that is to be made, on so many nodes with 24 OSTs each, four with two MDTs, and five times as many clients.
+// ofNodesWith24OSTs is a new Lustre on so many nodes with 24 OSTs each, four of them with two MDTs, and five times as many clients.
 func ofNodesWith24OSTs(t testing.TB, nodes int) backend.Input {
 	t.Helper()
 	in := everything("2.17.57")
@@ -64,13 +64,13 @@ func ofNodesWith24OSTs(t testing.TB, nodes int) backend.Input {
 			proven(disk(fmt.Sprintf("scratch-ssd-%06x", i*24+d), node, v1alpha1.RoleStorage, "ssd", 0))
 		}
 	}
-	// As the controller sorts them.
+	// The controller sorts them in the same way.
 	slices.SortFunc(in.Nodes, func(a, b backend.Node) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(in.Pods, func(a, b backend.Pod) int { return strings.Compare(a.Component+" "+a.Node, b.Component+" "+b.Node) })
 	return in
 }
 
-// served is a Lustre that was made, and all of whose nodes say that they serve what is theirs.
+// served is an existing Lustre whose nodes all report that they serve their targets.
 func served(t testing.TB, nodes int) backend.Input {
 	t.Helper()
 	in := ofNodesWith24OSTs(t, nodes)
@@ -88,7 +88,7 @@ func served(t testing.TB, nodes int) backend.Input {
 			in.State.Targets = append(in.State.Targets, said)
 		}
 	}
-	backendtest.Remember(t, lustre.New(), &in) // since when they serve
+	backendtest.Remember(t, lustre.New(), &in) // the time since when they serve
 	in.FileSystem.Status.Metadata.Initialized = new(metav1.NewTime(noon))
 	return in
 }

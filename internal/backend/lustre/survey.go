@@ -11,7 +11,7 @@ func (Backend) MeasuresServers(tool v1alpha1.BenchmarkTool) bool {
 	return tool == v1alpha1.ToolMDSSurvey || tool == v1alpha1.ToolOBDFilterSurvey
 }
 
-// MeasuredTargets are the MDTs or the OSTs of each node by their names. One that was drained takes no more data.
+// MeasuredTargets returns the MDTs or the OSTs of each node by their names. A drained target gets no more data.
 func (Backend) MeasuredTargets(in backend.Input, role v1alpha1.Role) map[string][]string {
 	names := map[string][]string{}
 	for _, g := range in.Given() {

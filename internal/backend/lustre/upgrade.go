@@ -17,11 +17,11 @@ func lineOf(version string) string {
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// Lines are those that the operator knows the commands of.
+// Lines returns the lines whose commands the operator supports.
 func (Backend) Lines() []string { return slices.Clone(lines) }
 
-// UpgradePath is empty within a line: modules and tools are the nodes' own, and the operator only compares them with the version that is
-// expected. Another line changes what is on the disks, and nobody has tried that with the operator.
+// UpgradePath is empty within a line: modules and tools are the nodes' own, and the operator only compares them with the expected version.
+// Another line changes the format of the disks, which was never tested with the operator.
 func (Backend) UpgradePath(from, to string) string {
 	if lineOf(from) == lineOf(to) && slices.Contains(lines, lineOf(to)) {
 		return ""

@@ -1,5 +1,7 @@
-// Command ask runs a command in a virtual machine of the tests, by the program guest that runs there, and ends as that command does.
-// usage: ask SOCKET COMMAND [ARGUMENT]...   What it can read is what ask can.
+// Command ask runs a command in a virtual machine of the tests, through the program guest in that machine, and ends with the same exit
+// code.
+//
+// usage: ask SOCKET COMMAND [ARGUMENT]...   The command gets the standard input of ask.
 package main
 
 import (
@@ -47,7 +49,7 @@ func ask(socket string, argv []string) (int, error) {
 	if err := json.NewEncoder(port).Encode(request); err != nil {
 		return 0, err
 	}
-	// What was asked by somebody who has not waited for it may be answered first.
+	// A reply to an earlier request whose client did not wait may come first.
 	for replies := json.NewDecoder(port); reply.ID != request.ID; {
 		if err := replies.Decode(&reply); err != nil {
 			return 0, err

@@ -1,5 +1,5 @@
-// Command daemon stands for a filesystem's daemon in the virtual machine of the tests: it runs as many threads as it is told,
-// each with memory of its own, says so in a file, and waits until it is ended.
+// Command daemon plays a filesystem's daemon in the virtual machine of the tests: it runs the given number of threads, each with memory of
+// its own, writes that to a file, and waits until it is ended.
 package main
 
 import (
@@ -29,7 +29,7 @@ func main() {
 	for range threads {
 		ready.Add(1)
 		go func() {
-			// A locked goroutine has a thread of its own, which stays.
+			// A locked goroutine keeps a thread of its own.
 			runtime.LockOSThread()
 			touched := make([]byte, memory)
 			for i := range touched {

@@ -1,6 +1,7 @@
-// Command guest runs in the virtual machine of the tests: it runs the commands that it is sent over a serial port, one
-// after the other, and sends back what they wrote.
-// usage: guest [--stay] PORT   It ends when the other end is closed; with --stay, it waits for the next one.
+// Command guest runs in the virtual machine of the tests: it runs the commands that it receives over a serial port, one after the other,
+// and sends back their output.
+//
+// usage: guest [--stay] PORT   It ends when the other end is closed; with --stay, it waits for the next client.
 package main
 
 import (
@@ -17,14 +18,14 @@ import (
 
 // Request is one command. It is sent as one JSON document.
 type Request struct {
-	// Argv is the command with its arguments, and Stdin what it can read.
+	// Argv is the command with its arguments, and Stdin its standard input.
 	Argv  []string `json:"argv"`
 	Stdin string   `json:"stdin"`
-	// ID comes back with the reply: who connects next must not take it for an answer to something else.
+	// ID is returned with the reply, so that the next client does not mistake it for a reply to its own request.
 	ID string `json:"id,omitempty"`
 }
 
-// Reply is what came of a Request.
+// Reply is the result of a Request.
 type Reply struct {
 	// Code is the exit code, 127 when the command could not be started; Stderr says why.
 	Code   int    `json:"code"`
@@ -41,7 +42,7 @@ func main() {
 	}
 }
 
-// open serves a port. It is never closed in between: what the next one has sent already would be lost.
+// open serves a port. It stays open between clients: a request that the next one has already sent would be lost.
 func open(path string, stay bool) error {
 	port, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -52,7 +53,7 @@ func open(path string, stay bool) error {
 		if err := serve(port); !stay {
 			return err
 		}
-		<-time.After(300 * time.Millisecond) // nothing tells of the next one
+		<-time.After(300 * time.Millisecond) // there is no event for the next client
 	}
 }
 

@@ -1,5 +1,5 @@
-// Command pass carries out one pass of the agent over one StorageTarget, in the virtual machine of the tests, where there is no
-// API server: it reads the object from its standard input and writes a Result.
+// Command pass carries out one pass of the agent over one StorageTarget, in the virtual machine of the tests, which has no API server: it
+// reads the object from its standard input and writes a Result.
 package main
 
 import (
@@ -15,11 +15,11 @@ import (
 	"parallelfs.dev/operator/internal/node/provision"
 )
 
-// Result is what came of the pass.
+// Result is the result of the pass.
 type Result struct {
-	// Target is the object as the API server would have it now.
+	// Target is the object as it would be in the API server now.
 	Target *v1alpha1.StorageTarget `json:"target"`
-	// Recorded are all statuses that were written, in their order.
+	// Recorded has all statuses that were written, in their order.
 	Recorded []v1alpha1.StorageTargetStatus `json:"recorded"`
 	// Error of the pass, empty for none.
 	Error string `json:"error"`

@@ -29,12 +29,13 @@ const (
 	askStorageSpace7
 )
 
-// questions7 asks by beegfs-ctl 7.4. It reads ClientConfig and the files that it names, and needs there: sysMgmtdHost, connMgmtdPortTCP,
-// connMgmtdPortUDP and connAuthFile. It refuses an option that beegfs-client 7.4 does not have. logEnabled and runDaemonized, which are
-// its own, must stay false: its log goes to the standard output. Its notice on the license goes to the standard error.
+// questions7 queries BeeGFS 7.4 with beegfs-ctl. It reads ClientConfig and the files that it names, and needs there: sysMgmtdHost,
+// connMgmtdPortTCP, connMgmtdPortUDP and connAuthFile. It refuses every option that beegfs-client 7.4 does not have. logEnabled and
+// runDaemonized, which only beegfs-ctl has, must stay false: its log goes to the standard output. Its notice on the license goes to the
+// standard error.
 //
-// Without a management service it gives up after 3 s with exit code 3, so the first question says so, and the others are not asked.
-// Targets are asked for without --spaceinfo: that goes to every server, and fails when one is away.
+// Without a management service, beegfs-ctl stops after 3 s with exit code 3. So the first question fails, and the others are not asked. The
+// questions for targets have no --spaceinfo: that option queries every server, and fails when one is away.
 func questions7() []question {
 	ctl := func(args ...string) []string {
 		return slices.Concat([]string{programCtl}, args, []string{"--cfgFile=" + ClientConfig})
@@ -50,23 +51,23 @@ func questions7() []question {
 		askMeta7:       nodes("meta"),
 		askStorage7:    nodes("storage"),
 		askClients7:    nodes("client"),
-		// It fails while there is no metadata server; that it lists them all is held against askMeta7.
+		// It fails while there is no metadata server; the check against askMeta7 ensures that it lists all of them.
 		askMetaTargets7:    {argv: ctl("--listtargets", "--nodetype=meta", "--state", "--pools"), forgive: exited},
 		askStorageTargets7: {argv: ctl("--listtargets", "--nodetype=storage", "--state", "--storagepools", "--pools")},
 		askPools7:          {argv: ctl("--liststoragepools")},
 		askMetaGroups7:     {argv: ctl("--listmirrorgroups", "--nodetype=meta")},
 		askStorageGroups7:  {argv: ctl("--listmirrorgroups", "--nodetype=storage")},
-		// It prints what is wanted before it goes to the server of the root directory.
+		// It prints the owner before it queries the server of the root directory.
 		askRoot7:         {argv: ctl("--getentryinfo", "--unmounted", "/"), limit: serverLimit, forgive: always},
 		askMetaSpace7:    space("meta"),
 		askStorageSpace7: space("storage"),
 	}
 }
 
-// exited forgives a command that ended by itself.
+// exited forgives a command that ended by itself with an error.
 func exited(code int, _ string) bool { return code > 0 }
 
-// asked7 are the questions that are asked for metadata servers and for storage servers.
+// asked7 holds the numbers of the questions for metadata servers, or of those for storage servers.
 type asked7 struct {
 	role                            v1alpha1.Role
 	servers, targets, groups, space int
@@ -108,7 +109,7 @@ func parse7(a answers) (backend.State, error) {
 	return f.state()
 }
 
-// role7 reads all that is about metadata servers, or about storage servers.
+// role7 reads all answers about metadata servers, or about storage servers.
 func (f *facts) role7(a answers, asked asked7) error {
 	servers, root, err := nodes7(a.lines(asked.servers), asked.role)
 	if err != nil {
@@ -144,8 +145,8 @@ var (
 // typeRDMA7 is an interface with RDMA (NetworkInterfaceCard::nicTypeToString, 7.4.6).
 const typeRDMA7 = "RDMA"
 
-// nodes7 reads servers, or clients: for each its name and number, ports, and interfaces, the preferred first. Behind an empty line
-// comes their number, and for metadata servers who owns the root directory.
+// nodes7 reads servers, or clients: for each its name and number, its ports, and its interfaces with the preferred one first. After an
+// empty line come their count and, for metadata servers, the owner of the root directory.
 func nodes7(r *reader, role v1alpha1.Role) (servers []backend.Server, root int32, err error) {
 	for r.next() && r.text != "" {
 		s, err := node7(r, role)
@@ -176,7 +177,7 @@ func nodes7(r *reader, role v1alpha1.Role) (servers []backend.Server, root int32
 	return servers, root, r.err
 }
 
-// node7 reads a node from its first line on. A node without an interface has an empty line in the place of one.
+// node7 reads a node from its first line. For a node without an interface, BeeGFS prints an empty line instead.
 func node7(r *reader, role v1alpha1.Role) (backend.Server, error) {
 	node := nodeLine.FindStringSubmatch(r.text)
 	if node == nil {
@@ -209,8 +210,8 @@ func node7(r *reader, role v1alpha1.Role) (backend.Server, error) {
 	return s, err
 }
 
-// nics7 takes the address of the first interface, as those with RDMA are listed with the same address once more, and whether there is one
-// with RDMA.
+// nics7 reads the address of the first interface, and whether there is one with RDMA. Interfaces with RDMA are listed a second time with
+// the same address.
 func nics7(r *reader, s *backend.Server) error {
 	if !r.next() {
 		return r.short("an interface of " + s.Name)
@@ -236,8 +237,8 @@ func nics7(r *reader, s *backend.Server) error {
 	}
 }
 
-// targets7 reads the table of --listtargets (ModeListTargets.cpp, 7.4.6), which for storage targets has the storage pool too. Where the
-// management service knows no state of a target, one word stands for both.
+// targets7 reads the table of --listtargets (ModeListTargets.cpp, 7.4.6), which for storage targets has the storage pool too. If the
+// management service has no state of a target, one word replaces both columns.
 func targets7(r *reader, role v1alpha1.Role) ([]backend.Target, error) {
 	header, columns := "TargetID Reachability Consistency Cap. Pool NodeID", 5
 	if role == v1alpha1.RoleStorage {
@@ -264,10 +265,10 @@ func targets7(r *reader, role v1alpha1.Role) ([]backend.Target, error) {
 	return targets, r.err
 }
 
-// unknownState7 is for a target whose state the management service does not know.
+// unknownState7 is printed for a target whose state the management service does not have.
 const unknownState7 = "<invalid_value>"
 
-// The words of beegfs-ctl 7.4.6, and what version 8 says for the same.
+// The words of beegfs-ctl 7.4.6, and the words of version 8 for the same states.
 var (
 	reachability7 = map[string]string{Reachable: Reachable, unsure: unsure, Unreachable: Unreachable, unknownState7: "Unknown"}
 	consistency7  = map[string]string{Good: Good, Bad: Bad, Behind: Behind, "resyncing": Behind, unknownState7: ""}
@@ -301,7 +302,7 @@ func target7(r *reader, row []string, role v1alpha1.Role) (backend.Target, error
 	return t, nil
 }
 
-// table reads the two lines above a table: the columns, and what underlines them.
+// table reads the two lines above a table: the column names, and the line below them.
 func (r *reader) table(header string) error {
 	if !r.next() {
 		return r.short("the columns of its table")
@@ -327,15 +328,15 @@ func (r *reader) id(text string) (int32, error) {
 	return id, nil
 }
 
-// The columns of --liststoragepools (ModeListStoragePools.cpp, 7.4.6). A longer name moves what follows, so that it is the space between
-// the first column and the last two.
+// The columns of --liststoragepools (ModeListStoragePools.cpp, 7.4.6). A longer name moves the rest of the line, so that the columns are
+// found by the space between the first column and the last two.
 const (
 	poolIDWidth   = 7
 	poolNameWidth = 18
 	poolListWidth = 28
 )
 
-// pools7 reads the storage pools. A list that is longer than its column goes on in the next line, and has a comma at its end.
+// pools7 reads the storage pools. A list that is longer than its column continues in the next line, and then ends in a comma.
 func pools7(r *reader) ([]backend.Pool, error) {
 	if err := r.table("Pool ID Pool Description Targets Buddy Groups"); err != nil {
 		return nil, err
@@ -372,7 +373,7 @@ func pools7(r *reader) ([]backend.Pool, error) {
 	return pools, r.err
 }
 
-// poolRow cuts a line into what stands before the lists, and the lists.
+// poolRow cuts a line into the part before the lists, and the lists.
 func poolRow(line string) (first, targets, mirrors string, ok bool) {
 	lists := len(line) - 2*poolListWidth - 1
 	if lists < poolIDWidth+1+poolNameWidth+1 || line[lists-1] != ' ' || line[lists+poolListWidth] != ' ' {
@@ -381,7 +382,7 @@ func poolRow(line string) (first, targets, mirrors string, ok bool) {
 	return line[:lists], line[lists : lists+poolListWidth], line[lists+poolListWidth+1:], true
 }
 
-// numbers appends those of a list; more is true when it goes on in the next line.
+// numbers appends the numbers of a list; more is true when the list continues in the next line.
 func (r *reader) numbers(list string, to *[]int32) (more bool, err error) {
 	list = strings.TrimRight(list, " ")
 	if list == "" {
@@ -398,7 +399,7 @@ func (r *reader) numbers(list string, to *[]int32) (more bool, err error) {
 	return more, nil
 }
 
-// groups7 reads the buddy groups (ModeListMirrorBuddyGroups.cpp, 7.4.6). Where there is none, only the standard error says so.
+// groups7 reads the buddy groups (ModeListMirrorBuddyGroups.cpp, 7.4.6). If there is no group, only the standard error has a message.
 func groups7(r *reader, role v1alpha1.Role) ([]backend.Mirror, error) {
 	if len(r.rest) == 0 {
 		return nil, nil
@@ -432,8 +433,8 @@ func groups7(r *reader, role v1alpha1.Role) ([]backend.Mirror, error) {
 	return mirrors, r.err
 }
 
-// root7 reads from --getentryinfo whether the root directory is mirrored (ModeGetEntryInfo.cpp, 7.4.6). The management service knows that,
-// so that it is an error when it is not told: but for a filesystem that can't be mirrored, without a buddy group of metadata servers.
+// root7 reads from --getentryinfo whether the root directory is mirrored (ModeGetEntryInfo.cpp, 7.4.6). The management service has this
+// fact, so a missing answer is an error. The exception is a filesystem without a buddy group of metadata servers, which can't be mirrored.
 func (f *facts) root7(a answers) error {
 	r := a.forgiven(askRoot7)
 	for r.next() {
@@ -452,7 +453,7 @@ func (f *facts) root7(a answers) error {
 }
 
 // space7 reads the sizes of the targets of servers that answered, in tenths of a GiB. A server that did not answer has sizes of 0.0GiB in
-// the table, and an error of its own beside it (addSpaceToLine of ModeListTargets.cpp, 7.4.6): its targets are left as they are.
+// the table, and an error of its own beside it (addSpaceToLine of ModeListTargets.cpp, 7.4.6). The sizes of its targets stay unchanged.
 func space7(r *reader, targets []backend.Target) error {
 	if len(r.rest) == 0 {
 		return nil
@@ -482,7 +483,7 @@ func space7(r *reader, targets []backend.Target) error {
 		for i := range targets {
 			if targets[i].ID == id && total > 0 {
 				targets[i].CapacityBytes, targets[i].UsedBytes, targets[i].Contacted = total, total-free, true
-				// Numbers are rounded to a tenth of a million: what may be free counts as free.
+				// BeeGFS rounds the numbers to a tenth of a million; inodes that may be free count as free.
 				targets[i].Inodes, targets[i].UsedInodes = inodes, max(inodes-freeInodes-tenthOfMillion, 0)
 			}
 		}

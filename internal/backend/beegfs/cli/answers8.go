@@ -23,11 +23,11 @@ const (
 	askRoot8
 )
 
-// questions8 asks by the tool beegfs of 8.0 to 8.4, for the columns that are read here and no others, so that a later version may have
-// more. All but the last question go to the management service alone, which keeps the states and sizes of all targets.
+// questions8 queries with the tool beegfs of 8.0 to 8.4. It names the columns that are read here, so that a later version may have more.
+// All but the last question query only the management service, which has the states and sizes of all targets.
 //
-// The tool insists on root (it is asked without a mount), needs no capability and writes nothing. The certificate is not verified: the
-// probe asks its own node by an address that need not stand in it. Without --tls-cert-file= the tool would read /etc/beegfs/cert.pem.
+// The tool insists on root (no mount is used), needs no capability and writes nothing. The certificate is not verified: the probe queries
+// its own node by an address that the certificate need not contain. Without --tls-cert-file= the tool would read /etc/beegfs/cert.pem.
 func questions8(address string) []question {
 	address, tls := strings.CutPrefix(address, TLSPrefix)
 	base := []string{"--raw", "--mgmtd-addr=" + address, "--auth-file=" + AuthFile, "--tls-disable"}
@@ -57,7 +57,7 @@ func questions8(address string) []question {
 // targetColumns8 are the columns of internal/cmd/target/list.go. They have had these names since 8.0.0, and have them in 8.4.0.
 const targetColumns8 = "id,node,storage_pool,reachability,consistency,cap_pool,space,space_free,inodes,inodes_free"
 
-// refused is true for a failure that says that the management service did not answer, or not to this tool (codes of gRPC).
+// refused is true for an error of the connection: the management service did not answer, or rejected this tool (codes of gRPC).
 func refused(code int, stderr string) bool {
 	return code != 1 || !strings.HasPrefix(stderr, "Error: ") || slices.ContainsFunc(
 		[]string{"Unavailable", "DeadlineExceeded", "Canceled", "Unauthenticated", "PermissionDenied"},
@@ -65,18 +65,18 @@ func refused(code int, stderr string) bool {
 	)
 }
 
-// unverified forgives what 8.0 to 8.3 do after they have printed the whole answer: they ask for the license, and fail when the management
-// service runs without the library that verifies it.
+// unverified forgives an error of 8.0 to 8.3 after the whole answer was printed: the tools then query the license, and fail if the
+// management service runs without the library that verifies it.
 func unverified(code int, stderr string) bool {
 	return !refused(code, stderr) && strings.HasPrefix(stderr, "Error: unable to verify licensed status: ")
 }
 
-// noMirrors forgives the list of buddy groups that it fails when there is none.
+// noMirrors forgives the question for buddy groups, which fails when there is none.
 func noMirrors(code int, stderr string) bool {
 	return unverified(code, stderr) || !refused(code, stderr) && strings.HasPrefix(stderr, "Error: no mirrors configured")
 }
 
-// unlicensed forgives the question for the license that it fails when there is none.
+// unlicensed forgives the question for the license, which fails when there is none.
 func unlicensed(code int, stderr string) bool { return !refused(code, stderr) }
 
 // parse8 reads the answers of the tool beegfs 8.3.1.
@@ -109,14 +109,14 @@ const (
 )
 
 var (
-	// roles8 and prefix8 are how the tool names what belongs to metadata and to storage servers.
+	// roles8 and prefix8 are the tool's names for metadata and storage servers.
 	roles8 = map[int]v1alpha1.Role{
 		typeMeta8: v1alpha1.RoleMetadata, typeStorage8: v1alpha1.RoleStorage, typeManagement8: v1alpha1.RoleManagement,
 	}
 	prefix8 = map[v1alpha1.Role]string{v1alpha1.RoleMetadata: "m:", v1alpha1.RoleStorage: "s:"}
 )
 
-// unmapped8 is in the place of the server of a target that has none.
+// unmapped8 replaces the server of a target that has none.
 const unmapped8 = "<unmapped>"
 
 func (i id8) read(r *reader) (v1alpha1.Role, int32, error) {
@@ -127,7 +127,7 @@ func (i id8) read(r *reader) (v1alpha1.Role, int32, error) {
 	return roles8[*i.Type], id, err
 }
 
-// row reads the line that was read last as an object with these fields and no others.
+// row decodes the last line read as an object with exactly these fields.
 func (r *reader) row(to any) error {
 	decoder := json.NewDecoder(strings.NewReader(r.text))
 	decoder.DisallowUnknownFields()
@@ -201,8 +201,8 @@ func (f *facts) nodes8(a answers) error {
 	return r.err
 }
 
-// address8 takes the address of the first interface from lines such as "ethernet:eth0 (10.0.0.1:8005)"; the management service has the port
-// of its gRPC behind its own.
+// address8 reads the address of the first interface from lines such as "ethernet:eth0 (10.0.0.1:8005)". For the management service, the
+// port of its gRPC follows its own.
 func address8(r *reader, nics string, s *backend.Server) error {
 	first, _, _ := strings.Cut(nics, "\n")
 	if first == "" {
@@ -227,7 +227,8 @@ func address8(r *reader, nics string, s *backend.Server) error {
 	return nil
 }
 
-// typeRDMA8 begins the line of an interface with RDMA. The others have ethernet before version 8.4, and tcp since (common/beegfs, NicType).
+// typeRDMA8 begins the line of an interface with RDMA. Other interfaces begin with ethernet before version 8.4, and with tcp since
+// (common/beegfs, NicType).
 const typeRDMA8 = "rdma:"
 
 // targets8 reads the targets (target/list.go).
@@ -260,8 +261,7 @@ type target8 struct {
 	FreeInodes   *string `json:"inodes_free"`
 }
 
-// The words of version 8 (pkg/ctl/target/list.go); nothing is for what the management service does not know, as of a target without a
-// server.
+// The words of version 8 (pkg/ctl/target/list.go); the empty word is an unknown state, such as that of a target without a server.
 var (
 	reachability8 = []string{Reachable, unsure, Unreachable}
 	consistency8  = []string{Good, Behind, Bad}
@@ -298,7 +298,7 @@ func (row target8) read(r *reader) (backend.Target, error) {
 	return t, err
 }
 
-// sizes reads bytes and numbers of inodes; all four are unknown until the target has reported them.
+// sizes reads bytes and numbers of inodes; all four are unknown until the target's server has reported them.
 func (row target8) sizes(r *reader, t *backend.Target) (err error) {
 	if t.UsedBytes, t.CapacityBytes, err = r.used8(*row.Space, *row.Free, "sizes"); err != nil {
 		return err
@@ -307,7 +307,7 @@ func (row target8) sizes(r *reader, t *backend.Target) (err error) {
 	return err
 }
 
-// used8 reads how much of something is in use, and how much there is: 0 for "-", which stands for what is not known.
+// used8 returns the used and the total amount, or 0 for "-", which means unknown.
 func (r *reader) used8(all, free, what string) (used, total int64, err error) {
 	if all == "-" || free == "-" {
 		return 0, 0, nil
@@ -320,7 +320,7 @@ func (r *reader) used8(all, free, what string) (used, total int64, err error) {
 	return n - left, n, nil
 }
 
-// pools8 reads the storage pools (pool/list.go); the default one is always there.
+// pools8 reads the storage pools (pool/list.go); the default pool always exists.
 func (f *facts) pools8(a answers) error {
 	r := a.lines(askPools8)
 	for r.next() {
@@ -386,8 +386,8 @@ func (f *facts) mirrors8(a answers) error {
 	return r.err
 }
 
-// root8 reads who owns the root directory (entry/info.go): a metadata server, or a buddy group of two. Only the server that has it can say
-// so; while that is away nothing is said, which is no reason to say nothing of all others.
+// root8 reads the owner of the root directory (entry/info.go): a metadata server, or a buddy group of two. Only that server can answer;
+// while it is away, the owner is unknown, and the other answers stay valid.
 func (f *facts) root8(a answers) error {
 	r := a.forgiven(askRoot8)
 	for r.next() {
@@ -429,8 +429,8 @@ func (r *reader) group8(raw json.RawMessage) (int32, error) {
 	return id, err
 }
 
-// license8 reads the license (license/license.go). Where none is loaded the tool fails, and may print how to get one. One that is not valid
-// comes with a message that says why.
+// license8 reads the license (license/license.go). If no license is loaded, the tool fails, and may print how to get one. A license that is
+// not valid comes with a message that has the reason.
 func license8(r *reader) (*backend.License, error) {
 	if !strings.HasPrefix(string(r.rest), "{") {
 		return &backend.License{Message: "BeeGFS has no license loaded"}, nil

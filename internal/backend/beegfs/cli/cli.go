@@ -1,4 +1,4 @@
-// Package cli asks BeeGFS, and tells it what to do, by beegfs-ctl of version 7 and beegfs of version 8, and reads what these print.
+// Package cli queries and configures BeeGFS with beegfs-ctl of version 7 and beegfs of version 8, and reads their output.
 package cli
 
 import (
@@ -10,19 +10,19 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// TLSPrefix before the address of a management service of version 8 says that it has a certificate.
+// TLSPrefix before the address of a management service of version 8 means that the service has a certificate.
 const TLSPrefix = "tls://"
 
-// question is one command and what may go wrong with it.
+// question is one command, its time limit and the failures that are tolerated.
 type question struct {
 	argv []string
-	// limit is how long it may take, 0 for as long as any command of a probe.
+	// limit is how long it may take; 0 means the limit of all commands of a probe.
 	limit time.Duration
-	// forgive says whether Parse can do with what the command had printed when it failed; nil is never.
+	// forgive reports whether Parse can use the output of a failed command; nil means never.
 	forgive func(code int, stderr string) bool
 }
 
-// name is the command without what all questions have in common.
+// name is the command without the options that all questions share.
 func (q question) name() string {
 	words := []string{q.argv[0][strings.LastIndex(q.argv[0], "/")+1:]}
 	for _, word := range q.argv[1:] {
@@ -34,15 +34,15 @@ func (q question) name() string {
 	return strings.Join(words, " ")
 }
 
-// serverLimit is for questions that go to every server: to one that has stopped without closing its connections, BeeGFS
-// would wait for minutes (CONN_LONG_TIMEOUT of 7.4.6), and what the management service itself knows is worth more.
+// serverLimit is for questions that query every server. If a server has stopped without closing its connections, BeeGFS would wait for
+// minutes (CONN_LONG_TIMEOUT of 7.4.6); the data of the management service itself is worth more.
 const serverLimit = 3 * time.Second
 
-// always forgives: the answer is complete as far as it goes, or is completed from another one.
+// always forgives: the answer is usable as far as it goes, or another answer completes it.
 func always(int, string) bool { return true }
 
-// prober asks the management service, by beegfs-ctl or by beegfs from version 8. Both need neither a capability nor a file to write;
-// beegfs 8 insists on root.
+// prober queries the management service with beegfs-ctl, or with beegfs from version 8. Both tools need neither a capability nor a file to
+// write; beegfs 8 insists on root.
 type prober struct {
 	version   string
 	questions []question
@@ -51,8 +51,8 @@ type prober struct {
 
 var _ backend.TolerantQuestions = prober{}
 
-// New returns what asks a BeeGFS of a version such as "7.4.6". The address is used by version 8 only, and is "host:port" of the management
-// service's gRPC, behind TLSPrefix when that has a certificate.
+// New returns the questions for a BeeGFS of a version such as "7.4.6". Only version 8 uses the address, which is "host:port" of the
+// management service's gRPC, after TLSPrefix if it has a certificate.
 func New(version, address string) backend.Questions {
 	if major(version) == "7" {
 		return prober{version, questions7(), parse7}
@@ -83,8 +83,8 @@ func (p prober) Tolerates(command, code int, stderr string) bool {
 	return forgive != nil && forgive(code, stderr)
 }
 
-// Parse implements backend.Questions. An answer of another shape than BeeGFS 7.4 and 8 have, one that is cut off, or two that
-// contradict each other, are an error: a target that is missing from a State counts as lost.
+// Parse implements backend.Questions. Parse returns an error for an answer in an unknown form, for one that is cut off, and for two that
+// contradict each other: a target that is missing from a State would count as lost.
 func (p prober) Parse(outputs [][]byte) (backend.State, error) {
 	if len(outputs) != len(p.questions) {
 		return backend.State{}, fmt.Errorf("%d answers of BeeGFS to %d commands", len(outputs), len(p.questions))
@@ -93,7 +93,7 @@ func (p prober) Parse(outputs [][]byte) (backend.State, error) {
 	if err != nil {
 		return backend.State{}, err
 	}
-	// No tool tells the version of a server.
+	// No tool prints the version of a server.
 	state.Version = p.version
 	for i := range state.Servers {
 		state.Servers[i].Version = p.version
@@ -101,18 +101,18 @@ func (p prober) Parse(outputs [][]byte) (backend.State, error) {
 	return state, nil
 }
 
-// answers are what was printed, by question.
+// answers holds the output of each question.
 type answers struct {
 	questions []question
 	outputs   [][]byte
 }
 
-// lines are those of an answer that the command gave to its end.
+// lines returns the lines of an answer whose command succeeded.
 func (a answers) lines(question int) *reader {
 	return &reader{name: a.questions[question].name(), rest: a.outputs[question]}
 }
 
-// forgiven are the lines of an answer whose command may have failed or have been stopped: a last line without its end is left out.
+// forgiven returns the lines of an answer whose command may have failed or been stopped; an incomplete last line is left out.
 func (a answers) forgiven(question int) *reader {
 	output := a.outputs[question]
 	return &reader{name: a.questions[question].name(), rest: output[:bytes.LastIndexByte(output, '\n')+1]}
@@ -122,7 +122,7 @@ func (a answers) forgiven(question int) *reader {
 type reader struct {
 	name string
 	rest []byte
-	// number and text are of the line that was read last.
+	// number and text are those of the last line read.
 	number int
 	text   string
 	err    error
@@ -142,12 +142,12 @@ func (r *reader) next() bool {
 	return ended
 }
 
-// wrong is an error about the line that was read last.
+// wrong returns an error about the last line read.
 func (r *reader) wrong(format string, args ...any) error {
 	return fmt.Errorf("%s: line %d %s: %s", r.name, r.number, fmt.Sprintf(format, args...), quote(r.text))
 }
 
-// short is an error about an answer that ended too early.
+// short returns an error about an answer that ended too early.
 func (r *reader) short(missing string) error {
 	if r.err != nil {
 		return r.err
@@ -155,7 +155,7 @@ func (r *reader) short(missing string) error {
 	return fmt.Errorf("%s: its answer ends after line %d, without %s", r.name, r.number, missing)
 }
 
-// quote shortens what another program said to what fits in a message.
+// quote shortens the output of another program so that it fits in a message.
 func quote(said string) string {
 	const most = 200
 	if len(said) > most {

@@ -16,11 +16,11 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// What beegfs-ctl 7.4.6 said in testdata was said by a real one, about real daemons, in one situation after another. There were
-// the metadata servers 1 and 2, and the storage servers 1 and 2, all on one machine whose disk has 252 GiB; the first interface of
-// storage server 2 is another one than that of the rest. The tool beegfs 8.3.1 asked a real management service, which had no other server:
-// what it knew in the situation "full" was written into its store, and who owns the root directory, which a server would have told, is from
-// the source of the tool.
+// The output of beegfs-ctl 7.4.6 in testdata was recorded from a real tool and real daemons, in one situation after another. There were the
+// metadata servers 1 and 2, and the storage servers 1 and 2, all on one machine whose disk has 252 GiB. The first interface of storage
+// server 2 differs from that of the others. The tool beegfs 8.3.1 queried a real management service without any other server. The state of
+// the situation "full" was written into its store. The owner of the root directory, which only a server reports, is from the source of the
+// tool.
 var files7 = []string{
 	askManagement7: "nodes-management.txt", askMeta7: "nodes-meta.txt", askStorage7: "nodes-storage.txt", askClients7: "nodes-client.txt",
 	askMetaTargets7: "targets-meta.txt", askStorageTargets7: "targets-storage.txt", askPools7: "pools.txt",
@@ -33,7 +33,7 @@ var files8 = []string{
 	askLicense8: "license.json", askRoot8: "root.ndjson",
 }
 
-// transcript is what the tool of a version said in a situation.
+// transcript returns the output of the tool of a version in a situation.
 func transcript(t testing.TB, version, situation string) [][]byte {
 	t.Helper()
 	directory, files := "beegfs-ctl-7.4.6", files7
@@ -73,7 +73,7 @@ const (
 	oneDisk = 252 << 30
 )
 
-// serverOf is what BeeGFS says of a server, nil when it does not list it.
+// serverOf returns the server as BeeGFS lists it, nil when it does not.
 func serverOf(state *backend.State, role v1alpha1.Role, id int32) *backend.Server {
 	for i := range state.Servers {
 		if s := &state.Servers[i]; s.Role == role && (s.ID == id || role == v1alpha1.RoleManagement) {
@@ -238,7 +238,7 @@ func TestStatesThatDoNotLastAreTold(t *testing.T) {
 
 func TestAServerThatHangsTakesNothingButSizesAway(t *testing.T) {
 	g := NewWithT(t)
-	// The commands that go to servers were stopped after 3 s. One had printed what is wanted of it before it went there.
+	// The commands that query servers were stopped after 3 s. One of them had already printed the line that is needed.
 	state := parsed(t, "7.4.6", "hung")
 	g.Expect(state.MetadataMirrored).To(BeTrue())
 	g.Expect(state.Targets).To(HaveLen(14))
@@ -327,7 +327,7 @@ func TestTheToolOf84NamesTheInterfacesInAnotherWay(t *testing.T) {
 }
 
 func TestALicenseIsTold(t *testing.T) {
-	// What the tool of 8.3.1 makes of a license; there was none to ask for here.
+	// The output of the tool of 8.3.1 for a license; no real license was available.
 	const names = `"dns_names":["io.beegfs.storagepool","io.beegfs.mirroring"]`
 	for name, c := range map[string]struct {
 		answer string
@@ -397,7 +397,7 @@ func TestCommandsThatGoToServersGetLittleTime(t *testing.T) {
 	}
 }
 
-// change is one answer that is another one than that of a situation.
+// change replaces one answer of a situation.
 type change struct {
 	version, situation string
 	command            int
@@ -463,7 +463,7 @@ func TestAnAnswerThatIsNotUnderstoodIsAnErrorThatNamesIt(t *testing.T) {
 	})
 }
 
-// in replaces the first place of what is to be changed, and with a star behind it all that follows too.
+// in replaces the first occurrence of the text; with a star at the end of the text, also all that follows.
 func (c change) in(answer string) string {
 	from, rest := strings.CutSuffix(c.from, "*")
 	before, after, found := strings.Cut(answer, from)
@@ -476,8 +476,8 @@ func (c change) in(answer string) string {
 	return before + c.to + after
 }
 
-// A client is recognized by its number in both answers; what is quoted is the form of 7.4.6 (ModeGetNodes.cpp, GenericDebugMsgEx.cpp) and of
-// the tool of 8.3.1.
+// A client is recognized by its number in both answers. The quoted text has the form of 7.4.6 (ModeGetNodes.cpp, GenericDebugMsgEx.cpp) and
+// of the tool of 8.3.1.
 func TestWhoHasFilesOpenOnAStorageServerIsAsked(t *testing.T) {
 	for version, c := range map[string]struct{ open, clients, listed string }{
 		"7.4.6": {
@@ -512,7 +512,7 @@ func TestWhoHasFilesOpenOnAStorageServerIsAsked(t *testing.T) {
 			g.Expect(found(q.Session, answer, "id", "files")).To(Equal([][2]string{{"7", "2"}, {"8", "11"}}))
 			g.Expect(answer).To(MatchRegexp(q.Answered))
 			g.Expect("Unknown/invalid operation\n").NotTo(MatchRegexp(q.Answered))
-			// As a real beegfs-meta 7.4.6 said of a file that was open, and not read or written yet.
+			// This is the output of a real beegfs-meta 7.4.6 for a file that was open, and not yet read or written.
 			answer = "Command: listopenfiles\nResponse:\nFound 2 non-mirrored sessions and 0 mirrored sessions.\n\nNon-mirrored sessions:\n1: 1\n" +
 				"Mirrored sessions:\n\nFinal results: 1 open files in 2 checked sessions\n"
 			g.Expect(found(q.Session, answer, "id", "files")).To(Equal([][2]string{{"1", "1"}}))

@@ -10,16 +10,16 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// facts are what the answers of either version say, before they are held against each other.
+// facts holds the answers of either version before they are checked against each other.
 type facts struct {
 	servers []backend.Server
 	targets []backend.Target
 	clients []backend.Session
 	pools   []backend.Pool
 	mirrors []backend.Mirror
-	// rootID is of the metadata server or the buddy group that owns the root directory, 0 when that is not told.
+	// rootID is the metadata server or the buddy group that owns the root directory, 0 when that is unknown.
 	rootID int32
-	// mirrored says whether the root directory is mirrored, nil when that is not told.
+	// mirrored is true if the root directory is mirrored, nil when that is unknown.
 	mirrored *bool
 	license  *backend.License
 }
@@ -34,8 +34,8 @@ const (
 	Behind      = "Needs-resync"
 )
 
-// state puts the facts together. The answers came one after another, so that they may contradict each other when something has just
-// changed; they agree the next time.
+// state combines the facts. The answers came one after another, so they may contradict each other just after a change; the next answers
+// agree.
 func (f facts) state() (backend.State, error) {
 	if err := f.agree(); err != nil {
 		return backend.State{}, err
@@ -56,8 +56,8 @@ func (f facts) state() (backend.State, error) {
 	return state, nil
 }
 
-// judge gives a server what its targets say: BeeGFS keeps the states of targets only. Of the management service the answer itself is
-// proof. A metadata server has one target, and is what that is.
+// judge derives the state of a server from its targets: BeeGFS keeps the states of targets only. For the management service, the answer
+// itself is the proof. A metadata server has one target, and the state of that target.
 func (f facts) judge(s *backend.Server) {
 	s.Online = s.Role == v1alpha1.RoleManagement
 	for _, t := range f.targets {
@@ -77,8 +77,8 @@ func (f facts) server(role v1alpha1.Role, id int32) *backend.Server {
 	return &f.servers[i]
 }
 
-// agree holds the answers against each other, so that nothing can vanish from one unnoticed: every storage target has its pool, and
-// every buddy group of them too.
+// agree checks the answers against each other, so that nothing can vanish unnoticed from one of them: every storage target, and every buddy
+// group of them, has its pool.
 func (f facts) agree() error {
 	var pooled, pooledGroups, groups []int32
 	poolOf := map[int32]int32{}
@@ -114,7 +114,7 @@ func (f facts) agree() error {
 	return nil
 }
 
-// numbers are those of the targets and of the servers of a role.
+// numbers returns the numbers of the targets and of the servers of a role.
 func (f facts) numbers(role v1alpha1.Role) (targets, servers []int32) {
 	for _, t := range f.targets {
 		if t.Role == role {
@@ -129,7 +129,7 @@ func (f facts) numbers(role v1alpha1.Role) (targets, servers []int32) {
 	return targets, servers
 }
 
-// same is an error, unless two lists have the same numbers.
+// same returns an error unless two lists have the same numbers.
 func same(aName string, a []int32, bName string, b []int32) error {
 	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
 	if !slices.Equal(a, b) {
@@ -138,7 +138,7 @@ func same(aName string, a []int32, bName string, b []int32) error {
 	return nil
 }
 
-// once is an error when a list has a number twice.
+// once returns an error when a list has a number twice.
 func once(name string, numbers []int32) error {
 	seen := map[int32]bool{}
 	for _, n := range numbers {

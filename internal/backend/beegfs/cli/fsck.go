@@ -13,9 +13,9 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Fsck looks at all metadata and all chunks of a running filesystem, and changes nothing: without --readOnly it would ask what to repair,
-// and remove files from the disposal (ModeCheckFS.cpp, 7.4.6 and 8.3.1). It gathers a database in a directory. How the management service
-// is found are options of a client; beegfs-ctl's configuration has them in BeeGFS 7.
+// Fsck checks all metadata and all chunks of a running filesystem, and changes nothing. Without --readOnly, it would ask what to repair,
+// and remove files from the disposal (ModeCheckFS.cpp, 7.4.6 and 8.3.1). It builds a database in a directory. The options that find the
+// management service are those of a client; in BeeGFS 7, the configuration of beegfs-ctl has them.
 func Fsck(version, directory string, client map[string]string) []string {
 	argv := []string{programFsck, "--checkfs", "--readOnly", "--overwriteDbFile", "--databasePath=" + directory,
 		"--logOutFile=" + path.Join(directory, "beegfs-fsck.out"), "--logStdFile=" + path.Join(directory, "beegfs-fsck.log")}
@@ -28,7 +28,7 @@ func Fsck(version, directory string, client map[string]string) []string {
 	return argv
 }
 
-// What beegfs-fsck prints for each kind of damage, and at its end.
+// The lines that beegfs-fsck prints for each kind of damage, and at its end.
 var (
 	fsckChecking   = regexp.MustCompile(`^\* Checking: (.*?)[ .]*$`)
 	fsckFound      = regexp.MustCompile(`^>>> Found ([0-9]+) errors\.`)
@@ -42,7 +42,7 @@ var (
 	fsckLookedAtIt = "beegfs-fsck has looked at all metadata and all chunks"
 )
 
-// ReadFsck reads what beegfs-fsck prints.
+// ReadFsck reads the output of beegfs-fsck.
 func ReadFsck(output []byte) (spec.CheckAnswer, error) {
 	var f fsckReader
 	for line := range bytes.FieldsFuncSeq(output, func(r rune) bool { return r == '\n' || r == '\r' }) {
@@ -66,7 +66,7 @@ func ReadFsck(output []byte) (spec.CheckAnswer, error) {
 // fsckReader reads line by line.
 type fsckReader struct {
 	answer spec.CheckAnswer
-	// kind of damage that is being looked for, and the last line.
+	// kind is the kind of damage that is being searched for, and last the last line.
 	kind, last string
 	gaveUp     bool
 }
@@ -78,7 +78,7 @@ func (f *fsckReader) read(line string) {
 	case checking != nil:
 		f.kind = checking[1]
 	case found != nil:
-		// A number that is too large for one is the largest.
+		// ParseInt returns the largest number for one that is too large.
 		count, _ := strconv.ParseInt(found[1], 10, 64)
 		f.found(count)
 	case fsckUnfixable.MatchString(line):
@@ -97,7 +97,7 @@ func (f *fsckReader) found(count int64) {
 	f.answer.Findings = append(f.answer.Findings, spec.CheckFinding{What: cmp.Or(f.kind, fsckUnnamed), Count: count})
 }
 
-// atLeast takes the count at the end for a finding when there is none: what was not understood is not clean.
+// atLeast counts the number at the end as a finding if there is no other one: an output that was not understood is not clean.
 func (f *fsckReader) atLeast(count int64) {
 	if len(f.answer.Findings) == 0 && count > 0 {
 		f.kind = ""

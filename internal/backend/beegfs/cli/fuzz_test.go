@@ -12,8 +12,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// fuzzParse puts any answer in the place of one of a situation. What is understood must be whole: it has every target that a pool lists,
-// every metadata server with its target where the version promises it, no number twice, and the same answer leads to the same state.
+// fuzzParse replaces one answer of a situation by any text. A state that Parse accepts must be whole. It has every target that a pool
+// lists, every metadata server with its target where the version promises it, and no number twice. The same answer leads to the same state.
 func fuzzParse(f *testing.F, version, situation string) {
 	f.Helper()
 	p, said := New(version, "10.78.0.1:9110"), transcript(f, version, situation)
@@ -67,7 +67,7 @@ func FuzzAnswersOfBeegfsCtl(f *testing.F) { fuzzParse(f, "7.4.6", "mirrored") }
 
 func FuzzAnswersOfTheToolOfVersion8(f *testing.F) { fuzzParse(f, "8.3.1", "full") }
 
-// large is what the tools say of 80 metadata servers, and of 100 storage servers with 10 targets each.
+// large returns the output of the tools for 80 metadata servers, and for 100 storage servers with 10 targets each.
 func large(version string) [][]byte {
 	answers := make([]strings.Builder, max(len(files7), len(files8)))
 	say := func(command int, format string, args ...any) { fmt.Fprintf(&answers[command], format+"\n", args...) }

@@ -10,14 +10,14 @@ import (
 )
 
 // Tool makes the command lines of beegfs-ctl (BeeGFS 7; ctl/source/modes of 7.4.6) or beegfs (BeeGFS 8; ctl/internal/cmd of 8.3.1). Both
-// run as root, and need no mount for anything but migrate.
+// run as root, and need a mount only for migrate.
 type Tool struct {
 	eight bool
 	base  []string
 }
 
-// NewTool is the tool for a version. That of BeeGFS 8 is told the address of the management service's gRPC, behind TLSPrefix when that has
-// a certificate; that of BeeGFS 7 has it from ClientConfig.
+// NewTool is the tool for a version. That of BeeGFS 8 gets the address of the management service's gRPC, after TLSPrefix if that has a
+// certificate; that of BeeGFS 7 reads it from ClientConfig.
 func NewTool(version, address string) Tool {
 	if !Is8(version) {
 		return Tool{base: []string{programCtl, "--cfgFile=" + ClientConfig}}
@@ -27,13 +27,14 @@ func NewTool(version, address string) Tool {
 	if !tls {
 		t.base = append(t.base, "--tls-disable")
 	} else {
-		// The management service is asked by its address, which need not stand in the certificate; the shared secret proves both sides.
+		// The address of the management service need not be in its certificate; the shared secret authenticates both sides.
 		t.base = append(t.base, "--tls-cert-file=", "--tls-disable-verification")
 	}
 	return t
 }
 
-// Bare is the tool for a version without its path, and without where the filesystem is: its command lines say what is done, wherever.
+// Bare is the tool for a version without its path and without the address of a filesystem: its command lines are the same in every
+// filesystem.
 func Bare(version string) Tool { return Tool{eight: Is8(version)} }
 
 const (
@@ -44,23 +45,23 @@ const (
 	ClientConfig = backend.ToldDirectory + "/beegfs-client.conf"
 	// AuthDirectory holds the shared secret in every pod, in the file AuthKey.
 	AuthDirectory = "/etc/parallelfs-auth"
-	// AuthKey holds the shared secret: its bytes are the secret, so that nothing may follow them, no newline either.
+	// AuthKey holds the shared secret: all its bytes are the secret, so that nothing may follow them, not even a newline.
 	AuthKey = "conn.auth"
-	// AuthFile is the path of it.
+	// AuthFile is the path of the shared secret.
 	AuthFile = AuthDirectory + "/" + AuthKey
-	// DefaultPoolID is BeeGFS's own number of the pool that is always there (StoragePoolStore::DEFAULT_POOL_ID of 7.4.6).
+	// DefaultPoolID is BeeGFS's own number of the pool that always exists (StoragePoolStore::DEFAULT_POOL_ID of 7.4.6).
 	DefaultPoolID = 1
 )
 
-// Is8 is true for a BeeGFS 8, whose management service and command line tool are other programs than those of 7.
+// Is8 is true for a BeeGFS 8, whose management service and command line tool are not the programs of 7.
 func Is8(version string) bool { return strings.HasPrefix(version, "8.") }
 
-// Run is a command line of the tool.
+// Run returns a command line of the tool.
 func (t Tool) Run(arguments ...string) []string {
 	return append(append([]string{}, t.base...), arguments...)
 }
 
-// unmounted works on a path from the root of the filesystem, which nobody needs to have mounted.
+// unmounted returns a command line for a path from the root of the filesystem, which need not be mounted.
 func (t Tool) unmounted(arguments ...string) []string {
 	if t.eight {
 		return t.Run(append([]string{"--mount=none"}, arguments...)...)
@@ -68,7 +69,7 @@ func (t Tool) unmounted(arguments ...string) []string {
 	return t.Run(append(arguments, "--unmounted")...)
 }
 
-// numbers is a list of numbers as the tool takes it, of things of a kind: "m" for metadata, "s" for storage.
+// numbers formats a list of numbers for the tool: of metadata ("m") or storage ("s").
 func (t Tool) numbers(kind string, ids ...int32) string {
 	out := make([]string, len(ids))
 	for i, id := range ids {
@@ -88,7 +89,7 @@ func (t Tool) AddPool(id int32, name string) []string {
 	return t.Run("--addstoragepool", fmt.Sprintf("--id=%d", id), "--desc="+name)
 }
 
-// RenamePool gives a pool another name: the default one has one of BeeGFS's own.
+// RenamePool gives a pool another name: the default one has a name of BeeGFS's own.
 func (t Tool) RenamePool(id int32, name string) []string {
 	if t.eight {
 		return t.Run("pool", "set-alias", t.numbers("s", id), name)
@@ -96,8 +97,8 @@ func (t Tool) RenamePool(id int32, name string) []string {
 	return t.Run("--modifystoragepool", fmt.Sprintf("--id=%d", id), "--desc="+name)
 }
 
-// Move brings targets from one pool to another. beegfs-ctl 7 adds only targets of the default pool, and ends with exit code 0 whether
-// it has moved them or not: what the management service lists afterwards is what counts.
+// Move moves targets from one pool to another. beegfs-ctl 7 adds only targets of the default pool, and ends with exit code 0 whether it has
+// moved them or not. Only the later list of the management service is proof.
 func (t Tool) Move(from, to int32, targets []int32) [][]string {
 	ids := t.numbers("s", targets...)
 	if t.eight {
@@ -123,7 +124,7 @@ func (t Tool) AddMirror(kind string, primary, secondary int32) []string {
 	return t.Run("--addmirrorgroup", "--nodetype="+nodeType, fmt.Sprintf("--primary=%d", primary), fmt.Sprintf("--secondary=%d", secondary))
 }
 
-// MirrorMetadata mirrors the root directory; what is made below it from then on is mirrored too.
+// MirrorMetadata mirrors the root directory; directories and files that are made below it later are mirrored too.
 func (t Tool) MirrorMetadata() []string {
 	if t.eight {
 		return t.Run("mirror", "init", "--yes")
@@ -131,7 +132,7 @@ func (t Tool) MirrorMetadata() []string {
 	return t.Run("--mirrormd")
 }
 
-// RemoveTarget forgets a storage target.
+// RemoveTarget removes a storage target from BeeGFS.
 func (t Tool) RemoveTarget(id int32) []string {
 	if t.eight {
 		return t.Run("target", "delete", t.numbers("s", id), "--yes")
@@ -139,7 +140,7 @@ func (t Tool) RemoveTarget(id int32) []string {
 	return t.Run("--removetarget", t.numbers("s", id))
 }
 
-// RemoveServer forgets a storage server.
+// RemoveServer removes a storage server from BeeGFS.
 func (t Tool) RemoveServer(id int32) []string {
 	if t.eight {
 		return t.Run("node", "delete", t.numbers("s", id), "--yes")
@@ -161,7 +162,7 @@ func (t Tool) FullResync(target, group int32) (argv []string, proof string) {
 		fmt.Sprintf(`(?m)^Resync request (sent\.|not successful; secondary target ID: %d;)`, target)
 }
 
-// MakeDirectory makes a directory, and fails when it is there.
+// MakeDirectory makes a directory, and fails when it exists.
 func (t Tool) MakeDirectory(directory string) []string {
 	if t.eight {
 		return t.unmounted("entry", "create", "directory", directory)
@@ -169,7 +170,7 @@ func (t Tool) MakeDirectory(directory string) []string {
 	return t.unmounted("--createdir", directory)
 }
 
-// Stripe says how new files and directories in a directory are striped.
+// Stripe sets how new files and directories in a directory are striped.
 func (t Tool) Stripe(directory string, pool int32, chunk int64, targets int32, mirrored bool) []string {
 	pattern := "raid0"
 	if t.eight {
@@ -195,10 +196,10 @@ func (t Tool) Migrate(target, pool int32, mountPoint string) []string {
 	return t.Run("--migrate", fmt.Sprintf("--targetid=%d", target), fmt.Sprintf("--destinationpoolid=%d", pool), mountPoint)
 }
 
-// Quiet asks a storage server which clients have files open on it, and all metadata servers: both tools pass on what a server says to a
+// Quiet lists the clients with open files on a storage server, and on all metadata servers. Both tools pass on a server's answer to a
 // question for its maintainers (GenericDebugMsgEx of 7.4.6 and 8.3.1). A storage server counts a file from the first byte that a client
-// reads or writes there, a metadata server from the moment when it is opened, both until that client has closed it. So a storage server
-// alone does not know of a file that is open, and is written later.
+// reads or writes there, a metadata server from the moment when it is opened; both count it until that client has closed it. So a storage
+// server alone does not count a file that is open and is written later.
 func (t Tool) Quiet(server int32, metadata []int32) spec.Quiet {
 	q := spec.Quiet{
 		Server:  fmt.Sprintf("storage server %d", server),
@@ -218,7 +219,7 @@ func (t Tool) Quiet(server int32, metadata []int32) spec.Quiet {
 	return q
 }
 
-// openFiles asks a server, of metadata ("m") or storage ("s"), who has files open on it.
+// openFiles lists the clients with open files on a server of metadata ("m") or storage ("s").
 func (t Tool) openFiles(kind string, id int32) []string {
 	if t.eight {
 		return t.Run("--mount=none", "debug", t.numbers(kind, id), "listopenfiles")
@@ -229,7 +230,7 @@ func (t Tool) openFiles(kind string, id int32) []string {
 // nodeTypes are the words for metadata ("m") and storage ("s").
 var nodeTypes = map[string]string{"m": "meta", "s": "storage"}
 
-// The arguments of benchmarks.Call that storagebench gives.
+// The arguments of benchmarks.Call that storagebench sets.
 const (
 	BenchBlock   = "blockSize"
 	BenchSize    = "fileSize"

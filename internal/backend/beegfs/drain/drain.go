@@ -1,6 +1,6 @@
-// Package drain decides how storage targets of a BeeGFS are emptied: which may leave their pool, which Jobs that takes, and when nothing is
-// left. A target that leaves is put into a pool of its own, which gets no new files; a client then moves the files to the others of its
-// pool. It is pure, and knows of a target what Target says.
+// Package drain decides how storage targets of a BeeGFS are emptied: which targets may leave their pool, which Jobs are needed, and when a
+// target is empty. A target that leaves is moved to a pool of its own, which gets no new files; a client then moves the files to the other
+// targets of the old pool. It is pure, and its only facts of a target are those in Target.
 package drain
 
 import (
@@ -12,52 +12,52 @@ import (
 )
 
 const (
-	// Pool is the number of the pool of the targets that are drained: no new file is placed on them. The numbers of other pools lie below it.
+	// Pool is the number of the pool of the targets that are drained: no new file is placed on them. The numbers of other pools are smaller.
 	Pool = 100
 	// PoolName is the name of that pool.
 	PoolName = "draining"
 )
 
-// Target is a storage target as a drain looks at it. Numbers are 0 while none was given.
+// Target is a storage target with the facts that a drain needs. Numbers are 0 while none is assigned.
 type Target struct {
 	ID, Server int32
 	Node       string
-	// StoragePool is that of the spec, and Home its number in BeeGFS.
+	// StoragePool is the pool in the spec, and Home its number in BeeGFS.
 	StoragePool *v1alpha1.StoragePoolSpec
 	Home        int32
-	// Now is the pool that BeeGFS has the target in, 0 while it does not list the target, and Online is true when BeeGFS reaches it.
+	// Now is the pool in which BeeGFS has the target, 0 while it does not list the target, and Online is true when BeeGFS reaches it.
 	Now    int32
 	Online bool
 	// Mirror is the number of its buddy group, 0 for none.
 	Mirror int32
-	// Disk is nil for a directory, which nobody can ask to take out.
+	// Disk is nil for a directory, which can't be taken out.
 	Disk *v1alpha1.StorageTarget
-	// FilesIn are the directories of its chunks, relative to its mountpoint.
+	// FilesIn lists the directories of its chunks, relative to its mountpoint.
 	FilesIn []string
 }
 
 // Asked is true for a target that a person wants to take out.
 func (t *Target) Asked() bool { return t.Disk != nil && t.Disk.Spec.Remove }
 
-// takes is true for a target that gets the files of its pool.
+// takes is true for a target that can get the files of its pool.
 func (t *Target) takes() bool { return t.Online && t.Now == t.Home }
 
-// Facts are what a drain depends on besides its target.
+// Facts holds the facts that a drain depends on besides its target.
 type Facts struct {
 	FileSystem *v1alpha1.FileSystem
 	// Lacks is the licensed feature without which BeeGFS has no pools, empty when it may have them.
 	Lacks string
-	// Mounted are the clients that have the filesystem mounted, and Movers the client nodes that can mount it to move files.
+	// Mounted returns the clients that have the filesystem mounted, and Movers the client nodes that can mount it to move files.
 	Mounted, Movers func() []string
-	// Job finds a Job by its name, nil when it is not there.
+	// Job finds a Job by its name, nil when it does not exist.
 	Job func(name string) *backend.Job
 }
 
-// Waits says of each target that a person wants to take out why it stays where it is, by its place in the list; empty when it leaves. One
-// that has left goes on, whatever becomes of the others. Of the others, at least one target of each pool has to stay, and be there to take
-// the files.
+// Waits returns, for each target that a person wants to take out, the reason why it stays, by its place in the list; empty when it leaves.
+// A target that has left its pool goes on, whatever happens to the others. Of the others, at least one target of each pool has to stay, and
+// be online to get the files.
 func Waits(targets []Target, f Facts) map[int]string {
-	// takers counts the targets of each pool that stay, as far as it is decided.
+	// takers counts the targets of each pool that stay, among those decided so far.
 	takers, out := map[string]int{}, map[int]string{}
 	for i := range targets {
 		if t := &targets[i]; t.takes() {
@@ -84,7 +84,7 @@ func Waits(targets []Target, f Facts) map[int]string {
 	return out
 }
 
-// staysFor says why a target is not drained now, when so many others of its pool stay; empty when it may be.
+// staysFor returns the reason why a target is not drained now, if so many others of its pool stay; empty when it may be.
 func (t *Target) staysFor(f Facts, others int) string {
 	switch {
 	case t.Mirror != 0:

@@ -10,16 +10,16 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// Directories are those of the chunks of a target whose storage server keeps its data there: chunks, and buddymir for mirrored ones
-// (StorageTk of 7.4.6 and 8.3.1).
+// Directories returns the directories with the chunks of a target, below the data directory of its storage server: chunks, and buddymir for
+// mirrored ones (StorageTk of 7.4.6 and 8.3.1).
 func Directories(data string) []string {
 	return []string{path.Join(data, "chunks"), path.Join(data, "buddymir")}
 }
 
-// Empty is true when nothing is left on a target, and since when: the agent of its node found no file on it, after it was asked and as it
-// is asked now, and every Job of the drain has succeeded. The Jobs alone prove nothing: whoever may make Jobs or pods in the namespace can
-// forge them. Where there are clients, the one that moves files has to have succeeded too: files whose stripes name the target, and that
-// have written nothing to it yet, leave no trace on the disk.
+// Empty is true when a target holds no data, and since when. Two things prove it: the agent of its node found no file on it, after the
+// present request, and every Job of the drain has succeeded. The Jobs alone prove nothing: a user who may create Jobs or pods in the
+// namespace can forge them. If there are clients, the Job that moves files must have succeeded too: files whose stripes name the target,
+// and that have written nothing to it yet, leave no trace on the disk.
 func (t *Target) Empty(f Facts) (since time.Time, empty bool) {
 	if !t.saysEmpty() {
 		return time.Time{}, false
@@ -47,7 +47,7 @@ func (t *Target) saysEmpty() bool {
 		files.ObservedGeneration == t.Disk.Generation && slices.Equal(t.Disk.Spec.FilesIn, t.FilesIn)
 }
 
-// JobNames are the names of the Jobs that empty a target.
+// JobNames returns the names of the Jobs that empty a target.
 func JobNames(fs *v1alpha1.FileSystem, id int32) []string {
 	names := []string{AwaitEmptyName(fs, id)}
 	if fs.Spec.Clients != nil {
@@ -66,5 +66,6 @@ func MigrateName(fs *v1alpha1.FileSystem, id int32) string {
 	return backend.ChildName(fs, fmt.Sprintf("migrate-%d", id))
 }
 
-// MayMove is true when the files of a target may be moved: a person says that nothing writes, or nobody has mounted the filesystem.
+// MayMove is true when the files of a target may be moved: a person has confirmed that nothing writes, or no client has mounted the
+// filesystem.
 func (t *Target) MayMove(f Facts) bool { return t.Disk.Spec.WritersStopped || len(f.Mounted()) == 0 }

@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// Progress says how far a drain is of a target that does not wait; empty while BeeGFS does not have it in Pool.
+// Progress describes the progress of a drain whose target does not wait; empty while BeeGFS does not have it in Pool.
 func (t *Target) Progress(f Facts) string {
 	if t.Now != Pool {
 		return ""
@@ -27,7 +27,7 @@ func (t *Target) Progress(f Facts) string {
 	return strings.Join(says, "; ")
 }
 
-// moving says how far the Job is that moves the files.
+// moving describes the progress of the Job that moves the files.
 func (t *Target) moving(f Facts) []string {
 	job := f.Job(MigrateName(f.FileSystem, t.ID))
 	switch {
@@ -47,8 +47,9 @@ func (t *Target) moving(f Facts) []string {
 	return says
 }
 
-// Removal says how the files of a target come elsewhere: a client moves them, and nothing keeps writers away meanwhile. So a person has to
-// say that nothing writes, or nobody has mounted the filesystem; the Job looks again whether that holds.
+// Removal describes how the files of a target are moved to other targets: a client moves them, and nothing keeps other programs from
+// writing meanwhile. So a person has to confirm that nothing writes, or no client may have mounted the filesystem; the Job checks again
+// whether that holds.
 func Removal(fs *v1alpha1.FileSystem, target *v1alpha1.StorageTarget, mounted []string) backend.Removal {
 	switch pool := target.Spec.StoragePool; {
 	case target.Spec.Role == v1alpha1.RoleManagement:

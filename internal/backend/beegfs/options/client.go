@@ -2,15 +2,15 @@ package options
 
 import "math"
 
-// unknownToCtl is why a client's option is never written: beegfs-ctl of BeeGFS 7, which reads the file of the client, does nothing with
-// an option in it that it does not know (7.4.6, seen when run).
+// unknownToCtl is the reason why an option of the client is never written: beegfs-ctl of BeeGFS 7 reads the client's file, and stops at an
+// option that it does not have (7.4.6, observed by running it).
 const unknownToCtl = "is not known to beegfs-ctl, which reads the same file"
 
-// ofClient are the options of the kernel's client. The client of BeeGFS 7 does not mount with an option that it does not know; that of
-// BeeGFS 8 ignores it, so a typing error would never be seen.
+// ofClient lists the options of the kernel client. The client of BeeGFS 7 does not mount with an unknown option; that of BeeGFS 8 ignores
+// it, so a typing error would remain unnoticed.
 var ofClient = []option{
 	leftOut("cfgFile", absolutePath, "", "is an argument of the daemon that the operator gives"),
-	// The other type sends all to beegfs-helperd, which nobody runs; BeeGFS 8 has none.
+	// The other type sends all messages to beegfs-helperd, which does not run here; BeeGFS 8 has none.
 	operatorSets("logType", oneOf("helperd", "syslog"), "helperd", "syslog").upTo("8.0.0"),
 	operatorSets("logHelperdIP", plainText, "", "").upTo("8.0.0"),
 	operatorSets("connHelperdPortTCP", portNumber, "8006", "8006").upTo("8.0.0"),
@@ -33,7 +33,7 @@ var ofClient = []option{
 	namesFile("connNetFilterFile"),
 	namesFile("connTcpOnlyFilterFile"),
 	userSets("connFallbackExpirationSecs", integer(0, many), "900"),
-	// 0 is for ever: a program on a dead server could never be ended.
+	// 0 means forever: a program that waits for a dead server could never be ended.
 	userSets("connCommRetrySecs", integer(1, many), "600"),
 	userSets("connUnmountRetries", boolean, "true"),
 	userSets("connTCPRcvBufSize", integer(0, many), "0"),
@@ -90,7 +90,7 @@ var ofClient = []option{
 	userSets("sysInodeIDStyle", oneOf("hash32", "hash64", "md4hash32", "md4hash64"), "md4hash64"),
 	userSets("sysCacheInvalidationVersion", boolean, "true").from("8.0.0"),
 	userSets("sysCreateHardlinksAsSymlinks", boolean, "false"),
-	// In BeeGFS 7 the check begins with a question to beegfs-helperd, and nothing is mounted where that does not run.
+	// In BeeGFS 7 the check begins with a request to beegfs-helperd, and the mount fails if that does not run.
 	userSets("sysMountSanityCheckMS", integer(0, math.MaxUint32), "11000").orElse("0").upTo("8.0.0"),
 	userSets("sysMountSanityCheckMS", integer(0, math.MaxUint32), "11000").from("8.0.0"),
 	userSets("sysSyncOnClose", boolean, "false"),

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// kind is the type of an option's value. The daemons themselves read what they don't understand as 0, or as false, and go on (StringTk
-// and UnitTk of 7.4.6 and 8.3.1), so nobody but us says that a value is wrong.
+// kind is the type of an option's value. The daemons read a value that they can't parse as 0, or as false, and continue (StringTk and
+// UnitTk of 7.4.6 and 8.3.1), so only this package reports a wrong value.
 type kind struct {
 	// read is how the daemon reads it, as testdata has it: bool, int, size, text, list, duration, quantity or range.
 	read string
 	// want ends the sentence "the value must be ...".
 	want string
 	ok   func(value string) bool
-	// form is the value in TOML, nil for one that stands there as it is. The other configuration files have no quotes.
+	// form converts the value to TOML, nil for a value that is written unchanged. The other configuration files have no quotes.
 	form func(value string) string
 }
 
@@ -26,7 +26,7 @@ type kind struct {
 const many = math.MaxInt32
 
 var (
-	// boolean takes no other words: to the daemons, an empty value is true as well, and a misspelled one false.
+	// boolean accepts no other words: the daemons read an empty value as true as well, and a misspelled one as false.
 	boolean = kind{read: "bool", want: "true or false", ok: func(v string) bool { return v == "true" || v == "false" }}
 	// plainText is a value that only the operator sets.
 	plainText = kind{read: "text", want: "text without quotes", ok: func(v string) bool {
@@ -40,7 +40,7 @@ var (
 	commaList = kind{read: "list", want: "a list with commas", ok: plainText.ok, form: func(v string) string {
 		return "[" + inQuotes(strings.Join(strings.Split(v, ","), `", "`)) + "]"
 	}}
-	// networkList are those that connNoDefaultRoute leaves out.
+	// networkList has the networks that connNoDefaultRoute leaves out.
 	networkList = kind{read: "text", want: "networks with commas between them, such as 0.0.0.0/0", ok: func(v string) bool {
 		for network := range strings.SplitSeq(v, ",") {
 			if _, err := netip.ParsePrefix(network); err != nil {
@@ -144,7 +144,7 @@ var chunkSize = kind{read: "size", want: "a power of two of at least 64k, such a
 
 var sizePattern = regexp.MustCompile(`^([0-9]+)([kmgtp]?)$`)
 
-// sizeOf reads a size of BeeGFS, in bytes (UnitTk::strHumanToInt64, 7.4.6: it knows no "E").
+// sizeOf reads a size of BeeGFS, in bytes (UnitTk::strHumanToInt64, 7.4.6, which has no "E").
 func sizeOf(v string) (int64, bool) {
 	parts := sizePattern.FindStringSubmatch(strings.ToLower(v))
 	if parts == nil {

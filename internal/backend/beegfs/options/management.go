@@ -1,6 +1,6 @@
 package options
 
-// ofManagement8 are the options of the management service of BeeGFS 8.
+// ofManagement8 lists the options of the management service of BeeGFS 8.
 var ofManagement8 = append([]option{
 	backendGives("db-file", absolutePath, "/var/lib/beegfs/mgmtd.sqlite"),
 	operatorSets("log-target", oneOf("journald", "stderr"), "journald", "stderr"),
@@ -16,12 +16,13 @@ var ofManagement8 = append([]option{
 	userSets("connection-limit", integer(1, 65535), "12"),
 	operatorSets("auth-disable", boolean, "false", "false"),
 	backendGives("auth-file", absolutePath, "/etc/beegfs/conn.auth"),
-	// A server that the operator adds would never be taken up.
+	// With registration disabled, a server that the operator adds could never register.
 	operatorSets("registration-disable", boolean, "false", "false"),
 	// See ConsistentTimeouts.
 	userSets("node-offline-timeout", timeSpan, "180s"),
 	userSets("client-auto-remove-timeout", timeSpan, "30m"),
-	// Written, even as false, it ends what comes after 8.3.1, which does not know it (main of beegfs-rust, seen when run).
+	// If the option is in the file, even as false, versions after 8.3.1 stop, because they do not have it (main of beegfs-rust, observed by
+	// running it).
 	leftOut("license-disable", boolean, "false", "").upTo("8.4.0"),
 	fieldSets("license-cert-file", absolutePath, "/etc/beegfs/license.pem", "spec.beegfs.license").notNeeded(),
 	operatorSets("license-lib-file", absolutePath, "/opt/beegfs/lib/libbeegfs_license.so", "/opt/beegfs/lib/libbeegfs_license.so"),
@@ -39,13 +40,13 @@ var ofManagement8 = append([]option{
 	operatorSets("daemonize-pid-file", absolutePath, "/run/beegfs/mgmtd.pid", "/run/beegfs/mgmtd.pid"),
 }, poolLimits()...)
 
-// dynamicLimits are the options of a table of dynamic limits of capacity pools. All of them are set, or none.
+// dynamicLimits lists the options of a table with dynamic limits of capacity pools. All of them are set, or none.
 var dynamicLimits = []string{
 	"inodes-normal-threshold", "inodes-low-threshold", "space-normal-threshold", "space-low-threshold",
 	"inodes-low", "inodes-emergency", "space-low", "space-emergency",
 }
 
-// poolLimits are those of the capacity pools, in tables.
+// poolLimits returns the limits of the capacity pools, in tables.
 func poolLimits() []option {
 	var all []option
 	for table, values := range map[string][4]string{

@@ -1,4 +1,4 @@
-// Package options knows every option of the daemons and the client of BeeGFS 7.4 and 8, with its type and who sets it, and writes their
+// Package options lists every option of the daemons and the client of BeeGFS 7.4 and 8, with its type and its owner, and writes their
 // configuration files.
 package options
 
@@ -12,18 +12,18 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// Render returns the whole configuration file of a daemon ("mgmtd", "meta", "storage" or "client") of a version: every option that it
-// knows, one by one and sorted, because the images ship no configuration and what is compiled in differs from what BeeGFS ships. The
-// values are those of the configuration file that BeeGFS ships, or, where that has none, the compiled ones; over them stand owned, which
-// the operator sets itself, and typed, which it takes from a field of the spec or works out (such as the limits of capacity pools), and
-// the user's.
+// Render returns the whole configuration file of a daemon ("mgmtd", "meta", "storage" or "client") of a version. It writes every option
+// that the daemon has, sorted: the images ship no configuration, and the compiled values differ from those that BeeGFS ships. The values
+// are those of the configuration file that BeeGFS ships or, if it has none, the compiled ones. Three kinds of values replace them: owned,
+// which the operator sets itself; typed, which come from a field of the spec or are computed (such as the limits of capacity pools); and
+// those of the user.
 //
-// A user's option is refused by name, as field.<name>, when it is owned, when a field of the spec sets it, when that daemon of that
-// version does not know it, or when its value is not of its type. What the operator works out itself, a user may overrule.
+// A user's option is refused by name, as field.<name>, in four cases: it is owned, a field of the spec sets it, the daemon of that version
+// does not have it, or its value has the wrong type. A user may replace the values that the operator computes.
 //
 // mgmtd of BeeGFS 8 reads TOML, with tables. The name of an option in a table is that of the table, a dash and that of the option:
 // space-low in the table cap-pool-meta-limits is cap-pool-meta-limits-space-low. Texts get their quotes here. An option without a value is
-// left out, for TOML has none.
+// left out, because TOML has no empty value.
 func Render(daemon, version, field string, owned, typed map[string]string, user v1alpha1.Options) (string, error) {
 	options := optionsOf(daemon, version)
 	values, err := operatorsValues(daemon, version, options, owned, typed)
@@ -62,8 +62,8 @@ func Known(daemon, version, name string) bool {
 	return known
 }
 
-// operatorsValues are the values of all options without the user's. What is wrong with them is the operator's own mistake, but for a
-// number of a field of the spec.
+// operatorsValues returns the values of all options without those of the user. An invalid value is a mistake of the operator, except for a
+// number from a field of the spec.
 func operatorsValues(daemon, version string, options map[string]option, owned, typed map[string]string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(options)) {
@@ -82,7 +82,7 @@ func operatorsValues(daemon, version string, options map[string]option, owned, t
 		default:
 			values[name] = o.standing()
 		}
-		// $(NAME) is known on the node only.
+		// $(NAME) has a value only on the node.
 		if (isOwned || isTyped) && !strings.Contains(values[name], "$(") && !o.kind.ok(values[name]) {
 			return nil, backend.Invalid(v1alpha1.ReasonOptionRefused, "%s of beegfs-%s would be %q, and must be %s%s",
 				name, daemon, values[name], o.kind.want, instead(o))
@@ -98,7 +98,7 @@ func operatorsValues(daemon, version string, options map[string]option, owned, t
 	return values, nil
 }
 
-// instead ends the sentence about an option that a field of the spec sets.
+// instead returns the end of the sentence about an option that a field of the spec sets.
 func instead(o option) string {
 	if o.field == "" {
 		return ""
@@ -106,7 +106,7 @@ func instead(o option) string {
 	return "; set " + o.field + " instead"
 }
 
-// refusedOption says why a user may not set an option that the daemon knows.
+// refusedOption returns the reason why a user may not set an option that the daemon has.
 func refusedOption(field string, o option, owned map[string]string) error {
 	_, isOwned := owned[o.name]
 	switch {
@@ -122,7 +122,7 @@ func refusedOption(field string, o option, owned map[string]string) error {
 	return nil
 }
 
-// unknownOption refuses an option that the daemon does not know, with what it may have been meant to be.
+// unknownOption refuses an option that the daemon does not have, and suggests a similar one.
 func unknownOption(daemon, version, field, name string, options map[string]option) error {
 	sentence := fmt.Sprintf("%s.%s is no option of beegfs-%s %s", field, name, daemon, version)
 	for _, pair := range renamedOptions {
@@ -146,7 +146,7 @@ func unknownOption(daemon, version, field, name string, options map[string]optio
 	return backend.Invalid(v1alpha1.ReasonOptionRefused, "%s; correct its name or remove it", sentence)
 }
 
-// nearest is the option that a user may set whose name is most like the given one, empty when none is much like it.
+// nearest returns the option with the most similar name among those that a user may set, empty when none is similar.
 func nearest(name string, options map[string]option) string {
 	best, least := "", min(4, 1+len(name)/3)
 	for _, other := range slices.Sorted(maps.Keys(options)) {
@@ -157,7 +157,7 @@ func nearest(name string, options map[string]option) string {
 	return best
 }
 
-// distance counts the characters to add, to take away or to change between two texts (Levenshtein's distance).
+// distance counts the characters to add, to remove or to change between two texts (Levenshtein's distance).
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -178,7 +178,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// fitTogether refuses values that a daemon accepts one by one and not together: it would end at its start.
+// fitTogether refuses values that a daemon accepts one by one but not together: with them, it would stop at its start.
 func fitTogether(field string, values map[string]string) error {
 	invalid := func(format string, args ...any) error {
 		return backend.Invalid(v1alpha1.ReasonOptionRefused, field+": "+format, args...)
@@ -223,7 +223,7 @@ func fitTogether(field string, values map[string]string) error {
 // inTOML is true for the management service of BeeGFS 8 and later.
 func inTOML(daemon, version string) bool { return daemon == "mgmtd" && !olderThan(version, "8.0.0") }
 
-// asTOML writes the options that have a value: first those that stand in no table, because what follows a table belongs to it.
+// asTOML writes the options that have a value: first those outside of tables, because all lines after the head of a table belong to it.
 func asTOML(options map[string]option, values map[string]string) string {
 	tables := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -246,8 +246,8 @@ func asTOML(options map[string]option, values map[string]string) string {
 	return b.String()
 }
 
-// OfflineTimeouts are the seconds without contact after which each role takes a server for offline: what the user sets, or what BeeGFS
-// ships. A value that can't be read counts as not set; Render refuses it.
+// OfflineTimeouts returns the seconds without contact after which each role considers a server offline: the user's value, or the one that
+// BeeGFS ships. A value that can't be read counts as not set; Render refuses it.
 func OfflineTimeouts(config v1alpha1.BeeGFSConfig) (management, metadata, storage, client int64) {
 	read := func(options v1alpha1.Options, shipped int64, names ...string) int64 {
 		for _, name := range names {
@@ -262,9 +262,9 @@ func OfflineTimeouts(config v1alpha1.BeeGFSConfig) (management, metadata, storag
 		read(config.Storage, 180, name), read(config.Client, 900, name)
 }
 
-// ConsistentTimeouts refuses times of sysTargetOfflineTimeoutSecs that don't fit together. While one daemon takes a server for offline
-// that another one takes for online, the two copies of a mirrored file can drift apart, so all servers must have the same, and clients at
-// least twice of it (beegfs-mgmtd.conf, beegfs-meta.conf and beegfs-client.conf, 7.4.6; beegfs-mgmtd.toml, 8.3.1).
+// ConsistentTimeouts refuses values of sysTargetOfflineTimeoutSecs that contradict each other. If one daemon considers a server offline and
+// another one considers it online, the two copies of a mirrored file can diverge. So all servers must have the same value, and clients at
+// least twice as much (beegfs-mgmtd.conf, beegfs-meta.conf and beegfs-client.conf, 7.4.6; beegfs-mgmtd.toml, 8.3.1).
 func ConsistentTimeouts(config v1alpha1.BeeGFSConfig) error {
 	management, metadata, storage, client := OfflineTimeouts(config)
 	if management != metadata || metadata != storage {

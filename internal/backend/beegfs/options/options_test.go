@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// sampleOptions is what the operator gives to render for a daemon.
+// sampleOptions returns the values that the operator passes to render for a daemon.
 func sampleOptions(daemon, version string) (owned, typed map[string]string) {
 	eight := !olderThan(version, "8.0.0")
 	if inTOML(daemon, version) {
@@ -68,8 +68,8 @@ func readRendered(content string) map[string]string {
 	return values
 }
 
-// testdata/options-<daemon>-<version>.tsv has one line for each option that the daemon knows: its name, how the daemon reads it, and its
-// value in the file that BeeGFS ships, or else the compiled one.
+// testdata/options-<daemon>-<version>.tsv has one line for each option of the daemon: its name, how the daemon reads it, and its value in
+// the file that BeeGFS ships, or else the compiled one.
 func TestEveryOptionOfADaemonIsRendered(t *testing.T) {
 	lists, err := filepath.Glob("testdata/options-*.tsv")
 	if err != nil || len(lists) < 16 {
@@ -125,7 +125,7 @@ func TestAValueThatBeeGFSShipsIsOfItsType(t *testing.T) {
 	for _, version := range []string{"7.4.0", "7.4.3", "7.4.6", "7.4.7", "8.0.1", "8.3.1"} {
 		for _, daemon := range []string{"mgmtd", "meta", "storage", "client"} {
 			for name, o := range optionsOf(daemon, version) {
-				// meta ships 0 workers, which is what trap 8 is about; what has no value is left out, or is none.
+				// beegfs-meta.conf ships 0 workers, which trap 8 is about; an option without a value is left out, or is none.
 				if value := o.standing(); value != "" && !o.needed {
 					NewWithT(t).Expect(o.kind.ok(value)).To(BeTrue(), "%s of %s %s: %q", name, daemon, version, value)
 				}
@@ -175,8 +175,8 @@ func TestWhatTheOperatorWorksOutAUserMayOverrule(t *testing.T) {
 	g.Expect(content).To(ContainSubstring("tuneStorageSpaceLowLimit = 300G\n"))
 }
 
-// The management service of BeeGFS 8 ends when a low limit is lower than that of an emergency, and what the operator works out is known
-// on the node only.
+// The management service of BeeGFS 8 stops when a low limit is below the emergency limit, and the limits that the operator computes have
+// values only on the node.
 func TestOfTwoLimitsThatDependOnEachOtherAUserSetsBoth(t *testing.T) {
 	g := NewWithT(t)
 	owned, typed := sampleOptions("mgmtd", "8.3.1")
@@ -341,7 +341,7 @@ func TestValuesAreRefusedThatDoNotFitTogether(t *testing.T) {
 	}
 }
 
-// beegfs-ctl of BeeGFS 7 reads the file of the client, and what comes after 8.3.1 does not know license-disable.
+// beegfs-ctl of BeeGFS 7 reads the file of the client, and versions after 8.3.1 do not have license-disable.
 func TestWhatAnotherProgramWouldEndWithIsNeverWritten(t *testing.T) {
 	for name, in := range map[string][2]string{
 		"cfgFile": {"meta", "7.4.6"}, "remapConnectionFailureStatus": {"client", "7.4.6"}, "sysACLsRevalidate": {"client", "7.4.7"},
@@ -400,7 +400,7 @@ func TestTraps(t *testing.T) {
 		}
 	})
 	t.Run("trap 14: the time after which a server is offline is the same for all servers", func(t *testing.T) {
-		// servers are the times of the management service, the metadata servers and the storage servers.
+		// servers returns the timeouts of the management service, the metadata servers and the storage servers.
 		servers := func(times ...v1alpha1.OptionValue) v1alpha1.BeeGFSConfig {
 			config := v1alpha1.BeeGFSConfig{}
 			for i, role := range []*v1alpha1.Options{&config.Management, &config.Metadata, &config.Storage} {

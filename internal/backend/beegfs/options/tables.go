@@ -2,9 +2,9 @@ package options
 
 // option is one option of a daemon.
 //
-// Where the tables are from: names are those of Config::loadDefaults and AbstractConfig::loadDefaults, types and ranges those of
-// applyConfigMap and initImplicitVals beside them, values those of the configuration file that is shipped and, where that has none, those
-// of loadDefaults:
+// The sources of the tables: names are those of Config::loadDefaults and AbstractConfig::loadDefaults; types and ranges those of
+// applyConfigMap and initImplicitVals beside them; values those of the shipped configuration file or, if it has none, those of
+// loadDefaults:
 //
 //	mgmtd 7    mgmtd/source/app/config/Config.cpp, common/.../AbstractConfig.cpp, beegfs-mgmtd.conf       (7.4.6; changes since 7.4.0)
 //	meta       meta/source/app/config/Config.cpp, common/.../AbstractConfig.cpp, beegfs-meta.conf         (7.4.6, 8.3.1; changes since 7.4.0)
@@ -12,14 +12,14 @@ package options
 //	client     client_module/source/app/config/Config.c, beegfs-client.conf                               (7.4.6, 8.3.1; changes since 7.4.0)
 //	mgmtd 8    mgmtd/src/config.rs, mgmtd/src/cap_pool.rs, mgmtd/assets/beegfs-mgmtd.toml                  (8.3.1; changes since 8.0.0)
 //
-// A version that is newer than these is taken to know what the newest of its series knows. testdata/options-* has the same facts as plain
-// lists, by version.
+// A newer version is assumed to have the options of the newest version of its series. testdata/options-* has the same facts as plain lists,
+// by version.
 type option struct {
 	name string
 	kind kind
 	// shipped is the value in BeeGFS's own configuration file, or the compiled one.
 	shipped string
-	// ours takes the place of shipped where it is set, and always in an option of the operator's.
+	// ours replaces shipped if it is set, and always in an option that only the operator sets.
 	ours string
 	// operators is true when the operator sets it, and no user may.
 	operators bool
@@ -27,17 +27,17 @@ type option struct {
 	needed bool
 	// field of the spec that sets it, empty when there is none.
 	field string
-	// because ends the sentence that refuses an option of the operator's, empty where the operator simply sets it.
+	// because ends the sentence that refuses such an option, empty if there is no reason besides.
 	because string
 	// unwritten is true for an option that is never in the file.
 	unwritten bool
 	// table of TOML that holds it.
 	table string
-	// since and until are the versions that know it: from the one, and before the other.
+	// since and until bound the versions that have the option: from the first, and before the second.
 	since, until string
 }
 
-// standing is the value where neither the caller nor the user gives one.
+// standing is the value if neither the caller nor the user sets one.
 func (o option) standing() string {
 	if o.operators || o.ours != "" {
 		return o.ours
@@ -55,38 +55,38 @@ func (o option) inTable(table string) option {
 	return o
 }
 
-// userSets may be set by a user.
+// userSets declares an option that a user may set.
 func userSets(name string, k kind, shipped string) option {
 	return option{name: name, kind: k, shipped: shipped}
 }
 
-// operatorSets has the operator's value, unless the caller of render gives another.
+// operatorSets declares an option with the operator's value, unless the caller of render sets another.
 func operatorSets(name string, k kind, shipped, ours string) option {
 	return option{name: name, kind: k, shipped: shipped, ours: ours, operators: true}
 }
 
-// backendGives is set by the caller of render.
+// backendGives declares an option that the caller of render sets.
 func backendGives(name string, k kind, shipped string) option {
 	return option{name: name, kind: k, shipped: shipped, operators: true, needed: true}
 }
 
-// fieldSets is set by the caller of render, from a field of the spec.
+// fieldSets declares an option that the caller of render sets from a field of the spec.
 func fieldSets(name string, k kind, shipped, field string) option {
 	return option{name: name, kind: k, shipped: shipped, field: field, needed: true}
 }
 
-// namesFile names a file, a directory or a socket that no pod has.
+// namesFile declares an option with a file, a directory or a socket that no pod has.
 func namesFile(name string) option {
 	return option{name: name, kind: absolutePath, operators: true,
 		because: "names a file, a directory or a socket, and the daemon's pod has none of yours"}
 }
 
-// leftOut is never written, so that its shipped value stands.
+// leftOut declares an option that is never written, so that its shipped value applies.
 func leftOut(name string, k kind, shipped, because string) option {
 	return option{name: name, kind: k, shipped: shipped, operators: true, unwritten: true, because: because}
 }
 
-// optionsOf are the options that a daemon of a version knows, by name.
+// optionsOf returns the options that a daemon of a version has, by name.
 func optionsOf(daemon, version string) map[string]option {
 	tables := [][]option{ofServers, ofServer[daemon]}
 	switch {
@@ -114,8 +114,8 @@ const (
 	rdmaField       = "spec.beegfs.rdma"
 )
 
-// ofServers are the options that mgmtd of BeeGFS 7, and meta and storage of both, have in common. That of the daemon's own table with the
-// same name takes its place.
+// ofServers lists the options that mgmtd of BeeGFS 7, and meta and storage of both versions, have in common. An option of the same name in
+// the daemon's own table replaces it.
 var ofServers = []option{
 	leftOut("cfgFile", absolutePath, "", "is an argument of the daemon that the operator gives"),
 	operatorSets("logType", oneOf("logfile", "syslog"), "logfile", "logfile").upTo("8.0.0"),
@@ -169,18 +169,18 @@ var ofServers = []option{
 	// Less than 30 ends the daemon. See ConsistentTimeouts.
 	userSets("sysTargetOfflineTimeoutSecs", integer(30, many), "180"),
 	userSets("quotaEnableEnforcement", boolean, "false"),
-	// A directory whose disk is not mounted must never become a new, empty one: node run initializes, once and on record.
+	// A directory whose disk is not mounted must never be initialized as a new, empty one: node run initializes, once, and that is recorded.
 	operatorSets("storeAllowFirstRunInit", boolean, "true", "false"),
 	operatorSets("runDaemonized", boolean, "true", "false"),
 	operatorSets("pidFile", absolutePath, "", ""),
 }
 
-// ofData are the options that meta and storage have in common.
+// ofData lists the options that meta and storage have in common.
 var ofData = []option{
 	// BeeGFS's own check of the device does not start where a mount is private to the container; node run proves the disk instead.
 	operatorSets("storeFsUUID", plainText, "", ""),
-	// Any of these three gives a thread the CPUs of a whole NUMA node, whatever node run has pinned the daemon to; and the daemon ends
-	// where its cpuset has none of them.
+	// Each of these three gives a thread the CPUs of a whole NUMA node, regardless of the CPUs to which node run has pinned the daemon; and
+	// the daemon stops if its cpuset has none of them.
 	operatorSets("tuneBindToNumaZone", integer(0, many, ""), "", ""),
 	operatorSets("tuneWorkerNumaAffinity", boolean, "false", "false"),
 	operatorSets("tuneListenerNumaAffinity", boolean, "false", "false"),
@@ -193,7 +193,7 @@ var ofData = []option{
 	userSets("tuneChunkBalanceQueueLimit", integer(1, many), "100000").from("8.2.0"),
 }
 
-// ofServer are the options of one server alone; mgmtd is that of BeeGFS 7.
+// ofServer lists the options of one server only; mgmtd is that of BeeGFS 7.
 var ofServer = map[string][]option{
 	"mgmtd": {
 		operatorSets("sysMgmtdHost", plainText, "", ""),
@@ -202,7 +202,7 @@ var ofServer = map[string][]option{
 		userSets("logLevel", integer(0, 5), "2"),
 		operatorSets("logStdFile", absolutePath, "/var/log/beegfs-mgmtd.log", ""),
 		backendGives("storeMgmtdDirectory", absolutePath, ""),
-		// A server that the operator adds would never be taken up.
+		// If new servers are not allowed, a server that the operator adds could never register.
 		operatorSets("sysAllowNewServers", boolean, "true", "true"),
 		operatorSets("sysAllowNewTargets", boolean, "true", "true"),
 		userSets("tuneNumWorkers", integer(1, 4096), "4"),
@@ -235,7 +235,7 @@ var ofServer = map[string][]option{
 		userSets("tuneStorageInodesLowSpreadThreshold", sizeFrom(0), "0"),
 		userSets("tuneStorageInodesLowDynamicLimit", sizeFrom(0), "0"),
 		userSets("tuneStorageInodesEmergencyDynamicLimit", sizeFrom(0), "0"),
-		// The third type is file, and there is none.
+		// The third type is file, and no such file exists in the pods.
 		userSets("quotaQueryType", oneOf("system", "range"), "system"),
 		namesFile("quotaQueryUIDFile"),
 		namesFile("quotaQueryGIDFile"),
@@ -252,7 +252,7 @@ var ofServer = map[string][]option{
 		userSets("connMaxInternodeNum", integer(1, 65535), "32"),
 		operatorSets("logStdFile", absolutePath, "/var/log/beegfs-meta.log", ""),
 		backendGives("storeMetaDirectory", absolutePath, ""),
-		// It is written into the directory when that is prepared, and never changed.
+		// The value is written into the directory when that is prepared, and never changed.
 		operatorSets("storeUseExtendedAttribs", boolean, "true", "true"),
 		userSets("storeSelfHealEmptyFiles", boolean, "true"),
 		userSets("storeClientXAttrs", boolean, "false"),
@@ -262,7 +262,7 @@ var ofServer = map[string][]option{
 		namesFile("sysFileEventLogTarget"),
 		namesFile("sysFileEventPersistDirectory").from("8.0.0"),
 		userSets("sysFileEventPersistSize", sizeFrom(0), "0").from("8.0.0"),
-		// 0 is not a number of workers: BeeGFS then takes two for each CPU of the machine, in every server of the node.
+		// With 0, BeeGFS starts two workers for each CPU of the machine, in every server of the node.
 		fieldSets("tuneNumWorkers", integer(1, 4096), "0", "spec.beegfs.metadata.workerThreads"),
 		userSets("tuneWorkerBufSize", sizeFrom(128<<10), "1m"),
 		// 0 is two for each worker.
@@ -305,7 +305,7 @@ var ofServer = map[string][]option{
 	}, ofData...),
 }
 
-// renamedOptions are options that have had two names, or that a user of the other version looks for under the other name.
+// renamedOptions pairs the names of options that have had two names, or that have another name in the other version.
 var renamedOptions = [][2]string{
 	{"connClientPortUDP", "connClientPort"}, {"connMgmtdPortUDP", "connMgmtdPort"}, {"connMgmtdPortTCP", "connMgmtdPort"},
 	{"connMetaPortUDP", "connMetaPort"}, {"connMetaPortTCP", "connMetaPort"}, {"connMonPortUDP", "connMonPort"},

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// What is asked of the database of beegfs-mgmtd 8 (mgmtd/src/db/schema of 8.0.1 to 8.3.1): the tables that it reads when it starts.
+// The questions to the database of beegfs-mgmtd 8 (mgmtd/src/db/schema of 8.0.1 to 8.3.1): the tables that the service reads when it
+// starts.
 const (
 	askVersion = "version of its schema"
 	askID      = "UUID of the filesystem"
@@ -30,7 +31,7 @@ var Queries = map[string]string{
 	askRoot:    "SELECT COALESCE(target_id, 0), COALESCE(group_id, 0) FROM root_inode",
 }
 
-// The types of nodes (the table node_types), and the pool that is always there.
+// The types of nodes (the table node_types), and the pool that always exists.
 const (
 	typeMeta       = 1
 	typeStorage    = 2
@@ -41,7 +42,7 @@ const (
 // uuid is how the service writes the UUID of a filesystem.
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// ReadDatabase reads what the database of a service of 8 has answered to Queries.
+// ReadDatabase reads the answers of the database of a service of 8 to Queries.
 func ReadDatabase(rows map[string][][]string) (Content, error) {
 	c := Content{
 		Targets: map[int32]int32{}, Pools: map[int32][]int32{}, StorageMirrors: map[int32]Pair{}, MetadataMirrors: map[int32]Pair{},

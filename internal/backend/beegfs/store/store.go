@@ -1,5 +1,5 @@
-// Package store reads what beegfs-mgmtd has written of what it knows. 7.4 has files, in the form of 7.4.6: text of lines like A=B with
-// numbers in hexadecimal, and binary files in the form of its network messages, little-endian. 8 has a database. It is pure.
+// Package store reads the files or the database in which beegfs-mgmtd keeps its state. 7.4 has files, in the form of 7.4.6: text of lines
+// like A=B with numbers in hexadecimal, and binary files in the form of its network messages, little-endian. 8 has a database. It is pure.
 package store
 
 import (
@@ -12,18 +12,18 @@ import (
 	"strings"
 )
 
-// Content is what a store says.
+// Content is the content of a store.
 type Content struct {
 	// ID is the UUID of the filesystem without its dashes; empty for 7.4, which writes none.
 	ID string
-	// Metadata and Storage are the numbers of the servers.
+	// Metadata and Storage list the numbers of the servers.
 	Metadata, Storage []int32
 	// Root is the metadata server that owns the root directory, or its buddy group where RootMirrored; 0 for none.
 	Root         int32
 	RootMirrored bool
-	// Targets are the servers of the storage targets.
+	// Targets maps the storage targets to their servers.
 	Targets map[int32]int32
-	// Pools are the targets of the storage pools.
+	// Pools maps the storage pools to their targets.
 	Pools                           map[int32][]int32
 	StorageMirrors, MetadataMirrors map[int32]Pair
 }
@@ -31,13 +31,13 @@ type Content struct {
 // Pair is a buddy group.
 type Pair struct{ Primary, Secondary int32 }
 
-// Read reads all files of a store, by their names, that have to be there and that may be. Of other files it knows nothing.
+// Read reads the required and the optional files of a store, by their names. It ignores other files.
 func Read(files map[string][]byte) (Content, error) {
 	c := Content{}
 	var errs []error
 	for _, f := range []struct {
 		name string
-		// optional files are not there before there is something to write.
+		// optional files do not exist before there is something to write.
 		optional bool
 		read     func(content []byte) error
 	}{
@@ -114,7 +114,7 @@ func number(text string) (int32, error) {
 	return int32(n), nil
 }
 
-// targetNumbers has the numbers of all targets that ever were, by their text ids.
+// targetNumbers checks the numbers of all targets that ever existed, by their text ids.
 func targetNumbers(content []byte) error {
 	return lines(content, func(_, value string) error {
 		_, err := number(value)
@@ -148,13 +148,13 @@ func mirrors(content []byte) (map[int32]Pair, error) {
 }
 
 const (
-	// cardBytes is the size of a network interface, and statesBytes what a state has behind the number of its target: reachability,
+	// cardBytes is the size of a network interface, and statesBytes the size of a state after the number of its target: reachability,
 	// consistency, and when they changed.
 	cardBytes   = 24
 	statesBytes = 1 + 1 + 8 + 8
 )
 
-// nodes reads servers or clients. Servers begin with who owns the root directory.
+// nodes reads servers or clients. The list of servers begins with the owner of the root directory.
 func nodes(content []byte, servers bool) (numbers []int32, root int32, mirrored bool, err error) {
 	r := &reader{rest: content}
 	if version := r.u32(); r.err == nil && version != 0 {
@@ -167,12 +167,12 @@ func nodes(content []byte, servers bool) (numbers []int32, root int32, mirrored 
 		r.text()
 		r.list(false, func() { r.skip(cardBytes) })
 		numbers = append(numbers, r.id32())
-		r.skip(2 + 2 + 1) // both ports, and what kind of a node it is
+		r.skip(2 + 2 + 1) // both ports, and the type of the node
 	})
 	return numbers, root, mirrored, r.end()
 }
 
-// pools reads storage pools, each with its members and how full they are.
+// pools reads storage pools, each with its members and their fill levels.
 func pools(content []byte) (map[int32][]int32, error) {
 	r := &reader{rest: content}
 	out := map[int32][]int32{}
@@ -194,7 +194,7 @@ func pools(content []byte) (map[int32][]int32, error) {
 	return out, r.end()
 }
 
-// states reads the states of targets. An empty file is one that a person has made, because the states were lost.
+// states reads the states of targets. An empty file was made by a person, because the states were lost.
 func states(content []byte) error {
 	if len(content) == 0 {
 		return nil
@@ -204,7 +204,7 @@ func states(content []byte) error {
 	return r.end()
 }
 
-// reader reads numbers and lists from the beginning of what is left. After its first error it reads nothing but zeros.
+// reader reads numbers and lists from the beginning of the remaining bytes. After its first error it reads nothing but zeros.
 type reader struct {
 	rest []byte
 	err  error
@@ -254,7 +254,7 @@ func (r *reader) text() {
 	}
 }
 
-// list reads the elements of a list, which begins with their count, and before that, where it is sized, with its size in bytes.
+// list reads the elements of a list. The list begins with its size in bytes if it is sized, and then with its count.
 func (r *reader) list(sized bool, each func()) {
 	before := len(r.rest)
 	size := uint32(0)

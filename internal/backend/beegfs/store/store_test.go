@@ -69,7 +69,7 @@ func TestABinaryFileThatIsCutOffAnywhereIsRefused(t *testing.T) {
 		whole := files()[name]
 		for n := range whole {
 			if n == 0 && name == "targetStates" {
-				continue // a person makes an empty one where the states were lost
+				continue // a person makes an empty file if the states were lost
 			}
 			all := maps.Clone(files())
 			all[name] = whole[:n]

@@ -1,7 +1,7 @@
-// Package cli makes the command lines of Lustre's own tools, and reads what they print: lctl and lfs, by their man pages and by what
-// 2.17.57 has printed (testdata). All of it is pure. Exit codes are not enough for any of it: lfs_migrate ends with 0 although it skips
-// files, and lctl conf_param works later than it returns. So what is done is always read back. What makes a disk a target belongs to its
-// format.
+// Package cli makes the command lines of Lustre's own tools lctl and lfs, and reads their output, according to their man pages and the
+// output of 2.17.57 (testdata). All of it is pure. Exit codes are not enough for any of them: lfs_migrate ends with 0 although it skips
+// files, and lctl conf_param takes effect after it has returned. So what is done is always read back. The properties that make a disk a
+// target belong to its format.
 package cli
 
 import (
@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// colors are what lctl 2.17 writes around values when it takes its standard output for a terminal.
+// colors matches the codes that lctl 2.17 writes around values if its standard output seems to be a terminal.
 var colors = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // reader goes through an answer line by line.
 type reader struct {
-	// command is what was run, for errors.
+	// command is the command that was run, for errors.
 	command string
 	rest    string
-	// number and text are of the line that was read last.
+	// number and text are those of the last line read.
 	number int
 	text   string
 }
@@ -40,7 +40,7 @@ func (r *reader) next() bool {
 	return false
 }
 
-// wrong is an error about the line that was read last.
+// wrong returns an error about the last line read.
 func (r *reader) wrong(format string, args ...any) error {
 	const most = 200
 	said := r.text
@@ -50,7 +50,7 @@ func (r *reader) wrong(format string, args ...any) error {
 	return fmt.Errorf("%s: line %d %s: %q", r.command, r.number, fmt.Sprintf(format, args...), said)
 }
 
-// without is an error about an answer that ends too early.
+// without returns an error about an answer that ends too early.
 func (r *reader) without(missing string) error {
 	return fmt.Errorf("%s: its answer ends after line %d, without %s", r.command, r.number, missing)
 }

@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
 )
 
-// printed is what a command of Lustre 2.17.57 has printed.
+// printed is the recorded output of a command of Lustre 2.17.57.
 func printed(t *testing.T, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "2.17.57", name+".txt"))

@@ -9,34 +9,34 @@ import (
 	"time"
 )
 
-// Mounted is a filesystem that a node has mounted, as its kernel says.
+// Mounted is a filesystem that a node has mounted, according to its kernel.
 type Mounted struct {
 	FSName string
-	// Disconnected are the targets without a connection, with its state.
+	// Disconnected lists the targets without a connection, with its state.
 	Disconnected []string
-	// Evicted are the moments at which a server has given the client up, by the name of the connection and the moment.
+	// Evicted has the times at which a server has evicted the client, by the name of the connection and the time.
 	Evicted map[string]time.Time
 }
 
-// AllClientStates asks a node for the connections of all that it has mounted: their states with the history of each, and which OSTs are in
-// use. It fails where nothing is mounted.
+// AllClientStates lists the connections of all filesystems that a node has mounted: their states with the history of each, and whether each
+// OST is in use. It fails if nothing is mounted.
 func AllClientStates() []string {
 	return []string{"lctl", "get_param", "mdc.*.state", "osc.*.state", "osc.*.active"}
 }
 
 var (
-	// connection is a parameter of a client's connection with a target: its name ends with the instance of the mount. Those of an MDT end
-	// with the name of that.
+	// connection is a parameter of a client's connection with a target: its name ends with the instance of the mount. A connection of an MDT
+	// ends with the name of the MDT.
 	connection = regexp.MustCompile(
 		`^(?:mdc|osc)\.([A-Za-z0-9_-]{1,8})-((?:MDT|OST)[0-9a-f]{4})-(?:mdc|osc)-([0-9a-f]{8,16})\.(state|active)=(.*)$`)
 	current = regexp.MustCompile(`^current_state: +(\w+)$`)
 	evicted = regexp.MustCompile(`^ *- \[ *(\d{1,15}), EVICTED \]$`)
 )
 
-// works are the states of a connection that is there, or comes with the next request.
+// works lists the states of a connection that is up, or comes up with the next request.
 var works = []string{"FULL", "IDLE"}
 
-// ParseClients reads the answer to AllClientStates, by the name of the filesystem. An OST that is not in use any more needs no connection.
+// ParseClients reads the answer to AllClientStates, by the name of the filesystem. An OST that is no longer in use needs no connection.
 func ParseClients(output string) []Mounted {
 	var all []Mounted
 	states, unused := map[string]string{}, map[string]bool{}
@@ -53,7 +53,7 @@ func ParseClients(output string) []Mounted {
 			continue
 		}
 		if strings.Contains(line, "=") && !strings.HasPrefix(line, " ") {
-			at = nil // a parameter of something else
+			at = nil // another kind of parameter
 		}
 		if at == nil {
 			continue
@@ -79,7 +79,7 @@ func ParseClients(output string) []Mounted {
 	return all
 }
 
-// mountedAs is the one of a name, which is added where it is the first.
+// mountedAs returns the filesystem with that name, and adds it if there is none.
 func mountedAs(all *[]Mounted, fsName string) *Mounted {
 	i := slices.IndexFunc(*all, func(m Mounted) bool { return m.FSName == fsName })
 	if i < 0 {

@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
 )
 
-// states is what a node with a client, and with an MDT, says: the history is that of the real client that was evicted.
+// states is the answer of a node with a client and an MDT; the history is that of a real client that was evicted.
 const states = `mdc.pfs-MDT0000-mdc-ff223342a1e98000.state=
 current_state: FULL
 state_history:

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Commands are the command lines for one filesystem. None of them needs a shell, and each says what it needs.
+// Commands has the command lines for one filesystem. None of them needs a shell, and the comment of each lists its requirements.
 type Commands struct {
 	FSName string
 }
 
-// pool is how lctl calls a pool.
+// pool is the name of a pool for lctl.
 func (c Commands) pool(name string) string { return c.FSName + "." + name }
 
 // ClientStates asks a client for the history of its connections to all targets.
@@ -20,7 +20,7 @@ func (c Commands) ClientStates() []string {
 	return []string{"lctl", "get_param", "mdc." + c.FSName + "-*.state", "osc." + c.FSName + "-*.state"}
 }
 
-// Eviction is an entry of such a history: a server has given the client up.
+// Eviction matches an entry of such a history: a server has evicted the client.
 const Eviction = `(?m)^ - \[ \d+, EVICTED \]$`
 
 // Pools lists the pools, and Pool the OSTs of one; a client or the MGS answers.
@@ -29,8 +29,8 @@ func (c Commands) Pools() []string { return []string{"lctl", "pool_list", c.FSNa
 // Pool lists the OSTs of a pool.
 func (c Commands) Pool(name string) []string { return []string{"lctl", "pool_list", c.pool(name)} }
 
-// AddPool makes a pool without OSTs. It runs on the node of the MGS, as all commands that change pools; where MDT0000 is elsewhere, the
-// filesystem must be mounted there as well (lctl-pool_add(8)). Each takes about 10 s, and this one ends with 17 when there is such a pool.
+// AddPool makes a pool without OSTs. It runs on the node of the MGS, like all commands that change pools; if MDT0000 is on another node,
+// the filesystem must be mounted there as well (lctl-pool_add(8)). Each takes about 10 s, and this one ends with 17 when the pool exists.
 func (c Commands) AddPool(name string) []string { return []string{"lctl", "pool_new", c.pool(name)} }
 
 // AddToPool adds OSTs to a pool.
@@ -38,12 +38,12 @@ func (c Commands) AddToPool(name string, osts []int32) []string {
 	return append([]string{"lctl", "pool_add", c.pool(name)}, c.ranges(osts)...)
 }
 
-// RemoveFromPool takes OSTs out of a pool. Files stay where they are.
+// RemoveFromPool removes OSTs from a pool. Files stay where they are.
 func (c Commands) RemoveFromPool(name string, osts []int32) []string {
 	return append([]string{"lctl", "pool_remove", c.pool(name)}, c.ranges(osts)...)
 }
 
-// ranges are the names of OSTs, with one item for all that follow each other: pfs-OST[0000-0017/1] (lctl-pool_add(8)).
+// ranges formats the names of OSTs, with one item for consecutive ones: pfs-OST[0000-0017/1] (lctl-pool_add(8)).
 func (c Commands) ranges(osts []int32) []string {
 	var out []string
 	osts = slices.Sorted(slices.Values(osts))
@@ -62,10 +62,10 @@ func (c Commands) ranges(osts []int32) []string {
 	return out
 }
 
-// Component is a part of a layout. End is 0 for one that goes to the end of the file.
+// Component is a part of a layout. End is 0 for a component up to the end of the file.
 type Component struct {
 	End int64
-	// OSTs is the number that it is striped over; AllOSTs for all of the pool.
+	// OSTs is the number of OSTs over which it is striped; AllOSTs for all of the pool.
 	OSTs int32
 	// StripeSize is 0 for Lustre's own default.
 	StripeSize int64
@@ -73,10 +73,10 @@ type Component struct {
 	OnMDT bool
 }
 
-// AllOSTs is the number of OSTs of a component on all of them.
+// AllOSTs stripes a component over all OSTs of the pool.
 const AllOSTs = -1
 
-// SetLayout says how new files in a directory are laid out, on the OSTs of a pool; it needs a mount.
+// SetLayout sets how new files in a directory are laid out on the OSTs of a pool; it needs a mount.
 func SetLayout(directory, pool string, layout []Component) []string {
 	out := []string{"lfs", "setstripe"}
 	for _, c := range layout {
@@ -104,15 +104,15 @@ func kibibytes(bytes int64) string {
 	return strconv.FormatInt(bytes>>10, 10) + "K"
 }
 
-// Directories are the default layout of new directories.
+// Directories is the default layout of new directories.
 type Directories struct {
-	// MDTs is the number of MDTs that the entries of one are spread over.
+	// MDTs is the number of MDTs over which the entries of one directory are spread.
 	MDTs int32
 	// RoundRobinDepth is how many levels go to one MDT after the other.
 	RoundRobinDepth int32
 }
 
-// SetDirectories says how new directories below a mount are spread over the MDTs.
+// SetDirectories sets how new directories below a mount are spread over the MDTs.
 func SetDirectories(mount string, d Directories) []string {
 	return []string{
 		"lfs", "setdirstripe", "-D", "-i", "-1", "-c", strconv.Itoa(int(d.MDTs)),
@@ -120,10 +120,10 @@ func SetDirectories(mount string, d Directories) []string {
 	}
 }
 
-// GetDirectories asks for what SetDirectories says.
+// GetDirectories reads the setting of SetDirectories.
 func GetDirectories(mount string) []string { return []string{"lfs", "getdirstripe", "-D", mount} }
 
-// ParseDirectories reads the answer. It is false for a default that spreads in another way: on a certain MDT, or not down to the last
+// ParseDirectories reads the answer. It is false for a default with another kind of spread: on a certain MDT, or not down to the last
 // level.
 func ParseDirectories(output []byte) (Directories, bool, error) {
 	r := read("lfs getdirstripe -D", output)
@@ -147,29 +147,29 @@ func ParseDirectories(output []byte) (Directories, bool, error) {
 	return Directories{MDTs: int32(mdts), RoundRobinDepth: int32(depth)}, balanced, nil
 }
 
-// SetParameter sets a parameter for the whole filesystem and for good; it runs on the MGS.
+// SetParameter sets a parameter permanently for the whole filesystem; it runs on the MGS.
 func SetParameter(name, value string) []string {
 	return []string{"lctl", "set_param", "-P", name + "=" + value}
 }
 
-// EnforceQuotas puts the limits of users, groups and projects in force on all MDTs or all OSTs of the filesystem, for good; it runs on the
+// EnforceQuotas permanently enforces the limits of users, groups and projects on all MDTs or all OSTs of the filesystem; it runs on the
 // MGS. The real one took about 10 s (2.17.57, emulated).
 func (c Commands) EnforceQuotas() [][]string {
 	return [][]string{{"lctl", "conf_param", c.FSName + ".quota.mdt=ugp"}, {"lctl", "conf_param", c.FSName + ".quota.ost=ugp"}}
 }
 
-// SetProject gives a directory to a project, and hands that on to all that is made in it.
+// SetProject assigns a directory to a project; files and directories that are made in it inherit the project.
 func SetProject(directory string, id int32) []string {
 	return []string{"lfs", "project", "-p", strconv.Itoa(int(id)), "-s", directory}
 }
 
-// LimitProject says how many bytes and files a project may have at most, each 0 for no limit. Limits are kept in KiB.
+// LimitProject sets the largest number of bytes and of files for a project; 0 means no limit. Limits are kept in KiB.
 func LimitProject(mount string, id int32, bytes, files int64) []string {
 	space, number := strconv.FormatInt(bytes/1024, 10)+"K", strconv.FormatInt(files, 10)
 	return []string{"lfs", "setquota", "-p", strconv.Itoa(int(id)), "-b", "0", "-B", space, "-i", "0", "-I", number, mount}
 }
 
-// StopNewObjects keeps an MDS from making objects on an OST, at once and until it is started anew; it runs on every node with an MDT.
+// StopNewObjects keeps an MDS from making objects on an OST, immediately and until the MDS restarts; it runs on every node with an MDT.
 func (c Commands) StopNewObjects(ost int32) []string {
 	return []string{"lctl", "set_param", "osp." + c.osp(ost) + ".max_create_count=0"}
 }
@@ -177,12 +177,12 @@ func (c Commands) StopNewObjects(ost int32) []string {
 func (c Commands) osp(ost int32) string { return Target{c.FSName, OST, ost}.String() + "-osc-MDT*" }
 
 // Migrate moves the files that have objects on an OST to others, within their layouts, while programs use them. It ends with 0 although it
-// skips files (lfs_migrate of 2.15 to 2.17). Names are handed over between NULs: users choose them, and a name may hold the end of a line.
+// skips files (lfs_migrate of 2.15 to 2.17). File names are separated by NULs: users choose them, and a name may contain a newline.
 func Migrate(mount string, ost int32) []string {
 	return []string{"sh", "-c", `lfs find "$0" --ost "$1" -0 | lfs_migrate -y -0`, mount, strconv.Itoa(int(ost))}
 }
 
-// ProveEmpty ends with 0 when no file has objects on an OST, and nothing kept lfs find from looking. It prints no name of a file.
+// ProveEmpty ends with 0 when no file has objects on an OST, and lfs find could search everything. It prints no name of a file.
 func ProveEmpty(mount string, ost int32) []string {
 	return []string{
 		"sh", "-c", `found=$(lfs find "$0" --ost "$1" 2>&1) || exit 1; ` +
@@ -191,13 +191,13 @@ func ProveEmpty(mount string, ost int32) []string {
 	}
 }
 
-// Deactivate tells all servers and clients, by the MGS, that an OST does not come back. It works later than it returns.
+// Deactivate declares, through the MGS, to all servers and clients that an OST does not come back. It takes effect after it has returned.
 func (c Commands) Deactivate(ost int32) []string {
 	return []string{"lctl", "conf_param", Target{c.FSName, OST, ost}.String() + ".osc.active=0"}
 }
 
-// Forget takes an OST out of the configuration that the MGS keeps (2.16 and later). It also cancels what Deactivate has told, so that it
-// comes last, when the OST is unmounted.
+// Forget removes an OST from the configuration that the MGS keeps (2.16 and later). It also cancels Deactivate, so it is the last step,
+// when the OST is unmounted.
 func (c Commands) Forget(ost int32) []string {
 	return []string{"lctl", "--device", string(MGT), "del_ost", "--target", Target{c.FSName, OST, ost}.String()}
 }

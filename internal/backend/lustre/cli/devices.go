@@ -14,7 +14,7 @@ type Device struct {
 	Type, Name string
 }
 
-// Serves says which target a device serves; it is false for all other devices.
+// Serves returns the target that a device serves; it is false for all other devices.
 func (d Device) Serves() (Target, bool) {
 	if d.Type != "mgs" && d.Type != "mdt" && d.Type != "obdfilter" {
 		return Target{}, false
@@ -24,7 +24,7 @@ func (d Device) Serves() (Target, bool) {
 
 var deviceLine = regexp.MustCompile(`^ *[0-9]+ ([A-Z]{2}|--) ([a-z0-9_-]+) (\S+) (\S+) -?[0-9]+$`)
 
-// ParseDevices reads what lctl dl prints; nothing means that no module of Lustre has a device.
+// ParseDevices reads the output of lctl dl; empty output means that no module of Lustre has a device.
 func ParseDevices(output []byte) ([]Device, error) {
 	r := read("lctl dl", output)
 	var out []Device
@@ -38,7 +38,7 @@ func ParseDevices(output []byte) ([]Device, error) {
 	return out, nil
 }
 
-// ParseTargets reads what lfs osts and lfs mdts print: the targets that a client knows, and whether it uses each.
+// ParseTargets reads the output of lfs osts and lfs mdts: the targets of a client, and whether it uses each.
 func ParseTargets(output []byte) (map[Target]bool, error) {
 	r := read("lfs osts, mdts", output)
 	if !r.next() || r.text != "OBDS:" && r.text != "MDTS:" {
@@ -62,9 +62,9 @@ func ParseTargets(output []byte) (map[Target]bool, error) {
 	return out, nil
 }
 
-// Check is what lfs check says of one connection of a client.
+// Check is the result of lfs check for one connection of a client.
 type Check struct {
-	// Device is the connection's, such as pfs-OST0000-osc-ff219c2356d2b800.
+	// Device names the connection, such as pfs-OST0000-osc-ff219c2356d2b800.
 	Device string
 	// Problem is empty for a connection that works.
 	Problem string
@@ -75,7 +75,7 @@ var (
 	checkProblem = regexp.MustCompile(`^lfs check: error: check '([^']+)': (.+)$`)
 )
 
-// ParseChecks reads what lfs check prints: on its standard output what works, on its standard error what does not.
+// ParseChecks reads the output of lfs check: working connections from its standard output, broken ones from its standard error.
 func ParseChecks(output, errors []byte) ([]Check, error) {
 	r := read("lfs check", append(append([]byte{}, output...), errors...))
 	var out []Check
@@ -91,7 +91,7 @@ func ParseChecks(output, errors []byte) ([]Check, error) {
 	return out, nil
 }
 
-// ParsePools reads what lctl pool_list prints of a filesystem: the names of its pools, in its order.
+// ParsePools reads the output of lctl pool_list for a filesystem: the names of its pools, in its order.
 func ParsePools(output []byte, fsName string) ([]string, error) {
 	r := read("lctl pool_list", output)
 	if !r.next() || r.text != "Pools from "+fsName+":" {
@@ -108,7 +108,7 @@ func ParsePools(output []byte, fsName string) ([]string, error) {
 	return out, nil
 }
 
-// ParsePool reads what lctl pool_list prints of a pool: its OSTs, in its order.
+// ParsePool reads the output of lctl pool_list for a pool: its OSTs, in its order.
 func ParsePool(output []byte, fsName, pool string) ([]Target, error) {
 	r := read("lctl pool_list", output)
 	if !r.next() || r.text != "Pool: "+fsName+"."+pool {
@@ -125,22 +125,22 @@ func ParsePool(output []byte, fsName, pool string) ([]Target, error) {
 	return out, nil
 }
 
-// Space is what lfs df says of one target.
+// Space is the usage of one target, from lfs df.
 type Space struct {
 	Target Target
 	// Total, Used and Available are bytes, or inodes of lfs df -i.
 	Total, Used, Available int64
-	// Problem says why the target has not answered; the numbers are 0 then.
+	// Problem is why the target has not answered; the numbers are 0 then.
 	Problem string
 }
 
 var (
 	spaceLine = regexp.MustCompile(`^(\S+) +([0-9]+) +([0-9]+) +([0-9]+) +[0-9]+% +/\S*\[(?:MDT|OST):[0-9]+\]$`)
-	// A target that has not answered was not recorded: lfs df hangs then. This line is that of its source (mntdf).
+	// No target without an answer was recorded: lfs df hangs then. This line follows the source of lfs df (mntdf).
 	spaceProblem = regexp.MustCompile(`^(\S+) *: (.+)$`)
 )
 
-// ParseSpace reads what lfs df prints, in bytes, or, with -i, in inodes.
+// ParseSpace reads the output of lfs df, in bytes, or, with -i, in inodes.
 func ParseSpace(output []byte) ([]Space, error) {
 	r := read("lfs df", output)
 	var unit int64

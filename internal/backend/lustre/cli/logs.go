@@ -10,20 +10,20 @@ import (
 )
 
 // The configuration of a Lustre is a log for clients, one for each server, and one for the parameters of set_param -P: files of the
-// directory CONFIGS on the MGT. The MGS says what of them is in force (lctl llog_print); llog_reader reads the file of one, whole.
+// directory CONFIGS on the MGT. lctl llog_print lists the records in force, as the MGS has them; llog_reader reads the whole file of a log.
 
-// ConfigDirectory is the directory of the logs on an MGT, MountData what every target says of itself there, and Params the log of set_param
-// -P, which lctl llog_catlist leaves out (mgs_list_logs of 2.17.57: names with a - only).
+// ConfigDirectory is the directory of the logs on an MGT. MountData is the file there in which every target describes itself. Params is the
+// log of set_param -P, which lctl llog_catlist leaves out (mgs_list_logs of 2.17.57: names with a - only).
 const (
 	ConfigDirectory = "CONFIGS"
 	MountData       = "mountdata"
 	Params          = "params"
 )
 
-// Devices asks which device each target of the node lies on.
+// Devices lists the device of each target of the node.
 func Devices() []string { return []string{"lctl", "get_param", "osd-*.*.mntdev"} }
 
-// ManagementDevice reads which one has the MGT: that of its own, or that of MDT0000.
+// ManagementDevice returns the device of the MGT: its own, or that of MDT0000.
 func (c Commands) ManagementDevice(output []byte) (string, error) {
 	params, err := ParseParams(output)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c Commands) ManagementDevice(output []byte) (string, error) {
 	return device, nil
 }
 
-// Logs asks the MGS of the node for the names of its logs.
+// Logs queries the MGS of the node for the names of its logs.
 func Logs() []string { return []string{"lctl", "--device", string(MGT), "llog_catlist"} }
 
 // ParseLogs reads them.
@@ -62,7 +62,7 @@ func ParseLogs(output []byte) ([]string, error) {
 	return out, nil
 }
 
-// PrintLog asks the MGS of the node for what is in force of a log.
+// PrintLog queries the MGS of the node for the records in force of a log.
 func PrintLog(name string) []string {
 	return []string{"lctl", "--device", string(MGT), "llog_print", name}
 }
@@ -137,14 +137,14 @@ func ParseConfigList(output []byte) ([]ConfigFile, error) {
 	return files, nil
 }
 
-// logName is what a file of that directory may be called.
+// logName matches the names that a file of that directory may have.
 var logName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
-// IsLogName is false for what debugfs would take for something else than the name of a log.
+// IsLogName is false for a name that debugfs would not read as the name of a log.
 func IsLogName(name string) bool { return logName.MatchString(name) }
 
-// WriteConfig carries out requests on the disk of an MGT that is not mounted, and WriteRequests are those that write files of a directory
-// of the node in CONFIGS, in place of those that lie there.
+// WriteConfig carries out requests of debugfs on the disk of an MGT that is not mounted. WriteRequests returns the requests that replace
+// files in CONFIGS by those of a directory of the node.
 func WriteConfig(device, requests string) []string {
 	return []string{"debugfs", "-w", "-f", requests, device}
 }
@@ -161,31 +161,31 @@ func WriteRequests(from string, remove, write []string) []byte {
 	return out
 }
 
-// Mend has e2fsck put right what a disk that is not mounted counts wrong, as it is after debugfs has written on it; it says by its exit
-// code 1 that it has.
+// Mend makes e2fsck correct the counters of a disk that is not mounted, which are wrong after debugfs has written to it; its exit code is 1
+// if it has corrected anything.
 func Mend(device string) []string {
 	return []string{"sh", "-c", `e2fsck -f -y "$0"; test $? -le 1`, device}
 }
 
-// ReadLog reads the file of a log. It ends with 0 when it finds mistakes, too.
+// ReadLog reads the file of a log. It also ends with 0 when it finds errors.
 func ReadLog(file string) []string { return []string{"llog_reader", file} }
 
-// Records are those of a log that are in force, by their index: the event, in the words of llog_print.
+// Records holds the records of a log that are in force, by their index: the event, in the words of llog_print.
 type Records map[int]string
 
 var (
-	// printed is a record of llog_print, added the target that such a one tells of, and recorded, marked and counted are lines of llog_reader.
+	// printed matches a record of llog_print, added the target that the record adds, and recorded, marked and counted are lines of
+	// llog_reader.
 	printed  = regexp.MustCompile(`^- \{ index: ([0-9]+), event: ([a-z_]+)(, .*)? \}$`)
 	added    = regexp.MustCompile(`, (?:mdt|ost): ([A-Za-z0-9_-]+)_UUID,`)
 	recorded = regexp.MustCompile(`^#([0-9]+) \([0-9]+\)(.*)$`)
 	marked   = regexp.MustCompile(`^(?:SKIP )?(?:SKIP START |END +)?(?:EXCLUDE (?:START |END +))?marker +[0-9]+ \(flags=0x([0-9a-f]+), `)
 	counted  = regexp.MustCompile(`^Number of records: ([0-9]+)\b`)
-	// beside are the other lines of llog_reader: places in the file, what the head of the log says, and records that were
-	// taken out.
+	// beside matches the other lines of llog_reader: places in the file, the fields of the log's head, and records that were removed.
 	beside = regexp.MustCompile(`^(rec #|Header size|Time :|Flags:|Target uuid|-+$|Bit [0-9]+ of [0-9]+ not set|\t)`)
 )
 
-// ParsePrintedLog reads what lctl llog_print says, and the targets that it tells clients or an MDT of.
+// ParsePrintedLog reads the output of lctl llog_print, and the targets that the log adds to clients or to an MDT.
 func ParsePrintedLog(output []byte) (Records, []string, error) {
 	r := read("lctl llog_print", output)
 	out, targets := Records{}, []string{}
@@ -206,7 +206,7 @@ func ParsePrintedLog(output []byte) (Records, []string, error) {
 	return out, targets, nil
 }
 
-// PrintedLines are the records that lctl llog_print says, whole, by their index.
+// PrintedLines returns the whole records in the output of lctl llog_print, by their index.
 func PrintedLines(output []byte) (map[int]string, error) {
 	r := read("lctl llog_print", output)
 	out := map[int]string{}
@@ -232,14 +232,15 @@ const (
 	markerSkip
 )
 
-// ParseReadLog reads what llog_reader says: the indices of the records that are in force. An error says what it calls wrong.
+// ParseReadLog reads the output of llog_reader: the indices of the records that are in force. An error contains the line that llog_reader
+// reports as wrong.
 func ParseReadLog(output []byte) (map[int]bool, error) {
 	r := read("llog_reader", output)
 	out := map[int]bool{}
 	said, count, inForce := -1, 0, false
 	for r.next() {
 		if found := counted.FindStringSubmatch(r.text); found != nil {
-			said, _ = strconv.Atoi(found[1]) // too many digits are none of the records that are counted
+			said, _ = strconv.Atoi(found[1]) // an index with too many digits is none of the counted records
 			continue
 		}
 		found := recorded.FindStringSubmatch(r.text)
@@ -276,7 +277,7 @@ func ParseReadLog(output []byte) (map[int]bool, error) {
 	return out, nil
 }
 
-// Differ says which record only one of the two has, empty when what llog_reader has read is what the MGS has said.
+// Differ returns the record that only one of the two has, empty when llog_reader and the MGS have the same records.
 func (said Records) Differ(found map[int]bool) string {
 	for _, index := range slices.Sorted(maps.Keys(said)) {
 		if !found[index] {

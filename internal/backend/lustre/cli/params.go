@@ -14,7 +14,7 @@ type Param struct {
 	Value string
 }
 
-// Device is the part of the name that says of which device the parameter is, such as pfs-OST0000; empty where there is none.
+// Device is the part of the name with the device of the parameter, such as pfs-OST0000; empty if there is none.
 func (p Param) Device() string {
 	parts := strings.Split(p.Name, ".")
 	if len(parts) < 3 {
@@ -25,7 +25,7 @@ func (p Param) Device() string {
 
 var paramLine = regexp.MustCompile(`^([a-z][a-z0-9_-]*(?:[.][A-Za-z0-9_@:*-]+)*)=(.*)$`)
 
-// ParseParams reads what lctl get_param prints, in its order. What is missing, it says on its standard error only.
+// ParseParams reads the output of lctl get_param, in its order. Missing parameters are reported only on its standard error.
 func ParseParams(output []byte) ([]Param, error) {
 	r := read("lctl get_param", output)
 	var out []Param
@@ -44,17 +44,17 @@ func ParseParams(output []byte) ([]Param, error) {
 	return out, nil
 }
 
-// Health is what the kernel says of all its targets (health_check).
+// Health is the kernel's state of all its targets (health_check).
 type Health struct {
 	Healthy bool
-	// Unhealthy are the devices that are not, as far as it names them.
+	// Unhealthy lists the unhealthy devices that the kernel names.
 	Unhealthy []string
-	// Broken is true when the kernel's part does not trust itself any more (LBUG): nothing helps then but to start the node anew.
+	// Broken is true after an internal error of the kernel part (LBUG): then the node must restart.
 	Broken bool
 }
 
-// ParseHealth reads the value of health_check. A Lustre that is not healthy was not recorded: these lines are those of its source
-// (health_check_show of obd_sysfs.c), which shows only the last of them where sysfs has room for one, so that no device is named.
+// ParseHealth reads the value of health_check. No unhealthy Lustre was recorded: these lines follow its source (health_check_show of
+// obd_sysfs.c). If sysfs has room for only one line, the source shows the last one, so that no device is named.
 func ParseHealth(value string) (Health, error) {
 	r := read("health_check", []byte(value))
 	var h Health
@@ -82,20 +82,20 @@ func ParseHealth(value string) (Health, error) {
 	return h, nil
 }
 
-// Recovery is how far a target has come to wait for the clients that it had before it was stopped (recovery_status).
+// Recovery is the progress of a target that waits for the clients that it had before it was stopped (recovery_status).
 type Recovery struct {
 	// Status is Lustre's own word, such as COMPLETE.
 	Status string
-	// Clients are those that have come back, of Expected; both 0 while that is not said.
+	// Clients is the number of clients that have reconnected, of Expected; both are 0 while unknown.
 	Clients, Expected int
-	// NotReady are the MDTs that it waits for, in Lustre's own words.
+	// NotReady lists the MDTs for which it waits, in Lustre's own words.
 	NotReady string
 }
 
-// Over is true when programs are served, and the next target may be stopped: nothing was to be recovered, or all of it was.
+// Over is true when the target serves programs, and the next one may be stopped: nothing was to be recovered, or everything was.
 func (r Recovery) Over() bool { return r.Status == "COMPLETE" || r.Status == "INACTIVE" }
 
-// recoveries are Lustre's words for it.
+// recoveries has Lustre's words for the status.
 var recoveries = map[string]bool{"INACTIVE": true, "WAITING": true, "WAITING_FOR_CLIENTS": true, "RECOVERING": true, "COMPLETE": true}
 
 // ParseRecovery reads the value of a recovery_status.

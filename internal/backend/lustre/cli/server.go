@@ -20,8 +20,8 @@ const (
 	askModules
 )
 
-// AskServer are the command lines that ask a node what it serves of the filesystem. lctl get_param says on its standard error, and by its
-// exit code, when a node has no target of a kind; what it prints is what counts.
+// AskServer returns the command lines that query a node for its targets of the filesystem. lctl get_param reports a node without a target
+// of a kind on its standard error and by its exit code; only its output counts.
 func (c Commands) AskServer() [][]string {
 	of := c.FSName + "-*."
 	return [][]string{
@@ -32,13 +32,14 @@ func (c Commands) AskServer() [][]string {
 			"osd-*." + of + filesTotal, "osd-*." + of + filesFree},
 		askPools: {"lctl", "get_param", "lod." + c.root() + ".pools.*"},
 		askLinks: {"lctl", "get_param", "osp." + c.FSName + "-OST*-osc-MDT*." + maxCreate, "osp." + c.FSName + "-OST*-osc-MDT*." + active},
-		// Always: a probe that is told to ask is started anew, and its server with it, which unmounts targets.
+		// This question is always asked: a changed probe would restart together with its server, which unmounts targets.
 		askPartitions: {"lctl", "get_param", "-n", "cpu_partition_table"},
 		askModules:    moduleQuestion,
 	}
 }
 
-// moduleQuestion prints what modules were loaded with, those of which a node has a file. No program of Lustre's own says that.
+// moduleQuestion prints the parameters with which modules were loaded, as far as the node has files of them. No program of Lustre's own
+// prints them.
 var moduleQuestion = []string{
 	"grep", "-sH", "",
 	"/sys/module/mdt/parameters/mds_num_cpts", "/sys/module/mdt/parameters/mds_rdpg_num_cpts",
@@ -46,13 +47,13 @@ var moduleQuestion = []string{
 	"/sys/module/ost/parameters/oss_cpts", "/sys/module/ost/parameters/oss_io_cpts",
 }
 
-// MayLack is true for a question, by its place, that a node without a target of a kind answers with an error.
+// MayLack is true for a question, by its place, to which a node without a target of a kind answers with an error.
 func (Commands) MayLack(question int) bool { return question >= askRecovery }
 
-// root is the device by which MDT0000 knows the OSTs, and their pools (lod of 2.15 to 2.17; Lustre's own tests read pools there).
+// root is the device through which MDT0000 reaches the OSTs and their pools (lod of 2.15 to 2.17; Lustre's own tests read pools there).
 func (c Commands) root() string { return Target{c.FSName, MDT, 0}.String() + "-mdtlov" }
 
-// The last parts of the parameters that are asked for.
+// The last parts of the parameters that are queried.
 const (
 	recoveryStatus = "recovery_status"
 	kbytesTotal    = "kbytestotal"
@@ -63,38 +64,39 @@ const (
 	active         = "active"
 )
 
-// Server is what a node serves.
+// Server describes the targets of a node.
 type Server struct {
 	// Version of the kernel's part.
 	Version string
 	Health  Health
-	// Targets are those of the filesystem that are mounted, and the MGT.
+	// Targets has the mounted targets of the filesystem, and the MGT.
 	Targets map[Target]Serving
-	// Pools have the indices of their OSTs, in order; nil on a node without MDT0000, and where there are none.
+	// Pools maps the pools to the indices of their OSTs, in order; nil on a node without MDT0000, and without pools.
 	Pools map[string][]int32
-	// Links are what its MDTs do with OSTs, where that is not to make objects and to use them.
+	// Links has the links of its MDTs to OSTs that are not in the usual state, in which objects are made and used.
 	Links map[Link]State
-	// Partitions have the CPUs of each CPT, and Modules what modules were loaded with, such as mdt.mds_num_cpts; both as far as it says.
+	// Partitions has the CPUs of each CPT, and Modules the parameters with which modules were loaded, such as mdt.mds_num_cpts; both may be
+	// incomplete.
 	Partitions [][]int
 	Modules    map[string]string
 }
 
-// Link is the way from an MDT to an OST, by their indices.
+// Link is the link from an MDT to an OST, by their indices.
 type Link struct{ MDT, OST int32 }
 
-// State of a link that is not as usual.
+// State is the state of a link that is not in the usual state.
 type State struct {
 	// NoObjects is true when no objects are made, and Closed when the OST is not used at all.
 	NoObjects, Closed bool
 }
 
-// Serving is what the kernel says of a target that is mounted.
+// Serving is the kernel's state of a mounted target.
 type Serving struct {
 	// Up is false while it is being set up, or stopped.
 	Up bool
-	// Healthy is false when the kernel says that it is not.
+	// Healthy is false when the kernel reports it as unhealthy.
 	Healthy bool
-	// Recovery is empty for an MGT, which has none.
+	// Recovery is empty for an MGT, which has no recovery.
 	Recovery Recovery
 	// CapacityBytes and UsedBytes are those of its disk; 0 while they are not known.
 	CapacityBytes, UsedBytes int64
@@ -112,7 +114,7 @@ func (c Commands) ParseServer(outputs [][]byte) (Server, error) {
 	if err := s.kernel(outputs[askKernel]); err != nil {
 		return Server{}, err
 	}
-	// Where it does not say which of them is not healthy, none is believed to be.
+	// If the kernel does not name the unhealthy targets, all count as unhealthy.
 	healthy := s.Health.Healthy || len(s.Health.Unhealthy) > 0 && !s.Health.Broken
 	for _, d := range devices {
 		target, is := d.Serves()
@@ -143,7 +145,7 @@ func (c Commands) ParseServer(outputs [][]byte) (Server, error) {
 	if err := s.links(outputs[askLinks]); err != nil {
 		return Server{}, err
 	}
-	// Targets serve whatever is said of CPUs: what can't be read is not known.
+	// Targets serve with any CPUs, so an unreadable answer only leaves the CPUs unknown.
 	if partitions, err := ParsePartitions(string(outputs[askPartitions])); err == nil {
 		s.Partitions = partitions
 	}
@@ -153,7 +155,7 @@ func (c Commands) ParseServer(outputs [][]byte) (Server, error) {
 
 var moduleLine = regexp.MustCompile(`(?m)^/sys/module/([a-z0-9_]+)/parameters/([a-z0-9_]+):(.*)$`)
 
-// ParseModules reads what modules were loaded with, such as "mdt.mds_num_cpts": "[1]".
+// ParseModules reads the parameters with which modules were loaded, such as "mdt.mds_num_cpts": "[1]".
 func ParseModules(output string) map[string]string {
 	out := map[string]string{}
 	for _, found := range moduleLine.FindAllStringSubmatch(output, -1) {
@@ -164,7 +166,7 @@ func ParseModules(output string) map[string]string {
 
 var linkDevice = regexp.MustCompile(`^[A-Za-z0-9_-]{1,8}-OST([0-9a-f]{4})-osc-MDT([0-9a-f]{4})$`)
 
-// links reads which OSTs the MDTs make no objects on, or do not use.
+// links reads on which OSTs the MDTs make no objects, and which they do not use.
 func (s *Server) links(output []byte) error {
 	params, err := ParseParams(output)
 	if err != nil {
@@ -176,7 +178,7 @@ func (s *Server) links(output []byte) error {
 		if found == nil {
 			return fmt.Errorf("lctl get_param: %s is no connection of an MDT to an OST", p.Name)
 		}
-		ost, _ := strconv.ParseUint(found[1], 16, 16) // these are four digits
+		ost, _ := strconv.ParseUint(found[1], 16, 16) // the pattern has four digits
 		mdt, _ := strconv.ParseUint(found[2], 16, 16)
 		link := Link{MDT: int32(mdt), OST: int32(ost)}
 		state := s.Links[link]
@@ -195,7 +197,7 @@ func (s *Server) links(output []byte) error {
 	return nil
 }
 
-// pools reads which OSTs the pools have.
+// pools reads the OSTs of the pools.
 func (s *Server) pools(output []byte, prefix string) error {
 	params, err := ParseParams(output)
 	if err != nil {
@@ -222,7 +224,7 @@ func (s *Server) pools(output []byte, prefix string) error {
 	return nil
 }
 
-// change changes what is known of a target that is mounted; others are being mounted, or unmounted, while they are asked for.
+// change changes the state of a mounted target; other targets are being mounted or unmounted during the query.
 func (s *Server) change(name string, to func(t *Serving)) {
 	target, _ := ParseTarget(name)
 	if serving, there := s.Targets[target]; there {
@@ -231,7 +233,7 @@ func (s *Server) change(name string, to func(t *Serving)) {
 	}
 }
 
-// kernel reads what the kernel's part says of itself.
+// kernel reads the state of the kernel part.
 func (s *Server) kernel(output []byte) error {
 	params, err := ParseParams(output)
 	if err != nil {
@@ -255,7 +257,7 @@ func (s *Server) kernel(output []byte) error {
 	return nil
 }
 
-// space reads how large the disks are, and how full.
+// space reads the sizes of the disks and their usage.
 func (s *Server) space(output []byte) error {
 	params, err := ParseParams(output)
 	if err != nil {

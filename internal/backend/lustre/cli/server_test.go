@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
 )
 
-// answers of a node with the MGT, two MDTs and two OSTs, as a real one has given them.
+// answers returns the recorded answers of a real node with the MGT, two MDTs and two OSTs.
 func answers(t *testing.T) [][]byte {
 	t.Helper()
 	return [][]byte{printed(t, "dl"), printed(t, "params-health"), printed(t, "recovery-inactive"), printed(t, "params-osd"), nil, nil, nil, nil}
@@ -109,7 +109,7 @@ func TestANodeWithProblemsSaysWhichTargetsHaveThem(t *testing.T) {
 	g.Expect(server.Targets[ost(1)].Up).To(BeFalse())
 
 	all := answers(t)
-	all[2] = printed(t, "recovery-waiting") // of an OST0002, too, that is being mounted meanwhile
+	all[2] = printed(t, "recovery-waiting") // also of an OST0002, which is being mounted meanwhile
 	server, err = pfs.ParseServer(all)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(server.Targets[mdt(0)].Recovery).To(Equal(cli.Recovery{Status: "WAITING", NotReady: "0001"}))

@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/internal/node/format/ldiskfs"
 )
 
-// Kind is what a target is for.
+// Kind is the kind of a target.
 type Kind string
 
 // The kinds of targets.
@@ -19,7 +19,7 @@ const (
 	OST Kind = "OST"
 )
 
-// MaxIndex is the highest index of a target that mkfs.lustre takes.
+// MaxIndex is the highest index of a target that mkfs.lustre accepts.
 const MaxIndex = ldiskfs.MaxIndex
 
 // Target names a target. An MGT has neither filesystem nor index.
@@ -55,7 +55,7 @@ func ParseTarget(name string) (Target, bool) {
 	return Target{FSName: found[1], Kind: Kind(found[2]), Index: int32(index)}, true
 }
 
-// parseUUID reads the name of a target with what its device ends in, such as pfs-OST0001_UUID.
+// parseUUID reads the name of a target with the ending of its device, such as pfs-OST0001_UUID.
 func parseUUID(text string) (Target, bool) {
 	name, ends := strings.CutSuffix(text, "_UUID")
 	target, is := ParseTarget(name)
