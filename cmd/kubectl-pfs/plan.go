@@ -233,6 +233,9 @@ func asServer(ctx context.Context, c client.Client, fs *v1alpha1.FileSystem) err
 		return err
 	default:
 		live.Spec = *fs.Spec.DeepCopy()
+		for name, value := range fs.Annotations {
+			metav1.SetMetaDataAnnotation(&live.ObjectMeta, name, value)
+		}
 		if err := c.Update(ctx, &live, client.DryRunAll); err != nil {
 			return err
 		}

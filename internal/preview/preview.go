@@ -1,5 +1,5 @@
 // Package preview decides what a FileSystem would do if it were applied. It asks the same pure functions as the operator, in the same order,
-// and writes nothing. What only an agent or the filesystem itself can see is unknown to it.
+// and writes nothing. It lacks what only an agent or the filesystem itself can see.
 package preview
 
 import (
@@ -49,7 +49,7 @@ type Preview struct {
 	// Disks lists the disks that would be taken up, and Leaves the StorageTargets that would be let go of.
 	Disks  []Disk
 	Leaves []string
-	// Joins lists what would be recorded for ever, in the operator's words.
+	// Joins lists what would be recorded permanently, in the operator's words.
 	Joins []string
 	// Restarts lists the servers that would restart.
 	Restarts []Restart
