@@ -251,7 +251,8 @@ func (a *app) clusterOf(ctx context.Context, r client.Reader, bundled bool, note
 		Images: backend.Images{Node: "node", Daemons: map[string]string{}},
 	}
 	var seen snapshot
-	err := errors.Join(seen.readFileSystems(ctx, r, "", ""), seen.readTargets(ctx, r), seen.readNodes(ctx, r), seen.readInventories(ctx, r, ""))
+	err := errors.Join(seen.readFileSystems(ctx, r, "", ""), seen.readTargets(ctx, r), seen.readNodes(ctx, r),
+		seen.readInventories(ctx, r, ""))
 	if err != nil {
 		return c, err
 	}

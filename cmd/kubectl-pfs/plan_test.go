@@ -95,8 +95,10 @@ func TestThePlanOfAChangeNamesTheServersThatRestart(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "dirs", Namespace: "storage", UID: "u1"},
 		Spec: v1alpha1.FileSystemSpec{
 			Type: v1alpha1.MooseFS, Version: "4.57.5", Nodes: &v1alpha1.NodesSpec{Names: []string{"n1", "n2", "n3"}},
-			Metadata:     v1alpha1.MetadataSpec{Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/m"}}},
-			StoragePools: []v1alpha1.StoragePoolSpec{{Name: "data", Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/a"}}}},
+			Metadata: v1alpha1.MetadataSpec{Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/m"}}},
+			StoragePools: []v1alpha1.StoragePoolSpec{{
+				Name: "data", Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/a"}},
+			}},
 		},
 		Status: v1alpha1.FileSystemStatus{
 			Version: "4.57.5", MountPath: "/mnt/dirs", Metadata: &v1alpha1.MetadataRecord{Node: "n1", Directory: "/data/m"},
@@ -118,7 +120,8 @@ spec:
 	pfs := on(t, append(world(), live))
 	same := pfs("plan", "-f", written(t, fmt.Sprintf(manifest, "/data/a")))
 	g.Expect(same.code).To(Equal(exitGood), same.stderr)
-	g.Expect(same.stdout).To(And(ContainSubstring("changed"), Not(ContainSubstring("Servers that restart"))), "an equal manifest changes nothing")
+	g.Expect(same.stdout).To(And(ContainSubstring("changed"),
+		Not(ContainSubstring("Servers that restart"))), "an equal manifest changes nothing")
 
 	more := pfs("plan", "-f", written(t, fmt.Sprintf(manifest, "/data/a, /data/b")))
 	g.Expect(more.code).To(Equal(exitGood), more.stderr)

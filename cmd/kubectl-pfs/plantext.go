@@ -90,7 +90,8 @@ func disksText(disks []preview.Disk) string {
 		if d.Pool != "" {
 			where += " pool " + d.Pool
 		}
-		out.WriteString(wrapped("  ", "      ", fmt.Sprintf("%s: %s on node %s, now %s, %s, serial number %s, for %s", d.Target, d.Device.ID, d.Node,
+		out.WriteString(wrapped("  ", "      ", fmt.Sprintf("%s: %s on node %s, now %s, %s, serial number %s, for %s",
+			d.Target, d.Device.ID, d.Node,
 			cmp.Or(d.KernelName, "absent"), bytesText(d.Device.SizeBytes), cmp.Or(d.Device.Serial, "none"), where)))
 		out.WriteString(wrapped("    ", "      ", fateOf(d)))
 		if lost := d.Decision.Plan; lost != nil && len(lost.Refusals) == 0 {

@@ -132,7 +132,8 @@ func upgrade(out *Preview, b backend.Backend) {
 	fs := out.FileSystem
 	if runs := fs.Status.Version; runs != "" && fs.Spec.Version != "" && runs != fs.Spec.Version {
 		out.Restarts = append(out.Restarts, Restart{
-			Daemon: strings.Join(b.Order(), ", "), Why: fmt.Sprintf("all of them are upgraded from version %s to %s, one after the other", runs, fs.Spec.Version),
+			Daemon: strings.Join(b.Order(), ", "),
+			Why:    fmt.Sprintf("all of them are upgraded from version %s to %s, one after the other", runs, fs.Spec.Version),
 		})
 	}
 }

@@ -1,5 +1,5 @@
-// Package preview decides what a FileSystem would do if it were applied. It asks the same pure functions as the operator, in the same order,
-// and writes nothing. It lacks what only an agent or the filesystem itself can see.
+// Package preview decides what a FileSystem would do if it were applied. It asks the same pure functions as the operator, in the same
+// order, and writes nothing. It lacks what only an agent or the filesystem itself can see.
 package preview
 
 import (
