@@ -127,7 +127,7 @@ func (a *app) command() *cobra.Command {
 		Short: "See and operate the filesystems of ParallelFS Operator, and report and compare benchmarks",
 		Long: `kubectl pfs works with ParallelFS Operator. Lay it into your PATH as kubectl-pfs, and kubectl finds it.
 
-status, health, disks and events, and bench and baseline, only read. target, node, recover, backup and upgrade show the effect first; if
+status, health, disks, plan and events, and bench and baseline, only read. target, node, recover, backup and upgrade show the effect first; if
 you ask for it, they set the fields and annotations that you would set by hand. No command deletes anything. Only dump, and the others with
 --file, write a file.
 
@@ -159,7 +159,7 @@ health has codes of its own; see its help.`,
 	}
 	baseline.AddCommand(tablesCommand("list"))
 	root.AddCommand(a.statusCommand(), a.healthCommand(), a.disksCommand(), a.targetCommand(), a.nodeCommand(), a.recoverCommand(),
-		a.backupCommand(), a.upgradeCommand(), a.eventsCommand(), a.dumpCommand(), bench, baseline)
+		a.backupCommand(), a.upgradeCommand(), a.planCommand(), a.eventsCommand(), a.dumpCommand(), bench, baseline)
 	return root
 }
 

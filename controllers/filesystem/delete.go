@@ -189,7 +189,7 @@ func fate(fs *v1alpha1.FileSystem) string {
 func stopStep(restartOrder []string, running map[string]bool, pods []backend.Pod, nodes []corev1.Node) (step string, waiting []string) {
 	up := map[string]bool{}
 	for i := range nodes {
-		up[nodes[i].Name] = nodeFacts(&nodes[i]).Ready
+		up[nodes[i].Name] = backend.FactsOfNode(&nodes[i]).Ready
 	}
 	left := map[string][]string{}
 	for _, p := range pods {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -29,29 +27,18 @@ type disks struct {
 
 // usesDevices reports whether a role of the FileSystem keeps its data on disks.
 func usesDevices(fs *v1alpha1.FileSystem) bool {
-	return slices.ContainsFunc(roles(fs), func(t v1alpha1.TargetsSpec) bool { return len(t.Directories) == 0 })
+	return slices.ContainsFunc(backend.RoleTargets(fs), func(t v1alpha1.TargetsSpec) bool { return len(t.Directories) == 0 })
 }
 
 // usesDirectories reports whether a role of the FileSystem keeps its data in directories.
 func usesDirectories(fs *v1alpha1.FileSystem) bool {
-	return slices.ContainsFunc(roles(fs), func(t v1alpha1.TargetsSpec) bool { return len(t.Directories) > 0 })
+	return slices.ContainsFunc(backend.RoleTargets(fs), func(t v1alpha1.TargetsSpec) bool { return len(t.Directories) > 0 })
 }
 
 // asksForCPUs reports whether a role of the FileSystem asks for CPUs.
 func asksForCPUs(fs *v1alpha1.FileSystem) bool {
 	return fs.Spec.Metadata.CPUPinning != nil ||
 		slices.ContainsFunc(fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return p.CPUPinning != nil })
-}
-
-func roles(fs *v1alpha1.FileSystem) []v1alpha1.TargetsSpec {
-	out := []v1alpha1.TargetsSpec{fs.Spec.Metadata.Targets}
-	if m := fs.Spec.Management(); m != nil {
-		out = append(out, *m.Targets)
-	}
-	for i := range fs.Spec.StoragePools {
-		out = append(out, fs.Spec.StoragePools[i].Targets)
-	}
-	return out
 }
 
 // chooseDisks creates, changes and deletes StorageTargets as the spec asks, and adds what a person has to change. New disks, released
@@ -61,16 +48,7 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	if p.in.Chosen || !p.joins || !usesDevices(fs) && len(d.own) == 0 {
 		return nil
 	}
-	question := plan.SelectInput{
-		FileSystem: fs, Cluster: p.Cluster, TargetNodes: p.allocation.TargetNodes, Inventories: p.in.Inventories,
-		GaveUp: gaveUp(p.in.FileSystemNodes), Formats: map[v1alpha1.Role]v1alpha1.FormatSpec{},
-	}
-	for _, role := range []v1alpha1.Role{v1alpha1.RoleManagement, v1alpha1.RoleMetadata, v1alpha1.RoleStorage} {
-		question.Formats[role] = p.backend.DefaultFormat(role)
-	}
-	if finder, ok := p.backend.(backend.FileFinder); ok {
-		question.FilesIn = finder.FilesIn(p.in)
-	}
+	question := backend.DiskQuestion(p.backend, p.in, p.Cluster, p.allocation.TargetNodes)
 	name, from := client.ObjectKeyFromObject(fs), p.choices.dependsOn(fs, d, p.allocation.TargetNodes, question.FilesIn)
 	teller, tells := p.backend.(backend.TargetTeller)
 	untold := tells && teller.Untold(p.in)
@@ -81,7 +59,7 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	}
 	question.Others = slices.Concat(d.others...)
 	var there map[string]*v1alpha1.StorageTarget
-	question.Existing, there = existing(d.own, question.GaveUp)
+	question.Existing, there = plan.Existing(d.own, question.GaveUp)
 	selection := plan.Select(question)
 	if tells {
 		teller.TellTargets(p.in, selection.Targets)
@@ -146,25 +124,6 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// existing returns the targets of a FileSystem as input of plan.Select, and all of them by name.
-func existing(own []v1alpha1.StorageTarget, gaveUp map[string]bool) (
-	out []v1alpha1.StorageTarget, there map[string]*v1alpha1.StorageTarget,
-) {
-	out, there = make([]v1alpha1.StorageTarget, 0, len(own)), make(map[string]*v1alpha1.StorageTarget, len(own))
-	for i := range own {
-		t := own[i]
-		there[t.Name] = &own[i]
-		if gaveUp[t.Spec.Node] {
-			continue // it is deleted, whatever is on its disk
-		}
-		if comesBack(&t) {
-			t.DeletionTimestamp = nil // its disk is not free, and no other one replaces it
-		}
-		out = append(out, t)
-	}
-	return out, there
-}
-
 const (
 	// atOnce is the least number of disks that a pass adds. The API server may take half a minute for this number. A pass that added all disks
 	// of a large filesystem would see nothing else for many minutes.
@@ -215,11 +174,6 @@ func diskChanges(wanted []v1alpha1.StorageTarget, there map[string]*v1alpha1.Sto
 	return changes, held
 }
 
-// comesBack reports whether a person is deleting a target that may hold data and was not decommissioned.
-func comesBack(t *v1alpha1.StorageTarget) bool {
-	return !t.DeletionTimestamp.IsZero() && !mayDelete(t) && t.Annotations[v1alpha1.AnnotationGiveUp] != t.Spec.Node
-}
-
 // leavingTargets returns the targets to release: those that are not kept, and that hold nothing according to the filesystem's answer in
 // this pass. The condition SafeToRemove may be an earlier manager's, and data may have reached the target since; unsaid names the targets
 // that have only the condition.
@@ -228,7 +182,7 @@ func (p *pass) leavingTargets(keep, gaveUp map[string]bool) (leaving []*v1alpha1
 	var names []string
 	for i := range p.disks.own {
 		t := &p.disks.own[i]
-		if keep[t.Name] || !t.DeletionTimestamp.IsZero() || !mayDelete(t) && !gaveUp[t.Spec.Node] {
+		if keep[t.Name] || !t.DeletionTimestamp.IsZero() || !plan.MayDelete(t) && !gaveUp[t.Spec.Node] {
 			continue
 		}
 		written := t.Status.Provisioned != nil && !gaveUp[t.Spec.Node]
@@ -249,19 +203,6 @@ func (p *pass) leavingTargets(keep, gaveUp map[string]bool) (leaving []*v1alpha1
 			"targets are let go of when the filesystem says again that nothing on them is needed: %s", backend.List(names))}}
 	}
 	return leaving, unsaid
-}
-
-// mayDelete reports whether a target of a FileSystem that is not being deleted holds nothing. Either no byte was ever written to it, or a
-// person asked for its removal and the filesystem itself now reports that nothing on it is needed.
-func mayDelete(t *v1alpha1.StorageTarget) bool {
-	if t.Status.Provisioned == nil {
-		return true
-	}
-	if plan.IsAway(t) {
-		return false // the second node has to hand it back first
-	}
-	safe := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionSafeToRemove)
-	return t.Spec.Remove && safe != nil && safe.Status == metav1.ConditionTrue && safe.ObservedGeneration == t.Generation
 }
 
 func said(problems []plan.Problem) []backend.Problem {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/plan"
 )
 
 // provisioned returns a target of pool ssd that holds data, with these conditions.
@@ -65,7 +66,7 @@ func TestOnlyATargetThatHoldsNothingMayBeDeleted(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			c.target.Spec.Remove = c.remove
-			NewWithT(t).Expect(mayDelete(c.target)).To(Equal(c.may))
+			NewWithT(t).Expect(plan.MayDelete(c.target)).To(Equal(c.may))
 		})
 	}
 }

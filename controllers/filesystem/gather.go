@@ -189,38 +189,8 @@ func (r *Reconciler) nodes(ctx context.Context) ([]backend.Node, error) {
 		if err := r.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("list nodes: %w", err)
 		}
-		return nodesFacts(nodes.Items), nil
+		return backend.NodeFacts(nodes.Items), nil
 	})
-}
-
-// nodesFacts returns the facts of nodes, sorted by name.
-func nodesFacts(nodes []corev1.Node) []backend.Node {
-	out := make([]backend.Node, len(nodes))
-	for i := range nodes {
-		out[i] = nodeFacts(&nodes[i])
-	}
-	slices.SortFunc(out, func(a, b backend.Node) int { return strings.Compare(a.Name, b.Name) })
-	return out
-}
-
-// outOfService reports whether a node has the taint that confirms that its machine is off.
-func outOfService(n *corev1.Node) bool {
-	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
-}
-
-func nodeFacts(n *corev1.Node) backend.Node {
-	facts := backend.Node{
-		Name: n.Name, Labels: n.Labels, Cordoned: n.Spec.Unschedulable, BootID: n.Status.NodeInfo.BootID,
-		Taints: backend.TaintsOfPeople(n.Spec.Taints), OutOfService: outOfService(n),
-	}
-	facts.InternalIPs = backend.InternalIPs(n)
-	facts.IP = backend.AddressOf(facts.InternalIPs, backend.AllFamilies())
-	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			facts.Ready = c.Status == corev1.ConditionTrue
-		}
-	}
-	return facts
 }
 
 // pods returns the facts of the filesystem's pods as the given reader returns them now.

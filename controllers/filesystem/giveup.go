@@ -26,17 +26,6 @@ func asksToGiveUp(n *v1alpha1.FileSystemNode) bool {
 	return n.Annotations[v1alpha1.AnnotationGiveUp] == n.Spec.Node
 }
 
-// gaveUp returns the decommissioned nodes.
-func gaveUp(nodes []v1alpha1.FileSystemNode) map[string]bool {
-	out := map[string]bool{}
-	for i := range nodes {
-		if nodes[i].Spec.GivenUp != nil {
-			out[nodes[i].Spec.Node] = true
-		}
-	}
-	return out
-}
-
 // lossWord returns the value with which a person accepts a loss. It is valid for exactly this loss.
 func lossWord(n *v1alpha1.FileSystemNode, lost []string) string { return backend.Hash(n.UID, lost) }
 

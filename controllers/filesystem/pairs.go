@@ -113,7 +113,7 @@ func (p *pass) takeOver(ctx context.Context, m *backend.Move) error {
 	if err := p.Reader.Get(ctx, client.ObjectKey{Name: m.Off.Node}, node); err != nil {
 		return fmt.Errorf("read Node %s anew: %w", m.Off.Node, err)
 	}
-	holder, facts := plan.HolderOf(now), nodeFacts(node)
+	holder, facts := plan.HolderOf(now), backend.FactsOfNode(node)
 	switch {
 	case now.Spec.FileSystem.UID != string(p.fs.UID) || !plan.IsOfPair(now) || plan.WantedOn(now) != m.To,
 		holder.Node != m.Off.Node || holder.Number != m.Off.Number || plan.OtherOf(now, holder.Node) != m.To:

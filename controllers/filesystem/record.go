@@ -23,8 +23,8 @@ func (p *pass) allocate(ctx context.Context) (err error) {
 	if problem := backend.AddressProblem(p.in, p.backend.Families(p.fs)); problem != nil {
 		p.problems = append(p.problems, *problem)
 	}
-	if p.allocation, err = p.reachable(); err != nil {
-		return err
+	if p.allocation, err = backend.AllocateReachable(p.backend, p.in); err != nil {
+		return err //nolint:wrapcheck // the phase has a name
 	}
 	if p.allocation.Waits {
 		// A new filesystem reads its disks first. Disks that are not chosen yet have no agent that reads them.
@@ -36,8 +36,8 @@ func (p *pass) allocate(ctx context.Context) (err error) {
 		if err := p.chooseOpen(ctx); err != nil {
 			return err
 		}
-		if p.allocation, err = p.reachable(); err != nil {
-			return err
+		if p.allocation, err = backend.AllocateReachable(p.backend, p.in); err != nil {
+			return err //nolint:wrapcheck // the phase has a name
 		}
 	}
 	if why := p.allocation.Unread; why != "" {
@@ -45,18 +45,6 @@ func (p *pass) allocate(ctx context.Context) (err error) {
 	}
 	p.joins, err = p.hold.may(ctx, p.allocation.Joins...)
 	return err
-}
-
-// reachable returns the backend's allocation. It refuses an allocation that adds a node whose addresses the filesystem can't use.
-func (p *pass) reachable() (backend.Allocation, error) {
-	a, err := p.backend.Allocate(p.in)
-	if err == nil {
-		err = backend.RefuseAddresses(p.in, p.backend.Families(p.fs), &a)
-	}
-	if err != nil {
-		return backend.Allocation{}, err //nolint:wrapcheck // the phase has a name
-	}
-	return a, nil
 }
 
 // record writes what the allocation adds, if it may be added. Used-up numbers go to the FileSystem first, in a write that fails if the

@@ -73,7 +73,7 @@ func (r *Reconciler) releaseTargets(ctx context.Context, fs *v1alpha1.FileSystem
 	}
 	ready := map[string]bool{}
 	for i := range nodes {
-		ready[nodes[i].Name] = nodeFacts(&nodes[i]).Ready
+		ready[nodes[i].Name] = backend.FactsOfNode(&nodes[i]).Ready
 	}
 	return left(targets, r.Clock.Now(), func(node string) string {
 		_, agent := known.found[node]

@@ -42,7 +42,7 @@ var named = map[string][]string{
 	// Each needs a filesystem that admission lets in, or says in whose words a result, a table or a sentence is.
 	"tests with a real one as data": {
 		"benchmarks/mdtest/command_test.go", "benchmarks/report/sample_test.go", "benchmarks/results/results_test.go",
-		"benchmarks/stats/differences_test.go", "cmd/kubectl-pfs/compare_test.go", "cmd/kubectl-pfs/status_test.go", "cmd/kubectl-pfs/testdata/status-all.txt",
+		"benchmarks/stats/differences_test.go", "cmd/kubectl-pfs/compare_test.go", "cmd/kubectl-pfs/plan_test.go", "cmd/kubectl-pfs/testdata/plan-new.txt", "cmd/kubectl-pfs/status_test.go", "cmd/kubectl-pfs/testdata/status-all.txt",
 		"cmd/kubectl-pfs/testdata/status-well.txt", "cmd/kubectl-pfs/testdata/status.txt", "cmd/kubectl-pfs/testdata/status.yaml",
 		"cmd/node/main_test.go", "controllers/filesystem/choose_test.go", "controllers/filesystem/plannedwiring_test.go",
 		"controllers/benchmarkrun/clients_test.go", "controllers/benchmarkrun/complete_test.go", "controllers/benchmarkrun/cluster_test.go",

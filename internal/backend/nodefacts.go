@@ -1,0 +1,39 @@
+package backend
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// NodeFacts returns the facts of nodes, sorted by name.
+func NodeFacts(nodes []corev1.Node) []Node {
+	out := make([]Node, len(nodes))
+	for i := range nodes {
+		out[i] = FactsOfNode(&nodes[i])
+	}
+	slices.SortFunc(out, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// outOfService reports whether a node has the taint that confirms that its machine is off.
+func outOfService(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
+}
+
+// FactsOfNode returns the facts of a node.
+func FactsOfNode(n *corev1.Node) Node {
+	facts := Node{
+		Name: n.Name, Labels: n.Labels, Cordoned: n.Spec.Unschedulable, BootID: n.Status.NodeInfo.BootID,
+		Taints: TaintsOfPeople(n.Spec.Taints), OutOfService: outOfService(n),
+	}
+	facts.InternalIPs = InternalIPs(n)
+	facts.IP = AddressOf(facts.InternalIPs, AllFamilies())
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			facts.Ready = c.Status == corev1.ConditionTrue
+		}
+	}
+	return facts
+}
