@@ -66,11 +66,17 @@ type NodeInventoryStatus struct {
 	// +kubebuilder:validation:MaxLength=16
 	VolatileState string `json:"volatileState,omitempty"`
 
+	// unsharedState is the mount point that /var/lib/parallelfs is on when this mount is not shared: then servers do not see disks that the
+	// agent mounts. It is absent otherwise.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	UnsharedState string `json:"unsharedState,omitempty"`
+
 	// summary holds the counts that kubectl get shows.
 	// +optional
 	Summary InventorySummary `json:"summary,omitzero"`
 
-	// problems says what the agent could not find out, and why.
+	// problems says what the agent could not find out, and why, and what servers on this node can't work with.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
