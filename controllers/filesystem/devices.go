@@ -71,7 +71,14 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	if finder, ok := p.backend.(backend.FileFinder); ok {
 		question.FilesIn = finder.FilesIn(p.in)
 	}
-	name, from := client.ObjectKeyFromObject(fs), p.choices.dependsOn(fs, d, p.allocation.TargetNodes, question.FilesIn)
+	if usesDevices(fs) {
+		var err error
+		if question.Attachments, err = p.attachments(ctx, nodesOf(fs, p.allocation.TargetNodes)); err != nil {
+			return err
+		}
+	}
+	name := client.ObjectKeyFromObject(fs)
+	from := p.choices.dependsOn(fs, d, p.allocation.TargetNodes, question.FilesIn, question.Attachments)
 	teller, tells := p.backend.(backend.TargetTeller)
 	untold := tells && teller.Untold(p.in)
 	if problems, ok := p.choices.find(name, from); ok && !untold {
