@@ -66,11 +66,17 @@ type NodeInventoryStatus struct {
 	// +kubebuilder:validation:MaxLength=16
 	VolatileState string `json:"volatileState,omitempty"`
 
+	// unsharedState is the mount point that /var/lib/parallelfs is on when this mount is not shared: then servers do not see disks that the
+	// agent mounts. It is absent otherwise.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	UnsharedState string `json:"unsharedState,omitempty"`
+
 	// summary holds the counts that kubectl get shows.
 	// +optional
 	Summary InventorySummary `json:"summary,omitzero"`
 
-	// problems lists the facts that the agent could not find, and why.
+	// problems lists the facts that the agent could not find, and why, and faults of the node that keep servers from working.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

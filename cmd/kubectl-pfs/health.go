@@ -60,6 +60,7 @@ var badWhile = []struct {
 	{v1alpha1.ConditionNodesSelected, metav1.ConditionFalse},
 	{v1alpha1.ConditionPodsAsAsked, metav1.ConditionFalse},
 	{v1alpha1.ConditionCopiesLast, metav1.ConditionFalse},
+	{v1alpha1.ConditionMountsShared, metav1.ConditionFalse},
 	{v1alpha1.ConditionPartnersProven, metav1.ConditionFalse},
 	{v1alpha1.ConditionCertificateLasts, metav1.ConditionFalse},
 	{v1alpha1.ConditionPinned, metav1.ConditionFalse},

@@ -60,9 +60,12 @@ func (c *choices) forget(fs types.NamespacedName) {
 // seed is random per process. Compare hashes made with it within the process only.
 var seed = maphash.MakeSeed()
 
-// dependsOn returns a hash of everything that a choice of disks depends on: the spec, the nodes, the inventories, and the fields of each
-// StorageTarget that chooseDisks and plan.Select read. It excludes a target's used space, which changes all the time.
-func (c *choices) dependsOn(fs *v1alpha1.FileSystem, d disks, nodes plan.TargetNodes, filesIn map[string][]string) uint64 {
+// dependsOn returns a hash of everything that a choice of disks depends on: the spec, the nodes, the inventories, and the volumes that
+// Kubernetes has attached. It has the fields of each StorageTarget that chooseDisks and plan.Select read, without a target's used space, which
+// changes all the time.
+func (c *choices) dependsOn(
+	fs *v1alpha1.FileSystem, d disks, nodes plan.TargetNodes, filesIn map[string][]string, attachments map[string][]plan.Attachment,
+) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	write := func(words ...string) {
@@ -91,6 +94,13 @@ func (c *choices) dependsOn(fs *v1alpha1.FileSystem, d disks, nodes plan.TargetN
 	for _, name := range slices.Sorted(maps.Keys(filesIn)) {
 		write("files", name)
 		write(filesIn[name]...)
+	}
+	for _, node := range slices.Sorted(maps.Keys(attachments)) {
+		write("attached", node)
+		for _, a := range attachments[node] {
+			write("volume", a.Volume, a.Driver)
+			write(a.Names...)
+		}
 	}
 	for _, list := range slices.Concat([][]v1alpha1.StorageTarget{d.own}, d.others) {
 		write("targets")

@@ -17,9 +17,12 @@ type question struct {
 	disks   disks
 	nodes   plan.TargetNodes
 	filesIn map[string][]string
+	volumes map[string][]plan.Attachment
 }
 
-func (q *question) hash() uint64 { return (&choices{}).dependsOn(&q.fs, q.disks, q.nodes, q.filesIn) }
+func (q *question) hash() uint64 {
+	return (&choices{}).dependsOn(&q.fs, q.disks, q.nodes, q.filesIn, q.volumes)
+}
 
 func newQuestion() *question {
 	target := func(name string) v1alpha1.StorageTarget {
@@ -55,6 +58,7 @@ func TestDisksAreChosenAnewWhenAnythingChangesThatTheChoiceDependsOn(t *testing.
 		"the disks that an agent has found":   func(q *question) { q.disks.versions["n1"] = "u/2" },
 		"an agent that is gone":               func(q *question) { q.disks.versions = nil },
 		"directories whose files are counted": func(q *question) { q.filesIn = map[string][]string{"one": {"chunks"}} },
+		"a volume that is attached":           func(q *question) { q.volumes = map[string][]plan.Attachment{"n1": {{Volume: "pvc-1", Driver: "d"}}} },
 		"a StorageTarget that is gone":        func(q *question) { q.disks.own = nil },
 		"one of another FileSystem":           func(q *question) { q.disks.others[0][0].Generation = 2 },
 		"one that is another's now":           func(q *question) { q.disks.others, q.disks.own = nil, append(q.disks.own, q.disks.others[0]...) },

@@ -49,7 +49,14 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 		return nil
 	}
 	question := backend.DiskQuestion(p.backend, p.in, p.Cluster, p.allocation.TargetNodes)
-	name, from := client.ObjectKeyFromObject(fs), p.choices.dependsOn(fs, d, p.allocation.TargetNodes, question.FilesIn)
+	if usesDevices(fs) {
+		var err error
+		if question.Attachments, err = p.attachments(ctx, nodesOf(fs, p.allocation.TargetNodes)); err != nil {
+			return err
+		}
+	}
+	name := client.ObjectKeyFromObject(fs)
+	from := p.choices.dependsOn(fs, d, p.allocation.TargetNodes, question.FilesIn, question.Attachments)
 	teller, tells := p.backend.(backend.TargetTeller)
 	untold := tells && teller.Untold(p.in)
 	if problems, ok := p.choices.find(name, from); ok && !untold {

@@ -29,8 +29,7 @@ func (r *Reconciler) announce(before, after *v1alpha1.FileSystem) {
 	}
 	for _, kind := range []string{
 		v1alpha1.ConditionPoolNearlyFull, v1alpha1.ConditionNodesSelected, v1alpha1.ConditionPodsAsAsked, v1alpha1.ConditionCopiesLast,
-		v1alpha1.ConditionPartnersProven,
-		v1alpha1.ConditionCertificateLasts,
+		v1alpha1.ConditionMountsShared, v1alpha1.ConditionPartnersProven, v1alpha1.ConditionCertificateLasts,
 	} {
 		if is := changed(before, after, kind); is != nil {
 			tell(corev1.EventTypeWarning, "Observe", is)

@@ -85,6 +85,8 @@ type Reconciler struct {
 	seen    sightings
 	choices choices
 	pace    pace
+	// handles caches what names the volumes that Kubernetes has attached.
+	handles handles
 }
 
 // +kubebuilder:rbac:groups=parallelfs.dev,resources=filesystems,verbs=get;list;watch;update;patch
@@ -101,6 +103,8 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;delete
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=storage.k8s.io,resources=volumeattachments,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=persistentvolumes,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile brings one FileSystem closer to its spec. It writes the status at the end, with the observed state and the reason if the pass

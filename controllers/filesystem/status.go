@@ -32,6 +32,7 @@ func (p *pass) describe(failed error) {
 		describeCertificate(p.backend, p.fs, p.in.CertificateFault, p.Clock.Now())
 		describeAdmitted(p.fs, p.in)
 		describeVolatile(p.backend, p.fs, p.in)
+		describeUnshared(p.fs, p.disks.own, p.in)
 		describePartners(p.fs, p.seen.Partners)
 		p.describeUpgrade()
 		if failed == nil {

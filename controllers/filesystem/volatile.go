@@ -24,6 +24,30 @@ func describePartners(fs *v1alpha1.FileSystem, partners *backend.Problem) {
 		partners.Reason, partners.Message)
 }
 
+// describeUnshared sets the condition MountsShared, which exists, with the status false, while the servers of some nodes do not see the disks
+// that their agent mounts. Nodes without an agent are unknown.
+func describeUnshared(fs *v1alpha1.FileSystem, own []v1alpha1.StorageTarget, in backend.Input) {
+	var unshared []string
+	for i := range own {
+		if at := in.Inventories[own[i].Spec.Node].UnsharedState; at != "" {
+			unshared = append(unshared, fmt.Sprintf("%s (%s)", own[i].Spec.Node, at))
+		}
+	}
+	setWhile(fs, unshared, v1alpha1.ConditionMountsShared, v1alpha1.ReasonUnsharedMount,
+		"servers do not see disks that the agent mounts; run mount --make-rshared for these mounts at each start of the node: ")
+}
+
+// setWhile sets a condition with the status false while there are such nodes, and removes it otherwise. The message ends with the nodes.
+func setWhile(fs *v1alpha1.FileSystem, nodes []string, kind, reason, message string) {
+	slices.Sort(nodes)
+	nodes = slices.Compact(nodes)
+	if len(nodes) == 0 {
+		meta.RemoveStatusCondition(&fs.Status.Conditions, kind)
+		return
+	}
+	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, kind, metav1.ConditionFalse, reason, message+backend.List(nodes))
+}
+
 // backupsBeside is the prefix of backup directories that are on the same disk as /var/lib/parallelfs, which the agent inspects.
 const backupsBeside = "/var/lib/"
 
@@ -51,13 +75,6 @@ func describeVolatile(b backend.Backend, fs *v1alpha1.FileSystem, in backend.Inp
 			lost = append(lost, fmt.Sprintf("%s (%s)", node, on))
 		}
 	}
-	slices.Sort(lost)
-	lost = slices.Compact(lost)
-	if len(lost) == 0 {
-		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionCopiesLast)
-		return
-	}
-	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionCopiesLast, metav1.ConditionFalse,
-		v1alpha1.ReasonVolatileNodes, "copies of metadata are lost when these nodes restart; mount a disk at /var/lib there, or choose others: "+
-			backend.List(lost))
+	setWhile(fs, lost, v1alpha1.ConditionCopiesLast, v1alpha1.ReasonVolatileNodes,
+		"copies of metadata are lost when these nodes restart; mount a disk at /var/lib there, or choose others: ")
 }

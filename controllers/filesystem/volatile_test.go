@@ -19,6 +19,26 @@ func (keeping) Selectors(*v1alpha1.FileSystem) []backend.Selector {
 	return []backend.Selector{{Labels: v1alpha1.NodeSelector{"copies": ""}}}
 }
 
+func TestNodesWhoseServersDoNotSeeTheirDisksAreNamed(t *testing.T) {
+	g := NewWithT(t)
+	own := []v1alpha1.StorageTarget{{}, {}, {}, {}, {}}
+	for i, node := range []string{"n2", "n1", "n1", "n3", "n4"} {
+		own[i].Spec.Node = node
+	}
+	in := backend.Input{Inventories: map[string]v1alpha1.NodeInventoryStatus{
+		"n1": {UnsharedState: "/"}, "n2": {UnsharedState: "/var"}, "n3": {}, "n5": {UnsharedState: "/"},
+	}}
+	fs := &v1alpha1.FileSystem{}
+	said := func() *metav1.Condition {
+		describeUnshared(fs, own, in)
+		return meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionMountsShared)
+	}
+	g.Expect(said()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonUnsharedMount), HaveField("Message",
+		"servers do not see disks that the agent mounts; run mount --make-rshared for these mounts at each start of the node: n1 (/), n2 (/var)")))
+	own = own[3:]
+	g.Expect(said()).To(BeNil(), "no disk of the filesystem is on the others")
+}
+
 func TestCopiesOfMetadataOnNodesThatKeepNothingAreNamed(t *testing.T) {
 	g := NewWithT(t)
 	labels := map[string]string{"copies": "", "backups": ""}

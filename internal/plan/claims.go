@@ -203,6 +203,9 @@ func (s *selection) logFor(
 		if b == nil {
 			return v1alpha1.DeviceIdentity{}, fmt.Sprintf("node %s has no device %s; it has %s", t.Spec.Node, id, namesOfDisks(inventory))
 		}
+		if why := attachedAs(s.in.Attachments[t.Spec.Node], *b); why != "" {
+			return v1alpha1.DeviceIdentity{}, fmt.Sprintf("%s can't be used: %s", id, why)
+		}
 		return identify(*b)
 	}
 	if n := int(selector.CountPerNode); n > 0 && used >= n {

@@ -32,6 +32,8 @@ type SelectInput struct {
 	GaveUp map[string]bool
 	// Inventories holds the inventories by node. A node without an agent has none.
 	Inventories map[string]v1alpha1.NodeInventoryStatus
+	// Attachments holds the volumes that Kubernetes has attached, by node.
+	Attachments map[string][]Attachment
 	// Existing holds the targets of this FileSystem, including those that are being deleted.
 	Existing []v1alpha1.StorageTarget
 	// Others holds the targets of all other FileSystems in all namespaces.
@@ -330,6 +332,9 @@ func (s *selection) explicitDevice(g group, d v1alpha1.DeviceReference, slot int
 	}
 	if carried := g.carriedBy(s.in.FileSystem, slot, d.Node, *b); carried != "" {
 		identity.ID = carried
+	} else if why := attachedAs(s.in.Attachments[d.Node], *b); why != "" {
+		s.problem(v1alpha1.ReasonNoDevices, "%s.devices: node %s: %s can't be used: %s", g.field, d.Node, d.ID, why)
+		return
 	}
 	name := g.targetName(s.in.FileSystem.Name, slot, d.Node, identity.ID)
 	if old := s.existing[name]; old != nil {
@@ -468,7 +473,7 @@ func (s *selection) candidates(
 			why = s.takenBy(node, identity)
 		}
 		if why == "" && carries < 0 {
-			why = cmp.Or(wrongTransport(b, selector), notUsable(b, forLog))
+			why = cmp.Or(wrongTransport(b, selector), s.attached(node, inventory, b), notUsable(b, forLog))
 		}
 		if why != "" {
 			others = append(others, fmt.Sprintf("%s (%s): %s", b.KernelName, cmp.Or(string(identity.ID), "no stable name"), why))

@@ -60,6 +60,8 @@ func TestAnOutputIsReadTheSameInAnotherProcess(t *testing.T) {
 	good, rotated := printed.Log([]byte("speed 800\n")), printed.Log([]byte("speed 800\n"))[3:]
 	large := bytes.Repeat([]byte("speed 1\n"), benchmarks.MaxOutput/8)
 	machine := printed.Log([]byte(`parallelfs: machine {"name":"worker-0","throttled":{"periods":10,"throttled":5,"time":250000000}}` + "\nspeed 800\n"))
+	three := printed.Log([]byte("speed 100\nspeed 161\nspeed 060\n"))
+	cut := func(from, to int) []byte { return append(bytes.Clone(three[:from]), three[to:]...) }
 	for name, c := range map[string]struct {
 		tool v1alpha1.BenchmarkTool
 		logs [][]byte
@@ -69,6 +71,11 @@ func TestAnOutputIsReadTheSameInAnotherProcess(t *testing.T) {
 		"two pods":                         {v1alpha1.ToolCustom, [][]byte{good, good}, HaveField("Samples", HaveExactElements(HaveField("Value", 1600.0)))},
 		"a machine that was held back":     {v1alpha1.ToolCustom, [][]byte{machine}, HaveField("Throttled", ContainSubstring("on node n1 back in 5 of 10 periods"))},
 		"a log that was rotated":           {v1alpha1.ToolCustom, [][]byte{good, rotated}, HaveField("Verdict", ContainSubstring("printed 10 bytes, and 7 of 10 are left"))},
+		"a log without its middle":         {v1alpha1.ToolCustom, [][]byte{cut(10, 20)}, HaveField("Verdict", ContainSubstring("printed 30 bytes, and 20 of 30 are left"))},
+		"a log without its end":            {v1alpha1.ToolCustom, [][]byte{three[:20]}, HaveField("Verdict", ContainSubstring("read without its last line"))},
+		"a log with a line doubled":        {v1alpha1.ToolCustom, [][]byte{append(bytes.Clone(three[:10]), three...)}, HaveField("Verdict", ContainSubstring("printed 30 bytes, and its log has 40"))},
+		"a log with one line for another":  {v1alpha1.ToolCustom, [][]byte{append(bytes.Clone(three[:10]), cut(10, 20)...)}, HaveField("Verdict", ContainSubstring("is not that of its log"))},
+		"the whole log of these lines":     {v1alpha1.ToolCustom, [][]byte{three}, HaveField("Samples", HaveExactElements(HaveField("Value", 321.0)))},
 		"an output that is too large":      {v1alpha1.ToolCustom, [][]byte{printed.Log(large)}, HaveField("Verdict", ContainSubstring("printed more than 16 MiB"))},
 		"outputs that are, together":       {v1alpha1.ToolCustom, [][]byte{printed.Log(large[:9<<20]), printed.Log(large[:9<<20])}, HaveField("Verdict", ContainSubstring("printed more than 16 MiB"))},
 		"no pod":                           {v1alpha1.ToolCustom, nil, HaveField("Verdict", ContainSubstring("it was not found"))},

@@ -85,6 +85,12 @@ func (c Collector) Collect(ctx context.Context) v1alpha1.NodeInventoryStatus {
 	if c.Volatile != nil {
 		status.VolatileState = c.Volatile(filepath.Join(c.Host, stateDirectory))
 	}
+	if status.UnsharedState, err = c.unshared(); err != nil {
+		problems = append(problems, err.Error())
+	} else if at := status.UnsharedState; at != "" {
+		problems = append(problems, fmt.Sprintf("%s is on %s, which is not a shared mount: servers do not see disks that the agent mounts. "+
+			"Run at each start of the node: mount --make-rshared %s", stateDirectory, at, at))
+	}
 	status.Summary = summary(status)
 	status.Problems = cut(problems, 32, 1024)
 	return status
