@@ -16,7 +16,8 @@ const (
 )
 
 // Ask sends a request without a body to a server with a limited listener. It repeats the request if its connection ends before the answer,
-// because the listener may have closed this connection in favor of others. If the server is busy (503), it repeats the request after a pause.
+// because the listener may have closed this connection in favor of others. If the server is busy (503), it repeats the request after a
+// pause.
 func Ask(client *http.Client, request *http.Request) (response *http.Response, err error) {
 	for try := 1; ; try++ {
 		response, err = client.Do(request) //nolint:gosec // the caller made the request for an address of the filesystem
