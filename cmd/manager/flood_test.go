@@ -107,7 +107,8 @@ func TestAFloodFromTheManagersOwnAddressKeepsNoneOfItsQuestionsOut(t *testing.T)
 		reader := agents.NewReader(fake.NewClientBuilder().WithObjects(node).Build(), port, time.Minute)
 		for range questions {
 			now := time.Now()
-			found := reader.Telemetry(t.Context(), client.ObjectKey{Namespace: "storage", Name: "scratch"}, []string{"n1"}, now.Add(-time.Minute), now)
+			scratch := client.ObjectKey{Namespace: "storage", Name: "scratch"}
+			found := reader.Telemetry(t.Context(), scratch, []string{"n1"}, now.Add(-time.Minute), now)
 			g.Expect(found).To(HaveLen(1))
 			g.Expect(found[0].Problem).To(HavePrefix("its agent has no samples of that time"), "it answers")
 		}

@@ -249,7 +249,7 @@ type sharedMaps struct {
 	known map[string]map[string]string
 }
 
-// mostShared bounds the maps that are kept, those of objects that are gone among them. Most have some hundred bytes, and all at most maxWords.
+// mostShared bounds the maps that are kept, those of objects that are gone among them. Each has at most maxWords bytes.
 const mostShared = 1 << 14
 
 func (s *sharedMaps) of(words map[string]string) map[string]string {

@@ -81,8 +81,8 @@ func (l *Listener) add(accepted net.Conn) net.Conn {
 	return c
 }
 
-// limitAddress is called when c becomes older than patience. If the address then has more than PerAddress connections of that age, it closes
-// the oldest of them that is not held.
+// limitAddress is called when c becomes older than patience. If the address then has more than PerAddress connections of that age,
+// it closes the oldest of them that is not held.
 func (l *Listener) limitAddress(c *connection) {
 	l.mutex.Lock()
 	var closed *connection
