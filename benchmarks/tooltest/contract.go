@@ -371,8 +371,8 @@ func (s suite) repetitions(t *testing.T) {
 // word matches a word or a number.
 var word = regexp.MustCompile(`[A-Za-z0-9]+`)
 
-// longs are what a word is stretched with: characters that %q escapes, a word that is nearly as long as the longest line that parsers read,
-// and a longer one.
+// longs returns the texts that stretch a word: characters that %q escapes, nearly as many as the longest line that parsers read has, and
+// more.
 func longs() map[string][]byte {
 	out := map[string][]byte{}
 	for _, filler := range []string{"9", "x", "\x00", `\u0000`, " 9", "é", "\xff", "\r"} {
