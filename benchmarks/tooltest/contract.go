@@ -413,6 +413,7 @@ func longs() map[string][]byte {
 
 // Stretched returns outputs that differ from a good one in one long word. It stretches two words, or with CONTRACTS=all each of them.
 func Stretched(t testing.TB, output []byte) iter.Seq2[string, []byte] {
+	t.Helper()
 	const few = 2
 	words := word.FindAllIndex(output, -1)
 	chosen := places.Contracts.Some(t, len(words), few)
