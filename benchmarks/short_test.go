@@ -1,6 +1,9 @@
 package benchmarks_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -12,5 +15,20 @@ import (
 func TestLongLinesAreCutInMessages(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(benchmarks.Short("short")).To(Equal("short"))
-	g.Expect(benchmarks.Short(strings.Repeat("ä", 150))).To(Equal(strings.Repeat("ä", 100) + "…"))
+	g.Expect(benchmarks.Short(strings.Repeat("ä", 150))).To(Equal(strings.Repeat("ä", 98) + "…"))
+	for _, c := range []string{"x", "ä", "\x00", "\xff", "\"", "😀", "\u2028"} {
+		for _, length := range []int{40, 100, 200, 201, 1 << 20} {
+			short := benchmarks.Short(strings.Repeat(c, length))
+			g.Expect(len(fmt.Sprintf("%q", short))).To(BeNumerically("<=", 202), "%d of %q", length, c)
+		}
+	}
+}
+
+func TestLongErrorsOfLibrariesAreCut(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(benchmarks.ShortError(io.EOF)).To(BeIdenticalTo(io.EOF))
+	var number int
+	err := json.Unmarshal([]byte(strings.Repeat("9", 1<<20)), &number)
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(len(benchmarks.ShortError(err).Error())).To(BeNumerically("<=", 500))
 }

@@ -136,11 +136,7 @@ func (b *budget) findLines(m metric, text string) ([]float64, error) {
 func parse(text string) (float64, error) {
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil || !decimal.MatchString(text) {
-		const most = 64
-		if len(text) > most {
-			text = strings.ToValidUTF8(text[:most], "") + "…"
-		}
-		return 0, fmt.Errorf("%q is no number of the form 123.45", text)
+		return 0, fmt.Errorf("%q is no number of the form 123.45", benchmarks.Short(text))
 	}
 	return value, nil
 }
@@ -178,7 +174,7 @@ func (b *budget) decode(all []metric, text []byte) (any, error) {
 	var document any
 	decoder := json.NewDecoder(bytes.NewReader(withoutOwn(text)))
 	if err := decoder.Decode(&document); err != nil {
-		return nil, fmt.Errorf("the output is no JSON document: %w", err)
+		return nil, fmt.Errorf("the output is no JSON document: %w", benchmarks.ShortError(err))
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("something stands behind the JSON document")

@@ -233,7 +233,7 @@ func read(text []byte) (document, benchmarks.Remarks, error) {
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 			return doc, skipped, fmt.Errorf("the report, which begins in line %d, is cut off", number)
 		}
-		return doc, skipped, fmt.Errorf("the report, which begins in line %d, is not the JSON of fio: %w", number, err)
+		return doc, skipped, fmt.Errorf("the report, which begins in line %d, is not the JSON of fio: %w", number, benchmarks.ShortError(err))
 	}
 	behind := text[start+int(end):]
 	number += bytes.Count(text[start:start+int(end)], []byte("\n"))

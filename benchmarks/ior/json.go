@@ -80,7 +80,7 @@ func readJSON(lines []openmpi.Line) (result, error) {
 			return result{}, fmt.Errorf("line %d: found %q instead of JSON: %w", line.Number, benchmarks.Short(line.Text), err)
 		}
 		line := at(decoder.InputOffset())
-		return result{}, fmt.Errorf("line %d: the JSON is not of IOR: %w", line.Number, err)
+		return result{}, fmt.Errorf("line %d: the JSON is not of IOR: %w", line.Number, benchmarks.ShortError(err))
 	}
 	end := decoder.InputOffset()
 	if err := decoder.Decode(new(json.RawMessage)); !errors.Is(err, io.EOF) {

@@ -127,7 +127,7 @@ func (r result) samples(w *want) ([]benchmarks.Sample, error) {
 	var found []string
 	for _, row := range r.rows {
 		fail := func(format string, args ...any) error {
-			return fmt.Errorf("line %d: %s: %s", row.line, row.operation, fmt.Sprintf(format, args...))
+			return fmt.Errorf("line %d: %s: %s", row.line, benchmarks.Short(row.operation), fmt.Sprintf(format, args...))
 		}
 		if row.operation != "write" && row.operation != "read" || slices.Contains(found, row.operation) {
 			return nil, fail("the summary holds an operation that IOR does not print there, or twice")
@@ -396,7 +396,7 @@ func (p *parser) iterations(timed bool) (counts map[string]int64, summed bool, e
 			case len(strings.Fields(line)) != len(p.titles):
 				return nil, false, p.Unexpected(fmt.Sprintf("a result of %d columns", len(p.titles)))
 			case match[2] != strconv.FormatInt(counts[match[1]], 10):
-				return nil, false, p.Fail("the result is of iteration %s, but %d comes next", match[2], counts[match[1]])
+				return nil, false, p.Fail("the result is of iteration %s, but %d comes next", benchmarks.Short(match[2]), counts[match[1]])
 			}
 			counts[match[1]]++
 			if err := p.result(match[1], strings.Fields(line)); err != nil {
@@ -497,7 +497,7 @@ func (p *parser) cell(text string) (cell, error) {
 		if text == "-" || text == "NA" {
 			return cell{}, nil
 		}
-		return cell{}, p.Fail("%q is no number of the form 123.45", text)
+		return cell{}, p.Fail("%q is no number of the form 123.45", benchmarks.Short(text))
 	}
 	_, digits, _ := strings.Cut(text, ".")
 	return cell{value, math.Pow10(-len(digits))}, nil
@@ -509,7 +509,7 @@ func (p *parser) highest(match []string) error {
 	mega, err2 := strconv.ParseFloat(match[3], 64)
 	const ratio, near, part = 1.048576, 0.011, 1e-6
 	if err != nil || err2 != nil || !benchmarks.Near(mebi*ratio, mega, near, part) {
-		return p.Fail("%s MiB/s are not %s MB/s", match[2], match[3])
+		return p.Fail("%s MiB/s are not %s MB/s", benchmarks.Short(match[2]), benchmarks.Short(match[3]))
 	}
 	p.most[strings.ToLower(match[1])] = mebi
 	return nil
@@ -541,7 +541,7 @@ func (p *parser) rows() ([]row, error) {
 		}
 		out = append(out, r)
 		if asked := p.facts["repetitions"]; asked != "" && asked != strconv.FormatInt(r.repetitions, 10) {
-			return nil, p.Fail("there are %d results of %s, and %s repetitions were asked for", r.repetitions, name, asked)
+			return nil, p.Fail("there are %d results of %s, and %s repetitions were asked for", r.repetitions, name, benchmarks.Short(asked))
 		}
 	}
 	return out, nil
@@ -599,7 +599,7 @@ func (p *parser) row(titles, fields []string) (row, error) {
 		"#Tasks": &out.tasks, "reps": &out.repetitions, "segcnt": &out.segments, "blksiz": &out.block, "xsize": &out.transfer,
 	} {
 		if *number, err = strconv.ParseInt(place(title), 10, 64); err != nil {
-			return out, p.Fail("%s of the summary is %q, which is no number", title, place(title))
+			return out, p.Fail("%s of the summary is %q, which is no number", title, benchmarks.Short(place(title)))
 		}
 	}
 	out.seconds, _ = strconv.ParseFloat(place("Mean(s)"), 64) // 0 if they are not printed
@@ -623,7 +623,7 @@ func (p *parser) numbers(of string, titles, fields []string) (*[4]float64, error
 		text := fields[first+i]
 		value, err := strconv.ParseFloat(text, 64)
 		if err != nil || !decimal.MatchString(text) {
-			return nil, p.Fail("%q is no number of the form 123.45", text)
+			return nil, p.Fail("%q is no number of the form 123.45", benchmarks.Short(text))
 		}
 		out[i] = value
 	}

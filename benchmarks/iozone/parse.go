@@ -174,7 +174,7 @@ func (p *parser) header() error {
 				continue
 			}
 			if want := strconv.FormatInt(facts[i].want, 10); match[1] != want {
-				return p.fail("%q, but the point asked for "+facts[i].what, line, facts[i].want)
+				return p.fail("%q, but the point asked for "+facts[i].what, benchmarks.Short(line), facts[i].want)
 			}
 			facts[i].seen = true
 		}
@@ -204,10 +204,10 @@ func (p *parser) result(want result) (float64, error) {
 		return 0, p.unexpected(line, title)
 	}
 	if match[1] != strconv.Itoa(p.processes) {
-		return 0, p.fail("the result is of %s processes, but the point asked for %d", match[1], p.processes)
+		return 0, p.fail("the result is of %s processes, but the point asked for %d", benchmarks.Short(match[1]), p.processes)
 	}
 	if match[4] != "kB/sec" {
-		return 0, p.fail("the result is in %s instead of kB/sec", match[4])
+		return 0, p.fail("the result is in %s instead of kB/sec", benchmarks.Short(match[4]))
 	}
 	total, err := p.number(match[3])
 	if err != nil {
@@ -272,7 +272,7 @@ func (p *parser) number(text string) (float64, error) {
 	plain := !strings.ContainsFunc(text, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
 	value, err := strconv.ParseFloat(text, 64)
 	if !plain || err != nil {
-		return 0, p.fail("%q is no number of the form 123.45", text)
+		return 0, p.fail("%q is no number of the form 123.45", benchmarks.Short(text))
 	}
 	return value, nil
 }

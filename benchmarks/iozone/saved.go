@@ -283,7 +283,7 @@ func (p *anyParser) whole(ended, auto bool) error {
 func (p *anyParser) number(text string) (float64, error) {
 	q := parser{at: p.At.Number}
 	if _, decimals, _ := strings.Cut(text, "."); len(decimals) != 2 {
-		return 0, p.Fail("%q is no number of the form 123.45", text)
+		return 0, p.Fail("%q is no number of the form 123.45", benchmarks.Short(text))
 	}
 	return q.number(text)
 }
@@ -296,7 +296,8 @@ func (p *anyParser) result(match []string) error {
 		metric = title
 	}
 	if count, _ := strconv.ParseInt(match[1], 10, 64); count != p.processes || counted == "" {
-		return p.Fail("the result is of %s processes in %s, and %d in kB/sec or ops/sec were expected", match[1], match[4], p.processes)
+		return p.Fail("the result is of %s processes in %s, and %d in kB/sec or ops/sec were expected",
+			benchmarks.Short(match[1]), benchmarks.Short(match[4]), p.processes)
 	}
 	saved := &p.out[len(p.out)-1]
 	if slices.ContainsFunc(saved.Samples, func(s benchmarks.Sample) bool { return s.Name == metric }) {
@@ -321,7 +322,8 @@ func (p *anyParser) result(match []string) error {
 				return err
 			}
 			if unitOf(parent[2]) != counted || seen > total*1.05+1 {
-				return p.Fail("the parent of the %s sees %s %s, more than its children do", title, parent[1], parent[2])
+				return p.Fail("the parent of the %s sees %s %s, more than its children do",
+					title, benchmarks.Short(parent[1]), benchmarks.Short(parent[2]))
 			}
 			if !p.Next() {
 				return p.CutOff(what)
@@ -404,7 +406,7 @@ func (p *anyParser) row(fields []string) error {
 	for _, field := range fields {
 		number, err := strconv.ParseInt(field, 10, 64)
 		if err != nil || number > 1<<53 {
-			return p.Fail("%q is no number that can be", field)
+			return p.Fail("%q is no number that can be", benchmarks.Short(field))
 		}
 		numbers = append(numbers, number)
 	}
@@ -417,7 +419,7 @@ func (p *anyParser) row(fields []string) error {
 	}
 	file, record := fields[0], fields[1]
 	if _, twice := p.values[file+" "+record]; twice {
-		return p.Fail("there is a second row of files of %s kB in records of %s kB", file, record)
+		return p.Fail("there is a second row of files of %s kB in records of %s kB", benchmarks.Short(file), benchmarks.Short(record))
 	}
 	if len(p.out) == maxRows {
 		return p.Fail("there are more than %d rows", maxRows)
@@ -475,7 +477,7 @@ func (p *anyParser) excel(match []string) error {
 			return err
 		}
 		if before, found := p.values[metric]; !found || math.Abs(before-value) > 0.011 {
-			return p.Fail("the report for a spreadsheet has %s of %s, and the result above is %.2f", rest, metric, before)
+			return p.Fail("the report for a spreadsheet has %s of %s, and the result above is %.2f", benchmarks.Short(rest), metric, before)
 		}
 		return nil
 	}
@@ -496,7 +498,7 @@ func (p *anyParser) excel(match []string) error {
 			return p.Unexpected("a row of the report for a spreadsheet")
 		}
 		if before, found := p.values[p.report+" "+name+" "+p.records[i]]; found && before != value {
-			return p.Fail("the report for a spreadsheet has %s of %s, and the table above %.0f", field, p.report, before)
+			return p.Fail("the report for a spreadsheet has %s of %s, and the table above %.0f", benchmarks.Short(field), p.report, before)
 		}
 	}
 	return nil

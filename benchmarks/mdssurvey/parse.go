@@ -42,7 +42,7 @@ func (s settings) results(row int, match []string) (string, error) {
 	for i, want := range []int64{1, s.files, s.directories, s.threads[row]} {
 		what := []string{"metadata targets", "files", "directories", "threads"}[i]
 		if match[i+1] != strconv.FormatInt(want, 10) {
-			return "", fmt.Errorf("the result is of %s %s instead of %d", match[i+1], what, want)
+			return "", fmt.Errorf("the result is of %s %s instead of %d", benchmarks.Short(match[i+1]), what, want)
 		}
 	}
 	return match[5], nil

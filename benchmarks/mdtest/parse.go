@@ -191,17 +191,17 @@ func (p *parser) head() error { //nolint:gocyclo // one case for each form of a 
 			}
 			var err error
 			if p.tasks, err = strconv.ParseInt(tasks, 10, 32); err != nil || p.tasks < 1 {
-				return p.Fail("%s tasks can't be", tasks)
+				return p.Fail("%s tasks can't be", benchmarks.Short(tasks))
 			}
 			if p.want != nil && tasks != strconv.Itoa(p.want.processes) {
-				return p.Fail("mdtest ran with %s tasks, but the point asked for %d processes", tasks, p.want.processes)
+				return p.Fail("mdtest ran with %s tasks, but the point asked for %d processes", benchmarks.Short(tasks), p.want.processes)
 			}
 			continue
 		}
 		if match := itemsLine.FindStringSubmatch(line); match != nil && tasks != "" && total == "" {
 			total = match[2]
 			if match[1] != tasks {
-				return p.Fail("%q, though mdtest was launched with %s tasks", line, tasks)
+				return p.Fail("%q, though mdtest was launched with %s tasks", benchmarks.Short(line), benchmarks.Short(tasks))
 			}
 			if err := p.items(total, match[3] == "file"); err != nil {
 				return err
@@ -211,7 +211,7 @@ func (p *parser) head() error { //nolint:gocyclo // one case for each form of a 
 		if match := stonewallLine.FindStringSubmatch(line); match != nil && total != "" {
 			most, err := strconv.ParseInt(match[1], 10, 64)
 			if err != nil || most > exact/p.tasks {
-				return p.Fail("%s items of a process can't be", match[1])
+				return p.Fail("%s items of a process can't be", benchmarks.Short(match[1]))
 			}
 			p.reached = most * p.tasks
 			continue
@@ -245,7 +245,7 @@ func inside(line string) bool {
 func (p *parser) items(text string, shared bool) error {
 	count, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || count > exact {
-		return p.Fail("%q is no number of items that can be", text)
+		return p.Fail("%q is no number of items that can be", benchmarks.Short(text))
 	}
 	if p.want != nil && !shared && count != p.want.total && !p.want.countsAll(p.version, count) {
 		return p.Fail("mdtest counts %d items, but the point asked for %d", count, p.want.total)
@@ -273,7 +273,7 @@ func (p *parser) tables() error {
 		const most = 1 << 20
 		count, err := strconv.Atoi(match[3])
 		if err != nil || count < 1 || count > most || p.want != nil && int64(count) != p.want.iterations {
-			return p.Fail("the results are of %s iterations, but the point asked for another number", match[3])
+			return p.Fail("the results are of %s iterations, but the point asked for another number", benchmarks.Short(match[3]))
 		}
 		// 4.1 prints a unit after the title. For times this unit is wrong, because they are in s. agree proves that.
 		if titled := match[2]; titled != "" && unit == "ops/s" && titled != "(in ops/sec)" {
@@ -447,7 +447,7 @@ func (p *parser) row(place int, texts []string, unit string, iterations int) (*b
 	for i, text := range texts {
 		var err error
 		if values[i], err = strconv.ParseFloat(text, 64); err != nil || !number.MatchString(text) {
-			return nil, p.Fail("%q is no number of the form 123.456", text)
+			return nil, p.Fail("%q is no number of the form 123.456", benchmarks.Short(text))
 		}
 	}
 	most, least, mean, deviation := values[0], values[1], values[2], values[3]
@@ -460,7 +460,8 @@ func (p *parser) row(place int, texts []string, unit string, iterations int) (*b
 		}
 	}
 	if benchmarks.Contradict(count, least, most, mean, deviation, near) {
-		return nil, p.Fail("the numbers of %q contradict each other: Max %s, Min %s, Mean %s, Std Dev %s", op.name, texts[0], texts[1], texts[2], texts[3])
+		return nil, p.Fail("the numbers of %q contradict each other: Max %s, Min %s, Mean %s, Std Dev %s", op.name,
+			benchmarks.Short(texts[0]), benchmarks.Short(texts[1]), benchmarks.Short(texts[2]), benchmarks.Short(texts[3]))
 	}
 	asked := p.want != nil && p.want.asked(op)
 	if most == 0 {

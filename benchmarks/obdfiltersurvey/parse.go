@@ -48,13 +48,13 @@ func (s settings) results(row int, match []string) (string, error) {
 	// The script prints the sums over all targets of the server.
 	targets, err := strconv.ParseInt(match[1], 10, 64)
 	if err != nil || targets == 0 {
-		return "", fmt.Errorf("the result is of %q targets", match[1])
+		return "", fmt.Errorf("the result is of %q targets", benchmarks.Short(match[1]))
 	}
 	r := s.rows[row]
 	for i, want := range []int64{targets * s.size * benchmarks.Kilo, s.record, targets * r.objects, targets * r.threads} {
 		what := []string{"KiB", "KiB in a record", "objects", "threads"}[i]
 		if match[i+2] != strconv.FormatInt(want, 10) {
-			return "", fmt.Errorf("the result is of %s %s instead of %d", match[i+2], what, want)
+			return "", fmt.Errorf("the result is of %s %s instead of %d", benchmarks.Short(match[i+2]), what, want)
 		}
 	}
 	return match[6], nil

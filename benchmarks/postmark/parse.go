@@ -73,7 +73,8 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int
 			return benchmarks.Report{}, fmt.Errorf("process %d: %w", rank, err)
 		}
 		if len(results) > 0 && r.version != results[0].version {
-			return benchmarks.Report{}, fmt.Errorf("process %d ran postmark %s and process 0 %s; make their images the same", rank, r.version, results[0].version)
+			return benchmarks.Report{}, fmt.Errorf("process %d ran postmark %s and process 0 %s; make their images the same",
+				rank, benchmarks.Short(r.version), benchmarks.Short(results[0].version))
 		}
 		results = append(results, r)
 	}
@@ -137,11 +138,7 @@ func (p *parser) fail(line, want string) error {
 	case strings.HasSuffix(line, "out of files!"):
 		return fmt.Errorf("its line %d: postmark ran out of files; make %s larger, %s smaller, or postmark.biasCreate larger", p.at, files, transactions)
 	}
-	const most = 200
-	if len(line) > most {
-		line = strings.ToValidUTF8(line[:most], "") + "…"
-	}
-	return fmt.Errorf("its line %d: found %q instead of %s", p.at, line, want)
+	return fmt.Errorf("its line %d: found %q instead of %s", p.at, benchmarks.Short(line), want)
 }
 
 // literal parses a constant line, ignoring the progress dots.
@@ -165,7 +162,7 @@ func (p *parser) match(expression *regexp.Regexp, want string) ([]string, error)
 // number parses a whole number of at most 12 digits, which a float64 represents exactly.
 func number(text string) (float64, error) {
 	if len(text) > 12 {
-		return 0, fmt.Errorf("%q is too large", text)
+		return 0, fmt.Errorf("%q is too large", benchmarks.Short(text))
 	}
 	return strconv.ParseFloat(text, 64)
 }
@@ -210,25 +207,27 @@ func (p *parser) data(expression *regexp.Regexp, want string, seconds float64) (
 	}
 	value, err := strconv.ParseFloat(groups[0], 64)
 	if err != nil {
-		return 0, fmt.Errorf("its line %d: %q is too large", p.at, groups[0])
+		return 0, fmt.Errorf("its line %d: %q is too large", p.at, benchmarks.Short(groups[0]))
 	}
 	perSecond, err := strconv.ParseFloat(groups[2], 64)
 	if err != nil {
-		return 0, fmt.Errorf("its line %d: %q is too large", p.at, groups[2])
+		return 0, fmt.Errorf("its line %d: %q is too large", p.at, benchmarks.Short(groups[2]))
 	}
 	for _, number := range [][2]string{{groups[0], groups[1]}, {groups[2], groups[3]}} {
 		if _, decimals, _ := strings.Cut(number[0], "."); number[1] != "bytes" && len(decimals) != 2 {
-			return 0, fmt.Errorf("its line %d: %s: %q has not two digits behind the point", p.at, want, number[0])
+			return 0, fmt.Errorf("its line %d: %s: %q has not two digits behind the point", p.at, want, benchmarks.Short(number[0]))
 		}
 	}
 	if seconds == 1 && groups[1] == groups[3] && groups[0] != groups[2] {
-		return 0, fmt.Errorf("its line %d: %s: %s %s in a second are not %s", p.at, want, groups[0], groups[1], groups[2])
+		return 0, fmt.Errorf("its line %d: %s: %s %s in a second are not %s", p.at, want,
+			benchmarks.Short(groups[0]), benchmarks.Short(groups[1]), benchmarks.Short(groups[2]))
 	}
 	// Both are rounded to two decimals, each in its own unit.
 	const half = 0.0051
 	amount, rate := inMegabytes(value, groups[1]), inMegabytes(perSecond, groups[3])
 	if !benchmarks.Near(amount/seconds, rate, inMegabytes(half, groups[1])/seconds+inMegabytes(half, groups[3]), 1e-6) {
-		return 0, fmt.Errorf("its line %d: %s: %s %s in %.0f seconds are not %s %s per second", p.at, want, groups[0], groups[1], seconds, groups[2], groups[3])
+		return 0, fmt.Errorf("its line %d: %s: %s %s in %.0f seconds are not %s %s per second", p.at, want,
+			benchmarks.Short(groups[0]), benchmarks.Short(groups[1]), seconds, benchmarks.Short(groups[2]), benchmarks.Short(groups[3]))
 	}
 	return amount, nil
 }
@@ -320,7 +319,8 @@ func (p *parser) times(r *result, s settings) error {
 	}
 	perSecond, err := number(groups[1])
 	if err != nil || perSecond != float64(int64(float64(s.transactions)/r.active)) || r.active > r.total {
-		return fmt.Errorf("its line %d: %d transactions in %.0f of %.0f seconds are not %s per second", p.at, s.transactions, r.active, r.total, groups[1])
+		return fmt.Errorf("its line %d: %d transactions in %.0f of %.0f seconds are not %s per second",
+			p.at, s.transactions, r.active, r.total, benchmarks.Short(groups[1]))
 	}
 	return nil
 }

@@ -144,7 +144,7 @@ func (p *savedParser) report(lines []string, began int) error {
 		return fmt.Errorf("in the report that begins in line %d: %w", began, err)
 	}
 	if asked := p.out.Parameters[transactions]; asked != "" && asked != strconv.FormatInt(s.transactions, 10) {
-		return fmt.Errorf("postmark was told to make %s transactions, and the report has %d", asked, s.transactions)
+		return fmt.Errorf("postmark was told to make %s transactions, and the report has %d", benchmarks.Short(asked), s.transactions)
 	}
 	p.out.Parameters[files], p.out.Parameters[transactions] = strconv.FormatInt(s.files, 10), strconv.FormatInt(s.transactions, 10)
 	p.out.Samples = combine(float64(s.transactions), []result{r})

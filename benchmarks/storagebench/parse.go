@@ -65,9 +65,9 @@ func (Tool) Parse(spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, _ int
 		case match == nil:
 			continue
 		case len(want) == 0:
-			return benchmarks.Report{}, fmt.Errorf("line %d: %s has ended behind the last call", i+1, match[1])
+			return benchmarks.Report{}, fmt.Errorf("line %d: %s has ended behind the last call", i+1, benchmarks.Short(match[1]))
 		case match[1] != want[0]:
-			return benchmarks.Report{}, fmt.Errorf("line %d: %s has ended instead of %s", i+1, match[1], want[0])
+			return benchmarks.Report{}, fmt.Errorf("line %d: %s has ended instead of %s", i+1, benchmarks.Short(match[1]), want[0])
 		}
 		if want = want[1:]; len(want) > 0 {
 			r, err := parse(lines[start:i], start, match[1])
@@ -126,7 +126,7 @@ func (r *result) line(line string) error {
 		}
 		value, err := strconv.ParseUint(text, 10, 53)
 		if err != nil {
-			return fmt.Errorf("%q is no throughput", text)
+			return fmt.Errorf("%q is no throughput", benchmarks.Short(text))
 		}
 		into[name] = float64(value)
 		return nil
@@ -160,7 +160,7 @@ func (r *result) line(line string) error {
 	if len(line) > most {
 		line = strings.ToValidUTF8(line[:most], "") + "…"
 	}
-	return fmt.Errorf("%q is no line of a result", line)
+	return fmt.Errorf("%q is no line of a result", benchmarks.Short(line))
 }
 
 // check refuses a result of another operation, or whose summary does not match its targets.
@@ -169,7 +169,7 @@ func (r *result) check(operation string) error {
 	case !r.finished:
 		return errors.New("no line says that all servers have finished")
 	case r.title != operation:
-		return fmt.Errorf("the result is of %q instead of %s", r.title, operation)
+		return fmt.Errorf("the result is of %q instead of %s", benchmarks.Short(r.title), operation)
 	case len(r.targets) == 0:
 		return errors.New("there are no targets")
 	}

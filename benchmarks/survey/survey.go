@@ -124,7 +124,7 @@ func (f Form) row(index int, match []string) ([]float64, error) {
 		}
 		value, err := strconv.ParseFloat(found[2], 64)
 		if err != nil || value == 0 {
-			return nil, fmt.Errorf("the result of %s is %q", test, found[2])
+			return nil, fmt.Errorf("the result of %s is %q", test, benchmarks.Short(found[2]))
 		}
 		out = append(out, value)
 		rest = rest[len(found[0]):]

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"regexp"
@@ -60,6 +61,11 @@ func Run(t *testing.T, tool benchmarks.Tool, cases map[string]Case) {
 	t.Run("refuses what no tool prints", func(t *testing.T) {
 		for _, i := range places.Contracts.Of(t, len(all)) {
 			all[i].garbage(t)
+		}
+	})
+	t.Run("quotes little of a long word", func(t *testing.T) {
+		for _, i := range places.Contracts.Of(t, len(all)) {
+			all[i].longWords(t)
 		}
 	})
 	t.Run("has parameters that each change what is run", func(t *testing.T) { parameters(t, all) })
@@ -248,6 +254,9 @@ func (s suite) samples(t *testing.T) {
 // maxMemory bounds the total allocation for parsing an output, in MiB. The manager's memory grows by less, whatever the output is.
 const maxMemory = 64
 
+// maxError bounds an error that quotes an output, in bytes.
+const maxError = 1 << 10
+
 // Hostile are outputs of 16 MiB that no benchmark prints. Some begin like a good one.
 func Hostile(good []byte) map[string]func() []byte {
 	const most = benchmarks.MaxOutput
@@ -275,25 +284,54 @@ func Hostile(good []byte) map[string]func() []byte {
 		}
 	}
 	outputs["nested lists"] = fill("{\n", "[")
+	grown(good, fill, outputs)
 	for i, line := range bytes.SplitAfter(good, []byte("\n")) {
 		const tried = 4
 		if i < tried && len(line) > 0 {
-			outputs[fmt.Sprintf("line %d again and again", i+1)] = fill(string(bytes.Join(bytes.SplitAfter(good, []byte("\n"))[:i], nil)), string(line))
+			before := bytes.Join(bytes.SplitAfter(good, []byte("\n"))[:i], nil)
+			outputs[fmt.Sprintf("line %d again and again", i+1)] = fill(string(before), string(line))
 		}
 	}
 	return outputs
 }
 
+// grown adds outputs that are good ones but for one place, or with other characters.
+func grown(good []byte, fill func(begin, element string) func() []byte, outputs map[string]func() []byte) {
+	words, all := word.FindAllIndex(good, -1), string(good)
+	if len(words) == 0 {
+		return
+	}
+	at := words[len(words)/2][1]
+	for what, filler := range map[string]string{
+		"characters": "x", "digits": "9", "lists": "[", "objects": `{"a":`, "fields": " 1", "backslashes": `\`,
+	} {
+		outputs["a word followed by "+what] = fill(all[:at], filler)
+	}
+	for what, element := range map[string]string{
+		"NUL":                       strings.ReplaceAll(all, " ", "\x00"),
+		"carriage returns":          strings.ReplaceAll(all, "\n", "\r"),
+		"carriage returns and more": strings.ReplaceAll(all, "\n", "\r\n"),
+		"no newlines":               strings.ReplaceAll(all, "\n", " "),
+		"invalid UTF-8":             strings.ReplaceAll(all, " ", "\xff"),
+	} {
+		outputs["the output again and again with "+what] = fill("", element)
+	}
+}
+
 // hostile reads outputs that no benchmark prints.
 func (s suite) hostile(t *testing.T) {
-	for what, prints := range Hostile(s.output) {
-		g, output := NewWithT(t), prints()
+	const few = 20
+	outputs := Hostile(s.output)
+	names := slices.Sorted(maps.Keys(outputs))
+	for _, i := range places.Contracts.Some(t, len(names), few) {
+		what := names[i]
+		g, output := NewWithT(t), outputs[what]()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, err := s.tool.Parse(s.spec, s.point, s.step, output)
 		runtime.ReadMemStats(&after)
 		g.Expect(err).To(HaveOccurred(), what)
-		g.Expect(len(err.Error())).To(BeNumerically("<", 2000), what)
+		g.Expect(len(err.Error())).To(BeNumerically("<=", maxError), what)
 		g.Expect((after.TotalAlloc-before.TotalAlloc)>>20).To(BeNumerically("<=", maxMemory), "MiB for %s: %v", what, err)
 	}
 }
@@ -356,6 +394,57 @@ func (s suite) repetitions(t *testing.T) {
 	s.refused(g, nil, "nothing")
 	if !json.Valid(s.output) {
 		s.refused(g, bytes.ReplaceAll(s.output, []byte("\n"), nil), "without newlines")
+	}
+}
+
+// word matches a word or a number.
+var word = regexp.MustCompile(`[A-Za-z0-9]+`)
+
+// longs returns the texts that stretch a word: characters that %q escapes, nearly as many as the longest line that parsers read has, and
+// more.
+func longs() map[string][]byte {
+	out := map[string][]byte{}
+	for _, filler := range []string{"9", "x", "\x00", `\u0000`, " 9", "é", "\xff", "\r"} {
+		out[fmt.Sprintf("3 KiB of %q", filler)] = bytes.Repeat([]byte(filler), 3<<10/len(filler))
+	}
+	out["60 KiB of 9"], out["1 MiB of 9"] = bytes.Repeat([]byte("9"), 60<<10), bytes.Repeat([]byte("9"), 1<<20)
+	return out
+}
+
+// Stretched returns outputs that differ from a good one in one long word. It stretches two words, or with CONTRACTS=all each of them.
+func Stretched(t testing.TB, output []byte) iter.Seq2[string, []byte] {
+	t.Helper()
+	const few = 2
+	words := word.FindAllIndex(output, -1)
+	chosen := places.Contracts.Some(t, len(words), few)
+	return func(yield func(string, []byte) bool) {
+		for _, i := range chosen {
+			begin, end := words[i][0], words[i][1]
+			for what, long := range longs() {
+				what = fmt.Sprintf("%s behind %q at byte %d", what, output[begin:end], end)
+				if !yield(what, slices.Concat(output[:end], long, output[end:])) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// longWords reads outputs with one long word: an error that quotes a word or a line cuts it.
+func (s suite) longWords(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	for what, output := range Stretched(t, s.output) {
+		report, err := s.tool.Parse(s.spec, s.point, s.step, output)
+		if err != nil {
+			g.Expect(report).To(Equal(benchmarks.Report{}), what)
+			g.Expect(len(err.Error())).To(BeNumerically("<=", maxError), "%s: %s: %.300s", s.spec.ToolName(), what, err)
+		}
+		if saves, is := s.tool.(benchmarks.SavedParser); is {
+			if _, err := saves.ParseSaved(output); err != nil {
+				g.Expect(len(err.Error())).To(BeNumerically("<=", maxError), "%s: %s, saved elsewhere: %.300s", s.spec.ToolName(), what, err)
+			}
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ func Reads(t *testing.T, tool benchmarks.Tool, spec *v1alpha1.BenchmarkRunSpec, 
 	var report benchmarks.Report
 	within(t, output, func() (err error) {
 		report, err = tool.Parse(spec, point, 0, output)
-		if err != nil && (report.Samples != nil || report.Version != "" || len(err.Error()) >= 2000) {
+		if err != nil && (report.Samples != nil || report.Version != "" || len(err.Error()) > maxError) {
 			t.Fatalf("the report %v beside the error %v", report, err)
 		}
 		if err == nil && len(report.Samples) == 0 {

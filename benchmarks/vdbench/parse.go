@@ -176,7 +176,7 @@ func (p *parser) line(text string) error {
 			p.run = match[1] + match[2]
 		}
 		if slices.Contains(p.order, p.run) {
-			return fmt.Errorf("the run %q begins a second time", p.run)
+			return fmt.Errorf("the run %q begins a second time", benchmarks.Short(p.run))
 		}
 		if p.order = append(p.order, p.run); len(p.order) > maxRuns {
 			return fmt.Errorf("there are more than %d runs", maxRuns)
@@ -218,7 +218,7 @@ func (p *parser) line(text string) error {
 // averageOf parses the row of the average over the intervals from and to.
 func (p *parser) averageOf(from, to string, fields []string) error {
 	if p.averaged && p.saved {
-		return fmt.Errorf("the run %q has a second average", p.run)
+		return fmt.Errorf("the run %q has a second average", benchmarks.Short(p.run))
 	}
 	p.averaged = true
 	if p.samples[p.run] == nil && len(fields) == len(p.columns) {
@@ -261,7 +261,7 @@ func (p *parser) average(fields []string) error {
 	case p.run == "" || p.columns == nil:
 		return errors.New("an average stands before its run or the titles of its columns")
 	case p.samples[p.run] != nil:
-		return fmt.Errorf("the run %q has a second average", p.run)
+		return fmt.Errorf("the run %q has a second average", benchmarks.Short(p.run))
 	case len(fields) != len(p.columns):
 		return fmt.Errorf("the average has %d columns, and %d titles stand above", len(fields), len(p.columns))
 	}
@@ -271,11 +271,11 @@ func (p *parser) average(fields []string) error {
 			return 0, fmt.Errorf("the table has no column %s of %s", name, group)
 		}
 		if !number.MatchString(fields[at]) {
-			return 0, fmt.Errorf("%s of %s is %q, which is no number", name, group, fields[at])
+			return 0, fmt.Errorf("%s of %s is %q, which is no number", name, group, benchmarks.Short(fields[at]))
 		}
 		out, err := strconv.ParseFloat(fields[at], 64)
 		if err == nil && out == 0 {
-			err = fmt.Errorf("%s of %s is 0 in the run %q: nothing was done, or too little to measure", name, group, p.run)
+			err = fmt.Errorf("%s of %s is 0 in the run %q: nothing was done, or too little to measure", name, group, benchmarks.Short(p.run))
 		}
 		return out, err
 	}

@@ -51,7 +51,7 @@ func (Tool) ParseSaved(output []byte) ([]benchmarks.Saved, error) {
 // ended refuses a run with intervals but without an average.
 func (p *parser) ended() error {
 	if p.counted > 0 && !p.averaged {
-		return fmt.Errorf("the run %q ends without its average", p.run)
+		return fmt.Errorf("the run %q ends without its average", benchmarks.Short(p.run))
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (p *parser) savedAverage(fields []string) error {
 	case p.run == "" || p.columns == nil:
 		return errors.New("an average stands before its run or the titles of its columns")
 	case p.samples[p.run] != nil:
-		return fmt.Errorf("the run %q has a second average", p.run)
+		return fmt.Errorf("the run %q has a second average", benchmarks.Short(p.run))
 	}
 	done := column{"close", "rate"}
 	if p.formatting {

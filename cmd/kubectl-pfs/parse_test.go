@@ -10,6 +10,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks/results"
+	"parallelfs.dev/operator/benchmarks/tooltest"
 )
 
 // parsed runs parse and decodes the document.
@@ -48,6 +49,27 @@ func TestEverySavedOutputOfAGoodRunIsReadAndNoneOfABadOneIsTakenForGood(t *testi
 }
 
 const mdtestOutput = "../../benchmarks/mdtest/testdata/4.0.0-paper-i3.txt"
+
+func TestAnErrorOfALongWordIsShort(t *testing.T) {
+	for _, path := range []string{
+		mdtestOutput, "../../benchmarks/ior/testdata/3.3.0-shared.txt", "../../benchmarks/iozone/testdata/single-4-processes.txt",
+		"../../benchmarks/fio/testdata/read-1-job.txt", "../../benchmarks/vdbench/testdata/documented-three-operations.txt",
+		"../../benchmarks/postmark/testdata/one-process-small-files.txt",
+	} {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			g := NewWithT(t)
+			output, err := os.ReadFile(path)
+			g.Expect(err).NotTo(HaveOccurred())
+			file := filepath.Join(t.TempDir(), "output.txt")
+			for what, long := range tooltest.Stretched(t, output) {
+				g.Expect(os.WriteFile(file, long, 0o600)).To(Succeed())
+				if got := on(t, nil)("bench", "parse", file); got.code != exitGood {
+					g.Expect(len(got.stderr)).To(BeNumerically("<=", len(file)+1<<10), "%s: %.300s", what, got.stderr)
+				}
+			}
+		})
+	}
+}
 
 func TestWhatTheOutputSaysOfItselfBecomesTheParametersOfThePoint(t *testing.T) {
 	g := NewWithT(t)

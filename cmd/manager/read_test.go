@@ -169,39 +169,69 @@ func TestAnOutputThatDoesNotComeIsNoFaultOfItsReader(t *testing.T) {
 // The total allocations of the manager while it reads an output, in MiB, and the peak memory of a reader.
 const maxManager, maxReader = 8, 256
 
+// sampleOf returns what a tool has printed in a good run.
+func sampleOf(t *testing.T, tool string) []byte {
+	t.Helper()
+	files, err := filepath.Glob("../../benchmarks/" + strings.ToLower(tool) + "/testdata/*.*")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	files = slices.DeleteFunc(files, func(file string) bool { return strings.Contains(file, "error") })
+	NewWithT(t).Expect(files).NotTo(BeEmpty(), tool)
+	text, err := os.ReadFile(files[0])
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return text
+}
+
 func TestReadingAHostileOutputCostsTheManagerLittle(t *testing.T) {
 	g := NewWithT(t)
 	t.Cleanup(func() { _ = os.Remove(memoryOf(os.Getpid())) })
-	hostile := tooltest.Hostile([]byte("speed 812\nspeed 7\n"))
-	var cases []struct{ tool, output string }
-	for _, tool := range slices.Sorted(maps.Keys(registry.Tools())) {
+	tools := slices.Sorted(maps.Keys(registry.Tools()))
+	var cases []struct {
+		tool, output string
+		prints       func() []byte
+	}
+	for _, tool := range tools {
+		hostile := tooltest.Hostile(sampleOf(t, string(tool)))
 		for _, output := range slices.Sorted(maps.Keys(hostile)) {
-			cases = append(cases, struct{ tool, output string }{string(tool), output})
+			cases = append(cases, struct {
+				tool, output string
+				prints       func() []byte
+			}{string(tool), output, hostile[output]})
 		}
 	}
-	// A random output of each tool, or all of them.
-	for _, i := range places.Contracts.Some(t, len(cases), len(registry.Tools())) {
+	// A random output of each tool, or all of them. Times depend on the load of the machine, so they are printed and not limited here.
+	var table strings.Builder
+	for _, i := range places.Contracts.Some(t, len(cases), len(tools)) {
 		of := cases[i]
 		r := request()
 		r.Spec.Tool = v1alpha1.BenchmarkTool(of.tool)
 		if points, err := sweep.Expand(registry.Tools()[r.Spec.Tool], r.Spec); err == nil {
 			r.Point = points[0]
 		}
-		log := printed.Log(hostile[of.output]()[:benchmarks.MaxOutput-1<<10])
+		output := of.prints()
+		log := printed.Log(output[:min(len(output), benchmarks.MaxOutput-1<<10)])
 		var raw turns.Raw
 		var before, after runtime.MemStats
+		var begun, ended syscall.Rusage
 		runtime.ReadMemStats(&before)
+		g.Expect(syscall.Getrusage(syscall.RUSAGE_SELF, &begun)).To(Succeed())
+		began := time.Now()
 		answer, err := newReaders().read(t.Context(), r, printing(&raw, log))
+		took := time.Since(began)
+		g.Expect(syscall.Getrusage(syscall.RUSAGE_SELF, &ended)).To(Succeed())
 		runtime.ReadMemStats(&after)
 		g.Expect(err).NotTo(HaveOccurred(), "%s reads %s", of.tool, of.output)
 		g.Expect(answer.Verdict).NotTo(BeEmpty(), "%s reads %s", of.tool, of.output)
-		took := (after.TotalAlloc - before.TotalAlloc) / (1 << 20)
-		g.Expect(took).To(BeNumerically("<=", maxManager), "MiB, as %s reads %s", of.tool, of.output)
+		g.Expect(len(answer.Verdict)).To(BeNumerically("<=", 1<<10+100), "%s reads %s", of.tool, of.output)
+		allocated := (after.TotalAlloc - before.TotalAlloc) / (1 << 20)
+		g.Expect(allocated).To(BeNumerically("<=", maxManager), "MiB, as %s reads %s", of.tool, of.output)
 		had, err := os.ReadFile(memoryOf(os.Getpid()))
 		g.Expect(err).NotTo(HaveOccurred())
 		memory, err := strconv.Atoi(string(had))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(memory>>10).To(BeNumerically("<=", maxReader), "MiB of the reader, as %s reads %s", of.tool, of.output)
-		t.Logf("%s, %s: %d MiB, its reader %d MiB: %.100s", of.tool, of.output, took, memory>>10, answer.Verdict)
+		cpu := time.Duration(ended.Utime.Nano() + ended.Stime.Nano() - begun.Utime.Nano() - begun.Stime.Nano())
+		fmt.Fprintf(&table, "%s, %.60s: manager %d MiB, %s of CPU; reader %d MiB; %s in all: %.80s\n", of.tool, of.output,
+			allocated, cpu.Round(time.Millisecond), memory>>10, took.Round(time.Millisecond), answer.Verdict)
 	}
+	t.Log("\n" + table.String())
 }

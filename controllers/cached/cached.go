@@ -40,35 +40,62 @@ func Any(object any) (any, error) {
 	}
 }
 
-// Pod keeps, for a pod of a server, a client or a guard, its node, its images, the changes by admission, and its status. Pods of Jobs are
-// kept whole: they are few. For a pod without a controller, which therefore is not one of the operator's, it keeps its node.
+// Pod keeps of a pod where it runs, its images, its status, and what admission changed of it. Of a pod that nothing controls, it keeps only
+// where it runs. Anyone may create pods with our labels that a Job controls, so the pods of Jobs have no more than the others.
 func Pod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return object, nil
 	}
-	pod.ManagedFields = nil
-	owner := metav1.GetControllerOf(pod)
-	if owner == nil {
-		// The operator did not make it, whatever its labels are.
-		pod.Annotations, pod.Spec = nil, corev1.PodSpec{NodeName: once(pod.Spec.NodeName)}
+	pod.ManagedFields, pod.Finalizers, pod.OwnerReferences = nil, nil, controller(pod)
+	if metav1.GetControllerOf(pod) == nil {
+		// Nothing of ours made it, whatever its labels are.
+		pod.Labels, pod.Annotations, pod.Spec = few(pod.Labels), nil, corev1.PodSpec{NodeName: once(pod.Spec.NodeName)}
 		pod.Status = corev1.PodStatus{Phase: pod.Status.Phase}
-		return pod, nil
-	}
-	if owner.Kind != "DaemonSet" && owner.Kind != "ReplicaSet" {
 		return pod, nil
 	}
 	admitted.Shorten(pod)
 	spec := pod.Spec
 	pod.Spec = corev1.PodSpec{NodeName: once(spec.NodeName), InitContainers: images(spec.InitContainers), Containers: images(spec.Containers)}
-	pod.Labels, pod.Annotations = words(pod.Labels), words(pod.Annotations)
+	pod.Labels, pod.Annotations = words(few(pod.Labels)), words(few(pod.Annotations))
 	return pod, nil
+}
+
+const (
+	// maxWords bounds the labels or annotations of an object in bytes. An object with more keeps only those of the operator, each of which
+	// is cut to maxWord bytes.
+	maxWords, maxWord = 2 << 10, 512
+	// maxContainers bounds the containers of a pod. Pods of the operator have a few, and injectors add some.
+	maxContainers = 16
+)
+
+// few bounds the labels or annotations that users and injectors add to an object.
+func few(of map[string]string) map[string]string {
+	size := 0
+	for key, value := range of {
+		size += len(key) + len(value)
+	}
+	if size <= maxWords {
+		return of
+	}
+	out, size := map[string]string{}, 0
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		if !strings.Contains(key, v1alpha1.GroupVersion.Group+"/") && key != v1alpha1.LabelManagedBy && key != corev1.MirrorPodAnnotationKey {
+			continue
+		}
+		value := v1alpha1.Cut(of[key], maxWord)
+		if size += len(key) + len(value); size > maxWords {
+			break
+		}
+		out[key] = value
+	}
+	return out
 }
 
 // images are containers with their names and images alone.
 func images(containers []corev1.Container) []corev1.Container {
 	out := make([]corev1.Container, 0, len(containers))
-	for i := range containers {
+	for i := range min(len(containers), maxContainers) {
 		out = append(out, corev1.Container{Name: once(containers[i].Name), Image: once(containers[i].Image)})
 	}
 	return out
@@ -222,7 +249,7 @@ type sharedMaps struct {
 	known map[string]map[string]string
 }
 
-// mostShared bounds the maps that are kept, including those of deleted objects: a few megabytes.
+// mostShared bounds the maps that are kept, those of objects that are gone among them. Each has at most maxWords bytes.
 const mostShared = 1 << 14
 
 func (s *sharedMaps) of(words map[string]string) map[string]string {

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 )
@@ -28,6 +29,9 @@ func Own(object any) (any, error) {
 		return object, nil
 	}
 	o.SetAnnotations(nil)
+	o.SetFinalizers(nil)
+	o.SetLabels(few(o.GetLabels()))
+	o.SetOwnerReferences(controller(o))
 	switch o := o.(type) {
 	case *corev1.ConfigMap:
 		o.Data, o.BinaryData = nil, nil
@@ -43,7 +47,19 @@ func Own(object any) (any, error) {
 	return object, nil
 }
 
-// ours is true for an object that an object of our API controls.
+// controller returns the owner reference of a stranger's controller. The API server does not limit the length of its fields.
+func controller(o metav1.Object) []metav1.OwnerReference {
+	owner := metav1.GetControllerOf(o)
+	if owner == nil {
+		return nil
+	}
+	for _, field := range []*string{&owner.APIVersion, &owner.Kind, &owner.Name, (*string)(&owner.UID)} {
+		*field = v1alpha1.Cut(*field, validation.DNS1123SubdomainMaxLength)
+	}
+	return []metav1.OwnerReference{*owner}
+}
+
+// ours is true for what an object of our API controls.
 func ours(o metav1.Object) bool {
 	owner := metav1.GetControllerOf(o)
 	return owner != nil && strings.HasPrefix(owner.APIVersion, v1alpha1.GroupVersion.Group+"/")

@@ -2,6 +2,8 @@ package cached_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +37,68 @@ func strangers() map[string]client.Object {
 		"a PodDisruptionBudget": &policyv1.PodDisruptionBudget{ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"x": large}}}},
 		"a pod":                 &corev1.Pod{ObjectMeta: meta, Spec: pod.Spec, Status: corev1.PodStatus{Message: large}},
 	}
+}
+
+// manyWords are more labels or annotations than an object of ours has, some of them with our prefix.
+func manyWords() map[string]string {
+	out := map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelBenchmarkRun: "creates"}
+	for i := range 2000 {
+		out[fmt.Sprintf("parallelfs.dev/x%d", i)], out[fmt.Sprintf("mine-%d", i)] = strings.Repeat("x", 60), strings.Repeat("x", 60)
+	}
+	return out
+}
+
+func TestWhateverAStrangerPutsOnHisObjectsLittleIsKept(t *testing.T) {
+	large := strings.Repeat("x", 300<<10)
+	for what, change := range map[string]func(o client.Object){
+		"many labels":     func(o client.Object) { o.SetLabels(manyWords()) },
+		"many finalizers": func(o client.Object) { o.SetFinalizers(slices.Repeat([]string{"tenant.example/wait"}, 10000)) },
+		"a controller of a long name": func(o client.Object) {
+			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: large, Name: large, UID: "3", Controller: new(true)}})
+		},
+		"many owners": func(o client.Object) {
+			o.SetOwnerReferences(slices.Repeat([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "a", UID: "3"}}, 10000))
+		},
+	} {
+		for name, object := range strangers() {
+			t.Run(name+" with "+what, func(t *testing.T) {
+				g := NewWithT(t)
+				change(object)
+				if pod, is := object.(*corev1.Pod); is {
+					pod.Status = corev1.PodStatus{} // only the kubelet writes it
+				}
+				g.Expect(kept(g, object)).To(BeNumerically("<", 5000))
+			})
+		}
+	}
+}
+
+func TestOfAStrangersPodWithAControllerLittleIsKept(t *testing.T) {
+	for _, kind := range []string{"Job", "DaemonSet", "ReplicaSet", "StatefulSet"} {
+		t.Run(kind, func(t *testing.T) {
+			g := NewWithT(t)
+			pod := strangers()["a pod"].(*corev1.Pod)
+			pod.Status = corev1.PodStatus{}
+			pod.Labels, pod.Annotations = manyWords(), manyWords()
+			pod.Spec.Containers = slices.Repeat(pod.Spec.Containers, 50)
+			pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: kind, Name: "mine", UID: "3", Controller: new(true)}}
+			g.Expect(kept(g, pod)).To(BeNumerically("<", 8000))
+			g.Expect(pod.Labels).To(HaveKeyWithValue(v1alpha1.LabelBenchmarkRun, "creates"))
+		})
+	}
+}
+
+// kept is how many bytes the cache keeps of an object.
+func kept(g *WithT, object client.Object) int {
+	transform := cached.Own
+	if _, is := object.(*corev1.Pod); is {
+		transform = cached.Pod
+	}
+	left, err := transform(object)
+	g.Expect(err).NotTo(HaveOccurred())
+	text, err := json.Marshal(left)
+	g.Expect(err).NotTo(HaveOccurred())
+	return len(text)
 }
 
 // 10,000 of them take at most 20 MiB.

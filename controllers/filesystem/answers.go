@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/owned"
 )
 
 // answeringJobs returns those Jobs of the FileSystem, by name, whose pods print an answer before they end, and the pods.
@@ -46,7 +47,7 @@ func lastAnswer[A any](
 	ended, message = facts.Succeeded || facts.Failed, facts.Message
 	var own []*corev1.Pod
 	for i := range pods {
-		if metav1.IsControlledBy(&pods[i], j) {
+		if owned.IsOf(&pods[i], j) {
 			own = append(own, &pods[i])
 		}
 	}

@@ -100,7 +100,7 @@ func nodesOf(fs *v1alpha1.FileSystem, nodes plan.TargetNodes) map[string]bool {
 			out[node] = true
 		}
 	}
-	for _, role := range roles(fs) {
+	for _, role := range backend.RoleTargets(fs) {
 		for _, d := range role.Devices {
 			out[d.Node] = true
 		}

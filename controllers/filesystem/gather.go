@@ -238,7 +238,7 @@ func (r *Reconciler) daemonsOf(ctx context.Context, c client.Reader, fs *v1alpha
 	items := slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !is(&p) })
 	own := ownDaemons{facts: r.podsFacts(fs, ours, items, r.Order.Now()), askers: withoutPods(ours, items)}
 	for i := range items {
-		if owner := metav1.GetControllerOf(&items[i]); owner.Kind == "Job" {
+		if owner := owned.ControllerOf(&items[i]); owner.Kind == "Job" {
 			own.jobPods = append(own.jobPods, items[i])
 		}
 	}
@@ -269,7 +269,7 @@ func (r *Reconciler) podsFacts(fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet,
 	out := make([]backend.Pod, len(pods))
 	for i := range pods {
 		out[i] = podFacts(&pods[i], wanted)
-		if owner := metav1.GetControllerOf(&pods[i]); owner != nil {
+		if owner := owned.ControllerOf(&pods[i]); owner != nil {
 			out[i].Moved = backend.Moved(pods[i].Annotations[backend.ManagementAnnotation], management[owner.UID])
 		}
 	}
@@ -323,7 +323,7 @@ func jobFacts(j *batchv1.Job, pods []corev1.Pod) backend.Job {
 	}
 	var last time.Time
 	for i := range pods {
-		if !metav1.IsControlledBy(&pods[i], j) {
+		if !owned.IsOf(&pods[i], j) {
 			continue
 		}
 		for _, c := range pods[i].Status.ContainerStatuses {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/owned"
 	"parallelfs.dev/operator/controllers/refusals"
 	"parallelfs.dev/operator/internal/backend"
 )
@@ -37,7 +38,7 @@ type asker struct {
 func withoutPods(sets []appsv1.DaemonSet, pods []corev1.Pod) (out []asker) {
 	made, newest := map[types.UID]int32{}, map[types.UID]time.Time{}
 	for i := range pods {
-		if owner := metav1.GetControllerOf(&pods[i]); owner != nil {
+		if owner := owned.ControllerOf(&pods[i]); owner != nil {
 			made[owner.UID]++
 			if at := pods[i].CreationTimestamp.Time; at.After(newest[owner.UID]) {
 				newest[owner.UID] = at

@@ -39,7 +39,7 @@ func Of[T client.Object](owner metav1.Object, objects ...T) map[types.UID]bool {
 
 // Has is true for a pod whose controller is one of IDs. A mirror pod, which represents a static pod of a node, has no owner.
 func (c Controllers) Has(pod *corev1.Pod) bool {
-	owner := controllerOf(pod)
+	owner := ControllerOf(pod)
 	return owner != nil && c.IDs[owner.UID]
 }
 
@@ -49,7 +49,7 @@ func (c Controllers) MayHave(pod *corev1.Pod) bool {
 	if c.Has(pod) {
 		return true
 	}
-	owner, until := controllerOf(pod), c.Began
+	owner, until := ControllerOf(pod), c.Began
 	if owner == nil || !pod.CreationTimestamp.Time.Before(c.Began) || !strings.HasPrefix(owner.Name, c.Prefix) {
 		return false
 	}
@@ -64,8 +64,14 @@ func (c Controllers) MayHave(pod *corev1.Pod) bool {
 	return c.Now.Before(until.Add(Patience))
 }
 
-// controllerOf returns the controller of a pod, or nil for a mirror pod.
-func controllerOf(pod *corev1.Pod) *metav1.OwnerReference {
+// IsOf is true for a pod that this object controls.
+func IsOf(pod *corev1.Pod, controller metav1.Object) bool {
+	owner := ControllerOf(pod)
+	return owner != nil && owner.UID == controller.GetUID()
+}
+
+// ControllerOf returns the controller of a pod, or nil for a mirror pod.
+func ControllerOf(pod *corev1.Pod) *metav1.OwnerReference {
 	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return nil
 	}
@@ -90,7 +96,7 @@ func (p *Past) Look(prefix string, there map[types.UID]bool, pods []corev1.Pod, 
 		ids[id] = true
 	}
 	for i := range pods {
-		if owner := controllerOf(&pods[i]); owner != nil && p.ids[owner.UID] {
+		if owner := ControllerOf(&pods[i]); owner != nil && p.ids[owner.UID] {
 			ids[owner.UID] = true
 		}
 	}

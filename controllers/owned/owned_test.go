@@ -46,6 +46,7 @@ func TestAPodBelongsToTheOwnerOfItsController(t *testing.T) {
 			pod := controlledBy("DaemonSet", "scratch-master", "set")
 			c.change(&pod)
 			g.Expect(owned.Controllers{IDs: owned.Of(owner, set, stranger)}.Has(&pod)).To(Equal(c.ours))
+			g.Expect(owned.IsOf(&pod, set)).To(Equal(c.ours))
 		})
 	}
 }

@@ -1,5 +1,6 @@
 // Package limited limits the number of connections per address and in total. A new connection closes the oldest idle one of those who have
-// most, so that a client that opens many connections does not keep others out.
+// most, so that a client that opens many connections does not keep others out. Each connection has some time for its request, so that many
+// connections do not keep the others of their own address out.
 package limited
 
 import (
@@ -7,13 +8,17 @@ import (
 	"context"
 	"net"
 	"sync"
+	"time"
 )
 
 const (
-	// PerAddress limits the open connections of one address, which may belong to a manager and a few scrapers.
+	// PerAddress limits the open connections of one address that are older than patience. The address may be that of a manager and a few
+	// scrapers, or of all pods of a node.
 	PerAddress = 16
 	// Total limits all open connections, and so the listener's file descriptors.
 	Total = 256
+	// patience is the time that each connection has for its request, however many its address has. A signed request is held from then on.
+	patience = time.Second
 )
 
 // Listener limits the connections of another listener.
@@ -31,8 +36,8 @@ func New(listener net.Listener) *Listener {
 	return &Listener{Listener: listener, all: list.New(), from: map[string]*list.List{}}
 }
 
-// Accept returns a connection within the limits. Each connection over a limit closes the oldest one that is not held: of its own address,
-// or of the address with most connections. If all are held, the new one is closed.
+// Accept returns a connection. One over the total limit closes the oldest one that is not held of the address with most connections. If all
+// are held, the new one is closed.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		accepted, err := l.Listener.Accept()
@@ -53,54 +58,58 @@ func (l *Listener) add(accepted net.Conn) net.Conn {
 		address = host
 	}
 	l.mutex.Lock()
+	var closed *connection
+	if l.all.Len() >= Total {
+		if closed = l.ofMost(); closed == nil {
+			l.mutex.Unlock()
+			return nil
+		}
+		l.forget(closed)
+	}
 	own := l.from[address]
 	if own == nil {
 		own = list.New()
 		l.from[address] = own
 	}
-	var closed []*connection
-	allowed := true
-	for _, limit := range []struct {
-		of     *list.List
-		most   int
-		oldest func() *connection
-	}{{own, PerAddress, func() *connection { return firstWaiting(own) }}, {l.all, Total, l.ofMost}} {
-		if limit.of.Len() < limit.most {
-			continue
-		}
-		oldest := limit.oldest()
-		if oldest == nil {
-			allowed = false
-			break
-		}
-		l.forget(oldest)
-		closed = append(closed, oldest)
-	}
-	var c *connection
-	if allowed {
-		c = &connection{Conn: accepted, listener: l, address: address}
-		l.from[address] = own // the list was removed if its only connection was closed above
-		c.inAll, c.inOwn = l.all.PushBack(c), own.PushBack(c)
-	} else if own.Len() == 0 {
-		delete(l.from, address)
-	}
+	c := &connection{Conn: accepted, listener: l, address: address}
+	c.inAll, c.inOwn = l.all.PushBack(c), own.PushBack(c)
+	c.patience = time.AfterFunc(patience, func() { l.limitAddress(c) })
 	l.mutex.Unlock()
-	for _, old := range closed {
-		_ = old.Conn.Close()
-	}
-	if c == nil {
-		return nil
+	if closed != nil {
+		_ = closed.Conn.Close()
 	}
 	return c
 }
 
-func firstWaiting(connections *list.List) *connection {
-	for e := connections.Front(); e != nil; e = e.Next() {
-		if c, is := e.Value.(*connection); is && !c.held {
-			return c
+// limitAddress is called when c becomes older than patience. If the address then has more than PerAddress connections of that age,
+// it closes the oldest of them that is not held.
+func (l *Listener) limitAddress(c *connection) {
+	l.mutex.Lock()
+	var closed *connection
+	if c.inAll != nil {
+		c.isOld = true
+		old := 0
+		for e := l.from[c.address].Front(); e != nil; e = e.Next() {
+			one, is := e.Value.(*connection)
+			if !is || !one.isOld {
+				continue
+			}
+			old++
+			if closed == nil && !one.held {
+				closed = one
+			}
+		}
+		if old <= PerAddress {
+			closed = nil
 		}
 	}
-	return nil
+	if closed != nil {
+		l.forget(closed)
+	}
+	l.mutex.Unlock()
+	if closed != nil {
+		_ = closed.Conn.Close()
+	}
 }
 
 // ofMost returns the oldest connection that is not held of the address with most connections: many connections of some addresses do not
@@ -128,6 +137,7 @@ func (l *Listener) forget(c *connection) {
 		delete(l.from, c.address)
 	}
 	c.inAll, c.inOwn = nil, nil
+	c.patience.Stop()
 }
 
 // connection is a connection with a place.
@@ -135,8 +145,10 @@ type connection struct {
 	net.Conn
 	listener     *Listener
 	address      string
-	held         bool
 	inAll, inOwn *list.Element
+	// held is true while the sender of its request is authenticated. patience ends when the connection becomes old.
+	held, isOld bool
+	patience    *time.Timer
 }
 
 // Close frees the place.

@@ -59,6 +59,31 @@ func TestAThousandIdleConnectionsKeepNoQuestionOut(t *testing.T) {
 	}
 }
 
+func TestABusyServerIsAskedAgain(t *testing.T) {
+	for name, c := range map[string]struct{ busy, tries, code int }{
+		"one that is busy for a moment": {busy: 3, tries: 4, code: http.StatusOK},
+		"one that stays busy":           {busy: 100, tries: 5, code: http.StatusServiceUnavailable},
+		"one that is not busy":          {tries: 1, code: http.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, tries := NewWithT(t), 0
+			address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if tries++; tries <= c.busy {
+					w.WriteHeader(http.StatusServiceUnavailable)
+				}
+			}))
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address, http.NoBody)
+			g.Expect(err).NotTo(HaveOccurred())
+			response, err := limited.Ask(http.DefaultClient, request)
+			g.Expect(err).NotTo(HaveOccurred())
+			defer response.Body.Close()
+			g.Expect(response.StatusCode).To(Equal(c.code))
+			g.Expect(tries).To(Equal(c.tries))
+		})
+	}
+}
+
 func TestAHeldConnectionStaysOpenUnderMoreConnections(t *testing.T) {
 	g := NewWithT(t)
 	asked, answer := make(chan struct{}), make(chan struct{})
