@@ -22,15 +22,22 @@ func NewTool(version, address string) Tool {
 	if !Is8(version) {
 		return Tool{base: []string{programCtl, "--cfgFile=" + ClientConfig}}
 	}
+	return Tool{eight: true, base: append([]string{programTool}, connection8(address)...)}
+}
+
+// connection8 are the options of beegfs 8 that say where the management service is and what proves that it is the right one.
+//
+// The tool takes the host of --mgmtd-addr as the name that the certificate must have (credentials.NewTLS of grpc-go 1.73 sets ServerName to
+// the host of the address), and trusts the certificates of --tls-cert-file besides those of its system (NewClientConn in
+// common/beegfs/beegrpc/grpc.go of 8.0.0 to 8.4.0). It sends the shared secret in the header of each call, and so only after the handshake
+// has proven the server. Without --tls-cert-file, it would read /etc/beegfs/cert.pem.
+func connection8(address string) []string {
 	address, tls := strings.CutPrefix(address, TLSPrefix)
-	t := Tool{eight: true, base: []string{programTool, "--mgmtd-addr=" + address, "--auth-file=" + AuthFile}}
-	if !tls {
-		t.base = append(t.base, "--tls-disable")
-	} else {
-		// The management service is asked by its address, which need not stand in the certificate; the shared secret proves both sides.
-		t.base = append(t.base, "--tls-cert-file=", "--tls-disable-verification")
+	proof := "--tls-disable"
+	if tls {
+		proof = "--tls-cert-file=" + TrustFile
 	}
-	return t
+	return []string{"--mgmtd-addr=" + address, "--auth-file=" + AuthFile, proof}
 }
 
 // Bare is the tool for a version without its path, and without where the filesystem is: its command lines say what is done, wherever.
@@ -40,6 +47,10 @@ const (
 	programCtl  = "/opt/beegfs/sbin/beegfs-ctl"
 	programTool = "/opt/beegfs/sbin/beegfs"
 	programFsck = "/opt/beegfs/sbin/beegfs-fsck"
+	// TrustName is the file in what pods are told that holds the certificates, in PEM, that prove the management service of BeeGFS 8.
+	TrustName = "management-trust.pem"
+	// TrustFile is the path of it.
+	TrustFile = backend.ToldDirectory + "/" + TrustName
 	// ClientConfig is the configuration that beegfs-ctl shares with clients.
 	ClientConfig = backend.ToldDirectory + "/beegfs-client.conf"
 	// AuthDirectory holds the shared secret in every pod, in the file AuthKey.
