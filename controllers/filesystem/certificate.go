@@ -61,9 +61,9 @@ func (r *Reconciler) certificate(ctx context.Context, b backend.Backend, in back
 	return fault, nil
 }
 
-// recordCertificate is the record of a certificate after that of another one. What proves the earlier ones stays trusted until a server runs
-// that started with this one. Otherwise the server that still has an earlier one would count as away, and so would one that started again by
-// itself and has the new one already: nothing would show that the filesystem is healthy enough for the restart.
+// recordCertificate is the record of a certificate after that of another one. The earlier ones stay trusted until a server runs that started
+// with this one. Otherwise the server with an earlier one would count as away, and nothing would show that the filesystem is healthy enough
+// for the restart.
 func recordCertificate(found, recorded *v1alpha1.CertificateStatus, pods []backend.Pod) *v1alpha1.CertificateStatus {
 	out := *found
 	runs := slices.ContainsFunc(pods, func(p backend.Pod) bool { return p.Ready && !p.Terminating && p.Certificate == out.SHA256 })

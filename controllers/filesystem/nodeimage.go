@@ -29,8 +29,8 @@ func lags(p *backend.Pod, in backend.Input) bool {
 
 // silent returns the pods with an older node image or an older configuration whose server was away for too long, as far as this manager has
 // seen. For a Ready pod, the filesystem itself has to report the server as away. A server that is to start with another certificate is away
-// too while the filesystem does not answer: the tools may refuse the certificate that it has, for example because it has expired, and nothing
-// but the restart brings the other one.
+// too while the filesystem does not answer. The tools may refuse the certificate that it has, for example because it has expired. Only the
+// restart brings the other one.
 func (p *pass) silent() map[types.NamespacedName]bool {
 	online := map[string]bool{}
 	for i := range p.seen.Servers {

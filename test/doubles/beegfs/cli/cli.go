@@ -172,8 +172,8 @@ func (c *call) ask(ctx context.Context, op string, argument, result any) error {
 	return fmt.Errorf("rpc error: code = Unavailable desc = connection error: desc = \"transport: Error while dialing: %w\"", err)
 }
 
-// dialer connects as NewClientConn does (common/beegfs/beegrpc/grpc.go, 8.3.1): the certificates of the file are trusted besides those of
-// the system, and the host of the address is the name that the server has to prove.
+// dialer connects as NewClientConn does (common/beegfs/beegrpc/grpc.go, 8.3.1). The certificates of the file are trusted besides those of
+// the system. The host of the address is the name that the server has to prove.
 func (c *call) dialer() (wire.Dialer, error) {
 	if c.tlsDisable {
 		return &net.Dialer{}, nil
