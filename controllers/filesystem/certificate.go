@@ -61,9 +61,9 @@ func (r *Reconciler) certificate(ctx context.Context, b backend.Backend, in back
 	return fault, nil
 }
 
-// recordCertificate is the record of a certificate after that of another one. The earlier ones stay trusted until a server runs that started
-// with this one. Otherwise the server with an earlier one would count as away, and nothing would show that the filesystem is healthy enough
-// for the restart.
+// recordCertificate is the record of a certificate after that of another one. The earlier ones stay trusted until a server runs that
+// started with this one. Otherwise the server with an earlier one would count as away, and nothing would show that the filesystem is
+// healthy enough for the restart.
 func recordCertificate(found, recorded *v1alpha1.CertificateStatus, pods []backend.Pod) *v1alpha1.CertificateStatus {
 	out := *found
 	runs := slices.ContainsFunc(pods, func(p backend.Pod) bool { return p.Ready && !p.Terminating && p.Certificate == out.SHA256 })
@@ -127,13 +127,13 @@ func readCertificate(data map[string][]byte, now time.Time) (*v1alpha1.Certifica
 	if err != nil {
 		return nil, fmt.Errorf("its ca.crt does not prove it: %w", err)
 	}
-	var trusted string
+	var anchors strings.Builder
 	for _, chain := range chains {
-		root := &pem.Block{Type: "CERTIFICATE", Bytes: chain[len(chain)-1].Raw}
-		trusted += without(string(pem.EncodeToMemory(root)), trusted)
+		anchors.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: chain[len(chain)-1].Raw}))
 	}
-	if len(trusted) > maxTrusted {
-		return nil, fmt.Errorf("its authorities are %d bytes long, and may be %d", len(trusted), maxTrusted)
+	trusted := without(anchors.String(), "")
+	if trusted == "" {
+		return nil, fmt.Errorf("its authority is longer than %d bytes", maxTrusted)
 	}
 	names := slices.Clone(leaf.DNSNames)
 	for _, ip := range leaf.IPAddresses {

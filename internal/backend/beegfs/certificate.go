@@ -36,8 +36,8 @@ func (Backend) CertifiedHost(in backend.Input, c *v1alpha1.CertificateStatus) (h
 }
 
 // certifiedHost returns what the tools ask for at the address, empty if the certificate has nothing that they could verify. Go ignores the
-// common name of a certificate (VerifyHostname of crypto/x509). A name with a wildcard is no name that could be asked for, and an alias of a
-// pod takes only names as Kubernetes writes them.
+// common name of a certificate (VerifyHostname of crypto/x509). A name with a wildcard is no name that could be asked for, and an alias of
+// a pod takes only names as Kubernetes writes them.
 func certifiedHost(c *v1alpha1.CertificateStatus, address string) string {
 	if c == nil {
 		return ""
@@ -70,8 +70,8 @@ func grpcAddress(in backend.Input) string {
 	return prefix + backend.Address(host, portsOf(fs).grpc())
 }
 
-// nameManagement lets the tools in a pod find the management service by the name in its certificate. Nobody has to enter that name in a DNS,
-// and no DNS can send the tools elsewhere.
+// nameManagement lets the tools in a pod find the management service by the name in its certificate. Nobody has to enter that name in a
+// DNS, and no DNS can send the tools elsewhere.
 //
 // For a name, grpc-go also asks the DNS for a TXT record, and waits for the answer (lookupTXT of dns_resolver.go, 1.73). A DNS that is away
 // must not hold up the tools for longer than a probe waits.

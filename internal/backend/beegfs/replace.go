@@ -71,8 +71,8 @@ func (t target) replacing() bool {
 	return t.disk != nil && t.id != 0 && t.disk.Annotations[v1alpha1.AnnotationReplaceDisk] != ""
 }
 
-// metadataStays refuses the replacement of a disk of a metadata server. Such a disk would need the numeric id of the lost one. A full resync
-// of the group would have to be ordered first, as for a storage target. Nothing shows yet that a server of 7.4.6 and 8.3.1 accepts
+// metadataStays refuses the replacement of a disk of a metadata server. Such a disk would need the numeric id of the lost one. A full
+// resync of the group would have to be ordered first, as for a storage target. Nothing shows yet that a server of 7.4.6 and 8.3.1 accepts
 // that order while its secondary is away, and keeps it.
 const metadataStays = "the disk of a metadata server can't be replaced with its number yet: bring it back, and remove the annotation " +
 	v1alpha1.AnnotationReplaceDisk

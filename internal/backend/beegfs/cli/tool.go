@@ -27,9 +27,10 @@ func NewTool(version, address string) Tool {
 
 // connection8 are the options of beegfs 8 that say where the management service is and what proves that it is the right one.
 //
-// The host of --mgmtd-addr is the name that the certificate must have (credentials.NewTLS of grpc-go 1.73). The tool trusts the certificates
-// of --tls-cert-file besides those of its system (NewClientConn in common/beegfs/beegrpc/grpc.go of 8.0.0 to 8.4.0). It sends the shared secret in the header of each call, and so only after the handshake
-// has proven the server. Without --tls-cert-file, it would read /etc/beegfs/cert.pem.
+// The host of --mgmtd-addr is the name that the certificate must have (credentials.NewTLS of grpc-go 1.73). The tool trusts the
+// certificates of --tls-cert-file besides those of its system (NewClientConn in common/beegfs/beegrpc/grpc.go of 8.0.0 to 8.4.0). It sends
+// the shared secret in the header of each call, and so only after the handshake has proven the server. Without --tls-cert-file, it would
+// read /etc/beegfs/cert.pem.
 func connection8(address string) []string {
 	address, tls := strings.CutPrefix(address, TLSPrefix)
 	proof := "--tls-disable"

@@ -192,7 +192,7 @@ func (c *call) dialer() (wire.Dialer, error) {
 			return nil, errors.New("unable to proceed without a working management node: appending provided certificate to pool failed")
 		}
 	}
-	return &tls.Dialer{Config: &tls.Config{RootCAs: pool, InsecureSkipVerify: c.tlsUnverified}}, nil //nolint:gosec // as a flag says
+	return &tls.Dialer{Config: &tls.Config{RootCAs: pool, InsecureSkipVerify: c.tlsUnverified}}, nil
 }
 
 // isHandshake reports whether TLS itself failed.
