@@ -1,6 +1,7 @@
 package filesystem
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -9,12 +10,15 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -27,30 +31,119 @@ const expiresSoon = 30 * 24 * time.Hour
 
 // certificate records in the status of a FileSystem the certificate that the user's Secret has. One that can't be read or used changes
 // nothing there, so that no server restarts for it: fault says what is wrong.
-func (r *Reconciler) certificate(ctx context.Context, b backend.Backend, fs *v1alpha1.FileSystem) (fault string, err error) {
-	name := certificateSecret(b, fs)
+func (r *Reconciler) certificate(ctx context.Context, b backend.Backend, in backend.Input) (fault string, err error) {
+	fs, name := in.FileSystem, certificateSecret(b, in.FileSystem)
 	if name == "" {
 		fs.Status.Certificate = nil
 		return "", nil
 	}
+	const needed = "; the server can't start again without it"
 	var secret corev1.Secret
 	switch err := r.Client.Get(ctx, client.ObjectKey{Namespace: fs.Namespace, Name: name}, &secret); {
 	case apierrors.IsNotFound(err):
-		return fmt.Sprintf("there is no Secret %s", name), nil
+		return fmt.Sprintf("there is no Secret %s%s", name, needed), nil
 	case err != nil:
 		return "", fmt.Errorf("read Secret %s: %w", name, err)
 	}
-	content, key := secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]
-	ends, err := endOf(content)
-	if err == nil {
-		_, err = tls.X509KeyPair(content, key)
-	}
+	found, err := readCertificate(secret.Data, r.Clock.Now())
 	if err != nil {
-		return fmt.Sprintf("the Secret %s has no certificate that can be used: %s", name, err), nil
+		return fmt.Sprintf("the Secret %s has no certificate that can be used: %s%s", name, err, needed), nil
 	}
+	recorded, host := fs.Status.Certificate, b.(backend.Certified).CertifiedHost
+	_, lacks := host(in, found)
+	if lacks != "" {
+		fault = fmt.Sprintf("the certificate in the Secret %s %s, so that the tools refuse the server", name, lacks)
+	}
+	if _, before := host(in, recorded); lacks != "" && recorded != nil && before == "" {
+		return fault, nil // the server that runs can be verified, and goes on
+	}
+	fs.Status.Certificate = recordCertificate(found, recorded, in.Pods)
+	return fault, nil
+}
+
+// recordCertificate is the record of a certificate after that of another one. The earlier ones stay trusted until a server runs that
+// started with this one. Otherwise the server with an earlier one would count as away, and nothing would show that the filesystem is
+// healthy enough for the restart.
+func recordCertificate(found, recorded *v1alpha1.CertificateStatus, pods []backend.Pod) *v1alpha1.CertificateStatus {
+	out := *found
+	runs := slices.ContainsFunc(pods, func(p backend.Pod) bool { return p.Ready && !p.Terminating && p.Certificate == out.SHA256 })
+	switch {
+	case recorded == nil || runs:
+	case recorded.SHA256 == out.SHA256:
+		out.TrustedBefore = recorded.TrustedBefore
+	default:
+		out.TrustedBefore = without(recorded.Trusted+recorded.TrustedBefore, out.Trusted)
+	}
+	return &out
+}
+
+// maxTrusted bounds v1alpha1.CertificateStatus.Trusted and TrustedBefore, and maxNames its Names.
+const (
+	maxTrusted = 32768
+	maxNames   = 64
+)
+
+// without returns the certificates of a PEM text that another one does not have, each once, from the first on, as many as the record holds.
+func without(text, other string) string {
+	var out strings.Builder
+	for block, rest := pem.Decode([]byte(text)); block != nil; block, rest = pem.Decode(rest) {
+		one := string(pem.EncodeToMemory(block))
+		if !strings.Contains(other, one) && !strings.Contains(out.String(), one) && out.Len()+len(one) <= maxTrusted {
+			out.WriteString(one)
+		}
+	}
+	return out.String()
+}
+
+// readCertificate reads a Secret of the type kubernetes.io/tls, whose ca.crt may have the authority. It refuses a certificate that the
+// operator's own clients could not verify with what it returns as trusted, whatever its name is.
+func readCertificate(data map[string][]byte, now time.Time) (*v1alpha1.CertificateStatus, error) {
+	content := data[corev1.TLSCertKey]
+	ends, err := endOf(content)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(content, data[corev1.TLSPrivateKeyKey])
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller names the Secret
+	}
+	leaf := pair.Leaf
+	if now.Before(leaf.NotBefore) {
+		return nil, fmt.Errorf("it is not valid before %s", leaf.NotBefore.UTC().Format(time.RFC3339))
+	}
+	authority := data[corev1.ServiceAccountRootCAKey]
+	if len(bytes.TrimSpace(authority)) == 0 {
+		authority = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw})
+	}
+	roots, others := x509.NewCertPool(), x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(authority) {
+		return nil, errors.New("its ca.crt has no certificate")
+	}
+	others.AppendCertsFromPEM(content)
+	if now.After(ends) {
+		now = ends // that it has expired is another matter
+	}
+	chains, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: others, CurrentTime: now})
+	if err != nil {
+		return nil, fmt.Errorf("its ca.crt does not prove it: %w", err)
+	}
+	var anchors strings.Builder
+	for _, chain := range chains {
+		anchors.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: chain[len(chain)-1].Raw}))
+	}
+	trusted := without(anchors.String(), "")
+	if trusted == "" {
+		return nil, fmt.Errorf("its authority is longer than %d bytes", maxTrusted)
+	}
+	names := slices.Clone(leaf.DNSNames)
+	for _, ip := range leaf.IPAddresses {
+		names = append(names, ip.String())
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return len(name) > validation.DNS1123SubdomainMaxLength })
 	sum := sha256.Sum256(content)
-	fs.Status.Certificate = &v1alpha1.CertificateStatus{SHA256: hex.EncodeToString(sum[:]), NotAfter: metav1.NewTime(ends)}
-	return "", nil
+	return &v1alpha1.CertificateStatus{
+		SHA256: hex.EncodeToString(sum[:]), NotAfter: metav1.NewTime(ends), Trusted: trusted, Names: names[:min(len(names), maxNames)],
+	}, nil
 }
 
 // endOf is when the first certificate of a chain expires.
@@ -79,7 +172,7 @@ func describeCertificate(b backend.Backend, fs *v1alpha1.FileSystem, fault strin
 	reason, message, c := "", "", fs.Status.Certificate
 	switch {
 	case fault != "":
-		reason, message = v1alpha1.ReasonCertificateUnusable, fault+"; the server can't start again without it; "
+		reason, message = v1alpha1.ReasonCertificateUnusable, fault+"; "
 	case c == nil:
 	case !now.Before(c.NotAfter.Time):
 		reason, message = v1alpha1.ReasonCertificateExpired, fmt.Sprintf("the certificate expired on %s; ",

@@ -28,6 +28,8 @@ const (
 	cutOff
 	// moved is a pod with an address in its configuration that no node has now.
 	moved
+	// distrusted is the first component with a certificate that the tools refuse; the restart brings another one.
+	distrusted
 )
 
 // member is a server of a random world.
@@ -44,7 +46,7 @@ type member struct {
 }
 
 func (m *member) serves() bool {
-	return m.Ready && m.node.Ready && m.stale != cutOff && m.stale != moved && !m.deadDisk
+	return m.Ready && m.node.Ready && m.stale != cutOff && m.stale != moved && m.stale != distrusted && !m.deadDisk
 }
 
 // randomWorld is a filesystem of a type in which any member may be down, outdated, unknown, or waiting for a person.
@@ -64,12 +66,16 @@ func newRandomWorld(random *rand.Rand, order []string) *randomWorld {
 	for i, component := range order {
 		for n := range 1 + random.IntN(3) {
 			m := member{stale: stale(random.IntN(4)), untold: random.IntN(16) == 0, deadDisk: random.IntN(16) == 0}
+			if i == 0 && random.IntN(4) == 0 {
+				m.stale = distrusted
+			}
 			m.node = backend.Node{Name: fmt.Sprintf("n%d-%d", i, n), IP: fmt.Sprintf("10.0.%d.%d", i, n), Ready: random.IntN(16) > 0}
 			m.Pod = pod(component, m.node.Name, m.node.Ready && random.IntN(6) > 0, m.stale != fresh)
 			m.Name = types.NamespacedName{Namespace: "storage", Name: component + "-" + m.node.Name}
 			if m.stale == moved {
 				m.Moved = "node n0-0 has another address: 10.0.0.1 → 10.0.0.101"
 			}
+			m.Recertified = m.stale == distrusted
 			if m.follows = i == 1; m.follows {
 				m.cramped, m.holes = random.IntN(8) == 0, random.IntN(3)
 			}
@@ -145,6 +151,7 @@ func (w *randomWorld) restart(name types.NamespacedName) {
 	for i := range w.members {
 		if m := &w.members[i]; m.Name == name {
 			m.stale, m.Outdated, m.Moved, m.Seen, m.starts = fresh, false, "", w.now, m.starts+1
+			m.Recertified = false
 			m.Ready = m.node.Ready
 		}
 	}
@@ -187,7 +194,7 @@ func (w *randomWorld) proceedsOrAsks(g *WithT, seed uint64, message string) {
 		if m.stale == fresh || !m.node.Ready || m.untold {
 			continue // there is nothing to do, or a person repairs the node or the agent
 		}
-		g.Expect(m.stale == moved || m.stale == cutOff && w.answers).To(BeFalse(),
+		g.Expect(m.stale == moved || m.stale == distrusted || m.stale == cutOff && w.answers).To(BeFalse(),
 			"world %d: only its restart brings back %s, and it waits: %s", seed, m.Server(), message)
 		asks := []string{"spec.updates.paused", "the agent of its node", "the filesystem is healthy", "is back", "are back", "a copy of the metadata is proven"}
 		g.Expect(asks).To(ContainElement(WithTransform(func(ask string) bool { return strings.Contains(message, ask) }, BeTrue())),

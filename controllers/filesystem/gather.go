@@ -85,7 +85,7 @@ func (r *Reconciler) gather(
 			return in, d, 0, err
 		}
 	}
-	if in.CertificateFault, err = r.certificate(ctx, b, fs); err != nil {
+	if in.CertificateFault, err = r.certificate(ctx, b, in); err != nil {
 		return in, d, 0, err
 	}
 
@@ -261,9 +261,10 @@ func pointers[T any](list []T) []*T {
 
 // podsFacts returns the facts of pods that were read at a moment, sorted by component, pool, node and name.
 func (r *Reconciler) podsFacts(fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet, pods []corev1.Pod, at time.Time) []backend.Pod {
-	wanted, management := map[types.UID]string{}, map[types.UID]string{}
+	wanted, management, certificate := map[types.UID]string{}, map[types.UID]string{}, map[types.UID]string{}
 	for i := range sets {
 		management[sets[i].UID] = sets[i].Spec.Template.Annotations[backend.ManagementAnnotation]
+		certificate[sets[i].UID] = sets[i].Spec.Template.Annotations[backend.CertificateAnnotation]
 		wanted[sets[i].UID] = sets[i].Spec.Template.Annotations[backend.TemplateHashAnnotation]
 	}
 	out := make([]backend.Pod, len(pods))
@@ -271,6 +272,7 @@ func (r *Reconciler) podsFacts(fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet,
 		out[i] = podFacts(&pods[i], wanted)
 		if owner := owned.ControllerOf(&pods[i]); owner != nil {
 			out[i].Moved = backend.Moved(pods[i].Annotations[backend.ManagementAnnotation], management[owner.UID])
+			out[i].Recertified = out[i].Certificate != certificate[owner.UID]
 		}
 	}
 	seen := r.seen.see(sight{client.ObjectKeyFromObject(fs), "pods"}, func(yield func(types.UID, how) bool) {
@@ -398,8 +400,9 @@ func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
 		Name: client.ObjectKeyFromObject(p), Component: p.Labels[v1alpha1.LabelComponent],
 		StoragePool: p.Labels[v1alpha1.LabelStoragePool], Slot: p.Labels[v1alpha1.LabelSlot], Node: p.Spec.NodeName,
 		Terminating: p.DeletionTimestamp != nil, MetadataMirrored: p.Annotations[backend.MetadataMirroredAnnotation] != "",
-		Changed:   admitted.Changed(p),
-		NodeImage: backend.NodeImage(&p.Spec), Version: p.Annotations[backend.VersionAnnotation],
+		Changed:     admitted.Changed(p),
+		Certificate: p.Annotations[backend.CertificateAnnotation],
+		NodeImage:   backend.NodeImage(&p.Spec), Version: p.Annotations[backend.VersionAnnotation],
 	}
 	for _, owner := range p.OwnerReferences {
 		if want, ok := wanted[owner.UID]; ok {

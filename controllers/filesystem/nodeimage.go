@@ -28,7 +28,9 @@ func lags(p *backend.Pod, in backend.Input) bool {
 }
 
 // silent returns the pods with an older node image or an older configuration whose server was away for too long, as far as this manager has
-// seen. For a Ready pod, the filesystem itself has to report the server as away.
+// seen. For a Ready pod, the filesystem itself has to report the server as away. A server that is to start with another certificate is away
+// too while the filesystem does not answer. The tools may refuse the certificate that it has, for example because it has expired. Only the
+// restart brings the other one.
 func (p *pass) silent() map[types.NamespacedName]bool {
 	online := map[string]bool{}
 	for i := range p.seen.Servers {
@@ -41,7 +43,8 @@ func (p *pass) silent() map[types.NamespacedName]bool {
 			pod := &p.in.Pods[i]
 			takesPart, listed := online[pod.Server()]
 			said := p.in.State != nil && p.in.AskedSince(*pod) && listed && !takesPart
-			if (lags(pod, p.in) || pod.Outdated) && (!pod.Ready || said) && !yield(key(pod), how{}) {
+			refused := pod.Outdated && pod.Recertified && p.in.State == nil
+			if (lags(pod, p.in) || pod.Outdated) && (!pod.Ready || said || refused) && !yield(key(pod), how{}) {
 				return
 			}
 		}

@@ -131,7 +131,7 @@ func dueNow(order []string, in backend.Input, seen backend.Observation, silent m
 		switch {
 		case p.Outdated:
 			// The same restart starts the use of the disk. Without the disk, the filesystem never becomes healthy enough for the other reason.
-			next.Why, next.Mends = cmp.Or(p.Moved, "its configuration has changed"), hasChanged && disks.Safe
+			next.Why, next.Mends = cmp.Or(p.Moved, recertified(p), "its configuration has changed"), hasChanged && disks.Safe
 		case hasChanged:
 			next.Why, next.Mends = disks.Why, disks.Safe
 		case silent[p.Name]:
@@ -159,6 +159,14 @@ const clientComponent = "client"
 // a restart brings it back, whether the filesystem answers or not.
 func lost(p *backend.Pod, online map[string]bool) bool {
 	return p.Outdated && p.Moved != "" && !online[p.Server()]
+}
+
+// recertified is a sentence for a pod whose server is to start with another certificate; empty for others.
+func recertified(p *backend.Pod) string {
+	if p.Recertified && p.Certificate != "" {
+		return "its certificate has changed"
+	}
+	return ""
 }
 
 // movedClients returns problems for mounts with an address that no node has now. Programs may use them, so the operator restarts none.

@@ -196,6 +196,10 @@ type Pod struct {
 	// Moved is a sentence, set if the node whose address the pod was configured with has another address now; empty if the address is the same
 	// or unknown.
 	Moved string
+	// Certificate is the SHA-256 of the certificate that the pod's server started with, empty for none (CertificateAnnotation).
+	Certificate string
+	// Recertified is true if its DaemonSet has another one now.
+	Recertified bool
 	// NodeImage is the node image of the pod, empty if it has none.
 	NodeImage string
 	// Version is the version of the filesystem's software in the pod, empty if an earlier operator made the pod.

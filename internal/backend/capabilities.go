@@ -96,6 +96,9 @@ type Certified interface {
 	// CertificateSecret names the Secret of the type kubernetes.io/tls with the certificate; empty for none. The controller records it in
 	// status.certificate.
 	CertificateSecret(fs *v1alpha1.FileSystem) string
+	// CertifiedHost returns the name or address by which the operator's own clients verify the server with this certificate. If the
+	// certificate has none, lacks says so, to follow "the certificate". Both are empty while the server has no address.
+	CertifiedHost(in Input, c *v1alpha1.CertificateStatus) (host, lacks string)
 }
 
 // Claimer is a Backend whose daemons use ports or directories of their nodes that no other filesystem may use.

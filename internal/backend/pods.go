@@ -78,6 +78,10 @@ func Moved(then, now string) string {
 	return fmt.Sprintf("node %s has another address: %s → %s", node, before, after)
 }
 
+// CertificateAnnotation on a pod template is the SHA-256 of the certificate that its server starts with (status.certificate). Whether
+// another one needs a restart is in the template's hash.
+const CertificateAnnotation = "parallelfs.dev/certificate"
+
 // Workload describes the pods of a DaemonSet or a Job.
 type Workload struct {
 	Component string

@@ -53,6 +53,7 @@ var (
 	_ backend.Backend        = Backend{}
 	_ backend.Prober         = Backend{}
 	_ backend.SecretKeeper   = Backend{}
+	_ backend.Certified      = Backend{}
 	_ backend.Claimer        = Backend{}
 	_ backend.Mounter        = Backend{}
 	_ backend.Pinner         = Backend{}
@@ -122,15 +123,7 @@ func (Backend) SecretName(fs *v1alpha1.FileSystem) (name, key string) {
 	return secretName(fs), cli.AuthKey
 }
 
-// CertificateSecret is the user's Secret with the certificate of the management service of a BeeGFS 8.
-func (Backend) CertificateSecret(fs *v1alpha1.FileSystem) string {
-	if tls := own(fs).TLS; tls != nil && cli.Is8(backend.Version(fs)) {
-		return tls.Name
-	}
-	return ""
-}
-
-// ProbeURL is the address at which the probe of a filesystem serves its state, empty while the management service has no node or no port.
+// ProbeURL is where the probe of a filesystem serves its state, empty while the management service has no node or no port.
 func (Backend) ProbeURL(in backend.Input) string {
 	node, ok := managementNode(in)
 	if !ok || in.FileSystem.Status.BeeGFS == nil {

@@ -3,6 +3,7 @@ package beegfs
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -230,7 +231,7 @@ func TestABeeGFSHasIPv6WhenAllOfItRunsAVersionThatHasIt(t *testing.T) {
 func TestAnotherCertificateRestartsTheManagementServiceAlone(t *testing.T) {
 	g, in := NewWithT(t), recorded(t, everything("8.3.1"))
 	before := daemonSets(t, in)
-	in.FileSystem.Status.Certificate = &v1alpha1.CertificateStatus{SHA256: "another"}
+	in.FileSystem.Status.Certificate = &v1alpha1.CertificateStatus{SHA256: "another", Trusted: "A", TrustedBefore: "B"}
 	for name, set := range daemonSets(t, in) {
 		same := Equal(before[name].Spec.Template.Annotations)
 		if set.Labels[v1alpha1.LabelComponent] == componentManagement {
@@ -239,4 +240,49 @@ func TestAnotherCertificateRestartsTheManagementServiceAlone(t *testing.T) {
 		g.Expect(set.Spec.Template.Annotations).To(same, name)
 	}
 	g.Expect(New().CertificateSecret(in.FileSystem)).To(Equal("certificate"))
+}
+
+func TestToolsAskForWhatTheCertificateProves(t *testing.T) {
+	for name, c := range map[string]struct {
+		names       []string
+		asks, alias string
+		lacks       bool
+	}{
+		"it has the address":                    {names: []string{"mgmtd.site", "10.0.0.1"}, asks: "10.0.0.1:8010"},
+		"it has the address in another form":    {names: []string{"::ffff:10.0.0.1"}, asks: "10.0.0.1:8010"},
+		"it has the address of another machine": {names: []string{"10.0.0.9"}, asks: "10.0.0.1:8010", lacks: true},
+		"it has names":                          {names: []string{"10.0.0.9", "*.site", "Mgmtd.Site", "other.site"}, asks: "mgmtd.site:8010", alias: "mgmtd.site"},
+		"it has a wildcard only":                {names: []string{"*.site"}, asks: "10.0.0.1:8010", lacks: true},
+		"it has no name that a pod can have":    {names: []string{"under_score"}, asks: "10.0.0.1:8010", lacks: true},
+		"it has a common name only":             {asks: "10.0.0.1:8010", lacks: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, in := NewWithT(t), recorded(t, everything("8.3.1"))
+			in.FileSystem.Status.Certificate = &v1alpha1.CertificateStatus{SHA256: "one", Names: c.names, Trusted: "A", TrustedBefore: "B"}
+			port := ":" + fmt.Sprint(portsOf(in.FileSystem).grpc())
+			address := strings.TrimSuffix(c.asks, ":8010") + port
+			node, _ := managementNode(in)
+			address = strings.Replace(address, "10.0.0.1:", node.IP+":", 1)
+			g.Expect(toolOf(in).Run()).To(ContainElement("--mgmtd-addr=" + address))
+			pod := daemonSets(t, in)[backend.ChildName(in.FileSystem, componentManagement)].Spec.Template
+			g.Expect(pod.Annotations).To(HaveKeyWithValue(backend.CertificateAnnotation, "one"))
+			if c.alias == "" {
+				g.Expect(pod.Spec.HostAliases).To(BeEmpty())
+			} else {
+				g.Expect(pod.Spec.HostAliases).To(ConsistOf(corev1.HostAlias{IP: node.IP, Hostnames: []string{c.alias}}))
+			}
+			_, lacks := New().CertifiedHost(in, in.FileSystem.Status.Certificate)
+			if c.lacks {
+				g.Expect(lacks).To(And(HavePrefix("names neither the IP address "+node.IP), ContainSubstring(node.Name)))
+			} else {
+				g.Expect(lacks).To(BeEmpty())
+			}
+			for _, object := range objectsOf(t, in) {
+				if told, is := object.(*corev1.ConfigMap); is && told.Name == configMapName(in.FileSystem) {
+					g.Expect(told.Data).To(HaveKeyWithValue(cli.TrustName, "AB"))
+					g.Expect(told.Data["probe.json"]).To(ContainSubstring(`"tls://` + address + `"`))
+				}
+			}
+		})
+	}
 }

@@ -69,12 +69,7 @@ func (v *view) workLeft() work {
 
 // toolOf returns the tool of a filesystem, with the address of the management service.
 func toolOf(in backend.Input) cli.Tool {
-	node, _ := managementNode(in)
-	address := backend.Address(node.IP, portsOf(in.FileSystem).grpc())
-	if b := in.FileSystem.Spec.BeeGFS; b != nil && b.TLS != nil {
-		address = cli.TLSPrefix + address
-	}
-	return cli.NewTool(backend.Version(in.FileSystem), address)
+	return cli.NewTool(backend.Version(in.FileSystem), grpcAddress(in))
 }
 
 // configurePrefix is in the names of the jobs that carry out work.
@@ -384,6 +379,7 @@ func (b *builder) job(s jobSpec) (client.Object, error) {
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
 	pod.Spec.Affinity = backend.OnNodes(s.nodes...)
 	c := b.container(s.verb, tools, s.verb, "")
+	b.nameManagement(pod)
 	backend.TellJob(pod, &c, s.verb, s.told)
 	if s.targets {
 		backend.MountTargets(b.in.FileSystem, pod, &c)

@@ -91,6 +91,9 @@ func (b *builder) build() error {
 	if err := add(b.clientSet()); err != nil {
 		return err
 	}
+	if c := fs.Status.Certificate; c != nil {
+		b.told[cli.TrustName] = []byte(c.Trusted + c.TrustedBefore)
+	}
 	if err := b.toolConfig(); err != nil {
 		return err
 	}
@@ -258,10 +261,12 @@ func (b *builder) managementSet() (client.Object, error) {
 	if r := fs.Status.Metadata.Recovered; r != nil {
 		hashed = append(hashed, r.PlanHash) // the old pod may still see the filesystem that was mounted then
 	}
-	if c := fs.Status.Certificate; c != nil {
-		hashed = append(hashed, c.SHA256) // the daemon reads its certificate when it starts
+	c := fs.Status.Certificate
+	if c == nil {
+		return b.daemonSet(componentManagement, w, pod, hashed...), nil
 	}
-	return b.daemonSet(componentManagement, w, pod, hashed...), nil
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, backend.CertificateAnnotation, c.SHA256)
+	return b.daemonSet(componentManagement, w, pod, append(hashed, c.SHA256)...), nil // it reads its certificate when it starts
 }
 
 // usersSecret mounts a Secret of the user into the daemon's container.
@@ -284,10 +289,7 @@ func (b *builder) probeContainer(pod *corev1.PodTemplateSpec) (corev1.Container,
 	}
 	address := backend.Address(b.management.IP, p.management())
 	if cli.Is8(backend.Version(fs)) {
-		address = backend.Address(b.management.IP, p.grpc())
-		if fs.Spec.BeeGFS.TLS != nil {
-			address = cli.TLSPrefix + address
-		}
+		address = grpcAddress(b.in)
 	}
 	probe := spec.Probe{
 		Backend: string(v1alpha1.BeeGFS), Version: backend.VersionOf(fs, componentManagement), Address: address,
@@ -296,6 +298,7 @@ func (b *builder) probeContainer(pod *corev1.PodTemplateSpec) (corev1.Container,
 	}
 	b.told["probe.json"] = backend.Encode(probe)
 	c := b.container("probe", tools, "probe", "probe.json")
+	b.nameManagement(pod)
 	pods(b.in).ServeProbe(pod, &c, p.probe())
 	c.SecurityContext.RunAsUser, c.SecurityContext.RunAsGroup, c.SecurityContext.RunAsNonRoot = new(int64(0)), new(int64(0)), nil
 	showStore(pod, &c)

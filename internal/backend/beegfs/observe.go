@@ -119,6 +119,9 @@ func (o *observer) metadata() {
 				server.Message = stateMessage(t)
 			}
 		}
+		if !server.Online && asksForReplacement(o.disksNamed(server.Target)) {
+			server.Message = metadataStays + "; " + server.Message
+		}
 		server.Placement = o.placements.Of(a.Node, metaDaemon(a.Slot), server.Name, o.fs.Spec.Metadata.CPUPinning,
 			o.disksNamed(server.Target))
 		o.seen.Servers = append(o.seen.Servers, server)

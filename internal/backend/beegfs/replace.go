@@ -71,6 +71,17 @@ func (t target) replacing() bool {
 	return t.disk != nil && t.id != 0 && t.disk.Annotations[v1alpha1.AnnotationReplaceDisk] != ""
 }
 
+// metadataStays refuses the replacement of a disk of a metadata server. Such a disk would need the numeric id of the lost one. A full
+// resync of the group would have to be ordered first, as for a storage target. Nothing shows yet that a server of 7.4.6 and 8.3.1 accepts
+// that order while its secondary is away, and keeps it.
+const metadataStays = "the disk of a metadata server can't be replaced with its number yet: bring it back, and remove the annotation " +
+	v1alpha1.AnnotationReplaceDisk
+
+// asksForReplacement is true if a person has asked for another disk in the place of one of these.
+func asksForReplacement(disks []*v1alpha1.StorageTarget) bool {
+	return slices.ContainsFunc(disks, func(d *v1alpha1.StorageTarget) bool { return d.Annotations[v1alpha1.AnnotationReplaceDisk] != "" })
+}
+
 // replacement decides about one lost disk.
 func (v *view) replacement(t target) replacement {
 	r := replacement{lost: t}

@@ -465,3 +465,21 @@ func TestTheOrderToCopyEverythingIsProvenByWhatTheToolSays(t *testing.T) {
 	NewWithT(t).Expect(strings.Join(argv, " ")).To(Equal("mirror resync start s:1 --timestamp=1"))
 	NewWithT(t).Expect(regexp.MustCompile(proof).MatchString("Successfully sent resync request. Progress can be monitored with 'beegfs mirror resync stats'.\n")).To(BeTrue())
 }
+
+func TestTheDiskOfAMetadataServerIsNotReplacedAndItsStorageTargetSaysSo(t *testing.T) {
+	g, in := NewWithT(t), lostSide(t)
+	server := metadataServers(in)[0]
+	name := server.Targets[0].Name
+	says := func() string {
+		for _, s := range New().Observe(in).Servers {
+			if s.Target == name {
+				return s.Message
+			}
+		}
+		return ""
+	}
+	diskOf(&in, name).Annotations = map[string]string{v1alpha1.AnnotationReplaceDisk: askedForPlan}
+	g.Expect(says()).NotTo(ContainSubstring("can't be replaced"), "it serves, so that there is nothing to replace")
+	serverOf(in, v1alpha1.RoleMetadata, server.ID).Online = false
+	g.Expect(says()).To(HavePrefix("the disk of a metadata server can't be replaced with its number yet: bring it back, and remove the annotation"))
+}

@@ -38,7 +38,7 @@ var frozen = map[string][]string{
 		"parallelfs.dev/backup-claim", "parallelfs.dev/backup-directory", "parallelfs.dev/backup-node", "parallelfs.dev/backup-object-store", "parallelfs.dev/benchmark", "parallelfs.dev/benchmark-admitted",
 		"parallelfs.dev/benchmark-nodes", "parallelfs.dev/benchmark-placement", "parallelfs.dev/benchmark-published", "parallelfs.dev/benchmark-raw-bytes",
 		"parallelfs.dev/asked", "parallelfs.dev/benchmark-asked", "parallelfs.dev/benchmark-reading", "parallelfs.dev/benchmark-trust",
-		"filesystem.parallelfs.dev/confirm-delete", "parallelfs.dev/accept-device", "parallelfs.dev/check", "parallelfs.dev/drop-caches", "parallelfs.dev/give-up", "parallelfs.dev/machine-is-off", "parallelfs.dev/management", "parallelfs.dev/metadata-mirrored", "parallelfs.dev/recover-from",
+		"filesystem.parallelfs.dev/confirm-delete", "parallelfs.dev/accept-device", "parallelfs.dev/certificate", "parallelfs.dev/check", "parallelfs.dev/drop-caches", "parallelfs.dev/give-up", "parallelfs.dev/machine-is-off", "parallelfs.dev/management", "parallelfs.dev/metadata-mirrored", "parallelfs.dev/recover-from",
 		"parallelfs.dev/recover-metadata", "parallelfs.dev/recovery-told", "parallelfs.dev/rendered-hash", "parallelfs.dev/replace-disk", "parallelfs.dev/suite-uid",
 		"parallelfs.dev/take-up-node-image", "parallelfs.dev/template-hash", "parallelfs.dev/told", "parallelfs.dev/version",
 	},

@@ -1,12 +1,21 @@
 package beegfs_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
+	"math/big"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -258,4 +267,61 @@ func TestEachProgramIsOfItsOwnVersion(t *testing.T) {
 		said, code := c.run(program)
 		g.Expect(code).To(Equal(127), said)
 	}
+}
+
+// certified makes a certificate of a management service for an address, signed by itself, and returns the name of its files.
+func (c *cluster) certified(name, address string) string {
+	c.t.Helper()
+	g := NewWithT(c.t)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	g.Expect(err).NotTo(HaveOccurred())
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		Subject: pkix.Name{CommonName: c.address}, IPAddresses: []net.IP{net.ParseIP(address)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	g.Expect(err).NotTo(HaveOccurred())
+	pkcs, err := x509.MarshalPKCS8PrivateKey(key)
+	g.Expect(err).NotTo(HaveOccurred())
+	c.write(name+".crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	c.write(name+".key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs})))
+	return name
+}
+
+func TestTheToolOfEightGivesTheSecretToNoServiceThatItCannotVerify(t *testing.T) {
+	c := newCluster(t, "8.3.1")
+	g := NewWithT(t)
+	_, code := c.run("beegfs-mgmtd --init --db-file {DIR}/mgmtd.sqlite")
+	g.Expect(code).To(Equal(0))
+	own, elsewhere := c.certified("own", c.address), c.certified("elsewhere", "192.0.2.1")
+	c.certified("other", c.address)
+	serve := func(certificate string) *daemon {
+		return c.start(certificate, "beegfs-mgmtd --db-file {DIR}/mgmtd.sqlite --auth-file {DIR}/auth --beemsg-port {PORT+8} --grpc-port {PORT+10} "+
+			"--log-target stderr --tls-cert-file {DIR}/"+certificate+".crt --tls-key-file {DIR}/"+certificate+".key")
+	}
+	ask := func(options string) (string, int) {
+		return c.run("beegfs --mgmtd-addr={ADDRESS}:{PORT+10} --mount=none --auth-file={DIR}/auth-other " + options + " node list")
+	}
+	d := serve(own)
+	g.Eventually(func() string { said, _ := ask("--tls-cert-file={DIR}/own.crt"); return said }).WithTimeout(long).
+		Should(ContainSubstring("Invalid auth secret"), "it is the right service, and only now is the secret sent: here a wrong one")
+	refused := func(options, why string) {
+		t.Helper()
+		before, err := os.ReadFile(d.log)
+		g.Expect(err).NotTo(HaveOccurred())
+		said, code := ask(options)
+		g.Expect(code).To(Equal(1))
+		g.Expect(said).To(ContainSubstring(why))
+		g.Expect(os.ReadFile(d.log)).To(Equal(before), "the service was sent no secret that it could refuse")
+	}
+	const handshake = "code = Unavailable desc = connection error: desc = \"transport: authentication handshake failed: tls: failed to verify certificate: x509: "
+	refused("--tls-cert-file={DIR}/other.crt", handshake+"certificate signed by unknown authority")
+	refused("--tls-cert-file=", handshake+"certificate signed by unknown authority")
+	said, _ := ask("--tls-cert-file= --tls-disable-verification")
+	g.Expect(said).To(ContainSubstring("Invalid auth secret"), "without verification, it goes to whoever answers")
+	d.end(t)
+
+	d = serve(elsewhere)
+	g.Eventually(func() string { said, _ := ask("--tls-cert-file={DIR}/elsewhere.crt"); return said }).WithTimeout(long).
+		Should(ContainSubstring(handshake+"certificate is valid for 192.0.2.1, not "), "the common name counts for nothing")
 }

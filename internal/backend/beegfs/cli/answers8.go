@@ -26,14 +26,9 @@ const (
 // questions8 queries with the tool beegfs of 8.0 to 8.4. It names the columns that are read here, so that a later version may have more.
 // All but the last question query only the management service, which has the states and sizes of all targets.
 //
-// The tool insists on root (no mount is used), needs no capability and writes nothing. The certificate is not verified: the probe queries
-// its own node by an address that the certificate need not contain. Without --tls-cert-file= the tool would read /etc/beegfs/cert.pem.
+// The tool insists on root (it is asked without a mount), needs no capability and writes nothing.
 func questions8(address string) []question {
-	address, tls := strings.CutPrefix(address, TLSPrefix)
-	base := []string{"--raw", "--mgmtd-addr=" + address, "--auth-file=" + AuthFile, "--tls-disable"}
-	if tls {
-		base = append(base[:len(base)-1], "--tls-cert-file=", "--tls-disable-verification")
-	}
+	base := append([]string{"--raw"}, connection8(address)...)
 	ask := func(output, columns string, args ...string) []string {
 		argv := slices.Concat([]string{programTool}, args, []string{"--mount=none", "--output=" + output}, base)
 		if columns != "" {

@@ -111,9 +111,9 @@ func TestTheToolOfVersion8IsAskedWithoutAShell(t *testing.T) {
 		"--columns=id,node,storage_pool,reachability,consistency,cap_pool,space,space_free,inodes,inodes_free",
 	}))
 	g.Expect(asked[askLicense8]).To(ContainElement("--output=json"), "ndjson is a drawing of a bee")
-	for _, argv := range New("8.3.1", "tls://10.0.0.1:8010").Commands() {
-		g.Expect(argv).To(ContainElements("--mgmtd-addr=10.0.0.1:8010", "--tls-disable-verification", "--tls-cert-file="))
-		g.Expect(argv).NotTo(ContainElement("--tls-disable"))
+	for _, argv := range append(New("8.3.1", "tls://mgmtd.site:8010").Commands(), NewTool("8.3.1", "tls://mgmtd.site:8010").Run("node", "list")) {
+		g.Expect(argv).To(ContainElements("--mgmtd-addr=mgmtd.site:8010", "--tls-cert-file=/etc/parallelfs/management-trust.pem"))
+		g.Expect(argv).NotTo(ContainElement(HavePrefix("--tls-disable")), "a certificate is verified, always")
 	}
 }
 

@@ -22,15 +22,22 @@ func NewTool(version, address string) Tool {
 	if !Is8(version) {
 		return Tool{base: []string{programCtl, "--cfgFile=" + ClientConfig}}
 	}
+	return Tool{eight: true, base: append([]string{programTool}, connection8(address)...)}
+}
+
+// connection8 are the options of beegfs 8 that say where the management service is and what proves that it is the right one.
+//
+// The host of --mgmtd-addr is the name that the certificate must have (credentials.NewTLS of grpc-go 1.73). The tool trusts the
+// certificates of --tls-cert-file besides those of its system (NewClientConn in common/beegfs/beegrpc/grpc.go of 8.0.0 to 8.4.0). It sends
+// the shared secret in the header of each call, and so only after the handshake has proven the server. Without --tls-cert-file, it would
+// read /etc/beegfs/cert.pem.
+func connection8(address string) []string {
 	address, tls := strings.CutPrefix(address, TLSPrefix)
-	t := Tool{eight: true, base: []string{programTool, "--mgmtd-addr=" + address, "--auth-file=" + AuthFile}}
-	if !tls {
-		t.base = append(t.base, "--tls-disable")
-	} else {
-		// The address of the management service need not be in its certificate; the shared secret authenticates both sides.
-		t.base = append(t.base, "--tls-cert-file=", "--tls-disable-verification")
+	proof := "--tls-disable"
+	if tls {
+		proof = "--tls-cert-file=" + TrustFile
 	}
-	return t
+	return []string{"--mgmtd-addr=" + address, "--auth-file=" + AuthFile, proof}
 }
 
 // Bare is the tool for a version without its path and without the address of a filesystem: its command lines are the same in every
@@ -41,6 +48,10 @@ const (
 	programCtl  = "/opt/beegfs/sbin/beegfs-ctl"
 	programTool = "/opt/beegfs/sbin/beegfs"
 	programFsck = "/opt/beegfs/sbin/beegfs-fsck"
+	// TrustName is the file of the ConfigMap with the certificates that prove the management service of BeeGFS 8, in PEM.
+	TrustName = "management-trust.pem"
+	// TrustFile is the path of it.
+	TrustFile = backend.ToldDirectory + "/" + TrustName
 	// ClientConfig is the configuration that beegfs-ctl shares with clients.
 	ClientConfig = backend.ToldDirectory + "/beegfs-client.conf"
 	// AuthDirectory holds the shared secret in every pod, in the file AuthKey.

@@ -4,9 +4,12 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -134,12 +137,6 @@ func (c *call) before(command *cobra.Command, _ []string) error {
 		return errors.New("unable to proceed without a working management node: unable to auto-configure the management address: BeeGFS " +
 			"does not appear to be mounted, manually specify --mgmtd-addr <hostname|ip>:<grpc-port> for the file system to manage")
 	}
-	if !c.tlsDisable && c.tlsCertificate != "" {
-		if _, err := os.ReadFile(c.tlsCertificate); err != nil {
-			return fmt.Errorf("unable to proceed without a working management node: reading certificate file failed: %w (hint: run "+
-				"'beegfs --help' and review the options to configure TLS)", err)
-		}
-	}
 	if !c.authDisable {
 		content, err := os.ReadFile(c.authFile)
 		if err != nil {
@@ -153,19 +150,56 @@ func (c *call) before(command *cobra.Command, _ []string) error {
 
 // ask sends a request to the management service; errors have the form of gRPC's.
 func (c *call) ask(ctx context.Context, op string, argument, result any) error {
-	err := wire.Ask(ctx, c.management, wire.WithTLS(c.secret, !c.tlsDisable), op, argument, result)
+	dialer, err := c.dialer()
+	if err != nil {
+		return err
+	}
+	err = wire.AskBy(ctx, dialer, c.management, c.secret, op, argument, result)
 	var refused *wire.RefusedError
 	switch {
 	case err == nil:
 		return nil
+	case isHandshake(err):
+		return fmt.Errorf("rpc error: code = Unavailable desc = connection error: desc = \"transport: authentication handshake failed: %w\"",
+			errors.Unwrap(err))
 	case errors.As(err, &refused) && strings.Contains(refused.Text, " Feature ") && strings.HasSuffix(refused.Text, " unavailable."):
 		return fmt.Errorf("rpc error: code = Unauthenticated desc = %s", refused.Text)
 	case errors.As(err, &refused):
 		return fmt.Errorf("rpc error: code = Unknown desc = %s", refused.Text)
 	case errors.Is(err, wire.ErrDisconnected):
-		return errors.New("rpc error: code = Unauthenticated desc = Invalid auth secret (or TLS on one side only)")
+		return errors.New("rpc error: code = Unauthenticated desc = Invalid auth secret (or TLS on the server only)")
 	}
 	return fmt.Errorf("rpc error: code = Unavailable desc = connection error: desc = \"transport: Error while dialing: %w\"", err)
+}
+
+// dialer connects as NewClientConn does (common/beegfs/beegrpc/grpc.go, 8.3.1). The certificates of the file are trusted besides those of
+// the system. The host of the address is the name that the server has to prove.
+func (c *call) dialer() (wire.Dialer, error) {
+	if c.tlsDisable {
+		return &net.Dialer{}, nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, fmt.Errorf("couldn't load system cert pool: %w", err)
+	}
+	if c.tlsCertificate != "" {
+		content, err := os.ReadFile(c.tlsCertificate)
+		if err != nil {
+			return nil, fmt.Errorf("unable to proceed without a working management node: reading certificate file failed: %w (hint: run "+
+				"'beegfs --help' and review the options to configure TLS)", err)
+		}
+		if !pool.AppendCertsFromPEM(content) {
+			return nil, errors.New("unable to proceed without a working management node: appending provided certificate to pool failed")
+		}
+	}
+	return &tls.Dialer{Config: &tls.Config{RootCAs: pool, InsecureSkipVerify: c.tlsUnverified}}, nil
+}
+
+// isHandshake reports whether TLS itself failed.
+func isHandshake(err error) bool {
+	_, unverified := errors.AsType[*tls.CertificateVerificationError](err)
+	_, plain := errors.AsType[tls.RecordHeaderError](err)
+	return unverified || plain
 }
 
 // after warns about a missing license, as 8.3 does after every command.

@@ -3,6 +3,7 @@ package mgmt
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -73,7 +74,8 @@ func runEight(ctx context.Context, values option.Values, output, errs io.Writer)
 	if err != nil {
 		return fmt.Errorf("%q: %w", file, err)
 	}
-	if err := checkTLS(values); err != nil {
+	certificate, err := certificateOf(values)
+	if err != nil {
 		return err
 	}
 	rules, err := rulesOfEight(values)
@@ -86,7 +88,7 @@ func runEight(ctx context.Context, values option.Values, output, errs io.Writer)
 	}
 	license := licenseOf(values)
 	state := newState(rules, content, store.save, license)
-	return serveEight(ctx, log, values, state, secret)
+	return serveEight(ctx, log, values, state, secret, certificate)
 }
 
 // initialize creates the store once; an existing store is never touched.
@@ -110,22 +112,26 @@ func initialize(file, uuid string, output io.Writer) error {
 	return nil
 }
 
-func checkTLS(values option.Values) error {
+// certificateOf reads the certificate and the key of the gRPC at the start, as the service does; nil without TLS.
+func certificateOf(values option.Values) (*tls.Config, error) {
 	if values.Bool("tls-disable", false) {
-		return nil
+		return nil, nil
 	}
-	for name, otherwise := range map[string]string{"tls-cert-file": "/etc/beegfs/cert.pem", "tls-key-file": "/etc/beegfs/key.pem"} {
-		path := values.Get(name, otherwise)
+	var files [2][]byte
+	for i, file := range [][2]string{{"tls-cert-file", "/etc/beegfs/cert.pem"}, {"tls-key-file", "/etc/beegfs/key.pem"}} {
+		path := values.Get(file[0], file[1])
 		content, err := os.ReadFile(path)
 		if err != nil {
 			//nolint:staticcheck // the service's own text
-			return fmt.Errorf("Could not read TLS file %q: %s", path, option.SysErr(err))
+			return nil, fmt.Errorf("Could not read TLS file %q: %s", path, option.SysErr(err))
 		}
-		if block, _ := pem.Decode(content); block == nil {
-			return fmt.Errorf("Could not read TLS file %q: no PEM in it", path) //nolint:staticcheck // as the service says it
-		}
+		files[i] = content
 	}
-	return nil
+	pair, err := tls.X509KeyPair(files[0], files[1])
+	if err != nil {
+		return nil, fmt.Errorf("Could not use TLS files: %w", err) //nolint:staticcheck // as the service says it
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
 func rulesOfEight(values option.Values) (Rules, error) {
@@ -165,7 +171,9 @@ func licenseOf(values option.Values) func() (bool, string) {
 	return func() (bool, string) { return valid, text }
 }
 
-func serveEight(ctx context.Context, log *program.Log, values option.Values, state *State, secret uint64) error {
+func serveEight(
+	ctx context.Context, log *program.Log, values option.Values, state *State, secret uint64, certificate *tls.Config,
+) error {
 	ctx, stop := program.UntilSignal(ctx)
 	defer stop()
 	shift := values.Int("port-shift", 0)
@@ -195,7 +203,10 @@ func serveEight(ctx context.Context, log *program.Log, values option.Values, sta
 	defer grpc.Close()
 	log.Say(2, "App", "Serving gRPC requests on port %d", administration)
 	go serveState(listener, log, state, secret, false)
-	go serveState(grpc, log, state, wire.WithTLS(secret, !values.Bool("tls-disable", false)), true)
+	if certificate != nil {
+		grpc = tls.NewListener(grpc, certificate)
+	}
+	go serveState(grpc, log, state, secret, true)
 	<-ctx.Done()
 	log.Say(2, "App", "Shutting down")
 	return nil

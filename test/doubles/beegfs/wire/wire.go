@@ -16,14 +16,6 @@ import (
 // ErrDisconnected means that a peer disconnected without an answer, as BeeGFS does if the secret differs.
 var ErrDisconnected = errors.New("soft disconnect")
 
-// WithTLS returns the secret of a connection that uses TLS. Nothing is encrypted, but peers with and without TLS can't communicate.
-func WithTLS(secret uint64, tls bool) uint64 {
-	if tls {
-		return secret ^ 1<<63
-	}
-	return secret
-}
-
 // Question is a request to a server. Op is the operation, and Body its argument.
 type Question struct {
 	Secret uint64          `json:"secret"`
@@ -45,9 +37,19 @@ func (e *RefusedError) Error() string { return e.Text }
 
 // Ask sends a request to a server and decodes its response into result, which may be nil.
 func Ask(ctx context.Context, address string, secret uint64, op string, argument, result any) error {
+	return AskBy(ctx, &net.Dialer{}, address, secret, op, argument, result)
+}
+
+// Dialer connects to a server, with TLS or without.
+type Dialer interface {
+	DialContext(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// AskBy is Ask over a connection of a dialer.
+func AskBy(ctx context.Context, dialer Dialer, address string, secret uint64, op string, argument, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	connection, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", address, err)
 	}
