@@ -83,7 +83,8 @@ func versionInTable(output []byte) (backend.BackupVersion, error) {
 			continue
 		}
 		if columns := len(row) - 1; columns != masterColumns {
-			return backend.BackupVersion{}, fmt.Errorf("a line of mfscli about masters has %d columns, and %d are known: %q", columns, masterColumns, line)
+			return backend.BackupVersion{}, fmt.Errorf(
+				"a line of mfscli about masters has %d columns, and %d are known: %q", columns, masterColumns, line)
 		}
 		if version := grouped(row[1+ofMetadata]); version > 0 {
 			return backend.BackupVersion{Version: version}, nil
