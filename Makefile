@@ -11,8 +11,9 @@ FUZZTIME ?= 10s
 SCALE_NODES ?= 125 250
 # LIFE is how often `make life` makes each disruption, in each way.
 LIFE ?= 2
-# COPIES is how often `make copies` makes each event happen.
+# COPIES is how often `make copies` makes each event happen. MOOSEFS is a folder with sbin and bin of the MooseFS to use instead of the installed one.
 COPIES ?= 3
+MOOSEFS ?=
 # All programs and tests are compiled alike, so that one build of a package serves all of them, in any folder.
 export CGO_ENABLED := 0
 export GOFLAGS ?= -trimpath
@@ -46,9 +47,11 @@ test-disks: ## Run the tests that need root, loop devices, Open MPI and a MooseF
 
 .PHONY: copies
 copies: ## Compare both ways of a MooseFS master to save its changes: copies that can be read after COPIES (3) joins, restarts and kills each. Twenty minutes.
-	. tools/lib.sh; need mfsmaster=moosefs-master mfsmetalogger=moosefs-metalogger mfsmount=moosefs-client; \
+	. tools/lib.sh; export PATH="$(if $(MOOSEFS),$(MOOSEFS)/sbin:$(MOOSEFS)/bin:)$$PATH"; \
+	need mfsmaster=moosefs-master mfsmetalogger=moosefs-metalogger mfsmount=moosefs-client; \
+	as_root=(); ((EUID == 0)) || as_root=(-exec "sudo COPIES=$(COPIES) PATH=$$PATH"); \
 	COPIES=$(COPIES) go test -vet=off -ldflags=-s -tags disks,copies -count=1 -timeout 3h -parallel 4 -v -run TestCopiesCanBeRead \
-	  $$( ((EUID == 0)) || echo -exec=sudo\ --preserve-env=COPIES) ./internal/backend/moosefs
+	  "$${as_root[@]}" ./internal/backend/moosefs
 
 .PHONY: test-envtest
 test-envtest: ## Controllers, admission and the chart's policies against a real kube-apiserver and etcd.

@@ -48,6 +48,11 @@ type MetadataCopyStatus struct {
 	// +optional
 	Reading *metav1.Time `json:"reading,omitempty"`
 
+	// readingVersion is the version of the running metadata when the operator decided that; absent if the filesystem did not report it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ReadingVersion int64 `json:"readingVersion,omitempty"`
+
 	// checked is when the copy was last read, whatever the result, and job is the Job that did.
 	// +optional
 	Checked *metav1.Time `json:"checked,omitempty"`
@@ -65,6 +70,12 @@ type MetadataCopyStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Version int64 `json:"version,omitempty"`
+
+	// behind is how many changes that metadata lacked: those that the running metadata had when the operator decided to read the copy. It is
+	// absent if the filesystem did not report its version then.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Behind *int64 `json:"behind,omitempty"`
 
 	// id of that metadata, as the filesystem itself names it.
 	// +optional

@@ -2643,6 +2643,11 @@ func (in *MetadataCopyStatus) DeepCopyInto(out *MetadataCopyStatus) {
 		in, out := &in.Proven, &out.Proven
 		*out = (*in).DeepCopy()
 	}
+	if in.Behind != nil {
+		in, out := &in.Behind, &out.Behind
+		*out = new(int64)
+		**out = **in
+	}
 	if in.DataTime != nil {
 		in, out := &in.DataTime, &out.DataTime
 		*out = (*in).DeepCopy()

@@ -33,6 +33,14 @@ func placeOf(b *v1alpha1.BackupStatus) string {
 	return "node " + b.Node
 }
 
+// behindText describes how far a proven copy was behind; empty if this is unknown.
+func behindText(c *v1alpha1.MetadataCopyStatus) string {
+	if c.Behind == nil || c.Proven == nil {
+		return ""
+	}
+	return fmt.Sprintf("It was read back at %s, and was %d changes behind.", c.Proven.UTC().Format(time.RFC3339), *c.Behind)
+}
+
 // backupsText shows the backups of a FileSystem.
 func backupsText(fs *v1alpha1.FileSystem) string {
 	var out strings.Builder
@@ -62,7 +70,7 @@ func backupsText(fs *v1alpha1.FileSystem) string {
 	for i := range fs.Status.MetadataCopies {
 		c := &fs.Status.MetadataCopies[i]
 		out.WriteString(wrapped("", "  ", fmt.Sprintf("The running copy on node %s is %s since %s. %s", c.Node, strings.ToLower(string(c.Result)),
-			c.Since.UTC().Format(time.RFC3339), c.Message)))
+			c.Since.UTC().Format(time.RFC3339), cmp.Or(c.Message, behindText(c)))))
 	}
 	if asked := fs.Status.BackupAsked; asked != nil {
 		out.WriteString(wrapped("", "  ", fmt.Sprintf("A backup was asked for at %s (%s).",

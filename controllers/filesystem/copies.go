@@ -26,6 +26,9 @@ func (p *pass) readCopies(ctx context.Context) error {
 	v := backend.CopyView{
 		FileSystem: p.read, Recorded: p.read.Status.MetadataCopies, Serves: p.in.State != nil && !isNew(p.fs), Now: p.Clock.Now(),
 	}
+	if v.Serves {
+		v.Version = p.in.State.MetadataVersion
+	}
 	if can {
 		v.Copies = follower.MetadataCopies(p.in, p.seen, v.Now)
 	}

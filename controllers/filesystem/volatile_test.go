@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
@@ -37,6 +38,27 @@ func TestNodesWhoseServersDoNotSeeTheirDisksAreNamed(t *testing.T) {
 		"servers do not see disks that the agent mounts; run mount --make-rshared for these mounts at each start of the node: n1 (/), n2 (/var)")))
 	own = own[3:]
 	g.Expect(said()).To(BeNil(), "no disk of the filesystem is on the others")
+}
+
+func TestPartnersThatAreNotProvenAreReportedUntilTheyAreAndAreNoFaultOfTheFilesystem(t *testing.T) {
+	g := NewWithT(t)
+	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Generation: 3}}
+	p := &pass{
+		Reconciler: &Reconciler{Clock: clock.RealClock{}, Order: clock.RealClock{}},
+		fs:         fs, read: fs, observed: true, backend: backendtest.Example{}, hold: &hold{},
+	}
+	said := func(partners *backend.Problem) *metav1.Condition {
+		p.seen.Partners = partners
+		p.describe(nil)
+		return meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionPartnersProven)
+	}
+	g.Expect(said(nil)).To(BeNil())
+	before := meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionDegraded)
+	g.Expect(said(&backend.Problem{Reason: v1alpha1.ReasonPartnersUnproven, Message: "1 targets have no second node"})).To(HaveValue(And(
+		HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonPartnersUnproven),
+		HaveField("Message", "1 targets have no second node"), HaveField("ObservedGeneration", int64(3)))))
+	g.Expect(meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionDegraded)).To(Equal(before))
+	g.Expect(said(nil)).To(BeNil(), "it goes when they are proven")
 }
 
 func TestCopiesOfMetadataOnNodesThatKeepNothingAreNamed(t *testing.T) {

@@ -66,6 +66,8 @@ var (
 		"Copies of a FileSystem's metadata on running servers: those that are asked for, and those that were read back (state proven).", "state")
 	descCopyProven = describe("filesystem_metadata_copy_proven_timestamp_seconds",
 		"Unix time at which the copy of a FileSystem's metadata on a node was last read back; 0 while it never was.", "node")
+	descCopyBehind = describe("filesystem_metadata_copy_behind_changes",
+		"Changes that the copy of a FileSystem's metadata on a node lacked when it was last read back; absent if unknown.", "node")
 )
 
 // kind are the metrics of the conditions of one kind of object.
@@ -107,7 +109,7 @@ var (
 func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descBuild, descInfo, descSince, descDisruption, descMaintenance, descVersions, descCheck, descBackup, descPool,
-		descCopies, descCopyProven, descCertificate,
+		descCopies, descCopyProven, descCopyBehind, descCertificate,
 		fileSystems.each, nodes.each, nodes.counts, targets.each, targets.counts, runs.each, runs.counts, suites.each, suites.counts,
 	} {
 		descriptions <- d
@@ -298,6 +300,9 @@ func (out gauge) fileSystem(fs *v1alpha1.FileSystem) {
 				at = unix(*c.Proven)
 			}
 			set(descCopyProven, at, c.Node)
+			if c.Behind != nil {
+				set(descCopyBehind, float64(*c.Behind), c.Node)
+			}
 		}
 		set(descCopies, float64(len(status.MetadataCopies)), "asked")
 		set(descCopies, float64(proven), "proven")

@@ -134,7 +134,7 @@ func TestBackupsCopiesPoolsVersionsAndChecksComeFromTheStatus(t *testing.T) {
 	fs.Status.Backups = []v1alpha1.BackupStatus{{Result: v1alpha1.BackupFailed, Time: &later}, {Result: v1alpha1.BackupVerified, Time: &at},
 		{Result: v1alpha1.BackupVerified}}
 	fs.Status.MetadataCopies = []v1alpha1.MetadataCopyStatus{
-		{Node: "n1", Result: v1alpha1.MetadataCopyProven, Proven: &at}, {Node: "n2", Result: v1alpha1.MetadataCopyRefused}}
+		{Node: "n1", Result: v1alpha1.MetadataCopyProven, Proven: &at, Behind: new(int64(12))}, {Node: "n2", Result: v1alpha1.MetadataCopyRefused}}
 	fs.Status.StoragePools = []v1alpha1.StoragePoolStatus{{Name: "ssd", CapacityBytes: 200, UsedBytes: 50}, {Name: "unknown"}}
 	fs.Status.Versions = []v1alpha1.VersionCount{{Version: "1", Servers: 3}}
 	fs.Status.Certificate = &v1alpha1.CertificateStatus{NotAfter: later}
@@ -149,6 +149,7 @@ func TestBackupsCopiesPoolsVersionsAndChecksComeFromTheStatus(t *testing.T) {
 		"filesystem_metadata_copies{filesystem=scratch,namespace=ns,state=proven} 1000",
 		fmt.Sprintf("filesystem_metadata_copy_proven_timestamp_seconds{filesystem=scratch,namespace=ns,node=n1} %d", at.Unix()*1000),
 		"filesystem_metadata_copy_proven_timestamp_seconds{filesystem=scratch,namespace=ns,node=n2} 0",
+		"filesystem_metadata_copy_behind_changes{filesystem=scratch,namespace=ns,node=n1} 12000",
 		"filesystem_pool_used_ratio{filesystem=scratch,namespace=ns,pool=ssd} 250",
 		"filesystem_version_servers{filesystem=scratch,namespace=ns,version=1} 3000",
 		"filesystem_check{filesystem=scratch,namespace=ns,result=Damaged} 1000",

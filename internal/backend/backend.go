@@ -435,6 +435,8 @@ type State struct {
 	Asked time.Time `json:"-"`
 	// Version of the metadata server.
 	Version string `json:"version"`
+	// MetadataVersion is the version of the running metadata, for a filesystem that counts its changes; 0 if it is unknown.
+	MetadataVersion int64 `json:"metadataVersion,omitempty"`
 	// Servers lists the daemons that the filesystem has registered, whether they run or not.
 	Servers []Server `json:"servers,omitempty"`
 	// Targets lists the storage targets of those servers.

@@ -37,7 +37,9 @@ type CopyView struct {
 	Jobs     []RecoveryJobFacts
 	// Serves is true if the filesystem itself answers. Otherwise it is unknown which servers follow.
 	Serves bool
-	Now    time.Time
+	// Version is the version of the running metadata; 0 if it is unknown.
+	Version int64
+	Now     time.Time
 }
 
 // CopyDecision is the result of DecideCopies.
@@ -90,7 +92,7 @@ func DecideCopies(v CopyView) CopyDecision {
 			at := slices.IndexFunc(v.Jobs, func(j RecoveryJobFacts) bool { return j.Name == job })
 			switch {
 			case at < 0 && (!v.Serves || s.Follows != c.Follows), c.Leaves && (at < 0 || !v.Jobs[at].Ended):
-				s.Reading, wanted = nil, wanted[:len(wanted)-1]
+				s.Reading, s.ReadingVersion, wanted = nil, 0, wanted[:len(wanted)-1]
 			case at < 0:
 				d.Start = append(d.Start, RecoveryRequest{Job: job, Source: c.Source})
 			case v.Jobs[at].Ended:
@@ -158,14 +160,18 @@ func (v *CopyView) follow(s *v1alpha1.MetadataCopyStatus, c *MetadataCopy) {
 
 // take records the result of a Job for a copy.
 func (v *CopyView) take(s *v1alpha1.MetadataCopyStatus, c *MetadataCopy, j RecoveryJobFacts) {
-	s.Reading, s.Checked, s.Job = nil, v.stamp(), j.Name
+	began := s.ReadingVersion
+	s.Reading, s.ReadingVersion, s.Checked, s.Job = nil, 0, v.stamp(), j.Name
 	if s.Follows != c.Follows {
 		return // the Job read an earlier state of the copy
 	}
 	if j.Answer != nil && len(j.Answer.Found) > 0 {
 		found := j.Answer.Found[0]
 		s.Proven, s.Version, s.ID = v.stamp(), max(0, found.Version), v1alpha1.Cut(found.ID, maxRecoveryID)
-		s.DataTime = nil
+		s.DataTime, s.Behind = nil, nil
+		if began > 0 {
+			s.Behind = new(max(0, began-s.Version))
+		}
 		if when, err := time.Parse(time.RFC3339, found.Time); err == nil {
 			s.DataTime = new(metav1.NewTime(when.UTC().Truncate(time.Second)))
 		}
@@ -217,7 +223,7 @@ func (v *CopyView) read(known []v1alpha1.MetadataCopyStatus, copies []MetadataCo
 		}
 	}
 	if next >= 0 {
-		known[next].Reading = v.stamp()
+		known[next].Reading, known[next].ReadingVersion = v.stamp(), v.Version
 	}
 }
 
@@ -265,7 +271,11 @@ func copiesCondition(copies []v1alpha1.MetadataCopyStatus, now time.Time) Proble
 		since := s.Since.UTC().Format(time.RFC3339)
 		switch {
 		case s.Result == v1alpha1.MetadataCopyProven:
-			proven = append(proven, fmt.Sprintf("%s (read back at %s)", s.Node, s.Proven.UTC().Format(time.RFC3339)))
+			behind := ""
+			if s.Behind != nil {
+				behind = fmt.Sprintf(", %d changes behind", *s.Behind)
+			}
+			proven = append(proven, fmt.Sprintf("%s (read back at %s%s)", s.Node, s.Proven.UTC().Format(time.RFC3339), behind))
 		case s.Result == v1alpha1.MetadataCopyRefused && s.Fetches > 0:
 			lacking = append(lacking, fmt.Sprintf("%s (since %s, fetched again %d times: %s)", s.Node, since, s.Fetches, s.Message))
 		case s.Result == v1alpha1.MetadataCopyRefused, s.Follows == "" && now.Sub(s.Since.Time) >= fetchTime:

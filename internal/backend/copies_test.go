@@ -149,6 +149,35 @@ func TestACopyIsReadAgainWhen(t *testing.T) {
 	}
 }
 
+func TestAProvenCopyNamesHowManyChangesItLackedWhenItWasRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		running, since int64
+		behind         *int64
+		words          string
+	}{
+		"it lacked some": {512, 512, new(int64(12)), "n1 (read back at 2026-11-23T12:00:00Z, 12 changes behind)"},
+		"it lacked none": {500, 500, new(int64(0)), "n1 (read back at 2026-11-23T12:00:00Z, 0 changes behind)"},
+		"it was written on after the decision to read it": {490, 490, new(int64(0)), "n1 (read back at 2026-11-23T12:00:00Z, 0 changes behind)"},
+		"the metadata changed after the decision":         {512, 9000, new(int64(12)), "n1 (read back at 2026-11-23T12:00:00Z, 12 changes behind)"},
+		"nobody reported the version":                     {0, 9000, nil, "n1 (read back at 2026-11-23T12:00:00Z)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLogbook(t, "n1")
+			l.view.Version = c.running
+			l.pass()
+			l.Expect(l.copyOn("n1").ReadingVersion).To(Equal(c.running))
+			l.view.Version = c.since
+			l.pass()
+			d := l.ends(whole)
+			l.Expect(l.copyOn("n1")).To(And(HaveField("Behind", Equal(c.behind)), HaveField("ReadingVersion", BeZero())))
+			l.Expect(d.Condition.Message).To(HaveSuffix(c.words))
+			l.view.Version = 0
+			l.later(24 * time.Hour).reads(whole)
+			l.Expect(l.copyOn("n1").Behind).To(BeNil(), "the number belongs to the proof")
+		})
+	}
+}
+
 func TestACopyThatNobodyHasReadSinceItsServerFollowsIsNotCounted(t *testing.T) {
 	l := newLogbook(t, "n1")
 	l.settles(whole)

@@ -174,6 +174,12 @@ func TestProgramsWaitForWhatHasNoBuddyInStep(t *testing.T) {
 		"for the one whose buddy is behind": {func(in *backend.Input) {
 			listed(*in, v1alpha1.RoleStorage, first(in).Secondary).Consistency = cli.Behind
 		}, without("storage-ssd--oss1", "target 1")},
+		"for the one whose buddy is bad, as after a resync that was aborted or had errors": {func(in *backend.Input) {
+			listed(*in, v1alpha1.RoleStorage, first(in).Secondary).Consistency = cli.Bad
+		}, without("storage-ssd--oss1", "target 1")},
+		"for the one whose buddy is in a state that nobody reports": {func(in *backend.Input) {
+			listed(*in, v1alpha1.RoleStorage, first(in).Secondary).Consistency = ""
+		}, without("storage-ssd--oss1", "target 1")},
 		"for the one whose buddy is offline": {func(in *backend.Input) {
 			listed(*in, v1alpha1.RoleStorage, first(in).Secondary).Online = false
 		}, without("storage-ssd--oss1", "target 1")},

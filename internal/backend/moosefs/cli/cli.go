@@ -19,10 +19,10 @@ func New(version, address string) backend.Questions {
 	return prober{version: version, host: host, port: port}
 }
 
-// The requested parts of the answer: general information, counts of chunks, chunkservers, metaloggers, disks and storage classes; and the
-// mounts.
+// The requested parts of the answer: general information, counts of chunks, chunkservers, metaloggers, disks, storage classes and the
+// version of the metadata; and the mounts.
 var (
-	askForServers = []string{"-SIG", "-SIC", "-SCS", "-SMB", "-SHD", "-SSC"}
+	askForServers = []string{"-SIG", "-SIC", "-SCS", "-SMB", "-SHD", "-SSC", "-SIM"}
 	askForMounts  = []string{"-SMS"}
 )
 

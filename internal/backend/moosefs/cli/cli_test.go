@@ -85,10 +85,10 @@ const diskSize = 97793294336
 func TestMfscliIsAskedWithoutAShellAndWithoutTheDNS(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(New("4.57.5", "10.0.0.1:9421").Commands()).To(Equal([][]string{{
-		"mfscli", "-n", "-j", "-H", "10.0.0.1", "-P", "9421", "-SIG", "-SIC", "-SCS", "-SMB", "-SHD", "-SSC", "-SMS",
+		"mfscli", "-n", "-j", "-H", "10.0.0.1", "-P", "9421", "-SIG", "-SIC", "-SCS", "-SMB", "-SHD", "-SSC", "-SIM", "-SMS",
 	}}))
 	g.Expect(New("3.0.117", "10.0.0.1:9421").Commands()).To(Equal([][]string{
-		{"mfscli", "-n", "-s", "\t", "-H", "10.0.0.1", "-P", "9421", "-SIG", "-SIC", "-SCS", "-SMB", "-SHD", "-SSC"},
+		{"mfscli", "-n", "-s", "\t", "-H", "10.0.0.1", "-P", "9421", "-SIG", "-SIC", "-SCS", "-SMB", "-SHD", "-SSC", "-SIM"},
 		{"mfscli", "-n", "-s", "\t", "-H", "10.0.0.1", "-P", "9421", "-SMS"},
 	}))
 }

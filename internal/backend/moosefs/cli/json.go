@@ -18,6 +18,9 @@ type answer struct {
 			General struct {
 				Version string `json:"version"`
 			} `json:"general"`
+			Masters []struct {
+				Version int64 `json:"metadata_version"`
+			} `json:"masters"`
 			Chunks *struct {
 				// All holds the counts by the copies that chunks should have and have. Copies on disks that are marked for removal count.
 				All     []cell `json:"allchunks"`
@@ -153,6 +156,9 @@ func harmless(e json.RawMessage) bool {
 func (a answer) state() backend.State {
 	d := a.Dataset
 	state := backend.State{Version: d.Info.General.Version, StorageClasses: map[string]string{}}
+	if masters := d.Info.Masters; len(masters) == 1 {
+		state.MetadataVersion = max(0, masters[0].Version)
+	}
 	if c := d.Info.Chunks; c != nil {
 		state.Data = backend.DataHealth{
 			Known:   c.ProgressStatus == 0,

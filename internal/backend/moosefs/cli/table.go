@@ -29,6 +29,7 @@ var tableOf = map[string]table{
 	"metadata backup loggers:":    {2, (*tables).metalogger},
 	"disks:":                      {14, (*tables).disk},
 	"storage classes:":            {22, (*tables).storageClass},
+	masterTitle:                   {masterColumns, (*tables).master},
 }
 
 // countsTitle is the title of the only table with several forms of lines.
@@ -228,6 +229,12 @@ func (t *tables) storageClass(r row) error {
 	if r[4] != "0" {
 		t.state.ClassesInUse = append(t.state.ClassesInUse, r[1])
 	}
+	return nil
+}
+
+// master parses: address, version, state, local time, version of the metadata, and seven more.
+func (t *tables) master(r row) error {
+	t.state.MetadataVersion = grouped(r[ofMetadata])
 	return nil
 }
 

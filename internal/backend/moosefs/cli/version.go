@@ -60,19 +60,33 @@ func ReadVersion(version string, output []byte) (backend.BackupVersion, error) {
 	return out, nil
 }
 
-// versionInTable parses the table of masters of 3.0.117: address, version, state, local time, and the version of the metadata.
+// The table of masters of 3.0.117: address, version, state, local time, version of the metadata, and seven more.
+const (
+	masterTitle               = "metadata servers:"
+	masterColumns, ofMetadata = 12, 4
+)
+
+// grouped parses a number whose digits the output groups, such as "1 135". It returns 0 for any other text.
+func grouped(text string) int64 {
+	n, err := strconv.ParseInt(strings.ReplaceAll(text, " ", ""), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return max(0, n)
+}
+
+// versionInTable parses the table of masters of 3.0.117.
 func versionInTable(output []byte) (backend.BackupVersion, error) {
-	const title, columns, ofMetadata = "metadata servers:", 13, 5
 	for line := range strings.Lines(string(output)) {
 		row := strings.Split(strings.TrimRight(line, "\r\n"), separator)
-		if row[0] != title {
+		if row[0] != masterTitle {
 			continue
 		}
-		if len(row) != columns {
-			return backend.BackupVersion{}, fmt.Errorf("a line of mfscli about masters has %d columns, and %d are known: %q", len(row), columns, line)
+		if columns := len(row) - 1; columns != masterColumns {
+			return backend.BackupVersion{}, fmt.Errorf(
+				"a line of mfscli about masters has %d columns, and %d are known: %q", columns, masterColumns, line)
 		}
-		// The output groups digits: "1 135".
-		if version, err := strconv.ParseInt(strings.ReplaceAll(row[ofMetadata], " ", ""), 10, 64); err == nil && version > 0 {
+		if version := grouped(row[1+ofMetadata]); version > 0 {
 			return backend.BackupVersion{Version: version}, nil
 		}
 	}
