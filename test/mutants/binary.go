@@ -31,8 +31,8 @@ type binary struct {
 
 // build makes the test binary of a package. The files of the package stay as they are: the compiler gets others in their place.
 func build(dir, work, tags string) (*binary, error) {
-	mode := packages.NeedName | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedCompiledGoFiles | packages.NeedImports |
-		packages.NeedDeps
+	mode := packages.NeedName | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedCompiledGoFiles |
+		packages.NeedImports | packages.NeedDeps
 	found, err := packages.Load(&packages.Config{Mode: mode, Dir: dir, BuildFlags: []string{"-tags", tags}}, ".")
 	if err != nil {
 		return nil, err
@@ -69,7 +69,8 @@ func build(dir, work, tags string) (*binary, error) {
 	}
 	b := &binary{dir: dir, work: work, mutations: r.mutations}
 	// #nosec G204 -- the arguments are those of the person who runs it
-	compile := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s", "-tags", tags, "-overlay", filepath.Join(work, "overlay.json"), "-o", b.path(), ".")
+	compile := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s", "-tags", tags,
+		"-overlay", filepath.Join(work, "overlay.json"), "-o", b.path(), ".")
 	compile.Dir = dir
 	if out, err := compile.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("compiling the mutants of %s: %w: %s", dir, err, out)
@@ -129,7 +130,7 @@ func (b *binary) tests() ([]test, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, field := range strings.Fields(string(text)) {
+		for field := range strings.FieldsSeq(string(text)) {
 			id, err := strconv.Atoi(field)
 			if err != nil {
 				return nil, err

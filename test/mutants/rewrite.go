@@ -56,7 +56,8 @@ func (r *rewriter) mutant(kind string, p token.Pos) int {
 	at := r.fset.Position(p)
 	line := strings.Split(r.src, "\n")[at.Line-1]
 	text := strings.TrimSpace(line[:at.Column-1] + "«" + line[at.Column-1:])
-	r.mutations = append(r.mutations, &mutation{ID: len(r.mutations) + 1, File: r.file, Kind: kind, Line: at.Line, Column: at.Column, Text: text})
+	m := mutation{ID: len(r.mutations) + 1, File: r.file, Kind: kind, Line: at.Line, Column: at.Column, Text: text}
+	r.mutations = append(r.mutations, &m)
 	return len(r.mutations)
 }
 
@@ -134,7 +135,8 @@ func (r *rewriter) binary(e *ast.BinaryExpr, below []ast.Node) string {
 	case token.LAND, token.LOR:
 		// By De Morgan, the other operator is this one with both sides and the result negated.
 		id := r.mutant("INVERT_LOGICAL", e.OpPos)
-		return fmt.Sprintf("((((%s) != mutant(%d)) %s ((%s) != mutant(%d))) != mutant(%d))", r.render(e.X, below), id, e.Op, r.render(e.Y, below), id, id)
+		x, y := r.render(e.X, below), r.render(e.Y, below)
+		return fmt.Sprintf("((((%s) != mutant(%d)) %s ((%s) != mutant(%d))) != mutant(%d))", x, id, e.Op, y, id, id)
 	case token.EQL, token.NEQ:
 		id := r.mutant("CONDITIONALS_NEGATION", e.OpPos)
 		return fmt.Sprintf("((%s %s %s) != mutant(%d))", r.render(e.X, below), e.Op, r.render(e.Y, below), id)
