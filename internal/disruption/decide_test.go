@@ -58,6 +58,18 @@ func TestWhatMayBeAwayNowAndWhyTheOthersWait(t *testing.T) {
 		never string
 	}{
 		"nothing is asked": {world: well},
+		"two of two failure domains are away": {
+			queue: queue{asked("c1")}, world: in(func(w *disruption.World) { w.Away = []disruption.Place{at("a1"), at("b1")} }),
+			says: "2 servers (", never: ") in failure domain",
+		},
+		"the first of two with conditions of their own holds up what comes after it": {
+			queue: queue{
+				with(asked("a1"), func(d *disruption.Disruption) { d.Waits, d.Priority = "its agent has written", 1 }),
+				with(asked("a2"), func(d *disruption.Disruption) { d.Waits, d.Priority = "its disk is back", 2 }),
+				with(asked("a3"), func(d *disruption.Disruption) { d.Priority = 2 }),
+			},
+			world: well, waits: []string{"its agent has written", "its disk is back", "its agent has written"},
+		},
 		"one begins, and the next waits for it": {
 			queue: queue{asked("a1"), asked("a2")}, world: well, now: []string{"a1"}, waits: []string{"", restored},
 			says: "2 pods are to be restarted, one at a time; now chunkserver on node a1 in failure domain a: its configuration has changed",
@@ -215,6 +227,9 @@ func TestWhatWaitsForAPersonOrAWindowRests(t *testing.T) {
 		"one waits for its agent":         {queue: []disruption.Disruption{untold, with(master(), func(d *disruption.Disruption) { d.Priority = 1 })}, world: closed},
 		"one is paused, and another down": {queue: []disruption.Disruption{down, asked("b1")}, world: in(func(w *disruption.World) { w.Paused = true })},
 		"it is paused, and one is away":   {queue: []disruption.Disruption{asked("a1")}, world: in(func(w *disruption.World) { w.Paused, w.Away = true, []disruption.Place{at("b1")} })},
+		"it is paused, one is away, and another has no pod": {queue: []disruption.Disruption{asked("a1")}, world: in(func(w *disruption.World) {
+			w.Paused, w.Away, w.Gone = true, []disruption.Place{at("b1")}, []string{"c1"}
+		})},
 		"it is paused, and one has no pod": {
 			queue: []disruption.Disruption{asked("a1")}, world: in(func(w *disruption.World) { w.Paused, w.Gone = true, []string{"b1"} }),
 		},

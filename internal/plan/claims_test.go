@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -78,6 +79,21 @@ func TestEachDiskThatTwoNodesShowIsNamedWhateverOtherDisksThereAre(t *testing.T)
 	in.Inventories["oss2"] = inventory
 	s := plan.Select(in)
 	NewWithT(t).Expect(messages(s.Problems)).To(ContainElement(HavePrefix("DeviceConflict: nodes oss2 and oss1 both show the disk ata-other-link ")))
+}
+
+func TestADiskThatTwoTargetsOfOtherNodesMayHaveIsNamedOnceWithTheFirst(t *testing.T) {
+	in := anInput(aFileSystem("scratch", selecting(1)), 1, "oss1", "oss2", "oss3")
+	change(in, "oss2", 0, func(b *v1alpha1.BlockDevice) { b.Serial, b.WWN = "", "0x6000" })
+	change(in, "oss3", 0, func(b *v1alpha1.BlockDevice) { b.Serial, b.WWN = "S6", "" })
+	in.Existing = plan.Select(in).Targets[1:]
+	change(in, "oss1", 0, func(b *v1alpha1.BlockDevice) { b.Serial, b.WWN = "S6", "0x6000" })
+	var conflicts []string
+	for _, m := range messages(plan.Select(in).Problems) {
+		if strings.HasPrefix(m, "DeviceConflict") {
+			conflicts = append(conflicts, m)
+		}
+	}
+	NewWithT(t).Expect(conflicts).To(HaveExactElements(ContainSubstring("nodes oss1 and oss2 both show the disk wwn-oss1-0000 ")))
 }
 
 func TestALogDeviceIsThatOfItsOwnTarget(t *testing.T) {

@@ -39,6 +39,41 @@ func TestADiskIsTheTargetsOnlyByItsLabelOrItsMount(t *testing.T) {
 	}
 }
 
+func TestEachNodeIsNamedWhoseInventoryShowsTheDiskOfATarget(t *testing.T) {
+	made := aTarget(finished)
+	made.Status.Provisioned.UUID = uuidTwo
+	accepted := aTarget(finished, func(t *v1alpha1.StorageTarget) {
+		t.Status.Provisioned.Device = &v1alpha1.DeviceIdentity{ID: "virtio-new", Serial: "new", SizeBytes: tib}
+	})
+	other := func(changes ...func(*plan.Facts)) v1alpha1.BlockDevice {
+		f := plan.Facts{BlockDevice: diskNumber("oss2", 3)}
+		for _, change := range changes {
+			change(&f)
+		}
+		return f.BlockDevice
+	}
+	for name, c := range map[string]struct {
+		target *v1alpha1.StorageTarget
+		disk   v1alpha1.BlockDevice
+		want   []string
+	}{
+		"a disk with its identity":                {aTarget(), blankDisk().BlockDevice, []string{"oss2", "oss3"}},
+		"a disk with the identity of before":      {accepted, blankDisk().BlockDevice, []string{"oss2", "oss3"}},
+		"a disk with the identity of now":         {accepted, other(func(f *plan.Facts) { f.IDs, f.WWN, f.Serial = []string{"virtio-new"}, "", "new" }), []string{"oss2", "oss3"}},
+		"a disk with its label":                   {aTarget(), other(holding("xfs", uuidTwo, plan.Label(made))), []string{"oss2", "oss3"}},
+		"a disk with its UUID":                    {made, other(holding("xfs", uuidTwo, "relabeled")), []string{"oss2", "oss3"}},
+		"a disk with another UUID":                {made, other(holding("xfs", uuidOne, "")), nil},
+		"a disk without a UUID":                   {made, other(holding("xfs", "", "")), nil},
+		"a disk without a UUID, before a target":  {aTarget(), other(holding("xfs", "", "")), nil},
+		"a disk with a UUID, and it has none yet": {aTarget(), other(holding("xfs", uuidTwo, "")), nil},
+		"another disk":                            {made, other(), nil},
+	} {
+		shows := v1alpha1.NodeInventoryStatus{BlockDevices: []v1alpha1.BlockDevice{diskNumber("oss2", 4), c.disk}}
+		inventories := map[string]v1alpha1.NodeInventoryStatus{"oss1": {}, "oss3": shows, "oss2": shows}
+		NewWithT(t).Expect(plan.ShownOn(inventories, c.target)).To(Equal(c.want), name)
+	}
+}
+
 func TestANodeHoldsMetadataWhenADiskHasTheLabelOfAMetadataTarget(t *testing.T) {
 	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "scratch"}}
 	fs.Spec.Metadata.InstancesPerNode = 2

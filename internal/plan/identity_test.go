@@ -89,9 +89,12 @@ func TestAnotherIdentityIsNotOfferedWhen(t *testing.T) {
 		"it is two disks":                  {aTarget(finished), look(carrying(ours, uuidOne, uidNow), serial, func(f *plan.Facts) { f.TwoDisks = "these are two disks" })},
 		"somebody has mounted it":          {aTarget(finished), look(carrying(ours, uuidOne, uidNow), serial, func(f *plan.Facts) { f.Mounts = []string{"/mnt"} })},
 		"it has no name that stays":        {aTarget(finished), look(carrying(ours, uuidOne, uidNow), func(f *plan.Facts) { f.IDs, f.WWN, f.Serial = nil, "", "" })},
-		"the target is not finished":       {aTarget(begun), look(carrying(ours, uuidOne, uidNow), serial)},
-		"the target is deleted":            {aTarget(finished, deleted(uidNow)), look(carrying(ours, uuidOne, uidNow), serial)},
-		"it is not there":                  {aTarget(finished), plan.Look{}},
+		"only the recorded name is at fault": {aTarget(finished, func(t *v1alpha1.StorageTarget) { t.Spec.Device.ID = "nvme0n1" }), look(carrying(ours, uuidOne, uidNow), func(f *plan.Facts) {
+			f.IDs = append(f.IDs, "nvme0n1")
+		})},
+		"the target is not finished": {aTarget(begun), look(carrying(ours, uuidOne, uidNow), serial)},
+		"the target is deleted":      {aTarget(finished, deleted(uidNow)), look(carrying(ours, uuidOne, uidNow), serial)},
+		"it is not there":            {aTarget(finished), plan.Look{}},
 		"it went while it was mounted": {aTarget(finished), func() plan.Look {
 			l := mounted(ours, uuidOne, uidNow)
 			l.Device = plan.Facts{}
@@ -104,6 +107,14 @@ func TestAnotherIdentityIsNotOfferedWhen(t *testing.T) {
 			NewWithT(t).Expect(d.Action).To(Equal(plan.None))
 		})
 	}
+}
+
+func TestAnotherIdentityIsOfferedToFinishedTargetsOnly(t *testing.T) {
+	disk := look(carrying(aTarget(), uuidOne, uidNow), func(f *plan.Facts) { f.Serial = "S2" })
+	g := NewWithT(t)
+	g.Expect(plan.NewDevice(aTarget(finished), disk)).NotTo(BeNil())
+	g.Expect(plan.NewDevice(aTarget(begun), disk)).To(BeNil())
+	g.Expect(plan.NewDevice(aTarget(), disk)).To(BeNil())
 }
 
 func TestADiskThatGrewServesOnAndSaysIt(t *testing.T) {

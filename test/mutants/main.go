@@ -1,40 +1,39 @@
-// Command survivors compares a report of gremlins on one package with the list of mutants that no test can kill.
-// usage: survivors PACKAGE REPORT LIST
+// Command mutants changes each decision of packages, one at a time, and runs the packages' own tests on each change.
+// usage: mutants [-tags TAGS] [-list FILE] [-parallel N] PACKAGE...      such as internal/plan
 //
-// It prints a row for docs/testing.md, each mutant that lives or that no test reaches and that is not in the list, and each line of the
-// list that no mutant of the report fits. It exits with 1 when there is one of these.
+// It prints a row for docs/testing.md, each mutant that lives or that no test reaches and that the list does not have, and each line of the
+// list that no mutant fits. It exits with 1 when there is one of these. All mutants of a package are compiled once (docs/adr/0145).
 package main
 
 import (
-	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path"
 	"slices"
 	"strings"
+	"time"
 )
 
-// report is what gremlins 0.6 writes with --output (internal/report/internal/structure.go of its source).
-type report struct {
-	Files []struct {
-		Name      string     `json:"file_name"`
-		Mutations []mutation `json:"mutations"`
-	} `json:"files"`
-}
-
-type mutation struct {
-	Type, Status string
-	Line, Column int
-}
-
 func main() {
-	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "usage: survivors PACKAGE REPORT LIST")
-		os.Exit(2)
+	tags := flag.String("tags", "", "build tags of the tests")
+	listFile := flag.String("list", "test/mutants/equivalents.txt", "the mutants that no test can kill")
+	parallel := flag.Int("parallel", 2, "mutants that are tested at the same time")
+	flag.Parse()
+	list, err := os.ReadFile(*listFile)
+	ok := err == nil && flag.NArg() > 0
+	if err == nil && flag.NArg() == 0 {
+		err = fmt.Errorf("usage: mutants [-tags TAGS] PACKAGE..., such as internal/plan")
 	}
-	ok, err := run(os.Stdout, os.Args[1], os.Args[2], os.Args[3])
+	for _, pkg := range flag.Args() {
+		if err != nil {
+			break
+		}
+		var good bool
+		good, err = run(os.Stdout, path.Clean(pkg), *tags, string(list), *parallel)
+		ok = ok && good
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -43,84 +42,76 @@ func main() {
 	}
 }
 
-func run(out io.Writer, pkg, reportFile, listFile string) (bool, error) {
-	raw, err := os.ReadFile(reportFile)
+// run tests the mutants of one package.
+func run(out io.Writer, pkg, tags, list string, parallel int) (bool, error) {
+	start := time.Now()
+	equivalent, err := parseList(list, pkg)
 	if err != nil {
 		return false, err
 	}
-	var r report
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return false, fmt.Errorf("reading %s: %w", reportFile, err)
-	}
-	list, err := os.ReadFile(listFile)
+	work, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return false, err
 	}
-	equivalent, err := parseList(string(list), pkg)
+	defer clean(work)
+	b, err := build(pkg, work, tags)
 	if err != nil {
-		return false, fmt.Errorf("reading %s: %w", listFile, err)
+		return false, err
 	}
+	tests, err := b.tests()
+	if err != nil {
+		return false, err
+	}
+	b.tryAll(tests, parallel)
+	return report(out, pkg, b.mutations, equivalent, time.Since(start)), nil
+}
+
+// report writes what a run has found. It is true when each mutant that lives is in the list, and nothing else is.
+func report(out io.Writer, pkg string, mutations []*mutation, equivalent []string, took time.Duration) bool {
 	count := map[string]int{}
 	var unlisted []string
-	fits := map[string]bool{}
-	for _, f := range r.Files {
-		source, err := os.ReadFile(path.Join(pkg, path.Base(f.Name)))
-		if err != nil {
-			return false, err
-		}
-		lines := strings.Split(string(source), "\n")
-		for _, m := range f.Mutations {
-			if m.Status != "LIVED" && m.Status != "NOT COVERED" {
-				count[m.Status]++
-				continue
+	for _, m := range mutations {
+		status := m.Status
+		if status == "LIVED" || status == "NOT COVERED" {
+			name := strings.Join([]string{path.Join(pkg, m.File), m.Kind, m.Text}, "\t")
+			if i := slices.Index(equivalent, name); i >= 0 {
+				equivalent = slices.Delete(slices.Clone(equivalent), i, i+1)
+				status = "listed"
+			} else {
+				unlisted = append(unlisted, fmt.Sprintf("%-11s line %-4d %s", status, m.Line, name))
 			}
-			name := nameOf(path.Join(pkg, path.Base(f.Name)), m, lines)
-			if equivalent[name] {
-				fits[name] = true
-				count["listed"]++
-				continue
-			}
-			count[m.Status]++
-			unlisted = append(unlisted, fmt.Sprintf("%-11s line %-4d %s", m.Status, m.Line, name))
 		}
+		count[status]++
 	}
-	fmt.Fprintf(out, "| %s | %d | %d | %d | %d |\n",
-		pkg, count["KILLED"]+count["TIMED OUT"], count["LIVED"], count["NOT COVERED"], count["listed"])
+	fmt.Fprintf(out, "| %s | %d | %d | %d | %d | %d | %d s |\n", pkg, len(mutations), count["KILLED"]+count["TIMED OUT"], count["LIVED"],
+		count["NOT COVERED"], count["listed"], int(took.Seconds()))
+	if n := count["TIMED OUT"]; n > 0 {
+		fmt.Fprintf(out, "%d of the killed ones took too long, which a busy machine may cause as well\n", n)
+	}
 	slices.Sort(unlisted)
 	for _, line := range unlisted {
 		fmt.Fprintln(out, line)
 	}
-	ok := len(unlisted) == 0
-	for _, name := range slices.Sorted(maps.Keys(equivalent)) {
-		if !fits[name] {
-			fmt.Fprintf(out, "%s lists a mutant that does not live: remove the line %q\n", listFile, name)
-			ok = false
-		}
+	for _, name := range equivalent {
+		fmt.Fprintf(out, "the list has a mutant that does not live: remove the line %q\n", name)
 	}
-	return ok, nil
+	return len(unlisted)+len(equivalent) == 0
 }
 
-// nameOf names a mutant by its file, its kind and the text of its line with "«" in front of what is changed, so that lines may move.
-func nameOf(file string, m mutation, lines []string) string {
-	line := lines[m.Line-1]
-	column := min(m.Column-1, len(line))
-	return file + "\t" + m.Type + "\t" + strings.TrimSpace(line[:column]+"«"+line[column:])
-}
-
-// parseList reads lines of FILE, KIND, LINE and REASON with tabs between them, and returns the first three of those of a package. Lines
-// that are empty or begin with "#" are comments.
-func parseList(list, pkg string) (map[string]bool, error) {
-	out := map[string]bool{}
+// parseList reads lines of FILE, KIND, LINE and REASON with tabs between them, and returns the first three of those of a package. LINE has
+// "«" in front of what is changed, and no number, so that lines may move. Lines that are empty or begin with "#" are comments.
+func parseList(list, pkg string) ([]string, error) {
+	var out []string
 	for n, line := range strings.Split(list, "\n") {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		fields := strings.Split(line, "\t")
 		if len(fields) != 4 || fields[3] == "" {
-			return nil, fmt.Errorf("line %d has %d fields: write FILE, KIND, LINE and REASON with tabs between them", n+1, len(fields))
+			return nil, fmt.Errorf("line %d of the list has %d fields: write FILE, KIND, LINE and REASON with tabs between them", n+1, len(fields))
 		}
 		if path.Dir(fields[0]) == pkg {
-			out[strings.Join(fields[:3], "\t")] = true
+			out = append(out, strings.Join(fields[:3], "\t"))
 		}
 	}
 	return out, nil

@@ -60,7 +60,7 @@ var named = map[string][]string{
 		"controllers/storagetarget/watch_test.go", "internal/node/host/host_test.go", "internal/node/inventory/software_test.go",
 		"internal/node/serve/doubles_disks_test.go", "internal/node/serve/drain_disks_test.go", "internal/node/serve/node_test.go", "internal/node/serve/sandbox_disks_test.go",
 		"internal/node/agent/pairs_cluster_test.go", "internal/plan/pairs_test.go",
-		"internal/node/provision/letgo_disks_test.go",
+		"internal/node/provision/letgo_disks_test.go", "internal/node/provision/served_test.go",
 		"internal/node/serve/pair_disks_test.go",
 		"internal/node/serve/serve_test.go", "internal/plan/served_test.go", "internal/plan/takeover_fields_test.go", "controllers/filesystem/rebuild_test.go", "internal/node/agent/frozen_test.go", "internal/node/agent/nodefile_cluster_test.go",
 	},

@@ -59,6 +59,7 @@ func TestAStepThatWritesToADeviceIsNamedWithIt(t *testing.T) {
 	} {
 		NewWithT(t).Expect(stepName(plan.Step{Kind: kind, Argv: []string{"program", "/dev/sda"}})).To(Equal(want))
 	}
+	NewWithT(t).Expect(stepName(plan.Step{Kind: plan.StepWipe})).To(Equal("Wipe"), "a step without a command has no device")
 }
 
 func TestNothingIsZeroedThatIsNotTheTargets(t *testing.T) {

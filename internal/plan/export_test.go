@@ -1,0 +1,4 @@
+package plan
+
+// NewDevice is newDevice, which Decide asks about finished targets only.
+var NewDevice = newDevice
