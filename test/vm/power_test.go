@@ -78,7 +78,9 @@ func toldOfMooseFS(t *testing.T, target v1alpha1.StorageTarget) map[string]strin
 	everywhere := v1alpha1.NodeSelector{"vm": ""}
 	fs := fileSystem(v1alpha1.TargetsSpec{Devices: []v1alpha1.DeviceReference{{Node: nodeName, ID: "the-target"}}})
 	fs.Spec.Version = "3.0.117"
-	fs.Spec.MooseFS = &v1alpha1.MooseFSSpec{BasePort: 9419, Config: v1alpha1.MooseFSConfig{Storage: v1alpha1.Options{"HDD_LEAVE_SPACE_DEFAULT": "16MiB"}}}
+	fs.Spec.MooseFS = &v1alpha1.MooseFSSpec{
+		BasePort: 9419, Config: v1alpha1.MooseFSConfig{Storage: v1alpha1.Options{"HDD_LEAVE_SPACE_DEFAULT": "16MiB"}},
+	}
 	fs.Spec.Metadata.NodeSelector = everywhere
 	fs.Spec.StoragePools[0].NodeSelector, fs.Spec.StoragePools[0].Copies = everywhere, 1
 	fs.Spec.Clients = &v1alpha1.ClientsSpec{NodeSelector: everywhere, MountPath: mountPath}
@@ -122,7 +124,8 @@ func (m *machine) writeFile(t *testing.T, file, content string) {
 // until waits until a condition of the shell is true in the machine, and shows the logs of the node if it does not come true.
 func (m *machine) until(t *testing.T, condition string) {
 	t.Helper()
-	code, out, _ := m.try(t, "", "sh", "-c", "for i in $(seq 1200); do "+condition+" && exit 0; sleep 0.2; done; tail -n 15 /run/log-* /run/passed*; ps -o pid,stat,args; exit 1")
+	code, out, _ := m.try(t, "", "sh", "-c", "for i in $(seq 1200); do "+condition+" && exit 0; sleep 0.2; done; "+
+		"tail -n 15 /run/log-* /run/passed*; ps -o pid,stat,args; exit 1")
 	if code != 0 {
 		t.Fatalf("%s is still not true: %s", condition, out)
 	}
