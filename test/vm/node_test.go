@@ -34,7 +34,8 @@ const (
 )
 
 // TestNode is one story, because a start takes as long as all the rest. It inspects a machine, binds daemons to its sockets, makes one of
-// its disks a target, and finds all of it again after a restart in which the disks change their names.
+// its disks a target, and runs a MooseFS that the machine serves and mounts. Then the machine loses its power. The test finds all of it again
+// after a restart in which the disks change their names.
 func TestNode(t *testing.T) {
 	directory := t.TempDir()
 	m := server.boot(t, directory, blank0, foreign, blank1, partitioned)
@@ -64,10 +65,13 @@ func TestNode(t *testing.T) {
 	if t.Failed() || target.Name == "" {
 		return // the next steps need all of this, and -run may have left it out
 	}
-	m.halt(t)
+	t.Run("power", func(t *testing.T) { testServesItself(t, m, target) })
+	m.cut(t)
 
 	m = server.boot(t, directory, foreign, blank0, partitioned, blank1)
 	t.Run("restart", func(t *testing.T) { testRestarted(t, m, found, target) })
+	t.Run("power is back", func(t *testing.T) { testPower(t, m, target) })
+	t.Run("remounted", func(t *testing.T) { testRemounted(t, m, target) })
 	t.Run("all other disks are bit for bit what they were before, after the restart", untouched)
 	m.halt(t)
 
@@ -349,7 +353,7 @@ func (m *machine) runSpec(t *testing.T, instance string, told spec.Member) strin
 		Directories: []spec.Directory{}, Files: []spec.File{}, Command: []string{"daemon", fmt.Sprint(threads), fileOf(instance, "pid")},
 	}
 	if len(told.Targets) > 0 {
-		run.OnTargets = &spec.OnTargets{Directory: "chunkserver", Data: "data"}
+		run.OnTargets = &spec.OnTargets{Directory: "daemon", Data: "data"}
 	}
 	m.run(t, "mkdir", "-p", "/var/lib/parallelfs/vm.scratch")
 	told.Name = spec.MemberName(instance)

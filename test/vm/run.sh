@@ -16,10 +16,12 @@ need qemu-system-x86_64=qemu-system-x86
 here=$root_dir/test/vm
 machine=x86_64-linux-gnu
 # The programs that the agent's image has too, and what a machine needs to start: udev makes /dev/disk/by-id as on a real node.
-packages=(linux-image-cloud-amd64 busybox-static dash cpio kmod udev dmsetup util-linux mount fdisk e2fsprogs xfsprogs btrfs-progs smartmontools)
+packages=(linux-image-cloud-amd64 busybox-static dash cpio kmod udev dmsetup util-linux mount fdisk e2fsprogs xfsprogs btrfs-progs smartmontools
+  moosefs-master moosefs-chunkserver moosefs-client)
 programs=(busybox dash lsblk blkid wipefs mount umount findmnt fsfreeze blockdev lscpu losetup taskset sfdisk swapon mkswap chattr lsattr mke2fs mkfs.ext4 tune2fs
-  mkfs.xfs xfs_repair xfs_db mkfs.btrfs btrfs modprobe kmod udevadm dmsetup dumpe2fs e2fsck fsck.ext4 smartctl)
-modules=(nvme virtio_pci virtio_console virtio_blk ext4 xfs btrfs loop dm_mod)
+  mkfs.xfs xfs_repair xfs_db mkfs.btrfs btrfs modprobe kmod udevadm dmsetup dumpe2fs e2fsck fsck.ext4 smartctl
+  mfsmaster mfschunkserver mfsmount)
+modules=(nvme virtio_pci virtio_console virtio_blk ext4 xfs btrfs loop dm_mod fuse)
 lustre=${LUSTRE:+$(realpath -e "$LUSTRE")}
 if [[ -n $lustre ]]; then
   # The kernel is that of DIR. Lustre's tools are linked with more, and call shells and what a shell calls.
@@ -132,10 +134,10 @@ system_image() {
   mkdir -p "$root/lib/udev" "$root/etc/udev"
   cp -r "$debian/lib/udev/." "$root/lib/udev/"
   cp "$debian/etc/mke2fs.conf" "$root/etc/"
-  printf 'root:x:0:0::/root:/bin/sh\ndaemon:x:1:1::/:/bin/sh\n' > "$root/etc/passwd"
+  printf 'root:x:0:0::/root:/bin/sh\ndaemon:x:1:1::/:/bin/sh\nmfs:x:9421:9421::/:/bin/sh\n' > "$root/etc/passwd"
   # The groups are those that udev's rules name.
   awk -F'"' '/GROUP="/ {for (i = 2; i <= NF; i += 2) if ($(i-1) ~ /GROUP=$/) print $i}' "$root"/lib/udev/rules.d/*.rules | sort -u |
-    awk 'BEGIN {print "root:x:0:"; print "daemon:x:1:"} $1 != "root" && $1 !~ /[^a-z]/ {print $1 ":x:" 100 + NR ":"}' > "$root/etc/group"
+    awk 'BEGIN {print "root:x:0:"; print "daemon:x:1:"; print "mfs:x:9421:"} $1 != "root" && $1 !~ /[^a-z]/ {print $1 ":x:" 100 + NR ":"}' > "$root/etc/group"
   echo pfs-vm > "$root/etc/hostname"
   [[ -z $lustre && -e $kernels/lib/modules/$version/modules.dep ]] || inside --argv0 depmod "$debian/bin/kmod" -b "$kernels" "$version"
   [[ -z $lustre ]] || mapfile -t -O "${#modules[@]}" modules < <(modules_of_lustre "$version")

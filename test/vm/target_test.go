@@ -137,7 +137,7 @@ func testFormat(t *testing.T, m *machine, found v1alpha1.NodeInventoryStatus) v1
 		m.start(t, instance, spec.Member{Targets: []spec.Target{specTarget(target)}, Pinning: &pinning})
 		testBound(t, m, instance, 1, pinning)
 		m.stop(t, instance)
-		m.sh(t, "echo chunk > "+path+"/chunkserver/data/chunk; sync")
+		m.sh(t, "echo chunk > "+path+"/daemon/data/chunk; sync")
 	})
 	return target
 }
@@ -195,15 +195,19 @@ func testRestarted(t *testing.T, m *machine, before v1alpha1.NodeInventoryStatus
 		g.Expect(said).To(And(ContainSubstring(target.Name), ContainSubstring("not mounted"), Not(ContainSubstring("starting the daemon"))))
 		g.Expect(m.sh(t, fmt.Sprintf("ls -A %s; ! touch %[1]s/x 2>&1", specTarget(target).Path))).To(ContainSubstring("not permitted"))
 	})
+}
+
+// testRemounted looks at the target after it was mounted again.
+func testRemounted(t *testing.T, m *machine, target v1alpha1.StorageTarget) {
 	t.Run("the target is found under its new name, and mounted with what was on it", func(t *testing.T) {
 		g := NewWithT(t)
 		result := m.pass(t, target)
 		g.Expect(result.Error).To(BeEmpty())
 		g.Expect(result.ready()).To(HaveField("Reason", v1alpha1.ReasonProven), result.ready().Message)
-		g.Expect(result.Target.Status.KernelName).To(Equal(bySerial(t, now, blank1).KernelName))
+		g.Expect(result.Target.Status.KernelName).To(Equal(bySerial(t, inventory(t, m), blank1).KernelName))
 		g.Expect(result.Target.Status.Provisioned).To(Equal(target.Status.Provisioned), "it is formatted once")
 		testMounted(t, m, result.Target)
-		g.Expect(m.run(t, "cat", result.Target.Status.MountPath+"/chunkserver/data/chunk")).To(Equal("chunk\n"))
+		g.Expect(m.run(t, "cat", result.Target.Status.MountPath+"/daemon/data/chunk")).To(Equal("chunk\n"))
 	})
 }
 

@@ -125,7 +125,7 @@ func ParseConfigList(output []byte) ([]ConfigFile, error) {
 		case !IsLogName(name):
 			return nil, r.wrong("has a name that no log has")
 		case size > mostOfALog || sum+size > mostOfLogs:
-			return nil, r.wrong(fmt.Sprintf("has more bytes than a log: at most %d MiB each and %d MiB together are read", mostOfALog>>20, mostOfLogs>>20))
+			return nil, r.wrong("has more bytes than a log: at most %d MiB each and %d MiB together are read", mostOfALog>>20, mostOfLogs>>20)
 		}
 		sum += size
 		files = append(files, ConfigFile{Name: name, Inode: uint32(inode)})
