@@ -146,7 +146,7 @@ func testServesItself(t *testing.T, m *machine, target v1alpha1.StorageTarget) {
 	m.writeFile(t, kept+"/node.sh", strings.ReplaceAll(nodeScript, "$TARGET", target.Status.MountPath))
 	m.startNode(t)
 	m.until(t, "echo words > "+thesis+" 2>/dev/null && sync "+thesis)
-	// At a program's fsync, neither the master nor a chunkserver of MooseFS calls fsync.
+	// By default, a chunkserver calls no fsync when a program does (HDD_FSYNC_BEFORE_CLOSE, mfschunkserver.cfg(5)). The whole machine is synced.
 	m.sh(t, "sync")
 }
 
