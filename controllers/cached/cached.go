@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/admitted"
@@ -57,8 +58,29 @@ func Pod(object any) (any, error) {
 	admitted.Shorten(pod)
 	spec := pod.Spec
 	pod.Spec = corev1.PodSpec{NodeName: once(spec.NodeName), InitContainers: images(spec.InitContainers), Containers: images(spec.Containers)}
+	if spec.NodeName == "" {
+		pod.Spec.Affinity = toNode(spec.Affinity)
+	}
 	pod.Labels, pod.Annotations = words(few(pod.Labels)), words(few(pod.Annotations))
 	return pod, nil
+}
+
+// toNode keeps of an affinity the name of the node for which the controller of DaemonSets has made a pod; nil without one.
+func toNode(a *corev1.Affinity) *corev1.Affinity {
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return nil
+	}
+	for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, field := range term.MatchFields {
+			if field.Key == metav1.ObjectNameField && len(field.Values) == 1 {
+				field.Values = []string{v1alpha1.Cut(field.Values[0], validation.DNS1123SubdomainMaxLength)}
+				return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+					NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{field}}},
+				}}}
+			}
+		}
+	}
+	return nil
 }
 
 const (

@@ -72,6 +72,27 @@ func TestOfThePodOfAServerIsKeptWhereItRunsAndHowItIs(t *testing.T) {
 	}
 }
 
+func TestThePodOfADaemonSetThatIsNotScheduledYetKeepsTheNameOfItsNode(t *testing.T) {
+	g := NewWithT(t)
+	term := func(name string) *corev1.Affinity {
+		return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
+				{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{name}},
+			}}},
+		}}}
+	}
+	kept := func(node string) *corev1.Affinity {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", Controller: new(true)}}}}
+		pod.Spec.NodeName, pod.Spec.Affinity = node, term("n1")
+		pod.Spec.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{}
+		_, err := Pod(pod)
+		g.Expect(err).NotTo(HaveOccurred())
+		return pod.Spec.Affinity
+	}
+	g.Expect(kept("")).To(Equal(term("n1")))
+	g.Expect(kept("n1")).To(BeNil(), "its nodeName names the node")
+}
+
 func TestOfANodeIsKeptWhatABackendLooksAt(t *testing.T) {
 	g := NewWithT(t)
 	node := &corev1.Node{}
