@@ -110,8 +110,8 @@ type OBDFilterSurveySpec struct {
 	// +kubebuilder:validation:Maximum=65536
 	ObjectsHigh int32 `json:"objectsHigh,omitempty"`
 
-	// sizeMiB is the amount of data written to each target, in MiB (size). It must be divisible among all threads in whole records. Defaults
-	// to 1024. Sweepable.
+	// sizeMiB is the amount of data written to each target, in MiB (size). It must be divisible among all threads in whole records.
+	// Defaults to 1024. Sweepable.
 	// +optional
 	// +kubebuilder:default=1024
 	// +kubebuilder:validation:Minimum=1

@@ -245,7 +245,7 @@ type CheckStatus struct {
 
 // CheckFinding is a kind of damage.
 type CheckFinding struct {
-	// kind of the damage.
+	// what is the kind of the damage.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -523,8 +523,8 @@ type CertificateStatus struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	Names []string `json:"names,omitempty"`
 
-	// trusted are the certificates that prove the server to the operator's own clients, in PEM: the authority that signed the certificate
-	// (ca.crt in the Secret), or the certificate itself.
+	// trusted has the certificates that prove the server to the operator's own clients, in PEM. These are the authority that signed the
+	// certificate (ca.crt in the Secret), or the certificate itself.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32768
 	Trusted string `json:"trusted,omitempty"`

@@ -546,8 +546,8 @@ type DaemonPlacement struct {
 	MemoryPolicy string `json:"memoryPolicy,omitempty"`
 }
 
-// NodeInventory describes a node: its disks with their stable names, processors, networks and settings. The agent on the node writes it;
-// its name is the node's.
+// NodeInventory is the description of a node: its disks with their stable names, processors, networks and settings. The agent on the node
+// writes it; its name is the node's.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=pfsinv
