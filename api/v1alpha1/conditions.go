@@ -39,8 +39,8 @@ const (
 	// ConditionCopiesLast is false while copies of metadata are on nodes whose own disk does not survive a restart, and absent otherwise. It
 	// does not affect Ready.
 	ConditionCopiesLast = "CopiesLast"
-	// ConditionMountsShared is false while nodes with disks of the filesystem have /var/lib/parallelfs on a mount that is not shared, and absent
-	// otherwise. It does not affect Ready.
+	// ConditionMountsShared is false while nodes with disks of the filesystem have /var/lib/parallelfs on a mount that is not shared, and
+	// absent otherwise. It does not affect Ready.
 	ConditionMountsShared = "MountsShared"
 	// ConditionPartnersProven is false while it is not proven that the second node of a target reaches its disk, and absent otherwise: that
 	// node is no protection then. It does not affect Ready.

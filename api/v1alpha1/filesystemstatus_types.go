@@ -516,21 +516,21 @@ type CertificateStatus struct {
 	// +required
 	NotAfter metav1.Time `json:"notAfter,omitzero"`
 
-	// names are the DNS names and IP addresses for which the certificate is valid (its subject alternative names), the first 64 of them.
+	// names are the DNS names and IP addresses for which the certificate is valid (its subject alternative names), at most 16 of them.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=253
 	Names []string `json:"names,omitempty"`
 
 	// trusted has the certificates that prove the server to the operator's own clients, in PEM. These are the authority that signed the
 	// certificate (ca.crt in the Secret), or the certificate itself.
 	// +optional
-	// +kubebuilder:validation:MaxLength=32768
+	// +kubebuilder:validation:MaxLength=4096
 	Trusted string `json:"trusted,omitempty"`
 
 	// trustedBefore are those of earlier certificates, with which the server may still run; absent once it runs with this one.
 	// +optional
-	// +kubebuilder:validation:MaxLength=32768
+	// +kubebuilder:validation:MaxLength=4096
 	TrustedBefore string `json:"trustedBefore,omitempty"`
 }

@@ -3,13 +3,14 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// obeyed is true for a character that a terminal obeys instead of showing it. These are the control characters of ASCII and of ISO 6429 (C1),
-// those that reorder a line (UAX #9, explicit directional formatting), and other ends of lines (U+2028, U+2029). Names and messages come from
-// disks, manifests and the output of programs.
+// obeyed is true for a character that a terminal obeys instead of showing it. These are the control characters of ASCII and of ISO 6429
+// (C1), those that reorder a line (UAX #9, explicit directional formatting), and other ends of lines (U+2028, U+2029). Names and messages
+// come from disks, manifests and the output of programs.
 func obeyed(r rune) bool {
 	switch {
 	case r < ' ', r == 0x7f, r >= 0x80 && r < 0xa0:
@@ -56,7 +57,7 @@ type plainWriter struct {
 
 // Write implements io.Writer.
 func (p *plainWriter) Write(data []byte) (int, error) {
-	text := append(p.begun, data...)
+	text := slices.Concat(p.begun, data)
 	whole := len(text)
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if start := len(text) - n; utf8.RuneStart(text[start]) {

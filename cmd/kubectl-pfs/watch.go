@@ -208,7 +208,7 @@ func (s *screen) show(v view) {
 	}
 	line := status(v, s.terminal)
 	switch {
-	case line == s.last && !(printed && s.terminal):
+	case line == s.last && (!printed || !s.terminal):
 	case s.terminal:
 		s.clear()
 		s.print(line)

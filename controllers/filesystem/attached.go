@@ -20,8 +20,8 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// attachments returns the volumes that Kubernetes has attached, by node. A volume counts from before its driver attaches it until after it is
-// detached. The cache has it before an agent sees the disk, because an agent looks at the disks of its node only now and then.
+// attachments returns the volumes that Kubernetes has attached, by node. A volume counts from before its driver attaches it until after it
+// is detached. The cache has it before an agent sees the disk, because an agent looks at the disks of its node only now and then.
 func (r *Reconciler) attachments(ctx context.Context, nodes map[string]bool) (map[string][]plan.Attachment, error) {
 	var list storagev1.VolumeAttachmentList
 	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {

@@ -79,8 +79,10 @@ func recordCertificate(found, recorded *v1alpha1.CertificateStatus, pods []backe
 
 // maxTrusted bounds v1alpha1.CertificateStatus.Trusted and TrustedBefore, and maxNames its Names.
 const (
-	maxTrusted = 32768
-	maxNames   = 64
+	maxTrusted = 4096
+	maxNames   = 16
+	// fewNames is the number of DNS names that are recorded where there are more names than maxNames: the tools use one of them.
+	fewNames = 4
 )
 
 // without returns the certificates of a PEM text that another one does not have, each once, from the first on, as many as the record holds.
@@ -136,6 +138,9 @@ func readCertificate(data map[string][]byte, now time.Time) (*v1alpha1.Certifica
 		return nil, fmt.Errorf("its authority is longer than %d bytes", maxTrusted)
 	}
 	names := slices.Clone(leaf.DNSNames)
+	if len(names)+len(leaf.IPAddresses) > maxNames {
+		names = names[:min(len(names), fewNames)]
+	}
 	for _, ip := range leaf.IPAddresses {
 		names = append(names, ip.String())
 	}

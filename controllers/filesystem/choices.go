@@ -61,8 +61,8 @@ func (c *choices) forget(fs types.NamespacedName) {
 var seed = maphash.MakeSeed()
 
 // dependsOn returns a hash of everything that a choice of disks depends on: the spec, the nodes, the inventories, and the volumes that
-// Kubernetes has attached. It has the fields of each StorageTarget that chooseDisks and plan.Select read, without a target's used space, which
-// changes all the time.
+// Kubernetes has attached. It has the fields of each StorageTarget that chooseDisks and plan.Select read, without a target's used space,
+// which changes all the time.
 func (c *choices) dependsOn(
 	fs *v1alpha1.FileSystem, d disks, nodes plan.TargetNodes, filesIn map[string][]string, attachments map[string][]plan.Attachment,
 ) uint64 {

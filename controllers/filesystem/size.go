@@ -6,7 +6,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// largestStatus is the maximum size of a status as JSON, in bytes. A healthy filesystem of any size needs a twentieth of it.
+// largestStatus is the maximum size of a status as JSON without its certificate, in bytes. A healthy filesystem of any size needs a twentieth
+// of it. The certificate has bounds of its own (CertificateStatus), of 13 KiB in all: what proves a server is not shortened.
 const largestStatus = 64 << 10
 
 // fit makes a status small enough if very much is wrong at once. First it shortens all messages equally, then it drops the last entries of
@@ -52,9 +53,11 @@ func shorten(status *v1alpha1.FileSystemStatus, most int) {
 	}
 }
 
-// sizeOf returns the size of a status in its encoding for the API server.
+// sizeOf returns the size of a status without its certificate, in its encoding for the API server.
 func sizeOf(status *v1alpha1.FileSystemStatus) int {
-	raw, err := json.Marshal(status)
+	without := *status
+	without.Certificate = nil
+	raw, err := json.Marshal(without)
 	if err != nil {
 		return 0 // the write fails too, with the reason
 	}

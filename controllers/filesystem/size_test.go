@@ -94,13 +94,17 @@ func fullStatus(t *testing.T) *v1alpha1.FileSystemStatus {
 	return &status
 }
 
-func TestAStatusIsAtMost64KiBHoweverMuchIsWrong(t *testing.T) {
+func TestAStatusIsAtMost64KiBBesideItsCertificateHoweverMuchIsWrong(t *testing.T) {
 	g := NewWithT(t)
 	status := fullStatus(t)
 	before := status.DeepCopy()
 	g.Expect(sizeOf(status)).To(BeNumerically(">", largestStatus), "or this shows nothing")
 	fit(status)
 	g.Expect(sizeOf(status)).To(BeNumerically("<=", 64<<10))
+	whole, err := json.Marshal(status)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(len(whole)).To(BeNumerically("<=", 77<<10))
+	g.Expect(status.Certificate).To(Equal(before.Certificate), "the tools need it as it is")
 
 	g.Expect(status.Maintenance).To(Equal(before.Maintenance), "it is on record")
 	g.Expect(status.Recovery.Candidates).To(HaveLen(len(before.Recovery.Candidates)))

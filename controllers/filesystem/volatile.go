@@ -24,8 +24,8 @@ func describePartners(fs *v1alpha1.FileSystem, partners *backend.Problem) {
 		partners.Reason, partners.Message)
 }
 
-// describeUnshared sets the condition MountsShared, which exists, with the status false, while the servers of some nodes do not see the disks
-// that their agent mounts. Nodes without an agent are unknown.
+// describeUnshared sets the condition MountsShared, which exists, with the status false, while the servers of some nodes do not see the
+// disks that their agent mounts. Nodes without an agent are unknown.
 func describeUnshared(fs *v1alpha1.FileSystem, own []v1alpha1.StorageTarget, in backend.Input) {
 	var unshared []string
 	for i := range own {
@@ -45,7 +45,8 @@ func setWhile(fs *v1alpha1.FileSystem, nodes []string, kind, reason, message str
 		meta.RemoveStatusCondition(&fs.Status.Conditions, kind)
 		return
 	}
-	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, kind, metav1.ConditionFalse, reason, message+backend.List(nodes))
+	message += backend.List(nodes)
+	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, kind, metav1.ConditionFalse, reason, message)
 }
 
 // backupsBeside is the prefix of backup directories that are on the same disk as /var/lib/parallelfs, which the agent inspects.

@@ -22,8 +22,8 @@ type Attachment struct {
 // leastName is the length of a name that proves something about a disk. Shorter ones are numbers and paths, which are in many names.
 const leastName = 8
 
-// attached returns why a volume of Kubernetes keeps a selector from choosing a disk, and empty if none does. A driver is free to say nothing
-// about the disk of a volume. Such a volume can be any disk that the node has through a network.
+// attached returns why a volume of Kubernetes keeps a selector from choosing a disk, and empty if none does. A driver is free to say
+// nothing about the disk of a volume. Such a volume can be any disk that the node has through a network.
 func (s *selection) attached(node string, inventory v1alpha1.NodeInventoryStatus, b v1alpha1.BlockDevice) string {
 	all := s.in.Attachments[node]
 	if why := attachedAs(all, b); why != "" {
@@ -33,7 +33,7 @@ func (s *selection) attached(node string, inventory v1alpha1.NodeInventoryStatus
 		return ""
 	}
 	for _, a := range all {
-		elsewhere := slices.ContainsFunc(inventory.BlockDevices, func(o v1alpha1.BlockDevice) bool { return a.is(o) })
+		elsewhere := slices.ContainsFunc(inventory.BlockDevices, a.is)
 		if !elsewhere {
 			return fmt.Sprintf("it may be volume %s, which %s has attached to the node; if it is not, name the disk in devices", a.Volume, a.Driver)
 		}

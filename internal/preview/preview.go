@@ -167,7 +167,8 @@ func (c Cluster) follow(b backend.Backend, fs *v1alpha1.FileSystem) (*course, er
 	p.say(conflicts)
 	p.in.FileSystemNodes = b.Nodes(p.in.Indexed())
 	p.in = p.in.Indexed()
-	return p, p.members(b)
+	err = p.members(b)
+	return p, err
 }
 
 // choose fills in what the spec leaves open.

@@ -4,6 +4,7 @@ package vm_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -104,9 +105,7 @@ func toldOfMooseFS(t *testing.T, target v1alpha1.StorageTarget) map[string]strin
 				files[name] = string(content)
 			}
 		case *corev1.ConfigMap:
-			for name, content := range o.Data {
-				files[name] = content
-			}
+			maps.Copy(files, o.Data)
 		}
 	}
 	return files

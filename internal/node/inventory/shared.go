@@ -13,8 +13,8 @@ import (
 	"parallelfs.dev/operator/internal/node/procfs"
 )
 
-// unshared returns the mount point that the state directory is on if this mount is not shared. The pods of servers then do not get a disk that
-// the agent mounts below it. It is empty if the mount is shared, or if there is no table of mounts.
+// unshared returns the mount point that the state directory is on if this mount is not shared. The pods of servers then do not get a disk
+// that the agent mounts below it. It is empty if the mount is shared, or if there is no table of mounts.
 func (c Collector) unshared() (string, error) {
 	var above []mountinfo.Info
 	err := procfs.EachMount(filepath.Join(c.Proc, "1", "mountinfo"), func(m *mountinfo.Info) {

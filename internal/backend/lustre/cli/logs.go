@@ -67,9 +67,9 @@ func PrintLog(name string) []string {
 	return []string{"lctl", "--device", string(MGT), "llog_print", name}
 }
 
-// CopyConfig copies files of CONFIGS into a directory of the node, while the MGT is mounted (llog_reader(8)). It reads each file by its inode
-// and never uses a path of the disk. The request rdump would follow a symbolic link, and leave the directory by a name such as ../x (debugfs
-// 1.47). One debugfs copies all of them. Its exit code does not show whether it succeeded.
+// CopyConfig copies files of CONFIGS into a directory of the node, while the MGT is mounted (llog_reader(8)). It reads each file by its
+// inode and never uses a path of the disk. The request rdump would follow a symbolic link, and leave the directory by a name such as ../x
+// (debugfs 1.47). One debugfs copies all of them. Its exit code does not show whether it succeeded.
 func CopyConfig(device, to string, files []ConfigFile) []string {
 	argv := []string{"sh", "-c", `printf '%s\n' "$@" | debugfs -c -f - "$0"`, device}
 	for _, file := range files {
