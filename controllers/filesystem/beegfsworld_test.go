@@ -45,6 +45,10 @@ type hive struct {
 	mirrors []backend.Mirror
 	// commands lists those that Jobs have run, in order, without the program.
 	commands []string
+	// presents holds the certificates of the management services, by the uids of their pods, as they were when these started. refusals holds
+	// the errors of the tools that did not believe them.
+	presents map[string][]byte
+	refusals []string
 	// Jobs whose names contain stuck do not end.
 	stuck string
 	// license is that of a BeeGFS 8.
@@ -62,7 +66,7 @@ func (w *world) beeGFS(change func(fs *v1alpha1.FileSystem)) {
 	w.t.Helper()
 	w.hive = &hive{
 		numbers: map[string]string{}, owners: map[string]string{}, prepared: map[string]int{}, has: map[string][]held{},
-		announced: map[string]bool{}, pools: map[int32]string{1: "Default"},
+		announced: map[string]bool{}, pools: map[int32]string{1: "Default"}, presents: map[string][]byte{},
 	}
 	w.alive = true
 	for _, node := range w.nodes[:2] {
@@ -148,6 +152,9 @@ func (w *world) startsBee(pod *corev1.Pod) bool {
 		return false
 	}
 	h.has[string(pod.UID)] = has
+	if instance == "management" {
+		h.presents[string(pod.UID)] = w.certificateInUse()
+	}
 	return true
 }
 
@@ -168,6 +175,10 @@ func (w *world) beeState() (*backend.State, error) {
 	h, fs := w.hive, w.get()
 	if !w.alive || !w.managementRuns() {
 		return nil, errors.New("nobody listens")
+	}
+	if err := w.verifyManagement(); err != nil {
+		h.refusals = append(h.refusals, err.Error())
+		return nil, err
 	}
 	w.register()
 	state := &backend.State{
@@ -285,6 +296,10 @@ func (w *world) ended(job *batchv1.Job, how batchv1.JobConditionType, when time.
 
 // run simulates beegfs-ctl.
 func (h *hive) run(w *world, argv []string) {
+	if argv[0] == "/opt/beegfs/sbin/beegfs" {
+		w.Expect(argv).To(ContainElement("entry"), "of BeeGFS 8, only directories are made here")
+		return
+	}
 	w.Expect(argv[0]).To(Equal("/opt/beegfs/sbin/beegfs-ctl"))
 	h.commands = append(h.commands, strings.Join(argv[2:], " "))
 	option := func(name string) string {

@@ -49,7 +49,7 @@ var named = map[string][]string{
 		"controllers/benchmarkrun/decision/waiting_test.go",
 		"controllers/benchmarksuite/children_test.go", "controllers/benchmarksuite/scene_test.go", "controllers/benchmarksuite/suite_test.go",
 		"controllers/filesystem/agent_test.go", "controllers/filesystem/beegfs_test.go", "controllers/filesystem/beegfsdisks_test.go",
-		"controllers/filesystem/beegfsrecover_test.go",
+		"controllers/filesystem/beegfsrecover_test.go", "controllers/filesystem/beegfscertificate_test.go",
 		"controllers/filesystem/beegfsworld_test.go", "controllers/filesystem/benchmark_test.go", "controllers/filesystem/disks_test.go", "controllers/filesystem/disruptions_test.go", "controllers/filesystem/domains_test.go",
 		"controllers/filesystem/example_test.go", "controllers/filesystem/failures_test.go", "controllers/filesystem/lifecycle_test.go", "controllers/filesystem/lostnode_test.go",
 		"controllers/filesystem/clients_test.go", "controllers/filesystem/images_test.go", "controllers/filesystem/size_test.go",
