@@ -25,6 +25,7 @@ import (
 	"parallelfs.dev/operator/internal/node/probe"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/node/telemetry"
+	"parallelfs.dev/operator/test/patience"
 )
 
 // freeAddress returns an address of this machine that nothing listens on.
@@ -131,5 +132,5 @@ func listens(t *testing.T, serve func(ctx context.Context), address string) {
 			return fmt.Errorf("not yet: %w", err)
 		}
 		return connection.Close()
-	}).WithTimeout(time.Minute).Should(Succeed())
+	}).WithTimeout(patience.Bound(time.Minute)).Should(Succeed())
 }

@@ -7,6 +7,7 @@ import (
 	"container/list"
 	"context"
 	"net"
+	"net/http"
 	"sync"
 	"time"
 )
@@ -146,9 +147,10 @@ type connection struct {
 	listener     *Listener
 	address      string
 	inAll, inOwn *list.Element
-	// held is true while the sender of its request is authenticated. patience ends when the connection becomes old.
-	held, isOld bool
-	patience    *time.Timer
+	// held is true while the sender of its request is authenticated, until the answer was sent. released is true from the end of the handler
+	// on, which is before that. patience ends when the connection becomes old.
+	held, released, isOld bool
+	patience              *time.Timer
 }
 
 // Close frees the place.
@@ -161,22 +163,36 @@ func (c *connection) Close() error {
 
 type key struct{}
 
+// State is the ConnState of an http.Server, which ends a hold: a connection is idle when the answer was sent.
+func State(c net.Conn, state http.ConnState) {
+	own, is := c.(*connection)
+	if !is || state != http.StateIdle {
+		return
+	}
+	own.listener.mutex.Lock()
+	defer own.listener.mutex.Unlock()
+	if own.released {
+		own.held, own.released = false, false
+	}
+}
+
 // Context is an http.Server's ConnContext, which Hold needs.
 func Context(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, key{}, c)
 }
 
-// Hold protects the connection of a request from being closed until release is called. Call it for a request with an authenticated sender.
+// Hold protects the connection of a request from being closed until the answer was sent. Call it for a request with an authenticated
+// sender, and release when the handler ends.
 func Hold(ctx context.Context) (release func()) {
 	c, is := ctx.Value(key{}).(*connection)
 	if !is {
 		return func() {}
 	}
-	set := func(held bool) {
+	set := func(held, released bool) {
 		c.listener.mutex.Lock()
 		defer c.listener.mutex.Unlock()
-		c.held = held
+		c.held, c.released = held, released
 	}
-	set(true)
-	return func() { set(false) }
+	set(true, false)
+	return func() { set(true, true) }
 }

@@ -18,7 +18,7 @@ func serve(t *testing.T, handler http.Handler) string {
 	t.Helper()
 	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	server := &http.Server{Handler: handler, ConnContext: limited.Context, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: handler, ConnContext: limited.Context, ConnState: limited.State, ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(limited.New(inner)) }()
 	t.Cleanup(func() { _ = server.Close() })
 	return inner.Addr().String()
@@ -84,12 +84,12 @@ func TestABusyServerIsAskedAgain(t *testing.T) {
 	}
 }
 
+// The hold lasts until the answer was sent. This is after the end of the handler, which releases the connection.
 func TestAHeldConnectionStaysOpenUnderMoreConnections(t *testing.T) {
 	g := NewWithT(t)
 	asked, answer := make(chan struct{}), make(chan struct{})
 	address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		release := limited.Hold(r.Context())
-		defer release()
+		limited.Hold(r.Context())()
 		close(asked)
 		<-answer
 		_, _ = io.WriteString(w, "the answer")

@@ -110,7 +110,7 @@ func (p *Probe) Run(ctx context.Context) error {
 		MaxHeaderBytes: 16 << 10,
 		// Waiting requests are canceled at a stop. The next pod of the server beside the probe is created only after this one has ended.
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ConnContext: limited.Context,
+		ConnContext: limited.Context, ConnState: limited.State,
 	}
 	go p.loop(ctx)
 	served := make(chan error, 1)
