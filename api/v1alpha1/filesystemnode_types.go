@@ -448,8 +448,8 @@ type TargetService struct {
 	Message string `json:"message,omitempty"`
 }
 
-// FileSystemNode is the record of the servers and targets of a FileSystem on one node. The operator makes one for each node with servers. The
-// agent of the node writes the configuration of the servers from it.
+// FileSystemNode is the record of the servers and targets of a FileSystem on one node. The operator makes one for each node with servers.
+// The agent of the node writes the configuration of the servers from it.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=pfsnode

@@ -127,9 +127,9 @@ func (a *app) command() *cobra.Command {
 		Short: "See and operate the filesystems of ParallelFS Operator, and report and compare benchmarks",
 		Long: `kubectl pfs works with ParallelFS Operator. Lay it into your PATH as kubectl-pfs, and kubectl finds it.
 
-status, health, disks, plan and events, and bench and baseline, only read. target, node, recover, backup and upgrade show the effect first;
-if you ask for it, they set the fields and annotations that you would set by hand. No command deletes anything. Only dump, and the others with
---file, write a file.
+status, health, disks, plan and events, and bench and baseline, only read. target, node, recover, backup and upgrade show the effect first.
+If you ask for it, they set the fields and annotations that you would set by hand. No command deletes anything. Only dump, and the others
+with --file, write a file.
 
 Exit codes:
   0  done; of watch: the run succeeded

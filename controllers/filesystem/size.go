@@ -6,8 +6,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// largestStatus is the maximum size of a status as JSON without its certificate, in bytes. A healthy filesystem of any size needs a twentieth
-// of it. The certificate has bounds of its own (CertificateStatus), of 13 KiB in all: what proves a server is not shortened.
+// largestStatus is the maximum size of a status as JSON without its certificate, in bytes. A healthy filesystem of any size needs a
+// twentieth of it. The certificate has bounds of its own (CertificateStatus), of 13 KiB in all: what proves a server is not shortened.
 const largestStatus = 64 << 10
 
 // fit makes a status small enough if very much is wrong at once. First it shortens all messages equally, then it drops the last entries of

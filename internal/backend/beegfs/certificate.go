@@ -70,8 +70,8 @@ func grpcAddress(in backend.Input) string {
 	return prefix + backend.Address(host, portsOf(fs).grpc())
 }
 
-// nameManagement lets the tools in a pod find the management service by the name in its certificate. That name need not be in a DNS, and no DNS
-// can send the tools elsewhere.
+// nameManagement lets the tools in a pod find the management service by the name in its certificate. That name need not be in a DNS, and no
+// DNS can send the tools elsewhere.
 //
 // For a name, grpc-go also asks the DNS for a TXT record, and waits for the answer (lookupTXT of dns_resolver.go, 1.73). A DNS that is away
 // must not hold up the tools for longer than a probe waits.
