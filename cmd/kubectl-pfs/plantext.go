@@ -41,7 +41,7 @@ func previewText(p *preview.Preview) string {
 	}
 	bullets(&out, "Directories with data", p.Directories)
 	out.WriteString(disksText(p.Disks))
-	bullets(&out, "StorageTargets that are let go of", p.Leaves)
+	bullets(&out, "StorageTargets that are released", p.Leaves)
 	bullets(&out, "Recorded permanently", p.Joins)
 	var restarts []string
 	for _, r := range p.Restarts {

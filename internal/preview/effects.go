@@ -69,7 +69,7 @@ func (c Cluster) places(out *Preview, b backend.Backend, p *course) {
 	out.Directories = slices.Compact(out.Directories)
 }
 
-// disks adds the disks that would be taken up and let go of.
+// disks adds the disks that would be taken up and released.
 func (c Cluster) disks(out *Preview, p *course) {
 	wanted := map[string]bool{}
 	for i := range p.in.Targets {

@@ -46,7 +46,7 @@ type Preview struct {
 	Ports backend.PortRange
 	// Directories lists data directories outside of disks, as node:path.
 	Directories []string
-	// Disks lists the disks that would be taken up, and Leaves the StorageTargets that would be let go of.
+	// Disks lists the disks that would be taken up, and Leaves the StorageTargets that would be released.
 	Disks  []Disk
 	Leaves []string
 	// Joins lists what would be recorded permanently, in the operator's words.
