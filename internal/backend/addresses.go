@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -68,21 +67,6 @@ func WithAddresses(nodes []Node, families []corev1.IPFamily) []Node {
 	return out
 }
 
-// Unusable returns why the filesystem can't use any address of a node, and what to do, in words that follow "node n1 ". It is empty if the
-// filesystem can use one, or if the kubelet has not reported any InternalIP yet.
-func Unusable(in Input, families []corev1.IPFamily, name string) string {
-	i, ok := in.find().nodes[name]
-	if !ok || in.Nodes[i].IP != "" || len(in.Nodes[i].InternalIPs) == 0 {
-		return ""
-	}
-	words := make([]string, len(families))
-	for i, family := range families {
-		words[i] = string(family)
-	}
-	return fmt.Sprintf("has no %s InternalIP, only %s, and %s %s has no other addresses; give the node one (kubelet --node-ip)",
-		strings.Join(words, " or "), List(in.Nodes[i].InternalIPs), in.FileSystem.Spec.Type, Version(in.FileSystem))
-}
-
 // RefuseAddress returns an *InvalidSpecError if the filesystem can use no address of a node.
 func RefuseAddress(in Input, families []corev1.IPFamily, name string) error {
 	if why := Unusable(in, families, name); why != "" {
@@ -116,12 +100,6 @@ func RefuseAddresses(in Input, families []corev1.IPFamily, a *Allocation) error 
 	return nil
 }
 
-// onRecord reports whether the filesystem has used the node already.
-func (in Input) onRecord(node string) bool {
-	return slices.ContainsFunc(in.FileSystemNodes, func(n v1alpha1.FileSystemNode) bool { return n.Spec.Node == node }) ||
-		in.FileSystem.Status.Metadata != nil && in.FileSystem.Status.Metadata.Node == node
-}
-
 // AddressProblem names the servers' and clients' nodes whose addresses the filesystem can't use; nil if there are none.
 func AddressProblem(in Input, families []corev1.IPFamily) *Problem {
 	var without []string
@@ -141,18 +119,5 @@ func AddressProblem(in Input, families []corev1.IPFamily) *Problem {
 	default:
 		return &Problem{Reason: v1alpha1.ReasonNoAddress, Message: fmt.Sprintf("%d nodes have no address that the filesystem can use: %s; for example, node %s %s",
 			len(without), List(without), without[0], Unusable(in, families, without[0]))}
-	}
-}
-
-// Gone returns why a daemon's node can't be reached, in words that follow "node n1 ".
-func (in Input) Gone(name string) string {
-	i, ok := in.find().nodes[name]
-	switch {
-	case !ok:
-		return "is not in the cluster"
-	case len(in.Nodes[i].InternalIPs) > 0:
-		return "has no address that the filesystem can use (" + List(in.Nodes[i].InternalIPs) + ")"
-	default:
-		return "has no InternalIP"
 	}
 }

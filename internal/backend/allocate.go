@@ -90,9 +90,6 @@ func PoolNodes(pools []PoolRecord) map[string][]string {
 	return out
 }
 
-// Copies returns the number of copies in a pool of a FileSystem whose spec is complete.
-func Copies(pool v1alpha1.StoragePoolSpec) int32 { return pool.Copies }
-
 func ofDevices(targets v1alpha1.TargetsSpec) string {
 	if len(targets.Devices) == 0 {
 		return ""

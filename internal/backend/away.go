@@ -2,7 +2,11 @@ package backend
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 )
@@ -47,4 +51,38 @@ func (in Input) awayPod(p Pod) string {
 // unknown.
 func (in Input) AskedSince(p Pod) bool {
 	return in.State == nil || !p.Seen.IsZero() && in.State.Asked.After(p.Seen)
+}
+
+// Unusable returns why the filesystem can't use any address of a node, and what to do, in words that follow "node n1 ". It is empty if the
+// filesystem can use one, or if the kubelet has not reported any InternalIP yet.
+func Unusable(in Input, families []corev1.IPFamily, name string) string {
+	i, ok := in.find().nodes[name]
+	if !ok || in.Nodes[i].IP != "" || len(in.Nodes[i].InternalIPs) == 0 {
+		return ""
+	}
+	words := make([]string, len(families))
+	for i, family := range families {
+		words[i] = string(family)
+	}
+	return fmt.Sprintf("has no %s InternalIP, only %s, and %s %s has no other addresses; give the node one (kubelet --node-ip)",
+		strings.Join(words, " or "), List(in.Nodes[i].InternalIPs), in.FileSystem.Spec.Type, Version(in.FileSystem))
+}
+
+// onRecord reports whether the filesystem has used the node already.
+func (in Input) onRecord(node string) bool {
+	return slices.ContainsFunc(in.FileSystemNodes, func(n v1alpha1.FileSystemNode) bool { return n.Spec.Node == node }) ||
+		in.FileSystem.Status.Metadata != nil && in.FileSystem.Status.Metadata.Node == node
+}
+
+// Gone returns why a daemon's node can't be reached, in words that follow "node n1 ".
+func (in Input) Gone(name string) string {
+	i, ok := in.find().nodes[name]
+	switch {
+	case !ok:
+		return "is not in the cluster"
+	case len(in.Nodes[i].InternalIPs) > 0:
+		return "has no address that the filesystem can use (" + List(in.Nodes[i].InternalIPs) + ")"
+	default:
+		return "has no InternalIP"
+	}
 }

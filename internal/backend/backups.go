@@ -17,42 +17,6 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// BackupPlace is a place for backups of a filesystem: a claim, an object store, or a node.
-type BackupPlace struct {
-	Claim, Node string
-	// ObjectStore is <endpoint>/<bucket>.
-	ObjectStore string `json:",omitempty"`
-	// Directory is the directory of the claim, relative to its root, or of the node, or the prefix of keys, as the user wrote it. The backups
-	// are in a subdirectory of their FileSystem.
-	Directory string
-}
-
-// String names a place in a sentence.
-func (p BackupPlace) String() string {
-	switch {
-	case p.Node != "":
-		return "node " + p.Node
-	case p.ObjectStore != "":
-		return "object store " + p.ObjectStore
-	default:
-		return "claim " + p.Claim
-	}
-}
-
-// Is reports whether the place is the one that a status names.
-func (p BackupPlace) Is(s v1alpha1.BackupStatus) bool {
-	return p.Claim == s.PersistentVolumeClaim && p.ObjectStore == s.ObjectStore && p.Node == s.Node
-}
-
-// BackupRequest describes the backup that a BackupJob makes.
-type BackupRequest struct {
-	// Name of the Job, and of the backup.
-	Job, Backup string
-	Place       BackupPlace
-	// Pieces is how many ConfigMaps hold the record; see BackupConfigMaps.
-	Pieces int
-}
-
 // BackupJobFacts describes a Job that makes a backup.
 type BackupJobFacts struct {
 	// Name of the Job, its backup, and the place.
@@ -178,13 +142,6 @@ func BackupPlaces(fs *v1alpha1.FileSystem, nodes []Node) []BackupPlace {
 		out = append(out, BackupPlace{Node: n.Name, Directory: string(asked.Nodes.Directory)})
 	}
 	return out
-}
-
-// BackupDirectory returns the subdirectory of a place that holds the backups of a FileSystem. A FileSystem that is created again under the
-// same name gets another one.
-func BackupDirectory(fs *v1alpha1.FileSystem) string {
-	uid := string(fs.UID)
-	return fmt.Sprintf("%s.%s-%s", fs.Namespace, fs.Name, uid[:min(len(uid), shownUID)])
 }
 
 // ReadBackupAnswer finds the answer of `node backup` in a termination message, nil if there is none.

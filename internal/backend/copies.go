@@ -7,26 +7,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 )
-
-// MetadataCopy is a copy of the metadata that a running server should keep.
-type MetadataCopy struct {
-	// Source is the place of the copy, and its node.
-	Source RecoverySource
-	// Follows identifies the starts of the servers since which the copy follows the metadata, so it changes when a server restarts. It is
-	// empty while the server does not follow, according to the filesystem itself; Away is then the reason.
-	Follows, Away string
-	// Leaves is true while a person wants to take the node away. No pod may start there, and the copy is read later.
-	Leaves bool
-	// Fetched is when the server should last have fetched all of the metadata, by its own timetable; zero if it has none.
-	Fetched time.Time
-	// Pod is the pod of the server. Outdated is true while the pod has to restart for a change.
-	Pod      types.NamespacedName
-	Outdated bool
-}
 
 // CopyView is the input of DecideCopies.
 type CopyView struct {

@@ -3,7 +3,6 @@ package backend
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,24 +15,6 @@ import (
 
 // A guard blocks the drain of a node until the filesystem can do without it. It is an idle pod whose PodDisruptionBudget allows the
 // eviction only after the operator has opened the budget. The daemons themselves belong to DaemonSets, which a drain leaves out.
-
-// ownTaints is the prefix of the taints that Kubernetes itself sets on nodes, for example on one that is cordoned.
-const ownTaints = "node.kubernetes.io/"
-
-// TaintsOfPeople returns the taints of a node that a person has set, sorted: without those of Kubernetes itself, and without those that
-// keep no pod away.
-func TaintsOfPeople(taints []corev1.Taint) []corev1.Taint {
-	var out []corev1.Taint
-	for _, t := range taints {
-		if !strings.HasPrefix(t.Key, ownTaints) && t.Effect != corev1.TaintEffectPreferNoSchedule {
-			out = append(out, corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect})
-		}
-	}
-	slices.SortFunc(out, func(a, b corev1.Taint) int {
-		return strings.Compare(a.Key+"="+string(a.Effect), b.Key+"="+string(b.Effect))
-	})
-	return out
-}
 
 // Guarded reports whether a node has a guard: it has servers that have not retired, and was not decommissioned.
 func Guarded(n *v1alpha1.FileSystemNode) bool {

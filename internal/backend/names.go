@@ -75,3 +75,34 @@ func Hash(parts ...any) string {
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:4])
 }
+
+// BackupDirectory returns the subdirectory of a place that holds the backups of a FileSystem. A FileSystem that is created again under the
+// same name gets another one.
+func BackupDirectory(fs *v1alpha1.FileSystem) string {
+	uid := string(fs.UID)
+	return fmt.Sprintf("%s.%s-%s", fs.Namespace, fs.Name, uid[:min(len(uid), shownUID)])
+}
+
+// shownUID is how many characters of a FileSystem's uid are part of a label. A FileSystem that is created again under the same name has
+// other labels, so orphaned daemons stay where they are.
+const shownUID = 8
+
+// maxNodeInName is how many bytes of a node's name are part of the name of a FileSystemNode.
+const maxNodeInName = 32
+
+// FileSystemNodeName returns the name of the FileSystemNode of a filesystem on a node: the filesystem, the first part of the node's name,
+// and 64 bits of a hash of both, as in plan.TargetName.
+func FileSystemNodeName(fileSystem, node string) string {
+	sum := sha256.Sum256([]byte(fileSystem + "/" + node))
+	short, _, _ := strings.Cut(node, ".")
+	short = strings.Trim(short[:min(len(short), maxNodeInName)], "-")
+	return fmt.Sprintf("%s-%s-%s", fileSystem, short, hex.EncodeToString(sum[:nodeHash/2]))
+}
+
+// nodeHash is the number of characters at the end of a FileSystemNode's name that make it unique.
+const nodeHash = 16
+
+// Member returns a server whose name on its node is the name in its pods (spec.Run.Daemon).
+func Member(role v1alpha1.Role, daemon string) v1alpha1.NodeMember {
+	return v1alpha1.NodeMember{Name: spec.MemberName(daemon), Role: role}
+}

@@ -37,3 +37,21 @@ func FactsOfNode(n *corev1.Node) Node {
 	}
 	return facts
 }
+
+// ownTaints is the prefix of the taints that Kubernetes itself sets on nodes, for example on one that is cordoned.
+const ownTaints = "node.kubernetes.io/"
+
+// TaintsOfPeople returns the taints of a node that a person has set, sorted: without those of Kubernetes itself, and without those that
+// keep no pod away.
+func TaintsOfPeople(taints []corev1.Taint) []corev1.Taint {
+	var out []corev1.Taint
+	for _, t := range taints {
+		if !strings.HasPrefix(t.Key, ownTaints) && t.Effect != corev1.TaintEffectPreferNoSchedule {
+			out = append(out, corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect})
+		}
+	}
+	slices.SortFunc(out, func(a, b corev1.Taint) int {
+		return strings.Compare(a.Key+"="+string(a.Effect), b.Key+"="+string(b.Effect))
+	})
+	return out
+}

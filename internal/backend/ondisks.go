@@ -177,23 +177,6 @@ func (d OnDisks) Slot(pool string) (int32, bool) {
 	return slot, ok
 }
 
-// MetadataPlace is where a filesystem keeps its metadata, or the store of its management service.
-type MetadataPlace struct {
-	Role         v1alpha1.Role
-	NodeSelector v1alpha1.NodeSelector
-	Targets      v1alpha1.TargetsSpec
-	// Component is the server, and the directory on its disk.
-	Component string
-	// Field is the field of the spec that decides it, and Noun names the data in a sentence.
-	Field, Noun string
-	// Stays is true for data that can't move to another node. Loses is what would be lost. Lacking is what happens to records that are missing
-	// from a copy. Otherwise is what a person can do without a copy. Each text is the rest of a sentence, or empty.
-	Stays                     bool
-	Loses, Lacking, Otherwise string
-	// Beware is what a person has to know before a recovery from a copy, because no copy shows it; empty for nothing.
-	Beware string
-}
-
 // RecordMetadata keeps the recorded node and directory permanently, because a server on another one would start without the metadata.
 // Without a record, the disks decide. Without either, it chooses the node and its first disk.
 func (d OnDisks) RecordMetadata(in Input, at MetadataPlace, node string) (v1alpha1.MetadataRecord, error) {
@@ -247,16 +230,6 @@ func MetadataExpected(in Input) bool {
 	}
 	disks, err := ReadDisks(in)
 	return err != nil || disks.Facts != nil && (disks.metadata == nil || disks.metadata.Initialized != nil)
-}
-
-// Expected reports whether the disk of a StorageTarget shows that the filesystem has listed it before.
-func (in Input) Expected(target string) bool {
-	t := in.TargetNamed(target)
-	if t == nil || t.Status.Record == nil {
-		return false
-	}
-	m := t.Status.Record.Member
-	return m != nil && m.Initialized != nil
 }
 
 // reading combines the records of disks, and keeps the disk of each record.

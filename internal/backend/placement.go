@@ -52,10 +52,6 @@ func OnClients(fs *v1alpha1.FileSystem, pod *corev1.PodTemplateSpec) {
 // node-restriction.kubernetes.io, so no node can attract the pods of servers, and the secrets in them (Kubernetes: NodeRestriction).
 const NodeLabelDomain = "parallelfs.node-restriction.kubernetes.io"
 
-// shownUID is how many characters of a FileSystem's uid are part of a label. A FileSystem that is created again under the same name has
-// other labels, so orphaned daemons stay where they are.
-const shownUID = 8
-
 // NodeLabels returns the prefix of the labels that a FileSystem sets on nodes, such as
 // "1b4e28ba.scratch.storage.parallelfs.node-restriction.kubernetes.io/".
 func NodeLabels(namespace, name string, uid types.UID) string {

@@ -16,45 +16,6 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// RecoverySource is a place that may hold copies of the metadata.
-type RecoverySource struct {
-	// Name of the source, which is also the name of its candidate. A place of backups has several candidates, each with a name of its own.
-	Name string
-	Kind v1alpha1.RecoveryKind
-	// Node or Claim of the copy, and the directory there. For backups, it is BackupDirectory.
-	Node, Claim, Directory string
-	// ObjectStore of the copy, as <endpoint>/<bucket>.
-	ObjectStore string `json:",omitempty"`
-	// OnTarget is true for a directory on a disk of the filesystem, which need not be mounted.
-	OnTarget bool `json:",omitempty"`
-}
-
-// RecoveryRequest describes the work of a RecoveryJob.
-type RecoveryRequest struct {
-	// Name of the Job.
-	Job    string
-	Source RecoverySource
-	// Restore describes the restore, nil if the Job only inspects the source.
-	Restore *RestoreRequest
-	// Compare describes the comparison with a server, nil for none.
-	Compare *CompareRequest
-}
-
-// CompareRequest names the backup to compare with a server, and the server's node.
-type CompareRequest struct{ Backup, Node string }
-
-// RestoreRequest describes which metadata is restored, and where.
-type RestoreRequest struct {
-	// Plan is the hash of the plan that a person has approved.
-	Plan string
-	// Backup is its name; empty for the copy that a daemon keeps.
-	Backup  string
-	Version int64
-	ID, Has string
-	// Node and Directory are the new place of the metadata. Target is the StorageTarget of the disk there; empty for a directory of the node.
-	Node, Directory, Target string
-}
-
 // RecoveryJobFacts is the state of a Job of a recovery, or of a Job that reads a copy back.
 type RecoveryJobFacts struct {
 	Name string

@@ -3,6 +3,7 @@ package backend
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"time"
 
@@ -89,4 +90,26 @@ func newer(a, b v1alpha1.RecoveryCandidate) int {
 		return c.Time.Time
 	}
 	return at(a).Compare(at(b))
+}
+
+// BackupSources returns the places of backups.
+func BackupSources(fs *v1alpha1.FileSystem, nodes []Node) []RecoverySource {
+	if fs.Spec.Backups == nil {
+		return nil
+	}
+	var out []RecoverySource
+	for _, p := range BackupPlaces(fs, nodes) {
+		s := RecoverySource{
+			Name: "backup-in-" + p.Claim, Kind: v1alpha1.RecoveryBackup, Claim: p.Claim, ObjectStore: p.ObjectStore, Node: p.Node,
+			Directory: path.Join(p.Directory, BackupDirectory(fs)),
+		}
+		switch {
+		case p.Node != "":
+			s.Name = "backup-at-" + p.Node
+		case p.ObjectStore != "":
+			s.Name = "backup-s3-" + path.Base(p.ObjectStore)
+		}
+		out = append(out, s)
+	}
+	return out
 }

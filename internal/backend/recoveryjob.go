@@ -34,28 +34,6 @@ const (
 	restoreSeconds = 6 * 3600
 )
 
-// BackupSources returns the places of backups.
-func BackupSources(fs *v1alpha1.FileSystem, nodes []Node) []RecoverySource {
-	if fs.Spec.Backups == nil {
-		return nil
-	}
-	var out []RecoverySource
-	for _, p := range BackupPlaces(fs, nodes) {
-		s := RecoverySource{
-			Name: "backup-in-" + p.Claim, Kind: v1alpha1.RecoveryBackup, Claim: p.Claim, ObjectStore: p.ObjectStore, Node: p.Node,
-			Directory: path.Join(p.Directory, BackupDirectory(fs)),
-		}
-		switch {
-		case p.Node != "":
-			s.Name = "backup-at-" + p.Node
-		case p.ObjectStore != "":
-			s.Name = "backup-s3-" + path.Base(p.ObjectStore)
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
 // RecoveryServers describes the servers whose directories a recovery reads and fills.
 type RecoveryServers struct {
 	// Server keeps the metadata, as User and in the subdirectory Data. Follower, if there is one, keeps a copy of it.
