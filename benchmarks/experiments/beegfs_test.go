@@ -18,6 +18,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/experiments"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -99,7 +100,7 @@ func provision(g *WithT, in backend.Input) backend.Input {
 	record := func() plan.TargetNodes {
 		allocation, err := b.Allocate(in)
 		g.Expect(err).NotTo(HaveOccurred())
-		fs.Status, in.FileSystemNodes = allocation.Status, backend.WithRecords(in.FileSystemNodes, allocation.Nodes)
+		fs.Status, in.FileSystemNodes = allocation.Status, assign.WithRecords(in.FileSystemNodes, allocation.Nodes)
 		return allocation.TargetNodes
 	}
 	selection := plan.Select(plan.SelectInput{FileSystem: fs, TargetNodes: record(), Inventories: in.Inventories})

@@ -25,6 +25,7 @@ import (
 	"parallelfs.dev/operator/config/crd"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/all"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 	"parallelfs.dev/operator/internal/preview"
 )
 
@@ -273,7 +274,7 @@ func (a *app) clusterOf(ctx context.Context, r client.Reader, bundled bool, note
 	if err := r.List(ctx, &nodes); err != nil {
 		return c, fmt.Errorf("list Nodes: %w", err)
 	}
-	c.Nodes = backend.NodeFacts(nodes.Items)
+	c.Nodes = nodefacts.NodeFacts(nodes.Items)
 	var system corev1.Namespace
 	if err := r.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err == nil {
 		c.ID = string(system.UID)

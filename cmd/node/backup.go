@@ -9,6 +9,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/backup"
 	"parallelfs.dev/operator/internal/node/spec"
 )
@@ -37,7 +38,7 @@ backup is there and verified.`,
 		if err != nil {
 			return err
 		}
-		o := backup.Options{Told: told, Work: backend.RunDirectory, Output: os.Stderr, Now: time.Now, Memory: backup.FreeMemory}
+		o := backup.Options{Told: told, Work: podspec.RunDirectory, Output: os.Stderr, Now: time.Now, Memory: backup.FreeMemory}
 		switch backuper := backends[v1alpha1.FileSystemType(told.Backend)].(type) {
 		case backend.ProgramBackuper:
 			o.Method = backuper.BackupMethod(told)

@@ -12,6 +12,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/backup"
 	"parallelfs.dev/operator/internal/node/daemon"
 	"parallelfs.dev/operator/internal/node/directory"
@@ -42,7 +43,7 @@ It prints what it has found or made as one line of JSON, and leaves that as the 
 		if err != nil {
 			return err
 		}
-		o := recovery.Options{Told: told, Work: backend.RunDirectory, Output: os.Stderr, Memory: backup.FreeMemory}
+		o := recovery.Options{Told: told, Work: podspec.RunDirectory, Output: os.Stderr, Memory: backup.FreeMemory}
 		switch recoverer := backends[v1alpha1.FileSystemType(told.Backend)].(type) {
 		case backend.ProgramRecoverer:
 			o.Method = recoverer.RecoveryMethod()

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/decisions"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -101,7 +101,7 @@ func nodesOf(fs *v1alpha1.FileSystem, nodes plan.TargetNodes) map[string]bool {
 			out[node] = true
 		}
 	}
-	for _, role := range backend.RoleTargets(fs) {
+	for _, role := range decisions.RoleTargets(fs) {
 		for _, d := range role.Devices {
 			out[d.Node] = true
 		}

@@ -21,6 +21,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -50,12 +51,12 @@ func (p *pass) backUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d := backend.DecideBackups(backend.BackupView{
+	d := metadatajobs.DecideBackups(metadatajobs.BackupView{
 		FileSystem: p.fs, Nodes: p.in.Nodes, Jobs: jobs, Recorded: p.read.Status.Backups, Asked: p.read.Status.UpgradeAsked,
 		Requested: p.read.Status.BackupAsked,
 		Serves:    p.in.State != nil && !isNew(p.fs), Now: p.Clock.Now(),
 	})
-	status.Backups, status.BackupAsked = d.Backups, backend.RequestedBackup(p.read, p.Clock.Now())
+	status.Backups, status.BackupAsked = d.Backups, metadatajobs.RequestedBackup(p.read, p.Clock.Now())
 	conditions.Add(&status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionBackedUp, backedUp(d.Condition.Reason),
 		d.Condition.Reason, d.Condition.Message)
 	errs := []error{p.removeBackupJobs(ctx, jobs, d)}
@@ -83,15 +84,15 @@ func (p *pass) ofBackups() []client.ListOption {
 }
 
 // backupJobs returns the facts of the Jobs that make backups, by name.
-func (p *pass) backupJobs(ctx context.Context) ([]backend.BackupJobFacts, error) {
+func (p *pass) backupJobs(ctx context.Context) ([]metadatajobs.BackupJobFacts, error) {
 	jobs, pods, err := p.answeringJobs(ctx, p.ofBackups())
 	if err != nil {
 		return nil, err
 	}
-	var out []backend.BackupJobFacts
+	var out []metadatajobs.BackupJobFacts
 	for _, j := range jobs {
 		of := j.Annotations
-		facts := backend.BackupJobFacts{
+		facts := metadatajobs.BackupJobFacts{
 			Name: j.Name, Backup: of[annotationBackup],
 			Place: backend.BackupPlace{
 				Claim: of[annotationBackupClaim], ObjectStore: of[annotationBackupStore], Node: of[annotationBackupNode],
@@ -99,7 +100,7 @@ func (p *pass) backupJobs(ctx context.Context) ([]backend.BackupJobFacts, error)
 			},
 		}
 		facts.Ended, facts.Answer, facts.Message = lastAnswer(j, pods, func(printed string) (*spec.BackupAnswer, string) {
-			if answer := backend.ReadBackupAnswer(printed); answer != nil {
+			if answer := metadatajobs.ReadBackupAnswer(printed); answer != nil {
 				return answer, answer.Message
 			}
 			return nil, ""
@@ -117,7 +118,7 @@ func (p *pass) startBackup(ctx context.Context, backuper backend.Backuper, reque
 		return err //nolint:wrapcheck // the phase has a name
 	}
 	// The FileSystem as it was read stays the same until something is written. The pass changes times in its own copy.
-	record, err := backend.BackupRecord(p.read, p.in.FileSystemNodes, p.in.Targets)
+	record, err := metadatajobs.BackupRecord(p.read, p.in.FileSystemNodes, p.in.Targets)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what it did
 	}
@@ -126,7 +127,7 @@ func (p *pass) startBackup(ctx context.Context, backuper backend.Backuper, reque
 	if err != nil {
 		return err //nolint:wrapcheck // the backend says what is wrong
 	}
-	toTell := backend.BackupConfigMaps(p.fs, request.Job, told, record)
+	toTell := metadatajobs.BackupConfigMaps(p.fs, request.Job, told, record)
 	for i := range toTell {
 		there, err := p.isThere(ctx, &toTell[i])
 		if err == nil && !there {
@@ -187,7 +188,7 @@ func (p *pass) isThere(ctx context.Context, wanted *corev1.ConfigMap) (bool, err
 }
 
 // removeBackupJobs removes Jobs with their ConfigMaps, and the ConfigMaps of Jobs that neither exist nor will be made.
-func (p *pass) removeBackupJobs(ctx context.Context, jobs []backend.BackupJobFacts, d backend.BackupDecision) error {
+func (p *pass) removeBackupJobs(ctx context.Context, jobs []metadatajobs.BackupJobFacts, d metadatajobs.BackupDecision) error {
 	var errs []error
 	for _, name := range d.Remove {
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: p.fs.Namespace, Name: name}}
@@ -200,7 +201,7 @@ func (p *pass) removeBackupJobs(ctx context.Context, jobs []backend.BackupJobFac
 	for i := range told.Items {
 		m := &told.Items[i]
 		job := m.Name[:max(0, strings.LastIndex(m.Name, "-"))]
-		if slices.ContainsFunc(jobs, func(j backend.BackupJobFacts) bool { return j.Name == job }) ||
+		if slices.ContainsFunc(jobs, func(j metadatajobs.BackupJobFacts) bool { return j.Name == job }) ||
 			slices.ContainsFunc(d.Start, func(r backend.BackupRequest) bool { return r.Job == job }) || !metav1.IsControlledBy(m, p.fs) {
 			continue
 		}

@@ -18,7 +18,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/filesystem"
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
@@ -116,8 +116,8 @@ func TestBackupsAreMadeAtTheirPlacesAndStandInTheStatus(t *testing.T) {
 		told := spec.Backup{}
 		for _, m := range v.backupMaps() {
 			if m.Name == job.Name+"-0" {
-				v.Expect(json.Unmarshal([]byte(m.Data[backend.BackupToldKey]), &told)).To(Succeed())
-				v.Expect(m.BinaryData[backend.BackupRecordKey]).NotTo(BeEmpty())
+				v.Expect(json.Unmarshal([]byte(m.Data[metadatajobs.BackupToldKey]), &told)).To(Succeed())
+				v.Expect(m.BinaryData[metadatajobs.BackupRecordKey]).NotTo(BeEmpty())
 			}
 		}
 		v.Expect(told.Name).To(Equal("20261123-030000"))

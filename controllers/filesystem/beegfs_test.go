@@ -22,6 +22,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/all"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -328,7 +329,7 @@ func TestTheDatabaseOfABeeGFS8IsBackedUpAtItsPlace(t *testing.T) {
 	told := spec.Backup{}
 	var config corev1.ConfigMap
 	w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: jobs.Items[0].Name + "-0"}, &config)).To(Succeed())
-	w.Expect(json.Unmarshal([]byte(config.Data[backend.BackupToldKey]), &told)).To(Succeed())
+	w.Expect(json.Unmarshal([]byte(config.Data[metadatajobs.BackupToldKey]), &told)).To(Succeed())
 	w.Expect(told).To(And(HaveField("Backend", "BeeGFS"), HaveField("Version", "8.3.1"), HaveField("Copied", HaveSuffix(":8009"))))
 
 	(&vaults{world: w}).ends(&jobs.Items[0], batchv1.JobComplete, answers(told.Name, 0))

@@ -16,7 +16,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/filesystem"
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 )
 
 // certificateInUse is what a management service reads when it starts, nil without a certificate.
@@ -102,7 +102,7 @@ func TestACertificateIsRotatedWhateverWriteTheOperatorIsKilledAfterAndNoOtherIsB
 		after, status := management(), w.get().Status.Certificate
 		w.Expect(after.UID).NotTo(Equal(before.UID))
 		w.Expect(w.hive.presents[string(after.UID)]).To(Equal(next))
-		w.Expect(after.Annotations).To(HaveKeyWithValue(backend.CertificateAnnotation, status.SHA256))
+		w.Expect(after.Annotations).To(HaveKeyWithValue(podspec.CertificateAnnotation, status.SHA256))
 		w.Expect(status.TrustedBefore).To(BeEmpty())
 		w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/cached"
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
 
 func TestWhatTheCacheKeepsOfPodsAndNodesSaysAsMuchAsTheWhole(t *testing.T) {
@@ -41,11 +41,11 @@ func TestWhatTheCacheKeepsOfPodsAndNodesSaysAsMuchAsTheWhole(t *testing.T) {
 		fill.Fill(&node.Status)
 		node.Status.Addresses[0] = corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}
 		node.Status.Conditions[0].Type, node.Status.Conditions[0].Status = corev1.NodeReady, corev1.ConditionTrue
-		known := backend.FactsOfNode(node)
+		known := nodefacts.FactsOfNode(node)
 		g.Expect(known).To(And(HaveField("IP", Not(BeEmpty())), HaveField("Ready", true)))
 		kept, err = cached.Node(node.DeepCopy())
 		g.Expect(err).NotTo(HaveOccurred())
 		same, _ := kept.(*corev1.Node)
-		g.Expect(backend.FactsOfNode(same)).To(Equal(known))
+		g.Expect(nodefacts.FactsOfNode(same)).To(Equal(known))
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -28,7 +29,7 @@ func (p *pass) check(ctx context.Context) error {
 		return err
 	}
 	checker, can := p.backend.(backend.Checker)
-	d := backend.DecideCheck(backend.CheckView{
+	d := metadatajobs.DecideCheck(metadatajobs.CheckView{
 		FileSystem: p.read, Recorded: p.read.Status.Check, Jobs: jobs, Can: can, Serves: p.in.State != nil && !isNew(p.fs), Now: p.Clock.Now(),
 	})
 	var errs []error
@@ -54,16 +55,16 @@ func (p *pass) ofCheck() []client.ListOption {
 }
 
 // checkJobs returns the facts of the Jobs of checks, by name.
-func (p *pass) checkJobs(ctx context.Context) ([]backend.CheckJobFacts, error) {
+func (p *pass) checkJobs(ctx context.Context) ([]metadatajobs.CheckJobFacts, error) {
 	jobs, pods, err := p.answeringJobs(ctx, p.ofCheck())
 	if err != nil {
 		return nil, err
 	}
-	var out []backend.CheckJobFacts
+	var out []metadatajobs.CheckJobFacts
 	for _, j := range jobs {
-		facts := backend.CheckJobFacts{Name: j.Name}
+		facts := metadatajobs.CheckJobFacts{Name: j.Name}
 		facts.Ended, facts.Answer, facts.Message = lastAnswer(j, pods, func(printed string) (*spec.CheckAnswer, string) {
-			if answer := backend.ReadCheckAnswer(printed); answer != nil {
+			if answer := metadatajobs.ReadCheckAnswer(printed); answer != nil {
 				return answer, answer.Message
 			}
 			return nil, ""

@@ -3,7 +3,7 @@ package filesystem
 import (
 	"context"
 
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/decisions"
 )
 
 // complete fills in the defaults in the spec of the FileSystem, and keeps what a person has written.
@@ -14,7 +14,7 @@ func (p *pass) complete() {
 
 // chooseOpen chooses the values that the spec leaves open. They are written with the rest of the record, before anything is created.
 func (p *pass) chooseOpen(context.Context) error {
-	chosen, err := backend.ChooseOpen(p.backend, p.in, &p.asked)
+	chosen, err := decisions.ChooseOpen(p.backend, p.in, &p.asked)
 	if err != nil {
 		return err //nolint:wrapcheck // the phase has a name
 	}

@@ -13,6 +13,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
 )
 
 // readCopies starts Jobs that read back the copies of the metadata on running servers, and makes servers fetch copies again that can't be
@@ -23,7 +24,7 @@ func (p *pass) readCopies(ctx context.Context) error {
 		return nil // some input is missing
 	}
 	follower, can := p.backend.(backend.Follower)
-	v := backend.CopyView{
+	v := metadatajobs.CopyView{
 		FileSystem: p.read, Recorded: p.read.Status.MetadataCopies, Serves: p.in.State != nil && !isNew(p.fs), Now: p.Clock.Now(),
 	}
 	if v.Serves {
@@ -39,7 +40,7 @@ func (p *pass) readCopies(ctx context.Context) error {
 	if v.Jobs, err = p.recoveryJobs(ctx, p.labeled(v1alpha1.LabelCopies)); err != nil {
 		return err
 	}
-	d := backend.DecideCopies(v)
+	d := metadatajobs.DecideCopies(v)
 	p.fs.Status.MetadataCopies = d.Copies
 	if !equality.Semantic.DeepEqual(v.Recorded, d.Copies) {
 		p.after = stopInterval // the next pass carries it out

@@ -14,6 +14,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/all"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -55,7 +57,7 @@ type randomWorld struct {
 	fs               *v1alpha1.FileSystem
 	answers, mutters bool // mutters is true for a probe that never gives an answer
 	now              time.Time
-	jobs             []backend.RecoveryJobFacts
+	jobs             []metadatajobs.RecoveryJobFacts
 }
 
 func newRandomWorld(random *rand.Rand, order []string) *randomWorld {
@@ -114,7 +116,7 @@ func (w *randomWorld) input() (backend.Input, backend.Observation) {
 // readCopies completes the reads of the copies that have to be read, as a pass starts them. A copy that follows the master is read in its
 // present state.
 func (w *randomWorld) readCopies(o *backend.Observation) {
-	v := backend.CopyView{FileSystem: w.fs, Recorded: w.fs.Status.MetadataCopies, Serves: w.answers, Now: w.now, Jobs: w.jobs}
+	v := metadatajobs.CopyView{FileSystem: w.fs, Recorded: w.fs.Status.MetadataCopies, Serves: w.answers, Now: w.now, Jobs: w.jobs}
 	for i := range w.members {
 		if m := &w.members[i]; m.follows {
 			c := backend.MetadataCopy{
@@ -126,7 +128,7 @@ func (w *randomWorld) readCopies(o *backend.Observation) {
 			v.Copies = append(v.Copies, c)
 		}
 	}
-	d := backend.DecideCopies(v)
+	d := metadatajobs.DecideCopies(v)
 	w.fs.Status.MetadataCopies, w.jobs = d.Copies, nil
 	o.Restarts = append(o.Restarts, d.Fetch...)
 	for _, r := range d.Start {
@@ -141,7 +143,7 @@ func (w *randomWorld) readCopies(o *backend.Observation) {
 			case m.holes > m.starts:
 				answer = &spec.RecoveryAnswer{Found: []spec.RecoveryFound{}, Message: "a hole"}
 			}
-			w.jobs = append(w.jobs, backend.RecoveryJobFacts{Name: r.Job, Ended: true, Answer: answer})
+			w.jobs = append(w.jobs, metadatajobs.RecoveryJobFacts{Name: r.Job, Ended: true, Answer: answer})
 		}
 	}
 }
@@ -222,11 +224,11 @@ func (w *randomWorld) waitsForAPerson() bool {
 
 func TestAnAddressThatHasChangedIsSaidAndHoldsUpNoRestart(t *testing.T) {
 	g := NewWithT(t)
-	sentence := backend.Moved("n1=10.0.0.1", "n1=10.0.0.101")
+	sentence := podspec.Moved("n1=10.0.0.1", "n1=10.0.0.101")
 	g.Expect(sentence).To(Equal("node n1 has another address: 10.0.0.1 → 10.0.0.101"))
-	g.Expect(backend.Moved("n1=10.0.0.1", "n1=10.0.0.1")).To(BeEmpty())
-	g.Expect(backend.Moved("", "n1=10.0.0.1")).To(BeEmpty(), "a pod of an earlier operator does not say what it was told")
-	g.Expect(backend.Moved("n1=10.0.0.1", "n2=10.0.0.2")).To(BeEmpty(), "the metadata was recovered elsewhere")
+	g.Expect(podspec.Moved("n1=10.0.0.1", "n1=10.0.0.1")).To(BeEmpty())
+	g.Expect(podspec.Moved("", "n1=10.0.0.1")).To(BeEmpty(), "a pod of an earlier operator does not say what it was told")
+	g.Expect(podspec.Moved("n1=10.0.0.1", "n2=10.0.0.2")).To(BeEmpty(), "the metadata was recovered elsewhere")
 
 	master, chunkserver, mount := pod("master", "n1", true, true), pod("chunkserver", "n2", true, true), pod("client", "n3", true, true)
 	master.Moved, chunkserver.Moved, mount.Moved = sentence, sentence, sentence

@@ -19,6 +19,7 @@ import (
 	"parallelfs.dev/operator/controllers/conditions"
 	"parallelfs.dev/operator/controllers/owned"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
 
 // stopInterval is how often a deletion checks whether the pods of a step are gone.
@@ -189,7 +190,7 @@ func fate(fs *v1alpha1.FileSystem) string {
 func stopStep(restartOrder []string, running map[string]bool, pods []backend.Pod, nodes []corev1.Node) (step string, waiting []string) {
 	up := map[string]bool{}
 	for i := range nodes {
-		up[nodes[i].Name] = backend.FactsOfNode(&nodes[i]).Ready
+		up[nodes[i].Name] = nodefacts.FactsOfNode(&nodes[i]).Ready
 	}
 	left := map[string][]string{}
 	for _, p := range pods {

@@ -13,6 +13,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/decisions"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -27,12 +28,12 @@ type disks struct {
 
 // usesDevices reports whether a role of the FileSystem keeps its data on disks.
 func usesDevices(fs *v1alpha1.FileSystem) bool {
-	return slices.ContainsFunc(backend.RoleTargets(fs), func(t v1alpha1.TargetsSpec) bool { return len(t.Directories) == 0 })
+	return slices.ContainsFunc(decisions.RoleTargets(fs), func(t v1alpha1.TargetsSpec) bool { return len(t.Directories) == 0 })
 }
 
 // usesDirectories reports whether a role of the FileSystem keeps its data in directories.
 func usesDirectories(fs *v1alpha1.FileSystem) bool {
-	return slices.ContainsFunc(backend.RoleTargets(fs), func(t v1alpha1.TargetsSpec) bool { return len(t.Directories) > 0 })
+	return slices.ContainsFunc(decisions.RoleTargets(fs), func(t v1alpha1.TargetsSpec) bool { return len(t.Directories) > 0 })
 }
 
 // asksForCPUs reports whether a role of the FileSystem asks for CPUs.
@@ -48,7 +49,7 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	if p.in.Chosen || !p.joins || !usesDevices(fs) && len(d.own) == 0 {
 		return nil
 	}
-	question := backend.DiskQuestion(p.backend, p.in, p.Cluster, p.allocation.TargetNodes)
+	question := decisions.DiskQuestion(p.backend, p.in, p.Cluster, p.allocation.TargetNodes)
 	if usesDevices(fs) {
 		var err error
 		if question.Attachments, err = p.attachments(ctx, nodesOf(fs, p.allocation.TargetNodes)); err != nil {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
 )
 
 // ProbeDouble simulates the probe of a filesystem: it answers every question, and signs its answers as a real probe does.
@@ -16,7 +17,7 @@ type ProbeDouble struct {
 
 // ServeHTTP implements http.Handler.
 func (p ProbeDouble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer := backend.Answer{Nonce: r.URL.Query().Get(backend.NonceParameter), FileSystemUID: p.UID}
+	answer := exchange.Answer{Nonce: r.URL.Query().Get(exchange.NonceParameter), FileSystemUID: p.UID}
 	state, err := p.Ask()
 	if err != nil {
 		answer.Problem = err.Error()
@@ -28,6 +29,6 @@ func (p ProbeDouble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	w.Header().Set(backend.SignatureHeader, signature)
+	w.Header().Set(exchange.SignatureHeader, signature)
 	_, _ = w.Write(body) // the client is gone
 }

@@ -22,6 +22,10 @@ import (
 	"parallelfs.dev/operator/controllers/admitted"
 	"parallelfs.dev/operator/controllers/owned"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -57,7 +61,7 @@ func (r *Reconciler) gather(
 	if in.Nodes, err = r.nodes(ctx); err != nil {
 		return in, d, 0, err
 	}
-	in.Nodes = backend.WithAddresses(in.Nodes, b.Families(fs))
+	in.Nodes = nodefacts.WithAddresses(in.Nodes, b.Families(fs))
 	targets, err := r.targets(ctx)
 	if err != nil {
 		return in, d, 0, err
@@ -120,8 +124,8 @@ func remaining(own []v1alpha1.StorageTarget) []v1alpha1.StorageTarget {
 // ask queries the filesystem, and returns a function that waits for the answer and puts it into the Input.
 func (r *Reconciler) ask(ctx context.Context, asker backend.Asker, in *backend.Input) (answer func(), err error) {
 	answer = func() {}
-	fs, name := in.FileSystem, backend.ProbeSecretName(in.FileSystem)
-	key, there, err := r.secret(ctx, fs, name, backend.ProbeKey)
+	fs, name := in.FileSystem, exchange.ProbeSecretName(in.FileSystem)
+	key, there, err := r.secret(ctx, fs, name, exchange.ProbeKey)
 	if err != nil {
 		return answer, err
 	}
@@ -169,7 +173,7 @@ func (r *Reconciler) sinceWhen(fs *v1alpha1.FileSystem, targets []v1alpha1.Stora
 	return r.seen.see(sight{client.ObjectKeyFromObject(fs), "targets"}, func(yield func(types.UID, how) bool) {
 		for i := range targets {
 			var as how
-			if ready := backend.Condition(&targets[i], v1alpha1.ConditionReady); ready != nil {
+			if ready := assign.Condition(&targets[i], v1alpha1.ConditionReady); ready != nil {
 				as = how{string(ready.Status), ready.LastTransitionTime.Unix()}
 			}
 			if !yield(targets[i].UID, as) {
@@ -189,7 +193,7 @@ func (r *Reconciler) nodes(ctx context.Context) ([]backend.Node, error) {
 		if err := r.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("list nodes: %w", err)
 		}
-		return backend.NodeFacts(nodes.Items), nil
+		return nodefacts.NodeFacts(nodes.Items), nil
 	})
 }
 
@@ -263,15 +267,15 @@ func pointers[T any](list []T) []*T {
 func (r *Reconciler) podsFacts(fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet, pods []corev1.Pod, at time.Time) []backend.Pod {
 	wanted, management, certificate := map[types.UID]string{}, map[types.UID]string{}, map[types.UID]string{}
 	for i := range sets {
-		management[sets[i].UID] = sets[i].Spec.Template.Annotations[backend.ManagementAnnotation]
-		certificate[sets[i].UID] = sets[i].Spec.Template.Annotations[backend.CertificateAnnotation]
+		management[sets[i].UID] = sets[i].Spec.Template.Annotations[podspec.ManagementAnnotation]
+		certificate[sets[i].UID] = sets[i].Spec.Template.Annotations[podspec.CertificateAnnotation]
 		wanted[sets[i].UID] = sets[i].Spec.Template.Annotations[backend.TemplateHashAnnotation]
 	}
 	out := make([]backend.Pod, len(pods))
 	for i := range pods {
 		out[i] = podFacts(&pods[i], wanted)
 		if owner := owned.ControllerOf(&pods[i]); owner != nil {
-			out[i].Moved = backend.Moved(pods[i].Annotations[backend.ManagementAnnotation], management[owner.UID])
+			out[i].Moved = podspec.Moved(pods[i].Annotations[podspec.ManagementAnnotation], management[owner.UID])
 			out[i].Recertified = out[i].Certificate != certificate[owner.UID]
 		}
 	}
@@ -401,8 +405,8 @@ func podFacts(p *corev1.Pod, wanted map[types.UID]string) backend.Pod {
 		StoragePool: p.Labels[v1alpha1.LabelStoragePool], Slot: p.Labels[v1alpha1.LabelSlot], Node: p.Spec.NodeName,
 		Terminating: p.DeletionTimestamp != nil, MetadataMirrored: p.Annotations[backend.MetadataMirroredAnnotation] != "",
 		Changed:     admitted.Changed(p),
-		Certificate: p.Annotations[backend.CertificateAnnotation],
-		NodeImage:   backend.NodeImage(&p.Spec), Version: p.Annotations[backend.VersionAnnotation],
+		Certificate: p.Annotations[podspec.CertificateAnnotation],
+		NodeImage:   podspec.NodeImage(&p.Spec), Version: p.Annotations[backend.VersionAnnotation],
 	}
 	for _, owner := range p.OwnerReferences {
 		if want, ok := wanted[owner.UID]; ok {

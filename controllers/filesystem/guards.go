@@ -14,6 +14,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 )
 
 const (
@@ -76,14 +77,14 @@ func (p *pass) guardNodes(ctx context.Context) error {
 	if len(have.budgets) == 0 {
 		limit = firstGuards
 	}
-	pods, grows := backend.Pods{FileSystem: p.fs, Images: p.in.Images}, p.grows(limit)
+	pods, grows := podspec.Pods{FileSystem: p.fs, Images: p.in.Images}, p.grows(limit)
 	plain := pods.GuardHash(nil) // the hash for most nodes
 	guarded := map[string]bool{}
 	var wanted []client.Object
 	opens := false
 	for i := range p.in.FileSystemNodes {
 		n := &p.in.FileSystemNodes[i]
-		if !backend.Guarded(n) {
+		if !podspec.Guarded(n) {
 			continue
 		}
 		guarded[n.Name] = true
@@ -98,8 +99,8 @@ func (p *pass) guardNodes(ctx context.Context) error {
 		}
 		open := p.mayOpen(n.Spec.Node, budget)
 		// The budget comes first, because a pod without one could be evicted.
-		if budget == nil || backend.IsOpen(budget) != open || !metav1.IsControlledBy(budget, p.fs) {
-			wanted, opens = append(wanted, backend.GuardBudget(p.fs, n, open)), opens || open && !p.vacant[n.Spec.Node]
+		if budget == nil || podspec.IsOpen(budget) != open || !metav1.IsControlledBy(budget, p.fs) {
+			wanted, opens = append(wanted, podspec.GuardBudget(p.fs, n, open)), opens || open && !p.vacant[n.Spec.Node]
 		}
 		hash := plain
 		if len(node.Taints) > 0 {

@@ -15,12 +15,13 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/owned"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 )
 
 // unpulled names the nodes of these pods that do not have an image of the members yet, with the reasons; empty if all have theirs. From now
 // on, pods bring the images to the nodes.
 func (p *pass) unpulled(ctx context.Context, members []client.Object, components []string, pods []backend.Pod) (string, error) {
-	p.pulls = backend.Pods{FileSystem: p.fs, Images: p.in.Images}.Pulls(members, components)
+	p.pulls = podspec.Pods{FileSystem: p.fs, Images: p.in.Images}.Pulls(members, components)
 	var list corev1.PodList
 	if err := p.Client.List(ctx, &list, append(p.ofImages(), client.UnsafeDisableDeepCopy)...); err != nil {
 		return "", fmt.Errorf("list the pods that bring images to nodes: %w", err)
@@ -30,13 +31,13 @@ func (p *pass) unpulled(ctx context.Context, members []client.Object, components
 		return "", fmt.Errorf("list the DaemonSets that bring images to nodes: %w", err)
 	}
 	ours := owned.Controllers{IDs: owned.Of(p.fs, pointers(sets.Items)...)}
-	have := make([]backend.PullPod, 0, len(list.Items))
+	have := make([]podspec.PullPod, 0, len(list.Items))
 	for i := range list.Items {
 		if pod := &list.Items[i]; ours.Has(pod) && len(pod.Spec.Containers) > 0 {
 			have = append(have, pullFacts(pod))
 		}
 	}
-	return backend.Unpulled(p.pulls, pods, have), nil
+	return podspec.Unpulled(p.pulls, pods, have), nil
 }
 
 func (p *pass) ofImages() []client.ListOption {
@@ -44,9 +45,9 @@ func (p *pass) ofImages() []client.ListOption {
 }
 
 // pullFacts returns the facts of a pod that brings an image to its node.
-func pullFacts(pod *corev1.Pod) backend.PullPod {
+func pullFacts(pod *corev1.Pod) podspec.PullPod {
 	facts := podFacts(pod, nil)
-	return backend.PullPod{
+	return podspec.PullPod{
 		Image: pod.Spec.Containers[0].Image, Node: cmp.Or(facts.Node, meantFor(pod)), Ready: facts.Ready,
 		Problem: pullProblem(pod, facts.Message),
 	}

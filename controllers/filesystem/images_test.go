@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 )
 
 // bringers returns the DaemonSets that bring images to nodes.
@@ -56,7 +56,7 @@ func (w *world) runPulls() (changed bool) {
 					},
 					Spec: *set.Spec.Template.Spec.DeepCopy(),
 				}
-				pod.Spec.NodeName, pod.Spec.Affinity = node, backend.OnNodes(node) // as the controller of DaemonSets does
+				pod.Spec.NodeName, pod.Spec.Affinity = node, podspec.OnNodes(node) // as the controller of DaemonSets does
 				if full {
 					pod.Spec.NodeName = ""
 				}

@@ -15,6 +15,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 )
 
 // labelNodes sets the labels on the nodes of a FileSystem that attract the pods of its servers (backend.NodeLabel), and removes those of
@@ -40,7 +41,7 @@ func (p *pass) unlabelNodes(ctx context.Context) error {
 
 // labelChanges returns the labels that a node lacks, and, with the value nil, those of members that do not exist or have retired.
 func labelChanges(fs *v1alpha1.FileSystem, have map[string]string, members []v1alpha1.NodeMember) map[string]*string {
-	changes, prefix := map[string]*string{}, backend.NodeLabels(fs.Namespace, fs.Name, fs.UID)
+	changes, prefix := map[string]*string{}, podspec.NodeLabels(fs.Namespace, fs.Name, fs.UID)
 	for key := range have {
 		if strings.HasPrefix(key, prefix) {
 			changes[key] = nil

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
@@ -127,7 +127,7 @@ func TestANodeThatLosesItsLabelKeepsItsData(t *testing.T) {
 		delete(node.Labels, "master-of")
 		if name == w.nodes[2] {
 			delete(node.Labels, "storage-of")
-			delete(node.Labels, backend.NodeLabel(w.get(), "chunkserver-ssd"))
+			delete(node.Labels, podspec.NodeLabel(w.get(), "chunkserver-ssd"))
 		}
 		w.Expect(server.Client.Update(w.ctx, &node)).To(Succeed())
 	}
@@ -135,7 +135,7 @@ func TestANodeThatLosesItsLabelKeepsItsData(t *testing.T) {
 	w.Expect(w.poolNodes("ssd")).To(Equal(w.nodes), "data is there still")
 	w.Expect(w.get().Status.Summary.Servers).To(Equal("4/4"))
 	w.Expect(w.get().Status.Summary.Clients).To(Equal("2/2"), "a client holds nothing: it goes with its label")
-	w.Expect(w.labelsOf(w.nodes[2])).To(HaveKey(backend.NodeLabel(w.get(), "chunkserver-ssd")), "the operator's own label came back")
+	w.Expect(w.labelsOf(w.nodes[2])).To(HaveKey(podspec.NodeLabel(w.get(), "chunkserver-ssd")), "the operator's own label came back")
 }
 
 func (w *world) labelsOf(name string) map[string]string {
@@ -458,7 +458,7 @@ func TestDeletionStopsClientsFirstAndTheMasterLast(t *testing.T) {
 		if err := server.Client.Get(w.ctx, w.key(), &v1alpha1.FileSystem{}); apierrors.IsNotFound(err) {
 			w.Expect(order).To(Equal([]string{"[chunkserver master]", "[master]", "[]"}))
 			for _, node := range w.nodes {
-				w.Expect(w.labelsOf(node)).NotTo(HaveKey(ContainSubstring(backend.NodeLabelDomain)), "nothing of it is left on the nodes")
+				w.Expect(w.labelsOf(node)).NotTo(HaveKey(ContainSubstring(podspec.NodeLabelDomain)), "nothing of it is left on the nodes")
 			}
 			return
 		}

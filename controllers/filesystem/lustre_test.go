@@ -20,7 +20,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/filesystem"
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -224,7 +224,7 @@ func TestTheLogsOfALustreAreBackedUpToPlacesThatAreNotTheNodesOfTheMGSAndMDT0000
 		for _, m := range v.backupMaps() {
 			if m.Name == job.Name+"-0" {
 				var told spec.Backup
-				w.Expect(json.Unmarshal([]byte(m.Data[backend.BackupToldKey]), &told)).To(Succeed())
+				w.Expect(json.Unmarshal([]byte(m.Data[metadatajobs.BackupToldKey]), &told)).To(Succeed())
 				w.Expect(told.Copied).To(Equal(w.ip(w.nodes[2])+":9700"), "the node of the MGS has its logs")
 			}
 		}

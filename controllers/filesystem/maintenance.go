@@ -18,6 +18,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/views"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/disruption"
 )
 
@@ -221,7 +223,7 @@ func (p *pass) candidates(in backend.Input) []candidate {
 	if !slices.ContainsFunc(in.Nodes, func(n backend.Node) bool { return n.Cordoned }) {
 		return nil
 	}
-	domains, away := backend.NewDomains(in), p.vacancies(in)
+	domains, away := nodefacts.NewDomains(in), p.vacancies(in)
 	var out []candidate
 	for name, record := range p.guarded() {
 		node, there := in.Node(name)
@@ -273,7 +275,7 @@ func (p *pass) vacancies(in backend.Input) map[string]bool {
 
 // leaving returns what each of the candidates waits for.
 func (p *pass) leaving(candidates []candidate, in backend.Input) []disruption.Wait {
-	domains := backend.NewDomains(in)
+	domains := nodefacts.NewDomains(in)
 	queue := make([]disruption.Leave, len(candidates))
 	for i := range candidates {
 		queue[i] = candidates[i].Leave
@@ -286,7 +288,7 @@ func (p *pass) leaving(candidates []candidate, in backend.Input) []disruption.Wa
 }
 
 // leave returns the input of the decision about a node.
-func (p *pass) leave(node string, domains backend.Domains) disruption.Leave {
+func (p *pass) leave(node string, domains nodefacts.Domains) disruption.Leave {
 	absence := p.absence(node)
 	domain, _ := domains.Of(node)
 	return disruption.Leave{Node: node, Domain: domain, Costs: absence.Costs, Together: absence.Together}
@@ -304,7 +306,7 @@ func (p *pass) absence(node string) backend.Absence {
 func (p *pass) guarded() map[string]*v1alpha1.FileSystemNode {
 	out := make(map[string]*v1alpha1.FileSystemNode, len(p.in.FileSystemNodes))
 	for i := range p.in.FileSystemNodes {
-		if n := &p.in.FileSystemNodes[i]; backend.Guarded(n) {
+		if n := &p.in.FileSystemNodes[i]; podspec.Guarded(n) {
 			out[n.Spec.Node] = n
 		}
 	}
@@ -338,7 +340,7 @@ func (p *pass) mayOpen(node string, budget *policyv1.PodDisruptionBudget) bool {
 	if at < 0 || !slices.ContainsFunc(p.read.Status.Maintenance, is) {
 		return false
 	}
-	return p.fs.Status.Maintenance[at].Allowed || budget != nil && backend.IsOpen(budget) || p.absence(node).Waits == ""
+	return p.fs.Status.Maintenance[at].Allowed || budget != nil && podspec.IsOpen(budget) || p.absence(node).Waits == ""
 }
 
 // proveMaintenance returns an error if the recorded maintenance has changed since this pass read it, so that an operator with an old read

@@ -25,6 +25,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/filesystem"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
@@ -189,7 +190,7 @@ func (w *world) modesNow() map[string]bool {
 	}
 	for _, job := range w.jobs() {
 		var told spec.Configure
-		text := job.Spec.Template.Annotations[backend.ToldAnnotation]
+		text := job.Spec.Template.Annotations[podspec.ToldAnnotation]
 		if job.Labels[v1alpha1.LabelComponent] != "maintenance" || w.deaf {
 			continue
 		}

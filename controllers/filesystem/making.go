@@ -8,6 +8,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 )
 
 // makingLimit is how long the configuration of servers leaves a ready disk out because another disk of their node is being made a target.
@@ -20,9 +21,9 @@ func disksBeingMade(in backend.Input, now time.Time) map[string]bool {
 	out := map[string]bool{}
 	for i := range in.Targets {
 		t := &in.Targets[i]
-		ready := backend.Condition(t, v1alpha1.ConditionReady)
+		ready := assign.Condition(t, v1alpha1.ConditionReady)
 		goesOn := ready == nil || ready.Reason == v1alpha1.ReasonPlanning || ready.Reason == v1alpha1.ReasonProvisioning
-		if since, seen := in.Since[t.UID]; goesOn && seen && now.Sub(since) < makingLimit && !backend.Finished(t) {
+		if since, seen := in.Since[t.UID]; goesOn && seen && now.Sub(since) < makingLimit && !assign.Finished(t) {
 			out[t.Spec.Node] = true
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 	"parallelfs.dev/operator/internal/disruption"
 	"parallelfs.dev/operator/internal/plan"
 )
@@ -113,7 +114,7 @@ func (p *pass) takeOver(ctx context.Context, m *backend.Move) error {
 	if err := p.Reader.Get(ctx, client.ObjectKey{Name: m.Off.Node}, node); err != nil {
 		return fmt.Errorf("read Node %s anew: %w", m.Off.Node, err)
 	}
-	holder, facts := plan.HolderOf(now), backend.FactsOfNode(node)
+	holder, facts := plan.HolderOf(now), nodefacts.FactsOfNode(node)
 	switch {
 	case now.Spec.FileSystem.UID != string(p.fs.UID) || !plan.IsOfPair(now) || plan.WantedOn(now) != m.To,
 		holder.Node != m.Off.Node || holder.Number != m.Off.Number || plan.OtherOf(now, holder.Node) != m.To:

@@ -26,6 +26,7 @@ import (
 	"parallelfs.dev/operator/controllers/passes"
 	"parallelfs.dev/operator/controllers/views"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 )
 
 // StateReader queries a filesystem's probe.
@@ -198,7 +199,7 @@ type pass struct {
 	remounts    []due
 	clientsWait string
 	// pulls holds the images that an upgrade waits for.
-	pulls []backend.Pull
+	pulls []podspec.Pull
 	// upgrading is the progress of an upgrade, nil if everything that the operator restarts runs the version of the spec.
 	upgrading *upgrading
 

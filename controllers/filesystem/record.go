@@ -16,14 +16,17 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/decisions"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
 
 // allocate decides what must be recorded, and whether it may be: servers that would join a filesystem during a benchmark have to wait.
 func (p *pass) allocate(ctx context.Context) (err error) {
-	if problem := backend.AddressProblem(p.in, p.backend.Families(p.fs)); problem != nil {
+	if problem := nodefacts.AddressProblem(p.in, p.backend.Families(p.fs)); problem != nil {
 		p.problems = append(p.problems, *problem)
 	}
-	if p.allocation, err = backend.AllocateReachable(p.backend, p.in); err != nil {
+	if p.allocation, err = decisions.AllocateReachable(p.backend, p.in); err != nil {
 		return err //nolint:wrapcheck // the phase has a name
 	}
 	if p.allocation.Waits {
@@ -36,7 +39,7 @@ func (p *pass) allocate(ctx context.Context) (err error) {
 		if err := p.chooseOpen(ctx); err != nil {
 			return err
 		}
-		if p.allocation, err = backend.AllocateReachable(p.backend, p.in); err != nil {
+		if p.allocation, err = decisions.AllocateReachable(p.backend, p.in); err != nil {
 			return err //nolint:wrapcheck // the phase has a name
 		}
 	}
@@ -59,7 +62,7 @@ func (p *pass) record(ctx context.Context) error {
 		if err := p.writeStatus(ctx); err != nil {
 			return err
 		}
-		p.in.FileSystemNodes = backend.WithRecords(p.recorded, p.allocation.Nodes)
+		p.in.FileSystemNodes = assign.WithRecords(p.recorded, p.allocation.Nodes)
 		if !p.allocation.More {
 			return nil
 		}

@@ -19,6 +19,10 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/disruption"
 	"parallelfs.dev/operator/internal/node/spec"
 )
@@ -45,17 +49,17 @@ func (p *pass) recoverMetadata(ctx context.Context) error {
 	served, apart := p.backend.(backend.ServedRecoverer)
 	var compare []backend.RecoveryRequest
 	if apart {
-		fs, serves = backend.AsMetadata(p.read, served.StoreRecord(p.read)), served.StoreStays(p.in)
+		fs, serves = metadatajobs.AsMetadata(p.read, served.StoreRecord(p.read)), served.StoreStays(p.in)
 		compare, jobs = p.compareStore(served, jobs)
 	}
 	var sources []backend.RecoverySource
 	if _, asked := p.read.Annotations[v1alpha1.AnnotationRecoverMetadata]; asked {
 		sources = recoverer.RecoverySources(p.in)
 	}
-	d := backend.DecideRecovery(backend.RecoveryView{
+	d := metadatajobs.DecideRecovery(metadatajobs.RecoveryView{
 		FileSystem: fs, Recorded: p.read.Status.Recovery, Sources: sources, Nodes: p.in.Nodes, Jobs: jobs,
 		Targets: p.in.Targets, Place: place,
-		Expected: backend.MetadataExpected(p.in),
+		Expected: assign.MetadataExpected(p.in),
 		Serves:   serves, Conflict: p.metadataConflict, Now: p.Clock.Now(),
 	})
 	status.Recovery = d.Recovery
@@ -92,8 +96,8 @@ func (p *pass) recoverMetadata(ctx context.Context) error {
 
 // compareStore compares the server's content with what was restored, once the server serves, and records the result. It returns the Job to
 // start, and those of the given jobs that belong to others.
-func (p *pass) compareStore(served backend.ServedRecoverer, jobs []backend.RecoveryJobFacts) (
-	start []backend.RecoveryRequest, others []backend.RecoveryJobFacts,
+func (p *pass) compareStore(served backend.ServedRecoverer, jobs []metadatajobs.RecoveryJobFacts) (
+	start []backend.RecoveryRequest, others []metadatajobs.RecoveryJobFacts,
 ) {
 	request, impossible := served.Comparison(p.in)
 	now := metav1.NewTime(p.Clock.Now()).Rfc3339Copy()
@@ -104,7 +108,7 @@ func (p *pass) compareStore(served backend.ServedRecoverer, jobs []backend.Recov
 	case request == nil:
 		return nil, jobs
 	}
-	i := slices.IndexFunc(jobs, func(j backend.RecoveryJobFacts) bool { return j.Name == request.Job })
+	i := slices.IndexFunc(jobs, func(j metadatajobs.RecoveryJobFacts) bool { return j.Name == request.Job })
 	if i < 0 {
 		return []backend.RecoveryRequest{*request}, jobs
 	}
@@ -156,16 +160,16 @@ func (p *pass) labeled(label string) []client.ListOption {
 }
 
 // recoveryJobs returns the facts of the listed Jobs, which are those of a recovery or those that read copies back.
-func (p *pass) recoveryJobs(ctx context.Context, listed []client.ListOption) ([]backend.RecoveryJobFacts, error) {
+func (p *pass) recoveryJobs(ctx context.Context, listed []client.ListOption) ([]metadatajobs.RecoveryJobFacts, error) {
 	jobs, pods, err := p.answeringJobs(ctx, listed)
 	if err != nil {
 		return nil, err
 	}
-	var out []backend.RecoveryJobFacts
+	var out []metadatajobs.RecoveryJobFacts
 	for _, j := range jobs {
-		facts := backend.RecoveryJobFacts{Name: j.Name}
+		facts := metadatajobs.RecoveryJobFacts{Name: j.Name}
 		facts.Ended, facts.Answer, facts.Message = lastAnswer(j, pods, func(printed string) (*spec.RecoveryAnswer, string) {
-			if answer := backend.ReadRecoveryAnswer(printed); answer != nil {
+			if answer := metadatajobs.ReadRecoveryAnswer(printed); answer != nil {
 				return answer, answer.Message
 			}
 			return nil, ""
@@ -187,7 +191,7 @@ func (p *pass) startRecovery(ctx context.Context, recoverer backend.Recoverer, r
 	}
 	labels := map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, label: p.fs.Name}
 	job.Labels, job.Spec.Template.Labels = labels, labels
-	job.Spec.Template.Annotations = map[string]string{backend.RecoveryToldAnnotation: string(text)}
+	job.Spec.Template.Annotations = map[string]string{podspec.RecoveryToldAnnotation: string(text)}
 	if err := controllerutil.SetControllerReference(p.fs, job, p.Client.Scheme()); err != nil {
 		return fmt.Errorf("set the owner of %s: %w", job.Name, err)
 	}
@@ -219,7 +223,7 @@ func (p *pass) reconnect(place backend.MetadataPlace) {
 	for i := range p.seen.Clients {
 		mounted[p.seen.Clients[i].Node] = p.seen.Clients[i].Mounted
 	}
-	domains := backend.NewDomains(p.in)
+	domains := nodefacts.NewDomains(p.in)
 	for i := range p.in.Pods {
 		pod := &p.in.Pods[i]
 		takesPart := online[pod.Server()]

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
@@ -107,7 +107,7 @@ func (w *wreck) recoveryJobs() (ended int) {
 			continue
 		}
 		var told spec.Recovery
-		w.Expect(json.Unmarshal([]byte(job.Spec.Template.Annotations[backend.RecoveryToldAnnotation]), &told)).To(Succeed())
+		w.Expect(json.Unmarshal([]byte(job.Spec.Template.Annotations[podspec.RecoveryToldAnnotation]), &told)).To(Succeed())
 		at, how := "vault", batchv1.JobComplete
 		if a := job.Spec.Template.Spec.Affinity; a != nil {
 			at = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0]

@@ -17,6 +17,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -73,7 +74,7 @@ func (r *Reconciler) releaseTargets(ctx context.Context, fs *v1alpha1.FileSystem
 	}
 	ready := map[string]bool{}
 	for i := range nodes {
-		ready[nodes[i].Name] = backend.FactsOfNode(&nodes[i]).Ready
+		ready[nodes[i].Name] = nodefacts.FactsOfNode(&nodes[i]).Ready
 	}
 	return left(targets, r.Clock.Now(), func(node string) string {
 		_, agent := known.found[node]

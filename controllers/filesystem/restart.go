@@ -17,6 +17,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 	"parallelfs.dev/operator/internal/disruption"
 )
 
@@ -115,7 +117,7 @@ func dueNow(order []string, in backend.Input, seen backend.Observation, silent m
 	for _, r := range seen.Restarts {
 		changed[r.Pod] = r
 	}
-	domains := backend.NewDomains(in)
+	domains := nodefacts.NewDomains(in)
 	for i := range in.Pods {
 		p := &in.Pods[i]
 		priority := slices.Index(order, p.Component)
@@ -144,7 +146,7 @@ func dueNow(order []string, in backend.Input, seen backend.Observation, silent m
 		if !in.Told[p.Node] {
 			next.Waits = "the agent of its node has written what its server is told"
 		} else if priority == 0 && !next.Down {
-			next.Waits = backend.WaitsForCopy(in.FileSystem, "") // the first component holds the metadata
+			next.Waits = metadatajobs.WaitsForCopy(in.FileSystem, "") // the first component holds the metadata
 		}
 		all = append(all, next)
 	}
@@ -198,7 +200,7 @@ func worldOf(order []string, in backend.Input, seen backend.Observation, closed 
 	if !seen.Serves || among(seen.Problems, v1alpha1.ReasonChunksEndangered) || among(seen.Problems, v1alpha1.ReasonDataInconsistent) {
 		w.Closed = "" // programs wait already, or their data has fewer copies
 	}
-	domains, there := backend.NewDomains(in), map[string]bool{}
+	domains, there := nodefacts.NewDomains(in), map[string]bool{}
 	for _, component := range order {
 		for i := range in.Pods {
 			p := &in.Pods[i]
@@ -219,7 +221,7 @@ func worldOf(order []string, in backend.Input, seen backend.Observation, closed 
 	return w
 }
 
-func placeOf(p *backend.Pod, domains backend.Domains) disruption.Place {
+func placeOf(p *backend.Pod, domains nodefacts.Domains) disruption.Place {
 	domain, _ := domains.Of(p.Node)
 	return disruption.Place{Component: p.Component, Node: p.Node, Domain: domain}
 }

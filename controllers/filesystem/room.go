@@ -10,6 +10,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
 
 // describeNearlyFull sets the condition PoolNearlyFull, which exists while a pool is full or soon will be.
@@ -50,7 +51,7 @@ func describeUnmatched(b backend.Backend, fs *v1alpha1.FileSystem, in backend.In
 		})
 	}
 	var unmatched []string
-	for _, name := range backend.Strangers(fs, in.Nodes) {
+	for _, name := range nodefacts.Strangers(fs, in.Nodes) {
 		unmatched = append(unmatched, fmt.Sprintf("spec.nodes names %s, which is no node of the cluster", name))
 	}
 	for _, s := range all {

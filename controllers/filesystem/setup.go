@@ -20,7 +20,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/controllers/failures"
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
 
 // Name of the controller, in logs, metrics and events.
@@ -105,6 +105,6 @@ func nodeChanged() predicate.Predicate {
 		if !ok || !ok2 {
 			return true
 		}
-		return !equality.Semantic.DeepEqual(backend.FactsOfNode(before), backend.FactsOfNode(after))
+		return !equality.Semantic.DeepEqual(nodefacts.FactsOfNode(before), nodefacts.FactsOfNode(after))
 	}}
 }

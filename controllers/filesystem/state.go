@@ -14,6 +14,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
 	"parallelfs.dev/operator/internal/node/limited"
 )
 
@@ -61,12 +62,12 @@ func (h *HTTPStateReader) State(ctx context.Context, q Question) (*backend.State
 		return nil, fmt.Errorf("ask the probe: %w", err)
 	}
 	nonce := rand.Text()
-	where.RawQuery = url.Values{backend.NonceParameter: {nonce}}.Encode()
+	where.RawQuery = url.Values{exchange.NonceParameter: {nonce}}.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, where.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("ask the probe at %s: %w", where.Host, err)
 	}
-	request.Header.Set(backend.QuestionHeader, backend.SignQuestion([]byte(q.Key), nonce))
+	request.Header.Set(exchange.QuestionHeader, exchange.SignQuestion([]byte(q.Key), nonce))
 	response, err := limited.Ask(h.Client, request)
 	if err != nil {
 		timeout, isNet := errors.AsType[net.Error](err)
@@ -90,15 +91,15 @@ func (h *HTTPStateReader) State(ctx context.Context, q Question) (*backend.State
 	case body.Len() > maxState:
 		return nil, fmt.Errorf("the answer from %s is larger than %d MiB, so it is not a probe's; %s", where.Host, maxState>>20, lookAt(where))
 	}
-	answer, err := backend.ReadAnswer(body.Bytes(), response.Header.Get(backend.SignatureHeader), []byte(q.Key), nonce, q.FileSystemUID)
+	answer, err := exchange.ReadAnswer(body.Bytes(), response.Header.Get(exchange.SignatureHeader), []byte(q.Key), nonce, q.FileSystemUID)
 	switch {
-	case errors.Is(err, backend.ErrUnsigned):
+	case errors.Is(err, exchange.ErrUnsigned):
 		return nil, fmt.Errorf("the answer from %s is not signed with this filesystem's secret: either another program listens there, such as the probe of an "+
 			"earlier FileSystem, or Secret %s is new and has not reached the probe yet, which takes up to a minute; %s", where.Host, q.Secret, lookAt(where))
-	case errors.Is(err, backend.ErrReplayed):
+	case errors.Is(err, exchange.ErrReplayed):
 		return nil, fmt.Errorf("the answer from %s was given to an earlier question: a program between the operator and the probe repeats old answers; %s",
 			where.Host, lookAt(where))
-	case errors.Is(err, backend.ErrOtherFileSystem):
+	case errors.Is(err, exchange.ErrOtherFileSystem):
 		// The members and the initialization in this answer are those of another filesystem.
 		return nil, fmt.Errorf("the probe at %s belongs to another FileSystem (uid %q), which was deleted or orphaned and whose daemons still run; "+
 			"stop them, and wait until their pods are gone", where.Host, v1alpha1.Cut(answer.FileSystemUID, maxSaid))

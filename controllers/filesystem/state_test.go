@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
 )
 
 func TestHTTPStateReader(t *testing.T) {
@@ -34,7 +35,7 @@ func TestHTTPStateReader(t *testing.T) {
 			earlier = httptest.NewRecorder()
 			probe.ServeHTTP(earlier, r)
 		}
-		w.Header().Set(backend.SignatureHeader, earlier.Header().Get(backend.SignatureHeader))
+		w.Header().Set(exchange.SignatureHeader, earlier.Header().Get(exchange.SignatureHeader))
 		_, _ = w.Write(earlier.Body.Bytes())
 	}
 	handlers := map[string]http.Handler{

@@ -13,6 +13,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 )
 
 // daemonSet is a desired DaemonSet and the existing one. live is read-only, and nil if there is none.
@@ -62,8 +63,8 @@ func keepTemplate(live, wanted *appsv1.DaemonSet, carriedOut bool) (released boo
 		rendered = was
 	}
 	before, after := &live.Spec.Template.Spec, &wanted.Spec.Template.Spec
-	image := backend.NodeImage(before)
-	released = carriedOut && image != "" && image != backend.NodeImage(after) &&
+	image := podspec.NodeImage(before)
+	released = carriedOut && image != "" && image != podspec.NodeImage(after) &&
 		len(before.Containers) > 0 && len(after.Containers) > 0 && before.Containers[0].Image == after.Containers[0].Image
 	if was == "" || was == now || rendered != now && !released {
 		return released

@@ -18,6 +18,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
 	"parallelfs.dev/operator/internal/disruption"
 )
 
@@ -124,7 +125,7 @@ func (p *pass) mayUpgrade(ctx context.Context) (*upgrading, error) {
 		return waits(v1alpha1.ReasonBackupMissing, fmt.Sprintf("a backup was just made and verified, and %s. To do without, set spec.updates.upgradeWithoutBackup to %q: "+
 			"an upgrade that fails may then lose the filesystem", why, to))
 	}
-	if why := backend.WaitsForCopy(p.fs, ""); why != "" {
+	if why := metadatajobs.WaitsForCopy(p.fs, ""); why != "" {
 		return waits(v1alpha1.ReasonUpgradeWaits, why)
 	}
 	if len(members) == 0 {
@@ -153,7 +154,7 @@ func noBackup(fs *v1alpha1.FileSystem, nodes []backend.Node) string {
 		return "there is no verified backup of now: " + made.Message
 	}
 	since := fs.Status.UpgradeAsked.Since
-	if without := backend.NotBackedUpSince(fs, nodes, since.Time); len(without) > 0 {
+	if without := metadatajobs.NotBackedUpSince(fs, nodes, since.Time); len(without) > 0 {
 		return fmt.Sprintf("there is none of %s or later yet at %s", since.UTC().Format("2006-01-02 15:04:05 MST"), backend.List(without))
 	}
 	return ""

@@ -22,6 +22,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/filesystem"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
@@ -190,7 +191,7 @@ func TestABeeGFSIsUpgradedWhenTheStoreOfItsManagementServiceWasBackedUp(t *testi
 	v.Expect(jobs).To(And(HaveLen(2), HaveKey("vault"), HaveKey(v.nodes[1])), "at each place, and never on the node of the management service")
 	for _, m := range v.backupMaps() {
 		told := spec.Backup{}
-		v.Expect(json.Unmarshal([]byte(m.Data[backend.BackupToldKey]), &told)).To(Succeed())
+		v.Expect(json.Unmarshal([]byte(m.Data[metadatajobs.BackupToldKey]), &told)).To(Succeed())
 		v.Expect(told).To(And(HaveField("Backend", "BeeGFS"), HaveField("Copied", "10.9.0.1:8009"), HaveField("SecretFile", Not(BeEmpty()))))
 	}
 	made := func(name string) {

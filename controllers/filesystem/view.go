@@ -16,6 +16,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/views"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -59,7 +60,7 @@ const growthLimit = 30 * time.Second
 func (p *pass) grows(limit time.Duration) bool {
 	so := len(p.disks.own)
 	for i := range p.disks.own {
-		if backend.Finished(&p.disks.own[i]) {
+		if assign.Finished(&p.disks.own[i]) {
 			so++
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
 )
 
 // describePartners sets the condition PartnersProven, which exists, with the status false, while the second node of a target is not proven
@@ -64,7 +65,7 @@ func describeVolatile(b backend.Backend, fs *v1alpha1.FileSystem, in backend.Inp
 		}
 	}
 	if fs.Spec.Backups != nil {
-		for _, place := range backend.BackupPlaces(fs, in.Nodes) {
+		for _, place := range metadatajobs.BackupPlaces(fs, in.Nodes) {
 			if place.Node != "" && strings.HasPrefix(place.Directory, backupsBeside) {
 				keepers = append(keepers, place.Node)
 			}

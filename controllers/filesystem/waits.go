@@ -5,6 +5,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 )
 
 // unproven describes the disks of a FileSystem that are not proven.
@@ -23,7 +24,7 @@ func unprovenOf(own []v1alpha1.StorageTarget, seen backend.Observation) unproven
 	u := unproven{stuck: map[string]bool{}}
 	needed := !seen.Serves && !among(seen.Problems, v1alpha1.ReasonDataUnknown)
 	is := func(t *v1alpha1.StorageTarget, kind string) bool {
-		c := backend.Condition(t, kind)
+		c := assign.Condition(t, kind)
 		return c != nil && c.Status == metav1.ConditionTrue
 	}
 	for i := range own {
@@ -32,7 +33,7 @@ func unprovenOf(own []v1alpha1.StorageTarget, seen backend.Observation) unproven
 			u.goes = true
 		case is(t, v1alpha1.ConditionStalled):
 			u.stuck[t.Name] = true
-			u.asks = u.asks || needed || !backend.Finished(t)
+			u.asks = u.asks || needed || !assign.Finished(t)
 		case !is(t, v1alpha1.ConditionReady):
 			u.goes = true
 		}

@@ -68,8 +68,8 @@ func Unusable(in Input, families []corev1.IPFamily, name string) string {
 		strings.Join(words, " or "), List(in.Nodes[i].InternalIPs), in.FileSystem.Spec.Type, Version(in.FileSystem))
 }
 
-// onRecord reports whether the filesystem has used the node already.
-func (in Input) onRecord(node string) bool {
+// OnRecord reports whether the filesystem has used the node already.
+func (in Input) OnRecord(node string) bool {
 	return slices.ContainsFunc(in.FileSystemNodes, func(n v1alpha1.FileSystemNode) bool { return n.Spec.Node == node }) ||
 		in.FileSystem.Status.Metadata != nil && in.FileSystem.Status.Metadata.Node == node
 }

@@ -86,7 +86,7 @@ type lists struct {
 
 // list is the address and the length of a list.
 type list[T any] struct {
-	first *T
+	First *T
 	count int
 }
 
@@ -126,7 +126,7 @@ func newIndex(in Input, earlier *index) *index {
 	if x.jobs == nil || x.of.jobs != before.jobs {
 		x.jobs = make(map[string]int, len(in.Jobs))
 		for i := range in.Jobs {
-			first(x.jobs, in.Jobs[i].Name, i)
+			First(x.jobs, in.Jobs[i].Name, i)
 		}
 	}
 	if x.targets == nil || x.of.targets != before.targets {
@@ -164,7 +164,7 @@ func (x *index) inTargets(targets []v1alpha1.StorageTarget) {
 		return targetPlace{spec.Role, spec.StoragePool, spec.Node}
 	}), make(map[string]int, len(targets))
 	for i := range targets {
-		first(x.names, targets[i].Name, i)
+		First(x.names, targets[i].Name, i)
 	}
 	for _, places := range x.targets {
 		slices.SortFunc(places, func(a, b int) int { return strings.Compare(targets[a].Name, targets[b].Name) })
@@ -182,19 +182,19 @@ func (x *index) listed(state *State) {
 	x.serverIDs, x.targetIDs = map[numbered]int{}, map[numbered]int{}
 	for i := range state.Servers {
 		if s := &state.Servers[i]; s.ID != 0 {
-			first(x.serverIDs, numbered{s.Role, s.ID}, i)
+			First(x.serverIDs, numbered{s.Role, s.ID}, i)
 		}
 	}
 	for i := range state.Targets {
 		if t := &state.Targets[i]; t.ID != 0 {
-			first(x.targetIDs, numbered{cmp.Or(t.Role, v1alpha1.RoleStorage), t.ID}, i)
+			First(x.targetIDs, numbered{cmp.Or(t.Role, v1alpha1.RoleStorage), t.ID}, i)
 		}
 	}
 	x.sides = make(map[numbered]int, 2*len(state.Mirrors)) //nolint:mnd // a mirror has two sides
 	for i := range state.Mirrors {
 		m := &state.Mirrors[i]
-		first(x.sides, numbered{m.Role, m.Primary}, i)
-		first(x.sides, numbered{m.Role, m.Secondary}, i)
+		First(x.sides, numbered{m.Role, m.Primary}, i)
+		First(x.sides, numbered{m.Role, m.Secondary}, i)
 	}
 }
 
@@ -217,8 +217,8 @@ func grouped[K comparable](items int, key func(i int) K) map[K][]int {
 	return out
 }
 
-// first stores a position unless the key has one: of two items with one name, the first counts.
-func first[K comparable](places map[K]int, key K, place int) {
+// First stores a position unless the key has one: of two items with one name, the first counts.
+func First[K comparable](places map[K]int, key K, place int) {
 	if _, taken := places[key]; !taken {
 		places[key] = place
 	}

@@ -28,7 +28,7 @@ func ClusterName(fs *v1alpha1.FileSystem) string {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))
-	return strings.TrimRight(name[:maxLabel-nodeHash-1], "-.") + "-" + hex.EncodeToString(sum[:nodeHash/2])
+	return strings.TrimRight(name[:maxLabel-NodeHash-1], "-.") + "-" + hex.EncodeToString(sum[:NodeHash/2])
 }
 
 // Address joins a host and a port, with brackets around an IPv6 address.
@@ -80,12 +80,12 @@ func Hash(parts ...any) string {
 // same name gets another one.
 func BackupDirectory(fs *v1alpha1.FileSystem) string {
 	uid := string(fs.UID)
-	return fmt.Sprintf("%s.%s-%s", fs.Namespace, fs.Name, uid[:min(len(uid), shownUID)])
+	return fmt.Sprintf("%s.%s-%s", fs.Namespace, fs.Name, uid[:min(len(uid), ShownUID)])
 }
 
-// shownUID is how many characters of a FileSystem's uid are part of a label. A FileSystem that is created again under the same name has
+// ShownUID is how many characters of a FileSystem's uid are part of a label. A FileSystem that is created again under the same name has
 // other labels, so orphaned daemons stay where they are.
-const shownUID = 8
+const ShownUID = 8
 
 // maxNodeInName is how many bytes of a node's name are part of the name of a FileSystemNode.
 const maxNodeInName = 32
@@ -96,11 +96,11 @@ func FileSystemNodeName(fileSystem, node string) string {
 	sum := sha256.Sum256([]byte(fileSystem + "/" + node))
 	short, _, _ := strings.Cut(node, ".")
 	short = strings.Trim(short[:min(len(short), maxNodeInName)], "-")
-	return fmt.Sprintf("%s-%s-%s", fileSystem, short, hex.EncodeToString(sum[:nodeHash/2]))
+	return fmt.Sprintf("%s-%s-%s", fileSystem, short, hex.EncodeToString(sum[:NodeHash/2]))
 }
 
-// nodeHash is the number of characters at the end of a FileSystemNode's name that make it unique.
-const nodeHash = 16
+// NodeHash is the number of characters at the end of a FileSystemNode's name that make it unique.
+const NodeHash = 16
 
 // Member returns a server whose name on its node is the name in its pods (spec.Run.Daemon).
 func Member(role v1alpha1.Role, daemon string) v1alpha1.NodeMember {

@@ -14,7 +14,7 @@ func Matching(nodes []Node, selector v1alpha1.NodeSelector) []Node {
 	if len(selector) == 0 {
 		return nil
 	}
-	return filter(nodes, func(n *Node) bool { return matches(n, selector) })
+	return Filter(nodes, func(n *Node) bool { return matches(n, selector) })
 }
 
 // NodesOf returns the nodes of a role, in their order: those that match its selector or, if it has none, those of spec.nodes.
@@ -26,13 +26,13 @@ func NodesOf(fs *v1alpha1.FileSystem, nodes []Node, selector v1alpha1.NodeSelect
 	case asked == nil:
 		return nil
 	case asked.Selector == nil:
-		return filter(nodes, func(n *Node) bool { return slices.Contains(asked.Names, n.Name) })
+		return Filter(nodes, func(n *Node) bool { return slices.Contains(asked.Names, n.Name) })
 	}
 	by, err := metav1.LabelSelectorAsSelector(asked.Selector)
 	if err != nil {
 		return nil // RefuseNodes reports the error
 	}
-	return filter(nodes, func(n *Node) bool { return by.Matches(labels.Set(n.Labels)) })
+	return Filter(nodes, func(n *Node) bool { return by.Matches(labels.Set(n.Labels)) })
 }
 
 // ClientNodes returns the nodes that should mount the filesystem, in their order.
@@ -43,7 +43,8 @@ func ClientNodes(fs *v1alpha1.FileSystem, nodes []Node) []Node {
 	return NodesOf(fs, nodes, fs.Spec.Clients.NodeSelector)
 }
 
-func filter(nodes []Node, keep func(*Node) bool) []Node {
+// Filter returns the nodes that a function keeps, in their order.
+func Filter(nodes []Node, keep func(*Node) bool) []Node {
 	var out []Node
 	for i := range nodes {
 		if keep(&nodes[i]) {

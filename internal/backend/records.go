@@ -54,10 +54,11 @@ func (in Input) GivenTo(node, member string) (Given, bool) {
 	if n == nil {
 		return Given{}, false
 	}
-	return given(n, member)
+	return GivenIn(n, member)
 }
 
-func given(n *v1alpha1.FileSystemNode, member string) (Given, bool) {
+// GivenIn returns the assignments of a member in the FileSystemNode of its node.
+func GivenIn(n *v1alpha1.FileSystemNode, member string) (Given, bool) {
 	for i := range n.Spec.Members {
 		if m := &n.Spec.Members[i]; m.Name == member && IsRecord(m) {
 			return Given{Node: n.Spec.Node, GivenUp: n.Spec.GivenUp != nil, NodeMember: *m}, true

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
 
 // Place is the subject of a disruption: a daemon on a node.
@@ -16,7 +17,7 @@ type Place struct {
 	Component string
 	Node      string
 	// Domain is the failure domain of the node. The zero value means that it is unknown, and shares no domain with others.
-	Domain backend.Domain
+	Domain nodefacts.Domain
 }
 
 // String names the place in a sentence.
@@ -181,7 +182,7 @@ func (d *Decision) begin(queue []Disruption, order []int, w World) {
 
 // joins is true if two daemons may be down together, provided that enough copies remain.
 func (d *Disruption) joins(other Disruption) bool {
-	return d.Domain != (backend.Domain{}) && d.Domain == other.Domain && d.Component == other.Component &&
+	return d.Domain != (nodefacts.Domain{}) && d.Domain == other.Domain && d.Component == other.Component &&
 		!d.Down && !other.Down && d.Costs == "" && other.Costs == ""
 }
 

@@ -8,13 +8,13 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 	"parallelfs.dev/operator/internal/disruption"
 )
 
 // at returns a chunkserver on a node, whose failure domain is the first letter of the node's name.
 func at(node string) disruption.Place {
-	return disruption.Place{Component: "chunkserver", Node: node, Domain: backend.Domain{Name: node[:1], Labeled: true}}
+	return disruption.Place{Component: "chunkserver", Node: node, Domain: nodefacts.Domain{Name: node[:1], Labeled: true}}
 }
 
 // asked returns a disruption of a chunkserver that others of its domain may join.
@@ -25,7 +25,7 @@ func asked(node string) disruption.Disruption {
 // master returns the disruption that is first in the order, and for which programs wait.
 func master() disruption.Disruption {
 	return disruption.Disruption{
-		Place: disruption.Place{Component: "master", Node: "m1", Domain: backend.Domain{Name: "m1"}}, Why: "its configuration has changed", Costs: "there is one master",
+		Place: disruption.Place{Component: "master", Node: "m1", Domain: nodefacts.Domain{Name: "m1"}}, Why: "its configuration has changed", Costs: "there is one master",
 	}
 }
 
@@ -140,8 +140,8 @@ func TestWhatMayBeAwayNowAndWhyTheOthersWait(t *testing.T) {
 		},
 		"one begins alone where nobody knows its domain": {
 			queue: queue{
-				with(asked("a1"), func(d *disruption.Disruption) { d.Domain = backend.Domain{} }),
-				with(asked("a2"), func(d *disruption.Disruption) { d.Domain = backend.Domain{} }),
+				with(asked("a1"), func(d *disruption.Disruption) { d.Domain = nodefacts.Domain{} }),
+				with(asked("a2"), func(d *disruption.Disruption) { d.Domain = nodefacts.Domain{} }),
 			},
 			world: in(func(w *disruption.World) { w.Most = 9 }), now: []string{"a1"},
 		},
@@ -263,7 +263,7 @@ func (d dice) place() disruption.Place {
 	p := at(fmt.Sprintf("%c%d", "abc"[d.IntN(3)], d.IntN(3)))
 	p.Component = []string{"master", "chunkserver"}[d.IntN(2)]
 	if d.IntN(8) == 0 {
-		p.Domain = backend.Domain{}
+		p.Domain = nodefacts.Domain{}
 	}
 	return p
 }

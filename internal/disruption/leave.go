@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
 
 // Leave is a node that is to be taken down for a while with all its daemons.
 type Leave struct {
 	Node string
 	// Domain is the failure domain of the node. The zero value means that it is unknown, and shares no domain with others.
-	Domain backend.Domain
+	Domain nodefacts.Domain
 	// Costs is the reason why programs would wait meanwhile, to follow "because ". It is empty if everything on the node is proven to have an
 	// in-sync copy elsewhere.
 	Costs string
@@ -77,7 +78,7 @@ func (l *Leave) behind(gone []Leave, most int) string {
 	for i := range gone {
 		other := &gone[i]
 		least = min(least, max(other.Together, 1))
-		if l.Domain == (backend.Domain{}) || other.Domain != l.Domain {
+		if l.Domain == (nodefacts.Domain{}) || other.Domain != l.Domain {
 			least = 0
 		}
 		others = append(others, other.Node)

@@ -7,13 +7,13 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 	"parallelfs.dev/operator/internal/disruption"
 )
 
 // leaves returns a node, whose failure domain is the first letter of its name. All data on it has a copy elsewhere.
 func leaves(node string) disruption.Leave {
-	return disruption.Leave{Node: node, Domain: backend.Domain{Name: node[:1], Labeled: true}, Together: 9}
+	return disruption.Leave{Node: node, Domain: nodefacts.Domain{Name: node[:1], Labeled: true}, Together: 9}
 }
 
 var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)

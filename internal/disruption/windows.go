@@ -7,7 +7,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
 )
 
 // minutes parses the five fields of a schedule, as in CronJobs.
@@ -19,7 +19,7 @@ func Closed(windows []v1alpha1.UpdateWindow, now time.Time) (string, error) {
 	var opens time.Time
 	for i := range windows {
 		w := &windows[i]
-		zone, err := backend.TimeZone(w.TimeZone)
+		zone, err := metadatajobs.TimeZone(w.TimeZone)
 		if err != nil {
 			return unreadable, fmt.Errorf("spec.updates.windows[%d].timeZone %w", i, err)
 		}

@@ -14,6 +14,9 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/decisions"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -144,10 +147,10 @@ func (c Cluster) follow(b backend.Backend, fs *v1alpha1.FileSystem) (*course, er
 	if err := choose(b, p, asked); err != nil {
 		return nil, err
 	}
-	if problem := backend.AddressProblem(p.in, b.Families(fs)); problem != nil {
+	if problem := nodefacts.AddressProblem(p.in, b.Families(fs)); problem != nil {
 		p.problems = append(p.problems, *problem)
 	}
-	allocation, err := backend.AllocateReachable(b, p.in)
+	allocation, err := decisions.AllocateReachable(b, p.in)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it is a sentence for a person
 	}
@@ -162,7 +165,7 @@ func (c Cluster) follow(b backend.Backend, fs *v1alpha1.FileSystem) (*course, er
 	if err := choose(b, p, asked); err != nil {
 		return nil, err
 	}
-	pinnings, conflicts := backend.Pinnings(c.Backends, b, p.in)
+	pinnings, conflicts := decisions.Pinnings(c.Backends, b, p.in)
 	p.in.Pinnings = pinnings
 	p.say(conflicts)
 	p.in.FileSystemNodes = b.Nodes(p.in.Indexed())
@@ -173,7 +176,7 @@ func (c Cluster) follow(b backend.Backend, fs *v1alpha1.FileSystem) (*course, er
 
 // choose fills in what the spec leaves open.
 func choose(b backend.Backend, p *course, asked *v1alpha1.FileSystemSpec) error {
-	chosen, err := backend.ChooseOpen(b, p.in, asked)
+	chosen, err := decisions.ChooseOpen(b, p.in, asked)
 	if err != nil {
 		return err //nolint:wrapcheck // it is a sentence for a person
 	}
@@ -186,11 +189,11 @@ func choose(b backend.Backend, p *course, asked *v1alpha1.FileSystemSpec) error 
 func (p *course) choosesDisks(
 	b backend.Backend, cluster string, others []v1alpha1.StorageTarget, a *backend.Allocation, asked *v1alpha1.FileSystemSpec,
 ) error {
-	if len(p.own) == 0 && !slices.ContainsFunc(backend.RoleTargets(p.in.FileSystem), backend.OnDevices) {
+	if len(p.own) == 0 && !slices.ContainsFunc(decisions.RoleTargets(p.in.FileSystem), assign.OnDevices) {
 		p.in.Chosen = true
 		return nil
 	}
-	question := backend.DiskQuestion(b, p.in, cluster, a.TargetNodes)
+	question := decisions.DiskQuestion(b, p.in, cluster, a.TargetNodes)
 	question.Others = others
 	var there map[string]*v1alpha1.StorageTarget
 	question.Existing, there = plan.Existing(p.own, question.GaveUp)
@@ -209,7 +212,7 @@ func (p *course) choosesDisks(
 	if err := choose(b, p, asked); err != nil {
 		return err
 	}
-	again, err := backend.AllocateReachable(b, p.in)
+	again, err := decisions.AllocateReachable(b, p.in)
 	if err != nil {
 		return err //nolint:wrapcheck // it is a sentence for a person
 	}
@@ -228,7 +231,7 @@ func (p *course) record(b backend.Backend, a *backend.Allocation) error {
 	}
 	for range mostRounds {
 		p.in.FileSystem.Status = a.Status
-		p.in.FileSystemNodes = backend.WithRecords(p.in.FileSystemNodes, a.Nodes)
+		p.in.FileSystemNodes = assign.WithRecords(p.in.FileSystemNodes, a.Nodes)
 		p.in = p.in.Indexed()
 		if a.Waits || !a.More {
 			break
@@ -269,7 +272,7 @@ func (p *course) say(problems []plan.Problem) {
 // input returns the backend's input, and puts the StorageTargets of the FileSystem into the course.
 func (c Cluster) input(b backend.Backend, fs *v1alpha1.FileSystem, p *course) backend.Input {
 	in := backend.Input{
-		FileSystem: fs, Images: c.Images, Nodes: backend.WithAddresses(c.Nodes, b.Families(fs)), Inventories: c.Inventories,
+		FileSystem: fs, Images: c.Images, Nodes: nodefacts.WithAddresses(c.Nodes, b.Families(fs)), Inventories: c.Inventories,
 		OthersNodes: map[types.UID][]v1alpha1.FileSystemNode{},
 	}
 	for i := range c.FileSystems {

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
 )
 
 const privateFile = 0o600
@@ -207,12 +207,12 @@ func (r *run) serveProbe(ctx context.Context, background *sync.WaitGroup, name s
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /state", func(w http.ResponseWriter, request *http.Request) {
-		body, signature, err := r.answer(request.Context(), name, request.URL.Query().Get(backend.NonceParameter))
+		body, signature, err := r.answer(request.Context(), name, request.URL.Query().Get(exchange.NonceParameter))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		w.Header().Set(backend.SignatureHeader, signature)
+		w.Header().Set(exchange.SignatureHeader, signature)
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		_, _ = w.Write(body)
 	})
@@ -229,14 +229,14 @@ func (r *run) answer(ctx context.Context, name, nonce string) (body []byte, sign
 		return nil, "", err
 	}
 	var secret corev1.Secret
-	if err := r.seen.Get(ctx, client.ObjectKey{Namespace: namespace, Name: backend.ProbeSecretName(fs)}, &secret); err != nil {
+	if err := r.seen.Get(ctx, client.ObjectKey{Namespace: namespace, Name: exchange.ProbeSecretName(fs)}, &secret); err != nil {
 		return nil, "", fmt.Errorf("read the key of the probe: %w", err)
 	}
-	answer := backend.Answer{Nonce: nonce, FileSystemUID: string(fs.UID), State: r.world.state(fs)}
+	answer := exchange.Answer{Nonce: nonce, FileSystemUID: string(fs.UID), State: r.world.state(fs)}
 	if answer.State == nil {
 		answer.Problem = "the filesystem has not answered yet"
 	}
-	return answer.Sign(secret.Data[backend.ProbeKey])
+	return answer.Sign(secret.Data[exchange.ProbeKey])
 }
 
 // fileSystem is a FileSystem from the cache.

@@ -18,6 +18,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/backendtest"
 	"parallelfs.dev/operator/internal/backend/moosefs"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -25,7 +26,7 @@ const (
 	// nodeIP is the address of the machine. A MooseFS master refuses chunkservers from 127.0.0.1.
 	nodeIP = "10.0.0.1"
 	// kept is a directory that outlives a power cut, and told is where a pod has its configuration.
-	kept, told = "/var/lib/parallelfs/kept", backend.ToldDirectory
+	kept, told = "/var/lib/parallelfs/kept", podspec.ToldDirectory
 	// nodeScript starts all that a node starts by itself after a boot, and returns at once. Like a kubelet, it starts daemons, the mount and
 	// a program in no order, and starts again what has ended. The agent begins later and passes over its target again and again.
 	//
@@ -36,7 +37,7 @@ modprobe fuse
 ip link set lo up
 ip addr add ` + nodeIP + `/32 dev lo
 export NODE_NAME=` + nodeName + ` NODE_IP=` + nodeIP + `
-mkdir -p ` + told + ` ` + backend.RunDirectory + `
+mkdir -p ` + told + ` ` + podspec.RunDirectory + `
 cp ` + kept + `/told/* ` + told + `
 again() {
   log=/run/log-$1
@@ -136,8 +137,8 @@ func testServesItself(t *testing.T, m *machine, target v1alpha1.StorageTarget) {
 		m.writeFile(t, kept+"/told/"+name, content)
 	}
 	fs := fileSystem(v1alpha1.TargetsSpec{})
-	m.run(t, "mkdir", "-p", path.Dir(backend.NodeFile(fs)), string(fs.Spec.Metadata.Targets.Directories[0]))
-	m.write(t, backend.NodeFile(fs), spec.NodeFile{
+	m.run(t, "mkdir", "-p", path.Dir(podspec.NodeFile(fs)), string(fs.Spec.Metadata.Targets.Directories[0]))
+	m.write(t, podspec.NodeFile(fs), spec.NodeFile{
 		Version: spec.NodeFileVersion, FileSystem: owner(), Node: nodeName, Generation: 1,
 		Members: []spec.Member{{Name: "master"}, {Name: "chunkserver-ssd", Targets: []spec.Target{specTarget(target)}}},
 	})

@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/children"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 )
 
 // Exporter returns the Job that copies the complete results to the destination in the spec.
@@ -36,7 +36,7 @@ func (r Renderer) Exporter() client.Object {
 		if to.Region != "" {
 			command = append(command, "--s3-region", to.Region)
 		}
-		volumes = append(volumes, backend.ObjectStoreKeys("credentials", to.SecretName))
+		volumes = append(volumes, podspec.ObjectStoreKeys("credentials", to.SecretName))
 		mounts = append(mounts, corev1.VolumeMount{Name: "credentials", MountPath: credentials, ReadOnly: true})
 	}
 	t := task{name: turns.ExportName(r.Scope.Run.Name), role: children.RoleExporter}

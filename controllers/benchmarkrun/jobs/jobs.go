@@ -27,6 +27,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -187,8 +188,8 @@ func (r Renderer) input() backend.Input {
 
 func nodeFacts(n *corev1.Node) backend.Node {
 	facts := backend.Node{Name: n.Name, Labels: n.Labels, Ready: scope.NodeReady(n)}
-	facts.InternalIPs = backend.InternalIPs(n)
-	facts.IP = backend.AddressOf(facts.InternalIPs, backend.AllFamilies())
+	facts.InternalIPs = nodefacts.InternalIPs(n)
+	facts.IP = nodefacts.AddressOf(facts.InternalIPs, nodefacts.AllFamilies())
 	return facts
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"parallelfs.dev/operator/controllers/benchmarkrun/children"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 )
 
 // user returns the user of a run's containers. The directory of a storage pool belongs to root, and sshd of a distributed run needs root.
@@ -62,7 +62,7 @@ func (r Renderer) Claim() (*corev1.PersistentVolumeClaim, error) {
 // node where the run has measured before.
 func (r Renderer) place(pod *corev1.PodTemplateSpec, t task) {
 	if r.Scope.Volume == nil {
-		pod.Spec.Affinity = backend.OnNodes(t.nodes...)
+		pod.Spec.Affinity = podspec.OnNodes(t.nodes...)
 		return
 	}
 	pod.Spec.NodeSelector = r.Scope.Run.Spec.Clients.NodeSelector
@@ -72,7 +72,7 @@ func (r Renderer) place(pod *corev1.PodTemplateSpec, t task) {
 		return
 	}
 	var terms []corev1.PreferredSchedulingTerm
-	on := backend.OnNodes(known[:min(len(known), MaxCandidates)]...)
+	on := podspec.OnNodes(known[:min(len(known), MaxCandidates)]...)
 	for _, term := range on.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 		terms = append(terms, corev1.PreferredSchedulingTerm{Weight: 100, Preference: term})
 	}

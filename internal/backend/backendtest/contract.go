@@ -17,6 +17,8 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -304,9 +306,9 @@ func keepsTheKey(t *testing.T, in backend.Input, objects []client.Object) {
 	t.Helper()
 	g := gomega.NewWithT(t)
 	g.Expect(in.ProbeKey).NotTo(gomega.BeEmpty())
-	name := backend.ProbeSecretName(in.FileSystem)
+	name := exchange.ProbeSecretName(in.FileSystem)
 	g.Expect(objects).To(gomega.ContainElement(gomega.And(gomega.BeAssignableToTypeOf(&corev1.Secret{}), gomega.HaveField("Name", name),
-		gomega.HaveField("Data", map[string][]byte{backend.ProbeKey: []byte(in.ProbeKey)}))))
+		gomega.HaveField("Data", map[string][]byte{exchange.ProbeKey: []byte(in.ProbeKey)}))))
 	for _, o := range objects {
 		if o.GetName() != name {
 			g.Expect(text(t, []client.Object{o})).NotTo(gomega.ContainSubstring(in.ProbeKey), "%T %s", o, o.GetName())
@@ -337,7 +339,7 @@ func Remember(t testing.TB, b backend.Backend, in *backend.Input) {
 			t.Fatalf("Allocate: %v", err)
 		}
 		in.FileSystem.Status = allocation.Status
-		in.FileSystemNodes = backend.WithRecords(in.FileSystemNodes, allocation.Nodes)
+		in.FileSystemNodes = assign.WithRecords(in.FileSystemNodes, allocation.Nodes)
 		if len(allocation.Nodes) == 0 && !allocation.More {
 			return
 		}

@@ -15,6 +15,9 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/plan"
 )
@@ -77,16 +80,16 @@ func (Example) Allocate(in backend.Input) (backend.Allocation, error) {
 		return backend.Allocation{}, backend.Invalid(v1alpha1.ReasonNoNodes, "no node matches spec.metadata.nodeSelector; label one")
 	}
 	const slots = 16
-	disks, err := backend.ReadDisks(in)
+	disks, err := assign.ReadDisks(in)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	numbers := backend.NewNumbers(in, disks, backend.Numbering{Most: map[v1alpha1.NumberKind]int32{v1alpha1.NumberOfStoragePool: slots}})
-	pools, err := backend.RecordPools(in, disks, numbers)
+	numbers := assign.NewNumbers(in, disks, assign.Numbering{Most: map[v1alpha1.NumberKind]int32{v1alpha1.NumberOfStoragePool: slots}})
+	pools, err := assign.RecordPools(in, disks, numbers)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	nodes := plan.TargetNodes{Metadata: []string{node}, Pools: backend.PoolNodes(pools)}
+	nodes := plan.TargetNodes{Metadata: []string{node}, Pools: assign.PoolNodes(pools)}
 	if disks.Waits(fs) {
 		return backend.Allocation{Status: fs.Status, TargetNodes: nodes, Waits: true, Unread: disks.Why()}, nil
 	}
@@ -96,8 +99,8 @@ func (Example) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	status, joins := backend.Recorded(in, metadata, pools, numbers)
-	records := backend.NewRecords(in)
+	status, joins := assign.Recorded(in, metadata, pools, numbers)
+	records := assign.NewRecords(in)
 	records.Join(pools, daemonOf)
 	return backend.Allocation{Status: status, Nodes: records.Changed(), Joins: joins, TargetNodes: nodes}, nil
 }
@@ -107,9 +110,9 @@ func (Example) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
 	members := map[string][]v1alpha1.NodeMember{}
 	tell := func(node string, m v1alpha1.NodeMember, disks []*v1alpha1.StorageTarget) {
 		for _, t := range disks {
-			m.Targets = append(m.Targets, backend.MemberTarget(in.FileSystem, t))
+			m.Targets = append(m.Targets, assign.MemberTarget(in.FileSystem, t))
 		}
-		backend.InitializedOn(in.FileSystem, m.Targets)
+		assign.InitializedOn(in.FileSystem, m.Targets)
 		members[node] = append(members[node], m)
 	}
 	if metadata := in.FileSystem.Status.Metadata; metadata != nil {
@@ -117,9 +120,9 @@ func (Example) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
 	}
 	for _, s := range in.Given() {
 		m := v1alpha1.NodeMember{Name: s.Name, Role: s.Role}
-		tell(s.Node, m, backend.TargetsOf(in, s.Role, s.StoragePool, s.Node))
+		tell(s.Node, m, assign.TargetsOf(in, s.Role, s.StoragePool, s.Node))
 	}
-	return backend.FileSystemNodes(in, backend.Facts(in.FileSystem, 0), members)
+	return assign.FileSystemNodes(in, assign.Facts(in.FileSystem, 0), members)
 }
 
 // metadataDisk is the one that is recorded, if there is any.
@@ -134,19 +137,19 @@ func metadataDisk(in backend.Input) []*v1alpha1.StorageTarget {
 // told.
 func (e Example) Members(in backend.Input) ([]client.Object, error) {
 	fs := in.FileSystem
-	pods := backend.Pods{FileSystem: fs, Images: in.Images, Software: "example"}
+	pods := podspec.Pods{FileSystem: fs, Images: in.Images, Software: "example"}
 	name, told := backend.ChildName(fs, "example"), map[string][]byte{}
-	config := func(w backend.Workload) *corev1.PodTemplateSpec {
-		return pods.Template(w, backend.ConfigVolume("config", name))
+	config := func(w podspec.Workload) *corev1.PodTemplateSpec {
+		return pods.Template(w, podspec.ConfigVolume("config", name))
 	}
-	metadata := backend.Workload{Component: ComponentMount, Role: v1alpha1.RoleMetadata}
-	pod, serve := config(metadata), mountServes{Daemon: ComponentMount, NodeFile: backend.NodeFile(fs), FSType: mountType}
+	metadata := podspec.Workload{Component: ComponentMount, Role: v1alpha1.RoleMetadata}
+	pod, serve := config(metadata), mountServes{Daemon: ComponentMount, NodeFile: podspec.NodeFile(fs), FSType: mountType}
 	told["mount.json"] = backend.Encode(serve)
-	pod.Spec.Affinity = backend.OnNodes(fs.Status.Metadata.Node)
+	pod.Spec.Affinity = podspec.OnNodes(fs.Status.Metadata.Node)
 	c := pods.Container(ComponentMount, "example-server", "serve", "config", "mount.json")
-	c.SecurityContext = backend.Privileged()
-	backend.MountNodeFile(fs, pod, &c)
-	backend.HostDirectory(pod, &c, "targets", spec.TargetsDirectory(fs.Namespace, fs.Name), new(corev1.MountPropagationBidirectional))
+	c.SecurityContext = podspec.Privileged()
+	podspec.MountNodeFile(fs, pod, &c)
+	podspec.HostDirectory(pod, &c, "targets", spec.TargetsDirectory(fs.Namespace, fs.Name), new(corev1.MountPropagationBidirectional))
 	probe := pods.Container("probe", "example-state", "probe", "config", "mount.json")
 	pods.ServeProbe(pod, &probe, ExamplePort)
 	pod.Spec.Containers = []corev1.Container{c, probe}
@@ -155,7 +158,7 @@ func (e Example) Members(in backend.Input) ([]client.Object, error) {
 		if _, ok := in.Pool(pool.Name); !ok {
 			return nil, fmt.Errorf("storage pool %q is not recorded yet", pool.Name)
 		}
-		w := backend.Workload{Component: ComponentServer, Role: v1alpha1.RoleStorage, StoragePool: pool.Name}
+		w := podspec.Workload{Component: ComponentServer, Role: v1alpha1.RoleStorage, StoragePool: pool.Name}
 		run, file := serverRun(fs, pool), "server-"+pool.Name+".json"
 		told[file] = backend.Encode(run)
 		// The permission to initialize is withdrawn once, and restarts nothing.
@@ -163,30 +166,30 @@ func (e Example) Members(in backend.Input) ([]client.Object, error) {
 			d.Initialize.Granted = false
 		}
 		pod := config(w)
-		backend.OnMembers(fs, pod, spec.MemberName(daemonOf(pool.Name)))
+		podspec.OnMembers(fs, pod, spec.MemberName(daemonOf(pool.Name)))
 		c := pods.Container(ComponentServer, "example-server", "run", "config", file)
-		backend.MountNodeFile(fs, pod, &c)
-		backend.MountTargets(fs, pod, &c)
+		podspec.MountNodeFile(fs, pod, &c)
+		podspec.MountTargets(fs, pod, &c)
 		for i, d := range run.Directories {
-			backend.HostDirectory(pod, &c, fmt.Sprintf("data-%d", i), d.Path, nil)
+			podspec.HostDirectory(pod, &c, fmt.Sprintf("data-%d", i), d.Path, nil)
 		}
 		pod.Spec.Containers = []corev1.Container{c}
 		sets = append(sets, pods.DaemonSet("server-"+pool.Name, w, pod, run))
 	}
 	if fs.Spec.Clients != nil {
-		w, mount := backend.Workload{Component: ComponentClient, Role: backend.RoleClient}, e.mount(in)
+		w, mount := podspec.Workload{Component: ComponentClient, Role: podspec.RoleClient}, e.mount(in)
 		pod := config(w)
 		pod.Spec.NodeSelector = fs.Spec.Clients.NodeSelector
 		c := pods.Container(ComponentClient, "example-client", "mount", "config", "client.json")
-		c.SecurityContext = backend.Privileged()
-		backend.MountOnNode(pod, &c, fs, &mount)
-		backend.CheckMount(&c, "client.json")
+		c.SecurityContext = podspec.Privileged()
+		podspec.MountOnNode(pod, &c, fs, &mount)
+		podspec.CheckMount(&c, "client.json")
 		told["client.json"] = backend.Encode(mount)
 		pod.Spec.Containers = []corev1.Container{c}
 		sets = append(sets, pods.DaemonSet(ComponentClient, w, pod, mount))
 	}
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: fs.Namespace}, Data: backend.Text(told)}
-	return append([]client.Object{backend.ProbeSecret(in), m}, sets...), nil
+	return append([]client.Object{exchange.ProbeSecret(in), m}, sets...), nil
 }
 
 // mountServes tells the pod of a mount which file names the targets that it has mounted, and as what.
@@ -201,10 +204,10 @@ func daemonOf(pool string) string { return ComponentServer + "/" + pool }
 func serverRun(fs *v1alpha1.FileSystem, pool v1alpha1.StoragePoolSpec) spec.Run {
 	run := spec.Run{
 		Owner: backend.Owner(fs), Component: ComponentServer, User: "root", Ledger: backend.Ledger(fs, ComponentServer),
-		Daemon: daemonOf(pool.Name), NodeFile: backend.NodeFile(fs),
-		Command: []string{"example-server", path.Join(backend.RunDirectory, "server.conf")},
+		Daemon: daemonOf(pool.Name), NodeFile: podspec.NodeFile(fs),
+		Command: []string{"example-server", path.Join(podspec.RunDirectory, "server.conf")},
 	}
-	if backend.OnDevices(pool.Targets) {
+	if assign.OnDevices(pool.Targets) {
 		run.OnTargets = &spec.OnTargets{Directory: ComponentServer, Data: "data"}
 	}
 	for _, d := range pool.Targets.Directories {
@@ -291,7 +294,7 @@ func (Example) Observe(in backend.Input) backend.Observation {
 	if m := fs.Status.Metadata; m != nil {
 		server(backend.ServerStatus{Name: ComponentMount + "." + m.Node, Role: v1alpha1.RoleMetadata, Node: m.Node}, ComponentMount)
 		for _, t := range metadataDisk(in) {
-			if _, why := backend.Proven(t); why != "" {
+			if _, why := assign.Proven(t); why != "" {
 				unready = append(unready, t.Name+" (its disk: "+why+")")
 			}
 		}
@@ -311,9 +314,9 @@ func (Example) Observe(in backend.Input) backend.Observation {
 					Node: node, StoragePool: pool.Name, Directory: string(d), Online: i.Online, Message: i.Message,
 				})
 			}
-			for _, t := range backend.TargetsOf(in, v1alpha1.RoleStorage, pool.Name, node) {
+			for _, t := range assign.TargetsOf(in, v1alpha1.RoleStorage, pool.Name, node) {
 				status := onDisk(in, t, i)
-				if _, why := backend.Proven(t); why != "" {
+				if _, why := assign.Proven(t); why != "" {
 					unready = append(unready, t.Name+" (its disk: "+why+")")
 				} else if i.Online && !status.Online {
 					missing = append(missing, t.Name+" ("+status.Message+")")
@@ -371,9 +374,9 @@ func unserved(in backend.Input, component string, i backend.ServerStatus) string
 func onDisk(in backend.Input, t *v1alpha1.StorageTarget, server backend.ServerStatus) backend.TargetStatus {
 	status := backend.TargetStatus{
 		Node: server.Node, StoragePool: server.StoragePool,
-		Directory: backend.TargetPath(in.FileSystem, t.Name), StorageTarget: t.Name, Message: server.Message,
+		Directory: assign.TargetPath(in.FileSystem, t.Name), StorageTarget: t.Name, Message: server.Message,
 	}
-	if _, why := backend.Proven(t); why != "" || !server.Online {
+	if _, why := assign.Proven(t); why != "" || !server.Online {
 		status.Message = cmp.Or(why, server.Message)
 		return status
 	}

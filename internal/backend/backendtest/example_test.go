@@ -11,6 +11,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/backendtest"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 )
 
 var example = backendtest.Example{Kind: "Example"}
@@ -83,7 +84,7 @@ func TestTheExampleIsHealthyWhenItsMountAndEveryProcessServeAllDisks(t *testing.
 		runs(backendtest.ComponentClient, "", n.Name)
 	}
 	for _, name := range []string{"scratch-ssd-1", "scratch-ssd-2"} {
-		in.State.Targets = append(in.State.Targets, backend.Target{Path: backend.TargetPath(in.FileSystem, name), Online: true})
+		in.State.Targets = append(in.State.Targets, backend.Target{Path: assign.TargetPath(in.FileSystem, name), Online: true})
 	}
 	seen := example.Observe(in)
 	g.Expect(seen.Problems).To(BeEmpty())

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 )
 
 // Sizes are the numbers of storage nodes that Scale measures.
@@ -131,7 +132,7 @@ func Bounded(t *testing.T, of backend.Backend, in backend.Input) {
 		if err != nil {
 			t.Fatalf("Allocate: %v", err)
 		}
-		in.FileSystem.Status, in.FileSystemNodes = allocation.Status, backend.WithRecords(in.FileSystemNodes, allocation.Nodes)
+		in.FileSystem.Status, in.FileSystemNodes = allocation.Status, assign.WithRecords(in.FileSystemNodes, allocation.Nodes)
 		largest, more = max(largest, size(in.FileSystem)), allocation.More || len(allocation.Nodes) > 0
 	}
 	if largest > most {

@@ -7,6 +7,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 )
 
 // adopt reads the ids of an earlier filesystem. No id of that filesystem is ever assigned to anything else, whether it is in use or not.
@@ -24,7 +25,7 @@ func (a *allocator) adopt() error {
 		if other, taken := owners[key{kind, id}]; taken && other != by {
 			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
 				"the %s id %d is that of %s and of %s; with one id for two, files are lost. Give in spec.beegfs.adopt what the FileSystemNodes of the earlier FileSystem said",
-				backend.KindName(kind), id,
+				assign.KindName(kind), id,
 				strings.TrimSuffix(other.String()+"/"+other.target, "/"), strings.TrimSuffix(by.String()+"/"+by.target, "/"))
 		}
 		owners[key{kind, id}] = by
@@ -94,7 +95,7 @@ func (a *allocator) agrees(who server, m v1alpha1.GivenServerID) (v1alpha1.Role,
 	}
 	if given.ID != m.ID {
 		return refuse("spec.beegfs.adopt says that %s has the %s id %d, but %d was given to it already, and ids are never changed; remove the entry, or make the FileSystem again with it",
-			who, backend.KindName(numbering.Server[role]), m.ID, given.ID)
+			who, assign.KindName(numbering.Server[role]), m.ID, given.ID)
 	}
 	for _, t := range m.Targets {
 		if have, ok := given.Target(t.Name); ok && have.ID != t.ID {

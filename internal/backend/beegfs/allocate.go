@@ -9,6 +9,8 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -23,12 +25,12 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	disks, err := backend.ReadDisks(in)
+	disks, err := assign.ReadDisks(in)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	numbers := backend.NewNumbers(in, disks, numbering)
-	pools, err := backend.RecordPools(in, disks, numbers)
+	numbers := assign.NewNumbers(in, disks, numbering)
+	pools, err := assign.RecordPools(in, disks, numbers)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
@@ -38,8 +40,8 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	}
 	place := b.MetadataPlace(in.FileSystem)
 	on := plan.TargetNodes{
-		Management: backend.MetadataNodes(in.FileSystem, in.Nodes, place.NodeSelector, node), Metadata: nodes, Pools: backend.PoolNodes(pools),
-		LostMetadata: backend.LostMetadataTarget(in.FileSystem, in.Nodes, place.NodeSelector),
+		Management: metadatajobs.MetadataNodes(in.FileSystem, in.Nodes, place.NodeSelector, node), Metadata: nodes, Pools: assign.PoolNodes(pools),
+		LostMetadata: metadatajobs.LostMetadataTarget(in.FileSystem, in.Nodes, place.NodeSelector),
 	}
 	if disks.Waits(in.FileSystem) {
 		return backend.Allocation{Status: in.FileSystem.Status, TargetNodes: on, Waits: true, Unread: disks.Why()}, nil
@@ -55,7 +57,7 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	on.Replaced = backend.SortedKeys(a.notCounted)
 	fs, after := *in.FileSystem, in
 	var joins []string
-	fs.Status, joins = backend.Recorded(in, management, pools, numbers)
+	fs.Status, joins = assign.Recorded(in, management, pools, numbers)
 	fs.Status.BeeGFS = a.status
 	after.FileSystem, after.FileSystemNodes = &fs, a.records.All()
 	if err := refuseOwnConflicts(after); err != nil {
@@ -125,7 +127,7 @@ func (Backend) Adopts(spec *v1alpha1.FileSystemSpec) string {
 const maxID = 65535
 
 // numbering: the only target of a metadata server has its server's id.
-var numbering = backend.Numbering{
+var numbering = assign.Numbering{
 	Server: map[v1alpha1.Role]v1alpha1.NumberKind{
 		v1alpha1.RoleMetadata: v1alpha1.NumberOfMetadataServer, v1alpha1.RoleStorage: v1alpha1.NumberOfStorageServer,
 	},
@@ -143,12 +145,12 @@ var numbering = backend.Numbering{
 type allocator struct {
 	in      backend.Input
 	status  *v1alpha1.BeeGFSStatus
-	numbers *backend.Numbers
-	records *backend.Records
+	numbers *assign.Numbers
+	records *assign.Records
 	// adopted holds the ids of an earlier filesystem.
 	adopted map[server]v1alpha1.GivenServerID
 	// disks holds what was read from the disks.
-	disks backend.OnDisks
+	disks assign.OnDisks
 	// gone holds the StorageTargets whose numbers other disks have. notCounted also holds those that a person wants to replace. The new disks
 	// of the servers in held get no numbers of their own meanwhile.
 	gone, notCounted map[string]bool
@@ -162,7 +164,7 @@ func (s server) String() string { return s.member + "." + s.node }
 
 // allocate starts from what is recorded, and adds ports, and ids for what has none.
 func allocate(
-	in backend.Input, disks backend.OnDisks, numbers *backend.Numbers, metadataNodes []string, pools []backend.PoolRecord,
+	in backend.Input, disks assign.OnDisks, numbers *assign.Numbers, metadataNodes []string, pools []backend.PoolRecord,
 ) (*allocator, error) {
 	status := &v1alpha1.BeeGFSStatus{}
 	if in.FileSystem.Status.BeeGFS != nil {
@@ -173,7 +175,7 @@ func allocate(
 		return nil, err
 	}
 	a := &allocator{
-		in: in, disks: disks, status: status, numbers: numbers, records: backend.NewRecords(in), adopted: map[server]v1alpha1.GivenServerID{},
+		in: in, disks: disks, status: status, numbers: numbers, records: assign.NewRecords(in), adopted: map[server]v1alpha1.GivenServerID{},
 	}
 	if err := a.adopt(); err != nil {
 		return nil, err
@@ -221,7 +223,7 @@ func (a *allocator) server(node string, m v1alpha1.NodeMember) (backend.Given, b
 	}
 	if m.ID = a.adopted[server{node, m.Name}].ID; m.ID == 0 {
 		var err error
-		if m.ID, err = a.numbers.Promise(backend.Holder{Kind: numbering.Server[m.Role], Node: node, Member: m.Name}); err != nil || m.ID == 0 {
+		if m.ID, err = a.numbers.Promise(assign.Holder{Kind: numbering.Server[m.Role], Node: node, Member: m.Name}); err != nil || m.ID == 0 {
 			return backend.Given{}, false, err
 		}
 	}
@@ -232,7 +234,7 @@ func (a *allocator) server(node string, m v1alpha1.NodeMember) (backend.Given, b
 func (a *allocator) metadata(node string, slot int32) error {
 	m := backend.Member(v1alpha1.RoleMetadata, metaDaemon(slot))
 	m.Slot = slot
-	if backend.OnDevices(a.in.FileSystem.Spec.Metadata.Targets) && len(metadataDisks(a.in, node, slot)) == 0 {
+	if assign.OnDevices(a.in.FileSystem.Spec.Metadata.Targets) && len(metadataDisks(a.in, node, slot)) == 0 {
 		return nil // its disk may hold its id
 	}
 	given, ok, err := a.server(node, m)
@@ -241,7 +243,7 @@ func (a *allocator) metadata(node string, slot int32) error {
 	}
 	targets := a.in.FileSystem.Spec.Metadata.Targets
 	name := ""
-	if !backend.OnDevices(targets) {
+	if !assign.OnDevices(targets) {
 		name = string(targets.Directories[slot])
 	} else if disks := metadataDisks(a.in, node, slot); len(disks) > 0 {
 		name = disks[0].Name
@@ -254,7 +256,7 @@ func (a *allocator) metadata(node string, slot int32) error {
 
 // metadataDisks returns the disks that were chosen for a metadata server: none or one.
 func metadataDisks(in backend.Input, node string, slot int32) []*v1alpha1.StorageTarget {
-	return slices.DeleteFunc(backend.TargetsOf(in, v1alpha1.RoleMetadata, "", node), func(t *v1alpha1.StorageTarget) bool {
+	return slices.DeleteFunc(assign.TargetsOf(in, v1alpha1.RoleMetadata, "", node), func(t *v1alpha1.StorageTarget) bool {
 		return t.Spec.Slot != slot
 	})
 }
@@ -278,7 +280,7 @@ func (a *allocator) storage(pool backend.PoolRecord, node string) error {
 		}
 		target := v1alpha1.MemberTarget{Name: name}
 		if target.ID = targetID(adopted, name); target.ID == 0 {
-			holder := backend.Holder{Kind: v1alpha1.NumberOfStorageTarget, Node: node, Member: m.Name, Target: name}
+			holder := assign.Holder{Kind: v1alpha1.NumberOfStorageTarget, Node: node, Member: m.Name, Target: name}
 			if target.ID, err = a.numbers.Promise(holder); err != nil {
 				return err
 			}

@@ -12,6 +12,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -86,7 +88,7 @@ func (Backend) Families(fs *v1alpha1.FileSystem) []corev1.IPFamily {
 	if backend.CompareVersions(backend.Version(fs), withIPv6) < 0 {
 		return []corev1.IPFamily{corev1.IPv4Protocol}
 	}
-	return backend.AllFamilies()
+	return nodefacts.AllFamilies()
 }
 
 // Order returns the order in which BeeGFS starts its daemons. Clients are not in it, because a restart of a mount breaks every program that
@@ -194,10 +196,10 @@ func image(in backend.Input, role, component string) (string, error) {
 }
 
 // pods makes the pods of a filesystem. The daemons run as root.
-func pods(in backend.Input) backend.Pods {
+func pods(in backend.Input) podspec.Pods {
 	management, _ := managementNode(in)
-	return backend.Pods{
-		FileSystem: in.FileSystem, Images: in.Images, Software: "beegfs", Management: backend.ManagementAt(management),
+	return podspec.Pods{
+		FileSystem: in.FileSystem, Images: in.Images, Software: "beegfs", Management: podspec.ManagementAt(management),
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/backendtest"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -265,7 +266,7 @@ func TestToolsAskForWhatTheCertificateProves(t *testing.T) {
 			address = strings.Replace(address, "10.0.0.1:", node.IP+":", 1)
 			g.Expect(toolOf(in).Run()).To(ContainElement("--mgmtd-addr=" + address))
 			pod := daemonSets(t, in)[backend.ChildName(in.FileSystem, componentManagement)].Spec.Template
-			g.Expect(pod.Annotations).To(HaveKeyWithValue(backend.CertificateAnnotation, "one"))
+			g.Expect(pod.Annotations).To(HaveKeyWithValue(podspec.CertificateAnnotation, "one"))
 			if c.alias == "" {
 				g.Expect(pod.Spec.HostAliases).To(BeEmpty())
 			} else {

@@ -11,6 +11,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 	"parallelfs.dev/operator/internal/backend/beegfs/store"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -22,7 +24,7 @@ import (
 // storeOf describes the files that the probe hands out: complete files of the management service, and no files that it is about to write.
 func storeOf(fs *v1alpha1.FileSystem) *spec.Store {
 	out := &spec.Store{
-		NodeFile: backend.NodeFile(fs), Member: spec.MemberName(componentManagement),
+		NodeFile: podspec.NodeFile(fs), Member: spec.MemberName(componentManagement),
 		OnTargets:  spec.OnTargets{Directory: componentManagement, Data: dataSubdirectory},
 		SecretFile: cli.AuthFile,
 	}
@@ -53,13 +55,13 @@ func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batc
 		return nil, spec.Backup{}, backend.Invalid(v1alpha1.ReasonNoNodes, "the node of the management service is not in the cluster, or has no address that the filesystem can use; bring it back")
 	}
 	p := pods(in)
-	p.Group = backend.Nobody // for a backup in a claim
+	p.Group = podspec.Nobody // for a backup in a claim
 	// The container runs no program of BeeGFS.
-	c := p.Container(componentBackup, in.Images.Node, "backup", backend.BackupVolume, backend.BackupToldKey)
+	c := p.Container(componentBackup, in.Images.Node, "backup", podspec.BackupVolume, metadatajobs.BackupToldKey)
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: authVolume, MountPath: cli.AuthDirectory, ReadOnly: true})
 	job, told := p.BackupJob(request, c, spec.Backup{
 		Version: version, Copied: backend.Address(management.IP, portsOf(fs).probe()), SecretFile: cli.AuthFile,
-	}, backend.SecretVolume(authVolume, secretName(fs)))
+	}, podspec.SecretVolume(authVolume, secretName(fs)))
 	return job, told, nil
 }
 

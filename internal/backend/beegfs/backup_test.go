@@ -10,6 +10,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/store"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -94,7 +95,7 @@ func TestWhatIsHandedOutOfABeeGFS8IsNothingThatAnOlderProbeDoesNotKnow(t *testin
 	g.Expect(New().StoreDatabase("8.3.1")).To(HaveField("File", "mgmtd.sqlite"))
 	in := recorded(t, cluster("8.3.1"))
 	g.Expect(storeOf(in.FileSystem)).To(Equal(&spec.Store{
-		NodeFile: backend.NodeFile(in.FileSystem), Member: "management", OnTargets: spec.OnTargets{Directory: "management", Data: "data"},
+		NodeFile: podspec.NodeFile(in.FileSystem), Member: "management", OnTargets: spec.OnTargets{Directory: "management", Data: "data"},
 		SecretFile: "/etc/parallelfs-auth/conn.auth",
 	}))
 }

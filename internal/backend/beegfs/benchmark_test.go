@@ -12,6 +12,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -74,7 +75,7 @@ func TestTheBenchmarkOfStorageServersInTheWordsOfItsVersion(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			pod := job.Spec.Template
 			var told spec.Manage
-			g.Expect(json.Unmarshal([]byte(pod.Annotations[backend.ToldAnnotation]), &told)).To(Succeed())
+			g.Expect(json.Unmarshal([]byte(pod.Annotations[podspec.ToldAnnotation]), &told)).To(Succeed())
 			base := len(toolOf(in).Run())
 			var got []string
 			for _, c := range told.Calls {
@@ -96,7 +97,7 @@ func TestTheBenchmarkOfStorageServersInTheWordsOfItsVersion(t *testing.T) {
 			g.Expect(pod.Spec.Containers[0].Name).To(Equal(backend.BenchmarkContainer))
 			g.Expect(pod.Spec.Containers[0].Command).To(ContainElements("manage", "--spec"))
 			g.Expect(pod.Spec.Containers[0].VolumeMounts).To(ContainElement(HaveField("MountPath", cli.AuthDirectory)), "it proves itself by the shared secret")
-			g.Expect(pod.Annotations[backend.ToldAnnotation]).NotTo(ContainSubstring(in.Password))
+			g.Expect(pod.Annotations[podspec.ToldAnnotation]).NotTo(ContainSubstring(in.Password))
 		})
 	}
 }
@@ -107,7 +108,7 @@ func TestWithoutAPoolAllTargetsAreMeasured(t *testing.T) {
 	r.StoragePool = ""
 	job, err := New().BenchmarkJob(measured(t, "7.4.6"), r)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(job.Spec.Template.Annotations[backend.ToldAnnotation]).To(ContainSubstring("--targetids=1,2,3,4,5,6"))
+	g.Expect(job.Spec.Template.Annotations[podspec.ToldAnnotation]).To(ContainSubstring("--targetids=1,2,3,4,5,6"))
 }
 
 func TestABenchmarkThatCanNotRunIsRefused(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
 
 // member is a storage target or a metadata server that can be one side of a buddy group.
@@ -22,7 +23,7 @@ type member struct {
 // pairs makes groups of two members on different nodes, and of different failure domains as long as there are any. Each group takes the two
 // domains with the most members left, and in each the node with the most, so that as few members as possible stay alone. The lower number
 // is the primary, so that the result is always the same.
-func pairs(members []member, domains backend.Domains) [][2]int32 {
+func pairs(members []member, domains nodefacts.Domains) [][2]int32 {
 	var out [][2]int32
 	pair := func(a, b int32) { out = append(out, [2]int32{min(a, b), max(a, b)}) }
 	left := sides(members, domains)
@@ -52,7 +53,7 @@ type side struct {
 }
 
 // sides returns the failure domains that have members.
-func sides(members []member, domains backend.Domains) queue {
+func sides(members []member, domains nodefacts.Domains) queue {
 	nodes, all := map[string]*side{}, map[string]*side{}
 	for _, m := range members {
 		if nodes[m.node] == nil {

@@ -13,12 +13,13 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
 
 const rackLabel = "topology.kubernetes.io/rack"
 
 // racks puts nodes into racks; a node with the rack "" has no label.
-func racks(in *backend.Input, of map[string]string) backend.Domains {
+func racks(in *backend.Input, of map[string]string) nodefacts.Domains {
 	in.FileSystem.Spec.FailureDomains.Label = rackLabel
 	for node, rack := range of {
 		labels := map[string]string{}
@@ -38,7 +39,7 @@ func racks(in *backend.Input, of map[string]string) backend.Domains {
 			in.Nodes = append(in.Nodes, backend.Node{Name: node, Labels: labels})
 		}
 	}
-	return backend.NewDomains(*in)
+	return nodefacts.NewDomains(*in)
 }
 
 func TestBuddiesAreOnDifferentNodesAndInDifferentFailureDomainsAsLongAsThereAreAny(t *testing.T) {
@@ -63,7 +64,7 @@ func TestBuddiesAreOnDifferentNodesAndInDifferentFailureDomainsAsLongAsThereAreA
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			domains := backend.Domains{}
+			domains := nodefacts.Domains{}
 			if c.racks != nil {
 				domains = racks(&backend.Input{FileSystem: &v1alpha1.FileSystem{}}, c.racks)
 			}
@@ -109,7 +110,7 @@ func mirrored(t *testing.T, racksOf map[string]string) backend.Input {
 				members = append(members, member{id, of[id]})
 			}
 		}
-		for i, group := range pairs(members, backend.Domains{}) {
+		for i, group := range pairs(members, nodefacts.Domains{}) {
 			in.State.Mirrors = append(in.State.Mirrors, backend.Mirror{Role: role, ID: int32(i) + 1, Primary: group[0], Secondary: group[1]})
 		}
 	}

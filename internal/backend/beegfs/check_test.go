@@ -6,8 +6,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -23,7 +23,7 @@ func TestTheJobOfACheckRunsFsckWithoutRepairs(t *testing.T) {
 			g.Expect(job.Spec.Template.Labels).To(BeEmpty())
 			g.Expect(*job.Spec.BackoffLimit).To(BeZero(), "a person asks again")
 			pod := job.Spec.Template.Spec
-			g.Expect(pod.Affinity).To(Equal(backend.OnNodes(in.FileSystem.Status.Metadata.Node)))
+			g.Expect(pod.Affinity).To(Equal(podspec.OnNodes(in.FileSystem.Status.Metadata.Node)))
 			c := pod.Containers[0]
 			g.Expect(c.Command).To(ContainElements("check", "--spec"))
 			g.Expect(c.SecurityContext.Privileged).To(BeNil())
@@ -31,7 +31,7 @@ func TestTheJobOfACheckRunsFsckWithoutRepairs(t *testing.T) {
 			g.Expect(pod.Volumes).To(ContainElement(And(HaveField("Name", "check"), HaveField("EmptyDir.SizeLimit", Not(BeNil())))),
 				"it never fills the disk of the management service")
 			var told spec.Check
-			g.Expect(json.Unmarshal([]byte(job.Spec.Template.Annotations[backend.ToldAnnotation]), &told)).To(Succeed())
+			g.Expect(json.Unmarshal([]byte(job.Spec.Template.Annotations[podspec.ToldAnnotation]), &told)).To(Succeed())
 			g.Expect(told.Backend).To(Equal("BeeGFS"))
 			g.Expect(told.Version).To(Equal(version))
 			g.Expect(told.Commands).To(HaveLen(1))

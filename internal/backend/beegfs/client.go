@@ -15,11 +15,12 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 	"parallelfs.dev/operator/internal/backend/beegfs/options"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // mountConfig is the configuration that the kernel module reads when it mounts; it names the other files.
-const mountConfig = backend.RunDirectory + "/beegfs-client.conf"
+const mountConfig = podspec.RunDirectory + "/beegfs-client.conf"
 
 // clientConfigOf returns beegfs-client.conf for a port and a file of interfaces; set changes further options.
 func clientConfigOf(fs *v1alpha1.FileSystem, managementIP, port, interfaces string, set ...func(typed map[string]string)) (string, error) {
@@ -61,7 +62,7 @@ var refusedMountOptions = []string{
 
 // mountOptions are those of mount(8). The user's options of beegfs-client.conf belong there, because the two could contradict each other.
 func mountOptions(fs *v1alpha1.FileSystem) ([]string, error) {
-	users := backend.ClientMountOptions(fs.Spec.Clients)
+	users := podspec.ClientMountOptions(fs.Spec.Clients)
 	for _, o := range users {
 		name, _, _ := strings.Cut(o, "=")
 		if slices.Contains(refusedMountOptions, name) {
@@ -83,7 +84,7 @@ func (b *builder) toolConfig() error {
 	}
 	file := ""
 	if fs.Spec.Network != nil && len(fs.Spec.Network.Interfaces) > 0 {
-		file = backend.ToldDirectory + "/interfaces"
+		file = podspec.ToldDirectory + "/interfaces"
 		b.told["interfaces"] = []byte(interfacesConfig(fs).Content)
 	}
 	rendered, err := clientConfigOf(fs, b.management.IP, fmt.Sprint(portsOf(fs).client()), file, withoutDevices)

@@ -11,6 +11,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -205,7 +206,7 @@ func workOf(in backend.Input) work { return look(in).workLeft() }
 
 // give records the ids of a server.
 func give(in *backend.Input, node string, member v1alpha1.NodeMember) {
-	records := backend.NewRecords(*in)
+	records := assign.NewRecords(*in)
 	records.Change(node, member)
 	in.FileSystemNodes = records.All()
 }

@@ -17,6 +17,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 	"parallelfs.dev/operator/internal/backend/beegfs/drain"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -144,7 +146,7 @@ func listOf(ids []int32) string {
 // mirrorStorage makes buddy groups of the targets of mirrored pools, once all targets with an assigned number are online: the more targets
 // there are, the fewer stay without a buddy.
 func (w *work) mirrorStorage(v *view, t cli.Tool) {
-	in, domains := v.in, backend.NewDomains(v.in)
+	in, domains := v.in, nodefacts.NewDomains(v.in)
 	for _, pool := range in.FileSystem.Spec.StoragePools {
 		if backend.Copies(pool) < 2 || !has(in, featureMirrors) {
 			continue
@@ -187,7 +189,7 @@ func (w *work) mirrorMetadata(in backend.Input, t cli.Tool) {
 		return
 	}
 	var free []member
-	complete, domains := true, backend.NewDomains(in)
+	complete, domains := true, nodefacts.NewDomains(in)
 	for _, a := range metadataServers(in) {
 		s := serverOf(in, v1alpha1.RoleMetadata, a.ID)
 		_, known := domains.Of(a.Node)
@@ -373,19 +375,19 @@ func (b *builder) job(s jobSpec) (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := backend.Workload{Component: s.component}
+	w := podspec.Workload{Component: s.component}
 	pod := b.pod(w)
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
-	pod.Spec.Affinity = backend.OnNodes(s.nodes...)
+	pod.Spec.Affinity = podspec.OnNodes(s.nodes...)
 	c := b.container(s.verb, tools, s.verb, "")
 	b.nameManagement(pod)
-	backend.TellJob(pod, &c, s.verb, s.told)
+	podspec.TellJob(pod, &c, s.verb, s.told)
 	if s.targets {
-		backend.MountTargets(b.in.FileSystem, pod, &c)
+		podspec.MountTargets(b.in.FileSystem, pod, &c)
 	}
 	if s.privileged {
-		c.SecurityContext = backend.Privileged()
+		c.SecurityContext = podspec.Privileged()
 	}
 	pod.Spec.Containers = []corev1.Container{c}
 	job := &batchv1.Job{

@@ -17,6 +17,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 	"parallelfs.dev/operator/internal/backend/beegfs/drain"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -294,7 +295,7 @@ func TestAJobRunsTheToolWithoutAMountAndKeepsItsCommandsByItself(t *testing.T) {
 	g.Expect(pod.Containers[0].Command).To(Equal([]string{"/parallelfs/node", "configure", "--spec", "/etc/parallelfs-job/told.json"}))
 	g.Expect(pod.Containers[0].SecurityContext.Privileged).To(BeNil())
 	var told spec.Configure
-	g.Expect(json.Unmarshal([]byte(job.Spec.Template.Annotations[backend.ToldAnnotation]), &told)).To(Succeed())
+	g.Expect(json.Unmarshal([]byte(job.Spec.Template.Annotations[podspec.ToldAnnotation]), &told)).To(Succeed())
 	g.Expect(told.Mount).To(BeNil())
 	g.Expect(told.Commands[0].Argv[:2]).To(Equal([]string{"/opt/beegfs/sbin/beegfs-ctl", "--cfgFile=/etc/parallelfs/beegfs-client.conf"}))
 	g.Expect(pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values).To(Equal([]string{"oss1"}))

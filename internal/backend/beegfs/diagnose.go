@@ -9,6 +9,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 )
 
 // say adds a problem.
@@ -89,7 +90,7 @@ func (o *observer) wrongTargets() (unproven, missing, inconsistent []string) {
 	waits := map[string]bool{}
 	for _, t := range o.targets {
 		if t.disk != nil {
-			_, why := backend.Proven(t.disk)
+			_, why := assign.Proven(t.disk)
 			waits[t.name] = why != ""
 		}
 	}
@@ -151,7 +152,7 @@ func (o *observer) nameOf(t backend.Target) string {
 func (o *observer) unreadyDisks() (names []string, first bool) {
 	record := o.fs.Status.Metadata
 	wait := func(name, what, node string, targets v1alpha1.TargetsSpec) bool {
-		if !backend.OnDevices(targets) || path.IsAbs(name) {
+		if !assign.OnDevices(targets) || path.IsAbs(name) {
 			return false
 		}
 		disks := o.disksNamed(name)
@@ -163,7 +164,7 @@ func (o *observer) unreadyDisks() (names []string, first bool) {
 			names = append(names, fmt.Sprintf("%s on node %s for %s (its StorageTarget is gone; the data is on that disk alone)", name, node, what))
 			return true
 		}
-		if _, why := backend.Proven(disks[0]); why != "" {
+		if _, why := assign.Proven(disks[0]); why != "" {
 			names = append(names, backend.Shorten(fmt.Sprintf("%s on node %s for %s (its disk: %s)", name, node, what, why)))
 			return true
 		}

@@ -14,6 +14,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 	"parallelfs.dev/operator/internal/backend/beegfs/drain"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -95,7 +97,7 @@ func (v *view) isDraining(id int32) bool {
 func (Backend) FilesIn(in backend.Input) map[string][]string {
 	out := map[string][]string{}
 	for _, t := range targetsOf(in.Indexed()) {
-		if !t.asked() || t.id == 0 || !backend.Finished(t.disk) {
+		if !t.asked() || t.id == 0 || !assign.Finished(t.disk) {
 			continue
 		}
 		// While BeeGFS does not answer, the agent goes on.
@@ -154,7 +156,7 @@ func (b *builder) drainObjectsOf(d departure) ([]client.Object, error) {
 			out = append(out, backend.Keep(fs.Namespace, name))
 			continue
 		}
-		if d.poolNow() != drain.Pool || d.disk == nil || !backend.Finished(d.disk) {
+		if d.poolNow() != drain.Pool || d.disk == nil || !assign.Finished(d.disk) {
 			continue
 		}
 		var job client.Object
@@ -177,7 +179,7 @@ func (b *builder) drainObjectsOf(d departure) ([]client.Object, error) {
 // awaitEmptyJob waits, on the target's node, until no chunk is left on the target.
 func (b *builder) awaitEmptyJob(t target) (client.Object, error) {
 	data := path.Join(t.directory(b.in.FileSystem), t.dataPath())
-	disk := backend.MemberTarget(b.in.FileSystem, t.disk)
+	disk := assign.MemberTarget(b.in.FileSystem, t.disk)
 	told := spec.AwaitEmpty{
 		Owner: backend.Owner(b.in.FileSystem), Target: spec.Target{Name: disk.Name, Path: disk.Path, UUID: disk.UUID},
 		Directories: drain.Directories(data),
@@ -192,7 +194,7 @@ func (b *builder) awaitEmptyJob(t target) (client.Object, error) {
 // the old file open would then write to a deleted file, so nothing is moved while a client has a file open. The target's server lists the
 // clients that read and write there, and the metadata servers list the clients that have opened any file.
 func (b *builder) migrateJob(t target, nodes []string) (client.Object, error) {
-	mount, err := clientMount(b.in.FileSystem, b.management.IP, backend.RunDirectory+"/drain")
+	mount, err := clientMount(b.in.FileSystem, b.management.IP, podspec.RunDirectory+"/drain")
 	if err != nil {
 		return nil, err
 	}

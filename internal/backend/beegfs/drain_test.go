@@ -15,6 +15,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 	"parallelfs.dev/operator/internal/backend/beegfs/drain"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -93,7 +95,7 @@ func TestWhetherATargetIsDrained(t *testing.T) {
 				return
 			}
 			g.Expect(drains[i].waits).To(ContainSubstring(c.waits))
-			if _, why := backend.Proven(diskOf(&in, ssd0)); why == "" && toldOf(&in, ssd0).Online {
+			if _, why := assign.Proven(diskOf(&in, ssd0)); why == "" && toldOf(&in, ssd0).Online {
 				g.Expect(New().Observe(in).Targets).To(ContainElement(And(HaveField("StorageTarget", ssd0),
 					HaveField("Removing", false), HaveField("Message", ContainSubstring(c.waits)))))
 			}
@@ -134,7 +136,7 @@ func TestTheJobsOfADrain(t *testing.T) {
 	made, _ = jobsOf(t, in)
 	g.Expect(made).To(HaveExactElements(HaveField("Name", "scratch-await-empty-1"), HaveField("Name", "scratch-migrate-1")))
 	var await spec.AwaitEmpty
-	g.Expect(json.Unmarshal([]byte(made[0].Spec.Template.Annotations[backend.ToldAnnotation]), &await)).To(Succeed())
+	g.Expect(json.Unmarshal([]byte(made[0].Spec.Template.Annotations[podspec.ToldAnnotation]), &await)).To(Succeed())
 	g.Expect(await.Target).To(Equal(spec.Target{Name: ssd0, Path: "/var/lib/parallelfs/targets/storage.scratch/" + ssd0, UUID: "uuid-of-" + ssd0}))
 	g.Expect(await.Directories).To(HaveExactElements(
 		"/var/lib/parallelfs/targets/storage.scratch/"+ssd0+"/storage/data/chunks",
@@ -142,7 +144,7 @@ func TestTheJobsOfADrain(t *testing.T) {
 	g.Expect(made[0].Spec.Template.Spec.Containers[0].SecurityContext.Privileged).To(BeNil())
 
 	var migrate spec.Configure
-	g.Expect(json.Unmarshal([]byte(made[1].Spec.Template.Annotations[backend.ToldAnnotation]), &migrate)).To(Succeed())
+	g.Expect(json.Unmarshal([]byte(made[1].Spec.Template.Annotations[podspec.ToldAnnotation]), &migrate)).To(Succeed())
 	g.Expect(migrate.Mount).To(And(HaveField("FSType", "beegfs"), HaveField("Kernel", true)))
 	g.Expect(lines(in, migrate.Commands)).To(HaveExactElements("--migrate --targetid=1 --destinationpoolid=1 " + migrate.Mount.Path))
 	g.Expect(migrate.Commands[0].TimeoutSeconds).To(Equal(int64(-1)))

@@ -7,13 +7,16 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // Nodes returns the FileSystemNodes.
 func (Backend) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
 	in = in.Indexed()
-	return backend.FileSystemNodes(in, facts(in), members(in))
+	return assign.FileSystemNodes(in, facts(in), members(in))
 }
 
 // facts returns the permanent facts of the filesystem other than its ids.
@@ -21,7 +24,7 @@ func facts(in backend.Input) *v1alpha1.FileSystemFacts {
 	if in.FileSystem.Status.BeeGFS == nil {
 		return nil
 	}
-	return backend.Facts(in.FileSystem, in.FileSystem.Status.BeeGFS.BasePort)
+	return assign.Facts(in.FileSystem, in.FileSystem.Status.BeeGFS.BasePort)
 }
 
 // members returns the servers by node, with their configuration. A server that can't start yet has the reason why it waits.
@@ -29,7 +32,7 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 	fs, nodes := in.FileSystem, map[string][]v1alpha1.NodeMember{}
 	remembers := remembered(in.State)
 	tell := func(node, daemon string, member v1alpha1.NodeMember, pinning *v1alpha1.CPUPinning) {
-		backend.Bind(in, &member, node, daemon, pinning)
+		podspec.Bind(in, &member, node, daemon, pinning)
 		if len(member.Targets) == 0 && member.Waits == "" {
 			member.Waits = "none of its targets may be used yet: no disk is chosen, or the management service has not answered"
 		}
@@ -58,7 +61,7 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 // follow from the sizes of all targets. Before its first start, it waits until all targets are chosen; afterwards, it must never wait.
 func managementMember(in backend.Input) v1alpha1.NodeMember {
 	fs, record := in.FileSystem, in.FileSystem.Status.Metadata
-	granted, expected := managementGranted(in), backend.MetadataExpected(in)
+	granted, expected := managementGranted(in), assign.MetadataExpected(in)
 	member := backend.Member(v1alpha1.RoleManagement, componentManagement)
 	if granted && !allChosen(in) {
 		member.Waits = "its first start waits until every server has its target, because the limits of the capacity pools follow from the sizes of all"
@@ -70,17 +73,17 @@ func managementMember(in backend.Input) v1alpha1.NodeMember {
 	}
 	member.Variables = valuesOf(limits)
 	alias := map[string]v1alpha1.VariableValue{variableAlias: v1alpha1.VariableValue(managementName(record.Node))}
-	if !backend.OnDevices(own(fs).Management.Targets) {
+	if !assign.OnDevices(own(fs).Management.Targets) {
 		member.Targets = []v1alpha1.MemberTarget{
 			{Name: record.Directory, Path: record.Directory, Directory: true, Granted: granted, Expected: expected, Variables: alias}}
 		return member
 	}
-	for _, t := range backend.TargetsOf(in, v1alpha1.RoleManagement, "", record.Node) {
+	for _, t := range assign.TargetsOf(in, v1alpha1.RoleManagement, "", record.Node) {
 		if t.Name == record.Target {
-			target := backend.MemberTarget(fs, t)
+			target := assign.MemberTarget(fs, t)
 			target.Granted, target.Expected, target.Variables = granted, expected, alias
 			member.Targets = []v1alpha1.MemberTarget{target}
-			backend.InitializedOn(fs, member.Targets)
+			assign.InitializedOn(fs, member.Targets)
 		}
 	}
 	return member
@@ -98,7 +101,7 @@ func valuesOf(variables map[string]string) map[string]v1alpha1.VariableValue {
 // managementGranted is the permission to make a new store. Once any target was seen in use, the store existed. A new one would have no ids,
 // pools and mirrors, and servers would register in it as if nothing had happened.
 func managementGranted(in backend.Input) bool {
-	if in.FileSystem.Status.Metadata.Initialized != nil || backend.MetadataExpected(in) {
+	if in.FileSystem.Status.Metadata.Initialized != nil || assign.MetadataExpected(in) {
 		return false
 	}
 	return !slices.ContainsFunc(in.Given(), func(a backend.Given) bool {
@@ -125,7 +128,7 @@ func allChosen(in backend.Input) bool {
 	}
 	for _, pool := range in.FileSystem.Spec.StoragePools {
 		for _, n := range backend.NodesOf(in.FileSystem, in.Nodes, pool.NodeSelector) {
-			if backend.HasTargets(pool.Targets, n.Name) && !has(n.Name, spec.MemberName(storageDaemon(pool.Name))) {
+			if nodefacts.HasTargets(pool.Targets, n.Name) && !has(n.Name, spec.MemberName(storageDaemon(pool.Name))) {
 				return false
 			}
 		}
@@ -206,7 +209,7 @@ func memberTarget(
 	if disk == nil || disk.Spec.Role != a.Role || disk.Spec.StoragePool != a.StoragePool || disk.Spec.Node != a.Node {
 		return v1alpha1.MemberTarget{}, false
 	}
-	target := backend.MemberTarget(in.FileSystem, disk)
+	target := assign.MemberTarget(in.FileSystem, disk)
 	target.ID, target.Granted, target.Expected = t.ID, granted, expected
 	return target, true
 }

@@ -15,6 +15,10 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 	"parallelfs.dev/operator/internal/backend/beegfs/options"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -36,7 +40,7 @@ func (Backend) Members(in backend.Input) ([]client.Object, error) {
 	fs := in.FileSystem
 	management, ok := managementNode(in)
 	if !ok {
-		if err := backend.RefuseAddress(in, Backend{}.Families(fs), fs.Status.Metadata.Node); err != nil {
+		if err := nodefacts.RefuseAddress(in, Backend{}.Families(fs), fs.Status.Metadata.Node); err != nil {
 			return nil, err //nolint:wrapcheck // it is a sentence for a person
 		}
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
@@ -102,7 +106,7 @@ func (b *builder) build() error {
 		return err
 	}
 	b.objects = append(b.objects,
-		backend.ProbeSecret(b.in),
+		exchange.ProbeSecret(b.in),
 		&corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Name: secretName(fs), Namespace: fs.Namespace},
 			Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{cli.AuthKey: []byte(b.in.Password)},
@@ -131,10 +135,10 @@ const (
 )
 
 // pod returns the part that all pods have in common, with their configuration and the shared secret.
-func (b *builder) pod(w backend.Workload) *corev1.PodTemplateSpec {
+func (b *builder) pod(w podspec.Workload) *corev1.PodTemplateSpec {
 	fs := b.in.FileSystem
-	auth := backend.SecretVolume(authVolume, secretName(fs))
-	return pods(b.in).Template(w, backend.ConfigVolume(configVolume, configMapName(fs)), auth)
+	auth := podspec.SecretVolume(authVolume, secretName(fs))
+	return pods(b.in).Template(w, podspec.ConfigVolume(configVolume, configMapName(fs)), auth)
 }
 
 // container runs a verb of the node binary in an image, with a file of told as its configuration, and with the shared secret.
@@ -146,7 +150,7 @@ func (b *builder) container(name, image, verb, file string) corev1.Container {
 
 // server returns the pod of a daemon with one container, which has the daemon's targets and the settings that differ from node to node.
 func (b *builder) server(
-	w backend.Workload, role string, run spec.Run, file string, targets v1alpha1.TargetsSpec, directories []string,
+	w podspec.Workload, role string, run spec.Run, file string, targets v1alpha1.TargetsSpec, directories []string,
 	ports ...corev1.ContainerPort,
 ) (*corev1.PodTemplateSpec, error) {
 	fs := b.in.FileSystem
@@ -158,21 +162,21 @@ func (b *builder) server(
 	pod := b.pod(w)
 	c := b.container(w.Component, i, "run", file)
 	c.Ports = ports
-	backend.HostDirectory(pod, &c, stateVolume, backend.StateRoot(fs), nil)
+	podspec.HostDirectory(pod, &c, stateVolume, backend.StateRoot(fs), nil)
 	for n, d := range directories {
-		backend.HostDirectory(pod, &c, fmt.Sprintf("target-%d", n), d, nil)
+		podspec.HostDirectory(pod, &c, fmt.Sprintf("target-%d", n), d, nil)
 	}
-	if backend.OnDevices(targets) {
-		backend.MountTargets(fs, pod, &c)
+	if assign.OnDevices(targets) {
+		podspec.MountTargets(fs, pod, &c)
 	}
-	backend.MountNodeFile(fs, pod, &c)
+	podspec.MountNodeFile(fs, pod, &c)
 	pod.Spec.Containers = []corev1.Container{c}
 	return pod, nil
 }
 
 // daemonSet runs a pod on its nodes. A changed secret makes all of them outdated: each daemon and client reads it when it starts, and can't
 // communicate with others that have a different one.
-func (b *builder) daemonSet(name string, w backend.Workload, pod *corev1.PodTemplateSpec, told ...any) *appsv1.DaemonSet {
+func (b *builder) daemonSet(name string, w podspec.Workload, pod *corev1.PodTemplateSpec, told ...any) *appsv1.DaemonSet {
 	return pods(b.in).DaemonSet(name, w, pod, append(told, b.in.Password)...)
 }
 
@@ -208,7 +212,7 @@ func (b *builder) withRDMA(daemonSet *appsv1.DaemonSet, nodes []string) *appsv1.
 			(*list)[corev1.ResourceName(own(fs).RDMAResource)] = resource.MustParse("1")
 		}
 	case rdmaOf(fs) == v1alpha1.RDMARequired || slices.ContainsFunc(nodes, b.hasAdapter):
-		c.SecurityContext = backend.Privileged()
+		c.SecurityContext = podspec.Privileged()
 	}
 	return daemonSet
 }
@@ -232,10 +236,10 @@ func (b *builder) managementSet() (client.Object, error) {
 		return nil, err
 	}
 	var directories []string
-	if !backend.OnDevices(own(fs).Management.Targets) {
+	if !assign.OnDevices(own(fs).Management.Targets) {
 		directories = []string{fs.Status.Metadata.Directory}
 	}
-	p, w := portsOf(fs), backend.Workload{Component: componentManagement, Role: v1alpha1.RoleManagement}
+	p, w := portsOf(fs), podspec.Workload{Component: componentManagement, Role: v1alpha1.RoleManagement}
 	ports := twoPorts("management", p.management())
 	if cli.Is8(backend.Version(fs)) {
 		ports = append(ports, corev1.ContainerPort{Name: "grpc", ContainerPort: p.grpc(), Protocol: corev1.ProtocolTCP})
@@ -246,7 +250,7 @@ func (b *builder) managementSet() (client.Object, error) {
 	}
 	offline, _, _, _ := options.OfflineTimeouts(own(fs).Config)
 	pod.Spec.TerminationGracePeriodSeconds = new(max(managementGrace, offline+graceBeyond))
-	pod.Spec.Affinity = backend.OnNodes(fs.Status.Metadata.Node)
+	pod.Spec.Affinity = podspec.OnNodes(fs.Status.Metadata.Node)
 	if cli.Is8(backend.Version(fs)) {
 		b.usersSecret(pod, tlsVolume, fs.Spec.BeeGFS.TLS, tlsDirectory)
 		b.usersSecret(pod, licenseVolume, fs.Spec.BeeGFS.License, licenseDirectory)
@@ -265,7 +269,7 @@ func (b *builder) managementSet() (client.Object, error) {
 	if c == nil {
 		return b.daemonSet(componentManagement, w, pod, hashed...), nil
 	}
-	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, backend.CertificateAnnotation, c.SHA256)
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, podspec.CertificateAnnotation, c.SHA256)
 	return b.daemonSet(componentManagement, w, pod, append(hashed, c.SHA256)...), nil // it reads its certificate when it starts
 }
 
@@ -274,7 +278,7 @@ func (b *builder) usersSecret(pod *corev1.PodTemplateSpec, volume string, secret
 	if secret == nil {
 		return
 	}
-	pod.Spec.Volumes = append(pod.Spec.Volumes, backend.SecretVolume(volume, secret.Name))
+	pod.Spec.Volumes = append(pod.Spec.Volumes, podspec.SecretVolume(volume, secret.Name))
 	c := &pod.Spec.Containers[0]
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: directory, ReadOnly: true})
 }
@@ -293,7 +297,7 @@ func (b *builder) probeContainer(pod *corev1.PodTemplateSpec) (corev1.Container,
 	}
 	probe := spec.Probe{
 		Backend: string(v1alpha1.BeeGFS), Version: backend.VersionOf(fs, componentManagement), Address: address,
-		Listen: backend.Address(b.management.IP, p.probe()), KeyFile: backend.ProbeKeyFile,
+		Listen: backend.Address(b.management.IP, p.probe()), KeyFile: podspec.ProbeKeyFile,
 		FileSystem: backend.Owner(fs), IntervalSeconds: 5, Store: storeOf(fs),
 	}
 	b.told["probe.json"] = backend.Encode(probe)
@@ -321,7 +325,7 @@ func (b *builder) metaSet(slot int32) (client.Object, error) {
 	if d := fs.Spec.Metadata.Targets.Directories; len(d) > int(slot) {
 		directories = []string{string(d[slot])}
 	}
-	w := backend.Workload{Component: componentMeta, Role: v1alpha1.RoleMetadata, Slot: fmt.Sprint(slot)}
+	w := podspec.Workload{Component: componentMeta, Role: v1alpha1.RoleMetadata, Slot: fmt.Sprint(slot)}
 	name := fmt.Sprintf("%s-%d", componentMeta, slot)
 	pod, err := b.server(w, "meta", run, name+".json", fs.Spec.Metadata.Targets, directories, twoPorts("meta", portsOf(fs).meta(slot))...)
 	if err != nil {
@@ -330,11 +334,11 @@ func (b *builder) metaSet(slot int32) (client.Object, error) {
 	// The node binary writes mountTable. If the container engine has made it a link into /proc, a mount there would fail.
 	pod.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem = nil
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(serverGrace))
-	backend.OnMembers(fs, pod, metaMemberName(slot))
+	podspec.OnMembers(fs, pod, metaMemberName(slot))
 	if fs.Status.BeeGFS.MetadataMirrored != nil {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, backend.MetadataMirroredAnnotation, "true")
 	}
-	told, err := backend.Pin(pod, "spec.metadata", fs.Spec.Metadata.CPUPinning, run)
+	told, err := podspec.Pin(pod, "spec.metadata", fs.Spec.Metadata.CPUPinning, run)
 	if err != nil {
 		return nil, err
 	}
@@ -362,15 +366,15 @@ func (b *builder) storageSet(pool v1alpha1.StoragePoolSpec) (client.Object, erro
 	for i, d := range pool.Targets.Directories {
 		directories[i] = string(d)
 	}
-	w := backend.Workload{Component: componentStorage, Role: v1alpha1.RoleStorage, StoragePool: pool.Name}
+	w := podspec.Workload{Component: componentStorage, Role: v1alpha1.RoleStorage, StoragePool: pool.Name}
 	name := componentStorage + "-" + pool.Name
 	pod, err := b.server(w, "storage", run, name+".json", pool.Targets, directories, twoPorts("storage", portsOf(fs).storage(record.Slot))...)
 	if err != nil {
 		return nil, err
 	}
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(serverGrace))
-	backend.OnMembers(fs, pod, storageMemberName(pool.Name))
-	told, err := backend.Pin(pod, "spec.storagePools["+pool.Name+"]", pool.CPUPinning, run)
+	podspec.OnMembers(fs, pod, storageMemberName(pool.Name))
+	told, err := podspec.Pin(pod, "spec.storagePools["+pool.Name+"]", pool.CPUPinning, run)
 	if err != nil {
 		return nil, err
 	}
@@ -392,18 +396,18 @@ func (b *builder) clientSet() (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := backend.Workload{Component: componentClient, Role: backend.RoleClient}
+	w := podspec.Workload{Component: componentClient, Role: podspec.RoleClient}
 	pod := b.pod(w)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(clientGrace))
 	// A process that waits in the kernel for a lost server can't be killed. In a PID namespace of its own, it would keep the pod from ending.
 	// The node's own namespace also shows which module it lacks.
 	pod.Spec.HostPID = true
-	backend.OnClients(fs, pod)
+	podspec.OnClients(fs, pod)
 	c := b.container("client", i, "mount", "client.json")
-	c.SecurityContext = backend.Privileged()
-	backend.MountOnNode(pod, &c, fs, &mount)
+	c.SecurityContext = podspec.Privileged()
+	podspec.MountOnNode(pod, &c, fs, &mount)
 	b.told["client.json"] = backend.Encode(mount)
-	backend.CheckMount(&c, "client.json")
+	podspec.CheckMount(&c, "client.json")
 	pod.Spec.Containers = []corev1.Container{c}
 	return b.daemonSet(componentClient, w, pod, mount), nil
 }

@@ -9,6 +9,8 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 )
 
 // Observe compares the desired servers and targets, from the recorded numbers, with those that the management service lists.
@@ -16,7 +18,7 @@ func (b Backend) Observe(in backend.Input) backend.Observation {
 	v := viewOf(in.Indexed())
 	in = v.in
 	o := observer{
-		view: v, readTime: b.TellTime, fs: in.FileSystem, placements: backend.NewPlacements(in), domains: backend.NewDomains(in),
+		view: v, readTime: b.TellTime, fs: in.FileSystem, placements: podspec.NewPlacements(in), domains: nodefacts.NewDomains(in),
 		given: namesOf(in), work: v.workLeft(), offline: map[serverPlace]string{},
 	}
 	o.management()
@@ -51,8 +53,8 @@ type observer struct {
 	readTime   time.Duration
 	fs         *v1alpha1.FileSystem
 	seen       backend.Observation
-	placements *backend.Placements
-	domains    backend.Domains
+	placements *podspec.Placements
+	domains    nodefacts.Domains
 	// given has the servers and targets whose numbers the operator assigned.
 	given   names
 	work    work

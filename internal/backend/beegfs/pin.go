@@ -5,6 +5,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -40,7 +41,7 @@ func (Backend) PinDaemons(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNo
 	for slot := range metaSlots(fs) {
 		out = append(out, plan.PinDaemon{
 			Name: metaDaemon(slot), Index: int(slot), Field: "spec.metadata.cpuPinning", Pinning: fs.Spec.Metadata.CPUPinning,
-			Nodes: metadataNodesOf(in, slot), Role: v1alpha1.RoleMetadata, InDirectories: !backend.OnDevices(fs.Spec.Metadata.Targets),
+			Nodes: metadataNodesOf(in, slot), Role: v1alpha1.RoleMetadata, InDirectories: !assign.OnDevices(fs.Spec.Metadata.Targets),
 		})
 	}
 	for _, pool := range fs.Spec.StoragePools {
@@ -48,7 +49,7 @@ func (Backend) PinDaemons(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNo
 			out = append(out, plan.PinDaemon{
 				Name: storageDaemon(pool.Name), Field: "spec.storagePools[" + pool.Name + "].cpuPinning",
 				Pinning: pool.CPUPinning, Nodes: record.Nodes,
-				Role: v1alpha1.RoleStorage, StoragePool: pool.Name, InDirectories: !backend.OnDevices(pool.Targets),
+				Role: v1alpha1.RoleStorage, StoragePool: pool.Name, InDirectories: !assign.OnDevices(pool.Targets),
 			})
 		}
 	}

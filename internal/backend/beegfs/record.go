@@ -10,6 +10,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/drain"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -20,15 +22,15 @@ func recordManagementNode(in backend.Input) (string, error) {
 		return fs.Status.Metadata.Node, nil
 	}
 	selector := own(fs).Management.NodeSelector
-	nodes := backend.OneNode(in, v1alpha1.RoleManagement, selector, own(fs).Management.Targets)
-	by := backend.SelectedBy(fs, "spec.beegfs.management.nodeSelector", selector)
+	nodes := nodefacts.OneNode(in, v1alpha1.RoleManagement, selector, own(fs).Management.Targets)
+	by := nodefacts.SelectedBy(fs, "spec.beegfs.management.nodeSelector", selector)
 	switch len(nodes) {
 	case 0:
 		return "", backend.Invalid(v1alpha1.ReasonNoNodes,
 			"no node matches %s; label the node that shall run the management service", by)
 	case 1:
 		node := nodes[0].Name
-		if !backend.HasTargets(own(fs).Management.Targets, node) {
+		if !nodefacts.HasTargets(own(fs).Management.Targets, node) {
 			return "", backend.Invalid(v1alpha1.ReasonInvalidSpec,
 				"%s matches %s, and spec.beegfs.management.targets.devices names a disk of node %s; label that node instead, or name a disk of %s",
 				by, node, own(fs).Management.Targets.Devices[0].Node, node)
@@ -36,7 +38,7 @@ func recordManagementNode(in backend.Input) (string, error) {
 		return node, nil
 	default:
 		return "", backend.Invalid(v1alpha1.ReasonTooManyNodes,
-			"%s matches %s, but a BeeGFS has exactly one management service; leave the label on one node", by, backend.NodeNames(nodes))
+			"%s matches %s, but a BeeGFS has exactly one management service; leave the label on one node", by, nodefacts.NodeNames(nodes))
 	}
 }
 
@@ -53,7 +55,7 @@ func recordMetadataNodes(in backend.Input) ([]string, error) {
 	}
 	var others []string
 	for _, n := range backend.NodesOf(fs, in.Nodes, spec.NodeSelector) {
-		if backend.HasTargets(spec.Targets, n.Name) && !slices.Contains(nodes, n.Name) {
+		if nodefacts.HasTargets(spec.Targets, n.Name) && !slices.Contains(nodes, n.Name) {
 			others = append(others, n.Name)
 		}
 	}
@@ -78,11 +80,11 @@ func recordMetadataNodes(in backend.Input) ([]string, error) {
 	switch {
 	case len(nodes) == 0:
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes, "no node matches %s%s; label the nodes that shall run metadata servers",
-			backend.SelectedBy(fs, "spec.metadata.nodeSelector", spec.NodeSelector), among)
+			nodefacts.SelectedBy(fs, "spec.metadata.nodeSelector", spec.NodeSelector), among)
 	case len(nodes) < count:
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
 			"spec.metadata.nodeCount is %d, and %s matches %d nodes that can take part (%s); label more nodes, or lower nodeCount to %d",
-			count, backend.SelectedBy(fs, "spec.metadata.nodeSelector", spec.NodeSelector), len(nodes), backend.List(nodes), len(nodes))
+			count, nodefacts.SelectedBy(fs, "spec.metadata.nodeSelector", spec.NodeSelector), len(nodes), backend.List(nodes), len(nodes))
 	}
 	return nodes, nil
 }
@@ -238,7 +240,7 @@ func checkInterfaces(in backend.Input, node string) error {
 
 // recordPorts keeps the base port that is recorded, or that is on the disks, permanently. If the spec has none, it is the first range, from
 // 8000, that no other filesystem uses or requests.
-func recordPorts(in backend.Input, disks backend.OnDisks, recorded int32) (int32, error) {
+func recordPorts(in backend.Input, disks assign.OnDisks, recorded int32) (int32, error) {
 	const first, last = 8000, 65472
 	asked := in.FileSystem.Spec.BeeGFS.BasePort
 	if disks.Facts != nil {

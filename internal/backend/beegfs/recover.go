@@ -7,6 +7,9 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -30,17 +33,17 @@ func (Backend) MetadataPlace(fs *v1alpha1.FileSystem) backend.MetadataPlace {
 // RecoverySources returns the places of backups.
 func (Backend) RecoverySources(in backend.Input) []backend.RecoverySource {
 	in = in.Indexed()
-	return backend.BackupSources(in.FileSystem, in.Nodes)
+	return metadatajobs.BackupSources(in.FileSystem, in.Nodes)
 }
 
 // RecoveryJob inspects a source, or restores the store, by `node recover`. It runs no program of BeeGFS.
 func (Backend) RecoveryJob(in backend.Input, request backend.RecoveryRequest) (*batchv1.Job, spec.Recovery, error) {
 	in = in.Indexed()
 	p := pods(in)
-	p.Group = backend.Nobody // for a backup in a claim
-	c := p.Container(backend.RecoveryComponent, in.Images.Node, "recover", backend.RecoveryVolume, backend.RecoveryToldFile)
+	p.Group = podspec.Nobody // for a backup in a claim
+	c := p.Container(podspec.RecoveryComponent, in.Images.Node, "recover", podspec.RecoveryVolume, podspec.RecoveryToldFile)
 	told := spec.Recovery{Version: backend.VersionOf(in.FileSystem, componentManagement), Known: known(in)}
-	job, told := p.RecoveryJob(in, request, c, told, backend.RecoveryServers{
+	job, told := p.RecoveryJob(in, request, c, told, podspec.RecoveryServers{
 		Server: componentManagement, User: rootUser, Data: dataSubdirectory,
 	})
 	return job, told, nil
@@ -65,5 +68,5 @@ func known(in backend.Input) *spec.Known {
 			servers[g.Role] = append(servers[g.Role], g.ID)
 		}
 	}
-	return backend.Known(servers, targets)
+	return exchange.Known(servers, targets)
 }

@@ -11,6 +11,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/backendtest"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -77,7 +79,7 @@ func TestAStoreIsPutBackFromABackupAndItsPlaceIsThatOfTheManagementService(t *te
 				Ledger: backend.Ledger(in.FileSystem, "management"),
 			})))
 			g.Expect(backendtest.Mounts(job)).To(HaveKeyWithValue("/data/mgmtd", "/data/mgmtd"))
-			g.Expect(job.Spec.Template.Spec.Affinity).To(Equal(backend.OnNodes("oss2")))
+			g.Expect(job.Spec.Template.Spec.Affinity).To(Equal(podspec.OnNodes("oss2")))
 		})
 	}
 }
@@ -113,7 +115,7 @@ func TestWhatWasEmptiedOrNeverUsedIsNotMissedInAStore(t *testing.T) {
 		}
 	}
 	known := known(in.Indexed())
-	said, err := backend.Said(known)
+	said, err := exchange.Said(known)
 	g.Expect(err).NotTo(HaveOccurred())
 	var targets []int32
 	for _, t := range said.Targets {

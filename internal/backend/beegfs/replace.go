@@ -15,6 +15,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/plan"
 )
@@ -148,7 +149,7 @@ func (v *view) wholeBuddy(t target) (buddy *backend.Target, why string) {
 func (v *view) isLost(t target) string {
 	inventory, looked := v.in.Inventories[t.node]
 	shown := plan.ShownOn(v.in.Inventories, t.disk)
-	_, unproven := backend.Proven(t.disk)
+	_, unproven := assign.Proven(t.disk)
 	switch {
 	case unproven == "":
 		return "nothing is replaced: the agent has the disk mounted and proven. If it is broken, pull it first"
@@ -184,7 +185,7 @@ func (v *view) successor(t target) *v1alpha1.StorageTarget {
 			continue
 		}
 		p := o.disk.Status.Provisioned
-		if _, unproven := backend.Proven(o.disk); unproven == "" && backend.Finished(o.disk) && p.PlanHash != "" && o.disk.Status.Record == nil {
+		if _, unproven := assign.Proven(o.disk); unproven == "" && assign.Finished(o.disk) && p.PlanHash != "" && o.disk.Status.Record == nil {
 			return o.disk
 		}
 	}

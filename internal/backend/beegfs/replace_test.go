@@ -15,6 +15,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -206,7 +208,7 @@ func (r *replacing) pass() {
 		r.t.Fatal(err)
 	}
 	for _, n := range allocation.Nodes {
-		if !r.effect(func() { r.in.FileSystemNodes = backend.WithRecords(r.in.FileSystemNodes, []v1alpha1.FileSystemNode{n}) }) {
+		if !r.effect(func() { r.in.FileSystemNodes = assign.WithRecords(r.in.FileSystemNodes, []v1alpha1.FileSystemNode{n}) }) {
 			return
 		}
 	}
@@ -219,7 +221,7 @@ func (r *replacing) pass() {
 	for _, job := range made {
 		if !r.effect(func() {
 			var told spec.Configure
-			if err := json.Unmarshal([]byte(job.Spec.Template.Annotations[backend.ToldAnnotation]), &told); err != nil {
+			if err := json.Unmarshal([]byte(job.Spec.Template.Annotations[podspec.ToldAnnotation]), &told); err != nil {
 				r.t.Fatal(err)
 			}
 			for _, line := range lines(r.in, told.Commands) {

@@ -12,6 +12,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/options"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 )
 
 // offlineTime is how long BeeGFS may list a target as online that its server no longer serves (sysTargetOfflineTimeoutSecs is 180 s in
@@ -192,7 +193,7 @@ func (o *observer) awaitsRestart(t target, pod backend.Pod) bool {
 	if t.disk == nil || t.id == 0 || t.online() {
 		return false
 	}
-	since, unready := backend.Proven(t.disk)
+	since, unready := assign.Proven(t.disk)
 	if t.replaces != "" && t.initialized == nil {
 		if t.fullResync == nil {
 			return false
@@ -258,7 +259,7 @@ func (o *observer) safe(besides ...string) bool {
 		if t.disk == nil {
 			return false
 		}
-		_, unready := backend.Proven(t.disk)
+		_, unready := assign.Proven(t.disk)
 		comes := false
 		for p := range o.in.PodsOn(componentStorage, t.pool.Name, t.node) {
 			comes = comes || o.awaitsRestart(t, *p)

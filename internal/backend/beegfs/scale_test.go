@@ -12,6 +12,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/backendtest"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
 
 func BenchmarkScale(b *testing.B) {
@@ -57,7 +58,7 @@ func ofNodesWith24Disks(t testing.TB, version string, nodes int, mirrored bool) 
 
 // mirror adds the buddy groups that the backend itself would make.
 func mirror(in *backend.Input) {
-	domains := backend.NewDomains(*in)
+	domains := nodefacts.NewDomains(*in)
 	for _, role := range []v1alpha1.Role{v1alpha1.RoleMetadata, v1alpha1.RoleStorage} {
 		var all []member
 		for id, node := range nodesByID(*in, role) {

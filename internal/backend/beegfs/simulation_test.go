@@ -17,6 +17,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 	"parallelfs.dev/operator/internal/backend/beegfs/drain"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -141,7 +142,7 @@ func (s *simulation) run(job *batchv1.Job) {
 		return
 	}
 	var told spec.Configure
-	if err := json.Unmarshal([]byte(job.Spec.Template.Annotations[backend.ToldAnnotation]), &told); err != nil {
+	if err := json.Unmarshal([]byte(job.Spec.Template.Annotations[podspec.ToldAnnotation]), &told); err != nil {
 		s.t.Fatal(err)
 	}
 	for _, c := range told.Commands {

@@ -13,6 +13,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 	"parallelfs.dev/operator/internal/backend/beegfs/drain"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 )
 
 // target is one storage target that a pool should have on a node, with its state in BeeGFS.
@@ -70,7 +71,7 @@ func wantedOn(in backend.Input, pool *v1alpha1.StoragePoolSpec, node string) []t
 	for _, d := range slices.Sorted(slices.Values(pool.Targets.Directories)) {
 		out = append(out, target{name: string(d)})
 	}
-	if backend.OnDevices(pool.Targets) {
+	if assign.OnDevices(pool.Targets) {
 		for disk := range in.TargetsOn(v1alpha1.RoleStorage, pool.Name, node) {
 			out = append(out, target{name: disk.Name, disk: disk})
 		}
@@ -109,7 +110,7 @@ func (t *target) directory(fs *v1alpha1.FileSystem) string {
 	if t.disk == nil {
 		return t.name
 	}
-	return backend.TargetPath(fs, t.name)
+	return assign.TargetPath(fs, t.name)
 }
 
 // dataPath is where the storage server keeps its data, in the directory of the target.
@@ -246,12 +247,12 @@ func (o *observer) storage() {
 // storageServer observes the server of a pool on a node. One that has no number yet waits for its disks.
 func (o *observer) storageServer(pool v1alpha1.StoragePoolSpec, slot int32, node string) {
 	name := storageName(pool.Name, node)
-	disks := backend.TargetsOf(o.in, v1alpha1.RoleStorage, pool.Name, node)
+	disks := assign.TargetsOf(o.in, v1alpha1.RoleStorage, pool.Name, node)
 	a, given := o.in.GivenTo(node, storageMemberName(pool.Name))
 	if given && a.Retired {
 		return
 	}
-	if backend.OnDevices(pool.Targets) && len(disks) == 0 && (!given || len(o.leftOn[name]) == 0) {
+	if assign.OnDevices(pool.Targets) && len(disks) == 0 && (!given || len(o.leftOn[name]) == 0) {
 		o.unplaced = append(o.unplaced, fmt.Sprintf("one in pool %s on node %s", pool.Name, node))
 	}
 	if !given {
@@ -292,7 +293,7 @@ func (o *observer) target(t target) backend.TargetStatus {
 func (o *observer) targetMessage(t target, status backend.TargetStatus) string {
 	why := ""
 	if t.disk != nil {
-		_, why = backend.Proven(t.disk)
+		_, why = assign.Proven(t.disk)
 	}
 	replacing := o.replaceMessage(t)
 	switch {

@@ -10,16 +10,17 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 	"parallelfs.dev/operator/internal/backend/beegfs/options"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // The files that the node binary writes before it starts a daemon.
 const (
-	managementConfig  = backend.RunDirectory + "/beegfs-mgmtd.conf"
-	management8Config = backend.RunDirectory + "/beegfs-mgmtd.toml"
-	metaConfig        = backend.RunDirectory + "/beegfs-meta.conf"
-	storageConfig     = backend.RunDirectory + "/beegfs-storage.conf"
-	interfacesFile    = backend.RunDirectory + "/interfaces"
+	managementConfig  = podspec.RunDirectory + "/beegfs-mgmtd.conf"
+	management8Config = podspec.RunDirectory + "/beegfs-mgmtd.toml"
+	metaConfig        = podspec.RunDirectory + "/beegfs-meta.conf"
+	storageConfig     = podspec.RunDirectory + "/beegfs-storage.conf"
+	interfacesFile    = podspec.RunDirectory + "/interfaces"
 	mountTable        = "/etc/mtab"
 )
 
@@ -278,7 +279,7 @@ func newRun(fs *v1alpha1.FileSystem, component, name string) spec.Run {
 	return spec.Run{
 		Owner: backend.Owner(fs), Component: component, User: rootUser,
 		Ledger:      backend.Ledger(fs, strings.ReplaceAll(name, "/", "-")),
-		Directories: []spec.Directory{}, Daemon: name, NodeFile: backend.NodeFile(fs),
+		Directories: []spec.Directory{}, Daemon: name, NodeFile: podspec.NodeFile(fs),
 		OnTargets: &spec.OnTargets{Directory: component, Data: dataSubdirectory},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -18,7 +19,7 @@ import (
 const maxID = cli.MaxIndex + 1
 
 // numbering: servers have no numbers, because a server of Lustre is only the set of its mounted targets. Targets and pools have numbers.
-var numbering = backend.Numbering{
+var numbering = assign.Numbering{
 	Target: map[v1alpha1.Role]v1alpha1.NumberKind{
 		v1alpha1.RoleMetadata: v1alpha1.NumberOfMetadataTarget, v1alpha1.RoleStorage: v1alpha1.NumberOfStorageTarget,
 	},
@@ -43,16 +44,16 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	disks, err := backend.ReadDisks(in)
+	disks, err := assign.ReadDisks(in)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	numbers := backend.NewNumbers(in, disks, numbering)
-	pools, err := backend.RecordPools(in, disks, numbers)
+	numbers := assign.NewNumbers(in, disks, numbering)
+	pools, err := assign.RecordPools(in, disks, numbers)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	on := plan.TargetNodes{Metadata: nodes, Pools: backend.PoolNodes(pools), Seconds: secondsOf(in.FileSystem)}
+	on := plan.TargetNodes{Metadata: nodes, Pools: assign.PoolNodes(pools), Seconds: secondsOf(in.FileSystem)}
 	if hasMGT(in.FileSystem) {
 		on.Management, on.LostMetadata = []string{mgs}, b.lostMGT(in.FileSystem, in.Nodes)
 	}
@@ -71,9 +72,9 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	}
 	fs, before := *in.FileSystem, in
 	var joins []string
-	fs.Status, joins = backend.Recorded(in, metadata, pools, numbers)
+	fs.Status, joins = assign.Recorded(in, metadata, pools, numbers)
 	in.FileSystem = &fs
-	a := &allocator{in: in, disks: disks, root: metadata.Target, numbers: numbers, records: backend.NewRecords(in)}
+	a := &allocator{in: in, disks: disks, root: metadata.Target, numbers: numbers, records: assign.NewRecords(in)}
 	if err := a.allocate(pools); err != nil {
 		return backend.Allocation{}, err
 	}
@@ -150,9 +151,9 @@ func (Backend) Claims(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode) 
 // allocator assigns numbers to targets.
 type allocator struct {
 	in      backend.Input
-	disks   backend.OnDisks
-	numbers *backend.Numbers
-	records *backend.Records
+	disks   assign.OnDisks
+	numbers *assign.Numbers
+	records *assign.Records
 	// root is the StorageTarget that is to be MDT0000.
 	root string
 	// departures has the OSTs that are to be taken out.
@@ -195,7 +196,7 @@ func (a *allocator) observe() {
 		}
 		stays := slices.ContainsFunc(targets, func(t v1alpha1.MemberTarget) bool { return t.TakenOut == nil })
 		goes := g.Retired || g.Role == v1alpha1.RoleStorage && len(targets) > 0 && !stays &&
-			len(backend.TargetsOf(a.in, g.Role, g.StoragePool, g.Node)) == 0
+			len(assign.TargetsOf(a.in, g.Role, g.StoragePool, g.Node)) == 0
 		if goes != g.Retired || !slices.EqualFunc(targets, g.Targets, sameRecord) {
 			record := a.records.Change(g.Node, g.NodeMember)
 			record.Retired, record.Targets = goes, targets
@@ -348,7 +349,7 @@ func (a *allocator) join(node string, m v1alpha1.NodeMember) {
 
 // number returns the number for a target that has none yet; 0 for one that has to wait.
 func (a *allocator) number(t *v1alpha1.StorageTarget, member string) (int32, error) {
-	to := backend.Holder{Kind: numbering.Target[t.Spec.Role], Node: t.Spec.Node, Member: member, Target: t.Name}
+	to := assign.Holder{Kind: numbering.Target[t.Spec.Role], Node: t.Spec.Node, Member: member, Target: t.Name}
 	if t.Name == a.root && a.numbers.Promised(to) == 0 && a.numbers.Highest(to.Kind) != 0 && a.numbers.HasToWait() == "" {
 		return 0, backend.Invalid(v1alpha1.ReasonRecordsDisagree, "the disk of %s is to hold the root directory, as MDT0000, and that index was given to another target "+
 			"before; bring back the disk that has it", t.Name)

@@ -13,6 +13,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/lustre"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 )
 
 // disk is a StorageTarget that was chosen on a node, and is not formatted yet.
@@ -66,7 +67,7 @@ func give(t *testing.T, in *backend.Input) backend.Allocation {
 	t.Helper()
 	given, err := lustre.New().Allocate(*in)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	in.FileSystem.Status, in.FileSystemNodes = given.Status, backend.WithRecords(in.FileSystemNodes, given.Nodes)
+	in.FileSystem.Status, in.FileSystemNodes = given.Status, assign.WithRecords(in.FileSystemNodes, given.Nodes)
 	return given
 }
 
@@ -266,7 +267,7 @@ func TestIndicesComeInPortionsThatTheStatusHasRoomFor(t *testing.T) {
 	for _, node := range in.FileSystem.Status.Given.Promised {
 		promised += len(node.Numbers)
 	}
-	g.Expect(promised).To(Equal(backend.MostPromises))
+	g.Expect(promised).To(Equal(assign.MostPromises))
 	g.Expect(give(t, &in).More).To(BeFalse())
 	g.Expect(indices(in.FileSystemNodes)).To(HaveLen(304))
 	g.Expect(in.FileSystem.Status.Given.HighestOf(v1alpha1.NumberOfStorageTarget)).To(Equal(int32(302)))

@@ -13,6 +13,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -63,7 +65,7 @@ func (Backend) Versions() []string { return []string{"2.15.6", "2.17.57"} }
 // InternalIP, which may be of any family.
 func (Backend) Families(fs *v1alpha1.FileSystem) []corev1.IPFamily {
 	if fs.Spec.Network != nil && len(fs.Spec.Network.Interfaces) > 0 {
-		return backend.AllFamilies()
+		return nodefacts.AllFamilies()
 	}
 	return []corev1.IPFamily{corev1.IPv4Protocol}
 }
@@ -164,9 +166,9 @@ func TargetOf(fsName string, role v1alpha1.Role, id int32) cli.Target {
 }
 
 // pods makes the pods of a filesystem. They run as root.
-func pods(in backend.Input) backend.Pods {
+func pods(in backend.Input) podspec.Pods {
 	management, _ := in.Node(given(in.FileSystem).ManagementNode)
-	return backend.Pods{
-		FileSystem: in.FileSystem, Images: in.Images, Software: "lustre", Management: backend.ManagementAt(management),
+	return podspec.Pods{
+		FileSystem: in.FileSystem, Images: in.Images, Software: "lustre", Management: podspec.ManagementAt(management),
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -51,7 +53,7 @@ func (b *builder) handOut(pod *corev1.PodTemplateSpec, daemon string, probe *spe
 	}
 	probe.Store = &spec.Store{SecretFile: storeFile}
 	name, _ := Backend{}.SecretName(b.in.FileSystem)
-	pod.Spec.Volumes = append(pod.Spec.Volumes, backend.SecretVolume(storeVolume, name))
+	pod.Spec.Volumes = append(pod.Spec.Volumes, podspec.SecretVolume(storeVolume, name))
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: storeVolume, MountPath: storeDirectory, ReadOnly: true})
 }
 
@@ -68,13 +70,13 @@ func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batc
 		port = portsOf(fs).mdt(0)
 	}
 	p := pods(in)
-	p.Group = backend.Nobody // for a backup in a claim
-	c := p.Container(componentBackup, in.Images.Node, "backup", backend.BackupVolume, backend.BackupToldKey)
+	p.Group = podspec.Nobody // for a backup in a claim
+	c := p.Container(componentBackup, in.Images.Node, "backup", podspec.BackupVolume, metadatajobs.BackupToldKey)
 	name, _ := Backend{}.SecretName(fs)
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: storeVolume, MountPath: storeDirectory, ReadOnly: true})
 	job, told := p.BackupJob(request, c, spec.Backup{
 		Version: backend.VersionOf(fs, componentMGS), Copied: backend.Address(management.IP, port), SecretFile: storeFile,
-	}, backend.SecretVolume(storeVolume, name))
+	}, podspec.SecretVolume(storeVolume, name))
 	return job, told, nil
 }
 

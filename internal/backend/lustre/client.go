@@ -5,6 +5,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -21,7 +22,7 @@ func ClientMount(lustre v1alpha1.LustreSpec, clients v1alpha1.ClientsSpec, mgs [
 	mount := spec.Mount{
 		Path: string(clients.MountPath), FSType: mountType, Source: sourceOf(mgs, lustre.FSName), Kernel: true,
 	}
-	mount.Command = []string{"mount", "-t", mountType, mount.Source, mount.Path, "-o", strings.Join(backend.ClientMountOptions(&clients), ",")}
+	mount.Command = []string{"mount", "-t", mountType, mount.Source, mount.Path, "-o", strings.Join(podspec.ClientMountOptions(&clients), ",")}
 	return mount, nil
 }
 

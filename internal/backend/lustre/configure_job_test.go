@@ -13,6 +13,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/backendtest"
 	"parallelfs.dev/operator/internal/backend/lustre"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -20,7 +21,7 @@ import (
 func toldIn(t *testing.T, job *batchv1.Job) spec.Configure {
 	t.Helper()
 	var out spec.Configure
-	NewWithT(t).Expect(json.Unmarshal([]byte(job.Spec.Template.Annotations[backend.ToldAnnotation]), &out)).To(Succeed())
+	NewWithT(t).Expect(json.Unmarshal([]byte(job.Spec.Template.Annotations[podspec.ToldAnnotation]), &out)).To(Succeed())
 	return out
 }
 
@@ -41,7 +42,7 @@ func TestPoolsLayoutsAndParametersAreMadeByOneJobOnTheNodeOfTheMGS(t *testing.T)
 	g.Expect(told.Host).To(BeTrue())
 	g.Expect(told.Mount).To(HaveValue(And(HaveField("Source", "10.1.0.3@o2ib,10.2.0.3@o2ib:/pfs"), HaveField("Host", true),
 		HaveField("Path", "/var/lib/parallelfs/storage.scratch/admin/configure"))))
-	g.Expect(job.Spec.Template.Spec.Affinity).To(Equal(backend.OnNodes("n3")))
+	g.Expect(job.Spec.Template.Spec.Affinity).To(Equal(podspec.OnNodes("n3")))
 	var commands []string
 	for _, c := range told.Commands {
 		commands = append(commands, strings.Join(c.Argv, " "))

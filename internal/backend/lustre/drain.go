@@ -16,6 +16,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -237,11 +238,11 @@ func canForget(version string) bool { return backend.CompareVersions(version, "2
 func (b *builder) job(name, component, node, mount string, commands []spec.Command) *batchv1.Job {
 	fs := b.in.FileSystem
 	configure := spec.Configure{Commands: commands, Host: true}
-	of := backend.Workload{Component: component}
+	of := podspec.Workload{Component: component}
 	pod := b.pod(of)
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
-	pod.Spec.Affinity = backend.OnNodes(node)
+	pod.Spec.Affinity = podspec.OnNodes(node)
 	c := b.container(component, "configure", "")
 	if mount != "" {
 		source, network := sourceOf(given(fs).ManagementNIDs, own(fs).FSName), b.network(false)
@@ -249,9 +250,9 @@ func (b *builder) job(name, component, node, mount string, commands []spec.Comma
 			Path: mount, FSType: mountType, Source: source, Command: []string{"mount", "-t", mountType, source, mount},
 			Kernel: true, Host: true, Network: &network,
 		}
-		backend.HostDirectory(pod, &c, "admin", adminDirectory(fs), new(corev1.MountPropagationBidirectional))
+		podspec.HostDirectory(pod, &c, "admin", adminDirectory(fs), new(corev1.MountPropagationBidirectional))
 	}
-	backend.TellJob(pod, &c, "configure", configure)
+	podspec.TellJob(pod, &c, "configure", configure)
 	pod.Spec.Containers = []corev1.Container{c}
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: fs.Namespace, Labels: pods(b.in).Labels(of)},

@@ -6,6 +6,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -13,7 +14,7 @@ import (
 func (Backend) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
 	in = in.Indexed()
 	pins := pinsOf(in)
-	nodes := backend.FileSystemNodes(in, backend.Facts(in.FileSystem, 0), members(in, pins))
+	nodes := assign.FileSystemNodes(in, assign.Facts(in.FileSystem, 0), members(in, pins))
 	for i := range nodes {
 		n := &nodes[i].Spec
 		if p, asks := pins[n.Node]; !asks {
@@ -34,11 +35,11 @@ func members(in backend.Input, pins map[string]pin) map[string][]v1alpha1.NodeMe
 	tell := func(g backend.Given, member v1alpha1.NodeMember, disks []*v1alpha1.StorageTarget) {
 		for _, t := range disks {
 			record, _ := g.Target(t.Name)
-			told := backend.MemberTarget(fs, t)
+			told := assign.MemberTarget(fs, t)
 			told.ID, told.Turn = record.ID, plan.Turn(t)
 			member.Targets = append(member.Targets, told)
 		}
-		backend.InitializedOn(fs, member.Targets)
+		assign.InitializedOn(fs, member.Targets)
 		nodes[g.Node] = append(nodes[g.Node], member)
 	}
 	if node := given(fs).ManagementNode; hasMGT(fs) && node != "" {
@@ -68,7 +69,7 @@ func managementDisk(in backend.Input) []*v1alpha1.StorageTarget {
 
 // disksOf returns the disks of a member that have their index.
 func disksOf(in backend.Input, g backend.Given) []*v1alpha1.StorageTarget {
-	return slices.DeleteFunc(backend.TargetsOf(in, g.Role, g.StoragePool, g.Node), func(t *v1alpha1.StorageTarget) bool {
+	return slices.DeleteFunc(assign.TargetsOf(in, g.Role, g.StoragePool, g.Node), func(t *v1alpha1.StorageTarget) bool {
 		_, has := g.Target(t.Name)
 		return !has || g.Role == v1alpha1.RoleMetadata && t.Spec.Slot != g.Slot
 	})

@@ -8,6 +8,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -39,7 +40,7 @@ func (Backend) Absence(in backend.Input, seen backend.Observation, node string) 
 func stays(in backend.Input, node, pool, otherwise string) string {
 	for i := range in.Targets {
 		t := &in.Targets[i]
-		if t.Spec.Role != v1alpha1.RoleStorage || t.Spec.StoragePool != pool || plan.HolderOf(t).Node != node || !backend.Finished(t) {
+		if t.Spec.Role != v1alpha1.RoleStorage || t.Spec.StoragePool != pool || plan.HolderOf(t).Node != node || !assign.Finished(t) {
 			continue
 		}
 		if !plan.IsOfPair(t) {
@@ -62,7 +63,7 @@ func movesFrom(in backend.Input, node string) string {
 	numbers := numbersOf(in)
 	for i := range in.Targets {
 		t := &in.Targets[i]
-		if !plan.IsOfPair(t) || !backend.Finished(t) || t.Spec.Node != node && t.Spec.SecondNode != node {
+		if !plan.IsOfPair(t) || !assign.Finished(t) || t.Spec.Node != node && t.Spec.SecondNode != node {
 			continue
 		}
 		other := plan.OtherOf(t, node)

@@ -10,6 +10,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -48,7 +50,7 @@ func (b *builder) build() error {
 	}
 	fs := b.in.FileSystem
 	secret, key := Backend{}.SecretName(fs)
-	b.objects = append(b.objects, backend.ProbeSecret(b.in), &corev1.Secret{
+	b.objects = append(b.objects, exchange.ProbeSecret(b.in), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: secret, Namespace: fs.Namespace},
 		Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{key: []byte(b.in.Password)},
 	}, &corev1.ConfigMap{
@@ -62,11 +64,11 @@ func (b *builder) build() error {
 func (b *builder) workloads() (out []client.Object, err error) {
 	fs := b.in.FileSystem
 	if hasMGT(fs) {
-		w := backend.Workload{Component: componentMGS, Role: v1alpha1.RoleManagement}
+		w := podspec.Workload{Component: componentMGS, Role: v1alpha1.RoleManagement}
 		out = append(out, b.serverSet(w, componentMGS, portsOf(fs).mgs(), given(fs).ManagementNode))
 	}
 	for slot := range metadataSlots(fs) {
-		w := backend.Workload{Component: componentMDT, Role: v1alpha1.RoleMetadata, Slot: fmt.Sprint(slot)}
+		w := podspec.Workload{Component: componentMDT, Role: v1alpha1.RoleMetadata, Slot: fmt.Sprint(slot)}
 		out = append(out, b.serverSet(w, mdtDaemon(slot), portsOf(fs).mdt(slot), ""))
 	}
 	for _, pool := range fs.Spec.StoragePools {
@@ -74,7 +76,7 @@ func (b *builder) workloads() (out []client.Object, err error) {
 		if !recorded {
 			return nil, fmt.Errorf("storage pool %q is not recorded yet", pool.Name)
 		}
-		w := backend.Workload{Component: componentOST, Role: v1alpha1.RoleStorage, StoragePool: pool.Name}
+		w := podspec.Workload{Component: componentOST, Role: v1alpha1.RoleStorage, StoragePool: pool.Name}
 		out = append(out, b.serverSet(w, ostDaemon(pool.Name), portsOf(fs).ost(slot), ""))
 	}
 	if fs.Spec.Clients != nil {
@@ -89,31 +91,31 @@ func (b *builder) workloads() (out []client.Object, err error) {
 
 // serverSet returns the DaemonSet of a member: its pods keep its targets mounted, on one named node, or on all nodes that have such a
 // member. The probe in the same pod answers for the whole node.
-func (b *builder) serverSet(w backend.Workload, daemon string, port int32, node string) client.Object {
+func (b *builder) serverSet(w podspec.Workload, daemon string, port int32, node string) client.Object {
 	fs, name := b.in.FileSystem, spec.MemberName(daemon)
 	version := backend.VersionOf(fs, w.Component)
 	serve := spec.Serve{
-		Owner: backend.Owner(fs), Backend: string(v1alpha1.Lustre), Version: version, Daemon: daemon, NodeFile: backend.NodeFile(fs),
+		Owner: backend.Owner(fs), Backend: string(v1alpha1.Lustre), Version: version, Daemon: daemon, NodeFile: podspec.NodeFile(fs),
 		Network: b.network(w.Role == v1alpha1.RoleManagement), GraceSeconds: graceSeconds - spareSeconds,
 	}
 	probe := spec.Probe{
 		Backend: string(v1alpha1.Lustre), Version: version, Address: sourceOf(given(fs).ManagementNIDs, own(fs).FSName),
-		Listen: backend.Address("$(NODE_IP)", port), KeyFile: backend.ProbeKeyFile, FileSystem: backend.Owner(fs),
+		Listen: backend.Address("$(NODE_IP)", port), KeyFile: podspec.ProbeKeyFile, FileSystem: backend.Owner(fs),
 		IntervalSeconds: 10, Host: true,
 	}
 	pod := b.pod(w)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(graceSeconds))
 	if node != "" {
-		pod.Spec.Affinity = backend.OnNodes(node)
+		pod.Spec.Affinity = podspec.OnNodes(node)
 	} else {
-		backend.OnMembers(fs, pod, name)
+		podspec.OnMembers(fs, pod, name)
 	}
 	daemonContainer := b.container(w.Component, "serve", name+".json")
-	backend.MountNodeFile(fs, pod, &daemonContainer)
-	backend.CheckServed(&daemonContainer, name+".json")
+	podspec.MountNodeFile(fs, pod, &daemonContainer)
+	podspec.CheckServed(&daemonContainer, name+".json")
 	answers := b.container("probe", "probe", "probe-"+name+".json")
 	pods(b.in).ServeProbe(pod, &answers, port)
-	answers.SecurityContext = backend.Privileged() // it runs the node's own programs
+	answers.SecurityContext = podspec.Privileged() // it runs the node's own programs
 	b.handOut(pod, daemon, &probe, &answers)
 	b.told[name+".json"], b.told["probe-"+name+".json"] = backend.Encode(serve), backend.Encode(probe)
 	pod.Spec.Containers = []corev1.Container{daemonContainer, answers}
@@ -147,21 +149,21 @@ func (b *builder) clientSet() (client.Object, error) {
 	network := b.network(false)
 	mount.Host, mount.Network = true, &network
 	mount.Evictions = &spec.Evictions{Argv: cli.Commands{FSName: own(fs).FSName}.ClientStates(), Pattern: cli.Eviction}
-	w := backend.Workload{Component: componentClient, Role: backend.RoleClient}
+	w := podspec.Workload{Component: componentClient, Role: podspec.RoleClient}
 	pod := b.pod(w)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
-	backend.OnClients(fs, pod)
+	podspec.OnClients(fs, pod)
 	c := b.container(componentClient, "mount", "client.json")
-	backend.MountOnNode(pod, &c, fs, &mount)
+	podspec.MountOnNode(pod, &c, fs, &mount)
 	b.told["client.json"] = backend.Encode(mount)
-	backend.CheckMount(&c, "client.json")
+	podspec.CheckMount(&c, "client.json")
 	pod.Spec.Containers = []corev1.Container{c}
 	return pods(b.in).DaemonSet(componentClient, w, pod, mount), nil
 }
 
 // pod shares the process ids of the node, because the node's own programs run in its mounts.
-func (b *builder) pod(w backend.Workload) *corev1.PodTemplateSpec {
-	pod := pods(b.in).Template(w, backend.ConfigVolume(configVolume, configMapName(b.in.FileSystem)))
+func (b *builder) pod(w podspec.Workload) *corev1.PodTemplateSpec {
+	pod := pods(b.in).Template(w, podspec.ConfigVolume(configVolume, configMapName(b.in.FileSystem)))
 	pod.Spec.HostPID = true
 	return pod
 }
@@ -169,6 +171,6 @@ func (b *builder) pod(w backend.Workload) *corev1.PodTemplateSpec {
 // container runs a verb of the node binary, with a file as its configuration. It needs only that binary: modules and tools are the node's.
 func (b *builder) container(name, verb, file string) corev1.Container {
 	c := pods(b.in).Container(name, b.in.Images.Node, verb, configVolume, file)
-	c.SecurityContext = backend.Privileged()
+	c.SecurityContext = podspec.Privileged()
 	return c
 }

@@ -17,6 +17,11 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/plan"
 )
@@ -50,7 +55,7 @@ func (Backend) StoreRecord(fs *v1alpha1.FileSystem) *v1alpha1.MetadataRecord {
 		return nil
 	}
 	out := &v1alpha1.MetadataRecord{
-		Node: record.ManagementNode, Target: record.ManagementTarget, Directory: backend.TargetPath(fs, record.ManagementTarget),
+		Node: record.ManagementNode, Target: record.ManagementTarget, Directory: assign.TargetPath(fs, record.ManagementTarget),
 		Initialized: fs.Status.Metadata.Initialized,
 	}
 	if r := record.Recovered; r != nil {
@@ -81,18 +86,18 @@ func (Backend) StoreStays(in backend.Input) string {
 			"docs/backups.md says how a person puts them back; where it is lost, only a copy of the whole disk brings the filesystem back", record.ManagementTarget)
 	}
 	selector := own(fs).Management.NodeSelector
-	matching := backend.RecoveryNodes(in.Nodes, selector, record.ManagementNode)
+	matching := metadatajobs.RecoveryNodes(in.Nodes, selector, record.ManagementNode)
 	switch {
 	case len(matching) != 1 || matching[0].Name != record.ManagementNode:
 		return fmt.Sprintf("the MGT can come to no other node than %s, whose NIDs stand on every disk, and spec.lustre.management.nodeSelector (%s) matches %s; "+
-			"give that label to node %s alone", record.ManagementNode, backend.SelectorText(selector), cmp.Or(backend.NodeNames(matching), "no node"), record.ManagementNode)
+			"give that label to node %s alone", record.ManagementNode, nodefacts.SelectorText(selector), cmp.Or(nodefacts.NodeNames(matching), "no node"), record.ManagementNode)
 	case in.State == nil:
 		return "no node says what it serves, so that nobody knows whether the MGS does: " + in.StateError
 	case in.Unanswered[record.ManagementNode] != "":
 		return fmt.Sprintf("node %s does not say whether its MGS serves: %s", record.ManagementNode, in.Unanswered[record.ManagementNode])
 	case managementServes(in):
 		return fmt.Sprintf("the MGS on node %s serves. Where its disk is dead all the same, unmount it there first (umount %s)",
-			record.ManagementNode, backend.TargetPath(fs, record.ManagementTarget))
+			record.ManagementNode, assign.TargetPath(fs, record.ManagementTarget))
 	default:
 		return ""
 	}
@@ -103,7 +108,7 @@ func (Backend) StoreStays(in backend.Input) string {
 func (Backend) RecoverySources(in backend.Input) []backend.RecoverySource {
 	in = in.Indexed()
 	fs := in.FileSystem
-	out := backend.BackupSources(fs, in.Nodes)
+	out := metadatajobs.BackupSources(fs, in.Nodes)
 	if b, node := fs.Spec.Backups, given(fs).ManagementNode; b != nil && b.Nodes != nil && node != "" {
 		out = append(out, backend.RecoverySource{
 			Name: "backup-at-" + node, Kind: v1alpha1.RecoveryBackup, Node: node,
@@ -117,13 +122,13 @@ func (Backend) RecoverySources(in backend.Input) []backend.RecoverySource {
 func (Backend) RecoveryJob(in backend.Input, request backend.RecoveryRequest) (*batchv1.Job, spec.Recovery, error) {
 	in = in.Indexed()
 	fs, p := in.FileSystem, pods(in)
-	p.Group = backend.Nobody // for a backup in a claim
-	c := p.Container(backend.RecoveryComponent, in.Images.Node, "recover", backend.RecoveryVolume, backend.RecoveryToldFile)
+	p.Group = podspec.Nobody // for a backup in a claim
+	c := p.Container(podspec.RecoveryComponent, in.Images.Node, "recover", podspec.RecoveryVolume, podspec.RecoveryToldFile)
 	told := spec.Recovery{Version: backend.VersionOf(fs, componentMGS), Known: known(in)}
-	job, told := p.RecoveryJob(in, request, c, told, backend.RecoveryServers{Server: componentMGS, User: "root"})
+	job, told := p.RecoveryJob(in, request, c, told, podspec.RecoveryServers{Server: componentMGS, User: "root"})
 	if r := request.Restore; r != nil {
 		t := in.TargetNamed(r.Target)
-		if t == nil || !backend.Finished(t) || t.Spec.Lustre == nil {
+		if t == nil || !assign.Finished(t) || t.Spec.Lustre == nil {
 			return nil, told, backend.Invalid(v1alpha1.ReasonRecordsDisagree, "the disk %s for the MGT is none that was made a target; ask for a plan again", r.Target)
 		}
 		given, err := json.Marshal(t.Spec.Lustre)
@@ -138,7 +143,7 @@ func (Backend) RecoveryJob(in backend.Input, request backend.RecoveryRequest) (*
 	if request.Restore != nil || request.Compare != nil { // the programs are the node's own
 		pod := &job.Spec.Template.Spec
 		pod.HostPID = true
-		pod.Containers[0].SecurityContext = backend.Privileged()
+		pod.Containers[0].SecurityContext = podspec.Privileged()
 	}
 	return job, told, nil
 }
@@ -153,7 +158,7 @@ func known(in backend.Input) *spec.Known {
 			}
 		}
 	}
-	return backend.Known(nil, targets)
+	return exchange.Known(nil, targets)
 }
 
 // Comparison is the Job that queries the MGS on its node for the restored records.
@@ -164,7 +169,7 @@ func (b Backend) Comparison(in backend.Input) (request *backend.RecoveryRequest,
 	if r == nil || r.Compared != nil || !managementServes(in) {
 		return nil, ""
 	}
-	source, backup, there := backend.BackupSource(b.RecoverySources(in), r.From)
+	source, backup, there := metadatajobs.BackupSource(b.RecoverySources(in), r.From)
 	if !there {
 		return nil, fmt.Sprintf("nobody can compare them: the place of %s is none of this FileSystem any more", r.From)
 	}
@@ -341,7 +346,7 @@ func (b Backend) lostMGT(fs *v1alpha1.FileSystem, nodes []backend.Node) string {
 	if !hasMGT(fs) {
 		return ""
 	}
-	return backend.LostMetadataTarget(backend.AsMetadata(fs, b.StoreRecord(fs)), nodes, own(fs).Management.NodeSelector)
+	return metadatajobs.LostMetadataTarget(metadatajobs.AsMetadata(fs, b.StoreRecord(fs)), nodes, own(fs).Management.NodeSelector)
 }
 
 // isMGT is true for the disk of the MGT, and for one on which a lost MGT is made again: that disk is not mounted before the new place is on

@@ -15,6 +15,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/lustre"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -198,7 +200,7 @@ func TestOnlyThePodThatRunsProgramsOfTheNodeIsPrivileged(t *testing.T) {
 			g.Expect(pod.Containers).To(HaveLen(1))
 			if c.privileged {
 				g.Expect(pod.Containers[0].SecurityContext.Privileged).To(HaveValue(BeTrue()))
-				g.Expect(pod.Affinity).To(Equal(backend.OnNodes(c.node)))
+				g.Expect(pod.Affinity).To(Equal(podspec.OnNodes(c.node)))
 			} else {
 				g.Expect(pod.Containers[0].SecurityContext.Capabilities).To(Equal(&corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}))
 				g.Expect(pod.Affinity).To(BeNil())
@@ -228,7 +230,7 @@ func TestABackupSaysWhatItHasAndWhatIsOnRecordAndNotInIt(t *testing.T) {
 	files, err := newMGS(t).copyStore()
 	g.Expect(err).NotTo(HaveOccurred())
 	read := func(osts ...int32) backend.StoreRead {
-		known, err := backend.Said(backend.Known(nil, map[v1alpha1.Role][]int32{v1alpha1.RoleManagement: {1}, v1alpha1.RoleMetadata: {1}, v1alpha1.RoleStorage: osts}))
+		known, err := exchange.Said(exchange.Known(nil, map[v1alpha1.Role][]int32{v1alpha1.RoleManagement: {1}, v1alpha1.RoleMetadata: {1}, v1alpha1.RoleStorage: osts}))
 		g.Expect(err).NotTo(HaveOccurred())
 		found, err := lustre.New().ReadStore("2.17.57", backend.StoreContent{Files: files}, known)
 		g.Expect(err).NotTo(HaveOccurred())

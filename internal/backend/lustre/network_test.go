@@ -9,6 +9,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/lustre"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
 
 // wired is a node with an interface for Kubernetes and two for storage.
@@ -64,5 +65,5 @@ func TestALustreHasIPv4UnlessItsInterfacesAreNamed(t *testing.T) {
 	fs := &v1alpha1.FileSystem{}
 	g.Expect(lustre.New().Families(fs)).To(HaveExactElements(corev1.IPv4Protocol), "NIDs are made of the InternalIP")
 	fs.Spec.Network = &v1alpha1.NetworkSpec{Interfaces: []v1alpha1.InterfaceName{"ib0"}}
-	g.Expect(lustre.New().Families(fs)).To(Equal(backend.AllFamilies()), "only the probes use the InternalIP")
+	g.Expect(lustre.New().Families(fs)).To(Equal(nodefacts.AllFamilies()), "only the probes use the InternalIP")
 }

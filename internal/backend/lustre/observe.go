@@ -8,6 +8,9 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/lustre/cli"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -112,7 +115,7 @@ func statusOf(target cli.Target, serving cli.Serving) string {
 func (b Backend) Observe(in backend.Input) backend.Observation {
 	in = in.Indexed()
 	o := observer{
-		in: in, fs: in.FileSystem, work: workOf(in), departures: departuresOf(in), pins: pinsOf(in), placements: backend.NewPlacements(in),
+		in: in, fs: in.FileSystem, work: workOf(in), departures: departuresOf(in), pins: pinsOf(in), placements: podspec.NewPlacements(in),
 	}
 	o.seen.Targets = make([]backend.TargetStatus, 0, len(in.Targets))
 	o.management()
@@ -158,7 +161,7 @@ type observer struct {
 	departures []departure
 	// pins has the desired parameters of the modules of nodes, and placements the CPUs of their threads.
 	pins       map[string]pin
-	placements *backend.Placements
+	placements *podspec.Placements
 }
 
 // daemon identifies the pod of a server.
@@ -290,7 +293,7 @@ func (o *observer) unready(t *v1alpha1.StorageTarget, name string) string {
 			return backend.Shorten("two nodes may serve it, and its disk is to name both: " + why)
 		}
 	}
-	if _, why := backend.Proven(t); why != "" {
+	if _, why := assign.Proven(t); why != "" {
 		return backend.Shorten("its disk: " + why)
 	}
 	return ""
@@ -331,10 +334,10 @@ func (o *observer) storage() {
 			}
 			s := backend.ServerStatus{Name: g.Server(), Role: v1alpha1.RoleStorage, Node: node, StoragePool: pool.Name}
 			o.server(&s, daemon{component: componentOST, pool: pool.Name})
-			disks := backend.TargetsOf(o.in, v1alpha1.RoleStorage, pool.Name, node)
+			disks := assign.TargetsOf(o.in, v1alpha1.RoleStorage, pool.Name, node)
 			o.place(&s, g, disks)
 			o.seen.Servers = append(o.seen.Servers, s)
-			if len(disks) == 0 && backend.HasTargets(pool.Targets, node) {
+			if len(disks) == 0 && nodefacts.HasTargets(pool.Targets, node) {
 				o.unplaced = append(o.unplaced, fmt.Sprintf("one in pool %s on node %s", pool.Name, node))
 			}
 			for _, t := range disks {
@@ -360,7 +363,7 @@ func (o *observer) storage() {
 
 // ost observes one OST.
 func (o *observer) ost(g backend.Given, t *v1alpha1.StorageTarget) backend.TargetStatus {
-	path, holder := backend.TargetPath(o.fs, t.Name), plan.HolderOf(t).Node
+	path, holder := assign.TargetPath(o.fs, t.Name), plan.HolderOf(t).Node
 	out := backend.TargetStatus{Node: holder, StoragePool: g.StoragePool, Directory: path, StorageTarget: t.Name}
 	record, has := g.Target(t.Name)
 	unproven := o.unready(t, t.Name)

@@ -7,6 +7,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -190,7 +191,7 @@ func partnersUnproven(in backend.Input) *backend.Problem {
 	var why []string
 	for i := range in.Targets {
 		t := &in.Targets[i]
-		if !plan.IsOfPair(t) || !backend.Finished(t) || !t.DeletionTimestamp.IsZero() {
+		if !plan.IsOfPair(t) || !assign.Finished(t) || !t.DeletionTimestamp.IsZero() {
 			continue
 		}
 		if is := plan.Unreached(plan.OtherOf(t, plan.HolderOf(t).Node), in.Inventories, t); is != "" {
@@ -231,7 +232,7 @@ func (Backend) Moves(in backend.Input) []backend.Move {
 	var out []backend.Move
 	for i := range in.Targets {
 		t := &in.Targets[i]
-		if !plan.IsOfPair(t) || !backend.Finished(t) {
+		if !plan.IsOfPair(t) || !assign.Finished(t) {
 			continue
 		}
 		if m := moveOf(in, t); m != nil {

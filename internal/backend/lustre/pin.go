@@ -12,6 +12,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -220,8 +221,8 @@ type pin struct {
 
 // pinsOf returns the pins of the nodes with requested CPUs.
 func pinsOf(in backend.Input) map[string]pin {
-	asks := func(p v1alpha1.StoragePoolSpec) bool { return backend.Bound(p.CPUPinning) }
-	if !backend.Bound(in.FileSystem.Spec.Metadata.CPUPinning) && !slices.ContainsFunc(in.FileSystem.Spec.StoragePools, asks) {
+	asks := func(p v1alpha1.StoragePoolSpec) bool { return podspec.Bound(p.CPUPinning) }
+	if !podspec.Bound(in.FileSystem.Spec.Metadata.CPUPinning) && !slices.ContainsFunc(in.FileSystem.Spec.StoragePools, asks) {
 		return nil
 	}
 	type asked struct {
@@ -241,7 +242,7 @@ func pinsOf(in backend.Input) map[string]pin {
 			of[g.Node] = a
 		}
 		var cpus cpuset.CPUSet
-		if backend.Bound(pinningOf(in.FileSystem, g)) {
+		if podspec.Bound(pinningOf(in.FileSystem, g)) {
 			var err error
 			wanted, known := in.Pinnings[g.Node][pinDaemon(g)]
 			cpus, err = cpuset.Parse(wanted.CPUs)
@@ -312,7 +313,7 @@ func (p pin) unpinned(g backend.Given) string {
 
 // place describes on which CPUs the threads of a member run, if CPUs are requested for it.
 func (o *observer) place(s *backend.ServerStatus, g backend.Given, disks []*v1alpha1.StorageTarget) {
-	if !backend.Bound(pinningOf(o.fs, g)) {
+	if !podspec.Bound(pinningOf(o.fs, g)) {
 		return
 	}
 	p, found := o.pins[s.Node], v1alpha1.Placement{WantedCPUs: o.in.Pinnings[s.Node][pinDaemon(g)].CPUs}

@@ -5,6 +5,8 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
 
 // checkSpec refuses a spec that contradicts itself, or with settings that a user may not make.
@@ -50,15 +52,15 @@ func managementNode(in backend.Input) (string, error) {
 		return node, nil
 	}
 	m := own(fs).Management
-	nodes := backend.OneNode(in, v1alpha1.RoleManagement, m.NodeSelector, m.Targets)
-	by := backend.SelectedBy(fs, "spec.lustre.management.nodeSelector", m.NodeSelector)
+	nodes := nodefacts.OneNode(in, v1alpha1.RoleManagement, m.NodeSelector, m.Targets)
+	by := nodefacts.SelectedBy(fs, "spec.lustre.management.nodeSelector", m.NodeSelector)
 	switch len(nodes) {
 	case 0:
 		return "", backend.Invalid(v1alpha1.ReasonNoNodes,
 			"no node matches %s; label the node that shall be the MGS", by)
 	case 1:
 		node := nodes[0].Name
-		if !backend.HasTargets(m.Targets, node) {
+		if !nodefacts.HasTargets(m.Targets, node) {
 			return "", backend.Invalid(v1alpha1.ReasonInvalidSpec,
 				"%s matches %s, and spec.lustre.management.targets.devices names a disk of node %s; label that node instead, or name a disk of %s",
 				by, node, m.Targets.Devices[0].Node, node)
@@ -66,7 +68,7 @@ func managementNode(in backend.Input) (string, error) {
 		return node, nil
 	default:
 		return "", backend.Invalid(v1alpha1.ReasonTooManyNodes,
-			"%s matches %s, but a Lustre has exactly one MGS; leave the label on one node", by, backend.NodeNames(nodes))
+			"%s matches %s, but a Lustre has exactly one MGS; leave the label on one node", by, nodefacts.NodeNames(nodes))
 	}
 }
 
@@ -82,7 +84,7 @@ func metadataNodes(in backend.Input) ([]string, error) {
 	}
 	var others []string
 	for _, n := range backend.NodesOf(fs, in.Nodes, spec.NodeSelector) {
-		if backend.HasTargets(spec.Targets, n.Name) && !slices.Contains(nodes, n.Name) && !in.GaveUp(n.Name) {
+		if nodefacts.HasTargets(spec.Targets, n.Name) && !slices.Contains(nodes, n.Name) && !in.GaveUp(n.Name) {
 			others = append(others, n.Name)
 		}
 	}
@@ -99,11 +101,11 @@ func metadataNodes(in backend.Input) ([]string, error) {
 	switch {
 	case len(nodes) == 0:
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes, "no node matches %s%s; label the nodes that shall have MDTs",
-			backend.SelectedBy(fs, "spec.metadata.nodeSelector", spec.NodeSelector), among)
+			nodefacts.SelectedBy(fs, "spec.metadata.nodeSelector", spec.NodeSelector), among)
 	case len(nodes) < count:
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
 			"spec.metadata.nodeCount is %d, and %s matches %d nodes that can take part (%s); label more nodes, or lower nodeCount to %d",
-			count, backend.SelectedBy(fs, "spec.metadata.nodeSelector", spec.NodeSelector), len(nodes), backend.List(nodes), len(nodes))
+			count, nodefacts.SelectedBy(fs, "spec.metadata.nodeSelector", spec.NodeSelector), len(nodes), backend.List(nodes), len(nodes))
 	}
 	return nodes, nil
 }
@@ -129,14 +131,14 @@ func recordedMetadataNodes(in backend.Input) []string {
 // If disks of an earlier Lustre are taken over, the disk of the MGT comes from their records. It is not guessed while a record may still be
 // missing.
 func recordManagement(
-	in backend.Input, disks backend.OnDisks, node string, metadata v1alpha1.MetadataRecord,
+	in backend.Input, disks assign.OnDisks, node string, metadata v1alpha1.MetadataRecord,
 ) (*v1alpha1.LustreStatus, error) {
 	fs := in.FileSystem
 	record := given(fs)
 	if record.ManagementTarget == "" {
 		if record.ManagementNode, record.ManagementTarget = metadata.Node, metadata.Target; hasMGT(fs) {
 			record.ManagementNode, record.ManagementTarget = node, ""
-			if disks := backend.TargetsOf(in, v1alpha1.RoleManagement, "", node); len(disks) > 0 {
+			if disks := assign.TargetsOf(in, v1alpha1.RoleManagement, "", node); len(disks) > 0 {
 				record.ManagementTarget = disks[0].Name
 			}
 		}

@@ -5,6 +5,9 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -12,7 +15,7 @@ import (
 const maxSlots = 16
 
 // numbering has numbers for pools only, because MooseFS identifies its servers by their addresses.
-var numbering = backend.Numbering{Most: map[v1alpha1.NumberKind]int32{v1alpha1.NumberOfStoragePool: maxSlots}}
+var numbering = assign.Numbering{Most: map[v1alpha1.NumberKind]int32{v1alpha1.NumberOfStoragePool: maxSlots}}
 
 // Allocate decides the node of the metadata, and the nodes and the slot of each pool.
 func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
@@ -21,18 +24,18 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	disks, err := backend.ReadDisks(in)
+	disks, err := assign.ReadDisks(in)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
-	numbers := backend.NewNumbers(in, disks, numbering)
-	pools, err := backend.RecordPools(in, disks, numbers)
+	numbers := assign.NewNumbers(in, disks, numbering)
+	pools, err := assign.RecordPools(in, disks, numbers)
 	if err != nil {
 		return backend.Allocation{}, err
 	}
 	nodes := plan.TargetNodes{
-		Metadata: backend.MetadataNodes(in.FileSystem, in.Nodes, in.FileSystem.Spec.Metadata.NodeSelector, node), Pools: backend.PoolNodes(pools),
-		LostMetadata: backend.LostMetadataTarget(in.FileSystem, in.Nodes, in.FileSystem.Spec.Metadata.NodeSelector),
+		Metadata: metadatajobs.MetadataNodes(in.FileSystem, in.Nodes, in.FileSystem.Spec.Metadata.NodeSelector, node), Pools: assign.PoolNodes(pools),
+		LostMetadata: metadatajobs.LostMetadataTarget(in.FileSystem, in.Nodes, in.FileSystem.Spec.Metadata.NodeSelector),
 	}
 	if disks.Waits(in.FileSystem) {
 		return backend.Allocation{Status: in.FileSystem.Status, TargetNodes: nodes, Waits: true, Unread: disks.Why()}, nil
@@ -43,8 +46,8 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	}
 	fs := *in.FileSystem
 	var joins []string
-	fs.Status, joins = backend.Recorded(in, metadata, pools, numbers)
-	records := backend.NewRecords(in)
+	fs.Status, joins = assign.Recorded(in, metadata, pools, numbers)
+	records := assign.NewRecords(in)
 	records.Join(pools, chunkserverDaemon)
 	if err := backend.RefuseConflicts(in, b.Claims(&fs, records.All())); err != nil {
 		return backend.Allocation{}, err
@@ -79,8 +82,8 @@ func metadataNode(in backend.Input) (string, error) {
 		return fs.Status.Metadata.Node, nil
 	}
 	selector := fs.Spec.Metadata.NodeSelector
-	nodes := backend.OneNode(in, v1alpha1.RoleMetadata, selector, fs.Spec.Metadata.Targets)
-	by := backend.SelectedBy(fs, "spec.metadata.nodeSelector", selector)
+	nodes := nodefacts.OneNode(in, v1alpha1.RoleMetadata, selector, fs.Spec.Metadata.Targets)
+	by := nodefacts.SelectedBy(fs, "spec.metadata.nodeSelector", selector)
 	switch len(nodes) {
 	case 0:
 		return "", backend.Invalid(v1alpha1.ReasonNoNodes,
@@ -89,6 +92,6 @@ func metadataNode(in backend.Input) (string, error) {
 		return nodes[0].Name, nil
 	default:
 		return "", backend.Invalid(v1alpha1.ReasonTooManyNodes,
-			"%s matches %s, but MooseFS has exactly one active master; leave the label on one node", by, backend.NodeNames(nodes))
+			"%s matches %s, but MooseFS has exactly one active master; leave the label on one node", by, nodefacts.NodeNames(nodes))
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/moosefs/cli"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -46,7 +48,7 @@ func (Backend) BackupJob(in backend.Input, request backend.BackupRequest) (*batc
 		Copied:  backend.Address(master.IP, portsOf(fs).metaloggers()),
 	}
 	b := builder{in: in, images: map[string]string{componentBackup: image}, master: master}
-	c := b.daemon(componentBackup, componentBackup, "backup", backend.BackupVolume, backend.BackupToldKey)
+	c := b.daemon(componentBackup, componentBackup, "backup", podspec.BackupVolume, metadatajobs.BackupToldKey)
 	job, told := pods(in).BackupJob(request, c, told)
 	return job, told, nil
 }

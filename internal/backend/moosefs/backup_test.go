@@ -15,6 +15,8 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/backup"
 	"parallelfs.dev/operator/internal/node/spec"
 )
@@ -86,7 +88,7 @@ func TestTheJobOfABackupHasNoRightButToItsPlace(t *testing.T) {
 				g.Expect(pod.Affinity).To(BeNil(), "the volume says where it runs")
 				g.Expect(pod.Tolerations).To(BeEmpty())
 			} else {
-				g.Expect(pod.Affinity).To(Equal(backend.OnNodes(c.nodes...)))
+				g.Expect(pod.Affinity).To(Equal(podspec.OnNodes(c.nodes...)))
 			}
 			g.Expect(container.Command).To(Equal([]string{"/parallelfs/node", "backup", "--spec", "/etc/parallelfs/backup.json"}))
 			g.Expect(strings.Join(container.Command, " ")).NotTo(ContainSubstring("sh "))
@@ -136,7 +138,7 @@ func TestTheRecordOfABackupIsPutTogetherInOrder(t *testing.T) {
 		}
 	}
 	g.Expect(sources).To(HaveLen(2))
-	for i, name := range backend.BackupConfigMapNames(job.Name, 2) {
+	for i, name := range metadatajobs.BackupConfigMapNames(job.Name, 2) {
 		g.Expect(sources[i].ConfigMap.Name).To(Equal(name))
 		g.Expect(sources[i].ConfigMap.Items).To(HaveExactElements(HaveField("Path", []string{"record-000", "record-001"}[i])))
 	}

@@ -10,6 +10,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/moosefs/cli"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -32,17 +33,17 @@ func (Backend) CheckJob(in backend.Input, name string) (*batchv1.Job, error) {
 	if !ok {
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes, "the node of the master is not in the cluster, or has no address that the filesystem can use; bring it back")
 	}
-	pod := pods(in).Template(backend.Workload{Component: componentCheck})
+	pod := pods(in).Template(podspec.Workload{Component: componentCheck})
 	pod.Labels = nil
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
 	pod.Spec.PriorityClassName = fs.Spec.Pods.PriorityClassName // it must not preempt a daemon
-	pod.Spec.Affinity = backend.OnNodes(master.Name)
+	pod.Spec.Affinity = podspec.OnNodes(master.Name)
 	c := pods(in).Container(componentCheck, image, "check", "", "")
 	c.SecurityContext = pods(in).Unprivileged()
 	// The check does not use the configuration of servers.
 	c.VolumeMounts = slices.DeleteFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "" })
-	backend.TellJob(pod, &c, "check", spec.Check{
+	podspec.TellJob(pod, &c, "check", spec.Check{
 		Backend: string(v1alpha1.MooseFS), Version: version,
 		Commands: cli.AskCheck(version, backend.Address(master.IP, portsOf(fs).clients())),
 	})

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -24,7 +24,7 @@ func TestTheJobOfACheckAsksTheMasterAndHasNoRights(t *testing.T) {
 	g.Expect(*job.Spec.BackoffLimit).To(BeZero(), "a person asks again")
 	g.Expect(job.Spec.ActiveDeadlineSeconds).NotTo(BeNil(), "one that can't start ends")
 	pod := job.Spec.Template.Spec
-	g.Expect(pod.Affinity).To(Equal(backend.OnNodes("n1")))
+	g.Expect(pod.Affinity).To(Equal(podspec.OnNodes("n1")))
 	g.Expect(pod.Containers).To(HaveLen(1))
 	c := pod.Containers[0]
 	g.Expect(c.Command[:2]).To(HaveExactElements("/parallelfs/node", "check"))
@@ -39,7 +39,7 @@ func TestTheJobOfACheckAsksTheMasterAndHasNoRights(t *testing.T) {
 		g.Expect(m.Name).NotTo(BeEmpty())
 	}
 	var told spec.Check
-	g.Expect(json.Unmarshal([]byte(job.Spec.Template.Annotations[backend.ToldAnnotation]), &told)).To(Succeed())
+	g.Expect(json.Unmarshal([]byte(job.Spec.Template.Annotations[podspec.ToldAnnotation]), &told)).To(Succeed())
 	g.Expect(told).To(Equal(spec.Check{Backend: "MooseFS", Version: "4.57.5", Commands: [][]string{{
 		"mfscli", "-n", "-j", "-H", "10.0.0.1", "-P", "9421", "-SIL", "-SIG", "-SIC", "-SCS", "-SHD"}}}))
 

@@ -8,6 +8,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 )
 
 // chosenMetaloggers is how many nodes keep a copy of the metadata if the spec selects none.
@@ -48,7 +49,7 @@ func chosenPort(fs *v1alpha1.FileSystem) int32 {
 // filesystem has or requests.
 func choosePort(in backend.Input) (int32, error) {
 	fs, chosen := in.FileSystem, chosenPort(in.FileSystem)
-	disks, err := backend.ReadDisks(in)
+	disks, err := assign.ReadDisks(in)
 	switch {
 	case fs.Status.Metadata != nil:
 		return cmp.Or(chosen, (*v1alpha1.MooseFSSpec)(nil).Ports()), nil

@@ -11,6 +11,8 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
 
 // short returns a filesystem with a minimal spec, and the operator's first choices for it.
@@ -42,7 +44,7 @@ func record(t *testing.T, in *backend.Input) {
 	allocation, err := New().Allocate(*in)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	in.FileSystem.Status = allocation.Status
-	in.FileSystemNodes = backend.WithRecords(in.FileSystemNodes, allocation.Nodes)
+	in.FileSystemNodes = assign.WithRecords(in.FileSystemNodes, allocation.Nodes)
 }
 
 func TestRolesThatSelectNoNodesHaveThoseOfTheFileSystem(t *testing.T) {
@@ -67,7 +69,7 @@ func TestRolesThatSelectNoNodesHaveThoseOfTheFileSystem(t *testing.T) {
 			in.Nodes = append([]backend.Node{{Name: "a0", IP: "10.0.0.9", Ready: true, Labels: map[string]string{"lab": "b"}}}, in.Nodes...)
 			if asked.Nodes.Names != nil {
 				asked.Nodes.Names = append(asked.Nodes.Names, "a0", "n9")
-				g.Expect(backend.Strangers(&v1alpha1.FileSystem{Spec: asked}, in.Nodes)).To(Equal([]string{"n9"}))
+				g.Expect(nodefacts.Strangers(&v1alpha1.FileSystem{Spec: asked}, in.Nodes)).To(Equal([]string{"n9"}))
 			}
 			in.Images.Daemons["moosefs-4.58.1"] = "moosefs:4.58.1"
 			choose(t, in, &asked)
@@ -161,7 +163,7 @@ func TestOnePoolTakesTheFilesOutsideOfAllWhateverTheOrderOfTheList(t *testing.T)
 	g := NewWithT(t)
 	root := func(name string) func(in backend.Input) bool {
 		return func(in backend.Input) bool {
-			for _, c := range storageClasses(in, backend.NewDomains(in)).Commands {
+			for _, c := range storageClasses(in, nodefacts.NewDomains(in)).Commands {
 				if len(c.Argv) == 3 && c.Argv[0] == "mfssetsclass" && c.Argv[2] == "/run/parallelfs-admin" {
 					return c.Argv[1] == name
 				}

@@ -11,6 +11,8 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -24,16 +26,16 @@ func (b *builder) storageClassJob() client.Object {
 	pod := b.pod(componentStorageClasses, "", secretVolume)
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
-	pod.Spec.Affinity = backend.OnNodes(b.master.Name)
+	pod.Spec.Affinity = podspec.OnNodes(b.master.Name)
 	c := b.daemon(componentStorageClasses, "storageclasses", "configure", secretVolume, "storageclasses.json")
-	c.SecurityContext = backend.Privileged() // mounts by FUSE, inside the container only
+	c.SecurityContext = podspec.Privileged() // mounts by FUSE, inside the container only
 	b.fuseDevice(pod, &c)
 	pod.Spec.Containers = []corev1.Container{c}
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:      backend.ChildName(fs, "classes-"+backend.Hash(configure, b.images[componentStorageClasses], b.in.Images.Node)),
 			Namespace: fs.Namespace,
-			Labels:    pods(b.in).Labels(backend.Workload{Component: componentStorageClasses}),
+			Labels:    pods(b.in).Labels(podspec.Workload{Component: componentStorageClasses}),
 		},
 		Spec: batchv1.JobSpec{
 			BackoffLimit: new(int32(10)),
@@ -43,7 +45,7 @@ func (b *builder) storageClassJob() client.Object {
 }
 
 // storageClasses creates one class and one directory per pool. Every command can be repeated.
-func storageClasses(in backend.Input, domains backend.Domains) spec.Configure {
+func storageClasses(in backend.Input, domains nodefacts.Domains) spec.Configure {
 	fs := in.FileSystem
 	const mountPoint = "/run/parallelfs-admin"
 	configure := spec.Configure{Mount: &spec.Mount{
@@ -91,7 +93,7 @@ func setTrashTime(version string) string {
 
 // placement returns the expression of a pool's storage class: the number of copies, each on another chunkserver with the pool's label.
 // There is one chunkserver per pool and node, so each copy is on another node, and if possible in another failure domain.
-func placement(in backend.Input, domains backend.Domains, pool v1alpha1.StoragePoolSpec) string {
+func placement(in backend.Input, domains nodefacts.Domains, pool v1alpha1.StoragePoolSpec) string {
 	record, recorded := in.Pool(pool.Name)
 	if !recorded {
 		return ""

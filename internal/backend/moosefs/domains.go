@@ -9,11 +9,13 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 )
 
 const (
 	// topologyFile assigns addresses to racks (mfstopology.cfg(5)). The kubelet updates it in the running pod.
-	topologyFile = backend.ToldDirectory + "/" + topologyKey
+	topologyFile = podspec.ToldDirectory + "/" + topologyKey
 	topologyKey  = "mfstopology.cfg"
 	// differentRacks in a storage class of 4.x keeps each copy in another rack (mfsscadmin(1)).
 	differentRacks = "/[RACK]"
@@ -21,7 +23,7 @@ const (
 
 // topology places the nodes that hold data in racks, which are the failure domains: the name of a rack is any word (since 3.0.104). A
 // node without the label has a rack of its own. Clients are in none, so that all chunkservers are equally far from them.
-func topology(in backend.Input, domains backend.Domains) string {
+func topology(in backend.Input, domains nodefacts.Domains) string {
 	if domains.Label == "" {
 		return "# each node is a failure domain of its own\n"
 	}
@@ -62,7 +64,7 @@ func shortRack(name string) string {
 
 // spreads reports whether the copies of a pool's chunks can all be in different failure domains. MooseFS makes no copy that would break
 // that rule, so a pool with fewer domains than copies would permanently have too few copies.
-func spreads(in backend.Input, domains backend.Domains, pool v1alpha1.StoragePoolSpec) bool {
+func spreads(in backend.Input, domains nodefacts.Domains, pool v1alpha1.StoragePoolSpec) bool {
 	copies := int(backend.Copies(pool))
 	record, recorded := in.Pool(pool.Name)
 	return recorded && domains.Label != "" && copies > 1 && domains.Count(record.Nodes) >= copies
@@ -70,7 +72,7 @@ func spreads(in backend.Input, domains backend.Domains, pool v1alpha1.StoragePoo
 
 // uniqueMode returns CHUNKS_UNIQUE_MODE of 3.x, whose storage classes can't name racks. 2 keeps at most one copy of a chunk in a rack, for
 // all pools alike; 0 sets no rule.
-func uniqueMode(in backend.Input, domains backend.Domains) int {
+func uniqueMode(in backend.Input, domains nodefacts.Domains) int {
 	if major(backend.VersionOf(in.FileSystem, componentMaster)) != "3" {
 		return 0
 	}

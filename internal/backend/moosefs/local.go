@@ -7,6 +7,8 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 )
 
 // chunkserverDaemon returns the name of a pool's chunkserver among the daemons of a node.
@@ -15,20 +17,20 @@ func chunkserverDaemon(pool string) string { return componentChunkserver + "/" +
 // recordedTarget returns the one disk that holds the metadata. The record stays when the choice of disks changes.
 func recordedTarget(in backend.Input) []*v1alpha1.StorageTarget {
 	record := in.FileSystem.Status.Metadata
-	return slices.DeleteFunc(backend.TargetsOf(in, v1alpha1.RoleMetadata, "", record.Node), func(t *v1alpha1.StorageTarget) bool {
+	return slices.DeleteFunc(assign.TargetsOf(in, v1alpha1.RoleMetadata, "", record.Node), func(t *v1alpha1.StorageTarget) bool {
 		return t.Name != record.Target
 	})
 }
 
 // poolTargets returns the disks of a pool on a node, by name.
 func poolTargets(in backend.Input, pool, node string) []*v1alpha1.StorageTarget {
-	return backend.TargetsOf(in, v1alpha1.RoleStorage, pool, node)
+	return assign.TargetsOf(in, v1alpha1.RoleStorage, pool, node)
 }
 
 // Nodes returns the FileSystemNodes.
 func (Backend) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
 	in = in.Indexed()
-	return backend.FileSystemNodes(in, backend.Facts(in.FileSystem, chosenPort(in.FileSystem)), members(in))
+	return assign.FileSystemNodes(in, assign.Facts(in.FileSystem, chosenPort(in.FileSystem)), members(in))
 }
 
 // members returns the servers by node, each with its configuration.
@@ -40,14 +42,14 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 	tell := func(node, daemon string, member v1alpha1.NodeMember, disks []*v1alpha1.StorageTarget, pinning *v1alpha1.CPUPinning) {
 		member.Targets = slices.Grow(member.Targets, len(disks))
 		for _, t := range disks {
-			member.Targets = append(member.Targets, backend.MemberTarget(fs, t))
+			member.Targets = append(member.Targets, assign.MemberTarget(fs, t))
 		}
-		backend.InitializedOn(fs, member.Targets)
-		backend.Bind(in, &member, node, daemon, pinning)
+		assign.InitializedOn(fs, member.Targets)
+		podspec.Bind(in, &member, node, daemon, pinning)
 		nodes[node] = append(nodes[node], member)
 	}
 	var disks []*v1alpha1.StorageTarget
-	if backend.OnDevices(fs.Spec.Metadata.Targets) {
+	if assign.OnDevices(fs.Spec.Metadata.Targets) {
 		disks = recordedTarget(in)
 	}
 	tell(fs.Status.Metadata.Node, componentMaster, backend.Member(v1alpha1.RoleMetadata, componentMaster), disks, fs.Spec.Metadata.CPUPinning)
@@ -59,7 +61,7 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 		for _, node := range record.Nodes {
 			member := backend.Member(v1alpha1.RoleStorage, chunkserverDaemon(pool.Name))
 			disks = nil
-			if backend.OnDevices(pool.Targets) {
+			if assign.OnDevices(pool.Targets) {
 				disks = poolTargets(in, pool.Name, node)
 			}
 			tell(node, chunkserverDaemon(pool.Name), member, disks, pool.CPUPinning)
@@ -70,5 +72,5 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 
 // mountedTargets gives a container the disks of this filesystem.
 func (b *builder) mountedTargets(pod *corev1.PodTemplateSpec, c *corev1.Container) {
-	backend.MountTargets(b.in.FileSystem, pod, c)
+	podspec.MountTargets(b.in.FileSystem, pod, c)
 }

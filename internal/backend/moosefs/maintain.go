@@ -14,6 +14,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/moosefs/cli"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -54,7 +56,7 @@ func (Backend) Absence(in backend.Input, seen backend.Observation, node string) 
 		}
 	}
 	if m := in.FileSystem.Status.Metadata; m != nil && m.Node == node {
-		if why := backend.WaitsForCopy(in.FileSystem, node); why != "" {
+		if why := metadatajobs.WaitsForCopy(in.FileSystem, node); why != "" {
 			costs = append(costs, "no copy of the metadata on another node is proven")
 		}
 	}
@@ -227,14 +229,14 @@ func (b *builder) maintenanceJobs() []client.Object {
 	if name == "" || len(out) > 0 {
 		return out
 	}
-	w := backend.Workload{Component: componentMaintenance}
+	w := podspec.Workload{Component: componentMaintenance}
 	pod := b.pod(componentMaintenance, "", configVolume)
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
-	pod.Spec.Affinity = backend.OnNodes(b.master.Name)
+	pod.Spec.Affinity = podspec.OnNodes(b.master.Name)
 	c := b.daemon(componentMaster, componentMaintenance, "configure", configVolume, "")
 	c.SecurityContext = pods(b.in).Unprivileged()
-	backend.TellJob(pod, &c, "configure", spec.Configure{Commands: commands})
+	podspec.TellJob(pod, &c, "configure", spec.Configure{Commands: commands})
 	pod.Spec.Containers = []corev1.Container{c}
 	return []client.Object{&batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.in.FileSystem.Namespace, Labels: pods(b.in).Labels(w)},

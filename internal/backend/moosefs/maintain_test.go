@@ -13,6 +13,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -146,7 +147,7 @@ func maintenanceJobsOf(t *testing.T, in backend.Input) (commands []string, kept 
 				continue
 			}
 			var told spec.Configure
-			g.Expect(json.Unmarshal([]byte(o.Spec.Template.Annotations[backend.ToldAnnotation]), &told)).To(Succeed())
+			g.Expect(json.Unmarshal([]byte(o.Spec.Template.Annotations[podspec.ToldAnnotation]), &told)).To(Succeed())
 			g.Expect(told.Mount).To(BeNil())
 			g.Expect(o.Spec.Template.Spec.Containers[0].SecurityContext.Capabilities.Add).To(BeEmpty())
 			for _, c := range told.Commands {

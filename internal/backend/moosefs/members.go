@@ -12,6 +12,10 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -36,7 +40,7 @@ func newBuilder(in backend.Input) (*builder, error) {
 	}
 	master, ok := masterNode(in)
 	if !ok {
-		if err := backend.RefuseAddress(in, Backend{}.Families(fs), fs.Status.Metadata.Node); err != nil {
+		if err := nodefacts.RefuseAddress(in, Backend{}.Families(fs), fs.Status.Metadata.Node); err != nil {
 			return nil, err //nolint:wrapcheck // it is a sentence for a person
 		}
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
@@ -46,7 +50,7 @@ func newBuilder(in backend.Input) (*builder, error) {
 			v1alpha1.RecoverPlan)
 	}
 	return &builder{
-		in: in, images: images, master: master, told: map[string][]byte{}, secrets: map[string][]byte{}, domains: backend.NewDomains(in),
+		in: in, images: images, master: master, told: map[string][]byte{}, secrets: map[string][]byte{}, domains: nodefacts.NewDomains(in),
 	}, nil
 }
 
@@ -77,7 +81,7 @@ type builder struct {
 	objects []client.Object
 	// told and secrets hold the configuration files of the node binary, by name. secrets contains the operator's password.
 	told, secrets map[string][]byte
-	domains       backend.Domains
+	domains       nodefacts.Domains
 }
 
 func (b *builder) build() error {
@@ -112,7 +116,7 @@ func (b *builder) build() error {
 		}
 	}
 	b.objects = append(b.objects,
-		backend.ProbeSecret(b.in),
+		exchange.ProbeSecret(b.in),
 		&corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Name: secretName(fs), Namespace: fs.Namespace},
 			Type:       corev1.SecretTypeOpaque, Data: b.secrets,
@@ -162,14 +166,14 @@ func (b *builder) masterSet() (client.Object, error) {
 	probe := spec.Probe{
 		Backend: string(v1alpha1.MooseFS), Version: backend.VersionOf(fs, componentMaster),
 		Address: backend.Address("127.0.0.1", portsOf(fs).clients()),
-		Listen:  backend.Address(b.master.IP, portsOf(fs).probe()), KeyFile: backend.ProbeKeyFile,
+		Listen:  backend.Address(b.master.IP, portsOf(fs).probe()), KeyFile: podspec.ProbeKeyFile,
 		FileSystem: backend.Owner(fs), IntervalSeconds: 5,
 	}
 	b.told["probe.json"] = backend.Encode(probe)
 
 	pod := b.pod(componentMaster, "", configVolume, secretVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(1800)) // mfsmaster(8): the metadata is saved at the stop, LOCKTIMEOUT 1800 s
-	pod.Spec.Affinity = backend.OnNodes(fs.Status.Metadata.Node)
+	pod.Spec.Affinity = podspec.OnNodes(fs.Status.Metadata.Node)
 	daemon := b.daemon(componentMaster, "master", "run", secretVolume, "master.json")
 	daemon.Command = append(daemon.Command, "--rotate", "changelog.*.mfs", "--rotate-keep", strconv.Itoa(backLogs(own(fs).Config.Metadata)))
 	p := portsOf(fs)
@@ -178,22 +182,22 @@ func (b *builder) masterSet() (client.Object, error) {
 		{Name: "chunkservers", ContainerPort: p.chunkservers(), Protocol: corev1.ProtocolTCP},
 		{Name: "clients", ContainerPort: p.clients(), Protocol: corev1.ProtocolTCP},
 	}
-	backend.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)
-	if backend.OnDevices(fs.Spec.Metadata.Targets) {
+	podspec.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)
+	if assign.OnDevices(fs.Spec.Metadata.Targets) {
 		b.mountedTargets(pod, &daemon)
 	} else {
-		backend.HostDirectory(pod, &daemon, "metadata", fs.Status.Metadata.Directory, nil)
+		podspec.HostDirectory(pod, &daemon, "metadata", fs.Status.Metadata.Directory, nil)
 	}
-	backend.MountNodeFile(fs, pod, &daemon)
+	podspec.MountNodeFile(fs, pod, &daemon)
 	pod.Spec.Containers = []corev1.Container{daemon, b.probeContainer(pod)}
-	told, err := backend.Pin(pod, "spec.metadata", fs.Spec.Metadata.CPUPinning, run, probe)
+	told, err := podspec.Pin(pod, "spec.metadata", fs.Spec.Metadata.CPUPinning, run, probe)
 	if err != nil {
 		return nil, err
 	}
 	if r := fs.Status.Metadata.Recovered; r != nil {
 		told = append(told, r.PlanHash) // an existing pod may still have the earlier mount
 	}
-	return pods(b.in).DaemonSet(componentMaster, backend.Workload{Component: componentMaster, Role: v1alpha1.RoleMetadata}, pod, told...), nil
+	return pods(b.in).DaemonSet(componentMaster, podspec.Workload{Component: componentMaster, Role: v1alpha1.RoleMetadata}, pod, told...), nil
 }
 
 // backLogs returns how many older change logs a master keeps (BACK_LOGS in mfsmaster.cfg(5)). A stop saves the metadata, and a master of
@@ -229,13 +233,13 @@ func (b *builder) metaloggerSet() (client.Object, error) {
 	if selector := own(fs).Metaloggers.NodeSelector; len(selector) > 0 {
 		pod.Spec.NodeSelector = selector
 	} else {
-		pod.Spec.Affinity = backend.OnNodes(fs.Status.Chosen.Metaloggers...)
+		pod.Spec.Affinity = podspec.OnNodes(fs.Status.Chosen.Metaloggers...)
 	}
 	daemon := b.daemon(componentMetalogger, "metalogger", "run", configVolume, "metalogger.json")
-	backend.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)
-	backend.MountNodeFile(fs, pod, &daemon)
+	podspec.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)
+	podspec.MountNodeFile(fs, pod, &daemon)
 	pod.Spec.Containers = []corev1.Container{daemon}
-	w := backend.Workload{Component: componentMetalogger, Role: v1alpha1.RoleMetadataBackup}
+	w := podspec.Workload{Component: componentMetalogger, Role: v1alpha1.RoleMetadataBackup}
 	return pods(b.in).DaemonSet(componentMetalogger, w, pod, run), nil
 }
 
@@ -253,23 +257,23 @@ func (b *builder) chunkserverSet(pool v1alpha1.StoragePoolSpec) (client.Object, 
 	b.told[file] = backend.Encode(run)
 	pod := b.pod(componentChunkserver, pool.Name, configVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(120))
-	backend.OnMembers(fs, pod, spec.MemberName(chunkserverDaemon(pool.Name)))
+	podspec.OnMembers(fs, pod, spec.MemberName(chunkserverDaemon(pool.Name)))
 	daemon := b.daemon(componentChunkserver, "chunkserver", "run", configVolume, file)
 	daemon.Ports = []corev1.ContainerPort{{Name: "data", ContainerPort: portsOf(fs).chunkserver(record.Slot), Protocol: corev1.ProtocolTCP}}
-	backend.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)
+	podspec.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)
 	for i, d := range pool.Targets.Directories {
-		backend.HostDirectory(pod, &daemon, fmt.Sprintf("target-%d", i), string(d), nil)
+		podspec.HostDirectory(pod, &daemon, fmt.Sprintf("target-%d", i), string(d), nil)
 	}
-	if backend.OnDevices(pool.Targets) {
+	if assign.OnDevices(pool.Targets) {
 		b.mountedTargets(pod, &daemon)
 	}
-	backend.MountNodeFile(fs, pod, &daemon)
+	podspec.MountNodeFile(fs, pod, &daemon)
 	pod.Spec.Containers = []corev1.Container{daemon}
-	told, err := backend.Pin(pod, "spec.storagePools["+pool.Name+"]", pool.CPUPinning, run)
+	told, err := podspec.Pin(pod, "spec.storagePools["+pool.Name+"]", pool.CPUPinning, run)
 	if err != nil {
 		return nil, err
 	}
-	w := backend.Workload{Component: componentChunkserver, Role: v1alpha1.RoleStorage, StoragePool: pool.Name}
+	w := podspec.Workload{Component: componentChunkserver, Role: v1alpha1.RoleStorage, StoragePool: pool.Name}
 	return pods(b.in).DaemonSet(componentChunkserver+"-"+pool.Name, w, pod, told...), nil
 }
 
@@ -281,31 +285,31 @@ func (b *builder) clientSet() (client.Object, error) {
 	}
 	pod := b.pod(componentClient, "", configVolume)
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(60))
-	backend.OnClients(fs, pod)
+	podspec.OnClients(fs, pod)
 	c := b.daemon(componentClient, "client", "mount", configVolume, "client.json")
 	// A FUSE mount that reaches the host needs a privileged container (Kubernetes: mount propagation, Bidirectional).
-	c.SecurityContext = backend.Privileged()
-	backend.MountOnNode(pod, &c, fs, &mount)
+	c.SecurityContext = podspec.Privileged()
+	podspec.MountOnNode(pod, &c, fs, &mount)
 	b.fuseDevice(pod, &c)
 	b.told["client.json"] = backend.Encode(mount)
-	backend.CheckMount(&c, "client.json")
+	podspec.CheckMount(&c, "client.json")
 	pod.Spec.Containers = []corev1.Container{c}
-	return pods(b.in).DaemonSet(componentClient, backend.Workload{Component: componentClient, Role: backend.RoleClient}, pod, mount), nil
+	return pods(b.in).DaemonSet(componentClient, podspec.Workload{Component: componentClient, Role: podspec.RoleClient}, pod, mount), nil
 }
 
 // masterHasItsDisk reports whether the metadata is in a directory, or on a disk that was made a target.
 func (b *builder) masterHasItsDisk() bool {
-	return !backend.OnDevices(b.in.FileSystem.Spec.Metadata.Targets) || slices.ContainsFunc(recordedTarget(b.in), backend.Finished)
+	return !assign.OnDevices(b.in.FileSystem.Spec.Metadata.Targets) || slices.ContainsFunc(recordedTarget(b.in), assign.Finished)
 }
 
 // daemonGroup is the gid of the daemons' user in all images.
 const daemonGroup int64 = 9421
 
 // pods returns the builder of the filesystem's pods.
-func pods(in backend.Input) backend.Pods {
+func pods(in backend.Input) podspec.Pods {
 	master, _ := masterNode(in)
-	return backend.Pods{
-		FileSystem: in.FileSystem, Images: in.Images, Software: "moosefs", Group: daemonGroup, Management: backend.ManagementAt(master),
+	return podspec.Pods{
+		FileSystem: in.FileSystem, Images: in.Images, Software: "moosefs", Group: daemonGroup, Management: podspec.ManagementAt(master),
 	}
 }
 
@@ -313,9 +317,9 @@ func pods(in backend.Input) backend.Pods {
 // kubelet may read the Secrets of the pods on its node, and other nodes must not get the operator's password.
 func toldVolume(fs *v1alpha1.FileSystem, name string) corev1.Volume {
 	if name == secretVolume {
-		return backend.SecretVolume(name, secretName(fs))
+		return podspec.SecretVolume(name, secretName(fs))
 	}
-	return backend.ConfigVolume(name, configMapName(fs))
+	return podspec.ConfigVolume(name, configMapName(fs))
 }
 
 // The volumes with the configuration of the node binary.
@@ -329,7 +333,7 @@ func (b *builder) pod(component, pool string, told ...string) *corev1.PodTemplat
 	for i, name := range told {
 		volumes[i] = toldVolume(b.in.FileSystem, name)
 	}
-	return pods(b.in).Template(backend.Workload{Component: component, StoragePool: pool}, volumes...)
+	return pods(b.in).Template(podspec.Workload{Component: component, StoragePool: pool}, volumes...)
 }
 
 // daemon returns a container of a component that runs a verb of the node binary, configured by a file of configVolume or secretVolume.

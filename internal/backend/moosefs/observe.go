@@ -5,6 +5,8 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -12,8 +14,8 @@ import (
 func (b Backend) Observe(in backend.Input) backend.Observation {
 	in = in.Indexed()
 	o := observer{
-		in: in, readTime: b.TellTime, fs: in.FileSystem, ports: portsOf(in.FileSystem), placements: backend.NewPlacements(in),
-		domains: backend.NewDomains(in), disksOf: map[[2]string][]int{}, disks: make([]disk, 0, len(in.Targets)),
+		in: in, readTime: b.TellTime, fs: in.FileSystem, ports: portsOf(in.FileSystem), placements: podspec.NewPlacements(in),
+		domains: nodefacts.NewDomains(in), disksOf: map[[2]string][]int{}, disks: make([]disk, 0, len(in.Targets)),
 		directory: spec.TargetsDirectory(in.FileSystem.Namespace, in.FileSystem.Name),
 	}
 	o.seen.Targets = make([]backend.TargetStatus, 0, len(in.Targets))
@@ -55,8 +57,8 @@ type observer struct {
 	// unplaced lists the disks that are not chosen yet, each in words that follow "waiting for disks: ".
 	unplaced []string
 	// placements holds where the daemons run, domains where the nodes are.
-	placements *backend.Placements
-	domains    backend.Domains
+	placements *podspec.Placements
+	domains    nodefacts.Domains
 }
 
 func (o *observer) management() {

@@ -3,6 +3,7 @@ package moosefs
 import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -13,7 +14,7 @@ func (Backend) PinDaemons(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNo
 	if fs.Status.Metadata != nil {
 		out = append(out, plan.PinDaemon{
 			Name: componentMaster, Field: "spec.metadata.cpuPinning", Pinning: fs.Spec.Metadata.CPUPinning,
-			Nodes: []string{fs.Status.Metadata.Node}, Role: v1alpha1.RoleMetadata, InDirectories: !backend.OnDevices(fs.Spec.Metadata.Targets),
+			Nodes: []string{fs.Status.Metadata.Node}, Role: v1alpha1.RoleMetadata, InDirectories: !assign.OnDevices(fs.Spec.Metadata.Targets),
 		})
 	}
 	for _, pool := range fs.Spec.StoragePools {
@@ -21,7 +22,7 @@ func (Backend) PinDaemons(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNo
 			out = append(out, plan.PinDaemon{
 				Name: chunkserverDaemon(pool.Name), Field: "spec.storagePools[" + pool.Name + "].cpuPinning",
 				Pinning: pool.CPUPinning, Nodes: record.Nodes,
-				Role: v1alpha1.RoleStorage, StoragePool: pool.Name, InDirectories: !backend.OnDevices(pool.Targets),
+				Role: v1alpha1.RoleStorage, StoragePool: pool.Name, InDirectories: !assign.OnDevices(pool.Targets),
 			})
 		}
 	}

@@ -12,6 +12,8 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -39,7 +41,7 @@ func (Backend) RecoverySources(in backend.Input) []backend.RecoverySource {
 		Node: fs.Status.Metadata.Node, Directory: fs.Status.Metadata.Directory, OnTarget: fs.Status.Metadata.Target != "",
 	}}
 	out = append(out, metaloggerSources(in)...)
-	return append(out, backend.BackupSources(fs, in.Nodes)...)
+	return append(out, metadatajobs.BackupSources(fs, in.Nodes)...)
 }
 
 // metaloggerSources returns the directories of the metaloggers that the spec asks for.
@@ -120,8 +122,8 @@ func (Backend) RecoveryJob(in backend.Input, request backend.RecoveryRequest) (*
 		return nil, spec.Recovery{}, backend.Invalid(v1alpha1.ReasonInvalidSpec, "the operator has no image for MooseFS %s", version)
 	}
 	p := pods(in)
-	c := p.Container(backend.RecoveryComponent, image, "recover", backend.RecoveryVolume, backend.RecoveryToldFile)
-	job, told := p.RecoveryJob(in, request, c, spec.Recovery{Version: version}, backend.RecoveryServers{
+	c := p.Container(podspec.RecoveryComponent, image, "recover", podspec.RecoveryVolume, podspec.RecoveryToldFile)
+	job, told := p.RecoveryJob(in, request, c, spec.Recovery{Version: version}, podspec.RecoveryServers{
 		Server: componentMaster, Follower: componentMetalogger, User: daemonUser, Data: dataSubdirectory,
 	})
 	return job, told, nil

@@ -12,6 +12,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/backendtest"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -114,7 +116,7 @@ func TestBackupsInAnObjectStoreAreLookedAtAndRestoredByWhoSeesNoOtherCopy(t *tes
 	}})
 	g.Expect(told.Source).To(Equal(at))
 	g.Expect(backendtest.Mounts(job)).To(Equal(map[string]string{"/data/meta": "/data/meta", backend.StateRoot(in.FileSystem): backend.StateRoot(in.FileSystem)}))
-	g.Expect(job.Spec.Template.Spec.Affinity).To(Equal(backend.OnNodes("n2")))
+	g.Expect(job.Spec.Template.Spec.Affinity).To(Equal(podspec.OnNodes("n2")))
 }
 
 func TestARestoringReadsItsSourceAndWritesTheDirectoryOfTheMasterOnTheNewNode(t *testing.T) {
@@ -130,7 +132,7 @@ func TestARestoringReadsItsSourceAndWritesTheDirectoryOfTheMasterOnTheNewNode(t 
 		Plan: "0123abcd", Backup: "20261123-030000", Version: 7, ID: "6B046567398B0398", Path: "/data/meta", Data: "data", Component: "master", User: "mfs",
 		Ledger: backend.Ledger(in.FileSystem, "master"),
 	})))
-	g.Expect(job.Spec.Template.Spec.Affinity).To(Equal(backend.OnNodes("n2")))
+	g.Expect(job.Spec.Template.Spec.Affinity).To(Equal(podspec.OnNodes("n2")))
 	g.Expect(job.Spec.Template.Spec.Containers[0].SecurityContext.Privileged).To(BeNil())
 }
 
@@ -219,14 +221,14 @@ func TestARestoringOntoADiskProvesTheDiskAndSeesNoOtherDirectoryOfTheNode(t *tes
 	in := onDisks("4.57.5")
 	backendtest.Remember(t, New(), &in)
 	disk := in.Targets[0]
-	directory := backend.TargetPath(in.FileSystem, disk.Name) + "/master"
+	directory := assign.TargetPath(in.FileSystem, disk.Name) + "/master"
 	job, told := recoveryOf(t, in, backend.RecoveryRequest{
 		Source:  backend.RecoverySource{Kind: v1alpha1.RecoveryFollower, Node: "n1", Directory: stateDirectory(in.FileSystem, componentMetalogger)},
 		Restore: &backend.RestoreRequest{Plan: "0123abcd", Node: "n1", Directory: directory, Target: disk.Name},
 	})
 	g.Expect(told.Restore.Path).To(Equal(directory))
 	g.Expect(told.Restore.Target).To(HaveValue(Equal(spec.Target{
-		Name: disk.Name, Path: backend.TargetPath(in.FileSystem, disk.Name), UUID: disk.Status.Provisioned.UUID})))
+		Name: disk.Name, Path: assign.TargetPath(in.FileSystem, disk.Name), UUID: disk.Status.Provisioned.UUID})))
 	g.Expect(told.Restore.Target.UUID).NotTo(BeEmpty())
 	disks := spec.TargetsDirectory("storage", "scratch")
 	g.Expect(backendtest.Mounts(job)).To(Equal(map[string]string{

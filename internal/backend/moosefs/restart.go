@@ -9,6 +9,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -65,7 +66,7 @@ func (o *observer) mark(d *disk, pod backend.Pod) string {
 	if !d.listed || o.seen.Targets[d.at].Removing == d.target.Spec.Remove {
 		return ""
 	}
-	asked := backend.Condition(d.target, v1alpha1.ConditionSafeToRemove)
+	asked := assign.Condition(d.target, v1alpha1.ConditionSafeToRemove)
 	switch {
 	case d.target.Spec.Remove && asked != nil && o.unread(pod, asked.LastTransitionTime):
 		return fmt.Sprintf("the disk %s is to be emptied, but MooseFS does not know that yet", d.target.Name)

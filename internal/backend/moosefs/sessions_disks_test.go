@@ -17,6 +17,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/backendtest"
 	"parallelfs.dev/operator/internal/backend/moosefs/cli"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 	"parallelfs.dev/operator/test/patience"
 )
 
@@ -73,7 +74,7 @@ func TestTheAdministratorTakesOverNoSessionOfAClientThatComesBack(t *testing.T) 
 		return string(text)
 	}).WithTimeout(patience.Bound(time.Minute)).WithPolling(time.Millisecond).Should(ContainSubstring("registered to master using previous session"))
 
-	admin := storageClasses(in, backend.NewDomains(in)).Mount.Command
+	admin := storageClasses(in, nodefacts.NewDomains(in)).Mount.Command
 	from := admin[slices.Index(admin, "-H")+1]
 	config := filepath.Join(t.TempDir(), "mfsmount.cfg")
 	m.Expect(os.WriteFile(config, []byte(adminMountConfig(in)), 0o600)).To(Succeed())

@@ -11,6 +11,8 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
 
 // disk is a StorageTarget of a pool, with MooseFS's entry for it.
@@ -49,7 +51,7 @@ func (o *observer) storage() {
 			o.targets(pool, disks, node.IP, record.Slot, seen)
 			targets := o.seen.Targets[before:]
 			seen.Placement = o.placements.Of(name, chunkserverDaemon(pool.Name), seen.Name, pool.CPUPinning, disks)
-			if len(targets) == 0 && backend.HasTargets(pool.Targets, name) {
+			if len(targets) == 0 && nodefacts.HasTargets(pool.Targets, name) {
 				o.unplaced = append(o.unplaced, fmt.Sprintf("one in pool %s on node %s", pool.Name, name))
 			}
 			o.seen.Servers = append(o.seen.Servers, seen)
@@ -126,7 +128,7 @@ func (o *observer) chunkserver(pool, node, ip string, slot int32) (backend.Serve
 func (o *observer) targets(
 	pool v1alpha1.StoragePoolSpec, disks []*v1alpha1.StorageTarget, ip string, slot int32, seen backend.ServerStatus,
 ) {
-	if !backend.OnDevices(pool.Targets) {
+	if !assign.OnDevices(pool.Targets) {
 		o.listed.read(o.in, ip, o.ports.chunkserver(slot), "/"+dataSubdirectory)
 		for _, d := range slices.Sorted(slices.Values(pool.Targets.Directories)) {
 			status, _ := o.target(string(d), seen)
@@ -143,7 +145,7 @@ func (o *observer) targets(
 		if d.server && entry != nil {
 			d.listed, d.said = true, entry.Status
 		}
-		if d.proven, d.unproven = backend.Proven(t); d.unproven != "" && !status.Online {
+		if d.proven, d.unproven = assign.Proven(t); d.unproven != "" && !status.Online {
 			status.Message = backend.Shorten("its disk: " + d.unproven)
 		} else if d.server && !d.listed {
 			status.Message = "the chunkserver does not use this disk: it started before the disk was proven, or it refuses the disk, and its log says why"
@@ -160,7 +162,7 @@ func (o *observer) targets(
 
 // targetData returns the directory in which a chunkserver keeps its data on a disk.
 func targetData(fs *v1alpha1.FileSystem, target string) string {
-	return backend.TargetPath(fs, target) + diskData
+	return assign.TargetPath(fs, target) + diskData
 }
 
 // diskData is the path of that directory on the disk.
@@ -252,7 +254,7 @@ func (o *observer) missingTargets() (unproven, missing []string) {
 // unprovenMetadata returns why the disk of the metadata is not ready; empty if it is, or if there is none.
 func (o *observer) unprovenMetadata() string {
 	record := o.fs.Status.Metadata
-	if record == nil || !backend.OnDevices(o.fs.Spec.Metadata.Targets) {
+	if record == nil || !assign.OnDevices(o.fs.Spec.Metadata.Targets) {
 		return ""
 	}
 	disks := recordedTarget(o.in)
@@ -262,7 +264,7 @@ func (o *observer) unprovenMetadata() string {
 	case len(disks) == 0:
 		return fmt.Sprintf("%s on node %s for the metadata (its StorageTarget is gone; the metadata is on that disk alone)", record.Target, record.Node)
 	}
-	if _, why := backend.Proven(disks[0]); why != "" {
+	if _, why := assign.Proven(disks[0]); why != "" {
 		return backend.Shorten(fmt.Sprintf("%s on node %s for the metadata (its disk: %s)", record.Target, record.Node, why))
 	}
 	return ""

@@ -12,6 +12,9 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -19,11 +22,11 @@ const (
 	// daemonUser owns the data; the images give it the uid and gid 9421.
 	daemonUser = "mfs"
 
-	masterConfig      = backend.RunDirectory + "/mfsmaster.cfg"
-	exportsConfig     = backend.RunDirectory + "/mfsexports.cfg"
-	metaloggerConfig  = backend.RunDirectory + "/mfsmetalogger.cfg"
-	chunkserverConfig = backend.RunDirectory + "/mfschunkserver.cfg"
-	disksConfig       = backend.RunDirectory + "/mfshdd.cfg"
+	masterConfig      = podspec.RunDirectory + "/mfsmaster.cfg"
+	exportsConfig     = podspec.RunDirectory + "/mfsexports.cfg"
+	metaloggerConfig  = podspec.RunDirectory + "/mfsmetalogger.cfg"
+	chunkserverConfig = podspec.RunDirectory + "/mfschunkserver.cfg"
+	disksConfig       = podspec.RunDirectory + "/mfshdd.cfg"
 )
 
 // options renders a configuration file of MooseFS from the operator's options and the user's. It refuses, by name, an option of the user's
@@ -90,7 +93,7 @@ func masterRun(in backend.Input) (spec.Run, error) {
 	}
 	if fs.Spec.FailureDomains.Label != "" {
 		// In 4.x this option would override the storage classes (mfsmaster.cfg(5)).
-		owned["CHUNKS_UNIQUE_MODE"] = fmt.Sprint(uniqueMode(in, backend.NewDomains(in)))
+		owned["CHUNKS_UNIQUE_MODE"] = fmt.Sprint(uniqueMode(in, nodefacts.NewDomains(in)))
 	}
 	const field = "spec.moosefs.config.metadata"
 	if err := refuseSavingMode(field, own(fs).Config.Metadata); err != nil {
@@ -103,7 +106,7 @@ func masterRun(in backend.Input) (spec.Run, error) {
 	}
 	run := spec.Run{
 		Owner: backend.Owner(fs), Component: componentMaster, User: daemonUser, Ledger: backend.Ledger(fs, componentMaster),
-		Directories: directories, Daemon: componentMaster, NodeFile: backend.NodeFile(fs), OnTargets: onTargets,
+		Directories: directories, Daemon: componentMaster, NodeFile: podspec.NodeFile(fs), OnTargets: onTargets,
 		Files: []spec.File{
 			{Path: masterConfig, Content: rendered, Mode: 0o640},
 			{Path: exportsConfig, Content: exports(in), Mode: 0o640},
@@ -119,14 +122,14 @@ func masterRun(in backend.Input) (spec.Run, error) {
 
 // masterPlaces returns where the master keeps its metadata: in a directory of the node, or on its only target.
 func masterPlaces(in backend.Input) (data string, directories []spec.Directory, onTargets *spec.OnTargets) {
-	fs, record, expected := in.FileSystem, in.FileSystem.Status.Metadata, backend.MetadataExpected(in)
+	fs, record, expected := in.FileSystem, in.FileSystem.Status.Metadata, assign.MetadataExpected(in)
 	initialize := &spec.Initialize{
 		Granted: record.Initialized == nil && !expected, Expected: expected,
 		DataGlobs: []string{"metadata*", "changelog*"},
 		// The content of metadata.mfs.empty, which Debian's moosefs-master ships for a new filesystem.
 		Files: []spec.InitialFile{{Name: "metadata.mfs", Content: "MFSM NEW"}},
 	}
-	if backend.OnDevices(fs.Spec.Metadata.Targets) {
+	if assign.OnDevices(fs.Spec.Metadata.Targets) {
 		return onlyTarget, []spec.Directory{},
 			&spec.OnTargets{Directory: componentMaster, Data: dataSubdirectory, Initialize: initialize, All: true}
 	}
@@ -181,7 +184,7 @@ func metaloggerRun(in backend.Input, masterIP string) (spec.Run, error) {
 	return spec.Run{
 		Owner: backend.Owner(fs), Component: componentMetalogger, User: daemonUser, Ledger: backend.Ledger(fs, componentMetalogger),
 		Directories: []spec.Directory{{Path: directory, Data: dataSubdirectory}},
-		Daemon:      componentMetalogger, NodeFile: backend.NodeFile(fs),
+		Daemon:      componentMetalogger, NodeFile: podspec.NodeFile(fs),
 		Files:   []spec.File{{Path: metaloggerConfig, Content: rendered, Mode: 0o640}},
 		Command: []string{"mfsmetalogger", "-f", "-c", metaloggerConfig, "start"},
 	}, nil
@@ -216,7 +219,7 @@ func chunkserverRun(in backend.Input, masterIP string, pool v1alpha1.StoragePool
 	run := spec.Run{
 		Owner: backend.Owner(fs), Component: component, User: daemonUser, Ledger: backend.Ledger(fs, component),
 		Directories: []spec.Directory{{Path: state, Data: dataSubdirectory}},
-		Daemon:      chunkserverDaemon(pool.Name), NodeFile: backend.NodeFile(fs),
+		Daemon:      chunkserverDaemon(pool.Name), NodeFile: podspec.NodeFile(fs),
 		Command: []string{"mfschunkserver", "-f", "-c", chunkserverConfig, "start"},
 	}
 	var disks strings.Builder
@@ -225,7 +228,7 @@ func chunkserverRun(in backend.Input, masterIP string, pool v1alpha1.StoragePool
 		disks.WriteString(dataDirectory(string(d)) + "\n")
 	}
 	list := spec.File{Path: disksConfig, Content: disks.String(), Mode: 0o640}
-	if backend.OnDevices(pool.Targets) {
+	if assign.OnDevices(pool.Targets) {
 		// A missing disk is used again once it is back; the other disks go on without it.
 		run.OnTargets = &spec.OnTargets{Directory: componentChunkserver, Data: dataSubdirectory}
 		list.Line, list.RemoveLine = onlyTarget+"\n", "*"+onlyTarget+"\n" // mfshdd.cfg(5): "*" marks for removal
@@ -238,6 +241,6 @@ const (
 	// mountType is the type in /proc/self/mountinfo for mfsmount, which sets no subtype.
 	mountType = "fuse"
 	// adminMountFile is the configuration of mfsmount in the pod that creates storage classes.
-	adminMountFile = backend.ToldDirectory + "/" + adminMountKey
+	adminMountFile = podspec.ToldDirectory + "/" + adminMountKey
 	adminMountKey  = "mfsmount.cfg"
 )

@@ -10,6 +10,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/backendtest"
+	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
 
 func TestMooseFSIsUpgradedAlongTheTable(t *testing.T) {
@@ -132,7 +133,7 @@ func TestTheAdministratorComesFromAnAddressThatNoClientHas(t *testing.T) {
 	g := NewWithT(t)
 	in := everything("4.57.5")
 	backendtest.Remember(t, New(), &in)
-	admin := storageClasses(in, backend.NewDomains(in)).Mount.Command
+	admin := storageClasses(in, nodefacts.NewDomains(in)).Mount.Command
 	g.Expect(admin).To(ContainElements("-H", "127.0.0.1"), "so it comes from there, too")
 	for _, n := range in.Nodes {
 		g.Expect(exports(in)).NotTo(ContainSubstring(n.IP), "a client on node %s is no administrator", n.Name)

@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/node/store"
 )
@@ -56,13 +57,13 @@ func storeScene(t *testing.T, of backend.StoreBackuper, stores ...map[string][]b
 	s.write(s.o.Told.SecretFile, secret)
 	asked := 0
 	probe := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		nonce := r.URL.Query().Get(backend.NonceParameter)
+		nonce := r.URL.Query().Get(exchange.NonceParameter)
 		s.Expect(r.URL.Path).To(Equal(store.Path))
 		s.Expect(store.Proven(secret, nonce, r.Header.Get(store.ProofHeader))).To(Succeed())
 		packed, err := store.Pack(stores[min(asked, len(stores)-1)], backend.State{Targets: []backend.Target{{Path: "t1"}, {Path: "t2"}}})
 		s.Expect(err).NotTo(HaveOccurred())
 		asked++
-		w.Header().Set(backend.SignatureHeader, store.Signature(secret, nonce, packed))
+		w.Header().Set(exchange.SignatureHeader, store.Signature(secret, nonce, packed))
 		_, _ = w.Write(packed)
 	}))
 	t.Cleanup(probe.Close)

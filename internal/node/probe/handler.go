@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
 	"parallelfs.dev/operator/internal/node/limited"
 	"parallelfs.dev/operator/internal/node/store"
 )
@@ -34,9 +34,9 @@ func (p *Probe) Handler() http.Handler {
 // serveState answers a request with a fresh query. If the filesystem does not answer, this is signed as well, so that no other program can
 // forge it.
 func (p *Probe) serveState(w http.ResponseWriter, r *http.Request) {
-	answer := backend.Answer{Nonce: r.URL.Query().Get(backend.NonceParameter), FileSystemUID: p.told.FileSystem.UID}
-	if !backend.IsNonce(answer.Nonce) {
-		http.Error(w, "ask with /state?"+backend.NonceParameter+"=…, up to 64 letters and digits that the answer repeats", http.StatusBadRequest)
+	answer := exchange.Answer{Nonce: r.URL.Query().Get(exchange.NonceParameter), FileSystemUID: p.told.FileSystem.UID}
+	if !exchange.IsNonce(answer.Nonce) {
+		http.Error(w, "ask with /state?"+exchange.NonceParameter+"=…, up to 64 letters and digits that the answer repeats", http.StatusBadRequest)
 		return
 	}
 	key, err := p.key()
@@ -44,7 +44,7 @@ func (p *Probe) serveState(w http.ResponseWriter, r *http.Request) {
 		p.refuse(w, err)
 		return
 	}
-	signed := backend.IsSignedQuestion(key, answer.Nonce, r.Header.Get(backend.QuestionHeader))
+	signed := exchange.IsSignedQuestion(key, answer.Nonce, r.Header.Get(exchange.QuestionHeader))
 	if signed {
 		release := limited.Hold(r.Context())
 		defer release()
@@ -69,9 +69,9 @@ func (p *Probe) serveState(w http.ResponseWriter, r *http.Request) {
 		p.refuse(w, err)
 		return
 	}
-	w.Header().Set("Content-Type", backend.AnswerType)
+	w.Header().Set("Content-Type", exchange.AnswerType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.Header().Set(backend.SignatureHeader, signature)
+	w.Header().Set(exchange.SignatureHeader, signature)
 	_, _ = w.Write(body) // the client is gone; nothing to do
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/node/limited"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -89,7 +90,7 @@ func New(told spec.Probe, prober backend.Questions, database *backend.StoreDatab
 	}
 	p := &Probe{
 		told: told, prober: prober, ask: output, now: time.Now, log: log,
-		next: &round{done: make(chan struct{})}, wanted: make(chan struct{}, 1), database: database, work: backend.RunDirectory,
+		next: &round{done: make(chan struct{})}, wanted: make(chan struct{}, 1), database: database, work: podspec.RunDirectory,
 	}
 	if told.Host {
 		p.ask = outputOnNode

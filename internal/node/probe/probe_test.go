@@ -21,6 +21,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/test/patience"
 )
@@ -82,18 +83,18 @@ func getSigned(t *testing.T, p *Probe, path, signWith string) (code int, body, s
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, http.NoBody)
 	g.Expect(err).NotTo(HaveOccurred())
 	if signWith != "" {
-		request.Header.Set(backend.QuestionHeader, backend.SignQuestion([]byte(signWith), request.URL.Query().Get(backend.NonceParameter)))
+		request.Header.Set(exchange.QuestionHeader, exchange.SignQuestion([]byte(signWith), request.URL.Query().Get(exchange.NonceParameter)))
 	}
 	response, err := http.DefaultClient.Do(request)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
 	g.Expect(err).NotTo(HaveOccurred())
-	return response.StatusCode, string(content), response.Header.Get(backend.SignatureHeader)
+	return response.StatusCode, string(content), response.Header.Get(exchange.SignatureHeader)
 }
 
 // asks sends a request as the manager does, and runs one turn of the probe for it.
-func asks(t *testing.T, p *Probe, key string) (backend.Answer, error) {
+func asks(t *testing.T, p *Probe, key string) (exchange.Answer, error) {
 	t.Helper()
 	go func() {
 		<-p.wanted
@@ -103,11 +104,11 @@ func asks(t *testing.T, p *Probe, key string) (backend.Answer, error) {
 }
 
 // answered waits for the answer to a request.
-func answered(t *testing.T, p *Probe, nonce, key string) (backend.Answer, error) {
+func answered(t *testing.T, p *Probe, nonce, key string) (exchange.Answer, error) {
 	t.Helper()
 	code, body, signature := getSigned(t, p, "/state?nonce="+nonce, key)
 	NewWithT(t).Expect(code).To(Equal(http.StatusOK), body)
-	return backend.ReadAnswer([]byte(body), signature, []byte(key), nonce, "7")
+	return exchange.ReadAnswer([]byte(body), signature, []byte(key), nonce, "7")
 }
 
 func someState() backend.State {
@@ -135,7 +136,7 @@ func TestAnAnswerIsServed(t *testing.T) {
 	p := f.probe(t)
 	answer, err := asks(t, p, key)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(answer).To(Equal(backend.Answer{Nonce: "N1", FileSystemUID: "7", State: new(someState())}))
+	g.Expect(answer).To(Equal(exchange.Answer{Nonce: "N1", FileSystemUID: "7", State: new(someState())}))
 	code, _ := get(t, p, "/readyz")
 	g.Expect(code).To(Equal(http.StatusOK))
 	code, _ = get(t, p, "/nothing")
@@ -167,7 +168,7 @@ func TestTheAnswerOfAQuestionThatBeganBeforeIsNotUsed(t *testing.T) {
 	first := make(chan struct{})
 	go func() { p.turn(t.Context()); close(first) }()
 	<-began // the filesystem is being queried and is slow
-	answers := make(chan backend.Answer, 1)
+	answers := make(chan exchange.Answer, 1)
 	go func() {
 		answer, err := answered(t, p, "N1", key)
 		if err == nil {
@@ -181,7 +182,7 @@ func TestTheAnswerOfAQuestionThatBeganBeforeIsNotUsed(t *testing.T) {
 	g.Expect(p.next.unsigned+p.next.signed).To(Equal(1), "who asked waits for the next one")
 	f.state.Version = "after"
 	p.turn(t.Context())
-	var answer backend.Answer
+	var answer exchange.Answer
 	g.Eventually(answers).WithTimeout(patience.Bound(time.Minute)).Should(Receive(&answer))
 	g.Expect(answer.State.Version).To(Equal("after"))
 }
@@ -213,7 +214,7 @@ func TestThoseWhoWaitShareTheNextQuestion(t *testing.T) {
 	g.Expect(body).To(ContainSubstring("4 unsigned questions wait for an answer already"))
 
 	// Unsigned requests don't use the manager's places.
-	answers := make(chan backend.Answer, mostSigned)
+	answers := make(chan exchange.Answer, mostSigned)
 	for i := range mostSigned {
 		go func() {
 			answer, err := answered(t, p, fmt.Sprintf("N%d", i), key)
@@ -234,7 +235,7 @@ func TestThoseWhoWaitShareTheNextQuestion(t *testing.T) {
 	p.turn(t.Context())
 	nonces := map[string]bool{}
 	for range mostSigned {
-		var answer backend.Answer
+		var answer exchange.Answer
 		g.Eventually(answers).WithTimeout(patience.Bound(time.Minute)).Should(Receive(&answer))
 		nonces[answer.Nonce] = true
 	}
@@ -246,7 +247,7 @@ func TestAnAnswerIsSignedWithTheKeyThatIsThereNow(t *testing.T) {
 	g, f := NewWithT(t), &filesystem{state: someState()}
 	p := f.probe(t)
 	_, err := asks(t, p, "another")
-	g.Expect(err).To(MatchError(backend.ErrUnsigned))
+	g.Expect(err).To(MatchError(exchange.ErrUnsigned))
 	// The Secret was deleted, the operator recreated it, and the kubelet has updated the file.
 	g.Expect(os.WriteFile(p.told.KeyFile, []byte("another"), 0o600)).To(Succeed())
 	_, err = asks(t, p, "another")

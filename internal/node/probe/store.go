@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
 	"parallelfs.dev/operator/internal/node/limited"
 	"parallelfs.dev/operator/internal/node/store"
 )
@@ -15,7 +16,7 @@ import (
 // serveStore serves the files of the metadata that the daemon in the same pod keeps. It adds the filesystem's own answer to a query that
 // ran before the files were read.
 func (p *Probe) serveStore(w http.ResponseWriter, r *http.Request) {
-	nonce := r.URL.Query().Get(backend.NonceParameter)
+	nonce := r.URL.Query().Get(exchange.NonceParameter)
 	secret, err := os.ReadFile(p.told.Store.SecretFile)
 	if err != nil {
 		p.refuse(w, fmt.Errorf("read the filesystem's secret: %w", err))
@@ -39,7 +40,7 @@ func (p *Probe) serveStore(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(storeLimit)) // the default is meant for small answers
 	w.Header().Set("Content-Type", "application/x-tar")
-	w.Header().Set(backend.SignatureHeader, store.Signature(secret, nonce, body))
+	w.Header().Set(exchange.SignatureHeader, store.Signature(secret, nonce, body))
 	_, _ = w.Write(body) // #nosec G705 -- it is an archive and no page; when the client has gone, nothing is to be done for it
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
 	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -97,7 +98,7 @@ func (o Options) restoreDisk(ctx context.Context) error {
 
 // storedFor returns the files of the store in a backup whose content matches the plan.
 func (o Options) storedFor(ctx context.Context, name, has string) (map[string][]byte, error) {
-	known, err := backend.Said(o.Told.Known)
+	known, err := exchange.Said(o.Told.Known)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says what is wrong
 	}

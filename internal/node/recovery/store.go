@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
 	"parallelfs.dev/operator/internal/node/backup"
 	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/spec"
@@ -17,7 +18,7 @@ import (
 
 // foundStore reads the store in a backup as its daemon would, and lists what it lacks compared with the operator's record.
 func (o Options) foundStore(ctx context.Context, m spec.BackupManifest) (spec.RecoveryFound, error) {
-	known, err := backend.Said(o.Told.Known)
+	known, err := exchange.Said(o.Told.Known)
 	if err != nil {
 		return spec.RecoveryFound{}, err //nolint:wrapcheck // it says what is wrong
 	}

@@ -19,6 +19,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
 	"parallelfs.dev/operator/internal/node/directory"
 	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/recovery"
@@ -75,7 +76,7 @@ func ofShelf(t *testing.T, place string) recovery.Options {
 	return recovery.Options{
 		Told: spec.Recovery{
 			Owner: scratch, Version: "1.2", Scratch: t.TempDir(), Source: spec.RecoverySource{Backups: place},
-			Known: backend.Known(nil, map[v1alpha1.Role][]int32{v1alpha1.RoleStorage: {1, 2}}),
+			Known: exchange.Known(nil, map[v1alpha1.Role][]int32{v1alpha1.RoleStorage: {1, 2}}),
 		},
 		Store: shelf{}, Work: t.TempDir(), Output: io.Discard,
 		Prover: directory.Prover{Owner: scratch, Component: "service", Ledger: filepath.Join(t.TempDir(), "ledger.json"),

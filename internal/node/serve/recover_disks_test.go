@@ -17,7 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/api/v1alpha1"
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
 	"parallelfs.dev/operator/internal/node/format/ldiskfs"
 	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/node/store"
@@ -27,7 +27,7 @@ import (
 func (m *machine) recovers(told spec.Recovery) (answer spec.RecoveryAnswer, said string) {
 	m.Helper()
 	told.Owner, told.Backend, told.Version, told.Scratch = m.file.FileSystem, "Lustre", "2.17.57", m.TempDir()
-	told.Known = backend.Known(nil, map[v1alpha1.Role][]int32{
+	told.Known = exchange.Known(nil, map[v1alpha1.Role][]int32{
 		v1alpha1.RoleManagement: {1}, v1alpha1.RoleMetadata: {1}, v1alpha1.RoleStorage: {1, 2},
 	})
 	p := m.start("recover", told)

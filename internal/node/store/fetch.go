@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
 )
 
 const (
@@ -38,7 +38,7 @@ func sum(secret []byte, kind, nonce string, body []byte) string {
 
 // Proven returns nil if the request with this nonce was signed with the secret.
 func Proven(secret []byte, nonce, proof string) error {
-	if len(secret) == 0 || !backend.IsNonce(nonce) || !hmac.Equal([]byte(proof), []byte(sum(secret, "question", nonce, nil))) {
+	if len(secret) == 0 || !exchange.IsNonce(nonce) || !hmac.Equal([]byte(proof), []byte(sum(secret, "question", nonce, nil))) {
 		return ErrNotProven
 	}
 	return nil
@@ -54,7 +54,7 @@ func Fetch(ctx context.Context, client *http.Client, address string, secret []by
 	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
 	defer cancel()
 	nonce := rand.Text()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+Path+"?"+backend.NonceParameter+"="+nonce, http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+Path+"?"+exchange.NonceParameter+"="+nonce, http.NoBody)
 	if err != nil {
 		return nil, fmt.Errorf("ask for the store: %w", err)
 	}
@@ -76,7 +76,7 @@ func Fetch(ctx context.Context, client *http.Client, address string, secret []by
 		return nil, fmt.Errorf("the probe at %s does not hand out the store (%s): %s", address, response.Status,
 			strings.TrimSpace(string(body[:min(most, len(body))])))
 	}
-	if len(secret) == 0 || !hmac.Equal([]byte(response.Header.Get(backend.SignatureHeader)), []byte(Signature(secret, nonce, body))) {
+	if len(secret) == 0 || !hmac.Equal([]byte(response.Header.Get(exchange.SignatureHeader)), []byte(Signature(secret, nonce, body))) {
 		return nil, fmt.Errorf("what the probe at %s hands out as the store is not signed with this filesystem's secret", address)
 	}
 	return body, nil

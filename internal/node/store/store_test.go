@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -147,7 +148,7 @@ func TestOnlyTheDirectoryOfThisFileSystemIsHandedOut(t *testing.T) {
 func TestAStoreIsTakenOnlyFromWhoKnowsTheSecret(t *testing.T) {
 	secret, other := []byte("correct-horse"), []byte("wrong-horse")
 	signs := func(sign func(nonce string) string) func(w http.ResponseWriter, nonce string) {
-		return func(w http.ResponseWriter, nonce string) { w.Header().Set(backend.SignatureHeader, sign(nonce)) }
+		return func(w http.ResponseWriter, nonce string) { w.Header().Set(exchange.SignatureHeader, sign(nonce)) }
 	}
 	fails := func(code int) func(w http.ResponseWriter, nonce string) {
 		return func(w http.ResponseWriter, _ string) { w.WriteHeader(code) }
@@ -167,7 +168,7 @@ func TestAStoreIsTakenOnlyFromWhoKnowsTheSecret(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				nonce := r.URL.Query().Get(backend.NonceParameter)
+				nonce := r.URL.Query().Get(exchange.NonceParameter)
 				g.Expect(Proven(secret, nonce, r.Header.Get(ProofHeader))).To(Succeed())
 				g.Expect(Proven(other, nonce, r.Header.Get(ProofHeader))).To(MatchError(ErrNotProven))
 				g.Expect(Proven(nil, nonce, sum(nil, "question", nonce, nil))).To(MatchError(ErrNotProven), "no secret proves nothing")

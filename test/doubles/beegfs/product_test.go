@@ -19,6 +19,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/beegfs"
+	"parallelfs.dev/operator/internal/backend/shared/exchange"
 	"parallelfs.dev/operator/internal/node/backup"
 	"parallelfs.dev/operator/internal/node/directory"
 	"parallelfs.dev/operator/internal/node/durable"
@@ -183,8 +184,8 @@ func (c *cluster) backUp(told spec.Backup, name string) string {
 		said := c.said()
 		packed, err := store.Pack(c.files(), said)
 		g.Expect(err).NotTo(HaveOccurred())
-		secret, nonce := []byte("the secret of this test"), r.URL.Query().Get(backend.NonceParameter)
-		w.Header().Set(backend.SignatureHeader, store.Signature(secret, nonce, packed))
+		secret, nonce := []byte("the secret of this test"), r.URL.Query().Get(exchange.NonceParameter)
+		w.Header().Set(exchange.SignatureHeader, store.Signature(secret, nonce, packed))
 		_, _ = w.Write(packed)
 	}))
 	defer probe.Close()
@@ -207,7 +208,7 @@ func (c *cluster) recovers(owner spec.Owner, place, id, lacks string, targets ..
 	o := recovery.Options{
 		Told: spec.Recovery{
 			Owner: owner, Backend: "BeeGFS", Version: c.version, Scratch: c.t.TempDir(), Source: spec.RecoverySource{Backups: place},
-			Known: backend.Known(map[v1alpha1.Role][]int32{v1alpha1.RoleMetadata: {1}, v1alpha1.RoleStorage: {1}},
+			Known: exchange.Known(map[v1alpha1.Role][]int32{v1alpha1.RoleMetadata: {1}, v1alpha1.RoleStorage: {1}},
 				map[v1alpha1.Role][]int32{v1alpha1.RoleStorage: targets}),
 		},
 		Store: beegfs.New(), Work: c.t.TempDir(), Output: io.Discard,

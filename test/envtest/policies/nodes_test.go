@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 )
 
 func TestTheManagerChangesOfANodeOnlyItsOwnLabels(t *testing.T) {
-	own := backend.NodeLabels("storage", "scratch", "11111111-2222") + "meta-0"
+	own := podspec.NodeLabels("storage", "scratch", "11111111-2222") + "meta-0"
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "labeled-", Labels: map[string]string{"rack": "a", own: ""}}}
 	g := NewWithT(t)
 	g.Expect(server.Client.Create(t.Context(), node)).To(Succeed())

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -51,9 +51,9 @@ const (
 	// TrustName is the file of the ConfigMap with the certificates that prove the management service of BeeGFS 8, in PEM.
 	TrustName = "management-trust.pem"
 	// TrustFile is the path of it.
-	TrustFile = backend.ToldDirectory + "/" + TrustName
+	TrustFile = podspec.ToldDirectory + "/" + TrustName
 	// ClientConfig is the configuration that beegfs-ctl shares with clients.
-	ClientConfig = backend.ToldDirectory + "/beegfs-client.conf"
+	ClientConfig = podspec.ToldDirectory + "/beegfs-client.conf"
 	// AuthDirectory holds the shared secret in every pod, in the file AuthKey.
 	AuthDirectory = "/etc/parallelfs-auth"
 	// AuthKey holds the shared secret: all its bytes are the secret, so that nothing may follow them, not even a newline.
