@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 )
 
 func TestRangesOverlapWhenAPortIsInBoth(t *testing.T) {
@@ -19,10 +20,10 @@ func TestRangesOverlapWhenAPortIsInBoth(t *testing.T) {
 
 func TestDirectoriesAreNestedByTheirElements(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(Nested("/data/a", "/data/a/")).To(BeTrue())
-	g.Expect(Nested("/data/a/b", "/data/a")).To(BeTrue())
-	g.Expect(Nested("/data/a", "/data/a/b")).To(BeTrue())
-	g.Expect(Nested("/data/a", "/data/ab")).To(BeFalse())
+	g.Expect(assign.Nested("/data/a", "/data/a/")).To(BeTrue())
+	g.Expect(assign.Nested("/data/a/b", "/data/a")).To(BeTrue())
+	g.Expect(assign.Nested("/data/a", "/data/a/b")).To(BeTrue())
+	g.Expect(assign.Nested("/data/a", "/data/ab")).To(BeFalse())
 }
 
 // claimsOf returns the claims of a filesystem with metadata on a node, and a pool on others.
@@ -56,7 +57,7 @@ func TestConflictsAreThoseOfOneNode(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			err := RefuseConflicts(Input{Claims: []Claims{c.theirs}}, mine)
+			err := assign.RefuseConflicts(Input{Claims: []Claims{c.theirs}}, mine)
 			if c.says == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 			} else {

@@ -86,7 +86,7 @@ type lists struct {
 
 // list is the address and the length of a list.
 type list[T any] struct {
-	First *T
+	first *T
 	count int
 }
 

@@ -73,7 +73,7 @@ func backends(t *testing.T, folder string) (names []string) {
 	entries, err := os.ReadDir(folder)
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, e := range entries {
-		if e.IsDir() && e.Name() != "all" && e.Name() != "backendtest" {
+		if e.IsDir() && e.Name() != "all" && e.Name() != "backendtest" && e.Name() != "shared" {
 			names = append(names, e.Name())
 		}
 	}

@@ -40,7 +40,8 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	}
 	place := b.MetadataPlace(in.FileSystem)
 	on := plan.TargetNodes{
-		Management: metadatajobs.MetadataNodes(in.FileSystem, in.Nodes, place.NodeSelector, node), Metadata: nodes, Pools: assign.PoolNodes(pools),
+		Management: metadatajobs.MetadataNodes(in.FileSystem, in.Nodes, place.NodeSelector, node), Metadata: nodes,
+		Pools:        assign.PoolNodes(pools),
 		LostMetadata: metadatajobs.LostMetadataTarget(in.FileSystem, in.Nodes, place.NodeSelector),
 	}
 	if disks.Waits(in.FileSystem) {
@@ -63,7 +64,7 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	if err := refuseOwnConflicts(after); err != nil {
 		return backend.Allocation{}, err
 	}
-	if err := backend.RefuseConflicts(in, b.Claims(&fs, after.FileSystemNodes)); err != nil {
+	if err := assign.RefuseConflicts(in, b.Claims(&fs, after.FileSystemNodes)); err != nil {
 		return backend.Allocation{}, err
 	}
 	return backend.Allocation{

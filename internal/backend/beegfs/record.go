@@ -173,7 +173,7 @@ func refuseOwnConflicts(in backend.Input) error {
 		}
 		for i, a := range uses[node] {
 			for _, b := range uses[node][:i] {
-				if backend.Nested(a.directory, b.directory) {
+				if assign.Nested(a.directory, b.directory) {
 					return backend.Invalid(v1alpha1.ReasonDirectoryConflict, "on node %s, %s is for %s, and %s for %s; give each a directory of its own, outside of the others",
 						node, b.directory, b.what, a.directory, a.what)
 				}
@@ -204,7 +204,7 @@ func refuseSharedMount(in backend.Input) error {
 		}
 		for _, n := range backend.ClientNodes(other, in.Nodes) {
 			for _, d := range mine[n.Name] {
-				if d != "" && backend.Nested(d, string(other.Spec.Clients.MountPath)) {
+				if d != "" && assign.Nested(d, string(other.Spec.Clients.MountPath)) {
 					return backend.Invalid(v1alpha1.ReasonDirectoryConflict, "FileSystem %s/%s is mounted at %s on node %s, and this one uses %s there; give each its own directory",
 						other.Namespace, other.Name, other.Spec.Clients.MountPath, n.Name, d)
 				}
@@ -261,7 +261,7 @@ func recordPorts(in backend.Input, disks assign.OnDisks, recorded int32) (int32,
 	case asked != nil:
 		return *asked, nil
 	}
-	return backend.FreePorts(in, first, last, reservedPorts, "spec.beegfs.basePort") //nolint:wrapcheck // it is a sentence for a person
+	return assign.FreePorts(in, first, last, reservedPorts, "spec.beegfs.basePort") //nolint:wrapcheck // it is a sentence for a person
 }
 
 // answered is the time of the query behind the answer, by the manager's clock; nil while there is none.

@@ -81,7 +81,7 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	fs.Status.Lustre, fs.Status.Given = lustre, numbers.Settle()
 	after := a.records.All()
 	claims := b.Claims(&fs, after)
-	if err := backend.RefuseConflicts(in, claims); err != nil {
+	if err := assign.RefuseConflicts(in, claims); err != nil {
 		return backend.Allocation{}, err
 	}
 	if err := refuseOthers(in, lustre, claims.Directories); err != nil {

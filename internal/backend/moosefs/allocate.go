@@ -34,7 +34,8 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 		return backend.Allocation{}, err
 	}
 	nodes := plan.TargetNodes{
-		Metadata: metadatajobs.MetadataNodes(in.FileSystem, in.Nodes, in.FileSystem.Spec.Metadata.NodeSelector, node), Pools: assign.PoolNodes(pools),
+		Metadata:     metadatajobs.MetadataNodes(in.FileSystem, in.Nodes, in.FileSystem.Spec.Metadata.NodeSelector, node),
+		Pools:        assign.PoolNodes(pools),
 		LostMetadata: metadatajobs.LostMetadataTarget(in.FileSystem, in.Nodes, in.FileSystem.Spec.Metadata.NodeSelector),
 	}
 	if disks.Waits(in.FileSystem) {
@@ -49,7 +50,7 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 	fs.Status, joins = assign.Recorded(in, metadata, pools, numbers)
 	records := assign.NewRecords(in)
 	records.Join(pools, chunkserverDaemon)
-	if err := backend.RefuseConflicts(in, b.Claims(&fs, records.All())); err != nil {
+	if err := assign.RefuseConflicts(in, b.Claims(&fs, records.All())); err != nil {
 		return backend.Allocation{}, err
 	}
 	out := backend.Allocation{Status: fs.Status, Nodes: records.Changed(), Joins: joins, TargetNodes: nodes}

@@ -60,7 +60,7 @@ func choosePort(in backend.Input) (int32, error) {
 	case disks.Waits(fs):
 		return 0, nil
 	}
-	return backend.FreePorts(in, (*v1alpha1.MooseFSSpec)(nil).Ports(), 65504, reservedPorts, "spec.moosefs.basePort")
+	return assign.FreePorts(in, (*v1alpha1.MooseFSSpec)(nil).Ports(), 65504, reservedPorts, "spec.moosefs.basePort")
 }
 
 // chooseMetaloggers returns nodes of spec.nodes other than the master's: those that were chosen before, then others by name. None is chosen

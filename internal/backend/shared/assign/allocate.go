@@ -54,7 +54,9 @@ func RecordPools(in backend.Input, disks OnDisks, numbers *Numbers) ([]backend.P
 
 // Recorded returns the status of a filesystem with the given metadata, pools and numbers, and the servers that this adds to the pools, for
 // Allocation.Joins. Earlier observations of a pool are kept.
-func Recorded(in backend.Input, metadata v1alpha1.MetadataRecord, pools []backend.PoolRecord, numbers *Numbers) (v1alpha1.FileSystemStatus, []string) {
+func Recorded(
+	in backend.Input, metadata v1alpha1.MetadataRecord, pools []backend.PoolRecord, numbers *Numbers,
+) (v1alpha1.FileSystemStatus, []string) {
 	status := in.FileSystem.Status
 	status.Metadata, status.Given = &metadata, numbers.Settle()
 	status.StoragePools = make([]v1alpha1.StoragePoolStatus, 0, len(pools))

@@ -8,6 +8,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/assign"
 	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
 
@@ -70,7 +71,7 @@ func refuseMountPath(fs *v1alpha1.FileSystem) error {
 		directories = append(directories, string(b.Nodes.Directory))
 	}
 	for _, d := range directories {
-		if backend.Nested(d, mount) {
+		if assign.Nested(d, mount) {
 			return backend.Invalid(v1alpha1.ReasonDirectoryConflict,
 				"the filesystem is mounted at %s, and the spec has %s for data; set another spec.clients.mountPath, or another directory", mount, d)
 		}

@@ -64,7 +64,7 @@ func DecideBackups(v BackupView) BackupDecision {
 	asked := v.FileSystem.Spec.Backups
 	if asked == nil {
 		return BackupDecision{Remove: jobNames(v.Jobs, func(BackupJobFacts) bool { return true }), Condition: backend.Problem{
-			v1alpha1.ReasonBackupsNotConfigured, "the metadata is not backed up; set spec.backups"}}
+			Reason: v1alpha1.ReasonBackupsNotConfigured, Message: "the metadata is not backed up; set spec.backups"}}
 	}
 	places := BackupPlaces(v.FileSystem, v.Nodes)
 	var d BackupDecision
@@ -78,7 +78,7 @@ func DecideBackups(v BackupView) BackupDecision {
 	})
 	clock, err := newSchedule(asked)
 	if err != nil {
-		d.Condition = backend.Problem{v1alpha1.ReasonBackupsInvalid, err.Error()}
+		d.Condition = backend.Problem{Reason: v1alpha1.ReasonBackupsInvalid, Message: err.Error()}
 		return d
 	}
 	due, before := clock.lastTwo(v.Now)
@@ -293,8 +293,8 @@ const (
 // enough, because the last one may still run.
 func backedUp(places []backend.BackupPlace, d BackupDecision, jobs []BackupJobFacts, before time.Time) backend.Problem {
 	if len(places) == 0 {
-		return backend.Problem{v1alpha1.ReasonBackupsInvalid,
-			"spec.backups.nodes.nodeSelector selects no node but that of the metadata; label another node, or name a claim or an object store"}
+		return backend.Problem{Reason: v1alpha1.ReasonBackupsInvalid,
+			Message: "spec.backups.nodes.nodeSelector selects no node but that of the metadata; label another node, or name a claim or an object store"}
 	}
 	oldest := before.UTC().Format(spec.BackupNameLayout)
 	var failed, old, pending, good []string
@@ -314,13 +314,15 @@ func backedUp(places []backend.BackupPlace, d BackupDecision, jobs []BackupJobFa
 	}
 	switch {
 	case len(failed) > 0:
-		return backend.Problem{v1alpha1.ReasonBackupFailed, "the newest backup is not verified: " + strings.Join(failed, "; ")}
+		return backend.Problem{Reason: v1alpha1.ReasonBackupFailed, Message: "the newest backup is not verified: " + strings.Join(failed, "; ")}
 	case len(old) > 0:
-		return backend.Problem{v1alpha1.ReasonBackupTooOld, "backups are due and were not made; the newest: " + strings.Join(old, "; ")}
+		return backend.Problem{
+			Reason: v1alpha1.ReasonBackupTooOld, Message: "backups are due and were not made; the newest: " + strings.Join(old, "; "),
+		}
 	case len(pending) > 0:
-		return backend.Problem{v1alpha1.ReasonBackupPending, "the first backup is not made yet: " + strings.Join(pending, "; ")}
+		return backend.Problem{Reason: v1alpha1.ReasonBackupPending, Message: "the first backup is not made yet: " + strings.Join(pending, "; ")}
 	default:
-		return backend.Problem{v1alpha1.ReasonVerified, "the newest backups are verified: " + strings.Join(good, "; ")}
+		return backend.Problem{Reason: v1alpha1.ReasonVerified, Message: "the newest backups are verified: " + strings.Join(good, "; ")}
 	}
 }
 

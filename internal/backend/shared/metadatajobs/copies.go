@@ -271,11 +271,13 @@ func copiesCondition(copies []v1alpha1.MetadataCopyStatus, now time.Time) backen
 	count := fmt.Sprintf("%d of %d copies of the metadata are proven", len(proven), len(copies))
 	switch {
 	case len(lacking) > 0:
-		return backend.Problem{v1alpha1.ReasonCopiesUnproven, count + "; look at the metaloggers on " + backend.List(append(lacking, unread...))}
+		return backend.Problem{
+			Reason: v1alpha1.ReasonCopiesUnproven, Message: count + "; look at the metaloggers on " + backend.List(append(lacking, unread...)),
+		}
 	case len(unread) > 0:
-		return backend.Problem{v1alpha1.ReasonCopiesUnread, count + "; not proven yet: " + backend.List(unread)}
+		return backend.Problem{Reason: v1alpha1.ReasonCopiesUnread, Message: count + "; not proven yet: " + backend.List(unread)}
 	default:
-		return backend.Problem{v1alpha1.ReasonCopiesProven, count + ": " + backend.List(proven)}
+		return backend.Problem{Reason: v1alpha1.ReasonCopiesProven, Message: count + ": " + backend.List(proven)}
 	}
 }
 

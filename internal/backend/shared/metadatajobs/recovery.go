@@ -85,12 +85,12 @@ func DecideRecovery(v RecoveryView) RecoveryDecision {
 		return v.over(backend.Problem{})
 	}
 	if m := fs.Status.Metadata; m != nil && m.Recovered != nil && m.Recovered.PlanHash == word {
-		return v.over(backend.Problem{v1alpha1.ReasonMetadataRecovered, fmt.Sprintf("%s was made again from %s, on node %s. Take the word back: "+
+		return v.over(backend.Problem{Reason: v1alpha1.ReasonMetadataRecovered, Message: fmt.Sprintf("%s was made again from %s, on node %s. Take the word back: "+
 			"kubectl -n %s annotate filesystem %s %s-",
 			v.Place.Noun, m.Recovered.From, m.Node, fs.Namespace, fs.Name, v1alpha1.AnnotationRecoverMetadata)})
 	}
 	if why := v.notLost(); why != "" {
-		return v.over(backend.Problem{v1alpha1.ReasonRecoveryRefused, "nothing is recovered: " + why})
+		return v.over(backend.Problem{Reason: v1alpha1.ReasonRecoveryRefused, Message: "nothing is recovered: " + why})
 	}
 	if r := v.Recorded; r != nil && r.Approved != "" && r.Approved == word {
 		return v.restore()
@@ -102,7 +102,9 @@ func DecideRecovery(v RecoveryView) RecoveryDecision {
 	r := v.Recorded
 	if r == nil || r.Approved != "" || r.Node != to.Node || r.Directory != to.Directory || r.Target != to.Target ||
 		r.Looked != nil && v.Now.Sub(r.Looked.Time) > planLife {
-		d := v.over(backend.Problem{v1alpha1.ReasonRecoveryLooking, "the places where copies of " + v.Place.Noun + " may lie are asked what they have"})
+		d := v.over(backend.Problem{
+			Reason: v1alpha1.ReasonRecoveryLooking, Message: "the places where copies of " + v.Place.Noun + " may lie are asked what they have",
+		})
 		d.Recovery = &v1alpha1.RecoveryStatus{Asked: v.stamp(), Node: to.Node, Directory: to.Directory, Target: to.Target}
 		return d
 	}
@@ -186,7 +188,9 @@ func LostMetadataTarget(fs *v1alpha1.FileSystem, nodes []backend.Node, selector 
 // place returns the new place of the metadata: on the only node that the spec selects, in its directory or on the disk that it gets there.
 func (v *RecoveryView) place() (v1alpha1.MetadataRecord, backend.Problem) {
 	refused := func(format string, args ...any) (v1alpha1.MetadataRecord, backend.Problem) {
-		return v1alpha1.MetadataRecord{}, backend.Problem{v1alpha1.ReasonRecoveryRefused, "nothing is recovered: " + fmt.Sprintf(format, args...)}
+		return v1alpha1.MetadataRecord{}, backend.Problem{
+			Reason: v1alpha1.ReasonRecoveryRefused, Message: "nothing is recovered: " + fmt.Sprintf(format, args...),
+		}
 	}
 	selector, old := v.Place.NodeSelector, v.FileSystem.Status.Metadata
 	nodes := RecoveryNodes(v.Nodes, selector, old.Node)
@@ -213,7 +217,7 @@ func (v *RecoveryView) place() (v1alpha1.MetadataRecord, backend.Problem) {
 	} else {
 		t, waits := v.disk(n.Name)
 		if waits != "" {
-			return record, backend.Problem{v1alpha1.ReasonRecoveryLooking, v.Place.Noun + " gets another disk first: " + waits}
+			return record, backend.Problem{Reason: v1alpha1.ReasonRecoveryLooking, Message: v.Place.Noun + " gets another disk first: " + waits}
 		}
 		record.Target, record.Directory = t, path.Join(assign.TargetPath(v.FileSystem, t), v.Place.Component)
 	}
@@ -272,7 +276,9 @@ func (v *RecoveryView) look() RecoveryDecision {
 	}
 	d.Remove = v.others(wanted)
 	if len(waits) > 0 {
-		d.Condition = backend.Problem{v1alpha1.ReasonRecoveryLooking, "these places are asked what they have: " + backend.List(waits)}
+		d.Condition = backend.Problem{
+			Reason: v1alpha1.ReasonRecoveryLooking, Message: "these places are asked what they have: " + backend.List(waits),
+		}
 		return d
 	}
 	named := map[string]bool{}
@@ -323,11 +329,13 @@ func (v *RecoveryView) plan(word string) RecoveryDecision {
 	switch word {
 	case r.PlanHash:
 		r.Approved = r.PlanHash
-		d.Condition = backend.Problem{v1alpha1.ReasonRestoring, v.restores(r)}
+		d.Condition = backend.Problem{Reason: v1alpha1.ReasonRestoring, Message: v.restores(r)}
 	case v1alpha1.RecoverPlan:
-		d.Condition = backend.Problem{v1alpha1.ReasonRecoveryApproval, v.promise(from, r) + " To approve exactly this: " + annotate + r.PlanHash}
+		d.Condition = backend.Problem{
+			Reason: v1alpha1.ReasonRecoveryApproval, Message: v.promise(from, r) + " To approve exactly this: " + annotate + r.PlanHash,
+		}
 	default:
-		d.Condition = backend.Problem{v1alpha1.ReasonRecoveryRefused, fmt.Sprintf("%s is not the hash of the plan: what there is has changed since it was, or it is a wrong one. "+
+		d.Condition = backend.Problem{Reason: v1alpha1.ReasonRecoveryRefused, Message: fmt.Sprintf("%s is not the hash of the plan: what there is has changed since it was, or it is a wrong one. "+
 			"Nothing was done. The plan of now, %s: %s To approve it: %s%s",
 			v1alpha1.Cut(word, maxRecoveryID), r.PlanHash, v.promise(from, r), annotate, r.PlanHash)}
 	}
@@ -364,7 +372,7 @@ func (v *RecoveryView) choose(candidates []v1alpha1.RecoveryCandidate) (v1alpha1
 		}
 	}
 	refused := func(reason, format string, args ...any) (v1alpha1.RecoveryCandidate, backend.Problem) {
-		return v1alpha1.RecoveryCandidate{}, backend.Problem{reason, fmt.Sprintf(format, args...)}
+		return v1alpha1.RecoveryCandidate{}, backend.Problem{Reason: reason, Message: fmt.Sprintf(format, args...)}
 	}
 	chosen, named := v.FileSystem.Annotations[v1alpha1.AnnotationRecoverFrom]
 	if len(usable) == 0 {
@@ -453,7 +461,7 @@ func (v *RecoveryView) restore() RecoveryDecision {
 	r := v.Recorded.DeepCopy()
 	d := RecoveryDecision{Recovery: r}
 	failed := func(why string) RecoveryDecision {
-		d.Condition = backend.Problem{v1alpha1.ReasonRecoveryFailed, fmt.Sprintf("%s was not made again: %s. To begin anew: "+
+		d.Condition = backend.Problem{Reason: v1alpha1.ReasonRecoveryFailed, Message: fmt.Sprintf("%s was not made again: %s. To begin anew: "+
 			"kubectl -n %s annotate --overwrite filesystem %s %s=%s", v.Place.Noun, why, v.FileSystem.Namespace, v.FileSystem.Name,
 			v1alpha1.AnnotationRecoverMetadata, v1alpha1.RecoverPlan)}
 		return d
@@ -473,7 +481,7 @@ func (v *RecoveryView) restore() RecoveryDecision {
 	}
 	name := backend.ChildName(v.FileSystem, "recover-"+backend.Hash("restore", r.Approved, r.Asked.Unix()))
 	d.Remove = v.others([]string{name})
-	d.Condition = backend.Problem{v1alpha1.ReasonRestoring, v.restores(r)}
+	d.Condition = backend.Problem{Reason: v1alpha1.ReasonRestoring, Message: v.restores(r)}
 	job := slices.IndexFunc(v.Jobs, func(j RecoveryJobFacts) bool { return j.Name == name })
 	if job < 0 {
 		d.Start = []backend.RecoveryRequest{{Job: name, Source: v.Sources[at], Restore: &backend.RestoreRequest{
@@ -486,8 +494,8 @@ func (v *RecoveryView) restore() RecoveryDecision {
 	case facts.Ended && facts.Answer != nil && facts.Answer.Restored && len(facts.Answer.Found) == 1:
 		old, made := v.FileSystem.Status.Metadata, facts.Answer.Found[0]
 		d.Recovery = nil
-		d.Condition = backend.Problem{v1alpha1.ReasonMetadataRecovered,
-			fmt.Sprintf("%s was made again from %s, on node %s", v.Place.Noun, from.Name, r.Node)}
+		d.Condition = backend.Problem{Reason: v1alpha1.ReasonMetadataRecovered,
+			Message: fmt.Sprintf("%s was made again from %s, on node %s", v.Place.Noun, from.Name, r.Node)}
 		d.Metadata = &v1alpha1.MetadataRecord{
 			Node: r.Node, Directory: r.Directory, Target: r.Target, Initialized: old.Initialized, Recovered: &v1alpha1.MetadataRecovered{
 				PlanHash: r.Approved, From: from.Name, Version: max(0, made.Version), ID: v1alpha1.Cut(made.ID, maxRecoveryID),

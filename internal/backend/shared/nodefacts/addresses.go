@@ -116,7 +116,9 @@ func AddressProblem(in backend.Input, families []corev1.IPFamily) *backend.Probl
 	case 0:
 		return nil
 	case 1:
-		return &backend.Problem{Reason: v1alpha1.ReasonNoAddress, Message: "node " + without[0] + " " + backend.Unusable(in, families, without[0])}
+		return &backend.Problem{
+			Reason: v1alpha1.ReasonNoAddress, Message: "node " + without[0] + " " + backend.Unusable(in, families, without[0]),
+		}
 	default:
 		return &backend.Problem{Reason: v1alpha1.ReasonNoAddress, Message: fmt.Sprintf("%d nodes have no address that the filesystem can use: %s; for example, node %s %s",
 			len(without), backend.List(without), without[0], backend.Unusable(in, families, without[0]))}

@@ -32,7 +32,9 @@ const (
 
 // BackupJob returns the Job of a backup. Its container runs `node backup` with the given configuration. The backend decides how the data is
 // copied; the rest is the same for all backends.
-func (p Pods) BackupJob(request backend.BackupRequest, c corev1.Container, told spec.Backup, more ...corev1.Volume) (*batchv1.Job, spec.Backup) {
+func (p Pods) BackupJob(
+	request backend.BackupRequest, c corev1.Container, told spec.Backup, more ...corev1.Volume,
+) (*batchv1.Job, spec.Backup) {
 	fs := p.FileSystem
 	keep := fs.Spec.Backups.Keep
 	told.Owner, told.Backend = backend.Owner(fs), string(fs.Spec.Type)
@@ -40,7 +42,8 @@ func (p Pods) BackupJob(request backend.BackupRequest, c corev1.Container, told 
 	told.Keep, told.MaxAgeDays, told.CopySeconds = int(keep.Count), int(keep.MaxAgeDays), copySeconds
 	told.ReadAgainDays = int(fs.Spec.Backups.ReadAgainDays)
 	names := metadatajobs.BackupConfigMapNames(request.Job, request.Pieces)
-	pod := p.Template(Workload{Component: c.Name}, append([]corev1.Volume{onlyKey(BackupVolume, names[0], metadatajobs.BackupToldKey)}, more...)...)
+	volumes := append([]corev1.Volume{onlyKey(BackupVolume, names[0], metadatajobs.BackupToldKey)}, more...)
+	pod := p.Template(Workload{Component: c.Name}, volumes...)
 	pod.Labels = nil
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
