@@ -14,7 +14,8 @@ import (
 	"parallelfs.dev/operator/benchmarks/stats"
 )
 
-// drawn is a run of one point with so many metrics of so many samples around 1000, the first of them around 1000 × factor.
+// drawn returns a run of one point with the given numbers of metrics and of samples around 1000. Those of the first metric are around 1000
+// × factor.
 func drawn(g *WithT, chance *rand.Rand, metrics, samples int, deviation, factor float64) []results.Point {
 	repetitions := make([][]benchmarks.Sample, samples)
 	for i := range repetitions {
@@ -31,8 +32,8 @@ func drawn(g *WithT, chance *rand.Rand, metrics, samples int, deviation, factor 
 	return []results.Point{{State: v1alpha1.PointSucceeded, Metrics: made}}
 }
 
-// A run that is compared with an equal one differs in anything in at most one of twenty cases, however much was measured, however many
-// repetitions either side has, and with no tolerance at all. The seed is fixed.
+// Two equal runs differ in any metric in at most one of twenty comparisons. This holds for any number of metrics and of repetitions on
+// either side, without a tolerance. The seed is fixed.
 func TestTwoEqualRunsRarelyDifferInAnything(t *testing.T) {
 	for _, test := range []struct{ metrics, before, after int }{
 		{30, 3, 3}, {120, 5, 5}, {4, 3, 10}, {4, 2, 20}, {30, 3, 10}, {30, 2, 10}, {30, 5, 10}, {30, 4, 20}, {30, 15, 10}, {120, 3, 10}, {120, 8, 12},
@@ -56,7 +57,8 @@ func TestTwoEqualRunsRarelyDifferInAnything(t *testing.T) {
 	}
 }
 
-// What that costs: how often a loss of 20 % in one of the metrics is found, by the deviation between repetitions. The seed is fixed.
+// The cost of that limit: how often a loss of 20 % in one of the metrics is detected, by the deviation between repetitions. The seed is
+// fixed.
 func TestARealLossIsFoundAsOftenAsItsDeviationLets(t *testing.T) {
 	for _, test := range []struct {
 		metrics, samples int

@@ -20,10 +20,10 @@ import (
 	"parallelfs.dev/operator/benchmarks/stats"
 )
 
-// page has what all rounds of all simulations have shown.
+// page is the document with the results of all rounds of all simulations.
 const page = "../../docs/simulations.md"
 
-// allRounds is true when somebody asks for all rounds of each simulation, as `make simulations` does.
+// allRounds requests all rounds of each simulation; `make simulations` sets it.
 var allRounds = os.Getenv("SIMULATIONS") == "all"
 
 // simulations is how many rounds a simulation has.
@@ -34,18 +34,18 @@ func simulations(few, all int) int {
 	return few
 }
 
-// chanceOf is how far the share of so many rounds lies from the true share at most, by chance: three standard deviations.
+// chanceOf returns how far the share in a number of rounds may differ from the true share by chance: three standard deviations.
 func chanceOf(share float64, rounds int) float64 {
 	return 3 * math.Sqrt(share*(1-share)/float64(rounds))
 }
 
-// shown are the rows of the page.
+// shown holds the rows of the page.
 var shown struct {
 	sync.Mutex
 	rows []string
 }
 
-// found notes the share that a simulation has shown.
+// found records the share that a simulation has found.
 func found(t *testing.T, what, of string, rounds int, share float64, wanted string) {
 	t.Helper()
 	t.Logf("%s, %s: %.2f %% of %d rounds", what, of, 100*share, rounds)
@@ -54,7 +54,7 @@ func found(t *testing.T, what, of string, rounds int, share float64, wanted stri
 	shown.rows = append(shown.rows, fmt.Sprintf("| %s | %s | %d | %.2f %% | %s |", what, of, rounds, 100*share, wanted))
 }
 
-// madeOf is the hash of the files that the simulations depend on.
+// madeOf returns a hash of the files that the simulations depend on.
 func madeOf() (string, error) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
@@ -119,7 +119,7 @@ func TestThePageOfSimulationsIsOfThisCode(t *testing.T) {
 		"the code of benchmarks/stats has changed since docs/simulations.md was written: run `make simulations`, and commit the page")
 }
 
-// Of clean samples, one metric in a hundred has an outlier, however many there are. The seed is fixed.
+// One metric of clean samples in a hundred has an outlier, for any number of samples. The seed is fixed.
 func TestOutliersAreFlaggedInOneOfAHundredCleanMetrics(t *testing.T) {
 	for _, n := range []int{3, 4, 5, 6, 8, 10, 15, 20, 50} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestOutliersAreFlaggedInOneOfAHundredCleanMetrics(t *testing.T) {
 	}
 }
 
-// The interval holds the true mean in 95 % of cases; the seed is fixed, so that the count is too.
+// The interval contains the true mean in 95 % of cases. The seed is fixed, and so is the count.
 func TestTheConfidenceIntervalHoldsTheMeanAsOftenAsItSays(t *testing.T) {
 	chance := rand.New(rand.NewPCG(11, 13))
 	rounds := simulations(400, 40_000)
@@ -170,8 +170,8 @@ func TestTheConfidenceIntervalHoldsTheMeanAsOftenAsItSays(t *testing.T) {
 	NewWithT(t).Expect(share).To(BeNumerically("~", 0.95, 0.01+chanceOf(0.95, rounds)))
 }
 
-// A rule ends a point as soon as its interval is narrow enough, and the interval still holds the true mean in 94 % of cases, whatever the
-// deviation between repetitions is. The seed is fixed.
+// A rule ends a point as soon as its interval is narrow enough. The interval still contains the true mean in 94 % of cases, for any
+// deviation between repetitions. The seed is fixed.
 func TestTheIntervalOfAPointThatARuleHasEndedHoldsTheMeanAsOftenAsItSays(t *testing.T) {
 	for _, test := range []struct {
 		deviation float64
@@ -201,7 +201,8 @@ func TestTheIntervalOfAPointThatARuleHasEndedHoldsTheMeanAsOftenAsItSays(t *test
 	}
 }
 
-// Of two runs of the same system, one in twenty differs "beyond the noise": no more, whichever side was repeated. The seed is fixed.
+// At most one in twenty comparisons of two runs of the same system differs "beyond the noise", whichever side was repeated. The seed is
+// fixed.
 func TestTheSameSystemIsRarelyBetterOrWorse(t *testing.T) {
 	for name, sizes := range map[string][2]int{"both repeated": {5, 4}, "only the run repeated": {3, 1}, "only the baseline repeated": {1, 5}} {
 		t.Run(name, func(t *testing.T) {

@@ -193,14 +193,14 @@ func (p *pass) reconcile(ctx context.Context, key client.ObjectKey) error {
 	defer p.busy.free(of)
 	p.run = run.DeepCopy()
 	if err := passes.Each(ctx, p.phases(), &p.gone); err != nil || p.gone {
-		return err //nolint:wrapcheck // the phase has a name
+		return err //nolint:wrapcheck // the phase adds its name
 	}
 	return p.writeStatus(ctx, p.scope, p.decision)
 }
 
 // claim sets the finalizer, so that the run is not gone before its files are.
 func (p *pass) claim(ctx context.Context) error {
-	return passes.Claim(ctx, p.Client, p.run) //nolint:wrapcheck // the phase has a name
+	return passes.Claim(ctx, p.Client, p.run) //nolint:wrapcheck // the phase adds its name
 }
 
 func (p *pass) look(ctx context.Context) (err error) {

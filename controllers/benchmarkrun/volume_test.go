@@ -19,7 +19,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/outcomes"
 )
 
-// podSecurity makes the API server refuse pods of the namespace that its profile does not allow.
+// podSecurity makes the API server refuse pods in the namespace that violate the given profile of Pod Security.
 func (s *setting) podSecurity(profile string) {
 	s.t.Helper()
 	namespace := &corev1.Namespace{}

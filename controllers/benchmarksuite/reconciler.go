@@ -99,14 +99,14 @@ func (p *pass) reconcile(ctx context.Context, key client.ObjectKey) error {
 		return client.IgnoreNotFound(err)
 	}
 	if err := passes.Each(ctx, p.phases(), &p.gone); err != nil || p.gone {
-		return err //nolint:wrapcheck // the phase has a name
+		return err //nolint:wrapcheck // the phase adds its name
 	}
 	return p.writeStatus(ctx, p.world, p.decision, p.found)
 }
 
 // claim adds a finalizer, so that the suite is not deleted before the disks that it was about to wipe are safe.
 func (p *pass) claim(ctx context.Context) error {
-	return passes.Claim(ctx, p.Client, p.suite) //nolint:wrapcheck // the phase has a name
+	return passes.Claim(ctx, p.Client, p.suite) //nolint:wrapcheck // the phase adds its name
 }
 
 func (p *pass) look(ctx context.Context) (err error) {

@@ -88,7 +88,7 @@ func newRandomWorld(random *rand.Rand, order []string) *randomWorld {
 	return w
 }
 
-// input returns what a pass sees.
+// input returns the state that a pass reads.
 func (w *randomWorld) input() (backend.Input, backend.Observation) {
 	in := backend.Input{FileSystem: w.fs, Told: map[string]bool{}}
 	var o backend.Observation

@@ -86,7 +86,7 @@ func (p *pass) tellMaintenance(ctx context.Context, maintainer backend.Maintaine
 	if invalid, is := errors.AsType[*backend.InvalidSpecError](err); is {
 		return waits + ", and " + invalid.Message, nil // it must not end the pass, because nobody edits the spec of a deleted FileSystem
 	} else if err != nil {
-		return waits, err //nolint:wrapcheck // the phase has a name
+		return waits, err //nolint:wrapcheck // the phase adds its name
 	}
 	mine := map[string]string{v1alpha1.LabelFileSystem: p.fs.Name}
 	_, err = p.Applier.Compare(ctx, p.fs, mine, jobs).Apply(ctx)

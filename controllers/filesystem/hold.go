@@ -103,7 +103,7 @@ func (h *hold) settle(ctx context.Context, in backend.Input, seen backend.Observ
 		return nil // it was released recently; a later pass repeats it, because a former leader could have taken the lease since
 	}
 	if err := lease.Release(ctx, r.Client, r.Reader, lease.Of(h.fs).Key, lease.OfFileSystem(h.fs)); err != nil {
-		return err //nolint:wrapcheck // the phase has a name
+		return err //nolint:wrapcheck // the phase adds its name
 	}
 	m.letGo = now
 	return nil

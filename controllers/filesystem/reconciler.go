@@ -343,7 +343,7 @@ func (p *pass) claim(ctx context.Context) error {
 		return nil
 	}
 	if err := passes.Claim(ctx, p.Client, p.fs); err != nil {
-		return err //nolint:wrapcheck // the phase has a name
+		return err //nolint:wrapcheck // the phase adds its name
 	}
 	p.complete()
 	p.read = p.fs.DeepCopy()

@@ -69,7 +69,7 @@ func (r *Reconciler) untold(ctx context.Context, in backend.Input) ([]backend.Pr
 	for i := range in.FileSystemNodes {
 		n := &in.FileSystemNodes[i]
 		if node, _ := in.Node(n.Spec.Node); node.Ready && len(n.Spec.Members) > 0 && !confirmed(n) {
-			as[n.UID] = how{} // each later generation that is not written either continues the same silence
+			as[n.UID] = how{} // an empty state: a later generation does not restart the time
 		}
 	}
 	now := r.Order.Now()

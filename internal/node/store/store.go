@@ -237,7 +237,7 @@ func Understood(
 		said = *known
 	}
 	read, err = of.ReadStore(version, content, said)
-	return files, read, err //nolint:wrapcheck // the backend says what is wrong
+	return files, read, err //nolint:wrapcheck // the error of the backend is complete
 }
 
 const (

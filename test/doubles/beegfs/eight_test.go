@@ -269,7 +269,7 @@ func TestEachProgramIsOfItsOwnVersion(t *testing.T) {
 	}
 }
 
-// certified makes a certificate of a management service for an address, signed by itself, and returns the name of its files.
+// certified makes a self-signed certificate of a management service for an address, and returns the names of its files.
 func (c *cluster) certified(name, address string) string {
 	c.t.Helper()
 	g := NewWithT(c.t)
