@@ -285,7 +285,7 @@ func TestTwoRatesOfWhichOneIsNoMultipleOfTheOtherAreTestedTwice(t *testing.T) {
 	g.Expect(one[0].Metrics[0].Baseline.Verdict).To(Equal(results.Better), "alone, its p is 0.04")
 }
 
-func TestMetricsThatNobodyNamedAreNotJudged(t *testing.T) {
+func TestMetricsThatTheTermsOmitAreNotRated(t *testing.T) {
 	g := NewWithT(t)
 	here := []results.Point{point(0, nil, repeated("creation", "ops/s", 80, 1, 5), repeated("removal", "ops/s", 50, 1, 5))}
 	there := []results.Point{point(0, nil, repeated("creation", "ops/s", 100, 1, 5), repeated("removal", "ops/s", 100, 1, 5))}

@@ -34,7 +34,7 @@ func drawn(g *WithT, chance *rand.Rand, metrics, samples int, deviation, factor 
 
 // Two equal runs differ in any metric in at most one of twenty comparisons. This holds for any number of metrics and of repetitions on
 // either side, without a tolerance. The seed is fixed.
-func TestTwoEqualRunsRarelyDifferInAnything(t *testing.T) {
+func TestTwoEqualRunsRarelyDiffer(t *testing.T) {
 	for _, test := range []struct{ metrics, before, after int }{
 		{30, 3, 3}, {120, 5, 5}, {4, 3, 10}, {4, 2, 20}, {30, 3, 10}, {30, 2, 10}, {30, 5, 10}, {30, 4, 20}, {30, 15, 10}, {120, 3, 10}, {120, 8, 12},
 	} {
@@ -51,7 +51,7 @@ func TestTwoEqualRunsRarelyDifferInAnything(t *testing.T) {
 				}
 			}
 			share := float64(failed) / float64(rounds)
-			found(t, "equal runs that differ in anything", of, rounds, share, "at most 5 %")
+			found(t, "equal runs that differ in any metric", of, rounds, share, "at most 5 %")
 			g.Expect(share).To(BeNumerically("<=", 0.05+chanceOf(0.05, rounds)))
 		})
 	}
@@ -59,7 +59,7 @@ func TestTwoEqualRunsRarelyDifferInAnything(t *testing.T) {
 
 // The cost of that limit: how often a loss of 20 % in one of the metrics is detected, by the deviation between repetitions. The seed is
 // fixed.
-func TestARealLossIsFoundAsOftenAsItsDeviationLets(t *testing.T) {
+func TestTheSmallerTheDeviationTheMoreLossesAreDetected(t *testing.T) {
 	for _, test := range []struct {
 		metrics, samples int
 		deviation        float64
@@ -79,7 +79,7 @@ func TestARealLossIsFoundAsOftenAsItsDeviationLets(t *testing.T) {
 				}
 			}
 			power := float64(times) / float64(rounds)
-			found(t, "losses of 20 % in one metric that are found",
+			found(t, "detected losses of 20 % in one metric",
 				fmt.Sprintf("metrics: %d, samples: %d, deviation: %.0f %%", test.metrics, test.samples, 100*test.deviation), rounds, power, fmt.Sprintf("at least %.0f %%", 100*test.atLeast))
 			g.Expect(power).To(BeNumerically(">=", test.atLeast-chanceOf(test.atLeast, rounds)))
 		})

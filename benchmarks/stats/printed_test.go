@@ -71,7 +71,7 @@ SUMMARY: (of %[2]d iterations)
 }
 
 // The interval is computed from the tools' output, and they print two kinds of deviation. The seed is fixed.
-func TestTheIntervalOfWhatAToolPrintsHoldsTheMeanAsOftenAsItSays(t *testing.T) {
+func TestIntervalsOfIteratedResultsContainTheMean(t *testing.T) {
 	all, less := func(n int) int { return n }, func(n int) int { return n - 1 }
 	for name, test := range map[string]struct {
 		tool   benchmarks.Tool
@@ -105,7 +105,7 @@ func TestTheIntervalOfWhatAToolPrintsHoldsTheMeanAsOftenAsItSays(t *testing.T) {
 					}
 				}
 				share := float64(held) / float64(rounds)
-				found(t, "95 % intervals that hold the mean", fmt.Sprintf("iterations of %s: %d", name, n), rounds, share, "93.8 to 96.2 %")
+				found(t, "95 % intervals that contain the mean", fmt.Sprintf("iterations of %s: %d", name, n), rounds, share, "93.8 to 96.2 %")
 				g.Expect(share).To(BeNumerically("~", 0.95, 0.012+chanceOf(0.95, rounds)))
 			})
 		}

@@ -136,7 +136,7 @@ func TestAReasonGoesToTheTerminationMessage(t *testing.T) {
 	g.Expect(got.stderr).To(ContainSubstring(got.message))
 }
 
-func TestCheckMountSaysWhatIsWrongAndLeavesTheTerminationMessageAlone(t *testing.T) {
+func TestCheckMountReportsProblemsAndLeavesTheTerminationMessageAlone(t *testing.T) {
 	g := NewWithT(t)
 	got := node(t, "check-mount", "--spec", file(t, encode(t, spec.Mount{Path: t.TempDir(), FSType: "fuse"})))
 	g.Expect(got.code).To(Equal(1))
@@ -224,7 +224,7 @@ func TestAProbeListensAtTheAddressOfItsNode(t *testing.T) {
 	g.Expect(node(t, "probe", "--spec", file(t, encode(t, told))).stderr).To(ContainSubstring("NO_SUCH_VARIABLE is not set"))
 }
 
-func TestTheLastLineOfAnOutputSaysHowMuchWasPrinted(t *testing.T) {
+func TestTheLastLineOfAnOutputHasTheLengthOfTheOutput(t *testing.T) {
 	g := NewWithT(t)
 	var out bytes.Buffer
 	h := bench.Host{Stdout: &out, Stderr: io.Discard}

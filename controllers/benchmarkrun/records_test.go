@@ -57,7 +57,7 @@ func (echo) Parse(_ *v1alpha1.BenchmarkRunSpec, _ benchmarks.Point, _ int, outpu
 	return benchmarks.Report{Version: string(output)}, nil
 }
 
-func TestWhatARepetitionFound(t *testing.T) {
+func TestTheFindingsOfARepetition(t *testing.T) {
 	ended := func(role string, code int32, reason string) corev1.Pod {
 		pod := scopetest.PodOf(role, corev1.PodFailed)
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: children.ContainerName, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{

@@ -475,7 +475,7 @@ func TestARunThatWaitsNamesTheOneBeforeItAndWritesNothingUntilThatOneHasGone(t *
 	g.Expect(succeeded(s.run(third)).Reason).To(Equal(v1alpha1.ReasonAllPointsSucceeded))
 }
 
-func TestADistributedRunWithoutMPIOperatorSaysWhatToInstall(t *testing.T) {
+func TestADistributedRunWithoutMPIOperatorNamesWhatToInstall(t *testing.T) {
 	t.Parallel()
 	bare, err := apiserver.Start()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())

@@ -49,7 +49,7 @@ func certificateUntil(g *WithT, key *ecdsa.PrivateKey, ends time.Time) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-func TestACertificateIsSaidToExpireThirtyDaysAhead(t *testing.T) {
+func TestACertificateIsReportedThirtyDaysBeforeItExpires(t *testing.T) {
 	now := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
 	day := 24 * time.Hour
 	g := NewWithT(t)
@@ -147,7 +147,7 @@ func proven(c *v1alpha1.CertificateStatus, pair tls.Certificate, name string) bo
 	return err == nil
 }
 
-func TestWhatProvesACertificateIsInTheStatusAndItsKeyIsNot(t *testing.T) {
+func TestTheStatusHasTheTrustedCertificatesAndNoKey(t *testing.T) {
 	g := NewWithT(t)
 	_, authority := Issued(g, asked, nil, "ca.site")
 	_, other := Issued(g, asked, nil, "ca.site")

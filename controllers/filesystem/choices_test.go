@@ -43,7 +43,7 @@ func newQuestion() *question {
 	}
 }
 
-func TestDisksAreChosenAnewWhenAnythingChangesThatTheChoiceDependsOn(t *testing.T) {
+func TestDisksAreChosenAgainWhenTheInputOfTheChoiceChanges(t *testing.T) {
 	now := metav1.Now()
 	own := func(change func(t *v1alpha1.StorageTarget)) func(*question) {
 		return func(q *question) { change(&q.disks.own[0]) }

@@ -220,7 +220,7 @@ func (w *randomWorld) waitsForAPerson() bool {
 	return w.mutters || w.members[0].stale == cutOff || w.fs.Spec.Updates.Paused
 }
 
-func TestAnAddressThatHasChangedIsSaidAndHoldsUpNoRestart(t *testing.T) {
+func TestAChangedAddressIsReportedAndDelaysNoRestart(t *testing.T) {
 	g := NewWithT(t)
 	sentence := backend.Moved("n1=10.0.0.1", "n1=10.0.0.101")
 	g.Expect(sentence).To(Equal("node n1 has another address: 10.0.0.1 → 10.0.0.101"))

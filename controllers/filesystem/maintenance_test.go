@@ -329,7 +329,7 @@ func TestANodeThatHoldsWhatNoOtherHasGoesOnlyWhenAPersonAllowsThisMaintenance(t 
 	w.Expect(w.drains(master)).To(BeFalse())
 }
 
-func TestAMaintenanceThatIsTooLongIsSaidAndEndsForTheFilesystem(t *testing.T) {
+func TestAMaintenanceThatIsTooLongIsReportedAndEndsForTheFilesystem(t *testing.T) {
 	w := guardedWorld(t)
 	node := w.nodes[1]
 	w.change(func(fs *v1alpha1.FileSystem) {
@@ -387,7 +387,7 @@ func TestANodeThatIsGoneForGoodIsNotLeftInMaintenance(t *testing.T) {
 	w.Expect(w.get().Status.Maintenance).To(BeEmpty())
 }
 
-func TestARebootThatAskedNobodyIsSeenAndSaid(t *testing.T) {
+func TestAnUnannouncedRebootIsNoticedAndReported(t *testing.T) {
 	w := guardedWorld(t)
 	node := w.nodes[2]
 	w.Expect(w.fileSystemNodes()[node].Status.BootID).To(Equal("first"))
@@ -408,7 +408,7 @@ func TestARebootThatAskedNobodyIsSeenAndSaid(t *testing.T) {
 	w.Expect(w.maintenance(node)).To(BeZero())
 }
 
-func TestANodeIsNotLetGoWhileTheFilesystemIsNotWellOrSomebodyMeasuresIt(t *testing.T) {
+func TestANodeMayNotBeAwayWhileTheFilesystemIsUnhealthyOrABenchmarkRuns(t *testing.T) {
 	w := guardedWorld(t)
 	node := w.nodes[1]
 	w.data = &backend.DataHealth{Known: true, Undergoal: 3, Stable: 5, Fewest: 1}
@@ -428,7 +428,7 @@ func TestANodeIsNotLetGoWhileTheFilesystemIsNotWellOrSomebodyMeasuresIt(t *testi
 	w.Expect(w.asks(w.another(run))).NotTo(BeEmpty(), "nobody measures a filesystem while a node of it is away")
 }
 
-func TestANodeOnWhichNothingTakesPartHasNothingToGuard(t *testing.T) {
+func TestANodeWithoutAnythingOnlineHasNothingToGuard(t *testing.T) {
 	w := guardedWorld(t)
 	node := w.nodes[1]
 	w.lost = append(w.lost, node+":/data/ssd0")
@@ -529,7 +529,7 @@ func TestAFileSystemThatIsDeletedDuringAMaintenanceEndsItFirst(t *testing.T) {
 	}
 }
 
-func TestADeletionDoesNotWaitForEverForAFilesystemThatHearsNothingOfItsMaintenance(t *testing.T) {
+func TestADeletionDoesNotWaitForeverForTheEndOfAMaintenance(t *testing.T) {
 	w := guardedWorld(t)
 	w.cordons(w.nodes[1], true)
 	w.goesOn()
@@ -587,7 +587,7 @@ func TestADeletedFileSystemHasNoGuardsAndTrapsNoNode(t *testing.T) {
 	}
 }
 
-func TestGuardsFollowTaintsOfPeopleAndTheOperatorsImageAndAnyThatIsLostIsMadeAnew(t *testing.T) {
+func TestGuardsFollowTaintsAndTheOperatorsImageAndLostOnesAreCreatedAgain(t *testing.T) {
 	w := guardedWorld(t)
 	node := w.nodes[1]
 	w.changeNode(node, func(n *corev1.Node) {

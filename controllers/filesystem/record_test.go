@@ -73,7 +73,7 @@ func (w *world) noIDTwice(had map[string]string) {
 	}
 }
 
-func TestAManagerThatReadsOldListsGivesNoIDTwice(t *testing.T) {
+func TestAManagerThatReadsOldListsAssignsNoIDTwice(t *testing.T) {
 	w := newWorld(t)
 	w.beeGFS(nil)
 	before := w.listNodes()
@@ -109,7 +109,7 @@ func TestAManagerThatReadsOldListsGivesNoIDTwice(t *testing.T) {
 	w.Expect(w.idsByOwner()).To(HaveLen(12))
 }
 
-func TestOperatorsOfABeeGFSThatAreKilledAfterEveryWriteGiveNoIDTwice(t *testing.T) {
+func TestOperatorsOfABeeGFSThatAreKilledAfterEveryWriteAssignNoIDTwice(t *testing.T) {
 	w := newWorld(t)
 	_, _, data := w.beeGFSOnDisks()
 	had := map[string]string{}
@@ -160,7 +160,7 @@ func TestAFileSystemNodeThatIsDeletedByHandIsKeptAndGoesWithItsFileSystem(t *tes
 	w.collectGarbage()
 }
 
-func TestAFileSystemThatWaitsForItsDependentsLetsItsFileSystemNodesGo(t *testing.T) {
+func TestAFileSystemThatWaitsForItsDependentsReleasesItsFileSystemNodes(t *testing.T) {
 	w := newWorld(t)
 	w.beeGFS(nil)
 	w.settle()
@@ -177,7 +177,7 @@ func TestAFileSystemThatWaitsForItsDependentsLetsItsFileSystemNodesGo(t *testing
 	w.Expect(w.fileSystemNodes()).To(BeEmpty())
 }
 
-func TestTheIDsOfAFileSystemNodeThatWasRemovedByForceAreGivenToNobody(t *testing.T) {
+func TestTheIDsOfAFileSystemNodeThatWasRemovedByForceAreNotAssignedAgain(t *testing.T) {
 	w := newWorld(t)
 	w.beeGFS(nil)
 	w.settle()

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestAThingIsSeenSinceItIsAsItIsNowAndWhileItWasNeverAway(t *testing.T) {
+func TestTheAgeOfAnObservationCountsFromTheLastChangeOrAbsence(t *testing.T) {
 	g := NewWithT(t)
 	var s sightings
 	pods := sight{types.NamespacedName{Namespace: "storage", Name: "scratch"}, "pods"}

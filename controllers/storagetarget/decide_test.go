@@ -214,7 +214,7 @@ func confirmed(f *facts) {
 	f.fileSystem.Spec.DeletionPolicy, f.fileSystem.Spec.ConfirmDestroy = v1alpha1.DeletionDestroy, string(f.fileSystem.UID)
 }
 
-func TestADeletedTargetGoesOnlyWhenItsDiskWasReleasedOrGivenUp(t *testing.T) {
+func TestADeletedTargetIsRemovedOnlyAfterItsDiskWasReleasedOrItsNodeDecommissioned(t *testing.T) {
 	condition := func(f *facts, kind string, status metav1.ConditionStatus) {
 		f.target.Status.Conditions = append(f.target.Status.Conditions, metav1.Condition{Type: kind, Status: status})
 	}

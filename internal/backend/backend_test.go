@@ -60,7 +60,7 @@ func TestServersThatJoinAreNamed(t *testing.T) {
 	g.Expect(fs.Status.StoragePools).To(HaveLen(1))
 }
 
-func TestPodsOfDifferentSlotsAreToldApart(t *testing.T) {
+func TestPodsOfDifferentSlotsAreDistinguished(t *testing.T) {
 	g := NewWithT(t)
 	p := Pods{FileSystem: &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage"}}, Software: "example"}
 	first := Workload{Component: "meta", Slot: "0"}

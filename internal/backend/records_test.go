@@ -25,7 +25,7 @@ func filesystem() *v1alpha1.FileSystem {
 	return &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage", UID: "1-1"}}
 }
 
-func TestWhatIsRecordedIsNeverTakenFromWhatIsTold(t *testing.T) {
+func TestTheRecordIsNeverTakenFromTheConfiguration(t *testing.T) {
 	g := NewWithT(t)
 	seen := new(metav1.NewTime(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)))
 	in := Input{FileSystem: filesystem()}

@@ -130,7 +130,7 @@ func TestALogDeviceIsThatOfItsOwnTarget(t *testing.T) {
 	}
 }
 
-func TestASelectorGivesNoMoreLogsThanItsNumberAndNoDiskOfATarget(t *testing.T) {
+func TestASelectorSelectsNoMoreLogsThanItsNumberAndNoDiskOfATarget(t *testing.T) {
 	spec := selecting(2, func(s *v1alpha1.DeviceSelector) { s.MinSize = resource.MustParse("1Ti") })
 	small := &v1alpha1.DeviceSelector{MaxSize: resource.MustParse("4Gi")}
 	spec.Format = &v1alpha1.FormatSpec{FSType: v1alpha1.XFS, LogDevices: small}

@@ -57,13 +57,13 @@ func TestLustre(t *testing.T) {
 }
 
 // onNode selects the tests of the node binary with Lustre's programs.
-const onNode = "^(TestPodsKeepTheTargetsOfANodeMountedAndUnmountThemInPeace|TestADiskThatIsNotWhatWasGivenIsNotMounted|" +
+const onNode = "^(TestPodsKeepTheTargetsOfANodeMountedAndUnmountThemInPeace|TestADiskThatDiffersFromItsAssignmentIsNotMounted|" +
 	"TestANodeOfAnotherVersionServesNothing|TestAClientIsMountedByTheNodesOwnProgramAndEndsWithItsPod|" +
-	"TestTheAgentProvesWhatIsMountedAndLetsItGoWhenItIsDeleted|TestAProbeOfANodeSaysWhatItsKernelServes|" +
+	"TestTheAgentProvesAMountedTargetAndReleasesItWhenItIsDeleted|TestAProbeOfANodeReportsWhatItsKernelServes|" +
 	"TestAJobMakesPoolsAndLayoutsInAMountOfItsOwnAndCanBeRepeated|TestAnOSTIsEmptiedProvenAndForgottenByTheCommandsOfTheBackend)$"
 
 // contract selects the tests of the doubles that can run on one machine whose kernel must not be killed.
-const contract = "^(TestTheDoublesSayWhatTheRealProgramsSaid|TestWhatTheRealMkfsRefusesIsRefused|TestACommentIsKeptUntilItIsChanged|" +
+const contract = "^(TestTheDoublesPrintTheRecordedOutput|TestTheDoubleRefusesWhatTheRealMkfsRefuses|TestACommentIsKeptUntilItIsChanged|" +
 	"TestAMountIsRefusedWhen|TestAnOSTThatTakesNoNewObjectsGetsNone|TestTheDoublesAnswerAsTheRealLustreDid)$"
 
 // versionOf is the version of the node's Lustre.

@@ -138,7 +138,7 @@ func (measurer) MeasuresServers(v1alpha1.BenchmarkTool) bool { return true }
 
 func (m measurer) MeasuredTargets(backend.Input, v1alpha1.Role) map[string][]string { return m }
 
-func TestMoreTargetsThanAJobHoldsAreSaid(t *testing.T) {
+func TestMoreTargetsThanAJobHoldsAreReported(t *testing.T) {
 	g := NewWithT(t)
 	w, targets := scopetest.Idle(), measurer{}
 	w.Plans[0] = scopetest.PlanOf(benchmarks.OnServers)
@@ -155,7 +155,7 @@ func TestMoreTargetsThanAJobHoldsAreSaid(t *testing.T) {
 	g.Expect(err).To(MatchError(MatchRegexp(`^the targets of the servers of FileSystem scratch take \d+ bytes, and a job holds 196608; measure it from its clients$`)))
 }
 
-func TestWhatRunsOnServersIsOfTheOperatorsImage(t *testing.T) {
+func TestPodsOnServersRunTheOperatorsImage(t *testing.T) {
 	g := NewWithT(t)
 	w := scopetest.Idle()
 	w.Servers = measurer{}
@@ -291,7 +291,7 @@ func TestTheCleaningJobRunsOnAnyNodeThatMountsTheFileSystem(t *testing.T) {
 	g.Expect(job.Spec.Template.Spec.Containers[0].Image).To(Equal("node:1"), "it works without the tool's image too")
 }
 
-func TestAProcessThatWaitsGivesUpItsCPUOnlyWhereThereAreFewerThanProcesses(t *testing.T) {
+func TestAWaitingProcessReleasesItsCPUOnlyIfThereAreFewerCPUsThanProcesses(t *testing.T) {
 	for name, c := range map[string]struct {
 		cpus int
 		want []string

@@ -78,7 +78,7 @@ func wide(nodes int) members.Members {
 	return out
 }
 
-func TestWhatARunKeepsDoesNotGrowWithTheFilesystem(t *testing.T) {
+func TestTheStoredResultsOfARunDoNotGrowWithTheFilesystem(t *testing.T) {
 	sizes := map[int][3]int{}
 	for _, nodes := range []int{10, 1000} {
 		g := NewWithT(t)

@@ -7,7 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestTheNameOfAJobSaysItsTurn(t *testing.T) {
+func TestTheNameOfAJobContainsItsTurn(t *testing.T) {
 	for name, want := range map[string]Turn{
 		"sweep-p3-r2":          {Point: 3, Repetition: 2, Attempt: 1},
 		"sweep-p3-r2-a2":       {Point: 3, Repetition: 2, Attempt: 2},

@@ -300,7 +300,7 @@ func meet(in *backend.Input, other v1alpha1.FileSystem, on ...string) {
 	in.Claims = append(in.Claims, claims)
 }
 
-func TestAsManyNodesHaveMetadataServersAsNodeCountSays(t *testing.T) {
+func TestNodeCountSetsTheNumberOfNodesWithMetadataServers(t *testing.T) {
 	cases := map[string]struct {
 		count     int32
 		allocated []string
@@ -389,7 +389,7 @@ func TestAMetadataServerIsAddedBehindTheOthersOfItsNode(t *testing.T) {
 		"meta-0.oss1 1: /data/meta0=1", "meta-1.oss2 4: /data/meta1=4", "meta-2.oss1 5: /data/meta2=5", "meta-2.oss2 6: /data/meta2=6"))
 }
 
-func TestTrap4AnIDThatWasGivenIsNeverGivenAgain(t *testing.T) {
+func TestTrap4AnAssignedIDIsNeverAssignedAgain(t *testing.T) {
 	t.Run("trap 4: a target that was drained and taken out leaves its id behind", func(t *testing.T) {
 		g := NewWithT(t)
 		in := recorded(t, cluster("7.4.6"))
@@ -439,7 +439,7 @@ func TestMetadataServersThatJoinAreNamedAndTheFirstAreNot(t *testing.T) {
 	g.Expect(again.Joins).To(BeEmpty())
 }
 
-func TestPortsAreTheFirstRangeThatNobodyHas(t *testing.T) {
+func TestPortsAreTheFirstFreeRange(t *testing.T) {
 	g := NewWithT(t)
 	in := cluster("7.4.6")
 	asks := neighbor(0)
@@ -454,7 +454,7 @@ func TestPortsAreTheFirstRangeThatNobodyHas(t *testing.T) {
 	g.Expect(recorded(t, in).FileSystem.Status.BeeGFS.BasePort).To(BeEquivalentTo(8192), "it stays")
 }
 
-func TestWhatTheManagementServiceShowsIsRecorded(t *testing.T) {
+func TestTheStateOfTheManagementServiceIsRecorded(t *testing.T) {
 	t.Run("a target is initialized when it takes part, and not before", func(t *testing.T) {
 		g := NewWithT(t)
 		in := recorded(t, cluster("7.4.6"))

@@ -327,7 +327,7 @@ func TestMooseFSItselfRefusesABackupWithAHole(t *testing.T) {
 	m.Expect(answer.Backups).To(ConsistOf(HaveField("Verified", false)))
 }
 
-func TestAMooseFSWhoseMasterIsAwayIsNotBackedUp(t *testing.T) {
+func TestAMooseFSWithoutItsMasterIsNotBackedUp(t *testing.T) {
 	m := startMaster(t, fresh(t))
 	o := m.backups()
 	m.kill()
@@ -336,7 +336,7 @@ func TestAMooseFSWhoseMasterIsAwayIsNotBackedUp(t *testing.T) {
 	m.Expect(answer.Backups).To(BeEmpty())
 }
 
-func TestPortsOfAMasterAreNoneThatTheKernelGivesToConnections(t *testing.T) {
+func TestPortsOfAMasterAreOutsideOfTheKernelsEphemeralRange(t *testing.T) {
 	g := NewWithT(t)
 	content, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	g.Expect(err).NotTo(HaveOccurred())

@@ -270,7 +270,7 @@ func TestAMasterThatHasLostChangesOfItsLogAsItStoppedIsBackedUpAndItsDirectoryIs
 	m.Expect(names(t, to)).To(ContainElements(append(made, "before")...))
 }
 
-func TestALostMooseFSServesAgainFromABackupAndSaysWhichOneItWas(t *testing.T) {
+func TestALostMooseFSServesAgainFromABackupAndNamesIt(t *testing.T) {
 	m := startMaster(t, fresh(t))
 	made := makeDirectories(m, "saved", 50)
 	b := m.backups()
@@ -312,7 +312,7 @@ func TestALostMooseFSServesAgainFromABackupInAnObjectStore(t *testing.T) {
 	m.Expect(names(t, to)).To(And(ContainElements(made...), Not(ContainElement("later-000"))))
 }
 
-func TestARestoringThatIsKilledAnywhereGoesOnAndOneThatIsRefusedChangesNothing(t *testing.T) {
+func TestAKilledRestoreContinuesAndARefusedOneChangesNothing(t *testing.T) {
 	m := startMaster(t, fresh(t))
 	own := m.follow()
 	makeDirectories(m, "some", 20)

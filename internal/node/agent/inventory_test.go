@@ -123,7 +123,7 @@ func (n *watchedNode) disks(t *testing.T) int {
 	return len(n.published(t).BlockDevices)
 }
 
-func TestWhatComesTogetherIsPublishedOnce(t *testing.T) {
+func TestChangesThatArriveTogetherArePublishedOnce(t *testing.T) {
 	at := func(seconds ...int) (out []time.Duration) {
 		for _, s := range seconds {
 			out = append(out, time.Duration(s)*time.Second)
@@ -206,7 +206,7 @@ func TestDaemonsThatStartOneAfterAnotherArePublishedOnce(t *testing.T) {
 	})
 }
 
-func TestANodeWhoseDisksAreMadeIsPublishedWhenItsServersRunOrAfterFiveMinutes(t *testing.T) {
+func TestANodeWithNewDisksIsPublishedWhenItsServersRunOrAfterFiveMinutes(t *testing.T) {
 	made := func(n *watchedNode, disk int) {
 		n.targets[disk] = "storage/scratch-" + strconv.Itoa(disk)
 		n.Poke()
@@ -236,7 +236,7 @@ func TestANodeWhoseDisksAreMadeIsPublishedWhenItsServersRunOrAfterFiveMinutes(t 
 	})
 }
 
-func TestADiskThatSomebodyElseUsesIsPublishedAtOnce(t *testing.T) {
+func TestADiskThatAnotherProgramUsesIsPublishedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, n := NewWithT(t), watch(t, 0)
 		n.at(60 * time.Second)
@@ -286,7 +286,7 @@ func TestALookThatCouldNotBeFinishedTakesNoDiskAway(t *testing.T) {
 	})
 }
 
-func TestANodeWhoseDisksCouldNotBeListedYetIsNotPublished(t *testing.T) {
+func TestANodeIsNotPublishedBeforeItsDisksAreListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, n := NewWithT(t), newWatched(t)
 		n.unlisted = true

@@ -199,7 +199,7 @@ func TestATargetOfTwoNodesMovesToTheOtherNodeAndBack(t *testing.T) {
 	w.Expect(w.holder(target).TakenUp).NotTo(BeNil())
 }
 
-func TestATargetIsNotGivenAwayWhileItsMountIsUnderWay(t *testing.T) {
+func TestATargetIsNotHandedOverWhileItIsBeingMounted(t *testing.T) {
 	w := newWorld(t)
 	one, two, target := w.pair()
 	mount, err := mountlock.Take(one.lock())
@@ -213,7 +213,7 @@ func TestATargetIsNotGivenAwayWhileItsMountIsUnderWay(t *testing.T) {
 	w.Expect(w.holder(target).Node).To(Equal(two.name))
 }
 
-func TestATargetThatIsChangedWhileItIsLookedAtIsNotGivenAway(t *testing.T) {
+func TestATargetThatIsChangedDuringAScanIsNotHandedOver(t *testing.T) {
 	w := newWorld(t)
 	one, two, target := w.pair()
 	w.wanted(target, two.name)
@@ -241,7 +241,7 @@ func (b behind) Get(ctx context.Context, key client.ObjectKey, object client.Obj
 	return b.Client.Get(ctx, key, object, options...)
 }
 
-func TestAServerIsNeverToldOfATargetByWhatACacheSays(t *testing.T) {
+func TestTheNodeFileNeverGetsATargetByAnOutdatedCache(t *testing.T) {
 	w := newWorld(t)
 	one, two, target := w.pair()
 	before := w.live(target)
@@ -254,7 +254,7 @@ func TestAServerIsNeverToldOfATargetByWhatACacheSays(t *testing.T) {
 	w.Expect(one.told()).To(BeNil())
 }
 
-func TestTwoAgentsOfANodeDoNotWriteAtOnceWhatItsServersAreTold(t *testing.T) {
+func TestTwoAgentsOfANodeDoNotWriteTheNodeFileAtOnce(t *testing.T) {
 	w := newWorld(t)
 	one, two, target := w.pair()
 	other, err := mountlock.Take(filepath.Dir(one.lock()))
@@ -271,7 +271,7 @@ func TestTwoAgentsOfANodeDoNotWriteAtOnceWhatItsServersAreTold(t *testing.T) {
 	w.Expect(w.holder(target).Node).To(Equal(two.name))
 }
 
-func TestAnAgentThatDoesNotKnowTheStartOfItsNodeTellsNoServer(t *testing.T) {
+func TestAnAgentWithoutTheBootIDOfItsNodeWritesNoNodeFile(t *testing.T) {
 	w := newWorld(t)
 	one, _, _ := w.pair()
 	one.files.BootID = ""
@@ -282,7 +282,7 @@ func TestAnAgentThatDoesNotKnowTheStartOfItsNodeTellsNoServer(t *testing.T) {
 	w.Expect(err).To(MatchError(ContainSubstring("does not know which start of the node this is")))
 }
 
-func TestAPassOverADiskKnowsThatItWasGivenAwayMeanwhileAndLeavesItsHolder(t *testing.T) {
+func TestAPassOverADiskNoticesThatItWasHandedOverMeanwhile(t *testing.T) {
 	w := newWorld(t)
 	one, two, target := w.pair()
 	before := w.live(target)
@@ -337,7 +337,7 @@ func TestTheNumberOfAHolderGrowsWithEachChangeOfItsNode(t *testing.T) {
 	w.Expect(server.Client.Status().Update(t.Context(), live)).To(Succeed())
 }
 
-func TestATargetIsNotGivenAwayWhileTheAPIServerDoesNotAnswer(t *testing.T) {
+func TestATargetIsNotHandedOverWhileTheAPIServerDoesNotAnswer(t *testing.T) {
 	w := newWorld(t)
 	one, two, target := w.pair()
 	w.wanted(target, two.name)

@@ -47,7 +47,7 @@ func TestABackupIsReadAgainWhenItWasReadLongAgo(t *testing.T) {
 	s.Expect(checked("20261130-030005")).NotTo(BeEmpty(), "the next one is five weeks old")
 }
 
-func TestABackupThatIsDamagedWhileItLiesThereIsFoundAndNamed(t *testing.T) {
+func TestABackupThatIsDamagedLaterIsFoundAndNamed(t *testing.T) {
 	for name, found := range map[string]func(s *scene, path string){
 		"a bit was lost": func(s *scene, path string) { s.flip(filepath.Join(path, "data")) },
 		"a file is gone": func(s *scene, path string) { s.Expect(os.Remove(filepath.Join(path, "data"))).To(Succeed()) },

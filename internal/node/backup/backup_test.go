@@ -234,7 +234,7 @@ func TestACopyThatLacksWhatWasChangedBeforeIsRefused(t *testing.T) {
 	s.Expect(answer.Backups).To(ConsistOf(HaveField("Verified", false)))
 }
 
-func TestTooLittleMemorySaysNothingOfTheBackup(t *testing.T) {
+func TestTooLittleMemoryIsNoFaultOfTheBackup(t *testing.T) {
 	s := newScene(t)
 	s.o.Memory = func() (int64, error) { return 1, nil }
 	answer, err := s.run()
@@ -258,7 +258,7 @@ func TestAFilesystemThatHandsNothingOutIsNoBackup(t *testing.T) {
 	s.Expect(answer.Backups).To(BeEmpty())
 }
 
-func TestAFilesystemThatIsAskedInVainSaysWhatItsAnswerMeans(t *testing.T) {
+func TestAFailedQueryIsReportedWithTheMeaningOfItsAnswer(t *testing.T) {
 	s := newScene(t)
 	s.Expect(os.Remove(filepath.Join(s.l.source, "log"))).To(Succeed())
 	_, err := s.run()
@@ -337,7 +337,7 @@ func TestTwoPodsDoNotWriteToOnePlace(t *testing.T) {
 	s.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestWhatLiesBesideBackupsIsLeftAlone(t *testing.T) {
+func TestOtherFilesBesideBackupsAreLeftAlone(t *testing.T) {
 	s := newScene(t)
 	theirs := filepath.Join(s.home(), "20200101-000000")
 	s.Expect(os.MkdirAll(theirs, 0o700)).To(Succeed())
@@ -351,7 +351,7 @@ func TestWhatLiesBesideBackupsIsLeftAlone(t *testing.T) {
 	s.Expect(s.names()).To(ContainElements("20200101-000000", "20200102-000000"))
 }
 
-func TestWhatIsToldIsChecked(t *testing.T) {
+func TestTheNodeFileIsValidated(t *testing.T) {
 	for name, change := range map[string]func(*spec.Backup){
 		"a name that is no time":          func(b *spec.Backup) { b.Name = "../../etc" },
 		"a directory outside":             func(b *spec.Backup) { b.Directory = "../elsewhere" },
@@ -435,7 +435,7 @@ func TestAnAnswerFitsIntoATerminationMessageAndNamesTheNewestVerified(t *testing
 	s.Expect(len(line)).To(BeNumerically("<", 4096))
 }
 
-func TestTheNodeSaysHowMuchMemoryIsFree(t *testing.T) {
+func TestTheNodeReportsItsFreeMemory(t *testing.T) {
 	g := NewWithT(t)
 	free, err := FreeMemory()
 	g.Expect(err).NotTo(HaveOccurred())

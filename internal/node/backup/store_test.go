@@ -70,7 +70,7 @@ func storeScene(t *testing.T, of backend.StoreBackuper, stores ...map[string][]b
 	return s
 }
 
-func TestAStoreIsBackedUpWhenItHasAllThatTheFilesystemSays(t *testing.T) {
+func TestAStoreIsBackedUpWhenItContainsAllThatTheFilesystemReports(t *testing.T) {
 	s := shelfScene(t, "t1", "t1", "t1 t2")
 	answer, err := Run(t.Context(), s.o)
 	s.Expect(err).NotTo(HaveOccurred())

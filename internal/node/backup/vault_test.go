@@ -143,7 +143,7 @@ func TestABackupThatAnObjectStoreHasChangedIsNotVerifiedAndAnotherOneIsMade(t *t
 	}
 }
 
-func TestAVerifiedBackupThatHasLostAnObjectSinceIsNotVerifiedAnyMore(t *testing.T) {
+func TestABackupThatHasLostAnObjectIsNoLongerVerified(t *testing.T) {
 	s := newScene(t)
 	store := s.inStore(nil)
 	_, err := s.run()
@@ -227,7 +227,7 @@ func TestABackupInAnObjectStoreGoesOnAfterAKillBeforeEachStep(t *testing.T) {
 	}
 }
 
-func TestWhatLiesBesideBackupsInAnObjectStoreIsLeftAlone(t *testing.T) {
+func TestOtherObjectsBesideBackupsAreLeftAlone(t *testing.T) {
 	s := newScene(t)
 	store := s.inStore(nil)
 	theirs := []string{
@@ -254,7 +254,7 @@ func TestWhatLiesBesideBackupsInAnObjectStoreIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestAnObjectStoreThatRefusesIsSaidWithoutTheSecret(t *testing.T) {
+func TestARefusalOfAnObjectStoreIsReportedWithoutTheSecret(t *testing.T) {
 	s := newScene(t)
 	s.inStore(nil)
 	s.o.Told.ObjectStore.Bucket = "nowhere"
@@ -263,7 +263,7 @@ func TestAnObjectStoreThatRefusesIsSaidWithoutTheSecret(t *testing.T) {
 	s.Expect(err).To(MatchError(And(ContainSubstring("make the bucket, or name another"), Not(ContainSubstring(objectstoretest.SecretKey)))))
 }
 
-func TestAStoreThatLetsNobodyRemoveKeepsTheNewBackup(t *testing.T) {
+func TestAStoreWithoutTheRightToDeleteKeepsTheNewBackup(t *testing.T) {
 	s := newScene(t)
 	store := s.inStore(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodDelete {

@@ -61,7 +61,7 @@ func TestTargetsArePreparedWithTheirIDsAndNamedToTheDaemon(t *testing.T) {
 	g.Expect(c.started).To(Equal([]string{"true", "limit=10G", "cfgFile=" + c.path("run", "storage.conf"), "nodeID=2"}))
 }
 
-func TestAVariableOfTheNodeStandsBeforeThatOfTheContainer(t *testing.T) {
+func TestAVariableOfTheNodePrecedesThatOfTheContainer(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	told := c.chunkserver()
 	told.Files[0].Content = "# $(NODE_IP)"
@@ -186,7 +186,7 @@ func TestATargetWithoutItsIDIsNotPrepared(t *testing.T) {
 	g.Expect(os.ReadDir(b.Path)).To(BeEmpty())
 }
 
-func TestATargetThatChangesWhileItHangsIsAskedAnew(t *testing.T) {
+func TestATargetThatChangesWhileItHangsIsQueriedAgain(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	a := c.target(t, "a")
 	c.tell(t, spec.Member{Targets: []spec.Target{a}})

@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/internal/node/daemon"
 )
 
-func TestADaemonWhoseFilesMayChangeIsFollowedAsItsOwnUser(t *testing.T) {
+func TestADaemonWithChangingFilesIsFollowedAsItsOwnUser(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	told := c.master()
 	g.Expect(c.run(t.Context(), told)).To(MatchError(errStarted))
@@ -24,7 +24,7 @@ func TestADaemonWhoseFilesMayChangeIsFollowedAsItsOwnUser(t *testing.T) {
 	g.Expect(c.followed).To(Equal("[/etc/parallelfs/mfstopology.cfg] 9421 9421"))
 }
 
-func TestAFileHasChangedWhenItSaysSomethingElse(t *testing.T) {
+func TestAFileHasChangedWhenItsContentDiffers(t *testing.T) {
 	g := NewWithT(t)
 	path := filepath.Join(t.TempDir(), "mfstopology.cfg")
 	write := func(content string) { g.Expect(os.WriteFile(path, []byte(content), 0o600)).To(Succeed()) }
@@ -42,7 +42,7 @@ func TestAFileHasChangedWhenItSaysSomethingElse(t *testing.T) {
 	g.Expect(late.Changed()).To(BeFalse())
 }
 
-func TestWhoFollowsADaemonTellsItAndEndsWithIt(t *testing.T) {
+func TestAFollowerSignalsItsDaemonAndEndsWithIt(t *testing.T) {
 	g := NewWithT(t)
 	path := filepath.Join(t.TempDir(), "mfstopology.cfg")
 	files := daemon.NewFiles(path)

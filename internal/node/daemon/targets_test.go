@@ -280,7 +280,7 @@ func TestADiskThatHangsKeepsNoOtherFromBeingUsed(t *testing.T) {
 	g.Expect(asked).To(HaveLen(1), "it is not asked again while it hangs")
 }
 
-func TestATargetWhoseDirectoryIsRefusedIsLeftOutUnlessAllAreNeeded(t *testing.T) {
+func TestATargetWithARefusedDirectoryIsLeftOutUnlessAllAreNeeded(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	a, b := c.target(t, "a"), c.target(t, "b")
 	c.tell(t, spec.Member{Targets: []spec.Target{a, b}})
@@ -325,7 +325,7 @@ func TestAMasterOnADiskOfItsOwnFindsItByItsName(t *testing.T) {
 	g.Expect(c.run(t.Context(), told)).To(MatchError(ContainSubstring("TARGET is not set")))
 }
 
-func TestADaemonOnDirectoriesIsPinnedWhenItsNodeSaysSo(t *testing.T) {
+func TestADaemonOnDirectoriesIsPinnedAsItsNodeFileRequests(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	c.tell(t, spec.Member{Pinning: &spec.Pinning{CPUs: "1"}})
 	told := c.master()

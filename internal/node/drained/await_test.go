@@ -83,7 +83,7 @@ func TestOneLookIsNotEnough(t *testing.T) {
 	g.Expect(s.all()).To(Equal([]string{sure}))
 }
 
-func TestItWaitsUntilTheLastFileIsGoneAndSaysHowManyAreLeft(t *testing.T) {
+func TestItWaitsUntilTheLastFileIsGoneAndReportsHowManyAreLeft(t *testing.T) {
 	g, s, told := NewWithT(t), &said{}, aTarget(t)
 	files := []string{
 		filepath.Join(told.Directories[0], "0-1-2"), filepath.Join(told.Directories[0], "u0", "5", "6", "0-1-1"),
@@ -104,7 +104,7 @@ func TestItWaitsUntilTheLastFileIsGoneAndSaysHowManyAreLeft(t *testing.T) {
 	g.Expect(s.all()).To(Equal([]string{"3 files are left", "2 files are left", "1 file is left", sure, empty}))
 }
 
-func TestAFileThatComesBackBeginsTheCountAnew(t *testing.T) {
+func TestAFileThatComesBackRestartsTheCount(t *testing.T) {
 	g, s, told := NewWithT(t), &said{}, aTarget(t)
 	file := filepath.Join(told.Directories[0], "0-1-2")
 	g.Expect(await(t.Context(), told, func(line string) {
@@ -119,7 +119,7 @@ func TestAFileThatComesBackBeginsTheCountAnew(t *testing.T) {
 	g.Expect(s.all()).To(Equal([]string{sure, "1 file is left", sure, empty}))
 }
 
-func TestWhatCountsAsAFile(t *testing.T) {
+func TestWhichEntriesCountAsFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		make func(t *testing.T, directory string)
 		left int

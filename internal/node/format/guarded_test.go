@@ -33,7 +33,7 @@ func guarded(g *WithT, sequence uint32) (disk []byte, f format.Guarded) {
 
 const mmp = 0x004d4d50
 
-func TestADiskSaysWhichMachineHasItMounted(t *testing.T) {
+func TestADiskShowsWhichMachineHasItMounted(t *testing.T) {
 	for name, c := range map[string]struct {
 		sequence uint32
 		says     string
@@ -57,7 +57,7 @@ func TestADiskSaysWhichMachineHasItMounted(t *testing.T) {
 	}
 }
 
-func TestADiskWithoutTheProtectionSaysNothing(t *testing.T) {
+func TestADiskWithoutTheProtectionShowsNoHolder(t *testing.T) {
 	g := NewWithT(t)
 	disk, f := guarded(g, 1)
 	for name, change := range map[string]func(super []byte){

@@ -96,7 +96,7 @@ func TestFilesAreMovedWhileNoClientHasAnyOpen(t *testing.T) {
 	w.g.Expect(w.path("moved")).To(BeAnExistingFile())
 }
 
-func TestWhoOpensAFileMeanwhileIsSeen(t *testing.T) {
+func TestAProgramThatOpensAFileMeanwhileIsNoticed(t *testing.T) {
 	for sentence, c := range map[string]struct {
 		sessions, also string
 		says           string
@@ -142,7 +142,7 @@ func TestACommandEndsInPeaceWhenAClientOpensAFile(t *testing.T) {
 	w.g.Expect(w.path("whole")).To(BeAnExistingFile())
 }
 
-func TestACommandEndsWhenNobodySaysForLongWhatClientsDo(t *testing.T) {
+func TestACommandEndsWhenTheStateOfClientsIsUnknownForLong(t *testing.T) {
 	w := newWatched(t)
 	q, err := newQuiet(t.Context(), w.told)
 	w.g.Expect(err).NotTo(HaveOccurred())

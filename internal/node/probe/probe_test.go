@@ -142,7 +142,7 @@ func TestAnAnswerIsServed(t *testing.T) {
 	g.Expect(code).To(Equal(http.StatusNotFound))
 }
 
-func TestAQuestionWithoutANonceIsRefusedAndAsksNobody(t *testing.T) {
+func TestAQuestionWithoutANonceIsRefusedWithoutAQuery(t *testing.T) {
 	f := &filesystem{state: someState()}
 	p := f.probe(t)
 	for _, path := range []string{"/state", "/state?nonce=", "/state?nonce=a%20b", "/state?nonce=" + strings.Repeat("a", 65)} {
@@ -264,7 +264,7 @@ func TestAnAnswerIsSignedWithTheKeyThatIsThereNow(t *testing.T) {
 	}
 }
 
-func TestWhatIsServedOf(t *testing.T) {
+func TestHealthAndReadinessOf(t *testing.T) {
 	for name, c := range map[string]struct {
 		happens func(p *Probe, f *filesystem)
 		ready   int
@@ -552,7 +552,7 @@ func TestRunServesUntilItIsStopped(t *testing.T) {
 	g.Eventually(ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()))
 }
 
-func TestAProbeThatIsStoppedWaitsForNobodyWhoWaitsForAnAnswer(t *testing.T) {
+func TestAStoppedProbeDoesNotWaitForOpenQuestions(t *testing.T) {
 	g, f := NewWithT(t), &filesystem{state: someState()}
 	p := f.probe(t)
 	p.now = time.Now

@@ -41,7 +41,7 @@ func withStore(t *testing.T, p *Probe) (home string) {
 	return home
 }
 
-func TestTheStoreIsHandedOutToWhoKnowsTheSecret(t *testing.T) {
+func TestTheStoreIsHandedOutToClientsWithTheSecret(t *testing.T) {
 	g := NewWithT(t)
 	f := &filesystem{state: backend.State{Version: "7.4.6"}}
 	p := f.probe(t)

@@ -87,7 +87,7 @@ func TestNothingIsWrittenToADeviceAtWhichALookHangs(t *testing.T) {
 	})
 }
 
-func TestWhatMkfsHasMadeIsReadBack(t *testing.T) {
+func TestANewFilesystemIsReadBack(t *testing.T) {
 	said := func(kind, uuid, label, logUUID string) string {
 		return fmt.Sprintf("TYPE=%s\nUUID=%s\nLABEL=%s\nLOGUUID=%s\n", kind, uuid, label, logUUID)
 	}
@@ -215,7 +215,7 @@ func TestOnlyTheServersOfTheFormerOwnerAreRenamed(t *testing.T) {
 	}
 }
 
-func TestOnlyATargetThatItsServerMountsIsLetGo(t *testing.T) {
+func TestOnlyATargetThatItsServerMountsIsHandedOver(t *testing.T) {
 	served := func(t *v1alpha1.StorageTarget) { t.Spec.Format.FSType = v1alpha1.Ldiskfs }
 	for name, target := range map[string]*v1alpha1.StorageTarget{
 		"the agent mounts it":     guarded(),
@@ -229,7 +229,7 @@ func TestOnlyATargetThatItsServerMountsIsLetGo(t *testing.T) {
 	}
 }
 
-func TestADiskIsLetGoOnlyWhileItIsTheTargetsAndNobodyUsesIt(t *testing.T) {
+func TestADiskIsReleasedOnlyWhileItBelongsToTheTargetAndIsNotInUse(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(f *plan.Facts)
 		says   string
@@ -305,11 +305,11 @@ func TestAFormatWithoutALogIsNotMountedWithOne(t *testing.T) {
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("has no log on a device of its own")))
 }
 
-func TestAMountThatNoProcessShowsIsSaidToBeHeldByNone(t *testing.T) {
+func TestAMountThatNoProcessShowsHasNoHolder(t *testing.T) {
 	NewWithT(t).Expect(whoUses(t.TempDir(), 8, 0)).To(HavePrefix("no process that shows it"))
 }
 
-func TestWhatIsMountedByAServerIsWhatTheLookFoundOnItsDevice(t *testing.T) {
+func TestAMountOfAServerMatchesTheScanOfItsDevice(t *testing.T) {
 	disk := guardedDisk(func(f *plan.Facts) {
 		f.Marker = &plan.Marker{Target: "x"}
 		f.Signatures = append(f.Signatures, v1alpha1.Signature{Device: "sda1", UUID: "of a partition"})

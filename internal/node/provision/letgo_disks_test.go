@@ -88,7 +88,7 @@ func (p *pair) powerCut() {
 	p.Must("dd", "if="+cut, "of="+p.disk.Loop, "bs=1M", "conv=fsync", "status=none")
 }
 
-func TestATargetThatWasUnmountedIsLetGoAndNobodyMountsItMeanwhile(t *testing.T) {
+func TestAnUnmountedTargetIsReleasedAndNotMountedMeanwhile(t *testing.T) {
 	p := newPair(t)
 	p.Expect(p.letsGo()).To(BeEmpty(), "it was never mounted")
 	_, unmount := p.mounted(p.disk.Loop)
@@ -110,7 +110,7 @@ func TestATargetThatWasUnmountedIsLetGoAndNobodyMountsItMeanwhile(t *testing.T) 
 	unmount()
 }
 
-func TestATargetIsNotLetGoWhile(t *testing.T) {
+func TestATargetIsNotReleasedWhile(t *testing.T) {
 	for name, c := range map[string]struct {
 		use  func(p *pair)
 		says string

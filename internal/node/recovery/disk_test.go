@@ -106,7 +106,7 @@ func toCrate(t *testing.T, o recovery.Options, c *crate, backup string) recovery
 	return o
 }
 
-func TestAStoreIsWrittenOnADiskThatNobodyMountsWhateverStepItIsKilledBefore(t *testing.T) {
+func TestAStoreIsWrittenToAnUnmountedDiskWhicheverStepItIsKilledBefore(t *testing.T) {
 	g, place := NewWithT(t), t.TempDir()
 	const name = "20261122-030000"
 	shelved(t, place, name, files("targets/1", "quota/1"))
@@ -150,7 +150,7 @@ func TestAStoreIsWrittenOnADiskThatNobodyMountsWhateverStepItIsKilledBefore(t *t
 	}
 }
 
-func TestWhatAnotherPlanHasBegunIsWrittenAnewAndWhatItHasFinishedStays(t *testing.T) {
+func TestARestoreOfAnotherPlanIsReplacedUnlessItIsComplete(t *testing.T) {
 	g, place := NewWithT(t), t.TempDir()
 	shelved(t, place, "20261121-030000", files("old"))
 	shelved(t, place, "20261122-030000", files("new"))

@@ -114,7 +114,7 @@ func (one) Usable(found []backend.CopiedFile) map[string]string {
 
 func (one) Memory(int64) int64 { return 256 << 20 }
 
-func TestThatNobodyCanLookSaysNothingOfTheCopy(t *testing.T) {
+func TestAFailedInspectionDoesNotAffectTheCopy(t *testing.T) {
 	for name, c := range map[string]struct {
 		free    int64
 		scratch bool

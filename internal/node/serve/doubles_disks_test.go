@@ -312,7 +312,7 @@ func TestPodsKeepTheTargetsOfANodeMountedAndUnmountThemInPeace(t *testing.T) {
 	m.Expect(<-m.start("check-served", m.serves("ost/ssd")).ended).NotTo(Succeed())
 }
 
-func TestADiskThatIsNotWhatWasGivenIsNotMounted(t *testing.T) {
+func TestADiskThatDiffersFromItsAssignmentIsNotMounted(t *testing.T) {
 	m := newMachine(t)
 	m.filesystem()
 	m.must("tunefs.lustre", "--comment=mine", "/dev/disk/by-id/"+m.file.Members[0].Targets[0].Served.DeviceID)
@@ -367,7 +367,7 @@ func TestAClientIsMountedByTheNodesOwnProgramAndEndsWithItsPod(t *testing.T) {
 	}
 }
 
-func TestTheAgentProvesWhatIsMountedAndLetsItGoWhenItIsDeleted(t *testing.T) {
+func TestTheAgentProvesAMountedTargetAndReleasesItWhenItIsDeleted(t *testing.T) {
 	m := newMachine(t)
 	target := m.filesystem()
 	m.pass(target)
@@ -394,7 +394,7 @@ func TestTheAgentProvesWhatIsMountedAndLetsItGoWhenItIsDeleted(t *testing.T) {
 	m.Expect(<-mdt.ended).To(Succeed(), mdt.Said())
 }
 
-func TestAProbeOfANodeSaysWhatItsKernelServes(t *testing.T) {
+func TestAProbeOfANodeReportsWhatItsKernelServes(t *testing.T) {
 	m := newMachine(t)
 	m.filesystem()
 	mdt, ost := m.start("serve", m.serves("mdt/0")), m.start("serve", m.serves("ost/ssd"))

@@ -47,7 +47,7 @@ func locks(g Gomega, of serve.Target) bool {
 	return false
 }
 
-func TestATargetOfTwoNodesIsNotMountedWhileSomebodyElseHasItsLock(t *testing.T) {
+func TestATargetOfTwoNodesIsNotMountedWhileItsLockIsHeld(t *testing.T) {
 	g, n, of := NewWithT(t), newNode(), ostOfPair(t)
 	k := pairKeeper(n, &told{Told: serve.Told{Targets: []serve.Target{of, ost(1)}}})
 	agent, err := mountlock.Take(of.Lock)
@@ -80,7 +80,7 @@ func TestTheLockOfATargetIsHeldUntilItsMountHasEnded(t *testing.T) {
 	g.Eventually(func() bool { return locks(g, of) }).WithTimeout(patience.Bound(time.Minute)).Should(BeFalse())
 }
 
-func TestWhatWasToldBeforeTheLockWasTakenIsNotBelieved(t *testing.T) {
+func TestTheNodeFileFromBeforeTheLockIsNotUsed(t *testing.T) {
 	for name, c := range map[string]struct {
 		now     serve.Told
 		missing string
@@ -109,7 +109,7 @@ func TestWhatWasToldBeforeTheLockWasTakenIsNotBelieved(t *testing.T) {
 	}
 }
 
-func TestWhatWasToldInAnEarlierStartOfTheNodeIsNotMounted(t *testing.T) {
+func TestTargetsOfAnEarlierBootAreNotMounted(t *testing.T) {
 	g, n, of := NewWithT(t), newNode(), ostOfPair(t)
 	says := &told{Told: serve.Told{Targets: []serve.Target{of}}}
 	k := pairKeeper(n, says)
@@ -136,7 +136,7 @@ func TestATargetOfTwoNodesWithoutALockIsNotMounted(t *testing.T) {
 	g.Expect(n.done).To(BeEmpty())
 }
 
-func TestTheProgramOfAMountIsGivenWhatStaysOpen(t *testing.T) {
+func TestTheMountProgramGetsTheOpenFiles(t *testing.T) {
 	g := NewWithT(t)
 	lock, err := os.CreateTemp(t.TempDir(), "lock")
 	g.Expect(err).NotTo(HaveOccurred())

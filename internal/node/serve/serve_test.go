@@ -185,7 +185,7 @@ func TestATargetThatCannotBeUnmountedIsNamedAndKeepsNoOther(t *testing.T) {
 	g.Expect(slices.Contains(n.done, "umount ost0")).To(BeTrue())
 }
 
-func TestWhatIsWrongIsSaidOnce(t *testing.T) {
+func TestEachProblemIsReportedOnce(t *testing.T) {
 	g, n := NewWithT(t), newNode()
 	var log bytes.Buffer
 	k := keeper(n, ost(0))
@@ -226,7 +226,7 @@ func TestATargetThatComesIsMountedAndOneThatGoesIsUnmountedWithoutARestart(t *te
 	g.Expect(n.done).To(Equal([]string{"mount ost0", "mount ost1", "umount ost0"}))
 }
 
-func TestWhatIsMountedStaysWhileNobodySaysWhatThereIs(t *testing.T) {
+func TestMountsStayWhileTheListOfTargetsIsUnknown(t *testing.T) {
 	g, n := NewWithT(t), newNode()
 	says := &told{Told: serve.Told{Targets: []serve.Target{ost(0)}}}
 	k := says.keeper(n)
@@ -257,7 +257,7 @@ func TestNothingIsMountedBeforeTheNodeIsReadyAndWhatIsMountedStays(t *testing.T)
 	g.Expect(asked).To(Equal(1), "nobody is asked while all is mounted")
 }
 
-func TestAMountThatHangsHoldsUpNoOtherOneAndIsNotBegunAnew(t *testing.T) {
+func TestAHangingMountDelaysNoOtherAndIsNotStartedAgain(t *testing.T) {
 	g, n := NewWithT(t), newNode()
 	n.hangs = map[string]chan struct{}{"ost0": make(chan struct{})}
 	k := keeper(n, ost(0), ost(1))
@@ -292,7 +292,7 @@ func TestTheNextServerUnmountsWhatAKilledOneHasMounted(t *testing.T) {
 	g.Expect(n.mounts).To(BeEmpty())
 }
 
-func TestAnUnmountThatHangsHoldsUpNoOtherOneAndIsNamed(t *testing.T) {
+func TestAHangingUnmountDelaysNoOtherAndIsNamed(t *testing.T) {
 	g, n := NewWithT(t), newNode()
 	k := keeper(n, ost(0), ost(1))
 	g.Expect(k.Round(t.Context())).To(BeEmpty())

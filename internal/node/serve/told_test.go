@@ -41,7 +41,7 @@ func ost0() spec.Target {
 	}}
 }
 
-func TestAServerIsToldItsTargetsByTheFileOfItsNode(t *testing.T) {
+func TestAServerReadsItsTargetsFromTheNodeFile(t *testing.T) {
 	g := NewWithT(t)
 	told, missing := toldBy(t, ost0())
 	g.Expect(missing).To(BeEmpty())
@@ -72,7 +72,7 @@ func TestATargetThatIsNotProvenIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotUnderstoodIsNoTargetThatIsGone(t *testing.T) {
+func TestATargetThatIsNotUnderstoodIsNotAMissingOne(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*spec.Target)
 		says   string
@@ -92,7 +92,7 @@ func TestWhatIsNotUnderstoodIsNoTargetThatIsGone(t *testing.T) {
 	NewWithT(t).Expect(missing).To(ContainSubstring("is not there"))
 }
 
-func TestATargetOfTwoNodesIsToldForOneStartOfTheNodeAndHasALockBesideTheFile(t *testing.T) {
+func TestATargetOfTwoNodesIsConfiguredForOneBootAndHasALockBesideTheFile(t *testing.T) {
 	g := NewWithT(t)
 	target := ost0()
 	target.Served.BootID = "this start"
@@ -103,7 +103,7 @@ func TestATargetOfTwoNodesIsToldForOneStartOfTheNodeAndHasALockBesideTheFile(t *
 	g.Expect(told.Targets[0].Lock).To(Equal(filepath.Join(filepath.Dir(path), "ost0.lock")))
 }
 
-func TestATargetOfTwoNodesThatIsToldForNoStartOfTheNodeIsNotUnderstood(t *testing.T) {
+func TestATargetOfTwoNodesWithoutABootIsRefused(t *testing.T) {
 	target := ost0()
 	target.Served.Given = []byte(`{"kind":"OST","fsName":"pfs","index":0,"managementNIDs":["192.168.77.1@tcp"],` +
 		`"serviceNodes":[{"nids":["192.168.77.2@tcp"]},{"nids":["192.168.77.3@tcp"]}]}`)

@@ -86,7 +86,7 @@ func TestFilesThatChangeWhileTheyAreReadAreReadAgain(t *testing.T) {
 	g.Expect(err).To(MatchError(context.Canceled), "nobody may rely on what is written all the time")
 }
 
-func TestAStoreIsPackedWithWhatTheFilesystemHadSaid(t *testing.T) {
+func TestAStoreIsPackedWithTheStateThatTheFilesystemReported(t *testing.T) {
 	g := NewWithT(t)
 	files := map[string][]byte{"targets": []byte("1=1\n"), "quota/1/limits": nil}
 	said := backend.State{Version: "7.4.6", Targets: []backend.Target{{ID: 1}}}
@@ -144,7 +144,7 @@ func TestOnlyTheDirectoryOfThisFileSystemIsHandedOut(t *testing.T) {
 	}
 }
 
-func TestAStoreIsTakenOnlyFromWhoKnowsTheSecret(t *testing.T) {
+func TestAStoreIsAcceptedOnlyFromASenderWithTheSecret(t *testing.T) {
 	secret, other := []byte("correct-horse"), []byte("wrong-horse")
 	signs := func(sign func(nonce string) string) func(w http.ResponseWriter, nonce string) {
 		return func(w http.ResponseWriter, nonce string) { w.Header().Set(backend.SignatureHeader, sign(nonce)) }

@@ -227,7 +227,7 @@ func TestDirectoriesOfEightAreMadeWithoutAMount(t *testing.T) {
 	g.Expect(code).To(Equal(1))
 }
 
-func TestWhatHoldsSomethingIsNotDeletedInEight(t *testing.T) {
+func TestPoolsAndNodesInUseAreNotDeletedInEight(t *testing.T) {
 	c := cluster8(t)
 	g := NewWithT(t)
 	said, code := c.run(cli + "node delete m:1 --yes")
@@ -288,7 +288,7 @@ func (c *cluster) certified(name, address string) string {
 	return name
 }
 
-func TestTheToolOfEightGivesTheSecretToNoServiceThatItCannotVerify(t *testing.T) {
+func TestTheToolOfEightSendsTheSecretToNoServiceThatItCannotVerify(t *testing.T) {
 	c := newCluster(t, "8.3.1")
 	g := NewWithT(t)
 	_, code := c.run("beegfs-mgmtd --init --db-file {DIR}/mgmtd.sqlite")

@@ -229,7 +229,7 @@ func (c *cluster) recovers(owner spec.Owner, place, id, lacks string, targets ..
 	g.Expect(o.Prover.Prove(c.t.Context(), to, nil)).To(Equal(directory.Use), "a service may be started on it")
 }
 
-func TestALostServiceOfEightServesAgainFromABackupAsTheSameFilesystemAndWhatJoinedLaterJoinsAnew(t *testing.T) {
+func TestALostServiceOfEightServesAgainFromABackupAndLaterTargetsJoinAgain(t *testing.T) {
 	g := NewWithT(t)
 	c := licensed8(t)
 	owner := spec.Owner{Namespace: "default", Name: "hive", UID: "1b4e28ba"}
