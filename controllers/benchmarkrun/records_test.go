@@ -145,7 +145,7 @@ func TestTheFindingsOfARepetition(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(entry.Version).To(Equal("parallelfs: write has ended\n"))
 	})
-	t.Run("is asked for again while the log of a pod that has ended can't be read, and then given up", func(t *testing.T) {
+	t.Run("is requested again while the log of an ended pod can't be read, and fails after a while", func(t *testing.T) {
 		g := NewWithT(t)
 		w := scopetest.Idle()
 		job := scopetest.Job(w, 0, 1, time.Hour)

@@ -486,7 +486,7 @@ func TestForeignChangesDuringAPlanAreReported(t *testing.T) {
 		l.settle()
 		l.Expect(l.succeeded().Reason).To(Equal(v1alpha1.ReasonAllRunsSucceeded))
 	})
-	t.Run("a ConfigMap of somebody else has the name of the results", func(t *testing.T) {
+	t.Run("a ConfigMap of another owner has the name of the results", func(t *testing.T) {
 		l := newLab(t)
 		mine := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "night-suite"}}
 		l.must(server.Client.Create(t.Context(), mine))

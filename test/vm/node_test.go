@@ -159,7 +159,7 @@ func testInventory(t *testing.T, found v1alpha1.NodeInventoryStatus) {
 			NewWithT(t).Expect(bySerial(t, found, serial).Unusable).To(BeEmpty())
 		}
 	})
-	t.Run("somebody's filesystem is shown, and is a reason", func(t *testing.T) {
+	t.Run("a foreign filesystem is shown, and is a reason", func(t *testing.T) {
 		g := NewWithT(t)
 		device := bySerial(t, found, foreign)
 		g.Expect(device.Signatures).To(ContainElement(And(HaveField("Type", "ext4"), HaveField("Label", "precious"))))

@@ -25,7 +25,7 @@ func TestTheNameOfAJobContainsItsTurn(t *testing.T) {
 			g.Expect(name).To(HaveSuffix(want.Suffix()))
 		})
 	}
-	t.Run("and a name of another form says none", func(t *testing.T) {
+	t.Run("and a name of another form has none", func(t *testing.T) {
 		for _, name := range []string{"sweep-clean", "sweep-p1", "sweep-p1-r", "sweep-p1-r1-x"} {
 			_, is := TurnOf(name)
 			NewWithT(t).Expect(is).To(BeFalse(), name)

@@ -387,7 +387,7 @@ func TestTheFreePort(t *testing.T) {
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		t.Cleanup(func() { socket.Close() })
 	}
-	t.Run("is the first when nobody has it", func(t *testing.T) {
+	t.Run("is the first when it is mounted nowhere", func(t *testing.T) {
 		g := NewWithT(t)
 		taken, port := aPort(t)
 		g.Expect(taken.Close()).To(Succeed())
