@@ -105,7 +105,7 @@ func (p *pass) lookBack(ctx context.Context) error {
 	}
 	past := &p.remembered(client.ObjectKeyFromObject(p.fs), p.fs.UID).controllers
 	if orphaned(p.fs, sets.Items, past) {
-		return p.letGo(ctx)
+		return p.endDeletion(ctx)
 	}
 	p.sets = ownSets(p.fs, sets.Items)
 	var nodes corev1.NodeList
@@ -165,8 +165,8 @@ func orphaned(fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet, past *owned.Past
 	})
 }
 
-// letGo ends the deletion.
-func (p *pass) letGo(ctx context.Context) error {
+// endDeletion ends the deletion.
+func (p *pass) endDeletion(ctx context.Context) error {
 	controllerutil.RemoveFinalizer(p.fs, v1alpha1.Finalizer)
 	err := p.Client.Patch(ctx, p.fs, client.MergeFromWithOptions(p.read, client.MergeFromWithOptimisticLock{}))
 	if client.IgnoreNotFound(err) != nil {

@@ -523,7 +523,7 @@ func TestAFileSystemThatIsDeletedDuringAMaintenanceEndsItFirst(t *testing.T) {
 			w.Expect(w.modesNow()).To(Equal(map[string]bool{w.ip(node) + "/9435": false}))
 			w.eventsOf("")
 			w.stops(5)
-			w.Expect(w.letGo()).To(BeTrue())
+			w.Expect(w.finalizerRemoved()).To(BeTrue())
 			w.Expect(w.eventsOf(v1alpha1.ReasonInMaintenance)).To(BeEmpty())
 		})
 	}
@@ -537,14 +537,14 @@ func TestADeletionDoesNotWaitForeverForTheEndOfAMaintenance(t *testing.T) {
 	w.eventsOf("")
 	w.Expect(server.Client.Delete(w.ctx, w.get())).To(Succeed())
 	w.stops(3)
-	w.Expect(w.letGo()).To(BeFalse())
+	w.Expect(w.finalizerRemoved()).To(BeFalse())
 	w.Expect(w.sets()).NotTo(BeEmpty())
 	w.Expect(w.condition(v1alpha1.ConditionReconciling).Message).To(ContainSubstring("the daemons are stopped when the master answers, or 2m0s after the deletion"))
 	w.alter = func(operator *filesystem.Reconciler) {
 		operator.Clock = clocktesting.NewFakePassiveClock(time.Now().Add(3 * time.Minute))
 	}
 	w.stops(8)
-	w.Expect(w.letGo()).To(BeTrue())
+	w.Expect(w.finalizerRemoved()).To(BeTrue())
 	w.Expect(w.eventsOf(v1alpha1.ReasonInMaintenance)).To(HaveExactElements(ContainSubstring("was not told within 2m0s")))
 }
 
@@ -557,8 +557,8 @@ func (w *world) stops(n int) {
 	}
 }
 
-// letGo reports whether the operator has removed its finalizer, so that the rest is for the garbage collector.
-func (w *world) letGo() bool {
+// finalizerRemoved reports whether the operator has removed its finalizer, so that the rest is for the garbage collector.
+func (w *world) finalizerRemoved() bool {
 	w.t.Helper()
 	fs := &v1alpha1.FileSystem{}
 	err := server.Client.Get(w.ctx, w.key(), fs)

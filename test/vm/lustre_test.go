@@ -198,11 +198,11 @@ func (l lustreNode) serve(t *testing.T, daemon string, target v1alpha1.StorageTa
 		Name: "tcp", Interfaces: []string{"$(NODE_INTERFACE)"}, Start: [][]string{{"modprobe", "lnet"}, {"lnetctl", "lnet", "configure"}},
 		List: []string{"lctl", "list_nids"}, Add: []string{"lnetctl", "net", "add", "--net", "tcp", "--if", "$(INTERFACES)"},
 	}
-	told := specTarget(target)
-	told.Served = &spec.ServedTarget{DeviceID: string(target.Spec.Device.ID), FSType: string(v1alpha1.Ldiskfs), Mark: markOf(target), Given: given}
+	config := specTarget(target)
+	config.Served = &spec.ServedTarget{DeviceID: string(target.Spec.Device.ID), FSType: string(v1alpha1.Ldiskfs), Mark: markOf(target), Given: given}
 	l.write(t, files+".node", spec.NodeFile{
 		Version: spec.NodeFileVersion, FileSystem: owner(), Node: nodeName, Generation: 1,
-		Members: []spec.Member{{Name: spec.MemberName(daemon), Targets: []spec.Target{told}}},
+		Members: []spec.Member{{Name: spec.MemberName(daemon), Targets: []spec.Target{config}}},
 	})
 	l.write(t, files+".json", spec.Serve{
 		Owner: owner(), Backend: string(v1alpha1.Lustre), Version: l.version, Daemon: daemon, NodeFile: files + ".node", Network: network, GraceSeconds: 600,

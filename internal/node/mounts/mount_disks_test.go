@@ -290,7 +290,7 @@ func TestAProgramOfTheNodeMountsAfterTheNetworkIsUp(t *testing.T) {
 func TestCommandsAreRunOnTheNode(t *testing.T) {
 	g := NewWithT(t)
 	var output bytes.Buffer
-	told := spec.Configure{Host: true, Commands: []spec.Command{{Argv: []string{"sh", "-c", "echo on the node: $ON_NODE"}}}}
-	g.Expect(Configure(t.Context(), told, os.LookupEnv, &output, slog.New(slog.DiscardHandler))).To(Succeed())
+	config := spec.Configure{Host: true, Commands: []spec.Command{{Argv: []string{"sh", "-c", "echo on the node: $ON_NODE"}}}}
+	g.Expect(Configure(t.Context(), config, os.LookupEnv, &output, slog.New(slog.DiscardHandler))).To(Succeed())
 	g.Expect(output.String()).To(Equal("on the node: yes\n"))
 }

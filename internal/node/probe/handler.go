@@ -22,7 +22,7 @@ func (p *Probe) Handler() http.Handler {
 	registry.MustRegister(collector{p})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /state", p.serveState)
-	if p.told.Store != nil {
+	if p.config.Store != nil {
 		mux.HandleFunc("GET "+store.Path, p.serveStore)
 	}
 	mux.HandleFunc("GET /healthz", p.serveHealth)
@@ -34,7 +34,7 @@ func (p *Probe) Handler() http.Handler {
 // serveState answers a request with a fresh query. If the filesystem does not answer, this is signed as well, so that no other program can
 // forge it.
 func (p *Probe) serveState(w http.ResponseWriter, r *http.Request) {
-	answer := backend.Answer{Nonce: r.URL.Query().Get(backend.NonceParameter), FileSystemUID: p.told.FileSystem.UID}
+	answer := backend.Answer{Nonce: r.URL.Query().Get(backend.NonceParameter), FileSystemUID: p.config.FileSystem.UID}
 	if !backend.IsNonce(answer.Nonce) {
 		http.Error(w, "ask with /state?"+backend.NonceParameter+"=…, up to 64 letters and digits that the answer repeats", http.StatusBadRequest)
 		return
@@ -55,7 +55,7 @@ func (p *Probe) serveState(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	case err != nil:
-		answer.Problem = fmt.Sprintf("the filesystem at %s does not answer: %s", p.told.Address, err)
+		answer.Problem = fmt.Sprintf("the filesystem at %s does not answer: %s", p.config.Address, err)
 	default:
 		answer.State = &state
 	}

@@ -222,7 +222,7 @@ func TestOnlyATargetThatItsServerMountsIsHandedOver(t *testing.T) {
 		"it was never made":       guarded(served, func(t *v1alpha1.StorageTarget) { t.Status.Provisioned = nil }),
 		"its plan was only begun": guarded(served, func(t *v1alpha1.StorageTarget) { t.Status.Provisioned.Finished = nil }),
 	} {
-		held, why, err := (&Provisioner{}).letGo(t.Context(), target, nil)
+		held, why, err := (&Provisioner{}).proveUnmounted(t.Context(), target, nil)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred(), name)
 		NewWithT(t).Expect(held).To(BeNil(), name)
 		NewWithT(t).Expect(why).To(Equal("it is no target yet that its server mounts"), name)
@@ -248,7 +248,7 @@ func TestADiskIsReleasedOnlyWhileItBelongsToTheTargetAndIsNotInUse(t *testing.T)
 		"not all of it could be read":     {func(f *plan.Facts) { f.Incomplete = "EIO" }, "could not be looked at completely"},
 		"its paths lead to several disks": {func(f *plan.Facts) { f.TwoDisks = "these are two disks" }, "two disks"},
 	} {
-		says := notLetGo(guarded(), guardedDisk(), guardedDisk(c.change))
+		says := stillInUse(guarded(), guardedDisk(), guardedDisk(c.change))
 		if c.says == "" {
 			NewWithT(t).Expect(says).To(BeEmpty(), name)
 			continue

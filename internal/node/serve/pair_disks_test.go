@@ -120,7 +120,7 @@ func TestTheAgentReleasesATargetThatAKilledServerHasLeftMounted(t *testing.T) {
 
 	// The double of the kernel keeps the disk busy a moment longer than the mount exists.
 	m.Eventually(func() (string, error) {
-		held, why, err := m.agent().LetGo(m.Context(), target)
+		held, why, err := m.agent().ProveUnmounted(m.Context(), target)
 		if held != nil {
 			m.Expect(mounted()).To(Equal("/mnt/targets/mdt0"))
 			err = errors.Join(err, held.Close())

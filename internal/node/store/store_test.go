@@ -118,12 +118,12 @@ func TestOnlyTheDirectoryOfThisFileSystemIsHandedOut(t *testing.T) {
 		for _, disk := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
 				g, target := NewWithT(t), t.TempDir()
-				told := spec.Store{
+				config := spec.Store{
 					NodeFile: filepath.Join(t.TempDir(), "node.json"), Member: "management", OnTargets: spec.OnTargets{Directory: "mgmtd", Data: "data"},
 				}
 				file, err := json.Marshal(spec.NodeFile{Version: spec.NodeFileVersion, Members: []spec.Member{{Name: c.member, Targets: []spec.Target{{Path: target, Directory: !disk}}}}})
 				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(os.WriteFile(told.NodeFile, file, 0o600)).To(Succeed())
+				g.Expect(os.WriteFile(config.NodeFile, file, 0o600)).To(Succeed())
 				c.marker.Version = cmp.Or(c.marker.Version, spec.MarkerVersion)
 				marker, err := json.Marshal(c.marker)
 				g.Expect(err).NotTo(HaveOccurred())
@@ -132,7 +132,7 @@ func TestOnlyTheDirectoryOfThisFileSystemIsHandedOut(t *testing.T) {
 					home = filepath.Join(target, "mgmtd")
 				}
 				write(t, home, spec.MarkerFile, string(marker))
-				directory, err := Directory(told, owner)
+				directory, err := Directory(config, owner)
 				if c.says == "" {
 					g.Expect(err).NotTo(HaveOccurred())
 					g.Expect(directory).To(Equal(filepath.Join(home, "data")))

@@ -190,7 +190,7 @@ func (c *cluster) backUp(told spec.Backup, name string) string {
 	defer probe.Close()
 	told.Copied, told.Name = probe.Listener.Addr().String(), name
 	answer, err := backup.Run(c.t.Context(), backup.Options{
-		Told: told, Store: beegfs.New(), Work: c.t.TempDir(), Output: io.Discard, Now: time.Now, Memory: backup.FreeMemory,
+		Config: told, Store: beegfs.New(), Work: c.t.TempDir(), Output: io.Discard, Now: time.Now, Memory: backup.FreeMemory,
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(answer.Backups).To(ConsistOf(And(HaveField("Name", name), HaveField("Verified", true))))
@@ -205,7 +205,7 @@ func (c *cluster) recovers(owner spec.Owner, place, id, lacks string, targets ..
 	c.t.Helper()
 	g := NewWithT(c.t)
 	o := recovery.Options{
-		Told: spec.Recovery{
+		Config: spec.Recovery{
 			Owner: owner, Backend: "BeeGFS", Version: c.version, Scratch: c.t.TempDir(), Source: spec.RecoverySource{Backups: place},
 			Known: backend.Known(map[v1alpha1.Role][]int32{v1alpha1.RoleMetadata: {1}, v1alpha1.RoleStorage: {1}},
 				map[v1alpha1.Role][]int32{v1alpha1.RoleStorage: targets}),
@@ -220,7 +220,7 @@ func (c *cluster) recovers(owner spec.Owner, place, id, lacks string, targets ..
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(answer.Found).To(ConsistOf(And(HaveField("Backup", backupName), HaveField("ID", id), HaveField("Lacks", lacks))))
 	to := spec.Directory{Path: c.path("management"), Data: "data"}
-	o.Told.Restore = &spec.Restore{
+	o.Config.Restore = &spec.Restore{
 		Plan: "0123abcd", Backup: backupName, ID: id, Path: to.Path, Data: to.Data, Component: "management", User: "root", Ledger: o.Prover.Ledger,
 	}
 	answer, err = recovery.Run(c.t.Context(), o)

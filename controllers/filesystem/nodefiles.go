@@ -73,7 +73,7 @@ func (r *Reconciler) untold(ctx context.Context, in backend.Input) ([]backend.Pr
 		}
 	}
 	now := r.Order.Now()
-	since := r.seen.see(sight{client.ObjectKeyFromObject(in.FileSystem), "told"}, maps.All(as), now)
+	since := r.seen.see(observedGroup{client.ObjectKeyFromObject(in.FileSystem), "told"}, maps.All(as), now)
 	var silent []string
 	var why string
 	for i := range in.FileSystemNodes {
