@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/benchmarks"
 )
 
-func TestTheTargetsOfAServerAreToldApart(t *testing.T) {
+func TestTheTargetsOfAServerAreDistinguished(t *testing.T) {
 	for name, test := range map[string]struct {
 		output string
 		want   []string
@@ -33,7 +33,7 @@ func TestTheTargetsOfAServerAreToldApart(t *testing.T) {
 	}
 }
 
-func TestRanksAreToldApart(t *testing.T) {
+func TestRanksAreDistinguished(t *testing.T) {
 	for name, test := range map[string]struct {
 		output string
 		count  int
@@ -110,7 +110,7 @@ func TestRanksThatDidNotEndWellAreRefused(t *testing.T) {
 	}
 }
 
-func TestWhatIsCutOffAnywhereIsRefused(t *testing.T) {
+func TestATruncatedOutputIsRefused(t *testing.T) {
 	g := NewWithT(t)
 	var whole strings.Builder
 	for i := range 3 {

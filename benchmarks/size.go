@@ -12,11 +12,12 @@ import (
 // Kilo is the number of bytes in a kilobyte of the tools and the API.
 const Kilo = 1024
 
-// units are those of sizes, each 1024 times the previous one, as a quantity of Kubernetes has them. A tool and a recorded result may have
-// only the first letter, in lower case.
+// units lists the units of sizes as in a quantity of Kubernetes, each 1024 times the previous one. Tools and recorded results may have only
+// the first letter, in lower case.
 var units = []string{"Ki", "Mi", "Gi", "Ti"}
 
-// cutUnit separates the unit of a size, one of the first so many, from its number: of is the factor of the unit, or 0 where there is none.
+// cutUnit separates the number of a size from its unit, which is one of the first units of the list. The result of is the factor of the
+// unit, or 0 without one.
 func cutUnit(text string, most int) (digits string, of int64) {
 	for i, unit := range units[:most] {
 		for _, suffix := range []string{unit, strings.ToLower(unit[:1])} {
@@ -28,7 +29,7 @@ func cutUnit(text string, most int) (digits string, of int64) {
 	return text, 0
 }
 
-// askedSize refuses a size of a spec that is not written as a quantity of Kubernetes. There, k is 1000 and m is a thousandth.
+// askedSize refuses a size in a spec that is not written as a quantity of Kubernetes, in which k is 1000 and m is a thousandth.
 func askedSize(text string, bare bool) error {
 	digits, of := cutUnit(text, len(units))
 	switch {

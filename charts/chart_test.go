@@ -102,7 +102,7 @@ func render(t *testing.T, values string, args ...string) objects {
 	return all
 }
 
-func TestAnImageThatNodesWouldPullFromAnybodyIsRefused(t *testing.T) {
+func TestAnImageFromAnUnnamedRegistryIsRefused(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("0123456789abcdef", 4)
 	all := `
 image: {manager: {repository: a.example/manager}, node: {repository: "b:5000/node"}, agent: {repository: localhost/agent}}
@@ -299,7 +299,7 @@ func TestValuesLeaveObjectsOut(t *testing.T) {
 	}
 }
 
-func TestDefinitionsOutliveTheReleaseUnlessToldOtherwise(t *testing.T) {
+func TestDefinitionsOutliveTheReleaseUnlessAValueForbidsIt(t *testing.T) {
 	for values, kept := range map[string]bool{"": true, "crds: {keep: false}": false} {
 		for _, object := range render(t, values) {
 			_, has := object.GetAnnotations()["helm.sh/resource-policy"]
@@ -587,7 +587,7 @@ func TestEveryKindCanBeReadByWhoMayRead(t *testing.T) {
 	}
 }
 
-func TestWhoMayWriteAFileSystemIsNotDecidedByKubernetesOwnRoles(t *testing.T) {
+func TestKubernetesOwnRolesMayNotWriteAFileSystem(t *testing.T) {
 	const prefix = "rbac.authorization.k8s.io/aggregate-to-"
 	aggregated := func(values string) map[string][]string {
 		writes := map[string][]string{}

@@ -55,7 +55,7 @@ func TestWithoutFileSystemsTheManagerMayDoWhatRunsOnVolumesNeedAndNothingElse(t 
 	g.Expect(manager(t, render(t, "")).Spec.Template.Spec.Containers[0].Args).NotTo(ContainElement("--file-systems=false"))
 }
 
-func TestNoRoleOfTheChartHasWildcardsOrLetsItsHolderGetMore(t *testing.T) {
+func TestNoRoleOfTheChartHasWildcardsOrAllowsEscalation(t *testing.T) {
 	all := render(t, "")
 	for _, object := range all {
 		if object.GetKind() != "ClusterRole" && object.GetKind() != "Role" {

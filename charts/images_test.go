@@ -46,7 +46,7 @@ func TestTheImagesThatArePushedWithoutAnyOptionAreThoseThatTheChartAsksFor(t *te
 	g.Expect(strings.Fields(out)).To(Equal([]string{"registry.example.com:5000/parallelfs/manager:0.1.0-rc1", "registry.example.com:5000/parallelfs/moosefs:4.57.5"}))
 }
 
-func TestTheScriptThatPushesImagesSaysWhatIsWrongWithItsOptions(t *testing.T) {
+func TestTheScriptThatPushesImagesReportsWrongOptions(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
 		{"--registry team", "'team' has no name of a host at its beginning"},
 		{"--registry https://registry.example.com", "write registry.example.com in the place of https://registry.example.com"},

@@ -51,7 +51,7 @@ monitoring: {enabled: true, labels: {team: monitoring}}
 	}
 }
 
-func TestGlobalValuesGiveRegistryAndPullSecretsAndTheChartsOwnWin(t *testing.T) {
+func TestGlobalValuesSetRegistryAndPullSecretsAndTheChartsOwnOverrideThem(t *testing.T) {
 	g := NewWithT(t)
 	global := "global: {imageRegistry: global.example.com, imagePullSecrets: [{name: theirs}], other: {chart: 1}}\n"
 	out, err := helm(t, global, "template", release, chart, "--kube-version", oldest)

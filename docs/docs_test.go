@@ -57,7 +57,7 @@ func TestThePictureOfBackendsNamesEachMethodAndCapability(t *testing.T) {
 	}
 }
 
-func TestWhatHappensToAFilesystemIsHeldByTestsThatThereAre(t *testing.T) {
+func TestThePageOfALifeNamesExistingTests(t *testing.T) {
 	g := NewWithT(t)
 	text, err := os.ReadFile("life.md")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -75,7 +75,7 @@ func TestWhatHappensToAFilesystemIsHeldByTestsThatThereAre(t *testing.T) {
 	}
 }
 
-func TestWhatCountsAsSafeIsHeldByTestsThatThereAreOrIsOpen(t *testing.T) {
+func TestEverySafetyClaimNamesAnExistingTestOrIsOpen(t *testing.T) {
 	g := NewWithT(t)
 	text, err := os.ReadFile("protection.md")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -161,7 +161,7 @@ func filesOf(t *testing.T, folder string) map[string]bool {
 	return out
 }
 
-func TestEveryPackageStandsInThePictureOfPackages(t *testing.T) {
+func TestEveryPackageIsInThePictureOfPackages(t *testing.T) {
 	g := NewWithT(t)
 	_, text, found := strings.Cut(read(t, "architecture.md"), "\nNow:\n")
 	g.Expect(found).To(BeTrue())

@@ -8,7 +8,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-func TestAPoolThatSaysNoCopiesHasThoseOfItsTypeOrThoseThatWereChosen(t *testing.T) {
+func TestAPoolWithoutANumberOfCopiesHasThatOfItsTypeOrTheChosenOne(t *testing.T) {
 	for kind, copies := range map[v1alpha1.FileSystemType]int32{v1alpha1.MooseFS: 2, v1alpha1.BeeGFS: 1, v1alpha1.Lustre: 1} {
 		t.Run(string(kind), func(t *testing.T) {
 			g := NewWithT(t)

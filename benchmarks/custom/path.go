@@ -28,7 +28,7 @@ type character struct{}
 func parsePath(name, text string) ([]jsonpath.Node, error) {
 	parser, err := jsonpath.Parse(name, text)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says what it is of
+		return nil, err //nolint:wrapcheck // the caller adds the name
 	}
 	for _, node := range parser.Root.Nodes {
 		list, is := node.(*jsonpath.ListNode)

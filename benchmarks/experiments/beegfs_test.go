@@ -255,7 +255,7 @@ func TestThePinningsAreThoseOfThePaper(t *testing.T) {
 	g.Expect(in.Pinnings).To(HaveLen(1))
 }
 
-func TestTheDisksOfTheTechnicalReportAreMadeAsItSays(t *testing.T) {
+func TestTheDisksOfTheTechnicalReportAreMadeAsDescribed(t *testing.T) {
 	g := NewWithT(t)
 	fs := fileSystemOf(t, "netapp-tr4782", false)
 	in := provision(g, published["netapp-tr4782"].assemble(&fs))
@@ -299,9 +299,9 @@ func smallServers(metadata int, roles map[string]int) machines {
 	}}
 }
 
-// TestTheDaemonsOfAReducedExperimentAreToldWhatTheGoldenFilesSay writes the files that the end-to-end tests compare with the configuration
+// TestTheDaemonsOfAReducedExperimentAreConfiguredAsInTheGoldenFiles writes the files that the end-to-end tests compare with the configuration
 // of the daemons on a cluster.
-func TestTheDaemonsOfAReducedExperimentAreToldWhatTheGoldenFilesSay(t *testing.T) {
+func TestTheDaemonsOfAReducedExperimentAreConfiguredAsInTheGoldenFiles(t *testing.T) {
 	for name, machines := range small {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

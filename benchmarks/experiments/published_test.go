@@ -102,7 +102,7 @@ func compared(run, table results.Run) int {
 	return count
 }
 
-func TestEveryFigureOfATableStandsBesideAPointOfItsExperiment(t *testing.T) {
+func TestEveryFigureOfATableHasAPointInItsExperiment(t *testing.T) {
 	used := map[string]bool{}
 	for _, name := range everyExperiment(t) {
 		t.Run(name, func(t *testing.T) {

@@ -80,7 +80,7 @@ type latency struct {
 func decode(text []byte) (doc document, end int64, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	if _, err = decoder.Token(); err != nil {
-		return doc, 0, err //nolint:wrapcheck // the caller says what it is of
+		return doc, 0, err //nolint:wrapcheck // the caller adds the name
 	}
 	for decoder.More() {
 		key, err := decoder.Token()
@@ -116,7 +116,7 @@ func jobs(decoder *json.Decoder) ([]job, error) {
 		}
 		var j job
 		if err := decoder.Decode(&j); err != nil {
-			return nil, err //nolint:wrapcheck // the caller says what it is of
+			return nil, err //nolint:wrapcheck // the caller adds the name
 		}
 		out = append(out, j)
 	}

@@ -550,7 +550,7 @@ func published(t testing.TB, name string) string {
 	return string(text)
 }
 
-func TestTheTimesOfMdtest41AreInSecondsWhateverTheirTitleSays(t *testing.T) {
+func TestTheTimesOfMdtest41AreInSecondsWhateverTheirTitle(t *testing.T) {
 	const file = "4.1.0+dev-33-mdtest-easy-stat.txt"
 	read := func(before, after string) (benchmarks.Report, error) {
 		text := published(t, file)
@@ -594,7 +594,7 @@ func TestParseRefusesNumbersThatContradictEachOther(t *testing.T) {
 	}
 }
 
-func TestParseTakesWhatSshAndMpirunSayBesides(t *testing.T) {
+func TestParseAcceptsMessagesOfSshAndMpirun(t *testing.T) {
 	g := NewWithT(t)
 	text := output(t, "4.0.0-paper-i3")
 	want, err := mdtest.Tool{}.Parse(paper, point(t, paper), 0, text)

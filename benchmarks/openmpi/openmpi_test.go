@@ -11,7 +11,7 @@ import (
 
 const border = "--------------------------------------------------------------------------\n"
 
-func TestLinesOfTheProgramAreToldFromOthers(t *testing.T) {
+func TestLinesOfTheProgramAreDistinguishedFromOthers(t *testing.T) {
 	for name, test := range map[string]struct {
 		output string
 		want   []openmpi.Line
@@ -59,7 +59,7 @@ func TestLinesOfTheProgramAreToldFromOthers(t *testing.T) {
 	}
 }
 
-func TestEachWordOfABadEndIsEnough(t *testing.T) {
+func TestEachWordOfAFailureIsEnough(t *testing.T) {
 	for _, text := range []string{
 		"MPI_ABORT was invoked", "the job was terminated", "process rank 1 exited", "process rank 1 was killed", "process rank 1 on signal 9",
 		"returned a non-zero code", "ORTE has lost communication", "There are not enough slots available", "a process failed to start",
@@ -91,7 +91,7 @@ Component: openib
 ` + border
 )
 
-func TestWhatMpirunLacksExplainsAReportThatIsNotComplete(t *testing.T) {
+func TestAMessageOfMpirunExplainsAnIncompleteReport(t *testing.T) {
 	for name, text := range map[string]string{
 		"a network card whose port is inactive": inactivePort, "a component": noComponent,
 		"a program that is not there":                border + "mpirun was unable to find the specified executable file\n" + border,

@@ -57,7 +57,7 @@ func TestProcessesArePlaced(t *testing.T) {
 	}
 }
 
-func TestWhatCanNotBePlacedIsRefusedWithWhatToSet(t *testing.T) {
+func TestAnImpossiblePlacementIsRefusedWithTheSettingToChange(t *testing.T) {
 	packed := v1alpha1.SpreadPacked
 	for name, c := range map[string]struct {
 		wanted placement.Wanted

@@ -195,7 +195,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestWhatABiasLeftOutIsAbsentAndNotZero(t *testing.T) {
+func TestOperationsLeftOutByABiasAreAbsentAndNotZero(t *testing.T) {
 	g := NewWithT(t)
 	spec := run(1, v1alpha1.PostmarkSpec{BiasRead: new(int32(0))})
 	text := strings.NewReplacer("250 read (250 per second)", "0 read (0 per second)", "1.36 megabytes read (1.36 megabytes", "0.000000 bytes read (0.000000 bytes").

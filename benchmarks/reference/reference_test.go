@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-func TestEveryTableCanBeReadAndSaysWhereItIsFrom(t *testing.T) {
+func TestEveryTableCanBeReadAndNamesItsSource(t *testing.T) {
 	NewWithT(t).Expect(len(reference.Names())).To(BeNumerically(">", 8))
 	for _, name := range reference.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestATableThatIsNotThereIsRefusedWithThoseThatAre(t *testing.T) {
 	g.Expect(reference.Source("nothing")).To(BeEmpty())
 }
 
-func TestATableHasNoNumberOfSamplesWhereItsSourceSaysNone(t *testing.T) {
+func TestATableHasNoNumberOfSamplesIfItsSourceHasNone(t *testing.T) {
 	g := NewWithT(t)
 	for table, want := range map[string]int{"moosefs-2017-single": 5, "beegfs-2015-scale-out": 3, "netapp-tr4782": 0, "lustre-2014-mdtest-low": 0} {
 		points, err := reference.Published(table)
@@ -103,7 +103,7 @@ func TestATableHasNoNumberOfSamplesWhereItsSourceSaysNone(t *testing.T) {
 }
 
 // One instance does "even better" than 130,000 stats; the exact number was never published.
-func TestWhatWasNeverPublishedIsInNoTable(t *testing.T) {
+func TestUnpublishedFiguresAreInNoTable(t *testing.T) {
 	g := NewWithT(t)
 	one, err := reference.Baseline("beegfs-2015-multi-mds", "1-instance")
 	g.Expect(err).NotTo(HaveOccurred())

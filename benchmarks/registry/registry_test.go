@@ -81,7 +81,7 @@ func TestEveryParameterOfAToolIsNamedAfterItsMember(t *testing.T) {
 	}
 }
 
-func TestWhatTheAPICallsSweepableIsAParameter(t *testing.T) {
+func TestEachSweepableFieldOfTheAPIIsAParameter(t *testing.T) {
 	schema := spec(t)
 	for name, tool := range registry.Tools() {
 		for field, property := range schema.Properties[string(name)].Properties {

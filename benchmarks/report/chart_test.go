@@ -142,7 +142,7 @@ func TestABaselineIsALineBesideItsOwn(t *testing.T) {
 	g.Expect(c.lines[0].style).To(Equal(c.lines[1].style))
 }
 
-func TestErrorBarsAreWhatTheirNameSays(t *testing.T) {
+func TestErrorBarsMatchTheirName(t *testing.T) {
 	g := NewWithT(t)
 	run := runOver([]v1alpha1.SweepName{"processes"}, []string{"1"}, []string{"2"})
 	half := 7.0

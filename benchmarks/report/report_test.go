@@ -143,7 +143,7 @@ func TestAPageAsksTheNetworkForNothing(t *testing.T) {
 	}
 }
 
-func TestAPageIsWellFormedAndSaysWhatItsPicturesShow(t *testing.T) {
+func TestAPageIsWellFormedAndDescribesItsPictures(t *testing.T) {
 	for name, run := range map[string]results.Run{"of samples": sampleRun(), "of texts that are no names": hostile()} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

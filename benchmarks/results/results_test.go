@@ -139,7 +139,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoNumberIsNotWritten(t *testing.T) {
+func TestOnlyNumbersAreWritten(t *testing.T) {
 	g := NewWithT(t)
 	for _, number := range []float64{math.NaN(), math.Inf(1)} {
 		run := sample()

@@ -11,7 +11,7 @@ import (
 )
 
 // Documents are kept for years and read beside objects of the cluster, so both use the same names.
-func TestADocumentHasTheWordsOfTheKinds(t *testing.T) {
+func TestADocumentUsesTheNamesOfTheKinds(t *testing.T) {
 	g := NewWithT(t)
 	// old maps outdated field names to the current ones.
 	old := map[string]string{

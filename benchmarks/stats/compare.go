@@ -14,29 +14,29 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// Pair is two runs that are compared. A published table is a run without a spec.
+// Pair holds two runs that are compared. A published table is a run without a spec.
 type Pair struct {
-	// Run is the one whose metrics get a Baseline.
+	// Run is the run whose metrics get a Baseline.
 	Run results.Run
-	// Baseline is what it is compared with, and Of names that.
+	// Baseline is the other run, and Of is its name in sentences.
 	Baseline results.Run
 	Of       string
 }
 
-// Terms are how runs are compared.
+// Terms sets how runs are compared.
 type Terms struct {
 	// Tolerance is the smallest relative difference that counts: 0.03 is 3 %.
 	Tolerance float64
-	// AllowDifferences compares although the two did not measure the same.
+	// AllowDifferences is true if runs are compared even if they did not measure the same thing.
 	AllowDifferences bool
-	// Metrics are the names of the metrics that are judged. The others show their change, unrated. Without it, all are judged.
+	// Metrics lists the names of the metrics that are rated. The others show their change only. If it is empty, all metrics are rated.
 	Metrics []string
 }
 
-// DefaultTolerance is that of spec.baseline.tolerancePercent.
+// DefaultTolerance is the default of spec.baseline.tolerancePercent.
 const DefaultTolerance = 0.03
 
-// TermsOf are the terms of a run's spec.
+// TermsOf returns the terms in a run's spec.
 func TermsOf(spec *v1alpha1.BaselineSpec) Terms {
 	out := Terms{Tolerance: DefaultTolerance}
 	if spec == nil {
@@ -49,22 +49,22 @@ func TermsOf(spec *v1alpha1.BaselineSpec) Terms {
 	return out
 }
 
-// familyAlpha is how often two equal runs may differ in anything at all.
+// familyAlpha bounds the chance that two equal runs differ in any metric.
 const familyAlpha = 0.05
 
-// Compare fills the baseline of all metrics of the runs for which the other side has the same metric in the same unit at the same
-// parameters, and returns what there is to say of each pair, in their order.
+// Compare fills in the baseline of each metric for which the other side has the same metric, in the same unit and at the same parameters.
+// It returns one Comparison for each pair, in their order.
 //
-// Parameters are the same when those are that both sides have and that vary on either; 1m and 1024k are the same. Where several points of
-// the baseline fit, none is taken. Where the two sides did not measure the same (Comparison.Refused) nothing is compared, unless the terms
-// allow it.
+// Two points match if all parameters that both sides have, and that vary on either side, are equal; 1m equals 1024k. If several points of
+// the baseline match, none is used. If the two sides did not measure the same thing (Comparison.Refused), nothing is compared, unless the
+// terms allow it.
 //
-// A metric is better or worse when chance does not explain the difference, and it is at least the tolerance. The means of two that were
-// repeated are compared by Welch's t-test. With repetitions on one side only, the other side's value is compared with the prediction
-// interval of one more repetition. With none, nobody can say. A published figure without the number of samples counts as one value.
-// Each of many metrics may differ by chance. So all tests of all pairs are one family, and Holm's method (A Simple Sequentially Rejective
-// Multiple Test Procedure, Scandinavian Journal of Statistics 6, 1979) bounds the chance that two equal runs differ in any to 5 %. A rate
-// that a tool prints in two units is one member of the family.
+// A metric is better or worse if chance does not explain the difference, and the difference is at least the tolerance. If both sides were
+// repeated, Welch's t-test compares their means. If only one side was repeated, the value of the other side is compared with the prediction
+// interval for one more repetition. If neither was, the verdict is unknown. A published figure without a number of samples counts as one
+// value. Each of many metrics may differ by chance. Therefore all tests of all pairs are one family, and Holm's method bounds the chance
+// that two equal runs differ in any metric to 5 % (A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of
+// Statistics 6, 1979). A rate that a tool prints in two units is one member of the family.
 func Compare(pairs []Pair, terms Terms) []results.Comparison {
 	matches := make([][]match, len(pairs))
 	out := make([]results.Comparison, len(pairs))
@@ -96,23 +96,23 @@ func clearBaselines(points []results.Point) {
 	}
 }
 
-// match is a metric and what the baseline has beside it.
+// match is a metric with the baseline's metric at the same parameters.
 type match struct {
 	point  int
 	metric *results.Metric
 	other  results.Metric
-	// best is true when the best of several points stands beside a best that was published.
+	// best is true if the best of several points is compared with a published best.
 	best bool
-	// judged is true for a metric that can be better or worse, and that the terms name.
+	// judged is true for a metric that can be better or worse, and that the terms include.
 	judged bool
-	// tested is true when the difference was tested; p is the chance of one as large between equals, and beyond is true when Holm's
-	// method rejects that they are equal.
+	// tested is true if the difference was tested. p is the probability of such a difference between equal runs. beyond is true if Holm's
+	// method rejects that the two are equal.
 	tested bool
 	p      float64
 	beyond bool
 }
 
-// matchesOf finds what can be compared, and tests it.
+// matchesOf returns the metrics that can be compared, and tests their differences.
 func matchesOf(pair Pair, terms Terms) []match {
 	var usual, bests []results.Point
 	for _, p := range pair.Baseline.Points {
@@ -156,7 +156,7 @@ func matchesOf(pair Pair, terms Terms) []match {
 	return out
 }
 
-// bestMatches are the best points of a run beside those that were published as the best over a parameter.
+// bestMatches returns the best points of a run, matched with points that were published as the best over a parameter.
 func bestMatches(points, bests []results.Point) []match {
 	var out []match
 	for _, b := range bests {
@@ -180,7 +180,7 @@ func bestMatches(points, bests []results.Point) []match {
 	return out
 }
 
-// verdict is what is said of a metric.
+// verdict returns the verdict on a metric.
 func (m match) verdict(of string, terms Terms) *results.Baseline {
 	out := &results.Baseline{Of: of, Value: m.other.Value, Verdict: results.Unknown}
 	difference := m.metric.Value - m.other.Value
@@ -194,7 +194,7 @@ func (m match) verdict(of string, terms Terms) *results.Baseline {
 	case m.best:
 		out.Verdict = results.UnknownBest
 	case !m.tested:
-	// Of another statistic than the mean, the values may differ the other way round than the means: then nothing is said.
+	// A statistic other than the mean may differ in the opposite direction to the means. The verdict is then within the noise.
 	case !m.beyond || difference*(m.metric.Mean-m.other.Mean) <= 0:
 		out.Verdict = results.WithinNoise
 	case math.Abs(out.Change) < terms.Tolerance:
@@ -207,10 +207,10 @@ func (m match) verdict(of string, terms Terms) *results.Baseline {
 	return out
 }
 
-// member is one measured thing in the family of tests: a metric, or several that are each a multiple of the other.
+// member is one member of the family of tests: a metric, or several metrics that are multiples of each other.
 type member []*match
 
-// p is the largest chance of its metrics. Those of one thing differ by the rounding of the tool alone.
+// p is the largest p of its metrics. They differ only by the tool's rounding.
 func (m member) p() float64 {
 	largest := 0.0
 	for _, one := range m {
@@ -219,7 +219,7 @@ func (m member) p() float64 {
 	return largest
 }
 
-// members are the measured things of a pair that are tested.
+// members groups the tested metrics of a pair into members of the family.
 func members(all []match) []member {
 	var out []member
 	for i := range all {
@@ -237,8 +237,8 @@ func members(all []match) []member {
 	return out
 }
 
-// sameThing is true for two metrics of a point of which each is a multiple of the other on both sides: a rate in MiB/s and the same rate in
-// operations per second. Their means have one ratio, and their deviations that ratio too, as far as a tool prints digits.
+// sameThing reports whether two metrics of a point are multiples of each other on both sides, such as a rate in MiB/s and the same rate in
+// operations per second. Their means and their deviations have the same ratio, within the digits that the tool prints.
 func sameThing(a, b match) bool {
 	const digits = 0.002
 	if a.point != b.point || a.best != b.best || DirectionOf(*a.metric) != DirectionOf(*b.metric) || b.metric.Mean == 0 || b.other.Mean == 0 {
@@ -258,13 +258,13 @@ func sameThing(a, b match) bool {
 	return multiple(*a.metric, *b.metric) && multiple(a.other, b.other)
 }
 
-// mostUnequal is how many times as many samples one side may have as the other for the degrees of freedom of Welch and Satterthwaite. With
-// more, their approximation is too optimistic in the far tails that many metrics ask for: of 120 metrics with 3 and 10 samples, equal runs
-// would differ in 22 % of comparisons. Then the degrees of freedom are those of the smaller side, the lower bound of all
-// (Welch, The Generalization of Student's Problem, Biometrika 34, 1947).
+// mostUnequal is the largest ratio between the numbers of samples of the two sides for which Welch and Satterthwaite's degrees of freedom
+// are used. Beyond it, their approximation is too optimistic in the far tails, which matter with many metrics. With 120 metrics of 3 and 10
+// samples, equal runs would differ in 22 % of comparisons. The degrees of freedom are then those of the smaller side, which is their lower
+// bound (Welch, The Generalization of Student's Problem, Biometrika 34, 1947).
 const mostUnequal = 1.5
 
-// freedomOf is the number of degrees of freedom of the difference of two means with the squared standard errors va and vb.
+// freedomOf returns the degrees of freedom of the difference of two means with the squared standard errors va and vb.
 func freedomOf(na, va, nb, vb float64) float64 {
 	smaller, larger := min(na, nb), max(na, nb)
 	if larger > mostUnequal*smaller {
@@ -273,7 +273,7 @@ func freedomOf(na, va, nb, vb float64) float64 {
 	return (va + vb) * (va + vb) / (va*va/(na-1) + vb*vb/(nb-1))
 }
 
-// test is the chance that equals differ by as much as two metrics; known is false when neither side has a deviation.
+// test returns the probability that two equal runs differ by as much as these metrics. known is false if neither side has a deviation.
 func test(a, b results.Metric) (p float64, known bool) {
 	difference := math.Abs(a.Mean - b.Mean)
 	var variance, freedom float64
@@ -302,11 +302,11 @@ func test(a, b results.Metric) (p float64, known bool) {
 	return 2 * distuv.StudentsT{Sigma: 1, Nu: freedom}.Survival(difference/math.Sqrt(variance)), true
 }
 
-// repeated is true for a metric that has a deviation of a known number of samples.
+// repeated reports whether a metric has a deviation over a known number of samples.
 func repeated(m results.Metric) bool { return m.StdDev != nil && m.Samples > 1 }
 
-// holm marks the matches whose differences chance does not explain: the smallest p must be at most alpha over the number of tests, the
-// next at most alpha over one less, and so on, up to the first that is not.
+// holm marks the matches whose differences chance does not explain. The smallest p must be at most alpha divided by the number of tests n,
+// the next at most alpha divided by n-1, and so on. The first p that is larger ends the series.
 func holm(family []member) {
 	slices.SortStableFunc(family, func(a, b member) int { return cmp.Compare(a.p(), b.p()) })
 	for i, m := range family {
@@ -319,7 +319,7 @@ func holm(family []member) {
 	}
 }
 
-// keysOf are the names that both sides have and that vary on either, in the order of the points.
+// keysOf returns the names of the parameters that both sides have and that vary on either side, in the order of the points.
 func keysOf(points, baseline []results.Point) []v1alpha1.SweepName {
 	var out []v1alpha1.SweepName
 	here, there := valuesOf(points), valuesOf(baseline)
@@ -331,7 +331,7 @@ func keysOf(points, baseline []results.Point) []v1alpha1.SweepName {
 	return out
 }
 
-// valuesOf are the different values of each parameter.
+// valuesOf returns the distinct values of each parameter.
 func valuesOf(points []results.Point) map[v1alpha1.SweepName][]string {
 	out := map[v1alpha1.SweepName][]string{}
 	for _, p := range points {
@@ -344,7 +344,7 @@ func valuesOf(points []results.Point) map[v1alpha1.SweepName][]string {
 	return out
 }
 
-// keyOf tells the points of a side apart; complete is false for a point that lacks one of the names.
+// keyOf returns a key that distinguishes the points of a side. complete is false for a point that lacks one of the names.
 func keyOf(p results.Point, keys []v1alpha1.SweepName) (key string, complete bool) {
 	var out []string
 	for _, name := range keys {
@@ -357,7 +357,7 @@ func keyOf(p results.Point, keys []v1alpha1.SweepName) (key string, complete boo
 	return strings.Join(out, "\x00"), true
 }
 
-// canonical writes values that mean the same in the same way.
+// canonical returns the same text for values that mean the same.
 func canonical(name v1alpha1.SweepName, value string) string {
 	if number, is := results.Number(name, value); is {
 		return fmt.Sprint(number)
@@ -365,7 +365,8 @@ func canonical(name v1alpha1.SweepName, value string) string {
 	return value
 }
 
-// summaryOf sums up a comparison, such as "27 results of 9 points compared with before: 2 better, 1 worse, 24 within the noise".
+// summaryOf returns a summary of a comparison, such as "27 results of 9 points compared with before: 2 better, 1 worse, 24 within the
+// noise".
 func summaryOf(pair Pair, matches []match, found results.Comparison, terms Terms) string {
 	if len(found.Refused) > 0 && !terms.AllowDifferences {
 		return fmt.Sprintf("not compared with %s, which measured something else", pair.Of)
@@ -374,7 +375,7 @@ func summaryOf(pair Pair, matches []match, found results.Comparison, terms Terms
 	return strings.Join(append([]string{sentence}, rest...), "; ")
 }
 
-// counted counts the verdicts, and says what else there is to know of them.
+// counted returns the numbers of verdicts as a text, with remarks about them.
 func counted(pair Pair, matches []match, terms Terms) (sentence string, rest []string) {
 	verdicts, compared := map[results.Verdict]int{}, map[int]bool{}
 	metrics, worst, where, meanOnly := 0, 0.0, "", false
@@ -429,7 +430,7 @@ func counted(pair Pair, matches []match, terms Terms) (sentence string, rest []s
 	return sentence, append(rest, ambiguous(pair)...)
 }
 
-// ambiguous are the parameters of the baseline that vary there and do not stand here.
+// ambiguous returns the parameters that vary in the baseline and that the run does not have.
 func ambiguous(pair Pair) []string {
 	there, keys := valuesOf(pair.Baseline.Points), keysOf(pair.Run.Points, pair.Baseline.Points)
 	var out []string
@@ -441,7 +442,7 @@ func ambiguous(pair Pair) []string {
 	return out
 }
 
-// plural counts things.
+// plural formats a number with its noun.
 func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -148,7 +148,7 @@ func TestTheBestPointsAreTheHighestAndOfATimeTheLowest(t *testing.T) {
 	g.Expect(best[0].Status()).To(Equal(v1alpha1.BestPoint{Name: "read", Unit: "MiB/s", Value: "7", Index: 1}))
 }
 
-// compare compares points with those of a published table, which has nothing but points.
+// compare compares points with those of a published table, which has no other content.
 func compare(points, baseline []results.Point, tolerance float64) results.Comparison {
 	pair := stats.Pair{Run: results.Run{Points: points}, Baseline: results.Run{Points: baseline}, Of: "before"}
 	return stats.Compare([]stats.Pair{pair}, stats.Terms{Tolerance: tolerance})[0]
@@ -248,14 +248,14 @@ func TestACompareFindsThePointWithTheSameParameters(t *testing.T) {
 }
 
 func TestARateInTwoUnitsIsTestedOnce(t *testing.T) {
-	// Welch: 6/√(2²/5 + 2²/5) = 4.74, 8 degrees of freedom: p = 0.0015. Holm asks for 0.05/30 = 0.0017 of 30 things, and for less of 60.
+	// Welch: 6/√(2²/5 + 2²/5) = 4.74, 8 degrees of freedom: p = 0.0015. Holm's limit for 30 members is 0.05/30 = 0.0017, and less for 60.
 	run := func(first float64) (metrics []results.Metric) {
 		for i := range 30 {
 			mean := 1000.0
 			if i == 0 {
 				mean = first
 			}
-			deviation := 2 + float64(i)/100 // each thing has a deviation of its own
+			deviation := 2 + float64(i)/100 // each metric has a deviation of its own
 			metrics = append(metrics, repeated(fmt.Sprint("r", i), "MiB/s", mean, deviation, 5),
 				repeated(fmt.Sprint("r", i), "ops/s", 4*mean, 4*deviation, 5))
 		}
@@ -275,7 +275,7 @@ func TestARateInTwoUnitsIsTestedOnce(t *testing.T) {
 
 func TestTwoRatesOfWhichOneIsNoMultipleOfTheOtherAreTestedTwice(t *testing.T) {
 	g := NewWithT(t)
-	// Welch: 3.1/√(2²/5 + 2²/5) = 2.45, 8 degrees of freedom: p = 0.04. Holm asks for 0.025 of the first of two.
+	// Welch: 3.1/√(2²/5 + 2²/5) = 2.45, 8 degrees of freedom: p = 0.04. Holm's limit for the first of two is 0.025.
 	here := []results.Point{point(0, nil, repeated("read", "MiB/s", 1003.1, 2, 5), repeated("read", "ops/s", 4012.4, 7, 5))}
 	there := []results.Point{point(0, nil, repeated("read", "MiB/s", 1000, 2, 5), repeated("read", "ops/s", 4000, 9, 5))}
 	compare(here, there, 0)
@@ -285,7 +285,7 @@ func TestTwoRatesOfWhichOneIsNoMultipleOfTheOtherAreTestedTwice(t *testing.T) {
 	g.Expect(one[0].Metrics[0].Baseline.Verdict).To(Equal(results.Better), "alone, its p is 0.04")
 }
 
-func TestMetricsThatNobodyNamedAreNotJudged(t *testing.T) {
+func TestMetricsThatTheTermsOmitAreNotRated(t *testing.T) {
 	g := NewWithT(t)
 	here := []results.Point{point(0, nil, repeated("creation", "ops/s", 80, 1, 5), repeated("removal", "ops/s", 50, 1, 5))}
 	there := []results.Point{point(0, nil, repeated("creation", "ops/s", 100, 1, 5), repeated("removal", "ops/s", 100, 1, 5))}

@@ -13,9 +13,9 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// differences says what is not the same on both sides. Refused is what makes the numbers of the two mean different things: the tool and
-// what it was told to do, the statistic, the units, and whether caches were dropped. Differs is where, on what and with which versions the
-// same was done. Of a published table only its parameters and units are known.
+// differences returns the differences between the two sides. Refused lists those that give the numbers another meaning: the tool and its
+// settings, the statistic, the units, and whether caches were dropped. Differs lists the others: the place, the machines and the versions.
+// For a published table only its parameters and units are known.
 func differences(pair Pair) results.Comparison {
 	out := results.Comparison{Of: pair.Of}
 	here, there := pair.Run, pair.Baseline
@@ -37,14 +37,14 @@ func differences(pair Pair) results.Comparison {
 	differ("spec.clients.maxProcessesPerNode",
 		fmt.Sprint(here.Spec.Clients.MaxProcessesPerNode), fmt.Sprint(there.Spec.Clients.MaxProcessesPerNode))
 	provenance(here, there, func(what, a, b string) {
-		if a != "" && b != "" { // what one side does not say is not known to differ
+		if a != "" && b != "" { // a value that one side lacks is not known to differ
 			differ(what, a, b)
 		}
 	})
 	return out
 }
 
-// added adds a difference, if it is one.
+// added adds a difference if the two values differ.
 func added(all []results.Difference, what, here, there string) []results.Difference {
 	if here == there {
 		return all
@@ -54,10 +54,10 @@ func added(all []results.Difference, what, here, there string) []results.Differe
 	return append(all, results.Difference{What: what, Here: shown(here), There: shown(there)})
 }
 
-// certainty are parameters that say how well something is measured, and not what.
+// certainty lists parameters that affect only the precision of a measurement, and not its meaning.
 var certainty = []v1alpha1.SweepName{"mdtest.iterations", "ior.iterations", "postmark.seed"}
 
-// constants are the parameters that do not vary on either side: those of the tool say what was measured.
+// constants compares the parameters that vary on neither side, because those of the tool define the measurement.
 func constants(points, baseline []results.Point, refuse, differ func(what, a, b string)) {
 	here, there := valuesOf(points), valuesOf(baseline)
 	for _, name := range results.Names(points) {
@@ -72,7 +72,7 @@ func constants(points, baseline []results.Point, refuse, differ func(what, a, b 
 	}
 }
 
-// first is the first value of a parameter, as it is written.
+// first returns the first value of a parameter, as it was written.
 func first(points []results.Point, name v1alpha1.SweepName) string {
 	for _, p := range points {
 		if value := p.Value(name); value != "" {
@@ -82,7 +82,7 @@ func first(points []results.Point, name v1alpha1.SweepName) string {
 	return ""
 }
 
-// units are those of a metric that both sides have and that have none in common.
+// units compares the units of metrics that exist on both sides without a common unit.
 func units(points, baseline []results.Point, refuse func(what, a, b string)) {
 	here, there := unitsOf(points), unitsOf(baseline)
 	for _, name := range slices.Sorted(maps.Keys(here)) {
@@ -121,11 +121,12 @@ func cachesOf(run results.Run) string {
 	return fmt.Sprintf("dropped of %s before %s", run.Spec.Caches.Drop, cmp.Or(run.Spec.Caches.Before, v1alpha1.CachesBeforeRepetitions))
 }
 
-// ignored are options that say nothing of what was measured, or that are compared elsewhere.
+// ignored lists options that do not affect the measurement, or that are compared elsewhere.
 var ignored = []string{"custom.parameters", "custom.metrics", "custom.versionCommand", "custom.spaceBytes"}
 
-// options are the options of the tool that no sweep can vary, and those that a document made from a status does not list for each point.
-// The API server fills in defaults; where a document is of no cluster, an option that only one side has may be the default of the other.
+// options compares the options of the tool that no sweep can vary, and those that a document made from a status does not list for each
+// point. The API server fills in defaults. In a document that comes from no cluster, an option that only one side has may be the default on
+// the other.
 func options(here, there results.Run, refuse, differ func(what, a, b string)) {
 	member := string(here.Spec.ToolName())
 	a, b := fields(here.Spec, member), fields(there.Spec, member)
@@ -141,7 +142,7 @@ func options(here, there results.Run, refuse, differ func(what, a, b string)) {
 		case slices.Contains(certainty, v1alpha1.SweepName(name)):
 			differ(name, text(a[key]), text(b[key]))
 		case isFlag(a[key]) || isFlag(b[key]):
-			refuse(name, text(a[key] == true), text(b[key] == true)) // one that is not set is left out
+			refuse(name, text(a[key] == true), text(b[key] == true)) // an option that is not set is left out
 		case saved && isHere != isThere && !isList(a[key]) && !isList(b[key]):
 			differ(name, text(a[key]), text(b[key]))
 		default:
@@ -151,7 +152,7 @@ func options(here, there results.Run, refuse, differ func(what, a, b string)) {
 	custom(here.Spec.Custom, there.Spec.Custom, refuse)
 }
 
-// custom compares how the metrics are found that both sides have.
+// custom compares the definitions of the metrics that exist on both sides.
 func custom(here, there *v1alpha1.CustomSpec, refuse func(what, a, b string)) {
 	if here == nil || there == nil {
 		return
@@ -167,12 +168,12 @@ func custom(here, there *v1alpha1.CustomSpec, refuse func(what, a, b string)) {
 func isFlag(value any) bool { _, is := value.(bool); return is }
 func isList(value any) bool { _, is := value.([]any); return is }
 
-// fields are those of a member of the spec that are set.
+// fields returns the set fields of a member of the spec.
 func fields(spec v1alpha1.BenchmarkRunSpec, member string) map[string]any {
 	var all map[string]json.RawMessage
 	var out map[string]any
 	if raw, err := json.Marshal(spec); err == nil {
-		_ = json.Unmarshal(raw, &all)         // it was written just now
+		_ = json.Unmarshal(raw, &all)         // valid, because Marshal wrote it
 		_ = json.Unmarshal(all[member], &out) // a member that is not set has no fields
 	}
 	return out
@@ -187,7 +188,7 @@ func union(a, b map[string]any) map[string]any {
 	return out
 }
 
-// text writes a value as JSON, a word without quotation marks, and nothing for none.
+// text formats a value as JSON, but a word without quotation marks, and nil as an empty text.
 func text(value any) string {
 	raw, err := json.Marshal(value)
 	if err != nil || string(raw) == "null" {
@@ -196,7 +197,7 @@ func text(value any) string {
 	return strings.Trim(string(raw), `"`)
 }
 
-// provenance compares what the two were measured on and with.
+// provenance compares the systems and the software of the two measurements.
 func provenance(here, there results.Run, differ func(what, a, b string)) {
 	a, b := here.Provenance, there.Provenance
 	version := func(p results.Provenance) string { return strings.SplitN(p.FileSystem, ", ", 2)[0] } // the uid and the generation follow
@@ -229,7 +230,8 @@ func provenance(here, there results.Run, differ func(what, a, b string)) {
 	placements(here.Points, there.Points, differ)
 }
 
-// podChanges are what admission changed of the pods of a run, or that it changed nothing. Of a document of no cluster nothing is known.
+// podChanges returns the changes that admission made to the pods of a run, or a text that it made none. For a document that comes from no
+// cluster this is unknown.
 func podChanges(p results.Provenance) string {
 	if p.FileSystem == "" {
 		return ""
@@ -237,8 +239,8 @@ func podChanges(p results.Provenance) string {
 	return cmp.Or(strings.Join(p.PodChanges, ", "), "none recorded")
 }
 
-// servers compares how many servers and targets there were, of which versions and sizes. Of one and the same FileSystem, it also tells that
-// as many others were there.
+// servers compares the numbers, versions and sizes of servers and targets. For two runs on the same FileSystem, it also detects that the
+// same number of different servers was there.
 func servers(a, b results.Provenance, differ func(what, a, b string)) {
 	sameServer := func(x, y v1alpha1.ServerCount) bool { return x == y }
 	// The size of a directory changes with whatever else is on its disk.
@@ -259,7 +261,7 @@ func servers(a, b results.Provenance, differ func(what, a, b string)) {
 	}
 }
 
-// others writes what is counted on one side and not, or otherwise, on the other; nothing when all is the same, or one side was not counted.
+// others formats the counts that differ between the sides. It is empty if all are equal, or if one side was not counted.
 func others[T fmt.Stringer](here, there []T, same func(a, b T) bool) string {
 	in := func(one T, all []T) bool {
 		return slices.ContainsFunc(all, func(other T) bool { return same(one, other) })
@@ -280,7 +282,7 @@ func others[T fmt.Stringer](here, there []T, same func(a, b T) bool) string {
 	return strings.Join(words, ", ")
 }
 
-// placements names the first points of the same parameters whose processes were placed otherwise.
+// placements names the first points with the same parameters whose processes were placed differently.
 func placements(points, baseline []results.Point, differ func(what, a, b string)) {
 	keys := keysOf(points, baseline)
 	others := map[string]string{}
@@ -298,7 +300,7 @@ func placements(points, baseline []results.Point, differ func(what, a, b string)
 	}
 }
 
-// clients are the different values of a fact of the clients.
+// clients returns the distinct values of a property of the clients.
 func clients(p results.Provenance, fact func(v1alpha1.NodeProvenance) string) string {
 	var out []string
 	for _, c := range p.Clients {
@@ -310,7 +312,7 @@ func clients(p results.Provenance, fact func(v1alpha1.NodeProvenance) string) st
 	return strings.Join(out, ", ")
 }
 
-// changedFields writes the fields of a FileSystem's spec that are not the same in another one.
+// changedFields lists the fields that differ between the specs of two FileSystems.
 func changedFields(spec, other *v1alpha1.FileSystemSpec) string {
 	if spec == nil || other == nil {
 		return ""
@@ -318,7 +320,7 @@ func changedFields(spec, other *v1alpha1.FileSystemSpec) string {
 	all := func(s *v1alpha1.FileSystemSpec) map[string]json.RawMessage {
 		var out map[string]json.RawMessage
 		if raw, err := json.Marshal(s); err == nil {
-			_ = json.Unmarshal(raw, &out) // it was written just now
+			_ = json.Unmarshal(raw, &out) // valid, because Marshal wrote it
 		}
 		return out
 	}
@@ -335,7 +337,7 @@ func changedFields(spec, other *v1alpha1.FileSystemSpec) string {
 	return text(changed)
 }
 
-// short is the start of a hash.
+// short returns the beginning of a hash.
 func short(hash string) string {
 	const most = 12
 	return hash[:min(len(hash), most)]

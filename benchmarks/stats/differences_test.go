@@ -36,7 +36,7 @@ func fioRun() results.Run {
 	}
 }
 
-func TestWhatDiffersBetweenTwoRunsIsRefusedOrNamed(t *testing.T) {
+func TestDifferencesBetweenTwoRunsAreRefusedOrNamed(t *testing.T) {
 	for name, test := range map[string]struct {
 		change          func(r *results.Run)
 		refused, differ string
@@ -134,7 +134,7 @@ func TestAPublishedBestIsShownBesideTheBestOfTheRun(t *testing.T) {
 		"only means were published there, so that side has no interval"))
 }
 
-func TestARunWhosePodsWereChangedDiffersFromOneWhosePodsWereNot(t *testing.T) {
+func TestARunWithChangedPodsDiffersFromOneWithout(t *testing.T) {
 	g := NewWithT(t)
 	limited := v1alpha1.RunProvenance{FileSystem: "MooseFS 4.57.5, 1-2, generation 1", PodChanges: []string{"the cpu of container benchmark is limited to 500m"}}
 	free := limited

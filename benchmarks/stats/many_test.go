@@ -14,7 +14,8 @@ import (
 	"parallelfs.dev/operator/benchmarks/stats"
 )
 
-// drawn is a run of one point with so many metrics of so many samples around 1000, the first of them around 1000 × factor.
+// drawn returns a run of one point with the given numbers of metrics and of samples around 1000. Those of the first metric are around 1000
+// × factor.
 func drawn(g *WithT, chance *rand.Rand, metrics, samples int, deviation, factor float64) []results.Point {
 	repetitions := make([][]benchmarks.Sample, samples)
 	for i := range repetitions {
@@ -31,9 +32,9 @@ func drawn(g *WithT, chance *rand.Rand, metrics, samples int, deviation, factor 
 	return []results.Point{{State: v1alpha1.PointSucceeded, Metrics: made}}
 }
 
-// A run that is compared with an equal one differs in anything in at most one of twenty cases, however much was measured, however many
-// repetitions either side has, and with no tolerance at all. The seed is fixed.
-func TestTwoEqualRunsRarelyDifferInAnything(t *testing.T) {
+// Two equal runs differ in any metric in at most one of twenty comparisons. This holds for any number of metrics and of repetitions on
+// either side, without a tolerance. The seed is fixed.
+func TestTwoEqualRunsRarelyDiffer(t *testing.T) {
 	for _, test := range []struct{ metrics, before, after int }{
 		{30, 3, 3}, {120, 5, 5}, {4, 3, 10}, {4, 2, 20}, {30, 3, 10}, {30, 2, 10}, {30, 5, 10}, {30, 4, 20}, {30, 15, 10}, {120, 3, 10}, {120, 8, 12},
 	} {
@@ -50,14 +51,15 @@ func TestTwoEqualRunsRarelyDifferInAnything(t *testing.T) {
 				}
 			}
 			share := float64(failed) / float64(rounds)
-			found(t, "equal runs that differ in anything", of, rounds, share, "at most 5 %")
+			found(t, "equal runs that differ in any metric", of, rounds, share, "at most 5 %")
 			g.Expect(share).To(BeNumerically("<=", 0.05+chanceOf(0.05, rounds)))
 		})
 	}
 }
 
-// What that costs: how often a loss of 20 % in one of the metrics is found, by the deviation between repetitions. The seed is fixed.
-func TestARealLossIsFoundAsOftenAsItsDeviationLets(t *testing.T) {
+// The cost of that limit: how often a loss of 20 % in one of the metrics is detected, by the deviation between repetitions. The seed is
+// fixed.
+func TestTheSmallerTheDeviationTheMoreLossesAreDetected(t *testing.T) {
 	for _, test := range []struct {
 		metrics, samples int
 		deviation        float64
@@ -77,7 +79,7 @@ func TestARealLossIsFoundAsOftenAsItsDeviationLets(t *testing.T) {
 				}
 			}
 			power := float64(times) / float64(rounds)
-			found(t, "losses of 20 % in one metric that are found",
+			found(t, "detected losses of 20 % in one metric",
 				fmt.Sprintf("metrics: %d, samples: %d, deviation: %.0f %%", test.metrics, test.samples, 100*test.deviation), rounds, power, fmt.Sprintf("at least %.0f %%", 100*test.atLeast))
 			g.Expect(power).To(BeNumerically(">=", test.atLeast-chanceOf(test.atLeast, rounds)))
 		})

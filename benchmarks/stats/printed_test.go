@@ -17,7 +17,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/stats"
 )
 
-// printed is how a tool sums up its own iterations; by is what it divides the sum of squares by.
+// printed is how a tool summarizes its own iterations. by is the divisor of its sum of squares.
 func printed(values []float64, by int) (most, least, mean, deviation float64) {
 	for _, v := range values {
 		mean += v / float64(len(values))
@@ -28,7 +28,7 @@ func printed(values []float64, by int) (most, least, mean, deviation float64) {
 	return slices.Max(values), slices.Min(values), mean, math.Sqrt(deviation)
 }
 
-// iorReport is what IOR 4.0.0 prints of writes (ior-output.c divides by the number of iterations).
+// iorReport returns IOR 4.0.0's report about writes (ior-output.c divides by the number of iterations).
 func iorReport(values []float64) string {
 	out := `IOR-4.0.0: MPI Coordinated Test of Parallel I/O
 
@@ -49,7 +49,7 @@ write ` + numbers + " " + numbers + fmt.Sprintf(" 0.01073 NA NA 0 2 2 %d 1 0 1 0
 		"Finished            : Sat Nov 21 03:22:53 2026\n"
 }
 
-// mdtestReport is what mdtest prints of file creations: 1.9 and 3.x divide by the number of iterations, 4.0 by one less (mdtest.c).
+// mdtestReport returns mdtest's report about file creations: 1.9 and 3.x divide by the number of iterations, 4.0 by one less (mdtest.c).
 func mdtestReport(version string, by func(n int) int) func([]float64) string {
 	return func(values []float64) string {
 		most, least, mean, deviation := printed(values, by(len(values)))
@@ -70,8 +70,8 @@ SUMMARY: (of %[2]d iterations)
 	}
 }
 
-// The interval is made of what the tools print, and they print two kinds of deviation. The seed is fixed.
-func TestTheIntervalOfWhatAToolPrintsHoldsTheMeanAsOftenAsItSays(t *testing.T) {
+// The interval is computed from the tools' output, and they print two kinds of deviation. The seed is fixed.
+func TestIntervalsOfIteratedResultsContainTheMean(t *testing.T) {
 	all, less := func(n int) int { return n }, func(n int) int { return n - 1 }
 	for name, test := range map[string]struct {
 		tool   benchmarks.Tool
@@ -105,7 +105,7 @@ func TestTheIntervalOfWhatAToolPrintsHoldsTheMeanAsOftenAsItSays(t *testing.T) {
 					}
 				}
 				share := float64(held) / float64(rounds)
-				found(t, "95 % intervals that hold the mean", fmt.Sprintf("iterations of %s: %d", name, n), rounds, share, "93.8 to 96.2 %")
+				found(t, "95 % intervals that contain the mean", fmt.Sprintf("iterations of %s: %d", name, n), rounds, share, "93.8 to 96.2 %")
 				g.Expect(share).To(BeNumerically("~", 0.95, 0.012+chanceOf(0.95, rounds)))
 			})
 		}

@@ -8,9 +8,10 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// Scaling fills the speed-up and the efficiency of all metrics of the points along spec.along. The point that counts as 1 is the first of
-// those with the smallest value of it, among the points whose other swept parameters are the same (of a zipped sweep, among all).
-// Where that has no value of a metric, or 0, the others have no speed-up of it; nor has a metric that is no rate.
+// Scaling fills in the speed-up and the efficiency of all metrics along the parameter spec.along. The reference with speed-up 1 is the
+// first point with the smallest value of that parameter. It is chosen among the points with the same other swept parameters or, in a zipped
+// sweep, among all. If the reference lacks a metric, or its value is 0, there is no speed-up of that metric. A metric that is no rate has
+// none either.
 func Scaling(points []results.Point, spec *v1alpha1.BenchmarkRunSpec) {
 	for i := range points {
 		for j := range points[i].Metrics {
@@ -45,13 +46,13 @@ func Scaling(points []results.Point, spec *v1alpha1.BenchmarkRunSpec) {
 	}
 }
 
-// along is the value that the speed-up is over.
+// along is the value of the parameter spec.along.
 func along(p results.Point, spec *v1alpha1.BenchmarkRunSpec) float64 {
-	number, _ := results.Number(spec.Along, p.Value(spec.Along)) // looked at before
+	number, _ := results.Number(spec.Along, p.Value(spec.Along)) // its group was handled before
 	return number
 }
 
-// groupOf tells apart the points that one of them is the reference of.
+// groupOf returns a key that is equal for all points with the same reference.
 func groupOf(p results.Point, spec *v1alpha1.BenchmarkRunSpec) string {
 	if spec.SweepMode == v1alpha1.SweepZipped {
 		return ""
@@ -65,9 +66,9 @@ func groupOf(p results.Point, spec *v1alpha1.BenchmarkRunSpec) string {
 	return strings.Join(out, "\x00")
 }
 
-// scale fills the metrics of a point that has so many times the resources of the reference.
+// scale fills in the metrics of a point that has that many times the resources of the reference.
 func scale(p *results.Point, reference results.Point, times float64) {
-	// The reference may be the point itself, so its values are read before they are written, and stay the same.
+	// The reference may be the point itself. Its values are not changed.
 	for i := range p.Metrics {
 		m := &p.Metrics[i]
 		other := reference.Metric(m.Name, m.Unit)
@@ -80,8 +81,8 @@ func scale(p *results.Point, reference results.Point, times float64) {
 	}
 }
 
-// speedup is value over reference, and the efficiency is that over the ratio of resources: 1 720 799 over 110 000 is 15.64, which at 20
-// times the servers is 78.2 %. Both are nil where there is none.
+// speedup returns value divided by reference, and the efficiency, which is the speed-up divided by the ratio of resources. For example,
+// 1,720,799 / 110,000 is 15.64, and with 20 times the servers the efficiency is 78.2 %. Both are nil if there is no speed-up.
 func speedup(value, reference, times float64) (up, efficiency *float64) {
 	if reference == 0 || math.IsNaN(times) || math.IsInf(times, 0) || times <= 0 {
 		return nil, nil
@@ -99,8 +100,8 @@ type Best struct {
 	scales bool
 }
 
-// BestPoints returns, for each metric that is good or bad, in the order in which the points have them, the point with the best value,
-// the first of several. Only points that succeeded count.
+// BestPoints returns the point with the best value of each metric that has a direction, in the order of the metrics; the first one if
+// several are equal. Only points that succeeded count.
 func BestPoints(points []results.Point) []Best {
 	var out []Best
 	at := map[metric]int{}
@@ -125,7 +126,7 @@ func BestPoints(points []results.Point) []Best {
 	return out
 }
 
-// Status is the best point as the status shows it.
+// Status returns the best point in the form of the status.
 func (b Best) Status() v1alpha1.BestPoint {
 	return v1alpha1.BestPoint{Name: b.Name, Unit: b.Unit, Value: format(b.Value), Index: int32(b.Point)} //nolint:gosec // at most 256 points
 }
@@ -134,15 +135,15 @@ func (b Best) Status() v1alpha1.BestPoint {
 type Figure struct {
 	Variant, Run, Metric, Unit string
 	Value                      float64
-	// At are the varied parameters of the best point, such as "processes=64".
+	// At names the varied parameters of the best point, such as "processes=64".
 	At string
-	// Speedup and Efficiency (1 is perfect) over the first variant with the smallest scale; nil without scales.
+	// Speedup and Efficiency (1 is perfect) are relative to the first variant with the smallest scale; nil without scales.
 	Speedup, Efficiency *float64
 
 	scales bool
 }
 
-// Table returns the figures of a suite: by run, metric and then variant, each in the order in which the suite has them.
+// Table returns the figures of a suite by run, then metric, then variant, each in the order of the suite.
 func Table(suite results.Suite) []Figure {
 	type row struct {
 		run string
@@ -188,7 +189,7 @@ func Table(suite results.Suite) []Figure {
 	return out
 }
 
-// smallest is the place of the first variant with the smallest scale, -1 without scales.
+// smallest returns the index of the first variant with the smallest scale; -1 without scales.
 func smallest(variants []results.Variant) int {
 	out := -1
 	for i, v := range variants {
@@ -199,7 +200,7 @@ func smallest(variants []results.Variant) int {
 	return out
 }
 
-// runsOf are the names of the runs in the order of the suite.
+// runsOf returns the names of the runs in the order of the suite.
 func runsOf(suite results.Suite) []string {
 	var out []string
 	known := map[string]bool{}
@@ -214,7 +215,7 @@ func runsOf(suite results.Suite) []string {
 	return out
 }
 
-// Status is the figure as the status shows it.
+// Status returns the figure in the form of the status.
 func (f Figure) Status() v1alpha1.SuiteFigure {
 	return v1alpha1.SuiteFigure{
 		Variant: f.Variant, Run: f.Run, Metric: f.Metric, Unit: f.Unit, Value: format(f.Value), At: v1alpha1.Cut(f.At, 256),

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"flag"
 	"fmt"
+	"go/scanner"
+	"go/token"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -20,10 +22,10 @@ import (
 	"parallelfs.dev/operator/benchmarks/stats"
 )
 
-// page has what all rounds of all simulations have shown.
+// page is the document with the results of all rounds of all simulations.
 const page = "../../docs/simulations.md"
 
-// allRounds is true when somebody asks for all rounds of each simulation, as `make simulations` does.
+// allRounds requests all rounds of each simulation; `make simulations` sets it.
 var allRounds = os.Getenv("SIMULATIONS") == "all"
 
 // simulations is how many rounds a simulation has.
@@ -34,18 +36,18 @@ func simulations(few, all int) int {
 	return few
 }
 
-// chanceOf is how far the share of so many rounds lies from the true share at most, by chance: three standard deviations.
+// chanceOf returns how far the share in a number of rounds may differ from the true share by chance: three standard deviations.
 func chanceOf(share float64, rounds int) float64 {
 	return 3 * math.Sqrt(share*(1-share)/float64(rounds))
 }
 
-// shown are the rows of the page.
+// shown holds the rows of the page.
 var shown struct {
 	sync.Mutex
 	rows []string
 }
 
-// found notes the share that a simulation has shown.
+// found records the share that a simulation has found.
 func found(t *testing.T, what, of string, rounds int, share float64, wanted string) {
 	t.Helper()
 	t.Logf("%s, %s: %.2f %% of %d rounds", what, of, 100*share, rounds)
@@ -54,8 +56,8 @@ func found(t *testing.T, what, of string, rounds int, share float64, wanted stri
 	shown.rows = append(shown.rows, fmt.Sprintf("| %s | %s | %d | %.2f %% | %s |", what, of, rounds, 100*share, wanted))
 }
 
-// madeOf is the hash of the files that the simulations depend on.
-func madeOf() (string, error) {
+// hashOfCode returns a hash of the code that the simulations depend on, without its comments.
+func hashOfCode() (string, error) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		return "", err
@@ -69,9 +71,24 @@ func madeOf() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		_, _ = fmt.Fprintf(sum, "%s %d\n%s", file, len(content), content)
+		_, _ = fmt.Fprintf(sum, "%s\n%s", file, withoutComments(content))
 	}
 	return fmt.Sprintf("%x", sum.Sum(nil))[:16], nil
+}
+
+// withoutComments returns the tokens of a Go file, one on each line.
+func withoutComments(source []byte) string {
+	files := token.NewFileSet()
+	var s scanner.Scanner
+	s.Init(files.AddFile("", files.Base(), len(source)), source, nil, 0)
+	var out strings.Builder
+	for {
+		_, tok, text := s.Scan()
+		if tok == token.EOF {
+			return out.String()
+		}
+		_, _ = fmt.Fprintln(&out, tok, text)
+	}
 }
 
 // TestMain writes the page after all rounds of all simulations.
@@ -87,18 +104,19 @@ func TestMain(m *testing.M) {
 }
 
 func writePage() error {
-	hash, err := madeOf()
+	hash, err := hashOfCode()
 	if err != nil {
 		return err
 	}
 	slices.Sort(shown.rows)
 	text := `# Simulations
 
-` + "`make simulations`" + ` has written this page. It lets the [statistics of benchmarks](../benchmarks/README.md) judge samples that a generator of random numbers has drawn,
-in so many rounds that chance says little. ` + "`make test`" + ` runs few rounds of the same simulations, with bounds as wide as chance makes them. A test fails when
-the code of benchmarks/stats is another one than that of this page: then run ` + "`make simulations`" + `, and commit the page. [Testing](testing.md) says how long it takes.
+` + "`make simulations`" + ` writes this page. Each row tests the [statistics of benchmarks](../benchmarks/README.md) on random samples with known properties.
+The numbers of rounds are so large that chance hardly affects the shares. ` + "`make test`" + ` runs the same simulations with few rounds and wider bounds.
+If the code of benchmarks/stats differs from that of this page, a test fails. Then run ` + "`make simulations`" + `, and commit the page
+([duration](testing.md)).
 
-Made of benchmarks/stats: ` + hash + `
+Code of benchmarks/stats: ` + hash + `
 
 | what | of | rounds | share | wanted |
 |---|---|---|---|---|
@@ -106,20 +124,20 @@ Made of benchmarks/stats: ` + hash + `
 	return os.WriteFile(page, []byte(text), 0o600)
 }
 
-func TestThePageOfSimulationsIsOfThisCode(t *testing.T) {
+func TestThePageOfSimulationsIsUpToDate(t *testing.T) {
 	if allRounds {
 		return // it is written at the end
 	}
 	g := NewWithT(t)
-	hash, err := madeOf()
+	hash, err := hashOfCode()
 	g.Expect(err).NotTo(HaveOccurred())
 	content, err := os.ReadFile(page)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(content)).To(ContainSubstring("Made of benchmarks/stats: "+hash+"\n"),
+	g.Expect(string(content)).To(ContainSubstring("Code of benchmarks/stats: "+hash+"\n"),
 		"the code of benchmarks/stats has changed since docs/simulations.md was written: run `make simulations`, and commit the page")
 }
 
-// Of clean samples, one metric in a hundred has an outlier, however many there are. The seed is fixed.
+// One metric of clean samples in a hundred has an outlier, for any number of samples. The seed is fixed.
 func TestOutliersAreFlaggedInOneOfAHundredCleanMetrics(t *testing.T) {
 	for _, n := range []int{3, 4, 5, 6, 8, 10, 15, 20, 50} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -149,8 +167,8 @@ func TestOutliersAreFlaggedInOneOfAHundredCleanMetrics(t *testing.T) {
 	}
 }
 
-// The interval holds the true mean in 95 % of cases; the seed is fixed, so that the count is too.
-func TestTheConfidenceIntervalHoldsTheMeanAsOftenAsItSays(t *testing.T) {
+// The interval contains the true mean in 95 % of cases. The seed is fixed, and so is the count.
+func TestNinetyFivePercentOfConfidenceIntervalsContainTheMean(t *testing.T) {
 	chance := rand.New(rand.NewPCG(11, 13))
 	rounds := simulations(400, 40_000)
 	held := 0
@@ -166,13 +184,13 @@ func TestTheConfidenceIntervalHoldsTheMeanAsOftenAsItSays(t *testing.T) {
 		}
 	}
 	share := float64(held) / float64(rounds)
-	found(t, "95 % intervals that hold the mean", "repetitions: 5", rounds, share, "94 to 96 %")
+	found(t, "95 % intervals that contain the mean", "repetitions: 5", rounds, share, "94 to 96 %")
 	NewWithT(t).Expect(share).To(BeNumerically("~", 0.95, 0.01+chanceOf(0.95, rounds)))
 }
 
-// A rule ends a point as soon as its interval is narrow enough, and the interval still holds the true mean in 94 % of cases, whatever the
-// deviation between repetitions is. The seed is fixed.
-func TestTheIntervalOfAPointThatARuleHasEndedHoldsTheMeanAsOftenAsItSays(t *testing.T) {
+// A rule ends a point as soon as its interval is narrow enough. The interval still contains the true mean in 94 % of cases, for any
+// deviation between repetitions. The seed is fixed.
+func TestIntervalsOfPointsThatARuleHasEndedContainTheMean(t *testing.T) {
 	for _, test := range []struct {
 		deviation float64
 		percent   v1alpha1.Percent
@@ -195,13 +213,14 @@ func TestTheIntervalOfAPointThatARuleHasEndedHoldsTheMeanAsOftenAsItSays(t *test
 				}
 			}
 			share := float64(held) / float64(rounds)
-			found(t, "95 % intervals of points that a rule has ended that hold the mean", of, rounds, share, "at least 94 %")
+			found(t, "95 % intervals that contain the mean, of points that a rule has ended", of, rounds, share, "at least 94 %")
 			g.Expect(share).To(BeNumerically(">=", 0.94-chanceOf(0.94, rounds)))
 		})
 	}
 }
 
-// Of two runs of the same system, one in twenty differs "beyond the noise": no more, whichever side was repeated. The seed is fixed.
+// At most one in twenty comparisons of two runs of the same system differs "beyond the noise", whichever side was repeated. The seed is
+// fixed.
 func TestTheSameSystemIsRarelyBetterOrWorse(t *testing.T) {
 	for name, sizes := range map[string][2]int{"both repeated": {5, 4}, "only the run repeated": {3, 1}, "only the baseline repeated": {1, 5}} {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package stats turns the samples of a point's repetitions into its metrics, and compares metrics: along a parameter, between the points of
-// a run, and with what was measured elsewhere.
+// Package stats computes a point's metrics from the samples of its repetitions. It compares metrics along a parameter, between the points
+// of a run, and with other measurements.
 package stats
 
 import (
@@ -14,18 +14,18 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// Summarize returns one metric for each name and unit that was measured, in the order of the first repetition. It refuses repetitions
-// that did not all measure the same, so a metric always stands for all of them.
+// Summarize returns one metric for each measured name and unit, in the order of the first repetition. It refuses repetitions that measured
+// different metrics, so each metric covers all repetitions.
 //
-// Each repetition is one sample. Where a tool has iterated by itself (Sample.Within), the sample is its mean, and:
-//   - of one repetition, the tool's own count, lowest, highest and deviation are the metric's, as far as it printed them; there is no
-//     median, and the statistics Median and TrimmedMean are its mean;
-//   - of several, the lowest and the highest iteration of all are the metric's, and the deviation is that between repetitions. Iterations
-//     share their processes, their files and their moment, so they differ less than repetitions do: counted as samples of their own
-//     they would make a result look more certain than it is.
+// Each repetition is one sample. If the tool itself has iterated (Sample.Within), the sample is the tool's mean, and:
+//   - With one repetition, the metric has the tool's own count, minimum, maximum and deviation, if the tool printed them. There is no
+//     median, and the statistics Median and TrimmedMean are the mean.
+//   - With several, the metric has the lowest and the highest iteration of all, and the deviation between repetitions. Iterations share
+//     their processes, their files and their time, so they differ less than repetitions do. If they counted as samples, a result would
+//     look more certain than it is.
 //
-// Where a rule has ended the repetitions, the confidence interval is wider: see freedom. The rule is nil where the number of repetitions
-// was fixed beforehand.
+// If a rule has ended the repetitions, the confidence interval is wider: see freedom. The rule is nil if the number of repetitions was
+// fixed.
 func Summarize(repetitions [][]benchmarks.Sample, statistic v1alpha1.Statistic, rule *v1alpha1.StopRule) ([]results.Metric, error) {
 	order, samples, err := gather(repetitions)
 	if err != nil {
@@ -42,13 +42,13 @@ func Summarize(repetitions [][]benchmarks.Sample, statistic v1alpha1.Statistic, 
 	return out, nil
 }
 
-// metric is what a sample measured.
+// metric identifies a metric by its name and unit.
 type metric struct{ name, unit string }
 
 // String names a metric in a message.
 func (m metric) String() string { return fmt.Sprintf("%s in %s", m.name, m.unit) }
 
-// gather sorts samples by what they measured.
+// gather groups samples by their metric.
 func gather(repetitions [][]benchmarks.Sample) ([]metric, map[metric][]benchmarks.Sample, error) {
 	if len(repetitions) == 0 {
 		return nil, nil, fmt.Errorf("there is no repetition to summarize")
@@ -83,7 +83,7 @@ func gather(repetitions [][]benchmarks.Sample) ([]metric, map[metric][]benchmark
 	return order, out, nil
 }
 
-// check refuses what is no measurement.
+// check refuses values that are no measurement.
 func check(s benchmarks.Sample) error {
 	numbers := []float64{s.Value}
 	if s.Within != nil {
@@ -100,7 +100,7 @@ func check(s benchmarks.Sample) error {
 	return nil
 }
 
-// summarize makes one metric.
+// summarize computes one metric.
 func summarize(key metric, samples []benchmarks.Sample, statistic v1alpha1.Statistic, stopped bool) (results.Metric, error) {
 	values := make([]float64, 0, len(samples))
 	for _, s := range samples {
@@ -148,8 +148,8 @@ func summarize(key metric, samples []benchmarks.Sample, statistic v1alpha1.Stati
 	return m, nil
 }
 
-// summary is the mean, median or trimmed mean of sorted samples. A trimmed mean drops one lowest and one highest sample; of fewer than
-// three nothing would be left, so it refuses those.
+// summary returns the mean, median or trimmed mean of sorted samples. A trimmed mean drops the lowest and the highest sample, so it
+// requires at least three.
 func summary(sorted []float64, statistic v1alpha1.Statistic) (float64, error) {
 	n := len(sorted)
 	switch statistic {
@@ -167,13 +167,13 @@ func summary(sorted []float64, statistic v1alpha1.Statistic) (float64, error) {
 	return 0, fmt.Errorf("spec.statistic: %q is none of Mean, Median, Min, Max, TrimmedMean, Worst", statistic)
 }
 
-// median is the middle of sorted values, or the mean of the two in the middle.
+// median returns the middle one of sorted values, or the mean of the two in the middle.
 func median(sorted []float64) float64 {
 	n := len(sorted)
 	return mean(sorted[(n-1)/2 : n/2+1])
 }
 
-// mean adds what each value differs from the first: equal samples have exactly their value as mean, and no deviation from it.
+// mean sums the differences from the first value, so that the mean of equal samples is exactly their value.
 func mean(values []float64) float64 {
 	sum := 0.0
 	for _, v := range values {
@@ -182,7 +182,7 @@ func mean(values []float64) float64 {
 	return values[0] + sum/float64(len(values))
 }
 
-// stdDev is the standard deviation of a sample of at least two (n-1).
+// stdDev returns the standard deviation of a sample (n-1) of at least two values.
 func stdDev(values []float64) float64 {
 	m, sum := mean(values), 0.0
 	for _, v := range values {
@@ -191,10 +191,9 @@ func stdDev(values []float64) float64 {
 	return math.Sqrt(sum / float64(len(values)-1))
 }
 
-// freedom is the number of degrees of freedom of the interval of the mean of so many samples, one less than samples. A rule that ends the
-// repetitions as soon as their deviation is small ends them too often where it is small by chance: with all degrees of freedom, as few as
-// 92 % of the intervals would hold the mean. With half of them, and at least those of the fewest repetitions, 94 to 96 % do
-// (docs/simulations.md).
+// freedom returns the degrees of freedom for the confidence interval of the mean: the number of samples less one, or fewer with a rule. A
+// rule ends the repetitions when their deviation is small, which may be by chance. With all degrees of freedom, only 92 % of the intervals
+// would contain the mean. With half of them, and at least those of the fewest repetitions, 94 to 96 % do (docs/simulations.md).
 func freedom(samples int, stopped bool) float64 {
 	all := float64(samples - 1)
 	if !stopped {
@@ -203,7 +202,7 @@ func freedom(samples int, stopped bool) float64 {
 	return min(all, max(leastRepetitions-1, all/2))
 }
 
-// student is the 97.5 % quantile of Student's t, which bounds 95 % on both sides: 12.706 for one degree of freedom, 1.960 for many.
+// student returns the 97.5 % quantile of Student's t, the two-sided bound of 95 %: 12.706 for one degree of freedom, 1.960 for many.
 func student(freedom float64) float64 { return quantile(freedom, 0.975) }
 
 func quantile(freedom, p float64) float64 {
@@ -211,16 +210,16 @@ func quantile(freedom, p float64) float64 {
 }
 
 // The generalized extreme Studentized deviate test (Rosner, Percentage Points for a Generalized ESD Many-Outlier Procedure, Technometrics
-// 25, 1983; NIST/SEMATECH e-Handbook, 1.3.5.17.3). Of samples of a normal distribution it names an outlier in about the share outlierAlpha
-// of cases, whatever their number: with one outlier at most it is Grubbs's test. It looks for one outlier in each five samples. Of fewer
-// than fewestSamples nobody can tell one that is far from the others from one of a wide distribution.
+// 25, 1983; NIST/SEMATECH e-Handbook, 1.3.5.17.3). For normally distributed samples, it reports an outlier in about the share outlierAlpha
+// of cases, for any number of samples. For at most one outlier it equals Grubbs's test. It searches for up to one outlier per five samples.
+// With fewer than fewestSamples, an outlier can't be distinguished from a wide distribution.
 const (
 	outlierAlpha  = 0.01
 	fewestSamples = 6
 	perOutlier    = 5
 )
 
-// outliers are the places, from 1, of values that lie far from the others.
+// outliers returns the positions, from 1, of the values that are far from the others.
 func outliers(values []float64) []int32 {
 	if len(values) < fewestSamples {
 		return nil
@@ -259,7 +258,7 @@ func outliers(values []float64) []int32 {
 	return out
 }
 
-// mostDeviate is how many deviations the farthest of n samples may lie from their mean.
+// mostDeviate returns how many standard deviations the farthest of n samples may be from their mean.
 func mostDeviate(n int) float64 {
 	count := float64(n)
 	t := quantile(count-2, 1-outlierAlpha/(2*count))

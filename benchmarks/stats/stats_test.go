@@ -139,7 +139,7 @@ func iterated(mean float64, count int, low, high, deviation float64) []benchmark
 	return []benchmarks.Sample{{Name: "read", Unit: "kB/s", Value: mean, Within: &benchmarks.Within{Count: count, Min: low, Max: high, StdDev: deviation}}}
 }
 
-func TestWhatAToolIteratedByItself(t *testing.T) {
+func TestIterationsOfATool(t *testing.T) {
 	for name, test := range map[string]struct {
 		repetitions [][]benchmarks.Sample
 		statistic   v1alpha1.Statistic
@@ -286,7 +286,7 @@ func TestEveryMetricHasADirection(t *testing.T) {
 	}
 }
 
-func TestADirectionThatTheUserSaysHolds(t *testing.T) {
+func TestADirectionThatTheUserSetsCounts(t *testing.T) {
 	g := NewWithT(t)
 	var repetitions [][]benchmarks.Sample
 	for _, v := range []float64{3, 1, 2} {

@@ -11,16 +11,17 @@ import (
 	"parallelfs.dev/operator/benchmarks/results"
 )
 
-// defaultMax is spec.until.maxRepetitions where it is not set.
+// defaultMax is the default of spec.until.maxRepetitions.
 const defaultMax = 20
 
-// leastRepetitions is the number of repetitions before which no rule ends a point. The deviation of fewer is too often far too small by
-// chance, and a rule would end the point just then.
+// leastRepetitions is the number of repetitions before which no rule ends a point. With fewer, the deviation is too often far too small by
+// chance, and the rule would end the point exactly then.
 const leastRepetitions = 5
 
-// Enough is true when a point needs no more repetitions than it has: without a rule; when half of the 95 % confidence interval of the mean
-// of every metric that the rule names (of all, when it names none) is at most so many percent of the mean; and when there are
-// maxRepetitions. It takes at least leastRepetitions, and a metric that the rule names but nothing has measured is never certain.
+// Enough is true if a point needs no more repetitions: there is no rule, or maxRepetitions are reached, or every metric of the rule is
+// certain. A metric is certain if half of the 95 % confidence interval of its mean is at most the rule's percentage of the mean, and there
+// are at least leastRepetitions. A rule that names no metric applies to all metrics. A metric that the rule names and that was never
+// measured is never certain.
 func Enough(rule *v1alpha1.StopRule, repetitions [][]benchmarks.Sample) bool {
 	if rule == nil {
 		return true
@@ -32,8 +33,8 @@ func Enough(rule *v1alpha1.StopRule, repetitions [][]benchmarks.Sample) bool {
 	return len(repetitions) >= most || Uncertain(rule, repetitions) == ""
 }
 
-// Uncertain is the sentence on what a rule still misses, whatever maxRepetitions is, such as "the mean of File creation in ops/s is known
-// to ± 3.2 %; spec.until asks for 1 %"; empty when it misses nothing.
+// Uncertain returns a sentence about the metrics for which a rule is not met yet, regardless of maxRepetitions, such as "the mean of File
+// creation in ops/s is known to ± 3.2 %; spec.until asks for 1 %"; empty if the rule is met.
 func Uncertain(rule *v1alpha1.StopRule, repetitions [][]benchmarks.Sample) string {
 	if rule == nil {
 		return ""
@@ -68,7 +69,8 @@ func Uncertain(rule *v1alpha1.StopRule, repetitions [][]benchmarks.Sample) strin
 	return out
 }
 
-// halfInterval is half of the confidence interval of the mean, in percent of the mean: infinite when the mean is 0 and the samples are not.
+// halfInterval returns half of the confidence interval of the mean, in percent of the mean. It is infinite if the mean is 0 and the samples
+// are not.
 func halfInterval(m results.Metric) float64 {
 	if *m.Confidence == 0 {
 		return 0
@@ -76,7 +78,7 @@ func halfInterval(m results.Metric) float64 {
 	return 100 * *m.Confidence / math.Abs(m.Mean)
 }
 
-// Status is a metric as the status shows it: decimal strings of six significant digits, without exponents.
+// Status returns a metric in the form of the status: decimal strings with six significant digits, without exponents.
 func Status(m results.Metric) v1alpha1.MetricResult {
 	out := v1alpha1.MetricResult{
 		Name: m.Name, Unit: m.Unit, Value: format(m.Value), Mean: format(m.Mean), Min: format(m.Min), Max: format(m.Max),
@@ -102,7 +104,7 @@ func Status(m results.Metric) v1alpha1.MetricResult {
 	return out
 }
 
-// Statuses is Status of each.
+// Statuses returns the Status of each metric.
 func Statuses(metrics []results.Metric) []v1alpha1.MetricResult {
 	var out []v1alpha1.MetricResult
 	for _, m := range metrics {
@@ -111,7 +113,7 @@ func Statuses(metrics []results.Metric) []v1alpha1.MetricResult {
 	return out
 }
 
-// optional is a number, or nothing.
+// optional formats a number; empty for nil.
 func optional(value *float64, format func(float64) string) string {
 	if value == nil {
 		return ""
@@ -119,7 +121,7 @@ func optional(value *float64, format func(float64) string) string {
 	return format(*value)
 }
 
-// ratio writes a speed-up, such as "15.64".
+// ratio formats a speed-up, such as "15.64".
 func ratio(value float64) string {
 	if math.Abs(value) < 0.1 {
 		return format(value)
@@ -127,23 +129,23 @@ func ratio(value float64) string {
 	return strconv.FormatFloat(value, 'f', 2, 64)
 }
 
-// percent writes a share, such as "78.2".
+// percent formats a share, such as "78.2".
 func percent(value float64) string { return strconv.FormatFloat(100*value, 'f', 1, 64) }
 
-// change writes a relative difference, such as "+3.1 %".
+// change formats a relative difference, such as "+3.1 %".
 func change(value float64) string { return fmt.Sprintf("%+.1f %%", 100*value) }
 
 const (
-	// digits are the significant digits of a result: repetitions of a benchmark differ by more than the sixth.
+	// digits is the number of significant digits of a result. Repetitions of a benchmark differ by more than the sixth digit.
 	digits = 6
-	// least is the least number that is not written as 0, and largest the largest that is taken for a measurement. Between
-	// them, a number needs less than the 32 characters that the API gives it.
+	// least is the smallest number that is not written as 0, and largest the largest that is accepted as a measurement. Numbers between them
+	// fit into the 32 characters of the API.
 	least, largest = 1e-12, 1e24
-	// whole is the least whole number that is rounded as any other. Below it, a whole number is a count, such as of items.
+	// whole is the smallest whole number that is rounded like other numbers. A smaller one is a count, such as of items.
 	whole = 1e15
 )
 
-// format writes a number as a decimal without an exponent: a count as it is, any other number rounded to six significant digits.
+// format formats a number as a decimal without an exponent: a count unchanged, any other number rounded to six significant digits.
 func format(value float64) string {
 	if value == math.Trunc(value) && math.Abs(value) < whole {
 		return strconv.FormatFloat(value, 'f', 0, 64)

@@ -338,7 +338,7 @@ func TestExpandRefuses(t *testing.T) {
 	}
 }
 
-func TestExpandGivesTheSamePointsEveryTime(t *testing.T) {
+func TestExpandReturnsTheSamePointsEveryTime(t *testing.T) {
 	g := NewWithT(t)
 	spec := &v1alpha1.BenchmarkRunSpec{
 		Sweep:  []v1alpha1.SweepDimension{dimension("clients", "1 2 4"), dimension("drill.depth", "4Ki 8Ki")},

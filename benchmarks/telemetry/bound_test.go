@@ -25,7 +25,7 @@ func storage(nodes int) []telemetry.Summary {
 	return out
 }
 
-func TestWhatIsKeptOfTelemetryDoesNotGrowWithTheFilesystem(t *testing.T) {
+func TestStoredTelemetryDoesNotGrowWithTheFilesystem(t *testing.T) {
 	g := NewWithT(t)
 	all := storage(1000)
 	kept := telemetry.Bound(all, 32)

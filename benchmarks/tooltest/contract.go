@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	. "github.com/onsi/gomega" //nolint:staticcheck // a test, though it stands in no file of that name
+	. "github.com/onsi/gomega" //nolint:staticcheck // a test helper, although the name of its file does not end in _test
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
@@ -257,7 +257,7 @@ const maxMemory = 64
 // maxError bounds an error that quotes an output, in bytes.
 const maxError = 1 << 10
 
-// Hostile are outputs of 16 MiB that no benchmark prints. Some begin like a good one.
+// Hostile returns outputs of 16 MiB that no benchmark prints. Some begin like a good one.
 func Hostile(good []byte) map[string]func() []byte {
 	const most = benchmarks.MaxOutput
 	fill := func(begin, element string) func() []byte {
@@ -295,7 +295,7 @@ func Hostile(good []byte) map[string]func() []byte {
 	return outputs
 }
 
-// grown adds outputs that are good ones but for one place, or with other characters.
+// grown adds outputs that differ from a good one in one place, or in their characters.
 func grown(good []byte, fill func(begin, element string) func() []byte, outputs map[string]func() []byte) {
 	words, all := word.FindAllIndex(good, -1), string(good)
 	if len(words) == 0 {
@@ -318,7 +318,7 @@ func grown(good []byte, fill func(begin, element string) func() []byte, outputs 
 	}
 }
 
-// hostile reads outputs that no benchmark prints.
+// hostile parses outputs that no benchmark prints.
 func (s suite) hostile(t *testing.T) {
 	const few = 20
 	outputs := Hostile(s.output)
@@ -400,7 +400,7 @@ func (s suite) repetitions(t *testing.T) {
 // word matches a word or a number.
 var word = regexp.MustCompile(`[A-Za-z0-9]+`)
 
-// longs returns the texts that stretch a word: characters that %q escapes, nearly as many as the longest line that parsers read has, and
+// longs returns the texts that lengthen a word: characters that %q escapes, nearly as many as the longest line that parsers accept, and
 // more.
 func longs() map[string][]byte {
 	out := map[string][]byte{}
@@ -430,7 +430,7 @@ func Stretched(t testing.TB, output []byte) iter.Seq2[string, []byte] {
 	}
 }
 
-// longWords reads outputs with one long word: an error that quotes a word or a line cuts it.
+// longWords parses outputs with one long word, because an error that quotes it has to cut it.
 func (s suite) longWords(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)

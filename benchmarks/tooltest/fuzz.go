@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// maxDocument is what the manager takes of an output as its result, in bytes.
+	// maxDocument bounds the result that the manager accepts from an output, in bytes.
 	maxDocument = 256 << 10
-	// baseMemory and eachByte bound what reading a small output may allocate: a parser whose memory doubles with each byte is found
-	// long before it reaches maxMemory.
+	// baseMemory and eachByte bound the allocation for a small output. They detect a parser whose memory doubles with each byte long before it
+	// reaches maxMemory.
 	baseMemory, eachByte = 4 << 20, 1 << 10
 )
 
-// Reads has a tool read what a fuzzer has made, as the output of a run and, where the tool can, as one that was saved elsewhere. It fails
-// unless all that is read is a result, within the limits of memory. It returns nil unless it is one of the run.
+// Reads parses a fuzzer's text with a tool, as the output of a run and, if the tool supports that, as a saved output. It fails if a parsed
+// value can't be a result, or if the limits of memory are exceeded. It returns nil if the text is no output of the run.
 func Reads(t *testing.T, tool benchmarks.Tool, spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, output []byte) []benchmarks.Sample {
 	t.Helper()
 	var report benchmarks.Report
@@ -47,7 +47,7 @@ func Reads(t *testing.T, tool benchmarks.Tool, spec *v1alpha1.BenchmarkRunSpec, 
 	return report.Samples
 }
 
-// within fails when more memory is allocated in all than an output may take.
+// within fails if the total allocation exceeds the limit for an output.
 func within(t *testing.T, output []byte, read func() error) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -60,7 +60,7 @@ func within(t *testing.T, output []byte, read func() error) {
 	}
 }
 
-// isResult fails when a report has a value that no measurement gives, or more than the manager takes.
+// isResult fails if a report has a value that no measurement gives, or is larger than the manager accepts.
 func isResult(t *testing.T, report benchmarks.Report) {
 	t.Helper()
 	for _, s := range report.Samples {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	. "github.com/onsi/gomega" //nolint:staticcheck // a test, though it stands in no file of that name
+	. "github.com/onsi/gomega" //nolint:staticcheck // a test helper, although the name of its file does not end in _test
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"

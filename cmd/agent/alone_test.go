@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-func TestAnAgentOfASecondInstallationSaysOnceAMinuteWhichOneWorksAndDoesNothing(t *testing.T) {
+func TestAnAgentOfASecondInstallationNamesTheFirstOneOnceAMinuteAndDoesNothing(t *testing.T) {
 	g, path := NewWithT(t), filepath.Join(t.TempDir(), "agent.lock")
 	first, err := alone(t.Context(), path, "parallelfs-a/agent-1", time.Hour, nil)
 	g.Expect(err).NotTo(HaveOccurred())

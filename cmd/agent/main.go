@@ -167,7 +167,7 @@ func runAgent(ctx context.Context, o agent.Options, log logr.Logger) error {
 		log.Error(err, "Servers are told of no target that two nodes may serve: this start of the node can't be told from others")
 	}
 	return agent.Run(ctx, config, agent.Node{
-		Pass: provisioner.Pass, LetGo: provisioner.LetGo, TakeUp: provisioner.TakeUp, BootID: boot,
+		Pass: provisioner.Pass, ProveUnmounted: provisioner.ProveUnmounted, TakeUp: provisioner.TakeUp, BootID: boot,
 		Collect: collector.Collect, Placements: placements, Changes: changes,
 		Processes: affinity.ThisNode().Processes, DropCaches: dropper.Drop,
 		DiskHealth: looker.Health,

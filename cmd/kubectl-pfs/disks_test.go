@@ -41,7 +41,7 @@ func TestDisksShowWhoUsesThemAndWhyOthersCannotBeUsed(t *testing.T) {
 	g.Expect(pfs("disks", "--node", "nowhere").stderr).To(ContainSubstring(`there is no NodeInventory of a node "nowhere"`))
 }
 
-func TestUsableDisksAreBlankFreeAndNobodys(t *testing.T) {
+func TestUsableDisksAreBlankUnusedAndWithoutAnOwner(t *testing.T) {
 	g := NewWithT(t)
 	var got []disk
 	g.Expect(json.Unmarshal([]byte(on(t, inventoried())("disks", "--usable", "-o", "json").stdout), &got)).To(Succeed())

@@ -157,7 +157,7 @@ func TestABundleAnswersAsTheClusterDid(t *testing.T) {
 	g.Expect(offline("status", "archive", "--from", name).stderr).To(ContainSubstring("there is no FileSystem archive"))
 }
 
-func TestABundleIsBoundedAndSaysWhatItLacks(t *testing.T) {
+func TestABundleIsBoundedAndListsWhatWasLeftOut(t *testing.T) {
 	g := NewWithT(t)
 	d := &dump{room: 10}
 	d.add("fits", []byte("0123456789"))

@@ -56,7 +56,7 @@ func offWords(t *testing.T, c client.Client) map[string]string {
 	return out
 }
 
-func TestThatAMachineIsOffIsSaidOfEachTargetThatItsNodeHoldsAsItIsHeldNow(t *testing.T) {
+func TestTheConfirmationThatAMachineIsOffCoversEachTargetWithItsPresentHolder(t *testing.T) {
 	g := NewWithT(t)
 	c, pfs := cluster(t, pairOf(corev1.ConditionUnknown, isOff))
 	shown := pfs("node", "machine-is-off", "scratch", "n1")
@@ -80,7 +80,7 @@ func TestThatAMachineIsOffIsSaidOfEachTargetThatItsNodeHoldsAsItIsHeldNow(t *tes
 	g.Expect(pfs("node", "machine-is-off", "scratch", "n1").stderr).To(ContainSubstring("first would go to node n2 (n1/0, as was said already)"))
 }
 
-func TestNobodySaysThatAMachineIsOffWhoseNodeDoesNotSaySo(t *testing.T) {
+func TestAMachineIsNotConfirmedOffWithoutTheTaintOfItsNode(t *testing.T) {
 	for name, test := range map[string]struct {
 		objects []client.Object
 		line    string
@@ -107,7 +107,7 @@ func TestNobodySaysThatAMachineIsOffWhoseNodeDoesNotSaySo(t *testing.T) {
 	}
 }
 
-func TestOfATargetThatHasChangedSinceItWasReadNothingIsSaid(t *testing.T) {
+func TestATargetThatHasChangedSinceItWasReadIsNotReported(t *testing.T) {
 	g := NewWithT(t)
 	c, pfs := clusterThrough(t, pairOf(corev1.ConditionUnknown, isOff), interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {

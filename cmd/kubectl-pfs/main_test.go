@@ -218,7 +218,7 @@ func TestAReportIsOfTheCompleteResults(t *testing.T) {
 	g.Expect(string(text)).To(HavePrefix("# BenchmarkRun creates"))
 }
 
-func TestAReportWithoutTheCompleteResultsSaysSo(t *testing.T) {
+func TestAReportWithoutTheCompleteResultsHasANote(t *testing.T) {
 	t.Run("when their ConfigMap is not there", func(t *testing.T) {
 		g := NewWithT(t)
 		got := on(t, runObjects(t, "creates", 1)[:1])("bench", "report", "creates", "-o", "csv")

@@ -50,7 +50,7 @@ func TestEverySavedOutputOfAGoodRunIsReadAndNoneOfABadOneIsTakenForGood(t *testi
 
 const mdtestOutput = "../../benchmarks/mdtest/testdata/4.0.0-paper-i3.txt"
 
-func TestAnErrorOfALongWordIsShort(t *testing.T) {
+func TestAnErrorAboutALongWordIsShort(t *testing.T) {
 	for _, path := range []string{
 		mdtestOutput, "../../benchmarks/ior/testdata/3.3.0-shared.txt", "../../benchmarks/iozone/testdata/single-4-processes.txt",
 		"../../benchmarks/fio/testdata/read-1-job.txt", "../../benchmarks/vdbench/testdata/documented-three-operations.txt",
@@ -71,7 +71,7 @@ func TestAnErrorOfALongWordIsShort(t *testing.T) {
 	}
 }
 
-func TestWhatTheOutputSaysOfItselfBecomesTheParametersOfThePoint(t *testing.T) {
+func TestParametersInTheOutputBecomeThoseOfThePoint(t *testing.T) {
 	g := NewWithT(t)
 	run, notes := parsed(t, "--tool", "mdtest", mdtestOutput)
 	g.Expect(notes).To(BeEmpty())
@@ -106,7 +106,7 @@ func TestASettingThatTheOutputContradictsIsAnError(t *testing.T) {
 	})
 }
 
-func TestWhatCanNotBeCheckedIsSaidAndStandsInTheDocument(t *testing.T) {
+func TestFailedPreflightChecksAreReportedAndDocumented(t *testing.T) {
 	g := NewWithT(t)
 	text, err := os.ReadFile(mdtestOutput)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -150,7 +150,7 @@ func changed(t *testing.T, path, before, after string) string {
 	return out
 }
 
-func TestOutputsWhoseOptionsAreNotAllKnownAreNoRepetitionsOfOnePoint(t *testing.T) {
+func TestOutputsWithUnknownOptionsAreNotRepetitionsOfOnePoint(t *testing.T) {
 	g := NewWithT(t)
 	easy := publishedOutputs + "1.9.3-04-mdtest_easy_write.txt"
 	hard := changed(t, easy, `"-u" "-L"`, `"-t" "-w" "3901"`)
@@ -249,7 +249,7 @@ func TestADocumentOfASavedOutputIsReportedAndCompared(t *testing.T) {
 	g.Expect(got.stdout).To(ContainSubstring("File creation"))
 }
 
-func TestASpecSaysWhatWasAskedFor(t *testing.T) {
+func TestTheRequestIsReadFromTheSpec(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
 	spec, output := filepath.Join(dir, "run.yaml"), filepath.Join(dir, "output.txt")

@@ -71,7 +71,7 @@ func TestThePlanOfANewFileSystemNamesItsDisksWithSerialAndSizeAndWhatIsChosen(t 
 	golden(t, "plan-new.txt", got.stdout)
 }
 
-func TestThePlanOfASpecThatIsRefusedSaysWhyAndEndsWithOne(t *testing.T) {
+func TestThePlanOfARefusedSpecHasTheReasonAndExitsWithOne(t *testing.T) {
 	g := NewWithT(t)
 	file := manifestOf(t, "nodes: {selector: {matchLabels: {storage: nowhere}}}")
 	got := on(t, world())("plan", "-f", file)

@@ -49,7 +49,7 @@ const (
 		"To let it go nevertheless, until it starts anew: kubectl -n storage annotate --overwrite filesystemnode scratch-n1-0f1e parallelfs.dev/allow-maintenance=5d41402a"
 )
 
-func TestAPersonsWordAboutANodeIsTheAnnotationThatTheOperatorReads(t *testing.T) {
+func TestAPersonsRequestAboutANodeIsTheAnnotationThatTheOperatorReads(t *testing.T) {
 	given := ofNode("", "", "")
 	given.Spec.GivenUp = &v1alpha1.NodeGivenUp{Time: metav1.NewTime(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)), Lost: "7 chunks"}
 	given.Annotations[v1alpha1.AnnotationGiveUp], given.Annotations[v1alpha1.AnnotationAcceptLoss] = "n1", "1a2b3c4d"
@@ -93,7 +93,7 @@ func TestAPersonsWordAboutANodeIsTheAnnotationThatTheOperatorReads(t *testing.T)
 	}
 }
 
-func TestNoWordIsSaidThatNobodyWaitsFor(t *testing.T) {
+func TestACommandIsRefusedIfTheNodeDoesNotWaitForIt(t *testing.T) {
 	given := ofNode("GivenUp", "NodeGivenUp", "the filesystem goes on")
 	given.Spec.GivenUp = &v1alpha1.NodeGivenUp{Time: metav1.Now()}
 	for name, test := range map[string]struct {
@@ -131,7 +131,7 @@ func TestNoWordIsSaidThatNobodyWaitsFor(t *testing.T) {
 	}
 }
 
-func TestALossIsShownWithItsWordBeforeAnybodyAcceptsIt(t *testing.T) {
+func TestALossIsShownWithItsConfirmationBeforeItIsAccepted(t *testing.T) {
 	g := NewWithT(t)
 	n := ofNode("GivenUp", "LossNotAccepted", lossMessage)
 	c, pfs := cluster(t, scratch(n))

@@ -158,7 +158,7 @@ func TestStatusShowsOnOneScreenWhatIsWrongAndWhatToType(t *testing.T) {
 	golden(t, "status.txt", got.stdout)
 }
 
-func TestStatusOfAWellFileSystemIsShort(t *testing.T) {
+func TestTheStatusOfAHealthyFileSystemIsShort(t *testing.T) {
 	fs := scratchOf(is(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonHealthy, "all servers, targets and mounts are online"))
 	golden(t, "status-well.txt", on(t, []client.Object{fs, serving("scratch-g", "oss7")})("status", "scratch").stdout)
 }

@@ -142,7 +142,7 @@ func TestAnApprovalIsOfTheVersionThatWasRead(t *testing.T) {
 	g.Expect(got.stdout).To(MatchRegexp(`^\{"metadata":\{"resourceVersion":"[0-9]+","uid":"uid-of-target"\},"spec":\{"approvedPlan":"sha256:a{64}"\}\}\n$`))
 }
 
-func TestADiskIsEmptiedAndTheWordIsTakenBack(t *testing.T) {
+func TestADiskIsDrainedAndTheRequestIsWithdrawn(t *testing.T) {
 	g := NewWithT(t)
 	c, pfs := cluster(t, waitingDisks())
 	spec := func() v1alpha1.StorageTargetSpec {

@@ -119,7 +119,7 @@ func TestAReaderAnswersWithTheResult(t *testing.T) {
 	g.Expect(answer.Tail).To(HavePrefix("eed 812\n"))
 }
 
-func TestWhatEndsAReaderIsSaid(t *testing.T) {
+func TestTheEndOfAReaderIsReported(t *testing.T) {
 	for verb, ends := range map[string]string{
 		"eats":       "took more than 240 MiB of memory",
 		"never-ends": "took more than 1s",

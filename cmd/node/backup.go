@@ -34,18 +34,18 @@ backup is there and verified.`,
 	}
 	path := specFlag(c, "Backup")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		told, err := load[spec.Backup](*path)
+		config, err := load[spec.Backup](*path)
 		if err != nil {
 			return err
 		}
-		o := backup.Options{Told: told, Work: podspec.RunDirectory, Output: os.Stderr, Now: time.Now, Memory: backup.FreeMemory}
-		switch backuper := backends[v1alpha1.FileSystemType(told.Backend)].(type) {
+		o := backup.Options{Config: config, Work: podspec.RunDirectory, Output: os.Stderr, Now: time.Now, Memory: backup.FreeMemory}
+		switch backuper := backends[v1alpha1.FileSystemType(config.Backend)].(type) {
 		case backend.ProgramBackuper:
-			o.Method = backuper.BackupMethod(told)
+			o.Method = backuper.BackupMethod(config)
 		case backend.StoreBackuper:
 			o.Store = backuper
 		default:
-			return fmt.Errorf("this program can't back up a filesystem of type %q; the operator and its node image must be of the same version", told.Backend)
+			return fmt.Errorf("this program can't back up a filesystem of type %q; the operator and its node image must be of the same version", config.Backend)
 		}
 		answer, err := backup.Run(c.Context(), o)
 		if answer == nil {

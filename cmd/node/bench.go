@@ -165,12 +165,12 @@ func counted(h bench.Host, do func(h bench.Host) error) error {
 func benchVerb(c *cobra.Command, do func(ctx context.Context, b spec.Benchmark, args []string, h bench.Host) error) *cobra.Command {
 	path := specFlag(c, "Benchmark")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		told, err := load[spec.Benchmark](*path)
+		config, err := load[spec.Benchmark](*path)
 		if err != nil {
 			return err
 		}
-		told.Mount.Modules = backends.Modules()
-		return do(c.Context(), told, args, bench.ThisHost())
+		config.Mount.Modules = backends.Modules()
+		return do(c.Context(), config, args, bench.ThisHost())
 	}
 	return c
 }

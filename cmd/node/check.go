@@ -24,15 +24,15 @@ have looked at all, and how often they found what. The exit code is 0 when they 
 	}
 	path := specFlag(c, "Check")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		told, err := load[spec.Check](*path)
+		config, err := load[spec.Check](*path)
 		if err != nil {
 			return err
 		}
-		checker, ok := backends[v1alpha1.FileSystemType(told.Backend)].(backend.Checker)
+		checker, ok := backends[v1alpha1.FileSystemType(config.Backend)].(backend.Checker)
 		if !ok {
-			return fmt.Errorf("this program can't check a filesystem of type %q; the operator and its node image must be of the same version", told.Backend)
+			return fmt.Errorf("this program can't check a filesystem of type %q; the operator and its node image must be of the same version", config.Backend)
 		}
-		answer, err := check.Run(c.Context(), told, checker.ReadCheck, os.Stderr)
+		answer, err := check.Run(c.Context(), config, checker.ReadCheck, os.Stderr)
 		return leave(c, answer, err)
 	}
 	return c

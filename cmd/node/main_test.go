@@ -136,7 +136,7 @@ func TestAReasonGoesToTheTerminationMessage(t *testing.T) {
 	g.Expect(got.stderr).To(ContainSubstring(got.message))
 }
 
-func TestCheckMountSaysWhatIsWrongAndLeavesTheTerminationMessageAlone(t *testing.T) {
+func TestCheckMountReportsProblemsAndLeavesTheTerminationMessageAlone(t *testing.T) {
 	g := NewWithT(t)
 	got := node(t, "check-mount", "--spec", file(t, encode(t, spec.Mount{Path: t.TempDir(), FSType: "fuse"})))
 	g.Expect(got.code).To(Equal(1))
@@ -216,15 +216,15 @@ func TestServeNamesWhatItCannotServe(t *testing.T) {
 }
 
 func TestAProbeListensAtTheAddressOfItsNode(t *testing.T) {
-	told := spec.Probe{Backend: "MooseFS", Version: "4.57.5", Address: "127.0.0.1:1", Listen: "$(NODE_IP):-1", KeyFile: "key", IntervalSeconds: 5}
+	config := spec.Probe{Backend: "MooseFS", Version: "4.57.5", Address: "127.0.0.1:1", Listen: "$(NODE_IP):-1", KeyFile: "key", IntervalSeconds: 5}
 	t.Setenv("NODE_IP", "127.0.0.7")
 	g := NewWithT(t)
-	g.Expect(node(t, "probe", "--spec", file(t, encode(t, told))).stderr).To(ContainSubstring("can't serve on 127.0.0.7:-1"))
-	told.Listen = "$(NO_SUCH_VARIABLE):1"
-	g.Expect(node(t, "probe", "--spec", file(t, encode(t, told))).stderr).To(ContainSubstring("NO_SUCH_VARIABLE is not set"))
+	g.Expect(node(t, "probe", "--spec", file(t, encode(t, config))).stderr).To(ContainSubstring("can't serve on 127.0.0.7:-1"))
+	config.Listen = "$(NO_SUCH_VARIABLE):1"
+	g.Expect(node(t, "probe", "--spec", file(t, encode(t, config))).stderr).To(ContainSubstring("NO_SUCH_VARIABLE is not set"))
 }
 
-func TestTheLastLineOfAnOutputSaysHowMuchWasPrinted(t *testing.T) {
+func TestTheLastLineOfAnOutputHasTheLengthOfTheOutput(t *testing.T) {
 	g := NewWithT(t)
 	var out bytes.Buffer
 	h := bench.Host{Stdout: &out, Stderr: io.Discard}

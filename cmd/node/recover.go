@@ -39,12 +39,12 @@ It prints what it has found or made as one line of JSON, and leaves that as the 
 	}
 	path := specFlag(c, "Recovery")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		told, err := load[spec.Recovery](*path)
+		config, err := load[spec.Recovery](*path)
 		if err != nil {
 			return err
 		}
-		o := recovery.Options{Told: told, Work: podspec.RunDirectory, Output: os.Stderr, Memory: backup.FreeMemory}
-		switch recoverer := backends[v1alpha1.FileSystemType(told.Backend)].(type) {
+		o := recovery.Options{Config: config, Work: podspec.RunDirectory, Output: os.Stderr, Memory: backup.FreeMemory}
+		switch recoverer := backends[v1alpha1.FileSystemType(config.Backend)].(type) {
 		case backend.ProgramRecoverer:
 			o.Method = recoverer.RecoveryMethod()
 		case backend.ServedRecoverer:
@@ -52,9 +52,9 @@ It prints what it has found or made as one line of JSON, and leaves that as the 
 		case backend.StoreRecoverer:
 			o.Store = recoverer
 		default:
-			return fmt.Errorf("this program can't recover a filesystem of type %q; the operator and its node image must be of the same version", told.Backend)
+			return fmt.Errorf("this program can't recover a filesystem of type %q; the operator and its node image must be of the same version", config.Backend)
 		}
-		if r := told.Restore; r != nil {
+		if r := config.Restore; r != nil {
 			here := daemon.ThisHost()
 			uid, gid, err := here.LookupUser(r.User)
 			if err != nil {
@@ -62,10 +62,10 @@ It prints what it has found or made as one line of JSON, and leaves that as the 
 			}
 			o.Prove = here.Prove
 			o.Prover = directory.Prover{
-				Owner: told.Owner, Component: r.Component, Ledger: r.Ledger, UID: uid, GID: gid, Writer: here.Writer, Now: time.Now,
+				Owner: config.Owner, Component: r.Component, Ledger: r.Ledger, UID: uid, GID: gid, Writer: here.Writer, Now: time.Now,
 			}
 		}
-		if told.Restore == nil {
+		if config.Restore == nil {
 			goGently(os.Stderr)
 		}
 		answer, err := recovery.Run(c.Context(), o)

@@ -42,11 +42,11 @@ What is killed takes no mount away: the mounts are the node's, the kernel goes o
 }
 
 func keeperOf(path string) (*serve.Keeper, error) {
-	told, err := load[spec.Serve](path)
+	config, err := load[spec.Serve](path)
 	if err != nil {
 		return nil, err
 	}
-	return serve.New(told, all.HostSoftware(), environment.OfProcess, logger())
+	return serve.New(config, all.HostSoftware(), environment.OfProcess, logger())
 }
 
 func checkServedCommand() *cobra.Command {

@@ -42,21 +42,21 @@ func specFlag(c *cobra.Command, kind string) *string {
 
 // load reads a spec. It refuses a field that this binary does not have, because the field would be ignored.
 func load[T any](path string) (T, error) {
-	var told T
+	var config T
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return told, fmt.Errorf("can't read the spec: %w; --spec names the file that the operator rendered for this container", err)
+		return config, fmt.Errorf("can't read the spec: %w; --spec names the file that the operator rendered for this container", err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.DisallowUnknownFields()
-	err = decoder.Decode(&told)
+	err = decoder.Decode(&config)
 	if err == nil && decoder.More() {
 		err = errors.New("there is more behind the end of the JSON")
 	}
 	if err != nil {
-		return told, fmt.Errorf("can't understand the spec %s; the operator and its node image must be of the same version: %w", path, err)
+		return config, fmt.Errorf("can't understand the spec %s; the operator and its node image must be of the same version: %w", path, err)
 	}
-	return told, nil
+	return config, nil
 }
 
 func installCommand() *cobra.Command {
@@ -128,11 +128,11 @@ before the daemon takes the place of this process, with its process id; "node pl
 	c.Flags().IntVar(&logs.Keep, "rotate-keep", 0, "the highest `NUMBER` of such a log")
 	c.MarkFlagsRequiredTogether("rotate", "rotate-keep")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		told, err := load[spec.Run](*path)
+		config, err := load[spec.Run](*path)
 		if err != nil {
 			return err
 		}
-		return daemon.Run(c.Context(), told, logs, daemon.ThisHost(), logger())
+		return daemon.Run(c.Context(), config, logs, daemon.ThisHost(), logger())
 	}
 	return c
 }
@@ -158,12 +158,12 @@ its own, and is left behind. What is mounted there and is not this filesystem is
 	}
 	path := specFlag(c, "Mount")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		told, err := load[spec.Mount](*path)
+		config, err := load[spec.Mount](*path)
 		if err != nil {
 			return err
 		}
-		told.Modules = backends.Modules()
-		return mounts.Supervise(c.Context(), told, environment.OfProcess, os.Stdout, os.Stderr, logger())
+		config.Modules = backends.Modules()
+		return mounts.Supervise(c.Context(), config, environment.OfProcess, os.Stdout, os.Stderr, logger())
 	}
 	return c
 }
@@ -206,12 +206,12 @@ func checkMountCommand() *cobra.Command {
 	}
 	path := specFlag(c, "Mount")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		told, err := load[spec.Mount](*path)
+		config, err := load[spec.Mount](*path)
 		if err != nil {
 			return err
 		}
-		told.Modules = backends.Modules()
-		return mounts.Check(c.Context(), told, checkLimit)
+		config.Modules = backends.Modules()
+		return mounts.Check(c.Context(), config, checkLimit)
 	}
 	return c
 }
@@ -230,14 +230,14 @@ code and the end of what they said: arguments are in no log.`,
 	}
 	path := specFlag(c, "Configure")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		told, err := load[spec.Configure](*path)
+		config, err := load[spec.Configure](*path)
 		if err != nil {
 			return err
 		}
-		if told.Mount != nil {
-			told.Mount.Modules = backends.Modules()
+		if config.Mount != nil {
+			config.Mount.Modules = backends.Modules()
 		}
-		return mounts.Configure(c.Context(), told, environment.OfProcess, os.Stdout, logger())
+		return mounts.Configure(c.Context(), config, environment.OfProcess, os.Stdout, logger())
 	}
 	return c
 }
@@ -257,11 +257,11 @@ The last line says how many bytes were printed before it and what their checksum
 	}
 	path := specFlag(c, "Manage")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		told, err := load[spec.Manage](*path)
+		config, err := load[spec.Manage](*path)
 		if err != nil {
 			return err
 		}
-		calls, err := toolcalls.Check(told)
+		calls, err := toolcalls.Check(config)
 		if err != nil {
 			return err
 		}
@@ -287,11 +287,11 @@ A line says how many files are left whenever that changes; the last one is also 
 	}
 	path := specFlag(c, "AwaitEmpty")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		told, err := load[spec.AwaitEmpty](*path)
+		config, err := load[spec.AwaitEmpty](*path)
 		if err != nil {
 			return err
 		}
-		return drained.Await(c.Context(), told, func(line string) {
+		return drained.Await(c.Context(), config, func(line string) {
 			_, _ = fmt.Fprintln(c.OutOrStdout(), line) // there is no other way to report it
 			command.LeaveMessage(line)
 		})
@@ -315,24 +315,24 @@ node's own tools are asked, and the answer is about that node:
 	}
 	path := specFlag(c, "Probe")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		told, err := load[spec.Probe](*path)
+		config, err := load[spec.Probe](*path)
 		if err != nil {
 			return err
 		}
 		probers := backends.Probers()
-		prober, ok := probers[told.Backend]
+		prober, ok := probers[config.Backend]
 		if !ok {
 			return fmt.Errorf("this binary can't ask a filesystem of type %q, only %s; use the node image of the operator's version",
-				told.Backend, strings.Join(slices.Sorted(maps.Keys(probers)), ", "))
+				config.Backend, strings.Join(slices.Sorted(maps.Keys(probers)), ", "))
 		}
-		if told.Listen, err = environment.ExpandAddress(told.Listen, environment.OfProcess); err != nil {
+		if config.Listen, err = environment.ExpandAddress(config.Listen, environment.OfProcess); err != nil {
 			return fmt.Errorf("where to listen: %w", err)
 		}
 		var database *backend.StoreDatabase
-		if backuper, can := backends[v1alpha1.FileSystemType(told.Backend)].(backend.StoreBackuper); can {
-			database = backuper.StoreDatabase(told.Version)
+		if backuper, can := backends[v1alpha1.FileSystemType(config.Backend)].(backend.StoreBackuper); can {
+			database = backuper.StoreDatabase(config.Version)
 		}
-		p, err := probe.New(told, prober.Questions(told.Version, told.Address), database, logger())
+		p, err := probe.New(config, prober.Questions(config.Version, config.Address), database, logger())
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ import (
 	"parallelfs.dev/operator/benchmarks/sweep"
 )
 
-func TestTheSamplesHaveOnlyFieldsThatTheAPIKnows(t *testing.T) {
+func TestTheSamplesHaveOnlyFieldsOfTheAPI(t *testing.T) {
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())

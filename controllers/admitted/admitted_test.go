@@ -22,7 +22,7 @@ func asked() *corev1.PodSpec {
 	}
 }
 
-func TestWhatAdmissionChangedOfAPodIsNamed(t *testing.T) {
+func TestChangesOfAPodByAdmissionAreNamed(t *testing.T) {
 	limit := func(c *corev1.Container, name corev1.ResourceName, to string) {
 		if c.Resources.Limits == nil {
 			c.Resources.Limits = corev1.ResourceList{}

@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/controllers/cached"
 )
 
-func TestAPodOfADaemonSaysTheSameFromTheCacheAndWhole(t *testing.T) {
+func TestTheFactsOfADaemonsPodAreTheSameFromTheCacheAndFromTheWholePod(t *testing.T) {
 	g := NewWithT(t)
 	template := corev1.PodTemplateSpec{Spec: *asked()}
 	template.Annotations = map[string]string{"other": "stays"}

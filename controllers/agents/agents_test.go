@@ -139,14 +139,14 @@ func TestASilentNodeDoesNotHideTheOthers(t *testing.T) {
 		And(HaveField("Node", "oss4"), HaveField("Problem", "it has no InternalIP"))))
 }
 
-func TestAnAgentThatHangsIsGivenUp(t *testing.T) {
+func TestAHangingAgentIsAbandoned(t *testing.T) {
 	address, port := agent(t, nil, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	r := agents.NewReader(cluster(t, node("oss1", address)), port, 50*time.Millisecond)
 	found := r.Telemetry(t.Context(), scratch, []string{"oss1"}, from, to)
 	NewWithT(t).Expect(found).To(HaveExactElements(HaveField("Problem", ContainSubstring("does not answer"))))
 }
 
-func TestNobodyIsAskedWithoutAPort(t *testing.T) {
+func TestAnAgentIsNotQueriedWithoutAPort(t *testing.T) {
 	NewWithT(t).Expect(reader(cluster(t), 0).Telemetry(t.Context(), scratch, []string{"oss1"}, from, to)).To(BeEmpty())
 }
 
@@ -173,7 +173,7 @@ func TestEveryAgentIsAskedToDropCachesOnce(t *testing.T) {
 	}
 }
 
-func TestNobodyIsAskedToDropCachesWhenOneHasNoAgent(t *testing.T) {
+func TestCachesAreNotDroppedIfANodeHasNoAgent(t *testing.T) {
 	g := NewWithT(t)
 	c := cluster(t, inventory("oss1", nil))
 	g.Expect(agents.AskToDropCaches(t.Context(), c, []string{"oss1", "client1"}, "run/1")).To(MatchError(ContainSubstring("kubectl label node client1 parallelfs.dev/agent=")))
@@ -182,7 +182,7 @@ func TestNobodyIsAskedToDropCachesWhenOneHasNoAgent(t *testing.T) {
 	g.Expect(live.Annotations).To(BeEmpty())
 }
 
-func TestWhoHasDroppedCaches(t *testing.T) {
+func TestWhichNodesHaveDroppedCaches(t *testing.T) {
 	g := NewWithT(t)
 	c := cluster(t,
 		inventory("done", &v1alpha1.DroppedCaches{Request: "run/2"}), inventory("behind", &v1alpha1.DroppedCaches{Request: "run/1", Error: "of another time"}),
@@ -194,7 +194,7 @@ func TestWhoHasDroppedCaches(t *testing.T) {
 	g.Expect(err).To(MatchError("node failed could not drop its caches: read-only file system"))
 }
 
-func TestOfAThousandServersSomeAreAskedAndLittleIsKept(t *testing.T) {
+func TestSomeOfAThousandServersAreQueriedAndLittleIsKept(t *testing.T) {
 	g := NewWithT(t)
 	var asked atomic.Int32
 	var nodes []string

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 // AskToDropCaches asks the agents of nodes to drop the caches of their kernels once. The request is a text of at most 128 characters that
@@ -66,8 +67,8 @@ func inventoriesOf(ctx context.Context, reader client.Reader, nodes []string) ([
 		}
 	}
 	if len(without) > 0 {
-		return nil, fmt.Errorf("no agent runs on %s, so nobody can drop the caches there; label these nodes: kubectl label node %s %s=",
-			strings.Join(without, ", "), strings.Join(without, " "), v1alpha1.LabelAgent)
+		return nil, fmt.Errorf("no agent runs on %s, so the caches there can't be dropped; label these nodes: kubectl label node %s %s=",
+			backend.List(without), strings.Join(without, " "), v1alpha1.LabelAgent)
 	}
 	return out, nil
 }

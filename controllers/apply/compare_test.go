@@ -29,7 +29,7 @@ func says(t *testing.T, c client.Client) map[string]string {
 	return out
 }
 
-func TestWhatIsHeldIsNeitherWrittenNorRemoved(t *testing.T) {
+func TestHeldObjectsAreNeitherWrittenNorRemoved(t *testing.T) {
 	g := NewWithT(t)
 	c := fake.NewClientBuilder().WithScheme(kinds(g)).Build()
 	a := &Applier{Client: c, Kinds: []client.ObjectList{&corev1.ConfigMapList{}, &batchv1.JobList{}}}
@@ -52,7 +52,7 @@ func TestWhatIsHeldIsNeitherWrittenNorRemoved(t *testing.T) {
 	g.Expect(says(t, c)).To(Equal(map[string]string{"kept": "b", "new": "b", "changes": "b"}))
 }
 
-func TestAChildIsComparedAnewWheneverItOrWhatIsWantedHasChanged(t *testing.T) {
+func TestAChildIsComparedAgainAfterEachChangeOfTheChildOrTheDesiredState(t *testing.T) {
 	g := NewWithT(t)
 	c := fake.NewClientBuilder().WithScheme(kinds(g)).Build()
 	a := &Applier{Client: c}

@@ -26,7 +26,7 @@ func kinds(g Gomega) *runtime.Scheme {
 
 var owner = &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage", UID: "1"}}
 
-func TestASecretThatIsNotNeededAnyMoreGoesUnlessItIsSomebodyElses(t *testing.T) {
+func TestASecretThatIsNoLongerNeededIsRemovedUnlessItHasAnotherOwner(t *testing.T) {
 	g := NewWithT(t)
 	secret := func(name string, owners ...metav1.OwnerReference) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "storage", OwnerReferences: owners}}
@@ -43,7 +43,7 @@ func TestASecretThatIsNotNeededAnyMoreGoesUnlessItIsSomebodyElses(t *testing.T) 
 	g.Expect(left.Items).To(ConsistOf(HaveField("Name", "another")))
 }
 
-func TestWhatIsOnlyNamedStaysAsItIs(t *testing.T) {
+func TestAKeptChildStaysUnchanged(t *testing.T) {
 	g := NewWithT(t)
 	labels := map[string]string{v1alpha1.LabelFileSystem: "scratch"}
 	job := func(name string) *batchv1.Job {

@@ -45,7 +45,7 @@ func slow(g Gomega, refused ...string) (c client.Client, began func() map[string
 	return c, func() map[string]time.Duration { return at }
 }
 
-func TestChildrenWhoseOrderDoesNotMatterAreWrittenSixteenAtATime(t *testing.T) {
+func TestChildrenWithoutAnOrderAreWrittenSixteenAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		c, began := slow(g)

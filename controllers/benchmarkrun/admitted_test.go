@@ -59,7 +59,7 @@ func turnThatRan(t *testing.T, said ...measured.Machine) (*scope.Scope, turns.Re
 	return w, entry
 }
 
-func TestALimitThatNobodyAskedForIsSaidWithTheNumbers(t *testing.T) {
+func TestALimitThatWasNotRequestedIsReportedWithItsNumbers(t *testing.T) {
 	g := NewWithT(t)
 	w, entry := turnThatRan(t, measured.Machine{
 		Name: "worker-0", Elapsed: time.Second, Before: &measured.Clock{}, After: &measured.Clock{},
@@ -81,7 +81,7 @@ func TestALimitThatNobodyAskedForIsSaidWithTheNumbers(t *testing.T) {
 		"measured under a CPU limit that nobody asked for: the cpu of container benchmark is limited to 500m, by a LimitRange or a webhook of the cluster"))
 }
 
-func TestARepetitionIsInvalidWhoseClientsClocksDiffer(t *testing.T) {
+func TestARepetitionIsInvalidIfTheClocksOfItsClientsDiffer(t *testing.T) {
 	clock := func(offset time.Duration) *measured.Clock {
 		return &measured.Clock{Offset: offset, Within: time.Millisecond}
 	}

@@ -38,7 +38,7 @@ func (r *Reconciler) gatherBaseline(ctx context.Context, w *scope.Scope) error {
 		table, err := r.Published(spec.Published, spec.Variant)
 		if err != nil {
 			w.BaselineProblem = v1alpha1.Cut("spec.baseline.published: "+err.Error(), scope.MaxBaseline)
-			return nil //nolint:nilerr // it is told in the status, and the run goes on
+			return nil //nolint:nilerr // the status reports it, and the run continues
 		}
 		w.Baseline, w.BaselineOf = &table, spec.Published
 		if spec.Variant != "" {

@@ -80,7 +80,7 @@ func TestARecordIsWrittenOnce(t *testing.T) {
 	g.Expect(s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "sweep-p000"}, &cm)).To(Succeed())
 	g.Expect(results.Unzip(cm.BinaryData["rep-1.txt.gz"])).To(BeEquivalentTo("first"))
 
-	t.Run("and not into a ConfigMap of somebody else", func(t *testing.T) {
+	t.Run("and not into a ConfigMap of another owner", func(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(s.client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "sweep-p001"}})).To(Succeed())
 		_, err := s.operator.store(t.Context(), fresh(), turns.Record{Point: 1, Repetition: 1, Attempt: 1}, nil)

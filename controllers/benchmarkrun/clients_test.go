@@ -120,7 +120,7 @@ func TestARunThatSelectsNoClientsHasAllThatMountItsFileSystem(t *testing.T) {
 	g.Expect(names(w)).NotTo(ContainElement("oss-1"), "it mounts nothing")
 }
 
-func TestWhoIsAClient(t *testing.T) {
+func TestWhichNodesAreClients(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(fs *v1alpha1.FileSystem, p *corev1.Pod)
 		is     bool

@@ -37,7 +37,7 @@ func (s *setting) complete(g Gomega) results.Run {
 }
 
 // Admission accepts only the types of the product, so the example backend uses the type of the setting's FileSystem.
-func TestARunMeasuresAFilesystemOfWhichNoControllerKnowsTheName(t *testing.T) {
+func TestARunMeasuresAFilesystemOfATypeThatNoControllerNames(t *testing.T) {
 	g := NewWithT(t)
 	s := newSetting(t, server)
 	s.operator.Backends = backend.SetOf(backendtest.Example{Kind: v1alpha1.MooseFS})

@@ -17,7 +17,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-func TestAPassThatFailsIsSaidInTheStatusOfTheRunUntilOneDoesNot(t *testing.T) {
+func TestAFailedPassIsInTheStatusOfTheRunUntilOneSucceeds(t *testing.T) {
 	g := NewWithT(t)
 	r, run := many(t, 1)
 	fails := true

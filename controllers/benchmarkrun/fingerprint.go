@@ -96,7 +96,7 @@ func (r *Reconciler) pages(ctx context.Context, w *scope.Scope, list client.Obje
 		list.SetContinue("")
 		all := slices.Concat(options, []client.ListOption{client.InNamespace(w.Run.Namespace), client.Limit(pageSize), client.Continue(next)})
 		if err := r.Reader.List(ctx, list, all...); err != nil {
-			return err //nolint:wrapcheck // the caller says what was read
+			return err //nolint:wrapcheck // the caller adds what was read
 		}
 		take()
 		if list.GetContinue() == "" {

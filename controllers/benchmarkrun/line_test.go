@@ -42,7 +42,7 @@ func TestARunThatGoesWakesTheNextOneAndTheFirst(t *testing.T) {
 		b.Spec.Suspend = true
 		NewWithT(t).Expect(names(woken(ended(a), []*v1alpha1.BenchmarkRun{a, b, c, d}))).To(Equal([]string{"c"}))
 	})
-	t.Run("the first one waits until nobody measures, such as a younger one", func(t *testing.T) {
+	t.Run("the first one waits until no other run measures, such as a younger one", func(t *testing.T) {
 		a, b, c, d := line()
 		NewWithT(t).Expect(names(woken(ended(c), []*v1alpha1.BenchmarkRun{a, b, c, d}))).To(Equal([]string{"a", "d"}))
 	})

@@ -37,7 +37,7 @@ func rawOfRun(run string, bytes int) corev1.ConfigMap {
 	}}
 }
 
-func TestWhoseRawOutputGoesWhenANamespaceHasTooMuch(t *testing.T) {
+func TestWhichRawOutputIsRemovedWhenANamespaceHasTooMuch(t *testing.T) {
 	removed := func(r *v1alpha1.BenchmarkRun) { r.Status.RawOutputRemoved = &metav1.Time{Time: scopetest.Now} }
 	stranger := rawOfRun("first", 1000)
 	stranger.OwnerReferences = nil

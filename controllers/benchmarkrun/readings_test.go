@@ -41,7 +41,7 @@ func turnThatEnded(t *testing.T, read reading.Reader) (*Reconciler, *scope.Scope
 	return &Reconciler{Client: k, Reader: k, Process: "only", Logs: told{text: "42\n"}, Read: read}, w, decision.Decision{Child: child}
 }
 
-func TestAnOutputThatTakesLongToReadHoldsUpNoPass(t *testing.T) {
+func TestALongReadOfAnOutputDelaysNoPass(t *testing.T) {
 	g := NewWithT(t)
 	goes, begun := make(chan struct{}), 0
 	r, w, d := turnThatEnded(t, func(ctx context.Context, request reading.Request, outputs reading.Outputs) (reading.Answer, error) {

@@ -193,14 +193,14 @@ func (p *pass) reconcile(ctx context.Context, key client.ObjectKey) error {
 	defer p.busy.free(of)
 	p.run = run.DeepCopy()
 	if err := passes.Each(ctx, p.phases(), &p.gone); err != nil || p.gone {
-		return err //nolint:wrapcheck // the phase has a name
+		return err //nolint:wrapcheck // the phase adds its name
 	}
 	return p.writeStatus(ctx, p.scope, p.decision)
 }
 
 // claim sets the finalizer, so that the run is not gone before its files are.
 func (p *pass) claim(ctx context.Context) error {
-	return passes.Claim(ctx, p.Client, p.run) //nolint:wrapcheck // the phase has a name
+	return passes.Claim(ctx, p.Client, p.run) //nolint:wrapcheck // the phase adds its name
 }
 
 func (p *pass) look(ctx context.Context) (err error) {
@@ -243,14 +243,14 @@ func (p *pass) lookBack(ctx context.Context) error {
 	if err == nil || !decision.Expired(p.run, p.Clock.Now()) {
 		return err
 	}
-	log.FromContext(ctx).Error(err, "The run is let go although its jobs can't be read")
+	log.FromContext(ctx).Error(err, "The run is released although its jobs can't be read")
 	p.gone = true
-	return p.letGo(ctx, p.run, decision.Decision{LeftBehind: err.Error()})
+	return p.removeFinalizer(ctx, p.run, decision.Decision{LeftBehind: err.Error()})
 }
 
 func (p *pass) decideDeleted(ctx context.Context) error {
 	if p.decision, p.gone = decision.DecideDeleted(p.scope); p.gone {
-		return p.letGo(ctx, p.run, p.decision)
+		return p.removeFinalizer(ctx, p.run, p.decision)
 	}
 	return nil
 }
@@ -262,11 +262,11 @@ func (p *pass) stop(ctx context.Context) error {
 		return err
 	}
 	p.gone = true
-	return p.letGo(ctx, p.run, decision.Decision{LeftBehind: err.Error()})
+	return p.removeFinalizer(ctx, p.run, decision.Decision{LeftBehind: err.Error()})
 }
 
-// letGo removes the finalizer. The remaining jobs and ConfigMaps are deleted with their owner.
-func (r *Reconciler) letGo(ctx context.Context, run *v1alpha1.BenchmarkRun, d decision.Decision) error {
+// removeFinalizer removes the finalizer. The remaining jobs and ConfigMaps are deleted with their owner.
+func (r *Reconciler) removeFinalizer(ctx context.Context, run *v1alpha1.BenchmarkRun, d decision.Decision) error {
 	before := run.DeepCopy()
 	controllerutil.RemoveFinalizer(run, v1alpha1.Finalizer)
 	if err := r.Client.Patch(ctx, run, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {

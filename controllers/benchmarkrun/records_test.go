@@ -57,7 +57,7 @@ func (echo) Parse(_ *v1alpha1.BenchmarkRunSpec, _ benchmarks.Point, _ int, outpu
 	return benchmarks.Report{Version: string(output)}, nil
 }
 
-func TestWhatARepetitionFound(t *testing.T) {
+func TestTheFindingsOfARepetition(t *testing.T) {
 	ended := func(role string, code int32, reason string) corev1.Pod {
 		pod := scopetest.PodOf(role, corev1.PodFailed)
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: children.ContainerName, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
@@ -145,7 +145,7 @@ func TestWhatARepetitionFound(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(entry.Version).To(Equal("parallelfs: write has ended\n"))
 	})
-	t.Run("is asked for again while the log of a pod that has ended can't be read, and then given up", func(t *testing.T) {
+	t.Run("is requested again while the log of an ended pod can't be read, and fails after a while", func(t *testing.T) {
 		g := NewWithT(t)
 		w := scopetest.Idle()
 		job := scopetest.Job(w, 0, 1, time.Hour)

@@ -29,7 +29,7 @@ func (r *Reconciler) gatherRefusal(ctx context.Context, w *scope.Scope, c *child
 	for _, owner := range owners {
 		// The workers come first, because without them there is no launcher.
 		if c.Refused, err = refusals.Of(ctx, r.Reader, owner); err != nil || c.Refused != "" {
-			return err //nolint:wrapcheck // it says what it did
+			return err //nolint:wrapcheck // the error describes the request
 		}
 	}
 	return nil

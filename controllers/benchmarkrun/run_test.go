@@ -373,7 +373,7 @@ func TestADeletedRunIsStoppedAndCleanedUp(t *testing.T) {
 		g.Expect(s.directories).To(BeEmpty())
 		g.Expect(s.ran).To(HaveKeyWithValue("sweep-clean", 1))
 	})
-	t.Run("without its FileSystem it goes, and says what it leaves", func(t *testing.T) {
+	t.Run("without its FileSystem it is removed, and an event names what it leaves", func(t *testing.T) {
 		g := NewWithT(t)
 		s, key := hanging(t)
 		g.Expect(s.client.Delete(t.Context(), &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: fileSystemName}})).To(Succeed())
@@ -475,7 +475,7 @@ func TestARunThatWaitsNamesTheOneBeforeItAndWritesNothingUntilThatOneHasGone(t *
 	g.Expect(succeeded(s.run(third)).Reason).To(Equal(v1alpha1.ReasonAllPointsSucceeded))
 }
 
-func TestADistributedRunWithoutMPIOperatorSaysWhatToInstall(t *testing.T) {
+func TestADistributedRunWithoutMPIOperatorNamesWhatToInstall(t *testing.T) {
 	t.Parallel()
 	bare, err := apiserver.Start()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())

@@ -56,7 +56,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	if !r.NoFileSystems {
 		runs = runs.Watches(&v1alpha1.FileSystem{}, handler.EnqueueRequestsFromMapFunc(r.runsOfFileSystem))
 	}
-	return runs.Complete(r) //nolint:wrapcheck // the caller says whose controller it is
+	return runs.Complete(r) //nolint:wrapcheck // the caller adds whose controller it is
 }
 
 // movesRaw accepts changes of a run after which raw output may have to be removed: the run has ended, or its raw output was removed and

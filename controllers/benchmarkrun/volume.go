@@ -56,7 +56,7 @@ func (r *Reconciler) gatherVolume(ctx context.Context, w *scope.Scope) error {
 		Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, Since: claim.CreationTimestamp.Time,
 	})
 	w.Volume.Trouble = v1alpha1.Cut(trouble, scope.MaxBaseline)
-	return err //nolint:wrapcheck // it says what it did
+	return err //nolint:wrapcheck // the error describes the request
 }
 
 // makeClaim creates the claim of a run on a StorageClass. The run owns it, so it is deleted with the run at the latest.

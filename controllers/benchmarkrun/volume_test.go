@@ -19,7 +19,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/outcomes"
 )
 
-// podSecurity makes the API server refuse pods of the namespace that its profile does not allow.
+// podSecurity makes the API server refuse pods in the namespace that violate the given profile of Pod Security.
 func (s *setting) podSecurity(profile string) {
 	s.t.Helper()
 	namespace := &corev1.Namespace{}
@@ -136,7 +136,7 @@ func TestRunsOnOneClaimTakeTurns(t *testing.T) {
 	}
 }
 
-func TestAClaimThatIsNotBoundIsToldInItsProvisionersWords(t *testing.T) {
+func TestAnUnboundClaimIsReportedWithTheMessageOfItsProvisioner(t *testing.T) {
 	g := NewWithT(t)
 	s := newSetting(t, server)
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "data"}}
@@ -183,7 +183,7 @@ func TestARunOnAStorageClassMakesAClaimAndDeletesIt(t *testing.T) {
 	g.Expect(claims.Items).To(HaveEach(HaveField("DeletionTimestamp", Not(BeNil()))), "this API server has no controller that removes the protection of claims")
 }
 
-func TestAClaimOfSomebodyElseIsNeitherMeasuredNorDeleted(t *testing.T) {
+func TestAClaimOfAnotherOwnerIsNeitherMeasuredNorDeleted(t *testing.T) {
 	g := NewWithT(t)
 	s := newSetting(t, server)
 	s.makeClaim("sweep-volume", corev1.ReadWriteOnce)

@@ -94,7 +94,7 @@ func TestASuiteThatCanNotBeMeantIsRefused(t *testing.T) {
 	})
 }
 
-func TestWhatASuiteMakesOfItsVariants(t *testing.T) {
+func TestASuitePlansItsVariants(t *testing.T) {
 	g := NewWithT(t)
 	plans, refused := build(aSuite(destroys, func(s *v1alpha1.BenchmarkSuite) {
 		s.Spec.FileSystem = raw(strings.Replace(mooseSpec, `{`, `{"deletionPolicy":"Destroy","confirmDestroy":"`+fsUID+`",`, 1))

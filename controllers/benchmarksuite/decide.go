@@ -11,6 +11,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 const (
@@ -222,7 +223,7 @@ func (w *world) decideReady(variant *v1alpha1.SuiteVariantStatus) decision {
 	now := w.time()
 	variant.State, variant.ReadyTime, variant.Message = v1alpha1.VariantMeasuring, &now, ""
 	if adopted := w.adopted(); len(adopted) > 0 {
-		variant.Message = v1alpha1.Cut(fmt.Sprintf("these disks were taken over as they were, and not formatted anew: %s", strings.Join(adopted, ", ")), maxMessage)
+		variant.Message = v1alpha1.Cut(fmt.Sprintf("these disks were taken over with their filesystems, and not formatted again: %s", backend.List(adopted)), maxMessage)
 	}
 	d := w.reconciling(v1alpha1.ReasonRunning, "FileSystem %s is Ready", variant.FileSystem)
 	d.next, d.after = variant, soon
@@ -247,10 +248,10 @@ func (w *world) notItsOwn(variant *v1alpha1.SuiteVariantStatus) *decision {
 		return nil
 	}
 	d := stalled(v1alpha1.ReasonDestroyRefused,
-		"FileSystem %s has taken over disks as they were, which the suite does not wipe because it did not format them: %s. To keep what is on all its disks: "+
+		"FileSystem %s has disks that the suite did not format, so it does not wipe them: %s. To keep the data on all its disks: "+
 			`kubectl patch filesystem %s -n %s --type merge -p '{"spec":{"deletionPolicy":"Retain"}}' and then `+
-			"kubectl delete filesystem %s -n %s; the suite then goes on",
-		variant.FileSystem, strings.Join(adopted, ", "), variant.FileSystem, w.suite.Namespace, variant.FileSystem, w.suite.Namespace)
+			"kubectl delete filesystem %s -n %s; the suite then continues",
+		variant.FileSystem, backend.List(adopted), variant.FileSystem, w.suite.Namespace, variant.FileSystem, w.suite.Namespace)
 	return &d
 }
 

@@ -195,7 +195,7 @@ func TestDecide(t *testing.T) {
 			func() *scene {
 				return sceneOf(aSuite(destroys)).at(v1alpha1.VariantCreating).disk("d1", formatted).disk("d2", adopted)
 			},
-			want{nothing, waits, v1alpha1.ReasonDestroyRefused, "which the suite does not wipe because it did not format them: d2 on n1.", ""},
+			want{nothing, waits, v1alpha1.ReasonDestroyRefused, "that the suite did not format, so it does not wipe them: d2 on n1.", ""},
 		},
 		"a suspended suite does not begin to measure": {
 			func() *scene { return sceneOf(aSuite(suspends)).at(v1alpha1.VariantCreating) },
@@ -407,7 +407,7 @@ func TestDecide(t *testing.T) {
 		},
 		"a disk that nobody has looked at could be taken over yet": {
 			func() *scene { return leaving().disk("d1", formatted).disk("d2", v1alpha1.StorageTargetStatus{}) },
-			want{nothing, waits, v1alpha1.ReasonDestroyRefused, "no agent has looked at these disks: d2 on n1.", ""},
+			want{nothing, waits, v1alpha1.ReasonDestroyRefused, "no agent has scanned these disks: d2 on n1.", ""},
 		},
 		"the confirmation of the suite is asked for to the last": {
 			func() *scene {

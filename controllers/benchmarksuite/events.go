@@ -2,7 +2,6 @@ package benchmarksuite
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -10,6 +9,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 // note is one event.
@@ -102,7 +102,7 @@ func goodbye(w *world) []note {
 		return nil
 	}
 	return []note{{corev1.EventTypeNormal, "FileSystemsStay", "Delete", fmt.Sprintf(
-		"the suite is deleted, its runs go with it, and no disk is wiped; these FileSystems stay until they are deleted: %s", strings.Join(names, ", "))}}
+		"the suite is deleted, its runs go with it, and no disk is wiped; these FileSystems stay until they are deleted: %s", backend.List(names))}}
 }
 
 func (r *Reconciler) emit(suite *v1alpha1.BenchmarkSuite, all ...note) {

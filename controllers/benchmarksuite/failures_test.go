@@ -19,7 +19,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-func TestAPassThatFailsIsSaidInTheStatusOfTheSuite(t *testing.T) {
+func TestAFailedPassIsInTheStatusOfTheSuite(t *testing.T) {
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())

@@ -81,7 +81,7 @@ type pass struct {
 // phases returns the steps of a pass, in their order.
 func (p *pass) phases() []passes.Phase {
 	if !p.suite.DeletionTimestamp.IsZero() {
-		return []passes.Phase{{Name: "let go", Do: p.letGo}}
+		return []passes.Phase{{Name: "release the suite", Do: p.release}}
 	}
 	return []passes.Phase{
 		{Name: "add the finalizer", Do: p.claim},
@@ -99,14 +99,14 @@ func (p *pass) reconcile(ctx context.Context, key client.ObjectKey) error {
 		return client.IgnoreNotFound(err)
 	}
 	if err := passes.Each(ctx, p.phases(), &p.gone); err != nil || p.gone {
-		return err //nolint:wrapcheck // the phase has a name
+		return err //nolint:wrapcheck // the phase adds its name
 	}
 	return p.writeStatus(ctx, p.world, p.decision, p.found)
 }
 
 // claim adds a finalizer, so that the suite is not deleted before the disks that it was about to wipe are safe.
 func (p *pass) claim(ctx context.Context) error {
-	return passes.Claim(ctx, p.Client, p.suite) //nolint:wrapcheck // the phase has a name
+	return passes.Claim(ctx, p.Client, p.suite) //nolint:wrapcheck // the phase adds its name
 }
 
 func (p *pass) look(ctx context.Context) (err error) {
@@ -133,11 +133,11 @@ func (p *pass) do(ctx context.Context) (err error) {
 	return err
 }
 
-// letGoAfter is how long a deletion tries to keep the data on the disks of a FileSystem that was about to be wiped.
-const letGoAfter = time.Minute
+// releaseAfter is how long a deletion tries to keep the data on the disks of a FileSystem that was about to be wiped.
+const releaseAfter = time.Minute
 
-// letGo releases a deleted suite. Its runs are deleted with it, and its FileSystems stay: their disks are not wiped.
-func (p *pass) letGo(ctx context.Context) error {
+// release releases a deleted suite. Its runs are deleted with it, and its FileSystems stay: their disks are not wiped.
+func (p *pass) release(ctx context.Context) error {
 	p.gone = true
 	if !controllerutil.ContainsFinalizer(p.suite, v1alpha1.Finalizer) {
 		return nil
@@ -148,7 +148,7 @@ func (p *pass) letGo(ctx context.Context) error {
 			err = p.setPolicy(ctx, fs, v1alpha1.DeletionRetain, "")
 		}
 	}
-	if err != nil && p.Clock.Now().Sub(p.suite.DeletionTimestamp.Time) < letGoAfter {
+	if err != nil && p.Clock.Now().Sub(p.suite.DeletionTimestamp.Time) < releaseAfter {
 		return err
 	}
 	before := p.suite.DeepCopy()

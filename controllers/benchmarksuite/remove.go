@@ -10,6 +10,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 // decideRemoving removes the FileSystem of a variant that is over. Wiping takes three steps, each proven before the next. First, the policy
@@ -35,7 +36,7 @@ func (w *world) decideRemoving(variant *v1alpha1.SuiteVariantStatus) decision {
 		return suspended()
 	}
 	if users := w.usersOf(fs); len(users) > 0 {
-		return w.reconciling(v1alpha1.ReasonWaitingForVariant, "FileSystem %s is also measured by another BenchmarkRun, and is removed after it: %s", fs.Name, strings.Join(users, ", "))
+		return w.reconciling(v1alpha1.ReasonWaitingForVariant, "FileSystem %s is also measured by another BenchmarkRun, and is removed after it: %s", fs.Name, backend.List(users))
 	}
 	if destroys {
 		for _, refused := range []*decision{w.unconfirmed(), w.notItsOwn(variant)} {
@@ -104,9 +105,9 @@ func (w *world) unknown(variant *v1alpha1.SuiteVariantStatus) *decision {
 		return nil
 	}
 	d := stalled(v1alpha1.ReasonDestroyRefused,
-		"FileSystem %s is not wiped yet, because no agent has looked at these disks: %s. The suite goes on when one has. Or keep what is on "+
+		"FileSystem %s is not wiped yet, because no agent has scanned these disks: %s. The suite continues when one has. Or keep the data on "+
 			`all its disks: kubectl patch filesystem %s -n %s --type merge -p '{"spec":{"deletionPolicy":"Retain"}}'`,
-		variant.FileSystem, strings.Join(names, ", "), variant.FileSystem, w.suite.Namespace)
+		variant.FileSystem, backend.List(names), variant.FileSystem, w.suite.Namespace)
 	return &d
 }
 

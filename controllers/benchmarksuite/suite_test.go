@@ -29,7 +29,7 @@ import (
 var everyRun = []string{"night-one-reads", "night-one-writes", "night-two-reads", "night-two-writes"}
 
 // Admission accepts only the product's types, so the example has the type of the suite's FileSystems.
-func TestASuiteMeasuresAFilesystemOfWhichNoControllerKnowsTheName(t *testing.T) {
+func TestASuiteMeasuresAFilesystemOfATypeThatNoControllerNames(t *testing.T) {
 	l := newLab(t)
 	l.operator.Backends = backend.SetOf(backendtest.Example{Kind: v1alpha1.MooseFS})
 	l.suite()
@@ -178,7 +178,7 @@ func TestAnOperatorThatIsKilledAfterAnyWriteEndsInTheSameState(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithAnyVariantIsFoundBeforeTheFirst(t *testing.T) {
+func TestFaultsOfAnyVariantAreFoundBeforeTheFirst(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(s *v1alpha1.BenchmarkSuite)
@@ -451,7 +451,7 @@ func TestASuiteIsDeletedWhenItsTimeIsOver(t *testing.T) {
 	l.Expect(l.fileSystem("night-two")).NotTo(BeNil())
 }
 
-func TestWhatSomebodyDoesInTheMiddleIsSaid(t *testing.T) {
+func TestForeignChangesDuringAPlanAreReported(t *testing.T) {
 	t.Parallel()
 	t.Run("the FileSystem is changed", func(t *testing.T) {
 		l := newLab(t)
@@ -486,7 +486,7 @@ func TestWhatSomebodyDoesInTheMiddleIsSaid(t *testing.T) {
 		l.settle()
 		l.Expect(l.succeeded().Reason).To(Equal(v1alpha1.ReasonAllRunsSucceeded))
 	})
-	t.Run("a ConfigMap of somebody else has the name of the results", func(t *testing.T) {
+	t.Run("a ConfigMap of another owner has the name of the results", func(t *testing.T) {
 		l := newLab(t)
 		mine := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "night-suite"}}
 		l.must(server.Client.Create(t.Context(), mine))

@@ -25,7 +25,7 @@ func filler() *randfill.Filler {
 	)
 }
 
-func TestOurOwnObjectsAreKeptWholeButForTheirManagedFields(t *testing.T) {
+func TestOwnObjectsAreCachedWithoutTheirManagedFieldsOnly(t *testing.T) {
 	fill := filler()
 	for range 200 {
 		for _, object := range []client.Object{&v1alpha1.StorageTarget{}, &v1alpha1.NodeInventory{}, &v1alpha1.FileSystemNode{}, &v1alpha1.FileSystem{}} {
@@ -40,7 +40,7 @@ func TestOurOwnObjectsAreKeptWholeButForTheirManagedFields(t *testing.T) {
 	}
 }
 
-func TestWordsThatManyTargetsSayAreInMemoryOnce(t *testing.T) {
+func TestEqualTextsOfManyTargetsAreInMemoryOnce(t *testing.T) {
 	g := NewWithT(t)
 	conditions := func() []string {
 		t := &v1alpha1.StorageTarget{Status: v1alpha1.StorageTargetStatus{Conditions: []metav1.Condition{{Message: string([]byte("it is proven"))}}}}
@@ -53,7 +53,7 @@ func TestWordsThatManyTargetsSayAreInMemoryOnce(t *testing.T) {
 	g.Expect(unsafe.StringData(first[0])).To(BeIdenticalTo(unsafe.StringData(second[0])))
 }
 
-func TestOfThePodOfAServerIsKeptWhereItRunsAndHowItIs(t *testing.T) {
+func TestTheNodeAndTheStateOfAServersPodAreCached(t *testing.T) {
 	fill := filler()
 	for _, owner := range []string{"DaemonSet", "ReplicaSet", "Job"} {
 		g := NewWithT(t)
@@ -93,7 +93,7 @@ func TestThePodOfADaemonSetThatIsNotScheduledYetKeepsTheNameOfItsNode(t *testing
 	g.Expect(kept("n1")).To(BeNil(), "its nodeName names the node")
 }
 
-func TestOfANodeIsKeptWhatABackendLooksAt(t *testing.T) {
+func TestTheCacheKeepsTheFieldsOfNodesThatBackendsRead(t *testing.T) {
 	g := NewWithT(t)
 	node := &corev1.Node{}
 	filler().Fill(node)
@@ -111,7 +111,7 @@ func TestOfANodeIsKeptWhatABackendLooksAt(t *testing.T) {
 	g.Expect(equality.Semantic.DeepEqual(kept, want)).To(BeTrue())
 }
 
-func TestWhatIsNoObjectOfThatKindIsLeftAsItIs(t *testing.T) {
+func TestObjectsOfOtherKindsAreUnchanged(t *testing.T) {
 	g := NewWithT(t)
 	gone := "DeletedFinalStateUnknown"
 	g.Expect(Any(gone)).To(Equal(gone))

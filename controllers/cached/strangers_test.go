@@ -48,7 +48,7 @@ func manyWords() map[string]string {
 	return out
 }
 
-func TestWhateverAStrangerPutsOnHisObjectsLittleIsKept(t *testing.T) {
+func TestLittleIsCachedOfForeignObjectsWhateverTheirContent(t *testing.T) {
 	large := strings.Repeat("x", 300<<10)
 	for what, change := range map[string]func(o client.Object){
 		"many labels":     func(o client.Object) { o.SetLabels(manyWords()) },
@@ -73,7 +73,7 @@ func TestWhateverAStrangerPutsOnHisObjectsLittleIsKept(t *testing.T) {
 	}
 }
 
-func TestOfAStrangersPodWithAControllerLittleIsKept(t *testing.T) {
+func TestLittleIsCachedOfAForeignPodWithAController(t *testing.T) {
 	for _, kind := range []string{"Job", "DaemonSet", "ReplicaSet", "StatefulSet"} {
 		t.Run(kind, func(t *testing.T) {
 			g := NewWithT(t)
@@ -102,7 +102,7 @@ func kept(g *WithT, object client.Object) int {
 }
 
 // 10,000 of them take at most 20 MiB.
-func TestOfAStrangersObjectNothingIsKeptButWhoseItIs(t *testing.T) {
+func TestOfAForeignObjectOnlyItsOwnerIsCached(t *testing.T) {
 	for name, object := range strangers() {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -120,7 +120,7 @@ func TestOfAStrangersObjectNothingIsKeptButWhoseItIs(t *testing.T) {
 	}
 }
 
-func TestOfOurOwnObjectsEverythingIsKeptButRawOutput(t *testing.T) {
+func TestOwnObjectsAreCachedWithoutRawOutput(t *testing.T) {
 	for name, object := range strangers() {
 		if name == "a pod" {
 			continue // a pod is controlled by a DaemonSet or a Job

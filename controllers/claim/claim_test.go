@@ -67,7 +67,7 @@ func (open) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, er
 	return nil, nil, nil
 }
 
-func TestASecondInstallationSaysWhoseTheClusterIsAndDoesNothing(t *testing.T) {
+func TestASecondInstallationNamesTheFirstOneAndDoesNothing(t *testing.T) {
 	g, namespace := NewWithT(t), server.Namespace(t.Context(), t)
 	first := begin(t, namespace, "storage-system/parallelfs")
 	g.Eventually(func() bool { return first.leads(t) }).WithTimeout(soon).Should(BeTrue())
@@ -96,7 +96,7 @@ func TestASecondInstallationSaysWhoseTheClusterIsAndDoesNothing(t *testing.T) {
 	second.stop()
 }
 
-func TestAManagerWhoseClaimWasTakenEnds(t *testing.T) {
+func TestAManagerEndsWhenItsClaimWasTaken(t *testing.T) {
 	g, namespace := NewWithT(t), server.Namespace(t.Context(), t)
 	c, err := claim.New(server.Config, namespace, "storage-system/parallelfs", short)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -32,7 +32,7 @@ func told(recorder *events.FakeRecorder) (out []string) {
 	}
 }
 
-func TestAFailureIsAnEventEachTimeThatItSaysSomethingNew(t *testing.T) {
+func TestAFailureEmitsAnEventWhenItsMessageChanges(t *testing.T) {
 	g := NewWithT(t)
 	recorder := events.NewFakeRecorder(8)
 	fs := &v1alpha1.FileSystem{}
@@ -50,7 +50,7 @@ func TestAFailureIsAnEventEachTimeThatItSaysSomethingNew(t *testing.T) {
 	g.Expect(told(recorder)).To(ConsistOf(HaveLen(len("Warning PassFailed ")+1000)), "the API server takes no longer note")
 }
 
-func TestWhatFailsIsTriedAgainWithinAMinute(t *testing.T) {
+func TestAFailureIsRetriedWithinAMinute(t *testing.T) {
 	g := NewWithT(t)
 	limiter, request := Limiter(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "scratch"}}
 	g.Expect(limiter.When(request)).To(Equal(200 * time.Millisecond))
@@ -63,7 +63,7 @@ func TestWhatFailsIsTriedAgainWithinAMinute(t *testing.T) {
 	g.Expect(limiter.When(request)).To(Equal(200*time.Millisecond), "a pass that did not fail begins anew")
 }
 
-func TestAFailureOfAnObjectOfSeveralAuthorsIsToldOnceUntilItIsOver(t *testing.T) {
+func TestAFailureOfAnObjectWithSeveralAuthorsIsReportedOnceUntilItIsOver(t *testing.T) {
 	g := NewWithT(t)
 	recorder, teller := events.NewFakeRecorder(8), &Teller{}
 	target := &v1alpha1.StorageTarget{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "ssd-1", UID: "1"}}

@@ -115,17 +115,17 @@ func (p *pass) backupJobs(ctx context.Context) ([]metadatajobs.BackupJobFacts, e
 func (p *pass) startBackup(ctx context.Context, backuper backend.Backuper, request backend.BackupRequest) error {
 	err := p.Reader.Get(ctx, client.ObjectKey{Namespace: p.fs.Namespace, Name: request.Job}, &batchv1.Job{})
 	if err == nil || !apierrors.IsNotFound(err) {
-		return err //nolint:wrapcheck // the phase has a name
+		return err //nolint:wrapcheck // the phase adds its name
 	}
 	// The FileSystem as it was read stays the same until something is written. The pass changes times in its own copy.
 	record, err := metadatajobs.BackupRecord(p.read, p.in.FileSystemNodes, p.in.Targets)
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it did
+		return err //nolint:wrapcheck // the error describes the request
 	}
 	request.Pieces = len(record)
 	job, told, err := backuper.BackupJob(p.in, request)
 	if err != nil {
-		return err //nolint:wrapcheck // the backend says what is wrong
+		return err //nolint:wrapcheck // the error of the backend is complete
 	}
 	toTell := metadatajobs.BackupConfigMaps(p.fs, request.Job, told, record)
 	for i := range toTell {

@@ -202,7 +202,7 @@ func TestABackupIsMadeOnceWhateverWriteTheOperatorIsKilledAfter(t *testing.T) {
 	}
 }
 
-func TestWhatABackupWaitsForIsSaid(t *testing.T) {
+func TestABackupReportsWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	v := newVaults(t)
 	v.alive = true
@@ -232,7 +232,7 @@ func TestWhatABackupWaitsForIsSaid(t *testing.T) {
 		"an attempt that is made again is said in words")
 }
 
-func TestAFileSystemWithoutBackupsSaysSo(t *testing.T) {
+func TestAFileSystemWithoutBackupsReportsIt(t *testing.T) {
 	w := newWorld(t)
 	w.fileSystem(nil)
 	w.alive = true
@@ -242,7 +242,7 @@ func TestAFileSystemWithoutBackupsSaysSo(t *testing.T) {
 	w.Expect(strings.Contains(w.children(), "backup")).To(BeFalse())
 }
 
-func TestABackupInAnObjectStoreIsMadeOnceAndStandsInTheStatusWithoutTheSecret(t *testing.T) {
+func TestABackupInAnObjectStoreIsMadeOnceAndTheStatusHasItWithoutTheSecret(t *testing.T) {
 	t.Parallel()
 	v := newVaults(t)
 	v.change(func(fs *v1alpha1.FileSystem) {

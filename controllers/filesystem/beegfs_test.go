@@ -60,7 +60,7 @@ func (w *world) poolNodes(pool string) []string {
 	return out
 }
 
-func TestABeeGFSIsReadyWhenItsManagementServiceListsAllThatWasGivenANumber(t *testing.T) {
+func TestABeeGFSIsReadyWhenItsManagementServiceListsEverythingWithAnID(t *testing.T) {
 	w := newWorld(t)
 	w.beeGFS(nil)
 	w.alive = false
@@ -152,7 +152,7 @@ func (w *world) restartPods(daemon, node string) {
 	}
 }
 
-func TestAnOperatorOfABeeGFSThatIsKilledAfterAnyWriteGivesEveryNumberOnce(t *testing.T) {
+func TestAnOperatorOfABeeGFSThatIsKilledAfterAnyWriteAssignsEachIDOnce(t *testing.T) {
 	t.Parallel()
 	undisturbed := anotherWorld(t)
 	undisturbed.beeGFS(nil)
@@ -291,7 +291,7 @@ func TestDeletionStopsABeeGFSWithItsManagementServiceLast(t *testing.T) {
 	w.Expect(w.hive.numbers).NotTo(BeEmpty(), "data is kept")
 }
 
-func TestABeeGFS8WithoutALicenseForItsPoolsSaysWhatThatCosts(t *testing.T) {
+func TestABeeGFS8WithoutALicenseForItsPoolsReportsTheConsequences(t *testing.T) {
 	w := newWorld(t)
 	w.beeGFS(func(fs *v1alpha1.FileSystem) {
 		fs.Spec.Version = "8.3.1"
@@ -357,7 +357,7 @@ func (l *listener) Observe(in backend.Input) backend.Observation {
 	return l.talker.Observe(in)
 }
 
-func TestABackendIsToldHowEachOfItsJobsStandsAndInItsOwnWordsWhyItFailed(t *testing.T) {
+func TestABackendGetsTheStateOfEachJobAndItsOwnMessageOfAFailure(t *testing.T) {
 	w := newWorld(t)
 	w.beeGFS(nil)
 	w.hive.stuck = "pool-0"
@@ -497,7 +497,7 @@ func TestASecretOfThatNameWithoutASharedSecretInItIsNotTakenOver(t *testing.T) {
 	w.Expect(w.reconcile(server.Client)).To(MatchError(ContainSubstring("scratch-beegfs exists and does not belong to scratch")))
 }
 
-func TestAServerThatNobodyWasGivenANumberForIsNamedAndNeverRemoved(t *testing.T) {
+func TestAServerWithoutAnAssignedIDIsNamedAndNeverRemoved(t *testing.T) {
 	w := newWorld(t)
 	w.beeGFS(nil)
 	w.settle()

@@ -19,7 +19,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/shared/podspec"
 )
 
-// certificateInUse is what a management service reads when it starts, nil without a certificate.
+// certificateInUse returns the certificate that a management service reads when it starts; nil if there is none.
 func (w *world) certificateInUse() []byte {
 	w.t.Helper()
 	tls := w.get().Spec.BeeGFS.TLS
@@ -31,7 +31,7 @@ func (w *world) certificateInUse() []byte {
 	return secret.Data[corev1.TLSCertKey]
 }
 
-// verifyManagement does what the tools in the management service's pod do before they ask anything.
+// verifyManagement simulates how the tools in the management service's pod verify its certificate before their first request.
 func (w *world) verifyManagement() error {
 	if w.get().Spec.BeeGFS.TLS == nil {
 		return nil

@@ -166,7 +166,7 @@ func TestATargetOfABeeGFSIsDrainedProvenEmptyTakenOutAndForgotten(t *testing.T) 
 	w.Expect(w.hive.refused).To(BeEmpty())
 }
 
-func TestADrainWhoseOperatorIsKilledAfterAnyWriteEndsAsWell(t *testing.T) {
+func TestADrainEndsAlsoIfTheOperatorIsKilledAfterAnyWrite(t *testing.T) {
 	t.Parallel()
 	begin := func(t *testing.T) (w *world, leaves *fakeDisk) {
 		w = newWorld(t)

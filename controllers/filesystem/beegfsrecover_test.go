@@ -125,7 +125,7 @@ func TestALostManagementServiceServesAgainOnAnotherNodeAsABackupHasItWhenAPerson
 	w.Expect(w.restores).To(HaveLen(1))
 }
 
-func TestOfTwoBackupsOfAStoreOfTheSameTimeAPersonChoosesOneAndAPlanForAnotherNodeIsStale(t *testing.T) {
+func TestAPersonChoosesBetweenBackupsOfTheSameTimeAndAPlanForAnotherNodeIsStale(t *testing.T) {
 	t.Parallel()
 	w := newHiveWreck(t)
 	const older = "backup-in-vault-20261122-030000"

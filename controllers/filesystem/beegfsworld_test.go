@@ -45,8 +45,8 @@ type hive struct {
 	mirrors []backend.Mirror
 	// commands lists those that Jobs have run, in order, without the program.
 	commands []string
-	// presents holds the certificates of the management services, by the uids of their pods, as they were when these started. refusals holds
-	// the errors of the tools that did not believe them.
+	// presents holds the certificate with which each management service was started, by the uid of its pod. refusals holds the errors of tools
+	// that rejected one.
 	presents map[string][]byte
 	refusals []string
 	// Jobs whose names contain stuck do not end.

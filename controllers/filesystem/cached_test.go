@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
 
-func TestWhatTheCacheKeepsOfPodsAndNodesSaysAsMuchAsTheWhole(t *testing.T) {
+func TestCachedPodsAndNodesHaveTheFactsOfTheWholeObjects(t *testing.T) {
 	const seed = 1
 	fill := randfill.NewWithSeed(seed).NilChance(0).NumElements(1, 4).MaxDepth(12) //nolint:mnd // so many of each
 	wanted := map[types.UID]string{"set": "hash"}

@@ -26,11 +26,11 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// expiresSoon is how long before its end a certificate is said to expire.
+// expiresSoon is how long before its end a certificate counts as about to expire.
 const expiresSoon = 30 * 24 * time.Hour
 
-// certificate records in the status of a FileSystem the certificate that the user's Secret has. One that can't be read or used changes
-// nothing there, so that no server restarts for it: fault says what is wrong.
+// certificate copies the certificate in the user's Secret to the status of a FileSystem. A certificate that can't be read or used changes
+// nothing there, so that no server restarts for it; fault is then the reason.
 func (r *Reconciler) certificate(ctx context.Context, b backend.Backend, in backend.Input) (fault string, err error) {
 	fs, name := in.FileSystem, certificateSecret(b, in.FileSystem)
 	if name == "" {
@@ -55,15 +55,15 @@ func (r *Reconciler) certificate(ctx context.Context, b backend.Backend, in back
 		fault = fmt.Sprintf("the certificate in the Secret %s %s, so that the tools refuse the server", name, lacks)
 	}
 	if _, before := host(in, recorded); lacks != "" && recorded != nil && before == "" {
-		return fault, nil // the server that runs can be verified, and goes on
+		return fault, nil // the running server can still be verified
 	}
 	fs.Status.Certificate = recordCertificate(found, recorded, in.Pods)
 	return fault, nil
 }
 
-// recordCertificate is the record of a certificate after that of another one. The earlier ones stay trusted until a server runs that
-// started with this one. Otherwise the server with an earlier one would count as away, and nothing would show that the filesystem is
-// healthy enough for the restart.
+// recordCertificate returns the record of a certificate that replaces another one. Earlier certificates stay trusted until a server runs
+// that started with the new one. Otherwise a server with an earlier certificate would count as away, and nothing would show that the
+// filesystem is healthy enough for the restart.
 func recordCertificate(found, recorded *v1alpha1.CertificateStatus, pods []backend.Pod) *v1alpha1.CertificateStatus {
 	out := *found
 	runs := slices.ContainsFunc(pods, func(p backend.Pod) bool { return p.Ready && !p.Terminating && p.Certificate == out.SHA256 })
@@ -81,11 +81,11 @@ func recordCertificate(found, recorded *v1alpha1.CertificateStatus, pods []backe
 const (
 	maxTrusted = 4096
 	maxNames   = 16
-	// fewNames is the number of DNS names that are recorded where there are more names than maxNames: the tools use one of them.
+	// fewNames is how many DNS names are recorded of a certificate with more than maxNames. The tools need only one.
 	fewNames = 4
 )
 
-// without returns the certificates of a PEM text that another one does not have, each once, from the first on, as many as the record holds.
+// without returns the certificates in a PEM text that another text lacks, each once and in their order, up to the limit of the record.
 func without(text, other string) string {
 	var out strings.Builder
 	for block, rest := pem.Decode([]byte(text)); block != nil; block, rest = pem.Decode(rest) {
@@ -97,8 +97,8 @@ func without(text, other string) string {
 	return out.String()
 }
 
-// readCertificate reads a Secret of the type kubernetes.io/tls, whose ca.crt may have the authority. It refuses a certificate that the
-// operator's own clients could not verify with what it returns as trusted, whatever its name is.
+// readCertificate reads a Secret of the type kubernetes.io/tls, whose key ca.crt may hold the authority. It refuses a certificate that the
+// operator's own clients could not verify with the certificates that it returns as trusted. It does not check the name.
 func readCertificate(data map[string][]byte, now time.Time) (*v1alpha1.CertificateStatus, error) {
 	content := data[corev1.TLSCertKey]
 	ends, err := endOf(content)
@@ -123,7 +123,7 @@ func readCertificate(data map[string][]byte, now time.Time) (*v1alpha1.Certifica
 	}
 	others.AppendCertsFromPEM(content)
 	if now.After(ends) {
-		now = ends // that it has expired is another matter
+		now = ends // describeCertificate reports an expired one
 	}
 	chains, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: others, CurrentTime: now})
 	if err != nil {
@@ -151,7 +151,7 @@ func readCertificate(data map[string][]byte, now time.Time) (*v1alpha1.Certifica
 	}, nil
 }
 
-// endOf is when the first certificate of a chain expires.
+// endOf returns when the first certificate of a chain expires.
 func endOf(chain []byte) (ends time.Time, err error) {
 	for block, rest := pem.Decode(chain); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {
@@ -171,8 +171,8 @@ func endOf(chain []byte) (ends time.Time, err error) {
 	return ends, nil
 }
 
-// describeCertificate writes the condition CertificateLasts, which is there, and false, while the certificate expires within 30 days, has
-// expired, or can't be used.
+// describeCertificate sets the condition CertificateLasts, which exists, with the status false, while the certificate expires within 30
+// days, has expired, or can't be used.
 func describeCertificate(b backend.Backend, fs *v1alpha1.FileSystem, fault string, now time.Time) {
 	reason, message, c := "", "", fs.Status.Certificate
 	switch {
@@ -195,7 +195,7 @@ func describeCertificate(b backend.Backend, fs *v1alpha1.FileSystem, fault strin
 			"--dry-run=client -o yaml | kubectl apply -f -; the server then restarts by itself", fs.Namespace, certificateSecret(b, fs)))
 }
 
-// days are the whole days of a duration, as a sentence has them.
+// days formats the whole days of a duration for a sentence.
 func days(d time.Duration) string {
 	switch n := int(d.Hours() / 24); n {
 	case 0:
@@ -207,7 +207,7 @@ func days(d time.Duration) string {
 	}
 }
 
-// certificateSecret names the user's Secret with the certificate, empty for a filesystem that has none.
+// certificateSecret returns the name of the user's Secret with the certificate; empty if the filesystem has none.
 func certificateSecret(b backend.Backend, fs *v1alpha1.FileSystem) string {
 	if own, ok := b.(backend.Certified); ok {
 		return own.CertificateSecret(fs)

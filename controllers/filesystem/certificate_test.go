@@ -41,7 +41,7 @@ func (c certified) CertifiedHost(_ backend.Input, s *v1alpha1.CertificateStatus)
 	return s.Names[0], ""
 }
 
-// certificateUntil is a certificate that expires at a time, as PEM.
+// certificateUntil returns, as PEM, a certificate that expires at the given time.
 func certificateUntil(g *WithT, key *ecdsa.PrivateKey, ends time.Time) []byte {
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"mgmtd.site"}, NotBefore: ends.Add(-100 * 24 * time.Hour), NotAfter: ends}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
@@ -49,7 +49,7 @@ func certificateUntil(g *WithT, key *ecdsa.PrivateKey, ends time.Time) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-func TestACertificateIsSaidToExpireThirtyDaysAhead(t *testing.T) {
+func TestACertificateIsReportedThirtyDaysBeforeItExpires(t *testing.T) {
 	now := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
 	day := 24 * time.Hour
 	g := NewWithT(t)
@@ -114,7 +114,7 @@ func TestACertificateIsSaidToExpireThirtyDaysAhead(t *testing.T) {
 	})
 }
 
-// Issued is a Secret's content with a certificate for names, signed by an authority, or by itself without one.
+// Issued returns the content of a Secret with a certificate for these names. The authority signs it; without one, it is self-signed.
 func Issued(g Gomega, now time.Time, by *tls.Certificate, names ...string) (data map[string][]byte, pair tls.Certificate) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -139,7 +139,7 @@ func Issued(g Gomega, now time.Time, by *tls.Certificate, names ...string) (data
 	return data, pair
 }
 
-// proven is true if a client that trusts what a status has accepts a certificate under a name.
+// proven reports whether a client that trusts the certificates of a status accepts a certificate for a name.
 func proven(c *v1alpha1.CertificateStatus, pair tls.Certificate, name string) bool {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM([]byte(c.Trusted + c.TrustedBefore))
@@ -147,7 +147,7 @@ func proven(c *v1alpha1.CertificateStatus, pair tls.Certificate, name string) bo
 	return err == nil
 }
 
-func TestWhatProvesACertificateIsInTheStatusAndItsKeyIsNot(t *testing.T) {
+func TestTheStatusHasTheTrustedCertificatesAndNoKey(t *testing.T) {
 	g := NewWithT(t)
 	_, authority := Issued(g, asked, nil, "ca.site")
 	_, other := Issued(g, asked, nil, "ca.site")

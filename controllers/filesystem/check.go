@@ -78,7 +78,7 @@ func (p *pass) checkJobs(ctx context.Context) ([]metadatajobs.CheckJobFacts, err
 func (p *pass) startCheck(ctx context.Context, checker backend.Checker, name string) error {
 	job, err := checker.CheckJob(p.in, name)
 	if err != nil {
-		return err //nolint:wrapcheck // the backend says what is wrong
+		return err //nolint:wrapcheck // the error of the backend is complete
 	}
 	labels := map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelCheck: p.fs.Name}
 	job.Labels, job.Spec.Template.Labels = labels, labels

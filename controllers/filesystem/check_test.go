@@ -34,7 +34,7 @@ func (v *vaults) asks(word string) {
 	v.settle()
 }
 
-func TestACheckIsMadeOnRequestAndItsResultStandsInTheStatus(t *testing.T) {
+func TestACheckIsMadeOnRequestAndItsResultIsInTheStatus(t *testing.T) {
 	t.Parallel()
 	v := newVaults(t)
 	v.change(func(fs *v1alpha1.FileSystem) { fs.Spec.Backups = nil })

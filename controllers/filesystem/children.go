@@ -17,7 +17,7 @@ func (p *pass) makeChildren(ctx context.Context) error {
 	in.FileSystem = p.wanted
 	objects, err := p.backend.Members(in)
 	if err != nil {
-		return err //nolint:wrapcheck // the phase has a name
+		return err //nolint:wrapcheck // the phase adds its name
 	}
 	sets, err := p.daemonSets(ctx, objects)
 	if err != nil {
@@ -45,5 +45,5 @@ func (p *pass) makeChildren(ctx context.Context) error {
 	if result.Applied+result.Deleted > 0 {
 		log.FromContext(ctx).Info("Applied children", "applied", result.Applied, "deleted", result.Deleted)
 	}
-	return err //nolint:wrapcheck // the phase has a name
+	return err //nolint:wrapcheck // the phase adds its name
 }

@@ -18,7 +18,7 @@ func (planless) Members(backend.Input) ([]client.Object, error) {
 	return nil, errors.New("n2 has no address")
 }
 
-func TestWhatCanNotBePlannedIsSaidAlsoWhileServersWaitToJoin(t *testing.T) {
+func TestAFailedPlanIsReportedAlsoWhileServersWaitToJoin(t *testing.T) {
 	fs := &v1alpha1.FileSystem{}
 	for name, joins := range map[string]bool{"servers wait": false, "servers join": true} {
 		t.Run(name, func(t *testing.T) {

@@ -43,7 +43,7 @@ func newQuestion() *question {
 	}
 }
 
-func TestDisksAreChosenAnewWhenAnythingChangesThatTheChoiceDependsOn(t *testing.T) {
+func TestDisksAreChosenAgainWhenTheInputOfTheChoiceChanges(t *testing.T) {
 	now := metav1.Now()
 	own := func(change func(t *v1alpha1.StorageTarget)) func(*question) {
 		return func(q *question) { change(&q.disks.own[0]) }
@@ -68,7 +68,7 @@ func TestDisksAreChosenAnewWhenAnythingChangesThatTheChoiceDependsOn(t *testing.
 		"a label that somebody took":          own(func(t *v1alpha1.StorageTarget) { delete(t.Labels, "a") }),
 		"labels with each other's values":     own(func(t *v1alpha1.StorageTarget) { t.Labels = map[string]string{"a": "d", "c": "b"} }),
 		"a label that became an annotation":   own(func(t *v1alpha1.StorageTarget) { t.Labels, t.Annotations = nil, t.Labels }),
-		"one that was given up":               own(func(t *v1alpha1.StorageTarget) { t.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "n1"} }),
+		"a decommissioned one":                own(func(t *v1alpha1.StorageTarget) { t.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "n1"} }),
 		"a finalizer that somebody took":      own(func(t *v1alpha1.StorageTarget) { t.Finalizers = nil }),
 		"an owner that somebody took":         own(func(t *v1alpha1.StorageTarget) { t.OwnerReferences = nil }),
 		"a disk that is made a target":        own(func(t *v1alpha1.StorageTarget) { t.Status.Provisioned = nil }),
@@ -82,7 +82,7 @@ func TestDisksAreChosenAnewWhenAnythingChangesThatTheChoiceDependsOn(t *testing.
 			NewWithT(t).Expect(q.hash()).NotTo(Equal(before))
 		})
 	}
-	t.Run("but not for what is said of its space", func(t *testing.T) {
+	t.Run("but not for a change of its reported space", func(t *testing.T) {
 		q := newQuestion()
 		before := q.hash()
 		q.disks.own[0].ResourceVersion = "9"

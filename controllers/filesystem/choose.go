@@ -16,7 +16,7 @@ func (p *pass) complete() {
 func (p *pass) chooseOpen(context.Context) error {
 	chosen, err := decisions.ChooseOpen(p.backend, p.in, &p.asked)
 	if err != nil {
-		return err //nolint:wrapcheck // the phase has a name
+		return err //nolint:wrapcheck // the phase adds its name
 	}
 	p.fs.Status.Chosen = chosen
 	p.fs.Complete()

@@ -20,7 +20,7 @@ func passOver(fs *v1alpha1.FileSystem) *pass {
 	return p
 }
 
-func TestWhatTheSpecLeavesOpenIsChosenOnceAndWrittenToNoSpec(t *testing.T) {
+func TestOpenFieldsOfTheSpecAreChosenOnceAndWrittenToNoSpec(t *testing.T) {
 	g := NewWithT(t)
 	pool := func(name string) v1alpha1.StoragePoolSpec {
 		return v1alpha1.StoragePoolSpec{Name: name, Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{v1alpha1.DirectoryPath("/data/" + name)}}}
@@ -56,7 +56,7 @@ func TestWhatTheSpecLeavesOpenIsChosenOnceAndWrittenToNoSpec(t *testing.T) {
 	g.Expect(p.fs.Status.Chosen).To(BeNil())
 }
 
-func TestDataDoesNotLieWhereTheFileSystemIsMountedByDefault(t *testing.T) {
+func TestDataIsNotAtTheDefaultMountpoint(t *testing.T) {
 	g := NewWithT(t)
 	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch"}, Spec: v1alpha1.FileSystemSpec{
 		Type: v1alpha1.MooseFS, Nodes: &v1alpha1.NodesSpec{Names: []string{"n1"}},

@@ -29,7 +29,7 @@ func (p *pass) chooseRemounts(ctx context.Context) error {
 	members, err := p.backend.Members(in)
 	if err != nil {
 		p.clientsWait = "all that the spec asks for is made"
-		return nil //nolint:nilerr // makeChildren has said it, or knows that something has to wait
+		return nil //nolint:nilerr // makeChildren reports it, unless a pool has to wait
 	}
 	missing, err := p.unpulled(ctx, members, []string{component}, onReadyNodes(p.in))
 	if err != nil {

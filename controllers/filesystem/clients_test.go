@@ -55,7 +55,7 @@ func TestClientsFollowAnUpgradeWhereTheSpecAsksForIt(t *testing.T) {
 	w.Expect(c.Writes()).To(BeEmpty())
 }
 
-func TestOnlyOneClientIsMountedAnewUntilItHasMountedWithTheNewVersion(t *testing.T) {
+func TestOnlyOneClientIsRemountedUntilItHasMountedWithTheNewVersion(t *testing.T) {
 	w := withOlderClients(t)
 	w.change(clientsFollow)
 	for range 6 { // the image is brought to the nodes first
@@ -82,7 +82,7 @@ func (w *world) going() (out []corev1.Pod) {
 	return out
 }
 
-func TestClientsFollowOnlyWhenNothingStandsInTheWay(t *testing.T) {
+func TestClientsAreRemountedOnlyWhenNothingElseIsInProgress(t *testing.T) {
 	for name, c := range map[string]struct {
 		hinder, free func(w *world)
 		says         string
@@ -127,7 +127,7 @@ func TestClientsFollowOnlyWhenNothingStandsInTheWay(t *testing.T) {
 	}
 }
 
-func TestClientsDoNotFollowWhileSomebodyMeasures(t *testing.T) {
+func TestClientsAreNotRemountedWhileABenchmarkRuns(t *testing.T) {
 	w := withOlderClients(t)
 	run := w.measures()
 	before := w.uids()
@@ -141,7 +141,7 @@ func TestClientsDoNotFollowWhileSomebodyMeasures(t *testing.T) {
 	w.Expect(w.run("client")).To(Equal(map[string]int{newVersion: 3}))
 }
 
-func TestAClientWhoseNodeIsDownHoldsUpNoOther(t *testing.T) {
+func TestAClientWhoseNodeIsDownDelaysNoOther(t *testing.T) {
 	w := withOlderClients(t)
 	w.change(clientsFollow)
 	w.unpullable = map[string]string{w.nodes[2]: "the node is down"}

@@ -90,7 +90,7 @@ func newRandomWorld(random *rand.Rand, order []string) *randomWorld {
 	return w
 }
 
-// input returns what a pass sees.
+// input returns the state that a pass reads.
 func (w *randomWorld) input() (backend.Input, backend.Observation) {
 	in := backend.Input{FileSystem: w.fs, Told: map[string]bool{}}
 	var o backend.Observation
@@ -222,7 +222,7 @@ func (w *randomWorld) waitsForAPerson() bool {
 	return w.mutters || w.members[0].stale == cutOff || w.fs.Spec.Updates.Paused
 }
 
-func TestAnAddressThatHasChangedIsSaidAndHoldsUpNoRestart(t *testing.T) {
+func TestAChangedAddressIsReportedAndDelaysNoRestart(t *testing.T) {
 	g := NewWithT(t)
 	sentence := podspec.Moved("n1=10.0.0.1", "n1=10.0.0.101")
 	g.Expect(sentence).To(Equal("node n1 has another address: 10.0.0.1 → 10.0.0.101"))

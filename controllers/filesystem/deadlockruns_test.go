@@ -28,7 +28,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/all"
 )
 
-// leases is a cluster with the Lease of a FileSystem, and those who may have it.
+// leases is a cluster with the Lease of a FileSystem and its possible holders.
 type leases struct {
 	client.Client
 	fs   *v1alpha1.FileSystem
@@ -56,7 +56,7 @@ func (l *leases) Get(_ context.Context, key client.ObjectKey, object client.Obje
 }
 
 func (l *leases) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
-	l.held = object.(*coordinationv1.Lease).DeepCopy() //nolint:forcetypeassert // nothing else is made here
+	l.held = object.(*coordinationv1.Lease).DeepCopy() //nolint:forcetypeassert // the test creates nothing else
 	return nil
 }
 
@@ -78,12 +78,12 @@ type contended struct {
 	cluster *leases
 	r       *Reconciler
 	clock   *clocktesting.FakePassiveClock
-	// run is nil where nobody passes over the run: it is gone, or has ended.
+	// run is nil if the run has ended or no longer exists, so that no pass covers it.
 	run *scope.Scope
-	// cordoned are nodes that a person wants to take away, and allowed those of which that person has allowed it. The person uncordons
-	// those that were away.
+	// cordoned holds the nodes that a person wants to take away, and allowed those whose maintenance the person has allowed. The person
+	// uncordons a node that was away.
 	cordoned, allowed, awayOnce map[string]bool
-	// moves and restores are how many more passes with the lease empty a disk, and recover the metadata.
+	// moves is how many more passes with the lease it takes to empty a disk, and restores how many to recover the metadata.
 	moves, restores int
 	own             []v1alpha1.StorageTarget
 	maintained      map[string]views.Maintenance
@@ -100,7 +100,7 @@ func newContended(seed uint64, order []string) *contended {
 	w.cluster = &leases{fs: w.fs}
 	w.r = &Reconciler{Order: w.clock, Clock: w.clock, Client: w.cluster, Reader: w.cluster}
 	if random.IntN(2) == 0 {
-		w.repair() // nothing waits for a person but what wants the lease
+		w.repair() // only changes that need the lease remain
 	}
 	for i := range w.members {
 		name := w.members[i].node.Name
@@ -142,7 +142,7 @@ func (w *contended) repair() {
 	}
 }
 
-// input is what a pass sees.
+// input returns the state that a pass reads.
 func (w *contended) input() (backend.Input, backend.Observation) {
 	in, o := w.randomWorld.input()
 	for i := range in.Nodes {
@@ -161,7 +161,7 @@ func (w *contended) input() (backend.Input, backend.Observation) {
 	return in.Indexed(), o
 }
 
-// pass is one over the FileSystem. It returns what its restarts wait for.
+// pass runs one pass over the FileSystem, and returns what its restarts wait for.
 func (w *contended) pass(ctx context.Context, g *WithT, b backend.Backend) (message string) {
 	in, o := w.input()
 	w.readCopies(&o)
@@ -198,13 +198,13 @@ func (w *contended) pass(ctx context.Context, g *WithT, b backend.Backend) (mess
 	if held := meta.FindStatusCondition(w.fs.Status.Conditions, v1alpha1.ConditionChangesHeld); held != nil {
 		message = held.Message
 	}
-	// The filesystem is asked again, later than whatever is wrong may take.
+	// The filesystem is queried again, later than any problem may last.
 	w.now = w.now.Add(tooSilent)
 	w.clock.SetTime(w.now)
 	return message
 }
 
-// letNodesGo goes on with the maintenance of nodes. A node that may be away was away in the next pass, and is uncordoned.
+// letNodesGo continues the maintenance of nodes. A node that is allowed to be away has been away by the next pass, and is then uncordoned.
 func (w *contended) letNodesGo(ctx context.Context, g *WithT, p *pass) {
 	for _, m := range w.fs.Status.Maintenance {
 		w.awayOnce[m.Node], w.cordoned[m.Node] = true, false
@@ -223,10 +223,10 @@ func (w *contended) letNodesGo(ctx context.Context, g *WithT, p *pass) {
 	}
 }
 
-// measure is a pass over the run.
+// measure runs a pass over the run.
 func (w *contended) measure(ctx context.Context, g *WithT) {
 	if w.run == nil || lease.Stopped(w.run.Run) && !w.run.Run.DeletionTimestamp.IsZero() {
-		return // nothing looks at it any more
+		return // no pass covers it any longer
 	}
 	w.run.FileSystem.Status.Conditions = slices.Concat(w.fs.Status.Conditions, w.ready())
 	d := decisiontest.Decide(w.run)
@@ -255,7 +255,7 @@ func (w *contended) ready() []metav1.Condition {
 	return []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: is, Reason: v1alpha1.ReasonHealthy}}
 }
 
-// measures is true for a run that may keep the lease: a person wants it, and it has not ended.
+// measures reports whether a run may keep the lease: it is neither suspended nor deleted.
 func (w *contended) measures() bool {
 	return w.run != nil && !w.run.Run.Spec.Suspend && w.run.Run.DeletionTimestamp.IsZero()
 }

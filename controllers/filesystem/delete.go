@@ -87,7 +87,7 @@ func (p *pass) tellMaintenance(ctx context.Context, maintainer backend.Maintaine
 	if invalid, is := errors.AsType[*backend.InvalidSpecError](err); is {
 		return waits + ", and " + invalid.Message, nil // it must not end the pass, because nobody edits the spec of a deleted FileSystem
 	} else if err != nil {
-		return waits, err //nolint:wrapcheck // the phase has a name
+		return waits, err //nolint:wrapcheck // the phase adds its name
 	}
 	mine := map[string]string{v1alpha1.LabelFileSystem: p.fs.Name}
 	_, err = p.Applier.Compare(ctx, p.fs, mine, jobs).Apply(ctx)
@@ -106,7 +106,7 @@ func (p *pass) lookBack(ctx context.Context) error {
 	}
 	past := &p.remembered(client.ObjectKeyFromObject(p.fs), p.fs.UID).controllers
 	if orphaned(p.fs, sets.Items, past) {
-		return p.letGo(ctx)
+		return p.endDeletion(ctx)
 	}
 	p.sets = ownSets(p.fs, sets.Items)
 	var nodes corev1.NodeList
@@ -166,8 +166,8 @@ func orphaned(fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet, past *owned.Past
 	})
 }
 
-// letGo ends the deletion.
-func (p *pass) letGo(ctx context.Context) error {
+// endDeletion ends the deletion.
+func (p *pass) endDeletion(ctx context.Context) error {
 	controllerutil.RemoveFinalizer(p.fs, v1alpha1.Finalizer)
 	err := p.Client.Patch(ctx, p.fs, client.MergeFromWithOptions(p.read, client.MergeFromWithOptimisticLock{}))
 	if client.IgnoreNotFound(err) != nil {

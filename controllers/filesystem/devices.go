@@ -177,7 +177,7 @@ func diskChanges(wanted []v1alpha1.StorageTarget, there map[string]*v1alpha1.Sto
 		held = append(held, d)
 	}
 	for _, t := range leaving {
-		changes = append(changes, fmt.Sprintf("%s on node %s is let go of", t.Name, t.Spec.Node))
+		changes = append(changes, fmt.Sprintf("%s on node %s is released", t.Name, t.Spec.Node))
 	}
 	return changes, held
 }
@@ -208,7 +208,7 @@ func (p *pass) leavingTargets(keep, gaveUp map[string]bool) (leaving []*v1alpha1
 	}
 	if len(names) > 0 {
 		unsaid = []backend.Problem{{Reason: v1alpha1.ReasonTargetsNotReady, Message: fmt.Sprintf(
-			"targets are let go of when the filesystem says again that nothing on them is needed: %s", backend.List(names))}}
+			"targets are released when the filesystem reports again that nothing on them is needed: %s", backend.List(names))}}
 	}
 	return leaving, unsaid
 }

@@ -75,7 +75,7 @@ func earlier(c metav1.Condition) metav1.Condition { c.ObservedGeneration--; retu
 
 func refuted(c metav1.Condition) metav1.Condition { c.Status = metav1.ConditionFalse; return c }
 
-func TestADeletionSaysWhatIsLeftWhyAndWhatToDo(t *testing.T) {
+func TestADeletionReportsWhatIsLeftWhyAndWhatToDo(t *testing.T) {
 	failed := func(kind, message string) metav1.Condition {
 		return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Message: message}
 	}
@@ -125,7 +125,7 @@ func TestADeletionSaysWhatIsLeftWhyAndWhatToDo(t *testing.T) {
 	}
 }
 
-func TestANodeWhoseNameIsNoLabelIsGivenUpTargetByTarget(t *testing.T) {
+func TestANodeWithANameThatIsNoLabelIsDecommissionedTargetByTarget(t *testing.T) {
 	target := provisioned()
 	target.Spec.Node = strings.Repeat("n", 64)
 	NewWithT(t).Expect(giveUp(target)).To(Equal(fmt.Sprintf(

@@ -90,7 +90,7 @@ func TestAFileSystemOnDisksMakesAStorageTargetForEachAndStartsNothingBeforeTheyA
 	}
 }
 
-func TestWhatAPersonWritesInAStorageTargetSurvivesReconciles(t *testing.T) {
+func TestAPersonsChangesOfAStorageTargetSurviveReconciles(t *testing.T) {
 	w := newWorld(t)
 	metadata, data := w.threeDisks()
 	w.alive = true
@@ -120,7 +120,7 @@ func TestANoOpReconcileOfDisksWritesNothing(t *testing.T) {
 	w.Expect(c.Writes()).To(BeEmpty())
 }
 
-func TestADiskThatTwoFileSystemsWantIsRefusedForBothWithTheNamesOfBoth(t *testing.T) {
+func TestADiskThatTwoFileSystemsSelectIsRefusedForBothWithTheirNames(t *testing.T) {
 	w := newWorld(t)
 	metadata, data := w.threeDisks()
 	w.fileSystem(w.onDisks(metadata, data...))
@@ -158,7 +158,7 @@ func TestADiskThatTwoFileSystemsWantIsRefusedForBothWithTheNamesOfBoth(t *testin
 	}
 }
 
-func TestANodeWithoutAnAgentIsNamedAndSaysHowToGetOne(t *testing.T) {
+func TestANodeWithoutAnAgentIsNamedWithTheWayToGetOne(t *testing.T) {
 	w := newWorld(t)
 	metadata, data := w.threeDisks()
 	w.alive = true
@@ -203,7 +203,7 @@ func TestADiskIsAddedAndTakenUpByItsServerAlone(t *testing.T) {
 	}
 }
 
-func TestADiskIsTakenAwayWhenTheFilesystemSaysThatItIsEmpty(t *testing.T) {
+func TestADiskIsRemovedWhenTheFilesystemReportsItEmpty(t *testing.T) {
 	w := newWorld(t)
 	metadata, data := w.threeDisks()
 	more := w.disk(w.nodes[1], "more")
@@ -231,7 +231,7 @@ func TestADiskIsTakenAwayWhenTheFilesystemSaysThatItIsEmpty(t *testing.T) {
 	w.Expect(w.get().Status.Summary.Targets).To(Equal("3/3"))
 }
 
-func TestADiskThatIsCalledEmptyIsLetGoOnlyByAnAnswerToTheManagerThatRuns(t *testing.T) {
+func TestAnEmptyDiskIsReleasedOnlyByAnAnswerToTheRunningManager(t *testing.T) {
 	for name, happens := range map[string]func(w *world){
 		"data has come back to it":       func(w *world) { w.moved = false },
 		"the filesystem does not answer": func(w *world) { w.alive = false },
@@ -264,7 +264,7 @@ func TestADiskThatIsCalledEmptyIsLetGoOnlyByAnAnswerToTheManagerThatRuns(t *test
 	}
 }
 
-func TestADiskThatHoldsDataIsNotLetGoBecauseItLeftTheSpec(t *testing.T) {
+func TestADiskWithDataIsNotReleasedWhenItLeavesTheSpec(t *testing.T) {
 	w := newWorld(t)
 	metadata, data := w.threeDisks()
 	more := w.disk(w.nodes[1], "more")
@@ -290,7 +290,7 @@ func TestTheMetadataCanNotBeMovedToAnotherDisk(t *testing.T) {
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue))
 }
 
-func TestAStorageTargetThatIsDeletedByHandIsMadeAnewWithItsData(t *testing.T) {
+func TestAStorageTargetThatIsDeletedByHandIsCreatedAgainWithItsData(t *testing.T) {
 	w := newWorld(t)
 	metadata, data := w.threeDisks()
 	w.alive = true

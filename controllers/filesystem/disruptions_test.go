@@ -188,7 +188,7 @@ func TestAServerWithAnOlderNodeImageThatDoesNotComeBackGetsANewPod(t *testing.T)
 	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonHealthy))
 }
 
-func TestWhatProgramsWaitForIsRestartedInAWindowAndSaidBefore(t *testing.T) {
+func TestServersThatProgramsWaitForRestartInAnAnnouncedWindow(t *testing.T) {
 	w := newWorld(t)
 	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC))
 	w.alter = func(operator *filesystem.Reconciler) { operator.Clock = clock }
@@ -238,7 +238,7 @@ func TestWhatProgramsWaitForIsRestartedInAWindowAndSaidBefore(t *testing.T) {
 	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonHealthy))
 }
 
-func TestAPodThatEndsForEverOnADeadNodeHoldsUpNoRepairAndCountsAsAway(t *testing.T) {
+func TestATerminatingPodOnADeadNodeDelaysNoRepairAndCountsAsAway(t *testing.T) {
 	w := newWorld(t)
 	w.fileSystem(nil)
 	w.alive = true

@@ -96,7 +96,7 @@ func (w exampleStates) disksIn(pod *corev1.Pod) (out []backend.Target) {
 	return out
 }
 
-func TestAFilesystemOfWhichNoControllerKnowsTheNameIsMadeChangedAndStopped(t *testing.T) {
+func TestAFilesystemOfATypeThatNoControllerNamesIsCreatedChangedAndStopped(t *testing.T) {
 	w := exampleWorld(t)
 	w.fileSystem(nil)
 
@@ -181,7 +181,7 @@ func (w *world) nodeSays(node string) metav1.Condition {
 	return *meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionReady)
 }
 
-func TestAFilesystemOfAMountAndProcessesOnDisksLosesOneReplacesOneAndLetsAllGo(t *testing.T) {
+func TestAFilesystemOfAMountAndProcessesLosesADiskReplacesOneAndReleasesAll(t *testing.T) {
 	w := exampleWorld(t)
 	metadata, data := w.threeDisks()
 	spare := w.disk(w.nodes[1], "data-spare")

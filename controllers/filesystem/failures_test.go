@@ -58,7 +58,7 @@ func TestASecretOfAnEarlierFileSystemIsNamedInTheStatusWithTheStepThatItStops(t 
 	w.Expect(w.ready()).To(HaveField("Status", metav1.ConditionTrue))
 }
 
-func TestAStatusThatIsRefusedIsSaidAndChangesNothingElse(t *testing.T) {
+func TestARefusedStatusIsReportedAndChangesNothingElse(t *testing.T) {
 	w := newWorld(t)
 	w.fileSystem(nil)
 	w.alive = true
@@ -83,7 +83,7 @@ func TestAStatusThatIsRefusedIsSaidAndChangesNothingElse(t *testing.T) {
 	w.Expect(w.condition(v1alpha1.ConditionReconciled)).To(BeZero())
 }
 
-func TestANodeThatCanNotBeLabeledHoldsUpNothingElseAndIsSaid(t *testing.T) {
+func TestANodeThatCanNotBeLabeledDelaysNothingElseAndIsReported(t *testing.T) {
 	w := newWorld(t)
 	w.fileSystem(nil)
 	forbidding := interceptor.NewClient(server.Killable(t, -1), interceptor.Funcs{
@@ -118,7 +118,7 @@ func TestAMessageOfTheKubeletThatIsTooLongIsCut(t *testing.T) {
 		HaveField("Message", ContainSubstring("ErrImagePull: no such host"))))
 }
 
-func TestAChangedPullPolicyMakesTheJobAnew(t *testing.T) {
+func TestAChangedPullPolicyReplacesTheJob(t *testing.T) {
 	w := newWorld(t)
 	w.fileSystem(nil)
 	w.alive = true
@@ -229,7 +229,7 @@ func TestADeletionThatOrphansLeavesTheDaemonsAndEnds(t *testing.T) {
 	w.Expect(w.pods()).To(HaveLen(pods))
 }
 
-func TestADeletionWhoseChildrenWereOrphanedAlreadyEndsToo(t *testing.T) {
+func TestADeletionEndsAlsoAfterItsChildrenWereOrphaned(t *testing.T) {
 	w := newWorld(t)
 	w.fileSystem(nil)
 	w.alive = true

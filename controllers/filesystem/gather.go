@@ -170,7 +170,7 @@ func (r *Reconciler) ask(ctx context.Context, asker backend.Asker, in *backend.I
 // sinceWhen returns, by uid, when this manager first saw the current condition Ready of each target. The argument at is when the targets
 // were read.
 func (r *Reconciler) sinceWhen(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget, at time.Time) map[types.UID]time.Time {
-	return r.seen.see(sight{client.ObjectKeyFromObject(fs), "targets"}, func(yield func(types.UID, how) bool) {
+	return r.seen.see(observedGroup{client.ObjectKeyFromObject(fs), "targets"}, func(yield func(types.UID, how) bool) {
 		for i := range targets {
 			var as how
 			if ready := assign.Condition(&targets[i], v1alpha1.ConditionReady); ready != nil {
@@ -279,7 +279,7 @@ func (r *Reconciler) podsFacts(fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet,
 			out[i].Recertified = out[i].Certificate != certificate[owner.UID]
 		}
 	}
-	seen := r.seen.see(sight{client.ObjectKeyFromObject(fs), "pods"}, func(yield func(types.UID, how) bool) {
+	seen := r.seen.see(observedGroup{client.ObjectKeyFromObject(fs), "pods"}, func(yield func(types.UID, how) bool) {
 		for i := range pods {
 			if out[i].Ready && !yield(pods[i].UID, how{text: start(&pods[i])}) {
 				return

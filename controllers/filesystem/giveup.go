@@ -120,7 +120,7 @@ func (p *pass) giveUpNodes(ctx context.Context) error {
 	if p.in.State != nil {
 		now = p.in.State.Asked
 	}
-	since := p.Reconciler.seen.see(sight{client.ObjectKeyFromObject(p.fs), "given up"}, maps.All(away), now)
+	since := p.Reconciler.seen.see(observedGroup{client.ObjectKeyFromObject(p.fs), "given up"}, maps.All(away), now)
 	nodes := slices.Clone(p.in.FileSystemNodes)
 	var failed []error
 	for i := range nodes {

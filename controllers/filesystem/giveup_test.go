@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-func TestANodeIsGivenUpWhenAPersonSaysSoAndNothingThatNobodyAcceptedIsLost(t *testing.T) {
+func TestANodeIsDecommissionedOnRequestAndOnlyAcceptedDataIsLost(t *testing.T) {
 	lost := []string{"12 chunks have no copy left"}
 	type given struct {
 		node *v1alpha1.FileSystemNode
@@ -69,7 +69,7 @@ func TestANodeIsGivenUpWhenAPersonSaysSoAndNothingThatNobodyAcceptedIsLost(t *te
 	}
 }
 
-func TestWhatWasLostFitsIntoTheRecord(t *testing.T) {
+func TestTheLossFitsIntoTheRecord(t *testing.T) {
 	var lost []string
 	for range 100 {
 		lost = append(lost, strings.Repeat("ö", 1000))

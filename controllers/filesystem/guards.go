@@ -149,7 +149,7 @@ func (p *pass) deleteGuards(ctx context.Context, have guards, which func(client.
 	for _, b := range have.budgets {
 		gone = append(gone, b)
 	}
-	return apply.Together(len(gone), func(i int) error { //nolint:wrapcheck // the phase has a name
+	return apply.Together(len(gone), func(i int) error { //nolint:wrapcheck // the phase adds its name
 		o := gone[i]
 		if !which(o) || !o.GetDeletionTimestamp().IsZero() {
 			return nil

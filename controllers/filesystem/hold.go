@@ -56,7 +56,7 @@ func (h *hold) take(ctx context.Context) error {
 		return nil
 	}
 	r := h.reconciler
-	r.remembered(client.ObjectKeyFromObject(h.fs), h.fs.UID).letGo = time.Time{}
+	r.remembered(client.ObjectKeyFromObject(h.fs), h.fs.UID).leaseFree = time.Time{}
 	by, err := lease.Acquire(ctx, r.Client, r.Reader, lease.Of(h.fs), lease.OfFileSystem(h.fs), r.Clock.Now())
 	h.by = by
 	return err
@@ -99,13 +99,13 @@ func (h *hold) settle(ctx context.Context, in backend.Input, seen backend.Observ
 	}
 	r, name := h.reconciler, client.ObjectKeyFromObject(h.fs)
 	m, now := r.remembered(name, h.fs.UID), time.Now()
-	if now.Sub(m.letGo) < r.Reread {
+	if now.Sub(m.leaseFree) < r.Reread {
 		return nil // it was released recently; a later pass repeats it, because a former leader could have taken the lease since
 	}
 	if err := lease.Release(ctx, r.Client, r.Reader, lease.Of(h.fs).Key, lease.OfFileSystem(h.fs)); err != nil {
-		return err //nolint:wrapcheck // the phase has a name
+		return err //nolint:wrapcheck // the phase adds its name
 	}
-	m.letGo = now
+	m.leaseFree = now
 	return nil
 }
 

@@ -110,7 +110,7 @@ func TestWhichChangesOfDisksWait(t *testing.T) {
 		"what a disk is that nothing uses is said at once": {wanted: blank, differences: differs("blank")},
 		"that a disk is wanted twice is said at once":      {wanted: refused, differences: differs("used")},
 		"what stays as it is waits for nothing":            {wanted: used},
-		"a disk that is let go of waits":                   {wanted: used, leaving: []*v1alpha1.StorageTarget{&blank}, changes: []string{"blank on node n1 is let go of"}},
+		"a disk that is released waits":                    {wanted: used, leaving: []*v1alpha1.StorageTarget{&blank}, changes: []string{"blank on node n1 is released"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -103,7 +103,7 @@ func (p *pass) pullImages(ctx context.Context) error {
 	if len(wanted) > 0 {
 		labels := map[string]string{v1alpha1.LabelImages: p.fs.Name}
 		if _, err := p.Applier.Compare(ctx, p.fs, labels, wanted).Apply(ctx); err != nil {
-			return err //nolint:wrapcheck // the phase has a name
+			return err //nolint:wrapcheck // the phase adds its name
 		}
 	}
 	for i := range sets.Items {

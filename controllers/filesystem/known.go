@@ -142,8 +142,8 @@ type memory struct {
 	guards      known[guards]
 	// found is what the last Input has indexed of its lists.
 	found backend.Input
-	// letGo is when the FileSystem was last seen without its lease; zero if it may have it.
-	letGo time.Time
+	// leaseFree is when the lease was last observed to be free; zero if the FileSystem may hold it.
+	leaseFree time.Time
 	// planned holds when the operator restarted each server, by name. unsure is since when it is unknown whether the filesystem serves. Both
 	// use the clock of State.Asked. A manager that has just started has neither.
 	planned map[string]time.Time

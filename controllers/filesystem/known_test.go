@@ -89,7 +89,7 @@ func TestTargetsAreReadAgainWhenOneOfThemHasChangedSince(t *testing.T) {
 	g.Expect(all.lists).To(Equal(before+1), "the list may be from before the change")
 }
 
-func TestAFileSystemThatWasMadeAnewTakesNothingOfTheOneBefore(t *testing.T) {
+func TestAFileSystemThatIsCreatedAgainUsesNoStateOfTheFormerOne(t *testing.T) {
 	g, r := NewWithT(t), &Reconciler{Views: &views.Board{}}
 	name := types.NamespacedName{Namespace: "storage", Name: "scratch"}
 	first := r.remembered(name, "1")
@@ -100,7 +100,7 @@ func TestAFileSystemThatWasMadeAnewTakesNothingOfTheOneBefore(t *testing.T) {
 	g.Expect(r.remembered(name, "2")).NotTo(BeIdenticalTo(second))
 }
 
-func TestOfANodeEachChangeThatPassesLookAtIsSeenAndNoHeartbeat(t *testing.T) {
+func TestEachRelevantChangeOfANodeTriggersAPassAndNoHeartbeatDoes(t *testing.T) {
 	node := corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady}}}}
 	for what, c := range map[string]struct {
 		change func(*corev1.Node)

@@ -22,7 +22,7 @@ import (
 // retired servers. The pods of other servers go to their node by its name (backend.OnNodes). A node without a FileSystemNode keeps its
 // labels, because the state of its servers is unknown.
 func (p *pass) labelNodes(ctx context.Context) error {
-	return apply.Together(len(p.in.FileSystemNodes), func(i int) error { //nolint:wrapcheck // the phase has a name
+	return apply.Together(len(p.in.FileSystemNodes), func(i int) error { //nolint:wrapcheck // the phase adds its name
 		n := &p.in.FileSystemNodes[i]
 		node, there := p.in.Node(n.Spec.Node)
 		if !there {
@@ -34,7 +34,7 @@ func (p *pass) labelNodes(ctx context.Context) error {
 
 // unlabelNodes removes all labels of a FileSystem from nodes.
 func (p *pass) unlabelNodes(ctx context.Context) error {
-	return apply.Together(len(p.nodes), func(i int) error { //nolint:wrapcheck // the phase has a name
+	return apply.Together(len(p.nodes), func(i int) error { //nolint:wrapcheck // the phase adds its name
 		return p.labelNode(ctx, p.nodes[i].Name, labelChanges(p.fs, p.nodes[i].Labels, nil))
 	})
 }

@@ -23,7 +23,7 @@ import (
 	"parallelfs.dev/operator/test/envtest/apiserver"
 )
 
-func TestAFileSystemIsReadyOnlyWhenTheFilesystemItselfSaysSo(t *testing.T) {
+func TestAFileSystemIsReadyOnlyWhenTheFilesystemItselfReportsIt(t *testing.T) {
 	w := newWorld(t)
 	w.fileSystem(nil)
 	w.settle()
@@ -78,7 +78,7 @@ func TestAnOperatorThatIsKilledAfterAnyWriteEndsInTheSameState(t *testing.T) {
 	}
 }
 
-func TestThePermissionToInitializeIsGivenOnce(t *testing.T) {
+func TestThePermissionToInitializeIsGrantedOnce(t *testing.T) {
 	w := newWorld(t)
 	w.fileSystem(nil)
 	w.settle()
@@ -96,7 +96,7 @@ func TestThePermissionToInitializeIsGivenOnce(t *testing.T) {
 	w.Expect(w.ready().Reason).NotTo(Equal(v1alpha1.ReasonStarting))
 }
 
-func TestALostTargetIsNamedAndItsReturnIsSeen(t *testing.T) {
+func TestALostTargetIsNamedAndItsReturnIsNoticed(t *testing.T) {
 	w := newWorld(t)
 	w.fileSystem(nil)
 	w.alive = true
@@ -335,7 +335,7 @@ func TestTheNextRestartWaitsForAnAnswerAfterTheLastOneAndTheStatusIsNotHealthyMe
 	w.Expect(w.ready()).To(HaveField("Reason", v1alpha1.ReasonHealthy))
 }
 
-func TestAPodThatStartsWhileTheFilesystemIsAskedHoldsUpTheNextRestart(t *testing.T) {
+func TestAPodThatStartsDuringAQueryDelaysTheNextRestart(t *testing.T) {
 	w := newWorld(t)
 	w.fileSystem(nil)
 	w.alive = true
@@ -380,7 +380,7 @@ func TestAProgramOnTheProbesPortWithoutTheSecretIsNotBelieved(t *testing.T) {
 	w.Expect(w.get().Status.Summary.Targets).To(HavePrefix("0/"))
 }
 
-func TestASecretOfTheProbeThatSomebodyDeletedIsSaidAndMadeAnew(t *testing.T) {
+func TestADeletedSecretOfTheProbeIsReportedAndCreatedAgain(t *testing.T) {
 	w := newWorld(t)
 	w.fileSystem(nil)
 	w.alive = true
@@ -409,7 +409,7 @@ func TestASecretOfTheProbeThatSomebodyDeletedIsSaidAndMadeAnew(t *testing.T) {
 	w.Expect(same(w.pods())).To(ConsistOf(same(pods)), "no daemon is restarted for it")
 }
 
-func TestAJobWhoseEffectIsNotSeenIsRunAgain(t *testing.T) {
+func TestAJobWithoutAVisibleEffectIsRunAgain(t *testing.T) {
 	w := newWorld(t)
 	w.fileSystem(nil)
 	w.settle()

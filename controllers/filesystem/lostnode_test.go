@@ -151,7 +151,7 @@ func TestANodeThatIsAwayIsNamedWithWhatAPersonDoes(t *testing.T) {
 	w.Expect(w.condition(v1alpha1.ConditionDegraded).Message).NotTo(ContainSubstring("give-up="+w.nodes[0]), "it has the metadata")
 }
 
-func TestANodeThatIsGivenUpLeavesTheFileSystemWhichIsHealthyAgain(t *testing.T) {
+func TestADecommissionedNodeLeavesTheFileSystemWhichIsHealthyAgain(t *testing.T) {
 	w, data, lost := lostNode(t)
 	disk, target := *data[2], w.target(data[2]).Name
 	w.says(lost, v1alpha1.AnnotationGiveUp, lost)
@@ -208,7 +208,7 @@ func TestAReplacementJoinsLikeAnyOtherNewNode(t *testing.T) {
 	w.Expect(fresh.formats).To(Equal(1))
 }
 
-func TestANodeThatComesBackAfterItWasGivenUpIsLeftAloneUntilAPersonTakesTheWordBack(t *testing.T) {
+func TestADecommissionedNodeThatReturnsIsLeftAloneUntilAPersonWithdrawsTheRequest(t *testing.T) {
 	w, data, lost := lostNode(t)
 	w.says(lost, v1alpha1.AnnotationGiveUp, lost)
 	w.looks()
@@ -237,7 +237,7 @@ func TestANodeThatComesBackAfterItWasGivenUpIsLeftAloneUntilAPersonTakesTheWordB
 	w.Expect(w.get().Status.Summary).To(HaveValue(HaveField("Targets", "3/3")))
 }
 
-func TestWhileNobodyKnowsHowTheDataIsNoNodeIsGivenUp(t *testing.T) {
+func TestNoNodeIsDecommissionedWhileTheStateOfTheDataIsUnknown(t *testing.T) {
 	for name, c := range map[string]struct {
 		how  func(w *world, lost string)
 		says string
@@ -273,7 +273,7 @@ func TestWhileNobodyKnowsHowTheDataIsNoNodeIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestTheNodeOfTheMetadataIsNeverGivenUp(t *testing.T) {
+func TestTheNodeOfTheMetadataIsNeverDecommissioned(t *testing.T) {
 	w, _, _ := lostNode(t)
 	w.loses(w.nodes[0])
 	w.says(w.nodes[0], v1alpha1.AnnotationGiveUp, w.nodes[0])
@@ -282,7 +282,7 @@ func TestTheNodeOfTheMetadataIsNeverGivenUp(t *testing.T) {
 	w.Expect(w.givingUp(w.nodes[0])).To(And(HaveField("Reason", v1alpha1.ReasonGiveUpRefused), HaveField("Message", ContainSubstring("the metadata of the MooseFS master"))))
 }
 
-func TestDataWithNoOtherCopyIsNamedAndLostOnlyAfterASecondWord(t *testing.T) {
+func TestDataWithNoOtherCopyIsNamedAndLostOnlyAfterASecondConfirmation(t *testing.T) {
 	w, _, lost := lostNode(t)
 	w.data = &backend.DataHealth{Known: true, Missing: 12, Stable: 100, Fewest: 1}
 	w.says(lost, v1alpha1.AnnotationGiveUp, lost)
@@ -310,7 +310,7 @@ func TestDataWithNoOtherCopyIsNamedAndLostOnlyAfterASecondWord(t *testing.T) {
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionFalse), "files are broken, and the status goes on to say so")
 }
 
-func TestAPoolThatWouldHaveFewerNodesThanCopiesIsGivenAnotherOneFirst(t *testing.T) {
+func TestAPoolThatWouldHaveFewerNodesThanCopiesNeedsAnotherNodeFirst(t *testing.T) {
 	w, _, lost := lostNode(t)
 	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Copies = 3 })
 	w.says(lost, v1alpha1.AnnotationGiveUp, lost)
@@ -319,7 +319,7 @@ func TestAPoolThatWouldHaveFewerNodesThanCopiesIsGivenAnotherOneFirst(t *testing
 	w.Expect(w.givingUp(lost).Message).To(ContainSubstring("storage pool ssd keeps 3 copies on as many nodes, and has 2 without this one"))
 }
 
-func TestOperatorsThatAreKilledAfterEveryWriteGiveUpANodeAllTheSame(t *testing.T) {
+func TestOperatorsThatAreKilledAfterEveryWriteStillDecommissionANode(t *testing.T) {
 	w, data, lost := lostNode(t)
 	disk := *data[2]
 	w.says(lost, v1alpha1.AnnotationGiveUp, lost)
@@ -344,7 +344,7 @@ func TestOperatorsThatAreKilledAfterEveryWriteGiveUpANodeAllTheSame(t *testing.T
 	w.Expect(*data[2]).To(Equal(disk), "nobody has touched it")
 }
 
-func TestABeeGFSForgetsTheTargetsAndServersOfANodeThatWasGivenUp(t *testing.T) {
+func TestABeeGFSForgetsTheTargetsAndServersOfADecommissionedNode(t *testing.T) {
 	w := newWorld(t)
 	lost := w.nodes[2]
 	w.beeGFS(func(fs *v1alpha1.FileSystem) {

@@ -82,7 +82,7 @@ func TestALustreIsMadeAndGrows(t *testing.T) {
 	w.Expect(w.condition(v1alpha1.ConditionStalled)).To(HaveField("Reason", v1alpha1.ReasonNoDevices), "one node has no third disk")
 }
 
-func TestALustreThatIsDeletedLetsGoOfItsDisksAndIsMadeAgainOverThem(t *testing.T) {
+func TestADeletedLustreReleasesItsDisksAndIsCreatedAgainOverThem(t *testing.T) {
 	w := newWorld(t)
 	k := w.lustreWorld()
 	k.lustre(nil)
@@ -172,7 +172,7 @@ func TestANodeOfALustreThatDoesNotAnswerIsUnknownAndTheOthersAreNot(t *testing.T
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue))
 }
 
-func TestAnOperatorOfALustreThatIsKilledAtAnyWriteGivesNoIndexTwice(t *testing.T) {
+func TestAnOperatorOfALustreThatIsKilledAfterAnyWriteAssignsNoIndexTwice(t *testing.T) {
 	w := newWorld(t)
 	k := w.lustreWorld()
 	k.lustre(nil)
@@ -301,7 +301,7 @@ func TestAnOSTIsEmptiedProvenEmptyTakenOutAndForgotten(t *testing.T) {
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 }
 
-func TestALustreGoesOnWithoutANodeWhoseOSTsAreLostWhenAPersonAcceptsThat(t *testing.T) {
+func TestALustreGoesOnWithoutANodeWithLostOSTsWhenAPersonAcceptsTheLoss(t *testing.T) {
 	w := newWorld(t)
 	k := w.lustreWorld()
 	k.lustre(nil)

@@ -163,7 +163,7 @@ func TestTwoNodesOfALustreServeEachOthersTargets(t *testing.T) {
 	p.Expect(c.Writes()).To(BeEmpty())
 }
 
-func TestATargetOfAMachineThatIsOffIsTakenOverByThePersonsWordAlone(t *testing.T) {
+func TestATargetOfAMachineThatIsOffIsTakenOverByAPersonsConfirmation(t *testing.T) {
 	p := pairedWorld(t)
 	p.loses(p.one)
 	p.goesOn()
@@ -230,7 +230,7 @@ func TestAnOperatorThatIsKilledAfterAnyWriteOfAMoveIsFollowedByOneThatGoesOn(t *
 	p.Expect(p.ready()).To(HaveField("Reason", v1alpha1.ReasonHealthy), p.ready().Message)
 }
 
-func TestADeletedLustreHasItsTargetsGivenBackBeforeTheirNodeLetsThemGo(t *testing.T) {
+func TestTheTargetsOfADeletedLustreAreHandedBackBeforeTheirNodeReleasesThem(t *testing.T) {
 	p := pairedWorld(t)
 	p.cordons(p.one, true)
 	p.goesOn()

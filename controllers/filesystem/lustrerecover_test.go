@@ -144,7 +144,7 @@ func TestALostMGTServesAgainOnAnotherDiskOfItsNodeWhenAPersonHasApprovedThePlan(
 	w.Expect(w.restores).To(HaveLen(1))
 }
 
-func TestAnMGSThatSaysSomethingElseThanTheBackupIsNamed(t *testing.T) {
+func TestAnMGSThatDiffersFromTheBackupIsReported(t *testing.T) {
 	t.Parallel()
 	w := newLostMGT(t)
 	w.compares = spec.RecoveryAnswer{Found: []spec.RecoveryFound{}, Message: "record 16 of the log pfs-client is another one"}

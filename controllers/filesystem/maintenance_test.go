@@ -330,7 +330,7 @@ func TestANodeThatHoldsWhatNoOtherHasGoesOnlyWhenAPersonAllowsThisMaintenance(t 
 	w.Expect(w.drains(master)).To(BeFalse())
 }
 
-func TestAMaintenanceThatIsTooLongIsSaidAndEndsForTheFilesystem(t *testing.T) {
+func TestAMaintenanceThatIsTooLongIsReportedAndEndsForTheFilesystem(t *testing.T) {
 	w := guardedWorld(t)
 	node := w.nodes[1]
 	w.change(func(fs *v1alpha1.FileSystem) {
@@ -388,7 +388,7 @@ func TestANodeThatIsGoneForGoodIsNotLeftInMaintenance(t *testing.T) {
 	w.Expect(w.get().Status.Maintenance).To(BeEmpty())
 }
 
-func TestARebootThatAskedNobodyIsSeenAndSaid(t *testing.T) {
+func TestAnUnannouncedRebootIsNoticedAndReported(t *testing.T) {
 	w := guardedWorld(t)
 	node := w.nodes[2]
 	w.Expect(w.fileSystemNodes()[node].Status.BootID).To(Equal("first"))
@@ -409,7 +409,7 @@ func TestARebootThatAskedNobodyIsSeenAndSaid(t *testing.T) {
 	w.Expect(w.maintenance(node)).To(BeZero())
 }
 
-func TestANodeIsNotLetGoWhileTheFilesystemIsNotWellOrSomebodyMeasuresIt(t *testing.T) {
+func TestANodeMayNotBeAwayWhileTheFilesystemIsUnhealthyOrABenchmarkRuns(t *testing.T) {
 	w := guardedWorld(t)
 	node := w.nodes[1]
 	w.data = &backend.DataHealth{Known: true, Undergoal: 3, Stable: 5, Fewest: 1}
@@ -429,7 +429,7 @@ func TestANodeIsNotLetGoWhileTheFilesystemIsNotWellOrSomebodyMeasuresIt(t *testi
 	w.Expect(w.asks(w.another(run))).NotTo(BeEmpty(), "nobody measures a filesystem while a node of it is away")
 }
 
-func TestANodeOnWhichNothingTakesPartHasNothingToGuard(t *testing.T) {
+func TestANodeWithoutAnythingOnlineHasNothingToGuard(t *testing.T) {
 	w := guardedWorld(t)
 	node := w.nodes[1]
 	w.lost = append(w.lost, node+":/data/ssd0")
@@ -524,13 +524,13 @@ func TestAFileSystemThatIsDeletedDuringAMaintenanceEndsItFirst(t *testing.T) {
 			w.Expect(w.modesNow()).To(Equal(map[string]bool{w.ip(node) + "/9435": false}))
 			w.eventsOf("")
 			w.stops(5)
-			w.Expect(w.letGo()).To(BeTrue())
+			w.Expect(w.finalizerRemoved()).To(BeTrue())
 			w.Expect(w.eventsOf(v1alpha1.ReasonInMaintenance)).To(BeEmpty())
 		})
 	}
 }
 
-func TestADeletionDoesNotWaitForEverForAFilesystemThatHearsNothingOfItsMaintenance(t *testing.T) {
+func TestADeletionDoesNotWaitForeverForTheEndOfAMaintenance(t *testing.T) {
 	w := guardedWorld(t)
 	w.cordons(w.nodes[1], true)
 	w.goesOn()
@@ -538,14 +538,14 @@ func TestADeletionDoesNotWaitForEverForAFilesystemThatHearsNothingOfItsMaintenan
 	w.eventsOf("")
 	w.Expect(server.Client.Delete(w.ctx, w.get())).To(Succeed())
 	w.stops(3)
-	w.Expect(w.letGo()).To(BeFalse())
+	w.Expect(w.finalizerRemoved()).To(BeFalse())
 	w.Expect(w.sets()).NotTo(BeEmpty())
 	w.Expect(w.condition(v1alpha1.ConditionReconciling).Message).To(ContainSubstring("the daemons are stopped when the master answers, or 2m0s after the deletion"))
 	w.alter = func(operator *filesystem.Reconciler) {
 		operator.Clock = clocktesting.NewFakePassiveClock(time.Now().Add(3 * time.Minute))
 	}
 	w.stops(8)
-	w.Expect(w.letGo()).To(BeTrue())
+	w.Expect(w.finalizerRemoved()).To(BeTrue())
 	w.Expect(w.eventsOf(v1alpha1.ReasonInMaintenance)).To(HaveExactElements(ContainSubstring("was not told within 2m0s")))
 }
 
@@ -558,8 +558,8 @@ func (w *world) stops(n int) {
 	}
 }
 
-// letGo reports whether the operator has removed its finalizer, so that the rest is for the garbage collector.
-func (w *world) letGo() bool {
+// finalizerRemoved reports whether the operator has removed its finalizer, so that the rest is for the garbage collector.
+func (w *world) finalizerRemoved() bool {
 	w.t.Helper()
 	fs := &v1alpha1.FileSystem{}
 	err := server.Client.Get(w.ctx, w.key(), fs)
@@ -588,7 +588,7 @@ func TestADeletedFileSystemHasNoGuardsAndTrapsNoNode(t *testing.T) {
 	}
 }
 
-func TestGuardsFollowTaintsOfPeopleAndTheOperatorsImageAndAnyThatIsLostIsMadeAnew(t *testing.T) {
+func TestGuardsFollowTaintsAndTheOperatorsImageAndLostOnesAreCreatedAgain(t *testing.T) {
 	w := guardedWorld(t)
 	node := w.nodes[1]
 	w.changeNode(node, func(n *corev1.Node) {

@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-func TestAServerIsToldOfItsDisksWhenAllOfItsNodeAreMade(t *testing.T) {
+func TestTheNodeFileGetsTheDisksOfANodeTogether(t *testing.T) {
 	now := time.Unix(1000, 0)
 	finished := &v1alpha1.TargetProvisioned{Finished: new(metav1.Unix(900, 0))}
 	for name, c := range map[string]struct {

@@ -64,7 +64,7 @@ func clientSeries(t *testing.T, name string) map[string]float64 {
 	return out
 }
 
-func TestTheMetricsOfClientsAreWhatTheAgentsHaveSeen(t *testing.T) {
+func TestTheMetricsOfClientsAreTheAgentsObservations(t *testing.T) {
 	g := NewWithT(t)
 	const given, lost = "parallelfs_filesystem_client_evictions", "parallelfs_filesystem_client_disconnected_targets"
 	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "of-clients", Name: "lake"}}

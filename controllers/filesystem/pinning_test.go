@@ -27,7 +27,7 @@ func (w *world) processors(chunkserver v1alpha1.DaemonPlacement) {
 	w.settle()
 }
 
-func TestWhereDaemonsRunIsToldAsTheKernelSaysAndAContradictionNamesBothSides(t *testing.T) {
+func TestPlacementsAreThoseOfTheKernelAndAContradictionNamesBothSides(t *testing.T) {
 	w := newWorld(t)
 	w.alive = true
 	onNode := func(numa int32) func(fs *v1alpha1.FileSystem) {

@@ -31,7 +31,7 @@ func restarting() (*pass, *clocktesting.FakeClock) {
 	return p, clock
 }
 
-func TestWhatIsAwayIsPlannedWhileOnlyPlannedStepsExplainIt(t *testing.T) {
+func TestAnAbsenceIsPlannedWhilePlannedStepsExplainAllOfIt(t *testing.T) {
 	restart := func(p *pass) { p.plan(types.NamespacedName{Name: "pod-n1"}) }
 	for name, c := range map[string]struct {
 		change func(p *pass, clock *clocktesting.FakeClock)

@@ -29,7 +29,7 @@ func TestAFileSystemStaysReadyWhileTheOperatorRestartsItsChunkserversInTurn(t *t
 	})
 
 	c := server.Killable(t, -1)
-	operator := w.operator(c) // one process restarts all of them, so it has planned what is away
+	operator := w.operator(c) // one process restarts all of them, so it has planned every absence
 	away := map[string]bool{}
 	pass := func() {
 		t.Helper()

@@ -170,7 +170,7 @@ func TestALostClusterIsRebuiltFromItsDisksWithOneApproval(t *testing.T) {
 	w.Expect(w.numbers()).To(HaveKeyWithValue("storage-ssd."+w.nodes[0]+"/"+w.target(more).Name, "id 5 initialized true"))
 }
 
-func TestARebuildWhoseOperatorsAreKilledAfterEveryWriteEndsInTheSameState(t *testing.T) {
+func TestARebuildWithAKillAfterEveryWriteEndsInTheSameState(t *testing.T) {
 	w := newWorld(t)
 	w.grownBeeGFS()
 	before, had := w.get(), w.numbers()
@@ -194,7 +194,7 @@ func TestARebuildWhoseOperatorsAreKilledAfterEveryWriteEndsInTheSameState(t *tes
 	w.Expect(w.hive.refused).To(BeEmpty())
 }
 
-func TestWhatIsKnownServesAndNothingNewIsGivenWhileADiskIsNotRead(t *testing.T) {
+func TestRecordedTargetsServeAndNothingNewIsAssignedWhileADiskIsUnread(t *testing.T) {
 	w := newWorld(t)
 	_, _, data := w.grownBeeGFS()
 	before, had := w.get(), w.numbers()
@@ -223,7 +223,7 @@ func TestWhatIsKnownServesAndNothingNewIsGivenWhileADiskIsNotRead(t *testing.T) 
 	w.Expect(w.ready()).To(HaveField("Status", metav1.ConditionTrue), "%s", w.ready().Message)
 }
 
-func TestTwoDisksThatClaimOneNumberAreNamedAndNothingIsGiven(t *testing.T) {
+func TestTwoDisksThatClaimOneNumberAreNamedAndNothingIsAssigned(t *testing.T) {
 	w := newWorld(t)
 	_, _, data := w.grownBeeGFS()
 	before := w.get()
@@ -242,7 +242,7 @@ func TestTwoDisksThatClaimOneNumberAreNamedAndNothingIsGiven(t *testing.T) {
 	w.Expect(w.given()).To(BeEmpty())
 }
 
-func TestAMooseFSIsRebuiltWithItsSlotsAndItsMasterIsNeverMadeAnew(t *testing.T) {
+func TestAMooseFSIsRebuiltWithItsSlotsAndItsMasterIsNeverInitializedAgain(t *testing.T) {
 	w := newWorld(t)
 	metadata, data := w.threeDisks()
 	var more []*fakeDisk

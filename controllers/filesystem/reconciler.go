@@ -83,7 +83,7 @@ type Reconciler struct {
 	remembering sync.Mutex
 
 	// seen holds what this manager has seen so far, choices the choices of disks that are carried out, and pace when passes have ended.
-	seen    sightings
+	seen    observations
 	choices choices
 	pace    pace
 	// handles caches what names the volumes that Kubernetes has attached.
@@ -239,9 +239,9 @@ func (p *pass) phases() []phase {
 			{name: "end the maintenance of nodes", do: p.endMaintenance},
 			{name: "look at what is left", do: p.lookBack},
 			{name: "stop the daemons", do: p.stopDaemons},
-			{name: "let go of the disks", do: p.releaseDisks},
+			{name: "release the disks", do: p.releaseDisks},
 			{name: "take the labels from nodes", do: p.unlabelNodes},
-			{name: "let go", do: p.letGo},
+			{name: "end the deletion", do: p.endDeletion},
 		}
 	}
 	return []phase{
@@ -344,7 +344,7 @@ func (p *pass) claim(ctx context.Context) error {
 		return nil
 	}
 	if err := passes.Claim(ctx, p.Client, p.fs); err != nil {
-		return err //nolint:wrapcheck // the phase has a name
+		return err //nolint:wrapcheck // the phase adds its name
 	}
 	p.complete()
 	p.read = p.fs.DeepCopy()

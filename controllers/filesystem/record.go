@@ -27,7 +27,7 @@ func (p *pass) allocate(ctx context.Context) (err error) {
 		p.problems = append(p.problems, *problem)
 	}
 	if p.allocation, err = decisions.AllocateReachable(p.backend, p.in); err != nil {
-		return err //nolint:wrapcheck // the phase has a name
+		return err //nolint:wrapcheck // the phase adds its name
 	}
 	if p.allocation.Waits {
 		// A new filesystem reads its disks first. Disks that are not chosen yet have no agent that reads them.
@@ -40,7 +40,7 @@ func (p *pass) allocate(ctx context.Context) (err error) {
 			return err
 		}
 		if p.allocation, err = decisions.AllocateReachable(p.backend, p.in); err != nil {
-			return err //nolint:wrapcheck // the phase has a name
+			return err //nolint:wrapcheck // the phase adds its name
 		}
 	}
 	if why := p.allocation.Unread; why != "" {
@@ -73,7 +73,7 @@ func (p *pass) record(ctx context.Context) error {
 			return err
 		}
 		if p.allocation, err = p.backend.Allocate(p.in); err != nil {
-			return err //nolint:wrapcheck // the phase has a name
+			return err //nolint:wrapcheck // the phase adds its name
 		}
 	}
 	return nil

@@ -73,7 +73,7 @@ func (w *world) noIDTwice(had map[string]string) {
 	}
 }
 
-func TestAManagerThatReadsOldListsGivesNoIDTwice(t *testing.T) {
+func TestAManagerThatReadsOldListsAssignsNoIDTwice(t *testing.T) {
 	w := newWorld(t)
 	w.beeGFS(nil)
 	before := w.listNodes()
@@ -109,7 +109,7 @@ func TestAManagerThatReadsOldListsGivesNoIDTwice(t *testing.T) {
 	w.Expect(w.idsByOwner()).To(HaveLen(12))
 }
 
-func TestOperatorsOfABeeGFSThatAreKilledAfterEveryWriteGiveNoIDTwice(t *testing.T) {
+func TestOperatorsOfABeeGFSThatAreKilledAfterEveryWriteAssignNoIDTwice(t *testing.T) {
 	w := newWorld(t)
 	_, _, data := w.beeGFSOnDisks()
 	had := map[string]string{}
@@ -141,7 +141,7 @@ func TestAFileSystemNodeThatIsDeletedByHandIsKeptAndGoesWithItsFileSystem(t *tes
 	kept := w.fileSystemNodes()[w.nodes[1]]
 	w.Expect(kept.UID).To(Equal(n.UID))
 	w.Expect(kept.Status.Conditions).To(ContainElement(And(HaveField("Type", v1alpha1.ConditionStalled), HaveField("Reason", v1alpha1.ReasonRecordKept),
-		HaveField("Message", ContainSubstring("the record of what meta-0, meta-1, storage-ssd were given")))))
+		HaveField("Message", ContainSubstring("the record of the assignments of meta-0, meta-1, storage-ssd")))))
 	w.Expect(w.said()).To(ContainElement(ContainSubstring("Warning RecordKept this FileSystemNode was deleted")))
 	w.Expect(w.numbersGiven()).To(Equal(numbers))
 	w.Expect(w.uids()).To(Equal(pods), "its servers go on")
@@ -160,7 +160,7 @@ func TestAFileSystemNodeThatIsDeletedByHandIsKeptAndGoesWithItsFileSystem(t *tes
 	w.collectGarbage()
 }
 
-func TestAFileSystemThatWaitsForItsDependentsLetsItsFileSystemNodesGo(t *testing.T) {
+func TestAFileSystemThatWaitsForItsDependentsReleasesItsFileSystemNodes(t *testing.T) {
 	w := newWorld(t)
 	w.beeGFS(nil)
 	w.settle()
@@ -177,7 +177,7 @@ func TestAFileSystemThatWaitsForItsDependentsLetsItsFileSystemNodesGo(t *testing
 	w.Expect(w.fileSystemNodes()).To(BeEmpty())
 }
 
-func TestTheIDsOfAFileSystemNodeThatWasRemovedByForceAreGivenToNobody(t *testing.T) {
+func TestTheIDsOfAFileSystemNodeThatWasRemovedByForceAreNotAssignedAgain(t *testing.T) {
 	w := newWorld(t)
 	w.beeGFS(nil)
 	w.settle()

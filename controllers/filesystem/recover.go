@@ -183,7 +183,7 @@ func (p *pass) recoveryJobs(ctx context.Context, listed []client.ListOption) ([]
 func (p *pass) startRecovery(ctx context.Context, recoverer backend.Recoverer, request backend.RecoveryRequest, label string) error {
 	job, told, err := recoverer.RecoveryJob(p.in, request)
 	if err != nil {
-		return err //nolint:wrapcheck // the backend says what is wrong
+		return err //nolint:wrapcheck // the error of the backend is complete
 	}
 	text, err := json.Marshal(told)
 	if err != nil {

@@ -247,7 +247,7 @@ func TestALostMasterServesAgainOnAnotherNodeWhenAPersonHasApprovedThePlan(t *tes
 	w.Expect(w.restores).To(HaveLen(1))
 }
 
-func TestOfTwoCandidatesThatAreAlikeAPersonChoosesOneAndThePlanIsOfThatOne(t *testing.T) {
+func TestAPersonChoosesBetweenTwoEqualCandidatesForThePlan(t *testing.T) {
 	t.Parallel()
 	w := newWreck(t)
 	w.has["vault"].Found[0].Version = 500

@@ -113,7 +113,7 @@ func (p *pass) lookForRefusals(ctx context.Context) error {
 		as[all[i].uid] = how{}
 	}
 	now := p.Order.Now()
-	since := p.Reconciler.seen.see(sight{client.ObjectKeyFromObject(p.fs), "askers"}, maps.All(as), now)
+	since := p.Reconciler.seen.see(observedGroup{client.ObjectKeyFromObject(p.fs), "askers"}, maps.All(as), now)
 	var refused []asker
 	asked := 0
 	for i := range all {
@@ -124,7 +124,7 @@ func (p *pass) lookForRefusals(ctx context.Context) error {
 		if a.words == "" && asked < mostRefusals {
 			asked++
 			if a.words, err = refusals.Of(ctx, p.Reader, a.Owner); err != nil {
-				return err //nolint:wrapcheck // it says what it did
+				return err //nolint:wrapcheck // the error describes the request
 			}
 		}
 		if a.words != "" {
@@ -204,7 +204,7 @@ func (r *Reconciler) agentsRefused(ctx context.Context) (string, error) {
 	}
 	var set appsv1.DaemonSet
 	if err := r.Reader.Get(ctx, r.Agents, &set); err != nil {
-		return "", client.IgnoreNotFound(err) //nolint:wrapcheck // the phase has a name
+		return "", client.IgnoreNotFound(err) //nolint:wrapcheck // the phase adds its name
 	}
 	if set.Status.DesiredNumberScheduled <= set.Status.CurrentNumberScheduled {
 		return "", nil
@@ -212,7 +212,7 @@ func (r *Reconciler) agentsRefused(ctx context.Context) (string, error) {
 	owner := askerOf("DaemonSet", &set).Owner
 	words, err := refusals.Of(ctx, r.Reader, owner)
 	if err != nil || words == "" {
-		return "", err //nolint:wrapcheck // it says what it did
+		return "", err //nolint:wrapcheck // the error describes the request
 	}
 	return refusals.Sentence(owner, 0, words, refusals.Fields{
 		PriorityClass: "agent.priorityClassName of the chart", Resources: "agent.resources of the chart",

@@ -76,7 +76,7 @@ func refusing(t *testing.T) (*pass, *clocktesting.FakePassiveClock) {
 	}, clock
 }
 
-func TestPodsThatTheAPIServerRefusesAreSaidInItsOwnWords(t *testing.T) {
+func TestRefusedPodsAreReportedInTheWordsOfTheAPIServer(t *testing.T) {
 	g := NewWithT(t)
 	p, clock := refusing(t)
 	g.Expect(p.lookForRefusals(t.Context())).To(Succeed())
@@ -118,7 +118,7 @@ func TestARefusalIsOverWhenAPodOfTheSetWasMadeLater(t *testing.T) {
 	g.Expect(p.problems[0].Message).To(HavePrefix("the pods of DaemonSet scratch-master are refused"), "of two pods that are still missing nothing is known")
 }
 
-func TestWhyNoAgentRunsIsSaidInTheWordsOfTheAPIServer(t *testing.T) {
+func TestTheReasonWhyNoAgentRunsIsTheMessageOfTheAPIServer(t *testing.T) {
 	g := NewWithT(t)
 	p, _ := refusing(t)
 	words, err := p.agentsRefused(t.Context())

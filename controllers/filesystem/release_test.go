@@ -64,7 +64,7 @@ func (w *world) mounted() (n int) {
 	return n
 }
 
-func TestADeletedFileSystemLetsGoOfItsDisksAndFindsThemAgain(t *testing.T) {
+func TestADeletedFileSystemReleasesItsDisksAndFindsThemAgain(t *testing.T) {
 	w, metadata, data := onRunningDisks(t, nil)
 	w.delete()
 	w.Expect(w.gone()).To(BeTrue())
@@ -82,7 +82,7 @@ func TestADeletedFileSystemLetsGoOfItsDisksAndFindsThemAgain(t *testing.T) {
 	w.Expect(w.formats()).To(Equal(4), "no disk was formatted again")
 }
 
-func TestDestroyWipesTheDisksOfAFileSystemWhoseUIDConfirmsIt(t *testing.T) {
+func TestDestroyWipesDisksOnlyIfTheUIDOfTheFileSystemConfirmsIt(t *testing.T) {
 	w, _, _ := onRunningDisks(t, nil)
 	w.change(func(fs *v1alpha1.FileSystem) {
 		fs.Spec.DeletionPolicy, fs.Spec.ConfirmDestroy = v1alpha1.DeletionDestroy, string(fs.UID)
@@ -200,7 +200,7 @@ func (w *world) giveUp(node string) {
 	}
 }
 
-func TestANodeThatIsGoneForGoodIsGivenUpWithOneCommandWhichSaysWhatIsLost(t *testing.T) {
+func TestALostNodeIsDecommissionedByOneCommandWhichListsTheLoss(t *testing.T) {
 	w, _, data := onRunningDisks(t, nil)
 	w.agentGone(w.nodes[2])
 	w.Expect(server.Client.Delete(w.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.nodes[2]}})).To(Succeed())

@@ -31,7 +31,7 @@ type readSecret struct {
 func (r *secretReader) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
 	secret, ok := into.(*corev1.Secret)
 	if !ok || r.keep == 0 {
-		return r.Client.Get(ctx, key, into, options...) //nolint:wrapcheck // it stands for the client
+		return r.Client.Get(ctx, key, into, options...) //nolint:wrapcheck // it replaces the client
 	}
 	r.mutex.Lock()
 	known, there := r.read[key]
@@ -63,11 +63,11 @@ func (r *secretReader) forget() {
 // Apply implements client.Client.
 func (r *secretReader) Apply(ctx context.Context, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
 	defer r.forget()                               // for any object: without changes nothing is applied
-	return r.Client.Apply(ctx, object, options...) //nolint:wrapcheck // it stands for the client
+	return r.Client.Apply(ctx, object, options...) //nolint:wrapcheck // it replaces the client
 }
 
 // Delete implements client.Client.
 func (r *secretReader) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
 	defer r.forget()
-	return r.Client.Delete(ctx, object, options...) //nolint:wrapcheck // it stands for the client
+	return r.Client.Delete(ctx, object, options...) //nolint:wrapcheck // it replaces the client
 }

@@ -72,7 +72,7 @@ func TestASecretIsReadAgainWhenItsTimeIsOverOrSomethingWasWritten(t *testing.T) 
 	})
 }
 
-func TestALeaseThatWasLetGoIsLookedAtAgainAfterAWhileAndOnceItWasTaken(t *testing.T) {
+func TestAReleasedLeaseIsReadAgainAfterAWhileAndOnceItWasTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, server := NewWithT(t), &reads{}
 		h := &hold{fs: &v1alpha1.FileSystem{}, reconciler: &Reconciler{Client: server, Reader: server, Reread: time.Minute, Clock: clock.RealClock{}}}

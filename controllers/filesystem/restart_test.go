@@ -462,7 +462,7 @@ func node(name string, ready corev1.ConditionStatus) corev1.Node {
 	}
 }
 
-func TestWhatAContainerSaysOfWhyItDoesNotRun(t *testing.T) {
+func TestTheMessageOfAContainerThatDoesNotRun(t *testing.T) {
 	cases := map[string]struct {
 		status corev1.ContainerStatus
 		says   string

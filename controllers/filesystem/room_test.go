@@ -65,7 +65,7 @@ func TestAFileSystemWithAFullPoolIsNotReady(t *testing.T) {
 	}
 }
 
-func TestASelectorThatMatchesNoNodeIsSaid(t *testing.T) {
+func TestASelectorThatMatchesNoNodeIsReported(t *testing.T) {
 	g := NewWithT(t)
 	fs := &v1alpha1.FileSystem{Spec: v1alpha1.FileSystemSpec{
 		Clients: &v1alpha1.ClientsSpec{NodeSelector: v1alpha1.NodeSelector{"client": "2"}},

@@ -12,7 +12,7 @@ import (
 )
 
 // A field that the comparison omits would never be written again.
-func TestEveryFieldOfATargetTellsItFromAnotherOne(t *testing.T) {
+func TestEveryFieldOfATargetDistinguishesIt(t *testing.T) {
 	g := NewWithT(t)
 	values := []any{
 		"x", int32(7), true, map[string]v1alpha1.VariableValue{"X": "y"}, new(metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))),

@@ -7,7 +7,7 @@ import (
 )
 
 // largestStatus is the maximum size of a status as JSON without its certificate, in bytes. A healthy filesystem of any size needs a
-// twentieth of it. The certificate has bounds of its own (CertificateStatus), of 13 KiB in all: what proves a server is not shortened.
+// twentieth of it. The certificate has its own bounds (CertificateStatus), 13 KiB in all: a shortened certificate would verify no server.
 const largestStatus = 64 << 10
 
 // fit makes a status small enough if very much is wrong at once. First it shortens all messages equally, then it drops the last entries of

@@ -109,7 +109,7 @@ func TestADeletionWaitsForNoDaemonSetAndNoPodOfStrangers(t *testing.T) {
 	g.Expect(p.gone).To(BeFalse())
 }
 
-func TestDaemonsAreLeftThatTheGarbageCollectorMadeNobodys(t *testing.T) {
+func TestDaemonsOrphanedByTheGarbageCollectorAreLeftAlone(t *testing.T) {
 	deleted := metav1.NewTime(time.Now())
 	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{UID: "fs", DeletionTimestamp: &deleted}}
 	set := func(uid types.UID, age time.Duration, owner ...metav1.OwnerReference) appsv1.DaemonSet {

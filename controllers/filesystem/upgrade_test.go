@@ -311,7 +311,7 @@ func TestAVersionIsChangedFreelyUntilADaemonWasMade(t *testing.T) {
 	w.Expect(w.run("chunkserver")).To(Equal(map[string]int{oldVersion: 3}))
 }
 
-func TestAnUpgradeBeginsOnlyWithABackupOrAPersonsWordForThisVersion(t *testing.T) {
+func TestAnUpgradeBeginsOnlyWithABackupOrAPersonsApprovalForThisVersion(t *testing.T) {
 	w := olderMooseFS(t)
 	before := w.uids()
 	w.change(func(fs *v1alpha1.FileSystem) {
@@ -358,7 +358,7 @@ func TestAnUpgradeBeginsWithABackupThatWasMadeSinceItWasAskedFor(t *testing.T) {
 	v.Expect(v.get().Status).To(And(HaveField("Version", newVersion), HaveField("UpgradeAsked", BeNil())))
 }
 
-func TestAnUpgradeBeginsOnlyWhileTheFilesystemIsWell(t *testing.T) {
+func TestAnUpgradeBeginsOnlyWhileTheFilesystemIsHealthy(t *testing.T) {
 	w := olderMooseFS(t)
 	before := w.uids()
 	w.lost = []string{w.nodes[1] + ":/data/ssd0"}

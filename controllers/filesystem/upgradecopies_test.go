@@ -23,7 +23,7 @@ func (upgradable) UpgradePath(string, string) string              { return "" }
 func (upgradable) UpgradeSkew(backend.Input, string) string       { return "" }
 func (upgradable) Members(backend.Input) ([]client.Object, error) { return nil, nil }
 
-func TestAnUpgradeBeginsOnlyWithAProvenCopyOfTheMetadataOrAPersonsWordForThisVersion(t *testing.T) {
+func TestAnUpgradeBeginsOnlyWithAProvenCopyOfTheMetadataOrAPersonsApprovalForThisVersion(t *testing.T) {
 	const waits, goesOn = "begins when a copy of the metadata is proven", "begins when all that the spec asks for is made"
 	type copies = []v1alpha1.MetadataCopyStatus
 	on := func(node string, result v1alpha1.MetadataCopyResult) v1alpha1.MetadataCopyStatus {

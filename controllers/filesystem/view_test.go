@@ -25,7 +25,7 @@ func diskOf(name string, role v1alpha1.Role, node string, slot int32) v1alpha1.S
 	}
 }
 
-func TestATargetIsSeenAsItsFilesAreOrAsTheServerThatUsesItAlone(t *testing.T) {
+func TestATargetIsShownWithTheStateOfItsFilesOrOfItsOnlyServer(t *testing.T) {
 	g := NewWithT(t)
 	own := []v1alpha1.StorageTarget{
 		diskOf("files", v1alpha1.RoleStorage, "oss1", 0), diskOf("unlisted", v1alpha1.RoleStorage, "oss1", 0),
@@ -58,7 +58,7 @@ func TestATargetIsSeenAsItsFilesAreOrAsTheServerThatUsesItAlone(t *testing.T) {
 	}
 }
 
-func TestOfAFilesystemThatGrowsNothingNewIsToldOfSingleTargetsAndNodes(t *testing.T) {
+func TestAGrowingFilesystemWritesNoViewsOfNewTargetsAndNodes(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Unix(1000, 0)
 	order := clocktesting.NewFakePassiveClock(now)
@@ -110,7 +110,7 @@ func TestOfAFilesystemThatGrowsNothingNewIsToldOfSingleTargetsAndNodes(t *testin
 	g.Expect(slices.Sorted(maps.Keys(view.Nodes))).To(Equal([]string{"fails", "runs"}))
 }
 
-func TestTheSpaceOfATargetIsToldInStepsUnlessItIsEmptied(t *testing.T) {
+func TestTheUsedSpaceOfATargetIsReportedInStepsUnlessItIsDrained(t *testing.T) {
 	g := NewWithT(t)
 	told := func(usedBytes int64, removing bool) int64 {
 		return serviceOf(&backend.TargetStatus{CapacityBytes: 1000, UsedBytes: usedBytes, Removing: removing}).UsedBytes
@@ -120,7 +120,7 @@ func TestTheSpaceOfATargetIsToldInStepsUnlessItIsEmptied(t *testing.T) {
 	g.Expect(serviceOf(&backend.TargetStatus{UsedBytes: 7}).UsedBytes).To(Equal(int64(7)), "of a size that nobody knows")
 }
 
-func TestOfAFilesystemThatCanNotMoveDataNoTargetCanBeRemoved(t *testing.T) {
+func TestATargetOfAFilesystemThatCanNotMoveDataCanNotBeRemoved(t *testing.T) {
 	g := NewWithT(t)
 	leaves := diskOf("files", v1alpha1.RoleStorage, "oss1", 0)
 	leaves.Spec.Remove = true
@@ -131,7 +131,7 @@ func TestOfAFilesystemThatCanNotMoveDataNoTargetCanBeRemoved(t *testing.T) {
 	g.Expect(targets["files"].Silent).To(BeTrue())
 }
 
-func TestANodeIsSeenAsItsServersAre(t *testing.T) {
+func TestANodeIsShownWithTheStateOfItsServers(t *testing.T) {
 	g := NewWithT(t)
 	nodes := []v1alpha1.FileSystemNode{{ObjectMeta: metav1.ObjectMeta{Name: "scratch-oss1-1"}, Spec: v1alpha1.FileSystemNodeSpec{Node: "oss1"}}}
 	seen := backend.Observation{
@@ -234,7 +234,7 @@ func TestTheStatusCountsServersByTheirVersions(t *testing.T) {
 	g.Expect(versions(seen)).To(Equal([]v1alpha1.VersionCount{{Version: "1.0", Servers: 1}, {Version: "1.1", Servers: 2}}))
 }
 
-func TestAShortPauseOfAServerIsNotToldOfEachOfItsTargets(t *testing.T) {
+func TestAShortPauseOfAServerIsNotReportedForEachTarget(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Unix(1000, 0)
 	order := clocktesting.NewFakePassiveClock(now)

@@ -20,7 +20,7 @@ func (keeping) Selectors(*v1alpha1.FileSystem) []backend.Selector {
 	return []backend.Selector{{Labels: v1alpha1.NodeSelector{"copies": ""}}}
 }
 
-func TestNodesWhoseServersDoNotSeeTheirDisksAreNamed(t *testing.T) {
+func TestNodesWithServersThatDoNotSeeTheirDisksAreNamed(t *testing.T) {
 	g := NewWithT(t)
 	own := []v1alpha1.StorageTarget{{}, {}, {}, {}, {}}
 	for i, node := range []string{"n2", "n1", "n1", "n3", "n4"} {

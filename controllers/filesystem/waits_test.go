@@ -110,7 +110,7 @@ func TestStalledIsWhatAPersonMustDoAndReconcilingWhatComesByItself(t *testing.T)
 			problems: []string{v1alpha1.ReasonTargetsMissing}, targets: away("dead", "proven"), own: []v1alpha1.StorageTarget{proven, dead},
 			ready: v1alpha1.ReasonDegradedService, reconciling: v1alpha1.ReasonTargetsMissing, degraded: v1alpha1.ReasonTargetsMissing,
 		},
-		"a disk is let go of": {
+		"a disk is released": {
 			problems: []string{v1alpha1.ReasonTargetsNotReady}, own: []v1alpha1.StorageTarget{proven, leaving},
 			ready: v1alpha1.ReasonDegradedService, reconciling: v1alpha1.ReasonTargetsNotReady, degraded: v1alpha1.ReasonTargetsNotReady,
 		},

@@ -61,7 +61,7 @@ func TestTheStatusOfANodeIsWrittenWhenItsServersStartAndWhenTheyAreUp(t *testing
 	w.Expect(writes).To(Equal(2 * len(w.nodes)))
 }
 
-func TestADiskThatDiesIsWrittenOnceToEachObjectThatShowsItAndTellsItOnce(t *testing.T) {
+func TestADeadDiskCausesOneWriteForEachObjectThatShowsItAndOneEvent(t *testing.T) {
 	w := newWorld(t)
 	data, _ := w.start()
 	w.said()

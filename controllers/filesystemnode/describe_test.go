@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-func TestANodeIsReadyWhenAllOfItsServersAndTargetsTakePart(t *testing.T) {
+func TestANodeIsReadyWhenAllOfItsServersAndTargetsAreOnline(t *testing.T) {
 	up := v1alpha1.MemberStatus{Name: "server-ssd", State: v1alpha1.StateOnline}
 	down := v1alpha1.MemberStatus{Name: "server-hdd", State: v1alpha1.StateOffline, Message: "it is being stopped"}
 	for name, c := range map[string]struct {
@@ -59,7 +59,7 @@ func TestANodeIsReadyWhenAllOfItsServersAndTargetsTakePart(t *testing.T) {
 	}
 }
 
-func TestOfANodeWhoseServersAreBeingStartedOneThingIsSaidUntilTheyAreOnline(t *testing.T) {
+func TestANodeWithStartingServersHasOneMessageUntilTheyAreOnline(t *testing.T) {
 	made := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	down := []v1alpha1.MemberStatus{{Name: "server-ssd", State: v1alpha1.StateOffline, Message: "there is no pod of it on the node"}}
 	up := []v1alpha1.MemberStatus{{Name: "server-ssd", State: v1alpha1.StateOnline}}
@@ -88,7 +88,7 @@ func TestOfANodeWhoseServersAreBeingStartedOneThingIsSaidUntilTheyAreOnline(t *t
 	}
 }
 
-func TestANodeThatWasGivenUpIsNotReadyAndSaysWhatBecameOfIt(t *testing.T) {
+func TestADecommissionedNodeIsNotReadyAndReportsItsState(t *testing.T) {
 	g := NewWithT(t)
 	node := &v1alpha1.FileSystemNode{}
 	waits := backend.Problem{Reason: v1alpha1.ReasonGiveUpWaits, Message: "not yet"}
@@ -107,7 +107,7 @@ func TestANodeThatWasGivenUpIsNotReadyAndSaysWhatBecameOfIt(t *testing.T) {
 	g.Expect(describe(node, views.Node{}).Conditions).To(HaveLen(1), "nobody says so any more")
 }
 
-func TestOfANewNodeItIsSaidAtOnceThatItsServersAreBeingStarted(t *testing.T) {
+func TestANewNodeShowsAtOnceThatItsServersAreStarting(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	node := &v1alpha1.FileSystemNode{ObjectMeta: metav1.ObjectMeta{Generation: 3}}

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-func TestWhatIsSaidOfTheMaintenanceOfANodeAndOfItsRebootsAndTheEvents(t *testing.T) {
+func TestTheMessagesAndEventsOfMaintenanceAndReboots(t *testing.T) {
 	may := &views.Maintenance{May: true, Problem: backend.Problem{Reason: v1alpha1.ReasonInMaintenance, Message: "it may be away"}}
 	waits := &views.Maintenance{Problem: backend.Problem{Reason: v1alpha1.ReasonMaintenanceWaits, Message: "it waits"}}
 	late := &views.Maintenance{Problem: backend.Problem{Reason: v1alpha1.ReasonMaintenanceTooLong, Message: "it takes too long"}}

@@ -3,7 +3,6 @@ package filesystemnode
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +15,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/cached"
 	"parallelfs.dev/operator/controllers/conditions"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 // release removes the finalizer of a deleted FileSystemNode that no longer records anything: its FileSystem is deleted or has released
@@ -79,8 +79,8 @@ func sayKept(node *v1alpha1.FileSystemNode, status *v1alpha1.FileSystemNodeStatu
 		meta.SetStatusCondition(&status.Conditions, *was) // with the time since when it is kept
 	}
 	conditions.Add(&status.Conditions, node.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionStalled, metav1.ConditionTrue,
-		v1alpha1.ReasonRecordKept, fmt.Sprintf("this FileSystemNode was deleted, but is kept as the record of what %s were given. The servers go on. It goes when FileSystem %s "+
-			"is deleted, or when all its servers have retired", strings.Join(members, ", "), node.Spec.FileSystem.Name))
+		v1alpha1.ReasonRecordKept, fmt.Sprintf("this FileSystemNode was deleted, but is kept as the record of the assignments of %s. The servers continue. It is removed when FileSystem %s "+
+			"is deleted, or when all its servers have retired", backend.List(members), node.Spec.FileSystem.Name))
 }
 
 // announce makes an event when a deletion begins to wait, and for news about a maintenance.

@@ -57,7 +57,7 @@ func TestAHolderIsWrittenAndReadInOneForm(t *testing.T) {
 	}
 }
 
-func TestWhoGetsTheLeaseThatARunHas(t *testing.T) {
+func TestWhichRequestGetsTheLeaseOfARun(t *testing.T) {
 	ended := metav1.NewTime(now)
 	suspended := []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonSuspended}}
 	cases := map[string]struct {
@@ -126,7 +126,7 @@ func createIn(c client.Client, object client.Object) error {
 	return c.Delete(context.Background(), object)
 }
 
-func TestAFileSystemKeepsItUntilItLetsGo(t *testing.T) {
+func TestAFileSystemKeepsTheLeaseUntilItReleasesIt(t *testing.T) {
 	g := NewWithT(t)
 	fs, r := fileSystem("fs-uid"), run("creates")
 	k := cluster(t, fs, r)
@@ -159,7 +159,7 @@ func TestKeepingItWritesOnceAMinute(t *testing.T) {
 	g.Expect(live(t, k).Spec.AcquireTime.Time).To(BeTemporally("==", now))
 }
 
-func TestTheLeaseOfAFileSystemThatWasMadeAnewGoesWithTheNewOne(t *testing.T) {
+func TestTheLeaseOfAFileSystemThatWasCreatedAgainBelongsToTheNewOne(t *testing.T) {
 	g := NewWithT(t)
 	r := run("creates")
 	k := cluster(t, r)
@@ -170,7 +170,7 @@ func TestTheLeaseOfAFileSystemThatWasMadeAnewGoesWithTheNewOne(t *testing.T) {
 	g.Expect(live(t, k).OwnerReferences).To(HaveExactElements(And(HaveField("Kind", "FileSystem"), HaveField("UID", types.UID("new")))))
 }
 
-func TestOfTwoWhoAskAtOnceOneGetsIt(t *testing.T) {
+func TestOneOfTwoConcurrentRequestsGetsTheLease(t *testing.T) {
 	g := NewWithT(t)
 	fs, r := fileSystem("fs-uid"), run("creates")
 	k := cluster(t, fs, r)
@@ -191,7 +191,7 @@ func TestOfTwoWhoAskAtOnceOneGetsIt(t *testing.T) {
 	g.Expect(*live(t, k).Spec.HolderIdentity).To(Equal(lease.OfRun(r).String()))
 }
 
-func TestALeaseOfSomebodyElseIsNotTaken(t *testing.T) {
+func TestALeaseOfAnotherHolderIsNotTaken(t *testing.T) {
 	g := NewWithT(t)
 	fs := fileSystem("fs-uid")
 	k := cluster(t, fs, &coordinationv1.Lease{

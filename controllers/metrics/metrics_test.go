@@ -159,7 +159,7 @@ func TestBackupsCopiesPoolsVersionsAndChecksComeFromTheStatus(t *testing.T) {
 		"filesystem_backup_timestamp_seconds{filesystem=none,namespace=ns} 0"), "backups are asked for, and there is none yet")
 }
 
-func TestOtherKindsAreCountedAndOnlyWhatIsNotWellHasASeriesOfItsOwn(t *testing.T) {
+func TestOtherKindsAreCountedAndOnlyUnhealthyObjectsHaveTheirOwnSeries(t *testing.T) {
 	owner := v1alpha1.TargetOwner{Name: "scratch"}
 	target := func(name string, conditions ...metav1.Condition) v1alpha1.StorageTarget {
 		return v1alpha1.StorageTarget{ObjectMeta: meta(name), Spec: v1alpha1.StorageTargetSpec{FileSystem: owner, Node: "n1", Role: "Storage", StoragePool: "ssd"},

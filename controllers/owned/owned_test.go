@@ -74,7 +74,7 @@ func TestAPodOutlivesItsController(t *testing.T) {
 	g.Expect(past.SawAny()).To(BeTrue())
 }
 
-func TestAWaitBelievesAPodWhoseControllerWasGoneBeforeTheProcessBeganForAWhile(t *testing.T) {
+func TestAWaitCountsAPodWhoseControllerWasGoneBeforeTheProcessStartedForAWhile(t *testing.T) {
 	began := noon.Add(time.Minute)
 	for name, c := range map[string]struct {
 		kind, name string

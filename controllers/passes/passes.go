@@ -39,5 +39,5 @@ func Claim(ctx context.Context, c client.Client, object client.Object) error {
 	}
 	controllerutil.AddFinalizer(object, v1alpha1.Finalizer)
 	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	return c.Patch(ctx, object, lock) //nolint:wrapcheck // the phase has a name
+	return c.Patch(ctx, object, lock) //nolint:wrapcheck // the phase adds its name
 }

@@ -11,7 +11,7 @@ import (
 
 var set = Fields{PriorityClass: "spec.pods.priorityClassName", Resources: "spec.pods.resources"}
 
-func TestTheWordsOfARefusalNameTheCommandThatMendsIt(t *testing.T) {
+func TestARefusalNamesTheCommandThatSolvesIt(t *testing.T) {
 	for name, c := range map[string]struct{ message, words, mend string }{
 		"Pod Security": {
 			`Error creating: pods "scratch-master-x7k2p" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)`,

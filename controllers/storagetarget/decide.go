@@ -136,7 +136,7 @@ func safeToRemove(f facts) *metav1.Condition {
 	switch {
 	case seen == nil && takenOut(f.target):
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonDataMoved
-		c.Message = "nothing on this target is needed any more; it is unmounted when its server has let go of it"
+		c.Message = "nothing on this target is needed any longer; it is unmounted when its server has released it"
 	case !asked:
 		c.Message = "waiting until the operator has asked the filesystem about this removal"
 	case seen == nil:

@@ -138,7 +138,7 @@ func TestSafeToRemove(t *testing.T) {
 				f.target.DeletionTimestamp = new(metav1.Now())
 				f.target.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSafeToRemove, Status: metav1.ConditionTrue}}
 			},
-			status: yes, reason: v1alpha1.ReasonDataMoved, says: "when its server has let go of it",
+			status: yes, reason: v1alpha1.ReasonDataMoved, says: "when its server has released it",
 		},
 		"a target that is deleted and never was safe is not": {
 			change: func(f *facts) {
@@ -214,7 +214,7 @@ func confirmed(f *facts) {
 	f.fileSystem.Spec.DeletionPolicy, f.fileSystem.Spec.ConfirmDestroy = v1alpha1.DeletionDestroy, string(f.fileSystem.UID)
 }
 
-func TestADeletedTargetGoesOnlyWhenItsDiskWasReleasedOrGivenUp(t *testing.T) {
+func TestADeletedTargetIsRemovedOnlyAfterItsDiskWasReleasedOrItsNodeDecommissioned(t *testing.T) {
 	condition := func(f *facts, kind string, status metav1.ConditionStatus) {
 		f.target.Status.Conditions = append(f.target.Status.Conditions, metav1.Condition{Type: kind, Status: status})
 	}

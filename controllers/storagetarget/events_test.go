@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-func TestEachNewsOfATargetIsToldOnceAndThatOfOthersNot(t *testing.T) {
+func TestEachChangeOfATargetIsReportedOnceAndThoseOfOthersNot(t *testing.T) {
 	condition := func(kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
 		return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: "because"}
 	}

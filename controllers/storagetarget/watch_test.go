@@ -127,7 +127,7 @@ func TestAStorageTargetFollowsItsFileSystemAndItsAgent(t *testing.T) {
 	g.Expect(target.Status.Conditions).To(ContainElement(HaveField("Reason", v1alpha1.ReasonProven)), "what the agent wrote is still there")
 	g.Expect(target.Status.Provisioned.UUID).To(Equal("aaaa"))
 
-	// It goes when the agent has let go of the disk.
+	// It is removed when the agent has released the disk.
 	g.Expect(server.Client.Delete(ctx, target)).To(Succeed())
 	agent(ctx, g, target, recorded, v1alpha1.ConditionReleased, v1alpha1.ReasonUnmounted)
 	g.Eventually(func() bool {

@@ -91,13 +91,14 @@ type SecretKeeper interface {
 	SecretName(fs *v1alpha1.FileSystem) (name, key string)
 }
 
-// Certified is a Backend with a server that uses a certificate of the user's.
+// Certified is a Backend with a server that uses the user's certificate.
 type Certified interface {
 	// CertificateSecret names the Secret of the type kubernetes.io/tls with the certificate; empty for none. The controller records it in
 	// status.certificate.
 	CertificateSecret(fs *v1alpha1.FileSystem) string
 	// CertifiedHost returns the name or address by which the operator's own clients verify the server with this certificate. If the
-	// certificate has none, lacks says so, to follow "the certificate". Both are empty while the server has no address.
+	// certificate has no such name, lacks is the reason, in words that follow "the certificate". Both are empty while the server has no
+	// address.
 	CertifiedHost(in Input, c *v1alpha1.CertificateStatus) (host, lacks string)
 }
 

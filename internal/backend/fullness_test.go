@@ -10,7 +10,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-func TestHowEvenlyDataLiesIsSaidInSteps(t *testing.T) {
+func TestTheSpreadOfDataIsReportedInSteps(t *testing.T) {
 	g := NewWithT(t)
 	holds := func(used int64) backend.TargetStatus {
 		return backend.TargetStatus{Online: true, UsedBytes: used, CapacityBytes: 1000}

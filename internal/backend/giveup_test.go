@@ -8,7 +8,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-func TestWhatWasGivenUpIsLeftOutUntilItsNodeIsBackAndItsServersStayLeftOut(t *testing.T) {
+func TestADecommissionedNodeIsLeftOutUntilItReturnsAndItsServersStayLeftOut(t *testing.T) {
 	g := NewWithT(t)
 	in := Input{
 		FileSystem: filesystem(), FileSystemNodes: onNodes("ssd", "n1", "n2"), Nodes: []Node{{Name: "n1", IP: "10.0.0.1", Ready: true}, {Name: "n2", IP: "10.0.0.2"}},

@@ -34,7 +34,7 @@ func with(d disruption.Disruption, change func(d *disruption.Disruption)) disrup
 	return d
 }
 
-func TestWhatMayBeAwayNowAndWhyTheOthersWait(t *testing.T) {
+func TestWhichNodesMayBeAwayAndWhyTheOthersWait(t *testing.T) {
 	type queue = []disruption.Disruption
 	down := func(d *disruption.Disruption) { d.Down = true }
 	mends := func(d *disruption.Disruption) { d.Mends, d.Why = true, "a disk is back" }
@@ -206,7 +206,7 @@ func TestWhatMayBeAwayNowAndWhyTheOthersWait(t *testing.T) {
 	}
 }
 
-func TestWhatWaitsForAPersonOrAWindowRests(t *testing.T) {
+func TestChangesThatWaitForAPersonOrAWindowRest(t *testing.T) {
 	closed := disruption.World{Answered: true, Closed: "the window opens at 2"}
 	untold := with(asked("a1"), func(d *disruption.Disruption) { d.Waits = "its agent has written" })
 	down := with(asked("a1"), func(d *disruption.Disruption) { d.Down = true })

@@ -109,7 +109,7 @@ func TestWhichNodesMayGoAndWhatTheOthersWaitFor(t *testing.T) {
 	}
 }
 
-func TestWhileANodeIsInMaintenanceNothingElseIsTakenAwayButWhatIsDownIsMended(t *testing.T) {
+func TestDuringAMaintenanceOnlyDaemonsThatAreDownRestart(t *testing.T) {
 	g := NewWithT(t)
 	w := disruption.World{Answered: true, Most: 9, Maintained: []string{"a1"}}
 	down := with(asked("b2"), func(d *disruption.Disruption) { d.Down = true })
@@ -119,7 +119,7 @@ func TestWhileANodeIsInMaintenanceNothingElseIsTakenAwayButWhatIsDownIsMended(t 
 	g.Expect(d.Rests(w)).To(BeFalse())
 }
 
-func TestWithoutTheWordOfAPersonNodesOfTwoFailureDomainsAreNeverAwayAtOnceNorWithADaemonThatRestarts(t *testing.T) {
+func TestWithoutAnApprovalNodesOfTwoFailureDomainsAreNeverAwayAtOnceNorDuringARestart(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 3))
 	nodes := []string{"a1", "a2", "a3", "b1", "b2", "c1"}
 	went := 0

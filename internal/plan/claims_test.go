@@ -59,7 +59,7 @@ func TestEachDeviceOfATargetIsComparedWithThoseOfOthers(t *testing.T) {
 		NewWithT(t).Expect(s.Targets[0].Spec.Conflict).To(ContainSubstring("by StorageTarget storage/alpha-ssd"))
 		NewWithT(t).Expect(s.Problems).To(HaveLen(1))
 	})
-	t.Run("also when a newcomer wants the disk, and a target that was made has the log", func(t *testing.T) {
+	t.Run("also when a new target selects the disk, and an existing target has the log", func(t *testing.T) {
 		finished(&in.Existing[0])
 		finished(&in.Others[1])
 		NewWithT(t).Expect(plan.Select(in).Targets[0].Spec.Conflict).To(ContainSubstring("as the log of StorageTarget storage/zoo-ssd"))
@@ -130,7 +130,7 @@ func TestALogDeviceIsThatOfItsOwnTarget(t *testing.T) {
 	}
 }
 
-func TestASelectorGivesNoMoreLogsThanItsNumberAndNoDiskOfATarget(t *testing.T) {
+func TestASelectorSelectsNoMoreLogsThanItsNumberAndNoDiskOfATarget(t *testing.T) {
 	spec := selecting(2, func(s *v1alpha1.DeviceSelector) { s.MinSize = resource.MustParse("1Ti") })
 	small := &v1alpha1.DeviceSelector{MaxSize: resource.MustParse("4Gi")}
 	spec.Format = &v1alpha1.FormatSpec{FSType: v1alpha1.XFS, LogDevices: small}
@@ -150,7 +150,7 @@ func TestASelectorGivesNoMoreLogsThanItsNumberAndNoDiskOfATarget(t *testing.T) {
 		small.CountPerNode = most
 		NewWithT(t).Expect(withLogs(in)).To(Equal(want), "of at most %d", most)
 	}
-	t.Run("and counts those that were given before", func(t *testing.T) {
+	t.Run("and counts those that were assigned before", func(t *testing.T) {
 		small.CountPerNode, in.FileSystem.Spec.StoragePools[0].Targets.Select.CountPerNode = 1, 1
 		in := in
 		in.Existing = plan.Select(in).Targets

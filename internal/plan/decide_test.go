@@ -395,7 +395,7 @@ func TestTheLogIsWipedBeforeTheMarker(t *testing.T) {
 	}), "while the disk has its marker, a wipe that was cut off goes on")
 }
 
-func TestDataThatNoProbeKnows(t *testing.T) {
+func TestDataThatNoProbeRecognizes(t *testing.T) {
 	unknown := func(f *plan.Facts) { f.Unknown = "0x200" }
 	t.Run("is formatted with an approval only, and named in the plan", func(t *testing.T) {
 		g := NewWithT(t)

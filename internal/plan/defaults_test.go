@@ -23,7 +23,7 @@ func wanting(format *v1alpha1.FormatSpec) plan.SelectInput {
 	return in
 }
 
-func TestANewTargetIsMadeAsItsFilesystemWantsWhereTheSpecAsksForNothing(t *testing.T) {
+func TestANewTargetGetsTheDefaultFormatOfItsFilesystem(t *testing.T) {
 	noatime := []v1alpha1.LocalMountOption{"noatime"}
 	for name, c := range map[string]struct {
 		asked *v1alpha1.FormatSpec
@@ -73,7 +73,7 @@ func TestADefaultChangesNothingThatExists(t *testing.T) {
 	}
 }
 
-func TestADefaultSaysOnlyWhatItGives(t *testing.T) {
+func TestADefaultSetsOnlyItsOwnFields(t *testing.T) {
 	mounted := []v1alpha1.LocalMountOption{"nobarrier"}
 	for name, c := range map[string]struct {
 		asked, standard *v1alpha1.FormatSpec

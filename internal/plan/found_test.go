@@ -39,7 +39,7 @@ func TestADiskIsTheTargetsOnlyByItsLabelOrItsMount(t *testing.T) {
 	}
 }
 
-func TestEachNodeIsNamedWhoseInventoryShowsTheDiskOfATarget(t *testing.T) {
+func TestEachNodeThatShowsTheDiskOfATargetIsNamed(t *testing.T) {
 	made := aTarget(finished)
 	made.Status.Provisioned.UUID = uuidTwo
 	accepted := aTarget(finished, func(t *v1alpha1.StorageTarget) {

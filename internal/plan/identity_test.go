@@ -117,7 +117,7 @@ func TestAnotherIdentityIsOfferedToFinishedTargetsOnly(t *testing.T) {
 	g.Expect(plan.NewDevice(aTarget(), disk)).To(BeNil())
 }
 
-func TestADiskThatGrewServesOnAndSaysIt(t *testing.T) {
+func TestADiskThatGrewContinuesToServeAndReportsIt(t *testing.T) {
 	g := NewWithT(t)
 	ours := aTarget()
 	grown := func(f *plan.Facts) { f.SizeBytes = 2 * tib }

@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-func TestAnInventorySaysOfEachDiskWhetherAllOfItIsKnown(t *testing.T) {
+func TestAnInventoryShowsForEachDiskWhetherItsContentIsComplete(t *testing.T) {
 	for incomplete, complete := range map[string]bool{"": true, "blkid gave no answer": false} {
 		facts := plan.Facts{BlockDevice: v1alpha1.BlockDevice{KernelName: "sda"}, Incomplete: incomplete, Found: true}
 		facts.Unusable = plan.Unusable(facts)

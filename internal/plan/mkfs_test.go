@@ -53,7 +53,7 @@ func TestOnlyWhatAFailedMkfsCanHaveLeftMayBeCleared(t *testing.T) {
 	}
 }
 
-func TestADeviceIsInUseByWhoeverUsesIt(t *testing.T) {
+func TestADeviceIsInUseByAnyProgramThatUsesIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(f *plan.Facts)
 		want   bool

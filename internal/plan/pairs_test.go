@@ -62,7 +62,7 @@ func TestATargetOfTwoNodesIsOnesAtATime(t *testing.T) {
 	}
 }
 
-func TestATargetOfOneNodeIsItsOwnWhateverItsStatusSays(t *testing.T) {
+func TestATargetOfOneNodeBelongsToItWhateverTheStatus(t *testing.T) {
 	g := NewWithT(t)
 	target := aTarget(ofLustre(10))
 	target.Status.Holder = holds("oss2", 1, true)

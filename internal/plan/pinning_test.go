@@ -138,7 +138,7 @@ func TestThreadsOfOneKernelMayShareCPUsAndDaemonsMayNotHaveThem(t *testing.T) {
 	g.Expect(messages(problems)).To(ConsistOf(ContainSubstring("share the CPUs 3"), ContainSubstring("share the CPUs 3")))
 }
 
-func TestDriftSaysWhatTheKernelSays(t *testing.T) {
+func TestDriftShowsTheKernelsValues(t *testing.T) {
 	wanted := spec.Pinning{CPUs: "0-7,16-23", MemoryNodes: "0", MemoryPolicy: "Preferred", Why: "spec.metadata.cpuPinning: NUMA node 0"}
 	right := v1alpha1.DaemonPlacement{Name: "storage/scratch/master", CPUs: "0-7,16-23", NUMANodes: "0", MemoryPolicy: "prefer:0"}
 	bind := wanted

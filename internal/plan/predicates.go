@@ -137,10 +137,19 @@ func IsWritable(f Facts) string {
 	return ""
 }
 
+// listed joins at most three names, and counts the rest.
+func listed(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
 // HasNoPartitions holds for a device without partitions.
 func HasNoPartitions(f Facts) string {
 	if len(f.Partitions) > 0 {
-		return fmt.Sprintf("%s has partitions: %s", f.KernelName, strings.Join(f.Partitions, ", "))
+		return fmt.Sprintf("%s has partitions: %s", f.KernelName, listed(f.Partitions))
 	}
 	return ""
 }
@@ -149,7 +158,7 @@ func HasNoPartitions(f Facts) string {
 func HasNoHolders(f Facts) string {
 	if len(f.Holders) > 0 {
 		return fmt.Sprintf("%s is in use: %s is made from it; take that apart first (dmsetup, mdadm, vgchange), or name that device instead",
-			f.KernelName, strings.Join(f.Holders, ", "))
+			f.KernelName, listed(f.Holders))
 	}
 	return ""
 }
@@ -174,7 +183,7 @@ func IsNotMounted(f Facts) string {
 	}
 	mounts := slices.DeleteFunc(slices.Clone(f.Mounts), func(m string) bool { return m == swapMount })
 	if len(mounts) > 0 {
-		return fmt.Sprintf("%s is mounted at %s; unmount it there first", f.KernelName, strings.Join(mounts, ", "))
+		return fmt.Sprintf("%s is mounted at %s; unmount it there first", f.KernelName, listed(mounts))
 	}
 	return ""
 }

@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-func TestEveryRuleSaysWhatIsWrong(t *testing.T) {
+func TestEveryRuleHasAMessage(t *testing.T) {
 	target := aTarget()
 	identity := target.Spec.Device
 	hasIdentity := func(f plan.Facts) string { return plan.HasIdentity(f, identity) }

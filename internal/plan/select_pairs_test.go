@@ -99,7 +99,7 @@ func TestADiskIsNoTargetOfTwoNodesUntilTheSecondShowsThatItHasTheSameOne(t *test
 	}
 }
 
-func TestATargetOfTwoNodesStaysSoAndAnyOtherStaysOfOneWhateverTheSpecSays(t *testing.T) {
+func TestTheNumberOfNodesOfATargetNeverChangesWithTheSpec(t *testing.T) {
 	g := NewWithT(t)
 	in := shared()
 	in.Existing = plan.Select(in).Targets

@@ -234,7 +234,7 @@ func TestDisksThatAreSelected(t *testing.T) {
 	}
 }
 
-func TestWhatWasChosenStaysChosen(t *testing.T) {
+func TestAChosenValueStays(t *testing.T) {
 	g := NewWithT(t)
 	in := anInput(aFileSystem("scratch", selecting(2)), 4, "oss1", "oss2")
 	first := plan.Select(in)
@@ -449,7 +449,7 @@ func TestALostDiskThatIsReplacedGetsOneDiskOfItsNodeInItsPlaceAndNoThirdOne(t *t
 	g.Expect(plan.Select(in).Problems).To(ContainElement(HaveField("Message", ContainSubstring("is no longer in devices"))))
 }
 
-func TestADiskThatIsWantedTwiceIsRefusedForBoth(t *testing.T) {
+func TestADiskThatIsSelectedTwiceIsRefusedForBoth(t *testing.T) {
 	serial := func(s string) func(*v1alpha1.BlockDevice) {
 		return func(b *v1alpha1.BlockDevice) { b.Serial = s }
 	}
@@ -619,7 +619,7 @@ func TestLogDevices(t *testing.T) {
 	})
 }
 
-func TestWhatWasMadeKeepsItsKind(t *testing.T) {
+func TestATargetKeepsItsFormat(t *testing.T) {
 	g := NewWithT(t)
 	spec := selecting(1)
 	spec.Format = &v1alpha1.FormatSpec{FSType: v1alpha1.Ext4, MkfsOptions: []v1alpha1.MkfsOption{"-v"}}
@@ -634,7 +634,7 @@ func TestWhatWasMadeKeepsItsKind(t *testing.T) {
 	}))
 }
 
-func TestNoDiskOfANodeThatWasGivenUpIsChosenAndNobodyIsToldToNameOthers(t *testing.T) {
+func TestNoDiskOfADecommissionedNodeIsChosenAndNoProblemAsksForOthers(t *testing.T) {
 	g := NewWithT(t)
 	in := anInput(aFileSystem("scratch", naming()), 1, "oss1", "oss2")
 	for _, node := range []string{"oss1", "oss2"} {

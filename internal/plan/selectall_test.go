@@ -29,7 +29,7 @@ func TestAPoolThatNamesNoNumberHasAllDisksThatMatch(t *testing.T) {
 	}
 }
 
-func TestANodeOfWhichNoDiskMatchesIsNamedAlsoWhenAllAreWanted(t *testing.T) {
+func TestANodeWithoutAMatchingDiskIsNamedAlsoWhenAllAreRequested(t *testing.T) {
 	g := NewWithT(t)
 	in := anInput(aFileSystem("scratch", selecting(0)), 1, "oss1")
 	change(in, "oss1", 0, func(b *v1alpha1.BlockDevice) { b.Unusable = []string{"it holds ext4"} })
@@ -123,7 +123,7 @@ func TestAServerGetsTheNUMANodeOfNoDiskOfAnother(t *testing.T) {
 	NewWithT(t).Expect(pinnings["oss1"]).To(HaveKeyWithValue("mds0", HaveField("MemoryNodes", "1")), "and a node where it has no disk takes nothing from it")
 }
 
-func TestAServerWhoseDisksSayNoNUMANodeIsNamed(t *testing.T) {
+func TestAServerOnDisksWithoutANUMANodeIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		in   plan.PinInput
 		says string

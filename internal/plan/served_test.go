@@ -51,7 +51,7 @@ func made(t *v1alpha1.StorageTarget) func(*plan.Facts) {
 	}
 }
 
-func TestATargetOfLustreIsPlannedByItsOwnCommandAndMountedByNobody(t *testing.T) {
+func TestATargetOfLustreIsPlannedByItsOwnCommandAndNotMounted(t *testing.T) {
 	g := NewWithT(t)
 	target := aTarget(ofLustre(10))
 	p := plan.Make(target, plan.Look{Device: blankDisk()}, uuidOne)
@@ -267,7 +267,7 @@ func TestAFileSystemOfLustreMayBeCalledAsTheLabelsOfOtherTargetsBegin(t *testing
 	g.Expect(decide(target, l).Ready.Status).To(BeEquivalentTo("True"), decide(target, l).Ready.Message)
 }
 
-func TestTheDiskOfAnEarlierFileSystemIsTakenOverAndItsMarkIsWrittenAnew(t *testing.T) {
+func TestTheDiskOfAnEarlierFileSystemIsTakenOverAndItsMarkIsWrittenAgain(t *testing.T) {
 	for name, change := range map[string]func(old, now *v1alpha1.StorageTarget){
 		"of the same name":   func(old, _ *v1alpha1.StorageTarget) { old.Spec.FileSystem.UID = uidOld },
 		"of another cluster": func(old, now *v1alpha1.StorageTarget) { old.Spec.Cluster, now.Spec.TakeOver = there, there },
@@ -303,7 +303,7 @@ func TestTheDiskOfAnEarlierFileSystemIsTakenOverAndItsMarkIsWrittenAnew(t *testi
 	}
 }
 
-func TestADiskSaysWhatItWasGivenBeforeAnybodyElseDoes(t *testing.T) {
+func TestTheAssignmentsOnADiskCountBeforeAllOthers(t *testing.T) {
 	g := NewWithT(t)
 	target := aTarget(ofLustre(10))
 	given := target.Spec.Lustre

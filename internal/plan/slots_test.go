@@ -73,7 +73,7 @@ func TestADiskGoesToTheMetadataServerThatHasTheFewest(t *testing.T) {
 }
 
 func TestEachNodeIsChosenForWhateverIsWrongWithAnother(t *testing.T) {
-	t.Run("one that was given up", func(t *testing.T) {
+	t.Run("a decommissioned one", func(t *testing.T) {
 		in := anInput(aFileSystem("scratch", naming(diskOf("oss1", 0), diskOf("oss2", 0))), 1, "oss1", "oss2")
 		in.GaveUp = map[string]bool{"oss1": true}
 		NewWithT(t).Expect(ids(plan.Select(in).Targets)).To(Equal([]string{"oss2:wwn-oss2-0000"}))

@@ -11,9 +11,9 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// TestADiskWhoseMarkerDiffersInOneFieldFromTheOwnerThatWasTakenOverIsNeitherMountedNorMarked changes each field of the marker that a target
+// TestADiskWhoseMarkerDiffersFromTheFormerOwnerIsNeitherMountedNorMarked changes each field of the marker that a target
 // which is being taken over expects on its disk.
-func TestADiskWhoseMarkerDiffersInOneFieldFromTheOwnerThatWasTakenOverIsNeitherMountedNorMarked(t *testing.T) {
+func TestADiskWhoseMarkerDiffersFromTheFormerOwnerIsNeitherMountedNorMarked(t *testing.T) {
 	takingOver := aTarget(finished, allowed)
 	takingOver.Status.Provisioned.FormerOwner, takingOver.Status.FormerOwner = former(), former()
 	takingOver.Status.Provisioned.Label = plan.Label(formersTarget())

@@ -160,7 +160,7 @@ func TestADiskOfAnotherOwnerIsLeftAloneUnlessAllAgrees(t *testing.T) {
 	})
 }
 
-func TestOnlyANamedOwnerWhoHasGoneLetsItsDiskBeTakenOver(t *testing.T) {
+func TestADiskIsTakenOverOnlyFromANamedOwnerThatIsGone(t *testing.T) {
 	mine := func(change func(*v1alpha1.FormerTarget)) plan.SelectInput {
 		fs := aFileSystem("scratch", naming(v1alpha1.DeviceReference{Node: "oss1", ID: "wwn-oss1-0000"}))
 		fs.Spec.Type = v1alpha1.FileSystemType("AnyFS")

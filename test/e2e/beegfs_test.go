@@ -115,7 +115,7 @@ func written(inNamespace, pod, name string) string {
 }
 
 func (s *story) beeGFSRuns() {
-	It("gives every daemon its own numbers, ports and disks, and is Ready when the management service says so", func() {
+	It("assigns every daemon its own ids, ports and disks, and is Ready when the management service reports it", func() {
 		s.begin()
 		for _, node := range workers[:2] {
 			for slot := range instances {
@@ -154,7 +154,7 @@ func (s *story) beeGFSRuns() {
 		report("beegfs-ctl --listnodes --nodetype=meta", s.askHive("--listnodes --nodetype=meta --nicdetails"))
 	})
 
-	It("tells nobody an address of the pods' network, and nobody the shared secret", func() {
+	It("publishes neither an address of the pods' network nor the shared secret", func() {
 		nics := s.askHive("--listnodes --nodetype=meta --nicdetails") + s.askHive("--listnodes --nodetype=storage --nicdetails")
 		Expect(strings.Count(nics, "ip addr: ")).To(Equal(12), nics)
 		for _, node := range workers[:2] {
@@ -170,7 +170,7 @@ func (s *story) beeGFSRuns() {
 		Expect(strings.Contains(logs, secret)).To(BeFalse(), "logs")
 	})
 
-	It("places the pools, and gives each its directory with its striping", func() {
+	It("creates the pools, each with its directory and its striping", func() {
 		pools := s.askHive("--liststoragepools")
 		report("beegfs-ctl --liststoragepools", pools)
 		for _, pool := range []string{"ssd", "bulk"} {
@@ -190,7 +190,7 @@ func (s *story) beeGFSRuns() {
 		Expect(s.askHive("--getentryinfo --unmounted /bulk")).To(And(ContainSubstring("512K"), ContainSubstring("desired: 4"), MatchRegexp(`Storage Pool: +2`)))
 	})
 
-	It("binds each metadata server as asked, as the kernel says", func() {
+	It("binds each metadata server as requested, according to the kernel", func() {
 		Eventually(func() []string {
 			var placed []string
 			for _, i := range s.servers("hive", v1alpha1.RoleMetadata) {
@@ -212,7 +212,7 @@ func (s *story) beeGFSRuns() {
 		}
 	})
 
-	It("sees a storage server that no longer answers, and sees it return", func() {
+	It("reports a storage server that no longer answers, and its return", func() {
 		daemon := onNode(workers[1], s.processes(workers[1], "beegfs-storage")+" | head -1")
 		onNode(workers[1], "kill -STOP "+daemon)
 		Eventually(s.whyHiveIsNotReady, long).Should(HavePrefix(v1alpha1.ReasonTargetsMissing))
@@ -237,7 +237,7 @@ func (s *story) beeGFSRuns() {
 		report("three storage nodes", s.askHive("--listtargets --nodetype=storage --state")+s.askHive("--liststoragepools"))
 	})
 
-	It("refuses to take a metadata server's disk away", func() {
+	It("refuses to remove a metadata server's disk", func() {
 		s.kubectl("patch", "storagetarget", s.targetOn(workers[1], "mds2").Name, "--type=merge", "-p", `{"spec":{"remove":true}}`)
 		Eventually(s.said(workers[1], "mds2", v1alpha1.ConditionSafeToRemove)).Should(And(HavePrefix(v1alpha1.ReasonNotRemovable), ContainSubstring("BeeGFS")))
 		report("a metadata target that is to be removed", s.said(workers[1], "mds2", v1alpha1.ConditionSafeToRemove)())
@@ -245,7 +245,7 @@ func (s *story) beeGFSRuns() {
 		Eventually(s.said(workers[1], "mds2", v1alpha1.ConditionSafeToRemove)).Should(BeEmpty())
 	})
 
-	It("brings a storage target back whose drain is taken back half way, as after growth, to spread what lies on it", func() {
+	It("uses a storage target again whose drain is withdrawn half way, as after growth, to spread its data", func() {
 		home := s.numberOf("hive", s.targetOn(workers[0], "slow1").Name)
 		inPool := func(pool string) string { return fmt.Sprintf(`(?m)^ *\d+ +%s +(\d+, *)*%d(, *\d+)* *$`, pool, home) }
 		chunk := s.spareChunk(workers[0], "slow1")
@@ -265,7 +265,7 @@ func (s *story) beeGFSRuns() {
 		onNode(workers[0], "rm "+chunk)
 	})
 
-	It("drains a storage target: away from new files, proven to be empty, taken out and forgotten", func() {
+	It("drains a storage target: it gets no new files, is proven empty, and is removed and forgotten", func() {
 		drained := s.numberOf("hive", s.targetOn(workers[0], "slow1").Name)
 		chunk := s.spareChunk(workers[0], "slow1")
 		s.kubectl("patch", "storagetarget", s.targetOn(workers[0], "slow1").Name, "--type=merge", "-p",
@@ -289,7 +289,7 @@ func (s *story) beeGFSRuns() {
 		Expect(s.fileSystemNamed("hive").Status.Summary.Targets).To(Equal("6/6"))
 	})
 
-	It("keeps what is on its disks when it is deleted, and finds it again", func() {
+	It("keeps the data on its disks when it is deleted, and finds it again", func() {
 		is := func(t *v1alpha1.StorageTarget) string {
 			if t.Spec.Role != v1alpha1.RoleStorage {
 				return t.Status.Provisioned.UUID
@@ -367,7 +367,7 @@ func (s *story) beeGFS8Runs() {
 		Expect(s.fileSystemNamed("comb").Status.Summary.Servers).To(Equal("5/5"))
 	})
 
-	It("says what a second pool costs without a license, and makes it with one", func() {
+	It("reports the consequences of a second pool without a license, and creates it with one", func() {
 		s.apply(s.comb("", slow))
 		Eventually(func() string { return s.whyNotReadyOf("comb") }, long).Should(HavePrefix(v1alpha1.ReasonLicenseMissing))
 		Expect(meta.IsStatusConditionFalse(s.fileSystemNamed("comb").Status.Conditions, v1alpha1.ConditionLicensed)).To(BeTrue())

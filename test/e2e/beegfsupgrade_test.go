@@ -71,7 +71,7 @@ func (s *story) beeGFSIsUpgraded() {
 		onNode(workers[1], "echo '"+greeting+"' > "+s.mountPath+"/greeting")
 	})
 
-	It("refuses a version that no path leads to, and waits for a backup of the store where one does", func() {
+	It("refuses a version without an upgrade path, and waits for a backup of the store for one with a path", func() {
 		before := s.serving(daemons)
 		asks(beeGFS8)
 		Eventually(func() string { return says(v1alpha1.ConditionStalled) }).Should(And(HavePrefix(v1alpha1.ReasonUpgradeRefused),

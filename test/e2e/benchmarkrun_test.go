@@ -115,7 +115,7 @@ func (s *story) benchmarksRun() {
 
 	s.isMeasurable()
 
-	It("stops and removes its files when it is suspended, and goes on afterwards", func() {
+	It("stops and removes its files when it is suspended, and continues afterwards", func() {
 		s.apply(singleRun)
 		Eventually(s.finishedRepetitions, long).Should(BeNumerically(">=", 2))
 		s.kubectl("patch", "benchmarkrun", "single", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
@@ -129,7 +129,7 @@ func (s *story) benchmarksRun() {
 		Eventually(s.finishedRepetitions, long).Should(BeNumerically(">", kept))
 	})
 
-	It("goes on when the operator is killed, and counts every repetition once", func() {
+	It("continues when the operator is killed, and counts every repetition once", func() {
 		before := s.finishedRepetitions()
 		kubectl("-n", systemNamespace, "delete", "pods", "-l", "app.kubernetes.io/component=manager", "--grace-period=0", "--force")
 		Eventually(s.ended("single"), 4*long).Should(BeTrue())
@@ -155,7 +155,7 @@ func (s *story) benchmarksRun() {
 		table("single")
 	})
 
-	It("gives the space of its files back at once, past the trash of MooseFS", func() {
+	It("frees the space of its files at once, without the trash of MooseFS", func() {
 		Expect(s.inClient(workers[0], "mfsgettrashtime", s.mountPath+"/ssd/.parallelfs-benchmarks")).To(HaveSuffix(": 0"))
 		Expect(s.inClient(workers[0], "mfsgettrashtime", s.mountPath+"/ssd")).NotTo(HaveSuffix(": 0"), "which is left as it is elsewhere")
 	})
@@ -178,7 +178,7 @@ func (s *story) benchmarksRun() {
 		table("distributed")
 	})
 
-	It("makes a failed point of what hangs and of what fails, and runs the others", func() {
+	It("records a failed point for a tool that hangs and for one that fails, and runs the others", func() {
 		s.apply(troubledRun)
 		for _, point := range []struct{ size, signal string }{{"3Gi", "STOP"}, {"2Gi", "KILL"}} {
 			Eventually(func() string { return s.benchmarkRun("troubled").Status.Current }, long).Should(ContainSubstring(point.size))

@@ -44,7 +44,7 @@ func chartIsInstalled() {
 			return kubectl("-n", systemNamespace, "get", "lease", "parallelfs-operator", "-o", "jsonpath={.spec.holderIdentity}")
 		}).ShouldNot(BeEmpty())
 	})
-	It("keeps all but its agents within the restricted pod security standard", func() {
+	It("keeps all pods except its agents within the restricted pod security standard", func() {
 		// A dry run of a stricter label names the pods that would violate it.
 		out, err := exec.Command(filepath.Join(root, "bin", "kubectl"), "label", "--dry-run=server", "--overwrite", "namespace", systemNamespace,
 			"pod-security.kubernetes.io/enforce=restricted").CombinedOutput()
@@ -89,7 +89,7 @@ func (s *story) chartKeepsEverything() {
 		Consistently(s.daemonPods, "5s").Should(Equal(before))
 		Expect(s.inClient(workers[1], "cat", s.mountPath+"/ssd/hello")).To(Equal(greeting))
 	})
-	It("takes over what is there when it is installed again", func() {
+	It("takes over the existing objects when it is installed again", func() {
 		install()
 		Eventually(s.ready, soon).Should(BeTrue())
 		Expect(s.daemonPods()).To(Equal(before))

@@ -264,7 +264,7 @@ func (s *story) disksAreTargets() {
 			"-o", "jsonpath={.items[*].status.containerStatuses[?(@.name==\"probe\")].ready}")).NotTo(ContainSubstring("true"))
 	})
 
-	It("formats what is approved, mounts it as the manifest says, and becomes Ready", func() {
+	It("formats approved disks, mounts them as in the manifest, and becomes Ready", func() {
 		started = time.Now()
 		for _, t := range s.targets() {
 			s.approve(&t, t.Status.Plan.Hash)
@@ -289,7 +289,7 @@ func (s *story) disksAreTargets() {
 		report("a StorageTarget", s.kubectl("get", "storagetarget", ssd.Name, "-o", "yaml"))
 	})
 
-	It("shows where its daemons run, as the kernel says", func() {
+	It("shows where its daemons run according to the kernel", func() {
 		placed := func() map[string]string {
 			out := map[string]string{}
 			for _, i := range s.servers("tiered", v1alpha1.RoleStorage) {
@@ -321,7 +321,7 @@ func (s *story) disksAreTargets() {
 		It("costs little while nothing happens", s.agentsAreIdle)
 	}
 
-	It("goes on without a disk that is missing, never formats what stands in its place, and takes the disk back", func() {
+	It("continues without a missing disk, never formats another disk in its place, and uses the disk again", func() {
 		s.inTiered("mkdir -p " + s.mountPath + "/bulk/kept && head -c 20M /dev/urandom > " + s.mountPath + "/bulk/kept/data && sha256sum " + s.mountPath + "/bulk/kept/data > /tmp/sum")
 		lost := s.targetOn(workers[1], "hdd1")
 		s.pullOut(lost, "hdd1")
@@ -335,7 +335,7 @@ func (s *story) disksAreTargets() {
 		Expect(s.targetOn(workers[1], "hdd1").Status.Provisioned).To(Equal(lost.Status.Provisioned))
 	})
 
-	It("empties a disk that is marked, says when it may be taken out, and takes another in its place", func() {
+	It("drains a marked disk, reports when it may be removed, and uses another in its place", func() {
 		old := s.targetOn(workers[0], "hdd1")
 		s.kubectl("patch", "storagetarget", old.Name, "--type=merge", "-p", `{"spec":{"remove":true}}`)
 		// MooseFS keeps one copy of a chunk on a server. The other server has the second copy, so only a third one can take the data that leaves.
@@ -356,7 +356,7 @@ func (s *story) disksAreTargets() {
 		Expect(s.inTiered("sha256sum -c /tmp/sum")).To(ContainSubstring("OK"))
 	})
 
-	It("keeps every disk when it is deleted, and finds them again when the kernel has given them other names", func() {
+	It("keeps every disk when it is deleted, and finds them again under other kernel names", func() {
 		names := func() map[string]string {
 			out := map[string]string{}
 			for _, t := range s.targets() {
@@ -399,7 +399,7 @@ func (s *story) disksAreTargets() {
 		Expect(s.inTiered("ls " + s.mountPath + "/bulk/kept")).To(Equal("data"))
 	})
 
-	It("destroys nothing without a confirmation, then wipes what carries its marker and nothing else", func() {
+	It("destroys nothing without a confirmation, then wipes only disks with its marker", func() {
 		s.setTiered(`{"spec":{"deletionPolicy":"Destroy","confirmDestroy":"yes"}}`)
 		uid := string(s.fileSystemNamed("tiered").UID)
 		s.kubectl("annotate", "filesystem", "tiered", v1alpha1.AnnotationConfirmDelete+"=tiered")

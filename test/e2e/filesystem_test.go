@@ -188,7 +188,7 @@ func (s *story) keepKilling(node, process string) (stop func()) {
 }
 
 func (s *story) fileSystemRuns(version string) {
-	It("becomes Ready when the filesystem itself says so", func() {
+	It("becomes Ready when the filesystem itself reports it", func() {
 		s.isReady(version, twoCopies, bulk)
 		status := s.fileSystem().Status
 		Expect(status.Summary.Servers).To(Equal("8/8"), "a master, a metalogger and three chunkservers for each of two pools")
@@ -198,7 +198,7 @@ func (s *story) fileSystemRuns(version string) {
 		report("kubectl get filesystems -o wide", s.kubectl("get", "filesystems", "-o", "wide"))
 	})
 
-	It("shows what one client writes to the others, with as many copies as the pool says", func() {
+	It("shows the files of one client to the others, with the pool's number of copies", func() {
 		s.inClient(workers[0], "sh", "-c", fmt.Sprintf("printf '%s' > %s/ssd/hello && head -c 1M /dev/urandom > %s/ssd/data", greeting, s.mountPath, s.mountPath))
 		Expect(s.inClient(workers[1], "cat", s.mountPath+"/ssd/hello")).To(Equal(greeting))
 		Expect(s.inClient(workers[0], "mfsgetsclass", s.mountPath+"/ssd/data")).To(ContainSubstring("ssd"))
@@ -208,20 +208,20 @@ func (s *story) fileSystemRuns(version string) {
 		}).Should(Equal(2))
 	})
 
-	It("lets nobody but itself change storage classes", func() {
+	It("lets no other administrator change storage classes", func() {
 		_, err := try("", "kubectl", "-n", s.namespace, "exec", s.podOn("client", workers[0]), "-c", "client", "--",
 			"sh", "-c", "cd "+s.mountPath+" && "+makeClass(version))
 		Expect(err).To(HaveOccurred())
 		Expect(err.Error()).To(ContainSubstring("Operation not permitted"))
 	})
 
-	It("serves what Prometheus asks for", func() {
+	It("serves its metrics to Prometheus", func() {
 		metrics := onNode(workers[1], "curl -sf http://"+strings.TrimSuffix(s.fileSystem().Status.Management.Address, fmt.Sprintf(":%d", s.port+2))+fmt.Sprintf(":%d/metrics", s.port+8))
 		Expect(metrics).To(ContainSubstring(`parallelfs_`))
 		Expect(metrics).To(ContainSubstring(`filesystem="scratch"`))
 	})
 
-	It("names the target that is missing after the death of its chunkserver, and sees it return", func() {
+	It("names the target that is missing after the death of its chunkserver, and reports its return", func() {
 		started := time.Now()
 		stop := s.keepKilling(workers[2], "mfschunkserver")
 		defer func() {
@@ -238,7 +238,7 @@ func (s *story) fileSystemRuns(version string) {
 		Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
 	})
 
-	It("recovers a crashed master by itself, with all that was in it", func() {
+	It("recovers a crashed master by itself, with all of its metadata", func() {
 		initialized := s.fileSystem().Status.Metadata.Initialized
 		s.inClient(workers[0], "sh", "-c", "for i in $(seq 50); do echo $i > "+s.mountPath+"/ssd/before-crash-$i; done; sync")
 		// Its data writer, a child of the same name, ends with it.
@@ -271,7 +271,7 @@ func (s *story) fileSystemIsKept() {
 		Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
 	})
 
-	It("lets no pod write under the mount while nothing is mounted", func() {
+	It("lets no pod write below the mountpoint while nothing is mounted", func() {
 		s.label(workers[1], "client-")
 		Eventually(func() string { return s.podOn("client", workers[1]) }, long).Should(BeEmpty())
 		Eventually(func() string { return s.fileSystem().Status.Summary.Clients }).Should(Equal("2/2"))
@@ -287,7 +287,7 @@ func (s *story) fileSystemIsKept() {
 		s.kubectl("delete", "pod", "consumer", "--grace-period=0", "--force")
 	})
 
-	It("gives a changed option to the daemons, one restart at a time while a program writes, and refuses its own by name", func() {
+	It("applies a changed option by one restart at a time while a program writes, and refuses its own options by name", func() {
 		before := s.daemonPods()
 		s.nothingIsLostWhile("an option of the chunkservers of two pools changes", "ssd", func() {
 			s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"moosefs":{"config":{"storage":{"WORKERS_MAX":"77"}}}}}`)
@@ -361,7 +361,7 @@ func (s *story) fileSystemIsDeleted() {
 		}
 		Expect(onNode(workers[0], "ls "+s.dataRoot+"/metadata/data")).To(ContainSubstring("metadata.mfs"))
 	})
-	It("has its data refused to a FileSystem of another name", more, func() {
+	It("refuses its data to a FileSystem of another name", more, func() {
 		before := onNode(workers[0], "sha256sum "+s.dataRoot+"/metadata/data/metadata.mfs")
 		apply(strings.ReplaceAll(s.fileSystemManifest(version, twoCopies, bulk), "name: scratch", "name: thief"))
 		Eventually(func() string { return s.whyNotReadyOf("thief") }, long).
@@ -370,7 +370,7 @@ func (s *story) fileSystemIsDeleted() {
 		s.deleteFileSystem("thief", patience.Flag(5*time.Minute))
 		Expect(onNode(workers[0], "sha256sum "+s.dataRoot+"/metadata/data/metadata.mfs")).To(Equal(before))
 	})
-	It("has its data again when it is made again", func() {
+	It("has its data again when it is created again", func() {
 		apply(s.fileSystemManifest(version, twoCopies, bulk))
 		Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
 		Expect(s.inClient(workers[1], "cat", s.mountPath+"/ssd/hello")).To(Equal(greeting))

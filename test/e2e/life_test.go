@@ -121,7 +121,7 @@ func (s *story) lifeIsCompared() {
 		s.isWhole()
 	})
 	for _, d := range disruptions {
-		It("goes on while "+d.name, func() {
+		It("serves while "+d.name, func() {
 			who := []struct {
 				name string
 				do   func(*story, int)
@@ -151,7 +151,7 @@ func (s *story) lifeIsCompared() {
 			noLongerThanByHand(d.name)
 		})
 	}
-	It("has nothing damaged after all of that, as MooseFS itself says", func() {
+	It("is undamaged after all disruptions, according to MooseFS itself", func() {
 		found := s.isLookedAt("after-all")
 		report("what the look says", string(found.Result)+": "+found.Message)
 		Expect(found.Result).NotTo(Equal(v1alpha1.CheckDamaged), found.Message)
@@ -255,7 +255,7 @@ const replacementRow = "a node never comes back, and another one takes its place
 // nodeIsReplaced permanently loses a node of a filesystem with two copies on two nodes. A person adds another node, and decommissions the
 // lost one.
 func (s *story) nodeIsReplaced() {
-	It("goes on without it, on another one, while programs use it", func() {
+	It("continues on another node while programs use it", func() {
 		s.isReadyForLife(workers[1:], newest, twoCopies)
 		s.keepsNoTrash()
 		lost := workers[2]
@@ -299,7 +299,7 @@ func (s *story) keepsNoTrash() {
 // nodeIsReplacedByHand does the same without any manager: it starts a chunkserver on another node and, when all data has its copies again,
 // removes the lost one from the master's list.
 func (s *story) nodeIsReplacedByHand() {
-	It("goes on without it, on another one, while programs use it", func() {
+	It("continues on another node while programs use it", func() {
 		s.isReadyForLife(workers[1:], newest, twoCopies)
 		s.keepsNoTrash()
 		lost := workers[2]
@@ -382,7 +382,7 @@ const (
 // copyRots changes some bytes of chunks on disks of chunkservers. Here each chunkserver reads all its chunks, as 4.57.5 does by itself only
 // without an interval (docs/checks.md), and faster than the default 1 MB/s (mfschunkserver.cfg(5), HDD_TEST_SPEED).
 func (s *story) copyRots() {
-	It("has disks that nobody reads", func() {
+	It("has disks that nothing reads", func() {
 		for _, node := range workers {
 			for _, name := range []string{"ssd0", "ssd1"} {
 				disks("attach", node, s.disk(node, name), "1G", "SSD")
@@ -394,7 +394,7 @@ func (s *story) copyRots() {
 			`{"spec":{"moosefs":{"config":{"storage":{"HDD_MIN_TEST_INTERVAL":"0","HDD_TEST_SPEED":"20"}}}}}`)
 		Eventually(func() bool { return s.ready() && disjoint(before, s.serving([]string{"chunkserver"})) }, 2*long).Should(BeTrue(), s.whyNotReady)
 	})
-	It("is looked at for damage, which finds copies that have rotted, and they are made again from the others", func() {
+	It("is checked for damage, which finds rotted copies, and they are copied again from the others", func() {
 		directory := s.mountPath + "/ssd/seldom-read"
 		s.inClient(workers[0], "sh", "-c", "mkdir "+directory+" && cd "+directory+" && for i in $(seq 24); do head -c 2M /dev/urandom > $i; done && sync")
 		sums := func() string { return s.inClient(workers[0], "sh", "-c", "cd "+directory+" && sha256sum *") }
@@ -455,7 +455,7 @@ func (s *story) isLookedAt(request string) (out v1alpha1.CheckStatus) {
 
 // diskDies makes XFS shut down on a disk. From then on, every operation of a chunkserver there ends with an I/O error, as on a broken disk.
 func (s *story) diskDies() {
-	It("goes on without it while programs use it", func() {
+	It("continues without it while programs use it", func() {
 		for _, node := range workers {
 			for _, name := range []string{"ssd0", "ssd1"} {
 				disks("attach", node, s.disk(node, name), "1G", "SSD")

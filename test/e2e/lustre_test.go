@@ -129,7 +129,7 @@ func (s *story) lustreRuns() {
 		}
 	})
 
-	It("formats its disks, mounts them on their nodes, and is Ready when these say that they serve", func() {
+	It("formats its disks, mounts them on their nodes, and is Ready when the nodes report that they serve", func() {
 		s.begin()
 		for _, node := range workers[:2] {
 			for slot := range mdts {
@@ -227,7 +227,7 @@ spec:
 		}
 	})
 
-	It("grows by an OST on a third node, while the others serve on", more, func() {
+	It("grows by an OST on a third node while the others serve", more, func() {
 		before, _ := s.ostPods()
 		disks("attach", workers[2], s.disk(workers[2], "ost0"), "400M", "HDD")
 		disks("attach", workers[1], s.disk(workers[1], "ost1"), "400M", "HDD")
@@ -255,14 +255,14 @@ spec:
 		Expect(onNode(workers[2], "cat "+lakePath+"/ssd/greeting")).To(Equal(greeting))
 	})
 
-	It("goes on when the pod of a server is killed", func() {
+	It("continues when the pod of a server is killed", func() {
 		before := serves(workers[1])
 		onNode(workers[1], "kill -9 $(pgrep -f 'node serve --spec' | head -1)")
 		Expect(serves(workers[1])).To(Equal(before), "the mounts are the node's")
 		s.lakeIsReady()
 	})
 
-	It("drains an OST: no new objects, its files on others, and out of the configuration", more, func() {
+	It("drains an OST: it gets no new objects, its files move to others, and it leaves the configuration", more, func() {
 		drained := s.numberOf("lake", s.targetOn(workers[1], "ost1").Name) - 1
 		onNode(workers[0], fmt.Sprintf("mkdir -p %[1]s/ssd/drained && lfs setstripe -c 1 -i %[2]d %[1]s/ssd/drained && echo data > %[1]s/ssd/drained/file", lakePath, drained))
 		Expect(onNode(workers[0], fmt.Sprintf("lfs find %s --ost %d", lakePath, drained))).NotTo(BeEmpty())
@@ -278,7 +278,7 @@ spec:
 		Expect(onNode(workers[0], "cat "+lakePath+"/ssd/drained/file")).To(Equal("data"))
 	})
 
-	It("keeps what is on its disks when it is deleted, and finds it again", func() {
+	It("keeps the data on its disks when it is deleted, and finds it again", func() {
 		before := is()
 		s.deleteFileSystem("lake", patience.Flag(5*time.Minute))
 		Expect(s.targets()).To(BeEmpty())

@@ -25,7 +25,7 @@ func (s *story) nodesAreDrained() {
 		}
 	})
 
-	It("keeps the node of the master until a person allows it", more, func() {
+	It("keeps the node of the master until a person allows its absence", more, func() {
 		DeferCleanup(func() { kubectl("uncordon", workers[0]) })
 		said, err := s.drains(workers[0], 20*time.Second)
 		Expect(err).To(HaveOccurred(), said)
@@ -41,7 +41,7 @@ func (s *story) nodesAreDrained() {
 		Eventually(s.ready, long).Should(BeTrue(), s.whyNotReady)
 	})
 
-	It("lets a node go that holds nothing alone, while programs write and read, and no other one meanwhile", func() {
+	It("allows the absence of a node with copies elsewhere while programs run, and of no other node meanwhile", func() {
 		DeferCleanup(func() { kubectl("uncordon", workers[1], workers[2]) })
 		out := s.use("ssd", func() {
 			said, err := s.drains(workers[2], 3*time.Minute)

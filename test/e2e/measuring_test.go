@@ -112,7 +112,7 @@ func (s *story) kill(name, role string) {
 func (s *story) sweepsAreMeasured() {
 	s.isMeasurable()
 
-	It("sweeps mdtest with computed items, and says what it was measured on and with", func() {
+	It("sweeps mdtest with computed items, and records the systems and software of the measurement", func() {
 		s.apply(s.measuringRun("creates", creates))
 		run := s.finish("creates")
 		Expect(run.Status.Points).To(HaveLen(2))
@@ -154,7 +154,7 @@ func (s *story) sweepsAreMeasured() {
 		Expect(s.pfs("bench", "report", "creates", "-o", "csv")).To(ContainSubstring("File creation"))
 	})
 
-	It("ends with the same table whoever is killed in the middle, and compares it with an earlier one", func() {
+	It("ends with the same table whichever process is killed in the middle, and compares it with an earlier one", func() {
 		s.apply(s.measuringRun("killed", creates+"\tbaseline: {run: creates}\n"))
 		s.kill("killed", "worker")
 		Eventually(func() string { return s.benchmarkRun("killed").Status.Progress }, long).ShouldNot(BeEmpty())
@@ -234,7 +234,7 @@ func (s *story) everyToolMeasures() {
 		s.results("random")
 	})
 
-	It("measures with postmark on every process, and adds up what they did", func() {
+	It("measures with postmark on every process, and adds up the results", func() {
 		s.apply(s.measuringRun("mail", `
 	tool: postmark
 	postmark: {files: 40, transactions: 60, subdirectories: 2}
@@ -257,7 +257,7 @@ func (s *story) everyToolMeasures() {
 		Expect(metric(run.Status.Points[1], "copied").Value).To(Equal("8388608"))
 	})
 
-	It("says what to do when nobody has an image with the tool", func() {
+	It("names the next step when no image has the tool", func() {
 		s.apply(s.measuringRun("vdbench", "\ttool: vdbench\n\tvdbench: {}\n"))
 		Eventually(func() string { return s.succeeded("vdbench") }).Should(HavePrefix(v1alpha1.ReasonImageRequired))
 		report("a tool without an image", s.succeeded("vdbench"))
@@ -267,7 +267,7 @@ func (s *story) everyToolMeasures() {
 		s.kubectl("delete", "benchmarkrun", "vdbench", "wrong-image", patience.Flag(2*time.Minute))
 	})
 
-	It("refuses what can't end well, before it starts", func() {
+	It("refuses a run that can't succeed before it starts", func() {
 		s.apply(s.measuringRun("too-large", "\ttool: fio\n\tfio: {mode: write, fileSize: 100Ti}\n\tprocesses: 2\n"))
 		Eventually(func() string { return s.succeeded("too-large") }, long).Should(HavePrefix(v1alpha1.ReasonPreflightFailed))
 		s.apply(s.measuringRun("uneven", strings.ReplaceAll(creates, "360", "361")))
@@ -291,7 +291,7 @@ func (s *story) everyToolMeasures() {
 		report("a disturbed point", run.Status.Points[0].Message)
 	})
 
-	It("keeps two runs, and changes of the filesystem, off each other", func() {
+	It("separates two runs, and runs from changes of the filesystem", func() {
 		sleeper := func(seconds int) string {
 			return fmt.Sprintf("\ttool: custom\n\tcustom: {command: [sh, -c, \"sleep %[1]d; echo slept %[1]d\"], metrics: [{name: slept, unit: s, regex: \"slept ([0-9]+)\"}]}\n", seconds)
 		}

@@ -25,7 +25,7 @@ const (
 // fileSystemIsBackedUp backs the metadata up to an object store. The store is test/e2e/objectstore, which checks signatures. The filesystem
 // must not have been upgraded just before: see docs/backups.md.
 func (s *story) fileSystemIsBackedUp() {
-	It("is backed up to an object store, and says nowhere by which secret", s.isBackedUpToAnObjectStore)
+	It("is backed up to an object store without showing the secret", s.isBackedUpToAnObjectStore)
 }
 
 func (s *story) isBackedUpToAnObjectStore() {

@@ -143,7 +143,7 @@ func (s *story) clusterIsRebuilt() {
 	}
 	made := map[string]string{}
 
-	It("has filesystems with numbers and files on its disks", func() {
+	It("has filesystems with ids and files on its disks", func() {
 		s.begin()
 		s.plugInOnDisks()
 		s.apply(s.onDisks())

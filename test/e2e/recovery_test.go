@@ -19,13 +19,13 @@ import (
 // no limit to that time. Every file must be there that was on the servers before the last change that the plan names. It needs a running
 // filesystem with its metadata on the first worker and a metalogger on the second one.
 func (s *story) metadataIsRecovered() {
-	It("has its metadata again after they were lost, from the metalogger on another node", func() {
+	It("recovers lost metadata from the metalogger on another node", func() {
 		kept := s.keepsWriting("kept")
 		lost := time.Now()
 		recovered := s.losesAndRecovers(workers[0], workers[1], "metalogger-"+workers[1], kept)
 		Expect(recovered.DataTime.Time).To(BeTemporally(">", lost.Add(-5*time.Second)))
 	})
-	It("has its metadata again from a backup, where that is all that can be used", more, func() {
+	It("recovers lost metadata from a backup if that is the only usable copy", more, func() {
 		kept := s.keepsWriting("kept-too")
 		s.backsUpOn(workers[2])
 		backup := s.isBackedUp(func(b v1alpha1.BackupStatus) bool { return b.Node == workers[2] })

@@ -51,7 +51,7 @@ func (s *story) operatorIsUpdated() {
 	names := []string{"scratch", "comb"}
 	var daemons string
 
-	It("has filesystems of the operator before, and a benchmark", func() {
+	It("has filesystems of the earlier operator, and a benchmark", func() {
 		s.isReady(newest, twoCopies)
 		bees := *s
 		bees.port += 100
@@ -64,7 +64,7 @@ func (s *story) operatorIsUpdated() {
 		daemons = s.daemons()
 	})
 
-	It("goes to the operator of now without a restart of any daemon, and the benchmark goes on", func() {
+	It("updates to the present operator without a restart of any daemon, and the benchmark continues", func() {
 		Expect(managerImage()).To(Equal("localhost/parallelfs-before/manager:dev"))
 		unready := s.watchReady(names...)
 		begun := time.Now()
@@ -97,7 +97,7 @@ func (s *story) operatorIsUpdated() {
 		s.results("steady")
 	})
 
-	It("keeps the guards of the nodes, and gives its node image to the servers of whoever asks for it", func() {
+	It("keeps the guards of the nodes, and gives its node image to servers on request", func() {
 		for _, node := range workers {
 			Eventually(func() string { return s.guardOn(node) }, long).ShouldNot(BeEmpty(), node)
 		}
@@ -110,7 +110,7 @@ func (s *story) operatorIsUpdated() {
 		nothingWasLost(out, true)
 	})
 
-	It("deletes what the operator before has made", func() {
+	It("deletes the objects of the earlier operator", func() {
 		s.deleteFileSystem("--all", patience.Flag(5*time.Minute))
 		Eventually(s.daemons, long).Should(BeEmpty())
 	})

@@ -28,7 +28,7 @@ func (s *story) fileSystemIsUpgraded() {
 		Expect(s.fileSystem().Status.Version).To(Equal(oldest))
 	})
 
-	It("refuses a version that no path leads to, and goes on", func() {
+	It("refuses a version without an upgrade path, and continues", func() {
 		before := s.serving([]string{"master", "metalogger", "chunkserver", "client"})
 		s.asksFor("4.59.2", "")
 		Eventually(func() string { return s.saysOf(v1alpha1.ConditionStalled) }).Should(And(HavePrefix(v1alpha1.ReasonUpgradeRefused),
@@ -38,7 +38,7 @@ func (s *story) fileSystemIsUpgraded() {
 	})
 
 	var asked time.Time
-	It("waits for a backup, or for a person's word", func() {
+	It("waits for a backup, or for a person's approval", func() {
 		before := s.serving([]string{"master", "metalogger", "chunkserver"})
 		s.asksFor(newest, "")
 		Eventually(func() string { return s.saysOf(v1alpha1.ConditionUpgrading) }).Should(HavePrefix(v1alpha1.ReasonBackupMissing))
@@ -78,7 +78,7 @@ func (s *story) fileSystemIsUpgraded() {
 		}).Should(BeEmpty())
 	})
 
-	It("mounts with the new version when a person lets it", func() {
+	It("remounts with the new version when a person allows it", func() {
 		s.kubectl("delete", "pod", s.serving([]string{"client"})[0])
 		Eventually(func() string { return s.saysOf(v1alpha1.ConditionUpgrading) }, long).Should(ContainSubstring("1 run " + newest))
 		s.kubectl("patch", "filesystem", "scratch", "--type=merge", "-p", `{"spec":{"updates":{"clients":"Now"}}}`)

@@ -45,7 +45,7 @@ func agedCRD(t *testing.T, older bool) *apiextensionsv1.CustomResourceDefinition
 	return nil
 }
 
-// install applies a CRD, and waits until the API server serves what only its schema has, or no longer has.
+// install applies a CRD, and waits until the API server serves its schema.
 func install(t *testing.T, namespace string, older bool) {
 	t.Helper()
 	g := NewWithT(t)
@@ -128,7 +128,7 @@ func TestStoredObjectsOfAnOlderSchemaAreReadByANewerOne(t *testing.T) {
 	g.Expect(at(kept.Object["status"], "chosen.copies")).To(Equal(int64(2)))
 	g.Expect(at(kept.Object["status"], "observedGeneration")).To(Equal(int64(7)))
 
-	// An older schema does not: the API server drops what it does not have, at the next write.
+	// An older schema loses the values: at the next write, the API server drops fields that the schema lacks.
 	install(t, namespace, true)
 	released := read()
 	g.Expect(server.Client.Patch(t.Context(), released, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())

@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/test/places"
 )
 
-func TestAllPlacesAreTakenWhenSomebodyAsksForAll(t *testing.T) {
+func TestAllPlacesAreUsedOnRequest(t *testing.T) {
 	t.Setenv("KILLS", "all")
 	g := NewWithT(t)
 	g.Expect(places.Kills.Of(t, 9)).To(Equal([]int{0, 1, 2, 3, 4, 5, 6, 7, 8}))

@@ -85,12 +85,12 @@ func playAgents(c *cluster, w *world) (manager.Manager, error) {
 		a := &agent{world: w, machine: m, client: direct, looked: map[string]bool{}}
 		a.inventory = &nodeagent.Inventory{
 			Client: direct, NodeName: m.name, Resync: resync, Every: placementsEvery/2 + rand.N(placementsEvery/2),
-			Collect: a.collect, Pokes: make(chan struct{}, 1), Published: func() {},
+			Collect: a.collect, Triggers: make(chan struct{}, 1), Published: func() {},
 			Placements: func() ([]v1alpha1.DaemonPlacement, error) { return w.inventory(m).Daemons, nil },
 			Targets:    func(context.Context) ([]v1alpha1.StorageTarget, error) { return nil, nil }, // the world has the target of each disk
 		}
 		a.Reconciler = &nodeagent.Reconciler{
-			Client: direct, Live: direct, Recorder: recorder, NodeName: m.name, Resync: resync, Pass: a.pass, Acted: a.inventory.Poke,
+			Client: direct, Live: direct, Recorder: recorder, NodeName: m.name, Resync: resync, Pass: a.pass, Acted: a.inventory.Trigger,
 		}
 		m.agent, agents[m.name] = a, a
 		if err := mgr.Add(a.inventory); err != nil {
@@ -162,5 +162,5 @@ func (a *agent) wake(ctx context.Context, target client.ObjectKey) {
 			log.FromContext(ctx).Error(err, "A look at a target has failed", "target", target.Name)
 		}
 	}()
-	a.inventory.Poke()
+	a.inventory.Trigger()
 }

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// calmShare is the part of a core below which a started manager is idle, unless twice its usage in the idle minute is more.
-	calmShare = 0.1
+	// idleShare is the part of a core below which a started manager is idle, unless twice its usage in the idle minute is more.
+	idleShare = 0.1
 	// sampleEvery is how often its CPU time is sampled.
 	sampleEvery = time.Second
 	// anewLimit is how long it may take until it is idle.
@@ -29,7 +29,7 @@ func (r *run) startAnew(ctx context.Context) error {
 		return err
 	}
 	r.result.set(anewLeads, time.Since(begun).Seconds())
-	c := calm{enough: quietFor, share: max(calmShare, 2*r.result.value(idle.manager)/100)}
+	c := idleness{enough: quietFor, share: max(idleShare, 2*r.result.value(idle.manager)/100)}
 	looked, why := false, "the manager that was started anew has not looked at all FileSystems"
 	sampled := time.Time{}
 	err := r.until(ctx, anewLimit, func() (string, error) {
@@ -77,8 +77,8 @@ func (r *run) startAnew(ctx context.Context) error {
 	return nil
 }
 
-// calm finds when a process began to use little of a core, for long enough.
-type calm struct {
+// idleness finds when a process began to use little of a core, for long enough.
+type idleness struct {
 	enough  time.Duration
 	share   float64
 	samples []sample
@@ -91,7 +91,7 @@ type sample struct {
 }
 
 // add adds a sample. It drops samples that are older than needed, except the newest of these.
-func (c *calm) add(at time.Time, cpu time.Duration) {
+func (c *idleness) add(at time.Time, cpu time.Duration) {
 	c.samples = append(c.samples, sample{at, cpu})
 	for len(c.samples) > 1 && at.Sub(c.samples[1].at) >= c.enough {
 		c.samples = c.samples[1:]
@@ -99,11 +99,11 @@ func (c *calm) add(at time.Time, cpu time.Duration) {
 }
 
 // is reports whether little was used for long enough.
-func (c *calm) is() bool {
+func (c *idleness) is() bool {
 	first, last := c.samples[0], c.samples[len(c.samples)-1]
 	took := last.at.Sub(first.at)
 	return took >= c.enough && (last.cpu-first.cpu).Seconds() <= c.share*took.Seconds()
 }
 
 // since returns when that began, and the CPU time until then.
-func (c *calm) since() (time.Time, time.Duration) { return c.samples[0].at, c.samples[0].cpu }
+func (c *idleness) since() (time.Time, time.Duration) { return c.samples[0].at, c.samples[0].cpu }

@@ -12,7 +12,7 @@ import (
 func TestAManagerIsIdleWhenItHasUsedLittleForLongEnough(t *testing.T) {
 	g := NewWithT(t)
 	begun := time.Now()
-	c := calm{enough: 3 * time.Second, share: 0.1}
+	c := idleness{enough: 3 * time.Second, share: 0.1}
 	used := func(second int, cpu time.Duration) bool {
 		c.add(begun.Add(time.Duration(second)*time.Second), cpu)
 		return c.is()

@@ -16,7 +16,7 @@ func TestAHundredNodesEndWithinTenMinutesAndTheUsualTwoSizesWithinHalfAnHour(t *
 	g.Expect(limitOf([]int{1000})).To(Equal(time.Hour))
 }
 
-func TestWhatIsWaitedForInAnyCaseLeavesTimeForTheRest(t *testing.T) {
+func TestWaitsLeaveTimeForTheRest(t *testing.T) {
 	// measured is the time for the idle minute and for all later measurements, with the waits until nothing is written.
 	measured := func(p pace) time.Duration {
 		const waits = 7

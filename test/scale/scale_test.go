@@ -63,7 +63,7 @@ func logOf(t *testing.T, lines ...string) *auditLog {
 	return &auditLog{path: path}
 }
 
-func TestWritesOfTheOperatorAreCountedAndNobodyElses(t *testing.T) {
+func TestOnlyWritesOfTheOperatorAreCounted(t *testing.T) {
 	g := NewWithT(t)
 	log := logOf(t,
 		line(userManager, "patch", "storagetargets", "a", 200, ""), line(userAgents, "patch", "storagetargets", "a", 200, ""),
@@ -77,7 +77,7 @@ func TestWritesOfTheOperatorAreCountedAndNobodyElses(t *testing.T) {
 	g.Expect(writes(log.all)).To(Equal(map[string]int{"manager patch storagetargets/status": 1, "agents patch storagetargets/status": 1}))
 }
 
-func TestWhoHoldsALeaseIsNoWriteOfTheOperator(t *testing.T) {
+func TestTheHolderOfALeaseIsNoWriteOfTheOperator(t *testing.T) {
 	g := NewWithT(t)
 	event := func(object string) request { return request{user: userManager, resource: "events", object: object} }
 	g.Expect(event(operatorNamespace+"/parallelfs-operator.17").byOperator()).To(BeFalse(), "it became leader")
@@ -115,7 +115,7 @@ func TestAFilesystemIsTooLargeOnlyWhenTheSameWriteIsRefusedAgainAndAgain(t *test
 	}
 }
 
-func TestATableShowsExponentsAndWhyASizeWasGivenUp(t *testing.T) {
+func TestATableShowsExponentsAndWhyASizeWasAbandoned(t *testing.T) {
 	g := NewWithT(t)
 	var results []*Result
 	for _, n := range []int{125, 500} {
@@ -137,7 +137,7 @@ func TestATableShowsExponentsAndWhyASizeWasGivenUp(t *testing.T) {
 	g.Expect(d.Exponents).To(Equal(map[string]float64{"readySeconds": 1, "largestKiB.FileSystem": 1}))
 }
 
-func TestAFilesystemIsWellOnlyWhenNothingIsLeftToBeDone(t *testing.T) {
+func TestAFilesystemIsHealthyOnlyWhenNothingIsLeftToDo(t *testing.T) {
 	well := func() *v1alpha1.FileSystem {
 		fs := fileSystem(9419)
 		fs.Generation, fs.Status.ObservedGeneration = 1, 1
@@ -261,7 +261,7 @@ func TestAFileSystemIsReadyWhenItsStatusWasWrittenLast(t *testing.T) {
 	})).To(Equal(time.Unix(2, 0)))
 }
 
-func TestANodeIsToldOfWhenItsInventoryIsWhatItsAgentWouldFind(t *testing.T) {
+func TestANodeIsShownWhenItsInventoryIsUpToDate(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(1)
 	m := w.machines[1]

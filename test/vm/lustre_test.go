@@ -57,13 +57,13 @@ func TestLustre(t *testing.T) {
 }
 
 // onNode selects the tests of the node binary with Lustre's programs.
-const onNode = "^(TestPodsKeepTheTargetsOfANodeMountedAndUnmountThemInPeace|TestADiskThatIsNotWhatWasGivenIsNotMounted|" +
+const onNode = "^(TestPodsKeepTheTargetsOfANodeMountedAndUnmountThemInPeace|TestADiskThatDiffersFromItsAssignmentIsNotMounted|" +
 	"TestANodeOfAnotherVersionServesNothing|TestAClientIsMountedByTheNodesOwnProgramAndEndsWithItsPod|" +
-	"TestTheAgentProvesWhatIsMountedAndLetsItGoWhenItIsDeleted|TestAProbeOfANodeSaysWhatItsKernelServes|" +
+	"TestTheAgentProvesAMountedTargetAndReleasesItWhenItIsDeleted|TestAProbeOfANodeReportsWhatItsKernelServes|" +
 	"TestAJobMakesPoolsAndLayoutsInAMountOfItsOwnAndCanBeRepeated|TestAnOSTIsEmptiedProvenAndForgottenByTheCommandsOfTheBackend)$"
 
 // contract selects the tests of the doubles that can run on one machine whose kernel must not be killed.
-const contract = "^(TestTheDoublesSayWhatTheRealProgramsSaid|TestWhatTheRealMkfsRefusesIsRefused|TestACommentIsKeptUntilItIsChanged|" +
+const contract = "^(TestTheDoublesPrintTheRecordedOutput|TestTheDoubleRefusesWhatTheRealMkfsRefuses|TestACommentIsKeptUntilItIsChanged|" +
 	"TestAMountIsRefusedWhen|TestAnOSTThatTakesNoNewObjectsGetsNone|TestTheDoublesAnswerAsTheRealLustreDid)$"
 
 // versionOf is the version of the node's Lustre.
@@ -109,7 +109,7 @@ func (l lustreNode) testDisks(t *testing.T, found v1alpha1.NodeInventoryStatus) 
 	ost := l.given(t, found, blank1, v1alpha1.LustreTarget{
 		Kind: v1alpha1.LustreOST, FSName: "pfs", Index: new(int32(0)), ManagementNIDs: []string{nid},
 	})
-	t.Run("somebody's ext4, over which mkfs.lustre would format, is refused", func(t *testing.T) {
+	t.Run("a foreign ext4 that mkfs.lustre would overwrite is refused", func(t *testing.T) {
 		g := NewWithT(t)
 		result := l.pass(t, l.given(t, found, foreign, *ost.Spec.Lustre))
 		g.Expect(result.ready()).To(HaveField("Reason", v1alpha1.ReasonDeviceRefused), result.ready().Message)
@@ -129,7 +129,7 @@ func (l lustreNode) testDisks(t *testing.T, found v1alpha1.NodeInventoryStatus) 
 		return
 	}
 	servers := []string{l.serve(t, "mdt/0", mdt), l.serve(t, "ost/ssd", ost)}
-	t.Run("the servers mount them, and the kernel says so", func(t *testing.T) {
+	t.Run("the servers mount them, and the kernel shows it", func(t *testing.T) {
 		g := NewWithT(t)
 		for _, server := range servers {
 			l.sh(t, fmt.Sprintf("until NODE_NAME=%s node check-served --spec %s.json; do kill -0 $(cat %[2]s.pid) && sleep 1; done", nodeName, server))
@@ -137,7 +137,7 @@ func (l lustreNode) testDisks(t *testing.T, found v1alpha1.NodeInventoryStatus) 
 		g.Expect(l.run(t, "lctl", "dl")).To(And(ContainSubstring("UP mdt pfs-MDT0000"), ContainSubstring("UP obdfilter pfs-OST0000")))
 		g.Expect(l.run(t, "lctl", "list_nids")).To(Equal(nid + "\n"))
 	})
-	t.Run("a target that is mounted says what it is and whose, and is proven still", func(t *testing.T) {
+	t.Run("a mounted target shows its identity and owner, and is still proven", func(t *testing.T) {
 		g := NewWithT(t)
 		for _, target := range []*v1alpha1.StorageTarget{&mdt, &ost} {
 			g.Expect(l.saysOf(t, *target)).To(ContainSubstring("\nComment: " + markOf(*target) + "\n"))
@@ -164,7 +164,7 @@ func (l lustreNode) testDisks(t *testing.T, found v1alpha1.NodeInventoryStatus) 
 		t.Log(l.run(t, ldiskfs.Format{}.Remark(device, markOf(ost))...))
 		g.Expect(l.saysOf(t, ost)).To(Equal(before))
 	})
-	t.Run("a target whose configuration somebody wants written anew keeps its mark, and is not mounted", func(t *testing.T) {
+	t.Run("a target with a requested writeconf keeps its mark, and is not mounted", func(t *testing.T) {
 		g := NewWithT(t)
 		l.run(t, ldiskfs.Tunefs, "--writeconf", "/dev/"+ost.Status.KernelName)
 		g.Expect(l.saysOf(t, ost)).To(ContainSubstring("\nComment: " + markOf(ost) + "\n"))
@@ -198,11 +198,11 @@ func (l lustreNode) serve(t *testing.T, daemon string, target v1alpha1.StorageTa
 		Name: "tcp", Interfaces: []string{"$(NODE_INTERFACE)"}, Start: [][]string{{"modprobe", "lnet"}, {"lnetctl", "lnet", "configure"}},
 		List: []string{"lctl", "list_nids"}, Add: []string{"lnetctl", "net", "add", "--net", "tcp", "--if", "$(INTERFACES)"},
 	}
-	told := specTarget(target)
-	told.Served = &spec.ServedTarget{DeviceID: string(target.Spec.Device.ID), FSType: string(v1alpha1.Ldiskfs), Mark: markOf(target), Given: given}
+	config := specTarget(target)
+	config.Served = &spec.ServedTarget{DeviceID: string(target.Spec.Device.ID), FSType: string(v1alpha1.Ldiskfs), Mark: markOf(target), Given: given}
 	l.write(t, files+".node", spec.NodeFile{
 		Version: spec.NodeFileVersion, FileSystem: owner(), Node: nodeName, Generation: 1,
-		Members: []spec.Member{{Name: spec.MemberName(daemon), Targets: []spec.Target{told}}},
+		Members: []spec.Member{{Name: spec.MemberName(daemon), Targets: []spec.Target{config}}},
 	})
 	l.write(t, files+".json", spec.Serve{
 		Owner: owner(), Backend: string(v1alpha1.Lustre), Version: l.version, Daemon: daemon, NodeFile: files + ".node", Network: network, GraceSeconds: 600,

@@ -37,7 +37,7 @@ func testMounts(t *testing.T, m *machine) {
 		code, _, _ := m.try(t, "", "touch", mountPath+"/lost")
 		g.Expect(code).NotTo(BeZero(), "nothing can be written below while it is not mounted")
 	})
-	t.Run("trap 12: one whose disk does not answer keeps no pod from ending", func(t *testing.T) {
+	t.Run("trap 12: a mount of a disk that does not answer keeps no pod from ending", func(t *testing.T) {
 		g := NewWithT(t)
 		log := m.sh(t, startMount+"dd if=/dev/urandom of="+mountPath+"/data bs=1M count=4 2>/dev/null; fsfreeze -f /run/outer; "+
 			"kill -TERM $pid; wait $pid; cat /run/mount.log; ps -o stat,args | grep '[c]all umount2'; "+

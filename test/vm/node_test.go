@@ -34,8 +34,8 @@ const (
 )
 
 // TestNode is one story, because a start takes as long as all the rest. It inspects a machine, binds daemons to its sockets, makes one of
-// its disks a target, and runs a MooseFS that the machine serves and mounts. Then the machine loses its power. The test finds all of it again
-// after a restart in which the disks change their names.
+// its disks a target, and runs a MooseFS that the machine serves and mounts. Then the machine loses its power. The test finds all of it
+// again after a restart in which the disks change their names.
 func TestNode(t *testing.T) {
 	directory := t.TempDir()
 	m := server.boot(t, directory, blank0, foreign, blank1, partitioned)
@@ -159,7 +159,7 @@ func testInventory(t *testing.T, found v1alpha1.NodeInventoryStatus) {
 			NewWithT(t).Expect(bySerial(t, found, serial).Unusable).To(BeEmpty())
 		}
 	})
-	t.Run("somebody's filesystem is shown, and is a reason", func(t *testing.T) {
+	t.Run("a foreign filesystem is shown, and is a reason", func(t *testing.T) {
 		g := NewWithT(t)
 		device := bySerial(t, found, foreign)
 		g.Expect(device.Signatures).To(ContainElement(And(HaveField("Type", "ext4"), HaveField("Label", "precious"))))
@@ -344,7 +344,7 @@ func fileOf(instance, kind string) string {
 }
 
 // runSpec writes the configuration files of `node run`, and returns the path of the first.
-func (m *machine) runSpec(t *testing.T, instance string, told spec.Member) string {
+func (m *machine) runSpec(t *testing.T, instance string, config spec.Member) string {
 	t.Helper()
 	run := spec.Run{
 		Owner: owner(), Component: "chunkserver", User: "daemon",
@@ -352,13 +352,13 @@ func (m *machine) runSpec(t *testing.T, instance string, told spec.Member) strin
 		Daemon: instance, NodeFile: fileOf(instance, "node"),
 		Directories: []spec.Directory{}, Files: []spec.File{}, Command: []string{"daemon", fmt.Sprint(threads), fileOf(instance, "pid")},
 	}
-	if len(told.Targets) > 0 {
+	if len(config.Targets) > 0 {
 		run.OnTargets = &spec.OnTargets{Directory: "daemon", Data: "data"}
 	}
 	m.run(t, "mkdir", "-p", "/var/lib/parallelfs/vm.scratch")
-	told.Name = spec.MemberName(instance)
+	config.Name = spec.MemberName(instance)
 	m.write(t, run.NodeFile, spec.NodeFile{
-		Version: spec.NodeFileVersion, FileSystem: run.Owner, Node: nodeName, Generation: 1, Members: []spec.Member{told},
+		Version: spec.NodeFileVersion, FileSystem: run.Owner, Node: nodeName, Generation: 1, Members: []spec.Member{config},
 	})
 	m.write(t, fileOf(instance, "json"), run)
 	return fileOf(instance, "json")
@@ -370,9 +370,9 @@ func owner() spec.Owner {
 }
 
 // start starts a daemon, and returns when all of its threads run.
-func (m *machine) start(t *testing.T, instance string, told spec.Member) {
+func (m *machine) start(t *testing.T, instance string, config spec.Member) {
 	t.Helper()
-	path, log, pid := m.runSpec(t, instance, told), fileOf(instance, "log"), fileOf(instance, "pid")
+	path, log, pid := m.runSpec(t, instance, config), fileOf(instance, "log"), fileOf(instance, "pid")
 	m.sh(t, fmt.Sprintf("rm -f %[3]s; NODE_NAME=%[4]s node run --spec %[1]s > %[2]s 2>&1 & p=$!; "+
 		"for i in $(seq 300); do [ ! -s %[3]s ] || exit 0; kill -0 $p || break; sleep 0.1; done; cat %[2]s; exit 1", path, log, pid, nodeName))
 }

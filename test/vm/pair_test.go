@@ -101,7 +101,7 @@ func TestLustrePair(t *testing.T) {
 	g.Expect(code).To(BeZero(), said)
 	two.sh(t, "mount -t lustre "+two.nid+":/pfs /mnt/client; echo thesis > /mnt/client/thesis.tex; sync")
 
-	t.Run("the inventory of the other says who has it mounted", func(t *testing.T) {
+	t.Run("the inventory of the other node shows who has it mounted", func(t *testing.T) {
 		device := bySerial(t, inventory(t, two.machine), shared)
 		g := NewWithT(t)
 		g.Expect(device.Mounts).To(BeEmpty(), "nothing else on this machine shows it")

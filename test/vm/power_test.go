@@ -26,7 +26,7 @@ const (
 	// nodeIP is the address of the machine. A MooseFS master refuses chunkservers from 127.0.0.1.
 	nodeIP = "10.0.0.1"
 	// kept is a directory that outlives a power cut, and told is where a pod has its configuration.
-	kept, told = "/var/lib/parallelfs/kept", podspec.ToldDirectory
+	kept, config = "/var/lib/parallelfs/kept", podspec.ToldDirectory
 	// nodeScript starts all that a node starts by itself after a boot, and returns at once. Like a kubelet, it starts daemons, the mount and
 	// a program in no order, and starts again what has ended. The agent begins later and passes over its target again and again.
 	//
@@ -37,18 +37,18 @@ modprobe fuse
 ip link set lo up
 ip addr add ` + nodeIP + `/32 dev lo
 export NODE_NAME=` + nodeName + ` NODE_IP=` + nodeIP + `
-mkdir -p ` + told + ` ` + podspec.RunDirectory + `
-cp ` + kept + `/told/* ` + told + `
+mkdir -p ` + config + ` ` + podspec.RunDirectory + `
+cp ` + kept + `/told/* ` + config + `
 again() {
   log=/run/log-$1
   shift
   while [ ! -e /run/ends ]; do "$@" >> $log 2>&1 || true; sleep 0.5; done
 }
-again chunkserver node run --spec ` + told + `/chunkserver-ssd.json &
-again client node mount --spec ` + told + `/client.json &
-again master node run --spec ` + told + `/master.json &
+again chunkserver node run --spec ` + config + `/chunkserver-ssd.json &
+again client node mount --spec ` + config + `/client.json &
+again master node run --spec ` + config + `/master.json &
 program() (
-  node check-mount --spec ` + told + `/client.json || exit
+  node check-mount --spec ` + config + `/client.json || exit
   exec 9<> ` + mountPath + `/open
   echo > /run/opened
   while [ ! -e /run/ends ]; do sleep 0.5; done
@@ -74,8 +74,8 @@ agent() {
 	thesis = mountPath + "/thesis.tex"
 )
 
-// toldOfMooseFS returns the configuration files that the operator gives to the pods of a MooseFS whose only node is the machine.
-func toldOfMooseFS(t *testing.T, target v1alpha1.StorageTarget) map[string]string {
+// configOfMooseFS returns the configuration files that the operator gives to the pods of a MooseFS whose only node is the machine.
+func configOfMooseFS(t *testing.T, target v1alpha1.StorageTarget) map[string]string {
 	t.Helper()
 	everywhere := v1alpha1.NodeSelector{"vm": ""}
 	fs := fileSystem(v1alpha1.TargetsSpec{Devices: []v1alpha1.DeviceReference{{Node: nodeName, ID: "the-target"}}})
@@ -133,7 +133,7 @@ func (m *machine) until(t *testing.T, condition string) {
 
 // testServesItself starts a MooseFS whose servers and client are all on the machine, and writes a file.
 func testServesItself(t *testing.T, m *machine, target v1alpha1.StorageTarget) {
-	for name, content := range toldOfMooseFS(t, target) {
+	for name, content := range configOfMooseFS(t, target) {
 		m.writeFile(t, kept+"/told/"+name, content)
 	}
 	fs := fileSystem(v1alpha1.TargetsSpec{})
@@ -146,7 +146,8 @@ func testServesItself(t *testing.T, m *machine, target v1alpha1.StorageTarget) {
 	m.writeFile(t, kept+"/node.sh", strings.ReplaceAll(nodeScript, "$TARGET", target.Status.MountPath))
 	m.startNode(t)
 	m.until(t, "echo words > "+thesis+" 2>/dev/null && sync "+thesis)
-	// By default, a chunkserver calls no fsync when a program does (HDD_FSYNC_BEFORE_CLOSE, mfschunkserver.cfg(5)). The whole machine is synced.
+	// By default, a chunkserver calls no fsync when a program does (HDD_FSYNC_BEFORE_CLOSE, mfschunkserver.cfg(5)). The whole machine is
+	// synced.
 	m.sh(t, "sync")
 }
 

@@ -213,7 +213,7 @@ func testRemounted(t *testing.T, m *machine, target v1alpha1.StorageTarget) {
 
 // testMissing checks the machine after a restart without the target's disk.
 func testMissing(t *testing.T, m *machine, target v1alpha1.StorageTarget) {
-	t.Run("a target whose disk is not there is missing, and no other disk takes its place", func(t *testing.T) {
+	t.Run("a target without its disk is missing, and no other disk takes its place", func(t *testing.T) {
 		g := NewWithT(t)
 		result := m.pass(t, target)
 		g.Expect(result.ready()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonTargetMissing)))

@@ -12,7 +12,7 @@ import (
 )
 
 // It is the last test: with this policy, a kubelet updates each container every ten seconds, which is expensive on an emulated processor.
-func TestTheKubeletGivesCPUsToPodsAlone(t *testing.T) {
+func TestTheKubeletAssignsCPUsToPodsAlone(t *testing.T) {
 	g := NewWithT(t)
 	onNode(t, "grep -q static /etc/default/kubelet || { sed -i '/^KUBELET_EXTRA_ARGS=/s/$/ --cpu-manager-policy=static --kube-reserved=cpu=500m/' /etc/default/kubelet; "+
 		"systemctl stop kubelet; rm -f /var/lib/kubelet/cpu_manager_state; systemctl start kubelet; }")

@@ -38,7 +38,7 @@ func ran(role, name string, code int32, ago time.Duration) corev1.Pod {
 	return pod
 }
 
-func TestAJobWhoseToolHasEndedDoesNotWaitForAnInjectedContainer(t *testing.T) {
+func TestAJobDoesNotWaitForAnInjectedContainerAfterItsTool(t *testing.T) {
 	job := func() *batchv1.Job {
 		return &batchv1.Job{Spec: batchv1.JobSpec{Template: templateOf(children.RoleClient)}}
 	}

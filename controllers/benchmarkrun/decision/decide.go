@@ -5,7 +5,6 @@ package decision
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	mpiv2 "github.com/kubeflow/mpi-operator/pkg/apis/kubeflow/v2beta1"
@@ -19,6 +18,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/turns"
 	"parallelfs.dev/operator/controllers/conditions"
 	"parallelfs.dev/operator/controllers/refusals"
+	"parallelfs.dev/operator/internal/backend"
 )
 
 // action is the one thing that a pass does, besides writing the status.
@@ -257,7 +257,7 @@ func decideChildren(w *scope.Scope) (Decision, bool) {
 		if len(w.Lingering) == 0 {
 			return Decision{}, false
 		}
-		d := reconciling(v1alpha1.ReasonRunning, "waiting until the pods %s have ended", strings.Join(w.Lingering, ", "))
+		d := reconciling(v1alpha1.ReasonRunning, "waiting until the pods %s have ended", backend.List(w.Lingering))
 		d.After = scope.Soon
 		return d, true
 	}

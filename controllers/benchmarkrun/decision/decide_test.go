@@ -328,16 +328,16 @@ func TestDecideDeleted(t *testing.T) {
 		finished bool
 		leaves   string
 	}{
-		"what runs is stopped first":                      {func(w *scope.Scope) { scopetest.Job(w, 0, 1, time.Minute) }, Remove, false, ""},
-		"pods that have not ended are waited for":         {func(w *scope.Scope) { w.Lingering = []string{"p"} }, Nothing, false, ""},
-		"the files are removed when nothing runs":         {func(*scope.Scope) {}, Clean, false, ""},
-		"the removal is waited for":                       {func(w *scope.Scope) { w.Cleaner = &children.Child{Created: scopetest.Now} }, Nothing, false, ""},
-		"it is let go when the files are removed":         {func(w *scope.Scope) { w.Cleaner = &children.Child{Succeeded: true} }, Nothing, true, ""},
-		"it is let go when there never were files":        {func(w *scope.Scope) { w.Run.Status.Directory = "" }, Nothing, true, ""},
-		"it is let go when the FileSystem is gone":        {func(w *scope.Scope) { w.FileSystem = nil }, Nothing, true, "FileSystem scratch is gone"},
-		"it is let go when no node mounts the filesystem": {func(w *scope.Scope) { w.Mounted = nil }, Nothing, true, "no node has mounted"},
-		"it is let go when the files can't be removed":    {func(w *scope.Scope) { w.Cleaner = &children.Child{Name: "c", Failed: true, Message: "no"} }, Nothing, true, "Job c failed (no)"},
-		"it is let go after some minutes, whatever happens": {func(w *scope.Scope) {
+		"what runs is stopped first":                        {func(w *scope.Scope) { scopetest.Job(w, 0, 1, time.Minute) }, Remove, false, ""},
+		"pods that have not ended are waited for":           {func(w *scope.Scope) { w.Lingering = []string{"p"} }, Nothing, false, ""},
+		"the files are removed when nothing runs":           {func(*scope.Scope) {}, Clean, false, ""},
+		"the removal is waited for":                         {func(w *scope.Scope) { w.Cleaner = &children.Child{Created: scopetest.Now} }, Nothing, false, ""},
+		"it is released when the files are removed":         {func(w *scope.Scope) { w.Cleaner = &children.Child{Succeeded: true} }, Nothing, true, ""},
+		"it is released when there never were files":        {func(w *scope.Scope) { w.Run.Status.Directory = "" }, Nothing, true, ""},
+		"it is released when the FileSystem is gone":        {func(w *scope.Scope) { w.FileSystem = nil }, Nothing, true, "FileSystem scratch is gone"},
+		"it is released when no node mounts the filesystem": {func(w *scope.Scope) { w.Mounted = nil }, Nothing, true, "no node has mounted"},
+		"it is released when the files can't be removed":    {func(w *scope.Scope) { w.Cleaner = &children.Child{Name: "c", Failed: true, Message: "no"} }, Nothing, true, "Job c failed (no)"},
+		"it is released after some minutes, whatever happens": {func(w *scope.Scope) {
 			scopetest.Job(w, 0, 1, time.Minute)
 			w.Run.DeletionTimestamp = &metav1.Time{Time: scopetest.Now.Add(-scope.DeleteTimeout - time.Second)}
 		}, Nothing, true, "the deletion took longer than 4m0s"},

@@ -22,7 +22,7 @@ func held(w *scope.Scope, reason string) {
 	})
 }
 
-func TestARunGivesItsLeaseUpForWhatDoesNotWait(t *testing.T) {
+func TestARunReleasesItsLeaseForChangesThatDoNotWait(t *testing.T) {
 	const worlds = 2000
 	for seed := range uint64(worlds) {
 		g, random := NewWithT(t), rand.New(rand.NewPCG(seed, 39))

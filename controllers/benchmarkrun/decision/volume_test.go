@@ -17,7 +17,7 @@ import (
 	"parallelfs.dev/operator/controllers/conditions"
 )
 
-func TestWhatARunOnAVolumeWaitsFor(t *testing.T) {
+func TestARunOnAVolumeNamesWhatItWaitsFor(t *testing.T) {
 	const one, many, read = corev1.ReadWriteOnce, corev1.ReadWriteMany, corev1.ReadOnlyMany
 	spread := func(w *scope.Scope, clients int32) {
 		w.Run.Spec.Clients.Count = clients

@@ -31,7 +31,7 @@ func (o onServers) MeasuresServers(tool v1alpha1.BenchmarkTool) bool {
 
 func (onServers) MeasuredTargets(backend.Input, v1alpha1.Role) map[string][]string { return nil }
 
-func TestWhatARunWaitsFor(t *testing.T) {
+func TestARunNamesWhatItWaitsFor(t *testing.T) {
 	queued := func(w *scope.Scope, age time.Duration) *children.Child {
 		w.Run.Spec.QueueName = "lab"
 		c := scopetest.Job(w, 0, 1, age)

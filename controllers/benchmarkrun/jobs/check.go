@@ -50,13 +50,13 @@ func (r Renderer) Checker() client.Object { return r.job(r.checkTask()) }
 func (r Renderer) checkTask() task {
 	programs, users := contract(r.Scope)
 	directory := path.Join(r.Scope.Roots(r.Scope.Directory())[0], "none")
-	told := spec.Benchmark{
+	config := spec.Benchmark{
 		Mount: r.mount(), Root: path.Dir(directory), Directory: directory, Argv: []string{}, TimeoutSeconds: seconds(scope.CheckTimeout),
 		Programs: programs, Users: users,
 	}
 	if custom := r.Scope.Run.Spec.Custom; custom != nil {
 		for _, argument := range custom.VersionCommand {
-			told.VersionArgv = append(told.VersionArgv, string(argument))
+			config.VersionArgv = append(config.VersionArgv, string(argument))
 		}
 	}
 	var nodes []string
@@ -67,7 +67,7 @@ func (r Renderer) checkTask() task {
 	}
 	return task{
 		name: turns.CheckName(r.Scope.Run.Name), role: children.RoleChecker, verb: "check", image: r.Scope.Image,
-		nodes: anyOf(r.Scope, nodes), told: told,
+		nodes: anyOf(r.Scope, nodes), config: config,
 		deadline: scope.CheckTimeout + deadlineMargin,
 	}
 }

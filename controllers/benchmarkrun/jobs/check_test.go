@@ -9,7 +9,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope/scopetest"
 )
 
-func TestWhatTheImageMustHold(t *testing.T) {
+func TestTheRequiredContentOfTheImage(t *testing.T) {
 	for name, c := range map[string]struct {
 		launch          benchmarks.Launch
 		programs, users []string

@@ -118,20 +118,20 @@ func TestARunOverTwoPoolsWorksInBoth(t *testing.T) {
 	g.Expect(w.Run.Status.Directory).To(Equal("/mnt/scratch/{ssd,bulk}/.parallelfs-benchmarks/uid"))
 	job, ok := jobOf(w, scopetest.At(1, 1)).(*batchv1.Job)
 	g.Expect(ok).To(BeTrue())
-	g.Expect(toldTo(g, job.Spec.Template).Directory).To(Equal("/mnt/scratch/bulk/.parallelfs-benchmarks/uid/p1-r1"))
+	g.Expect(configOf(g, job.Spec.Template).Directory).To(Equal("/mnt/scratch/bulk/.parallelfs-benchmarks/uid/p1-r1"))
 
 	t.Run("and both are cleaned", func(t *testing.T) {
 		g := NewWithT(t)
 		cleaner, ok := render(w).Cleaner().(*batchv1.Job)
 		g.Expect(ok).To(BeTrue())
 		pod := cleaner.Spec.Template
-		g.Expect(toldTo(g, pod).Root).To(Equal("/mnt/scratch/ssd/.parallelfs-benchmarks/uid"))
+		g.Expect(configOf(g, pod).Root).To(Equal("/mnt/scratch/ssd/.parallelfs-benchmarks/uid"))
 		second := pod.Spec.InitContainers[1]
 		g.Expect(second.Command).To(Equal([]string{"/parallelfs/node", "bench", "clean", "--spec", "/etc/parallelfs/benchmark-1.json"}))
 		pod.Annotations[children.AnnotationTold] = pod.Annotations[children.AnnotationTold+"-1"]
-		told := toldTo(g, pod)
-		g.Expect(told.Root).To(Equal("/mnt/scratch/bulk/.parallelfs-benchmarks/uid"))
-		g.Expect(bench.RootPlace(told)).To(Succeed())
+		config := configOf(g, pod)
+		g.Expect(config.Root).To(Equal("/mnt/scratch/bulk/.parallelfs-benchmarks/uid"))
+		g.Expect(bench.RootPlace(config)).To(Succeed())
 		g.Expect(pod.Spec.Volumes).To(ContainElement(HaveField("VolumeSource.DownwardAPI.Items", HaveLen(2))))
 	})
 }

@@ -34,8 +34,8 @@ import (
 const (
 	binaryDirectory = "/parallelfs"
 	nodeBinary      = binaryDirectory + "/node"
-	toldDirectory   = "/etc/parallelfs"
-	toldFile        = "benchmark.json"
+	configDirectory = "/etc/parallelfs"
+	configFile      = "benchmark.json"
 
 	// yieldWhenIdle makes a waiting process of Open MPI release its CPU (ompi_info, mpi_yield_when_idle). By default it spins.
 	yieldWhenIdle = "OMPI_MCA_mpi_yield_when_idle=1"
@@ -65,7 +65,7 @@ type task struct {
 	nodes     []string
 	clients   int
 	placement string
-	told      spec.Benchmark
+	config    spec.Benchmark
 	// more holds the same work for other directories, done first.
 	more     []spec.Benchmark
 	deadline time.Duration
@@ -86,10 +86,10 @@ func (r Renderer) Turn(t turns.Turn) (client.Object, error) {
 	command := plan.Steps[t.Step].Command
 	job := task{
 		name: turns.JobName(r.Scope.Run.Name, t.Suffix()), image: r.Scope.Image, turn: true, deadline: r.Scope.PointTimeout() + deadlineMargin,
-		told: spec.Benchmark{Argv: command.Argv, Env: command.Env, Stdin: command.Stdin, TimeoutSeconds: seconds(r.Scope.PointTimeout())},
+		config: spec.Benchmark{Argv: command.Argv, Env: command.Env, Stdin: command.Stdin, TimeoutSeconds: seconds(r.Scope.PointTimeout())},
 	}
 	for _, f := range command.Files {
-		job.told.Files = append(job.told.Files, spec.BenchmarkFile(f))
+		job.config.Files = append(job.config.Files, spec.BenchmarkFile(f))
 	}
 	switch command.Launch {
 	case benchmarks.OnManagement:
@@ -97,8 +97,8 @@ func (r Renderer) Turn(t turns.Turn) (client.Object, error) {
 	case benchmarks.OnServers:
 		job.nodes = r.Scope.Members.NodesOf(command.Role)
 		job.role, job.verb, job.arguments = children.RoleServer, "local", []string{"--rank", "$(JOB_COMPLETION_INDEX)"}
-		job.told.Programs = append(slices.Clone(command.Argv[:1]), command.Programs...)
-		job.told.ForEachTarget, job.told.Targets = command.ForEachTarget, r.Scope.Servers.MeasuredTargets(r.input(), command.Role)
+		job.config.Programs = append(slices.Clone(command.Argv[:1]), command.Programs...)
+		job.config.ForEachTarget, job.config.Targets = command.ForEachTarget, r.Scope.Servers.MeasuredTargets(r.input(), command.Role)
 		return r.serversJob(job, command.Role)
 	case benchmarks.OnClient, benchmarks.OnLauncher, benchmarks.OnProcesses, benchmarks.OnEachProcess, benchmarks.OnEachClient:
 	}
@@ -111,22 +111,22 @@ func (r Renderer) Turn(t turns.Turn) (client.Object, error) {
 	if r.Scope.Volume == nil {
 		job.nodes = placement.Nodes(placed)
 	}
-	job.told.Mount, job.told.Root, job.told.Directory = r.mount(), root, path.Join(root, t.Directory())
-	job.told.KeepBefore, job.told.KeepAfter = t.Step > 0, t.Step < len(plan.Steps)-1
-	job.told.NeedBytes, job.told.NeedInodes = plan.Demand.Bytes, plan.Demand.Inodes
+	job.config.Mount, job.config.Root, job.config.Directory = r.mount(), root, path.Join(root, t.Directory())
+	job.config.KeepBefore, job.config.KeepAfter = t.Step > 0, t.Step < len(plan.Steps)-1
+	job.config.NeedBytes, job.config.NeedInodes = plan.Demand.Bytes, plan.Demand.Inodes
 	if !scope.Distributed(command.Launch) {
 		job.role, job.verb = children.RoleClient, "run"
 		return r.job(job), nil
 	}
-	job.told.Placement = placement.Counts(placed)
+	job.config.Placement = placement.Counts(placed)
 	if command.Launch != benchmarks.OnLauncher {
-		job.told.Ranks = &spec.Ranks{Each: command.Launch != benchmarks.OnProcesses}
+		job.config.Ranks = &spec.Ranks{Each: command.Launch != benchmarks.OnProcesses}
 		if r.Scope.Oversubscribed(placed) {
 			// Open MPI does so itself if it has the number of CPUs, but here it gets only the number of processes.
-			job.told.Env = append(slices.Clone(job.told.Env), yieldWhenIdle)
+			job.config.Env = append(slices.Clone(job.config.Env), yieldWhenIdle)
 		}
 	}
-	return r.mpiJob(job, slices.Max(job.told.Placement)), nil
+	return r.mpiJob(job, slices.Max(job.config.Placement)), nil
 }
 
 // services returns what the filesystem reports about its targets.
@@ -193,8 +193,8 @@ func nodeFacts(n *corev1.Node) backend.Node {
 	return facts
 }
 
-// maxTold is how many bytes the targets of a job may take. Kubernetes allows 262144 for all annotations of an object together.
-const maxTold = 192 << 10
+// maxTargets is how many bytes the targets of a job may take. Kubernetes allows 262144 for all annotations of an object together.
+const maxTargets = 192 << 10
 
 // serverGraceSeconds is how long a pod on a server may take to end, because an interrupted tool reverts its settings in the kernel.
 const serverGraceSeconds int64 = 60
@@ -206,9 +206,9 @@ func (r Renderer) serversJob(t task, role v1alpha1.Role) (client.Object, error) 
 	if len(t.nodes) == 0 {
 		return nil, fmt.Errorf("FileSystem %s has no servers of the role %s", r.Scope.FileSystem.Name, role)
 	}
-	if size := len(encode(t.told)); size > maxTold {
+	if size := len(encode(t.config)); size > maxTargets {
 		return nil, fmt.Errorf("the targets of the servers of FileSystem %s take %d bytes, and a job holds %d; measure it from its clients",
-			r.Scope.FileSystem.Name, size, maxTold)
+			r.Scope.FileSystem.Name, size, maxTargets)
 	}
 	t.image = r.Images.Node
 	job := r.podJob(t)
@@ -267,13 +267,13 @@ func (r Renderer) Cleaner() client.Object {
 		deadline: scope.CleanTimeout + deadlineMargin, retries: 3,
 	}
 	for i, root := range r.Scope.Roots(r.Scope.Run.Status.Directory) {
-		told := spec.Benchmark{
+		config := spec.Benchmark{
 			Mount: r.mount(), Root: root, Directory: path.Join(root, "none"), Argv: []string{}, TimeoutSeconds: seconds(scope.CleanTimeout),
 		}
 		if i == 0 {
-			t.told = told
+			t.config = config
 		} else {
-			t.more = append(t.more, told)
+			t.more = append(t.more, config)
 		}
 	}
 	return r.job(t)
@@ -312,18 +312,18 @@ func (r Renderer) queue(t task, suspend **bool) {
 func (r Renderer) job(t task) client.Object { return r.podJob(t) }
 
 func (r Renderer) podJob(t task) *batchv1.Job {
-	pod := r.pod(t.name, t.role, t.image, t.told)
+	pod := r.pod(t.name, t.role, t.image, t.config)
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	command := func(file string) []string {
-		return append([]string{nodeBinary, "bench", t.verb, "--spec", toldDirectory + "/" + file}, t.arguments...)
+		return append([]string{nodeBinary, "bench", t.verb, "--spec", configDirectory + "/" + file}, t.arguments...)
 	}
-	pod.Spec.Containers[0].Command = command(toldFile)
-	if t.told.Mount.Path != "" {
+	pod.Spec.Containers[0].Command = command(configFile)
+	if t.config.Mount.Path != "" {
 		r.mountTarget(pod)
 	}
-	for i, told := range t.more {
+	for i, config := range t.more {
 		name, annotation := fmt.Sprintf("benchmark-%d.json", i+1), fmt.Sprintf("%s-%d", children.AnnotationTold, i+1)
-		pod.Annotations[annotation] = encode(told)
+		pod.Annotations[annotation] = encode(config)
 		volume := &pod.Spec.Volumes[slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == "told" })]
 		volume.DownwardAPI.Items = append(volume.DownwardAPI.Items, fileOf(name, annotation))
 		c := pod.Spec.Containers[0].DeepCopy()
@@ -343,16 +343,16 @@ func (r Renderer) podJob(t task) *batchv1.Job {
 // mpiJob returns an MPIJob with a launcher, and one worker on each client. The launcher starts when the workers' sshd answer; it has no
 // mount. The MPI operator copies the labels and annotations of the templates to the pods.
 func (r Renderer) mpiJob(t task, slots int) client.Object {
-	launcher := r.pod(t.name, children.RoleLauncher, t.image, t.told)
+	launcher := r.pod(t.name, children.RoleLauncher, t.image, t.config)
 	c := &launcher.Spec.Containers[0]
-	c.Command = []string{nodeBinary, "bench", "launch", "--spec", toldDirectory + "/" + toldFile, "--ssh-port", fmt.Sprint(sshPort)}
+	c.Command = []string{nodeBinary, "bench", "launch", "--spec", configDirectory + "/" + configFile, "--ssh-port", fmt.Sprint(sshPort)}
 	// It runs beside a worker, where the image is present and the network reaches the others. With the tolerations alone it could run on a
 	// control plane node.
 	r.place(launcher, t)
 
-	worker := r.pod(t.name, children.RoleWorker, t.image, t.told)
+	worker := r.pod(t.name, children.RoleWorker, t.image, t.config)
 	c = &worker.Spec.Containers[0]
-	c.Command = []string{nodeBinary, "bench", "work", "--spec", toldDirectory + "/" + toldFile, "--", sshd, "-De"}
+	c.Command = []string{nodeBinary, "bench", "work", "--spec", configDirectory + "/" + configFile, "--", sshd, "-De"}
 	c.Ports = []corev1.ContainerPort{{Name: "ssh", ContainerPort: sshPort, Protocol: corev1.ProtocolTCP}}
 	c.ReadinessProbe = &corev1.Probe{
 		ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(sshPort)}},
@@ -390,7 +390,7 @@ func (r Renderer) mpiJob(t task, slots int) client.Object {
 }
 
 // pod returns what all pods of a run share. They tolerate all taints, so that they can run wherever the clients are.
-func (r Renderer) pod(job, role, image string, told spec.Benchmark) *corev1.PodTemplateSpec {
+func (r Renderer) pod(job, role, image string, config spec.Benchmark) *corev1.PodTemplateSpec {
 	podLabels := children.Labels(r.Scope.Run)
 	podLabels[children.LabelChild], podLabels[children.LabelRole] = job, role
 	install := corev1.Container{
@@ -406,7 +406,7 @@ func (r Renderer) pod(job, role, image string, told spec.Benchmark) *corev1.PodT
 			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "status.podIP"}}}},
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: "binary", MountPath: binaryDirectory, ReadOnly: true},
-			{Name: "told", MountPath: toldDirectory, ReadOnly: true},
+			{Name: "told", MountPath: configDirectory, ReadOnly: true},
 			{Name: "tmp", MountPath: "/tmp"},
 		},
 		// The pool's directory belongs to root. Without capabilities, root may do only that here.
@@ -416,7 +416,7 @@ func (r Renderer) pod(job, role, image string, told spec.Benchmark) *corev1.PodT
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
 	pod := &corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: podLabels, Annotations: map[string]string{children.AnnotationTold: encode(told)}},
+		ObjectMeta: metav1.ObjectMeta{Labels: podLabels, Annotations: map[string]string{children.AnnotationTold: encode(config)}},
 		Spec: corev1.PodSpec{
 			AutomountServiceAccountToken: new(false),
 			EnableServiceLinks:           new(false),
@@ -430,7 +430,7 @@ func (r Renderer) pod(job, role, image string, told spec.Benchmark) *corev1.PodT
 				{Name: "binary", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 				{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 				{Name: "told", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
-					Items: []corev1.DownwardAPIVolumeFile{fileOf(toldFile, children.AnnotationTold)}}}},
+					Items: []corev1.DownwardAPIVolumeFile{fileOf(configFile, children.AnnotationTold)}}}},
 			},
 			PriorityClassName: r.Scope.Run.Spec.PriorityClassName,
 		},
@@ -540,8 +540,8 @@ func requests(cpu, memory string) corev1.ResourceRequirements {
 		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}}
 }
 
-func encode(told spec.Benchmark) string {
-	raw, err := json.Marshal(told)
+func encode(config spec.Benchmark) string {
+	raw, err := json.Marshal(config)
 	if err != nil {
 		panic(err) // the types of package spec hold strings, numbers and lists only
 	}

@@ -51,10 +51,10 @@ func jobOf(w *scope.Scope, t turns.Turn) client.Object {
 	return job
 }
 
-func toldTo(g *WithT, pod corev1.PodTemplateSpec) spec.Benchmark {
-	var told spec.Benchmark
-	g.Expect(json.Unmarshal([]byte(pod.Annotations[children.AnnotationTold]), &told)).To(Succeed())
-	return told
+func configOf(g *WithT, pod corev1.PodTemplateSpec) spec.Benchmark {
+	var config spec.Benchmark
+	g.Expect(json.Unmarshal([]byte(pod.Annotations[children.AnnotationTold]), &config)).To(Succeed())
+	return config
 }
 
 func nodesOf(pod corev1.PodTemplateSpec) []string {
@@ -86,9 +86,9 @@ func TestEveryPodOfARun(t *testing.T) {
 			g.Expect(pod.Labels).To(HaveKeyWithValue(children.LabelRole, name))
 			g.Expect(pod.Labels).NotTo(HaveKey(v1alpha1.LabelFileSystem), "the FileSystem's controller would take it for a daemon")
 			g.Expect(pod.Spec.Containers[0].Name).To(Equal(children.ContainerName))
-			told := toldTo(g, pod)
-			g.Expect(bench.Place(told)).To(Succeed())
-			g.Expect(told.TimeoutSeconds).To(BeNumerically(">", 0))
+			config := configOf(g, pod)
+			g.Expect(bench.Place(config)).To(Succeed())
+			g.Expect(config.TimeoutSeconds).To(BeNumerically(">", 0))
 		})
 		t.Run(name+" has no more rights than its work needs", func(t *testing.T) {
 			g := NewWithT(t)
@@ -138,7 +138,7 @@ func (measurer) MeasuresServers(v1alpha1.BenchmarkTool) bool { return true }
 
 func (m measurer) MeasuredTargets(backend.Input, v1alpha1.Role) map[string][]string { return m }
 
-func TestMoreTargetsThanAJobHoldsAreSaid(t *testing.T) {
+func TestMoreTargetsThanAJobHoldsAreReported(t *testing.T) {
 	g := NewWithT(t)
 	w, targets := scopetest.Idle(), measurer{}
 	w.Plans[0] = scopetest.PlanOf(benchmarks.OnServers)
@@ -155,7 +155,7 @@ func TestMoreTargetsThanAJobHoldsAreSaid(t *testing.T) {
 	g.Expect(err).To(MatchError(MatchRegexp(`^the targets of the servers of FileSystem scratch take \d+ bytes, and a job holds 196608; measure it from its clients$`)))
 }
 
-func TestWhatRunsOnServersIsOfTheOperatorsImage(t *testing.T) {
+func TestPodsOnServersRunTheOperatorsImage(t *testing.T) {
 	g := NewWithT(t)
 	w := scopetest.Idle()
 	w.Servers = measurer{}
@@ -246,7 +246,7 @@ func TestTheJobOfARepetition(t *testing.T) {
 		g.Expect(*job.Spec.BackoffLimit).To(BeZero())
 		g.Expect(job.Spec.Template.Spec.RestartPolicy).To(Equal(corev1.RestartPolicyNever))
 		g.Expect(nodesOf(job.Spec.Template)).To(Equal([]string{"n1"}))
-		g.Expect(toldTo(NewWithT(t), job.Spec.Template).Directory).To(Equal("/mnt/scratch/ssd/.parallelfs-benchmarks/uid/p1-r2"))
+		g.Expect(configOf(NewWithT(t), job.Spec.Template).Directory).To(Equal("/mnt/scratch/ssd/.parallelfs-benchmarks/uid/p1-r2"))
 		g.Expect(job.Spec.Template.Spec.Containers[0].Command).To(Equal([]string{"/parallelfs/node", "bench", "run", "--spec", "/etc/parallelfs/benchmark.json"}))
 	})
 	t.Run("is ended by Kubernetes only when the operator has not done it", func(t *testing.T) {
@@ -254,7 +254,7 @@ func TestTheJobOfARepetition(t *testing.T) {
 		w := scopetest.Idle()
 		scopetest.Limit(w, 1500*time.Millisecond, time.Hour)
 		job := jobOf(w, scopetest.At(0, 1)).(*batchv1.Job)
-		g.Expect(toldTo(g, job.Spec.Template).TimeoutSeconds).To(Equal(int64(2)))
+		g.Expect(configOf(g, job.Spec.Template).TimeoutSeconds).To(Equal(int64(2)))
 		g.Expect(*job.Spec.ActiveDeadlineSeconds).To(BeNumerically(">", int64((1500*time.Millisecond+scope.OverdueAfter)/time.Second)))
 	})
 	t.Run("is an MPIJob with one worker on each client when it is distributed", func(t *testing.T) {
@@ -267,11 +267,11 @@ func TestTheJobOfARepetition(t *testing.T) {
 		g.Expect(worker.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].TopologyKey).To(Equal(corev1.LabelHostname))
 		g.Expect(job.Spec.LauncherCreationPolicy).To(Equal(mpiv2.LauncherCreationPolicyWaitForWorkersReady))
 		g.Expect(worker.Template.Spec.Containers[0].ReadinessProbe.TCPSocket.Port.IntValue()).To(Equal(22))
-		told := toldTo(g, launcher.Template)
-		g.Expect(told.Placement).To(Equal([]int{3, 2}))
-		g.Expect(told.Files).To(Equal([]spec.BenchmarkFile{{PerProcess: "$(HOST) $(DIRECTORY) /usr/bin/iozone\n"}}))
-		g.Expect(told.Env).To(Equal([]string{"RSH=ssh"}))
-		g.Expect(told.Mount.Source).To(Equal("10.0.0.1:9421"), "another filesystem at that path must not be measured")
+		config := configOf(g, launcher.Template)
+		g.Expect(config.Placement).To(Equal([]int{3, 2}))
+		g.Expect(config.Files).To(Equal([]spec.BenchmarkFile{{PerProcess: "$(HOST) $(DIRECTORY) /usr/bin/iozone\n"}}))
+		g.Expect(config.Env).To(Equal([]string{"RSH=ssh"}))
+		g.Expect(config.Mount.Source).To(Equal("10.0.0.1:9421"), "another filesystem at that path must not be measured")
 	})
 	t.Run("takes all clients when the tool names no number", func(t *testing.T) {
 		g := NewWithT(t)
@@ -287,11 +287,11 @@ func TestTheCleaningJobRunsOnAnyNodeThatMountsTheFileSystem(t *testing.T) {
 	job := render(scopetest.Idle()).Cleaner().(*batchv1.Job)
 	g.Expect(job.Name).To(Equal("sweep-clean"))
 	g.Expect(nodesOf(job.Spec.Template)).To(Equal([]string{"n1", "n2", "n3"}))
-	g.Expect(toldTo(g, job.Spec.Template).Root).To(Equal("/mnt/scratch/ssd/.parallelfs-benchmarks/uid"))
+	g.Expect(configOf(g, job.Spec.Template).Root).To(Equal("/mnt/scratch/ssd/.parallelfs-benchmarks/uid"))
 	g.Expect(job.Spec.Template.Spec.Containers[0].Image).To(Equal("node:1"), "it works without the tool's image too")
 }
 
-func TestAProcessThatWaitsGivesUpItsCPUOnlyWhereThereAreFewerThanProcesses(t *testing.T) {
+func TestAWaitingProcessReleasesItsCPUOnlyIfThereAreFewerCPUsThanProcesses(t *testing.T) {
 	for name, c := range map[string]struct {
 		cpus int
 		want []string
@@ -308,7 +308,7 @@ func TestAProcessThatWaitsGivesUpItsCPUOnlyWhereThereAreFewerThanProcesses(t *te
 			}
 			w.Plans[0].Steps[0].Command = benchmarks.Command{Launch: benchmarks.OnProcesses, Argv: []string{"mdtest"}}
 			job := jobOf(w, scopetest.At(0, 1)).(*mpiv2.MPIJob)
-			g.Expect(toldTo(g, job.Spec.MPIReplicaSpecs[mpiv2.MPIReplicaTypeLauncher].Template).Env).To(Equal(c.want))
+			g.Expect(configOf(g, job.Spec.MPIReplicaSpecs[mpiv2.MPIReplicaTypeLauncher].Template).Env).To(Equal(c.want))
 		})
 	}
 }

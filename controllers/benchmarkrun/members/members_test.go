@@ -48,7 +48,7 @@ func TestARunInAPoolUsesTheServersOfThatPoolAndThoseOfAll(t *testing.T) {
 	g.Expect(three().First(2).Servers).To(HaveLen(2))
 }
 
-func TestTheHashOfMembersTellsOthersFromTheSameOnes(t *testing.T) {
+func TestTheHashOfMembersChangesWithTheMembersOnly(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(m Members)
 		same   bool

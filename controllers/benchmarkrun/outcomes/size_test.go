@@ -78,7 +78,7 @@ func wide(nodes int) members.Members {
 	return out
 }
 
-func TestWhatARunKeepsDoesNotGrowWithTheFilesystem(t *testing.T) {
+func TestTheStoredResultsOfARunDoNotGrowWithTheFilesystem(t *testing.T) {
 	sizes := map[int][3]int{}
 	for _, nodes := range []int{10, 1000} {
 		g := NewWithT(t)
@@ -135,7 +135,7 @@ func TestAStatusIsBounded(t *testing.T) {
 		t.Logf("90 points of 12 metrics: a status of %d bytes, an object of %d", bytes, object)
 		g.Expect(object).To(BeNumerically("<", 1<<20))
 	})
-	t.Run("of 256 points with 30 metrics, the values stay, and it says what was left out", func(t *testing.T) {
+	t.Run("of 256 points with 30 metrics, the values stay, and a note lists what was left out", func(t *testing.T) {
 		g := NewWithT(t)
 		w := large(256, 30)
 		status, err := Derive(w, decision.Decide(w))

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope/scopetest"
 )
 
-func TestWhatAVolumeIsStandsInTheResultsWithoutSecrets(t *testing.T) {
+func TestTheResultsDescribeAVolumeWithoutSecrets(t *testing.T) {
 	g := NewWithT(t)
 	w := scopetest.Idle()
 	v := scopetest.OnVolume(w, corev1.ReadWriteMany)

@@ -197,7 +197,7 @@ func readMost(from io.Reader, most int) ([]byte, error) {
 			return out, nil
 		}
 		if err != nil {
-			return nil, err //nolint:wrapcheck // the caller says what was read
+			return nil, err //nolint:wrapcheck // the caller adds what was read
 		}
 	}
 }

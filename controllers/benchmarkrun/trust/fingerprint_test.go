@@ -76,7 +76,7 @@ func lost(fs *v1alpha1.FileSystem, node string) {
 	fs.Status.Missing = append(fs.Status.Missing, v1alpha1.MissingMember{Kind: v1alpha1.ClientMember, Node: node})
 }
 
-func TestWhatDisturbsAMeasurement(t *testing.T) {
+func TestDisturbancesOfAMeasurement(t *testing.T) {
 	type cluster struct {
 		fs      *v1alpha1.FileSystem
 		pods    []corev1.Pod

@@ -7,7 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestTheNameOfAJobSaysItsTurn(t *testing.T) {
+func TestTheNameOfAJobContainsItsTurn(t *testing.T) {
 	for name, want := range map[string]Turn{
 		"sweep-p3-r2":          {Point: 3, Repetition: 2, Attempt: 1},
 		"sweep-p3-r2-a2":       {Point: 3, Repetition: 2, Attempt: 2},
@@ -25,7 +25,7 @@ func TestTheNameOfAJobSaysItsTurn(t *testing.T) {
 			g.Expect(name).To(HaveSuffix(want.Suffix()))
 		})
 	}
-	t.Run("and a name of another form says none", func(t *testing.T) {
+	t.Run("and a name of another form has none", func(t *testing.T) {
 		for _, name := range []string{"sweep-clean", "sweep-p1", "sweep-p1-r", "sweep-p1-r1-x"} {
 			_, is := TurnOf(name)
 			NewWithT(t).Expect(is).To(BeFalse(), name)

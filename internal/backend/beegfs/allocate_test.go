@@ -300,7 +300,7 @@ func meet(in *backend.Input, other v1alpha1.FileSystem, on ...string) {
 	in.Claims = append(in.Claims, claims)
 }
 
-func TestAsManyNodesHaveMetadataServersAsNodeCountSays(t *testing.T) {
+func TestNodeCountSetsTheNumberOfNodesWithMetadataServers(t *testing.T) {
 	cases := map[string]struct {
 		count     int32
 		allocated []string
@@ -389,7 +389,7 @@ func TestAMetadataServerIsAddedBehindTheOthersOfItsNode(t *testing.T) {
 		"meta-0.oss1 1: /data/meta0=1", "meta-1.oss2 4: /data/meta1=4", "meta-2.oss1 5: /data/meta2=5", "meta-2.oss2 6: /data/meta2=6"))
 }
 
-func TestTrap4AnIDThatWasGivenIsNeverGivenAgain(t *testing.T) {
+func TestTrap4AnAssignedIDIsNeverAssignedAgain(t *testing.T) {
 	t.Run("trap 4: a target that was drained and taken out leaves its id behind", func(t *testing.T) {
 		g := NewWithT(t)
 		in := recorded(t, cluster("7.4.6"))
@@ -399,7 +399,7 @@ func TestTrap4AnIDThatWasGivenIsNeverGivenAgain(t *testing.T) {
 		in = recorded(t, in)
 		g.Expect(given(in)).To(ContainElement("storage-bulk.oss2 5: hdd-1=7"), "4 and 6 were given before")
 	})
-	t.Run("trap 4: ids that are taken over are given to nothing else", func(t *testing.T) {
+	t.Run("trap 4: ids that are taken over are not assigned again", func(t *testing.T) {
 		g := NewWithT(t)
 		in := cluster("7.4.6")
 		adopt(&in, "oss2", v1alpha1.GivenServerID{Name: "meta-0", ID: 1, Targets: []v1alpha1.GivenTargetID{{Name: "scratch-oss2-ssd-m0", ID: 1}}})
@@ -439,7 +439,7 @@ func TestMetadataServersThatJoinAreNamedAndTheFirstAreNot(t *testing.T) {
 	g.Expect(again.Joins).To(BeEmpty())
 }
 
-func TestPortsAreTheFirstRangeThatNobodyHas(t *testing.T) {
+func TestPortsAreTheFirstFreeRange(t *testing.T) {
 	g := NewWithT(t)
 	in := cluster("7.4.6")
 	asks := neighbor(0)
@@ -454,8 +454,8 @@ func TestPortsAreTheFirstRangeThatNobodyHas(t *testing.T) {
 	g.Expect(recorded(t, in).FileSystem.Status.BeeGFS.BasePort).To(BeEquivalentTo(8192), "it stays")
 }
 
-func TestWhatTheManagementServiceShowsIsRecorded(t *testing.T) {
-	t.Run("a target is initialized when it takes part, and not before", func(t *testing.T) {
+func TestTheStateOfTheManagementServiceIsRecorded(t *testing.T) {
+	t.Run("a target counts as initialized when it is online, and not before", func(t *testing.T) {
 		g := NewWithT(t)
 		in := recorded(t, cluster("7.4.6"))
 		in.State = answer(in)
@@ -477,7 +477,7 @@ func TestWhatTheManagementServiceShowsIsRecorded(t *testing.T) {
 		g.Expect(open).To(ConsistOf("Metadata 1", "Metadata 2", "Metadata 3", "Metadata 4", "Metadata 5", "Metadata 6", "Metadata 7", "Metadata 8",
 			fmt.Sprintf("Storage %d", in.State.Targets[0].ID)), "a store that was taken over remembers targets that no daemon has looked at")
 	})
-	t.Run("what was recorded as initialized stays so when nothing answers", func(t *testing.T) {
+	t.Run("a target that was recorded as initialized stays so when nothing answers", func(t *testing.T) {
 		g := NewWithT(t)
 		in := recorded(t, cluster("7.4.6"))
 		in.State = answer(in)
@@ -530,7 +530,7 @@ func TestWhatTheManagementServiceShowsIsRecorded(t *testing.T) {
 		in.State = answer(in)
 		g.Expect(drained()).To(BeNil())
 	})
-	t.Run("a server whose targets were all drained, taken out and forgotten is retired, and serves again with a new disk", func(t *testing.T) {
+	t.Run("a server without targets after their drains is retired, and serves again with a new disk", func(t *testing.T) {
 		g := NewWithT(t)
 		in := recorded(t, cluster("7.4.6"))
 		in.State = answer(in)

@@ -88,7 +88,7 @@ func TestTheProbeSeesTheStoreAndCannotWriteIt(t *testing.T) {
 	}
 }
 
-func TestWhatIsHandedOutOfABeeGFS8IsNothingThatAnOlderProbeDoesNotKnow(t *testing.T) {
+func TestTheStoreOfABeeGFS8HasOnlyFieldsThatAnOlderProbeReads(t *testing.T) {
 	// A pod that is older than the operator reads the same file when its container starts again, and refuses unknown fields.
 	g := NewWithT(t)
 	g.Expect(New().StoreDatabase("7.4.6")).To(BeNil())

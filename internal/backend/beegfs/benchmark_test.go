@@ -43,7 +43,7 @@ func request(t *testing.T, verbs ...string) backend.BenchmarkRequest {
 	return r
 }
 
-func TestTheBenchmarkOfStorageServersInTheWordsOfItsVersion(t *testing.T) {
+func TestTheBenchmarkOfStorageServersUsesTheCommandsOfItsVersion(t *testing.T) {
 	for version, want := range map[string][]string{
 		"7.4.6": {
 			"--storagebench --targetids=5,6 --status --verbose",
@@ -144,7 +144,7 @@ func TestABenchmarkThatCanNotRunIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatTheServersSayOfTheirBenchmark(t *testing.T) {
+func TestTheOutputOfTheServersBenchmark(t *testing.T) {
 	for name, test := range map[string]struct {
 		line                string
 		busy, failed, unrun bool

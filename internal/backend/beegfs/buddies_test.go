@@ -73,7 +73,7 @@ func TestBuddiesAreOnDifferentNodesAndInDifferentFailureDomainsAsLongAsThereAreA
 	}
 }
 
-func TestOfAThousandNodesAllBuddiesAreInDifferentRacks(t *testing.T) {
+func TestAllBuddiesOfAThousandNodesAreInDifferentRacks(t *testing.T) {
 	g := NewWithT(t)
 	of, members := map[string]string{}, []member{}
 	for n := range int32(1000) {

@@ -144,7 +144,7 @@ func TestBuddyGroupsAreMadeOfTargetsOnDifferentNodes(t *testing.T) {
 	}
 }
 
-func TestTrap3BuddyGroupsThatWereForgottenAreNotMadeAnew(t *testing.T) {
+func TestTrap3ForgottenBuddyGroupsAreNotCreatedAgain(t *testing.T) {
 	g := NewWithT(t)
 	in := healthy(t, "7.4.6")
 	in.FileSystem.Spec.StoragePools[0].Copies = 2
@@ -153,7 +153,7 @@ func TestTrap3BuddyGroupsThatWereForgottenAreNotMadeAnew(t *testing.T) {
 	g.Expect(New().Observe(in).Problems).To(ContainElement(HaveField("Message", ContainSubstring("bring back the store of the management service"))))
 }
 
-func TestTheMetadataIsMirroredBeforeAnybodyMounts(t *testing.T) {
+func TestTheMetadataIsMirroredBeforeAnyClientMounts(t *testing.T) {
 	g := NewWithT(t)
 	in := healthy(t, "7.4.6")
 	in.FileSystem.Spec.BeeGFS.MirrorMetadata = true
@@ -189,7 +189,7 @@ func TestTheMetadataIsMirroredBeforeAnybodyMounts(t *testing.T) {
 	g.Expect(New().Observe(in).Restarts).To(BeEmpty())
 }
 
-func TestAPodOfAMetadataServerSaysThatItWasMadeAfterTheMirrorAndNoPodIsOutdatedByThat(t *testing.T) {
+func TestAPodOfAMetadataServerShowsThatItWasMadeAfterTheMirrorWithoutAnOutdatedPod(t *testing.T) {
 	g := NewWithT(t)
 	in := recorded(t, cluster("7.4.6"))
 	before := daemonSets(t, in)
@@ -260,7 +260,7 @@ func TestAProbeThatIsSilentForAMomentEndsNoJobAndBeginsNone(t *testing.T) {
 	g.Expect(kept).To(HaveExactElements("scratch-configure-1234", "scratch-pool-0-1234"))
 }
 
-func TestAJobWhoseEffectDoesNotShowIsRepeated(t *testing.T) {
+func TestAJobWithoutAVisibleEffectIsRepeated(t *testing.T) {
 	g := NewWithT(t)
 	in := fresh(t, "7.4.6")
 	in.Jobs = []backend.Job{{Name: workOf(in).name, Component: componentConfigure, Succeeded: true}}

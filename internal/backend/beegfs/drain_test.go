@@ -103,7 +103,7 @@ func TestWhetherATargetIsDrained(t *testing.T) {
 	}
 }
 
-func TestOfAllTargetsOfAPoolOneStays(t *testing.T) {
+func TestOneOfTheTargetsOfAPoolStays(t *testing.T) {
 	g := NewWithT(t)
 	in := healthy(t, "7.4.6")
 	diskOf(&in, hdd0).Spec.Remove, diskOf(&in, hdd0).Spec.WritersStopped = true, true
@@ -237,7 +237,7 @@ func TestADrainThatIsTakenBackBringsTheTargetBack(t *testing.T) {
 	g.Expect(kept).NotTo(ContainElement("scratch-await-empty-1"))
 }
 
-func TestADrainSaysHowFarItIs(t *testing.T) {
+func TestADrainShowsItsProgress(t *testing.T) {
 	g := NewWithT(t)
 	in := draining(t)
 	in.Jobs = append(in.Jobs,
@@ -442,7 +442,7 @@ func TestAStorageServerIsRestartedForADisk(t *testing.T) {
 	}
 }
 
-func TestAStorageServerLetsGoOfADiskThatWasTakenOutOnce(t *testing.T) {
+func TestAStorageServerReleasesARemovedDiskOnce(t *testing.T) {
 	g := NewWithT(t)
 	in := takenOut(t)
 	restarts := New().Observe(in).Restarts
@@ -467,7 +467,7 @@ func TestAStorageServerLetsGoOfADiskThatWasTakenOutOnce(t *testing.T) {
 	g.Expect(New().Observe(in).Restarts).To(BeEmpty(), "it knows")
 }
 
-func TestADeadTargetThatWasGivenUpIsMissedUntilAPersonRemovesItByHand(t *testing.T) {
+func TestADeadTargetOfADecommissionedNodeIsMissingUntilAPersonRemovesIt(t *testing.T) {
 	g := NewWithT(t)
 	in := takenOut(t)
 	in.Targets = slices.DeleteFunc(in.Targets, func(d v1alpha1.StorageTarget) bool { return d.Name == ssd1 })

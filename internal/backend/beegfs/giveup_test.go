@@ -25,7 +25,7 @@ func nodeOf(in *backend.Input, node string) *v1alpha1.FileSystemNode {
 	return &in.FileSystemNodes[slices.IndexFunc(in.FileSystemNodes, func(n v1alpha1.FileSystemNode) bool { return n.Spec.Node == node })]
 }
 
-func TestWhatBeeGFSSaysOfGoingOnWithoutANode(t *testing.T) {
+func TestABeeGFSWithoutANode(t *testing.T) {
 	for _, version := range versions {
 		g := NewWithT(t)
 		in := lostNode(t, version)
@@ -50,7 +50,7 @@ func TestWhatBeeGFSSaysOfGoingOnWithoutANode(t *testing.T) {
 	g.Expect(New().Without(in, nodeOf(&in, "oss2")).Never).To(ContainSubstring("it has metadata server meta-0"))
 }
 
-func TestTheTargetsAndServersOfANodeThatWasGivenUpAreForgotten(t *testing.T) {
+func TestTheTargetsAndServersOfADecommissionedNodeAreForgotten(t *testing.T) {
 	g := NewWithT(t)
 	in := lostNode(t, "7.4.6")
 	in.Jobs = append(in.Jobs, backend.Job{})

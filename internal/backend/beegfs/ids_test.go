@@ -72,7 +72,7 @@ func TestAnIDIsPromisedByTheStatusUntilItIsRecorded(t *testing.T) {
 	g.Expect(third.Status.Given.HighestOf(v1alpha1.NumberOfStorageTarget)).To(Equal(int32(7)))
 }
 
-func TestWhatWasPromisedToADiskThatIsGoneIsGivenToNobody(t *testing.T) {
+func TestANumberPromisedToAMissingDiskIsNotAssigned(t *testing.T) {
 	g := NewWithT(t)
 	in := cluster("7.4.6")
 	first, err := New().Allocate(in)

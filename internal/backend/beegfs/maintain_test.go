@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/beegfs/cli"
 )
 
-func TestWhatBecomesOfBeeGFSWhileANodeIsAway(t *testing.T) {
+func TestTheAbsenceOfANodeOfABeeGFS(t *testing.T) {
 	bothPools := func(in *backend.Input) { // the pool bulk, which has one copy, is removed from oss2
 		n := nodeOf(in, "oss2")
 		for i := range n.Spec.Members {

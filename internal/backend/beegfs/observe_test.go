@@ -196,7 +196,7 @@ func TestProgramsWaitForWhatHasNoBuddyInStep(t *testing.T) {
 	g.Expect(New().Observe(in).Sole).To(HaveKeyWithValue("meta--0-oss1", "the metadata is not mirrored"))
 }
 
-func TestWithoutTheManagementServiceNobodySaysWhetherProgramsGoOn(t *testing.T) {
+func TestWithoutTheManagementServiceItIsUnknownWhetherProgramsContinue(t *testing.T) {
 	g := NewWithT(t)
 	in := healthy(t, "8.3.1")
 	g.Expect(New().Observe(in).Unknown).To(BeFalse())
@@ -291,7 +291,7 @@ func TestAHealthyFilesystemIsReadyInBothVersions(t *testing.T) {
 	}
 }
 
-func TestWhatStandsBetweenAFilesystemAndReady(t *testing.T) {
+func TestWhyAFilesystemIsNotReady(t *testing.T) {
 	cases := map[string]struct {
 		version string
 		change  func(in *backend.Input)
@@ -445,7 +445,7 @@ func TestWhatStandsBetweenAFilesystemAndReady(t *testing.T) {
 	}
 }
 
-func TestATargetThatIsNearlyFullSaysSoAndIsNoProblem(t *testing.T) {
+func TestANearlyFullTargetIsReportedAndIsNoProblem(t *testing.T) {
 	g := NewWithT(t)
 	in := healthy(t, "7.4.6")
 	toldOf(&in, ssd0).CapacityPool = "Emergency"
@@ -495,7 +495,7 @@ func TestASpecThatAdmissionShouldHaveRefusedIsObservedAllTheSame(t *testing.T) {
 	}
 }
 
-func TestTheManagementServiceStartsAnewToReadItsLicense(t *testing.T) {
+func TestTheManagementServiceRestartsToReadItsLicense(t *testing.T) {
 	g := NewWithT(t)
 	in := healthy(t, "8.3.1")
 	i := slices.IndexFunc(in.Pods, func(p backend.Pod) bool { return p.Component == componentManagement })

@@ -47,7 +47,7 @@ func privileged(d *appsv1.DaemonSet) bool {
 }
 
 // A mounted directory with the devices is not enough: the device cgroup of an unprivileged container refuses to open them.
-func TestOnlyServersThatCanOpenRDMADevicesAreToldToUseThem(t *testing.T) {
+func TestOnlyServersThatCanOpenRDMADevicesAreConfiguredToUseThem(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			g := NewWithT(t)

@@ -84,7 +84,7 @@ func TestAStoreIsPutBackFromABackupAndItsPlaceIsThatOfTheManagementService(t *te
 	}
 }
 
-func TestWhoPutsAStoreBackIsToldThatBuddyGroupsAreAsTheyWereThen(t *testing.T) {
+func TestThePlanForAStoreWarnsThatBuddyGroupsAreRestoredToo(t *testing.T) {
 	g, in := NewWithT(t), lostStore(t, "8.3.1")
 	warns := func(copies int32, mirrored bool) string {
 		fs := in.FileSystem.DeepCopy()
@@ -99,7 +99,7 @@ func TestWhoPutsAStoreBackIsToldThatBuddyGroupsAreAsTheyWereThen(t *testing.T) {
 	g.Expect(warns(1, true)).To(Equal(warns(2, false)))
 }
 
-func TestWhatWasEmptiedOrNeverUsedIsNotMissedInAStore(t *testing.T) {
+func TestDrainedAndUnusedTargetsAreNotMissingInAStore(t *testing.T) {
 	g, in := NewWithT(t), lostStore(t, "7.4.6")
 	for i := range in.FileSystemNodes {
 		for j := range in.FileSystemNodes[i].Spec.Members {
@@ -140,7 +140,7 @@ func TestTheNodeOfARecoveryGetsADiskForTheStore(t *testing.T) {
 	g.Expect(on()).To(Equal([]string{"oss1", "oss2"}))
 }
 
-func TestWhatJoinedAfterTheBackupTellsOfItselfWhenItStartsAnew(t *testing.T) {
+func TestTargetsThatJoinedAfterTheBackupRegisterWhenTheyRestart(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			g := NewWithT(t)

@@ -374,7 +374,7 @@ func TestADiskThatReplacesALostOneIsNotUsedBeforeEverythingIsOrdered(t *testing.
 		HaveField("Files", HaveKeyWithValue("targetID", v1alpha1.VariableValue("1F-6553F100-2\n")))))
 }
 
-func TestAnOrderToCopyEverythingIsGivenOnlyWhileTheOtherSideIsWhole(t *testing.T) {
+func TestAFullResyncIsRequestedOnlyWhileTheOtherSideIsWhole(t *testing.T) {
 	g, in := NewWithT(t), approved(t)
 	listed(in, v1alpha1.RoleStorage, 1).Consistency = cli.Bad
 	made, _ := jobsOf(t, in)
@@ -440,7 +440,7 @@ func TestADiskThatReplacesALostOneProtectsNothingBeforeItIsGood(t *testing.T) {
 	g.Expect(New().Observe(in).Sole).NotTo(HaveKey("storage-ssd--oss1"))
 }
 
-func TestTheSelectorDoesNotCountALostDiskThatAPersonWantsToReplace(t *testing.T) {
+func TestTheSelectorDoesNotCountALostDiskThatIsToBeReplaced(t *testing.T) {
 	for name, in := range map[string]backend.Input{"when the plan is asked for": lostSide(t), "after the approval": approved(t)} {
 		t.Run(name, func(t *testing.T) {
 			allocation, err := New().Allocate(in)
@@ -450,7 +450,7 @@ func TestTheSelectorDoesNotCountALostDiskThatAPersonWantsToReplace(t *testing.T)
 	}
 }
 
-func TestTheOrderToCopyEverythingIsProvenByWhatTheToolSays(t *testing.T) {
+func TestAFullResyncIsProvenByTheOutputOfTheTool(t *testing.T) {
 	for said, proven := range map[string]bool{
 		"Resync request sent. ": true,
 		"Resync request not successful; secondary target ID: 102; nodeID: 1; Error: Unknown storage target":                     true,
@@ -468,7 +468,7 @@ func TestTheOrderToCopyEverythingIsProvenByWhatTheToolSays(t *testing.T) {
 	NewWithT(t).Expect(regexp.MustCompile(proof).MatchString("Successfully sent resync request. Progress can be monitored with 'beegfs mirror resync stats'.\n")).To(BeTrue())
 }
 
-func TestTheDiskOfAMetadataServerIsNotReplacedAndItsStorageTargetSaysSo(t *testing.T) {
+func TestTheDiskOfAMetadataServerIsNotReplacedAndItsStorageTargetReportsIt(t *testing.T) {
 	g, in := NewWithT(t), lostSide(t)
 	server := metadataServers(in)[0]
 	name := server.Targets[0].Name

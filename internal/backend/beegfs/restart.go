@@ -38,7 +38,7 @@ func (o *observer) restarts() {
 		safe := anyServer
 		switch pod.Component {
 		case componentStorage:
-			why = slices.Concat(o.takeUp(pod), o.letGo(pod))
+			why = slices.Concat(o.takeUp(pod), o.stillUsed(pod))
 			if o.lacksOnly(pod) {
 				safe = func() bool { return o.safe(v1alpha1.ReasonDataInconsistent) }
 			}
@@ -224,10 +224,10 @@ func (o *observer) lacksOnly(pod backend.Pod) bool {
 	})
 }
 
-// letGo lists the disks that were emptied and taken out, and that the server still uses, so that they can't be unmounted. After a restart,
-// BeeGFS lists them as online for a while. So a server restarts only if it has served one for longer, or if it started before it could read
-// the change.
-func (o *observer) letGo(pod backend.Pod) []string {
+// stillUsed lists the disks that were emptied and taken out, and that the server still uses, so that they can't be unmounted. After a
+// restart, BeeGFS lists them as online for a while. So a server restarts only if it has served one for longer, or if it started before it
+// could read the change.
+func (o *observer) stillUsed(pod backend.Pod) []string {
 	long := pod.Seen.Before(o.in.State.Asked.Add(-offlineTime))
 	var why []string
 	for _, l := range o.leftOn[storageName(pod.StoragePool, pod.Node)] {

@@ -31,7 +31,7 @@ func leftBehind(t *testing.T) backend.Input {
 	return in
 }
 
-func TestWhatTheDisksOfAnEarlierLustreSayIsGivenAgain(t *testing.T) {
+func TestTheAssignmentsOnTheDisksOfAnEarlierLustreAreUsedAgain(t *testing.T) {
 	g := NewWithT(t)
 	in := leftBehind(t)
 	// Since then, the node of the MGS has another address, and there is a new disk.
@@ -56,7 +56,7 @@ func TestWhatTheDisksOfAnEarlierLustreSayIsGivenAgain(t *testing.T) {
 	g.Expect(indices(in.FileSystemNodes)).To(HaveKeyWithValue("new-n1", "ost-ssd pfs-OST0005"))
 }
 
-func TestNothingIsGivenWhileTheDiskOfTheRootOfAnEarlierLustreIsUnread(t *testing.T) {
+func TestNothingIsAssignedWhileTheRootDiskOfAnEarlierLustreIsUnread(t *testing.T) {
 	g := NewWithT(t)
 	in := leftBehind(t)
 	for i := range in.Targets {

@@ -130,7 +130,7 @@ func TestTheMGSHasNoIndex(t *testing.T) {
 	g.Expect(lustre.TargetOf("pfs", v1alpha1.RoleManagement, 0).String()).To(Equal("MGS"))
 }
 
-func TestAnIndexThatWasGivenStays(t *testing.T) {
+func TestAnAssignedIndexStays(t *testing.T) {
 	g := NewWithT(t)
 	in := servers("n1", "n2")
 	give(t, &in)
@@ -149,7 +149,7 @@ func TestAnIndexThatWasGivenStays(t *testing.T) {
 	g.Expect(after).To(And(HaveKeyWithValue("mdt0-n0", "mdt-0 pfs-MDT0004"), HaveKeyWithValue("ost1-n0", "ost-ssd pfs-OST0005")))
 }
 
-func TestAnOperatorThatWasKilledGivesTheSameIndices(t *testing.T) {
+func TestARestartedOperatorAssignsTheSameIndices(t *testing.T) {
 	g := NewWithT(t)
 	in := servers("n1", "n2")
 	first, err := lustre.New().Allocate(in)
@@ -167,7 +167,7 @@ func TestAnOperatorThatWasKilledGivesTheSameIndices(t *testing.T) {
 	g.Expect(second.Status.Given.HighestOf(v1alpha1.NumberOfStorageTarget)).To(Equal(int32(6)))
 }
 
-func TestAnIndexIsNeverGivenToAnotherDisk(t *testing.T) {
+func TestAnIndexIsNeverAssignedToAnotherDisk(t *testing.T) {
 	g := NewWithT(t)
 	in := servers("n1", "n2")
 	give(t, &in)
@@ -177,7 +177,7 @@ func TestAnIndexIsNeverGivenToAnotherDisk(t *testing.T) {
 	g.Expect(indices(in.FileSystemNodes)).To(And(HaveKeyWithValue("ost1-n2", "ost-ssd pfs-OST0003"), HaveKeyWithValue("new-n2", "ost-ssd pfs-OST0004")))
 }
 
-func TestARestoredStatusGivesNothingTwice(t *testing.T) {
+func TestARestoredStatusAssignsNothingTwice(t *testing.T) {
 	g := NewWithT(t)
 	in := servers("n1", "n2")
 	give(t, &in)
@@ -214,7 +214,7 @@ func TestNoMDTComesBeforeTheRoots(t *testing.T) {
 	g.Expect(indices(in.FileSystemNodes)).To(And(HaveKeyWithValue(root, "mdt-0 pfs-MDT0000"), HaveKeyWithValue("mdt0-n1", "mdt-0 pfs-MDT0001")))
 }
 
-func TestARootWhoseIndexIsAnothersIsRefused(t *testing.T) {
+func TestARootWithTheIndexOfAnotherTargetIsRefused(t *testing.T) {
 	in := servers("n1", "n2")
 	usedUp(in, v1alpha1.NumberOfMetadataTarget, 1)
 	_, err := lustre.New().Allocate(in)
@@ -235,7 +235,7 @@ func TestAPoolThatWaitsForADiskThatMaySayItsSlotGetsNothingYet(t *testing.T) {
 	g.Expect(in.FileSystem.Status.StoragePools[0].Slot).To(BeZero())
 }
 
-func TestANodeThatWasGivenUpGetsNothingNew(t *testing.T) {
+func TestADecommissionedNodeGetsNothingNew(t *testing.T) {
 	g := NewWithT(t)
 	in := servers("n1", "n2")
 	give(t, &in)
@@ -295,7 +295,7 @@ func recorded(t v1alpha1.StorageTarget, member string, server, target int32) v1a
 	return t
 }
 
-func TestWhatADiskSaysIsGivenAgainAndNothingNewBeforeLustreHasSpoken(t *testing.T) {
+func TestTheAssignmentOnADiskIsUsedAgainAndNoNewOneBeforeLustreAnswers(t *testing.T) {
 	g := NewWithT(t)
 	in := servers("n1", "n2")
 	in.Targets[4] = recorded(in.Targets[4], "mdt-0", 1, 1)
@@ -309,7 +309,7 @@ func TestWhatADiskSaysIsGivenAgainAndNothingNewBeforeLustreHasSpoken(t *testing.
 	g.Expect(indices(in.FileSystemNodes)).To(HaveLen(8))
 }
 
-func TestWhatADiskSaysIsNeverGivenToAnother(t *testing.T) {
+func TestTheAssignmentOnADiskIsNeverUsedForAnother(t *testing.T) {
 	g := NewWithT(t)
 	in := servers("n1", "n2")
 	in.Targets[4] = recorded(in.Targets[4], "mdt-0", 1, 1)
@@ -349,7 +349,7 @@ func told(t *testing.T, in backend.Input) map[string]*v1alpha1.LustreTarget {
 	return out
 }
 
-func TestDisksAreToldWhatIsOnRecordAndNothingBefore(t *testing.T) {
+func TestDisksGetRecordedAssignmentsOnly(t *testing.T) {
 	g := NewWithT(t)
 	in := servers("n1", "n2")
 	for name, is := range told(t, in) {
@@ -371,7 +371,7 @@ func TestDisksAreToldWhatIsOnRecordAndNothingBefore(t *testing.T) {
 	g.Expect(told(t, in)["new-n1"]).To(BeNil(), "it has no index yet")
 }
 
-func TestAnMGTOfItsOwnIsToldAndAllOthersWhereItIs(t *testing.T) {
+func TestASeparateMGTIsConfiguredAndAllOthersGetItsAddress(t *testing.T) {
 	g := NewWithT(t)
 	in := withMGT("n1", "n2")
 	give(t, &in)
@@ -419,7 +419,7 @@ func TestAnMGSWhoseLNetIsUpWithoutItsNIDsIsRefusedBeforeAnythingIsWritten(t *tes
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestWhatADiskWasToldStaysAndNoRecordChangesIt(t *testing.T) {
+func TestTheAssignmentOnADiskNeverChanges(t *testing.T) {
 	g := NewWithT(t)
 	in := servers("n1", "n2")
 	give(t, &in)
@@ -484,7 +484,7 @@ func TestAnotherLustreOnANodeIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatContradictsItselfIsRefused(t *testing.T) {
+func TestAContradictionIsRefused(t *testing.T) {
 	for says, change := range map[string]func(in *backend.Input){
 		"spec.lustre is required": func(in *backend.Input) { in.FileSystem.Spec.Lustre = nil },
 		"spec.lustre.parameters: osc.*.active is refused": func(in *backend.Input) {

@@ -122,7 +122,7 @@ func TestAnMGSWithoutPermanentParametersHasNoLogOfThem(t *testing.T) {
 	g.Expect(m.copyStore()).NotTo(HaveKey("CONFIGS/params"))
 }
 
-func TestNobodyMayRelyOnACopyWhen(t *testing.T) {
+func TestACopyDoesNotCountWhen(t *testing.T) {
 	const client, printed, read = "pfs-client", "lctl --device MGS llog_print pfs-client", "llog_reader " + work + "/CONFIGS/pfs-client"
 	for why, c := range map[string]struct {
 		change func(m *mgs)

@@ -76,7 +76,7 @@ func TestNoPoolIsMadeBeforeAllOSTsOfANewFilesystemServe(t *testing.T) {
 	g.Expect(toldIn(t, jobOf(t, in)).Commands[1].Argv).To(Equal([]string{"lctl", "pool_add", "pfs.ssd", "pfs-OST[0000-0001/1]", "pfs-OST0003"}))
 }
 
-func TestAFilesystemServesWhenItsPoolsWereMadeOnce(t *testing.T) {
+func TestAFilesystemServesAfterItsPoolsWereCreated(t *testing.T) {
 	g := NewWithT(t)
 	in := withoutJob(t)
 	seen := lustre.New().Observe(in)
@@ -120,7 +120,7 @@ func TestTheJobOfPoolsGoesOnToItsEndAndIsRepeatedWhenItsEffectDoesNotShow(t *tes
 	}
 }
 
-func TestAJobThatRunsIsKeptWhateverElseIsWanted(t *testing.T) {
+func TestARunningJobIsKeptWhateverElseIsDesired(t *testing.T) {
 	g := NewWithT(t)
 	in := withoutJob(t)
 	in.Jobs = []backend.Job{{Name: "scratch-configure-old", Component: "configure"}}

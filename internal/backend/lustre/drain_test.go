@@ -243,7 +243,7 @@ func TestADrainWaitsForWhatItNeeds(t *testing.T) {
 	}
 }
 
-func TestWhatIsProvenOfADrainIsNoProofWhileAnMDTIsUnknownOrUsesTheOSTAgain(t *testing.T) {
+func TestADrainIsNotProvenWhileAnMDTIsUnknownOrUsesTheOSTAgain(t *testing.T) {
 	for why, change := range map[string]func(l *leaver){
 		"an MDT is unknown":     func(l *leaver) { delete(l.said, "n2") },
 		"an MDT uses it again":  func(l *leaver) { l.said["n1"].Links = l.said["n1"].Links[:3] },
@@ -281,7 +281,7 @@ func TestAJobOfADrainThatFailedIsMadeAgain(t *testing.T) {
 	l.Expect(lustre.New().Observe(l.in).Repeat).To(Equal([]string{stop}))
 }
 
-func TestAnOSTThatIsToStayAfterAllSaysHowItIsUsedAgain(t *testing.T) {
+func TestAnOSTThatStaysShowsHowToUseItAgain(t *testing.T) {
 	l := leaving(t)
 	l.links(true, 1, 2, 3, 4)
 	l.ends("scratch-drain-move-2", time.Hour)

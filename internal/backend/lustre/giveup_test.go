@@ -76,7 +76,7 @@ func closing(t *testing.T, in backend.Input) map[string][]string {
 	return out
 }
 
-func TestAllAreToldNotToUseTheOSTsOfANodeThatWasGivenUp(t *testing.T) {
+func TestAllClientsAreConfiguredNotToUseTheOSTsOfADecommissionedNode(t *testing.T) {
 	g, in := NewWithT(t), withoutOSS(t)
 	g.Expect(closing(t, in)).To(BeEmpty(), "nobody has said so")
 	n := fileSystemNode(&in, "n1")

@@ -83,7 +83,7 @@ func TestAnMGTThatServesOrCanComeNowhereIsNotRecovered(t *testing.T) {
 	}
 }
 
-func TestTheDiskOfALostMGTIsNotCountedAndAnotherOneOfItsNodeIsToldToBeAnMGT(t *testing.T) {
+func TestAnotherDiskOfTheNodeReplacesThatOfALostMGT(t *testing.T) {
 	g := NewWithT(t)
 	in := lostMGT(t)
 	another(&in)
@@ -110,7 +110,7 @@ func TestTheDiskOfALostMGTIsNotCountedAndAnotherOneOfItsNodeIsToldToBeAnMGT(t *t
 	g.Expect(told(t, in)["mgt2-n3"]).To(BeNil(), "nobody has asked for it")
 }
 
-func TestTheMGTLiesOnAnotherDiskWhenThatIsOnRecordAndItsMGSIsComparedOnceItServes(t *testing.T) {
+func TestTheMGTIsOnItsRecordedDiskAndItsMGSIsComparedOnceItServes(t *testing.T) {
 	g, b := NewWithT(t), lustre.New()
 	in := lostMGT(t)
 	another(&in)
@@ -225,7 +225,7 @@ func TestOnlyThePodThatRunsProgramsOfTheNodeIsPrivileged(t *testing.T) {
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("the disk mgt2-n3 for the MGT is none that was made a target")))
 }
 
-func TestABackupSaysWhatItHasAndWhatIsOnRecordAndNotInIt(t *testing.T) {
+func TestABackupListsItsContentAndTheRecordsThatItLacks(t *testing.T) {
 	g := NewWithT(t)
 	files, err := newMGS(t).copyStore()
 	g.Expect(err).NotTo(HaveOccurred())

@@ -40,7 +40,7 @@ func TestTheNetworkIsThatOfTheSpec(t *testing.T) {
 	}
 }
 
-func TestANodeWithoutTheNetworkSaysWhatIsMissing(t *testing.T) {
+func TestANodeWithoutTheNetworkReportsWhatIsMissing(t *testing.T) {
 	for says, ask := range map[string]func() ([]string, error){
 		"none of the interfaces in spec.network.interfaces (ib2, ib9)": func() ([]string, error) { return network(false, "ib2", "ib9").NIDs(n1, wired) },
 		`no interface of node n1 has its InternalIP "10.9.9.9"`: func() ([]string, error) {

@@ -89,7 +89,7 @@ func away(t *testing.T, in *backend.Input, node string) {
 	in.Unanswered = map[string]string{node: "nobody listens"}
 }
 
-func TestAFilesystemAllOfWhoseTargetsServeIsWell(t *testing.T) {
+func TestAFilesystemIsHealthyWhenAllOfItsTargetsServe(t *testing.T) {
 	g := NewWithT(t)
 	seen := lustre.New().Observe(running(t))
 	g.Expect(seen.Problems).To(BeEmpty())
@@ -103,7 +103,7 @@ func TestAFilesystemAllOfWhoseTargetsServeIsWell(t *testing.T) {
 		HaveField("Target", "mdt1-n2"), HaveField("Version", "2.17.57"))))
 }
 
-func TestANodeThatDoesNotAnswerIsNotHealthyAndSaysNothingOfOthers(t *testing.T) {
+func TestANodeThatDoesNotAnswerIsNotHealthyAndDoesNotAffectOthers(t *testing.T) {
 	g := NewWithT(t)
 	in := running(t)
 	away(t, &in, "n2")
@@ -123,7 +123,7 @@ func TestANodeThatDoesNotAnswerIsNotHealthyAndSaysNothingOfOthers(t *testing.T) 
 	backendtest.Readable(t, seen)
 }
 
-func TestWhatANodeThatDoesNotAnswerLeavesUnknownIsFalseWhenSomethingHasFailed(t *testing.T) {
+func TestAConditionIsFalseAndNotUnknownWhenSomethingHasFailed(t *testing.T) {
 	for name, change := range map[string]func(in *backend.Input){
 		"its kubelet does not answer either": func(in *backend.Input) {
 			i := slices.IndexFunc(in.Nodes, func(n backend.Node) bool { return n.Name == "n2" })
@@ -239,7 +239,7 @@ func TestProgramsWaitForEachMDTAndOSTThatIsRestarted(t *testing.T) {
 	g.Expect(seen.Sole).To(And(HaveLen(6), HaveKeyWithValue("scratch-mdt1.n2", "Lustre stores nothing twice"), Not(HaveKey(ContainSubstring("mgs")))))
 }
 
-func TestAnAbsenceOfANodeWithTargetsCostsWhatLiesOnThem(t *testing.T) {
+func TestTheAbsenceOfANodeCostsTheDataOnItsTargets(t *testing.T) {
 	g := NewWithT(t)
 	in := running(t)
 	seen := lustre.New().Observe(in)

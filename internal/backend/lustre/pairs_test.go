@@ -132,7 +132,7 @@ func (d *duo) moves() map[string]backend.Move {
 	return out
 }
 
-func TestATargetOfTwoNodesNamesBothOnItsDiskAndInWhatBothAreTold(t *testing.T) {
+func TestATargetOfTwoNodesNamesBothOnItsDiskAndInBothNodeFiles(t *testing.T) {
 	d := pairOf(t)
 	d.Expect(d.target("ost0-n2").Spec.Lustre.ServiceNodes).To(Equal([]v1alpha1.LustreServiceNode{
 		{NIDs: []string{"10.1.0.2@o2ib", "10.2.0.2@o2ib"}}, {NIDs: []string{"10.1.0.1@o2ib", "10.2.0.1@o2ib"}},
@@ -193,7 +193,7 @@ func TestASpecWithoutThePairOfATargetIsRefused(t *testing.T) {
 	}
 }
 
-func TestAPairHasNoMoreDisksThanItsNodesCanBeToldOf(t *testing.T) {
+func TestAPairHasNoMoreDisksThanItsNodeFilesCanHold(t *testing.T) {
 	d := pairOf(t)
 	for i := range 129 {
 		d.in.FileSystem.Spec.StoragePools[0].Targets.Devices = append(d.in.FileSystem.Spec.StoragePools[0].Targets.Devices,
@@ -259,7 +259,7 @@ func (d *duo) loses(node, id string) {
 	d.in.Inventories[node] = inventory
 }
 
-func TestASecondNodeThatShowsAnotherDiskIsNoProtectionAndSaysSo(t *testing.T) {
+func TestASecondNodeThatShowsAnotherDiskIsReportedAsNoProtection(t *testing.T) {
 	d := pairOf(t)
 	d.Expect(lustre.New().Observe(d.in).Partners).To(BeNil())
 	inventory := d.in.Inventories["n2"]
@@ -346,7 +346,7 @@ func TestNothingMovesWhileBothNodesAreToBeAway(t *testing.T) {
 	}
 }
 
-func TestANodeTakesATargetOverOnlyWhenAPersonHasSaidTwiceThatTheMachineIsOff(t *testing.T) {
+func TestANodeTakesATargetOverOnlyAfterTwoConfirmationsThatTheMachineIsOff(t *testing.T) {
 	d := pairOf(t)
 	d.node("n1").Ready = false
 	d.Expect(d.moves()["ost0-n1"].Waits).To(Equal("node n1 answers, so its machine is not off"))
@@ -412,7 +412,7 @@ func saidBoth(said map[string]*backend.State) map[string]*backend.State {
 	return out
 }
 
-func TestANodeOfAPairIsNotGivenUpWhileTheOtherCanServeItsTargets(t *testing.T) {
+func TestANodeOfAPairIsNotDecommissionedWhileTheOtherCanServeItsTargets(t *testing.T) {
 	d := pairOf(t)
 	d.down("n1")
 	d.Expect(lustre.New().Without(d.in, d.fsNode("n1")).Never).To(ContainSubstring("node n2 reaches that, too"))

@@ -32,7 +32,7 @@ func lists(t *testing.T, texts ...string) []cpuset.CPUSet {
 	return out
 }
 
-func TestTheModulesAreToldOfOnePartitionForEachRole(t *testing.T) {
+func TestTheModuleOptionsHaveOnePartitionForEachRole(t *testing.T) {
 	for name, c := range map[string]struct {
 		version, metadata string
 		pools             []string
@@ -72,7 +72,7 @@ func TestTheModulesAreToldOfOnePartitionForEachRole(t *testing.T) {
 	}
 }
 
-func TestOtherOptionsOfLoadedModulesAreSaid(t *testing.T) {
+func TestOtherOptionsOfLoadedModulesAreReported(t *testing.T) {
 	p, _ := lustre.PartitionsOf("n1", four, cpuset.New(2, 3), lists(t, "0-1"))
 	asked := [][]int{{0, 1}, {2, 3}}
 	for says, c := range map[string]struct {
@@ -109,7 +109,7 @@ func TestEachOptionThatBindsThreadsIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestWhatTheModulesCantDoIsRefusedWithASentence(t *testing.T) {
+func TestUnsupportedOptionsOfModulesAreRefused(t *testing.T) {
 	for says, c := range map[string]struct {
 		metadata string
 		pools    []string
@@ -180,7 +180,7 @@ func optionsOf(in backend.Input, node string) *v1alpha1.ModuleOptions {
 
 var split = []string{`options libcfs cpu_pattern="0[1] 1[0]"`, "options mdt mds_num_cpts=[1] mds_rdpg_num_cpts=[1]", "options ofd oss_cpts=[0] oss_io_cpts=[0]"}
 
-func TestEachNodeWithTargetsIsToldWhatItsModulesAreLoadedWith(t *testing.T) {
+func TestTheNodeFileOfEachNodeWithTargetsHasTheModuleOptions(t *testing.T) {
 	g := NewWithT(t)
 	in := pinned(t, nil)
 	g.Expect(optionsOf(in, "n1")).To(HaveValue(Equal(v1alpha1.ModuleOptions{Lines: split})))
@@ -223,7 +223,7 @@ func loadedWith(t *testing.T, in *backend.Input, loaded *backend.LoadedModules) 
 	ask(t, in, said)
 }
 
-func TestTheStatusSaysOnWhichCPUsTheThreadsOfEachRoleRun(t *testing.T) {
+func TestTheStatusShowsTheCPUsOfTheThreadsOfEachRole(t *testing.T) {
 	g := NewWithT(t)
 	in := pinned(t, nil)
 	loadedWith(t, &in, &backend.LoadedModules{Partitions: [][]int{{1}, {0}}, Parameters: map[string]string{"mdt.mds_num_cpts": "[1]", "ofd.oss_cpts": "[0]"}})
@@ -265,7 +265,7 @@ func TestANodeThatDoesNotSayItsPartitionsIsUnknownAndNotElsewhere(t *testing.T) 
 	g.Expect(lustre.New().Observe(in).Pinned).To(HaveValue(HaveField("Reason", v1alpha1.ReasonPinningConflict)))
 }
 
-func TestNothingIsSaidOfCPUsWhereNobodyAsks(t *testing.T) {
+func TestPinnedIsAbsentIfNoRoleAsksForCPUs(t *testing.T) {
 	g := NewWithT(t)
 	in := running(t)
 	loadedWith(t, &in, &backend.LoadedModules{Partitions: [][]int{{0, 1}}})
@@ -283,7 +283,7 @@ func TestCPUsThatMDTsAndOSTsShareOnlyPartlyAreRefused(t *testing.T) {
 	g.Expect(optionsOf(in, "n1")).To(BeNil())
 }
 
-func TestTheFirstFileSystemOfANodeSaysWhatItsModulesAreLoadedWith(t *testing.T) {
+func TestTheFirstFileSystemOfANodeSetsTheOptionsOfItsModules(t *testing.T) {
 	g := NewWithT(t)
 	first := pinned(t, nil)
 	first.FileSystemNodes = lustre.New().Nodes(first)

@@ -30,7 +30,7 @@ func answers(recovery string) [][]byte {
 	}
 }
 
-func TestANodeSaysWhatItServesOfItsFilesystem(t *testing.T) {
+func TestANodeReportsWhatItServesOfItsFilesystem(t *testing.T) {
 	g := NewWithT(t)
 	q := lustre.New().Questions("2.17.57", "10.0.0.1@tcp,10.1.0.1@tcp:/pfs")
 	g.Expect(q.Commands()).To(ContainElement(ContainElement("mdt.pfs-*.recovery_status")))
@@ -50,7 +50,7 @@ func TestANodeSaysWhatItServesOfItsFilesystem(t *testing.T) {
 	}))
 }
 
-func TestATargetThatRecoversSaysHowFarItIs(t *testing.T) {
+func TestATargetInRecoveryShowsItsProgress(t *testing.T) {
 	for recovery, says := range map[string]string{
 		"status: RECOVERING\ncompleted_clients: 1/3\n": "RECOVERING, 1 of 3 clients are back",
 		"status: WAITING\nnon-ready MDTs:  0001\n":     "WAITING, for the MDTs 0001",
@@ -63,7 +63,7 @@ func TestATargetThatRecoversSaysHowFarItIs(t *testing.T) {
 	}
 }
 
-func TestAKernelThatIsNotWellServesNothing(t *testing.T) {
+func TestAnUnhealthyKernelServesNothing(t *testing.T) {
 	g := NewWithT(t)
 	said := answers("status: COMPLETE\n")
 	said[1] = []byte("version=2.17.57\nhealth_check=NOT HEALTHY\n")

@@ -24,7 +24,7 @@ func TestSurveysMeasureTheTargetsOfEachNodeByTheirNames(t *testing.T) {
 		"n1": {"pfs-OST0000", "pfs-OST0001"}, "n2": {"pfs-OST0002", "pfs-OST0003"},
 	}))
 
-	t.Run("and none that was drained, and none of a node that was given up", func(t *testing.T) {
+	t.Run("and none that was drained, and none of a decommissioned node", func(t *testing.T) {
 		g := NewWithT(t)
 		for i := range in.FileSystemNodes {
 			n := &in.FileSystemNodes[i]

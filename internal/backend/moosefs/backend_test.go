@@ -239,7 +239,7 @@ func TestAPoolKeepsItsSlotWhenPoolsComeBeforeIt(t *testing.T) {
 	g.Expect(slots).To(Equal(map[string]int32{"ssd": 0, "bulk": 1, "archive": 2}))
 }
 
-func TestANewNodeOfAPoolRestartsNobodyElse(t *testing.T) {
+func TestANewNodeOfAPoolRestartsNoOtherServer(t *testing.T) {
 	g := NewWithT(t)
 	hashes := func(in backend.Input) map[string]string {
 		backendtest.Remember(t, New(), &in)
@@ -264,7 +264,7 @@ func TestANewNodeOfAPoolRestartsNobodyElse(t *testing.T) {
 	g.Expect(hashes(changed)["scratch-master"]).To(Equal(before["scratch-master"]), "but not the master")
 }
 
-func TestADaemonFindsItsMasterAgainWithinASecondUnlessTheUserSaysOtherwise(t *testing.T) {
+func TestADaemonFindsItsMasterAgainWithinASecondUnlessTheUserSetsAnotherTime(t *testing.T) {
 	for user, told := range map[string]string{"": "1", "7": "7"} {
 		t.Run("the user sets "+user, func(t *testing.T) {
 			g, in := NewWithT(t), everything("4.57.5")
@@ -286,7 +286,7 @@ func TestADaemonFindsItsMasterAgainWithinASecondUnlessTheUserSaysOtherwise(t *te
 	}
 }
 
-func TestAMasterSavesItsChangesItselfUnlessTheUserWantsEachSynced(t *testing.T) {
+func TestAMasterSavesItsChangesItselfUnlessTheUserRequestsASyncOfEach(t *testing.T) {
 	for _, version := range New().Versions() {
 		for user, told := range map[v1alpha1.OptionValue]string{"": "1", "1": "1", "2": "2"} {
 			t.Run(fmt.Sprintf("%s, the user sets %q", version, user), func(t *testing.T) {

@@ -205,12 +205,12 @@ func (m *master) backups() backup.Options {
 		Name: "20261123-030000", Place: m.t.TempDir(), Directory: "default.scratch-1b4e28ba", Keep: 3, Record: record, CopySeconds: 30,
 	}
 	return backup.Options{
-		Told: told, Method: New().BackupMethod(told), Work: m.t.TempDir(), Output: io.Discard, Now: time.Now, Memory: backup.FreeMemory,
+		Config: told, Method: New().BackupMethod(told), Work: m.t.TempDir(), Output: io.Discard, Now: time.Now, Memory: backup.FreeMemory,
 	}
 }
 
 func place(o backup.Options) string {
-	return filepath.Join(o.Told.Place, o.Told.Directory, o.Told.Name)
+	return filepath.Join(o.Config.Place, o.Config.Directory, o.Config.Name)
 }
 
 // serves starts a new master from a backup only, like a recovery, and returns the names at the top of its filesystem.
@@ -313,7 +313,7 @@ func TestMooseFSItselfRefusesABackupWithAHole(t *testing.T) {
 			return nil
 		}
 		// The log is changed before the checksums are computed, so that they match.
-		logs, err := filepath.Glob(filepath.Join(o.Told.Place, o.Told.Directory, ".making-*", "changelog_ml_back.0.mfs"))
+		logs, err := filepath.Glob(filepath.Join(o.Config.Place, o.Config.Directory, ".making-*", "changelog_ml_back.0.mfs"))
 		m.Expect(err).NotTo(HaveOccurred())
 		m.Expect(logs).To(HaveLen(1))
 		content, err := os.ReadFile(logs[0])
@@ -327,7 +327,7 @@ func TestMooseFSItselfRefusesABackupWithAHole(t *testing.T) {
 	m.Expect(answer.Backups).To(ConsistOf(HaveField("Verified", false)))
 }
 
-func TestAMooseFSWhoseMasterIsAwayIsNotBackedUp(t *testing.T) {
+func TestAMooseFSWithoutItsMasterIsNotBackedUp(t *testing.T) {
 	m := startMaster(t, fresh(t))
 	o := m.backups()
 	m.kill()
@@ -336,7 +336,7 @@ func TestAMooseFSWhoseMasterIsAwayIsNotBackedUp(t *testing.T) {
 	m.Expect(answer.Backups).To(BeEmpty())
 }
 
-func TestPortsOfAMasterAreNoneThatTheKernelGivesToConnections(t *testing.T) {
+func TestPortsOfAMasterAreOutsideOfTheKernelsEphemeralRange(t *testing.T) {
 	g := NewWithT(t)
 	content, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	g.Expect(err).NotTo(HaveOccurred())

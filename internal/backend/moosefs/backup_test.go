@@ -177,7 +177,7 @@ func TestACopyIsCompleteWhenTheLastFileOfAMetaloggerHasCome(t *testing.T) {
 	}
 }
 
-func TestTheBeginningOfMetadataSaysItsVersion(t *testing.T) {
+func TestTheBeginningOfMetadataHasItsVersion(t *testing.T) {
 	g := NewWithT(t)
 	head := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64([]byte("MFSM 2.0"), 1135), 0x6B046567398B0398)
 	g.Expect(backupMethod{}.Made(head)).To(Equal(backend.BackupVersion{Version: 1135, ID: "6B046567398B0398"}))
@@ -210,7 +210,7 @@ func metadataFile(name string, version uint64, end string) backend.CopiedFile {
 	return backend.CopiedFile{Name: name, Size: 4096, Head: head, End: []byte(end)}
 }
 
-func TestOfUseAreTheChangesThatTheNewestWholeMetadataLacks(t *testing.T) {
+func TestOnlyChangesThatTheNewestCompleteMetadataLacksAreNeeded(t *testing.T) {
 	const whole = "....[MFS EOF MARKER]"
 	logs := []backend.CopiedFile{{Name: "changelog.0.mfs"}, {Name: "changelog_ml.12.mfs"}, {Name: "changelog_ml_back.1.mfs"}, {Name: "changelog_ml.tmp"}}
 	for name, c := range map[string]struct {

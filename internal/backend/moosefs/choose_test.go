@@ -127,7 +127,7 @@ func TestASelectorOfARoleGoesBeforeTheNodesOfTheFileSystem(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("no node matches spec.nodes (n8, n9)")))
 }
 
-func TestAVersionThatNobodyNamesIsOneOfWhichThereIsAnImage(t *testing.T) {
+func TestAnUnsetVersionIsOneThatHasAnImage(t *testing.T) {
 	g := NewWithT(t)
 	in, asked := everything("4.57.5"), v1alpha1.FileSystemSpec{}
 	in.Images.Daemons = map[string]string{"moosefs-latest": "a", "beegfs-mgmtd": "b"}

@@ -255,6 +255,6 @@ func after(t *testing.T, more string, happens event, still time.Duration) outcom
 	return out
 }
 
-func TestTheCopyOfAMetaloggerThatJoinsWhileTheWriterOfItsMasterStandsStillCanBeRead(t *testing.T) {
+func TestTheCopyOfAMetaloggerThatJoinsWhileTheWriterOfItsMasterIsStoppedCanBeRead(t *testing.T) {
 	NewWithT(t).Expect(after(t, savingOption(t), events["join"], 200*time.Millisecond)).To(BeZero())
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // The table takes minutes, so that it has a tag of its own. COPIES is how often each event is made to happen; `make copies` sets it.
-func TestCopiesCanBeReadWhateverHappensWhileTheWriterOfTheMasterStandsStill(t *testing.T) {
+func TestCopiesCanBeReadWhateverHappensWhileTheWriterOfTheMasterIsStopped(t *testing.T) {
 	times, err := strconv.Atoi(os.Getenv("COPIES"))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "COPIES is a number")
 	t.Logf("| MooseFS | mode | event | writer stops for | copies that can't be read | directories lost by the master |")

@@ -32,7 +32,7 @@ func copiesNow(now time.Time) []backend.MetadataCopy {
 	return New().MetadataCopies(in, seen, now)
 }
 
-func TestACopyFollowsAnewWhen(t *testing.T) {
+func TestACopyFollowsAgainWhen(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	before := copiesNow(now)
 	NewWithT(t).Expect(before).To(HaveExactElements(And(HaveField("Source.Node", "n2"), HaveField("Source.Kind", v1alpha1.RecoveryFollower),

@@ -54,7 +54,7 @@ func secretOf(t *testing.T, in backend.Input) (data map[string][]byte, master sp
 	return data, master, hash
 }
 
-func TestTheMasterIsToldTheRackOfEachNodeThatHoldsDataAndIsNotRestartedForIt(t *testing.T) {
+func TestTheMasterGetsTheRackOfEachNodeThatHoldsDataWithoutARestart(t *testing.T) {
 	g := NewWithT(t)
 	in := everything("4.57.5")
 	backendtest.Remember(t, New(), &in)
@@ -136,7 +136,7 @@ func TestAPoolAsksForDifferentRacksWhenItHasEnoughOfThem(t *testing.T) {
 	}
 }
 
-func TestAFilesystemServesWhileItsClassesAreToldTheRacks(t *testing.T) {
+func TestAFilesystemServesWhileItsClassesGetTheRacks(t *testing.T) {
 	g := NewWithT(t)
 	in := healthy(t)
 	racks(&in, map[string]string{"n1": "r1", "n2": "r2"})

@@ -23,7 +23,7 @@ func lostNode(t *testing.T) backend.Input {
 	return in
 }
 
-func TestWhatMooseFSSaysOfGoingOnWithoutANode(t *testing.T) {
+func TestAMooseFSWithoutANode(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(in *backend.Input)
 		node   string
@@ -73,7 +73,7 @@ func TestANodeThatOnlyHasAMetaloggerTakesNoDataWithIt(t *testing.T) {
 	NewWithT(t).Expect(New().Without(in, node)).To(Equal(backend.Without{}))
 }
 
-func TestANodeThatWasGivenUpIsMissedByNobody(t *testing.T) {
+func TestADecommissionedNodeIsNotMissing(t *testing.T) {
 	g := NewWithT(t)
 	in := lostNode(t)
 	in.Nodes[1].Ready = false
@@ -100,7 +100,7 @@ func TestANodeThatWasGivenUpIsMissedByNobody(t *testing.T) {
 	}
 }
 
-func TestTheMasterForgetsTheChunkserversOfANodeThatWasGivenUpAndNoOthers(t *testing.T) {
+func TestTheMasterForgetsTheChunkserversOfADecommissionedNodeAndNoOthers(t *testing.T) {
 	type record = v1alpha1.FileSystemNodeSpec
 	forgets := []string{"-CRC/10.0.0.2/9435", "-CRC/10.0.0.2/9436"}
 	for name, c := range map[string]struct {
@@ -142,7 +142,7 @@ func TestTheMasterForgetsTheChunkserversOfANodeThatWasGivenUpAndNoOthers(t *test
 	}
 }
 
-func TestAChunkserverThatTakesPartAlthoughItsNodeWasGivenUpIsNamed(t *testing.T) {
+func TestAnOnlineChunkserverOfADecommissionedNodeIsNamed(t *testing.T) {
 	g := NewWithT(t)
 	in := lostNode(t)
 	in.Nodes = slices.Clone(in.Nodes)[:1]

@@ -139,7 +139,7 @@ func told(t *testing.T, in backend.Input, node string) map[string]v1alpha1.NodeM
 
 func diskAt(name string) string { return "/var/lib/parallelfs/targets/storage.scratch/" + name }
 
-func TestADaemonIsToldOfTheDisksOfItsOwnNodeRoleAndPoolOnly(t *testing.T) {
+func TestADaemonIsConfiguredWithTheDisksOfItsOwnNodeRoleAndPoolOnly(t *testing.T) {
 	g := NewWithT(t)
 	in := onDisks("4.57.5")
 	backendtest.Remember(t, New(), &in)
@@ -177,7 +177,7 @@ func TestAChunkserverWaitsForItsCPUs(t *testing.T) {
 	g.Expect(told(t, in, "n1")["chunkserver-bulk"].Waits).To(BeEmpty(), "it asks for none")
 }
 
-func TestADiskWhoseFormattingWasNotFinishedHasNoUUID(t *testing.T) {
+func TestADiskWithUnfinishedFormattingHasNoUUID(t *testing.T) {
 	g := NewWithT(t)
 	in := onDisks("4.57.5")
 	backendtest.Remember(t, New(), &in)
@@ -222,7 +222,7 @@ func TestTheMasterGetsItsRecordedDiskAndNoOther(t *testing.T) {
 	g.Expect(told(t, in, "n1")["master"].Targets).To(BeEmpty())
 }
 
-func TestNothingIsGivenBeforeTheDiskOfTheMetadataIsChosenBecauseItMaySayWhatWas(t *testing.T) {
+func TestNothingIsAssignedBeforeTheDiskOfTheMetadataIsChosen(t *testing.T) {
 	g := NewWithT(t)
 	in := onDisks("4.57.5")
 	chosen := in.Targets
@@ -312,7 +312,7 @@ func TestDirectoriesOfAnotherFileSystemDoNotConflictWithDisks(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("uses the ports 9440 to 9471 on node n1 too")))
 }
 
-func TestOnlyNodesWhoseDevicesAreNamedBelongToAPoolThatNamesThem(t *testing.T) {
+func TestOnlyNodesWithNamedDevicesBelongToAPoolOfNamedDevices(t *testing.T) {
 	g := NewWithT(t)
 	in := onDisks("4.57.5")
 	in.Nodes[2].Labels[storageLabel] = ""
@@ -327,7 +327,7 @@ func TestOnlyNodesWhoseDevicesAreNamedBelongToAPoolThatNamesThem(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring(`of storage pool "bulk" and stands in its targets.devices`)))
 }
 
-func TestAServerInDirectoriesWithoutPinningIsToldThatItMayStart(t *testing.T) {
+func TestAServerInDirectoriesWithoutPinningMayStart(t *testing.T) {
 	g := NewWithT(t)
 	in := everything("4.57.5")
 	backendtest.Remember(t, New(), &in)
@@ -392,7 +392,7 @@ func TestAChangedPinningRestartsTheDaemonsThatItIsAbout(t *testing.T) {
 	}
 }
 
-func TestWhereADaemonRunsIsWhatTheKernelSays(t *testing.T) {
+func TestThePlacementOfADaemonIsThatOfTheKernel(t *testing.T) {
 	g := NewWithT(t)
 	seen := New().Observe(healthyOnDisks(t))
 	placements := map[string]*v1alpha1.Placement{}
@@ -410,7 +410,7 @@ func TestWhereADaemonRunsIsWhatTheKernelSays(t *testing.T) {
 	g.Expect(*seen.Pinned).To(HaveField("Reason", v1alpha1.ReasonAsAsked))
 }
 
-func TestPinnedSaysWhatIsNotAsAskedAndLeavesTheFileSystemReady(t *testing.T) {
+func TestPinnedNamesDeviationsAndLeavesTheFileSystemReady(t *testing.T) {
 	daemon := func(in *backend.Input, node, name string) *v1alpha1.DaemonPlacement {
 		for i, d := range in.Inventories[node].Daemons {
 			if d.Name == "storage/scratch/"+name {

@@ -53,7 +53,7 @@ func likeN2(in *backend.Input, node, ip string) {
 	}
 }
 
-func TestWhatBecomesOfMooseFSWhileANodeIsAway(t *testing.T) {
+func TestTheAbsenceOfANodeOfAMooseFS(t *testing.T) {
 	record := func(node string, ended bool) func(in *backend.Input) {
 		return func(in *backend.Input) {
 			m := v1alpha1.NodeMaintenance{Node: node, Address: "10.0.0." + node[1:], Since: metav1.NewTime(noon)}

@@ -110,13 +110,13 @@ func TestOnlyTheChunksThatThereAreAreNamed(t *testing.T) {
 	}
 }
 
-func TestDataThatNobodyHasCountedIsNotHealthy(t *testing.T) {
+func TestUncountedDataIsNotHealthy(t *testing.T) {
 	in := healthy(t)
 	in.State.Data = backend.DataHealth{}
 	NewWithT(t).Expect(New().Observe(in).Problems).To(ConsistOf(HaveField("Reason", v1alpha1.ReasonDataUnknown)))
 }
 
-func TestWhatTheMasterHasNotCountedYetIsPendingWhileNothingElseIsMissing(t *testing.T) {
+func TestUncountedDataIsPendingWhileNothingElseIsMissing(t *testing.T) {
 	gone := func(in *backend.Input, port int32, ips ...string) {
 		in.State.Data = backend.DataHealth{}
 		in.State.Servers = slices.DeleteFunc(in.State.Servers, func(s backend.Server) bool { return s.Port == port && slices.Contains(ips, s.IP) })

@@ -47,7 +47,7 @@ func (m *master) hole(own string) (kept string) {
 	return kept
 }
 
-func TestAMetaloggerThatStartsAnewFetchesACopyWithAHoleAgainAndKeepsTheOlderOne(t *testing.T) {
+func TestARestartedMetaloggerFetchesACopyWithAHoleAgainAndKeepsTheOlderOne(t *testing.T) {
 	data := fresh(t)
 	m := startMaster(t, data)
 	makeDirectories(m, "before", 5)

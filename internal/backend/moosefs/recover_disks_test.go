@@ -112,7 +112,7 @@ func lookingAt(t *testing.T, source spec.RecoverySource) recovery.Options {
 	t.Helper()
 	told := spec.Recovery{Owner: scratch, Backend: "MooseFS", Version: version(t), Source: source, Scratch: t.TempDir()}
 	return recovery.Options{
-		Told: told, Method: New().RecoveryMethod(), Work: t.TempDir(), Output: io.Discard, Memory: backup.FreeMemory,
+		Config: told, Method: New().RecoveryMethod(), Work: t.TempDir(), Output: io.Discard, Memory: backup.FreeMemory,
 		Prover: directory.Prover{Owner: scratch, Component: "master", Ledger: filepath.Join(t.TempDir(), "ledger.json"),
 			Writer: durable.Writer{Chown: os.Chown}, Now: time.Now},
 	}
@@ -125,7 +125,7 @@ func ofMetalogger(own string) spec.RecoverySource {
 
 // restoring returns the options that restore what was found to a new directory.
 func restoring(o recovery.Options, found spec.RecoveryFound, to string) recovery.Options {
-	o.Told.Restore = &spec.Restore{
+	o.Config.Restore = &spec.Restore{
 		Plan: "0123abcd", Backup: found.Backup, Version: found.Version, ID: found.ID, Path: to, Data: "data", Component: "master", User: "root",
 		Ledger: o.Prover.Ledger,
 	}
@@ -270,7 +270,7 @@ func TestAMasterThatHasLostChangesOfItsLogAsItStoppedIsBackedUpAndItsDirectoryIs
 	m.Expect(names(t, to)).To(ContainElements(append(made, "before")...))
 }
 
-func TestALostMooseFSServesAgainFromABackupAndSaysWhichOneItWas(t *testing.T) {
+func TestALostMooseFSServesAgainFromABackupAndNamesIt(t *testing.T) {
 	m := startMaster(t, fresh(t))
 	made := makeDirectories(m, "saved", 50)
 	b := m.backups()
@@ -279,10 +279,10 @@ func TestALostMooseFSServesAgainFromABackupAndSaysWhichOneItWas(t *testing.T) {
 	makeDirectories(m, "later", 5)
 	m.lose()
 
-	o := lookingAt(t, spec.RecoverySource{Backups: filepath.Join(b.Told.Place, b.Told.Directory)})
+	o := lookingAt(t, spec.RecoverySource{Backups: filepath.Join(b.Config.Place, b.Config.Directory)})
 	answer, err := recovery.Run(t.Context(), o)
 	m.Expect(err).NotTo(HaveOccurred())
-	m.Expect(answer.Found).To(ConsistOf(And(HaveField("Backup", b.Told.Name), HaveField("Version", BeNumerically(">", 50)))))
+	m.Expect(answer.Found).To(ConsistOf(And(HaveField("Backup", b.Config.Name), HaveField("Version", BeNumerically(">", 50)))))
 	to := filepath.Join(t.TempDir(), "metadata")
 	_, err = recovery.Run(t.Context(), restoring(o, answer.Found[0], to))
 	m.Expect(err).NotTo(HaveOccurred())
@@ -293,7 +293,7 @@ func TestALostMooseFSServesAgainFromABackupInAnObjectStore(t *testing.T) {
 	m := startMaster(t, fresh(t))
 	made := makeDirectories(m, "saved", 50)
 	b := m.backups()
-	b.Told.ObjectStore = &spec.ObjectStore{
+	b.Config.ObjectStore = &spec.ObjectStore{
 		Endpoint: objectstoretest.Serve(t, nil).URL, Bucket: objectstoretest.Bucket, Prefix: "pfs", Credentials: objectstoretest.Credentials(t),
 	}
 	stored, err := backup.Run(t.Context(), b)
@@ -302,17 +302,17 @@ func TestALostMooseFSServesAgainFromABackupInAnObjectStore(t *testing.T) {
 	makeDirectories(m, "later", 5)
 	m.lose()
 
-	o := lookingAt(t, spec.RecoverySource{Backups: b.Told.Directory, ObjectStore: b.Told.ObjectStore})
+	o := lookingAt(t, spec.RecoverySource{Backups: b.Config.Directory, ObjectStore: b.Config.ObjectStore})
 	answer, err := recovery.Run(t.Context(), o)
 	m.Expect(err).NotTo(HaveOccurred())
-	m.Expect(answer.Found).To(ConsistOf(And(HaveField("Backup", b.Told.Name), HaveField("Version", stored.Backups[0].Version))))
+	m.Expect(answer.Found).To(ConsistOf(And(HaveField("Backup", b.Config.Name), HaveField("Version", stored.Backups[0].Version))))
 	to := filepath.Join(t.TempDir(), "metadata")
 	_, err = recovery.Run(t.Context(), restoring(o, answer.Found[0], to))
 	m.Expect(err).NotTo(HaveOccurred())
 	m.Expect(names(t, to)).To(And(ContainElements(made...), Not(ContainElement("later-000"))))
 }
 
-func TestARestoringThatIsKilledAnywhereGoesOnAndOneThatIsRefusedChangesNothing(t *testing.T) {
+func TestAKilledRestoreContinuesAndARefusedOneChangesNothing(t *testing.T) {
 	m := startMaster(t, fresh(t))
 	own := m.follow()
 	makeDirectories(m, "some", 20)
@@ -367,7 +367,7 @@ func TestARestoringThatIsKilledAnywhereGoesOnAndOneThatIsRefusedChangesNothing(t
 	} {
 		to := filepath.Join(t.TempDir(), "metadata")
 		r := restoring(o, found, to)
-		c.change(r.Told.Restore)
+		c.change(r.Config.Restore)
 		before := map[string]string{}
 		if name == "held" || name == "strange" {
 			before = tree(t, to)

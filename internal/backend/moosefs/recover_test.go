@@ -88,7 +88,7 @@ func TestALookAtACopyOfMetadataCanWriteNothing(t *testing.T) {
 	}
 }
 
-func TestBackupsInAnObjectStoreAreLookedAtAndRestoredByWhoSeesNoOtherCopy(t *testing.T) {
+func TestBackupsInAnObjectStoreAreInspectedAndRestoredByAPodWithoutOtherCopies(t *testing.T) {
 	g := NewWithT(t)
 	in := lostMetadata()
 	var source backend.RecoverySource

@@ -42,7 +42,7 @@ func (o *observer) changes(pod backend.Pod) (back, others []string) {
 			others = append(others, why)
 		}
 	}
-	return back, append(others, o.letGo(pod)...)
+	return back, append(others, o.stillUsed(pod)...)
 }
 
 // unread reports whether a pod started too early to read a change, and the next one will read it. The times may be of two clocks. If they
@@ -77,9 +77,9 @@ func (o *observer) mark(d *disk, pod backend.Pod) string {
 	}
 }
 
-// letGo names the disks that the chunkserver still uses although they no longer belong to this filesystem, so that they can't be unmounted.
-// Only a disk that MooseFS itself reports as removable is a reason to restart.
-func (o *observer) letGo(pod backend.Pod) []string {
+// stillUsed names the disks that the chunkserver still uses although they no longer belong to this filesystem, so that they can't be
+// unmounted. Only a disk that MooseFS itself reports as removable is a reason to restart.
+func (o *observer) stillUsed(pod backend.Pod) []string {
 	node, _ := o.in.Node(pod.Node)
 	slot, ok := o.in.PoolSlot(pod.StoragePool)
 	if !ok || !o.settled(pod) {

@@ -137,7 +137,7 @@ func TestTwoChunkserversThatMissADiskDoNotWaitForEachOther(t *testing.T) {
 	g.Expect(seen.Restarts).To(HaveEach(HaveField("Safe", true)))
 }
 
-func TestADiskIsRemovableWhenMooseFSSaysSo(t *testing.T) {
+func TestADiskIsRemovableWhenMooseFSReportsIt(t *testing.T) {
 	g := NewWithT(t)
 	in := healthyOnDisks(t)
 	askedToRemove(&in.Targets[6], noon)
@@ -149,7 +149,7 @@ func TestADiskIsRemovableWhenMooseFSSaysSo(t *testing.T) {
 	g.Expect(statusOf(New().Observe(in), "scratch-ssd-0000000f").Removable).To(BeTrue())
 }
 
-func TestADiskWhoseDataNoOtherServerCanTakeSaysSo(t *testing.T) {
+func TestADiskWhoseDataNoOtherServerCanTakeIsReported(t *testing.T) {
 	g := NewWithT(t)
 	in := healthyOnDisks(t)
 	askedToRemove(&in.Targets[6], noon)

@@ -40,7 +40,7 @@ func TestMooseFSIsUpgradedAlongTheTable(t *testing.T) {
 	}
 }
 
-func TestNobodyMayBeNewerThanTheMaster(t *testing.T) {
+func TestNoDaemonMayBeNewerThanTheMaster(t *testing.T) {
 	g := NewWithT(t)
 	in := healthy(t)
 	g.Expect(New().UpgradeSkew(in, "4.57.5")).To(BeEmpty())
@@ -55,7 +55,7 @@ func TestNobodyMayBeNewerThanTheMaster(t *testing.T) {
 	g.Expect(New().UpgradeSkew(in, "4.58.3")).To(BeEmpty())
 }
 
-func TestOnlyComponentsWhoseTurnHasComeAreGivenTheNewVersion(t *testing.T) {
+func TestComponentsGetTheNewVersionInTheirOrder(t *testing.T) {
 	const from, to = "moosefs:3.0.117", "moosefs:4.57.5"
 	order := New().Order()
 	for turns := range len(order) + 2 {
@@ -113,7 +113,7 @@ func TestStorageClassesAreMadeWithTheToolsOfTheMasterThatRuns(t *testing.T) {
 	g.Expect(toolsVersion(in)).To(Equal("4.57.5"))
 }
 
-func TestAComponentKnowsTheOptionsOfItsOwnVersion(t *testing.T) {
+func TestAComponentAcceptsTheOptionsOfItsOwnVersion(t *testing.T) {
 	g := NewWithT(t)
 	in := everything("4.57.5")
 	in.FileSystem.Status.Version = "3.0.117"

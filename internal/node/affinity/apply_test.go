@@ -153,7 +153,7 @@ func nodesOf(t *testing.T, cpu string) string {
 	return ""
 }
 
-func TestAThreadThatADaemonBindsElsewhereIsSeen(t *testing.T) {
+func TestAThreadThatADaemonBindsElsewhereIsDetected(t *testing.T) {
 	g, node := NewWithT(t), realNode(t)
 	all, last := allowed(t)
 	g.Expect(all.Size()).To(BeNumerically(">", 1), "this test needs a machine with two CPUs")
@@ -190,7 +190,7 @@ func apply(p spec.Pinning) (effective affinity.Effective, err error) {
 	return effective, err
 }
 
-func TestApplyReadsBackWhatTheKernelSays(t *testing.T) {
+func TestApplyReadsTheKernelsStateBack(t *testing.T) {
 	_, last := allowed(t)
 	for policy, shown := range map[string]string{"Bind": "bind:0", "Preferred": "prefer:0", "": "prefer:0"} {
 		t.Run("with the memory policy "+policy, func(t *testing.T) {

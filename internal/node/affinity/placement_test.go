@@ -171,7 +171,7 @@ func TestAKernelWithoutNUMAHasPlacementsToo(t *testing.T) {
 	g.Expect(m.placements()).To(ConsistOf(v1alpha1.DaemonPlacement{Name: ssd, Program: "mfschunkserver", CPUs: "0-7", MemoryPolicy: "default"}))
 }
 
-func TestANodeWhoseProcessesCannotBeListedIsAnError(t *testing.T) {
+func TestProcessesThatCannotBeListedAreAnError(t *testing.T) {
 	g, m := NewWithT(t), newMachine(t)
 	m.Proc += "/no-such"
 	_, err := m.Placements()

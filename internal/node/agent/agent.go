@@ -52,9 +52,9 @@ const (
 type Node struct {
 	// Pass takes one target as far as possible (provision.Provisioner).
 	Pass Pass
-	// LetGo and TakeUp ensure that a target of a pair is mounted on one node only (provision.Provisioner).
-	LetGo  func(ctx context.Context, t *v1alpha1.StorageTarget) (held io.Closer, why string, err error)
-	TakeUp func(ctx context.Context, t *v1alpha1.StorageTarget) (why string, err error)
+	// ProveUnmounted and TakeUp ensure that a target of a pair is mounted on one node only (provision.Provisioner).
+	ProveUnmounted func(ctx context.Context, t *v1alpha1.StorageTarget) (held io.Closer, why string, err error)
+	TakeUp         func(ctx context.Context, t *v1alpha1.StorageTarget) (why string, err error)
 	// BootID identifies the current boot of the node (spec.BootIDFile).
 	BootID string
 	// Collect makes the full inventory of the node, Placements only the placements of daemons.
@@ -124,12 +124,12 @@ func Run(ctx context.Context, config *rest.Config, node Node, o Options, log log
 	}
 	inventory := &Inventory{
 		Client: mgr.GetClient(), NodeName: o.NodeName, Resync: o.Resync, Every: placementsEvery,
-		Collect: node.Collect, Placements: node.Placements, Pokes: make(chan struct{}, 1),
+		Collect: node.Collect, Placements: node.Placements, Triggers: make(chan struct{}, 1),
 	}
 	wake := make(chan event.GenericEvent)
 	reconciler := &Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("parallelfs-" + Name),
-		NodeName: o.NodeName, Resync: o.Resync, Pass: node.Pass, Acted: inventory.Poke,
+		NodeName: o.NodeName, Resync: o.Resync, Pass: node.Pass, Acted: inventory.Trigger,
 	}
 	if err := reconciler.setup(mgr, wake); err != nil {
 		return fmt.Errorf("set up the controller of StorageTargets: %w", err)
@@ -145,7 +145,7 @@ func Run(ctx context.Context, config *rest.Config, node Node, o Options, log log
 	}
 	pairs := &Pairs{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), NodeName: o.NodeName, Resync: o.Resync, Files: files,
-		LetGo: node.LetGo, TakeUp: node.TakeUp, Now: time.Now, devices: &reconciler.devices,
+		ProveUnmounted: node.ProveUnmounted, TakeUp: node.TakeUp, Now: time.Now, devices: &reconciler.devices,
 	}
 	if err := pairs.setup(mgr); err != nil {
 		return fmt.Errorf("set up the controller of targets that two nodes may serve: %w", err)
@@ -156,7 +156,7 @@ func Run(ctx context.Context, config *rest.Config, node Node, o Options, log log
 	}
 	var disks telemetry.HealthCollector
 	if o.DiskHealthInterval > 0 {
-		inventory.Health = &Health{Interval: o.DiskHealthInterval, Read: node.DiskHealth, Changed: inventory.Poke, Now: time.Now}
+		inventory.Health = &Health{Interval: o.DiskHealthInterval, Read: node.DiskHealth, Changed: inventory.Trigger, Now: time.Now}
 		disks.Disks = inventory.Health.Disks
 		if err := mgr.Add(inventory.Health); err != nil {
 			return fmt.Errorf("set up the health of disks: %w", err)
@@ -171,7 +171,7 @@ func Run(ctx context.Context, config *rest.Config, node Node, o Options, log log
 	inventory.Published = func() { published.Store(true) }
 	if err := errors.Join(
 		mgr.Add(inventory),
-		mgr.Add(runnable(func(ctx context.Context) error { listen(ctx, node.Changes, inventory.Poke, wake); return nil })),
+		mgr.Add(runnable(func(ctx context.Context) error { listen(ctx, node.Changes, inventory.Trigger, wake); return nil })),
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("inventory", ready(&published)),
 	); err != nil {
@@ -190,7 +190,7 @@ func ofNode(name string) labels.Selector {
 }
 
 // listen forwards the kernel's device events to the inventory and to all targets.
-func listen(ctx context.Context, changes <-chan struct{}, poke func(), wake chan<- event.GenericEvent) {
+func listen(ctx context.Context, changes <-chan struct{}, trigger func(), wake chan<- event.GenericEvent) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -199,7 +199,7 @@ func listen(ctx context.Context, changes <-chan struct{}, poke func(), wake chan
 			if !open {
 				return // only the resync remains
 			}
-			poke()
+			trigger()
 			select {
 			case wake <- event.GenericEvent{Object: &v1alpha1.StorageTarget{}}:
 			case <-ctx.Done():

@@ -36,7 +36,7 @@ func TestADeviceIsWorkedOnForOneTargetAtATime(t *testing.T) {
 	g.Expect(free).To(BeTrue())
 }
 
-func TestEventsTellEachChangeOnce(t *testing.T) {
+func TestEachChangeEmitsOneEvent(t *testing.T) {
 	now := metav1.NewTime(time.Unix(1, 0))
 	condition := func(kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
 		return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: "because"}
@@ -102,7 +102,7 @@ func TestEventsTellEachChangeOnce(t *testing.T) {
 	}
 }
 
-func TestATargetIsLookedAtAnewWhenAnotherNodeHoldsIt(t *testing.T) {
+func TestATargetIsScannedAgainWhenAnotherNodeHoldsIt(t *testing.T) {
 	g := NewWithT(t)
 	held := func(node string, number int64) *v1alpha1.StorageTarget {
 		t := &v1alpha1.StorageTarget{Spec: v1alpha1.StorageTargetSpec{Node: "oss1", SecondNode: "oss2"}}

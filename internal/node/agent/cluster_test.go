@@ -184,7 +184,7 @@ func TestAnApprovalThatIsTakenBackMeanwhileStopsThePass(t *testing.T) {
 	w.Expect(w.live(target).Status.Provisioned).To(BeNil())
 }
 
-func TestWhatTheOperatorWroteStays(t *testing.T) {
+func TestValuesOfTheOperatorStay(t *testing.T) {
 	w := newWorld(t)
 	target := w.target("shared", w.node.Name)
 	online := metav1.Condition{Type: v1alpha1.ConditionOnline, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonServing, Message: "listed",

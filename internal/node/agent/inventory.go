@@ -34,8 +34,8 @@ type Inventory struct {
 	Health *Health
 	// Published is called when the published inventory is up to date.
 	Published func()
-	// Pokes has a buffer of one.
-	Pokes chan struct{}
+	// Triggers has a buffer of one.
+	Triggers chan struct{}
 
 	// last is the last inventory that was found, and told the last one that was published.
 	last, told v1alpha1.NodeInventoryStatus
@@ -43,10 +43,10 @@ type Inventory struct {
 	withheld time.Time
 }
 
-// Poke triggers a full scan after the quiet period.
-func (i *Inventory) Poke() {
+// Trigger triggers a full scan after the quiet period.
+func (i *Inventory) Trigger() {
 	select {
-	case i.Pokes <- struct{}{}:
+	case i.Triggers <- struct{}{}:
 	default: // one is waiting
 	}
 }
@@ -54,10 +54,10 @@ func (i *Inventory) Poke() {
 const (
 	// retryAfter is the time until a failed publication is retried.
 	retryAfter = 15 * time.Second
-	// calm is the quiet period without a trigger before a scan, and longest the longest time that triggers can postpone it. Each step of each
-	// disk that is made a target is a trigger, and so are the kernel's events. An immediate scan would publish the node once for each of them,
-	// and once more when the servers that use them have started.
-	calm, longest = 8 * time.Second, 12 * time.Second
+	// quietPeriod is the quiet period without a trigger before a scan, and longest the longest time that triggers can postpone it. Each step
+	// of each disk that is made a target is a trigger, and so are the kernel's events. An immediate scan would publish the node once for each
+	// of them, and once more when the servers that use them have started.
+	quietPeriod, maxDelay = 8 * time.Second, 12 * time.Second
 	// restsPerResync and patiencePerResync divide Resync. A change that may wait is published when the node has been stable for
 	// Resync/restsPerResync, and after Resync/patiencePerResync at the latest. An incomplete scan is repeated after Resync/restsPerResync. The
 	// disks of a node are formatted, mounted and taken into use one after the other. In a large filesystem minutes pass between them, and the
@@ -76,9 +76,9 @@ func (i *Inventory) Start(ctx context.Context) error {
 	due := time.Now()
 	wait := func() {
 		if due.IsZero() {
-			due = time.Now().Add(longest)
+			due = time.Now().Add(maxDelay)
 		}
-		everything.Reset(min(calm, time.Until(due)))
+		everything.Reset(min(quietPeriod, time.Until(due)))
 	}
 	for {
 		var next time.Duration
@@ -86,7 +86,7 @@ func (i *Inventory) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-i.Pokes:
+		case <-i.Triggers:
 			wait()
 			continue
 		case <-daemons.C:

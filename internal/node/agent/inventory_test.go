@@ -38,11 +38,11 @@ type watchedNode struct {
 }
 
 // watch publishes the inventory of a node until the test ends, after the given number of triggers.
-func watch(t *testing.T, pokes int) *watchedNode {
+func watch(t *testing.T, triggers int) *watchedNode {
 	t.Helper()
 	n := newWatched(t)
-	for range pokes {
-		n.Poke()
+	for range triggers {
+		n.Trigger()
 	}
 	n.start(t)
 	return n
@@ -64,7 +64,7 @@ func newWatched(t *testing.T) *watchedNode {
 			return c.SubResource(of).Apply(ctx, o, options...)
 		}}).Build()
 	n.Inventory = &Inventory{
-		Client: c, NodeName: "oss1", Resync: 10 * time.Minute, Every: 30 * time.Second, Pokes: make(chan struct{}, 1), Published: func() {},
+		Client: c, NodeName: "oss1", Resync: 10 * time.Minute, Every: 30 * time.Second, Triggers: make(chan struct{}, 1), Published: func() {},
 		Collect: func(context.Context) v1alpha1.NodeInventoryStatus {
 			n.looks = append(n.looks, time.Since(n.began))
 			out := v1alpha1.NodeInventoryStatus{
@@ -123,7 +123,7 @@ func (n *watchedNode) disks(t *testing.T) int {
 	return len(n.published(t).BlockDevices)
 }
 
-func TestWhatComesTogetherIsPublishedOnce(t *testing.T) {
+func TestChangesThatArriveTogetherArePublishedOnce(t *testing.T) {
 	at := func(seconds ...int) (out []time.Duration) {
 		for _, s := range seconds {
 			out = append(out, time.Duration(s)*time.Second)
@@ -131,21 +131,21 @@ func TestWhatComesTogetherIsPublishedOnce(t *testing.T) {
 		return out
 	}
 	for name, c := range map[string]struct {
-		pokes, looks []time.Duration
+		triggers, looks []time.Duration
 	}{
-		"a node is published as its agent starts":    {looks: at(0)},
-		"one poke is followed eight seconds later":   {pokes: at(60), looks: at(0, 68)},
-		"those that come together are followed once": {pokes: at(60, 61, 62, 63), looks: at(0, 71)},
+		"a node is published as its agent starts":     {looks: at(0)},
+		"one trigger is followed eight seconds later": {triggers: at(60), looks: at(0, 68)},
+		"those that come together are followed once":  {triggers: at(60, 61, 62, 63), looks: at(0, 71)},
 		"those that do not end are followed after twelve seconds": {
-			pokes: at(60, 62, 64, 66, 68, 70, 72, 74, 76), looks: at(0, 72, 84),
+			triggers: at(60, 62, 64, 66, 68, 70, 72, 74, 76), looks: at(0, 72, 84),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := watch(t, 0)
-				for _, poke := range c.pokes {
-					n.at(poke)
-					n.Poke()
+				for _, trigger := range c.triggers {
+					n.at(trigger)
+					n.Trigger()
 					synctest.Wait()
 				}
 				n.at(5 * time.Minute)
@@ -174,14 +174,14 @@ func TestADiskThatIsPulledOutIsMissedWithinFifteenSecondsAlsoWhileOthersAreMade(
 						case <-t.Context().Done():
 							return
 						case <-time.After(every):
-							n.Poke()
+							n.Trigger()
 						}
 					}
 				}()
 				n.at(100 * time.Second)
 				g.Expect(n.disks(t)).To(Equal(2))
 				n.pulled = true
-				n.Poke()
+				n.Trigger()
 				n.at(115 * time.Second)
 				g.Expect(n.disks(t)).To(Equal(1))
 			})
@@ -206,10 +206,10 @@ func TestDaemonsThatStartOneAfterAnotherArePublishedOnce(t *testing.T) {
 	})
 }
 
-func TestANodeWhoseDisksAreMadeIsPublishedWhenItsServersRunOrAfterFiveMinutes(t *testing.T) {
+func TestANodeWithNewDisksIsPublishedWhenItsServersRunOrAfterFiveMinutes(t *testing.T) {
 	made := func(n *watchedNode, disk int) {
 		n.targets[disk] = "storage/scratch-" + strconv.Itoa(disk)
-		n.Poke()
+		n.Trigger()
 	}
 	synctest.Test(t, func(t *testing.T) {
 		g, n := NewWithT(t), watch(t, 0)
@@ -229,19 +229,19 @@ func TestANodeWhoseDisksAreMadeIsPublishedWhenItsServersRunOrAfterFiveMinutes(t 
 		for second := 60; second < 480; second += 10 {
 			n.at(time.Duration(second) * time.Second)
 			n.targets[0] = "storage/scratch-" + strconv.Itoa(second)
-			n.Poke()
+			n.Trigger()
 		}
 		g.Expect(n.writes).To(HaveLen(2))
 		g.Expect(n.writes[1]).To(BeNumerically("~", 370*time.Second, 15*time.Second), "it never rests")
 	})
 }
 
-func TestADiskThatSomebodyElseUsesIsPublishedAtOnce(t *testing.T) {
+func TestADiskThatAnotherProgramUsesIsPublishedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, n := NewWithT(t), watch(t, 0)
 		n.at(60 * time.Second)
 		n.unusable = []string{"it is mounted at /mnt"}
-		n.Poke()
+		n.Trigger()
 		n.at(70 * time.Second)
 		g.Expect(n.published(t).BlockDevices[0].Unusable).To(Equal(n.unusable))
 	})
@@ -253,10 +253,10 @@ func TestALookThatCouldNotBeFinishedTakesNoDiskAway(t *testing.T) {
 		t.Helper()
 		n := watch(t, 0)
 		n.signatures = label
-		n.Poke()
+		n.Trigger()
 		n.at(60 * time.Second)
 		change(n)
-		n.Poke()
+		n.Trigger()
 		n.at(75 * time.Second)
 		published := n.published(t)
 		return n, published
@@ -286,7 +286,7 @@ func TestALookThatCouldNotBeFinishedTakesNoDiskAway(t *testing.T) {
 	})
 }
 
-func TestANodeWhoseDisksCouldNotBeListedYetIsNotPublished(t *testing.T) {
+func TestANodeIsNotPublishedBeforeItsDisksAreListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, n := NewWithT(t), newWatched(t)
 		n.unlisted = true

@@ -31,7 +31,7 @@ func (r *NodeFiles) has(t *testing.T, name, content string) {
 	NewWithT(t).Expect(os.WriteFile(filepath.Join(r.Modprobe, name), []byte(content), 0o600)).To(Succeed())
 }
 
-func TestWhatModulesAreLoadedWithIsWrittenWhereThatIsAllowed(t *testing.T) {
+func TestModuleOptionsAreWrittenIfTheyAreAllowed(t *testing.T) {
 	g := NewWithT(t)
 	r, n, path := options(t)
 	n.Spec.ModuleOptions.Write = false
@@ -51,7 +51,7 @@ func TestWhatModulesAreLoadedWithIsWrittenWhereThatIsAllowed(t *testing.T) {
 	g.Expect(path).NotTo(BeAnExistingFile(), "nobody asks any more")
 }
 
-func TestOptionsThatOtherFilesHaveOtherwiseAreNotWritten(t *testing.T) {
+func TestOptionsThatContradictOtherFilesAreNotWritten(t *testing.T) {
 	for content, says := range map[string]string{
 		"options lnet networks=tcp(eth0)\noptions   ofd x=1 oss_io_cpts=[1]\n": `/etc/modprobe.d/cpt.conf has "[1]" for the module's option "ofd oss_io_cpts", and "[0]" is asked for`,
 		`options cpt pattern="N"`: `has "N" for the module's option "cpt pattern"`,
@@ -67,7 +67,7 @@ func TestOptionsThatOtherFilesHaveOtherwiseAreNotWritten(t *testing.T) {
 	}
 }
 
-func TestAFileThatSomebodyElseHasWrittenIsLeftAlone(t *testing.T) {
+func TestAFileOfAnotherProgramIsLeftAlone(t *testing.T) {
 	g := NewWithT(t)
 	r, n, path := options(t)
 	r.has(t, filepath.Base(path), "options x y=1\n")

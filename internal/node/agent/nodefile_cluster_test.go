@@ -86,7 +86,7 @@ func (w *world) reads(path string) spec.NodeFile {
 	return file
 }
 
-func TestTheServersOfANodeAreToldInAFileAndThenTheStatusSaysSo(t *testing.T) {
+func TestTheNodeFileIsWrittenBeforeTheStatusConfirmsIt(t *testing.T) {
 	w := newWorld(t)
 	n, r := w.fileSystemNode("scratch", w.node.Name, chunkserver()), w.nodeFiles()
 	r.Writer.Before = func(string) error {
@@ -145,7 +145,7 @@ func TestAFileThatCanNotBeWrittenIsNotConfirmed(t *testing.T) {
 	w.Expect(w.liveNode(n).Status.Agent).To(Equal(&v1alpha1.NodeAgentStatus{ObservedGeneration: 2}))
 }
 
-func TestServersAreToldAlthoughOptionsOfModulesAreRefused(t *testing.T) {
+func TestTheNodeFileIsWrittenAlthoughOptionsOfModulesAreRefused(t *testing.T) {
 	w := newWorld(t)
 	n, r := w.fileSystemNode("scratch", w.node.Name, chunkserver()), w.nodeFiles()
 	n.Spec.ModuleOptions = &v1alpha1.ModuleOptions{Write: true, Lines: []string{`options cpt pattern="0[0] 1[1]"`}}
@@ -185,7 +185,7 @@ func TestAFileThatWasChangedByHandIsWrittenAgain(t *testing.T) {
 	w.Expect(os.ReadFile(path)).To(Equal(right))
 }
 
-func TestWhatIsNotOfThisNodeIsLeftAlone(t *testing.T) {
+func TestObjectsOfOtherNodesAreLeftAlone(t *testing.T) {
 	w := newWorld(t)
 	r := w.nodeFiles()
 	other := w.fileSystemNode("scratch", "another-node", chunkserver())
@@ -224,7 +224,7 @@ func TestAFileGoesWithItsFileSystemNodeAndNoSooner(t *testing.T) {
 	w.Expect(w.fileOf(r, "stays")).To(BeARegularFile())
 }
 
-func TestAFileWhoseFileSystemNodeWentWhileTheAgentWasAwayGoesAtItsStart(t *testing.T) {
+func TestTheFileOfARemovedFileSystemNodeIsRemovedWhenTheAgentStarts(t *testing.T) {
 	w := newWorld(t)
 	r := w.nodeFiles()
 	n := w.fileSystemNode("scratch", w.node.Name, chunkserver())
@@ -260,7 +260,7 @@ func (w *world) ostOf(name string) *v1alpha1.StorageTarget {
 	return target
 }
 
-func TestAServerIsToldWhatADiskMustSayThatOnlyItMounts(t *testing.T) {
+func TestTheNodeFileHasTheExpectedIdentityOfADiskThatOnlyItsServerMounts(t *testing.T) {
 	w := newWorld(t)
 	target := w.ostOf("a")
 	n, r := w.fileSystemNode("scratch", w.node.Name, storage("a")), w.nodeFiles()
@@ -279,7 +279,7 @@ func TestAServerIsToldWhatADiskMustSayThatOnlyItMounts(t *testing.T) {
 	w.Expect(told.Served.Mark).To(And(ContainSubstring(`"uuid":"uuid-of-a"`), ContainSubstring(`"target":"a"`)))
 }
 
-func TestADiskThatItsServerIsToLetGoIsNotToldAnyMoreBeforeItIsUnmounted(t *testing.T) {
+func TestADiskLeavesTheNodeFileBeforeItIsUnmounted(t *testing.T) {
 	w := newWorld(t)
 	target := w.ostOf("a")
 	w.ostOf("b")

@@ -102,11 +102,11 @@ type Pairs struct {
 	NodeName string
 	Resync   time.Duration
 	Files    *NodeFiles
-	// LetGo ensures that no process on this node has a target mounted, as long as held is open. TakeUp checks a target that was handed over to
-	// this node (provision.Provisioner). why names what is in the way.
-	LetGo  func(ctx context.Context, t *v1alpha1.StorageTarget) (held io.Closer, why string, err error)
-	TakeUp func(ctx context.Context, t *v1alpha1.StorageTarget) (why string, err error)
-	Now    func() time.Time
+	// ProveUnmounted ensures that no process on this node has a target mounted, as long as held is open. TakeUp checks a target that was
+	// handed over to this node (provision.Provisioner). why names what is in the way.
+	ProveUnmounted func(ctx context.Context, t *v1alpha1.StorageTarget) (held io.Closer, why string, err error)
+	TakeUp         func(ctx context.Context, t *v1alpha1.StorageTarget) (why string, err error)
+	Now            func() time.Time
 	// devices holds the devices that the agent is working on.
 	devices *inUse
 }
@@ -209,7 +209,7 @@ func (r *Pairs) give(ctx context.Context, n *v1alpha1.FileSystemNode, t *v1alpha
 		return err.Error(), nil
 	}
 	defer lock.Close()
-	held, why, err := r.LetGo(ctx, t)
+	held, why, err := r.ProveUnmounted(ctx, t)
 	if held == nil {
 		return why, err
 	}

@@ -34,14 +34,14 @@ type paired struct {
 	keeps  string
 	looks  int
 	during func()
-	// letGo is called when other nodes may mount the disk again.
-	letGo func()
+	// proveUnmounted is called when other nodes may mount the disk again.
+	proveUnmounted func()
 }
 
 // Close implements io.Closer.
 func (p *paired) Close() error {
-	if p.letGo != nil {
-		p.letGo()
+	if p.proveUnmounted != nil {
+		p.proveUnmounted()
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func (w *world) pair() (one, two *paired, target *v1alpha1.StorageTarget) {
 		p.pairs = &Pairs{
 			Client: server.Client, Live: server.Client, NodeName: name, Resync: time.Minute, Files: p.files,
 			Now: func() time.Time { return time.Unix(1700000000, 0) }, devices: &inUse{},
-			LetGo: func(context.Context, *v1alpha1.StorageTarget) (io.Closer, string, error) {
+			ProveUnmounted: func(context.Context, *v1alpha1.StorageTarget) (io.Closer, string, error) {
 				if why := p.look(); why != "" {
 					return nil, why, nil
 				}
@@ -169,7 +169,7 @@ func TestATargetOfTwoNodesMovesToTheOtherNodeAndBack(t *testing.T) {
 		w.Expect(err).To(HaveOccurred(), "no server mounts it now")
 		w.Expect(one.told()).To(BeNil(), "and none is told to")
 	}
-	one.letGo = func() {
+	one.proveUnmounted = func() {
 		w.Expect(w.holder(target).Node).To(Equal(two.name), "nobody mounts it here before the other node is the holder")
 		_, err := mountlock.Take(one.lock())
 		w.Expect(err).To(HaveOccurred())
@@ -189,7 +189,7 @@ func TestATargetOfTwoNodesMovesToTheOtherNodeAndBack(t *testing.T) {
 	w.Expect(two.told().Served.BootID).To(Equal("start of " + two.name))
 	w.Expect(one.told()).To(BeNil())
 
-	one.during, one.letGo = nil, nil
+	one.during, one.proveUnmounted = nil, nil
 	w.wanted(target, "")
 	two.passes()
 	w.Expect(two.told()).To(BeNil())
@@ -199,7 +199,7 @@ func TestATargetOfTwoNodesMovesToTheOtherNodeAndBack(t *testing.T) {
 	w.Expect(w.holder(target).TakenUp).NotTo(BeNil())
 }
 
-func TestATargetIsNotGivenAwayWhileItsMountIsUnderWay(t *testing.T) {
+func TestATargetIsNotHandedOverWhileItIsBeingMounted(t *testing.T) {
 	w := newWorld(t)
 	one, two, target := w.pair()
 	mount, err := mountlock.Take(one.lock())
@@ -213,7 +213,7 @@ func TestATargetIsNotGivenAwayWhileItsMountIsUnderWay(t *testing.T) {
 	w.Expect(w.holder(target).Node).To(Equal(two.name))
 }
 
-func TestATargetThatIsChangedWhileItIsLookedAtIsNotGivenAway(t *testing.T) {
+func TestATargetThatIsChangedDuringAScanIsNotHandedOver(t *testing.T) {
 	w := newWorld(t)
 	one, two, target := w.pair()
 	w.wanted(target, two.name)
@@ -241,7 +241,7 @@ func (b behind) Get(ctx context.Context, key client.ObjectKey, object client.Obj
 	return b.Client.Get(ctx, key, object, options...)
 }
 
-func TestAServerIsNeverToldOfATargetByWhatACacheSays(t *testing.T) {
+func TestTheNodeFileNeverGetsATargetByAnOutdatedCache(t *testing.T) {
 	w := newWorld(t)
 	one, two, target := w.pair()
 	before := w.live(target)
@@ -254,7 +254,7 @@ func TestAServerIsNeverToldOfATargetByWhatACacheSays(t *testing.T) {
 	w.Expect(one.told()).To(BeNil())
 }
 
-func TestTwoAgentsOfANodeDoNotWriteAtOnceWhatItsServersAreTold(t *testing.T) {
+func TestTwoAgentsOfANodeDoNotWriteTheNodeFileAtOnce(t *testing.T) {
 	w := newWorld(t)
 	one, two, target := w.pair()
 	other, err := mountlock.Take(filepath.Dir(one.lock()))
@@ -271,7 +271,7 @@ func TestTwoAgentsOfANodeDoNotWriteAtOnceWhatItsServersAreTold(t *testing.T) {
 	w.Expect(w.holder(target).Node).To(Equal(two.name))
 }
 
-func TestAnAgentThatDoesNotKnowTheStartOfItsNodeTellsNoServer(t *testing.T) {
+func TestAnAgentWithoutTheBootIDOfItsNodeWritesNoNodeFile(t *testing.T) {
 	w := newWorld(t)
 	one, _, _ := w.pair()
 	one.files.BootID = ""
@@ -282,7 +282,7 @@ func TestAnAgentThatDoesNotKnowTheStartOfItsNodeTellsNoServer(t *testing.T) {
 	w.Expect(err).To(MatchError(ContainSubstring("does not know which start of the node this is")))
 }
 
-func TestAPassOverADiskKnowsThatItWasGivenAwayMeanwhileAndLeavesItsHolder(t *testing.T) {
+func TestAPassOverADiskNoticesThatItWasHandedOverMeanwhile(t *testing.T) {
 	w := newWorld(t)
 	one, two, target := w.pair()
 	before := w.live(target)
@@ -337,7 +337,7 @@ func TestTheNumberOfAHolderGrowsWithEachChangeOfItsNode(t *testing.T) {
 	w.Expect(server.Client.Status().Update(t.Context(), live)).To(Succeed())
 }
 
-func TestATargetIsNotGivenAwayWhileTheAPIServerDoesNotAnswer(t *testing.T) {
+func TestATargetIsNotHandedOverWhileTheAPIServerDoesNotAnswer(t *testing.T) {
 	w := newWorld(t)
 	one, two, target := w.pair()
 	w.wanted(target, two.name)

@@ -55,7 +55,7 @@ func uuids(file spec.NodeFile) map[string]string {
 	return out
 }
 
-func TestADiskSaysWhatWasGivenBeforeAServerIsToldToUseIt(t *testing.T) {
+func TestADiskHoldsItsAssignmentBeforeAServerIsConfiguredToUseIt(t *testing.T) {
 	w := newWorld(t)
 	n, r, d := w.fileSystemNode("scratch", w.node.Name, storage("a")), w.nodeFiles(), &disks{}
 	r.Record = d.record
@@ -85,7 +85,7 @@ func TestADiskSaysWhatWasGivenBeforeAServerIsToldToUseIt(t *testing.T) {
 	w.Expect(d.says["a"].MetadataTarget).To(Equal("scratch-mds0-1"))
 }
 
-func TestADiskThatCanNotSayWhatWasGivenIsNotUsedAndHoldsUpNoOther(t *testing.T) {
+func TestADiskWithAnUnreadableRecordIsNotUsedAndDelaysNoOther(t *testing.T) {
 	w := newWorld(t)
 	n, r := w.fileSystemNode("scratch", w.node.Name, storage("a", "b")), w.nodeFiles()
 	d := &disks{fails: map[string]error{"b": errors.New("input/output error")}}
@@ -103,7 +103,7 @@ func TestADiskThatCanNotSayWhatWasGivenIsNotUsedAndHoldsUpNoOther(t *testing.T) 
 	w.Expect(w.liveNode(n).Status.Agent).To(Equal(&v1alpha1.NodeAgentStatus{ObservedGeneration: 1}))
 }
 
-func TestADiskThatDiesLaterHoldsUpNothingThatItsServersAreTold(t *testing.T) {
+func TestADiskThatDiesLaterDelaysNoConfigurationOfItsServers(t *testing.T) {
 	w := newWorld(t)
 	n, r, d := w.fileSystemNode("scratch", w.node.Name, storage("a", "b")), w.nodeFiles(), &disks{}
 	r.Record = d.record
@@ -124,7 +124,7 @@ func TestADiskThatDiesLaterHoldsUpNothingThatItsServersAreTold(t *testing.T) {
 	w.Expect(w.liveNode(n).Status.Agent).To(Equal(&v1alpha1.NodeAgentStatus{ObservedGeneration: 2}))
 }
 
-func TestADiskThatDoesNotAnswerHoldsUpNoOther(t *testing.T) {
+func TestADiskThatDoesNotAnswerDelaysNoOther(t *testing.T) {
 	w := newWorld(t)
 	n, r, d := w.fileSystemNode("scratch", w.node.Name, storage("a", "b")), w.nodeFiles(), &disks{}
 	answers := make(chan struct{})

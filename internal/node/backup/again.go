@@ -18,15 +18,15 @@ import (
 
 // readOld reads one verified backup again: the one whose last read is the oldest, if that is longer ago than told.ReadAgainDays. Unchanged
 // bytes can be read back as before, so only checksums are compared. The result is written to the manifest.
-func readOld(ctx context.Context, at keeper, told spec.Backup, now time.Time) error {
-	if told.ReadAgainDays == 0 {
+func readOld(ctx context.Context, at keeper, config spec.Backup, now time.Time) error {
+	if config.ReadAgainDays == 0 {
 		return nil
 	}
 	found, err := at.list(ctx)
 	if err != nil {
 		return err
 	}
-	oldest := now.Add(-time.Duration(told.ReadAgainDays) * 24 * time.Hour)
+	oldest := now.Add(-time.Duration(config.ReadAgainDays) * 24 * time.Hour)
 	var next *spec.BackupManifest
 	for i := range found {
 		m := &found[i]

@@ -18,7 +18,7 @@ func (s *scene) nights(n int) (last *spec.BackupAnswer) {
 	s.t.Helper()
 	for range n {
 		s.now = s.now.Add(7 * 24 * time.Hour)
-		s.o.Told.Name = s.now.Format(spec.BackupNameLayout)
+		s.o.Config.Name = s.now.Format(spec.BackupNameLayout)
 		var err error
 		last, err = s.run()
 		s.Expect(err).NotTo(HaveOccurred())
@@ -28,10 +28,10 @@ func (s *scene) nights(n int) (last *spec.BackupAnswer) {
 
 func TestABackupIsReadAgainWhenItWasReadLongAgo(t *testing.T) {
 	s := newScene(t)
-	s.o.Told.Keep, s.o.Told.ReadAgainDays = 100, 30
+	s.o.Config.Keep, s.o.Config.ReadAgainDays = 100, 30
 	_, err := s.run()
 	s.Expect(err).NotTo(HaveOccurred())
-	home := filepath.Join(s.o.Told.Place, s.o.Told.Directory)
+	home := filepath.Join(s.o.Config.Place, s.o.Config.Directory)
 	checked := func(name string) string {
 		m, err := readManifest(filepath.Join(home, name))
 		s.Expect(err).NotTo(HaveOccurred())
@@ -47,18 +47,18 @@ func TestABackupIsReadAgainWhenItWasReadLongAgo(t *testing.T) {
 	s.Expect(checked("20261130-030005")).NotTo(BeEmpty(), "the next one is five weeks old")
 }
 
-func TestABackupThatIsDamagedWhileItLiesThereIsFoundAndNamed(t *testing.T) {
+func TestABackupThatIsDamagedLaterIsFoundAndNamed(t *testing.T) {
 	for name, found := range map[string]func(s *scene, path string){
 		"a bit was lost": func(s *scene, path string) { s.flip(filepath.Join(path, "data")) },
 		"a file is gone": func(s *scene, path string) { s.Expect(os.Remove(filepath.Join(path, "data"))).To(Succeed()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
-			s.o.Told.Keep, s.o.Told.ReadAgainDays = 100, 30
+			s.o.Config.Keep, s.o.Config.ReadAgainDays = 100, 30
 			_, err := s.run()
 			s.Expect(err).NotTo(HaveOccurred())
 			s.nights(4)
-			found(s, filepath.Join(s.o.Told.Place, s.o.Told.Directory, "20261123-030000"))
+			found(s, filepath.Join(s.o.Config.Place, s.o.Config.Directory, "20261123-030000"))
 			answer := s.nights(1)
 			s.Expect(answer.Message).To(BeEmpty(), "the new backup is made")
 			s.Expect(answer.Backups).To(HaveLen(4))

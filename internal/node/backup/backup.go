@@ -23,7 +23,7 @@ import (
 
 // Options are the inputs of Run.
 type Options struct {
-	Told spec.Backup
+	Config spec.Backup
 	// Method describes how programs copy and read the metadata. It is nil if Store is set, which reads the store that a probe serves.
 	Method backend.BackupMethod
 	Store  backend.StoreBackuper
@@ -51,13 +51,13 @@ const (
 // Run makes the backup unless a verified one exists. It returns the backups at the place, or nil if they could not be read. The error is
 // the reason why no verified backup of this name exists. Run is idempotent.
 func Run(ctx context.Context, o Options) (*spec.BackupAnswer, error) {
-	p := place{Options: o, home: filepath.Join(o.Told.Place, o.Told.Directory)}
+	p := place{Options: o, home: filepath.Join(o.Config.Place, o.Config.Directory)}
 	if err := p.check(); err != nil {
 		return nil, err
 	}
 	var at keeper = p
-	if o.Told.ObjectStore != nil {
-		in, err := OpenVault(*o.Told.ObjectStore, o.Told.Directory, o.Told.Owner)
+	if o.Config.ObjectStore != nil {
+		in, err := OpenVault(*o.Config.ObjectStore, o.Config.Directory, o.Config.Owner)
 		if err != nil {
 			return nil, err
 		}
@@ -73,13 +73,13 @@ func Run(ctx context.Context, o Options) (*spec.BackupAnswer, error) {
 		failed = at.prune(ctx)
 	}
 	if failed == nil {
-		failed = readOld(ctx, at, o.Told, o.Now()) // after the removal of outdated backups, so that a damaged one is reported
+		failed = readOld(ctx, at, o.Config, o.Now()) // after the removal of outdated backups, so that a damaged one is reported
 	}
 	found, err := at.list(ctx)
 	if err != nil {
 		return nil, errors.Join(failed, err)
 	}
-	return answer(o.Told.Name, found, failed), failed
+	return answer(o.Config.Name, found, failed), failed
 }
 
 // keeper stores backups.
@@ -103,7 +103,7 @@ type place struct {
 }
 
 func (p place) check() error {
-	t := p.Told
+	t := p.Config
 	if _, err := time.Parse(spec.BackupNameLayout, t.Name); err != nil {
 		return fmt.Errorf("%q is no name of a backup; it is a time such as 20261123-030000", t.Name)
 	}
@@ -176,7 +176,7 @@ func who() string {
 
 // make makes the backup of this name, or continues it.
 func (p place) make(ctx context.Context) error {
-	path := filepath.Join(p.home, p.Told.Name)
+	path := filepath.Join(p.home, p.Config.Name)
 	m, err := readManifest(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -188,13 +188,13 @@ func (p place) make(ctx context.Context) error {
 		}
 	case err != nil:
 		return err
-	case m.Owner != p.Told.Owner:
+	case m.Owner != p.Config.Owner:
 		return fmt.Errorf("%s is a backup of FileSystem %s/%s with the uid %s; move it away", path, m.Owner.Namespace, m.Owner.Name, m.Owner.UID)
 	case m.Verified != "":
 		return nil
 	case m.Refused != "":
 		// The backup can't be read back. Another copy may be readable.
-		if err := p.remove(p.Told.Name); err != nil {
+		if err := p.remove(p.Config.Name); err != nil {
 			return err
 		}
 		if err := p.copy(ctx, path); err != nil {
@@ -227,7 +227,7 @@ func (p place) prune(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range outdated(found, p.Told.Keep, p.Told.MaxAgeDays, p.Now()) {
+	for _, name := range outdated(found, p.Config.Keep, p.Config.MaxAgeDays, p.Now()) {
 		if err := p.remove(name); err != nil {
 			return err
 		}
@@ -249,7 +249,7 @@ func (p place) list(context.Context) ([]spec.BackupManifest, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // another owner's
 		}
-		if m = listed(e.Name(), m, err, p.Told.Owner); m.Owner == p.Told.Owner {
+		if m = listed(e.Name(), m, err, p.Config.Owner); m.Owner == p.Config.Owner {
 			out = append(out, m)
 		}
 	}

@@ -97,7 +97,7 @@ func newScene(t *testing.T) *scene {
 	s.write(filepath.Join(record, "record-000"), packed.Bytes()[:half])
 	s.write(filepath.Join(record, "record-001"), packed.Bytes()[half:])
 	s.o = Options{
-		Told: spec.Backup{
+		Config: spec.Backup{
 			Owner: spec.Owner{Namespace: "default", Name: "scratch", UID: "1b4e28ba"}, Backend: "Ledger", Version: "1",
 			Name: "20261123-030000", Place: t.TempDir(), Directory: "default.scratch-1b4e28ba", Keep: 2, Record: record, CopySeconds: 20,
 		},
@@ -124,7 +124,7 @@ func (s *scene) run() (*spec.BackupAnswer, error) {
 	return Run(context.Background(), s.o)
 }
 
-func (s *scene) home() string { return filepath.Join(s.o.Told.Place, s.o.Told.Directory) }
+func (s *scene) home() string { return filepath.Join(s.o.Config.Place, s.o.Config.Directory) }
 
 // names returns all names at the place except the lock.
 func (s *scene) names() []string {
@@ -234,7 +234,7 @@ func TestACopyThatLacksWhatWasChangedBeforeIsRefused(t *testing.T) {
 	s.Expect(answer.Backups).To(ConsistOf(HaveField("Verified", false)))
 }
 
-func TestTooLittleMemorySaysNothingOfTheBackup(t *testing.T) {
+func TestTooLittleMemoryIsNoFaultOfTheBackup(t *testing.T) {
 	s := newScene(t)
 	s.o.Memory = func() (int64, error) { return 1, nil }
 	answer, err := s.run()
@@ -258,7 +258,7 @@ func TestAFilesystemThatHandsNothingOutIsNoBackup(t *testing.T) {
 	s.Expect(answer.Backups).To(BeEmpty())
 }
 
-func TestAFilesystemThatIsAskedInVainSaysWhatItsAnswerMeans(t *testing.T) {
+func TestAFailedQueryIsReportedWithTheMeaningOfItsAnswer(t *testing.T) {
 	s := newScene(t)
 	s.Expect(os.Remove(filepath.Join(s.l.source, "log"))).To(Succeed())
 	_, err := s.run()
@@ -273,11 +273,11 @@ func TestABackupGoesOnAfterAKillBeforeEachStep(t *testing.T) {
 	prepared := func(t *testing.T) *scene {
 		s := newScene(t)
 		for _, name := range []string{"20261121-030000", "20261122-030000"} {
-			s.o.Told.Name = name
+			s.o.Config.Name = name
 			_, err := s.run()
 			s.Expect(err).NotTo(HaveOccurred())
 		}
-		s.o.Told.Name = "20261123-030000"
+		s.o.Config.Name = "20261123-030000"
 		s.change(77)
 		return s
 	}
@@ -337,21 +337,21 @@ func TestTwoPodsDoNotWriteToOnePlace(t *testing.T) {
 	s.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestWhatLiesBesideBackupsIsLeftAlone(t *testing.T) {
+func TestOtherFilesBesideBackupsAreLeftAlone(t *testing.T) {
 	s := newScene(t)
 	theirs := filepath.Join(s.home(), "20200101-000000")
 	s.Expect(os.MkdirAll(theirs, 0o700)).To(Succeed())
 	another := filepath.Join(s.home(), "20200102-000000")
 	s.Expect(os.MkdirAll(another, 0o700)).To(Succeed())
 	s.Expect(writeManifest(another, spec.BackupManifest{Format: spec.BackupFormat, Owner: spec.Owner{UID: "another"}})).To(Succeed())
-	s.o.Told.Keep, s.o.Told.MaxAgeDays = 1, 1
+	s.o.Config.Keep, s.o.Config.MaxAgeDays = 1, 1
 	answer, err := s.run()
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(answer.Backups).To(HaveLen(1))
 	s.Expect(s.names()).To(ContainElements("20200101-000000", "20200102-000000"))
 }
 
-func TestWhatIsToldIsChecked(t *testing.T) {
+func TestTheNodeFileIsValidated(t *testing.T) {
 	for name, change := range map[string]func(*spec.Backup){
 		"a name that is no time":          func(b *spec.Backup) { b.Name = "../../etc" },
 		"a directory outside":             func(b *spec.Backup) { b.Directory = "../elsewhere" },
@@ -364,7 +364,7 @@ func TestWhatIsToldIsChecked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
-			change(&s.o.Told)
+			change(&s.o.Config)
 			answer, err := s.run()
 			s.Expect(err).To(HaveOccurred())
 			s.Expect(answer).To(BeNil(), "nothing is said of what lies there")
@@ -413,12 +413,12 @@ func TestRetention(t *testing.T) {
 
 func TestAnAnswerFitsIntoATerminationMessageAndNamesTheNewestVerified(t *testing.T) {
 	s := newScene(t)
-	s.o.Told.Keep = 50
+	s.o.Config.Keep = 50
 	for i := range 6 {
 		name := fmt.Sprintf("20261101-03000%d", i)
 		path := filepath.Join(s.home(), name)
 		s.Expect(os.MkdirAll(path, 0o700)).To(Succeed())
-		m := spec.BackupManifest{Format: spec.BackupFormat, Owner: s.o.Told.Owner, Name: name, Refused: strings.Repeat("Ünlesbar. ", 300)}
+		m := spec.BackupManifest{Format: spec.BackupFormat, Owner: s.o.Config.Owner, Name: name, Refused: strings.Repeat("Ünlesbar. ", 300)}
 		if i == 0 {
 			m.Verified, m.Refused = "2026-11-01T03:00:00Z", ""
 		}
@@ -427,7 +427,7 @@ func TestAnAnswerFitsIntoATerminationMessageAndNamesTheNewestVerified(t *testing
 	p := place{Options: s.o, home: s.home()}
 	found, err := p.list(t.Context())
 	s.Expect(err).NotTo(HaveOccurred())
-	answer := answer(s.o.Told.Name, found, errors.New(strings.Repeat("because ", 300)))
+	answer := answer(s.o.Config.Name, found, errors.New(strings.Repeat("because ", 300)))
 	s.Expect(answer.Backups).To(HaveLen(mostAnswered))
 	s.Expect(answer.Backups[mostAnswered-1]).To(And(HaveField("Name", "20261101-030000"), HaveField("Verified", true)))
 	line, err := json.Marshal(answer)
@@ -435,7 +435,7 @@ func TestAnAnswerFitsIntoATerminationMessageAndNamesTheNewestVerified(t *testing
 	s.Expect(len(line)).To(BeNumerically("<", 4096))
 }
 
-func TestTheNodeSaysHowMuchMemoryIsFree(t *testing.T) {
+func TestTheNodeReportsItsFreeMemory(t *testing.T) {
 	g := NewWithT(t)
 	free, err := FreeMemory()
 	g.Expect(err).NotTo(HaveOccurred())

@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-func TestOfALogOfChangesOnlyWhatTheMetadataLacksIsLeft(t *testing.T) {
+func TestOnlyChangesThatTheMetadataLacksRemainOfAChangeLog(t *testing.T) {
 	long := "old " + strings.Repeat("x", 3*mostLine) + "\n"
 	for name, c := range map[string]struct{ log, left string }{
 		"all is old":                   {"old 1\nold 2\n", ""},

@@ -25,10 +25,10 @@ const (
 
 // copy makes a backup that is not verified yet. It gets its name only when all of it is on the disk.
 func (p place) copy(ctx context.Context, path string) error {
-	making := filepath.Join(p.home, makingPrefix+p.Told.Name)
+	making := filepath.Join(p.home, makingPrefix+p.Config.Name)
 	to := filepath.Join(making, "copy")
 	m := spec.BackupManifest{
-		Format: spec.BackupFormat, Owner: p.Told.Owner, Backend: p.Told.Backend, SoftwareVersion: p.Told.Version, Name: p.Told.Name,
+		Format: spec.BackupFormat, Owner: p.Config.Owner, Backend: p.Config.Backend, SoftwareVersion: p.Config.Version, Name: p.Config.Name,
 	}
 	for _, s := range []struct {
 		name string
@@ -87,7 +87,7 @@ func (p place) collect(ctx context.Context, to, making string) error {
 		return err
 	}
 	defer child.Kill()
-	limit := time.NewTimer(time.Duration(p.Told.CopySeconds) * time.Second)
+	limit := time.NewTimer(time.Duration(p.Config.CopySeconds) * time.Second)
 	defer limit.Stop()
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
@@ -96,7 +96,7 @@ func (p place) collect(ctx context.Context, to, making string) error {
 		case <-ctx.Done():
 			return fmt.Errorf("it was stopped: %w", ctx.Err())
 		case <-limit.C:
-			return fmt.Errorf("%s did not get all within %d s: %s", program.Argv[0], p.Told.CopySeconds, tail.Lines(3))
+			return fmt.Errorf("%s did not get all within %d s: %s", program.Argv[0], p.Config.CopySeconds, tail.Lines(3))
 		case <-child.Done():
 			return fmt.Errorf("%s ended with exit code %d before all was copied: %s", program.Argv[0], child.Code(), tail.Lines(3))
 		case <-again.C:
@@ -199,9 +199,9 @@ func copied(path string) (out backend.CopiedFile, err error) {
 // addRecord writes the record of the operator from its pieces.
 func (p place) addRecord(path string) (err error) {
 	// A mounted ConfigMap also contains directories whose names begin with a dot, which the links lead to.
-	pieces, err := filepath.Glob(filepath.Join(p.Told.Record, "[^.]*"))
+	pieces, err := filepath.Glob(filepath.Join(p.Config.Record, "[^.]*"))
 	if err != nil || len(pieces) == 0 {
-		return errors.Join(fmt.Errorf("the operator's record is not in %s", p.Told.Record), err)
+		return errors.Join(fmt.Errorf("the operator's record is not in %s", p.Config.Record), err)
 	}
 	slices.Sort(pieces)
 	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

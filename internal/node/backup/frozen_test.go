@@ -36,7 +36,7 @@ func TestABackupOfANewerOperatorIsNotUsedAndStaysWhateverItsAge(t *testing.T) {
 	s.Expect(os.MkdirAll(old, 0o700)).To(Succeed())
 	const newer = `{"format": 2, "files": {"metadata.mfs": 4096}}`
 	s.Expect(os.WriteFile(filepath.Join(old, spec.BackupManifestFile), []byte(newer), 0o600)).To(Succeed())
-	s.o.Told.Keep, s.o.Told.MaxAgeDays = 1, 1
+	s.o.Config.Keep, s.o.Config.MaxAgeDays = 1, 1
 	answer, err := s.run()
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(answer.Backups).To(ContainElement(And(HaveField("Name", "20200101-000000"), HaveField("Verified", false),

@@ -23,14 +23,14 @@ const fetchAgain = 20 * time.Second
 // fetch gets the store from the probe in the daemon's pod. A daemon may write its changes much later, so fetch asks again until the files
 // contain all that the filesystem reports.
 func (p place) fetch(ctx context.Context, making string) error {
-	secret, err := os.ReadFile(p.Told.SecretFile)
+	secret, err := os.ReadFile(p.Config.SecretFile)
 	if err != nil {
 		return fmt.Errorf("read the filesystem's secret: %w", err)
 	}
-	limit := time.NewTimer(time.Duration(p.Told.CopySeconds) * time.Second)
+	limit := time.NewTimer(time.Duration(p.Config.CopySeconds) * time.Second)
 	defer limit.Stop()
 	for {
-		packed, err := store.Fetch(ctx, http.DefaultClient, p.Told.Copied, secret)
+		packed, err := store.Fetch(ctx, http.DefaultClient, p.Config.Copied, secret)
 		if err == nil {
 			_, err = p.understood(ctx, packed)
 		}
@@ -42,7 +42,7 @@ func (p place) fetch(ctx context.Context, making string) error {
 		case <-ctx.Done():
 			return fmt.Errorf("it was stopped: %w", ctx.Err())
 		case <-limit.C:
-			return fmt.Errorf("it was tried for %d s: %w", p.Told.CopySeconds, err)
+			return fmt.Errorf("it was tried for %d s: %w", p.Config.CopySeconds, err)
 		case <-time.After(p.again()):
 		}
 	}
@@ -58,7 +58,7 @@ func (p place) again() time.Duration {
 // understood returns what a server would read from a packed store. It is an error if no server would start with the store, or if the store
 // lacks something that the filesystem reported before.
 func (p place) understood(ctx context.Context, packed []byte) (backend.StoreRead, error) {
-	_, read, err := store.Understood(ctx, packed, p.Work, p.Store, p.Told.Version, nil)
+	_, read, err := store.Understood(ctx, packed, p.Work, p.Store, p.Config.Version, nil)
 	if err == nil && len(read.Lacks) > 0 {
 		err = fmt.Errorf("its server has not written yet what it knows, which some do every few minutes only: %s", backend.List(read.Lacks))
 	}

@@ -53,8 +53,8 @@ func shelfScene(t *testing.T, lists ...string) *scene {
 func storeScene(t *testing.T, of backend.StoreBackuper, stores ...map[string][]byte) *scene {
 	s := newScene(t)
 	secret := []byte("correct-horse")
-	s.o.Told.SecretFile = filepath.Join(t.TempDir(), "secret")
-	s.write(s.o.Told.SecretFile, secret)
+	s.o.Config.SecretFile = filepath.Join(t.TempDir(), "secret")
+	s.write(s.o.Config.SecretFile, secret)
 	asked := 0
 	probe := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		nonce := r.URL.Query().Get(exchange.NonceParameter)
@@ -67,11 +67,11 @@ func storeScene(t *testing.T, of backend.StoreBackuper, stores ...map[string][]b
 		_, _ = w.Write(packed)
 	}))
 	t.Cleanup(probe.Close)
-	s.o.Told.Copied, s.o.Store, s.o.FetchAgain = probe.Listener.Addr().String(), of, 10*time.Millisecond
+	s.o.Config.Copied, s.o.Store, s.o.FetchAgain = probe.Listener.Addr().String(), of, 10*time.Millisecond
 	return s
 }
 
-func TestAStoreIsBackedUpWhenItHasAllThatTheFilesystemSays(t *testing.T) {
+func TestAStoreIsBackedUpWhenItContainsAllThatTheFilesystemReports(t *testing.T) {
 	s := shelfScene(t, "t1", "t1", "t1 t2")
 	answer, err := Run(t.Context(), s.o)
 	s.Expect(err).NotTo(HaveOccurred())
@@ -88,7 +88,7 @@ func TestAStoreIsBackedUpWhenItHasAllThatTheFilesystemSays(t *testing.T) {
 
 func TestAStoreThatNeverHasAllIsNoBackup(t *testing.T) {
 	s := shelfScene(t, "t1")
-	s.o.Told.CopySeconds = 1
+	s.o.Config.CopySeconds = 1
 	answer, err := Run(t.Context(), s.o)
 	s.Expect(err).To(MatchError(ContainSubstring("it was tried for 1 s: its server has not written yet what it knows")))
 	s.Expect(answer.Backups).To(BeEmpty())
@@ -108,7 +108,7 @@ func TestAStoreThatTheDiskHasChangedIsNotVerified(t *testing.T) {
 	s = shelfScene(t, "t1 t2")
 	s.o.Before = func(step string) error {
 		if step == "read it back" {
-			s.o.Told.Version = "2" // the reader does not understand this version
+			s.o.Config.Version = "2" // the reader does not understand this version
 			s.write(filepath.Join(s.home(), "20261123-030000", StoreName), nil)
 		}
 		return nil
@@ -159,7 +159,7 @@ func TestAStoreThatIsADatabaseIsBackedUpWhenItIsWholeAndAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := storeScene(t, cabinet{}, c.files)
-			s.o.Told.CopySeconds = 1
+			s.o.Config.CopySeconds = 1
 			answer, err := Run(t.Context(), s.o)
 			if c.says != "" {
 				s.Expect(err).To(MatchError(ContainSubstring(c.says)))

@@ -25,7 +25,7 @@ const vaultHome = "pfs/default.scratch-1b4e28ba/"
 func (s *scene) inStore(before http.HandlerFunc) objectstoretest.Store {
 	s.t.Helper()
 	store := objectstoretest.Serve(s.t, before)
-	s.o.Told.ObjectStore = &spec.ObjectStore{
+	s.o.Config.ObjectStore = &spec.ObjectStore{
 		Endpoint: store.URL, Bucket: objectstoretest.Bucket, Prefix: "pfs", Region: "eu-north-1", Credentials: objectstoretest.Credentials(s.t),
 	}
 	return store
@@ -34,7 +34,7 @@ func (s *scene) inStore(before http.HandlerFunc) objectstoretest.Store {
 // vault opens the vault of the scene.
 func (s *scene) vault() *Vault {
 	s.t.Helper()
-	in, err := OpenVault(*s.o.Told.ObjectStore, s.o.Told.Directory, s.o.Told.Owner)
+	in, err := OpenVault(*s.o.Config.ObjectStore, s.o.Config.Directory, s.o.Config.Owner)
 	s.Expect(err).NotTo(HaveOccurred())
 	return in
 }
@@ -135,7 +135,7 @@ func TestABackupThatAnObjectStoreHasChangedIsNotVerifiedAndAnotherOneIsMade(t *t
 			s.Expect(err).NotTo(HaveOccurred(), "trying again makes another copy")
 			s.Expect(answer.Backups).To(ConsistOf(HaveField("Verified", true)))
 
-			s.o.Told.Name = "20261124-030000"
+			s.o.Config.Name = "20261124-030000"
 			_, err = s.run()
 			s.Expect(err).NotTo(HaveOccurred())
 			s.Expect(attemptsOf(t, store, "20261123-030000")).To(HaveLen(1), "what was refused goes when there is something better")
@@ -143,7 +143,7 @@ func TestABackupThatAnObjectStoreHasChangedIsNotVerifiedAndAnotherOneIsMade(t *t
 	}
 }
 
-func TestAVerifiedBackupThatHasLostAnObjectSinceIsNotVerifiedAnyMore(t *testing.T) {
+func TestABackupThatHasLostAnObjectIsNoLongerVerified(t *testing.T) {
 	s := newScene(t)
 	store := s.inStore(nil)
 	_, err := s.run()
@@ -156,7 +156,7 @@ func TestAVerifiedBackupThatHasLostAnObjectSinceIsNotVerifiedAnyMore(t *testing.
 	}
 	s.Expect(s.vault().List(t.Context())).To(ConsistOf(HaveField("Refused", ContainSubstring("the store has no log"))))
 
-	s.o.Told.Name = "20261124-030000"
+	s.o.Config.Name = "20261124-030000"
 	answer, err := s.run()
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(answer.Backups).To(ConsistOf(And(HaveField("Name", "20261124-030000"), HaveField("Verified", true))))
@@ -168,7 +168,7 @@ func TestABackupInAnObjectStoreGoesOnAfterAKillBeforeEachStep(t *testing.T) {
 	there := map[string]string{}
 	first := newScene(t)
 	for _, name := range []string{"20261121-030000", "20261122-030000"} {
-		first.o.Told.Name = name
+		first.o.Config.Name = name
 		store := first.inStore(nil)
 		_, err := first.run()
 		first.Expect(err).NotTo(HaveOccurred())
@@ -219,7 +219,7 @@ func TestABackupInAnObjectStoreGoesOnAfterAKillBeforeEachStep(t *testing.T) {
 				And(HaveField("Name", "20261122-030000"), HaveField("Verified", true))))
 			s.Expect(files(t, store, "20261121-030000")).To(BeEmpty(), "what is not kept leaves nothing")
 
-			s.o.Told.Name = "20261124-030000" // of another backup, after this one
+			s.o.Config.Name = "20261124-030000" // of another backup, after this one
 			s.Expect(vaultPlace{place{s.o, s.home()}, s.vault()}.prune(t.Context())).To(Succeed())
 			s.Expect(files(t, store, "20261123-030000")).To(ConsistOf("data", "log", spec.BackupRecordFile, spec.BackupManifestFile),
 				"what was cut off has left nothing for ever")
@@ -227,7 +227,7 @@ func TestABackupInAnObjectStoreGoesOnAfterAKillBeforeEachStep(t *testing.T) {
 	}
 }
 
-func TestWhatLiesBesideBackupsInAnObjectStoreIsLeftAlone(t *testing.T) {
+func TestOtherObjectsBesideBackupsAreLeftAlone(t *testing.T) {
 	s := newScene(t)
 	store := s.inStore(nil)
 	theirs := []string{
@@ -244,7 +244,7 @@ func TestWhatLiesBesideBackupsInAnObjectStoreIsLeftAlone(t *testing.T) {
 	newer := vaultHome + "20200103-000000/0a1b2c3d/"
 	s.put(store, newer+"data", "of a newer operator")
 	s.put(store, newer+spec.BackupManifestFile, `{"format": 2}`)
-	s.o.Told.Keep, s.o.Told.MaxAgeDays = 1, 1
+	s.o.Config.Keep, s.o.Config.MaxAgeDays = 1, 1
 	answer, err := s.run()
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(answer.Backups).To(HaveExactElements(HaveField("Verified", true), HaveField("Message", ContainSubstring("older than the file"))))
@@ -254,25 +254,25 @@ func TestWhatLiesBesideBackupsInAnObjectStoreIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestAnObjectStoreThatRefusesIsSaidWithoutTheSecret(t *testing.T) {
+func TestARefusalOfAnObjectStoreIsReportedWithoutTheSecret(t *testing.T) {
 	s := newScene(t)
 	s.inStore(nil)
-	s.o.Told.ObjectStore.Bucket = "nowhere"
+	s.o.Config.ObjectStore.Bucket = "nowhere"
 	answer, err := s.run()
 	s.Expect(answer).To(BeNil(), "nothing is known of what lies there")
 	s.Expect(err).To(MatchError(And(ContainSubstring("make the bucket, or name another"), Not(ContainSubstring(objectstoretest.SecretKey)))))
 }
 
-func TestAStoreThatLetsNobodyRemoveKeepsTheNewBackup(t *testing.T) {
+func TestAStoreWithoutTheRightToDeleteKeepsTheNewBackup(t *testing.T) {
 	s := newScene(t)
 	store := s.inStore(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodDelete {
 			w.WriteHeader(http.StatusForbidden)
 		}
 	})
-	s.o.Told.Keep = 1
+	s.o.Config.Keep = 1
 	for _, name := range []string{"20261122-030000", "20261123-030000"} {
-		s.o.Told.Name = name
+		s.o.Config.Name = name
 		answer, err := s.run()
 		s.Expect(answer.Backups).To(ContainElement(And(HaveField("Name", name), HaveField("Verified", true))))
 		s.Expect(err == nil).To(Equal(name == "20261122-030000"))

@@ -26,7 +26,7 @@ type vaultPlace struct {
 // workingPrefix is the name prefix of the directory in which a backup is made and read back.
 const workingPrefix = ".working-"
 
-func (v vaultPlace) working() string { return filepath.Join(v.home, workingPrefix+v.Told.Name) }
+func (v vaultPlace) working() string { return filepath.Join(v.home, workingPrefix+v.Config.Name) }
 
 func (v vaultPlace) make(ctx context.Context) error {
 	all, _, err := v.in.look(ctx)
@@ -35,7 +35,7 @@ func (v vaultPlace) make(ctx context.Context) error {
 	}
 	for _, b := range all { // the best comes first
 		switch {
-		case b.Name != v.Told.Name || b.Refused != "":
+		case b.Name != v.Config.Name || b.Refused != "":
 			// This one can't be read back. Another copy may be readable.
 		case verified(b.BackupManifest):
 			return nil
@@ -67,7 +67,7 @@ func (v vaultPlace) upload(ctx context.Context) (b Stored, err error) {
 	if _, err := rand.Read(id[:]); err != nil {
 		return b, fmt.Errorf("can't make up a name for the attempt: %w", err)
 	}
-	b = Stored{m, path.Join(v.in.home, v.Told.Name, hex.EncodeToString(id[:]))}
+	b = Stored{m, path.Join(v.in.home, v.Config.Name, hex.EncodeToString(id[:]))}
 	for _, f := range m.Files {
 		if err := v.step("put "+f.Name, func() error { return v.putFile(ctx, b, f) }); err != nil {
 			return b, err
@@ -170,7 +170,7 @@ func (v vaultPlace) prune(ctx context.Context) error {
 		}
 		best[b.Name] = true
 	}
-	old := outdated(found, v.Told.Keep, v.Told.MaxAgeDays, v.Now())
+	old := outdated(found, v.Config.Keep, v.Config.MaxAgeDays, v.Now())
 	for _, b := range all {
 		for _, name := range old {
 			if b.Name == name && b.Format <= spec.BackupFormat {
@@ -181,7 +181,7 @@ func (v vaultPlace) prune(ctx context.Context) error {
 	return v.removeAll(ctx, objects, func(name, directory string) bool {
 		keep, ours := kept[directory]
 		_, whole := objects[path.Join(directory, spec.BackupManifestFile)]
-		return name < v.Told.Name && (ours && !keep || !whole)
+		return name < v.Config.Name && (ours && !keep || !whole)
 	})
 }
 

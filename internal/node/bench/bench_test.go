@@ -189,7 +189,7 @@ func running(pid int) bool {
 	return !strings.HasPrefix(state, "Z")
 }
 
-func TestAToolWhosePodIsStoppedHasFailedAndLeavesNothing(t *testing.T) {
+func TestAToolInAStoppedPodHasFailedAndLeavesNothing(t *testing.T) {
 	g, c := NewWithT(t), newClient(t)
 	begun := filepath.Join(c.outside, "begun")
 	// A tool that exits with 0 on SIGTERM has still not measured everything.

@@ -35,8 +35,8 @@ type Session struct {
 	Close func() error
 }
 
-// sight is the result of one inspection of a machine.
-type sight struct {
+// inspection is the result of one inspection of a machine.
+type inspection struct {
 	clock   *measured.Clock
 	stat    *measured.Throttling
 	problem string
@@ -49,11 +49,11 @@ func (w watch) nanos(t time.Time) int64 { return w.base.UnixNano() + t.Sub(w.bas
 
 // around inspects the machines before and after a tool runs on them, and prints the results if the tool succeeded.
 func around(
-	ctx context.Context, h Host, hosts []string, look func(ctx context.Context, w watch, host string) sight, run func() error,
+	ctx context.Context, h Host, hosts []string, look func(ctx context.Context, w watch, host string) inspection, run func() error,
 ) error {
 	w := watch{base: time.Now()}
-	all := func() []sight {
-		out := make([]sight, len(hosts))
+	all := func() []inspection {
+		out := make([]inspection, len(hosts))
 		slots := make(chan struct{}, atOnce)
 		var waits sync.WaitGroup
 		for i, host := range hosts {
@@ -96,9 +96,9 @@ func aroundHere(ctx context.Context, h Host, run func() error) error {
 	if err != nil || name == "" {
 		name = "localhost"
 	}
-	return around(ctx, h, []string{name}, func(_ context.Context, w watch, _ string) sight {
+	return around(ctx, h, []string{name}, func(_ context.Context, w watch, _ string) inspection {
 		answer, now := h.Look()
-		return sight{clock: &measured.Clock{Offset: time.Duration(answer.Now - w.nanos(now))}, stat: answer.Stat}
+		return inspection{clock: &measured.Clock{Offset: time.Duration(answer.Now - w.nanos(now))}, stat: answer.Stat}
 	}, run)
 }
 
@@ -113,7 +113,7 @@ func aroundWorkers(ctx context.Context, h Host, hosts []string, placement []int,
 			used = append(used, host)
 		}
 	}
-	return around(ctx, h, used, func(ctx context.Context, w watch, host string) sight {
+	return around(ctx, h, used, func(ctx context.Context, w watch, host string) inspection {
 		ctx, cancel := context.WithTimeout(ctx, askLimit)
 		defer cancel()
 		s, err := ask(ctx, h, w, host, port)
@@ -126,7 +126,7 @@ func aroundWorkers(ctx context.Context, h Host, hosts []string, placement []int,
 }
 
 // ask reads the clock of another machine a few times in one session. The clock was read at some time between the request and the response.
-func ask(ctx context.Context, h Host, w watch, host string, port int) (out sight, err error) {
+func ask(ctx context.Context, h Host, w watch, host string, port int) (out inspection, err error) {
 	session, err := h.Ask(ctx, h.Self, host, port)
 	if err != nil {
 		return out, err
@@ -134,7 +134,7 @@ func ask(ctx context.Context, h Host, w watch, host string, port int) (out sight
 	for range questions {
 		asked := time.Now()
 		if _, err := io.WriteString(session.Send, "\n"); err != nil {
-			return sight{}, errors.Join(session.Close(), fmt.Errorf("can't ask: %w", err))
+			return inspection{}, errors.Join(session.Close(), fmt.Errorf("can't ask: %w", err))
 		}
 		line, err := session.Answer.ReadBytes('\n')
 		answered := time.Now()
@@ -143,7 +143,7 @@ func ask(ctx context.Context, h Host, w watch, host string, port int) (out sight
 			err = json.Unmarshal(line, &answer)
 		}
 		if err != nil {
-			return sight{}, errors.Join(session.Close(), fmt.Errorf("gave no answer: %w", err))
+			return inspection{}, errors.Join(session.Close(), fmt.Errorf("gave no answer: %w", err))
 		}
 		half := answered.Sub(asked) / 2
 		c := measured.Clock{Offset: time.Duration(answer.Now - w.nanos(asked.Add(half))), Within: half}

@@ -68,7 +68,7 @@ func TestAProcessOfALaterStepFindsItsDirectory(t *testing.T) {
 	g.Expect(c.said.String()).To(Equal("[rank 0] data\n[rank 0 ended with exit code 0]\n"))
 }
 
-func TestAProcessSaysHowItEnded(t *testing.T) {
+func TestAProcessReportsHowItEnded(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(at *client, b *spec.Benchmark)

@@ -189,7 +189,7 @@ func TestACheckPrintsWhatItFound(t *testing.T) {
 	g.Expect(tree(t, c.mount)).To(Equal(before))
 }
 
-func TestACheckSaysWhatItCannotFindOut(t *testing.T) {
+func TestACheckReportsWhatItCannotFindOut(t *testing.T) {
 	for name, argv := range map[string][]string{
 		"a tool that fails": {"sh", "-c", "echo 4.0.0; exit 1"}, "no tool": {"no-such-program"}, "a silent tool": {"true"}, "nothing": nil,
 	} {

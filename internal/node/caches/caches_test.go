@@ -14,7 +14,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-func TestWhichRequestsAreDue(t *testing.T) {
+func TestWhichRequestsAreCarriedOut(t *testing.T) {
 	cases := map[string]struct {
 		request, last string
 		due           bool
@@ -65,7 +65,7 @@ func TestAKernelThatRefusesIsAnError(t *testing.T) {
 	NewWithT(t).Expect(d.Drop(t.Context())).To(MatchError(ContainSubstring("can't drop the caches")))
 }
 
-func TestADiskThatDoesNotAnswerIsToldAndNotAskedTwiceAtOnce(t *testing.T) {
+func TestADiskThatDoesNotAnswerIsReportedAndNotReadTwiceAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	file := kernel(t)
 	hang := make(chan struct{})
@@ -78,7 +78,7 @@ func TestADiskThatDoesNotAnswerIsToldAndNotAskedTwiceAtOnce(t *testing.T) {
 	g.Eventually(func() error { return d.Drop(t.Context()) }).WithTimeout(patience.Bound(time.Minute)).Should(Succeed())
 }
 
-func TestAnAgentThatIsToldToEndDoesNotWait(t *testing.T) {
+func TestAnAgentThatIsStoppedDoesNotWait(t *testing.T) {
 	g := NewWithT(t)
 	hang := make(chan struct{})
 	t.Cleanup(func() { close(hang) })

@@ -25,20 +25,20 @@ const (
 // Run runs the tools, copies their output to output, and returns the result of read. With an error, the answer contains the reason why the
 // check has no result.
 func Run(
-	ctx context.Context, told spec.Check, read func(version string, outputs [][]byte) (spec.CheckAnswer, error), output io.Writer,
+	ctx context.Context, config spec.Check, read func(version string, outputs [][]byte) (spec.CheckAnswer, error), output io.Writer,
 ) (spec.CheckAnswer, error) {
-	if len(told.Commands) == 0 {
+	if len(config.Commands) == 0 {
 		return failed(errors.New("the operator told this Job no tool to run"))
 	}
 	var outputs [][]byte
-	for _, argv := range told.Commands {
-		printed, err := once(ctx, argv, told.Host, output)
+	for _, argv := range config.Commands {
+		printed, err := once(ctx, argv, config.Host, output)
 		if err != nil {
 			return failed(err)
 		}
 		outputs = append(outputs, printed)
 	}
-	answer, err := read(told.Version, outputs)
+	answer, err := read(config.Version, outputs)
 	if err != nil {
 		return failed(err)
 	}

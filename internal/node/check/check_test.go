@@ -37,7 +37,7 @@ func lines(_ string, outputs [][]byte) (spec.CheckAnswer, error) {
 	return answer, nil
 }
 
-func TestWhatToolsPrintIsReadInTheirOrderAndShown(t *testing.T) {
+func TestOutputsOfToolsAreReadInTheirOrderAndShown(t *testing.T) {
 	g := NewWithT(t)
 	var shown bytes.Buffer
 	answer, err := check.Run(t.Context(), spec.Check{Commands: [][]string{shell("echo one; echo aside >&2"), shell("echo two")}}, lines, &shown)
@@ -46,7 +46,7 @@ func TestWhatToolsPrintIsReadInTheirOrderAndShown(t *testing.T) {
 	g.Expect(shown.String()).To(And(ContainSubstring("one"), ContainSubstring("aside"), ContainSubstring("two")))
 }
 
-func TestACheckSaysNothingOfTheFilesystemWhen(t *testing.T) {
+func TestACheckHasNoResultWhen(t *testing.T) {
 	refuses := func(string, [][]byte) (spec.CheckAnswer, error) {
 		return spec.CheckAnswer{}, errors.New("that is no answer")
 	}

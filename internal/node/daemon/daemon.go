@@ -93,53 +93,53 @@ func lookupUser(name string) (uid, gid int, err error) {
 // Run replaces this process by the daemon, so that the daemon gets the container's signals itself. It waits for the daemon's targets
 // without a limit, and logs what it waits for. It returns only with an error, which is a sentence for a person. In that case nothing was
 // started.
-func Run(ctx context.Context, told spec.Run, logs Rotation, host Host, log *slog.Logger) error {
-	if err := understand(told); err != nil {
+func Run(ctx context.Context, config spec.Run, logs Rotation, host Host, log *slog.Logger) error {
+	if err := understand(config); err != nil {
 		return err
 	}
-	found, err := adapters(told, host)
+	found, err := adapters(config, host)
 	if err != nil {
 		return err
 	}
 	if found != "" {
 		log.Info(found)
 	}
-	uid, gid, err := host.LookupUser(told.User)
+	uid, gid, err := host.LookupUser(config.User)
 	if err != nil {
 		return err
 	}
 	prover := directory.Prover{
-		Owner: told.Owner, Component: told.Component, Ledger: told.Ledger, UID: uid, GID: gid,
+		Owner: config.Owner, Component: config.Component, Ledger: config.Ledger, UID: uid, GID: gid,
 		RootUID: host.RootUID, RootGID: host.RootGID, Writer: host.Writer, Now: host.Now, CommandLimit: host.CommandLimit,
 	}
-	node, err := wait(ctx, told, host, log)
+	node, err := wait(ctx, config, host, log)
 	if err != nil {
 		return err
 	}
-	lookup := first(node.told.Variables, host.Environment)
-	if err := distinct(node.told.Targets, told.OnTargets, lookup); err != nil {
+	lookup := first(node.config.Variables, host.Environment)
+	if err := distinct(node.config.Targets, config.OnTargets, lookup); err != nil {
 		return err
 	}
-	used, err := prove(ctx, told, node.proven, prover, lookup, log)
+	used, err := prove(ctx, config, node.proven, prover, lookup, log)
 	if err != nil {
 		return err
 	}
-	lookup = withTargets(lookup, node.told.Targets, used)
-	for _, file := range told.Files {
+	lookup = withTargets(lookup, node.config.Targets, used)
+	for _, file := range config.Files {
 		if err := write(file, used, lookup, gid, host); err != nil {
 			return err
 		}
 		log.Info("wrote the file", "path", file.Path)
 	}
-	recovering, err := recoveryNeeded(told.Recover, lookup)
+	recovering, err := recoveryNeeded(config.Recover, lookup)
 	if err != nil {
 		return err
 	}
 	if recovering {
 		log.Info("the daemon was not stopped cleanly, so it starts with its recovery",
-			"missing", told.Recover.File, "arguments", told.Recover.Arguments)
+			"missing", config.Recover.File, "arguments", config.Recover.Arguments)
 	} else if logs != (Rotation{}) {
-		rotated, err := logs.rotate(told.Recover, lookup)
+		rotated, err := logs.rotate(config.Recover, lookup)
 		if err != nil {
 			return err
 		}
@@ -147,20 +147,20 @@ func Run(ctx context.Context, told spec.Run, logs Rotation, host Host, log *slog
 			log.Info("moved the logs on by one: the daemon was stopped cleanly, and has saved all that is in them", "logs", logs.Pattern)
 		}
 	}
-	argv, err := Argv(told, recovering, lookup)
+	argv, err := Argv(config, recovering, lookup)
 	if err != nil {
 		return err
 	}
-	if len(told.Reload) > 0 {
-		if err := host.Follow(told.Reload, uid, gid); err != nil {
+	if len(config.Reload) > 0 {
+		if err := host.Follow(config.Reload, uid, gid); err != nil {
 			return err
 		}
 	}
-	return become(ctx, argv, told, node.told.Pinning, host, log)
+	return become(ctx, argv, config, node.config.Pinning, host, log)
 }
 
 // become executes the daemon. The pinning is last: it binds this thread, which then becomes the daemon.
-func become(ctx context.Context, argv []string, told spec.Run, pinning *spec.Pinning, host Host, log *slog.Logger) error {
+func become(ctx context.Context, argv []string, config spec.Run, pinning *spec.Pinning, host Host, log *slog.Logger) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("stopped before %s was started", argv[0])
 	}
@@ -176,19 +176,19 @@ func become(ctx context.Context, argv []string, told spec.Run, pinning *spec.Pin
 		log.Info("bound the daemon", "cpus", effective.CPUs, "memoryPolicy", effective.MemoryPolicy, "why", pinning.Why)
 	}
 	log.Info("starting the daemon", "program", program, "arguments", argv[1:])
-	if err := host.Exec(program, argv, withName(os.Environ(), Name(told))); err != nil {
+	if err := host.Exec(program, argv, withName(os.Environ(), Name(config))); err != nil {
 		return fmt.Errorf("can't start %s: %w", program, err)
 	}
 	return nil
 }
 
 // Name returns the value of spec.EnvDaemon, by which the agent of the node finds the daemon's processes.
-func Name(told spec.Run) string {
-	name := told.Daemon
+func Name(config spec.Run) string {
+	name := config.Daemon
 	if name == "" {
-		name = told.Component
+		name = config.Component
 	}
-	return told.Owner.Namespace + "/" + told.Owner.Name + "/" + name
+	return config.Owner.Namespace + "/" + config.Owner.Name + "/" + name
 }
 
 func withName(environment []string, name string) []string {
@@ -209,17 +209,17 @@ func apart(directories []spec.Directory) error {
 }
 
 // Argv returns the command line of the daemon. recovering inserts the arguments of the recovery after the program's name.
-func Argv(told spec.Run, recovering bool, lookup environment.Lookup) ([]string, error) {
-	if len(told.Command) == 0 {
+func Argv(config spec.Run, recovering bool, lookup environment.Lookup) ([]string, error) {
+	if len(config.Command) == 0 {
 		return nil, errors.New("the spec names no command")
 	}
-	argv := []string{told.Command[0]}
+	argv := []string{config.Command[0]}
 	if recovering {
-		argv = append(argv, told.Recover.Arguments...)
+		argv = append(argv, config.Recover.Arguments...)
 	}
-	argv, err := environment.ExpandAll(append(argv, told.Command[1:]...), lookup)
+	argv, err := environment.ExpandAll(append(argv, config.Command[1:]...), lookup)
 	if err != nil {
-		return nil, fmt.Errorf("the command %s: %w", told.Command[0], err)
+		return nil, fmt.Errorf("the command %s: %w", config.Command[0], err)
 	}
 	return argv, nil
 }

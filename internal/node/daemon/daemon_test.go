@@ -107,12 +107,12 @@ func (c *container) master() spec.Run {
 	}
 }
 
-func (c *container) run(ctx context.Context, told spec.Run) error {
-	return c.runOn(ctx, told, c.host())
+func (c *container) run(ctx context.Context, config spec.Run) error {
+	return c.runOn(ctx, config, c.host())
 }
 
-func (c *container) runOn(ctx context.Context, told spec.Run, host daemon.Host) error {
-	return daemon.Run(ctx, told, c.rotation, host, slog.New(slog.NewTextHandler(&c.log, nil)))
+func (c *container) runOn(ctx context.Context, config spec.Run, host daemon.Host) error {
+	return daemon.Run(ctx, config, c.rotation, host, slog.New(slog.NewTextHandler(&c.log, nil)))
 }
 
 func TestADaemonStartsOnItsProvenDirectoryWithItsFiles(t *testing.T) {
@@ -141,12 +141,12 @@ func TestADaemonThatWasKilledStartsWithItsRecovery(t *testing.T) {
 
 func TestNothingIsStartedWhen(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(c *container, told *spec.Run)
+		change func(c *container, config *spec.Run)
 		reason string
 	}{
 		"the directory was removed": {
-			change: func(c *container, told *spec.Run) {
-				_ = c.run(context.Background(), *told)
+			change: func(c *container, config *spec.Run) {
+				_ = c.run(context.Background(), *config)
 				_ = os.RemoveAll(c.path("meta"))
 			},
 			reason: "its disk is not mounted or was replaced",
@@ -156,38 +156,40 @@ func TestNothingIsStartedWhen(t *testing.T) {
 			reason: "not empty (photos)",
 		},
 		"two directories are the same": {
-			change: func(_ *container, told *spec.Run) { told.Directories = append(told.Directories, told.Directories[0]) },
+			change: func(_ *container, config *spec.Run) {
+				config.Directories = append(config.Directories, config.Directories[0])
+			},
 			reason: "lie in each other",
 		},
 		"one directory lies in another": {
-			change: func(c *container, told *spec.Run) {
-				told.Directories = append(told.Directories, spec.Directory{Path: c.path("meta", "data"), Data: "data"})
+			change: func(c *container, config *spec.Run) {
+				config.Directories = append(config.Directories, spec.Directory{Path: c.path("meta", "data"), Data: "data"})
 			},
 			reason: "lie in each other",
 		},
 		"a variable of a file is not set": {
-			change: func(_ *container, told *spec.Run) { told.Files[0].Content = "s3cret $(POD_IP)" },
+			change: func(_ *container, config *spec.Run) { config.Files[0].Content = "s3cret $(POD_IP)" },
 			reason: "mfsmaster.cfg: the variable POD_IP is not set",
 		},
 		"the user is not in the image": {
-			change: func(_ *container, told *spec.Run) { told.User = "lizard" },
+			change: func(_ *container, config *spec.Run) { config.User = "lizard" },
 			reason: "no user lizard",
 		},
 		"the program is not in the image": {
-			change: func(_ *container, told *spec.Run) { told.Command[0] = "no-such-daemon" },
+			change: func(_ *container, config *spec.Run) { config.Command[0] = "no-such-daemon" },
 			reason: `no program "no-such-daemon"`,
 		},
 		"the spec names no command": {
-			change: func(_ *container, told *spec.Run) { told.Command = nil },
+			change: func(_ *container, config *spec.Run) { config.Command = nil },
 			reason: "names no command",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, at := NewWithT(t), &container{root: t.TempDir()}
-			told := at.master()
-			c.change(at, &told)
+			config := at.master()
+			c.change(at, &config)
 			at.started = nil
-			err := at.run(t.Context(), told)
+			err := at.run(t.Context(), config)
 			g.Expect(err).To(MatchError(ContainSubstring(c.reason)))
 			g.Expect(err.Error()).NotTo(ContainSubstring("s3cret"))
 			g.Expect(at.started).To(BeNil())

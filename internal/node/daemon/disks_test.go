@@ -75,18 +75,18 @@ func TestATargetThatWasPreparedOnARealDisk(t *testing.T) {
 	a := c.granted(t, "a", "101")
 	a.UUID = uuid
 	c.tell(t, node2(a))
-	told := c.storage()
-	told.User, told.NodeFile, told.Recover, told.Command = "root", c.path("nodes", spec.NodeFileName), nil, c.real(t).Command
+	config := c.storage()
+	config.User, config.NodeFile, config.Recover, config.Command = "root", c.path("nodes", spec.NodeFileName), nil, c.real(t).Command
 	disk, identity := image(t, uuid), filepath.Join(a.Path, "storage", "data", "targetNumID")
 	t.Run("is prepared once", func(t *testing.T) {
 		mount(t, disk, a)
-		n := startNode(t, told)
+		n := startNode(t, config)
 		n.becomesTheDaemon(t)
 		NewWithT(t).Expect(os.ReadFile(identity)).To(BeEquivalentTo("101\n"))
 		n.end(t)
 	})
 	t.Run("trap 1: a target directory that is not mounted is refused", func(t *testing.T) {
-		n := startNode(t, told)
+		n := startNode(t, config)
 		n.says(t, "target a at "+a.Path+" is not mounted")
 		NewWithT(t).Expect(os.ReadDir(a.Path)).To(BeEmpty(), "no second, empty target under the old id")
 		n.end(t)
@@ -96,7 +96,7 @@ func TestATargetThatWasPreparedOnARealDisk(t *testing.T) {
 		mount(t, disk, a)
 		before, err := os.Stat(identity)
 		g.Expect(err).NotTo(HaveOccurred())
-		n := startNode(t, told)
+		n := startNode(t, config)
 		n.becomesTheDaemon(t)
 		n.says(t, "action=Use")
 		after, err := os.Stat(identity)
@@ -115,13 +115,13 @@ func (n *nodeRun) end(t *testing.T) {
 
 func TestADaemonTakesThePlaceOfTheProcessWithItsPinningAndItsSignals(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
-	told := c.real(t)
-	told.OnTargets, told.Directories = nil, []spec.Directory{{Path: c.path("data"), Data: "data"}}
+	config := c.real(t)
+	config.OnTargets, config.Directories = nil, []spec.Directory{{Path: c.path("data"), Data: "data"}}
 	// A child of nohup ignores SIGHUP, and so would its own children. A container's first process ignores nothing.
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
-	n := startNode(t, told)
+	n := startNode(t, config)
 	n.says(t, "the agent of this node has not written yet what its servers are told")
 	cpu := lastCPU(t)
 	c.tell(t, spec.Member{Pinning: &spec.Pinning{CPUs: cpu, Why: "spec.storagePools"}})

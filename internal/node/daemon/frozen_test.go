@@ -17,8 +17,8 @@ func TestTheFileOfANodeIsReadAsInVersion1(t *testing.T) {
 	var whole spec.NodeFile
 	g.Expect(json.Unmarshal(storedtest.Fixture(t, "v1", "node-replacing.json"), &whole)).To(Succeed())
 	storedtest.ExpectWhole(t, whole)
-	told := spec.Run{Owner: whole.FileSystem, Daemon: "storage/ssd", NodeFile: filepath.Join("testdata", "v1", spec.NodeFileName), OnTargets: &spec.OnTargets{}}
-	found, missing := Read(told, "oss1")
+	config := spec.Run{Owner: whole.FileSystem, Daemon: "storage/ssd", NodeFile: filepath.Join("testdata", "v1", spec.NodeFileName), OnTargets: &spec.OnTargets{}}
+	found, missing := Read(config, "oss1")
 	g.Expect(missing).To(HavePrefix("the operator does not know yet which CPUs it gets on this node; "), "the file says what is waited for, and nothing is wrong with it")
 	const name = "scratch-ssd-0123456789abcdef"
 	g.Expect(found).To(Equal(spec.Member{
@@ -31,18 +31,18 @@ func TestTheFileOfANodeIsReadAsInVersion1(t *testing.T) {
 		Variables: map[string]string{"NODE_ID": "7"},
 	}))
 
-	told.NodeFile = filepath.Join("testdata", "v1", "node-pair.json")
-	pair, _ := Read(told, "oss1")
+	config.NodeFile = filepath.Join("testdata", "v1", "node-pair.json")
+	pair, _ := Read(config, "oss1")
 	g.Expect(pair.Targets).To(HaveExactElements(HaveField("Served.BootID", "9f2c1a40-0f6b-4d0e-a0a5-6f3f5b8c2d11")))
 
-	told.NodeFile = filepath.Join("testdata", "v1", "node-replacing.json")
-	replacing, _ := Read(told, "oss1")
+	config.NodeFile = filepath.Join("testdata", "v1", "node-replacing.json")
+	replacing, _ := Read(config, "oss1")
 	g.Expect(replacing.Targets[0].Files).To(Equal(map[string]string{"targetID": "1F-6553F100-2\n"}))
 	replacing.Targets[0].Files = nil
 	g.Expect(replacing).To(Equal(pair), "all else is as it is for a disk that replaces no other one")
 
-	told.NodeFile = filepath.Join("testdata", "v1", "node-served.json")
-	served, _ := Read(told, "oss1")
+	config.NodeFile = filepath.Join("testdata", "v1", "node-served.json")
+	served, _ := Read(config, "oss1")
 	g.Expect(pair.Elsewhere).To(Equal([]string{"scratch-ssd-fedcba9876543210"}))
 	pair.Targets[0].Served.BootID, pair.Elsewhere = "", nil
 	g.Expect(served).To(Equal(pair), "all else is as it is for a target of one node")

@@ -18,9 +18,9 @@ import (
 
 // storage returns the spec of a daemon whose targets have ids.
 func (c *container) storage() spec.Run {
-	told := c.chunkserver()
-	told.Component = "storage"
-	told.OnTargets = &spec.OnTargets{Directory: "storage", Data: "data", Initialize: &spec.Initialize{
+	config := c.chunkserver()
+	config.Component = "storage"
+	config.OnTargets = &spec.OnTargets{Directory: "storage", Data: "data", Initialize: &spec.Initialize{
 		DataGlobs: []string{"format.conf"}, Directories: []string{"chunks"},
 		Files: []spec.InitialFile{
 			{Name: "format.conf", Content: "version=3\n"},
@@ -28,10 +28,10 @@ func (c *container) storage() spec.Run {
 			{Name: "targetNumID", Content: "$(TARGET_ID)\n", Identity: true},
 		},
 	}}
-	told.Files = []spec.File{{Path: c.path("run", "storage.conf"), Content: "storeStorageDirectory = $(TARGETS)\nlimit = $(LIMIT)\n", Mode: 0o640}}
-	told.Command = []string{"true", "cfgFile=" + c.path("run", "storage.conf"), "nodeID=$(NODE_ID)"}
-	told.Recover = &spec.Recover{File: c.path("run", "no-such-file"), Arguments: []string{"limit=$(LIMIT)"}}
-	return told
+	config.Files = []spec.File{{Path: c.path("run", "storage.conf"), Content: "storeStorageDirectory = $(TARGETS)\nlimit = $(LIMIT)\n", Mode: 0o640}}
+	config.Command = []string{"true", "cfgFile=" + c.path("run", "storage.conf"), "nodeID=$(NODE_ID)"}
+	config.Recover = &spec.Recover{File: c.path("run", "no-such-file"), Arguments: []string{"limit=$(LIMIT)"}}
+	return config
 }
 
 // granted returns a target with an id that may be initialized.
@@ -61,12 +61,12 @@ func TestTargetsArePreparedWithTheirIDsAndNamedToTheDaemon(t *testing.T) {
 	g.Expect(c.started).To(Equal([]string{"true", "limit=10G", "cfgFile=" + c.path("run", "storage.conf"), "nodeID=2"}))
 }
 
-func TestAVariableOfTheNodeStandsBeforeThatOfTheContainer(t *testing.T) {
+func TestAVariableOfTheNodePrecedesThatOfTheContainer(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
-	told := c.chunkserver()
-	told.Files[0].Content = "# $(NODE_IP)"
+	config := c.chunkserver()
+	config.Files[0].Content = "# $(NODE_IP)"
 	c.tell(t, spec.Member{Targets: []spec.Target{c.target(t, "a")}, Variables: map[string]string{"NODE_IP": "10.0.0.2"}})
-	g.Expect(c.run(t.Context(), told)).To(MatchError(errStarted))
+	g.Expect(c.run(t.Context(), config)).To(MatchError(errStarted))
 	g.Expect(os.ReadFile(c.path("run", "mfshdd.cfg"))).To(HavePrefix("# 10.0.0.2\n"))
 }
 
@@ -83,9 +83,9 @@ func TestOnlyATargetWithThePermissionIsInitialized(t *testing.T) {
 	g.Expect(c.log.String()).To(ContainSubstring("was initialized before"))
 
 	// The permission for all targets is enough too. The permission for one does not extend to the others.
-	told := c.storage()
-	told.OnTargets.Initialize.Granted = true
-	g.Expect(c.run(t.Context(), told)).To(MatchError(errStarted))
+	config := c.storage()
+	config.OnTargets.Initialize.Granted = true
+	g.Expect(c.run(t.Context(), config)).To(MatchError(errStarted))
 	g.Expect(os.ReadFile(filepath.Join(b.Path, "storage", "data", "targetNumID"))).To(BeEquivalentTo("102\n"))
 }
 
@@ -94,16 +94,16 @@ func TestADirectoryOfTheNodeIsATarget(t *testing.T) {
 	a := c.granted(t, "a", "101")
 	a.Path, a.UUID, a.Directory = c.path("srv", "scratch"), "", true
 	c.tell(t, node2(a))
-	told := c.storage()
-	told.Files[0].Content = "storeMetaDirectory = $(TARGET)\n"
-	g.Expect(c.run(t.Context(), told)).To(MatchError(errStarted))
+	config := c.storage()
+	config.Files[0].Content = "storeMetaDirectory = $(TARGET)\n"
+	g.Expect(c.run(t.Context(), config)).To(MatchError(errStarted))
 	g.Expect(os.ReadFile(c.path("run", "storage.conf"))).To(BeEquivalentTo("storeMetaDirectory = " + a.Path + "/data\n"))
 	g.Expect(os.ReadFile(c.path("srv/scratch/data/targetNumID"))).To(BeEquivalentTo("101\n"))
 	g.Expect(c.path("srv/scratch", spec.MarkerFile)).To(BeARegularFile())
 
 	// The directory existed before: an empty one in its place is refused, although the permission still exists.
 	g.Expect(os.RemoveAll(a.Path)).To(Succeed())
-	g.Expect(c.run(t.Context(), told)).To(MatchError(And(HavePrefix("target a: "), ContainSubstring("was initialized on this node before"))))
+	g.Expect(c.run(t.Context(), config)).To(MatchError(And(HavePrefix("target a: "), ContainSubstring("was initialized on this node before"))))
 	g.Expect(a.Path).NotTo(BeAnExistingFile())
 }
 
@@ -186,7 +186,7 @@ func TestATargetWithoutItsIDIsNotPrepared(t *testing.T) {
 	g.Expect(os.ReadDir(b.Path)).To(BeEmpty())
 }
 
-func TestATargetThatChangesWhileItHangsIsAskedAnew(t *testing.T) {
+func TestATargetThatChangesWhileItHangsIsQueriedAgain(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	a := c.target(t, "a")
 	c.tell(t, spec.Member{Targets: []spec.Target{a}})
@@ -231,13 +231,13 @@ func TestAListThatNamesATargetTwiceIsWaitedOut(t *testing.T) {
 // TestANodeThatIsKilledInsideOfTheCommandOfAnInitializationResumesIt runs a real process: the command hangs at its first run.
 func TestANodeThatIsKilledInsideOfTheCommandOfAnInitializationResumesIt(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
-	told := c.real(t)
-	told.OnTargets, told.NodeFile, told.Files = nil, "", nil
+	config := c.real(t)
+	config.OnTargets, config.NodeFile, config.Files = nil, "", nil
 	script := `echo half > "$1"; echo journal > "$1-journal"; [ -e "$2" ] || { echo $$ > "$2"; exec sleep 600; }; rm "$1-journal"; echo whole > "$1"`
-	told.Directories = []spec.Directory{{Path: c.path("data"), Data: "data", Initialize: &spec.Initialize{
+	config.Directories = []spec.Directory{{Path: c.path("data"), Data: "data", Initialize: &spec.Initialize{
 		Granted: true, DataGlobs: []string{"db"}, Command: []string{"sh", "-c", script, "make", "$(NEW)", c.path("pid")}, Makes: "db",
 	}}}
-	n := startNode(t, told)
+	n := startNode(t, config)
 	g.Eventually(c.path("pid")).WithTimeout(patience.Bound(time.Minute)).Should(BeARegularFile())
 	g.Expect(n.Process.Kill()).To(Succeed())
 	_ = n.Wait()
@@ -250,7 +250,7 @@ func TestANodeThatIsKilledInsideOfTheCommandOfAnInitializationResumesIt(t *testi
 	g.Expect(syscall.Kill(pid, syscall.SIGKILL)).To(Succeed())
 	g.Expect(c.path("data", "data", "db")).NotTo(BeAnExistingFile())
 
-	again := startNode(t, told)
+	again := startNode(t, config)
 	again.says(t, "msg=\"starting the daemon\"")
 	g.Expect(os.ReadFile(c.path("data", "data", "db"))).To(BeEquivalentTo("whole\n"))
 	entries, err := os.ReadDir(c.path("data", "data"))

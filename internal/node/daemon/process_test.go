@@ -24,14 +24,14 @@ import (
 const envSpec = "DAEMON_TEST_SPEC"
 
 func TestMain(m *testing.M) {
-	told, isNode := os.LookupEnv(envSpec)
+	config, isNode := os.LookupEnv(envSpec)
 	if !isNode {
 		os.Exit(m.Run())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	var run spec.Run
-	err := json.Unmarshal([]byte(told), &run)
+	err := json.Unmarshal([]byte(config), &run)
 	if err == nil {
 		err = daemon.Run(ctx, run, daemon.Rotation{}, daemon.ThisHost(), slog.New(slog.NewTextHandler(os.Stdout, nil)))
 	}
@@ -46,10 +46,10 @@ type nodeRun struct {
 	log    string
 }
 
-func startNode(t *testing.T, told spec.Run) *nodeRun {
+func startNode(t *testing.T, config spec.Run) *nodeRun {
 	t.Helper()
 	g := NewWithT(t)
-	content, err := json.Marshal(told)
+	content, err := json.Marshal(config)
 	g.Expect(err).NotTo(HaveOccurred())
 	n := &nodeRun{Cmd: exec.Command(os.Args[0]), log: filepath.Join(t.TempDir(), "log")}
 	n.Env = append(os.Environ(), envSpec+"="+string(content), "NODE_NAME=n1")
@@ -81,10 +81,10 @@ func (c *container) real(t *testing.T) spec.Run {
 	t.Helper()
 	sleep, err := exec.LookPath("sleep")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	told := c.chunkserver()
-	told.User, told.NodeFile, told.Command = "root", c.path("nodes", spec.NodeFileName), []string{sleep, "600"}
-	told.Files[0].Content = ""
-	return told
+	config := c.chunkserver()
+	config.User, config.NodeFile, config.Command = "root", c.path("nodes", spec.NodeFileName), []string{sleep, "600"}
+	config.Files[0].Content = ""
+	return config
 }
 
 func TestASignalEndsAProcessThatWaits(t *testing.T) {

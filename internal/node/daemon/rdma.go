@@ -61,15 +61,15 @@ func tryOpen(device string) error {
 
 // adapters has the devices of RDMA adapters opened, and says in the log what was found. It is an error only for a daemon that must not
 // start without them.
-func adapters(told spec.Run, host Host) (string, error) {
-	if told.RDMA == "" {
+func adapters(config spec.Run, host Host) (string, error) {
+	if config.RDMA == "" {
 		return "", nil
 	}
 	opened, err := host.OpenAdapters()
 	switch {
 	case err == nil:
 		return "opened the devices of RDMA adapters: " + strings.Join(opened, ", "), nil
-	case told.RDMA == spec.RDMARequired:
+	case config.RDMA == spec.RDMARequired:
 		return "", fmt.Errorf("RDMA is required, and %w: load the adapter's driver on the node, check the resource of its device plugin, "+
 			"or do not require RDMA", err)
 	default:

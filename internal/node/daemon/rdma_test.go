@@ -66,9 +66,9 @@ func TestADaemonThatNeedsRDMADoesNotStartWithoutItsDevices(t *testing.T) {
 			g, container := NewWithT(t), &container{root: t.TempDir()}
 			host := container.host()
 			host.OpenAdapters = func() ([]string, error) { return c.opened, c.why }
-			told := container.master()
-			told.RDMA = c.rdma
-			err := container.runOn(t.Context(), told, host)
+			config := container.master()
+			config.RDMA = c.rdma
+			err := container.runOn(t.Context(), config, host)
 			if !c.starts {
 				g.Expect(err).To(MatchError("RDMA is required, and the container may not open /dev/infiniband/uverbs0 (operation not permitted): " +
 					"load the adapter's driver on the node, check the resource of its device plugin, or do not require RDMA"))

@@ -14,17 +14,17 @@ import (
 	"parallelfs.dev/operator/internal/node/daemon"
 )
 
-func TestADaemonWhoseFilesMayChangeIsFollowedAsItsOwnUser(t *testing.T) {
+func TestADaemonWithChangingFilesIsFollowedAsItsOwnUser(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
-	told := c.master()
-	g.Expect(c.run(t.Context(), told)).To(MatchError(errStarted))
+	config := c.master()
+	g.Expect(c.run(t.Context(), config)).To(MatchError(errStarted))
 	g.Expect(c.followed).To(BeEmpty(), "nothing changes")
-	told.Reload = []string{"/etc/parallelfs/mfstopology.cfg"}
-	g.Expect(c.run(t.Context(), told)).To(MatchError(errStarted))
+	config.Reload = []string{"/etc/parallelfs/mfstopology.cfg"}
+	g.Expect(c.run(t.Context(), config)).To(MatchError(errStarted))
 	g.Expect(c.followed).To(Equal("[/etc/parallelfs/mfstopology.cfg] 9421 9421"))
 }
 
-func TestAFileHasChangedWhenItSaysSomethingElse(t *testing.T) {
+func TestAFileHasChangedWhenItsContentDiffers(t *testing.T) {
 	g := NewWithT(t)
 	path := filepath.Join(t.TempDir(), "mfstopology.cfg")
 	write := func(content string) { g.Expect(os.WriteFile(path, []byte(content), 0o600)).To(Succeed()) }
@@ -42,7 +42,7 @@ func TestAFileHasChangedWhenItSaysSomethingElse(t *testing.T) {
 	g.Expect(late.Changed()).To(BeFalse())
 }
 
-func TestWhoFollowsADaemonTellsItAndEndsWithIt(t *testing.T) {
+func TestAFollowerSignalsItsDaemonAndEndsWithIt(t *testing.T) {
 	g := NewWithT(t)
 	path := filepath.Join(t.TempDir(), "mfstopology.cfg")
 	files := daemon.NewFiles(path)
@@ -53,15 +53,15 @@ func TestWhoFollowsADaemonTellsItAndEndsWithIt(t *testing.T) {
 		fault error
 		ends  error
 	}{"the daemon has ended": {syscall.ESRCH, nil}, "it may not be told": {syscall.EPERM, syscall.EPERM}} {
-		looks, told := make(chan time.Time, 1), 0
+		looks, config := make(chan time.Time, 1), 0
 		looks <- time.Time{}
-		err := daemon.Follow(t.Context(), files, looks, func() error { told++; return c.fault }, slog.New(slog.DiscardHandler))
+		err := daemon.Follow(t.Context(), files, looks, func() error { config++; return c.fault }, slog.New(slog.DiscardHandler))
 		if c.ends == nil {
 			g.Expect(err).NotTo(HaveOccurred(), what)
 		} else {
 			g.Expect(err).To(MatchError(c.ends), what)
 		}
-		g.Expect(told).To(Equal(1), what)
+		g.Expect(config).To(Equal(1), what)
 		g.Expect(os.WriteFile(path, []byte(what), 0o600)).To(Succeed())
 	}
 	ctx, stop := context.WithCancel(t.Context())

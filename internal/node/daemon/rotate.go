@@ -25,15 +25,15 @@ type Rotation struct {
 
 // rotate renames the logs to the next numbers if the newest one exists. After a kill between two steps no log is lost, and the next call
 // continues.
-func (r Rotation) rotate(told *spec.Recover, lookup environment.Lookup) (rotated bool, err error) {
+func (r Rotation) rotate(config *spec.Recover, lookup environment.Lookup) (rotated bool, err error) {
 	before, after, ok := strings.Cut(r.Pattern, "*")
-	if !ok || r.Keep < 1 || told == nil {
+	if !ok || r.Keep < 1 || config == nil {
 		return false, fmt.Errorf("can't move the logs %q on, up to number %d: the pattern needs a *, the number has to be 1 at least, and there has to be "+
 			"a file that tells a clean stop from a crash", r.Pattern, r.Keep)
 	}
-	path, err := environment.Expand(told.File, lookup)
+	path, err := environment.Expand(config.File, lookup)
 	if err != nil {
-		return false, fmt.Errorf("can't find the logs beside %s: %w", told.File, err)
+		return false, fmt.Errorf("can't find the logs beside %s: %w", config.File, err)
 	}
 	log := func(number int) string { return filepath.Join(filepath.Dir(path), before+strconv.Itoa(number)+after) }
 	free := 0

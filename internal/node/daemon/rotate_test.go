@@ -64,7 +64,7 @@ func TestLogsThatCanNotMoveOnKeepADaemonFromStarting(t *testing.T) {
 		g.Expect(d.run(t.Context(), d.master())).To(MatchError(ContainSubstring("can't move the logs")))
 	}
 	d := &container{root: t.TempDir(), rotation: daemon.Rotation{Pattern: "changelog.*.mfs", Keep: 3}}
-	told := d.master()
-	told.Recover = nil
-	g.Expect(d.run(t.Context(), told)).To(MatchError(ContainSubstring("tells a clean stop from a crash")))
+	config := d.master()
+	config.Recover = nil
+	g.Expect(d.run(t.Context(), config)).To(MatchError(ContainSubstring("tells a clean stop from a crash")))
 }

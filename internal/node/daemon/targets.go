@@ -73,16 +73,16 @@ func own(files map[string]string) []spec.InitialFile {
 // prove proves the directories in the spec and on the targets. If the daemon does not need all targets, one whose directory is refused is
 // left out, like one that is not mounted.
 func prove(
-	ctx context.Context, told spec.Run, targets []spec.Target, prover directory.Prover, lookup environment.Lookup, log *slog.Logger,
+	ctx context.Context, config spec.Run, targets []spec.Target, prover directory.Prover, lookup environment.Lookup, log *slog.Logger,
 ) ([]usedTarget, error) {
 	onTargets := make([]spec.Directory, len(targets))
 	for i, t := range targets {
-		onTargets[i] = directoryOf(t, *told.OnTargets)
+		onTargets[i] = directoryOf(t, *config.OnTargets)
 	}
-	if err := apart(slices.Concat(told.Directories, onTargets)); err != nil {
+	if err := apart(slices.Concat(config.Directories, onTargets)); err != nil {
 		return nil, err
 	}
-	for _, d := range told.Directories {
+	for _, d := range config.Directories {
 		action, err := prover.Prove(ctx, d, lookup)
 		if err != nil {
 			return nil, err
@@ -97,7 +97,7 @@ func prove(
 		case err == nil:
 			log.Info("proved the target", "target", targets[i].Name, "path", d.Path, "action", action)
 			used = append(used, usedTarget{Target: targets[i], data: filepath.Join(d.Path, d.Data)})
-		case told.OnTargets.All:
+		case config.OnTargets.All:
 			return nil, fmt.Errorf("target %s: %w", targets[i].Name, err)
 		default:
 			last = fmt.Errorf("target %s: %w", targets[i].Name, err)

@@ -36,20 +36,20 @@ func (c *container) target(t *testing.T, name string) spec.Target {
 }
 
 // nodeFile returns the agent's node file for the chunkserver.
-func (c *container) nodeFile(told spec.Member) spec.NodeFile {
-	told.Name = "chunkserver-ssd"
-	return spec.NodeFile{Version: spec.NodeFileVersion, FileSystem: c.chunkserver().Owner, Node: c.node(), Generation: 3, Members: []spec.Member{told}}
+func (c *container) nodeFile(config spec.Member) spec.NodeFile {
+	config.Name = "chunkserver-ssd"
+	return spec.NodeFile{Version: spec.NodeFileVersion, FileSystem: c.chunkserver().Owner, Node: c.node(), Generation: 3, Members: []spec.Member{config}}
 }
 
 // tell writes the node file.
-func (c *container) tell(t *testing.T, told spec.Member) {
+func (c *container) tell(t *testing.T, config spec.Member) {
 	t.Helper()
-	c.tellAll(t, c.nodeFile(told))
+	c.tellAll(t, c.nodeFile(config))
 }
 
-func (c *container) tellAll(t *testing.T, told spec.NodeFile) {
+func (c *container) tellAll(t *testing.T, config spec.NodeFile) {
 	t.Helper()
-	content, err := json.Marshal(told)
+	content, err := json.Marshal(config)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	c.write(t, string(content))
 }
@@ -139,12 +139,12 @@ func TestADaemonWaitsForItsFileThenForItsEntryThenForItsTargets(t *testing.T) {
 
 func TestADaemonWaitsForAFileThatIsItsOwn(t *testing.T) {
 	for name, c := range map[string]struct {
-		change  func(told *spec.NodeFile)
+		change  func(config *spec.NodeFile)
 		content string
 		says    []string
 	}{
 		"not of a version that it does not know": {
-			change: func(told *spec.NodeFile) { told.Version = 2 },
+			change: func(config *spec.NodeFile) { config.Version = 2 },
 			says:   []string{"has version 2 of its form, and this pod's image knows versions up to 1", "the image is older than the agent", "is then made anew"},
 		},
 		"not of an unknown version, whatever else it holds": {
@@ -156,23 +156,23 @@ func TestADaemonWaitsForAFileThatIsItsOwn(t *testing.T) {
 		},
 		"not one that is no JSON": {content: `{"version": 1,`, says: []string{"can't be understood", "remove it"}},
 		"not that of another FileSystem of the same name": {
-			change: func(told *spec.NodeFile) { told.FileSystem.UID = "0" },
+			change: func(config *spec.NodeFile) { config.FileSystem.UID = "0" },
 			says:   []string{"with the uid 0, and this pod belongs to scratch in namespace storage with the uid 1", "look at the agent's log"},
 		},
 		"not that of another FileSystem": {
-			change: func(told *spec.NodeFile) { told.FileSystem.Name = "home" },
+			change: func(config *spec.NodeFile) { config.FileSystem.Name = "home" },
 			says:   []string{"is that of FileSystem home in namespace storage", "look at the agent's log"},
 		},
 		"not that of another node": {
-			change: func(told *spec.NodeFile) { told.Node = "n2" },
+			change: func(config *spec.NodeFile) { config.Node = "n2" },
 			says:   []string{"is that of node n2, and this node is n1", "remove the file"},
 		},
 		"not one that says nothing of it": {
-			change: func(told *spec.NodeFile) { told.Members = nil },
+			change: func(config *spec.NodeFile) { config.Members = nil },
 			says:   []string{`says nothing of \"chunkserver-ssd\" yet`, "kubectl describe filesystem scratch -n storage"},
 		},
 		"not one that says that something is not known": {
-			change: func(told *spec.NodeFile) { told.Members[0].Waits = "its CPUs are not known yet" },
+			change: func(config *spec.NodeFile) { config.Members[0].Waits = "its CPUs are not known yet" },
 			says:   []string{"its CPUs are not known yet", "kubectl describe filesystem scratch -n storage"},
 		},
 	} {
@@ -254,9 +254,9 @@ func TestADaemonThatNeedsAllItsTargetsWaitsForAll(t *testing.T) {
 	c.tell(t, spec.Member{Targets: []spec.Target{c.target(t, "a"), c.target(t, "b")}})
 	c.prove = unmounted("b")
 	waited := c.afterSeconds(1000, func() { c.prove = nil })
-	told := c.chunkserver()
-	told.OnTargets.All = true
-	g.Expect(c.run(t.Context(), told)).To(MatchError(errStarted))
+	config := c.chunkserver()
+	config.OnTargets.All = true
+	g.Expect(c.run(t.Context(), config)).To(MatchError(errStarted))
 	g.Expect(*waited).To(Equal(1000))
 }
 
@@ -280,7 +280,7 @@ func TestADiskThatHangsKeepsNoOtherFromBeingUsed(t *testing.T) {
 	g.Expect(asked).To(HaveLen(1), "it is not asked again while it hangs")
 }
 
-func TestATargetWhoseDirectoryIsRefusedIsLeftOutUnlessAllAreNeeded(t *testing.T) {
+func TestATargetWithARefusedDirectoryIsLeftOutUnlessAllAreNeeded(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	a, b := c.target(t, "a"), c.target(t, "b")
 	c.tell(t, spec.Member{Targets: []spec.Target{a, b}})
@@ -292,10 +292,10 @@ func TestATargetWhoseDirectoryIsRefusedIsLeftOutUnlessAllAreNeeded(t *testing.T)
 	g.Expect(os.ReadFile(c.path("run", "mfshdd.cfg"))).To(BeEquivalentTo("# 10.0.0.1\n" + b.Path + "/chunkserver/data\n"))
 	g.Expect(filepath.Join(a.Path, "chunkserver")).NotTo(BeAnExistingFile())
 
-	told := c.chunkserver()
-	told.OnTargets.All = true
+	config := c.chunkserver()
+	config.OnTargets.All = true
 	c.started = nil
-	g.Expect(c.run(t.Context(), told)).To(MatchError(And(ContainSubstring("target a: "), ContainSubstring("its disk is not mounted or was replaced"))))
+	g.Expect(c.run(t.Context(), config)).To(MatchError(And(ContainSubstring("target a: "), ContainSubstring("its disk is not mounted or was replaced"))))
 	g.Expect(os.RemoveAll(filepath.Join(b.Path, "chunkserver"))).To(Succeed())
 	g.Expect(c.run(t.Context(), c.chunkserver())).To(MatchError(ContainSubstring("its disk is not mounted or was replaced")), "and with none left, it does not start")
 	g.Expect(c.started).To(BeNil())
@@ -305,56 +305,56 @@ func TestAMasterOnADiskOfItsOwnFindsItByItsName(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	a := c.target(t, "a")
 	c.tell(t, spec.Member{Targets: []spec.Target{a}})
-	told := c.chunkserver()
-	told.OnTargets = &spec.OnTargets{Directory: "master", Data: "data", All: true, Initialize: &spec.Initialize{
+	config := c.chunkserver()
+	config.OnTargets = &spec.OnTargets{Directory: "master", Data: "data", All: true, Initialize: &spec.Initialize{
 		Granted: true, DataGlobs: []string{"metadata*"}, Files: []spec.InitialFile{{Name: "metadata.mfs", Content: "MFSM NEW"}},
 	}}
-	told.Files = []spec.File{{Path: c.path("run", "mfsmaster.cfg"), Content: "DATA_PATH = $(TARGET)\n", Mode: 0o640}}
-	told.Recover = &spec.Recover{File: "$(TARGET)/metadata.mfs", Arguments: []string{"-a"}}
-	g.Expect(c.run(t.Context(), told)).To(MatchError(errStarted))
+	config.Files = []spec.File{{Path: c.path("run", "mfsmaster.cfg"), Content: "DATA_PATH = $(TARGET)\n", Mode: 0o640}}
+	config.Recover = &spec.Recover{File: "$(TARGET)/metadata.mfs", Arguments: []string{"-a"}}
+	g.Expect(c.run(t.Context(), config)).To(MatchError(errStarted))
 	g.Expect(c.started).To(Equal([]string{"true", "-f", "start"}))
 	g.Expect(os.ReadFile(c.path("run", "mfsmaster.cfg"))).To(BeEquivalentTo("DATA_PATH = " + a.Path + "/master/data\n"))
 	g.Expect(os.ReadFile(filepath.Join(a.Path, "master", "data", "metadata.mfs"))).To(BeEquivalentTo("MFSM NEW"))
 
 	g.Expect(os.Rename(filepath.Join(a.Path, "master/data/metadata.mfs"), filepath.Join(a.Path, "master/data/metadata.mfs.back"))).To(Succeed())
-	g.Expect(c.run(t.Context(), told)).To(MatchError(errStarted))
+	g.Expect(c.run(t.Context(), config)).To(MatchError(errStarted))
 	g.Expect(c.started).To(Equal([]string{"true", "-a", "-f", "start"}))
 
 	// With two targets, the variable for one is ambiguous.
 	c.tell(t, spec.Member{Targets: []spec.Target{a, c.target(t, "b")}})
-	g.Expect(c.run(t.Context(), told)).To(MatchError(ContainSubstring("TARGET is not set")))
+	g.Expect(c.run(t.Context(), config)).To(MatchError(ContainSubstring("TARGET is not set")))
 }
 
-func TestADaemonOnDirectoriesIsPinnedWhenItsNodeSaysSo(t *testing.T) {
+func TestADaemonOnDirectoriesIsPinnedAsItsNodeFileRequests(t *testing.T) {
 	g, c := NewWithT(t), &container{root: t.TempDir()}
 	c.tell(t, spec.Member{Pinning: &spec.Pinning{CPUs: "1"}})
-	told := c.master()
-	told.Daemon, told.NodeFile = "chunkserver/ssd", c.chunkserver().NodeFile
-	g.Expect(c.run(t.Context(), told)).To(MatchError(errStarted))
+	config := c.master()
+	config.Daemon, config.NodeFile = "chunkserver/ssd", c.chunkserver().NodeFile
+	g.Expect(c.run(t.Context(), config)).To(MatchError(errStarted))
 	g.Expect(c.pinned).To(Equal([]string{"1"}))
 
 	c.started, c.pinFault = nil, errors.New("CPU 1 is not there")
-	g.Expect(c.run(t.Context(), told)).To(MatchError(ContainSubstring("CPU 1 is not there")))
+	g.Expect(c.run(t.Context(), config)).To(MatchError(ContainSubstring("CPU 1 is not there")))
 	g.Expect(c.started).To(BeNil(), "a daemon that can't be bound is not started")
 }
 
 func TestASpecOfTargetsIsRefusedWhen(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(told *spec.Run)
+		change func(config *spec.Run)
 		reason string
 	}{
-		"it does not say where the list of targets is": {func(told *spec.Run) { told.NodeFile = "" }, "not where their list is"},
-		"the directory would be outside of the target": {func(told *spec.Run) { told.OnTargets.Directory = "../b" }, "can't be the name of the directory on a target"},
-		"one of its directories lies on one of its disks": {func(told *spec.Run) {
-			told.Directories = []spec.Directory{{Path: filepath.Dir(filepath.Dir(told.Ledger)) + "/targets/a/chunkserver/data", Data: "data"}}
+		"it does not say where the list of targets is": {func(config *spec.Run) { config.NodeFile = "" }, "not where their list is"},
+		"the directory would be outside of the target": {func(config *spec.Run) { config.OnTargets.Directory = "../b" }, "can't be the name of the directory on a target"},
+		"one of its directories lies on one of its disks": {func(config *spec.Run) {
+			config.Directories = []spec.Directory{{Path: filepath.Dir(filepath.Dir(config.Ledger)) + "/targets/a/chunkserver/data", Data: "data"}}
 		}, "lie in each other"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, at := NewWithT(t), &container{root: t.TempDir()}
 			at.tell(t, spec.Member{Targets: []spec.Target{at.target(t, "a")}})
-			told := at.chunkserver()
-			c.change(&told)
-			g.Expect(at.run(t.Context(), told)).To(MatchError(ContainSubstring(c.reason)))
+			config := at.chunkserver()
+			c.change(&config)
+			g.Expect(at.run(t.Context(), config)).To(MatchError(ContainSubstring(c.reason)))
 			g.Expect(at.started).To(BeNil())
 			g.Expect(at.path("targets", "a", "chunkserver")).NotTo(BeAnExistingFile())
 		})

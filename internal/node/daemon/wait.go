@@ -28,15 +28,15 @@ const (
 )
 
 // understand refuses an invalid spec before any wait.
-func understand(told spec.Run) error {
+func understand(config spec.Run) error {
 	switch {
-	case told.OnTargets == nil:
+	case config.OnTargets == nil:
 		return nil
-	case told.NodeFile == "":
+	case config.NodeFile == "":
 		return errors.New("the spec says how to use targets (onTargets), but not where their list is (nodeFile); " +
 			"the operator and its node image must be of the same version")
-	case !plain(told.OnTargets.Directory):
-		return fmt.Errorf("%q can't be the name of the directory on a target", told.OnTargets.Directory)
+	case !plain(config.OnTargets.Directory):
+		return fmt.Errorf("%q can't be the name of the directory on a target", config.OnTargets.Directory)
 	}
 	return nil
 }
@@ -47,34 +47,34 @@ func plain(name string) bool {
 
 // here is the daemon's entry in the node file when it can start.
 type here struct {
-	told spec.Member
+	config spec.Member
 	// proven holds the targets that it starts with.
 	proven []spec.Target
 }
 
 // wait returns when the daemon can start: its entry and its targets are there. It returns at once when ctx ends.
-func wait(ctx context.Context, told spec.Run, host Host, log *slog.Logger) (here, error) {
-	if told.NodeFile == "" {
+func wait(ctx context.Context, config spec.Run, host Host, log *slog.Logger) (here, error) {
+	if config.NodeFile == "" {
 		return here{}, nil
 	}
 	node, named := host.Environment(nodeVariable)
 	if !named {
 		return here{}, fmt.Errorf("the environment variable %s, the name of this node, is not set; it comes from the pod (spec.nodeName)", nodeVariable)
 	}
-	questions := questions{owner: told.Owner, prove: host.Prove, limit: host.ProveLimit, open: map[asked]question{}}
+	questions := questions{owner: config.Owner, prove: host.Prove, limit: host.ProveLimit, open: map[asked]question{}}
 	said, rounds := "", 0
 	for {
-		found, missing := Read(told, node)
+		found, missing := Read(config, node)
 		if missing == "" {
 			faults := questions.ask(ctx, found.Targets)
 			var proven []spec.Target
-			if proven, missing = start(found.Targets, faults, told.OnTargets, rounds); missing == "" && ctx.Err() == nil {
+			if proven, missing = start(found.Targets, faults, config.OnTargets, rounds); missing == "" && ctx.Err() == nil {
 				for _, t := range found.Targets {
 					if fault := faults[t.Name]; fault != nil {
 						log.Warn("starting without a target", "target", t.Name, "reason", fault)
 					}
 				}
-				return here{told: found, proven: proven}, nil
+				return here{config: found, proven: proven}, nil
 			}
 			rounds++
 			if len(proven) == 0 {
@@ -127,9 +127,9 @@ const sameVersion = "the agent of this node and the node image of this pod are o
 
 // Read reads a daemon's entry in the node file; missing describes what is wrong with it. All such faults can be corrected while the daemon
 // waits, because the node's agent rewrites the file. It uses Owner, Daemon, NodeFile and OnTargets of told.
-func Read(told spec.Run, node string) (found spec.Member, missing string) {
-	path, member := told.NodeFile, spec.MemberName(told.Daemon)
-	describe := fmt.Sprintf("kubectl describe filesystem %s -n %s says why", told.Owner.Name, told.Owner.Namespace)
+func Read(config spec.Run, node string) (found spec.Member, missing string) {
+	path, member := config.NodeFile, spec.MemberName(config.Daemon)
+	describe := fmt.Sprintf("kubectl describe filesystem %s -n %s says why", config.Owner.Name, config.Owner.Namespace)
 	content, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -158,10 +158,10 @@ func Read(told spec.Run, node string) (found spec.Member, missing string) {
 		return found, fmt.Sprintf("%s can't be understood: %v; %s", path, err, sameVersion)
 	}
 	switch {
-	case all.FileSystem != told.Owner:
+	case all.FileSystem != config.Owner:
 		return found, fmt.Sprintf("%s is that of FileSystem %s in namespace %s with the uid %s, and this pod belongs to %s in namespace %s with the uid %s: "+
 			"the agent of this node writes it anew when that one is gone; look at the agent's log, or delete this pod where its FileSystem is gone",
-			path, all.FileSystem.Name, all.FileSystem.Namespace, all.FileSystem.UID, told.Owner.Name, told.Owner.Namespace, told.Owner.UID)
+			path, all.FileSystem.Name, all.FileSystem.Namespace, all.FileSystem.UID, config.Owner.Name, config.Owner.Namespace, config.Owner.UID)
 	case all.Node != node:
 		return found, fmt.Sprintf("%s is that of node %s, and this node is %s: it was copied, or the node has another name than before; remove the file, "+
 			"and the agent of this node writes its own", path, all.Node, node)
@@ -179,7 +179,7 @@ func Read(told spec.Run, node string) (found spec.Member, missing string) {
 	switch {
 	case found.Waits != "":
 		return found, fmt.Sprintf("%s; %s", found.Waits, describe)
-	case told.OnTargets == nil && len(found.Targets) > 0:
+	case config.OnTargets == nil && len(found.Targets) > 0:
 		return found, fmt.Sprintf("%s gives targets to %q, which does not use any; %s", path, member, sameVersion)
 	}
 	return found, ""

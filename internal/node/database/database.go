@@ -102,12 +102,12 @@ func open(path string, with url.Values) (*sql.DB, error) {
 func ask(ctx context.Context, db *sql.DB, query string) (out [][]string, err error) {
 	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says what was asked
+		return nil, err //nolint:wrapcheck // the caller adds the question
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	columns, err := rows.Columns()
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says what was asked
+		return nil, err //nolint:wrapcheck // the caller adds the question
 	}
 	for rows.Next() {
 		if len(out) == mostRows {
@@ -118,7 +118,7 @@ func ask(ctx context.Context, db *sql.DB, query string) (out [][]string, err err
 			to[i] = &values[i]
 		}
 		if err := rows.Scan(to...); err != nil {
-			return nil, err //nolint:wrapcheck // the caller says what was asked
+			return nil, err //nolint:wrapcheck // the caller adds the question
 		}
 		row := make([]string, len(columns))
 		for i, v := range values {
@@ -126,7 +126,7 @@ func ask(ctx context.Context, db *sql.DB, query string) (out [][]string, err err
 		}
 		out = append(out, row)
 	}
-	return out, rows.Err() //nolint:wrapcheck // the caller says what was asked
+	return out, rows.Err() //nolint:wrapcheck // the caller adds the question
 }
 
 // some returns the first few rows that were found.

@@ -126,7 +126,7 @@ func TestADatabaseIsCopiedAsItIsAtOneMomentWhileItIsWritten(t *testing.T) {
 	g.Expect(len(seen)).To(BeNumerically(">", 1), "it was written meanwhile")
 }
 
-func TestWhatOnlyTheLogHasIsInACopy(t *testing.T) {
+func TestACopyOfADatabaseIncludesItsLog(t *testing.T) {
 	g, path := NewWithT(t), make5(t)
 	service, err := writable(path)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -184,7 +184,7 @@ func TestACopyThatContradictsItselfIsRefused(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("the database is damaged (PRAGMA foreign_key_check): target 101 server 0; target 102 server 0")))
 }
 
-func TestWhatIsNoDatabaseIsNotCopied(t *testing.T) {
+func TestOnlyADatabaseIsCopied(t *testing.T) {
 	g, path := NewWithT(t), make5(t)
 	_, err := database.Copy(t.Context(), path+"-none", t.TempDir(), 1<<20)
 	g.Expect(err).To(MatchError(ContainSubstring("service.sqlite-none")))

@@ -46,7 +46,7 @@ func TestTwoLooksAtTheSameNodeAreTheSame(t *testing.T) {
 	g.Expect(second).To(Equal(first))
 }
 
-func TestADeviceIsKnownByWhatTheKernelSaysOfIt(t *testing.T) {
+func TestTheIdentityOfADeviceIsThatOfTheKernel(t *testing.T) {
 	g := NewWithT(t)
 	all := newMachine(t).all()
 	zero, one := int32(0), int32(1)
@@ -179,7 +179,7 @@ func TestTheNamespacesOfOneNVMeDiskAreNotTheSameDisk(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("2 devices have the serial number")))
 }
 
-func TestALookThatCouldNotBeFinishedSaysSo(t *testing.T) {
+func TestAnUnfinishedScanIsReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(m *machine)
 		says   string
@@ -306,7 +306,7 @@ func TestALongListOfSignaturesIsCutAndStaysOne(t *testing.T) {
 	}
 }
 
-func TestADeviceIsInUseWhoeverSaysSo(t *testing.T) {
+func TestADeviceIsInUseIfAnySourceShowsIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(m *machine)
 		device string
@@ -356,7 +356,7 @@ func TestADeviceIsInUseWhoeverSaysSo(t *testing.T) {
 	}
 }
 
-func TestTheWordsOfAUserClaimNoDisk(t *testing.T) {
+func TestTextsOfAUserClaimNoDisk(t *testing.T) {
 	const claim = "30 1 0:50 / /mnt rw - fuse.lustre_tgt /dev/vda rw,user_id=%s,group_id=0\n"
 	for name, c := range map[string]struct {
 		change func(m *machine)

@@ -46,7 +46,7 @@ func ReadElsewhere(path string, f format.Guarded) (string, error) {
 // Hold opens a device exclusively and only for reading. While it is open, no process on this node can mount it. why explains why the device
 // does not show a clean unmount by its last user; held is nil in that case.
 func Hold(path string, f format.Guarded) (held *os.File, why string, err error) {
-	return hold(path, func() (string, error) { return ReadNotLetGo(path, f) })
+	return hold(path, func() (string, error) { return ReadNotUnmounted(path, f) })
 }
 
 // HoldTakenOver is Hold for a device that was mounted by another machine which is now off. The device does not show a clean unmount, and
@@ -73,9 +73,10 @@ func hold(path string, ask func() (string, error)) (held *os.File, why string, e
 	return held, "", nil
 }
 
-// ReadNotLetGo reads from the device itself why it does not show a clean unmount by its last user. It is empty if the device does show it.
-func ReadNotLetGo(path string, f format.Guarded) (why string, err error) {
-	return asked(path, f.NotLetGo, "whether it was unmounted")
+// ReadNotUnmounted reads from the device itself why it does not show a clean unmount by its last user. It is empty if the device does show
+// it.
+func ReadNotUnmounted(path string, f format.Guarded) (why string, err error) {
+	return asked(path, f.NotUnmounted, "whether it was unmounted")
 }
 
 // asked reads from a device past the page cache of this node.

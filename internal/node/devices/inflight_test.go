@@ -125,7 +125,7 @@ func TestADiskOfWhichTheSizeCanNotBeReadIsListed(t *testing.T) {
 	g.Expect(m.all()["vda"].Unusable).To(ContainElement(ContainSubstring("can't read the size of vda")))
 }
 
-func TestDevicesOfWhichTheListSaysNothingAreNotUsable(t *testing.T) {
+func TestDevicesWithoutDataInTheListAreNotUsable(t *testing.T) {
 	g := NewWithT(t)
 	m := newMachine(t)
 	m.outputs["lsblk"] = Output{Code: 32}

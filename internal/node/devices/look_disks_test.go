@@ -40,8 +40,8 @@ func TestABlankDiskIsBlank(t *testing.T) {
 	g.Expect(f.ReadOnly).To(BeFalse())
 }
 
-// TestWhatIsOnADiskIsSeen covers what people keep on disks.
-func TestWhatIsOnADiskIsSeen(t *testing.T) {
+// TestTheContentOfADiskIsDetected covers what people keep on disks.
+func TestTheContentOfADiskIsDetected(t *testing.T) {
 	quick := []string{"luksFormat", "--batch-mode", "--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000", "--key-file"}
 	for name, c := range map[string]struct {
 		size  int64
@@ -108,7 +108,7 @@ func (l *lab) table(kind string, d *disk) {
 	l.run("sh", "-c", `sfdisk -q --no-reread --no-tell-kernel "$1" < "$2"`, "sh", d.path, script)
 }
 
-func TestAnExternalLogSaysWhoseItIs(t *testing.T) {
+func TestAnExternalLogNamesItsOwner(t *testing.T) {
 	g := NewWithT(t)
 	l := newLab(t)
 	data, log := l.disk(320), l.disk(80)
@@ -146,7 +146,7 @@ func TestAMountedDiskIsInUse(t *testing.T) {
 
 // Two loop devices over one file are one disk that two nodes reach: a mount by one node is visible to the other only through the data on
 // the disk.
-func TestAMountThatOnlyTheDiskShowsIsSeen(t *testing.T) {
+func TestAMountThatOnlyTheDiskShowsIsDetected(t *testing.T) {
 	g := NewWithT(t)
 	l := newLab(t)
 	there := l.disk(32)
@@ -187,7 +187,7 @@ func TestAMountThatOnlyTheDiskShowsIsSeen(t *testing.T) {
 	g.Expect(look(here).Elsewhere).To(BeEmpty(), "nothing of what was read before is believed")
 }
 
-func TestAMountThatNoProcessSeesIsSeen(t *testing.T) {
+func TestAMountThatNoProcessSeesIsDetected(t *testing.T) {
 	g := NewWithT(t)
 	l := newLab(t)
 	d := l.disk(16)
@@ -213,7 +213,7 @@ func TestTheSecondDiskOfAMountedBtrfsIsInUse(t *testing.T) {
 	g.Expect(second.look().Mounts).To(ConsistOf(at))
 }
 
-func TestPartitionsAreSeenAndWhatIsOnThem(t *testing.T) {
+func TestPartitionsAndTheirContentAreDetected(t *testing.T) {
 	g := NewWithT(t)
 	l := newLab(t)
 	d := l.disk(64)
@@ -233,7 +233,7 @@ func TestPartitionsAreSeenAndWhatIsOnThem(t *testing.T) {
 	g.Expect(f.Busy).To(ContainSubstring("O_EXCL"), "of the whole disk")
 }
 
-func TestPartitionsOfTheKernelWithoutATableAreSeen(t *testing.T) {
+func TestPartitionsOfTheKernelWithoutATableAreDetected(t *testing.T) {
 	g := NewWithT(t)
 	d := newLab(t).disk(64)
 	_, name := d.partition(1)
@@ -243,7 +243,7 @@ func TestPartitionsOfTheKernelWithoutATableAreSeen(t *testing.T) {
 	g.Expect(f.Unusable).To(says("has partitions: " + name))
 }
 
-func TestAPartitionIsFoundByItsLinkAndSaysSo(t *testing.T) {
+func TestAPartitionIsFoundByItsLinkAndIsMarkedAsPartition(t *testing.T) {
 	g := NewWithT(t)
 	l := newLab(t)
 	d := l.disk(64)
@@ -265,7 +265,7 @@ func TestAPartitionIsFoundByItsLinkAndSaysSo(t *testing.T) {
 	g.Expect(f.Signatures).To(has(d.name, "LVM2_member"), "who has the whole disk, has the partition")
 }
 
-func TestSwapInUseIsSeen(t *testing.T) {
+func TestSwapInUseIsDetected(t *testing.T) {
 	g := NewWithT(t)
 	l := newLab(t)
 	d := l.disk(16)

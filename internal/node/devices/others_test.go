@@ -35,7 +35,7 @@ func TestANodeOfNoDiskOverAFileIsNoUse(t *testing.T) {
 	NewWithT(t).Expect(m.all()["vda"].Unusable).To(BeEmpty())
 }
 
-func TestADiskThatIsReachedThroughANetworkSaysHow(t *testing.T) {
+func TestADiskShowsByWhichNetworkItIsReached(t *testing.T) {
 	g := NewWithT(t)
 	m := newMachine(t)
 	m.file("sys/devices/virtual/nvme-fabrics/ctl/nvme5/transport", "tcp\n")

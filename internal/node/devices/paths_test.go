@@ -86,7 +86,7 @@ func TestPathsToOneDiskAreOneDisk(t *testing.T) {
 	}
 }
 
-func TestWhatIsMadeOfAMultipathDeviceOverTwoDisksIsRefusedToo(t *testing.T) {
+func TestADeviceOverAMultipathDeviceOfTwoDisksIsRefusedToo(t *testing.T) {
 	m := newMachine(t)
 	m.file(unit("sdb")+"vpd_pg80", "\x00\x80\x00\x0cSHJ0804a22  ")
 	m.block("md1", "virtual", "9:1", map[string]string{"slaves/dm-0": "", "slaves/vda": ""})

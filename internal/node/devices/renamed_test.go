@@ -8,7 +8,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-func TestADiskWhoseLinkHasGoneIsTheOneWithAllThatWasRecorded(t *testing.T) {
+func TestADiskWithoutItsLinkIsFoundByItsRecordedIdentity(t *testing.T) {
 	recorded := v1alpha1.DeviceIdentity{ID: "nvme-SAMSUNG_MZQL2960HCJR_S4EWNX0R_1", Serial: "S4EWNX0R", WWN: "eui.0025385b71b0c4a1", SizeBytes: 1875385008 * 512}
 	is := func(change func(*v1alpha1.DeviceIdentity)) v1alpha1.DeviceIdentity {
 		want := recorded

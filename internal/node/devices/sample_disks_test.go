@@ -71,7 +71,7 @@ func TestADiskThatLostOnlyItsPartitionTableIsNotBlank(t *testing.T) {
 	})
 }
 
-func TestDataInTheMiddleOfADiskIsSeen(t *testing.T) {
+func TestDataInTheMiddleOfADiskIsDetected(t *testing.T) {
 	g := NewWithT(t)
 	d := newLab(t).disk(256)
 	noise := make([]byte, 8*mebibyte)

@@ -81,7 +81,7 @@ func TestDisksWithOneWWNAreOneDiskWhileTheirSerialNumbersDoNotDiffer(t *testing.
 	}
 }
 
-func TestALinkThatSeveralDisksWantIsANameOfNone(t *testing.T) {
+func TestALinkThatSeveralDisksClaimNamesNone(t *testing.T) {
 	g := NewWithT(t)
 	m := newMachine(t)
 	m.byID("nvme-SAMSUNG_MZQL2960HCJR", "nvme0n1")

@@ -56,7 +56,7 @@ func (l Looker) Watch(ctx context.Context, quiet time.Duration) (<-chan struct{}
 		<-ctx.Done()
 		_ = socket.Close() // it ends the read above
 	}()
-	return calm(ctx, events, quiet), nil
+	return debounce(ctx, events, quiet), nil
 }
 
 // loopsOfTheNode returns the loop devices that have a device node in /dev, or had one until the last message about them. The kernel sends
@@ -95,8 +95,8 @@ func (l loops) node(message []byte) bool {
 	return before || now
 }
 
-// calm sends one value, the time quiet after the first of several events.
-func calm(ctx context.Context, events <-chan struct{}, quiet time.Duration) <-chan struct{} {
+// debounce sends one value, the time quiet after the first of several events.
+func debounce(ctx context.Context, events <-chan struct{}, quiet time.Duration) <-chan struct{} {
 	out := make(chan struct{})
 	go func() {
 		defer close(out)

@@ -46,12 +46,12 @@ func TestALoopDeviceThatLeavesTheNodeCountsOnce(t *testing.T) {
 func TestManyMessagesAreOne(t *testing.T) {
 	g := NewWithT(t)
 	events := make(chan struct{}, 1)
-	calmed := calm(t.Context(), events, time.Millisecond)
+	debounced := debounce(t.Context(), events, time.Millisecond)
 	events <- struct{}{}
-	g.Eventually(calmed).WithTimeout(patience.Bound(time.Minute)).Should(Receive())
-	g.Consistently(calmed, "20ms").ShouldNot(Receive())
+	g.Eventually(debounced).WithTimeout(patience.Bound(time.Minute)).Should(Receive())
+	g.Consistently(debounced, "20ms").ShouldNot(Receive())
 	events <- struct{}{}
-	g.Eventually(calmed).WithTimeout(patience.Bound(time.Minute)).Should(Receive(), "what comes later counts again")
+	g.Eventually(debounced).WithTimeout(patience.Bound(time.Minute)).Should(Receive(), "what comes later counts again")
 	close(events)
-	g.Eventually(calmed).WithTimeout(patience.Bound(time.Minute)).Should(BeClosed())
+	g.Eventually(debounced).WithTimeout(patience.Bound(time.Minute)).Should(BeClosed())
 }

@@ -23,7 +23,7 @@ func (n node) restored() spec.Directory {
 	return spec.Directory{Path: n.path("disk", "meta"), Data: "data"}
 }
 
-func TestARestoringThatIsCutOffAnywhereIsNotUsedAndGoesOnToTheSameEnd(t *testing.T) {
+func TestAnInterruptedRestoreIsNotUsedAndCompletesLater(t *testing.T) {
 	g := NewWithT(t)
 	whole := newNode(t)
 	g.Expect(whole.prover(nil).Restore(whole.restored(), "0123abcd", fill)).To(Succeed())
@@ -111,7 +111,7 @@ func TestNothingIsRestoredOverWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestADirectoryInWhichSomethingIsMadeAgainIsNotUsedMeanwhile(t *testing.T) {
+func TestADirectoryIsNotUsedWhileItIsRestored(t *testing.T) {
 	m := marker(spec.MarkerPreparing)
 	m.Restored = "0123abcd"
 	d := directory.Decide(metadataDirectory(true), scratch, "master", "/ledger.json", directory.Facts{Marker: m})

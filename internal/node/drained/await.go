@@ -23,22 +23,22 @@ const (
 // Await returns nil when two consecutive scans, 10 s apart, found no file in the directories of the target. Empty directories don't count
 // as data. say gets a line for a person whenever the count changes. The error is a sentence: the target can't be proven or scanned, or ctx
 // has ended.
-func Await(ctx context.Context, told spec.AwaitEmpty, say func(line string)) error {
-	return await(ctx, told, say, between)
+func Await(ctx context.Context, config spec.AwaitEmpty, say func(line string)) error {
+	return await(ctx, config, say, between)
 }
 
-func await(ctx context.Context, told spec.AwaitEmpty, say func(line string), between time.Duration) error {
-	if err := understand(told); err != nil {
+func await(ctx context.Context, config spec.AwaitEmpty, say func(line string), between time.Duration) error {
+	if err := understand(config); err != nil {
 		return err
 	}
 	said, found := "", 0 // found counts the consecutive scans that found nothing
 	for {
-		left, err := lookPatiently(ctx, told)
+		left, err := lookPatiently(ctx, config)
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
 		if ctx.Err() != nil {
-			return stopped(told.Target, said)
+			return stopped(config.Target, said)
 		}
 		if left > 0 {
 			found = 0
@@ -46,7 +46,7 @@ func await(ctx context.Context, told spec.AwaitEmpty, say func(line string), bet
 			found++
 		}
 		if found == enough {
-			say(fmt.Sprintf("no file is left: the target %s is empty", told.Target.Name))
+			say(fmt.Sprintf("no file is left: the target %s is empty", config.Target.Name))
 			return nil
 		}
 		if line := describe(left); line != said {
@@ -55,7 +55,7 @@ func await(ctx context.Context, told spec.AwaitEmpty, say func(line string), bet
 		}
 		select {
 		case <-ctx.Done():
-			return stopped(told.Target, said)
+			return stopped(config.Target, said)
 		case <-time.After(between):
 		}
 	}
@@ -82,14 +82,14 @@ func describe(left int) string {
 }
 
 // lookPatiently returns when ctx ends, even if the disk does not answer.
-func lookPatiently(ctx context.Context, told spec.AwaitEmpty) (left int, err error) {
+func lookPatiently(ctx context.Context, config spec.AwaitEmpty) (left int, err error) {
 	type result struct {
 		left int
 		err  error
 	}
 	looked := make(chan result, 1)
 	go func() {
-		left, err := look(ctx, told)
+		left, err := look(ctx, config)
 		looked <- result{left, err}
 	}()
 	select {
@@ -102,22 +102,22 @@ func lookPatiently(ctx context.Context, told spec.AwaitEmpty) (left int, err err
 
 // Count counts the files in the directories of a target once, up to 10 001, after the target was proven. It returns when ctx ends, whatever
 // the disk does.
-func Count(ctx context.Context, told spec.AwaitEmpty) (int, error) {
-	if err := understand(told); err != nil {
+func Count(ctx context.Context, config spec.AwaitEmpty) (int, error) {
+	if err := understand(config); err != nil {
 		return 0, err
 	}
-	return lookPatiently(ctx, told)
+	return lookPatiently(ctx, config)
 }
 
 // understand refuses an invalid spec: the proof of the target does not cover a directory elsewhere.
-func understand(told spec.AwaitEmpty) error {
-	if len(told.Directories) == 0 {
+func understand(config spec.AwaitEmpty) error {
+	if len(config.Directories) == 0 {
 		return errors.New("the spec names no directory, so nothing would say that the target is empty; the operator and its node image must be of the same version")
 	}
-	for _, d := range told.Directories {
-		if filepath.Clean(d) != d || !strings.HasPrefix(d, told.Target.Path+"/") {
+	for _, d := range config.Directories {
+		if filepath.Clean(d) != d || !strings.HasPrefix(d, config.Target.Path+"/") {
 			return fmt.Errorf("the directory %q is not one below %s, the path of the target %s, whose proof says nothing of it; "+
-				"the operator and its node image must be of the same version", d, told.Target.Path, told.Target.Name)
+				"the operator and its node image must be of the same version", d, config.Target.Path, config.Target.Name)
 		}
 	}
 	return nil

@@ -24,24 +24,24 @@ var owner = spec.Owner{Namespace: "storage", Name: "scratch", UID: "1"}
 func aTarget(t *testing.T) spec.AwaitEmpty {
 	t.Helper()
 	path := t.TempDir()
-	told := spec.AwaitEmpty{
+	config := spec.AwaitEmpty{
 		Owner: owner, Target: spec.Target{Name: "scratch-hdd-node1", Path: path, Directory: true},
 		Directories: []string{path + "/data/chunks", path + "/data/buddymir"},
 	}
-	for _, d := range told.Directories {
+	for _, d := range config.Directories {
 		NewWithT(t).Expect(os.MkdirAll(filepath.Join(d, "u0", "5", "6"), 0o700)).To(Succeed())
 	}
 	put(t, path+"/data/targetNumID", "101\n")
-	mark(t, told, spec.Marker{Owner: owner, Component: "storage", State: spec.MarkerInitialized})
-	return told
+	mark(t, config, spec.Marker{Owner: owner, Component: "storage", State: spec.MarkerInitialized})
+	return config
 }
 
-func mark(t *testing.T, told spec.AwaitEmpty, marker spec.Marker) {
+func mark(t *testing.T, config spec.AwaitEmpty, marker spec.Marker) {
 	t.Helper()
 	marker.Version = cmp.Or(marker.Version, spec.MarkerVersion)
 	content, err := json.Marshal(marker)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	put(t, filepath.Join(told.Target.Path, spec.MarkerFile), string(content))
+	put(t, filepath.Join(config.Target.Path, spec.MarkerFile), string(content))
 }
 
 func put(t *testing.T, path, content string) {
@@ -83,17 +83,17 @@ func TestOneLookIsNotEnough(t *testing.T) {
 	g.Expect(s.all()).To(Equal([]string{sure}))
 }
 
-func TestItWaitsUntilTheLastFileIsGoneAndSaysHowManyAreLeft(t *testing.T) {
-	g, s, told := NewWithT(t), &said{}, aTarget(t)
+func TestItWaitsUntilTheLastFileIsGoneAndReportsHowManyAreLeft(t *testing.T) {
+	g, s, config := NewWithT(t), &said{}, aTarget(t)
 	files := []string{
-		filepath.Join(told.Directories[0], "0-1-2"), filepath.Join(told.Directories[0], "u0", "5", "6", "0-1-1"),
-		filepath.Join(told.Directories[1], "u0", "5", "0-1-3"),
+		filepath.Join(config.Directories[0], "0-1-2"), filepath.Join(config.Directories[0], "u0", "5", "6", "0-1-1"),
+		filepath.Join(config.Directories[1], "u0", "5", "0-1-3"),
 	}
 	for _, f := range files {
 		put(t, f, "")
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- await(t.Context(), told, s.say, time.Millisecond) }()
+	go func() { ended <- await(t.Context(), config, s.say, time.Millisecond) }()
 	for i, line := range []string{"3 files are left", "2 files are left", "1 file is left"} {
 		g.Eventually(s.all).WithTimeout(patience.Bound(time.Minute)).Should(HaveLen(i + 1))
 		g.Expect(s.all()[i]).To(Equal(line))
@@ -104,10 +104,10 @@ func TestItWaitsUntilTheLastFileIsGoneAndSaysHowManyAreLeft(t *testing.T) {
 	g.Expect(s.all()).To(Equal([]string{"3 files are left", "2 files are left", "1 file is left", sure, empty}))
 }
 
-func TestAFileThatComesBackBeginsTheCountAnew(t *testing.T) {
-	g, s, told := NewWithT(t), &said{}, aTarget(t)
-	file := filepath.Join(told.Directories[0], "0-1-2")
-	g.Expect(await(t.Context(), told, func(line string) {
+func TestAFileThatComesBackRestartsTheCount(t *testing.T) {
+	g, s, config := NewWithT(t), &said{}, aTarget(t)
+	file := filepath.Join(config.Directories[0], "0-1-2")
+	g.Expect(await(t.Context(), config, func(line string) {
 		s.say(line)
 		switch {
 		case line == sure && len(s.all()) == 1:
@@ -119,7 +119,7 @@ func TestAFileThatComesBackBeginsTheCountAnew(t *testing.T) {
 	g.Expect(s.all()).To(Equal([]string{sure, "1 file is left", sure, empty}))
 }
 
-func TestWhatCountsAsAFile(t *testing.T) {
+func TestWhichEntriesCountAsFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		make func(t *testing.T, directory string)
 		left int
@@ -147,9 +147,9 @@ func TestWhatCountsAsAFile(t *testing.T) {
 		}, most + 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, told := NewWithT(t), aTarget(t)
-			c.make(t, told.Directories[0])
-			g.Expect(look(t.Context(), told)).To(Equal(c.left))
+			g, config := NewWithT(t), aTarget(t)
+			c.make(t, config.Directories[0])
+			g.Expect(look(t.Context(), config)).To(Equal(c.left))
 		})
 	}
 	g := NewWithT(t)
@@ -159,91 +159,91 @@ func TestWhatCountsAsAFile(t *testing.T) {
 
 func TestATargetIsNotCalledEmptyWhen(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(t *testing.T, told *spec.AwaitEmpty)
+		change func(t *testing.T, config *spec.AwaitEmpty)
 		reason string
 	}{
-		"a directory is not there": {func(t *testing.T, told *spec.AwaitEmpty) {
+		"a directory is not there": {func(t *testing.T, config *spec.AwaitEmpty) {
 			t.Helper()
-			NewWithT(t).Expect(os.RemoveAll(told.Directories[1])).To(Succeed())
+			NewWithT(t).Expect(os.RemoveAll(config.Directories[1])).To(Succeed())
 		}, "data/buddymir: no such file or directory; whether it is empty can't be said"},
-		"a directory is a link": {func(t *testing.T, told *spec.AwaitEmpty) {
+		"a directory is a link": {func(t *testing.T, config *spec.AwaitEmpty) {
 			t.Helper()
 			g := NewWithT(t)
-			g.Expect(os.RemoveAll(told.Directories[1])).To(Succeed())
-			g.Expect(os.Symlink(t.TempDir(), told.Directories[1])).To(Succeed())
+			g.Expect(os.RemoveAll(config.Directories[1])).To(Succeed())
+			g.Expect(os.Symlink(t.TempDir(), config.Directories[1])).To(Succeed())
 		}, "can't look into"},
-		"the way to it is a link": {func(t *testing.T, told *spec.AwaitEmpty) {
+		"the way to it is a link": {func(t *testing.T, config *spec.AwaitEmpty) {
 			t.Helper()
 			g, elsewhere := NewWithT(t), t.TempDir()
-			g.Expect(os.Rename(told.Target.Path+"/data", elsewhere+"/data")).To(Succeed())
-			g.Expect(os.Symlink(elsewhere+"/data", told.Target.Path+"/data")).To(Succeed())
+			g.Expect(os.Rename(config.Target.Path+"/data", elsewhere+"/data")).To(Succeed())
+			g.Expect(os.Symlink(elsewhere+"/data", config.Target.Path+"/data")).To(Succeed())
 		}, "can't look into"},
-		"the target is a link": {func(t *testing.T, told *spec.AwaitEmpty) {
+		"the target is a link": {func(t *testing.T, config *spec.AwaitEmpty) {
 			t.Helper()
 			link := filepath.Join(t.TempDir(), "link")
-			NewWithT(t).Expect(os.Symlink(told.Target.Path, link)).To(Succeed())
-			told.Target.Path, told.Directories = link, []string{link + "/data/chunks"}
+			NewWithT(t).Expect(os.Symlink(config.Target.Path, link)).To(Succeed())
+			config.Target.Path, config.Directories = link, []string{link + "/data/chunks"}
 		}, "can't open"},
-		"it is not there": {func(_ *testing.T, told *spec.AwaitEmpty) {
-			told.Target.Path, told.Directories = "/no/such/target", []string{"/no/such/target/chunks"}
+		"it is not there": {func(_ *testing.T, config *spec.AwaitEmpty) {
+			config.Target.Path, config.Directories = "/no/such/target", []string{"/no/such/target/chunks"}
 		}, "can't open /no/such/target"},
-		"it has no marker": {func(t *testing.T, told *spec.AwaitEmpty) {
+		"it has no marker": {func(t *testing.T, config *spec.AwaitEmpty) {
 			t.Helper()
-			NewWithT(t).Expect(os.Remove(filepath.Join(told.Target.Path, spec.MarkerFile))).To(Succeed())
+			NewWithT(t).Expect(os.Remove(filepath.Join(config.Target.Path, spec.MarkerFile))).To(Succeed())
 		}, "has no marker"},
-		"its marker is a link": {func(t *testing.T, told *spec.AwaitEmpty) {
+		"its marker is a link": {func(t *testing.T, config *spec.AwaitEmpty) {
 			t.Helper()
-			g, marker := NewWithT(t), filepath.Join(told.Target.Path, spec.MarkerFile)
+			g, marker := NewWithT(t), filepath.Join(config.Target.Path, spec.MarkerFile)
 			g.Expect(os.Rename(marker, marker+".old")).To(Succeed())
 			g.Expect(os.Symlink(marker+".old", marker)).To(Succeed())
 		}, "has no marker"},
-		"its marker is damaged": {func(t *testing.T, told *spec.AwaitEmpty) {
+		"its marker is damaged": {func(t *testing.T, config *spec.AwaitEmpty) {
 			t.Helper()
-			put(t, filepath.Join(told.Target.Path, spec.MarkerFile), "{")
+			put(t, filepath.Join(config.Target.Path, spec.MarkerFile), "{")
 		}, "has a damaged marker"},
-		"its marker is of a newer operator": {func(t *testing.T, told *spec.AwaitEmpty) {
+		"its marker is of a newer operator": {func(t *testing.T, config *spec.AwaitEmpty) {
 			t.Helper()
-			mark(t, *told, spec.Marker{Version: spec.MarkerVersion + 1, Owner: owner, State: spec.MarkerInitialized})
+			mark(t, *config, spec.Marker{Version: spec.MarkerVersion + 1, Owner: owner, State: spec.MarkerInitialized})
 		}, "the program is older than the file"},
-		"it is another FileSystem's": {func(t *testing.T, told *spec.AwaitEmpty) {
+		"it is another FileSystem's": {func(t *testing.T, config *spec.AwaitEmpty) {
 			t.Helper()
-			mark(t, *told, spec.Marker{Owner: spec.Owner{Namespace: "storage", Name: "home", UID: "2"}, State: spec.MarkerInitialized})
+			mark(t, *config, spec.Marker{Owner: spec.Owner{Namespace: "storage", Name: "home", UID: "2"}, State: spec.MarkerInitialized})
 		}, "belongs to the FileSystem storage/home"},
-		"it is that of an earlier FileSystem": {func(t *testing.T, told *spec.AwaitEmpty) {
+		"it is that of an earlier FileSystem": {func(t *testing.T, config *spec.AwaitEmpty) {
 			t.Helper()
-			mark(t, *told, spec.Marker{Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: "0"}, State: spec.MarkerInitialized})
+			mark(t, *config, spec.Marker{Owner: spec.Owner{Namespace: "storage", Name: "scratch", UID: "0"}, State: spec.MarkerInitialized})
 		}, "(uid 0), not to storage/scratch (uid 1)"},
-		"it was never used": {func(t *testing.T, told *spec.AwaitEmpty) {
+		"it was never used": {func(t *testing.T, config *spec.AwaitEmpty) {
 			t.Helper()
-			mark(t, *told, spec.Marker{Owner: owner, State: spec.MarkerPreparing})
+			mark(t, *config, spec.Marker{Owner: owner, State: spec.MarkerPreparing})
 		}, "was never initialized"},
-		"no directory is named": {func(_ *testing.T, told *spec.AwaitEmpty) { told.Directories = nil }, "names no directory"},
-		"a directory lies elsewhere": {func(t *testing.T, told *spec.AwaitEmpty) {
+		"no directory is named": {func(_ *testing.T, config *spec.AwaitEmpty) { config.Directories = nil }, "names no directory"},
+		"a directory lies elsewhere": {func(t *testing.T, config *spec.AwaitEmpty) {
 			t.Helper()
-			told.Directories = append(told.Directories, t.TempDir())
+			config.Directories = append(config.Directories, t.TempDir())
 		}, "is not one below"},
-		"a directory leads out of it": {func(_ *testing.T, told *spec.AwaitEmpty) {
-			told.Directories = append(told.Directories, told.Target.Path+"/../x")
+		"a directory leads out of it": {func(_ *testing.T, config *spec.AwaitEmpty) {
+			config.Directories = append(config.Directories, config.Target.Path+"/../x")
 		}, "is not one below"},
-		"a disk is not provisioned": {func(_ *testing.T, told *spec.AwaitEmpty) { told.Target.Directory = false }, "is not provisioned yet"},
-		"a disk is not mounted": {func(_ *testing.T, told *spec.AwaitEmpty) {
-			told.Target.Directory, told.Target.UUID = false, "0a1b2c3d-0000-4000-8000-0000000000aa"
+		"a disk is not provisioned": {func(_ *testing.T, config *spec.AwaitEmpty) { config.Target.Directory = false }, "is not provisioned yet"},
+		"a disk is not mounted": {func(_ *testing.T, config *spec.AwaitEmpty) {
+			config.Target.Directory, config.Target.UUID = false, "0a1b2c3d-0000-4000-8000-0000000000aa"
 		}, "is not mounted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, s, told := NewWithT(t), &said{}, aTarget(t)
-			c.change(t, &told)
-			g.Expect(await(t.Context(), told, s.say, time.Millisecond)).To(MatchError(ContainSubstring(c.reason)))
+			g, s, config := NewWithT(t), &said{}, aTarget(t)
+			c.change(t, &config)
+			g.Expect(await(t.Context(), config, s.say, time.Millisecond)).To(MatchError(ContainSubstring(c.reason)))
 			g.Expect(s.all()).To(BeEmpty())
 		})
 	}
 }
 
 func TestATargetThatGoesWhileItIsWaitedForIsNotEmpty(t *testing.T) {
-	g, s, told := NewWithT(t), &said{}, aTarget(t)
-	err := await(t.Context(), told, func(line string) {
+	g, s, config := NewWithT(t), &said{}, aTarget(t)
+	err := await(t.Context(), config, func(line string) {
 		s.say(line)
-		g.Expect(os.Remove(filepath.Join(told.Target.Path, spec.MarkerFile))).To(Succeed())
+		g.Expect(os.Remove(filepath.Join(config.Target.Path, spec.MarkerFile))).To(Succeed())
 	}, time.Millisecond)
 	g.Expect(err).To(MatchError(ContainSubstring("has no marker")))
 	g.Expect(s.all()).To(Equal([]string{sure}))

@@ -37,47 +37,47 @@ func aDisk(t *testing.T) spec.AwaitEmpty {
 		for exec.Command("umount", path).Run() == nil {
 		}
 	})
-	told := spec.AwaitEmpty{
+	config := spec.AwaitEmpty{
 		Owner: owner, Target: spec.Target{Name: "scratch-hdd-node1", Path: path, UUID: uuid}, Directories: []string{path + "/storage/data/chunks"},
 	}
-	marker, err := json.Marshal(spec.TargetMarker{Version: spec.TargetMarkerVersion, Owner: owner, Target: told.Target.Name, UUID: uuid})
+	marker, err := json.Marshal(spec.TargetMarker{Version: spec.TargetMarkerVersion, Owner: owner, Target: config.Target.Name, UUID: uuid})
 	g.Expect(err).NotTo(HaveOccurred())
 	put(t, filepath.Join(path, spec.TargetMarkerFile), string(marker))
-	g.Expect(os.MkdirAll(told.Directories[0], 0o700)).To(Succeed())
-	return told
+	g.Expect(os.MkdirAll(config.Directories[0], 0o700)).To(Succeed())
+	return config
 }
 
 func TestARealDiskIsEmptyWhenItHoldsNoFile(t *testing.T) {
-	g, s, told := NewWithT(t), &said{}, aDisk(t)
-	put(t, told.Directories[0]+"/0-1-2", "")
-	g.Expect(look(t.Context(), told)).To(Equal(1))
-	g.Expect(os.Remove(told.Directories[0] + "/0-1-2")).To(Succeed())
-	g.Expect(await(t.Context(), told, s.say, time.Millisecond)).To(Succeed())
+	g, s, config := NewWithT(t), &said{}, aDisk(t)
+	put(t, config.Directories[0]+"/0-1-2", "")
+	g.Expect(look(t.Context(), config)).To(Equal(1))
+	g.Expect(os.Remove(config.Directories[0] + "/0-1-2")).To(Succeed())
+	g.Expect(await(t.Context(), config, s.say, time.Millisecond)).To(Succeed())
 	g.Expect(s.all()).To(Equal([]string{sure, empty}))
 }
 
 func TestARealDiskIsNotCalledEmptyWhen(t *testing.T) {
 	t.Run("it is unmounted, and the same directories are below", func(t *testing.T) {
-		g, told := NewWithT(t), aDisk(t)
-		command(t, "umount", told.Target.Path)
-		g.Expect(os.MkdirAll(told.Directories[0], 0o700)).To(Succeed())
-		_, err := look(t.Context(), told)
+		g, config := NewWithT(t), aDisk(t)
+		command(t, "umount", config.Target.Path)
+		g.Expect(os.MkdirAll(config.Directories[0], 0o700)).To(Succeed())
+		_, err := look(t.Context(), config)
 		g.Expect(err).To(MatchError(ContainSubstring("is not mounted")))
 	})
 	t.Run("another filesystem is mounted in it, which is not counted", func(t *testing.T) {
-		g, told := NewWithT(t), aDisk(t)
-		inside := told.Directories[0] + "/u0"
+		g, config := NewWithT(t), aDisk(t)
+		inside := config.Directories[0] + "/u0"
 		g.Expect(os.Mkdir(inside, 0o700)).To(Succeed())
 		command(t, "mount", "-t", "tmpfs", "tmpfs", inside)
 		t.Cleanup(func() { command(t, "umount", inside) })
-		_, err := look(t.Context(), told)
+		_, err := look(t.Context(), config)
 		g.Expect(err).To(MatchError(And(ContainSubstring(inside), ContainSubstring("is another filesystem than the target"))))
 	})
 	t.Run("a directory of it is a mount", func(t *testing.T) {
-		g, told := NewWithT(t), aDisk(t)
-		command(t, "mount", "-t", "tmpfs", "tmpfs", told.Directories[0])
-		t.Cleanup(func() { command(t, "umount", told.Directories[0]) })
-		_, err := look(t.Context(), told)
+		g, config := NewWithT(t), aDisk(t)
+		command(t, "mount", "-t", "tmpfs", "tmpfs", config.Directories[0])
+		t.Cleanup(func() { command(t, "umount", config.Directories[0]) })
+		_, err := look(t.Context(), config)
 		g.Expect(err).To(MatchError(ContainSubstring("is another filesystem than the target")))
 	})
 }

@@ -22,17 +22,17 @@ import (
 const most = 10_000
 
 // look counts the files in the directories, up to one more than most.
-func look(ctx context.Context, told spec.AwaitEmpty) (int, error) {
-	if err := proof.Prove(told.Target, told.Owner); err != nil {
+func look(ctx context.Context, config spec.AwaitEmpty) (int, error) {
+	if err := proof.Prove(config.Target, config.Owner); err != nil {
 		return 0, err
 	}
-	top, err := open(unix.AT_FDCWD, told.Target.Path)
+	top, err := open(unix.AT_FDCWD, config.Target.Path)
 	if err != nil {
-		return 0, fmt.Errorf("target %s: can't open %s: %w", told.Target.Name, told.Target.Path, err)
+		return 0, fmt.Errorf("target %s: can't open %s: %w", config.Target.Name, config.Target.Path, err)
 	}
 	defer top.Close()
-	if told.Target.Directory {
-		if err := proveDirectory(top, told); err != nil {
+	if config.Target.Directory {
+		if err := proveDirectory(top, config); err != nil {
 			return 0, err
 		}
 	}
@@ -40,18 +40,18 @@ func look(ctx context.Context, told spec.AwaitEmpty) (int, error) {
 	if c.device, err = deviceOf(top); err != nil {
 		return 0, err
 	}
-	for _, path := range told.Directories {
-		if err := c.below(top, strings.Split(strings.TrimPrefix(path, told.Target.Path+"/"), "/")); err != nil {
-			return 0, fmt.Errorf("target %s: %w", told.Target.Name, err)
+	for _, path := range config.Directories {
+		if err := c.below(top, strings.Split(strings.TrimPrefix(path, config.Target.Path+"/"), "/")); err != nil {
+			return 0, fmt.Errorf("target %s: %w", config.Target.Name, err)
 		}
 	}
 	return c.files, nil
 }
 
 // proveDirectory checks the marker of a directory on the node: its owner, and that it is initialized.
-func proveDirectory(top *os.File, told spec.AwaitEmpty) error {
+func proveDirectory(top *os.File, config spec.AwaitEmpty) error {
 	refuse := func(format string, arguments ...any) error {
-		return fmt.Errorf("target %s at %s %s", told.Target.Name, told.Target.Path, fmt.Sprintf(format, arguments...))
+		return fmt.Errorf("target %s at %s %s", config.Target.Name, config.Target.Path, fmt.Sprintf(format, arguments...))
 	}
 	// A pipe in its place must not block the open.
 	fd, err := unix.Openat(int(top.Fd()), spec.MarkerFile, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -75,9 +75,9 @@ func proveDirectory(top *os.File, told spec.AwaitEmpty) error {
 		return refuse("has a damaged marker %s (%v); restore it", spec.MarkerFile, err)
 	}
 	switch {
-	case marker.Owner != told.Owner:
+	case marker.Owner != config.Owner:
 		return refuse("belongs to the FileSystem %s/%s (uid %s), not to %s/%s (uid %s): %s says so; bring the right directory back", marker.Owner.Namespace,
-			marker.Owner.Name, marker.Owner.UID, told.Owner.Namespace, told.Owner.Name, told.Owner.UID, spec.MarkerFile)
+			marker.Owner.Name, marker.Owner.UID, config.Owner.Namespace, config.Owner.Name, config.Owner.UID, spec.MarkerFile)
 	case marker.State != spec.MarkerInitialized:
 		return refuse("was never initialized to its end (%s says %q), so it says nothing of the target's data", spec.MarkerFile, marker.State)
 	}

@@ -67,7 +67,7 @@ func TestADirectoryIsNotMadeOverAFile(t *testing.T) {
 	g.Expect(writer(nil).Directory(filepath.Join(path, "below"), durable.Ownership{Mode: 0o750})).NotTo(Succeed())
 }
 
-func TestAFileWhoseDirectoryIsMissingIsAnErrorThatNamesIt(t *testing.T) {
+func TestAFileInAMissingDirectoryIsAnErrorThatNamesIt(t *testing.T) {
 	g, path := NewWithT(t), filepath.Join(t.TempDir(), "no", "file")
 	g.Expect(writer(nil).File(path, nil, durable.Ownership{})).To(MatchError(And(HavePrefix("can't write "+path), HaveSuffix("no such file or directory"))))
 }
@@ -111,7 +111,7 @@ func TestAFileThatIsMadeIsWholeOrNotThereWhereverItIsKilled(t *testing.T) {
 	}
 }
 
-func TestWhatAKilledMakingHasLeftIsForgotten(t *testing.T) {
+func TestTheLeftoversOfAKilledInitializationAreIgnored(t *testing.T) {
 	g, path := NewWithT(t), filepath.Join(t.TempDir(), "file")
 	killed := errors.New("killed")
 	err := writer(nil).Made(path, durable.Ownership{Mode: 0o640}, durable.Making{Make: func(path string) error {

@@ -158,7 +158,7 @@ func TestAStoreThatIsBusyIsAskedAgain(t *testing.T) {
 	g.Expect(backend.Object(t, "results.csv")).To(Equal("point\n"))
 }
 
-func TestWhatIsRefusedIsAskedOnceAndSaidWithoutTheSecret(t *testing.T) {
+func TestARefusedRequestIsMadeOnceAndReportedWithoutTheSecret(t *testing.T) {
 	for name, test := range map[string]struct {
 		bucket, access, secret string
 		says                   string

@@ -10,7 +10,7 @@ type Guarded interface {
 	// empty if no machine has, and for a filesystem without this protection. The data must be read from the disk, and not from the memory of
 	// this node.
 	MountedBy(disk io.ReaderAt) (who string, err error)
-	// NotLetGo returns why a disk that two nodes reach does not show that it was unmounted, empty if it does. A disk that can't show this
+	// NotUnmounted returns why a disk that two nodes reach does not show that it was unmounted, empty if it does. A disk that can't show this
 	// can't be shared by two nodes.
-	NotLetGo(disk io.ReaderAt) (why string, err error)
+	NotUnmounted(disk io.ReaderAt) (why string, err error)
 }

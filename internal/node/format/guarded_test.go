@@ -33,7 +33,7 @@ func guarded(g *WithT, sequence uint32) (disk []byte, f format.Guarded) {
 
 const mmp = 0x004d4d50
 
-func TestADiskSaysWhichMachineHasItMounted(t *testing.T) {
+func TestADiskShowsWhichMachineHasItMounted(t *testing.T) {
 	for name, c := range map[string]struct {
 		sequence uint32
 		says     string
@@ -57,7 +57,7 @@ func TestADiskSaysWhichMachineHasItMounted(t *testing.T) {
 	}
 }
 
-func TestADiskWithoutTheProtectionSaysNothing(t *testing.T) {
+func TestADiskWithoutTheProtectionShowsNoHolder(t *testing.T) {
 	g := NewWithT(t)
 	disk, f := guarded(g, 1)
 	for name, change := range map[string]func(super []byte){
@@ -108,7 +108,7 @@ func TestADiskShowsThatItWasUnmounted(t *testing.T) {
 			g := NewWithT(t)
 			disk, f := guarded(g, c.sequence)
 			c.change(disk[1024:])
-			why, err := f.NotLetGo(bytes.NewReader(disk))
+			why, err := f.NotUnmounted(bytes.NewReader(disk))
 			g.Expect(err).NotTo(HaveOccurred())
 			if c.says == "" {
 				g.Expect(why).To(BeEmpty())
@@ -128,7 +128,7 @@ func TestADiskThatCantBeReadDoesNotShowThatItWasUnmounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			disk, f := guarded(g, 0xff4d4d50)
-			_, err := f.NotLetGo(bytes.NewReader(change(disk)))
+			_, err := f.NotUnmounted(bytes.NewReader(change(disk)))
 			g.Expect(err).To(HaveOccurred())
 		})
 	}

@@ -63,9 +63,9 @@ func isDefaults(path string) bool {
 	return filepath.Base(path) == "format.go" && filepath.Dir(filepath.Dir(path)) == backends
 }
 
-// TestNobodyElseNamesAFormat reads the shipped code, and not the packages that help tests. It leaves out the API, which lists the names
+// TestOnlyDriversNameAFormat reads the shipped code, and not the packages that help tests. It leaves out the API, which lists the names
 // that a user may write.
-func TestNobodyElseNamesAFormat(t *testing.T) {
+func TestOnlyDriversNameAFormat(t *testing.T) {
 	g := NewWithT(t)
 	read := 0
 	for _, top := range []string{"benchmarks", "cmd", "controllers", "internal"} {

@@ -41,7 +41,7 @@ func TestTheHealthOfRecordedDisksIsRead(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithADiskIsNamed(t *testing.T) {
+func TestProblemsOfADiskAreNamed(t *testing.T) {
 	nvme := func(warning, used int) string {
 		s := strings.Replace(recorded(t, "nvme"), `"critical_warning":0`, fmt.Sprintf(`"critical_warning":%d`, warning), 1)
 		s = strings.Replace(s, `"passed":true`, fmt.Sprintf(`"passed":%t`, warning == 0), 1)

@@ -269,7 +269,7 @@ func TestTheSummaryCountsDisksAndWhatCanBeUsed(t *testing.T) {
 	}))
 }
 
-func TestTheSameNodeGivesTheSameBytes(t *testing.T) {
+func TestTheSameNodeResultsInTheSameBytes(t *testing.T) {
 	g := NewWithT(t)
 	n := newNode(t)
 	n.collector.Daemons = func(context.Context) ([]v1alpha1.DaemonPlacement, []string) {
@@ -287,7 +287,7 @@ func TestTheSameNodeGivesTheSameBytes(t *testing.T) {
 	g.Expect(status.Problems).To(Equal([]string{"a", "something of the disks", "z"}))
 }
 
-func TestWhatCannotBeFoundOutIsAProblemAndTheRestIsThere(t *testing.T) {
+func TestAnUnknownValueIsAProblemAndTheRestIsThere(t *testing.T) {
 	g := NewWithT(t)
 	n := newNode(t)
 	g.Expect(os.RemoveAll(filepath.Join(n.root, "sys/devices/system/cpu/online"))).To(Succeed())

@@ -7,7 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestANodeWhoseStateIsNotOnASharedMountIsSaid(t *testing.T) {
+func TestANodeWithoutASharedMountOfItsStateIsReported(t *testing.T) {
 	const (
 		root                = "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/root rw\n"
 		private             = "22 1 8:1 / / rw,relatime - ext4 /dev/root rw\n"

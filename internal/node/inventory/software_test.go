@@ -88,7 +88,7 @@ func (n *kernelNode) remove(path string) {
 	NewWithT(n).Expect(os.RemoveAll(filepath.Join(n.root, path))).To(Succeed())
 }
 
-func TestWhatANodeHasOfAFilesystemInTheKernel(t *testing.T) {
+func TestTheSoftwareOfAKernelFilesystemOnANode(t *testing.T) {
 	g := NewWithT(t)
 	n := newKernelNode(t)
 	status := n.collector.Collect(t.Context())
@@ -193,7 +193,7 @@ func TestAProgramOfAnOldReleaseHasNoVersion(t *testing.T) {
 	g.Expect(status.Problems).To(Equal([]string{"something of the disks"}))
 }
 
-func TestWhatAProgramDoesNotSayIsAProblemAndTheRestIsThere(t *testing.T) {
+func TestAMissingValueIsAProblemAndTheRestIsThere(t *testing.T) {
 	g := NewWithT(t)
 	n := newKernelNode(t)
 	n.prints["/usr/sbin/kctl list_nids"] = devices.Output{Code: 22, Stderr: []byte("IOC_LIBCFS_GET_NI error 22: Invalid argument\nmore\n")}
@@ -208,7 +208,7 @@ func TestWhatAProgramDoesNotSayIsAProblemAndTheRestIsThere(t *testing.T) {
 	))
 }
 
-func TestWhatProgramsSayStaysWithinTheLimitsOfTheAPI(t *testing.T) {
+func TestMessagesOfProgramsStayWithinTheLimitsOfTheAPI(t *testing.T) {
 	g := NewWithT(t)
 	n := newKernelNode(t)
 	n.prints["/usr/sbin/kctl --version"] = devices.Output{Stdout: []byte("lctl 2." + strings.Repeat("1", 100) + "\n")}
@@ -222,7 +222,7 @@ func TestWhatProgramsSayStaysWithinTheLimitsOfTheAPI(t *testing.T) {
 	g.Expect(len(found.MissingForServers)).To(BeNumerically("<=", 1024))
 }
 
-func TestTheSameSoftwareGivesTheSameBytes(t *testing.T) {
+func TestTheSameSoftwareResultsInTheSameBytes(t *testing.T) {
 	g := NewWithT(t)
 	n := newKernelNode(t)
 	n.file("sys/module/kfs/version", "2.15.5\n")

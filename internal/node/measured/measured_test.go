@@ -43,7 +43,7 @@ func TestClocksThatDifferByMoreThanAHundredthOfARepetitionAreNamed(t *testing.T)
 	}
 }
 
-func TestAReportSaysHowFarClocksAreApart(t *testing.T) {
+func TestAReportShowsHowFarClocksAreApart(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(measured.Report{at("a", 0, time.Millisecond), at("b", 5*time.Millisecond, time.Millisecond)}.Clocks()).
 		To(Equal("the clocks of 2 clients differ by at most 7ms"))

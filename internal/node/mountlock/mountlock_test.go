@@ -50,7 +50,7 @@ func TestALockThatIsNotThereIsNotTaken(t *testing.T) {
 }
 
 // A killed server leaves its mount in progress, and the kernel may complete it at any time.
-func TestALockLastsAsLongAsTheProgramThatItWasGivenTo(t *testing.T) {
+func TestALockLastsAsLongAsTheProgramThatGotIt(t *testing.T) {
 	g, path := NewWithT(t), made(t)
 	lock, err := mountlock.Take(path)
 	g.Expect(err).NotTo(HaveOccurred())

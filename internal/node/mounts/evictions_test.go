@@ -56,7 +56,7 @@ func TestEachEvictionCountsOnce(t *testing.T) {
 	g.Expect(err).To(MatchError("the node has no lctl"))
 }
 
-func TestEvictionsAreSaid(t *testing.T) {
+func TestEvictionsAreReported(t *testing.T) {
 	g := NewWithT(t)
 	says, fails := states(""), error(nil)
 	e := counter(t, &says, &fails)

@@ -195,7 +195,7 @@ func TestARealFilesystemOfAnotherIsNotTouched(t *testing.T) {
 	g.Expect(at(path)).To(Equal([]Entry{{"tmpfs", "somebody-else"}}))
 }
 
-func TestAFilesystemThatThisKernelDoesNotHaveIsSaid(t *testing.T) {
+func TestAFilesystemThatTheKernelLacksIsReported(t *testing.T) {
 	g, path := NewWithT(t), mountPoint(t)
 	s := supervise(t, spec.Mount{Path: path, FSType: "examplefs", Kernel: true, Command: []string{"mount", "-t", "examplefs", "examplefs_nodev", path}}, hurried)
 	g.Eventually(s.ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(MatchError(ContainSubstring("this node's kernel has no filesystem examplefs: "))))
@@ -205,7 +205,7 @@ func TestAFilesystemThatThisKernelDoesNotHaveIsSaid(t *testing.T) {
 
 // The inner filesystem is in a file on the outer one. While the outer one is frozen, a write of the inner one blocks in the kernel and its
 // process can't be killed, as with unreachable servers.
-func TestTrap12ARealMountWhoseDiskDoesNotAnswer(t *testing.T) {
+func TestTrap12ARealMountOfADiskThatDoesNotAnswer(t *testing.T) {
 	g, directory := NewWithT(t), t.TempDir()
 	outer, path := filepath.Join(directory, "outer"), mountPoint(t)
 	g.Expect(os.Mkdir(outer, 0o700)).To(Succeed())
@@ -290,7 +290,7 @@ func TestAProgramOfTheNodeMountsAfterTheNetworkIsUp(t *testing.T) {
 func TestCommandsAreRunOnTheNode(t *testing.T) {
 	g := NewWithT(t)
 	var output bytes.Buffer
-	told := spec.Configure{Host: true, Commands: []spec.Command{{Argv: []string{"sh", "-c", "echo on the node: $ON_NODE"}}}}
-	g.Expect(Configure(t.Context(), told, os.LookupEnv, &output, slog.New(slog.DiscardHandler))).To(Succeed())
+	config := spec.Configure{Host: true, Commands: []spec.Command{{Argv: []string{"sh", "-c", "echo on the node: $ON_NODE"}}}}
+	g.Expect(Configure(t.Context(), config, os.LookupEnv, &output, slog.New(slog.DiscardHandler))).To(Succeed())
 	g.Expect(output.String()).To(Equal("on the node: yes\n"))
 }

@@ -29,7 +29,7 @@ const (
 
 // quiet checks whether other clients have files open on some servers.
 type quiet struct {
-	told                      spec.Quiet
+	config                    spec.Quiet
 	client, session, answered *regexp.Regexp
 	// others holds the names of the clients that existed before this process mounted, by id.
 	others map[string]string
@@ -38,14 +38,15 @@ type quiet struct {
 }
 
 // newQuiet reads the current clients.
-func newQuiet(ctx context.Context, told spec.Quiet) (*quiet, error) {
-	q := &quiet{told: told, others: map[string]string{}, pause: betweenLooks}
+func newQuiet(ctx context.Context, config spec.Quiet) (*quiet, error) {
+	q := &quiet{config: config, others: map[string]string{}, pause: betweenLooks}
 	for _, e := range []struct {
 		text   string
 		groups []string
 		into   **regexp.Regexp
 	}{
-		{told.Client, []string{"id", "name"}, &q.client}, {told.Session, []string{"id", "files"}, &q.session}, {told.Answered, nil, &q.answered},
+		{config.Client, []string{"id", "name"}, &q.client}, {config.Session, []string{"id", "files"}, &q.session},
+		{config.Answered, nil, &q.answered},
 	} {
 		compiled, err := regexp.Compile(e.text)
 		if err != nil {
@@ -58,7 +59,7 @@ func newQuiet(ctx context.Context, told spec.Quiet) (*quiet, error) {
 		}
 		*e.into = compiled
 	}
-	listed, err := printed(ctx, told.Clients)
+	listed, err := printed(ctx, config.Clients)
 	if err != nil {
 		return nil, fmt.Errorf("nothing is done, because nobody says which clients there are: %w", err)
 	}
@@ -79,7 +80,7 @@ type session struct{ id, files string }
 
 // look fails if other clients have files open. While a command uses this process's mount, one new client is expected to be this mount.
 func (q *quiet) look(ctx context.Context, used bool) error {
-	servers := append([]spec.QuietServer{{Server: q.told.Server, Open: q.told.Open}}, q.told.Also...)
+	servers := append([]spec.QuietServer{{Server: q.config.Server, Open: q.config.Open}}, q.config.Also...)
 	sessions, came := make([][]session, len(servers)), map[string]bool{}
 	for i, server := range servers {
 		var err error

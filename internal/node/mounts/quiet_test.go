@@ -16,15 +16,15 @@ import (
 
 // watched is a server whose list of open files is a file, with clients from another file.
 type watched struct {
-	g    *WithT
-	dir  string
-	told spec.Quiet
+	g      *WithT
+	dir    string
+	config spec.Quiet
 }
 
 func newWatched(t *testing.T) *watched {
 	t.Helper()
 	w := &watched{g: NewWithT(t), dir: t.TempDir()}
-	w.told = spec.Quiet{
+	w.config = spec.Quiet{
 		Server:  "storage server 3",
 		Clients: []string{"cat", w.path("clients")}, Client: `(?m)^(?P<name>\S+) \[ID: (?P<id>[0-9]+)\]$`,
 		Open: []string{"cat", w.path("open")}, Session: `(?m)^(?P<id>[0-9]+): (?P<files>[0-9]+)$`, Answered: "Final results",
@@ -48,14 +48,14 @@ func (w *watched) opened(sessions string) {
 // also adds another server to be queried.
 func (w *watched) also(sessions string) {
 	w.write("also", "Found 2 sessions.\n\n"+sessions+"\nFinal results: open files\n")
-	w.told.Also = []spec.QuietServer{{Server: "metadata server 1", Open: []string{"cat", w.path("also")}}}
+	w.config.Also = []spec.QuietServer{{Server: "metadata server 1", Open: []string{"cat", w.path("also")}}}
 }
 
 // moves runs a script, such as one that moves files, while clients must be quiet.
 func (w *watched) moves(t *testing.T, script string) error {
 	t.Helper()
 	return Configure(t.Context(), spec.Configure{
-		Quiet: &w.told, Commands: []spec.Command{{Argv: []string{"sh", "-c", script, "sh", w.dir}, TimeoutSeconds: -1}},
+		Quiet: &w.config, Commands: []spec.Command{{Argv: []string{"sh", "-c", script, "sh", w.dir}, TimeoutSeconds: -1}},
 	}, os.LookupEnv, &bytes.Buffer{}, slog.New(slog.DiscardHandler))
 }
 
@@ -77,9 +77,9 @@ func TestNothingIsMovedWhile(t *testing.T) {
 			func(w *watched) { w.also(""); w.write("also", "") }, "nobody says which clients have files open on metadata server 1: cat printed no answer",
 		},
 		"the server gives no answer":          {func(w *watched) { w.write("open", "") }, "nobody says which clients have files open on storage server 3: cat printed no answer"},
-		"the server can't be asked":           {func(w *watched) { w.told.Open = []string{"false"} }, "false failed with exit code 1"},
-		"nobody says which clients there are": {func(w *watched) { w.told.Clients = []string{"false"} }, "nobody says which clients there are"},
-		"the expressions have no groups":      {func(w *watched) { w.told.Session = "x" }, "has no group id"},
+		"the server can't be asked":           {func(w *watched) { w.config.Open = []string{"false"} }, "false failed with exit code 1"},
+		"nobody says which clients there are": {func(w *watched) { w.config.Clients = []string{"false"} }, "nobody says which clients there are"},
+		"the expressions have no groups":      {func(w *watched) { w.config.Session = "x" }, "has no group id"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			w := newWatched(t)
@@ -96,7 +96,7 @@ func TestFilesAreMovedWhileNoClientHasAnyOpen(t *testing.T) {
 	w.g.Expect(w.path("moved")).To(BeAnExistingFile())
 }
 
-func TestWhoOpensAFileMeanwhileIsSeen(t *testing.T) {
+func TestAProgramThatOpensAFileMeanwhileIsNoticed(t *testing.T) {
 	for sentence, c := range map[string]struct {
 		sessions, also string
 		says           string
@@ -110,11 +110,11 @@ func TestWhoOpensAFileMeanwhileIsSeen(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			w := newWatched(t)
-			q, err := newQuiet(t.Context(), w.told)
+			q, err := newQuiet(t.Context(), w.config)
 			w.g.Expect(err).NotTo(HaveOccurred())
 			w.opened(c.sessions)
 			w.also(c.also)
-			q.told = w.told
+			q.config = w.config
 			err = q.look(t.Context(), true)
 			if c.says == "" {
 				w.g.Expect(err).NotTo(HaveOccurred())
@@ -128,7 +128,7 @@ func TestWhoOpensAFileMeanwhileIsSeen(t *testing.T) {
 // A mover that is asked to end finishes its current file.
 func TestACommandEndsInPeaceWhenAClientOpensAFile(t *testing.T) {
 	w := newWatched(t)
-	q, err := newQuiet(t.Context(), w.told)
+	q, err := newQuiet(t.Context(), w.config)
 	w.g.Expect(err).NotTo(HaveOccurred())
 	q.pause = 10 * time.Millisecond
 	go func() {
@@ -142,12 +142,12 @@ func TestACommandEndsInPeaceWhenAClientOpensAFile(t *testing.T) {
 	w.g.Expect(w.path("whole")).To(BeAnExistingFile())
 }
 
-func TestACommandEndsWhenNobodySaysForLongWhatClientsDo(t *testing.T) {
+func TestACommandEndsWhenTheStateOfClientsIsUnknownForLong(t *testing.T) {
 	w := newWatched(t)
-	q, err := newQuiet(t.Context(), w.told)
+	q, err := newQuiet(t.Context(), w.config)
 	w.g.Expect(err).NotTo(HaveOccurred())
 	q.pause = 10 * time.Millisecond
-	q.told.Open = []string{"sh", "-c", `echo >> "$1"; exit 1`, "sh", w.path("looks")}
+	q.config.Open = []string{"sh", "-c", `echo >> "$1"; exit 1`, "sh", w.path("looks")}
 	err = runCommand(t.Context(), 0, spec.Command{Argv: []string{"sleep", "600"}, TimeoutSeconds: -1}, false, q, &bytes.Buffer{}, slog.New(slog.DiscardHandler))
 	w.g.Expect(err).To(MatchError(ContainSubstring("nobody says which clients have files open on storage server 3")))
 	looks, err := os.ReadFile(w.path("looks"))

@@ -97,7 +97,7 @@ func TestAFilesystemOfTheKernelIsMountedOnceAndUnmountedAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestAFilesystemOfTheKernelStaysMountedWhenItsServerHasGivenTheClientUp(t *testing.T) {
+func TestAFilesystemOfTheKernelStaysMountedWhenItsServerHasEvictedTheClient(t *testing.T) {
 	g, m := NewWithT(t), &machine{}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -152,7 +152,7 @@ func TestAMountThatFailsIsTriedAgain(t *testing.T) {
 	g.Expect(m.log.String()).To(ContainSubstring("the servers are not there yet"))
 }
 
-func TestWhatIsNotOursEndsTheSupervisionOfAFilesystemOfTheKernelAndStays(t *testing.T) {
+func TestAForeignMountEndsTheSupervisionOfAFilesystemOfTheKernelAndStays(t *testing.T) {
 	for name, before := range map[string][]Entry{
 		"a disk": {{"ext4", "/dev/sda1"}},
 		"another filesystem of the kernel that works": {{"examplefs", "examplefs_home"}},
@@ -180,7 +180,7 @@ func TestWhatIsNotOursEndsTheSupervisionOfAFilesystemOfTheKernelAndStays(t *test
 
 // Trap 12: a client mount remains after the servers are gone. Its processes can't be killed, the kubelet can't end the pod, and the node
 // does not reboot.
-func TestTrap12AMountWhoseServersAreGone(t *testing.T) {
+func TestTrap12AMountWithoutItsServers(t *testing.T) {
 	const plain, force, detach = 0, unix.MNT_FORCE, unix.MNT_DETACH
 	ours, foreign := Entry{"examplefs", "examplefs_scratch"}, Entry{"ext4", "/dev/sda1"}
 	for name, c := range map[string]struct {
@@ -387,7 +387,7 @@ func TestTheFreePort(t *testing.T) {
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		t.Cleanup(func() { socket.Close() })
 	}
-	t.Run("is the first when nobody has it", func(t *testing.T) {
+	t.Run("is the first when it is mounted nowhere", func(t *testing.T) {
 		g := NewWithT(t)
 		taken, port := aPort(t)
 		g.Expect(taken.Close()).To(Succeed())

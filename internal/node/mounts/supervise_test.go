@@ -186,7 +186,7 @@ func TestAFilesystemIsMountedAgainWhen(t *testing.T) {
 	}
 }
 
-func TestWhatIsMountedAtTheStart(t *testing.T) {
+func TestMountsAtTheStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		entries []Entry
 		answer  error

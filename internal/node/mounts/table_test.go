@@ -122,7 +122,7 @@ func TestPrepare(t *testing.T) {
 		g.Expect(info.Mode()).To(Equal(os.ModeDir))
 		g.Expect(flags).To(Equal([]bool{false, true}), "the flag is off while the permissions change")
 	})
-	t.Run("a filesystem without the flag is told", func(t *testing.T) {
+	t.Run("a filesystem without the flag is reported", func(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(prepare(t.TempDir()+"/scratch", none)).To(BeFalse())
 	})

@@ -200,7 +200,7 @@ func TestAPodThatHasTheViewSeesThisFilesystemOnlyAndSeesItMountedAgain(t *testin
 	}
 }
 
-func TestAViewThatSomebodyUnmountsIsMountedAgain(t *testing.T) {
+func TestAnUnmountedViewIsMountedAgain(t *testing.T) {
 	g, directory := NewWithT(t), t.TempDir()
 	m := spec.Mount{Path: mountPoint(t), View: filepath.Join(directory, "scratch"), FSType: "tmpfs", Source: "scratch", Kernel: true}
 	m.Command = []string{"mount", "-t", "tmpfs", "scratch", m.Path}
@@ -229,7 +229,7 @@ func TestAViewThatSomebodyUnmountsIsMountedAgain(t *testing.T) {
 }
 
 // A view of the node's own directory would be a foreign mount forever, because nothing would unmount it.
-func TestAViewIsNotMadeOfAFilesystemThatSomebodyHasJustUnmounted(t *testing.T) {
+func TestAViewIsNotMadeOfAFilesystemThatWasJustUnmounted(t *testing.T) {
 	g, directory := NewWithT(t), t.TempDir()
 	path, view := filepath.Join(directory, "scratch"), filepath.Join(directory, "views", "scratch")
 	g.Expect(os.Mkdir(path, 0o700)).To(Succeed())

@@ -85,7 +85,7 @@ func TestANetworkOfAnotherNameIsNoReasonToLeaveOneOut(t *testing.T) {
 	g.Expect(m.ran).To(ContainElement(HavePrefix("lnetctl net add")))
 }
 
-func TestANetworkThatDoesNotComeUpSaysWhy(t *testing.T) {
+func TestANetworkThatDoesNotComeUpReportsTheReason(t *testing.T) {
 	g, m := NewWithT(t), &machine{}
 	g.Expect(m.node().Up(t.Context(), tcp)).To(MatchError(And(ContainSubstring("the network tcp does not come up"),
 		ContainSubstring("lnetctl net add --net tcp --if eth1,eth2 ended with exit code 1"), ContainSubstring("Network is down"))))

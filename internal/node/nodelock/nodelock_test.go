@@ -82,7 +82,7 @@ func TestASecondAgentOfANodeWaitsAndNamesTheFirst(t *testing.T) {
 	g.Expect(second.Wait()).To(Succeed())
 }
 
-func TestAKilledAgentHoldsNothingBack(t *testing.T) {
+func TestAKilledAgentBlocksNothing(t *testing.T) {
 	g, path := NewWithT(t), filepath.Join(t.TempDir(), "agent.lock")
 	killed := starts(t, path, "parallelfs-a/agent-1")
 	g.Expect(killed.says(g)).To(Equal("works"))
@@ -91,7 +91,7 @@ func TestAKilledAgentHoldsNothingBack(t *testing.T) {
 	g.Expect(starts(t, path, "parallelfs-a/agent-2").says(g)).To(Equal("works"))
 }
 
-func TestAnAgentThatIsToldToEndWhileItWaitsEnds(t *testing.T) {
+func TestAnAgentThatIsStoppedWhileItWaitsEnds(t *testing.T) {
 	g, path := NewWithT(t), filepath.Join(t.TempDir(), "agent.lock")
 	first, err := nodelock.Wait(t.Context(), path, "", time.Hour, nil)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -104,7 +104,7 @@ func TestAnAgentThatIsToldToEndWhileItWaitsEnds(t *testing.T) {
 	g.Expect(holder).To(Equal(nodelock.Unnamed))
 }
 
-func TestAnAgentWhoseLockCanNotBeMadeDoesNotWork(t *testing.T) {
+func TestAnAgentWithoutItsLockDoesNotWork(t *testing.T) {
 	_, err := nodelock.Wait(t.Context(), filepath.Join(t.TempDir(), "missing", "agent.lock"), "parallelfs-a/agent-1", time.Hour, nil)
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("can't open the lock of the agent")))
 }

@@ -16,13 +16,13 @@ import (
 )
 
 // Handler serves /healthz, /readyz, /metrics and, if the filesystem has a store, /store. It also serves GET /state?nonce=…, which returns a
-// signed backend.Answer in CBOR to a query that starts after the request. /readyz and /metrics use the last answer.
+// signed exchange.Answer in CBOR to a query that starts after the request. /readyz and /metrics use the last answer.
 func (p *Probe) Handler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collector{p})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /state", p.serveState)
-	if p.told.Store != nil {
+	if p.config.Store != nil {
 		mux.HandleFunc("GET "+store.Path, p.serveStore)
 	}
 	mux.HandleFunc("GET /healthz", p.serveHealth)
@@ -34,7 +34,7 @@ func (p *Probe) Handler() http.Handler {
 // serveState answers a request with a fresh query. If the filesystem does not answer, this is signed as well, so that no other program can
 // forge it.
 func (p *Probe) serveState(w http.ResponseWriter, r *http.Request) {
-	answer := exchange.Answer{Nonce: r.URL.Query().Get(exchange.NonceParameter), FileSystemUID: p.told.FileSystem.UID}
+	answer := exchange.Answer{Nonce: r.URL.Query().Get(exchange.NonceParameter), FileSystemUID: p.config.FileSystem.UID}
 	if !exchange.IsNonce(answer.Nonce) {
 		http.Error(w, "ask with /state?"+exchange.NonceParameter+"=…, up to 64 letters and digits that the answer repeats", http.StatusBadRequest)
 		return
@@ -55,7 +55,7 @@ func (p *Probe) serveState(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	case err != nil:
-		answer.Problem = fmt.Sprintf("the filesystem at %s does not answer: %s", p.told.Address, err)
+		answer.Problem = fmt.Sprintf("the filesystem at %s does not answer: %s", p.config.Address, err)
 	default:
 		answer.State = &state
 	}

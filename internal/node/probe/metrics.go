@@ -58,7 +58,7 @@ func (c collector) Collect(metrics chan<- prometheus.Metric) {
 	last := c.probe.snapshot()
 	state, _ := c.probe.fresh(last)
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
-		values := append([]string{c.probe.told.FileSystem.Namespace, c.probe.told.FileSystem.Name}, labels...)
+		values := append([]string{c.probe.config.FileSystem.Namespace, c.probe.config.FileSystem.Name}, labels...)
 		metrics <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, values...)
 	}
 	gauge(descUp, number(state != nil))

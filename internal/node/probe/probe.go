@@ -60,7 +60,7 @@ type round struct {
 
 // Probe queries a filesystem and keeps the last answer.
 type Probe struct {
-	told   spec.Probe
+	config spec.Probe
 	prober backend.Questions
 	ask    func(ctx context.Context, argv []string, limit time.Duration) ([]byte, error)
 	now    func() time.Time
@@ -81,18 +81,18 @@ type Probe struct {
 }
 
 // New makes a probe that runs the commands of prober. It serves the store as a database, or as plain files if database is nil.
-func New(told spec.Probe, prober backend.Questions, database *backend.StoreDatabase, log *slog.Logger) (*Probe, error) {
-	if told.IntervalSeconds < 1 {
-		return nil, fmt.Errorf("intervalSeconds is %d; it must be at least 1", told.IntervalSeconds)
+func New(config spec.Probe, prober backend.Questions, database *backend.StoreDatabase, log *slog.Logger) (*Probe, error) {
+	if config.IntervalSeconds < 1 {
+		return nil, fmt.Errorf("intervalSeconds is %d; it must be at least 1", config.IntervalSeconds)
 	}
-	if told.KeyFile == "" {
+	if config.KeyFile == "" {
 		return nil, errors.New("keyFile is empty; without a key no answer can be signed")
 	}
 	p := &Probe{
-		told: told, prober: prober, ask: output, now: time.Now, log: log,
+		config: config, prober: prober, ask: output, now: time.Now, log: log,
 		next: &round{done: make(chan struct{})}, wanted: make(chan struct{}, 1), database: database, work: podspec.RunDirectory,
 	}
-	if told.Host {
+	if config.Host {
 		p.ask = outputOnNode
 	}
 	p.last.turned = p.now()
@@ -101,9 +101,9 @@ func New(told spec.Probe, prober backend.Questions, database *backend.StoreDatab
 
 // Run queries and serves until ctx ends.
 func (p *Probe) Run(ctx context.Context) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.told.Listen)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.config.Listen)
 	if err != nil {
-		return fmt.Errorf("can't serve on %s: %w", p.told.Listen, err)
+		return fmt.Errorf("can't serve on %s: %w", p.config.Listen, err)
 	}
 	server := &http.Server{
 		Handler:           p.Handler(),
@@ -116,16 +116,16 @@ func (p *Probe) Run(ctx context.Context) error {
 	go p.loop(ctx)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(limited.New(listener)) }()
-	p.log.Info("serving", "address", listener.Addr().String(), "backend", p.told.Backend, "asks", p.told.Address)
+	p.log.Info("serving", "address", listener.Addr().String(), "backend", p.config.Backend, "asks", p.config.Address)
 	select {
 	case err := <-served:
-		return fmt.Errorf("the HTTP server on %s ended: %w", p.told.Listen, err)
+		return fmt.Errorf("the HTTP server on %s ended: %w", p.config.Listen, err)
 	case <-ctx.Done():
 	}
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if err := server.Shutdown(closing); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("the HTTP server on %s did not close: %w", p.told.Listen, err)
+		return fmt.Errorf("the HTTP server on %s did not close: %w", p.config.Listen, err)
 	}
 	return nil
 }
@@ -283,7 +283,9 @@ func outputOnNode(ctx context.Context, argv []string, limit time.Duration) ([]by
 	return out, err
 }
 
-func (p *Probe) interval() time.Duration { return time.Duration(p.told.IntervalSeconds) * time.Second }
+func (p *Probe) interval() time.Duration {
+	return time.Duration(p.config.IntervalSeconds) * time.Second
+}
 
 // writeLimit is the time limit of a response: the running query, the pause, and the query after it.
 func (p *Probe) writeLimit() time.Duration {
@@ -292,7 +294,7 @@ func (p *Probe) writeLimit() time.Duration {
 
 // key returns the key that signs answers. It is read for each answer, because the kubelet changes the file when the Secret was recreated.
 func (p *Probe) key() ([]byte, error) {
-	key, err := os.ReadFile(p.told.KeyFile)
+	key, err := os.ReadFile(p.config.KeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the key that answers are signed with: %w", err)
 	}
@@ -314,9 +316,9 @@ func (p *Probe) fresh(a answer) (*backend.State, string) {
 	case a.state != nil && p.now().Sub(a.at) <= p.freshness():
 		return a.state, ""
 	case a.err != nil:
-		return nil, fmt.Sprintf("the filesystem at %s does not answer: %s", p.told.Address, a.err)
+		return nil, fmt.Sprintf("the filesystem at %s does not answer: %s", p.config.Address, a.err)
 	default:
-		return nil, fmt.Sprintf("the filesystem at %s has not answered yet", p.told.Address)
+		return nil, fmt.Sprintf("the filesystem at %s has not answered yet", p.config.Address)
 	}
 }
 

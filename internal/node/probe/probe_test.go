@@ -52,12 +52,12 @@ func (f *filesystem) Parse(outputs [][]byte) (backend.State, error) {
 func (f *filesystem) probe(t *testing.T) *Probe {
 	t.Helper()
 	f.now = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
-	told := spec.Probe{
+	config := spec.Probe{
 		Backend: "Fake", Address: "10.0.0.1:9421", IntervalSeconds: 5, FileSystem: spec.Owner{Namespace: "storage", Name: "scratch", UID: "7"},
 		KeyFile: filepath.Join(t.TempDir(), "key"),
 	}
-	NewWithT(t).Expect(os.WriteFile(told.KeyFile, []byte(key), 0o600)).To(Succeed())
-	p, err := New(told, f, nil, slog.New(slog.DiscardHandler))
+	NewWithT(t).Expect(os.WriteFile(config.KeyFile, []byte(key), 0o600)).To(Succeed())
+	p, err := New(config, f, nil, slog.New(slog.DiscardHandler))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	p.now = func() time.Time { return f.now }
 	p.last.turned = f.now
@@ -143,7 +143,7 @@ func TestAnAnswerIsServed(t *testing.T) {
 	g.Expect(code).To(Equal(http.StatusNotFound))
 }
 
-func TestAQuestionWithoutANonceIsRefusedAndAsksNobody(t *testing.T) {
+func TestAQuestionWithoutANonceIsRefusedWithoutAQuery(t *testing.T) {
 	f := &filesystem{state: someState()}
 	p := f.probe(t)
 	for _, path := range []string{"/state", "/state?nonce=", "/state?nonce=a%20b", "/state?nonce=" + strings.Repeat("a", 65)} {
@@ -249,10 +249,10 @@ func TestAnAnswerIsSignedWithTheKeyThatIsThereNow(t *testing.T) {
 	_, err := asks(t, p, "another")
 	g.Expect(err).To(MatchError(exchange.ErrUnsigned))
 	// The Secret was deleted, the operator recreated it, and the kubelet has updated the file.
-	g.Expect(os.WriteFile(p.told.KeyFile, []byte("another"), 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(p.config.KeyFile, []byte("another"), 0o600)).To(Succeed())
 	_, err = asks(t, p, "another")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(os.WriteFile(p.told.KeyFile, nil, 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(p.config.KeyFile, nil, 0o600)).To(Succeed())
 	for _, says := range []string{"the key that answers are signed with is empty", "read the key that answers are signed with"} {
 		go func() {
 			<-p.wanted
@@ -261,11 +261,11 @@ func TestAnAnswerIsSignedWithTheKeyThatIsThereNow(t *testing.T) {
 		code, body := get(t, p, "/state?nonce=N1")
 		g.Expect(code).To(Equal(http.StatusInternalServerError))
 		g.Expect(body).To(ContainSubstring(says))
-		_ = os.Remove(p.told.KeyFile)
+		_ = os.Remove(p.config.KeyFile)
 	}
 }
 
-func TestWhatIsServedOf(t *testing.T) {
+func TestHealthAndReadinessOf(t *testing.T) {
 	for name, c := range map[string]struct {
 		happens func(p *Probe, f *filesystem)
 		ready   int
@@ -541,7 +541,7 @@ func TestRunServesUntilItIsStopped(t *testing.T) {
 	g, f := NewWithT(t), &filesystem{state: someState()}
 	p := f.probe(t)
 	p.now = time.Now
-	p.told.Listen = "127.0.0.1:0"
+	p.config.Listen = "127.0.0.1:0"
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()
@@ -553,13 +553,13 @@ func TestRunServesUntilItIsStopped(t *testing.T) {
 	g.Eventually(ended).WithTimeout(patience.Bound(time.Minute)).Should(Receive(BeNil()))
 }
 
-func TestAProbeThatIsStoppedWaitsForNobodyWhoWaitsForAnAnswer(t *testing.T) {
+func TestAStoppedProbeDoesNotWaitForOpenQuestions(t *testing.T) {
 	g, f := NewWithT(t), &filesystem{state: someState()}
 	p := f.probe(t)
 	p.now = time.Now
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())
-	p.told.Listen = listener.Addr().String()
+	p.config.Listen = listener.Addr().String()
 	g.Expect(listener.Close()).To(Succeed())
 	ctx, cancel := context.WithCancel(t.Context())
 	began, goOn := make(chan struct{}, 1), make(chan struct{})
@@ -576,7 +576,7 @@ func TestAProbeThatIsStoppedWaitsForNobodyWhoWaitsForAnAnswer(t *testing.T) {
 	g.Eventually(began).WithTimeout(patience.Bound(time.Minute)).Should(Receive())
 	gone := make(chan error, 1)
 	go func() {
-		response, err := http.Get("http://" + p.told.Listen + "/state?nonce=N1")
+		response, err := http.Get("http://" + p.config.Listen + "/state?nonce=N1")
 		if err == nil {
 			err = response.Body.Close()
 		}
@@ -597,7 +597,7 @@ func TestAProbeThatIsStoppedWaitsForNobodyWhoWaitsForAnAnswer(t *testing.T) {
 func TestAnAddressThatCannotBeServedIsAnErrorThatNamesIt(t *testing.T) {
 	g, f := NewWithT(t), &filesystem{}
 	p := f.probe(t)
-	p.told.Listen = "127.0.0.1:-1"
+	p.config.Listen = "127.0.0.1:-1"
 	g.Expect(p.Run(t.Context())).To(MatchError(ContainSubstring("can't serve on 127.0.0.1:-1")))
 	_, err := New(spec.Probe{}, f, nil, slog.New(slog.DiscardHandler))
 	g.Expect(err).To(MatchError(ContainSubstring("intervalSeconds is 0")))

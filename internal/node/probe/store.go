@@ -17,7 +17,7 @@ import (
 // ran before the files were read.
 func (p *Probe) serveStore(w http.ResponseWriter, r *http.Request) {
 	nonce := r.URL.Query().Get(exchange.NonceParameter)
-	secret, err := os.ReadFile(p.told.Store.SecretFile)
+	secret, err := os.ReadFile(p.config.Store.SecretFile)
 	if err != nil {
 		p.refuse(w, fmt.Errorf("read the filesystem's secret: %w", err))
 		return
@@ -50,26 +50,26 @@ const storeLimit = 5 * time.Minute
 func (p *Probe) packed(r *http.Request) ([]byte, error) {
 	said, err := p.askAnew(r.Context(), true)
 	if err != nil {
-		return nil, fmt.Errorf("the filesystem at %s does not answer: %w", p.told.Address, err)
+		return nil, fmt.Errorf("the filesystem at %s does not answer: %w", p.config.Address, err)
 	}
 	files, err := p.files(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	return store.Pack(files, said) //nolint:wrapcheck // it says what it did
+	return store.Pack(files, said) //nolint:wrapcheck // the error describes the request
 }
 
 // files returns the files of the store: from the directory of the daemon in the same pod, or copied by the node's own programs.
 func (p *Probe) files(ctx context.Context) (map[string][]byte, error) {
 	if copier, is := p.prober.(backend.StoreCopier); is {
 		run := func(argv ...string) ([]byte, error) { return p.ask(ctx, argv, commandLimit) }
-		return copier.CopyStore(run, copiesOn+p.told.FileSystem.UID) //nolint:wrapcheck // it says what it did
+		return copier.CopyStore(run, copiesOn+p.config.FileSystem.UID) //nolint:wrapcheck // the error describes the request
 	}
-	directory, err := store.Directory(*p.told.Store, p.told.FileSystem)
+	directory, err := store.Directory(*p.config.Store, p.config.FileSystem)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what it did
+		return nil, err //nolint:wrapcheck // the error describes the request
 	}
-	return store.Copy(ctx, directory, p.work, p.database, p.told.Store.Skip) //nolint:wrapcheck // it says what it did
+	return store.Copy(ctx, directory, p.work, p.database, p.config.Store.Skip) //nolint:wrapcheck // the error describes the request
 }
 
 // copiesOn is the path prefix of the directory in memory to which the programs of a node copy a store.

@@ -24,24 +24,24 @@ func withStore(t *testing.T, p *Probe) (home string) {
 	t.Helper()
 	g := NewWithT(t)
 	own, home := t.TempDir(), t.TempDir()
-	p.told.Store = &spec.Store{
+	p.config.Store = &spec.Store{
 		NodeFile: filepath.Join(own, "node.json"), Member: "management", OnTargets: spec.OnTargets{Data: "data"}, SecretFile: filepath.Join(own, "secret"),
 	}
 	for path, content := range map[string]any{
-		p.told.Store.NodeFile:                spec.NodeFile{Version: spec.NodeFileVersion, Members: []spec.Member{{Name: "management", Targets: []spec.Target{{Path: home, Directory: true}}}}},
-		filepath.Join(home, spec.MarkerFile): spec.Marker{Version: spec.MarkerVersion, Owner: p.told.FileSystem, State: spec.MarkerInitialized},
+		p.config.Store.NodeFile:              spec.NodeFile{Version: spec.NodeFileVersion, Members: []spec.Member{{Name: "management", Targets: []spec.Target{{Path: home, Directory: true}}}}},
+		filepath.Join(home, spec.MarkerFile): spec.Marker{Version: spec.MarkerVersion, Owner: p.config.FileSystem, State: spec.MarkerInitialized},
 	} {
 		encoded, err := json.Marshal(content)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(os.WriteFile(path, encoded, 0o600)).To(Succeed())
 	}
-	g.Expect(os.WriteFile(p.told.Store.SecretFile, []byte("correct-horse"), 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(p.config.Store.SecretFile, []byte("correct-horse"), 0o600)).To(Succeed())
 	g.Expect(os.Mkdir(filepath.Join(home, "data"), 0o700)).To(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(home, "data", "targets"), []byte("1=1\n"), 0o600)).To(Succeed())
 	return home
 }
 
-func TestTheStoreIsHandedOutToWhoKnowsTheSecret(t *testing.T) {
+func TestTheStoreIsHandedOutToClientsWithTheSecret(t *testing.T) {
 	g := NewWithT(t)
 	f := &filesystem{state: backend.State{Version: "7.4.6"}}
 	p := f.probe(t)

@@ -23,7 +23,7 @@ func command(t *testing.T, argv ...string) {
 }
 
 // A write to a frozen filesystem blocks like a write to a disk or a server that does not answer.
-func TestAProcessThatWaitsInsideOfTheKernelDoesNotKeepWhoeverKillsIt(t *testing.T) {
+func TestAProcessThatWaitsInTheKernelDoesNotBlockItsKiller(t *testing.T) {
 	const writes = `echo $$ > "$1"; echo > "$2"`
 	for name, script := range map[string]string{
 		"the child": writes,

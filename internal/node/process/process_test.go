@@ -83,7 +83,7 @@ func TestStopEndsTheWholeGroup(t *testing.T) {
 	g.Eventually(running).WithArguments(grandchild).WithTimeout(patience.Bound(time.Minute)).Should(BeFalse())
 }
 
-func TestStopLetsAProgramEndByItself(t *testing.T) {
+func TestStopWaitsForAProgramToEnd(t *testing.T) {
 	g, directory := NewWithT(t), t.TempDir()
 	child := start(t, process.Options{Directory: directory}, `trap "echo bye > said; exit 5" TERM; echo $$ > own; while :; do sleep 0.01; done`)
 	pidIn(t, filepath.Join(directory, "own"))
@@ -125,7 +125,7 @@ func TestTail(t *testing.T) {
 	g.Expect(tail.Lines(1)).To(Equal("can't connect"), "without the colors of a terminal")
 }
 
-func TestAFileThatAChildWasGivenStaysOpenInIt(t *testing.T) {
+func TestAFileThatIsPassedToAChildStaysOpenInIt(t *testing.T) {
 	g := NewWithT(t)
 	file, err := os.CreateTemp(t.TempDir(), "lock")
 	g.Expect(err).NotTo(HaveOccurred())

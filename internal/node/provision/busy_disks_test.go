@@ -17,7 +17,7 @@ import (
 
 // holder is a process that works in a copy of the mount, in mounts of its own that follow those of the node: as a pod does that is
 // starting.
-func holder(l *provisiontest.Lab, path string) (letGo func()) {
+func holder(l *provisiontest.Lab, path string) (proveUnmounted func()) {
 	l.T.Helper()
 	c := exec.Command("unshare", "--mount", "--propagation", "slave", "--wd="+path, "cat")
 	in, err := c.StdinPipe()
@@ -31,15 +31,15 @@ func holder(l *provisiontest.Lab, path string) (letGo func()) {
 	_, err = out.Read(make([]byte, len("holds")))
 	l.Expect(err).NotTo(HaveOccurred())
 	ended := false
-	letGo = func() {
+	proveUnmounted = func() {
 		if !ended {
 			ended = true
 			l.Expect(c.Process.Kill()).To(Succeed())
 			l.Expect(c.Wait()).To(HaveOccurred())
 		}
 	}
-	l.T.Cleanup(letGo)
-	return letGo
+	l.T.Cleanup(proveUnmounted)
+	return proveUnmounted
 }
 
 func TestAMountThatStartingPodsHoldIsWaitedFor(t *testing.T) {
@@ -47,8 +47,8 @@ func TestAMountThatStartingPodsHoldIsWaitedFor(t *testing.T) {
 		lets     bool
 		patience time.Duration
 	}{
-		"and is no failure when they let go": {lets: true, patience: time.Minute},
-		"and is one when they don't":         {patience: time.Millisecond},
+		"and is no failure when they release it": {lets: true, patience: time.Minute},
+		"and is one when they don't":             {patience: time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := provisiontest.New(t)
@@ -59,7 +59,7 @@ func TestAMountThatStartingPodsHoldIsWaitedFor(t *testing.T) {
 			d := l.Disk("data", 320*provisiontest.Mebi)
 			target := l.Target(d)
 
-			var letGo func()
+			var proveUnmounted func()
 			settled := 0
 			agent := l.Agent(func(step string, done bool) error {
 				if step != "SettleMark" || done {
@@ -68,9 +68,9 @@ func TestAMountThatStartingPodsHoldIsWaitedFor(t *testing.T) {
 				settled++
 				switch {
 				case settled == 1:
-					letGo = holder(l, l.Mountpoint(target))
+					proveUnmounted = holder(l, l.Mountpoint(target))
 				case c.lets:
-					letGo()
+					proveUnmounted()
 				}
 				return nil
 			})
@@ -84,7 +84,7 @@ func TestAMountThatStartingPodsHoldIsWaitedFor(t *testing.T) {
 				}
 				return l.Record(ctx, t, wanted)
 			})
-			const sentence = `is in use by cat \(process \d+: its working directory\) and stays mounted; it is unmounted when they let go of it$`
+			const sentence = `is in use by cat \(process \d+: its working directory\) and stays mounted; it is unmounted when they release it$`
 			l.Expect(said).To(ContainElement(MatchRegexp("^"+v1alpha1.ReasonProvisioning+`: .*`+sentence)), "what is waited for is said")
 			failed := ContainElement(MatchRegexp("^" + v1alpha1.ReasonProvisioningFailed + ": step SettleMark failed: .*" + sentence))
 			if c.lets {

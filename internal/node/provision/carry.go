@@ -401,7 +401,7 @@ func (p *Provisioner) unmountAll(path string) error {
 type busyError struct{ path, users string }
 
 func (e *busyError) Error() string {
-	return fmt.Sprintf("%s is in use by %s and stays mounted; it is unmounted when they let go of it", e.path, e.users)
+	return fmt.Sprintf("%s is in use by %s and stays mounted; it is unmounted when they release it", e.path, e.users)
 }
 
 func whoUses(proc string, major, minor int) string {

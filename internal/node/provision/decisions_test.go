@@ -197,7 +197,7 @@ func TestADevicesPathIsOfADeviceThatIsThere(t *testing.T) {
 	g.Expect(p.devices(plan.Look{})).To(BeEmpty())
 }
 
-func TestAPassEndsAtAStepWhoseHookFails(t *testing.T) {
+func TestAPassEndsAtAStepWithAFailingHook(t *testing.T) {
 	killed := errors.New("killed")
 	for name, c := range map[string]struct {
 		before, after, do error

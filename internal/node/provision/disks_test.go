@@ -135,9 +135,9 @@ func TestAnAgentKilledAtAnyMomentEndsTheSame(t *testing.T) {
 	}
 }
 
-// TestWhatSomebodyElseHasWrittenSinceIsNotFormatted has a mkfs that fails, somebody who uses the disk meanwhile, and options that are
+// TestADiskThatWasWrittenMeanwhileIsNotFormatted has a mkfs that fails, somebody who uses the disk meanwhile, and options that are
 // corrected; and a record of before the end, as after etcd was restored, of a disk whose marker can't be read any more.
-func TestWhatSomebodyElseHasWrittenSinceIsNotFormatted(t *testing.T) {
+func TestADiskThatWasWrittenMeanwhileIsNotFormatted(t *testing.T) {
 	t.Run("raw data on a disk whose mkfs has failed", func(t *testing.T) {
 		l := provisiontest.New(t)
 		d := l.Disk("data", 64*provisiontest.Mebi)
@@ -313,7 +313,7 @@ func TestADiskThatIsOpenWhileItsMarkerIsReadIsNotOfferedForFormatting(t *testing
 	}
 }
 
-func TestWhatIsNotTheTargetsDiskIsNeverFormattedForIt(t *testing.T) {
+func TestAnotherDiskIsNeverFormattedForATarget(t *testing.T) {
 	cases := map[string]struct {
 		exchange func(l *provisiontest.Lab, d *provisiontest.Disk)
 		reason   string

@@ -87,7 +87,7 @@ func TestNothingIsWrittenToADeviceAtWhichALookHangs(t *testing.T) {
 	})
 }
 
-func TestWhatMkfsHasMadeIsReadBack(t *testing.T) {
+func TestANewFilesystemIsReadBack(t *testing.T) {
 	said := func(kind, uuid, label, logUUID string) string {
 		return fmt.Sprintf("TYPE=%s\nUUID=%s\nLABEL=%s\nLOGUUID=%s\n", kind, uuid, label, logUUID)
 	}
@@ -215,21 +215,21 @@ func TestOnlyTheServersOfTheFormerOwnerAreRenamed(t *testing.T) {
 	}
 }
 
-func TestOnlyATargetThatItsServerMountsIsLetGo(t *testing.T) {
+func TestOnlyATargetThatItsServerMountsIsHandedOver(t *testing.T) {
 	served := func(t *v1alpha1.StorageTarget) { t.Spec.Format.FSType = v1alpha1.Ldiskfs }
 	for name, target := range map[string]*v1alpha1.StorageTarget{
 		"the agent mounts it":     guarded(),
 		"it was never made":       guarded(served, func(t *v1alpha1.StorageTarget) { t.Status.Provisioned = nil }),
 		"its plan was only begun": guarded(served, func(t *v1alpha1.StorageTarget) { t.Status.Provisioned.Finished = nil }),
 	} {
-		held, why, err := (&Provisioner{}).letGo(t.Context(), target, nil)
+		held, why, err := (&Provisioner{}).proveUnmounted(t.Context(), target, nil)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred(), name)
 		NewWithT(t).Expect(held).To(BeNil(), name)
 		NewWithT(t).Expect(why).To(Equal("it is no target yet that its server mounts"), name)
 	}
 }
 
-func TestADiskIsLetGoOnlyWhileItIsTheTargetsAndNobodyUsesIt(t *testing.T) {
+func TestADiskIsReleasedOnlyWhileItBelongsToTheTargetAndIsNotInUse(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(f *plan.Facts)
 		says   string
@@ -248,7 +248,7 @@ func TestADiskIsLetGoOnlyWhileItIsTheTargetsAndNobodyUsesIt(t *testing.T) {
 		"not all of it could be read":     {func(f *plan.Facts) { f.Incomplete = "EIO" }, "could not be looked at completely"},
 		"its paths lead to several disks": {func(f *plan.Facts) { f.TwoDisks = "these are two disks" }, "two disks"},
 	} {
-		says := notLetGo(guarded(), guardedDisk(), guardedDisk(c.change))
+		says := stillInUse(guarded(), guardedDisk(), guardedDisk(c.change))
 		if c.says == "" {
 			NewWithT(t).Expect(says).To(BeEmpty(), name)
 			continue
@@ -305,11 +305,11 @@ func TestAFormatWithoutALogIsNotMountedWithOne(t *testing.T) {
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("has no log on a device of its own")))
 }
 
-func TestAMountThatNoProcessShowsIsSaidToBeHeldByNone(t *testing.T) {
+func TestAMountThatNoProcessShowsHasNoHolder(t *testing.T) {
 	NewWithT(t).Expect(whoUses(t.TempDir(), 8, 0)).To(HavePrefix("no process that shows it"))
 }
 
-func TestWhatIsMountedByAServerIsWhatTheLookFoundOnItsDevice(t *testing.T) {
+func TestAMountOfAServerMatchesTheScanOfItsDevice(t *testing.T) {
 	disk := guardedDisk(func(f *plan.Facts) {
 		f.Marker = &plan.Marker{Target: "x"}
 		f.Signatures = append(f.Signatures, v1alpha1.Signature{Device: "sda1", UUID: "of a partition"})

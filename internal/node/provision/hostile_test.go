@@ -286,8 +286,8 @@ func TestRandomDisksStayAsTheyAre(t *testing.T) {
 	t.Logf("%d random disks: %v", len(disks), refused)
 }
 
-// TestTheFuzzerWritesWhatLibblkidKnows proves the fuzzer itself: a magic that nobody knows would be no signature.
-func TestTheFuzzerWritesWhatLibblkidKnows(t *testing.T) {
+// TestTheFuzzerWritesWhatLibblkidRecognizes proves the fuzzer itself: a magic that nobody knows would be no signature.
+func TestTheFuzzerWritesWhatLibblkidRecognizes(t *testing.T) {
 	for _, s := range signatures {
 		t.Run(s.name, func(t *testing.T) {
 			l := provisiontest.New(t)

@@ -23,9 +23,9 @@ func above(l *provisiontest.Lab, d *provisiontest.Disk) {
 	l.T.Cleanup(func() { l.Must("losetup", "--detach", over) })
 }
 
-// TestAfterAFailedMkfsNothingOfSomebodyElseIsCleared has a mkfs that fails, and somebody who uses the devices before the agent looks at what
+// TestAfterAFailedMkfsNoForeignDataIsCleared has a mkfs that fails, and somebody who uses the devices before the agent looks at what
 // it has left.
-func TestAfterAFailedMkfsNothingOfSomebodyElseIsCleared(t *testing.T) {
+func TestAfterAFailedMkfsNoForeignDataIsCleared(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(l *provisiontest.Lab, data, log *provisiontest.Disk)
 		// cleared is true when the devices are made blank again.

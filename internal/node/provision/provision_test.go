@@ -16,7 +16,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-func TestOptionsOfTheMountAreToldFromThoseOfTheFilesystem(t *testing.T) {
+func TestOptionsOfTheMountAreDistinguishedFromThoseOfTheFilesystem(t *testing.T) {
 	g := NewWithT(t)
 	attr, own := split([]string{"noatime", "nodiratime", "logbsize=256k", "inode64", "nosuid", "defaults", "relatime", "compress=zstd:3"})
 	g.Expect(attr).To(Equal(unix.MOUNT_ATTR_NOATIME | unix.MOUNT_ATTR_NODIRATIME | unix.MOUNT_ATTR_NOSUID))

@@ -24,7 +24,7 @@ func rebuilt(l *provisiontest.Lab, d *provisiontest.Disk, takeOver string) *v1al
 	})
 }
 
-func TestADiskThatIsTakenOverSaysWhatItsServerWasGiven(t *testing.T) {
+func TestADiskThatIsTakenOverShowsTheAssignmentOfItsServer(t *testing.T) {
 	l := provisiontest.New(t)
 	d := l.Disk("data", 64*provisiontest.Mebi)
 	before := l.Target(d, func(t *v1alpha1.StorageTarget) { t.Spec.Cluster = lostCluster })

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-func TestWhatATargetRegistersWithIsReadFromItsDisk(t *testing.T) {
+func TestTheRegistrationOfATargetIsReadFromItsDisk(t *testing.T) {
 	for name, c := range map[string]struct{ content, read string }{
 		"as a server writes it":              {"1F-6553F100-2\n", "1F-6553F100-2"},
 		"with a remark that was added":       {"1F-6553F100-2\n# a remark\n", "1F-6553F100-2"},

@@ -37,7 +37,7 @@ func TestADeletedTargetIsUnmountedAndItsDataStays(t *testing.T) {
 	l.Expect(os.ReadFile(filepath.Join(at, "chunk"))).To(BeEquivalentTo("data"))
 }
 
-func TestATargetInUseStaysMountedAndSaysByWhom(t *testing.T) {
+func TestATargetInUseStaysMountedAndNamesItsUsers(t *testing.T) {
 	l := provisiontest.New(t)
 	d := l.Disk("data", 64*provisiontest.Mebi)
 	target := l.Target(d)
@@ -138,7 +138,7 @@ func TestDestroyLeavesWhatIsNotProvenToBeTheTargets(t *testing.T) {
 	}
 }
 
-func TestAFilesystemOfTargetsWithoutAMarkerIsSaidToHaveNone(t *testing.T) {
+func TestATargetFilesystemWithoutAMarkerIsReported(t *testing.T) {
 	l := provisiontest.New(t)
 	d := l.Disk("data", 64*provisiontest.Mebi)
 	l.Must("mkfs.ext4", "-q", d.Loop)

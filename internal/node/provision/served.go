@@ -129,7 +129,7 @@ func (p *Provisioner) verifyServed(
 	if !is {
 		return fmt.Errorf("a %s does not show who has it mounted, and two nodes may mount %s", f.Name(), device)
 	}
-	why, err := devices.ReadNotLetGo(device, guarded)
+	why, err := devices.ReadNotUnmounted(device, guarded)
 	if err == nil && why != "" {
 		err = fmt.Errorf("two nodes may mount %s, and %s", device, why)
 	}

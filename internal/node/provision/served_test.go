@@ -140,7 +140,7 @@ func TestTheMarkOfATargetIsReadBackAndADoubtIsAnError(t *testing.T) {
 	}
 }
 
-func TestWhatMkfsOfAServerHasMadeIsReadBack(t *testing.T) {
+func TestANewFilesystemOfAServerIsReadBack(t *testing.T) {
 	shared := func(t *v1alpha1.StorageTarget) {
 		t.Spec.Lustre.ServiceNodes = []v1alpha1.LustreServiceNode{{NIDs: []string{"10.0.0.2@tcp"}}, {NIDs: []string{"10.0.0.3@tcp"}}}
 	}
@@ -225,7 +225,7 @@ func TestTheAssignmentOnADiskIsRecordedOnceAndOnlyWhenThisClusterDidNotMakeIt(t 
 	}
 }
 
-func TestWhatIsMountedAtTheMountpointOfAServersTargetIsThatTarget(t *testing.T) {
+func TestAMountAtTheMountpointOfATargetIsThatTarget(t *testing.T) {
 	target, served := lustre(t)
 	unassigned, _ := lustre(t, func(t *v1alpha1.StorageTarget) { t.Spec.Lustre = nil })
 	mount := func(kind, source, options string) *mountinfo.Info {
@@ -255,7 +255,7 @@ func TestWhatIsMountedAtTheMountpointOfAServersTargetIsThatTarget(t *testing.T) 
 	}
 }
 
-func TestADiskIsOfAServerByASignatureOfItsOwn(t *testing.T) {
+func TestADiskOfAServerIsRecognizedByItsSignature(t *testing.T) {
 	target, served := lustre(t)
 	label := served.Label(*target.Spec.Lustre)
 	for device, want := range map[string]bool{"sda": true, "sda1": false} {

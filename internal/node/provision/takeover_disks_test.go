@@ -118,7 +118,7 @@ func TestATakeOverThatIsKilledAtAnyMomentEndsTheSame(t *testing.T) {
 	}
 }
 
-func TestADiskWhoseServersNameSomebodyElseIsNotTakenOver(t *testing.T) {
+func TestADiskWhoseServersNameAnotherOwnerIsNotTakenOver(t *testing.T) {
 	l := provisiontest.New(t)
 	target, d := ofAnother(l)
 	l.Must("mount", d.Loop, t.TempDir())

@@ -55,7 +55,7 @@ func TestARecordIsReadBackAsItWasWrittenWhateverTheUIDOfTheFileSystemIsNow(t *te
 	}))
 }
 
-func TestARecordThatSaysTheSameIsNotWrittenAgain(t *testing.T) {
+func TestAnUnchangedRecordIsNotWrittenAgain(t *testing.T) {
 	g, top := NewWithT(t), t.TempDir()
 	path := filepath.Join(top, spec.TargetRecordFile)
 	g.Expect(record.Write(top, ofDisk(told()))).To(Succeed())
@@ -82,7 +82,7 @@ func TestARecordOfANewerOperatorIsNotOverwritten(t *testing.T) {
 	g.Expect(record.Read(top, disk()).Message).To(ContainSubstring("the program is older than the file"))
 }
 
-func TestADamagedRecordIsWrittenAnew(t *testing.T) {
+func TestADamagedRecordIsWrittenAgain(t *testing.T) {
 	g, top := NewWithT(t), t.TempDir()
 	g.Expect(os.WriteFile(filepath.Join(top, spec.TargetRecordFile), []byte("{"), 0o600)).To(Succeed())
 	g.Expect(record.Write(top, ofDisk(told()))).To(Succeed())
@@ -98,7 +98,7 @@ func TestADiskThatWasListedOnceStaysSo(t *testing.T) {
 	g.Expect(record.Read(top, disk()).Member.Initialized.Equal(&initialized)).To(BeTrue())
 }
 
-func TestADiskWithoutARecordSaysNothing(t *testing.T) {
+func TestADiskWithoutARecordAddsNoAssignments(t *testing.T) {
 	NewWithT(t).Expect(record.Read(t.TempDir(), disk())).To(Equal(&v1alpha1.TargetRecord{}))
 }
 
@@ -128,7 +128,7 @@ func TestARecordIsNotUsedWhen(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoRecordIsNotUsed(t *testing.T) {
+func TestAnInvalidRecordIsNotUsed(t *testing.T) {
 	g, top := NewWithT(t), t.TempDir()
 	path := filepath.Join(top, spec.TargetRecordFile)
 	g.Expect(os.WriteFile(path, []byte("{"), 0o600)).To(Succeed())

@@ -55,7 +55,7 @@ func (o Options) place(path string, content []byte) error {
 // restoreDisk writes the store of a backup to a disk that was formatted for it, and that contains at most the leftovers of an attempt by
 // the same plan. The disk is recorded on the node.
 func (o Options) restoreDisk(ctx context.Context) error {
-	r := o.Told.Restore
+	r := o.Config.Restore
 	if r.Target == nil || r.Target.Served == nil {
 		return errors.New("it is not told which disk the store is to lie on; the operator and its node image must be of the same version")
 	}
@@ -87,7 +87,7 @@ func (o Options) restoreDisk(ctx context.Context) error {
 	if err := o.writeDisk(spec.DiskRecovery{UUID: r.Target.UUID, Plan: r.Plan}); err != nil {
 		return err
 	}
-	if err := o.Disk.Store.PutBackStore(o.run(ctx), o.place, device, workOn+o.Told.Owner.UID, files); err != nil {
+	if err := o.Disk.Store.PutBackStore(o.run(ctx), o.place, device, workOn+o.Config.Owner.UID, files); err != nil {
 		return fmt.Errorf("can't put the store back on the disk of %s: %w", r.Target.Name, err)
 	}
 	if _, err := o.Disk.Prove(ctx, *r.Target); err != nil {
@@ -98,7 +98,7 @@ func (o Options) restoreDisk(ctx context.Context) error {
 
 // storedFor returns the files of the store in a backup whose content matches the plan.
 func (o Options) storedFor(ctx context.Context, name, has string) (map[string][]byte, error) {
-	known, err := exchange.Said(o.Told.Known)
+	known, err := exchange.Said(o.Config.Known)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it says what is wrong
 	}
@@ -112,7 +112,7 @@ func (o Options) storedFor(ctx context.Context, name, has string) (map[string][]
 // readDisk returns the disk that a plan has begun to write to. It is empty if there is none.
 func (o Options) readDisk() (spec.DiskRecovery, error) {
 	var began spec.DiskRecovery
-	path := o.Told.Restore.Ledger
+	path := o.Config.Restore.Ledger
 	content, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -135,7 +135,7 @@ func (o Options) writeDisk(is spec.DiskRecovery) error {
 	if err != nil {
 		return fmt.Errorf("encode what is restored: %w", err)
 	}
-	return o.Prover.Writer.File(o.Told.Restore.Ledger, append(content, '\n'), durable.Ownership{Mode: 0o600})
+	return o.Prover.Writer.File(o.Config.Restore.Ledger, append(content, '\n'), durable.Ownership{Mode: 0o600})
 }
 
 // compare compares the server's answers on the node with the content of a backup.
@@ -143,7 +143,7 @@ func (o Options) compare(ctx context.Context) error {
 	if o.Disk == nil {
 		return errors.New("a filesystem of this type compares nothing; the operator and its node image must be of the same version")
 	}
-	files, err := o.storedFor(ctx, o.Told.Compare.Backup, "")
+	files, err := o.storedFor(ctx, o.Config.Compare.Backup, "")
 	if err != nil {
 		return err
 	}

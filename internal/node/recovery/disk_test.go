@@ -99,14 +99,14 @@ func (*crate) CompareStore(run backend.RunOnNode, files map[string][]byte) error
 func toCrate(t *testing.T, o recovery.Options, c *crate, backup string) recovery.Options {
 	t.Helper()
 	o.Disk = &recovery.Disk{Store: c, Prove: c.prove, Run: c.run, Root: c.root}
-	o.Told.Restore = &spec.Restore{
+	o.Config.Restore = &spec.Restore{
 		Plan: "0123abcd", Backup: backup, Component: "service", User: "root", Ledger: o.Prover.Ledger,
 		Target: &spec.Target{Name: "crate-n1", UUID: "aaaa-1111", Served: &spec.ServedTarget{DeviceID: "sdb"}},
 	}
 	return o
 }
 
-func TestAStoreIsWrittenOnADiskThatNobodyMountsWhateverStepItIsKilledBefore(t *testing.T) {
+func TestAStoreIsWrittenToAnUnmountedDiskWhicheverStepItIsKilledBefore(t *testing.T) {
 	g, place := NewWithT(t), t.TempDir()
 	const name = "20261122-030000"
 	shelved(t, place, name, files("targets/1", "quota/1"))
@@ -150,7 +150,7 @@ func TestAStoreIsWrittenOnADiskThatNobodyMountsWhateverStepItIsKilledBefore(t *t
 	}
 }
 
-func TestWhatAnotherPlanHasBegunIsWrittenAnewAndWhatItHasFinishedStays(t *testing.T) {
+func TestARestoreOfAnotherPlanIsReplacedUnlessItIsComplete(t *testing.T) {
 	g, place := NewWithT(t), t.TempDir()
 	shelved(t, place, "20261121-030000", files("old"))
 	shelved(t, place, "20261122-030000", files("new"))
@@ -165,12 +165,12 @@ func TestWhatAnotherPlanHasBegunIsWrittenAnewAndWhatItHasFinishedStays(t *testin
 	_, err := recovery.Run(t.Context(), o)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(c.disk).NotTo(BeEmpty())
-	o.Before, o.Told.Restore.Plan, o.Told.Restore.Backup = nil, "89abcdef", "20261122-030000"
+	o.Before, o.Config.Restore.Plan, o.Config.Restore.Backup = nil, "89abcdef", "20261122-030000"
 	_, err = recovery.Run(t.Context(), o)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(c.disk).To(Equal(map[string]string{"name": "hive", "new": "new"}))
 
-	o.Told.Restore.Plan, o.Told.Restore.Backup = "00112233", "20261121-030000"
+	o.Config.Restore.Plan, o.Config.Restore.Backup = "00112233", "20261121-030000"
 	answer, err := recovery.Run(t.Context(), o)
 	g.Expect(err).To(MatchError(ContainSubstring("the disk of crate-n1 has a store already (name, new), and nothing is restored over what is there")))
 	g.Expect(answer.Restored).To(BeFalse())
@@ -188,18 +188,18 @@ func TestAStoreIsNotWrittenOnADiskWhen(t *testing.T) {
 			"the disk of crate-n1 has a store already (name)"},
 		"an attempt was on another disk": {func(o *recovery.Options, c *crate) {
 			c.disk["name"] = "another"
-			_ = os.WriteFile(o.Told.Restore.Ledger, []byte(`{"version":1,"uuid":"bbbb-2222","plan":"0123abcd"}`), 0o600)
+			_ = os.WriteFile(o.Config.Restore.Ledger, []byte(`{"version":1,"uuid":"bbbb-2222","plan":"0123abcd"}`), 0o600)
 		}, "has a store already"},
 		"a newer operator was there": {func(o *recovery.Options, _ *crate) {
-			_ = os.WriteFile(o.Told.Restore.Ledger, []byte(`{"version":2,"uuid":"aaaa-1111"}`), 0o600)
+			_ = os.WriteFile(o.Config.Restore.Ledger, []byte(`{"version":2,"uuid":"aaaa-1111"}`), 0o600)
 		}, "has version 2 of its form"},
 		"nobody can read what was done": {func(o *recovery.Options, _ *crate) {
-			_ = os.WriteFile(o.Told.Restore.Ledger, []byte("{"), 0o600)
+			_ = os.WriteFile(o.Config.Restore.Ledger, []byte("{"), 0o600)
 		}, "can't understand"},
-		"the backup is another one by now": {func(o *recovery.Options, _ *crate) { o.Told.Restore.Has = "4 logs with 12 records" },
+		"the backup is another one by now": {func(o *recovery.Options, _ *crate) { o.Config.Restore.Has = "4 logs with 12 records" },
 			"the plan says 4 logs with 12 records: the backup is another one by now; ask for a new plan"},
-		"it is not told which":    {func(o *recovery.Options, _ *crate) { o.Told.Restore.Target.Served = nil }, "it is not told which disk"},
-		"there is no such backup": {func(o *recovery.Options, _ *crate) { o.Told.Restore.Backup = "20261129-030000" }, "can't read what the backup 20261129-030000 says"},
+		"it is not told which":    {func(o *recovery.Options, _ *crate) { o.Config.Restore.Target.Served = nil }, "it is not told which disk"},
+		"there is no such backup": {func(o *recovery.Options, _ *crate) { o.Config.Restore.Backup = "20261129-030000" }, "can't read what the backup 20261129-030000 says"},
 	} {
 		t.Run(why, func(t *testing.T) {
 			g, place, crate := NewWithT(t), t.TempDir(), newCrate(t)
@@ -220,7 +220,7 @@ func TestAServerIsComparedWithTheBackupThatWasPutBack(t *testing.T) {
 	const name = "20261122-030000"
 	shelved(t, place, name, files("targets/1"))
 	o := toCrate(t, ofShelf(t, place), c, name)
-	o.Told.Restore, o.Told.Compare = nil, &spec.Compare{Backup: name}
+	o.Config.Restore, o.Config.Compare = nil, &spec.Compare{Backup: name}
 	c.serves = map[string]string{"name": "hive", "targets/1": "targets/1"}
 	g.Expect(recovery.Run(t.Context(), o)).To(Equal(spec.RecoveryAnswer{Compared: true, Found: []spec.RecoveryFound{}}))
 	c.serves["name"] = "other"

@@ -24,7 +24,7 @@ import (
 
 // Options are the inputs of Run.
 type Options struct {
-	Told spec.Recovery
+	Config spec.Recovery
 	// Method describes how a program makes metadata from copies. It is nil if Store is set, which reads a store that is put back unchanged.
 	Method backend.RecoveryMethod
 	Store  backend.StoreBackuper
@@ -55,16 +55,16 @@ const (
 func Run(ctx context.Context, o Options) (spec.RecoveryAnswer, error) {
 	answer := spec.RecoveryAnswer{Found: []spec.RecoveryFound{}}
 	var err error
-	switch told := o.Told; {
-	case told.Compare != nil:
+	switch config := o.Config; {
+	case config.Compare != nil:
 		err = o.compare(ctx)
 		answer.Compared = err == nil
-	case told.Restore != nil:
+	case config.Restore != nil:
 		var made spec.RecoveryFound
 		if made, err = o.restore(ctx); err == nil {
 			answer.Found, answer.Restored = append(answer.Found, made), true
 		}
-	case told.Source.Backups != "":
+	case config.Source.Backups != "":
 		answer.Found, err = o.backups(ctx)
 	default:
 		var found spec.RecoveryFound
@@ -105,7 +105,7 @@ func (o Options) look(ctx context.Context) (spec.RecoveryFound, error) {
 	if err != nil {
 		return spec.RecoveryFound{}, err
 	}
-	in, err := os.MkdirTemp(o.Told.Scratch, "look-")
+	in, err := os.MkdirTemp(o.Config.Scratch, "look-")
 	if err != nil {
 		return spec.RecoveryFound{}, unreadf("can't make a directory to look in: %w", err)
 	}
@@ -171,13 +171,13 @@ func (o Options) make(ctx context.Context, in string) (made backend.BackupVersio
 
 // restore recovers metadata in its empty directory.
 func (o Options) restore(ctx context.Context) (spec.RecoveryFound, error) {
-	r := o.Told.Restore
+	r := o.Config.Restore
 	out := spec.RecoveryFound{Backup: r.Backup, Version: r.Version, ID: r.ID}
 	if o.Disk != nil {
 		return out, o.restoreDisk(ctx)
 	}
 	if r.Target != nil {
-		if err := o.Prove(*r.Target, o.Told.Owner); err != nil {
+		if err := o.Prove(*r.Target, o.Config.Owner); err != nil {
 			return out, fmt.Errorf("the disk for the metadata can't be used: %w", err)
 		}
 	}
@@ -194,7 +194,7 @@ func (o Options) restore(ctx context.Context) (spec.RecoveryFound, error) {
 
 // fill copies the sources, runs the program, and removes everything but its result.
 func (o Options) fill(ctx context.Context, data string) (backend.BackupVersion, error) {
-	r := o.Told.Restore
+	r := o.Config.Restore
 	files, err := o.sources(ctx)
 	if err != nil {
 		return backend.BackupVersion{}, err

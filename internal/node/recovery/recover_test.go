@@ -80,7 +80,7 @@ func inStore(t *testing.T, store objectstoretest.Store, name, number string, cha
 func options(t *testing.T, store objectstoretest.Store) recovery.Options {
 	t.Helper()
 	return recovery.Options{
-		Told: spec.Recovery{Owner: scratch, Scratch: t.TempDir(), Source: spec.RecoverySource{
+		Config: spec.Recovery{Owner: scratch, Scratch: t.TempDir(), Source: spec.RecoverySource{
 			Backups: "storage.scratch-1b4e28ba", ObjectStore: &spec.ObjectStore{
 				Endpoint: store.URL, Bucket: objectstoretest.Bucket, Prefix: "pfs", Region: "eu", Credentials: objectstoretest.Credentials(t),
 			},
@@ -94,7 +94,7 @@ func options(t *testing.T, store objectstoretest.Store) recovery.Options {
 // restoring restores a backup to a new directory.
 func restoring(t *testing.T, o recovery.Options, backup string, version int64) recovery.Options {
 	t.Helper()
-	o.Told.Restore = &spec.Restore{
+	o.Config.Restore = &spec.Restore{
 		Plan: "0123abcd", Backup: backup, Version: version, ID: "counter", Path: filepath.Join(t.TempDir(), "metadata"), Data: "data", Component: "master",
 		User: "root", Ledger: o.Prover.Ledger,
 	}
@@ -114,7 +114,7 @@ func (one) Usable(found []backend.CopiedFile) map[string]string {
 
 func (one) Memory(int64) int64 { return 256 << 20 }
 
-func TestThatNobodyCanLookSaysNothingOfTheCopy(t *testing.T) {
+func TestAFailedInspectionDoesNotAffectTheCopy(t *testing.T) {
 	for name, c := range map[string]struct {
 		free    int64
 		scratch bool
@@ -135,11 +135,11 @@ func TestThatNobodyCanLookSaysNothingOfTheCopy(t *testing.T) {
 			g.Expect(os.WriteFile(filepath.Join(own, spec.MarkerFile), []byte(`{"version": 1, "owner": {"namespace": "storage", "name": "scratch", "uid": "1b4e28ba"},
 				"component": "follower", "state": "Initialized", "time": "2026-11-23T07:00:00Z"}`), 0o600)).To(Succeed())
 			o := recovery.Options{
-				Told:   spec.Recovery{Owner: scratch, Scratch: t.TempDir(), Source: spec.RecoverySource{Directory: own, Component: "follower", Data: "data"}},
+				Config: spec.Recovery{Owner: scratch, Scratch: t.TempDir(), Source: spec.RecoverySource{Directory: own, Component: "follower", Data: "data"}},
 				Method: one{}, Work: t.TempDir(), Output: io.Discard, Memory: func() (int64, error) { return c.free, nil },
 			}
 			if !c.scratch {
-				o.Told.Scratch = filepath.Join(o.Told.Scratch, "missing")
+				o.Config.Scratch = filepath.Join(o.Config.Scratch, "missing")
 			}
 			answer, err := recovery.Run(t.Context(), o)
 			g.Expect(err != nil).To(Equal(c.why != ""), "%v", err)
@@ -168,10 +168,10 @@ func TestTheVerifiedBackupsOfAnObjectStoreAreFoundAndOneIsRestored(t *testing.T)
 	answer, err = recovery.Run(t.Context(), r)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(answer).To(Equal(spec.RecoveryAnswer{Restored: true, Found: []spec.RecoveryFound{{Backup: "20261122-030000", Version: 42, ID: "counter"}}}))
-	entries, err := os.ReadDir(filepath.Join(r.Told.Restore.Path, "data"))
+	entries, err := os.ReadDir(filepath.Join(r.Config.Restore.Path, "data"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(entries).To(ConsistOf(HaveField("Name()", "made")), "what it was made from does not stay")
-	g.Expect(os.ReadFile(filepath.Join(r.Told.Restore.Path, "data", "made"))).To(BeEquivalentTo("42"))
+	g.Expect(os.ReadFile(filepath.Join(r.Config.Restore.Path, "data", "made"))).To(BeEquivalentTo("42"))
 }
 
 func TestARestoringFromAnObjectStoreIsRefusedAndLeavesNoMaster(t *testing.T) {
@@ -217,7 +217,7 @@ func TestARestoringFromAnObjectStoreIsRefusedAndLeavesNoMaster(t *testing.T) {
 			g.Expect(err).To(MatchError(ContainSubstring(c.says)))
 			g.Expect(answer.Restored).To(BeFalse())
 			g.Expect(answer.Message).NotTo(ContainSubstring(objectstoretest.SecretKey))
-			marker, err := os.ReadFile(filepath.Join(r.Told.Restore.Path, spec.MarkerFile))
+			marker, err := os.ReadFile(filepath.Join(r.Config.Restore.Path, spec.MarkerFile))
 			g.Expect(errors.Is(err, os.ErrNotExist) || !bytes.Contains(marker, []byte(spec.MarkerInitialized))).To(BeTrue(), "no master starts there")
 		})
 	}

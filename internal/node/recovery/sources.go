@@ -62,7 +62,7 @@ func (o Options) backups(ctx context.Context) ([]spec.RecoveryFound, error) {
 
 // manifests returns the manifests of this FileSystem's backups, newest first, and the number of those that can't be parsed.
 func (o Options) manifests(ctx context.Context) (all []spec.BackupManifest, bad int, err error) {
-	if o.Told.Source.ObjectStore != nil {
+	if o.Config.Source.ObjectStore != nil {
 		vault, err := o.vault()
 		if err != nil {
 			return nil, 0, err
@@ -73,7 +73,7 @@ func (o Options) manifests(ctx context.Context) (all []spec.BackupManifest, bad 
 		}
 		return all, 0, err //nolint:wrapcheck // it names the store
 	}
-	entries, err := os.ReadDir(o.Told.Source.Backups)
+	entries, err := os.ReadDir(o.Config.Source.Backups)
 	if err != nil {
 		return nil, 0, fmt.Errorf("can't look at the backups: %w", err)
 	}
@@ -93,14 +93,14 @@ func (o Options) manifests(ctx context.Context) (all []spec.BackupManifest, bad 
 
 // vault opens the object store that contains the backups.
 func (o Options) vault() (*backup.Vault, error) {
-	source := o.Told.Source
-	return backup.OpenVault(*source.ObjectStore, source.Backups, o.Told.Owner) //nolint:wrapcheck // it says what is wrong with the place
+	source := o.Config.Source
+	return backup.OpenVault(*source.ObjectStore, source.Backups, o.Config.Owner) //nolint:wrapcheck // it says what is wrong with the place
 }
 
 // manifest reads the manifest of this FileSystem's backup in a directory.
 func (o Options) manifest(name string) (spec.BackupManifest, error) {
 	var m spec.BackupManifest
-	content, err := os.ReadFile(filepath.Join(o.Told.Source.Backups, name, spec.BackupManifestFile))
+	content, err := os.ReadFile(filepath.Join(o.Config.Source.Backups, name, spec.BackupManifestFile))
 	if err != nil {
 		return m, fmt.Errorf("can't read what the backup %s says of itself: %w", name, err)
 	}
@@ -108,7 +108,7 @@ func (o Options) manifest(name string) (spec.BackupManifest, error) {
 	switch {
 	case err != nil:
 		return m, err
-	case m.Owner != o.Told.Owner:
+	case m.Owner != o.Config.Owner:
 		return m, fmt.Errorf("%s is a backup of FileSystem %s/%s with the uid %s", name, m.Owner.Namespace, m.Owner.Name, m.Owner.UID)
 	}
 	return m, nil
@@ -117,7 +117,7 @@ func (o Options) manifest(name string) (spec.BackupManifest, error) {
 // daemonFiles returns the files in the daemon's directory from which metadata is made, by path, with the names that the program expects.
 // The time is that of the last change in the files, or of the last write if they contain no times.
 func (o Options) daemonFiles() (files map[string]string, last time.Time, err error) {
-	source := o.Told.Source
+	source := o.Config.Source
 	content, err := os.ReadFile(filepath.Join(source.Directory, spec.MarkerFile))
 	if err != nil {
 		return nil, last, fmt.Errorf("can't read whose %s is: %w", source.Directory, err)
@@ -129,7 +129,7 @@ func (o Options) daemonFiles() (files map[string]string, last time.Time, err err
 	if err := json.Unmarshal(content, &marker); err != nil {
 		return nil, last, fmt.Errorf("can't understand %s in %s: %w", spec.MarkerFile, source.Directory, err)
 	}
-	if marker.Owner != o.Told.Owner || marker.Component != source.Component || marker.State != spec.MarkerInitialized {
+	if marker.Owner != o.Config.Owner || marker.Component != source.Component || marker.State != spec.MarkerInitialized {
 		return nil, last, fmt.Errorf("%s is that of the %s of FileSystem %s/%s with the uid %s, and its state is %s", source.Directory, marker.Component,
 			marker.Owner.Namespace, marker.Owner.Name, marker.Owner.UID, marker.State)
 	}
@@ -190,7 +190,7 @@ func plain(path string) func() (io.ReadCloser, error) {
 
 // sources returns the files from which metadata is made.
 func (o Options) sources(ctx context.Context) (out []sourceFile, err error) {
-	r := o.Told.Restore
+	r := o.Config.Restore
 	if r.Backup == "" {
 		files, _, err := o.daemonFiles()
 		for _, path := range backend.SortedKeys(files) {
@@ -227,10 +227,10 @@ func (o Options) verified(ctx context.Context, name string) (m spec.BackupManife
 
 // backup returns a backup by its name, and a function that opens its files.
 func (o Options) backup(ctx context.Context, name string) (spec.BackupManifest, func(file string) func() (io.ReadCloser, error), error) {
-	if o.Told.Source.ObjectStore == nil {
+	if o.Config.Source.ObjectStore == nil {
 		m, err := o.manifest(name)
 		return m, func(file string) func() (io.ReadCloser, error) {
-			return plain(filepath.Join(o.Told.Source.Backups, name, file))
+			return plain(filepath.Join(o.Config.Source.Backups, name, file))
 		}, err
 	}
 	vault, err := o.vault()

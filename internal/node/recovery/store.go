@@ -18,7 +18,7 @@ import (
 
 // foundStore reads the store in a backup as its daemon would, and lists what it lacks compared with the operator's record.
 func (o Options) foundStore(ctx context.Context, m spec.BackupManifest) (spec.RecoveryFound, error) {
-	known, err := exchange.Said(o.Told.Known)
+	known, err := exchange.Said(o.Config.Known)
 	if err != nil {
 		return spec.RecoveryFound{}, err //nolint:wrapcheck // it says what is wrong
 	}
@@ -34,15 +34,15 @@ func (o Options) stored(
 	if err != nil {
 		return nil, read, err
 	}
-	if backend.CompareVersions(m.SoftwareVersion, o.Told.Version) > 0 {
+	if backend.CompareVersions(m.SoftwareVersion, o.Config.Version) > 0 {
 		return nil, read, fmt.Errorf("the backup %s is of version %s, which the version %s of now may not be able to read",
-			name, m.SoftwareVersion, o.Told.Version)
+			name, m.SoftwareVersion, o.Config.Version)
 	}
 	i := slices.IndexFunc(of, func(f sourceFile) bool { return f.as == backup.StoreName })
 	if i < 0 {
 		return nil, read, fmt.Errorf("the backup %s has no %s", name, backup.StoreName)
 	}
-	in, err := os.MkdirTemp(o.Told.Scratch, "store-")
+	in, err := os.MkdirTemp(o.Config.Scratch, "store-")
 	if err != nil {
 		return nil, read, fmt.Errorf("can't make a directory for a copy of the store: %w", err)
 	}
@@ -55,12 +55,12 @@ func (o Options) stored(
 	if err != nil {
 		return nil, read, fmt.Errorf("can't read the store in the backup %s: %w", name, err)
 	}
-	return store.Understood(ctx, packed, o.Work, o.Store, o.Told.Version, &known) //nolint:wrapcheck // it says what is wrong
+	return store.Understood(ctx, packed, o.Work, o.Store, o.Config.Version, &known) //nolint:wrapcheck // it says what is wrong
 }
 
 // putBack writes the files of the store in the plan's backup, and makes the daemon their owner.
 func (o Options) putBack(ctx context.Context, data string) error {
-	r := o.Told.Restore
+	r := o.Config.Restore
 	files, read, err := o.stored(ctx, r.Backup, backend.State{})
 	switch {
 	case err != nil:

@@ -74,7 +74,7 @@ func shelved(t *testing.T, place, name string, files map[string][]byte, changes 
 func ofShelf(t *testing.T, place string) recovery.Options {
 	t.Helper()
 	return recovery.Options{
-		Told: spec.Recovery{
+		Config: spec.Recovery{
 			Owner: scratch, Version: "1.2", Scratch: t.TempDir(), Source: spec.RecoverySource{Backups: place},
 			Known: exchange.Known(nil, map[v1alpha1.Role][]int32{v1alpha1.RoleStorage: {1, 2}}),
 		},
@@ -87,7 +87,7 @@ func ofShelf(t *testing.T, place string) recovery.Options {
 // toShelf restores a backup to a new directory.
 func toShelf(t *testing.T, o recovery.Options, backup string) recovery.Options {
 	t.Helper()
-	o.Told.Restore = &spec.Restore{
+	o.Config.Restore = &spec.Restore{
 		Plan: "0123abcd", Backup: backup, ID: "hive", Path: filepath.Join(t.TempDir(), "service"), Data: "data", Component: "service",
 		User: "root", Ledger: o.Prover.Ledger,
 	}
@@ -159,16 +159,16 @@ func TestAStoreIsPutBackAsItWasWhateverStepItIsKilledBefore(t *testing.T) {
 		if n > 0 {
 			g.Expect(err).To(MatchError(killed))
 			g.Expect(answer.Restored).To(BeFalse())
-			marker, _ := os.ReadFile(filepath.Join(o.Told.Restore.Path, spec.MarkerFile))
+			marker, _ := os.ReadFile(filepath.Join(o.Config.Restore.Path, spec.MarkerFile))
 			if bytes.Contains(marker, []byte(spec.MarkerInitialized)) {
-				g.Expect(lies(t, filepath.Join(o.Told.Restore.Path, "data"))).To(HaveLen(3), "no service starts with a part of it")
+				g.Expect(lies(t, filepath.Join(o.Config.Restore.Path, "data"))).To(HaveLen(3), "no service starts with a part of it")
 			}
 			o.Before, o.Prover.Writer.Before = nil, nil
 			answer, err = recovery.Run(t.Context(), o)
 		}
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(answer).To(Equal(spec.RecoveryAnswer{Restored: true, Found: []spec.RecoveryFound{{Backup: name, ID: "hive"}}}))
-		g.Expect(lies(t, filepath.Join(o.Told.Restore.Path, "data"))).To(Equal(map[string]string{
+		g.Expect(lies(t, filepath.Join(o.Config.Restore.Path, "data"))).To(Equal(map[string]string{
 			"name": "hive", "targets/1": "targets/1", "quota/1/limits": "quota/1/limits",
 		}))
 		answer, err = recovery.Run(t.Context(), o)
@@ -208,13 +208,13 @@ func TestAStoreIsNotPutBackWhen(t *testing.T) {
 		},
 		"there is something": {before: func(t *testing.T, o *recovery.Options) {
 			t.Helper()
-			NewWithT(t).Expect(os.MkdirAll(filepath.Join(o.Told.Restore.Path, "data", "name"), 0o700)).To(Succeed())
+			NewWithT(t).Expect(os.MkdirAll(filepath.Join(o.Config.Restore.Path, "data", "name"), 0o700)).To(Succeed())
 		}, says: "nothing is restored over what is there"},
 		"another plan was carried out there": {before: func(t *testing.T, o *recovery.Options) {
 			t.Helper()
 			_, err := recovery.Run(t.Context(), *o)
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
-			o.Told.Restore.Plan = "89abcdef"
+			o.Config.Restore.Plan = "89abcdef"
 		}, says: "has the metadata of this FileSystem already, or had"},
 	} {
 		t.Run(why, func(t *testing.T) {
@@ -273,7 +273,7 @@ func TestAStoreThatIsADatabaseIsPutBackAloneWhenItIsWhole(t *testing.T) {
 	o = toShelf(t, o, "20261122-030000")
 	_, err = recovery.Run(t.Context(), o)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(lies(t, filepath.Join(o.Told.Restore.Path, "data"))).To(Equal(map[string]string{"cabinet.sqlite": string(content)}))
+	g.Expect(lies(t, filepath.Join(o.Config.Restore.Path, "data"))).To(Equal(map[string]string{"cabinet.sqlite": string(content)}))
 	damaged := toShelf(t, o, "20261123-030000")
 	_, err = recovery.Run(t.Context(), damaged)
 	g.Expect(err).To(MatchError(ContainSubstring("the database")))

@@ -230,9 +230,9 @@ func (p *pod) Said() string {
 }
 
 // start starts a pod. Mounts of the node propagate to it.
-func (m *machine) start(verb string, told any) *pod {
+func (m *machine) start(verb string, config any) *pod {
 	m.Helper()
-	content, err := json.Marshal(told)
+	content, err := json.Marshal(config)
 	m.Expect(err).NotTo(HaveOccurred())
 	path := filepath.Join(m.TempDir(), "spec.json")
 	m.Expect(os.WriteFile(path, content, 0o600)).To(Succeed())
@@ -312,7 +312,7 @@ func TestPodsKeepTheTargetsOfANodeMountedAndUnmountThemInPeace(t *testing.T) {
 	m.Expect(<-m.start("check-served", m.serves("ost/ssd")).ended).NotTo(Succeed())
 }
 
-func TestADiskThatIsNotWhatWasGivenIsNotMounted(t *testing.T) {
+func TestADiskThatDiffersFromItsAssignmentIsNotMounted(t *testing.T) {
 	m := newMachine(t)
 	m.filesystem()
 	m.must("tunefs.lustre", "--comment=mine", "/dev/disk/by-id/"+m.file.Members[0].Targets[0].Served.DeviceID)
@@ -324,9 +324,9 @@ func TestADiskThatIsNotWhatWasGivenIsNotMounted(t *testing.T) {
 func TestANodeOfAnotherVersionServesNothing(t *testing.T) {
 	m := newMachine(t)
 	m.filesystem()
-	told := m.serves("mdt/0")
-	told.Version = "2.15.5"
-	mdt := m.start("serve", told)
+	config := m.serves("mdt/0")
+	config.Version = "2.15.5"
+	mdt := m.start("serve", config)
 	m.Eventually(mdt.Said).WithTimeout(long).Should(ContainSubstring("this node has version 2.17.57"))
 	m.Expect(mounted()).To(BeEmpty())
 }
@@ -367,7 +367,7 @@ func TestAClientIsMountedByTheNodesOwnProgramAndEndsWithItsPod(t *testing.T) {
 	}
 }
 
-func TestTheAgentProvesWhatIsMountedAndLetsItGoWhenItIsDeleted(t *testing.T) {
+func TestTheAgentProvesAMountedTargetAndReleasesItWhenItIsDeleted(t *testing.T) {
 	m := newMachine(t)
 	target := m.filesystem()
 	m.pass(target)
@@ -394,7 +394,7 @@ func TestTheAgentProvesWhatIsMountedAndLetsItGoWhenItIsDeleted(t *testing.T) {
 	m.Expect(<-mdt.ended).To(Succeed(), mdt.Said())
 }
 
-func TestAProbeOfANodeSaysWhatItsKernelServes(t *testing.T) {
+func TestAProbeOfANodeReportsWhatItsKernelServes(t *testing.T) {
 	m := newMachine(t)
 	m.filesystem()
 	mdt, ost := m.start("serve", m.serves("mdt/0")), m.start("serve", m.serves("ost/ssd"))
@@ -505,12 +505,12 @@ func TestAJobMakesPoolsAndLayoutsInAMountOfItsOwnAndCanBeRepeated(t *testing.T) 
 	for _, argv := range [][]string{{"mkdir", "-p", "-m", "0755", admin + "/ssd"}, lustre.LayoutCommand(admin+"/ssd", "ssd", nil)} {
 		commands = append(commands, spec.Command{Argv: argv})
 	}
-	told := spec.Configure{Commands: commands, Host: true, Mount: &spec.Mount{
+	config := spec.Configure{Commands: commands, Host: true, Mount: &spec.Mount{
 		Path: admin, FSType: "lustre", Source: "192.168.77.1@tcp:/pfs", Kernel: true, Host: true, Network: &lnet,
 		Command: []string{"mount", "-t", "lustre", "192.168.77.1@tcp:/pfs", admin},
 	}}
 	for range 2 {
-		job := m.start("configure", told)
+		job := m.start("configure", config)
 		m.Expect(<-job.ended).To(Succeed(), job.Said())
 		m.Expect(mounted()).To(Equal("/mnt/targets/mdt0 /mnt/targets/ost0"), "its mount is gone")
 	}

@@ -40,13 +40,13 @@ func TestAnOSTIsEmptiedProvenAndForgottenByTheCommandsOfTheBackend(t *testing.T)
 
 	c := cli.Commands{FSName: "pfs"}
 	job := func(argv ...[]string) *pod {
-		told := spec.Configure{Host: true, Mount: &spec.Mount{
+		config := spec.Configure{Host: true, Mount: &spec.Mount{
 			Path: admin, FSType: "lustre", Source: source, Kernel: true, Host: true, Network: &lnet, Command: []string{"mount", "-t", "lustre", source, admin},
 		}}
 		for _, a := range argv {
-			told.Commands = append(told.Commands, spec.Command{Argv: a, TimeoutSeconds: -1})
+			config.Commands = append(config.Commands, spec.Command{Argv: a, TimeoutSeconds: -1})
 		}
-		return m.start("configure", told)
+		return m.start("configure", config)
 	}
 	server := func() cli.Server {
 		var outputs [][]byte

@@ -12,7 +12,7 @@ import (
 
 // Ground checks a server's prerequisites: modules and programs of one version, and the network.
 type Ground struct {
-	Told spec.Serve
+	Config spec.Serve
 	// Software returns the version on the node, and what is missing (inventory.Collector.ForServers).
 	Software func(ctx context.Context) (version, missing string)
 	Network  network.Node
@@ -33,13 +33,13 @@ func (g *Ground) Ready(ctx context.Context, variables map[string]string) error {
 	case version == "":
 		return errors.New("neither the modules nor the programs of this node say which version of the filesystem they are, so nothing is mounted; " +
 			"look at its NodeInventory (status.software and status.problems)")
-	case Minor(version) != Minor(g.Told.Version):
+	case Minor(version) != Minor(g.Config.Version):
 		return fmt.Errorf("this node has version %s of the filesystem's modules and programs, and spec.version asks for %s: a disk that a newer version "+
-			"has mounted may be of no use to an older one; install a %s on the node, or change spec.version", version, g.Told.Version, Minor(g.Told.Version))
+			"has mounted may be of no use to an older one; install a %s on the node, or change spec.version", version, g.Config.Version, Minor(g.Config.Version))
 	}
 	net := g.Network
 	net.Lookup = lookup
-	return net.Up(ctx, g.Told.Network)
+	return net.Up(ctx, g.Config.Network)
 }
 
 // Minor returns the minor version of a version: 2.15 for 2.15.5.

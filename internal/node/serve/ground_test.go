@@ -16,7 +16,7 @@ import (
 // ground returns the checks of a node with version 2.15.5 of the filesystem and its network up.
 func ground() *serve.Ground {
 	return &serve.Ground{
-		Told:     spec.Serve{Owner: owner, Version: "2.15.6", Network: spec.KernelNetwork{Name: "tcp", List: []string{"list"}}},
+		Config:   spec.Serve{Owner: owner, Version: "2.15.6", Network: spec.KernelNetwork{Name: "tcp", List: []string{"list"}}},
 		Software: func(context.Context) (string, string) { return "2.15.5", "" },
 		Network: network.Node{
 			Run: func(context.Context, []string) (format.Answer, error) {

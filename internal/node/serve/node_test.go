@@ -56,7 +56,7 @@ func theNode(ran *[][]string) (serve.Host, *plan.Facts) {
 	}, f
 }
 
-func TestADiskThatIsWhatWasGivenIsMountedByTheNodesOwnProgram(t *testing.T) {
+func TestADiskThatMatchesItsAssignmentIsMountedByTheNodesOwnProgram(t *testing.T) {
 	g := NewWithT(t)
 	var ran [][]string
 	h, _ := theNode(&ran)
@@ -117,7 +117,7 @@ func TestTheNodesOwnTableOfMountsCounts(t *testing.T) {
 	g.Expect(h.Mounts("/targets/ost1")).To(BeEmpty())
 }
 
-func TestAMountThatEndsBadlySaysWhy(t *testing.T) {
+func TestAFailedMountReportsTheReason(t *testing.T) {
 	g := NewWithT(t)
 	h := serve.Host{RunMounting: func(context.Context, []string, ...*os.File) (format.Answer, error) {
 		return format.Answer{Code: 17, Said: "mount.lustre: mount /dev/vdc at /targets/ost0 failed: File exists"}, nil
@@ -125,7 +125,7 @@ func TestAMountThatEndsBadlySaysWhy(t *testing.T) {
 	g.Expect(h.Mount(t.Context(), ost(0), "/dev/vdc")).To(MatchError(And(ContainSubstring("exit code 17"), ContainSubstring("File exists"))))
 }
 
-func TestANodeIsAskedForTheTypeOfMountThatItKnows(t *testing.T) {
+func TestANodeIsAskedForATypeOfMountThatItSupports(t *testing.T) {
 	for name, c := range map[string]struct {
 		helpers []string
 		kind    string

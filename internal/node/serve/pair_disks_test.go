@@ -48,7 +48,7 @@ func (m *machine) isLocked(path string) bool {
 	return true
 }
 
-func TestATargetOfTwoNodesIsMountedUnderItsLockAndInTheStartOfTheNodeForWhichItWasTold(t *testing.T) {
+func TestATargetOfTwoNodesIsMountedUnderItsLockAndInTheConfiguredBoot(t *testing.T) {
 	m := newMachine(t)
 	m.filesystem()
 	lock := m.shares("9f2c1a40-0f6b-4d0e-a0a5-6f3f5b8c2d11")
@@ -104,7 +104,7 @@ func TestAMountThatIsUnderWayKeepsItsLockWhenItsServerIsKilled(t *testing.T) {
 	m.Expect(<-mdt.ended).To(Succeed(), mdt.Said())
 }
 
-func TestTheAgentLetsATargetGoThatAKilledServerHasLeftMounted(t *testing.T) {
+func TestTheAgentReleasesATargetThatAKilledServerHasLeftMounted(t *testing.T) {
 	m := newMachine(t)
 	nids := []string{"192.168.77.1@tcp"}
 	m.target("mdt-0", "mdt0", mdt0UUID, v1alpha1.LustreTarget{Kind: v1alpha1.LustreMDT, FSName: "pfs", Index: new(int32(0)), WithMGT: true})
@@ -120,7 +120,7 @@ func TestTheAgentLetsATargetGoThatAKilledServerHasLeftMounted(t *testing.T) {
 
 	// The double of the kernel keeps the disk busy a moment longer than the mount exists.
 	m.Eventually(func() (string, error) {
-		held, why, err := m.agent().LetGo(m.Context(), target)
+		held, why, err := m.agent().ProveUnmounted(m.Context(), target)
 		if held != nil {
 			m.Expect(mounted()).To(Equal("/mnt/targets/mdt0"))
 			err = errors.Join(err, held.Close())

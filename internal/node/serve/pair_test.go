@@ -29,7 +29,7 @@ func ostOfPair(t *testing.T) serve.Target {
 }
 
 // pairKeeper returns a keeper with this configuration on a node in its first boot.
-func pairKeeper(n serve.Node, says *told) *serve.Keeper {
+func pairKeeper(n serve.Node, says *config) *serve.Keeper {
 	k := says.keeper(n)
 	k.BootID = func() (string, error) { return thisStart, nil }
 	return k
@@ -47,9 +47,9 @@ func locks(g Gomega, of serve.Target) bool {
 	return false
 }
 
-func TestATargetOfTwoNodesIsNotMountedWhileSomebodyElseHasItsLock(t *testing.T) {
+func TestATargetOfTwoNodesIsNotMountedWhileItsLockIsHeld(t *testing.T) {
 	g, n, of := NewWithT(t), newNode(), ostOfPair(t)
-	k := pairKeeper(n, &told{Told: serve.Told{Targets: []serve.Target{of, ost(1)}}})
+	k := pairKeeper(n, &config{ServerConfig: serve.ServerConfig{Targets: []serve.Target{of, ost(1)}}})
 	agent, err := mountlock.Take(of.Lock)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(k.Round(t.Context())).To(HaveKeyWithValue("ost0", MatchError(ContainSubstring("gives it to another node, at this moment"))))
@@ -63,7 +63,7 @@ func TestATargetOfTwoNodesIsNotMountedWhileSomebodyElseHasItsLock(t *testing.T) 
 func TestTheLockOfATargetIsHeldUntilItsMountHasEnded(t *testing.T) {
 	g, n, of := NewWithT(t), newNode(), ostOfPair(t)
 	n.hangs = map[string]chan struct{}{"ost0": make(chan struct{})}
-	k := pairKeeper(n, &told{Told: serve.Told{Targets: []serve.Target{of}}})
+	k := pairKeeper(n, &config{ServerConfig: serve.ServerConfig{Targets: []serve.Target{of}}})
 	k.Patience = 10 * time.Millisecond
 	g.Eventually(func() map[string]error { return k.Round(t.Context()) }).WithTimeout(patience.Bound(time.Minute)).Should(
 		HaveKeyWithValue("ost0", MatchError(ContainSubstring("has not ended yet"))))
@@ -80,22 +80,22 @@ func TestTheLockOfATargetIsHeldUntilItsMountHasEnded(t *testing.T) {
 	g.Eventually(func() bool { return locks(g, of) }).WithTimeout(patience.Bound(time.Minute)).Should(BeFalse())
 }
 
-func TestWhatWasToldBeforeTheLockWasTakenIsNotBelieved(t *testing.T) {
+func TestTheNodeFileFromBeforeTheLockIsNotUsed(t *testing.T) {
 	for name, c := range map[string]struct {
-		now     serve.Told
+		now     serve.ServerConfig
 		missing string
 		says    string
 	}{
 		"it was given to the other node": {says: "it is not this server's any more: another node may have it"},
-		"it waits for something":         {now: serve.Told{Targets: []serve.Target{{Name: "ost0", Waits: "its disk is not proven yet"}}}, says: "not proven yet"},
+		"it waits for something":         {now: serve.ServerConfig{Targets: []serve.Target{{Name: "ost0", Waits: "its disk is not proven yet"}}}, says: "not proven yet"},
 		"nobody knows any more":          {missing: "the file of this node can't be read", says: "the file of this node can't be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, n, of := NewWithT(t), newNode(), ostOfPair(t)
-			k, reads, locked := pairKeeper(n, &told{}), 0, false
-			k.Told = func() (serve.Told, string) {
+			k, reads, locked := pairKeeper(n, &config{}), 0, false
+			k.Config = func() (serve.ServerConfig, string) {
 				if reads++; reads == 1 {
-					return serve.Told{Targets: []serve.Target{of}}, ""
+					return serve.ServerConfig{Targets: []serve.Target{of}}, ""
 				}
 				_, err := mountlock.Take(of.Lock)
 				locked = err != nil
@@ -109,9 +109,9 @@ func TestWhatWasToldBeforeTheLockWasTakenIsNotBelieved(t *testing.T) {
 	}
 }
 
-func TestWhatWasToldInAnEarlierStartOfTheNodeIsNotMounted(t *testing.T) {
+func TestTargetsOfAnEarlierBootAreNotMounted(t *testing.T) {
 	g, n, of := NewWithT(t), newNode(), ostOfPair(t)
-	says := &told{Told: serve.Told{Targets: []serve.Target{of}}}
+	says := &config{ServerConfig: serve.ServerConfig{Targets: []serve.Target{of}}}
 	k := pairKeeper(n, says)
 	k.BootID = func() (string, error) { return "another start", nil }
 	for range 2 {
@@ -131,12 +131,12 @@ func TestWhatWasToldInAnEarlierStartOfTheNodeIsNotMounted(t *testing.T) {
 func TestATargetOfTwoNodesWithoutALockIsNotMounted(t *testing.T) {
 	g, n, of := NewWithT(t), newNode(), ostOfPair(t)
 	g.Expect(os.Remove(of.Lock)).To(Succeed())
-	k := pairKeeper(n, &told{Told: serve.Told{Targets: []serve.Target{of}}})
+	k := pairKeeper(n, &config{ServerConfig: serve.ServerConfig{Targets: []serve.Target{of}}})
 	g.Expect(k.Round(t.Context())).To(HaveKeyWithValue("ost0", MatchError(os.ErrNotExist)))
 	g.Expect(n.done).To(BeEmpty())
 }
 
-func TestTheProgramOfAMountIsGivenWhatStaysOpen(t *testing.T) {
+func TestTheMountProgramGetsTheOpenFiles(t *testing.T) {
 	g := NewWithT(t)
 	lock, err := os.CreateTemp(t.TempDir(), "lock")
 	g.Expect(err).NotTo(HaveOccurred())

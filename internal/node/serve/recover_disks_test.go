@@ -24,13 +24,13 @@ import (
 )
 
 // recovers runs `node recover`, and returns its answer and its output.
-func (m *machine) recovers(told spec.Recovery) (answer spec.RecoveryAnswer, said string) {
+func (m *machine) recovers(config spec.Recovery) (answer spec.RecoveryAnswer, said string) {
 	m.Helper()
-	told.Owner, told.Backend, told.Version, told.Scratch = m.file.FileSystem, "Lustre", "2.17.57", m.TempDir()
-	told.Known = exchange.Known(nil, map[v1alpha1.Role][]int32{
+	config.Owner, config.Backend, config.Version, config.Scratch = m.file.FileSystem, "Lustre", "2.17.57", m.TempDir()
+	config.Known = exchange.Known(nil, map[v1alpha1.Role][]int32{
 		v1alpha1.RoleManagement: {1}, v1alpha1.RoleMetadata: {1}, v1alpha1.RoleStorage: {1, 2},
 	})
-	p := m.start("recover", told)
+	p := m.start("recover", config)
 	if err := <-p.ended; err != nil {
 		m.Log(err) // the answer contains the reason
 	}
@@ -118,7 +118,7 @@ func TestALostMGTServesAgainOnAnotherDiskWithTheLogsOfABackupWhileAllOthersAreMo
 	// logs to it.
 	lost := m.file.Members[0]
 	another := m.target("mgs", "mgt2", anotherUUID, v1alpha1.LustreTarget{Kind: v1alpha1.LustreMGT})
-	told := m.file.Members[3]
+	config := m.file.Members[3]
 	m.file.Members = m.file.Members[:3]
 	m.Expect(m.file.Members[0]).To(Equal(lost))
 	m.tell()
@@ -128,7 +128,7 @@ func TestALostMGTServesAgainOnAnotherDiskWithTheLogsOfABackupWhileAllOthersAreMo
 		MatchRegexp(`^[0-9]+ logs with [0-9]+ records \(params 1, `), ContainSubstring("pfs-client "), Not(ContainSubstring("taken out")))))), said)
 	restore := spec.Restore{
 		Plan: "5d0c91e2", Backup: name, Has: found.Found[0].Has, Component: "mgs", User: "root", Ledger: filepath.Join(m.directory, "ledger-mgs.json"),
-		Path: "/mnt/targets/mgt2", Target: &told.Targets[0],
+		Path: "/mnt/targets/mgt2", Target: &config.Targets[0],
 	}
 	used := restore
 	used.Target = &m.file.Members[2].Targets[0]
@@ -148,7 +148,7 @@ func TestALostMGTServesAgainOnAnotherDiskWithTheLogsOfABackupWhileAllOthersAreMo
 
 	// It is now the MGT. All other targets stayed mounted.
 	m.Expect(mounted()).To(Equal("/mnt/targets/mdt0 /mnt/targets/ost0"))
-	m.file.Members[0] = told
+	m.file.Members[0] = config
 	m.tell()
 	m.eventuallyMounted("/mnt/targets/mdt0 /mnt/targets/mgt2 /mnt/targets/ost0", mgs)
 	for log, before := range printed {

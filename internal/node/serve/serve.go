@@ -39,8 +39,8 @@ type Target struct {
 	Waits string
 }
 
-// Told is a server's configuration from its node file: its targets in the order of mounting, and variables.
-type Told struct {
+// ServerConfig is a server's configuration from its node file: its targets in the order of mounting, and variables.
+type ServerConfig struct {
 	Targets   []Target
 	Variables map[string]string
 	// Elsewhere lists targets that the other node holds and that this server may mount at other times.
@@ -65,9 +65,9 @@ type Node interface {
 // Keeper keeps targets mounted.
 type Keeper struct {
 	Node Node
-	// Told returns the targets to mount, read again at each check. If the second result is not empty it explains what is missing, and existing
-	// mounts stay.
-	Told func() (Told, string)
+	// Config returns the targets to mount, read again at each check. If the second result is not empty it explains what is missing, and
+	// existing mounts stay.
+	Config func() (ServerConfig, string)
 	// Before checks the prerequisites of a mount: modules of one version, and the network. It is not called while everything is mounted.
 	Before func(ctx context.Context, variables map[string]string) error
 	// BootID returns the boot id of the node (spec.BootIDFile).
@@ -104,35 +104,35 @@ func (k *Keeper) Run(ctx context.Context) error {
 // target that is no longer configured is unmounted. problems holds the targets' errors by name. The empty name is for what is missing
 // before any target is known.
 func (k *Keeper) Round(ctx context.Context) (problems map[string]error) {
-	told, missing := k.Told()
+	config, missing := k.Config()
 	if missing != "" {
 		err := errors.New(missing)
 		k.say("", err)
 		return map[string]error{"": err}
 	}
 	k.say("", nil)
-	before := sync.OnceValue(func() error { return k.Before(ctx, told.Variables) })
+	before := sync.OnceValue(func() error { return k.Before(ctx, config.Variables) })
 	gone := slices.DeleteFunc(slices.Clone(k.known), func(t Target) bool {
-		return slices.ContainsFunc(told.Targets, func(other Target) bool { return other.Name == t.Name })
+		return slices.ContainsFunc(config.Targets, func(other Target) bool { return other.Name == t.Name })
 	})
-	for _, t := range told.Targets {
+	for _, t := range config.Targets {
 		if i := slices.IndexFunc(k.known, func(other Target) bool { return other.Name == t.Name }); i < 0 {
 			k.known = append(k.known, t)
 		} else if t.Waits == "" {
 			k.known[i] = t
 		}
 	}
-	for _, t := range told.Targets {
+	for _, t := range config.Targets {
 		k.work.begin(t.Name, func() error { return k.keep(ctx, t, before) })
 	}
 	for _, t := range gone {
-		k.work.begin(t.Name, func() error { return k.letGo(ctx, t) })
+		k.work.begin(t.Name, func() error { return k.unmountTarget(ctx, t) })
 	}
 	problems = k.work.wait(ctx, k.Patience)
 	if ctx.Err() != nil {
 		return problems
 	}
-	for _, t := range told.Targets {
+	for _, t := range config.Targets {
 		k.say(t.Name, problems[t.Name])
 	}
 	for _, t := range gone {
@@ -176,18 +176,18 @@ func (k *Keeper) keep(ctx context.Context, t Target, before func() error) error 
 // stillOurs returns a target of a pair as it is configured after its lock was taken. It may have been handed over to the other node since
 // the earlier read.
 func (k *Keeper) stillOurs(t Target) (Target, error) {
-	told, missing := k.Told()
+	config, missing := k.Config()
 	if missing != "" {
 		return t, errors.New(missing)
 	}
-	i := slices.IndexFunc(told.Targets, func(other Target) bool { return other.Name == t.Name })
+	i := slices.IndexFunc(config.Targets, func(other Target) bool { return other.Name == t.Name })
 	switch {
 	case i < 0:
 		return t, errors.New("it is not this server's any more: another node may have it")
-	case told.Targets[i].Waits != "":
-		return t, errors.New(told.Targets[i].Waits)
+	case config.Targets[i].Waits != "":
+		return t, errors.New(config.Targets[i].Waits)
 	}
-	t = told.Targets[i]
+	t = config.Targets[i]
 	is, err := k.BootID()
 	switch {
 	case err != nil:
@@ -245,11 +245,11 @@ func (t Target) serves(name string) bool {
 // alone.
 func (k *Keeper) Stop(ctx context.Context) error {
 	k.work.wait(ctx, k.Grace/2)
-	if told, missing := k.Told(); missing == "" && len(k.known) == 0 {
-		k.known = told.Targets // from an earlier server that was killed
+	if config, missing := k.Config(); missing == "" && len(k.known) == 0 {
+		k.known = config.Targets // from an earlier server that was killed
 	}
 	for _, t := range k.known {
-		k.work.begin(t.Name, func() error { return k.letGo(ctx, t) })
+		k.work.begin(t.Name, func() error { return k.unmountTarget(ctx, t) })
 	}
 	problems := k.work.wait(ctx, k.Grace)
 	var left []error
@@ -261,8 +261,8 @@ func (k *Keeper) Stop(ctx context.Context) error {
 	return errors.Join(left...)
 }
 
-// letGo unmounts one target. A target that was never proven can't be mounted.
-func (k *Keeper) letGo(ctx context.Context, t Target) error {
+// unmountTarget unmounts one target. A target that was never proven can't be mounted.
+func (k *Keeper) unmountTarget(ctx context.Context, t Target) error {
 	if t.Waits != "" {
 		return nil
 	}
@@ -280,12 +280,12 @@ func (k *Keeper) letGo(ctx context.Context, t Target) error {
 
 // Mounted returns nil if all configured targets are mounted. Otherwise the error has a sentence for each that is not.
 func (k *Keeper) Mounted() error {
-	told, missing := k.Told()
+	config, missing := k.Config()
 	if missing != "" {
 		return errors.New(missing)
 	}
 	var all []error
-	for _, t := range told.Targets {
+	for _, t := range config.Targets {
 		if t.Waits != "" {
 			all = append(all, fmt.Errorf("target %s is not mounted: %s", t.Name, t.Waits))
 			continue
@@ -296,7 +296,7 @@ func (k *Keeper) Mounted() error {
 		}
 		all = append(all, err)
 	}
-	if len(told.Targets) == 0 && len(told.Elsewhere) == 0 {
+	if len(config.Targets) == 0 && len(config.Elsewhere) == 0 {
 		return errors.New("this node has no target for the server yet; kubectl get storagetargets -o wide shows what there is")
 	}
 	return errors.Join(all...)

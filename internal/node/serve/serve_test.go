@@ -106,7 +106,7 @@ func ost(index int32) serve.Target {
 
 func keeper(n serve.Node, targets ...serve.Target) *serve.Keeper {
 	return &serve.Keeper{
-		Node: n, Told: func() (serve.Told, string) { return serve.Told{Targets: targets}, "" },
+		Node: n, Config: func() (serve.ServerConfig, string) { return serve.ServerConfig{Targets: targets}, "" },
 		Before: func(context.Context, map[string]string) error { return nil },
 		Period: time.Millisecond, Patience: time.Minute, Grace: 2 * time.Second, Log: slog.New(slog.DiscardHandler),
 	}
@@ -185,7 +185,7 @@ func TestATargetThatCannotBeUnmountedIsNamedAndKeepsNoOther(t *testing.T) {
 	g.Expect(slices.Contains(n.done, "umount ost0")).To(BeTrue())
 }
 
-func TestWhatIsWrongIsSaidOnce(t *testing.T) {
+func TestEachProblemIsReportedOnce(t *testing.T) {
 	g, n := NewWithT(t), newNode()
 	var log bytes.Buffer
 	k := keeper(n, ost(0))
@@ -200,21 +200,21 @@ func TestWhatIsWrongIsSaidOnce(t *testing.T) {
 	g.Expect(log.String()).To(ContainSubstring("a target is served"))
 }
 
-// told is a keeper's configuration, which can change.
-type told struct {
-	serve.Told
+// config is a keeper's configuration, which can change.
+type config struct {
+	serve.ServerConfig
 	missing string
 }
 
-func (t *told) keeper(n serve.Node) *serve.Keeper {
+func (t *config) keeper(n serve.Node) *serve.Keeper {
 	k := keeper(n)
-	k.Told = func() (serve.Told, string) { return t.Told, t.missing }
+	k.Config = func() (serve.ServerConfig, string) { return t.ServerConfig, t.missing }
 	return k
 }
 
 func TestATargetThatComesIsMountedAndOneThatGoesIsUnmountedWithoutARestart(t *testing.T) {
 	g, n := NewWithT(t), newNode()
-	says := &told{Told: serve.Told{Targets: []serve.Target{ost(0)}}}
+	says := &config{ServerConfig: serve.ServerConfig{Targets: []serve.Target{ost(0)}}}
 	k := says.keeper(n)
 	g.Expect(k.Round(t.Context())).To(BeEmpty())
 	says.Targets = []serve.Target{ost(0), ost(1)}
@@ -226,14 +226,14 @@ func TestATargetThatComesIsMountedAndOneThatGoesIsUnmountedWithoutARestart(t *te
 	g.Expect(n.done).To(Equal([]string{"mount ost0", "mount ost1", "umount ost0"}))
 }
 
-func TestWhatIsMountedStaysWhileNobodySaysWhatThereIs(t *testing.T) {
+func TestMountsStayWhileTheListOfTargetsIsUnknown(t *testing.T) {
 	g, n := NewWithT(t), newNode()
-	says := &told{Told: serve.Told{Targets: []serve.Target{ost(0)}}}
+	says := &config{ServerConfig: serve.ServerConfig{Targets: []serve.Target{ost(0)}}}
 	k := says.keeper(n)
 	g.Expect(k.Round(t.Context())).To(BeEmpty())
-	says.Told, says.missing = serve.Told{}, "the file of this node can't be read"
+	says.ServerConfig, says.missing = serve.ServerConfig{}, "the file of this node can't be read"
 	g.Expect(k.Round(t.Context())).To(HaveKeyWithValue("", MatchError("the file of this node can't be read")))
-	says.Told, says.missing = serve.Told{Targets: []serve.Target{{Name: "ost0", Path: ost(0).Path, Waits: "its disk is not proven yet"}}}, ""
+	says.ServerConfig, says.missing = serve.ServerConfig{Targets: []serve.Target{{Name: "ost0", Path: ost(0).Path, Waits: "its disk is not proven yet"}}}, ""
 	g.Expect(k.Round(t.Context())["ost0"]).To(MatchError(ContainSubstring("its disk is not proven yet")))
 	g.Expect(n.done).To(Equal([]string{"mount ost0"}))
 	g.Expect(k.Stop(t.Context())).To(Succeed())
@@ -257,7 +257,7 @@ func TestNothingIsMountedBeforeTheNodeIsReadyAndWhatIsMountedStays(t *testing.T)
 	g.Expect(asked).To(Equal(1), "nobody is asked while all is mounted")
 }
 
-func TestAMountThatHangsHoldsUpNoOtherOneAndIsNotBegunAnew(t *testing.T) {
+func TestAHangingMountDelaysNoOtherAndIsNotStartedAgain(t *testing.T) {
 	g, n := NewWithT(t), newNode()
 	n.hangs = map[string]chan struct{}{"ost0": make(chan struct{})}
 	k := keeper(n, ost(0), ost(1))
@@ -273,7 +273,7 @@ func TestAMountThatHangsHoldsUpNoOtherOneAndIsNotBegunAnew(t *testing.T) {
 
 func TestAServerIsReadyWhenAllOfItsTargetsAreMounted(t *testing.T) {
 	g, n := NewWithT(t), newNode()
-	says := &told{}
+	says := &config{}
 	k := says.keeper(n)
 	g.Expect(k.Mounted()).To(MatchError(ContainSubstring("no target for the server yet")))
 	says.Targets = []serve.Target{ost(0), {Name: "ost1", Waits: "its disk is not proven yet"}}
@@ -292,7 +292,7 @@ func TestTheNextServerUnmountsWhatAKilledOneHasMounted(t *testing.T) {
 	g.Expect(n.mounts).To(BeEmpty())
 }
 
-func TestAnUnmountThatHangsHoldsUpNoOtherOneAndIsNamed(t *testing.T) {
+func TestAHangingUnmountDelaysNoOtherAndIsNamed(t *testing.T) {
 	g, n := NewWithT(t), newNode()
 	k := keeper(n, ost(0), ost(1))
 	g.Expect(k.Round(t.Context())).To(BeEmpty())

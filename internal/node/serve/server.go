@@ -21,28 +21,28 @@ const (
 )
 
 // New returns the keeper of a server's targets on the node that this program runs on. known lists the filesystems with known needs.
-func New(told spec.Serve, known []spec.HostSoftware, lookup environment.Lookup, log *slog.Logger) (*Keeper, error) {
+func New(config spec.Serve, known []spec.HostSoftware, lookup environment.Lookup, log *slog.Logger) (*Keeper, error) {
 	node, named := lookup(nodeVariable)
 	if !named {
 		return nil, fmt.Errorf("the environment variable %s, the name of this node, is not set; it comes from the pod (spec.nodeName)", nodeVariable)
 	}
 	ground := &Ground{
-		Told: told, Network: network.ThisNode(lookup),
+		Config: config, Network: network.ThisNode(lookup),
 	}
 	for _, s := range known {
-		if s.Name == told.Backend {
+		if s.Name == config.Backend {
 			collector := inventory.ThisHost(nil, nil, nil)
 			ground.Software = func(ctx context.Context) (version, missing string) { return collector.ForServers(ctx, s) }
 		}
 	}
 	if ground.Software == nil {
-		return nil, fmt.Errorf("this binary knows no filesystem of type %q whose servers are mounts; use the node image of the operator's version", told.Backend)
+		return nil, fmt.Errorf("this binary knows no filesystem of type %q whose servers are mounts; use the node image of the operator's version", config.Backend)
 	}
-	if told.GraceSeconds < 1 {
-		return nil, fmt.Errorf("graceSeconds is %d; it must be at least 1", told.GraceSeconds)
+	if config.GraceSeconds < 1 {
+		return nil, fmt.Errorf("graceSeconds is %d; it must be at least 1", config.GraceSeconds)
 	}
 	return &Keeper{
-		Node: ThisHost(), Told: ToldBy(told, node), Before: ground.Ready, BootID: host.BootID, Log: log,
-		Period: period, Patience: patience, Grace: time.Duration(told.GraceSeconds) * time.Second,
+		Node: ThisHost(), Config: ConfigBy(config, node), Before: ground.Ready, BootID: host.BootID, Log: log,
+		Period: period, Patience: patience, Grace: time.Duration(config.GraceSeconds) * time.Second,
 	}, nil
 }

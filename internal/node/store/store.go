@@ -39,24 +39,24 @@ const (
 )
 
 // Directory returns the directory of the daemon's files after checking its owner.
-func Directory(told spec.Store, owner spec.Owner) (string, error) {
-	content, err := os.ReadFile(told.NodeFile)
+func Directory(config spec.Store, owner spec.Owner) (string, error) {
+	content, err := os.ReadFile(config.NodeFile)
 	if err != nil {
 		return "", fmt.Errorf("read what the servers of this node are told: %w", err)
 	}
 	if err := stored.Check(content, spec.NodeFileVersion); err != nil {
-		return "", fmt.Errorf("%s %w", told.NodeFile, err)
+		return "", fmt.Errorf("%s %w", config.NodeFile, err)
 	}
 	var file spec.NodeFile
 	if err := json.Unmarshal(content, &file); err != nil {
-		return "", fmt.Errorf("understand %s: %w", told.NodeFile, err)
+		return "", fmt.Errorf("understand %s: %w", config.NodeFile, err)
 	}
-	i := slices.IndexFunc(file.Members, func(m spec.Member) bool { return m.Name == told.Member && len(m.Targets) > 0 })
+	i := slices.IndexFunc(file.Members, func(m spec.Member) bool { return m.Name == config.Member && len(m.Targets) > 0 })
 	if i < 0 {
-		return "", fmt.Errorf("%s names no target of %s", told.NodeFile, told.Member)
+		return "", fmt.Errorf("%s names no target of %s", config.NodeFile, config.Member)
 	}
 	target := file.Members[i].Targets[0]
-	home := path.Join(target.Path, told.OnTargets.Directory)
+	home := path.Join(target.Path, config.OnTargets.Directory)
 	if target.Directory {
 		home = target.Path
 	}
@@ -74,7 +74,7 @@ func Directory(told spec.Store, owner spec.Owner) (string, error) {
 		return "", fmt.Errorf("%s belongs to FileSystem %s/%s with the uid %s, and its state is %s", home, marker.Owner.Namespace, marker.Owner.Name,
 			marker.Owner.UID, marker.State)
 	}
-	return filepath.Join(home, told.OnTargets.Data), nil
+	return filepath.Join(home, config.OnTargets.Data), nil
 }
 
 // Copy returns the store in a directory: a copy of its database, made in the directory work, or its files as returned by Read.
@@ -237,7 +237,7 @@ func Understood(
 		said = *known
 	}
 	read, err = of.ReadStore(version, content, said)
-	return files, read, err //nolint:wrapcheck // the backend says what is wrong
+	return files, read, err //nolint:wrapcheck // the error of the backend is complete
 }
 
 const (

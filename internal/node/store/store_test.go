@@ -87,7 +87,7 @@ func TestFilesThatChangeWhileTheyAreReadAreReadAgain(t *testing.T) {
 	g.Expect(err).To(MatchError(context.Canceled), "nobody may rely on what is written all the time")
 }
 
-func TestAStoreIsPackedWithWhatTheFilesystemHadSaid(t *testing.T) {
+func TestAStoreIsPackedWithTheStateThatTheFilesystemReported(t *testing.T) {
 	g := NewWithT(t)
 	files := map[string][]byte{"targets": []byte("1=1\n"), "quota/1/limits": nil}
 	said := backend.State{Version: "7.4.6", Targets: []backend.Target{{ID: 1}}}
@@ -119,12 +119,12 @@ func TestOnlyTheDirectoryOfThisFileSystemIsHandedOut(t *testing.T) {
 		for _, disk := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
 				g, target := NewWithT(t), t.TempDir()
-				told := spec.Store{
+				config := spec.Store{
 					NodeFile: filepath.Join(t.TempDir(), "node.json"), Member: "management", OnTargets: spec.OnTargets{Directory: "mgmtd", Data: "data"},
 				}
 				file, err := json.Marshal(spec.NodeFile{Version: spec.NodeFileVersion, Members: []spec.Member{{Name: c.member, Targets: []spec.Target{{Path: target, Directory: !disk}}}}})
 				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(os.WriteFile(told.NodeFile, file, 0o600)).To(Succeed())
+				g.Expect(os.WriteFile(config.NodeFile, file, 0o600)).To(Succeed())
 				c.marker.Version = cmp.Or(c.marker.Version, spec.MarkerVersion)
 				marker, err := json.Marshal(c.marker)
 				g.Expect(err).NotTo(HaveOccurred())
@@ -133,7 +133,7 @@ func TestOnlyTheDirectoryOfThisFileSystemIsHandedOut(t *testing.T) {
 					home = filepath.Join(target, "mgmtd")
 				}
 				write(t, home, spec.MarkerFile, string(marker))
-				directory, err := Directory(told, owner)
+				directory, err := Directory(config, owner)
 				if c.says == "" {
 					g.Expect(err).NotTo(HaveOccurred())
 					g.Expect(directory).To(Equal(filepath.Join(home, "data")))
@@ -145,7 +145,7 @@ func TestOnlyTheDirectoryOfThisFileSystemIsHandedOut(t *testing.T) {
 	}
 }
 
-func TestAStoreIsTakenOnlyFromWhoKnowsTheSecret(t *testing.T) {
+func TestAStoreIsAcceptedOnlyFromASenderWithTheSecret(t *testing.T) {
 	secret, other := []byte("correct-horse"), []byte("wrong-horse")
 	signs := func(sign func(nonce string) string) func(w http.ResponseWriter, nonce string) {
 		return func(w http.ResponseWriter, nonce string) { w.Header().Set(exchange.SignatureHeader, sign(nonce)) }

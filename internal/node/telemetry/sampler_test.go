@@ -150,7 +150,7 @@ func TestTheTimeOfADaemonIsThatOfItsProcesses(t *testing.T) {
 	n.Expect(n.take(s, 4).Daemons).To(BeEmpty())
 }
 
-func TestWhatCannotBeReadIsReportedOnceAndTheRestIsSampled(t *testing.T) {
+func TestUnreadableCountersAreReportedOnceAndTheRestIsSampled(t *testing.T) {
 	n := newNode(t)
 	n.process(70, 100, 0, 1)
 	n.daemons["storage/scratch/meta/0"] = []int{70}

@@ -48,7 +48,7 @@ func TestCallsAreMadeInOrderAndOnlyNamedOnesAreShown(t *testing.T) {
 	g.Expect(text).To(Equal("one\ntwo\nparallelfs: write has ended\nfour\nparallelfs: read has ended\n"))
 }
 
-func TestACallIsRepeatedWhileALineSaysSo(t *testing.T) {
+func TestACallIsRepeatedWhileItsOutputAsksForIt(t *testing.T) {
 	g := NewWithT(t)
 	count := filepath.Join(t.TempDir(), "count")
 	c := shell("status", `echo x >> "$1"; if [ $(wc -l < "$1") -lt 2 ]; then echo "Running:  2"; else echo "Finished: 2"; fi`, count)
@@ -58,7 +58,7 @@ func TestACallIsRepeatedWhileALineSaysSo(t *testing.T) {
 	g.Expect(text).To(Equal("Finished: 2\nparallelfs: status has ended\n"), "only the last try is shown")
 }
 
-func TestWhatTidiesUpIsDoneAfterAFailure(t *testing.T) {
+func TestCleanupsRunAfterAFailure(t *testing.T) {
 	g := NewWithT(t)
 	made := filepath.Join(t.TempDir(), "made")
 	tidy := shell("clean", `echo clean > "$1"`, made)
@@ -119,7 +119,7 @@ func TestAPodThatIsStoppedTidiesUp(t *testing.T) {
 	g.Expect(made).To(BeAnExistingFile())
 }
 
-func TestWhatCanNotBeMadeIsRefused(t *testing.T) {
+func TestInvalidCallsAreRefused(t *testing.T) {
 	for says, m := range map[string]spec.Manage{
 		"timeoutSeconds is 0":     {Calls: []spec.ManageCall{{Argv: []string{"true"}}}},
 		"there are no calls":      {TimeoutSeconds: 1},

@@ -227,7 +227,7 @@ func TestDirectoriesOfEightAreMadeWithoutAMount(t *testing.T) {
 	g.Expect(code).To(Equal(1))
 }
 
-func TestWhatHoldsSomethingIsNotDeletedInEight(t *testing.T) {
+func TestPoolsAndNodesInUseAreNotDeletedInEight(t *testing.T) {
 	c := cluster8(t)
 	g := NewWithT(t)
 	said, code := c.run(cli + "node delete m:1 --yes")
@@ -269,7 +269,7 @@ func TestEachProgramIsOfItsOwnVersion(t *testing.T) {
 	}
 }
 
-// certified makes a certificate of a management service for an address, signed by itself, and returns the name of its files.
+// certified makes a self-signed certificate of a management service for an address, and returns the names of its files.
 func (c *cluster) certified(name, address string) string {
 	c.t.Helper()
 	g := NewWithT(c.t)
@@ -288,7 +288,7 @@ func (c *cluster) certified(name, address string) string {
 	return name
 }
 
-func TestTheToolOfEightGivesTheSecretToNoServiceThatItCannotVerify(t *testing.T) {
+func TestTheToolOfEightSendsTheSecretToNoServiceThatItCannotVerify(t *testing.T) {
 	c := newCluster(t, "8.3.1")
 	g := NewWithT(t)
 	_, code := c.run("beegfs-mgmtd --init --db-file {DIR}/mgmtd.sqlite")

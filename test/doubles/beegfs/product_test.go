@@ -191,7 +191,7 @@ func (c *cluster) backUp(told spec.Backup, name string) string {
 	defer probe.Close()
 	told.Copied, told.Name = probe.Listener.Addr().String(), name
 	answer, err := backup.Run(c.t.Context(), backup.Options{
-		Told: told, Store: beegfs.New(), Work: c.t.TempDir(), Output: io.Discard, Now: time.Now, Memory: backup.FreeMemory,
+		Config: told, Store: beegfs.New(), Work: c.t.TempDir(), Output: io.Discard, Now: time.Now, Memory: backup.FreeMemory,
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(answer.Backups).To(ConsistOf(And(HaveField("Name", name), HaveField("Verified", true))))
@@ -206,7 +206,7 @@ func (c *cluster) recovers(owner spec.Owner, place, id, lacks string, targets ..
 	c.t.Helper()
 	g := NewWithT(c.t)
 	o := recovery.Options{
-		Told: spec.Recovery{
+		Config: spec.Recovery{
 			Owner: owner, Backend: "BeeGFS", Version: c.version, Scratch: c.t.TempDir(), Source: spec.RecoverySource{Backups: place},
 			Known: exchange.Known(map[v1alpha1.Role][]int32{v1alpha1.RoleMetadata: {1}, v1alpha1.RoleStorage: {1}},
 				map[v1alpha1.Role][]int32{v1alpha1.RoleStorage: targets}),
@@ -221,7 +221,7 @@ func (c *cluster) recovers(owner spec.Owner, place, id, lacks string, targets ..
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(answer.Found).To(ConsistOf(And(HaveField("Backup", backupName), HaveField("ID", id), HaveField("Lacks", lacks))))
 	to := spec.Directory{Path: c.path("management"), Data: "data"}
-	o.Told.Restore = &spec.Restore{
+	o.Config.Restore = &spec.Restore{
 		Plan: "0123abcd", Backup: backupName, ID: id, Path: to.Path, Data: to.Data, Component: "management", User: "root", Ledger: o.Prover.Ledger,
 	}
 	answer, err = recovery.Run(c.t.Context(), o)
@@ -230,7 +230,7 @@ func (c *cluster) recovers(owner spec.Owner, place, id, lacks string, targets ..
 	g.Expect(o.Prover.Prove(c.t.Context(), to, nil)).To(Equal(directory.Use), "a service may be started on it")
 }
 
-func TestALostServiceOfEightServesAgainFromABackupAsTheSameFilesystemAndWhatJoinedLaterJoinsAnew(t *testing.T) {
+func TestALostServiceOfEightServesAgainFromABackupAndLaterTargetsJoinAgain(t *testing.T) {
 	g := NewWithT(t)
 	c := licensed8(t)
 	owner := spec.Owner{Namespace: "default", Name: "hive", UID: "1b4e28ba"}

@@ -13,10 +13,10 @@ import (
 	"parallelfs.dev/operator/test/patience"
 )
 
-// fast makes a storage server report, and look after its buddies, every second.
+// fast makes a storage server send its report and check its buddies every second.
 const fast = " sysUpdateTargetStatesSecs=1"
 
-// chunk writes a chunk of a mirrored file, which was changed last so long ago.
+// chunk writes a chunk of a mirrored file whose last change is that old.
 func (c *cluster) chunk(target, name string, age time.Duration) {
 	c.t.Helper()
 	c.write(target+"/buddymir/u0/"+name, name)
@@ -24,7 +24,7 @@ func (c *cluster) chunk(target, name string, age time.Duration) {
 	NewWithT(c.t).Expect(os.Chtimes(c.path(target, "buddymir/u0", name), when, when)).To(Succeed())
 }
 
-// replaces prepares a disk in the place of a lost one, as the operator does: with its numbers and its registration.
+// replaces prepares a disk as the replacement of a lost one, as the operator does: with the lost disk's numbers and registration.
 func (c *cluster) replaces(target string, id, node int, registration string) {
 	c.t.Helper()
 	NewWithT(c.t).Expect(os.RemoveAll(c.path(target))).To(Succeed())
@@ -32,7 +32,7 @@ func (c *cluster) replaces(target string, id, node int, registration string) {
 	c.prepareTarget(target, id, node)
 }
 
-// orders orders a full resync with the operator's own command, and expects its proof.
+// orders requests a full resync by the operator's own command, and checks the proof that it prints.
 func (c *cluster) orders(tool string, argv []string, proof string) {
 	c.t.Helper()
 	said, _ := c.run(tool + strings.Join(argv, " "))
@@ -112,7 +112,7 @@ func TestALostDiskOfABuddyGroupOfEightIsReplacedByOneThatHasEverything(t *testin
 	g.Expect(c.daemons["storage"].end(t)).To(Equal(0))
 	g.Expect(os.RemoveAll(c.path("target-102"))).To(Succeed())
 
-	// The server goes on without the lost disk, and the order is accepted before there is another one.
+	// The server continues without the lost disk, and accepts the request before another disk is there.
 	without := c.start("storage-without", storage8("target-101")+fast)
 	group := c.said().Mirrors[0].ID
 	argv, proof := tools.Bare(c.version).FullResync(102, group)

@@ -171,7 +171,7 @@ func TestTheCapacityPoolFollowsTheLimits(t *testing.T) {
 	})
 }
 
-func TestANewServerIsRefusedWhereTheConfigurationSaysSo(t *testing.T) {
+func TestANewServerIsRefusedIfTheConfigurationForbidsIt(t *testing.T) {
 	c := newCluster(t, "7.4.6")
 	c.startManagementWith(limits + " sysAllowNewServers=false")
 	c.prepareTarget("target-101", 101, 1)

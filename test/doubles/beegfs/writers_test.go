@@ -72,7 +72,7 @@ const server1Has = "Found 1 sessions.\n\n%s\nFinal results: %d open files in 1 c
 const meta1Has = "Found %d non-mirrored sessions and 0 mirrored sessions.\n\nNon-mirrored sessions:\n%sMirrored sessions:\n\n" +
 	"Final results: %d open files in %[1]d checked sessions\n"
 
-func TestAMetadataServerSaysWhoHasFilesOpen(t *testing.T) {
+func TestAMetadataServerListsTheClientsWithOpenFiles(t *testing.T) {
 	for version, c := range map[string]struct{ line, before, port string }{
 		"7.4.6": {ctl + "--genericdebug --nodetype=meta --nodeid=1 listopenfiles", "Command: listopenfiles\nResponse:\n", "{PORT+11}"},
 		"8.3.1": {cli + "--mount=none debug m:1 listopenfiles", "", "{PORT+16}"},
@@ -90,7 +90,7 @@ func TestAMetadataServerSaysWhoHasFilesOpen(t *testing.T) {
 	}
 }
 
-func TestAStorageServerSaysWhoHasFilesOpen(t *testing.T) {
+func TestAStorageServerListsTheClientsWithOpenFiles(t *testing.T) {
 	for version, c := range map[string]struct{ line, before, port string }{
 		"7.4.6": {ctl + "--genericdebug --nodetype=storage --nodeid=1 listopenfiles", "Command: listopenfiles\nResponse:\n", "{PORT+31}"},
 		"8.3.1": {cli + "--mount=none debug s:1 listopenfiles", "", "{PORT+32}"},
@@ -185,7 +185,7 @@ func TestNothingIsMovedWhileAWriterHasAFileOpenOnTheServer(t *testing.T) {
 
 // A storage server has no session for a file that was not read or written yet. With the real 7.4.6, data that a program wrote to such a
 // file after the move was lost without an error.
-func TestNothingIsMovedWhileAFileIsOpenThatNobodyHasWrittenYet(t *testing.T) {
+func TestNothingIsMovedWhileAnUnwrittenFileIsOpen(t *testing.T) {
 	asRoot(t)
 	g := NewWithT(t)
 	c := started(t, "7.4.6")

@@ -137,8 +137,8 @@ func (l *lab) expectRecorded(name string) {
 	g.Expect(strings.ReplaceAll(said, l.directory+"/", recorded)).To(Equal(answer), "%s: %s", name, line)
 }
 
-// TestTheDoublesSayWhatTheRealProgramsSaid runs the recorded commands in order, with disks of the same size.
-func TestTheDoublesSayWhatTheRealProgramsSaid(t *testing.T) {
+// TestTheDoublesPrintTheRecordedOutput runs the recorded commands in order, with disks of the same size.
+func TestTheDoublesPrintTheRecordedOutput(t *testing.T) {
 	l := newLab(t)
 	for i := range 4 {
 		l.disk(fmt.Sprintf("disk%d", i+1), 2<<30)
@@ -177,7 +177,7 @@ func (l *lab) mount(name, label string) {
 	g.Expect(mountdata.Write(device, data)).To(Succeed())
 }
 
-func TestWhatTheRealProgramsWouldOverwriteIsRefused(t *testing.T) {
+func TestOverwritesOfTheRealProgramsAreRefused(t *testing.T) {
 	l, g := newLab(t), NewWithT(t)
 	device := l.disk("disk1", 64<<20)
 	ost := []string{"--ost", "--fsname=pfs", "--index=0", "--mgsnode=10.0.0.1@tcp"}
@@ -190,7 +190,7 @@ func TestWhatTheRealProgramsWouldOverwriteIsRefused(t *testing.T) {
 	g.Expect(l.must("sha256sum", device)).To(Equal(before))
 }
 
-func TestWhatTheRealMkfsRefusesIsRefused(t *testing.T) {
+func TestTheDoubleRefusesWhatTheRealMkfsRefuses(t *testing.T) {
 	l := newLab(t)
 	device := l.disk("disk1", 64<<20)
 	l.disk("small", 31<<20)

@@ -26,7 +26,7 @@ func TestEveryByteThatIsNotAsItWasWrittenIsCounted(t *testing.T) {
 	g.Expect(err).To(MatchError(errNothingThere))
 }
 
-func TestAnOperationThatStandsStillAndOneThatFailsAreReported(t *testing.T) {
+func TestABlockedAndAFailedOperationAreReported(t *testing.T) {
 	g := NewWithT(t)
 	var o Operations
 	o.repeat(time.Now(), func() bool { return o.Count+o.Errors == 3 }, func(n uint64) error {

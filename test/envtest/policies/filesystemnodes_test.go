@@ -180,7 +180,7 @@ func TestAFileSystemNodeGoesWithItsFileSystemOnly(t *testing.T) {
 	}
 }
 
-func TestAnAgentConfirmsWhatTheServersOfItsOwnNodeAreTold(t *testing.T) {
+func TestAnAgentConfirmsTheNodeFileOfItsOwnNode(t *testing.T) {
 	own, other := madeNode(t, fileSystemNode("own", "n1")), madeNode(t, fileSystemNode("other", "n2"))
 	confirmed := v1alpha1.FileSystemNodeStatus{Agent: &v1alpha1.NodeAgentStatus{ObservedGeneration: 1}}
 	said := func(change func(s *v1alpha1.FileSystemNodeStatus)) v1alpha1.FileSystemNodeStatus {

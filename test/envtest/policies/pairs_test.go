@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-func TestOnlyTheAgentOfTheHolderGivesATargetOfTwoNodesAway(t *testing.T) {
+func TestOnlyTheAgentOfTheHolderHandsATargetOfTwoNodesOver(t *testing.T) {
 	const (
 		onlyHolder = "only the agent of the node that holds a StorageTarget writes who holds it"
 		ofSecond   = "the agent of the second writes only who holds it"

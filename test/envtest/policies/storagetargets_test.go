@@ -116,7 +116,7 @@ func TestPeopleApproveAndRemoveAndChangeNothingElse(t *testing.T) {
 	}
 }
 
-func TestWhatTheManagerSetIsNotTakenBackByOthers(t *testing.T) {
+func TestFieldsOfTheManagerAreNotRevertedByOthers(t *testing.T) {
 	object := target("set", "n1")
 	object.Spec.DestroyFor, object.Spec.Conflict, object.Spec.LogDevice = "11-11", "storage/other wants it too", &object.Spec.Device
 	object.Spec.Queue = &v1alpha1.QueueSpec{Requests: new(int32(64))}

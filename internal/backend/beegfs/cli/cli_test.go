@@ -117,7 +117,7 @@ func TestTheToolOfVersion8IsAskedWithoutAShell(t *testing.T) {
 	}
 }
 
-func TestAHealthyBeeGFSTellsAll(t *testing.T) {
+func TestTheStateOfAHealthyBeeGFSIsComplete(t *testing.T) {
 	g := NewWithT(t)
 	state := parsed(t, "7.4.6", "healthy")
 	g.Expect(state.Version).To(Equal("7.4.6"))
@@ -176,7 +176,7 @@ func TestTheManagementServiceAloneIsAFilesystemWithNothingInIt(t *testing.T) {
 	}
 }
 
-func TestPoolsAndBuddyGroupsAreTold(t *testing.T) {
+func TestPoolsAndBuddyGroupsAreReported(t *testing.T) {
 	g := NewWithT(t)
 	state := parsed(t, "7.4.6", "mirrored")
 	g.Expect(state.Pools).To(Equal([]backend.Pool{
@@ -215,7 +215,7 @@ func TestAStorageServerThatWasKilled(t *testing.T) {
 	}
 }
 
-func TestStatesThatDoNotLastAreTold(t *testing.T) {
+func TestTransientStatesAreReported(t *testing.T) {
 	for name, c := range map[string]struct{ columns, status, consistency, capacity string }{
 		"a target that is brought up to date":          {"          Online    resyncing          1   emergency", "Online", "Needs-resync", "Emergency"},
 		"a target whose state is not known":            {"                <invalid_value>          1         low", "Unknown", "", "Low"},
@@ -246,7 +246,7 @@ func TestAServerThatHangsTakesNothingButSizesAway(t *testing.T) {
 	g.Expect(targetOf(state, v1alpha1.RoleStorage, 101).CapacityBytes).To(BeEquivalentTo(oneDisk))
 }
 
-func TestABeeGFS8TellsAll(t *testing.T) {
+func TestTheStateOfABeeGFS8IsComplete(t *testing.T) {
 	g := NewWithT(t)
 	state := parsed(t, "8.3.1", "full")
 	g.Expect(state.Servers).To(ConsistOf(
@@ -304,7 +304,7 @@ func TestTheRootDirectoryOfABeeGFS8MayHaveNoBuddyGroup(t *testing.T) {
 	g.Expect(state.RootID).To(BeEquivalentTo(2))
 }
 
-func TestWhileTheOwnerOfTheRootDirectoryOfABeeGFS8IsAwayAllElseIsTold(t *testing.T) {
+func TestWithoutTheOwnerOfTheRootDirectoryABeeGFS8ReportsTheRest(t *testing.T) {
 	g := NewWithT(t)
 	outputs := transcript(t, "8.3.1", "full")
 	outputs[askRoot8] = nil
@@ -326,7 +326,7 @@ func TestTheToolOf84NamesTheInterfacesInAnotherWay(t *testing.T) {
 	g.Expect(state).To(Equal(parsed(t, "8.3.1", "full")))
 }
 
-func TestALicenseIsTold(t *testing.T) {
+func TestALicenseIsReported(t *testing.T) {
 	// The output of the tool of 8.3.1 for a license; no real license was available.
 	const names = `"dns_names":["io.beegfs.storagepool","io.beegfs.mirroring"]`
 	for name, c := range map[string]struct {
@@ -478,7 +478,7 @@ func (c change) in(answer string) string {
 
 // A client is recognized by its number in both answers. The quoted text has the form of 7.4.6 (ModeGetNodes.cpp, GenericDebugMsgEx.cpp) and
 // of the tool of 8.3.1.
-func TestWhoHasFilesOpenOnAStorageServerIsAsked(t *testing.T) {
+func TestClientsWithOpenFilesOnAStorageServerAreListed(t *testing.T) {
 	for version, c := range map[string]struct{ open, clients, listed string }{
 		"7.4.6": {
 			"/opt/beegfs/sbin/beegfs-ctl --cfgFile=/etc/parallelfs/beegfs-client.conf --genericdebug --nodetype=storage --nodeid=3 listopenfiles",

@@ -22,7 +22,7 @@ func TestFsckIsAskedToChangeNothing(t *testing.T) {
 const fsckBegins = "\nBeeGFS File System Check Version : 7.4.6\n----\n\nStep 3: Gather data from nodes: \n\nFetched 12 entries\rFetched 120 entries\r\n" +
 	"Step 4: Check for errors... \n\n* Checking: Duplicate inodes ...\n>>> None found\n"
 
-func TestWhatFsckFindsIsCounted(t *testing.T) {
+func TestFindingsOfFsckAreCounted(t *testing.T) {
 	const log = ". Detailed information can also be found in /check/beegfs-fsck.out.\n"
 	for sentence, c := range map[string]struct {
 		said  string
@@ -54,7 +54,7 @@ func TestWhatFsckFindsIsCounted(t *testing.T) {
 	}
 }
 
-func TestWhatFsckDidNotFinishIsNoAnswer(t *testing.T) {
+func TestAnUnfinishedFsckIsNoAnswer(t *testing.T) {
 	for _, said := range []string{"", fsckBegins, fsckBegins + "* Checking: Dangling directory entry ...\n>>> Found 3 errors. Detailed",
 		"At least one meta or storage target is in NEEDS_RESYNC state. To prevent interference between fsck and resync operations, fsck will abort now.\n",
 		"Another instance of beegfs-fsck is still running or was aborted.\n"} {

@@ -16,7 +16,7 @@ import (
 
 func nobody() []string { return nil }
 
-func TestWhateverIsAskedForOneTargetOfEachPoolStaysToTakeTheFiles(t *testing.T) {
+func TestOneTargetOfEachPoolStaysWhateverIsRequested(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	pools := []v1alpha1.StoragePoolSpec{{Name: "ssd"}, {Name: "hdd"}}
 	for range 2000 {

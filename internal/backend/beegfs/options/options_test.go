@@ -134,7 +134,7 @@ func TestAValueThatBeeGFSShipsIsOfItsType(t *testing.T) {
 	}
 }
 
-func TestTheUsersValueStandsOverTheDefault(t *testing.T) {
+func TestTheUsersValueOverridesTheDefault(t *testing.T) {
 	cases := map[string]struct{ daemon, version, name, value, line string }{
 		"a number":                   {"meta", "7.4.6", "connMaxInternodeNum", "64", "connMaxInternodeNum = 64"},
 		"a size":                     {"storage", "8.3.1", "tuneFileReadAheadSize", "2m", "tuneFileReadAheadSize = 2m"},
@@ -163,7 +163,7 @@ func TestTheUsersValueStandsOverTheDefault(t *testing.T) {
 	}
 }
 
-func TestWhatTheOperatorWorksOutAUserMayOverrule(t *testing.T) {
+func TestAUserMayOverrideComputedValues(t *testing.T) {
 	g := NewWithT(t)
 	owned, typed := sampleOptions("mgmtd", "7.4.6")
 	typed["tuneStorageSpaceLowLimit"] = "$(STORAGE_SPACE_LOW)"
@@ -177,7 +177,7 @@ func TestWhatTheOperatorWorksOutAUserMayOverrule(t *testing.T) {
 
 // The management service of BeeGFS 8 stops when a low limit is below the emergency limit, and the limits that the operator computes have
 // values only on the node.
-func TestOfTwoLimitsThatDependOnEachOtherAUserSetsBoth(t *testing.T) {
+func TestAUserSetsBothOfTwoDependentLimits(t *testing.T) {
 	g := NewWithT(t)
 	owned, typed := sampleOptions("mgmtd", "8.3.1")
 	typed["cap-pool-storage-limits-space-low"] = "$(STORAGE_SPACE_LOW)"
@@ -342,7 +342,7 @@ func TestValuesAreRefusedThatDoNotFitTogether(t *testing.T) {
 }
 
 // beegfs-ctl of BeeGFS 7 reads the file of the client, and versions after 8.3.1 do not have license-disable.
-func TestWhatAnotherProgramWouldEndWithIsNeverWritten(t *testing.T) {
+func TestOptionsThatOtherProgramsRefuseAreNeverWritten(t *testing.T) {
 	for name, in := range map[string][2]string{
 		"cfgFile": {"meta", "7.4.6"}, "remapConnectionFailureStatus": {"client", "7.4.6"}, "sysACLsRevalidate": {"client", "7.4.7"},
 		"license-disable": {"mgmtd", "8.3.1"},

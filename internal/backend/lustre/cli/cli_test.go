@@ -22,7 +22,7 @@ func printed(t *testing.T, name string) []byte {
 func mdt(index int32) cli.Target { return cli.Target{FSName: "pfs", Kind: cli.MDT, Index: index} }
 func ost(index int32) cli.Target { return cli.Target{FSName: "pfs", Kind: cli.OST, Index: index} }
 
-func TestANameSaysWhichTargetItIs(t *testing.T) {
+func TestANameIdentifiesItsTarget(t *testing.T) {
 	for name, want := range map[string]cli.Target{
 		"pfs-MDT0000": mdt(0), "pfs-OST00ff": ost(255), "my-fs_01-MDTffdf": {FSName: "my-fs_01", Kind: cli.MDT, Index: 65503}, "MGS": {Kind: cli.MGT},
 	} {
@@ -64,7 +64,7 @@ func TestColorsOfATerminalAreNoPartOfAValue(t *testing.T) {
 	g.Expect(params[0].Device()).To(BeEmpty())
 }
 
-func TestHealthIsWhatTheKernelSaysOfAllItsTargets(t *testing.T) {
+func TestHealthIsTheKernelsStateOfAllTargets(t *testing.T) {
 	g := NewWithT(t)
 	params, err := cli.ParseParams(printed(t, "params-health"))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -134,7 +134,7 @@ func TestCPUsOfThePartitionsAreReadBack(t *testing.T) {
 	}
 }
 
-func TestDevicesSayWhichTargetsANodeServes(t *testing.T) {
+func TestTheListOfDevicesShowsWhichTargetsANodeServes(t *testing.T) {
 	for name, count := range map[string]int{"dl": 24, "dl-client": 35} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -158,7 +158,7 @@ func TestDevicesSayWhichTargetsANodeServes(t *testing.T) {
 	g.Expect(err).To(HaveOccurred())
 }
 
-func TestClientsSayWhichTargetsTheyKnow(t *testing.T) {
+func TestClientsListTheirTargets(t *testing.T) {
 	for name, want := range map[string]map[cli.Target]bool{
 		"lfs-osts":     {ost(0): true, ost(1): true},
 		"lfs-osts-gap": {ost(0): true, ost(2): true},

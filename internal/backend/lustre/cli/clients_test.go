@@ -46,7 +46,7 @@ osc.pfs-OST0002-osc-ff223342a1e98000.active=0
 osc.pfs-OST0000-osc-MDT0000.active=0
 `
 
-func TestAClientSaysWhatItIsNotConnectedWithAndWhoGaveItUp(t *testing.T) {
+func TestAClientReportsItsMissingConnectionsAndItsEvictions(t *testing.T) {
 	g := NewWithT(t)
 	found := cli.ParseClients(states)
 	g.Expect(found).To(HaveLen(2))

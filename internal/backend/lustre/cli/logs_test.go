@@ -21,7 +21,7 @@ func TestTheDeviceOfTheMGTIsItsOwnOrThatOfMDT0000(t *testing.T) {
 	}
 }
 
-func TestWhatTheMGSSaysOfALogIsWhatLlogReaderReadsInItsFile(t *testing.T) {
+func TestTheMGSPrintsALogAsLlogReaderReadsItsFile(t *testing.T) {
 	g := NewWithT(t)
 	names, err := cli.ParseLogs(printed(t, "llog-catlist"))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -39,7 +39,7 @@ func TestWhatTheMGSSaysOfALogIsWhatLlogReaderReadsInItsFile(t *testing.T) {
 	}
 }
 
-func TestAParameterThatWasSetAnewIsNotInForceTwice(t *testing.T) {
+func TestAParameterThatWasSetAgainIsNotInForceTwice(t *testing.T) {
 	g := NewWithT(t)
 	said, _, err := cli.ParsePrintedLog(printed(t, "llog-print-pfs-client"))
 	g.Expect(err).NotTo(HaveOccurred())

@@ -30,7 +30,7 @@ func TestANodeIsAskedForOneFilesystem(t *testing.T) {
 	}))
 }
 
-func TestANodeSaysWhatItServes(t *testing.T) {
+func TestANodeReportsWhatItServes(t *testing.T) {
 	g := NewWithT(t)
 	server, err := pfs.ParseServer(answers(t))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -46,7 +46,7 @@ func TestANodeSaysWhatItServes(t *testing.T) {
 	}))
 }
 
-func TestTheNodeOfMDT0000SaysWhichOSTsPoolsHave(t *testing.T) {
+func TestTheNodeOfMDT0000ReportsTheOSTsOfPools(t *testing.T) {
 	g := NewWithT(t)
 	said := answers(t)
 	said[4] = []byte("lod.pfs-MDT0000-mdtlov.pools.fast=\npfs-OST000a_UUID\npfs-OST0001_UUID\nlod.pfs-MDT0000-mdtlov.pools.none=\n")
@@ -60,7 +60,7 @@ func TestTheNodeOfMDT0000SaysWhichOSTsPoolsHave(t *testing.T) {
 	}
 }
 
-func TestANodeWithMDTsSaysOnWhichOSTsTheyMakeNoObjects(t *testing.T) {
+func TestANodeWithMDTsReportsOnWhichOSTsTheyCreateNoObjects(t *testing.T) {
 	g := NewWithT(t)
 	said := answers(t)
 	said[5] = []byte("osp.pfs-OST0000-osc-MDT0000.max_create_count=20000\nosp.pfs-OST000a-osc-MDT0001.max_create_count=0\n" +
@@ -82,7 +82,7 @@ func TestTargetsOfAnotherFilesystemAreNotCounted(t *testing.T) {
 	g.Expect(server.Targets).To(HaveLen(1), "the MGT serves all")
 }
 
-func TestANodeWithProblemsSaysWhichTargetsHaveThem(t *testing.T) {
+func TestANodeWithProblemsNamesTheTargetsThatHaveThem(t *testing.T) {
 	change := func(question int, from, to string) [][]byte {
 		all := answers(t)
 		changed := bytes.Replace(all[question], []byte(from), []byte(to), 1)
@@ -128,7 +128,7 @@ func TestANodeWithProblemsSaysWhichTargetsHaveThem(t *testing.T) {
 	}
 }
 
-func TestANodeSaysWithWhatItsModulesWereLoaded(t *testing.T) {
+func TestANodeReportsTheParametersOfItsLoadedModules(t *testing.T) {
 	g := NewWithT(t)
 	said := answers(t)
 	said[6] = []byte("0\t: 0 1\n1\t: 2 3\n")

@@ -63,7 +63,7 @@ func TestMfscliIsAskedForTheRounds(t *testing.T) {
 	}))
 }
 
-func TestWhatTheRoundsOfAMasterHaveFoundIsRead(t *testing.T) {
+func TestTheFindingsOfTheMastersScansAreRead(t *testing.T) {
 	for _, version := range []string{"3.0.117", "4.57.5", "4.59.2"} {
 		t.Run(version, func(t *testing.T) {
 			g := NewWithT(t)
@@ -82,7 +82,7 @@ func TestWhatTheRoundsOfAMasterHaveFoundIsRead(t *testing.T) {
 	}
 }
 
-func TestWhatAMasterHasNotLookedAtIsNoAnswer(t *testing.T) {
+func TestFilesThatTheMasterHasNotScannedAreNoResult(t *testing.T) {
 	for _, version := range []string{"3.0.117", "4.57.5"} {
 		t.Run(version, func(t *testing.T) {
 			g := NewWithT(t)
@@ -133,7 +133,7 @@ func TestDisksThatCouldNotBeReadAreCountedByChunkserver(t *testing.T) {
 	}
 }
 
-func TestACheckSaysWhichVersionsReadNothingByThemselves(t *testing.T) {
+func TestACheckNamesTheVersionsThatDoNotReadDataByThemselves(t *testing.T) {
 	g := NewWithT(t)
 	for version, reads := range map[string]bool{"3.0.117": false, "4.57.5": false, "4.59.2": true} {
 		answer, err := ReadCheck(version, checked(t, version, "healthy", "0"))
@@ -142,7 +142,7 @@ func TestACheckSaysWhichVersionsReadNothingByThemselves(t *testing.T) {
 	}
 }
 
-func TestADiskThatCouldNotBeReadIsSaidBeforeTheMasterHasLookedAtAllFiles(t *testing.T) {
+func TestADiskWithReadErrorsIsReportedBeforeTheMasterHasScannedAllFiles(t *testing.T) {
 	g := NewWithT(t)
 	answer, err := ReadCheck("4.57.5", checked(t, "4.57.5", "damaged", ""))
 	g.Expect(err).NotTo(HaveOccurred())

@@ -93,7 +93,7 @@ func TestMfscliIsAskedWithoutAShellAndWithoutTheDNS(t *testing.T) {
 	}))
 }
 
-func TestAHealthyMasterTellsAll(t *testing.T) {
+func TestTheStateOfAHealthyMasterIsComplete(t *testing.T) {
 	each(t, "healthy", func(g Gomega, state backend.State, ip string) {
 		version := state.Version
 		metalogger := func(ip string) backend.Server {
@@ -232,7 +232,7 @@ func TestADiskIsRemovableWhenMooseFSCallsItReadyAndNoDataHasTooFewCopies(t *test
 	}
 }
 
-func TestWhatADiskThatIsBeingScannedHoldsIsNotKnown(t *testing.T) {
+func TestTheContentOfADiskIsUnknownDuringItsScan(t *testing.T) {
 	g := NewWithT(t)
 	removing, ready := removal([]string{"marked for removal (ready)", "scanning"})
 	g.Expect(removing).To(BeTrue())
@@ -331,7 +331,7 @@ func TestAMasterThatIsDownIsNoState(t *testing.T) {
 	}
 }
 
-func TestTheExitCodeOf4_59ForAMasterThatIsDownIsForgivenAndWhatItSaysDecides(t *testing.T) {
+func TestTheExitCodeOf4_59ForAMasterThatIsDownIsIgnoredAndItsOutputDecides(t *testing.T) {
 	g := NewWithT(t)
 	p := New("4.59.2", "10.0.0.1:9421").(backend.TolerantQuestions)
 	g.Expect(p.Limit(0)).To(BeZero())
@@ -434,7 +434,7 @@ func TestTheFewestCopiesOfAnyChunkAreKnown(t *testing.T) {
 	each(t, "damaged", func(g Gomega, state backend.State, _ string) { g.Expect(state.Data.Fewest).To(BeEquivalentTo(1)) })
 }
 
-func TestAClassWhoseCopiesAreInDifferentRacksSaysSo(t *testing.T) {
+func TestAClassWithCopiesInDifferentRacksHasThemInItsRule(t *testing.T) {
 	g := NewWithT(t)
 	outputs := said(t, "4.57.5", "healthy")
 	outputs[0] = []byte(strings.ReplaceAll(string(outputs[0]), `"uniqmask_str": "-"`, `"uniqmask_str": "[RACK]"`))

@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-func TestWhatIsRecordedIsNeverTakenFromWhatIsTold(t *testing.T) {
+func TestTheRecordIsNeverTakenFromTheConfiguration(t *testing.T) {
 	g := NewWithT(t)
 	seen := new(metav1.NewTime(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)))
 	in := backend.Input{FileSystem: filesystem()}

@@ -100,7 +100,7 @@ func TestASlotIsANumberOfAPool(t *testing.T) {
 	g.Expect(NewNumbers(in, OnDisks{slots: map[string]int32{"bulk": 5}}, anyNumbering).Highest(v1alpha1.NumberOfStoragePool)).To(Equal(int32(6)))
 }
 
-func TestNothingNewIsGivenWhileSomebodyMayKnowMoreAndWhatWasPromisedIs(t *testing.T) {
+func TestNoNewNumberIsAssignedWhileASourceIsUnreadButPromisedOnesAre(t *testing.T) {
 	in := backend.Input{FileSystem: &v1alpha1.FileSystem{}}
 	in.FileSystem.Status.Given = &v1alpha1.GivenNumbers{Promised: []v1alpha1.PromisedNumbers{{Node: "n1", Numbers: []v1alpha1.PromisedNumber{
 		{Kind: v1alpha1.NumberOfStorageServer, Member: "storage-ssd", Number: 7}}}}}
@@ -176,9 +176,9 @@ func TestTheLastNumberIsFollowedByASentence(t *testing.T) {
 	g.Expect(err).To(MatchError("all 100 numbers of a storage target were given, and none is given twice; make another FileSystem"))
 }
 
-// TestNoNumberIsGivenTwiceWhateverIsWrittenAndWhateverIsRead simulates several operators. Each reads a status and records, both perhaps
+// TestNoNumberIsAssignedTwiceWhateverIsWrittenAndRead simulates several operators. Each reads a status and records, both perhaps
 // old. A write of an old status fails. Each writes only some of the records that it has decided on, and perhaps late.
-func TestNoNumberIsGivenTwiceWhateverIsWrittenAndWhateverIsRead(t *testing.T) {
+func TestNoNumberIsAssignedTwiceWhateverIsWrittenAndRead(t *testing.T) {
 	for seed := range 200 {
 		g, random := NewWithT(t), rand.New(rand.NewPCG(uint64(seed), 2))
 		by := anyNumbering

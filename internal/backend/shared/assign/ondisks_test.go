@@ -43,7 +43,7 @@ func twoDisks() backend.Input {
 	}
 }
 
-func TestWhatDisksSayIsPutTogether(t *testing.T) {
+func TestRecordsOnDisksAreCombined(t *testing.T) {
 	g, in := NewWithT(t), twoDisks()
 	in.Targets[0].Status.Record.Facts.MetadataTarget = "" // the disk was written before the metadata had its disk
 	found, err := ReadDisks(in)
@@ -94,7 +94,7 @@ func TestDisksThatContradictEachOtherOrTheFileSystemAreNamed(t *testing.T) {
 	}
 }
 
-func TestADiskIsReadBeforeAnythingNewIsGiven(t *testing.T) {
+func TestADiskIsReadBeforeAnythingNewIsAssigned(t *testing.T) {
 	blank := v1alpha1.BlockDevice{KernelName: "sdb", IDs: []string{"disk-b"}}
 	carries := blank
 	carries.Target = "storage/b"
@@ -160,7 +160,7 @@ func TestADiskIsReadBeforeAnythingNewIsGiven(t *testing.T) {
 	}
 }
 
-func TestNothingIsGivenBeforeTheDisksAreChosenAndThatOfTheMetadataWasRead(t *testing.T) {
+func TestNothingIsAssignedBeforeTheDisksAreChosenAndTheMetadataDiskWasRead(t *testing.T) {
 	g, in := NewWithT(t), twoDisks()
 	in.Chosen = false
 	found, err := ReadDisks(in)
@@ -182,7 +182,7 @@ func TestNothingIsGivenBeforeTheDisksAreChosenAndThatOfTheMetadataWasRead(t *tes
 	g.Expect(found.Waits(in.FileSystem)).To(BeTrue(), "whether it was initialized, its own disk says")
 }
 
-func TestWhatDisksSaidBeforeARecoveryHoldsUpNothing(t *testing.T) {
+func TestRecordsOnDisksFromBeforeARecoveryDelayNothing(t *testing.T) {
 	g, in := NewWithT(t), twoDisks()
 	in.FileSystem.Status.Metadata = &v1alpha1.MetadataRecord{Node: "n9", Recovered: &v1alpha1.MetadataRecovered{PlanHash: "0123abcd"}}
 	_, err := ReadDisks(in)
@@ -226,7 +226,7 @@ func TestDisksOfAnotherOwnerCallTheMetadataByTheNameThatItHad(t *testing.T) {
 	g.Expect(MetadataExpected(in)).To(BeTrue(), "it is there, and never made anew")
 }
 
-func TestADiskWhoseOwnerWasNamedIsReadBeforeAnythingNewIsGiven(t *testing.T) {
+func TestADiskOfANamedFormerOwnerIsReadBeforeAnythingNewIsAssigned(t *testing.T) {
 	g, in := NewWithT(t), twoDisks()
 	t1 := &in.Targets[1]
 	t1.Status = v1alpha1.StorageTargetStatus{Plan: &v1alpha1.TargetPlan{Hash: "sha256:1"}}

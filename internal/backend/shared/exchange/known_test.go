@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-func TestWhatIsOnRecordIsToldInShortAndReadBack(t *testing.T) {
+func TestRecordedNumbersAreFormattedAsRangesAndParsed(t *testing.T) {
 	g := NewWithT(t)
 	var many []int32
 	for n := int32(24000); n > 0; n-- {

@@ -26,7 +26,7 @@ func BackupRecord(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode, targ
 	add := func(object any) error {
 		raw, err := json.Marshal(object)
 		list.Items = append(list.Items, runtime.RawExtension{Raw: raw})
-		return err //nolint:wrapcheck // the caller says what it did
+		return err //nolint:wrapcheck // the caller adds what it did
 	}
 	own := func(m metav1.ObjectMeta) metav1.ObjectMeta {
 		return metav1.ObjectMeta{

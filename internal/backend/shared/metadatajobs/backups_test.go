@@ -71,7 +71,7 @@ func places(d metadatajobs.BackupDecision) map[string]string {
 	return out
 }
 
-func TestABackupIsDueAtOnceWhereThereIsNone(t *testing.T) {
+func TestABackupStartsAtOnceIfThereIsNone(t *testing.T) {
 	g := NewWithT(t)
 	v := backups()
 	d := metadatajobs.DecideBackups(v)
@@ -82,7 +82,7 @@ func TestABackupIsDueAtOnceWhereThereIsNone(t *testing.T) {
 	g.Expect(d.Start[0].Job).NotTo(Equal(d.Start[1].Job))
 }
 
-func TestABackupIsDueWhenTheScheduleHasNamedATimeSinceTheLastAttempt(t *testing.T) {
+func TestABackupStartsWhenAScheduledTimeHasPassedSinceTheLastAttempt(t *testing.T) {
 	for name, c := range map[string]struct {
 		change   func(v *metadatajobs.BackupView)
 		schedule string
@@ -135,7 +135,7 @@ func TestABackupIsDueWhenTheScheduleHasNamedATimeSinceTheLastAttempt(t *testing.
 	}
 }
 
-func TestABackupIsDueSinceAnUpgradeWasAskedFor(t *testing.T) {
+func TestABackupStartsWhenAnUpgradeIsRequested(t *testing.T) {
 	g := NewWithT(t)
 	v := backups()
 	v.Recorded = []v1alpha1.BackupStatus{seen(vault, "20261123-030000", v1alpha1.BackupVerified), seen(b1, "20261123-030000", v1alpha1.BackupVerified)}
@@ -157,7 +157,7 @@ func TestABackupIsDueSinceAnUpgradeWasAskedFor(t *testing.T) {
 	g.Expect(places(metadatajobs.DecideBackups(v))).To(Equal(map[string]string{"claim vault": "20261124-030000", "node b1": "20261124-030000"}))
 }
 
-func TestABackupIsDueSinceAPersonHasAskedForIt(t *testing.T) {
+func TestABackupStartsWhenAPersonRequestsIt(t *testing.T) {
 	g := NewWithT(t)
 	v := backups()
 	v.Recorded = []v1alpha1.BackupStatus{seen(vault, "20261123-030000", v1alpha1.BackupVerified), seen(b1, "20261123-030000", v1alpha1.BackupVerified)}
@@ -222,7 +222,7 @@ func job(p backend.BackupPlace, message string, there ...spec.BackupSeen) metada
 	}
 }
 
-func TestWhatAJobSaysComesIntoTheStatusBeforeTheJobGoes(t *testing.T) {
+func TestTheResultOfAJobIsInTheStatusBeforeTheJobIsRemoved(t *testing.T) {
 	g := NewWithT(t)
 	v := backups(func(b *v1alpha1.BackupsSpec) { b.Nodes = nil })
 	v.Recorded = []v1alpha1.BackupStatus{seen(vault, "20261122-030000", v1alpha1.BackupVerified), seen(vault, "20261101-030000", v1alpha1.BackupVerified)}
@@ -383,7 +383,7 @@ func TestJobsOfPlacesThatAreNotAskedForGo(t *testing.T) {
 	g.Expect(d.Condition.Reason).To(Equal(v1alpha1.ReasonBackupsNotConfigured))
 }
 
-func TestAScheduleThatNobodyCanFollowIsSaid(t *testing.T) {
+func TestAnImpossibleScheduleIsReported(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.BackupsSpec){
 		"a time zone that there is not": func(b *v1alpha1.BackupsSpec) { b.TimeZone = "Mars/Olympus" },
 		"the time zone of the manager":  func(b *v1alpha1.BackupsSpec) { b.TimeZone = "Local" },

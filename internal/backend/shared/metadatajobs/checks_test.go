@@ -63,7 +63,7 @@ func TestACheckIsOnRecordBeforeItsJobIsMade(t *testing.T) {
 	g.Expect(metadatajobs.DecideCheck(v).Start).To(Equal(first), "an operator that is killed makes the same one")
 }
 
-func TestWhatAJobSaysIsOnRecordBeforeItGoes(t *testing.T) {
+func TestTheResultOfAJobIsRecordedBeforeTheJobIsRemoved(t *testing.T) {
 	for sentence, c := range map[string]struct {
 		job    metadatajobs.CheckJobFacts
 		result v1alpha1.CheckResult
@@ -107,7 +107,7 @@ func TestWhatAJobSaysIsOnRecordBeforeItGoes(t *testing.T) {
 	}
 }
 
-func TestAnotherWordAsksForAnotherCheck(t *testing.T) {
+func TestANewValueRequestsAnotherCheck(t *testing.T) {
 	g := NewWithT(t)
 	v, job := started("monday")
 	v.FileSystem.Annotations[v1alpha1.AnnotationCheck] = "tuesday"
@@ -118,7 +118,7 @@ func TestAnotherWordAsksForAnotherCheck(t *testing.T) {
 	g.Expect(metadatajobs.DecideCheck(v).Start).NotTo(BeElementOf("", job))
 }
 
-func TestACheckThatIsNotWantedAnyMoreEnds(t *testing.T) {
+func TestACheckThatIsNoLongerRequestedEnds(t *testing.T) {
 	g := NewWithT(t)
 	v, job := started("now")
 	delete(v.FileSystem.Annotations, v1alpha1.AnnotationCheck)
@@ -128,7 +128,7 @@ func TestACheckThatIsNotWantedAnyMoreEnds(t *testing.T) {
 	g.Expect(metadatajobs.DecideCheck(recorded(v, d)).Check).To(Equal(d.Check), "what came of it stays")
 }
 
-func TestAFilesystemWithoutToolsSaysSo(t *testing.T) {
+func TestACheckWithoutToolsIsRefused(t *testing.T) {
 	g := NewWithT(t)
 	v := asked("now")
 	v.Can = false

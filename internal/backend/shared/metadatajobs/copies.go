@@ -53,7 +53,7 @@ const (
 	// maxFailures bounds a count. certain is how often a program must refuse a copy before the refusal counts, because the server writes the
 	// copy meanwhile.
 	maxFailures, certain = 1000, 2
-	// mostFetches is how often a copy is fetched again at once, and fetchAgain the delay before each further fetch.
+	// mostFetches is how many times a copy is fetched again without a delay, and fetchAgain the delay before each further fetch.
 	mostFetches, fetchAgain = 3, 6 * time.Hour
 	// maxCopyMessage is the limit of MetadataCopyStatus.
 	maxCopyMessage = 256

@@ -179,7 +179,7 @@ func TestAProvenCopyNamesHowManyChangesItLackedWhenItWasRead(t *testing.T) {
 	}
 }
 
-func TestACopyThatNobodyHasReadSinceItsServerFollowsIsNotCounted(t *testing.T) {
+func TestACopyThatWasNotReadSinceItsServerFollowsIsNotCounted(t *testing.T) {
 	l := newLogbook(t, "n1")
 	l.settles(whole)
 	l.view.Copies[0].Follows = "second"
@@ -191,7 +191,7 @@ func TestACopyThatNobodyHasReadSinceItsServerFollowsIsNotCounted(t *testing.T) {
 	l.Expect(d.Condition).To(HaveField("Reason", v1alpha1.ReasonCopiesUnread), "the answer is about what followed before")
 }
 
-func TestACopyWithAHoleIsFetchedAgainAndSaidUntilItIsProven(t *testing.T) {
+func TestACopyWithAHoleIsFetchedAgainAndReportedUntilItIsProven(t *testing.T) {
 	l := newLogbook(t, "n1", "n2")
 	l.settles(whole)
 	l.later(24 * time.Hour)
@@ -216,7 +216,7 @@ func TestACopyWithAHoleIsFetchedAgainAndSaidUntilItIsProven(t *testing.T) {
 	l.Expect(l.copyOn("n1").Fetches).To(BeZero())
 }
 
-func TestACopyThatIsFetchedInVainIsFetchedLessOften(t *testing.T) {
+func TestACopyThatStaysUnreadableIsFetchedLessOften(t *testing.T) {
 	l := newLogbook(t, "n1")
 	fetches := 0
 	starts := 0
@@ -235,7 +235,7 @@ func TestACopyThatIsFetchedInVainIsFetchedLessOften(t *testing.T) {
 	l.Expect(l.last.Condition.Reason).To(Equal(v1alpha1.ReasonCopiesUnproven))
 }
 
-func TestACopyThatNobodyCanLookAtIsNotCalledBroken(t *testing.T) {
+func TestACopyThatCannotBeReadIsNotCalledBroken(t *testing.T) {
 	for name, answer := range map[string]*spec.RecoveryAnswer{"no memory": cramp, "no answer": nil} {
 		t.Run(name, func(t *testing.T) {
 			l := newLogbook(t, "n1")
@@ -266,7 +266,7 @@ func TestACopyThatIsStillFetchedIsNotCalledBroken(t *testing.T) {
 	l.Expect(l.reads(whole).Condition.Reason).To(Equal(v1alpha1.ReasonCopiesProven))
 }
 
-func TestNothingIsReadWhileTheFilesystemSaysNothing(t *testing.T) {
+func TestNothingIsReadWhileTheFilesystemDoesNotAnswer(t *testing.T) {
 	l := newLogbook(t, "n1")
 	l.settles(whole)
 	l.view.Serves, l.view.Copies[0].Follows = false, ""
@@ -276,7 +276,7 @@ func TestNothingIsReadWhileTheFilesystemSaysNothing(t *testing.T) {
 		To(And(HaveField("Copies", BeEmpty()), HaveField("Remove", HaveExactElements("left")), HaveField("Condition", backend.Problem{})), "no server is asked to keep one")
 }
 
-func TestAPersonGoesOnWithoutAProvenCopyByTheWordForABackup(t *testing.T) {
+func TestAPersonGoesOnWithoutAProvenCopyByTheApprovalForABackup(t *testing.T) {
 	l := newLogbook(t, "n1")
 	fs := l.view.FileSystem
 	l.Expect(metadatajobs.WaitsForCopy(fs, "")).To(BeEmpty(), "no copy is asked for")
@@ -291,7 +291,7 @@ func TestAPersonGoesOnWithoutAProvenCopyByTheWordForABackup(t *testing.T) {
 	l.Expect(metadatajobs.WaitsForCopy(fs, "")).To(BeEmpty(), "no server follows, so that no copy could be proven")
 }
 
-func TestNoPodComesToANodeThatSomebodyWantsToTakeAway(t *testing.T) {
+func TestNoCopyIsReadOnACordonedNode(t *testing.T) {
 	l := newLogbook(t, "n1", "n2")
 	l.pass()
 	l.pass()

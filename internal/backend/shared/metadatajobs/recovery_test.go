@@ -79,7 +79,7 @@ func word(v metadatajobs.RecoveryView, annotation, word string) metadatajobs.Rec
 	return v
 }
 
-func TestAPlanSaysWhatWouldBeUsedAndWhatWouldBeLost(t *testing.T) {
+func TestAPlanNamesWhatWouldBeUsedAndWhatWouldBeLost(t *testing.T) {
 	g := NewWithT(t)
 	_, d := looked(t, lost(), found())
 	g.Expect(d.Recovery.From).To(Equal("follower-n2"))
@@ -125,7 +125,7 @@ func TestARecoveryIsRefusedWithASentence(t *testing.T) {
 	}
 }
 
-func TestNothingGoesOnWithoutTheWordOfAPerson(t *testing.T) {
+func TestNothingGoesOnWithoutAnApproval(t *testing.T) {
 	g := NewWithT(t)
 	v, d := looked(t, lost(), found())
 	hash := d.Recovery.PlanHash
@@ -275,14 +275,14 @@ func TestWhereAFilesystemCountsNoChangesTheNewestByItsTimeIsUsedAndWhatJoinedSin
 		ContainSubstring("node n2, which spec.service.nodeSelector matches, is not Ready"))
 }
 
-func TestWhereNothingCanBeUsedThatIsSaid(t *testing.T) {
+func TestARecoveryWithoutAUsableCopyIsReported(t *testing.T) {
 	g := NewWithT(t)
 	_, d := looked(t, lost(), nil)
 	g.Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused), HaveField("Message", And(
 		ContainSubstring("nothing that the metadata on node n2 could be made from"), ContainSubstring("follower-n2 (there is nothing)")))))
 }
 
-func TestWhatPodsSayFitsIntoTheStatus(t *testing.T) {
+func TestMessagesOfPodsFitIntoTheStatus(t *testing.T) {
 	g := NewWithT(t)
 	long := strings.Repeat("ö", 1000)
 	many := map[string][]spec.RecoveryFound{"follower-n2": {{Version: -1, ID: long, Time: long}}}
@@ -317,7 +317,7 @@ func TestABackupThatAPersonNamesIsACandidateHoweverManyAreNewer(t *testing.T) {
 	g.Expect(d.Recovery.From).To(Equal("backup-at-n2-20261103-030000"))
 }
 
-func TestThePlanIsOfThePlaceWhereTheMetadataIsToLie(t *testing.T) {
+func TestThePlanNamesTheNewPlaceOfTheMetadata(t *testing.T) {
 	g := NewWithT(t)
 	hash := func(at int) string {
 		v := lost()

@@ -39,7 +39,7 @@ func ofStore(backup, at, has, lacks string) spec.RecoveryFound {
 	return spec.RecoveryFound{Backup: backup, Time: at, Has: has, Lacks: lacks}
 }
 
-func TestAPlanForAStoreSaysWhatIsInTheBackupAndWhatIsNot(t *testing.T) {
+func TestAPlanForAStoreListsWhatTheBackupHasAndLacks(t *testing.T) {
 	g := NewWithT(t)
 	says := map[string][]spec.RecoveryFound{
 		"backup-in-vault": {ofStore("20261123-030000", "2026-11-23T03:00:00Z", "4 logs", "target 7")},
@@ -65,14 +65,14 @@ func TestAPlanForAStoreSaysWhatIsInTheBackupAndWhatIsNot(t *testing.T) {
 	g.Expect(d.Start).To(ConsistOf(HaveField("Restore", HaveValue(And(HaveField("Has", "4 logs"), HaveField("Backup", "20261123-030000"), HaveField("Target", "new-n2"))))))
 }
 
-func TestWithoutABackupOfAStoreItIsSaidWhatAPersonCanDo(t *testing.T) {
+func TestWithoutABackupOfAStoreTheMessageNamesTheAlternatives(t *testing.T) {
 	g := NewWithT(t)
 	_, d := looked(t, lostStore(), nil)
 	g.Expect(d.Condition.Reason).To(Equal(v1alpha1.ReasonRecoveryRefused))
 	g.Expect(d.Condition.Message).To(HaveSuffix(". Without one, ask the vendor"))
 }
 
-func TestWhatABackupHasFitsIntoTheStatus(t *testing.T) {
+func TestTheContentOfABackupFitsIntoTheStatus(t *testing.T) {
 	g := NewWithT(t)
 	_, d := looked(t, lostStore(), map[string][]spec.RecoveryFound{
 		"backup-in-vault": {ofStore("20261123-030000", "2026-11-23T03:00:00Z", strings.Repeat("x", 900), strings.Repeat("y", 900))},

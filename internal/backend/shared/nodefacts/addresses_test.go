@@ -115,7 +115,7 @@ func TestAProblemNamesTheNodesWithoutAnAddress(t *testing.T) {
 		"for example, node n2 has no IPv4 InternalIP, only fd00::2, and Any 1.0 has no other addresses; give the node one (kubelet --node-ip)"))
 }
 
-func TestANodeSaysWhyItIsGone(t *testing.T) {
+func TestTheReasonWhyANodeIsGoneIsNamed(t *testing.T) {
 	g := NewWithT(t)
 	in := addressed(nil)
 	g.Expect(in.Gone("n2")).To(Equal("has no address that the filesystem can use (fd00::2)"))

@@ -55,7 +55,7 @@ func TestAGuardIsAPodWithoutRightsThatBelongsOnItsNodeAndDoesNotStayWhereNoPodMa
 	g.Expect(pods.GuardHash(nil)).NotTo(Equal(pods.GuardHash(node.Taints)))
 }
 
-func TestTheGuardsOfTwoFilesystemsOfOneNameAreToldApartByOneLabel(t *testing.T) {
+func TestTheGuardsOfTwoFilesystemsOfOneNameAreDistinguishedByOneLabel(t *testing.T) {
 	g := NewWithT(t)
 	owner := func(namespace, name string) string {
 		fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}

@@ -56,9 +56,9 @@ func isProtected(super []byte) bool {
 	return number.Uint16(super[56:]) == magic && number.Uint32(super[96:])&multiMount != 0
 }
 
-// NotLetGo reads both places that an unmount writes: the superblock, whose journal then needs no recovery, and then the block of the
+// NotUnmounted reads both places that an unmount writes: the superblock, whose journal then needs no recovery, and then the block of the
 // multi-mount protection.
-func (f Format) NotLetGo(disk io.ReaderAt) (string, error) {
+func (f Format) NotUnmounted(disk io.ReaderAt) (string, error) {
 	super, err := superOf(disk)
 	if err != nil {
 		return "", err

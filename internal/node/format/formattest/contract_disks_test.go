@@ -317,9 +317,9 @@ func TestAMkfsKilledInItsMiddleEndsTheSame(t *testing.T) {
 
 var errKilled = errors.New("the agent was killed")
 
-// TestWhatAKilledMkfsAndAgentHaveLeftIsBegunAndNotOurs has a node that loses power when everything of a filesystem is on the disk except
+// TestTheLeftoversOfAKilledMkfsAreUnfinishedAndNotATarget has a node that loses power when everything of a filesystem is on the disk except
 // its superblock, which mkfs completes last. Nothing proves then that the data came from mkfs.
-func TestWhatAKilledMkfsAndAgentHaveLeftIsBegunAndNotOurs(t *testing.T) {
+func TestTheLeftoversOfAKilledMkfsAreUnfinishedAndNotATarget(t *testing.T) {
 	for _, f := range mountedByTheAgent() {
 		t.Run(string(f.Name()), func(t *testing.T) {
 			l := provisiontest.New(t)

@@ -108,7 +108,7 @@ func TestATargetOfTwoNodesWithoutAMultiMountProtectionIsNone(t *testing.T) {
 	l.Expect(made.Status.Provisioned.Finished).To(BeNil(), "no server is told of it")
 }
 
-func TestADiskThatSomebodyHasChangedIsNoTargetOfLustreAnyMore(t *testing.T) {
+func TestADiskThatWasChangedIsNoLongerALustreTarget(t *testing.T) {
 	for name, change := range map[string][]string{
 		"another mark": {"--comment=mine"}, "another MGS": {"--erase-params", "--mgsnode=10.0.0.9@tcp"}, "its configuration is to be written anew": {"--writeconf"},
 	} {
@@ -126,7 +126,7 @@ func TestADiskThatSomebodyHasChangedIsNoTargetOfLustreAnyMore(t *testing.T) {
 	}
 }
 
-func TestSomebodysDataIsNotMadeIntoATargetOfLustre(t *testing.T) {
+func TestForeignDataIsNotMadeIntoATargetOfLustre(t *testing.T) {
 	for name, theirs := range map[string][]string{"ext4": {"mkfs.ext4", "-q"}, "xfs": {"mkfs.xfs", "-q"}, "swap": {"mkswap"}} {
 		t.Run(name, func(t *testing.T) {
 			l := provisiontest.New(t)
@@ -230,7 +230,7 @@ func again(old *v1alpha1.StorageTarget) *v1alpha1.StorageTarget {
 	return now
 }
 
-func TestTheDiskOfAnEarlierFileSystemSaysWhatItWasGivenAndIsTakenOverWithIt(t *testing.T) {
+func TestTheDiskOfAnEarlierFileSystemIsTakenOverWithItsAssignments(t *testing.T) {
 	l := provisiontest.New(t)
 	d := l.Disk("data", size)
 	old := l.Target(d, provisiontest.OfLustre(10))
@@ -259,7 +259,7 @@ func TestTheDiskOfAnEarlierFileSystemSaysWhatItWasGivenAndIsTakenOverWithIt(t *t
 	l.Expect(l.Must(filepath.Join(l.NodePrograms, "tunefs.lustre"), "--dryrun", d.Loop)).NotTo(ContainSubstring(old.Spec.FileSystem.UID))
 }
 
-func TestADiskOfAnotherClusterIsTakenOverWhenAPersonSaysSo(t *testing.T) {
+func TestADiskOfAnotherClusterIsTakenOverAfterAPersonsApproval(t *testing.T) {
 	l := provisiontest.New(t)
 	d := l.Disk("data", size)
 	old := l.Target(d, provisiontest.OfLustre(10), func(t *v1alpha1.StorageTarget) { t.Spec.Cluster = "there" })

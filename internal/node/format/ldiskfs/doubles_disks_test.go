@@ -148,7 +148,7 @@ func TestATargetIsMadeAndReadBackAndMayBeMounted(t *testing.T) {
 	}
 }
 
-func TestADiskThatSomebodyHasChangedIsNotMounted(t *testing.T) {
+func TestADiskThatWasChangedIsNotMounted(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(l *lab)
 		says   string
@@ -171,7 +171,7 @@ func TestADiskThatSomebodyHasChangedIsNotMounted(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoTargetIsReadAsNone(t *testing.T) {
+func TestADiskThatIsNoTargetIsReadAsNone(t *testing.T) {
 	for name, change := range map[string]func(l *lab){
 		"a blank disk":   func(*lab) {},
 		"a plain ext4":   func(l *lab) { l.must("mke2fs", "-q", "-F", l.disk) },
@@ -200,7 +200,7 @@ func TestMkfsItselfGuardsATargetAndNothingElse(t *testing.T) {
 	g.Expect(l.must("sha256sum", l.disk)).To(Equal(before))
 }
 
-func TestATargetGetsTheUUIDThatItWasGiven(t *testing.T) {
+func TestATargetGetsItsAssignedUUID(t *testing.T) {
 	for _, given := range []string{
 		"bbbbbbbb-bbbb-bbbb-bbbb-bbbbbbbbbbbb", "EEEEEEEE-EEEE-EEEE-EEEE-EEEEEEEEEEEE", "0a1b2c3d-baaa-4000-8000-b00000000000",
 	} {

@@ -88,7 +88,7 @@ func TestAUUIDIsNotReadAsAnOption(t *testing.T) {
 	g.Expect(n.Make()[len(n.Make())-2]).NotTo(Or(ContainSubstring("-E"), ContainSubstring("-b")))
 }
 
-func TestWhatADryRunSaysIsWhatWasAskedFor(t *testing.T) {
+func TestADryRunReturnsTheDesiredObject(t *testing.T) {
 	for name, s := range map[string]ldiskfs.Service{"mgs": mgs, "mgs-mdt0": mdt0, "mdt1": mdt1, "ost0": ost0, "ost1-servicenodes": ost1} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -102,7 +102,7 @@ func TestWhatADryRunSaysIsWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-func TestWhatATargetSaysIsReadBack(t *testing.T) {
+func TestTheOutputAboutATargetIsParsed(t *testing.T) {
 	g := NewWithT(t)
 	found, err := ldiskfs.ParseReadBack(0, printed(t, "readback-ost0"))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -291,7 +291,7 @@ func TestTheLabelsOfATarget(t *testing.T) {
 	g.Expect(highest.Label(ldiskfs.Registered)).To(HaveLen(16), "the label of an ext4 has room for 16 bytes")
 }
 
-func TestAMountSaysWhichTargetItServes(t *testing.T) {
+func TestAMountShowsWhichTargetItServes(t *testing.T) {
 	g := NewWithT(t)
 	f := ldiskfs.Format{}
 	g.Expect(f.Mounted("rw,svname=pfs-MDT0000,mgs,osd=osd-ldiskfs,user_xattr,errors=remount-ro")).To(Equal("pfs-MDT0000"))
@@ -303,7 +303,7 @@ func TestAMountSaysWhichTargetItServes(t *testing.T) {
 	g.Expect(format.IsMount(f, "ext4", "/dev/sdb")).To(BeFalse())
 }
 
-func TestWhatATargetSaysCanBeGivenAgain(t *testing.T) {
+func TestTheAssignmentThatATargetReportsCanBeUsedAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer string
 		given  v1alpha1.LustreTarget

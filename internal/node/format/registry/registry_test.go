@@ -43,14 +43,14 @@ func TestEveryFormatIsFoundByWhatNamesIt(t *testing.T) {
 	}
 }
 
-func TestAFormatThatIsNotGivenIsTheDefault(t *testing.T) {
+func TestAFormatThatIsNotSetIsTheDefault(t *testing.T) {
 	g := NewWithT(t)
 	f, err := registry.Of(v1alpha1.FormatSpec{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(f.Name()).To(Equal(registry.Default))
 }
 
-func TestWhatIsNoFormatOfTargetsIsNone(t *testing.T) {
+func TestOtherFilesystemsAreNoFormatsOfTargets(t *testing.T) {
 	g := NewWithT(t)
 	_, err := registry.Of(v1alpha1.FormatSpec{FSType: "zfs"})
 	g.Expect(err).To(MatchError(`format.fsType "zfs" is not one of ext4, xfs, btrfs and ldiskfs`))

@@ -103,7 +103,7 @@ func TestAMountShowsTheDirectoriesOfTheMetadataServersAndKeepsWhatIsWritten(t *t
 		WithTimeout(patience.Bound(time.Minute)).Should(BeEmpty())
 }
 
-func TestAMountTellsStorageServersWhichFilesAreOpen(t *testing.T) {
+func TestAMountReportsItsOpenFilesToTheStorageServers(t *testing.T) {
 	g := NewWithT(t)
 	config, open := filesystemWithFiles(t, "secret")
 	path := filepath.Join(t.TempDir(), "beegfs")

@@ -16,9 +16,9 @@ import (
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
 )
 
-// The primary of a buddy group copies to the secondary when that is online and needs a resync (storage/components/buddyresyncer and
-// storage/storage/StorageTargets.cpp of 7.4.6, which 8.3.1 has too). It copies the files that were changed since both were in touch, or
-// since the time that an administrator has ordered. Both times are in a file of the primary.
+// The primary of a buddy group copies to the secondary if the secondary is online and needs a resync (storage/components/buddyresyncer and
+// storage/storage/StorageTargets.cpp of 7.4.6 and 8.3.1). It copies the files that were changed since the last contact of the two, or since
+// the time in an administrator's request. Both times are in a file of the primary.
 
 const (
 	lastBuddyComm = ".lastbuddycomm"
@@ -29,16 +29,16 @@ const (
 // safety is sysResyncSafetyThresholdMins.
 const safety = 10 * time.Minute
 
-// errNotServed is the answer about a target that a server does not serve.
+// errNotServed is the answer to a request about a target that the server does not serve.
 var errNotServed = errors.New("Unknown storage target") //nolint:staticcheck // the servers' own text
 
-// buddyComm is the content of lastBuddyComm. Override 0 is no order at all.
+// buddyComm is the content of lastBuddyComm. Override is 0 without an administrator's request.
 type buddyComm struct {
 	Last     int64 `json:"last"`
 	Override int64 `json:"override"`
 }
 
-// since is the time from which on changes are copied.
+// since returns the time since which changed files are copied.
 func (b buddyComm) since() int64 {
 	at := b.Last
 	if b.Override != 0 {
@@ -53,7 +53,7 @@ func (b buddyComm) since() int64 {
 // resyncs guards the files of the targets.
 type resyncs struct {
 	mutex sync.Mutex
-	// unclean are the targets that have not ended cleanly, until that was reported: they have no file with sessions.
+	// unclean holds the targets that were not stopped cleanly, until this was reported. They have no file with sessions.
 	unclean []int
 }
 
@@ -72,7 +72,7 @@ func (d *daemon) buddyComm(target int, change func(*buddyComm)) (buddyComm, erro
 	return b, disk.Save(path, b)
 }
 
-// answerResync answers what administrators and other servers ask about resyncs.
+// answerResync answers requests about resyncs from administrators and other servers.
 func (d *daemon) answerResync(op string, body json.RawMessage) (any, error) {
 	var asked wire.Resync
 	if err := json.Unmarshal(body, &asked); err != nil {
@@ -97,7 +97,7 @@ func (d *daemon) answerResync(op string, body json.RawMessage) (any, error) {
 	return nil, os.WriteFile(path, asked.Content, 0o600)
 }
 
-// checkBuddies looks after the secondaries of the targets of this server.
+// checkBuddies starts resyncs of the secondaries of this server's targets.
 func (d *daemon) checkBuddies(ctx context.Context) {
 	var view wire.View
 	if d.kind != "storage" || wire.Ask(ctx, d.management, d.secret, "view", nil, &view) != nil {
@@ -127,7 +127,7 @@ func (d *daemon) checkBuddies(ctx context.Context) {
 	}
 }
 
-// copyAll copies what a resync copies.
+// copyAll copies the files of a resync.
 func (d *daemon) copyAll(ctx context.Context, from, to int, node *wire.NodeView) error {
 	b, err := d.buddyComm(from, nil)
 	if err != nil || node == nil {
@@ -154,7 +154,7 @@ func (d *daemon) copyAll(ctx context.Context, from, to int, node *wire.NodeView)
 	})
 }
 
-// isResync is true for what answerResync answers.
+// isResync reports whether answerResync handles an operation.
 func isResync(op string) bool {
 	return slices.Contains([]string{"override-buddy-comm", "set-consistency", "resync-file"}, op)
 }

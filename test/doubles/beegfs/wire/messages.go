@@ -49,7 +49,7 @@ type Report struct {
 	Type    string        `json:"type"`
 	Node    int           `json:"node"`
 	Targets map[int]Space `json:"targets"`
-	// Unclean are the targets that did not end cleanly before this start; only the first report has them.
+	// Unclean lists the targets that were not stopped cleanly before this start; only the first report has it.
 	Unclean []int `json:"unclean,omitempty"`
 }
 

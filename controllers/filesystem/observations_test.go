@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestAThingIsSeenSinceItIsAsItIsNowAndWhileItWasNeverAway(t *testing.T) {
+func TestTheAgeOfAnObservationCountsFromTheLastChangeOrAbsence(t *testing.T) {
 	g := NewWithT(t)
-	var s sightings
-	pods := sight{types.NamespacedName{Namespace: "storage", Name: "scratch"}, "pods"}
+	var s observations
+	pods := observedGroup{types.NamespacedName{Namespace: "storage", Name: "scratch"}, "pods"}
 	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	things := func(as map[types.UID]string) iter.Seq2[types.UID, how] {
 		return func(yield func(types.UID, how) bool) {
@@ -31,7 +31,7 @@ func TestAThingIsSeenSinceItIsAsItIsNowAndWhileItWasNeverAway(t *testing.T) {
 	g.Expect(see(map[types.UID]string{"a": "start 1", "b": "start 2"}, 1)).To(Equal(map[types.UID]time.Time{"a": at(0), "b": at(1)}), "b was started again")
 	g.Expect(see(map[types.UID]string{"a": "start 1"}, 2)).To(Equal(map[types.UID]time.Time{"a": at(0)}))
 	g.Expect(see(map[types.UID]string{"a": "start 1", "b": "start 2"}, 3)).To(Equal(map[types.UID]time.Time{"a": at(0), "b": at(3)}), "b was away")
-	targets := sight{pods.fileSystem, "targets"}
+	targets := observedGroup{pods.fileSystem, "targets"}
 	g.Expect(s.see(targets, things(map[types.UID]string{"a": "start 1"}), at(4))).To(Equal(map[types.UID]time.Time{"a": at(4)}), "what has another kind is another thing")
 	s.forget(pods.fileSystem)
 	g.Expect(s.of).To(BeEmpty())

@@ -69,11 +69,11 @@ func (r *Reconciler) untold(ctx context.Context, in backend.Input) ([]backend.Pr
 	for i := range in.FileSystemNodes {
 		n := &in.FileSystemNodes[i]
 		if node, _ := in.Node(n.Spec.Node); node.Ready && len(n.Spec.Members) > 0 && !confirmed(n) {
-			as[n.UID] = how{} // each later generation that is not written either continues the same silence
+			as[n.UID] = how{} // an empty state: a later generation does not restart the time
 		}
 	}
 	now := r.Order.Now()
-	since := r.seen.see(sight{client.ObjectKeyFromObject(in.FileSystem), "told"}, maps.All(as), now)
+	since := r.seen.see(observedGroup{client.ObjectKeyFromObject(in.FileSystem), "told"}, maps.All(as), now)
 	var silent []string
 	var why string
 	for i := range in.FileSystemNodes {

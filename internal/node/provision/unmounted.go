@@ -17,17 +17,17 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// LetGo unmounts a target that another node may serve as well, and checks that nothing on this node still has it mounted. There must be no
-// process in any mount namespace, no program that keeps the device from being opened exclusively, and no mount according to the disk
-// itself. The result why is the check that failed. While held is open, nothing on this node can mount the disk.
+// ProveUnmounted unmounts a target that another node may serve as well, and checks that nothing on this node still has it mounted. There
+// must be no process in any mount namespace, no program that keeps the device from being opened exclusively, and no mount according to the
+// disk itself. The result why is the check that failed. While held is open, nothing on this node can mount the disk.
 //
 // The caller must hold the lock of the target's mount (package mountlock). Otherwise a mount may be in progress that is not visible yet.
-func (p *Provisioner) LetGo(ctx context.Context, t *v1alpha1.StorageTarget) (held io.Closer, why string, err error) {
-	return p.letGo(ctx, t, devices.Hold)
+func (p *Provisioner) ProveUnmounted(ctx context.Context, t *v1alpha1.StorageTarget) (held io.Closer, why string, err error) {
+	return p.proveUnmounted(ctx, t, devices.Hold)
 }
 
-// letGo is LetGo, and also reads the disk itself.
-func (p *Provisioner) letGo(
+// proveUnmounted is ProveUnmounted, and also reads the disk itself.
+func (p *Provisioner) proveUnmounted(
 	ctx context.Context, t *v1alpha1.StorageTarget, hold func(path string, f format.Guarded) (*os.File, string, error),
 ) (held io.Closer, why string, err error) {
 	f, is := registry.Served(t.Spec.Format)
@@ -48,7 +48,7 @@ func (p *Provisioner) letGo(
 	if why != "" {
 		return nil, why, nil
 	}
-	all := letting{}
+	all := holding{}
 	defer func() {
 		if held == nil {
 			err = errors.Join(err, all.Close())
@@ -67,7 +67,7 @@ func (p *Provisioner) letGo(
 	// No program can mount the disk during this look.
 	again, err := p.Look(ctx, plan.DeviceOf(t))
 	if err == nil {
-		why = notLetGo(t, found, again)
+		why = stillInUse(t, found, again)
 	}
 	if err != nil || why != "" {
 		return nil, why, err
@@ -75,14 +75,14 @@ func (p *Provisioner) letGo(
 	return all, "", nil
 }
 
-// letting keeps a device from being mounted.
-type letting struct {
+// holding keeps a device from being mounted.
+type holding struct {
 	lock, device *os.File
 	release      func()
 }
 
 // Close releases the device.
-func (l letting) Close() error {
+func (l holding) Close() error {
 	var errs []error
 	for _, file := range []*os.File{l.device, l.lock} {
 		if file != nil {
@@ -105,7 +105,7 @@ func (p *Provisioner) TakeUp(ctx context.Context, t *v1alpha1.StorageTarget) (wh
 	if plan.IsTakenOver(t) {
 		hold = devices.HoldTakenOver
 	}
-	held, why, err := p.letGo(ctx, t, hold)
+	held, why, err := p.proveUnmounted(ctx, t, hold)
 	if held == nil {
 		return why, err
 	}
@@ -141,8 +141,8 @@ func guardOf(f plan.Facts, uuid string) (guarded format.Guarded, why string) {
 	return guarded, ""
 }
 
-// notLetGo returns why a look at a device that this process holds does not show that the target is unmounted.
-func notLetGo(t *v1alpha1.StorageTarget, before, now plan.Facts) string {
+// stillInUse returns why a look at a device that this process holds does not show that the target is unmounted.
+func stillInUse(t *v1alpha1.StorageTarget, before, now plan.Facts) string {
 	if why := plan.Exists(now); why != "" {
 		return why
 	}

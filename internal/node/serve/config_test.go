@@ -28,10 +28,10 @@ func nodeFile(t *testing.T, targets ...spec.Target) string {
 	return path
 }
 
-// toldBy returns what a server reads from it.
-func toldBy(t *testing.T, targets ...spec.Target) (serve.Told, string) {
+// configBy returns what a server reads from it.
+func configBy(t *testing.T, targets ...spec.Target) (serve.ServerConfig, string) {
 	t.Helper()
-	return serve.ToldBy(spec.Serve{Owner: owner, Daemon: "ost/ssd", NodeFile: nodeFile(t, targets...)}, "n1")()
+	return serve.ConfigBy(spec.Serve{Owner: owner, Daemon: "ost/ssd", NodeFile: nodeFile(t, targets...)}, "n1")()
 }
 
 // ost0 returns a target as it is in a node file.
@@ -41,13 +41,13 @@ func ost0() spec.Target {
 	}}
 }
 
-func TestAServerIsToldItsTargetsByTheFileOfItsNode(t *testing.T) {
+func TestAServerReadsItsTargetsFromTheNodeFile(t *testing.T) {
 	g := NewWithT(t)
-	told, missing := toldBy(t, ost0())
+	config, missing := configBy(t, ost0())
 	g.Expect(missing).To(BeEmpty())
-	g.Expect(told.Variables).To(HaveKeyWithValue("MODULE_OPTIONS", "options x y=1"))
-	g.Expect(told.Targets).To(HaveLen(1))
-	is, wanted := told.Targets[0], ost(0)
+	g.Expect(config.Variables).To(HaveKeyWithValue("MODULE_OPTIONS", "options x y=1"))
+	g.Expect(config.Targets).To(HaveLen(1))
+	is, wanted := config.Targets[0], ost(0)
 	g.Expect(is.Wanted).To(Equal(wanted.Wanted))
 	g.Expect(is.Format).To(Equal(ldiskfs.Format{}))
 	g.Expect(is.ID).To(BeEquivalentTo("wwn-0x5000"))
@@ -65,14 +65,14 @@ func TestATargetThatIsNotProvenIsWaitedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g, target := NewWithT(t), ost0()
 			c.change(&target)
-			told, missing := toldBy(t, target)
+			config, missing := configBy(t, target)
 			g.Expect(missing).To(BeEmpty())
-			g.Expect(told.Targets[0].Waits).To(ContainSubstring(c.says))
+			g.Expect(config.Targets[0].Waits).To(ContainSubstring(c.says))
 		})
 	}
 }
 
-func TestWhatIsNotUnderstoodIsNoTargetThatIsGone(t *testing.T) {
+func TestATargetThatIsNotUnderstoodIsNotAMissingOne(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*spec.Target)
 		says   string
@@ -84,29 +84,29 @@ func TestWhatIsNotUnderstoodIsNoTargetThatIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			target := ost0()
 			c.change(&target)
-			_, missing := toldBy(t, target)
+			_, missing := configBy(t, target)
 			NewWithT(t).Expect(missing).To(ContainSubstring(c.says))
 		})
 	}
-	_, missing := serve.ToldBy(spec.Serve{Owner: owner, Daemon: "ost/ssd", NodeFile: "/no-such-file"}, "n1")()
+	_, missing := serve.ConfigBy(spec.Serve{Owner: owner, Daemon: "ost/ssd", NodeFile: "/no-such-file"}, "n1")()
 	NewWithT(t).Expect(missing).To(ContainSubstring("is not there"))
 }
 
-func TestATargetOfTwoNodesIsToldForOneStartOfTheNodeAndHasALockBesideTheFile(t *testing.T) {
+func TestATargetOfTwoNodesIsConfiguredForOneBootAndHasALockBesideTheFile(t *testing.T) {
 	g := NewWithT(t)
 	target := ost0()
 	target.Served.BootID = "this start"
 	path := nodeFile(t, target)
-	told, missing := serve.ToldBy(spec.Serve{Owner: owner, Daemon: "ost/ssd", NodeFile: path}, "n1")()
+	config, missing := serve.ConfigBy(spec.Serve{Owner: owner, Daemon: "ost/ssd", NodeFile: path}, "n1")()
 	g.Expect(missing).To(BeEmpty())
-	g.Expect(told.Targets[0].BootID).To(Equal("this start"))
-	g.Expect(told.Targets[0].Lock).To(Equal(filepath.Join(filepath.Dir(path), "ost0.lock")))
+	g.Expect(config.Targets[0].BootID).To(Equal("this start"))
+	g.Expect(config.Targets[0].Lock).To(Equal(filepath.Join(filepath.Dir(path), "ost0.lock")))
 }
 
-func TestATargetOfTwoNodesThatIsToldForNoStartOfTheNodeIsNotUnderstood(t *testing.T) {
+func TestATargetOfTwoNodesWithoutABootIsRefused(t *testing.T) {
 	target := ost0()
 	target.Served.Given = []byte(`{"kind":"OST","fsName":"pfs","index":0,"managementNIDs":["192.168.77.1@tcp"],` +
 		`"serviceNodes":[{"nids":["192.168.77.2@tcp"]},{"nids":["192.168.77.3@tcp"]}]}`)
-	_, missing := toldBy(t, target)
+	_, missing := configBy(t, target)
 	NewWithT(t).Expect(missing).To(ContainSubstring("it is not said for which start of this node that was told"))
 }

@@ -39,10 +39,10 @@ func newPair(t *testing.T) *pair {
 	return p
 }
 
-// letsGo is why the target is not let go, empty when it is.
-func (p *pair) letsGo() string {
+// stillMounted returns why the target is not proven to be unmounted; empty if it is.
+func (p *pair) stillMounted() string {
 	p.T.Helper()
-	held, why, err := p.Agent(nil).LetGo(p.T.Context(), p.target)
+	held, why, err := p.Agent(nil).ProveUnmounted(p.T.Context(), p.target)
 	p.Expect(err).NotTo(HaveOccurred())
 	if held == nil {
 		p.Expect(why).NotTo(BeEmpty())
@@ -88,14 +88,14 @@ func (p *pair) powerCut() {
 	p.Must("dd", "if="+cut, "of="+p.disk.Loop, "bs=1M", "conv=fsync", "status=none")
 }
 
-func TestATargetThatWasUnmountedIsLetGoAndNobodyMountsItMeanwhile(t *testing.T) {
+func TestAnUnmountedTargetIsReleasedAndNotMountedMeanwhile(t *testing.T) {
 	p := newPair(t)
-	p.Expect(p.letsGo()).To(BeEmpty(), "it was never mounted")
+	p.Expect(p.stillMounted()).To(BeEmpty(), "it was never mounted")
 	_, unmount := p.mounted(p.disk.Loop)
-	p.Expect(p.letsGo()).NotTo(BeEmpty())
+	p.Expect(p.stillMounted()).NotTo(BeEmpty())
 	unmount()
 	agent := p.Agent(nil)
-	held, why, err := agent.LetGo(t.Context(), p.target)
+	held, why, err := agent.ProveUnmounted(t.Context(), p.target)
 	p.Expect(err).NotTo(HaveOccurred())
 	p.Expect(why).To(BeEmpty())
 	at := t.TempDir()
@@ -105,12 +105,12 @@ func TestATargetThatWasUnmountedIsLetGoAndNobodyMountsItMeanwhile(t *testing.T) 
 	p.Expect(unix.Flock(int(device.Fd()), unix.LOCK_EX|unix.LOCK_NB)).To(MatchError(unix.EWOULDBLOCK), "no other agent writes to the disk")
 	p.Expect(device.Close()).To(Succeed())
 	p.Expect(held.Close()).To(Succeed())
-	p.Expect(p.letsGo()).To(BeEmpty())
+	p.Expect(p.stillMounted()).To(BeEmpty())
 	_, unmount = p.mounted(p.disk.Loop)
 	unmount()
 }
 
-func TestATargetIsNotLetGoWhile(t *testing.T) {
+func TestATargetIsNotReleasedWhile(t *testing.T) {
 	for name, c := range map[string]struct {
 		use  func(p *pair)
 		says string
@@ -168,7 +168,7 @@ func TestATargetIsNotLetGoWhile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPair(t)
 			c.use(p)
-			p.Expect(p.letsGo()).To(ContainSubstring(c.says))
+			p.Expect(p.stillMounted()).To(ContainSubstring(c.says))
 		})
 	}
 }
@@ -180,12 +180,12 @@ func TestATargetOfAMachineThatIsOffIsTakenUpAlthoughItsDiskDoesNotShowThatItWasU
 	p.Expect(p.takesUp()).To(ContainSubstring("or went down with it"), "it was taken over before, and given away since")
 	p.target.Status.Holder.TakenOver = 3
 	p.Expect(p.takesUp()).To(BeEmpty())
-	p.Expect(p.letsGo()).To(ContainSubstring("or went down with it"), "it is not given away before it was mounted and unmounted")
+	p.Expect(p.stillMounted()).To(ContainSubstring("or went down with it"), "it is not given away before it was mounted and unmounted")
 
 	_, unmount := p.mounted(p.disk.Loop)
 	p.Expect(p.takesUp()).NotTo(BeEmpty(), "somebody has it mounted here")
 	unmount()
-	p.Expect(p.letsGo()).To(BeEmpty())
+	p.Expect(p.stillMounted()).To(BeEmpty())
 	p.target.Status.Provisioned.UUID = "0a1b2c3d-0000-4000-8000-0000000000aa"
 	p.Expect(p.takesUp()).To(ContainSubstring("does not hold the one filesystem of the target"))
 }

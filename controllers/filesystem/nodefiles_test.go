@@ -69,7 +69,7 @@ func TestANodeKeepsItsObjectWhenItHasNoServerLeft(t *testing.T) {
 	w.Expect(w.files[n3].Members).To(BeEmpty(), "the agent is told")
 }
 
-func TestAServerStartsAnewForADiskWhenTheAgentHasWrittenIt(t *testing.T) {
+func TestAServerRestartsForADiskAfterTheAgentHasWrittenTheNodeFile(t *testing.T) {
 	w := newWorld(t)
 	metadata, data := w.threeDisks()
 	w.alive = true
@@ -101,7 +101,7 @@ func TestAServerStartsAnewForADiskWhenTheAgentHasWrittenIt(t *testing.T) {
 	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonHealthy))
 }
 
-func TestAFileSystemSaysOnWhichNodesNoAgentTellsItsServers(t *testing.T) {
+func TestAFileSystemNamesTheNodesWhoseNodeFileNoAgentWrites(t *testing.T) {
 	w := newWorld(t)
 	w.alive = true
 	n3 := w.nodes[2]

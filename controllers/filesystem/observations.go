@@ -8,22 +8,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// sightings records when this manager first saw things in their present state, by its own clock. It is in memory only. A manager that has
-// just started has seen nothing, and observes again before it draws conclusions.
-type sightings struct {
+// observations records when this manager first saw things in their present state, by its own clock. It is in memory only. A manager that
+// has just started has seen nothing, and observes again before it draws conclusions.
+type observations struct {
 	mutex sync.Mutex
-	of    map[sight]sighted
+	of    map[observedGroup]groupState
 }
 
-// sight identifies a group of things that is observed as a whole.
-type sight struct {
+// observedGroup identifies a group of things that is observed as a whole.
+type observedGroup struct {
 	fileSystem types.NamespacedName
 	// kind is the kind of the things, such as "pods".
 	kind string
 }
 
-// sighted holds the things of one group, by uid: the state of each, and since when it was seen.
-type sighted struct {
+// groupState holds the things of one group, by uid: the state of each, and since when it was seen.
+type groupState struct {
 	as    map[types.UID]how
 	since map[types.UID]time.Time
 }
@@ -36,14 +36,14 @@ type how struct {
 
 // see records the present states of things, by their uids, and returns since when each was seen so. The result is valid until the next call
 // for the same group. Things that are not in the list are dropped. For 24,000 unchanged things nothing is written.
-func (s *sightings) see(what sight, things iter.Seq2[types.UID, how], now time.Time) map[types.UID]time.Time {
+func (s *observations) see(what observedGroup, things iter.Seq2[types.UID, how], now time.Time) map[types.UID]time.Time {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	known, ok := s.of[what]
 	if !ok {
-		known = sighted{as: map[types.UID]how{}, since: map[types.UID]time.Time{}}
+		known = groupState{as: map[types.UID]how{}, since: map[types.UID]time.Time{}}
 		if s.of == nil {
-			s.of = map[sight]sighted{}
+			s.of = map[observedGroup]groupState{}
 		}
 		s.of[what] = known
 	}
@@ -61,7 +61,7 @@ func (s *sightings) see(what sight, things iter.Seq2[types.UID, how], now time.T
 }
 
 // keep drops all but these things.
-func (s sighted) keep(things iter.Seq2[types.UID, how]) {
+func (s groupState) keep(things iter.Seq2[types.UID, how]) {
 	there := make(map[types.UID]bool, len(s.as))
 	for uid := range things {
 		there[uid] = true
@@ -75,7 +75,7 @@ func (s sighted) keep(things iter.Seq2[types.UID, how]) {
 }
 
 // forget drops all things of a FileSystem that is gone.
-func (s *sightings) forget(fileSystem types.NamespacedName) {
+func (s *observations) forget(fileSystem types.NamespacedName) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for what := range s.of {

@@ -13,37 +13,37 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// ToldBy returns a function that reads a server's part of the node file at each call, because targets come and go while the server runs.
-func ToldBy(told spec.Serve, node string) func() (Told, string) {
-	run := spec.Run{Owner: told.Owner, Daemon: told.Daemon, NodeFile: told.NodeFile, OnTargets: &spec.OnTargets{}}
-	return func() (Told, string) {
+// ConfigBy returns a function that reads a server's part of the node file at each call, because targets come and go while the server runs.
+func ConfigBy(config spec.Serve, node string) func() (ServerConfig, string) {
+	run := spec.Run{Owner: config.Owner, Daemon: config.Daemon, NodeFile: config.NodeFile, OnTargets: &spec.OnTargets{}}
+	return func() (ServerConfig, string) {
 		member, missing := daemon.Read(run, node)
 		if missing != "" {
-			return Told{}, missing
+			return ServerConfig{}, missing
 		}
-		out, missing := toldOf(member)
+		out, missing := configOf(member)
 		for i := range out.Targets {
-			out.Targets[i].Lock = spec.MountLock(told.NodeFile, out.Targets[i].Name)
+			out.Targets[i].Lock = spec.MountLock(config.NodeFile, out.Targets[i].Name)
 		}
 		return out, missing
 	}
 }
 
-// toldOf returns the configuration of a member. For a target that is not proven yet, only the name and the path are known.
-func toldOf(member spec.Member) (Told, string) {
-	out := Told{Targets: make([]Target, 0, len(member.Targets)), Variables: member.Variables, Elsewhere: member.Elsewhere}
+// configOf returns the configuration of a member. For a target that is not proven yet, only the name and the path are known.
+func configOf(member spec.Member) (ServerConfig, string) {
+	out := ServerConfig{Targets: make([]Target, 0, len(member.Targets)), Variables: member.Variables, Elsewhere: member.Elsewhere}
 	for _, t := range member.Targets {
 		target := Target{Name: t.Name, Path: t.Path}
 		switch {
 		case t.Directory:
-			return Told{}, fmt.Sprintf("target %s is a directory, which no kernel serves; the operator and its node image must be of the same version", t.Name)
+			return ServerConfig{}, fmt.Sprintf("target %s is a directory, which no kernel serves; the operator and its node image must be of the same version", t.Name)
 		case t.UUID == "":
 			target.Waits = "its disk is not proven yet; kubectl get storagetarget " + t.Name + " -o wide says why"
 		case t.Served == nil:
 			target.Waits = "the agent of this node has not said yet what its disk must say; look at its log"
 		default:
 			if why := target.given(t); why != "" {
-				return Told{}, why
+				return ServerConfig{}, why
 			}
 		}
 		out.Targets = append(out.Targets, target)
@@ -64,8 +64,8 @@ func Of(t spec.Target) (Target, error) {
 }
 
 // given copies the required content of a disk, or returns why it can't be parsed.
-func (t *Target) given(told spec.Target) string {
-	served := told.Served
+func (t *Target) given(config spec.Target) string {
+	served := config.Served
 	found, is := registry.Served(v1alpha1.FormatSpec{FSType: v1alpha1.FSType(served.FSType)})
 	if !is {
 		return fmt.Sprintf("target %s has the format %q, whose disks no server of their own mounts; the operator and its node image must be of the same version",
@@ -83,6 +83,6 @@ func (t *Target) given(told spec.Target) string {
 			"node image must be of the same version", t.Name)
 	}
 	t.ID, t.Format, t.BootID = v1alpha1.DeviceID(served.DeviceID), found, served.BootID
-	t.Wanted = format.New{UUID: told.UUID, Mark: served.Mark, Given: &given}
+	t.Wanted = format.New{UUID: config.UUID, Mark: served.Mark, Given: &given}
 	return ""
 }
