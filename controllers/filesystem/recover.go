@@ -143,7 +143,7 @@ func (p *pass) metadataConflict(at v1alpha1.MetadataRecord) string {
 	}
 	fs := p.fs.DeepCopy()
 	fs.Status.Metadata = &at
-	if err := backend.RefuseConflicts(p.in, claimer.Claims(fs, p.in.FileSystemNodes)); err != nil {
+	if err := assign.RefuseConflicts(p.in, claimer.Claims(fs, p.in.FileSystemNodes)); err != nil {
 		return err.Error()
 	}
 	return ""

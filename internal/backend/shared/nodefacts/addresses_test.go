@@ -135,7 +135,7 @@ var hostAndPort = regexp.MustCompile(`%[sv]:%[dv]`)
 // TestHostsAndPortsAreJoinedByJoinHostPort finds hosts and ports that are joined by a colon, which lacks the brackets of IPv6.
 func TestHostsAndPortsAreJoinedByJoinHostPort(t *testing.T) {
 	var found []string
-	root := filepath.Join("..", "..")
+	root := filepath.Join("..", "..", "..", "..")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		relative, _ := filepath.Rel(root, path)
 		switch {
