@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// alert is a rule of a PrometheusRule.
+// alert is one rule of a PrometheusRule.
 type alert struct {
 	Alert       string            `json:"alert"`
 	Expr        string            `json:"expr"`
@@ -28,7 +28,7 @@ type alert struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// rules are the groups of a PrometheusRule.
+// rules holds the groups of a PrometheusRule.
 type rules struct {
 	Spec ruleFile `json:"spec"`
 }
@@ -44,7 +44,7 @@ type ruleGroup struct {
 
 const served = "--api-versions=monitoring.coreos.com/v1"
 
-// alerts are those of a release, by name.
+// alerts returns the alerts of a release, by name.
 func alerts(t *testing.T, values string) (map[string]alert, ruleFile) {
 	t.Helper()
 	spec := find[rules](t, render(t, values, served, "--set=monitoring.enabled=true"), "PrometheusRule", release).Spec
@@ -190,8 +190,8 @@ func TestRunbooksNameOnlyLabelsAnnotationsAndCommandsThatThereAre(t *testing.T) 
 	}
 }
 
-// exported are the metrics that docs/metrics.md lists, with their labels: a test holds that equal to the code. Prometheus and
-// controller-runtime have others.
+// exported returns the metrics in docs/metrics.md with their labels; a test keeps that page equal to the code. It adds metrics of
+// Prometheus and controller-runtime.
 func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/metrics.md")
@@ -239,7 +239,7 @@ func TestAlertsUseOnlyMetricsLabelsAndConditionsThatThereAre(t *testing.T) {
 	}
 }
 
-// healthy are the series of an hour in which all is well. A number is a constant; 0+6 grows by 6 each minute.
+// healthy holds the series of a healthy hour. A number is a constant; 0+6 grows by 6 each minute.
 var healthy = map[string]string{
 	`parallelfs_build_info{instance="m1"}`:                                                "1",
 	`controller_runtime_reconcile_errors_total{instance="m1",controller="storagetarget"}`: "0",
@@ -281,13 +281,14 @@ var healthy = map[string]string{
 	`parallelfs_storage_target_conditions{L,type="Online",status="False",reason="NotServing"}`: "0",
 }
 
-// change is how a series goes on from some minute on: with another value, "0+6" for growth, or "gone". Then it is as before.
+// change replaces the values of a series from a minute on: by another value, by "0+6" for growth, or by "gone". After that, the series
+// continues as before.
 type change struct {
 	from, minutes int
 	to            string
 }
 
-// values are what promtool reads: a value for each minute.
+// values formats a series for promtool: a value for each minute.
 func values(before string, changes []change, length int) string {
 	var out []string
 	at := 0
@@ -312,14 +313,14 @@ func values(before string, changes []change, length int) string {
 	return strings.Join(out, " ")
 }
 
-// expectation is what a query returns at a minute: a number of firing alerts.
+// expectation is the result of a query at a minute: a number of firing alerts.
 type expectation struct {
 	query  string
 	minute int
 	firing bool
 }
 
-// world writes a test of promtool: series that are healthy but for the changes, and what fires.
+// world writes a test for promtool: healthy series with the given changes, and the alerts that fire.
 func world(name string, length int, changes map[string][]change, expected []expectation) map[string]any {
 	all := map[string][]change{}
 	for series := range healthy {
@@ -342,7 +343,7 @@ func world(name string, length int, changes map[string][]change, expected []expe
 	return map[string]any{"name": name, "interval": "1m", "input_series": input, "promql_expr_test": tests}
 }
 
-// condition is the series of a condition of the FileSystem that is not there in a healthy hour.
+// condition is the series of a condition of the FileSystem that is absent in a healthy hour.
 func condition(kind, status, reason string) string {
 	return fmt.Sprintf(`parallelfs_filesystem_condition{L,type=%q,status=%q,reason=%q}`, kind, status, reason)
 }
@@ -355,9 +356,9 @@ func node(kind, status, reason string) string {
 	return fmt.Sprintf(`parallelfs_filesystem_node_condition{L,node="n1",type=%q,status=%q,reason=%q}`, kind, status, reason)
 }
 
-const start = 10 // the minute at which what a test is about begins
+const start = 10 // the minute at which the change of a test begins
 
-// faults say for each alert which series make it fire, from the minute start on.
+// faults holds, for each alert, the series that make it fire from the minute start on.
 var faults = map[string]map[string]string{
 	"ParallelFSDown":                   {`parallelfs_up{L}`: "0"},
 	"ParallelFSProbeAbsent":            {`parallelfs_up{L}`: "gone"},
@@ -417,7 +418,7 @@ var faults = map[string]map[string]string{
 	"ParallelFSBenchmarkStalled":       {`parallelfs_benchmark_run_condition{L,run="r",type="Stalled",status="True",reason="NoClients"}`: "1"},
 }
 
-// late says by how many minutes an expression itself is later than its series: for rates, and for series that are gone.
+// late is by how many minutes an expression is later than its series, for rates and for series that are gone.
 const late = 12
 
 // fault is the test of one alert: silent before, silent while "for" has not passed, and firing after it, with the labels of its summary.

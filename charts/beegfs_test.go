@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// realDaemons are the values that test/cluster/real-values.sh makes of BEEGFS_IMAGES.
+// realDaemons returns the values that test/cluster/real-values.sh derives from BEEGFS_IMAGES.
 func realDaemons(images string) (string, error) {
 	command := exec.Command("../test/cluster/real-values.sh")
 	command.Env = append(command.Environ(), "BEEGFS_IMAGES="+images)
@@ -18,7 +18,7 @@ func realDaemons(images string) (string, error) {
 	return string(out), err
 }
 
-// beeGFSArguments are what the manager of the test cluster is told of a version of BeeGFS.
+// beeGFSArguments returns the arguments of the test cluster's manager about a version of BeeGFS.
 func beeGFSArguments(t *testing.T, values, version string) []string {
 	t.Helper()
 	var out []string

@@ -1,6 +1,6 @@
 //go:build chart
 
-// Package charts_test renders the Helm chart with the real helm, and holds what a release of it consists of.
+// Package charts_test renders the Helm chart with the real helm, and checks the objects of a release.
 package charts_test
 
 import (
@@ -29,11 +29,11 @@ import (
 const (
 	chart     = "parallelfs-operator"
 	namespace = "parallelfs-system"
-	// The release has the chart's name, so the names of its objects start with it, once.
+	// The release has the chart's name, so the names of its objects begin with it once.
 	release = "parallelfs-operator"
-	// The one value that a release needs, and it as an argument of Helm.
+	// The only required value of a release, and the same as an argument of Helm.
 	registry = "--set=imageRegistry=registry.example.com"
-	// The oldest Kubernetes that the chart says it works with.
+	// The oldest supported version of Kubernetes according to the chart.
 	oldest = "1.31.0"
 )
 
@@ -58,7 +58,7 @@ func helm(t *testing.T, values string, args ...string) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A configuration or plugin of whoever runs the tests must not change what they see.
+	// The configuration and the plugins of the person who runs the tests must not affect them.
 	home := t.TempDir()
 	command := exec.Command(binary, append(args, "--namespace", namespace, "--values", "-")...)
 	command.Env = []string{"HOME=" + home, "HELM_CACHE_HOME=" + home, "HELM_CONFIG_HOME=" + home, "HELM_DATA_HOME=" + home}
@@ -71,10 +71,10 @@ func helm(t *testing.T, values string, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// objects are what Helm would install.
+// objects holds the objects that Helm would install.
 type objects []*unstructured.Unstructured
 
-// render returns the objects of a release with these values, each decoded without fields that Kubernetes does not know.
+// render returns the objects of a release with these values, decoded strictly: a field that Kubernetes does not have is an error.
 func render(t *testing.T, values string, args ...string) objects {
 	t.Helper()
 	g := NewWithT(t)
@@ -547,7 +547,7 @@ func TestASelectorFindsOnlyTheManagersOrOnlyTheMPIOperator(t *testing.T) {
 
 func TestNamesFitHoweverLongTheReleaseNameIs(t *testing.T) {
 	g := NewWithT(t)
-	long := strings.Repeat("a", 53) // the longest that Helm takes
+	long := strings.Repeat("a", 53) // the longest name that Helm accepts
 	out, err := helm(t, "", "template", long, chart, registry, "--kube-version", oldest)
 	g.Expect(err).NotTo(HaveOccurred(), out)
 	for line := range strings.Lines(out) {

@@ -101,10 +101,10 @@ func TestTheDefinitionOfMPIJobKeepsWhatPodTemplatesSay(t *testing.T) {
 	g.Expect(template.Properties["metadata"].Properties).To(And(HaveKey("labels"), HaveKey("annotations")))
 }
 
-// wholes are the maps that README.md has as one value, because Kubernetes or the user says what is in them.
+// wholes lists the maps that are one value in README.md, because Kubernetes or the user defines their content.
 var wholes = []string{"resources", "daemons", "benchmarks", "nodeSelector", "updateStrategy"}
 
-// leaves lists the paths of values as README.md has them: an image is one value, and so is anything that is not a map.
+// leaves lists the paths of values in the form of README.md: an image is one value, and so is everything that is not a map.
 func leaves(prefix string, values map[string]any) []string {
 	var paths []string
 	for _, key := range slices.Sorted(maps.Keys(values)) {

@@ -13,7 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// build runs images/build.sh, and returns what it printed, its complaint included.
+// build runs images/build.sh, and returns its output including errors.
 func build(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	out, err := exec.Command("../images/build.sh", args...).CombinedOutput()

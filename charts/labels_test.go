@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// podTemplates are those of the chart's own pods, with what selects them.
+// podTemplates returns the templates of the chart's own pods, with their selectors.
 func podTemplates(t *testing.T, o objects) (pods []corev1.PodTemplateSpec, selectors []map[string]string) {
 	t.Helper()
 	agent := agents(t, o).Spec

@@ -21,7 +21,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/all"
 )
 
-// monitor is what the Prometheus operator has of a PodMonitor or ServiceMonitor, as far as the chart uses it.
+// monitor holds the fields of a PodMonitor or ServiceMonitor that the chart uses.
 type monitor struct {
 	Spec struct {
 		Selector            metav1.LabelSelector `json:"selector"`
@@ -42,7 +42,7 @@ func (m *monitor) finds(t *testing.T, pod *corev1.PodTemplateSpec) bool {
 	})
 }
 
-// daemonSets are those of a golden file of a backend, which its own test holds equal to what it makes.
+// daemonSets returns the DaemonSets in a golden file of a backend, whose own test keeps the file up to date.
 func daemonSets(t *testing.T, file string) (sets []*appsv1.DaemonSet) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -57,7 +57,7 @@ func daemonSets(t *testing.T, file string) (sets []*appsv1.DaemonSet) {
 	return sets
 }
 
-// goldenFiles are those with the DaemonSets of a backend.
+// goldenFiles lists the golden files with the DaemonSets of a backend.
 func goldenFiles(t *testing.T, kind string) (files []string) {
 	t.Helper()
 	folder := "../internal/backend/" + strings.ToLower(kind) + "/testdata"

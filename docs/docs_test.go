@@ -1,4 +1,4 @@
-// Package docs_test holds that the documents name what there is.
+// Package docs_test checks that everything that the documents name exists.
 package docs_test
 
 import (
@@ -47,7 +47,7 @@ func TestThePictureOfBackendsNamesEachMethodAndCapability(t *testing.T) {
 	core, _, _ = strings.Cut(core, "\n}")
 	methods := regexp.MustCompile(`(?m)^\t([A-Z]\w+)\(`).FindAllStringSubmatch(core, -1)
 	g.Expect(picture).To(ContainSubstring("backend: %d methods, and capabilities", len(methods)))
-	// What a capability gives is none itself.
+	// The result types of capabilities are no capabilities.
 	given := []string{"Questions", "TolerantQuestions", "StoreCopier", "BackupMethod", "RecoveryMethod"}
 	capabilities := regexp.MustCompile(`(?m)^type (\w+) interface`).FindAllStringSubmatch(read(t, "../internal/backend/capabilities.go"), -1)
 	for _, name := range slices.Concat(methods, capabilities) {
@@ -92,7 +92,7 @@ func TestEverySafetyClaimNamesAnExistingTestOrIsOpen(t *testing.T) {
 	}
 }
 
-// The folders of backends, by the words of the list of what only one of them has.
+// The folders of backends, by their names in the list of features of a single backend.
 var backendFolders = map[string]string{"MooseFS": "moosefs", "BeeGFS": "beegfs", "Lustre": "lustre"}
 
 func TestBackendsHaveFilesOfTheSameNamesForTheSameThings(t *testing.T) {
@@ -182,7 +182,7 @@ func TestEveryPackageIsInThePictureOfPackages(t *testing.T) {
 	g.Expect(missing).To(BeEmpty(), "put them into the picture, or say why they are left out")
 }
 
-// packagesIn are the paths that the labels of a picture can mean: each word, below the folder of its subgraph.
+// packagesIn returns the possible paths for the labels of a picture: each word, below the folder of its subgraph.
 func packagesIn(picture, under string) (paths []string) {
 	within, label := under, regexp.MustCompile(`\[(.*)\]`)
 	for line := range strings.Lines(picture) {
@@ -205,8 +205,7 @@ func packagesIn(picture, under string) (paths []string) {
 	return paths
 }
 
-// packagesOfTheProduct are the folders with Go files that are shipped, below the module. Packages that help tests have names that end in
-// "test".
+// packagesOfTheProduct returns the folders of the module with Go files of the product. The names of packages for tests end in "test".
 func packagesOfTheProduct(t *testing.T) (packages []string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -237,7 +236,7 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// testsOfTheProject are the names of all test functions.
+// testsOfTheProject returns the names of all test functions.
 func testsOfTheProject(t *testing.T) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}
@@ -310,8 +309,8 @@ func TestTroubleshootingHasARowForEveryReasonOfTheCode(t *testing.T) {
 	g.Expect(missing).To(BeEmpty(), "give each a row: | `Reason` | what it means | what to do |")
 }
 
-// reasonsOfTheCode lists the constants of the product whose names begin with Reason and that have a string as their value: the value, and where
-// the constant is.
+// reasonsOfTheCode lists the constants of the product whose names begin with Reason and that have a string as their value: the value, and
+// where the constant is.
 func reasonsOfTheCode(t *testing.T) map[string]string {
 	t.Helper()
 	g, out := NewWithT(t), map[string]string{}
@@ -354,7 +353,7 @@ func reasonsOf(line *ast.ValueSpec) map[string]string {
 	return out
 }
 
-// headings are the anchors of a document, as its readers make them of its headings.
+// headings returns the anchors that a document's headings get.
 func headings(text string) map[string]bool {
 	out := map[string]bool{}
 	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {

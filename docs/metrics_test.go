@@ -17,7 +17,7 @@ import (
 	"parallelfs.dev/operator/internal/node/telemetry"
 )
 
-// exporters are all collectors of the code, by the heading of their table in metrics.md.
+// exporters holds all collectors of the code, by the heading of their table in metrics.md.
 var exporters = map[string][]prometheus.Collector{
 	"## Manager": append([]prometheus.Collector{&metrics.Collector{}}, filesystem.Metrics()...),
 	"## Probe":   {probe.Metrics()},
@@ -26,7 +26,7 @@ var exporters = map[string][]prometheus.Collector{
 
 var description = regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), (?:unit: "[^"]*", )?constLabels: \{\}, variableLabels: \{(.*)\}\}$`)
 
-// rowsOf are the rows of the table of some collectors, sorted by name.
+// rowsOf returns the rows of the table of some collectors, sorted by name.
 func rowsOf(t *testing.T, collectors []prometheus.Collector) string {
 	t.Helper()
 	g := NewWithT(t)

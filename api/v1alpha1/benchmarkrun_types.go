@@ -477,7 +477,7 @@ type BenchmarkTarget struct {
 	// +optional
 	FileSystem FileSystemTarget `json:"fileSystem,omitzero"`
 
-	// persistentVolumeClaim is a claim in the namespace of the run, of any driver. The run's pods are unprivileged, and have nothing of
+	// persistentVolumeClaim is a claim in the namespace of the run, of any driver. The run's pods are unprivileged, and have no access to
 	// their nodes.
 	// +optional
 	PersistentVolumeClaim ClaimTarget `json:"persistentVolumeClaim,omitzero"`

@@ -328,8 +328,8 @@ const defaultMooseFSPort = 9419
 
 // MetaloggersSpec describes the nodes that keep a running copy of the MooseFS master's metadata.
 type MetaloggersSpec struct {
-	// nodeSelector selects the nodes. Each of them runs one metalogger. Without it, two nodes of spec.nodes do, other ones than the
-	// master's, which status.chosen.metaloggers names.
+	// nodeSelector selects the nodes. Each of them runs one metalogger. Without it, the operator chooses two nodes of spec.nodes except the
+	// master's, and records them in status.chosen.metaloggers.
 	// +optional
 	NodeSelector NodeSelector `json:"nodeSelector,omitempty"`
 

@@ -62,9 +62,9 @@ const familyAlpha = 0.05
 // A metric is better or worse if chance does not explain the difference, and the difference is at least the tolerance. If both sides were
 // repeated, Welch's t-test compares their means. If only one side was repeated, the value of the other side is compared with the prediction
 // interval for one more repetition. If neither was, the verdict is unknown. A published figure without a number of samples counts as one
-// value. Each of many metrics may differ by chance. Therefore all tests of all pairs are one family, and Holm's method bounds the chance
-// that two equal runs differ in any metric to 5 % (A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of
-// Statistics 6, 1979). A rate that a tool prints in two units is one member of the family.
+// value. Each of many metrics may differ by chance. Therefore all tests of all pairs are one family. Holm's method bounds the chance that
+// two equal runs differ in any metric to 5 % (Scandinavian Journal of Statistics 6, 1979). A rate that a tool prints in two units is one
+// member of the family.
 func Compare(pairs []Pair, terms Terms) []results.Comparison {
 	matches := make([][]match, len(pairs))
 	out := make([]results.Comparison, len(pairs))

@@ -50,7 +50,7 @@ func Pod(object any) (any, error) {
 	}
 	pod.ManagedFields, pod.Finalizers, pod.OwnerReferences = nil, nil, controller(pod)
 	if metav1.GetControllerOf(pod) == nil {
-		// Nothing of ours made it, whatever its labels are.
+		// No controller of this operator created it, whatever its labels are.
 		pod.Labels, pod.Annotations, pod.Spec = few(pod.Labels), nil, corev1.PodSpec{NodeName: once(pod.Spec.NodeName)}
 		pod.Status = corev1.PodStatus{Phase: pod.Status.Phase}
 		return pod, nil

@@ -1,4 +1,4 @@
-// Package all has every backend. It is the only place outside of their folders that names one.
+// Package all lists all backends. No other code outside of their folders may name one.
 package all
 
 import (
@@ -11,7 +11,7 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Backends are all that there are. A change may take tellTime until servers are told of it; see backend.DefaultTellTime.
+// Backends returns all backends. tellTime is how long a change may take to reach the node files; see backend.DefaultTellTime.
 func Backends(tellTime time.Duration) backend.Set {
 	return backend.SetOf(
 		beegfs.Backend{TellTime: tellTime},
@@ -20,7 +20,7 @@ func Backends(tellTime time.Duration) backend.Set {
 	)
 }
 
-// HostSoftware is what filesystems need on the nodes themselves, because their servers and clients are a part of the kernel.
+// HostSoftware lists the software that filesystems in the kernel need on the nodes themselves.
 func HostSoftware() []spec.HostSoftware {
 	return []spec.HostSoftware{lustre.HostSoftware()}
 }

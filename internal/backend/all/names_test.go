@@ -15,7 +15,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/all"
 )
 
-// named are the folders and files that may name a filesystem, besides the backends' own.
+// named lists the folders and files that may name a filesystem, besides those of the backends.
 var named = map[string][]string{
 	"what users write, and read": {"api", "charts", "config", "docs", "README.md"},
 	"what builds, starts and plays the real ones": {
@@ -28,7 +28,7 @@ var named = map[string][]string{
 	"what a tool prints":                                 {"benchmarks/ior/parse.go", "benchmarks/ior/testdata/3.3.0-error-option.txt", "cmd/kubectl-pfs/parse_test.go"},
 	"a published run as an example":                      {"cmd/kubectl-pfs/compare.go"},
 	"a word that the spelling checker takes for another": {".golangci.yml"},
-	// One format is made for a filesystem's own server alone. What it was given is a type of the API, which served.go alone names.
+	// One format is for the server of one filesystem only. Its assignment is a type of the API, which only served.go names.
 	"the format of one filesystem": {
 		"internal/node/format/ldiskfs", "internal/node/format/served.go", "internal/node/format/formattest/served_disks_test.go",
 		"internal/node/format/registry/registry_test.go", "internal/node/format/names_test.go", "internal/node/provision/provisiontest/lab.go",
@@ -39,7 +39,7 @@ var named = map[string][]string{
 		"internal/node/backup/frozen_test.go", "internal/node/backup/testdata/v1/manifest.json", "internal/node/record/frozen_test.go",
 		"internal/node/record/testdata/v1/.parallelfs-record.json", "internal/node/provision/frozen_test.go", "internal/node/provision/testdata/v1/lustre-mark.json",
 	},
-	// Each needs a filesystem that admission lets in, or says in whose words a result, a table or a sentence is.
+	// Each needs a filesystem that admission accepts, or names the source of a result, a table or a sentence.
 	"tests with a real one as data": {
 		"benchmarks/mdtest/command_test.go", "benchmarks/report/sample_test.go", "benchmarks/results/results_test.go",
 		"benchmarks/stats/differences_test.go", "cmd/kubectl-pfs/compare_test.go", "cmd/kubectl-pfs/plan_test.go", "cmd/kubectl-pfs/testdata/plan-new.txt", "cmd/kubectl-pfs/status_test.go", "cmd/kubectl-pfs/testdata/status-all.txt",
@@ -66,7 +66,7 @@ var named = map[string][]string{
 	},
 }
 
-// backends are the names of all filesystems that have a folder, also of one that no program has yet.
+// backends returns the names of all filesystems with a folder, including one that no program uses yet.
 func backends(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	g := NewWithT(t)

@@ -19,7 +19,7 @@ import (
 // versionRule is the rule of admission about the versions of a type.
 var versionRule = regexp.MustCompile(`^self\.type != '(\w+)' (?:\|\| !has\(self\.version\) \|\||\|\| has\(self\.version\) &&) self\.version\.matches\('([^']+)'\)$`)
 
-// Which versions there are is said three times: to the API server, to people, and by the backend, which knows the paths between them.
+// The versions are listed in three places: in the admission rules, in the documents, and in the backend, which also has the upgrade paths.
 func TestAdmissionTheDocumentsAndTheBackendNameTheSameVersions(t *testing.T) {
 	g := NewWithT(t)
 	raw, err := os.ReadFile("../../../config/crd/bases/parallelfs.dev_filesystems.yaml")
@@ -70,7 +70,7 @@ func TestAdmissionTheDocumentsAndTheBackendNameTheSameVersions(t *testing.T) {
 	}
 }
 
-// versions are all that anybody could think of.
+// versions returns all plausible versions.
 func versions() []string {
 	var out []string
 	for major := range 12 {
@@ -83,7 +83,7 @@ func versions() []string {
 	return out
 }
 
-// lineOf is the line that a version is of.
+// lineOf returns the release line of a version.
 func lineOf(lines []string, version string) string {
 	for _, line := range lines {
 		if strings.HasPrefix(version, line+".") {

@@ -1,5 +1,5 @@
-// Package backendtest is the contract that every backend keeps. A backend's own tests call Contract with a filesystem
-// that uses all that the backend can do.
+// Package backendtest tests the contract of backends. A backend's own tests call Contract with a filesystem that uses all features of the
+// backend.
 package backendtest
 
 import (
@@ -23,7 +23,8 @@ import (
 )
 
 // Contract runs the suite for every version. The input needs no record and no state: Contract adds the backend's own record. Initialized
-// makes it one of a filesystem whose daemons have all prepared their directories, besides status.metadata; nil when that is all.
+// changes the input to that of a filesystem whose daemons have prepared their directories, in addition to status.metadata; nil if nothing
+// else changes.
 func Contract(t *testing.T, b backend.Backend, fresh func(version string) backend.Input, initialized func(in *backend.Input)) {
 	t.Helper()
 	for _, version := range b.Versions() {
@@ -123,7 +124,7 @@ func contract(t *testing.T, b backend.Backend, fresh func() backend.Input, initi
 	t.Run("nothing is initialized again once the record says that it was", func(t *testing.T) {
 		g := gomega.NewWithT(t)
 		in := recorded(t)
-		// One whose servers mount their targets leaves it to the agents to make these.
+		// If servers mount their own targets, the agents create the directories.
 		if before := text(t, objects(t, in)); strings.Contains(before, initializes) {
 			g.Expect(before).To(gomega.MatchRegexp(granted))
 		}
@@ -233,7 +234,7 @@ func contract(t *testing.T, b backend.Backend, fresh func() backend.Input, initi
 	})
 }
 
-// keepsNodes checks the FileSystemNodes: each node with a pod of a server has one, by which every server finds itself.
+// keepsNodes checks that each node with a pod of a server has a FileSystemNode, in which the server finds its configuration.
 func keepsNodes(t *testing.T, b backend.Backend, in backend.Input) {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -287,7 +288,7 @@ func keepsNodes(t *testing.T, b backend.Backend, in backend.Input) {
 	g.Expect(after[len(after)-1].Spec.Members).To(gomega.HaveExactElements(retired), "what was given stays, and nothing else")
 }
 
-// runsOn is true when a pod is to run on a node.
+// runsOn reports whether a pod is to run on a node.
 func runsOn(pod corev1.PodSpec, n backend.Node) bool {
 	if pod.Affinity != nil {
 		terms := pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
@@ -301,7 +302,7 @@ func runsOn(pod corev1.PodSpec, n backend.Node) bool {
 	return true
 }
 
-// keepsTheKey checks that the key of the probe is in its Secret only, and that only the probe's container has that.
+// keepsTheKey checks that the key of the probe is in its Secret only, and that only the probe's container mounts that Secret.
 func keepsTheKey(t *testing.T, in backend.Input, objects []client.Object) {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -330,7 +331,7 @@ func keepsTheKey(t *testing.T, in backend.Input, objects []client.Object) {
 	g.Expect(have).To(gomega.And(gomega.Not(gomega.BeEmpty()), gomega.HaveEach("probe")))
 }
 
-// Remember puts the backend's record into the input, as the controller does in some passes.
+// Remember adds the backend's record to the input, as the controller does in some passes.
 func Remember(t testing.TB, b backend.Backend, in *backend.Input) {
 	t.Helper()
 	for {
@@ -346,7 +347,7 @@ func Remember(t testing.TB, b backend.Backend, in *backend.Input) {
 	}
 }
 
-// Told is what the servers of a node are told, by the name of the member, without targets that are only recorded.
+// Told returns the configuration of a node's servers, by the name of the member, without targets that are only recorded.
 func Told(b backend.Backend, in backend.Input, node string) map[string]v1alpha1.NodeMember {
 	out := map[string]v1alpha1.NodeMember{}
 	for _, n := range b.Nodes(in) {
@@ -378,19 +379,19 @@ func templateHashes(objects []client.Object) map[string]string {
 	return out
 }
 
-// mounts are the components whose containers of the same name mount: clients, and servers whose targets are mounts.
+// mounts lists the components with a container of the same name that mounts: clients, and servers whose targets are mounts.
 var mounts = []string{"client", ComponentMount}
 
-// onNodes are the verbs that run programs of the node itself, in a pod that has the node's process ids.
+// onNodes lists the verbs that run programs of the node itself, in a pod with the node's process ids.
 var onNodes = []string{"serve", "mount", "probe"}
 
-// initializes stands in what a server is told that prepares its directories.
+// initializes is in the configuration of a server that prepares its directories.
 const initializes = `"initialize":`
 
-// granted is the permission to initialize, as it stands in JSON that is indented, or not.
+// granted matches the permission to initialize in JSON, with or without indentation.
 const granted = `"granted": ?true`
 
-// text is the JSON of a value, with what Secrets and ConfigMaps hold in the clear behind it.
+// text returns the JSON of a value, followed by the decoded content of Secrets and ConfigMaps.
 func text(t *testing.T, value any) string {
 	t.Helper()
 	raw, err := json.Marshal(value)
@@ -416,7 +417,7 @@ func text(t *testing.T, value any) string {
 	return b.String()
 }
 
-// namesServers shows that a server which the operator restarts has the name of its pod.
+// namesServers checks that the name of each server that the operator restarts can be derived from its pod.
 func namesServers(t *testing.T, b backend.Backend, in backend.Input, sets []*appsv1.DaemonSet) {
 	t.Helper()
 	g := gomega.NewWithT(t)

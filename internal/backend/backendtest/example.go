@@ -22,12 +22,12 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// Example is a backend for tests of what knows no filesystem. Its filesystem is as small as one can be and has a member of both kinds: the
-// metadata is served by a mount of its target, as the kernel would, and each pool by a process on each of its nodes, which keeps data on
-// disks or in directories. A process reads what it is told again and again, so no disk is a reason to restart it. Clients mount it. It
-// keeps no secret but the probe's, pins nothing, and claims no port, so that who asks for that must do without.
+// Example is a backend for tests of code that must not depend on a type of filesystem. Its filesystem is minimal and has a member of both
+// kinds. The metadata is served by a mount of its target, like a kernel's, and each pool by a process on each of its nodes, with data on
+// disks or in directories. A process reads its configuration repeatedly, so a new disk needs no restart. Clients mount the filesystem. Its
+// only secret is the probe's, and it has neither pinning nor ports, so callers must work without these capabilities.
 type Example struct {
-	// Kind is a spec.type that admission lets in: whoever asks a backend who it is, and not what it can do, is led astray.
+	// Kind is a spec.type that admission accepts. Code that decides by the type, and not by capabilities, fails with it.
 	Kind v1alpha1.FileSystemType
 }
 
@@ -38,7 +38,7 @@ var _ interface {
 	backend.Drainer
 } = Example{}
 
-// The components, and the port of the probe beside the mount, which answers for all.
+// The components, and the port of the probe beside the mount, which answers for all servers.
 const (
 	ComponentMount  = "mount"
 	ComponentServer = "server"
@@ -46,26 +46,27 @@ const (
 	ExamplePort     = 7000
 )
 
-// ExampleOption begins the name of an annotation of the FileSystem that is an option of the processes: the API has none for this type.
+// ExampleOption is the prefix of annotations of the FileSystem that set options of the processes, because the API has no options for this
+// type.
 const ExampleOption = "example/"
 
-// Type is the one that was chosen.
+// Type returns the given type.
 func (e Example) Type() v1alpha1.FileSystemType { return e.Kind }
 
-// Versions are two that do not differ.
+// Versions returns two versions without a difference.
 func (Example) Versions() []string { return []string{"1.0", "2.0"} }
 
-// DefaultFormat is XFS without options.
+// DefaultFormat returns XFS without options.
 func (Example) DefaultFormat(v1alpha1.Role) v1alpha1.FormatSpec {
 	return v1alpha1.FormatSpec{FSType: v1alpha1.XFS}
 }
 
-// Families is IPv4.
+// Families returns IPv4.
 func (Example) Families(*v1alpha1.FileSystem) []corev1.IPFamily {
 	return []corev1.IPFamily{corev1.IPv4Protocol}
 }
 
-// Order begins with the metadata.
+// Order returns the components, the metadata first.
 func (Example) Order() []string { return []string{ComponentMount, ComponentServer} }
 
 // Allocate records the node and the target of the metadata, and the nodes of the pools.
@@ -105,7 +106,7 @@ func (Example) Allocate(in backend.Input) (backend.Allocation, error) {
 	return backend.Allocation{Status: status, Nodes: records.Changed(), Joins: joins, TargetNodes: nodes}, nil
 }
 
-// Nodes are the FileSystemNodes: a member is told which disks it has.
+// Nodes returns the FileSystemNodes, which hold the disks of each member.
 func (Example) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
 	members := map[string][]v1alpha1.NodeMember{}
 	tell := func(node string, m v1alpha1.NodeMember, disks []*v1alpha1.StorageTarget) {
@@ -125,7 +126,7 @@ func (Example) Nodes(in backend.Input) []v1alpha1.FileSystemNode {
 	return assign.FileSystemNodes(in, assign.Facts(in.FileSystem, 0), members)
 }
 
-// metadataDisk is the one that is recorded, if there is any.
+// metadataDisk returns the recorded disk of the metadata, if there is one.
 func metadataDisk(in backend.Input) []*v1alpha1.StorageTarget {
 	if t := in.TargetNamed(in.FileSystem.Status.Metadata.Target); t != nil {
 		return []*v1alpha1.StorageTarget{t}
@@ -133,8 +134,8 @@ func metadataDisk(in backend.Input) []*v1alpha1.StorageTarget {
 	return nil
 }
 
-// Members are a DaemonSet of the mount of the metadata, one of processes for each pool, one of clients, and a ConfigMap with what they are
-// told.
+// Members returns a DaemonSet for the mount of the metadata, one for the processes of each pool, one for clients, and a ConfigMap with
+// their configuration.
 func (e Example) Members(in backend.Input) ([]client.Object, error) {
 	fs := in.FileSystem
 	pods := podspec.Pods{FileSystem: fs, Images: in.Images, Software: "example"}
@@ -192,7 +193,7 @@ func (e Example) Members(in backend.Input) ([]client.Object, error) {
 	return append([]client.Object{exchange.ProbeSecret(in), m}, sets...), nil
 }
 
-// mountServes tells the pod of a mount which file names the targets that it has mounted, and as what.
+// mountServes is the configuration of a pod of the mount: the node file with its targets, and the type of their mounts.
 type mountServes struct{ Daemon, NodeFile, FSType string }
 
 // mountType is the type of a mount that serves.
@@ -200,7 +201,7 @@ const mountType = "example_target"
 
 func daemonOf(pool string) string { return ComponentServer + "/" + pool }
 
-// serverRun tells the process of a pool where its data is, and what the user sets.
+// serverRun returns the configuration of a pool's process: the places of its data, and the user's options.
 func serverRun(fs *v1alpha1.FileSystem, pool v1alpha1.StoragePoolSpec) spec.Run {
 	run := spec.Run{
 		Owner: backend.Owner(fs), Component: ComponentServer, User: "root", Ledger: backend.Ledger(fs, ComponentServer),
@@ -225,7 +226,7 @@ func serverRun(fs *v1alpha1.FileSystem, pool v1alpha1.StoragePoolSpec) spec.Run 
 	return run
 }
 
-// Mount says where client nodes have the filesystem.
+// Mount returns where client nodes mount the filesystem.
 func (Example) Mount(fs *v1alpha1.FileSystem) backend.Mount {
 	if fs.Spec.Clients == nil {
 		return backend.Mount{}
@@ -240,7 +241,7 @@ func (e Example) mount(in backend.Input) spec.Mount {
 	}
 }
 
-// Removal says that the processes move data, and that the mount has nobody to move it.
+// Removal returns that processes move their data, and that data of the mount can't be moved.
 func (Example) Removal(_ *v1alpha1.FileSystem, target *v1alpha1.StorageTarget, _ []string) backend.Removal {
 	if target.Spec.Role == v1alpha1.RoleMetadata {
 		return backend.Removal{Never: "the metadata is served by this mount, and by no other"}
@@ -248,7 +249,7 @@ func (Example) Removal(_ *v1alpha1.FileSystem, target *v1alpha1.StorageTarget, _
 	return backend.Removal{Waits: "waiting until the process has read that it is to move the data", Moves: "the process moves the data elsewhere: "}
 }
 
-// ProbeURL is where the probe beside the mount of the metadata answers.
+// ProbeURL returns the URL of the probe beside the mount of the metadata.
 func (Example) ProbeURL(in backend.Input) string {
 	if in.FileSystem.Status.Metadata == nil {
 		return ""
@@ -355,7 +356,7 @@ func (Example) Observe(in backend.Input) backend.Observation {
 	return out
 }
 
-// unserved says why the mount, or the process of a pool, does not serve on a node; empty when it does.
+// unserved returns why the mount, or the process of a pool, does not serve on a node; empty if it does.
 func unserved(in backend.Input, component string, i backend.ServerStatus) string {
 	if why := in.Away(component, i.StoragePool, "", i.Node); why != "" {
 		return why
@@ -370,7 +371,7 @@ func unserved(in backend.Input, component string, i backend.ServerStatus) string
 	return ""
 }
 
-// onDisk is what a process says of a disk.
+// onDisk returns a process's report about a disk.
 func onDisk(in backend.Input, t *v1alpha1.StorageTarget, server backend.ServerStatus) backend.TargetStatus {
 	status := backend.TargetStatus{
 		Node: server.Node, StoragePool: server.StoragePool,

@@ -16,8 +16,8 @@ import (
 
 var example = backendtest.Example{Kind: "Example"}
 
-// fresh is a filesystem of two pools on three nodes, one on disks and one in directories, with the metadata on a disk of the first node and
-// clients on all.
+// fresh is a filesystem of two pools on three nodes, one on disks and one in directories. Its metadata is on a disk of the first node, and
+// all nodes are clients.
 func fresh(version string) backend.Input {
 	onDisks := v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{CountPerNode: 1}}
 	inDirectories := v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/hdd"}}

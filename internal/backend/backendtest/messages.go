@@ -2,6 +2,7 @@ package backendtest
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -53,15 +54,22 @@ func messagesOf(seen backend.Observation) (out []string) {
 	return out
 }
 
-// repeated returns the parts of a message that it contains twice, of those that commas, semicolons or parentheses separate.
+// repeated returns the items that a list in a message has twice. Two items may have the same reason in parentheses.
 func repeated(message string) (out []string) {
-	const shortest = 12 // shorter parts, such as the name of a node, may be in two lists
 	seen := map[string]bool{}
-	for _, part := range regexp.MustCompile(`, |; |: | \(|\)`).Split(message, -1) {
-		if len(part) >= shortest && seen[part] {
-			out = append(out, part)
+	for _, item := range separator.Split(message, -1) {
+		if before, inside, opens := strings.Cut(item, "("); opens && !strings.Contains(inside, ")") {
+			item = inside // the first item of a list in parentheses
+		} else if !opens {
+			before, _, _ = strings.Cut(item, ")")
+			item = before
 		}
-		seen[part] = true
+		if seen[item] {
+			out = append(out, item)
+		}
+		seen[item] = true
 	}
 	return out
 }
+
+var separator = regexp.MustCompile(`[,;] `)

@@ -2,7 +2,7 @@ package backendtest
 
 import batchv1 "k8s.io/api/batch/v1"
 
-// Mounts are what the container of a Job sees of nodes and claims, by its mountpoint.
+// Mounts returns the directories of nodes and the claims that a Job's container mounts, by mountpoint.
 func Mounts(job *batchv1.Job) map[string]string {
 	pod := job.Spec.Template.Spec
 	out := map[string]string{}

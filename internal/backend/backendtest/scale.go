@@ -15,17 +15,17 @@ import (
 	"parallelfs.dev/operator/internal/backend/shared/assign"
 )
 
-// Sizes are the numbers of storage nodes that Scale measures.
+// Sizes lists the numbers of storage nodes that Scale measures.
 var Sizes = []int{125, 250, 500, 1000}
 
-// passGoal is how long Allocate, Members and Observe may take together, at the largest size (docs/adr/0050-scale-is-measured.md). It stands
-// beside what they took, and nothing fails: how fast a machine is that does other things too says nothing of the operator.
+// passGoal is the goal for the total time of Allocate, Members and Observe at the largest size (docs/adr/0050-scale-is-measured.md). It is
+// printed beside the measured time. A longer time is no failure, because the speed of a busy machine shows nothing about the operator.
 const passGoal = 250 * time.Millisecond
 
-// Scale measures each question to a backend, by the number of storage nodes: one row for each size, a column of milliseconds for each
-// question, and "pass", which is Allocate, Members and Observe together, as in each pass of the controller. The row of the largest size has
-// the goal for "pass" as "goal". The last row has the exponents of growth. The input of a size has all that was seen of a filesystem that
-// is well, and no allocation: Scale adds the backend's own. The column refused is 1 where a filesystem of this size is refused.
+// Scale measures each method of a backend by the number of storage nodes. There is one row for each size, and a column of milliseconds for
+// each method. The column "pass" is the time of Allocate, Members and Observe together, as in each pass of the controller. The row of the
+// largest size has the goal for "pass" as "goal". The last row has the exponents of growth. The input for a size is a healthy filesystem
+// without an allocation; Scale adds the backend's own. The column "refused" is 1 if a filesystem of this size is refused.
 func Scale(b *testing.B, of backend.Backend, input func(t testing.TB, nodes int) backend.Input) {
 	b.Helper()
 	grew := map[string][]time.Duration{}
@@ -81,7 +81,7 @@ func Scale(b *testing.B, of backend.Backend, input func(t testing.TB, nodes int)
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// exponent of growth is the slope of the line through the logarithms that lies nearest to what was measured at Sizes.
+// exponent returns the exponent of growth: the slope of the regression line through the logarithms of the times at Sizes.
 func exponent(took []time.Duration) float64 {
 	var x, y, xx, xy float64
 	for i, t := range took {
@@ -92,7 +92,7 @@ func exponent(took []time.Duration) float64 {
 	return (n*xy - x*y) / (n*xx - x*x)
 }
 
-// refused is 1 for an error that a person has to mend, 0 for none.
+// refused returns 1 for an error that a person has to solve, 0 for none.
 func refused(b *testing.B, err error) float64 {
 	b.Helper()
 	var invalid *backend.InvalidSpecError
@@ -107,9 +107,9 @@ func refused(b *testing.B, err error) float64 {
 	}
 }
 
-// Bounded checks that no object of a filesystem of 1000 nodes is larger than 64 KiB, besides lists of devices: neither its FileSystem, also
-// while it is being made, nor any of its FileSystemNodes, when all of their disks are used, nor what its servers are made of. Each node is
-// in a failure domain of its own, with the longest name that there is.
+// Bounded checks that no object of a filesystem of 1000 nodes is larger than 64 KiB, except for lists of devices. It checks the FileSystem,
+// also during its creation, the FileSystemNodes with all disks in use, and the children. Each node is in a failure domain of its own, with
+// a name of the maximum length.
 func Bounded(t *testing.T, of backend.Backend, in backend.Input) {
 	t.Helper()
 	const rack = "topology.kubernetes.io/rack"

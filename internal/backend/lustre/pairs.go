@@ -19,7 +19,7 @@ func secondsOf(fs *v1alpha1.FileSystem) map[string]map[string]string {
 	var out map[string]map[string]string
 	for _, pool := range own(fs).StoragePools {
 		for _, pair := range pool.Pairs {
-			if len(pair.Nodes) != 2 { //nolint:mnd // a pair is two
+			if len(pair.Nodes) != 2 { //nolint:mnd // a pair has two nodes
 				continue
 			}
 			if out == nil {
@@ -208,9 +208,9 @@ func partnersUnproven(in backend.Input) *backend.Problem {
 	}
 }
 
-// moved reports that a node no longer has the NIDs that are on the disk of a target: clients would not find the target there.
+// moved returns a sentence if a node no longer has the NIDs on the disk of a target, so that clients would not find the target there.
 func moved(in backend.Input, t *v1alpha1.StorageTarget, name string) string {
-	if t.Spec.Lustre == nil || len(t.Spec.Lustre.ServiceNodes) != 2 { //nolint:mnd // a pair is two
+	if t.Spec.Lustre == nil || len(t.Spec.Lustre.ServiceNodes) != 2 { //nolint:mnd // a pair has two nodes
 		return "its disk names no two nodes"
 	}
 	want := t.Spec.Lustre.ServiceNodes[0].NIDs

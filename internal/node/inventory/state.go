@@ -27,5 +27,5 @@ func volatileAt(path string) string {
 	if err != nil {
 		return ""
 	}
-	return volatile[int64(stat.Type)] //nolint:unconvert // the type is another one on other processors
+	return volatile[int64(stat.Type)] //nolint:unconvert // the type differs between processors
 }

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// registrationFile is where a storage server keeps what it registers a target with, in the directory of its data on a disk. Servers of
-	// filesystems without registrations have no file of that name there.
+	// registrationFile is the file on a disk, in the directory of the server's data, from which a storage server reads the number that it
+	// registers for the target. Servers of filesystems without registrations have no file of that name there.
 	registrationFile = "storage/data/targetID"
 	// mostRegistration bounds its content, in bytes.
 	mostRegistration = 128

@@ -30,7 +30,7 @@ func at(name string, offset int64, magic string) signature {
 // tool makes the thing with its own tool.
 func tool(name string, argv ...string) signature {
 	return signature{name, func(_ *rand.Rand, d *provisiontest.Disk) {
-		_ = exec.Command(argv[0], append(argv[1:], d.Loop)...).Run() // over another one, it may refuse; that one is there then
+		_ = exec.Command(argv[0], append(argv[1:], d.Loop)...).Run() // it may refuse to overwrite another signature, which then stays
 	}}
 }
 

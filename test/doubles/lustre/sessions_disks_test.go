@@ -22,7 +22,7 @@ import (
 // /dev/disk, /mnt and /usr/sbin/mount.lustre as on the recorded machine, and leave nothing behind.
 const sandboxed = "LUSTRE_DOUBLES_SANDBOX"
 
-// furnish makes the machine.
+// furnish creates the disks, directories and programs of the recorded machine.
 func furnish() error {
 	script := `set -e
 mount --make-rprivate /

@@ -32,7 +32,7 @@ var (
 	plainText = kind{read: "text", want: "text without quotes", ok: func(v string) bool {
 		return !strings.ContainsAny(v, "\"\\\n\r\t")
 	}, form: inQuotes}
-	// absolutePath is an absolute one, or none.
+	// absolutePath is an absolute path, or empty.
 	absolutePath = kind{read: "text", want: "an absolute path", ok: func(v string) bool {
 		return v == "" || strings.HasPrefix(v, "/") && plainText.ok(v)
 	}, form: inQuotes}

@@ -1,6 +1,6 @@
 //go:build disks
 
-// Package provisiontest is a node with disks of its own for tests, and the agent that provisions them.
+// Package provisiontest simulates a node with disks for tests, and the agent that provisions them.
 package provisiontest
 
 import (
@@ -43,16 +43,15 @@ const Mebi = 1 << 20
 type Lab struct {
 	gomega.Gomega
 	T *testing.T
-	// Root is the directory in which the mountpoints lie.
+	// Root is the directory of the mountpoints.
 	Root string
-	// images is where the files behind the disks lie: each of hundreds of tests syncs its disk often, and a machine that does
-	// something else has one disk for all.
+	// images is the directory of the files behind the disks. It is in memory, because hundreds of tests sync their disks often.
 	images string
-	// Made is how often a mkfs has come to its end.
+	// Made counts the completed runs of mkfs.
 	Made int
-	// Run takes the place of provision.Run, for programs that are killed.
+	// Run replaces provision.Run, for programs that are killed.
 	Run provision.Runner
-	// NodePrograms is the directory of the programs that the node has itself: the doubles of Lustre's, when WithLustre has built them.
+	// NodePrograms is the directory of the node's own programs: the doubles of Lustre's programs, if WithLustre has built them.
 	NodePrograms string
 }
 
@@ -79,7 +78,7 @@ func WithLustre(m *testing.M) int {
 	return m.Run()
 }
 
-// New makes a lab, which is taken down with the test. It needs root.
+// New creates a lab, which is removed at the end of the test. It needs root.
 func New(t *testing.T) *Lab {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -87,7 +86,7 @@ func New(t *testing.T) *Lab {
 	}
 	l := &Lab{Gomega: gomega.NewWithT(t), T: t, Root: t.TempDir(), images: t.TempDir(), Run: provision.Run, NodePrograms: lustre}
 	l.Expect(unix.Mount("parallelfs-test", l.images, "tmpfs", 0, "")).To(gomega.Succeed())
-	// A loop device that somebody still has open keeps its file.
+	// A loop device that a program still has open keeps its file.
 	t.Cleanup(func() { l.Expect(unix.Unmount(l.images, unix.MNT_DETACH)).To(gomega.Succeed()) })
 	t.Cleanup(l.CloseMountpoints)
 	return l
@@ -119,7 +118,7 @@ func (l *Lab) Must(argv ...string) string {
 // Disk is a disk of the lab.
 type Disk struct {
 	Lab *Lab
-	// File is what lies behind the disk, Loop its device and Link the one in /dev/disk/by-id.
+	// File is the file behind the disk, Loop its device, and Link its link in /dev/disk/by-id.
 	File, Loop, Link string
 	// Size in bytes.
 	Size int64
@@ -128,7 +127,7 @@ type Disk struct {
 	Swap int64
 }
 
-// Disk makes a blank disk and attaches it.
+// Disk creates a blank disk and attaches it.
 func (l *Lab) Disk(name string, size int64) *Disk {
 	l.T.Helper()
 	d := &Disk{Lab: l, File: filepath.Join(l.images, name+".img"), Size: size}
@@ -142,7 +141,7 @@ func (l *Lab) Disk(name string, size int64) *Disk {
 	return d
 }
 
-// Attach attaches it to a loop device, with options of losetup(8).
+// Attach attaches the disk to a loop device, with options of losetup(8).
 func (d *Disk) Attach(options ...string) {
 	d.Lab.T.Helper()
 	d.Loop = d.Lab.Must(append(append([]string{"losetup", "--find", "--show"}, options...), d.File)...)
@@ -161,7 +160,7 @@ func (d *Disk) removeStaleLinks() {
 	}
 }
 
-// Detach takes the disk out. It waits until the kernel has let it go.
+// Detach removes the disk. It waits until the kernel has released it.
 func (d *Disk) Detach() {
 	if d.Loop == "" {
 		return
@@ -175,18 +174,18 @@ func (d *Disk) Detach() {
 	d.Loop = ""
 }
 
-// ID is the name of its link.
+// ID returns the name of the disk's link.
 func (d *Disk) ID() v1alpha1.DeviceID { return v1alpha1.DeviceID(filepath.Base(d.Link)) }
 
-// KernelName is that of its loop device, such as loop0.
+// KernelName returns the name of the disk's loop device, such as loop0.
 func (d *Disk) KernelName() string { return filepath.Base(d.Loop) }
 
-// Identity is how a target knows it.
+// Identity returns the identity of the disk for a target.
 func (d *Disk) Identity() v1alpha1.DeviceIdentity {
 	return v1alpha1.DeviceIdentity{ID: d.ID(), SizeBytes: d.Size}
 }
 
-// Reattach attaches it anew, with other options of losetup(8).
+// Reattach attaches the disk again, with other options of losetup(8).
 func (d *Disk) Reattach(options ...string) {
 	d.Lab.T.Helper()
 	d.Detach()
@@ -202,7 +201,7 @@ func (d *Disk) WriteAt(offset int64, content []byte) {
 	d.Lab.Expect(errors.Join(err, device.Sync(), device.Close())).To(gomega.Succeed())
 }
 
-// Content is disktest.Content.
+// Content returns disktest.Content of the disk.
 func (d *Disk) Content() string {
 	d.Lab.T.Helper()
 	content, err := disktest.Content(d.File, d.Loop, d.Swap)
@@ -210,7 +209,7 @@ func (d *Disk) Content() string {
 	return content
 }
 
-// Target is a StorageTarget on the disk, as the operator makes it.
+// Target returns a StorageTarget on the disk, as the operator creates it.
 func (l *Lab) Target(d *Disk, change ...func(t *v1alpha1.StorageTarget)) *v1alpha1.StorageTarget {
 	sum := sha256.Sum256([]byte(d.Link))
 	target := &v1alpha1.StorageTarget{
@@ -230,12 +229,12 @@ func (l *Lab) Target(d *Disk, change ...func(t *v1alpha1.StorageTarget)) *v1alph
 	return target
 }
 
-// Mountpoint of a target.
+// Mountpoint returns the mountpoint of a target.
 func (l *Lab) Mountpoint(target *v1alpha1.StorageTarget) string {
 	return filepath.Join(l.Root, spec.TargetPath(target.Namespace, target.Spec.FileSystem.Name, target.Name))
 }
 
-// Agent is a provisioner as a fresh start of the agent makes it.
+// Agent returns a provisioner like that of an agent that has just started.
 func (l *Lab) Agent(hook func(step string, done bool) error) *provision.Provisioner {
 	p := provision.New(devices.ThisHost(), func() string { return string(uuid.NewUUID()) })
 	p.Path = func(namespace, fileSystem, target string) string {
@@ -263,7 +262,7 @@ func (l *Lab) Agent(hook func(step string, done bool) error) *provision.Provisio
 	return p
 }
 
-// Record is the API server: it keeps the status, in its own form.
+// Record simulates the API server: it stores the status in the API server's form.
 func (l *Lab) Record(_ context.Context, t *v1alpha1.StorageTarget, wanted v1alpha1.StorageTargetStatus) error {
 	raw, err := json.Marshal(wanted)
 	l.Expect(err).NotTo(gomega.HaveOccurred())
@@ -272,13 +271,13 @@ func (l *Lab) Record(_ context.Context, t *v1alpha1.StorageTarget, wanted v1alph
 	return nil
 }
 
-// Pass makes one pass of a fresh agent.
+// Pass runs one pass of an agent that has just started.
 func (l *Lab) Pass(t *v1alpha1.StorageTarget) error {
 	l.T.Helper()
 	return l.Agent(nil).Pass(l.T.Context(), t, l.Record)
 }
 
-// Ready is the condition of a target, empty without one.
+// Ready returns the condition Ready of a target; empty without one.
 func Ready(t *v1alpha1.StorageTarget) metav1.Condition {
 	if c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady); c != nil {
 		return *c
@@ -286,7 +285,7 @@ func Ready(t *v1alpha1.StorageTarget) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// ExpectProven expects a target that is mounted where it should be, with its UUID, label and marker.
+// ExpectProven expects that a target is mounted at its mountpoint, with its UUID, label and marker.
 func (l *Lab) ExpectProven(t *v1alpha1.StorageTarget, d *Disk) {
 	l.T.Helper()
 	c := Ready(t)
@@ -323,21 +322,21 @@ func (l *Lab) Stays(target *v1alpha1.StorageTarget, d *Disk, before string, made
 	l.Expect(there).To(gomega.BeEmpty(), how)
 }
 
-// Unmount is what a restart of the node does to a target.
+// Unmount unmounts a target, like a restart of the node.
 func (l *Lab) Unmount(t *v1alpha1.StorageTarget) {
 	l.T.Helper()
 	l.Expect(unix.Unmount(l.Mountpoint(t), 0)).To(gomega.Succeed())
 }
 
-// Deleted is a target that somebody has deleted.
+// Deleted returns a target that a person has deleted.
 func Deleted(t *v1alpha1.StorageTarget) { t.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
 
-// As gives a target a format.
+// As sets the format of a target.
 func As(fsType v1alpha1.FSType) func(t *v1alpha1.StorageTarget) {
 	return func(t *v1alpha1.StorageTarget) { t.Spec.Format.FSType = fsType }
 }
 
-// WithLog gives a target an external log.
+// WithLog sets an external log for a target.
 func WithLog(log *Disk) func(t *v1alpha1.StorageTarget) {
 	return func(t *v1alpha1.StorageTarget) {
 		identity := log.Identity()
@@ -345,7 +344,7 @@ func WithLog(log *Disk) func(t *v1alpha1.StorageTarget) {
 	}
 }
 
-// OfLustre makes a target the OST with an index of a Lustre.
+// OfLustre changes a target to the OST of a Lustre with an index.
 func OfLustre(index int32) func(t *v1alpha1.StorageTarget) {
 	return func(t *v1alpha1.StorageTarget) {
 		t.Spec.Format = v1alpha1.FormatSpec{FSType: v1alpha1.Ldiskfs}
@@ -355,7 +354,7 @@ func OfLustre(index int32) func(t *v1alpha1.StorageTarget) {
 	}
 }
 
-// Approved gives a target the policy Approved, and an approval of a plan; empty for none.
+// Approved sets the policy Approved for a target, and an approval of a plan; empty for none.
 func Approved(hash string) func(t *v1alpha1.StorageTarget) {
 	return func(t *v1alpha1.StorageTarget) {
 		t.Spec.FormatPolicy, t.Spec.ApprovedPlan = v1alpha1.FormatApproved, hash
