@@ -113,7 +113,9 @@ type BeeGFSManagement struct {
 // BeeGFSMetadata holds the fields that only the metadata servers of a BeeGFS have.
 type BeeGFSMetadata struct {
 	// workerThreads is the number of worker threads of each metadata server (tuneNumWorkers). BeeGFS is never left to choose, because it
-	// counts all CPUs of the node for each server. Defaults to 16.
+	// counts all CPUs of the node for each server. Without this field, a new filesystem has four for each core of the server, and 16 at
+	// least: the cores of cpuPinning, or the server's part of the node's cores. status.chosen.metadataWorkersPerCore shows that; a filesystem
+	// without it has 16.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=4096

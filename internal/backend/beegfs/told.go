@@ -36,7 +36,8 @@ const (
 
 const (
 	// defaultMetaWorkers and defaultStorageWorkers replace BeeGFS's own defaults. Its own default counts the CPUs of the whole machine for
-	// each metadata daemon (meta, initImplicitVals of 7.4.6); beegfs-storage.conf ships a number for each target.
+	// each metadata daemon (meta, initImplicitVals of 7.4.6); beegfs-storage.conf ships a number for each target. A new metadata server has
+	// defaultMetaWorkers at least, see workersOf.
 	defaultMetaWorkers    = 16
 	defaultStorageWorkers = 12
 
@@ -197,11 +198,7 @@ func metaRun(fs *v1alpha1.FileSystem, managementIP string, slot int32) (spec.Run
 	owned, typed := common(fs, managementIP)
 	owned["storeMetaDirectory"] = onlyTarget
 	maps.Copy(owned, daemonPorts(backend.Version(fs), "connMetaPort", portsOf(fs).meta(slot)))
-	workers := int32(defaultMetaWorkers)
-	if own(fs).Metadata.WorkerThreads != nil {
-		workers = *own(fs).Metadata.WorkerThreads
-	}
-	typed["tuneNumWorkers"] = fmt.Sprint(workers)
+	typed["tuneNumWorkers"] = metaWorkers(fs)
 	typed["tuneTargetChooser"] = choosers[cmp.Or(fs.Spec.BeeGFS.TargetChooser, v1alpha1.ChooserRandomized)]
 	rendered, err := options.Render("meta", backend.VersionOf(fs, componentMeta), "spec.beegfs.config.metadata",
 		owned, typed, own(fs).Config.Metadata)
