@@ -63,6 +63,31 @@ type BeeGFSSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",message="a resource of a device plugin is a domain, a slash and a name, such as rdma/hca_shared_devices_a"
 	RDMAResource string `json:"rdmaResource,omitempty"`
 
+	// clientRDMAInterfaces are the interfaces by whose adapters the clients connect to servers with RDMA (connRDMAInterfacesFile). Of several,
+	// a client uses one after the other, so that all adapters of its node carry data. The servers must be reachable from each of them. Without
+	// it, a client uses the first interface that reaches a server.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	ClientRDMAInterfaces []InterfaceName `json:"clientRDMAInterfaces,omitempty"`
+
+	// networks are the only networks to which metadata servers, storage servers and clients connect (connNetFilterFile), such as
+	// 192.168.10.0/24. Without it, they connect to every address that a server announces.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Networks []Network `json:"networks,omitempty"`
+
+	// tcpNetworks are networks to which metadata servers, storage servers and clients connect only by TCP, also where both sides have RDMA
+	// (connTcpOnlyFilterFile).
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	TCPNetworks []Network `json:"tcpNetworks,omitempty"`
+
 	// mirrorMetadata mirrors all metadata: pairs of metadata servers on different nodes become buddy groups. It can be turned on only while
 	// no client has mounted the filesystem, and can't be turned off again. BeeGFS 8 needs a license for it. Defaults to false.
 	// +optional
@@ -93,6 +118,12 @@ type BeeGFSSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.map(n, size(n.members) + n.members.map(m, has(m.targets) ? size(m.targets) : 0).sum()).sum() <= 128",message="spec.beegfs.adopt has room for 128 servers and targets in all: it is for directories, which are for evaluation only; disks say their ids themselves"
 	Adopt []GivenIDs `json:"adopt,omitempty"`
 }
+
+// Network is a network in the form of its first address, a slash and the length of its prefix.
+// +kubebuilder:validation:MinLength=4
+// +kubebuilder:validation:MaxLength=43
+// +kubebuilder:validation:Pattern=`^[0-9A-Fa-f.:]+/[0-9]{1,3}$`
+type Network string
 
 // BeeGFSManagement describes the management service.
 type BeeGFSManagement struct {

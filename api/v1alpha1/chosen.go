@@ -36,8 +36,8 @@ type ChosenStatus struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	Metaloggers []string `json:"metaloggers,omitempty"`
 
-	// metadataWorkersPerCore is the number of worker threads that a metadata server of a BeeGFS has for each of its cores, where the spec
-	// has no number of threads. A filesystem that was made before there was this field has none, and keeps 16 threads for each server.
+	// metadataWorkersPerCore is how many worker threads a metadata server of a BeeGFS has for each of its cores. A filesystem that was made
+	// before there was this field has none, and keeps 16 threads for each server.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=8
