@@ -240,7 +240,7 @@ var lustreAccepted = map[string]string{
 	"what follows from the type is absent": `spec: {metadata: {targets: {select: {countPerNode: null}}}, ` +
 		`storagePools: [{name: ssd, nodeSelector: {storage: ""}, targets: {select: {excludeIDGlobs: ["*-part*"]}, format: {fsType: ldiskfs}}}]}` +
 		"\n---\n" + put(mgt, "{select: {mediaType: SSD}}"),
-	"the MGT is a selected disk":         put(mgt, "{select: {countPerNode: 1}}"),
+	"the MGT is a selected disk": put(mgt, "{select: {countPerNode: 1}}"),
 	"jobs are those of Slurm": put(parameters, `jobid_var: SLURM_JOB_ID, jobid_name: "%j.%e", timeout: "100", at_max: "600", "lov.*.qos_threshold_rr": "-1", `+
 		`"ost.OSS.ost_io.nrs_tbf_rule": "start slow jobid={dd.* cp.*}&opcode={ost_write} rate=100"`),
 	"a project has no limit":             put(projects, "{id: 7, directory: a}"),
