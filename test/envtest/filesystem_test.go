@@ -331,7 +331,7 @@ func fullDevices() string {
 // fullFormat returns a format with the maximum number and length of options.
 func fullFormat() string {
 	return "{mkfsOptions: " + listOf(32, "-o%03d"+strings.Repeat("o", 123)) + ", mountOptions: " + listOf(32, "o%03d"+strings.Repeat("o", 124)) +
-		", logDevices: " + fullSelector() + "}"
+		", raid: {level: 10, data: 64, chunk: 64Mi}, logDevices: " + fullSelector() + "}"
 }
 
 // fullSelector returns a selector with the maximum number and length of patterns.
