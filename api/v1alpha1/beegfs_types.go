@@ -63,6 +63,31 @@ type BeeGFSSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",message="a resource of a device plugin is a domain, a slash and a name, such as rdma/hca_shared_devices_a"
 	RDMAResource string `json:"rdmaResource,omitempty"`
 
+	// clientRDMAInterfaces are the interfaces by whose adapters the clients connect to servers with RDMA (connRDMAInterfacesFile). Of several,
+	// a client uses one after the other, so that all adapters of its node carry data. The servers must be reachable from each of them. Without
+	// it, a client uses the first interface that reaches a server.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	ClientRDMAInterfaces []InterfaceName `json:"clientRDMAInterfaces,omitempty"`
+
+	// networks are the only networks to which metadata servers, storage servers and clients connect (connNetFilterFile), such as
+	// 192.168.10.0/24. Without it, they connect to every address that a server announces.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Networks []Network `json:"networks,omitempty"`
+
+	// tcpNetworks are networks to which metadata servers, storage servers and clients connect only by TCP, also where both sides have RDMA
+	// (connTcpOnlyFilterFile).
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	TCPNetworks []Network `json:"tcpNetworks,omitempty"`
+
 	// mirrorMetadata mirrors all metadata: pairs of metadata servers on different nodes become buddy groups. It can be turned on only while
 	// no client has mounted the filesystem, and can't be turned off again. BeeGFS 8 needs a license for it. Defaults to false.
 	// +optional
@@ -94,6 +119,12 @@ type BeeGFSSpec struct {
 	Adopt []GivenIDs `json:"adopt,omitempty"`
 }
 
+// Network is a network in the form of its first address, a slash and the length of its prefix.
+// +kubebuilder:validation:MinLength=4
+// +kubebuilder:validation:MaxLength=43
+// +kubebuilder:validation:Pattern=`^[0-9A-Fa-f.:]+/[0-9]{1,3}$`
+type Network string
+
 // BeeGFSManagement describes the management service.
 type BeeGFSManagement struct {
 	// nodeSelector selects the node that runs the management service. It must match exactly one node when the filesystem is made. The
@@ -113,7 +144,9 @@ type BeeGFSManagement struct {
 // BeeGFSMetadata holds the fields that only the metadata servers of a BeeGFS have.
 type BeeGFSMetadata struct {
 	// workerThreads is the number of worker threads of each metadata server (tuneNumWorkers). BeeGFS is never left to choose, because it
-	// counts all CPUs of the node for each server. Defaults to 16.
+	// counts all CPUs of the node for each server. Without this field, a new filesystem has four for each core of the server, and 16 at
+	// least: the cores of cpuPinning, or the server's part of the node's cores. status.chosen.metadataWorkersPerCore shows that; a filesystem
+	// without it has 16.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=4096

@@ -35,6 +35,13 @@ type ChosenStatus struct {
 	// +kubebuilder:validation:MaxItems=2
 	// +kubebuilder:validation:items:MaxLength=253
 	Metaloggers []string `json:"metaloggers,omitempty"`
+
+	// metadataWorkersPerCore is how many worker threads a metadata server of a BeeGFS has for each of its cores. A filesystem that was made
+	// before there was this field has none, and keeps 16 threads for each server.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=8
+	MetadataWorkersPerCore int32 `json:"metadataWorkersPerCore,omitempty"`
 }
 
 // DefaultCopies is the number of copies in a storage pool of a new filesystem without a number in the spec.

@@ -302,6 +302,59 @@ type MooseFSSpec struct {
 	// condition Stalled names it.
 	// +optional
 	Config MooseFSConfig `json:"config,omitzero"`
+
+	// exports sets which hosts may mount what, and with which rights (mfsexports.cfg). A host that no entry has can't mount; so the nodes of
+	// spec.clients need one, too. Of all entries that have a host, the one with more rights counts. A change restarts the master. Without it,
+	// every host may mount everything, and its root is the filesystem's root. Only the operator may administer.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Exports []MooseFSExport `json:"exports,omitempty"`
+}
+
+// MooseFSExport is a line of mfsexports.cfg.
+type MooseFSExport struct {
+	// addresses are the hosts: * for all, an IPv4 address, a network such as 192.168.10.0/24, or a range such as 192.168.10.5-192.168.10.9.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=31
+	// +kubebuilder:validation:Pattern=`^([*]|[0-9]{1,3}([.][0-9]{1,3}){3}([/][0-9]{1,2}|-[0-9]{1,3}([.][0-9]{1,3}){3})?)$`
+	Addresses string `json:"addresses,omitempty"`
+
+	// directory is what they may mount, with everything below it, such as /projects. Defaults to /.
+	// +optional
+	// +kubebuilder:default=/
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^(/|(/[A-Za-z0-9_][A-Za-z0-9._-]*)+)$`
+	Directory string `json:"directory,omitempty"`
+
+	// readOnly lets them read only. Defaults to false.
+	// +optional
+	ReadOnly bool `json:"readOnly,omitempty"`
+
+	// rootAs is the user whose rights root of these hosts has (maproot). Without it, it is user 0 and group 0, the filesystem's root.
+	// +optional
+	RootAs *MooseFSUser `json:"rootAs,omitempty"`
+
+	// allAs is the user whose rights all users but root of these hosts have (mapall). Without it, each user keeps its own.
+	// +optional
+	AllAs *MooseFSUser `json:"allAs,omitempty"`
+}
+
+// MooseFSUser is a user and a group of a MooseFS, by number.
+type MooseFSUser struct {
+	// user is the number of the user.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4294967294
+	User *int64 `json:"user,omitempty"`
+
+	// group is the number of the group.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4294967294
+	Group *int64 `json:"group,omitempty"`
 }
 
 // MooseFSConfig holds raw options of the daemons of a MooseFS, by role.

@@ -316,13 +316,13 @@ type LustreComponent struct {
 // LustreParameters are parameters of Lustre, as lctl list_param prints their names, and their values. A star matches any device, and the
 // last part of a name has none.
 // +kubebuilder:validation:MaxProperties=64
-// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[a-z][a-z0-9_-]{0,31}([.][A-Za-z0-9_*-]{1,64}){0,3}[.][a-z0-9_]{1,64}$'))",message="a parameter's name is as lctl list_param prints it, such as osc.*.max_dirty_mb, with stars for devices only"
+// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^([a-z][a-z0-9_-]{0,31}([.][A-Za-z0-9_*-]{1,64}){0,3}[.][a-z0-9_]{1,64}|at_(early_margin|extra|history|max|min)|(bulk_|ldlm_|dump_on_)?timeout|dump_on_eviction|jobid_(name|var)|max_dirty_mb|ping_interval)$'))",message="a parameter's name is as lctl list_param prints it, such as osc.*.max_dirty_mb or jobid_var, with stars for devices only"
 type LustreParameters map[string]LustreParameter
 
 // LustreParameter is the value of a parameter.
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=128
-// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_+][A-Za-z0-9_.,:+ -]*$`
+// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_.,:+%=*{}&@/-]+( [A-Za-z0-9_.,:+%=*{}&@/-]+)*$`
 type LustreParameter string
 
 // LustreStatus holds the permanent facts of a Lustre other than its numbers.

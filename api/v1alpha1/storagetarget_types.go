@@ -81,7 +81,7 @@ type StorageTargetSpec struct {
 	// +optional
 	LogDevice *DeviceIdentity `json:"logDevice,omitempty"`
 
-	// format sets how the device is formatted and mounted; logDevices is not used here.
+	// format sets how the device is formatted and mounted; logDevices and raid are not used here.
 	// +required
 	Format FormatSpec `json:"format,omitzero"`
 

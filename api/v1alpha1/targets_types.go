@@ -191,6 +191,8 @@ const (
 // FormatSpec sets how a device is formatted and mounted.
 // +kubebuilder:validation:XValidation:rule="!has(self.logDevices) || self.fsType == 'xfs'",message="only XFS has external log devices"
 // +kubebuilder:validation:XValidation:rule="self.fsType != 'ldiskfs' || !has(self.mountOptions)",message="Lustre mounts a target of ldiskfs with the options that mkfs.lustre wrote on it: mountOptions are refused"
+// +kubebuilder:validation:XValidation:rule="!has(self.raid) || self.fsType != 'btrfs'",message="btrfs takes no geometry of a RAID below it; remove raid"
+// +kubebuilder:validation:XValidation:rule="!has(self.raid) || !has(self.mkfsOptions) || !self.mkfsOptions.exists(o, o.matches('(su|sw|sunit|swidth|stride|stripe.width)=') || self.fsType != 'xfs' && o.startsWith('-b'))",message="raid sets the stripe of the filesystem; remove su, sw, sunit, swidth, stride, stripe_width and, for ext4 and ldiskfs, -b from mkfsOptions"
 // +kubebuilder:validation:XValidation:rule="self.fsType != 'zfs'",message="Lustre's targets of zfs are refused until they were run for real; use ldiskfs"
 type FormatSpec struct {
 	// fsType is the local filesystem. Defaults to xfs. ldiskfs is for targets of Lustre only; zfs is refused until it was run for real.
@@ -205,6 +207,12 @@ type FormatSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	MkfsOptions []MkfsOption `json:"mkfsOptions,omitempty"`
 
+	// raid is the geometry of the RAID that each device is, such as a volume of a hardware controller. mkfs gets its stripe (su and sw of
+	// mkfs.xfs, stride and stripe_width of mke2fs), so that full stripes are written. Without it, mkfs takes the geometry that the kernel
+	// shows for the device, as md and some controllers report it.
+	// +optional
+	RAID *RAIDGeometry `json:"raid,omitempty"`
+
 	// mountOptions are the options of mount(8), one list item for each, such as ["noatime", "inode64"]. The agent tries them on the node's
 	// kernel before it formats the device.
 	// +optional
@@ -215,6 +223,30 @@ type FormatSpec struct {
 	// logDevices chooses the devices for the external logs of XFS, one for each target whose entry in devices names none.
 	// +optional
 	LogDevices *DeviceSelector `json:"logDevices,omitempty"`
+}
+
+// RAIDGeometry describes a RAID.
+// +kubebuilder:validation:XValidation:rule="self.level == 10 || self.data >= 2",message="a RAID of level 0, 5 or 6 has at least two disks with data"
+type RAIDGeometry struct {
+	// level of the RAID: 0, 5, 6 or 10.
+	// +required
+	// +kubebuilder:validation:Enum=0;5;6;10
+	Level *int32 `json:"level,omitempty"`
+
+	// data is the number of disks that hold data in each stripe: of a RAID 6 of ten disks, eight; of a RAID 10 of ten disks, five.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	Data int32 `json:"data,omitempty"`
+
+	// chunk is how much of a stripe is on one disk: a multiple of 4Ki, to 64Mi.
+	// +required
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isInteger() && quantity(self).asInteger() > 0 && quantity(self).asInteger() <= 67108864 && quantity(self).asInteger() % 4096 == 0",message="the chunk of a RAID is a multiple of 4Ki, to 64Mi, such as 128Ki"
+	Chunk resource.Quantity `json:"chunk,omitzero"`
 }
 
 // MkfsOption is one argument of mkfs.

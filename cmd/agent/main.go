@@ -168,7 +168,7 @@ func runAgent(ctx context.Context, o agent.Options, log logr.Logger) error {
 	}
 	return agent.Run(ctx, config, agent.Node{
 		Pass: provisioner.Pass, ProveUnmounted: provisioner.ProveUnmounted, TakeUp: provisioner.TakeUp, BootID: boot,
-		Collect: collector.Collect, Placements: placements, Changes: changes,
+		Collect: collector.Collect, Settings: collector.Settings, Placements: placements, Changes: changes,
 		Processes: affinity.ThisNode().Processes, DropCaches: dropper.Drop,
 		DiskHealth: looker.Health,
 	}, o, log)

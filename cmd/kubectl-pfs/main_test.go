@@ -147,7 +147,7 @@ func TestEveryCommandTeachesByHelp(t *testing.T) {
 	pfs := on(t, nil)
 	for _, command := range []string{
 		"", "bench", "bench list", "bench watch", "bench report", "bench compare", "bench parse", "bench tables", "baseline list",
-		"node", "node give-up", "node take-back", "node accept-loss", "node allow-maintenance", "node machine-is-off", "recover", "plan",
+		"node", "node give-up", "node take-back", "node accept-loss", "node allow-maintenance", "node machine-is-off", "node profile", "recover", "plan",
 	} {
 		g := NewWithT(t)
 		got := pfs(append(strings.Fields(command), "--help")...)
@@ -165,7 +165,7 @@ func TestACommandLineThatCanNotBeUnderstoodEndsWithTwo(t *testing.T) {
 		"nothing", "bench nothing", "bench list --nothing", "bench watch", "bench watch a b", "bench report", "bench report a --from b.json",
 		"bench report a -o pdf", "bench report a --file a.pdf", "bench report a --error-bars 3", "bench compare a", "bench parse --tool mdtest",
 		"bench parse --tool nothing x.txt", "bench parse --tool mdtest -o html x.txt", "bench parse --tool mdtest --set depth x.txt",
-		"bench parse --tool mdtest --processes -1 x.txt", "node nothing", "node give-up scratch", "node machine-is-off scratch", "recover", "recover a --plan --withdraw",
+		"bench parse --tool mdtest --processes -1 x.txt", "node nothing", "node give-up scratch", "node machine-is-off scratch", "node profile", "node profile a -o yaml", "recover", "recover a --plan --withdraw",
 		"recover a --approve 1 --plan", "recover a --approve 1 --from b", "recover a --withdraw --from b", "plan", "plan a",
 	} {
 		g := NewWithT(t)

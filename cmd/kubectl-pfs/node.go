@@ -14,7 +14,7 @@ import (
 
 func (a *app) nodeCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "node", Short: "Nodes with servers of a FileSystem: give-up, take-back, accept-loss, maintenance, allow-maintenance, machine-is-off",
+		Use: "node", Short: "Nodes with servers of a FileSystem: give-up, take-back, accept-loss, maintenance, allow-maintenance, machine-is-off, profile",
 		Long: `A FileSystem has servers on nodes. Some things about a node only a person knows, and the operator waits for that word: that a
 node never comes back, that what is lost with it is accepted, that it may go although programs will wait, that its machine is off.
 
@@ -24,7 +24,7 @@ StorageTarget, say what became of it.`,
 		RunE: groupOnly, Args: cobra.ArbitraryArgs,
 	}
 	cmd.AddCommand(a.giveUpCommand(), a.takeBackCommand(), a.acceptLossCommand(), a.maintenanceCommand(), a.allowMaintenanceCommand(),
-		a.machineIsOffCommand())
+		a.machineIsOffCommand(), a.profileCommand())
 	return cmd
 }
 

@@ -55,6 +55,17 @@ func (s Set) HostSettings() []spec.HostSetting {
 	return out
 }
 
+// SettingsOf returns settings for the servers of a filesystem with these roles.
+func SettingsOf(kind v1alpha1.FileSystemType, roles []v1alpha1.Role, settings ...spec.HostSetting) []spec.HostSetting {
+	for i := range settings {
+		settings[i].FileSystem = string(kind)
+		for _, role := range roles {
+			settings[i].Roles = append(settings[i].Roles, string(role))
+		}
+	}
+	return settings
+}
+
 // Modules returns the modules of all backends, by name.
 func (s Set) Modules() []spec.KernelModule {
 	var out []spec.KernelModule

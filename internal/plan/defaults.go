@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/node/format/registry"
 )
 
@@ -13,12 +14,30 @@ import (
 // applies (SelectInput.Formats). The second result lists the values that are defaults. Defaults apply to new targets only; existing targets
 // keep their values.
 func (s *selection) formatOf(g group, node string, id v1alpha1.DeviceID, name string) (v1alpha1.FormatSpec, string) {
+	out, from := s.unstriped(g, node, id, name)
+	if g.spec.Format == nil || g.spec.Format.RAID == nil {
+		return out, from
+	}
+	f, err := registry.Of(out)
+	if err != nil {
+		return out, from
+	}
+	// The API refuses raid for any other format.
+	if striper, is := f.(format.Striper); is {
+		raid := g.spec.Format.RAID
+		out.MkfsOptions = striper.Striped(out.MkfsOptions, raid.Chunk.Value(), raid.Data)
+	}
+	return out, from
+}
+
+// unstriped returns the format without the geometry of a RAID.
+func (s *selection) unstriped(g group, node string, id v1alpha1.DeviceID, name string) (v1alpha1.FormatSpec, string) {
 	old := s.existing[name]
 	asked := v1alpha1.FormatSpec{}
 	if g.spec.Format != nil {
 		asked = *g.spec.Format.DeepCopy()
 	}
-	asked.LogDevices = nil
+	asked.LogDevices, asked.RAID = nil, nil
 	standard, has := s.in.Formats[g.role]
 	if !has {
 		asked.FSType = registry.NameOf(asked)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -54,6 +55,49 @@ func TestANewTargetGetsTheDefaultFormatOfItsFilesystem(t *testing.T) {
 			g.Expect(plan.Select(in).Targets).To(Equal(selection.Targets), "the next pass chooses the same")
 		})
 	}
+}
+
+func TestTheStripeOfARAIDIsAmongTheOptionsOfANewTarget(t *testing.T) {
+	raid := &v1alpha1.RAIDGeometry{Level: new(int32(6)), Data: 8, Chunk: resource.MustParse("128Ki")}
+	for name, c := range map[string]struct {
+		asked v1alpha1.FormatSpec
+		want  []v1alpha1.MkfsOption
+	}{
+		"XFS": {
+			asked: v1alpha1.FormatSpec{FSType: v1alpha1.XFS, MkfsOptions: []v1alpha1.MkfsOption{"-i", "size=512"}},
+			want:  []v1alpha1.MkfsOption{"-i", "size=512", "-d", "su=131072,sw=8"},
+		},
+		"ext4, beside the default of the role": {
+			asked: v1alpha1.FormatSpec{FSType: v1alpha1.Ext4}, want: []v1alpha1.MkfsOption{"-I", "512", "-E", "stride=32,stripe_width=256"},
+		},
+		"ext4, in the extended options that are asked for": {
+			asked: v1alpha1.FormatSpec{FSType: v1alpha1.Ext4, MkfsOptions: []v1alpha1.MkfsOption{"-E", "nodiscard", "-m", "0"}},
+			want:  []v1alpha1.MkfsOption{"-E", "nodiscard,stride=32,stripe_width=256", "-m", "0"},
+		},
+		"ldiskfs, in one argument": {
+			asked: v1alpha1.FormatSpec{FSType: v1alpha1.Ldiskfs, MkfsOptions: []v1alpha1.MkfsOption{"-Enodiscard"}},
+			want:  []v1alpha1.MkfsOption{"-Enodiscard,stride=32,stripe_width=256"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c.asked.RAID = raid
+			in := wanting(&c.asked)
+			target := plan.Select(in).Targets[0]
+			g.Expect(target.Spec.Format.MkfsOptions).To(Equal(c.want))
+			g.Expect(target.Spec.Format.RAID).To(BeNil())
+			g.Expect(plan.RefusedMkfsOptions(target.Spec.Format)).To(BeEmpty())
+		})
+	}
+}
+
+func TestTheStripeOfARAIDChangesNoTargetThatWasMade(t *testing.T) {
+	g := NewWithT(t)
+	in := wanting(&v1alpha1.FormatSpec{FSType: v1alpha1.XFS})
+	in.Existing = plan.Select(in).Targets
+	in.Existing[0].Status.Provisioned = &v1alpha1.TargetProvisioned{Finished: &metav1.Time{}}
+	in.FileSystem.Spec.StoragePools[0].Targets.Format.RAID = &v1alpha1.RAIDGeometry{Level: new(int32(5)), Data: 4, Chunk: resource.MustParse("64Ki")}
+	g.Expect(plan.Select(in).Targets[0].Spec.Format).To(Equal(v1alpha1.FormatSpec{FSType: v1alpha1.XFS}))
 }
 
 func TestADefaultChangesNothingThatExists(t *testing.T) {

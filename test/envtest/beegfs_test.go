@@ -62,6 +62,7 @@ const (
 	metaCountGrows      = "select.countPerNode of the metadata can only grow: metadata can't be moved to fewer disks"
 	tooLow, tooHigh     = "should be greater than or equal to ", "should be less than or equal to "
 	aResource           = "a resource of a device plugin is a domain, a slash and a name, such as rdma/hca_shared_devices_a"
+	aNetwork            = "should match '^[0-9A-Fa-f.:]+/[0-9]{1,3}$'"
 	resourceUnused      = "spec.beegfs.rdmaResource gives devices to servers that don't use RDMA; remove it, or set spec.beegfs.rdma to Auto or Required"
 	managementTargets   = "spec: {beegfs: {management: {targets: null}}}\n---\nspec: {beegfs: {management: {targets: %s}}}"
 )
@@ -162,6 +163,9 @@ var beegfsRefusals = asBeeGFS(refusals{
 		`""`: "should be at least 3 chars long", "a/" + strings.Repeat("b", 316): "may not be more than 317 bytes",
 		"hca_shared_devices_a": aResource, "rdma/hca/a": aResource, "RDMA/hca": aResource, `"rdma/hca a"`: aResource,
 	}),
+	boundRefusals("spec.beegfs.clientRDMAInterfaces[]", "spec: {beegfs: {clientRDMAInterfaces: [%s]}}", map[string]string{`"ib0 *"`: anInterface}),
+	boundRefusals("spec.beegfs.networks[]", "spec: {beegfs: {networks: [%s]}}", map[string]string{"10.0.0.0": aNetwork, `"10.0.0.0/8 *"`: aNetwork}),
+	boundRefusals("spec.beegfs.tcpNetworks[]", "spec: {beegfs: {tcpNetworks: [%s]}}", map[string]string{"ib0/24": aNetwork}),
 	boundRefusals("spec.metadata.nodeCount", "spec: {metadata: {nodeCount: %s}}", map[string]string{"0": tooLow + "1", "1025": tooHigh + "1024"}),
 	boundRefusals("spec.beegfs.metadata.workerThreads", "spec: {beegfs: {metadata: {workerThreads: %s}}}", map[string]string{"0": tooLow + "1", "4097": tooHigh + "4096"}),
 	boundRefusals("spec.beegfs.storagePools[].workerThreads", beeOwnPool("workerThreads: %s"), map[string]string{"0": tooLow + "1", "4097": tooHigh + "4096"}),
@@ -243,6 +247,9 @@ spec:
     license: {name: beegfs-license}
     rdma: Required
     rdmaResource: nvidia.com/hca_shared-devices_a.1
+    clientRDMAInterfaces: [ib0, ib1]
+    networks: [10.1.0.0/16, "fd00::/64"]
+    tcpNetworks: [10.1.9.0/24]
     csiDriver: true
     management:
       targets: {directories: null, devices: [{node: n1, id: nvme-eui.0025385b71b0c4a1}], format: {fsType: ext4}, queue: {scheduler: none}}

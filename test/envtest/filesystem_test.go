@@ -171,6 +171,18 @@ var fileSystemRefusals = refusals{
 	optionsRefusals("spec.moosefs.config.metadata", "spec: {moosefs: {config: {metadata: %s}}}"),
 	optionsRefusals("spec.moosefs.config.storage", "spec: {moosefs: {config: {storage: %s}}}"),
 	optionsRefusals("spec.moosefs.metaloggers.config", `spec: {moosefs: {metaloggers: {nodeSelector: {m: ""}, config: %s}}}`),
+	boundRefusals("spec.moosefs.exports", "spec: {moosefs: {exports: %s}}", map[string]string{
+		"[]": "should have at least 1 items", listOf(65, "{addresses: 10.0.0.%d}"): "must have at most 64 items",
+	}),
+	boundRefusals("spec.moosefs.exports[].addresses", "spec: {moosefs: {exports: [{addresses: %s}]}}", map[string]string{
+		"host": "should match", `"* / rw"`: "should match", `"10.0.0.1\n*"`: "should match", "null": "Required value",
+	}),
+	boundRefusals("spec.moosefs.exports[].directory", "spec: {moosefs: {exports: [{addresses: '*', directory: %s}]}}", map[string]string{
+		"projects": "should match", `"/a b"`: "should match", "/../a": "should match", "/" + strings.Repeat("d", 128): "may not be more than 128 bytes",
+	}),
+	boundRefusals("spec.moosefs.exports[].rootAs.user", "spec: {moosefs: {exports: [{addresses: '*', rootAs: {user: %s, group: 0}}]}}", map[string]string{
+		"-1": "should be greater than or equal to 0", "4294967295": "should be less than or equal to 4294967294",
+	}),
 	podsRefusals(), backupsRefusals(), mooseFSHasNone, beegfsRefusals, lustreRefusals,
 )
 
@@ -198,6 +210,9 @@ spec:
     config:
       metadata: {ACCEPTABLE_PERCENTAGE_DIFFERENCE: "5.0"}
       storage: {HDD_LEAVE_SPACE_DEFAULT: 4GiB, NICE_LEVEL: "", a-name-with-dashes: "1"}
+    exports:
+    - {addresses: "*"}
+    - {addresses: 10.0.0.1-10.0.0.9, directory: /projects/a-b.c, readOnly: true, rootAs: {user: 4294967294, group: 0}, allAs: {user: 0, group: 4294967294}}
   metadata: {instancesPerNode: 1}
   updates:
     maintenance: {limit: 168h}
@@ -283,6 +298,7 @@ var fileSystemChanges = map[string]string{
 	"clients are added":                           clients("/mnt/scratch"),
 	"its pods get another priority":               "spec: {pods: {priorityClassName: storage}}",
 	"metaloggers are added":                       `spec: {moosefs: {metaloggers: {nodeSelector: {m: ""}}}}`,
+	"hosts are named that may mount":              "spec: {moosefs: {exports: [{addresses: 10.0.0.0/8, readOnly: true, rootAs: {user: 99, group: 99}, allAs: {user: 1, group: 1}}]}}",
 	"an option of a daemon is set":                `spec: {moosefs: {config: {storage: {HDD_LEAVE_SPACE_DEFAULT: 4GiB}}}}`,
 	"the nodes of the metadata are selected anew": `spec: {metadata: {nodeSelector: {other: ""}}}`,
 }
@@ -315,7 +331,7 @@ func fullDevices() string {
 // fullFormat returns a format with the maximum number and length of options.
 func fullFormat() string {
 	return "{mkfsOptions: " + listOf(32, "-o%03d"+strings.Repeat("o", 123)) + ", mountOptions: " + listOf(32, "o%03d"+strings.Repeat("o", 124)) +
-		", logDevices: " + fullSelector() + "}"
+		", raid: {level: 10, data: 64, chunk: 64Mi}, logDevices: " + fullSelector() + "}"
 }
 
 // fullSelector returns a selector with the maximum number and length of patterns.

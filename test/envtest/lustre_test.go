@@ -80,7 +80,7 @@ const (
 	notBoth       = "set osts or allOSTs, not both"
 	anEnd         = "the end of a component is a multiple of 64Ki, such as 64Ki or 256Mi"
 	aStripe       = "a stripe size of Lustre is a multiple of 64Ki below 4Gi, such as 1Mi or 4Mi"
-	aParameter    = "a parameter's name is as lctl list_param prints it, such as osc.*.max_dirty_mb, with stars for devices only"
+	aParameter    = "a parameter's name is as lctl list_param prints it, such as osc.*.max_dirty_mb or jobid_var, with stars for devices only"
 	ofLustre      = "spec.lustre belongs to type Lustre, which requires it: spec.lustre.fsName is written on every disk"
 	versionOf     = "Lustre runs in version 2.15.x to 2.17.x; set spec.version to the one of the modules on the nodes, such as 2.15.6"
 	nodesGrow     = "spec.metadata.nodeCount of a Lustre can only grow: an MDT can't be taken away"
@@ -199,14 +199,14 @@ var lustreRefusals = asLustre(refusals{
 		`""`: "should be at least 1 chars long", `"` + strings.Repeat("1", 33) + `"`: "may not be more than 32 bytes",
 		"much": aSpace, `"0"`: aSpace, "-1Gi": aSpace, "512Ki": aSpace, "1G": aSpace,
 	}),
-	parameterNameRefusals("max_dirty_mb", "osc", "osc.*.max*", "osc.*.*", "Osc.*.max", "osc..max", "osc.*.max=1", "osc.*.max;reboot", "osc.* .max", "osc."+strings.Repeat("n", 65), "a.b.c.d.e.f"),
+	parameterNameRefusals("jobid_vat", "force_lbug", "osc", "osc.*.max*", "osc.*.*", "Osc.*.max", "osc..max", "osc.*.max=1", "osc.*.max;reboot", "osc.* .max", "osc."+strings.Repeat("n", 65), "a.b.c.d.e.f"),
 	boundRefusals("spec.lustre.parameters{}", put(parameters, `"osc.*.max_dirty_mb": %s`), map[string]string{
 		`""`: "should be at least 1 chars long", strings.Repeat("v", 129): "may not be more than 128 bytes",
-		`"-1"`: aValue, `"a\nb"`: aValue, `"a=b"`: aValue, `"$(reboot)"`: aValue,
+		`"a\nb"`: aValue, `" a"`: aValue, `"a "`: aValue, `"$(reboot)"`: aValue,
 	}),
 ))
 
-const aValue = `should match '^[A-Za-z0-9_+][A-Za-z0-9_.,:+ -]*$'`
+const aValue = `should match '^[A-Za-z0-9_.,:+%=*{}&@/-]+( [A-Za-z0-9_.,:+%=*{}&@/-]+)*$'`
 
 // mgtRefusals returns the rows of the MGT's targets, which are never directories. The initial object has the required format.
 func mgtRefusals() refusals {
@@ -240,7 +240,9 @@ var lustreAccepted = map[string]string{
 	"what follows from the type is absent": `spec: {metadata: {targets: {select: {countPerNode: null}}}, ` +
 		`storagePools: [{name: ssd, nodeSelector: {storage: ""}, targets: {select: {excludeIDGlobs: ["*-part*"]}, format: {fsType: ldiskfs}}}]}` +
 		"\n---\n" + put(mgt, "{select: {mediaType: SSD}}"),
-	"the MGT is a selected disk":         put(mgt, "{select: {countPerNode: 1}}"),
+	"the MGT is a selected disk": put(mgt, "{select: {countPerNode: 1}}"),
+	"jobs are those of Slurm": put(parameters, `jobid_var: SLURM_JOB_ID, jobid_name: "%j.%e", timeout: "100", at_max: "600", "lov.*.qos_threshold_rr": "-1", `+
+		`"ost.OSS.ost_io.nrs_tbf_rule": "start slow jobid={dd.* cp.*}&opcode={ost_write} rate=100"`),
 	"a project has no limit":             put(projects, "{id: 7, directory: a}"),
 	"a layout has one component":         put(layoutOf, "{osts: 4, stripeSize: 4Mi}"),
 	"a layout is as long as it can be":   put(layoutOf, "{end: 64Ki, onMetadata: true}, {end: 128Ki}, {end: 1Mi}, {end: 8Mi}, {end: 64Mi}, {end: 1Gi}, {end: 64Gi}, {allOSTs: true}"),

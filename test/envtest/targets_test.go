@@ -186,12 +186,25 @@ func formatRefusals(field, inside string) refusals {
 	rows := refusals{
 		field + " has a log device for ext4": {change: put(inside, "{fsType: ext4, logDevices: {countPerNode: 1}}"), field: field,
 			says: "only XFS has external log devices"},
+		field + " is a RAID below btrfs":          {change: put(inside, "{fsType: btrfs, raid: {level: 5, data: 4, chunk: 64Ki}}"), field: field, says: "btrfs takes no geometry"},
+		field + " is a RAID 6 with one data disk": {change: put(inside, "{fsType: xfs, raid: {level: 6, data: 1, chunk: 64Ki}}"), field: field + ".raid", says: "has at least two disks with data"},
+		field + " has two stripes of XFS": {change: put(inside, `{fsType: xfs, mkfsOptions: ["-d", "su=4096,sw=2"], raid: {level: 6, data: 8, chunk: 64Ki}}`), field: field,
+			says: "raid sets the stripe of the filesystem"},
+		field + " has two stripes of ext4": {change: put(inside, `{fsType: ext4, mkfsOptions: ["-Estripe_width=64"], raid: {level: 6, data: 8, chunk: 64Ki}}`), field: field,
+			says: "raid sets the stripe of the filesystem"},
+		field + " has a RAID with another block size": {change: put(inside, `{fsType: ext4, mkfsOptions: ["-b", "1024"], raid: {level: 6, data: 8, chunk: 64Ki}}`), field: field,
+			says: "raid sets the stripe of the filesystem"},
 		field + " is zfs": {change: put(inside, "{fsType: zfs}"), field: field, says: notRunYet},
 		field + " has mount options for Lustre's targets": {change: put(inside, "{fsType: ldiskfs, mountOptions: [noatime]}"), field: field, says: asMkfsWrote},
 		field + " has 33 options of mkfs":                 {change: put(inside, "{mkfsOptions: "+listOf(33, "-o%d")+"}"), field: field + ".mkfsOptions", says: "must have at most 32 items"},
 		field + " has 33 mount options":                   {change: put(inside, "{mountOptions: "+listOf(33, "o%d")+"}"), field: field + ".mountOptions", says: "must have at most 32 items"},
 		field + " has a mount option twice":               {change: put(inside, "{mountOptions: [noatime, noatime]}"), field: field + ".mountOptions[]", says: "Duplicate value"},
 	}.join(
+		boundRefusals(field+".raid.level", put(inside, "{fsType: xfs, raid: {level: %s, data: 8, chunk: 64Ki}}"), map[string]string{"1": "supported values", "null": "Required value"}),
+		boundRefusals(field+".raid.data", put(inside, "{fsType: xfs, raid: {level: 10, data: %s, chunk: 64Ki}}"), map[string]string{"0": tooLow + "1", "65": tooHigh + "64"}),
+		boundRefusals(field+".raid.chunk", put(inside, "{fsType: xfs, raid: {level: 6, data: 8, chunk: %s}}"), map[string]string{
+			"6Ki": "multiple of 4Ki", "128Mi": "multiple of 4Ki", `"0"`: "multiple of 4Ki", "much": "multiple of 4Ki", `""`: "should be at least 1 chars long",
+		}),
 		boundRefusals(field+".fsType", put(inside, "{fsType: %s}"), map[string]string{"f2fs": `supported values: "ext4", "xfs", "btrfs", "ldiskfs", "zfs"`}),
 		boundRefusals(field+".mkfsOptions[]", put(inside, "{mkfsOptions: [%s]}"), map[string]string{
 			`""`: "should be at least 1 chars long", strings.Repeat("o", 129): "may not be more than 128 bytes",

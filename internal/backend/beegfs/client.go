@@ -26,6 +26,9 @@ const mountConfig = podspec.RunDirectory + "/beegfs-client.conf"
 func clientConfigOf(fs *v1alpha1.FileSystem, managementIP, port, interfaces string, set ...func(typed map[string]string)) (string, error) {
 	owned, typed := common(fs, managementIP)
 	typed["connInterfacesFile"] = interfaces
+	if usesRDMA(fs) && len(own(fs).ClientRDMAInterfaces) > 0 {
+		typed["connRDMAInterfacesFile"] = rdmaInterfaceFile
+	}
 	for _, s := range set {
 		s(typed)
 	}
@@ -48,10 +51,14 @@ func clientMount(fs *v1alpha1.FileSystem, managementIP, path string) (spec.Mount
 	if err != nil {
 		return spec.Mount{}, err
 	}
+	files := append([]spec.File{{Path: mountConfig, Content: rendered, Mode: 0o640}}, networkFiles(fs)...)
+	if usesRDMA(fs) && len(own(fs).ClientRDMAInterfaces) > 0 {
+		files = append(files, linesOf(rdmaInterfaceFile, own(fs).ClientRDMAInterfaces))
+	}
 	return spec.Mount{
 		Path: path, FSType: mountType, Source: mountSource(fs), Kernel: true, FreePort: portsOf(fs).client(),
 		Command: []string{"mount", "-t", mountType, mountSource(fs), path, "-o", strings.Join(with, ",")},
-		Files:   []spec.File{{Path: mountConfig, Content: rendered, Mode: 0o640}, interfacesConfig(fs)},
+		Files:   files,
 	}, nil
 }
 
@@ -107,7 +114,7 @@ func (b *builder) csiObjects() ([]client.Object, error) {
 		users[name] = string(value)
 	}
 	maps.Copy(clientConf, users)
-	config := csiConfig{BeegfsClientConf: clientConf}
+	config := csiConfig{BeegfsClientConf: clientConf, ConnNetFilter: own(fs).Networks, ConnTCPOnlyFilter: own(fs).TCPNetworks}
 	if fs.Spec.Network != nil {
 		for _, name := range fs.Spec.Network.Interfaces {
 			config.ConnInterfaces = append(config.ConnInterfaces, string(name))
@@ -142,9 +149,11 @@ type (
 		Config       csiConfig `json:"config"`
 	}
 	csiConfig struct {
-		GrpcPort         string            `json:"grpcPort,omitempty"`
-		ConnInterfaces   []string          `json:"connInterfaces,omitempty"`
-		BeegfsClientConf map[string]string `json:"beegfsClientConf"`
+		GrpcPort          string             `json:"grpcPort,omitempty"`
+		ConnInterfaces    []string           `json:"connInterfaces,omitempty"`
+		ConnNetFilter     []v1alpha1.Network `json:"connNetFilter,omitempty"`
+		ConnTCPOnlyFilter []v1alpha1.Network `json:"connTcpOnlyFilter,omitempty"`
+		BeegfsClientConf  map[string]string  `json:"beegfsClientConf"`
 	}
 	csiAuth struct {
 		SysMgmtdHost string `json:"sysMgmtdHost"`

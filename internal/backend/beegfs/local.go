@@ -145,6 +145,10 @@ func metaMember(in backend.Input, a backend.Given, remembers map[place]bool) v1a
 			member.Targets = append(member.Targets, target)
 		}
 	}
+	if perCore(in.FileSystem) > 0 {
+		member.Variables = maps.Clone(member.Variables)
+		member.Variables[variableWorkers] = v1alpha1.VariableValue(fmt.Sprint(workersOf(in, a)))
+	}
 	return member
 }
 

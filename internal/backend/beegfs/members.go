@@ -1,6 +1,7 @@
 package beegfs
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,7 +51,7 @@ func (Backend) Members(in backend.Input) ([]client.Object, error) {
 			fs.Status.Metadata.Node, in.Gone(fs.Status.Metadata.Node), fs.Namespace, fs.Name, v1alpha1.AnnotationRecoverMetadata,
 			v1alpha1.RecoverPlan)
 	}
-	if err := options.ConsistentTimeouts(own(fs).Config); err != nil {
+	if err := cmp.Or(options.ConsistentTimeouts(own(fs).Config), refuseNetworks(fs)); err != nil {
 		return nil, err
 	}
 	b := builder{view: v, management: management, told: map[string][]byte{}}

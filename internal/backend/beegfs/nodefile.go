@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/netip"
+	"slices"
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -21,6 +23,9 @@ const (
 	metaConfig        = podspec.RunDirectory + "/beegfs-meta.conf"
 	storageConfig     = podspec.RunDirectory + "/beegfs-storage.conf"
 	interfacesFile    = podspec.RunDirectory + "/interfaces"
+	rdmaInterfaceFile = podspec.RunDirectory + "/rdma-interfaces"
+	networksFile      = podspec.RunDirectory + "/networks"
+	tcpNetworksFile   = podspec.RunDirectory + "/tcp-networks"
 	mountTable        = "/etc/mtab"
 )
 
@@ -37,7 +42,8 @@ const (
 
 const (
 	// defaultMetaWorkers and defaultStorageWorkers replace BeeGFS's own defaults. Its own default counts the CPUs of the whole machine for
-	// each metadata daemon (meta, initImplicitVals of 7.4.6); beegfs-storage.conf ships a number for each target.
+	// each metadata daemon (meta, initImplicitVals of 7.4.6); beegfs-storage.conf ships a number for each target. A new metadata server has
+	// defaultMetaWorkers at least, see workersOf.
 	defaultMetaWorkers    = 16
 	defaultStorageWorkers = 12
 
@@ -75,6 +81,12 @@ func common(fs *v1alpha1.FileSystem, managementIP string) (owned, typed map[stri
 		"connInterfacesFile": interfacesFile,
 		"connUseRDMA":        fmt.Sprint(usesRDMA(fs)),
 	}
+	if len(own(fs).Networks) > 0 {
+		typed["connNetFilterFile"] = networksFile
+	}
+	if len(own(fs).TCPNetworks) > 0 {
+		typed["connTcpOnlyFilterFile"] = tcpNetworksFile
+	}
 	return owned, typed
 }
 
@@ -86,8 +98,13 @@ func rdmaOf(fs *v1alpha1.FileSystem) v1alpha1.RDMAMode {
 
 func usesRDMA(fs *v1alpha1.FileSystem) bool { return rdmaOf(fs) != v1alpha1.RDMADisabled }
 
-// withoutDevices are the options of tools, whose containers can open no device of an adapter.
-func withoutDevices(typed map[string]string) { typed["connUseRDMA"] = "false" }
+// withoutDevices are the options of tools, whose containers can open no device of an adapter, and have no files of networks.
+func withoutDevices(typed map[string]string) {
+	typed["connUseRDMA"] = "false"
+	for _, name := range []string{"connRDMAInterfacesFile", "connNetFilterFile", "connTcpOnlyFilterFile"} {
+		delete(typed, name)
+	}
+}
 
 // opensDevices returns how the node binary handles the devices of adapters before it starts a daemon.
 func opensDevices(fs *v1alpha1.FileSystem) string {
@@ -115,7 +132,42 @@ func interfaces(fs *v1alpha1.FileSystem) []string {
 }
 
 func interfacesConfig(fs *v1alpha1.FileSystem) spec.File {
-	return spec.File{Path: interfacesFile, Content: strings.Join(interfaces(fs), "\n") + "\n", Mode: 0o640}
+	return linesOf(interfacesFile, interfaces(fs))
+}
+
+// linesOf returns a file with one name on each line.
+func linesOf[T ~string](path string, names []T) spec.File {
+	var b strings.Builder
+	for _, name := range names {
+		b.WriteString(string(name) + "\n")
+	}
+	return spec.File{Path: path, Content: b.String(), Mode: 0o640}
+}
+
+// networkFiles returns the files with interfaces and networks, which the options of common name.
+func networkFiles(fs *v1alpha1.FileSystem) []spec.File {
+	files := []spec.File{interfacesConfig(fs)}
+	if len(own(fs).Networks) > 0 {
+		files = append(files, linesOf(networksFile, own(fs).Networks))
+	}
+	if len(own(fs).TCPNetworks) > 0 {
+		files = append(files, linesOf(tcpNetworksFile, own(fs).TCPNetworks))
+	}
+	return files
+}
+
+// refuseNetworks refuses a network that BeeGFS could not read. Its daemons would not start.
+func refuseNetworks(fs *v1alpha1.FileSystem) error {
+	for field, networks := range map[string][]v1alpha1.Network{"networks": own(fs).Networks, "tcpNetworks": own(fs).TCPNetworks} {
+		for _, n := range networks {
+			prefix, err := netip.ParsePrefix(string(n))
+			if err != nil || prefix.Masked() != prefix {
+				return backend.Invalid(v1alpha1.ReasonOptionRefused,
+					"spec.beegfs.%s: %q is no network, which has only zeros behind its prefix, such as 192.168.10.0/24; correct it", field, n)
+			}
+		}
+	}
+	return nil
 }
 
 // managementRun describes for the node binary how to start the management service.
@@ -198,11 +250,7 @@ func metaRun(fs *v1alpha1.FileSystem, managementIP string, slot int32) (spec.Run
 	owned, typed := common(fs, managementIP)
 	owned["storeMetaDirectory"] = onlyTarget
 	maps.Copy(owned, daemonPorts(backend.Version(fs), "connMetaPort", portsOf(fs).meta(slot)))
-	workers := int32(defaultMetaWorkers)
-	if own(fs).Metadata.WorkerThreads != nil {
-		workers = *own(fs).Metadata.WorkerThreads
-	}
-	typed["tuneNumWorkers"] = fmt.Sprint(workers)
+	typed["tuneNumWorkers"] = metaWorkers(fs)
 	typed["tuneTargetChooser"] = choosers[cmp.Or(fs.Spec.BeeGFS.TargetChooser, v1alpha1.ChooserRandomized)]
 	rendered, err := options.Render("meta", backend.VersionOf(fs, componentMeta), "spec.beegfs.config.metadata",
 		owned, typed, own(fs).Config.Metadata)
@@ -220,12 +268,13 @@ func metaRun(fs *v1alpha1.FileSystem, managementIP string, slot int32) (spec.Run
 			spec.InitialFile{Name: formatFile, Content: "version=4\nxattr=true\n"}),
 	}
 	run.Files = []spec.File{
-		{Path: metaConfig, Content: rendered, Mode: 0o640}, interfacesConfig(fs),
+		{Path: metaConfig, Content: rendered, Mode: 0o640},
 		// On ext4, the server does not start without this file, by which it looks for other filesystems below its directory (initXAttrLimit of
 		// 7.4.6 and 8.3.1). The images do not contain the file, and containerd does not create it. No other filesystem is below the directory,
 		// because the directory was proven.
 		{Path: mountTable, Content: "# nothing is mounted below the metadata\n", Mode: 0o644},
 	}
+	run.Files = slices.Insert(run.Files, 1, networkFiles(fs)...)
 	run.Command = []string{programMeta, "cfgFile=" + metaConfig}
 	return run, nil
 }
@@ -269,7 +318,7 @@ func storageRun(fs *v1alpha1.FileSystem, managementIP string, pool v1alpha1.Stor
 		Directories: []string{"chunks", "buddymir"},
 		Files:       append(files, spec.InitialFile{Name: formatFile, Content: "version=3\n"}),
 	}
-	run.Files = []spec.File{{Path: storageConfig, Content: rendered, Mode: 0o640}, interfacesConfig(fs)}
+	run.Files = append([]spec.File{{Path: storageConfig, Content: rendered, Mode: 0o640}}, networkFiles(fs)...)
 	run.Command = []string{programStorage, "cfgFile=" + storageConfig}
 	return run, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -63,7 +64,37 @@ func (o *observer) transport() *backend.Transport {
 	default:
 		out.Problem = backend.Problem{Reason: v1alpha1.ReasonAsAsked, Message: counts}
 	}
+	if note := largeChunks(o.fs); note != "" && out.ClientsRDMA > 0 {
+		out.Problem.Message += "; " + note
+	}
 	return &out
+}
+
+// largeChunks names the pools whose chunks are not smaller than the RDMA buffers of a connection, empty for none. "Ideally, the largest,
+// commonly used filesystem chunksize should be < connRDMABufNum * connRDMABufSize to achieve the best performance"
+// (beegfs-client.conf of 7.4.6 and 8.3.1).
+func largeChunks(fs *v1alpha1.FileSystem) string {
+	buffers := bufferOption(fs, "connRDMABufNum", 70) * bufferOption(fs, "connRDMABufSize", 8192)
+	var pools []string
+	for _, pool := range own(fs).StoragePools {
+		if pool.Striping == nil || pool.Striping.ChunkSize.Value() < buffers {
+			continue
+		}
+		pools = append(pools, pool.Name)
+	}
+	if len(pools) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("chunks of pool %s are not smaller than the RDMA buffers of a connection (%d KiB), which costs throughput; "+
+		"raise connRDMABufSize in spec.beegfs.config.client", backend.List(pools), buffers>>10)
+}
+
+// bufferOption returns a number of beegfs-client.conf, whose value BeeGFS ships with both versions.
+func bufferOption(fs *v1alpha1.FileSystem, name string, shipped int64) int64 {
+	if n, err := strconv.ParseInt(string(own(fs).Config.Client[name]), 10, 64); err == nil {
+		return n
+	}
+	return shipped
 }
 
 // activeAdapter is true for a node with an adapter whose first port carries data.

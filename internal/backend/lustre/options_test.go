@@ -35,10 +35,11 @@ func TestOtherParametersAreSetInTheOrderOfTheirNames(t *testing.T) {
 	g := NewWithT(t)
 	asked := v1alpha1.LustreParameters{
 		"osc.*.max_dirty_mb": "512", "mdt.*.hsm_control": "enabled", "llite.*.max_read_ahead_mb": "256", "ldlm.namespaces.*.lru_size": "100",
+		"jobid_var": "SLURM_JOB_ID",
 	}
 	g.Expect(lustre.RefusedParameters(asked)).To(BeEmpty())
 	g.Expect(lustre.ParameterCommands(asked)).To(HaveExactElements(
-		[]string{"lctl", "set_param", "-P", "ldlm.namespaces.*.lru_size=100"}, []string{"lctl", "set_param", "-P", "llite.*.max_read_ahead_mb=256"},
+		[]string{"lctl", "set_param", "-P", "jobid_var=SLURM_JOB_ID"}, []string{"lctl", "set_param", "-P", "ldlm.namespaces.*.lru_size=100"}, []string{"lctl", "set_param", "-P", "llite.*.max_read_ahead_mb=256"},
 		[]string{"lctl", "set_param", "-P", "mdt.*.hsm_control=enabled"},
 		[]string{"lctl", "set_param", "-P", "osc.*.max_dirty_mb=512"},
 	))

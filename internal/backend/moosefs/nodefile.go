@@ -1,10 +1,12 @@
 package moosefs
 
 import (
+	"cmp"
 	"crypto/md5" //nolint:gosec // mfsexports.cfg(5) takes the password as its MD5; the password is 32 random characters.
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"net/netip"
 	"path"
 	"slices"
 	"strconv"
@@ -96,7 +98,7 @@ func masterRun(in backend.Input) (spec.Run, error) {
 		owned["CHUNKS_UNIQUE_MODE"] = fmt.Sprint(uniqueMode(in, nodefacts.NewDomains(in)))
 	}
 	const field = "spec.moosefs.config.metadata"
-	if err := refuseSavingMode(field, own(fs).Config.Metadata); err != nil {
+	if err := cmp.Or(refuseSavingMode(field, own(fs).Config.Metadata), refuseExports(fs)); err != nil {
 		return spec.Run{}, err
 	}
 	rendered, err := options(field, backend.VersionOf(fs, componentMaster), "mfsmaster",
@@ -144,12 +146,62 @@ const onlyTarget = "$(TARGET)"
 // from its address (iptosesid.c). The programs of that client would become administrators, and the master would no longer list its mount.
 const adminAddress = "127.0.0.1"
 
-// exports lets every host mount, and only the operator administer; the mfsexports.cfg of the package makes everybody an administrator. Of
-// all lines that match a client, the master uses the one with more rights. The second line matches only on the master's node with the right
-// password. A wrong password counts as none.
+// exports lets the hosts of spec.moosefs.exports mount, and every host without that field. Only the operator may administer; the
+// mfsexports.cfg of the package makes everybody an administrator. Of all lines that match a client, the master uses the one with more
+// rights. The last line matches only on the master's node with the right password. A wrong password counts as none.
 func exports(in backend.Input) string {
-	return "* / rw,alldirs,maproot=0:0\n" +
-		adminAddress + " / rw,alldirs,admin,maproot=0:0,md5pass=" + digest(in.Password) + "\n"
+	var b strings.Builder
+	for _, e := range own(in.FileSystem).Exports {
+		mode := "rw"
+		if e.ReadOnly {
+			mode = "ro"
+		}
+		fmt.Fprintf(&b, "%s %s %s,alldirs,maproot=%s", e.Addresses, cmp.Or(e.Directory, "/"), mode, cmp.Or(userOf(e.RootAs), "0:0"))
+		if e.AllAs != nil {
+			b.WriteString(",mapall=" + userOf(e.AllAs))
+		}
+		b.WriteString("\n")
+	}
+	if b.Len() == 0 {
+		b.WriteString("* / rw,alldirs,maproot=0:0\n")
+	}
+	return b.String() + adminAddress + " / rw,alldirs,admin,maproot=0:0,md5pass=" + digest(in.Password) + "\n"
+}
+
+// userOf returns a user in the form of mfsexports.cfg(5), empty for none.
+func userOf(u *v1alpha1.MooseFSUser) string {
+	if u == nil || u.User == nil || u.Group == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d", *u.User, *u.Group)
+}
+
+// refuseExports refuses addresses that mfsmaster could not read: it would leave out the line, and log that only (mfsmaster/exports.c).
+func refuseExports(fs *v1alpha1.FileSystem) error {
+	for _, e := range own(fs).Exports {
+		if !areAddresses(e.Addresses) {
+			return backend.Invalid(v1alpha1.ReasonOptionRefused,
+				"spec.moosefs.exports: %q is neither an address of IPv4, nor a network such as 192.168.10.0/24, nor a range; correct it", e.Addresses)
+		}
+	}
+	return nil
+}
+
+func areAddresses(text string) bool {
+	if text == "*" {
+		return true
+	}
+	if strings.Contains(text, "/") {
+		prefix, err := netip.ParsePrefix(text)
+		return err == nil && prefix.Masked() == prefix
+	}
+	from, to, isRange := strings.Cut(text, "-")
+	first, err := netip.ParseAddr(from)
+	if err != nil || !isRange {
+		return err == nil
+	}
+	last, err := netip.ParseAddr(to)
+	return err == nil && first.Compare(last) <= 0
 }
 
 // digest returns a password in the form that mfsexports.cfg(5) and mfsmount(8) take.

@@ -32,6 +32,7 @@ import (
 	"parallelfs.dev/operator/internal/node/durable"
 	"parallelfs.dev/operator/internal/node/health"
 	"parallelfs.dev/operator/internal/node/record"
+	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/node/telemetry"
 )
 
@@ -58,7 +59,9 @@ type Node struct {
 	// BootID identifies the current boot of the node (spec.BootIDFile).
 	BootID string
 	// Collect makes the full inventory of the node, Placements only the placements of daemons.
-	Collect    func(ctx context.Context) v1alpha1.NodeInventoryStatus
+	Collect func(ctx context.Context) v1alpha1.NodeInventoryStatus
+	// Settings lists the settings of the host that the filesystems ask for.
+	Settings   []spec.HostSetting
 	Placements func() ([]v1alpha1.DaemonPlacement, error)
 	// Processes finds the ids of the daemons' processes (affinity.Node).
 	Processes func() (map[string][]int, error)
@@ -124,7 +127,7 @@ func Run(ctx context.Context, config *rest.Config, node Node, o Options, log log
 	}
 	inventory := &Inventory{
 		Client: mgr.GetClient(), NodeName: o.NodeName, Resync: o.Resync, Every: placementsEvery,
-		Collect: node.Collect, Placements: node.Placements, Triggers: make(chan struct{}, 1),
+		Collect: node.Collect, Placements: node.Placements, Settings: node.Settings, Triggers: make(chan struct{}, 1),
 	}
 	wake := make(chan event.GenericEvent)
 	reconciler := &Reconciler{

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/inventory"
+	"parallelfs.dev/operator/internal/node/spec"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -30,6 +32,8 @@ type Inventory struct {
 	Placements    func() ([]v1alpha1.DaemonPlacement, error)
 	// Targets lists the StorageTargets of the node, so that the inventory can name each disk's target.
 	Targets func(ctx context.Context) ([]v1alpha1.StorageTarget, error)
+	// Settings lists the settings that the filesystems ask for. The inventory shows those that the servers of the node ask for.
+	Settings []spec.HostSetting
 	// Health adds what disks report about themselves. It is nil if nothing asks them.
 	Health *Health
 	// Published is called when the published inventory is up to date.
@@ -106,6 +110,21 @@ func (i *Inventory) Start(ctx context.Context) error {
 	}
 }
 
+// applying leaves out the settings that no server of the node asks for.
+func (i *Inventory) applying(ctx context.Context, found *v1alpha1.NodeInventoryStatus) error {
+	var list v1alpha1.FileSystemNodeList
+	if err := i.Client.List(ctx, &list); err != nil {
+		return fmt.Errorf("list the FileSystemNodes of this node: %w", err)
+	}
+	inventory.Applying(found, i.Settings, func(fileSystem, role string) bool {
+		return slices.ContainsFunc(list.Items, func(n v1alpha1.FileSystemNode) bool {
+			return n.Spec.Node == i.NodeName && n.Spec.Facts != nil && string(n.Spec.Facts.Type) == fileSystem &&
+				slices.ContainsFunc(n.Spec.Members, func(m v1alpha1.NodeMember) bool { return string(m.Role) == role && !m.Retired })
+		})
+	})
+	return nil
+}
+
 // everything scans the node and publishes the result unless it may wait. It returns the time until the next scan. An incomplete scan is
 // published with the gaps filled from the scan before, and repeated earlier.
 func (i *Inventory) everything(ctx context.Context) (next time.Duration, err error) {
@@ -122,6 +141,9 @@ func (i *Inventory) everything(ctx context.Context) (next time.Duration, err err
 		return 0, fmt.Errorf("read the StorageTargets: %w", err)
 	}
 	name(found.BlockDevices, targets)
+	if err := i.applying(ctx, &found); err != nil {
+		return 0, err
+	}
 	if err := i.health(ctx, found.BlockDevices, targets); err != nil {
 		return 0, err
 	}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/node/spec"
 )
 
 // watchedNode is a node and its inventory, with two disks, of which a test may remove one.
@@ -94,6 +95,30 @@ func newWatched(t *testing.T) *watchedNode {
 		Targets:    func(context.Context) ([]v1alpha1.StorageTarget, error) { return nil, nil },
 	}
 	return n
+}
+
+func TestTheInventoryShowsTheSettingsThatTheServersOfTheNodeAskFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		member v1alpha1.NodeMember
+		want   []v1alpha1.HostSetting
+	}{
+		"a server that asks":          {v1alpha1.NodeMember{Role: v1alpha1.RoleStorage}, []v1alpha1.HostSetting{{Name: "vm.dirty_ratio", Found: "20", Expected: "20", AsExpected: true}}},
+		"a server that asks for none": {v1alpha1.NodeMember{Role: v1alpha1.RoleManagement}, nil},
+		"a server that has retired":   {v1alpha1.NodeMember{Role: v1alpha1.RoleStorage, Retired: true}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			n := newWatched(t)
+			n.Settings = []spec.HostSetting{{Name: "vm.dirty_ratio", Expected: "20", FileSystem: "BeeGFS", Roles: []string{"Storage"}}}
+			c.member.Name = "s"
+			g.Expect(n.Client.Create(t.Context(), &v1alpha1.FileSystemNode{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "storage"}, Spec: v1alpha1.FileSystemNodeSpec{
+				Node: "oss1", Facts: &v1alpha1.FileSystemFacts{Type: v1alpha1.BeeGFS}, Members: []v1alpha1.NodeMember{c.member},
+			}})).To(Succeed())
+			found := v1alpha1.NodeInventoryStatus{Settings: []v1alpha1.HostSetting{{Name: "vm.dirty_ratio", Found: "20"}}}
+			g.Expect(n.applying(t.Context(), &found)).To(Succeed())
+			g.Expect(found.Settings).To(Equal(c.want))
+		})
+	}
 }
 
 // start publishes the inventory until the test ends.

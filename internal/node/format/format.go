@@ -29,6 +29,13 @@ type Format interface {
 	Proof() Proof
 }
 
+// Striper is a format whose mkfs takes the geometry of a RAID below it.
+type Striper interface {
+	Format
+	// Striped returns the options with the stripe of a RAID: bytes on each disk, and disks with data.
+	Striped(options []v1alpha1.MkfsOption, chunk int64, data int32) []v1alpha1.MkfsOption
+}
+
 // New describes a filesystem to make.
 type New struct {
 	// Options holds the user's options, none of which is refused.

@@ -130,14 +130,19 @@ func summary(status v1alpha1.NodeInventoryStatus) v1alpha1.InventorySummary {
 		}
 	}
 	s.UsableCapacity = v1alpha1.Bytes(capacity)
+	s.Settings = countSettings(status.Settings)
+	return s
+}
+
+// countSettings returns how many settings are as expected, such as 7/9.
+func countSettings(all []v1alpha1.HostSetting) string {
 	good := 0
-	for _, setting := range status.Settings {
+	for _, setting := range all {
 		if setting.AsExpected {
 			good++
 		}
 	}
-	s.Settings = fmt.Sprintf("%d/%d", good, len(status.Settings))
-	return s
+	return fmt.Sprintf("%d/%d", good, len(all))
 }
 
 // value returns the content of a file in sysfs or procfs without surrounding white space. It is empty if the file can't be read.

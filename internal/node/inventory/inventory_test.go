@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +27,9 @@ type node struct {
 
 // tuned lists the settings that a filesystem's manual asks for.
 var tuned = []spec.HostSetting{
+	{Name: spec.CStates, Expected: "C1", Source: "the manual"},
+	{Name: spec.CPUGovernor, Expected: "performance", Source: "the manual"},
+	{Name: spec.SMT, Expected: "off", Source: "the manual"},
 	{Name: spec.TransparentHugePages, Expected: "always", Source: "the manual"},
 	{Name: "vm.dirty_background_ratio", Expected: "5", Source: "the manual"},
 	{Name: "vm.dirty_ratio", Expected: "20", Source: "the manual"},
@@ -240,7 +244,47 @@ func TestSettingsAreShownBesideWhatIsExpected(t *testing.T) {
 			c.change(n)
 			g.Expect(n.collector.Collect(t.Context()).Settings).To(ContainElement(And(
 				HaveField("Name", c.setting), HaveField("Found", c.found), HaveField("AsExpected", c.asExpected),
-				HaveField("Expected", Not(BeEmpty())), HaveField("Source", Or(HavePrefix("NetApp TR-4782"), Equal("the manual"))))))
+				HaveField("Expected", Not(BeEmpty())), HaveField("Source", Equal("the manual")))))
+		})
+	}
+}
+
+func TestANodeIsComparedOnlyWithWhatItsOwnServersAskFor(t *testing.T) {
+	asked := []spec.HostSetting{
+		{Name: "vm.dirty_ratio", Expected: "20", Source: "bees", FileSystem: "BeeGFS", Roles: []string{"Metadata", "Storage"}},
+		{Name: spec.CStates, Expected: "C1", Source: "bees", FileSystem: "BeeGFS", Roles: []string{"Storage"}},
+		{Name: "vm.overcommit_memory", Expected: "1", Source: "moose", FileSystem: "MooseFS", Roles: []string{"Metadata"}},
+		{Name: "vm.dirty_ratio", Expected: "40", Source: "moose", FileSystem: "MooseFS", Roles: []string{"Metadata"}},
+	}
+	found := func() v1alpha1.NodeInventoryStatus {
+		return v1alpha1.NodeInventoryStatus{Settings: []v1alpha1.HostSetting{
+			{Name: "vm.dirty_ratio", Found: "40", Expected: "20"}, {Name: spec.CStates, Found: "haltpoll idle", AsExpected: true}, {Name: "vm.overcommit_memory", Found: "0"},
+		}}
+	}
+	for name, c := range map[string]struct {
+		serves []string
+		want   []v1alpha1.HostSetting
+		count  string
+	}{
+		"no server": {count: "0/0"},
+		"an OSS":    {serves: []string{"Lustre Storage"}, count: "0/0"},
+		"a storage server of BeeGFS": {serves: []string{"BeeGFS Storage"}, count: "1/2", want: []v1alpha1.HostSetting{
+			{Name: "vm.dirty_ratio", Found: "40", Expected: "20", Source: "bees"}, {Name: spec.CStates, Found: "haltpoll idle", Expected: "C1", AsExpected: true, Source: "bees"},
+		}},
+		"a master of MooseFS": {serves: []string{"MooseFS Metadata"}, count: "1/2", want: []v1alpha1.HostSetting{
+			{Name: "vm.dirty_ratio", Found: "40", Expected: "40", AsExpected: true, Source: "moose"}, {Name: "vm.overcommit_memory", Found: "0", Expected: "1", Source: "moose"},
+		}},
+		"a chunkserver": {serves: []string{"MooseFS Storage"}, count: "0/0"},
+		"two filesystems, of which the first one counts": {serves: []string{"MooseFS Metadata", "BeeGFS Metadata"}, count: "0/2", want: []v1alpha1.HostSetting{
+			{Name: "vm.dirty_ratio", Found: "40", Expected: "20", Source: "bees"}, {Name: "vm.overcommit_memory", Found: "0", Expected: "1", Source: "moose"},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			status := found()
+			Applying(&status, asked, func(fileSystem, role string) bool { return slices.Contains(c.serves, fileSystem+" "+role) })
+			g.Expect(status.Settings).To(Equal(c.want))
+			g.Expect(status.Summary.Settings).To(Equal(c.count))
 		})
 	}
 }

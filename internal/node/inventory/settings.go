@@ -13,38 +13,62 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// Sources of the expectations. The operator changes nothing to meet them.
-const (
-	sourceBIOS   = "NetApp TR-4782, BIOS changes"
-	sourceKernel = "NetApp TR-4782, operating system changes (processor.max_cstate=1 intel_idle.max_cstate=0)"
-)
-
 // unknown is the value of a setting that the kernel does not show. It never counts as expected.
 const unknown = "unknown"
 
-// settings returns the host's settings that the published setups and the filesystems' documentation ask for, by name.
+// settings returns the host's settings that the published setups and the filesystems' documentation ask for, in their order. If several ask
+// for the same one, the first expectation is shown.
 func (c Collector) settings() []v1alpha1.HostSetting {
-	all := []v1alpha1.HostSetting{
-		setting("cStates", c.deepestIdleState(), "C1", sourceKernel),
-		setting("cpuGovernor", c.governors(), "performance", sourceBIOS),
-		setting("smt", c.smt(), "off", sourceBIOS),
-	}
-	// These states are no deeper than C1 under other names: haltpoll is a halt in a virtual machine, and "none" leaves idle CPUs to the
-	// hypervisor.
-	all[0].AsExpected = slices.Contains([]string{"C1", "C1_ACPI", "POLL", "haltpoll idle", "none"}, all[0].Found)
+	var all []v1alpha1.HostSetting
 	for _, s := range c.Settings {
-		found := value(c.Proc, "sys", strings.ReplaceAll(s.Name, ".", "/"))
-		if s.Name == spec.TransparentHugePages {
-			found = c.hugePages()
+		if !slices.ContainsFunc(all, func(h v1alpha1.HostSetting) bool { return h.Name == s.Name }) {
+			all = append(all, expecting(text(firstOf(c.found(s.Name), unknown), 256), s))
 		}
-		all = append(all, setting(s.Name, found, s.Expected, s.Source))
 	}
 	return all
 }
 
-func setting(name, found, expected, source string) v1alpha1.HostSetting {
-	found = text(firstOf(found, unknown), 256)
-	return v1alpha1.HostSetting{Name: name, Found: found, Expected: expected, AsExpected: found == expected, Source: source}
+// found returns the value in force, empty if the kernel does not show it.
+func (c Collector) found(name string) string {
+	switch name {
+	case spec.TransparentHugePages:
+		return c.hugePages()
+	case spec.CStates:
+		return c.deepestIdleState()
+	case spec.CPUGovernor:
+		return c.governors()
+	case spec.SMT:
+		return c.smt()
+	default:
+		return value(c.Proc, "sys", strings.ReplaceAll(name, ".", "/"))
+	}
+}
+
+// expecting compares a value with an expectation.
+func expecting(found string, s spec.HostSetting) v1alpha1.HostSetting {
+	as := found == s.Expected
+	if s.Name == spec.CStates {
+		// These states are no deeper than C1 under other names: haltpoll is a halt in a virtual machine, and "none" leaves idle CPUs to the
+		// hypervisor.
+		as = slices.Contains([]string{"C1", "C1_ACPI", "POLL", "haltpoll idle", "none"}, found)
+	}
+	return v1alpha1.HostSetting{Name: s.Name, Found: found, Expected: s.Expected, AsExpected: as, Source: s.Source}
+}
+
+// Applying leaves in an inventory the settings that the servers of the node ask for. The argument serves is true for a type of filesystem
+// and a role that a server of the node has.
+func Applying(status *v1alpha1.NodeInventoryStatus, asked []spec.HostSetting, serves func(fileSystem, role string) bool) {
+	var out []v1alpha1.HostSetting
+	for _, found := range status.Settings {
+		i := slices.IndexFunc(asked, func(s spec.HostSetting) bool {
+			return s.Name == found.Name && slices.ContainsFunc(s.Roles, func(role string) bool { return serves(s.FileSystem, role) })
+		})
+		if i >= 0 {
+			out = append(out, expecting(found.Found, asked[i]))
+		}
+	}
+	status.Settings = out
+	status.Summary.Settings = countSettings(out)
 }
 
 // deepestIdleState returns the deepest state that any CPU may enter (kernel Documentation/admin-guide/pm/cpuidle.rst).

@@ -4,14 +4,25 @@ import "time"
 
 // HostSetting is a kernel setting of a server that a filesystem's documentation asks for.
 type HostSetting struct {
-	// Name is TransparentHugePages, or the name of a kernel parameter in the form of sysctl(8), such as "vm.dirty_ratio".
+	// Name is TransparentHugePages, CStates, CPUGovernor, SMT, or the name of a kernel parameter in the form of sysctl(8), such as
+	// "vm.dirty_ratio".
 	Name string
+	// FileSystem is the type of the filesystem, and Roles are those of its servers on a node that asks for it.
+	FileSystem string
+	Roles      []string
 	// Expected is the expected value, and Source the document that asks for it.
 	Expected, Source string
 }
 
-// TransparentHugePages is the name of the HostSetting with the kernel's /sys/kernel/mm/transparent_hugepage/enabled.
-const TransparentHugePages = "transparentHugePages"
+// The names of settings that are no kernel parameters.
+const (
+	// TransparentHugePages is the kernel's /sys/kernel/mm/transparent_hugepage/enabled.
+	TransparentHugePages = "transparentHugePages"
+	// CStates is the deepest idle state that any CPU may enter, CPUGovernor the governors of all CPUs, and SMT is on or off.
+	CStates     = "cStates"
+	CPUGovernor = "cpuGovernor"
+	SMT         = "smt"
+)
 
 // KernelModule is a module that a filesystem needs on a node, with the ways to build it from its sources.
 type KernelModule struct {

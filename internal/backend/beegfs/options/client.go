@@ -29,9 +29,9 @@ var ofClient = []option{
 	userSets("connMaxConcurrentAttempts", integer(0, many), "0"),
 	fieldSets("connInterfacesFile", absolutePath, "", interfacesField),
 	operatorSets("connInterfacesList", plainText, "", ""),
-	namesFile("connRDMAInterfacesFile"),
-	namesFile("connNetFilterFile"),
-	namesFile("connTcpOnlyFilterFile"),
+	fieldSets("connRDMAInterfacesFile", absolutePath, "", "spec.beegfs.clientRDMAInterfaces").notNeeded(),
+	fieldSets("connNetFilterFile", absolutePath, "", "spec.beegfs.networks").notNeeded(),
+	fieldSets("connTcpOnlyFilterFile", absolutePath, "", "spec.beegfs.tcpNetworks").notNeeded(),
 	userSets("connFallbackExpirationSecs", integer(0, many), "900"),
 	// 0 means forever: a program that waits for a dead server could never be ended.
 	userSets("connCommRetrySecs", integer(1, many), "600"),

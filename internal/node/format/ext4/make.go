@@ -1,6 +1,7 @@
 package ext4
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -43,6 +44,32 @@ func (Format) Make(n format.New) []string {
 		argv = append(argv, string(option))
 	}
 	return append(argv, "-L", n.Label, "-U", n.UUID, n.Device)
+}
+
+// blockSize is the size of a block where no option sets another. mke2fs chooses smaller ones only below 512 MiB (mke2fs.conf).
+const blockSize = 4096
+
+// Striped adds the stripe in blocks: stride is the part of one disk, stripe_width that of all disks with data (mke2fs(8), -E). Of several
+// -E, mke2fs and mkfs.lustre use only one, so that the stripe joins one that is there.
+func Striped(options []v1alpha1.MkfsOption, chunk int64, data int32) []v1alpha1.MkfsOption {
+	stripe := v1alpha1.MkfsOption(fmt.Sprintf("stride=%d,stripe_width=%d", chunk/blockSize, chunk/blockSize*int64(data)))
+	out := slices.Clone(options)
+	for i, o := range out {
+		switch {
+		case o == "-E" && i+1 < len(out):
+			out[i+1] += "," + stripe
+			return out
+		case strings.HasPrefix(string(o), "-E") && len(o) > len("-E"):
+			out[i] += "," + stripe
+			return out
+		}
+	}
+	return append(out, "-E", stripe)
+}
+
+// Striped adds the stripe.
+func (Format) Striped(options []v1alpha1.MkfsOption, chunk int64, data int32) []v1alpha1.MkfsOption {
+	return Striped(options, chunk, data)
 }
 
 // Inodes returns the number from the options, or the number that follows from the bytes per inode.

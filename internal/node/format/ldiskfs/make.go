@@ -120,6 +120,11 @@ func (Format) RefusedOptions(given []v1alpha1.MkfsOption) []string {
 	return refused
 }
 
+// Striped adds the stripe for mke2fs.
+func (Format) Striped(options []v1alpha1.MkfsOption, chunk int64, data int32) []v1alpha1.MkfsOption {
+	return ext4.Striped(options, chunk, data)
+}
+
 var (
 	// fsName matches the names that mkfs.lustre accepts (parse_opts of lustre/utils/mkfs_lustre.c).
 	fsName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,8}$`)

@@ -1,6 +1,7 @@
 package xfs
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,6 +65,11 @@ func setsLogSize(given []v1alpha1.MkfsOption) bool {
 		}
 	}
 	return false
+}
+
+// Striped adds the stripe unit in bytes and the stripe width as a multiple of it (mkfs.xfs(8), -d su and sw).
+func (Format) Striped(options []v1alpha1.MkfsOption, chunk int64, data int32) []v1alpha1.MkfsOption {
+	return append(slices.Clone(options), "-d", v1alpha1.MkfsOption(fmt.Sprintf("su=%d,sw=%d", chunk, data)))
 }
 
 // Inodes returns the number that follows from the share of the space for inodes, and from their size (mkfs.xfs(8), -i maxpct and size).
