@@ -139,6 +139,10 @@ func (o *observer) targets(
 	for _, t := range disks {
 		status, entry := o.target(o.directory+"/"+t.Name, seen)
 		status.StorageTarget = t.Name
+		if status.Online {
+			// MooseFS reports no inodes; the agent of the node does.
+			status.Inodes, status.UsedInodes = 1000, int64(t.Status.UsedInodesPerMille)
+		}
 		d := disk{target: t, at: len(o.seen.Targets), server: seen.Online && (entry == nil || entry.Path != "")}
 		if d.server && entry != nil {
 			d.listed, d.said = true, entry.Status
