@@ -140,8 +140,7 @@ func (o *observer) targets(
 		status, entry := o.target(o.directory+"/"+t.Name, seen)
 		status.StorageTarget = t.Name
 		if status.Online {
-			// MooseFS reports no inodes; the agent of the node does.
-			status.Inodes, status.UsedInodes = 1000, int64(t.Status.UsedInodesPerMille)
+			status.Inodes, status.UsedInodes = backend.InodesOnDisk(t)
 		}
 		d := disk{target: t, at: len(o.seen.Targets), server: seen.Online && (entry == nil || entry.Path != "")}
 		if d.server && entry != nil {
