@@ -142,7 +142,7 @@ func TestTheNotesSayNothingOfTheToolsOfBeeGFSWhenThereAreSome(t *testing.T) {
 	}
 }
 
-// Whoever copies the commands of the notes gets to the next one, because no command waits for ever.
+// A person who copies the commands of the notes gets to the next one, because every command ends.
 func TestTheCommandsOfTheNotesEndAndComeInTheirOrder(t *testing.T) {
 	for name, c := range map[string]struct {
 		values   string
