@@ -149,7 +149,7 @@ func TestTheCommandsOfTheNotesEndAndComeInTheirOrder(t *testing.T) {
 		commands []string
 	}{
 		"filesystems": {"", []string{
-			"rollout status deployment/", "label namespace default --overwrite pod-security.kubernetes.io/enforce=privileged", "label node NODE parallelfs.dev/agent=",
+			"rollout status deployment/", "label namespace parallelfs-system --overwrite pod-security.kubernetes.io/enforce=privileged", "label node NODE parallelfs.dev/agent=",
 			"rollout status daemonset/", "get nodeinventories", "scratch-metadata=", "scratch-metalogger=", "scratch-storage=", "scratch-client=",
 			"apply -f config/samples/filesystem.yaml", "wait filesystem scratch --for=condition=Ready", "apply -f config/samples/iozone-single.yaml",
 			"wait benchmarkrun iozone-sweep --for=condition=Succeeded", "get filesystem,benchmarkrun",
