@@ -44,7 +44,8 @@ func waitingPlan(t *v1alpha1.StorageTarget) *v1alpha1.TargetPlan {
 
 // takesOver is true for a target whose plan takes a disk over with its data from an owner that a person has named.
 func takesOver(t *v1alpha1.StorageTarget) bool {
-	return t.Status.Provisioned == nil && t.Spec.TakeOverFrom != nil && t.Status.FormerOwner != nil && *t.Spec.TakeOverFrom == *t.Status.FormerOwner
+	named, found := t.Spec.TakeOverFrom, t.Status.FormerOwner
+	return t.Status.Provisioned == nil && named != nil && found != nil && *named == *found
 }
 
 // approval is one decision about the disk of a target that waits for a person.
@@ -376,10 +377,11 @@ func approvable(targets []v1alpha1.StorageTarget, flags approveFlags) (chosen []
 		case flags.plan != "" && flags.plan != is.hash:
 			return nil, 0, fmt.Errorf("the plan of %s is %s now, and not %s. Look at it again. Nothing was changed", t.Name, is.hash, flags.plan)
 		case is.isLossy() && flags.yes && flags.plan == "":
-			return nil, 0, fmt.Errorf("%s has data that would be lost. With --yes, name the plan that you have read: --plan %s. Nothing was changed", t.Name, is.hash)
-		case !is.isBlank && flags.yes && flags.plan == "":
-			return nil, 0, fmt.Errorf("the plan of %s is not about a blank disk. With --yes, name the plan that you have read: --plan %s. Nothing was changed",
+			return nil, 0, fmt.Errorf("%s has data that would be lost. With --yes, name the plan that you have read: --plan %s. Nothing was changed",
 				t.Name, is.hash)
+		case !is.isBlank && flags.yes && flags.plan == "":
+			return nil, 0, fmt.Errorf("the plan of %s is not about a blank disk. With --yes, name the plan that you have read: --plan %s. "+
+				"Nothing was changed", t.Name, is.hash)
 		}
 		if is.isLossy() {
 			lossy++
@@ -412,7 +414,8 @@ func (c connection) approveOne(cmd *cobra.Command, shown *approval, dry bool) er
 			return fmt.Errorf("read the StorageTarget %s again: %w", name, err)
 		}
 		is := approvalOf(fresh)
-		if fresh.UID != shown.target.UID || is == nil || is.hash != shown.hash || is.annotation != shown.annotation || !slices.Equal(is.loses, shown.loses) {
+		if fresh.UID != shown.target.UID || is == nil || is.hash != shown.hash || is.annotation != shown.annotation ||
+			!slices.Equal(is.loses, shown.loses) {
 			return fmt.Errorf("%s: its plan has changed since it was shown, so it was not approved; look at it again", name)
 		}
 		t = fresh
@@ -465,9 +468,9 @@ func (a *app) targetReplaceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replace FILESYSTEM TARGET [--withdraw]",
 		Short: "Ask for the plan that puts another disk in the place of a lost one of a BeeGFS buddy group",
-		Long: `replace is for a dead disk of a mirrored pool of a BeeGFS. It asks the operator for a plan, and changes nothing on a disk: another disk
-of the same node gets the number of the lost one, and BeeGFS copies everything to it. Pull the dead disk, and put in an empty one. Then
-"target plan" shows the plan, and "target approve" approves it.
+		Long: `replace is for a dead disk of a mirrored pool of a BeeGFS. It asks the operator for a plan, and changes nothing on a disk. By the
+plan, another disk of the same node gets the number of the lost one, and BeeGFS copies everything to it. Pull the dead disk, and put in
+an empty one. Then "target plan" shows the plan, and "target approve" approves it.
 
 --withdraw takes the word back before the approval; the new disk then becomes one more target.`,
 		Example: `  kubectl pfs target replace scratch scratch-ssd-oss2-0f1e2d3c

@@ -198,7 +198,8 @@ var planHash = "sha256:" + strings.Repeat("0a", 32)
 // act brings a disk to the state in its StorageTarget, and returns the agent's part of the status.
 func (w *world) act(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTargetStatus {
 	status := v1alpha1.StorageTargetStatus{
-		ObservedGeneration: t.Generation, KernelName: "sdx", Provisioned: t.Status.Provisioned, Record: t.Status.Record, FormerOwner: t.Status.FormerOwner,
+		ObservedGeneration: t.Generation, KernelName: "sdx", Provisioned: t.Status.Provisioned, Record: t.Status.Record,
+		FormerOwner: t.Status.FormerOwner,
 	}
 	say := func(kind string, value metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{Type: kind, Status: value, Reason: reason, Message: message})

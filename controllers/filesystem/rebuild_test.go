@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -349,8 +350,10 @@ func TestAFileSystemOfAnotherNamespaceTakesOverTheDisksOfADeletedOneWhenTheirPla
 	plans := map[*fakeDisk]string{}
 	for _, d := range all {
 		target := w.target(d)
-		w.Expect(of(target, v1alpha1.ConditionReady)).To(HaveField("Reason", v1alpha1.ReasonAwaitingApproval), "%s", of(target, v1alpha1.ConditionReady).Message)
-		w.Expect(target.Status.Plan.Steps[0]).To(ContainSubstring("StorageTarget %s of MooseFS FileSystem %s/scratch on node %s of cluster %s", earlier[d], old, d.node, cluster))
+		ready := of(target, v1alpha1.ConditionReady)
+		w.Expect(ready).To(HaveField("Reason", v1alpha1.ReasonAwaitingApproval), "%s", ready.Message)
+		w.Expect(target.Status.Plan.Steps[0]).To(ContainSubstring("StorageTarget %s of MooseFS FileSystem %s/scratch on node %s of cluster %s",
+			earlier[d], old, d.node, cluster))
 		w.Expect(target.Status.Plan.Destroys).To(BeEmpty())
 		plans[d] = target.Status.Plan.Hash
 		w.person(target, func(t *v1alpha1.StorageTarget) { t.Spec.ApprovedPlan = planHash })
@@ -363,6 +366,7 @@ func TestAFileSystemOfAnotherNamespaceTakesOverTheDisksOfADeletedOneWhenTheirPla
 	}
 	w.settle()
 	w.Expect(w.ready()).To(HaveField("Status", metav1.ConditionTrue), "%s", w.ready().Message)
+	had["metadata"] = strings.Replace(had["metadata"], "/"+old+".", "/"+w.namespace+".", 1)
 	w.Expect(w.numbers()).To(Equal(had))
 	w.Expect(w.formats()).To(Equal(formats))
 	w.Expect(w.masterMayInitialize()).To(BeFalse())
