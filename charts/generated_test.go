@@ -142,6 +142,43 @@ func TestTheNotesSayNothingOfTheToolsOfBeeGFSWhenThereAreSome(t *testing.T) {
 	}
 }
 
+// A person who copies the commands of the notes gets to the next one, because every command ends.
+func TestTheCommandsOfTheNotesEndAndComeInTheirOrder(t *testing.T) {
+	for name, c := range map[string]struct {
+		values   string
+		commands []string
+	}{
+		"filesystems": {"", []string{
+			"rollout status deployment/", "label namespace parallelfs-system --overwrite pod-security.kubernetes.io/enforce=privileged", "label node NODE parallelfs.dev/agent=",
+			"rollout status daemonset/", "get nodeinventories", "scratch-metadata=", "scratch-metalogger=", "scratch-storage=", "scratch-client=",
+			"apply -f config/samples/filesystem.yaml", "wait filesystem scratch --for=condition=Ready", "apply -f config/samples/iozone-single.yaml",
+			"wait benchmarkrun iozone-sweep --for=condition=Succeeded", "get filesystem,benchmarkrun",
+		}},
+		"volumes": {"fileSystems: {enabled: false}", []string{
+			"rollout status deployment/", "apply -f config/samples/fio-volume.yaml", "wait benchmarkrun volume --for=condition=Succeeded", "get benchmarkrun volume",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			out, err := helm(t, c.values, "install", release, chart, registry, "--dry-run=client")
+			g.Expect(err).NotTo(HaveOccurred(), out)
+			_, notes, _ := strings.Cut(out, "NOTES:")
+			var commands []string
+			for line := range strings.Lines(notes) {
+				if strings.HasPrefix(line, "     kubectl ") {
+					commands = append(commands, line)
+				}
+			}
+			var wanted []any
+			for _, command := range c.commands {
+				wanted = append(wanted, ContainSubstring(command))
+			}
+			g.Expect(commands).To(HaveExactElements(wanted...))
+			g.Expect(notes).NotTo(MatchRegexp(`kubectl .* (-w|--watch)\b`))
+		})
+	}
+}
+
 func TestTheNotesSayWhatIsMissing(t *testing.T) {
 	for name, c := range map[string]struct{ values, says string }{
 		"how to go on":                          {"", "kubectl apply -f config/samples/filesystem.yaml"},

@@ -445,6 +445,8 @@ const (
 	// its node with the same number. With the value "plan", the message of its condition Online names the disk and the hash of the plan. With
 	// that hash as the value, the plan is carried out.
 	AnnotationReplaceDisk = "parallelfs.dev/replace-disk"
+	// ReplacePlan is the value of AnnotationReplaceDisk that asks for a plan.
+	ReplacePlan = "plan"
 
 	// AnnotationGiveUp on a StorageTarget, with the name of its node as the value, removes a deleted target although the node can't release
 	// it: the data on the disk stays there. On a FileSystemNode, it states that the node never comes back: the filesystem continues without

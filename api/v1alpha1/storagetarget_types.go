@@ -249,6 +249,13 @@ type StorageTargetStatus struct {
 	// +kubebuilder:validation:MaxLength=32
 	Capacity string `json:"capacity,omitempty"`
 
+	// usedInodesPerMille is the used part of the inodes of the mounted filesystem in thousandths, rounded down. It is absent if nothing is
+	// used, or if that filesystem has no limit of inodes.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	UsedInodesPerMille int32 `json:"usedInodesPerMille,omitempty"`
+
 	// queue is the block queue as the kernel shows it.
 	// +optional
 	Queue *QueueStatus `json:"queue,omitempty"`

@@ -131,7 +131,7 @@ func wordOf(all []metav1.Condition, kind, annotation string) string {
 	if c == nil {
 		return ""
 	}
-	found := regexp.MustCompile(regexp.QuoteMeta(annotation) + `=([0-9a-f]+)`).FindStringSubmatch(c.Message)
+	found := regexp.MustCompile(regexp.QuoteMeta(annotation) + `=((?:sha256:)?[0-9a-f]+)`).FindStringSubmatch(c.Message)
 	if found == nil {
 		return ""
 	}

@@ -257,7 +257,13 @@ func waitingTargets(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget) [
 			out = append(out, errand{
 				fmt.Sprintf("Target %s is on a disk with another identity: %s, serial number %q. Check that it is the same disk, and not a copy.",
 					t.Name, is.Device.ID, is.Device.Serial),
-				fmt.Sprintf("kubectl -n %s annotate --overwrite storagetarget %s %s=%s", t.Namespace, t.Name, v1alpha1.AnnotationAcceptDevice, is.Hash),
+				fmt.Sprintf("kubectl pfs -n %s target approve %s %s", fs.Namespace, fs.Name, t.Name),
+			})
+		}
+		if is := approvalOf(t); is != nil && is.annotation == v1alpha1.AnnotationReplaceDisk {
+			out = append(out, errand{
+				fmt.Sprintf("Another disk can replace the lost one of target %s.", t.Name),
+				fmt.Sprintf("kubectl pfs -n %s target approve %s %s", fs.Namespace, fs.Name, t.Name),
 			})
 		}
 		is := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionSafeToRemove)

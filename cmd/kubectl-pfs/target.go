@@ -22,12 +22,12 @@ import (
 
 func (a *app) targetCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "target", Short: "Disks of a FileSystem: plan, approve, remove",
+		Use: "target", Short: "Disks of a FileSystem: plan, approve, replace, remove",
 		Long: `A disk of a FileSystem is a StorageTarget. Before its disk is formatted, the agent of the node writes a plan: the commands, and all
 that they destroy. A person approves exactly this plan.`,
 		RunE: groupOnly, Args: cobra.ArbitraryArgs,
 	}
-	cmd.AddCommand(a.targetPlanCommand(), a.targetApproveCommand(), a.targetRemoveCommand())
+	cmd.AddCommand(a.targetPlanCommand(), a.targetApproveCommand(), a.targetReplaceCommand(), a.targetRemoveCommand())
 	return cmd
 }
 
@@ -35,11 +35,72 @@ that they destroy. A person approves exactly this plan.`,
 func waitingPlan(t *v1alpha1.StorageTarget) *v1alpha1.TargetPlan {
 	is, plan := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady), t.Status.Plan
 	if is == nil || plan == nil || plan.Hash == "" || len(plan.Refusals) > 0 || t.DeletionTimestamp != nil ||
-		t.Spec.FormatPolicy != v1alpha1.FormatApproved ||
+		t.Spec.FormatPolicy != v1alpha1.FormatApproved && !takesOver(t) ||
 		is.Reason != v1alpha1.ReasonAwaitingApproval && is.Reason != v1alpha1.ReasonApprovalRefused {
 		return nil
 	}
 	return plan
+}
+
+// takesOver is true for a target whose plan takes a disk over with its data from an owner that a person has named.
+func takesOver(t *v1alpha1.StorageTarget) bool {
+	named, found := t.Spec.TakeOverFrom, t.Status.FormerOwner
+	return t.Status.Provisioned == nil && named != nil && found != nil && *named == *found
+}
+
+// approval is one decision about the disk of a target that waits for a person.
+type approval struct {
+	target *v1alpha1.StorageTarget
+	hash   string
+	// annotation takes the hash; empty for a plan that spec.approvedPlan approves.
+	annotation string
+	// loses lists what is lost, and does the steps.
+	loses, does []string
+	// keeps describes the result when nothing on the disk is destroyed.
+	keeps string
+	// asks is the question to the person, and isBlank is true for the format of a blank disk, which needs no name.
+	asks    string
+	isBlank bool
+}
+
+// isLossy is true for an approval that destroys data on a disk.
+func (a *approval) isLossy() bool { return a.annotation == "" && len(a.loses) > 0 }
+
+// approvalOf returns the decision that waits for a person; nil if none does.
+func approvalOf(t *v1alpha1.StorageTarget) *approval {
+	if plan := waitingPlan(t); plan != nil {
+		out := &approval{target: t, hash: plan.Hash, loses: plan.Destroys, does: plan.Steps}
+		switch {
+		case takesOver(t):
+			out.keeps, out.asks = "the disk is taken over with all of its data", "Take over the disk of "+t.Name+" with its data?"
+		case len(plan.Destroys) == 0:
+			out.keeps, out.isBlank = "the disk is blank", true
+		}
+		return out
+	}
+	hash := wordOf(t.Status.Conditions, v1alpha1.ConditionOnline, v1alpha1.AnnotationReplaceDisk)
+	if hash != "" && isReplaced(t) && t.Annotations[v1alpha1.AnnotationReplaceDisk] != hash {
+		does, _, _ := strings.Cut(messageOf(t.Status.Conditions, v1alpha1.ConditionOnline), ". Approve: ")
+		return &approval{
+			target: t, hash: hash, annotation: v1alpha1.AnnotationReplaceDisk, does: []string{does},
+			loses: []string{"the lost disk: its number goes to another disk, and it is never used again, even if it comes back"},
+			asks:  "Replace the disk of " + t.Name + "?",
+		}
+	}
+	if is := t.Status.NewDevice; is != nil && t.Annotations[v1alpha1.AnnotationAcceptDevice] != is.Hash {
+		return &approval{
+			target: t, hash: is.Hash, annotation: v1alpha1.AnnotationAcceptDevice,
+			does: []string{fmt.Sprintf("accept %s, %s, serial number %s, as the disk of this target from now on", is.Device.ID,
+				bytesText(is.Device.SizeBytes), cmp.Or(is.Device.Serial, "none"))},
+			keeps: "the UUID and the marker on the disk agree", asks: "Is it the same disk of " + t.Name + ", and not a copy?",
+		}
+	}
+	return nil
+}
+
+// isReplaced is true for a target whose lost disk a person has asked to replace.
+func isReplaced(t *v1alpha1.StorageTarget) bool {
+	return t.Annotations[v1alpha1.AnnotationReplaceDisk] != ""
 }
 
 // choice selects the targets of a command.
@@ -83,23 +144,24 @@ func (c connection) targetsOf(cmd *cobra.Command, fileSystem string, which choic
 }
 
 // planText describes the changes to a disk, and all that is lost.
-func planText(t *v1alpha1.StorageTarget, plan *v1alpha1.TargetPlan, steps bool) string {
+func planText(is *approval, steps bool) string {
 	var out strings.Builder
+	t := is.target
 	d := t.Spec.Device
 	out.WriteString(wrapped("", "    ", fmt.Sprintf("%s: %s on node %s, %s, serial number %s, now %s", t.Name, d.ID, t.Spec.Node,
 		bytesText(d.SizeBytes), cmp.Or(d.Serial, "none"), cmp.Or(t.Status.KernelName, "?"))))
-	if len(plan.Destroys) == 0 {
-		out.WriteString("  loses    nothing: the disk is blank\n")
+	if len(is.loses) == 0 {
+		out.WriteString(wrapped("  loses    ", "           ", "nothing: "+is.keeps))
 	}
-	for _, lost := range plan.Destroys {
+	for _, lost := range is.loses {
 		out.WriteString(wrapped("  LOSES    ", "           ", lost))
 	}
-	if steps {
-		for _, step := range plan.Steps {
+	if steps || is.annotation != "" {
+		for _, step := range is.does {
 			out.WriteString(wrapped("  does     ", "           ", step))
 		}
 	}
-	out.WriteString("  plan     " + printable(plan.Hash) + "\n")
+	out.WriteString("  plan     " + printable(is.hash) + "\n")
 	return out.String()
 }
 
@@ -119,7 +181,8 @@ func (a *app) targetPlanCommand() *cobra.Command {
 		Use:   "plan FILESYSTEM [TARGET…]",
 		Short: "Show what would be done to each disk that waits for an approval",
 		Long: `plan prints, for each disk that waits, what is lost, the commands, and the hash of the plan. It changes nothing. Disks that
-can't be approved are listed with the reason.`,
+can't be approved are listed with the reason. It also shows disks that are taken over from another FileSystem, replacements of lost
+disks ("target replace"), and disks whose identity has changed.`,
 		Example: `  kubectl pfs target plan archive
   kubectl pfs target plan archive -l parallelfs.dev/node=oss3`,
 		Args: atLeastFileSystem,
@@ -152,19 +215,25 @@ func atLeastFileSystem(_ *cobra.Command, args []string) error {
 // plansText shows the plans of all targets that wait, and why others can't be approved.
 func plansText(namespace, fileSystem string, targets []v1alpha1.StorageTarget) string {
 	var out strings.Builder
-	blank, lossy, refused := 0, 0, 0
+	blank, lossy, others, refused := 0, 0, 0, 0
 	for i := range targets {
 		t := &targets[i]
-		if plan := waitingPlan(t); plan != nil {
-			out.WriteString(planText(t, plan, true))
-			if len(plan.Destroys) > 0 {
-				lossy++
-			} else {
-				blank++
-			}
-		} else if t.Status.Plan != nil && t.Status.Provisioned == nil {
+		is := approvalOf(t)
+		switch {
+		case is != nil && is.isBlank:
+			blank++
+		case is != nil && is.isLossy():
+			lossy++
+		case is != nil:
+			others++
+		case t.Status.Plan != nil && t.Status.Provisioned == nil:
 			refused++
 			out.WriteString(wrapped("", "    ", t.Name+" can't be approved: "+saying(t.Status.Conditions, v1alpha1.ConditionReady)))
+		case isReplaced(t):
+			out.WriteString(wrapped("", "    ", t.Name+" has no plan to approve: "+saying(t.Status.Conditions, v1alpha1.ConditionOnline)))
+		}
+		if is != nil {
+			out.WriteString(planText(is, true))
 		}
 	}
 	fmt.Fprintf(&out, "Disks that wait for an approval: %d blank, %d with data. Disks that can't be approved: %d.\n", blank, lossy, refused)
@@ -174,6 +243,9 @@ func plansText(namespace, fileSystem string, targets []v1alpha1.StorageTarget) s
 	}
 	if lossy > 0 {
 		out.WriteString("To approve one whose data is lost then: " + approve + " TARGET\n")
+	}
+	if others > 0 {
+		fmt.Fprintf(&out, "Disks to take over, to replace or to accept: %d. To approve one: %s TARGET\n", others, approve)
 	}
 	return out.String()
 }
@@ -189,11 +261,15 @@ func (a *app) targetApproveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve FILESYSTEM (TARGET… | --all-blank | -l SELECTOR)",
 		Short: "Approve the plans of disks, after showing what is lost",
-		Long: `approve shows the plan of each disk, asks, and then approves exactly the plans that it has shown (spec.approvedPlan). If a plan
-changes meanwhile, it is not approved, and the command says so. The agent looks at each disk once more before it writes.
+		Long: `approve shows the plan of each disk, asks, and then approves exactly the plans that it has shown. If a plan changes meanwhile, it
+is not approved, and the command says so. The agent looks at each disk once more before it writes.
 
 --all-blank and --selector approve blank disks only. A disk with data must be named, and what is on it is lost: a wiped disk can't be
-restored. --yes does not ask. For a disk with data, --yes needs --plan with the hash that "target plan" has printed.`,
+restored. A disk to take over, a replacement of a lost disk, and a changed identity must be named as well. --yes does not ask. Except
+for a blank disk, --yes needs --plan with the hash that "target plan" has printed.
+
+The approval is spec.approvedPlan, or for a lost disk and for a changed identity the annotation
+` + v1alpha1.AnnotationReplaceDisk + ` or ` + v1alpha1.AnnotationAcceptDevice + `.`,
 		Example: `  kubectl pfs target approve archive --all-blank --dry-run
   kubectl pfs target approve archive --all-blank
   kubectl pfs target approve archive -l parallelfs.dev/node=oss3 --yes
@@ -241,14 +317,11 @@ func (a *app) approve(cmd *cobra.Command, fileSystem string, flags approveFlags)
 	if len(chosen) == 0 {
 		return errors.New("no plan of these disks waits for an approval that this command may give; see kubectl pfs target plan. Nothing was changed")
 	}
-	for i := range chosen {
-		cmd.PrintErr(planText(&chosen[i], chosen[i].Status.Plan, false))
-	}
-	word, question := "yes", fmt.Sprintf("Format these %d disks, which are blank?", len(chosen))
-	if lossy > 0 {
-		word, question = "destroy", fmt.Sprintf("Format these %d disks? What %d of them hold is LOST, and can't be restored.", len(chosen), lossy)
+	for _, one := range chosen {
+		cmd.PrintErr(planText(one, false))
 	}
 	if !flags.yes && !flags.dry {
+		question, word := questionAbout(chosen, lossy)
 		cmd.PrintErrf("%s Type %q: ", question, word)
 		answer, _ := bufio.NewReader(a.stdin).ReadString('\n') // a missing answer is not an approval
 		if strings.TrimSpace(answer) != word {
@@ -256,8 +329,8 @@ func (a *app) approve(cmd *cobra.Command, fileSystem string, flags approveFlags)
 		}
 	}
 	failed := 0
-	for i := range chosen {
-		if err := c.approvePlan(cmd, &chosen[i], flags.dry); err != nil {
+	for _, one := range chosen {
+		if err := c.approveOne(cmd, one, flags.dry); err != nil {
 			failed++
 			cmd.PrintErrln(err)
 		}
@@ -268,53 +341,94 @@ func (a *app) approve(cmd *cobra.Command, fileSystem string, flags approveFlags)
 	return nil
 }
 
-// approvable returns the targets whose shown plan may be approved, and how many of these plans destroy data.
-func approvable(targets []v1alpha1.StorageTarget, flags approveFlags) (chosen []v1alpha1.StorageTarget, lossy int, err error) {
+// questionAbout returns the question about approvals, and the word that answers it with yes.
+func questionAbout(chosen []*approval, lossy int) (question, word string) {
+	var asks []string
+	formats := 0
+	for _, one := range chosen {
+		if one.asks != "" {
+			asks = append(asks, one.asks)
+		} else {
+			formats++
+		}
+	}
+	word = "yes"
+	switch {
+	case lossy > 0:
+		word = "destroy"
+		asks = append(asks, fmt.Sprintf("Format these %d disks? What %d of them hold is LOST, and can't be restored.", formats, lossy))
+	case formats > 0:
+		asks = append(asks, fmt.Sprintf("Format these %d disks, which are blank?", formats))
+	}
+	return strings.Join(asks, " "), word
+}
+
+// approvable returns the approvals that may be given, and how many of these plans destroy data.
+func approvable(targets []v1alpha1.StorageTarget, flags approveFlags) (chosen []*approval, lossy int, err error) {
 	named := len(flags.which.names) > 0
 	for i := range targets {
 		t := &targets[i]
-		plan := waitingPlan(t)
+		is := approvalOf(t)
 		switch {
-		case plan == nil && named:
-			return nil, 0, fmt.Errorf("no plan of %s waits for an approval (%s). Nothing was changed", t.Name,
-				cmp.Or(saying(t.Status.Conditions, v1alpha1.ConditionReady), "its agent has not looked at the disk yet"))
-		case plan == nil || len(plan.Destroys) > 0 && !named:
+		case is == nil && named:
+			return nil, 0, fmt.Errorf("no plan of %s waits for an approval (%s). Nothing was changed", t.Name, whyNoPlan(t))
+		case is == nil || !is.isBlank && !named:
 			continue
-		case flags.plan != "" && flags.plan != plan.Hash:
-			return nil, 0, fmt.Errorf("the plan of %s is %s now, and not %s. Look at it again. Nothing was changed", t.Name, plan.Hash, flags.plan)
-		case len(plan.Destroys) > 0 && flags.yes && flags.plan == "":
-			return nil, 0, fmt.Errorf("%s has data that would be lost. With --yes, name the plan that you have read: --plan %s. Nothing was changed", t.Name, plan.Hash)
+		case flags.plan != "" && flags.plan != is.hash:
+			return nil, 0, fmt.Errorf("the plan of %s is %s now, and not %s. Look at it again. Nothing was changed", t.Name, is.hash, flags.plan)
+		case is.isLossy() && flags.yes && flags.plan == "":
+			return nil, 0, fmt.Errorf("%s has data that would be lost. With --yes, name the plan that you have read: --plan %s. Nothing was changed",
+				t.Name, is.hash)
+		case !is.isBlank && flags.yes && flags.plan == "":
+			return nil, 0, fmt.Errorf("the plan of %s is not about a blank disk. With --yes, name the plan that you have read: --plan %s. "+
+				"Nothing was changed", t.Name, is.hash)
 		}
-		if len(plan.Destroys) > 0 {
+		if is.isLossy() {
 			lossy++
 		}
-		chosen = append(chosen, *t)
+		chosen = append(chosen, is)
 	}
 	return chosen, lossy, nil
 }
 
-// approvePlan approves the plan of a target as it was shown. The API server refuses the patch of an object that has changed since it was
-// read. If only another part of it has changed, such as a time, the same plan is approved at the new version.
-func (c connection) approvePlan(cmd *cobra.Command, shown *v1alpha1.StorageTarget, dry bool) error {
-	hash := shown.Status.Plan.Hash
-	t := shown.DeepCopy()
+// whyNoPlan returns the reason why no plan of a target can be approved.
+func whyNoPlan(t *v1alpha1.StorageTarget) string {
+	if isReplaced(t) {
+		return cmp.Or(saying(t.Status.Conditions, v1alpha1.ConditionOnline), "the operator has not answered yet")
+	}
+	return cmp.Or(saying(t.Status.Conditions, v1alpha1.ConditionReady), "its agent has not looked at the disk yet")
+}
+
+// approveOne approves a plan as it was shown. The API server refuses the patch of an object that has changed since it was read. If only
+// another part of it has changed, such as a time, the same plan is approved at the new version.
+func (c connection) approveOne(cmd *cobra.Command, shown *approval, dry bool) error {
+	t, name := shown.target.DeepCopy(), shown.target.Name
 	const attempts = 5
 	for range attempts {
-		err := c.setSpec(cmd, t, map[string]any{"approvedPlan": hash}, dry)
+		err := c.giveApproval(cmd, t, shown, dry)
 		if !apierrors.IsConflict(err) {
 			return err
 		}
 		fresh := &v1alpha1.StorageTarget{}
-		if err := c.Get(cmd.Context(), client.ObjectKeyFromObject(shown), fresh); err != nil {
-			return fmt.Errorf("read the StorageTarget %s again: %w", shown.Name, err)
+		if err := c.Get(cmd.Context(), client.ObjectKeyFromObject(t), fresh); err != nil {
+			return fmt.Errorf("read the StorageTarget %s again: %w", name, err)
 		}
-		plan := waitingPlan(fresh)
-		if fresh.UID != shown.UID || plan == nil || plan.Hash != hash || !slices.Equal(plan.Destroys, shown.Status.Plan.Destroys) {
-			return fmt.Errorf("%s: its plan has changed since it was shown, so it was not approved; look at it again", shown.Name)
+		is := approvalOf(fresh)
+		if fresh.UID != shown.target.UID || is == nil || is.hash != shown.hash || is.annotation != shown.annotation ||
+			!slices.Equal(is.loses, shown.loses) {
+			return fmt.Errorf("%s: its plan has changed since it was shown, so it was not approved; look at it again", name)
 		}
 		t = fresh
 	}
-	return fmt.Errorf("%s: the object changes all the time, so its plan was not approved; try again", shown.Name)
+	return fmt.Errorf("%s: the object changes all the time, so its plan was not approved; try again", name)
+}
+
+// giveApproval writes an approval to an object that must not have changed since it was read.
+func (c connection) giveApproval(cmd *cobra.Command, t *v1alpha1.StorageTarget, is *approval, dry bool) error {
+	if is.annotation != "" {
+		return c.sayOfExactly(cmd, t, "StorageTarget", words{is.annotation: &is.hash}, dry)
+	}
+	return c.setSpec(cmd, t, map[string]any{"approvedPlan": is.hash}, dry)
 }
 
 // setSpec sets fields of the spec of an object that must not have changed since it was read. With dry it prints the patch instead.
@@ -347,6 +461,46 @@ func kindOf(object client.Object) string {
 		return "StorageTarget"
 	}
 	return "FileSystem"
+}
+
+func (a *app) targetReplaceCommand() *cobra.Command {
+	dry, back := false, false
+	cmd := &cobra.Command{
+		Use:   "replace FILESYSTEM TARGET [--withdraw]",
+		Short: "Ask for the plan that puts another disk in the place of a lost one of a BeeGFS buddy group",
+		Long: `replace is for a dead disk of a mirrored pool of a BeeGFS. It asks the operator for a plan, and changes nothing on a disk. By the
+plan, another disk of the same node gets the number of the lost one, and BeeGFS copies everything to it. Pull the dead disk, and put in
+an empty one. Then "target plan" shows the plan, and "target approve" approves it.
+
+--withdraw takes the word back before the approval; the new disk then becomes one more target.`,
+		Example: `  kubectl pfs target replace scratch scratch-ssd-oss2-0f1e2d3c
+  kubectl pfs target plan scratch scratch-ssd-oss2-0f1e2d3c
+  kubectl pfs target approve scratch scratch-ssd-oss2-0f1e2d3c`,
+		Args: exactly("FILESYSTEM", "TARGET"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect(a.cluster)
+			if err != nil {
+				return err
+			}
+			targets, err := c.targetsOf(cmd, args[0], choice{names: args[1:]})
+			if err != nil {
+				return err
+			}
+			word := v1alpha1.ReplacePlan
+			said := words{v1alpha1.AnnotationReplaceDisk: &word}
+			if back {
+				said[v1alpha1.AnnotationReplaceDisk] = nil
+			}
+			err = c.sayOfExactly(cmd, &targets[0], "StorageTarget", said, dry)
+			if apierrors.IsConflict(err) {
+				return fmt.Errorf("the StorageTarget %s has changed since it was read, and was not patched: run the command again", targets[0].Name)
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&back, "withdraw", false, "take the word back")
+	dryRun(cmd, &dry)
+	return cmd
 }
 
 func (a *app) targetRemoveCommand() *cobra.Command {

@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -26,6 +27,96 @@ func approvals(t *testing.T, c client.Client) map[string]string {
 		}
 	}
 	return out
+}
+
+// replaceable is the StorageTarget of a lost disk of a buddy group for which a person has asked for another disk.
+func replaceable(name string, message string) *v1alpha1.StorageTarget {
+	t := diskOf(name, "oss2", is(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonTargetMissing, "no disk has this name"),
+		is(v1alpha1.ConditionOnline, metav1.ConditionFalse, v1alpha1.ReasonNotServing, "the filesystem does not list it as taking part: "+message))
+	t.Annotations = map[string]string{v1alpha1.AnnotationReplaceDisk: v1alpha1.ReplacePlan}
+	return t
+}
+
+// otherApprovals returns a lost disk with a plan, one without, a disk of another owner, and one whose identity has changed.
+func otherApprovals() []client.Object {
+	taken := planned("taken", "oss5", hashOf("2"))
+	taken.Status.FormerOwner = &v1alpha1.FormerTarget{Owner: v1alpha1.FormerOwner{Cluster: "c2", Namespace: "lab", FileSystem: "old", Node: "oss9"}, UUID: "u1"}
+	taken.Status.Plan.Steps = []string{"take over, with all data on it, StorageTarget lab/old-1"}
+	taken.Spec.TakeOverFrom, taken.Spec.FormatPolicy = taken.Status.FormerOwner.DeepCopy(), v1alpha1.FormatNever
+	renamed := serving("renamed", "oss7")
+	renamed.Status.NewDevice = &v1alpha1.NewDevice{Hash: hashOf("3"), Device: v1alpha1.DeviceIdentity{ID: "wwn-0xnew", Serial: "S-new", SizeBytes: 4e12}}
+	return []client.Object{
+		scratchOf(), taken, renamed,
+		replaceable("lost", "disk scratch-spare can replace the lost one as target 4, and BeeGFS copies all of target 1 to it. "+
+			"Approve: kubectl -n storage annotate --overwrite storagetarget lost parallelfs.dev/replace-disk="+hashOf("1")),
+		replaceable("unplanned", "add an empty disk of node oss2 to pool ssd"),
+	}
+}
+
+// annotated returns the value of an annotation of every target that has it.
+func annotated(t *testing.T, c client.Client, annotation string) map[string]string {
+	t.Helper()
+	var all v1alpha1.StorageTargetList
+	NewWithT(t).Expect(c.List(t.Context(), &all)).To(Succeed())
+	out := map[string]string{}
+	for _, target := range all.Items {
+		if value := target.Annotations[annotation]; value != "" {
+			out[target.Name] = value
+		}
+	}
+	return out
+}
+
+func TestPlansOfLostTakenAndRenamedDisksAreShown(t *testing.T) {
+	got := on(t, otherApprovals())("target", "plan", "scratch")
+	NewWithT(t).Expect(got.code).To(Equal(exitGood), got.stderr)
+	golden(t, "target-plan-others.txt", got.stdout)
+}
+
+func TestPlansOfLostTakenAndRenamedDisksAreApprovedByName(t *testing.T) {
+	const plan = v1alpha1.ReplacePlan
+	for name, one := range map[string]struct {
+		args            []string
+		answer          string
+		code            int
+		says            string
+		lost, taken, id string
+	}{
+		"a lost disk":                       {[]string{"lost"}, "yes\n", 0, `Replace the disk of lost? Type "yes"`, hashOf("1"), "", ""},
+		"a lost disk, and no":               {[]string{"lost"}, "no\n", 1, "LOSES    the lost disk", plan, "", ""},
+		"a lost disk, dry run":              {[]string{"lost", "--dry-run"}, "", 0, "Nothing was changed", plan, "", ""},
+		"a lost disk and --yes":             {[]string{"lost", "--yes"}, "", 1, "--plan " + hashOf("1"), plan, "", ""},
+		"a lost disk and its hash":          {[]string{"lost", "--yes", "--plan", hashOf("1")}, "", 0, "copies all of target 1", hashOf("1"), "", ""},
+		"a lost disk and another hash":      {[]string{"lost", "--yes", "--plan", hashOf("9")}, "", 1, "Look at it again", plan, "", ""},
+		"a lost disk without a plan":        {[]string{"unplanned"}, "yes\n", 1, "add an empty disk of node oss2", plan, "", ""},
+		"a disk of another owner":           {[]string{"taken"}, "yes\n", 0, "Take over the disk of taken with its data?", plan, hashOf("2"), ""},
+		"a disk of another owner and --yes": {[]string{"taken", "--yes"}, "", 1, "--plan " + hashOf("2"), plan, "", ""},
+		"another identity":                  {[]string{"renamed"}, "yes\n", 0, "Is it the same disk of renamed, and not a copy?", plan, "", hashOf("3")},
+		"all blank ones":                    {[]string{"--all-blank", "--yes"}, "", 1, "no plan of these disks waits", plan, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c, pfs := clusterThat(t, otherApprovals(), interceptor.Funcs{}, one.answer)
+			got := pfs(append([]string{"target", "approve", "scratch"}, one.args...)...)
+			g.Expect(got.code).To(Equal(one.code), got.stderr)
+			g.Expect(got.stderr).To(ContainSubstring(one.says))
+			g.Expect(annotated(t, c, v1alpha1.AnnotationReplaceDisk)).To(Equal(map[string]string{"lost": one.lost, "unplanned": plan}))
+			g.Expect(annotated(t, c, v1alpha1.AnnotationAcceptDevice)["renamed"]).To(Equal(one.id))
+			g.Expect(approvals(t, c)["taken"]).To(Equal(one.taken))
+		})
+	}
+}
+
+func TestThePlanOfAReplacementIsAskedForAndTakenBack(t *testing.T) {
+	g := NewWithT(t)
+	c, pfs := cluster(t, []client.Object{scratchOf(), serving("well", "oss2")})
+	word := func() string { return annotated(t, c, v1alpha1.AnnotationReplaceDisk)["well"] }
+	g.Expect(pfs("target", "replace", "scratch", "well", "--dry-run").code).To(Equal(exitGood))
+	g.Expect(word()).To(BeEmpty())
+	g.Expect(pfs("target", "replace", "scratch", "well").code).To(Equal(exitGood))
+	g.Expect(word()).To(Equal(v1alpha1.ReplacePlan))
+	g.Expect(pfs("target", "replace", "scratch", "well", "--withdraw").code).To(Equal(exitGood))
+	g.Expect(word()).To(BeEmpty())
 }
 
 // waitingDisks returns two blank disks, one with data, one that is refused, and one of another FileSystem.

@@ -29,6 +29,7 @@ import (
 	"parallelfs.dev/operator/internal/node/agent"
 	"parallelfs.dev/operator/internal/node/record"
 	"parallelfs.dev/operator/internal/node/spec"
+	"parallelfs.dev/operator/internal/plan"
 )
 
 // fakeDisk is a disk of a node: its content, and what was done to it.
@@ -196,7 +197,10 @@ var planHash = "sha256:" + strings.Repeat("0a", 32)
 
 // act brings a disk to the state in its StorageTarget, and returns the agent's part of the status.
 func (w *world) act(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTargetStatus {
-	status := v1alpha1.StorageTargetStatus{ObservedGeneration: t.Generation, KernelName: "sdx", Provisioned: t.Status.Provisioned, Record: t.Status.Record}
+	status := v1alpha1.StorageTargetStatus{
+		ObservedGeneration: t.Generation, KernelName: "sdx", Provisioned: t.Status.Provisioned, Record: t.Status.Record,
+		FormerOwner: t.Status.FormerOwner,
+	}
 	say := func(kind string, value metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{Type: kind, Status: value, Reason: reason, Message: message})
 	}
@@ -234,6 +238,8 @@ func (w *world) act(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTarg
 	case status.Provisioned == nil && t.Spec.Conflict != "":
 		refuse(v1alpha1.ReasonDeviceConflict, t.Spec.Conflict)
 		return status
+	case status.Provisioned == nil && d.target != "" && d.target != me && d.top != "":
+		return w.actOnAnothers(t, d, status)
 	case status.Provisioned == nil && d.target != "" && d.target != me:
 		status.Plan = &v1alpha1.TargetPlan{Hash: planHash, Refusals: []string{"it carries " + d.target}}
 		refuse(v1alpha1.ReasonDeviceRefused, "it carries "+d.target)
@@ -278,6 +284,38 @@ func (w *world) act(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTarg
 		}
 	}
 	say(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonProven, "mounted")
+	return status
+}
+
+// actOnAnothers decides as the real agent does on a disk that carries the target of another FileSystem.
+func (w *world) actOnAnothers(t *v1alpha1.StorageTarget, d *fakeDisk, status v1alpha1.StorageTargetStatus) v1alpha1.StorageTargetStatus {
+	w.t.Helper()
+	look := plan.Look{Device: plan.Facts{Found: true, BlockDevice: v1alpha1.BlockDevice{
+		KernelName: status.KernelName, Type: "disk", IDs: []string{d.id}, Serial: "S-" + d.id, SizeBytes: 4 << 40,
+		Signatures: []v1alpha1.Signature{{Device: status.KernelName, Type: "xfs", UUID: d.uuid}},
+	}}}
+	if r := record.There(d.top); r != nil {
+		look.Device.Record = r
+		look.Device.Marker = &plan.Marker{
+			Namespace: r.FileSystem.Namespace, FileSystem: r.FileSystem.Name, FileSystemUID: r.FileSystem.UID, Cluster: d.cluster, Target: r.Target,
+			UUID: d.uuid, Role: r.Member.Role, StoragePool: r.Member.StoragePool,
+		}
+	}
+	decided := plan.Decide(t, look, time.Now(), func() string { return "a-new-uuid" })
+	status.Plan, status.FormerOwner = decided.Plan, decided.FormerOwner
+	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionStalled} {
+		value := metav1.ConditionFalse
+		if kind == v1alpha1.ConditionStalled {
+			value = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type: kind, Status: value, Reason: decided.Ready.Reason, Message: v1alpha1.Cut(decided.Ready.Message, 1024),
+		})
+	}
+	if decided.Action == plan.Adopt {
+		status.Provisioned = decided.Provisioned
+		d.target, d.cluster = t.Namespace+"/"+t.Name, t.Spec.Cluster
+	}
 	return status
 }
 

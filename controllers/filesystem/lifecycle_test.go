@@ -167,15 +167,6 @@ func TestBadInputStopsNothingThatRuns(t *testing.T) {
 			change: func(_ *world, fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Copies = 4 },
 			reason: v1alpha1.ReasonInvalidSpec, says: "wants 4 copies",
 		},
-		"a second pool on nodes that are not there": {
-			change: func(_ *world, fs *v1alpha1.FileSystem) {
-				pool := *fs.Spec.StoragePools[0].DeepCopy()
-				pool.Name, pool.NodeSelector = "tape", v1alpha1.NodeSelector{"tape": "yes"}
-				pool.Targets.Directories = []v1alpha1.DirectoryPath{"/data/tape0"}
-				fs.Spec.StoragePools = append(fs.Spec.StoragePools, pool)
-			},
-			reason: v1alpha1.ReasonNoNodes, says: `storage pool "tape"`,
-		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -192,6 +183,40 @@ func TestBadInputStopsNothingThatRuns(t *testing.T) {
 			w.Expect(w.get().Status.Summary.Targets).To(Equal("3/3"), "what runs is still observed")
 		})
 	}
+}
+
+func TestAMistypedPoolCanBeRemovedUntilItHasASlot(t *testing.T) {
+	w := newWorld(t)
+	w.alive = true
+	w.fileSystem(nil)
+	w.settle()
+	before := w.children()
+	add := func(selector v1alpha1.NodeSelector) {
+		w.change(func(fs *v1alpha1.FileSystem) {
+			pool := *fs.Spec.StoragePools[0].DeepCopy()
+			pool.Name, pool.NodeSelector, pool.Targets.Directories = "tape", selector, []v1alpha1.DirectoryPath{"/data/tape0"}
+			fs.Spec.StoragePools = append(fs.Spec.StoragePools, pool)
+		})
+		w.settle()
+	}
+	remove := func(fs *v1alpha1.FileSystem) { fs.Spec.StoragePools = fs.Spec.StoragePools[:1] }
+	add(v1alpha1.NodeSelector{"strage-of": w.namespace})
+	w.Expect(w.ready()).To(HaveField("Status", metav1.ConditionTrue), "it serves, and Ready is about service")
+	w.Expect(w.condition(v1alpha1.ConditionStalled)).To(And(HaveField("Reason", v1alpha1.ReasonNoNodes),
+		HaveField("Message", ContainSubstring(`storage pool "tape"`))))
+	w.Expect(w.children()).To(Equal(before))
+	w.Expect(w.get().Status.Summary.Targets).To(Equal("3/3"), "what runs is still observed")
+	w.change(remove)
+	w.settle()
+	w.Expect(w.condition(v1alpha1.ConditionStalled).Status).NotTo(Equal(metav1.ConditionTrue))
+	w.Expect(w.get().Status.StoragePools).To(ConsistOf(HaveField("Name", "ssd")))
+
+	add(v1alpha1.NodeSelector{"storage-of": w.namespace})
+	w.Expect(w.get().Status.StoragePools).To(ContainElement(And(HaveField("Name", "tape"), HaveField("Slot", int32(1)))),
+		"the mistyped pool has used no slot up")
+	fs := w.get()
+	remove(fs)
+	w.Expect(server.Client.Update(w.ctx, fs)).To(MatchError(ContainSubstring("a storage pool can't be removed once it has a slot")))
 }
 
 func TestTwoNodesForTheOneMasterAreRefused(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -300,4 +301,77 @@ func TestAFileSystemThatIsMadeAgainInItsClusterHasItsNumbersFromItsDisks(t *test
 	w.settle()
 	w.Expect(w.numbers()).To(Equal(had))
 	w.Expect(w.ready()).To(HaveField("Status", metav1.ConditionTrue), "%s", w.ready().Message)
+}
+
+func TestAFileSystemOfAnotherNamespaceTakesOverTheDisksOfADeletedOneWhenTheirPlansAreApproved(t *testing.T) {
+	w, metadata, data := onRunningDisks(t, nil)
+	all := append([]*fakeDisk{metadata}, data...)
+	before, had, formats, old, earlier := w.get(), w.numbers(), w.formats(), w.namespace, map[*fakeDisk]string{}
+	var owners []v1alpha1.FormerOwner
+	for _, node := range w.nodes {
+		owners = append(owners, v1alpha1.FormerOwner{Cluster: cluster, Namespace: old, FileSystem: before.Name, Node: node})
+	}
+	for _, d := range all {
+		earlier[d] = d.target
+	}
+	untouched := func(why string) {
+		t.Helper()
+		for _, d := range all {
+			w.Expect(d.target).To(Equal(earlier[d]), why)
+		}
+		w.Expect(w.formats()).To(Equal(formats), why)
+		w.Expect(w.sets()).To(BeEmpty(), why)
+		w.Expect(w.given()).To(BeEmpty(), why)
+		w.Expect(w.get().Status.Metadata).To(BeNil(), why)
+	}
+
+	w.namespace = server.Namespace(w.ctx, t)
+	*w.namespaces = append(*w.namespaces, w.namespace)
+	w.applyAgain(before, func(fs *v1alpha1.FileSystem) {
+		fs.Spec.Provisioning.TakeOver, fs.Spec.Provisioning.TakeOverFrom = "", owners
+		fs.Spec.MooseFS.BasePort += 100
+		fs.Spec.Clients = nil
+	})
+	w.settle()
+	untouched("the FileSystem that has the disks still exists")
+	for _, d := range all {
+		w.Expect(of(w.target(d), v1alpha1.ConditionReady)).To(And(HaveField("Reason", v1alpha1.ReasonDeviceConflict),
+			HaveField("Message", ContainSubstring(earlier[d]))))
+	}
+
+	is := w.namespace
+	w.namespace = old
+	w.delete()
+	w.Expect(w.gone()).To(BeTrue())
+	w.loseObjects() // the garbage collector, which does not run here, removes the FileSystem's children
+	w.namespace = is
+	w.settle()
+	untouched("nobody has approved the plans")
+	plans := map[*fakeDisk]string{}
+	for _, d := range all {
+		target := w.target(d)
+		ready := of(target, v1alpha1.ConditionReady)
+		w.Expect(ready).To(HaveField("Reason", v1alpha1.ReasonAwaitingApproval), "%s", ready.Message)
+		w.Expect(target.Status.Plan.Steps[0]).To(ContainSubstring("StorageTarget %s of MooseFS FileSystem %s/scratch on node %s of cluster %s",
+			earlier[d], old, d.node, cluster))
+		w.Expect(target.Status.Plan.Destroys).To(BeEmpty())
+		plans[d] = target.Status.Plan.Hash
+		w.person(target, func(t *v1alpha1.StorageTarget) { t.Spec.ApprovedPlan = planHash })
+	}
+	w.settle()
+	untouched("another hash was approved")
+
+	for _, d := range all {
+		w.person(w.target(d), func(t *v1alpha1.StorageTarget) { t.Spec.ApprovedPlan = plans[d] })
+	}
+	w.settle()
+	w.Expect(w.ready()).To(HaveField("Status", metav1.ConditionTrue), "%s", w.ready().Message)
+	had["metadata"] = strings.Replace(had["metadata"], "/"+old+".", "/"+w.namespace+".", 1)
+	w.Expect(w.numbers()).To(Equal(had))
+	w.Expect(w.formats()).To(Equal(formats))
+	w.Expect(w.masterMayInitialize()).To(BeFalse())
+	for _, d := range all {
+		w.Expect(d.target).To(Equal(w.namespace + "/" + w.target(d).Name))
+		w.Expect(d.uuid).To(Equal(w.target(d).Status.Provisioned.UUID))
+	}
 }

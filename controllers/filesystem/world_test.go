@@ -170,6 +170,10 @@ func (w *world) state() (*backend.State, error) {
 	if _, runs := w.runs("master", "", fs.Status.Metadata.Node); !runs {
 		return nil, errors.New("nobody listens")
 	}
+	ports := int32(9435) // of the chunkservers of the first pool
+	if m := fs.Spec.MooseFS; m != nil && m.BasePort != 0 {
+		ports = m.BasePort + 16
+	}
 	state := backend.State{Version: w.software("master", fs.Status.Metadata.Node), Data: backend.DataHealth{Known: true}, StorageClasses: map[string]string{}}
 	for _, pool := range fs.Status.StoragePools {
 		letter := string('A' + pool.Slot)
@@ -180,22 +184,22 @@ func (w *world) state() (*backend.State, error) {
 			state.StorageClasses[p.Name] = fmt.Sprintf("%d%s", p.Copies, letter)
 			for _, node := range w.poolNodes(pool.Name) {
 				took, runs := w.runs("chunkserver", p.Name, node)
-				maintained := modes[fmt.Sprintf("%s/%d", w.ip(node), 9435+pool.Slot)]
+				maintained := modes[fmt.Sprintf("%s/%d", w.ip(node), ports+pool.Slot)]
 				if !runs {
 					if maintained { // the master keeps an entry for one that is away
-						state.Servers = append(state.Servers, backend.Server{Role: v1alpha1.RoleStorage, IP: w.ip(node), Port: 9435 + pool.Slot, Maintained: true})
+						state.Servers = append(state.Servers, backend.Server{Role: v1alpha1.RoleStorage, IP: w.ip(node), Port: ports + pool.Slot, Maintained: true})
 					}
 					continue
 				}
-				state.Targets = append(state.Targets, w.diskTargets(node, 9435+pool.Slot, took)...)
+				state.Targets = append(state.Targets, w.diskTargets(node, ports+pool.Slot, took)...)
 				state.Servers = append(state.Servers, backend.Server{
-					Role: v1alpha1.RoleStorage, IP: w.ip(node), Port: 9435 + pool.Slot, Online: true, CapacityBytes: 1 << 40,
+					Role: v1alpha1.RoleStorage, IP: w.ip(node), Port: ports + pool.Slot, Online: true, CapacityBytes: 1 << 40,
 					Version: w.software("chunkserver", node), Maintained: maintained,
 				})
 				for _, d := range p.Targets.Directories {
 					if !slices.Contains(w.lost, node+":"+string(d)) {
 						state.Targets = append(state.Targets, backend.Target{
-							IP: w.ip(node), Port: 9435 + pool.Slot, Path: string(d) + "/data/", Online: true, CapacityBytes: 1 << 40,
+							IP: w.ip(node), Port: ports + pool.Slot, Path: string(d) + "/data/", Online: true, CapacityBytes: 1 << 40,
 						})
 					}
 				}
@@ -204,10 +208,10 @@ func (w *world) state() (*backend.State, error) {
 	}
 	for node, n := range w.fileSystemNodes() {
 		for _, pool := range fs.Status.StoragePools {
-			at := fmt.Sprintf("%s/%d", w.ip(node), 9435+pool.Slot)
+			at := fmt.Sprintf("%s/%d", w.ip(node), ports+pool.Slot)
 			had := func(m v1alpha1.NodeMember) bool { return m.StoragePool == pool.Name }
 			if w.dead[node] && slices.ContainsFunc(n.Spec.Members, had) && !w.forgotten[at] && !modes[at] {
-				state.Servers = append(state.Servers, backend.Server{Role: v1alpha1.RoleStorage, IP: w.ip(node), Port: 9435 + pool.Slot})
+				state.Servers = append(state.Servers, backend.Server{Role: v1alpha1.RoleStorage, IP: w.ip(node), Port: ports + pool.Slot})
 			}
 		}
 	}

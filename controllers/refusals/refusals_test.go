@@ -42,6 +42,18 @@ func TestARefusalNamesTheCommandThatSolvesIt(t *testing.T) {
 			"maximum cpu usage per Container is 2, but limit is 4",
 			"look at kubectl -n storage describe limitrange; change it, or set spec.pods.resources",
 		},
+		"a LimitRange with nothing but a ratio": {
+			`Error creating: pods "a-1" is forbidden: [cpu max limit to request ratio per Container is 2, but no request is specified or request is 0, ` +
+				`cpu max limit to request ratio per Container is 2, but no limit is specified or limit is 0]`,
+			"[cpu max limit to request ratio per Container is 2, but no request is specified or request is 0, " +
+				"cpu max limit to request ratio per Container is 2, but no limit is specified or limit is 0]",
+			"look at kubectl -n storage describe limitrange; change it, or set spec.pods.resources",
+		},
+		"a quota on the number of pods": {
+			`Error creating: pods "a-1" is forbidden: exceeded quota: few, requested: count/pods=1,pods=1, used: count/pods=4,pods=4, limited: count/pods=4,pods=4`,
+			"exceeded quota: few, requested: count/pods=1,pods=1, used: count/pods=4,pods=4, limited: count/pods=4,pods=4",
+			"make room, or run kubectl -n storage edit resourcequota few",
+		},
 		"a webhook that does not answer": {
 			`Error creating: Internal error occurred: failed calling webhook "validate.kyverno.svc-fail": no endpoints available`,
 			`Internal error occurred: failed calling webhook "validate.kyverno.svc-fail": no endpoints available`,

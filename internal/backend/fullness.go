@@ -104,6 +104,13 @@ func NearlyFullMetadata(state *State) (nearly []string) {
 	return nearly
 }
 
+// InodesOnDisk returns the inodes of a target's disk as the agent of its node reports them, for filesystems that report none. The agent
+// reports a share only, so they are thousandths.
+func InodesOnDisk(t *v1alpha1.StorageTarget) (all, used int64) {
+	const whole = 1000
+	return whole, int64(t.Status.UsedInodesPerMille)
+}
+
 // isFull reports whether almost nothing is left of a resource; false while its size is unknown.
 func isFull(used, all int64) bool { return all > 0 && float64(used) >= float64(all)*fullPerMille/1000 }
 

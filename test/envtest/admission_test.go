@@ -95,16 +95,6 @@ func createWithStatus(t *testing.T, object *unstructured.Unstructured) {
 	}
 }
 
-func TestAStoragePoolThatHasNoSlotCanBeRemoved(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	object := manifest(t, server.Namespace(t.Context(), t), goodManifests["FileSystem"], pools("/data/a", "/data/b"),
-		"status: {observedGeneration: 1, storagePools: [{name: a, slot: 0}]}")
-	createWithStatus(t, object)
-	object.Object = changed(t, object.Object, pools("/data/a"))
-	g.Expect(server.Client.Update(t.Context(), object)).To(Succeed())
-}
-
 func TestTheAPIServerAccepts(t *testing.T) {
 	t.Parallel()
 	namespace := server.Namespace(t.Context(), t)

@@ -67,10 +67,12 @@ func TestAnOutputIsReadTheSameInAnotherProcess(t *testing.T) {
 		logs [][]byte
 		want OmegaMatcher
 	}{
-		"one pod":                          {v1alpha1.ToolCustom, [][]byte{good}, HaveField("Samples", HaveExactElements(HaveField("Value", 800.0)))},
-		"two pods":                         {v1alpha1.ToolCustom, [][]byte{good, good}, HaveField("Samples", HaveExactElements(HaveField("Value", 1600.0)))},
-		"a machine that was held back":     {v1alpha1.ToolCustom, [][]byte{machine}, HaveField("Throttled", ContainSubstring("on node n1 back in 5 of 10 periods"))},
-		"a log that was rotated":           {v1alpha1.ToolCustom, [][]byte{good, rotated}, HaveField("Verdict", ContainSubstring("printed 10 bytes, and 7 of 10 are left"))},
+		"one pod":                      {v1alpha1.ToolCustom, [][]byte{good}, HaveField("Samples", HaveExactElements(HaveField("Value", 800.0)))},
+		"two pods":                     {v1alpha1.ToolCustom, [][]byte{good, good}, HaveField("Samples", HaveExactElements(HaveField("Value", 1600.0)))},
+		"a machine that was held back": {v1alpha1.ToolCustom, [][]byte{machine}, HaveField("Throttled", ContainSubstring("on node n1 back in 5 of 10 periods"))},
+		"a log that was rotated":       {v1alpha1.ToolCustom, [][]byte{good, rotated}, HaveField("Verdict", ContainSubstring("printed 10 bytes, and 7 of 10 are left"))},
+		"a log of which the last line is left": {v1alpha1.ToolCustom, [][]byte{cut(0, 20)}, And(HaveField("Samples", BeEmpty()),
+			HaveField("Verdict", ContainSubstring("printed 30 bytes, and 10 of 30 are left")))},
 		"a log without its middle":         {v1alpha1.ToolCustom, [][]byte{cut(10, 20)}, HaveField("Verdict", ContainSubstring("printed 30 bytes, and 20 of 30 are left"))},
 		"a log without its end":            {v1alpha1.ToolCustom, [][]byte{three[:20]}, HaveField("Verdict", ContainSubstring("read without its last line"))},
 		"a log with a line doubled":        {v1alpha1.ToolCustom, [][]byte{append(bytes.Clone(three[:10]), three...)}, HaveField("Verdict", ContainSubstring("printed 30 bytes, and its log has 40"))},

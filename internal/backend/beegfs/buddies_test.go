@@ -229,3 +229,18 @@ func TestNoGroupIsMadeWhileTheFailureDomainOfANodeIsNotKnown(t *testing.T) {
 	g.Expect(workOf(in).commands).To(BeEmpty())
 	g.Expect(workOf(in).why).To(ContainElement("buddy groups of pool ssd are made when all its targets are online, and their nodes in the cluster"))
 }
+
+func TestAPoolWhoseDisksHaveNoInodeLeftIsFullWhereBeeGFSReportsNone(t *testing.T) {
+	g := NewWithT(t)
+	in := mirrored(t, nil)
+	full := func(used int32) []string {
+		for i := range in.Targets {
+			in.Targets[i].Status.UsedInodesPerMille = used
+		}
+		seen := New().Observe(in)
+		full, _ := seen.Full(in.FileSystem.Spec.StoragePools)
+		return full
+	}
+	g.Expect(full(900)).To(BeEmpty())
+	g.Expect(full(1000)).To(ContainElement(And(HavePrefix("ssd ("), ContainSubstring("100% of inodes"))))
+}

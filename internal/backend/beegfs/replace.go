@@ -34,8 +34,6 @@ import (
 // calls the target Good.
 
 const (
-	// askedForPlan is the value of AnnotationReplaceDisk that asks for a plan.
-	askedForPlan = "plan"
 	// registrationFile holds the name with which a storage target registers. If the number belongs to another registration, BeeGFS 7 refuses
 	// the whole server, and BeeGFS 8 the target (RegisterTargetMsgEx of 7.4.6, register_target.rs of 8.3.1).
 	registrationFile = "targetID"
@@ -72,9 +70,8 @@ func (t target) replacing() bool {
 	return t.disk != nil && t.id != 0 && t.disk.Annotations[v1alpha1.AnnotationReplaceDisk] != ""
 }
 
-// metadataStays refuses the replacement of a disk of a metadata server. Such a disk would need the numeric id of the lost one. A full
-// resync of the group would have to be ordered first, as for a storage target. Nothing shows yet that a server of 7.4.6 and 8.3.1 accepts
-// that order while its secondary is away, and keeps it.
+// metadataStays refuses the replacement of a disk of a metadata server. BeeGFS orders a resync of metadata at the server of the secondary
+// only (docs/adr/0135). That server would have to serve the empty disk first, and BeeGFS would call it Good until then.
 const metadataStays = "the disk of a metadata server can't be replaced with its number yet: bring it back, and remove the annotation " +
 	v1alpha1.AnnotationReplaceDisk
 
@@ -207,7 +204,7 @@ func (r *replacement) String() string {
 		return r.why
 	}
 	word := ""
-	if said := r.lost.disk.Annotations[v1alpha1.AnnotationReplaceDisk]; said != askedForPlan && !r.approved {
+	if said := r.lost.disk.Annotations[v1alpha1.AnnotationReplaceDisk]; said != v1alpha1.ReplacePlan && !r.approved {
 		word = "the plan has changed; "
 	}
 	return fmt.Sprintf("%sdisk %s can replace the lost one as target %d, and BeeGFS copies all of target %d to it. Approve: kubectl -n %s annotate --overwrite storagetarget %s %s=%s",

@@ -36,7 +36,7 @@ func lostSide(t *testing.T) backend.Input {
 	for i := range in.Pods {
 		in.Pods[i].MetadataMirrored = true
 	}
-	ask(&in, askedForPlan)
+	ask(&in, v1alpha1.ReplacePlan)
 	return in
 }
 
@@ -167,7 +167,7 @@ func TestTwoLostDisksAreNotReplacedByOne(t *testing.T) {
 	inventory := in.Inventories["oss2"]
 	inventory.BlockDevices = inventory.BlockDevices[1:]
 	in.Inventories["oss2"] = inventory
-	diskOf(&in, other).Annotations = map[string]string{v1alpha1.AnnotationReplaceDisk: askedForPlan}
+	diskOf(&in, other).Annotations = map[string]string{v1alpha1.AnnotationReplaceDisk: v1alpha1.ReplacePlan}
 	ask(&in, planned(in))
 	diskOf(&in, other).Annotations[v1alpha1.AnnotationReplaceDisk] = planHash.FindStringSubmatch(messageOf(in, other))[1]
 	after := recorded(t, in)
@@ -480,7 +480,7 @@ func TestTheDiskOfAMetadataServerIsNotReplacedAndItsStorageTargetReportsIt(t *te
 		}
 		return ""
 	}
-	diskOf(&in, name).Annotations = map[string]string{v1alpha1.AnnotationReplaceDisk: askedForPlan}
+	diskOf(&in, name).Annotations = map[string]string{v1alpha1.AnnotationReplaceDisk: v1alpha1.ReplacePlan}
 	g.Expect(says()).NotTo(ContainSubstring("can't be replaced"), "it serves, so that there is nothing to replace")
 	serverOf(in, v1alpha1.RoleMetadata, server.ID).Online = false
 	g.Expect(says()).To(HavePrefix("the disk of a metadata server can't be replaced with its number yet: bring it back, and remove the annotation"))

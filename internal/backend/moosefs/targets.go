@@ -141,6 +141,9 @@ func (o *observer) targets(
 	for _, t := range disks {
 		status, entry := o.target(o.directory+"/"+t.Name, seen)
 		status.StorageTarget = t.Name
+		if status.Online {
+			status.Inodes, status.UsedInodes = backend.InodesOnDisk(t)
+		}
 		d := disk{target: t, at: len(o.seen.Targets), server: seen.Online && (entry == nil || entry.Path != "")}
 		if d.server && entry != nil {
 			d.listed, d.said = true, entry.Status

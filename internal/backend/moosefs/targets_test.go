@@ -210,3 +210,21 @@ func removed(t v1alpha1.StorageTarget) v1alpha1.StorageTarget {
 	askedToRemove(&t, noon)
 	return t
 }
+
+func TestAPoolWhoseDisksHaveNoInodeLeftIsFull(t *testing.T) {
+	g := NewWithT(t)
+	in := healthyOnDisks(t)
+	inodes := func(used int32) (full, nearly []string) {
+		for i := range in.Targets {
+			in.Targets[i].Status.UsedInodesPerMille = used
+		}
+		seen := New().Observe(in)
+		return seen.Full(in.FileSystem.Spec.StoragePools)
+	}
+	full, nearly := inodes(500)
+	g.Expect(append(full, nearly...)).To(BeEmpty())
+	_, nearly = inodes(940)
+	g.Expect(nearly).To(ContainElement("ssd (94% of inodes in use)"))
+	full, _ = inodes(1000)
+	g.Expect(full).To(ContainElement(And(HavePrefix("ssd ("), ContainSubstring("100% of inodes"))))
+}

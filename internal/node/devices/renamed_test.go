@@ -67,11 +67,20 @@ func TestADiskWithoutItsLinkIsFoundByItsRecordedIdentity(t *testing.T) {
 		g := NewWithT(t)
 		m := newMachine(t)
 		m.enclosure("WD-WXsde", "WD-WXsdf")
-		f, err := m.looker.Recorded(t.Context(), v1alpha1.DeviceIdentity{ID: "wwn-" + placeholder, Serial: "WD-WXsde", WWN: placeholder, SizeBytes: 1 << 30})
+		f, err := m.looker.Recorded(t.Context(), v1alpha1.DeviceIdentity{ID: "wwn-" + enclosureWWN, Serial: "WD-WXsde", WWN: enclosureWWN, SizeBytes: 1 << 30})
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(f.KernelName).To(Equal("sde"))
 		g.Expect(f.Incomplete).To(BeEmpty())
 		g.Expect(f.Renamed).To(ContainSubstring("2 devices have"))
+	})
+	t.Run("also when its WWN was shared when it was chosen, and its link is gone", func(t *testing.T) {
+		g := NewWithT(t)
+		m := newMachine(t)
+		m.enclosure("WD-WXsde", "WD-WXsdf")
+		f, err := m.looker.Recorded(t.Context(), v1alpha1.DeviceIdentity{ID: "ata-WDC_OLD_NAME_WD-WXsde", Serial: "WD-WXsde", SizeBytes: 1 << 30})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(f.KernelName).To(Equal("sde"))
+		g.Expect(f.Renamed).NotTo(BeEmpty())
 	})
 }
 

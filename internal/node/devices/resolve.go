@@ -77,6 +77,9 @@ func (v *view) readSharedWWNs() {
 	}
 	v.shared = map[string][]string{}
 	for wwn, names := range having {
+		if isPlaceholder(wwn) {
+			v.shared[wwn] = names
+		}
 		for i, name := range names {
 			if slices.ContainsFunc(names[:i], func(other string) bool { return v.serialsDiffer(name, other) }) {
 				v.shared[wwn] = names
@@ -84,6 +87,12 @@ func (v *view) readSharedWWNs() {
 		}
 	}
 }
+
+// placeholder matches WWNs and EUIs that name no disk: all zeros, all ones, or one digit and zeros, such as 0x5000000000000000.
+var placeholder = regexp.MustCompile(`^(0x|eui\.|uuid\.)([0-]+|[f-]+|[0-9a-f]0+)$`)
+
+// isPlaceholder reports whether a WWN names no disk, even if only one disk of the node has it: disks of other nodes may have it, too.
+func isPlaceholder(wwn string) bool { return placeholder.MatchString(wwn) }
 
 // serialsDiffer is true if both disks have a serial number from the same source and the numbers differ. Udev and the kernel may format the
 // serial number of one disk differently.
@@ -95,9 +104,13 @@ func (v *view) serialsDiffer(a, b string) bool {
 	return la != "" && lb != "" && la != lb
 }
 
-// sharers names the other disks with the same WWN and another serial number. It is empty if there are none.
+// sharers returns the reason why a disk's WWN is not used: the other disks with the same WWN and another serial number, or a placeholder. It
+// is empty if the WWN is used.
 func (v *view) sharers(disk string) string {
 	wwn := v.anyWWN(disk)
+	if isPlaceholder(wwn) {
+		return fmt.Sprintf("its WWN %s is a placeholder, which any disk may have, so it is not used as a name", wwn)
+	}
 	path := v.Lowest(disk)[0]
 	others := slices.DeleteFunc(slices.Clone(v.shared[wwn]), func(name string) bool { return !v.serialsDiffer(name, path) })
 	switch len(others) {
@@ -228,7 +241,8 @@ func (v *view) recorded(want v1alpha1.DeviceIdentity) []string {
 	}
 	found := v.having(func(name string) bool {
 		is := v.identity(name, name)
-		return is.Serial == want.Serial && v.anyWWN(name) == want.WWN && is.SizeBytes == want.SizeBytes
+		// A WWN that was shared when the disk was chosen is not on record.
+		return is.Serial == want.Serial && (v.anyWWN(name) == want.WWN || is.WWN == want.WWN) && is.SizeBytes == want.SizeBytes
 	})
 	for _, name := range slices.Clone(found) {
 		found = append(found, v.twins(name)...)
@@ -287,7 +301,7 @@ func (v *view) twins(name string) []string {
 			return false
 		}
 		it := v.identity(other, other)
-		if mine, its := v.anyWWN(disk), v.anyWWN(other); mine != "" && its != "" {
+		if mine, its := v.anyWWN(disk), v.anyWWN(other); mine != "" && its != "" && !isPlaceholder(mine) && !isPlaceholder(its) {
 			return mine == its && !v.serialsDiffer(disk, other)
 		}
 		// All namespaces of one NVMe controller have its serial number.

@@ -1,6 +1,7 @@
 package devices
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -8,8 +9,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// placeholder is the WWN that an enclosure gives to each of its disks.
-const placeholder = "0x5000000000000001"
+// enclosureWWN is the WWN that an enclosure gives to each of its disks.
+const enclosureWWN = "0x5000000000000001"
 
 // enclosure adds two blank disks with one WWN: sde and sdf. All disks of the enclosure claim the same links, and udev makes them for the
 // last one.
@@ -21,9 +22,9 @@ func (m *machine) enclosure(serialE, serialF string) {
 		if c.serial == "WD-WX"+name {
 			m.byID("ata-WDC_WD20EFPX-68C4TN0_"+c.serial, name)
 		}
-		m.file("run/udev/data/b"+c.number, "S:disk/by-id/wwn-"+placeholder+"\nS:disk/by-id/scsi-35000000000000001\n")
+		m.file("run/udev/data/b"+c.number, "S:disk/by-id/wwn-"+enclosureWWN+"\nS:disk/by-id/scsi-35000000000000001\n")
 	}
-	m.byID("wwn-"+placeholder, "sdf")
+	m.byID("wwn-"+enclosureWWN, "sdf")
 	m.byID("scsi-35000000000000001", "sdf")
 }
 
@@ -34,9 +35,9 @@ func TestDisksWithOneWWNAndTwoSerialNumbersAreTwoDisks(t *testing.T) {
 	all := m.all()
 	for name, other := range map[string]string{"sde": "sdf", "sdf": "sde"} {
 		link := v1alpha1.DeviceID("ata-WDC_WD20EFPX-68C4TN0_WD-WX" + name)
-		g.Expect(all[name].BlockDevice).To(And(HaveField("WWN", ""), HaveField("SharedWWN", placeholder), HaveField("Serial", "WD-WX"+name),
+		g.Expect(all[name].BlockDevice).To(And(HaveField("WWN", ""), HaveField("SharedWWN", enclosureWWN), HaveField("Serial", "WD-WX"+name),
 			HaveField("IDs", []string{string(link)}), HaveField("Unusable", BeEmpty()),
-			HaveField("Remarks", ConsistOf("its WWN "+placeholder+" is that of "+other+" too, which has another serial number, so it is not used as a name"))))
+			HaveField("Remarks", ConsistOf("its WWN "+enclosureWWN+" is that of "+other+" too, which has another serial number, so it is not used as a name"))))
 		for _, id := range []v1alpha1.DeviceID{link, v1alpha1.DeviceID("WD-WX" + name)} {
 			f, err := m.looker.ByID(t.Context(), id)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -44,7 +45,7 @@ func TestDisksWithOneWWNAndTwoSerialNumbersAreTwoDisks(t *testing.T) {
 			g.Expect(f.Unusable).To(BeEmpty())
 		}
 	}
-	for _, id := range []v1alpha1.DeviceID{placeholder, "wwn-" + placeholder, "scsi-35000000000000001"} {
+	for _, id := range []v1alpha1.DeviceID{enclosureWWN, "wwn-" + enclosureWWN, "scsi-35000000000000001"} {
 		_, err := m.looker.ByID(t.Context(), id)
 		g.Expect(err).To(MatchError(And(ContainSubstring("2 devices have "), ContainSubstring("the WWN 0x5000000000000001: sde ("))), string(id))
 		g.Expect(err).To(MatchError(ContainSubstring("Use an id that only one of them has")), string(id))
@@ -65,6 +66,36 @@ func TestDisksWithOneEUIAndTwoSerialNumbersAreTwoDisks(t *testing.T) {
 	g.Expect(f.KernelName).To(Equal("nvme0n1"))
 }
 
+func TestAPlaceholderIsNoNameEvenOfTheOnlyDiskThatHasIt(t *testing.T) {
+	for wwid, wwn := range map[string]string{
+		"naa.0000000000000000": "0x0000000000000000", "naa.FFFFFFFFFFFFFFFF": "0xffffffffffffffff", "naa.5000000000000000": "0x5000000000000000",
+		"eui.00000000000000000000000000000000": "eui.00000000000000000000000000000000", "eui.ffffffffffffffff": "eui.ffffffffffffffff",
+	} {
+		t.Run(wwid, func(t *testing.T) {
+			g := NewWithT(t)
+			m := newMachine(t)
+			m.scsi("sde", "8:64", wwid, "\x00\x80\x00\x04SN-E")
+			m.listed("sde", "disk", "tran", "sas", "model", "WDC")
+			m.byID("ata-WDC_SN-E", "sde")
+			if strings.HasPrefix(wwn, "0x") {
+				m.byID("wwn-"+wwn, "sde")
+			} else {
+				m.byID("nvme-"+wwn, "sde")
+			}
+			g.Expect(m.all()["sde"].BlockDevice).To(And(HaveField("WWN", ""), HaveField("SharedWWN", wwn), HaveField("Serial", "SN-E"),
+				HaveField("IDs", ConsistOf("ata-WDC_SN-E")), HaveField("Unusable", BeEmpty()),
+				HaveField("Remarks", ConsistOf("its WWN "+wwn+" is a placeholder, which any disk may have, so it is not used as a name"))))
+
+			// A second disk without a serial number is not taken for the first one.
+			m.scsi("sdf", "8:80", wwid, "")
+			m.listed("sdf", "disk", "tran", "sas", "model", "WDC")
+			f, err := m.looker.ByID(t.Context(), "ata-WDC_SN-E")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(f.KernelName).To(Equal("sde"))
+		})
+	}
+}
+
 func TestDisksWithOneWWNAreOneDiskWhileTheirSerialNumbersDoNotDiffer(t *testing.T) {
 	for name, serials := range map[string][2]string{
 		"they have one serial number": {"WD-WXsde", "WD-WXsde"},
@@ -74,7 +105,7 @@ func TestDisksWithOneWWNAreOneDiskWhileTheirSerialNumbersDoNotDiffer(t *testing.
 			g := NewWithT(t)
 			m := newMachine(t)
 			m.enclosure(serials[0], serials[1])
-			g.Expect(m.all()["sde"].BlockDevice).To(And(HaveField("WWN", placeholder), HaveField("SharedWWN", "")))
+			g.Expect(m.all()["sde"].BlockDevice).To(And(HaveField("WWN", enclosureWWN), HaveField("SharedWWN", "")))
 			_, err := m.looker.ByID(t.Context(), "ata-WDC_WD20EFPX-68C4TN0_WD-WXsde")
 			g.Expect(err).To(MatchError(ContainSubstring("2 devices have")))
 		})

@@ -253,3 +253,13 @@ func capacity(path string) (int64, error) {
 	}
 	return int64(s.Blocks) * s.Bsize, nil //nolint:gosec // the size of a disk
 }
+
+// usedInodes returns the used part of the inodes of the filesystem that is mounted at a path, in thousandths; 0 if it has no limit.
+func usedInodes(path string) int32 {
+	var s unix.Statfs_t
+	if err := unix.Statfs(path, &s); err != nil || s.Files == 0 || s.Ffree > s.Files {
+		return 0
+	}
+	const whole = 1000
+	return int32(float64(s.Files-s.Ffree) / float64(s.Files) * whole)
+}

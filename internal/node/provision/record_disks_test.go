@@ -5,6 +5,7 @@ package provision_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -81,4 +82,18 @@ func TestARecordThatCanNotBeUsedIsReadAgain(t *testing.T) {
 	l.Expect(os.Remove(path)).To(Succeed())
 	l.Expect(l.Pass(after)).To(Succeed())
 	l.Expect(after.Status.Record).To(Equal(&v1alpha1.TargetRecord{}), "it says that there is none")
+}
+
+func TestAProvenTargetReportsHowManyOfItsInodesAreUsed(t *testing.T) {
+	l := provisiontest.New(t)
+	d := l.Disk("data", 64*provisiontest.Mebi)
+	target := l.Target(d)
+	l.Expect(l.Pass(target)).To(Succeed())
+	l.ExpectProven(target, d)
+	l.Expect(target.Status.UsedInodesPerMille).To(BeNumerically("<", 50))
+	for i := range 2000 {
+		l.Expect(os.WriteFile(filepath.Join(l.Mountpoint(target), strconv.Itoa(i)), nil, 0o600)).To(Succeed())
+	}
+	l.Expect(l.Pass(target)).To(Succeed())
+	l.Expect(target.Status.UsedInodesPerMille).To(And(BeNumerically(">", 50), BeNumerically("<=", 1000)))
 }

@@ -101,6 +101,7 @@ func (p *Provisioner) size(s *v1alpha1.StorageTargetStatus) {
 	if size, err := capacity(s.MountPath); err == nil {
 		s.CapacityBytes, s.Capacity = size, v1alpha1.Bytes(size)
 	}
+	s.UsedInodesPerMille = usedInodes(s.MountPath)
 }
 
 // conditions returns the agent's conditions. A condition that has not changed keeps its time.

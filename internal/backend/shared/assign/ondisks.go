@@ -137,6 +137,9 @@ func unreadFor(in backend.Input, t *v1alpha1.StorageTarget) string {
 	case t.Status.FormerOwner != nil && slices.Contains(in.FileSystem.Spec.Provisioning.TakeOverFrom, t.Status.FormerOwner.Owner):
 		_, why := Proven(t)
 		return "it was not taken over from its former owner yet: " + why
+	case t.Spec.Conflict != "" && len(in.FileSystem.Spec.Provisioning.TakeOverFrom) > 0:
+		// Its agent does not look at the disk while another target has it, so the disk may be the one to take over.
+		return "another target has its disk: " + t.Spec.Conflict
 	}
 	found := plan.DiskOf(in.Inventories[t.Spec.Node], t)
 	ready, lost := Condition(t, v1alpha1.ConditionReady), isTakingOver(in.FileSystem)

@@ -236,4 +236,10 @@ func TestADiskOfANamedFormerOwnerIsReadBeforeAnythingNewIsAssigned(t *testing.T)
 	found, err := ReadDisks(in)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(found.Unread).To(ConsistOf(ContainSubstring("it was not taken over from its former owner yet")))
+
+	// Its agent does not look at a disk that the target of the former owner still has.
+	t1.Status, t1.Spec.Conflict = v1alpha1.StorageTargetStatus{}, "StorageTarget lab/old-b uses it"
+	found, err = ReadDisks(in)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found.Unread).To(ConsistOf(ContainSubstring("another target has its disk: StorageTarget lab/old-b uses it")))
 }
