@@ -32,8 +32,8 @@ type Inventory struct {
 	Targets func(ctx context.Context) ([]v1alpha1.StorageTarget, error)
 	// Health adds what disks report about themselves. It is nil if nothing asks them.
 	Health *Health
-	// Published is called when the published inventory is up to date.
-	Published func()
+	// Confirmed is called with the start of each full scan whose result is published, up to changes that may wait.
+	Confirmed func(began time.Time)
 	// Pokes has a buffer of one.
 	Pokes chan struct{}
 
@@ -109,6 +109,7 @@ func (i *Inventory) Start(ctx context.Context) error {
 // everything scans the node and publishes the result unless it may wait. It returns the time until the next scan. An incomplete scan is
 // published with the gaps filled from the scan before, and repeated earlier.
 func (i *Inventory) everything(ctx context.Context) (next time.Duration, err error) {
+	began := time.Now()
 	found := i.Collect(ctx)
 	if ctx.Err() != nil {
 		return 0, ctx.Err()
@@ -138,11 +139,17 @@ func (i *Inventory) everything(ctx context.Context) (next time.Duration, err err
 			i.withheld = time.Now()
 		}
 		if time.Since(i.withheld) < i.Resync/patiencePerResync {
+			i.Confirmed(began)
 			return i.Resync / restsPerResync, nil
 		}
 	}
 	i.withheld = time.Time{}
-	return rest, i.publish(ctx)
+	if err := i.publish(ctx); err != nil {
+		return 0, err
+	}
+	i.told = i.last
+	i.Confirmed(began)
+	return rest, nil
 }
 
 // health adds the health of the disks. Before this process has published anything, it reads what was published before.
@@ -205,7 +212,6 @@ func (i *Inventory) publish(ctx context.Context) error {
 	}
 	live.Status.DroppedCaches = nil // Caches writes this field as a field owner of its own
 	if equality.Semantic.DeepEqual(live.Status, i.last) {
-		i.published()
 		return nil
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&i.last)
@@ -220,13 +226,7 @@ func (i *Inventory) publish(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write the NodeInventory: %w", err)
 	}
-	i.published()
 	return nil
-}
-
-func (i *Inventory) published() {
-	i.told = i.last
-	i.Published()
 }
 
 // create makes the NodeInventory, which is owned by its node.
