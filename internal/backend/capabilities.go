@@ -175,6 +175,9 @@ type Absence struct {
 	// Costs is why programs would wait, or not find their data, in words that follow "because "; empty if all data on the node is proven to
 	// have an in-sync copy elsewhere.
 	Costs string
+	// Before is what the node waits for before it may be away, in words that follow "when "; empty if for nothing. The approval of a person
+	// covers it only if the person has seen it.
+	Before string
 	// Together is how many nodes of its failure domain may be away at once, itself included, as the filesystem's answer proves; 0 means one.
 	Together int
 	// Waits is what the filesystem does not show yet of a maintenance that has begun or ended, in words that follow "when "; empty if it shows

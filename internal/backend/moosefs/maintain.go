@@ -54,9 +54,7 @@ func (Backend) Absence(in backend.Input, seen backend.Observation, node string) 
 		}
 	}
 	if m := in.FileSystem.Status.Metadata; m != nil && m.Node == node {
-		if why := backend.WaitsForCopy(in.FileSystem, node); why != "" {
-			costs = append(costs, "no copy of the metadata on another node is proven")
-		}
+		out.Before = backend.WaitsForCopy(in.FileSystem, node)
 	}
 	if why := tooFewToWrite(in, node); why != "" {
 		costs = append(costs, why)
