@@ -84,6 +84,14 @@ type TolerantQuestions interface {
 	Tolerates(command, code int, stderr string) bool
 }
 
+// LaterQuestions have further questions, which depend on the answers to the first ones. They keep what was answered from round to round.
+type LaterQuestions interface {
+	Questions
+	// Later asks a few further questions and adds the answers to a State. It calls ask as often as all of them may take one time limit of a
+	// command. A question without an answer leaves the State as it is.
+	Later(state *State, ask func(argv []string, limit time.Duration) ([]byte, error))
+}
+
 // SecretKeeper is a Backend whose daemons share a secret (Input.Password) with each other, or with the operator's own clients.
 type SecretKeeper interface {
 	// SecretName names the Secret among Members that holds Input.Password, and the key in it. The controller generates the password once and
