@@ -19,10 +19,13 @@ import (
 var creates = regexp.MustCompile(`(?m)^ *(Directory|File) creation *:? +([0-9.]+)`)
 
 // TestRatesOfCreatesInBothModes measures with mdtest how many directories and empty files four programs create in a second, in both modes in
-// turn. The master has its data in TMPDIR, so that TMPDIR chooses the disk. COPIES is how often each mode is measured.
+// turn. The master has its data in TMPDIR, so that TMPDIR chooses the disk. COPIES is how often each mode is measured, and CREATES how many of
+// each kind a program creates.
 func TestRatesOfCreatesInBothModes(t *testing.T) {
 	times, err := strconv.Atoi(os.Getenv("COPIES"))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "COPIES is a number")
+	_, err = strconv.Atoi(os.Getenv("CREATES"))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "CREATES is a number")
 	t.Logf("| MooseFS | mode | directories created a second | files created a second |")
 	for range times {
 		for _, mode := range []string{"0", savingModeInMaster} {
@@ -31,7 +34,7 @@ func TestRatesOfCreatesInBothModes(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 				defer cancel()
 				says, err := exec.CommandContext(ctx, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "4",
-					"mdtest", "-C", "-u", "-n", "2000", "-d", filepath.Join(path, "mdtest")).CombinedOutput()
+					"mdtest", "-C", "-u", "-n", os.Getenv("CREATES"), "-d", filepath.Join(path, "mdtest")).CombinedOutput()
 				m.Expect(err).NotTo(HaveOccurred(), string(says))
 				rates := creates.FindAllSubmatch(says, -1)
 				m.Expect(rates).To(HaveLen(2), string(says))
