@@ -13,6 +13,7 @@ SCALE_NODES ?= 125 250
 LIFE ?= 2
 # COPIES is how often `make copies` makes each event happen. MOOSEFS is a folder with sbin and bin of the MooseFS to use instead of the installed one.
 COPIES ?= 3
+CREATES ?= 2000
 MOOSEFS ?=
 # All programs and tests are compiled alike, so that one build of a package serves all of them, in any folder.
 export CGO_ENABLED := 0
@@ -51,6 +52,15 @@ copies: ## Compare both ways of a MooseFS master to save its changes: copies tha
 	need mfsmaster=moosefs-master mfsmetalogger=moosefs-metalogger mfsmount=moosefs-client; \
 	as_root=(); ((EUID == 0)) || as_root=(-exec "sudo COPIES=$(COPIES) PATH=$$PATH"); \
 	COPIES=$(COPIES) go test -vet=off -ldflags=-s -tags disks,copies -count=1 -timeout 3h -parallel 4 -v -run TestCopiesCanBeRead \
+	  "$${as_root[@]}" ./internal/backend/moosefs
+
+.PHONY: copies-rates
+copies-rates: ## Compare the rates of mdtest's creates in both ways, in turn, COPIES (3) times. TMPDIR chooses the disk, CREATES (2000) the number. Needs mdtest.
+	. tools/lib.sh; export PATH="$(if $(MOOSEFS),$(MOOSEFS)/sbin:$(MOOSEFS)/bin:)$$PATH"; \
+	need mfsmaster=moosefs-master mfsmount=moosefs-client mpirun=openmpi-bin; \
+	command -v mdtest >/dev/null || die "mdtest is not in PATH; https://github.com/hpc/ior has it"; \
+	as_root=(); ((EUID == 0)) || as_root=(-exec "sudo COPIES=$(COPIES) CREATES=$(CREATES) PATH=$$PATH"); \
+	COPIES=$(COPIES) CREATES=$(CREATES) go test -vet=off -ldflags=-s -tags disks,copies -count=1 -timeout 3h -v -run TestRatesOfCreates \
 	  "$${as_root[@]}" ./internal/backend/moosefs
 
 .PHONY: test-envtest

@@ -76,8 +76,8 @@ const (
 	ConditionOnline = "Online"
 	// ConditionSafeToRemove is true when the filesystem reports that no data is left on a target that was marked for removal.
 	ConditionSafeToRemove = "SafeToRemove"
-	// ConditionDiskHealthy is false when the disk of a target reports a failure, or problems that may lead to lost data. It is absent while
-	// the disk reports nothing.
+	// ConditionDiskHealthy is false when the disk of a target reports a failure, or problems that may lead to lost data. It is unknown while
+	// no agent confirms the last report, and absent while the disk reports nothing.
 	ConditionDiskHealthy = "DiskHealthy"
 	// ConditionReleased is true when a target that was deleted is unmounted and its mountpoint is gone.
 	ConditionReleased = "Released"
@@ -113,7 +113,7 @@ const (
 	ReasonMountFailed = "MountFailed"
 	// ReasonQueueRefused surfaces when the kernel did not accept a queue setting; the target is used nevertheless.
 	ReasonQueueRefused = "QueueRefused"
-	// ReasonAgentMissing surfaces when no agent runs on the target's node.
+	// ReasonAgentMissing surfaces when no agent runs on the target's node, or when the agent is not ready.
 	ReasonAgentMissing = "AgentMissing"
 	// ReasonUnmountFailed surfaces when a deleted target can't be unmounted; the message names the users of the mount.
 	ReasonUnmountFailed = "UnmountFailed"

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -76,6 +77,7 @@ func (w *world) inventory(node string) {
 		w.Expect(err).NotTo(HaveOccurred())
 		w.t.Cleanup(func() { _ = server.Client.Delete(context.Background(), inventory) })
 	}
+	w.agentReady(node, true)
 	inventory.Status.BlockDevices = nil
 	for i, d := range w.disks {
 		if d.node != node && d.also != node || d.dead {
@@ -95,6 +97,34 @@ func (w *world) inventory(node string) {
 		inventory.Status.BlockDevices = append(inventory.Status.BlockDevices, device)
 	}
 	w.Expect(server.Client.Status().Update(w.ctx, inventory)).To(Succeed())
+}
+
+// agentSet is the DaemonSet of the agents.
+var agentSet = types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "agent"}
+
+// agentReady makes the pod of an agent Ready, or not.
+func (w *world) agentReady(node string, ready bool) {
+	w.t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: agentSet.Namespace, Name: "agent-" + node,
+			Labels:          map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, "app.kubernetes.io/component": "agent"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: agentSet.Name, UID: "agents", Controller: new(true)}},
+		},
+		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "agent", Image: "none"}}},
+	}
+	if err := server.Client.Create(w.ctx, pod); apierrors.IsAlreadyExists(err) {
+		w.Expect(server.Client.Get(w.ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
+	} else {
+		w.Expect(err).NotTo(HaveOccurred())
+		w.t.Cleanup(func() { _ = server.Client.Delete(context.Background(), pod, client.GracePeriodSeconds(0)) })
+	}
+	is := corev1.ConditionFalse
+	if ready {
+		is = corev1.ConditionTrue
+	}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: is}}
+	w.Expect(server.Client.Status().Update(w.ctx, pod)).To(Succeed())
 }
 
 func (w *world) agentGone(node string) {

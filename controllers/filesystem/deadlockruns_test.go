@@ -151,7 +151,7 @@ func (w *contended) input() (backend.Input, backend.Observation) {
 		record := v1alpha1.FileSystemNode{ObjectMeta: metav1.ObjectMeta{Namespace: w.fs.Namespace, Name: w.fs.Name + "-" + n.Name, UID: types.UID(n.Name)}}
 		record.Spec.Node, record.Spec.Members = n.Name, []v1alpha1.NodeMember{{Name: w.members[i].Component}}
 		if w.allowed[n.Name] {
-			record.Annotations = map[string]string{v1alpha1.AnnotationAllowMaintenance: allowWord(&record, *n)}
+			record.Annotations = map[string]string{v1alpha1.AnnotationAllowMaintenance: allowWord(&record, *n, "")}
 		}
 		in.FileSystemNodes = append(in.FileSystemNodes, record)
 		if in.State != nil {

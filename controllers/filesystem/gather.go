@@ -74,6 +74,9 @@ func (r *Reconciler) gather(
 		return in, d, 0, err
 	}
 	in.Inventories, d.versions = agents.found, agents.versions
+	if in.Unconfirmed, err = r.unconfirmedReports(ctx, in.Inventories); err != nil {
+		return in, d, 0, err
+	}
 	m := r.remembered(client.ObjectKeyFromObject(fs), fs.UID)
 	own, err := m.daemons.get(&r.podChanges, func() (ownDaemons, error) { return r.daemonsOf(ctx, r.Client, fs) })
 	if err != nil {

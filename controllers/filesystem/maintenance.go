@@ -130,9 +130,19 @@ func sayMaintenance(m v1alpha1.NodeMaintenance, limit time.Duration, waits strin
 }
 
 // allowWord returns the value with which a person allows the maintenance of a node whatever the filesystem reports. It is valid until the
-// node reboots.
-func allowWord(n *v1alpha1.FileSystemNode, node backend.Node) string {
-	return backend.Hash(n.UID, node.BootID)
+// node reboots. While something must be the case before (Absence.Before), the value is another one: a person who has allowed the absence
+// earlier has not allowed it without that.
+func allowWord(n *v1alpha1.FileSystemNode, node backend.Node, before string) string {
+	if before == "" {
+		return backend.Hash(n.UID, node.BootID)
+	}
+	return backend.Hash(n.UID, node.BootID, "without")
+}
+
+// allows reports whether a person has allowed a node to be away. Who has allowed it without something also allows it with that.
+func allows(n *v1alpha1.FileSystemNode, node backend.Node, before string) bool {
+	word := n.Annotations[v1alpha1.AnnotationAllowMaintenance]
+	return word != "" && (word == allowWord(n, node, before) || before == "" && word == allowWord(n, node, "without"))
 }
 
 // candidate is a cordoned node.
@@ -214,7 +224,7 @@ func (c *candidate) sayWaits(waits disruption.Wait) views.Maintenance {
 	return views.Maintenance{Problem: backend.Problem{Reason: reason, Message: fmt.Sprintf(
 		"the node is cordoned, and its guard keeps it from being drained; it may be away when %s. To let it go nevertheless, until it starts anew: "+
 			"kubectl -n %s annotate --overwrite filesystemnode %s %s=%s",
-		waits.For, c.record.Namespace, c.record.Name, v1alpha1.AnnotationAllowMaintenance, allowWord(c.record, c.node))}}
+		waits.For, c.record.Namespace, c.record.Name, v1alpha1.AnnotationAllowMaintenance, allowWord(c.record, c.node, c.Before))}}
 }
 
 // candidates returns the cordoned nodes that are not recorded yet, by name. For nodes without anything online it records that there is
@@ -240,7 +250,7 @@ func (p *pass) candidates(in backend.Input) []candidate {
 		c := candidate{record: record, node: node}
 		c.Leave = p.leave(name, domains)
 		c.Turn = p.remembered(client.ObjectKeyFromObject(p.fs), p.fs.UID).turns[name]
-		c.Allowed = record.Annotations[v1alpha1.AnnotationAllowMaintenance] == allowWord(record, node)
+		c.Allowed = allows(record, node, c.Before)
 		out = append(out, c)
 	}
 	slices.SortFunc(out, func(a, b candidate) int { return cmp.Compare(a.Node, b.Node) })
@@ -291,7 +301,7 @@ func (p *pass) leaving(candidates []candidate, in backend.Input) []disruption.Wa
 func (p *pass) leave(node string, domains nodefacts.Domains) disruption.Leave {
 	absence := p.absence(node)
 	domain, _ := domains.Of(node)
-	return disruption.Leave{Node: node, Domain: domain, Costs: absence.Costs, Together: absence.Together}
+	return disruption.Leave{Node: node, Domain: domain, Costs: absence.Costs, Before: absence.Before, Together: absence.Together}
 }
 
 // absence describes the filesystem while a node is away.

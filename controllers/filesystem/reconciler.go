@@ -53,7 +53,8 @@ type Reconciler struct {
 	// between. State.Asked, Pod.Seen and Input.Since come from it.
 	Order   clock.PassiveClock
 	Applier *apply.Applier
-	// Agents is the DaemonSet of the agents. Without a name, refusals of their pods by the API server are not checked.
+	// Agents is the DaemonSet of the agents. Without a name, refusals of their pods by the API server are not checked, and no agent confirms
+	// its reports.
 	Agents types.NamespacedName
 	// PollInterval is how often the filesystem itself is queried. A lost target shows in the status within one interval after the filesystem
 	// notices it.
@@ -73,9 +74,11 @@ type Reconciler struct {
 	allRecords                             known[byOwner[v1alpha1.FileSystemNode]]
 	allNodes                               known[[]backend.Node]
 	allInventories                         known[inventories]
+	allAgents                              known[map[string]bool]
+	confirmations                          confirmations
 	targetChanges, nodeChanges, podChanges changes
 	recordChanges, inventoryChanges        changes
-	guardChanges                           changes
+	guardChanges, agentChanges             changes
 	// secrets is the Client, which caches Secrets; nil for a Client that was set by a test.
 	secrets *secretReader
 	// memories holds what passes over each FileSystem keep for the next pass.

@@ -14,6 +14,22 @@ import (
 	"parallelfs.dev/operator/internal/disruption"
 )
 
+func TestAPersonWhoHasAllowedAnAbsenceHasNotAllowedItWithoutAProvenCopy(t *testing.T) {
+	g := NewWithT(t)
+	n, node := &v1alpha1.FileSystemNode{ObjectMeta: metav1.ObjectMeta{UID: "1"}}, backend.Node{Name: "n1", BootID: "boot"}
+	const proven, unproven = "", "a copy of the metadata is proven"
+	g.Expect(allows(n, node, proven)).To(BeFalse())
+	g.Expect(allows(n, node, unproven)).To(BeFalse())
+	n.Annotations = map[string]string{v1alpha1.AnnotationAllowMaintenance: allowWord(n, node, proven)}
+	g.Expect(allows(n, node, proven)).To(BeTrue())
+	g.Expect(allows(n, node, unproven)).To(BeFalse())
+	n.Annotations[v1alpha1.AnnotationAllowMaintenance] = allowWord(n, node, unproven)
+	g.Expect(allows(n, node, unproven)).To(BeTrue())
+	g.Expect(allows(n, node, proven)).To(BeTrue(), "who goes without a copy also goes with one")
+	node.BootID = "another"
+	g.Expect(allows(n, node, proven)).To(BeFalse(), "it is valid until the node restarts")
+}
+
 func TestANodeThatIsCordonedAgainAtOnceLeavesOthersATurn(t *testing.T) {
 	g := NewWithT(t)
 	since := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)

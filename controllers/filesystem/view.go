@@ -46,6 +46,7 @@ func (p *pass) show() {
 		withoutNews(view, p.disks.own, p.in.FileSystemNodes)
 	}
 	p.leavePauses(view)
+	p.showUnconfirmed(view)
 	p.showRequests(view)
 	p.showMaintenance(view)
 	p.Views.Show(client.ObjectKeyFromObject(p.fs), p.fs.UID, view)

@@ -357,7 +357,7 @@ func (w *world) operator(c client.Client) *filesystem.Reconciler {
 		}},
 		Cluster: cmp.Or(w.cluster, cluster), States: &filesystem.HTTPStateReader{Client: &http.Client{Transport: w}}, Recorder: w.events, Clock: clock.RealClock{},
 		Order: &order{time.Now()}, PollInterval: 10 * time.Second, Views: w.board,
-		Applier: &apply.Applier{Client: c, Kinds: filesystem.ChildKinds()},
+		Applier: &apply.Applier{Client: c, Kinds: filesystem.ChildKinds()}, Agents: agentSet,
 	}
 	if w.alter != nil {
 		w.alter(operator)

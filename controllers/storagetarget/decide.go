@@ -172,6 +172,9 @@ func diskHealthy(f facts) *metav1.Condition {
 		c.Reason, c.Message = v1alpha1.ReasonDiskSuspect, fmt.Sprintf("%s reports problems: %s. Plan its replacement", where, reasons)
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonNoProblems, where+" reports no problem"
+		if f.seen != nil && f.seen.Unconfirmed != "" {
+			c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonAgentMissing, where+" reported no problem, but "+f.seen.Unconfirmed
+		}
 	}
 	return c
 }

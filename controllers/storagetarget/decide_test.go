@@ -333,16 +333,27 @@ func TestADeletedTargetIsRemovedOnlyAfterItsDiskWasReleasedOrItsNodeDecommission
 
 func TestTheReportOfADiskAboutItselfIsACondition(t *testing.T) {
 	for name, c := range map[string]struct {
-		disk   *v1alpha1.BlockDevice
-		status metav1.ConditionStatus
-		reason string
-		says   string
+		disk        *v1alpha1.BlockDevice
+		unconfirmed string
+		status      metav1.ConditionStatus
+		reason      string
+		says        string
 	}{
 		"no inventory shows the disk": {},
 		"the disk reports nothing":    {disk: &v1alpha1.BlockDevice{KernelName: "sda"}},
 		"the disk reports no problem": {
 			disk:   &v1alpha1.BlockDevice{KernelName: "sda", Serial: "ZA123", Health: &v1alpha1.DiskHealth{State: v1alpha1.DiskHealthy}},
 			status: yes, reason: v1alpha1.ReasonNoProblems, says: "disk sda (serial ZA123) of node oss1 reports no problem",
+		},
+		"the agent of a disk without problems is dead": {
+			disk:        &v1alpha1.BlockDevice{KernelName: "sda", Serial: "ZA123", Health: &v1alpha1.DiskHealth{State: v1alpha1.DiskHealthy}},
+			unconfirmed: "its agent is not Ready", status: metav1.ConditionUnknown, reason: v1alpha1.ReasonAgentMissing,
+			says: "disk sda (serial ZA123) of node oss1 reported no problem, but its agent is not Ready",
+		},
+		"the agent of a failing disk is dead": {
+			disk:        &v1alpha1.BlockDevice{KernelName: "sda", Serial: "ZA123", Health: &v1alpha1.DiskHealth{State: v1alpha1.DiskFailing, Reasons: []string{"worn"}}},
+			unconfirmed: "its agent is not Ready", status: no, reason: v1alpha1.ReasonDiskFailing,
+			says: "disk sda (serial ZA123) of node oss1 reports its own failure: worn. Replace it while it still answers: set spec.remove",
 		},
 		"the disk reports problems": {
 			disk: &v1alpha1.BlockDevice{
@@ -362,7 +373,7 @@ func TestTheReportOfADiskAboutItselfIsACondition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			f := oneTarget()
-			f.disk = c.disk
+			f.disk, f.seen.Unconfirmed = c.disk, c.unconfirmed
 			got := meta.FindStatusCondition(observe(f), v1alpha1.ConditionDiskHealthy)
 			if c.reason == "" {
 				g.Expect(got).To(BeNil())

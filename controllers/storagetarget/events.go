@@ -20,8 +20,8 @@ func (r *Reconciler) announce(before *v1alpha1.StorageTarget, mine []metav1.Cond
 			continue
 		}
 		health := is.Type == v1alpha1.ConditionDiskHealthy
-		if health && was == nil && is.Status == metav1.ConditionTrue {
-			continue // the first report of a disk without problems
+		if health && is.Status != metav1.ConditionFalse && (was == nil || was.Status != metav1.ConditionFalse) {
+			continue // a report without problems is no news, and an agent that is away is reported once for its node
 		}
 		kind := corev1.EventTypeNormal
 		if was != nil && was.Status == metav1.ConditionTrue || health && is.Status == metav1.ConditionFalse {

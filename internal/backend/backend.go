@@ -141,6 +141,9 @@ type Input struct {
 	Pinnings map[string]map[string]spec.Pinning
 	// Inventories holds what the agents found, by node. A node without an agent has none.
 	Inventories map[string]v1alpha1.NodeInventoryStatus
+	// Unconfirmed holds the nodes whose agent does not confirm its reports now, each with the reason as a sentence. An inventory, or a report
+	// about a disk, of such a node may be outdated: it proves no protection.
+	Unconfirmed map[string]string
 	// Images holds the container images to use.
 	Images Images
 	// Password is the secret of the operator's own clients of the filesystem.

@@ -84,6 +84,14 @@ type TolerantQuestions interface {
 	Tolerates(command, code int, stderr string) bool
 }
 
+// LaterQuestions have further questions, which depend on the answers to the first ones. They keep what was answered from round to round.
+type LaterQuestions interface {
+	Questions
+	// Later asks a few further questions and adds the answers to a State. It calls ask as often as all of them may take one time limit of a
+	// command. A question without an answer leaves the State as it is.
+	Later(state *State, ask func(argv []string, limit time.Duration) ([]byte, error))
+}
+
 // SecretKeeper is a Backend whose daemons share a secret (Input.Password) with each other, or with the operator's own clients.
 type SecretKeeper interface {
 	// SecretName names the Secret among Members that holds Input.Password, and the key in it. The controller generates the password once and
@@ -176,6 +184,9 @@ type Absence struct {
 	// Costs is why programs would wait, or not find their data, in words that follow "because "; empty if all data on the node is proven to
 	// have an in-sync copy elsewhere.
 	Costs string
+	// Before is what the node waits for before it may be away, in words that follow "when "; empty if for nothing. The approval of a person
+	// covers it only if the person has seen it.
+	Before string
 	// Together is how many nodes of its failure domain may be away at once, itself included, as the filesystem's answer proves; 0 means one.
 	Together int
 	// Waits is what the filesystem does not show yet of a maintenance that has begun or ended, in words that follow "when "; empty if it shows

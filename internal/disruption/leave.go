@@ -1,6 +1,7 @@
 package disruption
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -17,6 +18,8 @@ type Leave struct {
 	// Costs is the reason why programs would wait meanwhile, to follow "because ". It is empty if everything on the node is proven to have an
 	// in-sync copy elsewhere.
 	Costs string
+	// Before is what must be the case first, to follow "when "; empty if nothing.
+	Before string
 	// Together is the number of nodes of its domain, itself included, that may be down at once according to the filesystem's answer; 0 means
 	// one.
 	Together int
@@ -39,7 +42,8 @@ func NextTurn(since, ended time.Time) time.Time { return ended.Add(max(ended.Sub
 
 // Leaving decides which nodes may go down now, and returns the condition of each of the others. The duration of a node's absence is
 // unknown. Therefore, like a daemon's restart, it requires that nothing else is down and everything is healthy. In addition, all data on
-// the node must have a copy elsewhere. Otherwise a person has to allow it, and then no condition remains. away lists the nodes that are
+// the node must have a copy elsewhere. Otherwise a person has to allow it, and then no condition remains. A person is asked last, so that the
+// approval covers everything that is left. away lists the nodes that are
 // already down: nodes of two failure domains are never down at once, unless a person has allowed it. A node that was down before waits for
 // its turn.
 func Leaving(queue, away []Leave, w World, now time.Time) []Wait {
@@ -60,7 +64,8 @@ func Leaving(queue, away []Leave, w World, now time.Time) []Wait {
 		case all != "":
 			waits[i].For = all
 		default:
-			if waits[i].For = next.behind(gone, w.Most); waits[i].For == "" && next.Costs != "" {
+			waits[i].For = cmp.Or(next.behind(gone, w.Most), next.Before)
+			if waits[i].For == "" && next.Costs != "" {
 				waits[i] = Wait{For: "a person allows it, because " + next.Costs, Person: true}
 			}
 		}

@@ -46,6 +46,10 @@ func TestWhichNodesMayGoAndWhatTheOthersWaitFor(t *testing.T) {
 		l.Allowed = true
 		return l
 	}
+	without := func(l disruption.Leave) disruption.Leave {
+		l.Before = "a copy is proven"
+		return l
+	}
 	before := func(l disruption.Leave, turn time.Time) disruption.Leave {
 		l.Turn = turn
 		return l
@@ -77,17 +81,20 @@ func TestWhichNodesMayGoAndWhatTheOthersWaitFor(t *testing.T) {
 		"no more than the filesystem can bear": {
 			queue: queue{leaves("a1"), {Node: "a2", Domain: leaves("a2").Domain, Together: 2}, leaves("a3")}, world: many, waits: []string{"", "", over + "a1, a2"},
 		},
-		"never of two domains":                            {queue: queue{leaves("a1"), leaves("b1")}, world: many, waits: []string{"", over + "a1"}},
-		"never with one that is away of another domain":   {queue: queue{leaves("b1")}, away: queue{leaves("a1")}, world: many, waits: []string{over + "a1"}},
-		"with one of its domain that is away":             {queue: queue{leaves("a2")}, away: queue{leaves("a1")}, world: many, waits: []string{""}},
-		"alone where one a time is what a person wants":   {queue: queue{leaves("a2")}, away: queue{leaves("a1")}, world: well, waits: []string{over + "a1"}},
-		"a domain that nobody knows is none":              {queue: queue{nowhere("x1"), nowhere("x2")}, world: many, waits: []string{"", over + "x1"}},
-		"not with one that a person has allowed":          {queue: queue{leaves("a2")}, away: queue{allowed(holds("a1"))}, world: many, waits: []string{over + "a1"}},
-		"unknown is not safe":                             {queue: queue{leaves("a1")}, world: disruption.World{}, waits: []string{"the filesystem is healthy"}},
-		"not while there are problems":                    {queue: queue{leaves("a1")}, world: in(func(w *disruption.World) { w.Problems = true }), waits: []string{"the filesystem is healthy"}},
-		"not while updates are paused":                    {queue: queue{leaves("a1")}, world: in(func(w *disruption.World) { w.Paused = true }), waits: []string{"spec.updates.paused is false again"}},
-		"not while a daemon is away":                      {queue: queue{leaves("a1")}, world: in(func(w *disruption.World) { w.Away = []disruption.Place{at("b1")} }), waits: []string{"the filesystem is healthy, and chunkserver on node b1 in failure domain b is back"}},
-		"what no other has, only by the word of a person": {queue: queue{holds("a1"), leaves("b1")}, world: well, waits: []string{"a person allows it, because there is one master", ""}},
+		"never of two domains":                                               {queue: queue{leaves("a1"), leaves("b1")}, world: many, waits: []string{"", over + "a1"}},
+		"never with one that is away of another domain":                      {queue: queue{leaves("b1")}, away: queue{leaves("a1")}, world: many, waits: []string{over + "a1"}},
+		"with one of its domain that is away":                                {queue: queue{leaves("a2")}, away: queue{leaves("a1")}, world: many, waits: []string{""}},
+		"alone where one a time is what a person wants":                      {queue: queue{leaves("a2")}, away: queue{leaves("a1")}, world: well, waits: []string{over + "a1"}},
+		"a domain that nobody knows is none":                                 {queue: queue{nowhere("x1"), nowhere("x2")}, world: many, waits: []string{"", over + "x1"}},
+		"not with one that a person has allowed":                             {queue: queue{leaves("a2")}, away: queue{allowed(holds("a1"))}, world: many, waits: []string{over + "a1"}},
+		"unknown is not safe":                                                {queue: queue{leaves("a1")}, world: disruption.World{}, waits: []string{"the filesystem is healthy"}},
+		"not while there are problems":                                       {queue: queue{leaves("a1")}, world: in(func(w *disruption.World) { w.Problems = true }), waits: []string{"the filesystem is healthy"}},
+		"not while updates are paused":                                       {queue: queue{leaves("a1")}, world: in(func(w *disruption.World) { w.Paused = true }), waits: []string{"spec.updates.paused is false again"}},
+		"not while a daemon is away":                                         {queue: queue{leaves("a1")}, world: in(func(w *disruption.World) { w.Away = []disruption.Place{at("b1")} }), waits: []string{"the filesystem is healthy, and chunkserver on node b1 in failure domain b is back"}},
+		"what no other has, only by the word of a person":                    {queue: queue{holds("a1"), leaves("b1")}, world: well, waits: []string{"a person allows it, because there is one master", ""}},
+		"what must be the case first is waited for before a person is asked": {queue: queue{without(holds("a1"))}, world: well, waits: []string{"a copy is proven"}},
+		"it is waited for by a node that needs no person, and others go":     {queue: queue{without(leaves("a1")), leaves("b1")}, world: well, waits: []string{"a copy is proven", ""}},
+		"a person who has seen that lets it go":                              {queue: queue{allowed(without(holds("a1")))}, world: well, waits: []string{""}},
 		"the word of a person is about all that stands in the way": {
 			queue: queue{allowed(holds("a1")), leaves("b1")}, away: queue{leaves("c1")},
 			world: in(func(w *disruption.World) { w.Problems, w.Paused = true, true }), waits: []string{"", "spec.updates.paused is false again"},
@@ -102,7 +109,7 @@ func TestWhichNodesMayGoAndWhatTheOthersWaitFor(t *testing.T) {
 			said := []string{}
 			for i, wait := range got {
 				said = append(said, wait.For)
-				g.Expect(wait.Person).To(Equal(c.queue[i].Costs != "" && !c.queue[i].Allowed), "%+v", wait)
+				g.Expect(wait.Person).To(Equal(c.queue[i].Costs != "" && c.queue[i].Before == "" && !c.queue[i].Allowed), "%+v", wait)
 			}
 			g.Expect(said).To(Equal(c.waits))
 		})

@@ -107,7 +107,8 @@ func pathsTo(inventory v1alpha1.NodeInventoryStatus, wwn string) int {
 }
 
 // Unreached returns the reason why the inventory of a node does not prove that the node reaches the disk of a target. The proof is the WWN,
-// serial number and size of the disk. A name alone proves nothing, because another disk may have it now.
+// serial number and size of the disk. A name alone proves nothing, because another disk may have it now. A disk that the last scan could not
+// read completely proves nothing either: its entry may be from the scan before.
 func Unreached(node string, inventories map[string]v1alpha1.NodeInventoryStatus, t *v1alpha1.StorageTarget) string {
 	inventory, known := inventories[node]
 	want := DeviceOf(t)
@@ -120,6 +121,9 @@ func Unreached(node string, inventories map[string]v1alpha1.NodeInventoryStatus,
 		return fmt.Sprintf("node %s does not show the disk %s", node, want.ID)
 	case want.WWN == "" || want.Serial == "":
 		return fmt.Sprintf("the disk %s was recorded without a WWN or a serial number, so nothing proves that node %s shows the same one", want.ID, node)
+	}
+	if why := unlooked(*b); why != "" {
+		return fmt.Sprintf("on node %s, %s", node, why)
 	}
 	if paths := pathsTo(inventory, want.WWN); paths > 1 {
 		return fmt.Sprintf("node %s shows %d disks with the WWN %s; where these are several paths to it, set up multipath there", node, paths, want.WWN)

@@ -133,6 +133,10 @@ func TestADiskIsReachedOnlyByWhatItIsKnownBy(t *testing.T) {
 			disks[0].SizeBytes--
 			return disks
 		},
+		"on node oss2, sdb could not be looked at completely": func(disks []v1alpha1.BlockDevice, _ *v1alpha1.StorageTarget) []v1alpha1.BlockDevice {
+			disks[0].Unusable = []string{disks[0].KernelName + " could not be looked at completely: no answer within 30s"}
+			return disks
+		},
 		"shows 2 disks with the WWN": func(disks []v1alpha1.BlockDevice, _ *v1alpha1.StorageTarget) []v1alpha1.BlockDevice {
 			return append(disks, disks[0])
 		},

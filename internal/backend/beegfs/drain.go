@@ -122,7 +122,7 @@ func (v *view) drainedTargets() map[int32]time.Time {
 			continue
 		}
 		d := t.draining()
-		if since, empty := d.Empty(v.drainFacts()); empty && t.said != nil {
+		if since, empty := d.Empty(v.drainFacts()); empty && t.said != nil && v.in.Unconfirmed[t.node] == "" {
 			out[t.id] = since
 		}
 	}

@@ -224,6 +224,9 @@ func TestAForgedJobProvesNothing(t *testing.T) {
 		g.Expect(look(in).drainedTargets()).To(BeEmpty(), name)
 	}
 	agentSaysEmpty(&in)
+	in.Unconfirmed = map[string]string{diskOf(&in, ssd0).Spec.Node: "its agent is not Ready"}
+	g.Expect(look(in).drainedTargets()).To(BeEmpty(), "the last report of a dead agent proves nothing")
+	in.Unconfirmed = nil
 	g.Expect(look(in).drainedTargets()).To(HaveLen(1))
 }
 

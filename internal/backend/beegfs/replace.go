@@ -152,6 +152,8 @@ func (v *view) isLost(t target) string {
 		return "nothing is replaced: the agent has the disk mounted and proven. If it is broken, pull it first"
 	case !looked || !isComplete(inventory):
 		return fmt.Sprintf("nothing is replaced: the agent of node %s has not listed all of its disks, so the lost disk may be there", t.node)
+	case v.in.Unconfirmed[t.node] != "":
+		return "nothing is replaced: " + v.in.Unconfirmed[t.node]
 	case len(shown) > 0:
 		return fmt.Sprintf("nothing is replaced: node %s still has the disk, with the only copy of what BeeGFS has not copied. Pull it, or wipe it yourself", backend.List(shown))
 	case t.said == nil:

@@ -116,6 +116,9 @@ func TestNoDiskReplacesALostOneOfABuddyGroupWhen(t *testing.T) {
 		"a disk of its node could not be looked at": {func(in *backend.Input) {
 			in.Inventories["oss2"].BlockDevices[0].Unusable = []string{"k-ssd-s1 could not be looked at completely: EIO"}
 		}, "has not listed all of its disks"},
+		"the agent of its node is dead, and its inventory may be outdated": {func(in *backend.Input) {
+			in.Unconfirmed = map[string]string{"oss2": "the agent of node oss2 is not Ready"}
+		}, "nothing is replaced: the agent of node oss2 is not Ready"},
 		"BeeGFS still reaches it":     {func(in *backend.Input) { toldOf(in, ssd2).Online = true }, "BeeGFS still reaches target"},
 		"its registration is unknown": {func(in *backend.Input) { diskOf(in, ssd2).Status.Registration = "" }, "its registration was never read"},
 		"there is no other disk": {func(in *backend.Input) {

@@ -172,7 +172,7 @@ func unfit(in backend.Input, t *v1alpha1.StorageTarget, name string) string {
 	case !told || g.Status.Agent == nil || g.Status.Agent.ObservedGeneration != g.Generation:
 		return fmt.Sprintf("the agent of node %s has not written yet what the servers there are told", name)
 	}
-	if why := plan.Unreached(name, in.Inventories, t); why != "" {
+	if why := unreached(in, name, t); why != "" {
 		return why
 	}
 	ready := false
@@ -185,6 +185,12 @@ func unfit(in backend.Input, t *v1alpha1.StorageTarget, name string) string {
 	return moved(in, t, name)
 }
 
+// unreached returns why it is not proven that a node reaches the disk of a target: its inventory does not show the disk, or its agent does
+// not confirm the inventory now.
+func unreached(in backend.Input, name string, t *v1alpha1.StorageTarget) string {
+	return cmp.Or(plan.Unreached(name, in.Inventories, t), in.Unconfirmed[name])
+}
+
 // partnersUnproven lists the targets of two nodes whose other node has no disk of theirs in its present inventory; nil when all have. It
 // blocks nothing: the node whose path is repaired may have to restart for it. Decisions that rely on the partner use unfit.
 func partnersUnproven(in backend.Input) *backend.Problem {
@@ -194,7 +200,7 @@ func partnersUnproven(in backend.Input) *backend.Problem {
 		if !plan.IsOfPair(t) || !assign.Finished(t) || !t.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if is := plan.Unreached(plan.OtherOf(t, plan.HolderOf(t).Node), in.Inventories, t); is != "" {
+		if is := unreached(in, plan.OtherOf(t, plan.HolderOf(t).Node), t); is != "" {
 			why = append(why, fmt.Sprintf("%s (%s)", t.Name, is))
 		}
 	}

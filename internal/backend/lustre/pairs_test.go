@@ -282,6 +282,20 @@ func TestASecondNodeThatShowsAnotherDiskIsReportedAsNoProtection(t *testing.T) {
 	d.Expect(lustre.New().Observe(d.in).Partners).To(HaveValue(HaveField("Message", ContainSubstring("node n2"))))
 }
 
+func TestTheLastInventoryOfADeadAgentProvesNoPartner(t *testing.T) {
+	d := pairOf(t)
+	d.in.Unconfirmed = map[string]string{"n2": "the agent of node n2 is not Ready"}
+	seen := lustre.New().Observe(d.in)
+	d.Expect(seen.Partners).To(HaveValue(And(HaveField("Reason", v1alpha1.ReasonPartnersUnproven),
+		HaveField("Message", ContainSubstring("ost0-n1 (the agent of node n2 is not Ready)")))))
+	d.Expect(seen.Partners.Message).NotTo(ContainSubstring("ost0-n2"), "their second node is n1, whose agent confirms its inventory")
+	d.drained("n1")
+	d.Expect(d.moves()).To(HaveKeyWithValue("ost0-n1", HaveField("Waits", "the agent of node n2 is not Ready")))
+	d.Expect(lustre.New().Absence(d.in, seen, "n1").Waits).To(ContainSubstring("the agent of node n2 is not Ready"))
+	d.in.Unconfirmed = nil
+	d.Expect(lustre.New().Observe(d.in).Partners).To(BeNil())
+}
+
 func TestTheTargetsOfANodeInMaintenanceGoToTheOtherOneAndComeBack(t *testing.T) {
 	d := pairOf(t)
 	waits := func() string { return lustre.New().Absence(d.in, lustre.New().Observe(d.in), "n1").Waits }

@@ -88,12 +88,21 @@ func TestAMetaloggerDownloadsAllOfTheMetadataByItsTimetable(t *testing.T) {
 	}
 }
 
-func TestTheMastersNodeGoesAtThePriceThatNoCopyElsewhereIsProven(t *testing.T) {
+func TestTheMastersNodeWaitsForAProvenCopyOnAnotherNodeOrAPersonsWordForThisVersion(t *testing.T) {
 	g := NewWithT(t)
 	in, seen := following()
-	seen.Sole = map[string]string{"master": "there is one master"}
-	in.FileSystem.Status.MetadataCopies = []v1alpha1.MetadataCopyStatus{{Node: "n2", Follows: "1a2b", Result: v1alpha1.MetadataCopyUnread}}
-	g.Expect(New().Absence(in, seen, "n1").Costs).To(ContainSubstring("no copy of the metadata on another node is proven"))
-	in.FileSystem.Status.MetadataCopies[0].Result = v1alpha1.MetadataCopyProven
-	g.Expect(New().Absence(in, seen, "n1").Costs).NotTo(ContainSubstring("no copy"))
+	fs := in.FileSystem
+	copyOn := func(node string, result v1alpha1.MetadataCopyResult) v1alpha1.MetadataCopyStatus {
+		return v1alpha1.MetadataCopyStatus{Node: node, Follows: "1a2b", Result: result}
+	}
+	waits := func() string { return New().Absence(in, seen, "n1").Before }
+	g.Expect(waits()).To(BeEmpty(), "there is no metalogger, so no copy can be proven")
+	fs.Status.MetadataCopies = []v1alpha1.MetadataCopyStatus{copyOn("n1", v1alpha1.MetadataCopyProven), copyOn("n2", v1alpha1.MetadataCopyUnread)}
+	g.Expect(waits()).To(HavePrefix("a copy of the metadata is proven (to do without, set spec.updates.upgradeWithoutBackup to"), "the copy beside the master goes with it")
+	g.Expect(New().Absence(in, seen, "n2").Before).To(BeEmpty(), "the master is not on this node")
+	fs.Spec.Updates.UpgradeWithoutBackup = fs.Spec.Version
+	g.Expect(waits()).To(BeEmpty())
+	fs.Spec.Updates.UpgradeWithoutBackup = ""
+	fs.Status.MetadataCopies[1].Result = v1alpha1.MetadataCopyProven
+	g.Expect(waits()).To(BeEmpty())
 }

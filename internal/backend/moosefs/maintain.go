@@ -56,9 +56,7 @@ func (Backend) Absence(in backend.Input, seen backend.Observation, node string) 
 		}
 	}
 	if m := in.FileSystem.Status.Metadata; m != nil && m.Node == node {
-		if why := metadatajobs.WaitsForCopy(in.FileSystem, node); why != "" {
-			costs = append(costs, "no copy of the metadata on another node is proven")
-		}
+		out.Before = metadatajobs.WaitsForCopy(in.FileSystem, node)
 	}
 	if why := tooFewToWrite(in, node); why != "" {
 		costs = append(costs, why)

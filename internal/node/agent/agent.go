@@ -44,6 +44,8 @@ const (
 	Name = "agent"
 	// placementsEvery is the interval between scans of the daemons' placements, which are cheap.
 	placementsEvery = 30 * time.Second
+	// scanTime is how long a full scan may take, beyond the interval between two of them, before the agent is no longer ready.
+	scanTime = 5 * time.Minute
 	// shutdownLimit is the time in which a running step must finish after the agent is asked to end. The chart's terminationGracePeriodSeconds
 	// is longer.
 	shutdownLimit = 110 * time.Second
@@ -170,13 +172,13 @@ func Run(ctx context.Context, config *rest.Config, node Node, o Options, log log
 			return fmt.Errorf("set up telemetry: %w", err)
 		}
 	}
-	var published atomic.Bool
-	inventory.Published = func() { published.Store(true) }
+	var confirmed atomic.Pointer[time.Time]
+	inventory.Confirmed = func(began time.Time) { confirmed.Store(&began) }
 	if err := errors.Join(
 		mgr.Add(inventory),
 		mgr.Add(runnable(func(ctx context.Context) error { listen(ctx, node.Changes, inventory.Trigger, wake); return nil })),
 		mgr.AddHealthzCheck("ping", healthz.Ping),
-		mgr.AddReadyzCheck("inventory", ready(&published)),
+		mgr.AddReadyzCheck("inventory", ready(&confirmed, o.Resync+scanTime, time.Now)),
 	); err != nil {
 		return fmt.Errorf("set up the agent: %w", err)
 	}

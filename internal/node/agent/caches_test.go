@@ -27,7 +27,7 @@ import (
 
 // publisher is the part of an agent that writes the rest of the inventory.
 func (w *world) publisher() *Inventory {
-	return &Inventory{Client: server.Client, NodeName: w.node.Name, Published: func() {}, last: v1alpha1.NodeInventoryStatus{Kernel: v1alpha1.KernelStatus{Release: "6.12"}}}
+	return &Inventory{Client: server.Client, NodeName: w.node.Name, Confirmed: func(time.Time) {}, last: v1alpha1.NodeInventoryStatus{Kernel: v1alpha1.KernelStatus{Release: "6.12"}}}
 }
 
 func (w *world) inventory() *v1alpha1.NodeInventory {

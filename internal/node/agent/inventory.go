@@ -36,8 +36,8 @@ type Inventory struct {
 	Settings []spec.HostSetting
 	// Health adds what disks report about themselves. It is nil if nothing asks them.
 	Health *Health
-	// Published is called when the published inventory is up to date.
-	Published func()
+	// Confirmed is called with the start of each full scan whose result is published, up to changes that may wait.
+	Confirmed func(began time.Time)
 	// Triggers has a buffer of one.
 	Triggers chan struct{}
 
@@ -128,6 +128,7 @@ func (i *Inventory) applying(ctx context.Context, found *v1alpha1.NodeInventoryS
 // everything scans the node and publishes the result unless it may wait. It returns the time until the next scan. An incomplete scan is
 // published with the gaps filled from the scan before, and repeated earlier.
 func (i *Inventory) everything(ctx context.Context) (next time.Duration, err error) {
+	began := time.Now()
 	found := i.Collect(ctx)
 	if ctx.Err() != nil {
 		return 0, ctx.Err()
@@ -160,11 +161,17 @@ func (i *Inventory) everything(ctx context.Context) (next time.Duration, err err
 			i.withheld = time.Now()
 		}
 		if time.Since(i.withheld) < i.Resync/patiencePerResync {
+			i.Confirmed(began)
 			return i.Resync / restsPerResync, nil
 		}
 	}
 	i.withheld = time.Time{}
-	return rest, i.publish(ctx)
+	if err := i.publish(ctx); err != nil {
+		return 0, err
+	}
+	i.told = i.last
+	i.Confirmed(began)
+	return rest, nil
 }
 
 // health adds the health of the disks. Before this process has published anything, it reads what was published before.
@@ -227,7 +234,6 @@ func (i *Inventory) publish(ctx context.Context) error {
 	}
 	live.Status.DroppedCaches = nil // Caches writes this field as a field owner of its own
 	if equality.Semantic.DeepEqual(live.Status, i.last) {
-		i.published()
 		return nil
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&i.last)
@@ -242,13 +248,7 @@ func (i *Inventory) publish(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write the NodeInventory: %w", err)
 	}
-	i.published()
 	return nil
-}
-
-func (i *Inventory) published() {
-	i.told = i.last
-	i.Published()
 }
 
 // create makes the NodeInventory, which is owned by its node.

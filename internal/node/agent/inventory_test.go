@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,7 +66,7 @@ func newWatched(t *testing.T) *watchedNode {
 			return c.SubResource(of).Apply(ctx, o, options...)
 		}}).Build()
 	n.Inventory = &Inventory{
-		Client: c, NodeName: "oss1", Resync: 10 * time.Minute, Every: 30 * time.Second, Triggers: make(chan struct{}, 1), Published: func() {},
+		Client: c, NodeName: "oss1", Resync: 10 * time.Minute, Every: 30 * time.Second, Triggers: make(chan struct{}, 1), Confirmed: func(time.Time) {},
 		Collect: func(context.Context) v1alpha1.NodeInventoryStatus {
 			n.looks = append(n.looks, time.Since(n.began))
 			out := v1alpha1.NodeInventoryStatus{
@@ -178,6 +179,36 @@ func TestChangesThatArriveTogetherArePublishedOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAnAgentIsReadyOnlyWhileARecentScanConfirmsItsInventory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, n := NewWithT(t), newWatched(t)
+		var confirmed atomic.Pointer[time.Time]
+		n.Confirmed = func(began time.Time) { confirmed.Store(&began) }
+		is := ready(&confirmed, n.Resync+scanTime, time.Now)
+		g.Expect(is(nil)).To(MatchError(ContainSubstring("was not published yet")))
+		n.start(t)
+		g.Expect(is(nil)).To(Succeed())
+		n.at(n.Resync + time.Minute)
+		g.Expect(is(nil)).To(Succeed(), "it has scanned the node again, and nothing has changed")
+		g.Expect(n.writes).To(HaveLen(1), "a node that does not change is not written again")
+
+		hung := make(chan struct{})
+		defer close(hung)
+		scan := n.Collect
+		n.Collect = func(ctx context.Context) v1alpha1.NodeInventoryStatus {
+			select {
+			case <-hung:
+			case <-ctx.Done():
+			}
+			return scan(ctx)
+		}
+		n.at(2*n.Resync + scanTime)
+		g.Expect(is(nil)).To(Succeed())
+		n.at(2*n.Resync + scanTime + time.Minute)
+		g.Expect(is(nil)).To(MatchError(ContainSubstring("no scan of the node has confirmed the NodeInventory for more than 15m0s")))
+	})
 }
 
 func TestANodeIsPublishedWithoutDelayWhenItsAgentStarts(t *testing.T) {

@@ -265,11 +265,16 @@ func own(s v1alpha1.StorageTargetStatus) v1alpha1.StorageTargetStatus {
 // runnable is a function that a manager runs.
 type runnable = manager.RunnableFunc
 
-// ready returns an error until the inventory is published.
-func ready(published *atomic.Bool) func(*http.Request) error {
+// ready returns an error unless a full scan that began within the limit has confirmed the published inventory. So the operator can rely on
+// the inventory of an agent that is ready, and compares no clocks of two nodes.
+func ready(confirmed *atomic.Pointer[time.Time], limit time.Duration, now func() time.Time) func(*http.Request) error {
 	return func(*http.Request) error {
-		if !published.Load() {
+		began := confirmed.Load()
+		switch {
+		case began == nil:
 			return errors.New("the NodeInventory was not published yet; the agent's log says why")
+		case now().Sub(*began) > limit:
+			return fmt.Errorf("no scan of the node has confirmed the NodeInventory for more than %s; the agent's log says why", limit)
 		}
 		return nil
 	}

@@ -228,7 +228,11 @@ func (p *Probe) question(ctx context.Context) (backend.State, error) {
 		}
 		return backend.State{}, err
 	}
-	return p.prober.Parse(outputs)
+	state, err := p.prober.Parse(outputs)
+	if later, is := p.prober.(backend.LaterQuestions); is && err == nil {
+		later.Later(&state, func(argv []string, limit time.Duration) ([]byte, error) { return p.ask(ctx, argv, limit) })
+	}
+	return state, err //nolint:wrapcheck // it names the command and the line
 }
 
 // failure is the error of a command that ran and failed.

@@ -89,6 +89,12 @@ func (u unread) Unwrap() error { return u.error }
 
 func unreadf(format string, arguments ...any) error { return unread{fmt.Errorf(format, arguments...)} }
 
+// fullLines is how many of the last lines of a program are searched for a disk that is full.
+const fullLines = 20
+
+// isFull reports whether an error is that of a disk without space or inodes. It says nothing about the copy.
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
 // step runs one step, before which a test can kill the run.
 func (o Options) step(name string, do func() error) error {
 	if o.Before != nil {
@@ -123,7 +129,9 @@ func (o Options) look(ctx context.Context) (spec.RecoveryFound, error) {
 
 // make runs the filesystem's program on the files of a directory, and returns the name of the file that it has written.
 func (o Options) make(ctx context.Context, in string) (made backend.BackupVersion, name string, err error) {
-	if err := backup.Shorten(in, o.Method.Changes); err != nil {
+	if err := backup.Shorten(in, o.Method.Changes); isFull(err) {
+		return made, "", unread{err}
+	} else if err != nil {
 		return made, "", err //nolint:wrapcheck // it says what it could not do
 	}
 	size, err := sizeOf(in)
@@ -158,6 +166,8 @@ func (o Options) make(ctx context.Context, in string) (made backend.BackupVersio
 	switch code := child.Code(); {
 	case code == 128+int(syscall.SIGKILL):
 		return made, "", unreadf("%s was killed, as for want of memory: %s", program.Argv[0], tail.Lines(3))
+	case code != 0 && strings.Contains(strings.ToLower(tail.Lines(fullLines)), syscall.ENOSPC.Error()):
+		return made, "", unreadf("the disk for the work of %s is full: %s", program.Argv[0], tail.Lines(3))
 	case code != 0:
 		return made, "", fmt.Errorf("%s does not read it (exit code %d): %s", program.Argv[0], code, tail.Lines(3))
 	}

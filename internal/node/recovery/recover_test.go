@@ -114,6 +114,13 @@ func (one) Usable(found []backend.CopiedFile) map[string]string {
 
 func (one) Memory(int64) int64 { return 256 << 20 }
 
+// full is one whose program writes to a disk that is full.
+type full struct{ one }
+
+func (full) Check(string, string) backend.BackupProgram {
+	return backend.BackupProgram{Argv: []string{"cp", "number", "/dev/full"}, Makes: "made"}
+}
+
 func TestAFailedInspectionDoesNotAffectTheCopy(t *testing.T) {
 	for name, c := range map[string]struct {
 		free    int64
@@ -121,11 +128,13 @@ func TestAFailedInspectionDoesNotAffectTheCopy(t *testing.T) {
 		number  string
 		unread  bool
 		why     string
+		method  backend.RecoveryMethod
 	}{
-		"too little memory":   {100 << 20, true, "42", true, "this node has 100 MiB of memory free, and making metadata of 0 MiB takes about 256 MiB"},
-		"no place":            {1 << 30, false, "42", true, "can't make a directory to look in"},
-		"it is no metadata":   {1 << 30, true, "what", false, "invalid syntax"},
-		"it can be read back": {1 << 30, true, "42", false, ""},
+		"too little memory":   {100 << 20, true, "42", true, "this node has 100 MiB of memory free, and making metadata of 0 MiB takes about 256 MiB", one{}},
+		"no place":            {1 << 30, false, "42", true, "can't make a directory to look in", one{}},
+		"its disk is full":    {1 << 30, true, "42", true, "the disk for the work of cp is full: ", full{}},
+		"it is no metadata":   {1 << 30, true, "what", false, "invalid syntax", one{}},
+		"it can be read back": {1 << 30, true, "42", false, "", one{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -136,7 +145,7 @@ func TestAFailedInspectionDoesNotAffectTheCopy(t *testing.T) {
 				"component": "follower", "state": "Initialized", "time": "2026-11-23T07:00:00Z"}`), 0o600)).To(Succeed())
 			o := recovery.Options{
 				Config: spec.Recovery{Owner: scratch, Scratch: t.TempDir(), Source: spec.RecoverySource{Directory: own, Component: "follower", Data: "data"}},
-				Method: one{}, Work: t.TempDir(), Output: io.Discard, Memory: func() (int64, error) { return c.free, nil },
+				Method: c.method, Work: t.TempDir(), Output: io.Discard, Memory: func() (int64, error) { return c.free, nil },
 			}
 			if !c.scratch {
 				o.Config.Scratch = filepath.Join(o.Config.Scratch, "missing")

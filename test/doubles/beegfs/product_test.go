@@ -33,17 +33,22 @@ import (
 func (c *cluster) said() backend.State {
 	c.t.Helper()
 	questions := beegfs.New().Questions(c.version, c.fill("{ADDRESS}:{PORT+10}"))
-	var outputs [][]byte
-	for _, argv := range questions.Commands() {
+	ask := func(argv []string, _ time.Duration) ([]byte, error) {
 		line := ctl + strings.Join(argv[1:len(argv)-1], " ") // the last argument is the location of the filesystem
 		if strings.HasPrefix(c.version, "8") {
 			line = "beegfs " + strings.ReplaceAll(strings.Join(argv[1:], " "), "--auth-file=/etc/parallelfs-auth/conn.auth", "--auth-file={DIR}/auth")
 		}
 		output, _, _ := c.runApart(line, "")
-		outputs = append(outputs, []byte(output))
+		return []byte(output), nil
+	}
+	var outputs [][]byte
+	for _, argv := range questions.Commands() {
+		output, _ := ask(argv, 0)
+		outputs = append(outputs, output)
 	}
 	state, err := questions.Parse(outputs)
 	NewWithT(c.t).Expect(err).NotTo(HaveOccurred())
+	questions.(backend.LaterQuestions).Later(&state, ask)
 	return state
 }
 

@@ -1,6 +1,7 @@
 package beegfs_test
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -94,6 +95,8 @@ func TestALostDiskOfABuddyGroupOfSevenIsReplacedByOneThatHasEverything(t *testin
 			c.start("storage-2-again", c.storageTwo()+fast)
 			g.Eventually(c.path("target-201", "buddymir/u0/new")).WithTimeout(long).Should(BeAnExistingFile())
 			c.isGood(201)
+			said, _ = c.run(ctl + "--resyncstats --nodetype=storage --mirrorgroupid=1")
+			g.Expect(said).To(ContainSubstring("Job state: Completed successfully\n"))
 			if order.old {
 				g.Expect(c.path("target-201", "buddymir/u0/old")).To(BeAnExistingFile())
 			} else {
@@ -125,5 +128,7 @@ func TestALostDiskOfABuddyGroupOfEightIsReplacedByOneThatHasEverything(t *testin
 	c.replaces("target-102", 102, 1, string(registration))
 	c.start("storage-again", storage8("target-101", "target-102")+fast)
 	c.isGood(102)
+	stats, _ := c.run(cli + fmt.Sprintf("mirror resync stats s:%d", group))
+	g.Expect(stats).To(ContainSubstring("Job State: Success\n"))
 	g.Expect(c.path("target-102", "buddymir/u0/old")).To(BeAnExistingFile())
 }

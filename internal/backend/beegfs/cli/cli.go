@@ -44,20 +44,24 @@ func always(int, string) bool { return true }
 // prober queries the management service with beegfs-ctl, or with beegfs from version 8. Both tools need neither a capability nor a file to
 // write; beegfs 8 insists on root.
 type prober struct {
-	version   string
-	questions []question
-	parse     func(a answers) (backend.State, error)
+	version, address string
+	questions        []question
+	parse            func(a answers) (backend.State, error)
+	resyncs          resyncs
 }
 
-var _ backend.TolerantQuestions = prober{}
+var (
+	_ backend.TolerantQuestions = &prober{}
+	_ backend.LaterQuestions    = &prober{}
+)
 
 // New returns the questions for a BeeGFS of a version such as "7.4.6". Only version 8 uses the address, which is "host:port" of the
 // management service's gRPC, after TLSPrefix if it has a certificate.
 func New(version, address string) backend.Questions {
 	if major(version) == "7" {
-		return prober{version, questions7(), parse7}
+		return &prober{version: version, questions: questions7(), parse: parse7}
 	}
-	return prober{version, questions8(address), parse8}
+	return &prober{version: version, address: address, questions: questions8(address), parse: parse8}
 }
 
 func major(version string) string {
@@ -66,7 +70,7 @@ func major(version string) string {
 }
 
 // Commands implements backend.Questions.
-func (p prober) Commands() [][]string {
+func (p *prober) Commands() [][]string {
 	commands := make([][]string, len(p.questions))
 	for i, q := range p.questions {
 		commands[i] = q.argv
@@ -75,17 +79,17 @@ func (p prober) Commands() [][]string {
 }
 
 // Limit implements backend.TolerantQuestions.
-func (p prober) Limit(command int) time.Duration { return p.questions[command].limit }
+func (p *prober) Limit(command int) time.Duration { return p.questions[command].limit }
 
 // Tolerates implements backend.TolerantQuestions.
-func (p prober) Tolerates(command, code int, stderr string) bool {
+func (p *prober) Tolerates(command, code int, stderr string) bool {
 	forgive := p.questions[command].forgive
 	return forgive != nil && forgive(code, stderr)
 }
 
 // Parse implements backend.Questions. Parse returns an error for an answer in an unknown form, for one that is cut off, and for two that
 // contradict each other: a target that is missing from a State would count as lost.
-func (p prober) Parse(outputs [][]byte) (backend.State, error) {
+func (p *prober) Parse(outputs [][]byte) (backend.State, error) {
 	if len(outputs) != len(p.questions) {
 		return backend.State{}, fmt.Errorf("%d answers of BeeGFS to %d commands", len(outputs), len(p.questions))
 	}

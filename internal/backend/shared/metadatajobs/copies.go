@@ -44,6 +44,9 @@ const (
 	// proofLife is how long a proof counts, so that every copy is read at least this often. It is less than a day, because several copies are
 	// read one after the other.
 	proofLife = 23 * time.Hour
+	// proofAge is the age at which a proof no longer counts. It is proofLife, and the time to read MaxMetadataCopies copies one after the
+	// other, half an hour each at most.
+	proofAge = 25 * time.Hour
 	// fetchTime is how long a server that follows again may take to fetch all of the metadata. An incomplete copy can't be read.
 	fetchTime = 5 * time.Minute
 	// fetchLate is how long a fetch may still run after its scheduled time.
@@ -86,6 +89,7 @@ func DecideCopies(v CopyView) CopyDecision {
 		if v.Serves {
 			v.follow(s, c)
 		}
+		v.expire(s)
 		if why := v.fetches(s, c); why != "" {
 			d.Fetch = append(d.Fetch, backend.Restart{Pod: c.Pod, Why: why, Safe: true})
 		}
@@ -139,6 +143,13 @@ func (v *CopyView) follow(s *v1alpha1.MetadataCopyStatus, c *backend.MetadataCop
 		if s.Result != v1alpha1.MetadataCopyRefused { // it stays refused until it was read
 			v.becomes(s, v1alpha1.MetadataCopyUnread, "it was not read back since its server follows")
 		}
+	}
+}
+
+// expire takes back a proof that is too old, as when no Job could read the copy again.
+func (v *CopyView) expire(s *v1alpha1.MetadataCopyStatus) {
+	if s.Result == v1alpha1.MetadataCopyProven && (s.Proven == nil || v.Now.Sub(s.Proven.Time) >= proofAge) {
+		v.becomes(s, v1alpha1.MetadataCopyUnread, "it was last read back more than 25 hours ago")
 	}
 }
 

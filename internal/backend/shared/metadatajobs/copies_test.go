@@ -266,6 +266,27 @@ func TestACopyThatIsStillFetchedIsNotCalledBroken(t *testing.T) {
 	l.Expect(l.reads(whole).Condition.Reason).To(Equal(v1alpha1.ReasonCopiesProven))
 }
 
+func TestAProofThatCouldNotBeRenewedCountsForADay(t *testing.T) {
+	l := newLogbook(t, "n1")
+	l.reads(whole)
+	l.later(23 * time.Hour).pass()
+	l.later(2*time.Hour - time.Second).pass()
+	l.Expect(l.view.Jobs).To(HaveLen(1), "the Job that reads it does not end")
+	l.Expect(l.copyOn("n1").Result).To(Equal(v1alpha1.MetadataCopyProven))
+	d := l.later(time.Second).pass()
+	l.Expect(l.copyOn("n1")).To(And(HaveField("Result", v1alpha1.MetadataCopyUnread), HaveField("Message", "it was last read back more than 25 hours ago")))
+	l.Expect(d.Condition.Reason).To(Equal(v1alpha1.ReasonCopiesUnread))
+	l.Expect(WaitsForCopy(l.view.FileSystem, "")).To(ContainSubstring("n1 (it was last read back more than 25 hours ago)"))
+	l.ends(nil)
+	l.Expect(l.copyOn("n1").Message).To(HavePrefix("it could not be looked at"), "the Job was killed")
+	l.later(time.Minute).reads(whole)
+	l.Expect(l.copyOn("n1").Result).To(Equal(v1alpha1.MetadataCopyProven))
+
+	l.view.Serves = false
+	l.later(25 * time.Hour).pass()
+	l.Expect(l.copyOn("n1").Result).To(Equal(v1alpha1.MetadataCopyUnread), "nobody can renew it while the filesystem does not answer")
+}
+
 func TestNothingIsReadWhileTheFilesystemDoesNotAnswer(t *testing.T) {
 	l := newLogbook(t, "n1")
 	l.settles(whole)

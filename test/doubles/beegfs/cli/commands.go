@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -314,7 +315,7 @@ func (c *call) mirror() *cobra.Command {
 		_ = create.MarkFlagRequired(name)
 	}
 	remove := c.deletion("delete <group>", "Buddy group", "remove-group", []string{"storage"}, func() []candidate { return c.groups() })
-	return group("mirror", list, create, remove, c.mirrorRoot(), group("resync", c.startResync()))
+	return group("mirror", list, create, remove, c.mirrorRoot(), group("resync", c.startResync(), c.resyncStats()))
 }
 
 // startResync is the double of mirror resync start (ctl/internal/cmd/buddygroup/resync, and grpc/start_resync.rs of the service, 8.3.1).
@@ -348,6 +349,36 @@ func (c *call) startResync() *cobra.Command {
 	command := &cobra.Command{Use: "start <buddy-group>", Args: cobra.ExactArgs(1), RunE: run}
 	command.Flags().Int64Var(&timestamp, "timestamp", -1, "")
 	return command
+}
+
+// resyncStates are the tool's words for the states of a resync (common/beemsg/msg/resync.go, 8.3.1).
+var resyncStates = []string{"Not-started", "Running", "Success", "Interrupted", "Failure", "Errors"}
+
+// resyncStats is the double of mirror resync stats for storage targets; metadata servers of the doubles have no statistics.
+func (c *call) resyncStats() *cobra.Command {
+	return &cobra.Command{Use: "stats <buddy-group>", Args: cobra.ExactArgs(1), RunE: func(command *cobra.Command, arguments []string) error {
+		found, err := c.entity(arguments[0], []string{"meta", "storage"}, c.groups())
+		if err != nil {
+			return err
+		}
+		var stats wire.ResyncStats
+		if found.kind == "storage" {
+			primary := c.view.Group(found.kind, found.id).Primary
+			node := c.view.Node("storage", c.view.Target("storage", primary).Node)
+			if err := tree.Ask(command.Context(), c.secret, node, "resync-stats", wire.Resync{Target: primary}, &stats); err != nil {
+				return err
+			}
+		}
+		end := ""
+		if stats.End != 0 {
+			end = "End Time: " + time.Unix(stats.End, 0).Format(time.RFC3339) + "\n"
+		}
+		_, err = fmt.Fprintf(c.output, "Status\n------\nJob State: %s\nStart Time: %s\n%s\nDiscovery Results\n-----------------\nFiles Discovered: %d\n"+
+			"Directories Discovered: 0\n\nSync candidates\n---------------\nFiles Matched: %d\nDirectories Matched: 0\n\nSync Results\n------------\n"+
+			"Files Synced: %d\nDirectories Synced: 0\n\nError Summary\n-------------\nFile Errors: %d\nDirectory Errors: 0\n",
+			resyncStates[stats.State], time.Unix(stats.Start, 0).Format(time.RFC3339), end, stats.Discovered, stats.Discovered, stats.Synced, stats.Errored)
+		return err
+	}}
 }
 
 func (c *call) mirrorRoot() *cobra.Command {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
 
 	"parallelfs.dev/operator/test/doubles/beegfs/tree"
 	"parallelfs.dev/operator/test/doubles/beegfs/wire"
@@ -304,6 +305,53 @@ func startResync(c *call) int {
 		return runtimeError
 	}
 	c.say("Resync request sent. ")
+	return success
+}
+
+// resyncStates are the tool's words for the states of a resync (ModeResyncStats.cpp, 7.4.6).
+var resyncStates = []string{"Not started", "Running", "Completed successfully", "Interrupted", "Failed", "Completed with errors"}
+
+// resyncStats prints the statistics of storage targets; metadata servers of the doubles have none.
+func resyncStats(c *call) int {
+	kind, known := c.kindArgument("", "Invalid or missing node type.")
+	if !known {
+		return invalidConfig
+	}
+	text, byGroup := c.take("--mirrorgroupid")
+	if !byGroup {
+		text, _ = c.take("--targetid")
+	}
+	if c.leftover() {
+		return invalidConfig
+	}
+	id, _ := strconv.Atoi(text)
+	group := c.view.Group(kind, id)
+	if !byGroup {
+		group = c.view.GroupOf(kind, id)
+	}
+	if group == nil {
+		c.complain("Could not find buddy group %d.", id)
+		return runtimeError
+	}
+	var stats wire.ResyncStats
+	if kind == "storage" {
+		node := c.view.Node(kind, c.view.Target(kind, group.Primary).Node)
+		if err := tree.Ask(c.ctx, c.secret, node, "resync-stats", wire.Resync{Target: group.Primary}, &stats); err != nil {
+			c.complain("Statistics could not be retrieved; primary target ID: %d; secondary target ID: %d; Error: %s", group.Primary, id, err)
+			return runtimeError
+		}
+	}
+	c.say("Job state: %s", resyncStates[stats.State])
+	for _, at := range []struct {
+		name string
+		when int64
+	}{{"start", stats.Start}, {"end", stats.End}} {
+		if at.when != 0 {
+			c.say("Job %s time: %s", at.name, time.Unix(at.when, 0).Format(time.ANSIC))
+		}
+	}
+	c.say("# of discovered dirs: 0\n# of discovered files: %d\n# of dir sync candidates: 0\n# of file sync candidates: %d\n# of synced dirs: 0\n"+
+		"# of synced files: %d\n# of dir sync errors: 0\n# of file sync errors: %d", stats.Discovered, stats.Discovered, stats.Synced, stats.Errored)
 	return success
 }
 

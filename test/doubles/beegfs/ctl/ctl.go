@@ -55,7 +55,7 @@ func modes() []mode {
 		{"--removetarget", false, removeTarget}, {"--listtargets", false, listTargets}, {"--find", false, migrate},
 		{"--migrate", false, migrate}, {"--genericdebug", false, genericDebug},
 		{"--mirrormd", true, mirrorMetadata}, {"--addmirrorgroup", true, addMirrorGroup},
-		{"--listmirrorgroups", false, listMirrorGroups}, {"--startresync", true, startResync},
+		{"--listmirrorgroups", false, listMirrorGroups}, {"--startresync", true, startResync}, {"--resyncstats", true, resyncStats},
 		{"--addstoragepool", true, addStoragePool}, {"--liststoragepools", true, listStoragePools},
 		{"--modifystoragepool", true, modifyStoragePool}, {"--removestoragepool", true, removeStoragePool},
 	}

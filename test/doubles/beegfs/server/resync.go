@@ -55,7 +55,15 @@ type resyncs struct {
 	mutex sync.Mutex
 	// unclean holds the targets that were not stopped cleanly, until this was reported. They have no file with sessions.
 	unclean []int
+	// last holds the statistics of the last resync from each target, until the server restarts.
+	last map[int]wire.ResyncStats
 }
+
+// The states of a resync (BuddyResyncJobStatistics.h, 7.4.6).
+const (
+	resyncSuccess = 2
+	resyncErrors  = 5
+)
 
 func (d *daemon) buddyComm(target int, change func(*buddyComm)) (buddyComm, error) {
 	d.resync.mutex.Lock()
@@ -83,6 +91,10 @@ func (d *daemon) answerResync(op string, body json.RawMessage) (any, error) {
 		return nil, errNotServed
 	}
 	switch op {
+	case "resync-stats":
+		d.resync.mutex.Lock()
+		defer d.resync.mutex.Unlock()
+		return d.resync.last[asked.Target], nil
 	case "override-buddy-comm":
 		_, err := d.buddyComm(asked.Target, func(b *buddyComm) { b.Override = asked.Timestamp })
 		return nil, err
@@ -116,15 +128,27 @@ func (d *daemon) checkBuddies(ctx context.Context) {
 		if other.Consistency != wire.NeedsResync {
 			continue
 		}
-		state := wire.Good
+		state, stats := wire.Good, wire.ResyncStats{State: resyncSuccess, Start: time.Now().Unix()}
 		if err := d.copyAll(ctx, g.Primary, g.Secondary, view.Node("storage", other.Node)); err != nil {
 			d.log.Say(1, "BuddyResyncJob", "Resync of target %d failed: %s", g.Secondary, err)
-			state = wire.Bad
+			state, stats.State, stats.Errored = wire.Bad, resyncErrors, 1
 		} else {
 			_, _ = d.buddyComm(g.Primary, func(b *buddyComm) { b.Override = 0 })
 		}
+		stats.End = time.Now().Unix()
+		d.resync.keep(g.Primary, stats)
 		_ = wire.Ask(ctx, d.management, d.secret, "target-state", wire.Change{Type: "storage", ID: g.Secondary, State: state}, nil)
 	}
+}
+
+// keep replaces the statistics of the last resync from a target.
+func (r *resyncs) keep(target int, stats wire.ResyncStats) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.last == nil {
+		r.last = map[int]wire.ResyncStats{}
+	}
+	r.last[target] = stats
 }
 
 // copyAll copies the files of a resync.
@@ -156,5 +180,5 @@ func (d *daemon) copyAll(ctx context.Context, from, to int, node *wire.NodeView)
 
 // isResync reports whether answerResync handles an operation.
 func isResync(op string) bool {
-	return slices.Contains([]string{"override-buddy-comm", "set-consistency", "resync-file"}, op)
+	return slices.Contains([]string{"override-buddy-comm", "set-consistency", "resync-file", "resync-stats"}, op)
 }

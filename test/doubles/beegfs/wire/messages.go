@@ -62,6 +62,15 @@ type Resync struct {
 	Content   []byte `json:"content,omitempty"`
 }
 
+// ResyncStats are the statistics of the last resync from a target, in the words of the servers (BuddyResyncJobStatistics.h, 7.4.6).
+type ResyncStats struct {
+	// State is 0 to 5: not started, running, a success, interrupted, a failure, with errors.
+	State                       int   `json:"state"`
+	Start                       int64 `json:"start"`
+	End                         int64 `json:"end"`
+	Discovered, Synced, Errored int   `json:",omitempty"`
+}
+
 // Pattern is the layout of new files in a directory.
 type Pattern struct {
 	Mirrored  bool   `json:"mirrored,omitempty"`
