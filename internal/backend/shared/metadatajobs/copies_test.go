@@ -276,7 +276,7 @@ func TestAProofThatCouldNotBeRenewedCountsForADay(t *testing.T) {
 	d := l.later(time.Second).pass()
 	l.Expect(l.copyOn("n1")).To(And(HaveField("Result", v1alpha1.MetadataCopyUnread), HaveField("Message", "it was last read back more than 25 hours ago")))
 	l.Expect(d.Condition.Reason).To(Equal(v1alpha1.ReasonCopiesUnread))
-	l.Expect(WaitsForCopy(l.view.FileSystem, "")).To(ContainSubstring("n1 (it was last read back more than 25 hours ago)"))
+	l.Expect(metadatajobs.WaitsForCopy(l.view.FileSystem, "")).To(ContainSubstring("n1 (it was last read back more than 25 hours ago)"))
 	l.ends(nil)
 	l.Expect(l.copyOn("n1").Message).To(HavePrefix("it could not be looked at"), "the Job was killed")
 	l.later(time.Minute).reads(whole)
