@@ -222,12 +222,14 @@ func TestAReleaseWithDefaultValuesIsTheManagerTheAgentsTheDefinitionsAndTheMPIOp
 		"ValidatingAdmissionPolicy/parallelfs-operator-filesystemnodes",
 		"ValidatingAdmissionPolicy/parallelfs-operator-filesystems",
 		"ValidatingAdmissionPolicy/parallelfs-operator-nodes",
+		"ValidatingAdmissionPolicy/parallelfs-operator-owned",
 		"ValidatingAdmissionPolicy/parallelfs-operator-storagetargets",
 		"ValidatingAdmissionPolicyBinding/parallelfs-operator-agent",
 		"ValidatingAdmissionPolicyBinding/parallelfs-operator-annotations",
 		"ValidatingAdmissionPolicyBinding/parallelfs-operator-filesystemnodes",
 		"ValidatingAdmissionPolicyBinding/parallelfs-operator-filesystems",
 		"ValidatingAdmissionPolicyBinding/parallelfs-operator-nodes",
+		"ValidatingAdmissionPolicyBinding/parallelfs-operator-owned",
 		"ValidatingAdmissionPolicyBinding/parallelfs-operator-storagetargets",
 	}))
 }

@@ -304,6 +304,7 @@ func (r *Reconciler) gatherChildren(ctx context.Context, w *scope.Scope) error {
 			c.Nodes = c.ClientNodes()
 		}
 		c.Settle(w.Now)
+		c.Keep(w.Now)
 		if err := r.gatherRefusal(ctx, w, &c); err != nil {
 			return err
 		}

@@ -6,9 +6,10 @@
 package cached
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"unique"
@@ -85,7 +86,7 @@ func toNode(a *corev1.Affinity) *corev1.Affinity {
 
 const (
 	// maxWords bounds the labels or annotations of an object in bytes. An object with more keeps only those of the operator, each of which
-	// is cut to maxWord bytes.
+	// is cut to maxWord bytes. Names of images are shorter than maxWord.
 	maxWords, maxWord = 2 << 10, 512
 	// maxContainers bounds the containers of a pod. Pods of the operator have a few, and injectors add some.
 	maxContainers = 16
@@ -118,7 +119,7 @@ func few(of map[string]string) map[string]string {
 func images(containers []corev1.Container) []corev1.Container {
 	out := make([]corev1.Container, 0, len(containers))
 	for i := range min(len(containers), maxContainers) {
-		out = append(out, corev1.Container{Name: once(containers[i].Name), Image: once(containers[i].Image)})
+		out = append(out, corev1.Container{Name: once(containers[i].Name), Image: once(v1alpha1.Cut(containers[i].Image, maxWord))})
 	}
 	return out
 }
@@ -263,39 +264,38 @@ func words(of map[string]string) map[string]string {
 	return shared.of(of)
 }
 
-// maps of words, by their content.
+// shared holds maps of words, by the hash of their content.
 var shared sharedMaps
 
 type sharedMaps struct {
 	mutex sync.Mutex
-	known map[string]map[string]string
+	known map[[sha256.Size]byte]map[string]string
 }
 
 // mostShared bounds the maps that are kept, those of objects that are gone among them. Each has at most maxWords bytes.
 const mostShared = 1 << 14
 
 func (s *sharedMaps) of(words map[string]string) map[string]string {
-	var content strings.Builder
+	content := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(words)) {
 		for _, word := range []string{key, words[key]} {
-			content.WriteString(strconv.Itoa(len(word)))
-			content.WriteByte(':')
-			content.WriteString(word)
+			_, _ = fmt.Fprintf(content, "%d:%s", len(word), word)
 		}
 	}
+	sum := [sha256.Size]byte(content.Sum(nil))
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if same, ok := s.known[content.String()]; ok {
+	if same, ok := s.known[sum]; ok {
 		return same
 	}
 	if s.known == nil || len(s.known) >= mostShared {
-		s.known = map[string]map[string]string{}
+		s.known = map[[sha256.Size]byte]map[string]string{}
 	}
 	out := make(map[string]string, len(words))
 	for key, value := range words {
 		out[once(key)] = once(value)
 	}
-	s.known[content.String()] = out
+	s.known[sum] = out
 	return out
 }
 

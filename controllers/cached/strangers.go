@@ -15,7 +15,7 @@ import (
 
 // Own keeps an object that an object of our API controls, without its managed fields. A ConfigMap of a run keeps the records without the
 // raw output, of which a sweep has many megabytes. A user who may write to a namespace can put our labels on foreign objects: these keep
-// only identity and owners, because no other field of them is read.
+// only identity and controller, because no other field of them is read.
 func Own(object any) (any, error) {
 	o, is := object.(metav1.Object)
 	if !is {
@@ -30,7 +30,7 @@ func Own(object any) (any, error) {
 	}
 	o.SetAnnotations(nil)
 	o.SetFinalizers(nil)
-	o.SetLabels(few(o.GetLabels()))
+	o.SetLabels(words(own(o.GetLabels())))
 	o.SetOwnerReferences(controller(o))
 	switch o := o.(type) {
 	case *corev1.ConfigMap:
@@ -47,6 +47,24 @@ func Own(object any) (any, error) {
 	return object, nil
 }
 
+// selected are the labels by which the controllers list objects.
+var selected = []string{
+	v1alpha1.LabelManagedBy, v1alpha1.LabelFileSystem, v1alpha1.LabelBenchmarkRun, v1alpha1.LabelBenchmarkSuite, v1alpha1.LabelComponent,
+	v1alpha1.LabelBackup, v1alpha1.LabelGuard, v1alpha1.LabelGuarded, v1alpha1.LabelImages, v1alpha1.LabelRecovery, v1alpha1.LabelCheck,
+	v1alpha1.LabelCopies,
+}
+
+// own returns the labels by which the controllers list objects. The API server limits their values to 63 bytes.
+func own(labels map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, key := range selected {
+		if value, is := labels[key]; is {
+			out[key] = value
+		}
+	}
+	return out
+}
+
 // controller returns the owner reference of a stranger's controller. The API server does not limit the length of its fields.
 func controller(o metav1.Object) []metav1.OwnerReference {
 	owner := metav1.GetControllerOf(o)
@@ -59,7 +77,7 @@ func controller(o metav1.Object) []metav1.OwnerReference {
 	return []metav1.OwnerReference{*owner}
 }
 
-// ours is true for what an object of our API controls.
+// ours is true for what an object of our API controls. The chart's admission policy "owned" lets only the manager make such objects.
 func ours(o metav1.Object) bool {
 	owner := metav1.GetControllerOf(o)
 	return owner != nil && strings.HasPrefix(owner.APIVersion, v1alpha1.GroupVersion.Group+"/")

@@ -87,6 +87,40 @@ type contended struct {
 	moves, restores int
 	own             []v1alpha1.StorageTarget
 	maintained      map[string]views.Maintenance
+	// restless are nodes that are cordoned again as soon as they are back. Other nodes have copies of their data.
+	restless []string
+	// measured is true once the run had the lease.
+	measured bool
+}
+
+// spare is a backend in which a node has no data without a copy elsewhere.
+type spare struct{ backend.Backend }
+
+func (spare) Absence(backend.Input, backend.Observation, string) backend.Absence {
+	return backend.Absence{Together: 9}
+}
+
+func (spare) TellMaintenance(backend.Input) ([]client.Object, error) { return nil, nil }
+
+// trouble makes some nodes of a world restless in which nothing else waits for a person.
+func (w *contended) trouble(random *rand.Rand) {
+	w.repair()
+	clear(w.cordoned)
+	clear(w.allowed)
+	for i := range w.members {
+		if name := w.members[i].node.Name; i > 0 && (len(w.restless) < 2 || random.IntN(2) == 0) {
+			w.restless = append(w.restless, name)
+		}
+	}
+}
+
+// cordonAgain cordons the restless nodes that are back.
+func (w *contended) cordonAgain() {
+	for _, name := range w.restless {
+		if !slices.ContainsFunc(w.fs.Status.Maintenance, func(m v1alpha1.NodeMaintenance) bool { return m.Node == name }) {
+			w.cordoned[name] = true
+		}
+	}
 }
 
 func newContended(seed uint64, order []string) *contended {
@@ -241,6 +275,7 @@ func (w *contended) measure(ctx context.Context, g *WithT) {
 		g.Expect(lease.Release(ctx, w.cluster, w.cluster, subject.Key, holder)).To(Succeed())
 	case decision.LeaseAsIs:
 	}
+	w.measured = w.measured || w.cluster.holder() == lease.OfRun(w.run.Run).String()
 	decisiontest.CarryOut(w.run, d)
 	w.run.Now = w.run.Now.Add(scope.Soon)
 }
@@ -296,6 +331,39 @@ func TestNoChangeAndNoRunWaitsForTheLeaseWithoutASentenceThatAsksAPerson(t *test
 			}
 			t.Logf("%d worlds: in %d a restart asks a person to end the run, in %d the run measures; %d nodes were away", worlds, asks, measure, away)
 			g.Expect([]int{asks, measure, away}).To(HaveEach(BeNumerically(">", worlds/50)), "the worlds differ")
+		})
+	}
+}
+
+func TestNodesThatAreCordonedAgainAndAgainHoldUpNoRestartAndNoRun(t *testing.T) {
+	const worlds = 40 // of each type
+	for kind, b := range all.Backends(time.Minute) {
+		t.Run(string(kind), func(t *testing.T) {
+			g, times := NewWithT(t), 0
+			for seed := range uint64(worlds) {
+				w := newContended(seed, b.Order())
+				w.trouble(rand.New(rand.NewPCG(seed, 40)))
+				passes := 16 * len(w.members)
+				var message string
+				for i := range passes {
+					w.measured = w.measured && i != passes/2 // a run had the lease at first
+					before := len(w.fs.Status.Maintenance)
+					w.cordonAgain()
+					message = w.pass(t.Context(), g, spare{b})
+					w.measure(t.Context(), g)
+					times += max(len(w.fs.Status.Maintenance)-before, 0)
+				}
+				if w.measures() && w.run.Run.Status.CompletionTime == nil {
+					g.Expect(w.measured).To(BeTrue(), "world %d: the run never had the lease: %s", seed, message)
+				}
+				for i := range w.members {
+					if m := &w.members[i]; m.stale != fresh {
+						g.Expect(message).To(Or(HavePrefix("BenchmarkRun sweep has the lease"), ContainSubstring("a copy of the metadata is proven")),
+							"world %d: %s waits for its restart", seed, m.Server())
+					}
+				}
+			}
+			g.Expect(times).To(BeNumerically(">", 10*worlds), "nodes were away again and again")
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/owned"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/disruption"
 )
 
 // changes counts the events of objects of some kinds. The zero value counts nothing.
@@ -147,9 +148,9 @@ type memory struct {
 	// planned holds when the operator restarted each server, by name. unsure is since when it is unknown whether the filesystem serves. Both
 	// use the clock of State.Asked. A manager that has just started has neither.
 	planned map[string]time.Time
-	// turns holds when nodes that were in maintenance may be away again.
-	turns  map[string]time.Time
-	unsure time.Time
+	unsure  time.Time
+	// round is the latest maintenances, which decide when a node may be away again.
+	round disruption.Round
 }
 
 // remembered returns the memory of a FileSystem. One that was created again under its name has another memory.

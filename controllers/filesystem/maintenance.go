@@ -96,17 +96,14 @@ func (p *pass) goOnWithMaintenance() {
 	p.fs.Status.Maintenance = entries
 }
 
-// leavesTurns records when a node that was away may be away again. A manager that has just started has only the recorded maintenance.
+// leavesTurns records the round of maintenances, which decides when a node may be away again. A manager that has just started has only the
+// recorded maintenances.
 func (p *pass) leavesTurns(m v1alpha1.NodeMaintenance) {
-	memory := p.remembered(client.ObjectKeyFromObject(p.fs), p.fs.UID)
-	if m.Ended == nil {
-		return
+	until := p.Clock.Now()
+	if m.Ended != nil {
+		until = m.Ended.Time
 	}
-	if memory.turns == nil {
-		memory.turns = map[string]time.Time{}
-	}
-	memory.turns[m.Node] = disruption.NextTurn(m.Since.Time, m.Ended.Time)
-	maps.DeleteFunc(memory.turns, func(_ string, turn time.Time) bool { return !p.Clock.Now().Before(turn) })
+	p.remembered(client.ObjectKeyFromObject(p.fs), p.fs.UID).round.Away(m.Node, m.Since.Time, until, limitOf(p.fs))
 }
 
 // sayMaintenance describes the progress of a maintenance, nil if it has ended normally.
@@ -249,7 +246,7 @@ func (p *pass) candidates(in backend.Input) []candidate {
 		}
 		c := candidate{record: record, node: node}
 		c.Leave = p.leave(name, domains)
-		c.Turn = p.remembered(client.ObjectKeyFromObject(p.fs), p.fs.UID).turns[name]
+		c.Turn = p.remembered(client.ObjectKeyFromObject(p.fs), p.fs.UID).round.Turn(name)
 		c.Allowed = allows(record, node, c.Before)
 		out = append(out, c)
 	}

@@ -23,7 +23,7 @@ type Leave struct {
 	// Together is the number of nodes of its domain, itself included, that may be down at once according to the filesystem's answer; 0 means
 	// one.
 	Together int
-	// Turn is the time of its next turn after an earlier maintenance (NextTurn). The zero value means that it may go down at any time.
+	// Turn is the time of its next turn after an earlier maintenance (Round.Turn). The zero value means that it may go down at any time.
 	Turn time.Time
 	// Allowed is true if a person has allowed it regardless of the filesystem's state.
 	Allowed bool
@@ -36,9 +36,43 @@ type Wait struct {
 	Person bool
 }
 
-// NextTurn returns the time at which a node may go down again, which is after it was up for as long as it was down. Therefore a node that
-// is cordoned again and again leaves half of the time to restarts, upgrades and other nodes.
-func NextTurn(since, ended time.Time) time.Time { return ended.Add(max(ended.Sub(since), 0)) }
+// Round is a series of maintenances. In a round each node is away once. A pause follows, in which nothing is away for maintenance. Therefore
+// nodes that are cordoned again and again, one after the other, leave time to restarts, upgrades and benchmarks.
+type Round struct {
+	nodes map[string]bool
+	// ended is the end of the last maintenance so far, and down is how long nodes were away.
+	ended time.Time
+	down  time.Duration
+	// longest is the maximum of the pause.
+	longest time.Duration
+}
+
+// Away adds a maintenance, until its end or until now. The same maintenance can be added again. longest is the limit of a maintenance, and
+// the maximum of the pause.
+func (r *Round) Away(node string, since, until time.Time, longest time.Duration) {
+	if !since.Before(r.Over()) {
+		*r = Round{nodes: map[string]bool{}, ended: since}
+	}
+	r.nodes[node], r.longest = true, longest
+	if until.After(r.ended) {
+		if since.After(r.ended) {
+			r.ended = since
+		}
+		r.down += until.Sub(r.ended)
+		r.ended = until
+	}
+}
+
+// Over returns the end of the pause, which lasts as long as nodes were away.
+func (r *Round) Over() time.Time { return r.ended.Add(min(r.down, r.longest)) }
+
+// Turn returns the time at which a node may be away again. It is zero for a node that was not away in this round.
+func (r *Round) Turn(node string) time.Time {
+	if !r.nodes[node] {
+		return time.Time{}
+	}
+	return r.Over()
+}
 
 // Leaving decides which nodes may go down now, and returns the condition of each of the others. The duration of a node's absence is
 // unknown. Therefore, like a daemon's restart, it requires that nothing else is down and everything is healthy. In addition, all data on
@@ -58,8 +92,11 @@ func Leaving(queue, away []Leave, w World, now time.Time) []Wait {
 		next := &queue[i]
 		switch {
 		case next.Allowed:
+		case now.Before(next.Turn) && len(away) > 0:
+			// The pause begins after their maintenance, and its end changes until then.
+			waits[i].For = next.behind(away, 1) + ", and a pause has followed, because " + next.Node + " has already been away"
 		case now.Before(next.Turn):
-			waits[i].For = fmt.Sprintf("it is %s: %s has just been away for maintenance, and stays as long as that took, so that others have a turn",
+			waits[i].For = fmt.Sprintf("it is %s: %s has already been away, and nodes stay until then, so that restarts, upgrades and benchmarks have a turn",
 				next.Turn.UTC().Format(time.RFC3339), next.Node)
 		case all != "":
 			waits[i].For = all

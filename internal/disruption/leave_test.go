@@ -18,21 +18,83 @@ func leaves(node string) disruption.Leave {
 
 var now = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-func TestANodeThatIsCordonedAgainAndAgainIsAwayHalfOfTheTime(t *testing.T) {
-	g := NewWithT(t)
-	well, away := disruption.World{Answered: true, Most: 1}, time.Duration(0)
-	l := leaves("a1")
-	for at := now; at.Before(now.Add(24 * time.Hour)); at = at.Add(time.Minute) {
-		if disruption.Leaving([]disruption.Leave{l}, nil, well, at)[0].For != "" {
-			continue
+// nodesThatAreCordonedAgain simulates nodes that are cordoned again as soon as they are back, for 30 days. Each is away for the time that
+// away returns. It returns how long nothing was away.
+func nodesThatAreCordonedAgain(t *testing.T, nodes []string, limit time.Duration, away func(i int) time.Duration) (free time.Duration) {
+	t.Helper()
+	const step, whole = 10 * time.Minute, 30 * 24 * time.Hour
+	type maintenance struct{ since, until time.Time }
+	w, round, gone, times := disruption.World{Answered: true, Most: 3}, disruption.Round{}, map[string]maintenance{}, map[string]int{}
+	for at := now; at.Before(now.Add(whole)); at = at.Add(step) {
+		var queue, down []disruption.Leave
+		for _, node := range nodes {
+			m, is := gone[node]
+			if is {
+				round.Away(node, m.since, at, limit)
+			}
+			if is && at.Before(m.until) {
+				down = append(down, leaves(node))
+				continue
+			}
+			delete(gone, node)
 		}
-		// It comes back after two hours, which is the limit, and is cordoned again at once.
-		since := at
-		at = at.Add(2 * time.Hour)
-		away += 2 * time.Hour
-		l.Turn = disruption.NextTurn(since, at)
+		for _, node := range nodes {
+			if _, is := gone[node]; !is {
+				l := leaves(node)
+				l.Turn = round.Turn(node)
+				queue = append(queue, l)
+			}
+		}
+		for i, wait := range disruption.Leaving(queue, down, w, at) {
+			if wait.For == "" {
+				gone[queue[i].Node] = maintenance{at, at.Add(min(away(i+times[queue[i].Node]), limit))}
+				times[queue[i].Node]++
+			}
+		}
+		if len(gone) == 0 {
+			free += step
+		}
 	}
-	g.Expect(away).To(Equal(12 * time.Hour))
+	for _, node := range nodes {
+		if times[node] < 3 {
+			t.Errorf("%s was away %d times: it has turns, too", node, times[node])
+		}
+	}
+	return free * 100 / whole // in percent, as a number of nanoseconds
+}
+
+func TestNodesThatAreCordonedAgainAndAgainLeaveTurnsToOthers(t *testing.T) {
+	const limit = 2 * time.Hour
+	for name, c := range map[string]struct {
+		nodes []string
+		away  func(i int) time.Duration
+		// percent is the least part of the time in which nothing is away.
+		percent time.Duration
+	}{
+		"one":                               {[]string{"a1"}, func(int) time.Duration { return limit }, 50},
+		"two of two domains, one by one":    {[]string{"a1", "b1"}, func(int) time.Duration { return limit / 2 }, 50},
+		"two that use the limit":            {[]string{"a1", "b1"}, func(int) time.Duration { return limit }, 33},
+		"two of one domain that overlap":    {[]string{"a1", "a2"}, func(i int) time.Duration { return limit / time.Duration(1+i%3) }, 33},
+		"three of one domain that overlap":  {[]string{"a1", "a2", "a3"}, func(i int) time.Duration { return limit / time.Duration(1+i%4) }, 25},
+		"four of three domains":             {[]string{"a1", "a2", "b1", "c1"}, func(int) time.Duration { return limit }, 20},
+		"one that is short beside one long": {[]string{"a1", "a2"}, func(i int) time.Duration { return 10*time.Minute + limit*time.Duration(i%2) }, 33},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(nodesThatAreCordonedAgain(t, c.nodes, limit, c.away)).To(BeNumerically(">=", c.percent))
+		})
+	}
+}
+
+func TestTheMaintenanceOfEachNodeOnceHasNoPause(t *testing.T) {
+	g, round := NewWithT(t), disruption.Round{}
+	for i, node := range []string{"a1", "b1", "c1"} {
+		since := now.Add(time.Duration(i) * time.Hour)
+		g.Expect(round.Turn(node)).To(BeZero())
+		round.Away(node, since, since.Add(time.Hour), 2*time.Hour)
+	}
+	g.Expect(round.Turn("a1")).To(Equal(now.Add(5*time.Hour)), "the pause has the length of the limit at most")
+	round.Away("d1", now.Add(5*time.Hour), now.Add(6*time.Hour), 2*time.Hour)
+	g.Expect(round.Turn("a1")).To(BeZero(), "the pause is over, and another round has begun")
 }
 
 func TestWhichNodesMayGoAndWhatTheOthersWaitFor(t *testing.T) {
@@ -70,7 +132,11 @@ func TestWhichNodesMayGoAndWhatTheOthersWaitFor(t *testing.T) {
 	}{
 		"one that was away before waits for its turn, and others go": {
 			queue: queue{before(leaves("a1"), now.Add(time.Hour)), leaves("b1")}, world: well,
-			waits: []string{"it is 2026-05-01T13:00:00Z: a1 has just been away for maintenance, and stays as long as that took, so that others have a turn", ""},
+			waits: []string{"it is 2026-05-01T13:00:00Z: a1 has already been away, and nodes stay until then, so that restarts, upgrades and benchmarks have a turn", ""},
+		},
+		"one that was away before does not join others": {
+			queue: queue{before(leaves("a1"), now.Add(time.Hour))}, away: queue{leaves("a2")}, world: many,
+			waits: []string{over + "a2, and a pause has followed, because a1 has already been away"},
 		},
 		"one whose turn has come goes":                 {queue: queue{before(leaves("a1"), now)}, world: well, waits: []string{""}},
 		"a person lets it go before its turn":          {queue: queue{allowed(before(leaves("a1"), now.Add(time.Hour)))}, world: well, waits: []string{""}},

@@ -48,7 +48,7 @@ if [[ -n ${UPDATE:-} ]]; then
 fi
 tools/build.sh --link bin helm kubectl >/dev/null
 go build -trimpath -ldflags '-s -w' -o bin/ ./cmd/kubectl-pfs github.com/onsi/ginkgo/v2/ginkgo
-CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/ ./test/e2e/load ./test/e2e/objectstore # they run in pods
+CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/ ./test/e2e/load ./test/e2e/hostile ./test/e2e/objectstore # they run in pods
 go test -c -tags e2e -vet=off -trimpath -ldflags '-s -w' -o test/e2e/e2e.test ./test/e2e
 export KUBECONFIG=$kubeconfig
 (($#)) || [[ -n ${MORE:-}${BEEGFS_IMAGES:-} ]] || set -- --label-filter='!more'

@@ -170,7 +170,7 @@ var _ = Describe("ParallelFS Operator", func() {
 	runs := newStory("runs", 20200)
 	tell("a BenchmarkRun of iozone", runs, more, runs.benchmarksRun)
 	lives := newStory("life", 9419)
-	tell("a FileSystem of MooseFS "+newest, lives, func() { lives.fileSystemRuns(newest) }, lives.fileSystemIsBackedUp, lives.fileSystemIsKept, lives.fileSystemIsDeleted)
+	tell("a FileSystem of MooseFS "+newest, lives, func() { lives.fileSystemRuns(newest) }, lives.strangersStopNothing, lives.fileSystemIsBackedUp, lives.fileSystemIsKept, lives.fileSystemIsDeleted)
 	sweeps := newStory(kept, 20300)
 	tell("a BenchmarkRun that sweeps", sweeps, sweeps.sweepsAreMeasured)
 	hive := newStory("hive", 20100)

@@ -26,6 +26,9 @@ type Child struct {
 	// Created is when it was created. Started is when it was released; a queue may hold it for long.
 	Created, Started time.Time
 	Deleting         bool
+	// Kept names the finalizers of a child that was deleted a while ago, has no running pod, and is still there. Somebody else has to remove
+	// them.
+	Kept []string
 	// Held is true while it waits in a queue. Admitted is when it was seen to run, zero unless it has a queue.
 	Held     bool
 	Admitted time.Time
@@ -104,6 +107,20 @@ const quotaWords = "exceeded quota"
 
 // WaitsForQuota reports whether the pods of a job will be created without help once others in the namespace have ended.
 func (c *Child) WaitsForQuota() bool { return strings.Contains(c.Refused, quotaWords) }
+
+// keptAfter is how long after its deletion a child without running pods may still be there. The controllers of Kubernetes need seconds.
+const keptAfter = time.Minute
+
+// Keep sets Kept.
+func (c *Child) Keep(now time.Time) {
+	deleted := c.Object.GetDeletionTimestamp()
+	running := slices.ContainsFunc(c.Pods, func(p corev1.Pod) bool {
+		return p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
+	})
+	if deleted != nil && !running && now.Sub(deleted.Time) > keptAfter {
+		c.Kept = c.Object.GetFinalizers()
+	}
+}
 
 func childOf(job client.Object) Child {
 	c := Child{Object: job, Name: job.GetName(), Created: job.GetCreationTimestamp().Time, Deleting: !job.GetDeletionTimestamp().IsZero()}

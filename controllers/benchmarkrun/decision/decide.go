@@ -251,9 +251,25 @@ func rawOutputTTL(w *scope.Scope) time.Duration {
 	return DefaultRawOutputTTL
 }
 
+// unfinished returns the jobs that a run has to wait for. A job that finalizers of others keep is one of them only if its repetition is to
+// be started again, because another job needs its name.
+func unfinished(w *scope.Scope) []*children.Child {
+	var out []*children.Child
+	for i := range w.Children {
+		c := &w.Children[i]
+		_, recorded := w.Records.Find(c.Turn)
+		stops := w.Run.Spec.Suspend || !w.Run.DeletionTimestamp.IsZero() || stopsFor(w) != ""
+		if len(c.Kept) == 0 || !recorded && !stops {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // decideChildren handles the existing jobs, one at a time. It returns false if there are none.
 func decideChildren(w *scope.Scope) (Decision, bool) {
-	if len(w.Children) == 0 {
+	all := unfinished(w)
+	if len(all) == 0 {
 		if len(w.Lingering) == 0 {
 			return Decision{}, false
 		}
@@ -261,10 +277,14 @@ func decideChildren(w *scope.Scope) (Decision, bool) {
 		d.After = scope.Soon
 		return d, true
 	}
-	c := &w.Children[0]
+	c := all[0]
 	d := running(w, c.Turn)
 	_, recorded := w.Records.Find(c.Turn)
 	switch {
+	case len(c.Kept) > 0:
+		d.Lease, d.Running, d.After = LeaseFree, false, w.Poll
+		d.Message = fmt.Sprintf("waiting until %s has gone, which its finalizers %s keep; nothing of it runs: find who has set them, or remove them", c.Name,
+			strings.Join(c.Kept, ", "))
 	case c.Deleting:
 		d.Message = fmt.Sprintf("waiting until %s has gone", c.Name)
 		d.Running, d.After = !recorded && !w.Run.Spec.Suspend, scope.Soon
@@ -515,7 +535,7 @@ func DecideDeleted(w *scope.Scope) (d Decision, finished bool) {
 			return d, false
 		}
 	}
-	if len(w.Children)+len(w.Lingering) > 0 {
+	if len(unfinished(w))+len(w.Lingering) > 0 {
 		return d, false
 	}
 	step, why := cleaning(w)

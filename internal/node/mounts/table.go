@@ -16,6 +16,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
+	"parallelfs.dev/operator/internal/node/procfs"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -118,7 +119,7 @@ func at(path string) ([]Entry, error) {
 
 // Describe names the type and the options of what is mounted at a path, such as "ext4 (rw,relatime)"; empty when nothing is.
 func Describe(path string) (string, error) {
-	found, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter(path))
+	found, err := procfs.MountsAt("/proc/self/mountinfo", path)
 	if err != nil {
 		return "", fmt.Errorf("can't read the mounts of this process: %w", err)
 	}
@@ -131,13 +132,14 @@ func Describe(path string) (string, error) {
 
 // entriesAt reads a table in the form of proc_pid_mountinfo(5).
 func entriesAt(table io.Reader, path string) ([]Entry, error) {
-	found, err := mountinfo.GetMountsFromReader(table, func(info *mountinfo.Info) (skip, stop bool) { return info.Mountpoint != path, false })
+	entries := []Entry{}
+	err := procfs.EachMountIn(table, func(m *mountinfo.Info) {
+		if m.Mountpoint == path {
+			entries = append(entries, Entry{FSType: m.FSType, Source: m.Source})
+		}
+	})
 	if err != nil {
 		return nil, fmt.Errorf("can't read the mounts of this process: %w", err)
-	}
-	entries := make([]Entry, len(found))
-	for i, info := range found {
-		entries[i] = Entry{FSType: info.FSType, Source: info.Source}
 	}
 	return entries, nil
 }

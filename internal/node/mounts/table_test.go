@@ -23,6 +23,9 @@ const table = `27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
 985 27 0:548 / /mnt/with\040space rw - tmpfs shm rw
 `
 
+// layers is the line of an overlay that a container runtime has made of thousands of layers (fsconfig(2) has no limit of one page).
+var layers = "981 27 0:40 / /merged rw - overlay overlay rw," + strings.Repeat("lowerdir+=/layer,", 1<<13) + "upperdir=/a\n"
+
 func TestEntriesAt(t *testing.T) {
 	for name, c := range map[string]struct {
 		table, path string
@@ -34,6 +37,7 @@ func TestEntriesAt(t *testing.T) {
 		"a path that begins the same is another":   {table: table, path: "/mnt/scratch2", want: []Entry{{"tmpfs", "shm"}}},
 		"a path with a space is found":             {table: table, path: "/mnt/with space", want: []Entry{{"tmpfs", "shm"}}},
 		"a path below a mount has none of its own": {table: table, path: "/mnt/scratch/a", want: []Entry{}},
+		"an overlay of many layers hides no mount": {table: layers + table, path: "/mnt/scratch2", want: []Entry{{"tmpfs", "shm"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(entriesAt(strings.NewReader(c.table), c.path)).To(Equal(c.want))

@@ -34,9 +34,14 @@ func EachMount(path string, each func(*mountinfo.Info)) error {
 		return err
 	}
 	defer table.Close()
+	return EachMountIn(table, each)
+}
+
+// EachMountIn calls each for every mount in a table, as EachMount does.
+func EachMountIn(table io.Reader, each func(*mountinfo.Info)) error {
 	limited := &io.LimitedReader{R: table, N: longestTable}
 	lines := &shortLines{lines: bufio.NewReaderSize(limited, longestLine)}
-	_, err = mountinfo.GetMountsFromReader(lines, func(m *mountinfo.Info) (skip, stop bool) {
+	_, err := mountinfo.GetMountsFromReader(lines, func(m *mountinfo.Info) (skip, stop bool) {
 		each(m)
 		return true, false
 	})
@@ -44,6 +49,17 @@ func EachMount(path string, each func(*mountinfo.Info)) error {
 		return ErrTooLong
 	}
 	return err
+}
+
+// MountsAt lists the mounts at a mount point of a table. Later ones are on top of earlier ones.
+func MountsAt(path, mountpoint string) ([]*mountinfo.Info, error) {
+	var found []*mountinfo.Info
+	err := EachMount(path, func(m *mountinfo.Info) {
+		if m.Mountpoint == mountpoint {
+			found = append(found, m)
+		}
+	})
+	return found, err
 }
 
 // shortLines reads lines, and shortens those that are too long for the mountinfo package's scanner.

@@ -81,19 +81,16 @@ func mountOf(fd int) (*mountinfo.Info, error) {
 			}
 		}
 	}
-	table, err := os.Open("/proc/self/mountinfo")
+	var found *mountinfo.Info
+	err = procfs.EachMount("/proc/self/mountinfo", func(m *mountinfo.Info) {
+		if m.ID == id {
+			found = m
+		}
+	})
 	if err != nil {
 		return nil, fmt.Errorf("can't read the mounts of this process: %w", err)
 	}
-	defer table.Close()
-	found, err := mountinfo.GetMountsFromReader(table, func(info *mountinfo.Info) (skip, stop bool) { return info.ID != id, info.ID == id })
-	if err != nil {
-		return nil, fmt.Errorf("can't read the mounts of this process: %w", err)
-	}
-	if len(found) == 0 {
-		return nil, nil //nolint:nilnil // no mount, and no error
-	}
-	return found[0], nil
+	return found, nil
 }
 
 // markerLimit bounds the size of a marker in bytes; real ones are far smaller.

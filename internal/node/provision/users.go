@@ -22,12 +22,7 @@ const mostUsers = 3
 
 // mountsAt lists the mounts at a path in this process's namespace. Later ones are on top of earlier ones.
 func mountsAt(path string) ([]*mountinfo.Info, error) {
-	table, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
-		return nil, fmt.Errorf("can't read the mounts of this process: %w", err)
-	}
-	defer table.Close()
-	found, err := mountinfo.GetMountsFromReader(table, func(info *mountinfo.Info) (skip, stop bool) { return info.Mountpoint != path, false })
+	found, err := procfs.MountsAt("/proc/self/mountinfo", path)
 	if err != nil {
 		return nil, fmt.Errorf("can't read the mounts of this process: %w", err)
 	}

@@ -10,12 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/moby/sys/mountinfo"
-
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/node/devices"
 	"parallelfs.dev/operator/internal/node/format"
 	"parallelfs.dev/operator/internal/node/host"
+	"parallelfs.dev/operator/internal/node/procfs"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -55,12 +54,7 @@ func ThisHost() Host {
 
 // Mounts reads the mount table of the node's first process.
 func (h Host) Mounts(path string) ([]Mount, error) {
-	table, err := os.Open(h.Table)
-	if err != nil {
-		return nil, fmt.Errorf("can't read the mounts of the node: %w", err)
-	}
-	defer table.Close()
-	found, err := mountinfo.GetMountsFromReader(table, func(i *mountinfo.Info) (skip, stop bool) { return i.Mountpoint != path, false })
+	found, err := procfs.MountsAt(h.Table, path)
 	if err != nil {
 		return nil, fmt.Errorf("can't read the mounts of the node: %w", err)
 	}

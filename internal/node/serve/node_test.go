@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -107,7 +108,9 @@ func TestADiskIsNotProvenWhen(t *testing.T) {
 func TestTheNodesOwnTableOfMountsCounts(t *testing.T) {
 	g := NewWithT(t)
 	table := filepath.Join(t.TempDir(), "mountinfo")
+	layers := strings.Repeat("lowerdir+=/layer,", 1<<13) // a line of 136 KiB, as a container runtime can make
 	g.Expect(os.WriteFile(table, []byte(`22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw
+23 22 0:40 / /merged rw - overlay overlay rw,`+layers+`upperdir=/a
 97 22 0:51 / /targets/ost0 rw,relatime shared:42 - lustre_tgt /dev/vdc rw,svname=pfs-OST0000,mgsnode=192.168.77.1@tcp,osd=osd-ldiskfs
 `), 0o600)).To(Succeed())
 	h := serve.Host{Table: table}

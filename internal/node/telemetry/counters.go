@@ -29,23 +29,25 @@ type number struct{ major, minor uint32 }
 // behind finds the device of the filesystem that is mounted at each path. A path without a mount is left out. For a filesystem that spans
 // devices, such as btrfs, it is the device that was used for the mount.
 func behind(table []byte, paths map[string]bool, device func(path string) (number, error)) (map[string]number, error) {
-	others := func(i *mountinfo.Info) (skip, stop bool) { return !paths[i.Mountpoint], false }
-	entries, err := mountinfo.GetMountsFromReader(bytes.NewReader(table), others)
-	if err != nil {
-		return nil, fmt.Errorf("can't read the mounts of this process: %w", err)
-	}
 	found := map[string]number{}
-	for _, e := range entries {
+	err := procfs.EachMountIn(bytes.NewReader(table), func(m *mountinfo.Info) {
+		if !paths[m.Mountpoint] {
+			return
+		}
 		// Later entries are mounted over earlier ones. A filesystem without a disk device of its own, such as btrfs or tmpfs, has the major
 		// number 0.
-		at := number{uint32(e.Major), uint32(e.Minor)} //nolint:gosec // the kernel's own have 12 and 20 bits
+		at := number{uint32(m.Major), uint32(m.Minor)} //nolint:gosec // the kernel's own have 12 and 20 bits
 		if at.major == 0 {
-			if at, err = device(e.Source); err != nil {
-				delete(found, e.Mountpoint)
-				continue
+			var err error
+			if at, err = device(m.Source); err != nil {
+				delete(found, m.Mountpoint)
+				return
 			}
 		}
-		found[e.Mountpoint] = at
+		found[m.Mountpoint] = at
+	})
+	if err != nil {
+		return nil, fmt.Errorf("can't read the mounts of this process: %w", err)
 	}
 	return found, nil
 }

@@ -123,7 +123,8 @@ func TestTheDeviceBehindAMount(t *testing.T) {
 		}
 		return number{}, errors.New("no device")
 	}
-	found, err := behind([]byte(table), map[string]bool{"/btrfs": true, "/memory": true, "/twice": true, "/absent": true}, device)
+	layers := "981 27 0:40 / /merged rw - overlay overlay rw," + strings.Repeat("lowerdir+=/layer,", 1<<13) + "upperdir=/a\n"
+	found, err := behind([]byte(layers+table), map[string]bool{"/btrfs": true, "/memory": true, "/twice": true, "/absent": true}, device)
 	g := NewWithT(t)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(found).To(Equal(map[string]number{"/btrfs": {8, 64}, "/twice": {8, 32}}), "a btrfs is on the device that it was mounted by")

@@ -3,6 +3,7 @@ package decisiontest
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,7 +31,7 @@ func RandomRun(random *rand.Rand) *scope.Scope {
 	}
 	c := scopetest.Job(w, 0, 1, time.Duration(random.IntN(40))*time.Minute)
 	c.Pods = []corev1.Pod{scopetest.PodOf(children.RoleClient, corev1.PodRunning)}
-	switch random.IntN(6) {
+	switch random.IntN(7) {
 	case 0:
 		c.Succeeded = true
 	case 1:
@@ -41,6 +42,8 @@ func RandomRun(random *rand.Rand) *scope.Scope {
 		c.Held, c.Pods = true, nil
 	case 4:
 		c.Deleting = true
+	case 5:
+		c.Deleting, c.Kept, c.Pods = true, []string{"example.com/keeps"}, nil // for ever
 	}
 	return w
 }
@@ -68,13 +71,13 @@ func CarryOut(w *scope.Scope, d decision.Decision) {
 	case d.Action == decision.Remove && d.Child == w.Cleaner:
 		w.Cleaner = nil
 	case d.Action == decision.Remove:
-		w.Children = nil
+		w.Children = slices.DeleteFunc(w.Children, func(c children.Child) bool { return len(c.Kept) == 0 })
 	case d.Action == decision.Clean:
 		w.Cleaner = &children.Child{Name: "sweep-clean", Succeeded: true}
 	case d.Cleaned:
 		w.Run.Status.Directory = ""
 	case len(w.Children) > 0 && w.Children[0].Deleting:
-		w.Children = nil
+		w.Children = slices.DeleteFunc(w.Children, func(c children.Child) bool { return len(c.Kept) == 0 })
 	}
 	if d.Status != "" {
 		w.Run.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Status: d.Status, Reason: d.Reason}}
