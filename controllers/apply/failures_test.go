@@ -209,6 +209,12 @@ func TestAChildThatCannotBeDeletedIsAnErrorUnlessItIsGone(t *testing.T) {
 	}
 }
 
+func TestOnlyTwoSecretsAreCompared(t *testing.T) {
+	secret := &corev1.Secret{Data: map[string][]byte{"a": []byte("1")}}
+	NewWithT(t).Expect(isSameSecret(secret, configMap("one", "a"))).To(BeFalse())
+	NewWithT(t).Expect(isSameSecret(configMap("one", "a"), secret)).To(BeFalse())
+}
+
 // webhook is a client of an API server with an admission webhook that writes the contents of ConfigMaps in capital letters. asked counts the
 // dry runs, which it refuses if refuses is set.
 type webhook struct {
