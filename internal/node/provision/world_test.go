@@ -193,7 +193,7 @@ func TestABlankDiskIsMadeATargetAndWhatIsOnAnotherStays(t *testing.T) {
 	w.put("other", foreign)
 	target := w.target()
 	ready, err := w.pass(t, target)
-	w.Expect(err).To(MatchError(ContainSubstring("step Mount: ")), "no file can be mounted")
+	w.Expect(err).To(MatchError(MatchRegexp("step Mount: .*can't (mount|ask the kernel for) (the )?ext4")), "no file can be mounted")
 	w.Expect(w.ran).To(Equal([]string{"mkfs.ext4 data"}))
 	w.Expect(w.recorded[0].Provisioned).NotTo(BeNil(), "the intent is recorded before anything is written")
 	w.Expect(w.recorded[0].Conditions[0].Message).To(HaveSuffix("is being carried out"))
@@ -503,4 +503,107 @@ func TestALineOfAProgramIsNotTakenForItsDevice(t *testing.T) {
 		return bytes.NewBufferString("TYPE=ext4\nno value\nLABEL=a\\ b=c\n").Bytes(), nil
 	}
 	w.Expect(w.agent.probe(t.Context(), "x")).To(Equal(map[string]string{"TYPE": "ext4", "LABEL": "a b=c"}))
+}
+
+func TestAFormatThatHadToWaitIsShownBeforeItBegins(t *testing.T) {
+	w := newWorld(t)
+	w.agent.Hook = func(step string, done bool) error {
+		w.busy = w.busy || step == string(plan.Record) && done
+		return nil
+	}
+	target := w.target()
+	ready, err := w.pass(t, target)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(ready).To(HavePrefix("DeviceRefused: "))
+	w.agent.Hook, w.busy, w.unrecorded = nil, false, errIO
+	_, err = w.pass(t, target)
+	w.Expect(err).To(MatchError(errIO))
+	w.Expect(w.ran).To(BeEmpty(), "nothing begins that is not shown")
+	w.unrecorded, w.recorded = nil, nil
+	_, err = w.pass(t, target)
+	w.Expect(err).To(MatchError(ContainSubstring("step Mount")))
+	w.Expect(w.recorded[0].Conditions[0].Message).To(And(ContainSubstring(" is being carried out; running: mkfs.ext4 "), HaveSuffix("/data")))
+	w.Expect(w.ran).To(Equal([]string{"mkfs.ext4 data"}))
+}
+
+// ofLustre puts a target of Lustre on the disk data, with its mark.
+func (w *world) ofLustre(t *testing.T, changes ...func(*v1alpha1.StorageTarget)) *v1alpha1.StorageTarget {
+	target, served := lustre(t, changes...)
+	target.Spec.Device = v1alpha1.DeviceIdentity{ID: "wwn-data", WWN: "data", SizeBytes: worldSize}
+	w.put("data", fmt.Sprintf("TYPE=ext4 UUID=%s LABEL=%s", guardedUUID, served.Label(*target.Spec.Lustre)))
+	mark := plan.NewOf(target, plan.Look{}, guardedUUID).Mark
+	w.agent.OnNode = func(context.Context, []string, ...*os.File) ([]byte, error) { return []byte(readBackOf(mark)), nil }
+	return target
+}
+
+func TestATargetWhoseMarkIsOnItsDiskIsAdoptedAndNotMade(t *testing.T) {
+	begun := func(t *v1alpha1.StorageTarget) { t.Status.Provisioned.Finished = nil }
+	for name, c := range map[string]struct {
+		change  func(*v1alpha1.StorageTarget)
+		records int
+	}{
+		"nothing was recorded":  {notMade, 2},
+		"its plan had begun":    {begun, 1},
+		"it was recorded whole": {func(*v1alpha1.StorageTarget) {}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			target := w.ofLustre(t, c.change)
+			before := w.content("data")
+			ready, err := w.pass(t, target)
+			w.Expect(err).NotTo(HaveOccurred())
+			w.Expect(w.recorded).To(HaveLen(c.records), ready)
+			w.Expect(target.Status.Provisioned).To(And(HaveField("UUID", guardedUUID), HaveField("Finished", Not(BeNil()))))
+			w.Expect(w.ran).To(BeEmpty())
+			w.Expect(w.content("data")).To(Equal(before))
+			w.Expect(w.agent.mountpoint(target)).To(BeADirectory())
+		})
+	}
+}
+
+func TestADeletedTargetIsWipedOnlyOnRequestAndOnlyItsOwnDisk(t *testing.T) {
+	asked := func(t *v1alpha1.StorageTarget) { t.Spec.DestroyFor = t.Spec.FileSystem.UID }
+	for name, c := range map[string]struct {
+		change  func(*v1alpha1.StorageTarget)
+		given   func(w *world)
+		ran     []string
+		wiped   bool
+		becomes string
+		fails   bool
+	}{
+		"nobody asks":                     {func(*v1alpha1.StorageTarget) {}, func(*world) {}, nil, false, "", false},
+		"it is asked for":                 {asked, func(*world) {}, []string{"wipefs data"}, true, "True", false},
+		"for another FileSystem":          {func(t *v1alpha1.StorageTarget) { t.Spec.DestroyFor = "9" }, func(*world) {}, nil, false, "False", false},
+		"somebody has formatted it":       {asked, func(w *world) { w.put("data", foreign) }, nil, false, "False", false},
+		"somebody has opened it":          {asked, func(w *world) { w.busy = true }, nil, false, "False", false},
+		"it is not there":                 {asked, func(w *world) { w.lost = true }, nil, false, "False", false},
+		"its mark can't be read":          {asked, func(w *world) { w.agent.OnNode = answering("", errIO).OnNode }, nil, false, "False", false},
+		"it has another mark":             {asked, func(w *world) { w.agent.OnNode = answering(readBackOf("made by hand"), nil).OnNode }, nil, false, "False", false},
+		"the program that wipes it fails": {asked, func(w *world) { w.failing = "wipefs" }, []string{"wipefs data"}, false, "False", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.put("other", foreign)
+			target := w.ofLustre(t, c.change)
+			target.DeletionTimestamp = target.Status.Provisioned.Finished
+			c.given(w)
+			before := w.content("data")
+			_, err := w.pass(t, target)
+			w.Expect(err != nil).To(Equal(c.fails), "%v", err)
+			w.Expect(w.ran).To(Equal(c.ran))
+			w.Expect(w.content("other")).To(HavePrefix(foreign))
+			if c.wiped {
+				w.Expect(w.blank("data")).To(BeTrue())
+			} else {
+				w.Expect(w.content("data")).To(Equal(before))
+			}
+			destroyed := ""
+			for _, condition := range target.Status.Conditions {
+				if condition.Type == v1alpha1.ConditionDestroyed {
+					destroyed = string(condition.Status)
+				}
+			}
+			w.Expect(destroyed).To(Equal(c.becomes))
+		})
+	}
 }
