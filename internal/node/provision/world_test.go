@@ -85,13 +85,14 @@ func (w *world) put(disk, holds string) {
 	w.Expect(os.WriteFile(w.path(disk), content, 0o600)).To(Succeed())
 }
 
+// content is what a disk holds, with a dot for each byte that is zero.
 func (w *world) content(disk string) string {
 	content, err := os.ReadFile(w.path(disk))
 	w.Expect(err).NotTo(HaveOccurred())
-	return string(content)
+	return strings.ReplaceAll(string(content), "\x00", ".")
 }
 
-func (w *world) blank(disk string) bool { return strings.Trim(w.content(disk), "\x00") == "" }
+func (w *world) blank(disk string) bool { return strings.Trim(w.content(disk), ".") == "" }
 
 func field(line, key string) string {
 	_, rest, _ := strings.Cut(line, key+"=")
@@ -142,7 +143,8 @@ func (w *world) run(_ context.Context, argv []string, _ ...*os.File) ([]byte, er
 	option := func(name string) string { return argv[slices.Index(argv, name)+1] }
 	switch argv[0] {
 	case "wipefs":
-		content := []byte(w.content(disk))
+		content, err := os.ReadFile(w.path(disk))
+		w.Expect(err).NotTo(HaveOccurred())
 		clear(content[:worldSize/4])
 		w.Expect(os.WriteFile(w.path(disk), content, 0o600)).To(Succeed())
 	case "mkfs.ext4":
