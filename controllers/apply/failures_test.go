@@ -215,8 +215,8 @@ func TestOnlyTwoSecretsAreCompared(t *testing.T) {
 	NewWithT(t).Expect(isSameSecret(configMap("one", "a"), secret)).To(BeFalse())
 }
 
-// webhook is a client of an API server with an admission webhook that writes the contents of ConfigMaps in capital letters. asked counts the
-// dry runs, which it refuses if refuses is set.
+// webhook is a client of an API server with an admission webhook that writes the contents of ConfigMaps in capital letters. asked counts
+// the dry runs, which it refuses if refuses is set.
 type webhook struct {
 	client.Client
 	asked   int

@@ -47,6 +47,7 @@ type cluster struct {
 }
 
 func newCluster(t *testing.T) *cluster {
+	t.Helper()
 	one := oneTarget()
 	c := &cluster{
 		WithT: NewWithT(t), target: one.target, fileSystem: one.fileSystem,

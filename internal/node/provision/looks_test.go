@@ -37,6 +37,7 @@ const (
 )
 
 func newProcesses(t *testing.T) *processes {
+	t.Helper()
 	p := &processes{WithT: NewWithT(t), proc: t.TempDir(), disk: t.TempDir()}
 	var err error
 	p.mount, err = procfs.MountOf(p.disk)

@@ -49,9 +49,10 @@ const (
 )
 
 func newWorld(t *testing.T) *world {
+	t.Helper()
 	w := &world{WithT: NewWithT(t)}
-	// The plan writes paths in /dev, where no test may have a device.
-	dir, err := os.MkdirTemp("/dev/shm", "parallelfs-test")
+	// A plan names its devices in /dev, and these are files there.
+	dir, err := os.MkdirTemp("/dev/shm", "parallelfs-test") //nolint:usetesting // t.TempDir is elsewhere
 	w.Expect(err).NotTo(HaveOccurred())
 	w.dir = dir
 	mountpoint := filepath.Join(t.TempDir(), "target")
@@ -179,6 +180,7 @@ func (w *world) record(_ context.Context, t *v1alpha1.StorageTarget, status v1al
 
 // pass is a pass, and the message of the condition Ready afterwards.
 func (w *world) pass(t *testing.T, target *v1alpha1.StorageTarget) (ready string, err error) {
+	t.Helper()
 	err = w.agent.Pass(t.Context(), target, w.record)
 	for _, c := range target.Status.Conditions {
 		if c.Type == v1alpha1.ConditionReady {
@@ -301,7 +303,7 @@ func TestNoSequenceOfPassesClearsWhatWasSomebodyElses(t *testing.T) {
 			w.put("data", strings.Replace(foreign, "backup", "first", 1))
 		}
 		approve := random.IntN(2) == 0
-		somebody, moment := false, 0
+		somebody := false
 		act := func() {
 			if !somebody && random.IntN(6) == 0 {
 				somebody = true
@@ -309,7 +311,6 @@ func TestNoSequenceOfPassesClearsWhatWasSomebodyElses(t *testing.T) {
 			}
 		}
 		w.agent.Hook = func(step string, done bool) error {
-			moment++
 			if step == string(plan.Record) || step == "Lock" && !done {
 				act()
 			}
@@ -530,6 +531,7 @@ func TestAFormatThatHadToWaitIsShownBeforeItBegins(t *testing.T) {
 
 // ofLustre puts a target of Lustre on the disk data, with its mark.
 func (w *world) ofLustre(t *testing.T, changes ...func(*v1alpha1.StorageTarget)) *v1alpha1.StorageTarget {
+	t.Helper()
 	target, served := lustre(t, changes...)
 	target.Spec.Device = v1alpha1.DeviceIdentity{ID: "wwn-data", WWN: "data", SizeBytes: worldSize}
 	w.put("data", fmt.Sprintf("TYPE=ext4 UUID=%s LABEL=%s", guardedUUID, served.Label(*target.Spec.Lustre)))
