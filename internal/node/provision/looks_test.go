@@ -465,3 +465,33 @@ func TestTheKernelsOwnWordsAreInTheErrorOfAMount(t *testing.T) {
 	g.Expect(parameter{"ro", ""}.String()).To(Equal("ro"))
 	g.Expect(parameter{"data", "x"}.String()).To(Equal("data=x"))
 }
+
+func TestWhatIsMountedAtAMountpointIsDescribedAndNotChanged(t *testing.T) {
+	g := NewWithT(t)
+	// A filesystem in memory that each machine has, which is no target.
+	p := &Provisioner{Path: func(string, string, string) string { return "/dev/shm" }, Sys: t.TempDir()}
+	m, err := p.mounted(guarded())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(m.Mounted).To(BeTrue())
+	g.Expect(m.KernelName).NotTo(BeEmpty())
+	g.Expect(m.Marker).To(BeNil())
+	g.Expect(m.MarkerError).To(BeEmpty(), "it has none")
+	there, err := mountsAt("/dev/shm")
+	g.Expect(err).NotTo(HaveOccurred())
+	stacked := ContainSubstring(fmt.Sprintf("%d filesystems are mounted on each other at /dev/shm", len(there)))
+	switch {
+	case len(there) > 1:
+		g.Expect(m.Problem).To(stacked)
+	case m.UUID == "":
+		g.Expect(m.Problem).To(ContainSubstring("does not say the UUID of what is mounted at /dev/shm"))
+	default:
+		g.Expect(m.Problem).To(BeEmpty())
+	}
+	served, _ := lustre(t)
+	m, err = p.mounted(served)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(m.Problem).To(Or(stacked, ContainSubstring("is of the type tmpfs, and a target of ldiskfs is mounted as")))
+	_, why, err := p.letGo(t.Context(), served, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(why).To(Equal(m.Problem), "what is not the target's stays mounted")
+}

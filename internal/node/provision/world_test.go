@@ -26,14 +26,15 @@ type world struct {
 	*WithT
 	dir   string
 	agent *Provisioner
-	// ran has the commands in their order, written the states that were recorded before each.
+	// ran has the commands that write to disks, in their order.
 	ran []string
-	// failing makes the program fail whose command begins with it, after it has written this to its device; nil leaves the device.
+	// failing makes the program fail whose command begins with it, after it has written leaves to disks.
 	failing string
 	leaves  map[string]string
-	// busy keeps the disk from being opened exclusively. lost makes it a disk that is not found.
+	// busy keeps disks from being opened exclusively. lost makes a disk one that is not found.
 	busy, lost bool
-	recorded   []v1alpha1.StorageTargetStatus
+	// recorded has the states that were written, in their order.
+	recorded []v1alpha1.StorageTargetStatus
 	// unrecorded is why nothing can be recorded. end asks the process to end.
 	unrecorded error
 	end        func()
