@@ -424,6 +424,8 @@ func TestAnErrorQuotesWhatTheProgramHasSaid(t *testing.T) {
 	g.Expect((&RunError{Argv: []string{"a"}, Err: errIO, Said: "why"}).Error()).To(Equal("a: input/output error: why"))
 	_, err := Run(t.Context(), nil)
 	g.Expect(err).To(MatchError("there is no program to run"))
+	_, err = RunOnNode(t.Context(), []string{"no-such-program-of-a-node"})
+	g.Expect(err).To(HaveOccurred())
 	out, err := Run(t.Context(), []string{"sh", "-c", "echo out; echo $LC_ALL"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(out)).To(Equal("out\nC\n"))
@@ -467,31 +469,38 @@ func TestTheKernelsOwnWordsAreInTheErrorOfAMount(t *testing.T) {
 }
 
 func TestWhatIsMountedAtAMountpointIsDescribedAndNotChanged(t *testing.T) {
-	g := NewWithT(t)
-	// A filesystem in memory that each machine has, which is no target.
-	p := &Provisioner{Path: func(string, string, string) string { return "/dev/shm" }, Sys: t.TempDir()}
-	m, err := p.mounted(guarded())
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(m.Mounted).To(BeTrue())
-	g.Expect(m.KernelName).NotTo(BeEmpty())
-	g.Expect(m.Marker).To(BeNil())
-	g.Expect(m.MarkerError).To(BeEmpty(), "it has none")
-	there, err := mountsAt("/dev/shm")
-	g.Expect(err).NotTo(HaveOccurred())
-	stacked := ContainSubstring(fmt.Sprintf("%d filesystems are mounted on each other at /dev/shm", len(there)))
-	switch {
-	case len(there) > 1:
-		g.Expect(m.Problem).To(stacked)
-	case m.UUID == "":
-		g.Expect(m.Problem).To(ContainSubstring("does not say the UUID of what is mounted at /dev/shm"))
-	default:
-		g.Expect(m.Problem).To(BeEmpty())
-	}
 	served, _ := lustre(t)
-	m, err = p.mounted(served)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(m.Problem).To(Or(stacked, ContainSubstring("is of the type tmpfs, and a target of ldiskfs is mounted as")))
-	_, why, err := p.letGo(t.Context(), served, nil)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(why).To(Equal(m.Problem), "what is not the target's stays mounted")
+	// Filesystems in memory, of which each machine has some, and which are no targets.
+	for _, path := range []string{"/proc", "/sys", "/dev", "/dev/shm"} {
+		g := NewWithT(t)
+		there, err := mountsAt(path)
+		g.Expect(err).NotTo(HaveOccurred())
+		if len(there) == 0 {
+			continue
+		}
+		p := &Provisioner{Path: func(string, string, string) string { return path }, Sys: t.TempDir()}
+		m, err := p.mounted(guarded())
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(m.Mounted).To(BeTrue())
+		g.Expect(m.KernelName).NotTo(BeEmpty())
+		g.Expect(m.Marker).To(BeNil())
+		g.Expect(m.MarkerError).To(BeEmpty(), "it has none")
+		stacked := ContainSubstring(fmt.Sprintf("%d filesystems are mounted on each other at %s", len(there), path))
+		switch {
+		case len(there) > 1:
+			g.Expect(m.Problem).To(stacked)
+		case there[0].Root != "/":
+			g.Expect(m.Problem).NotTo(BeEmpty())
+		case m.UUID == "":
+			g.Expect(m.Problem).To(ContainSubstring("does not say the UUID of what is mounted at " + path))
+		default:
+			g.Expect(m.Problem).To(BeEmpty())
+		}
+		m, err = p.mounted(served)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(m.Problem).To(Or(stacked, ContainSubstring("and a target of ldiskfs is mounted as")))
+		_, why, err := p.letGo(t.Context(), served, nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(why).To(Equal(m.Problem), "what is not the target's stays mounted")
+	}
 }

@@ -455,7 +455,11 @@ func TestTheFilesystemOfATargetIsSearchedOnlyWhenItsDiskDoesNotHoldIt(t *testing
 func TestNoMarkerIsWrittenWhereNothingIsMounted(t *testing.T) {
 	w := newWorld(t)
 	target := w.target()
-	w.Expect(w.agent.mark(target, plan.Look{})).To(MatchError(ContainSubstring("has 0 mounts instead of one; no marker was written")))
+	for _, status := range []v1alpha1.StorageTargetStatus{{}, {Provisioned: &v1alpha1.TargetProvisioned{UUID: worldUUID}}, guarded().Status} {
+		target.Status = status
+		w.Expect(w.agent.mark(target, plan.Look{})).To(MatchError(ContainSubstring("has 0 mounts instead of one; no marker was written")))
+	}
+	target.Status = v1alpha1.StorageTargetStatus{}
 	w.Expect(w.agent.mount(target, plan.Look{}, nil)).To(MatchError(ContainSubstring("the target was never provisioned; nothing is mounted")))
 	w.Expect(w.agent.carryOutStep(t.Context(), target, plan.Look{}, plan.Decision{}, plan.Step{Kind: "Shred"}, nil)).
 		To(MatchError(ContainSubstring("this agent does not know the step")))
@@ -611,4 +615,27 @@ func TestADeletedTargetIsWipedOnlyOnRequestAndOnlyItsOwnDisk(t *testing.T) {
 			w.Expect(destroyed).To(Equal(c.becomes))
 		})
 	}
+}
+
+func TestALogDeviceIsReadBackOnlyIfItShowsATargetOfAServer(t *testing.T) {
+	w := newWorld(t)
+	served := w.ofLustre(t)
+	target := w.target(func(t *v1alpha1.StorageTarget) {
+		t.Spec.LogDevice = &v1alpha1.DeviceIdentity{ID: "wwn-log", WWN: "log", SizeBytes: worldSize}
+	})
+	l, err := w.agent.look(t.Context(), target)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(l.Log).To(HaveValue(And(HaveField("Found", true), HaveField("Marker", BeNil()), HaveField("MarkerError", ""))))
+	w.put("log", strings.TrimRight(strings.SplitAfter(w.content("data"), "\n")[0], "\n"))
+	l, err = w.agent.look(t.Context(), target)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(l.Log.Marker).To(HaveValue(HaveField("Target", served.Name)), "mkfs overwrites a log device without a look at it")
+	w.lost = true
+	l, err = w.agent.look(t.Context(), target)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(l.Log).To(HaveValue(HaveField("Found", false)))
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err = w.agent.look(ended, target)
+	w.Expect(err).To(MatchError(context.Canceled))
 }
