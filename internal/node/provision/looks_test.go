@@ -363,11 +363,11 @@ func TestASettingThatTheKernelDoesNotTakeIsASentenceWithWhatItOffers(t *testing.
 	n := func(v int32) *int32 { return &v }
 	file := func(disk, name string) string { return filepath.Join(sys, "class/block", disk, "queue", name) }
 	for _, name := range []string{"max_sectors_kb", "nr_requests"} {
-		// What is written to this file is lost.
+		// Writes to this file are lost.
 		g.Expect(os.Remove(file("sda", name))).To(Succeed())
 		g.Expect(os.Symlink("/dev/null", file("sda", name))).To(Succeed())
 	}
-	// This file can be read and not be written.
+	// This file can only be read.
 	g.Expect(os.Remove(file("sda", "scheduler"))).To(Succeed())
 	g.Expect(os.Symlink("/proc/sys/kernel/ostype", file("sda", "scheduler"))).To(Succeed())
 	status, refused := ApplyQueue(sys, "sda", &v1alpha1.QueueSpec{Scheduler: "bfq", MaxSectorsKB: n(2048), Requests: n(64), ReadAheadKB: n(128)})
