@@ -35,10 +35,24 @@ func TestHolds(t *testing.T) {
 		"numbers are compared as numbers":                     {object{"p": int64(9421)}, object{"p": int64(9421)}, true},
 		"kind and apiVersion are missing in what a cache has": {object{"spec": "x"}, object{"spec": "x", "kind": "Job", "apiVersion": "batch/v1"}, true},
 		"an empty map is held by none":                        {object{}, object{"m": object{}}, true},
+		"an empty map is not held by a text":                  {object{"m": "x"}, object{"m": object{}}, false},
+		"a map is not held by none":                           {object{}, object{"m": object{"a": "1"}}, false},
+		"an empty list is held by none":                       {object{}, object{"l": []any{}}, true},
+		"an empty list is not held by a text":                 {object{"l": "x"}, object{"l": []any{}}, false},
+		"a list is not held by none":                          {object{}, object{"l": []any{"a"}}, false},
+		"a text among items with keys is not ours":            {object{"env": []any{"A", object{"name": "B"}}}, object{"env": []any{object{}}}, true},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(holds(c.live, c.wanted)).To(Equal(c.holds))
 		})
+	}
+}
+
+func TestAKindThatACacheDoesNotHaveHidesNoDrift(t *testing.T) {
+	// The order of the fields changes with each look at them.
+	for range 64 {
+		wanted := map[string]any{"kind": "Job", "apiVersion": "batch/v1", "spec": "x"}
+		NewWithT(t).Expect(holds(map[string]any{"spec": "y"}, wanted)).To(BeFalse())
 	}
 }

@@ -60,9 +60,10 @@ func TestAKeptChildStaysUnchanged(t *testing.T) {
 	result, err := a.CompareAll(t.Context(), owner, labels, []client.Object{&metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "runs"},
-	}}).Apply(t.Context())
+	}, configMap("next", "a")}).Apply(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(result).To(Equal(Result{Deleted: 1}))
+	g.Expect(result).To(Equal(Result{Applied: 1, Deleted: 1}))
+	g.Expect(says(t, c)).To(HaveKey("next"))
 	var left batchv1.JobList
 	g.Expect(c.List(t.Context(), &left)).To(Succeed())
 	g.Expect(left.Items).To(HaveExactElements(*before))

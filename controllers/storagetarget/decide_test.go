@@ -129,6 +129,23 @@ func TestSafeToRemove(t *testing.T) {
 		"it is true in the filesystem's own words": {
 			change: func(f *facts) { seen(f).Removal = v1alpha1.RemovalDataMoved }, status: yes, reason: v1alpha1.ReasonDataMoved,
 		},
+		"it says that data can't be moved from a target that is not online": {
+			change: func(f *facts) {
+				seen(f).Removal, seen(f).State, seen(f).Message = v1alpha1.RemovalMovingData, v1alpha1.StateOffline, "no answer"
+			},
+			status: no, reason: v1alpha1.ReasonMovingData, says: "1TiB of data are to be moved, and the target is not online: no answer",
+		},
+		"it is true of a target whose data was moved, and that is not online any more": {
+			change: func(f *facts) { seen(f).Removal, seen(f).State = v1alpha1.RemovalDataMoved, v1alpha1.StateOffline },
+			status: yes, reason: v1alpha1.ReasonDataMoved,
+		},
+		"it waits while the FileSystem is deleted and nothing was seen": {
+			change: func(f *facts) { f.fileSystem.DeletionTimestamp, f.seen = new(metav1.Now()), nil },
+			status: no, reason: v1alpha1.ReasonMovingData, says: "the filesystem does not list this target",
+		},
+		"it does not know the data of a FileSystem that is gone": {
+			change: func(f *facts) { f.fileSystem = nil }, status: no, reason: v1alpha1.ReasonMovingData, says: "the filesystem does not list this target",
+		},
 		"a target that the filesystem does not list is not safe to remove": {
 			change: func(f *facts) { f.seen.Service = nil }, status: no, reason: v1alpha1.ReasonMovingData, says: "nobody knows",
 		},

@@ -135,7 +135,7 @@ func Decide(w *scope.Scope) Decision {
 	case !found || w.TimedOut(0) || w.Records.Final():
 		return decideEnd(w)
 	}
-	if d, waits := decideWaiting(w, next.Point); waits {
+	if d, waits := decideWaiting(w); waits {
 		return d
 	}
 	if !begun(w) {
@@ -322,9 +322,7 @@ func decideChildren(w *scope.Scope) (Decision, bool) {
 		d.Action, d.Child, d.After = Mark, c, w.Poll
 	default:
 		d.Lease, d.After = LeaseTake, w.Poll
-		if reason := children.Why(c); reason != "" {
-			d.Message += reason
-		}
+		d.Message += children.Why(c)
 		if c.Outlasting != "" {
 			d.Message += fmt.Sprintf("; its tool has ended, and %s, which nobody asked for, still runs", c.Outlasting)
 		}

@@ -35,9 +35,7 @@ func decidePreflight(w *scope.Scope) (Decision, bool) {
 		}
 		return d, true
 	case w.Provenance.CheckedBy != string(c.Object.GetUID()):
-		if reason := children.Why(c); reason != "" {
-			d.Message += reason
-		}
+		d.Message += children.Why(c)
 		if c.Over() || w.Now.Sub(c.Created) > scope.CheckTimeout {
 			d.Action, d.Child, d.After = Inspect, c, scope.Soon
 		}

@@ -171,13 +171,15 @@ func TestTheLeaseOfAVolumeIsThatOfAnotherRun(t *testing.T) {
 	g.Expect(d.Message).To(Equal("BenchmarkRun other has the lease of PersistentVolumeClaim data; this run waits until it is free"))
 }
 
+// onClass makes a run measure a StorageClass. Its claim is an hour old and bound.
+func onClass(w *scope.Scope) *scope.Volume {
+	v := scopetest.OnVolume(w, corev1.ReadWriteOnce)
+	w.Run.Spec.Target = v1alpha1.BenchmarkTarget{StorageClass: v1alpha1.StorageClassTarget{Name: "fast", Size: "1Gi", AccessMode: "ReadWriteOnce"}}
+	v.Claim.CreationTimestamp = metav1.Time{Time: scopetest.Now.Add(-time.Hour)}
+	return v
+}
+
 func TestARunOnAStorageClassMakesItsClaimAndEndsWithIt(t *testing.T) {
-	onClass := func(w *scope.Scope) *scope.Volume {
-		v := scopetest.OnVolume(w, corev1.ReadWriteOnce)
-		w.Run.Spec.Target = v1alpha1.BenchmarkTarget{StorageClass: v1alpha1.StorageClassTarget{Name: "fast", Size: "1Gi", AccessMode: "ReadWriteOnce"}}
-		v.Claim.CreationTimestamp = metav1.Time{Time: scopetest.Now.Add(-time.Hour)}
-		return v
-	}
 	for name, c := range map[string]struct {
 		given  func(w *scope.Scope, v *scope.Volume)
 		action action

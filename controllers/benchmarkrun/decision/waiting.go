@@ -15,8 +15,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// decideWaiting names what a turn of a point still needs before it can start.
-func decideWaiting(w *scope.Scope, point int) (Decision, bool) {
+// decideWaiting names what the next turn still needs before it can start.
+func decideWaiting(w *scope.Scope) (Decision, bool) {
 	if w.Volume != nil {
 		return decideVolume(w)
 	}
@@ -60,7 +60,7 @@ func decideWaiting(w *scope.Scope, point int) (Decision, bool) {
 	if d, missing := withoutMPI(w); missing {
 		return d, true
 	}
-	if need := clientsNeeded(w, point); len(w.Clients) < need {
+	if need := clientsNeeded(w); len(w.Clients) < need {
 		return waits(v1alpha1.ReasonNoClients, "the run needs %d nodes that match spec.clients.nodeSelector and have mounted "+
 			"FileSystem %s; there are %d", need, name, len(w.Clients)), true
 	}
@@ -149,15 +149,14 @@ func needsImage(w *scope.Scope) bool {
 	return w.Any(func(l benchmarks.Launch) bool { return l != benchmarks.OnManagement && l != benchmarks.OnServers })
 }
 
-// clientsNeeded returns the largest number of clients of this point and those that follow, because a run that can't finish should not
-// start.
-func clientsNeeded(w *scope.Scope, point int) int {
+// clientsNeeded returns the largest number of clients of a point that is not over, because a run that can't finish should not start.
+func clientsNeeded(w *scope.Scope) int {
 	if !w.Any(scope.OnClients) {
 		return 0
 	}
 	need := 1
 	for i := range w.Plans {
-		if i == point || !w.State(i).Over {
+		if !w.State(i).Over {
 			need = max(need, w.ClientsOf(i))
 		}
 	}
@@ -181,7 +180,7 @@ func fullTargets(w *scope.Scope) (Decision, bool) {
 		t := &w.Members.Targets[i]
 		free := max(0, t.CapacityBytes-t.CapacityBytes/reservedShare-t.UsedBytes)
 		switch {
-		case t.StoragePool == "" || need <= free && t.CapacityBytes > 0:
+		case t.StoragePool == "" || need <= free:
 		case t.CapacityBytes == 0:
 			full = append(full, t.Name+" (size unknown)")
 		default:
@@ -197,11 +196,12 @@ func fullTargets(w *scope.Scope) (Decision, bool) {
 	return d, true
 }
 
-// unplaced names the first point whose processes do not fit on the clients, and nodes that can't drop caches.
+// unplaced names the first point whose processes do not fit on the clients, and nodes that can't drop caches. A point that is over needs
+// neither.
 func unplaced(w *scope.Scope) (Decision, bool) {
 	for i, plan := range w.Plans {
 		for step := range plan.Steps {
-			if !scope.OnClients(plan.Steps[step].Command.Launch) {
+			if w.State(i).Over || !scope.OnClients(plan.Steps[step].Command.Launch) {
 				continue
 			}
 			if _, err := w.Place(i, step); err != nil {
@@ -225,7 +225,7 @@ func withoutAgent(w *scope.Scope) []string {
 	var out []string
 	for i := range w.Plans {
 		for _, node := range w.DropNodes(turns.Turn{Point: i}) {
-			if w.Inventories[node] == nil && !slices.Contains(out, node) {
+			if !w.State(i).Over && w.Inventories[node] == nil && !slices.Contains(out, node) {
 				out = append(out, node)
 			}
 		}

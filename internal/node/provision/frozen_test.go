@@ -35,6 +35,10 @@ func TestTheMarkerOfATargetIsReadAndWrittenAsInVersion1(t *testing.T) {
 	top := t.TempDir()
 	g.Expect(writeMarker(top, frozenMarker())).To(Succeed())
 	g.Expect(os.ReadFile(filepath.Join(top, spec.TargetMarkerFile))).To(BeEquivalentTo(storedtest.Fixture(t, "v1", spec.TargetMarkerFile)))
+
+	top = t.TempDir()
+	g.Expect(os.Mkdir(filepath.Join(top, spec.TargetMarkerFile), 0o755)).To(Succeed())
+	g.Expect(writeMarker(top, frozenMarker())).NotTo(Succeed(), "a directory is in its place")
 }
 
 func TestTheMarkOfATargetOfLustreIsReadAndWrittenAsInVersion1(t *testing.T) {

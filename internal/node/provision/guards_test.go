@@ -187,7 +187,9 @@ func TestOnlyTheServersOfTheFormerOwnerAreRenamed(t *testing.T) {
 	t.Run("and those that are renamed already stay", func(t *testing.T) {
 		g := NewWithT(t)
 		top := disk(g, map[string]spec.Owner{"a": own, "b": formers, "c": formers})
+		before := read(g, top, "a")
 		g.Expect(renameOwner(top, guarded(), former)).To(Succeed())
+		g.Expect(read(g, top, "a")).To(Equal(before), "it is not written again")
 		for _, name := range []string{"a", "b", "c"} {
 			g.Expect(read(g, top, name)).To(And(ContainSubstring(`"storage"`), ContainSubstring(`"scratch"`)))
 		}
