@@ -232,7 +232,7 @@ func someOf(names []string) string {
 	return cmp.Or(out, "nothing")
 }
 
-// Accepted returns the condition Accepted for verdicts on expectations, without the times and the generation. There is at least one verdict.
+// Accepted returns the condition Accepted for at least one verdict. It has no time and no generation.
 func Accepted(verdicts []v1alpha1.ExpectationStatus) metav1.Condition {
 	for _, one := range []struct {
 		state  v1alpha1.ExpectationState
