@@ -77,6 +77,13 @@ type BenchmarkRunStatus struct {
 	// +kubebuilder:validation:MaxLength=512
 	Baseline string `json:"baseline,omitempty"`
 
+	// expectations has the verdict on each expectation of spec.expect.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Expectations []ExpectationStatus `json:"expectations,omitempty"`
+
 	// provenance describes the hardware, software and configuration behind the results.
 	// +optional
 	Provenance *RunProvenance `json:"provenance,omitempty"`

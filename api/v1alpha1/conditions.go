@@ -10,6 +10,9 @@ const (
 	ConditionDegraded = "Degraded"
 	// ConditionSucceeded is true when every point of a run has a result, false when the run ended with failed points or was refused.
 	ConditionSucceeded = "Succeeded"
+	// ConditionAccepted is true when the results of a run meet every expectation of spec.expect, false when one of them is not met, and unknown
+	// while that is not decided; absent without expectations.
+	ConditionAccepted = "Accepted"
 	// ConditionReconciling is true while the operator works on it, or while a change needs only time, and absent otherwise.
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled is true when a person has to act, and absent otherwise.
@@ -341,6 +344,12 @@ const (
 	ReasonAllPointsSucceeded = "AllPointsSucceeded"
 	// ReasonPointsFailed surfaces when the run is over and some points have no result.
 	ReasonPointsFailed = "PointsFailed"
+	// ReasonExpectationsMet surfaces when the results meet every expectation, ReasonExpectationsNotMet when one of them is not met,
+	// ReasonExpectationsUndecided when the results prove neither, and ReasonExpectationsPending until the points that decide have ended.
+	ReasonExpectationsMet       = "ExpectationsMet"
+	ReasonExpectationsNotMet    = "ExpectationsNotMet"
+	ReasonExpectationsUndecided = "ExpectationsUndecided"
+	ReasonExpectationsPending   = "ExpectationsPending"
 	// ReasonTimedOut surfaces when limits.timeout was reached before every point was run.
 	ReasonTimedOut = "TimedOut"
 	// ReasonSuspended surfaces while spec.suspend is true.

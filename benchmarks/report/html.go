@@ -7,7 +7,9 @@ import (
 	"io"
 	"strings"
 
+	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks/results"
+	"parallelfs.dev/operator/benchmarks/stats"
 )
 
 //go:embed report.html.tmpl
@@ -19,10 +21,13 @@ type (
 		Title, Kind, Format string
 		Facts               []fact
 		Problems, Figures   *tableView
-		Best                []bestView
-		Verdicts            []verdictView
-		Sections            []sectionView
-		Runs                []runPage
+		// Expectations has a row for each expectation, and Accepted is the verdict on all of them.
+		Expectations *tableView
+		Accepted     string
+		Best         []bestView
+		Verdicts     []verdictView
+		Sections     []sectionView
+		Runs         []runPage
 	}
 	sectionView struct {
 		ID, Name string
@@ -62,6 +67,9 @@ func (r *Report) HTML(w io.Writer) error {
 	view := pageView{Title: r.title, Kind: r.kind, Format: results.Format, Facts: r.facts, Best: r.best, Verdicts: r.verdicts}
 	if t := r.problemTable(); len(t.Rows) > 0 {
 		view.Problems = pageTable(t)
+	}
+	if t := r.expectationTable(); len(t.Rows) > 0 {
+		view.Expectations, view.Accepted = pageTable(t), r.accepted()
 	}
 	if len(r.figures) > 0 {
 		view.Figures = pageTable(figureTable(r.figures))
@@ -166,6 +174,35 @@ func (r *Report) problemTable() table {
 		t.Rows = append(t.Rows, tableRow{Cells: []string{p.Run, p.Point, p.State, p.Why}})
 	}
 	return t.withoutEmpty()
+}
+
+// expectationsHeading is the heading of the verdicts on expectations.
+const expectationsHeading = "Expected of the results"
+
+func (r *Report) expectationTable() table {
+	t := table{Caption: "Expectations", Columns: []column{{"Run", false}, {"Expectation", false}, {"Verdict", false}, {"Result", false}}}
+	for _, e := range r.expectations {
+		mark := ""
+		switch e.State {
+		case v1alpha1.ExpectationNotMet:
+			mark = "worse"
+		case v1alpha1.ExpectationUndecided, v1alpha1.ExpectationPending:
+			mark = "none"
+		case v1alpha1.ExpectationMet:
+		}
+		t.Rows = append(t.Rows, tableRow{[]string{e.Run, e.Name, string(e.State), e.Message}, mark})
+	}
+	return t.withoutEmpty()
+}
+
+// accepted returns the verdict on all expectations as a sentence. There is at least one expectation.
+func (r *Report) accepted() string {
+	all := make([]v1alpha1.ExpectationStatus, 0, len(r.expectations))
+	for _, e := range r.expectations {
+		all = append(all, e.ExpectationStatus)
+	}
+	c := stats.Accepted(all)
+	return fmt.Sprintf("%s: %s.", c.Reason, c.Message)
 }
 
 // tables describes what else a run was measured on, and the activity of its servers.

@@ -19,6 +19,10 @@ func (r *Report) Markdown(to io.Writer) error {
 		out("\n## What has no result, was disturbed, or can't be checked\n\n")
 		writeTable(w, t)
 	}
+	if t := r.expectationTable(); len(t.Rows) > 0 {
+		out("\n## %s\n\n%s\n\n", expectationsHeading, escape(r.accepted()))
+		writeTable(w, t)
+	}
 	if len(r.figures) > 0 {
 		out("\n## The variants\n\n")
 		writeTable(w, figureTable(r.figures))

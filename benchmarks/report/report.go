@@ -29,8 +29,10 @@ type Report struct {
 	verdicts []verdictView
 	figures  []stats.Figure
 	problems []problem
-	sections []section
-	runs     []runView
+	// expectations holds the verdicts on what was expected of the runs.
+	expectations []expectationView
+	sections     []section
+	runs         []runView
 }
 
 // fact is a name with a text.
@@ -62,6 +64,12 @@ type runView struct {
 }
 
 type bestView struct{ Run, Metric, Value, Unit, At string }
+
+// expectationView is the verdict on one expectation.
+type expectationView struct {
+	Run string
+	v1alpha1.ExpectationStatus
+}
 
 type commandView struct{ Point, Placement, Command string }
 
@@ -173,6 +181,9 @@ func (r *Report) addRun(name string, run results.Run) error {
 			return fmt.Errorf("write the spec of the filesystem of %s: %w", run.Name, err)
 		}
 		view.FileSystem = string(spec)
+	}
+	for _, one := range stats.Judge(run) {
+		r.expectations = append(r.expectations, expectationView{name, one})
 	}
 	verdict := verdictView{Run: name}
 	for _, one := range s.rows {

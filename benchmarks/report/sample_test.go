@@ -155,6 +155,11 @@ func sampleRun() results.Run {
 	run.Spec.Sweep = append(run.Spec.Sweep, v1alpha1.SweepDimension{Name: "mdtest.writeBytes", Values: []v1alpha1.SweepValue{"0", "4k", "32k"}})
 	run.Spec.Derive = []v1alpha1.DerivedParameter{{Name: "mdtest.items", CEL: "11520 / processes"}}
 	run.Spec.Baseline = &v1alpha1.BaselineSpec{Published: "beegfs-2015-multi-mds"}
+	run.Spec.Statistic = v1alpha1.StatisticMean
+	run.Spec.Expect = []v1alpha1.Expectation{
+		{Name: "creates", Metric: "File creation", Unit: "ops/s", Where: []v1alpha1.ParameterValue{{Name: "processes", Value: "128"}}, AtLeast: "30000"},
+		{Name: "stats", Metric: "File stat", Unit: "ops/s", Where: []v1alpha1.ParameterValue{{Name: "processes", Value: "128"}}, AtLeast: "400000"},
+	}
 	for processes := 1; processes <= 512; processes *= 2 {
 		for i, size := range []string{"0", "4k", "32k"} {
 			factor := []float64{1, 0.72, 0.4}[i]

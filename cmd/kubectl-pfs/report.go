@@ -9,9 +9,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks/report"
 	"parallelfs.dev/operator/benchmarks/results"
+	"parallelfs.dev/operator/benchmarks/stats"
 )
 
 // formats has the formats of a report, and the endings of file names that select them.
@@ -37,6 +40,9 @@ markdown  the tables, for an issue or a wiki
 csv       a row for each metric of each point, with all digits
 json      the complete document, with every sample; report --from and compare read it again
 png       the charts as one picture
+
+When the run has expectations (spec.expect), html and markdown have a part about them, to be printed and signed. The report is written in any
+case; the exit code is 1 unless every expectation is met.
 
 When the ConfigMap with the complete results is gone, the report is made from the status, whose numbers are rounded, and says so.`,
 		Example: `  kubectl pfs bench report creates --file creates.html
@@ -82,7 +88,42 @@ func (a *app) report(cmd *cobra.Command, args []string, flags reportFlags) error
 	if err != nil {
 		return err
 	}
-	return write(cmd, flags.file, made)
+	if err := write(cmd, flags.file, made); err != nil {
+		return err
+	}
+	if refused := d.refused(); refused != "" {
+		return &exitError{exitFailed, refused}
+	}
+	return nil
+}
+
+// refused returns why the results are not accepted; empty if they are, or if nothing is expected of them.
+func (d document) refused() string {
+	var all []v1alpha1.ExpectationStatus
+	for _, run := range d.runs() {
+		all = append(all, stats.Judge(run)...)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	if c := stats.Accepted(all); c.Status != metav1.ConditionTrue {
+		return c.Message
+	}
+	return ""
+}
+
+// runs returns the run of the document, or all runs of the suite.
+func (d document) runs() []results.Run {
+	if d.suite == nil {
+		return []results.Run{*d.run}
+	}
+	var out []results.Run
+	for _, v := range d.suite.Variants {
+		for _, one := range v.Runs {
+			out = append(out, one.Run)
+		}
+	}
+	return out
 }
 
 // formatOf returns the requested format, by its name or by the ending of the file name.

@@ -27,8 +27,9 @@ func (a *app) watchCommand() *cobra.Command {
 		Long: `watch shows how far a BenchmarkRun or BenchmarkSuite is, the point that is being run, an estimate of the time that is left, and
 each result when it is there. Where the output is no terminal, it prints plain lines.
 
-It ends with exit code 0 when the run has succeeded, and with 1 when it ended with points that have no result, when nothing goes on until a
-person changes something (Stalled), and when it was deleted. To stop watching stops nothing else.`,
+It ends with exit code 0 when the run has succeeded and its results are accepted (spec.expect), and with 1 when it ended with points that
+have no result, when its results are not accepted or that is undecided, when nothing goes on until a person changes something (Stalled), and
+when it was deleted. To stop watching stops nothing else.`,
 		Example: `  kubectl pfs bench watch creates
   kubectl pfs bench watch creates && kubectl pfs bench report creates --file creates.html`,
 		Args: exactly("NAME"),
@@ -70,7 +71,11 @@ func (a *app) watch(cmd *cobra.Command, name string, suite bool, interval time.D
 			if end := ended(v); end != nil {
 				s.finish()
 				_, _ = fmt.Fprintf(s.out, "%s: %s\n", state(v.conditions), end.Message) // a closed screen needs no output
-				if end.Status == metav1.ConditionTrue {
+				accepted := meta.FindStatusCondition(v.conditions, v1alpha1.ConditionAccepted)
+				if accepted != nil {
+					_, _ = fmt.Fprintf(s.out, "%s: %s\n", accepted.Reason, accepted.Message)
+				}
+				if end.Status == metav1.ConditionTrue && (accepted == nil || accepted.Status == metav1.ConditionTrue) {
 					return nil
 				}
 				return &exitError{code: exitFailed}

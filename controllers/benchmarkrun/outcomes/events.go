@@ -49,10 +49,30 @@ func Notes(before, after *v1alpha1.BenchmarkRun, d decision.Decision) []Note {
 	case changed && is.Reason == v1alpha1.ReasonSuspended:
 		out = append(out, Note{corev1.EventTypeNormal, is.Reason, "Suspend", is.Message})
 	}
+	if note, is := accepted(before, after); is {
+		out = append(out, note)
+	}
 	if d.LeftBehind != "" && (changed || d.Ended) {
 		out = append(out, LeftBehind(after, d))
 	}
 	return out
+}
+
+// accepted returns the event for a verdict on the expectations, when the run has ended or they were changed after its end.
+func accepted(before, after *v1alpha1.BenchmarkRun) (Note, bool) {
+	is := meta.FindStatusCondition(after.Status.Conditions, v1alpha1.ConditionAccepted)
+	if is == nil || after.Status.CompletionTime == nil {
+		return Note{}, false
+	}
+	had := meta.FindStatusCondition(before.Status.Conditions, v1alpha1.ConditionAccepted)
+	if before.Status.CompletionTime != nil && had != nil && had.Reason == is.Reason {
+		return Note{}, false
+	}
+	kind := corev1.EventTypeWarning
+	if is.Status == metav1.ConditionTrue {
+		kind = corev1.EventTypeNormal
+	}
+	return Note{kind, is.Reason, "Accept", v1alpha1.Cut(is.Message, MaxNote)}, true
 }
 
 // LeftBehind returns the event for files that could not be removed.

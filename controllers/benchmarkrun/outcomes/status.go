@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -112,11 +113,28 @@ func fillResults(w *scope.Scope, status *v1alpha1.BenchmarkRunStatus, d decision
 			status.Best = append(status.Best, best.Status())
 		}
 	}
+	judged := results.Run{Spec: w.Run.Spec, Points: points}
+	if d.Ended {
+		judged.Ended = w.Now
+	}
+	setAccepted(status, w.Run.Generation, judged)
 	status.Points = make([]v1alpha1.PointStatus, 0, len(points))
 	for i, p := range points {
 		status.Points = append(status.Points, pointStatus(w, i, p))
 	}
 	return nil
+}
+
+// setAccepted writes the verdict on each expectation, and the condition Accepted. Without expectations there is neither.
+func setAccepted(status *v1alpha1.BenchmarkRunStatus, generation int64, run results.Run) {
+	status.Expectations = nil
+	if len(run.Spec.Expect) == 0 {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionAccepted)
+		return
+	}
+	status.Expectations = stats.Judge(run)
+	c := stats.Accepted(status.Expectations)
+	conditions.Add(&status.Conditions, generation, v1alpha1.ConditionSucceeded, c.Type, c.Status, c.Reason, c.Message)
 }
 
 // pointStatus returns a point of the complete results in the form of the status.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
@@ -64,6 +65,23 @@ func TestDerive(t *testing.T) {
 				g.Expect(p.Metrics[0].Samples).To(Equal(int32(2)))
 				g.Expect(p.Output).To(Equal("sweep-p000"))
 				g.Expect(p.Parameters).To(Equal([]v1alpha1.PointParameter{{Name: "iozone.recordSize", Value: "64k"}}))
+			},
+		},
+		"an expectation is judged, and its condition stands beside Succeeded": {
+			func(w *scope.Scope) {
+				w.Run.Spec.Expect = []v1alpha1.Expectation{{
+					Name: "fast", Metric: "write", AtLeast: "2", Where: []v1alpha1.ParameterValue{{Name: "iozone.recordSize", Value: "64Ki"}},
+				}}
+				scopetest.Done(w, 0, 1, "")
+				scopetest.Done(w, 0, 2, "")
+			},
+			func(g *WithT, s v1alpha1.BenchmarkRunStatus) {
+				g.Expect(s.Expectations).To(HaveLen(1))
+				g.Expect(s.Expectations[0].Message).To(HavePrefix("write is 1.5 ± 6.3531 kB/s at iozone.recordSize=64k, and a bound is within that interval"))
+				accepted := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionAccepted)
+				g.Expect(accepted.Status).To(Equal(metav1.ConditionUnknown))
+				g.Expect(accepted.Reason).To(Equal(v1alpha1.ReasonExpectationsUndecided))
+				g.Expect(s.Conditions[0].Type).To(Equal(v1alpha1.ConditionSucceeded))
 			},
 		},
 		"a failed point counts as ended, has a message and no metrics": {
