@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-func TestPodsOfDifferentSlotsAreToldApart(t *testing.T) {
+func TestPodsOfDifferentSlotsAreDistinguished(t *testing.T) {
 	g := NewWithT(t)
 	p := Pods{FileSystem: &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage"}}, Software: "example"}
 	first := Workload{Component: "meta", Slot: "0"}
