@@ -85,7 +85,7 @@ func playAgents(c *cluster, w *world) (manager.Manager, error) {
 		a := &agent{world: w, machine: m, client: direct, looked: map[string]bool{}}
 		a.inventory = &nodeagent.Inventory{
 			Client: direct, NodeName: m.name, Resync: resync, Every: placementsEvery/2 + rand.N(placementsEvery/2),
-			Collect: a.collect, Triggers: make(chan struct{}, 1), Published: func() {},
+			Collect: a.collect, Triggers: make(chan struct{}, 1), Confirmed: func(time.Time) {},
 			Placements: func() ([]v1alpha1.DaemonPlacement, error) { return w.inventory(m).Daemons, nil },
 			Targets:    func(context.Context) ([]v1alpha1.StorageTarget, error) { return nil, nil }, // the world has the target of each disk
 		}

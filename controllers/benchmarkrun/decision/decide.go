@@ -5,6 +5,7 @@ package decision
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	mpiv2 "github.com/kubeflow/mpi-operator/pkg/apis/kubeflow/v2beta1"

@@ -10,6 +10,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/shared/assign"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/plan"
 )
 
@@ -98,7 +99,7 @@ func workersOf(in backend.Input, a backend.Given) int32 {
 	found := in.Inventories[a.Node].CPU
 	cores := found.Cores
 	switch {
-	case backend.Bound(pinning):
+	case podspec.Bound(pinning):
 		set, err := cpuset.Parse(in.Pinnings[a.Node][metaDaemon(a.Slot)].CPUs)
 		if err != nil {
 			return defaultMetaWorkers

@@ -159,7 +159,7 @@ func TestOfProcessesWithACopyOfTheMountTheFirstOfEachNamespaceIsNamed(t *testing
 	}))
 }
 
-func TestATargetIsLetGoOnlyByLooksThatAgreeWhileItsDiskIsHeld(t *testing.T) {
+func TestATargetIsReleasedOnlyByLooksThatAgreeWhileItsDiskIsHeld(t *testing.T) {
 	held := func(path string, _ format.Guarded) (*os.File, string, error) {
 		file, err := os.Open(path)
 		return file, "", err
@@ -206,24 +206,24 @@ func TestATargetIsLetGoOnlyByLooksThatAgreeWhileItsDiskIsHeld(t *testing.T) {
 				if c.given != nil {
 					c.given(p)
 				}
-				letGo, why, err := p.letGo(t.Context(), target, c.hold)
+				unmounted, why, err := p.proveUnmounted(t.Context(), target, c.hold)
 				if c.fails != nil {
 					g.Expect(err).To(MatchError(c.fails))
 				} else {
 					g.Expect(err).NotTo(HaveOccurred())
 				}
 				g.Expect(why).To(ContainSubstring(c.why))
-				g.Expect(letGo != nil).To(Equal(c.why == "" && c.fails == nil))
+				g.Expect(unmounted != nil).To(Equal(c.why == "" && c.fails == nil))
 				device, err := os.Open(filepath.Join(p.Dev, "sda"))
 				if err != nil {
 					return
 				}
 				defer device.Close()
 				free := func() error { return unix.Flock(int(device.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
-				if letGo != nil {
+				if unmounted != nil {
 					g.Expect(free()).To(MatchError(unix.EWOULDBLOCK), "the disk is locked")
 					g.Expect(p.Claims.of("sda").working).To(Equal(1))
-					g.Expect(letGo.Close()).To(Succeed())
+					g.Expect(unmounted.Close()).To(Succeed())
 				}
 				g.Expect(free()).To(Succeed(), "the lock ends with it")
 				g.Expect(p.Claims.of("sda").working).To(BeZero(), "it may be looked at again")
@@ -235,7 +235,7 @@ func TestATargetIsLetGoOnlyByLooksThatAgreeWhileItsDiskIsHeld(t *testing.T) {
 // hang makes a look at a device that never ends.
 func hang(p *Provisioner, name string) { p.Claims.of(name).probing.Lock() }
 
-func TestATargetIsTakenUpOnlyFromADiskThatIsLetGo(t *testing.T) {
+func TestATargetIsTakenUpOnlyFromADiskThatIsReleased(t *testing.T) {
 	w := newWorld(t)
 	target, _ := lustre(t)
 	target.Spec.Device = v1alpha1.DeviceIdentity{ID: "wwn-data", WWN: "data", SizeBytes: worldSize}
@@ -499,7 +499,7 @@ func TestWhatIsMountedAtAMountpointIsDescribedAndNotChanged(t *testing.T) {
 		m, err = p.mounted(served)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(m.Problem).To(Or(stacked, ContainSubstring("and a target of ldiskfs is mounted as")))
-		_, why, err := p.letGo(t.Context(), served, nil)
+		_, why, err := p.proveUnmounted(t.Context(), served, nil)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(why).To(Equal(m.Problem), "what is not the target's stays mounted")
 	}
