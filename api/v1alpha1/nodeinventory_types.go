@@ -320,8 +320,8 @@ type BlockDevice struct {
 	// +kubebuilder:validation:MaxLength=128
 	WWN string `json:"wwn,omitempty"`
 
-	// sharedWWN is the WWN or EUI that the disk has, when another disk of the node with another serial number has it too, or when it is a
-	// placeholder, such as all zeros. It is not used as a name then: wwn is empty, and ids has no link that is made of it.
+	// sharedWWN is the disk's WWN or EUI if it is not used as a name. Another disk of the node with another serial number has it too, or it is
+	// a placeholder, such as all zeros. Then wwn is empty, and ids has no link that is made of it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	SharedWWN string `json:"sharedWWN,omitempty"`

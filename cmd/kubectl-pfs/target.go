@@ -467,10 +467,10 @@ func (a *app) targetReplaceCommand() *cobra.Command {
 	dry, back := false, false
 	cmd := &cobra.Command{
 		Use:   "replace FILESYSTEM TARGET [--withdraw]",
-		Short: "Ask for the plan that puts another disk in the place of a lost one of a BeeGFS buddy group",
-		Long: `replace is for a dead disk of a mirrored pool of a BeeGFS. It asks the operator for a plan, and changes nothing on a disk. By the
-plan, another disk of the same node gets the number of the lost one, and BeeGFS copies everything to it. Pull the dead disk, and put in
-an empty one. Then "target plan" shows the plan, and "target approve" approves it.
+		Short: "Ask for the plan that puts another disk in the place of a lost one of a mirrored pool",
+		Long: `replace is for a dead disk of a mirrored pool whose filesystem can't take a disk out. It asks the operator for a plan, and changes
+nothing on a disk. By the plan, another disk of the same node gets the number of the lost one, and everything is copied to it. Pull the
+dead disk, and put in an empty one. Then "target plan" shows the plan, and "target approve" approves it.
 
 --withdraw takes the word back before the approval; the new disk then becomes one more target.`,
 		Example: `  kubectl pfs target replace scratch scratch-ssd-oss2-0f1e2d3c

@@ -47,7 +47,7 @@ func otherApprovals() []client.Object {
 	renamed.Status.NewDevice = &v1alpha1.NewDevice{Hash: hashOf("3"), Device: v1alpha1.DeviceIdentity{ID: "wwn-0xnew", Serial: "S-new", SizeBytes: 4e12}}
 	return []client.Object{
 		scratchOf(), taken, renamed,
-		replaceable("lost", "disk scratch-spare can replace the lost one as target 4, and BeeGFS copies all of target 1 to it. "+
+		replaceable("lost", "disk scratch-spare can replace the lost one as target 4, and everything of target 1 is copied to it. "+
 			"Approve: kubectl -n storage annotate --overwrite storagetarget lost parallelfs.dev/replace-disk="+hashOf("1")),
 		replaceable("unplanned", "add an empty disk of node oss2 to pool ssd"),
 	}
@@ -86,7 +86,7 @@ func TestPlansOfLostTakenAndRenamedDisksAreApprovedByName(t *testing.T) {
 		"a lost disk, and no":               {[]string{"lost"}, "no\n", 1, "LOSES    the lost disk", plan, "", ""},
 		"a lost disk, dry run":              {[]string{"lost", "--dry-run"}, "", 0, "Nothing was changed", plan, "", ""},
 		"a lost disk and --yes":             {[]string{"lost", "--yes"}, "", 1, "--plan " + hashOf("1"), plan, "", ""},
-		"a lost disk and its hash":          {[]string{"lost", "--yes", "--plan", hashOf("1")}, "", 0, "copies all of target 1", hashOf("1"), "", ""},
+		"a lost disk and its hash":          {[]string{"lost", "--yes", "--plan", hashOf("1")}, "", 0, "everything of target 1", hashOf("1"), "", ""},
 		"a lost disk and another hash":      {[]string{"lost", "--yes", "--plan", hashOf("9")}, "", 1, "Look at it again", plan, "", ""},
 		"a lost disk without a plan":        {[]string{"unplanned"}, "yes\n", 1, "add an empty disk of node oss2", plan, "", ""},
 		"a disk of another owner":           {[]string{"taken"}, "yes\n", 0, "Take over the disk of taken with its data?", plan, hashOf("2"), ""},
