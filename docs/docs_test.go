@@ -48,7 +48,7 @@ func TestThePictureOfBackendsNamesEachMethodAndCapability(t *testing.T) {
 	methods := regexp.MustCompile(`(?m)^\t([A-Z]\w+)\(`).FindAllStringSubmatch(core, -1)
 	g.Expect(picture).To(ContainSubstring("backend: %d methods, and capabilities", len(methods)))
 	// The result types of capabilities are no capabilities.
-	given := []string{"Questions", "TolerantQuestions", "StoreCopier", "BackupMethod", "RecoveryMethod"}
+	given := []string{"Questions", "TolerantQuestions", "LaterQuestions", "StoreCopier", "BackupMethod", "RecoveryMethod"}
 	capabilities := regexp.MustCompile(`(?m)^type (\w+) interface`).FindAllStringSubmatch(read(t, "../internal/backend/capabilities.go"), -1)
 	for _, name := range slices.Concat(methods, capabilities) {
 		if !slices.Contains(given, name[1]) {

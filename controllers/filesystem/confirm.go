@@ -62,7 +62,7 @@ func (r *Reconciler) isAgent(pod client.Object) bool {
 }
 
 // readyAgents returns the nodes whose agent is Ready. An agent is Ready only while a recent scan has confirmed its NodeInventory (package
-// agent), and the cluster takes that away from all pods of a node that is not Ready.
+// agent). Kubernetes makes all pods of a node not Ready that is not Ready itself.
 func (r *Reconciler) readyAgents(ctx context.Context) (map[string]bool, error) {
 	if r.Agents.Name == "" {
 		return nil, nil //nolint:nilnil // no agent is known

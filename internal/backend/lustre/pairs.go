@@ -185,8 +185,8 @@ func unfit(in backend.Input, t *v1alpha1.StorageTarget, name string) string {
 	return moved(in, t, name)
 }
 
-// unreached returns why it is not proven that a node reaches the disk of a target: its inventory does not show the disk, or its agent does
-// not confirm the inventory now.
+// unreached returns why a node is not proven to reach the disk of a target. Its inventory does not show the disk, or its agent does not
+// confirm the inventory now.
 func unreached(in backend.Input, name string, t *v1alpha1.StorageTarget) string {
 	return cmp.Or(plan.Unreached(name, in.Inventories, t), in.Unconfirmed[name])
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"parallelfs.dev/operator/test/patience"
 )
 
 // creates matches mdtest's line for a kind of object, with the greatest rate first. With one iteration, all of its rates are the same.
@@ -31,7 +33,7 @@ func TestRatesOfCreatesInBothModes(t *testing.T) {
 		for _, mode := range []string{"0", savingModeInMaster} {
 			m := startMasterWith(t, savingModeOption+" = "+mode+"\n", fresh(t), freePorts(t))
 			m.mounted(func(path string) {
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+				ctx, cancel := context.WithTimeout(t.Context(), patience.Bound(10*time.Minute))
 				defer cancel()
 				says, err := exec.CommandContext(ctx, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "4",
 					"mdtest", "-C", "-u", "-n", os.Getenv("CREATES"), "-d", filepath.Join(path, "mdtest")).CombinedOutput()

@@ -12,8 +12,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// The primary of a buddy group keeps the statistics of its last resync in memory, until it restarts. A secondary whose last resync did not
-// succeed is Good only if somebody has set that by hand, and lacks files of its buddy.
+// The primary of a buddy group keeps the statistics of its last resync in memory, until it restarts. If that resync did not succeed, the
+// secondary is Good only because a person has set this state, and it may lack files of its buddy.
 
 // resyncsAtOnce is how many buddy groups are asked in one round of a probe, because each question starts a program and reaches a server.
 const resyncsAtOnce = 2
