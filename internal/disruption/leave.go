@@ -36,8 +36,8 @@ type Wait struct {
 	Person bool
 }
 
-// Round is a series of maintenances. In a round each node is away once. A pause follows, in which nothing is away for maintenance. Therefore
-// nodes that are cordoned again and again, one after the other, leave time to restarts, upgrades and benchmarks.
+// Round is a series of maintenances. In a round each node is away once. A pause follows, in which nothing is away for maintenance.
+// Therefore nodes that are cordoned again and again, one after the other, leave time to restarts, upgrades and benchmarks.
 type Round struct {
 	nodes map[string]bool
 	// ended is the end of the last maintenance so far, and down is how long nodes were away.

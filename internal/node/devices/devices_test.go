@@ -461,3 +461,20 @@ func TestTheQueueOfADeviceAndTheDisksBelowIt(t *testing.T) {
 	g.Expect(m.looker.Lowest("dm-1")).To(Equal([]string{"sdc", "sdd"}))
 	g.Expect(m.looker.Lowest("vda")).To(Equal([]string{"vda"}))
 }
+
+func TestLongTablesOfOthersHideNoDiskAndAreReadOnceTogether(t *testing.T) {
+	g, m := NewWithT(t), newMachine(t)
+	m.file("proc/1/mountinfo", "24 22 254:0 / /mnt rw - xfs /dev/vda rw\n")
+	m.symlink("proc/1/ns/user", "user:[1]")
+	long := strings.Repeat("30 1 0:50 / /"+strings.Repeat("x", 4000)+" rw - tmpfs none rw\n", mostForeign/4000)
+	for _, process := range []string{"77", "78"} {
+		m.symlink("proc/"+process+"/ns/user", "user:["+process+"]")
+		m.symlink("proc/"+process+"/ns/mnt", "mnt:["+process+"]")
+		m.file("proc/"+process+"/mountinfo", long)
+	}
+	all := m.all()
+	g.Expect(all["vda"].Mounts).To(Equal([]string{"/mnt"}))
+	for name, device := range all {
+		g.Expect(device.Unusable).NotTo(ContainElement(ContainSubstring("mounts of process")), name)
+	}
+}

@@ -59,6 +59,9 @@ func gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL)
 }
 
+// mostForeign bounds the tables of all other user namespaces together: the node's own table may be as long.
+const mostForeign = 16 << 20
+
 // readMounts reads the mounts of every mount namespace through one process in it.
 func (v *view) readMounts() {
 	processes, err := v.processes()
@@ -69,6 +72,7 @@ func (v *view) readMounts() {
 	mounts := mountUses{numbers: v.numbers(), formats: registry.All(), shown: map[string][]string{}}
 	v.remote = map[int]bool{}
 	seen := map[string]bool{}
+	foreign := int64(mostForeign)
 	for _, process := range processes {
 		// If a process has more rights than this one, its mounts can be read, but the name of its namespace can't.
 		namespace, err := os.Readlink(filepath.Join(process, "ns/mnt"))
@@ -84,9 +88,17 @@ func (v *view) readMounts() {
 			continue
 		}
 		if err == nil {
-			err = procfs.EachMount(filepath.Join(process, "mountinfo"), func(m *mountinfo.Info) { v.useMount(mounts, m, others) })
+			each := func(m *mountinfo.Info) { v.useMount(mounts, m, others) }
+			if others {
+				err = procfs.EachMountWithin(filepath.Join(process, "mountinfo"), &foreign, each)
+			} else {
+				err = procfs.EachMount(filepath.Join(process, "mountinfo"), each)
+			}
 		}
 		switch {
+		case others && errors.Is(err, procfs.ErrTooLong):
+			// Its user decides how long it is. A disk that is mounted there alone is in sysfs (readMountedFilesystems), and its device is busy.
+			seen[namespace] = true
 		case err == nil:
 			seen[namespace] = true
 		case !gone(err):

@@ -23,8 +23,8 @@ const (
 	longestTable = 100 << 20
 )
 
-// ErrTooLong means that a mount table exceeds the limit.
-var ErrTooLong = errors.New("the table of mounts is longer than 100 MiB")
+// ErrTooLong means that a mount table exceeds the limit, which is 100 MiB if no other one was given.
+var ErrTooLong = errors.New("the table of mounts is too long")
 
 // EachMount calls each for every mount in a table, in its order. The table is for example PROCESS/mountinfo (proc_pid_mountinfo(5)). It
 // holds one line in memory. For a line over 60 KiB, it passes on only those filesystem options that name a device.
@@ -39,14 +39,33 @@ func EachMount(path string, each func(*mountinfo.Info)) error {
 
 // EachMountIn calls each for every mount in a table, as EachMount does.
 func EachMountIn(table io.Reader, each func(*mountinfo.Info)) error {
-	limited := &io.LimitedReader{R: table, N: longestTable}
+	left := int64(longestTable)
+	return eachMount(table, &left, each)
+}
+
+// EachMountWithin is EachMount with a limit in bytes for several tables. It subtracts the length of this one.
+func EachMountWithin(path string, left *int64, each func(*mountinfo.Info)) error {
+	if *left <= 0 {
+		return ErrTooLong
+	}
+	table, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer table.Close()
+	return eachMount(table, left, each)
+}
+
+func eachMount(table io.Reader, left *int64, each func(*mountinfo.Info)) error {
+	limited := &io.LimitedReader{R: table, N: *left}
+	defer func() { *left = limited.N }()
 	lines := &shortLines{lines: bufio.NewReaderSize(limited, longestLine)}
 	_, err := mountinfo.GetMountsFromReader(lines, func(m *mountinfo.Info) (skip, stop bool) {
 		each(m)
 		return true, false
 	})
-	if err == nil && limited.N == 0 {
-		return ErrTooLong
+	if limited.N == 0 {
+		return ErrTooLong // the last line is cut
 	}
 	return err
 }
