@@ -53,7 +53,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{WithT: NewWithT(t)}
 	// A plan names its devices in /dev, and these are files there.
-	dir, err := os.MkdirTemp("/dev/shm", "parallelfs-test") //nolint:usetesting // t.TempDir is elsewhere
+	dir, err := os.MkdirTemp("/dev/shm", fmt.Sprintf("parallelfs-test-%d-", os.Getpid())) //nolint:usetesting // t.TempDir is elsewhere
 	w.Expect(err).NotTo(HaveOccurred())
 	w.dir = dir
 	mountpoint := filepath.Join(t.TempDir(), "target")
