@@ -104,6 +104,13 @@ func (b *binary) run(limit time.Duration, tests []string, env ...string) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	err = cmd.Run()
+	if cmd.Process != nil {
+		// Disks of tests that are files, which a test that panics leaves.
+		disks, _ := filepath.Glob(fmt.Sprintf("/dev/shm/parallelfs-test-%d-*", cmd.Process.Pid))
+		for _, dir := range disks {
+			_ = os.RemoveAll(dir)
+		}
+	}
 	if ctx.Err() != nil {
 		return errTimeout
 	}

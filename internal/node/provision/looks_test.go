@@ -191,7 +191,7 @@ func TestATargetIsReleasedOnlyByLooksThatAgreeWhileItsDiskIsHeld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := NewWithT(t)
-				target, _ := lustre(t)
+				target, _ := servedTarget(t)
 				looks := c.looks
 				p := &Provisioner{Dev: t.TempDir(), Claims: &Claims{}, Path: func(string, string, string) string { return "/missing" },
 					Look: func(context.Context, v1alpha1.DeviceIdentity) (plan.Facts, error) {
@@ -237,7 +237,7 @@ func hang(p *Provisioner, name string) { p.Claims.of(name).probing.Lock() }
 
 func TestATargetIsTakenUpOnlyFromADiskThatIsReleased(t *testing.T) {
 	w := newWorld(t)
-	target, _ := lustre(t)
+	target, _ := servedTarget(t)
 	target.Spec.Device = v1alpha1.DeviceIdentity{ID: "wwn-data", WWN: "data", SizeBytes: worldSize}
 	why, err := w.agent.TakeUp(t.Context(), target)
 	w.Expect(err).NotTo(HaveOccurred())
@@ -326,7 +326,7 @@ func TestTheStatusHasWhatIsKnownOfAMountedTargetAndKeepsTheRest(t *testing.T) {
 	NewWithT(t).Expect(err).To(HaveOccurred())
 	var before unix.Statfs_t
 	NewWithT(t).Expect(unix.Statfs("/", &before)).To(Succeed())
-	NewWithT(t).Expect(capacity("/")).To(BeEquivalentTo(int64(before.Blocks) * before.Bsize)) //nolint:gosec // the size of a disk
+	NewWithT(t).Expect(capacity("/")).To(BeEquivalentTo(int64(before.Blocks) * before.Bsize))
 }
 
 func TestAConditionKeepsItsTimeWhileItsStatusStays(t *testing.T) {
@@ -469,7 +469,7 @@ func TestTheKernelsOwnWordsAreInTheErrorOfAMount(t *testing.T) {
 }
 
 func TestWhatIsMountedAtAMountpointIsDescribedAndNotChanged(t *testing.T) {
-	served, _ := lustre(t)
+	served, _ := servedTarget(t)
 	// Filesystems in memory, of which each machine has some, and which are no targets.
 	for _, path := range []string{"/proc", "/sys", "/dev", "/dev/shm"} {
 		g := NewWithT(t)

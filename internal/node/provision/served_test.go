@@ -22,8 +22,8 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// lustre is a target of Lustre, and the format of such targets.
-func lustre(t *testing.T, changes ...func(*v1alpha1.StorageTarget)) (*v1alpha1.StorageTarget, format.Served) {
+// servedTarget is a target of Lustre, which only its own server mounts, and the format of such targets.
+func servedTarget(t *testing.T, changes ...func(*v1alpha1.StorageTarget)) (*v1alpha1.StorageTarget, format.Served) {
 	t.Helper()
 	target := guarded(append([]func(*v1alpha1.StorageTarget){func(t *v1alpha1.StorageTarget) {
 		t.Spec.Format = v1alpha1.FormatSpec{FSType: v1alpha1.Ldiskfs}
@@ -33,6 +33,17 @@ func lustre(t *testing.T, changes ...func(*v1alpha1.StorageTarget)) (*v1alpha1.S
 	served, is := registry.Served(target.Spec.Format)
 	NewWithT(t).Expect(is).To(BeTrue())
 	return target, served
+}
+
+// ofServer puts a target that only its own server mounts on the disk data, with its mark.
+func (w *world) ofServer(t *testing.T, changes ...func(*v1alpha1.StorageTarget)) *v1alpha1.StorageTarget {
+	t.Helper()
+	target, served := servedTarget(t, changes...)
+	target.Spec.Device = v1alpha1.DeviceIdentity{ID: "wwn-data", WWN: "data", SizeBytes: worldSize}
+	w.put("data", fmt.Sprintf("TYPE=ext4 UUID=%s LABEL=%s", guardedUUID, served.Label(*target.Spec.Lustre)))
+	mark := plan.NewOf(target, plan.Look{}, guardedUUID).Mark
+	w.agent.OnNode = func(context.Context, []string, ...*os.File) ([]byte, error) { return []byte(readBackOf(mark)), nil }
+	return target
 }
 
 func notMade(t *v1alpha1.StorageTarget) { t.Status.Provisioned = nil }
@@ -101,7 +112,7 @@ func TestMkfsIsTriedOutOnlyForATargetThatMayStillBeMade(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			target, served := lustre(t, c.change)
+			target, served := servedTarget(t, c.change)
 			g.Expect(answering("no output of mkfs.lustre", nil).tryOut(t.Context(), target, plan.Look{Device: c.disk}, served) != "").To(Equal(c.tried))
 			failed := answering("", errors.New("no such program")).tryOut(t.Context(), target, plan.Look{Device: c.disk}, served)
 			g.Expect(failed == "no such program").To(Equal(c.tried))
@@ -110,7 +121,7 @@ func TestMkfsIsTriedOutOnlyForATargetThatMayStillBeMade(t *testing.T) {
 }
 
 func TestTheMarkOfATargetIsReadBackAndADoubtIsAnError(t *testing.T) {
-	target, served := lustre(t)
+	target, served := servedTarget(t)
 	mark := plan.NewOf(target, plan.Look{}, guardedUUID).Mark
 	for name, c := range map[string]struct {
 		stdout string
@@ -174,7 +185,7 @@ func TestANewFilesystemOfAServerIsReadBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			target, served := lustre(t, c.change)
+			target, served := servedTarget(t, c.change)
 			p := answering(readBackOf(plan.NewOf(target, plan.Look{}, guardedUUID).Mark), c.err)
 			if c.disk != nil {
 				p = answering(sharedReadBackOf(plan.NewOf(target, plan.Look{}, guardedUUID).Mark), c.err)
@@ -213,7 +224,7 @@ func TestTheAssignmentOnADiskIsRecordedOnceAndOnlyWhenThisClusterDidNotMakeIt(t 
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			target, served := lustre(t, c.status, c.record)
+			target, served := servedTarget(t, c.status, c.record)
 			disk := guardedDisk()
 			mark := plan.NewOf(target, plan.Look{}, guardedUUID).Mark
 			if !c.marked {
@@ -226,8 +237,8 @@ func TestTheAssignmentOnADiskIsRecordedOnceAndOnlyWhenThisClusterDidNotMakeIt(t 
 }
 
 func TestAMountAtTheMountpointOfATargetIsThatTarget(t *testing.T) {
-	target, served := lustre(t)
-	unassigned, _ := lustre(t, func(t *v1alpha1.StorageTarget) { t.Spec.Lustre = nil })
+	target, served := servedTarget(t)
+	unassigned, _ := servedTarget(t, func(t *v1alpha1.StorageTarget) { t.Spec.Lustre = nil })
 	mount := func(kind, source, options string) *mountinfo.Info {
 		return &mountinfo.Info{FSType: kind, Source: source, VFSOptions: options}
 	}
@@ -256,7 +267,7 @@ func TestAMountAtTheMountpointOfATargetIsThatTarget(t *testing.T) {
 }
 
 func TestADiskOfAServerIsRecognizedByItsSignature(t *testing.T) {
-	target, served := lustre(t)
+	target, served := servedTarget(t)
 	label := served.Label(*target.Spec.Lustre)
 	for device, want := range map[string]bool{"sda": true, "sda1": false} {
 		disk := guardedDisk(func(f *plan.Facts) {
@@ -284,7 +295,7 @@ func TestANewMarkIsReadBackAndAFailureIsThatOfItsStep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			target, served := lustre(t, func(t *v1alpha1.StorageTarget) { t.Status.Provisioned.Finished = &at })
+			target, served := servedTarget(t, func(t *v1alpha1.StorageTarget) { t.Status.Provisioned.Finished = &at })
 			marks := map[string]string{"new": plan.NewOf(target, plan.Look{}, guardedUUID).Mark, "old": "made by hand"}
 			run := func(_ context.Context, argv []string, _ ...*os.File) ([]byte, error) {
 				if c.failing != "" && strings.Contains(strings.Join(argv, " "), c.failing) {

@@ -53,7 +53,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{WithT: NewWithT(t)}
 	// A plan names its devices in /dev, and these are files there.
-	dir, err := os.MkdirTemp("/dev/shm", "parallelfs-test") //nolint:usetesting // t.TempDir is elsewhere
+	dir, err := os.MkdirTemp("/dev/shm", fmt.Sprintf("parallelfs-test-%d-", os.Getpid())) //nolint:usetesting // t.TempDir is elsewhere
 	w.Expect(err).NotTo(HaveOccurred())
 	w.dir = dir
 	mountpoint := filepath.Join(t.TempDir(), "target")
@@ -534,17 +534,6 @@ func TestAFormatThatHadToWaitIsShownBeforeItBegins(t *testing.T) {
 	w.Expect(w.ran).To(Equal([]string{"mkfs.ext4 data"}))
 }
 
-// ofLustre puts a target of Lustre on the disk data, with its mark.
-func (w *world) ofLustre(t *testing.T, changes ...func(*v1alpha1.StorageTarget)) *v1alpha1.StorageTarget {
-	t.Helper()
-	target, served := lustre(t, changes...)
-	target.Spec.Device = v1alpha1.DeviceIdentity{ID: "wwn-data", WWN: "data", SizeBytes: worldSize}
-	w.put("data", fmt.Sprintf("TYPE=ext4 UUID=%s LABEL=%s", guardedUUID, served.Label(*target.Spec.Lustre)))
-	mark := plan.NewOf(target, plan.Look{}, guardedUUID).Mark
-	w.agent.OnNode = func(context.Context, []string, ...*os.File) ([]byte, error) { return []byte(readBackOf(mark)), nil }
-	return target
-}
-
 func TestATargetWhoseMarkIsOnItsDiskIsAdoptedAndNotMade(t *testing.T) {
 	begun := func(t *v1alpha1.StorageTarget) { t.Status.Provisioned.Finished = nil }
 	for name, c := range map[string]struct {
@@ -557,7 +546,7 @@ func TestATargetWhoseMarkIsOnItsDiskIsAdoptedAndNotMade(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			target := w.ofLustre(t, c.change)
+			target := w.ofServer(t, c.change)
 			before := w.content("data")
 			ready, err := w.pass(t, target)
 			w.Expect(err).NotTo(HaveOccurred())
@@ -593,7 +582,7 @@ func TestADeletedTargetIsWipedOnlyOnRequestAndOnlyItsOwnDisk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.put("other", foreign)
-			target := w.ofLustre(t, c.change)
+			target := w.ofServer(t, c.change)
 			target.DeletionTimestamp = target.Status.Provisioned.Finished
 			c.given(w)
 			before := w.content("data")
@@ -619,7 +608,7 @@ func TestADeletedTargetIsWipedOnlyOnRequestAndOnlyItsOwnDisk(t *testing.T) {
 
 func TestALogDeviceIsReadBackOnlyIfItShowsATargetOfAServer(t *testing.T) {
 	w := newWorld(t)
-	served := w.ofLustre(t)
+	served := w.ofServer(t)
 	target := w.target(func(t *v1alpha1.StorageTarget) {
 		t.Spec.LogDevice = &v1alpha1.DeviceIdentity{ID: "wwn-log", WWN: "log", SizeBytes: worldSize}
 	})
