@@ -39,7 +39,11 @@ func TestFewFieldsOfAPassHaveSeveralWriters(t *testing.T) {
 			if !ok || f.Recv == nil || f.Body == nil {
 				continue
 			}
-			if of, pointer := f.Recv.List[0].Type.(*ast.StarExpr); !pointer || of.X.(*ast.Ident).Name != "pass" {
+			of, pointer := f.Recv.List[0].Type.(*ast.StarExpr)
+			if !pointer {
+				continue
+			}
+			if name, ok := of.X.(*ast.Ident); !ok || name.Name != "pass" {
 				continue
 			}
 			ast.Inspect(f.Body, func(n ast.Node) bool {
