@@ -13,6 +13,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/admitted"
+	"parallelfs.dev/operator/controllers/filesystem/derive"
 	"parallelfs.dev/operator/internal/backend"
 )
 
@@ -29,7 +30,7 @@ func TestPodsThatAdmissionChangedAreNamedInACondition(t *testing.T) {
 	pod.Spec.NodeName = "n1"
 	fs := &v1alpha1.FileSystem{}
 	said := func() *metav1.Condition {
-		describeAdmitted(fs, backend.Input{Pods: []backend.Pod{podFacts(pod, nil)}})
+		derive.Admitted(fs, backend.Input{Pods: []backend.Pod{podFacts(pod, nil)}})
 		return meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionPodsAsAsked)
 	}
 	g.Expect(said()).To(BeNil())
@@ -61,7 +62,7 @@ func TestAJobOfAFileSystemDoesNotWaitForAnInjectedContainer(t *testing.T) {
 		facts := jobFacts(job, pod(0))
 		g.Expect(facts).To(Equal(backend.Job{Name: "scratch-configure", Succeeded: true, Ended: at.Time, Outlasting: "istio-proxy"}))
 		fs := &v1alpha1.FileSystem{}
-		describeAdmitted(fs, backend.Input{Jobs: []backend.Job{facts}})
+		derive.Admitted(fs, backend.Input{Jobs: []backend.Job{facts}})
 		g.Expect(meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionPodsAsAsked).Message).To(ContainSubstring(
 			"Job scratch-configure: container istio-proxy was added, and still runs although the Job's own have ended"))
 	})

@@ -23,6 +23,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/apply"
 	"parallelfs.dev/operator/controllers/failures"
+	"parallelfs.dev/operator/controllers/filesystem/derive"
 	"parallelfs.dev/operator/controllers/passes"
 	"parallelfs.dev/operator/controllers/views"
 	"parallelfs.dev/operator/internal/backend"
@@ -288,7 +289,7 @@ func (p *pass) run(ctx context.Context) error {
 		return failed
 	}
 	p.describe(failed)
-	fit(&p.fs.Status)
+	derive.Fit(&p.fs.Status)
 	err := p.writeStatus(ctx)
 	if refused(err) {
 		err = errors.Join(err, p.sayRefused(ctx, err))
@@ -307,7 +308,7 @@ func (p *pass) run(ctx context.Context) error {
 		return nil
 	}
 	failures.Describe(&p.fs.Status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, failed)
-	fit(&p.fs.Status)
+	derive.Fit(&p.fs.Status)
 	return errors.Join(failed, p.writeStatus(ctx))
 }
 

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/filesystem/derive"
 	"parallelfs.dev/operator/internal/backend"
 )
 
@@ -71,12 +72,12 @@ func TestASelectorThatMatchesNoNodeIsReported(t *testing.T) {
 		Clients: &v1alpha1.ClientsSpec{NodeSelector: v1alpha1.NodeSelector{"client": "2"}},
 	}}
 	in := backend.Input{FileSystem: fs, Nodes: []backend.Node{{Name: "n1", Labels: map[string]string{"client": ""}}}}
-	describeUnmatched(nil, fs, in)
+	derive.Unmatched(nil, fs, in)
 	g.Expect(meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionNodesSelected)).To(And(
 		HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonUnmatched), HaveField("Message",
 			"spec.clients.nodeSelector matches no node, so no node mounts the filesystem (kubectl label node NODE client=2)")))
 	in.Nodes[0].Labels["client"] = "2"
-	describeUnmatched(nil, fs, in)
+	derive.Unmatched(nil, fs, in)
 	g.Expect(meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionNodesSelected)).To(BeNil())
 }
 

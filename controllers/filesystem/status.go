@@ -16,6 +16,7 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/conditions"
 	"parallelfs.dev/operator/controllers/failures"
+	"parallelfs.dev/operator/controllers/filesystem/derive"
 	"parallelfs.dev/operator/internal/backend"
 )
 
@@ -28,12 +29,12 @@ func (p *pass) describe(failed error) {
 		seen.NearlyFullMetadata = backend.NearlyFullMetadata(p.in.State)
 		describe(p.fs, seen, p.disks.own, p.stop, p.isPlanned(), failed != nil || len(p.hold.waiting) > 0, p.Clock.Now())
 		describeNodeImage(p.fs, p.backend.Order(), p.in)
-		describeUnmatched(p.backend, p.fs, p.in)
+		derive.Unmatched(p.backend, p.fs, p.in)
 		describeCertificate(p.backend, p.fs, p.in.CertificateFault, p.Clock.Now())
-		describeAdmitted(p.fs, p.in)
-		describeVolatile(p.backend, p.fs, p.in)
-		describeUnshared(p.fs, p.disks.own, p.in)
-		describePartners(p.fs, p.seen.Partners)
+		derive.Admitted(p.fs, p.in)
+		derive.Volatile(p.backend, p.fs, p.in)
+		derive.Unshared(p.fs, p.disks.own, p.in)
+		derive.Partners(p.fs, p.seen.Partners)
 		p.describeUpgrade()
 		if failed == nil {
 			p.hold.describe(p.fs, p.disks.own)
@@ -72,7 +73,7 @@ func describe(
 		seen.Problems = slices.Insert(slices.Clone(seen.Problems), 0, backend.Problem{Reason: v1alpha1.ReasonPoolFull, Message: fmt.Sprintf(
 			"storage pools take no new data: %s; remove files, or give the pool more disks or nodes", backend.List(full))})
 	}
-	describeNearlyFull(fs, full, append(nearly, seen.NearlyFullMetadata...))
+	derive.NearlyFull(fs, full, append(nearly, seen.NearlyFullMetadata...))
 	s := summarize(fs, seen, own, stop, planned)
 	describeCopies(fs, seen.Copies, &s)
 	if waits && s.stalls == nil && s.goesOn == nil {
@@ -113,7 +114,7 @@ func describe(
 	} else {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionPinned)
 	}
-	describeSpread(fs, seen.Spread)
+	derive.Spread(fs, seen.Spread)
 	describeTransport(fs, seen.Transport)
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/filesystem/derive"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/backendtest"
 )
@@ -31,7 +32,7 @@ func TestNodesWithServersThatDoNotSeeTheirDisksAreNamed(t *testing.T) {
 	}}
 	fs := &v1alpha1.FileSystem{}
 	said := func() *metav1.Condition {
-		describeUnshared(fs, own, in)
+		derive.Unshared(fs, own, in)
 		return meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionMountsShared)
 	}
 	g.Expect(said()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonUnsharedMount), HaveField("Message",
@@ -72,7 +73,7 @@ func TestCopiesOfMetadataOnNodesThatKeepNothingAreNamed(t *testing.T) {
 	}
 	fs := &v1alpha1.FileSystem{}
 	said := func(b backend.Backend) *metav1.Condition {
-		describeVolatile(b, fs, in)
+		derive.Volatile(b, fs, in)
 		return meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionCopiesLast)
 	}
 	g.Expect(said(keeping{})).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonVolatileNodes), HaveField("Message",

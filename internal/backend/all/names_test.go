@@ -52,7 +52,7 @@ var named = map[string][]string{
 		"controllers/filesystem/beegfsrecover_test.go", "controllers/filesystem/beegfscertificate_test.go",
 		"controllers/filesystem/beegfsworld_test.go", "controllers/filesystem/benchmark_test.go", "controllers/filesystem/disks_test.go", "controllers/filesystem/disruptions_test.go", "controllers/filesystem/domains_test.go",
 		"controllers/filesystem/example_test.go", "controllers/filesystem/failures_test.go", "controllers/filesystem/lifecycle_test.go", "controllers/filesystem/lostnode_test.go",
-		"controllers/filesystem/clients_test.go", "controllers/filesystem/images_test.go", "controllers/filesystem/size_test.go",
+		"controllers/filesystem/clients_test.go", "controllers/filesystem/images_test.go", "controllers/filesystem/derive/size_test.go",
 		"controllers/filesystem/lustre_test.go", "controllers/filesystem/lustreworld_test.go",
 		"controllers/filesystem/lustrepairs_test.go", "controllers/filesystem/lustrerecover_test.go", "internal/node/serve/recover_disks_test.go",
 		"controllers/filesystem/upgrade_test.go", "controllers/filesystem/world_test.go",

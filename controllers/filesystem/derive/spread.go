@@ -1,4 +1,4 @@
-package filesystem
+package derive
 
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -9,8 +9,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// describeSpread sets the condition about copies in different failure domains, if the spec names any.
-func describeSpread(fs *v1alpha1.FileSystem, spread *backend.Problem) {
+// Spread sets the condition about copies in different failure domains, if the spec names any.
+func Spread(fs *v1alpha1.FileSystem, spread *backend.Problem) {
 	if spread == nil {
 		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionSpread)
 		return

@@ -1,4 +1,4 @@
-package filesystem
+package derive
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
 
-// describeNearlyFull sets the condition PoolNearlyFull, which exists while a pool is full or soon will be.
-func describeNearlyFull(fs *v1alpha1.FileSystem, full, nearly []string) {
+// NearlyFull sets the condition PoolNearlyFull, which exists while a pool is full or soon will be.
+func NearlyFull(fs *v1alpha1.FileSystem, full, nearly []string) {
 	if len(full)+len(nearly) == 0 {
 		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionPoolNearlyFull)
 		return
@@ -30,9 +30,9 @@ func describeNearlyFull(fs *v1alpha1.FileSystem, full, nearly []string) {
 		reason, message+"; remove files, or give the pool more disks or nodes")
 }
 
-// describeUnmatched sets the condition NodesSelected, which exists, with the status false, while an optional node selector matches no node.
+// Unmatched sets the condition NodesSelected, which exists, with the status false, while an optional node selector matches no node.
 // The part that it selects nodes for is then missing.
-func describeUnmatched(b backend.Backend, fs *v1alpha1.FileSystem, in backend.Input) {
+func Unmatched(b backend.Backend, fs *v1alpha1.FileSystem, in backend.Input) {
 	if in.FileSystem == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package filesystem
+package derive
 
 import (
 	"encoding/json"
@@ -78,7 +78,7 @@ func (f *filler) fill(g Gomega, path string, s *apiextensionsv1.JSONSchemaProps)
 func fullStatus(t *testing.T) *v1alpha1.FileSystemStatus {
 	t.Helper()
 	g := NewWithT(t)
-	raw, err := os.ReadFile("../../config/crd/bases/parallelfs.dev_filesystems.yaml")
+	raw, err := os.ReadFile("../../../config/crd/bases/parallelfs.dev_filesystems.yaml")
 	g.Expect(err).NotTo(HaveOccurred())
 	var crd apiextensionsv1.CustomResourceDefinition
 	g.Expect(yaml.Unmarshal(raw, &crd)).To(Succeed())
@@ -99,7 +99,7 @@ func TestAStatusIsAtMost64KiBBesideItsCertificateHoweverMuchIsWrong(t *testing.T
 	status := fullStatus(t)
 	before := status.DeepCopy()
 	g.Expect(sizeOf(status)).To(BeNumerically(">", largestStatus), "or this shows nothing")
-	fit(status)
+	Fit(status)
 	g.Expect(sizeOf(status)).To(BeNumerically("<=", 64<<10))
 	whole, err := json.Marshal(status)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -114,7 +114,7 @@ func TestAStatusIsAtMost64KiBBesideItsCertificateHoweverMuchIsWrong(t *testing.T
 		g.Expect(len(status.Conditions[i].Message)).To(BeNumerically(">=", 61), "each still says something")
 	}
 	again := status.DeepCopy()
-	fit(again)
+	Fit(again)
 	g.Expect(again).To(Equal(status), "a pass that finds nothing new writes nothing")
 }
 
@@ -124,6 +124,6 @@ func TestAStatusThatFitsIsLeftAlone(t *testing.T) {
 	status.Maintenance, status.Recovery, status.Missing, status.Backups, status.Check = nil, nil, nil, nil, nil
 	status.Conditions = status.Conditions[:8]
 	before := status.DeepCopy()
-	fit(status)
+	Fit(status)
 	g.Expect(status).To(Equal(before), "eight messages of 4096 bytes stay whole")
 }

@@ -1,4 +1,4 @@
-package filesystem
+package derive
 
 import (
 	"encoding/json"
@@ -10,10 +10,10 @@ import (
 // twentieth of it. The certificate has its own bounds (CertificateStatus), 13 KiB in all: a shortened certificate would verify no server.
 const largestStatus = 64 << 10
 
-// fit makes a status small enough if very much is wrong at once. First it shortens all messages equally, then it drops the last entries of
+// Fit makes a status small enough if very much is wrong at once. First it shortens all messages equally, then it drops the last entries of
 // what is missing and of a check's findings. The summary and the result of the check still count them. Records, such as maintenance and
 // candidates, stay.
-func fit(status *v1alpha1.FileSystemStatus) {
+func Fit(status *v1alpha1.FileSystemStatus) {
 	for _, most := range []int{2048, 1024, 512, 256, 128, 64} {
 		if sizeOf(status) <= largestStatus {
 			return

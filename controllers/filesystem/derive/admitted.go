@@ -1,4 +1,4 @@
-package filesystem
+package derive
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 )
 
-// describeAdmitted sets the condition PodsAsAsked, which exists while admission has changed pods of the filesystem.
-func describeAdmitted(fs *v1alpha1.FileSystem, in backend.Input) {
+// Admitted sets the condition PodsAsAsked, which exists while admission has changed pods of the filesystem.
+func Admitted(fs *v1alpha1.FileSystem, in backend.Input) {
 	var changed []string
 	for i := range in.Pods {
 		p := &in.Pods[i]

@@ -1,4 +1,4 @@
-package filesystem
+package derive
 
 import (
 	"fmt"
@@ -14,9 +14,9 @@ import (
 	"parallelfs.dev/operator/internal/backend/shared/metadatajobs"
 )
 
-// describePartners sets the condition PartnersProven, which exists, with the status false, while the second node of a target is not proven
+// Partners sets the condition PartnersProven, which exists, with the status false, while the second node of a target is not proven
 // to reach its disk.
-func describePartners(fs *v1alpha1.FileSystem, partners *backend.Problem) {
+func Partners(fs *v1alpha1.FileSystem, partners *backend.Problem) {
 	if partners == nil {
 		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionPartnersProven)
 		return
@@ -25,9 +25,9 @@ func describePartners(fs *v1alpha1.FileSystem, partners *backend.Problem) {
 		partners.Reason, partners.Message)
 }
 
-// describeUnshared sets the condition MountsShared, which exists, with the status false, while the servers of some nodes do not see the
+// Unshared sets the condition MountsShared, which exists, with the status false, while the servers of some nodes do not see the
 // disks that their agent mounts. Nodes without an agent are unknown.
-func describeUnshared(fs *v1alpha1.FileSystem, own []v1alpha1.StorageTarget, in backend.Input) {
+func Unshared(fs *v1alpha1.FileSystem, own []v1alpha1.StorageTarget, in backend.Input) {
 	var unshared []string
 	for i := range own {
 		if at := in.Inventories[own[i].Spec.Node].UnsharedState; at != "" {
@@ -53,9 +53,9 @@ func setWhile(fs *v1alpha1.FileSystem, nodes []string, kind, reason, message str
 // backupsBeside is the prefix of backup directories that are on the same disk as /var/lib/parallelfs, which the agent inspects.
 const backupsBeside = "/var/lib/"
 
-// describeVolatile sets the condition CopiesLast, which exists, with the status false, while copies of metadata are on nodes that lose them
+// Volatile sets the condition CopiesLast, which exists, with the status false, while copies of metadata are on nodes that lose them
 // in a reboot. Nodes without an agent are unknown.
-func describeVolatile(b backend.Backend, fs *v1alpha1.FileSystem, in backend.Input) {
+func Volatile(b backend.Backend, fs *v1alpha1.FileSystem, in backend.Input) {
 	var keepers []string
 	if own, ok := b.(backend.Selecting); ok {
 		for _, s := range own.Selectors(fs) {
