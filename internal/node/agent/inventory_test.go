@@ -109,10 +109,10 @@ func TestTheInventoryShowsTheSettingsThatTheServersOfTheNodeAskFor(t *testing.T)
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			n := newWatched(t)
-			n.Settings = []spec.HostSetting{{Name: "vm.dirty_ratio", Expected: "20", FileSystem: "BeeGFS", Roles: []string{"Storage"}}}
+			n.Settings = []spec.HostSetting{{Name: "vm.dirty_ratio", Expected: "20", FileSystem: "Example", Roles: []string{"Storage"}}}
 			c.member.Name = "s"
 			g.Expect(n.Client.Create(t.Context(), &v1alpha1.FileSystemNode{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "storage"}, Spec: v1alpha1.FileSystemNodeSpec{
-				Node: "oss1", Facts: &v1alpha1.FileSystemFacts{Type: v1alpha1.BeeGFS}, Members: []v1alpha1.NodeMember{c.member},
+				Node: "oss1", Facts: &v1alpha1.FileSystemFacts{Type: "Example"}, Members: []v1alpha1.NodeMember{c.member},
 			}})).To(Succeed())
 			found := v1alpha1.NodeInventoryStatus{Settings: []v1alpha1.HostSetting{{Name: "vm.dirty_ratio", Found: "20"}}}
 			g.Expect(n.applying(t.Context(), &found)).To(Succeed())
