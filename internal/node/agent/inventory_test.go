@@ -296,7 +296,7 @@ func TestALookThatCouldNotBeFinishedTakesNoDiskAway(t *testing.T) {
 		}
 		g.Expect(published.BlockDevices[0].Signatures).To(Equal(label))
 		g.Expect(published.Problems).To(ConsistOf("can't list the block devices: no answer within 30s"))
-		g.Expect(published.Summary).To(Equal(v1alpha1.InventorySummary{Disks: 2, UsableCapacity: "0B"}))
+		g.Expect(published.Summary).To(Equal(v1alpha1.InventorySummary{Disks: 2, UsableCapacity: "0B", Settings: "0/0"}))
 		n.unlisted = false
 		n.at(4 * time.Minute)
 		g.Expect(n.published(t).BlockDevices).To(HaveEach(HaveField("Unusable", BeEmpty())), "the look is repeated before the resync")
