@@ -110,10 +110,10 @@ func TestTheInventoryShowsTheSettingsThatTheServersOfTheNodeAskFor(t *testing.T)
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			n := newWatched(t)
-			n.Settings = []spec.HostSetting{{Name: "vm.dirty_ratio", Expected: "20", FileSystem: "BeeGFS", Roles: []string{"Storage"}}}
+			n.Settings = []spec.HostSetting{{Name: "vm.dirty_ratio", Expected: "20", FileSystem: "Example", Roles: []string{"Storage"}}}
 			c.member.Name = "s"
 			g.Expect(n.Client.Create(t.Context(), &v1alpha1.FileSystemNode{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "storage"}, Spec: v1alpha1.FileSystemNodeSpec{
-				Node: "oss1", Facts: &v1alpha1.FileSystemFacts{Type: v1alpha1.BeeGFS}, Members: []v1alpha1.NodeMember{c.member},
+				Node: "oss1", Facts: &v1alpha1.FileSystemFacts{Type: "Example"}, Members: []v1alpha1.NodeMember{c.member},
 			}})).To(Succeed())
 			found := v1alpha1.NodeInventoryStatus{Settings: []v1alpha1.HostSetting{{Name: "vm.dirty_ratio", Found: "20"}}}
 			g.Expect(n.applying(t.Context(), &found)).To(Succeed())
@@ -327,7 +327,7 @@ func TestALookThatCouldNotBeFinishedTakesNoDiskAway(t *testing.T) {
 		}
 		g.Expect(published.BlockDevices[0].Signatures).To(Equal(label))
 		g.Expect(published.Problems).To(ConsistOf("can't list the block devices: no answer within 30s"))
-		g.Expect(published.Summary).To(Equal(v1alpha1.InventorySummary{Disks: 2, UsableCapacity: "0B"}))
+		g.Expect(published.Summary).To(Equal(v1alpha1.InventorySummary{Disks: 2, UsableCapacity: "0B", Settings: "0/0"}))
 		n.unlisted = false
 		n.at(4 * time.Minute)
 		g.Expect(n.published(t).BlockDevices).To(HaveEach(HaveField("Unusable", BeEmpty())), "the look is repeated before the resync")

@@ -251,10 +251,10 @@ func TestSettingsAreShownBesideWhatIsExpected(t *testing.T) {
 
 func TestANodeIsComparedOnlyWithWhatItsOwnServersAskFor(t *testing.T) {
 	asked := []spec.HostSetting{
-		{Name: "vm.dirty_ratio", Expected: "20", Source: "bees", FileSystem: "BeeGFS", Roles: []string{"Metadata", "Storage"}},
-		{Name: spec.CStates, Expected: "C1", Source: "bees", FileSystem: "BeeGFS", Roles: []string{"Storage"}},
-		{Name: "vm.overcommit_memory", Expected: "1", Source: "moose", FileSystem: "MooseFS", Roles: []string{"Metadata"}},
-		{Name: "vm.dirty_ratio", Expected: "40", Source: "moose", FileSystem: "MooseFS", Roles: []string{"Metadata"}},
+		{Name: "vm.dirty_ratio", Expected: "20", Source: "the guide", FileSystem: "Example", Roles: []string{"Metadata", "Storage"}},
+		{Name: spec.CStates, Expected: "C1", Source: "the guide", FileSystem: "Example", Roles: []string{"Storage"}},
+		{Name: "vm.overcommit_memory", Expected: "1", Source: "the practices", FileSystem: "Other", Roles: []string{"Metadata"}},
+		{Name: "vm.dirty_ratio", Expected: "40", Source: "the practices", FileSystem: "Other", Roles: []string{"Metadata"}},
 	}
 	found := func() v1alpha1.NodeInventoryStatus {
 		return v1alpha1.NodeInventoryStatus{Settings: []v1alpha1.HostSetting{
@@ -266,17 +266,17 @@ func TestANodeIsComparedOnlyWithWhatItsOwnServersAskFor(t *testing.T) {
 		want   []v1alpha1.HostSetting
 		count  string
 	}{
-		"no server": {count: "0/0"},
-		"an OSS":    {serves: []string{"Lustre Storage"}, count: "0/0"},
-		"a storage server of BeeGFS": {serves: []string{"BeeGFS Storage"}, count: "1/2", want: []v1alpha1.HostSetting{
-			{Name: "vm.dirty_ratio", Found: "40", Expected: "20", Source: "bees"}, {Name: spec.CStates, Found: "haltpoll idle", Expected: "C1", AsExpected: true, Source: "bees"},
+		"no server":                      {count: "0/0"},
+		"a server of a third filesystem": {serves: []string{"Third Storage"}, count: "0/0"},
+		"a storage server of Example": {serves: []string{"Example Storage"}, count: "1/2", want: []v1alpha1.HostSetting{
+			{Name: "vm.dirty_ratio", Found: "40", Expected: "20", Source: "the guide"}, {Name: spec.CStates, Found: "haltpoll idle", Expected: "C1", AsExpected: true, Source: "the guide"},
 		}},
-		"a master of MooseFS": {serves: []string{"MooseFS Metadata"}, count: "1/2", want: []v1alpha1.HostSetting{
-			{Name: "vm.dirty_ratio", Found: "40", Expected: "40", AsExpected: true, Source: "moose"}, {Name: "vm.overcommit_memory", Found: "0", Expected: "1", Source: "moose"},
+		"a metadata server of Other": {serves: []string{"Other Metadata"}, count: "1/2", want: []v1alpha1.HostSetting{
+			{Name: "vm.dirty_ratio", Found: "40", Expected: "40", AsExpected: true, Source: "the practices"}, {Name: "vm.overcommit_memory", Found: "0", Expected: "1", Source: "the practices"},
 		}},
-		"a chunkserver": {serves: []string{"MooseFS Storage"}, count: "0/0"},
-		"two filesystems, of which the first one counts": {serves: []string{"MooseFS Metadata", "BeeGFS Metadata"}, count: "0/2", want: []v1alpha1.HostSetting{
-			{Name: "vm.dirty_ratio", Found: "40", Expected: "20", Source: "bees"}, {Name: "vm.overcommit_memory", Found: "0", Expected: "1", Source: "moose"},
+		"a server of another role": {serves: []string{"Other Storage"}, count: "0/0"},
+		"two filesystems, of which the first one counts": {serves: []string{"Other Metadata", "Example Metadata"}, count: "0/2", want: []v1alpha1.HostSetting{
+			{Name: "vm.dirty_ratio", Found: "40", Expected: "20", Source: "the guide"}, {Name: "vm.overcommit_memory", Found: "0", Expected: "1", Source: "the practices"},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,7 +50,7 @@ func (Format) Make(n format.New) []string {
 const blockSize = 4096
 
 // Striped adds the stripe in blocks: stride is the part of one disk, stripe_width that of all disks with data (mke2fs(8), -E). Of several
-// -E, mke2fs and mkfs.lustre use only one, so that the stripe joins one that is there.
+// -E, mke2fs uses only one, so that the stripe joins one that is there.
 func Striped(options []v1alpha1.MkfsOption, chunk int64, data int32) []v1alpha1.MkfsOption {
 	stripe := v1alpha1.MkfsOption(fmt.Sprintf("stride=%d,stripe_width=%d", chunk/blockSize, chunk/blockSize*int64(data)))
 	out := slices.Clone(options)
