@@ -35,7 +35,7 @@ type BackupsSpec struct {
 	// +optional
 	ObjectStore *ObjectStore `json:"objectStore,omitempty"`
 
-	// nodes are nodes of the cluster that keep backups in a directory of theirs.
+	// nodes selects nodes of the cluster that keep backups in one of their directories.
 	// +optional
 	Nodes *BackupsNodes `json:"nodes,omitempty"`
 

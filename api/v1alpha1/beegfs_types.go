@@ -47,9 +47,9 @@ type BeeGFSSpec struct {
 	TargetChooser TargetChooser `json:"targetChooser,omitempty"`
 
 	// rdma sets whether servers and clients use RDMA on those interfaces of spec.network that support it (connUseRDMA). With Auto, they use it
-	// where they can, and TCP elsewhere; pods of servers get the devices where a node of theirs has an adapter. With Required, the pods of all
-	// metadata and storage servers get the devices, and no server starts on a node whose devices it can't open. With Disabled, all use TCP.
-	// The condition TransportAsSpecified shows the transports that BeeGFS lists. Defaults to Auto.
+	// where they can, and TCP elsewhere; the pods of servers get the devices if one of their nodes has an adapter. With Required, the pods of
+	// all metadata and storage servers get the devices, and no server starts on a node whose devices it can't open. With Disabled, all use
+	// TCP. The condition TransportAsSpecified shows the transports that BeeGFS lists. Defaults to Auto.
 	// +optional
 	// +kubebuilder:default=Auto
 	RDMA RDMAMode `json:"rdma,omitempty"`

@@ -512,7 +512,7 @@ type TargetCount struct {
 	CapacityBytes int64 `json:"capacityBytes,omitempty"`
 }
 
-// NodeProvenance is a node that takes part.
+// NodeProvenance describes a node of the run.
 type NodeProvenance struct {
 	// node is the name of the node.
 	// +required

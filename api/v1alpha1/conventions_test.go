@@ -86,7 +86,7 @@ func fields(crd apiextensionsv1.CustomResourceDefinition) []field {
 // kubernetesOwn are the fields that Kubernetes' own types define, and with them their words and bounds: conditions, and what pods have.
 var kubernetesOwn = regexp.MustCompile(`^status\.conditions\[\]|^spec\.nodes\.selector\.|^spec\.pods\.(tolerations\[\]|imagePullSecrets\[\]|resources\.\w+\.(requests|limits)\{\})`)
 
-// conventions are what holds of every field, by a sentence.
+// conventions holds the rules for every field, by a sentence.
 var conventions = map[string]func(f field) bool{
 	"is no floating point number, which no two programs print alike": func(f field) bool {
 		return f.schema.Type != "number"
@@ -241,8 +241,8 @@ func TestEveryTypeBelongsToAKind(t *testing.T) {
 	g.Expect(names).To(BeEmpty(), "no kind has these")
 }
 
-// A reader of a type's or a tool's name knows where its settings stand. Names of types are those of their makers; members are in small
-// letters.
+// The name of a type or a tool is also the name of the member with its settings. Names of types are those of their makers; members are in
+// small letters.
 func TestEachTypeAndEachToolIsSpelledAsTheMemberWithItsSettings(t *testing.T) {
 	g := NewWithT(t)
 	tagged := map[string]string{"FileSystem": "type", "BenchmarkRun": "tool"}
@@ -265,8 +265,7 @@ func TestEachTypeAndEachToolIsSpelledAsTheMemberWithItsSettings(t *testing.T) {
 	g.Expect(tagged).To(BeEmpty())
 }
 
-// A kind without a spec is an observation: nobody asks for anything in it, so that it has no generation to answer and no
-// condition to meet.
+// A kind without a spec is an observation: it requests nothing, so it has neither an observed generation nor a condition.
 func observation(crd apiextensionsv1.CustomResourceDefinition) bool {
 	_, asked := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 	return !asked

@@ -78,9 +78,9 @@ type FileSystemSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	Version string `json:"version,omitempty"`
 
-	// nodes are the nodes of all roles that select none themselves: metadata, storage pools, management service, metaloggers and clients.
-	// Where it is set, all of its nodes mount the filesystem unless spec.clients says otherwise. A node that joins later gets targets and a
-	// mount, and changes nothing that is there.
+	// nodes are the nodes of all roles that select none themselves: metadata, storage pools, management service, metaloggers and clients. If
+	// it is set, all of its nodes mount the filesystem unless spec.clients selects others. A node that joins later gets targets and a mount,
+	// and changes nothing else.
 	// +optional
 	Nodes *NodesSpec `json:"nodes,omitempty"`
 

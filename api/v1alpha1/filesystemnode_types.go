@@ -346,7 +346,7 @@ type MemberStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
 
-	// state is Online when the filesystem itself says that this server takes part, and Offline otherwise.
+	// state is Online if the filesystem itself lists this server as serving, and Offline otherwise.
 	// +required
 	State ServiceState `json:"state,omitempty"`
 
@@ -378,19 +378,19 @@ type DirectoryStatus struct {
 	TargetService `json:",inline"`
 }
 
-// ServiceState says whether a server or a target takes part in its filesystem, as the filesystem itself says.
+// ServiceState is the state of a server or a target according to the filesystem itself.
 // +kubebuilder:validation:Enum=Online;Offline
 type ServiceState string
 
 // The states of servers and targets.
 const (
-	// StateOnline takes part.
+	// StateOnline is the state of a server or target that the filesystem lists as serving.
 	StateOnline ServiceState = "Online"
-	// StateOffline is the state of one that is not online, or whose state is unknown.
+	// StateOffline is the state of any other server or target, including one whose state is unknown.
 	StateOffline ServiceState = "Offline"
 )
 
-// StateOf is the state of what takes part, or does not.
+// StateOf returns the state of a server or target that is online, or is not.
 func StateOf(online bool) ServiceState {
 	if online {
 		return StateOnline

@@ -18,8 +18,8 @@ const (
 	NumberOfStoragePool NumberKind = "StoragePool"
 )
 
-// GivenNumbers are the numbers that a filesystem has used up for ever. They are written before anything is given. The FileSystemNodes have
-// the number of each server and target, and status.storagePools has the slots of pools.
+// GivenNumbers holds the numbers that a filesystem has permanently used up. They are written before any number is assigned. The
+// FileSystemNodes have the number of each server and target, and status.storagePools has the slots of pools.
 type GivenNumbers struct {
 	// highest has the highest number of each kind that was ever given. It never decreases, and no number up to it is given again.
 	// +optional

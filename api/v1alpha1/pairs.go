@@ -2,7 +2,7 @@ package v1alpha1
 
 import "fmt"
 
-// Holder is the one node that may have a target. It is spec.node until a target of two nodes was given away for the first time.
+// Holder returns the one node that may mount a target. It is spec.node until a target of two nodes was handed over for the first time.
 func (t *StorageTarget) Holder() TargetHolder {
 	if h := t.Status.Holder; t.Spec.SecondNode != "" && h != nil {
 		return *h

@@ -85,7 +85,8 @@ type Toleration struct {
 	// +kubebuilder:validation:Enum=NoSchedule;PreferNoSchedule;NoExecute
 	Effect corev1.TaintEffect `json:"effect,omitempty"`
 
-	// tolerationSeconds is how long a taint with effect NoExecute is tolerated. Without it, for ever; with 0 or less, the pods go at once.
+	// tolerationSeconds is how long a taint with effect NoExecute is tolerated. Without it, the taint is tolerated forever; with 0 or less,
+	// the pods are evicted at once.
 	// +optional
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
 }

@@ -52,7 +52,8 @@ type StorageTargetSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	SecondNode string `json:"secondNode,omitempty"`
 
-	// serveOn is the node of the two that is to serve the target; without it, node is. Its holder then gives it away (status.holder).
+	// serveOn is the one of the two nodes that is to serve the target; without it, spec.node. The present holder then hands the target over
+	// (status.holder).
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -336,13 +337,13 @@ type TargetHolder struct {
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
-	// number counts how often the target was given away; it only grows.
+	// number counts how often the target was handed over; it only grows.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Number int64 `json:"number"`
 
-	// takenUp is when the agent of the node has seen on the disk that no node has it mounted. Its server mounts it from then on. Absent until
-	// that, after the target was given away.
+	// takenUp is when the agent of the node has read from the disk that no node has it mounted. The server mounts the target from then on.
+	// After the target was handed over, takenUp is absent until then.
 	// +optional
 	TakenUp *metav1.Time `json:"takenUp,omitempty"`
 

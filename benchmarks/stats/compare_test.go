@@ -210,7 +210,7 @@ func TestACompareFindsThePointWithTheSameParameters(t *testing.T) {
 			[]results.Point{point(0, []string{"processes", "2"}, rate(100))},
 			[]results.Point{point(0, []string{"processes", "1"}, rate(50)), point(1, []string{"processes", "2"}, rate(70))},
 			[]string{"70 better"}, "1 result of 1 point compared with before: 1 better, 0 worse, 0 within the noise"},
-		"constants that differ are said": {
+		"constants that differ are reported": {
 			[]results.Point{point(0, []string{"storagePool", "ssd", "processes", "2"}, rate(100))},
 			[]results.Point{point(0, []string{"storagePool", "bulk", "processes", "2"}, rate(100))},
 			[]string{"100 within the noise"}, "0 worse, 1 within the noise; storagePool is ssd here and bulk there"},

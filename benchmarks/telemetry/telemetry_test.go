@@ -101,7 +101,7 @@ func TestCPUOfADaemon(t *testing.T) {
 		"CPU time over time is the number of CPUs": {
 			samples: []telemetry.Sample{ran(0, 10, 7), ran(1, 11, 7), ran(2, 15, 7)}, seconds: 2, cpus: 2.5, most: 4,
 		},
-		"a daemon that was started anew counts from then on": {
+		"a restarted daemon counts from then on": {
 			samples: []telemetry.Sample{ran(0, 10, 7), ran(1, 11, 7), ran(2, 30, 8), ran(3, 30.5, 8)}, seconds: 2, cpus: 0.75, most: 1,
 		},
 		"a process of it that ended takes its time along, and nothing is negative": {

@@ -207,7 +207,7 @@ var fioFields = map[string]setting{
 	"direct": {field: "fio.directIO", value: yes}, "end_fsync": {field: "fio.fsyncOnClose", value: yes},
 }
 
-// recognizeFio reads the options that fio repeats in its report. Several jobs may contradict each other; then no option of theirs sets a
+// recognizeFio reads the options that fio repeats in its report. Several jobs may contradict each other; then none of their options sets a
 // field.
 func recognizeFio(output []byte) (found []setting, command, unknown []string) {
 	start := fioReport.FindIndex(output)

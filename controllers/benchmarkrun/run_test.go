@@ -232,7 +232,7 @@ func TestAFailedPointHasAReasonAndTheOthersGoOn(t *testing.T) {
 			outcome{output: "opening\nwrite: No space left on device\n", code: 3},
 			[]string{"repetition 2: iozone ended with exit code 3", "write: No space left on device"},
 		},
-		"a tool that was ended after pointTimeout says so": {
+		"a tool that was ended after pointTimeout is reported so": {
 			outcome{output: "begun\nparallelfs: the tool was ended after 30m0s (pointTimeout)\n", code: timeoutExitCode},
 			[]string{"repetition 2: iozone did not end within 30m0s (spec.limits.pointTimeout)", "begun"},
 		},

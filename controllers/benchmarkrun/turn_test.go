@@ -128,13 +128,13 @@ func TestWhereARecordIsKept(t *testing.T) {
 		lastStep bool
 		key      string
 	}{
-		"a repetition that ends":                  {scopetest.At(0, 2), true, true, "rep-2"},
-		"an earlier attempt":                      {scopetest.At(0, 2), false, true, "rep-2.attempt-1"},
-		"a step before the last":                  {scopetest.At(0, 2), false, false, "rep-2.step-0"},
-		"a step of a second attempt":              {turns.Turn{Repetition: 2, Attempt: 2}, false, false, "rep-2.attempt-2.step-0"},
-		"the last attempt, whatever its number":   {turns.Turn{Repetition: 2, Attempt: 3, Step: 1}, true, true, "rep-2"},
-		"a warm-up":                               {turns.Turn{WarmUp: true, Repetition: 1, Attempt: 1}, true, true, "warmup-1"},
-		"a step at which an attempt was given up": {turns.Turn{Repetition: 2, Attempt: 2, Step: 1}, false, true, "rep-2.attempt-2"},
+		"a repetition that ends":                   {scopetest.At(0, 2), true, true, "rep-2"},
+		"an earlier attempt":                       {scopetest.At(0, 2), false, true, "rep-2.attempt-1"},
+		"a step before the last":                   {scopetest.At(0, 2), false, false, "rep-2.step-0"},
+		"a step of a second attempt":               {turns.Turn{Repetition: 2, Attempt: 2}, false, false, "rep-2.attempt-2.step-0"},
+		"the last attempt, whatever its number":    {turns.Turn{Repetition: 2, Attempt: 3, Step: 1}, true, true, "rep-2"},
+		"a warm-up":                                {turns.Turn{WarmUp: true, Repetition: 1, Attempt: 1}, true, true, "warmup-1"},
+		"a step at which an attempt was abandoned": {turns.Turn{Repetition: 2, Attempt: 2, Step: 1}, false, true, "rep-2.attempt-2"},
 	} {
 		t.Run(name+" is at "+c.key, func(t *testing.T) {
 			NewWithT(t).Expect(c.turn.Key(c.ends, c.lastStep)).To(Equal(c.key))

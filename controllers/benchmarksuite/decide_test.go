@@ -26,7 +26,7 @@ func TestDecide(t *testing.T) {
 		want  want
 	}{
 		// ---- before the first variant
-		"what is wrong with the spec is said, and nothing is made": {
+		"faults of the spec are reported, and nothing is created": {
 			func() *scene {
 				return sceneOf(aSuite(func(s *v1alpha1.BenchmarkSuite) {
 					s.Spec.Variants[1].FileSystem = patch(`{"provisioning":{"formatPolicy":"Never"}}`)
@@ -34,7 +34,7 @@ func TestDecide(t *testing.T) {
 			},
 			want{nothing, waits, v1alpha1.ReasonInvalidSpec, "variant two: spec.fileSystem.provisioning.formatPolicy is Never", ""},
 		},
-		"a Destroy that nobody has confirmed begins nothing, and says how to confirm it": {
+		"an unconfirmed Destroy begins nothing, and the message has the confirmation": {
 			func() *scene {
 				return sceneOf(aSuite(destroys, func(s *v1alpha1.BenchmarkSuite) { s.Spec.ConfirmDestroy = "" }))
 			},
@@ -105,7 +105,7 @@ func TestDecide(t *testing.T) {
 			},
 			want{nothing, going, v1alpha1.ReasonWaitingForVariant, "was made", v1alpha1.VariantCreating},
 		},
-		"one that somebody else has made meanwhile is not taken for its own": {
+		"one that another owner has created meanwhile is not taken for its own": {
 			func() *scene {
 				s := sceneOf(aSuite()).at(v1alpha1.VariantCreating)
 				s.first().FileSystemUID, s.fs.Annotations = "", nil
@@ -215,7 +215,7 @@ func TestDecide(t *testing.T) {
 			},
 			want{nothing, going, v1alpha1.ReasonRunning, "BenchmarkRun night-one-reads was made", v1alpha1.VariantMeasuring},
 		},
-		"one that somebody else has made is left alone": {
+		"one of another owner is left alone": {
 			func() *scene {
 				s := sceneOf(aSuite()).at(v1alpha1.VariantMeasuring)
 				s.under("reads").OwnerReferences = nil
@@ -421,7 +421,7 @@ func TestDecide(t *testing.T) {
 			},
 			want{nothing, waits, v1alpha1.ReasonWaitingForVariant, "waiting until FileSystem night-one is gone: DestroyUnconfirmed", v1alpha1.VariantRemoving},
 		},
-		"a disk that can't be wiped is said": {
+		"a disk that can't be wiped is reported": {
 			func() *scene {
 				s := leaving().disk("d1", formatted)
 				s.fs.Spec.ConfirmDestroy = fsUID

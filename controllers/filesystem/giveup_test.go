@@ -29,7 +29,7 @@ func TestANodeIsDecommissionedOnRequestAndOnlyAcceptedDataIsLost(t *testing.T) {
 		"a filesystem that can't":        {func(g *given) { g.c.can = false }, v1alpha1.ReasonGiveUpRefused, "of this type can't go on without"},
 		"the metadata is on it":          {func(g *given) { g.c.without.Never = "it has the metadata" }, v1alpha1.ReasonGiveUpRefused, "it has the metadata"},
 		"Kubernetes calls it Ready":      {func(g *given) { g.c.ready = true }, v1alpha1.ReasonGiveUpRefused, "Kubernetes calls it Ready"},
-		"its server takes part":          {func(g *given) { g.c.without.Here = "its server takes part" }, v1alpha1.ReasonGiveUpRefused, "its server takes part"},
+		"its server is online":           {func(g *given) { g.c.without.Here = "its server takes part" }, v1alpha1.ReasonGiveUpRefused, "its server takes part"},
 		"nobody knows":                   {func(g *given) { g.c.without.Waits = "it does not answer" }, v1alpha1.ReasonGiveUpWaits, "it does not answer"},
 		"it went a moment ago":           {func(g *given) { g.c.away = 4 * time.Minute }, v1alpha1.ReasonGiveUpWaits, "away for 5m0s"},
 		"nobody has seen that it is off": {func(g *given) { g.c.away = -1 }, v1alpha1.ReasonGiveUpWaits, "away for 5m0s"},

@@ -21,10 +21,10 @@ func TestWhichChangesOfChildrenDisturb(t *testing.T) {
 		"daemons that are stopped wait":               {"DaemonSet", apply.Unwanted, "the daemons of scratch-x are stopped"},
 		"daemons that are down are started at once":   {"DaemonSet", apply.Missing, ""},
 		"a job waits": {"Job", apply.Missing, "job scratch-x is to run"},
-		"a job that has done its work is removed at once": {"Job", apply.Unwanted, ""},
-		"what pods are told is written at once":           {"ConfigMap", apply.Changed, ""},
-		"a secret is written at once":                     {"Secret", apply.Changed, ""},
-		"what nobody reads any more is removed at once":   {"ConfigMap", apply.Unwanted, ""},
+		"a job that has done its work is removed at once":     {"Job", apply.Unwanted, ""},
+		"the configuration of pods is written at once":        {"ConfigMap", apply.Changed, ""},
+		"a secret is written at once":                         {"Secret", apply.Changed, ""},
+		"objects that are no longer read are removed at once": {"ConfigMap", apply.Unwanted, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -105,12 +105,12 @@ func TestWhichChangesOfDisksWait(t *testing.T) {
 		changes     []string
 		held        []apply.Difference
 	}{
-		"a disk that is taken up waits":                    {wanted: fresh, differences: differs("fresh"), changes: []string{"disk wwn-1 of node n1 is taken up as fresh"}, held: differs("fresh")},
-		"settings of a disk in use wait":                   {wanted: used, differences: differs("used"), changes: []string{"the settings of used on node n1 change"}, held: differs("used")},
-		"what a disk is that nothing uses is said at once": {wanted: blank, differences: differs("blank")},
-		"that a disk is wanted twice is said at once":      {wanted: refused, differences: differs("used")},
-		"what stays as it is waits for nothing":            {wanted: used},
-		"a disk that is released waits":                    {wanted: used, leaving: []*v1alpha1.StorageTarget{&blank}, changes: []string{"blank on node n1 is released"}},
+		"a disk that is taken up waits":                     {wanted: fresh, differences: differs("fresh"), changes: []string{"disk wwn-1 of node n1 is taken up as fresh"}, held: differs("fresh")},
+		"settings of a disk in use wait":                    {wanted: used, differences: differs("used"), changes: []string{"the settings of used on node n1 change"}, held: differs("used")},
+		"what a disk is that nothing uses is said at once":  {wanted: blank, differences: differs("blank")},
+		"a disk that is selected twice is reported at once": {wanted: refused, differences: differs("used")},
+		"what stays as it is waits for nothing":             {wanted: used},
+		"a disk that is released waits":                     {wanted: used, leaving: []*v1alpha1.StorageTarget{&blank}, changes: []string{"blank on node n1 is released"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

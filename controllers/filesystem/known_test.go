@@ -139,7 +139,7 @@ func TestAPassIsAskedForWhenATargetHasNews(t *testing.T) {
 		asks   bool
 	}{
 		"its disk has become fuller":              {fuller, false},
-		"nothing is different (a list anew)":      {func(*v1alpha1.StorageTarget) {}, true},
+		"nothing is different (a new list)":       {func(*v1alpha1.StorageTarget) {}, true},
 		"the agent has mounted it":                {func(t *v1alpha1.StorageTarget) { t.Status.MountPath = "/mnt/a1" }, true},
 		"it is fuller, and the agent has news":    {func(t *v1alpha1.StorageTarget) { fuller(t); t.Status.MountPath = "/mnt/a1" }, true},
 		"it is fuller, and somebody deletes it":   {func(t *v1alpha1.StorageTarget) { fuller(t); t.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, true},

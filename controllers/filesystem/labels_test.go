@@ -26,7 +26,7 @@ func TestANodeGetsTheLabelsOfItsServersAndLosesThoseOfRetiredOnes(t *testing.T) 
 		"one of which a person took one":   {map[string]string{meta0: ""}, []v1alpha1.NodeMember{meta, storage}, map[string]*string{ssd: new("")}},
 		"one of which a person changed it": {map[string]string{meta0: "no"}, []v1alpha1.NodeMember{meta}, map[string]*string{meta0: new("")}},
 		"a server that has retired":        {map[string]string{meta0: "", ssd: ""}, []v1alpha1.NodeMember{meta, retired}, map[string]*string{ssd: nil}},
-		"a server that was given nothing":  {nil, []v1alpha1.NodeMember{{Name: "master", Role: v1alpha1.RoleMetadata}}, map[string]*string{}},
+		"a server without assignments":     {nil, []v1alpha1.NodeMember{{Name: "master", Role: v1alpha1.RoleMetadata}}, map[string]*string{}},
 		"a server that is not there":       {map[string]string{ssd: ""}, nil, map[string]*string{ssd: nil}},
 		"labels of others": {map[string]string{"rack": "a", podspec.NodeLabel(again, "meta-0"): ""}, []v1alpha1.NodeMember{meta},
 			map[string]*string{meta0: new("")}},

@@ -244,10 +244,10 @@ func TestNoNodeIsDecommissionedWhileTheStateOfTheDataIsUnknown(t *testing.T) {
 	}{
 		"the master does not answer":              {func(w *world, _ string) { w.alive = false }, "the master does not answer"},
 		"an old answer is repeated":               {func(w *world, _ string) { w.replays = true }, "the master does not answer"},
-		"somebody else answers":                   {func(w *world, _ string) { w.forges = true }, "the master does not answer"},
+		"another program answers":                 {func(w *world, _ string) { w.forges = true }, "the master does not answer"},
 		"MooseFS has not counted":                 {func(w *world, _ string) { w.data = &backend.DataHealth{} }, "has not counted yet"},
 		"the operator has just seen that it went": {func(w *world, _ string) {}, "once the node has been away for 5m0s"},
-		"it still takes part": {func(w *world, lost string) {
+		"it is still online": {func(w *world, lost string) {
 			delete(w.dead, lost)
 		}, "its chunkserver takes part"},
 		"Kubernetes calls it Ready": {func(w *world, lost string) { w.nodeIs(lost, corev1.ConditionTrue) }, "calls it Ready"},

@@ -89,7 +89,7 @@ func TestAnAbsenceIsPlannedWhilePlannedStepsExplainAllOfIt(t *testing.T) {
 			}
 			p.in.Pods[2].Ready = false
 		}, false},
-		"a node does not answer, and nobody has restarted it": {func(p *pass, _ *clocktesting.FakeClock) {
+		"a node does not answer, and was not restarted": {func(p *pass, _ *clocktesting.FakeClock) {
 			p.in.Pods[0].Ready, p.in.Unanswered = true, map[string]string{"n1": "nobody listens"}
 			p.seen.Pending, p.seen.Unknown = false, true
 		}, false},

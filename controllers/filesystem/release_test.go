@@ -148,7 +148,7 @@ func TestAWipeThatFailedIsNamedAndIsNeverASuccess(t *testing.T) {
 			},
 			wipes: 3,
 		},
-		"it ends when the disk is given up": {
+		"it ends when the disk is decommissioned": {
 			change: func(w *world, failed *fakeDisk) { w.giveUp(failed.node) }, wipes: 3,
 		},
 	}

@@ -129,7 +129,7 @@ func TestTheNextRestart(t *testing.T) {
 			pods:     []backend.Pod{pod("chunkserver", "n1", ready, current), pod("chunkserver", "n2", ready, old)},
 			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", true)}, picks: "chunkserver-n2",
 		},
-		"a disk waits while the filesystem has problems that the restart does not mend": {
+		"a disk waits while the filesystem has problems that the restart does not solve": {
 			pods:     []backend.Pod{pod("chunkserver", "n1", ready, current), pod("chunkserver", "n2", ready, current)},
 			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", false)},
 			says: "when the filesystem is healthy; first chunkserver on node n2: the disk d1 is not used yet",
@@ -182,7 +182,7 @@ func TestTheNextRestart(t *testing.T) {
 			pods:  []backend.Pod{stopping(pod("chunkserver", "dead", down, old)), pod("chunkserver", "n2", down, old)},
 			picks: "chunkserver-n2",
 		},
-		"a pod on a dead node is left alone, because nobody there would stop it": {
+		"a pod on a dead node is left alone, because no kubelet there would stop it": {
 			pods: []backend.Pod{pod("chunkserver", "dead", down, old), pod("chunkserver", "n2", down, old)}, picks: "chunkserver-n2",
 		},
 		"a running pod waits while another one can't be stopped": {
@@ -196,16 +196,16 @@ func TestTheNextRestart(t *testing.T) {
 			},
 			picks: "master-n1", says: "programs wait until it is back, because there is one master",
 		},
-		"a pod waits until the agent of its node has written what it is told": {
+		"a pod waits until the agent of its node has written its configuration": {
 			pods: []backend.Pod{pod("chunkserver", "n1", ready, old)}, untold: []string{"n1"},
 			says: "1 pod is to be restarted when the agent of its node has written what its server is told; first chunkserver on node n1",
 		},
-		"a disk waits as well until its server can be told of it": {
+		"a disk waits as well until the node file can have it": {
 			pods:     []backend.Pod{pod("chunkserver", "n1", ready, current), pod("chunkserver", "n2", ready, current)},
 			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", true)}, untold: []string{"n2"},
 			says: "when the agent of its node has written what its server is told",
 		},
-		"a pod that is down waits as well: it would start with what it was told before": {
+		"a pod that is down waits as well: it would start with the old configuration": {
 			pods: []backend.Pod{pod("chunkserver", "n1", down, old)}, untold: []string{"n1"}, says: "when the agent of its node has written",
 		},
 		"a pod does not wait for the agent of another node": {
@@ -351,21 +351,21 @@ func TestServersOfOneFailureDomainAreRestartedTogether(t *testing.T) {
 		"nodes without the label are domains of their own": {pods: outdated("c1", "c2"), most: 64, apart: 9, picks: []string{"c1"}},
 		"one component after the other":                    {pods: append(outdated("a1"), pod("metalogger", "a2", ready, old)), most: 64, apart: 9, picks: []string{"a2"}},
 		"a pod that runs what it should is no part of it":  {pods: append(outdated("a1", "a3"), pod("chunkserver", "a2", ready, current)), most: 64, apart: 9, picks: []string{"a1", "a3"}},
-		"nobody, while one of another failure domain is away": {
+		"no node, while one of another failure domain is away": {
 			pods: append(outdated("a1", "a2"), pod("chunkserver", "b1", down, current)), most: 64, apart: 9,
 			says: "2 pods are to be restarted when the filesystem is healthy, and chunkserver on node b1 in failure domain b is back; first chunkserver on node a1",
 		},
-		"nobody, while one of the same failure domain is away": {
+		"no node, while one of the same failure domain is away": {
 			pods: append(outdated("a2"), pod("chunkserver", "a1", down, current), pod("chunkserver", "a3", down, current)), most: 64, apart: 9,
 			says: "and 2 servers (chunkserver on node a1, chunkserver on node a3) in failure domain a are back",
 		},
-		"nobody, while the filesystem has problems": {
+		"no node, while the filesystem has problems": {
 			pods: all, most: 64, apart: 9, says: "when the filesystem is healthy",
 			change: func(_ *backend.Input, seen *backend.Observation) {
 				seen.Problems = []backend.Problem{{Reason: "TargetsMissing"}}
 			},
 		},
-		"nobody, while the filesystem does not answer": {
+		"no node, while the filesystem does not answer": {
 			pods: all, most: 64, apart: 9, says: "when the filesystem is healthy",
 			change: func(in *backend.Input, _ *backend.Observation) { in.State = nil },
 		},

@@ -42,7 +42,7 @@ func TestAFileSystemWithAFullPoolIsNotReady(t *testing.T) {
 		"no inode of it is free": {
 			[]backend.TargetStatus{files("n1", 1000), files("n2", 1000)}, metav1.ConditionFalse, v1alpha1.ReasonPoolFull, v1alpha1.ReasonPoolFull,
 		},
-		"nobody knows how large it is": {[]backend.TargetStatus{{StoragePool: "ssd", Online: true}}, metav1.ConditionTrue, v1alpha1.ReasonHealthy, ""},
+		"its size is unknown": {[]backend.TargetStatus{{StoragePool: "ssd", Online: true}}, metav1.ConditionTrue, v1alpha1.ReasonHealthy, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

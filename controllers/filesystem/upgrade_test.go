@@ -251,7 +251,7 @@ func TestAPathThatIsNotInTheTableChangesNothing(t *testing.T) {
 		from, to, why string
 	}{
 		"two steps in one":            {oldVersion, "4.59.2", "spec.version 4.59.2 is refused, and the filesystem goes on with 3.0.117: no upgrade leads from MooseFS 3.0.117 to 4.59.2 in one step; set spec.version to a 4.57.x first"},
-		"an image that nobody has":    {oldVersion, "4.57.9", "the operator has no image for MooseFS 4.57.9; start it with --daemon-image=moosefs-4.57.9=<image> (chart value images.daemons)"},
+		"an image that no node has":   {oldVersion, "4.57.9", "the operator has no image for MooseFS 4.57.9; start it with --daemon-image=moosefs-4.57.9=<image> (chart value images.daemons)"},
 		"an option that is not there": {oldVersion, newVersion, "spec.moosefs.config.storage.HDD_TEST_FREQ is no option of mfschunkserver 4.57.5"},
 	} {
 		t.Run(name, func(t *testing.T) {

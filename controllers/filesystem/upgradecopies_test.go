@@ -38,7 +38,7 @@ func TestAnUpgradeBeginsOnlyWithAProvenCopyOfTheMetadataOrAPersonsApprovalForThi
 		"no copy is asked for":            {nil, "", goesOn},
 		"the copy is proven":              {copies{on("n1", proven)}, "", goesOn},
 		"one of two copies is proven":     {copies{on("n1", refused), on("n2", proven)}, "", goesOn},
-		"nobody has read the copy":        {copies{on("n1", unread)}, "", waits},
+		"the copy was not read":           {copies{on("n1", unread)}, "", waits},
 		"the copy has a hole":             {copies{on("n1", refused)}, "", waits},
 		"a person goes on without":        {copies{on("n1", refused)}, "2.0", goesOn},
 		"the word is for another version": {copies{on("n1", refused)}, "3.0", waits},

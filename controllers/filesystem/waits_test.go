@@ -68,7 +68,7 @@ func TestStalledIsWhatAPersonMustDoAndReconcilingWhatComesByItself(t *testing.T)
 			problems: []string{v1alpha1.ReasonRecordsUnread}, own: []v1alpha1.StorageTarget{asking}, down: true,
 			ready: v1alpha1.ReasonRecordsUnread, stalled: v1alpha1.ReasonRecordsUnread, degraded: v1alpha1.ReasonRecordsUnread,
 		},
-		"nothing is given before a disk of another cluster was read": {
+		"nothing is assigned before a disk of another cluster was read": {
 			problems: []string{v1alpha1.ReasonRecordsUnread, v1alpha1.ReasonStarting}, own: []v1alpha1.StorageTarget{asking}, down: true,
 			ready: v1alpha1.ReasonRecordsUnread, stalled: v1alpha1.ReasonRecordsUnread, degraded: v1alpha1.ReasonRecordsUnread,
 		},
@@ -93,7 +93,7 @@ func TestStalledIsWhatAPersonMustDoAndReconcilingWhatComesByItself(t *testing.T)
 			problems: []string{v1alpha1.ReasonTargetsNotReady}, targets: append(online("proven"), away("dead")...), own: []v1alpha1.StorageTarget{proven, dead},
 			ready: v1alpha1.ReasonDegradedService, degraded: v1alpha1.ReasonTargetsNotReady,
 		},
-		"one disk of many is dead, and its copies are being made anew": {
+		"one disk of many is dead, and its copies are being made again": {
 			problems: []string{v1alpha1.ReasonTargetsMissing, v1alpha1.ReasonChunksEndangered}, targets: append(online("proven"), away("dead")...),
 			own: []v1alpha1.StorageTarget{proven, dead}, ready: v1alpha1.ReasonDegradedService, reconciling: v1alpha1.ReasonChunksEndangered,
 			degraded: v1alpha1.ReasonTargetsMissing,

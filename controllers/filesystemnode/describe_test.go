@@ -73,7 +73,7 @@ func TestANodeWithStartingServersHasOneMessageUntilTheyAreOnline(t *testing.T) {
 		left   time.Duration
 	}{
 		"while it was just made":                       {seen: views.Node{Members: down}, age: time.Minute, left: 9 * time.Minute},
-		"while it is said already":                     {status: said(v1alpha1.ReasonStarting), seen: views.Node{Members: down}, left: 10 * time.Minute},
+		"while it is already reported":                 {status: said(v1alpha1.ReasonStarting), seen: views.Node{Members: down}, left: 10 * time.Minute},
 		"while disks are missing":                      {seen: views.Node{Members: up, Wanted: 24, Online: 23}, left: 10 * time.Minute},
 		"not when all is online":                       {status: said(v1alpha1.ReasonStarting), seen: views.Node{Members: up, Wanted: 24, Online: 24}},
 		"not when something keeps it from that":        {status: said(v1alpha1.ReasonStarting), seen: views.Node{Members: down, Troubled: true}},

@@ -24,17 +24,17 @@ func TestTheMessagesAndEventsOfMaintenanceAndReboots(t *testing.T) {
 		reason string
 		events []string
 	}{
-		"nobody wants anything":                      {looks: looks{seen("1", nil), seen("1", nil)}},
+		"nothing is requested":                       {looks: looks{seen("1", nil), seen("1", nil)}},
 		"a node that is seen for the first time":     {looks: looks{seen("", nil), seen("1", nil)}},
 		"the boot id is not known for a moment":      {looks: looks{seen("1", nil), seen("", nil), seen("1", nil)}},
-		"a reboot that asked nobody":                 {looks: looks{seen("1", nil), seen("2", nil), seen("2", nil)}, reason: v1alpha1.ReasonRebooted, events: []string{"Warning RebootedUnasked"}},
-		"a reboot while nobody knew the boot id":     {looks: looks{seen("1", nil), seen("", nil), seen("2", nil)}, reason: v1alpha1.ReasonRebooted, events: []string{"Warning RebootedUnasked"}},
+		"an unannounced reboot":                      {looks: looks{seen("1", nil), seen("2", nil), seen("2", nil)}, reason: v1alpha1.ReasonRebooted, events: []string{"Warning RebootedUnasked"}},
+		"a reboot while the boot id was unknown":     {looks: looks{seen("1", nil), seen("", nil), seen("2", nil)}, reason: v1alpha1.ReasonRebooted, events: []string{"Warning RebootedUnasked"}},
 		"a reboot of a node that had to wait":        {looks: looks{seen("1", waits), seen("2", nil)}, reason: v1alpha1.ReasonRebooted, events: []string{"Warning MaintenanceWaits", "Warning RebootedUnasked"}},
 		"one that waits goes":                        {looks: looks{seen("1", waits), seen("1", may)}, reason: v1alpha1.ReasonInMaintenance, events: []string{"Warning MaintenanceWaits", "Normal InMaintenance"}},
 		"a reboot in a maintenance":                  {looks: looks{seen("1", may), seen("2", may), seen("2", nil)}, events: []string{"Normal InMaintenance", "The maintenance of node oss1 is over"}},
-		"a reboot that is seen when it is over":      {looks: looks{seen("1", may), seen("2", nil), seen("2", nil)}, events: []string{"Normal InMaintenance", "The maintenance of node oss1 is over"}},
+		"a reboot that is noticed when it is over":   {looks: looks{seen("1", may), seen("2", nil), seen("2", nil)}, events: []string{"Normal InMaintenance", "The maintenance of node oss1 is over"}},
 		"a reboot in a maintenance that is too long": {looks: looks{seen("1", may), seen("1", late), seen("2", late), seen("2", nil)}, events: []string{"Normal InMaintenance", "Warning MaintenanceTooLong"}},
-		"a maintenance after a reboot that asked nobody": {
+		"a maintenance after an unannounced reboot": {
 			looks:  looks{seen("1", nil), seen("2", nil), seen("2", may), seen("2", nil)},
 			events: []string{"Warning RebootedUnasked", "Normal InMaintenance", "The maintenance of node oss1 is over"},
 		},

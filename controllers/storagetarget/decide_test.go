@@ -119,7 +119,7 @@ func TestSafeToRemove(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"it waits until the filesystem was told": {
+		"it waits until the filesystem shows it": {
 			change: func(*facts) {}, status: no, reason: v1alpha1.ReasonMovingData, says: "waiting",
 		},
 		"it says how much is left while data is moved": {
@@ -185,7 +185,7 @@ func TestSafeToRemove(t *testing.T) {
 			change: func(f *facts) { f.fileSystem, f.seen, f.target.Spec.Role = nil, nil, v1alpha1.RoleMetadata },
 			status: no, reason: v1alpha1.ReasonNotRemovable, says: "FileSystem scratch is gone, so nobody can say whether the data on this target is still needed",
 		},
-		"nobody knows what is on a storage target of a filesystem that is gone": {
+		"the content of a storage target of a removed filesystem is unknown": {
 			change: func(f *facts) { f.fileSystem, f.seen = nil, nil }, status: no, reason: v1alpha1.ReasonMovingData, says: "nobody knows",
 		},
 		"it waits until a person says that nothing writes, where that is in the way": {
@@ -275,7 +275,7 @@ func TestADeletedTargetIsRemovedOnlyAfterItsDiskWasReleasedOrItsNodeDecommission
 			goes: reasonReleased, says: "its data was wiped",
 		},
 		"a target on a node that is gone stays, because it holds data": {change: func(f *facts) { f.node, f.agent = false, false }},
-		"a target that is given up goes, and says what is lost": {
+		"a decommissioned target is removed, and an event names the loss": {
 			change: func(f *facts) {
 				f.node, f.agent = false, false
 				f.target.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "oss1"}
@@ -284,18 +284,18 @@ func TestADeletedTargetIsRemovedOnlyAfterItsDiskWasReleasedOrItsNodeDecommission
 			says: "gave up scratch-ssd-01234567 on node oss1 (device wwn-0x5000c500a1b2c3d4, serial ZA123, storage pool ssd), because of its annotation " +
 				"parallelfs.dev/give-up: FileSystem scratch has lost what is on the 3.6TiB of the storage pool ssd (UUID aaaa-bbbb)",
 		},
-		"the store of a management service that is given up goes, and says what is lost": {
+		"the store of a decommissioned management service is removed, and an event names the loss": {
 			change: func(f *facts) {
 				f.target.Spec.Role, f.target.Spec.StoragePool = v1alpha1.RoleManagement, ""
 				f.target.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "oss1"}
 			},
 			goes: reasonGaveUp, says: "of the store of the management service (UUID aaaa-bbbb)",
 		},
-		"a target whose node was given up goes, and says what is lost": {
+		"a target of a decommissioned node is removed, and an event names the loss": {
 			change: func(f *facts) { f.node, f.agent, f.gaveUp = false, false, true }, goes: reasonGaveUp,
 			says: "because node oss1 was given up: FileSystem scratch has lost what is on the 3.6TiB of the storage pool ssd (UUID aaaa-bbbb); the disk was neither unmounted nor wiped",
 		},
-		"a target stays when another node is given up": {
+		"a target stays when another node is decommissioned": {
 			change: func(f *facts) { f.target.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "oss2"} },
 		},
 		"a target that garbage collection deletes before its FileSystem waits for the wipe that was confirmed": {
@@ -304,7 +304,7 @@ func TestADeletedTargetIsRemovedOnlyAfterItsDiskWasReleasedOrItsNodeDecommission
 		"so does one whose namespace is deleted, before its FileSystem is": {
 			change: func(f *facts) { released(f); confirmed(f); f.namespaceEnds = true },
 		},
-		"one that was given up does not": {
+		"a decommissioned one does not": {
 			change: func(f *facts) {
 				released(f)
 				confirmed(f)

@@ -30,7 +30,7 @@ func TestEachChangeOfATargetIsReportedOnceAndThoseOfOthersNot(t *testing.T) {
 	}{
 		"a target that serves for the first time":              {[]metav1.Condition{proven, away}, serves, []string{"Normal Serving Online: because"}},
 		"a target that the filesystem does not list any more":  {[]metav1.Condition{proven, serves}, away, []string{"Warning NotServing Online: because"}},
-		"its agent has told that the disk is not there":        {[]metav1.Condition{missing, serves}, away, nil},
+		"its agent has reported that the disk is missing":      {[]metav1.Condition{missing, serves}, away, nil},
 		"a target that was just made serves nothing yet":       {nil, away, nil},
 		"the whole filesystem does not answer":                 {[]metav1.Condition{proven, serves}, silent, nil},
 		"the whole filesystem answers again":                   {[]metav1.Condition{proven, silent}, serves, nil},

@@ -117,11 +117,11 @@ func TestWhichNodesMayBeAwayAndWhyTheOthersWait(t *testing.T) {
 		"what is down begins alone": {
 			queue: queue{with(asked("b1"), down), with(asked("b2"), down)}, world: in(func(w *disruption.World) { w.Most = 9 }), now: []string{"b1"},
 		},
-		"what mends begins although there are problems, and alone": {
+		"a repair begins in spite of problems, and alone": {
 			queue: queue{asked("a1"), with(asked("b1"), mends), with(asked("b2"), mends)},
 			world: in(func(w *disruption.World) { w.Problems, w.Most = true, 9 }), now: []string{"b1"},
 		},
-		"what mends waits while a daemon is away": {
+		"a repair waits while a daemon is away": {
 			queue: queue{with(asked("b1"), mends)},
 			world: in(func(w *disruption.World) { w.Problems, w.Away = true, []disruption.Place{at("c1")} }),
 			waits: []string{"the filesystem is healthy, and chunkserver on node c1 in failure domain c is back"},
@@ -145,12 +145,12 @@ func TestWhichNodesMayBeAwayAndWhyTheOthersWait(t *testing.T) {
 			},
 			world: in(func(w *disruption.World) { w.Most = 9 }), now: []string{"a1"},
 		},
-		"what programs wait for begins alone, and that is said": {
+		"a restart that programs wait for begins alone, and is announced": {
 			queue: queue{with(asked("a1"), func(d *disruption.Disruption) { d.Costs = "pool bulk keeps one copy" }), asked("a2")},
 			world: in(func(w *disruption.World) { w.Most = 9 }), now: []string{"a1"},
 			says: "programs wait until it is back, because pool bulk keeps one copy",
 		},
-		"nobody joins with what programs wait for": {
+		"no pod restarts together with one that programs wait for": {
 			queue: queue{asked("a1"), with(asked("a2"), func(d *disruption.Disruption) { d.Costs = "pool bulk keeps one copy" })},
 			world: in(func(w *disruption.World) { w.Most = 9 }), now: []string{"a1"},
 			says: "; programs will wait while each of these restarts: chunkserver on node a2 (pool bulk keeps one copy)",
@@ -179,10 +179,10 @@ func TestWhichNodesMayBeAwayAndWhyTheOthersWait(t *testing.T) {
 		"others of the same priority do not wait for its agent": {
 			queue: queue{with(asked("a1"), untold), asked("a2")}, world: well, now: []string{"a2"},
 		},
-		"what mends and what is down wait for no turn": {
+		"repairs and pods that are down wait for no turn": {
 			queue: queue{with(master(), untold), with(asked("a1"), mends), with(asked("a2"), down)}, world: well, now: []string{"a2"},
 		},
-		"what mends waits for no turn": {queue: queue{with(master(), untold), with(asked("a1"), mends)}, world: well, now: []string{"a1"}},
+		"a repair waits for no turn": {queue: queue{with(master(), untold), with(asked("a1"), mends)}, world: well, now: []string{"a1"}},
 		"what is down waits for its agent as well": {
 			queue: queue{with(with(asked("a1"), down), untold)}, world: well, waits: []string{"its agent has written"},
 		},

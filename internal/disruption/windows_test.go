@@ -35,7 +35,7 @@ func TestAWindowIsOpenFromItsStartForItsDurationInItsTimeZone(t *testing.T) {
 		"the one that opens first is named":           {windows: []v1alpha1.UpdateWindow{saturday, window("0 13 * * 5", "UTC", 2)}, now: friday, closed: next + "2026-11-27 13:00 UTC"},
 		"a window longer than its period never ends":  {windows: []v1alpha1.UpdateWindow{window("0 0 * * *", "UTC", 30)}, now: friday},
 		"without a zone, it is UTC":                   {windows: []v1alpha1.UpdateWindow{window("0 12 * * *", "", 1)}, now: friday},
-		"a zone that nobody knows opens nothing":      {windows: []v1alpha1.UpdateWindow{window("0 12 * * *", "Europe/Nowhere", 1)}, now: friday, fails: `windows[0].timeZone "Europe/Nowhere"`},
+		"an unknown zone opens nothing":               {windows: []v1alpha1.UpdateWindow{window("0 12 * * *", "Europe/Nowhere", 1)}, now: friday, fails: `windows[0].timeZone "Europe/Nowhere"`},
 		"the manager's own zone is nobody's":          {windows: []v1alpha1.UpdateWindow{window("0 12 * * *", "Local", 1)}, now: friday, fails: "is no time zone"},
 		"a schedule that can't be read opens nothing": {windows: []v1alpha1.UpdateWindow{saturday, window("0 25 * * *", "UTC", 1)}, now: friday, fails: `windows[1].schedule "0 25 * * *" can't be read`},
 		"one bad window closes the good ones, so that a person sees it": {
@@ -44,7 +44,7 @@ func TestAWindowIsOpenFromItsStartForItsDurationInItsTimeZone(t *testing.T) {
 		"also a bad one behind one that is open": {
 			windows: []v1alpha1.UpdateWindow{window("0 12 * * *", "UTC", 1), window("x", "UTC", 1)}, now: friday, fails: "windows[1].schedule",
 		},
-		"a day that never comes is said": {windows: []v1alpha1.UpdateWindow{window("0 0 30 2 *", "UTC", 1)}, now: friday, fails: "names a day that never comes"},
+		"a day that never comes is reported": {windows: []v1alpha1.UpdateWindow{window("0 0 30 2 *", "UTC", 1)}, now: friday, fails: "names a day that never comes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

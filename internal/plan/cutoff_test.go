@@ -192,14 +192,14 @@ func TestAnAgentThatIsKilledAnywhereComesToTheSameEnd(t *testing.T) {
 							}
 							m.fuel = fuel
 							if _, was := m.agent(t); was && variant&2 != 0 {
-								m.mounted = false // the node starts anew
+								m.mounted = false // the node restarts
 							}
 						}
 						m.fuel = 1000
 						last, _ := m.agent(t)
 						g := NewWithT(t)
 						if last.Ready.Reason != v1alpha1.ReasonProven {
-							// Something lies there of which nothing proves that it is the agent's own: a person decides again.
+							// The disk has content that is not proven to be the agent's own, so a person decides again.
 							g.Expect(last.Plan.Destroys).NotTo(BeEmpty(), kill+": "+last.Ready.Message)
 							g.Expect(last.Ready.Reason).To(BeElementOf(v1alpha1.ReasonDeviceRefused, v1alpha1.ReasonApprovalRefused), kill)
 							m.target.Spec.FormatPolicy, m.target.Spec.ApprovedPlan = v1alpha1.FormatApproved, last.Plan.Hash

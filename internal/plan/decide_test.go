@@ -157,11 +157,11 @@ func TestDecideOnABegunTarget(t *testing.T) {
 		says   string
 	}{
 		"a blank disk is formatted":                             {aTarget(begun), look(), plan.Format, v1alpha1.ReasonProvisioning, ""},
-		"a disk with data that no probe knows is refused":       {aTarget(begun), look(func(f *plan.Facts) { f.Unknown = "0x200" }), plan.None, v1alpha1.ReasonDeviceRefused, "data that no probe knows lies at 0x200"},
+		"a disk with data that no probe recognizes is refused":  {aTarget(begun), look(func(f *plan.Facts) { f.Unknown = "0x200" }), plan.None, v1alpha1.ReasonDeviceRefused, "data that no probe knows lies at 0x200"},
 		"a filesystem with the recorded UUID is mounted":        {aTarget(begun), look(ourDisk), plan.Mount, v1alpha1.ReasonProvisioning, "is not made again"},
 		"one whose marker can't be read is mounted":             {aTarget(begun), look(ourDisk, func(f *plan.Facts) { f.MarkerError = "EIO" }), plan.Mount, v1alpha1.ReasonProvisioning, "is not made again"},
 		"one that this kernel can't mount is left alone":        {aTarget(begun), change(look(ourDisk), func(l *plan.Look) { l.Kernel.FSTypeMissing = "no module" }), plan.None, v1alpha1.ReasonMountFailed, "no module"},
-		"a disk that somebody has open is waited for":           {aTarget(begun), look(ourDisk, func(f *plan.Facts) { f.MarkerError, f.Busy = "busy", "opened" }), plan.None, v1alpha1.ReasonDeviceRefused, "opened"},
+		"a disk that is open is waited for":                     {aTarget(begun), look(ourDisk, func(f *plan.Facts) { f.MarkerError, f.Busy = "busy", "opened" }), plan.None, v1alpha1.ReasonDeviceRefused, "opened"},
 		"a disk with another UUID is refused":                   {aTarget(begun), look(holding("xfs", uuidTwo, plan.Label(ours))), plan.None, v1alpha1.ReasonDeviceRefused, "the device has changed since then"},
 		"a disk with no UUID is refused":                        {aTarget(begun), look(holding("ext4", "", "")), plan.None, v1alpha1.ReasonDeviceRefused, "the device has changed since then"},
 		"a disk with its own and another find is refused":       {aTarget(begun), look(ourDisk, holding("ext4", "u", "")), plan.None, v1alpha1.ReasonDeviceRefused, "ext4"},
@@ -220,7 +220,7 @@ func TestDecideOnAFinishedTarget(t *testing.T) {
 		"another mounted filesystem is missing":            {aTarget(finished), change(mounted(ours, uuidOne, uidNow), func(l *plan.Look) { l.Mount.UUID = uuidTwo }), plan.None, v1alpha1.ReasonTargetMissing, uuidTwo},
 		"a copy that is mounted is missing":                {aTarget(finished), change(mounted(ours, uuidOne, uidNow), func(l *plan.Look) { l.Mount.KernelName = "sdc" }), plan.None, v1alpha1.ReasonTargetMissing, "sdc"},
 		"a damaged filesystem is tried to be mounted":      {aTarget(finished), look(holding("xfs", uuidOne, plan.Label(ours)), func(f *plan.Facts) { f.MarkerError = "Structure needs cleaning" }), plan.Mount, v1alpha1.ReasonProvisioning, ""},
-		"a refused mount option is said before":            {aTarget(finished), change(look(carrying(ours, uuidOne, uidNow)), func(l *plan.Look) { l.Kernel.RefusedOptions = map[string]string{"attr2": ""} }), plan.None, v1alpha1.ReasonMountFailed, `refuses "attr2"`},
+		"a refused mount option is reported before":        {aTarget(finished), change(look(carrying(ours, uuidOne, uidNow)), func(l *plan.Look) { l.Kernel.RefusedOptions = map[string]string{"attr2": ""} }), plan.None, v1alpha1.ReasonMountFailed, `refuses "attr2"`},
 		"a mountpoint with a problem is left alone":        {aTarget(finished), change(look(carrying(ours, uuidOne, uidNow)), func(l *plan.Look) { l.Mount.Problem = "not empty" }), plan.None, v1alpha1.ReasonMountFailed, "not empty"},
 		"its log is proven before it is mounted":           {aTarget(finished, withLog), plan.Look{Device: blankDisk(carrying(ours, uuidOne, uidNow)), Log: blankLog(holding("xfs_external_log", uuidTwo, ""))}, plan.None, v1alpha1.ReasonTargetMissing, "log device"},
 		"a log that its spec does not name is not its own": {aTarget(finished), plan.Look{Device: blankDisk(carrying(ours, uuidOne, uidNow)), Log: blankLog(holding("xfs_external_log", uuidTwo, ""))}, plan.Mount, v1alpha1.ReasonProvisioning, ""},
@@ -419,7 +419,7 @@ func TestDataThatNoProbeRecognizes(t *testing.T) {
 		target := aTarget()
 		begun := decide(target, look())
 		target.Status.Plan, target.Status.Provisioned = begun.Plan, begun.Provisioned
-		// mkfs has failed since, somebody uses the disk, and the options are corrected.
+		// mkfs has failed since, a program uses the disk, and the options are corrected.
 		target.Spec.Format.MkfsOptions = []v1alpha1.MkfsOption{"-K"}
 		d := decide(target, look(unknown))
 		g.Expect(d.Action).To(Equal(plan.None), d.Ready.Message)

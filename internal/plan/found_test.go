@@ -29,7 +29,7 @@ func TestADiskIsTheTargetsOnlyByItsLabelOrItsMount(t *testing.T) {
 		"another filesystem":                 {labeled("sdb", "data"), plan.OtherDisk},
 		"it is mounted as the target":        {func(b *v1alpha1.BlockDevice) { b.Target = "storage/" + target.Name }, plan.OwnDisk},
 		"it is mounted as another target":    {func(b *v1alpha1.BlockDevice) { b.Target, b.Unusable = "storage/other", []string{"mounted"} }, plan.OtherDisk},
-		"somebody uses it":                   {func(b *v1alpha1.BlockDevice) { b.Unusable = []string{"sdb is mounted"} }, plan.OtherDisk},
+		"it is in use":                       {func(b *v1alpha1.BlockDevice) { b.Unusable = []string{"sdb is mounted"} }, plan.OtherDisk},
 		"another disk has the target's name": {func(b *v1alpha1.BlockDevice) { b.IDs, b.WWN, b.Serial = []string{"wwn-0x6000"}, "0x6000", "S2" }, plan.NoDisk},
 	} {
 		disk := blankDisk().BlockDevice
@@ -86,11 +86,11 @@ func TestANodeHoldsMetadataWhenADiskHasTheLabelOfAMetadataTarget(t *testing.T) {
 		label string
 		want  bool
 	}{
-		"the first metadata server":                {of(v1alpha1.RoleMetadata, "mds0"), true},
-		"the second metadata server":               {of(v1alpha1.RoleMetadata, "mds1"), true},
-		"a third one, which the spec has not":      {of(v1alpha1.RoleMetadata, "mds2"), false},
-		"a pool":                                   {of(v1alpha1.RoleStorage, "ssd"), false},
-		"a filesystem that somebody else has made": {"data", false},
+		"the first metadata server":           {of(v1alpha1.RoleMetadata, "mds0"), true},
+		"the second metadata server":          {of(v1alpha1.RoleMetadata, "mds1"), true},
+		"a third one, which the spec has not": {of(v1alpha1.RoleMetadata, "mds2"), false},
+		"a pool":                              {of(v1alpha1.RoleStorage, "ssd"), false},
+		"a foreign filesystem":                {"data", false},
 	} {
 		disk := blankDisk().BlockDevice
 		disk.Signatures = []v1alpha1.Signature{{Device: disk.KernelName, Type: "xfs", Label: c.label}}

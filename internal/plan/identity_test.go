@@ -87,7 +87,7 @@ func TestAnotherIdentityIsNotOfferedWhen(t *testing.T) {
 		"it is smaller":                    {aTarget(finished), look(carrying(ours, uuidOne, uidNow), serial, func(f *plan.Facts) { f.SizeBytes -= 512 })},
 		"not all is known of it":           {aTarget(finished), look(carrying(ours, uuidOne, uidNow), serial, func(f *plan.Facts) { f.Incomplete = "EIO" })},
 		"it is two disks":                  {aTarget(finished), look(carrying(ours, uuidOne, uidNow), serial, func(f *plan.Facts) { f.TwoDisks = "these are two disks" })},
-		"somebody has mounted it":          {aTarget(finished), look(carrying(ours, uuidOne, uidNow), serial, func(f *plan.Facts) { f.Mounts = []string{"/mnt"} })},
+		"it is mounted":                    {aTarget(finished), look(carrying(ours, uuidOne, uidNow), serial, func(f *plan.Facts) { f.Mounts = []string{"/mnt"} })},
 		"it has no name that stays":        {aTarget(finished), look(carrying(ours, uuidOne, uidNow), func(f *plan.Facts) { f.IDs, f.WWN, f.Serial = nil, "", "" })},
 		"only the recorded name is at fault": {aTarget(finished, func(t *v1alpha1.StorageTarget) { t.Spec.Device.ID = "nvme0n1" }), look(carrying(ours, uuidOne, uidNow), func(f *plan.Facts) {
 			f.IDs = append(f.IDs, "nvme0n1")
@@ -195,7 +195,7 @@ func TestADiskIsNamedByTheIdentityThatWasAccepted(t *testing.T) {
 		g.Expect(s.Problems).To(BeEmpty(), string(id))
 		g.Expect(ids(s.Targets)).To(Equal([]string{"oss1:wwn-oss1-0000"}), string(id))
 	}
-	// Nobody else gets it.
+	// No other FileSystem gets the disk.
 	other := anInput(aFileSystem("home", naming(v1alpha1.DeviceReference{Node: "oss1", ID: "virtio-new"})), 2, "oss1")
 	other.Inventories, other.Others = in.Inventories, in.Existing
 	g.Expect(plan.Select(other).Targets).To(HaveEach(HaveField("Spec.Conflict", ContainSubstring("StorageTarget storage/scratch-ssd"))))

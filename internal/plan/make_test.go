@@ -86,7 +86,7 @@ func TestAnApprovalIsVoidAfterAnyChange(t *testing.T) {
 	}
 	mutations(t, "look", reflect.ValueOf(&l).Elem(), func(name string) {
 		if strings.HasPrefix(name, "look.Mount.") && !l.Mount.Mounted && l.Mount.Problem == "" {
-			return // What is not mounted has no UUID, kernel name or marker.
+			return // Without a mount, there is no UUID, kernel name or marker.
 		}
 		stillApproved(name)
 	})

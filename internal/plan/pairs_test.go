@@ -36,7 +36,7 @@ func TestATargetOfTwoNodesIsOnesAtATime(t *testing.T) {
 		deleted  bool
 		one, two does
 	}{
-		"it was never given away":                              {one: does{serves: true}},
+		"it was never handed over":                             {one: does{serves: true}},
 		"it is where it is wanted":                             {serveOn: "oss1", one: does{serves: true}},
 		"the second is to have it":                             {serveOn: "oss2", one: does{gives: true}},
 		"it was not given away, and the agent has said why":    {holder: holds("oss1", 0, false), serveOn: "oss2", one: does{gives: true}},

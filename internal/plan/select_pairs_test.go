@@ -61,7 +61,7 @@ func TestADiskIsNoTargetOfTwoNodesUntilTheSecondShowsThatItHasTheSameOne(t *test
 		"node oss2 has no NodeInventory": func(in *plan.SelectInput) {
 			delete(in.Inventories, "oss2")
 		},
-		"that node was given up": func(in *plan.SelectInput) { in.GaveUp = map[string]bool{"oss2": true} },
+		"that node was decommissioned": func(in *plan.SelectInput) { in.GaveUp = map[string]bool{"oss2": true} },
 		"that node shows no disk with this name": other(func(b *v1alpha1.BlockDevice) {
 			b.IDs, b.WWN, b.Serial = []string{"wwn-another"}, "0xanother", "another"
 		}),

@@ -75,7 +75,7 @@ func TestDisksWithOneWWNAndTwoSerialNumbersAreTwoTargets(t *testing.T) {
 		g.Expect(s.Problems).To(BeEmpty())
 		g.Expect(ids(s.Targets)).To(Equal([]string{"oss1:ata-WDC_S-two", "oss1:wwn-" + placeholder}), "what was chosen keeps its name")
 
-		// Made again with the same disks, it knows them by the labels that name their old ids.
+		// A FileSystem that is created again with the same disks recognizes them by labels with their old ids.
 		in.Existing = nil
 		change(in, "oss1", 0, func(b *v1alpha1.BlockDevice) {
 			b.Target, b.Unusable = "storage/"+first[0].Name, []string{"it is not blank"}

@@ -140,7 +140,7 @@ func TestAServerOnDisksWithoutANUMANodeIsNamed(t *testing.T) {
 			in.Inventories["oss1"] = twoSockets("none")
 			return in
 		}(), "none of its disks is there on node oss1"},
-		"its data lies in directories": {func() plan.PinInput {
+		"its data is in directories": {func() plan.PinInput {
 			in := atItsDisks(0)
 			in.Daemons[0].InDirectories = true
 			return in

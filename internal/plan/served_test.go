@@ -86,9 +86,9 @@ func TestADiskOfLustreIsNotTouchedWhile(t *testing.T) {
 		change func(t *v1alpha1.StorageTarget, l *plan.Look)
 		says   string
 	}{
-		"the operator has not given it its index": {func(t *v1alpha1.StorageTarget, _ *plan.Look) { t.Spec.Lustre = nil }, "has not said yet what the target is to Lustre"},
-		"it is told no NID of the MGS":            {func(t *v1alpha1.StorageTarget, _ *plan.Look) { t.Spec.Lustre.ManagementNIDs = nil }, "is told no NID of its MGS"},
-		"the dry run says otherwise":              {func(_ *v1alpha1.StorageTarget, l *plan.Look) { l.TriedOut = "it would be OST0011" }, "it would be OST0011"},
+		"the operator has not assigned its index": {func(t *v1alpha1.StorageTarget, _ *plan.Look) { t.Spec.Lustre = nil }, "has not said yet what the target is to Lustre"},
+		"it has no NID of the MGS":                {func(t *v1alpha1.StorageTarget, _ *plan.Look) { t.Spec.Lustre.ManagementNIDs = nil }, "is told no NID of its MGS"},
+		"the dry run differs":                     {func(_ *v1alpha1.StorageTarget, l *plan.Look) { l.TriedOut = "it would be OST0011" }, "it would be OST0011"},
 		"the options would make something else":   {func(t *v1alpha1.StorageTarget, _ *plan.Look) { t.Spec.Format.MkfsOptions = []v1alpha1.MkfsOption{"-F"} }, `"-F" of mkfs.lustre is refused`},
 		"another FileSystem's target lies on it": {func(_ *v1alpha1.StorageTarget, l *plan.Look) {
 			other := aTarget(ofLustre(3))
@@ -125,7 +125,7 @@ func TestADiskOfLustreIsNotTouchedWhile(t *testing.T) {
 			d := decide(target, l)
 			g.Expect(d.Action).To(Equal(plan.None))
 			g.Expect(d.Ready.Message).To(ContainSubstring(c.says))
-			if d.Plan != nil { // nobody can approve it either
+			if d.Plan != nil { // it can't be approved either
 				target.Status.Plan, target.Spec.ApprovedPlan = d.Plan, d.Plan.Hash
 				g.Expect(decide(target, l).Action).To(Equal(plan.None))
 			}
@@ -174,7 +174,7 @@ func TestAFinishedTargetOfLustreIsMissingWhen(t *testing.T) {
 		"what it says can't be read": func(_ *v1alpha1.StorageTarget, l *plan.Look) {
 			l.Device.Answer, l.Device.MarkerError = nil, "no tunefs.lustre"
 		},
-		"the next mount would write its configuration anew": func(t *v1alpha1.StorageTarget, l *plan.Look) {
+		"the next mount would write its configuration again": func(t *v1alpha1.StorageTarget, l *plan.Look) {
 			l.Device.Signatures[0].Label = "work=OST000a"
 			l.Device.Answer.Stdout = strings.Replace(l.Device.Answer.Stdout, "0x62", "0x142", 1)
 		},
@@ -212,7 +212,7 @@ func TestATargetOfLustreThatItsServerMountsJustNowIsProven(t *testing.T) {
 	g.Expect(d.Ready.Message).To(ContainSubstring("mounts or unmounts it just now"))
 	g.Expect(d.Progress).To(Equal(plan.Reconciling), "it is looked at again soon")
 
-	// The mark of an earlier FileSystem can't be written anew meanwhile.
+	// The mark of an earlier FileSystem can't be replaced meanwhile.
 	old := target.DeepCopy()
 	old.Spec.FileSystem.UID = uidOld
 	d = decide(target, plan.Look{Device: blankDisk(made(old), unseen)})
@@ -220,7 +220,7 @@ func TestATargetOfLustreThatItsServerMountsJustNowIsProven(t *testing.T) {
 	g.Expect(d.Ready.Status).To(BeEquivalentTo("False"))
 }
 
-// What a mounted target says of itself was proven before its mount, and need not be read again.
+// The content of a mounted target was proven before its mount, and need not be read again.
 func TestATargetOfLustreThatItsServerHasMountedIsProven(t *testing.T) {
 	g := NewWithT(t)
 	target := aTarget(ofLustre(10), finished)

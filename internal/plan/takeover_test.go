@@ -108,7 +108,7 @@ func TestADiskOfAnotherOwnerIsLeftAloneUnlessAllAgrees(t *testing.T) {
 		look   plan.Look
 		says   string
 	}{
-		"nobody has named the owner":          {aTarget(), formersDisk(), "name its owner in spec.provisioning.takeOverFrom"},
+		"the owner is not named":              {aTarget(), formersDisk(), "name its owner in spec.provisioning.takeOverFrom"},
 		"another cluster was named":           {aTarget(other(func(f *v1alpha1.FormerTarget) { f.Owner.Cluster = here })), formersDisk(), "another target was to be taken over"},
 		"another namespace was named":         {aTarget(other(func(f *v1alpha1.FormerTarget) { f.Owner.Namespace = "storage" })), formersDisk(), "another target was to be"},
 		"another FileSystem was named":        {aTarget(other(func(f *v1alpha1.FormerTarget) { f.Owner.FileSystem = "scratch" })), formersDisk(), "another target was to be"},

@@ -33,7 +33,7 @@ var fileSystemNodeRefusals = refusals{
 	"it goes to another FileSystem":           {before: "{}", change: "spec: {fileSystem: {name: other}}", field: "spec", says: staysItself},
 	"it has 65 members":                       {change: "spec: {members: " + listOf(65, "{name: m%d, role: Storage}") + "}", field: "spec.members", says: "must have at most 64 items"},
 	"it has a member twice":                   {change: "spec: {members: [{name: m, role: Storage}, {name: m, role: Metadata}]}", field: onMember, says: "Duplicate value"},
-	"it was given up at no time":              {change: "spec: {givenUp: {lost: nothing}}", field: "spec.givenUp.time", says: "Required value"},
+	"it was decommissioned at no time":        {change: "spec: {givenUp: {lost: nothing}}", field: "spec.givenUp.time", says: "Required value"},
 	"no module has options":                   {change: put(someOptions, ""), field: "spec.moduleOptions.lines", says: "should have at least 1 items"},
 	"modules have options without lines":      {change: "spec: {moduleOptions: {write: true}}", field: "spec.moduleOptions.lines", says: "Required value"},
 	"modules have nine lines of options":      {change: put(someOptions, strings.Trim(listOf(9, `"options m p=%d"`), "[]")), field: "spec.moduleOptions.lines", says: "must have at most 8 items"},

@@ -160,7 +160,7 @@ var lustreRefusals = asLustre(refusals{
 	"a layout has an end in its last part":     {change: put(layoutOf, "{end: 64Ki}, {end: 1Mi}"), field: pathOfLayout, says: aLayoutEnds},
 	"a layout has no end in its first part":    {change: put(layoutOf, "{osts: 1}, {allOSTs: true}"), field: pathOfLayout, says: aLayoutEnds},
 	"a layout falls":                           {change: put(layoutOf, "{end: 1Mi}, {end: 64Ki}, {osts: 1}"), field: pathOfLayout, says: aLayoutRises},
-	"a layout stands still":                    {change: put(layoutOf, "{end: 1Mi}, {end: 1024Ki}, {osts: 1}"), field: pathOfLayout, says: aLayoutRises},
+	"a layout does not change":                 {change: put(layoutOf, "{end: 1Mi}, {end: 1024Ki}, {osts: 1}"), field: pathOfLayout, says: aLayoutRises},
 	"a layout comes back to the MDT":           {change: put(layoutOf, "{end: 64Ki}, {end: 1Mi, onMetadata: true}, {osts: 1}"), field: pathOfLayout, says: onlyFirst},
 	"the MDT is striped":                       {change: put(layoutOf, "{end: 64Ki, onMetadata: true, osts: 2}, {osts: 1}"), field: pathOfLayout + "[]", says: onTheMDT},
 	"the MDT is striped over all OSTs":         {change: put(layoutOf, "{end: 64Ki, onMetadata: true, allOSTs: true}, {osts: 1}"), field: pathOfLayout + "[]", says: onTheMDT},
@@ -258,7 +258,7 @@ var lustreChanges = map[string]string{
 	"disks are added to a pool":   `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {storage: ""}, targets: {select: {countPerNode: 4}, format: {fsType: ldiskfs}}}]}`,
 	"a pool is added": `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {storage: ""}, targets: {select: {countPerNode: 2}, format: {fsType: ldiskfs}}}, ` +
 		`{name: hdd, copies: 1, nodeSelector: {storage: ""}, targets: {select: {countPerNode: 2}, format: {fsType: ldiskfs}}}]}`,
-	"a project is given more":      put(projects, "{id: 1001, directory: ssd/climate, space: 20Ti}"),
+	"a project gets more":          put(projects, "{id: 1001, directory: ssd/climate, space: 20Ti}"),
 	"directories are spread wider": "spec: {lustre: {directories: {mdtsPerDirectory: 4}}}",
 	"a parameter is set":           put(parameters, `"mdt.*.hsm_control": enabled`),
 }

@@ -35,7 +35,7 @@ func TestAKubectlIsRepeatedWhileTheAPIServerIsBusy(t *testing.T) {
 		"a create that was carried out":            {"create namespace reef", []error{errHandshake, errExists}, 2, ""},
 		"a create of what was there":               {"create namespace reef", []error{errExists}, 1, "AlreadyExists"},
 		"a get of what is not there":               {"get filesystem scratch", []error{errHandshake, errNotFound}, 2, "NotFound"},
-		"a server that stays busy is given up":     {"get pods", []error{errHandshake}, -1, "TLS handshake timeout"},
+		"a server that stays busy is abandoned":    {"get pods", []error{errHandshake}, -1, "TLS handshake timeout"},
 		"a wait whose condition is not met is one": {"wait pod", []error{errWaited}, 1, errWaited.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {

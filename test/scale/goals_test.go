@@ -59,7 +59,7 @@ func TestAGoalThatIsMissedIsMarkedAndNamedAndFailsTheRun(t *testing.T) {
 		"a write while nothing happens": {
 			125, func(r *Result) { r.set(idle.writes, 1.0/60) }, "125 nodes: An idle minute, writes/s: 0.02, and the goal is ≤ 0", "0.02 !",
 		},
-		"a dead disk that is seen late": {
+		"a dead disk that is noticed late": {
 			125, func(r *Result) { r.set(lossSeconds, 15.1) },
 			"125 nodes: A disk dies, seconds until the status shows it: 15.1, and the goal is ≤ 15", "15.1 !",
 		},

@@ -98,12 +98,12 @@ func TestAFilesystemIsTooLargeOnlyWhenTheSameWriteIsRefusedAgainAndAgain(t *test
 		lines []string
 		want  string
 	}{
-		"etcd refuses it":                     {tooLarge(5), "refused by etcd: etcdserver: request is too large"},
-		"etcd has refused it a few times":     {tooLarge(4), ""},
-		"the API server finds it invalid":     {refused(422, "status.targets: Too many")(5), "refused by the API server: status.targets: Too many"},
-		"somebody else has written meanwhile": {refused(409, "the object has been modified")(20), ""},
-		"it is gone":                          {refused(404, "not found")(20), ""},
-		"it was taken":                        {refused(200, "")(20), ""},
+		"etcd refuses it":                       {tooLarge(5), "refused by etcd: etcdserver: request is too large"},
+		"etcd has refused it a few times":       {tooLarge(4), ""},
+		"the API server finds it invalid":       {refused(422, "status.targets: Too many")(5), "refused by the API server: status.targets: Too many"},
+		"another program has written meanwhile": {refused(409, "the object has been modified")(20), ""},
+		"it is gone":                            {refused(404, "not found")(20), ""},
+		"it was taken":                          {refused(200, "")(20), ""},
 	}
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestALostDiskShowsWhenTheFileSystemNamesItsTarget(t *testing.T) {
 		"the target itself does not say it": func(_ *v1alpha1.FileSystem, target *v1alpha1.StorageTarget) {
 			target.Status.Conditions[0].Status = metav1.ConditionTrue
 		},
-		"nobody knows of the target": func(_ *v1alpha1.FileSystem, target *v1alpha1.StorageTarget) { target.Status.Conditions = nil },
+		"the target is unknown": func(_ *v1alpha1.FileSystem, target *v1alpha1.StorageTarget) { target.Status.Conditions = nil },
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			fs, target := lost()

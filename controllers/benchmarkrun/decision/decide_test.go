@@ -124,7 +124,7 @@ func TestDecide(t *testing.T) {
 			func(w *scope.Scope) { scopetest.Limit(w, time.Hour, 10*time.Second); scopetest.Done(w, 0, 1, "") },
 			want{action: Clean, reason: cleaning, progress: conditions.Reconciling},
 		},
-		"a run whose time is over says how much was not run": {
+		"a run whose time is over reports how much was not run": {
 			func(w *scope.Scope) {
 				scopetest.Limit(w, time.Hour, 10*time.Second)
 				scopetest.Done(w, 0, 1, "")

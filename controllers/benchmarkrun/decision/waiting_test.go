@@ -360,11 +360,11 @@ func TestARunNamesWhatItWaitsFor(t *testing.T) {
 			reason: v1alpha1.ReasonPointsFailed, rests: true,
 			says: "1 of 2 points failed; the first is point 1 (iozone.recordSize=1m): iozone was disturbed: pod master on node n1 was restarted",
 		},
-		"what waits lets the lease go": {
+		"a waiting run releases the lease": {
 			given:  func(w *scope.Scope) { w.FileSystem.Status.Conditions[0].Status = metav1.ConditionFalse },
 			reason: v1alpha1.ReasonWaitingForFileSystem, check: func(g *WithT, d Decision) { g.Expect(d.Lease).To(Equal(LeaseFree)) },
 		},
-		"a suspended run lets the lease go": {
+		"a suspended run releases the lease": {
 			given:  func(w *scope.Scope) { w.Run.Spec.Suspend, w.Run.Status.Directory = true, "" },
 			reason: v1alpha1.ReasonSuspended, rests: true, check: func(g *WithT, d Decision) { g.Expect(d.Lease).To(Equal(LeaseFree)) },
 		},

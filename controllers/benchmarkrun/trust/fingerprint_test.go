@@ -52,9 +52,9 @@ func TestAFingerprintIsBoundedWhateverTheSizeOfTheFilesystem(t *testing.T) {
 		nodes int
 		says  string
 	}{
-		"of 10 nodes with 24 disks, the disk is named":         {10, "StorageTarget scratch-ssd-00007 on node oss0000.example.org has changed"},
-		"of 1000 nodes with 24 disks, the node is named":       {1000, "something on node oss0000.example.org has changed"},
-		"of 4000 nodes with 24 disks, a change is seen at all": {4000, "has changed; nobody knows which"},
+		"of 10 nodes with 24 disks, the disk is named":             {10, "StorageTarget scratch-ssd-00007 on node oss0000.example.org has changed"},
+		"of 1000 nodes with 24 disks, the node is named":           {1000, "something on node oss0000.example.org has changed"},
+		"of 4000 nodes with 24 disks, a change is detected at all": {4000, "has changed; nobody knows which"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -105,11 +105,11 @@ func TestDisturbancesOfAMeasurement(t *testing.T) {
 			t.Spec.FileSystem.Name = "home"
 			c.targets = append(c.targets, t)
 		}, ""},
-		"a client that mounts anew":        {func(c *cluster) { c.pods[2] = daemon(ComponentClient, "n1", "uid-3", 1) }, "pod client on node n1 was restarted"},
+		"a client that remounts":           {func(c *cluster) { c.pods[2] = daemon(ComponentClient, "n1", "uid-3", 1) }, "pod client on node n1 was restarted"},
 		"a client that has lost its mount": {func(c *cluster) { lost(c.fs, "n1") }, "mount on node n1 has changed"},
 		"a client whose pod says that its mount does not answer": {func(c *cluster) { c.pods[2].Status.Conditions[0].Status = corev1.ConditionFalse },
 			"mount on node n1 has changed"},
-		"a client that does not take part is nothing": {func(c *cluster) {
+		"a client without processes does not count": {func(c *cluster) {
 			c.pods[3] = daemon(ComponentClient, "n9", "uid-4", 5)
 			lost(c.fs, "n9")
 		}, ""},

@@ -136,7 +136,7 @@ func TestRecordRefuses(t *testing.T) {
 			},
 			reason: v1alpha1.ReasonPortConflict, says: "FileSystem storage/stranger uses the ports 9419 to 9450 on node oss1 too",
 		},
-		"another base port than the one that was given": {
+		"another base port than the recorded one": {
 			change: func(in *backend.Input) {
 				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000}
 				in.FileSystem.Spec.BeeGFS.BasePort = new(int32(9000))
@@ -188,7 +188,7 @@ func TestRecordRefuses(t *testing.T) {
 			reason: v1alpha1.ReasonInvalidSpec,
 			says:   "the storage target id 101 is that of storage-ssd.oss1/scratch-oss1-ssd-s0 and of storage-ssd.oss2/scratch-oss2-ssd-s0; with one id for two, files are lost",
 		},
-		"trap 4: an id that is taken over and was given to another server": {
+		"trap 4: an id that is taken over and was assigned to another server": {
 			change: func(in *backend.Input) {
 				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000}
 				usedUp(in, v1alpha1.NumberOfMetadataServer, 1)
@@ -229,7 +229,7 @@ func TestRecordRefuses(t *testing.T) {
 			},
 			reason: v1alpha1.ReasonInvalidSpec, says: "a metadata server has one target, whose id is the server's own, 7",
 		},
-		"another target when all ids were given": {
+		"another target when all ids are assigned": {
 			change: func(in *backend.Input) {
 				usedUp(in, v1alpha1.NumberOfStorageTarget, 65535)
 			},

@@ -23,7 +23,7 @@ func TestTheHighestOfAllThatIsKnownWins(t *testing.T) {
 			give(in, "gone", v1alpha1.NodeMember{
 				Name: "storage-ssd", Role: v1alpha1.RoleStorage, StoragePool: "ssd", ID: 30, Retired: true, Targets: []v1alpha1.MemberTarget{{Name: "a", ID: 40}}})
 		},
-		"BeeGFS remembers servers and targets that nobody recorded": func(in *backend.Input) {
+		"BeeGFS lists servers and targets without a record": func(in *backend.Input) {
 			in.State = &backend.State{
 				Servers: []backend.Server{{Role: v1alpha1.RoleMetadata, ID: 20}, {Role: v1alpha1.RoleStorage, ID: 30}, {Role: v1alpha1.RoleManagement, ID: 1}},
 				Targets: []backend.Target{{Role: v1alpha1.RoleMetadata, ID: 19}, {Role: v1alpha1.RoleStorage, ID: 40, ServerID: 29}},

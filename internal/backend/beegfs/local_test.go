@@ -26,8 +26,8 @@ func TestAnEmptyTargetIsPreparedOnlyWhereTheManagementServiceRemembersNothing(t 
 		// told is true when the daemon's configuration has its target, granted when it may prepare it.
 		told, granted bool
 	}{
-		"before the management service has answered, a server waits":                                      {nil, false, false},
-		"trap 5: a metadata disk whose server is remembered is never prepared anew, though it is offline": {&remembers, true, false},
+		"before the management service has answered, a server waits":                                     {nil, false, false},
+		"trap 5: a metadata disk whose server is listed is never prepared again, although it is offline": {&remembers, true, false},
 		"one that nobody remembers is": {&backend.State{}, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {

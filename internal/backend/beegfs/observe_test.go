@@ -133,7 +133,7 @@ func TestAServerIsConfirmedByItsAnswerOrByTheTimeAfterWhichBeeGFSMissesIt(t *tes
 				in.State.Targets[i].Contacted = true
 			}
 		}, false},
-		"nobody has mounted the filesystem": {func(in *backend.Input, p *backend.Pod) {
+		"no node has mounted the filesystem": {func(in *backend.Input, p *backend.Pod) {
 			p.Seen = noon.Add(-2 * time.Minute)
 			in.Pods = slices.DeleteFunc(in.Pods, func(p backend.Pod) bool { return p.Component == componentClient })
 		}, false},
@@ -338,7 +338,7 @@ func TestWhyAFilesystemIsNotReady(t *testing.T) {
 			},
 			reason: v1alpha1.ReasonTargetsMissing, says: "2 of 6 targets are not online: oss2:/var/lib/parallelfs/targets/storage.scratch/" + ssd2,
 		},
-		"trap 3: a target that the management service has forgotten is told as that": {
+		"trap 3: a target that the management service has forgotten is reported as forgotten": {
 			change: func(in *backend.Input) {
 				in.State.Targets = slices.DeleteFunc(in.State.Targets, func(b backend.Target) bool {
 					return b.Role == v1alpha1.RoleStorage && b.ID == idOf(*in, ssd2)
@@ -372,18 +372,18 @@ func TestWhyAFilesystemIsNotReady(t *testing.T) {
 			change: func(in *backend.Input) { toldOf(in, hdd0).ServerID = 4 },
 			reason: v1alpha1.ReasonUnknownMembers, says: "another disk has the same number",
 		},
-		"trap 4: what nobody was given a number for is told, and never removed": {
+		"trap 4: members without an assigned number are reported, and never removed": {
 			change: func(in *backend.Input) {
 				in.State.Servers = append(in.State.Servers, backend.Server{Role: v1alpha1.RoleStorage, ID: 77, IP: "10.0.0.7", Port: 8003, Online: false})
 				in.State.Targets = append(in.State.Targets, backend.Target{Role: v1alpha1.RoleStorage, ID: 701, ServerID: 77, PoolID: 1})
 			},
 			reason: v1alpha1.ReasonUnknownMembers, says: "storage server 77 at 10.0.0.7:8003, storage target 701 of server 77",
 		},
-		"trap 11: a server that publishes the address of a pod network is told": {
+		"trap 11: a server that publishes the address of a pod network is reported": {
 			change: func(in *backend.Input) { serverOf(*in, v1alpha1.RoleStorage, 1).IP = "10.244.3.7" },
 			reason: v1alpha1.ReasonUnknownMembers, says: "10.244.3.7",
 		},
-		"trap 7: a BeeGFS 8 without a license has no tiers, and says so": {
+		"trap 7: a BeeGFS 8 without a license has no tiers, which is reported": {
 			version: "8.3.1",
 			change: func(in *backend.Input) {
 				in.State.License = &backend.License{Message: "no license certificate loaded"}
@@ -391,14 +391,14 @@ func TestWhyAFilesystemIsNotReady(t *testing.T) {
 			},
 			reason: v1alpha1.ReasonLicenseMissing, says: "all files would go to the targets of all of them alike, SSD and HDD",
 		},
-		"a disk that waits for a person is told with what it waits for": {
+		"a disk that waits for a person is reported with the reason": {
 			change: func(in *backend.Input) {
 				unready(diskOf(in, hdd0), v1alpha1.ReasonAwaitingApproval, "approve plan 1234")
 				toldOf(in, hdd0).Online = false
 			},
 			reason: v1alpha1.ReasonTargetsNotReady, says: hdd0 + " on node oss1 in pool bulk (its disk: AwaitingApproval: approve plan 1234)",
 		},
-		"a pool that is not made is told with its job": {
+		"a pool that is not created is reported with its job": {
 			change: func(in *backend.Input) {
 				in.State.Pools = in.State.Pools[:1]
 				toldOf(in, hdd0).PoolID, toldOf(in, hdd1).PoolID = 1, 1
@@ -407,11 +407,11 @@ func TestWhyAFilesystemIsNotReady(t *testing.T) {
 			reason: v1alpha1.ReasonPoolsNotPlaced,
 			says:   "pool bulk (2) is not made, pool 1 has targets (5, 6) that belong in pool bulk (2); job scratch-configure-",
 		},
-		"a pool's directory that is not made is told": {
+		"a pool's directory that is not created is reported": {
 			change: func(in *backend.Input) { in.Jobs = in.Jobs[:1] },
 			reason: v1alpha1.ReasonPoolsNotPlaced, says: "the directory of a pool is not made or its stripes not set",
 		},
-		"a client without the kernel module says what to install": {
+		"a client without the kernel module names what to install": {
 			change: func(in *backend.Input) {
 				podOf(in, componentClient, "c1").Ready = false
 				in.Inventories["c1"] = v1alpha1.NodeInventoryStatus{Kernel: v1alpha1.KernelStatus{

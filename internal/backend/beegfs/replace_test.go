@@ -102,7 +102,7 @@ func TestNoDiskReplacesALostOneOfABuddyGroupWhen(t *testing.T) {
 				}
 			}
 		}, "is away (it is being stopped)"},
-		"nobody answers": {func(in *backend.Input) { in.State, in.StateError = nil, "connection refused" }, "the management service does not answer: connection refused"},
+		"there is no answer": {func(in *backend.Input) { in.State, in.StateError = nil, "connection refused" }, "the management service does not answer: connection refused"},
 		"its disk is mounted": {func(in *backend.Input) {
 			diskOf(in, ssd2).Status.Conditions = diskOf(in, ssd1).Status.Conditions
 		}, "the agent has the disk mounted and proven"},

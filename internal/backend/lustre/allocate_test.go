@@ -497,7 +497,7 @@ func TestAContradictionIsRefused(t *testing.T) {
 		"an MDT can't be taken away, so set it to 2, or more, again": func(in *backend.Input) {
 			in.FileSystem.Spec.Metadata.NodeCount = 1
 		},
-		"matches 4 nodes that can take part": func(in *backend.Input) { in.FileSystem.Spec.Metadata.NodeCount = 5 },
+		"matches 4 usable nodes": func(in *backend.Input) { in.FileSystem.Spec.Metadata.NodeCount = 5 },
 	} {
 		in := servers("n1", "n2")
 		give(t, &in)

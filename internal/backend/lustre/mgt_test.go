@@ -68,7 +68,7 @@ func TestAnMGTThatServesOrCanComeNowhereIsNotRecovered(t *testing.T) {
 			in.Nodes[3].Labels, in.Nodes[0].Labels = nil, map[string]string{"mgs": ""}
 		}, "the MGT can come to no other node than n3, whose NIDs stand on every disk, and spec.lustre.management.nodeSelector (mgs=) matches n0; give that label to node n3 alone"},
 		"no node has the label": {func(_ *testing.T, in *backend.Input) { in.Nodes[3].Labels = nil }, "matches no node"},
-		"it lies on the disk of MDT0000": {func(_ *testing.T, in *backend.Input) { in.FileSystem.Spec.Lustre.Management = nil },
+		"it is on the disk of MDT0000": {func(_ *testing.T, in *backend.Input) { in.FileSystem.Spec.Lustre.Management = nil },
 			"Lustre stores MDT0000 nowhere else. Where that disk is there, and only its logs are damaged, docs/backups.md says how a person puts them back"},
 	} {
 		t.Run(name, func(t *testing.T) {

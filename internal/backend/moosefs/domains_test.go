@@ -98,7 +98,7 @@ func TestAPoolAsksForDifferentRacksWhenItHasEnoughOfThem(t *testing.T) {
 		reason  string
 		says    string
 	}{
-		"nobody asks for it":                  {"4.57.5", nil, 2, "2A", "", "", ""},
+		"it is not requested":                 {"4.57.5", nil, 2, "2A", "", "", ""},
 		"one rack for each copy":              {"4.57.5", map[string]string{"n1": "r1", "n2": "r2"}, 2, "2A/[RACK]", "0", v1alpha1.ReasonAsAsked, "lie in 2 failure domains"},
 		"a node alone counts":                 {"4.57.5", map[string]string{"n1": "r1"}, 2, "2A/[RACK]", "0", v1alpha1.ReasonNodesUnlabeled, "1 nodes have no label " + rackLabel},
 		"fewer racks than copies":             {"4.57.5", map[string]string{"n1": "r1", "n2": "r1"}, 2, "2A", "0", v1alpha1.ReasonCopiesTogether, "pool ssd keeps 2 copies, and its nodes lie in 1 failure domains"},
@@ -160,7 +160,7 @@ func TestAsManyChunkserversAreRestartedTogetherAsLeaveACopyOfEverything(t *testi
 		"a class of somebody else with one copy allows one":                                {[]int32{3, 3}, backend.DataHealth{Known: true, Stable: 7, Fewest: 1}, 1},
 		"a pool with fewer copies counts before its files":                                 {[]int32{4, 2}, backend.DataHealth{Known: true, Stable: 7, Fewest: 4}, 1},
 		"without data, the pools count":                                                    {[]int32{4, 3}, backend.DataHealth{Known: true}, 2},
-		"unknown is not safe: nobody has counted":                                          {[]int32{3, 3}, backend.DataHealth{Stable: 7, Fewest: 3}, 0},
+		"unknown is not safe: the data is not counted":                                     {[]int32{3, 3}, backend.DataHealth{Stable: 7, Fewest: 3}, 0},
 		"unknown is not safe: copies are missing":                                          {[]int32{3, 3}, backend.DataHealth{Known: true, Undergoal: 1, Stable: 6, Fewest: 3}, 0},
 		"unknown is not safe: there are chunks, of so many copies that nobody understands": {[]int32{3, 3}, backend.DataHealth{Known: true, Stable: 7}, 0},
 	}

@@ -109,7 +109,7 @@ func TestTheMasterForgetsTheChunkserversOfADecommissionedNodeAndNoOthers(t *test
 	}{
 		"they are away":                           {want: forgets},
 		"its node is no longer in the cluster":    {change: func(in *backend.Input, _ *record) { in.Nodes = in.Nodes[:1] }, want: forgets},
-		"nobody has given the node up":            {change: func(_ *backend.Input, n *record) { n.GivenUp = nil }},
+		"the node is not decommissioned":          {change: func(_ *backend.Input, n *record) { n.GivenUp = nil }},
 		"nobody knew its address":                 {change: func(_ *backend.Input, n *record) { n.GivenUp.Address = "" }},
 		"another node has its address by now":     {change: func(in *backend.Input, _ *record) { in.Nodes[1].Name = "n9" }},
 		"the master does not answer":              {change: func(in *backend.Input, _ *record) { in.State = nil }},

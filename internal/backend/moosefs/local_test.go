@@ -431,7 +431,7 @@ func TestPinnedNamesDeviationsAndLeavesTheFileSystemReady(t *testing.T) {
 			v1alpha1.ReasonAgentMissing, "chunkserver-ssd.n2: no agent runs on node n2"},
 		"a daemon that the agent does not see": {func(in *backend.Input) { daemon(in, "n1", "master").Name = "storage/other/master" },
 			v1alpha1.ReasonStarting, "master.n1: the agent does not see it run"},
-		"CPUs that can't be told": {func(in *backend.Input) { delete(in.Pinnings, "n1") },
+		"CPUs that can't be determined": {func(in *backend.Input) { delete(in.Pinnings, "n1") },
 			v1alpha1.ReasonPinningConflict, "chunkserver-ssd.n1: which CPUs it is to have"},
 	}
 	for name, c := range cases {

@@ -102,13 +102,13 @@ func TestTheAbsenceOfANodeOfAMooseFS(t *testing.T) {
 		"a probe of an earlier operator does not say":              {node: "n2", most: 1, costs: mixed, change: changes{func(in *backend.Input) { in.State.ClassesInUse = nil }}},
 		"without any data nobody needs to say":                     {node: "n2", most: 1, change: changes{func(in *backend.Input) { in.State.ClassesInUse, in.State.Data = nil, backend.DataHealth{Known: true} }}},
 		"a node without data may go with all others of its kind":   {node: "n9", most: backend.Most},
-		"MooseFS was not told yet":                                 {node: "n2", most: 1, waits: "the chunkservers of the node are in maintenance mode", change: changes{record("n2", false)}},
-		"MooseFS was told":                                         {node: "n2", most: 1, change: changes{record("n2", false), told("10.0.0.2")}},
-		"MooseFS was not told yet that it is over":                 {node: "n2", most: 1, waits: "the chunkservers of the node are not in maintenance mode any more", change: changes{record("n2", true), told("10.0.0.2")}},
-		"MooseFS knows that it is over":                            {node: "n2", most: 1, change: changes{record("n2", true)}},
+		"MooseFS does not show it yet":                             {node: "n2", most: 1, waits: "the chunkservers of the node are in maintenance mode", change: changes{record("n2", false)}},
+		"MooseFS shows it":                                         {node: "n2", most: 1, change: changes{record("n2", false), told("10.0.0.2")}},
+		"MooseFS does not show the end yet":                        {node: "n2", most: 1, waits: "the chunkservers of the node are not in maintenance mode any more", change: changes{record("n2", true), told("10.0.0.2")}},
+		"MooseFS shows that it is over":                            {node: "n2", most: 1, change: changes{record("n2", true)}},
 		"the master lists no chunkserver while all are away":       {node: "n2", most: 1, waits: "a chunkserver is connected: mfscli lists none while all are away", change: changes{record("n2", true), func(in *backend.Input) { s := *in.State; s.Servers = nil; in.State = &s }}},
 		"what a person has switched on is no matter of the record": {node: "n2", most: 1, change: changes{told("10.0.0.2")}},
-		"nobody knows while the master is silent":                  {node: "n2", most: 1, costs: mixed, waits: "the master answers", change: changes{record("n2", false), func(in *backend.Input) { in.State = nil }}},
+		"the state is unknown while the master is silent":          {node: "n2", most: 1, costs: mixed, waits: "the master answers", change: changes{record("n2", false), func(in *backend.Input) { in.State = nil }}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -173,13 +173,13 @@ func TestALostDiskIsRemovableWhenItsDataHasItsCopiesElsewhere(t *testing.T) {
 		"all data has its copies":  {func(*backend.Input) {}, true},
 		"some has too few":         {func(in *backend.Input) { in.State.Data.Undergoal = 1 }, false},
 		"some has none":            {func(in *backend.Input) { in.State.Data.Missing = 1 }, false},
-		"nobody has counted":       {func(in *backend.Input) { in.State.Data.Known = false }, false},
+		"the data is not counted":  {func(in *backend.Input) { in.State.Data.Known = false }, false},
 		"it was lost a moment ago": {func(in *backend.Input) { in.State.Asked = noon.Add(settle) }, false},
 		"the clock of its node says that it was lost long ago, and the operator saw it a moment ago": {func(in *backend.Input) {
 			in.Since["lost"] = in.State.Asked.Add(-settle)
 		}, false},
 		"the operator has not seen that it was lost": {func(in *backend.Input) { in.Since = nil }, false},
-		"nobody asked to remove it":                  {func(in *backend.Input) { in.Targets[6].Spec.Remove = false }, false},
+		"its removal is not requested":               {func(in *backend.Input) { in.Targets[6].Spec.Remove = false }, false},
 		"its chunkserver hides its disks": {func(in *backend.Input) {
 			in.State.Targets = append(in.State.Targets, backend.Target{IP: "10.0.0.2", Port: 9435})
 		}, false},

@@ -50,15 +50,15 @@ func TestEachChangeEmitsOneEvent(t *testing.T) {
 		approved string
 		reasons  []string
 	}{
-		"a plan that waits for its approval is told": {
+		"a plan that waits for its approval is reported": {
 			is: status{Plan: &v1alpha1.TargetPlan{Hash: "sha256:1", Destroys: []string{"sda: xfs"}}}, reasons: []string{"PlanReady"},
 		},
-		"a plan that is refused is told as a refusal": {
+		"a plan that is refused is reported as a refusal": {
 			is: status{Plan: &v1alpha1.TargetPlan{Hash: "sha256:1", Refusals: []string{"mounted"}},
 				Conditions: []metav1.Condition{condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDeviceRefused)}},
 			reasons: []string{"DeviceRefused"},
 		},
-		"an approval is told when it is used": {
+		"an approval is reported when it is used": {
 			is: status{Provisioned: intent}, approved: "sha256:1", reasons: []string{"ApprovalUsed"},
 		},
 		"a blank disk that is formatted uses no approval": {is: status{Provisioned: intent}},
@@ -66,23 +66,23 @@ func TestEachChangeEmitsOneEvent(t *testing.T) {
 			was: status{Provisioned: intent}, is: status{Provisioned: finished}, reasons: []string{"Formatted"},
 		},
 		"a disk that was taken over was not formatted": {is: status{Provisioned: adopted}, reasons: []string{"Adopted"}},
-		"a mount is told": {
+		"a mount is reported": {
 			was: status{Provisioned: finished}, is: status{Provisioned: finished, MountPath: "/x"}, reasons: []string{"Mounted"},
 		},
-		"a wipe is told": {
+		"a wipe is reported": {
 			is: status{Conditions: []metav1.Condition{condition(v1alpha1.ConditionDestroyed, metav1.ConditionTrue, v1alpha1.ReasonWiped)}}, reasons: []string{"Wiped"},
 		},
-		"a wipe that failed is told": {
+		"a wipe that failed is reported": {
 			is: status{Conditions: []metav1.Condition{condition(v1alpha1.ConditionDestroyed, metav1.ConditionFalse, v1alpha1.ReasonWipeFailed)}}, reasons: []string{"WipeFailed"},
 		},
-		"a mount that fails is told": {
+		"a mount that fails is reported": {
 			is: status{Conditions: []metav1.Condition{condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonMountFailed)}}, reasons: []string{"MountFailed"},
 		},
 		"nothing new is not told": {
 			was: status{Provisioned: finished, MountPath: "/x", Conditions: []metav1.Condition{condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonMountFailed)}},
 			is:  status{Provisioned: finished, MountPath: "/x", Conditions: []metav1.Condition{condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonMountFailed)}},
 		},
-		"work under way is not told": {
+		"work in progress is not reported": {
 			is: status{Conditions: []metav1.Condition{condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonProvisioning)}},
 		},
 	}

@@ -94,7 +94,7 @@ func TestOnlyAVerifiedBackupOfAFormThatIsKnownIsReadAgain(t *testing.T) {
 		read int
 	}{
 		"old":                   {spec.BackupManifest{Format: 1, Verified: old}, 30, 1},
-		"nobody asks for it":    {spec.BackupManifest{Format: 1, Verified: old}, 0, 0},
+		"it is not requested":   {spec.BackupManifest{Format: 1, Verified: old}, 0, 0},
 		"new":                   {spec.BackupManifest{Format: 1, Verified: young}, 30, 0},
 		"read again":            {spec.BackupManifest{Format: 1, Verified: old, Checked: young}, 30, 0},
 		"refused":               {spec.BackupManifest{Format: 1, Verified: old, Refused: "damaged"}, 30, 0},

@@ -353,14 +353,14 @@ func TestOtherFilesBesideBackupsAreLeftAlone(t *testing.T) {
 
 func TestTheNodeFileIsValidated(t *testing.T) {
 	for name, change := range map[string]func(*spec.Backup){
-		"a name that is no time":          func(b *spec.Backup) { b.Name = "../../etc" },
-		"a directory outside":             func(b *spec.Backup) { b.Directory = "../elsewhere" },
-		"no directory":                    func(b *spec.Backup) { b.Directory = "." },
-		"a place that is not absolute":    func(b *spec.Backup) { b.Place = "backups" },
-		"nothing to keep":                 func(b *spec.Backup) { b.Keep = 0 },
-		"an age below zero":               func(b *spec.Backup) { b.MaxAgeDays = -1 },
-		"no time for the copy":            func(b *spec.Backup) { b.CopySeconds = 0 },
-		"a place that nobody has mounted": func(b *spec.Backup) { b.Place = "/proc/nowhere" },
+		"a name that is no time":       func(b *spec.Backup) { b.Name = "../../etc" },
+		"a directory outside":          func(b *spec.Backup) { b.Directory = "../elsewhere" },
+		"no directory":                 func(b *spec.Backup) { b.Directory = "." },
+		"a place that is not absolute": func(b *spec.Backup) { b.Place = "backups" },
+		"nothing to keep":              func(b *spec.Backup) { b.Keep = 0 },
+		"an age below zero":            func(b *spec.Backup) { b.MaxAgeDays = -1 },
+		"no time for the copy":         func(b *spec.Backup) { b.CopySeconds = 0 },
+		"a place without a mount":      func(b *spec.Backup) { b.Place = "/proc/nowhere" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)

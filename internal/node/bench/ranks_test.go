@@ -102,7 +102,7 @@ func TestAProcessReportsHowItEnded(t *testing.T) {
 			func(_ *client, b *spec.Benchmark) { b.Argv[2], b.TimeoutSeconds = "echo half a table; sleep 600", 1 }, 124,
 			"[rank 0] half a table\n[rank 0 ended with exit code 124]\n",
 		},
-		"when the directory lies elsewhere": {
+		"when the directory is elsewhere": {
 			func(at *client, b *spec.Benchmark) { b.Directory = at.path("home", "anna") }, 1, "[rank 0 ended with exit code 1]\n",
 		},
 		"when its own directory is a link": {

@@ -161,7 +161,7 @@ func TestNothingIsStartedWhen(t *testing.T) {
 			},
 			reason: "lie in each other",
 		},
-		"one directory lies in another": {
+		"one directory is in another": {
 			change: func(c *container, config *spec.Run) {
 				config.Directories = append(config.Directories, spec.Directory{Path: c.path("meta", "data"), Data: "data"})
 			},

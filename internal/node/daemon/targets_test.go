@@ -345,7 +345,7 @@ func TestASpecOfTargetsIsRefusedWhen(t *testing.T) {
 	}{
 		"it does not say where the list of targets is": {func(config *spec.Run) { config.NodeFile = "" }, "not where their list is"},
 		"the directory would be outside of the target": {func(config *spec.Run) { config.OnTargets.Directory = "../b" }, "can't be the name of the directory on a target"},
-		"one of its directories lies on one of its disks": {func(config *spec.Run) {
+		"one of its directories is on one of its disks": {func(config *spec.Run) {
 			config.Directories = []spec.Directory{{Path: filepath.Dir(filepath.Dir(config.Ledger)) + "/targets/a/chunkserver/data", Data: "data"}}
 		}, "lie in each other"},
 	} {

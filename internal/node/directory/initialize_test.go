@@ -110,12 +110,12 @@ func TestACommandThatDoesNotMakeTheFileWholeMakesNothing(t *testing.T) {
 		script string
 		reason string
 	}{
-		"because it was killed inside":     {`echo half > "$1"; echo journal > "$1-journal"; kill -9 $$`, "exit code 137"},
-		"because it failed, and says why":  {`echo "the disk is full" >&2; echo half > "$1"; exit 3`, "sh failed with exit code 3: the disk is full"},
-		"because it writes nothing":        {`true`, "was not written"},
-		"because it writes an empty file":  {`: > "$1"`, "is empty"},
-		"because it writes another's file": {`ln -s /etc/passwd "$1"`, "not a plain file"},
-		"because a part lies beside it":    {`echo half > "$1"; echo rest > "$1-wal"`, "db-wal was written too"},
+		"because it was killed inside":       {`echo half > "$1"; echo journal > "$1-journal"; kill -9 $$`, "exit code 137"},
+		"because it failed, with the reason": {`echo "the disk is full" >&2; echo half > "$1"; exit 3`, "sh failed with exit code 3: the disk is full"},
+		"because it writes nothing":          {`true`, "was not written"},
+		"because it writes an empty file":    {`: > "$1"`, "is empty"},
+		"because it writes another's file":   {`ln -s /etc/passwd "$1"`, "not a plain file"},
+		"because a part lies beside it":      {`echo half > "$1"; echo rest > "$1-wal"`, "db-wal was written too"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, n := NewWithT(t), newNode(t)

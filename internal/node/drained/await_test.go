@@ -218,7 +218,7 @@ func TestATargetIsNotCalledEmptyWhen(t *testing.T) {
 			mark(t, *config, spec.Marker{Owner: owner, State: spec.MarkerPreparing})
 		}, "was never initialized"},
 		"no directory is named": {func(_ *testing.T, config *spec.AwaitEmpty) { config.Directories = nil }, "names no directory"},
-		"a directory lies elsewhere": {func(t *testing.T, config *spec.AwaitEmpty) {
+		"a directory is elsewhere": {func(t *testing.T, config *spec.AwaitEmpty) {
 			t.Helper()
 			config.Directories = append(config.Directories, t.TempDir())
 		}, "is not one below"},

@@ -27,7 +27,7 @@ func TestANodeWithoutASharedMountOfItsStateIsReported(t *testing.T) {
 		"the root is shared":                                      {root + elsewhere, ""},
 		"the root is private":                                     {private + elsewhere, "/"},
 		"the root is its own parent":                              {itself, "/"},
-		"a private root lies over a shared one":                   {root + second, "/"},
+		"a private root is over a shared one":                     {root + second, "/"},
 		"/var is shared, and the root is not":                     {private + variable, ""},
 		"/var only receives mounts":                               {root + slave, "/var"},
 		"/var can't be bound":                                     {root + unbindable, "/var"},

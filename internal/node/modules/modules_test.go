@@ -110,7 +110,7 @@ func TestWhyAKernelCannotMount(t *testing.T) {
 		fsType string
 		says   string
 	}{
-		"a filesystem that it knows": {map[string]string{filesystems: "nodev\texamplefs\n\text4\n"}, "examplefs", ""},
+		"a filesystem that it supports": {map[string]string{filesystems: "nodev\texamplefs\n\text4\n"}, "examplefs", ""},
 		"one without a module": {
 			map[string]string{installed: ""}, "examplefs",
 			"this node's kernel has no filesystem examplefs: /lib/modules/" + release + " has no module examplefs: install examplefs-client-dkms and the headers of kernel " + release,

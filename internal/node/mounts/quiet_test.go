@@ -68,7 +68,7 @@ func TestNothingIsMovedWhile(t *testing.T) {
 			func(w *watched) { w.opened("6: 3\n") },
 			"nothing is done: clients have files open on storage server 3, and what they write to files that are moved would be lost: c2 (3); ",
 		},
-		"a client that nobody lists has files open": {func(w *watched) { w.opened("9: 1\n") }, "lost: client 9 (1); "},
+		"a client that is not listed has files open": {func(w *watched) { w.opened("9: 1\n") }, "lost: client 9 (1); "},
 		"a client has opened a file on another server": {
 			func(w *watched) { w.also("5: 1\n") },
 			"nothing is done: clients have files open on metadata server 1, and what they write to files that are moved would be lost: c1 (1); ",

@@ -116,8 +116,8 @@ func TestAFilesystemOfTheKernelStaysMountedWhenItsServerHasEvictedTheClient(t *t
 
 func TestAFilesystemOfTheKernelIsMountedAgainWhen(t *testing.T) {
 	for name, happens := range map[string]func(m *machine){
-		"somebody unmounts it": func(m *machine) { m.entries = nil },
-		"it is dead":           func(m *machine) { m.answer = syscall.ESTALE },
+		"it is unmounted": func(m *machine) { m.entries = nil },
+		"it is dead":      func(m *machine) { m.answer = syscall.ESTALE },
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, m := NewWithT(t), &machine{}
@@ -193,7 +193,7 @@ func TestTrap12AMountWithoutItsServers(t *testing.T) {
 		fails   string
 	}{
 		"trap 12: it is unmounted, which filesystem of the kernel does without trying again": {entries: []Entry{ours}, flags: []int{plain}},
-		"trap 12: when that hangs, what is open to the servers is given up": {
+		"trap 12: when that hangs, open connections to the servers are abandoned": {
 			entries: []Entry{ours}, hangs: []int{plain}, flags: []int{plain, force}, said: "given up (MNT_FORCE)",
 		},
 		"trap 12: when that hangs too, it is taken out of the tree": {
@@ -202,7 +202,7 @@ func TestTrap12AMountWithoutItsServers(t *testing.T) {
 		"trap 12: a second mount does not wait for the same servers again": {
 			entries: []Entry{ours, ours}, hangs: []int{plain, force}, flags: []int{plain, force, detach, force, detach},
 		},
-		"trap 12: when nothing helps, it is said, and the pod ends nevertheless": {
+		"trap 12: when nothing helps, it is reported, and the pod ends nevertheless": {
 			entries: []Entry{ours}, hangs: []int{plain, force, detach}, flags: []int{plain, force, detach}, left: []Entry{ours}, fails: "it stays mounted",
 		},
 		"trap 12: processes that use it get a moment, and keep it until they end": {

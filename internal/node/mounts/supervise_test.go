@@ -161,7 +161,7 @@ func TestAFilesystemIsMountedAgainWhen(t *testing.T) {
 			happens: func(m *machine) { m.answer = syscall.ENOTCONN; m.busy = true },
 			said:    "can't be unmounted cleanly, so it is detached",
 		},
-		"somebody unmounts it": {
+		"it is unmounted": {
 			happens: func(m *machine) { m.entries = nil },
 			said:    "somebody unmounted it",
 		},

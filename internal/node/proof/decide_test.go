@@ -50,7 +50,7 @@ func TestATargetIsNotProvenWhen(t *testing.T) {
 		"the kernel says another UUID": {func(_ *spec.Target, f *proof.Facts) { f.UUID = otherUUID }, "its UUID is " + otherUUID + ", recorded is " + uuid, "umount"},
 		"another disk is recorded":     {func(t *spec.Target, _ *proof.Facts) { t.UUID = otherUUID }, "its UUID is " + uuid + ", recorded is " + otherUUID, "umount"},
 		"the marker can't be trusted":  {func(_ *spec.Target, f *proof.Facts) { f.Marker, f.MarkerFault = nil, "it belongs to the user 7" }, "it belongs to the user 7", ""},
-		"the marker says nothing":      {func(_ *spec.Target, f *proof.Facts) { f.Marker = &spec.TargetMarker{} }, "does not say whose it is", "restore"},
+		"the marker is empty":          {func(_ *spec.Target, f *proof.Facts) { f.Marker = &spec.TargetMarker{} }, "does not say whose it is", "restore"},
 		"the marker is another FileSystem's": {func(_ *spec.Target, f *proof.Facts) { f.Marker.Owner.Name = "home" },
 			"belongs to the FileSystem storage/home, not to storage/scratch", "bring the right disk back"},
 		"the marker is another namespace's": {func(_ *spec.Target, f *proof.Facts) { f.Marker.Owner.Namespace = "lab" }, "belongs to the FileSystem lab/scratch", "bring the right disk back"},

@@ -25,7 +25,7 @@ func holder(l *provisiontest.Lab, path string) (proveUnmounted func()) {
 	out, err := c.StdoutPipe()
 	l.Expect(err).NotTo(HaveOccurred())
 	l.Expect(c.Start()).To(Succeed())
-	// What cat gives back says that it runs, by its own name.
+	// The output of cat shows that it runs under its own name.
 	_, err = in.Write([]byte("holds"))
 	l.Expect(err).NotTo(HaveOccurred())
 	_, err = out.Read(make([]byte, len("holds")))

@@ -40,7 +40,7 @@ func TestADeviceIsLookedAtAgainOnlyWhileSomethingThatPassesIsInTheWay(t *testing
 		looks int
 	}{
 		"it is free":                  {guardedDisk(), nil, 1},
-		"somebody has opened it":      {busy, nil, looks},
+		"a program has opened it":     {busy, nil, looks},
 		"it is mounted":               {guardedDisk(func(f *plan.Facts) { f.Busy, f.Mounts = "opened", []string{"/mnt"} }), nil, 1},
 		"something is made from it":   {guardedDisk(func(f *plan.Facts) { f.Busy, f.Holders = "opened", []string{"dm-0"} }), nil, 1},
 		"not all of it could be read": {guardedDisk(func(f *plan.Facts) { f.Incomplete = "EIO" }), nil, looks},

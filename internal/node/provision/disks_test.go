@@ -65,8 +65,8 @@ func moment(step string, done bool) string {
 	return "before " + step
 }
 
-// TestAnAgentKilledAtAnyMomentEndsTheSame kills the agent at moments of provisioning, and starts a new one that knows nothing but the
-// recorded status and the disk.
+// TestAnAgentKilledAtAnyMomentEndsTheSame kills the agent at moments of provisioning, and starts a new one that has only the recorded
+// status and the disk.
 func TestAnAgentKilledAtAnyMomentEndsTheSame(t *testing.T) {
 	kinds := map[string]func(l *provisiontest.Lab) (*v1alpha1.StorageTarget, *provisiontest.Disk){
 		"a blank disk becomes an ext4": func(l *provisiontest.Lab) (*v1alpha1.StorageTarget, *provisiontest.Disk) {
@@ -117,7 +117,7 @@ func TestAnAgentKilledAtAnyMomentEndsTheSame(t *testing.T) {
 					before := l.Made
 					l.Expect(l.Pass(target)).To(Succeed())
 					if at == "after Wipe" || at == "before Zero" {
-						// What wipefs has left has no signature any more: nothing proves that it is what was given up.
+						// After wipefs, the disk has no signature: nothing proves that it is the disk whose data may be destroyed.
 						l.Expect(provisiontest.Ready(target).Reason).To(Equal(v1alpha1.ReasonApprovalRefused), provisiontest.Ready(target).Message)
 						l.Expect(l.Made).To(Equal(before))
 						target.Spec.ApprovedPlan = target.Status.Plan.Hash
@@ -135,8 +135,8 @@ func TestAnAgentKilledAtAnyMomentEndsTheSame(t *testing.T) {
 	}
 }
 
-// TestADiskThatWasWrittenMeanwhileIsNotFormatted has a mkfs that fails, somebody who uses the disk meanwhile, and options that are
-// corrected; and a record of before the end, as after etcd was restored, of a disk whose marker can't be read any more.
+// TestADiskThatWasWrittenMeanwhileIsNotFormatted simulates a mkfs that fails, a program that uses the disk meanwhile, and corrected
+// options. It also simulates an old record, as after a restore of etcd, of a disk whose marker can no longer be read.
 func TestADiskThatWasWrittenMeanwhileIsNotFormatted(t *testing.T) {
 	t.Run("raw data on a disk whose mkfs has failed", func(t *testing.T) {
 		l := provisiontest.New(t)

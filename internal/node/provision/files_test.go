@@ -29,7 +29,7 @@ func TestATargetIsEmptyWhenTwoLooksInARowFoundNoFile(t *testing.T) {
 		"so does a look that failed":                {counted(first, 3, 0, errors.New("EIO"), noon.Add(time.Second)), 3, 0, nil, later, false},
 		"so does a change of the spec":              {first, 4, 0, nil, later, false},
 		"so does a clock that was set back":         {counted(nil, 3, 0, nil, later), 3, 0, nil, noon, false},
-		"a look that failed says nothing":           {first, 3, 0, errors.New("EIO"), later, false},
+		"a failed scan proves nothing":              {first, 3, 0, errors.New("EIO"), later, false},
 		"a file that is left is no proof of others": {first, 3, 2, nil, later, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/internal/plan"
 )
 
-// frozenMarker is the marker in testdata/v1. What was written once is read for ever: a change adds to it, in a new version.
+// frozenMarker is the marker in testdata/v1. A marker is readable forever: a change adds fields, in a new version.
 func frozenMarker() spec.TargetMarker {
 	return spec.TargetMarker{
 		Version: 1,

@@ -245,7 +245,7 @@ func TestADiskIsReleasedOnlyWhileItBelongsToTheTargetAndIsNotInUse(t *testing.T)
 		"it has partitions":               {func(f *plan.Facts) { f.Partitions = []string{"sda1"} }, "does not hold the one filesystem"},
 		"its format shows no mount":       {func(f *plan.Facts) { f.Signatures[0].Type = "xfs" }, "does not show who has it mounted"},
 		"it is another disk":              {func(f *plan.Facts) { f.WWN = "0x6" }, "wrong WWN"},
-		"somebody has mounted it":         {func(f *plan.Facts) { f.Mounts = []string{"/mnt"} }, "is mounted at /mnt"},
+		"it is mounted":                   {func(f *plan.Facts) { f.Mounts = []string{"/mnt"} }, "is mounted at /mnt"},
 		"something is made from it":       {func(f *plan.Facts) { f.Holders = []string{"dm-0"} }, "dm-0 is made from it"},
 		"not all of it could be read":     {func(f *plan.Facts) { f.Incomplete = "EIO" }, "could not be looked at completely"},
 		"its paths lead to several disks": {func(f *plan.Facts) { f.TwoDisks = "these are two disks" }, "two disks"},

@@ -21,7 +21,7 @@ import (
 	"parallelfs.dev/operator/test/places"
 )
 
-// wrongApproval is the hash of a plan that nobody has made.
+// wrongApproval is the hash of a plan that does not exist.
 var wrongApproval = "sha256:" + strings.Repeat("0123456789abcdef", 4)
 
 // hostile is a disk that must stay as it is.
@@ -286,7 +286,7 @@ func TestRandomDisksStayAsTheyAre(t *testing.T) {
 	t.Logf("%d random disks: %v", len(disks), refused)
 }
 
-// TestTheFuzzerWritesWhatLibblkidRecognizes proves the fuzzer itself: a magic that nobody knows would be no signature.
+// TestTheFuzzerWritesWhatLibblkidRecognizes tests the fuzzer itself: a magic number that libblkid does not recognize would be no signature.
 func TestTheFuzzerWritesWhatLibblkidRecognizes(t *testing.T) {
 	for _, s := range signatures {
 		t.Run(s.name, func(t *testing.T) {

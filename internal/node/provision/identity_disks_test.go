@@ -43,7 +43,7 @@ func TestADiskThatCameBackUnderAnotherNameAndLargerIsMountedWhenAPersonAcceptsIt
 	l.Expect(kept).To(gomega.BeARegularFile())
 	l.Expect(l.Made).To(gomega.Equal(1), "it was formatted once")
 
-	// A copy of it beside it: nobody can tell which is meant.
+	// With a copy of the disk beside it, the two can't be distinguished.
 	l.Unmount(target)
 	copied := l.Disk("copy", 96*provisiontest.Mebi)
 	content, err := os.ReadFile(d.File)

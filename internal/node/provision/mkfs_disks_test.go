@@ -65,7 +65,7 @@ func TestAfterAFailedMkfsNoForeignDataIsCleared(t *testing.T) {
 	}
 }
 
-// TestTheMarkerOfADiskThatHasAHolderIsNotRead has a target that nobody has mounted, and somebody who has put a device over its disk.
+// TestTheMarkerOfADiskThatHasAHolderIsNotRead has an unmounted target, and another device on top of its disk.
 func TestTheMarkerOfADiskThatHasAHolderIsNotRead(t *testing.T) {
 	l := provisiontest.New(t)
 	d := l.Disk("data", 64*provisiontest.Mebi)

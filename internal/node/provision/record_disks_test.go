@@ -18,7 +18,7 @@ import (
 
 const lostCluster, newCluster = "11-lost", "22-new"
 
-// rebuilt is the target as another cluster has it that knows nothing but the disk.
+// rebuilt returns the target of another cluster that has only the disk.
 func rebuilt(l *provisiontest.Lab, d *provisiontest.Disk, takeOver string) *v1alpha1.StorageTarget {
 	return l.Target(d, func(t *v1alpha1.StorageTarget) {
 		t.Spec.Cluster, t.Spec.TakeOver, t.Spec.FileSystem.UID = newCluster, takeOver, "99999999-2222-3333-4444-555555555555"

@@ -140,7 +140,7 @@ func inNamespace(l *provisiontest.Lab, d *provisiontest.Disk) {
 	l.Expect(string(line)).To(Equal("mounted\n"))
 }
 
-// holdOpen has a process that keeps a file open, until it is told to end.
+// holdOpen starts a process that keeps a file open until end is called.
 func holdOpen(l *provisiontest.Lab, file *os.File) (end func()) {
 	holder := exec.Command("sleep", "600")
 	holder.ExtraFiles = []*os.File{file}

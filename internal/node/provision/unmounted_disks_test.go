@@ -153,7 +153,7 @@ func TestATargetIsNotReleasedWhile(t *testing.T) {
 			p.Expect(err).NotTo(HaveOccurred())
 			number := binary.LittleEndian
 			block := int64(number.Uint64(disk[1024+360:])) << (10 + number.Uint32(disk[1024+24:]))
-			p.disk.WriteAt(block+4, number.AppendUint32(nil, 0xff4d4d50)) // that nobody has it
+			p.disk.WriteAt(block+4, number.AppendUint32(nil, 0xff4d4d50)) // no node has it mounted
 		}, "its journal needs recovery"},
 		"its disk holds another filesystem": {func(p *pair) {
 			p.Must("tune2fs", "-U", "0a1b2c3d-0000-4000-8000-0000000000aa", p.disk.Loop)

@@ -183,7 +183,7 @@ func TestAStoreIsNotWrittenOnADiskWhen(t *testing.T) {
 		change func(o *recovery.Options, c *crate)
 		says   string
 	}{
-		"somebody uses it": {func(_ *recovery.Options, c *crate) { c.taken = "mounted at /mnt" }, "the disk of crate-n1 can't be used: sdb is in use (mounted at /mnt)"},
+		"it is in use": {func(_ *recovery.Options, c *crate) { c.taken = "mounted at /mnt" }, "the disk of crate-n1 can't be used: sdb is in use (mounted at /mnt)"},
 		"something is on it": {func(_ *recovery.Options, c *crate) { c.disk["name"] = "another" },
 			"the disk of crate-n1 has a store already (name)"},
 		"an attempt was on another disk": {func(o *recovery.Options, c *crate) {

@@ -203,7 +203,7 @@ func TestAStoreIsNotPutBackWhen(t *testing.T) {
 			change: func(m *spec.BackupManifest) { m.SoftwareVersion = "2.0" }, says: "which the version 1.2 of now may not be able to read",
 		},
 		"it has no store": {change: func(m *spec.BackupManifest) { m.Files = nil }, says: "has no store.tar"},
-		"a file lies elsewhere": {
+		"a file is elsewhere": {
 			files: map[string][]byte{"name": []byte("hive"), "../../name": nil}, says: `"../../name", which is no path in its directory`,
 		},
 		"there is something": {before: func(t *testing.T, o *recovery.Options) {

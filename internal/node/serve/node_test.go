@@ -78,7 +78,7 @@ func TestADiskIsNotProvenWhen(t *testing.T) {
 	}{
 		"it is not there":        {func(_ *serve.Host, f *plan.Facts, _ *serve.Target) { *f = plan.Facts{} }, "is not there"},
 		"it is mounted":          {func(_ *serve.Host, f *plan.Facts, _ *serve.Target) { f.Mounts = []string{"/mnt"} }, "vdc is in use (/mnt"},
-		"somebody has it open":   {func(_ *serve.Host, f *plan.Facts, _ *serve.Target) { f.Busy = "mke2fs" }, "vdc is in use (mke2fs"},
+		"a program has it open":  {func(_ *serve.Host, f *plan.Facts, _ *serve.Target) { f.Busy = "mke2fs" }, "vdc is in use (mke2fs"},
 		"it is two disks":        {func(_ *serve.Host, f *plan.Facts, _ *serve.Target) { f.TwoDisks = "these are two disks" }, "two disks"},
 		"not all is known of it": {func(_ *serve.Host, f *plan.Facts, _ *serve.Target) { f.Incomplete = "blkid hung" }, "blkid hung"},
 		"it is blank":            {func(_ *serve.Host, f *plan.Facts, _ *serve.Target) { f.Signatures = nil }, "something else"},

@@ -86,9 +86,9 @@ func TestTheNodeFileFromBeforeTheLockIsNotUsed(t *testing.T) {
 		missing string
 		says    string
 	}{
-		"it was given to the other node": {says: "it is not this server's any more: another node may have it"},
-		"it waits for something":         {now: serve.ServerConfig{Targets: []serve.Target{{Name: "ost0", Waits: "its disk is not proven yet"}}}, says: "not proven yet"},
-		"nobody knows any more":          {missing: "the file of this node can't be read", says: "the file of this node can't be read"},
+		"it was handed over to the other node": {says: "it is not this server's any more: another node may have it"},
+		"it waits for something":               {now: serve.ServerConfig{Targets: []serve.Target{{Name: "ost0", Waits: "its disk is not proven yet"}}}, says: "not proven yet"},
+		"it is no longer known":                {missing: "the file of this node can't be read", says: "the file of this node can't be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, n, of := NewWithT(t), newNode(), ostOfPair(t)

@@ -33,7 +33,7 @@ func TestAFileSystemThatIsMountedOrToBeWipedIsDeletedByWhoConfirmsIt(t *testing.
 		"one that is mounted, with the confirmation of another one": {clients: "3/3", says: mounted, change: func(fs *v1alpha1.FileSystem) {
 			fs.Annotations = map[string]string{v1alpha1.AnnotationConfirmDelete: "other"}
 		}},
-		"one whose disks are to be wiped, and nobody has confirmed it": {says: unconfirmed, change: func(fs *v1alpha1.FileSystem) {
+		"one whose disks are to be wiped without a confirmation": {says: unconfirmed, change: func(fs *v1alpha1.FileSystem) {
 			fs.Spec.DeletionPolicy = v1alpha1.DeletionDestroy
 		}},
 		"one whose disks are to be wiped, with a copied confirmation": {says: unconfirmed, change: func(fs *v1alpha1.FileSystem) {

@@ -147,7 +147,7 @@ var states = map[string]struct {
 		s.Spec.Remove = true
 		meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionSafeToRemove, Status: "False", Reason: v1alpha1.ReasonMovingData})
 	}), false},
-	"nobody knows whether its data was moved": {holding(func(s *v1alpha1.StorageTarget) {
+	"it is unknown whether its data was moved": {holding(func(s *v1alpha1.StorageTarget) {
 		meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionSafeToRemove, Status: "Unknown", Reason: v1alpha1.ReasonMovingData})
 	}), false},
 	"another condition of it is true": {holding(func(s *v1alpha1.StorageTarget) {
@@ -164,10 +164,10 @@ var states = map[string]struct {
 		s.Spec.Remove = true
 		meta.SetStatusCondition(&s.Status.Conditions, moved(0))
 	}), false},
-	"its node was given up": {holding(func(s *v1alpha1.StorageTarget) {
+	"its node was decommissioned": {holding(func(s *v1alpha1.StorageTarget) {
 		s.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "n1"}
 	}), true},
-	"another node was given up": {holding(func(s *v1alpha1.StorageTarget) {
+	"another node was decommissioned": {holding(func(s *v1alpha1.StorageTarget) {
 		s.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "n2"}
 	}), false},
 	"it was deleted already, and waits for its finalizer": {holding(func(s *v1alpha1.StorageTarget) {

@@ -35,7 +35,7 @@ func TestFindingsOfFsckAreCounted(t *testing.T) {
 				"* Checking: Dangling directory entry ...\n>>> Found 1 errors" + log + "\n* Checking: Malformed chunk ...\n>>> None found\n\nFound 13 errors" + log,
 			[]spec.CheckFinding{{What: "Chunk without an inode pointing to it (orphaned chunk)", Count: 12}, {What: "Dangling directory entry", Count: 1}}, fsckCanRepair,
 		},
-		"a kind that nobody knows": {fsckBegins + "* Odd things\nFound 5 errors" + log, []spec.CheckFinding{{What: fsckUnnamed, Count: 5}}, fsckCanRepair},
+		"an unknown kind": {fsckBegins + "* Odd things\nFound 5 errors" + log, []spec.CheckFinding{{What: fsckUnnamed, Count: 5}}, fsckCanRepair},
 		"what it can't repair and does not name": {
 			fsckBegins + "Found errors beegfs-fsck cannot fix.\n", []spec.CheckFinding{{What: fsckUnnamed, Count: 1}}, fsckNeedsHelp,
 		},

@@ -207,7 +207,7 @@ func TestADiskIsRemovableWhenMooseFSCallsItReadyAndNoDataHasTooFewCopies(t *test
 		"ready":                            {[]map[string][2]string{ready}, true},
 		"ready, but data lacks copies":     {[]map[string][2]string{ready, undergoal}, false},
 		"not ready, and data lacks copies": {[]map[string][2]string{undergoal}, false},
-		"ready, but nobody counted the data": {[]map[string][2]string{ready, {
+		"ready, but the data is not counted": {[]map[string][2]string{ready, {
 			"3.0.117": {"chunkclass", "chunk class"}, "4.57.5": {`"progress_status": 0`, `"progress_status": 1`},
 			"4.59.2": {`"progress_status": 0`, `"progress_status": 1`}}}, false},
 	}

@@ -129,7 +129,7 @@ func TestADiskIsReadBeforeAnythingNewIsAssigned(t *testing.T) {
 			t.Status, in.Inventories = v1alpha1.StorageTargetStatus{Plan: &v1alpha1.TargetPlan{Hash: "sha256:1"}}, inventory(busy)
 			t.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonAwaitingApproval}}
 		}},
-		"a blank one says nothing": {change: func(in *backend.Input, t *v1alpha1.StorageTarget) {
+		"a blank one has no assignments": {change: func(in *backend.Input, t *v1alpha1.StorageTarget) {
 			t.Status, in.Inventories = v1alpha1.StorageTargetStatus{}, inventory(blank)
 		}},
 		"one that is not there holds up no filesystem of this cluster": {change: func(_ *backend.Input, t *v1alpha1.StorageTarget) {

@@ -160,7 +160,7 @@ func TestAProvenCopyNamesHowManyChangesItLackedWhenItWasRead(t *testing.T) {
 		"it lacked none": {500, 500, new(int64(0)), "n1 (read back at 2026-11-23T12:00:00Z, 0 changes behind)"},
 		"it was written on after the decision to read it": {490, 490, new(int64(0)), "n1 (read back at 2026-11-23T12:00:00Z, 0 changes behind)"},
 		"the metadata changed after the decision":         {512, 9000, new(int64(12)), "n1 (read back at 2026-11-23T12:00:00Z, 12 changes behind)"},
-		"nobody reported the version":                     {0, 9000, nil, "n1 (read back at 2026-11-23T12:00:00Z)"},
+		"the version is not reported":                     {0, 9000, nil, "n1 (read back at 2026-11-23T12:00:00Z)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLogbook(t, "n1")

@@ -419,7 +419,7 @@ func TestTheDiskOfLostMetadataIsNotCountedWhileAnotherDiskOfItsNodeTakesItsPlace
 		"it is not lost":           {is: v1alpha1.ReasonRecoveryRefused},
 		"nothing was said of it":   {},
 		"nobody has asked":         {is: v1alpha1.ReasonRecoveryLooking, change: func(fs *v1alpha1.FileSystem) { fs.Annotations = nil }},
-		"it lies in a directory":   {is: v1alpha1.ReasonRecoveryLooking, change: func(fs *v1alpha1.FileSystem) { fs.Status.Metadata.Target = "" }},
+		"it is in a directory":     {is: v1alpha1.ReasonRecoveryLooking, change: func(fs *v1alpha1.FileSystem) { fs.Status.Metadata.Target = "" }},
 		"it comes to another node": {is: v1alpha1.ReasonRecoveryLooking, change: func(fs *v1alpha1.FileSystem) { fs.Status.Metadata.Node = "n1" }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -125,7 +125,7 @@ func TestNothingIsMountedWhen(t *testing.T) {
 		says   string
 	}{
 		"an option is not one of a client": {func(c string) string { return c + "storeStorageDirectory = /data\n" }, "the config argument 'storeStorageDirectory' is invalid"},
-		"nobody answers": {func(string) string {
+		"there is no answer": {func(string) string {
 			return "sysMgmtdHost = 127.0.0.1\nconnMgmtdPortTCP = 1\nconnDisableAuthentication = true\n"
 		}, "no management service"},
 		"the management has a name": {func(string) string { return "sysMgmtdHost = oss1\nconnDisableAuthentication = true\n" }, "takes a number only"},
