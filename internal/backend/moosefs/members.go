@@ -179,14 +179,14 @@ func (b *builder) masterSet() (client.Object, error) {
 		{Name: "clients", ContainerPort: p.clients(), Protocol: corev1.ProtocolTCP},
 	}
 	backend.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)
-	if backend.OnDevices(fs.Spec.Metadata.Targets) {
+	if backend.OnDevices(fs.Spec.MetadataServers.Targets) {
 		b.mountedTargets(pod, &daemon)
 	} else {
 		backend.HostDirectory(pod, &daemon, "metadata", fs.Status.Metadata.Directory, nil)
 	}
 	backend.MountNodeFile(fs, pod, &daemon)
 	pod.Spec.Containers = []corev1.Container{daemon, b.probeContainer(pod)}
-	told, err := backend.Pin(pod, "spec.metadata", fs.Spec.Metadata.CPUPinning, run, probe)
+	told, err := backend.Pin(pod, "spec.metadataServers", fs.Spec.MetadataServers.CPUPinning, run, probe)
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +295,7 @@ func (b *builder) clientSet() (client.Object, error) {
 
 // masterHasItsDisk reports whether the metadata is in a directory, or on a disk that was made a target.
 func (b *builder) masterHasItsDisk() bool {
-	return !backend.OnDevices(b.in.FileSystem.Spec.Metadata.Targets) || slices.ContainsFunc(recordedTarget(b.in), backend.Finished)
+	return !backend.OnDevices(b.in.FileSystem.Spec.MetadataServers.Targets) || slices.ContainsFunc(recordedTarget(b.in), backend.Finished)
 }
 
 // daemonGroup is the gid of the daemons' user in all images.
