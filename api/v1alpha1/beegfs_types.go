@@ -14,7 +14,7 @@ type BeeGFSSpec struct {
 	// +required
 	Management BeeGFSManagement `json:"management,omitzero"`
 
-	// metadata holds settings of the metadata servers that only BeeGFS has. spec.metadata describes the servers themselves.
+	// metadata holds settings of the metadata servers that only BeeGFS has. spec.metadataServers describes the servers themselves.
 	// +optional
 	Metadata BeeGFSMetadata `json:"metadata,omitzero"`
 

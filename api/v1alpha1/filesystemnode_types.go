@@ -260,7 +260,7 @@ type MemberPinning struct {
 	// +kubebuilder:validation:Enum=Bind;Preferred
 	MemoryPolicy string `json:"memoryPolicy,omitempty"`
 
-	// why names the field that asks for it, such as "spec.metadata.cpuPinning: NUMA node 1".
+	// why names the field that asks for it, such as "spec.metadataServers.cpuPinning: NUMA node 1".
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Why string `json:"why,omitempty"`

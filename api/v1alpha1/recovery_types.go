@@ -14,7 +14,7 @@ type RecoveryStatus struct {
 	// +optional
 	Looked *metav1.Time `json:"looked,omitempty"`
 
-	// node is where the metadata is to lie from now on: the one that spec.metadata.nodeSelector matches.
+	// node is where the metadata is to lie from now on: the one that spec.metadataServers.nodeSelector matches.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

@@ -1670,7 +1670,7 @@ func (in *FileSystemSpec) DeepCopyInto(out *FileSystemSpec) {
 		*out = new(NetworkSpec)
 		(*in).DeepCopyInto(*out)
 	}
-	in.Metadata.DeepCopyInto(&out.Metadata)
+	in.MetadataServers.DeepCopyInto(&out.MetadataServers)
 	if in.StoragePools != nil {
 		in, out := &in.StoragePools, &out.StoragePools
 		*out = make([]StoragePoolSpec, len(*in))

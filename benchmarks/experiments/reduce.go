@@ -66,12 +66,12 @@ func reduceFileSystem(spec *v1alpha1.FileSystemSpec, disks []v1alpha1.Glob) {
 	if spec.BeeGFS != nil {
 		spec.BeeGFS.RDMA = v1alpha1.RDMADisabled
 	}
-	if pinning := spec.Metadata.CPUPinning; pinning != nil {
+	if pinning := spec.MetadataServers.CPUPinning; pinning != nil {
 		for i := range pinning.NUMANodes {
 			pinning.NUMANodes[i] = 0
 		}
 	}
-	targets := []*v1alpha1.TargetsSpec{&spec.Metadata.Targets}
+	targets := []*v1alpha1.TargetsSpec{&spec.MetadataServers.Targets}
 	if m := spec.Management(); m != nil {
 		targets = append(targets, m.Targets)
 	}
@@ -119,7 +119,7 @@ func reducePatch(patch *map[string]any, disks []v1alpha1.Glob) {
 			selection["countPerNode"] = min(int(count), most)
 		}
 	}
-	reduce((*patch)["metadata"], math.MaxInt)
+	reduce((*patch)["metadataServers"], math.MaxInt)
 	pools, _ := (*patch)["storagePools"].([]any)
 	for _, pool := range pools {
 		reduce(pool, reducedDisks)

@@ -95,7 +95,7 @@ func TestThePlanOfAChangeNamesTheServersThatRestart(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "dirs", Namespace: "storage", UID: "u1"},
 		Spec: v1alpha1.FileSystemSpec{
 			Type: v1alpha1.MooseFS, Version: "4.57.5", Nodes: &v1alpha1.NodesSpec{Names: []string{"n1", "n2", "n3"}},
-			Metadata: v1alpha1.MetadataSpec{Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/m"}}},
+			MetadataServers: v1alpha1.MetadataSpec{Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/m"}}},
 			StoragePools: []v1alpha1.StoragePoolSpec{{
 				Name: "data", Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/a"}},
 			}},
@@ -113,7 +113,7 @@ spec:
   type: MooseFS
   version: 4.57.5
   nodes: {names: [n1, n2, n3]}
-  metadata: {targets: {directories: [/data/m]}}
+  metadataServers: {targets: {directories: [/data/m]}}
   storagePools:
   - {name: data, targets: {directories: [%s]}}
 `
@@ -136,7 +136,7 @@ metadata: {name: tank}
 spec:
   type: MooseFS
   ` + nodes + `
-  metadata: {targets: {select: {mediaType: SSD, maxSize: 500G}}}
+  metadataServers: {targets: {select: {mediaType: SSD, maxSize: 500G}}}
   storagePools:
   - name: ssd
     targets: {select: {mediaType: SSD, minSize: 1T}}

@@ -101,8 +101,8 @@ func commentsCountWhatIsThere(t *testing.T, text string, object runtime.Object) 
 		countsOfRun(t, comments, &o.Spec)
 	case *v1alpha1.FileSystem:
 		counts(t, comments, `copies is (\w+)`, int(cmp.Or(o.Spec.StoragePools[0].Copies, o.Spec.Type.DefaultCopies())))
-		counts(t, comments, `with (\w+) metadata servers each`, int(o.Spec.Metadata.InstancesPerNode))
-		counts(t, comments, `(\w+) MDTs on each metadata node`, int(o.Spec.Metadata.InstancesPerNode))
+		counts(t, comments, `with (\w+) metadata servers each`, int(o.Spec.MetadataServers.InstancesPerNode))
+		counts(t, comments, `(\w+) MDTs on each metadata node`, int(o.Spec.MetadataServers.InstancesPerNode))
 		counts(t, comments, `(\w+) storage pools`, len(o.Spec.StoragePools))
 		counts(t, comments, `(\w+) pools on disks`, len(o.Spec.StoragePools))
 	}

@@ -528,7 +528,7 @@ func (s *setting) makeFileSystem() {
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: fileSystemName},
 		Spec: v1alpha1.FileSystemSpec{
 			Type: v1alpha1.MooseFS, Version: "4.57.5", MooseFS: &v1alpha1.MooseFSSpec{},
-			Metadata: v1alpha1.MetadataSpec{NodeSelector: anywhere, Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/meta"}}},
+			MetadataServers: v1alpha1.MetadataSpec{NodeSelector: anywhere, Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/meta"}}},
 			StoragePools: []v1alpha1.StoragePoolSpec{{
 				Name: "ssd", NodeSelector: anywhere, Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/ssd"}},
 			}},

@@ -73,7 +73,7 @@ type place struct {
 }
 
 func placesOf(spec *v1alpha1.FileSystemSpec) []place {
-	out := []place{{"metadata", fmt.Sprint(spec.Metadata.NodeSelector), spec.Metadata.Targets}}
+	out := []place{{"metadataServers", fmt.Sprint(spec.MetadataServers.NodeSelector), spec.MetadataServers.Targets}}
 	if m := spec.Management(); m != nil {
 		out = append(out, place{"management", fmt.Sprint(m.NodeSelector), *m.Targets})
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 func TestASuiteThatCanNotBeMeantIsRefused(t *testing.T) {
-	const devices = `{"metadata":{"targets":{"select":null,"devices":[{"node":"n1","id":"wwn-0x1"}]}}}`
+	const devices = `{"metadataServers":{"targets":{"select":null,"devices":[{"node":"n1","id":"wwn-0x1"}]}}}`
 	variants := func(patches ...string) func(s *v1alpha1.BenchmarkSuite) {
 		return func(s *v1alpha1.BenchmarkSuite) {
 			for i, p := range patches {
@@ -25,7 +25,7 @@ func TestASuiteThatCanNotBeMeantIsRefused(t *testing.T) {
 		says   string
 	}{
 		"a patch that makes no FileSystem": {
-			variants(`{}`, `{"metadata":{"targets":{"select":{"countPerNode":"many"}}}}`),
+			variants(`{}`, `{"metadataServers":{"targets":{"select":{"countPerNode":"many"}}}}`),
 			"variant two: spec.fileSystem with spec.variants[two].fileSystem: ",
 		},
 		"a name that is too long for a FileSystem": {
@@ -48,12 +48,12 @@ func TestASuiteThatCanNotBeMeantIsRefused(t *testing.T) {
 		"a directory for two variants": {
 			func(s *v1alpha1.BenchmarkSuite) {
 				destroys(s)
-				variants(`{"metadata":{"targets":{"select":null,"directories":["/data/meta"]}}}`, `{"metadata":{"targets":{"select":null,"directories":["/data/meta"]}}}`)(s)
+				variants(`{"metadataServers":{"targets":{"select":null,"directories":["/data/meta"]}}}`, `{"metadataServers":{"targets":{"select":null,"directories":["/data/meta"]}}}`)(s)
 			},
-			"variants one and two both keep data in the directory /data/meta (metadata and metadata, on the same nodes): a directory is never wiped",
+			"variants one and two both keep data in the directory /data/meta (metadataServers and metadataServers, on the same nodes): a directory is never wiped",
 		},
 		"a disk for two variants that is not wiped between them": {
-			variants(devices, devices), "variants one and two both use the disk wwn-0x1 of node n1 (metadata and metadata), and spec.afterVariant Delete leaves on it",
+			variants(devices, devices), "variants one and two both use the disk wwn-0x1 of node n1 (metadataServers and metadataServers), and spec.afterVariant Delete leaves on it",
 		},
 		"two that stay, mounted over each other": {
 			func(s *v1alpha1.BenchmarkSuite) {
@@ -88,8 +88,8 @@ func TestASuiteThatCanNotBeMeantIsRefused(t *testing.T) {
 		NewWithT(t).Expect(refused).To(BeNil())
 	})
 	t.Run("nor is a directory on other nodes", func(t *testing.T) {
-		_, refused := build(aSuite(variants(`{"metadata":{"nodeSelector":{"a":"x"},"targets":{"select":null,"directories":["/data/meta"]}}}`,
-			`{"metadata":{"targets":{"select":null,"directories":["/data/meta"]}}}`)), backends)
+		_, refused := build(aSuite(variants(`{"metadataServers":{"nodeSelector":{"a":"x"},"targets":{"select":null,"directories":["/data/meta"]}}}`,
+			`{"metadataServers":{"targets":{"select":null,"directories":["/data/meta"]}}}`)), backends)
 		NewWithT(t).Expect(refused).To(BeNil())
 	})
 }

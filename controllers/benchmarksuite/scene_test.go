@@ -27,7 +27,7 @@ func patch(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw
 
 const (
 	mooseSpec = `{"type":"MooseFS","version":"4.57.5","moosefs":{},
- "metadata":{"nodeSelector":{"a":"b"},"targets":{"select":{"countPerNode":1}}},
+ "metadataServers":{"nodeSelector":{"a":"b"},"targets":{"select":{"countPerNode":1}}},
  "storagePools":[{"name":"ssd","nodeSelector":{"a":"b"},"copies":1,"targets":{"select":{"countPerNode":1}}}]}`
 	iozoneSpec = `{"tool":"iozone","iozone":{},"clients":{"nodeSelector":{"a":"b"}}}`
 )

@@ -190,15 +190,15 @@ func TestFaultsOfAnyVariantAreFoundBeforeTheFirst(t *testing.T) {
 		},
 		"a field that there is not": {
 			func(s *v1alpha1.BenchmarkSuite) {
-				s.Spec.Variants[1].FileSystem = patch(`{"metadata":{"nodeCuont":2}}`)
+				s.Spec.Variants[1].FileSystem = patch(`{"metadataServers":{"nodeCuont":2}}`)
 			},
-			[]string{"variant two: its FileSystem", `unknown field "spec.metadata.nodeCuont"`},
+			[]string{"variant two: its FileSystem", `unknown field "spec.metadataServers.nodeCuont"`},
 		},
 		"metadata nodes that a MooseFS has not": {
 			func(s *v1alpha1.BenchmarkSuite) {
-				s.Spec.Variants[1].FileSystem = patch(`{"metadata":{"nodeCount":2}}`)
+				s.Spec.Variants[1].FileSystem = patch(`{"metadataServers":{"nodeCount":2}}`)
 			},
-			[]string{"variant two: its FileSystem", "spec.metadata.nodeCount belongs to types BeeGFS"},
+			[]string{"variant two: its FileSystem", "spec.metadataServers.nodeCount belongs to types BeeGFS"},
 		},
 		"a run that admission refuses": {
 			func(s *v1alpha1.BenchmarkSuite) { s.Spec.Variants[1].Run = patch(`{"processes":0}`) },

@@ -487,7 +487,7 @@ func (w *world) starts(pod *corev1.Pod) bool {
 	}
 	fs := w.get()
 	daemon, pool := component(pod), pod.Labels[v1alpha1.LabelStoragePool]
-	instance, directories := daemon, fs.Spec.Metadata.Targets.Directories
+	instance, directories := daemon, fs.Spec.MetadataServers.Targets.Directories
 	switch daemon {
 	case "master":
 	case "metalogger":
@@ -561,7 +561,7 @@ func (w *world) diskTargets(node string, port int32, took map[string]bool) []bac
 // node.
 func (w *world) onDisks(metadata *fakeDisk, data ...*fakeDisk) func(fs *v1alpha1.FileSystem) {
 	return func(fs *v1alpha1.FileSystem) {
-		fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Devices: references(metadata)}
+		fs.Spec.MetadataServers.Targets = v1alpha1.TargetsSpec{Devices: references(metadata)}
 		fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Devices: references(data...)}
 		fs.Spec.Provisioning.FormatPolicy = v1alpha1.FormatIfBlank
 	}

@@ -198,8 +198,8 @@ func TestABeeGFSGrowsByANodeAndByAMetadataServerAndKeepsItsNumbers(t *testing.T)
 	w.Expect(w.hive.commands[commands:]).To(BeEmpty(), "a target of the first pool is in BeeGFS's default pool already")
 
 	w.change(func(fs *v1alpha1.FileSystem) {
-		fs.Spec.Metadata.InstancesPerNode = 3
-		fs.Spec.Metadata.Targets.Directories = append(fs.Spec.Metadata.Targets.Directories, "/data/meta2")
+		fs.Spec.MetadataServers.InstancesPerNode = 3
+		fs.Spec.MetadataServers.Targets.Directories = append(fs.Spec.MetadataServers.Targets.Directories, "/data/meta2")
 	})
 	w.settle()
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
@@ -423,8 +423,8 @@ func TestABeeGFSThatIsMadeAgainOverItsDataTakesUpItsNumbers(t *testing.T) {
 	w.beeGFS(nil)
 	w.settle()
 	w.change(func(fs *v1alpha1.FileSystem) { // the numbers of new targets do not follow the order of names
-		fs.Spec.Metadata.InstancesPerNode = 3
-		fs.Spec.Metadata.Targets.Directories = append(fs.Spec.Metadata.Targets.Directories, "/data/meta2")
+		fs.Spec.MetadataServers.InstancesPerNode = 3
+		fs.Spec.MetadataServers.Targets.Directories = append(fs.Spec.MetadataServers.Targets.Directories, "/data/meta2")
 	})
 	w.settle()
 	old, data := w.get().Status, maps.Clone(w.hive.numbers)

@@ -37,7 +37,7 @@ func (w *world) beeGFSOnDisks(changes ...func(fs *v1alpha1.FileSystem)) (managem
 			change(fs)
 		}
 		fs.Spec.BeeGFS.Management.Targets = v1alpha1.TargetsSpec{Devices: references(management)}
-		fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Devices: references(metadata...)}
+		fs.Spec.MetadataServers.Targets = v1alpha1.TargetsSpec{Devices: references(metadata...)}
 		fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Devices: references(data...)}
 		fs.Spec.Provisioning.FormatPolicy = v1alpha1.FormatIfBlank
 	})
@@ -173,8 +173,8 @@ func TestADrainEndsAlsoIfTheOperatorIsKilledAfterAnyWrite(t *testing.T) {
 		stays := w.disk(w.nodes[0], "data0")
 		leaves = w.disk(w.nodes[1], "data0")
 		w.beeGFS(func(fs *v1alpha1.FileSystem) {
-			fs.Spec.Metadata.NodeSelector, fs.Spec.Metadata.InstancesPerNode = fs.Spec.BeeGFS.Management.NodeSelector, 1
-			fs.Spec.Metadata.Targets.Directories = fs.Spec.Metadata.Targets.Directories[:1]
+			fs.Spec.MetadataServers.NodeSelector, fs.Spec.MetadataServers.InstancesPerNode = fs.Spec.BeeGFS.Management.NodeSelector, 1
+			fs.Spec.MetadataServers.Targets.Directories = fs.Spec.MetadataServers.Targets.Directories[:1]
 			fs.Spec.Clients.NodeSelector = fs.Spec.BeeGFS.Management.NodeSelector
 			fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Devices: references(stays, leaves)}
 			fs.Spec.Provisioning.FormatPolicy = v1alpha1.FormatIfBlank

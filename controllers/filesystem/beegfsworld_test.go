@@ -79,7 +79,7 @@ func (w *world) beeGFS(change func(fs *v1alpha1.FileSystem)) {
 			BeeGFS: &v1alpha1.BeeGFSSpec{Management: v1alpha1.BeeGFSManagement{
 				NodeSelector: v1alpha1.NodeSelector{"master-of": w.namespace}, Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/mgmtd"}},
 			}},
-			Metadata: v1alpha1.MetadataSpec{
+			MetadataServers: v1alpha1.MetadataSpec{
 				NodeSelector: ours, InstancesPerNode: 2, Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/meta0", "/data/meta1"}},
 			},
 			StoragePools: []v1alpha1.StoragePoolSpec{{

@@ -29,7 +29,7 @@ func TestOpenFieldsOfTheSpecAreChosenOnceAndWrittenToNoSpec(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage"},
 		Spec: v1alpha1.FileSystemSpec{
 			Type: v1alpha1.MooseFS, Nodes: &v1alpha1.NodesSpec{Names: []string{"n1"}}, StoragePools: []v1alpha1.StoragePoolSpec{pool("ssd"), pool("hdd")},
-			Metadata: v1alpha1.MetadataSpec{Targets: pool("metadata").Targets},
+			MetadataServers: v1alpha1.MetadataSpec{Targets: pool("metadata").Targets},
 		},
 	}
 	p := passOver(fs)

@@ -38,7 +38,7 @@ func usesDirectories(fs *v1alpha1.FileSystem) bool {
 
 // asksForCPUs reports whether a role of the FileSystem asks for CPUs.
 func asksForCPUs(fs *v1alpha1.FileSystem) bool {
-	return fs.Spec.Metadata.CPUPinning != nil ||
+	return fs.Spec.MetadataServers.CPUPinning != nil ||
 		slices.ContainsFunc(fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return p.CPUPinning != nil })
 }
 

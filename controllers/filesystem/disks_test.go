@@ -134,7 +134,7 @@ func TestADiskThatTwoFileSystemsSelectIsRefusedForBothWithTheirNames(t *testing.
 	other.fileSystem(func(fs *v1alpha1.FileSystem) {
 		other.onDisks(otherMetadata, w.disk(w.nodes[0], "more"), data[1])(fs)
 		fs.Spec.MooseFS.BasePort = 20000
-		fs.Spec.Metadata.NodeSelector = v1alpha1.NodeSelector{corev1.LabelHostname: w.nodes[1]}
+		fs.Spec.MetadataServers.NodeSelector = v1alpha1.NodeSelector{corev1.LabelHostname: w.nodes[1]}
 		fs.Spec.StoragePools[0].NodeSelector = v1alpha1.NodeSelector{"storage-of": w.namespace}
 		fs.Spec.Clients = nil
 	})

@@ -69,7 +69,7 @@ func (w exampleStates) State(_ context.Context, q filesystem.Question) (*backend
 func (w exampleStates) serves(pod *corev1.Pod) bool {
 	_, told := w.toldOf(pod, instanceIn(pod))
 	fs := w.get()
-	targets := fs.Spec.Metadata.Targets
+	targets := fs.Spec.MetadataServers.Targets
 	if component(pod) == backendtest.ComponentServer {
 		targets = fs.Spec.StoragePools[0].Targets
 	}
@@ -187,7 +187,7 @@ func TestAFilesystemOfAMountAndProcessesLosesADiskReplacesOneAndReleasesAll(t *t
 	spare := w.disk(w.nodes[1], "data-spare")
 	w.fileSystem(func(fs *v1alpha1.FileSystem) {
 		fs.Spec.Provisioning.FormatPolicy = v1alpha1.FormatIfBlank
-		fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{IDGlobs: []v1alpha1.Glob{"*-meta"}, CountPerNode: 1}}
+		fs.Spec.MetadataServers.Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{IDGlobs: []v1alpha1.Glob{"*-meta"}, CountPerNode: 1}}
 		fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{IDGlobs: []v1alpha1.Glob{"*-data*"}, CountPerNode: 1}}
 	})
 

@@ -293,8 +293,8 @@ func TestADaemonSetThatIsDeletedComesBackWhileMetadataServersWaitToBeAdded(t *te
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue))
 	w.measures()
 	w.change(func(fs *v1alpha1.FileSystem) {
-		fs.Spec.Metadata.InstancesPerNode = 3
-		fs.Spec.Metadata.Targets.Directories = append(fs.Spec.Metadata.Targets.Directories, "/data/meta2")
+		fs.Spec.MetadataServers.InstancesPerNode = 3
+		fs.Spec.MetadataServers.Targets.Directories = append(fs.Spec.MetadataServers.Targets.Directories, "/data/meta2")
 	})
 	w.settle()
 	w.holds("metadata server meta-2." + w.nodes[0] + " is added")

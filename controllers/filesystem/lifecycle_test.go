@@ -222,7 +222,7 @@ func TestAMistypedPoolCanBeRemovedUntilItHasASlot(t *testing.T) {
 func TestTwoNodesForTheOneMasterAreRefused(t *testing.T) {
 	w := newWorld(t)
 	w.fileSystem(func(fs *v1alpha1.FileSystem) {
-		fs.Spec.Metadata.NodeSelector = v1alpha1.NodeSelector{"storage-of": w.namespace}
+		fs.Spec.MetadataServers.NodeSelector = v1alpha1.NodeSelector{"storage-of": w.namespace}
 	})
 	w.settle()
 	w.Expect(w.ready()).To(And(HaveField("Reason", v1alpha1.ReasonTooManyNodes), HaveField("Message", ContainSubstring("exactly one active master"))))

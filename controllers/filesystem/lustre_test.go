@@ -123,7 +123,7 @@ func TestADeletedLustreReleasesItsDisksAndIsCreatedAgainOverThem(t *testing.T) {
 	w.loseObjects() // what the garbage collector removes
 	k.lustre(func(fs *v1alpha1.FileSystem) {
 		format := &v1alpha1.FormatSpec{FSType: v1alpha1.Ldiskfs}
-		fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Devices: references(devices("MDT")...), Format: format}
+		fs.Spec.MetadataServers.Targets = v1alpha1.TargetsSpec{Devices: references(devices("MDT")...), Format: format}
 		fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Devices: references(devices("OST")...), Format: format}
 		fs.Spec.Provisioning.FormatPolicy = v1alpha1.FormatNever
 	})

@@ -91,7 +91,7 @@ func (k *kernels) lustre(change func(fs *v1alpha1.FileSystem)) {
 	k.fileSystem(func(fs *v1alpha1.FileSystem) {
 		fs.Spec.Type, fs.Spec.Version, fs.Spec.MooseFS = v1alpha1.Lustre, "2.17.57", nil
 		fs.Spec.Lustre = &v1alpha1.LustreSpec{FSName: "pfs", BasePort: 9700}
-		fs.Spec.Metadata = v1alpha1.MetadataSpec{NodeSelector: v1alpha1.NodeSelector{"mds-of": k.namespace}, InstancesPerNode: 2, Targets: targets("*-mdt*")}
+		fs.Spec.MetadataServers = v1alpha1.MetadataSpec{NodeSelector: v1alpha1.NodeSelector{"mds-of": k.namespace}, InstancesPerNode: 2, Targets: targets("*-mdt*")}
 		fs.Spec.StoragePools[0].Copies, fs.Spec.StoragePools[0].Targets = 1, targets("*-ost*")
 		fs.Spec.Provisioning.FormatPolicy = v1alpha1.FormatIfBlank
 		if change != nil {

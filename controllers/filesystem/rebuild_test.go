@@ -277,7 +277,7 @@ func TestAMooseFSIsRebuiltWithItsSlotsAndItsMasterIsNeverInitializedAgain(t *tes
 	w.cluster = "c3c3c3c3-0000-0000-0000-000000000003"
 	w.applyAgain(before, func(fs *v1alpha1.FileSystem) {
 		fs.Spec.Provisioning.TakeOver = anotherCluster
-		fs.Spec.Metadata.Targets.Devices = references(instead)
+		fs.Spec.MetadataServers.Targets.Devices = references(instead)
 	})
 	w.settle()
 	w.Expect(w.get().Status.Metadata).To(HaveField("Target", name))

@@ -370,7 +370,7 @@ func TestALostMasterOnADiskGetsADiskOfTheNewNodeFirst(t *testing.T) {
 			w.disk(node, "meta")
 		}
 		return func(fs *v1alpha1.FileSystem) {
-			fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{IDGlobs: []v1alpha1.Glob{"*-meta"}, CountPerNode: 1}}
+			fs.Spec.MetadataServers.Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{IDGlobs: []v1alpha1.Glob{"*-meta"}, CountPerNode: 1}}
 			fs.Spec.Provisioning.FormatPolicy = v1alpha1.FormatIfBlank
 		}
 	})
@@ -424,7 +424,7 @@ func TestALostMasterOnADiskGetsAnotherDiskOfTheSameNodeAndNoThirdOne(t *testing.
 			w.disk(node, "meta")
 		}
 		return func(fs *v1alpha1.FileSystem) {
-			fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{IDGlobs: []v1alpha1.Glob{"*-meta*"}, CountPerNode: 1}}
+			fs.Spec.MetadataServers.Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{IDGlobs: []v1alpha1.Glob{"*-meta*"}, CountPerNode: 1}}
 			fs.Spec.Provisioning.FormatPolicy = v1alpha1.FormatIfBlank
 		}
 	})

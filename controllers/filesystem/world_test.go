@@ -285,7 +285,7 @@ func (w *world) fileSystem(change func(fs *v1alpha1.FileSystem)) {
 		ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: w.namespace},
 		Spec: v1alpha1.FileSystemSpec{
 			Type: v1alpha1.MooseFS, Version: "4.57.5", MooseFS: &v1alpha1.MooseFSSpec{BasePort: 9419},
-			Metadata: v1alpha1.MetadataSpec{
+			MetadataServers: v1alpha1.MetadataSpec{
 				NodeSelector: v1alpha1.NodeSelector{"master-of": w.namespace}, InstancesPerNode: 1,
 				Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/meta"}},
 			},

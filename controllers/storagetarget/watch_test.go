@@ -57,7 +57,7 @@ func TestAStorageTargetFollowsItsFileSystemAndItsAgent(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: namespace},
 		Spec: v1alpha1.FileSystemSpec{
 			Type: v1alpha1.MooseFS, Version: "4.57.5", MooseFS: &v1alpha1.MooseFSSpec{},
-			Metadata: v1alpha1.MetadataSpec{
+			MetadataServers: v1alpha1.MetadataSpec{
 				NodeSelector: v1alpha1.NodeSelector{"a": "b"}, Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/meta"}},
 			},
 			StoragePools: []v1alpha1.StoragePoolSpec{{

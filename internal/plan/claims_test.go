@@ -122,7 +122,7 @@ func TestALogDeviceIsThatOfItsOwnTarget(t *testing.T) {
 		"beside the third, whose log is not there":     {named(withLogOf(0, 3), withLogOf(1, 4), withLogOf(2, 9)), map[string]string{d0: d3, d1: d4}},
 		"in a pool beside metadata": {func() plan.SelectInput {
 			in := named(withLogOf(0, 2))
-			in.FileSystem.Spec.Metadata.Targets, in.Metadata = naming(diskOf("oss1", 1)), []string{"oss1"}
+			in.FileSystem.Spec.MetadataServers.Targets, in.Metadata = naming(diskOf("oss1", 1)), []string{"oss1"}
 			return in
 		}(), map[string]string{d0: d2, d1: ""}},
 	} {

@@ -89,7 +89,7 @@ func (g group) carriedBy(fs *v1alpha1.FileSystem, slot int32, node string, b v1a
 // had any of its targets.
 func Holds(fs *v1alpha1.FileSystem, role v1alpha1.Role, node string, inventory v1alpha1.NodeInventoryStatus) bool {
 	for _, b := range inventory.BlockDevices {
-		for i := range max(1, fs.Spec.Metadata.InstancesPerNode) {
+		for i := range max(1, fs.Spec.MetadataServers.InstancesPerNode) {
 			if (group{role: role}).carriedBy(fs, i, node, b) != "" {
 				return true
 			}

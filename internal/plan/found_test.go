@@ -76,7 +76,7 @@ func TestEachNodeThatShowsTheDiskOfATargetIsNamed(t *testing.T) {
 
 func TestANodeHoldsMetadataWhenADiskHasTheLabelOfAMetadataTarget(t *testing.T) {
 	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "scratch"}}
-	fs.Spec.Metadata.InstancesPerNode = 2
+	fs.Spec.MetadataServers.InstancesPerNode = 2
 	of := func(role v1alpha1.Role, poolOrSlot string) string {
 		return plan.Label(aTarget(func(t *v1alpha1.StorageTarget) {
 			t.Name = plan.TargetName("scratch", role, poolOrSlot, "oss1", t.Spec.Device.ID)

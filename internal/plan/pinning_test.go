@@ -139,7 +139,7 @@ func TestThreadsOfOneKernelMayShareCPUsAndDaemonsMayNotHaveThem(t *testing.T) {
 }
 
 func TestDriftShowsTheKernelsValues(t *testing.T) {
-	wanted := spec.Pinning{CPUs: "0-7,16-23", MemoryNodes: "0", MemoryPolicy: "Preferred", Why: "spec.metadata.cpuPinning: NUMA node 0"}
+	wanted := spec.Pinning{CPUs: "0-7,16-23", MemoryNodes: "0", MemoryPolicy: "Preferred", Why: "spec.metadataServers.cpuPinning: NUMA node 0"}
 	right := v1alpha1.DaemonPlacement{Name: "storage/scratch/master", CPUs: "0-7,16-23", NUMANodes: "0", MemoryPolicy: "prefer:0"}
 	bind := wanted
 	bind.MemoryPolicy = "Bind"
@@ -158,7 +158,7 @@ func TestDriftShowsTheKernelsValues(t *testing.T) {
 		"fewer CPUs":                       {wanted, func(p *v1alpha1.DaemonPlacement) { p.CPUs = "0-7" }, "it may run on the CPUs 0-7"},
 		"CPUs that are not known":          {wanted, func(p *v1alpha1.DaemonPlacement) { p.CPUs = "" }, "not known"},
 		"a stray thread":                   {wanted, func(p *v1alpha1.DaemonPlacement) { p.StrayThreads = 2 }, "2 of its threads"},
-		"another memory policy":            {bind, func(*v1alpha1.DaemonPlacement) {}, `its memory policy is "prefer:0", and bind:0 is asked for (spec.metadata.cpuPinning`},
+		"another memory policy":            {bind, func(*v1alpha1.DaemonPlacement) {}, `its memory policy is "prefer:0", and bind:0 is asked for (spec.metadataServers.cpuPinning`},
 		"memory of another NUMA node":      {wanted, func(p *v1alpha1.DaemonPlacement) { p.MemoryPolicy = "prefer:1" }, `"prefer:1"`},
 		"what is asked for is no list":     {spec.Pinning{CPUs: "x"}, func(*v1alpha1.DaemonPlacement) {}, "no list of CPUs"},
 	} {

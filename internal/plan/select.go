@@ -208,8 +208,8 @@ func groupsOf(in SelectInput) []group {
 	fs := in.FileSystem.Spec
 	nodes := func(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 	groups := []group{{
-		role: v1alpha1.RoleMetadata, field: "spec.metadata.targets", nodes: nodes(in.Metadata), spec: fs.Metadata.Targets,
-		instances: max(1, int(fs.Metadata.InstancesPerNode)),
+		role: v1alpha1.RoleMetadata, field: "spec.metadataServers.targets", nodes: nodes(in.Metadata), spec: fs.MetadataServers.Targets,
+		instances: max(1, int(fs.MetadataServers.InstancesPerNode)),
 	}}
 	if m := fs.Management(); m != nil {
 		groups = slices.Insert(groups, 0, group{

@@ -21,8 +21,8 @@ func aFileSystem(name string, pool v1alpha1.TargetsSpec) *v1alpha1.FileSystem {
 	return &v1alpha1.FileSystem{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: name, UID: types.UID("uid-of-" + name)},
 		Spec: v1alpha1.FileSystemSpec{
-			Metadata:     v1alpha1.MetadataSpec{Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/srv/mds"}}},
-			StoragePools: []v1alpha1.StoragePoolSpec{{Name: "ssd", Targets: pool}},
+			MetadataServers: v1alpha1.MetadataSpec{Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/srv/mds"}}},
+			StoragePools:    []v1alpha1.StoragePoolSpec{{Name: "ssd", Targets: pool}},
 		},
 	}
 }
@@ -379,7 +379,7 @@ func TestTargetsOfMetadataServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			fs := aFileSystem("scratch", v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/srv/a"}})
-			fs.Spec.Metadata.Targets, fs.Spec.Metadata.InstancesPerNode = spec, 2
+			fs.Spec.MetadataServers.Targets, fs.Spec.MetadataServers.InstancesPerNode = spec, 2
 			in := anInput(fs, 4, "mds1")
 			in.Metadata = []string{"mds1"}
 			s := plan.Select(in)
@@ -396,7 +396,7 @@ func TestTargetsOfMetadataServers(t *testing.T) {
 			g.Expect(instances).To(Equal(map[int32]int{0: 2, 1: 2}))
 			in.Existing = s.Targets
 			g.Expect(plan.Select(in)).To(Equal(s), "and they stay")
-			fs.Spec.Metadata.InstancesPerNode = 3
+			fs.Spec.MetadataServers.InstancesPerNode = 3
 			in.Existing = nil
 			g.Expect(plan.Select(in).Problems).To(HaveLen(1), "4 disks can't be shared out to 3")
 		})
@@ -406,7 +406,7 @@ func TestTargetsOfMetadataServers(t *testing.T) {
 func TestLostMetadataGetsAnotherDiskOfItsNodeAndNoThirdOne(t *testing.T) {
 	g := NewWithT(t)
 	fs := aFileSystem("scratch", v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/srv/a"}})
-	fs.Spec.Metadata.Targets = selecting(1)
+	fs.Spec.MetadataServers.Targets = selecting(1)
 	in := anInput(fs, 4, "mds1")
 	in.Metadata = []string{"mds1"}
 	in.Existing = plan.Select(in).Targets
@@ -477,7 +477,7 @@ func TestADiskThatIsSelectedTwiceIsRefusedForBoth(t *testing.T) {
 	})
 	t.Run("by two roles", func(t *testing.T) {
 		fs := aFileSystem("scratch", naming(disk("oss1", 0)))
-		fs.Spec.Metadata.Targets = naming(disk("oss1", 0))
+		fs.Spec.MetadataServers.Targets = naming(disk("oss1", 0))
 		in := anInput(fs, 1, "oss1")
 		in.Metadata = []string{"oss1"}
 		s := plan.Select(in)
@@ -495,7 +495,7 @@ func TestADiskThatIsSelectedTwiceIsRefusedForBoth(t *testing.T) {
 	})
 	t.Run("by a pool that is called like an instance", func(t *testing.T) {
 		fs := aFileSystem("scratch", naming(disk("oss1", 0)))
-		fs.Spec.Metadata.Targets, fs.Spec.StoragePools[0].Name = naming(disk("oss1", 0)), "mds0"
+		fs.Spec.MetadataServers.Targets, fs.Spec.StoragePools[0].Name = naming(disk("oss1", 0)), "mds0"
 		in := anInput(fs, 1, "oss1")
 		in.Metadata = []string{"oss1"}
 		s := plan.Select(in)

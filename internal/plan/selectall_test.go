@@ -54,7 +54,7 @@ func TestADiskThatIsExcludedIsNotChosenAndOneThatWasChosenStays(t *testing.T) {
 func TestMetadataThatNamesNoNumberHasADiskForEachServer(t *testing.T) {
 	g := NewWithT(t)
 	fs := aFileSystem("scratch", v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/srv/a"}})
-	fs.Spec.Metadata.Targets, fs.Spec.Metadata.InstancesPerNode = selecting(0), 3
+	fs.Spec.MetadataServers.Targets, fs.Spec.MetadataServers.InstancesPerNode = selecting(0), 3
 	in := anInput(fs, 8, "mds1")
 	in.Metadata = []string{"mds1"}
 	s := plan.Select(in)
@@ -69,7 +69,7 @@ func TestMetadataThatNamesNoNumberHasADiskForEachServer(t *testing.T) {
 // atItsDisks are metadata servers of a node whose disks are attached to these NUMA nodes, -1 for one that the kernel does not say.
 func atItsDisks(numa ...int32) plan.PinInput {
 	fs := aFileSystem("scratch", v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/srv/a"}})
-	fs.Spec.Metadata.Targets, fs.Spec.Metadata.InstancesPerNode = selecting(0), int32(len(numa))
+	fs.Spec.MetadataServers.Targets, fs.Spec.MetadataServers.InstancesPerNode = selecting(0), int32(len(numa))
 	disks := anInput(fs, len(numa), "oss1")
 	disks.Metadata = []string{"oss1"}
 	in := pinInput()

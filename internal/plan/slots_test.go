@@ -13,7 +13,7 @@ import (
 // serversOf is a FileSystem whose metadata servers on mds1 take disks as the spec says, and its nodes with disks.
 func serversOf(instances int32, targets v1alpha1.TargetsSpec, disks int, nodes ...string) plan.SelectInput {
 	fs := aFileSystem("scratch", v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/srv/a"}})
-	fs.Spec.Metadata.Targets, fs.Spec.Metadata.InstancesPerNode = targets, instances
+	fs.Spec.MetadataServers.Targets, fs.Spec.MetadataServers.InstancesPerNode = targets, instances
 	in := anInput(fs, disks, nodes...)
 	in.Metadata = nodes
 	return in
@@ -48,7 +48,7 @@ func TestADiskGoesToTheMetadataServerThatHasTheFewest(t *testing.T) {
 	t.Run("and those of a server that the spec has no more stay", func(t *testing.T) {
 		in := serversOf(3, selecting(3), 4, "mds1")
 		in.Existing = plan.Select(in).Targets
-		in.FileSystem.Spec.Metadata.InstancesPerNode, in.FileSystem.Spec.Metadata.Targets.Select.CountPerNode = 2, 4
+		in.FileSystem.Spec.MetadataServers.InstancesPerNode, in.FileSystem.Spec.MetadataServers.Targets.Select.CountPerNode = 2, 4
 		NewWithT(t).Expect(slots(plan.Select(in))).To(Equal(map[int32]int{0: 2, 1: 1, 2: 1}))
 	})
 	t.Run("unless it carries a target of another one", func(t *testing.T) {

@@ -54,7 +54,7 @@ spec:
       management: {sysTargetOfflineTimeoutSecs: "30"}
       metadata: {sysTargetOfflineTimeoutSecs: "30"}
       storage: {sysTargetOfflineTimeoutSecs: "30"}
-  metadata:
+  metadataServers:
     nodeSelector: {e2e.parallelfs.dev/$STORY-metadata: ""}
     instancesPerNode: %[3]d
     cpuPinning: {mode: NUMANode, numaNodes: [0], memoryPolicy: Bind}
@@ -336,7 +336,7 @@ spec:
       nodeSelector: {kubernetes.io/hostname: %[2]s}
       targets: {directories: [/var/lib/parallelfs-e2e/$STORY/management]}
 %[3]s
-  metadata:
+  metadataServers:
     nodeSelector: {kubernetes.io/hostname: %[2]s}
     instancesPerNode: 2
     targets: {directories: [/var/lib/parallelfs-e2e/$STORY/meta0, /var/lib/parallelfs-e2e/$STORY/meta1]}

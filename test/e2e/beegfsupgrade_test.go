@@ -35,7 +35,7 @@ spec:
       management: {sysTargetOfflineTimeoutSecs: "30"}
       metadata: {sysTargetOfflineTimeoutSecs: "30"}
       storage: {sysTargetOfflineTimeoutSecs: "30"}
-  metadata:
+  metadataServers:
     nodeSelector: {kubernetes.io/hostname: %[2]s}
     instancesPerNode: 2
     targets: {directories: [/var/lib/parallelfs-e2e/$STORY/meta0, /var/lib/parallelfs-e2e/$STORY/meta1]}

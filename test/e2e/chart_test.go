@@ -54,7 +54,7 @@ func chartIsInstalled() {
 	})
 	It("serves its kinds, explained field by field", func() {
 		explain := func(path string) string { return strings.Join(strings.Fields(kubectl("explain", path)), " ") } // it breaks lines
-		Expect(explain("filesystem.spec.metadata")).To(ContainSubstring("instancesPerNode"))
+		Expect(explain("filesystem.spec.metadataServers")).To(ContainSubstring("instancesPerNode"))
 		Expect(explain("benchmarkrun.spec.sweep")).To(ContainSubstring("All its dimensions together make at most 256 points"))
 		Expect(explain("benchmarksuite.spec.afterVariant")).To(ContainSubstring("Destroy deletes it and wipes"))
 		Expect(explain("storagetarget.spec.approvedPlan")).To(ContainSubstring("hash of the plan that a person approves"))

@@ -73,7 +73,7 @@ spec:
     config:
       metadata: {CHUNKS_LOOP_MIN_TIME: "60", NICE_LEVEL: "0"} # a disk is empty when a whole loop has said so
       storage: {HDD_LEAVE_SPACE_DEFAULT: 64MiB, NICE_LEVEL: "0"}
-  metadata:
+  metadataServers:
     nodeSelector: {kubernetes.io/hostname: %[1]s}
     targets:
       devices: [{node: %[1]s, id: %[2]s}]

@@ -42,7 +42,7 @@ spec:
     config:
       metadata: {NICE_LEVEL: "0"}
       storage: {HDD_LEAVE_SPACE_DEFAULT: 256MiB, NICE_LEVEL: "0"}
-  metadata:
+  metadataServers:
     nodeSelector: {e2e.parallelfs.dev/$STORY-metadata: ""}
     targets: {directories: [/var/lib/parallelfs-e2e/$STORY/metadata]}
   storagePools:` + strings.Join(pools, "") + `

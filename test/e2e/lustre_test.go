@@ -52,7 +52,7 @@ spec:
   type: Lustre
   version: %[1]s
   lustre: {fsName: lake, basePort: $PORT, projects: [{id: 42, directory: ssd/small, space: 2Mi}]}
-  metadata:
+  metadataServers:
     nodeSelector: {e2e.parallelfs.dev/$STORY-metadata: ""}
     instancesPerNode: %[2]d
     targets:

@@ -332,7 +332,7 @@ spec:
     moosefs:
       basePort: $PORT
       config: {metadata: {NICE_LEVEL: "0"}, storage: {HDD_LEAVE_SPACE_DEFAULT: 256MiB, NICE_LEVEL: "0"}}
-    metadata:
+    metadataServers:
       nodeSelector: {e2e.parallelfs.dev/$STORY-metadata: ""}
     clients:
       nodeSelector: {e2e.parallelfs.dev/$STORY-client: ""}
@@ -341,12 +341,12 @@ spec:
   - name: one
     scale: 1
     fileSystem:
-      metadata: {targets: {directories: [/var/lib/parallelfs-e2e/$STORY/one/metadata]}}
+      metadataServers: {targets: {directories: [/var/lib/parallelfs-e2e/$STORY/one/metadata]}}
       storagePools: [{name: ssd, nodeSelector: {e2e.parallelfs.dev/$STORY-storage: ""}, targets: {directories: [/var/lib/parallelfs-e2e/$STORY/one/ssd]}, copies: 1}]
   - name: two
     scale: 2
     fileSystem:
-      metadata: {targets: {directories: [/var/lib/parallelfs-e2e/$STORY/two/metadata]}}
+      metadataServers: {targets: {directories: [/var/lib/parallelfs-e2e/$STORY/two/metadata]}}
       storagePools: [{name: ssd, nodeSelector: {e2e.parallelfs.dev/$STORY-storage: ""}, targets: {directories: [/var/lib/parallelfs-e2e/$STORY/two/ssd]}, copies: 2}]
   runs:
   - name: files

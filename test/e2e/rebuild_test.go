@@ -35,7 +35,7 @@ spec:
   moosefs:
     basePort: $PORT
     config: {storage: {HDD_LEAVE_SPACE_DEFAULT: 64MiB}}
-  metadata:
+  metadataServers:
     nodeSelector: {kubernetes.io/hostname: %[1]s}
     targets: {devices: [{node: %[1]s, id: %[2]s}], format: {fsType: ext4}}
   storagePools:
@@ -58,7 +58,7 @@ spec:
     management:
       nodeSelector: {kubernetes.io/hostname: %[1]s}
       targets: {devices: [{node: %[1]s, id: %[5]s}], format: {fsType: ext4}}
-  metadata:
+  metadataServers:
     nodeSelector: {kubernetes.io/hostname: %[1]s}
     targets: {devices: [{node: %[1]s, id: %[6]s}], format: {fsType: ext4}}
   storagePools:

@@ -157,7 +157,7 @@ func TestTheAPIServerFillsInTheDefaults(t *testing.T) {
 	namespace := server.Namespace(t.Context(), t)
 	for kind, want := range map[string]map[string]any{
 		"FileSystem": {
-			"metadata.instancesPerNode": int64(1), "provisioning.formatPolicy": "Approved", "deletionPolicy": "Retain",
+			"metadataServers.instancesPerNode": int64(1), "provisioning.formatPolicy": "Approved", "deletionPolicy": "Retain",
 		},
 		"BeeGFS": {
 			"beegfs.targetChooser": "Randomized", "beegfs.rdma": "Auto", "beegfs.storagePools[0].striping.chunkSize": "512Ki",

@@ -71,7 +71,7 @@ var servesSoon = patience.Bound(time.Minute)
 func agedObject(namespace, name string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"type": "MooseFS", "version": "4.57.5",
-		"metadata": map[string]any{"nodeSelector": map[string]any{"m": ""}, "targets": map[string]any{"directories": []any{"/data/metadata"}}},
+		"metadataServers": map[string]any{"nodeSelector": map[string]any{"m": ""}, "targets": map[string]any{"directories": []any{"/data/metadata"}}},
 		"storagePools": []any{map[string]any{
 			"name": "ssd", "nodeSelector": map[string]any{"s": ""}, "targets": map[string]any{"directories": []any{"/data/ssd"}},
 		}},

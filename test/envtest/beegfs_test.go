@@ -42,8 +42,8 @@ const (
 	poolThatIsNotThere  = "spec.beegfs.storagePools names a pool that spec.storagePools does not have"
 	versionOfBeeGFS     = "BeeGFS runs in version 7.4.x or 8.x.y; set spec.version to one such as 7.4.6 or 8.3.1"
 	onlyBeeGFS8         = "spec.beegfs.tls and spec.beegfs.license belong to BeeGFS 8; BeeGFS 7 knows neither"
-	directoryEach       = "every metadata server keeps its metadata in one directory of its own; give as many spec.metadata.targets.directories as spec.metadata.instancesPerNode"
-	diskEach            = "every metadata server keeps its metadata on one disk of its own; spec.metadata.targets.select.countPerNode must equal spec.metadata.instancesPerNode, or be absent"
+	directoryEach       = "every metadata server keeps its metadata in one directory of its own; give as many spec.metadataServers.targets.directories as spec.metadataServers.instancesPerNode"
+	diskEach            = "every metadata server keeps its metadata on one disk of its own; spec.metadataServers.targets.select.countPerNode must equal spec.metadataServers.instancesPerNode, or be absent"
 	copiesOfBeeGFS      = "copies of a BeeGFS pool, which can't be changed later, are 1, or 2 by buddy mirroring, which needs two nodes and a license"
 	copiesStay          = "copies of a BeeGFS pool can't be changed: its files keep the stripe pattern that they were made with"
 	serversStay         = "metadata servers can't be taken away: their metadata can't be moved elsewhere"
@@ -68,7 +68,7 @@ const (
 )
 
 // twoMetadataServers has two servers on each node, with a directory each.
-const twoMetadataServers = "spec: {metadata: {instancesPerNode: 2, targets: {directories: [/data/m0, /data/m1]}}}"
+const twoMetadataServers = "spec: {metadataServers: {instancesPerNode: 2, targets: {directories: [/data/m0, /data/m1]}}}"
 
 // beePool returns a patch that leaves one storage pool of a BeeGFS, with additional fields.
 func beePool(fields string) string {
@@ -111,15 +111,15 @@ var beegfsRefusals = asBeeGFS(refusals{
 	"the version has more behind it":           {change: "spec: {version: 7.4.6-rc1}", field: "spec", says: versionOfBeeGFS},
 	"version 7 has a certificate":              {change: "spec: {beegfs: {tls: {name: cert}}}", field: "spec", says: onlyBeeGFS8},
 	"version 7 has a license":                  {change: "spec: {beegfs: {license: {name: license}}}", field: "spec", says: onlyBeeGFS8},
-	"two servers share a directory":            {change: "spec: {metadata: {instancesPerNode: 2}}", field: "spec", says: directoryEach},
-	"a server has two directories":             {change: "spec: {metadata: {targets: {directories: [/data/m0, /data/m1]}}}", field: "spec", says: directoryEach},
-	"two servers share a selected disk":        {change: put(metadataTargets, "{select: {countPerNode: 1}}") + "\n---\nspec: {metadata: {instancesPerNode: 2}}", field: "spec", says: diskEach},
+	"two servers share a directory":            {change: "spec: {metadataServers: {instancesPerNode: 2}}", field: "spec", says: directoryEach},
+	"a server has two directories":             {change: "spec: {metadataServers: {targets: {directories: [/data/m0, /data/m1]}}}", field: "spec", says: directoryEach},
+	"two servers share a selected disk":        {change: put(metadataTargets, "{select: {countPerNode: 1}}") + "\n---\nspec: {metadataServers: {instancesPerNode: 2}}", field: "spec", says: diskEach},
 	"a server has two selected disks":          {change: put(metadataTargets, "{select: {countPerNode: 2}}"), field: "spec", says: diskEach},
 	"copies that were left out are made two":   {before: beePool("copies: null"), change: beePool("copies: 2"), field: "spec", says: copiesStay},
 	"a pool keeps three copies":                {change: beePool("copies: 3"), field: "spec", says: copiesOfBeeGFS},
 	"a pool is called as that of drained":      {change: `spec: {storagePools: [{name: draining, copies: 1, nodeSelector: {s: ""}, targets: {directories: [/data/ssd]}}]}`, field: "spec", says: poolOfDrained},
 	"the copies of a pool are changed":         {before: "{}", change: beePool("copies: 2"), field: "spec", says: copiesStay},
-	"the metadata servers are made fewer":      {before: twoMetadataServers, change: "spec: {metadata: {instancesPerNode: 1}}", field: "spec", says: serversStay},
+	"the metadata servers are made fewer":      {before: twoMetadataServers, change: "spec: {metadataServers: {instancesPerNode: 1}}", field: "spec", says: serversStay},
 	"the store is in two directories":          {change: put(managementTargets, "{directories: [/data/a, /data/b]}"), field: "spec.beegfs.management.targets", says: oneStore},
 	"the store is on two devices":              {change: put(managementTargets, "{devices: [{node: n1, id: wwn-0x5000}, {node: n1, id: wwn-0x5001}]}"), field: "spec.beegfs.management.targets", says: oneStore},
 	"the store is on two selected devices":     {change: put(managementTargets, "{select: {countPerNode: 2}}"), field: "spec.beegfs.management.targets", says: oneStore},
@@ -135,13 +135,13 @@ var beegfsRefusals = asBeeGFS(refusals{
 	"the first port is removed":                {before: "spec: {beegfs: {basePort: 8000}}", change: "spec: {beegfs: {basePort: null}}", field: "spec.beegfs", says: portStays},
 	"mirroring is turned off again":            {before: "spec: {beegfs: {mirrorMetadata: true}}", change: "spec: {beegfs: {mirrorMetadata: false}}", field: "spec.beegfs", says: mirrorStays},
 	"mirroring is left out later":              {before: "spec: {beegfs: {mirrorMetadata: true}}", change: "spec: {beegfs: {mirrorMetadata: null}}", field: "spec.beegfs", says: mirrorStays},
-	"a metadata directory is changed":          {before: twoMetadataServers, change: "spec: {metadata: {targets: {directories: [/data/m0, /data/m2]}}}", field: "spec.metadata.targets", says: metaDirectoriesStay},
-	"two servers swap their directories":       {before: twoMetadataServers, change: "spec: {metadata: {targets: {directories: [/data/m1, /data/m0]}}}", field: "spec.metadata.targets", says: metaDirectoriesStay},
-	"a new server goes before the old ones":    {before: twoMetadataServers, change: "spec: {metadata: {instancesPerNode: 3, targets: {directories: [/data/m2, /data/m0, /data/m1]}}}", field: "spec.metadata.targets", says: metaDirectoriesStay},
-	"a metadata device is changed":             {before: metadataDevices("wwn-0x5000"), change: metadataDevices("wwn-0x5001"), field: "spec.metadata.targets", says: metaDevicesStay},
-	"two servers swap their devices":           {before: metadataDevices("wwn-0x5000", "wwn-0x5001"), change: metadataDevices("wwn-0x5001", "wwn-0x5000"), field: "spec.metadata.targets", says: metaDevicesStay},
-	"a metadata device gets another log":       {before: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000}]}"), change: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000, logDevice: wwn-0x5001}]}"), field: "spec.metadata.targets", says: metaDevicesStay},
-	"fewer metadata disks are selected":        {before: put(metadataTargets, "{select: {countPerNode: 2}}") + "\n---\nspec: {metadata: {instancesPerNode: 2}}", change: "spec: {metadata: {instancesPerNode: 1, targets: {select: {countPerNode: 1}}}}", field: "spec.metadata.targets", says: metaCountGrows},
+	"a metadata directory is changed":          {before: twoMetadataServers, change: "spec: {metadataServers: {targets: {directories: [/data/m0, /data/m2]}}}", field: "spec.metadataServers.targets", says: metaDirectoriesStay},
+	"two servers swap their directories":       {before: twoMetadataServers, change: "spec: {metadataServers: {targets: {directories: [/data/m1, /data/m0]}}}", field: "spec.metadataServers.targets", says: metaDirectoriesStay},
+	"a new server goes before the old ones":    {before: twoMetadataServers, change: "spec: {metadataServers: {instancesPerNode: 3, targets: {directories: [/data/m2, /data/m0, /data/m1]}}}", field: "spec.metadataServers.targets", says: metaDirectoriesStay},
+	"a metadata device is changed":             {before: metadataDevices("wwn-0x5000"), change: metadataDevices("wwn-0x5001"), field: "spec.metadataServers.targets", says: metaDevicesStay},
+	"two servers swap their devices":           {before: metadataDevices("wwn-0x5000", "wwn-0x5001"), change: metadataDevices("wwn-0x5001", "wwn-0x5000"), field: "spec.metadataServers.targets", says: metaDevicesStay},
+	"a metadata device gets another log":       {before: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000}]}"), change: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000, logDevice: wwn-0x5001}]}"), field: "spec.metadataServers.targets", says: metaDevicesStay},
+	"fewer metadata disks are selected":        {before: put(metadataTargets, "{select: {countPerNode: 2}}") + "\n---\nspec: {metadataServers: {instancesPerNode: 2}}", change: "spec: {metadataServers: {instancesPerNode: 1, targets: {select: {countPerNode: 1}}}}", field: "spec.metadataServers.targets", says: metaCountGrows},
 	"there are no interfaces":                  {change: "spec: {network: {interfaces: []}}", field: "spec.network.interfaces", says: "should have at least 1 items"},
 	"there are 17 interfaces":                  {change: "spec: {network: {interfaces: " + listOf(17, "ib%d") + "}}", field: "spec.network.interfaces", says: "must have at most 16 items"},
 	"an interface is named twice":              {change: "spec: {network: {interfaces: [ib0, ib0]}}", field: "spec.network.interfaces[]", says: "Duplicate value"},
@@ -166,7 +166,7 @@ var beegfsRefusals = asBeeGFS(refusals{
 	boundRefusals("spec.beegfs.clientRDMAInterfaces[]", "spec: {beegfs: {clientRDMAInterfaces: [%s]}}", map[string]string{`"ib0 *"`: anInterface}),
 	boundRefusals("spec.beegfs.networks[]", "spec: {beegfs: {networks: [%s]}}", map[string]string{"10.0.0.0": aNetwork, `"10.0.0.0/8 *"`: aNetwork}),
 	boundRefusals("spec.beegfs.tcpNetworks[]", "spec: {beegfs: {tcpNetworks: [%s]}}", map[string]string{"ib0/24": aNetwork}),
-	boundRefusals("spec.metadata.nodeCount", "spec: {metadata: {nodeCount: %s}}", map[string]string{"0": tooLow + "1", "1025": tooHigh + "1024"}),
+	boundRefusals("spec.metadataServers.nodeCount", "spec: {metadataServers: {nodeCount: %s}}", map[string]string{"0": tooLow + "1", "1025": tooHigh + "1024"}),
 	boundRefusals("spec.beegfs.metadata.workerThreads", "spec: {beegfs: {metadata: {workerThreads: %s}}}", map[string]string{"0": tooLow + "1", "4097": tooHigh + "4096"}),
 	boundRefusals("spec.beegfs.storagePools[].workerThreads", beeOwnPool("workerThreads: %s"), map[string]string{"0": tooLow + "1", "4097": tooHigh + "4096"}),
 	boundRefusals("spec.beegfs.storagePools[].striping.targetsPerFile", beeOwnPool("striping: {targetsPerFile: %s}"), map[string]string{
@@ -268,7 +268,7 @@ spec:
       - {name: meta-0, id: 1, targets: [{name: /data/metadata, id: 1}]}
       - {name: storage-ssd, id: 65535, targets: [{name: /data/ssd, id: 65535}]}
   network: {interfaces: [ib0, enp195s0f0np0, eth0.100, "bond0:1"]}
-  metadata:
+  metadataServers:
     instancesPerNode: 16
     targets: {directories: null, select: {mediaType: SSD, countPerNode: 16}, format: {fsType: ext4, mkfsOptions: ["-i", "2048", "-I", "512"]}}
     cpuPinning: {mode: NUMANode, numaNodes: [0, 1]}
@@ -283,12 +283,12 @@ spec:
 `,
 	"a chunk size is written in another way": beeOwnPool(`striping: {chunkSize: "1048576"}`),
 	"the latest version of 7.4":              "spec: {version: 7.4.6}",
-	"several servers have disks by name":     metadataDevices("wwn-0x5000", "wwn-0x5001") + "\n---\nspec: {metadata: {instancesPerNode: 2}}",
+	"several servers have disks by name":     metadataDevices("wwn-0x5000", "wwn-0x5001") + "\n---\nspec: {metadataServers: {instancesPerNode: 2}}",
 	"it is as large as it can be":            largestBeeGFS,
 }
 
 var beegfsChanges = map[string]string{
-	"a metadata server is added to each node":      "spec: {metadata: {instancesPerNode: 2, targets: {directories: [/data/metadata, /data/m1]}}}",
+	"a metadata server is added to each node":      "spec: {metadataServers: {instancesPerNode: 2, targets: {directories: [/data/metadata, /data/m1]}}}",
 	"a storage target is added":                    `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {storage: ""}, targets: {directories: [/data/ssd, /data/ssd2]}}]}`,
 	"a pool with mirrors is added":                 `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {storage: ""}, targets: {directories: [/data/ssd]}}, {name: safe, copies: 2, nodeSelector: {storage: ""}, targets: {directories: [/data/safe]}}]}`,
 	"the metadata is mirrored from now on":         "spec: {beegfs: {mirrorMetadata: true}}",
@@ -304,7 +304,7 @@ var beegfsChanges = map[string]string{
 
 // largestBeeGFS has changes that make a BeeGFS as large as possible: 16 metadata servers, 12 pools of 16 directories of 128 characters, and
 // 128 ids of 32 nodes.
-var largestBeeGFS = "spec: {metadata: {instancesPerNode: 16, targets: {directories: " + listOf(16, "/data/meta-%02d-"+strings.Repeat("d", 114)) + "}}}\n---\n" +
+var largestBeeGFS = "spec: {metadataServers: {instancesPerNode: 16, targets: {directories: " + listOf(16, "/data/meta-%02d-"+strings.Repeat("d", 114)) + "}}}\n---\n" +
 	put(managementTargets, "{directories: [/data/management-"+strings.Repeat("d", 111)+"]}") + "\n---\n" +
 	"spec: {storagePools: [" + strings.ReplaceAll(strings.Join(fullPools(), ", "), "nodeSelector", "copies: 1, nodeSelector") + "]}\n---\n" +
 	"spec: {beegfs: {storagePools: " + listOf(12, "{name: p%d, workerThreads: 4096, striping: {chunkSize: 2Gi}}") + "}}\n---\n" +

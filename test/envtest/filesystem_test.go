@@ -74,12 +74,12 @@ var fileSystemRefusals = refusals{
 	"a window's time zone is 65 long":          {change: window(`schedule: "0 2 * * 6", duration: 4h, timeZone: ` + strings.Repeat("z", 65)), field: windows + ".timeZone", says: "may not be more than 64 bytes"},
 	"a window's time zone is a path":           {change: window(`schedule: "0 2 * * 6", duration: 4h, timeZone: "../etc/localtime"`), field: windows + ".timeZone", says: "should match '^[A-Za-z0-9_+/-]+$'"},
 
-	"the metadata is left out":         {change: "spec: {metadata: null}", field: "spec.metadata", says: "Required value"},
-	"there is no metadata server":      {change: "spec: {metadata: {instancesPerNode: 0}}", field: "spec.metadata.instancesPerNode", says: "should be greater than or equal to 1"},
-	"there are 17 metadata servers":    {change: "spec: {metadata: {instancesPerNode: 17}}", field: "spec.metadata.instancesPerNode", says: "should be less than or equal to 16"},
-	"MooseFS has two metadata servers": {change: "spec: {metadata: {instancesPerNode: 2}}", field: "spec", says: "MooseFS Community Edition has exactly one active master, so spec.metadata.instancesPerNode must be 1; several metadata servers per node need another type"},
-	"MooseFS counts metadata nodes":    {change: "spec: {metadata: {nodeCount: 1}}", field: "spec", says: "spec.metadata.nodeCount belongs to types BeeGFS and Lustre; a MooseFS has exactly one master"},
-	"MooseFS has two metadata targets": {change: "spec: {metadata: {targets: {directories: [/data/m1, /data/m2]}}}", field: "spec", says: oneMetadataTarget},
+	"the metadata is left out":         {change: "spec: {metadataServers: null}", field: "spec.metadataServers", says: "Required value"},
+	"there is no metadata server":      {change: "spec: {metadataServers: {instancesPerNode: 0}}", field: "spec.metadataServers.instancesPerNode", says: "should be greater than or equal to 1"},
+	"there are 17 metadata servers":    {change: "spec: {metadataServers: {instancesPerNode: 17}}", field: "spec.metadataServers.instancesPerNode", says: "should be less than or equal to 16"},
+	"MooseFS has two metadata servers": {change: "spec: {metadataServers: {instancesPerNode: 2}}", field: "spec", says: "MooseFS Community Edition has exactly one active master, so spec.metadataServers.instancesPerNode must be 1; several metadata servers per node need another type"},
+	"MooseFS counts metadata nodes":    {change: "spec: {metadataServers: {nodeCount: 1}}", field: "spec", says: "spec.metadataServers.nodeCount belongs to types BeeGFS and Lustre; a MooseFS has exactly one master"},
+	"MooseFS has two metadata targets": {change: "spec: {metadataServers: {targets: {directories: [/data/m1, /data/m2]}}}", field: "spec", says: oneMetadataTarget},
 	"MooseFS has two metadata devices": {change: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000}, {node: n1, id: wwn-0x5001}]}"), field: "spec", says: oneMetadataTarget},
 	"MooseFS selects two devices":      {change: put(metadataTargets, "{select: {countPerNode: 2}}"), field: "spec", says: oneMetadataTarget},
 
@@ -97,7 +97,7 @@ var fileSystemRefusals = refusals{
 
 	"a pool uses the metadata directory":                 {change: pools("/data/metadata"), field: "spec", says: poolInMetadata},
 	"a pool is inside the metadata directory":            {change: pools("/data/metadata/ssd"), field: "spec", says: poolInMetadata},
-	"the metadata lie inside a pool's directory":         {change: "spec: {metadata: {targets: {directories: [/data/ssd/meta]}}}", field: "spec", says: poolInMetadata},
+	"the metadata lie inside a pool's directory":         {change: "spec: {metadataServers: {targets: {directories: [/data/ssd/meta]}}}", field: "spec", says: poolInMetadata},
 	"it names 513 devices, one of them for the metadata": {change: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000}]}") + "\n---\n" + poolOfDevices(512), field: "spec", says: "a FileSystem names at most 512 devices in its metadata and its pools together; use targets.select for more"},
 	"two pools use one directory":                        {change: pools("/data/a", "/data/b, /data/a"), field: "spec", says: "two storage pools must not use the same directory"},
 	"a pool is inside another pool's directory":          {change: pools("/data/a", "/data/b, /data/a/b"), field: "spec", says: "a storage pool's directory must not lie inside another pool's"},
@@ -114,7 +114,7 @@ var fileSystemRefusals = refusals{
 	"the name of a node has 254 characters":                  {change: "spec: {nodes: {names: [" + strings.Repeat("n", 254) + "]}}", field: "spec.nodes.names[]", says: "may not be more than 253 bytes"},
 	"the clients' path is the metadata directory":            {change: clients("/data/metadata"), field: "spec", says: mountInMetadata},
 	"the clients' path is in the metadata directory":         {change: clients("/data/metadata/mnt"), field: "spec", says: mountInMetadata},
-	"the clients' path holds the metadata directory":         {change: clients("/data/fs") + "\n---\nspec: {metadata: {targets: {directories: [/data/fs/metadata]}}}", field: "spec", says: mountInMetadata},
+	"the clients' path holds the metadata directory":         {change: clients("/data/fs") + "\n---\nspec: {metadataServers: {targets: {directories: [/data/fs/metadata]}}}", field: "spec", says: mountInMetadata},
 	"the clients' path is where daemons keep their state":    {change: clients("/var/lib/parallelfs"), field: "spec", says: mountInMetadata},
 	"the clients' path lies where daemons keep their state":  {change: clients("/var/lib/parallelfs/mnt"), field: "spec", says: mountInMetadata},
 	"the clients' path holds where daemons keep their state": {change: clients("/var/lib"), field: "spec", says: mountInMetadata},
@@ -132,7 +132,7 @@ var fileSystemRefusals = refusals{
 	"the first port is taken out":                           {before: "spec: {moosefs: {basePort: 9500}}", change: "spec: {moosefs: {basePort: null}}", field: "spec", says: mooseFSPortsStay},
 	"files outside of pools go to a pool that there is not": {change: "spec: {defaultStoragePool: other}", field: "spec", says: "spec.defaultStoragePool names a pool that spec.storagePools does not have"},
 	"the name of the default pool has 25 characters":        {change: "spec: {defaultStoragePool: " + strings.Repeat("p", 25) + "}", field: "spec.defaultStoragePool", says: "may not be more than 24 bytes"},
-	"the metadata directory is changed":                     {before: "{}", change: "spec: {metadata: {targets: {directories: [/data/other]}}}", field: "spec.metadata.targets", says: metaDirectoriesStay},
+	"the metadata directory is changed":                     {before: "{}", change: "spec: {metadataServers: {targets: {directories: [/data/other]}}}", field: "spec.metadataServers.targets", says: metaDirectoriesStay},
 	"the clients' path is changed":                          {before: clients("/mnt/a"), change: clients("/mnt/b"), field: "spec.clients.mountPath", says: "spec.clients.mountPath can't be changed: programs that use the old path would lose their files"},
 	"a storage pool is removed":                             {before: pools("/data/a", "/data/b"), change: pools("/data/a"), field: "<nil>", says: "a storage pool can't be removed once it has a slot in status.storagePools: its targets hold data, and draining a pool is not built yet"},
 	"a storage pool is removed that has a slot": {
@@ -147,15 +147,15 @@ var fileSystemRefusals = refusals{
 	"a target is removed":               {before: pools("/data/a, /data/b"), change: pools("/data/b"), field: "spec.storagePools[].targets", says: directoryStays},
 	"a target is moved to another pool": {before: pools("/data/a, /data/b", "/data/c"), change: pools("/data/a", "/data/c, /data/b"), field: "spec.storagePools[].targets", says: directoryStays},
 }.join(
-	roleSelectorRefusals("spec.metadata.nodeSelector", "spec: {metadata: {nodeSelector: null}}\n---\nspec: {metadata: {nodeSelector: %s}}"),
+	roleSelectorRefusals("spec.metadataServers.nodeSelector", "spec: {metadataServers: {nodeSelector: null}}\n---\nspec: {metadataServers: {nodeSelector: %s}}"),
 	roleSelectorRefusals("spec.moosefs.metaloggers.nodeSelector", "spec: {moosefs: {metaloggers: {nodeSelector: %s}}}"),
 	roleSelectorRefusals("spec.clients.nodeSelector", "spec: {clients: {mountPath: /mnt/scratch, nodeSelector: %s}}"),
 	roleSelectorRefusals("spec.storagePools[].nodeSelector", "spec: {storagePools: [{name: ssd, targets: {directories: [/data/ssd]}, nodeSelector: %s}]}"),
-	directoriesRefusals("spec.metadata.targets.directories", metadataTargets),
+	directoriesRefusals("spec.metadataServers.targets.directories", metadataTargets),
 	directoriesRefusals("spec.storagePools[].targets.directories", poolTargets),
-	targetsRefusals("spec.metadata.targets", metadataTargets),
+	targetsRefusals("spec.metadataServers.targets", metadataTargets),
 	targetsRefusals("spec.storagePools[].targets", poolTargets),
-	pinningRefusals("spec.metadata.cpuPinning", metadataPinning),
+	pinningRefusals("spec.metadataServers.cpuPinning", metadataPinning),
 	pinningRefusals("spec.storagePools[].cpuPinning", poolPinning),
 	boundRefusals("spec.provisioning.takeOver", "spec: {provisioning: {takeOver: %s}}", map[string]string{
 		`""`: "should be at least 1 chars long", strings.Repeat("n", 65): "may not be more than 64 bytes", `"a cluster"`: `should match '^[0-9A-Za-z-]+$'`,
@@ -165,7 +165,7 @@ var fileSystemRefusals = refusals{
 	boundRefusals("spec.provisioning.formatPolicy", "spec: {provisioning: {formatPolicy: %s}}", map[string]string{"Always": `supported values: "Never", "IfBlank", "Approved"`}),
 	boundRefusals("spec.deletionPolicy", "spec: {deletionPolicy: %s}", map[string]string{"Delete": `supported values: "Retain", "Destroy"`}),
 	boundRefusals("spec.confirmDestroy", "spec: {confirmDestroy: %s}", map[string]string{strings.Repeat("u", 65): "may not be more than 64 bytes"}),
-	pathRefusals("spec.metadata.targets.directories[]", "spec: {metadata: {targets: {directories: [%s]}}}"),
+	pathRefusals("spec.metadataServers.targets.directories[]", "spec: {metadataServers: {targets: {directories: [%s]}}}"),
 	pathRefusals("spec.storagePools[].targets.directories[]", `spec: {storagePools: [{name: ssd, nodeSelector: {s: ""}, targets: {directories: [%s]}}]}`),
 	pathRefusals("spec.clients.mountPath", `spec: {clients: {nodeSelector: {client: ""}, mountPath: %s}}`),
 	optionsRefusals("spec.moosefs.config.metadata", "spec: {moosefs: {config: {metadata: %s}}}"),
@@ -191,7 +191,7 @@ const short = `
 spec:
   version: null
   nodes: {names: [n1, n2, n3]}
-  metadata: {nodeSelector: null}
+  metadataServers: {nodeSelector: null}
   storagePools: [{name: data, targets: {directories: [/data/scratch]}}]
   clients: {nodeSelector: null, mountPath: null}
 `
@@ -213,7 +213,7 @@ spec:
     exports:
     - {addresses: "*"}
     - {addresses: 10.0.0.1-10.0.0.9, directory: /projects/a-b.c, readOnly: true, rootAs: {user: 4294967294, group: 0}, allAs: {user: 0, group: 4294967294}}
-  metadata: {instancesPerNode: 1}
+  metadataServers: {instancesPerNode: 1}
   updates:
     maintenance: {limit: 168h}
     maxUnavailable: 64
@@ -227,7 +227,7 @@ spec:
 `,
 	"it has disks and binds its daemons to CPUs": `
 spec:
-  metadata:
+  metadataServers:
     targets:
       directories: null
       devices: [{node: mds1, id: nvme-eui.0025385b71b0c4a1}]
@@ -300,7 +300,7 @@ var fileSystemChanges = map[string]string{
 	"metaloggers are added":                        `spec: {moosefs: {metaloggers: {nodeSelector: {m: ""}}}}`,
 	"hosts are named that may mount":               "spec: {moosefs: {exports: [{addresses: 10.0.0.0/8, readOnly: true, rootAs: {user: 99, group: 99}, allAs: {user: 1, group: 1}}]}}",
 	"an option of a daemon is set":                 `spec: {moosefs: {config: {storage: {HDD_LEAVE_SPACE_DEFAULT: 4GiB}}}}`,
-	"the nodes of the metadata are selected again": `spec: {metadata: {nodeSelector: {other: ""}}}`,
+	"the nodes of the metadata are selected again": `spec: {metadataServers: {nodeSelector: {other: ""}}}`,
 }
 
 // poolOfDevices returns a pool with this number of devices.

@@ -14,7 +14,7 @@ spec:
   version: 2.15.6
   moosefs: null
   lustre: {fsName: scratch}
-  metadata: {targets: {directories: null, select: {countPerNode: 1}, format: {fsType: ldiskfs}}}
+  metadataServers: {targets: {directories: null, select: {countPerNode: 1}, format: {fsType: ldiskfs}}}
   storagePools:
   - {name: ssd, copies: 1, nodeSelector: {storage: ""}, targets: {select: {countPerNode: 2}, format: {fsType: ldiskfs}}}
 `
@@ -24,7 +24,7 @@ const fullLustre = `
 spec:
   type: Lustre
   version: 2.17.57
-  metadata:
+  metadataServers:
     nodeSelector: {metadata: ""}
     targets: {select: {countPerNode: 1}, format: {fsType: ldiskfs}}
     cpuPinning: {mode: NUMANode, numaNodes: [0], memoryPolicy: Preferred}
@@ -83,7 +83,7 @@ const (
 	aParameter    = "a parameter's name is as lctl list_param prints it, such as osc.*.max_dirty_mb or jobid_var, with stars for devices only"
 	ofLustre      = "spec.lustre belongs to type Lustre, which requires it: spec.lustre.fsName is written on every disk"
 	versionOf     = "Lustre runs in version 2.15.x to 2.17.x; set spec.version to the one of the modules on the nodes, such as 2.15.6"
-	nodesGrow     = "spec.metadata.nodeCount of a Lustre can only grow: an MDT can't be taken away"
+	nodesGrow     = "spec.metadataServers.nodeCount of a Lustre can only grow: an MDT can't be taken away"
 	oneCopy       = "a storage pool of a Lustre has 1 in copies, because Lustre stores nothing twice"
 	shortPools    = "the name of a storage pool of a Lustre has at most 15 characters, and is not none, ignore or inherit, which mean something else to Lustre"
 	noSuchPool    = "spec.lustre.storagePools names a pool that spec.storagePools does not have"
@@ -123,10 +123,10 @@ var lustreRefusals = asLustre(refusals{
 	"the version is an older one":              {change: "spec: {version: 2.14.0}", field: "spec", says: versionOf},
 	"the version is a later one":               {change: "spec: {version: 2.18.0}", field: "spec", says: versionOf},
 	"the version is a branch":                  {change: `spec: {version: "2.15"}`, field: "spec", says: versionOf},
-	"metadata nodes are made fewer":            {before: "spec: {metadata: {nodeCount: 2}}", change: "spec: {metadata: {nodeCount: 1}}", field: "spec", says: nodesGrow},
-	"MDTs of a node are made fewer":            {before: "spec: {metadata: {instancesPerNode: 2, targets: {select: {countPerNode: 2}}}}", change: "spec: {metadata: {instancesPerNode: 1}}", field: "spec", says: serversStay},
-	"two MDTs share a disk":                    {change: "spec: {metadata: {instancesPerNode: 2}}", field: "spec", says: diskEach},
-	"an MDT has two disks":                     {change: "spec: {metadata: {targets: {select: {countPerNode: 2}}}}", field: "spec", says: diskEach},
+	"metadata nodes are made fewer":            {before: "spec: {metadataServers: {nodeCount: 2}}", change: "spec: {metadataServers: {nodeCount: 1}}", field: "spec", says: nodesGrow},
+	"MDTs of a node are made fewer":            {before: "spec: {metadataServers: {instancesPerNode: 2, targets: {select: {countPerNode: 2}}}}", change: "spec: {metadataServers: {instancesPerNode: 1}}", field: "spec", says: serversStay},
+	"two MDTs share a disk":                    {change: "spec: {metadataServers: {instancesPerNode: 2}}", field: "spec", says: diskEach},
+	"an MDT has two disks":                     {change: "spec: {metadataServers: {targets: {select: {countPerNode: 2}}}}", field: "spec", says: diskEach},
 	"the version is left out":                  {change: "spec: {version: null}", field: "spec", says: versionOf},
 	"a pool keeps two copies":                  {change: lustrePool("name: ssd, copies: 2"), field: "spec", says: oneCopy},
 	"the name of a pool has 16 characters":     {change: lustrePool("name: pool-of-16-chars, copies: 1"), field: "spec", says: shortPools},
@@ -134,7 +134,7 @@ var lustreRefusals = asLustre(refusals{
 	"it says more of a pool that is not there": {change: "spec: {lustre: {storagePools: [{name: sdd}]}}", field: "spec", says: noSuchPool},
 	"an MDT is a directory":                    {change: put(metadataTargets, "{directories: [/data/mdt]}"), field: "spec", says: lustresOnly},
 	"an OST is a directory":                    {change: `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {s: ""}, targets: {directories: [/data/ost]}}]}`, field: "spec", says: lustresOnly},
-	"an MDT is xfs":                            {change: "spec: {metadata: {targets: {format: {fsType: xfs}}}}", field: "spec", says: lustresOnly},
+	"an MDT is xfs":                            {change: "spec: {metadataServers: {targets: {format: {fsType: xfs}}}}", field: "spec", says: lustresOnly},
 	"an OST is xfs":                            {change: `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {s: ""}, targets: {select: {countPerNode: 1}, format: {fsType: xfs}}}]}`, field: "spec", says: lustresOnly},
 	"the kubelet gives CPUs to MDTs":           {change: put(metadataPinning, "{mode: KubeletStatic, cpus: 2, memory: 1Gi}"), field: "spec", says: notByKubelet},
 	"the kubelet gives CPUs to OSTs":           {change: lustrePool("name: ssd, copies: 1, cpuPinning: {mode: KubeletStatic, cpus: 2, memory: 1Gi}"), field: "spec", says: notByKubelet},
@@ -235,9 +235,9 @@ var lustreAccepted = map[string]string{
 	"it has only what is required":    "{}",
 	"it has everything that there is": fullLustre + "---\n" + put(mgt, "{devices: [{node: n1, id: wwn-0x5000}]}"),
 	"it has network interfaces":       "spec: {network: {interfaces: [ib0, ib1]}}",
-	"metadata nodes are counted":      "spec: {metadata: {nodeCount: 2}}",
+	"metadata nodes are counted":      "spec: {metadataServers: {nodeCount: 2}}",
 	"pods have resources":             "spec: {pods: {resources: {management: {requests: {cpu: '1'}}, metadata: {requests: {cpu: '1'}}}}}",
-	"what follows from the type is absent": `spec: {metadata: {targets: {select: {countPerNode: null}}}, ` +
+	"what follows from the type is absent": `spec: {metadataServers: {targets: {select: {countPerNode: null}}}, ` +
 		`storagePools: [{name: ssd, nodeSelector: {storage: ""}, targets: {select: {excludeIDGlobs: ["*-part*"]}, format: {fsType: ldiskfs}}}]}` +
 		"\n---\n" + put(mgt, "{select: {mediaType: SSD}}"),
 	"the MGT is a selected disk": put(mgt, "{select: {countPerNode: 1}}"),
@@ -254,7 +254,7 @@ var lustreAccepted = map[string]string{
 
 var lustreChanges = map[string]string{
 	"a pool gets another layout":  put(layoutOf, "{osts: 8}"),
-	"MDTs are added to each node": "spec: {metadata: {instancesPerNode: 2, targets: {select: {countPerNode: 2}}}}",
+	"MDTs are added to each node": "spec: {metadataServers: {instancesPerNode: 2, targets: {select: {countPerNode: 2}}}}",
 	"disks are added to a pool":   `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {storage: ""}, targets: {select: {countPerNode: 4}, format: {fsType: ldiskfs}}}]}`,
 	"a pool is added": `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {storage: ""}, targets: {select: {countPerNode: 2}, format: {fsType: ldiskfs}}}, ` +
 		`{name: hdd, copies: 1, nodeSelector: {storage: ""}, targets: {select: {countPerNode: 2}, format: {fsType: ldiskfs}}}]}`,

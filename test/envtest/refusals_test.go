@@ -16,7 +16,7 @@ spec:
   type: MooseFS
   version: 4.57.5
   moosefs: {}
-  metadata:
+  metadataServers:
     nodeSelector: {metadata: ""}
     targets: {directories: [/data/metadata]}
   storagePools:
@@ -208,7 +208,7 @@ const (
 	mountInPool        = "spec.clients.mountPath must not equal, contain or lie in a storage pool's directory"
 	poolInMetadata     = "a storage pool's directory must not equal, contain or lie in a metadata directory"
 	nodesOfRoles       = "set spec.nodes, or a nodeSelector for the metadata, each storage pool, and the management service, the metaloggers and the clients where there are some"
-	oneMetadataTarget  = "a MooseFS master keeps its metadata in one place; give exactly one of spec.metadata.targets.directories or devices, or a select with countPerNode 1 or none"
+	oneMetadataTarget  = "a MooseFS master keeps its metadata in one place; give exactly one of spec.metadataServers.targets.directories or devices, or a select with countPerNode 1 or none"
 	directoryStays     = "a target's directory can't be removed: it holds data, and only devices can be drained"
 	singleClientSweeps = "clients can't be swept or derived when spec.iozone.mode is SingleClient"
 	immutableRun       = "only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline, expect and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"

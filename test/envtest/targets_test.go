@@ -22,9 +22,9 @@ const (
 	anMkfsOption     = `should match '^[A-Za-z0-9^_,.=:+-]+$'`
 	aMountOption     = `should match '^[A-Za-z_][A-Za-z0-9_-]*(=[A-Za-z0-9_./:+-]+)?$'`
 	aCPUList         = `should match '^[0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*$'`
-	metadataTargets  = "spec: {metadata: {targets: null}}\n---\nspec: {metadata: {targets: %s}}"
+	metadataTargets  = "spec: {metadataServers: {targets: null}}\n---\nspec: {metadataServers: {targets: %s}}"
 	poolTargets      = `spec: {storagePools: [{name: ssd, nodeSelector: {s: ""}, targets: %s}]}`
-	metadataPinning  = "spec: {metadata: {cpuPinning: %s}}"
+	metadataPinning  = "spec: {metadataServers: {cpuPinning: %s}}"
 	poolPinning      = `spec: {storagePools: [{name: ssd, nodeSelector: {s: ""}, targets: {directories: [/data/ssd]}, cpuPinning: %s}]}`
 	storageTargetLog = "spec: {logDevice: %s}"
 )

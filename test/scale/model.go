@@ -71,7 +71,7 @@ func fileSystem(basePort int32) *v1alpha1.FileSystem {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fileSystemName},
 		Spec: v1alpha1.FileSystemSpec{
 			Type: v1alpha1.MooseFS, Version: version, MooseFS: &v1alpha1.MooseFSSpec{BasePort: basePort},
-			Metadata: v1alpha1.MetadataSpec{NodeSelector: v1alpha1.NodeSelector{labelMetadata: ""}, Targets: disks(1)},
+			MetadataServers: v1alpha1.MetadataSpec{NodeSelector: v1alpha1.NodeSelector{labelMetadata: ""}, Targets: disks(1)},
 			StoragePools: []v1alpha1.StoragePoolSpec{{
 				Name: poolName, NodeSelector: v1alpha1.NodeSelector{labelStorage: ""}, Copies: copies, Targets: disks(disksPerNode),
 			}},
@@ -123,8 +123,8 @@ func smallFileSystem(name string, basePort int32) *v1alpha1.FileSystem {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: v1alpha1.FileSystemSpec{
 			Type: v1alpha1.MooseFS, Version: version, MooseFS: &v1alpha1.MooseFSSpec{BasePort: basePort},
-			Metadata:     v1alpha1.MetadataSpec{NodeSelector: on, Targets: directory("/data/metadata")},
-			StoragePools: []v1alpha1.StoragePoolSpec{{Name: poolName, NodeSelector: on, Copies: 1, Targets: directory(smallDirectory)}},
+			MetadataServers: v1alpha1.MetadataSpec{NodeSelector: on, Targets: directory("/data/metadata")},
+			StoragePools:    []v1alpha1.StoragePoolSpec{{Name: poolName, NodeSelector: on, Copies: 1, Targets: directory(smallDirectory)}},
 			Clients: &v1alpha1.ClientsSpec{
 				NodeSelector: v1alpha1.NodeSelector{labelClientOf(name): ""}, MountPath: v1alpha1.DirectoryPath(mountPath(name)),
 			},

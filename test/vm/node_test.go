@@ -206,7 +206,7 @@ func fileSystem(targets v1alpha1.TargetsSpec) *v1alpha1.FileSystem {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "vm", Name: "scratch", UID: "5c6e7a3a-6a43-4b1c-8f0e-0d7f6f3a1b22"},
 		Spec: v1alpha1.FileSystemSpec{
 			Type: v1alpha1.MooseFS,
-			Metadata: v1alpha1.MetadataSpec{
+			MetadataServers: v1alpha1.MetadataSpec{
 				InstancesPerNode: 1,
 				Targets:          v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/var/lib/parallelfs/vm.scratch/master"}},
 			},

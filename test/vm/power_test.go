@@ -83,7 +83,7 @@ func configOfMooseFS(t *testing.T, target v1alpha1.StorageTarget) map[string]str
 	fs.Spec.MooseFS = &v1alpha1.MooseFSSpec{
 		BasePort: 9419, Config: v1alpha1.MooseFSConfig{Storage: v1alpha1.Options{"HDD_LEAVE_SPACE_DEFAULT": "16MiB"}},
 	}
-	fs.Spec.Metadata.NodeSelector = everywhere
+	fs.Spec.MetadataServers.NodeSelector = everywhere
 	fs.Spec.StoragePools[0].NodeSelector, fs.Spec.StoragePools[0].Copies = everywhere, 1
 	fs.Spec.Clients = &v1alpha1.ClientsSpec{NodeSelector: everywhere, MountPath: mountPath}
 	target.Spec.Node = nodeName
@@ -137,7 +137,7 @@ func testServesItself(t *testing.T, m *machine, target v1alpha1.StorageTarget) {
 		m.writeFile(t, kept+"/told/"+name, content)
 	}
 	fs := fileSystem(v1alpha1.TargetsSpec{})
-	m.run(t, "mkdir", "-p", path.Dir(podspec.NodeFile(fs)), string(fs.Spec.Metadata.Targets.Directories[0]))
+	m.run(t, "mkdir", "-p", path.Dir(podspec.NodeFile(fs)), string(fs.Spec.MetadataServers.Targets.Directories[0]))
 	m.write(t, podspec.NodeFile(fs), spec.NodeFile{
 		Version: spec.NodeFileVersion, FileSystem: owner(), Node: nodeName, Generation: 1,
 		Members: []spec.Member{{Name: "master"}, {Name: "chunkserver-ssd", Targets: []spec.Target{specTarget(target)}}},

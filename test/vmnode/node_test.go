@@ -176,7 +176,7 @@ spec:
     projects: [{id: 1001, directory: ssd/small, space: 8Mi}]
     parameters: {mdt.*.identity_upcall: NONE}
     moduleOptions: Write
-  metadata:
+  metadataServers:
     nodeSelector: {kubernetes.io/hostname: %[1]s}
     cpuPinning: {mode: CPUSet, cpuSets: ["0"]}
     targets: {devices: [{node: %[1]s, id: %[2]s}], format: {fsType: ldiskfs}}

@@ -43,7 +43,7 @@ spec:
   lustre:
     fsName: twin
     storagePools: [{name: both, pairs: [{nodes: [%[2]s, %[1]s]}]}]
-  metadata:
+  metadataServers:
     nodeSelector: {kubernetes.io/hostname: %[1]s}
     targets: {devices: [{node: %[1]s, id: %[3]s}], format: {fsType: ldiskfs}}
   storagePools:

@@ -75,10 +75,10 @@ func (Example) Allocate(in backend.Input) (backend.Allocation, error) {
 	var node string
 	if fs.Status.Metadata != nil {
 		node = fs.Status.Metadata.Node
-	} else if nodes := backend.Matching(in.Nodes, fs.Spec.Metadata.NodeSelector); len(nodes) > 0 {
+	} else if nodes := backend.Matching(in.Nodes, fs.Spec.MetadataServers.NodeSelector); len(nodes) > 0 {
 		node = nodes[0].Name
 	} else {
-		return backend.Allocation{}, backend.Invalid(v1alpha1.ReasonNoNodes, "no node matches spec.metadata.nodeSelector; label one")
+		return backend.Allocation{}, backend.Invalid(v1alpha1.ReasonNoNodes, "no node matches spec.metadataServers.nodeSelector; label one")
 	}
 	const slots = 16
 	disks, err := assign.ReadDisks(in)
@@ -95,7 +95,8 @@ func (Example) Allocate(in backend.Input) (backend.Allocation, error) {
 		return backend.Allocation{Status: fs.Status, TargetNodes: nodes, Waits: true, Unread: disks.Why()}, nil
 	}
 	metadata, err := disks.RecordMetadata(in, backend.MetadataPlace{
-		Role: v1alpha1.RoleMetadata, NodeSelector: fs.Spec.Metadata.NodeSelector, Targets: fs.Spec.Metadata.Targets, Component: ComponentMount,
+		Role: v1alpha1.RoleMetadata, NodeSelector: fs.Spec.MetadataServers.NodeSelector, Targets: fs.Spec.MetadataServers.Targets,
+		Component: ComponentMount,
 	}, node)
 	if err != nil {
 		return backend.Allocation{}, err

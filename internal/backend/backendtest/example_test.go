@@ -44,7 +44,7 @@ func fresh(version string) backend.Input {
 				Annotations: map[string]string{backendtest.ExampleOption + "threads": "4"}},
 			Spec: v1alpha1.FileSystemSpec{
 				Type: example.Kind, Version: version,
-				Metadata: v1alpha1.MetadataSpec{NodeSelector: v1alpha1.NodeSelector{"first": ""}, Targets: onDisks},
+				MetadataServers: v1alpha1.MetadataSpec{NodeSelector: v1alpha1.NodeSelector{"first": ""}, Targets: onDisks},
 				StoragePools: []v1alpha1.StoragePoolSpec{
 					{Name: "ssd", NodeSelector: v1alpha1.NodeSelector{"fast": ""}, Copies: 1, Targets: onDisks},
 					{Name: "hdd", NodeSelector: v1alpha1.NodeSelector{"big": ""}, Copies: 1, Targets: inDirectories},

@@ -235,14 +235,14 @@ func (a *allocator) server(node string, m v1alpha1.NodeMember) (backend.Given, b
 func (a *allocator) metadata(node string, slot int32) error {
 	m := backend.Member(v1alpha1.RoleMetadata, metaDaemon(slot))
 	m.Slot = slot
-	if assign.OnDevices(a.in.FileSystem.Spec.Metadata.Targets) && len(metadataDisks(a.in, node, slot)) == 0 {
+	if assign.OnDevices(a.in.FileSystem.Spec.MetadataServers.Targets) && len(metadataDisks(a.in, node, slot)) == 0 {
 		return nil // its disk may hold its id
 	}
 	given, ok, err := a.server(node, m)
 	if err != nil || !ok || len(given.Targets) > 0 {
 		return err
 	}
-	targets := a.in.FileSystem.Spec.Metadata.Targets
+	targets := a.in.FileSystem.Spec.MetadataServers.Targets
 	name := ""
 	if !assign.OnDevices(targets) {
 		name = string(targets.Directories[slot])

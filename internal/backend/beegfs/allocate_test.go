@@ -37,49 +37,49 @@ func TestRecordRefuses(t *testing.T) {
 		},
 		"no node for the metadata": {
 			change: func(in *backend.Input) {
-				in.FileSystem.Spec.Metadata.NodeSelector = v1alpha1.NodeSelector{"tape": "yes"}
+				in.FileSystem.Spec.MetadataServers.NodeSelector = v1alpha1.NodeSelector{"tape": "yes"}
 			},
-			reason: v1alpha1.ReasonNoNodes, says: "no node matches spec.metadata.nodeSelector (tape=yes) and stands in spec.metadata.targets.devices",
+			reason: v1alpha1.ReasonNoNodes, says: "no node matches spec.metadataServers.nodeSelector (tape=yes) and stands in spec.metadataServers.targets.devices",
 		},
 		"a smaller number of metadata nodes than have servers": {
 			directories: true,
 			change: func(in *backend.Input) {
-				in.FileSystem.Spec.Metadata.NodeCount = 1
+				in.FileSystem.Spec.MetadataServers.NodeCount = 1
 				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000}
 				usedUp(in, v1alpha1.NumberOfMetadataServer, 3)
 				give(in, "oss1", metadataServer(1))
 				give(in, "oss2", metadataServer(3))
 			},
 			reason: v1alpha1.ReasonInvalidSpec,
-			says:   "spec.metadata.nodeCount is 1, but oss1, oss2 have metadata servers; metadata can't be moved to another server, so set it to 2, or more, again",
+			says:   "spec.metadataServers.nodeCount is 1, but oss1, oss2 have metadata servers; metadata can't be moved to another server, so set it to 2, or more, again",
 		},
 		"more metadata nodes than match": {
 			directories: true,
-			change:      func(in *backend.Input) { in.FileSystem.Spec.Metadata.NodeCount = 9 },
-			reason:      v1alpha1.ReasonNoNodes, says: "spec.metadata.nodeCount is 9, and spec.metadata.nodeSelector (parallelfs.dev/scratch-metadata=) matches 2 nodes that can take part (oss1, oss2); label more nodes, or lower nodeCount to 2",
+			change:      func(in *backend.Input) { in.FileSystem.Spec.MetadataServers.NodeCount = 9 },
+			reason:      v1alpha1.ReasonNoNodes, says: "spec.metadataServers.nodeCount is 9, and spec.metadataServers.nodeSelector (parallelfs.dev/scratch-metadata=) matches 2 nodes that can take part (oss1, oss2); label more nodes, or lower nodeCount to 2",
 		},
 		"fewer metadata disks than metadata servers on a node": {
 			change: func(in *backend.Input) {
-				targets := &in.FileSystem.Spec.Metadata.Targets
+				targets := &in.FileSystem.Spec.MetadataServers.Targets
 				targets.Devices = targets.Devices[:7]
 			},
 			reason: v1alpha1.ReasonInvalidSpec, says: "names 3 disks of node oss2 for 4 metadata servers",
 		},
 		"another number of selected disks than of metadata servers": {
 			change: func(in *backend.Input) {
-				in.FileSystem.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{CountPerNode: 3}}
+				in.FileSystem.Spec.MetadataServers.Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{CountPerNode: 3}}
 			},
 			reason: v1alpha1.ReasonInvalidSpec, says: "countPerNode is 3 for 4 metadata servers",
 		},
 		"another number of directories than of metadata servers": {
 			directories: true,
-			change:      func(in *backend.Input) { in.FileSystem.Spec.Metadata.InstancesPerNode = 3 },
+			change:      func(in *backend.Input) { in.FileSystem.Spec.MetadataServers.InstancesPerNode = 3 },
 			reason:      v1alpha1.ReasonInvalidSpec, says: "has 2 directories for 3 metadata servers",
 		},
 		"metadata servers that are taken away": {
 			directories: true,
 			change: func(in *backend.Input) {
-				in.FileSystem.Spec.Metadata.InstancesPerNode = 1
+				in.FileSystem.Spec.MetadataServers.InstancesPerNode = 1
 				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000}
 				usedUp(in, v1alpha1.NumberOfMetadataServer, 2)
 				give(in, "oss1", v1alpha1.NodeMember{Name: "meta-1", Role: v1alpha1.RoleMetadata, Slot: 1, ID: 2})
@@ -319,7 +319,7 @@ func TestNodeCountSetsTheNumberOfNodesWithMetadataServers(t *testing.T) {
 			g := NewWithT(t)
 			in := inDirectories("7.4.6")
 			slices.Reverse(in.Nodes)
-			in.FileSystem.Spec.Metadata.NodeCount = c.count
+			in.FileSystem.Spec.MetadataServers.NodeCount = c.count
 			if c.allocated != nil {
 				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000}
 			}
@@ -382,8 +382,8 @@ func TestAMetadataServerIsAddedBehindTheOthersOfItsNode(t *testing.T) {
 	g := NewWithT(t)
 	in := recorded(t, inDirectories("8.3.1"))
 	g.Expect(given(in)).To(ContainElements("meta-0.oss1 1: /data/meta0=1", "meta-1.oss2 4: /data/meta1=4"))
-	in.FileSystem.Spec.Metadata.InstancesPerNode = 3
-	in.FileSystem.Spec.Metadata.Targets.Directories = append(in.FileSystem.Spec.Metadata.Targets.Directories, "/data/meta2")
+	in.FileSystem.Spec.MetadataServers.InstancesPerNode = 3
+	in.FileSystem.Spec.MetadataServers.Targets.Directories = append(in.FileSystem.Spec.MetadataServers.Targets.Directories, "/data/meta2")
 	in = recorded(t, in)
 	g.Expect(given(in)).To(ContainElements(
 		"meta-0.oss1 1: /data/meta0=1", "meta-1.oss2 4: /data/meta1=4", "meta-2.oss1 5: /data/meta2=5", "meta-2.oss2 6: /data/meta2=6"))

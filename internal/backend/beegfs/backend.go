@@ -172,7 +172,9 @@ func storageMemberName(pool string) string { return spec.MemberName(storageDaemo
 func managementName(node string) string    { return componentManagement + "." + node }
 func storageName(pool, node string) string { return storageMemberName(pool) + "." + node }
 
-func metaSlots(fs *v1alpha1.FileSystem) int32 { return max(1, fs.Spec.Metadata.InstancesPerNode) }
+func metaSlots(fs *v1alpha1.FileSystem) int32 {
+	return max(1, fs.Spec.MetadataServers.InstancesPerNode)
+}
 func managementNode(in backend.Input) (backend.Node, bool) {
 	if in.FileSystem.Status.Metadata == nil {
 		return backend.Node{}, false

@@ -57,7 +57,7 @@ func cluster(version string) backend.Input {
 						Storage: v1alpha1.Options{"connMaxInternodeNum": "24"}, Client: v1alpha1.Options{"tuneFileCacheType": "native"},
 					},
 				},
-				Metadata: v1alpha1.MetadataSpec{
+				MetadataServers: v1alpha1.MetadataSpec{
 					NodeSelector: labels(metadataLabel), InstancesPerNode: 4,
 					CPUPinning: &v1alpha1.CPUPinning{Mode: v1alpha1.PinningNUMANode, NUMANodes: []int32{0, 1}, MemoryPolicy: v1alpha1.MemoryPreferred},
 					Targets: v1alpha1.TargetsSpec{
@@ -105,7 +105,7 @@ func cluster(version string) backend.Input {
 			in.Targets = append(in.Targets, disk(node, fmt.Sprintf("ssd-m%d", slot), v1alpha1.RoleMetadata, "", slot, 400e9))
 			in.Pinnings[node][metaDaemon(slot)] = spec.Pinning{
 				CPUs: []string{"0-15", "16-31"}[slot%2], MemoryNodes: fmt.Sprint(slot % 2), MemoryPolicy: "Preferred",
-				Why: fmt.Sprintf("spec.metadata.cpuPinning: NUMA node %d", slot%2),
+				Why: fmt.Sprintf("spec.metadataServers.cpuPinning: NUMA node %d", slot%2),
 			}
 		}
 		in.Targets = append(in.Targets,
@@ -162,8 +162,8 @@ func inDirectories(version string) backend.Input {
 	}
 	fs := in.FileSystem
 	fs.Spec.BeeGFS.Management.Targets = directories("/data/mgmt")
-	fs.Spec.Metadata.InstancesPerNode, fs.Spec.Metadata.CPUPinning = 2, nil
-	fs.Spec.Metadata.Targets = directories("/data/meta0", "/data/meta1")
+	fs.Spec.MetadataServers.InstancesPerNode, fs.Spec.MetadataServers.CPUPinning = 2, nil
+	fs.Spec.MetadataServers.Targets = directories("/data/meta0", "/data/meta1")
 	fs.Spec.StoragePools[0].Targets = directories("/data/ssd0", "/data/ssd1")
 	fs.Spec.StoragePools[1].Targets = directories("/data/hdd0")
 	in.Targets, in.Pinnings = nil, nil

@@ -178,7 +178,7 @@ func (o *observer) unreadyDisks() (names []string, first bool) {
 		if len(a.Targets) > 0 {
 			name = a.Targets[0].Name
 		}
-		wait(name, "metadata server "+a.Server(), a.Node, o.fs.Spec.Metadata.Targets)
+		wait(name, "metadata server "+a.Server(), a.Node, o.fs.Spec.MetadataServers.Targets)
 	}
 	return names, first
 }

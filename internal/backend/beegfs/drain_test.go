@@ -340,7 +340,7 @@ func TestTrap5NoMetadataServerIsEverRemoved(t *testing.T) {
 			in.State.Targets[i].Online = false
 		}
 		in.Targets = slices.DeleteFunc(in.Targets, func(d v1alpha1.StorageTarget) bool { return d.Spec.Role == v1alpha1.RoleMetadata })
-		in.FileSystem.Spec.Metadata.NodeSelector = labels("nowhere")
+		in.FileSystem.Spec.MetadataServers.NodeSelector = labels("nowhere")
 		drained(in, new(metav1.NewTime(noon)))
 		g.Expect(workOf(in).commands).To(BeEmpty())
 		g.Expect(look(in).retirable()).To(BeEmpty())

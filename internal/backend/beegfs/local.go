@@ -45,7 +45,7 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 		switch {
 		case a.Retired:
 		case a.Role == v1alpha1.RoleMetadata:
-			tell(a.Node, metaDaemon(a.Slot), metaMember(in, a, remembers), fs.Spec.Metadata.CPUPinning)
+			tell(a.Node, metaDaemon(a.Slot), metaMember(in, a, remembers), fs.Spec.MetadataServers.CPUPinning)
 		default:
 			i := slices.IndexFunc(fs.Spec.StoragePools, func(p v1alpha1.StoragePoolSpec) bool { return p.Name == a.StoragePool })
 			if i >= 0 {

@@ -323,12 +323,13 @@ func (b *builder) metaSet(slot int32) (client.Object, error) {
 		return nil, err
 	}
 	var directories []string
-	if d := fs.Spec.Metadata.Targets.Directories; len(d) > int(slot) {
+	if d := fs.Spec.MetadataServers.Targets.Directories; len(d) > int(slot) {
 		directories = []string{string(d[slot])}
 	}
 	w := podspec.Workload{Component: componentMeta, Role: v1alpha1.RoleMetadata, Slot: fmt.Sprint(slot)}
 	name := fmt.Sprintf("%s-%d", componentMeta, slot)
-	pod, err := b.server(w, "meta", run, name+".json", fs.Spec.Metadata.Targets, directories, twoPorts("meta", portsOf(fs).meta(slot))...)
+	pod, err := b.server(w, "meta", run, name+".json", fs.Spec.MetadataServers.Targets, directories, twoPorts("meta",
+		portsOf(fs).meta(slot))...)
 	if err != nil {
 		return nil, err
 	}
@@ -339,7 +340,7 @@ func (b *builder) metaSet(slot int32) (client.Object, error) {
 	if fs.Status.BeeGFS.MetadataMirrored != nil {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, backend.MetadataMirroredAnnotation, "true")
 	}
-	told, err := podspec.Pin(pod, "spec.metadata", fs.Spec.Metadata.CPUPinning, run)
+	told, err := podspec.Pin(pod, "spec.metadataServers", fs.Spec.MetadataServers.CPUPinning, run)
 	if err != nil {
 		return nil, err
 	}

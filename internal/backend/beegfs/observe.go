@@ -124,7 +124,7 @@ func (o *observer) metadata() {
 		if !server.Online && asksForReplacement(o.disksNamed(server.Target)) {
 			server.Message = metadataStays + "; " + server.Message
 		}
-		server.Placement = o.placements.Of(a.Node, metaDaemon(a.Slot), server.Name, o.fs.Spec.Metadata.CPUPinning,
+		server.Placement = o.placements.Of(a.Node, metaDaemon(a.Slot), server.Name, o.fs.Spec.MetadataServers.CPUPinning,
 			o.disksNamed(server.Target))
 		o.seen.Servers = append(o.seen.Servers, server)
 	}

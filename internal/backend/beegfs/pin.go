@@ -45,8 +45,8 @@ func (Backend) PinDaemons(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNo
 	var out []plan.PinDaemon
 	for slot := range metaSlots(fs) {
 		out = append(out, plan.PinDaemon{
-			Name: metaDaemon(slot), Index: int(slot), Field: "spec.metadata.cpuPinning", Pinning: fs.Spec.Metadata.CPUPinning,
-			Nodes: metadataNodesOf(in, slot), Role: v1alpha1.RoleMetadata, InDirectories: !assign.OnDevices(fs.Spec.Metadata.Targets),
+			Name: metaDaemon(slot), Index: int(slot), Field: "spec.metadataServers.cpuPinning", Pinning: fs.Spec.MetadataServers.CPUPinning,
+			Nodes: metadataNodesOf(in, slot), Role: v1alpha1.RoleMetadata, InDirectories: !assign.OnDevices(fs.Spec.MetadataServers.Targets),
 		})
 	}
 	for _, pool := range fs.Spec.StoragePools {

@@ -42,15 +42,16 @@ func recordManagementNode(in backend.Input) (string, error) {
 	}
 }
 
-// recordMetadataNodes returns the nodes with metadata servers, by name: those on record, and matching nodes up to spec.metadata.nodeCount.
+// recordMetadataNodes returns the nodes with metadata servers, by name: those on record, and matching nodes up to
+// spec.metadataServers.nodeCount.
 // Nodes whose disks carry metadata of this filesystem come first, the others in the order of their names.
 func recordMetadataNodes(in backend.Input) ([]string, error) {
-	fs, spec := in.FileSystem, in.FileSystem.Spec.Metadata
+	fs, spec := in.FileSystem, in.FileSystem.Spec.MetadataServers
 	nodes := metadataNodes(in)
 	count := int(spec.NodeCount)
 	if count > 0 && len(nodes) > count {
 		return nil, backend.Invalid(v1alpha1.ReasonInvalidSpec,
-			"spec.metadata.nodeCount is %d, but %s have metadata servers; metadata can't be moved to another server, so set it to %d, or more, again",
+			"spec.metadataServers.nodeCount is %d, but %s have metadata servers; metadata can't be moved to another server, so set it to %d, or more, again",
 			count, backend.List(nodes), len(nodes))
 	}
 	var others []string
@@ -75,16 +76,16 @@ func recordMetadataNodes(in backend.Input) ([]string, error) {
 	slices.Sort(nodes)
 	among := ""
 	if len(spec.Targets.Devices) > 0 {
-		among = " and stands in spec.metadata.targets.devices"
+		among = " and stands in spec.metadataServers.targets.devices"
 	}
 	switch {
 	case len(nodes) == 0:
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes, "no node matches %s%s; label the nodes that shall run metadata servers",
-			nodefacts.SelectedBy(fs, "spec.metadata.nodeSelector", spec.NodeSelector), among)
+			nodefacts.SelectedBy(fs, "spec.metadataServers.nodeSelector", spec.NodeSelector), among)
 	case len(nodes) < count:
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
-			"spec.metadata.nodeCount is %d, and %s matches %d nodes that can take part (%s); label more nodes, or lower nodeCount to %d",
-			count, nodefacts.SelectedBy(fs, "spec.metadata.nodeSelector", spec.NodeSelector), len(nodes), backend.List(nodes), len(nodes))
+			"spec.metadataServers.nodeCount is %d, and %s matches %d nodes that can take part (%s); label more nodes, or lower nodeCount to %d",
+			count, nodefacts.SelectedBy(fs, "spec.metadataServers.nodeSelector", spec.NodeSelector), len(nodes), backend.List(nodes), len(nodes))
 	}
 	return nodes, nil
 }
@@ -118,24 +119,25 @@ func checkSpec(in backend.Input) error {
 // target of its own.
 func checkMetadata(in backend.Input) error {
 	fs := in.FileSystem
-	slots, targets := int(metaSlots(fs)), fs.Spec.Metadata.Targets
+	slots, targets := int(metaSlots(fs)), fs.Spec.MetadataServers.Targets
 	if slots > maxSlots {
-		return backend.Invalid(v1alpha1.ReasonInvalidSpec, "spec.metadata.instancesPerNode is %d, and a node has room for %d metadata servers", slots, maxSlots)
+		return backend.Invalid(v1alpha1.ReasonInvalidSpec,
+			"spec.metadataServers.instancesPerNode is %d, and a node has room for %d metadata servers", slots, maxSlots)
 	}
 	for _, a := range in.Given() {
 		if a.Role == v1alpha1.RoleMetadata && int(a.Slot) >= slots {
 			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
-				"spec.metadata.instancesPerNode is %d, but node %s has the metadata server %s; metadata can't be moved to another server, so set it to %d again",
+				"spec.metadataServers.instancesPerNode is %d, but node %s has the metadata server %s; metadata can't be moved to another server, so set it to %d again",
 				slots, a.Node, a.Server(), a.Slot+1)
 		}
 	}
 	if n := len(targets.Directories); n > 0 && n != slots {
 		return backend.Invalid(v1alpha1.ReasonInvalidSpec,
-			"spec.metadata.targets has %d directories for %d metadata servers on each node (spec.metadata.instancesPerNode); give as many as servers", n, slots)
+			"spec.metadataServers.targets has %d directories for %d metadata servers on each node (spec.metadataServers.instancesPerNode); give as many as servers", n, slots)
 	}
 	if s := targets.Select; s != nil && s.CountPerNode != 0 && int(s.CountPerNode) != slots {
 		return backend.Invalid(v1alpha1.ReasonInvalidSpec,
-			"spec.metadata.targets.select.countPerNode is %d for %d metadata servers on each node (spec.metadata.instancesPerNode); make them equal", s.CountPerNode, slots)
+			"spec.metadataServers.targets.select.countPerNode is %d for %d metadata servers on each node (spec.metadataServers.instancesPerNode); make them equal", s.CountPerNode, slots)
 	}
 	devices := map[string]int{}
 	for _, d := range targets.Devices {
@@ -144,7 +146,7 @@ func checkMetadata(in backend.Input) error {
 	for _, node := range backend.SortedKeys(devices) {
 		if devices[node] != slots {
 			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
-				"spec.metadata.targets.devices names %d disks of node %s for %d metadata servers (spec.metadata.instancesPerNode); name as many as servers",
+				"spec.metadataServers.targets.devices names %d disks of node %s for %d metadata servers (spec.metadataServers.instancesPerNode); name as many as servers",
 				devices[node], node, slots)
 		}
 	}

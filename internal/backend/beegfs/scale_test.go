@@ -81,8 +81,8 @@ func newOfNodesWith24Disks(version string, nodes int) backend.Input {
 	one := func(count int32) v1alpha1.TargetsSpec {
 		return v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{CountPerNode: count}}
 	}
-	fs.Spec.BeeGFS.Management.Targets, fs.Spec.Metadata.Targets = one(1), one(1)
-	fs.Spec.Metadata.InstancesPerNode, fs.Spec.Metadata.CPUPinning = 1, nil
+	fs.Spec.BeeGFS.Management.Targets, fs.Spec.MetadataServers.Targets = one(1), one(1)
+	fs.Spec.MetadataServers.InstancesPerNode, fs.Spec.MetadataServers.CPUPinning = 1, nil
 	fs.Spec.StoragePools = fs.Spec.StoragePools[:1]
 	fs.Spec.StoragePools[0].Targets = one(24)
 	in.Nodes, in.Targets, in.Pinnings, in.Inventories = nil, nil, nil, map[string]v1alpha1.NodeInventoryStatus{}

@@ -61,7 +61,8 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 		return backend.Allocation{Status: in.FileSystem.Status, TargetNodes: on, Waits: true, Unread: disks.Why()}, nil
 	}
 	metadata, err := disks.RecordMetadata(in, backend.MetadataPlace{
-		Role: v1alpha1.RoleMetadata, NodeSelector: in.FileSystem.Spec.Metadata.NodeSelector, Targets: in.FileSystem.Spec.Metadata.Targets,
+		Role: v1alpha1.RoleMetadata, NodeSelector: in.FileSystem.Spec.MetadataServers.NodeSelector,
+		Targets: in.FileSystem.Spec.MetadataServers.Targets,
 	}, rootNode(in, nodes))
 	if err != nil {
 		return backend.Allocation{}, err

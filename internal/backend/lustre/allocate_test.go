@@ -35,7 +35,7 @@ func servers(nodes ...string) backend.Input {
 		ObjectMeta: metav1.ObjectMeta{Name: "scratch", Namespace: "storage", UID: "6f1c"},
 		Spec: v1alpha1.FileSystemSpec{
 			Type: v1alpha1.Lustre, Version: "2.17.57", Lustre: &v1alpha1.LustreSpec{FSName: "pfs", BasePort: 9700},
-			Metadata: v1alpha1.MetadataSpec{
+			MetadataServers: v1alpha1.MetadataSpec{
 				NodeSelector: everywhere, InstancesPerNode: 2, Targets: v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{CountPerNode: 2}, Format: format},
 			},
 			StoragePools: []v1alpha1.StoragePoolSpec{{
@@ -491,13 +491,13 @@ func TestAContradictionIsRefused(t *testing.T) {
 			in.FileSystem.Spec.Lustre.Parameters = v1alpha1.LustreParameters{"osc.*.active": "0"}
 		},
 		"names 1 disks of node n1 for 2 MDTs": func(in *backend.Input) {
-			in.FileSystem.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Devices: []v1alpha1.DeviceReference{{Node: "n1", ID: "wwn-1"}}}
+			in.FileSystem.Spec.MetadataServers.Targets = v1alpha1.TargetsSpec{Devices: []v1alpha1.DeviceReference{{Node: "n1", ID: "wwn-1"}}}
 		},
-		"an MDT can't be taken away, so set it to 2 again": func(in *backend.Input) { in.FileSystem.Spec.Metadata.InstancesPerNode = 1 },
+		"an MDT can't be taken away, so set it to 2 again": func(in *backend.Input) { in.FileSystem.Spec.MetadataServers.InstancesPerNode = 1 },
 		"an MDT can't be taken away, so set it to 2, or more, again": func(in *backend.Input) {
-			in.FileSystem.Spec.Metadata.NodeCount = 1
+			in.FileSystem.Spec.MetadataServers.NodeCount = 1
 		},
-		"matches 4 usable nodes": func(in *backend.Input) { in.FileSystem.Spec.Metadata.NodeCount = 5 },
+		"matches 4 usable nodes": func(in *backend.Input) { in.FileSystem.Spec.MetadataServers.NodeCount = 5 },
 	} {
 		in := servers("n1", "n2")
 		give(t, &in)

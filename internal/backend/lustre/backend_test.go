@@ -37,7 +37,7 @@ func everything(version string) backend.Input {
 	fs.Spec.Clients = &v1alpha1.ClientsSpec{
 		NodeSelector: v1alpha1.NodeSelector{"client": ""}, MountPath: "/mnt/scratch", MountOptions: []v1alpha1.MountOption{"flock"},
 	}
-	fs.Spec.Metadata.NodeSelector, fs.Spec.StoragePools[0].NodeSelector = v1alpha1.NodeSelector{"mds": ""}, v1alpha1.NodeSelector{"mds": ""}
+	fs.Spec.MetadataServers.NodeSelector, fs.Spec.StoragePools[0].NodeSelector = v1alpha1.NodeSelector{"mds": ""}, v1alpha1.NodeSelector{"mds": ""}
 	for i := range in.Nodes {
 		switch in.Nodes[i].Name {
 		case "n0":

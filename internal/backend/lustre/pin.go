@@ -177,8 +177,9 @@ func (Backend) PinDaemons(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNo
 		}
 	}
 	out := []plan.PinDaemon{{
-		Name: componentMDT, Field: "spec.metadata.cpuPinning", Pinning: fs.Spec.Metadata.CPUPinning, Nodes: on[componentMDT], Kernel: true,
-		Role: v1alpha1.RoleMetadata,
+		Name: componentMDT, Field: "spec.metadataServers.cpuPinning", Pinning: fs.Spec.MetadataServers.CPUPinning, Nodes: on[componentMDT],
+		Kernel: true,
+		Role:   v1alpha1.RoleMetadata,
 	}}
 	for _, pool := range fs.Spec.StoragePools {
 		out = append(out, plan.PinDaemon{
@@ -200,7 +201,7 @@ func pinDaemon(g backend.Given) string {
 // pinningOf is the requested pinning of a member.
 func pinningOf(fs *v1alpha1.FileSystem, g backend.Given) *v1alpha1.CPUPinning {
 	if g.Role == v1alpha1.RoleMetadata {
-		return fs.Spec.Metadata.CPUPinning
+		return fs.Spec.MetadataServers.CPUPinning
 	}
 	for i := range fs.Spec.StoragePools {
 		if pool := &fs.Spec.StoragePools[i]; pool.Name == g.StoragePool {
@@ -222,7 +223,7 @@ type pin struct {
 // pinsOf returns the pins of the nodes with requested CPUs.
 func pinsOf(in backend.Input) map[string]pin {
 	asks := func(p v1alpha1.StoragePoolSpec) bool { return podspec.Bound(p.CPUPinning) }
-	if !podspec.Bound(in.FileSystem.Spec.Metadata.CPUPinning) && !slices.ContainsFunc(in.FileSystem.Spec.StoragePools, asks) {
+	if !podspec.Bound(in.FileSystem.Spec.MetadataServers.CPUPinning) && !slices.ContainsFunc(in.FileSystem.Spec.StoragePools, asks) {
 		return nil
 	}
 	type asked struct {

@@ -160,7 +160,7 @@ func twoSockets(t *testing.T, in *backend.Input) {
 func pinned(t *testing.T, asks func(fs *v1alpha1.FileSystem)) backend.Input {
 	t.Helper()
 	in := running(t)
-	in.FileSystem.Spec.Metadata.CPUPinning, in.FileSystem.Spec.StoragePools[0].CPUPinning = onCPUs("0"), onCPUs("1")
+	in.FileSystem.Spec.MetadataServers.CPUPinning, in.FileSystem.Spec.StoragePools[0].CPUPinning = onCPUs("0"), onCPUs("1")
 	if asks != nil {
 		asks(in.FileSystem)
 	}
@@ -192,7 +192,7 @@ func TestTheNodeFileOfEachNodeWithTargetsHasTheModuleOptions(t *testing.T) {
 	in.FileSystemNodes = lustre.New().Nodes(in)
 	in.Pinnings = nil
 	g.Expect(optionsOf(in, "n1")).To(HaveValue(HaveField("Lines", split)), "what is not known changes nothing")
-	in.FileSystem.Spec.Metadata.CPUPinning, in.FileSystem.Spec.StoragePools[0].CPUPinning = nil, &v1alpha1.CPUPinning{Mode: v1alpha1.PinningNone}
+	in.FileSystem.Spec.MetadataServers.CPUPinning, in.FileSystem.Spec.StoragePools[0].CPUPinning = nil, &v1alpha1.CPUPinning{Mode: v1alpha1.PinningNone}
 	g.Expect(optionsOf(in, "n1")).To(BeNil(), "nobody asks any more")
 }
 
@@ -277,7 +277,7 @@ func TestPinnedIsAbsentIfNoRoleAsksForCPUs(t *testing.T) {
 
 func TestCPUsThatMDTsAndOSTsShareOnlyPartlyAreRefused(t *testing.T) {
 	g := NewWithT(t)
-	in := pinned(t, func(fs *v1alpha1.FileSystem) { fs.Spec.Metadata.CPUPinning = onCPUs("0-1") })
+	in := pinned(t, func(fs *v1alpha1.FileSystem) { fs.Spec.MetadataServers.CPUPinning = onCPUs("0-1") })
 	g.Expect(lustre.New().Observe(in).Problems).To(ContainElement(And(HaveField("Reason", v1alpha1.ReasonPinningConflict),
 		HaveField("Message", ContainSubstring("cpuPinning of the MDTs of node n1 asks for the CPUs 0-1, and that of its OSTs for 1")))))
 	g.Expect(optionsOf(in, "n1")).To(BeNil())
@@ -291,7 +291,7 @@ func TestTheFirstFileSystemOfANodeSetsTheOptionsOfItsModules(t *testing.T) {
 	other.Name, other.UID, other.CreationTimestamp = "home", types.UID("other"), metav1.NewTime(noon.Add(-time.Hour))
 
 	second := pinned(t, func(fs *v1alpha1.FileSystem) {
-		fs.Spec.Metadata.CPUPinning, fs.Spec.StoragePools[0].CPUPinning = onCPUs("1"), onCPUs("0")
+		fs.Spec.MetadataServers.CPUPinning, fs.Spec.StoragePools[0].CPUPinning = onCPUs("1"), onCPUs("0")
 	})
 	second.Others, second.OthersNodes = []v1alpha1.FileSystem{*other}, map[types.UID][]v1alpha1.FileSystemNode{other.UID: first.FileSystemNodes}
 	twoSockets(t, &second)

@@ -23,27 +23,30 @@ func checkSpec(in backend.Input) error {
 	}
 	slots := metadataSlots(fs)
 	devices := map[string]int32{}
-	for _, d := range fs.Spec.Metadata.Targets.Devices {
+	for _, d := range fs.Spec.MetadataServers.Targets.Devices {
 		devices[d.Node]++
 	}
 	for _, node := range backend.SortedKeys(devices) {
 		if devices[node] != slots {
 			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
-				"spec.metadata.targets.devices names %d disks of node %s for %d MDTs (spec.metadata.instancesPerNode); each MDT is one disk: name as many as MDTs",
+				"spec.metadataServers.targets.devices names %d disks of node %s for %d MDTs (spec.metadataServers.instancesPerNode); each MDT is one disk: name as many as MDTs",
 				devices[node], node, slots)
 		}
 	}
 	for _, g := range in.Given() {
 		if g.Role == v1alpha1.RoleMetadata && !g.Retired && g.Slot >= slots {
 			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
-				"spec.metadata.instancesPerNode is %d, but node %s has %s; an MDT can't be taken away, so set it to %d again", slots, g.Node, g.Name, g.Slot+1)
+				"spec.metadataServers.instancesPerNode is %d, but node %s has %s; an MDT can't be taken away, so set it to %d again", slots, g.Node,
+				g.Name, g.Slot+1)
 		}
 	}
 	return nil
 }
 
 // metadataSlots is how many MDTs each node of the metadata has.
-func metadataSlots(fs *v1alpha1.FileSystem) int32 { return max(1, fs.Spec.Metadata.InstancesPerNode) }
+func metadataSlots(fs *v1alpha1.FileSystem) int32 {
+	return max(1, fs.Spec.MetadataServers.InstancesPerNode)
+}
 
 // managementNode is the node of an MGS of its own: the recorded one, or the one that matches. It is empty if MDT0000 has the MGT.
 func managementNode(in backend.Input) (string, error) {
@@ -73,14 +76,15 @@ func managementNode(in backend.Input) (string, error) {
 }
 
 // metadataNodes returns the nodes with MDTs, by name: that of MDT0000, those with MDTs on record, and matching nodes in the order of their
-// names, up to spec.metadata.nodeCount.
+// names, up to spec.metadataServers.nodeCount.
 func metadataNodes(in backend.Input) ([]string, error) {
-	fs, spec := in.FileSystem, in.FileSystem.Spec.Metadata
+	fs, spec := in.FileSystem, in.FileSystem.Spec.MetadataServers
 	nodes := recordedMetadataNodes(in)
 	count := int(spec.NodeCount)
 	if count > 0 && len(nodes) > count {
 		return nil, backend.Invalid(v1alpha1.ReasonInvalidSpec,
-			"spec.metadata.nodeCount is %d, but %s have MDTs; an MDT can't be taken away, so set it to %d, or more, again", count, backend.List(nodes), len(nodes))
+			"spec.metadataServers.nodeCount is %d, but %s have MDTs; an MDT can't be taken away, so set it to %d, or more, again", count,
+			backend.List(nodes), len(nodes))
 	}
 	var others []string
 	for _, n := range backend.NodesOf(fs, in.Nodes, spec.NodeSelector) {
@@ -96,16 +100,16 @@ func metadataNodes(in backend.Input) ([]string, error) {
 	slices.Sort(nodes)
 	among := ""
 	if len(spec.Targets.Devices) > 0 {
-		among = " and stands in spec.metadata.targets.devices"
+		among = " and stands in spec.metadataServers.targets.devices"
 	}
 	switch {
 	case len(nodes) == 0:
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes, "no node matches %s%s; label the nodes that shall have MDTs",
-			nodefacts.SelectedBy(fs, "spec.metadata.nodeSelector", spec.NodeSelector), among)
+			nodefacts.SelectedBy(fs, "spec.metadataServers.nodeSelector", spec.NodeSelector), among)
 	case len(nodes) < count:
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
-			"spec.metadata.nodeCount is %d, and %s matches %d nodes that can take part (%s); label more nodes, or lower nodeCount to %d",
-			count, nodefacts.SelectedBy(fs, "spec.metadata.nodeSelector", spec.NodeSelector), len(nodes), backend.List(nodes), len(nodes))
+			"spec.metadataServers.nodeCount is %d, and %s matches %d nodes that can take part (%s); label more nodes, or lower nodeCount to %d",
+			count, nodefacts.SelectedBy(fs, "spec.metadataServers.nodeSelector", spec.NodeSelector), len(nodes), backend.List(nodes), len(nodes))
 	}
 	return nodes, nil
 }

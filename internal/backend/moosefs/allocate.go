@@ -34,9 +34,9 @@ func (b Backend) Allocate(in backend.Input) (backend.Allocation, error) {
 		return backend.Allocation{}, err
 	}
 	nodes := plan.TargetNodes{
-		Metadata:     metadatajobs.MetadataNodes(in.FileSystem, in.Nodes, in.FileSystem.Spec.Metadata.NodeSelector, node),
+		Metadata:     metadatajobs.MetadataNodes(in.FileSystem, in.Nodes, in.FileSystem.Spec.MetadataServers.NodeSelector, node),
 		Pools:        assign.PoolNodes(pools),
-		LostMetadata: metadatajobs.LostMetadataTarget(in.FileSystem, in.Nodes, in.FileSystem.Spec.Metadata.NodeSelector),
+		LostMetadata: metadatajobs.LostMetadataTarget(in.FileSystem, in.Nodes, in.FileSystem.Spec.MetadataServers.NodeSelector),
 	}
 	if disks.Waits(in.FileSystem) {
 		return backend.Allocation{Status: in.FileSystem.Status, TargetNodes: nodes, Waits: true, Unread: disks.Why()}, nil
@@ -82,9 +82,9 @@ func metadataNode(in backend.Input) (string, error) {
 	if fs.Status.Metadata != nil {
 		return fs.Status.Metadata.Node, nil
 	}
-	selector := fs.Spec.Metadata.NodeSelector
-	nodes := nodefacts.OneNode(in, v1alpha1.RoleMetadata, selector, fs.Spec.Metadata.Targets)
-	by := nodefacts.SelectedBy(fs, "spec.metadata.nodeSelector", selector)
+	selector := fs.Spec.MetadataServers.NodeSelector
+	nodes := nodefacts.OneNode(in, v1alpha1.RoleMetadata, selector, fs.Spec.MetadataServers.Targets)
+	by := nodefacts.SelectedBy(fs, "spec.metadataServers.nodeSelector", selector)
 	switch len(nodes) {
 	case 0:
 		return "", backend.Invalid(v1alpha1.ReasonNoNodes,

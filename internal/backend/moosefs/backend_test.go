@@ -53,7 +53,7 @@ func everything(version string) backend.Input {
 					Metaloggers: &v1alpha1.MetaloggersSpec{NodeSelector: labels(storageLabel), Config: v1alpha1.Options{"META_DOWNLOAD_FREQ": "1"}},
 					Config:      v1alpha1.MooseFSConfig{Metadata: v1alpha1.Options{"ATIME_MODE": "4"}, Storage: v1alpha1.Options{"HDD_TEST_SPEED": "0.1"}},
 				},
-				Metadata: v1alpha1.MetadataSpec{
+				MetadataServers: v1alpha1.MetadataSpec{
 					NodeSelector: labels(masterLabel), InstancesPerNode: 1,
 					Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/meta"}},
 				},
@@ -157,7 +157,7 @@ func TestRecordRefuses(t *testing.T) {
 	}{
 		"a master without a node": {
 			change: func(in *backend.Input) { delete(in.Nodes[0].Labels, masterLabel) },
-			reason: v1alpha1.ReasonNoNodes, says: "no node matches spec.metadata.nodeSelector",
+			reason: v1alpha1.ReasonNoNodes, says: "no node matches spec.metadataServers.nodeSelector",
 		},
 		"two nodes for the one master": {
 			change: func(in *backend.Input) { in.Nodes[2].Labels[masterLabel] = "" },

@@ -21,8 +21,8 @@ func short(t *testing.T, nodes v1alpha1.NodesSpec) (backend.Input, v1alpha1.File
 	in := everything("4.57.5")
 	in.FileSystem.Spec = v1alpha1.FileSystemSpec{
 		Type: v1alpha1.MooseFS, Nodes: &nodes,
-		Metadata:     v1alpha1.MetadataSpec{Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/meta"}}},
-		StoragePools: []v1alpha1.StoragePoolSpec{{Name: "data", Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/scratch"}}}},
+		MetadataServers: v1alpha1.MetadataSpec{Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/meta"}}},
+		StoragePools:    []v1alpha1.StoragePoolSpec{{Name: "data", Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/scratch"}}}},
 	}
 	asked := *in.FileSystem.Spec.DeepCopy()
 	choose(t, in, &asked)
@@ -114,10 +114,10 @@ func TestASelectorOfARoleGoesBeforeTheNodesOfTheFileSystem(t *testing.T) {
 	g := NewWithT(t)
 	in, _ := short(t, v1alpha1.NodesSpec{Names: []string{"n1", "n2", "n3"}})
 	in.FileSystem.Spec.StoragePools[0].NodeSelector = v1alpha1.NodeSelector{storageLabel: ""}
-	in.FileSystem.Spec.Metadata.NodeSelector = v1alpha1.NodeSelector{"none": ""}
+	in.FileSystem.Spec.MetadataServers.NodeSelector = v1alpha1.NodeSelector{"none": ""}
 	_, err := New().Allocate(in)
-	g.Expect(err).To(MatchError(ContainSubstring("no node matches spec.metadata.nodeSelector (none=)")))
-	in.FileSystem.Spec.Metadata.NodeSelector = nil
+	g.Expect(err).To(MatchError(ContainSubstring("no node matches spec.metadataServers.nodeSelector (none=)")))
+	in.FileSystem.Spec.MetadataServers.NodeSelector = nil
 	record(t, &in)
 	pool, _ := in.Indexed().Pool("data")
 	g.Expect(pool.Nodes).To(Equal([]string{"n1", "n2"}))

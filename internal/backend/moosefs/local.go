@@ -49,10 +49,11 @@ func members(in backend.Input) map[string][]v1alpha1.NodeMember {
 		nodes[node] = append(nodes[node], member)
 	}
 	var disks []*v1alpha1.StorageTarget
-	if assign.OnDevices(fs.Spec.Metadata.Targets) {
+	if assign.OnDevices(fs.Spec.MetadataServers.Targets) {
 		disks = recordedTarget(in)
 	}
-	tell(fs.Status.Metadata.Node, componentMaster, backend.Member(v1alpha1.RoleMetadata, componentMaster), disks, fs.Spec.Metadata.CPUPinning)
+	tell(fs.Status.Metadata.Node, componentMaster, backend.Member(v1alpha1.RoleMetadata, componentMaster), disks,
+		fs.Spec.MetadataServers.CPUPinning)
 	for _, node := range metaloggerNodes(fs, in.Nodes) {
 		tell(node.Name, componentMetalogger, backend.Member(v1alpha1.RoleMetadataBackup, componentMetalogger), nil, nil)
 	}

@@ -31,8 +31,8 @@ var noon = time.Date(2026, 11, 2, 12, 0, 0, 0, time.UTC)
 func onDisks(version string) backend.Input {
 	in := everything(version)
 	fs := in.FileSystem
-	fs.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Devices: []v1alpha1.DeviceReference{{Node: "n1", ID: "nvme-eui.01"}}}
-	fs.Spec.Metadata.CPUPinning = &v1alpha1.CPUPinning{
+	fs.Spec.MetadataServers.Targets = v1alpha1.TargetsSpec{Devices: []v1alpha1.DeviceReference{{Node: "n1", ID: "nvme-eui.01"}}}
+	fs.Spec.MetadataServers.CPUPinning = &v1alpha1.CPUPinning{
 		Mode: v1alpha1.PinningKubeletStatic, CPUs: new(int32(2)), Memory: resource.MustParse("16Gi"),
 	}
 	fs.Spec.StoragePools[0].Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{MediaType: v1alpha1.SSD, CountPerNode: 2}}
@@ -374,7 +374,7 @@ func TestAChangedPinningRestartsTheDaemonsThatItIsAbout(t *testing.T) {
 			fs.Spec.StoragePools[0].CPUPinning.NUMANodes = []int32{1}
 		}, "scratch-chunkserver-ssd"},
 		"no pinning any more": {func(fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].CPUPinning = nil }, "scratch-chunkserver-ssd"},
-		"more exclusive CPUs": {func(fs *v1alpha1.FileSystem) { fs.Spec.Metadata.CPUPinning.CPUs = new(int32(3)) }, "scratch-master"},
+		"more exclusive CPUs": {func(fs *v1alpha1.FileSystem) { fs.Spec.MetadataServers.CPUPinning.CPUs = new(int32(3)) }, "scratch-master"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -183,14 +183,14 @@ func (b *builder) masterSet() (client.Object, error) {
 		{Name: "clients", ContainerPort: p.clients(), Protocol: corev1.ProtocolTCP},
 	}
 	podspec.HostDirectory(pod, &daemon, "state", backend.StateRoot(fs), nil)
-	if assign.OnDevices(fs.Spec.Metadata.Targets) {
+	if assign.OnDevices(fs.Spec.MetadataServers.Targets) {
 		b.mountedTargets(pod, &daemon)
 	} else {
 		podspec.HostDirectory(pod, &daemon, "metadata", fs.Status.Metadata.Directory, nil)
 	}
 	podspec.MountNodeFile(fs, pod, &daemon)
 	pod.Spec.Containers = []corev1.Container{daemon, b.probeContainer(pod)}
-	told, err := podspec.Pin(pod, "spec.metadata", fs.Spec.Metadata.CPUPinning, run, probe)
+	told, err := podspec.Pin(pod, "spec.metadataServers", fs.Spec.MetadataServers.CPUPinning, run, probe)
 	if err != nil {
 		return nil, err
 	}
@@ -299,7 +299,7 @@ func (b *builder) clientSet() (client.Object, error) {
 
 // masterHasItsDisk reports whether the metadata is in a directory, or on a disk that was made a target.
 func (b *builder) masterHasItsDisk() bool {
-	return !assign.OnDevices(b.in.FileSystem.Spec.Metadata.Targets) || slices.ContainsFunc(recordedTarget(b.in), assign.Finished)
+	return !assign.OnDevices(b.in.FileSystem.Spec.MetadataServers.Targets) || slices.ContainsFunc(recordedTarget(b.in), assign.Finished)
 }
 
 // daemonGroup is the gid of the daemons' user in all images.

@@ -131,7 +131,7 @@ func masterPlaces(in backend.Input) (data string, directories []spec.Directory, 
 		// The content of metadata.mfs.empty, which Debian's moosefs-master ships for a new filesystem.
 		Files: []spec.InitialFile{{Name: "metadata.mfs", Content: "MFSM NEW"}},
 	}
-	if assign.OnDevices(fs.Spec.Metadata.Targets) {
+	if assign.OnDevices(fs.Spec.MetadataServers.Targets) {
 		return onlyTarget, []spec.Directory{},
 			&spec.OnTargets{Directory: componentMaster, Data: dataSubdirectory, Initialize: initialize, All: true}
 	}

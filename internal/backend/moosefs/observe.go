@@ -88,7 +88,7 @@ func (o *observer) servers() {
 		} else if away := o.in.Away(componentMaster, "", "", name); away != "" {
 			seen.Online, seen.Message = false, away
 		}
-		role := o.fs.Spec.Metadata
+		role := o.fs.Spec.MetadataServers
 		seen.Placement = o.placements.Of(name, componentMaster, seen.Name, role.CPUPinning, recordedTarget(o.in))
 		o.seen.Servers = append(o.seen.Servers, seen)
 	}

@@ -13,8 +13,8 @@ func (Backend) PinDaemons(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNo
 	var out []plan.PinDaemon
 	if fs.Status.Metadata != nil {
 		out = append(out, plan.PinDaemon{
-			Name: componentMaster, Field: "spec.metadata.cpuPinning", Pinning: fs.Spec.Metadata.CPUPinning,
-			Nodes: []string{fs.Status.Metadata.Node}, Role: v1alpha1.RoleMetadata, InDirectories: !assign.OnDevices(fs.Spec.Metadata.Targets),
+			Name: componentMaster, Field: "spec.metadataServers.cpuPinning", Pinning: fs.Spec.MetadataServers.CPUPinning,
+			Nodes: []string{fs.Status.Metadata.Node}, Role: v1alpha1.RoleMetadata, InDirectories: !assign.OnDevices(fs.Spec.MetadataServers.Targets),
 		})
 	}
 	for _, pool := range fs.Spec.StoragePools {

@@ -21,11 +21,12 @@ import (
 // last saved metadata and the change logs since then (mfsmaster(8), mfsmetalogger(8)). It leaves a metadata.mfs, like a clean stop, from
 // which a master starts without -a.
 
-// MetadataPlace returns the place from spec.metadata.
+// MetadataPlace returns the place from spec.metadataServers.
 func (Backend) MetadataPlace(fs *v1alpha1.FileSystem) backend.MetadataPlace {
 	return backend.MetadataPlace{
-		Role: v1alpha1.RoleMetadata, NodeSelector: fs.Spec.Metadata.NodeSelector, Targets: fs.Spec.Metadata.Targets, Component: componentMaster,
-		Field: "spec.metadata", Noun: "the metadata",
+		Role: v1alpha1.RoleMetadata, NodeSelector: fs.Spec.MetadataServers.NodeSelector, Targets: fs.Spec.MetadataServers.Targets,
+		Component: componentMaster,
+		Field:     "spec.metadataServers", Noun: "the metadata",
 	}
 }
 

@@ -257,7 +257,7 @@ func (o *observer) missingTargets() (unproven, missing []string) {
 // unprovenMetadata returns why the disk of the metadata is not ready; empty if it is, or if there is none.
 func (o *observer) unprovenMetadata() string {
 	record := o.fs.Status.Metadata
-	if record == nil || !assign.OnDevices(o.fs.Spec.Metadata.Targets) {
+	if record == nil || !assign.OnDevices(o.fs.Spec.MetadataServers.Targets) {
 		return ""
 	}
 	disks := recordedTarget(o.in)

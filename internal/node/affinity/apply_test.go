@@ -195,7 +195,7 @@ func TestApplyReadsTheKernelsStateBack(t *testing.T) {
 	for policy, shown := range map[string]string{"Bind": "bind:0", "Preferred": "prefer:0", "": "prefer:0"} {
 		t.Run("with the memory policy "+policy, func(t *testing.T) {
 			g := NewWithT(t)
-			effective, err := apply(spec.Pinning{CPUs: last, MemoryNodes: "0", MemoryPolicy: policy, Why: "spec.metadata.cpuPinning"})
+			effective, err := apply(spec.Pinning{CPUs: last, MemoryNodes: "0", MemoryPolicy: policy, Why: "spec.metadataServers.cpuPinning"})
 			if memoryNodes() == "" {
 				g.Expect(err).To(MatchError(ContainSubstring("this kernel knows no NUMA")))
 				return
@@ -213,7 +213,7 @@ func TestApplyReadsTheKernelsStateBack(t *testing.T) {
 
 func TestAPinningIsRefusedWhen(t *testing.T) {
 	all, last := allowed(t)
-	why := "spec.metadata.cpuPinning: CPUSet"
+	why := "spec.metadataServers.cpuPinning: CPUSet"
 	for name, c := range map[string]struct {
 		pinning spec.Pinning
 		reasons []string

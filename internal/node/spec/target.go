@@ -190,7 +190,7 @@ type Pinning struct {
 	MemoryNodes string `json:"memoryNodes,omitempty"`
 	// MemoryPolicy is Bind or Preferred.
 	MemoryPolicy string `json:"memoryPolicy,omitempty"`
-	// Why names the origin of the setting for sentences, such as "spec.metadata.cpuPinning: NUMA node 1".
+	// Why names the origin of the setting for sentences, such as "spec.metadataServers.cpuPinning: NUMA node 1".
 	Why string `json:"why"`
 }
 

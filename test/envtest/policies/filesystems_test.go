@@ -91,8 +91,8 @@ func mountedFileSystem() *v1alpha1.FileSystem {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "mounted-"},
 		Spec: v1alpha1.FileSystemSpec{
 			Type: v1alpha1.MooseFS, Version: "4.57.5",
-			Metadata:     v1alpha1.MetadataSpec{NodeSelector: v1alpha1.NodeSelector{"m": ""}, Targets: directories("/data/metadata")},
-			StoragePools: []v1alpha1.StoragePoolSpec{{Name: "ssd", NodeSelector: v1alpha1.NodeSelector{"s": ""}, Targets: directories("/data/ssd")}},
+			MetadataServers: v1alpha1.MetadataSpec{NodeSelector: v1alpha1.NodeSelector{"m": ""}, Targets: directories("/data/metadata")},
+			StoragePools:    []v1alpha1.StoragePoolSpec{{Name: "ssd", NodeSelector: v1alpha1.NodeSelector{"s": ""}, Targets: directories("/data/ssd")}},
 		},
 	}
 }

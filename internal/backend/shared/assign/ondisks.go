@@ -76,7 +76,7 @@ func isTakingOver(fs *v1alpha1.FileSystem) bool {
 // hasMetadataDisk reports whether the disk of the metadata is chosen, or the metadata is in a directory. That disk holds the other
 // assignments. A node that has just joined has not listed its disks yet.
 func hasMetadataDisk(in backend.Input) bool {
-	role, targets := v1alpha1.RoleMetadata, in.FileSystem.Spec.Metadata.Targets
+	role, targets := v1alpha1.RoleMetadata, in.FileSystem.Spec.MetadataServers.Targets
 	if m := in.FileSystem.Spec.Management(); m != nil {
 		role, targets = v1alpha1.RoleManagement, *m.Targets
 	}
@@ -98,7 +98,7 @@ type placed struct {
 
 // onDisks returns the roles of a filesystem that keep their data on disks.
 func onDisks(fs *v1alpha1.FileSystem) []placed {
-	all := []placed{{fs.Spec.Metadata.NodeSelector, fs.Spec.Metadata.Targets}}
+	all := []placed{{fs.Spec.MetadataServers.NodeSelector, fs.Spec.MetadataServers.Targets}}
 	if m := fs.Spec.Management(); m != nil {
 		all = append(all, placed{m.NodeSelector, *m.Targets})
 	}

@@ -36,7 +36,7 @@ func twoDisks() backend.Input {
 	return backend.Input{
 		Chosen: true,
 		FileSystem: &v1alpha1.FileSystem{Spec: v1alpha1.FileSystemSpec{
-			Type: anyFS, Metadata: v1alpha1.MetadataSpec{Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/meta"}}},
+			Type: anyFS, MetadataServers: v1alpha1.MetadataSpec{Targets: v1alpha1.TargetsSpec{Directories: []v1alpha1.DirectoryPath{"/data/meta"}}},
 			StoragePools: []v1alpha1.StoragePoolSpec{{Name: "ssd"}},
 		}},
 		Targets: []v1alpha1.StorageTarget{tookOver("a", "n1", facts, server(4, 7)), tookOver("b", "n2", facts, server(5, 8))},
@@ -169,7 +169,7 @@ func TestNothingIsAssignedBeforeTheDisksAreChosenAndTheMetadataDiskWasRead(t *te
 	g.Expect(found.Why()).To(BeEmpty(), "that takes a moment, and nobody has to do anything")
 
 	in = twoDisks()
-	in.FileSystem.Spec.Metadata.Targets.Directories = nil
+	in.FileSystem.Spec.MetadataServers.Targets.Directories = nil
 	found, err = ReadDisks(in)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(found.Waits(in.FileSystem)).To(BeTrue(), "its node may not have listed the disk of the metadata yet")

@@ -44,7 +44,7 @@ func ChooseOpen(b backend.Backend, in backend.Input, asked *v1alpha1.FileSystemS
 
 // RoleTargets returns where each role of a FileSystem keeps its data.
 func RoleTargets(fs *v1alpha1.FileSystem) []v1alpha1.TargetsSpec {
-	out := []v1alpha1.TargetsSpec{fs.Spec.Metadata.Targets}
+	out := []v1alpha1.TargetsSpec{fs.Spec.MetadataServers.Targets}
 	if m := fs.Spec.Management(); m != nil {
 		out = append(out, *m.Targets)
 	}

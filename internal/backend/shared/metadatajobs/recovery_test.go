@@ -23,16 +23,16 @@ func lost() metadatajobs.RecoveryView {
 	fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "scratch", UID: "1b4e28ba", Annotations: map[string]string{
 		v1alpha1.AnnotationRecoverMetadata: v1alpha1.RecoverPlan,
 	}}}
-	fs.Spec.Metadata.NodeSelector = v1alpha1.NodeSelector{"metadata": ""}
-	fs.Spec.Metadata.Targets.Directories = []v1alpha1.DirectoryPath{"/data/meta"}
+	fs.Spec.MetadataServers.NodeSelector = v1alpha1.NodeSelector{"metadata": ""}
+	fs.Spec.MetadataServers.Targets.Directories = []v1alpha1.DirectoryPath{"/data/meta"}
 	fs.Status.Metadata = &v1alpha1.MetadataRecord{Node: "n1", Directory: "/data/meta", Initialized: new(metav1.Now())}
 	source := func(kind v1alpha1.RecoveryKind, name, node string) backend.RecoverySource {
 		return backend.RecoverySource{Kind: kind, Name: name, Node: node, Directory: "/d"}
 	}
 	return metadatajobs.RecoveryView{
 		Place: backend.MetadataPlace{
-			Role: v1alpha1.RoleMetadata, NodeSelector: fs.Spec.Metadata.NodeSelector, Targets: fs.Spec.Metadata.Targets, Component: "master",
-			Field: "spec.metadata", Noun: "the metadata",
+			Role: v1alpha1.RoleMetadata, NodeSelector: fs.Spec.MetadataServers.NodeSelector, Targets: fs.Spec.MetadataServers.Targets, Component: "master",
+			Field: "spec.metadataServers", Noun: "the metadata",
 		},
 		FileSystem: fs, Now: time.Date(2026, 11, 23, 13, 0, 0, 0, time.UTC), Conflict: func(v1alpha1.MetadataRecord) string { return "" },
 		Nodes: []backend.Node{{Name: "n1"}, {Name: "n2", IP: "10.0.0.2", Ready: true, Labels: map[string]string{"metadata": ""}}, {Name: "n2-b", IP: "10.0.0.3", Ready: true}},
@@ -107,7 +107,7 @@ func TestARecoveryIsRefusedWithASentence(t *testing.T) {
 		"its server answers":     {func(v *metadatajobs.RecoveryView) { v.Serves = "the master answers" }, "the master answers"},
 		"no node is named":       {func(v *metadatajobs.RecoveryView) { v.Nodes[1].Labels = nil }, "matches no node"},
 		"two nodes are named":    {func(v *metadatajobs.RecoveryView) { v.Nodes[2].Labels = map[string]string{"metadata": ""} }, "matches n2, n2-b"},
-		"the new node is away":   {func(v *metadatajobs.RecoveryView) { v.Nodes[1].Ready = false }, "node n2, which spec.metadata.nodeSelector matches, is not Ready"},
+		"the new node is away":   {func(v *metadatajobs.RecoveryView) { v.Nodes[1].Ready = false }, "node n2, which spec.metadataServers.nodeSelector matches, is not Ready"},
 		"another filesystem is there": {func(v *metadatajobs.RecoveryView) {
 			v.Conflict = func(v1alpha1.MetadataRecord) string { return "FileSystem storage/home keeps data in /data/meta" }
 		}, "storage/home"},
@@ -345,9 +345,9 @@ func TestMetadataOfADiskGetsAnotherDiskFirst(t *testing.T) {
 	}
 	onDisk := func(targets ...v1alpha1.StorageTarget) metadatajobs.RecoveryView {
 		v := lost()
-		v.FileSystem.Spec.Metadata.Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{CountPerNode: 1}}
+		v.FileSystem.Spec.MetadataServers.Targets = v1alpha1.TargetsSpec{Select: &v1alpha1.DeviceSelector{CountPerNode: 1}}
 		v.FileSystem.Status.Metadata.Target = "old"
-		v.Targets, v.Place.Targets = targets, v.FileSystem.Spec.Metadata.Targets
+		v.Targets, v.Place.Targets = targets, v.FileSystem.Spec.MetadataServers.Targets
 		return v
 	}
 	for name, c := range map[string]struct {

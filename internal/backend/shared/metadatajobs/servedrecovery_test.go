@@ -52,7 +52,7 @@ func TestAPlanForAStoreListsWhatTheBackupHasAndLacks(t *testing.T) {
 		And(HaveField("Name", "backup-at-n3-20261123-040000"), HaveField("Has", "5 logs"), HaveField("Message", Equal(
 			"it lies on another node, and the store can come to no other one: copy it to the same directory on node n2 (/srv/backups), where root owns it")))))
 	g.Expect(d.Condition.Message).To(And(ContainSubstring("Lost would be what was set later; backup-at-n3-20261123-040000 (of 2026-11-23T04:00:00Z) is newer"),
-		ContainSubstring("On record and not in it is target 7. It is found by nobody. In it are 4 logs."), Not(ContainSubstring("spec.metadata"))))
+		ContainSubstring("On record and not in it is target 7. It is found by nobody. In it are 4 logs."), Not(ContainSubstring("spec.metadataServers"))))
 
 	// A person approves the content of the backup, and the restore Job gets it.
 	approved := word(v, v1alpha1.AnnotationRecoverMetadata, d.Recovery.PlanHash)
