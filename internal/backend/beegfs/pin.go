@@ -95,7 +95,7 @@ func metaWorkers(fs *v1alpha1.FileSystem) string {
 // workersOf returns the number of worker threads of one metadata server. A server without CPUs of its own has an equal part of the cores of
 // its node. That number is recorded with the server and stays, so that an inventory that changes or is missing restarts no server.
 func workersOf(in backend.Input, a backend.Given) int32 {
-	pinning := in.FileSystem.Spec.Metadata.CPUPinning
+	pinning := in.FileSystem.Spec.MetadataServers.CPUPinning
 	found := in.Inventories[a.Node].CPU
 	cores := found.Cores
 	switch {

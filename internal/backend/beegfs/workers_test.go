@@ -50,7 +50,7 @@ func TestANewMetadataServerHasFourWorkersForEachOfItsCores(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := onCores(t)
-			in.FileSystem.Spec.Metadata.CPUPinning = c.pinning
+			in.FileSystem.Spec.MetadataServers.CPUPinning = c.pinning
 			in.Pinnings["oss1"][metaDaemon(0)] = spec.Pinning{CPUs: c.cpus}
 			NewWithT(t).Expect(workersOn(t, recorded(t, in), "meta-0")).To(Equal(c.want))
 		})
@@ -60,7 +60,7 @@ func TestANewMetadataServerHasFourWorkersForEachOfItsCores(t *testing.T) {
 func TestWorkersOfARecordedMetadataServerStayWithoutAnInventory(t *testing.T) {
 	g := NewWithT(t)
 	in := onCores(t)
-	in.FileSystem.Spec.Metadata.CPUPinning = nil
+	in.FileSystem.Spec.MetadataServers.CPUPinning = nil
 	in = recorded(t, in)
 	in.FileSystemNodes = New().Nodes(in)
 	in.Inventories = nil

@@ -81,7 +81,7 @@ func TestEveryContainerOfAPodWithExclusiveCPUsIsLimited(t *testing.T) {
 	g := NewWithT(t)
 	pod := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{InitContainers: make([]corev1.Container, 1), Containers: make([]corev1.Container, 2)}}
 	pinning := &v1alpha1.CPUPinning{Mode: v1alpha1.PinningKubeletStatic, CPUs: new(int32(8)), Memory: resource.MustParse("16Gi")}
-	told, err := Pin(pod, "spec.metadata", pinning, "told")
+	told, err := Pin(pod, "spec.metadataServers", pinning, "told")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(told).To(Equal([]any{"told"}))
 	for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
