@@ -130,7 +130,7 @@ var benchmarkRunRefusals = refusals{
 		`""`: "should be at least 2 chars long", strings.Repeat("1", 32) + "s": "may not be more than 32 bytes", `"30"`: aDuration, "30d": aDuration,
 		"999ms": "spec.limits.timeout must be from 1s to 720h", "721h": "spec.limits.timeout must be from 1s to 720h",
 	}),
-	durationRefusals("spec.ttlAfterFinished", "spec: {ttlAfterFinished: %s}"),
+	boundRefusals("spec.ttlSecondsAfterFinished", "spec: {ttlSecondsAfterFinished: %s}", ttlBounds),
 	boundRefusals("spec.target.persistentVolumeClaim.claimName", "spec: {target: {fileSystem: null, persistentVolumeClaim: {claimName: %s}}}", emptyOrLong(253)),
 	boundRefusals("spec.target.storageClass.name", "spec: {target: {fileSystem: null, storageClass: {name: %s, size: 1Gi}}}", emptyOrLong(253)),
 	boundRefusals("spec.target.storageClass.size", "spec: {target: {fileSystem: null, storageClass: {name: fast, size: %s}}}", map[string]string{
@@ -162,7 +162,7 @@ spec:
   repetitions: 100
   statistic: TrimmedMean
   limits: {pointTimeout: 1.5h, timeout: 12h30m}
-  ttlAfterFinished: 168h
+  ttlSecondsAfterFinished: 604800
   suspend: true
 `,
 	"a sweep has as many names and values as there can be": largest["BenchmarkRun"],
@@ -181,12 +181,12 @@ spec:
 	"only writes are measured":                             "spec: {iozone: {tests: [Write]}}",
 	"a trimmed mean of three samples":                      "spec: {statistic: TrimmedMean, repetitions: 3}",
 	"one client is named as its only one":                  "spec: {clients: {count: 1}}",
-	"a duration is shorter than a minute":                  "spec: {limits: {pointTimeout: 1s, timeout: 90s}, ttlAfterFinished: 1500ms}",
+	"a duration is shorter than a minute":                  "spec: {limits: {pointTimeout: 1s, timeout: 90s}, pause: 1500ms}",
 }
 
 var benchmarkRunChanges = map[string]string{
 	"the run is suspended":                   "spec: {suspend: true}",
-	"the run is to be kept for a day":        "spec: {ttlAfterFinished: 24h}",
+	"the run is to be kept for a day":        "spec: {ttlSecondsAfterFinished: 86400}",
 	"its raw output is to be kept for a day": "spec: {rawOutputTTL: 24h}",
 	"the run is queued":                      "spec: {queueName: gpu, priorityClassName: high}",
 	"its pods get labels":                    "spec: {pods: {labels: {cost-center: \"7\"}, imagePullSecrets: [{name: registry}]}}",
@@ -240,6 +240,9 @@ func sizeRefusals(name string) refusals {
 		field + " is a number without quotes": {change: change("64"), field: field, says: "must be of type string"},
 	}
 }
+
+// ttlBounds are the bounds of ttlSecondsAfterFinished. A duration with a unit is refused: it is in seconds, as in a Job.
+var ttlBounds = map[string]string{"-1": tooLow + "0", "2147483648": tooHigh + "2147483647", "168h": "must be of type integer"}
 
 // durationRefusals returns the rows of a duration.
 func durationRefusals(field, inside string) refusals {

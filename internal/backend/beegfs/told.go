@@ -198,8 +198,8 @@ func metaRun(fs *v1alpha1.FileSystem, managementIP string, slot int32) (spec.Run
 	owned["storeMetaDirectory"] = onlyTarget
 	maps.Copy(owned, daemonPorts(backend.Version(fs), "connMetaPort", portsOf(fs).meta(slot)))
 	workers := int32(defaultMetaWorkers)
-	if own(fs).Metadata.WorkerThreads != nil {
-		workers = *own(fs).Metadata.WorkerThreads
+	if own := fs.Spec.MetadataServers.BeeGFS; own != nil && own.WorkerThreads != nil {
+		workers = *own.WorkerThreads
 	}
 	typed["tuneNumWorkers"] = fmt.Sprint(workers)
 	typed["tuneTargetChooser"] = choosers[cmp.Or(fs.Spec.BeeGFS.TargetChooser, v1alpha1.ChooserRandomized)]
@@ -244,7 +244,7 @@ func storageRun(fs *v1alpha1.FileSystem, managementIP string, pool v1alpha1.Stor
 	owned["storeStorageDirectory"] = allTargets
 	maps.Copy(owned, daemonPorts(backend.Version(fs), "connStoragePort", portsOf(fs).storage(slot)))
 	workers := int32(defaultStorageWorkers)
-	if own := ownPool(fs, pool.Name); own.WorkerThreads != nil {
+	if own := ownPool(pool); own.WorkerThreads != nil {
 		workers = *own.WorkerThreads
 	}
 	typed["tuneNumWorkers"] = fmt.Sprint(workers)
