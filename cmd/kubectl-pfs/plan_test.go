@@ -152,7 +152,7 @@ func TestThePlanOfAChangeNamesTheServersThatRestart(t *testing.T) {
 	g.Expect(more.stdout).To(And(ContainSubstring("Servers that restart"), ContainSubstring("chunkserver")), more.stdout)
 }
 
-// volume is a blank disk of n2 that a CSI driver has attached for a pod of somebody else.
+// volume is a blank disk of n2 that a CSI driver has attached for a pod.
 func volume() []client.Object {
 	return []client.Object{
 		&corev1.PersistentVolume{
