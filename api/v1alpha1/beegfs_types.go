@@ -14,17 +14,6 @@ type BeeGFSSpec struct {
 	// +required
 	Management BeeGFSManagement `json:"management,omitzero"`
 
-	// metadata holds settings of the metadata servers that only BeeGFS has. spec.metadataServers describes the servers themselves.
-	// +optional
-	Metadata BeeGFSMetadata `json:"metadata,omitzero"`
-
-	// storagePools holds settings of storage pools that only BeeGFS has, by the names of pools in spec.storagePools.
-	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=12
-	StoragePools []BeeGFSPool `json:"storagePools,omitempty"`
-
 	// config holds raw options of the daemons and clients. An option that the operator sets itself, or that the daemon does not have, is
 	// refused; the condition Stalled names it.
 	// +optional
@@ -155,12 +144,6 @@ type BeeGFSMetadata struct {
 
 // BeeGFSPool holds the fields that only a storage pool of a BeeGFS has.
 type BeeGFSPool struct {
-	// name of the pool in spec.storagePools.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=24
-	Name string `json:"name,omitempty"`
-
 	// workerThreads is the number of worker threads that a storage server of the pool has for each of its targets (tuneNumWorkers).
 	// Defaults to 12.
 	// +optional

@@ -69,7 +69,7 @@ const (
 	BetterNeither Better = "Neither"
 )
 
-// BenchmarkRunSpec is one benchmark with a sweep over its parameters. Once made, only suspend, ttlAfterFinished, rawOutputTTL,
+// BenchmarkRunSpec is one benchmark with a sweep over its parameters. Once made, only suspend, ttlSecondsAfterFinished, rawOutputTTL,
 // queueName, priorityClassName, pods (without its resources), baseline, expect and results can be changed.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.iozone), has(self.mdtest), has(self.ior), has(self.fio), has(self.postmark), has(self.vdbench), has(self.netmist), has(self.mdsSurvey), has(self.obdfilterSurvey), has(self.storagebench), has(self.custom)].filter(x, x).size() == 1",message="set exactly one of spec.iozone, mdtest, ior, fio, postmark, vdbench, netmist, mdsSurvey, obdfilterSurvey, storagebench and custom: its name is the tool, and it may be empty ({}), but for custom"
@@ -82,9 +82,9 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.seed) || self.order == 'Shuffled'",message="spec.seed requires spec.order Shuffled"
 // +kubebuilder:validation:XValidation:rule="!has(self.iozone) || self.iozone.mode != 'SingleClient' || !has(self.clients.count) || self.clients.count == 1",message="spec.clients.count must be 1 (or unset) when spec.iozone.mode is SingleClient"
 // +kubebuilder:validation:XValidation:rule="!has(self.iozone) || self.iozone.mode != 'SingleClient' || ((!has(self.sweep) || !self.sweep.exists(s, s.name == 'clients')) && (!has(self.derive) || !self.derive.exists(d, d.name == 'clients')))",message="clients can't be swept or derived when spec.iozone.mode is SingleClient"
-// +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target && self.clients == oldSelf.clients && self.processes == oldSelf.processes && self.repetitions == oldSelf.repetitions && self.statistic == oldSelf.statistic && self.sweepMode == oldSelf.sweepMode && self.order == oldSelf.order",message="only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline, expect and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
-// +kubebuilder:validation:XValidation:rule="has(self.iozone) == has(oldSelf.iozone) && (!has(self.iozone) || self.iozone == oldSelf.iozone) && has(self.mdtest) == has(oldSelf.mdtest) && (!has(self.mdtest) || self.mdtest == oldSelf.mdtest) && has(self.ior) == has(oldSelf.ior) && (!has(self.ior) || self.ior == oldSelf.ior) && has(self.fio) == has(oldSelf.fio) && (!has(self.fio) || self.fio == oldSelf.fio) && has(self.postmark) == has(oldSelf.postmark) && (!has(self.postmark) || self.postmark == oldSelf.postmark) && has(self.vdbench) == has(oldSelf.vdbench) && (!has(self.vdbench) || self.vdbench == oldSelf.vdbench) && has(self.netmist) == has(oldSelf.netmist) && (!has(self.netmist) || self.netmist == oldSelf.netmist) && has(self.mdsSurvey) == has(oldSelf.mdsSurvey) && (!has(self.mdsSurvey) || self.mdsSurvey == oldSelf.mdsSurvey) && has(self.obdfilterSurvey) == has(oldSelf.obdfilterSurvey) && (!has(self.obdfilterSurvey) || self.obdfilterSurvey == oldSelf.obdfilterSurvey) && has(self.storagebench) == has(oldSelf.storagebench) && (!has(self.storagebench) || self.storagebench == oldSelf.storagebench) && has(self.custom) == has(oldSelf.custom) && (!has(self.custom) || self.custom == oldSelf.custom)",message="only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline, expect and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
-// +kubebuilder:validation:XValidation:rule="has(self.image) == has(oldSelf.image) && (!has(self.image) || self.image == oldSelf.image) && has(self.sweep) == has(oldSelf.sweep) && (!has(self.sweep) || self.sweep == oldSelf.sweep) && has(self.derive) == has(oldSelf.derive) && (!has(self.derive) || self.derive == oldSelf.derive) && has(self.seed) == has(oldSelf.seed) && (!has(self.seed) || self.seed == oldSelf.seed) && has(self.warmUp) == has(oldSelf.warmUp) && (!has(self.warmUp) || self.warmUp == oldSelf.warmUp) && has(self.caches) == has(oldSelf.caches) && (!has(self.caches) || self.caches == oldSelf.caches) && has(self.pause) == has(oldSelf.pause) && (!has(self.pause) || self.pause == oldSelf.pause) && has(self.until) == has(oldSelf.until) && (!has(self.until) || self.until == oldSelf.until) && has(self.along) == has(oldSelf.along) && (!has(self.along) || self.along == oldSelf.along) && has(self.limits) == has(oldSelf.limits) && (!has(self.limits) || self.limits == oldSelf.limits) && (has(self.pods) && has(self.pods.resources)) == (has(oldSelf.pods) && has(oldSelf.pods.resources)) && (!has(self.pods) || !has(self.pods.resources) || self.pods.resources == oldSelf.pods.resources)",message="only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline, expect and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
+// +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target && self.clients == oldSelf.clients && self.processes == oldSelf.processes && self.repetitions == oldSelf.repetitions && self.statistic == oldSelf.statistic && self.sweepMode == oldSelf.sweepMode && self.order == oldSelf.order",message="only spec.suspend, ttlSecondsAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline, expect and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
+// +kubebuilder:validation:XValidation:rule="has(self.iozone) == has(oldSelf.iozone) && (!has(self.iozone) || self.iozone == oldSelf.iozone) && has(self.mdtest) == has(oldSelf.mdtest) && (!has(self.mdtest) || self.mdtest == oldSelf.mdtest) && has(self.ior) == has(oldSelf.ior) && (!has(self.ior) || self.ior == oldSelf.ior) && has(self.fio) == has(oldSelf.fio) && (!has(self.fio) || self.fio == oldSelf.fio) && has(self.postmark) == has(oldSelf.postmark) && (!has(self.postmark) || self.postmark == oldSelf.postmark) && has(self.vdbench) == has(oldSelf.vdbench) && (!has(self.vdbench) || self.vdbench == oldSelf.vdbench) && has(self.netmist) == has(oldSelf.netmist) && (!has(self.netmist) || self.netmist == oldSelf.netmist) && has(self.mdsSurvey) == has(oldSelf.mdsSurvey) && (!has(self.mdsSurvey) || self.mdsSurvey == oldSelf.mdsSurvey) && has(self.obdfilterSurvey) == has(oldSelf.obdfilterSurvey) && (!has(self.obdfilterSurvey) || self.obdfilterSurvey == oldSelf.obdfilterSurvey) && has(self.storagebench) == has(oldSelf.storagebench) && (!has(self.storagebench) || self.storagebench == oldSelf.storagebench) && has(self.custom) == has(oldSelf.custom) && (!has(self.custom) || self.custom == oldSelf.custom)",message="only spec.suspend, ttlSecondsAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline, expect and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
+// +kubebuilder:validation:XValidation:rule="has(self.image) == has(oldSelf.image) && (!has(self.image) || self.image == oldSelf.image) && has(self.sweep) == has(oldSelf.sweep) && (!has(self.sweep) || self.sweep == oldSelf.sweep) && has(self.derive) == has(oldSelf.derive) && (!has(self.derive) || self.derive == oldSelf.derive) && has(self.seed) == has(oldSelf.seed) && (!has(self.seed) || self.seed == oldSelf.seed) && has(self.warmUp) == has(oldSelf.warmUp) && (!has(self.warmUp) || self.warmUp == oldSelf.warmUp) && has(self.caches) == has(oldSelf.caches) && (!has(self.caches) || self.caches == oldSelf.caches) && has(self.pause) == has(oldSelf.pause) && (!has(self.pause) || self.pause == oldSelf.pause) && has(self.until) == has(oldSelf.until) && (!has(self.until) || self.until == oldSelf.until) && has(self.along) == has(oldSelf.along) && (!has(self.along) || self.along == oldSelf.along) && has(self.limits) == has(oldSelf.limits) && (!has(self.limits) || self.limits == oldSelf.limits) && (has(self.pods) && has(self.pods.resources)) == (has(oldSelf.pods) && has(oldSelf.pods.resources)) && (!has(self.pods) || !has(self.pods.resources) || self.pods.resources == oldSelf.pods.resources)",message="only spec.suspend, ttlSecondsAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline, expect and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
 // +kubebuilder:validation:XValidation:rule="has(self.target.fileSystem) || !has(self.caches)",message="spec.caches needs the agents of a FileSystem's nodes; for another target leave it out, and use direct I/O or files twice as large as the memory of a client"
 // +kubebuilder:validation:XValidation:rule="has(self.target.fileSystem) || !(has(self.mdsSurvey) || has(self.obdfilterSurvey) || has(self.storagebench))",message="mdsSurvey, obdfilterSurvey and storagebench measure the servers of a FileSystem, so they require spec.target.fileSystem"
 // +kubebuilder:validation:XValidation:rule="has(self.target.fileSystem) || (!has(self.sweep) || self.sweep.all(s, s.name != 'storagePool')) && (!has(self.derive) || self.derive.all(d, d.name != 'storagePool'))",message="only a FileSystem has storage pools, so a sweep or derive over storagePool requires spec.target.fileSystem"
@@ -226,8 +226,8 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h')",message="spec.pause must be at most 24h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="a duration is numbers with h, m, s or ms, such as 30m or 1h30m; a day is 24h"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || duration(self) <= duration('24h')",message="spec.pause must be at most 24h"
 	Pause *metav1.Duration `json:"pause,omitempty"`
 
 	// repetitions is the number of times that each point is run. Defaults to 1.
@@ -295,15 +295,12 @@ type BenchmarkRunSpec struct {
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// ttlAfterFinished is how long the run is kept after its end, such as "168h". Without it, the run is kept until a person or program
-	// deletes it.
+	// ttlSecondsAfterFinished is how many seconds the run is kept after its end, as in a Job. 604800 is a week, and 0 is at once. Without it,
+	// the run is kept until a person or program deletes it.
 	// +optional
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MinLength=2
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="spec.ttlAfterFinished must be at least 1s"
-	TTLAfterFinished *metav1.Duration `json:"ttlAfterFinished,omitempty"`
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 
 	// rawOutputTTL is how long the raw output of the tool is kept after the end of the run, from 1m to 8760h (a year). Raw output is most
 	// of what a run stores in etcd. Samples, results and status stay as long as the run. Defaults to 720h (30 days).
@@ -312,8 +309,8 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('8760h')",message="spec.rawOutputTTL must be from 1m to 8760h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="a duration is numbers with h, m, s or ms, such as 30m or 1h30m; a day is 24h"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || duration(self) >= duration('1m') && duration(self) <= duration('8760h')",message="spec.rawOutputTTL must be from 1m to 8760h"
 	RawOutputTTL *metav1.Duration `json:"rawOutputTTL,omitempty"`
 }
 
@@ -555,8 +552,8 @@ type BenchmarkLimits struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="spec.limits.pointTimeout must be from 1s to 24h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="a duration is numbers with h, m, s or ms, such as 30m or 1h30m; a day is 24h"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="spec.limits.pointTimeout must be from 1s to 24h"
 	PointTimeout *metav1.Duration `json:"pointTimeout,omitempty"`
 
 	// timeout is how long all repetitions together may take, such as "12h", from 1s to 720h. Time that the run is suspended or waits does not
@@ -565,8 +562,8 @@ type BenchmarkLimits struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('720h')",message="spec.limits.timeout must be from 1s to 720h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="a duration is numbers with h, m, s or ms, such as 30m or 1h30m; a day is 24h"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || duration(self) >= duration('1s') && duration(self) <= duration('720h')",message="spec.limits.timeout must be from 1s to 720h"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 
 	// retries is how many times a repetition that failed is run again. Defaults to 0: a failure is a result too.

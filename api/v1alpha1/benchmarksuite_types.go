@@ -6,9 +6,9 @@ import (
 )
 
 // BenchmarkSuiteSpec measures variants of a FileSystem, one after the other, each by the same runs. Once made, only suspend,
-// ttlAfterFinished, confirmDestroy and results can be changed.
+// ttlSecondsAfterFinished, confirmDestroy and results can be changed.
 //
-// +kubebuilder:validation:XValidation:rule="self.fileSystem == oldSelf.fileSystem && self.variants == oldSelf.variants && self.runs == oldSelf.runs && self.afterVariant == oldSelf.afterVariant && self.onFailure == oldSelf.onFailure && has(self.baseline) == has(oldSelf.baseline) && (!has(self.baseline) || self.baseline == oldSelf.baseline)",message="only spec.suspend, ttlAfterFinished, confirmDestroy and results of a BenchmarkSuite can be changed, because its results depend on all other fields; create another suite"
+// +kubebuilder:validation:XValidation:rule="self.fileSystem == oldSelf.fileSystem && self.variants == oldSelf.variants && self.runs == oldSelf.runs && self.afterVariant == oldSelf.afterVariant && self.onFailure == oldSelf.onFailure && has(self.baseline) == has(oldSelf.baseline) && (!has(self.baseline) || self.baseline == oldSelf.baseline)",message="only spec.suspend, ttlSecondsAfterFinished, confirmDestroy and results of a BenchmarkSuite can be changed, because its results depend on all other fields; create another suite"
 type BenchmarkSuiteSpec struct {
 	// fileSystem is the spec of a FileSystem, which the variants change. The suite makes one FileSystem for each variant. It sets
 	// deletionPolicy and confirmDestroy itself. It refuses formatPolicy Never, because it measures only filesystems that it has made.
@@ -59,8 +59,8 @@ type BenchmarkSuiteSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="spec.readyTimeout must be at least 1s"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="a duration is numbers with h, m, s or ms, such as 30m or 1h30m; a day is 24h"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || duration(self) >= duration('1s')",message="spec.readyTimeout must be at least 1s"
 	ReadyTimeout *metav1.Duration `json:"readyTimeout,omitempty"`
 
 	// baseline is a published table that the results are compared with.
@@ -75,15 +75,12 @@ type BenchmarkSuiteSpec struct {
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// ttlAfterFinished is how long the suite, its runs and their results are kept after its end, such as "168h". Without it, they are kept
-	// until a person or program deletes the suite.
+	// ttlSecondsAfterFinished is how many seconds the suite, its runs and their results are kept after its end, as in a Job. 604800 is a
+	// week, and 0 is at once. Without it, they are kept until a person or program deletes the suite.
 	// +optional
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MinLength=2
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="spec.ttlAfterFinished must be at least 1s"
-	TTLAfterFinished *metav1.Duration `json:"ttlAfterFinished,omitempty"`
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 
 // AfterVariant sets what happens to a variant's FileSystem.
@@ -151,7 +148,7 @@ type SuiteRun struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`
 	Name string `json:"name,omitempty"`
 
-	// spec is the spec of the BenchmarkRun. The suite sets target.fileSystem.name and suspend, and leaves out ttlAfterFinished. A run without
+	// spec is the spec of the BenchmarkRun. The suite sets target.fileSystem.name and suspend, and leaves out ttlSecondsAfterFinished. A run without
 	// baseline or results gets those of the suite. `kubectl explain benchmarkrun.spec` lists the fields.
 	// +required
 	// +kubebuilder:pruning:PreserveUnknownFields

@@ -33,7 +33,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || !has(self.metadataServers.targets.directories) || size(self.metadataServers.targets.directories) == self.metadataServers.instancesPerNode",message="every metadata server keeps its metadata in one directory of its own; give as many spec.metadataServers.targets.directories as spec.metadataServers.instancesPerNode"
 // +kubebuilder:validation:XValidation:rule="self.type == 'MooseFS' || !has(self.metadataServers.targets.select) || !has(self.metadataServers.targets.select.countPerNode) || self.metadataServers.targets.select.countPerNode == self.metadataServers.instancesPerNode",message="every metadata server keeps its metadata on one disk of its own; spec.metadataServers.targets.select.countPerNode must equal spec.metadataServers.instancesPerNode, or be absent"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, !has(p.copies) || p.copies <= 2)",message="copies of a BeeGFS pool, which can't be changed later, are 1, or 2 by buddy mirroring, which needs two nodes and a license"
-// +kubebuilder:validation:XValidation:rule="!has(self.beegfs) || !has(self.beegfs.storagePools) || self.beegfs.storagePools.all(b, self.storagePools.exists(p, p.name == b.name))",message="spec.beegfs.storagePools names a pool that spec.storagePools does not have"
+// +kubebuilder:validation:XValidation:rule="self.type == 'BeeGFS' || !has(self.metadataServers.beegfs) && self.storagePools.all(p, !has(p.beegfs))",message="spec.metadataServers.beegfs and spec.storagePools[].beegfs belong to type BeeGFS"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || self.storagePools.all(p, p.name != 'draining')",message="a storage pool of a BeeGFS can't be named draining: targets that are being drained go to a pool of that name"
 // +kubebuilder:validation:XValidation:rule="self.type != 'BeeGFS' || oldSelf.storagePools.all(o, self.storagePools.all(p, p.name != o.name || (has(p.copies) ? p.copies : 1) == (has(o.copies) ? o.copies : 1)))",message="copies of a BeeGFS pool can't be changed: its files keep the stripe pattern that they were made with"
 // +kubebuilder:validation:XValidation:rule="self.type == 'MooseFS' || self.metadataServers.instancesPerNode >= oldSelf.metadataServers.instancesPerNode",message="metadata servers can't be taken away: their metadata can't be moved elsewhere"
@@ -41,8 +41,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || !has(self.metadataServers.nodeCount) || !has(oldSelf.metadataServers.nodeCount) || self.metadataServers.nodeCount >= oldSelf.metadataServers.nodeCount",message="spec.metadataServers.nodeCount of a Lustre can only grow: an MDT can't be taken away"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || self.storagePools.all(p, !has(p.copies) || p.copies == 1)",message="a storage pool of a Lustre has 1 in copies, because Lustre stores nothing twice"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || self.storagePools.all(p, size(p.name) <= 15 && !(p.name in ['none', 'ignore', 'inherit']))",message="the name of a storage pool of a Lustre has at most 15 characters, and is not none, ignore or inherit, which mean something else to Lustre"
-// +kubebuilder:validation:XValidation:rule="!has(self.lustre) || !has(self.lustre.storagePools) || self.lustre.storagePools.all(l, self.storagePools.exists(p, p.name == l.name))",message="spec.lustre.storagePools names a pool that spec.storagePools does not have"
-// +kubebuilder:validation:XValidation:rule="!has(self.lustre) || !has(self.lustre.storagePools) || self.lustre.storagePools.all(l, !has(l.pairs) || self.storagePools.all(p, p.name != l.name || has(p.targets.devices)))",message="a storage pool with pairs names its disks in targets.devices: each of them is chosen by a person, on the node that serves it"
+// +kubebuilder:validation:XValidation:rule="self.type == 'Lustre' || self.storagePools.all(p, !has(p.lustre))",message="spec.storagePools[].lustre belongs to type Lustre"
+// +kubebuilder:validation:XValidation:rule="self.storagePools.all(p, !has(p.lustre) || !has(p.lustre.pairs) || has(p.targets.devices))",message="a storage pool with pairs names its disks in targets.devices: each of them is chosen by a person, on the node that serves it"
 // +kubebuilder:validation:XValidation:rule="self.type == 'Lustre' ? !has(self.metadataServers.targets.directories) && (!has(self.metadataServers.targets.format) || self.metadataServers.targets.format.fsType == 'ldiskfs') && self.storagePools.all(p, !has(p.targets.directories) && (!has(p.targets.format) || p.targets.format.fsType == 'ldiskfs')) : (!has(self.metadataServers.targets.format) || self.metadataServers.targets.format.fsType != 'ldiskfs') && self.storagePools.all(p, !has(p.targets.format) || p.targets.format.fsType != 'ldiskfs') && (!has(self.beegfs) || !has(self.beegfs.management.targets.format) || self.beegfs.management.targets.format.fsType != 'ldiskfs')",message="targets of a Lustre are disks with format.fsType: ldiskfs, which belongs to no other type; others use ext4, xfs or btrfs"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || (!has(self.metadataServers.cpuPinning) || self.metadataServers.cpuPinning.mode != 'KubeletStatic') && self.storagePools.all(p, !has(p.cpuPinning) || p.cpuPinning.mode != 'KubeletStatic')",message="cpuPinning of a Lustre has the mode NUMANode, CPUSet or None: its threads belong to the kernel of the node, and the kubelet gives CPUs to pods only"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Lustre' || (!has(self.metadataServers.cpuPinning) || !has(self.metadataServers.cpuPinning.memoryPolicy) || self.metadataServers.cpuPinning.memoryPolicy != 'Bind') && self.storagePools.all(p, !has(p.cpuPinning) || !has(p.cpuPinning.memoryPolicy) || p.cpuPinning.memoryPolicy != 'Bind')",message="cpuPinning of a Lustre has no memoryPolicy Bind: its threads belong to the kernel of the node, which takes memory from other NUMA nodes when theirs has none"
@@ -248,8 +248,8 @@ type MaintenanceSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('5m') && duration(self) <= duration('168h')",message="spec.updates.maintenance.limit must be from 5m to 168h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="a duration is numbers with h, m, s or ms, such as 30m or 1h30m; a day is 24h"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || duration(self) >= duration('5m') && duration(self) <= duration('168h')",message="spec.updates.maintenance.limit must be from 5m to 168h"
 	Limit metav1.Duration `json:"limit,omitzero"`
 }
 
@@ -268,8 +268,8 @@ type UpdateWindow struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('5m') && duration(self) <= duration('168h')",message="spec.updates.windows.duration must be from 5m to 168h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$')",message="a duration is numbers with h, m, s or ms, such as 30m or 1h30m; a day is 24h"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') || duration(self) >= duration('5m') && duration(self) <= duration('168h')",message="spec.updates.windows.duration must be from 5m to 168h"
 	Duration metav1.Duration `json:"duration,omitzero"`
 
 	// timeZone is the name of the time zone of the schedule in the IANA database, such as "Europe/Berlin". Defaults to "UTC".
@@ -478,6 +478,10 @@ type MetadataSpec struct {
 	// cpuPinning binds the metadata servers to CPUs and memory. Defaults to mode None.
 	// +optional
 	CPUPinning *CPUPinning `json:"cpuPinning,omitempty"`
+
+	// beegfs holds the settings of metadata servers that only BeeGFS has. Without it, each has its default.
+	// +optional
+	BeeGFS *BeeGFSMetadata `json:"beegfs,omitempty"`
 }
 
 // DirectoryPath is an absolute, clean path, such as /data/ssd0. It is at least two levels deep, without "..", "." or empty elements,
@@ -519,6 +523,14 @@ type StoragePoolSpec struct {
 	// cpuPinning binds the pool's storage servers to CPUs and memory. Defaults to mode None.
 	// +optional
 	CPUPinning *CPUPinning `json:"cpuPinning,omitempty"`
+
+	// beegfs holds the settings of the pool that only BeeGFS has. Without it, each has its default.
+	// +optional
+	BeeGFS *BeeGFSPool `json:"beegfs,omitempty"`
+
+	// lustre holds the settings of the pool that only Lustre has. Without it, each file is on one OST, and each disk is reached by one node.
+	// +optional
+	Lustre *LustrePool `json:"lustre,omitempty"`
 }
 
 // ClientsSpec describes the nodes on which the filesystem is mounted.

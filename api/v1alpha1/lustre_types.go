@@ -117,13 +117,6 @@ type LustreSpec struct {
 	// +kubebuilder:default={}
 	Directories LustreDirectories `json:"directories,omitzero"`
 
-	// storagePools holds settings of storage pools that only Lustre has, by the names of pools in spec.storagePools.
-	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=12
-	StoragePools []LustrePool `json:"storagePools,omitempty"`
-
 	// parameters are parameters of Lustre that are set for the whole filesystem and for good (lctl set_param -P), such as
 	// {"osc.*.max_dirty_mb": "512"}. A parameter that the operator sets itself, or that throws data or clients away, is refused; the
 	// condition Stalled names it.
@@ -230,12 +223,6 @@ type LustreDirectories struct {
 
 // LustrePool holds the fields that only a storage pool of a Lustre has.
 type LustrePool struct {
-	// name of the pool in spec.storagePools. Lustre's names of pools have at most 15 characters.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=15
-	Name string `json:"name,omitempty"`
-
 	// layout sets how new files in the pool's directory are laid out. It is a list of components, each for the part of a file from the end of
 	// the one before it (a progressive file layout). A small file is then on one OST, or on its MDT, and a large one on many. Without it, each
 	// file is on one OST.
@@ -245,7 +232,7 @@ type LustrePool struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:XValidation:rule="self.map(c, has(c.end)).indexOf(false) == size(self) - 1",message="every component of a layout needs an end, except the last, which goes to the end of the file"
 	// +kubebuilder:validation:XValidation:rule="[1, 2, 3, 4, 5, 6].all(i, i >= size(self) || !has(self[i].end) || !has(self[i - 1].end) || quantity(self[i - 1].end).isLessThan(quantity(self[i].end)))",message="each component of a layout ends behind the one before it"
-	// +kubebuilder:validation:XValidation:rule="self.map(c, has(c.onMetadata) && c.onMetadata).lastIndexOf(true) <= 0",message="only the first component of a layout can lie on the MDT"
+	// +kubebuilder:validation:XValidation:rule="self.map(c, has(c.place) && c.place == 'MDT').lastIndexOf(true) <= 0",message="only the first component of a layout can lie on the MDT"
 	Layout []LustreComponent `json:"layout,omitempty"`
 
 	// pairs are pairs of nodes that reach the same disks. Each disk that the pool names on one node of a pair is an OST that both may serve,
@@ -272,10 +259,24 @@ type LustrePair struct {
 	Nodes []string `json:"nodes,omitempty"`
 }
 
+// LustrePlace is where a part of each file is.
+// +kubebuilder:validation:Enum=OSTs;AllOSTs;MDT
+type LustrePlace string
+
+// The places of a part of a file.
+const (
+	// OnOSTs stripes it over as many OSTs of the pool as osts has.
+	OnOSTs LustrePlace = "OSTs"
+	// OnAllOSTs stripes it over all OSTs of the pool.
+	OnAllOSTs LustrePlace = "AllOSTs"
+	// OnMDT keeps it on the MDT of the file (Data on MDT).
+	OnMDT LustrePlace = "MDT"
+)
+
 // LustreComponent is the layout of a part of each file.
-// +kubebuilder:validation:XValidation:rule="!has(self.onMetadata) || !self.onMetadata || (!has(self.osts) && !has(self.allOSTs) && !has(self.stripeSize))",message="a component on the MDT has neither osts, allOSTs nor stripeSize"
-// +kubebuilder:validation:XValidation:rule="!has(self.onMetadata) || !self.onMetadata || (has(self.end) && quantity(self.end).compareTo(quantity('1Mi')) <= 0)",message="a component on the MDT needs an end of at most 1Mi, which is what an MDT takes of a file (dom_stripesize)"
-// +kubebuilder:validation:XValidation:rule="!has(self.osts) || !has(self.allOSTs) || !self.allOSTs",message="set osts or allOSTs, not both"
+// +kubebuilder:validation:XValidation:rule="!has(self.place) || self.place != 'MDT' || (!has(self.osts) && !has(self.stripeSize))",message="a component with place MDT has neither osts nor stripeSize"
+// +kubebuilder:validation:XValidation:rule="!has(self.place) || self.place != 'MDT' || (has(self.end) && quantity(self.end).compareTo(quantity('1Mi')) <= 0)",message="a component with place MDT needs an end of at most 1Mi, which is what an MDT takes of a file (dom_stripesize)"
+// +kubebuilder:validation:XValidation:rule="!has(self.osts) || !has(self.place) || self.place != 'AllOSTs'",message="a component with place AllOSTs has no osts"
 type LustreComponent struct {
 	// end is where the component ends: a multiple of 64Ki, such as 64Ki or 256Mi. The last component has none, and extends to the end of the
 	// file.
@@ -287,15 +288,17 @@ type LustreComponent struct {
 	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isInteger() && quantity(self).asInteger() > 0 && quantity(self).asInteger() % 65536 == 0",message="the end of a component is a multiple of 64Ki, such as 64Ki or 256Mi"
 	End resource.Quantity `json:"end,omitzero"`
 
-	// osts is the number of OSTs of the pool that the component is striped over. Without it, and without allOSTs, it is 1.
+	// place sets where the component is: OSTs, AllOSTs or MDT. OSTs stripes it over as many OSTs of the pool as osts, and AllOSTs over all of
+	// them. MDT keeps it on the MDT of the file (Data on MDT), so that a small file needs no OST. Only the first component can be there, and
+	// it uses space of the MDT. Without it, it is OSTs.
+	// +optional
+	Place LustrePlace `json:"place,omitempty"`
+
+	// osts is the number of OSTs of the pool that the component is striped over. Without it, it is 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2000
 	OSTs int32 `json:"osts,omitempty"`
-
-	// allOSTs stripes the component over all OSTs of the pool.
-	// +optional
-	AllOSTs bool `json:"allOSTs,omitempty"`
 
 	// stripeSize is the size of one stripe, the part of a file that is on one OST: a multiple of 64Ki, below 4Gi. Without it, Lustre's own
 	// default holds.
@@ -306,11 +309,6 @@ type LustreComponent struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="isQuantity(self) && quantity(self).isInteger() && quantity(self).asInteger() > 0 && quantity(self).asInteger() < 4294967296 && quantity(self).asInteger() % 65536 == 0",message="a stripe size of Lustre is a multiple of 64Ki below 4Gi, such as 1Mi or 4Mi"
 	StripeSize resource.Quantity `json:"stripeSize,omitzero"`
-
-	// onMetadata keeps the component on the MDT of the file (Data on MDT). A small file then needs no OST. Only the first component can be
-	// there, and it uses space of the MDT.
-	// +optional
-	OnMetadata bool `json:"onMetadata,omitempty"`
 }
 
 // LustreParameters are parameters of Lustre, as lctl list_param prints their names, and their values. A star matches any device, and the

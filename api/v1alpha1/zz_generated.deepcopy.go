@@ -266,14 +266,6 @@ func (in *BeeGFSPool) DeepCopy() *BeeGFSPool {
 func (in *BeeGFSSpec) DeepCopyInto(out *BeeGFSSpec) {
 	*out = *in
 	in.Management.DeepCopyInto(&out.Management)
-	in.Metadata.DeepCopyInto(&out.Metadata)
-	if in.StoragePools != nil {
-		in, out := &in.StoragePools, &out.StoragePools
-		*out = make([]BeeGFSPool, len(*in))
-		for i := range *in {
-			(*in)[i].DeepCopyInto(&(*out)[i])
-		}
-	}
 	in.Config.DeepCopyInto(&out.Config)
 	if in.BasePort != nil {
 		in, out := &in.BasePort, &out.BasePort
@@ -617,9 +609,9 @@ func (in *BenchmarkRunSpec) DeepCopyInto(out *BenchmarkRunSpec) {
 		*out = new(BenchmarkPodsSpec)
 		(*in).DeepCopyInto(*out)
 	}
-	if in.TTLAfterFinished != nil {
-		in, out := &in.TTLAfterFinished, &out.TTLAfterFinished
-		*out = new(v1.Duration)
+	if in.TTLSecondsAfterFinished != nil {
+		in, out := &in.TTLSecondsAfterFinished, &out.TTLSecondsAfterFinished
+		*out = new(int32)
 		**out = **in
 	}
 	if in.RawOutputTTL != nil {
@@ -792,9 +784,9 @@ func (in *BenchmarkSuiteSpec) DeepCopyInto(out *BenchmarkSuiteSpec) {
 		*out = new(ResultsSpec)
 		(*in).DeepCopyInto(*out)
 	}
-	if in.TTLAfterFinished != nil {
-		in, out := &in.TTLAfterFinished, &out.TTLAfterFinished
-		*out = new(v1.Duration)
+	if in.TTLSecondsAfterFinished != nil {
+		in, out := &in.TTLSecondsAfterFinished, &out.TTLSecondsAfterFinished
+		*out = new(int32)
 		**out = **in
 	}
 }
@@ -2415,13 +2407,6 @@ func (in *LustreSpec) DeepCopyInto(out *LustreSpec) {
 		(*in).DeepCopyInto(*out)
 	}
 	in.Directories.DeepCopyInto(&out.Directories)
-	if in.StoragePools != nil {
-		in, out := &in.StoragePools, &out.StoragePools
-		*out = make([]LustrePool, len(*in))
-		for i := range *in {
-			(*in)[i].DeepCopyInto(&(*out)[i])
-		}
-	}
 	if in.Parameters != nil {
 		in, out := &in.Parameters, &out.Parameters
 		*out = make(LustreParameters, len(*in))
@@ -2797,6 +2782,11 @@ func (in *MetadataSpec) DeepCopyInto(out *MetadataSpec) {
 	if in.CPUPinning != nil {
 		in, out := &in.CPUPinning, &out.CPUPinning
 		*out = new(CPUPinning)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.BeeGFS != nil {
+		in, out := &in.BeeGFS, &out.BeeGFS
+		*out = new(BeeGFSMetadata)
 		(*in).DeepCopyInto(*out)
 	}
 }
@@ -4042,6 +4032,16 @@ func (in *StoragePoolSpec) DeepCopyInto(out *StoragePoolSpec) {
 	if in.CPUPinning != nil {
 		in, out := &in.CPUPinning, &out.CPUPinning
 		*out = new(CPUPinning)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.BeeGFS != nil {
+		in, out := &in.BeeGFS, &out.BeeGFS
+		*out = new(BeeGFSPool)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.Lustre != nil {
+		in, out := &in.Lustre, &out.Lustre
+		*out = new(LustrePool)
 		(*in).DeepCopyInto(*out)
 	}
 }

@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,6 +28,7 @@ import (
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/all"
 	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
+	"parallelfs.dev/operator/internal/plan"
 	"parallelfs.dev/operator/internal/preview"
 )
 
@@ -47,7 +50,8 @@ It can't know what only an agent sees: the mark on a disk, data that no inventor
 disk again before they write to it. It also does not ask the filesystem itself, a running benchmark, or a maintenance window.
 
 With --from, the objects are those of a support bundle. The API server's rules are not checked then, and versions that only the operator's
-images decide must be in the manifest. A bundle has the nodes of its own FileSystem only, and no labels of nodes.
+images decide must be in the manifest. A bundle has the nodes of its own FileSystem only, no labels of nodes, and no volumes that
+Kubernetes has attached.
 
 Exit code 1 means that a FileSystem is refused.`,
 		Example: `  kubectl pfs plan -f scratch.yaml
@@ -265,8 +269,9 @@ func (a *app) clusterOf(ctx context.Context, r client.Reader, bundled bool, note
 		c.ID = c.Targets[0].Spec.Cluster
 	}
 	if bundled {
+		c.Images.Assumed = true
 		for _, node := range backend.SortedKeys(c.Inventories) {
-			c.Nodes = append(c.Nodes, backend.Node{Name: node, Ready: true, Labels: map[string]string{corev1.LabelHostname: node}})
+			c.Nodes = append(c.Nodes, nodeOf(node, c.Inventories[node]))
 		}
 		return c, nil
 	}
@@ -279,10 +284,58 @@ func (a *app) clusterOf(ctx context.Context, r client.Reader, bundled bool, note
 	if err := r.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err == nil {
 		c.ID = string(system.UID)
 	}
+	if c.Attachments, err = attachmentsOf(ctx, r, c.Inventories); err != nil {
+		_, _ = fmt.Fprintf(notes, "The volumes that Kubernetes has attached are unknown, and the operator selects no disk of one: %s\n", err) // a note
+	}
 	if err := imagesOf(ctx, r, &c.Images); err != nil {
 		_, _ = fmt.Fprintf(notes, "The operator's images are unknown, so a spec without a version is refused here: %s\n", err) // a note
 	}
 	return c, nil
+}
+
+// nodeOf returns a node of a bundle, which has its inventory only: every address of its interfaces may be its InternalIP.
+func nodeOf(name string, inventory v1alpha1.NodeInventoryStatus) backend.Node {
+	out := backend.Node{Name: name, Ready: true, Labels: map[string]string{corev1.LabelHostname: name}}
+	for _, i := range inventory.NetworkInterfaces {
+		for _, text := range i.Addresses {
+			text, _, _ = strings.Cut(text, "/")
+			if address, err := netip.ParseAddr(text); err == nil && address.IsGlobalUnicast() {
+				out.InternalIPs = append(out.InternalIPs, text)
+			}
+		}
+	}
+	return out
+}
+
+// attachmentsOf reads the volumes that Kubernetes has attached to nodes with an inventory.
+func attachmentsOf(
+	ctx context.Context, r client.Reader, inventories map[string]v1alpha1.NodeInventoryStatus,
+) (map[string][]plan.Attachment, error) {
+	out := map[string][]plan.Attachment{}
+	var all []storagev1.VolumeAttachment
+	if err := pages(ctx, r, "VolumeAttachments", func() *storagev1.VolumeAttachmentList { return &storagev1.VolumeAttachmentList{} },
+		func(l *storagev1.VolumeAttachmentList) { all = append(all, l.Items...) }); err != nil {
+		return nil, err
+	}
+	for i := range all {
+		node := all[i].Spec.NodeName
+		if _, there := inventories[node]; !there {
+			continue
+		}
+		handle := ""
+		if name := all[i].Spec.Source.PersistentVolumeName; name != nil {
+			var volume corev1.PersistentVolume
+			if err := r.Get(ctx, client.ObjectKey{Name: *name}, &volume); client.IgnoreNotFound(err) != nil {
+				return nil, fmt.Errorf("read PersistentVolume %s: %w", *name, err)
+			}
+			if csi := volume.Spec.CSI; csi != nil {
+				handle = csi.VolumeHandle
+			}
+		}
+		out[node] = append(out[node], plan.AttachmentOf(&all[i], handle))
+	}
+	plan.SortAttachments(out)
+	return out, nil
 }
 
 // imagesOf reads the images that the manager was started with.

@@ -504,7 +504,7 @@ func TestADistributedRunWithoutMPIOperatorNamesWhatToInstall(t *testing.T) {
 func TestARunThatHasEndedIsDeletedAfterItsTime(t *testing.T) {
 	g := NewWithT(t)
 	s := newSetting(t, server)
-	key := s.makeRun("sweep", func(r *v1alpha1.BenchmarkRun) { r.Spec.TTLAfterFinished = &metav1.Duration{Duration: time.Hour} })
+	key := s.makeRun("sweep", func(r *v1alpha1.BenchmarkRun) { r.Spec.TTLSecondsAfterFinished = new(int32(3600)) })
 	s.settle(key)
 	g.Expect(s.run(key).Status.CompletionTime).NotTo(BeNil())
 	s.clock.SetTime(s.clock.Now().Add(time.Hour + time.Second))

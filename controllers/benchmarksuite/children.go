@@ -113,7 +113,7 @@ func complete(suite *v1alpha1.BenchmarkSuite, spec map[string]any, variant, file
 	}
 	measured["name"] = fileSystem
 	delete(spec, "suspend")
-	delete(spec, "ttlAfterFinished")
+	delete(spec, "ttlSecondsAfterFinished")
 	if suite.Spec.Baseline != nil && spec["baseline"] == nil {
 		spec["baseline"] = map[string]any{"published": suite.Spec.Baseline.Published, "variant": variant}
 	}

@@ -99,7 +99,7 @@ func TestASuitePlansItsVariants(t *testing.T) {
 	plans, refused := build(aSuite(destroys, func(s *v1alpha1.BenchmarkSuite) {
 		s.Spec.FileSystem = raw(strings.Replace(mooseSpec, `{`, `{"deletionPolicy":"Destroy","confirmDestroy":"`+fsUID+`",`, 1))
 		s.Spec.Variants[1].Run = patch(`{"processes":64,"iozone":{"fileSize":"2g"}}`)
-		s.Spec.Runs[0].Spec = raw(`{"tool":"iozone","iozone":{"fileSize":"1g","directIO":true},"target":{"fileSystem":{"name":"mine","storagePool":"ssd"}},"suspend":true,"ttlAfterFinished":"1h","clients":{"nodeSelector":{"a":"b"}}}`)
+		s.Spec.Runs[0].Spec = raw(`{"tool":"iozone","iozone":{"fileSize":"1g","directIO":true},"target":{"fileSystem":{"name":"mine","storagePool":"ssd"}},"suspend":true,"ttlSecondsAfterFinished":3600,"clients":{"nodeSelector":{"a":"b"}}}`)
 		s.Spec.Results = &v1alpha1.ResultsSpec{PersistentVolumeClaim: &v1alpha1.ResultsClaim{Name: "claim"}}
 		s.Spec.Baseline = &v1alpha1.SuiteBaseline{Published: "moosefs-2017-single"}
 	}), backends)

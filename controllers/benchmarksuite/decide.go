@@ -355,8 +355,8 @@ func decideEnded(w *world) decision {
 	if known := meta.FindStatusCondition(w.suite.Status.Conditions, v1alpha1.ConditionSucceeded); known != nil {
 		d.status, d.reason, d.message = known.Status, known.Reason, known.Message
 	}
-	if ttl := w.suite.Spec.TTLAfterFinished; ttl != nil {
-		left := w.suite.Status.CompletionTime.Add(ttl.Duration).Sub(w.now)
+	if ttl := w.suite.Spec.TTLSecondsAfterFinished; ttl != nil {
+		left := w.suite.Status.CompletionTime.Add(time.Duration(*ttl) * time.Second).Sub(w.now)
 		if left <= 0 {
 			d.action = expire
 			return d

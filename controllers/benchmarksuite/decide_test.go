@@ -459,7 +459,7 @@ func TestDecide(t *testing.T) {
 		"one that is over is deleted when its time is": {
 			func() *scene {
 				s := sceneOf(aSuite()).at(v1alpha1.VariantDone)
-				s.suite.Spec.TTLAfterFinished = &metav1.Duration{Duration: time.Hour}
+				s.suite.Spec.TTLSecondsAfterFinished = new(int32(3600))
 				s.suite.Status.CompletionTime = &metav1.Time{Time: noon.Add(-time.Hour)}
 				return s
 			},
@@ -468,7 +468,7 @@ func TestDecide(t *testing.T) {
 		"and not before": {
 			func() *scene {
 				s := sceneOf(aSuite()).at(v1alpha1.VariantDone)
-				s.suite.Spec.TTLAfterFinished = &metav1.Duration{Duration: time.Hour}
+				s.suite.Spec.TTLSecondsAfterFinished = new(int32(3600))
 				s.suite.Status.CompletionTime = &metav1.Time{Time: noon.Add(-time.Minute)}
 				return s
 			},

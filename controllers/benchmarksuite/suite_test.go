@@ -440,7 +440,7 @@ func TestASuiteThatIsDeletedDestroysNothing(t *testing.T) {
 
 func TestASuiteIsDeletedWhenItsTimeIsOver(t *testing.T) {
 	l := newLab(t)
-	l.suite(keeps, func(s *v1alpha1.BenchmarkSuite) { s.Spec.TTLAfterFinished = &metav1.Duration{Duration: time.Hour} })
+	l.suite(keeps, func(s *v1alpha1.BenchmarkSuite) { s.Spec.TTLSecondsAfterFinished = new(int32(3600)) })
 	l.settle()
 	l.Expect(l.succeeded().Reason).To(Equal(v1alpha1.ReasonAllRunsSucceeded))
 	l.clock.SetTime(l.clock.Now().Add(time.Hour + time.Second))

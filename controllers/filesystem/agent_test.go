@@ -3,6 +3,7 @@
 package filesystem_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -52,6 +53,11 @@ type fakeDisk struct {
 	cluster, top string
 	// dead is true for a disk that no longer exists.
 	dead bool
+	// media, size, transport and numa are those of a disk that is not an SSD of 4 TiB.
+	media     v1alpha1.MediaType
+	size      int64
+	transport string
+	numa      *int32
 }
 
 // disk gives a node a blank SSD of 4 TiB, and the node an agent.
@@ -84,8 +90,8 @@ func (w *world) inventory(node string) {
 			continue
 		}
 		device := v1alpha1.BlockDevice{
-			KernelName: fmt.Sprintf("sd%c", 'a'+i), Type: "disk", IDs: []string{d.id}, Serial: "S-" + d.id, SizeBytes: 4 << 40,
-			MediaType: v1alpha1.SSD, Target: d.target,
+			KernelName: fmt.Sprintf("sd%c", 'a'+i), Type: "disk", IDs: []string{d.id}, Serial: "S-" + d.id, SizeBytes: cmp.Or(d.size, 4<<40),
+			MediaType: cmp.Or(d.media, v1alpha1.SSD), Transport: d.transport, NUMANode: d.numa, Target: d.target,
 		}
 		if d.also != "" {
 			device.WWN = "0x" + d.id

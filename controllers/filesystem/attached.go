@@ -1,12 +1,10 @@
 package filesystem
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,27 +31,16 @@ func (r *Reconciler) attachments(ctx context.Context, nodes map[string]bool) (ma
 		if !nodes[of.Spec.NodeName] {
 			continue
 		}
-		a := plan.Attachment{Volume: of.Name, Driver: of.Spec.Attacher}
-		for _, key := range slices.Sorted(maps.Keys(of.Status.AttachmentMetadata)) {
-			a.Names = append(a.Names, of.Status.AttachmentMetadata[key])
-		}
+		handle := ""
 		if name := of.Spec.Source.PersistentVolumeName; name != nil {
-			handle, err := r.handles.of(ctx, r.Reader, of.UID, *name)
-			if err != nil {
+			var err error
+			if handle, err = r.handles.of(ctx, r.Reader, of.UID, *name); err != nil {
 				return nil, err
 			}
-			a.Volume, a.Names = *name, append(a.Names, *name)
-			if handle != "" {
-				a.Names = append(a.Names, handle)
-			}
 		}
-		out[of.Spec.NodeName] = append(out[of.Spec.NodeName], a)
+		out[of.Spec.NodeName] = append(out[of.Spec.NodeName], plan.AttachmentOf(of, handle))
 	}
-	for _, all := range out {
-		slices.SortFunc(all, func(a, b plan.Attachment) int {
-			return cmp.Or(strings.Compare(a.Volume, b.Volume), strings.Compare(a.Driver, b.Driver))
-		})
-	}
+	plan.SortAttachments(out)
 	return out, nil
 }
 

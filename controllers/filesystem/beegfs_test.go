@@ -245,7 +245,9 @@ func TestAChangedOptionOfTheMetadataServersRestartsOneOfThemAtATimeWhateverTheir
 		}
 		return out
 	}
-	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.BeeGFS.Metadata.WorkerThreads = new(int32(40)) })
+	w.change(func(fs *v1alpha1.FileSystem) {
+		fs.Spec.MetadataServers.BeeGFS = &v1alpha1.BeeGFSMetadata{WorkerThreads: new(int32(40))}
+	})
 	var order []string
 	for range 14 {
 		before := uids()

@@ -80,7 +80,7 @@ func anotherPair(w *world) *pairs {
 			Devices: []v1alpha1.DeviceReference{{Node: p.one, ID: v1alpha1.DeviceID(p.first.id)}, {Node: p.two, ID: v1alpha1.DeviceID(p.second.id)}},
 			Format:  &v1alpha1.FormatSpec{FSType: v1alpha1.Ldiskfs},
 		}
-		fs.Spec.Lustre.StoragePools = []v1alpha1.LustrePool{{Name: "ssd", Pairs: []v1alpha1.LustrePair{{Nodes: []string{p.two, p.one}}}}}
+		fs.Spec.StoragePools[0].Lustre = &v1alpha1.LustrePool{Pairs: []v1alpha1.LustrePair{{Nodes: []string{p.two, p.one}}}}
 	})
 	w.goesOn()
 	w.runGuards()

@@ -21,6 +21,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -167,6 +169,7 @@ func (w *world) state() (*backend.State, error) {
 		return nil, errors.New("nobody listens")
 	}
 	fs, modes := w.get(), w.modesNow()
+	fs.Complete()
 	if _, runs := w.runs("master", "", fs.Status.Metadata.Node); !runs {
 		return nil, errors.New("nobody listens")
 	}
@@ -537,12 +540,34 @@ func (w *world) nodesOf(set appsv1.DaemonSet) []string {
 	if a := set.Spec.Template.Spec.Affinity; a != nil {
 		var names []string
 		for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-			names = append(names, term.MatchFields[0].Values...)
+			for _, field := range term.MatchFields {
+				names = append(names, field.Values...)
+			}
+			if len(term.MatchExpressions) > 0 {
+				names = append(names, w.matching(term.MatchExpressions)...)
+			}
 		}
 		return names
 	}
 	var nodes corev1.NodeList
 	w.Expect(server.Client.List(w.ctx, &nodes, client.MatchingLabels(set.Spec.Template.Spec.NodeSelector))).To(Succeed())
+	var names []string
+	for _, n := range nodes.Items {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+// matching returns the nodes whose labels match all expressions.
+func (w *world) matching(expressions []corev1.NodeSelectorRequirement) []string {
+	selector := labels.NewSelector()
+	for _, e := range expressions {
+		requirement, err := labels.NewRequirement(e.Key, selection.Operator(strings.ToLower(string(e.Operator))), e.Values)
+		w.Expect(err).NotTo(HaveOccurred())
+		selector = selector.Add(*requirement)
+	}
+	var nodes corev1.NodeList
+	w.Expect(server.Client.List(w.ctx, &nodes, client.MatchingLabelsSelector{Selector: selector})).To(Succeed())
 	var names []string
 	for _, n := range nodes.Items {
 		names = append(names, n.Name)

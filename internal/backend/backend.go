@@ -267,6 +267,16 @@ type Images struct {
 	Benchmarks map[string]string
 	// PullPolicy of all of them, such as "IfNotPresent".
 	PullPolicy string
+	// Assumed stands in for the images of a cluster that can't be asked: each daemon has the image that is called as it is.
+	Assumed bool
+}
+
+// Daemon returns the image of a name.
+func (i Images) Daemon(name string) (string, bool) {
+	if image, ok := i.Daemons[name]; ok || !i.Assumed {
+		return image, ok
+	}
+	return name, true
 }
 
 // PoolRecord is the record of a storage pool; see Input.Pool.

@@ -1,10 +1,14 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
+
+	storagev1 "k8s.io/api/storage/v1"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 )
@@ -17,6 +21,30 @@ type Attachment struct {
 	Driver string
 	// Names holds everything that may name the disk of the volume: its handle, and what its driver says about the attached volume.
 	Names []string
+}
+
+// AttachmentOf returns the volume of a VolumeAttachment. The handle is that of its PersistentVolume, empty if there is none.
+func AttachmentOf(of *storagev1.VolumeAttachment, handle string) Attachment {
+	a := Attachment{Volume: of.Name, Driver: of.Spec.Attacher}
+	for _, key := range slices.Sorted(maps.Keys(of.Status.AttachmentMetadata)) {
+		a.Names = append(a.Names, of.Status.AttachmentMetadata[key])
+	}
+	if name := of.Spec.Source.PersistentVolumeName; name != nil {
+		a.Volume, a.Names = *name, append(a.Names, *name)
+		if handle != "" {
+			a.Names = append(a.Names, handle)
+		}
+	}
+	return a
+}
+
+// SortAttachments sorts the volumes of each node, so that the same volumes lead to the same messages.
+func SortAttachments(byNode map[string][]Attachment) {
+	for _, all := range byNode {
+		slices.SortFunc(all, func(a, b Attachment) int {
+			return cmp.Or(strings.Compare(a.Volume, b.Volume), strings.Compare(a.Driver, b.Driver))
+		})
+	}
 }
 
 // leastName is the length of a name that proves something about a disk. Shorter ones are numbers and paths, which are in many names.

@@ -32,6 +32,8 @@ type Cluster struct {
 	Records     []v1alpha1.FileSystemNode
 	Nodes       []backend.Node
 	Inventories map[string]v1alpha1.NodeInventoryStatus
+	// Attachments holds the volumes that Kubernetes has attached, by node.
+	Attachments map[string][]plan.Attachment
 	Now         time.Time
 }
 
@@ -143,7 +145,6 @@ func (c Cluster) follow(b backend.Backend, fs *v1alpha1.FileSystem) (*course, er
 	p, asked := &course{}, fs.Spec.DeepCopy()
 	fs.Complete()
 	p.in = c.input(b, fs, p)
-	others := c.others(fs)
 	if err := choose(b, p, asked); err != nil {
 		return nil, err
 	}
@@ -155,7 +156,7 @@ func (c Cluster) follow(b backend.Backend, fs *v1alpha1.FileSystem) (*course, er
 		return nil, err //nolint:wrapcheck // it is a sentence for a person
 	}
 	p.joins = allocation.Joins
-	if err := p.choosesDisks(b, c.ID, others, &allocation, asked); err != nil {
+	if err := c.choosesDisks(b, p, &allocation, asked); err != nil {
 		return nil, err
 	}
 	if err := p.record(b, &allocation); err != nil {
@@ -186,15 +187,13 @@ func choose(b backend.Backend, p *course, asked *v1alpha1.FileSystemSpec) error 
 }
 
 // choosesDisks chooses the disks, and allocates again if that had to wait for them.
-func (p *course) choosesDisks(
-	b backend.Backend, cluster string, others []v1alpha1.StorageTarget, a *backend.Allocation, asked *v1alpha1.FileSystemSpec,
-) error {
+func (c Cluster) choosesDisks(b backend.Backend, p *course, a *backend.Allocation, asked *v1alpha1.FileSystemSpec) error {
 	if len(p.own) == 0 && !slices.ContainsFunc(decisions.RoleTargets(p.in.FileSystem), assign.OnDevices) {
 		p.in.Chosen = true
 		return nil
 	}
-	question := decisions.DiskQuestion(b, p.in, cluster, a.TargetNodes)
-	question.Others = others
+	question := decisions.DiskQuestion(b, p.in, c.ID, a.TargetNodes)
+	question.Others, question.Attachments = c.others(p.in.FileSystem), c.Attachments
 	var there map[string]*v1alpha1.StorageTarget
 	question.Existing, there = plan.Existing(p.own, question.GaveUp)
 	selection := plan.Select(question)

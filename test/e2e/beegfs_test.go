@@ -46,10 +46,6 @@ spec:
     management:
       nodeSelector: {kubernetes.io/hostname: %[2]s}
       targets: {directories: [/var/lib/parallelfs-e2e/$STORY/management]}
-    metadata: {workerThreads: 5}
-    storagePools:
-    - {name: ssd, workerThreads: 3, striping: {chunkSize: 256Ki, targetsPerFile: 2}}
-    - {name: bulk, workerThreads: 3}
     config:
       management: {sysTargetOfflineTimeoutSecs: "30"}
       metadata: {sysTargetOfflineTimeoutSecs: "30"}
@@ -57,6 +53,7 @@ spec:
   metadataServers:
     nodeSelector: {e2e.parallelfs.dev/$STORY-metadata: ""}
     instancesPerNode: %[3]d
+    beegfs: {workerThreads: 5}
     cpuPinning: {mode: NUMANode, numaNodes: [0], memoryPolicy: Bind}
     targets:
       select: {mediaType: SSD, idGlobs: ["ata-E2E_DISK_E2E-$STORY-*"], maxSize: 320Mi, countPerNode: %[3]d}
@@ -68,12 +65,14 @@ spec:
     targets:
       select: {mediaType: SSD, idGlobs: ["ata-E2E_DISK_E2E-$STORY-*"], minSize: 350Mi, countPerNode: 1}
       format: {fsType: xfs, mountOptions: [noatime]}
+    beegfs: {workerThreads: 3, striping: {chunkSize: 256Ki, targetsPerFile: 2}}
   - name: bulk
     nodeSelector: {e2e.parallelfs.dev/$STORY-storage: ""}
     copies: 1
     targets:
       devices: [%[4]s]
       format: {fsType: xfs, mountOptions: [noatime]}
+    beegfs: {workerThreads: 3}
   provisioning: {formatPolicy: IfBlank}
 `, beeGFS7, workers[0], instances, strings.Join(bulk, ", "))
 }

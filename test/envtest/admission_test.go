@@ -160,8 +160,8 @@ func TestTheAPIServerFillsInTheDefaults(t *testing.T) {
 			"metadataServers.instancesPerNode": int64(1), "provisioning.formatPolicy": "Approved", "deletionPolicy": "Retain",
 		},
 		"BeeGFS": {
-			"beegfs.targetChooser": "Randomized", "beegfs.rdma": "Auto", "beegfs.storagePools[0].striping.chunkSize": "512Ki",
-			"beegfs.storagePools[0].striping.targetsPerFile": int64(4),
+			"beegfs.targetChooser": "Randomized", "beegfs.rdma": "Auto", "storagePools[0].beegfs.striping.chunkSize": "512Ki",
+			"storagePools[0].beegfs.striping.targetsPerFile": int64(4),
 		},
 		"StorageTarget": {"format.fsType": "xfs"},
 		"Lustre":        {"lustre.basePort": int64(9700), "lustre.directories.mdtsPerDirectory": int64(1), "lustre.directories.roundRobinDepth": int64(3)},

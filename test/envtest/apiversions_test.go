@@ -4,6 +4,7 @@ package envtest_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -127,6 +128,32 @@ func TestStoredObjectsOfAnOlderSchemaAreReadByANewerOne(t *testing.T) {
 	g.Expect(at(kept.Object["spec"], "nodes.names")).To(Equal([]any{"n1", "n2"}), "a patch of an older operator leaves it alone")
 	g.Expect(at(kept.Object["status"], "chosen.copies")).To(Equal(int64(2)))
 	g.Expect(at(kept.Object["status"], "observedGeneration")).To(Equal(int64(7)))
+
+	// A list is one value for a merge patch: what items of it have, and the older operator does not, is gone when it changes the list.
+	lists := func(items ...any) map[string]any {
+		return map[string]any{"status": map[string]any{"storagePools": items}}
+	}
+	patch := func(content map[string]any) {
+		text, err := json.Marshal(content)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(server.Client.Status().Patch(t.Context(), read(), client.RawPatch("application/merge-patch+json", text))).To(Succeed())
+	}
+	patch(lists(map[string]any{"name": "ssd", "slot": int64(0), "capacity": "1TiB"}))
+	patch(lists(map[string]any{"name": "ssd", "slot": int64(1)}))
+	g.Expect(at(read().Object["status"], "storagePools[0]")).To(Equal(map[string]any{"name": "ssd", "slot": int64(1)}))
+
+	// Server-side apply removes what the same owner no longer applies, and nothing of others.
+	apply := func(status map[string]any) {
+		intent := &unstructured.Unstructured{Object: map[string]any{"status": status}}
+		intent.SetGroupVersionKind(aged)
+		intent.SetNamespace(namespace)
+		intent.SetName("scratch")
+		g.Expect(server.Client.Status().Apply(t.Context(), client.ApplyConfigurationFromUnstructured(intent), client.ForceOwnership,
+			client.FieldOwner("parallelfs-manager"))).To(Succeed())
+	}
+	apply(map[string]any{"mountPath": "/mnt/scratch", "chosen": map[string]any{"basePort": int64(9419)}})
+	apply(map[string]any{"mountPath": "/mnt/scratch"})
+	g.Expect(at(read().Object["status"], "chosen")).To(Equal(map[string]any{"copies": int64(2)}), "docs/api-versions.md names the kinds")
 
 	// An older schema loses the values: at the next write, the API server drops fields that the schema lacks.
 	install(t, namespace, true)

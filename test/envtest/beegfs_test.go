@@ -39,7 +39,7 @@ const (
 	ofBeeGFS            = "spec.beegfs belongs to type BeeGFS, which requires it: spec.beegfs.management says where the management service runs"
 	ofAMooseFS          = "spec.moosefs belongs to type MooseFS"
 	networkOfBeeGFS     = "a MooseFS does not have spec.network yet, because its clients are known by the InternalIP of their nodes; it uses the interface that has that address"
-	poolThatIsNotThere  = "spec.beegfs.storagePools names a pool that spec.storagePools does not have"
+	partsOfBeeGFS       = "spec.metadataServers.beegfs and spec.storagePools[].beegfs belong to type BeeGFS"
 	versionOfBeeGFS     = "BeeGFS runs in version 7.4.x or 8.x.y; set spec.version to one such as 7.4.6 or 8.3.1"
 	onlyBeeGFS8         = "spec.beegfs.tls and spec.beegfs.license belong to BeeGFS 8; BeeGFS 7 knows neither"
 	directoryEach       = "every metadata server keeps its metadata in one directory of its own; give as many spec.metadataServers.targets.directories as spec.metadataServers.instancesPerNode"
@@ -75,10 +75,8 @@ func beePool(fields string) string {
 	return `spec: {storagePools: [{name: ssd, nodeSelector: {storage: ""}, targets: {directories: [/data/ssd]}, ` + fields + `}]}`
 }
 
-// beeOwnPool returns a patch with more fields of the pool in spec.beegfs.
-func beeOwnPool(fields string) string {
-	return "spec: {beegfs: {storagePools: [{name: ssd, " + fields + "}]}}"
-}
+// beeOwnPool returns a patch with fields of the pool that only BeeGFS has.
+func beeOwnPool(fields string) string { return beePool("copies: 1, beegfs: {" + fields + "}") }
 
 // metadataDevices returns devices for the metadata on two nodes.
 func metadataDevices(ids ...string) string {
@@ -91,62 +89,61 @@ func metadataDevices(ids ...string) string {
 
 // mooseFSHasNone holds the rows about fields that MooseFS does not have.
 var mooseFSHasNone = refusals{
-	"MooseFS has what is BeeGFS's":   {change: `spec: {beegfs: {management: {nodeSelector: {m: ""}, targets: {directories: [/data/mgmt]}}}}`, field: "spec", says: ofBeeGFS},
-	"MooseFS has network interfaces": {change: "spec: {network: {interfaces: [ib0]}}", field: "spec", says: networkOfBeeGFS},
-	"a MooseFS becomes a BeeGFS":     {before: "{}", change: beegfs, field: "spec.type", says: "spec.type can't be changed; create another FileSystem"},
+	"MooseFS has what is BeeGFS's":    {change: `spec: {beegfs: {management: {nodeSelector: {m: ""}, targets: {directories: [/data/mgmt]}}}}`, field: "spec", says: ofBeeGFS},
+	"its master has what is BeeGFS's": {change: "spec: {metadataServers: {beegfs: {workerThreads: 4}}}", field: "spec", says: partsOfBeeGFS},
+	"its pool has what is BeeGFS's":   {change: beePool("beegfs: {workerThreads: 4}"), field: "spec", says: partsOfBeeGFS},
+	"its pool has what is Lustre's":   {change: beePool("lustre: {layout: [{osts: 4}]}"), field: "spec", says: partsOfLustre},
+	"MooseFS has network interfaces":  {change: "spec: {network: {interfaces: [ib0]}}", field: "spec", says: networkOfBeeGFS},
+	"a MooseFS becomes a BeeGFS":      {before: "{}", change: beegfs, field: "spec.type", says: "spec.type can't be changed; create another FileSystem"},
 }
 
 var beegfsRefusals = asBeeGFS(refusals{
-	"BeeGFS has resources of a metalogger":     {change: "spec: {pods: {resources: {metadataBackup: {requests: {cpu: '1'}}}}}", field: "spec", says: "spec.pods.resources.management belongs to types BeeGFS and Lustre, and metadataBackup to type MooseFS"},
-	"its own part is left out":                 {change: "spec: {beegfs: null}", field: "spec", says: ofBeeGFS},
-	"the management service is left out":       {change: "spec: {beegfs: {management: null}}", field: "spec.beegfs.management", says: "Required value"},
-	"it has what is MooseFS's":                 {change: "spec: {moosefs: {}}", field: "spec", says: ofAMooseFS},
-	"it says more of a pool that is not there": {change: "spec: {beegfs: {storagePools: [{name: sdd, workerThreads: 4}]}}", field: "spec", says: poolThatIsNotThere},
-	"it says more of a pool twice":             {change: "spec: {beegfs: {storagePools: [{name: ssd, workerThreads: 4}, {name: ssd}]}}", field: "spec.beegfs.storagePools[]", says: "Duplicate value"},
-	"it says more of 13 pools":                 {change: "spec: {beegfs: {storagePools: " + listOf(13, "{name: p%d}") + "}}", field: "spec.beegfs.storagePools", says: "must have at most 12 items"},
-	"it says more of a nameless pool":          {change: "spec: {beegfs: {storagePools: [{workerThreads: 4}]}}", field: "spec.beegfs.storagePools[].name", says: "Required value"},
-	"the version is an older one":              {change: "spec: {version: 7.3.4}", field: "spec", says: versionOfBeeGFS},
-	"the version is a branch":                  {change: `spec: {version: "8.3"}`, field: "spec", says: versionOfBeeGFS},
-	"the version is a later major one":         {change: "spec: {version: 9.0.0}", field: "spec", says: versionOfBeeGFS},
-	"the version has more behind it":           {change: "spec: {version: 7.4.6-rc1}", field: "spec", says: versionOfBeeGFS},
-	"version 7 has a certificate":              {change: "spec: {beegfs: {tls: {name: cert}}}", field: "spec", says: onlyBeeGFS8},
-	"version 7 has a license":                  {change: "spec: {beegfs: {license: {name: license}}}", field: "spec", says: onlyBeeGFS8},
-	"two servers share a directory":            {change: "spec: {metadataServers: {instancesPerNode: 2}}", field: "spec", says: directoryEach},
-	"a server has two directories":             {change: "spec: {metadataServers: {targets: {directories: [/data/m0, /data/m1]}}}", field: "spec", says: directoryEach},
-	"two servers share a selected disk":        {change: put(metadataTargets, "{select: {countPerNode: 1}}") + "\n---\nspec: {metadataServers: {instancesPerNode: 2}}", field: "spec", says: diskEach},
-	"a server has two selected disks":          {change: put(metadataTargets, "{select: {countPerNode: 2}}"), field: "spec", says: diskEach},
-	"copies that were left out are made two":   {before: beePool("copies: null"), change: beePool("copies: 2"), field: "spec", says: copiesStay},
-	"a pool keeps three copies":                {change: beePool("copies: 3"), field: "spec", says: copiesOfBeeGFS},
-	"a pool is called as that of drained":      {change: `spec: {storagePools: [{name: draining, copies: 1, nodeSelector: {s: ""}, targets: {directories: [/data/ssd]}}]}`, field: "spec", says: poolOfDrained},
-	"the copies of a pool are changed":         {before: "{}", change: beePool("copies: 2"), field: "spec", says: copiesStay},
-	"the metadata servers are made fewer":      {before: twoMetadataServers, change: "spec: {metadataServers: {instancesPerNode: 1}}", field: "spec", says: serversStay},
-	"the store is in two directories":          {change: put(managementTargets, "{directories: [/data/a, /data/b]}"), field: "spec.beegfs.management.targets", says: oneStore},
-	"the store is on two devices":              {change: put(managementTargets, "{devices: [{node: n1, id: wwn-0x5000}, {node: n1, id: wwn-0x5001}]}"), field: "spec.beegfs.management.targets", says: oneStore},
-	"the store is on two selected devices":     {change: put(managementTargets, "{select: {countPerNode: 2}}"), field: "spec.beegfs.management.targets", says: oneStore},
-	"the store moves to another directory":     {before: "{}", change: put(managementTargets, "{directories: [/data/other]}"), field: "spec.beegfs.management.targets", says: storeStays},
-	"the store moves to another device":        {before: put(managementTargets, "{devices: [{node: n1, id: wwn-0x5000}]}"), change: put(managementTargets, "{devices: [{node: n1, id: wwn-0x5001}]}"), field: "spec.beegfs.management.targets", says: storeStays},
-	"the store is in the metadata's":           {change: put(managementTargets, "{directories: [/data/metadata/mgmt]}"), field: "spec", says: storeApart},
-	"the store holds the metadata":             {change: put(managementTargets, "{directories: [/data/a]}") + "\n---\n" + put(metadataTargets, "{directories: [/data/a/meta]}"), field: "spec", says: storeApart},
-	"the store is a pool's directory":          {change: put(managementTargets, "{directories: [/data/ssd]}"), field: "spec", says: storeApart},
-	"clients mount in the store":               {change: clients("/data/management/mnt"), field: "spec", says: mountInStore},
-	"clients mount over the store":             {change: put(managementTargets, "{directories: [/data/a/b]}") + "\n---\n" + clients("/data/a"), field: "spec", says: mountInStore},
-	"the first port is changed":                {before: "spec: {beegfs: {basePort: 8000}}", change: "spec: {beegfs: {basePort: 9000}}", field: "spec.beegfs", says: portStays},
-	"the first port is set later":              {before: "{}", change: "spec: {beegfs: {basePort: 8000}}", field: "spec.beegfs", says: portStays},
-	"the first port is removed":                {before: "spec: {beegfs: {basePort: 8000}}", change: "spec: {beegfs: {basePort: null}}", field: "spec.beegfs", says: portStays},
-	"mirroring is turned off again":            {before: "spec: {beegfs: {mirrorMetadata: true}}", change: "spec: {beegfs: {mirrorMetadata: false}}", field: "spec.beegfs", says: mirrorStays},
-	"mirroring is left out later":              {before: "spec: {beegfs: {mirrorMetadata: true}}", change: "spec: {beegfs: {mirrorMetadata: null}}", field: "spec.beegfs", says: mirrorStays},
-	"a metadata directory is changed":          {before: twoMetadataServers, change: "spec: {metadataServers: {targets: {directories: [/data/m0, /data/m2]}}}", field: "spec.metadataServers.targets", says: metaDirectoriesStay},
-	"two servers swap their directories":       {before: twoMetadataServers, change: "spec: {metadataServers: {targets: {directories: [/data/m1, /data/m0]}}}", field: "spec.metadataServers.targets", says: metaDirectoriesStay},
-	"a new server goes before the old ones":    {before: twoMetadataServers, change: "spec: {metadataServers: {instancesPerNode: 3, targets: {directories: [/data/m2, /data/m0, /data/m1]}}}", field: "spec.metadataServers.targets", says: metaDirectoriesStay},
-	"a metadata device is changed":             {before: metadataDevices("wwn-0x5000"), change: metadataDevices("wwn-0x5001"), field: "spec.metadataServers.targets", says: metaDevicesStay},
-	"two servers swap their devices":           {before: metadataDevices("wwn-0x5000", "wwn-0x5001"), change: metadataDevices("wwn-0x5001", "wwn-0x5000"), field: "spec.metadataServers.targets", says: metaDevicesStay},
-	"a metadata device gets another log":       {before: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000}]}"), change: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000, logDevice: wwn-0x5001}]}"), field: "spec.metadataServers.targets", says: metaDevicesStay},
-	"fewer metadata disks are selected":        {before: put(metadataTargets, "{select: {countPerNode: 2}}") + "\n---\nspec: {metadataServers: {instancesPerNode: 2}}", change: "spec: {metadataServers: {instancesPerNode: 1, targets: {select: {countPerNode: 1}}}}", field: "spec.metadataServers.targets", says: metaCountGrows},
-	"there are no interfaces":                  {change: "spec: {network: {interfaces: []}}", field: "spec.network.interfaces", says: "should have at least 1 items"},
-	"there are 17 interfaces":                  {change: "spec: {network: {interfaces: " + listOf(17, "ib%d") + "}}", field: "spec.network.interfaces", says: "must have at most 16 items"},
-	"an interface is named twice":              {change: "spec: {network: {interfaces: [ib0, ib0]}}", field: "spec.network.interfaces[]", says: "Duplicate value"},
-	"RDMA is disabled and has a resource":      {change: "spec: {beegfs: {rdma: Disabled, rdmaResource: rdma/hca_a}}", field: "spec.beegfs", says: resourceUnused},
-	"the management has no targets":            {change: "spec: {beegfs: {management: {targets: null}}}", field: "spec.beegfs.management.targets", says: "Required value"},
+	"BeeGFS has resources of a metalogger":   {change: "spec: {pods: {resources: {metadataBackup: {requests: {cpu: '1'}}}}}", field: "spec", says: "spec.pods.resources.management belongs to types BeeGFS and Lustre, and metadataBackup to type MooseFS"},
+	"its own part is left out":               {change: "spec: {beegfs: null}", field: "spec", says: ofBeeGFS},
+	"the management service is left out":     {change: "spec: {beegfs: {management: null}}", field: "spec.beegfs.management", says: "Required value"},
+	"it has what is MooseFS's":               {change: "spec: {moosefs: {}}", field: "spec", says: ofAMooseFS},
+	"the version is an older one":            {change: "spec: {version: 7.3.4}", field: "spec", says: versionOfBeeGFS},
+	"the version is a branch":                {change: `spec: {version: "8.3"}`, field: "spec", says: versionOfBeeGFS},
+	"the version is a later major one":       {change: "spec: {version: 9.0.0}", field: "spec", says: versionOfBeeGFS},
+	"the version has more behind it":         {change: "spec: {version: 7.4.6-rc1}", field: "spec", says: versionOfBeeGFS},
+	"version 7 has a certificate":            {change: "spec: {beegfs: {tls: {name: cert}}}", field: "spec", says: onlyBeeGFS8},
+	"version 7 has a license":                {change: "spec: {beegfs: {license: {name: license}}}", field: "spec", says: onlyBeeGFS8},
+	"two servers share a directory":          {change: "spec: {metadataServers: {instancesPerNode: 2}}", field: "spec", says: directoryEach},
+	"a server has two directories":           {change: "spec: {metadataServers: {targets: {directories: [/data/m0, /data/m1]}}}", field: "spec", says: directoryEach},
+	"two servers share a selected disk":      {change: put(metadataTargets, "{select: {countPerNode: 1}}") + "\n---\nspec: {metadataServers: {instancesPerNode: 2}}", field: "spec", says: diskEach},
+	"a server has two selected disks":        {change: put(metadataTargets, "{select: {countPerNode: 2}}"), field: "spec", says: diskEach},
+	"copies that were left out are made two": {before: beePool("copies: null"), change: beePool("copies: 2"), field: "spec", says: copiesStay},
+	"a pool keeps three copies":              {change: beePool("copies: 3"), field: "spec", says: copiesOfBeeGFS},
+	"a pool is called as that of drained":    {change: `spec: {storagePools: [{name: draining, copies: 1, nodeSelector: {s: ""}, targets: {directories: [/data/ssd]}}]}`, field: "spec", says: poolOfDrained},
+	"the copies of a pool are changed":       {before: "{}", change: beePool("copies: 2"), field: "spec", says: copiesStay},
+	"the metadata servers are made fewer":    {before: twoMetadataServers, change: "spec: {metadataServers: {instancesPerNode: 1}}", field: "spec", says: serversStay},
+	"the store is in two directories":        {change: put(managementTargets, "{directories: [/data/a, /data/b]}"), field: "spec.beegfs.management.targets", says: oneStore},
+	"the store is on two devices":            {change: put(managementTargets, "{devices: [{node: n1, id: wwn-0x5000}, {node: n1, id: wwn-0x5001}]}"), field: "spec.beegfs.management.targets", says: oneStore},
+	"the store is on two selected devices":   {change: put(managementTargets, "{select: {countPerNode: 2}}"), field: "spec.beegfs.management.targets", says: oneStore},
+	"the store moves to another directory":   {before: "{}", change: put(managementTargets, "{directories: [/data/other]}"), field: "spec.beegfs.management.targets", says: storeStays},
+	"the store moves to another device":      {before: put(managementTargets, "{devices: [{node: n1, id: wwn-0x5000}]}"), change: put(managementTargets, "{devices: [{node: n1, id: wwn-0x5001}]}"), field: "spec.beegfs.management.targets", says: storeStays},
+	"the store is in the metadata's":         {change: put(managementTargets, "{directories: [/data/metadata/mgmt]}"), field: "spec", says: storeApart},
+	"the store holds the metadata":           {change: put(managementTargets, "{directories: [/data/a]}") + "\n---\n" + put(metadataTargets, "{directories: [/data/a/meta]}"), field: "spec", says: storeApart},
+	"the store is a pool's directory":        {change: put(managementTargets, "{directories: [/data/ssd]}"), field: "spec", says: storeApart},
+	"clients mount in the store":             {change: clients("/data/management/mnt"), field: "spec", says: mountInStore},
+	"clients mount over the store":           {change: put(managementTargets, "{directories: [/data/a/b]}") + "\n---\n" + clients("/data/a"), field: "spec", says: mountInStore},
+	"the first port is changed":              {before: "spec: {beegfs: {basePort: 8000}}", change: "spec: {beegfs: {basePort: 9000}}", field: "spec.beegfs", says: portStays},
+	"the first port is set later":            {before: "{}", change: "spec: {beegfs: {basePort: 8000}}", field: "spec.beegfs", says: portStays},
+	"the first port is removed":              {before: "spec: {beegfs: {basePort: 8000}}", change: "spec: {beegfs: {basePort: null}}", field: "spec.beegfs", says: portStays},
+	"mirroring is turned off again":          {before: "spec: {beegfs: {mirrorMetadata: true}}", change: "spec: {beegfs: {mirrorMetadata: false}}", field: "spec.beegfs", says: mirrorStays},
+	"mirroring is left out later":            {before: "spec: {beegfs: {mirrorMetadata: true}}", change: "spec: {beegfs: {mirrorMetadata: null}}", field: "spec.beegfs", says: mirrorStays},
+	"a metadata directory is changed":        {before: twoMetadataServers, change: "spec: {metadataServers: {targets: {directories: [/data/m0, /data/m2]}}}", field: "spec.metadataServers.targets", says: metaDirectoriesStay},
+	"two servers swap their directories":     {before: twoMetadataServers, change: "spec: {metadataServers: {targets: {directories: [/data/m1, /data/m0]}}}", field: "spec.metadataServers.targets", says: metaDirectoriesStay},
+	"a new server goes before the old ones":  {before: twoMetadataServers, change: "spec: {metadataServers: {instancesPerNode: 3, targets: {directories: [/data/m2, /data/m0, /data/m1]}}}", field: "spec.metadataServers.targets", says: metaDirectoriesStay},
+	"a metadata device is changed":           {before: metadataDevices("wwn-0x5000"), change: metadataDevices("wwn-0x5001"), field: "spec.metadataServers.targets", says: metaDevicesStay},
+	"two servers swap their devices":         {before: metadataDevices("wwn-0x5000", "wwn-0x5001"), change: metadataDevices("wwn-0x5001", "wwn-0x5000"), field: "spec.metadataServers.targets", says: metaDevicesStay},
+	"a metadata device gets another log":     {before: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000}]}"), change: put(metadataTargets, "{devices: [{node: n1, id: wwn-0x5000, logDevice: wwn-0x5001}]}"), field: "spec.metadataServers.targets", says: metaDevicesStay},
+	"fewer metadata disks are selected":      {before: put(metadataTargets, "{select: {countPerNode: 2}}") + "\n---\nspec: {metadataServers: {instancesPerNode: 2}}", change: "spec: {metadataServers: {instancesPerNode: 1, targets: {select: {countPerNode: 1}}}}", field: "spec.metadataServers.targets", says: metaCountGrows},
+	"there are no interfaces":                {change: "spec: {network: {interfaces: []}}", field: "spec.network.interfaces", says: "should have at least 1 items"},
+	"there are 17 interfaces":                {change: "spec: {network: {interfaces: " + listOf(17, "ib%d") + "}}", field: "spec.network.interfaces", says: "must have at most 16 items"},
+	"an interface is named twice":            {change: "spec: {network: {interfaces: [ib0, ib0]}}", field: "spec.network.interfaces[]", says: "Duplicate value"},
+	"RDMA is disabled and has a resource":    {change: "spec: {beegfs: {rdma: Disabled, rdmaResource: rdma/hca_a}}", field: "spec.beegfs", says: resourceUnused},
+	"the management has no targets":          {change: "spec: {beegfs: {management: {targets: null}}}", field: "spec.beegfs.management.targets", says: "Required value"},
 }.join(
 	boundRefusals("spec.network.interfaces[]", "spec: {network: {interfaces: [%s]}}", map[string]string{
 		`""`: "should be at least 1 chars long", "enp195s0f0np0v10": "may not be more than 15 bytes",
@@ -167,12 +164,12 @@ var beegfsRefusals = asBeeGFS(refusals{
 	boundRefusals("spec.beegfs.networks[]", "spec: {beegfs: {networks: [%s]}}", map[string]string{"10.0.0.0": aNetwork, `"10.0.0.0/8 *"`: aNetwork}),
 	boundRefusals("spec.beegfs.tcpNetworks[]", "spec: {beegfs: {tcpNetworks: [%s]}}", map[string]string{"ib0/24": aNetwork}),
 	boundRefusals("spec.metadataServers.nodeCount", "spec: {metadataServers: {nodeCount: %s}}", map[string]string{"0": tooLow + "1", "1025": tooHigh + "1024"}),
-	boundRefusals("spec.beegfs.metadata.workerThreads", "spec: {beegfs: {metadata: {workerThreads: %s}}}", map[string]string{"0": tooLow + "1", "4097": tooHigh + "4096"}),
-	boundRefusals("spec.beegfs.storagePools[].workerThreads", beeOwnPool("workerThreads: %s"), map[string]string{"0": tooLow + "1", "4097": tooHigh + "4096"}),
-	boundRefusals("spec.beegfs.storagePools[].striping.targetsPerFile", beeOwnPool("striping: {targetsPerFile: %s}"), map[string]string{
+	boundRefusals("spec.metadataServers.beegfs.workerThreads", "spec: {metadataServers: {beegfs: {workerThreads: %s}}}", map[string]string{"0": tooLow + "1", "4097": tooHigh + "4096"}),
+	boundRefusals("spec.storagePools[].beegfs.workerThreads", beeOwnPool("workerThreads: %s"), map[string]string{"0": tooLow + "1", "4097": tooHigh + "4096"}),
+	boundRefusals("spec.storagePools[].beegfs.striping.targetsPerFile", beeOwnPool("striping: {targetsPerFile: %s}"), map[string]string{
 		"0": tooLow + "1", "257": tooHigh + "256",
 	}),
-	boundRefusals("spec.beegfs.storagePools[].striping.chunkSize", beeOwnPool("striping: {chunkSize: %s}"), map[string]string{
+	boundRefusals("spec.storagePools[].beegfs.striping.chunkSize", beeOwnPool("striping: {chunkSize: %s}"), map[string]string{
 		`""`: "should be at least 1 chars long", `"` + strings.Repeat("1", 33) + `"`: "may not be more than 32 bytes",
 		`"0"`: aChunkSize, "-1Gi": aChunkSize, "large": aChunkSize, "1GiB": aChunkSize, "65536": "must be of type string",
 		"32Ki": aChunkSize, "512k": aChunkSize, "1000Ki": aChunkSize, "4Gi": aChunkSize, "768Ki": aChunkSize, `"524288.5"`: aChunkSize,
@@ -184,9 +181,6 @@ var beegfsRefusals = asBeeGFS(refusals{
 	directoriesRefusals("spec.beegfs.management.targets.directories", managementTargets),
 	targetsRefusals("spec.beegfs.management.targets", managementTargets),
 	pathRefusals("spec.beegfs.management.targets.directories[]", "spec: {beegfs: {management: {targets: {directories: [%s]}}}}"),
-	boundRefusals("spec.beegfs.storagePools[].name", "spec: {beegfs: {storagePools: [{name: %s}]}}", map[string]string{
-		`""`: "should be at least 1 chars long", strings.Repeat("p", 25): "may not be more than 24 bytes",
-	}),
 	optionsRefusals("spec.beegfs.config.management", "spec: {beegfs: {config: {management: %s}}}"),
 	optionsRefusals("spec.beegfs.config.metadata", "spec: {beegfs: {config: {metadata: %s}}}"),
 	optionsRefusals("spec.beegfs.config.storage", "spec: {beegfs: {config: {storage: %s}}}"),
@@ -253,10 +247,6 @@ spec:
     csiDriver: true
     management:
       targets: {directories: null, devices: [{node: n1, id: nvme-eui.0025385b71b0c4a1}], format: {fsType: ext4}, queue: {scheduler: none}}
-    metadata: {workerThreads: 4096}
-    storagePools:
-    - {name: ssd, workerThreads: 14, striping: {chunkSize: 2Gi, targetsPerFile: 256}}
-    - {name: hdd, striping: {chunkSize: "65536"}}
     config:
       management: {quota-enable: "false", sysAllowNewServers: "true"}
       metadata: {tuneTargetChooser: randomized}
@@ -270,6 +260,7 @@ spec:
   network: {interfaces: [ib0, enp195s0f0np0, eth0.100, "bond0:1"]}
   metadataServers:
     instancesPerNode: 16
+    beegfs: {workerThreads: 4096}
     targets: {directories: null, select: {mediaType: SSD, countPerNode: 16}, format: {fsType: ext4, mkfsOptions: ["-i", "2048", "-I", "512"]}}
     cpuPinning: {mode: NUMANode, numaNodes: [0, 1]}
   storagePools:
@@ -278,7 +269,12 @@ spec:
     nodeSelector: {storage: ""}
     targets: {select: {mediaType: SSD, countPerNode: 8}}
     cpuPinning: {mode: CPUSet, cpuSets: ["0-7"]}
-  - {name: hdd, copies: 1, nodeSelector: {storage: ""}, targets: {directories: [/data/hdd]}}
+    beegfs: {workerThreads: 14, striping: {chunkSize: 2Gi, targetsPerFile: 256}}
+  - name: hdd
+    copies: 1
+    nodeSelector: {storage: ""}
+    targets: {directories: [/data/hdd]}
+    beegfs: {striping: {chunkSize: "65536"}}
   clients: {nodeSelector: {client: ""}, mountPath: /mnt/scratch}
 `,
 	"a chunk size is written in another way": beeOwnPool(`striping: {chunkSize: "1048576"}`),
@@ -294,7 +290,7 @@ var beegfsChanges = map[string]string{
 	"the metadata is mirrored from now on":         "spec: {beegfs: {mirrorMetadata: true}}",
 	"the interfaces are changed":                   "spec: {network: {interfaces: [ib0]}}",
 	"the striping is changed":                      beeOwnPool("striping: {chunkSize: 1Mi, targetsPerFile: 8}"),
-	"the worker threads are changed":               "spec: {beegfs: {metadata: {workerThreads: 40}}}",
+	"the worker threads are changed":               "spec: {metadataServers: {beegfs: {workerThreads: 40}}}",
 	"the target chooser is changed":                "spec: {beegfs: {targetChooser: RoundRobin}}",
 	"the metadata servers are bound to NUMA nodes": put(metadataPinning, "{mode: NUMANode, numaNodes: [0, 1]}"),
 	"ids of an earlier one are adopted":            "spec: {beegfs: {adopt: [{node: n1, members: [{name: meta-0, id: 7}]}]}}",
@@ -306,7 +302,7 @@ var beegfsChanges = map[string]string{
 // 128 ids of 32 nodes.
 var largestBeeGFS = "spec: {metadataServers: {instancesPerNode: 16, targets: {directories: " + listOf(16, "/data/meta-%02d-"+strings.Repeat("d", 114)) + "}}}\n---\n" +
 	put(managementTargets, "{directories: [/data/management-"+strings.Repeat("d", 111)+"]}") + "\n---\n" +
-	"spec: {storagePools: [" + strings.ReplaceAll(strings.Join(fullPools(), ", "), "nodeSelector", "copies: 1, nodeSelector") + "]}\n---\n" +
-	"spec: {beegfs: {storagePools: " + listOf(12, "{name: p%d, workerThreads: 4096, striping: {chunkSize: 2Gi}}") + "}}\n---\n" +
+	"spec: {storagePools: [" + strings.ReplaceAll(strings.Join(fullPools(), ", "), "nodeSelector",
+	"beegfs: {workerThreads: 4096, striping: {chunkSize: 2Gi}}, copies: 1, nodeSelector") + "]}\n---\n" +
 	fmt.Sprintf("spec: {beegfs: {adopt: %s}}", listOf(32, "{node: "+strings.Repeat("n", 251)+"%02d, members: [{name: "+strings.Repeat("m", 63)+", id: 65535, targets: "+
 		"[{name: /a"+strings.Repeat("d", 126)+", id: 65535}, {name: /b"+strings.Repeat("d", 126)+", id: 65535}, {name: /c"+strings.Repeat("d", 126)+", id: 65535}]}]}"))

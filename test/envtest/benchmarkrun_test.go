@@ -10,7 +10,7 @@ const (
 	oneTool       = "set exactly one of spec.iozone, mdtest, ior, fio, postmark, vdbench, netmist, mdsSurvey, obdfilterSurvey, storagebench and custom: its name is the tool, and it may be empty ({}), but for custom"
 	oneTarget     = "set exactly one of spec.target.fileSystem, persistentVolumeClaim and storageClass"
 	aClaim        = "{fileSystem: null, persistentVolumeClaim: {claimName: data}}"
-	aDuration     = `should match '^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$'`
+	aDuration     = "a duration is numbers with h, m, s or ms, such as 30m or 1h30m; a day is 24h"
 )
 
 var benchmarkRunRefusals = refusals{
@@ -134,7 +134,8 @@ var benchmarkRunRefusals = refusals{
 		`""`: "should be at least 2 chars long", strings.Repeat("1", 32) + "s": "may not be more than 32 bytes", `"30"`: aDuration, "30d": aDuration,
 		"999ms": "spec.limits.timeout must be from 1s to 720h", "721h": "spec.limits.timeout must be from 1s to 720h",
 	}),
-	durationRefusals("spec.ttlAfterFinished", "spec: {ttlAfterFinished: %s}"),
+	boundRefusals("spec.pause", "spec: {pause: %s}", map[string]string{"1d": aDuration, "25h": "spec.pause must be at most 24h"}),
+	boundRefusals("spec.ttlSecondsAfterFinished", "spec: {ttlSecondsAfterFinished: %s}", ttlBounds),
 	boundRefusals("spec.target.persistentVolumeClaim.claimName", "spec: {target: {fileSystem: null, persistentVolumeClaim: {claimName: %s}}}", emptyOrLong(253)),
 	boundRefusals("spec.target.storageClass.name", "spec: {target: {fileSystem: null, storageClass: {name: %s, size: 1Gi}}}", emptyOrLong(253)),
 	boundRefusals("spec.target.storageClass.size", "spec: {target: {fileSystem: null, storageClass: {name: fast, size: %s}}}", map[string]string{
@@ -166,7 +167,7 @@ spec:
   repetitions: 100
   statistic: TrimmedMean
   limits: {pointTimeout: 1.5h, timeout: 12h30m}
-  ttlAfterFinished: 168h
+  ttlSecondsAfterFinished: 604800
   suspend: true
 `,
 	"a sweep has as many names and values as there can be": largest["BenchmarkRun"],
@@ -185,12 +186,12 @@ spec:
 	"only writes are measured":                             "spec: {iozone: {tests: [Write]}}",
 	"a trimmed mean of three samples":                      "spec: {statistic: TrimmedMean, repetitions: 3}",
 	"one client is named as its only one":                  "spec: {clients: {count: 1}}",
-	"a duration is shorter than a minute":                  "spec: {limits: {pointTimeout: 1s, timeout: 90s}, ttlAfterFinished: 1500ms}",
+	"a duration is shorter than a minute":                  "spec: {limits: {pointTimeout: 1s, timeout: 90s}, pause: 1500ms}",
 }
 
 var benchmarkRunChanges = map[string]string{
 	"the run is suspended":                   "spec: {suspend: true}",
-	"the run is to be kept for a day":        "spec: {ttlAfterFinished: 24h}",
+	"the run is to be kept for a day":        "spec: {ttlSecondsAfterFinished: 86400}",
 	"its raw output is to be kept for a day": "spec: {rawOutputTTL: 24h}",
 	"the run is queued":                      "spec: {queueName: gpu, priorityClassName: high}",
 	"its pods get labels":                    "spec: {pods: {labels: {cost-center: \"7\"}, imagePullSecrets: [{name: registry}]}}",
@@ -245,16 +246,5 @@ func sizeRefusals(name string) refusals {
 	}
 }
 
-// durationRefusals returns the rows of a duration.
-func durationRefusals(field, inside string) refusals {
-	change := func(value string) string { return strings.ReplaceAll(inside, "%s", value) }
-	return refusals{
-		field + " is empty":          {change: change(`""`), field: field, says: "should be at least 2 chars long"},
-		field + " is 33 long":        {change: change(strings.Repeat("1", 32) + "s"), field: field, says: "may not be more than 32 bytes"},
-		field + " has no unit":       {change: change(`"30"`), field: field, says: aDuration},
-		field + " is in days":        {change: change("7d"), field: field, says: aDuration},
-		field + " is negative":       {change: change("-1h"), field: field, says: aDuration},
-		field + " is none":           {change: change("0s"), field: field, says: field + " must be at least 1s"},
-		field + " is below a second": {change: change("999ms"), field: field, says: field + " must be at least 1s"},
-	}
-}
+// ttlBounds are the bounds of ttlSecondsAfterFinished. A duration with a unit is refused: it is in seconds, as in a Job.
+var ttlBounds = map[string]string{"-1": tooLow + "0", "2147483648": tooHigh + "2147483647", "168h": "must be of type integer"}

@@ -40,7 +40,7 @@ spec:
     annotations: {example.org/scrape: "true"}
     imagePullSecrets: [{name: registry}]
     resources: {requests: {cpu: "1"}, limits: {memory: 2Gi}}
-  ttlAfterFinished: 168h
+  ttlSecondsAfterFinished: 604800
 `,
 	"baseline": `
 spec:
@@ -143,7 +143,7 @@ spec:
   results:
     persistentVolumeClaim: {name: results, path: a/b}
     objectStore: {endpoint: "https://s3.example.org", bucket: results, prefix: a/b, region: eu, secretName: s3}
-  ttlAfterFinished: 168h
+  ttlSecondsAfterFinished: 604800
 `
 
 // benchmarkBounds returns the rows for all bounds of a BenchmarkRun that are not written by hand.

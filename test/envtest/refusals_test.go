@@ -211,6 +211,6 @@ const (
 	oneMetadataTarget  = "a MooseFS master keeps its metadata in one place; give exactly one of spec.metadataServers.targets.directories or devices, or a select with countPerNode 1 or none"
 	directoryStays     = "a target's directory can't be removed: it holds data, and only devices can be drained"
 	singleClientSweeps = "clients can't be swept or derived when spec.iozone.mode is SingleClient"
-	immutableRun       = "only spec.suspend, ttlAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline, expect and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
-	immutableSuite     = "only spec.suspend, ttlAfterFinished, confirmDestroy and results of a BenchmarkSuite can be changed, because its results depend on all other fields; create another suite"
+	immutableRun       = "only spec.suspend, ttlSecondsAfterFinished, rawOutputTTL, queueName, priorityClassName, pods (without its resources), baseline, expect and results of a BenchmarkRun can be changed, because its results depend on all other fields; create another run"
+	immutableSuite     = "only spec.suspend, ttlSecondsAfterFinished, confirmDestroy and results of a BenchmarkSuite can be changed, because its results depend on all other fields; create another suite"
 )

@@ -40,9 +40,7 @@ metadata: {name: twin}
 spec:
   type: Lustre
   version: 2.17.57
-  lustre:
-    fsName: twin
-    storagePools: [{name: both, pairs: [{nodes: [%[2]s, %[1]s]}]}]
+  lustre: {fsName: twin}
   metadataServers:
     nodeSelector: {kubernetes.io/hostname: %[1]s}
     targets: {devices: [{node: %[1]s, id: %[3]s}], format: {fsType: ldiskfs}}
@@ -51,6 +49,7 @@ spec:
     nodeSelector: {parallelfs.dev/agent: ""}
     copies: 1
     targets: {devices: [{node: %[2]s, id: %[4]s}], format: {fsType: ldiskfs}}
+    lustre: {pairs: [{nodes: [%[2]s, %[1]s]}]}
   clients:
     nodeSelector: {kubernetes.io/hostname: %[1]s}
     mountPath: /mnt/twin

@@ -220,8 +220,8 @@ func decideEnded(w *scope.Scope) Decision {
 		d.Action, d.After = RemoveClaim, scope.Soon
 		return d
 	}
-	if ttl := w.Run.Spec.TTLAfterFinished; ttl != nil {
-		if d.After = left(w, ttl.Duration); d.After <= 0 {
+	if ttl := w.Run.Spec.TTLSecondsAfterFinished; ttl != nil {
+		if d.After = left(w, time.Duration(*ttl)*time.Second); d.After <= 0 {
 			d.Action = Expire
 			return d
 		}

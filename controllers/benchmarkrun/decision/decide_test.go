@@ -265,7 +265,7 @@ func TestDecide(t *testing.T) {
 		"a run that has ended rests until its time to live is over": {
 			func(w *scope.Scope) {
 				w.Run.Status.CompletionTime = &metav1.Time{Time: scopetest.Now.Add(-time.Minute)}
-				w.Run.Spec.TTLAfterFinished = &metav1.Duration{Duration: time.Hour}
+				w.Run.Spec.TTLSecondsAfterFinished = new(int32(3600))
 			},
 			want{action: Nothing, progress: conditions.Settled, check: func(g *WithT, d Decision) { g.Expect(d.After).To(Equal(59 * time.Minute)) }},
 		},
@@ -277,7 +277,7 @@ func TestDecide(t *testing.T) {
 			func(w *scope.Scope) {
 				w.Run.Status.CompletionTime = &metav1.Time{Time: scopetest.Now.Add(-time.Hour)}
 				w.Run.Spec.RawOutputTTL = &metav1.Duration{Duration: time.Hour}
-				w.Run.Spec.TTLAfterFinished = &metav1.Duration{Duration: 2 * time.Hour}
+				w.Run.Spec.TTLSecondsAfterFinished = new(int32(7200))
 			},
 			want{action: Forget, progress: conditions.Settled, check: func(g *WithT, d Decision) { g.Expect(d.Forgotten).To(BeTrue()) }},
 		},
@@ -294,7 +294,7 @@ func TestDecide(t *testing.T) {
 		"a run whose time to live is over is deleted": {
 			func(w *scope.Scope) {
 				w.Run.Status.CompletionTime = &metav1.Time{Time: scopetest.Now.Add(-time.Hour)}
-				w.Run.Spec.TTLAfterFinished = &metav1.Duration{Duration: time.Hour}
+				w.Run.Spec.TTLSecondsAfterFinished = new(int32(3600))
 			},
 			want{action: Expire, progress: conditions.Settled},
 		},

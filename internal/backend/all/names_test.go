@@ -55,7 +55,7 @@ var named = map[string][]string{
 		"controllers/filesystem/clients_test.go", "controllers/filesystem/images_test.go", "controllers/filesystem/derive/size_test.go",
 		"controllers/filesystem/lustre_test.go", "controllers/filesystem/lustreworld_test.go",
 		"controllers/filesystem/lustrepairs_test.go", "controllers/filesystem/lustrerecover_test.go", "internal/node/serve/recover_disks_test.go",
-		"controllers/filesystem/upgrade_test.go", "controllers/filesystem/world_test.go",
+		"controllers/filesystem/samples_test.go", "controllers/filesystem/upgrade_test.go", "controllers/filesystem/world_test.go",
 		"controllers/filesystem/copies_test.go", "controllers/filesystem/record_test.go", "controllers/filesystem/recover_test.go", "controllers/filesystem/nodefiles_test.go",
 		"controllers/storagetarget/watch_test.go", "internal/node/host/host_test.go", "internal/node/inventory/software_test.go",
 		"internal/node/serve/doubles_disks_test.go", "internal/node/serve/drain_disks_test.go", "internal/node/serve/node_test.go", "internal/node/serve/sandbox_disks_test.go",

@@ -106,13 +106,13 @@ func TestRecordRefuses(t *testing.T) {
 		},
 		"a chunk size that is no power of two": {
 			change: func(in *backend.Input) {
-				in.FileSystem.Spec.BeeGFS.StoragePools[0].Striping.ChunkSize = resource.MustParse("768Ki")
+				in.FileSystem.Spec.StoragePools[0].BeeGFS.Striping.ChunkSize = resource.MustParse("768Ki")
 			},
-			reason: v1alpha1.ReasonInvalidSpec, says: `spec.beegfs.storagePools[ssd].striping.chunkSize is "768Ki"; BeeGFS takes a power of two`,
+			reason: v1alpha1.ReasonInvalidSpec, says: `spec.storagePools[ssd].beegfs.striping.chunkSize is "768Ki"; BeeGFS takes a power of two`,
 		},
 		"a chunk size below 64Ki": {
 			change: func(in *backend.Input) {
-				in.FileSystem.Spec.BeeGFS.StoragePools[0].Striping.ChunkSize = resource.MustParse("32Ki")
+				in.FileSystem.Spec.StoragePools[0].BeeGFS.Striping.ChunkSize = resource.MustParse("32Ki")
 			},
 			reason: v1alpha1.ReasonInvalidSpec, says: `is "32Ki"`,
 		},

@@ -186,7 +186,7 @@ func managementNode(in backend.Input) (backend.Node, bool) {
 // has the version of the component that it runs for.
 func image(in backend.Input, role, component string) (string, error) {
 	version := backend.VersionOf(in.FileSystem, component)
-	if i, ok := in.Images.Daemons["beegfs-"+role+"-"+version]; ok {
+	if i, ok := in.Images.Daemon("beegfs-" + role + "-" + version); ok {
 		return i, nil
 	}
 	if repository, ok := in.Images.Daemons["beegfs-"+role]; ok {
@@ -214,11 +214,9 @@ func own(fs *v1alpha1.FileSystem) v1alpha1.BeeGFSSpec {
 }
 
 // ownPool returns the part of a pool's spec that only a BeeGFS has.
-func ownPool(fs *v1alpha1.FileSystem, name string) v1alpha1.BeeGFSPool {
-	for _, p := range own(fs).StoragePools {
-		if p.Name == name {
-			return p
-		}
+func ownPool(pool v1alpha1.StoragePoolSpec) v1alpha1.BeeGFSPool {
+	if pool.BeeGFS == nil {
+		return v1alpha1.BeeGFSPool{}
 	}
-	return v1alpha1.BeeGFSPool{Name: name}
+	return *pool.BeeGFS
 }

@@ -19,7 +19,7 @@ func (Backend) Choose(in backend.Input, asked *v1alpha1.FileSystemSpec, chosen *
 	if in.FileSystem.Status.Metadata == nil {
 		chosen.MetadataWorkersPerCore = workersPerCore
 	}
-	if asked.BeeGFS != nil && asked.BeeGFS.Metadata.WorkerThreads != nil {
+	if own := asked.MetadataServers.BeeGFS; own != nil && own.WorkerThreads != nil {
 		chosen.MetadataWorkersPerCore = 0
 	}
 	if asked.Version != "" {

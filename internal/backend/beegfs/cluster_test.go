@@ -49,16 +49,12 @@ func cluster(version string) backend.Input {
 					Management: v1alpha1.BeeGFSManagement{
 						NodeSelector: labels(managementLabel), Targets: v1alpha1.TargetsSpec{Devices: devices("oss1", "ssd-mgmt")},
 					},
-					Metadata: v1alpha1.BeeGFSMetadata{WorkerThreads: new(int32(40))},
-					StoragePools: []v1alpha1.BeeGFSPool{
-						{Name: "ssd", WorkerThreads: new(int32(14)), Striping: &v1alpha1.StripingSpec{ChunkSize: resource.MustParse("1Mi"), TargetsPerFile: 4}},
-					},
 					Config: v1alpha1.BeeGFSConfig{
 						Storage: v1alpha1.Options{"connMaxInternodeNum": "24"}, Client: v1alpha1.Options{"tuneFileCacheType": "native"},
 					},
 				},
 				MetadataServers: v1alpha1.MetadataSpec{
-					NodeSelector: labels(metadataLabel), InstancesPerNode: 4,
+					NodeSelector: labels(metadataLabel), InstancesPerNode: 4, BeeGFS: &v1alpha1.BeeGFSMetadata{WorkerThreads: new(int32(40))},
 					CPUPinning: &v1alpha1.CPUPinning{Mode: v1alpha1.PinningNUMANode, NUMANodes: []int32{0, 1}, MemoryPolicy: v1alpha1.MemoryPreferred},
 					Targets: v1alpha1.TargetsSpec{
 						Devices: append(devices("oss1", "ssd-m0", "ssd-m1", "ssd-m2", "ssd-m3"), devices("oss2", "ssd-m0", "ssd-m1", "ssd-m2", "ssd-m3")...),
@@ -68,6 +64,9 @@ func cluster(version string) backend.Input {
 				StoragePools: []v1alpha1.StoragePoolSpec{
 					{
 						Name: "ssd", NodeSelector: labels(storageLabel), Copies: 1,
+						BeeGFS: &v1alpha1.BeeGFSPool{
+							WorkerThreads: new(int32(14)), Striping: &v1alpha1.StripingSpec{ChunkSize: resource.MustParse("1Mi"), TargetsPerFile: 4},
+						},
 						Targets: v1alpha1.TargetsSpec{Devices: append(devices("oss1", "ssd-s0", "ssd-s1"), devices("oss2", "ssd-s0", "ssd-s1")...)},
 					},
 					{

@@ -239,7 +239,7 @@ func poolJobs(v *view, t cli.Tool) []poolJob {
 		}
 		out = append(out, poolJob{
 			name: poolJobName(in, pool),
-			commands: poolCommands(t, pool, ownPool(in.FileSystem, pool.Name).Striping, poolID(slot),
+			commands: poolCommands(t, pool, ownPool(pool).Striping, poolID(slot),
 				in.FileSystem.Spec.TakesRest(pool.Name)),
 			ready: poolReady(v, pool, poolID(slot)),
 		})
@@ -251,7 +251,7 @@ func poolJobs(v *view, t cli.Tool) []poolJob {
 func poolJobName(in backend.Input, pool v1alpha1.StoragePoolSpec) string {
 	slot, _ := in.PoolSlot(pool.Name)
 	return backend.ChildName(in.FileSystem, fmt.Sprintf("pool-%d-%s", slot,
-		backend.Hash(poolCommands(cli.Bare(backend.Version(in.FileSystem)), pool, ownPool(in.FileSystem, pool.Name).Striping,
+		backend.Hash(poolCommands(cli.Bare(backend.Version(in.FileSystem)), pool, ownPool(pool).Striping,
 			poolID(slot), in.FileSystem.Spec.TakesRest(pool.Name)))))
 }
 

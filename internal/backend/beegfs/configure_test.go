@@ -281,7 +281,7 @@ func TestTheJobOfAPoolIsARecordThatOutlivesTheStateOfItsTargets(t *testing.T) {
 	made, kept := jobsOf(t, in)
 	g.Expect(made).To(BeEmpty())
 	g.Expect(kept).To(HaveLen(2))
-	in.FileSystem.Spec.BeeGFS.StoragePools[0].Striping.ChunkSize = resource.MustParse("2Mi")
+	in.FileSystem.Spec.StoragePools[0].BeeGFS.Striping.ChunkSize = resource.MustParse("2Mi")
 	g.Expect(workOf(in).pools[0].name).NotTo(Equal(kept[0]), "another pattern is another job")
 }
 

@@ -294,7 +294,7 @@ func storageRun(fs *v1alpha1.FileSystem, managementIP string, pool v1alpha1.Stor
 	owned["storeStorageDirectory"] = allTargets
 	maps.Copy(owned, daemonPorts(backend.Version(fs), "connStoragePort", portsOf(fs).storage(slot)))
 	workers := int32(defaultStorageWorkers)
-	if own := ownPool(fs, pool.Name); own.WorkerThreads != nil {
+	if own := ownPool(pool); own.WorkerThreads != nil {
 		workers = *own.WorkerThreads
 	}
 	typed["tuneNumWorkers"] = fmt.Sprint(workers)

@@ -127,7 +127,7 @@ func TestTrapsOfBeeGFS(t *testing.T) {
 			all := runs(t, in)
 			g.Expect(settings(t, all["meta-0.json"], "beegfs-meta.conf")).To(HaveKeyWithValue("tuneNumWorkers", "40"))
 			g.Expect(settings(t, all["storage-ssd.json"], "beegfs-storage.conf")).To(HaveKeyWithValue("tuneNumWorkers", "14"))
-			in.FileSystem.Spec.BeeGFS.Metadata.WorkerThreads, in.FileSystem.Spec.BeeGFS.StoragePools[0].WorkerThreads = nil, nil
+			in.FileSystem.Spec.MetadataServers.BeeGFS, in.FileSystem.Spec.StoragePools[0].BeeGFS = nil, nil
 			all = runs(t, in)
 			g.Expect(settings(t, all["meta-0.json"], "beegfs-meta.conf")).To(HaveKeyWithValue("tuneNumWorkers", "16"))
 			g.Expect(settings(t, all["storage-ssd.json"], "beegfs-storage.conf")).To(HaveKeyWithValue("tuneNumWorkers", "12"))

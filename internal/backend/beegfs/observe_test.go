@@ -486,8 +486,8 @@ func TestABeeGFS8WithOnePoolAndOneCopyNeedsNoLicense(t *testing.T) {
 func TestASpecThatAdmissionShouldHaveRefusedIsObservedAllTheSame(t *testing.T) {
 	for _, version := range versions {
 		in := healthy(t, version)
-		in.FileSystem.Spec.BeeGFS = nil
-		NewWithT(t).Expect(New().Observe(in).Problems).To(HaveEach(HaveField("Reason", v1alpha1.ReasonPoolsNotPlaced)), "the stripes went with the member")
+		in.FileSystem.Spec.BeeGFS, in.FileSystem.Spec.StoragePools[0].BeeGFS = nil, nil
+		NewWithT(t).Expect(New().Observe(in).Problems).To(HaveEach(HaveField("Reason", v1alpha1.ReasonPoolsNotPlaced)), "the stripes went with the members")
 		in.FileSystem.Status = v1alpha1.FileSystemStatus{}
 		NewWithT(t).Expect(New().Observe(in).Problems).NotTo(BeEmpty())
 		in.State = nil

@@ -69,12 +69,20 @@ const variableWorkers = "META_WORKERS"
 // tuneNumWorkers).
 const workersPerCore = 4
 
-// mostWorkers is the upper bound of spec.beegfs.metadata.workerThreads.
+// mostWorkers is the upper bound of spec.metadataServers.beegfs.workerThreads.
 const mostWorkers = 4096
+
+// askedWorkers returns spec.metadataServers.beegfs.workerThreads, nil without it.
+func askedWorkers(fs *v1alpha1.FileSystem) *int32 {
+	if own := fs.Spec.MetadataServers.BeeGFS; own != nil {
+		return own.WorkerThreads
+	}
+	return nil
+}
 
 // perCore returns the number of worker threads for each core, 0 for a filesystem that has a constant number.
 func perCore(fs *v1alpha1.FileSystem) int32 {
-	if own(fs).Metadata.WorkerThreads != nil || fs.Status.Chosen == nil {
+	if askedWorkers(fs) != nil || fs.Status.Chosen == nil {
 		return 0
 	}
 	return fs.Status.Chosen.MetadataWorkersPerCore
@@ -82,9 +90,10 @@ func perCore(fs *v1alpha1.FileSystem) int32 {
 
 // metaWorkers returns tuneNumWorkers of the metadata servers.
 func metaWorkers(fs *v1alpha1.FileSystem) string {
+	asked := askedWorkers(fs)
 	switch {
-	case own(fs).Metadata.WorkerThreads != nil:
-		return fmt.Sprint(*own(fs).Metadata.WorkerThreads)
+	case asked != nil:
+		return fmt.Sprint(*asked)
 	case perCore(fs) > 0:
 		return variable(variableWorkers)
 	default:

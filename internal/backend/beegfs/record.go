@@ -103,13 +103,13 @@ func checkSpec(in backend.Input) error {
 		if pool.Name == drain.PoolName {
 			return backend.Invalid(v1alpha1.ReasonInvalidSpec, "a storage pool can't be named %q: targets that are being drained go to a pool of that name; choose another name", drain.PoolName)
 		}
-		striping := ownPool(fs, pool.Name).Striping
+		striping := ownPool(pool).Striping
 		if striping == nil || striping.ChunkSize.IsZero() {
 			continue
 		}
 		if bytes := striping.ChunkSize.Value(); bytes < 64<<10 || bytes > 2<<30 || bytes&(bytes-1) != 0 {
 			return backend.Invalid(v1alpha1.ReasonInvalidSpec,
-				"spec.beegfs.storagePools[%s].striping.chunkSize is %q; BeeGFS takes a power of two from 64Ki to 2Gi, such as 512Ki or 1Mi", pool.Name, striping.ChunkSize.String())
+				"spec.storagePools[%s].beegfs.striping.chunkSize is %q; BeeGFS takes a power of two from 64Ki to 2Gi, such as 512Ki or 1Mi", pool.Name, striping.ChunkSize.String())
 		}
 	}
 	return nil

@@ -76,8 +76,8 @@ func (o *observer) transport() *backend.Transport {
 func largeChunks(fs *v1alpha1.FileSystem) string {
 	buffers := bufferOption(fs, "connRDMABufNum", 70) * bufferOption(fs, "connRDMABufSize", 8192)
 	var pools []string
-	for _, pool := range own(fs).StoragePools {
-		if pool.Striping == nil || pool.Striping.ChunkSize.Value() < buffers {
+	for _, pool := range fs.Spec.StoragePools {
+		if striping := ownPool(pool).Striping; striping == nil || striping.ChunkSize.Value() < buffers {
 			continue
 		}
 		pools = append(pools, pool.Name)

@@ -15,7 +15,7 @@ import (
 func onCores(t *testing.T) backend.Input {
 	t.Helper()
 	in := cluster("7.4.6")
-	in.FileSystem.Spec.BeeGFS.Metadata.WorkerThreads = nil
+	in.FileSystem.Spec.MetadataServers.BeeGFS = nil
 	for node, found := range in.Inventories {
 		found.CPU = v1alpha1.CPUStatus{Sockets: 2, Cores: 32, Threads: 64, Siblings: []string{"0,32", "1,33", "2,34", "3,35", "4,36", "5,37", "6,38", "7,39"}}
 		in.Inventories[node] = found
@@ -85,7 +85,7 @@ func TestAChosenNumberOfWorkersForEachCoreStaysAndEndsWithANumberInTheSpec(t *te
 	var kept, asked v1alpha1.ChosenStatus
 	g.Expect(New().Choose(in, &in.FileSystem.Spec, &kept)).To(Succeed())
 	g.Expect(kept.MetadataWorkersPerCore).To(Equal(int32(4)))
-	in.FileSystem.Spec.BeeGFS.Metadata.WorkerThreads = new(int32(40))
+	in.FileSystem.Spec.MetadataServers.BeeGFS = &v1alpha1.BeeGFSMetadata{WorkerThreads: new(int32(40))}
 	g.Expect(New().Choose(in, &in.FileSystem.Spec, &asked)).To(Succeed())
 	g.Expect(asked.MetadataWorkersPerCore).To(BeZero())
 	g.Expect(workersOn(t, in, "meta-0")).To(Equal("40"))

@@ -87,7 +87,7 @@ func (w work) all(fs *v1alpha1.FileSystem) []spec.Command {
 		if len(w.pools[pool]) == 0 {
 			continue
 		}
-		layout := ownPool(fs, pool).Layout
+		layout := ownPool(&fs.Spec.StoragePools[i]).Layout
 		if fs.Spec.TakesRest(pool) {
 			do(LayoutCommand(mount, pool, layout)...)
 		}
@@ -106,13 +106,11 @@ func (w work) all(fs *v1alpha1.FileSystem) []spec.Command {
 const poolSeconds = 30
 
 // ownPool returns the part of a pool's spec that only a Lustre has.
-func ownPool(fs *v1alpha1.FileSystem, name string) v1alpha1.LustrePool {
-	for _, p := range own(fs).StoragePools {
-		if p.Name == name {
-			return p
-		}
+func ownPool(pool *v1alpha1.StoragePoolSpec) v1alpha1.LustrePool {
+	if pool.Lustre == nil {
+		return v1alpha1.LustrePool{}
 	}
-	return v1alpha1.LustrePool{Name: name}
+	return *pool.Lustre
 }
 
 // done is true when the Job of this very work has succeeded.
@@ -226,8 +224,8 @@ func LayoutCommand(directory, pool string, asked []v1alpha1.LustreComponent) []s
 		layout = nil
 	}
 	for _, c := range asked {
-		component := cli.Component{End: c.End.Value(), OSTs: cmp.Or(c.OSTs, 1), StripeSize: c.StripeSize.Value(), OnMDT: c.OnMetadata}
-		if c.AllOSTs {
+		component := cli.Component{End: c.End.Value(), OSTs: cmp.Or(c.OSTs, 1), StripeSize: c.StripeSize.Value(), OnMDT: c.Place == v1alpha1.OnMDT}
+		if c.Place == v1alpha1.OnAllOSTs {
 			component.OSTs = cli.AllOSTs
 		}
 		layout = append(layout, component)

@@ -46,9 +46,9 @@ func TestFilesOfAPoolAreLaidOutAsAskedFor(t *testing.T) {
 	for want, asked := range map[string][]v1alpha1.LustreComponent{
 		"lfs setstripe -c 1 -p ssd /mnt/scratch/ssd":          nil,
 		"lfs setstripe -c 4 -S 1024K -p ssd /mnt/scratch/ssd": {{OSTs: 4, StripeSize: size("1Mi")}},
-		"lfs setstripe -c -1 -p ssd /mnt/scratch/ssd":         {{AllOSTs: true}},
+		"lfs setstripe -c -1 -p ssd /mnt/scratch/ssd":         {{Place: v1alpha1.OnAllOSTs}},
 		"lfs setstripe -E 64K -L mdt -E 1048576K -c 1 -p ssd -E -1 -c -1 -S 4096K -p ssd /mnt/scratch/ssd": {
-			{End: size("64Ki"), OnMetadata: true}, {End: size("1Gi")}, {AllOSTs: true, StripeSize: size("4Mi")},
+			{End: size("64Ki"), Place: v1alpha1.OnMDT}, {End: size("1Gi")}, {Place: v1alpha1.OnAllOSTs, StripeSize: size("4Mi")},
 		},
 	} {
 		NewWithT(t).Expect(lines(lustre.LayoutCommand("/mnt/scratch/ssd", "ssd", asked))).To(ConsistOf(want))

@@ -17,9 +17,10 @@ import (
 // secondsOf returns the nodes that reach the disks of others, by storage pool and node.
 func secondsOf(fs *v1alpha1.FileSystem) map[string]map[string]string {
 	var out map[string]map[string]string
-	for _, pool := range own(fs).StoragePools {
-		for _, pair := range pool.Pairs {
-			if len(pair.Nodes) != 2 { //nolint:mnd // a pair has two nodes
+	for i := range fs.Spec.StoragePools {
+		pool := &fs.Spec.StoragePools[i]
+		for _, pair := range ownPool(pool).Pairs {
+			if len(pair.Nodes) != 2 { //nolint:mnd // a pair is two
 				continue
 			}
 			if out == nil {
@@ -58,7 +59,7 @@ func checkPairs(in backend.Input) error {
 	for i := range in.Targets {
 		if t := &in.Targets[i]; plan.IsOfPair(t) && seconds[t.Spec.StoragePool][t.Spec.Node] != t.Spec.SecondNode {
 			return backend.Invalid(v1alpha1.ReasonInvalidSpec, "StorageTarget %s may be served by the nodes %s and %s, and its disk names both; "+
-				"name them as a pair of pool %s again (spec.lustre.storagePools), until the target is taken out", t.Name, t.Spec.Node, t.Spec.SecondNode, t.Spec.StoragePool)
+				"name them as a pair of pool %s again (spec.storagePools[].lustre.pairs), until the target is taken out", t.Name, t.Spec.Node, t.Spec.SecondNode, t.Spec.StoragePool)
 		}
 	}
 	return nil

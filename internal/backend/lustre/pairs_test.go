@@ -30,7 +30,7 @@ func pairOf(t *testing.T) *duo {
 	t.Helper()
 	d := &duo{WithT: NewWithT(t), t: t, said: saying()}
 	d.in = running(t)
-	d.in.FileSystem.Spec.Lustre.StoragePools = []v1alpha1.LustrePool{{Name: "ssd", Pairs: []v1alpha1.LustrePair{{Nodes: []string{"n1", "n2"}}}}}
+	d.in.FileSystem.Spec.StoragePools[0].Lustre = &v1alpha1.LustrePool{Pairs: []v1alpha1.LustrePair{{Nodes: []string{"n1", "n2"}}}}
 	for i := range d.in.Targets {
 		s := &d.in.Targets[i]
 		if s.Spec.Role != v1alpha1.RoleStorage {
@@ -182,12 +182,12 @@ func TestTheDiskOfATargetOfTwoNodesIsNotMadeBeforeTheNIDsOfBothAreKnown(t *testi
 }
 
 func TestASpecWithoutThePairOfATargetIsRefused(t *testing.T) {
-	for name, pools := range map[string][]v1alpha1.LustrePool{
+	for name, own := range map[string]*v1alpha1.LustrePool{
 		"none":    nil,
-		"another": {{Name: "ssd", Pairs: []v1alpha1.LustrePair{{Nodes: []string{"n1", "n3"}}}}},
+		"another": {Pairs: []v1alpha1.LustrePair{{Nodes: []string{"n1", "n3"}}}},
 	} {
 		d := pairOf(t)
-		d.in.FileSystem.Spec.Lustre.StoragePools = pools
+		d.in.FileSystem.Spec.StoragePools[0].Lustre = own
 		_, err := lustre.New().Allocate(d.in)
 		d.Expect(err).To(MatchError(ContainSubstring("may be served by the nodes n1 and n2, and its disk names both")), name)
 	}

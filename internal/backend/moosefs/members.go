@@ -62,7 +62,7 @@ func imagesOf(in backend.Input) (map[string]string, error) {
 		if component == componentStorageClasses {
 			version = toolsVersion(in)
 		}
-		image, ok := in.Images.Daemons["moosefs-"+version]
+		image, ok := in.Images.Daemon("moosefs-" + version)
 		if !ok {
 			return nil, backend.Invalid(v1alpha1.ReasonInvalidSpec,
 				"the operator has no image for MooseFS %s; start it with --daemon-image=moosefs-%s=<image> (chart value images.daemons)", version, version)

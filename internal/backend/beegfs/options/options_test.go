@@ -219,7 +219,7 @@ func TestAnOptionIsRefusedByName(t *testing.T) {
 		"a NUMA zone, which would undo the pinning":      {"meta", "7.4.6", "tuneBindToNumaZone", "0", bySelf},
 		"threads on all NUMA nodes, which would as well": {"storage", "7.4.6", "tuneWorkerNumaAffinity", "true", bySelf},
 		"one that a field of the spec sets": {"storage", "7.4.6", "tuneNumWorkers", "8",
-			"can't be set there; set spec.beegfs.storagePools[].workerThreads instead"},
+			"can't be set there; set spec.storagePools[].beegfs.workerThreads instead"},
 		"interfaces": {"client", "8.3.1", "connInterfacesFile", "/etc/x",
 			"can't be set there; set spec.network.interfaces instead"},
 		"a license":                {"mgmtd", "8.3.1", "license-cert-file", "/x", "can't be set there; set spec.beegfs.license instead"},
@@ -374,7 +374,7 @@ func TestTraps(t *testing.T) {
 		g := NewWithT(t)
 		for _, version := range []string{"7.4.6", "8.3.1"} {
 			g.Expect(refusalOf(t, "meta", version, "spec.beegfs.config.metadata", "tuneNumWorkers", "0")).
-				To(Equal("spec.beegfs.config.metadata.tuneNumWorkers can't be set there; set spec.beegfs.metadata.workerThreads instead"))
+				To(Equal("spec.beegfs.config.metadata.tuneNumWorkers can't be set there; set spec.metadataServers.beegfs.workerThreads instead"))
 			owned, typed := sampleOptions("meta", version)
 			typed["tuneNumWorkers"] = "0"
 			_, err := Render("meta", version, "spec.beegfs.config.metadata", owned, typed, nil)

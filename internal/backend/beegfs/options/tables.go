@@ -263,7 +263,7 @@ var ofServer = map[string][]option{
 		namesFile("sysFileEventPersistDirectory").from("8.0.0"),
 		userSets("sysFileEventPersistSize", sizeFrom(0), "0").from("8.0.0"),
 		// With 0, BeeGFS starts two workers for each CPU of the machine, in every server of the node.
-		fieldSets("tuneNumWorkers", integer(1, 4096), "0", "spec.beegfs.metadata.workerThreads"),
+		fieldSets("tuneNumWorkers", integer(1, 4096), "0", "spec.metadataServers.beegfs.workerThreads"),
 		userSets("tuneWorkerBufSize", sizeFrom(128<<10), "1m"),
 		// 0 is two for each worker.
 		userSets("tuneNumCommSlaves", integer(0, 8192), "0"),
@@ -289,7 +289,7 @@ var ofServer = map[string][]option{
 		userSets("connMaxInternodeNum", integer(1, 65535), "12"),
 		operatorSets("logStdFile", absolutePath, "/var/log/beegfs-storage.log", ""),
 		backendGives("storeStorageDirectory", plainText, ""),
-		fieldSets("tuneNumWorkers", integer(1, 4096), "12", "spec.beegfs.storagePools[].workerThreads"),
+		fieldSets("tuneNumWorkers", integer(1, 4096), "12", "spec.storagePools[].beegfs.workerThreads"),
 		userSets("tuneUsePerTargetWorkers", boolean, "true"),
 		userSets("tuneWorkerBufSize", sizeFrom(128<<10), "4m"),
 		userSets("tuneFileReadSize", sizeFrom(4096), "128k"),
