@@ -47,8 +47,8 @@ func (c *confirmations) see(ready map[string]bool, nodes iter.Seq[string], now t
 	return silent
 }
 
-// lasting reports whether this manager has looked at the agents for restartTime. Before that, an agent that is not Ready may just restart with
-// the manager, for a release.
+// lasting reports whether this manager has looked at the agents for restartTime. Before that, an agent that is not Ready may just restart
+// with the manager, for a release.
 func (c *confirmations) lasting(now time.Time) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -58,7 +58,8 @@ func (c *confirmations) lasting(now time.Time) bool {
 // isAgent reports whether a pod is the pod of an agent.
 func (r *Reconciler) isAgent(pod client.Object) bool {
 	owner := metav1.GetControllerOf(pod)
-	return r.Agents.Name != "" && owner != nil && pod.GetNamespace() == r.Agents.Namespace && owner.Kind == "DaemonSet" && owner.Name == r.Agents.Name
+	return r.Agents.Name != "" && pod.GetNamespace() == r.Agents.Namespace &&
+		owner != nil && owner.Kind == "DaemonSet" && owner.Name == r.Agents.Name
 }
 
 // readyAgents returns the nodes whose agent is Ready. An agent is Ready only while a recent scan has confirmed its NodeInventory (package

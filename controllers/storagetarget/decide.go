@@ -173,7 +173,8 @@ func diskHealthy(f facts) *metav1.Condition {
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonNoProblems, where+" reports no problem"
 		if f.seen != nil && f.seen.Unconfirmed != "" {
-			c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonAgentMissing, where+" reported no problem, but "+f.seen.Unconfirmed
+			c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonAgentMissing
+			c.Message = where + " reported no problem, but " + f.seen.Unconfirmed
 		}
 	}
 	return c

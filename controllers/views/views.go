@@ -33,7 +33,8 @@ type Target struct {
 
 // Equal is true for the same state. Each pass may compare 24,000 of them, for which reflection alone would need 50 ms.
 func (t Target) Equal(other Target) bool {
-	return t.Generation == other.Generation && t.Silent == other.Silent && t.Unconfirmed == other.Unconfirmed && same(t.Service, other.Service) && same(t.Removal, other.Removal)
+	return t.Generation == other.Generation && t.Silent == other.Silent && t.Unconfirmed == other.Unconfirmed &&
+		same(t.Service, other.Service) && same(t.Removal, other.Removal)
 }
 
 func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -76,10 +76,9 @@ func (r *Round) Turn(node string) time.Time {
 
 // Leaving decides which nodes may go down now, and returns the condition of each of the others. The duration of a node's absence is
 // unknown. Therefore, like a daemon's restart, it requires that nothing else is down and everything is healthy. In addition, all data on
-// the node must have a copy elsewhere. Otherwise a person has to allow it, and then no condition remains. A person is asked last, so that the
-// approval covers everything that is left. away lists the nodes that are
-// already down: nodes of two failure domains are never down at once, unless a person has allowed it. A node that was down before waits for
-// its turn.
+// the node must have a copy elsewhere. Otherwise a person has to allow it, and then no condition remains. A person is asked last, so that
+// the approval covers everything that is left. away lists the nodes that are already down: nodes of two failure domains are never down at
+// once, unless a person has allowed it. A node that was down before waits for its turn.
 func Leaving(queue, away []Leave, w World, now time.Time) []Wait {
 	waits := make([]Wait, len(queue))
 	w.Maintained = nil // they are down, and considered below

@@ -107,8 +107,8 @@ func pathsTo(inventory v1alpha1.NodeInventoryStatus, wwn string) int {
 }
 
 // Unreached returns the reason why the inventory of a node does not prove that the node reaches the disk of a target. The proof is the WWN,
-// serial number and size of the disk. A name alone proves nothing, because another disk may have it now. A disk that the last scan could not
-// read completely proves nothing either: its entry may be from the scan before.
+// serial number and size of the disk. A name alone proves nothing, because another disk may have it now. A disk that the last scan could
+// not read completely proves nothing either: its entry may be from the scan before.
 func Unreached(node string, inventories map[string]v1alpha1.NodeInventoryStatus, t *v1alpha1.StorageTarget) string {
 	inventory, known := inventories[node]
 	want := DeviceOf(t)

@@ -20,9 +20,9 @@ import (
 // creates matches mdtest's line for a kind of object, with the greatest rate first. With one iteration, all of its rates are the same.
 var creates = regexp.MustCompile(`(?m)^ *(Directory|File) creation *:? +([0-9.]+)`)
 
-// TestRatesOfCreatesInBothModes measures with mdtest how many directories and empty files four programs create in a second, in both modes in
-// turn. The master has its data in TMPDIR, so that TMPDIR chooses the disk. COPIES is how often each mode is measured, and CREATES how many of
-// each kind a program creates.
+// TestRatesOfCreatesInBothModes measures with mdtest how many directories and empty files four programs create in a second, in both modes
+// in turn. The master has its data in TMPDIR, so that TMPDIR chooses the disk. COPIES is how often each mode is measured, and CREATES how
+// many of each kind a program creates.
 func TestRatesOfCreatesInBothModes(t *testing.T) {
 	times, err := strconv.Atoi(os.Getenv("COPIES"))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "COPIES is a number")

@@ -30,15 +30,15 @@ type resync struct {
 	failed string
 }
 
-// resyncs holds the last answers about the groups whose secondary is Good. A group is forgotten when its secondary is not Good, so that it is
-// asked again first.
+// resyncs holds the last answers about the groups whose secondary is Good. A group is forgotten when its secondary is not Good, so that it
+// is asked again first.
 type resyncs struct {
 	round int
 	of    map[group]resync
 }
 
-// Later implements backend.LaterQuestions. It asks those groups first that were asked the longest time ago, and marks the secondaries of all
-// groups whose last resync failed.
+// Later implements backend.LaterQuestions. It asks those groups first that were asked the longest time ago, and marks the secondaries of
+// all groups whose last resync failed.
 func (p *prober) Later(state *backend.State, ask func(argv []string, limit time.Duration) ([]byte, error)) {
 	r := &p.resyncs
 	r.round++
@@ -97,7 +97,8 @@ func (p *prober) resyncStats(g group) []string {
 		argv := []string{programTool, "mirror", "resync", "stats", fmt.Sprintf("%s:%d", kind, g.id), "--mount=none"}
 		return append(argv, connection8(p.address)...)
 	}
-	return []string{programCtl, "--resyncstats", "--nodetype=" + nodeType, fmt.Sprintf("--mirrorgroupid=%d", g.id), "--cfgFile=" + ClientConfig}
+	id := fmt.Sprintf("--mirrorgroupid=%d", g.id)
+	return []string{programCtl, "--resyncstats", "--nodetype=" + nodeType, id, "--cfgFile=" + ClientConfig}
 }
 
 // The lines of the statistics (ModeResyncStats.cpp of 7.4.6, ctl/internal/cmd/buddygroup/resync/stats.go of 8.3.1).

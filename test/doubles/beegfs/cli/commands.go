@@ -373,10 +373,12 @@ func (c *call) resyncStats() *cobra.Command {
 		if stats.End != 0 {
 			end = "End Time: " + time.Unix(stats.End, 0).Format(time.RFC3339) + "\n"
 		}
-		_, err = fmt.Fprintf(c.output, "Status\n------\nJob State: %s\nStart Time: %s\n%s\nDiscovery Results\n-----------------\nFiles Discovered: %d\n"+
-			"Directories Discovered: 0\n\nSync candidates\n---------------\nFiles Matched: %d\nDirectories Matched: 0\n\nSync Results\n------------\n"+
+		_, err = fmt.Fprintf(c.output, "Status\n------\nJob State: %s\nStart Time: %s\n%s\nDiscovery Results\n-----------------\n"+
+			"Files Discovered: %d\nDirectories Discovered: 0\n\nSync candidates\n---------------\nFiles Matched: %d\n"+
+			"Directories Matched: 0\n\nSync Results\n------------\n"+
 			"Files Synced: %d\nDirectories Synced: 0\n\nError Summary\n-------------\nFile Errors: %d\nDirectory Errors: 0\n",
-			resyncStates[stats.State], time.Unix(stats.Start, 0).Format(time.RFC3339), end, stats.Discovered, stats.Discovered, stats.Synced, stats.Errored)
+			resyncStates[stats.State], time.Unix(stats.Start, 0).Format(time.RFC3339), end, stats.Discovered, stats.Discovered, stats.Synced,
+			stats.Errored)
 		return err
 	}}
 }

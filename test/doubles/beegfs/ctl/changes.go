@@ -350,8 +350,9 @@ func resyncStats(c *call) int {
 			c.say("Job %s time: %s", at.name, time.Unix(at.when, 0).Format(time.ANSIC))
 		}
 	}
-	c.say("# of discovered dirs: 0\n# of discovered files: %d\n# of dir sync candidates: 0\n# of file sync candidates: %d\n# of synced dirs: 0\n"+
-		"# of synced files: %d\n# of dir sync errors: 0\n# of file sync errors: %d", stats.Discovered, stats.Discovered, stats.Synced, stats.Errored)
+	c.say("# of discovered dirs: 0\n# of discovered files: %d\n# of dir sync candidates: 0\n# of file sync candidates: %d\n"+
+		"# of synced dirs: 0\n# of synced files: %d\n# of dir sync errors: 0\n# of file sync errors: %d",
+		stats.Discovered, stats.Discovered, stats.Synced, stats.Errored)
 	return success
 }
 
