@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/benchmarkrun/children"
 	"parallelfs.dev/operator/controllers/benchmarkrun/decision"
 	"parallelfs.dev/operator/controllers/benchmarkrun/decision/decisiontest"
 	"parallelfs.dev/operator/controllers/benchmarkrun/scope"
@@ -290,9 +291,10 @@ func (w *contended) ready() []metav1.Condition {
 	return []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: is, Reason: v1alpha1.ReasonHealthy}}
 }
 
-// measures reports whether a run may keep the lease: it is neither suspended nor deleted.
+// measures reports whether a run may keep the lease: it is neither suspended nor deleted, and no finalizer keeps its Job.
 func (w *contended) measures() bool {
-	return w.run != nil && !w.run.Run.Spec.Suspend && w.run.Run.DeletionTimestamp.IsZero()
+	return w.run != nil && !w.run.Run.Spec.Suspend && w.run.Run.DeletionTimestamp.IsZero() &&
+		!slices.ContainsFunc(w.run.Children, func(c children.Child) bool { return len(c.Kept) > 0 })
 }
 
 func TestNoChangeAndNoRunWaitsForTheLeaseWithoutASentenceThatAsksAPerson(t *testing.T) {

@@ -26,8 +26,8 @@ type Child struct {
 	// Created is when it was created. Started is when it was released; a queue may hold it for long.
 	Created, Started time.Time
 	Deleting         bool
-	// Kept names the finalizers of a child that was deleted a while ago, has no running pod, and is still there. Somebody else has to remove
-	// them.
+	// Kept names the finalizers of a child that was deleted a while ago, has no running pod, and is still there. The program or
+	// the person that has set them has to remove them.
 	Kept []string
 	// Held is true while it waits in a queue. Admitted is when it was seen to run, zero unless it has a queue.
 	Held     bool

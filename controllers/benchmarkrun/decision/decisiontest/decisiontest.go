@@ -43,7 +43,7 @@ func RandomRun(random *rand.Rand) *scope.Scope {
 	case 4:
 		c.Deleting = true
 	case 5:
-		c.Deleting, c.Kept, c.Pods = true, []string{"example.com/keeps"}, nil // for ever
+		c.Deleting, c.Kept, c.Pods = true, []string{"example.com/keeps"}, nil // forever
 	}
 	return w
 }
