@@ -3,6 +3,7 @@
 package charts_test
 
 import (
+	"maps"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -65,7 +66,9 @@ func TestAgentsRunOnTheLabeledNodesWhateverTheirTaints(t *testing.T) {
 	g.Expect(pod.NodeSelector).To(Equal(map[string]string{"parallelfs.dev/agent": ""}))
 	g.Expect(pod.Tolerations).To(Equal([]corev1.Toleration{{Operator: corev1.TolerationOpExists}}))
 	g.Expect(pod.PriorityClassName).To(Equal("system-node-critical"))
-	g.Expect(spec.Selector.MatchLabels).To(Equal(spec.Template.Labels))
+	labels := maps.Clone(spec.Selector.MatchLabels)
+	labels["app.kubernetes.io/managed-by"] = "parallelfs-operator"
+	g.Expect(spec.Template.Labels).To(Equal(labels), "the manager watches the pods with managed-by")
 	g.Expect(spec.UpdateStrategy).To(Equal(appsv1.DaemonSetUpdateStrategy{Type: appsv1.RollingUpdateDaemonSetStrategyType,
 		RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxUnavailable: new(intstr.FromInt32(1))}}))
 }
