@@ -76,6 +76,6 @@ func TestChunksThatAreNotSmallerThanTheRDMABuffersAreNamed(t *testing.T) {
 		"which costs throughput; raise connRDMABufSize in spec.beegfs.config.client"))
 	in.FileSystem.Spec.BeeGFS.Config.Client = v1alpha1.Options{"connRDMABufSize": "16384"}
 	g.Expect(message()).To(HaveSuffix("clients offer RDMA, as BeeGFS lists them"))
-	in.FileSystem.Spec.BeeGFS.StoragePools[0].Striping.ChunkSize = resource.MustParse("2Mi")
+	in.FileSystem.Spec.StoragePools[0].BeeGFS.Striping.ChunkSize = resource.MustParse("2Mi")
 	g.Expect(message()).To(ContainSubstring("(1120 KiB)"))
 }
