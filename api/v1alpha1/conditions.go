@@ -10,8 +10,8 @@ const (
 	ConditionDegraded = "Degraded"
 	// ConditionSucceeded is true when every point of a run has a result, false when the run ended with failed points or was refused.
 	ConditionSucceeded = "Succeeded"
-	// ConditionAccepted is true when the results of a run meet every expectation of spec.expect, false when one of them is not met, and unknown
-	// while that is not decided; absent without expectations.
+	// ConditionAccepted is true when the results of a run meet every expectation of spec.expect, and false when one of them is not met. It is
+	// unknown while that is not decided, and absent without expectations.
 	ConditionAccepted = "Accepted"
 	// ConditionReconciling is true while the operator works on it, or while a change needs only time, and absent otherwise.
 	ConditionReconciling = "Reconciling"
@@ -344,12 +344,14 @@ const (
 	ReasonAllPointsSucceeded = "AllPointsSucceeded"
 	// ReasonPointsFailed surfaces when the run is over and some points have no result.
 	ReasonPointsFailed = "PointsFailed"
-	// ReasonExpectationsMet surfaces when the results meet every expectation, ReasonExpectationsNotMet when one of them is not met,
-	// ReasonExpectationsUndecided when the results prove neither, and ReasonExpectationsPending until the points that decide have ended.
-	ReasonExpectationsMet       = "ExpectationsMet"
-	ReasonExpectationsNotMet    = "ExpectationsNotMet"
+	// ReasonExpectationsMet surfaces when the results meet every expectation.
+	ReasonExpectationsMet = "ExpectationsMet"
+	// ReasonExpectationsNotMet surfaces when one of the expectations is not met.
+	ReasonExpectationsNotMet = "ExpectationsNotMet"
+	// ReasonExpectationsUndecided surfaces when the results prove neither.
 	ReasonExpectationsUndecided = "ExpectationsUndecided"
-	ReasonExpectationsPending   = "ExpectationsPending"
+	// ReasonExpectationsPending surfaces until the points that decide have ended.
+	ReasonExpectationsPending = "ExpectationsPending"
 	// ReasonTimedOut surfaces when limits.timeout was reached before every point was run.
 	ReasonTimedOut = "TimedOut"
 	// ReasonSuspended surfaces while spec.suspend is true.

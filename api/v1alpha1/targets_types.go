@@ -230,10 +230,12 @@ type FormatSpec struct {
 type RAIDGeometry struct {
 	// level of the RAID: 0, 5, 6 or 10.
 	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10
 	// +kubebuilder:validation:Enum=0;5;6;10
 	Level *int32 `json:"level,omitempty"`
 
-	// data is the number of disks that hold data in each stripe: of a RAID 6 of ten disks, eight; of a RAID 10 of ten disks, five.
+	// data is the number of disks that hold data in each stripe, such as 8 for a RAID 6 of ten disks, and 5 for a RAID 10.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64

@@ -73,7 +73,7 @@ func (s *selection) notShared(identity v1alpha1.DeviceIdentity, second string) s
 	inventory, ok := s.in.Inventories[second]
 	switch {
 	case s.in.GaveUp[second]:
-		return "that node was given up"
+		return "that node was decommissioned"
 	case !ok:
 		return noInventory(second)
 	case identity.WWN == "" || identity.Serial == "":

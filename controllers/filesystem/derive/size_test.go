@@ -14,8 +14,8 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
-// longest holds the lengths of strings whose bounds in the schema are looser: a node's name is a hostname, and the names of a claim, a
-// target and a pool are labels. A directory of backups consists of the user's path, a name of the operator's, and the name of the backup.
+// longest holds the lengths of strings whose bounds in the schema are looser. A node's name is a hostname. The names of a claim, a target
+// and a pool are labels. A directory of backups consists of the user's path, a name of the operator's, and the name of the backup.
 var longest = map[string]int{
 	"node": 63, "previousNode": 63, "persistentVolumeClaim": 63, "target": 74, "name": 85, "from": 85, "directory": 385,
 	"type": 20, "reason": 26, "message": 4096,

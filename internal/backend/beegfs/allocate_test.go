@@ -56,7 +56,7 @@ func TestRecordRefuses(t *testing.T) {
 		"more metadata nodes than match": {
 			directories: true,
 			change:      func(in *backend.Input) { in.FileSystem.Spec.MetadataServers.NodeCount = 9 },
-			reason:      v1alpha1.ReasonNoNodes, says: "spec.metadataServers.nodeCount is 9, and spec.metadataServers.nodeSelector (parallelfs.dev/scratch-metadata=) matches 2 nodes that can take part (oss1, oss2); label more nodes, or lower nodeCount to 2",
+			reason:      v1alpha1.ReasonNoNodes, says: "spec.metadataServers.nodeCount is 9, and spec.metadataServers.nodeSelector (parallelfs.dev/scratch-metadata=) matches 2 usable nodes (oss1, oss2); label more nodes, or lower nodeCount to 2",
 		},
 		"fewer metadata disks than metadata servers on a node": {
 			change: func(in *backend.Input) {

@@ -84,7 +84,7 @@ func recordMetadataNodes(in backend.Input) ([]string, error) {
 			nodefacts.SelectedBy(fs, "spec.metadataServers.nodeSelector", spec.NodeSelector), among)
 	case len(nodes) < count:
 		return nil, backend.Invalid(v1alpha1.ReasonNoNodes,
-			"spec.metadataServers.nodeCount is %d, and %s matches %d nodes that can take part (%s); label more nodes, or lower nodeCount to %d",
+			"spec.metadataServers.nodeCount is %d, and %s matches %d usable nodes (%s); label more nodes, or lower nodeCount to %d",
 			count, nodefacts.SelectedBy(fs, "spec.metadataServers.nodeSelector", spec.NodeSelector), len(nodes), backend.List(nodes), len(nodes))
 	}
 	return nodes, nil

@@ -169,7 +169,7 @@ func unfit(in backend.Input, t *v1alpha1.StorageTarget, name string) string {
 	case in.Unanswered[name] != "":
 		return fmt.Sprintf("node %s does not say what it serves: %s", name, in.Unanswered[name])
 	case in.GaveUp(name):
-		return fmt.Sprintf("node %s was given up", name)
+		return fmt.Sprintf("node %s was decommissioned", name)
 	case !told || g.Status.Agent == nil || g.Status.Agent.ObservedGeneration != g.Generation:
 		return fmt.Sprintf("the agent of node %s has not written yet what the servers there are told", name)
 	}

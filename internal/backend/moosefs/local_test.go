@@ -514,7 +514,7 @@ func TestOnDisksEveryStorageTargetIsATarget(t *testing.T) {
 	g.Expect(seen.Summary.Targets).To(Equal("6/6"))
 	g.Expect(statusOf(seen, "scratch-ssd-0000000e")).To(Equal(backend.TargetStatus{
 		Node: "n2", StoragePool: "ssd", Directory: diskAt("scratch-ssd-0000000e"),
-		StorageTarget: "scratch-ssd-0000000e", Online: true, CapacityBytes: 1 << 40,
+		StorageTarget: "scratch-ssd-0000000e", Online: true, CapacityBytes: 1 << 40, Inodes: 1000,
 	}))
 	g.Expect(filepath.Dir(seen.Targets[0].Directory)).To(Equal(spec.TargetsDirectory("storage", "scratch")))
 }

@@ -291,7 +291,7 @@ func TestNothingIsReadWhileTheFilesystemDoesNotAnswer(t *testing.T) {
 	l := newLogbook(t, "n1")
 	l.settles(whole)
 	l.view.Serves, l.view.Copies[0].Follows = false, ""
-	d := l.later(25 * time.Hour).pass()
+	d := l.later(24 * time.Hour).pass()
 	l.Expect(d.Copies).To(HaveEach(And(HaveField("Reading", BeNil()), HaveField("Result", v1alpha1.MetadataCopyProven))))
 	l.Expect(metadatajobs.DecideCopies(metadatajobs.CopyView{FileSystem: l.view.FileSystem, Recorded: d.Copies, Jobs: []metadatajobs.RecoveryJobFacts{{Name: "left"}}})).
 		To(And(HaveField("Copies", BeEmpty()), HaveField("Remove", HaveExactElements("left")), HaveField("Condition", backend.Problem{})), "no server is asked to keep one")
