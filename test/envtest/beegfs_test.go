@@ -160,9 +160,19 @@ var beegfsRefusals = asBeeGFS(refusals{
 		`""`: "should be at least 3 chars long", "a/" + strings.Repeat("b", 316): "may not be more than 317 bytes",
 		"hca_shared_devices_a": aResource, "rdma/hca/a": aResource, "RDMA/hca": aResource, `"rdma/hca a"`: aResource,
 	}),
-	boundRefusals("spec.beegfs.clientRDMAInterfaces[]", "spec: {beegfs: {clientRDMAInterfaces: [%s]}}", map[string]string{`"ib0 *"`: anInterface}),
-	boundRefusals("spec.beegfs.networks[]", "spec: {beegfs: {networks: [%s]}}", map[string]string{"10.0.0.0": aNetwork, `"10.0.0.0/8 *"`: aNetwork}),
-	boundRefusals("spec.beegfs.tcpNetworks[]", "spec: {beegfs: {tcpNetworks: [%s]}}", map[string]string{"ib0/24": aNetwork}),
+	boundRefusals("spec.beegfs.clientRDMAInterfaces[]", "spec: {beegfs: {clientRDMAInterfaces: [%s]}}", map[string]string{
+		`"ib0 *"`: anInterface, `""`: "should be at least 1 chars long", strings.Repeat("i", 16): "may not be more than 15 bytes", "ib0, ib0": "Duplicate value",
+	}),
+	itemsRefusals("spec.beegfs.clientRDMAInterfaces", "spec: {beegfs: {clientRDMAInterfaces: %s}}", "ib%d"),
+	itemsRefusals("spec.beegfs.networks", "spec: {beegfs: {networks: %s}}", "10.0.%d.0/24"),
+	itemsRefusals("spec.beegfs.tcpNetworks", "spec: {beegfs: {tcpNetworks: %s}}", "10.0.%d.0/24"),
+	boundRefusals("spec.beegfs.networks[]", "spec: {beegfs: {networks: [%s]}}", map[string]string{
+		"10.0.0.0": aNetwork, `"10.0.0.0/8 *"`: aNetwork, `""`: "should be at least 4 chars long", strings.Repeat("1", 44): "may not be more than 43 bytes",
+		"10.0.0.0/8, 10.0.0.0/8": "Duplicate value",
+	}),
+	boundRefusals("spec.beegfs.tcpNetworks[]", "spec: {beegfs: {tcpNetworks: [%s]}}", map[string]string{
+		"ib0/24": aNetwork, `""`: "should be at least 4 chars long", strings.Repeat("1", 44): "may not be more than 43 bytes", "10.0.0.0/8, 10.0.0.0/8": "Duplicate value",
+	}),
 	boundRefusals("spec.metadataServers.nodeCount", "spec: {metadataServers: {nodeCount: %s}}", map[string]string{"0": tooLow + "1", "1025": tooHigh + "1024"}),
 	boundRefusals("spec.metadataServers.beegfs.workerThreads", "spec: {metadataServers: {beegfs: {workerThreads: %s}}}", map[string]string{"0": tooLow + "1", "4097": tooHigh + "4096"}),
 	boundRefusals("spec.storagePools[].beegfs.workerThreads", beeOwnPool("workerThreads: %s"), map[string]string{"0": tooLow + "1", "4097": tooHigh + "4096"}),
@@ -306,3 +316,11 @@ var largestBeeGFS = "spec: {metadataServers: {instancesPerNode: 16, targets: {di
 	"beegfs: {workerThreads: 4096, striping: {chunkSize: 2Gi}}, copies: 1, nodeSelector") + "]}\n---\n" +
 	fmt.Sprintf("spec: {beegfs: {adopt: %s}}", listOf(32, "{node: "+strings.Repeat("n", 251)+"%02d, members: [{name: "+strings.Repeat("m", 63)+", id: 65535, targets: "+
 		"[{name: /a"+strings.Repeat("d", 126)+", id: 65535}, {name: /b"+strings.Repeat("d", 126)+", id: 65535}, {name: /c"+strings.Repeat("d", 126)+", id: 65535}]}]}"))
+
+// itemsRefusals returns the rows of a list with 1 to 16 items.
+func itemsRefusals(field, inside, item string) refusals {
+	return refusals{
+		field + " is empty":     {change: put(inside, "[]"), field: field, says: "should have at least 1 items"},
+		field + " has 17 items": {change: put(inside, listOf(17, item)), field: field, says: "must have at most 16 items"},
+	}
+}

@@ -79,6 +79,8 @@ var benchmarkRunRefusals = refusals{
 	"an expectation without a bound":                {change: "spec: {expect: [{name: fast, metric: write}]}", field: "spec.expect[]", says: "set atLeast, atMost or both, or value with tolerancePercent"},
 	"an expectation of two kinds":                   {change: "spec: {expect: [{name: fast, metric: write, atLeast: 1, value: 2, tolerancePercent: 5}]}", field: "spec.expect[]", says: "set atLeast, atMost or both, or value with tolerancePercent"},
 	"an expectation of a value without a tolerance": {change: "spec: {expect: [{name: fast, metric: write, value: 2}]}", field: "spec.expect[]", says: "value and tolerancePercent are set together"},
+	"an expectation with all of it as tolerance":    {change: "spec: {expect: [{name: fast, metric: write, value: 2, tolerancePercent: 100}]}", field: "spec.expect[].tolerancePercent", says: "tolerancePercent is from 0 to 99.999"},
+	"there is no expectation":                       {change: "spec: {expect: []}", field: "spec.expect", says: "should have at least 1 items"},
 	"an expectation of a word":                      {change: "spec: {expect: [{name: fast, metric: write, atLeast: much}]}", field: "spec.expect[].atLeast", says: "should match"},
 	"a baseline of nothing":                         {change: "spec: {baseline: {}}", field: "spec.baseline", says: "set exactly one of spec.baseline.run and spec.baseline.published"},
 	"a baseline of two things":                      {change: "spec: {baseline: {run: before, published: table}}", field: "spec.baseline", says: "set exactly one of spec.baseline.run and spec.baseline.published"},

@@ -175,16 +175,34 @@ var fileSystemRefusals = refusals{
 		"[]": "should have at least 1 items", listOf(65, "{addresses: 10.0.0.%d}"): "must have at most 64 items",
 	}),
 	boundRefusals("spec.moosefs.exports[].addresses", "spec: {moosefs: {exports: [{addresses: %s}]}}", map[string]string{
-		"host": "should match", `"* / rw"`: "should match", `"10.0.0.1\n*"`: "should match", "null": "Required value",
+		"host": hostsThatMount, `"* / rw"`: hostsThatMount, `"10.0.0.1\n*"`: hostsThatMount, "null": "Required value",
+		`""`: "should be at least 1 chars long", strings.Repeat("1", 32): "may not be more than 31 bytes",
 	}),
 	boundRefusals("spec.moosefs.exports[].directory", "spec: {moosefs: {exports: [{addresses: '*', directory: %s}]}}", map[string]string{
-		"projects": "should match", `"/a b"`: "should match", "/../a": "should match", "/" + strings.Repeat("d", 128): "may not be more than 128 bytes",
+		"projects": directoryThatMounts, `"/a b"`: directoryThatMounts, "/../a": directoryThatMounts,
+		"/" + strings.Repeat("d", 128): "may not be more than 128 bytes",
 	}),
-	boundRefusals("spec.moosefs.exports[].rootAs.user", "spec: {moosefs: {exports: [{addresses: '*', rootAs: {user: %s, group: 0}}]}}", map[string]string{
-		"-1": "should be greater than or equal to 0", "4294967295": "should be less than or equal to 4294967294",
-	}),
+	idsRefusals("rootAs"), idsRefusals("allAs"),
 	podsRefusals(), backupsRefusals(), mooseFSHasNone, beegfsRefusals, lustreRefusals,
 )
+
+// The patterns of spec.moosefs.exports.
+const (
+	hostsThatMount      = `should match '^([*]|[0-9]{1,3}([.][0-9]{1,3}){3}([/][0-9]{1,2}|-[0-9]{1,3}([.][0-9]{1,3}){3})?)$'`
+	directoryThatMounts = `should match '^(/|(/[A-Za-z0-9_][A-Za-z0-9._-]*)+)$'`
+)
+
+// idsRefusals returns the rows of the ids that hosts get, by the name of the member.
+func idsRefusals(member string) refusals {
+	out := refusals{}
+	for name, other := range map[string]string{"user": "group", "group": "user"} {
+		out = out.join(boundRefusals("spec.moosefs.exports[]."+member+"."+name,
+			"spec: {moosefs: {exports: [{addresses: '*', "+member+": {"+name+": %s, "+other+": 0}}]}}", map[string]string{
+				"-1": tooLow + "0", "4294967295": tooHigh + "4294967294", "null": "Required value",
+			}))
+	}
+	return out
+}
 
 // short has no field that follows from another one.
 const short = `

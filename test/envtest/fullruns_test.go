@@ -29,6 +29,9 @@ spec:
   statistic: Median
   along: processes
   baseline: {published: beegfs-2015-single-raid0, variant: one, tolerancePercent: "5", metrics: [File creation], allowDifferences: true}
+  expect:
+  - {name: creates, metric: File creation, unit: ops/s, where: [{name: processes, value: 32}], atLeast: "1000", atMost: "2000.5"}
+  - {name: stats, metric: File stat, value: "1000", tolerancePercent: "2.5"}
   limits: {pointTimeout: 30m, timeout: 12h, retries: 1, invalidRetries: 2}
   results:
     persistentVolumeClaim: {name: results, path: a/b}
@@ -153,7 +156,7 @@ func benchmarkBounds() refusals {
 		below := map[string][]string{
 			"mdsSurvey": {"spec.mdsSurvey"}, "obdfilterSurvey": {"spec.obdfilterSurvey"}, "baseline": {"spec.mdtest.itemsPerProcess", "spec.baseline"},
 			"run": {"spec.mdtest", "spec.image", "spec.clients.count", "spec.clients.spread", "spec.clients.maxProcessesPerNode", "spec.sweep", "spec.sweepMode",
-				"spec.derive", "spec.order", "spec.seed", "spec.warmUp", "spec.caches", "spec.pause", "spec.until", "spec.along", "spec.baseline",
+				"spec.derive", "spec.order", "spec.seed", "spec.warmUp", "spec.caches", "spec.pause", "spec.until", "spec.along", "spec.baseline", "spec.expect",
 				"spec.limits.retries", "spec.limits.invalidRetries", "spec.results", "spec.queueName", "spec.priorityClassName", "spec.pods"},
 		}[name]
 		if below == nil {

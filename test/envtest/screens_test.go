@@ -48,7 +48,7 @@ var situations = map[string][]string{
 	"BenchmarkRun": {"",
 		said("Succeeded", "Unknown", "WaitingForFileSystem") + "  target: scratch\n  tool: obdfilterSurvey\n",
 		said("Succeeded", "Unknown", "Measuring") + "  target: scratch\n  tool: iozone\n  progress: 480/512\n  timeLeft: 12h30m\n  current: Write, 64 processes\n",
-		said("Succeeded", "True", "Completed") + "  target: scratch\n  tool: mdtest\n  progress: 512/512\n  failedPoints: 0\n",
+		said("Succeeded", "True", "Completed", "Accepted") + "  target: scratch\n  tool: mdtest\n  progress: 512/512\n  failedPoints: 0\n",
 		said("Succeeded", "False", "PointsFailed") + "  target: scratch\n  tool: ior\n  progress: 512/512\n  failedPoints: 16\n",
 		said("Succeeded", "Unknown", "Suspended") + "  target: scratch\n  tool: fio\n  progress: 1/512\n",
 	},
@@ -87,7 +87,7 @@ func TestEachKindFitsOnAScreenInEachSituation(t *testing.T) {
 				if !is {
 					text = "apiVersion: parallelfs.dev/v1alpha1\nkind: " + kind + "\n"
 				}
-				object := manifest(t, namespace, text, fmt.Sprintf("metadata: {name: scratch-%d}", i), status)
+				object := manifest(t, namespace, text, fmt.Sprintf("metadata: {name: scratch-%d, labels: {screens: here}}", i), status)
 				if crd.Spec.Scope == "Cluster" {
 					object.SetNamespace("")
 					t.Cleanup(func() {
@@ -135,7 +135,7 @@ func tableOf(t *testing.T, plural, where string) (table metav1.Table, objects st
 	https, err := rest.HTTPClientFor(server.Config)
 	g.Expect(err).NotTo(HaveOccurred())
 	get := func(accept string) []byte {
-		url := strings.TrimSuffix(server.Config.Host, "/") + "/apis/parallelfs.dev/v1alpha1/" + where + plural
+		url := strings.TrimSuffix(server.Config.Host, "/") + "/apis/parallelfs.dev/v1alpha1/" + where + plural + "?labelSelector=screens" // other tests have objects in the cluster, too
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 		g.Expect(err).NotTo(HaveOccurred())
 		request.Header.Set("Accept", accept)

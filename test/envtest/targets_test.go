@@ -176,6 +176,8 @@ func numaNodesRefusals(field, inside string) refusals {
 }
 
 const (
+	aChunk      = "the chunk of a RAID is a multiple of 4Ki, to 64Mi, such as 128Ki"
+	twoStripes  = "raid sets the stripe of the filesystem; remove su, sw, sunit, swidth, stride, stripe_width and, for ext4 and ldiskfs, -b from mkfsOptions"
 	notRunYet   = "Lustre's targets of zfs are refused until they were run for real; use ldiskfs"
 	asMkfsWrote = "Lustre mounts a target of ldiskfs with the options that mkfs.lustre wrote on it: mountOptions are refused"
 	lustresOnly = "targets of a Lustre are disks with format.fsType: ldiskfs, which belongs to no other type; others use ext4, xfs or btrfs"
@@ -186,24 +188,27 @@ func formatRefusals(field, inside string) refusals {
 	rows := refusals{
 		field + " has a log device for ext4": {change: put(inside, "{fsType: ext4, logDevices: {countPerNode: 1}}"), field: field,
 			says: "only XFS has external log devices"},
-		field + " is a RAID below btrfs":          {change: put(inside, "{fsType: btrfs, raid: {level: 5, data: 4, chunk: 64Ki}}"), field: field, says: "btrfs takes no geometry"},
-		field + " is a RAID 6 with one data disk": {change: put(inside, "{fsType: xfs, raid: {level: 6, data: 1, chunk: 64Ki}}"), field: field + ".raid", says: "has at least two disks with data"},
+		field + " is a RAID below btrfs":          {change: put(inside, "{fsType: btrfs, raid: {level: 5, data: 4, chunk: 64Ki}}"), field: field, says: "btrfs takes no geometry of a RAID below it; remove raid"},
+		field + " is a RAID 6 with one data disk": {change: put(inside, "{fsType: xfs, raid: {level: 6, data: 1, chunk: 64Ki}}"), field: field + ".raid", says: "a RAID of level 0, 5 or 6 has at least two disks with data"},
 		field + " has two stripes of XFS": {change: put(inside, `{fsType: xfs, mkfsOptions: ["-d", "su=4096,sw=2"], raid: {level: 6, data: 8, chunk: 64Ki}}`), field: field,
-			says: "raid sets the stripe of the filesystem"},
+			says: twoStripes},
 		field + " has two stripes of ext4": {change: put(inside, `{fsType: ext4, mkfsOptions: ["-Estripe_width=64"], raid: {level: 6, data: 8, chunk: 64Ki}}`), field: field,
-			says: "raid sets the stripe of the filesystem"},
+			says: twoStripes},
 		field + " has a RAID with another block size": {change: put(inside, `{fsType: ext4, mkfsOptions: ["-b", "1024"], raid: {level: 6, data: 8, chunk: 64Ki}}`), field: field,
-			says: "raid sets the stripe of the filesystem"},
+			says: twoStripes},
 		field + " is zfs": {change: put(inside, "{fsType: zfs}"), field: field, says: notRunYet},
 		field + " has mount options for Lustre's targets": {change: put(inside, "{fsType: ldiskfs, mountOptions: [noatime]}"), field: field, says: asMkfsWrote},
 		field + " has 33 options of mkfs":                 {change: put(inside, "{mkfsOptions: "+listOf(33, "-o%d")+"}"), field: field + ".mkfsOptions", says: "must have at most 32 items"},
 		field + " has 33 mount options":                   {change: put(inside, "{mountOptions: "+listOf(33, "o%d")+"}"), field: field + ".mountOptions", says: "must have at most 32 items"},
 		field + " has a mount option twice":               {change: put(inside, "{mountOptions: [noatime, noatime]}"), field: field + ".mountOptions[]", says: "Duplicate value"},
 	}.join(
-		boundRefusals(field+".raid.level", put(inside, "{fsType: xfs, raid: {level: %s, data: 8, chunk: 64Ki}}"), map[string]string{"1": "supported values", "null": "Required value"}),
-		boundRefusals(field+".raid.data", put(inside, "{fsType: xfs, raid: {level: 10, data: %s, chunk: 64Ki}}"), map[string]string{"0": tooLow + "1", "65": tooHigh + "64"}),
+		boundRefusals(field+".raid.level", put(inside, "{fsType: xfs, raid: {level: %s, data: 8, chunk: 64Ki}}"), map[string]string{
+			"1": "supported values: 0, 5, 6, 10", "-1": tooLow + "0", "11": tooHigh + "10", "null": "Required value",
+		}),
+		boundRefusals(field+".raid.data", put(inside, "{fsType: xfs, raid: {level: 10, data: %s, chunk: 64Ki}}"), map[string]string{"0": tooLow + "1", "65": tooHigh + "64", "null": "Required value"}),
 		boundRefusals(field+".raid.chunk", put(inside, "{fsType: xfs, raid: {level: 6, data: 8, chunk: %s}}"), map[string]string{
-			"6Ki": "multiple of 4Ki", "128Mi": "multiple of 4Ki", `"0"`: "multiple of 4Ki", "much": "multiple of 4Ki", `""`: "should be at least 1 chars long",
+			"6Ki": aChunk, "128Mi": aChunk, `"0"`: aChunk, "much": aChunk, `""`: "should be at least 1 chars long", "null": "Required value",
+			`"` + strings.Repeat("1", 33) + `"`: "may not be more than 32 bytes",
 		}),
 		boundRefusals(field+".fsType", put(inside, "{fsType: %s}"), map[string]string{"f2fs": `supported values: "ext4", "xfs", "btrfs", "ldiskfs", "zfs"`}),
 		boundRefusals(field+".mkfsOptions[]", put(inside, "{mkfsOptions: [%s]}"), map[string]string{
