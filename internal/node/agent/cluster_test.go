@@ -146,6 +146,25 @@ func TestATargetThatCanNotGoOnIsLookedAtAgainSoon(t *testing.T) {
 	w.Expect(result.RequeueAfter).To(Equal(30 * time.Second))
 }
 
+func TestATargetThatItsServerHasNotMountedYetIsLookedAtAgainSoon(t *testing.T) {
+	w := newWorld(t)
+	target := w.target("served", w.node.Name)
+	mountPath := ""
+	r := w.reconciler(func(ctx context.Context, t *v1alpha1.StorageTarget, record provision.Record) error {
+		status := proven(t)
+		status.MountPath = mountPath
+		return record(ctx, t, status)
+	})
+	r.Resync = time.Hour
+	result, err := w.reconcile(r, target)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(result.RequeueAfter).To(Equal(30 * time.Second))
+	mountPath = "/var/lib/parallelfs/targets/x"
+	result, err = w.reconcile(r, target)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(result.RequeueAfter).To(Equal(time.Hour))
+}
+
 func TestTheIntentIsOnTheAPIServerBeforeThePassGoesOn(t *testing.T) {
 	w := newWorld(t)
 	target := w.target("intent", w.node.Name)

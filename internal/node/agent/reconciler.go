@@ -46,7 +46,7 @@ const (
 	lastRetry  = time.Minute
 	// catchUp is the time after which a pass that met a write conflict is repeated.
 	catchUp = 200 * time.Millisecond
-	// stalledAgain is the longest time until a blocked target is checked again.
+	// stalledAgain is the longest time until a blocked target, or one that its server has not mounted yet, is checked again.
 	stalledAgain = 30 * time.Second
 	// countAgain is the longest time until the files of a target that is being drained are counted again.
 	countAgain = 15 * time.Second
@@ -155,7 +155,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	var failed *provision.StepError
 	switch {
 	case err == nil && (meta.IsStatusConditionTrue(target.Status.Conditions, v1alpha1.ConditionStalled) ||
-		meta.IsStatusConditionTrue(target.Status.Conditions, v1alpha1.ConditionReconciling)):
+		meta.IsStatusConditionTrue(target.Status.Conditions, v1alpha1.ConditionReconciling) || r.waitsForServer(target)):
 		// The obstacle may disappear without an event: no event reports that a program closed a disk or that a server mounted it.
 		return ctrl.Result{RequeueAfter: min(stalledAgain, r.Resync)}, nil
 	case err == nil && len(target.Spec.FilesIn) > 0:
@@ -171,6 +171,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		log.FromContext(ctx).Info("A step failed; it is tried again", "step", failed.Step, "reason", failed.Err.Error())
 	}
 	return ctrl.Result{}, err
+}
+
+// waitsForServer is true for a target that is ready, and that its server on this node has not mounted yet. The filesystem is configured when
+// the status shows the mount.
+func (r *Reconciler) waitsForServer(t *v1alpha1.StorageTarget) bool {
+	return meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionReady) && t.Status.MountPath == "" && plan.HolderOf(t).Node == r.NodeName
 }
 
 // ids returns the device ids of a target.
