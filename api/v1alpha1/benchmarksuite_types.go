@@ -148,8 +148,8 @@ type SuiteRun struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`
 	Name string `json:"name,omitempty"`
 
-	// spec is the spec of the BenchmarkRun. The suite sets target.fileSystem.name and suspend, and leaves out ttlSecondsAfterFinished. A run without
-	// baseline or results gets those of the suite. `kubectl explain benchmarkrun.spec` lists the fields.
+	// spec is the spec of the BenchmarkRun. The suite sets target.fileSystem.name and suspend, and leaves out ttlSecondsAfterFinished. A run
+	// without baseline or results gets those of the suite. `kubectl explain benchmarkrun.spec` lists the fields.
 	// +required
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object

@@ -90,8 +90,10 @@ func (p hostProfile) machineConfig(role string) (string, error) {
 	}
 	out, err := yaml.Marshal(map[string]any{
 		"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig",
-		"metadata": map[string]any{"name": "90-" + role + "-parallelfs", "labels": map[string]any{"machineconfiguration.openshift.io/role": role}},
-		"spec":     inside,
+		"metadata": map[string]any{
+			"name": "90-" + role + "-parallelfs", "labels": map[string]any{"machineconfiguration.openshift.io/role": role},
+		},
+		"spec": inside,
 	})
 	return string(out), err
 }

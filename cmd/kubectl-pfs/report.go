@@ -41,8 +41,8 @@ csv       a row for each metric of each point, with all digits
 json      the complete document, with every sample; report --from and compare read it again
 png       the charts as one picture
 
-When the run has expectations (spec.expect), html and markdown have a part about them, to be printed and signed. The report is written in any
-case; the exit code is 1 unless every expectation is met.
+When the run has expectations (spec.expect), html and markdown have a part about them, to be printed and signed. The report is written in
+any case; the exit code is 1 unless every expectation is met.
 
 When the ConfigMap with the complete results is gone, the report is made from the status, whose numbers are rounded, and says so.`,
 		Example: `  kubectl pfs bench report creates --file creates.html

@@ -26,7 +26,7 @@ func foreign(kind string, i int) client.Object {
 		Namespace: "tenant", Name: fmt.Sprintf("mine-%d", i), UID: "0b8a2b1e-6f0c-4c55-9f3e-5a1de6b1a0f7", Labels: labels, Annotations: annotations,
 		Finalizers:      []string{text(1 << 10)},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: fmt.Sprintf("mine-%d", i), UID: "0b8a2b1e", Controller: new(true)}},
-		ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: &metav1.FieldsV1{Raw: []byte(text(2 << 10))}}},
+		ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(text(2 << 10))}},
 	}
 	pod := corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: text(200), Env: []corev1.EnvVar{{Name: "X", Value: text(4 << 10)}}}}}
 	switch kind {
@@ -45,7 +45,7 @@ func inUse() int64 {
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // it fits
+	return int64(m.HeapAlloc)
 }
 
 func TestTenThousandObjectsOfStrangersTakeLittleMemory(t *testing.T) {

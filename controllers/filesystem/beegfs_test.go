@@ -252,6 +252,7 @@ func TestAChangedOptionOfTheMetadataServersRestartsOneOfThemAtATimeWhateverTheir
 	for range 14 {
 		before := uids()
 		w.Expect(w.reconcile(server.Client)).To(Succeed())
+		w.agents()
 		w.runPods()
 		var restarted []string
 		for name, uid := range uids() {

@@ -23,8 +23,8 @@ func TestFewFieldsOfAPassHaveSeveralWriters(t *testing.T) {
 	paths, err := filepath.Glob("*.go")
 	g.Expect(err).NotTo(HaveOccurred())
 	writers := map[string]map[string]bool{}
-	for i := range reflect.TypeFor[pass]().NumField() {
-		if field := reflect.TypeFor[pass]().Field(i); !field.Anonymous {
+	for field := range reflect.TypeFor[pass]().Fields() {
+		if !field.Anonymous {
 			writers[field.Name] = map[string]bool{}
 		}
 	}

@@ -58,11 +58,10 @@ func messagesOf(seen backend.Observation) (out []string) {
 func repeated(message string) (out []string) {
 	seen := map[string]bool{}
 	for _, item := range separator.Split(message, -1) {
-		if before, inside, opens := strings.Cut(item, "("); opens && !strings.Contains(inside, ")") {
+		if _, inside, opens := strings.Cut(item, "("); opens && !strings.Contains(inside, ")") {
 			item = inside // the first item of a list in parentheses
 		} else if !opens {
-			before, _, _ = strings.Cut(item, ")")
-			item = before
+			item, _, _ = strings.Cut(item, ")")
 		}
 		if seen[item] {
 			out = append(out, item)

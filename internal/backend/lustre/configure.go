@@ -224,7 +224,9 @@ func LayoutCommand(directory, pool string, asked []v1alpha1.LustreComponent) []s
 		layout = nil
 	}
 	for _, c := range asked {
-		component := cli.Component{End: c.End.Value(), OSTs: cmp.Or(c.OSTs, 1), StripeSize: c.StripeSize.Value(), OnMDT: c.Place == v1alpha1.OnMDT}
+		component := cli.Component{
+			End: c.End.Value(), OSTs: cmp.Or(c.OSTs, 1), StripeSize: c.StripeSize.Value(), OnMDT: c.Place == v1alpha1.OnMDT,
+		}
 		if c.Place == v1alpha1.OnAllOSTs {
 			component.OSTs = cli.AllOSTs
 		}

@@ -173,10 +173,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, err
 }
 
-// waitsForServer is true for a target that is ready, and that its server on this node has not mounted yet. The filesystem is configured when
-// the status shows the mount.
+// waitsForServer is true for a target that is ready, and that its server on this node has not mounted yet. The filesystem is configured
+// when the status shows the mount.
 func (r *Reconciler) waitsForServer(t *v1alpha1.StorageTarget) bool {
-	return meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionReady) && t.Status.MountPath == "" && plan.HolderOf(t).Node == r.NodeName
+	ready := meta.IsStatusConditionTrue(t.Status.Conditions, v1alpha1.ConditionReady)
+	return ready && t.Status.MountPath == "" && plan.HolderOf(t).Node == r.NodeName
 }
 
 // ids returns the device ids of a target.

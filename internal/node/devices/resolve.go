@@ -104,8 +104,8 @@ func (v *view) serialsDiffer(a, b string) bool {
 	return la != "" && lb != "" && la != lb
 }
 
-// sharers returns the reason why a disk's WWN is not used: the other disks with the same WWN and another serial number, or a placeholder. It
-// is empty if the WWN is used.
+// sharers returns the reason why a disk's WWN is not used: the other disks with the same WWN and another serial number, or a placeholder.
+// It is empty if the WWN is used.
 func (v *view) sharers(disk string) string {
 	wwn := v.anyWWN(disk)
 	if isPlaceholder(wwn) {

@@ -54,12 +54,13 @@ func disturb(mount, address string, connections int, stop string) error {
 	for range connections {
 		go connect(address)
 	}
-	fmt.Println("ready")
-	for {
+	if _, err := fmt.Fprintln(os.Stdout, "ready"); err != nil {
+		return fmt.Errorf("report that the program disturbs: %w", err)
+	}
+	for range time.Tick(100 * time.Millisecond) {
 		if _, err := os.Stat(stop); err == nil {
 			break
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
 	close(file.again)
 	_ = opened.Close()
@@ -71,13 +72,12 @@ func disturb(mount, address string, connections int, stop string) error {
 
 // connect keeps one connection, and opens it again when it is closed.
 func connect(address string) {
-	for {
+	for range time.Tick(50 * time.Millisecond) {
 		c, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", address)
 		if err == nil {
 			_, _ = c.Read(make([]byte, 1)) // until the other side closes it
 			_ = c.Close()
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 }
 

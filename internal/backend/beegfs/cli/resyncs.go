@@ -112,7 +112,7 @@ var (
 // resyncFailure returns why the last resync was no success, empty if it was, if it still runs, or if there was none.
 func resyncFailure(output string) string {
 	found := resyncState.FindStringSubmatch(output)
-	if found == nil || found[1] == "Not started" || found[1] == "Not-started" || found[1] == "Running" {
+	if len(found) == 0 || slices.Contains([]string{"Not started", "Not-started", "Running"}, found[1]) {
 		return ""
 	}
 	if slices.Contains(unsuccessful, found[1]) {
