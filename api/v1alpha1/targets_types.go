@@ -232,7 +232,7 @@ type RAIDGeometry struct {
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10
-	// +kubebuilder:validation:Enum=0;5;6;10
+	// +kubebuilder:validation:XValidation:rule="self in [0, 5, 6, 10]",message="the level of a RAID is 0, 5, 6 or 10"
 	Level *int32 `json:"level,omitempty"`
 
 	// data is the number of disks that hold data in each stripe, such as 8 for a RAID 6 of ten disks, and 5 for a RAID 10.

@@ -54,7 +54,7 @@ func (s *story) restartsAChunkserver(node string) {
 // strangersStopNothing compares the restart of a chunkserver with the same restart beside strangers. A bound in seconds would measure how
 // busy the test machine is.
 func (s *story) strangersStopNothing() {
-	It("goes through the restart of a chunkserver beside a hostile tenant and a hostile process as without them", func() {
+	It("goes through the restart of a chunkserver beside a hostile tenant and a hostile process as without them", more, func() {
 		alone := s.use("ssd", func() { s.restartsAChunkserver(workers[2]) })
 		end := s.disturbed(workers[2])
 		defer func() { end() }()

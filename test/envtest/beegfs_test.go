@@ -167,11 +167,11 @@ var beegfsRefusals = asBeeGFS(refusals{
 	itemsRefusals("spec.beegfs.networks", "spec: {beegfs: {networks: %s}}", "10.0.%d.0/24"),
 	itemsRefusals("spec.beegfs.tcpNetworks", "spec: {beegfs: {tcpNetworks: %s}}", "10.0.%d.0/24"),
 	boundRefusals("spec.beegfs.networks[]", "spec: {beegfs: {networks: [%s]}}", map[string]string{
-		"10.0.0.0": aNetwork, `"10.0.0.0/8 *"`: aNetwork, `""`: "should be at least 4 chars long", strings.Repeat("1", 44): "may not be more than 43 bytes",
+		"10.0.0.0": aNetwork, `"10.0.0.0/8 *"`: aNetwork, `""`: "should be at least 4 chars long", `"` + strings.Repeat("1", 44) + `"`: "may not be more than 43 bytes",
 		"10.0.0.0/8, 10.0.0.0/8": "Duplicate value",
 	}),
 	boundRefusals("spec.beegfs.tcpNetworks[]", "spec: {beegfs: {tcpNetworks: [%s]}}", map[string]string{
-		"ib0/24": aNetwork, `""`: "should be at least 4 chars long", strings.Repeat("1", 44): "may not be more than 43 bytes", "10.0.0.0/8, 10.0.0.0/8": "Duplicate value",
+		"ib0/24": aNetwork, `""`: "should be at least 4 chars long", `"` + strings.Repeat("1", 44) + `"`: "may not be more than 43 bytes", "10.0.0.0/8, 10.0.0.0/8": "Duplicate value",
 	}),
 	boundRefusals("spec.metadataServers.nodeCount", "spec: {metadataServers: {nodeCount: %s}}", map[string]string{"0": tooLow + "1", "1025": tooHigh + "1024"}),
 	boundRefusals("spec.metadataServers.beegfs.workerThreads", "spec: {metadataServers: {beegfs: {workerThreads: %s}}}", map[string]string{"0": tooLow + "1", "4097": tooHigh + "4096"}),

@@ -176,7 +176,7 @@ var fileSystemRefusals = refusals{
 	}),
 	boundRefusals("spec.moosefs.exports[].addresses", "spec: {moosefs: {exports: [{addresses: %s}]}}", map[string]string{
 		"host": hostsThatMount, `"* / rw"`: hostsThatMount, `"10.0.0.1\n*"`: hostsThatMount, "null": "Required value",
-		`""`: "should be at least 1 chars long", strings.Repeat("1", 32): "may not be more than 31 bytes",
+		`""`: "should be at least 1 chars long", `"` + strings.Repeat("1", 32) + `"`: "may not be more than 31 bytes",
 	}),
 	boundRefusals("spec.moosefs.exports[].directory", "spec: {moosefs: {exports: [{addresses: '*', directory: %s}]}}", map[string]string{
 		"projects": directoryThatMounts, `"/a b"`: directoryThatMounts, "/../a": directoryThatMounts,

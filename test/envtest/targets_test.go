@@ -203,7 +203,7 @@ func formatRefusals(field, inside string) refusals {
 		field + " has a mount option twice":               {change: put(inside, "{mountOptions: [noatime, noatime]}"), field: field + ".mountOptions[]", says: "Duplicate value"},
 	}.join(
 		boundRefusals(field+".raid.level", put(inside, "{fsType: xfs, raid: {level: %s, data: 8, chunk: 64Ki}}"), map[string]string{
-			"1": "supported values: 0, 5, 6, 10", "-1": tooLow + "0", "11": tooHigh + "10", "null": "Required value",
+			"1": "the level of a RAID is 0, 5, 6 or 10", "-1": tooLow + "0", "11": tooHigh + "10", "null": "Required value",
 		}),
 		boundRefusals(field+".raid.data", put(inside, "{fsType: xfs, raid: {level: 10, data: %s, chunk: 64Ki}}"), map[string]string{"0": tooLow + "1", "65": tooHigh + "64", "null": "Required value"}),
 		boundRefusals(field+".raid.chunk", put(inside, "{fsType: xfs, raid: {level: 6, data: 8, chunk: %s}}"), map[string]string{
