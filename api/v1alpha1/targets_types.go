@@ -235,7 +235,7 @@ type RAIDGeometry struct {
 	// +kubebuilder:validation:XValidation:rule="self in [0, 5, 6, 10]",message="the level of a RAID is 0, 5, 6 or 10"
 	Level *int32 `json:"level,omitempty"`
 
-	// data is the number of disks that hold data in each stripe, such as 8 for a RAID 6 of ten disks, and 5 for a RAID 10.
+	// data is the number of disks that hold data in each stripe. Of ten disks, a RAID 6 has 8, and a RAID 10 has 5.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64

@@ -89,12 +89,12 @@ func targetIn(state *backend.State, role v1alpha1.Role, id int32) *backend.Targe
 
 // resyncStats asks for the statistics of the last resync of a group.
 func (p *prober) resyncStats(g group) []string {
-	kind, nodeType := "s", "storage"
+	prefix, nodeType := "s:", "storage"
 	if g.role == v1alpha1.RoleMetadata {
-		kind, nodeType = "m", "meta"
+		prefix, nodeType = "m:", "meta"
 	}
 	if Is8(p.version) {
-		argv := []string{programTool, "mirror", "resync", "stats", fmt.Sprintf("%s:%d", kind, g.id), "--mount=none"}
+		argv := []string{programTool, "mirror", "resync", "stats", prefix + fmt.Sprint(g.id), "--mount=none"}
 		return append(argv, connection8(p.address)...)
 	}
 	id := fmt.Sprintf("--mirrorgroupid=%d", g.id)
