@@ -16,8 +16,8 @@ import (
 	"parallelfs.dev/operator/controllers/views"
 )
 
-// restartTime is how long the reports of an agent still count after this manager has last seen its pod Ready. An agent that restarts for a
-// release takes less.
+// restartTime is how long the reports of an agent still count after this manager has last seen its pod Ready. The restart of an agent
+// takes less time.
 const restartTime = 5 * time.Minute
 
 // confirmations records when this manager has last seen the agent of each node Ready, by its own clock. It is in memory only: a manager
@@ -63,7 +63,7 @@ func (r *Reconciler) isAgent(pod client.Object) bool {
 }
 
 // readyAgents returns the nodes whose agent is Ready. An agent is Ready only while a recent scan has confirmed its NodeInventory (package
-// agent). Kubernetes makes all pods of a node not Ready that is not Ready itself.
+// agent). While a node is not Ready, Kubernetes shows its pods as not Ready.
 func (r *Reconciler) readyAgents(ctx context.Context) (map[string]bool, error) {
 	if r.Agents.Name == "" {
 		return nil, nil //nolint:nilnil // no agent is known

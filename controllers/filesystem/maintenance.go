@@ -127,8 +127,8 @@ func sayMaintenance(m v1alpha1.NodeMaintenance, limit time.Duration, waits strin
 }
 
 // allowWord returns the value with which a person allows the maintenance of a node whatever the filesystem reports. It is valid until the
-// node reboots. While something must be the case before (Absence.Before), the value is another one: a person who has allowed the absence
-// earlier has not allowed it without that.
+// node reboots. While a condition is not met (Absence.Before), the value is another one, because an earlier approval does not
+// cover an absence without that condition.
 func allowWord(n *v1alpha1.FileSystemNode, node backend.Node, before string) string {
 	if before == "" {
 		return backend.Hash(n.UID, node.BootID)
@@ -136,7 +136,7 @@ func allowWord(n *v1alpha1.FileSystemNode, node backend.Node, before string) str
 	return backend.Hash(n.UID, node.BootID, "without")
 }
 
-// allows reports whether a person has allowed a node to be away. Who has allowed it without something also allows it with that.
+// allows reports whether a person has allowed a node to be away. An approval without the condition also covers an absence with it.
 func allows(n *v1alpha1.FileSystemNode, node backend.Node, before string) bool {
 	word := n.Annotations[v1alpha1.AnnotationAllowMaintenance]
 	return word != "" && (word == allowWord(n, node, before) || before == "" && word == allowWord(n, node, "without"))
