@@ -38,7 +38,8 @@ take() { # take DIR NAME...: the named binaries, into a directory of the build c
 }
 
 say "building the node's base: kind's files, systemd, containerd and the kubelet"
-cp -r "$(cd "$root_dir/tools/kind" && go list -m -f '{{.Dir}}' sigs.k8s.io/kind)/images/base/files" "$context/files"
+# go list prints no directory for a module that is not downloaded yet, as on a machine that has kind's program in the cache only.
+cp -r "$(cd "$root_dir/tools/kind" && go mod download sigs.k8s.io/kind && go list -m -f '{{.Dir}}' sigs.k8s.io/kind)/images/base/files" "$context/files"
 chmod -R u+w "$context/files"
 take bin containerd ctr containerd-shim-runc-v2 kubeadm kubelet kubectl
 take cni host-local loopback ptp portmap

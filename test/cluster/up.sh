@@ -23,7 +23,7 @@ node_image() {
   local published
   if [[ -n ${NODE_IMAGE:-} ]]; then echo "$NODE_IMAGE"; return; fi
   if registry_answers; then
-    published=$(sed -n 's/^const Image = "\(.*\)"/\1/p' "$(cd "$root_dir/tools/kind" && go list -m -f '{{.Dir}}' sigs.k8s.io/kind)/pkg/apis/config/defaults/image.go")
+    published=$(sed -n 's/^const Image = "\(.*\)"/\1/p' "$(cd "$root_dir/tools/kind" && go mod download sigs.k8s.io/kind && go list -m -f '{{.Dir}}' sigs.k8s.io/kind)/pkg/apis/config/defaults/image.go")
     published=${BASE_REGISTRY:-docker.io}/$published
     if engine image inspect "$published" >/dev/null 2>&1; then echo "$published"; return; fi
     say "pulling $published"
