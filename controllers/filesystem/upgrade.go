@@ -28,11 +28,13 @@ type upgrading struct {
 	reason, message string
 	// refused is true if a person has to change something first, which the message names.
 	refused bool
+	// ended is true in the pass that records the end of the upgrade. Clients are remounted by a later pass, after that record was written.
+	ended bool
 }
 
 // problems returns the problem of an upgrade: the spec is not carried out yet.
 func (u *upgrading) problems() []backend.Problem {
-	if u == nil || u.refused {
+	if u == nil || u.refused || u.ended {
 		return nil
 	}
 	return []backend.Problem{{Reason: v1alpha1.ReasonUpgrading, Message: u.message}}
@@ -254,7 +256,7 @@ func (p *pass) goOn(u *v1alpha1.UpgradeStatus) *upgrading {
 	if next < 0 {
 		fs.Status.Version, fs.Status.Upgrade = u.Version, nil
 		p.Recorder.Eventf(fs, nil, corev1.EventTypeNormal, v1alpha1.ReasonUpgrading, "Upgrade", "The upgrade from %s to %s is over: all servers run it", from, u.Version)
-		return says("all servers run it")
+		return &upgrading{ended: true}
 	}
 	fs.Status.Upgrade = &v1alpha1.UpgradeStatus{Version: u.Version, Components: append(slices.Clone(u.Components), component)}
 	return says(component + " follows")
@@ -319,7 +321,7 @@ func (p *pass) describeUpgrade() {
 	if u != nil && fs.Status.Upgrade == nil && fs.Status.Version != fs.Spec.Version {
 		status = metav1.ConditionFalse
 	}
-	if u == nil {
+	if u == nil || u.ended {
 		u = clientsOlder(fs, p.backend.Order(), p.in.Pods, p.clientsWait)
 	}
 	if u == nil {

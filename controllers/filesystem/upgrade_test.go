@@ -98,9 +98,16 @@ func TestAnUpgradeGoesFromTheMasterToTheChunkserversAndLeavesMountsAlone(t *test
 	w.Expect(w.upgrading()).To(BeZero())
 	w.said()
 	w.change(goesTo(newVersion))
+	w.worksOwn = func() (changed bool) {
+		if w.get().Status.Version == newVersion {
+			w.Expect(w.upgrading().Reason).To(Equal(v1alpha1.ReasonClientsOlder), "the status that ends the upgrade names the older clients")
+		}
+		return false
+	}
 	w.settle()
 	w.finishJobs()
 	w.settle()
+	w.worksOwn = nil
 	w.Expect(w.get().Status).To(And(HaveField("Version", newVersion), HaveField("Upgrade", BeNil())))
 	for daemon, count := range map[string]int{"master": 1, "metalogger": 3, "chunkserver": 3} {
 		w.Expect(w.run(daemon)).To(Equal(map[string]int{newVersion: count}), daemon)

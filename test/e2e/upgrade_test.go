@@ -71,7 +71,8 @@ func (s *story) fileSystemIsUpgraded() {
 			HaveField("Name", asked.UTC().Format(spec.BackupNameLayout)))), "made for this upgrade")
 		Expect(s.fileSystem().Status.Versions).To(HaveExactElements(HaveField("Version", newest)), "every server says so itself")
 		Expect(s.serving([]string{"client"})).To(ConsistOf(mounts), "no mount was touched")
-		Expect(s.saysOf(v1alpha1.ConditionUpgrading)).To(And(HavePrefix(v1alpha1.ReasonClientsOlder), ContainSubstring("of the clients 3 run "+oldest)))
+		Eventually(func() string { return s.saysOf(v1alpha1.ConditionUpgrading) }).
+			Should(And(HavePrefix(v1alpha1.ReasonClientsOlder), ContainSubstring("of the clients 3 run "+oldest)))
 		Expect(strings.Join(said, "\n")).To(ContainSubstring(v1alpha1.ReasonImagesMissing), "it looked for its image on each node first")
 		Eventually(func() string {
 			return s.kubectl("get", "daemonsets", "-l", v1alpha1.LabelImages+"=scratch", "-o", "name")
