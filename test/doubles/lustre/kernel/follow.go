@@ -64,10 +64,12 @@ type follower struct {
 	instance, server string
 	mgs              []string
 	seen             int
-	connections      []*Connection
-	pools            []pool
-	nids             map[string][]string
-	parameters       map[string]string
+	// read is true after the first read of the configuration. Before it, a missing connection means nothing.
+	read        bool
+	connections []*Connection
+	pools       []pool
+	nids        map[string][]string
+	parameters  map[string]string
 }
 
 type pool struct {
@@ -115,6 +117,7 @@ func (k *Kernel) follow(ctx context.Context, f *follower, settle time.Duration) 
 			k.apply(f, r)
 		}
 	}
+	f.read = true
 	return nil
 }
 

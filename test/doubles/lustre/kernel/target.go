@@ -358,7 +358,7 @@ func (t *target) recover() {
 	if len(t.expected) == 0 || t.status == "COMPLETE" {
 		return
 	}
-	if t.status == "WAITING" && t.notReady() == "" {
+	if t.status == "WAITING" && t.lov.read && t.notReady() == "" {
 		t.status = "WAITING_FOR_CLIENTS"
 	}
 	over := len(t.back) == len(t.expected) && t.status != "WAITING"
