@@ -11,6 +11,8 @@ FUZZTIME ?= 10s
 SCALE_NODES ?= 125 250
 # LIFE is how often `make life` makes each disruption, in each way.
 LIFE ?= 2
+# RECOVERIES is how often `make recoveries` loses the metadata of a filesystem in each way.
+RECOVERIES ?= 10
 # COPIES is how often `make copies` makes each event happen. MOOSEFS is a folder with sbin and bin of the MooseFS to use instead of the installed one.
 COPIES ?= 3
 CREATES ?= 2000
@@ -100,6 +102,10 @@ overhead: ## Compare what the operator measures with what the same tools measure
 .PHONY: life
 life: ## Compare what programs feel of each disruption, made by the operator, with what they feel of the same steps made by hand, on kind.
 	LIFE=$(LIFE) PROCS=1 test/e2e/run.sh --timeout=6h
+
+.PHONY: recoveries
+recoveries: ## Lose the metadata of RECOVERIES (10) filesystems of MooseFS on kind, and recover each from a metalogger and then from a backup.
+	RECOVERIES=$(RECOVERIES) PROCS=$(or $(PROCS),1) test/e2e/run.sh --timeout=6h
 
 .PHONY: scale
 scale: ## Measure what filesystems of SCALE_NODES ("125 250") nodes with 24 disks each and SCALE_RUNS (200) BenchmarkRuns cost: writes, CPU, memory, sizes of objects. Fails when a goal is missed. Half an hour at most.

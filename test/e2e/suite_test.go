@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -157,6 +158,15 @@ var _ = Describe("ParallelFS Operator", func() {
 		tell("lost metadata", lost, func() { It("has a filesystem", func() { lost.isReady(newest, twoCopies) }) }, lost.metadataIsRecovered)
 		return
 	}
+	if times := os.Getenv("RECOVERIES"); times != "" {
+		n, err := strconv.Atoi(times)
+		Expect(err).NotTo(HaveOccurred(), "RECOVERIES is how often metadata is lost and recovered in both ways")
+		for i := range n {
+			lost := newStory(fmt.Sprintf("lost-%d", i+1), 19600+100*i)
+			tell(fmt.Sprintf("lost metadata, %d of %d", i+1, n), lost, func() { It("has a filesystem", func() { lost.isReady(newest, twoCopies) }) }, lost.metadataIsRecovered)
+		}
+		return
+	}
 	if os.Getenv("UPDATE") != "" {
 		s := newStory("update", 9419)
 		tell("the operator, updated from "+os.Getenv("UPDATE"), s, s.operatorIsUpdated)
@@ -202,7 +212,7 @@ const kept = "sweeps"
 
 // They run in this order, because Ginkgo shuffles containers side by side. The last one creates another cluster.
 var _ = Describe("ParallelFS Operator, when nothing else runs,", Serial, Ordered, ContinueOnFailure, func() {
-	if os.Getenv("OVERHEAD")+os.Getenv("LIFE")+os.Getenv("UPDATE") != "" {
+	if os.Getenv("OVERHEAD")+os.Getenv("LIFE")+os.Getenv("RECOVERIES")+os.Getenv("UPDATE") != "" {
 		return // they are alone
 	}
 	Describe("a FileSystem whose nodes are drained, and whose metadata is lost", func() {
