@@ -15,12 +15,11 @@ import (
 const (
 	RankPrefix = "[rank %d] "
 	RankEnd    = "[rank %d ended with exit code %d]"
-	// TargetPrefix is the prefix, after RankPrefix, of each line of a command that was started once for each target of a server
-	// (Command.ForEachTarget), such as "[target pfs-MDT0001] ".
-	TargetPrefix = "[target %s] "
 )
 
 var (
+	// targetLine matches the prefix, after RankPrefix, of each line of a command that was started once for each target of a server
+	// (Command.ForEachTarget), such as "[target pfs-MDT0001] ".
 	targetLine = regexp.MustCompile(`^\[target ([^ \]]{1,64})\] ?`)
 	rankEnd    = regexp.MustCompile(`^\[rank (0|[1-9]\d{0,8}) ended with exit code (-?\d{1,9})\]\r?\n?$`)
 )

@@ -111,24 +111,6 @@ func (s Schedule) turn(point int, p Progress, first int) Turn {
 	return Turn{Point: point, Repetition: p.Repetitions + 1}
 }
 
-// Turns returns all turns of a run without failures and without additional repetitions.
-func (s Schedule) Turns() []Turn {
-	var out []Turn
-	progress := make([]Progress, s.Points)
-	for {
-		turn, more := s.Next(progress)
-		if !more {
-			return out
-		}
-		out = append(out, turn)
-		if p := &progress[turn.Point]; turn.WarmUp {
-			p.WarmUps++
-		} else {
-			p.Repetitions++
-		}
-	}
-}
-
 // Shuffle returns the numbers below n in the order of one block; blocks count from 1. It never changes: the generator is PCG-DXSM, which
 // math/rand/v2 guarantees. The conversion of its numbers is implemented here, because Go guarantees no function for it.
 func Shuffle(seed int64, block, n int) []int {

@@ -14,8 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-
-	"parallelfs.dev/operator/api/v1alpha1"
 )
 
 // Asked holds the requested properties of a pod that are compared. Its JSON is short enough for an annotation.
@@ -186,18 +184,6 @@ func Decode(text string) (map[string]Asked, error) {
 		return nil, fmt.Errorf("read what was asked for of pods: %w", err)
 	}
 	return out, nil
-}
-
-// Sentence joins at most three changes in a sentence.
-func Sentence(changes []string) string {
-	const most = 3
-	told := changes[:min(len(changes), most)]
-	out := strings.Join(told, ", ")
-	if more := len(changes) - len(told); more > 0 {
-		out += fmt.Sprintf(", and %d more", more)
-	}
-	const longest = 400
-	return v1alpha1.Cut(out, longest)
 }
 
 // Outlasting names a container that still runs although all of the pod's own containers have ended. It is empty if there is none, or if the

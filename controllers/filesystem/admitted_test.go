@@ -29,19 +29,19 @@ func TestPodsThatAdmissionChangedAreNamedInACondition(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: *template.Spec.DeepCopy()}
 	pod.Spec.NodeName = "n1"
 	fs := &v1alpha1.FileSystem{}
-	said := func() *metav1.Condition {
+	condition := func() *metav1.Condition {
 		derive.Admitted(fs, backend.Input{Pods: []backend.Pod{podFacts(pod, nil)}})
 		return meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionPodsAsAsked)
 	}
-	g.Expect(said()).To(BeNil())
+	g.Expect(condition()).To(BeNil())
 	pod.Spec.InitContainers[0].Image = "mirror/node:1"
 	pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")}
-	g.Expect(said()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonChangedByAdmission), HaveField("Message",
+	g.Expect(condition()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonChangedByAdmission), HaveField("Message",
 		"a LimitRange or a webhook changed pods; exclude this namespace from it, or set spec.pods.resources: "+
 			"master.n1: the memory of container master is limited to 512Mi, and 1 more changes")))
 	g.Expect(podFacts(pod, nil).NodeImage).To(Equal("node:1"), "an image from a mirror is that of this operator")
 	pod.Spec = *template.Spec.DeepCopy()
-	g.Expect(said()).To(BeNil())
+	g.Expect(condition()).To(BeNil())
 }
 
 func TestAJobOfAFileSystemDoesNotWaitForAnInjectedContainer(t *testing.T) {

@@ -207,18 +207,18 @@ func (w *world) keepRecords(n *v1alpha1.FileSystemNode) {
 	for i := range n.Spec.Members {
 		m := &n.Spec.Members[i]
 		for j := range m.Targets {
-			says, known := record.Of(n, m, &m.Targets[j])
+			stored, known := record.Of(n, m, &m.Targets[j])
 			for _, d := range w.disks {
 				if known && m.Targets[j].UUID != "" && d.uuid == m.Targets[j].UUID {
-					w.Expect(record.Write(d.top, says)).To(Succeed())
+					w.Expect(record.Write(d.top, stored)).To(Succeed())
 				}
 			}
 		}
 	}
 }
 
-// toldOf returns what the server in a pod reads from its node file, if it may start.
-func (w *world) toldOf(pod *corev1.Pod, daemon string) (spec.Member, bool) {
+// configOf returns what the server in a pod reads from its node file, if it may start.
+func (w *world) configOf(pod *corev1.Pod, daemon string) (spec.Member, bool) {
 	w.t.Helper()
 	file := w.files[pod.Spec.NodeName]
 	i := slices.IndexFunc(file.Members, func(m spec.Member) bool { return m.Name == spec.MemberName(daemon) })
@@ -433,9 +433,9 @@ func (w *world) target(d *fakeDisk) *v1alpha1.StorageTarget {
 func (w *world) service(d *fakeDisk) *v1alpha1.TargetService {
 	w.t.Helper()
 	fs := w.get()
-	seen, ok := w.board.Target(client.ObjectKeyFromObject(fs), fs.UID, w.target(d).Name)
+	target, ok := w.board.Target(client.ObjectKeyFromObject(fs), fs.UID, w.target(d).Name)
 	w.Expect(ok).To(BeTrue())
-	return seen.Service
+	return target.Service
 }
 
 // servers returns those that the filesystem lists as online, with their addresses.
@@ -446,8 +446,8 @@ func (w *world) servers() []string {
 	fs := w.get()
 	var out []string
 	for _, n := range nodes.Items {
-		seen, _ := w.board.Node(client.ObjectKeyFromObject(fs), fs.UID, n.Name)
-		for _, m := range seen.Members {
+		node, _ := w.board.Node(client.ObjectKeyFromObject(fs), fs.UID, n.Name)
+		for _, m := range node.Members {
 			if m.State == v1alpha1.StateOnline {
 				out = append(out, m.Name+" on "+m.Address)
 			}
@@ -511,8 +511,8 @@ func (w *world) starts(pod *corev1.Pod) bool {
 	if w.took[string(pod.UID)] != nil {
 		return true
 	}
-	member, told := w.toldOf(pod, instance)
-	if !told {
+	member, configured := w.configOf(pod, instance)
+	if !configured {
 		return false
 	}
 	took := map[string]bool{}

@@ -41,7 +41,7 @@ func (p *pass) answeringJobs(ctx context.Context, which []client.ListOption) (ow
 // lastAnswer returns whether a Job is over, what its last pod printed (nil if that is no answer), and what it waits for or why it failed.
 // The function read finds an answer in a termination message, and the message in that answer.
 func lastAnswer[A any](
-	j *batchv1.Job, pods []corev1.Pod, read func(printed string) (answer *A, says string),
+	j *batchv1.Job, pods []corev1.Pod, read func(printed string) (answer *A, text string),
 ) (ended bool, last *A, message string) {
 	facts := jobFacts(j, pods)
 	ended, message = facts.Succeeded || facts.Failed, facts.Message
@@ -55,9 +55,9 @@ func lastAnswer[A any](
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
 	for _, pod := range own {
-		answer, says := answerOf(pod, read)
+		answer, text := answerOf(pod, read)
 		if answer != nil {
-			last, message = answer, says
+			last, message = answer, text
 		} else if waits := podFacts(pod, nil).Message; !ended && waits != "" {
 			message = waits
 		}
@@ -69,11 +69,11 @@ func lastAnswer[A any](
 }
 
 // answerOf returns the first answer that a container of a pod printed before it ended, nil if there is none.
-func answerOf[A any](pod *corev1.Pod, read func(printed string) (*A, string)) (answer *A, says string) {
+func answerOf[A any](pod *corev1.Pod, read func(printed string) (*A, string)) (answer *A, text string) {
 	for _, c := range pod.Status.ContainerStatuses {
 		if t := c.State.Terminated; t != nil {
-			if answer, says = read(t.Message); answer != nil {
-				return answer, says
+			if answer, text = read(t.Message); answer != nil {
+				return answer, text
 			}
 		}
 	}

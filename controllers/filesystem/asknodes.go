@@ -38,16 +38,16 @@ func (r *Reconciler) askNodes(
 	}()
 	return func() {
 		<-done
-		said := make(map[string]*backend.State, len(nodes))
+		answers := make(map[string]*backend.State, len(nodes))
 		in.Unanswered = map[string]string{}
 		for i, node := range nodes {
 			if errs[i] != nil {
 				in.Unanswered[node] = v1alpha1.Cut(errs[i].Error(), maxSaid)
 			} else {
-				said[node] = states[i]
+				answers[node] = states[i]
 			}
 		}
-		if len(said) == 0 {
+		if len(answers) == 0 {
 			if r.secrets != nil {
 				r.secrets.forget() // the key may have changed
 			}
@@ -56,7 +56,7 @@ func (r *Reconciler) askNodes(
 			in.StateError = v1alpha1.Cut(why, maxSaid)
 			return
 		}
-		state, err := prober.Together(*in, said)
+		state, err := prober.Together(*in, answers)
 		if err != nil {
 			in.StateError = v1alpha1.Cut(err.Error(), maxSaid)
 			return

@@ -35,10 +35,10 @@ func (e *everybody) State(_ context.Context, q Question) (*backend.State, error)
 	return &backend.State{Version: q.URL + " " + q.Key}, e.how[q.URL]
 }
 
-func (e *everybody) Together(_ backend.Input, said map[string]*backend.State) (backend.State, error) {
+func (e *everybody) Together(_ backend.Input, answers map[string]*backend.State) (backend.State, error) {
 	var out backend.State
-	for _, node := range backend.SortedKeys(said) {
-		out.Servers = append(out.Servers, backend.Server{Name: node, Version: said[node].Version})
+	for _, node := range backend.SortedKeys(answers) {
+		out.Servers = append(out.Servers, backend.Server{Name: node, Version: answers[node].Version})
 	}
 	return out, e.refuses
 }

@@ -123,11 +123,11 @@ func (p *pass) startBackup(ctx context.Context, backuper backend.Backuper, reque
 		return err //nolint:wrapcheck // the error describes the request
 	}
 	request.Pieces = len(record)
-	job, told, err := backuper.BackupJob(p.in, request)
+	job, config, err := backuper.BackupJob(p.in, request)
 	if err != nil {
 		return err //nolint:wrapcheck // the error of the backend is complete
 	}
-	toTell := metadatajobs.BackupConfigMaps(p.fs, request.Job, told, record)
+	toTell := metadatajobs.BackupConfigMaps(p.fs, request.Job, config, record)
 	for i := range toTell {
 		there, err := p.isThere(ctx, &toTell[i])
 		if err == nil && !there {
@@ -194,12 +194,12 @@ func (p *pass) removeBackupJobs(ctx context.Context, jobs []metadatajobs.BackupJ
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: p.fs.Namespace, Name: name}}
 		errs = append(errs, client.IgnoreNotFound(p.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))))
 	}
-	var told corev1.ConfigMapList
-	if err := p.Client.List(ctx, &told, p.ofBackups()...); err != nil {
+	var configMaps corev1.ConfigMapList
+	if err := p.Client.List(ctx, &configMaps, p.ofBackups()...); err != nil {
 		return errors.Join(append(errs, fmt.Errorf("list ConfigMaps: %w", err))...)
 	}
-	for i := range told.Items {
-		m := &told.Items[i]
+	for i := range configMaps.Items {
+		m := &configMaps.Items[i]
 		job := m.Name[:max(0, strings.LastIndex(m.Name, "-"))]
 		if slices.ContainsFunc(jobs, func(j metadatajobs.BackupJobFacts) bool { return j.Name == job }) ||
 			slices.ContainsFunc(d.Start, func(r backend.BackupRequest) bool { return r.Job == job }) || !metav1.IsControlledBy(m, p.fs) {

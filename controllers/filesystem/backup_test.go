@@ -113,14 +113,14 @@ func TestBackupsAreMadeAtTheirPlacesAndStandInTheStatus(t *testing.T) {
 	v.Expect(v.ready().Status).To(Equal(metav1.ConditionTrue), "a backup is nothing that programs wait for")
 	for _, job := range jobs {
 		v.Expect(metav1.IsControlledBy(job, v.get())).To(BeTrue())
-		told := spec.Backup{}
+		config := spec.Backup{}
 		for _, m := range v.backupMaps() {
 			if m.Name == job.Name+"-0" {
-				v.Expect(json.Unmarshal([]byte(m.Data[metadatajobs.BackupToldKey]), &told)).To(Succeed())
+				v.Expect(json.Unmarshal([]byte(m.Data[metadatajobs.BackupToldKey]), &config)).To(Succeed())
 				v.Expect(m.BinaryData[metadatajobs.BackupRecordKey]).NotTo(BeEmpty())
 			}
 		}
-		v.Expect(told.Name).To(Equal("20261123-030000"))
+		v.Expect(config.Name).To(Equal("20261123-030000"))
 	}
 	v.ends(jobs["vault"], batchv1.JobComplete, answers("20261123-030000", 1135))
 	v.ends(jobs[v.nodes[1]], batchv1.JobFailed, "can't write to the directory of the backups")

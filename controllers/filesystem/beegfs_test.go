@@ -329,13 +329,13 @@ func TestTheDatabaseOfABeeGFS8IsBackedUpAtItsPlace(t *testing.T) {
 	w.Expect(server.Client.List(w.ctx, &jobs, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha1.LabelBackup: "scratch"})).To(Succeed())
 	w.Expect(jobs.Items).To(HaveLen(1))
 	w.Expect(w.condition(v1alpha1.ConditionBackedUp)).To(And(HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", v1alpha1.ReasonBackupPending)))
-	told := spec.Backup{}
+	settings := spec.Backup{}
 	var config corev1.ConfigMap
 	w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: jobs.Items[0].Name + "-0"}, &config)).To(Succeed())
-	w.Expect(json.Unmarshal([]byte(config.Data[metadatajobs.BackupToldKey]), &told)).To(Succeed())
-	w.Expect(told).To(And(HaveField("Backend", "BeeGFS"), HaveField("Version", "8.3.1"), HaveField("Copied", HaveSuffix(":8009"))))
+	w.Expect(json.Unmarshal([]byte(config.Data[metadatajobs.BackupToldKey]), &settings)).To(Succeed())
+	w.Expect(settings).To(And(HaveField("Backend", "BeeGFS"), HaveField("Version", "8.3.1"), HaveField("Copied", HaveSuffix(":8009"))))
 
-	(&vaults{world: w}).ends(&jobs.Items[0], batchv1.JobComplete, answers(told.Name, 0))
+	(&vaults{world: w}).ends(&jobs.Items[0], batchv1.JobComplete, answers(settings.Name, 0))
 	w.settle()
 	w.Expect(w.condition(v1alpha1.ConditionBackedUp)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonVerified)))
 	w.Expect(w.get().Status.Backups).To(ConsistOf(And(HaveField("PersistentVolumeClaim", "vault"), HaveField("Result", v1alpha1.BackupVerified), HaveField("ID", "6B046567398B0398"))))

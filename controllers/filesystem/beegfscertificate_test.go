@@ -40,12 +40,12 @@ func (w *world) verifyManagement() error {
 		if component(&pod) != "management" || !pod.DeletionTimestamp.IsZero() {
 			continue
 		}
-		var told corev1.ConfigMap
-		if err := server.Client.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: "scratch-beegfs"}, &told); err != nil {
+		var config corev1.ConfigMap
+		if err := server.Client.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: "scratch-beegfs"}, &config); err != nil {
 			return err
 		}
 		roots := x509.NewCertPool()
-		roots.AppendCertsFromPEM([]byte(told.Data["management-trust.pem"]))
+		roots.AppendCertsFromPEM([]byte(config.Data["management-trust.pem"]))
 		block, _ := pem.Decode(w.hive.presents[string(pod.UID)])
 		certificate, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {

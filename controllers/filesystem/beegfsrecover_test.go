@@ -73,7 +73,7 @@ func TestALostManagementServiceServesAgainOnAnotherNodeAsABackupHasItWhenAPerson
 	w.Expect(w.get().Status.Recovery).To(BeNil(), "nothing is recovered by itself")
 	w.Expect(w.ready().Status).NotTo(Equal(metav1.ConditionTrue))
 
-	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, "plan")
 	w.goesOn(never)
 	w.Expect(w.recovering().Message).To(And(ContainSubstring("which spec.beegfs.management.nodeSelector matches"),
 		ContainSubstring("is not Ready")))
@@ -91,14 +91,14 @@ func TestALostManagementServiceServesAgainOnAnotherNodeAsABackupHasItWhenAPerson
 			ContainSubstring("On record and not in it is storage target 2."), ContainSubstring("=%s", plan.PlanHash)))))
 	w.Expect(w.restores).To(BeEmpty())
 
-	w.says(v1alpha1.AnnotationRecoverMetadata, "0badc0de")
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, "0badc0de")
 	w.goesOn(never)
 	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused),
 		HaveField("Message", ContainSubstring("0badc0de is not the hash of the plan"))))
 	w.Expect(w.restores).To(BeEmpty())
 	w.Expect(w.hive.numbers).NotTo(HaveKey(w.nodes[2]+":/data/mgmtd"), "an empty store is never made anew")
 
-	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
 	w.goesOn(never)
 	w.Expect(w.restores).To(Equal(map[string]string{w.nodes[2] + ":/data/mgmtd": plan.PlanHash}))
 	m := w.get().Status.Metadata
@@ -113,13 +113,13 @@ func TestALostManagementServiceServesAgainOnAnotherNodeAsABackupHasItWhenAPerson
 	w.dead[w.nodes[0]] = false
 	w.nodeIs(w.nodes[0], corev1.ConditionTrue)
 	w.label(w.nodes[0])
-	w.says(v1alpha1.AnnotationRecoverMetadata, "")
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, "")
 	w.goesOn(never)
 	w.Expect(w.get().Status.Metadata).To(Equal(m), "the old one is back, with its label, and is not started")
 	for _, pod := range w.pods() {
 		w.Expect(component(&pod) == "management" && pod.Spec.NodeName == w.nodes[0]).To(BeFalse())
 	}
-	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, "plan")
 	w.goesOn(never)
 	w.Expect(w.recovering().Message).To(ContainSubstring("the management answers"))
 	w.Expect(w.restores).To(HaveLen(1))
@@ -131,25 +131,25 @@ func TestAPersonChoosesBetweenBackupsOfTheSameTimeAndAPlanForAnotherNodeIsStale(
 	const older = "backup-in-vault-20261122-030000"
 	w.has["vault"].Found[1].Time = w.has["vault"].Found[0].Time
 	w.label(w.nodes[2])
-	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, "plan")
 	w.goesOn(never)
 	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryChoice),
 		HaveField("Message", ContainSubstring("they are of the same time"))))
 	w.Expect(w.get().Status.Recovery.PlanHash).To(BeEmpty())
-	w.says(v1alpha1.AnnotationRecoverFrom, older)
+	w.annotate(v1alpha1.AnnotationRecoverFrom, older)
 	w.goesOn(never)
 	stale := w.get().Status.Recovery.PlanHash
 	w.Expect(stale).NotTo(BeEmpty())
 
 	w.label(w.nodes[1])
-	w.says(v1alpha1.AnnotationRecoverMetadata, stale)
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, stale)
 	w.goesOn(never)
 	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused),
 		HaveField("Message", ContainSubstring("is not the hash of the plan"))))
 	w.Expect(w.restores).To(BeEmpty())
 	plan := w.get().Status.Recovery
 	w.Expect(plan).To(And(HaveField("Node", w.nodes[1]), HaveField("From", older)))
-	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
 	w.goesOn(never)
 	w.Expect(w.restores).To(Equal(map[string]string{w.nodes[1] + ":/data/mgmtd": plan.PlanHash}))
 	w.Expect(w.get().Status.Metadata.Recovered).To(HaveField("From", older))
@@ -173,12 +173,12 @@ func TestAManagementServiceThatHasLostItsDirectoryServesAgainThereAndOnlyWhatJoi
 			w.Expect(server.Client.Delete(w.ctx, &pod, client.GracePeriodSeconds(0))).To(Succeed())
 		}
 	}
-	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, "plan")
 	w.goesOn(never)
 	w.Expect(w.hive.refused).To(ContainElement(ContainSubstring("management at "+w.nodes[0])), "an empty place is not initialized")
 	plan := w.get().Status.Recovery
 	w.Expect(plan).To(HaveValue(And(HaveField("Node", w.nodes[0]), HaveField("Directory", "/data/mgmtd"))))
-	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
 	w.goesOn(never)
 	w.Expect(w.restores).To(Equal(map[string]string{w.nodes[0] + ":/data/mgmtd": plan.PlanHash}))
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)

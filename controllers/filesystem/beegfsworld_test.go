@@ -120,8 +120,8 @@ func (w *world) startsBee(pod *corev1.Pod) bool {
 	if h.has[string(pod.UID)] != nil {
 		return true
 	}
-	daemon, told := w.toldOf(pod, instance)
-	if !told {
+	daemon, configured := w.configOf(pod, instance)
+	if !configured {
 		return false
 	}
 	var has []held
@@ -132,17 +132,17 @@ func (w *world) startsBee(pod *corev1.Pod) bool {
 			continue
 		}
 		server, target := number(daemon.Variables["NODE_ID"]), number(t.Variables["TARGET_ID"])
-		place, says := pod.Spec.NodeName+":"+t.Path, fmt.Sprintf("%s %d/%d", component(pod), server, target)
+		place, reason := pod.Spec.NodeName+":"+t.Path, fmt.Sprintf("%s %d/%d", component(pod), server, target)
 		switch lies := h.numbers[place]; {
-		case lies == says && h.owners[place] != string(w.get().UID) && !t.Granted && !t.Expected:
+		case lies == reason && h.owners[place] != string(w.get().UID) && !t.Granted && !t.Expected:
 			h.refused = append(h.refused, fmt.Sprintf("%s at %s holds the data of an earlier FileSystem", instance, place))
 			continue
-		case lies == says:
+		case lies == reason:
 		case lies != "" || !t.Granted:
-			h.refused = append(h.refused, fmt.Sprintf("%s at %s holds %q and not %q", instance, place, lies, says))
+			h.refused = append(h.refused, fmt.Sprintf("%s at %s holds %q and not %q", instance, place, lies, reason))
 			continue
 		default:
-			h.numbers[place] = says
+			h.numbers[place] = reason
 			h.prepared[place]++
 		}
 		h.owners[place] = string(w.get().UID)
@@ -265,10 +265,10 @@ func (w *world) workJobs() bool {
 		if len(job.Status.Conditions) > 0 || !w.managementRuns() || w.hive.stuck != "" && strings.Contains(job.Name, w.hive.stuck) {
 			continue
 		}
-		var told spec.Configure
-		w.Expect(json.Unmarshal([]byte(job.Spec.Template.Annotations["parallelfs.dev/told"]), &told)).To(Succeed(), job.Name)
+		var config spec.Configure
+		w.Expect(json.Unmarshal([]byte(job.Spec.Template.Annotations["parallelfs.dev/told"]), &config)).To(Succeed(), job.Name)
 		w.register()
-		for _, c := range told.Commands {
+		for _, c := range config.Commands {
 			w.hive.run(w, c.Argv)
 		}
 		w.ended(&job, batchv1.JobComplete, time.Now())

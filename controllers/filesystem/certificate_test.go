@@ -62,8 +62,8 @@ func TestACertificateIsReportedThirtyDaysBeforeItExpires(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	good := certificateUntil(g, key, now.Add(90*day))
 	for what, c := range map[string]struct {
-		content      []byte
-		reason, says string
+		content         []byte
+		reason, message string
 	}{
 		"it is good":                            {content: good},
 		"it is good for a day more than thirty": {content: certificateUntil(g, key, now.Add(31*day))},
@@ -91,11 +91,11 @@ func TestACertificateIsReportedThirtyDaysBeforeItExpires(t *testing.T) {
 			fault, err := r.certificate(t.Context(), certified{secret: "certificate"}, backend.Input{FileSystem: fs})
 			g.Expect(err).NotTo(HaveOccurred())
 			describeCertificate(certified{secret: "certificate"}, fs, fault, now)
-			said := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionCertificateLasts)
+			condition := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionCertificateLasts)
 			if c.reason == "" {
-				g.Expect(said).To(BeNil())
+				g.Expect(condition).To(BeNil())
 			} else {
-				g.Expect(said).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", c.reason), HaveField("Message", ContainSubstring(c.says))))
+				g.Expect(condition).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", c.reason), HaveField("Message", ContainSubstring(c.message))))
 			}
 			if c.reason == v1alpha1.ReasonCertificateUnusable {
 				g.Expect(*fs.Status.Certificate).To(Equal(before), "no server restarts for a certificate that can't be used")

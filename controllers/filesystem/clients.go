@@ -89,7 +89,7 @@ func isClient(p *backend.Pod, order []string) bool {
 
 // nextRemounts returns the clients to remount now. It returns none while an earlier one is not finished. A client whose node is not Ready
 // is left alone.
-func nextRemounts(fs *v1alpha1.FileSystem, order []string, in backend.Input) []due {
+func nextRemounts(fs *v1alpha1.FileSystem, order []string, in backend.Input) []pendingPod {
 	follows := false
 	in.Pods = onReadyNodes(in)
 	for i := range in.Pods {
@@ -108,9 +108,9 @@ func nextRemounts(fs *v1alpha1.FileSystem, order []string, in backend.Input) []d
 	}
 	older, _ := olderClients(fs, order, in.Pods)
 	slices.SortFunc(older, func(a, b *backend.Pod) int { return cmp.Compare(a.Node, b.Node) })
-	var out []due
+	var out []pendingPod
 	for _, p := range older[:min(most, len(older))] {
-		out = append(out, due{pod: p.Name, Disruption: disruption.Disruption{
+		out = append(out, pendingPod{pod: p.Name, Disruption: disruption.Disruption{
 			Place: disruption.Place{Component: p.Component, Node: p.Node},
 			Why:   fmt.Sprintf("it follows the upgrade to %s (spec.updates.clients is %s)", fs.Status.Version, fs.Spec.Updates.Clients),
 		}})
@@ -137,17 +137,17 @@ func clientsOlder(fs *v1alpha1.FileSystem, order []string, pods []backend.Pod, w
 	for _, version := range backend.SortedKeys(run) {
 		versions = append(versions, fmt.Sprintf("%d run %s", run[version], version))
 	}
-	says := fmt.Sprintf("all servers run %s, and of the clients %s. An older version is allowed; these have one: %s. ",
+	message := fmt.Sprintf("all servers run %s, and of the clients %s. An older version is allowed; these have one: %s. ",
 		fs.Status.Version, backend.List(versions), backend.List(nodes))
 	switch {
 	case fs.Spec.Updates.Clients != v1alpha1.ClientsNow:
-		says += fmt.Sprintf("The operator mounts none anew, because every program with an open file would fail (spec.updates.clients is %s). "+
+		message += fmt.Sprintf("The operator mounts none anew, because every program with an open file would fail (spec.updates.clients is %s). "+
 			"When no program on a node uses it, delete the client's pod there, such as: kubectl delete pod %s -n %s",
 			cmp.Or(fs.Spec.Updates.Clients, v1alpha1.ClientsManual), older[len(older)-1].Name.Name, fs.Namespace)
 	case waits != "":
-		says += "They are mounted anew when " + waits
+		message += "They are mounted anew when " + waits
 	default:
-		says += fmt.Sprintf("They are mounted anew, up to %d at a time", remountTogether)
+		message += fmt.Sprintf("They are mounted anew, up to %d at a time", remountTogether)
 	}
-	return &upgrading{reason: v1alpha1.ReasonClientsOlder, message: says}
+	return &upgrading{reason: v1alpha1.ReasonClientsOlder, message: message}
 }

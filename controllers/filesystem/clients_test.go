@@ -33,7 +33,7 @@ func clientsFollow(fs *v1alpha1.FileSystem) { fs.Spec.Updates.Clients = v1alpha1
 func TestClientsFollowAnUpgradeWhereTheSpecAsksForIt(t *testing.T) {
 	w := withOlderClients(t)
 	servers := w.uids()
-	w.said()
+	w.messages()
 	w.change(clientsFollow)
 	w.settle()
 	w.Expect(w.run("client")).To(Equal(map[string]int{newVersion: 3}))
@@ -43,7 +43,7 @@ func TestClientsFollowAnUpgradeWhereTheSpecAsksForIt(t *testing.T) {
 		w.Expect(uid == servers[name]).To(Equal(!strings.HasPrefix(name, "scratch-client.")), name)
 	}
 	follow := 0
-	for _, event := range w.said() {
+	for _, event := range w.messages() {
 		if strings.HasPrefix(event, "Normal Restarting Restarting client on node ") {
 			w.Expect(event).To(ContainSubstring("it follows the upgrade to 4.57.5 (spec.updates.clients is Now)"))
 			follow++
@@ -85,7 +85,7 @@ func (w *world) going() (out []corev1.Pod) {
 func TestClientsAreRemountedOnlyWhenNothingElseIsInProgress(t *testing.T) {
 	for name, c := range map[string]struct {
 		hinder, free func(w *world)
-		says         string
+		message      string
 	}{
 		"a node lacks the image": {
 			func(w *world) { w.unpullable = map[string]string{w.nodes[2]: "not found"} },
@@ -118,7 +118,7 @@ func TestClientsAreRemountedOnlyWhenNothingElseIsInProgress(t *testing.T) {
 			w.change(clientsFollow)
 			before := w.uids()
 			w.settle()
-			w.Expect(w.upgrading().Message).To(And(ContainSubstring("of the clients 3 run 3.0.117"), ContainSubstring(c.says)))
+			w.Expect(w.upgrading().Message).To(And(ContainSubstring("of the clients 3 run 3.0.117"), ContainSubstring(c.message)))
 			w.Expect(w.uids()).To(Equal(before))
 			c.free(w)
 			w.settle()

@@ -39,7 +39,7 @@ func (c *confirmations) see(ready map[string]bool, nodes iter.Seq[string], now t
 	for node := range nodes {
 		if ready[node] {
 			c.last[node] = now
-		} else if at, seen := c.last[node]; !seen || now.Sub(at) >= restartTime {
+		} else if at, noticed := c.last[node]; !noticed || now.Sub(at) >= restartTime {
 			delete(c.last, node)
 			silent = append(silent, node)
 		}
@@ -110,9 +110,9 @@ func (p *pass) showUnconfirmed(view views.FileSystem) {
 	}
 	for i := range p.disks.own {
 		t := &p.disks.own[i]
-		if seen, shown := view.Targets[t.Name]; shown && p.in.Unconfirmed[t.Spec.Node] != "" {
-			seen.Unconfirmed = p.in.Unconfirmed[t.Spec.Node]
-			view.Targets[t.Name] = seen
+		if target, shown := view.Targets[t.Name]; shown && p.in.Unconfirmed[t.Spec.Node] != "" {
+			target.Unconfirmed = p.in.Unconfirmed[t.Spec.Node]
+			view.Targets[t.Name] = target
 		}
 	}
 }

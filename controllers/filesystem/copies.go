@@ -31,7 +31,7 @@ func (p *pass) readCopies(ctx context.Context) error {
 		v.Version = p.in.State.MetadataVersion
 	}
 	if can {
-		v.Copies = follower.MetadataCopies(p.in, p.seen, v.Now)
+		v.Copies = follower.MetadataCopies(p.in, p.observation, v.Now)
 	}
 	if len(v.Copies) == 0 && len(v.Recorded) == 0 {
 		return nil
@@ -46,9 +46,9 @@ func (p *pass) readCopies(ctx context.Context) error {
 		p.after = stopInterval // the next pass carries it out
 	}
 	if d.Condition.Reason != "" {
-		p.seen.Copies = &d.Condition
+		p.observation.Copies = &d.Condition
 	}
-	p.seen.Restarts = append(p.seen.Restarts, d.Fetch...)
+	p.observation.Restarts = append(p.observation.Restarts, d.Fetch...)
 	var errs []error
 	for _, name := range d.Remove {
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: p.fs.Namespace, Name: name}}

@@ -109,7 +109,7 @@ func TestARestartOfTheMasterWaitsForAProvenCopyOfItsMetadataAndACopyWithAHoleIsF
 	holed := spec.RecoveryAnswer{Found: []spec.RecoveryFound{}, Message: "hole in change files"}
 	pods := w.uids()
 	w.Expect(w.reads(clock, holed)).To(Equal(3))
-	w.said()
+	w.messages()
 	clock.SetTime(clock.Now().Add(time.Minute))
 	w.settle()
 	w.Expect(w.reads(clock, holed)).To(BeNumerically(">=", 3))
@@ -120,7 +120,7 @@ func TestARestartOfTheMasterWaitsForAProvenCopyOfItsMetadataAndACopyWithAHoleIsF
 		w.Expect(after["scratch-metalogger."+node]).NotTo(Equal(pods["scratch-metalogger."+node]), "it fetches its copy again")
 	}
 	w.Expect(master()).To(Equal(pods["scratch-master."+w.nodes[0]]))
-	w.Expect(w.said()).To(ContainElement(HavePrefix("Warning CopiesUnproven ")))
+	w.Expect(w.messages()).To(ContainElement(HavePrefix("Warning CopiesUnproven ")))
 
 	clock.SetTime(clock.Now().Add(time.Minute))
 	w.Expect(w.reads(clock, whole)).To(Equal(3))

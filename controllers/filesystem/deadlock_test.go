@@ -37,10 +37,10 @@ const (
 // member is a server of a random world.
 type member struct {
 	backend.Pod
-	stale    stale
-	node     backend.Node
-	untold   bool
-	deadDisk bool // it never serves before a person acts
+	stale        stale
+	node         backend.Node
+	unconfigured bool
+	deadDisk     bool // it never serves before a person acts
 	// A follower has a copy of the metadata. holes is how often it has to fetch the copy until it can be read. cramped is true if the copy
 	// can't be inspected before a person acts. starts counts the starts of the follower.
 	follows, cramped bool
@@ -67,7 +67,7 @@ func newRandomWorld(random *rand.Rand, order []string) *randomWorld {
 	w.fs.Spec.Updates.MaxUnavailable = int32(1 + random.IntN(3))
 	for i, component := range order {
 		for n := range 1 + random.IntN(3) {
-			m := member{stale: stale(random.IntN(4)), untold: random.IntN(16) == 0, deadDisk: random.IntN(16) == 0}
+			m := member{stale: stale(random.IntN(4)), unconfigured: random.IntN(16) == 0, deadDisk: random.IntN(16) == 0}
 			if i == 0 && random.IntN(4) == 0 {
 				m.stale = distrusted
 			}
@@ -92,7 +92,7 @@ func newRandomWorld(random *rand.Rand, order []string) *randomWorld {
 
 // input returns the state that a pass reads.
 func (w *randomWorld) input() (backend.Input, backend.Observation) {
-	in := backend.Input{FileSystem: w.fs, Told: map[string]bool{}}
+	in := backend.Input{FileSystem: w.fs, Configured: map[string]bool{}}
 	var o backend.Observation
 	w.answers = w.members[0].serves() && !w.mutters
 	if w.answers {
@@ -103,7 +103,7 @@ func (w *randomWorld) input() (backend.Input, backend.Observation) {
 	for i := range w.members {
 		m := &w.members[i]
 		in.Nodes, in.Pods = append(in.Nodes, m.node), append(in.Pods, m.Pod)
-		in.Told[m.node.Name] = !m.untold
+		in.Configured[m.node.Name] = !m.unconfigured
 		online := w.answers && m.serves()
 		o.Servers = append(o.Servers, backend.ServerStatus{Name: m.Server(), Node: m.node.Name, Online: online})
 		if !online {
@@ -173,8 +173,8 @@ func TestNoRestartWaitsForWhatOnlyItBrings(t *testing.T) {
 				for range 16 * len(w.members) {
 					in, o := w.input()
 					w.readCopies(&o)
-					p := &pass{Reconciler: r, fs: w.fs, in: in, seen: o}
-					var next []due
+					p := &pass{Reconciler: r, fs: w.fs, in: in, observation: o}
+					var next []pendingPod
 					next, message, _ = nextRestarts(b.Order(), in, o, circumstances{silent: p.silent()})
 					for _, d := range next {
 						w.restart(d.pod)
@@ -193,7 +193,7 @@ func TestNoRestartWaitsForWhatOnlyItBrings(t *testing.T) {
 func (w *randomWorld) proceedsOrAsks(g *WithT, seed uint64, message string) {
 	for i := range w.members {
 		m := &w.members[i]
-		if m.stale == fresh || !m.node.Ready || m.untold {
+		if m.stale == fresh || !m.node.Ready || m.unconfigured {
 			continue // there is nothing to do, or a person repairs the node or the agent
 		}
 		g.Expect(m.stale == moved || m.stale == distrusted || m.stale == cutOff && w.answers).To(BeFalse(),
@@ -214,7 +214,7 @@ func (w *randomWorld) proceedsOrAsks(g *WithT, seed uint64, message string) {
 // each of them.
 func (w *randomWorld) waitsForAPerson() bool {
 	for i := range w.members {
-		if m := &w.members[i]; !m.Ready || m.deadDisk || !m.node.Ready || m.untold {
+		if m := &w.members[i]; !m.Ready || m.deadDisk || !m.node.Ready || m.unconfigured {
 			return true
 		}
 	}
@@ -235,7 +235,7 @@ func TestAChangedAddressIsReportedAndDelaysNoRestart(t *testing.T) {
 	fs := &v1alpha1.FileSystem{}
 	fs.Namespace, fs.Name = "storage", "scratch"
 	in := backend.Input{
-		FileSystem: fs, State: &backend.State{Asked: asked}, Told: map[string]bool{"n1": true, "n2": true},
+		FileSystem: fs, State: &backend.State{Asked: asked}, Configured: map[string]bool{"n1": true, "n2": true},
 		Nodes: []backend.Node{{Name: "n1", IP: "10.0.0.101", Ready: true}, {Name: "n2", IP: "10.0.0.2", Ready: true}},
 		Pods:  []backend.Pod{master, chunkserver, mount},
 	}.Indexed()

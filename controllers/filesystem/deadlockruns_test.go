@@ -170,7 +170,7 @@ func (w *contended) repair() {
 	w.mutters, w.fs.Spec.Updates.Paused = false, false
 	for i := range w.members {
 		m := &w.members[i]
-		m.untold, m.deadDisk, m.cramped, m.Ready, m.node.Ready = false, false, false, true, true
+		m.unconfigured, m.deadDisk, m.cramped, m.Ready, m.node.Ready = false, false, false, true, true
 		if m.stale == cutOff {
 			m.stale = fresh + 1
 		}
@@ -201,7 +201,7 @@ func (w *contended) pass(ctx context.Context, g *WithT, b backend.Backend) (mess
 	in, o := w.input()
 	w.readCopies(&o)
 	p := &pass{
-		Reconciler: w.r, fs: w.fs, read: w.fs.DeepCopy(), backend: b, in: in, seen: o, observed: true,
+		Reconciler: w.r, fs: w.fs, read: w.fs.DeepCopy(), backend: b, in: in, observation: o, observed: true,
 		maintained: map[string]views.Maintenance{}, vacant: map[string]bool{}, hold: &hold{reconciler: w.r, fs: w.fs},
 	}
 	may := func(changes ...string) bool {
@@ -219,7 +219,7 @@ func (w *contended) pass(ctx context.Context, g *WithT, b backend.Backend) (mess
 			w.fs.Status.Recovery = nil
 		}
 	}
-	w.letNodesGo(ctx, g, p)
+	w.maintainNodes(ctx, g, p)
 	next, message, _ := nextRestarts(b.Order(), in, o, circumstances{silent: p.silent()})
 	if runs(next) && !may(fmt.Sprintf("%s is to be restarted: %s", next[0].Place, next[0].Why)) {
 		next = nil
@@ -239,8 +239,9 @@ func (w *contended) pass(ctx context.Context, g *WithT, b backend.Backend) (mess
 	return message
 }
 
-// letNodesGo continues the maintenance of nodes. A node that is allowed to be away has been away by the next pass, and is then uncordoned.
-func (w *contended) letNodesGo(ctx context.Context, g *WithT, p *pass) {
+// maintainNodes continues the maintenance of nodes. A node that is allowed to be away has been away by the next pass, and is then
+// uncordoned.
+func (w *contended) maintainNodes(ctx context.Context, g *WithT, p *pass) {
 	for _, m := range w.fs.Status.Maintenance {
 		w.awayOnce[m.Node], w.cordoned[m.Node] = true, false
 		p.in.Nodes[slices.IndexFunc(p.in.Nodes, func(n backend.Node) bool { return n.Name == m.Node })].Cordoned = false

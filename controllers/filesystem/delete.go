@@ -76,9 +76,9 @@ func (p *pass) tellMaintenance(ctx context.Context, maintainer backend.Maintaine
 	if err := p.look(ctx); err != nil {
 		return "", err
 	}
-	p.seen = p.backend.Observe(p.in)
+	p.observation = p.backend.Observe(p.in)
 	for _, node := range nodes {
-		waits = cmp.Or(waits, maintainer.Absence(p.in, p.seen, node).Waits)
+		waits = cmp.Or(waits, maintainer.Absence(p.in, p.observation, node).Waits)
 	}
 	if waits == "" {
 		return "", nil

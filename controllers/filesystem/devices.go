@@ -59,8 +59,8 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	name := client.ObjectKeyFromObject(fs)
 	from := p.choices.dependsOn(fs, d, p.allocation.TargetNodes, question.FilesIn, question.Attachments)
 	teller, tells := p.backend.(backend.TargetTeller)
-	untold := tells && teller.Untold(p.in)
-	if problems, ok := p.choices.find(name, from); ok && !untold {
+	assigns := tells && teller.Unassigned(p.in)
+	if problems, ok := p.choices.find(name, from); ok && !assigns {
 		p.problems = slices.Concat(problems, p.problems)
 		p.in.Chosen = true
 		return nil
@@ -72,7 +72,7 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	if tells {
 		teller.TellTargets(p.in, selection.Targets)
 	}
-	problems := said(selection.Problems)
+	problems := problemsOf(selection.Problems)
 	// Of everything that a person has to change, the disks come first.
 	defer func() { p.problems = slices.Concat(problems, p.problems) }()
 
@@ -196,8 +196,8 @@ func (p *pass) leavingTargets(keep, gaveUp map[string]bool) (leaving []*v1alpha1
 		written := t.Status.Provisioned != nil && !gaveUp[t.Spec.Node]
 		if written && removable == nil {
 			removable = map[string]bool{}
-			for _, seen := range p.backend.Observe(p.in).Targets {
-				removable[seen.StorageTarget] = seen.Removable
+			for _, target := range p.backend.Observe(p.in).Targets {
+				removable[target.StorageTarget] = target.Removable
 			}
 		}
 		if written && !removable[t.Name] {
@@ -213,7 +213,7 @@ func (p *pass) leavingTargets(keep, gaveUp map[string]bool) (leaving []*v1alpha1
 	return leaving, unsaid
 }
 
-func said(problems []plan.Problem) []backend.Problem {
+func problemsOf(problems []plan.Problem) []backend.Problem {
 	var out []backend.Problem
 	for _, p := range problems {
 		out = append(out, backend.Problem{Reason: p.Reason, Message: p.Message})

@@ -85,26 +85,26 @@ func TestADeletionReportsWhatIsLeftWhyAndWhatToDo(t *testing.T) {
 		node       string
 		destroy    bool
 		// ago is how long ago it was deleted.
-		ago     time.Duration
-		stalled bool
-		says    []string
+		ago      time.Duration
+		stalled  bool
+		messages []string
 	}{
-		"it waits for an agent that unmounts": {says: []string{"1 disks are left: scratch-ssd-01234567 on oss1 (being unmounted)"}},
-		"it waits for an agent that wipes":    {destroy: true, says: []string{"(being unmounted and wiped)"}},
+		"it waits for an agent that unmounts": {messages: []string{"1 disks are left: scratch-ssd-01234567 on oss1 (being unmounted)"}},
+		"it waits for an agent that wipes":    {destroy: true, messages: []string{"(being unmounted and wiped)"}},
 		"it can't wait for a node that is gone": {
 			node: "the node is not in the cluster", stalled: true,
-			says: []string{"oss1 (the node is not in the cluster)", "if the node is gone for good, give it up; what is on its disks stays there: " + command},
+			messages: []string{"oss1 (the node is not in the cluster)", "if the node is gone for good, give it up; what is on its disks stays there: " + command},
 		},
 		"it says that an agent is silent": {
-			ago: time.Hour, stalled: true, says: []string{"its agent has not answered since the deletion at 2026-01-01T11:00:00Z", command},
+			ago: time.Hour, stalled: true, messages: []string{"its agent has not answered since the deletion at 2026-01-01T11:00:00Z", command},
 		},
 		"it names what uses a disk": {
 			conditions: []metav1.Condition{failed(v1alpha1.ConditionReleased, "process 7 uses it")}, stalled: true,
-			says: []string{"could not be unmounted: process 7 uses it", command},
+			messages: []string{"could not be unmounted: process 7 uses it", command},
 		},
 		"it names why a disk could not be wiped": {
 			conditions: []metav1.Condition{failed(v1alpha1.ConditionDestroyed, "the marker is another's")}, destroy: true, stalled: true,
-			says: []string{"could not be wiped: the marker is another's", "set spec.deletionPolicy to Retain", command},
+			messages: []string{"could not be wiped: the marker is another's", "set spec.deletionPolicy to Retain", command},
 		},
 	}
 	for name, c := range cases {
@@ -118,7 +118,7 @@ func TestADeletionReportsWhatIsLeftWhyAndWhatToDo(t *testing.T) {
 			target.DeletionTimestamp = new(metav1.NewTime(noon.Add(-c.ago)))
 			rest := left([]v1alpha1.StorageTarget{*target}, noon, func(string) string { return c.node })
 			g.Expect(rest.stalled).To(Equal(c.stalled))
-			for _, text := range c.says {
+			for _, text := range c.messages {
 				g.Expect(rest.message).To(ContainSubstring(text))
 			}
 		})

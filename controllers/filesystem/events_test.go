@@ -27,7 +27,7 @@ func TestOneNewsOfAFileSystemIsOneEvent(t *testing.T) {
 	down := ready(metav1.ConditionFalse, v1alpha1.ReasonTargetsMissing)
 	for name, c := range map[string]struct {
 		before, after []metav1.Condition
-		told          []string
+		published     []string
 	}{
 		"a disk dies, and programs go on": {
 			[]metav1.Condition{whole}, []metav1.Condition{less, degraded(v1alpha1.ReasonTargetsMissing)}, []string{"Warning TargetsMissing because"},
@@ -67,11 +67,11 @@ func TestOneNewsOfAFileSystemIsOneEvent(t *testing.T) {
 			before.Status.Conditions, after.Status.Conditions = c.before, c.after
 			(&Reconciler{Recorder: recorder}).announce(before, after)
 			close(recorder.Events)
-			var told []string
+			var published []string
 			for text := range recorder.Events {
-				told = append(told, text)
+				published = append(published, text)
 			}
-			NewWithT(t).Expect(told).To(Equal(c.told))
+			NewWithT(t).Expect(published).To(Equal(c.published))
 		})
 	}
 }

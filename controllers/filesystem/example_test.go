@@ -67,13 +67,13 @@ func (w exampleStates) State(_ context.Context, q filesystem.Question) (*backend
 
 // serves reports whether a member has something to serve in its configuration, and has a directory or a mounted disk.
 func (w exampleStates) serves(pod *corev1.Pod) bool {
-	_, told := w.toldOf(pod, instanceIn(pod))
+	_, configured := w.configOf(pod, instanceIn(pod))
 	fs := w.get()
 	targets := fs.Spec.MetadataServers.Targets
 	if component(pod) == backendtest.ComponentServer {
 		targets = fs.Spec.StoragePools[0].Targets
 	}
-	return told && (len(targets.Directories) > 0 || len(w.disksIn(pod)) > 0)
+	return configured && (len(targets.Directories) > 0 || len(w.disksIn(pod)) > 0)
 }
 
 func instanceIn(pod *corev1.Pod) string {
@@ -85,7 +85,7 @@ func instanceIn(pod *corev1.Pod) string {
 
 // disksIn returns the present disks of a member, which reads its configuration again and again.
 func (w exampleStates) disksIn(pod *corev1.Pod) (out []backend.Target) {
-	member, _ := w.toldOf(pod, instanceIn(pod))
+	member, _ := w.configOf(pod, instanceIn(pod))
 	for _, t := range member.Targets {
 		for _, d := range w.disks {
 			if d.mounted && d.target == w.namespace+"/"+t.Name && d.uuid == t.UUID {
@@ -107,7 +107,7 @@ func TestAFilesystemOfATypeThatNoControllerNamesIsCreatedChangedAndStopped(t *te
 	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonHealthy),
 		HaveField("Message", "4/4 servers and 3/3 targets are online, 3/3 clients have mounted")))
 	w.Expect(w.pods()).To(HaveLen(7), "the mount of the metadata, a process and a client on each node")
-	w.Expect(w.told("server-ssd.json")).To(ContainSubstring(`"granted": false`), "it was seen to be initialized")
+	w.Expect(w.configFile("server-ssd.json")).To(ContainSubstring(`"granted": false`), "it was seen to be initialized")
 	var secrets corev1.SecretList
 	w.Expect(server.Client.List(w.ctx, &secrets, client.InNamespace(w.namespace))).To(Succeed())
 	w.Expect(secrets.Items).To(HaveExactElements(HaveField("Name", "scratch-probe")), "it keeps no secret but the probe's")
@@ -126,7 +126,7 @@ func TestAFilesystemOfATypeThatNoControllerNamesIsCreatedChangedAndStopped(t *te
 		w.runPods()
 	}
 	w.settle()
-	w.Expect(w.told("server-ssd.json")).To(ContainSubstring("threads = 100"))
+	w.Expect(w.configFile("server-ssd.json")).To(ContainSubstring("threads = 100"))
 	after := w.uids()
 	for name, uid := range before {
 		w.Expect(after[name] != uid).To(Equal(strings.HasPrefix(name, "scratch-server-ssd.")), name)
@@ -155,8 +155,8 @@ func TestAFilesystemOfATypeThatNoControllerNamesIsCreatedChangedAndStopped(t *te
 	t.Fatal("the FileSystem is still there")
 }
 
-// told returns a file of the example's ConfigMap.
-func (w *world) told(file string) string {
+// configFile returns a file of the example's ConfigMap.
+func (w *world) configFile(file string) string {
 	w.t.Helper()
 	var m corev1.ConfigMap
 	w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: "scratch-example"}, &m)).To(Succeed())

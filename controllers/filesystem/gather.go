@@ -97,13 +97,13 @@ func (r *Reconciler) gather(
 	}
 
 	// Everything was read before this moment, and every answer is newer.
-	seen, answer := r.Order.Now(), func() {}
+	readAt, answer := r.Order.Now(), func() {}
 	if asker, ok := b.(backend.Asker); ok {
 		if answer, err = r.ask(ctx, asker, &in); err != nil {
 			return in, d, 0, err
 		}
 	}
-	those := r.targetsOf(fs, m, targets, seen)
+	those := r.targetsOf(fs, m, targets, readAt)
 	d.own, d.others, in.Targets, in.Since = those.own, those.others, those.remaining, those.since
 	in.Claims = r.Backends.Claims(in.Others, in.OthersNodes)
 	in = in.IndexedWith(m.found)
@@ -151,14 +151,14 @@ func (r *Reconciler) ask(ctx context.Context, asker backend.Asker, in *backend.I
 		return r.askNodes(ctx, nodes, urls, in, q), nil
 	}
 	var state *backend.State
-	asked, said := r.Order.Now(), make(chan error, 1)
+	asked, answered := r.Order.Now(), make(chan error, 1)
 	go func() {
 		var err error
 		state, err = r.States.State(ctx, q)
-		said <- err
+		answered <- err
 	}()
 	return func() {
-		if err := <-said; err != nil {
+		if err := <-answered; err != nil {
 			if r.secrets != nil {
 				r.secrets.forget() // the key may have changed
 			}
@@ -173,7 +173,7 @@ func (r *Reconciler) ask(ctx context.Context, asker backend.Asker, in *backend.I
 // sinceWhen returns, by uid, when this manager first saw the current condition Ready of each target. The argument at is when the targets
 // were read.
 func (r *Reconciler) sinceWhen(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget, at time.Time) map[types.UID]time.Time {
-	return r.seen.see(observedGroup{client.ObjectKeyFromObject(fs), "targets"}, func(yield func(types.UID, how) bool) {
+	return r.observations.see(observedGroup{client.ObjectKeyFromObject(fs), "targets"}, func(yield func(types.UID, how) bool) {
 		for i := range targets {
 			var as how
 			if ready := assign.Condition(&targets[i], v1alpha1.ConditionReady); ready != nil {
@@ -282,7 +282,7 @@ func (r *Reconciler) podsFacts(fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet,
 			out[i].Recertified = out[i].Certificate != certificate[owner.UID]
 		}
 	}
-	seen := r.seen.see(observedGroup{client.ObjectKeyFromObject(fs), "pods"}, func(yield func(types.UID, how) bool) {
+	since := r.observations.see(observedGroup{client.ObjectKeyFromObject(fs), "pods"}, func(yield func(types.UID, how) bool) {
 		for i := range pods {
 			if out[i].Ready && !yield(pods[i].UID, how{text: start(&pods[i])}) {
 				return
@@ -290,7 +290,7 @@ func (r *Reconciler) podsFacts(fs *v1alpha1.FileSystem, sets []appsv1.DaemonSet,
 		}
 	}, at)
 	for i := range pods {
-		out[i].Seen = seen[pods[i].UID]
+		out[i].Seen = since[pods[i].UID]
 	}
 	slices.SortFunc(out, func(a, b backend.Pod) int {
 		return cmp.Or(strings.Compare(a.Component, b.Component), strings.Compare(a.StoragePool, b.StoragePool),

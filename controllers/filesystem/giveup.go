@@ -120,7 +120,7 @@ func (p *pass) giveUpNodes(ctx context.Context) error {
 	if p.in.State != nil {
 		now = p.in.State.Asked
 	}
-	since := p.Reconciler.seen.see(observedGroup{client.ObjectKeyFromObject(p.fs), "given up"}, maps.All(away), now)
+	since := p.Reconciler.observations.see(observedGroup{client.ObjectKeyFromObject(p.fs), "given up"}, maps.All(away), now)
 	nodes := slices.Clone(p.in.FileSystemNodes)
 	var failed []error
 	for i := range nodes {
@@ -132,7 +132,7 @@ func (p *pass) giveUpNodes(ctx context.Context) error {
 		case n.Spec.GivenUp != nil:
 			p.requests[n.Name] = p.givenUp(n)
 		case is:
-			if first, seen := since[n.UID]; seen {
+			if first, noticed := since[n.UID]; noticed {
 				c.away = now.Sub(first)
 			}
 			r := decideToGiveUp(n, c)
@@ -235,8 +235,8 @@ func (p *pass) nameAway(context.Context) error {
 		return nil
 	}
 	offline := map[string]bool{}
-	for i := range p.seen.Servers {
-		if s := &p.seen.Servers[i]; !s.Online {
+	for i := range p.observation.Servers {
+		if s := &p.observation.Servers[i]; !s.Online {
 			offline[s.Node] = true
 		}
 	}
@@ -268,7 +268,7 @@ func (p *pass) nameAway(context.Context) error {
 	if len(asked) > 0 {
 		message += "; " + backend.List(asked)
 	}
-	p.seen.Problems = append(p.seen.Problems, backend.Problem{Reason: v1alpha1.ReasonNodesAway, Message: message})
+	p.observation.Problems = append(p.observation.Problems, backend.Problem{Reason: v1alpha1.ReasonNodesAway, Message: message})
 	return nil
 }
 

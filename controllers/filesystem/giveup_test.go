@@ -19,9 +19,9 @@ func TestANodeIsDecommissionedOnRequestAndOnlyAcceptedDataIsLost(t *testing.T) {
 		c    circumstance
 	}
 	for name, c := range map[string]struct {
-		change func(g *given)
-		reason string
-		says   string
+		change  func(g *given)
+		reason  string
+		message string
 	}{
 		"all data has its copies elsewhere": {change: func(*given) {}},
 		"a word for another node": {func(g *given) { g.node.Annotations[v1alpha1.AnnotationGiveUp] = "oss3" },
@@ -61,7 +61,7 @@ func TestANodeIsDecommissionedOnRequestAndOnlyAcceptedDataIsLost(t *testing.T) {
 			r := decideToGiveUp(what.node, what.c)
 			g.Expect(r.may).To(Equal(c.reason == ""))
 			g.Expect(r.Reason).To(Equal(c.reason))
-			g.Expect(r.Message).To(ContainSubstring(c.says))
+			g.Expect(r.Message).To(ContainSubstring(c.message))
 			if r.may {
 				g.Expect(r.lost).To(Equal(strings.Join(what.c.without.Lost, ", ")))
 			}

@@ -69,32 +69,37 @@ func isNew(fs *v1alpha1.FileSystem) bool {
 
 // settle releases the lease when the change is over.
 func (p *pass) settle(ctx context.Context) error {
-	seen := p.seen
-	seen.Problems = slices.Concat(p.problems, seen.Problems)
+	observation := p.observation
+	observation.Problems = slices.Concat(p.problems, observation.Problems)
 	if p.rests {
 		// Benchmarks need not wait for days, because they measure the filesystem as it is.
-		seen.Problems = slices.DeleteFunc(seen.Problems, func(p backend.Problem) bool { return p.Reason == v1alpha1.ReasonRestarting })
+		observation.Problems = slices.DeleteFunc(observation.Problems, because(v1alpha1.ReasonRestarting))
 	}
 	// A refused version changes nothing. A running upgrade keeps the lease, unless it waits for a person.
-	seen.Problems = slices.DeleteFunc(seen.Problems, func(p backend.Problem) bool { return p.Reason == v1alpha1.ReasonUpgradeRefused })
+	observation.Problems = slices.DeleteFunc(observation.Problems, because(v1alpha1.ReasonUpgradeRefused))
 	if p.fs.Status.Upgrade != nil && !p.fs.Spec.Updates.Paused {
-		seen.Problems = append(seen.Problems, p.upgrading.problems()...)
+		observation.Problems = append(observation.Problems, p.upgrading.problems()...)
 	}
-	seen.Problems = append(seen.Problems, maintenanceProblems(p.fs)...)
+	observation.Problems = append(observation.Problems, maintenanceProblems(p.fs)...)
 	if p.telling {
-		seen.Problems = append(seen.Problems, backend.Problem{Reason: v1alpha1.ReasonInMaintenance})
+		observation.Problems = append(observation.Problems, backend.Problem{Reason: v1alpha1.ReasonInMaintenance})
 	}
-	return p.hold.settle(ctx, p.in, seen)
+	return p.hold.settle(ctx, p.in, observation)
+}
+
+// because selects the problems with a reason.
+func because(reason string) func(backend.Problem) bool {
+	return func(p backend.Problem) bool { return p.Reason == reason }
 }
 
 // settle releases the lease if there is nothing to change, nothing is in progress, and the filesystem is healthy.
-func (h *hold) settle(ctx context.Context, in backend.Input, seen backend.Observation) error {
+func (h *hold) settle(ctx context.Context, in backend.Input, observation backend.Observation) error {
 	switch {
 	case h.needed || isNew(h.fs):
 		return nil
-	case underWay(in.Jobs, seen):
+	case underWay(in.Jobs, observation):
 		return h.take(ctx) // an older operator may have begun the change without the lease
-	case len(seen.Problems) > 0:
+	case len(observation.Problems) > 0:
 		return nil
 	}
 	r, name := h.reconciler, client.ObjectKeyFromObject(h.fs)
@@ -110,26 +115,26 @@ func (h *hold) settle(ctx context.Context, in backend.Input, seen backend.Observ
 }
 
 // underWay reports whether a job of the filesystem runs, or data is being moved away from a target.
-func underWay(jobs []backend.Job, seen backend.Observation) bool {
+func underWay(jobs []backend.Job, observation backend.Observation) bool {
 	return slices.ContainsFunc(jobs, func(j backend.Job) bool { return !j.Succeeded && !j.Failed }) ||
-		slices.ContainsFunc(seen.Targets, func(t backend.TargetStatus) bool { return t.Removing && !t.Removable })
+		slices.ContainsFunc(observation.Targets, func(t backend.TargetStatus) bool { return t.Removing && !t.Removable })
 }
 
 // disruptive names those differences of a FileSystem's children that disturb its users.
 func disruptive(differences []apply.Difference) (changes []string, which []apply.Difference) {
 	for _, d := range differences {
-		var says string
+		var change string
 		switch {
 		case d.Kind == kindDaemonSet && d.Change == apply.Changed:
-			says = "the daemons of " + d.Name + " change"
+			change = "the daemons of " + d.Name + " change"
 		case d.Kind == kindDaemonSet && d.Change == apply.Unwanted:
-			says = "the daemons of " + d.Name + " are stopped"
+			change = "the daemons of " + d.Name + " are stopped"
 		case d.Kind == kindJob && d.Change != apply.Unwanted:
-			says = "job " + d.Name + " is to run"
+			change = "job " + d.Name + " is to run"
 		default:
 			continue // a missing child is created, a finished job is removed, and pods read the rest when they start
 		}
-		changes, which = append(changes, says), append(which, d)
+		changes, which = append(changes, change), append(which, d)
 	}
 	return changes, which
 }

@@ -13,9 +13,9 @@ import (
 
 func TestWhichChangesOfChildrenDisturb(t *testing.T) {
 	cases := map[string]struct {
-		kind   string
-		change apply.Change
-		says   string
+		kind    string
+		change  apply.Change
+		message string
 	}{
 		"daemons that get another configuration wait": {"DaemonSet", apply.Changed, "the daemons of scratch-x change"},
 		"daemons that are stopped wait":               {"DaemonSet", apply.Unwanted, "the daemons of scratch-x are stopped"},
@@ -30,12 +30,12 @@ func TestWhichChangesOfChildrenDisturb(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			changes, which := disruptive([]apply.Difference{{Kind: c.kind, Name: "scratch-x", Change: c.change}})
-			if c.says == "" {
+			if c.message == "" {
 				g.Expect(changes).To(BeEmpty())
 				g.Expect(which).To(BeEmpty())
 				return
 			}
-			g.Expect(changes).To(Equal([]string{c.says}))
+			g.Expect(changes).To(Equal([]string{c.message}))
 			g.Expect(which).To(HaveLen(1))
 		})
 	}

@@ -103,8 +103,8 @@ func TestAFileSystemThatIsCreatedAgainUsesNoStateOfTheFormerOne(t *testing.T) {
 func TestEachRelevantChangeOfANodeTriggersAPassAndNoHeartbeatDoes(t *testing.T) {
 	node := corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady}}}}
 	for what, c := range map[string]struct {
-		change func(*corev1.Node)
-		seen   bool
+		change  func(*corev1.Node)
+		noticed bool
 	}{
 		"a heartbeat": {func(n *corev1.Node) { n.Status.Conditions[0].LastHeartbeatTime = metav1.Now() }, false},
 		"Ready":       {func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionTrue }, true},
@@ -121,7 +121,7 @@ func TestEachRelevantChangeOfANodeTriggersAPassAndNoHeartbeatDoes(t *testing.T) 
 		t.Run(what, func(t *testing.T) {
 			after := node.DeepCopy()
 			c.change(after)
-			NewWithT(t).Expect(nodeChanged().Update(event.UpdateEvent{ObjectOld: &node, ObjectNew: after})).To(Equal(c.seen))
+			NewWithT(t).Expect(nodeChanged().Update(event.UpdateEvent{ObjectOld: &node, ObjectNew: after})).To(Equal(c.noticed))
 		})
 	}
 }

@@ -147,25 +147,25 @@ func (w *world) labelsOf(name string) map[string]string {
 func TestBadInputStopsNothingThatRuns(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		change func(w *world, fs *v1alpha1.FileSystem)
-		reason string
-		says   string
+		change  func(w *world, fs *v1alpha1.FileSystem)
+		reason  string
+		message string
 	}{
 		"an option that the operator owns": {
 			change: func(_ *world, fs *v1alpha1.FileSystem) {
 				fs.Spec.MooseFS.Config = v1alpha1.MooseFSConfig{Metadata: v1alpha1.Options{"DATA_PATH": "/elsewhere"}}
 			},
-			reason: v1alpha1.ReasonOptionRefused, says: "spec.moosefs.config.metadata.DATA_PATH is set by the operator itself",
+			reason: v1alpha1.ReasonOptionRefused, message: "spec.moosefs.config.metadata.DATA_PATH is set by the operator itself",
 		},
 		"an option that MooseFS does not have": {
 			change: func(_ *world, fs *v1alpha1.FileSystem) {
 				fs.Spec.MooseFS.Config = v1alpha1.MooseFSConfig{Storage: v1alpha1.Options{"HDD_TEST_FREQENCY": "1"}}
 			},
-			reason: v1alpha1.ReasonOptionRefused, says: "spec.moosefs.config.storage.HDD_TEST_FREQENCY is no option of mfschunkserver",
+			reason: v1alpha1.ReasonOptionRefused, message: "spec.moosefs.config.storage.HDD_TEST_FREQENCY is no option of mfschunkserver",
 		},
 		"more copies than nodes": {
 			change: func(_ *world, fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Copies = 4 },
-			reason: v1alpha1.ReasonInvalidSpec, says: "wants 4 copies",
+			reason: v1alpha1.ReasonInvalidSpec, message: "wants 4 copies",
 		},
 	}
 	for name, c := range cases {
@@ -178,7 +178,7 @@ func TestBadInputStopsNothingThatRuns(t *testing.T) {
 			w.change(func(fs *v1alpha1.FileSystem) { c.change(w, fs) })
 			w.settle()
 			w.Expect(w.ready()).To(HaveField("Status", metav1.ConditionTrue), "it serves, and Ready is about service")
-			w.Expect(w.condition(v1alpha1.ConditionStalled)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", c.reason), HaveField("Message", ContainSubstring(c.says))))
+			w.Expect(w.condition(v1alpha1.ConditionStalled)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", c.reason), HaveField("Message", ContainSubstring(c.message))))
 			w.Expect(w.children()).To(Equal(before))
 			w.Expect(w.get().Status.Summary.Targets).To(Equal("3/3"), "what runs is still observed")
 		})

@@ -54,8 +54,8 @@ func (w *world) comesBack(node string) {
 	w.nodeIs(node, corev1.ConditionTrue)
 }
 
-// says annotates the FileSystemNode of a node as a person does; an empty value removes the annotation.
-func (w *world) says(node, annotation, value string) {
+// annotate annotates the FileSystemNode of a node as a person does; an empty value removes the annotation.
+func (w *world) annotate(node, annotation, value string) {
 	w.t.Helper()
 	n := w.fileSystemNodes()[node]
 	before := n.DeepCopy()
@@ -154,7 +154,7 @@ func TestANodeThatIsAwayIsNamedWithWhatAPersonDoes(t *testing.T) {
 func TestADecommissionedNodeLeavesTheFileSystemWhichIsHealthyAgain(t *testing.T) {
 	w, data, lost := lostNode(t)
 	disk, target := *data[2], w.target(data[2]).Name
-	w.says(lost, v1alpha1.AnnotationGiveUp, lost)
+	w.annotate(lost, v1alpha1.AnnotationGiveUp, lost)
 	w.looks()
 
 	n := w.fileSystemNodes()[lost]
@@ -164,7 +164,7 @@ func TestADecommissionedNodeLeavesTheFileSystemWhichIsHealthyAgain(t *testing.T)
 	w.Expect(w.givingUp(lost)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonNodeGivenUp)))
 	w.Expect(w.hasTargetOn(lost)).To(BeFalse())
 	w.Expect(*data[2]).To(Equal(disk), "nobody has touched it")
-	w.Expect(w.said()).To(ContainElements(ContainSubstring("goes on without node "+lost),
+	w.Expect(w.messages()).To(ContainElements(ContainSubstring("goes on without node "+lost),
 		And(ContainSubstring("Warning GaveUp"), ContainSubstring(target), ContainSubstring("neither unmounted nor wiped"))))
 	w.Expect(w.ready()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonHealthy)), w.ready().Message)
 	w.Expect(w.condition(v1alpha1.ConditionStalled)).To(BeZero(), "the spec still names its disk, and nobody minds")
@@ -191,7 +191,7 @@ func TestADecommissionedNodeLeavesTheFileSystemWhichIsHealthyAgain(t *testing.T)
 
 func TestAReplacementJoinsLikeAnyOtherNewNode(t *testing.T) {
 	w, data, lost := lostNode(t)
-	w.says(lost, v1alpha1.AnnotationGiveUp, lost)
+	w.annotate(lost, v1alpha1.AnnotationGiveUp, lost)
 	w.looks()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-n4", Labels: map[string]string{"storage-of": w.namespace}}}
 	w.Expect(server.Client.Create(w.ctx, node)).To(Succeed())
@@ -210,7 +210,7 @@ func TestAReplacementJoinsLikeAnyOtherNewNode(t *testing.T) {
 
 func TestADecommissionedNodeThatReturnsIsLeftAloneUntilAPersonWithdrawsTheRequest(t *testing.T) {
 	w, data, lost := lostNode(t)
-	w.says(lost, v1alpha1.AnnotationGiveUp, lost)
+	w.annotate(lost, v1alpha1.AnnotationGiveUp, lost)
 	w.looks()
 	w.comesBack(lost)
 	w.inventory(lost)
@@ -225,7 +225,7 @@ func TestADecommissionedNodeThatReturnsIsLeftAloneUntilAPersonWithdrawsTheReques
 	w.Expect(w.givingUp(lost).Message).To(And(ContainSubstring("it is back, and none of its servers is started"),
 		ContainSubstring("Its disks are left as they are"), ContainSubstring(data[2].id), ContainSubstring("parallelfs.dev/give-up-")))
 
-	w.says(lost, v1alpha1.AnnotationGiveUp, "")
+	w.annotate(lost, v1alpha1.AnnotationGiveUp, "")
 	w.looks()
 	n := w.fileSystemNodes()[lost]
 	w.Expect(n.Spec.GivenUp).To(BeNil())
@@ -239,8 +239,8 @@ func TestADecommissionedNodeThatReturnsIsLeftAloneUntilAPersonWithdrawsTheReques
 
 func TestNoNodeIsDecommissionedWhileTheStateOfTheDataIsUnknown(t *testing.T) {
 	for name, c := range map[string]struct {
-		how  func(w *world, lost string)
-		says string
+		how     func(w *world, lost string)
+		message string
 	}{
 		"the master does not answer":              {func(w *world, _ string) { w.alive = false }, "the master does not answer"},
 		"an old answer is repeated":               {func(w *world, _ string) { w.replays = true }, "the master does not answer"},
@@ -251,20 +251,20 @@ func TestNoNodeIsDecommissionedWhileTheStateOfTheDataIsUnknown(t *testing.T) {
 			delete(w.dead, lost)
 		}, "its chunkserver takes part"},
 		"Kubernetes calls it Ready": {func(w *world, lost string) { w.nodeIs(lost, corev1.ConditionTrue) }, "calls it Ready"},
-		"another node was meant":    {func(w *world, lost string) { w.says(lost, v1alpha1.AnnotationGiveUp, w.nodes[1]) }, "it has to be the name of the node"},
+		"another node was meant":    {func(w *world, lost string) { w.annotate(lost, v1alpha1.AnnotationGiveUp, w.nodes[1]) }, "it has to be the name of the node"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, _, lost := lostNode(t)
-			w.says(lost, v1alpha1.AnnotationGiveUp, lost)
+			w.annotate(lost, v1alpha1.AnnotationGiveUp, lost)
 			c.how(w, lost)
 			looks := 6
-			if strings.Contains(c.says, "5m0s") {
+			if strings.Contains(c.message, "5m0s") {
 				looks = 1
 			}
 			w.Expect(w.lives(server.Client, looks)).To(Succeed())
 			w.Expect(w.fileSystemNodes()[lost].Spec.GivenUp).To(BeNil())
 			w.Expect(w.hasTargetOn(lost)).To(BeTrue())
-			w.Expect(w.givingUp(lost)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring(c.says))))
+			w.Expect(w.givingUp(lost)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring(c.message))))
 			if !w.dead[lost] {
 				return // everything is online
 			}
@@ -276,7 +276,7 @@ func TestNoNodeIsDecommissionedWhileTheStateOfTheDataIsUnknown(t *testing.T) {
 func TestTheNodeOfTheMetadataIsNeverDecommissioned(t *testing.T) {
 	w, _, _ := lostNode(t)
 	w.loses(w.nodes[0])
-	w.says(w.nodes[0], v1alpha1.AnnotationGiveUp, w.nodes[0])
+	w.annotate(w.nodes[0], v1alpha1.AnnotationGiveUp, w.nodes[0])
 	w.looks()
 	w.Expect(w.fileSystemNodes()[w.nodes[0]].Spec.GivenUp).To(BeNil())
 	w.Expect(w.givingUp(w.nodes[0])).To(And(HaveField("Reason", v1alpha1.ReasonGiveUpRefused), HaveField("Message", ContainSubstring("the metadata of the MooseFS master"))))
@@ -285,18 +285,18 @@ func TestTheNodeOfTheMetadataIsNeverDecommissioned(t *testing.T) {
 func TestDataWithNoOtherCopyIsNamedAndLostOnlyAfterASecondConfirmation(t *testing.T) {
 	w, _, lost := lostNode(t)
 	w.data = &backend.DataHealth{Known: true, Missing: 12, Stable: 100, Fewest: 1}
-	w.says(lost, v1alpha1.AnnotationGiveUp, lost)
+	w.annotate(lost, v1alpha1.AnnotationGiveUp, lost)
 	w.looks()
 	asks := w.givingUp(lost)
 	w.Expect(asks).To(And(HaveField("Reason", v1alpha1.ReasonLossNotAccepted), HaveField("Message", ContainSubstring("12 chunks have no copy left"))))
 	w.Expect(w.condition(v1alpha1.ConditionDegraded).Message).To(ContainSubstring("12 chunks have no copy left"))
 	_, word, _ := strings.Cut(asks.Message, v1alpha1.AnnotationAcceptLoss+"=")
 
-	w.says(lost, v1alpha1.AnnotationAcceptLoss, "yes")
+	w.annotate(lost, v1alpha1.AnnotationAcceptLoss, "yes")
 	w.looks()
 	w.Expect(w.hasTargetOn(lost)).To(BeTrue(), "a word that was not asked for")
 	w.data.Missing = 13
-	w.says(lost, v1alpha1.AnnotationAcceptLoss, word)
+	w.annotate(lost, v1alpha1.AnnotationAcceptLoss, word)
 	w.looks()
 	w.Expect(w.hasTargetOn(lost)).To(BeTrue(), "more is lost than was accepted")
 	w.Expect(w.givingUp(lost).Reason).To(Equal(v1alpha1.ReasonLossNotAccepted))
@@ -306,14 +306,14 @@ func TestDataWithNoOtherCopyIsNamedAndLostOnlyAfterASecondConfirmation(t *testin
 	w.Expect(w.fileSystemNodes()[lost].Spec.GivenUp).To(HaveValue(HaveField("Lost", HavePrefix("12 chunks"))))
 	w.Expect(w.hasTargetOn(lost)).To(BeFalse())
 	w.Expect(w.givingUp(lost).Message).To(ContainSubstring("lost, as was accepted: 12 chunks"))
-	w.Expect(w.said()).To(ContainElement(ContainSubstring("Lost, as was accepted: 12 chunks")))
+	w.Expect(w.messages()).To(ContainElement(ContainSubstring("Lost, as was accepted: 12 chunks")))
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionFalse), "files are broken, and the status goes on to say so")
 }
 
 func TestAPoolThatWouldHaveFewerNodesThanCopiesNeedsAnotherNodeFirst(t *testing.T) {
 	w, _, lost := lostNode(t)
 	w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.StoragePools[0].Copies = 3 })
-	w.says(lost, v1alpha1.AnnotationGiveUp, lost)
+	w.annotate(lost, v1alpha1.AnnotationGiveUp, lost)
 	w.looks()
 	w.Expect(w.fileSystemNodes()[lost].Spec.GivenUp).To(BeNil())
 	w.Expect(w.givingUp(lost).Message).To(ContainSubstring("storage pool ssd keeps 3 copies on as many nodes, and has 2 without this one"))
@@ -322,7 +322,7 @@ func TestAPoolThatWouldHaveFewerNodesThanCopiesNeedsAnotherNodeFirst(t *testing.
 func TestOperatorsThatAreKilledAfterEveryWriteStillDecommissionANode(t *testing.T) {
 	w, data, lost := lostNode(t)
 	disk := *data[2]
-	w.says(lost, v1alpha1.AnnotationGiveUp, lost)
+	w.annotate(lost, v1alpha1.AnnotationGiveUp, lost)
 	killed := 0
 	for {
 		err := w.lives(server.Killable(t, 1), 6)
@@ -354,7 +354,7 @@ func TestABeeGFSForgetsTheTargetsAndServersOfADecommissionedNode(t *testing.T) {
 	w.looks()
 	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonHealthy), w.ready().Message)
 	w.loses(lost)
-	w.says(lost, v1alpha1.AnnotationGiveUp, lost)
+	w.annotate(lost, v1alpha1.AnnotationGiveUp, lost)
 	w.looks()
 	member := w.fileSystemNodes()[lost].Spec.Members[0]
 	asks := w.givingUp(lost)
@@ -363,7 +363,7 @@ func TestABeeGFSForgetsTheTargetsAndServersOfADecommissionedNode(t *testing.T) {
 	w.Expect(w.hive.commands).NotTo(ContainElement(HavePrefix("--remove")))
 
 	_, word, _ := strings.Cut(asks.Message, v1alpha1.AnnotationAcceptLoss+"=")
-	w.says(lost, v1alpha1.AnnotationAcceptLoss, word)
+	w.annotate(lost, v1alpha1.AnnotationAcceptLoss, word)
 	w.looks()
 	w.Expect(w.hive.commands).To(ContainElements(fmt.Sprintf("--removetarget %d", member.Targets[0].ID),
 		And(HavePrefix("--removenode"), HaveSuffix(fmt.Sprint(member.ID)))))

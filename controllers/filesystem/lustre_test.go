@@ -223,9 +223,9 @@ func TestTheLogsOfALustreAreBackedUpToPlacesThatAreNotTheNodesOfTheMGSAndMDT0000
 	for _, job := range jobs {
 		for _, m := range v.backupMaps() {
 			if m.Name == job.Name+"-0" {
-				var told spec.Backup
-				w.Expect(json.Unmarshal([]byte(m.Data[metadatajobs.BackupToldKey]), &told)).To(Succeed())
-				w.Expect(told.Copied).To(Equal(w.ip(w.nodes[2])+":9700"), "the node of the MGS has its logs")
+				var config spec.Backup
+				w.Expect(json.Unmarshal([]byte(m.Data[metadatajobs.BackupToldKey]), &config)).To(Succeed())
+				w.Expect(config.Copied).To(Equal(w.ip(w.nodes[2])+":9700"), "the node of the MGS has its logs")
 			}
 		}
 		v.ends(job, batchv1.JobComplete, answers(name, 0))
@@ -319,14 +319,14 @@ func TestALustreGoesOnWithoutANodeWithLostOSTsWhenAPersonAcceptsTheLoss(t *testi
 	k.silent[lost] = true
 	w.looks()
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionFalse))
-	w.says(lost, v1alpha1.AnnotationGiveUp, lost)
+	w.annotate(lost, v1alpha1.AnnotationGiveUp, lost)
 	w.looks()
 	asks := w.givingUp(lost)
 	w.Expect(asks).To(And(HaveField("Reason", v1alpha1.ReasonLossNotAccepted), HaveField("Message", ContainSubstring(fmt.Sprintf("all that is on pfs-OST%04x", osts[0])))))
 	w.Expect(k.closed).To(BeEmpty())
 
 	_, word, _ := strings.Cut(asks.Message, v1alpha1.AnnotationAcceptLoss+"=")
-	w.says(lost, v1alpha1.AnnotationAcceptLoss, word)
+	w.annotate(lost, v1alpha1.AnnotationAcceptLoss, word)
 	w.looks()
 	w.settle()
 	w.looks()
@@ -343,7 +343,7 @@ func TestALustreGoesOnWithoutANodeWithLostOSTsWhenAPersonAcceptsTheLoss(t *testi
 	// The MDTs can't be decommissioned.
 	w.loses(w.nodes[1])
 	k.silent[w.nodes[1]] = true
-	w.says(w.nodes[1], v1alpha1.AnnotationGiveUp, w.nodes[1])
+	w.annotate(w.nodes[1], v1alpha1.AnnotationGiveUp, w.nodes[1])
 	w.looks()
 	w.Expect(w.givingUp(w.nodes[1])).To(And(HaveField("Reason", v1alpha1.ReasonGiveUpRefused), HaveField("Message", ContainSubstring("Lustre can't go on without an MDT"))))
 }

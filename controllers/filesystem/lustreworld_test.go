@@ -130,14 +130,14 @@ func (k *kernels) act(t *v1alpha1.StorageTarget, d *fakeDisk) v1alpha1.StorageTa
 		return status
 	}
 	if t.DeletionTimestamp.IsZero() && t.Status.Provisioned == nil && !d.dead {
-		says := &v1alpha1.TargetRecord{Lustre: k.given[d]}
+		stored := &v1alpha1.TargetRecord{Lustre: k.given[d]}
 		switch {
 		case d.target == "" && t.Spec.Lustre == nil:
 			return refused("the operator has not said yet what the target is to Lustre (spec.lustre)", &v1alpha1.TargetPlan{Hash: planHash}, nil)
 		case d.target == me && !equality.Semantic.DeepEqual(t.Spec.Lustre, k.given[d]):
-			return refused("it is not what the target was given", nil, says)
+			return refused("it is not what the target was given", nil, stored)
 		case d.target == me && t.Status.Record == nil:
-			return refused("it is being read", nil, says)
+			return refused("it is being read", nil, stored)
 		}
 	}
 	formats := d.formats
@@ -173,7 +173,7 @@ func (k *kernels) serve() {
 			continue
 		}
 		daemon, _ := k.serverIn(&pod)
-		member, _ := k.toldOf(&pod, daemon)
+		member, _ := k.configOf(&pod, daemon)
 		for _, t := range member.Targets {
 			// The agent leaves out targets that another node holds.
 			if is := targets[t.Name]; is != nil && plan.IsOfPair(is) && !plan.MayServe(is, pod.Spec.NodeName) {
@@ -204,8 +204,8 @@ func (k *kernels) starts(pod *corev1.Pod) bool {
 		return true
 	}
 	daemon, _ := k.serverIn(pod)
-	member, told := k.toldOf(pod, daemon)
-	return told && len(member.Targets) > 0 && !slices.ContainsFunc(member.Targets, func(t spec.Target) bool {
+	member, configured := k.configOf(pod, daemon)
+	return configured && len(member.Targets) > 0 && !slices.ContainsFunc(member.Targets, func(t spec.Target) bool {
 		d := k.diskOf(t.Name)
 		return d == nil || t.UUID == "" || d.uuid != t.UUID
 	})
@@ -272,10 +272,10 @@ func (k *kernels) work() bool {
 		if len(job.Status.Conditions) > 0 || root == nil || !root.mounted {
 			continue
 		}
-		var told spec.Configure
-		k.Expect(json.Unmarshal([]byte(job.Spec.Template.Annotations["parallelfs.dev/told"]), &told)).To(Succeed(), job.Name)
+		var config spec.Configure
+		k.Expect(json.Unmarshal([]byte(job.Spec.Template.Annotations["parallelfs.dev/told"]), &config)).To(Succeed(), job.Name)
 		on := job.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0]
-		if slices.ContainsFunc(told.Commands, func(c spec.Command) bool { return !k.command(on, c.Argv) }) {
+		if slices.ContainsFunc(config.Commands, func(c spec.Command) bool { return !k.command(on, c.Argv) }) {
 			continue
 		}
 		k.ended(&job, batchv1.JobComplete, time.Now().Add(-time.Hour))

@@ -48,10 +48,10 @@ func maintenanceProblems(fs *v1alpha1.FileSystem) []backend.Problem {
 		len(nodes), backend.List(nodes))}}
 }
 
-// letNodesGo decides which of the cordoned nodes may be away. The decision is written with the status of this pass, in a write that fails
-// if the FileSystem has changed since it was read. So two operators, or one with an old read, never release nodes of two failure domains.
-// The next pass carries the decision out: it announces it to the filesystem, and opens the guards.
-func (p *pass) letNodesGo(ctx context.Context) error {
+// maintainNodes decides which of the cordoned nodes may be away. The decision is written with the status of this pass, in a write that
+// fails if the FileSystem has changed since it was read. So two operators, or one with an old read, never release nodes of two failure
+// domains. The next pass carries the decision out: it announces it to the filesystem, and opens the guards.
+func (p *pass) maintainNodes(ctx context.Context) error {
 	p.maintained, p.vacant = map[string]views.Maintenance{}, map[string]bool{}
 	if !p.observed || isNew(p.fs) {
 		return nil
@@ -89,8 +89,8 @@ func (p *pass) goOnWithMaintenance() {
 		p.leavesTurns(m)
 		p.telling = p.telling || waits != ""
 		entries = append(entries, m)
-		if says := sayMaintenance(m, limit, waits); says != nil {
-			p.maintained[m.Node] = *says
+		if described := sayMaintenance(m, limit, waits); described != nil {
+			p.maintained[m.Node] = *described
 		}
 	}
 	p.fs.Status.Maintenance = entries
@@ -261,8 +261,8 @@ func (p *pass) vacancies(in backend.Input) map[string]bool {
 		return nil
 	}
 	takesPart := map[string]bool{}
-	for i := range p.seen.Servers {
-		takesPart[p.seen.Servers[i].Node] = takesPart[p.seen.Servers[i].Node] || p.seen.Servers[i].Online
+	for i := range p.observation.Servers {
+		takesPart[p.observation.Servers[i].Node] = takesPart[p.observation.Servers[i].Node] || p.observation.Servers[i].Online
 	}
 	empty := map[types.UID]how{}
 	for name, record := range p.guarded() {
@@ -270,7 +270,7 @@ func (p *pass) vacancies(in backend.Input) map[string]bool {
 			empty[record.UID] = how{}
 		}
 	}
-	since := p.Reconciler.seen.see(observedGroup{client.ObjectKeyFromObject(p.fs), "vacant"}, maps.All(empty), in.State.Asked)
+	since := p.Reconciler.observations.see(observedGroup{client.ObjectKeyFromObject(p.fs), "vacant"}, maps.All(empty), in.State.Asked)
 	out := map[string]bool{}
 	for name, record := range p.guarded() {
 		if first, is := since[record.UID]; is && in.State.Asked.Sub(first) >= vacantAfter {
@@ -291,7 +291,7 @@ func (p *pass) leaving(candidates []candidate, in backend.Input) []disruption.Wa
 	for _, node := range backend.Maintained(p.fs) {
 		away = append(away, p.leave(node, domains))
 	}
-	return disruption.Leaving(queue, away, worldOf(p.backend.Order(), in, p.seen, ""), p.Clock.Now())
+	return disruption.Leaving(queue, away, worldOf(p.backend.Order(), in, p.observation, ""), p.Clock.Now())
 }
 
 // leave returns the input of the decision about a node.
@@ -304,7 +304,7 @@ func (p *pass) leave(node string, domains nodefacts.Domains) disruption.Leave {
 // absence describes the filesystem while a node is away.
 func (p *pass) absence(node string) backend.Absence {
 	if maintainer, ok := p.backend.(backend.Maintainer); ok {
-		return maintainer.Absence(p.in, p.seen, node)
+		return maintainer.Absence(p.in, p.observation, node)
 	}
 	return backend.Absence{Costs: fmt.Sprintf("a filesystem of type %s does not say whether it can do without one of its nodes", p.fs.Spec.Type)}
 }
@@ -322,8 +322,8 @@ func (p *pass) guarded() map[string]*v1alpha1.FileSystemNode {
 
 // takesPart reports whether all servers of a node are online, according to an answer of the filesystem since they were started.
 func (p *pass) takesPart(node string) bool {
-	for i := range p.seen.Servers {
-		if s := &p.seen.Servers[i]; s.Node == node && (!s.Online || slices.Contains(p.seen.Unconfirmed, s.Name)) {
+	for i := range p.observation.Servers {
+		if s := &p.observation.Servers[i]; s.Node == node && (!s.Online || slices.Contains(p.observation.Unconfirmed, s.Name)) {
 			return false
 		}
 	}

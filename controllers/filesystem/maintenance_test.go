@@ -189,13 +189,13 @@ func (w *world) modesNow() map[string]bool {
 		w.modes = map[string]bool{}
 	}
 	for _, job := range w.jobs() {
-		var told spec.Configure
+		var config spec.Configure
 		text := job.Spec.Template.Annotations[podspec.ToldAnnotation]
 		if job.Labels[v1alpha1.LabelComponent] != "maintenance" || w.deaf {
 			continue
 		}
-		w.Expect(json.Unmarshal([]byte(text), &told)).To(Succeed())
-		for _, c := range told.Commands {
+		w.Expect(json.Unmarshal([]byte(text), &config)).To(Succeed())
+		for _, c := range config.Commands {
 			command := c.Argv[len(c.Argv)-1]
 			if gone, is := strings.CutPrefix(command, "-CRC/"); is {
 				if w.forgotten == nil {
@@ -310,12 +310,12 @@ func TestANodeThatHoldsWhatNoOtherHasGoesOnlyWhenAPersonAllowsThisMaintenance(t 
 	w.Expect(w.eventsOf(v1alpha1.ReasonMaintenanceNotAllowed)).To(HaveLen(1))
 	w.Expect(w.drains(master)).To(BeFalse())
 
-	w.says(master, v1alpha1.AnnotationAllowMaintenance, master)
+	w.annotate(master, v1alpha1.AnnotationAllowMaintenance, master)
 	w.goesOn()
 	w.Expect(w.drains(master)).To(BeFalse(), "it is no word for this time")
 
 	_, word, _ := strings.Cut(c.Message, v1alpha1.AnnotationAllowMaintenance+"=")
-	w.says(master, v1alpha1.AnnotationAllowMaintenance, word)
+	w.annotate(master, v1alpha1.AnnotationAllowMaintenance, word)
 	w.goesOn()
 	w.Expect(w.get().Status.Maintenance).To(HaveExactElements(And(HaveField("Node", master), HaveField("Allowed", true))))
 	w.Expect(w.drains(master)).To(BeTrue())
@@ -482,7 +482,7 @@ func TestAGuardStaysClosedUntilItIsOnRecordThatItsNodeMayGo(t *testing.T) {
 	w.cordons(master, true)
 	w.goesOn()
 	_, word, _ := strings.Cut(w.maintenance(master).Message, v1alpha1.AnnotationAllowMaintenance+"=")
-	w.says(master, v1alpha1.AnnotationAllowMaintenance, word) // nothing else is necessary before the guard opens
+	w.annotate(master, v1alpha1.AnnotationAllowMaintenance, word) // nothing else is necessary before the guard opens
 	unrecorded := interceptor.NewClient(server.Killable(t, -1), interceptor.Funcs{
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 			if _, ok := o.(*v1alpha1.FileSystem); ok {

@@ -23,7 +23,7 @@ func disksBeingMade(in backend.Input, now time.Time) map[string]bool {
 		t := &in.Targets[i]
 		ready := assign.Condition(t, v1alpha1.ConditionReady)
 		goesOn := ready == nil || ready.Reason == v1alpha1.ReasonPlanning || ready.Reason == v1alpha1.ReasonProvisioning
-		if since, seen := in.Since[t.UID]; goesOn && seen && now.Sub(since) < makingLimit && !assign.Finished(t) {
+		if since, noticed := in.Since[t.UID]; goesOn && noticed && now.Sub(since) < makingLimit && !assign.Finished(t) {
 			out[t.Spec.Node] = true
 		}
 	}

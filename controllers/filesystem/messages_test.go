@@ -24,16 +24,16 @@ func TestAMessageOfAConditionHasAtMost800Characters(t *testing.T) {
 	} {
 		problems = append(problems, backend.Problem{Reason: reason, Message: fmt.Sprintf("problem %d %s", i, strings.Repeat("ä", 150))})
 	}
-	for _, seen := range []backend.Observation{{}, {Serves: true}, {Pending: true}, {Unknown: true}} {
+	for _, observation := range []backend.Observation{{}, {Serves: true}, {Pending: true}, {Unknown: true}} {
 		for n := range problems {
 			fs := &v1alpha1.FileSystem{}
 			fs.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
-			seen.Problems = problems[n:]
-			describe(fs, seen, nil, nil, true, false, time.Now())
+			observation.Problems = problems[n:]
+			describe(fs, observation, nil, nil, true, false, time.Now())
 			for _, c := range fs.Status.Conditions {
 				g.Expect(utf8.RuneCountInString(c.Message)).To(BeNumerically("<=", 800), "%s: %s", c.Type, c.Message)
 			}
-			g.Expect(fs.Status.Conditions[0].Message).To(Or(ContainSubstring("problem %d ", n), Equal(whole(seen).Message), ContainSubstring("problem 5")))
+			g.Expect(fs.Status.Conditions[0].Message).To(Or(ContainSubstring("problem %d ", n), Equal(whole(observation).Message), ContainSubstring("problem 5")))
 		}
 	}
 }

@@ -112,12 +112,12 @@ func TestTheTransportIsAConditionAndAMetricAndGoesWhereNothingIsKnown(t *testing
 	condition := func() *metav1.Condition {
 		return meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionTransportAsSpecified)
 	}
-	seen := backend.Transport{Servers: 12, ServersRDMA: 11, Clients: 32, ClientsRDMA: 31}
+	transport := backend.Transport{Servers: 12, ServersRDMA: 11, Clients: 32, ClientsRDMA: 31}
 	for reason, status := range map[string]metav1.ConditionStatus{
 		v1alpha1.ReasonAsAsked: metav1.ConditionTrue, v1alpha1.ReasonTCPInUse: metav1.ConditionFalse, v1alpha1.ReasonTransportUnknown: metav1.ConditionUnknown,
 	} {
-		seen.Problem = backend.Problem{Reason: reason, Message: "as it is"}
-		describeTransport(fs, &seen)
+		transport.Problem = backend.Problem{Reason: reason, Message: "as it is"}
+		describeTransport(fs, &transport)
 		g.Expect(condition().Status).To(Equal(status), reason)
 		g.Expect(series()).To(Equal(map[string]float64{"server rdma": 11, "server tcp": 1, "client rdma": 31, "client tcp": 1}))
 	}

@@ -52,9 +52,9 @@ func confirmed(n *v1alpha1.FileSystemNode) bool {
 	return n.Status.Agent != nil && n.Status.Agent.ObservedGeneration == n.Generation
 }
 
-// told returns the nodes whose agents have written the current configuration of their servers. It excludes a node whose object this pass
-// has changed, whatever its agent has written.
-func told(nodes []v1alpha1.FileSystemNode) map[string]bool {
+// configuredNodes returns the nodes whose agents have written the current configuration of their servers. It excludes a node whose object
+// this pass has changed, whatever its agent has written.
+func configuredNodes(nodes []v1alpha1.FileSystemNode) map[string]bool {
 	out := map[string]bool{}
 	for i := range nodes {
 		out[nodes[i].Spec.Node] = confirmed(&nodes[i])
@@ -62,9 +62,9 @@ func told(nodes []v1alpha1.FileSystemNode) map[string]bool {
 	return out
 }
 
-// untold names the nodes whose agents do not write the configuration of their servers, nil if there are none. A node that is not Ready has
-// another problem.
-func (r *Reconciler) untold(ctx context.Context, in backend.Input) ([]backend.Problem, error) {
+// unconfirmedNodes names the nodes whose agents do not write the configuration of their servers, nil if there are none. A node that is not
+// Ready has another problem.
+func (r *Reconciler) unconfirmedNodes(ctx context.Context, in backend.Input) ([]backend.Problem, error) {
 	as := map[types.UID]how{}
 	for i := range in.FileSystemNodes {
 		n := &in.FileSystemNodes[i]
@@ -73,7 +73,7 @@ func (r *Reconciler) untold(ctx context.Context, in backend.Input) ([]backend.Pr
 		}
 	}
 	now := r.Order.Now()
-	since := r.seen.see(observedGroup{client.ObjectKeyFromObject(in.FileSystem), "told"}, maps.All(as), now)
+	since := r.observations.see(observedGroup{client.ObjectKeyFromObject(in.FileSystem), "told"}, maps.All(as), now)
 	var silent []string
 	var why string
 	for i := range in.FileSystemNodes {

@@ -118,10 +118,10 @@ func TestAFileSystemNamesTheNodesWhoseNodeFileNoAgentWrites(t *testing.T) {
 	look(operator)
 	w.Expect(w.condition(v1alpha1.ConditionReconciling).Message).NotTo(ContainSubstring("no agent"), "it may be about to")
 	look(operator)
-	says := w.condition(v1alpha1.ConditionReconciling)
-	w.Expect(says.Status).To(Equal(metav1.ConditionTrue))
-	w.Expect(says.Reason).To(Equal(v1alpha1.ReasonServersNotTold))
-	w.Expect(says.Message).To(And(ContainSubstring("kubectl label node "+n3+" parallelfs.dev/agent="), Not(ContainSubstring("servers on "+w.nodes[0]))))
+	condition := w.condition(v1alpha1.ConditionReconciling)
+	w.Expect(condition.Status).To(Equal(metav1.ConditionTrue))
+	w.Expect(condition.Reason).To(Equal(v1alpha1.ReasonServersNotTold))
+	w.Expect(condition.Message).To(And(ContainSubstring("kubectl label node "+n3+" parallelfs.dev/agent="), Not(ContainSubstring("servers on "+w.nodes[0]))))
 	w.Expect(w.condition(v1alpha1.ConditionDegraded).Message).To(ContainSubstring(n3), "its server is not there")
 	for _, pod := range w.pods() {
 		if strings.HasPrefix(pod.Name, "scratch-chunkserver") {

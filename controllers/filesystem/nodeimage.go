@@ -33,18 +33,18 @@ func lags(p *backend.Pod, in backend.Input) bool {
 // restart brings the other one.
 func (p *pass) silent() map[types.NamespacedName]bool {
 	online := map[string]bool{}
-	for i := range p.seen.Servers {
-		online[p.seen.Servers[i].Name] = p.seen.Servers[i].Online
+	for i := range p.observation.Servers {
+		online[p.observation.Servers[i].Name] = p.observation.Servers[i].Online
 	}
 	now := p.Order.Now()
 	key := func(pod *backend.Pod) types.UID { return types.UID(pod.Name.String()) }
-	since := p.Reconciler.seen.see(observedGroup{client.ObjectKeyFromObject(p.fs), "silent"}, func(yield func(types.UID, how) bool) {
+	since := p.Reconciler.observations.see(observedGroup{client.ObjectKeyFromObject(p.fs), "silent"}, func(yield func(types.UID, how) bool) {
 		for i := range p.in.Pods {
 			pod := &p.in.Pods[i]
 			takesPart, listed := online[pod.Server()]
-			said := p.in.State != nil && p.in.AskedSince(*pod) && listed && !takesPart
+			offline := p.in.State != nil && p.in.AskedSince(*pod) && listed && !takesPart
 			refused := pod.Outdated && pod.Recertified && p.in.State == nil
-			if (lags(pod, p.in) || pod.Outdated) && (!pod.Ready || said || refused) && !yield(key(pod), how{}) {
+			if (lags(pod, p.in) || pod.Outdated) && (!pod.Ready || offline || refused) && !yield(key(pod), how{}) {
 				return
 			}
 		}

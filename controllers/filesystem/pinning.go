@@ -11,7 +11,7 @@ import (
 func (p *pass) choosePinnings(context.Context) error {
 	if pinnings, problems := decisions.Pinnings(p.Backends, p.backend, p.in); pinnings != nil {
 		p.in.Pinnings = pinnings
-		p.problems = append(p.problems, said(problems)...)
+		p.problems = append(p.problems, problemsOf(problems)...)
 	}
 	return nil
 }

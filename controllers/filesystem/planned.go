@@ -36,18 +36,18 @@ func (p *pass) isPlanned() bool {
 		}
 	}
 	switch {
-	case !p.seen.Pending && !p.seen.Unknown:
+	case !p.observation.Pending && !p.observation.Unknown:
 		m.unsure = time.Time{}
 		return false
 	case m.unsure.IsZero():
 		m.unsure = now
 	}
-	return now.Sub(m.unsure) <= plannedLimit && plannedAll(p.in, p.seen, m.planned)
+	return now.Sub(m.unsure) <= plannedLimit && plannedAll(p.in, p.observation, m.planned)
 }
 
 // plannedAll reports whether some servers and targets are away, and all of them because of planned steps: restarts by the operator, by
 // name, and maintenance of nodes. A server that can't be queried, and whose pod runs, is not away.
-func plannedAll(in backend.Input, seen backend.Observation, restarted map[string]time.Time) bool {
+func plannedAll(in backend.Input, observation backend.Observation, restarted map[string]time.Time) bool {
 	runs := map[string]bool{}
 	for i := range in.Pods {
 		runs[in.Pods[i].Server()] = in.Pods[i].Ready
@@ -55,8 +55,8 @@ func plannedAll(in backend.Input, seen backend.Observation, restarted map[string
 	type place struct{ node, pool string }
 	maintained, planned, unasked := backend.Maintained(in.FileSystem), map[place]bool{}, map[place]bool{}
 	some := false
-	for i := range seen.Servers {
-		s := &seen.Servers[i]
+	for i := range observation.Servers {
+		s := &observation.Servers[i]
 		_, is := restarted[s.Name]
 		is = is || slices.Contains(maintained, s.Node)
 		at := place{s.Node, s.StoragePool}
@@ -70,8 +70,8 @@ func plannedAll(in backend.Input, seen backend.Observation, restarted map[string
 			return false
 		}
 	}
-	for i := range seen.Targets {
-		t := &seen.Targets[i]
+	for i := range observation.Targets {
+		t := &observation.Targets[i]
 		at := place{t.Node, t.StoragePool}
 		switch {
 		case t.Online || t.Removable || unasked[at]:

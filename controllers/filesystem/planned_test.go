@@ -18,15 +18,15 @@ func restarting() (*pass, *clocktesting.FakeClock) {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC))
 	p := &pass{
 		Reconciler: &Reconciler{Order: clock}, fs: &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "scratch", UID: "1"}},
-		seen: backend.Observation{Pending: true},
+		observation: backend.Observation{Pending: true},
 	}
 	p.in = backend.Input{FileSystem: p.fs, State: &backend.State{}}
 	for _, node := range []string{"n1", "n2", "n3"} {
 		p.in.Pods = append(p.in.Pods, backend.Pod{
 			Name: types.NamespacedName{Name: "pod-" + node}, Component: "chunkserver", StoragePool: "ssd", Node: node, Ready: node != "n1"})
-		p.seen.Servers = append(p.seen.Servers, backend.ServerStatus{
+		p.observation.Servers = append(p.observation.Servers, backend.ServerStatus{
 			Name: "chunkserver-ssd." + node, Role: v1alpha1.RoleStorage, Node: node, StoragePool: "ssd", Online: node != "n1"})
-		p.seen.Targets = append(p.seen.Targets, backend.TargetStatus{Node: node, StoragePool: "ssd", Directory: "/data", Online: node != "n1"})
+		p.observation.Targets = append(p.observation.Targets, backend.TargetStatus{Node: node, StoragePool: "ssd", Directory: "/data", Online: node != "n1"})
 	}
 	return p, clock
 }
@@ -40,7 +40,7 @@ func TestAnAbsenceIsPlannedWhilePlannedStepsExplainAllOfIt(t *testing.T) {
 		"the operator has restarted it": {func(p *pass, _ *clocktesting.FakeClock) { restart(p) }, true},
 		"it came back, and its targets are not listed yet": {func(p *pass, _ *clocktesting.FakeClock) {
 			restart(p)
-			p.seen.Servers[0].Online = true
+			p.observation.Servers[0].Online = true
 		}, true},
 		"nobody has": {func(*pass, *clocktesting.FakeClock) {}, false},
 		"it was restarted a while ago": {func(p *pass, clock *clocktesting.FakeClock) {
@@ -55,19 +55,19 @@ func TestAnAbsenceIsPlannedWhilePlannedStepsExplainAllOfIt(t *testing.T) {
 		}, false},
 		"another server has failed meanwhile": {func(p *pass, _ *clocktesting.FakeClock) {
 			restart(p)
-			p.seen.Servers[1].Online, p.seen.Targets[1].Online = false, false
+			p.observation.Servers[1].Online, p.observation.Targets[1].Online = false, false
 		}, false},
 		"a disk of another server has failed meanwhile": {func(p *pass, _ *clocktesting.FakeClock) {
 			restart(p)
-			p.seen.Targets[1].Online = false
+			p.observation.Targets[1].Online = false
 		}, false},
 		"all is back": {func(p *pass, _ *clocktesting.FakeClock) {
 			restart(p)
-			p.seen.Servers[0].Online, p.seen.Targets[0].Online = true, true
+			p.observation.Servers[0].Online, p.observation.Targets[0].Online = true, true
 		}, false},
 		"it is known whether programs go on": {func(p *pass, _ *clocktesting.FakeClock) {
 			restart(p)
-			p.seen.Pending = false
+			p.observation.Pending = false
 		}, false},
 		"it has been unknown for long": {func(p *pass, clock *clocktesting.FakeClock) {
 			p.fs.Status.Maintenance = []v1alpha1.NodeMaintenance{{Node: "n1"}}
@@ -76,22 +76,22 @@ func TestAnAbsenceIsPlannedWhilePlannedStepsExplainAllOfIt(t *testing.T) {
 		}, false},
 		"the one that is asked was restarted, and the others run": {func(p *pass, _ *clocktesting.FakeClock) {
 			restart(p)
-			p.in.State, p.seen.Pending, p.seen.Unknown = nil, false, true
-			for i := range p.seen.Servers {
-				p.seen.Servers[i].Online, p.seen.Targets[i].Online = false, false
+			p.in.State, p.observation.Pending, p.observation.Unknown = nil, false, true
+			for i := range p.observation.Servers {
+				p.observation.Servers[i].Online, p.observation.Targets[i].Online = false, false
 			}
 		}, true},
 		"the one that is asked was restarted, and another one does not run": {func(p *pass, _ *clocktesting.FakeClock) {
 			restart(p)
-			p.in.State, p.seen.Pending, p.seen.Unknown = nil, false, true
-			for i := range p.seen.Servers {
-				p.seen.Servers[i].Online, p.seen.Targets[i].Online = false, false
+			p.in.State, p.observation.Pending, p.observation.Unknown = nil, false, true
+			for i := range p.observation.Servers {
+				p.observation.Servers[i].Online, p.observation.Targets[i].Online = false, false
 			}
 			p.in.Pods[2].Ready = false
 		}, false},
 		"a node does not answer, and was not restarted": {func(p *pass, _ *clocktesting.FakeClock) {
 			p.in.Pods[0].Ready, p.in.Unanswered = true, map[string]string{"n1": "nobody listens"}
-			p.seen.Pending, p.seen.Unknown = false, true
+			p.observation.Pending, p.observation.Unknown = false, true
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,10 +107,10 @@ func TestAfterAPlannedStepReadyStaysAsItWasUntilMoreIsKnown(t *testing.T) {
 	pending, unknown := backend.Observation{Pending: true}, backend.Observation{Unknown: true}
 	failed, serves := backend.Observation{}, backend.Observation{Serves: true}
 	for name, c := range map[string]struct {
-		was     metav1.ConditionStatus
-		seen    backend.Observation
-		planned bool
-		want    metav1.ConditionStatus
+		was         metav1.ConditionStatus
+		observation backend.Observation
+		planned     bool
+		want        metav1.ConditionStatus
 	}{
 		"copies are not counted after a restart":                   {metav1.ConditionTrue, pending, true, metav1.ConditionTrue},
 		"copies are not counted after a failure":                   {metav1.ConditionTrue, pending, false, metav1.ConditionFalse},
@@ -128,8 +128,8 @@ func TestAfterAPlannedStepReadyStaysAsItWasUntilMoreIsKnown(t *testing.T) {
 			if c.was != "" {
 				fs.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: c.was, Reason: v1alpha1.ReasonHealthy}}
 			}
-			c.seen.Problems = []backend.Problem{{Reason: v1alpha1.ReasonTargetsMissing, Message: missing}}
-			describe(fs, c.seen, nil, nil, c.planned, false, time.Now())
+			c.observation.Problems = []backend.Problem{{Reason: v1alpha1.ReasonTargetsMissing, Message: missing}}
+			describe(fs, c.observation, nil, nil, c.planned, false, time.Now())
 			ready := fs.Status.Conditions[0]
 			g.Expect(ready.Status).To(Equal(c.want))
 			g.Expect(ready.Message).To(ContainSubstring(missing))

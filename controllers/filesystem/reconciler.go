@@ -86,10 +86,11 @@ type Reconciler struct {
 	memories    map[types.NamespacedName]*memory
 	remembering sync.Mutex
 
-	// seen holds what this manager has seen so far, choices the choices of disks that are carried out, and pace when passes have ended.
-	seen    observations
-	choices choices
-	pace    pace
+	// observations holds what this manager has seen so far, choices the choices of disks that are carried out, and pace when passes have
+	// ended.
+	observations observations
+	choices      choices
+	pace         pace
 	// handles caches what names the volumes that Kubernetes has attached.
 	handles handles
 }
@@ -134,7 +135,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	err := p.run(ctx)
 	measure(time.Since(started), p.waited)
 	if err == nil {
-		measureClients(p.fs, p.seen.Clients)
+		measureClients(p.fs, p.observation.Clients)
 	}
 	if err == nil && p.observed && !p.grows(growthLimit) {
 		collect(len(p.in.Targets))
@@ -146,7 +147,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 // forget drops the state of a FileSystem that is gone.
 func (r *Reconciler) forget(name types.NamespacedName) {
-	r.seen.forget(name)
+	r.observations.forget(name)
 	r.choices.forget(name)
 	r.pace.forget(name)
 	r.forgetAll(name)
@@ -188,19 +189,19 @@ type pass struct {
 	sets  []appsv1.DaemonSet
 	nodes []corev1.Node
 
-	// seen is the observed state of the filesystem, valid once observed is true. restarts holds the pods that restart after the status names
-	// them. rests is true if all of them wait for a person or a window.
-	seen     backend.Observation
-	observed bool
-	restarts []due
-	rests    bool
+	// observation is the observed state of the filesystem, valid once observed is true. restarts holds the pods that restart after the status
+	// names them. rests is true if all of them wait for a person or a window.
+	observation backend.Observation
+	observed    bool
+	restarts    []pendingPod
+	rests       bool
 	// maintained holds the state of nodes that a person wants to take away, by name, and vacant those of them on which nothing is online.
 	maintained map[string]views.Maintenance
 	vacant     map[string]bool
 	// telling is true while the filesystem does not show yet that a maintenance has begun or ended.
 	telling bool
 	// remounts holds the clients that are remounted for an upgrade after the status names them. clientsWait is what the others wait for.
-	remounts    []due
+	remounts    []pendingPod
 	clientsWait string
 	// pulls holds the images that an upgrade waits for.
 	pulls []podspec.Pull
@@ -266,7 +267,7 @@ func (p *pass) phases() []phase {
 		{name: "observe", do: p.observe, when: anyway},
 		{name: "name nodes that are away", do: p.nameAway, when: anyway},
 		{name: "read copies of the metadata back", do: p.readCopies, when: anyway},
-		{name: "let nodes go for maintenance", do: p.letNodesGo, when: anyway},
+		{name: "let nodes go for maintenance", do: p.maintainNodes, when: anyway},
 		{name: "move targets", do: p.moveTargets, when: anyway},
 		{name: "upgrade", do: p.upgrade, when: stopped},
 		{name: "repeat jobs", do: p.repeatUnseenJobs},

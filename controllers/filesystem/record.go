@@ -90,9 +90,9 @@ func (p *pass) tell(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.in.Told = told(written)
-	untold, err := p.untold(ctx, p.in)
-	p.problems = append(p.problems, untold...)
+	p.in.Configured = configuredNodes(written)
+	behind, err := p.unconfirmedNodes(ctx, p.in)
+	p.problems = append(p.problems, behind...)
 	return err
 }
 

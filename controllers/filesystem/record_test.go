@@ -142,7 +142,7 @@ func TestAFileSystemNodeThatIsDeletedByHandIsKeptAndGoesWithItsFileSystem(t *tes
 	w.Expect(kept.UID).To(Equal(n.UID))
 	w.Expect(kept.Status.Conditions).To(ContainElement(And(HaveField("Type", v1alpha1.ConditionStalled), HaveField("Reason", v1alpha1.ReasonRecordKept),
 		HaveField("Message", ContainSubstring("the record of the assignments of meta-0, meta-1, storage-ssd")))))
-	w.Expect(w.said()).To(ContainElement(ContainSubstring("Warning RecordKept this FileSystemNode was deleted")))
+	w.Expect(w.messages()).To(ContainElement(ContainSubstring("Warning RecordKept this FileSystemNode was deleted")))
 	w.Expect(w.numbersGiven()).To(Equal(numbers))
 	w.Expect(w.uids()).To(Equal(pods), "its servers go on")
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)

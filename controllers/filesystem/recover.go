@@ -181,11 +181,11 @@ func (p *pass) recoveryJobs(ctx context.Context, listed []client.ListOption) ([]
 
 // startRecovery creates a Job of a recovery, or one that reads a copy back, unless it exists. Its label shows which.
 func (p *pass) startRecovery(ctx context.Context, recoverer backend.Recoverer, request backend.RecoveryRequest, label string) error {
-	job, told, err := recoverer.RecoveryJob(p.in, request)
+	job, config, err := recoverer.RecoveryJob(p.in, request)
 	if err != nil {
 		return err //nolint:wrapcheck // the error of the backend is complete
 	}
-	text, err := json.Marshal(told)
+	text, err := json.Marshal(config)
 	if err != nil {
 		return fmt.Errorf("encode what %s is told: %w", job.Name, err)
 	}
@@ -216,12 +216,12 @@ func (p *pass) reconnect(place backend.MetadataPlace) {
 		return
 	}
 	online := map[string]bool{}
-	for i := range p.seen.Servers {
-		online[p.seen.Servers[i].Name] = p.seen.Servers[i].Online
+	for i := range p.observation.Servers {
+		online[p.observation.Servers[i].Name] = p.observation.Servers[i].Online
 	}
 	mounted := map[string]bool{}
-	for i := range p.seen.Clients {
-		mounted[p.seen.Clients[i].Node] = p.seen.Clients[i].Mounted
+	for i := range p.observation.Clients {
+		mounted[p.observation.Clients[i].Node] = p.observation.Clients[i].Mounted
 	}
 	domains := nodefacts.NewDomains(p.in)
 	for i := range p.in.Pods {
@@ -232,12 +232,12 @@ func (p *pass) reconnect(place backend.MetadataPlace) {
 			takesPart = mounted[pod.Node] && m.Recovered.PreviousNode == m.Node
 		}
 		node, _ := p.in.Node(pod.Node)
-		chosen := slices.ContainsFunc(p.restarts, func(d due) bool { return d.pod == pod.Name })
+		chosen := slices.ContainsFunc(p.restarts, func(d pendingPod) bool { return d.pod == pod.Name })
 		waits := pod.Outdated && !pod.Terminating && !takesPart && node.Ready && !pod.Started.After(m.Recovered.Time.Time)
 		if pod.Component == place.Component || !waits || chosen {
 			continue
 		}
-		p.restarts = append(p.restarts, due{pod: pod.Name, Disruption: disruption.Disruption{
+		p.restarts = append(p.restarts, pendingPod{pod: pod.Name, Disruption: disruption.Disruption{
 			Place: placeOf(pod, domains), Down: true,
 			Why: fmt.Sprintf("%s is on node %s since its recovery, and it does not know that", place.Noun, m.Node),
 		}})

@@ -83,8 +83,8 @@ func (w *wreck) label(nodes ...string) {
 	}
 }
 
-// says writes a person's value into the annotation of the FileSystem; an empty value removes it.
-func (w *wreck) says(annotation, word string) {
+// annotate writes a person's value into the annotation of the FileSystem; an empty value removes it.
+func (w *wreck) annotate(annotation, word string) {
 	w.t.Helper()
 	w.change(func(fs *v1alpha1.FileSystem) {
 		if fs.Annotations == nil {
@@ -106,28 +106,28 @@ func (w *wreck) recoveryJobs() (ended int) {
 		if len(job.Status.Conditions) > 0 || !job.DeletionTimestamp.IsZero() {
 			continue
 		}
-		var told spec.Recovery
-		w.Expect(json.Unmarshal([]byte(job.Spec.Template.Annotations[podspec.RecoveryToldAnnotation]), &told)).To(Succeed())
+		var config spec.Recovery
+		w.Expect(json.Unmarshal([]byte(job.Spec.Template.Annotations[podspec.RecoveryToldAnnotation]), &config)).To(Succeed())
 		at, how := "vault", batchv1.JobComplete
 		if a := job.Spec.Template.Spec.Affinity; a != nil {
 			at = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0]
 		}
 		answer, there := w.has[at]
 		w.Expect(there).To(BeTrue(), "a job comes to %s", at)
-		if r := told.Restore; r != nil {
+		if r := config.Restore; r != nil {
 			answer = spec.RecoveryAnswer{Found: []spec.RecoveryFound{{Backup: r.Backup, Version: r.Version, ID: r.ID}}, Restored: true}
 			place := at + ":" + r.Path
 			if plan, filled := w.restores[place]; filled && plan != r.Plan {
 				answer, how = spec.RecoveryAnswer{Found: []spec.RecoveryFound{}, Message: r.Path + " has the metadata of this FileSystem already"}, batchv1.JobFailed
 			} else {
 				w.restores[place] = r.Plan
-				w.used[place] = fmt.Sprintf("version %d of %s%s", r.Version, told.Source.Component, r.Backup)
+				w.used[place] = fmt.Sprintf("version %d of %s%s", r.Version, config.Source.Component, r.Backup)
 				if w.hive != nil {
 					w.putBack(place)
 				}
 			}
 		}
-		if told.Compare != nil {
+		if config.Compare != nil {
 			answer = w.compares
 		}
 		line, err := json.Marshal(answer)
@@ -181,7 +181,7 @@ func TestALostMasterServesAgainOnAnotherNodeWhenAPersonHasApprovedThePlan(t *tes
 	w.Expect(w.get().Status.Recovery).To(BeNil(), "nothing is recovered by itself")
 	w.Expect(w.ready().Status).NotTo(Equal(metav1.ConditionTrue))
 
-	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, "plan")
 	w.goesOn(never)
 	w.Expect(w.recovering().Message).To(And(ContainSubstring(w.nodes[0]), ContainSubstring("is not Ready")), "the label is that of the dead node")
 	w.label(w.nodes[1], w.nodes[2])
@@ -205,12 +205,12 @@ func TestALostMasterServesAgainOnAnotherNodeWhenAPersonHasApprovedThePlan(t *tes
 	w.Expect(w.restores).To(BeEmpty())
 	w.Expect(w.get().Status.Metadata.Node).To(Equal(w.nodes[0]))
 
-	w.says(v1alpha1.AnnotationRecoverMetadata, "0badc0de")
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, "0badc0de")
 	w.goesOn(never)
 	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused), HaveField("Message", ContainSubstring("0badc0de is not the hash of the plan"))))
 	w.Expect(w.restores).To(BeEmpty())
 
-	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
 	w.goesOn(never)
 	w.Expect(w.restores).To(Equal(map[string]string{w.nodes[1] + ":/data/meta": plan.PlanHash}))
 	m := w.get().Status.Metadata
@@ -233,7 +233,7 @@ func TestALostMasterServesAgainOnAnotherNodeWhenAPersonHasApprovedThePlan(t *tes
 	w.dead[w.nodes[0]] = false
 	w.nodeIs(w.nodes[0], corev1.ConditionTrue)
 	w.label(w.nodes[0])
-	w.says(v1alpha1.AnnotationRecoverMetadata, "")
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, "")
 	w.goesOn(never)
 	w.Expect(w.get().Status.Metadata).To(Equal(m), "the old master is back, with its label, and is not started")
 	for _, pod := range w.pods() {
@@ -241,7 +241,7 @@ func TestALostMasterServesAgainOnAnotherNodeWhenAPersonHasApprovedThePlan(t *tes
 	}
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 	w.Expect(w.recovering().Type).To(BeEmpty())
-	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, "plan")
 	w.goesOn(never)
 	w.Expect(w.recovering().Message).To(ContainSubstring("the master answers"))
 	w.Expect(w.restores).To(HaveLen(1))
@@ -252,26 +252,26 @@ func TestAPersonChoosesBetweenTwoEqualCandidatesForThePlan(t *testing.T) {
 	w := newWreck(t)
 	w.has["vault"].Found[0].Version = 500
 	w.label(w.nodes[1])
-	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, "plan")
 	w.goesOn(never)
 	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryChoice),
 		HaveField("Message", And(ContainSubstring("metalogger-"+w.nodes[1]), ContainSubstring("backup-in-vault-20261123-030000")))))
 	w.Expect(w.get().Status.Recovery.PlanHash).To(BeEmpty())
 
-	w.says(v1alpha1.AnnotationRecoverFrom, "metalogger-"+w.nodes[2])
+	w.annotate(v1alpha1.AnnotationRecoverFrom, "metalogger-"+w.nodes[2])
 	w.goesOn(never)
 	w.Expect(w.recovering().Message).To(ContainSubstring("which can't be used"))
-	w.says(v1alpha1.AnnotationRecoverFrom, "metalogger-"+w.nodes[1])
+	w.annotate(v1alpha1.AnnotationRecoverFrom, "metalogger-"+w.nodes[1])
 	w.goesOn(never)
 	one := w.get().Status.Recovery.PlanHash
-	w.says(v1alpha1.AnnotationRecoverFrom, "backup-in-vault-20261123-030000")
+	w.annotate(v1alpha1.AnnotationRecoverFrom, "backup-in-vault-20261123-030000")
 	w.goesOn(never)
 	other := w.get().Status.Recovery.PlanHash
 	w.Expect(other).NotTo(Or(BeEmpty(), Equal(one)))
-	w.says(v1alpha1.AnnotationRecoverMetadata, one)
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, one)
 	w.goesOn(never)
 	w.Expect(w.recovering()).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused), HaveField("Message", ContainSubstring("is not the hash of the plan"))))
-	w.says(v1alpha1.AnnotationRecoverMetadata, other)
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, other)
 	w.goesOn(never)
 	w.Expect(w.get().Status.Metadata.Recovered).To(HaveField("From", "backup-in-vault-20261123-030000"))
 }
@@ -281,8 +281,8 @@ func TestALostMasterServesAgainFromABackupThatAPersonHasChosen(t *testing.T) {
 	w := newWreck(t)
 	const older = "backup-in-vault-20261122-030000"
 	w.label(w.nodes[1])
-	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
-	w.says(v1alpha1.AnnotationRecoverFrom, older)
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, "plan")
+	w.annotate(v1alpha1.AnnotationRecoverFrom, older)
 	w.goesOn(never)
 	plan := w.get().Status.Recovery
 	w.Expect(plan.Candidates).To(ContainElements(
@@ -293,7 +293,7 @@ func TestALostMasterServesAgainFromABackupThatAPersonHasChosen(t *testing.T) {
 		ContainSubstring("metalogger-"+w.nodes[1]+" (version 500 of 2026-11-23T12:00:00Z) has 200 changes more: it was not chosen")))
 	w.Expect(w.restores).To(BeEmpty())
 
-	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
 	w.goesOn(never)
 	w.Expect(w.used).To(Equal(map[string]string{w.nodes[1] + ":/data/meta": "version 300 of 20261122-030000"}))
 	w.Expect(w.get().Status.Metadata).To(And(HaveField("Node", w.nodes[1]), HaveField("Recovered", HaveValue(And(HaveField("From", older),
@@ -308,12 +308,12 @@ func (w *wreck) recovers(node, directory string, candidates, each int) (writes [
 	w.t.Helper()
 	w.label(node)
 	w.settle()
-	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, "plan")
 	writes[0] = w.goesOn(each)
 	plan := w.get().Status.Recovery
 	w.Expect(plan).NotTo(BeNil())
 	w.Expect(plan.Candidates).To(HaveLen(candidates))
-	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
 	writes[1] = w.goesOn(each)
 	w.Expect(w.restores).To(Equal(map[string]string{node + ":" + directory: plan.PlanHash}))
 	m := w.get().Status.Metadata
@@ -352,7 +352,7 @@ func TestARecoveryEndsInTheSameWhateverWriteTheOperatorIsKilledAfter(t *testing.
 				w := newWreck(t)
 				defer w.forget()
 				if from != "" {
-					w.says(v1alpha1.AnnotationRecoverFrom, from)
+					w.annotate(v1alpha1.AnnotationRecoverFrom, from)
 				}
 				writes := w.recovers(w.nodes[1], "/data/meta", 6, each)
 				w.Expect(w.used).To(Equal(map[string]string{w.nodes[1] + ":/data/meta": used}))
@@ -388,14 +388,14 @@ func TestALostMasterOnADiskGetsADiskOfTheNewNodeFirst(t *testing.T) {
 	w.goesOn(never)
 	w.Expect(targets()).To(ConsistOf(old.Target), "a label alone takes no disk")
 
-	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, "plan")
 	w.goesOn(never)
 	w.Expect(targets()).To(And(HaveLen(2), ContainElement(old.Target)))
 	plan := w.get().Status.Recovery
 	w.Expect(plan).NotTo(BeNil(), w.recovering().Message)
 	w.Expect(plan.Target).To(And(Not(Equal(old.Target)), BeElementOf(targets())))
 	w.Expect(plan.Directory).To(Equal(spec.TargetPath(w.namespace, "scratch", plan.Target) + "/master"))
-	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
 	w.goesOn(never)
 	w.Expect(w.restores).To(Equal(map[string]string{w.nodes[1] + ":" + plan.Directory: plan.PlanHash}))
 	w.Expect(w.get().Status.Metadata).To(And(HaveField("Node", w.nodes[1]), HaveField("Target", plan.Target), HaveField("Directory", plan.Directory)))
@@ -446,7 +446,7 @@ func TestALostMasterOnADiskGetsAnotherDiskOfTheSameNodeAndNoThirdOne(t *testing.
 		}
 		return names
 	}
-	w.says(v1alpha1.AnnotationRecoverMetadata, "plan")
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, "plan")
 	w.goesOn(never)
 	w.Expect(w.recovering().Message).To(ContainSubstring("chooses none on node %s, besides the one that is lost", node))
 	w.Expect(names()).To(ConsistOf(old.Target))
@@ -458,7 +458,7 @@ func TestALostMasterOnADiskGetsAnotherDiskOfTheSameNodeAndNoThirdOne(t *testing.
 	w.Expect(plan).NotTo(BeNil(), w.recovering().Message)
 	w.Expect(names()).To(ConsistOf(old.Target, plan.Target))
 	w.Expect(plan.From).To(Equal("backup-in-vault-20261123-030000"))
-	w.says(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, plan.PlanHash)
 	w.goesOn(never)
 	w.Expect(w.restores).To(Equal(map[string]string{node + ":" + plan.Directory: plan.PlanHash}))
 	w.Expect(w.get().Status.Metadata).To(And(HaveField("Node", node), HaveField("Target", plan.Target), HaveField("Directory", plan.Directory),
@@ -466,7 +466,7 @@ func TestALostMasterOnADiskGetsAnotherDiskOfTheSameNodeAndNoThirdOne(t *testing.
 
 	w.alive = true
 	w.goesOn(never)
-	w.says(v1alpha1.AnnotationRecoverMetadata, "")
+	w.annotate(v1alpha1.AnnotationRecoverMetadata, "")
 	w.goesOn(never)
 	w.Expect(names()).To(ConsistOf(old.Target, plan.Target), "the lost one is left alone, and no other takes its place")
 	w.Expect(w.condition(v1alpha1.ConditionReady).Reason).To(Or(Equal(v1alpha1.ReasonDegradedService), Equal(v1alpha1.ReasonHealthy)), w.ready().Message)

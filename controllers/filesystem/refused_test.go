@@ -96,8 +96,8 @@ func TestRefusedPodsAreReportedInTheWordsOfTheAPIServer(t *testing.T) {
 	g.Expect(p.in.Away("metalogger", "", "", "n1")).To(Equal("there is no pod of it on the node"))
 
 	fs := &v1alpha1.FileSystem{}
-	seen := backend.Observation{Problems: append(p.problems, backend.Problem{Reason: v1alpha1.ReasonStarting, Message: "connection refused"})}
-	describe(fs, seen, nil, nil, false, false, clock.Now())
+	observation := backend.Observation{Problems: append(p.problems, backend.Problem{Reason: v1alpha1.ReasonStarting, Message: "connection refused"})}
+	describe(fs, observation, nil, nil, false, false, clock.Now())
 	g.Expect(fs.Status.Conditions).To(ContainElements(
 		And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Reason", v1alpha1.ReasonPodsRefused)),
 		And(HaveField("Type", v1alpha1.ConditionStalled), HaveField("Reason", v1alpha1.ReasonPodsRefused)),

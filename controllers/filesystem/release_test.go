@@ -213,12 +213,12 @@ func TestALostNodeIsDecommissionedByOneCommandWhichListsTheLoss(t *testing.T) {
 	w.giveUp(w.nodes[2])
 	w.settle()
 	w.Expect(w.gone()).To(BeTrue())
-	w.Expect(w.said()).To(ContainElement(And(ContainSubstring("Warning GaveUp"), ContainSubstring(data[2].id), ContainSubstring("serial S-"+data[2].id),
+	w.Expect(w.messages()).To(ContainElement(And(ContainSubstring("Warning GaveUp"), ContainSubstring(data[2].id), ContainSubstring("serial S-"+data[2].id),
 		ContainSubstring("storage pool ssd"), ContainSubstring("neither unmounted nor wiped"))))
 }
 
-// said returns the events so far.
-func (w *world) said() (texts []string) {
+// messages returns the events so far.
+func (w *world) messages() (texts []string) {
 	for {
 		select {
 		case text := <-w.events.Events:

@@ -21,20 +21,20 @@ import (
 // reads is an API server that counts how often something is read from it.
 type reads struct {
 	client.Client
-	count int
-	says  string
+	count   int
+	message string
 }
 
 func (r *reads) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	r.count++
 	if secret, ok := into.(*corev1.Secret); ok {
-		secret.Data = map[string][]byte{"key": []byte(r.says)}
+		secret.Data = map[string][]byte{"key": []byte(r.message)}
 	}
 	return nil
 }
 
 func (r *reads) Apply(context.Context, runtime.ApplyConfiguration, ...client.ApplyOption) error {
-	r.says = "applied"
+	r.message = "applied"
 	return nil
 }
 
@@ -45,13 +45,13 @@ func (*reads) Update(context.Context, client.Object, ...client.UpdateOption) err
 }
 
 func (r *reads) Delete(context.Context, client.Object, ...client.DeleteOption) error {
-	r.says = "deleted"
+	r.message = "deleted"
 	return nil
 }
 
 func TestASecretIsReadAgainWhenItsTimeIsOverOrSomethingWasWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, server := NewWithT(t), &reads{says: "first"}
+		g, server := NewWithT(t), &reads{message: "first"}
 		reader := &secretReader{Client: server, keep: time.Minute}
 		read := func() string {
 			secret := &corev1.Secret{}
@@ -60,7 +60,7 @@ func TestASecretIsReadAgainWhenItsTimeIsOverOrSomethingWasWritten(t *testing.T) 
 			return string(secret.Data["key"])
 		}
 		g.Expect(read()).To(Equal("first"))
-		server.says = "somebody else's"
+		server.message = "somebody else's"
 		g.Expect(read()).To(Equal("first"))
 		g.Expect(server.count).To(Equal(1))
 		time.Sleep(time.Minute) //nolint:forbidigo // it is the time of a synctest

@@ -30,7 +30,7 @@ func (p *pass) chooseRestarts(ctx context.Context) error {
 		p.problems = append(p.problems, backend.Problem{Reason: v1alpha1.ReasonInvalidSpec, Message: err.Error()})
 	}
 	look := circumstances{closed: closed, silent: p.silent()}
-	pods, message, rests := nextRestarts(p.backend.Order(), p.in, p.seen, look)
+	pods, message, rests := nextRestarts(p.backend.Order(), p.in, p.observation, look)
 	if runs(pods) {
 		// The cache may not show an earlier restart yet, and still contain the pod that was deleted. If a pod has started meanwhile, this read is
 		// later than the filesystem's answer.
@@ -38,7 +38,7 @@ func (p *pass) chooseRestarts(ctx context.Context) error {
 		if in.Pods, err = p.pods(ctx, p.Reader, p.fs); err != nil {
 			return err
 		}
-		pods, message, rests = nextRestarts(p.backend.Order(), in.Remaining().Indexed(), p.seen, look)
+		pods, message, rests = nextRestarts(p.backend.Order(), in.Remaining().Indexed(), p.observation, look)
 	}
 	if runs(pods) {
 		changes := make([]string, len(pods))
@@ -50,20 +50,20 @@ func (p *pass) chooseRestarts(ctx context.Context) error {
 		}
 	}
 	p.restarts, p.rests = pods, rests
-	if slices.ContainsFunc(pods, func(d due) bool { return d.Cost() != "" }) {
-		p.seen.Serves, p.seen.Pending, p.seen.Unknown = false, false, false // programs wait for the pod that restarts
+	if slices.ContainsFunc(pods, func(d pendingPod) bool { return d.Cost() != "" }) {
+		p.observation.Serves, p.observation.Pending, p.observation.Unknown = false, false, false // programs wait for the pod that restarts
 	}
 	if message != "" {
-		p.seen.Problems = append(p.seen.Problems, backend.Problem{Reason: v1alpha1.ReasonRestarting, Message: message})
+		p.observation.Problems = append(p.observation.Problems, backend.Problem{Reason: v1alpha1.ReasonRestarting, Message: message})
 	}
 	return nil
 }
 
 // runs reports whether there are running pods. If several restart together, all of them run.
-func runs(pods []due) bool { return len(pods) > 0 && !pods[0].Down }
+func runs(pods []pendingPod) bool { return len(pods) > 0 && !pods[0].Down }
 
 // restart deletes a pod after the status names it.
-func (p *pass) restart(ctx context.Context, pod *due) error {
+func (p *pass) restart(ctx context.Context, pod *pendingPod) error {
 	note := fmt.Sprintf("Restarting %s: %s%s", pod.Place, pod.Why, pod.Cost())
 	p.Recorder.Eventf(p.fs, nil, corev1.EventTypeNormal, v1alpha1.ReasonRestarting, "Restart", "%s", v1alpha1.Cut(note, conditions.MaxNote))
 	log.FromContext(ctx).Info("Restarting a pod", "pod", pod.pod, "component", pod.Component, "node", pod.Node, "why", pod.Why)
@@ -75,8 +75,8 @@ func (p *pass) restart(ctx context.Context, pod *due) error {
 	return nil
 }
 
-// due is a pod that must restart. Its server is away meanwhile.
-type due struct {
+// pendingPod is a pod that must restart. Its server is away meanwhile.
+type pendingPod struct {
 	disruption.Disruption
 	pod types.NamespacedName
 }
@@ -93,13 +93,15 @@ type circumstances struct {
 // that is not Ready, because nothing would stop them, and pods that are being stopped. A pod also waits until the agent of its node has
 // written the server's configuration. Otherwise it would start with the old one, and the need for another restart would be lost. rests is
 // true if all of them wait only for a person or a window.
-func nextRestarts(order []string, in backend.Input, seen backend.Observation, now circumstances) (next []due, message string, rests bool) {
-	all := dueNow(order, in, seen, now.silent)
+func nextRestarts(
+	order []string, in backend.Input, observation backend.Observation, now circumstances,
+) (next []pendingPod, message string, rests bool) {
+	all := pendingPods(order, in, observation, now.silent)
 	queue := make([]disruption.Disruption, len(all))
 	for i := range all {
 		queue[i] = all[i].Disruption
 	}
-	world := worldOf(order, in, seen, now.closed)
+	world := worldOf(order, in, observation, now.closed)
 	decision := disruption.Decide(queue, world)
 	for _, at := range decision.Now {
 		next = append(next, all[at])
@@ -107,14 +109,16 @@ func nextRestarts(order []string, in backend.Input, seen backend.Observation, no
 	return next, decision.Sentence(queue, world), decision.Rests(world)
 }
 
-// dueNow returns the pods that must restart, in the order of their components.
-func dueNow(order []string, in backend.Input, seen backend.Observation, silent map[types.NamespacedName]bool) (all []due) {
+// pendingPods returns the pods that must restart, in the order of their components.
+func pendingPods(
+	order []string, in backend.Input, observation backend.Observation, silent map[types.NamespacedName]bool,
+) (all []pendingPod) {
 	online := map[string]bool{}
-	for i := range seen.Servers {
-		online[seen.Servers[i].Name] = seen.Servers[i].Online
+	for i := range observation.Servers {
+		online[observation.Servers[i].Name] = observation.Servers[i].Online
 	}
 	changed := map[types.NamespacedName]backend.Restart{}
-	for _, r := range seen.Restarts {
+	for _, r := range observation.Restarts {
 		changed[r.Pod] = r
 	}
 	domains := nodefacts.NewDomains(in)
@@ -125,9 +129,9 @@ func dueNow(order []string, in backend.Input, seen backend.Observation, silent m
 		if priority < 0 || p.Terminating || !p.Ready && !node.Ready {
 			continue
 		}
-		next := due{pod: p.Name, Disruption: disruption.Disruption{
+		next := pendingPod{pod: p.Name, Disruption: disruption.Disruption{
 			Place: placeOf(p, domains), Priority: priority, Down: !p.Ready || node.Ready && (silent[p.Name] || lost(p, online)),
-			Costs: seen.Sole[p.Name.Name], Together: seen.Together[p.Name.Name],
+			Costs: observation.Sole[p.Name.Name], Together: observation.Together[p.Name.Name],
 		}}
 		disks, hasChanged := changed[p.Name]
 		switch {
@@ -143,14 +147,14 @@ func dueNow(order []string, in backend.Input, seen backend.Observation, silent m
 		default:
 			continue
 		}
-		if !in.Told[p.Node] {
+		if !in.Configured[p.Node] {
 			next.Waits = "the agent of its node has written what its server is told"
 		} else if priority == 0 && !next.Down {
 			next.Waits = metadatajobs.WaitsForCopy(in.FileSystem, "") // the first component holds the metadata
 		}
 		all = append(all, next)
 	}
-	slices.SortStableFunc(all, func(a, b due) int { return cmp.Compare(a.Priority, b.Priority) })
+	slices.SortStableFunc(all, func(a, b pendingPod) int { return cmp.Compare(a.Priority, b.Priority) })
 	return all
 }
 
@@ -191,13 +195,14 @@ func movedClients(in backend.Input) []backend.Problem {
 
 // worldOf returns the facts about the filesystem that restarts depend on. A server whose pod was deleted and not created yet counts as
 // away.
-func worldOf(order []string, in backend.Input, seen backend.Observation, closed string) disruption.World {
+func worldOf(order []string, in backend.Input, observation backend.Observation, closed string) disruption.World {
 	w := disruption.World{
-		Answered: in.State != nil, Problems: len(seen.Problems) > 0, Unconfirmed: seen.Unconfirmed, Closed: closed,
+		Answered: in.State != nil, Problems: len(observation.Problems) > 0, Unconfirmed: observation.Unconfirmed, Closed: closed,
 		Paused: in.FileSystem.Spec.Updates.Paused, Most: int(in.FileSystem.Spec.Updates.MaxUnavailable),
 		Maintained: backend.Maintained(in.FileSystem),
 	}
-	if !seen.Serves || among(seen.Problems, v1alpha1.ReasonChunksEndangered) || among(seen.Problems, v1alpha1.ReasonDataInconsistent) {
+	if !observation.Serves || among(observation.Problems, v1alpha1.ReasonChunksEndangered) ||
+		among(observation.Problems, v1alpha1.ReasonDataInconsistent) {
 		w.Closed = "" // programs wait already, or their data has fewer copies
 	}
 	domains, there := nodefacts.NewDomains(in), map[string]bool{}
@@ -213,8 +218,8 @@ func worldOf(order []string, in backend.Input, seen backend.Observation, closed 
 			}
 		}
 	}
-	for i := range seen.Servers {
-		if name := seen.Servers[i].Name; !there[name] {
+	for i := range observation.Servers {
+		if name := observation.Servers[i].Name; !there[name] {
 			w.Gone = append(w.Gone, name)
 		}
 	}
@@ -228,7 +233,7 @@ func placeOf(p *backend.Pod, domains nodefacts.Domains) disruption.Place {
 
 // repeatUnseenJobs deletes finished Jobs whose effect the filesystem does not show, so that the next pass runs them again.
 func (p *pass) repeatUnseenJobs(ctx context.Context) error {
-	if len(p.seen.Repeat) == 0 {
+	if len(p.observation.Repeat) == 0 {
 		return nil
 	}
 	var jobs batchv1.JobList
@@ -237,7 +242,7 @@ func (p *pass) repeatUnseenJobs(ctx context.Context) error {
 	}
 	for i := range jobs.Items {
 		job := &jobs.Items[i]
-		if !slices.Contains(p.seen.Repeat, job.Name) || !metav1.IsControlledBy(job, p.fs) {
+		if !slices.Contains(p.observation.Repeat, job.Name) || !metav1.IsControlledBy(job, p.fs) {
 			continue
 		}
 		if !finishedBefore(job, p.Clock.Now().Add(-2*p.PollInterval)) {

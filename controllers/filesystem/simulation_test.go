@@ -36,8 +36,8 @@ type simulated struct {
 	*rand.Rand
 	now     int
 	daemons []*daemon
-	// seen holds when the manager saw each start of a pod.
-	seen map[string]int
+	// count holds when the manager saw each start of a pod.
+	count map[string]int
 	// forgets is how long the filesystem lists a daemon that has left as online: 0 if connections end at once, more if the filesystem waits
 	// before it reports one as missing.
 	forgets int
@@ -87,10 +87,10 @@ func (s *simulated) pods() (out []backend.Pod) {
 		}
 		p := backend.Pod{Name: types.NamespacedName{Name: s.name(d)}, Component: d.component, Node: d.node, Ready: d.ready, Outdated: d.outdated}
 		if d.ready {
-			if _, known := s.seen[s.name(d)]; !known {
-				s.seen[s.name(d)] = s.now
+			if _, known := s.count[s.name(d)]; !known {
+				s.count[s.name(d)] = s.now
 			}
-			p.Seen = clockOf(s.seen[s.name(d)])
+			p.Seen = clockOf(s.count[s.name(d)])
 		}
 		out = append(out, p)
 	}
@@ -104,35 +104,35 @@ func clockOf(moment int) time.Time { return asked.Add(time.Duration(moment) * ti
 func (s *simulated) pass(g Gomega) (restarted int) {
 	fs := &v1alpha1.FileSystem{}
 	fs.Spec.FailureDomains.Label, fs.Spec.Updates.MaxUnavailable = "domain", int32(s.most)
-	in := backend.Input{FileSystem: fs, Told: map[string]bool{}, Pods: s.pods()}
+	in := backend.Input{FileSystem: fs, Configured: map[string]bool{}, Pods: s.pods()}
 	for _, d := range s.daemons {
-		in.Told[d.node] = true
+		in.Configured[d.node] = true
 		in.Nodes = append(in.Nodes, backend.Node{Name: d.node, Ready: true, Labels: map[string]string{"domain": d.node[:1]}})
 	}
-	seen := backend.Observation{Serves: true, Together: map[string]int{}}
+	observation := backend.Observation{Serves: true, Together: map[string]int{}}
 	if question := s.now; s.IntN(8) > 0 { // otherwise, it does not answer
 		s.wait()
 		in.State = &backend.State{Asked: clockOf(question)}
 		for _, d := range s.daemons {
 			member := backend.Pod{Component: d.component, Node: d.node}
 			name := member.Server()
-			seen.Servers = append(seen.Servers, backend.ServerStatus{Name: name})
+			observation.Servers = append(observation.Servers, backend.ServerStatus{Name: name})
 			listed := d.serves || s.now < d.left+s.forgets
 			if !listed {
-				seen.Problems = append(seen.Problems, backend.Problem{Reason: v1alpha1.ReasonServersMissing, Message: name})
+				observation.Problems = append(observation.Problems, backend.Problem{Reason: v1alpha1.ReasonServersMissing, Message: name})
 			}
-			if at, known := s.seen[s.name(d)]; s.forgets > 0 && d.ready && (!known || question <= at+s.forgets) {
-				seen.Unconfirmed = append(seen.Unconfirmed, name)
+			if at, known := s.count[s.name(d)]; s.forgets > 0 && d.ready && (!known || question <= at+s.forgets) {
+				observation.Unconfirmed = append(observation.Unconfirmed, name)
 			}
-			seen.Together[s.name(d)] = s.together
+			observation.Together[s.name(d)] = s.together
 		}
 		if s.IntN(10) == 0 {
-			seen.Problems = append(seen.Problems, backend.Problem{Reason: v1alpha1.ReasonDataUnknown})
+			observation.Problems = append(observation.Problems, backend.Problem{Reason: v1alpha1.ReasonDataUnknown})
 		}
 	}
 	s.wait()
 	in.Pods = s.pods() // from the API server
-	pods, _, _ := nextRestarts([]string{"master", "chunkserver"}, in, seen, circumstances{})
+	pods, _, _ := nextRestarts([]string{"master", "chunkserver"}, in, observation, circumstances{})
 	for _, p := range pods {
 		at := slices.IndexFunc(s.daemons, func(d *daemon) bool { return s.name(d) == p.pod.Name })
 		d := s.daemons[at]
@@ -155,7 +155,7 @@ func TestNoSequenceOfAnswersTakesDaemonsOfTwoFailureDomainsAway(t *testing.T) {
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			g := NewWithT(t)
-			s := &simulated{Rand: rand.New(rand.NewPCG(15, seed)), seen: map[string]int{}}
+			s := &simulated{Rand: rand.New(rand.NewPCG(15, seed)), count: map[string]int{}}
 			s.together, s.most, s.forgets = s.IntN(4), s.IntN(4), []int{0, 20}[seed%2]
 			for _, node := range []string{"a1", "a2", "a3", "b1", "b2", "b3", "c1", "c2", "c3"} {
 				s.daemons = append(s.daemons, &daemon{component: "chunkserver", node: node, there: true, ready: true, serves: true, left: math.MinInt / 2})
@@ -164,7 +164,7 @@ func TestNoSequenceOfAnswersTakesDaemonsOfTwoFailureDomainsAway(t *testing.T) {
 			restarted := 0
 			for range 600 {
 				if s.IntN(40) == 0 {
-					clear(s.seen) // another manager leads
+					clear(s.count) // another manager leads
 				}
 				if s.IntN(60) == 0 {
 					for _, d := range s.daemons {

@@ -85,8 +85,8 @@ func TestHTTPStateReader(t *testing.T) {
 		g.Expect(err).To(MatchError(And(ContainSubstring("was given to an earlier question"), ContainSubstring("ss -lntp 'sport = :"))))
 	})
 	for name, c := range map[string]struct {
-		reader    *HTTPStateReader
-		url, says string
+		reader       *HTTPStateReader
+		url, message string
 	}{
 		"a filesystem that does not answer is reported with its own message": {patient, server.URL + "/unwell", "the probe says: mfscli: can't connect to the master"},
 		"who has the port without the secret is not believed":                {patient, server.URL + "/forged", "is not signed with this filesystem's secret: either another program listens there"},
@@ -105,7 +105,7 @@ func TestHTTPStateReader(t *testing.T) {
 			g := NewWithT(t)
 			state, err := ask(t, c.reader, c.url)
 			g.Expect(state).To(BeNil())
-			g.Expect(err).To(MatchError(And(ContainSubstring(c.says), Not(ContainSubstring(key)), Not(ContainSubstring("wipe your disks")))))
+			g.Expect(err).To(MatchError(And(ContainSubstring(c.message), Not(ContainSubstring(key)), Not(ContainSubstring("wipe your disks")))))
 		})
 	}
 }

@@ -23,18 +23,19 @@ import (
 // describe writes the observed state, and why the pass failed, into the status.
 func (p *pass) describe(failed error) {
 	if p.observed {
-		seen := p.seen
+		observation := p.observation
 		// Problems that a person has to solve come first, because they are often the cause of the rest.
-		seen.Problems = slices.Concat(p.problems, seen.Problems, movedClients(p.in), p.upgrading.problems(), maintenanceProblems(p.fs))
-		seen.NearlyFullMetadata = backend.NearlyFullMetadata(p.in.State)
-		describe(p.fs, seen, p.disks.own, p.stop, p.isPlanned(), failed != nil || len(p.hold.waiting) > 0, p.Clock.Now())
+		observation.Problems = slices.Concat(
+			p.problems, observation.Problems, movedClients(p.in), p.upgrading.problems(), maintenanceProblems(p.fs))
+		observation.NearlyFullMetadata = backend.NearlyFullMetadata(p.in.State)
+		describe(p.fs, observation, p.disks.own, p.stop, p.isPlanned(), failed != nil || len(p.hold.waiting) > 0, p.Clock.Now())
 		describeNodeImage(p.fs, p.backend.Order(), p.in)
 		derive.Unmatched(p.backend, p.fs, p.in)
 		describeCertificate(p.backend, p.fs, p.in.CertificateFault, p.Clock.Now())
 		derive.Admitted(p.fs, p.in)
 		derive.Volatile(p.backend, p.fs, p.in)
 		derive.Unshared(p.fs, p.disks.own, p.in)
-		derive.Partners(p.fs, p.seen.Partners)
+		derive.Partners(p.fs, p.observation.Partners)
 		p.describeUpgrade()
 		if failed == nil {
 			p.hold.describe(p.fs, p.disks.own)
@@ -50,32 +51,32 @@ func (p *pass) describe(failed error) {
 // describe writes an observation into the status, with the StorageTargets of the FileSystem. The argument planned is true if everything
 // that is away is so as planned. While changes wait, nothing counts as settled.
 func describe(
-	fs *v1alpha1.FileSystem, seen backend.Observation, own []v1alpha1.StorageTarget, stop *backend.InvalidSpecError, planned, waits bool,
-	now time.Time,
+	fs *v1alpha1.FileSystem, observation backend.Observation, own []v1alpha1.StorageTarget, stop *backend.InvalidSpecError,
+	planned, waits bool, now time.Time,
 ) {
 	status := &fs.Status
 	status.ObservedGeneration = fs.Generation
-	status.Management, status.Summary = seen.Management, &seen.Summary
-	status.Versions, status.Missing = versions(seen), missing(seen)
+	status.Management, status.Summary = observation.Management, &observation.Summary
+	status.Versions, status.Missing = versions(observation), missing(observation)
 	if fs.Spec.Clients != nil && status.MountPath == "" {
 		status.MountPath = string(fs.Spec.Clients.MountPath)
 	}
-	if len(seen.StoragePools) > 0 {
-		status.StoragePools = seen.StoragePools
+	if len(observation.StoragePools) > 0 {
+		status.StoragePools = observation.StoragePools
 	}
-	if seen.MetadataInitialized && status.Metadata != nil && status.Metadata.Initialized == nil {
+	if observation.MetadataInitialized && status.Metadata != nil && status.Metadata.Initialized == nil {
 		status.Metadata.Initialized = new(metav1.NewTime(now.UTC().Truncate(time.Second)))
 	}
-	full, nearly := seen.Full(fs.Spec.StoragePools)
+	full, nearly := observation.Full(fs.Spec.StoragePools)
 	if len(full) > 0 {
 		// It is reported here only, because neither a restart nor a drain waits for space.
-		seen.Serves = false
-		seen.Problems = slices.Insert(slices.Clone(seen.Problems), 0, backend.Problem{Reason: v1alpha1.ReasonPoolFull, Message: fmt.Sprintf(
+		observation.Serves = false
+		observation.Problems = slices.Insert(slices.Clone(observation.Problems), 0, backend.Problem{Reason: v1alpha1.ReasonPoolFull, Message: fmt.Sprintf(
 			"storage pools take no new data: %s; remove files, or give the pool more disks or nodes", backend.List(full))})
 	}
-	derive.NearlyFull(fs, full, append(nearly, seen.NearlyFullMetadata...))
-	s := summarize(fs, seen, own, stop, planned)
-	describeCopies(fs, seen.Copies, &s)
+	derive.NearlyFull(fs, full, append(nearly, observation.NearlyFullMetadata...))
+	s := summarize(fs, observation, own, stop, planned)
+	describeCopies(fs, observation.Copies, &s)
 	if waits && s.stalls == nil && s.goesOn == nil {
 		s.goesOn = &s.service
 	}
@@ -102,20 +103,20 @@ func describe(
 	} else {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionEvaluationOnly)
 	}
-	if seen.Licensed != nil {
+	if observation.Licensed != nil {
 		conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionLicensed,
-			licensed(seen.Licensed.Reason), seen.Licensed.Reason, seen.Licensed.Message)
+			licensed(observation.Licensed.Reason), observation.Licensed.Reason, observation.Licensed.Message)
 	} else {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionLicensed)
 	}
-	if seen.Pinned != nil {
-		conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionPinned, pinned(seen.Pinned.Reason),
-			seen.Pinned.Reason, seen.Pinned.Message)
+	if observation.Pinned != nil {
+		conditions.Add(&status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionPinned, pinned(observation.Pinned.Reason),
+			observation.Pinned.Reason, observation.Pinned.Message)
 	} else {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionPinned)
 	}
-	derive.Spread(fs, seen.Spread)
-	describeTransport(fs, seen.Transport)
+	derive.Spread(fs, observation.Spread)
+	describeTransport(fs, observation.Transport)
 }
 
 // maxMessage is the limit for the messages of servers and targets in a status, in characters; the code counts bytes. One message that is
@@ -154,11 +155,11 @@ type summary struct {
 
 // summarize derives the conditions from the observation.
 func summarize(
-	fs *v1alpha1.FileSystem, seen backend.Observation, own []v1alpha1.StorageTarget, stop *backend.InvalidSpecError, planned bool,
+	fs *v1alpha1.FileSystem, observation backend.Observation, own []v1alpha1.StorageTarget, stop *backend.InvalidSpecError, planned bool,
 ) summary {
-	s := summary{ready: metav1.ConditionTrue, service: whole(seen)}
-	if len(seen.Problems) > 0 {
-		s.summarizeProblems(fs, seen, unprovenOf(own, seen), planned)
+	s := summary{ready: metav1.ConditionTrue, service: whole(observation)}
+	if len(observation.Problems) > 0 {
+		s.summarizeProblems(fs, observation, unprovenOf(own, observation), planned)
 	}
 	if stop != nil {
 		s.goesOn, s.stalls = nil, &backend.Problem{Reason: stop.Reason, Message: stop.Message}
@@ -171,11 +172,11 @@ func summarize(
 
 // whole returns the text of Ready for a filesystem without a problem. A node that is not Ready and has no mount is no problem, but the text
 // mentions it.
-func whole(seen backend.Observation) backend.Problem {
+func whole(observation backend.Observation) backend.Problem {
 	out := backend.Problem{Reason: v1alpha1.ReasonHealthy, Message: fmt.Sprintf("%s servers and %s targets are online, %s clients have mounted",
-		seen.Summary.Servers, seen.Summary.Targets, seen.Summary.Clients)}
+		observation.Summary.Servers, observation.Summary.Targets, observation.Summary.Clients)}
 	var away []string
-	for _, c := range seen.Clients {
+	for _, c := range observation.Clients {
 		if !c.Mounted {
 			away = append(away, fmt.Sprintf("%s (%s)", c.Node, c.Message))
 		}
@@ -186,12 +187,12 @@ func whole(seen backend.Observation) backend.Problem {
 	return out
 }
 
-func (s *summary) summarizeProblems(fs *v1alpha1.FileSystem, seen backend.Observation, disks unproven, planned bool) {
+func (s *summary) summarizeProblems(fs *v1alpha1.FileSystem, observation backend.Observation, disks unproven, planned bool) {
 	before := meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionReady)
 	var all, stalls, goesOn, missing, restarting []backend.Problem
-	for _, p := range seen.Problems {
+	for _, p := range observation.Problems {
 		all = append(all, p)
-		person, itself := disks.waitsFor(fs, seen, p.Reason)
+		person, itself := disks.waitsFor(fs, observation, p.Reason)
 		if person {
 			stalls = append(stalls, p)
 		}
@@ -214,20 +215,20 @@ func (s *summary) summarizeProblems(fs *v1alpha1.FileSystem, seen backend.Observ
 		s.service = backend.Problem{Reason: before.Reason, Message: "data was missing when its copies were last counted; " + worst.Message}
 	case worst.Reason == v1alpha1.ReasonDataUnknown: // it is the last of all problems, so there is no other one
 		s.service = worst
-	case seen.Serves && s.missing != nil:
+	case observation.Serves && s.missing != nil:
 		s.service = backend.Problem{Reason: v1alpha1.ReasonDegradedService, Message: "programs read and write, and not everything is there: " + s.missing.Message}
-	case seen.Serves && restarts != nil: // something will be away in the next moment
+	case observation.Serves && restarts != nil: // something will be away in the next moment
 		s.service = backend.Problem{Reason: restarts.Reason, Message: "programs read and write; " + restarts.Message}
-	case seen.Serves: // the operator or a person has something to do
-	case planned && before != nil && (seen.Pending || seen.Unknown):
+	case observation.Serves: // the operator or a person has something to do
+	case planned && before != nil && (observation.Pending || observation.Unknown):
 		s.ready = before.Status
 		s.service = backend.Problem{Reason: plannedReason(restarts, worst), Message: fmt.Sprintf(
 			"a planned step has just been made, and whether programs go on meanwhile is not known yet: %s", worst.Message)}
-	case seen.Unknown:
+	case observation.Unknown:
 		s.ready, s.service = metav1.ConditionUnknown, worst
 	case worst.Reason == v1alpha1.ReasonProbeUnreachable,
 		// If one server lacks its configuration, that shows nothing about the others.
-		worst.Reason == v1alpha1.ReasonServersNotTold && among(seen.Problems, v1alpha1.ReasonProbeUnreachable):
+		worst.Reason == v1alpha1.ReasonServersNotTold && among(observation.Problems, v1alpha1.ReasonProbeUnreachable):
 		s.ready, s.service = metav1.ConditionUnknown, worst
 	default:
 		s.ready, s.service = metav1.ConditionFalse, worst

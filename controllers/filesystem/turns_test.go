@@ -57,7 +57,7 @@ func TestANodeThatIsCordonedAgainAtOnceLeavesOthersATurn(t *testing.T) {
 	g.Expect(candidates).To(HaveLen(2))
 	g.Expect(candidates[0].Turn).To(Equal(since.Add(80 * time.Minute)))
 	g.Expect(candidates[1].Turn).To(BeZero(), "it was not away")
-	says := candidates[0].sayWaits(disruption.Leaving([]disruption.Leave{candidates[0].Leave}, nil, disruption.World{Answered: true}, clock.Now())[0])
-	g.Expect(says.Message).To(And(ContainSubstring("it may be away when it is 2026-05-01T13:20:00Z: n1 has already been away"),
+	maintenance := candidates[0].sayWaits(disruption.Leaving([]disruption.Leave{candidates[0].Leave}, nil, disruption.World{Answered: true}, clock.Now())[0])
+	g.Expect(maintenance.Message).To(And(ContainSubstring("it may be away when it is 2026-05-01T13:20:00Z: n1 has already been away"),
 		ContainSubstring("kubectl -n storage annotate --overwrite filesystemnode scratch-n1 ")))
 }

@@ -198,7 +198,7 @@ func (p *pass) waitsForTurn(component string) string {
 	costs := ""
 	for i := range p.in.Pods {
 		if pod := &p.in.Pods[i]; pod.Component == component {
-			if costs = p.seen.Sole[pod.Name.Name]; costs == "" {
+			if costs = p.observation.Sole[pod.Name.Name]; costs == "" {
 				break
 			}
 		}
@@ -210,15 +210,15 @@ func (p *pass) waitsForTurn(component string) string {
 func (p *pass) waitsBehind(in backend.Input, component, costs string) string {
 	closed, _ := disruption.Closed(p.fs.Spec.Updates.Windows, p.Clock.Now()) // chooseRestarts reports a window that can't be parsed
 	order := p.backend.Order()
-	all := dueNow(order, in, p.seen, nil)
+	all := pendingPods(order, in, p.observation, nil)
 	queue := make([]disruption.Disruption, len(all), len(all)+1)
 	for i := range all {
 		queue[i] = all[i].Disruption
 	}
 	next := disruption.Disruption{Place: disruption.Place{Component: component}, Priority: len(order), Why: "the upgrade", Costs: costs}
-	waits := disruption.Decide(append(queue, next), worldOf(order, in, p.seen, closed)).Waits[len(queue)]
-	if waits != "" && len(p.seen.Problems) > 0 {
-		waits += "; now " + p.seen.Problems[0].Message
+	waits := disruption.Decide(append(queue, next), worldOf(order, in, p.observation, closed)).Waits[len(queue)]
+	if waits != "" && len(p.observation.Problems) > 0 {
+		waits += "; now " + p.observation.Problems[0].Message
 	}
 	return waits
 }
@@ -234,24 +234,24 @@ func (p *pass) goOn(u *v1alpha1.UpgradeStatus) *upgrading {
 				"Set spec.version to %s to go on", fs.Spec.Version, from, u.Version, u.Version, backend.List(u.Components), u.Version)}
 	}
 	next := slices.IndexFunc(order, func(component string) bool { return !slices.Contains(u.Components, component) })
-	done, left := progress(u, p.in, p.seen)
+	done, left := progress(u, p.in, p.observation)
 	if next >= 0 {
 		done += "; still " + from + ": " + strings.Join(order[next:], ", then ")
 	}
 	how := &upgrading{reason: v1alpha1.ReasonUpgrading}
-	says := func(what string) *upgrading {
+	under := func(what string) *upgrading {
 		how.message = fmt.Sprintf("the upgrade from %s to %s is under way: %s; %s", from, u.Version, done, what)
 		return how
 	}
 	if left != "" {
-		return says(left)
+		return under(left)
 	}
 	what, component := "it ends", order[len(order)-1]
 	if next >= 0 {
 		what, component = order[next]+" follows", order[next]
 	}
 	if waits := p.waitsForTurn(component); waits != "" {
-		return says(what + " when " + waits)
+		return under(what + " when " + waits)
 	}
 	if next < 0 {
 		fs.Status.Version, fs.Status.Upgrade = u.Version, nil
@@ -259,15 +259,15 @@ func (p *pass) goOn(u *v1alpha1.UpgradeStatus) *upgrading {
 		return &upgrading{ended: true}
 	}
 	fs.Status.Upgrade = &v1alpha1.UpgradeStatus{Version: u.Version, Components: append(slices.Clone(u.Components), component)}
-	return says(component + " follows")
+	return under(component + " follows")
 }
 
 // progress returns how many daemons of each component run the new version, and which component does not run it completely, empty if all do.
 // A daemon runs it if its pod was made with it and a later answer of the filesystem names no other version.
-func progress(u *v1alpha1.UpgradeStatus, in backend.Input, seen backend.Observation) (done, left string) {
-	said := map[string]string{}
-	for i := range seen.Servers {
-		said[seen.Servers[i].Name] = seen.Servers[i].Version
+func progress(u *v1alpha1.UpgradeStatus, in backend.Input, observation backend.Observation) (done, left string) {
+	reported := map[string]string{}
+	for i := range observation.Servers {
+		reported[observation.Servers[i].Name] = observation.Servers[i].Version
 	}
 	var parts []string
 	for _, component := range u.Components {
@@ -278,7 +278,7 @@ func progress(u *v1alpha1.UpgradeStatus, in backend.Input, seen backend.Observat
 				continue
 			}
 			all++
-			switch reported := said[p.Server()]; {
+			switch reported := reported[p.Server()]; {
 			case p.Version != u.Version || p.Outdated:
 				left = cmp.Or(left, fmt.Sprintf("%s on node %s is to be restarted with it", component, p.Node))
 			case !p.Ready || !in.AskedSince(*p):

@@ -96,7 +96,7 @@ func TestAnUpgradeGoesFromTheMasterToTheChunkserversAndLeavesMountsAlone(t *test
 	w := olderMooseFS(t)
 	w.Expect(w.get().Status.Version).To(Equal(oldVersion))
 	w.Expect(w.upgrading()).To(BeZero())
-	w.said()
+	w.messages()
 	w.change(goesTo(newVersion))
 	w.worksOwn = func() (changed bool) {
 		if w.get().Status.Version == newVersion {
@@ -120,7 +120,7 @@ func TestAnUpgradeGoesFromTheMasterToTheChunkserversAndLeavesMountsAlone(t *test
 	w.Expect(w.condition(v1alpha1.ConditionReconciling)).To(BeZero())
 
 	var order []string
-	for _, event := range w.said() {
+	for _, event := range w.messages() {
 		if what, is := strings.CutPrefix(event, "Normal Restarting Restarting "); is {
 			order = append(order, strings.Fields(what)[0])
 		}
@@ -155,7 +155,7 @@ func TestABeeGFSIsUpgradedFromItsManagementServiceToItsStorageServers(t *testing
 			}
 		}
 	}
-	w.said()
+	w.messages()
 
 	w.hive.targets[0].Consistency = "Needs-resync"
 	before := w.uids()
@@ -175,7 +175,7 @@ func TestABeeGFSIsUpgradedFromItsManagementServiceToItsStorageServers(t *testing
 	w.Expect(w.upgrading().Reason).To(Equal(v1alpha1.ReasonClientsOlder))
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue), w.ready().Message)
 	var order []string
-	for _, event := range w.said() {
+	for _, event := range w.messages() {
 		if what, is := strings.CutPrefix(event, "Normal Restarting Restarting "); is {
 			order = append(order, strings.Fields(what)[0])
 		}
@@ -197,9 +197,9 @@ func TestABeeGFSIsUpgradedWhenTheStoreOfItsManagementServiceWasBackedUp(t *testi
 	jobs := v.backupJobs()
 	v.Expect(jobs).To(And(HaveLen(2), HaveKey("vault"), HaveKey(v.nodes[1])), "at each place, and never on the node of the management service")
 	for _, m := range v.backupMaps() {
-		told := spec.Backup{}
-		v.Expect(json.Unmarshal([]byte(m.Data[metadatajobs.BackupToldKey]), &told)).To(Succeed())
-		v.Expect(told).To(And(HaveField("Backend", "BeeGFS"), HaveField("Copied", "10.9.0.1:8009"), HaveField("SecretFile", Not(BeEmpty()))))
+		config := spec.Backup{}
+		v.Expect(json.Unmarshal([]byte(m.Data[metadatajobs.BackupToldKey]), &config)).To(Succeed())
+		v.Expect(config).To(And(HaveField("Backend", "BeeGFS"), HaveField("Copied", "10.9.0.1:8009"), HaveField("SecretFile", Not(BeEmpty()))))
 	}
 	made := func(name string) {
 		for _, job := range v.backupJobs() {

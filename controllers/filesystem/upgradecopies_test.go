@@ -31,9 +31,9 @@ func TestAnUpgradeBeginsOnlyWithAProvenCopyOfTheMetadataOrAPersonsApprovalForThi
 	}
 	proven, unread, refused := v1alpha1.MetadataCopyProven, v1alpha1.MetadataCopyUnread, v1alpha1.MetadataCopyRefused
 	for name, c := range map[string]struct {
-		copies copies
-		word   string
-		says   string
+		copies  copies
+		word    string
+		message string
 	}{
 		"no copy is asked for":            {nil, "", goesOn},
 		"the copy is proven":              {copies{on("n1", proven)}, "", goesOn},
@@ -54,7 +54,7 @@ func TestAnUpgradeBeginsOnlyWithAProvenCopyOfTheMetadataOrAPersonsApprovalForThi
 			is, err := p.mayUpgrade(t.Context())
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(is.refused).To(BeFalse())
-			g.Expect(is.message).To(ContainSubstring(c.says))
+			g.Expect(is.message).To(ContainSubstring(c.message))
 		})
 	}
 }

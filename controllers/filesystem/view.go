@@ -25,8 +25,8 @@ func (p *pass) observe(context.Context) error {
 	if p.in.FileSystem == nil {
 		return nil // nothing was read
 	}
-	p.seen, p.observed = p.backend.Observe(p.in), true
-	p.seen.Problems = p.hold.mended(p.seen.Problems)
+	p.observation, p.observed = p.backend.Observe(p.in), true
+	p.observation.Problems = p.hold.mended(p.observation.Problems)
 	return nil
 }
 
@@ -39,8 +39,8 @@ func (p *pass) show() {
 	_, asks := p.backend.(backend.Asker)
 	silent := func(node string) bool { return asks && (p.in.State == nil || p.in.Unanswered[node] != "") }
 	view := views.FileSystem{
-		Targets: targetViews(p.backend, p.fs, p.disks.own, p.seen, silent),
-		Nodes:   nodeViews(p.in, p.seen, silent),
+		Targets: targetViews(p.backend, p.fs, p.disks.own, p.observation, silent),
+		Nodes:   nodeViews(p.in, p.observation, silent),
 	}
 	if p.grows(growthLimit) {
 		withoutNews(view, p.disks.own, p.in.FileSystemNodes)
@@ -65,23 +65,23 @@ func (p *pass) grows(limit time.Duration) bool {
 			so++
 		}
 	}
-	for i := range p.seen.Targets {
-		if p.seen.Targets[i].Online {
+	for i := range p.observation.Targets {
+		if p.observation.Targets[i].Online {
 			so++
 		}
 	}
-	for i := range p.seen.Servers {
-		if p.seen.Servers[i].Online {
+	for i := range p.observation.Servers {
+		if p.observation.Servers[i].Online {
 			so++
 		}
 	}
-	for i := range p.seen.Clients {
-		if p.seen.Clients[i].Mounted {
+	for i := range p.observation.Clients {
+		if p.observation.Clients[i].Mounted {
 			so++
 		}
 	}
 	now, what := p.Order.Now(), observedGroup{client.ObjectKeyFromObject(p.fs), "growth"}
-	since := p.Reconciler.seen.see(what, maps.All(map[types.UID]how{p.fs.UID: {number: int64(so)}}), now)[p.fs.UID]
+	since := p.Reconciler.observations.see(what, maps.All(map[types.UID]how{p.fs.UID: {number: int64(so)}}), now)[p.fs.UID]
 	return meta.IsStatusConditionTrue(p.fs.Status.Conditions, v1alpha1.ConditionReconciling) && now.Sub(since) < limit
 }
 
@@ -97,7 +97,7 @@ func withoutNews(view views.FileSystem, own []v1alpha1.StorageTarget, nodes []v1
 	}
 	for i := range nodes {
 		ready := meta.FindStatusCondition(nodes[i].Status.Conditions, v1alpha1.ConditionReady)
-		if seen := view.Nodes[nodes[i].Name]; !seen.Troubled && (ready == nil || ready.Reason == v1alpha1.ReasonStarting) {
+		if shown := view.Nodes[nodes[i].Name]; !shown.Troubled && (ready == nil || ready.Reason == v1alpha1.ReasonStarting) {
 			delete(view.Nodes, nodes[i].Name)
 		}
 	}
@@ -116,13 +116,13 @@ func (p *pass) leavePauses(view views.FileSystem) {
 		slot       int32
 	}
 	away, at := map[types.UID]how{}, map[types.UID]place{}
-	for i := range p.seen.Servers {
-		if s := &p.seen.Servers[i]; !s.Online {
+	for i := range p.observation.Servers {
+		if s := &p.observation.Servers[i]; !s.Online {
 			away[types.UID(s.Name)], at[types.UID(s.Name)] = how{}, place{s.Role, s.Node, s.StoragePool, s.Slot}
 		}
 	}
 	now := p.Order.Now()
-	since := p.Reconciler.seen.see(observedGroup{client.ObjectKeyFromObject(p.fs), "away"}, maps.All(away), now)
+	since := p.Reconciler.observations.see(observedGroup{client.ObjectKeyFromObject(p.fs), "away"}, maps.All(away), now)
 	pauses := map[place]bool{}
 	for name, where := range at {
 		pauses[where] = now.Sub(since[name]) < pauseLimit
@@ -140,12 +140,12 @@ func (p *pass) leavePauses(view views.FileSystem) {
 
 // targetViews returns how the filesystem reports each of its StorageTargets, by name. It has nothing for the targets on a silent node.
 func targetViews(
-	b backend.Backend, fs *v1alpha1.FileSystem, own []v1alpha1.StorageTarget, seen backend.Observation, silent func(node string) bool,
+	b backend.Backend, fs *v1alpha1.FileSystem, own []v1alpha1.StorageTarget, observation backend.Observation, silent func(node string) bool,
 ) map[string]views.Target {
-	files := make(map[string]*backend.TargetStatus, len(seen.Targets))
-	for i := range seen.Targets {
-		if name := seen.Targets[i].StorageTarget; name != "" {
-			files[name] = &seen.Targets[i]
+	files := make(map[string]*backend.TargetStatus, len(observation.Targets))
+	for i := range observation.Targets {
+		if name := observation.Targets[i].StorageTarget; name != "" {
+			files[name] = &observation.Targets[i]
 		}
 	}
 	type place struct {
@@ -154,13 +154,13 @@ func targetViews(
 		slot int32
 	}
 	servers := map[place]*backend.ServerStatus{}
-	for i := range seen.Servers {
-		if s := &seen.Servers[i]; s.Role != v1alpha1.RoleStorage { // nodes may be thousands
+	for i := range observation.Servers {
+		if s := &observation.Servers[i]; s.Role != v1alpha1.RoleStorage { // nodes may be thousands
 			servers[place{s.Role, s.Node, s.Slot}] = s
 		}
 	}
 	var mounted []string
-	for _, c := range seen.Clients {
+	for _, c := range observation.Clients {
 		if c.Mounted {
 			mounted = append(mounted, c.Node)
 		}
@@ -216,7 +216,7 @@ func used(t *backend.TargetStatus) int64 {
 
 // nodeViews returns how the filesystem reports its servers on each node, by the name of the FileSystemNode. silent is true for a node that
 // can't be queried.
-func nodeViews(in backend.Input, seen backend.Observation, silent func(node string) bool) map[string]views.Node {
+func nodeViews(in backend.Input, observation backend.Observation, silent func(node string) bool) map[string]views.Node {
 	names := map[string]string{}
 	for i := range in.FileSystemNodes {
 		names[in.FileSystemNodes[i].Spec.Node] = in.FileSystemNodes[i].Name
@@ -224,13 +224,13 @@ func nodeViews(in backend.Input, seen backend.Observation, silent func(node stri
 	trouble := troubled(in)
 	type place struct{ node, pool string }
 	disks := map[place][]*backend.TargetStatus{}
-	for i := range seen.Targets {
-		t := &seen.Targets[i]
+	for i := range observation.Targets {
+		t := &observation.Targets[i]
 		disks[place{t.Node, t.StoragePool}] = append(disks[place{t.Node, t.StoragePool}], t)
 	}
 	out := make(map[string]views.Node, len(names))
-	for i := range seen.Servers {
-		s := &seen.Servers[i]
+	for i := range observation.Servers {
+		s := &observation.Servers[i]
 		name := names[s.Node]
 		if name == "" {
 			continue // its FileSystemNode was created in this pass
@@ -302,20 +302,20 @@ const (
 )
 
 // missing returns the members that are not online, servers first.
-func missing(seen backend.Observation) []v1alpha1.MissingMember {
+func missing(observation backend.Observation) []v1alpha1.MissingMember {
 	var out []v1alpha1.MissingMember
 	add := func(kind v1alpha1.MemberKind, name, node, message string) {
 		if len(out) < maxMissing {
 			out = append(out, v1alpha1.MissingMember{Kind: kind, Name: name, Node: node, Message: v1alpha1.Cut(message, maxWhy)})
 		}
 	}
-	for i := range seen.Servers {
-		if s := &seen.Servers[i]; !s.Online {
+	for i := range observation.Servers {
+		if s := &observation.Servers[i]; !s.Online {
 			add(v1alpha1.ServerMember, memberName(s), s.Node, s.Message)
 		}
 	}
-	for i := range seen.Targets {
-		if t := &seen.Targets[i]; !t.Online && !t.Removable {
+	for i := range observation.Targets {
+		if t := &observation.Targets[i]; !t.Online && !t.Removable {
 			name := t.StorageTarget
 			if name == "" {
 				name = t.Directory
@@ -323,7 +323,7 @@ func missing(seen backend.Observation) []v1alpha1.MissingMember {
 			add(v1alpha1.TargetMember, name, t.Node, t.Message)
 		}
 	}
-	for _, c := range seen.Clients {
+	for _, c := range observation.Clients {
 		if !c.Mounted {
 			add(v1alpha1.ClientMember, "", c.Node, c.Message)
 		}
@@ -332,11 +332,11 @@ func missing(seen backend.Observation) []v1alpha1.MissingMember {
 }
 
 // versions counts the servers by the version that they report. Older statuses held at most 16.
-func versions(seen backend.Observation) []v1alpha1.VersionCount {
+func versions(observation backend.Observation) []v1alpha1.VersionCount {
 	const most = 16
 	count := map[string]int32{}
-	for i := range seen.Servers {
-		if v := seen.Servers[i].Version; v != "" {
+	for i := range observation.Servers {
+		if v := observation.Servers[i].Version; v != "" {
 			count[v]++
 		}
 	}

@@ -32,7 +32,7 @@ func TestATargetIsShownWithTheStateOfItsFilesOrOfItsOnlyServer(t *testing.T) {
 		diskOf("meta-0", v1alpha1.RoleMetadata, "oss1", 0), diskOf("meta-1", v1alpha1.RoleMetadata, "oss1", 1),
 		diskOf("meta-3", v1alpha1.RoleMetadata, "oss1", 3), diskOf("store", v1alpha1.RoleManagement, "oss2", 0),
 	}
-	seen := backend.Observation{
+	observation := backend.Observation{
 		Targets: []backend.TargetStatus{{StorageTarget: "files", Online: true, CapacityBytes: 4, UsedBytes: 1, Removing: true}},
 		Servers: []backend.ServerStatus{
 			{Name: "meta-0.oss1", Role: v1alpha1.RoleMetadata, Node: "oss1", Online: true},
@@ -41,7 +41,7 @@ func TestATargetIsShownWithTheStateOfItsFilesOrOfItsOnlyServer(t *testing.T) {
 			{Name: "management.oss2", Role: v1alpha1.RoleManagement, Node: "oss2", Online: true},
 		},
 	}
-	targets := targetViews(backendtest.Example{}, &v1alpha1.FileSystem{}, own, seen, func(string) bool { return false })
+	targets := targetViews(backendtest.Example{}, &v1alpha1.FileSystem{}, own, observation, func(string) bool { return false })
 	g.Expect(targets).To(HaveLen(len(own)))
 	service := func(name string) *v1alpha1.TargetService { return targets[name].Service }
 	g.Expect(service("files")).To(HaveValue(Equal(v1alpha1.TargetService{
@@ -68,9 +68,9 @@ func TestAGrowingFilesystemWritesNoViewsOfNewTargetsAndNodes(t *testing.T) {
 	grows := func(after time.Duration, online ...bool) bool {
 		p := &pass{Reconciler: reconciler, fs: fs, disks: disks{own: made}}
 		for _, is := range online {
-			p.seen.Targets = append(p.seen.Targets, backend.TargetStatus{Online: is})
+			p.observation.Targets = append(p.observation.Targets, backend.TargetStatus{Online: is})
 		}
-		p.seen.Servers = []backend.ServerStatus{{Online: true}}
+		p.observation.Servers = []backend.ServerStatus{{Online: true}}
 		if slices.Contains(online, false) {
 			fs.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReconciling, Status: metav1.ConditionTrue}}
 		} else {
@@ -112,11 +112,11 @@ func TestAGrowingFilesystemWritesNoViewsOfNewTargetsAndNodes(t *testing.T) {
 
 func TestTheUsedSpaceOfATargetIsReportedInStepsUnlessItIsDrained(t *testing.T) {
 	g := NewWithT(t)
-	told := func(usedBytes int64, removing bool) int64 {
+	written := func(usedBytes int64, removing bool) int64 {
 		return serviceOf(&backend.TargetStatus{CapacityBytes: 1000, UsedBytes: usedBytes, Removing: removing}).UsedBytes
 	}
-	g.Expect([]int64{told(0, false), told(49, false), told(50, false), told(999, false), told(1000, false)}).To(Equal([]int64{0, 0, 50, 950, 1000}))
-	g.Expect(told(49, true)).To(Equal(int64(49)))
+	g.Expect([]int64{written(0, false), written(49, false), written(50, false), written(999, false), written(1000, false)}).To(Equal([]int64{0, 0, 50, 950, 1000}))
+	g.Expect(written(49, true)).To(Equal(int64(49)))
 	g.Expect(serviceOf(&backend.TargetStatus{UsedBytes: 7}).UsedBytes).To(Equal(int64(7)), "of a size that nobody knows")
 }
 
@@ -134,7 +134,7 @@ func TestATargetOfAFilesystemThatCanNotMoveDataCanNotBeRemoved(t *testing.T) {
 func TestANodeIsShownWithTheStateOfItsServers(t *testing.T) {
 	g := NewWithT(t)
 	nodes := []v1alpha1.FileSystemNode{{ObjectMeta: metav1.ObjectMeta{Name: "scratch-oss1-1"}, Spec: v1alpha1.FileSystemNodeSpec{Node: "oss1"}}}
-	seen := backend.Observation{
+	observation := backend.Observation{
 		Servers: []backend.ServerStatus{
 			{Name: "server-ssd.oss1", Role: v1alpha1.RoleStorage, Node: "oss1", StoragePool: "ssd", Online: true, Address: "10.0.0.1:1", Version: "1.0",
 				Placement: &v1alpha1.Placement{CPUs: "0-7"}},
@@ -148,8 +148,8 @@ func TestANodeIsShownWithTheStateOfItsServers(t *testing.T) {
 		},
 	}
 	in := backend.Input{FileSystemNodes: nodes, Nodes: []backend.Node{{Name: "oss1", IP: "10.0.0.1", Ready: true}}}
-	g.Expect(nodeViews(in, seen, func(node string) bool { return node == "oss1" })["scratch-oss1-1"].Silent).To(BeTrue())
-	seenNodes := nodeViews(in, seen, func(node string) bool { return node != "oss1" })
+	g.Expect(nodeViews(in, observation, func(node string) bool { return node == "oss1" })["scratch-oss1-1"].Silent).To(BeTrue())
+	seenNodes := nodeViews(in, observation, func(node string) bool { return node != "oss1" })
 	g.Expect(seenNodes).To(HaveLen(1), "of oss2 there is no object yet")
 	g.Expect(seenNodes["scratch-oss1-1"].Members).To(Equal([]v1alpha1.MemberStatus{
 		{Name: "first", State: v1alpha1.StateOffline, Message: "starts"},
@@ -179,8 +179,8 @@ func TestANodeIsTroubledWhenSomethingKeepsItsServersFromStarting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.in.FileSystemNodes = []v1alpha1.FileSystemNode{{ObjectMeta: metav1.ObjectMeta{Name: "scratch-oss1-1"}, Spec: v1alpha1.FileSystemNodeSpec{Node: "oss1"}}}
-			seen := backend.Observation{Servers: []backend.ServerStatus{{Name: "server-ssd.oss1", Node: "oss1"}}}
-			NewWithT(t).Expect(nodeViews(c.in, seen, func(string) bool { return false })["scratch-oss1-1"].Troubled).To(Equal(c.troubled))
+			observation := backend.Observation{Servers: []backend.ServerStatus{{Name: "server-ssd.oss1", Node: "oss1"}}}
+			NewWithT(t).Expect(nodeViews(c.in, observation, func(string) bool { return false })["scratch-oss1-1"].Troubled).To(Equal(c.troubled))
 		})
 	}
 }
@@ -188,20 +188,20 @@ func TestANodeIsTroubledWhenSomethingKeepsItsServersFromStarting(t *testing.T) {
 // of24 returns the observation of a filesystem with the given number of nodes with 24 disks each, and five times as many clients, none of
 // which is online.
 func of24(nodes int) backend.Observation {
-	var seen backend.Observation
+	var observation backend.Observation
 	why := strings.Repeat("a sentence of the node that nobody expected to be as long as this one, ", 15)
 	for n := range nodes {
 		node := fmt.Sprintf("oss-%04d", n)
-		seen.Servers = append(seen.Servers, backend.ServerStatus{Name: "server-ssd." + node, Node: node, Role: v1alpha1.RoleStorage, Message: why})
+		observation.Servers = append(observation.Servers, backend.ServerStatus{Name: "server-ssd." + node, Node: node, Role: v1alpha1.RoleStorage, Message: why})
 		for d := range 24 {
-			seen.Targets = append(seen.Targets, backend.TargetStatus{StorageTarget: fmt.Sprintf("scratch-ssd-%04d-%02d", n, d), Node: node, Message: why})
+			observation.Targets = append(observation.Targets, backend.TargetStatus{StorageTarget: fmt.Sprintf("scratch-ssd-%04d-%02d", n, d), Node: node, Message: why})
 		}
 		for c := range 5 {
-			seen.Clients = append(seen.Clients, backend.Client{Node: fmt.Sprintf("client-%04d-%d", n, c), Message: why})
+			observation.Clients = append(observation.Clients, backend.Client{Node: fmt.Sprintf("client-%04d-%d", n, c), Message: why})
 		}
 	}
-	seen.Problems = []backend.Problem{{Reason: v1alpha1.ReasonServersMissing, Message: strings.Repeat(why, nodes)}}
-	return seen
+	observation.Problems = []backend.Problem{{Reason: v1alpha1.ReasonServersMissing, Message: strings.Repeat(why, nodes)}}
+	return observation
 }
 
 func TestTheStatusNamesTheWorstServersFirstAndStaysSmallAtAnySize(t *testing.T) {
@@ -230,8 +230,8 @@ func TestTheStatusNamesTheWorstServersFirstAndStaysSmallAtAnySize(t *testing.T) 
 
 func TestTheStatusCountsServersByTheirVersions(t *testing.T) {
 	g := NewWithT(t)
-	seen := backend.Observation{Servers: []backend.ServerStatus{{Version: "1.1"}, {Version: "1.0"}, {Version: "1.1"}, {}}}
-	g.Expect(versions(seen)).To(Equal([]v1alpha1.VersionCount{{Version: "1.0", Servers: 1}, {Version: "1.1", Servers: 2}}))
+	observation := backend.Observation{Servers: []backend.ServerStatus{{Version: "1.1"}, {Version: "1.0"}, {Version: "1.1"}, {}}}
+	g.Expect(versions(observation)).To(Equal([]v1alpha1.VersionCount{{Version: "1.0", Servers: 1}, {Version: "1.1", Servers: 2}}))
 }
 
 func TestAShortPauseOfAServerIsNotReportedForEachTarget(t *testing.T) {
@@ -250,8 +250,8 @@ func TestAShortPauseOfAServerIsNotReportedForEachTarget(t *testing.T) {
 		Reconciler: &Reconciler{Order: order}, disks: disks{own: own},
 		fs: &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Namespace: "storage", Name: "scratch", UID: "1-2-3"}},
 	}
-	told := func(after time.Duration, online bool) []string {
-		p.seen.Servers = []backend.ServerStatus{
+	writtenAfter := func(after time.Duration, online bool) []string {
+		p.observation.Servers = []backend.ServerStatus{
 			{Name: "ssd.oss1", Role: v1alpha1.RoleStorage, Node: "oss1", StoragePool: "ssd", Online: online},
 			{Name: "hdd.oss1", Role: v1alpha1.RoleStorage, Node: "oss1", StoragePool: "hdd", Online: true},
 			{Name: "ssd.oss2", Role: v1alpha1.RoleStorage, Node: "oss2", StoragePool: "ssd", Online: true},
@@ -269,10 +269,10 @@ func TestAShortPauseOfAServerIsNotReportedForEachTarget(t *testing.T) {
 	}
 	all := []string{"emptied", "hdd-1", "meta-0", "meta-1", "ssd-1", "ssd-2"}
 	others := []string{"emptied", "hdd-1", "meta-0", "ssd-2"}
-	g.Expect(told(0, true)).To(Equal(all))
-	g.Expect(told(10*time.Second, false)).To(Equal(others), "what a person waits for is told")
-	g.Expect(told(39*time.Second, false)).To(Equal(others))
-	g.Expect(told(40*time.Second, false)).To(Equal(all), "it is away for 30 seconds")
-	g.Expect(told(50*time.Second, true)).To(Equal(all))
-	g.Expect(told(60*time.Second, false)).To(Equal(others), "it is another pause")
+	g.Expect(writtenAfter(0, true)).To(Equal(all))
+	g.Expect(writtenAfter(10*time.Second, false)).To(Equal(others), "what a person waits for is told")
+	g.Expect(writtenAfter(39*time.Second, false)).To(Equal(others))
+	g.Expect(writtenAfter(40*time.Second, false)).To(Equal(all), "it is away for 30 seconds")
+	g.Expect(writtenAfter(50*time.Second, true)).To(Equal(all))
+	g.Expect(writtenAfter(60*time.Second, false)).To(Equal(others), "it is another pause")
 }

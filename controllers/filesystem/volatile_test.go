@@ -31,14 +31,14 @@ func TestNodesWithServersThatDoNotSeeTheirDisksAreNamed(t *testing.T) {
 		"n1": {UnsharedState: "/"}, "n2": {UnsharedState: "/var"}, "n3": {}, "n5": {UnsharedState: "/"},
 	}}
 	fs := &v1alpha1.FileSystem{}
-	said := func() *metav1.Condition {
+	condition := func() *metav1.Condition {
 		derive.Unshared(fs, own, in)
 		return meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionMountsShared)
 	}
-	g.Expect(said()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonUnsharedMount), HaveField("Message",
+	g.Expect(condition()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonUnsharedMount), HaveField("Message",
 		"servers do not see disks that the agent mounts; run mount --make-rshared for these mounts at each start of the node: n1 (/), n2 (/var)")))
 	own = own[3:]
-	g.Expect(said()).To(BeNil(), "no disk of the filesystem is on the others")
+	g.Expect(condition()).To(BeNil(), "no disk of the filesystem is on the others")
 }
 
 func TestPartnersThatAreNotProvenAreReportedUntilTheyAreAndAreNoFaultOfTheFilesystem(t *testing.T) {
@@ -48,18 +48,18 @@ func TestPartnersThatAreNotProvenAreReportedUntilTheyAreAndAreNoFaultOfTheFilesy
 		Reconciler: &Reconciler{Clock: clock.RealClock{}, Order: clock.RealClock{}},
 		fs:         fs, read: fs, observed: true, backend: backendtest.Example{}, hold: &hold{},
 	}
-	said := func(partners *backend.Problem) *metav1.Condition {
-		p.seen.Partners = partners
+	condition := func(partners *backend.Problem) *metav1.Condition {
+		p.observation.Partners = partners
 		p.describe(nil)
 		return meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionPartnersProven)
 	}
-	g.Expect(said(nil)).To(BeNil())
+	g.Expect(condition(nil)).To(BeNil())
 	before := meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionDegraded)
-	g.Expect(said(&backend.Problem{Reason: v1alpha1.ReasonPartnersUnproven, Message: "1 targets have no second node"})).To(HaveValue(And(
+	g.Expect(condition(&backend.Problem{Reason: v1alpha1.ReasonPartnersUnproven, Message: "1 targets have no second node"})).To(HaveValue(And(
 		HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonPartnersUnproven),
 		HaveField("Message", "1 targets have no second node"), HaveField("ObservedGeneration", int64(3)))))
 	g.Expect(meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionDegraded)).To(Equal(before))
-	g.Expect(said(nil)).To(BeNil(), "it goes when they are proven")
+	g.Expect(condition(nil)).To(BeNil(), "it goes when they are proven")
 }
 
 func TestCopiesOfMetadataOnNodesThatKeepNothingAreNamed(t *testing.T) {
@@ -72,17 +72,17 @@ func TestCopiesOfMetadataOnNodesThatKeepNothingAreNamed(t *testing.T) {
 		},
 	}
 	fs := &v1alpha1.FileSystem{}
-	said := func(b backend.Backend) *metav1.Condition {
+	condition := func(b backend.Backend) *metav1.Condition {
 		derive.Volatile(b, fs, in)
 		return meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionCopiesLast)
 	}
-	g.Expect(said(keeping{})).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonVolatileNodes), HaveField("Message",
+	g.Expect(condition(keeping{})).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonVolatileNodes), HaveField("Message",
 		"copies of metadata are lost when these nodes restart; mount a disk at /var/lib there, or choose others: n1 (tmpfs)")))
-	g.Expect(said(backendtest.Example{})).To(BeNil(), "it keeps none")
+	g.Expect(condition(backendtest.Example{})).To(BeNil(), "it keeps none")
 	fs.Spec.Backups = &v1alpha1.BackupsSpec{Nodes: &v1alpha1.BackupsNodes{NodeSelector: v1alpha1.NodeSelector{"backups": ""}, Count: 1, Directory: "/var/lib/parallelfs-backups"}}
-	g.Expect(said(backendtest.Example{})).NotTo(BeNil())
+	g.Expect(condition(backendtest.Example{})).NotTo(BeNil())
 	fs.Spec.Backups.Nodes.Directory = "/disks/backups"
-	g.Expect(said(backendtest.Example{})).To(BeNil(), "nobody has looked at that directory")
+	g.Expect(condition(backendtest.Example{})).To(BeNil(), "nobody has looked at that directory")
 	in.Inventories["n1"] = v1alpha1.NodeInventoryStatus{}
-	g.Expect(said(keeping{})).To(BeNil())
+	g.Expect(condition(keeping{})).To(BeNil())
 }

@@ -20,9 +20,9 @@ type unproven struct {
 }
 
 // unprovenOf describes the StorageTargets of a FileSystem with this observation.
-func unprovenOf(own []v1alpha1.StorageTarget, seen backend.Observation) unproven {
+func unprovenOf(own []v1alpha1.StorageTarget, observation backend.Observation) unproven {
 	u := unproven{stuck: map[string]bool{}}
-	needed := !seen.Serves && !among(seen.Problems, v1alpha1.ReasonDataUnknown)
+	needed := !observation.Serves && !among(observation.Problems, v1alpha1.ReasonDataUnknown)
 	is := func(t *v1alpha1.StorageTarget, kind string) bool {
 		c := assign.Condition(t, kind)
 		return c != nil && c.Status == metav1.ConditionTrue
@@ -43,7 +43,7 @@ func unprovenOf(own []v1alpha1.StorageTarget, seen backend.Observation) unproven
 
 // waitsFor returns what ends a problem: a person's action, the operator's own work, or both. Both are false for something that the spec
 // does not wait for, such as a disk that died and whose data has copies elsewhere.
-func (u unproven) waitsFor(fs *v1alpha1.FileSystem, seen backend.Observation, reason string) (person, itself bool) {
+func (u unproven) waitsFor(fs *v1alpha1.FileSystem, observation backend.Observation, reason string) (person, itself bool) {
 	switch reason {
 	case v1alpha1.ReasonPodsRefused, v1alpha1.ReasonAddressChanged, v1alpha1.ReasonPoolFull, v1alpha1.ReasonDaemonRefused,
 		v1alpha1.ReasonNoDevices, v1alpha1.ReasonDeviceConflict, v1alpha1.ReasonPinningConflict, v1alpha1.ReasonInvalidSpec,
@@ -54,9 +54,9 @@ func (u unproven) waitsFor(fs *v1alpha1.FileSystem, seen backend.Observation, re
 	case v1alpha1.ReasonRecordsUnread:
 		return u.asks, u.goes || !u.asks
 	case v1alpha1.ReasonTargetsMissing:
-		return false, u.missesTarget(seen)
+		return false, u.missesTarget(observation)
 	case v1alpha1.ReasonServersMissing:
-		return false, u.missesServer(seen)
+		return false, u.missesServer(observation)
 	case v1alpha1.ReasonStarting, v1alpha1.ReasonMetadataOffline:
 		stuck := u.hasMetadata(fs)
 		return stuck, !stuck
@@ -74,9 +74,9 @@ func (u unproven) hasMetadata(fs *v1alpha1.FileSystem) bool {
 }
 
 // missesTarget reports whether a target is away whose disk is not stuck.
-func (u unproven) missesTarget(seen backend.Observation) bool {
-	for i := range seen.Targets {
-		if t := &seen.Targets[i]; !t.Online && !t.Removable && !u.stuck[t.StorageTarget] {
+func (u unproven) missesTarget(observation backend.Observation) bool {
+	for i := range observation.Targets {
+		if t := &observation.Targets[i]; !t.Online && !t.Removable && !u.stuck[t.StorageTarget] {
 			return true
 		}
 	}
@@ -84,16 +84,16 @@ func (u unproven) missesTarget(seen backend.Observation) bool {
 }
 
 // missesServer reports whether a server is away for another reason than a stuck disk.
-func (u unproven) missesServer(seen backend.Observation) bool {
+func (u unproven) missesServer(observation backend.Observation) bool {
 	type place struct{ node, pool string }
 	stuckAt := map[place]bool{}
-	for i := range seen.Targets {
-		if t := &seen.Targets[i]; u.stuck[t.StorageTarget] {
+	for i := range observation.Targets {
+		if t := &observation.Targets[i]; u.stuck[t.StorageTarget] {
 			stuckAt[place{t.Node, t.StoragePool}] = true
 		}
 	}
-	for i := range seen.Servers {
-		s := &seen.Servers[i]
+	for i := range observation.Servers {
+		s := &observation.Servers[i]
 		dead := u.stuck[s.Target] || s.Role == v1alpha1.RoleStorage && stuckAt[place{s.Node, s.StoragePool}]
 		if !s.Online && !dead {
 			return true

@@ -132,20 +132,20 @@ func TestStalledIsWhatAPersonMustDoAndReconcilingWhatComesByItself(t *testing.T)
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			seen := backend.Observation{Serves: !c.down, Targets: c.targets}
+			observation := backend.Observation{Serves: !c.down, Targets: c.targets}
 			for i := range c.targets {
 				if t := &c.targets[i]; t.StorageTarget == "dead" {
-					seen.Servers = append(seen.Servers, backend.ServerStatus{Role: v1alpha1.RoleStorage, Node: t.Node})
+					observation.Servers = append(observation.Servers, backend.ServerStatus{Role: v1alpha1.RoleStorage, Node: t.Node})
 				}
 			}
 			for _, reason := range c.problems {
-				seen.Problems = append(seen.Problems, backend.Problem{Reason: reason, Message: "the words of " + reason})
+				observation.Problems = append(observation.Problems, backend.Problem{Reason: reason, Message: "the words of " + reason})
 			}
 			fs := &v1alpha1.FileSystem{}
 			if c.metadata != "" {
 				fs.Status.Metadata = &v1alpha1.MetadataRecord{Target: c.metadata}
 			}
-			describe(fs, seen, c.own, c.stop, false, false, metav1.Now().Time)
+			describe(fs, observation, c.own, c.stop, false, false, metav1.Now().Time)
 			got := map[string]string{}
 			for _, is := range fs.Status.Conditions {
 				got[is.Type] = is.Reason
@@ -165,10 +165,10 @@ func TestStalledIsWhatAPersonMustDoAndReconcilingWhatComesByItself(t *testing.T)
 
 func TestAMountThatIsAwayWithItsNodeIsNoDamageAndIsNotCalledHealthy(t *testing.T) {
 	g := NewWithT(t)
-	seen := backend.Observation{Serves: true, Clients: []backend.Client{{Node: "n1", Mounted: true}, {Node: "n4", Message: "the node is not Ready"}}}
-	seen.Summary = v1alpha1.FileSystemSummary{Servers: "3/3", Targets: "6/6", Clients: "1/2"}
+	observation := backend.Observation{Serves: true, Clients: []backend.Client{{Node: "n1", Mounted: true}, {Node: "n4", Message: "the node is not Ready"}}}
+	observation.Summary = v1alpha1.FileSystemSummary{Servers: "3/3", Targets: "6/6", Clients: "1/2"}
 	fs := &v1alpha1.FileSystem{}
-	describe(fs, seen, nil, nil, false, false, metav1.Now().Time)
+	describe(fs, observation, nil, nil, false, false, metav1.Now().Time)
 	g.Expect(fs.Status.Conditions).To(ConsistOf(And(HaveField("Type", v1alpha1.ConditionReady), HaveField("Status", metav1.ConditionTrue),
 		HaveField("Reason", v1alpha1.ReasonClientsAway), HaveField("Message",
 			"3/3 servers and 6/6 targets are online, 1/2 clients have mounted; without a mount: n4 (the node is not Ready)"))))

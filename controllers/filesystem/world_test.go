@@ -607,9 +607,9 @@ func (w *world) masterMayInitialize() bool {
 	w.t.Helper()
 	var secret corev1.Secret
 	w.Expect(server.Client.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: "scratch-moosefs"}, &secret)).To(Succeed())
-	told := string(secret.Data["master.json"])
-	w.Expect(told).To(ContainSubstring(`"granted"`))
-	return strings.Contains(told, `"granted": true`)
+	line := string(secret.Data["master.json"])
+	w.Expect(line).To(ContainSubstring(`"granted"`))
+	return strings.Contains(line, `"granted": true`)
 }
 
 func (w *world) condition(kind string) metav1.Condition {

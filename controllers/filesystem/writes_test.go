@@ -64,7 +64,7 @@ func TestTheStatusOfANodeIsWrittenWhenItsServersStartAndWhenTheyAreUp(t *testing
 func TestADeadDiskCausesOneWriteForEachObjectThatShowsItAndOneEvent(t *testing.T) {
 	w := newWorld(t)
 	data, _ := w.start()
-	w.said()
+	w.messages()
 	data[1].dead = true
 	target := w.target(data[1])
 	w.report(target, w.act(target, data[1]))
@@ -79,7 +79,7 @@ func TestADeadDiskCausesOneWriteForEachObjectThatShowsItAndOneEvent(t *testing.T
 	w.Expect(fileSystem.Writes()).To(HaveLen(1))
 	w.Expect(targets.Writes()).To(HaveLen(1))
 	w.Expect(nodes.Writes()).To(HaveLen(1))
-	w.Expect(w.said()).To(ConsistOf(HavePrefix("Warning TargetsNotReady ")), "the agent has told it of the target")
+	w.Expect(w.messages()).To(ConsistOf(HavePrefix("Warning TargetsNotReady ")), "the agent has told it of the target")
 
 	w.Expect(of(w.target(data[1]), v1alpha1.ConditionOnline).Status).To(Equal(metav1.ConditionFalse))
 	w.Expect(w.condition(v1alpha1.ConditionDegraded).Status).To(Equal(metav1.ConditionTrue))

@@ -18,8 +18,8 @@ type facts struct {
 	target *v1alpha1.StorageTarget
 	// fileSystem that it belongs to, nil when it is deleted.
 	fileSystem *v1alpha1.FileSystem
-	// seen is the target's state in the filesystem, nil until the operator has observed the filesystem since its own start.
-	seen *views.Target
+	// observed is the target's state in the filesystem, nil until the operator has observed the filesystem since its own start.
+	observed *views.Target
 	// node is true when the target's node exists in the cluster, agent when an agent has published the node's inventory.
 	node, agent bool
 	// gaveUp is true when the filesystem continues without the target's node. It is set only for a deleted target.
@@ -37,7 +37,7 @@ func noAgent(node string) string {
 
 // known is false until the filesystem was observed since the operator's start: the earlier conditions stay.
 func known(f facts) bool {
-	return f.seen != nil || f.fileSystem == nil || !f.fileSystem.DeletionTimestamp.IsZero()
+	return f.observed != nil || f.fileSystem == nil || !f.fileSystem.DeletionTimestamp.IsZero()
 }
 
 // observe computes the operator's conditions: Online always, SafeToRemove while a person requests the removal, and DiskHealthy if the disk
@@ -69,7 +69,7 @@ func online(f facts) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonServing, message
 	case !f.agent:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonAgentMissing, noAgent(f.target.Spec.Node)
-	case f.seen.Silent:
+	case f.observed.Silent:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonProbeUnreachable
 		c.Message = fmt.Sprintf("the state of FileSystem %s is unknown; its condition Ready says why", f.fileSystem.Name)
 	default:
@@ -80,20 +80,20 @@ func online(f facts) metav1.Condition {
 
 // serving returns whether the filesystem lists the target as online, and the filesystem's message about it.
 func serving(f facts) (bool, string) {
-	seen, server := service(f), server(f.target.Spec.Role)
+	reported, server := service(f), server(f.target.Spec.Role)
 	switch {
-	case server != "" && seen == nil:
+	case server != "" && reported == nil:
 		return false, "no " + server + " runs on it yet"
-	case server != "" && seen.State == v1alpha1.StateOnline:
+	case server != "" && reported.State == v1alpha1.StateOnline:
 		return true, "the " + server + " answers"
 	case server != "":
-		return false, "the " + server + " does not answer: " + seen.Message
-	case seen == nil:
+		return false, "the " + server + " does not answer: " + reported.Message
+	case reported == nil:
 		return false, "the filesystem does not list it yet"
-	case seen.State == v1alpha1.StateOnline:
+	case reported.State == v1alpha1.StateOnline:
 		return true, "the filesystem lists it as taking part"
 	default:
-		return false, "the filesystem does not list it as taking part: " + seen.Message
+		return false, "the filesystem does not list it as taking part: " + reported.Message
 	}
 }
 
@@ -111,10 +111,10 @@ func server(role v1alpha1.Role) string {
 
 // service is the target's state in the filesystem, nil when it is unknown.
 func service(f facts) *v1alpha1.TargetService {
-	if f.fileSystem == nil || f.seen == nil {
+	if f.fileSystem == nil || f.observed == nil {
 		return nil
 	}
-	return f.seen.Service
+	return f.observed.Service
 }
 
 // safeToRemove is nil without a request. It is true only if the filesystem itself reports it, for a removal that has reached it.
@@ -128,28 +128,28 @@ func safeToRemove(f facts) *metav1.Condition {
 		c.Reason, c.Message = v1alpha1.ReasonNotRemovable, removal.Never+"; set spec.remove to false"
 		return c
 	}
-	seen := service(f)
-	asked := f.seen == nil || f.seen.Generation == f.target.Generation && f.seen.Removal != nil
+	reported := service(f)
+	asked := f.observed == nil || f.observed.Generation == f.target.Generation && f.observed.Removal != nil
 	if !asked {
-		seen = nil // it belongs to an earlier request
+		reported = nil // it belongs to an earlier request
 	}
 	switch {
-	case seen == nil && takenOut(f.target):
+	case reported == nil && takenOut(f.target):
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonDataMoved
 		c.Message = "nothing on this target is needed any longer; it is unmounted when its server has released it"
 	case !asked:
 		c.Message = "waiting until the operator has asked the filesystem about this removal"
-	case seen == nil:
+	case reported == nil:
 		c.Message = "the filesystem does not list this target, so nobody knows what is on it; its data is moved when it is online"
-	case seen.Removal == "" && removal.Writers != "":
+	case reported.Removal == "" && removal.Writers != "":
 		c.Reason, c.Message = v1alpha1.ReasonClientsMounted, removal.Writers
-	case seen.Removal == "":
-		c.Message = with(removal.Waits, seen.Message)
-	case seen.Removal != v1alpha1.RemovalDataMoved && seen.State != v1alpha1.StateOnline:
-		c.Message = fmt.Sprintf("%s of data are to be moved, and the target is not online: %s", v1alpha1.Bytes(seen.UsedBytes), seen.Message)
-	case seen.Removal != v1alpha1.RemovalDataMoved:
-		left := fmt.Sprintf("%s of %s are left on this target", v1alpha1.Bytes(seen.UsedBytes), v1alpha1.Bytes(seen.CapacityBytes))
-		c.Message = with(removal.Moves+left, seen.Message)
+	case reported.Removal == "":
+		c.Message = with(removal.Waits, reported.Message)
+	case reported.Removal != v1alpha1.RemovalDataMoved && reported.State != v1alpha1.StateOnline:
+		c.Message = fmt.Sprintf("%s of data are to be moved, and the target is not online: %s", v1alpha1.Bytes(reported.UsedBytes), reported.Message)
+	case reported.Removal != v1alpha1.RemovalDataMoved:
+		left := fmt.Sprintf("%s of %s are left on this target", v1alpha1.Bytes(reported.UsedBytes), v1alpha1.Bytes(reported.CapacityBytes))
+		c.Message = with(removal.Moves+left, reported.Message)
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonDataMoved
 		c.Message = "the filesystem says that nothing on this target is needed any more; take it out of the FileSystem's spec, and it is unmounted"
@@ -172,9 +172,9 @@ func diskHealthy(f facts) *metav1.Condition {
 		c.Reason, c.Message = v1alpha1.ReasonDiskSuspect, fmt.Sprintf("%s reports problems: %s. Plan its replacement", where, reasons)
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonNoProblems, where+" reports no problem"
-		if f.seen != nil && f.seen.Unconfirmed != "" {
+		if f.observed != nil && f.observed.Unconfirmed != "" {
 			c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonAgentMissing
-			c.Message = where + " reported no problem, but " + f.seen.Unconfirmed
+			c.Message = where + " reported no problem, but " + f.observed.Unconfirmed
 		}
 	}
 	return c
@@ -191,17 +191,17 @@ func removalOf(f facts) backend.Removal {
 	switch {
 	case f.fileSystem == nil && f.target.Spec.Role != v1alpha1.RoleStorage:
 		return backend.Removal{Never: fmt.Sprintf("FileSystem %s is gone, so nobody can say whether the data on this target is still needed", f.target.Spec.FileSystem.Name)}
-	case f.fileSystem == nil || f.seen == nil || f.seen.Removal == nil:
+	case f.fileSystem == nil || f.observed == nil || f.observed.Removal == nil:
 		return backend.Removal{} // the filesystem does not list it, and has no further message
 	default:
-		return *f.seen.Removal
+		return *f.observed.Removal
 	}
 }
 
 // with adds the filesystem's message, if there is one.
-func with(message, said string) string {
-	if said == "" {
+func with(message, detail string) string {
+	if detail == "" {
 		return message
 	}
-	return message + "; " + said
+	return message + "; " + detail
 }

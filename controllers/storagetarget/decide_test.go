@@ -18,7 +18,7 @@ const yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.Con
 func oneTarget() facts {
 	return facts{
 		node: true, agent: true,
-		seen: &views.Target{
+		observed: &views.Target{
 			Generation: 3, Service: &v1alpha1.TargetService{State: v1alpha1.StateOnline, CapacityBytes: 4 << 40, UsedBytes: 1 << 40},
 			Removal: &backend.Removal{Waits: "waiting until it is told", Moves: "it is moved: "},
 		},
@@ -40,10 +40,10 @@ func oneTarget() facts {
 
 func TestOnline(t *testing.T) {
 	cases := map[string]struct {
-		change func(f *facts)
-		status metav1.ConditionStatus
-		reason string
-		says   string
+		change  func(f *facts)
+		status  metav1.ConditionStatus
+		reason  string
+		message string
 	}{
 		"a target that the filesystem lists is online": {
 			change: func(*facts) {}, status: yes, reason: v1alpha1.ReasonServing,
@@ -53,21 +53,21 @@ func TestOnline(t *testing.T) {
 		},
 		"a target that does not serve says what the filesystem says": {
 			change: func(f *facts) {
-				f.seen.Service.State, f.seen.Service.Message = v1alpha1.StateOffline, "it says: damaged"
+				f.observed.Service.State, f.observed.Service.Message = v1alpha1.StateOffline, "it says: damaged"
 			},
-			status: no, reason: v1alpha1.ReasonNotServing, says: "it says: damaged",
+			status: no, reason: v1alpha1.ReasonNotServing, message: "it says: damaged",
 		},
 		"a target that is not listed does not serve": {
-			change: func(f *facts) { f.seen.Service = nil },
-			status: no, reason: v1alpha1.ReasonNotServing, says: "does not list it yet",
+			change: func(f *facts) { f.observed.Service = nil },
+			status: no, reason: v1alpha1.ReasonNotServing, message: "does not list it yet",
 		},
 		"a target on a node without an agent says how to get one": {
-			change: func(f *facts) { f.agent, f.seen.Service = false, nil },
-			status: unknown, reason: v1alpha1.ReasonAgentMissing, says: "kubectl label node oss1 parallelfs.dev/agent=",
+			change: func(f *facts) { f.agent, f.observed.Service = false, nil },
+			status: unknown, reason: v1alpha1.ReasonAgentMissing, message: "kubectl label node oss1 parallelfs.dev/agent=",
 		},
 		"nothing is known while the filesystem itself is not": {
 			change: func(f *facts) {
-				f.seen.Service.State, f.seen.Silent = v1alpha1.StateOffline, true
+				f.observed.Service.State, f.observed.Silent = v1alpha1.StateOffline, true
 			},
 			status: unknown, reason: v1alpha1.ReasonProbeUnreachable,
 		},
@@ -77,26 +77,26 @@ func TestOnline(t *testing.T) {
 		"the metadata is not online when its server is not": {
 			change: func(f *facts) {
 				f.target.Spec.Role = v1alpha1.RoleMetadata
-				f.seen.Service.State, f.seen.Service.Message = v1alpha1.StateOffline, "no answer"
+				f.observed.Service.State, f.observed.Service.Message = v1alpha1.StateOffline, "no answer"
 			},
-			status: no, reason: v1alpha1.ReasonNotServing, says: "no answer",
+			status: no, reason: v1alpha1.ReasonNotServing, message: "no answer",
 		},
 		"the metadata of a server that is not there yet is not online": {
 			change: func(f *facts) {
-				f.target.Spec.Role, f.seen.Service = v1alpha1.RoleMetadata, nil
+				f.target.Spec.Role, f.observed.Service = v1alpha1.RoleMetadata, nil
 			},
-			status: no, reason: v1alpha1.ReasonNotServing, says: "no metadata server runs on it yet",
+			status: no, reason: v1alpha1.ReasonNotServing, message: "no metadata server runs on it yet",
 		},
 		"the store of the management service is online when that answers": {
 			change: func(f *facts) { f.target.Spec.Role = v1alpha1.RoleManagement },
-			status: yes, reason: v1alpha1.ReasonServing, says: "the management service answers",
+			status: yes, reason: v1alpha1.ReasonServing, message: "the management service answers",
 		},
 		"a target without a FileSystem serves nobody": {
-			change: func(f *facts) { f.fileSystem = nil }, status: no, reason: v1alpha1.ReasonNotServing, says: "is gone",
+			change: func(f *facts) { f.fileSystem = nil }, status: no, reason: v1alpha1.ReasonNotServing, message: "is gone",
 		},
 		"what a FileSystem said before its deletion counts no more": {
 			change: func(f *facts) { now := metav1.Now(); f.fileSystem.DeletionTimestamp = &now },
-			status: no, reason: v1alpha1.ReasonNotServing, says: "being deleted",
+			status: no, reason: v1alpha1.ReasonNotServing, message: "being deleted",
 		},
 	}
 	for name, c := range cases {
@@ -105,103 +105,105 @@ func TestOnline(t *testing.T) {
 			f := oneTarget()
 			c.change(&f)
 			got := meta.FindStatusCondition(observe(f), v1alpha1.ConditionOnline)
-			g.Expect(*got).To(And(HaveField("Status", c.status), HaveField("Reason", c.reason), HaveField("Message", ContainSubstring(c.says)),
+			g.Expect(*got).To(And(HaveField("Status", c.status), HaveField("Reason", c.reason), HaveField("Message", ContainSubstring(c.message)),
 				HaveField("ObservedGeneration", int64(3))))
 		})
 	}
 }
 
 func TestSafeToRemove(t *testing.T) {
-	seen := func(f *facts) *v1alpha1.TargetService { return f.seen.Service }
+	serviceOf := func(f *facts) *v1alpha1.TargetService { return f.observed.Service }
 	cases := map[string]struct {
-		change func(f *facts)
-		status metav1.ConditionStatus
-		reason string
-		says   string
+		change  func(f *facts)
+		status  metav1.ConditionStatus
+		reason  string
+		message string
 	}{
 		"it waits until the filesystem shows it": {
-			change: func(*facts) {}, status: no, reason: v1alpha1.ReasonMovingData, says: "waiting",
+			change: func(*facts) {}, status: no, reason: v1alpha1.ReasonMovingData, message: "waiting",
 		},
 		"it says how much is left while data is moved": {
-			change: func(f *facts) { seen(f).Removal = v1alpha1.RemovalMovingData },
-			status: no, reason: v1alpha1.ReasonMovingData, says: "1TiB of 4TiB are left",
+			change: func(f *facts) { serviceOf(f).Removal = v1alpha1.RemovalMovingData },
+			status: no, reason: v1alpha1.ReasonMovingData, message: "1TiB of 4TiB are left",
 		},
 		"it is true in the filesystem's own words": {
-			change: func(f *facts) { seen(f).Removal = v1alpha1.RemovalDataMoved }, status: yes, reason: v1alpha1.ReasonDataMoved,
+			change: func(f *facts) { serviceOf(f).Removal = v1alpha1.RemovalDataMoved }, status: yes, reason: v1alpha1.ReasonDataMoved,
 		},
 		"it says that data can't be moved from a target that is not online": {
 			change: func(f *facts) {
-				seen(f).Removal, seen(f).State, seen(f).Message = v1alpha1.RemovalMovingData, v1alpha1.StateOffline, "no answer"
+				serviceOf(f).Removal, serviceOf(f).State, serviceOf(f).Message = v1alpha1.RemovalMovingData, v1alpha1.StateOffline, "no answer"
 			},
-			status: no, reason: v1alpha1.ReasonMovingData, says: "1TiB of data are to be moved, and the target is not online: no answer",
+			status: no, reason: v1alpha1.ReasonMovingData, message: "1TiB of data are to be moved, and the target is not online: no answer",
 		},
 		"it is true of a target whose data was moved, and that is not online any more": {
-			change: func(f *facts) { seen(f).Removal, seen(f).State = v1alpha1.RemovalDataMoved, v1alpha1.StateOffline },
+			change: func(f *facts) {
+				serviceOf(f).Removal, serviceOf(f).State = v1alpha1.RemovalDataMoved, v1alpha1.StateOffline
+			},
 			status: yes, reason: v1alpha1.ReasonDataMoved,
 		},
 		"it waits while the FileSystem is deleted and nothing was seen": {
-			change: func(f *facts) { f.fileSystem.DeletionTimestamp, f.seen = new(metav1.Now()), nil },
-			status: no, reason: v1alpha1.ReasonMovingData, says: "the filesystem does not list this target",
+			change: func(f *facts) { f.fileSystem.DeletionTimestamp, f.observed = new(metav1.Now()), nil },
+			status: no, reason: v1alpha1.ReasonMovingData, message: "the filesystem does not list this target",
 		},
 		"it does not know the data of a FileSystem that is gone": {
-			change: func(f *facts) { f.fileSystem = nil }, status: no, reason: v1alpha1.ReasonMovingData, says: "the filesystem does not list this target",
+			change: func(f *facts) { f.fileSystem = nil }, status: no, reason: v1alpha1.ReasonMovingData, message: "the filesystem does not list this target",
 		},
 		"a target that the filesystem does not list is not safe to remove": {
-			change: func(f *facts) { f.seen.Service = nil }, status: no, reason: v1alpha1.ReasonMovingData, says: "nobody knows",
+			change: func(f *facts) { f.observed.Service = nil }, status: no, reason: v1alpha1.ReasonMovingData, message: "nobody knows",
 		},
 		"a target that was taken out while it was safe stays so, though the filesystem no longer lists it": {
 			change: func(f *facts) {
-				f.seen.Service = nil
+				f.observed.Service = nil
 				f.target.DeletionTimestamp = new(metav1.Now())
 				f.target.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSafeToRemove, Status: metav1.ConditionTrue}}
 			},
-			status: yes, reason: v1alpha1.ReasonDataMoved, says: "when its server has released it",
+			status: yes, reason: v1alpha1.ReasonDataMoved, message: "when its server has released it",
 		},
 		"a target that is deleted and never was safe is not": {
 			change: func(f *facts) {
-				f.seen.Service = nil
+				f.observed.Service = nil
 				f.target.DeletionTimestamp = new(metav1.Now())
 			},
-			status: no, reason: v1alpha1.ReasonMovingData, says: "nobody knows",
+			status: no, reason: v1alpha1.ReasonMovingData, message: "nobody knows",
 		},
 		"what its filesystem can never move is never safe to remove, whatever else is said of it": {
 			change: func(f *facts) {
-				f.seen.Removal = &backend.Removal{Never: "the store can't be moved"}
-				seen(f).Removal = v1alpha1.RemovalDataMoved
+				f.observed.Removal = &backend.Removal{Never: "the store can't be moved"}
+				serviceOf(f).Removal = v1alpha1.RemovalDataMoved
 			},
-			status: no, reason: v1alpha1.ReasonNotRemovable, says: "the store can't be moved; set spec.remove to false",
+			status: no, reason: v1alpha1.ReasonNotRemovable, message: "the store can't be moved; set spec.remove to false",
 		},
 		"what was seen of it before the request counts nothing": {
 			change: func(f *facts) {
-				seen(f).Removal = v1alpha1.RemovalDataMoved
-				f.seen.Generation = 2
+				serviceOf(f).Removal = v1alpha1.RemovalDataMoved
+				f.observed.Generation = 2
 			},
-			status: no, reason: v1alpha1.ReasonMovingData, says: "has asked the filesystem about this removal",
+			status: no, reason: v1alpha1.ReasonMovingData, message: "has asked the filesystem about this removal",
 		},
 		"it waits while no pass over the filesystem has seen the request": {
-			change: func(f *facts) { f.seen.Removal = nil }, status: no, reason: v1alpha1.ReasonMovingData, says: "has asked the filesystem about this removal",
+			change: func(f *facts) { f.observed.Removal = nil }, status: no, reason: v1alpha1.ReasonMovingData, message: "has asked the filesystem about this removal",
 		},
 		"nor is the metadata of a filesystem that is gone": {
-			change: func(f *facts) { f.fileSystem, f.seen, f.target.Spec.Role = nil, nil, v1alpha1.RoleMetadata },
-			status: no, reason: v1alpha1.ReasonNotRemovable, says: "FileSystem scratch is gone, so nobody can say whether the data on this target is still needed",
+			change: func(f *facts) { f.fileSystem, f.observed, f.target.Spec.Role = nil, nil, v1alpha1.RoleMetadata },
+			status: no, reason: v1alpha1.ReasonNotRemovable, message: "FileSystem scratch is gone, so nobody can say whether the data on this target is still needed",
 		},
 		"the content of a storage target of a removed filesystem is unknown": {
-			change: func(f *facts) { f.fileSystem, f.seen = nil, nil }, status: no, reason: v1alpha1.ReasonMovingData, says: "nobody knows",
+			change: func(f *facts) { f.fileSystem, f.observed = nil, nil }, status: no, reason: v1alpha1.ReasonMovingData, message: "nobody knows",
 		},
 		"it waits until a person says that nothing writes, where that is in the way": {
-			change: func(f *facts) { f.seen.Removal = &backend.Removal{Writers: "Stop what writes", Waits: "waiting"} },
-			status: no, reason: v1alpha1.ReasonClientsMounted, says: "Stop what writes",
+			change: func(f *facts) { f.observed.Removal = &backend.Removal{Writers: "Stop what writes", Waits: "waiting"} },
+			status: no, reason: v1alpha1.ReasonClientsMounted, message: "Stop what writes",
 		},
 		"who writes is of no account when the move has begun": {
 			change: func(f *facts) {
-				f.seen.Removal = &backend.Removal{Writers: "Stop what writes", Moves: "a client moves it; "}
-				seen(f).Removal = v1alpha1.RemovalMovingData
+				f.observed.Removal = &backend.Removal{Writers: "Stop what writes", Moves: "a client moves it; "}
+				serviceOf(f).Removal = v1alpha1.RemovalMovingData
 			},
-			status: no, reason: v1alpha1.ReasonMovingData, says: "a client moves it; 1TiB of 4TiB are left",
+			status: no, reason: v1alpha1.ReasonMovingData, message: "a client moves it; 1TiB of 4TiB are left",
 		},
 		"what the filesystem says stands behind what it waits for": {
-			change: func(f *facts) { seen(f).Message = "pools need a license" },
-			status: no, reason: v1alpha1.ReasonMovingData, says: "waiting until it is told; pools need a license",
+			change: func(f *facts) { serviceOf(f).Message = "pools need a license" },
+			status: no, reason: v1alpha1.ReasonMovingData, message: "waiting until it is told; pools need a license",
 		},
 	}
 	for name, c := range cases {
@@ -211,12 +213,12 @@ func TestSafeToRemove(t *testing.T) {
 			f.target.Spec.Remove = true
 			c.change(&f)
 			got := meta.FindStatusCondition(observe(f), v1alpha1.ConditionSafeToRemove)
-			g.Expect(*got).To(And(HaveField("Status", c.status), HaveField("Reason", c.reason), HaveField("Message", ContainSubstring(c.says))))
+			g.Expect(*got).To(And(HaveField("Status", c.status), HaveField("Reason", c.reason), HaveField("Message", ContainSubstring(c.message))))
 		})
 	}
 	g := NewWithT(t)
 	f := oneTarget()
-	seen(&f).Removal = v1alpha1.RemovalDataMoved
+	serviceOf(&f).Removal = v1alpha1.RemovalDataMoved
 	g.Expect(meta.FindStatusCondition(observe(f), v1alpha1.ConditionSafeToRemove)).To(BeNil(), "nobody asked for the removal")
 }
 
@@ -236,16 +238,16 @@ func TestADeletedTargetIsRemovedOnlyAfterItsDiskWasReleasedOrItsNodeDecommission
 		f.target.Status.Conditions = append(f.target.Status.Conditions, metav1.Condition{Type: kind, Status: status})
 	}
 	cases := map[string]struct {
-		change func(f *facts)
-		goes   string
-		says   string
+		change  func(f *facts)
+		goes    string
+		message string
 	}{
 		"a target that is still mounted stays": {change: func(*facts) {}},
 		"a target that could not be unmounted stays": {
 			change: func(f *facts) { condition(f, v1alpha1.ConditionReleased, no) },
 		},
 		"a released target goes": {
-			change: func(f *facts) { condition(f, v1alpha1.ConditionReleased, yes) }, goes: reasonReleased, says: "what is on it was kept",
+			change: func(f *facts) { condition(f, v1alpha1.ConditionReleased, yes) }, goes: reasonReleased, message: "what is on it was kept",
 		},
 		"a released target whose data is to be wiped stays until it was": {
 			change: func(f *facts) {
@@ -272,7 +274,7 @@ func TestADeletedTargetIsRemovedOnlyAfterItsDiskWasReleasedOrItsNodeDecommission
 				condition(f, v1alpha1.ConditionReleased, yes)
 				condition(f, v1alpha1.ConditionDestroyed, yes)
 			},
-			goes: reasonReleased, says: "its data was wiped",
+			goes: reasonReleased, message: "its data was wiped",
 		},
 		"a target on a node that is gone stays, because it holds data": {change: func(f *facts) { f.node, f.agent = false, false }},
 		"a decommissioned target is removed, and an event names the loss": {
@@ -281,7 +283,7 @@ func TestADeletedTargetIsRemovedOnlyAfterItsDiskWasReleasedOrItsNodeDecommission
 				f.target.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "oss1"}
 			},
 			goes: reasonGaveUp,
-			says: "gave up scratch-ssd-01234567 on node oss1 (device wwn-0x5000c500a1b2c3d4, serial ZA123, storage pool ssd), because of its annotation " +
+			message: "gave up scratch-ssd-01234567 on node oss1 (device wwn-0x5000c500a1b2c3d4, serial ZA123, storage pool ssd), because of its annotation " +
 				"parallelfs.dev/give-up: FileSystem scratch has lost what is on the 3.6TiB of the storage pool ssd (UUID aaaa-bbbb)",
 		},
 		"the store of a decommissioned management service is removed, and an event names the loss": {
@@ -289,11 +291,11 @@ func TestADeletedTargetIsRemovedOnlyAfterItsDiskWasReleasedOrItsNodeDecommission
 				f.target.Spec.Role, f.target.Spec.StoragePool = v1alpha1.RoleManagement, ""
 				f.target.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "oss1"}
 			},
-			goes: reasonGaveUp, says: "of the store of the management service (UUID aaaa-bbbb)",
+			goes: reasonGaveUp, message: "of the store of the management service (UUID aaaa-bbbb)",
 		},
 		"a target of a decommissioned node is removed, and an event names the loss": {
 			change: func(f *facts) { f.node, f.agent, f.gaveUp = false, false, true }, goes: reasonGaveUp,
-			says: "because node oss1 was given up: FileSystem scratch has lost what is on the 3.6TiB of the storage pool ssd (UUID aaaa-bbbb); the disk was neither unmounted nor wiped",
+			message: "because node oss1 was given up: FileSystem scratch has lost what is on the 3.6TiB of the storage pool ssd (UUID aaaa-bbbb); the disk was neither unmounted nor wiped",
 		},
 		"a target stays when another node is decommissioned": {
 			change: func(f *facts) { f.target.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "oss2"} },
@@ -310,7 +312,7 @@ func TestADeletedTargetIsRemovedOnlyAfterItsDiskWasReleasedOrItsNodeDecommission
 				confirmed(f)
 				f.fileSystem.DeletionTimestamp = new(metav1.Now())
 				f.target.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: f.target.Spec.Node}
-			}, goes: reasonGaveUp, says: "neither unmounted nor wiped",
+			}, goes: reasonGaveUp, message: "neither unmounted nor wiped",
 		},
 		"a wipe that was not confirmed is not waited for": {
 			change: func(f *facts) {
@@ -318,22 +320,22 @@ func TestADeletedTargetIsRemovedOnlyAfterItsDiskWasReleasedOrItsNodeDecommission
 				confirmed(f)
 				f.fileSystem.Spec.ConfirmDestroy = "another"
 				f.fileSystem.DeletionTimestamp = new(metav1.Now())
-			}, goes: reasonReleased, says: "what is on it was kept",
+			}, goes: reasonReleased, message: "what is on it was kept",
 		},
 		"one that is taken out of a FileSystem that lives goes with its data": {
-			change: func(f *facts) { released(f); confirmed(f) }, goes: reasonReleased, says: "what is on it was kept",
+			change: func(f *facts) { released(f); confirmed(f) }, goes: reasonReleased, message: "what is on it was kept",
 		},
 		"one whose FileSystem is gone goes, and says that its data was kept": {
-			change: func(f *facts) { released(f); f.fileSystem = nil }, goes: reasonReleased, says: "what is on it was kept",
+			change: func(f *facts) { released(f); f.fileSystem = nil }, goes: reasonReleased, message: "what is on it was kept",
 		},
 		"a target that was never provisioned waits for the agent that could be at it": {
 			change: func(f *facts) { f.target.Status.Provisioned = nil },
 		},
 		"a target that was never provisioned goes when its node is gone": {
-			change: func(f *facts) { f.target.Status.Provisioned, f.node = nil, false }, goes: reasonReleased, says: "nothing was written",
+			change: func(f *facts) { f.target.Status.Provisioned, f.node = nil, false }, goes: reasonReleased, message: "nothing was written",
 		},
 		"a target that was never provisioned goes when its node has no agent": {
-			change: func(f *facts) { f.target.Status.Provisioned, f.agent = nil, false }, goes: reasonReleased, says: "nothing was written",
+			change: func(f *facts) { f.target.Status.Provisioned, f.agent = nil, false }, goes: reasonReleased, message: "nothing was written",
 		},
 	}
 	for name, c := range cases {
@@ -343,7 +345,7 @@ func TestADeletedTargetIsRemovedOnlyAfterItsDiskWasReleasedOrItsNodeDecommission
 			c.change(&f)
 			reason, message := mayGo(f)
 			g.Expect(reason).To(Equal(c.goes))
-			g.Expect(message).To(ContainSubstring(c.says))
+			g.Expect(message).To(ContainSubstring(c.message))
 		})
 	}
 }
@@ -354,29 +356,29 @@ func TestTheReportOfADiskAboutItselfIsACondition(t *testing.T) {
 		unconfirmed string
 		status      metav1.ConditionStatus
 		reason      string
-		says        string
+		message     string
 	}{
 		"no inventory shows the disk": {},
 		"the disk reports nothing":    {disk: &v1alpha1.BlockDevice{KernelName: "sda"}},
 		"the disk reports no problem": {
 			disk:   &v1alpha1.BlockDevice{KernelName: "sda", Serial: "ZA123", Health: &v1alpha1.DiskHealth{State: v1alpha1.DiskHealthy}},
-			status: yes, reason: v1alpha1.ReasonNoProblems, says: "disk sda (serial ZA123) of node oss1 reports no problem",
+			status: yes, reason: v1alpha1.ReasonNoProblems, message: "disk sda (serial ZA123) of node oss1 reports no problem",
 		},
 		"the agent of a disk without problems is dead": {
 			disk:        &v1alpha1.BlockDevice{KernelName: "sda", Serial: "ZA123", Health: &v1alpha1.DiskHealth{State: v1alpha1.DiskHealthy}},
 			unconfirmed: "its agent is not Ready", status: metav1.ConditionUnknown, reason: v1alpha1.ReasonAgentMissing,
-			says: "disk sda (serial ZA123) of node oss1 reported no problem, but its agent is not Ready",
+			message: "disk sda (serial ZA123) of node oss1 reported no problem, but its agent is not Ready",
 		},
 		"the agent of a failing disk is dead": {
 			disk:        &v1alpha1.BlockDevice{KernelName: "sda", Serial: "ZA123", Health: &v1alpha1.DiskHealth{State: v1alpha1.DiskFailing, Reasons: []string{"worn"}}},
 			unconfirmed: "its agent is not Ready", status: no, reason: v1alpha1.ReasonDiskFailing,
-			says: "disk sda (serial ZA123) of node oss1 reports its own failure: worn. Replace it while it still answers: set spec.remove",
+			message: "disk sda (serial ZA123) of node oss1 reports its own failure: worn. Replace it while it still answers: set spec.remove",
 		},
 		"the disk reports problems": {
 			disk: &v1alpha1.BlockDevice{
 				KernelName: "sda", Health: &v1alpha1.DiskHealth{State: v1alpha1.DiskSuspect, Reasons: []string{"16 sectors can't be read"}},
 			},
-			status: no, reason: v1alpha1.ReasonDiskSuspect, says: "disk sda (serial unknown) of node oss1 reports problems: 16 sectors can't be read. Plan its replacement",
+			status: no, reason: v1alpha1.ReasonDiskSuspect, message: "disk sda (serial unknown) of node oss1 reports problems: 16 sectors can't be read. Plan its replacement",
 		},
 		"the disk reports its failure": {
 			disk: &v1alpha1.BlockDevice{
@@ -384,19 +386,19 @@ func TestTheReportOfADiskAboutItselfIsACondition(t *testing.T) {
 				Health: &v1alpha1.DiskHealth{State: v1alpha1.DiskFailing, Reasons: []string{"the media is read-only", "all of its rated endurance is used"}},
 			},
 			status: no, reason: v1alpha1.ReasonDiskFailing,
-			says: "disk sda (serial ZA123) of node oss1 reports its own failure: the media is read-only; all of its rated endurance is used. Replace it while it still answers: set spec.remove",
+			message: "disk sda (serial ZA123) of node oss1 reports its own failure: the media is read-only; all of its rated endurance is used. Replace it while it still answers: set spec.remove",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			f := oneTarget()
-			f.disk, f.seen.Unconfirmed = c.disk, c.unconfirmed
+			f.disk, f.observed.Unconfirmed = c.disk, c.unconfirmed
 			got := meta.FindStatusCondition(observe(f), v1alpha1.ConditionDiskHealthy)
 			if c.reason == "" {
 				g.Expect(got).To(BeNil())
 				return
 			}
-			g.Expect(got).To(HaveValue(And(HaveField("Status", c.status), HaveField("Reason", c.reason), HaveField("Message", c.says))))
+			g.Expect(got).To(HaveValue(And(HaveField("Status", c.status), HaveField("Reason", c.reason), HaveField("Message", c.message))))
 		})
 	}
 }

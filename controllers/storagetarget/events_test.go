@@ -24,9 +24,9 @@ func TestEachChangeOfATargetIsReportedOnceAndThoseOfOthersNot(t *testing.T) {
 	good := condition(v1alpha1.ConditionDiskHealthy, metav1.ConditionTrue, v1alpha1.ReasonNoProblems)
 	suspect := condition(v1alpha1.ConditionDiskHealthy, metav1.ConditionFalse, v1alpha1.ReasonDiskSuspect)
 	for name, c := range map[string]struct {
-		before []metav1.Condition
-		is     metav1.Condition
-		told   []string
+		before    []metav1.Condition
+		is        metav1.Condition
+		published []string
 	}{
 		"a target that serves for the first time":              {[]metav1.Condition{proven, away}, serves, []string{"Normal Serving Online: because"}},
 		"a target that the filesystem does not list any more":  {[]metav1.Condition{proven, serves}, away, []string{"Warning NotServing Online: because"}},
@@ -60,11 +60,11 @@ func TestEachChangeOfATargetIsReportedOnceAndThoseOfOthersNot(t *testing.T) {
 			}
 			(&Reconciler{Recorder: recorder}).announce(before, mine)
 			close(recorder.Events)
-			var told []string
+			var published []string
 			for text := range recorder.Events {
-				told = append(told, text)
+				published = append(published, text)
 			}
-			NewWithT(t).Expect(told).To(Equal(c.told))
+			NewWithT(t).Expect(published).To(Equal(c.published))
 		})
 	}
 }

@@ -90,8 +90,8 @@ func (r *Reconciler) gather(ctx context.Context, target *v1alpha1.StorageTarget)
 	}
 	if found && string(fs.UID) == target.Spec.FileSystem.UID {
 		f.fileSystem = fs
-		if seen, ok := r.Views.Target(client.ObjectKeyFromObject(fs), fs.UID, target.Name); ok {
-			f.seen = &seen
+		if observed, ok := r.Views.Target(client.ObjectKeyFromObject(fs), fs.UID, target.Name); ok {
+			f.observed = &observed
 		}
 	}
 	if f.node, err = r.find(ctx, client.ObjectKey{Name: target.Spec.Node}, &corev1.Node{}); err != nil {

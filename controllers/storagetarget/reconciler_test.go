@@ -42,7 +42,7 @@ type cluster struct {
 	unread    client.Object
 	unwritten error
 	writes    int
-	told      *events.FakeRecorder
+	events    *events.FakeRecorder
 	client    client.Client
 }
 
@@ -58,10 +58,10 @@ func newCluster(t *testing.T) *cluster {
 			Spec:       v1alpha1.FileSystemNodeSpec{FileSystem: v1alpha1.TargetOwner{Name: "scratch", UID: "1-2-3"}},
 		},
 		namespace: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "storage"}},
-		board:     &views.Board{}, told: events.NewFakeRecorder(8),
+		board:     &views.Board{}, events: events.NewFakeRecorder(8),
 	}
 	c.inventory.Status.BlockDevices = []v1alpha1.BlockDevice{{KernelName: "sda", Target: "storage/another"}, {KernelName: "sdb", Target: "storage/" + c.target.Name}}
-	c.board.Show(client.ObjectKeyFromObject(c.fileSystem), c.fileSystem.UID, views.FileSystem{Targets: map[string]views.Target{c.target.Name: *one.seen}})
+	c.board.Show(client.ObjectKeyFromObject(c.fileSystem), c.fileSystem.UID, views.FileSystem{Targets: map[string]views.Target{c.target.Name: *one.observed}})
 	return c
 }
 
@@ -110,7 +110,7 @@ func (c *cluster) reconciler() *Reconciler {
 			return w.SubResource(sub).Apply(ctx, o, options...)
 		},
 	}).Build()
-	return &Reconciler{Client: c.client, Reader: c.client, Recorder: c.told, Views: c.board}
+	return &Reconciler{Client: c.client, Reader: c.client, Recorder: c.events, Views: c.board}
 }
 
 // present is the target in the cluster, nil if it is gone.
@@ -132,8 +132,8 @@ func TestThePassKnowsOfATargetWhatIsInTheClusterNow(t *testing.T) {
 	destroys := func(c *cluster) {
 		c.fileSystem.Spec.DeletionPolicy, c.fileSystem.Spec.ConfirmDestroy = v1alpha1.DeletionDestroy, "1-2-3"
 	}
-	type known struct{ fileSystem, seen, node, agent, disk, gaveUp, namespaceEnds bool }
-	all := known{fileSystem: true, seen: true, node: true, agent: true, disk: true}
+	type known struct{ fileSystem, observed, node, agent, disk, gaveUp, namespaceEnds bool }
+	all := known{fileSystem: true, observed: true, node: true, agent: true, disk: true}
 	but := func(change func(k *known)) known {
 		k := all
 		change(&k)
@@ -144,8 +144,8 @@ func TestThePassKnowsOfATargetWhatIsInTheClusterNow(t *testing.T) {
 		want  known
 	}{
 		"all of it is there":                           {func(*cluster) {}, all},
-		"its FileSystem is a new one":                  {func(c *cluster) { c.fileSystem.UID = "9" }, but(func(k *known) { k.fileSystem, k.seen = false, false })},
-		"no pass has seen it":                          {func(c *cluster) { c.board = &views.Board{} }, but(func(k *known) { k.seen = false })},
+		"its FileSystem is a new one":                  {func(c *cluster) { c.fileSystem.UID = "9" }, but(func(k *known) { k.fileSystem, k.observed = false, false })},
+		"no pass has seen it":                          {func(c *cluster) { c.board = &views.Board{} }, but(func(k *known) { k.observed = false })},
 		"its node is gone":                             {func(c *cluster) { c.node = nil }, but(func(k *known) { k.node = false })},
 		"its node has no agent":                        {func(c *cluster) { c.inventory = nil }, but(func(k *known) { k.agent, k.disk = false, false })},
 		"its disk is not there":                        {func(c *cluster) { c.inventory.Status.BlockDevices = c.inventory.Status.BlockDevices[:1] }, but(func(k *known) { k.disk = false })},
@@ -174,7 +174,7 @@ func TestThePassKnowsOfATargetWhatIsInTheClusterNow(t *testing.T) {
 			c.given(cl)
 			f, err := cl.reconciler().gather(t.Context(), cl.target)
 			cl.Expect(err).NotTo(HaveOccurred())
-			cl.Expect(known{f.fileSystem != nil, f.seen != nil, f.node, f.agent, f.disk != nil, f.gaveUp, f.namespaceEnds}).To(Equal(c.want))
+			cl.Expect(known{f.fileSystem != nil, f.observed != nil, f.node, f.agent, f.disk != nil, f.gaveUp, f.namespaceEnds}).To(Equal(c.want))
 			if f.disk != nil {
 				cl.Expect(f.disk.KernelName).To(Equal("sdb"))
 			}
@@ -206,31 +206,31 @@ func TestATargetIsReleasedOnceAndItsReleaseIsAnEvent(t *testing.T) {
 	for name, c := range map[string]struct {
 		given func(c *cluster)
 		// writes counts the writes, kept is true if the finalizer stays.
-		writes int
-		kept   bool
-		told   string
-		again  bool
-		says   string
+		writes  int
+		kept    bool
+		event   string
+		again   bool
+		message string
 	}{
-		"its agent has let go of it": {given: released, writes: 1, told: "Normal Released "},
+		"its agent has let go of it": {given: released, writes: 1, event: "Normal Released "},
 		"it is given up": {given: func(c *cluster) {
 			deleted(c.target, v1alpha1.Finalizer)
 			c.member.Spec.GivenUp = &v1alpha1.NodeGivenUp{}
 		},
-			writes: 1, told: "Warning GaveUp "},
-		"its FileSystem is gone, too":      {given: func(c *cluster) { released(c); c.fileSystem.UID = "9" }, writes: 1, told: "Normal Released "},
+			writes: 1, event: "Warning GaveUp "},
+		"its FileSystem is gone, too":      {given: func(c *cluster) { released(c); c.fileSystem.UID = "9" }, writes: 1, event: "Normal Released "},
 		"its agent has not let go of it":   {given: func(c *cluster) { deleted(c.target, v1alpha1.Finalizer) }, writes: 1, kept: true},
 		"only another finalizer is left":   {given: func(c *cluster) { released(c); c.target.Finalizers = []string{"example.com/keeps"} }},
 		"it has changed since it was read": {given: func(c *cluster) { released(c); c.unwritten = conflict }, writes: 1, kept: true, again: true},
 		"it is gone already":               {given: func(c *cluster) { released(c); c.unwritten = gone; c.board = &views.Board{} }, writes: 1, kept: true},
-		"it can't be written":              {given: func(c *cluster) { released(c); c.unwritten = errBroken }, writes: 1, kept: true, says: "remove the finalizer of scratch-ssd-01234567"},
+		"it can't be written":              {given: func(c *cluster) { released(c); c.unwritten = errBroken }, writes: 1, kept: true, message: "remove the finalizer of scratch-ssd-01234567"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl := newCluster(t)
 			c.given(cl)
 			result, err := cl.pass(cl.reconciler())
-			if c.says != "" {
-				cl.Expect(err).To(MatchError(ContainSubstring(c.says)))
+			if c.message != "" {
+				cl.Expect(err).To(MatchError(ContainSubstring(c.message)))
 			} else {
 				cl.Expect(err).NotTo(HaveOccurred())
 			}
@@ -242,10 +242,10 @@ func TestATargetIsReleasedOnceAndItsReleaseIsAnEvent(t *testing.T) {
 			} else {
 				cl.Expect(cl.present().Finalizers).NotTo(ContainElement(v1alpha1.Finalizer))
 			}
-			if c.told == "" {
-				cl.Expect(cl.told.Events).NotTo(Receive())
+			if c.event == "" {
+				cl.Expect(cl.events.Events).NotTo(Receive())
 			} else {
-				cl.Expect(cl.told.Events).To(Receive(HavePrefix(c.told)))
+				cl.Expect(cl.events.Events).To(Receive(HavePrefix(c.event)))
 			}
 		})
 	}
@@ -270,15 +270,15 @@ func TestAStatusIsWrittenOnceForEachChange(t *testing.T) {
 	c.Expect(status.Service).To(HaveValue(HaveField("UsedBytes", BeEquivalentTo(int64(1)<<40))))
 	c.Expect(status.Provisioned).NotTo(BeNil(), "what the agent wrote stays")
 
-	seen := *oneTarget().seen
-	seen.Service = seen.Service.DeepCopy()
-	seen.Service.UsedBytes = 7
+	target := *oneTarget().observed
+	target.Service = target.Service.DeepCopy()
+	target.Service.UsedBytes = 7
 	show := func() {
-		c.board.Show(client.ObjectKeyFromObject(c.fileSystem), c.fileSystem.UID, views.FileSystem{Targets: map[string]views.Target{c.target.Name: seen}})
+		c.board.Show(client.ObjectKeyFromObject(c.fileSystem), c.fileSystem.UID, views.FileSystem{Targets: map[string]views.Target{c.target.Name: target}})
 	}
 	show()
 	c.Expect(passes(1).Status.Service.UsedBytes).To(BeEquivalentTo(7), "only what the filesystem says of it has changed")
-	seen.Service = nil
+	target.Service = nil
 	show()
 	status = passes(1).Status
 	c.Expect(status.Service).To(BeNil())
@@ -288,18 +288,18 @@ func TestAStatusIsWrittenOnceForEachChange(t *testing.T) {
 	r.Views = c.board
 	c.Expect(passes(0).Status).To(Equal(status), "nothing is known after a start, and nothing is written")
 
-	seen.Service = &v1alpha1.TargetService{State: v1alpha1.StateOnline}
+	target.Service = &v1alpha1.TargetService{State: v1alpha1.StateOnline}
 	show()
 	c.unwritten = errBroken
 	_, err := c.pass(r)
 	c.Expect(err).To(MatchError(ContainSubstring("write the status of scratch-ssd-01234567: the API server is broken")))
 	c.unwritten = apierrors.NewNotFound(schema.GroupResource{Resource: "storagetargets"}, c.target.Name)
-	for len(c.told.Events) > 0 {
-		<-c.told.Events
+	for len(c.events.Events) > 0 {
+		<-c.events.Events
 	}
 	_, err = c.pass(r)
 	c.Expect(err).NotTo(HaveOccurred())
-	c.Expect(c.told.Events).NotTo(Receive(), "what was not written is no news")
+	c.Expect(c.events.Events).NotTo(Receive(), "what was not written is no news")
 }
 
 func TestOnlyDisksOfTargetsThatReportAboutThemselvesWakeTheirTargets(t *testing.T) {

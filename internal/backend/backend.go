@@ -96,8 +96,8 @@ func Absent(namespace, secret string) client.Object {
 }
 
 // DefaultTellTime is the longest time from a change, such as a proven disk, until the node file contains it: one pass of the manager and
-// one write of the agent. A server that started less than this after the change is assumed to have started without it. Input.Told shows
-// when it may be restarted.
+// one write of the agent. A server that started less than this after the change is assumed to have started without it. Input.Configured
+// shows when it may be restarted.
 const DefaultTellTime = time.Minute
 
 // TemplateHashAnnotation on a pod template holds a hash of everything whose change needs a restart of the pod.
@@ -135,8 +135,8 @@ type Input struct {
 	// FileSystemNodes holds those of this filesystem, sorted by node, and OthersNodes those of Others, by the uid of the FileSystem.
 	FileSystemNodes []v1alpha1.FileSystemNode
 	OthersNodes     map[types.UID][]v1alpha1.FileSystemNode
-	// Told holds the nodes whose agents have written the configuration that Nodes returns, so that a server that starts there reads it.
-	Told map[string]bool
+	// Configured holds the nodes whose agents have written the configuration that Nodes returns, so that a server that starts there reads it.
+	Configured map[string]bool
 	// Pinnings holds the CPUs of the daemons, by node and daemon (spec.Run.Daemon), from plan.Pin.
 	Pinnings map[string]map[string]spec.Pinning
 	// Inventories holds what the agents found, by node. A node without an agent has none.

@@ -13,12 +13,12 @@ import (
 
 func TestServersThatAreAwayAreNamedWhereNothingElseIsWrong(t *testing.T) {
 	g := NewWithT(t)
-	seen := Observation{Servers: []ServerStatus{{Name: "a.n1", Online: true}, {Name: "b.n2", Message: "it is starting"}, {Name: "c.n3"}}}
-	seen.NameAway(func(i ServerStatus) bool { return i.Name == "c.n3" })
-	g.Expect(seen.Problems).To(Equal([]Problem{{Reason: v1alpha1.ReasonServersMissing, Message: "servers are not online: b.n2 (it is starting)"}}))
-	seen.Problems = []Problem{{Reason: v1alpha1.ReasonTargetsMissing}}
-	seen.NameAway(func(ServerStatus) bool { return false })
-	g.Expect(seen.Problems).To(ConsistOf(HaveField("Reason", v1alpha1.ReasonTargetsMissing)), "the cause is said already")
+	observation := Observation{Servers: []ServerStatus{{Name: "a.n1", Online: true}, {Name: "b.n2", Message: "it is starting"}, {Name: "c.n3"}}}
+	observation.NameAway(func(i ServerStatus) bool { return i.Name == "c.n3" })
+	g.Expect(observation.Problems).To(Equal([]Problem{{Reason: v1alpha1.ReasonServersMissing, Message: "servers are not online: b.n2 (it is starting)"}}))
+	observation.Problems = []Problem{{Reason: v1alpha1.ReasonTargetsMissing}}
+	observation.NameAway(func(ServerStatus) bool { return false })
+	g.Expect(observation.Problems).To(ConsistOf(HaveField("Reason", v1alpha1.ReasonTargetsMissing)), "the cause is said already")
 }
 
 func TestTheNamesOfFileSystemNodesDoNotCollide(t *testing.T) {

@@ -34,14 +34,14 @@ type NodeProber interface {
 	ProbeURLs(in Input) map[string]string
 	// Together combines the States of the nodes that have answered, at least one, into that of the filesystem. A node without an answer adds
 	// nothing about the others. An error, as a sentence, describes how the States contradict each other.
-	Together(in Input, said map[string]*State) (State, error)
+	Together(in Input, answers map[string]*State) (State, error)
 }
 
 // TargetTeller is a Backend whose targets carry their assignment in the filesystem on their own disks. It is written when the disk is
 // formatted, so it must be recorded before.
 type TargetTeller interface {
-	// Untold reports whether a target does not have its recorded assignment yet.
-	Untold(in Input) bool
+	// Unassigned reports whether a target does not have its recorded assignment yet.
+	Unassigned(in Input) bool
 	// TellTargets adds the recorded assignments to the desired targets. A target that already has one keeps it.
 	TellTargets(in Input, targets []v1alpha1.StorageTarget)
 }
@@ -173,7 +173,7 @@ type Without struct {
 type Maintainer interface {
 	// Absence describes the filesystem while a node is away, from its own answer and the observation made from it. The daemons and Jobs that
 	// announce the maintenance to the filesystem are among the Members; Input.FileSystem.Status.Maintenance selects them.
-	Absence(in Input, seen Observation, node string) Absence
+	Absence(in Input, observation Observation, node string) Absence
 	// TellMaintenance returns those Members, which are Jobs, that announce the nodes in maintenance to the filesystem, if it does not show
 	// them yet.
 	TellMaintenance(in Input) ([]client.Object, error)
@@ -246,7 +246,7 @@ type Backuper interface {
 type ProgramBackuper interface {
 	Backuper
 	// BackupMethod returns how `node backup` copies the metadata, and reads it back.
-	BackupMethod(told spec.Backup) BackupMethod
+	BackupMethod(config spec.Backup) BackupMethod
 }
 
 // StoreBackuper is a Backuper whose metadata is the files of one directory, which the probe beside their daemon hands out (spec.Store). The
@@ -257,7 +257,7 @@ type StoreBackuper interface {
 	StoreDatabase(version string) *StoreDatabase
 	// ReadStore reads a store as a server of that version does when it starts. An error describes the part that the server would not
 	// understand.
-	ReadStore(version string, content StoreContent, said State) (StoreRead, error)
+	ReadStore(version string, content StoreContent, state State) (StoreRead, error)
 }
 
 // StoreDatabase describes a SQLite database that is the whole store. It is copied while its daemon writes to it.
@@ -350,7 +350,7 @@ type ProgramRecoverer interface {
 type Follower interface {
 	Recoverer
 	// MetadataCopies returns the copies that servers should keep, as the filesystem itself reports them now.
-	MetadataCopies(in Input, seen Observation, now time.Time) []MetadataCopy
+	MetadataCopies(in Input, observation Observation, now time.Time) []MetadataCopy
 }
 
 // StoreRecoverer is a Recoverer whose metadata is a store, which is restored from a backup unchanged.

@@ -12,9 +12,9 @@ import (
 // index finds items of an Input without a search through its lists. Otherwise each question about one node or target would take time
 // proportional to the size of the filesystem. Its values are positions in the lists of the Input.
 type index struct {
-	// of holds the indexed lists of objects, and said is the indexed answer of the filesystem.
-	of   lists
-	said *State
+	// of holds the indexed lists of objects, and state is the indexed answer of the filesystem.
+	of    lists
+	state *State
 
 	nodes, addresses map[string]int
 	pods             map[podPlace][]int
@@ -55,7 +55,7 @@ func (in Input) Indexed() Input {
 	switch {
 	case in.index == nil || in.index.of != listsOf(in):
 		in.index = newIndex(in, in.index)
-	case in.index.said != in.State:
+	case in.index.state != in.State:
 		x := *in.index
 		x.listed(in.State)
 		in.index = &x
@@ -173,7 +173,7 @@ func (x *index) inTargets(targets []v1alpha1.StorageTarget) {
 
 // listed indexes the filesystem's answer, nil while there is none.
 func (x *index) listed(state *State) {
-	if x.said = state; state == nil {
+	if x.state = state; state == nil {
 		state = &State{}
 	}
 	x.servers = grouped(len(state.Servers), func(i int) string { return state.Servers[i].IP })

@@ -40,7 +40,7 @@ func TestAnInputThatTakesWhatAnEarlierOneHasFoundFindsTheSame(t *testing.T) {
 			g := NewWithT(t)
 			g.Expect(in.index).To(Equal(newIndex(in, nil)), what)
 			earlier = in.Found()
-			g.Expect(earlier.index.said).To(BeNil(), "an answer of megabytes is not kept")
+			g.Expect(earlier.index.state).To(BeNil(), "an answer of megabytes is not kept")
 			g.Expect(earlier.index.disks).To(BeEmpty())
 		}
 	}

@@ -32,12 +32,12 @@ func List(items []string) string {
 }
 
 // Shorten cuts an agent's message to a length that fits beside others in a message of 1024 characters.
-func Shorten(said string) string {
+func Shorten(message string) string {
 	const most = 500
-	if runes := []rune(said); len(runes) > most {
+	if runes := []rune(message); len(runes) > most {
 		return string(runes[:most]) + "..."
 	}
-	return said
+	return message
 }
 
 // Coarse rounds used space down to a thousandth of the capacity, so that a busy filesystem does not rewrite the status in every pass. The

@@ -66,9 +66,6 @@ const (
 	StepFinish StepKind = "Finish"
 )
 
-// ProvisioningSteps lists all kinds of steps of provisioning, in their order.
-var ProvisioningSteps = []StepKind{StepRecord, StepWipe, StepZero, StepMakeFileSystem, StepMount, StepMark, StepFinish}
-
 // Step is one step that the agent carries out.
 type Step struct {
 	Kind StepKind

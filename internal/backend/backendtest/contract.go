@@ -347,8 +347,8 @@ func Remember(t testing.TB, b backend.Backend, in *backend.Input) {
 	}
 }
 
-// Told returns the configuration of a node's servers, by the name of the member, without targets that are only recorded.
-func Told(b backend.Backend, in backend.Input, node string) map[string]v1alpha1.NodeMember {
+// Configured returns the configuration of a node's servers, by the name of the member, without targets that are only recorded.
+func Configured(b backend.Backend, in backend.Input, node string) map[string]v1alpha1.NodeMember {
 	out := map[string]v1alpha1.NodeMember{}
 	for _, n := range b.Nodes(in) {
 		if n.Spec.Node == node {

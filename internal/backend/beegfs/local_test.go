@@ -34,7 +34,7 @@ func TestAnEmptyTargetIsPreparedOnlyWhereTheManagementServiceRemembersNothing(t 
 			g := NewWithT(t)
 			in := recorded(t, cluster("7.4.6"))
 			in.State = test.state
-			daemons := backendtest.Told(New(), in, "oss1")
+			daemons := backendtest.Configured(New(), in, "oss1")
 			for _, instance := range []string{"meta-0", "storage-bulk"} {
 				targets := daemons[instance].Targets
 				g.Expect(len(targets) > 0).To(Equal(test.told), instance)

@@ -42,7 +42,7 @@ func settings(t *testing.T, run spec.Run, file string) map[string]string {
 // told returns the configuration of the servers of oss1, by member; servers that wait are not in it.
 func told(t *testing.T, in backend.Input) map[string]v1alpha1.NodeMember {
 	t.Helper()
-	of := backendtest.Told(New(), in, "oss1")
+	of := backendtest.Configured(New(), in, "oss1")
 	maps.DeleteFunc(of, func(_ string, m v1alpha1.NodeMember) bool { return m.Waits != "" })
 	return of
 }

@@ -423,7 +423,7 @@ func TestTheAssignmentOnADiskNeverChanges(t *testing.T) {
 	g := NewWithT(t)
 	in := servers("n1", "n2")
 	give(t, &in)
-	g.Expect(lustre.New().Untold(in)).To(BeTrue())
+	g.Expect(lustre.New().Unassigned(in)).To(BeTrue())
 	for i := range in.Targets {
 		in.Targets[i].Spec.Lustre = told(t, in)[in.Targets[i].Name]
 	}
@@ -432,7 +432,7 @@ func TestTheAssignmentOnADiskNeverChanges(t *testing.T) {
 	for i := range again {
 		again[i].Spec.Lustre = nil // as they are chosen anew
 	}
-	g.Expect(lustre.New().Untold(in)).To(BeFalse())
+	g.Expect(lustre.New().Unassigned(in)).To(BeFalse())
 	lustre.New().TellTargets(in, again)
 	for i := range again {
 		g.Expect(again[i].Spec.Lustre).To(Equal(in.Targets[i].Spec.Lustre))

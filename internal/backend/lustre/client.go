@@ -16,7 +16,7 @@ const mountType = "lustre"
 // belong to one node.
 func ClientMount(lustre v1alpha1.LustreSpec, clients v1alpha1.ClientsSpec, mgs []string) (spec.Mount, error) {
 	const field = "spec.clients.mountOptions"
-	if refused := refusedOptions(field, clients.MountOptions, refusedClientOptions); len(refused) > 0 {
+	if refused := refusedOptions(field, clients.MountOptions); len(refused) > 0 {
 		return spec.Mount{}, backend.Invalid(v1alpha1.ReasonOptionRefused, "%s", refused[0])
 	}
 	mount := spec.Mount{

@@ -88,8 +88,8 @@ func numbersOf(in backend.Input) map[string]int32 {
 	return numbers
 }
 
-// Untold is true when a disk has a recorded number, or is the MGT, and its StorageTarget does not have that yet.
-func (Backend) Untold(in backend.Input) bool {
+// Unassigned is true when a disk has a recorded number, or is the MGT, and its StorageTarget does not have that yet.
+func (Backend) Unassigned(in backend.Input) bool {
 	var numbers map[string]int32
 	for i := range in.Targets {
 		t := &in.Targets[i]

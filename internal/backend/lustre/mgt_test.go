@@ -96,7 +96,7 @@ func TestAnotherDiskOfTheNodeReplacesThatOfALostMGT(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(allocation.TargetNodes.LostMetadata).To(Equal("mgt-n3"))
 	g.Expect(allocation.Status.Lustre.ManagementTarget).To(Equal("mgt-n3"), "until the logs are on another one")
-	g.Expect(lustre.New().Untold(in)).To(BeTrue())
+	g.Expect(lustre.New().Unassigned(in)).To(BeTrue())
 	g.Expect(told(t, in)["mgt2-n3"]).To(HaveValue(Equal(v1alpha1.LustreTarget{Kind: v1alpha1.LustreMGT})))
 	for _, n := range lustre.New().Nodes(in) {
 		for _, m := range n.Spec.Members {

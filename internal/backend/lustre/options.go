@@ -18,33 +18,17 @@ const (
 	isAnswer  = "it does something at once, and is no setting"
 )
 
-// refusedTargetOptions are options of mount.lustre(8) and of the kernel (the table of lmd_parse) for targets, by name.
-var refusedTargetOptions = map[string]string{
-	"abort_recov": isPersons, "abort_recovery": isPersons, "abort_recov_mdt": isPersons, "abort_recovery_mdt": isPersons,
-	"nosvc": isOwned, "nomgs": isOwned, "mgs": isOwned, "mgsnode": isOwned, "mgssec": isOwned, "svname": isOwned, "osd": isOwned,
-	"param": isOwned, "network": isOwned, "device": isOwned, "noprimnode": isOwned, "virgin": isOwned, "nolocallogs": isOwned,
-	"writeconf": isOwned, "update": isOwned, "no_create": isOwned, "no_precreate": isOwned, "exclude": isOwned,
-	"bind": isOwned, "remount": isOwned, "ro": isOwned, "loop": isOwned, "noauto": isOwned, "nofail": isOwned, "_netdev": isOwned,
-	"rdonly_dev": "what is written would be thrown away without a word",
-	"skip_lfsck": "a check that was begun would not go on", "noscrub": "an index that is wrong would stay wrong",
-}
-
 // refusedClientOptions are options of mount.lustre(8) for clients, by name.
 var refusedClientOptions = map[string]string{
 	"exclude": "it hides OSTs, and programs find their files cut off", "bind": isOwned, "rbind": isOwned, "remount": isOwned, "move": isOwned,
 	"loop": isOwned, "user": isOwned, "users": isOwned, "owner": isOwned, "nofail": isOwned, "noauto": isOwned, "_netdev": isOwned,
 }
 
-// RefusedTargetOptions returns the mount options of targets that a user may not set, each as a sentence with the field.
-func RefusedTargetOptions(field string, options []v1alpha1.LocalMountOption) []string {
-	return refusedOptions(field, options, refusedTargetOptions)
-}
-
-func refusedOptions[T ~string](field string, options []T, refused map[string]string) []string {
+func refusedOptions(field string, options []v1alpha1.MountOption) []string {
 	var out []string
 	for _, o := range options {
 		name, _, _ := strings.Cut(string(o), "=")
-		if why, is := refused[name]; is {
+		if why, is := refusedClientOptions[name]; is {
 			out = append(out, fmt.Sprintf("%s: %s is refused, because %s; remove it", field, name, why))
 		}
 	}

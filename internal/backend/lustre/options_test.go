@@ -9,17 +9,6 @@ import (
 	"parallelfs.dev/operator/internal/backend/lustre"
 )
 
-func TestOptionsOfAMountThatSayWhoATargetIsAreRefusedByName(t *testing.T) {
-	g := NewWithT(t)
-	refused := lustre.RefusedTargetOptions("spec.metadataServers.targets.format.mountOptions",
-		[]v1alpha1.LocalMountOption{"acl", "rdonly_dev", "abort_recov", "user_xattr", "mgsnode=10.0.0.1", "max_sectors_kb=4096", "recovery_time_soft=600"})
-	g.Expect(refused).To(HaveExactElements(
-		HavePrefix("spec.metadataServers.targets.format.mountOptions: rdonly_dev is refused, because what is written would be thrown away without a word"),
-		HavePrefix("spec.metadataServers.targets.format.mountOptions: abort_recov is refused, because it throws away what clients have not written yet"),
-		HavePrefix("spec.metadataServers.targets.format.mountOptions: mgsnode is refused, because the operator sets it itself"),
-	))
-}
-
 func TestParametersThatThrowDataOrClientsAwayAreRefusedByName(t *testing.T) {
 	for _, name := range []string{
 		"mdt.*.evict_client", "mdt.pfs-MDT0000.evict_client", "obdfilter.*.evict_client", "mdt.*.abort_recovery", "osp.*.max_create_count",

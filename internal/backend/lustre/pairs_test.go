@@ -141,7 +141,7 @@ func TestATargetOfTwoNodesNamesBothOnItsDiskAndInBothNodeFiles(t *testing.T) {
 		"n1": {"ost0-n1": 1, "ost1-n1": 2, "ost0-n2": 0, "ost1-n2": 0}, "n2": {"ost0-n1": 0, "ost1-n1": 0, "ost0-n2": 3, "ost1-n2": 4},
 	} {
 		told := map[string]int32{}
-		for _, of := range backendtest.Told(lustre.New(), d.in, node)["ost-ssd"].Targets {
+		for _, of := range backendtest.Configured(lustre.New(), d.in, node)["ost-ssd"].Targets {
 			told[of.Name] = of.ID
 			d.Expect(of.UUID).To(Equal("uuid-" + of.Name))
 			d.Expect(of.Turn).To(Equal(of.Name[len("ost0-"):] + " 0"))
@@ -162,7 +162,7 @@ func TestANodeThatHasNoDiskOfItsOwnHasAMemberForThoseOfTheOther(t *testing.T) {
 	}
 	backendtest.Remember(t, lustre.New(), &d.in)
 	d.told()
-	d.Expect(backendtest.Told(lustre.New(), d.in, "n2")).To(HaveKeyWithValue("ost-ssd", HaveField("Targets",
+	d.Expect(backendtest.Configured(lustre.New(), d.in, "n2")).To(HaveKeyWithValue("ost-ssd", HaveField("Targets",
 		ConsistOf(HaveField("Name", "ost0-n1"), HaveField("Name", "ost1-n1")))))
 }
 
@@ -172,7 +172,7 @@ func TestTheDiskOfATargetOfTwoNodesIsNotMadeBeforeTheNIDsOfBothAreKnown(t *testi
 	inventory := d.in.Inventories["n2"]
 	inventory.NetworkInterfaces = inventory.NetworkInterfaces[:1]
 	d.in.Inventories["n2"] = inventory
-	d.Expect(lustre.New().Untold(d.in)).To(BeFalse())
+	d.Expect(lustre.New().Unassigned(d.in)).To(BeFalse())
 	lustre.New().TellTargets(d.in, d.in.Targets)
 	d.Expect(d.target("ost0-n1").Spec.Lustre).To(BeNil())
 	d.said["n1"].Targets = slices.Delete(d.said["n1"].Targets, firstOST, firstOST+1)

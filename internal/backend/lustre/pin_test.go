@@ -199,7 +199,7 @@ func TestTheNodeFileOfEachNodeWithTargetsHasTheModuleOptions(t *testing.T) {
 func TestAServerThatHasNotServedWaitsForTheCPUsOfItsNode(t *testing.T) {
 	g := NewWithT(t)
 	in := pinned(t, nil)
-	waits := func() string { return backendtest.Told(lustre.New(), in, "n1")["ost-ssd"].Waits }
+	waits := func() string { return backendtest.Configured(lustre.New(), in, "n1")["ost-ssd"].Waits }
 	g.Expect(waits()).To(BeEmpty())
 	in.Pinnings = nil
 	g.Expect(waits()).To(BeEmpty(), "it has served")

@@ -134,7 +134,7 @@ func run(t *testing.T, raw string) spec.Run {
 
 func told(t *testing.T, in backend.Input, node string) map[string]v1alpha1.NodeMember {
 	t.Helper()
-	return backendtest.Told(New(), in, node)
+	return backendtest.Configured(New(), in, node)
 }
 
 func diskAt(name string) string { return "/var/lib/parallelfs/targets/storage.scratch/" + name }

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// targetPrefix has the form of benchmarks.TargetPrefix.
+	// targetPrefix has the form that benchmarks.SplitTargets reads.
 	targetPrefix = "[target %s] "
 	// serverGrace is the time that a tool on a server may take to end after SIGTERM, in which it reverts its settings in the kernel. It is
 	// less than the grace period of its pod, and less than the operator waits beyond the time of a point.

@@ -441,22 +441,9 @@ func TestALoopDeviceOverADiskIsAmongItsHolders(t *testing.T) {
 	g.Expect(m.all()["nvme0n1"].Holders).To(Equal([]string{"loop0"}))
 }
 
-func TestTheQueueOfADeviceAndTheDisksBelowIt(t *testing.T) {
+func TestTheDisksBelowADevice(t *testing.T) {
 	g := NewWithT(t)
 	m := newMachine(t)
-	for file, content := range map[string]string{"scheduler": "none [mq-deadline] kyber\n", "read_ahead_kb": "128\n", "max_sectors_kb": "1280\n", "nr_requests": "64\n"} {
-		m.file("sys/class/block/sdc/queue/"+file, content)
-		if file != "scheduler" {
-			m.file("sys/class/block/dm-0/queue/"+file, content)
-		}
-	}
-	want := v1alpha1.QueueStatus{Scheduler: "mq-deadline", ReadAheadKB: 128, MaxSectorsKB: 1280, Requests: 64}
-	g.Expect(m.looker.Queue("sdc")).To(Equal(want))
-	g.Expect(m.looker.Queue("sdc1")).To(Equal(want), "a partition has its disk's")
-	want.Scheduler = "none"
-	g.Expect(m.looker.Queue("dm-0")).To(Equal(want))
-	_, err := m.looker.Queue("vda")
-	g.Expect(err).To(MatchError(ContainSubstring("can't read")))
 	g.Expect(m.looker.Lowest("dm-0")).To(Equal([]string{"sda", "sdb"}))
 	g.Expect(m.looker.Lowest("dm-1")).To(Equal([]string{"sdc", "sdd"}))
 	g.Expect(m.looker.Lowest("vda")).To(Equal([]string{"vda"}))

@@ -14,7 +14,6 @@ import (
 	"github.com/onsi/gomega/types"
 	"golang.org/x/sys/unix"
 
-	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/plan"
 	"parallelfs.dev/operator/test/patience"
 )
@@ -342,24 +341,6 @@ func TestANodeOfAnotherDeviceIsNoProofOfABlankDisk(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(f.Incomplete).To(ContainSubstring("is not the node of device"))
 	g.Expect(f.Unusable).NotTo(BeEmpty())
-}
-
-func TestTheQueueOfARealDiskIsRead(t *testing.T) {
-	g := NewWithT(t)
-	l := newLab(t)
-	d := l.disk(16)
-	q, err := l.looker.Queue(d.name)
-	g.Expect(err).NotTo(HaveOccurred())
-	read, err := os.ReadFile("/sys/class/block/" + d.name + "/queue/read_ahead_kb")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(strconv.Itoa(int(q.ReadAheadKB))).To(Equal(strings.TrimSpace(string(read))))
-	g.Expect(q.Scheduler).NotTo(BeEmpty())
-	g.Expect(q.Requests).To(BeNumerically(">", 0))
-	g.Expect(l.looker.Lowest(d.name)).To(Equal([]string{d.name}))
-	var none v1alpha1.QueueStatus
-	q, err = l.looker.Queue("no-such-disk")
-	g.Expect(err).To(MatchError(ContainSubstring("no-such-disk")))
-	g.Expect(q).To(Equal(none))
 }
 
 func TestAChangedDiskIsAnnounced(t *testing.T) {

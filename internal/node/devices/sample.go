@@ -53,9 +53,6 @@ func partitionStarts() []int64 {
 	return out
 }
 
-// MaxSample bounds the total size of a Sample in bytes, which is how much of a blank device one scan reads.
-const MaxSample = 50 * mebi
-
 // Place is a part of a device, in bytes.
 type Place struct{ Offset, Size int64 }
 
@@ -86,7 +83,7 @@ func Sample(size int64) []Place {
 	return out
 }
 
-// ReadSample reads the Sample of a device, at most MaxSample bytes, and stops at the first data. It returns the offset of the data with a
+// ReadSample reads the Sample of a device, and stops at the first data. It returns the offset of the data with a
 // checksum, such as "0x200 (checksum 5feceb66ffc86f38)", or "" if there is none. An error means that a part could not be read.
 func ReadSample(path string) (unknown string, err error) {
 	fd, err := open(path, 0)

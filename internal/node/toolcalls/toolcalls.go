@@ -26,9 +26,6 @@ const (
 	tidyLimit = 50 * time.Second
 )
 
-// Grace is the time that a pod needs for a clean end: the cleanup calls, and the program that is stopped before them.
-const Grace = tidyLimit + 2*grace
-
 // Calls is a list of checked calls.
 type Calls struct {
 	calls []call

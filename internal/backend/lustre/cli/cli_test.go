@@ -3,7 +3,6 @@ package cli_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -156,79 +155,4 @@ func TestTheListOfDevicesShowsWhichTargetsANodeServes(t *testing.T) {
 	g.Expect(cli.ParseDevices([]byte("  3 -- mdt pfs-MDT0000 pfs-MDT0000_UUID 1\n"))).To(ConsistOf(HaveField("State", "--")))
 	_, err := cli.ParseDevices([]byte("opening /dev/obd failed: No such file or directory\n"))
 	g.Expect(err).To(HaveOccurred())
-}
-
-func TestClientsListTheirTargets(t *testing.T) {
-	for name, want := range map[string]map[cli.Target]bool{
-		"lfs-osts":     {ost(0): true, ost(1): true},
-		"lfs-osts-gap": {ost(0): true, ost(2): true},
-		"lfs-mdts":     {mdt(0): true, mdt(1): true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(cli.ParseTargets(printed(t, name))).To(Equal(want))
-		})
-	}
-	g := NewWithT(t)
-	g.Expect(cli.ParseTargets([]byte("OBDS:\n1: pfs-OST0001_UUID INACTIVE\n"))).To(Equal(map[cli.Target]bool{ost(1): false}))
-	for _, text := range []string{"", "0: pfs-OST0000_UUID ACTIVE", "OBDS:\n1: pfs-OST0000_UUID ACTIVE", "OBDS:\n0: pfs-OST0000_UUID GONE", "OBDS:\n0: pfs-OST0000 ACTIVE"} {
-		_, err := cli.ParseTargets([]byte(text))
-		g.Expect(err).To(HaveOccurred(), text)
-	}
-}
-
-func TestAConnectionThatDoesNotWorkIsNotOverlooked(t *testing.T) {
-	g := NewWithT(t)
-	checks, err := cli.ParseChecks(printed(t, "lfs-check"), printed(t, "lfs-check-away"))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(checks).To(HaveLen(11))
-	g.Expect(checks[8]).To(Equal(cli.Check{Device: "MGC192.168.77.1@tcp"}))
-	g.Expect(checks[9]).To(Equal(cli.Check{Device: "pfs-OST0000-osc-MDT0000", Problem: "Resource temporarily unavailable (11)"}))
-	_, err = cli.ParseChecks([]byte("pfs-OST0000-osc-MDT0000 inactive.\n"), nil)
-	g.Expect(err).To(HaveOccurred())
-}
-
-func TestPoolsAndTheirOSTsAreRead(t *testing.T) {
-	g := NewWithT(t)
-	g.Expect(cli.ParsePools(printed(t, "pool-list"), "pfs")).To(Equal([]string{"fast"}))
-	g.Expect(cli.ParsePools([]byte("Pools from pfs:\n"), "pfs")).To(BeEmpty())
-	g.Expect(cli.ParsePool(printed(t, "pool-members"), "pfs", "fast")).To(Equal([]cli.Target{ost(1)}))
-	_, err := cli.ParsePools(printed(t, "pool-list"), "other")
-	g.Expect(err).To(HaveOccurred())
-	_, err = cli.ParsePools([]byte("Pools from pfs:\nother.fast\n"), "pfs")
-	g.Expect(err).To(HaveOccurred())
-	_, err = cli.ParsePool(printed(t, "pool-members"), "pfs", "slow")
-	g.Expect(err).To(HaveOccurred())
-	_, err = cli.ParsePool([]byte("Pool: pfs.fast\npfs-MDT0001_UUID\n"), "pfs", "fast")
-	g.Expect(err).To(HaveOccurred())
-}
-
-func TestSpaceIsInBytesOrInodes(t *testing.T) {
-	g := NewWithT(t)
-	space, err := cli.ParseSpace(printed(t, "lfs-df"))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(space).To(HaveLen(4))
-	g.Expect(space[0]).To(Equal(cli.Space{Target: mdt(0), Total: 1160264 * 1024, Used: 1676 * 1024, Available: 1039008 * 1024}))
-	g.Expect(space[3].Target).To(Equal(ost(1)))
-
-	space, err = cli.ParseSpace(printed(t, "lfs-df-inodes"))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(space[2]).To(Equal(cli.Space{Target: ost(0), Total: 131072, Used: 369, Available: 130703}))
-
-	title := "UUID                   1K-blocks        Used   Available Use%  Mounted on\n"
-	summary := "\nfilesystem_summary:            0           0           0   0%  /mnt/pfs \n"
-	space, err = cli.ParseSpace([]byte(title + "pfs-OST0001_UUID   : inactive device\n" + summary))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(space).To(Equal([]cli.Space{{Target: ost(1), Problem: "inactive device"}}))
-
-	for name, text := range map[string]string{
-		"for people, who need no bytes":   string(printed(t, "lfs-df-human")),
-		"of nothing":                      "",
-		"that was cut off, as by a hang":  strings.Split(string(printed(t, "lfs-df")), "\n\n")[0],
-		"of a number that is too large":   title + "pfs-OST0001_UUID 9223372036854775807 1 1 1% /mnt/pfs[OST:1]\n" + summary,
-		"of something that is no target":  title + "pfs-XYZ0001_UUID 1 1 1 1% /mnt/pfs[OST:1]\n" + summary,
-		"of a line that nobody has known": title + "pfs-OST0001_UUID 1 1\n" + summary,
-	} {
-		_, err := cli.ParseSpace([]byte(text))
-		g.Expect(err).To(HaveOccurred(), name)
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // Commands has the command lines for one filesystem. None of them needs a shell, and the comment of each lists its requirements.
@@ -118,33 +117,6 @@ func SetDirectories(mount string, d Directories) []string {
 		"lfs", "setdirstripe", "-D", "-i", "-1", "-c", strconv.Itoa(int(d.MDTs)),
 		"--max-inherit", "-1", "--max-inherit-rr", strconv.Itoa(int(d.RoundRobinDepth)), mount,
 	}
-}
-
-// GetDirectories reads the setting of SetDirectories.
-func GetDirectories(mount string) []string { return []string{"lfs", "getdirstripe", "-D", mount} }
-
-// ParseDirectories reads the answer. It is false for a default with another kind of spread: on a certain MDT, or not down to the last
-// level.
-func ParseDirectories(output []byte) (Directories, bool, error) {
-	r := read("lfs getdirstripe -D", output)
-	if !r.next() {
-		return Directories{}, false, r.without("a default")
-	}
-	words := strings.Fields(r.text)
-	values := map[string]string{}
-	for i := 0; i+1 < len(words); i += 2 {
-		values[words[i]] = words[i+1]
-	}
-	mdts, err := strconv.ParseInt(values["lmv_stripe_count:"], 10, 32)
-	if err != nil {
-		return Directories{}, false, r.wrong("has no number of MDTs")
-	}
-	depth, err := strconv.ParseInt(values["lmv_max_inherit_rr:"], 10, 32)
-	if err != nil {
-		return Directories{}, false, r.wrong("has no number of levels")
-	}
-	balanced := values["lmv_stripe_offset:"] == "-1" && values["lmv_max_inherit:"] == "-1"
-	return Directories{MDTs: int32(mdts), RoundRobinDepth: int32(depth)}, balanced, nil
 }
 
 // SetParameter sets a parameter permanently for the whole filesystem; it runs on the MGS.

@@ -27,7 +27,6 @@ func TestCommandsAreThoseThatARealLustreTook(t *testing.T) {
 			`on a client, lfs find MOUNT --ost $1 names them" >&2; exit 1; } /mnt/pfs 10`: cli.ProveEmpty("/mnt/pfs", 10),
 		"lctl --device MGS del_ost --target pfs-OST0001":                                    pfs.Forget(1),
 		"lctl set_param -P osc.*.max_dirty_mb=512":                                          cli.SetParameter("osc.*.max_dirty_mb", "512"),
-		"lfs getdirstripe -D /mnt/pfs":                                                      cli.GetDirectories("/mnt/pfs"),
 		"lfs setdirstripe -D -i -1 -c 2 --max-inherit -1 --max-inherit-rr 3 /mnt/pfs":       cli.SetDirectories("/mnt/pfs", cli.Directories{MDTs: 2, RoundRobinDepth: 3}),
 		"lfs setstripe -c 1 -p fast /mnt/pfs/fast":                                          cli.SetLayout("/mnt/pfs/fast", "fast", []cli.Component{{OSTs: 1}}),
 		"lfs setstripe -c -1 -S 4096K -p fast /mnt/pfs/fast":                                cli.SetLayout("/mnt/pfs/fast", "fast", []cli.Component{{OSTs: cli.AllOSTs, StripeSize: 4 << 20}}),
@@ -47,24 +46,6 @@ func TestOSTsThatFollowEachOtherAreOneArgument(t *testing.T) {
 	g.Expect(pfs.AddToPool("fast", []int32{20, 3, 1, 2, 18})).To(Equal([]string{
 		"lctl", "pool_add", "pfs.fast", "pfs-OST[0001-0003/1]", "pfs-OST0012", "pfs-OST0014",
 	}))
-}
-
-func TestTheDefaultOfNewDirectoriesIsReadBack(t *testing.T) {
-	g := NewWithT(t)
-	d, balanced, err := cli.ParseDirectories(printed(t, "getdirstripe"))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(d).To(Equal(cli.Directories{MDTs: 1, RoundRobinDepth: 3}))
-	g.Expect(balanced).To(BeTrue())
-
-	d, balanced, err = cli.ParseDirectories(printed(t, "getdirstripe-inherit"))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(d).To(Equal(cli.Directories{MDTs: 2, RoundRobinDepth: 0}))
-	g.Expect(balanced).To(BeFalse(), "it ends after three levels")
-
-	for _, text := range []string{"", "lmv_stripe_count: 0 lmv_stripe_offset: 1 lmv_hash_type: none\n", "lmv_max_inherit_rr: 3\n"} {
-		_, _, err = cli.ParseDirectories([]byte(text))
-		g.Expect(err).To(HaveOccurred(), text)
-	}
 }
 
 func TestAnEvictionIsFoundInTheHistoryOfARealClient(t *testing.T) {

@@ -16,7 +16,7 @@ func RecordPools(in backend.Input, disks OnDisks, numbers *Numbers) ([]backend.P
 	var out []backend.PoolRecord
 	for _, pool := range fs.Spec.StoragePools {
 		record, known := in.Pool(pool.Name)
-		if slot, said := disks.Slot(pool.Name); !known && said {
+		if slot, recorded := disks.Slot(pool.Name); !known && recorded {
 			record.Slot = slot
 		} else if !known {
 			// The pool's own disks may record its slot.
@@ -75,9 +75,9 @@ func Recorded(
 			}
 		}
 		pool := v1alpha1.StoragePoolStatus{Name: p.Name, Slot: p.Slot}
-		for _, seen := range in.FileSystem.Status.StoragePools {
-			if seen.Name == p.Name {
-				pool = seen
+		for _, former := range in.FileSystem.Status.StoragePools {
+			if former.Name == p.Name {
+				pool = former
 			}
 		}
 		status.StoragePools = append(status.StoragePools, pool)

@@ -13,14 +13,14 @@ import (
 func TestConflictsAreThoseOfOneNode(t *testing.T) {
 	mine := claimsOf("mine", "n1", "/meta/mine", backend.PortRange{First: 9419, Count: 32}, "n2")
 	cases := map[string]struct {
-		theirs backend.Claims
-		says   string
+		theirs  backend.Claims
+		message string
 	}{
 		"nothing in common":                          {theirs: claimsOf("other", "n3", "/meta/mine", backend.PortRange{First: 9419, Count: 32}, "n4")},
-		"the same ports on the metadata's node":      {theirs: claimsOf("other", "n1", "/meta/other", backend.PortRange{First: 9419, Count: 32}, "n4"), says: "FileSystem storage/other uses the ports 9419 to 9450 on node n1 too"},
-		"the same ports on a node of both pools":     {theirs: claimsOf("other", "n3", "/meta/other", backend.PortRange{First: 9400, Count: 32}, "n2"), says: "uses the ports 9400 to 9431 on node n2 too; set spec.mine.basePort at least 32 away from 9400"},
-		"ports of one that reserves more":            {theirs: claimsOf("other", "n1", "/meta/other", backend.PortRange{First: 9360, Count: 64}), says: "set spec.mine.basePort at least 64 away from 9360"},
-		"a directory inside of another's on a node":  {theirs: claimsOf("other", "n2", "/data/mine/below", backend.PortRange{First: 9500, Count: 32}, "n4"), says: "keeps data in /data/mine/below on node n2"},
+		"the same ports on the metadata's node":      {theirs: claimsOf("other", "n1", "/meta/other", backend.PortRange{First: 9419, Count: 32}, "n4"), message: "FileSystem storage/other uses the ports 9419 to 9450 on node n1 too"},
+		"the same ports on a node of both pools":     {theirs: claimsOf("other", "n3", "/meta/other", backend.PortRange{First: 9400, Count: 32}, "n2"), message: "uses the ports 9400 to 9431 on node n2 too; set spec.mine.basePort at least 32 away from 9400"},
+		"ports of one that reserves more":            {theirs: claimsOf("other", "n1", "/meta/other", backend.PortRange{First: 9360, Count: 64}), message: "set spec.mine.basePort at least 64 away from 9360"},
+		"a directory inside of another's on a node":  {theirs: claimsOf("other", "n2", "/data/mine/below", backend.PortRange{First: 9500, Count: 32}, "n4"), message: "keeps data in /data/mine/below on node n2"},
 		"the same directory on different nodes only": {theirs: claimsOf("other", "n3", "/data/mine", backend.PortRange{First: 9500, Count: 32}, "n4")},
 		"a filesystem that has claimed nothing yet":  {theirs: backend.NewClaims(&v1alpha1.FileSystem{}, backend.PortRange{First: 9419, Count: 32}, "")},
 	}
@@ -28,10 +28,10 @@ func TestConflictsAreThoseOfOneNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			err := RefuseConflicts(backend.Input{Claims: []backend.Claims{c.theirs}}, mine)
-			if c.says == "" {
+			if c.message == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 			} else {
-				g.Expect(err).To(MatchError(ContainSubstring(c.says)))
+				g.Expect(err).To(MatchError(ContainSubstring(c.message)))
 			}
 		})
 	}

@@ -132,13 +132,15 @@ func label(n *v1alpha1.FileSystemNode) {
 // node. The configuration never changes a record. A recorded server without configuration stays, and a configured server without a record
 // is left out. The facts are those of the whole filesystem. None of this belongs in a template's hash: a server reads it when it starts,
 // and a changed disk must not restart all servers.
-func FileSystemNodes(in backend.Input, facts *v1alpha1.FileSystemFacts, told map[string][]v1alpha1.NodeMember) []v1alpha1.FileSystemNode {
-	of := make(map[string]*v1alpha1.FileSystemNode, len(told))
+func FileSystemNodes(
+	in backend.Input, facts *v1alpha1.FileSystemFacts, configured map[string][]v1alpha1.NodeMember,
+) []v1alpha1.FileSystemNode {
+	of := make(map[string]*v1alpha1.FileSystemNode, len(configured))
 	for i := range in.FileSystemNodes {
 		of[in.FileSystemNodes[i].Spec.Node] = &in.FileSystemNodes[i]
 	}
 	nodes := slices.Collect(maps.Keys(of))
-	for node := range told {
+	for node := range configured {
 		if of[node] == nil {
 			nodes, of[node] = append(nodes, node), newFileSystemNode(in.FileSystem, node)
 		}
@@ -147,44 +149,44 @@ func FileSystemNodes(in backend.Input, facts *v1alpha1.FileSystemFacts, told map
 	out := make([]v1alpha1.FileSystemNode, len(nodes))
 	for i, node := range nodes {
 		out[i] = *of[node]
-		out[i].Spec.Facts, out[i].Spec.Members = facts, withTold(of[node].Spec.Members, told[node])
+		out[i].Spec.Facts, out[i].Spec.Members = facts, withConfiguration(of[node].Spec.Members, configured[node])
 		label(&out[i])
 	}
 	return out
 }
 
-// withTold returns members with their records and their configuration.
-func withTold(recorded, told []v1alpha1.NodeMember) []v1alpha1.NodeMember {
+// withConfiguration returns members with their records and their configuration.
+func withConfiguration(recorded, configured []v1alpha1.NodeMember) []v1alpha1.NodeMember {
 	var out []v1alpha1.NodeMember
 	for i := range recorded {
 		if m := &recorded[i]; backend.IsRecord(m) {
-			j := slices.IndexFunc(told, func(t v1alpha1.NodeMember) bool { return t.Name == m.Name })
+			j := slices.IndexFunc(configured, func(t v1alpha1.NodeMember) bool { return t.Name == m.Name })
 			var now v1alpha1.NodeMember
 			if j >= 0 {
-				now = told[j]
+				now = configured[j]
 			}
 			now.Name, now.Role, now.StoragePool, now.Slot, now.ID, now.Retired = m.Name, m.Role, m.StoragePool, m.Slot, m.ID, m.Retired
-			now.Targets = targetsWithTold(m.Targets, now.Targets)
+			now.Targets = targetsWithConfiguration(m.Targets, now.Targets)
 			out = append(out, now)
 		}
 	}
-	for i := range told {
-		given := slices.ContainsFunc(out, func(m v1alpha1.NodeMember) bool { return m.Name == told[i].Name })
-		if !given && !backend.IsRecord(&told[i]) {
-			out = append(out, told[i])
+	for i := range configured {
+		given := slices.ContainsFunc(out, func(m v1alpha1.NodeMember) bool { return m.Name == configured[i].Name })
+		if !given && !backend.IsRecord(&configured[i]) {
+			out = append(out, configured[i])
 		}
 	}
 	slices.SortFunc(out, func(a, b v1alpha1.NodeMember) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
-// targetsWithTold returns targets with the records of those that have an id, and the server's configuration for them.
-func targetsWithTold(recorded, told []v1alpha1.MemberTarget) []v1alpha1.MemberTarget {
-	named := make(map[string]int, len(told))
-	for i := range told {
-		backend.First(named, told[i].Name, i)
+// targetsWithConfiguration returns targets with the records of those that have an id, and the server's configuration for them.
+func targetsWithConfiguration(recorded, configured []v1alpha1.MemberTarget) []v1alpha1.MemberTarget {
+	named := make(map[string]int, len(configured))
+	for i := range configured {
+		backend.First(named, configured[i].Name, i)
 	}
-	out := slices.Grow([]v1alpha1.MemberTarget(nil), len(told))
+	out := slices.Grow([]v1alpha1.MemberTarget(nil), len(configured))
 	for i := range recorded {
 		t := &recorded[i]
 		if t.ID == 0 {
@@ -192,15 +194,15 @@ func targetsWithTold(recorded, told []v1alpha1.MemberTarget) []v1alpha1.MemberTa
 		}
 		now := v1alpha1.MemberTarget{Name: t.Name}
 		if j, ok := named[t.Name]; ok {
-			now = told[j]
+			now = configured[j]
 		}
 		now.ID, now.Initialized, now.Drained, now.TakenOut = t.ID, t.Initialized, t.Drained, t.TakenOut
 		now.Replaces, now.Files, now.FullResync = t.Replaces, t.Files, t.FullResync
 		out = append(out, now)
 	}
-	for i := range told {
-		if told[i].ID == 0 {
-			out = append(out, told[i])
+	for i := range configured {
+		if configured[i].ID == 0 {
+			out = append(out, configured[i])
 		}
 	}
 	slices.SortFunc(out, func(a, b v1alpha1.MemberTarget) int { return strings.Compare(a.Name, b.Name) })

@@ -13,16 +13,16 @@ import (
 
 func TestTheRecordIsNeverTakenFromTheConfiguration(t *testing.T) {
 	g := NewWithT(t)
-	seen := new(metav1.NewTime(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)))
+	observed := new(metav1.NewTime(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)))
 	in := backend.Input{FileSystem: filesystem()}
 	records := NewRecords(in)
 	records.Change("n1", v1alpha1.NodeMember{Name: "storage-ssd", Role: v1alpha1.RoleStorage, StoragePool: "ssd", Slot: 2, ID: 7, Targets: []v1alpha1.MemberTarget{
-		{Name: "kept", ID: 70, Initialized: seen}, {Name: "taken-out", ID: 71, Initialized: seen, Drained: seen, TakenOut: seen},
+		{Name: "kept", ID: 70, Initialized: observed}, {Name: "taken-out", ID: 71, Initialized: observed, Drained: observed, TakenOut: observed},
 	}})
 	records.Change("n1", v1alpha1.NodeMember{Name: "meta-0", Role: v1alpha1.RoleMetadata, ID: 3, Retired: true})
 	in.FileSystemNodes = records.All()
 
-	told := map[string][]v1alpha1.NodeMember{
+	configured := map[string][]v1alpha1.NodeMember{
 		"n1": {
 			{Name: "storage-ssd", Role: v1alpha1.RoleStorage, ID: 9, Waits: "for CPUs", Targets: []v1alpha1.MemberTarget{
 				{Name: "kept", ID: 90, Path: "/mnt/kept"}, {Name: "directory", Path: "/data"}, {Name: "never-given", ID: 91, Path: "/mnt/x"},
@@ -32,7 +32,7 @@ func TestTheRecordIsNeverTakenFromTheConfiguration(t *testing.T) {
 		},
 		"n2": {{Name: "metalogger", Role: v1alpha1.RoleMetadataBackup}},
 	}
-	nodes := FileSystemNodes(in, nil, told)
+	nodes := FileSystemNodes(in, nil, configured)
 	g.Expect(nodes).To(HaveLen(2))
 	g.Expect(nodes[0].Spec.Members).To(HaveExactElements(
 		And(HaveField("Name", "management"), HaveField("ID", BeZero())),
@@ -40,8 +40,8 @@ func TestTheRecordIsNeverTakenFromTheConfiguration(t *testing.T) {
 		And(HaveField("Name", "storage-ssd"), HaveField("StoragePool", "ssd"), HaveField("Slot", int32(2)), HaveField("ID", int32(7)), HaveField("Waits", "for CPUs"),
 			HaveField("Targets", HaveExactElements(
 				v1alpha1.MemberTarget{Name: "directory", Path: "/data"},
-				v1alpha1.MemberTarget{Name: "kept", ID: 70, Path: "/mnt/kept", Initialized: seen},
-				v1alpha1.MemberTarget{Name: "taken-out", ID: 71, Initialized: seen, Drained: seen, TakenOut: seen},
+				v1alpha1.MemberTarget{Name: "kept", ID: 70, Path: "/mnt/kept", Initialized: observed},
+				v1alpha1.MemberTarget{Name: "taken-out", ID: 71, Initialized: observed, Drained: observed, TakenOut: observed},
 			)))), "what was given to nobody is not told either")
 	g.Expect(nodes[0].Labels).To(And(HaveKeyWithValue(v1alpha1.LabelFileSystem, "scratch"), HaveKeyWithValue(v1alpha1.LabelNode, "n1")))
 

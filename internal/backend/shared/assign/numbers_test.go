@@ -105,8 +105,8 @@ func TestNoNewNumberIsAssignedWhileASourceIsUnreadButPromisedOnesAre(t *testing.
 	in.FileSystem.Status.Given = &v1alpha1.GivenNumbers{Promised: []v1alpha1.PromisedNumbers{{Node: "n1", Numbers: []v1alpha1.PromisedNumber{
 		{Kind: v1alpha1.NumberOfStorageServer, Member: "storage-ssd", Number: 7}}}}}
 	for name, c := range map[string]struct {
-		disks OnDisks
-		says  string
+		disks   OnDisks
+		message string
 	}{
 		"a disk that was not read":      {OnDisks{Unread: []string{"b on node n2"}}, "until these disks are read"},
 		"a filesystem that is silent":   {OnDisks{Facts: &v1alpha1.FileSystemFacts{}}, "before AnyFS has said which ones it remembers"},
@@ -117,7 +117,7 @@ func TestNoNewNumberIsAssignedWhileASourceIsUnreadButPromisedOnesAre(t *testing.
 			g.Expect(n.Promise(aServer("n1"))).To(Equal(int32(7)))
 			g.Expect(n.Unread()).To(BeEmpty(), "nobody has to wait yet")
 			g.Expect(n.Promise(aServer("n2"))).To(BeZero())
-			g.Expect(n.Unread()).To(ContainSubstring(c.says))
+			g.Expect(n.Unread()).To(ContainSubstring(c.message))
 			g.Expect(n.Settle().Highest).To(HaveExactElements(HaveField("Number", int32(7))))
 		})
 	}

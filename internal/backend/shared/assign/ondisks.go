@@ -315,38 +315,38 @@ func (r *reading) add(t *v1alpha1.StorageTarget) error {
 	return r.member(t, m)
 }
 
-func (r *reading) facts(t *v1alpha1.StorageTarget, says v1alpha1.FileSystemFacts) error {
-	if says.Type != r.fs.Spec.Type {
+func (r *reading) facts(t *v1alpha1.StorageTarget, facts v1alpha1.FileSystemFacts) error {
+	if facts.Type != r.fs.Spec.Type {
 		return backend.Invalid(v1alpha1.ReasonRecordsDisagree, "the disk of %s (%s) holds data of a %s filesystem, and this one is a %s; take the disk out of the spec, "+
-			"or make a FileSystem of that type", t.Name, t.Spec.Node, says.Type, r.fs.Spec.Type)
+			"or make a FileSystem of that type", t.Name, t.Spec.Node, facts.Type, r.fs.Spec.Type)
 	}
-	if now := r.called[says.MetadataTarget]; now != nil && t.Status.FormerOwner != nil {
-		says.MetadataTarget, says.MetadataNode = now.Name, now.Spec.Node
+	if now := r.called[facts.MetadataTarget]; now != nil && t.Status.FormerOwner != nil {
+		facts.MetadataTarget, facts.MetadataNode = now.Name, now.Spec.Node
 	}
 	if r.out.Facts == nil {
-		r.out.Facts, r.from[aboutFact{}] = &says, t.Name
+		r.out.Facts, r.from[aboutFact{}] = &facts, t.Name
 		r.from[aboutFact{"target"}] = t.Name
 		return nil
 	}
 	have, first := r.out.Facts, r.from[aboutFact{}]
-	if have.BasePort == 0 && says.BasePort != 0 {
+	if have.BasePort == 0 && facts.BasePort != 0 {
 		merged := *have
-		merged.BasePort = says.BasePort
+		merged.BasePort = facts.BasePort
 		r.out.Facts, have = &merged, &merged
 	}
 	switch {
-	case says.MetadataNode != have.MetadataNode:
-		return r.disagree(first, t, "one that the metadata lies on node %s, the other one on %s", have.MetadataNode, says.MetadataNode)
-	case says.BasePort != have.BasePort && says.BasePort != 0 && have.BasePort != 0: // 0 means that the spec named it
-		return r.disagree(first, t, "one that the first port is %d, the other one %d", have.BasePort, says.BasePort)
-	case says.MetadataTarget == "" || says.MetadataTarget == have.MetadataTarget:
+	case facts.MetadataNode != have.MetadataNode:
+		return r.disagree(first, t, "one that the metadata lies on node %s, the other one on %s", have.MetadataNode, facts.MetadataNode)
+	case facts.BasePort != have.BasePort && facts.BasePort != 0 && have.BasePort != 0: // 0 means that the spec named it
+		return r.disagree(first, t, "one that the first port is %d, the other one %d", have.BasePort, facts.BasePort)
+	case facts.MetadataTarget == "" || facts.MetadataTarget == have.MetadataTarget:
 	case have.MetadataTarget == "":
 		// The first disk got its record before the metadata had its disk.
 		merged := *have
-		merged.MetadataTarget = says.MetadataTarget
+		merged.MetadataTarget = facts.MetadataTarget
 		r.out.Facts, r.from[aboutFact{"target"}] = &merged, t.Name
 	default:
-		return r.disagree(r.from[aboutFact{"target"}], t, "one that the metadata lies on %s, the other one on %s", have.MetadataTarget, says.MetadataTarget)
+		return r.disagree(r.from[aboutFact{"target"}], t, "one that the metadata lies on %s, the other one on %s", have.MetadataTarget, facts.MetadataTarget)
 	}
 	return nil
 }
@@ -396,17 +396,17 @@ func (r *reading) member(t *v1alpha1.StorageTarget, m *v1alpha1.RecordedMember) 
 
 // agreesWithStatus refuses disks that contradict the FileSystem's own record.
 func (r *reading) agreesWithStatus() error {
-	have, says := r.fs.Status.Metadata, r.out.Facts
-	refuse := func(what, recorded, said string) error {
+	have, facts := r.fs.Status.Metadata, r.out.Facts
+	refuse := func(what, recorded, onDisk string) error {
 		return backend.Invalid(v1alpha1.ReasonRecordsDisagree, "the disk of %s says that the %s is %s, and this FileSystem has recorded %s. Take the disk out of the spec, "+
-			"or, if the disks are right, delete the FileSystem with deletionPolicy Retain and make it again", r.from[aboutFact{}], what, said, recorded)
+			"or, if the disks are right, delete the FileSystem with deletionPolicy Retain and make it again", r.from[aboutFact{}], what, onDisk, recorded)
 	}
 	switch {
 	case have == nil, have.Recovered != nil: // a recovery has moved it since the disk was written
-	case have.Node != says.MetadataNode:
-		return refuse("node of the metadata", have.Node, says.MetadataNode)
-	case have.Target != "" && says.MetadataTarget != "" && have.Target != says.MetadataTarget:
-		return refuse("StorageTarget of the metadata", have.Target, says.MetadataTarget)
+	case have.Node != facts.MetadataNode:
+		return refuse("node of the metadata", have.Node, facts.MetadataNode)
+	case have.Target != "" && facts.MetadataTarget != "" && have.Target != facts.MetadataTarget:
+		return refuse("StorageTarget of the metadata", have.Target, facts.MetadataTarget)
 	}
 	for _, p := range r.fs.Status.StoragePools {
 		if slot, ok := r.out.slots[p.Name]; ok && slot != p.Slot {

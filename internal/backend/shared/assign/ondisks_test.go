@@ -52,8 +52,8 @@ func TestRecordsOnDisksAreCombined(t *testing.T) {
 	g.Expect(found.Given).To(HaveExactElements(
 		And(HaveField("Node", "n1"), HaveField("ID", int32(4)), HaveField("Targets", HaveExactElements(HaveField("ID", int32(7))))),
 		And(HaveField("Node", "n2"), HaveField("ID", int32(5)), HaveField("Targets", HaveExactElements(HaveField("ID", int32(8)))))))
-	slot, said := found.Slot("ssd")
-	g.Expect(said).To(BeTrue())
+	slot, recorded := found.Slot("ssd")
+	g.Expect(recorded).To(BeTrue())
 	g.Expect(slot).To(BeEquivalentTo(3))
 	g.Expect(found.Unread).To(BeEmpty())
 	g.Expect(found.Waits(in.FileSystem)).To(BeFalse())
@@ -61,17 +61,17 @@ func TestRecordsOnDisksAreCombined(t *testing.T) {
 
 func TestDisksThatContradictEachOtherOrTheFileSystemAreNamed(t *testing.T) {
 	for what, c := range map[string]struct {
-		change func(in *backend.Input, says *v1alpha1.TargetRecord)
-		says   string
+		change  func(in *backend.Input, record *v1alpha1.TargetRecord)
+		message string
 	}{
-		"another type":             {func(_ *backend.Input, says *v1alpha1.TargetRecord) { says.Facts.Type = "OtherFS" }, "holds data of a OtherFS filesystem"},
-		"another node of metadata": {func(_ *backend.Input, says *v1alpha1.TargetRecord) { says.Facts.MetadataNode = "n9" }, "the metadata lies on node n1, the other one on n9"},
-		"another disk of metadata": {func(_ *backend.Input, says *v1alpha1.TargetRecord) { says.Facts.MetadataTarget = "x" }, "the metadata lies on meta, the other one on x"},
-		"another port":             {func(_ *backend.Input, says *v1alpha1.TargetRecord) { says.Facts.BasePort = 9 }, "the first port is 8064, the other one 9"},
-		"another slot of the pool": {func(_ *backend.Input, says *v1alpha1.TargetRecord) { says.Member.Slot = 1 }, "pool ssd has the slot 3, the other one 1"},
-		"the slot of another pool": {func(_ *backend.Input, says *v1alpha1.TargetRecord) { says.Member.StoragePool = "hdd" }, "the slot 3 is that of two pools"},
-		"the id of another server": {func(_ *backend.Input, says *v1alpha1.TargetRecord) { says.Member.ID = 4 }, "the Storage server id 4 is that of two servers"},
-		"the id of another disk":   {func(_ *backend.Input, says *v1alpha1.TargetRecord) { says.Member.TargetID = 7 }, "the target id 7 is that of both"},
+		"another type":             {func(_ *backend.Input, record *v1alpha1.TargetRecord) { record.Facts.Type = "OtherFS" }, "holds data of a OtherFS filesystem"},
+		"another node of metadata": {func(_ *backend.Input, record *v1alpha1.TargetRecord) { record.Facts.MetadataNode = "n9" }, "the metadata lies on node n1, the other one on n9"},
+		"another disk of metadata": {func(_ *backend.Input, record *v1alpha1.TargetRecord) { record.Facts.MetadataTarget = "x" }, "the metadata lies on meta, the other one on x"},
+		"another port":             {func(_ *backend.Input, record *v1alpha1.TargetRecord) { record.Facts.BasePort = 9 }, "the first port is 8064, the other one 9"},
+		"another slot of the pool": {func(_ *backend.Input, record *v1alpha1.TargetRecord) { record.Member.Slot = 1 }, "pool ssd has the slot 3, the other one 1"},
+		"the slot of another pool": {func(_ *backend.Input, record *v1alpha1.TargetRecord) { record.Member.StoragePool = "hdd" }, "the slot 3 is that of two pools"},
+		"the id of another server": {func(_ *backend.Input, record *v1alpha1.TargetRecord) { record.Member.ID = 4 }, "the Storage server id 4 is that of two servers"},
+		"the id of another disk":   {func(_ *backend.Input, record *v1alpha1.TargetRecord) { record.Member.TargetID = 7 }, "the target id 7 is that of both"},
 		"another id of its server": {func(in *backend.Input, _ *v1alpha1.TargetRecord) { in.Targets[1].Spec.Node = "n1" },
 			"server storage-ssd.n1 has the id 4, the other one 5"},
 		"another node than is recorded": {func(in *backend.Input, _ *v1alpha1.TargetRecord) {
@@ -88,7 +88,7 @@ func TestDisksThatContradictEachOtherOrTheFileSystemAreNamed(t *testing.T) {
 			g, in := NewWithT(t), twoDisks()
 			c.change(&in, in.Targets[1].Status.Record)
 			_, err := ReadDisks(in)
-			g.Expect(err).To(MatchError(ContainSubstring(c.says)))
+			g.Expect(err).To(MatchError(ContainSubstring(c.message)))
 			g.Expect(err).To(HaveField("Reason", v1alpha1.ReasonRecordsDisagree))
 		})
 	}

@@ -20,15 +20,15 @@ func TestRecordedNumbersAreFormattedAsRangesAndParsed(t *testing.T) {
 	}
 	known := exchange.Known(map[v1alpha1.Role][]int32{v1alpha1.RoleMetadata: {7, 1, 2}, v1alpha1.RoleStorage: nil},
 		map[v1alpha1.Role][]int32{v1alpha1.RoleStorage: many})
-	told, err := json.Marshal(known)
+	bytes, err := json.Marshal(known)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(told)).To(Equal(`{"servers":{"Metadata":"1-2,7","Storage":""},"targets":{"Storage":"1-24000"}}`))
-	said, err := exchange.Said(known)
+	g.Expect(string(bytes)).To(Equal(`{"servers":{"Metadata":"1-2,7","Storage":""},"targets":{"Storage":"1-24000"}}`))
+	state, err := exchange.Said(known)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(said.Servers).To(Equal([]backend.Server{
+	g.Expect(state.Servers).To(Equal([]backend.Server{
 		{Role: v1alpha1.RoleMetadata, ID: 1}, {Role: v1alpha1.RoleMetadata, ID: 2}, {Role: v1alpha1.RoleMetadata, ID: 7},
 	}))
-	g.Expect(said.Targets).To(HaveLen(24000))
+	g.Expect(state.Targets).To(HaveLen(24000))
 	g.Expect(exchange.Said(nil)).To(BeZero())
 	for _, wrong := range []string{"x", "1-", "3-1", "0", "1-2147483647", "1,,2"} {
 		_, err := exchange.Said(&spec.Known{Targets: map[string]string{"Storage": wrong}})

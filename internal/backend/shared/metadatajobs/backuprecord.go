@@ -69,7 +69,7 @@ func BackupRecord(fs *v1alpha1.FileSystem, nodes []v1alpha1.FileSystemNode, targ
 
 // BackupConfigMaps returns the ConfigMaps with the configuration of a backup Job and with the record. Their names begin with the name of
 // the Job.
-func BackupConfigMaps(fs *v1alpha1.FileSystem, job string, told spec.Backup, record [][]byte) []corev1.ConfigMap {
+func BackupConfigMaps(fs *v1alpha1.FileSystem, job string, config spec.Backup, record [][]byte) []corev1.ConfigMap {
 	out := make([]corev1.ConfigMap, len(record))
 	for i, name := range BackupConfigMapNames(job, len(record)) {
 		out[i] = corev1.ConfigMap{
@@ -78,7 +78,7 @@ func BackupConfigMaps(fs *v1alpha1.FileSystem, job string, told spec.Backup, rec
 			BinaryData: map[string][]byte{BackupRecordKey: record[i]},
 		}
 	}
-	out[0].Data = map[string]string{BackupToldKey: string(backend.Encode(told))}
+	out[0].Data = map[string]string{BackupToldKey: string(backend.Encode(config))}
 	return out
 }
 

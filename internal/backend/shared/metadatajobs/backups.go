@@ -265,18 +265,18 @@ func takeAnswer(byName map[string]v1alpha1.BackupStatus, fs *v1alpha1.FileSystem
 		own.Message = "it is not there"
 	}
 	byName[own.Name] = own
-	for _, seen := range j.Answer.Backups {
-		if _, err := time.Parse(spec.BackupNameLayout, seen.Name); err != nil {
+	for _, found := range j.Answer.Backups {
+		if _, err := time.Parse(spec.BackupNameLayout, found.Name); err != nil {
 			continue // its length would make the API server refuse the status
 		}
 		s := own
-		s.Name, s.Directory = seen.Name, path.Join(j.Place.Directory, backend.BackupDirectory(fs), seen.Name)
-		s.Result, s.Message = v1alpha1.BackupUnverified, v1alpha1.Cut(seen.Message, maxBackupMessage)
-		s.Version, s.ID, s.SizeBytes = max(0, seen.Version), v1alpha1.Cut(seen.ID, maxBackupID), seen.SizeBytes
-		if seen.Verified {
+		s.Name, s.Directory = found.Name, path.Join(j.Place.Directory, backend.BackupDirectory(fs), found.Name)
+		s.Result, s.Message = v1alpha1.BackupUnverified, v1alpha1.Cut(found.Message, maxBackupMessage)
+		s.Version, s.ID, s.SizeBytes = max(0, found.Version), v1alpha1.Cut(found.ID, maxBackupID), found.SizeBytes
+		if found.Verified {
 			s.Result, s.Message = v1alpha1.BackupVerified, ""
 		}
-		if when, err := time.Parse(time.RFC3339, seen.Time); err == nil {
+		if when, err := time.Parse(time.RFC3339, found.Time); err == nil {
 			s.Time = new(metav1.NewTime(when.UTC().Truncate(time.Second)))
 		}
 		byName[s.Name] = s

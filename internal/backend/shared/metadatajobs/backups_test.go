@@ -53,8 +53,8 @@ var (
 	b1    = backend.BackupPlace{Node: "b1", Directory: "/srv/backups"}
 )
 
-// seen returns a backup as an entry of the status.
-func seen(p backend.BackupPlace, name string, result v1alpha1.BackupResult) v1alpha1.BackupStatus {
+// backupOf returns a backup as an entry of the status.
+func backupOf(p backend.BackupPlace, name string, result v1alpha1.BackupResult) v1alpha1.BackupStatus {
 	s := v1alpha1.BackupStatus{Name: name, PersistentVolumeClaim: p.Claim, ObjectStore: p.ObjectStore, Node: p.Node, Result: result}
 	if result != v1alpha1.BackupVerified {
 		s.Message = "because"
@@ -91,22 +91,22 @@ func TestABackupStartsWhenAScheduledTimeHasPassedSinceTheLastAttempt(t *testing.
 		last     v1alpha1.BackupStatus
 		due      string
 	}{
-		"not before":                       {now: "2026-11-24T02:59:59Z", last: seen(vault, "20261123-030000", v1alpha1.BackupVerified)},
-		"at that time":                     {now: "2026-11-24T03:00:00Z", last: seen(vault, "20261123-030000", v1alpha1.BackupVerified), due: "20261124-030000"},
-		"once, however many were missed":   {now: "2026-12-24T04:00:00Z", last: seen(vault, "20261123-030000", v1alpha1.BackupVerified), due: "20261224-030000"},
-		"not again after a failure":        {now: "2026-11-23T12:00:00Z", last: seen(vault, "20261123-030000", v1alpha1.BackupFailed)},
-		"at the next time after a failure": {now: "2026-11-24T12:00:00Z", last: seen(vault, "20261123-030000", v1alpha1.BackupFailed), due: "20261124-030000"},
-		"in its time zone": {zone: "America/New_York", now: "2026-11-24T08:00:00Z", last: seen(vault, "20261123-080000", v1alpha1.BackupVerified),
+		"not before":                       {now: "2026-11-24T02:59:59Z", last: backupOf(vault, "20261123-030000", v1alpha1.BackupVerified)},
+		"at that time":                     {now: "2026-11-24T03:00:00Z", last: backupOf(vault, "20261123-030000", v1alpha1.BackupVerified), due: "20261124-030000"},
+		"once, however many were missed":   {now: "2026-12-24T04:00:00Z", last: backupOf(vault, "20261123-030000", v1alpha1.BackupVerified), due: "20261224-030000"},
+		"not again after a failure":        {now: "2026-11-23T12:00:00Z", last: backupOf(vault, "20261123-030000", v1alpha1.BackupFailed)},
+		"at the next time after a failure": {now: "2026-11-24T12:00:00Z", last: backupOf(vault, "20261123-030000", v1alpha1.BackupFailed), due: "20261124-030000"},
+		"in its time zone": {zone: "America/New_York", now: "2026-11-24T08:00:00Z", last: backupOf(vault, "20261123-080000", v1alpha1.BackupVerified),
 			due: "20261124-080000"},
-		"each minute": {schedule: "* * * * *", now: "2026-11-24T08:00:30Z", last: seen(vault, "20261124-075900", v1alpha1.BackupVerified),
+		"each minute": {schedule: "* * * * *", now: "2026-11-24T08:00:30Z", last: backupOf(vault, "20261124-075900", v1alpha1.BackupVerified),
 			due: "20261124-080000"},
-		"each month": {schedule: "@monthly", now: "2026-11-24T08:00:00Z", last: seen(vault, "20261001-000000", v1alpha1.BackupVerified),
+		"each month": {schedule: "@monthly", now: "2026-11-24T08:00:00Z", last: backupOf(vault, "20261001-000000", v1alpha1.BackupVerified),
 			due: "20261101-000000"},
-		"each leap day": {schedule: "0 0 29 2 *", now: "2026-11-24T08:00:00Z", last: seen(vault, "20200229-000000", v1alpha1.BackupVerified),
+		"each leap day": {schedule: "0 0 29 2 *", now: "2026-11-24T08:00:00Z", last: backupOf(vault, "20200229-000000", v1alpha1.BackupVerified),
 			due: "20240229-000000"},
-		"not while the filesystem does not answer": {now: "2026-11-24T03:00:00Z", last: seen(vault, "20261123-030000", v1alpha1.BackupVerified),
+		"not while the filesystem does not answer": {now: "2026-11-24T03:00:00Z", last: backupOf(vault, "20261123-030000", v1alpha1.BackupVerified),
 			change: func(v *metadatajobs.BackupView) { v.Serves = false }},
-		"not while a Job is at it": {now: "2026-11-24T03:00:00Z", last: seen(vault, "20261123-030000", v1alpha1.BackupVerified),
+		"not while a Job is at it": {now: "2026-11-24T03:00:00Z", last: backupOf(vault, "20261123-030000", v1alpha1.BackupVerified),
 			change: func(v *metadatajobs.BackupView) {
 				v.Jobs = []metadatajobs.BackupJobFacts{{Name: "scratch-backup-1", Backup: "20261123-150000", Place: vault}}
 			}},
@@ -138,7 +138,7 @@ func TestABackupStartsWhenAScheduledTimeHasPassedSinceTheLastAttempt(t *testing.
 func TestABackupStartsWhenAnUpgradeIsRequested(t *testing.T) {
 	g := NewWithT(t)
 	v := backups()
-	v.Recorded = []v1alpha1.BackupStatus{seen(vault, "20261123-030000", v1alpha1.BackupVerified), seen(b1, "20261123-030000", v1alpha1.BackupVerified)}
+	v.Recorded = []v1alpha1.BackupStatus{backupOf(vault, "20261123-030000", v1alpha1.BackupVerified), backupOf(b1, "20261123-030000", v1alpha1.BackupVerified)}
 	v.Asked = &v1alpha1.UpgradeAsked{Version: "4.57.5", Since: metav1.NewTime(at("2026-11-23T11:30:15Z"))}
 	d := metadatajobs.DecideBackups(v)
 	g.Expect(places(d)).To(Equal(map[string]string{"claim vault": "20261123-113015", "node b1": "20261123-113015"}))
@@ -149,7 +149,7 @@ func TestABackupStartsWhenAnUpgradeIsRequested(t *testing.T) {
 	v.FileSystem.Status.Backups = v.Recorded
 	g.Expect(metadatajobs.NotBackedUpSince(v.FileSystem, v.Nodes, v.Asked.Since.Time)).To(Equal([]string{"claim vault", "node b1"}))
 	v.Recorded = append([]v1alpha1.BackupStatus{
-		seen(vault, "20261123-113015", v1alpha1.BackupVerified), seen(b1, "20261123-113015", v1alpha1.BackupFailed)}, v.Recorded...)
+		backupOf(vault, "20261123-113015", v1alpha1.BackupVerified), backupOf(b1, "20261123-113015", v1alpha1.BackupFailed)}, v.Recorded...)
 	v.FileSystem.Status.Backups = v.Recorded
 	g.Expect(metadatajobs.NotBackedUpSince(v.FileSystem, v.Nodes, v.Asked.Since.Time)).To(Equal([]string{"node b1"}), "what failed is no backup")
 	g.Expect(metadatajobs.DecideBackups(v).Start).To(BeEmpty(), "the next one is that of the schedule")
@@ -160,7 +160,7 @@ func TestABackupStartsWhenAnUpgradeIsRequested(t *testing.T) {
 func TestABackupStartsWhenAPersonRequestsIt(t *testing.T) {
 	g := NewWithT(t)
 	v := backups()
-	v.Recorded = []v1alpha1.BackupStatus{seen(vault, "20261123-030000", v1alpha1.BackupVerified), seen(b1, "20261123-030000", v1alpha1.BackupVerified)}
+	v.Recorded = []v1alpha1.BackupStatus{backupOf(vault, "20261123-030000", v1alpha1.BackupVerified), backupOf(b1, "20261123-030000", v1alpha1.BackupVerified)}
 	g.Expect(metadatajobs.RequestedBackup(v.FileSystem, v.Now)).To(BeNil(), "nobody asks")
 	v.FileSystem.Annotations = map[string]string{v1alpha1.AnnotationBackUp: " before the move "}
 	asked := metadatajobs.RequestedBackup(v.FileSystem, at("2026-11-23T11:30:15Z"))
@@ -172,7 +172,7 @@ func TestABackupStartsWhenAPersonRequestsIt(t *testing.T) {
 	g.Expect(places(d)).To(Equal(map[string]string{"claim vault": "20261123-113015", "node b1": "20261123-113015"}))
 
 	v.Recorded = append([]v1alpha1.BackupStatus{
-		seen(vault, "20261123-113015", v1alpha1.BackupVerified), seen(b1, "20261123-113015", v1alpha1.BackupFailed)}, v.Recorded...)
+		backupOf(vault, "20261123-113015", v1alpha1.BackupVerified), backupOf(b1, "20261123-113015", v1alpha1.BackupFailed)}, v.Recorded...)
 	g.Expect(metadatajobs.DecideBackups(v).Start).To(BeEmpty(), "once is enough")
 	v.FileSystem.Annotations[v1alpha1.AnnotationBackUp] = "after the move"
 	g.Expect(metadatajobs.RequestedBackup(v.FileSystem, v.Now)).To(And(HaveField("Request", "after the move"), HaveField("Since.Time", v.Now)), "another word asks again")
@@ -196,7 +196,7 @@ func inStore(b *v1alpha1.BackupsSpec) {
 func TestAnObjectStoreIsAPlaceOfItsOwnBesideAClaimOfTheSameName(t *testing.T) {
 	g := NewWithT(t)
 	v := backups(inStore, func(b *v1alpha1.BackupsSpec) { b.Nodes = nil })
-	v.Recorded = []v1alpha1.BackupStatus{seen(vault, "20261123-030000", v1alpha1.BackupVerified)}
+	v.Recorded = []v1alpha1.BackupStatus{backupOf(vault, "20261123-030000", v1alpha1.BackupVerified)}
 	d := metadatajobs.DecideBackups(v)
 	store := backend.BackupPlace{ObjectStore: "https://s3.example.org/vault", Directory: "pfs"}
 	g.Expect(d.Start).To(ConsistOf(And(HaveField("Place", store), HaveField("Backup", "20261123-030000"))))
@@ -225,7 +225,7 @@ func job(p backend.BackupPlace, message string, there ...spec.BackupSeen) metada
 func TestTheResultOfAJobIsInTheStatusBeforeTheJobIsRemoved(t *testing.T) {
 	g := NewWithT(t)
 	v := backups(func(b *v1alpha1.BackupsSpec) { b.Nodes = nil })
-	v.Recorded = []v1alpha1.BackupStatus{seen(vault, "20261122-030000", v1alpha1.BackupVerified), seen(vault, "20261101-030000", v1alpha1.BackupVerified)}
+	v.Recorded = []v1alpha1.BackupStatus{backupOf(vault, "20261122-030000", v1alpha1.BackupVerified), backupOf(vault, "20261101-030000", v1alpha1.BackupVerified)}
 	v.Jobs = []metadatajobs.BackupJobFacts{job(vault, "",
 		spec.BackupSeen{Name: "20261123-030000", Verified: true, Time: "2026-11-23T03:00:07Z", Version: 1135, ID: "6B046567398B0398", SizeBytes: 99},
 		spec.BackupSeen{Name: "20261122-030000", Verified: true, Time: "2026-11-22T03:00:07Z", Version: 1000, ID: "6B046567398B0398", SizeBytes: 90})}
@@ -248,9 +248,9 @@ func TestTheResultOfAJobIsInTheStatusBeforeTheJobIsRemoved(t *testing.T) {
 
 func TestAnAttemptThatLeavesNothingIsOnRecord(t *testing.T) {
 	for name, c := range map[string]struct {
-		job  metadatajobs.BackupJobFacts
-		says string
-		left int
+		job     metadatajobs.BackupJobFacts
+		message string
+		left    int
 	}{
 		"with an answer": {job(vault, "can't copy the metadata: nobody answers",
 			spec.BackupSeen{Name: "20261122-030000", Verified: true, Time: "2026-11-22T03:00:07Z"}), "nobody answers", 2},
@@ -263,15 +263,15 @@ func TestAnAttemptThatLeavesNothingIsOnRecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			v := backups(func(b *v1alpha1.BackupsSpec) { b.Nodes = nil })
-			v.Recorded = []v1alpha1.BackupStatus{seen(vault, "20261122-030000", v1alpha1.BackupVerified)}
+			v.Recorded = []v1alpha1.BackupStatus{backupOf(vault, "20261122-030000", v1alpha1.BackupVerified)}
 			v.Jobs = []metadatajobs.BackupJobFacts{c.job}
 			d := metadatajobs.DecideBackups(v)
 			g.Expect(d.Backups).To(HaveLen(c.left))
 			g.Expect(d.Backups[0].Name).To(Equal("20261123-030000"))
 			g.Expect(d.Backups[0].Result).NotTo(Equal(v1alpha1.BackupVerified))
-			g.Expect(d.Backups[0].Message).To(ContainSubstring(c.says))
+			g.Expect(d.Backups[0].Message).To(ContainSubstring(c.message))
 			g.Expect(d.Condition.Reason).To(Equal(v1alpha1.ReasonBackupFailed))
-			g.Expect(d.Condition.Message).To(And(ContainSubstring(c.says), ContainSubstring("claim vault")))
+			g.Expect(d.Condition.Message).To(And(ContainSubstring(c.message), ContainSubstring("claim vault")))
 		})
 	}
 }
@@ -279,7 +279,7 @@ func TestAnAttemptThatLeavesNothingIsOnRecord(t *testing.T) {
 func TestAnAttemptThatWasNotVerifiedIsMadeAgainSoonAndThenLessAndLessOften(t *testing.T) {
 	g := NewWithT(t)
 	v := backups(func(b *v1alpha1.BackupsSpec) { b.Nodes = nil })
-	v.Recorded = []v1alpha1.BackupStatus{seen(vault, "20261122-030000", v1alpha1.BackupVerified)}
+	v.Recorded = []v1alpha1.BackupStatus{backupOf(vault, "20261122-030000", v1alpha1.BackupVerified)}
 	v.Now = at("2026-11-23T03:00:00Z")
 	// ends ends the current Job after five minutes, and returns the next time at which a Job starts.
 	ends := func(verified bool) time.Time {
@@ -334,16 +334,16 @@ func TestTheConditionIsThatOfThePlaceThatIsWorstOff(t *testing.T) {
 		recorded []v1alpha1.BackupStatus
 		reason   string
 	}{
-		"all are of the last time": {[]v1alpha1.BackupStatus{seen(vault, "20261123-030000", v1alpha1.BackupVerified), seen(b1, "20261123-030000", v1alpha1.BackupVerified)},
+		"all are of the last time": {[]v1alpha1.BackupStatus{backupOf(vault, "20261123-030000", v1alpha1.BackupVerified), backupOf(b1, "20261123-030000", v1alpha1.BackupVerified)},
 			v1alpha1.ReasonVerified},
 		"one is of the time before, and its backup is under way": {
-			[]v1alpha1.BackupStatus{seen(vault, "20261123-030000", v1alpha1.BackupVerified), seen(b1, "20261122-030000", v1alpha1.BackupVerified)}, v1alpha1.ReasonVerified},
-		"one is older": {[]v1alpha1.BackupStatus{seen(vault, "20261123-030000", v1alpha1.BackupVerified), seen(b1, "20261121-030000", v1alpha1.BackupVerified)},
+			[]v1alpha1.BackupStatus{backupOf(vault, "20261123-030000", v1alpha1.BackupVerified), backupOf(b1, "20261122-030000", v1alpha1.BackupVerified)}, v1alpha1.ReasonVerified},
+		"one is older": {[]v1alpha1.BackupStatus{backupOf(vault, "20261123-030000", v1alpha1.BackupVerified), backupOf(b1, "20261121-030000", v1alpha1.BackupVerified)},
 			v1alpha1.ReasonBackupTooOld},
-		"one was never tried": {[]v1alpha1.BackupStatus{seen(vault, "20261123-030000", v1alpha1.BackupVerified)}, v1alpha1.ReasonBackupPending},
+		"one was never tried": {[]v1alpha1.BackupStatus{backupOf(vault, "20261123-030000", v1alpha1.BackupVerified)}, v1alpha1.ReasonBackupPending},
 		"the newest of one failed": {[]v1alpha1.BackupStatus{
-			seen(vault, "20261123-030000", v1alpha1.BackupVerified), seen(b1, "20261123-030000", v1alpha1.BackupUnverified),
-			seen(b1, "20261122-030000", v1alpha1.BackupVerified)}, v1alpha1.ReasonBackupFailed},
+			backupOf(vault, "20261123-030000", v1alpha1.BackupVerified), backupOf(b1, "20261123-030000", v1alpha1.BackupUnverified),
+			backupOf(b1, "20261122-030000", v1alpha1.BackupVerified)}, v1alpha1.ReasonBackupFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := backups()
@@ -358,15 +358,15 @@ func TestTheStatusKeepsTheNewestAttemptAndTheNewestVerifiedBackupOfEachPlace(t *
 	v := backups(func(b *v1alpha1.BackupsSpec) { b.Nodes.Count = 3 }, inStore)
 	for _, p := range metadatajobs.BackupPlaces(v.FileSystem, v.Nodes) {
 		for day := 23; day > 13; day-- {
-			v.Recorded = append(v.Recorded, seen(p, fmt.Sprintf("202611%d-030000", day), v1alpha1.BackupFailed))
+			v.Recorded = append(v.Recorded, backupOf(p, fmt.Sprintf("202611%d-030000", day), v1alpha1.BackupFailed))
 		}
-		v.Recorded = append(v.Recorded, seen(p, "20261101-030000", v1alpha1.BackupVerified))
+		v.Recorded = append(v.Recorded, backupOf(p, "20261101-030000", v1alpha1.BackupVerified))
 	}
 	d := metadatajobs.DecideBackups(v)
 	g.Expect(d.Backups).To(HaveLen(v1alpha1.MaxBackups))
 	for _, p := range metadatajobs.BackupPlaces(v.FileSystem, v.Nodes) {
-		g.Expect(d.Backups).To(ContainElement(seen(p, "20261123-030000", v1alpha1.BackupFailed)))
-		g.Expect(d.Backups).To(ContainElement(seen(p, "20261101-030000", v1alpha1.BackupVerified)))
+		g.Expect(d.Backups).To(ContainElement(backupOf(p, "20261123-030000", v1alpha1.BackupFailed)))
+		g.Expect(d.Backups).To(ContainElement(backupOf(p, "20261101-030000", v1alpha1.BackupVerified)))
 	}
 }
 
@@ -376,7 +376,7 @@ func TestJobsOfPlacesThatAreNotAskedForGo(t *testing.T) {
 	v.Jobs = []metadatajobs.BackupJobFacts{{Name: "one", Backup: "20261123-030000", Place: b1}, {Name: "two", Backup: "20261123-030000", Place: vault}}
 	g.Expect(metadatajobs.DecideBackups(v).Remove).To(Equal([]string{"one"}))
 	v.FileSystem.Spec.Backups = nil
-	v.Recorded = []v1alpha1.BackupStatus{seen(vault, "20261122-030000", v1alpha1.BackupVerified)}
+	v.Recorded = []v1alpha1.BackupStatus{backupOf(vault, "20261122-030000", v1alpha1.BackupVerified)}
 	d := metadatajobs.DecideBackups(v)
 	g.Expect(d.Remove).To(Equal([]string{"one", "two"}))
 	g.Expect(d.Backups).To(BeEmpty())
@@ -393,7 +393,7 @@ func TestAnImpossibleScheduleIsReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			v := backups(change)
-			v.Recorded = []v1alpha1.BackupStatus{seen(vault, "20261122-030000", v1alpha1.BackupVerified)}
+			v.Recorded = []v1alpha1.BackupStatus{backupOf(vault, "20261122-030000", v1alpha1.BackupVerified)}
 			d := metadatajobs.DecideBackups(v)
 			g.Expect(d.Start).To(BeEmpty())
 			g.Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonBackupsInvalid), HaveField("Message", HavePrefix("spec.backups."))))

@@ -121,9 +121,9 @@ func (d *CheckDecision) Refuse(now time.Time, why string) {
 }
 
 // findings returns the findings of an answer for the status: each kind once, the most frequent first.
-func findings(said []spec.CheckFinding) []v1alpha1.CheckFinding {
+func findings(reported []spec.CheckFinding) []v1alpha1.CheckFinding {
 	counts := map[string]int64{}
-	for _, f := range said {
+	for _, f := range reported {
 		if what := strings.TrimSpace(v1alpha1.Cut(f.What, maxCheckFinding)); what != "" && f.Count > 0 {
 			counts[what] += f.Count
 		}

@@ -65,10 +65,10 @@ func TestACheckIsOnRecordBeforeItsJobIsMade(t *testing.T) {
 
 func TestTheResultOfAJobIsRecordedBeforeTheJobIsRemoved(t *testing.T) {
 	for sentence, c := range map[string]struct {
-		job    metadatajobs.CheckJobFacts
-		result v1alpha1.CheckResult
-		finds  []v1alpha1.CheckFinding
-		says   string
+		job     metadatajobs.CheckJobFacts
+		result  v1alpha1.CheckResult
+		finds   []v1alpha1.CheckFinding
+		message string
 	}{
 		"one that goes on":     {metadatajobs.CheckJobFacts{}, v1alpha1.CheckRunning, nil, "looks"},
 		"one that waits":       {metadatajobs.CheckJobFacts{Message: "no image"}, v1alpha1.CheckRunning, nil, "no image"},
@@ -95,7 +95,7 @@ func TestTheResultOfAJobIsRecordedBeforeTheJobIsRemoved(t *testing.T) {
 			d := metadatajobs.DecideCheck(v)
 			g.Expect(d.Start).To(BeEmpty())
 			g.Expect(d.Remove).To(BeEmpty(), "it alone knows what it found")
-			g.Expect(d.Check).To(PointTo(And(HaveField("Result", c.result), HaveField("Findings", c.finds), HaveField("Message", ContainSubstring(c.says)))))
+			g.Expect(d.Check).To(PointTo(And(HaveField("Result", c.result), HaveField("Findings", c.finds), HaveField("Message", ContainSubstring(c.message)))))
 			g.Expect(d.Check.Ended == nil).To(Equal(c.result == v1alpha1.CheckRunning))
 			if d.Check.Ended != nil {
 				d = metadatajobs.DecideCheck(recorded(v, d))

@@ -55,7 +55,9 @@ func found() map[string][]spec.RecoveryFound {
 }
 
 // looked runs passes until all places have answered, and returns the view after that is recorded.
-func looked(t *testing.T, v metadatajobs.RecoveryView, says map[string][]spec.RecoveryFound) (metadatajobs.RecoveryView, metadatajobs.RecoveryDecision) {
+func looked(
+	t *testing.T, v metadatajobs.RecoveryView, answers map[string][]spec.RecoveryFound,
+) (metadatajobs.RecoveryView, metadatajobs.RecoveryDecision) {
 	t.Helper()
 	g := NewWithT(t)
 	d := metadatajobs.DecideRecovery(v)
@@ -65,7 +67,7 @@ func looked(t *testing.T, v metadatajobs.RecoveryView, says map[string][]spec.Re
 	d = metadatajobs.DecideRecovery(v)
 	for _, request := range d.Start {
 		g.Expect(request.Restore).To(BeNil())
-		v.Jobs = append(v.Jobs, metadatajobs.RecoveryJobFacts{Name: request.Job, Ended: true, Answer: &spec.RecoveryAnswer{Found: says[request.Source.Name], Message: "there is nothing"}})
+		v.Jobs = append(v.Jobs, metadatajobs.RecoveryJobFacts{Name: request.Job, Ended: true, Answer: &spec.RecoveryAnswer{Found: answers[request.Source.Name], Message: "there is nothing"}})
 	}
 	d = metadatajobs.DecideRecovery(v)
 	v.Recorded, v.Jobs = d.Recovery, nil
@@ -96,8 +98,8 @@ func TestAPlanNamesWhatWouldBeUsedAndWhatWouldBeLost(t *testing.T) {
 
 func TestARecoveryIsRefusedWithASentence(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(v *metadatajobs.RecoveryView)
-		says   string
+		change  func(v *metadatajobs.RecoveryView)
+		message string
 	}{
 		"it never ran": {func(v *metadatajobs.RecoveryView) { v.FileSystem.Status.Metadata.Initialized = nil }, "never ran"},
 		"it is another one over disks of before": {func(v *metadatajobs.RecoveryView) {
@@ -118,7 +120,7 @@ func TestARecoveryIsRefusedWithASentence(t *testing.T) {
 			c.change(&v)
 			v.Jobs = []metadatajobs.RecoveryJobFacts{{Name: "from before"}}
 			d := metadatajobs.DecideRecovery(v)
-			g.Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused), HaveField("Message", ContainSubstring(c.says))))
+			g.Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused), HaveField("Message", ContainSubstring(c.message))))
 			g.Expect(d.Recovery).To(BeNil())
 			g.Expect(d.Remove).To(ConsistOf("from before"))
 		})
@@ -214,10 +216,10 @@ func TestTwoThatAreAlikeOrOfTwoFilesystemsNeedAChoiceThatThePlanIsOf(t *testing.
 	alike, others := found(), found()
 	alike["backup-at-n2"][0].Version = 500
 	others["backup-at-n2"][0].ID = "0000000000000001"
-	for name, says := range map[string]map[string][]spec.RecoveryFound{"alike": alike, "of two": others} {
+	for name, answers := range map[string]map[string][]spec.RecoveryFound{"alike": alike, "of two": others} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			v, d := looked(t, lost(), says)
+			v, d := looked(t, lost(), answers)
 			g.Expect(d.Condition.Reason).To(Equal(v1alpha1.ReasonRecoveryChoice), d.Condition.Message)
 			g.Expect(d.Recovery.PlanHash).To(BeEmpty())
 			g.Expect(metadatajobs.DecideRecovery(word(v, v1alpha1.AnnotationRecoverMetadata, "")).Recovery.Approved).To(BeEmpty(), "no word is not the hash of no plan")
@@ -236,12 +238,12 @@ func TestWhereAFilesystemCountsNoChangesTheNewestByItsTimeIsUsedAndWhatJoinedSin
 	v := lost()
 	v.Place.Field, v.Place.Noun = "spec.service", "the store"
 	v.Sources = []backend.RecoverySource{{Kind: v1alpha1.RecoveryBackup, Name: "backup-in-vault", Claim: "vault", Directory: "d"}}
-	says := func(older, newer string) map[string][]spec.RecoveryFound {
+	answers := func(older, newer string) map[string][]spec.RecoveryFound {
 		return map[string][]spec.RecoveryFound{"backup-in-vault": {
 			{Backup: "20261122-030000", Time: older, Lacks: "target 3, target 4"}, {Backup: "20261123-030000", Time: newer, Lacks: "target 4"},
 		}}
 	}
-	on, d := looked(t, v, says("2026-11-22T03:00:05Z", "2026-11-23T03:00:05Z"))
+	on, d := looked(t, v, answers("2026-11-22T03:00:05Z", "2026-11-23T03:00:05Z"))
 	g.Expect(d.Recovery.From).To(Equal("backup-in-vault-20261123-030000"))
 	g.Expect(d.Recovery.Candidates).To(HaveExactElements(HaveField("Lacks", "target 4"), HaveField("Lacks", "target 3, target 4")))
 	g.Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryApproval), HaveField("Message", And(
@@ -255,7 +257,7 @@ func TestWhereAFilesystemCountsNoChangesTheNewestByItsTimeIsUsedAndWhatJoinedSin
 		ContainSubstring("On record and not in it is target 3, target 4.")))
 	g.Expect(older.Recovery.PlanHash).NotTo(Equal(d.Recovery.PlanHash))
 
-	_, d = looked(t, v, says("2026-11-23T03:00:05Z", "2026-11-23T03:00:05Z"))
+	_, d = looked(t, v, answers("2026-11-23T03:00:05Z", "2026-11-23T03:00:05Z"))
 	g.Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryChoice),
 		HaveField("Message", ContainSubstring("they are of the same time"))))
 	one := spec.RecoveryFound{Backup: "20261123-030000", Time: "2026-11-23T03:00:05Z"}

@@ -41,11 +41,11 @@ func ofStore(backup, at, has, lacks string) spec.RecoveryFound {
 
 func TestAPlanForAStoreListsWhatTheBackupHasAndLacks(t *testing.T) {
 	g := NewWithT(t)
-	says := map[string][]spec.RecoveryFound{
+	answers := map[string][]spec.RecoveryFound{
 		"backup-in-vault": {ofStore("20261123-030000", "2026-11-23T03:00:00Z", "4 logs", "target 7")},
 		"backup-at-n3":    {ofStore("20261123-040000", "2026-11-23T04:00:00Z", "5 logs", "")},
 	}
-	v, d := looked(t, lostStore(), says)
+	v, d := looked(t, lostStore(), answers)
 	g.Expect(d.Recovery).To(HaveValue(And(HaveField("From", "backup-in-vault-20261123-030000"), HaveField("Target", "new-n2"), HaveField("Node", "n2"))))
 	g.Expect(d.Recovery.Candidates).To(ConsistOf(
 		And(HaveField("Name", "backup-in-vault-20261123-030000"), HaveField("Has", "4 logs"), HaveField("Lacks", "target 7"), HaveField("Message", "")),
@@ -56,8 +56,8 @@ func TestAPlanForAStoreListsWhatTheBackupHasAndLacks(t *testing.T) {
 
 	// A person approves the content of the backup, and the restore Job gets it.
 	approved := word(v, v1alpha1.AnnotationRecoverMetadata, d.Recovery.PlanHash)
-	says["backup-in-vault"][0].Has = "3 logs"
-	_, other := looked(t, lostStore(), says)
+	answers["backup-in-vault"][0].Has = "3 logs"
+	_, other := looked(t, lostStore(), answers)
 	g.Expect(other.Recovery.PlanHash).NotTo(Equal(d.Recovery.PlanHash))
 	d = metadatajobs.DecideRecovery(approved)
 	approved.Recorded = d.Recovery

@@ -33,14 +33,14 @@ const (
 // BackupJob returns the Job of a backup. Its container runs `node backup` with the given configuration. The backend decides how the data is
 // copied; the rest is the same for all backends.
 func (p Pods) BackupJob(
-	request backend.BackupRequest, c corev1.Container, told spec.Backup, more ...corev1.Volume,
+	request backend.BackupRequest, c corev1.Container, config spec.Backup, more ...corev1.Volume,
 ) (*batchv1.Job, spec.Backup) {
 	fs := p.FileSystem
 	keep := fs.Spec.Backups.Keep
-	told.Owner, told.Backend = backend.Owner(fs), string(fs.Spec.Type)
-	told.Name, told.Place, told.Directory, told.Record = request.Backup, backupPlace, backend.BackupDirectory(fs), backupRecord
-	told.Keep, told.MaxAgeDays, told.CopySeconds = int(keep.Count), int(keep.MaxAgeDays), copySeconds
-	told.ReadAgainDays = int(fs.Spec.Backups.ReadAgainDays)
+	config.Owner, config.Backend = backend.Owner(fs), string(fs.Spec.Type)
+	config.Name, config.Place, config.Directory, config.Record = request.Backup, backupPlace, backend.BackupDirectory(fs), backupRecord
+	config.Keep, config.MaxAgeDays, config.CopySeconds = int(keep.Count), int(keep.MaxAgeDays), copySeconds
+	config.ReadAgainDays = int(fs.Spec.Backups.ReadAgainDays)
 	names := metadatajobs.BackupConfigMapNames(request.Job, request.Pieces)
 	volumes := append([]corev1.Volume{onlyKey(BackupVolume, names[0], metadatajobs.BackupToldKey)}, more...)
 	pod := p.Template(Workload{Component: c.Name}, volumes...)
@@ -54,7 +54,7 @@ func (p Pods) BackupJob(
 	c.SecurityContext = p.Unprivileged()
 	switch place := request.Place; {
 	case place.ObjectStore != "":
-		told.ObjectStore = UseObjectStore(fs, &pod.Spec, &c)
+		config.ObjectStore = UseObjectStore(fs, &pod.Spec, &c)
 		volume.EmptyDir = &corev1.EmptyDirVolumeSource{SizeLimit: new(mostInPod)}
 		pod.Spec.Tolerations = TolerationsOf(fs) // any untainted node will do
 	case place.Node != "":
@@ -63,7 +63,7 @@ func (p Pods) BackupJob(
 		// On a node, the directory belongs to root: root without any capability may write there, and nowhere that another user owns.
 		c.SecurityContext.RunAsUser, c.SecurityContext.RunAsGroup, c.SecurityContext.RunAsNonRoot = new(int64(0)), new(int64(0)), new(false)
 	default:
-		told.Directory = path.Join(place.Directory, told.Directory)
+		config.Directory = path.Join(place.Directory, config.Directory)
 		volume.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: place.Claim}
 		pod.Spec.Tolerations = TolerationsOf(fs) // any untainted node will do
 		pod.Spec.SecurityContext.FSGroupChangePolicy = new(corev1.FSGroupChangeOnRootMismatch)
@@ -78,7 +78,7 @@ func (p Pods) BackupJob(
 		Spec: batchv1.JobSpec{
 			BackoffLimit: new(int32(2)), ActiveDeadlineSeconds: new(int64(backupSeconds)), Template: *pod,
 		},
-	}, told
+	}, config
 }
 
 // mostInPod is how much of a node's disk a backup for an object store may use before its pod is evicted. A million files have 75 MB of

@@ -25,14 +25,14 @@ func exclusive(pinning *v1alpha1.CPUPinning) bool {
 
 // Pin makes a pod request its CPUs, and returns everything that goes into the hash of its template: the configuration, and the pinning that
 // the node binary carries out when the daemon starts.
-func Pin(pod *corev1.PodTemplateSpec, field string, pinning *v1alpha1.CPUPinning, told ...any) ([]any, error) {
+func Pin(pod *corev1.PodTemplateSpec, field string, pinning *v1alpha1.CPUPinning, config ...any) ([]any, error) {
 	switch {
 	case Bound(pinning):
-		return append(told, pinning), nil
+		return append(config, pinning), nil
 	case exclusive(pinning):
-		return told, guarantee(pod, field, pinning)
+		return config, guarantee(pod, field, pinning)
 	default:
-		return told, nil
+		return config, nil
 	}
 }
 

@@ -119,7 +119,7 @@ func (p Pods) selector(w Workload) map[string]string {
 // Template returns what all pods of a filesystem share. They use the host's network, because servers register the address that they connect
 // from. They get no token of the API server. An init container brings the node binary. Unless the user sets tolerations, no taint evicts
 // them, because a daemon has to stay with its data. The volumes hold the configuration of the containers.
-func (p Pods) Template(w Workload, told ...corev1.Volume) *corev1.PodTemplateSpec {
+func (p Pods) Template(w Workload, volumes ...corev1.Volume) *corev1.PodTemplateSpec {
 	install := corev1.Container{
 		Name: installContainer, Image: p.Images.Node, ImagePullPolicy: corev1.PullPolicy(p.Images.PullPolicy),
 		Command:         []string{"/node", "install", binaryDirectory},
@@ -153,7 +153,7 @@ func (p Pods) Template(w Workload, told ...corev1.Volume) *corev1.PodTemplateSpe
 			Volumes: append([]corev1.Volume{
 				{Name: binaryVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 				{Name: "run", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
-			}, told...),
+			}, volumes...),
 		},
 	}
 }
@@ -180,7 +180,7 @@ func (p Pods) Container(name, image, verb, volume, file string) corev1.Container
 
 // DaemonSet returns a DaemonSet that runs a pod on its nodes and never restarts it (OnDelete). The first container is the daemon. The
 // template has a hash of everything that would need a restart, so that the controller finds outdated pods.
-func (p Pods) DaemonSet(suffix string, w Workload, pod *corev1.PodTemplateSpec, told ...any) *appsv1.DaemonSet {
+func (p Pods) DaemonSet(suffix string, w Workload, pod *corev1.PodTemplateSpec, config ...any) *appsv1.DaemonSet {
 	if asked := p.resources(w.Role); asked != nil {
 		pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: asked.Requests.Quantities(), Limits: asked.Limits.Quantities()}
 	}
@@ -197,7 +197,7 @@ func (p Pods) DaemonSet(suffix string, w Workload, pod *corev1.PodTemplateSpec, 
 			c.Image = "" // it runs only the node binary
 		}
 	}
-	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, backend.TemplateHashAnnotation, backend.Hash(append(told, daemon)...))
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, backend.TemplateHashAnnotation, backend.Hash(append(config, daemon)...))
 	if p.Management != "" {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, ManagementAnnotation, p.Management)
 	}
@@ -344,9 +344,9 @@ const (
 )
 
 // TellJob makes a container of a Job run a verb of the node binary with the given configuration. It replaces all annotations of the pod.
-func TellJob(pod *corev1.PodTemplateSpec, c *corev1.Container, verb string, told any) {
+func TellJob(pod *corev1.PodTemplateSpec, c *corev1.Container, verb string, config any) {
 	const volume = "told"
-	pod.Annotations = map[string]string{ToldAnnotation: string(backend.Encode(told))}
+	pod.Annotations = map[string]string{ToldAnnotation: string(backend.Encode(config))}
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{
 		DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{{
 			Path: jobFile, FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['" + ToldAnnotation + "']"},

@@ -25,11 +25,11 @@ func TestPodsOfDifferentSlotsAreDistinguished(t *testing.T) {
 func TestOnlyWhatNeedsARestartChangesTheHashOfATemplate(t *testing.T) {
 	g := NewWithT(t)
 	p := Pods{FileSystem: &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch"}}}
-	hash := func(told string, nodes ...string) string {
+	hash := func(text string, nodes ...string) string {
 		w := Workload{Component: "meta"}
 		pod := p.Template(w)
 		pod.Spec.Affinity = OnNodes(nodes...)
-		return p.DaemonSet("meta", w, pod, told).Spec.Template.Annotations[backend.TemplateHashAnnotation]
+		return p.DaemonSet("meta", w, pod, text).Spec.Template.Annotations[backend.TemplateHashAnnotation]
 	}
 	g.Expect(hash("a", "n1")).To(Equal(hash("a", "n1", "n2")), "which nodes there are is no reason to restart")
 	g.Expect(hash("a", "n1")).NotTo(Equal(hash("b", "n1")), "what a daemon is told is one")
@@ -81,9 +81,9 @@ func TestEveryContainerOfAPodWithExclusiveCPUsIsLimited(t *testing.T) {
 	g := NewWithT(t)
 	pod := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{InitContainers: make([]corev1.Container, 1), Containers: make([]corev1.Container, 2)}}
 	pinning := &v1alpha1.CPUPinning{Mode: v1alpha1.PinningKubeletStatic, CPUs: new(int32(8)), Memory: resource.MustParse("16Gi")}
-	told, err := Pin(pod, "spec.metadataServers", pinning, "told")
+	config, err := Pin(pod, "spec.metadataServers", pinning, "told")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(told).To(Equal([]any{"told"}))
+	g.Expect(config).To(Equal([]any{"told"}))
 	for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
 		g.Expect(c.Resources.Limits).NotTo(BeEmpty())
 		g.Expect(c.Resources.Limits).To(Equal(c.Resources.Requests), "or the kubelet gives no CPU of its own to any of them")

@@ -45,10 +45,10 @@ type RecoveryServers struct {
 // RecoveryJob returns the Job of a recovery, whose container runs `node recover`, with its configuration. The backend decides which program
 // restores; the rest is the same for all backends.
 func (p Pods) RecoveryJob(
-	in backend.Input, request backend.RecoveryRequest, c corev1.Container, told spec.Recovery, of RecoveryServers,
+	in backend.Input, request backend.RecoveryRequest, c corev1.Container, config spec.Recovery, of RecoveryServers,
 ) (*batchv1.Job, spec.Recovery) {
 	fs, source := in.FileSystem, request.Source
-	told.Owner, told.Backend, told.Scratch = backend.Owner(fs), string(fs.Spec.Type), recoveryScratch
+	config.Owner, config.Backend, config.Scratch = backend.Owner(fs), string(fs.Spec.Type), recoveryScratch
 	annotation := corev1.DownwardAPIVolumeFile{
 		Path:     RecoveryToldFile,
 		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + RecoveryToldAnnotation + "']"},
@@ -63,21 +63,21 @@ func (p Pods) RecoveryJob(
 	pod.Spec.PriorityClassName = fs.Spec.Pods.PriorityClassName // it must not preempt a daemon
 	switch {
 	case source.ObjectStore != "":
-		told.Source.Backups = path.Base(source.Directory)
+		config.Source.Backups = path.Base(source.Directory)
 	case source.Kind == v1alpha1.RecoveryBackup:
-		told.Source.Backups = path.Join(recoverySource, path.Base(source.Directory))
+		config.Source.Backups = path.Join(recoverySource, path.Base(source.Directory))
 	case source.Kind == v1alpha1.RecoveryFollower:
-		told.Source = spec.RecoverySource{Directory: recoverySource, Component: of.Follower, Data: of.Data}
+		config.Source = spec.RecoverySource{Directory: recoverySource, Component: of.Follower, Data: of.Data}
 	default:
-		told.Source = spec.RecoverySource{Directory: recoverySource, Component: of.Server, Data: of.Data}
+		config.Source = spec.RecoverySource{Directory: recoverySource, Component: of.Server, Data: of.Data}
 		if source.OnTarget {
-			told.Source.Directory = source.Directory
+			config.Source.Directory = source.Directory
 		}
 	}
 	switch {
 	case source.ObjectStore != "":
 		pod.Spec.HostNetwork, pod.Spec.DNSPolicy = true, corev1.DNSClusterFirstWithHostNet // as the pod that wrote the backup
-		told.Source.ObjectStore = UseObjectStore(fs, &pod.Spec, &c)
+		config.Source.ObjectStore = UseObjectStore(fs, &pod.Spec, &c)
 	case !source.OnTarget:
 		mountCopies(pod, &c, source)
 	case request.Restore == nil || request.Restore.Target == "": // otherwise it gets all disks
@@ -91,18 +91,18 @@ func (p Pods) RecoveryJob(
 	seconds, node := int64(lookSeconds), source.Node
 	if request.Compare != nil {
 		node = request.Compare.Node
-		told.Compare = &spec.Compare{Backup: request.Compare.Backup}
+		config.Compare = &spec.Compare{Backup: request.Compare.Backup}
 	}
 	if r := request.Restore; r != nil {
 		seconds, node = restoreSeconds, r.Node
-		told.Restore = &spec.Restore{
+		config.Restore = &spec.Restore{
 			Plan: r.Plan, Backup: r.Backup, Version: r.Version, ID: r.ID, Has: r.Has, Path: r.Directory, Data: of.Data, Component: of.Server,
 			User: of.User, Ledger: backend.Ledger(fs, of.Server),
 		}
 		HostDirectory(pod, &c, "state", backend.StateRoot(fs), nil)
 		if t := in.TargetNamed(r.Target); t != nil {
 			disk := assign.MemberTarget(fs, t)
-			told.Restore.Target = &spec.Target{Name: disk.Name, Path: disk.Path, UUID: disk.UUID}
+			config.Restore.Target = &spec.Target{Name: disk.Name, Path: disk.Path, UUID: disk.UUID}
 			MountTargets(fs, pod, &c)
 		} else {
 			HostDirectory(pod, &c, "metadata", r.Directory, nil)
@@ -122,7 +122,7 @@ func (p Pods) RecoveryJob(
 		Spec: batchv1.JobSpec{
 			BackoffLimit: new(int32(1)), ActiveDeadlineSeconds: new(seconds), Template: *pod,
 		},
-	}, told
+	}, config
 }
 
 // mountCopies gives a container the directory of a source, read-only. In a claim, the directory of the backups is somewhere below the root.

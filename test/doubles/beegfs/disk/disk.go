@@ -88,11 +88,6 @@ func Number(directory, name string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(content)))
 }
 
-// WriteNumber writes a file that contains one number.
-func WriteNumber(directory, name string, number int) error {
-	return os.WriteFile(filepath.Join(directory, name), []byte(strconv.Itoa(number)+"\n"), 0o600)
-}
-
 // Alias returns the text id of a directory's server: from the file nodeID, or otherwise the machine's name. A directory that belonged to
 // another name is refused.
 func Alias(directory string) (string, error) {
