@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	klabels "k8s.io/apimachinery/pkg/labels"
@@ -47,17 +46,13 @@ func (r *Reconciler) gatherTrust(ctx context.Context, w *scope.Scope) error {
 		return fmt.Errorf("list the pods of FileSystem %s: %w", w.FileSystem.Name, err)
 	}
 	for _, node := range nodes {
-		known := w.Mounters[node]
-		if known == nil {
-			continue
+		pod, err := r.mounterNow(ctx, w, node)
+		if err != nil {
+			return err
 		}
-		pod := corev1.Pod{}
-		if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(known), &pod); apierrors.IsNotFound(err) {
-			continue
-		} else if err != nil {
-			return fmt.Errorf("read pod %s: %w", known.Name, err)
+		if pod != nil {
+			w.Daemons = append(w.Daemons, *pod)
 		}
-		w.Daemons = append(w.Daemons, pod)
 	}
 	targets := &v1alpha1.StorageTargetList{}
 	if err := r.pages(ctx, w, targets, func() {
@@ -69,6 +64,21 @@ func (r *Reconciler) gatherTrust(ctx context.Context, w *scope.Scope) error {
 		return fmt.Errorf("list the StorageTargets of FileSystem %s: %w", w.FileSystem.Name, err)
 	}
 	return nil
+}
+
+// mounterNow reads the pod that mounts the filesystem on a node from the API server; nil if it is gone, or if another pod has its name now.
+func (r *Reconciler) mounterNow(ctx context.Context, w *scope.Scope, node string) (*corev1.Pod, error) {
+	known := w.Mounters[node]
+	if known == nil {
+		return nil, nil //nolint:nilnil // nothing mounts it there
+	}
+	pod := &corev1.Pod{}
+	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(known), pod); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read pod %s: %w", known.Name, err)
+	} else if err != nil || !w.Sets.Has(pod) {
+		return nil, nil //nolint:nilnil // it is gone
+	}
+	return pod, nil
 }
 
 // fingerprinted returns the nodes of the turn, and whether the decision takes or compares a fingerprint.

@@ -91,3 +91,18 @@ func TestARunBelievesNoJobAndNoPodOfStrangers(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(w.Active).To(Equal("younger"))
 }
+
+func TestAPodThatHasTheNameOfAClientNowIsNotThatClient(t *testing.T) {
+	g := NewWithT(t)
+	r, run := many(t, 2)
+	w, err := r.gather(t.Context(), run)
+	g.Expect(err).NotTo(HaveOccurred())
+	pod, err := r.mounterNow(t.Context(), w, "client-001")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(pod).To(HaveField("Name", "scratch-client-client-001"))
+	g.Expect(r.Client.Delete(t.Context(), pod)).To(Succeed())
+	forged := clientPod("client-001", corev1.ConditionTrue)
+	forged.OwnerReferences[0].UID = "other"
+	g.Expect(r.Client.Create(t.Context(), forged)).To(Succeed())
+	g.Expect(r.mounterNow(t.Context(), w, "client-001")).To(BeNil())
+}

@@ -102,8 +102,11 @@ func few(of map[string]string) map[string]string {
 		return of
 	}
 	out, size := map[string]string{}, 0
+	if value, mirror := of[corev1.MirrorPodAnnotationKey]; mirror { // whatever else is cut
+		out[corev1.MirrorPodAnnotationKey] = v1alpha1.Cut(value, maxWord)
+	}
 	for _, key := range slices.Sorted(maps.Keys(of)) {
-		if !strings.Contains(key, v1alpha1.GroupVersion.Group+"/") && key != v1alpha1.LabelManagedBy && key != corev1.MirrorPodAnnotationKey {
+		if !strings.Contains(key, v1alpha1.GroupVersion.Group+"/") && key != v1alpha1.LabelManagedBy {
 			continue
 		}
 		value := v1alpha1.Cut(of[key], maxWord)

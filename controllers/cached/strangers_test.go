@@ -139,3 +139,16 @@ func TestOwnObjectsAreCachedWithoutRawOutput(t *testing.T) {
 		})
 	}
 }
+
+func TestACachedMirrorPodStaysOneWhateverItsAnnotationsAre(t *testing.T) {
+	g := NewWithT(t)
+	pod := strangers()["a pod"].(*corev1.Pod)
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "mine", UID: "3", Controller: new(true)}}
+	pod.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "hash"}
+	for i := range 10 {
+		pod.Annotations[fmt.Sprintf("a%d.parallelfs.dev/x", i)] = strings.Repeat("x", 1000)
+	}
+	left, err := cached.Pod(pod)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(left).To(HaveField("Annotations", HaveKey(corev1.MirrorPodAnnotationKey)))
+}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -108,6 +109,24 @@ func (w *world) inventory(node string) {
 // agentSet is the DaemonSet of the agents.
 var agentSet = types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "agent"}
 
+// agentsUID returns the UID of the DaemonSet of the agents, which all tests share.
+func (w *world) agentsUID() types.UID {
+	w.t.Helper()
+	labels := map[string]string{"app": "agent"}
+	set := &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: agentSet.Namespace, Name: agentSet.Name},
+		Spec: appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "agent", Image: "none"}}},
+		}},
+	}
+	if err := server.Client.Create(w.ctx, set); apierrors.IsAlreadyExists(err) {
+		w.Expect(server.Client.Get(w.ctx, agentSet, set)).To(Succeed())
+	} else {
+		w.Expect(err).NotTo(HaveOccurred())
+	}
+	return set.UID
+}
+
 // agentReady makes the pod of an agent Ready, or not.
 func (w *world) agentReady(node string, ready bool) {
 	w.t.Helper()
@@ -115,7 +134,7 @@ func (w *world) agentReady(node string, ready bool) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: agentSet.Namespace, Name: "agent-" + node,
 			Labels:          map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, "app.kubernetes.io/component": "agent"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: agentSet.Name, UID: "agents", Controller: new(true)}},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: agentSet.Name, UID: w.agentsUID(), Controller: new(true)}},
 		},
 		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "agent", Image: "none"}}},
 	}

@@ -8,11 +8,14 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/controllers/owned"
 	"parallelfs.dev/operator/controllers/views"
 )
 
@@ -55,20 +58,29 @@ func (c *confirmations) lasting(now time.Time) bool {
 	return c.last != nil && now.Sub(c.began) >= restartTime
 }
 
-// isAgent reports whether a pod is the pod of an agent.
-func (r *Reconciler) isAgent(pod client.Object) bool {
+// namesAgents reports whether a pod claims to be the pod of an agent. It selects events, and proves nothing: readyAgents decides.
+func (r *Reconciler) namesAgents(pod client.Object) bool {
 	owner := metav1.GetControllerOf(pod)
 	return r.Agents.Name != "" && pod.GetNamespace() == r.Agents.Namespace &&
 		owner != nil && owner.Kind == "DaemonSet" && owner.Name == r.Agents.Name
 }
 
-// readyAgents returns the nodes whose agent is Ready. An agent is Ready only while a recent scan has confirmed its NodeInventory (package
-// agent). While a node is not Ready, Kubernetes shows its pods as not Ready.
+// readyAgents returns the nodes whose agent is Ready. A pod is an agent only if its controller has the UID of the agents' DaemonSet. An agent
+// is Ready only while a recent scan has confirmed its NodeInventory (package agent). While a node is not Ready, Kubernetes shows its pods as
+// not Ready.
 func (r *Reconciler) readyAgents(ctx context.Context) (map[string]bool, error) {
 	if r.Agents.Name == "" {
 		return nil, nil //nolint:nilnil // no agent is known
 	}
 	return r.allAgents.get(&r.agentChanges, func() (map[string]bool, error) {
+		// The DaemonSet is not in the cache, which has only the operator's own objects. A DaemonSet that is created again gets new pods, whose
+		// events lead to the next read.
+		var set appsv1.DaemonSet
+		if err := r.Reader.Get(ctx, r.Agents, &set); apierrors.IsNotFound(err) {
+			return map[string]bool{}, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("read the DaemonSet of the agents: %w", err)
+		}
 		var pods corev1.PodList
 		if err := r.Client.List(ctx, &pods, client.InNamespace(r.Agents.Namespace), client.MatchingLabels{
 			v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, labelComponent: agentComponent,
@@ -77,7 +89,7 @@ func (r *Reconciler) readyAgents(ctx context.Context) (map[string]bool, error) {
 		}
 		out := make(map[string]bool, len(pods.Items))
 		for i := range pods.Items {
-			if pod := &pods.Items[i]; r.isAgent(pod) && podFacts(pod, nil).Ready {
+			if pod := &pods.Items[i]; owned.IsOf(pod, &set) && podFacts(pod, nil).Ready {
 				out[pod.Spec.NodeName] = true
 			}
 		}

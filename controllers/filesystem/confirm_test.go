@@ -5,6 +5,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,13 +16,20 @@ import (
 	"parallelfs.dev/operator/api/v1alpha1"
 )
 
+// agents is the name of the DaemonSet of the agents.
+var agents = types.NamespacedName{Namespace: "operator", Name: "agent"}
+
+func agentSet() *appsv1.DaemonSet {
+	return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: agents.Namespace, Name: agents.Name, UID: "agents"}}
+}
+
 // agentPod is the pod of an agent.
 func agentPod(node string, ready corev1.ConditionStatus) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "operator", Name: "agent-" + node,
 			Labels:          map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, labelComponent: agentComponent},
-			OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", Name: "agent", Controller: new(true)}},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "DaemonSet", Name: "agent", UID: "agents", Controller: new(true)}},
 		},
 		Spec:   corev1.PodSpec{NodeName: node},
 		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}},
@@ -30,17 +38,13 @@ func agentPod(node string, ready corev1.ConditionStatus) *corev1.Pod {
 
 func TestReportsAreConfirmedByAnAgentThatIsReadyAndAWhileAfterItWas(t *testing.T) {
 	g, clock := NewWithT(t), clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-	found := map[string]v1alpha1.NodeInventoryStatus{"ready": {}, "dead": {}, "none": {}, "forged": {}, "ending": {}}
-	forged := agentPod("forged", corev1.ConditionTrue)
-	forged.OwnerReferences = nil
+	found := map[string]v1alpha1.NodeInventoryStatus{"ready": {}, "dead": {}, "none": {}, "ending": {}}
 	ending := agentPod("ending", corev1.ConditionTrue)
 	ending.DeletionTimestamp, ending.Finalizers = new(metav1.Now()), []string{"a/b"}
-	elsewhere := agentPod("none", corev1.ConditionTrue)
-	elsewhere.Namespace = "scratch"
 	c := fake.NewClientBuilder().WithStatusSubresource(&corev1.Pod{}).WithObjects(
-		agentPod("ready", corev1.ConditionTrue), agentPod("dead", corev1.ConditionFalse), forged, ending, elsewhere).Build()
+		agentPod("ready", corev1.ConditionTrue), agentPod("dead", corev1.ConditionFalse), ending, agentSet()).Build()
 	operator := func() *Reconciler {
-		return &Reconciler{Client: c, Order: clock, Agents: types.NamespacedName{Namespace: "operator", Name: "agent"}}
+		return &Reconciler{Client: c, Reader: c, Order: clock, Agents: agents}
 	}
 	r := operator()
 	unconfirmed := func(r *Reconciler) map[string]string {
@@ -48,7 +52,7 @@ func TestReportsAreConfirmedByAnAgentThatIsReadyAndAWhileAfterItWas(t *testing.T
 		g.Expect(err).NotTo(HaveOccurred())
 		return out
 	}
-	g.Expect(unconfirmed(r)).To(And(HaveLen(4), Not(HaveKey("ready")),
+	g.Expect(unconfirmed(r)).To(And(HaveLen(3), Not(HaveKey("ready")),
 		HaveKeyWithValue("dead", "the agent of node dead is not Ready, so that its reports may be outdated; look at its pod and log")))
 
 	g.Expect(c.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "operator", Name: "agent-ready"}})).To(Succeed())
@@ -64,5 +68,35 @@ func TestReportsAreConfirmedByAnAgentThatIsReadyAndAWhileAfterItWas(t *testing.T
 	g.Expect(c.Status().Update(t.Context(), dead)).To(Succeed())
 	g.Expect(unconfirmed(r)).NotTo(HaveKey("dead"))
 	r.Agents = types.NamespacedName{}
-	g.Expect(unconfirmed(r)).To(HaveLen(4), "without the name of the agents, nothing new is confirmed")
+	g.Expect(unconfirmed(r)).To(HaveLen(3), "without the name of the agents, nothing new is confirmed")
+}
+
+func TestAPodIsAnAgentOnlyIfTheDaemonSetOfTheAgentsControlsIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(pod *corev1.Pod, set *appsv1.DaemonSet)
+		confirm bool
+	}{
+		"it is controlled by it":        {func(*corev1.Pod, *appsv1.DaemonSet) {}, true},
+		"nothing controls it":           {func(pod *corev1.Pod, _ *appsv1.DaemonSet) { pod.OwnerReferences = nil }, false},
+		"its owner does not control it": {func(pod *corev1.Pod, _ *appsv1.DaemonSet) { pod.OwnerReferences[0].Controller = nil }, false},
+		"it only names the DaemonSet":   {func(pod *corev1.Pod, _ *appsv1.DaemonSet) { pod.OwnerReferences[0].UID = "other" }, false},
+		"it has no UID of a controller": {func(pod *corev1.Pod, _ *appsv1.DaemonSet) { pod.OwnerReferences[0].UID = "" }, false},
+		"it is in another namespace":    {func(pod *corev1.Pod, _ *appsv1.DaemonSet) { pod.Namespace = "scratch" }, false},
+		"the DaemonSet was made again":  {func(_ *corev1.Pod, set *appsv1.DaemonSet) { set.UID = "again" }, false},
+		"the DaemonSet is gone":         {func(_ *corev1.Pod, set *appsv1.DaemonSet) { set.Name = "other" }, false},
+		"it is a mirror pod": {func(pod *corev1.Pod, _ *appsv1.DaemonSet) {
+			pod.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "hash"}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			pod, set := agentPod("n1", corev1.ConditionTrue), agentSet()
+			c.change(pod, set)
+			k := fake.NewClientBuilder().WithObjects(pod, set).Build()
+			r := &Reconciler{Client: k, Reader: k, Order: clocktesting.NewFakePassiveClock(time.Unix(1000, 0)), Agents: agents}
+			out, err := r.unconfirmedReports(t.Context(), map[string]v1alpha1.NodeInventoryStatus{"n1": {}})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(out["n1"] == "").To(Equal(c.confirm))
+		})
+	}
 }

@@ -49,9 +49,9 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 		Watches(&appsv1.Deployment{}, r.guardChanges.watch(handler.Funcs{})).
 		Watches(&policyv1.PodDisruptionBudget{}, r.guardChanges.watch(handler.Funcs{})).
 		Watches(&corev1.Pod{}, r.podChanges.watch(handler.EnqueueRequestsFromMapFunc(fileSystemOfPod)), builder.WithPredicates(
-			predicate.NewPredicateFuncs(func(pod client.Object) bool { return !r.isAgent(pod) }))).
+			predicate.NewPredicateFuncs(func(pod client.Object) bool { return !r.namesAgents(pod) }))).
 		// The next pass over a FileSystem looks at the agents. None is triggered for them: a release restarts all of them.
-		Watches(&corev1.Pod{}, r.agentChanges.watch(handler.Funcs{}), builder.WithPredicates(predicate.NewPredicateFuncs(r.isAgent))).
+		Watches(&corev1.Pod{}, r.agentChanges.watch(handler.Funcs{}), builder.WithPredicates(predicate.NewPredicateFuncs(r.namesAgents))).
 		Watches(&corev1.Node{}, r.nodeChanges.watch(handler.EnqueueRequestsFromMapFunc(r.allFileSystems)), builder.WithPredicates(nodeChanged())).
 		// A probe of one filesystem that does not answer must not delay the others.
 		WithOptions(controller.Options{MaxConcurrentReconciles: 4, RateLimiter: failures.Limiter()}).
