@@ -75,6 +75,18 @@ func TestReadingAHostileOutputTakesLittle(t *testing.T) {
 			g.Expect((after.TotalAlloc - before.TotalAlloc) / mebibyte).To(BeNumerically("<=", 64))
 		})
 	}
+	for _, text := range []string{"read ([0-9])", "(?:(?:(?:a|aa)*|b)*|(c))+$"} {
+		t.Run("many metrics on empty lines: "+text, func(t *testing.T) {
+			g := NewWithT(t)
+			all := slices.Repeat([]v1alpha1.CustomMetric{expression(text)}, 32)
+			for i := range all {
+				all[i].Name = fmt.Sprintf("m%d", i)
+			}
+			spec := run(1, metrics(all...))
+			_, err := custom.Tool{}.Parse(spec, tooltest.Point(t, custom.Tool{}, spec), 0, []byte(fill("\n")))
+			g.Expect(err).To(MatchError(ContainSubstring("too long for the regular expressions")))
+		})
+	}
 	t.Run("a document in each of many processes", func(t *testing.T) {
 		g := NewWithT(t)
 		spec := run(1, metrics(sum("{..a}")))

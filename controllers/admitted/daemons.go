@@ -10,8 +10,8 @@ import (
 const (
 	// AnnotationAsked holds the requested properties. It is on the template of a daemon's pods, and so on the pods.
 	AnnotationAsked = "parallelfs.dev/asked"
-	// annotationChanged replaces AnnotationAsked on pods in the cache only. It holds the changes, one per line.
-	annotationChanged = "changed-by-admission"
+	// AnnotationChanged replaces AnnotationAsked on pods in the cache only. It holds the changes, one per line.
+	AnnotationChanged = "changed-by-admission"
 )
 
 // role is the only role in a daemon's annotation.
@@ -37,7 +37,7 @@ func Shorten(pod *corev1.Pod) {
 	annotations := maps.Clone(pod.Annotations)
 	delete(annotations, AnnotationAsked)
 	if len(changes) > 0 {
-		annotations[annotationChanged] = strings.Join(changes, "\n")
+		annotations[AnnotationChanged] = strings.Join(changes, "\n")
 	}
 	pod.Annotations = annotations
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
@@ -54,7 +54,7 @@ func Shorten(pod *corev1.Pod) {
 // Changed describes how a daemon's pod, complete or from the cache, differs from the requested one. For a pod made by an earlier operator
 // it is unknown.
 func Changed(pod *corev1.Pod) []string {
-	if lines := pod.Annotations[annotationChanged]; lines != "" {
+	if lines := pod.Annotations[AnnotationChanged]; lines != "" {
 		return strings.Split(lines, "\n")
 	}
 	_, changes, _ := compare(pod)

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"unique"
 
@@ -20,6 +19,8 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/controllers/admitted"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/shared/podspec"
 )
 
 // Any keeps an object without its managed fields, which record the writers of its fields. It shares the repeated texts of StorageTargets,
@@ -42,8 +43,8 @@ func Any(object any) (any, error) {
 	}
 }
 
-// Pod keeps of a pod where it runs, its images, its status, and what admission changed of it. Of a pod that nothing controls, it keeps only
-// where it runs. Anyone may create pods with our labels that a Job controls, so the pods of Jobs have no more than the others.
+// Pod keeps of a pod the fields that the controllers read: its node, its state, and the images that a pod brings to its node. Of a pod that nothing controls, it keeps only its node and phase. Anyone may create pods with our labels and with any controller, so that no
+// field of a pod is kept that is not read.
 func Pod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -52,18 +53,60 @@ func Pod(object any) (any, error) {
 	pod.ManagedFields, pod.Finalizers, pod.OwnerReferences = nil, nil, controller(pod)
 	if metav1.GetControllerOf(pod) == nil {
 		// No controller of this operator created it, whatever its labels are.
-		pod.Labels, pod.Annotations, pod.Spec = few(pod.Labels), nil, corev1.PodSpec{NodeName: once(pod.Spec.NodeName)}
+		pod.Labels, pod.Annotations, pod.Spec = words(only(podLabels, pod.Labels)), nil, corev1.PodSpec{NodeName: once(pod.Spec.NodeName)}
 		pod.Status = corev1.PodStatus{Phase: pod.Status.Phase}
 		return pod, nil
 	}
 	admitted.Shorten(pod)
 	spec := pod.Spec
-	pod.Spec = corev1.PodSpec{NodeName: once(spec.NodeName), InitContainers: images(spec.InitContainers), Containers: images(spec.Containers)}
+	pod.Spec = corev1.PodSpec{NodeName: once(spec.NodeName)}
+	if metav1.GetControllerOf(pod).Kind != "Job" {
+		pod.Spec.InitContainers = slices.DeleteFunc(images(spec.InitContainers), func(c corev1.Container) bool {
+			return podspec.NodeImage(&corev1.PodSpec{InitContainers: []corev1.Container{c}}) == ""
+		})
+		if pod.Labels[v1alpha1.LabelImages] != "" {
+			pod.Spec.Containers = images(spec.Containers[:min(len(spec.Containers), 1)])
+		}
+	}
 	if spec.NodeName == "" {
 		pod.Spec.Affinity = toNode(spec.Affinity)
 	}
-	pod.Labels, pod.Annotations = words(few(pod.Labels)), words(few(pod.Annotations))
+	pod.Labels, pod.Annotations = words(only(podLabels, pod.Labels)), words(few(only(podAnnotations, pod.Annotations)))
+	pod.Status = status(&pod.Status)
 	return pod, nil
+}
+
+// podLabels are the labels of pods that the controllers read, beside those by which they list.
+var podLabels = append(slices.Clone(selected), v1alpha1.LabelStoragePool, v1alpha1.LabelSlot, "app.kubernetes.io/component")
+
+// podAnnotations are the annotations of pods that the controllers read.
+var podAnnotations = []string{
+	backend.TemplateHashAnnotation, backend.VersionAnnotation, backend.MetadataMirroredAnnotation, podspec.ManagementAnnotation,
+	podspec.CertificateAnnotation, admitted.AnnotationChanged, corev1.MirrorPodAnnotationKey,
+}
+
+// status keeps of a pod's status how its containers are.
+func status(of *corev1.PodStatus) corev1.PodStatus {
+	out := corev1.PodStatus{
+		Phase: once(of.Phase), InitContainerStatuses: states(of.InitContainerStatuses), ContainerStatuses: states(of.ContainerStatuses),
+	}
+	for _, c := range of.Conditions {
+		if c.Type == corev1.PodReady || c.Type == corev1.PodScheduled {
+			out.Conditions = append(out.Conditions, c)
+		}
+	}
+	return out
+}
+
+func states(containers []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var out []corev1.ContainerStatus
+	for i := range min(len(containers), maxContainers) {
+		c := &containers[i]
+		out = append(out, corev1.ContainerStatus{
+			Name: once(c.Name), State: c.State, LastTerminationState: c.LastTerminationState, Ready: c.Ready, RestartCount: c.RestartCount,
+		})
+	}
+	return out
 }
 
 // toNode keeps of an affinity the name of the node for which the controller of DaemonSets has made a pod; nil without one.
@@ -85,14 +128,13 @@ func toNode(a *corev1.Affinity) *corev1.Affinity {
 }
 
 const (
-	// maxWords bounds the labels or annotations of an object in bytes. An object with more keeps only those of the operator, each of which
-	// is cut to maxWord bytes. Names of images are shorter than maxWord.
+	// maxWords bounds the annotations of a pod in bytes. If a pod has more, each is cut to maxWord bytes. Names of images are shorter.
 	maxWords, maxWord = 2 << 10, 512
 	// maxContainers bounds the containers of a pod. Pods of the operator have a few, and injectors add some.
 	maxContainers = 16
 )
 
-// few bounds the labels or annotations that users and injectors add to an object.
+// few bounds annotations whose keys are known.
 func few(of map[string]string) map[string]string {
 	size := 0
 	for key, value := range of {
@@ -101,26 +143,15 @@ func few(of map[string]string) map[string]string {
 	if size <= maxWords {
 		return of
 	}
-	out, size := map[string]string{}, 0
-	if value, mirror := of[corev1.MirrorPodAnnotationKey]; mirror { // whatever else is cut
-		out[corev1.MirrorPodAnnotationKey] = v1alpha1.Cut(value, maxWord)
+	for key, value := range of {
+		of[key] = v1alpha1.Cut(value, maxWord)
 	}
-	for _, key := range slices.Sorted(maps.Keys(of)) {
-		if !strings.Contains(key, v1alpha1.GroupVersion.Group+"/") && key != v1alpha1.LabelManagedBy {
-			continue
-		}
-		value := v1alpha1.Cut(of[key], maxWord)
-		if size += len(key) + len(value); size > maxWords {
-			break
-		}
-		out[key] = value
-	}
-	return out
+	return of
 }
 
 // images are containers with their names and images alone.
 func images(containers []corev1.Container) []corev1.Container {
-	out := make([]corev1.Container, 0, len(containers))
+	var out []corev1.Container
 	for i := range min(len(containers), maxContainers) {
 		out = append(out, corev1.Container{Name: once(containers[i].Name), Image: once(v1alpha1.Cut(containers[i].Image, maxWord))})
 	}

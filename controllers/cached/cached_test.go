@@ -1,6 +1,7 @@
 package cached
 
 import (
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -62,13 +63,33 @@ func TestTheNodeAndTheStateOfAServersPodAreCached(t *testing.T) {
 		pod.OwnerReferences = []metav1.OwnerReference{{Kind: owner, Controller: new(true)}}
 		pod.Spec.InitContainers = []corev1.Container{{Name: "install", Image: "node:1", Command: []string{"install"}}}
 		pod.Spec.Containers = []corev1.Container{{Name: "storage", Image: "server:1", Args: []string{"-d"}}}
+		pod.Labels = map[string]string{v1alpha1.LabelFileSystem: "scratch", v1alpha1.LabelImages: "scratch", "app.kubernetes.io/component": "agent"}
+		pod.Annotations = map[string]string{"parallelfs.dev/version": "8", "parallelfs.dev/template-hash": "f00"}
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: corev1.PodScheduled, Message: "no node"}}
 		want := pod.DeepCopy()
 		want.ManagedFields, want.Finalizers = nil, nil
-		want.Spec = corev1.PodSpec{
-			NodeName: pod.Spec.NodeName, InitContainers: []corev1.Container{{Name: "install", Image: "node:1"}},
-			Containers: []corev1.Container{{Name: "storage", Image: "server:1"}},
+		want.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName}
+		if owner != "Job" {
+			want.Spec.InitContainers = []corev1.Container{{Name: "install", Image: "node:1"}}
+			want.Spec.Containers = []corev1.Container{{Name: "storage", Image: "server:1"}}
 		}
+		want.Status = corev1.PodStatus{Phase: pod.Status.Phase, Conditions: pod.Status.Conditions}
+		for _, c := range pod.Status.ContainerStatuses {
+			want.Status.ContainerStatuses = append(want.Status.ContainerStatuses, read(&c))
+		}
+		for _, c := range pod.Status.InitContainerStatuses {
+			want.Status.InitContainerStatuses = append(want.Status.InitContainerStatuses, read(&c))
+		}
+		pod.Labels["app"], pod.Annotations["mine"] = "of a stranger", "of a stranger"
+		pod.Status.Conditions = append(slices.Clone(pod.Status.Conditions), corev1.PodCondition{Type: "parallelfs.dev/mine"})
 		g.Expect(Pod(pod)).To(BeEquivalentTo(want))
+	}
+}
+
+// read returns the fields of a container's status that the controllers read.
+func read(c *corev1.ContainerStatus) corev1.ContainerStatus {
+	return corev1.ContainerStatus{
+		Name: c.Name, State: c.State, LastTerminationState: c.LastTerminationState, Ready: c.Ready, RestartCount: c.RestartCount,
 	}
 }
 

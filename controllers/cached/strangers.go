@@ -30,7 +30,7 @@ func Own(object any) (any, error) {
 	}
 	o.SetAnnotations(nil)
 	o.SetFinalizers(nil)
-	o.SetLabels(words(own(o.GetLabels())))
+	o.SetLabels(words(only(selected, o.GetLabels())))
 	o.SetOwnerReferences(controller(o))
 	switch o := o.(type) {
 	case *corev1.ConfigMap:
@@ -54,11 +54,11 @@ var selected = []string{
 	v1alpha1.LabelCopies,
 }
 
-// own returns the labels by which the controllers list objects. The API server limits their values to 63 bytes.
-func own(labels map[string]string) map[string]string {
+// only returns the labels or annotations with these keys. The API server limits the values of labels to 63 bytes.
+func only(keys []string, of map[string]string) map[string]string {
 	out := map[string]string{}
-	for _, key := range selected {
-		if value, is := labels[key]; is {
+	for _, key := range keys {
+		if value, is := of[key]; is {
 			out[key] = value
 		}
 	}
