@@ -18,6 +18,7 @@ func (n *Number) UnmarshalJSON(raw []byte) error {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.value) != (has(self.atLeast) || has(self.atMost))",message="set atLeast, atMost or both, or value with tolerancePercent"
 // +kubebuilder:validation:XValidation:rule="has(self.value) == has(self.tolerancePercent)",message="value and tolerancePercent are set together"
+// +kubebuilder:validation:XValidation:rule="!has(self.atLeast) || !has(self.atMost) || double(self.atLeast) <= double(self.atMost)",message="atLeast must not be above atMost, because no value would be accepted"
 type Expectation struct {
 	// name of the expectation, such as write-32-clients.
 	// +required

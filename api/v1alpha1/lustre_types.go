@@ -197,7 +197,8 @@ type LustreManagement struct {
 	// targets sets which disk is the MGT. It can't be changed, because the MGT has the configuration of all targets of the filesystem.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.lustre.management.targets can't be changed: the MGT would be left behind"
-	// +kubebuilder:validation:XValidation:rule="!has(self.format) || self.format.fsType == 'ldiskfs'",message="the MGT is a disk with format.fsType: ldiskfs"
+	// +kubebuilder:validation:XValidation:rule="!has(self.format) || !has(self.format.fsType) || self.format.fsType == 'ldiskfs'",message="the MGT is a disk with format.fsType: ldiskfs, or without fsType"
+	// +kubebuilder:validation:XValidation:rule="!has(self.format) || !has(self.format.mountOptions) && !has(self.format.logDevices)",message="Lustre mounts its targets with the options that mkfs.lustre wrote on them, and they have no log devices: remove mountOptions and logDevices from format"
 	// +kubebuilder:validation:XValidation:rule="has(self.devices) ? size(self.devices) == 1 : has(self.select) && (!has(self.select.countPerNode) || self.select.countPerNode == 1)",message="the MGT is one disk; give exactly one of spec.lustre.management.targets.devices, or a select with countPerNode 1 or none"
 	Targets TargetsSpec `json:"targets,omitzero"`
 }

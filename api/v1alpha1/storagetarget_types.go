@@ -8,13 +8,13 @@ import (
 // people write.
 // +kubebuilder:validation:XValidation:rule="self.node == oldSelf.node && self.role == oldSelf.role && self.fileSystem.name == oldSelf.fileSystem.name && self.device.id == oldSelf.device.id",message="the node, role, FileSystem and device of a StorageTarget can't be changed"
 // +kubebuilder:validation:XValidation:rule="!(has(self.writersStopped) && self.writersStopped) || has(self.remove) && self.remove",message="writersStopped belongs to a removal: set it only together with remove, and set both back together"
-// +kubebuilder:validation:XValidation:rule="!has(self.lustre) || self.format.fsType == 'ldiskfs'",message="lustre belongs to targets with format.fsType ldiskfs"
-// +kubebuilder:validation:XValidation:rule="self.format.fsType != 'ldiskfs' || !has(self.logDevice)",message="a target of Lustre has no log device"
+// +kubebuilder:validation:XValidation:rule="!has(self.lustre) || has(self.format.fsType) && self.format.fsType == 'ldiskfs'",message="lustre belongs to targets with format.fsType ldiskfs"
+// +kubebuilder:validation:XValidation:rule="!has(self.logDevice) || !has(self.format.fsType) || self.format.fsType != 'ldiskfs'",message="a target of Lustre has no log device"
 // +kubebuilder:validation:XValidation:rule="!has(self.lustre) || self.role == {'MGT': 'Management', 'MDT': 'Metadata', 'OST': 'Storage'}[self.lustre.kind]",message="an MGT has the role Management, an MDT Metadata, and an OST Storage"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.lustre) || has(self.lustre) && self.lustre == oldSelf.lustre",message="what a target is to Lustre can't be changed: it is written on the disk"
 // +kubebuilder:validation:XValidation:rule="has(self.secondNode) == has(oldSelf.secondNode) && (!has(self.secondNode) || self.secondNode == oldSelf.secondNode)",message="the second node of a StorageTarget can't be changed, added or removed: the disk names both"
 // +kubebuilder:validation:XValidation:rule="!has(self.secondNode) || self.secondNode != self.node",message="secondNode is another node than node"
-// +kubebuilder:validation:XValidation:rule="!has(self.secondNode) || self.format.fsType == 'ldiskfs'",message="only a target of Lustre has a second node"
+// +kubebuilder:validation:XValidation:rule="!has(self.secondNode) || has(self.format.fsType) && self.format.fsType == 'ldiskfs'",message="only a target of Lustre has a second node"
 // +kubebuilder:validation:XValidation:rule="!has(self.lustre) || has(self.lustre.serviceNodes) == has(self.secondNode)",message="a target of two nodes has secondNode and lustre.serviceNodes, and any other has neither"
 // +kubebuilder:validation:XValidation:rule="!has(self.serveOn) || has(self.secondNode) && self.serveOn in [self.node, self.secondNode]",message="serveOn is node or secondNode"
 type StorageTargetSpec struct {
@@ -82,7 +82,7 @@ type StorageTargetSpec struct {
 	// +optional
 	LogDevice *DeviceIdentity `json:"logDevice,omitempty"`
 
-	// format sets how the device is formatted and mounted; logDevices and raid are not used here.
+	// format sets how the device is formatted and mounted; logDevices and raid are not used here. Without fsType, it is xfs.
 	// +required
 	Format FormatSpec `json:"format,omitzero"`
 

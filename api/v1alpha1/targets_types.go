@@ -31,7 +31,7 @@ type TargetsSpec struct {
 	Select *DeviceSelector `json:"select,omitempty"`
 
 	// format sets how the devices are formatted and mounted. Without it, new disks are made and mounted as the guide of the filesystem says
-	// for the role: ldiskfs for Lustre, ext4 for the metadata of BeeGFS, and XFS for all others. Options that are left out have the default of
+	// for the role: ldiskfs for Lustre, ext4 for the metadata of BeeGFS, and XFS for all others. Each field that is left out has the default of
 	// the role, too, where fsType is that of the role. Existing targets keep their format.
 	// +optional
 	Format *FormatSpec `json:"format,omitempty"`
@@ -189,15 +189,16 @@ const (
 )
 
 // FormatSpec sets how a device is formatted and mounted.
-// +kubebuilder:validation:XValidation:rule="!has(self.logDevices) || self.fsType == 'xfs'",message="only XFS has external log devices"
-// +kubebuilder:validation:XValidation:rule="self.fsType != 'ldiskfs' || !has(self.mountOptions)",message="Lustre mounts a target of ldiskfs with the options that mkfs.lustre wrote on it: mountOptions are refused"
-// +kubebuilder:validation:XValidation:rule="!has(self.raid) || self.fsType != 'btrfs'",message="btrfs takes no geometry of a RAID below it; remove raid"
-// +kubebuilder:validation:XValidation:rule="!has(self.raid) || !has(self.mkfsOptions) || !self.mkfsOptions.exists(o, o.matches('(su|sw|sunit|swidth|stride|stripe.width)=') || self.fsType != 'xfs' && o.startsWith('-b'))",message="raid sets the stripe of the filesystem; remove su, sw, sunit, swidth, stride, stripe_width and, for ext4 and ldiskfs, -b from mkfsOptions"
-// +kubebuilder:validation:XValidation:rule="self.fsType != 'zfs'",message="Lustre's targets of zfs are refused until they were run for real; use ldiskfs"
+// +kubebuilder:validation:XValidation:rule="!has(self.logDevices) || !has(self.fsType) || self.fsType == 'xfs'",message="only XFS has external log devices"
+// +kubebuilder:validation:XValidation:rule="!has(self.mountOptions) || !has(self.fsType) || self.fsType != 'ldiskfs'",message="Lustre mounts a target of ldiskfs with the options that mkfs.lustre wrote on it: remove mountOptions"
+// +kubebuilder:validation:XValidation:rule="!has(self.raid) || !has(self.fsType) || self.fsType != 'btrfs'",message="btrfs takes no geometry of a RAID below it; remove raid"
+// +kubebuilder:validation:XValidation:rule="!has(self.raid) || !has(self.mkfsOptions) || !self.mkfsOptions.exists(o, o.matches('(su|sw|sunit|swidth|stride|stripe.width)=') || !(has(self.fsType) && self.fsType == 'xfs') && o.startsWith('-b'))",message="raid sets the stripe of the filesystem; remove su, sw, sunit, swidth, stride, stripe_width and, unless fsType is xfs, -b from mkfsOptions"
+// +kubebuilder:validation:XValidation:rule="!has(self.fsType) || self.fsType != 'zfs'",message="Lustre's targets of zfs are refused until they were run for real; use ldiskfs"
 type FormatSpec struct {
-	// fsType is the local filesystem. Defaults to xfs. ldiskfs is for targets of Lustre only; zfs is refused until it was run for real.
+	// fsType is the local filesystem. Without it, the type of the FileSystem and the role decide: ldiskfs for Lustre, ext4 for the metadata of
+	// BeeGFS, and xfs for all others and for targets with a log device. ldiskfs is for targets of Lustre only; zfs is refused until it was run
+	// for real.
 	// +optional
-	// +kubebuilder:default=xfs
 	FSType FSType `json:"fsType,omitempty"`
 
 	// mkfsOptions are the arguments of mkfs, one list item for each, such as ["-i", "size=512"]. Arguments that the operator sets itself

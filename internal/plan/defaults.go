@@ -50,7 +50,7 @@ func (s *selection) unstriped(g group, node string, id v1alpha1.DeviceID, name s
 		switch out.FSType, made = standard.FSType, s.madeAs(node, id, name); {
 		case made != "":
 			out.FSType = v1alpha1.FSType(made)
-		case old != nil && isPlain(old.Spec.Format),
+		case old != nil && isPlain(old.Spec.Format), g.spec.Format != nil && g.spec.Format.LogDevices != nil,
 			slices.ContainsFunc(g.spec.Devices, func(d v1alpha1.DeviceReference) bool { return d.LogDevice != "" }):
 			out.FSType = registry.Default
 		}

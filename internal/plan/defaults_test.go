@@ -57,6 +57,18 @@ func TestANewTargetGetsTheDefaultFormatOfItsFilesystem(t *testing.T) {
 	}
 }
 
+func TestANewTargetWithALogIsXFSWhateverTheDefaultIs(t *testing.T) {
+	g := NewWithT(t)
+	in := wanting(&v1alpha1.FormatSpec{LogDevices: &v1alpha1.DeviceSelector{MaxSize: resource.MustParse("4Gi"), CountPerNode: 1}})
+	log := diskNumber("n1", 1)
+	log.SizeBytes = 4 << 30
+	in.Inventories["n1"] = v1alpha1.NodeInventoryStatus{BlockDevices: []v1alpha1.BlockDevice{in.Inventories["n1"].BlockDevices[0], log}}
+	selection := plan.Select(in)
+	g.Expect(selection.Targets).To(HaveLen(1))
+	g.Expect(selection.Targets[0].Spec.LogDevice).NotTo(BeNil())
+	g.Expect(selection.Targets[0].Spec.Format).To(Equal(v1alpha1.FormatSpec{FSType: v1alpha1.XFS}))
+}
+
 func TestTheStripeOfARAIDIsAmongTheOptionsOfANewTarget(t *testing.T) {
 	raid := &v1alpha1.RAIDGeometry{Level: new(int32(6)), Data: 8, Chunk: resource.MustParse("128Ki")}
 	for name, c := range map[string]struct {

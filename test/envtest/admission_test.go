@@ -163,8 +163,7 @@ func TestTheAPIServerFillsInTheDefaults(t *testing.T) {
 			"beegfs.targetChooser": "Randomized", "beegfs.rdma": "Auto", "storagePools[0].beegfs.striping.chunkSize": "512Ki",
 			"storagePools[0].beegfs.striping.targetsPerFile": int64(4),
 		},
-		"StorageTarget": {"format.fsType": "xfs"},
-		"Lustre":        {"lustre.basePort": int64(9700), "lustre.directories.mdtsPerDirectory": int64(1), "lustre.directories.roundRobinDepth": int64(3)},
+		"Lustre": {"lustre.basePort": int64(9700), "lustre.directories.mdtsPerDirectory": int64(1), "lustre.directories.roundRobinDepth": int64(3)},
 		"BenchmarkRun": {
 			"processes": int64(1), "repetitions": int64(1), "statistic": "Mean",
 			"iozone.mode": "SingleClient", "iozone.recordSize": "64Ki", "iozone.fileSize": "1Gi",

@@ -80,6 +80,7 @@ var benchmarkRunRefusals = refusals{
 	"an expectation of two kinds":                   {change: "spec: {expect: [{name: fast, metric: write, atLeast: 1, value: 2, tolerancePercent: 5}]}", field: "spec.expect[]", says: "set atLeast, atMost or both, or value with tolerancePercent"},
 	"an expectation of a value without a tolerance": {change: "spec: {expect: [{name: fast, metric: write, value: 2}]}", field: "spec.expect[]", says: "value and tolerancePercent are set together"},
 	"an expectation with all of it as tolerance":    {change: "spec: {expect: [{name: fast, metric: write, value: 2, tolerancePercent: 100}]}", field: "spec.expect[].tolerancePercent", says: "tolerancePercent is from 0 to 99.999"},
+	"an expectation that no value meets":            {change: `spec: {expect: [{name: fast, metric: write, atLeast: 10, atMost: "9.5"}]}`, field: "spec.expect[]", says: "atLeast must not be above atMost, because no value would be accepted"},
 	"there is no expectation":                       {change: "spec: {expect: []}", field: "spec.expect", says: "should have at least 1 items"},
 	"an expectation of a word":                      {change: "spec: {expect: [{name: fast, metric: write, atLeast: much}]}", field: "spec.expect[].atLeast", says: "should match"},
 	"a baseline of nothing":                         {change: "spec: {baseline: {}}", field: "spec.baseline", says: "set exactly one of spec.baseline.run and spec.baseline.published"},
@@ -188,6 +189,7 @@ spec:
 	"only writes are measured":                             "spec: {iozone: {tests: [Write]}}",
 	"a trimmed mean of three samples":                      "spec: {statistic: TrimmedMean, repetitions: 3}",
 	"one client is named as its only one":                  "spec: {clients: {count: 1}}",
+	"an expectation is met by one value only":              `spec: {expect: [{name: one, metric: write, atLeast: 40000, atMost: "40000.0"}]}`,
 	"a duration is shorter than a minute":                  "spec: {limits: {pointTimeout: 1s, timeout: 90s}, pause: 1500ms}",
 }
 

@@ -90,7 +90,8 @@ const (
 	noBind        = "cpuPinning of a Lustre has no memoryPolicy Bind: its threads belong to the kernel of the node, which takes memory from other NUMA nodes when theirs has none"
 	oneEntry      = "cpuPinning of a Lustre has one entry in numaNodes or cpuSets: the same threads of the kernel serve all MDTs of a node, and the same ones all of its OSTs"
 	basePortStays = "spec.lustre.basePort can't be changed: what answers for the nodes listens there"
-	ldiskfsMGT    = "the MGT is a disk with format.fsType: ldiskfs"
+	ldiskfsMGT    = "the MGT is a disk with format.fsType: ldiskfs, or without fsType"
+	mkfsMounts    = "Lustre mounts its targets with the options that mkfs.lustre wrote on them, and they have no log devices: remove mountOptions and logDevices from format"
 	mgtOf         = "spec: {lustre: {management: null}}\n---\nspec: {lustre: {management: {nodeSelector: {mgs: \"\"}, targets: %s}}}"
 	mgt           = mgtOf + "\n---\nspec: {lustre: {management: {targets: {format: {fsType: ldiskfs}}}}}"
 	mgtNodes      = "spec: {lustre: {management: {nodeSelector: %s, targets: {select: {countPerNode: 1}, format: {fsType: ldiskfs}}}}}"
@@ -134,6 +135,10 @@ var lustreRefusals = asLustre(refusals{
 	"an OST is a directory":                  {change: `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {s: ""}, targets: {directories: [/data/ost]}}]}`, field: "spec", says: lustresOnly},
 	"an MDT is xfs":                          {change: "spec: {metadataServers: {targets: {format: {fsType: xfs}}}}", field: "spec", says: lustresOnly},
 	"an OST is xfs":                          {change: `spec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {s: ""}, targets: {select: {countPerNode: 1}, format: {fsType: xfs}}}]}`, field: "spec", says: lustresOnly},
+	"an MDT is mounted with an option":       {change: "spec: {metadataServers: {targets: {format: {fsType: null, mountOptions: [noatime]}}}}", field: "spec", says: mkfsMounts},
+	"an OST is mounted with an option":       {change: `spec: {storagePools: [{name: ssd, targets: {select: {}, format: {mountOptions: [noatime]}}}]}`, field: "spec", says: mkfsMounts},
+	"an OST has a log":                       {change: `spec: {storagePools: [{name: ssd, targets: {select: {}, format: {logDevices: {}}}}]}`, field: "spec", says: mkfsMounts},
+	"the MGT is mounted with an option":      {change: put(mgtOf, "{select: {}, format: {mountOptions: [noatime]}}"), field: "spec.lustre.management.targets", says: mkfsMounts},
 	"the kubelet gives CPUs to MDTs":         {change: put(metadataPinning, "{mode: KubeletStatic, cpus: 2, memory: 1Gi}"), field: "spec", says: notByKubelet},
 	"the kubelet gives CPUs to OSTs":         {change: lustrePool("name: ssd, copies: 1, cpuPinning: {mode: KubeletStatic, cpus: 2, memory: 1Gi}"), field: "spec", says: notByKubelet},
 	"the memory of MDTs is bound":            {change: put(metadataPinning, "{mode: NUMANode, numaNodes: [0], memoryPolicy: Bind}"), field: "spec", says: noBind},
@@ -245,7 +250,10 @@ var lustreAccepted = map[string]string{
 	"a pool has two pairs":               put(pairsOf, "{nodes: [n1, n2]}, {nodes: [n3, n4]}"),
 	"no level of directories goes round": "spec: {lustre: {directories: {roundRobinDepth: 0}}}",
 	"no format is given":                 put(metadataTargets, "{select: {countPerNode: 1}, format: null}") + "\n---\nspec: {storagePools: [{name: ssd, copies: 1, nodeSelector: {storage: ''}, targets: {select: {countPerNode: 2}}}]}",
-	"it is as large as it can be":        largestLustre,
+	"the type of the format is left open": "spec: {metadataServers: {targets: {format: {fsType: null, mkfsOptions: [-Enodiscard]}}}, " +
+		"storagePools: [{name: ssd, nodeSelector: {storage: ''}, targets: {select: {}, format: {raid: {level: 6, data: 8, chunk: 128Ki}}}}]}" +
+		"\n---\n" + put(mgtOf, "{select: {}, format: {mkfsOptions: [-Enodiscard]}}"),
+	"it is as large as it can be": largestLustre,
 }
 
 var lustreChanges = map[string]string{

@@ -177,10 +177,10 @@ func numaNodesRefusals(field, inside string) refusals {
 
 const (
 	aChunk      = "the chunk of a RAID is a multiple of 4Ki, to 64Mi, such as 128Ki"
-	twoStripes  = "raid sets the stripe of the filesystem; remove su, sw, sunit, swidth, stride, stripe_width and, for ext4 and ldiskfs, -b from mkfsOptions"
+	twoStripes  = "raid sets the stripe of the filesystem; remove su, sw, sunit, swidth, stride, stripe_width and, unless fsType is xfs, -b from mkfsOptions"
 	notRunYet   = "Lustre's targets of zfs are refused until they were run for real; use ldiskfs"
-	asMkfsWrote = "Lustre mounts a target of ldiskfs with the options that mkfs.lustre wrote on it: mountOptions are refused"
-	lustresOnly = "targets of a Lustre are disks with format.fsType: ldiskfs, which belongs to no other type; others use ext4, xfs or btrfs"
+	asMkfsWrote = "Lustre mounts a target of ldiskfs with the options that mkfs.lustre wrote on it: remove mountOptions"
+	lustresOnly = "targets of a Lustre are disks with format.fsType: ldiskfs, or without fsType; ldiskfs belongs to no other type: others use ext4, xfs or btrfs"
 )
 
 // formatRefusals returns the rows of a FormatSpec.
@@ -195,6 +195,8 @@ func formatRefusals(field, inside string) refusals {
 		field + " has two stripes of ext4": {change: put(inside, `{fsType: ext4, mkfsOptions: ["-Estripe_width=64"], raid: {level: 6, data: 8, chunk: 64Ki}}`), field: field,
 			says: twoStripes},
 		field + " has a RAID with another block size": {change: put(inside, `{fsType: ext4, mkfsOptions: ["-b", "1024"], raid: {level: 6, data: 8, chunk: 64Ki}}`), field: field,
+			says: twoStripes},
+		field + " has a RAID with another block size and no type": {change: put(inside, `{mkfsOptions: ["-b", "1024"], raid: {level: 6, data: 8, chunk: 64Ki}}`), field: field,
 			says: twoStripes},
 		field + " is zfs": {change: put(inside, "{fsType: zfs}"), field: field, says: notRunYet},
 		field + " has mount options for Lustre's targets": {change: put(inside, "{fsType: ldiskfs, mountOptions: [noatime]}"), field: field, says: asMkfsWrote},
