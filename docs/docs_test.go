@@ -39,7 +39,7 @@ func TestEveryTrapOfBeeGFSIsHeldByATestThatThereIs(t *testing.T) {
 
 func TestThePictureOfBackendsNamesEachMethodAndCapability(t *testing.T) {
 	g := NewWithT(t)
-	picture := read(t, "architecture.md")
+	picture := read(t, "packages.md")
 	_, backends, found := strings.Cut(picture, "## Backends")
 	g.Expect(found).To(BeTrue())
 	_, core, found := strings.Cut(read(t, "../internal/backend/backend.go"), "type Backend interface {")
@@ -92,12 +92,37 @@ func TestEverySafetyClaimNamesAnExistingTestOrIsOpen(t *testing.T) {
 	}
 }
 
+func TestTheArchitectureIsShortAndNamesExistingFiles(t *testing.T) {
+	g := NewWithT(t)
+	text := read(t, "architecture.md")
+	g.Expect(strings.Count(text, "\n")).To(BeNumerically("<=", 300))
+	_, table, found := strings.Cut(text, "|---|---|\n")
+	g.Expect(found).To(BeTrue())
+	table, behaviors, _ := strings.Cut(table, "\n\n")
+	rows := strings.Split(table, "\n")
+	g.Expect(len(rows)).To(And(BeNumerically(">", 10), BeNumerically("<=", 25)))
+	for _, row := range rows {
+		g.Expect(len(strings.Fields(strings.Split(row, "|")[2]))).To(BeNumerically("<=", 20), row)
+	}
+	g.Expect(strings.Count(behaviors, "\n### ")).To(Equal(10))
+	paths := regexp.MustCompile("`((?:cmd|controllers|internal|benchmarks)/[\\w./-]+?)/?…?`").FindAllStringSubmatch(text, -1)
+	g.Expect(len(paths)).To(BeNumerically(">", 50))
+	for _, path := range paths {
+		g.Expect(filepath.Join("..", path[1])).To(BeAnExistingFile())
+	}
+	steps := regexp.MustCompile("(?m)^\\d\\. `([\\w./-]+\\.go)`.*\\(`(\\w+)`\\)").FindAllStringSubmatch(text, -1)
+	g.Expect(len(steps)).To(BeNumerically(">", 5))
+	for _, step := range steps {
+		g.Expect(read(t, filepath.Join("..", step[1]))).To(MatchRegexp(`(?m)^func (\(.*\) )?%s\(`, step[2]), step[0])
+	}
+}
+
 // The folders of backends, by their names in the list of features of a single backend.
 var backendFolders = map[string]string{"MooseFS": "moosefs", "BeeGFS": "beegfs", "Lustre": "lustre"}
 
 func TestBackendsHaveFilesOfTheSameNamesForTheSameThings(t *testing.T) {
 	g := NewWithT(t)
-	_, text, _ := strings.Cut(read(t, "architecture.md"), "## Backends")
+	_, text, _ := strings.Cut(read(t, "packages.md"), "## Backends")
 	table, list, found := strings.Cut(text, "Files that only one of them has")
 	g.Expect(found).To(BeTrue())
 	folders, rows := map[string]map[string]bool{}, map[string]bool{}
@@ -163,7 +188,7 @@ func filesOf(t *testing.T, folder string) map[string]bool {
 
 func TestEveryPackageIsInThePictureOfPackages(t *testing.T) {
 	g := NewWithT(t)
-	_, text, found := strings.Cut(read(t, "architecture.md"), "\nNow:\n")
+	_, text, found := strings.Cut(read(t, "packages.md"), "\n### Imports\n")
 	g.Expect(found).To(BeTrue())
 	text, _, _ = strings.Cut(text, "## Backends")
 	pictures := strings.Split(text, "```")
