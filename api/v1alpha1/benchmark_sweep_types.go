@@ -93,3 +93,118 @@ type DerivedParameter struct {
 	// +kubebuilder:validation:MaxLength=256
 	CEL string `json:"cel,omitempty"`
 }
+
+// SweepMode sets how the swept parameters combine.
+// +kubebuilder:validation:Enum=Cartesian;Zipped
+type SweepMode string
+
+// The modes of a sweep.
+const (
+	// SweepCartesian makes a point for each combination.
+	SweepCartesian SweepMode = "Cartesian"
+	// SweepZipped makes a point for each place in the lists.
+	SweepZipped SweepMode = "Zipped"
+)
+
+// RunOrder is the order in which repetitions are run.
+// +kubebuilder:validation:Enum=AsWritten;Shuffled
+type RunOrder string
+
+// The orders.
+const (
+	// OrderAsWritten runs all repetitions of a point, then those of the next.
+	OrderAsWritten RunOrder = "AsWritten"
+	// OrderShuffled runs a repetition of every point in random order, then the next.
+	OrderShuffled RunOrder = "Shuffled"
+)
+
+// WarmUpSpec runs repetitions that don't count.
+type WarmUpSpec struct {
+	// of selects the points that are warmed up: the First that is run, or Each. Defaults to First.
+	// +optional
+	// +kubebuilder:default=First
+	Of WarmUpPoints `json:"of,omitempty"`
+
+	// repetitions is the number of repetitions that don't count, of each point that is warmed up. Defaults to 1.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10
+	Repetitions int32 `json:"repetitions,omitempty"`
+}
+
+// WarmUpPoints selects the points that are warmed up.
+// +kubebuilder:validation:Enum=First;Each
+type WarmUpPoints string
+
+// The points that are warmed up.
+const (
+	// WarmUpFirst warms up the first point that is run.
+	WarmUpFirst WarmUpPoints = "First"
+	// WarmUpEach warms up every point.
+	WarmUpEach WarmUpPoints = "Each"
+)
+
+// CachesSpec sets which caches are dropped, and when: the page cache, dentries and inodes of a node's kernel (/proc/sys/vm/drop_caches, 3),
+// by the agent of the node.
+type CachesSpec struct {
+	// drop selects the nodes on which caches are dropped: Clients, Servers, or All of both.
+	// +required
+	Drop CacheNodes `json:"drop,omitempty"`
+
+	// before sets when caches are dropped. Repetitions is before each repetition. Phases is before each phase of a repetition, such as the
+	// reading of written files; for a tool without phases, it is the same as Repetitions. Defaults to Repetitions.
+	// +optional
+	// +kubebuilder:default=Repetitions
+	Before CacheMoment `json:"before,omitempty"`
+}
+
+// CacheNodes selects the nodes whose caches are dropped.
+// +kubebuilder:validation:Enum=Clients;Servers;All
+type CacheNodes string
+
+// The nodes whose caches are dropped.
+const (
+	// CachesOfClients are those of the nodes that the benchmark runs on.
+	CachesOfClients CacheNodes = "Clients"
+	// CachesOfServers are those of the nodes with servers of the filesystem.
+	CachesOfServers CacheNodes = "Servers"
+	// CachesOfAll are both.
+	CachesOfAll CacheNodes = "All"
+)
+
+// CacheMoment sets when caches are dropped.
+// +kubebuilder:validation:Enum=Repetitions;Phases
+type CacheMoment string
+
+// The moments.
+const (
+	// CachesBeforeRepetitions is before each repetition.
+	CachesBeforeRepetitions CacheMoment = "Repetitions"
+	// CachesBeforePhases is before each phase of each repetition.
+	CachesBeforePhases CacheMoment = "Phases"
+)
+
+// StopRule repeats a point until its result is certain enough.
+type StopRule struct {
+	// confidencePercent is how certain a metric must be, such as 2. It is the largest half of the 95 % confidence interval of the mean, in
+	// percent of the mean. Every metric in metrics must be. A point has at least five repetitions.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 99 : self != '0'",message="confidencePercent is from 0.001 to 99.999"
+	ConfidencePercent Percent `json:"confidencePercent,omitempty"`
+
+	// metrics are the names of the metrics that must be certain enough. Without it, all must be.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	Metrics []string `json:"metrics,omitempty"`
+
+	// maxRepetitions is the number of repetitions after which a point ends even if it is less certain. Defaults to 20.
+	// +optional
+	// +kubebuilder:default=20
+	// +kubebuilder:validation:Minimum=5
+	// +kubebuilder:validation:Maximum=100
+	MaxRepetitions int32 `json:"maxRepetitions,omitempty"`
+}

@@ -35,11 +35,10 @@ func (p *pass) makeChildren(ctx context.Context) error {
 	changes, which := disruptive(slices.DeleteFunc(children.Differences(), func(d apply.Difference) bool {
 		return d.Kind == kindDaemonSet && d.Change == apply.Changed && kept[d.Name]
 	}))
-	if may, err := p.hold.may(ctx, changes...); err != nil {
+	if may, err := p.hold.mayApply(ctx, changes, which); err != nil {
 		return err
 	} else if !may {
 		children.Hold(which...)
-		p.hold.jobs = slices.ContainsFunc(which, func(d apply.Difference) bool { return d.Kind == kindJob })
 	}
 	result, err := children.Apply(ctx)
 	if result.Applied+result.Deleted > 0 {

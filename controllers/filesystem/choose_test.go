@@ -15,7 +15,6 @@ import (
 func passOver(fs *v1alpha1.FileSystem) *pass {
 	p := &pass{fs: fs, backend: moosefs.New()}
 	p.complete()
-	p.read = p.fs.DeepCopy()
 	p.in = backend.Input{FileSystem: p.fs, Images: backend.Images{Daemons: map[string]string{"moosefs-4.57.5": "a"}}}
 	return p
 }

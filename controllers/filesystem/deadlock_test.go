@@ -175,7 +175,7 @@ func TestNoRestartWaitsForWhatOnlyItBrings(t *testing.T) {
 					w.readCopies(&o)
 					p := &pass{Reconciler: r, fs: w.fs, in: in, observation: o}
 					var next []pendingPod
-					next, message, _ = nextRestarts(b.Order(), in, o, circumstances{silent: p.silent()})
+					next, message, _ = nextRestarts(b.Order(), in, o, circumstances{silent: p.silent(), maintained: backend.Maintained(w.fs)})
 					for _, d := range next {
 						w.restart(d.pod)
 					}

@@ -220,7 +220,7 @@ func (w *contended) pass(ctx context.Context, g *WithT, b backend.Backend) (mess
 		}
 	}
 	w.maintainNodes(ctx, g, p)
-	next, message, _ := nextRestarts(b.Order(), in, o, circumstances{silent: p.silent()})
+	next, message, _ := nextRestarts(b.Order(), in, o, circumstances{silent: p.silent(), maintained: backend.Maintained(w.fs)})
 	if runs(next) && !may(fmt.Sprintf("%s is to be restarted: %s", next[0].Place, next[0].Why)) {
 		next = nil
 	}

@@ -51,6 +51,20 @@ func (h *hold) may(ctx context.Context, changes ...string) (bool, error) {
 	return false, nil
 }
 
+// mayApply is may for changes of children.
+func (h *hold) mayApply(ctx context.Context, changes []string, which []apply.Difference) (bool, error) {
+	may, err := h.may(ctx, changes...)
+	h.jobs = err == nil && !may && slices.ContainsFunc(which, func(d apply.Difference) bool { return d.Kind == kindJob })
+	return may, err
+}
+
+// mayMaintain is may for the maintenance of a node.
+func (h *hold) mayMaintain(ctx context.Context, node string) (bool, error) {
+	may, err := h.may(ctx, fmt.Sprintf("node %s is to be away for maintenance", node))
+	h.maintains = h.maintains || err == nil && !may
+	return may, err
+}
+
 func (h *hold) take(ctx context.Context) error {
 	if h.needed {
 		return nil

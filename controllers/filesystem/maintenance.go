@@ -199,12 +199,11 @@ func (p *pass) leaseFor(ctx context.Context, candidates []candidate, waits []dis
 				return err
 			}
 		default:
-			may, err := p.hold.may(ctx, fmt.Sprintf("node %s is to be away for maintenance", c.Node))
+			may, err := p.hold.mayMaintain(ctx, c.Node)
 			if err != nil {
 				return err
 			}
 			if !may {
-				p.hold.maintains = true
 				waits[i].For = p.hold.by + " has ended, which has the lease of the filesystem"
 			}
 		}
@@ -288,10 +287,11 @@ func (p *pass) leaving(candidates []candidate, in backend.Input) []disruption.Wa
 		queue[i] = candidates[i].Leave
 	}
 	var away []disruption.Leave
-	for _, node := range backend.Maintained(p.fs) {
+	maintained := backend.Maintained(p.fs)
+	for _, node := range maintained {
 		away = append(away, p.leave(node, domains))
 	}
-	return disruption.Leaving(queue, away, worldOf(p.backend.Order(), in, p.observation, ""), p.Clock.Now())
+	return disruption.Leaving(queue, away, worldOf(p.backend.Order(), in, maintained, p.observation, ""), p.Clock.Now())
 }
 
 // leave returns the input of the decision about a node.

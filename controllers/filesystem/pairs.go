@@ -63,7 +63,7 @@ func (p *pass) mayMoveBack(ctx context.Context, m *backend.Move) (bool, error) {
 	queue := []disruption.Disruption{{
 		Place: disruption.Place{Component: "target " + m.Target, Node: m.To}, Why: m.Why, Costs: "it is stored nowhere else",
 	}}
-	decision := disruption.Decide(queue, worldOf(p.backend.Order(), p.in, p.observation, closed))
+	decision := disruption.Decide(queue, worldOf(p.backend.Order(), p.in, backend.Maintained(p.fs), p.observation, closed))
 	if len(decision.Now) == 0 {
 		return false, nil
 	}

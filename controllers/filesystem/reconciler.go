@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -130,7 +131,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	began := r.Order.Now()
 	p := &pass{Reconciler: r, fs: fs.DeepCopy()}
 	p.complete()
-	p.read = p.fs.DeepCopy()
 	started := time.Now()
 	err := p.run(ctx)
 	measure(time.Since(started), p.waited)
@@ -190,11 +190,13 @@ type pass struct {
 	nodes []corev1.Node
 
 	// observation is the observed state of the filesystem, valid once observed is true. restarts holds the pods that restart after the status
-	// names them. rests is true if all of them wait for a person or a window.
+	// names them. rests is true if all of them wait for a person or a window. reconnects holds the pods that restart with them because they
+	// look for recovered metadata at its former address.
 	observation backend.Observation
 	observed    bool
 	restarts    []pendingPod
 	rests       bool
+	reconnects  []pendingPod
 	// maintained holds the state of nodes that a person wants to take away, by name, and vacant those of them on which nothing is online.
 	maintained map[string]views.Maintenance
 	vacant     map[string]bool
@@ -299,8 +301,8 @@ func (p *pass) run(ctx context.Context) error {
 	if err != nil || failed != nil {
 		return errors.Join(failed, err)
 	}
-	for i := range p.restarts {
-		failed = errors.Join(failed, failures.In("restart", p.restart(ctx, &p.restarts[i])))
+	for _, pod := range slices.Concat(p.restarts, p.reconnects) {
+		failed = errors.Join(failed, failures.In("restart", p.restart(ctx, &pod)))
 	}
 	for i := range p.remounts {
 		failed = errors.Join(failed, failures.In("mount anew", p.restart(ctx, &p.remounts[i])))
@@ -352,6 +354,5 @@ func (p *pass) claim(ctx context.Context) error {
 		return err //nolint:wrapcheck // the phase adds its name
 	}
 	p.complete()
-	p.read = p.fs.DeepCopy()
 	return nil
 }

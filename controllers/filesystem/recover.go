@@ -82,7 +82,7 @@ func (p *pass) recoverMetadata(ctx context.Context) error {
 		conditions.Add(&status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionRecovering, is,
 			d.Condition.Reason, d.Condition.Message)
 	}
-	p.reconnect(place)
+	p.reconnects = p.reconnect(place)
 	var errs []error
 	for _, name := range d.Remove {
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: p.fs.Namespace, Name: name}}
@@ -208,12 +208,12 @@ func (p *pass) startRecovery(ctx context.Context, recoverer backend.Recoverer, r
 
 // reconnect restarts all servers and mounts that were started before the last recovery, with a former address of the metadata, and are not
 // online. Each of them waits for a server that is gone, and no program loses anything by the restart. The queue of disruptions would wait
-// for them forever.
-func (p *pass) reconnect(place backend.MetadataPlace) {
+// for them forever. Pods that restart anyway are left out.
+func (p *pass) reconnect(place backend.MetadataPlace) (pods []pendingPod) {
 	m := p.fs.Status.Metadata
 	outdated := func(pod backend.Pod) bool { return pod.Outdated }
 	if m == nil || m.Recovered == nil || p.in.State == nil || !slices.ContainsFunc(p.in.Pods, outdated) {
-		return
+		return nil
 	}
 	online := map[string]bool{}
 	for i := range p.observation.Servers {
@@ -237,9 +237,10 @@ func (p *pass) reconnect(place backend.MetadataPlace) {
 		if pod.Component == place.Component || !waits || chosen {
 			continue
 		}
-		p.restarts = append(p.restarts, pendingPod{pod: pod.Name, Disruption: disruption.Disruption{
+		pods = append(pods, pendingPod{pod: pod.Name, Disruption: disruption.Disruption{
 			Place: placeOf(pod, domains), Down: true,
 			Why: fmt.Sprintf("%s is on node %s since its recovery, and it does not know that", place.Noun, m.Node),
 		}})
 	}
+	return pods
 }

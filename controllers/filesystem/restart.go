@@ -29,7 +29,7 @@ func (p *pass) chooseRestarts(ctx context.Context) error {
 	if err != nil {
 		p.problems = append(p.problems, backend.Problem{Reason: v1alpha1.ReasonInvalidSpec, Message: err.Error()})
 	}
-	look := circumstances{closed: closed, silent: p.silent()}
+	look := circumstances{closed: closed, silent: p.silent(), maintained: backend.Maintained(p.fs)}
 	pods, message, rests := nextRestarts(p.backend.Order(), p.in, p.observation, look)
 	if runs(pods) {
 		// The cache may not show an earlier restart yet, and still contain the pod that was deleted. If a pod has started meanwhile, this read is
@@ -87,6 +87,8 @@ type circumstances struct {
 	closed string
 	// silent holds the pods with an older node image whose server was away for a while.
 	silent map[types.NamespacedName]bool
+	// maintained holds the nodes in maintenance, including those whose maintenance this pass has begun.
+	maintained []string
 }
 
 // nextRestarts returns the pods that may restart now, and describes those that should: see disruption.Decide. It leaves out pods on a node
@@ -101,7 +103,7 @@ func nextRestarts(
 	for i := range all {
 		queue[i] = all[i].Disruption
 	}
-	world := worldOf(order, in, observation, now.closed)
+	world := worldOf(order, in, now.maintained, observation, now.closed)
 	decision := disruption.Decide(queue, world)
 	for _, at := range decision.Now {
 		next = append(next, all[at])
@@ -195,11 +197,11 @@ func movedClients(in backend.Input) []backend.Problem {
 
 // worldOf returns the facts about the filesystem that restarts depend on. A server whose pod was deleted and not created yet counts as
 // away.
-func worldOf(order []string, in backend.Input, observation backend.Observation, closed string) disruption.World {
+func worldOf(order []string, in backend.Input, maintained []string, observation backend.Observation, closed string) disruption.World {
 	w := disruption.World{
 		Answered: in.State != nil, Problems: len(observation.Problems) > 0, Unconfirmed: observation.Unconfirmed, Closed: closed,
 		Paused: in.FileSystem.Spec.Updates.Paused, Most: int(in.FileSystem.Spec.Updates.MaxUnavailable),
-		Maintained: backend.Maintained(in.FileSystem),
+		Maintained: maintained,
 	}
 	if !observation.Serves || among(observation.Problems, v1alpha1.ReasonChunksEndangered) ||
 		among(observation.Problems, v1alpha1.ReasonDataInconsistent) {

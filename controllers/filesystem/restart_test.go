@@ -9,9 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/moosefs"
 )
 
 var order = []string{"master", "metalogger", "chunkserver"}
@@ -418,6 +421,27 @@ func TestServersOfOneFailureDomainAreRestartedTogether(t *testing.T) {
 			g.Expect(message).To(ContainSubstring(c.message))
 		})
 	}
+}
+
+func TestNoPodRestartsInThePassThatBeginsAMaintenance(t *testing.T) {
+	g := NewWithT(t)
+	read := &v1alpha1.FileSystem{}
+	read.Namespace, read.Name = "storage", "scratch"
+	fs := read.DeepCopy()
+	fs.Status.Maintenance = []v1alpha1.NodeMaintenance{{Node: "n1"}}
+	clock, old := clocktesting.NewFakePassiveClock(asked), pod("chunkserver", "n2", true, true)
+	p := &pass{
+		Reconciler: &Reconciler{Order: clock, Clock: clock, Reader: fake.NewClientBuilder().Build()}, fs: fs, backend: moosefs.New(),
+		in: backend.Input{
+			FileSystem: read, State: &backend.State{Asked: asked}, Configured: map[string]bool{"n2": true},
+			Nodes: []backend.Node{{Name: "n1", Ready: true}, {Name: "n2", Ready: true}}, Pods: []backend.Pod{old},
+		}.Indexed(),
+		observation: backend.Observation{Serves: true, Servers: []backend.ServerStatus{{Name: old.Server(), Online: true}}},
+		hold:        &hold{fs: fs},
+	}
+	g.Expect(p.chooseRestarts(t.Context())).To(Succeed())
+	g.Expect(p.restarts).To(BeEmpty())
+	g.Expect(p.observation.Problems).To(ConsistOf(HaveField("Message", ContainSubstring("the maintenance of these nodes is over: n1"))))
 }
 
 func TestStopStep(t *testing.T) {

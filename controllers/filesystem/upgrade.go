@@ -216,7 +216,7 @@ func (p *pass) waitsBehind(in backend.Input, component, costs string) string {
 		queue[i] = all[i].Disruption
 	}
 	next := disruption.Disruption{Place: disruption.Place{Component: component}, Priority: len(order), Why: "the upgrade", Costs: costs}
-	waits := disruption.Decide(append(queue, next), worldOf(order, in, p.observation, closed)).Waits[len(queue)]
+	waits := disruption.Decide(append(queue, next), worldOf(order, in, backend.Maintained(p.fs), p.observation, closed)).Waits[len(queue)]
 	if waits != "" && len(p.observation.Problems) > 0 {
 		waits += "; now " + p.observation.Problems[0].Message
 	}
