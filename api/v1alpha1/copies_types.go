@@ -44,6 +44,16 @@ type MetadataCopyStatus struct {
 	// +optional
 	Followed *metav1.Time `json:"followed,omitempty"`
 
+	// breaks counts how often its server stopped following by itself. A start of the master, and a restart to fetch the copy, don't count.
+	// After an hour without a break it is 0 again.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Breaks int32 `json:"breaks,omitempty"`
+
+	// breaksSince is when the first of these breaks was seen.
+	// +optional
+	BreaksSince *metav1.Time `json:"breaksSince,omitempty"`
+
 	// reading is when the operator decided to read the copy; absent while it is not being read.
 	// +optional
 	Reading *metav1.Time `json:"reading,omitempty"`

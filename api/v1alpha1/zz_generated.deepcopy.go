@@ -2683,6 +2683,10 @@ func (in *MetadataCopyStatus) DeepCopyInto(out *MetadataCopyStatus) {
 		in, out := &in.Followed, &out.Followed
 		*out = (*in).DeepCopy()
 	}
+	if in.BreaksSince != nil {
+		in, out := &in.BreaksSince, &out.BreaksSince
+		*out = (*in).DeepCopy()
+	}
 	if in.Reading != nil {
 		in, out := &in.Reading, &out.Reading
 		*out = (*in).DeepCopy()

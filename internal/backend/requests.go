@@ -90,6 +90,8 @@ type MetadataCopy struct {
 	// Follows identifies the starts of the servers since which the copy follows the metadata, so it changes when a server restarts. It is
 	// empty while the server does not follow, according to the filesystem itself; Away is then the reason.
 	Follows, Away string
+	// Began is when the server of the running metadata started. All servers follow again after that, and none of them is at fault.
+	Began time.Time
 	// Leaves is true while a person wants to take the node away. No pod may start there, and the copy is read later.
 	Leaves bool
 	// Fetched is when the server should last have fetched all of the metadata, by its own timetable; zero if it has none.

@@ -220,6 +220,8 @@ func TestOnlyChangesThatTheNewestCompleteMetadataLacksAreNeeded(t *testing.T) {
 		"one":                      {[]backend.CopiedFile{metadataFile("metadata_ml.mfs.back", 573, whole)}, 573},
 		"two":                      {[]backend.CopiedFile{metadataFile("metadata.mfs.back", 573, whole), metadataFile("metadata.mfs.back.1", 41, whole)}, 573},
 		"the newer one is cut off": {[]backend.CopiedFile{metadataFile("metadata.mfs.back.tmp", 573, "...."), metadataFile("metadata.mfs.back", 41, whole)}, 41},
+		"the older one is cut off": {[]backend.CopiedFile{metadataFile("metadata_ml.mfs.back", 573, whole), metadataFile("metadata_ml.mfs.back.1", 41, "....")}, 573},
+		"both are cut off":         {[]backend.CopiedFile{metadataFile("metadata_ml.mfs.back", 573, "...."), metadataFile("metadata_ml.mfs.back.1", 41, "....")}, 0},
 		"never saved":              {[]backend.CopiedFile{{Name: "metadata_ml.mfs.back", Size: 8, Head: []byte("MFSM NEW"), End: []byte("MFSM NEW")}}, 0},
 		"of another form":          {[]backend.CopiedFile{{Name: "metadata.mfs.back", Size: 4096, Head: []byte("MFSM 1.7........"), End: []byte(whole)}}, 0},
 	} {

@@ -60,6 +60,7 @@ func TestACopyFollowsAgainWhen(t *testing.T) {
 			g.Expect(is[0].Follows).NotTo(Equal(before[0].Follows))
 			g.Expect(is[0].Follows != "").To(Equal(c.follows))
 			g.Expect(is[0].Away).To(Equal(c.away))
+			g.Expect(is[0].Began).To(Equal(in.Pods[0].Started))
 		})
 	}
 }

@@ -58,6 +58,12 @@ const (
 	maxFailures, certain = 1000, 2
 	// mostFetches is how many times a copy is fetched again without a delay, and fetchAgain the delay before each further fetch.
 	mostFetches, fetchAgain = 3, 6 * time.Hour
+	// fewBreaks is how often the server of a copy may stop following before each further read waits until the server has followed for a while.
+	// The wait is firstQuiet, doubled with each further break, at most quietPeriod. After quietPeriod without a break, the count begins again.
+	fewBreaks               = 3
+	firstQuiet, quietPeriod = 10 * time.Minute, time.Hour
+	// clockError is how far the clocks of two managers may differ.
+	clockError = 5 * time.Minute
 	// maxCopyMessage is the limit of MetadataCopyStatus.
 	maxCopyMessage = 256
 )
@@ -86,8 +92,8 @@ func DecideCopies(v CopyView) CopyDecision {
 				v.take(s, c, v.Jobs[at])
 			}
 		}
-		if v.Serves {
-			v.follow(s, c)
+		if v.Serves && v.follow(s, c) {
+			wanted = slices.DeleteFunc(wanted, func(name string) bool { return name == job })
 		}
 		v.expire(s)
 		if why := v.fetches(s, c); why != "" {
@@ -121,7 +127,29 @@ func (v *CopyView) known(c *backend.MetadataCopy) *v1alpha1.MetadataCopyStatus {
 			Node: c.Source.Node, Result: v1alpha1.MetadataCopyUnread, Since: *v.stamp(), Message: "it was not read back yet",
 		}
 	}
-	return v.Recorded[i].DeepCopy()
+	s := v.Recorded[i].DeepCopy()
+	v.date(s)
+	return s
+}
+
+// date moves the times of a record that are in the future to the past, with their distances. The clock was set back then, or another manager
+// with another clock has written them. Otherwise nothing would be read or fetched before the clock reaches them.
+func (v *CopyView) date(s *v1alpha1.MetadataCopyStatus) {
+	times := []*metav1.Time{&s.Since, s.Followed, s.BreaksSince, s.Checked, s.Fetched}
+	var ahead time.Duration
+	for _, t := range times {
+		if t != nil {
+			ahead = max(ahead, t.Sub(v.stamp().Time))
+		}
+	}
+	if ahead == 0 {
+		return
+	}
+	for _, t := range append(times, s.Retry) {
+		if t != nil {
+			*t = metav1.NewTime(t.Add(-ahead))
+		}
+	}
 }
 
 // becomes records the new state of a copy.
@@ -132,24 +160,85 @@ func (v *CopyView) becomes(s *v1alpha1.MetadataCopyStatus, result v1alpha1.Metad
 	s.Message = v1alpha1.Cut(message, maxCopyMessage)
 }
 
-// follow records whether the server of a copy follows, and since when. A server that follows again may lack earlier changes.
-func (v *CopyView) follow(s *v1alpha1.MetadataCopyStatus, c *backend.MetadataCopy) {
+// follow records whether the server of a copy follows, and since when. A server that follows again may lack earlier changes, so a read of the
+// copy that is under way is stopped. It returns true in this case.
+func (v *CopyView) follow(s *v1alpha1.MetadataCopyStatus, c *backend.MetadataCopy) (stopped bool) {
+	if s.Follows == c.Follows {
+		if s.Follows != "" && s.Breaks > 0 && v.followed(s) >= quietPeriod {
+			s.Breaks, s.BreaksSince = 0, nil
+		}
+		if s.Follows == "" {
+			v.becomes(s, v1alpha1.MetadataCopyUnread, v.unread(s, "its server does not follow: "+c.Away))
+		}
+		return false
+	}
+	if s.Follows != "" && s.Followed != nil && c.Began.Before(s.Followed.Time) && !v.fetching(s) {
+		if s.Breaks++; s.Breaks == 1 {
+			s.BreaksSince = v.stamp()
+		}
+		s.Breaks = min(s.Breaks, maxFailures)
+	}
+	stopped = s.Reading != nil
+	s.Reading, s.ReadingVersion, s.Follows, s.Followed, s.Failures, s.Retry = nil, 0, c.Follows, v.stamp(), 0, nil
 	switch {
 	case c.Follows == "":
-		s.Follows, s.Followed, s.Failures, s.Retry = "", nil, 0, nil
-		v.becomes(s, v1alpha1.MetadataCopyUnread, "its server does not follow: "+c.Away)
-	case s.Follows != c.Follows:
-		s.Follows, s.Followed, s.Failures, s.Retry = c.Follows, v.stamp(), 0, nil
-		if s.Result != v1alpha1.MetadataCopyRefused { // it stays refused until it was read
-			v.becomes(s, v1alpha1.MetadataCopyUnread, "it was not read back since its server follows")
-		}
+		s.Followed = nil
+		v.becomes(s, v1alpha1.MetadataCopyUnread, v.unread(s, "its server does not follow: "+c.Away))
+	case s.Result != v1alpha1.MetadataCopyRefused: // it stays refused until it was read
+		v.becomes(s, v1alpha1.MetadataCopyUnread, v.unread(s, "it was not read back since its server follows"))
 	}
+	return stopped
 }
 
-// expire takes back a proof that is too old, as when no Job could read the copy again.
+// unread returns why a copy was not read: the given reason, or that its server stops following again and again.
+func (v *CopyView) unread(s *v1alpha1.MetadataCopyStatus, why string) string {
+	if restless(s) == "" {
+		return why
+	}
+	return fmt.Sprintf("%s; it is read when its server has followed for %d minutes without a break", restless(s), int(wait(s).Minutes()))
+}
+
+// restless describes a server that stops following again and again; empty for one that does not.
+func restless(s *v1alpha1.MetadataCopyStatus) string {
+	if s.Breaks <= fewBreaks || s.BreaksSince == nil {
+		return ""
+	}
+	return fmt.Sprintf("its server reconnects again and again, %d times since %s", s.Breaks, s.BreaksSince.UTC().Format(time.RFC3339))
+}
+
+// wait returns how long the server of a copy has to follow before the copy is read.
+func wait(s *v1alpha1.MetadataCopyStatus) time.Duration {
+	if s.Breaks <= fewBreaks {
+		return 0
+	}
+	out := firstQuiet
+	for i := int32(fewBreaks + 1); i < s.Breaks && out < quietPeriod; i++ {
+		out *= 2
+	}
+	return min(out, quietPeriod)
+}
+
+// followed returns how long the server of a copy has followed without a break.
+func (v *CopyView) followed(s *v1alpha1.MetadataCopyStatus) time.Duration {
+	if s.Followed == nil {
+		return 0
+	}
+	return v.Now.Sub(s.Followed.Time)
+}
+
+// fetching reports whether the operator has restarted the server of a copy since it follows.
+func (v *CopyView) fetching(s *v1alpha1.MetadataCopyStatus) bool {
+	return s.Fetched != nil && s.Followed != nil && !s.Fetched.Before(s.Followed)
+}
+
+// expire takes back a proof that is too old, as when no Job could read the copy again, or whose age is unknown because the clock was set back.
 func (v *CopyView) expire(s *v1alpha1.MetadataCopyStatus) {
-	if s.Result == v1alpha1.MetadataCopyProven && (s.Proven == nil || v.Now.Sub(s.Proven.Time) >= proofAge) {
+	switch {
+	case s.Result != v1alpha1.MetadataCopyProven:
+	case s.Proven == nil || v.Now.Sub(s.Proven.Time) >= proofAge:
 		v.becomes(s, v1alpha1.MetadataCopyUnread, "it was last read back more than 25 hours ago")
+	case s.Proven.Sub(v.Now) > clockError:
+		v.becomes(s, v1alpha1.MetadataCopyUnread, "the time of its last proof is in the future, so that its age is unknown")
 	}
 }
 
@@ -200,7 +289,7 @@ func (v *CopyView) take(s *v1alpha1.MetadataCopyStatus, c *backend.MetadataCopy,
 
 // settled reports whether the server of a copy has had the time to fetch all of the metadata.
 func (v *CopyView) settled(s *v1alpha1.MetadataCopyStatus) bool {
-	return s.Followed != nil && v.Now.Sub(s.Followed.Time) >= fetchTime
+	return s.Followed != nil && v.followed(s) >= fetchTime
 }
 
 // read records that one of the copies is read that have to be read: the one whose last read is the longest ago.
@@ -225,6 +314,8 @@ func (v *CopyView) read(known []v1alpha1.MetadataCopyStatus, copies []backend.Me
 // due reports whether a copy has to be read. Fetched is when its server should last have fetched all of the metadata.
 func (v *CopyView) due(s *v1alpha1.MetadataCopyStatus, fetched time.Time) bool {
 	switch {
+	case v.followed(s) < wait(s):
+		return false
 	case s.Retry != nil:
 		return !v.Now.Before(s.Retry.Time)
 	case s.Result != v1alpha1.MetadataCopyProven, s.Proven == nil:
@@ -237,7 +328,13 @@ func (v *CopyView) due(s *v1alpha1.MetadataCopyStatus, fetched time.Time) bool {
 // fetches returns why the server of a copy restarts now, so that it fetches the copy again; empty if it does not. A server that must
 // restart for a change may be unable to follow before, so no guard delays it while its copy is not proven.
 func (v *CopyView) fetches(s *v1alpha1.MetadataCopyStatus, c *backend.MetadataCopy) string {
-	if s.Follows == "" || s.Reading != nil || s.Failures < certain || !v.settled(s) {
+	if s.Follows == "" || s.Reading != nil {
+		return ""
+	}
+	if restless(s) != "" && s.Result == v1alpha1.MetadataCopyUnread && c.Outdated {
+		return "its copy of the metadata is not proven: " + s.Message
+	}
+	if s.Failures < certain || !v.settled(s) {
 		return ""
 	}
 	if c.Outdated {
@@ -246,7 +343,7 @@ func (v *CopyView) fetches(s *v1alpha1.MetadataCopyStatus, c *backend.MetadataCo
 	if s.Result != v1alpha1.MetadataCopyRefused {
 		return ""
 	}
-	if begun := s.Fetched != nil && !s.Fetched.Before(s.Followed); !begun {
+	if !v.fetching(s) {
 		if s.Fetches >= mostFetches && s.Fetched != nil && v.Now.Sub(s.Fetched.Time) < fetchAgain {
 			return ""
 		}
@@ -261,6 +358,7 @@ func copiesCondition(copies []v1alpha1.MetadataCopyStatus, now time.Time) backen
 		return backend.Problem{}
 	}
 	var proven, unread, lacking []string
+	count := 0
 	for i := range copies {
 		s := &copies[i]
 		since := s.Since.UTC().Format(time.RFC3339)
@@ -270,25 +368,32 @@ func copiesCondition(copies []v1alpha1.MetadataCopyStatus, now time.Time) backen
 			if s.Behind != nil {
 				behind = fmt.Sprintf(", %d changes behind", *s.Behind)
 			}
-			proven = append(proven, fmt.Sprintf("%s (read back at %s%s)", s.Node, s.Proven.UTC().Format(time.RFC3339), behind))
+			count++
+			words := fmt.Sprintf("read back at %s%s", s.Proven.UTC().Format(time.RFC3339), behind)
+			if again := restless(s); again != "" { // the condition must not change with each read
+				lacking = append(lacking, fmt.Sprintf("%s (%s, but %s)", s.Node, words, again))
+				continue
+			}
+			proven = append(proven, fmt.Sprintf("%s (%s)", s.Node, words))
 		case s.Result == v1alpha1.MetadataCopyRefused && s.Fetches > 0:
-			lacking = append(lacking, fmt.Sprintf("%s (since %s, fetched again %d times: %s)", s.Node, since, s.Fetches, s.Message))
-		case s.Result == v1alpha1.MetadataCopyRefused, s.Follows == "" && now.Sub(s.Since.Time) >= fetchTime:
+			lacking = append(lacking, fmt.Sprintf("%s (since %s, fetched again %d times, and neither the new copy nor the older one beside it is proven: %s)",
+				s.Node, since, s.Fetches, s.Message))
+		case s.Result == v1alpha1.MetadataCopyRefused, restless(s) != "", s.Follows == "" && now.Sub(s.Since.Time) >= fetchTime:
 			lacking = append(lacking, fmt.Sprintf("%s (since %s: %s)", s.Node, since, s.Message))
 		default:
 			unread = append(unread, fmt.Sprintf("%s (since %s: %s)", s.Node, since, s.Message))
 		}
 	}
-	count := fmt.Sprintf("%d of %d copies of the metadata are proven", len(proven), len(copies))
+	counted := fmt.Sprintf("%d of %d copies of the metadata are proven", count, len(copies))
 	switch {
 	case len(lacking) > 0:
 		return backend.Problem{
-			Reason: v1alpha1.ReasonCopiesUnproven, Message: count + "; look at the metaloggers on " + backend.List(append(lacking, unread...)),
+			Reason: v1alpha1.ReasonCopiesUnproven, Message: counted + "; look at the metaloggers on " + backend.List(append(lacking, unread...)),
 		}
 	case len(unread) > 0:
-		return backend.Problem{Reason: v1alpha1.ReasonCopiesUnread, Message: count + "; not proven yet: " + backend.List(unread)}
+		return backend.Problem{Reason: v1alpha1.ReasonCopiesUnread, Message: counted + "; not proven yet: " + backend.List(unread)}
 	default:
-		return backend.Problem{Reason: v1alpha1.ReasonCopiesProven, Message: count + ": " + backend.List(proven)}
+		return backend.Problem{Reason: v1alpha1.ReasonCopiesProven, Message: counted + ": " + backend.List(proven)}
 	}
 }
 

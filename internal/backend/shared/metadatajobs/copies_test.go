@@ -202,7 +202,7 @@ func TestACopyWithAHoleIsFetchedAgainAndReportedUntilItIsProven(t *testing.T) {
 	l.later(time.Minute)
 	d = l.reads(holed)
 	l.Expect(d.Condition.Reason).To(Equal(v1alpha1.ReasonCopiesUnproven))
-	l.Expect(d.Condition.Message).To(HavePrefix("1 of 2 copies of the metadata are proven; look at the metaloggers on n1 (since 2026-11-24T12:01:00Z, fetched again 1 times: mfsmaster"))
+	l.Expect(d.Condition.Message).To(HavePrefix("1 of 2 copies of the metadata are proven; look at the metaloggers on n1 (since 2026-11-24T12:01:00Z, fetched again 1 times, and neither the new copy nor the older one beside it is proven: mfsmaster"))
 	l.Expect(d.Fetch).To(HaveExactElements(And(HaveField("Pod.Name", "metalogger-n1"), HaveField("Safe", true), HaveField("Why", ContainSubstring("hole in change files")))))
 	l.Expect(l.later(time.Second).pass().Fetch).To(HaveLen(1), "until it is restarted")
 
@@ -233,6 +233,10 @@ func TestACopyThatStaysUnreadableIsFetchedLessOften(t *testing.T) {
 	}
 	l.Expect(fetches).To(BeNumerically("~", 6, 1), "three at once, and then each six hours")
 	l.Expect(l.last.Condition.Reason).To(Equal(v1alpha1.ReasonCopiesUnproven))
+	l.Expect(l.last.Condition.Message).To(And(HavePrefix("0 of 1 copies"), ContainSubstring("neither the new copy nor the older one beside it is proven: mfsmaster")))
+	l.view.Copies[0].Follows = "at the end"
+	l.pass()
+	l.Expect(metadatajobs.WaitsForCopy(l.view.FileSystem, "")).To(ContainSubstring("now none is: n1 (mfsmaster does not read it"))
 }
 
 func TestACopyThatCannotBeReadIsNotCalledBroken(t *testing.T) {
@@ -328,4 +332,141 @@ func TestNoCopyIsReadOnACordonedNode(t *testing.T) {
 	l.view.Copies[0].Leaves = false
 	l.reads(whole)
 	l.Expect(l.copyOn("n1").Result).To(Equal(v1alpha1.MetadataCopyProven))
+}
+
+// breaks makes the server of a copy lose the master.
+func (l *logbook) breaks() {
+	l.view.Copies[0].Follows, l.view.Copies[0].Away = "", "the master does not list this metalogger"
+	l.pass()
+	l.view.Copies[0].Follows = "first"
+}
+
+func TestAMetaloggerThatReconnectsAgainAndAgainIsReadSeldomAndStaysUnproven(t *testing.T) {
+	for name, c := range map[string]struct {
+		every time.Duration
+		reads int
+	}{
+		"each minute":     {time.Minute, 4},
+		"each 15 minutes": {15 * time.Minute, 5},
+		"each 59 minutes": {59 * time.Minute, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLogbook(t, "n1")
+			reads, unproven := 0, time.Time{}
+			began := l.view.Now
+			for range int(24 * time.Hour / (30 * time.Second)) {
+				d := l.later(30 * time.Second).pass()
+				if reads += len(d.Start); len(l.view.Jobs) > 0 {
+					d = l.ends(whole)
+				}
+				if l.view.Now.Sub(began)%c.every == 0 {
+					l.breaks()
+					d = l.last
+				}
+				if d.Condition.Reason == v1alpha1.ReasonCopiesUnproven && unproven.IsZero() {
+					unproven = l.view.Now
+				}
+				if !unproven.IsZero() {
+					l.Expect(d.Condition.Reason).To(Equal(v1alpha1.ReasonCopiesUnproven), "the condition does not change with each read")
+				}
+			}
+			l.Expect(reads).To(Equal(c.reads))
+			l.Expect(unproven).To(BeTemporally("~", began.Add(4*c.every), c.every))
+			l.Expect(l.last.Condition.Message).To(ContainSubstring("its server reconnects again and again, %d times since %s", l.copyOn("n1").Breaks,
+				began.Add(c.every).Format(time.RFC3339)))
+			l.breaks()
+			l.pass()
+			l.Expect(metadatajobs.WaitsForCopy(l.view.FileSystem, "")).To(ContainSubstring("it is read when its server has followed for 60 minutes without a break"))
+
+			l.later(time.Hour).reads(whole)
+			l.Expect(l.last.Condition.Reason).To(Equal(v1alpha1.ReasonCopiesProven), "an hour without a break")
+			l.Expect(l.copyOn("n1").Breaks).To(BeZero())
+		})
+	}
+}
+
+func TestACopyOfAMetaloggerThatReconnectedAgainAndAgainAndHasNowBeenReadMayServeARestart(t *testing.T) {
+	l := newLogbook(t, "n1")
+	for range 4 {
+		l.later(time.Minute).pass()
+		l.breaks()
+	}
+	l.later(time.Minute).pass()
+	l.later(10*time.Minute - time.Second).pass()
+	l.Expect(l.copyOn("n1").Reading).To(BeNil())
+	d := l.later(time.Second).reads(whole)
+	l.Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonCopiesUnproven), HaveField("Message", HavePrefix(
+		"1 of 1 copies of the metadata are proven; look at the metaloggers on n1 (read back at 2026-11-23T12:15:00Z, but its server reconnects again and again, 4 times"))))
+	l.Expect(metadatajobs.WaitsForCopy(l.view.FileSystem, "")).To(BeEmpty())
+}
+
+func TestARestartByTheOperatorIsNoBreak(t *testing.T) {
+	for name, restart := range map[string]func(l *logbook){
+		"of the master": func(l *logbook) { l.view.Copies[0].Began = l.view.Now },
+		"of the metalogger, to fetch its copy": func(l *logbook) {
+			l.later(10 * time.Minute).reads(holed)
+			l.Expect(l.later(time.Minute).reads(holed).Fetch).To(HaveLen(1))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLogbook(t, "n1")
+			for i := range 3 {
+				l.later(time.Minute).pass()
+				restart(l.later(time.Minute))
+				l.view.Copies[0].Follows = time.Duration(i).String()
+				l.later(time.Second).pass()
+				l.Expect(l.copyOn("n1").Breaks).To(BeZero())
+			}
+			l.view.Copies[0].Follows = "third"
+			l.later(time.Minute).pass()
+			l.Expect(l.copyOn("n1").Breaks).To(BeEquivalentTo(1))
+		})
+	}
+}
+
+func TestTheReadOfACopyEndsWithTheConnectionOfItsServer(t *testing.T) {
+	l := newLogbook(t, "n1")
+	l.pass()
+	l.pass()
+	l.Expect(l.view.Jobs).To(HaveLen(1))
+	l.view.Copies[0].Follows, l.view.Copies[0].Away = "", "the master does not list this metalogger"
+	l.pass()
+	l.Expect(l.view.Jobs).To(BeEmpty())
+	for range 3 {
+		l.Expect(l.later(time.Second).pass().Start).To(BeEmpty(), "nothing is read while the server does not follow")
+	}
+}
+
+func TestAMetaloggerThatReconnectsAgainAndAgainMayBeRestartedForAChange(t *testing.T) {
+	l := newLogbook(t, "n1")
+	for range 4 {
+		l.later(time.Minute).pass()
+		l.breaks()
+	}
+	l.view.Copies[0].Outdated = true
+	l.Expect(l.pass().Fetch).To(HaveExactElements(HaveField("Safe", true)), "the change may be the repair")
+}
+
+func TestAProofFromTheFutureDoesNotCount(t *testing.T) {
+	l := newLogbook(t, "n1")
+	l.reads(whole)
+	l.later(-4 * time.Minute).pass()
+	l.Expect(l.copyOn("n1").Result).To(Equal(v1alpha1.MetadataCopyProven), "the clocks of two managers differ a little")
+	d := l.later(-24 * time.Hour).pass()
+	l.Expect(d.Condition.Reason).To(Equal(v1alpha1.ReasonCopiesUnread))
+	l.Expect(l.copyOn("n1").Message).To(Equal("the time of its last proof is in the future, so that its age is unknown"))
+	l.reads(whole)
+	l.Expect(l.copyOn("n1")).To(And(HaveField("Result", v1alpha1.MetadataCopyProven), HaveField("Proven.Time", l.view.Now)))
+}
+
+func TestAClockThatIsSetBackHoldsUpNoReadAndNoFetch(t *testing.T) {
+	l := newLogbook(t, "n1")
+	l.pass()
+	l.later(10 * time.Minute)
+	l.reads(holed)
+	l.later(-24 * time.Hour).pass()
+	l.Expect(l.copyOn("n1").Retry.Sub(l.view.Now)).To(Equal(30 * time.Second))
+	l.later(30 * time.Second)
+	l.Expect(l.reads(holed).Fetch).To(HaveLen(1))
+	l.Expect(l.copyOn("n1").Fetches).To(BeEquivalentTo(1))
 }
