@@ -63,5 +63,6 @@ func (r Renderer) Exporter() client.Object {
 	}
 	r.onVolume(&job.Spec.Template.Spec)
 	r.asAsked(&job.Spec.Template, t.role)
+	limitMemory(&job.Spec.Template, exportMemory) // it may run on any node
 	return job
 }

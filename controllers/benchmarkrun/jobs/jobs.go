@@ -445,24 +445,39 @@ func (r Renderer) pod(job, role, image string, config spec.Benchmark) *corev1.Po
 const (
 	serverMemory = "1Gi"
 	clientMemory = "8Gi"
+	exportMemory = "256Mi"
 )
 
 // besideServers bounds the memory of a pod that may run on a node with servers. Without a limit, the kernel may kill a server instead of
-// the pod.
+// the pod. A pod that measures a volume may run on any node, and so may be beside servers of any filesystem.
 func (r Renderer) besideServers(pod *corev1.PodTemplateSpec, t task) {
 	servers := r.Scope.Members.Nodes()
-	asked := r.Scope.Run.Spec.Pods
 	beside := slices.ContainsFunc(t.nodes, func(node string) bool { return slices.Contains(servers, node) })
-	if asked != nil && asked.Resources != nil || !beside {
+	if !beside && r.Scope.Volume == nil {
 		return
 	}
 	memory := clientMemory
 	if t.role == children.RoleServer {
 		memory = serverMemory
 	}
+	limitMemory(pod, memory)
+}
+
+// limitMemory limits the memory of all containers of a pod for which the user has set no limit. A request may be larger than the default.
+func limitMemory(pod *corev1.PodTemplateSpec, memory string) {
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
-			containers[i].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}
+			of, limit := &containers[i].Resources, resource.MustParse(memory)
+			if _, asked := of.Limits[corev1.ResourceMemory]; asked {
+				continue
+			}
+			if request, asked := of.Requests[corev1.ResourceMemory]; asked && request.Cmp(limit) > 0 {
+				limit = request
+			}
+			if of.Limits == nil {
+				of.Limits = corev1.ResourceList{}
+			}
+			of.Limits[corev1.ResourceMemory] = limit
 		}
 	}
 }

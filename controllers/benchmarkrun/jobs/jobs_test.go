@@ -188,6 +188,15 @@ func TestAPodOfARunBesideServersHasALimitOfMemory(t *testing.T) {
 		g.Expect(limits(turn())).To(HaveEach(Equal(limit("8Gi"))))
 		w.Run.Spec.Pods = &v1alpha1.BenchmarkPodsSpec{Resources: &v1alpha1.ContainerResources{Limits: v1alpha1.ResourceAmounts{"memory": "64Gi"}}}
 		g.Expect(limits(turn())).To(HaveEach(Equal(limit("64Gi"))), "the user asks for more")
+		w.Run.Spec.Pods.Resources = &v1alpha1.ContainerResources{Limits: v1alpha1.ResourceAmounts{"cpu": "4"}, Requests: v1alpha1.ResourceAmounts{"cpu": "1"}}
+		g.Expect(limits(turn())).To(HaveEach(HaveKeyWithValue(corev1.ResourceMemory, resource.MustParse("8Gi"))), "the user asks for CPUs alone")
+		w.Run.Spec.Pods.Resources = &v1alpha1.ContainerResources{Requests: v1alpha1.ResourceAmounts{"memory": "16Gi"}}
+		g.Expect(limits(turn())).To(HaveEach(Equal(limit("16Gi"))), "the user requests more than the default")
+	})
+	t.Run("as a client of a volume, on any node", func(t *testing.T) {
+		w := scopetest.Idle()
+		scopetest.OnVolume(w, corev1.ReadWriteMany)
+		NewWithT(t).Expect(limits(jobOf(w, scopetest.At(0, 1)).(*batchv1.Job).Spec.Template)).To(HaveEach(Equal(limit("8Gi"))))
 	})
 	t.Run("as a worker and as a launcher", func(t *testing.T) {
 		g := NewWithT(t)
@@ -196,6 +205,11 @@ func TestAPodOfARunBesideServersHasALimitOfMemory(t *testing.T) {
 		for _, replica := range jobOf(w, scopetest.At(0, 1)).(*mpiv2.MPIJob).Spec.MPIReplicaSpecs {
 			g.Expect(limits(replica.Template)).To(HaveEach(Equal(limit("8Gi"))))
 		}
+	})
+	t.Run("as the pod that exports results, on any node", func(t *testing.T) {
+		w := scopetest.Idle()
+		w.Run.Spec.Results = &v1alpha1.ResultsSpec{PersistentVolumeClaim: &v1alpha1.ResultsClaim{Name: "lab"}}
+		NewWithT(t).Expect(render(w).Exporter().(*batchv1.Job).Spec.Template.Spec.Containers[0].Resources.Limits).To(Equal(limit("256Mi")))
 	})
 	t.Run("as a tool of the servers", func(t *testing.T) {
 		w := scopetest.Idle()

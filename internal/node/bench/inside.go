@@ -108,9 +108,9 @@ func inside(b spec.Benchmark, path string) string {
 
 // makeDirectory makes path. Place has proven that path is below the run's own directory. With fresh, leftovers of a killed attempt are
 // removed first.
-func makeDirectory(mount *os.Root, b spec.Benchmark, path string, fresh bool) (err error) {
+func makeDirectory(ctx context.Context, mount *os.Root, b spec.Benchmark, path string, fresh bool) (err error) {
 	if fresh {
-		if err := remove(mount, b, path); err != nil {
+		if err := remove(ctx, mount, b, path); err != nil {
 			return fmt.Errorf("can't remove what a killed attempt left in %s: %w", path, err)
 		}
 	}
@@ -134,7 +134,7 @@ func findDirectory(mount *os.Root, b spec.Benchmark, path string) error {
 }
 
 // remove removes a directory and everything in it. A missing directory is no error.
-func remove(mount *os.Root, b spec.Benchmark, path string) error {
+func remove(ctx context.Context, mount *os.Root, b spec.Benchmark, path string) error {
 	parent, err := enter(mount, inside(b, filepath.Dir(path)), false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -142,5 +142,5 @@ func remove(mount *os.Root, b spec.Benchmark, path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(removeTree(parent, filepath.Base(path)), parent.Close())
+	return errors.Join(removeTree(ctx, parent, filepath.Base(path)), parent.Close())
 }

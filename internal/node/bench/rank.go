@@ -90,7 +90,7 @@ func rank(ctx context.Context, b spec.Benchmark, number int, t tool, h Host) err
 		if err := enough(mount, b); err != nil {
 			return err
 		}
-		return makeDirectory(mount, b, own, true)
+		return makeDirectory(ctx, mount, b, own, true)
 	}
 	if err := inMount(ctx, b, h, preparing); err != nil {
 		return err

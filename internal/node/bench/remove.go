@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -16,11 +18,14 @@ const (
 	mostNames = 1024
 )
 
-// removal removes the content of a directory.
-type removal struct{ top *os.Root }
+// removal removes the content of a directory. It ends with its context, because a program could fill a directory while it is removed.
+type removal struct {
+	ctx context.Context //nolint:containedctx // it lives as long as one call of removeTree
+	top *os.Root
+}
 
 // removeTree removes a name in a directory and everything below it, and follows no symbolic link. A missing name is no error.
-func removeTree(in *os.Root, name string) error {
+func removeTree(ctx context.Context, in *os.Root, name string) error {
 	seen, err := in.Lstat(name)
 	if err != nil {
 		return ignoreMissing(err)
@@ -30,7 +35,7 @@ func removeTree(in *os.Root, name string) error {
 		if err != nil {
 			return ignoreMissing(err)
 		}
-		if err := errors.Join((&removal{top}).empty(top, ".", 1), top.Close()); err != nil {
+		if err := errors.Join((&removal{ctx, top}).empty(top, ".", 1), top.Close()); err != nil {
 			return err
 		}
 	}
@@ -40,6 +45,9 @@ func removeTree(in *os.Root, name string) error {
 // empty removes everything in a directory, whose path is relative to the top.
 func (r *removal) empty(directory *os.Root, path string, depth int) error {
 	for {
+		if err := r.ctx.Err(); err != nil {
+			return fmt.Errorf("files are left in %s; does a program still write there? %w", path, err)
+		}
 		some, err := someNames(directory)
 		if err != nil || len(some) == 0 {
 			return err

@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -46,4 +47,15 @@ func TestADirectoryIsRemovedHoweverDeepItIs(t *testing.T) {
 	g.Expect(bench.Clean(t.Context(), b, c.host())).To(Succeed())
 	g.Expect(b.Root).NotTo(BeADirectory())
 	g.Expect(other).To(BeADirectory())
+}
+
+// A program that fills the directory again and again could keep a removal busy without end.
+func TestARemovalEndsWithItsContext(t *testing.T) {
+	g, c := NewWithT(t), newClient(t)
+	b := c.script("true")
+	g.Expect(os.MkdirAll(filepath.Join(b.Directory, "full"), 0o755)).To(Succeed())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	g.Expect(bench.Clean(ctx, b, c.host())).To(MatchError(And(ContainSubstring("files are left"), ContainSubstring(context.Canceled.Error()))))
+	g.Expect(b.Directory).To(BeADirectory())
 }

@@ -133,13 +133,13 @@ func Run(ctx context.Context, b spec.Benchmark, h Host) error {
 		if b.KeepBefore {
 			return errors.Join(findDirectory(mount, b, b.Directory), writeFiles(mount, b, placement, hosts, v, h))
 		}
-		if err := remove(mount, b, b.Directory); err != nil {
+		if err := remove(ctx, mount, b, b.Directory); err != nil {
 			return fmt.Errorf("can't remove what a killed attempt left in %s: %w", b.Directory, err)
 		}
 		if err := enough(mount, b); err != nil {
 			return err
 		}
-		if err := makeDirectory(mount, b, b.Directory, false); err != nil {
+		if err := makeDirectory(ctx, mount, b, b.Directory, false); err != nil {
 			return err
 		}
 		return writeFiles(mount, b, placement, hosts, v, h)
@@ -154,7 +154,7 @@ func Run(ctx context.Context, b spec.Benchmark, h Host) error {
 		}
 		// The mount is opened again, because the filesystem may have been mounted again in the meantime. A pod that is being stopped still
 		// removes its files.
-		removing := func(mount *os.Root) error { return remove(mount, b, b.Directory) }
+		removing := func(mount *os.Root) error { return remove(context.WithoutCancel(ctx), mount, b, b.Directory) }
 		if removeErr := inMount(context.WithoutCancel(ctx), b, h, removing); removeErr != nil {
 			h.say("can't remove %s: %s", b.Directory, removeErr)
 		}
@@ -242,7 +242,7 @@ func Work(ctx context.Context, b spec.Benchmark, argv []string, h Host) error {
 			return err
 		}
 		// All workers create the same directory, so none may remove it.
-		return makeDirectory(mount, b, b.Directory, false)
+		return makeDirectory(ctx, mount, b, b.Directory, false)
 	}
 	if err := inMount(ctx, b, h, preparing); err != nil {
 		return err
@@ -275,7 +275,7 @@ func CleanRepetition(ctx context.Context, b spec.Benchmark, h Host) error {
 
 func removeInMount(ctx context.Context, b spec.Benchmark, path string, h Host) error {
 	return inMount(ctx, b, h, func(mount *os.Root) error {
-		if err := remove(mount, b, path); err != nil {
+		if err := remove(ctx, mount, b, path); err != nil {
 			return fmt.Errorf("can't remove %s: %w", path, err)
 		}
 		h.say("removed %s", path)
