@@ -84,7 +84,7 @@ func fields(crd apiextensionsv1.CustomResourceDefinition) []field {
 }
 
 // kubernetesOwn are the fields that Kubernetes' own types define, and with them their words and bounds: conditions, and what pods have.
-var kubernetesOwn = regexp.MustCompile(`^status\.conditions\[\]|^spec\.nodes\.selector\.|^spec\.pods\.(tolerations\[\]|imagePullSecrets\[\]|resources\.\w+\.(requests|limits)\{\})`)
+var kubernetesOwn = regexp.MustCompile(`^status\.conditions\[\]|^spec\.nodes\.selector\.|^spec\.pods\.(tolerations\[\]|tolerationsByRole\.\w+\[\]|imagePullSecrets\[\]|resources\.\w+\.(requests|limits)\{\})`)
 
 // conventions holds the rules for every field, by a sentence.
 var conventions = map[string]func(f field) bool{

@@ -16,6 +16,19 @@ type PodsSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	Tolerations []Toleration `json:"tolerations,omitempty"`
 
+	// tolerationsByRole are the tolerations of the pods of one role, instead of those in tolerations. Guards tolerate the taints of their node.
+	// Jobs, and the pods that bring images, tolerate what is in tolerations and what any role tolerates.
+	// +optional
+	TolerationsByRole RoleTolerations `json:"tolerationsByRole,omitzero"`
+
+	// serviceAccountName is the ServiceAccount of all pods, in the namespace of the FileSystem. Without it, it is default. A cluster may grant
+	// rights by it, such as the privileged SCC of OpenShift. The pods get no token of it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+
 	// priorityClassName is the priority class of all pods. Defaults to system-node-critical, because a preempted storage daemon hangs every
 	// program that uses the filesystem.
 	// +optional
@@ -51,6 +64,39 @@ type PodsSpec struct {
 	// jobs (such as those of configuration, backups, checks and recoveries) and pods of benchmarks have the operator's own.
 	// +optional
 	Resources PodResources `json:"resources,omitzero"`
+}
+
+// RoleTolerations has tolerations by role. An absent or empty list leaves the role with those in tolerations.
+type RoleTolerations struct {
+	// management is for the management service of BeeGFS, and the pod that mounts the MGT of a Lustre.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Management []Toleration `json:"management,omitempty"`
+
+	// metadata is for each metadata server: the MooseFS master, a beegfs-meta, or the pod that mounts an MDT.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Metadata []Toleration `json:"metadata,omitempty"`
+
+	// metadataBackup is for each MooseFS metalogger.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	MetadataBackup []Toleration `json:"metadataBackup,omitempty"`
+
+	// storage is for each storage server: a MooseFS chunkserver, a beegfs-storage, or the pod that mounts the OSTs of a pool.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Storage []Toleration `json:"storage,omitempty"`
+
+	// client is for the pod that mounts the filesystem on a node, such as one with the taint of GPUs.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Client []Toleration `json:"client,omitempty"`
 }
 
 // LabelValue is the value of a label.

@@ -134,7 +134,7 @@ func (p *pass) lookForRefusals(ctx context.Context) error {
 	for _, a := range refused {
 		p.in.Refused = append(p.in.Refused, backend.Refused{Component: a.component, StoragePool: a.pool, Slot: a.slot})
 	}
-	p.problems = append(refusedProblems(refused), p.problems...)
+	p.problems = append(refusedProblems(refused, p.fs.Spec.Pods.ServiceAccountName), p.problems...)
 	return nil
 }
 
@@ -172,11 +172,10 @@ func (p *pass) askers(ctx context.Context) ([]asker, error) {
 	return out, nil
 }
 
-// ofFileSystem holds the fields of a FileSystem that affect the admission of its pods.
-var ofFileSystem = refusals.Fields{PriorityClass: "spec.pods.priorityClassName", Resources: "spec.pods.resources"}
-
-// refusedProblems returns one problem for each cause of refusals, with the objects that it affects, in their order.
-func refusedProblems(refused []asker) []backend.Problem {
+// refusedProblems returns one problem for each cause of refusals, with the objects that it affects, in their order. account is
+// spec.pods.serviceAccountName.
+func refusedProblems(refused []asker, account string) []backend.Problem {
+	ofFileSystem := refusals.Fields{PriorityClass: "spec.pods.priorityClassName", Resources: "spec.pods.resources", Account: account}
 	var order []string
 	by := map[string][]asker{}
 	for _, a := range refused {
@@ -216,5 +215,6 @@ func (r *Reconciler) agentsRefused(ctx context.Context) (string, error) {
 	}
 	return refusals.Sentence(owner, 0, words, refusals.Fields{
 		PriorityClass: "agent.priorityClassName of the chart", Resources: "agent.resources of the chart",
+		Account: set.Spec.Template.Spec.ServiceAccountName,
 	}), nil
 }

@@ -96,6 +96,8 @@ func Words(message string) string {
 // Fields names the settings of the pods: a field of a spec, or a value of the chart.
 type Fields struct {
 	PriorityClass, Resources string
+	// Account is the ServiceAccount of the pods. Empty is default.
+	Account string
 }
 
 // remedy is the advice for refusals that match words.
@@ -126,8 +128,8 @@ var remedies = []remedy{
 	{regexp.MustCompile(`(?i)(maximum|minimum) [a-z-]+ usage per|ratio per`), func(_ []string, namespace string, set Fields) string {
 		return fmt.Sprintf("look at kubectl -n %s describe limitrange; change it, or set %s", namespace, set.Resources)
 	}},
-	{regexp.MustCompile(`unable to validate against any security context constraint`), func(_ []string, namespace string, _ Fields) string {
-		return "run oc adm policy add-scc-to-user privileged -z default -n " + namespace
+	{regexp.MustCompile(`unable to validate against any security context constraint`), func(_ []string, namespace string, set Fields) string {
+		return fmt.Sprintf("run oc adm policy add-scc-to-user privileged -z %s -n %s", cmp.Or(set.Account, "default"), namespace)
 	}},
 	{regexp.MustCompile(`failed calling webhook "([^"]*)"`), func(match []string, namespace string, _ Fields) string {
 		return fmt.Sprintf("mend what serves the webhook %s, or exempt namespace %s from it "+

@@ -92,6 +92,13 @@ func TestARefusalNamesTheCommandThatSolvesIt(t *testing.T) {
 	}
 }
 
+func TestTheAccountOfThePodsGetsTheRight(t *testing.T) {
+	of := set
+	of.Account = "parallelfs"
+	NewWithT(t).Expect(Mend("unable to validate against any security context constraint: [...]", Owner{Namespace: "storage"}, of)).To(
+		Equal("run oc adm policy add-scc-to-user privileged -z parallelfs -n storage"))
+}
+
 func TestTheNewestRefusalOfThisObjectCounts(t *testing.T) {
 	g := NewWithT(t)
 	made := time.Date(2026, 5, 1, 12, 0, 0, 5e8, time.UTC)

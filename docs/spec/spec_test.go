@@ -33,7 +33,7 @@ var documents = map[string]string{
 var shared = []string{"targets", "cpuPinning", "select", "logDevices", "format", "queue"}
 
 // ofKubernetes are the fields whose own fields are those of a pod: Kubernetes documents them.
-var ofKubernetes = regexp.MustCompile(`^spec\.nodes\.selector\.|^spec\.(?:.*\.)?pods\.(?:tolerations|imagePullSecrets|resources\.[A-Za-z]+)(?:\[\])?\.`)
+var ofKubernetes = regexp.MustCompile(`^spec\.nodes\.selector\.|^spec\.(?:.*\.)?pods\.(?:tolerations|tolerationsByRole\.[A-Za-z]+|imagePullSecrets|resources\.[A-Za-z]+)(?:\[\])?\.`)
 
 // short is the row that explains a field: targets.devices[].id explains spec.storagePools[].targets.devices[].id.
 func short(path string) string {

@@ -98,6 +98,7 @@ var mooseFSHasNone = refusals{
 }
 
 var beegfsRefusals = asBeeGFS(refusals{
+	"BeeGFS has tolerations of a metalogger": {change: "spec: {pods: {tolerationsByRole: {metadataBackup: [{key: a}]}}}", field: "spec", says: "spec.pods.tolerationsByRole.management belongs to types BeeGFS and Lustre, and metadataBackup to type MooseFS"},
 	"BeeGFS has resources of a metalogger":   {change: "spec: {pods: {resources: {metadataBackup: {requests: {cpu: '1'}}}}}", field: "spec", says: "spec.pods.resources.management belongs to types BeeGFS and Lustre, and metadataBackup to type MooseFS"},
 	"its own part is left out":               {change: "spec: {beegfs: null}", field: "spec", says: ofBeeGFS},
 	"the management service is left out":     {change: "spec: {beegfs: {management: null}}", field: "spec.beegfs.management", says: "Required value"},

@@ -21,6 +21,12 @@ const fullPods = `
 spec:
  pods:
   tolerations: [{key: storage, operator: Exists, effect: NoExecute, tolerationSeconds: 60}, {key: tier, operator: Equal, value: fast}]
+  tolerationsByRole:
+    metadata: [{key: metadata, operator: Exists}]
+    metadataBackup: [{key: metadata, operator: Exists}]
+    storage: [{key: storage, operator: Exists}]
+    client: [{key: example.com/gpu, operator: Exists, effect: NoSchedule}]
+  serviceAccountName: parallelfs
   priorityClassName: storage
   labels: {cost-center: "7", example.org/team: storage}
   annotations: {example.org/scrape: "true"}
@@ -37,33 +43,25 @@ func podsRefusals() refusals {
 	const (
 		labelOwner      = "labels below parallelfs.dev/ and app.kubernetes.io/ belong to the operator"
 		annotationOwner = "annotations below parallelfs.dev/ belong to the operator"
-		keyOrExists     = "a toleration with operator Exists has no value; any other needs a key, whose taint has the value"
-		onlyNoExecute   = "tolerationSeconds needs effect NoExecute"
 		pinned          = "cpuPinning with mode KubeletStatic sets the requests and limits of a server; leave its role out of spec.pods.resources"
 		static          = "{mode: KubeletStatic, cpus: 4, memory: 16Gi}"
 	)
 	change := func(content string) string { return "spec: {pods: {" + content + "}}" }
 	labels := func(content string) string { return change("labels: {" + content + "}") }
 	annotations := func(content string) string { return change("annotations: {" + content + "}") }
-	tolerates := func(content string) string { return change("tolerations: [{" + content + "}]") }
 	rows := refusals{
-		"pods have 17 labels":                             {change: change("labels: " + mapOf(17, "k%d", "v")), field: "spec.pods.labels", says: "must have at most 16 items"},
-		"pods have a label of the operator":               {change: labels("parallelfs.dev/filesystem: other"), field: "spec.pods.labels", says: labelOwner},
-		"pods have a label of Kubernetes":                 {change: labels("app.kubernetes.io/name: other"), field: "spec.pods.labels", says: labelOwner},
-		"pods have 17 annotations":                        {change: change("annotations: " + mapOf(17, "k%d", "v")), field: "spec.pods.annotations", says: "must have at most 16 items"},
-		"pods have an annotation of the operator":         {change: annotations("parallelfs.dev/template-hash: x"), field: "spec.pods.annotations", says: annotationOwner},
-		"pods tolerate 17 taints":                         {change: change("tolerations: " + listOf(17, "{key: k%d}")), field: "spec.pods.tolerations", says: "must have at most 16 items"},
-		"pods tolerate any key with one value":            {change: tolerates("value: fast"), field: "spec.pods.tolerations[]", says: keyOrExists},
-		"pods tolerate any key without saying so":         {change: tolerates("effect: NoExecute"), field: "spec.pods.tolerations[]", says: keyOrExists},
-		"pods tolerate any value and one":                 {change: tolerates("key: tier, operator: Exists, value: fast"), field: "spec.pods.tolerations[]", says: keyOrExists},
-		"pods tolerate any taint for a minute":            {change: tolerates("operator: Exists, tolerationSeconds: 60"), field: "spec.pods.tolerations[]", says: onlyNoExecute},
-		"pods tolerate NoSchedule for a minute":           {change: tolerates("key: k, effect: NoSchedule, tolerationSeconds: 60"), field: "spec.pods.tolerations[]", says: onlyNoExecute},
-		"pods have 9 pull secrets":                        {change: change("imagePullSecrets: " + listOf(9, "{name: n%d}")), field: "spec.pods.imagePullSecrets", says: "must have at most 8 items"},
-		"pods have a pull secret twice":                   {change: change("imagePullSecrets: [{name: n}, {name: n}]"), field: "spec.pods.imagePullSecrets[]", says: "Duplicate value"},
-		"pods have a pull secret without a name":          {change: change("imagePullSecrets: [{}]"), field: "spec.pods.imagePullSecrets[].name", says: "Required value"},
-		"pinned metadata servers have resources as well":  {change: put(metadataPinning, static) + "\n---\n" + change(`resources: {metadata: {requests: {cpu: "1"}}}`), field: "spec", says: pinned},
-		"pinned storage servers have resources as well":   {change: put(poolPinning, static) + "\n---\n" + change(`resources: {storage: {limits: {cpu: "1"}}}`), field: "spec", says: pinned},
-		"a MooseFS has resources of a management service": {change: change(`resources: {management: {requests: {cpu: "1"}}}`), field: "spec", says: "spec.pods.resources.management belongs to types BeeGFS and Lustre, and metadataBackup to type MooseFS"},
+		"pods have 17 labels":                               {change: change("labels: " + mapOf(17, "k%d", "v")), field: "spec.pods.labels", says: "must have at most 16 items"},
+		"pods have a label of the operator":                 {change: labels("parallelfs.dev/filesystem: other"), field: "spec.pods.labels", says: labelOwner},
+		"pods have a label of Kubernetes":                   {change: labels("app.kubernetes.io/name: other"), field: "spec.pods.labels", says: labelOwner},
+		"pods have 17 annotations":                          {change: change("annotations: " + mapOf(17, "k%d", "v")), field: "spec.pods.annotations", says: "must have at most 16 items"},
+		"pods have an annotation of the operator":           {change: annotations("parallelfs.dev/template-hash: x"), field: "spec.pods.annotations", says: annotationOwner},
+		"pods have 9 pull secrets":                          {change: change("imagePullSecrets: " + listOf(9, "{name: n%d}")), field: "spec.pods.imagePullSecrets", says: "must have at most 8 items"},
+		"pods have a pull secret twice":                     {change: change("imagePullSecrets: [{name: n}, {name: n}]"), field: "spec.pods.imagePullSecrets[]", says: "Duplicate value"},
+		"pods have a pull secret without a name":            {change: change("imagePullSecrets: [{}]"), field: "spec.pods.imagePullSecrets[].name", says: "Required value"},
+		"pinned metadata servers have resources as well":    {change: put(metadataPinning, static) + "\n---\n" + change(`resources: {metadata: {requests: {cpu: "1"}}}`), field: "spec", says: pinned},
+		"pinned storage servers have resources as well":     {change: put(poolPinning, static) + "\n---\n" + change(`resources: {storage: {limits: {cpu: "1"}}}`), field: "spec", says: pinned},
+		"a MooseFS has tolerations of a management service": {change: change("tolerationsByRole: {management: [{key: a}]}"), field: "spec", says: "spec.pods.tolerationsByRole.management belongs to types BeeGFS and Lustre, and metadataBackup to type MooseFS"},
+		"a MooseFS has resources of a management service":   {change: change(`resources: {management: {requests: {cpu: "1"}}}`), field: "spec", says: "spec.pods.resources.management belongs to types BeeGFS and Lustre, and metadataBackup to type MooseFS"},
 	}.join(
 		boundRefusals("spec.pods.labels{}", labels("k: %s"), map[string]string{
 			strings.Repeat("v", 64): "may not be more than 63 bytes", `"x y"`: aLabelValue, "-x": aLabelValue, "x_": aLabelValue,
@@ -75,18 +73,14 @@ func podsRefusals() refusals {
 		boundRefusals("spec.pods.imagePullSecrets[].name", change("imagePullSecrets: [{name: %s}]"), map[string]string{
 			`""`: "should be at least 1 chars long", strings.Repeat("n", 254): "may not be more than 253 bytes",
 		}),
-		boundRefusals("spec.pods.tolerations[].key", tolerates("key: %s"), map[string]string{
-			`""`: "should be at least 1 chars long", strings.Repeat("k", 318): "may not be more than 317 bytes", `"a b"`: aLabelKey, "a/b/c": aLabelKey,
-			longPrefix: "the prefix of a label's key has at most 253 characters",
+		boundRefusals("spec.pods.serviceAccountName", change("serviceAccountName: %s"), map[string]string{
+			`""`: "should be at least 1 chars long", strings.Repeat("n", 254): "may not be more than 253 bytes", "Storage": aDNSName, "a_b": aDNSName,
 		}),
-		boundRefusals("spec.pods.tolerations[].operator", tolerates("key: k, operator: %s"), map[string]string{"In": `supported values: "Exists", "Equal"`}),
-		boundRefusals("spec.pods.tolerations[].value", tolerates("key: k, value: %s"), map[string]string{
-			`""`: "should be at least 1 chars long", strings.Repeat("v", 64): "may not be more than 63 bytes", `"a b"`: aLabelValue,
-		}),
-		boundRefusals("spec.pods.tolerations[].effect", tolerates("key: k, effect: %s"), map[string]string{"Never": `supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"`}),
+		tolerationsRefusals("spec.pods.tolerations", change("tolerations: %s")),
 	)
 	rows = rows.join(podNamesRefusals(change))
 	for _, role := range []string{"management", "metadata", "metadataBackup", "storage", "client"} {
+		rows = rows.join(tolerationsRefusals("spec.pods.tolerationsByRole."+role, change("tolerationsByRole: {"+role+": %s}")))
 		rows = rows.join(resourcesRefusals(role, "spec.pods.resources."+role, func(content string) string {
 			return change("resources: {" + role + ": {" + content + "}}")
 		}))
@@ -94,8 +88,36 @@ func podsRefusals() refusals {
 	return rows
 }
 
+// tolerationsRefusals returns the rows of a list of tolerations.
+func tolerationsRefusals(field, inside string) refusals {
+	const (
+		keyOrExists   = "a toleration with operator Exists has no value; any other needs a key, whose taint has the value"
+		onlyNoExecute = "tolerationSeconds needs effect NoExecute"
+	)
+	item := put(inside, "[{%s}]")
+	tolerates := func(content string) string { return put(item, content) }
+	return refusals{
+		field + " has 17 items":                          {change: put(inside, listOf(17, "{key: k%d}")), field: field, says: "must have at most 16 items"},
+		field + " has any key with one value":            {change: tolerates("value: fast"), field: field + "[]", says: keyOrExists},
+		field + " has any key, and does not name Exists": {change: tolerates("effect: NoExecute"), field: field + "[]", says: keyOrExists},
+		field + " has any value and one":                 {change: tolerates("key: tier, operator: Exists, value: fast"), field: field + "[]", says: keyOrExists},
+		field + " has any taint for a minute":            {change: tolerates("operator: Exists, tolerationSeconds: 60"), field: field + "[]", says: onlyNoExecute},
+		field + " has NoSchedule for a minute":           {change: tolerates("key: k, effect: NoSchedule, tolerationSeconds: 60"), field: field + "[]", says: onlyNoExecute},
+	}.join(
+		boundRefusals(field+"[].key", tolerates("key: %s"), map[string]string{
+			`""`: "should be at least 1 chars long", strings.Repeat("k", 318): "may not be more than 317 bytes", `"a b"`: aLabelKey, "a/b/c": aLabelKey,
+			longPrefix: "the prefix of a label's key has at most 253 characters",
+		}),
+		boundRefusals(field+"[].operator", tolerates("key: k, operator: %s"), map[string]string{"In": `supported values: "Exists", "Equal"`}),
+		boundRefusals(field+"[].value", tolerates("key: k, value: %s"), map[string]string{
+			`""`: "should be at least 1 chars long", strings.Repeat("v", 64): "may not be more than 63 bytes", `"a b"`: aLabelValue,
+		}),
+		boundRefusals(field+"[].effect", tolerates("key: k, effect: %s"), map[string]string{"Never": `supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"`}),
+	)
+}
+
 // largestPods is a spec.pods of the maximum size.
-var largestPods = fmt.Sprintf("spec: {pods: {tolerations: %s, labels: %s, annotations: %s, imagePullSecrets: %s, resources: {metadata: {limits: %s}, storage: {requests: %s}}}}",
+var largestPods = fmt.Sprintf("spec: {pods: {tolerations: %s, tolerationsByRole: {storage: %[1]s, client: %[1]s}, labels: %[2]s, annotations: %[3]s, imagePullSecrets: %[4]s, resources: {metadata: {limits: %[5]s}, storage: {requests: %[6]s}}}}",
 	listOf(16, "{key: k%d, operator: Equal, value: v}"), mapOf(16, strings.Repeat(strings.Repeat("p", 63)+".", 3)+strings.Repeat("p", 61)+"/"+strings.Repeat("k", 61)+"%02d", strings.Repeat("v", 63)),
 	mapOf(16, strings.Repeat(strings.Repeat("p", 63)+".", 3)+strings.Repeat("p", 61)+"/"+strings.Repeat("k", 61)+"%02d", strings.Repeat("v", 4096)), listOf(8, "{name: n%d}"),
 	mapOf(8, strings.Repeat("r", 253)+"/"+strings.Repeat("k", 62)+"%d", "100000000000000"), `{memory: "00000000000000000000000000000004", cpu: "1e3", ephemeral-storage: .5Ti}`)

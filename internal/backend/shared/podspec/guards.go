@@ -27,8 +27,14 @@ func Guarded(n *v1alpha1.FileSystemNode) bool {
 // Deployment holds it.
 func (p Pods) GuardHash(taints []corev1.Taint) string {
 	asked := p.FileSystem.Spec.Pods
-	return backend.Hash(backend.ClusterName(p.FileSystem), p.Images.Node, p.Images.PullPolicy, asked.Labels, asked.Annotations,
-		asked.PriorityClassName, asked.ImagePullSecrets, taints)
+	of := []any{
+		backend.ClusterName(p.FileSystem), p.Images.Node, p.Images.PullPolicy, asked.Labels, asked.Annotations,
+		asked.PriorityClassName, asked.ImagePullSecrets, taints,
+	}
+	if asked.ServiceAccountName != "" {
+		of = append(of, asked.ServiceAccountName)
+	}
+	return backend.Hash(of...)
 }
 
 // Guard returns the Deployment of the guard of a node. Its pod can run on that node only, and tolerates the node's own taints, but not the

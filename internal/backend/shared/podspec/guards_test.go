@@ -52,7 +52,11 @@ func TestAGuardIsAPodWithoutRightsThatBelongsOnItsNodeAndDoesNotStayWhereNoPodMa
 		g.Expect(selector.Matches(labels.Set(pods.Guard(other, node).Spec.Template.Labels))).To(BeFalse())
 	}
 	g.Expect(podspec.IsOpen(&policyv1.PodDisruptionBudget{})).To(BeTrue())
-	g.Expect(pods.GuardHash(nil)).NotTo(Equal(pods.GuardHash(node.Taints)))
+	without := pods.GuardHash(node.Taints)
+	g.Expect(pods.GuardHash(nil)).NotTo(Equal(without))
+	fs.Spec.Pods.ServiceAccountName = "storage"
+	g.Expect(pods.GuardHash(node.Taints)).NotTo(Equal(without))
+	g.Expect(pods.Guard(n, node).Spec.Template.Spec.ServiceAccountName).To(Equal("storage"))
 }
 
 func TestTheGuardsOfTwoFilesystemsOfOneNameAreDistinguishedByOneLabel(t *testing.T) {

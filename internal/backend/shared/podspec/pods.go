@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -134,10 +135,6 @@ func (p Pods) Template(w Workload, volumes ...corev1.Volume) *corev1.PodTemplate
 	asked := p.FileSystem.Spec.Pods
 	labels := labelsOf(p.FileSystem)
 	maps.Copy(labels, p.Labels(w))
-	tolerations := TolerationsOf(p.FileSystem)
-	if len(tolerations) == 0 {
-		tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-	}
 	return &corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: annotationsOf(p.FileSystem)},
 		Spec: corev1.PodSpec{
@@ -146,7 +143,8 @@ func (p Pods) Template(w Workload, volumes ...corev1.Volume) *corev1.PodTemplate
 			AutomountServiceAccountToken: new(false),
 			EnableServiceLinks:           new(false),
 			PriorityClassName:            cmp.Or(asked.PriorityClassName, "system-node-critical"),
-			Tolerations:                  tolerations,
+			ServiceAccountName:           asked.ServiceAccountName,
+			Tolerations:                  p.tolerations(w.Role),
 			ImagePullSecrets:             pullSecretsOf(p.FileSystem),
 			SecurityContext:              security,
 			InitContainers:               []corev1.Container{install},
@@ -184,9 +182,11 @@ func (p Pods) DaemonSet(suffix string, w Workload, pod *corev1.PodTemplateSpec, 
 	if asked := p.resources(w.Role); asked != nil {
 		pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: asked.Requests.Quantities(), Limits: asked.Limits.Quantities()}
 	}
+	pod.Spec.Tolerations = p.tolerations(w.Role)
 	// A new node in a pool does not restart the daemons on the other nodes. Neither does a change that only the start of a pod needs.
 	daemon := pod.DeepCopy()
 	daemon.Spec.Affinity, daemon.Spec.Tolerations, daemon.Spec.ImagePullSecrets, daemon.Spec.PriorityClassName = nil, nil, nil, ""
+	daemon.Spec.ServiceAccountName = ""
 	daemon.Labels, daemon.Annotations = nil, nil
 	// A release of the operator does not restart daemons either: the new node binary, and the containers beside the daemon, come with the next
 	// restart (ADR 0062).
@@ -235,11 +235,34 @@ func annotationsOf(fs *v1alpha1.FileSystem) map[string]string {
 	return out
 }
 
-// TolerationsOf returns the tolerations that the user sets for pods. Without any, daemons tolerate every taint, and pods that can run on
-// any node tolerate none.
+// tolerations returns the tolerations of pods of a role. Pods without a role may run on nodes of several roles, and tolerate what any role
+// tolerates. Without tolerations in the spec, pods tolerate every taint.
+func (p Pods) tolerations(role v1alpha1.Role) []corev1.Toleration {
+	all := p.FileSystem.Spec.Pods.Tolerations
+	by := p.FileSystem.Spec.Pods.TolerationsByRole
+	of := map[v1alpha1.Role][]v1alpha1.Toleration{
+		v1alpha1.RoleManagement: by.Management, v1alpha1.RoleMetadata: by.Metadata, v1alpha1.RoleMetadataBackup: by.MetadataBackup,
+		v1alpha1.RoleStorage: by.Storage, RoleClient: by.Client,
+	}
+	switch own := of[role]; {
+	case len(own) > 0:
+		return tolerationsOf(own)
+	case len(all) == 0:
+		return []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	case role != "":
+		return tolerationsOf(all)
+	}
+	return tolerationsOf(all, by.Management, by.Metadata, by.MetadataBackup, by.Storage, by.Client)
+}
+
+// TolerationsOf returns the tolerations of pods that can run on any node: those that the user sets for all pods.
 func TolerationsOf(fs *v1alpha1.FileSystem) []corev1.Toleration {
+	return tolerationsOf(fs.Spec.Pods.Tolerations)
+}
+
+func tolerationsOf(lists ...[]v1alpha1.Toleration) []corev1.Toleration {
 	var out []corev1.Toleration
-	for _, t := range fs.Spec.Pods.Tolerations {
+	for _, t := range slices.Concat(lists...) {
 		out = append(out, corev1.Toleration{
 			Key: string(t.Key), Operator: t.Operator, Value: string(t.Value), Effect: t.Effect, TolerationSeconds: t.TolerationSeconds,
 		})

@@ -55,6 +55,7 @@ func TestPodsHaveWhatTheUserAsksForAndOnlyResourcesRestartThem(t *testing.T) {
 		},
 		PriorityClassName: "storage", Labels: map[string]v1alpha1.LabelValue{"cost-center": "7", v1alpha1.LabelFileSystem: "another"},
 		Annotations: map[string]v1alpha1.AnnotationValue{"scrape": "true"}, ImagePullSecrets: []v1alpha1.SecretReference{{Name: "registry"}},
+		ServiceAccountName: "storage",
 	}
 	after := template(asked)
 	g.Expect(after.Spec.Tolerations).To(HaveExactElements(
@@ -62,6 +63,7 @@ func TestPodsHaveWhatTheUserAsksForAndOnlyResourcesRestartThem(t *testing.T) {
 		corev1.Toleration{Key: "tier", Operator: corev1.TolerationOpEqual, Value: "fast"}))
 	g.Expect(after.Spec.PriorityClassName).To(Equal("storage"))
 	g.Expect(after.Spec.ImagePullSecrets).To(HaveExactElements(corev1.LocalObjectReference{Name: "registry"}))
+	g.Expect(after.Spec.ServiceAccountName).To(Equal("storage"))
 	g.Expect(after.Labels).To(And(HaveKeyWithValue("cost-center", "7"), HaveKeyWithValue(v1alpha1.LabelFileSystem, "scratch")), "the operator's own labels stay")
 	g.Expect(after.Annotations).To(HaveKeyWithValue("scrape", "true"))
 	g.Expect(after.Annotations[backend.TemplateHashAnnotation]).To(Equal(before.Annotations[backend.TemplateHashAnnotation]), "nothing of it restarts a daemon")
@@ -75,6 +77,46 @@ func TestPodsHaveWhatTheUserAsksForAndOnlyResourcesRestartThem(t *testing.T) {
 	g.Expect(after.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal("32Gi"))
 	g.Expect(after.Spec.Containers[1].Resources.Requests).To(BeEmpty(), "only the daemon has it")
 	g.Expect(after.Annotations[backend.TemplateHashAnnotation]).NotTo(Equal(before.Annotations[backend.TemplateHashAnnotation]))
+}
+
+func TestEachRoleHasItsOwnTolerations(t *testing.T) {
+	lab, gpu, storage := v1alpha1.Toleration{Key: "lab", Value: "a"}, v1alpha1.Toleration{Key: "gpu", Value: "b"}, v1alpha1.Toleration{Key: "storage", Value: "c"}
+	all := corev1.Toleration{Operator: corev1.TolerationOpExists}
+	as := func(t v1alpha1.Toleration) corev1.Toleration {
+		return corev1.Toleration{Key: string(t.Key), Value: string(t.Value)}
+	}
+	byRole := v1alpha1.RoleTolerations{Client: []v1alpha1.Toleration{gpu}, Storage: []v1alpha1.Toleration{storage}}
+	for name, c := range map[string]struct {
+		general []v1alpha1.Toleration
+		want    map[v1alpha1.Role][]corev1.Toleration
+	}{
+		"other roles have those of all pods, and jobs have all": {
+			general: []v1alpha1.Toleration{lab},
+			want: map[v1alpha1.Role][]corev1.Toleration{
+				RoleClient: {as(gpu)}, v1alpha1.RoleStorage: {as(storage)}, v1alpha1.RoleMetadata: {as(lab)}, v1alpha1.RoleManagement: {as(lab)},
+				v1alpha1.RoleMetadataBackup: {as(lab)}, "": {as(lab), as(storage), as(gpu)},
+			},
+		},
+		"other roles, and jobs, tolerate every taint": {
+			want: map[v1alpha1.Role][]corev1.Toleration{
+				RoleClient: {as(gpu)}, v1alpha1.RoleStorage: {as(storage)}, v1alpha1.RoleMetadata: {all}, v1alpha1.RoleManagement: {all},
+				v1alpha1.RoleMetadataBackup: {all}, "": {all},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pods := v1alpha1.PodsSpec{Tolerations: c.general, TolerationsByRole: byRole}
+			p := Pods{FileSystem: &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Name: "scratch"}, Spec: v1alpha1.FileSystemSpec{Pods: pods}}}
+			for role, want := range c.want {
+				pod := p.Template(Workload{}) // as backends make it, who name the role for the DaemonSet only
+				NewWithT(t).Expect(pod.Spec.Tolerations).To(Equal(c.want[""]))
+				if role != "" {
+					pod.Spec.Containers = []corev1.Container{{}}
+					NewWithT(t).Expect(p.DaemonSet("a", Workload{Role: role}, pod).Spec.Template.Spec.Tolerations).To(Equal(want), role)
+				}
+			}
+		})
+	}
 }
 
 func TestEveryContainerOfAPodWithExclusiveCPUsIsLimited(t *testing.T) {
