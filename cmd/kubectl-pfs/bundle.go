@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -67,6 +68,7 @@ var readKinds = map[string]func() client.Object{
 	"NodeInventory":  func() client.Object { return &v1alpha1.NodeInventory{} },
 	"BenchmarkRun":   func() client.Object { return &v1alpha1.BenchmarkRun{} },
 	"BenchmarkSuite": func() client.Object { return &v1alpha1.BenchmarkSuite{} },
+	"Pod":            func() client.Object { return &corev1.Pod{} },
 	"Event":          func() client.Object { return &corev1.Event{} },
 }
 
@@ -195,4 +197,26 @@ func (b *bundle) List(_ context.Context, into client.ObjectList, options ...clie
 		}
 	}
 	return meta.SetList(into, found)
+}
+
+// fromFlag adds --from to a command that can read a support bundle.
+func fromFlag(cmd *cobra.Command, from *string) {
+	cmd.Flags().StringVar(from, "from", "", "read a support bundle (kubectl pfs dump) instead of a cluster")
+}
+
+// reader reads a cluster, or a support bundle if from names one.
+func (a *app) reader(from string) (client.Reader, string, error) {
+	if from != "" {
+		b, err := openBundle(from)
+		if err != nil {
+			return nil, "", err
+		}
+		a.now = func() time.Time { return b.taken } // ages are relative to the time of the bundle
+		if a.cluster.namespace != "" {
+			return b, a.cluster.namespace, nil
+		}
+		return b, b.namespace, nil
+	}
+	c, err := a.connect(a.cluster)
+	return c.Client, c.namespace, err
 }

@@ -17,6 +17,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/guess"
 	"parallelfs.dev/operator/benchmarks/registry"
 	"parallelfs.dev/operator/test/places"
 )
@@ -40,7 +41,7 @@ type measured struct{ point, name, unit string }
 
 // numbers returns all numbers that are read from an output.
 func numbers(output []byte) (map[measured]float64, error) {
-	name, err := guess(output)
+	name, err := guess.Tool(output)
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,8 @@ const (
 type live interface {
 	// logs returns the end of the log of a container, or of the one before its last restart.
 	logs(ctx context.Context, namespace, pod, container string, previous bool) (io.ReadCloser, error)
+	// samples asks an agent what the disks and daemons of its node did (GET /telemetry).
+	samples(ctx context.Context, namespace, pod string, port int32, query map[string]string) ([]byte, error)
 	// version returns the version of Kubernetes.
 	version(ctx context.Context) (string, error)
 }

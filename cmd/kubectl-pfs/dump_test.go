@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks/telemetry"
 )
 
 // printed is the live side of a fake cluster, in which each container has printed a secret in several forms.
@@ -43,6 +45,17 @@ func (printed) logs(_ context.Context, _, _, _ string, _ bool) (io.ReadCloser, e
 		"GET /?token=" + url.QueryEscape(password), string(inJSON), keyLine, "config: " + inConfig, "the server is well", "cut in the middle of " + password[:10],
 	}
 	return io.NopCloser(strings.NewReader(strings.Join(lines, "\n"))), err
+}
+
+func (printed) samples(_ context.Context, _, pod string, port int32, query map[string]string) ([]byte, error) {
+	if pod == "agent-oss2" || port != 9417 || query["fileSystem"] != "storage/scratch" {
+		return nil, errors.New("connection refused")
+	}
+	return json.Marshal(telemetry.Answer{Node: "oss1", Time: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Summaries: []telemetry.Summary{
+		{Node: "oss1", Target: "well", Seconds: 60, Samples: 60, Utilization: 0.93, MaxUtilization: 1, Queue: 12.4, WriteIOPS: 200, WriteBytesPerSecond: 210e6},
+		{Node: "oss1", Target: "meta", Seconds: 60, Samples: 60, Utilization: 0.1},
+		{Node: "oss1", Daemon: "chunkserver/hdd", Seconds: 60, Samples: 60, CPUs: 0.8, MaxCPUs: 1.5},
+	}})
 }
 
 func (printed) version(context.Context) (string, error) { return "v1.33.1", nil }

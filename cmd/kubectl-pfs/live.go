@@ -42,3 +42,11 @@ func (r requests) version(ctx context.Context) (string, error) {
 	}
 	return is.GitVersion, nil
 }
+
+func (r requests) samples(ctx context.Context, namespace, pod string, port int32, query map[string]string) ([]byte, error) {
+	request := r.Get().Namespace(namespace).Resource("pods").Name(fmt.Sprintf("http:%s:%d", pod, port)).SubResource("proxy").Suffix("telemetry")
+	for name, value := range query {
+		request = request.Param(name, value)
+	}
+	return request.DoRaw(ctx)
+}

@@ -36,6 +36,8 @@ type app struct {
 	tools    map[v1alpha1.BenchmarkTool]benchmarks.Tool
 	stdin    io.Reader
 	terminal bool
+	// execute runs a program with the terminal of this one, and returns its exit code.
+	execute func(ctx context.Context, argv []string) (int, error)
 	// wait waits for a duration; false when the context has ended first.
 	wait func(context.Context, time.Duration) bool
 	now  func() time.Time
@@ -56,7 +58,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	a := &app{
 		connect: connect, tools: registry.Tools(), stdin: os.Stdin, terminal: isTerminal(os.Stdout),
-		wait: wait, now: time.Now,
+		execute: execute, wait: wait, now: time.Now,
 	}
 	code := a.run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -127,7 +129,7 @@ func (a *app) command() *cobra.Command {
 		Short: "See and operate the filesystems of ParallelFS Operator, and report and compare benchmarks",
 		Long: `kubectl pfs works with ParallelFS Operator. Lay it into your PATH as kubectl-pfs, and kubectl finds it.
 
-status, health, disks, plan and events, and bench and baseline, only read. target, node, recover, backup and upgrade show the effect first.
+status, health, disks, plan, events, top, why, images, bench and baseline only read. exec runs a tool of the filesystem. target, node, recover, backup and upgrade show the effect first.
 If you ask for it, they set the fields and annotations that you would set by hand. No command deletes anything. Only dump, and the others
 with --file, write a file.
 
@@ -140,8 +142,7 @@ Exit codes:
 health has codes of its own; see its help.`,
 		Annotations:  map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl pfs"},
 		SilenceUsage: true, SilenceErrors: true,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		RunE:              groupOnly, Args: cobra.ArbitraryArgs,
+		RunE: groupOnly, Args: cobra.ArbitraryArgs,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	flags := root.PersistentFlags()
@@ -159,7 +160,8 @@ health has codes of its own; see its help.`,
 	}
 	baseline.AddCommand(tablesCommand("list"))
 	root.AddCommand(a.statusCommand(), a.healthCommand(), a.disksCommand(), a.targetCommand(), a.nodeCommand(), a.recoverCommand(),
-		a.backupCommand(), a.upgradeCommand(), a.planCommand(), a.eventsCommand(), a.dumpCommand(), bench, baseline)
+		a.backupCommand(), a.upgradeCommand(), a.planCommand(), a.eventsCommand(), a.dumpCommand(), a.topCommand(), a.whyCommand(), a.execCommand(), a.imagesCommand(),
+		bench, baseline)
 	return root
 }
 

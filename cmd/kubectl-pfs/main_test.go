@@ -29,6 +29,9 @@ type called struct {
 	stdout, stderr string
 }
 
+// executed is the command line that the program has started last.
+var executed []string
+
 // on runs the program against a cluster with these objects. looks are the changes before the second poll of watch, the third, and so on.
 func on(t *testing.T, objects []client.Object, looks ...func(client.Client)) func(args ...string) called {
 	t.Helper()
@@ -67,7 +70,8 @@ func clusterThat(
 				return connection{c, namespace, printed{}}, nil
 			},
 			tools: registry.Tools(), stdin: strings.NewReader(typed),
-			now: func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) },
+			execute: func(_ context.Context, argv []string) (int, error) { executed = argv; return 7, nil },
+			now:     func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) },
 		}
 		a.wait = func(context.Context, time.Duration) bool {
 			if len(looks) == 0 {

@@ -18,6 +18,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
+	"parallelfs.dev/operator/benchmarks/guess"
 	"parallelfs.dev/operator/benchmarks/report"
 	"parallelfs.dev/operator/benchmarks/results"
 	"parallelfs.dev/operator/benchmarks/stats"
@@ -112,7 +113,7 @@ func (a *app) parse(cmd *cobra.Command, files []string, flags parseFlags) error 
 			return err
 		}
 		if name == "" {
-			if name, err = guess(output); err != nil {
+			if name, err = guess.Tool(output); err != nil {
 				return fmt.Errorf("%s: %w", file, err)
 			}
 		}
@@ -312,7 +313,7 @@ type reading struct {
 
 // readFile reads all runs of an output.
 func readFile(tool benchmarks.Tool, base v1alpha1.BenchmarkRunSpec, given []setting, output []byte) ([]reading, error) {
-	parts, err := runsOf(tool.Name(), output)
+	parts, err := guess.Runs(tool.Name(), output)
 	if err != nil {
 		return nil, err
 	}

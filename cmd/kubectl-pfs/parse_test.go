@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks/guess"
 	"parallelfs.dev/operator/benchmarks/results"
 	"parallelfs.dev/operator/benchmarks/tooltest"
 )
@@ -227,12 +228,12 @@ func TestTheOutputShowsWhichToolPrintedIt(t *testing.T) {
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
-			NewWithT(t).Expect(guess(text)).To(BeEquivalentTo(tool), file)
+			NewWithT(t).Expect(guess.Tool(text)).To(BeEquivalentTo(tool), file)
 		}
 	}
-	_, err := guess([]byte("nothing\n"))
+	_, err := guess.Tool([]byte("nothing\n"))
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("name the tool with --tool")))
-	_, err = guess([]byte("-- started at 1 --\nIOR-4.0.0: MPI Coordinated Test of Parallel I/O\n"))
+	_, err = guess.Tool([]byte("-- started at 1 --\nIOR-4.0.0: MPI Coordinated Test of Parallel I/O\n"))
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("lines of ior and of mdtest; keep one tool in each file")))
 }
 

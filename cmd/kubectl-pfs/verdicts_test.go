@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks/guess"
 	"parallelfs.dev/operator/benchmarks/registry"
 )
 
@@ -34,7 +35,7 @@ func TestEachFileOfTestDataHasItsVerdict(t *testing.T) {
 
 // verdict describes the result of parse for an output.
 func verdict(output []byte) string {
-	name, err := guess(output)
+	name, err := guess.Tool(output)
 	if err != nil {
 		return "refused: " + err.Error()
 	}

@@ -1,4 +1,5 @@
-package main
+// Package guess finds which benchmark printed an output, and where its runs begin.
+package guess
 
 import (
 	"bytes"
@@ -35,8 +36,8 @@ var begins = map[v1alpha1.BenchmarkTool]*regexp.Regexp{
 // maxParts is how many runs one file may hold.
 const maxParts = 256
 
-// guess returns the tool that has printed an output.
-func guess(output []byte) (v1alpha1.BenchmarkTool, error) {
+// Tool returns the tool that has printed an output.
+func Tool(output []byte) (v1alpha1.BenchmarkTool, error) {
 	var found []string
 	for _, tool := range slices.Sorted(maps.Keys(signs)) {
 		if signs[tool].Match(output) {
@@ -52,9 +53,9 @@ func guess(output []byte) (v1alpha1.BenchmarkTool, error) {
 	return "", fmt.Errorf("it holds lines of %s; keep one tool in each file, or name the tool with --tool", strings.Join(found, " and of "))
 }
 
-// runsOf splits an output with several successive runs. Each part has blank lines instead of the lines of the others, so that its line
+// Runs splits an output with several successive runs. Each part has blank lines instead of the lines of the others, so that its line
 // numbers are those of the file.
-func runsOf(tool v1alpha1.BenchmarkTool, output []byte) ([][]byte, error) {
+func Runs(tool v1alpha1.BenchmarkTool, output []byte) ([][]byte, error) {
 	first := begins[tool]
 	if first == nil {
 		return [][]byte{output}, nil
