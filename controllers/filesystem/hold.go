@@ -84,13 +84,11 @@ func isNew(fs *v1alpha1.FileSystem) bool {
 // settle releases the lease when the change is over.
 func (p *pass) settle(ctx context.Context) error {
 	observation := p.observation
-	observation.Problems = slices.Concat(p.problems, observation.Problems)
-	if p.rests {
-		// Benchmarks need not wait for days, because they measure the filesystem as it is.
-		observation.Problems = slices.DeleteFunc(observation.Problems, because(v1alpha1.ReasonRestarting))
-	}
-	// A refused version changes nothing. A running upgrade keeps the lease, unless it waits for a person.
-	observation.Problems = slices.DeleteFunc(observation.Problems, because(v1alpha1.ReasonUpgradeRefused))
+	observation.Problems = slices.DeleteFunc(slices.Concat(p.problems, observation.Problems), func(problem backend.Problem) bool {
+		// A refused version changes nothing. Benchmarks need not wait for days, because they measure the filesystem as it is.
+		return problem.Reason == v1alpha1.ReasonUpgradeRefused || p.rests && problem.Reason == v1alpha1.ReasonRestarting
+	})
+	// A running upgrade keeps the lease, unless it waits for a person.
 	if p.fs.Status.Upgrade != nil && !p.fs.Spec.Updates.Paused {
 		observation.Problems = append(observation.Problems, p.upgrading.problems()...)
 	}
@@ -99,11 +97,6 @@ func (p *pass) settle(ctx context.Context) error {
 		observation.Problems = append(observation.Problems, backend.Problem{Reason: v1alpha1.ReasonInMaintenance})
 	}
 	return p.hold.settle(ctx, p.in, observation)
-}
-
-// because selects the problems with a reason.
-func because(reason string) func(backend.Problem) bool {
-	return func(p backend.Problem) bool { return p.Reason == reason }
 }
 
 // settle releases the lease if there is nothing to change, nothing is in progress, and the filesystem is healthy.

@@ -98,7 +98,7 @@ type circumstances struct {
 func nextRestarts(
 	order []string, in backend.Input, observation backend.Observation, now circumstances,
 ) (next []pendingPod, message string, rests bool) {
-	all := pendingPods(order, in, observation, now.silent)
+	all := pendingPods(order, in, observation, now)
 	queue := make([]disruption.Disruption, len(all))
 	for i := range all {
 		queue[i] = all[i].Disruption
@@ -112,9 +112,7 @@ func nextRestarts(
 }
 
 // pendingPods returns the pods that must restart, in the order of their components.
-func pendingPods(
-	order []string, in backend.Input, observation backend.Observation, silent map[types.NamespacedName]bool,
-) (all []pendingPod) {
+func pendingPods(order []string, in backend.Input, observation backend.Observation, now circumstances) (all []pendingPod) {
 	online := map[string]bool{}
 	for i := range observation.Servers {
 		online[observation.Servers[i].Name] = observation.Servers[i].Online
@@ -132,7 +130,7 @@ func pendingPods(
 			continue
 		}
 		next := pendingPod{pod: p.Name, Disruption: disruption.Disruption{
-			Place: placeOf(p, domains), Priority: priority, Down: !p.Ready || node.Ready && (silent[p.Name] || lost(p, online)),
+			Place: placeOf(p, domains), Priority: priority, Down: !p.Ready || node.Ready && (now.silent[p.Name] || lost(p, online)),
 			Costs: observation.Sole[p.Name.Name], Together: observation.Together[p.Name.Name],
 		}}
 		disks, hasChanged := changed[p.Name]
@@ -142,7 +140,7 @@ func pendingPods(
 			next.Why, next.Mends = cmp.Or(p.Moved, recertified(p), "its configuration has changed"), hasChanged && disks.Safe
 		case hasChanged:
 			next.Why, next.Mends = disks.Why, disks.Safe
-		case silent[p.Name]:
+		case now.silent[p.Name]:
 			next.Why = "its server does not take part, and its node image is that of an earlier operator, which may not know what it is told"
 		case lags(p, in) && in.FileSystem.Annotations[v1alpha1.AnnotationTakeUpNodeImage] == in.Images.Node:
 			next.Why = "the annotation " + v1alpha1.AnnotationTakeUpNodeImage + " asks for the operator's node image"

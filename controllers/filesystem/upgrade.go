@@ -210,7 +210,7 @@ func (p *pass) waitsForTurn(component string) string {
 func (p *pass) waitsBehind(in backend.Input, component, costs string) string {
 	closed, _ := disruption.Closed(p.fs.Spec.Updates.Windows, p.Clock.Now()) // chooseRestarts reports a window that can't be parsed
 	order := p.backend.Order()
-	all := pendingPods(order, in, p.observation, nil)
+	all := pendingPods(order, in, p.observation, circumstances{})
 	queue := make([]disruption.Disruption, len(all), len(all)+1)
 	for i := range all {
 		queue[i] = all[i].Disruption
