@@ -16,8 +16,11 @@ import (
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
-// readOld reads one verified backup again: the one whose last read is the oldest, if that is longer ago than told.ReadAgainDays. Unchanged
-// bytes can be read back as before, so only checksums are compared. The result is written to the manifest.
+// clockError is how far the clocks of two nodes may differ.
+const clockError = 5 * time.Minute
+
+// readOld reads one verified backup again: the one whose last read is the oldest, if that is longer ago than told.ReadAgainDays, or in the
+// future, because its age is then unknown. Unchanged bytes can be read back as before, so only checksums are compared. The result is written to the manifest.
 func readOld(ctx context.Context, at keeper, config spec.Backup, now time.Time) error {
 	if config.ReadAgainDays == 0 {
 		return nil
@@ -31,7 +34,7 @@ func readOld(ctx context.Context, at keeper, config spec.Backup, now time.Time) 
 	for i := range found {
 		m := &found[i]
 		when, err := time.Parse(time.RFC3339, lastRead(*m))
-		if err != nil || !verified(*m) || m.Format > spec.BackupFormat || when.After(oldest) {
+		if err != nil || !verified(*m) || m.Format > spec.BackupFormat || when.After(oldest) && !when.After(now.Add(clockError)) {
 			continue
 		}
 		if next == nil || lastRead(*m) < lastRead(*next) {

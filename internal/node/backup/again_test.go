@@ -87,7 +87,7 @@ func (s *rack) sums(_ context.Context, m spec.BackupManifest) error {
 
 func TestOnlyAVerifiedBackupOfAFormThatIsKnownIsReadAgain(t *testing.T) {
 	now := time.Date(2026, 12, 31, 3, 0, 0, 0, time.UTC)
-	const old, young = "2026-11-01T03:00:00Z", "2026-12-30T03:00:00Z"
+	const old, young, ahead = "2026-11-01T03:00:00Z", "2026-12-30T03:00:00Z", "2027-01-01T03:00:00Z"
 	for name, c := range map[string]struct {
 		m    spec.BackupManifest
 		days int
@@ -97,6 +97,8 @@ func TestOnlyAVerifiedBackupOfAFormThatIsKnownIsReadAgain(t *testing.T) {
 		"it is not requested":   {spec.BackupManifest{Format: 1, Verified: old}, 0, 0},
 		"new":                   {spec.BackupManifest{Format: 1, Verified: young}, 30, 0},
 		"read again":            {spec.BackupManifest{Format: 1, Verified: old, Checked: young}, 30, 0},
+		"read in the future":    {spec.BackupManifest{Format: 1, Verified: old, Checked: ahead}, 30, 1},
+		"a clock is a bit late": {spec.BackupManifest{Format: 1, Verified: "2026-12-31T03:04:00Z"}, 30, 0},
 		"refused":               {spec.BackupManifest{Format: 1, Verified: old, Refused: "damaged"}, 30, 0},
 		"never read":            {spec.BackupManifest{Format: 1}, 30, 0},
 		"of a newer operator's": {spec.BackupManifest{Format: 2, Verified: old}, 30, 0},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -67,6 +68,7 @@ func DecideBackups(v BackupView) BackupDecision {
 			Reason: v1alpha1.ReasonBackupsNotConfigured, Message: "the metadata is not backed up; set spec.backups"}}
 	}
 	places := BackupPlaces(v.FileSystem, v.Nodes)
+	v.Recorded = slices.DeleteFunc(slices.Clone(v.Recorded), func(s v1alpha1.BackupStatus) bool { return v.ahead(s.Name) })
 	var d BackupDecision
 	for _, p := range places {
 		d.Backups = append(d.Backups, atPlace(p, v, len(places))...)
@@ -74,7 +76,7 @@ func DecideBackups(v BackupView) BackupDecision {
 	slices.SortStableFunc(d.Backups, func(a, b v1alpha1.BackupStatus) int { return cmp.Compare(b.Name, a.Name) })
 	// Until the status is written, only the finished Job holds the result of its backup.
 	d.Remove = jobNames(v.Jobs, func(j BackupJobFacts) bool {
-		return !slices.Contains(places, j.Place) || j.Ended && onRecord(v.Recorded, j)
+		return !slices.Contains(places, j.Place) || j.Ended && (onRecord(v.Recorded, j) || v.ahead(j.Backup))
 	})
 	clock, err := newSchedule(asked)
 	if err != nil {
@@ -102,6 +104,12 @@ func DecideBackups(v BackupView) BackupDecision {
 	}
 	d.Condition = backedUp(places, d, v.Jobs, before)
 	return d
+}
+
+// ahead reports whether the name of a backup is a time in the future. The clock was set back since, so the age of the backup is unknown. It
+// proves nothing until then, and no other backup waits for that time.
+func (v *BackupView) ahead(name string) bool {
+	return name > v.Now.Add(clockError).UTC().Format(spec.BackupNameLayout)
 }
 
 // RequestedBackup returns the backup that a person requests, with the time when the request was first seen.
@@ -219,6 +227,7 @@ func atPlace(p backend.BackupPlace, v BackupView, places int) []v1alpha1.BackupS
 			byName[name] = s
 		}
 	}
+	maps.DeleteFunc(byName, func(name string, _ v1alpha1.BackupStatus) bool { return v.ahead(name) })
 	out := make([]v1alpha1.BackupStatus, 0, len(byName))
 	for _, name := range slices.Backward(backend.SortedKeys(byName)) {
 		out = append(out, byName[name])
