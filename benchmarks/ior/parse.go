@@ -169,7 +169,7 @@ func (r result) samples(w *want) ([]benchmarks.Sample, error) {
 			asked = append(asked, name(operation))
 		}
 		if !slices.Equal(asked, found) {
-			return nil, fmt.Errorf("the summary is of %s, but the point asked for %s", list(found), list(asked))
+			return nil, fmt.Errorf("the summary is of %s, but the point asked for %s", benchmarks.Short(list(found)), list(asked))
 		}
 	}
 	if len(out) == 0 {
@@ -278,7 +278,8 @@ func (p *parser) report() (result, error) {
 	}
 	for _, row := range out.rows {
 		if counts[row.operation] != row.repetitions {
-			return out, fmt.Errorf("line %d: the summary of %s is of %d iterations, but there are the results of %d", row.line, row.operation, row.repetitions, counts[row.operation])
+			return out, fmt.Errorf("line %d: the summary of %s is of %d iterations, but there are the results of %d",
+				row.line, benchmarks.Short(row.operation), row.repetitions, counts[row.operation])
 		}
 		if err := p.compare(row); err != nil {
 			return out, err
@@ -331,10 +332,11 @@ func (p *parser) compare(r row) error {
 	summed := r.bandwidth
 	if !most.near(summed[0]) || !least.near(summed[1]) || !(cell{mean, step}).near(summed[2]) {
 		return fmt.Errorf("line %d: the summary of %s contradicts its results: Max %.2f, Min %.2f and Mean %.2f MiB/s, and the results have %.2f, %.2f and %.2f",
-			r.line, r.operation, summed[0], summed[1], summed[2], most.value, least.value, mean)
+			r.line, benchmarks.Short(r.operation), summed[0], summed[1], summed[2], most.value, least.value, mean)
 	}
 	if printed, found := p.most[r.operation]; found && !most.near(printed) {
-		return fmt.Errorf("line %d: the highest of %s is %.2f MiB/s in one place and %.2f in another", r.line, r.operation, printed, most.value)
+		return fmt.Errorf("line %d: the highest of %s is %.2f MiB/s in one place and %.2f in another",
+			r.line, benchmarks.Short(r.operation), printed, most.value)
 	}
 	return nil
 }

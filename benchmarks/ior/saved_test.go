@@ -159,3 +159,15 @@ func TestASavedOutputIsReadOnlyIfItIsWholeAndItsNumbersAgree(t *testing.T) {
 		})
 	}
 }
+
+func TestALongWordOfTheSummaryIsQuotedShort(t *testing.T) {
+	g := NewWithT(t)
+	const row = "\nwrite         503.50"
+	output := string(tooltest.Output(t, "4.0.0-fpp.txt"))
+	g.Expect(output).To(ContainSubstring(row))
+	for _, filler := range []string{"\xff", "x"} {
+		_, err := ior.Tool{}.Parse(nil, benchmarks.Point{}, 0, []byte(strings.Replace(output, row, "\nwrite"+strings.Repeat(filler, 3<<10)+"         503.50", 1)))
+		g.Expect(err).To(HaveOccurred())
+		g.Expect(len(err.Error())).To(BeNumerically("<=", 1024))
+	}
+}

@@ -127,7 +127,8 @@ func (l *leaver) seen() backend.TargetStatus {
 	return seen.Targets[i]
 }
 
-const find = `sh -c found=$(lfs find "$0" --ost "$1" 2>&1) || exit 1; test -z "$found" || { echo "files have objects on OST $1: ` +
+const find = `sh -c found=$({ lfs find "$0" --ost "$1" 2>&1 || echo failed; } | head -c 9); test "$found" != failed || exit 1; ` +
+	`test -z "$found" || { echo "files have objects on OST $1: ` +
 	`on a client, lfs find MOUNT --ost $1 names them" >&2; exit 1; } /var/lib/parallelfs/storage.scratch/admin/drain-2 1`
 
 func TestAnOSTThatIsTakenOutIsEmptiedDeactivatedAndProvenEmpty(t *testing.T) {

@@ -126,6 +126,9 @@ func (t *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// mostUsers bounds the bytes of an image's passwd(5). Users beyond it count as missing.
+const mostUsers = 1 << 20
+
 // users reads the names of passwd(5).
 func users(path string) (map[string]bool, error) {
 	file, err := os.Open(path)
@@ -136,7 +139,7 @@ func users(path string) (map[string]bool, error) {
 		return nil, fmt.Errorf("can't read the users of the image: %w", err)
 	}
 	defer file.Close()
-	text, err := io.ReadAll(file)
+	text, err := io.ReadAll(io.LimitReader(file, mostUsers))
 	if err != nil {
 		return nil, fmt.Errorf("can't read the users of the image: %w", err)
 	}

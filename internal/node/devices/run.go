@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"parallelfs.dev/operator/internal/node/process"
 )
 
 // Output holds the output and the exit code of a program.
@@ -25,7 +27,7 @@ type Runner func(ctx context.Context, argv ...string) (Output, error)
 
 // Execute runs a program from PATH in the C locale and without a terminal.
 func Execute(ctx context.Context, argv ...string) (Output, error) {
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr process.Output
 	command := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // no shell, and the callers in this package name the programs
 	command.Env = append(os.Environ(), "LC_ALL=C")
 	command.Stdout, command.Stderr = &stdout, &stderr
@@ -37,6 +39,8 @@ func Execute(ctx context.Context, argv ...string) (Output, error) {
 	out := Output{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
 	var exit *exec.ExitError
 	switch {
+	case errors.Join(stdout.Err(), stderr.Err()) != nil:
+		return Output{}, fmt.Errorf("%s: %w", argv[0], errors.Join(stdout.Err(), stderr.Err()))
 	case errors.As(err, &exit) && exit.Exited():
 		out.Code = exit.ExitCode()
 	case err != nil:

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +29,7 @@ func RunKeeping(ctx context.Context, argv []string, keep ...*os.File) (format.An
 }
 
 func answerOf(ctx context.Context, argv []string, name string, keep ...*os.File) (format.Answer, error) {
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr process.Output
 	child, err := process.Start(argv, process.Options{Stdout: &stdout, Stderr: &stderr, Files: keep})
 	if err != nil {
 		return format.Answer{}, err //nolint:wrapcheck // it names the program
@@ -43,6 +42,9 @@ func answerOf(ctx context.Context, argv []string, name string, keep ...*os.File)
 			return format.Answer{}, fmt.Errorf("%s: %w", name, err)
 		}
 		return format.Answer{}, fmt.Errorf("%s was ended before it was done: %w", name, ctx.Err())
+	}
+	if err := stdout.Err(); err != nil {
+		return format.Answer{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return format.Answer{
 		Code: child.Code(), Stdout: stdout.String(), Said: v1alpha1.Cut(strings.Join(strings.Fields(stderr.String()), " "), 1024),

@@ -1,7 +1,6 @@
 package inventory
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 
 	"parallelfs.dev/operator/internal/node/devices"
 	"parallelfs.dev/operator/internal/node/host"
+	"parallelfs.dev/operator/internal/node/process"
 )
 
 // limit bounds the time of a program on the node.
@@ -21,7 +21,7 @@ func onNode(root string) devices.Runner {
 	return func(ctx context.Context, argv ...string) (devices.Output, error) {
 		ctx, stop := context.WithTimeout(ctx, limit)
 		defer stop()
-		var stdout, stderr bytes.Buffer
+		var stdout, stderr process.Output
 		command, err := host.Command(ctx, root, argv)
 		if err != nil {
 			return devices.Output{}, err
@@ -40,6 +40,8 @@ func onNode(root string) devices.Runner {
 		switch {
 		case ctx.Err() != nil:
 			return out, fmt.Errorf("%s did not end within %s", argv[0], limit)
+		case errors.Join(stdout.Err(), stderr.Err()) != nil:
+			return devices.Output{}, fmt.Errorf("%s: %w", argv[0], errors.Join(stdout.Err(), stderr.Err()))
 		case errors.As(err, &exit) && exit.Exited():
 			out.Code = exit.ExitCode()
 		case err != nil:

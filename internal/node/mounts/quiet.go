@@ -1,7 +1,6 @@
 package mounts
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -185,7 +184,7 @@ func printed(ctx context.Context, argv []string) (string, error) {
 	if len(argv) == 0 {
 		return "", errors.New("the operator told this Job no command for that")
 	}
-	var said bytes.Buffer
+	var said process.Output
 	tail := &process.Tail{}
 	child, err := process.Start(argv, process.Options{Stdout: &said, Stderr: tail})
 	if err != nil {
@@ -198,6 +197,9 @@ func printed(ctx context.Context, argv []string) (string, error) {
 		return "", ctx.Err()
 	case <-time.After(lookLimit):
 		return "", fmt.Errorf("%s did not end within %s: %s", argv[0], lookLimit, tail.Lines(lastLines))
+	}
+	if err := said.Err(); err != nil {
+		return "", fmt.Errorf("%s: %w", argv[0], err)
 	}
 	if code := child.Code(); code != 0 {
 		return "", fmt.Errorf("%s failed with exit code %d: %s", argv[0], code, tail.Lines(lastLines))

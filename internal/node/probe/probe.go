@@ -20,6 +20,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/shared/podspec"
 	"parallelfs.dev/operator/internal/node/host"
 	"parallelfs.dev/operator/internal/node/limited"
+	"parallelfs.dev/operator/internal/node/process"
 	"parallelfs.dev/operator/internal/node/spec"
 )
 
@@ -254,6 +255,9 @@ func (f *failure) Error() string {
 	return fmt.Sprintf("%s failed with exit code %d: %s", f.program, f.code, line)
 }
 
+// mostAnswer bounds an answer of a filesystem in bytes: a thousand servers with many disks each have about a quarter of it.
+const mostAnswer = 64 << 20
+
 // output runs a command and returns its standard output, even if the command fails with a *failure.
 func output(ctx context.Context, argv []string, limit time.Duration) ([]byte, error) {
 	if len(argv) == 0 {
@@ -263,14 +267,20 @@ func output(ctx context.Context, argv []string, limit time.Duration) ([]byte, er
 	defer cancel()
 	command := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // the backend says what to run
 	command.WaitDelay = time.Second
-	out, err := command.Output()
+	stdout, stderr := process.Output{Most: mostAnswer}, process.Output{}
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err := command.Run()
+	out := stdout.Bytes()
+	if tooMuch := errors.Join(stdout.Err(), stderr.Err()); tooMuch != nil {
+		return nil, fmt.Errorf("%s: %w", argv[0], tooMuch)
+	}
 	switch exited, ended := errors.AsType[*exec.ExitError](err); {
 	case err == nil:
 		return out, nil
 	case ctx.Err() != nil:
 		return out, &failure{program: argv[0], code: -1, limit: limit}
 	case ended:
-		return out, &failure{program: argv[0], code: exited.ExitCode(), stderr: string(exited.Stderr)}
+		return out, &failure{program: argv[0], code: exited.ExitCode(), stderr: stderr.String()}
 	}
 	return nil, fmt.Errorf("can't run %s: %w", argv[0], err)
 }

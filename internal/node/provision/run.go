@@ -1,7 +1,6 @@
 package provision
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"parallelfs.dev/operator/internal/node/host"
+	"parallelfs.dev/operator/internal/node/process"
 )
 
 // Runner runs a program without a shell and waits for its end. The error quotes the program's output. The files in keep stay open in the
@@ -41,11 +41,15 @@ func RunOnNode(ctx context.Context, argv []string, keep ...*os.File) ([]byte, er
 }
 
 func run(command *exec.Cmd, argv []string, keep []*os.File) ([]byte, error) {
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr process.Output
 	command.Stdout, command.Stderr, command.ExtraFiles = &stdout, &stderr, keep
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = endGrace
-	if err := command.Run(); err != nil {
+	err := command.Run()
+	if err == nil {
+		err = stdout.Err()
+	}
+	if err != nil {
 		return stdout.Bytes(), &RunError{Argv: argv, Said: said(stderr.String(), stdout.String()), Err: err}
 	}
 	return stdout.Bytes(), nil

@@ -1,6 +1,9 @@
 package cli_test
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -23,7 +26,8 @@ func TestCommandsAreThoseThatARealLustreTook(t *testing.T) {
 		"lctl set_param osp.pfs-OST0001-osc-MDT*.max_create_count=0":        pfs.StopNewObjects(1),
 		"lctl conf_param pfs-OST0001.osc.active=0":                          pfs.Deactivate(1),
 		`sh -c lfs find "$0" --ost "$1" -0 | lfs_migrate -y -0 /mnt/pfs 10`: cli.Migrate("/mnt/pfs", 10),
-		`sh -c found=$(lfs find "$0" --ost "$1" 2>&1) || exit 1; test -z "$found" || { echo "files have objects on OST $1: ` +
+		`sh -c found=$({ lfs find "$0" --ost "$1" 2>&1 || echo failed; } | head -c 9); test "$found" != failed || exit 1; ` +
+			`test -z "$found" || { echo "files have objects on OST $1: ` +
 			`on a client, lfs find MOUNT --ost $1 names them" >&2; exit 1; } /mnt/pfs 10`: cli.ProveEmpty("/mnt/pfs", 10),
 		"lctl --device MGS del_ost --target pfs-OST0001":                                    pfs.Forget(1),
 		"lctl set_param -P osc.*.max_dirty_mb=512":                                          cli.SetParameter("osc.*.max_dirty_mb", "512"),
@@ -52,4 +56,30 @@ func TestAnEvictionIsFoundInTheHistoryOfARealClient(t *testing.T) {
 	const history = "mdc.pfs-MDT0000-mdc-ff223342a1e98000.state=\ncurrent_state: FULL\nstate_history:\n - [ 1795345432, CONNECTING ]\n" +
 		" - [ 1795345432, EVICTED ]\n - [ 1795345432, RECOVER ]\n - [ 1795345432, FULL ]\n"
 	NewWithT(t).Expect(regexp.MustCompile(cli.Eviction).FindAllString(history, -1)).To(Equal([]string{" - [ 1795345432, EVICTED ]"}))
+}
+
+// A user's file names could fill the memory of the shell, and could be those of any text.
+func TestOnlyAnOSTWithoutFilesIsProvenEmpty(t *testing.T) {
+	for name, c := range map[string]struct {
+		lfs   string
+		empty bool
+	}{
+		"no file":                         {"exit 0", true},
+		"one file":                        {"echo /mnt/pfs/a", false},
+		"a file whose name is a newline":  {`printf '/mnt/pfs/\n\n'`, false},
+		"a file that is named failed":     {"echo failed", false},
+		"files without end":               {"yes /mnt/pfs/a", false},
+		"an error":                        {"exit 5", false},
+		"an error after a complaint":      {"echo 'cannot open' >&2; exit 5", false},
+		"a complaint, and nothing failed": {"echo 'cannot open' >&2", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, bin := NewWithT(t), t.TempDir()
+			g.Expect(os.WriteFile(filepath.Join(bin, "lfs"), []byte("#!/bin/sh\n"+c.lfs+"\n"), 0o755)).To(Succeed())
+			argv := cli.ProveEmpty("/mnt/pfs", 10)
+			prove := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+			prove.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+			g.Expect(prove.Run() == nil).To(Equal(c.empty))
+		})
+	}
 }
