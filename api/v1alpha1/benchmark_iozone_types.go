@@ -31,6 +31,7 @@ const (
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=14
 // +kubebuilder:validation:Pattern=`^[1-9][0-9]{0,11}[KMG]i$`
+// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,11}[KMG]i$')",message="a size of iozone is a whole number with Ki, Mi or Gi, such as 64Mi"
 type IOzoneSize string
 
 // IOzoneSpec holds the parameters of iozone.

@@ -500,6 +500,7 @@ type StoragePoolSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=24
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([a-z0-9-]*[a-z0-9])?$')",message="the name of a storage pool has lower-case letters, digits and dashes, begins with a letter, and does not end with a dash"
 	// +kubebuilder:validation:Pattern=`^[a-z]([a-z0-9-]*[a-z0-9])?$`
 	Name string `json:"name,omitempty"`
 

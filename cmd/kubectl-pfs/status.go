@@ -105,6 +105,7 @@ func chosen(fs *v1alpha1.FileSystem) []string {
 		own := strings.ToLower(string(fs.Spec.Type)) // the member of the spec for this type
 		say(c.BasePort != 0, own+".basePort", c.BasePort)
 		say(len(c.Metaloggers) > 0, own+".metaloggers", strings.Join(c.Metaloggers, ", "))
+		say(c.MetadataWorkersPerCore != 0, "worker threads for each core of a metadata server", c.MetadataWorkersPerCore)
 	}
 	if fs.Status.MountPath != "" && (fs.Spec.Clients == nil || fs.Spec.Clients.MountPath == "") {
 		out = append(out, "clients.mountPath: "+fs.Status.MountPath)

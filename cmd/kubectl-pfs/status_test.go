@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -237,5 +238,25 @@ func TestHealthThatCannotBeAskedForIsUnknown(t *testing.T) {
 		got := pfs(args...)
 		g.Expect(got.code).To(Equal(3), "%v: %s", args, got.stderr)
 		g.Expect(got.stderr).NotTo(BeEmpty(), "%v", args)
+	}
+}
+
+func TestTheStatusShowsEachValueThatTheOperatorChose(t *testing.T) {
+	fields := reflect.TypeFor[v1alpha1.ChosenStatus]()
+	for i := range fields.NumField() {
+		t.Run(fields.Field(i).Name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := &v1alpha1.ChosenStatus{}
+			switch value := reflect.ValueOf(c).Elem().Field(i); value.Kind() {
+			case reflect.String:
+				value.SetString("chosen-4242")
+			case reflect.Slice:
+				value.Set(reflect.ValueOf([]string{"chosen-4242"}))
+			default:
+				value.SetInt(4242)
+			}
+			fs := &v1alpha1.FileSystem{Status: v1alpha1.FileSystemStatus{Chosen: c}}
+			g.Expect(chosen(fs)).To(HaveExactElements(ContainSubstring("4242")))
+		})
 	}
 }

@@ -243,6 +243,7 @@ func sizeRefusals(name string) refusals {
 		field + " is 15 long":                 {change: change(`"` + strings.Repeat("1", 15) + `"`), field: field, says: "may not be more than 14 bytes"},
 		field + " is 0":                       {change: change(`"0"`), field: field, says: match},
 		field + " has a unit of iozone":       {change: change("64m"), field: field, says: match},
+		field + " has the unit GB":            {change: change("64GB"), field: field, says: "a size of iozone is a whole number with Ki, Mi or Gi, such as 64Mi"},
 		field + " has a unit in capitals":     {change: change("64K"), field: field, says: match},
 		field + " has no unit":                {change: change(`"64"`), field: field, says: match},
 		field + " is an argument":             {change: change(`"1Gi -f /etc"`), field: field, says: match},

@@ -91,6 +91,7 @@ var fileSystemRefusals = refusals{
 	"a storage pool's name is empty":          {change: pool(`name: ""`), field: "spec.storagePools[].name", says: "should be at least 1 chars long"},
 	"a storage pool's name is 25 long":        {change: pool("name: " + strings.Repeat("a", 25)), field: "spec.storagePools[].name", says: "may not be more than 24 bytes"},
 	"a storage pool's name has a slash":       {change: pool("name: a/b"), field: "spec.storagePools[].name", says: "should match '^[a-z]([a-z0-9-]*[a-z0-9])?$'"},
+	"a storage pool's name is in upper case":  {change: pool("name: SSD"), field: "spec.storagePools[].name", says: "the name of a storage pool has lower-case letters, digits and dashes, begins with a letter, and does not end with a dash"},
 	"a storage pool's name begins with a dot": {change: pool("name: .trash"), field: "spec.storagePools[].name", says: "should match '^[a-z]([a-z0-9-]*[a-z0-9])?$'"},
 	"a storage pool keeps no copy":            {change: pool("copies: 0"), field: "spec.storagePools[].copies", says: "should be greater than or equal to 1"},
 	"a storage pool keeps ten copies":         {change: pool("copies: 10"), field: "spec.storagePools[].copies", says: "should be less than or equal to 9"},
