@@ -75,6 +75,10 @@ test-chart: ## Lint the chart and test its templates.
 	. tools/lib.sh; PROMTOOL=$$(unpacked prometheus usr/bin/promtool); export PROMTOOL; \
 	HELM=$(CURDIR)/bin/helm $(gotest) -tags chart ./charts/
 
+.PHONY: dashboards
+dashboards: ## Write the Grafana dashboards of the chart.
+	cd tools/dashboards && go run . $(CURDIR)/charts/parallelfs-operator/files/dashboards
+
 .PHONY: test-vm
 test-vm: ## The node binary on a Debian kernel under QEMU, with two NUMA nodes and NVMe disks. LUSTRE=DIR: on a real Lustre, docs/testing.md.
 	GOTEST='$(gotest)' test/vm/run.sh

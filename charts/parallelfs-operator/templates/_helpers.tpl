@@ -136,8 +136,10 @@ The tag is the version in the name, where none is given; without a version, it i
 {{/* Pod security of the chart's own pods: what the pod security standard "restricted" asks for. Neither needs a user of its own. */}}
 {{- define "parallelfs-operator.podSecurityContext" -}}
 runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
+{{- with .Values.runAsUser }}
+runAsUser: {{ int64 . }}
+runAsGroup: {{ int64 . }}
+{{- end }}
 seccompProfile:
   type: RuntimeDefault
 {{- end -}}
