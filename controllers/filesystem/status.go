@@ -26,7 +26,7 @@ func (p *pass) describe(failed error) {
 		seen := p.seen
 		// Problems that a person has to solve come first, because they are often the cause of the rest.
 		seen.Problems = slices.Concat(p.problems, seen.Problems, movedClients(p.in), p.upgrading.problems(), maintenanceProblems(p.fs))
-		seen.NearlyFullMetadata = backend.NearlyFullMetadata(p.in.State)
+		seen.FullMetadata, seen.NearlyFullMetadata = backend.FullMetadata(p.in.State)
 		describe(p.fs, seen, p.disks.own, p.stop, p.isPlanned(), failed != nil || len(p.hold.waiting) > 0, p.Clock.Now())
 		describeNodeImage(p.fs, p.backend.Order(), p.in)
 		derive.Unmatched(p.backend, p.fs, p.in)
@@ -73,7 +73,12 @@ func describe(
 		seen.Problems = slices.Insert(slices.Clone(seen.Problems), 0, backend.Problem{Reason: v1alpha1.ReasonPoolFull, Message: fmt.Sprintf(
 			"storage pools take no new data: %s; remove files, or give the pool more disks or nodes", backend.List(full))})
 	}
-	derive.NearlyFull(fs, full, append(nearly, seen.NearlyFullMetadata...))
+	if len(seen.FullMetadata) > 0 {
+		seen.Serves = false
+		seen.Problems = slices.Insert(slices.Clone(seen.Problems), 0, backend.Problem{Reason: v1alpha1.ReasonPoolFull, Message: fmt.Sprintf(
+			"the metadata takes no new files: %s; remove files, or give the metadata more disks or nodes", backend.List(seen.FullMetadata))})
+	}
+	derive.NearlyFull(fs, append(full, seen.FullMetadata...), append(nearly, seen.NearlyFullMetadata...))
 	s := summarize(fs, seen, own, stop, planned)
 	describeCopies(fs, seen.Copies, &s)
 	if waits && s.stalls == nil && s.goesOn == nil {

@@ -13,7 +13,7 @@ import (
 	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
 
-// NearlyFull sets the condition PoolNearlyFull, which exists while a pool is full or soon will be.
+// NearlyFull sets the condition PoolNearlyFull, which exists while a pool or the metadata is full or soon will be.
 func NearlyFull(fs *v1alpha1.FileSystem, full, nearly []string) {
 	if len(full)+len(nearly) == 0 {
 		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionPoolNearlyFull)
@@ -21,7 +21,7 @@ func NearlyFull(fs *v1alpha1.FileSystem, full, nearly []string) {
 	}
 	reason, message := v1alpha1.ReasonPoolNearlyFull, "nearly full: "+backend.List(nearly)
 	if len(full) > 0 {
-		reason, message = v1alpha1.ReasonPoolFull, "storage pools are full: "+backend.List(full)
+		reason, message = v1alpha1.ReasonPoolFull, "full: "+backend.List(full)
 		if len(nearly) > 0 {
 			message += "; nearly full: " + backend.List(nearly)
 		}
