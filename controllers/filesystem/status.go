@@ -66,19 +66,7 @@ func describe(
 	if seen.MetadataInitialized && status.Metadata != nil && status.Metadata.Initialized == nil {
 		status.Metadata.Initialized = new(metav1.NewTime(now.UTC().Truncate(time.Second)))
 	}
-	full, nearly := seen.Full(fs.Spec.StoragePools)
-	if len(full) > 0 {
-		// It is reported here only, because neither a restart nor a drain waits for space.
-		seen.Serves = false
-		seen.Problems = slices.Insert(slices.Clone(seen.Problems), 0, backend.Problem{Reason: v1alpha1.ReasonPoolFull, Message: fmt.Sprintf(
-			"storage pools take no new data: %s; remove files, or give the pool more disks or nodes", backend.List(full))})
-	}
-	if len(seen.FullMetadata) > 0 {
-		seen.Serves = false
-		seen.Problems = slices.Insert(slices.Clone(seen.Problems), 0, backend.Problem{Reason: v1alpha1.ReasonPoolFull, Message: fmt.Sprintf(
-			"the metadata takes no new files: %s; remove files, or give the metadata more disks or nodes", backend.List(seen.FullMetadata))})
-	}
-	derive.NearlyFull(fs, append(full, seen.FullMetadata...), append(nearly, seen.NearlyFullMetadata...))
+	derive.Room(fs, &seen)
 	s := summarize(fs, seen, own, stop, planned)
 	describeCopies(fs, seen.Copies, &s)
 	if waits && s.stalls == nil && s.goesOn == nil {
