@@ -326,6 +326,28 @@ type NodeAgentStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
+
+	// directories holds the used inodes of the members' directories. A directory is absent while they are unknown or unlimited.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Directories []DirectoryInodes `json:"directories,omitempty"`
+}
+
+// DirectoryInodes is how many inodes are used on the filesystem of the node that a directory is on.
+type DirectoryInodes struct {
+	// name is the path of the directory.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// usedInodesPerMille is the used part of the inodes of the directory's filesystem in thousandths, rounded down.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	UsedInodesPerMille int32 `json:"usedInodesPerMille,omitempty"`
 }
 
 // MemberStatus is one server as the filesystem itself sees it.

@@ -81,7 +81,7 @@ func TestASelectorThatMatchesNoNodeIsReported(t *testing.T) {
 	g.Expect(meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionNodesSelected)).To(BeNil())
 }
 
-func TestMetadataThatHasFewInodesLeftIsNearlyFull(t *testing.T) {
+func TestMetadataThatHasFewInodesLeftIsNearlyFullAndWithoutAnyTakesNoFiles(t *testing.T) {
 	g := NewWithT(t)
 	state := &backend.State{Targets: []backend.Target{
 		{Role: v1alpha1.RoleMetadata, ID: 1, Online: true, CapacityBytes: 100, UsedBytes: 20, Inodes: 1000, UsedInodes: 960},
@@ -90,8 +90,23 @@ func TestMetadataThatHasFewInodesLeftIsNearlyFull(t *testing.T) {
 		{ID: 4, Online: true, CapacityBytes: 100, UsedBytes: 99},
 	}}
 	fs := &v1alpha1.FileSystem{}
-	describe(fs, backend.Observation{Serves: true, NearlyFullMetadata: backend.NearlyFullMetadata(state)}, nil, nil, false, false, time.Now())
+	look := func() {
+		seen := backend.Observation{Serves: true}
+		seen.FullMetadata, seen.NearlyFullMetadata = backend.FullMetadata(state)
+		describe(fs, seen, nil, nil, false, false, time.Now())
+	}
+	look()
 	g.Expect(meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue))
 	g.Expect(meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionPoolNearlyFull).Message).To(Equal(
 		"nearly full: metadata target 1 (20% of space, 96% of inodes in use); remove files, or give the pool more disks or nodes"))
+
+	state.Targets[0].UsedInodes = 1000
+	look()
+	g.Expect(meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue), "the other one has room")
+	state.Targets[1].UsedInodes = 1000
+	look()
+	g.Expect(meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionReady)).To(And(HaveField("Status", metav1.ConditionFalse),
+		HaveField("Reason", v1alpha1.ReasonPoolFull)))
+	g.Expect(meta.FindStatusCondition(fs.Status.Conditions, v1alpha1.ConditionPoolNearlyFull).Message).To(HavePrefix(
+		"full: metadata target 1 (20% of space, 100% of inodes in use), metadata target 2 ("))
 }

@@ -27,7 +27,7 @@ func (p *pass) describe(failed error) {
 		// Problems that a person has to solve come first, because they are often the cause of the rest.
 		observation.Problems = slices.Concat(
 			p.problems, observation.Problems, movedClients(p.in), p.upgrading.problems(), maintenanceProblems(p.fs))
-		observation.NearlyFullMetadata = backend.NearlyFullMetadata(p.in.State)
+		observation.FullMetadata, observation.NearlyFullMetadata = backend.FullMetadata(p.in.State)
 		describe(p.fs, observation, p.disks.own, p.stop, p.isPlanned(), failed != nil || len(p.hold.waiting) > 0, p.Clock.Now())
 		describeNodeImage(p.fs, p.backend.Order(), p.in)
 		derive.Unmatched(p.backend, p.fs, p.in)
@@ -67,14 +67,7 @@ func describe(
 	if observation.MetadataInitialized && status.Metadata != nil && status.Metadata.Initialized == nil {
 		status.Metadata.Initialized = new(metav1.NewTime(now.UTC().Truncate(time.Second)))
 	}
-	full, nearly := observation.Full(fs.Spec.StoragePools)
-	if len(full) > 0 {
-		// It is reported here only, because neither a restart nor a drain waits for space.
-		observation.Serves = false
-		observation.Problems = slices.Insert(slices.Clone(observation.Problems), 0, backend.Problem{Reason: v1alpha1.ReasonPoolFull, Message: fmt.Sprintf(
-			"storage pools take no new data: %s; remove files, or give the pool more disks or nodes", backend.List(full))})
-	}
-	derive.NearlyFull(fs, full, append(nearly, observation.NearlyFullMetadata...))
+	derive.Room(fs, &observation)
 	s := summarize(fs, observation, own, stop, planned)
 	describeCopies(fs, observation.Copies, &s)
 	if waits && s.stalls == nil && s.goesOn == nil {

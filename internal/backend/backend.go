@@ -311,8 +311,8 @@ type Observation struct {
 	Unknown bool
 	// Licensed is the condition Licensed, nil if the spec uses nothing that needs a license. The condition is true with ReasonLicenseValid.
 	Licensed *Problem
-	// NearlyFullMetadata names metadata targets that will soon accept no new files (NearlyFullMetadata).
-	NearlyFullMetadata []string
+	// FullMetadata and NearlyFullMetadata name metadata targets that accept no new files, or soon will not (FullMetadata).
+	FullMetadata, NearlyFullMetadata []string
 	// Pinned is the condition Pinned, nil if no role asks for CPUs: ReasonAsAsked, ReasonDrifted, or another reason while the placement of a
 	// daemon is unknown. It does not affect Ready.
 	Pinned *Problem

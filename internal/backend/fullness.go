@@ -86,22 +86,28 @@ func (o *Observation) Full(pools []v1alpha1.StoragePoolSpec) (full, nearly []str
 	return full, nearly
 }
 
-// NearlyFullMetadata names the metadata targets that will soon accept no new files, because little space or few inodes are left.
-func NearlyFullMetadata(state *State) (nearly []string) {
+// FullMetadata names the metadata targets that accept no new files, if none that is online has space and inodes left. Otherwise it names
+// those that will soon accept none, because other metadata targets still do.
+func FullMetadata(state *State) (full, nearly []string) {
 	if state == nil {
-		return nil
+		return nil, nil
 	}
+	room := false
 	for i := range state.Targets {
 		t := &state.Targets[i]
 		if t.Role != v1alpha1.RoleMetadata || !t.Online {
 			continue
 		}
+		room = room || !isFull(t.UsedBytes, t.CapacityBytes) && !isFull(t.UsedInodes, t.Inodes)
 		// The numbers are whole percents, so that the status is not rewritten for every new file.
 		if space, inodes := percent(t.UsedBytes, t.CapacityBytes), percent(t.UsedInodes, t.Inodes); max(space, inodes) >= nearlyFull {
 			nearly = append(nearly, fmt.Sprintf("metadata target %d (%d%% of space, %d%% of inodes in use)", t.ID, space, inodes))
 		}
 	}
-	return nearly
+	if !room {
+		return nearly, nil
+	}
+	return nil, nearly
 }
 
 // InodesOnDisk returns the inodes of a target's disk as the agent of its node reports them, for filesystems that report none. The agent
@@ -109,6 +115,21 @@ func NearlyFullMetadata(state *State) (nearly []string) {
 func InodesOnDisk(t *v1alpha1.StorageTarget) (all, used int64) {
 	const whole = 1000
 	return whole, int64(t.Status.UsedInodesPerMille)
+}
+
+// InodesOfDirectory returns the inodes of the filesystem that a directory of a node is on, in the form of InodesOnDisk; 0 if the agent does
+// not report them.
+func InodesOfDirectory(n *v1alpha1.FileSystemNode, directory string) (all, used int64) {
+	if n == nil || n.Status.Agent == nil {
+		return 0, 0
+	}
+	const whole = 1000
+	for i := range n.Status.Agent.Directories {
+		if d := &n.Status.Agent.Directories[i]; d.Name == directory {
+			return whole, int64(d.UsedInodesPerMille)
+		}
+	}
+	return 0, 0
 }
 
 // isFull reports whether almost nothing is left of a resource; false while its size is unknown.

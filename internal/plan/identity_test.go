@@ -21,8 +21,9 @@ func TestADiskWithAnotherIdentityServesWhenAPersonAcceptsIt(t *testing.T) {
 	ours := aTarget()
 	all := carrying(ours, uuidOne, uidNow)
 	for name, change := range map[string]func(*plan.Facts){
-		"a serial number of new firmware": func(f *plan.Facts) { f.Serial = "S2" },
-		"another WWN":                     func(f *plan.Facts) { f.WWN = "0x6" },
+		"a serial number of new firmware":              func(f *plan.Facts) { f.Serial = "S2" },
+		"another WWN":                                  func(f *plan.Facts) { f.WWN = "0x6" },
+		"the link has gone, and another serial number": func(f *plan.Facts) { f.IDs, f.Serial = []string{"wwn-new"}, "S2" },
 		"all names are others": func(f *plan.Facts) {
 			f.IDs, f.WWN, f.Serial = []string{"virtio-new"}, "", "new"
 		},
@@ -50,6 +51,10 @@ func TestADiskWithAnotherIdentityServesWhenAPersonAcceptsIt(t *testing.T) {
 			target.Status.Provisioned = accepted.Provisioned
 			g.Expect(decide(target, disk).Action).To(Equal(plan.Mount))
 			g.Expect(decide(target, look(all)).Action).NotTo(Equal(plan.Mount), "what it had before is another disk now")
+
+			again := decide(target, look(all, change, func(f *plan.Facts) { f.Serial = "S9" }))
+			g.Expect(again.Action).To(Equal(plan.None), "the hash that accepted the former change accepts no later one")
+			g.Expect(again.NewDevice.Hash).NotTo(Equal(d.NewDevice.Hash))
 		})
 	}
 }

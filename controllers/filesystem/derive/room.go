@@ -2,6 +2,7 @@ package derive
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,15 +14,36 @@ import (
 	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
 
-// NearlyFull sets the condition PoolNearlyFull, which exists while a pool is full or soon will be.
-func NearlyFull(fs *v1alpha1.FileSystem, full, nearly []string) {
+// Room adds the problem that storage pools or the metadata are full to an observation, and sets the condition PoolNearlyFull. Only the
+// status reports it, because neither a restart nor a drain waits for space.
+func Room(fs *v1alpha1.FileSystem, seen *backend.Observation) {
+	full, nearly := seen.Full(fs.Spec.StoragePools)
+	for _, c := range []struct {
+		full  []string
+		words string
+	}{
+		{full, "storage pools take no new data: %s; remove files, or give the pool more disks or nodes"},
+		{seen.FullMetadata, "the metadata takes no new files: %s; remove files, or give the metadata more disks or nodes"},
+	} {
+		if len(c.full) > 0 {
+			seen.Serves = false
+			seen.Problems = slices.Insert(slices.Clone(seen.Problems), 0, backend.Problem{
+				Reason: v1alpha1.ReasonPoolFull, Message: fmt.Sprintf(c.words, backend.List(c.full)),
+			})
+		}
+	}
+	nearlyFull(fs, append(full, seen.FullMetadata...), append(nearly, seen.NearlyFullMetadata...))
+}
+
+// nearlyFull sets the condition PoolNearlyFull, which exists while a pool or the metadata is full or soon will be.
+func nearlyFull(fs *v1alpha1.FileSystem, full, nearly []string) {
 	if len(full)+len(nearly) == 0 {
 		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionPoolNearlyFull)
 		return
 	}
 	reason, message := v1alpha1.ReasonPoolNearlyFull, "nearly full: "+backend.List(nearly)
 	if len(full) > 0 {
-		reason, message = v1alpha1.ReasonPoolFull, "storage pools are full: "+backend.List(full)
+		reason, message = v1alpha1.ReasonPoolFull, "full: "+backend.List(full)
 		if len(nearly) > 0 {
 			message += "; nearly full: " + backend.List(nearly)
 		}

@@ -230,12 +230,12 @@ func TestNoGroupIsMadeWhileTheFailureDomainOfANodeIsNotKnown(t *testing.T) {
 	g.Expect(workOf(in).why).To(ContainElement("buddy groups of pool ssd are made when all its targets are online, and their nodes in the cluster"))
 }
 
-func TestAPoolWhoseDisksHaveNoInodeLeftIsFullWhereBeeGFSReportsNone(t *testing.T) {
+func TestAPoolWhoseTargetsHaveNoInodeLeftIsFull(t *testing.T) {
 	g := NewWithT(t)
 	in := mirrored(t, nil)
-	full := func(used int32) []string {
-		for i := range in.Targets {
-			in.Targets[i].Status.UsedInodesPerMille = used
+	full := func(used int64) []string {
+		for i := range in.State.Targets {
+			in.State.Targets[i].Inodes, in.State.Targets[i].UsedInodes = 1000, used
 		}
 		seen := New().Observe(in)
 		full, _ := seen.Full(in.FileSystem.Spec.StoragePools)

@@ -282,9 +282,6 @@ func (o *observer) target(t target) backend.TargetStatus {
 		status.Online, status.CapacityBytes = t.said.Online && away == "", t.said.CapacityBytes
 		status.UsedBytes = backend.Coarse(t.said.UsedBytes, t.said.CapacityBytes)
 		status.Inodes, status.UsedInodes = t.said.Inodes, backend.Coarse(t.said.UsedInodes, t.said.Inodes)
-		if t.said.Inodes == 0 && t.disk != nil {
-			status.Inodes, status.UsedInodes = backend.InodesOnDisk(t.disk) // BeeGFS 8 is not queried for inodes
-		}
 	}
 	status.Removing = t.asked() && (t.poolNow() == drain.Pool || t.drained != nil && t.said == nil)
 	status.Removable = status.Removing && t.drained != nil

@@ -132,6 +132,9 @@ func (o *observer) targets(
 		o.listed.read(o.in, ip, o.ports.chunkserver(slot), "/"+dataSubdirectory)
 		for _, d := range slices.Sorted(slices.Values(pool.Targets.Directories)) {
 			status, _ := o.target(string(d), seen)
+			if status.Online {
+				status.Inodes, status.UsedInodes = backend.InodesOfDirectory(o.in.FileSystemNodeOn(seen.Node), string(d))
+			}
 			o.seen.Targets = append(o.seen.Targets, status)
 		}
 		return

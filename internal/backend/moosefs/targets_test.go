@@ -228,3 +228,22 @@ func TestAPoolWhoseDisksHaveNoInodeLeftIsFull(t *testing.T) {
 	full, _ = inodes(1000)
 	g.Expect(full).To(ContainElement(And(HavePrefix("ssd ("), ContainSubstring("100% of inodes"))))
 }
+
+func TestAPoolWhoseDirectoriesHaveNoInodeLeftIsFull(t *testing.T) {
+	g := NewWithT(t)
+	in := healthy(t)
+	full := func(used int32) []string {
+		for i := range in.FileSystemNodes {
+			agent := &v1alpha1.NodeAgentStatus{}
+			for _, name := range []string{"/data/ssd0", "/data/ssd1"} {
+				agent.Directories = append(agent.Directories, v1alpha1.DirectoryInodes{Name: name, UsedInodesPerMille: used})
+			}
+			in.FileSystemNodes[i].Status.Agent = agent
+		}
+		seen := New().Observe(in)
+		full, _ := seen.Full(in.FileSystem.Spec.StoragePools)
+		return full
+	}
+	g.Expect(full(900)).To(BeEmpty())
+	g.Expect(full(1000)).To(HaveExactElements(And(HavePrefix("ssd (4 of 4 targets are full"), ContainSubstring("100% of inodes"))), "bulk has other directories")
+}

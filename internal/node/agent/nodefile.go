@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -53,6 +54,7 @@ type NodeFiles struct {
 	// patience limits the time for all records of a node that are written at once; 0 means recordLimit.
 	patience time.Duration
 	records  recorder
+	inodes   directoryInodes
 	// withdrawn holds the uids of deleted targets (Withdraw).
 	withdrawn sync.Map
 	// mutex is held from the request to the API server until the files are written. Otherwise the older of two answers could be written last.
@@ -92,7 +94,7 @@ func (r *NodeFiles) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 	case !r.here(n):
 		return ctrl.Result{}, nil
 	}
-	says := v1alpha1.NodeAgentStatus{ObservedGeneration: n.Generation}
+	says := v1alpha1.NodeAgentStatus{ObservedGeneration: n.Generation, Directories: r.inodes.of(n)}
 	options := r.keepModuleOptions(ctx, n)
 	lacking, wrote, failed := r.update(ctx, n)
 	failed = errors.Join(failed, lacking.err())
@@ -211,7 +213,7 @@ func NodeFile(n *v1alpha1.FileSystemNode) spec.NodeFile {
 
 // Say writes the agent's part of the status if it differs.
 func Say(ctx context.Context, c client.Client, n *v1alpha1.FileSystemNode, says v1alpha1.NodeAgentStatus) error {
-	if n.Status.Agent != nil && *n.Status.Agent == says {
+	if n.Status.Agent != nil && equality.Semantic.DeepEqual(*n.Status.Agent, says) {
 		return nil
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&says)

@@ -254,10 +254,18 @@ func capacity(path string) (int64, error) {
 	return int64(s.Blocks) * s.Bsize, nil //nolint:gosec // the size of a disk
 }
 
-// usedInodes returns the used part of the inodes of the filesystem that is mounted at a path, in thousandths; 0 if it has no limit.
+// usedInodes returns UsedInodes of the filesystem that is mounted at a path; 0 if it can't be queried.
 func usedInodes(path string) int32 {
 	var s unix.Statfs_t
-	if err := unix.Statfs(path, &s); err != nil || s.Files == 0 || s.Ffree > s.Files {
+	if err := unix.Statfs(path, &s); err != nil {
+		return 0
+	}
+	return UsedInodes(s)
+}
+
+// UsedInodes returns the used part of the inodes of a filesystem in thousandths, rounded down; 0 if it has no limit.
+func UsedInodes(s unix.Statfs_t) int32 {
+	if s.Files == 0 || s.Ffree > s.Files {
 		return 0
 	}
 	const whole = 1000

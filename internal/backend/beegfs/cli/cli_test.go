@@ -278,7 +278,8 @@ func TestTheStateOfABeeGFS8IsComplete(t *testing.T) {
 		Role: v1alpha1.RoleStorage, ID: 999, PoolID: 1, Status: "Offline", Consistency: "Good",
 	}), "a target whose server is gone has neither")
 	g.Expect(targetOf(state, v1alpha1.RoleMetadata, 1).CapacityPool).To(Equal("Low"))
-	g.Expect(backend.NearlyFullMetadata(&state)).To(Equal([]string{"metadata target 2 (91% of space, 95% of inodes in use)"}))
+	_, nearly := backend.FullMetadata(&state)
+	g.Expect(nearly).To(Equal([]string{"metadata target 2 (91% of space, 95% of inodes in use)"}))
 	g.Expect(state.Pools).To(Equal([]backend.Pool{
 		{ID: 1, Name: "storage_pool_default", Targets: []int32{101, 201, 999}, Mirrors: []int32{1}},
 		{ID: 2, Name: "ssd", Targets: []int32{102}},
