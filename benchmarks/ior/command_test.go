@@ -32,6 +32,9 @@ func TestPlan(t *testing.T) {
 		"O_DIRECT, random order, and args": {run(2, v1alpha1.IORSpec{DirectIO: true, RandomOffset: true, Args: []v1alpha1.BenchmarkArgument{"-D", "60", "-O", "stoneWallingWearOut=1,minTimeDuration=5"}}),
 			map[string]string{"": "ior -a POSIX -b 1048576 -t 262144 -s 1 -i 1 -w -r -z --posix.odirect -D 60 -O stoneWallingWearOut=1,minTimeDuration=5 -o $(DIRECTORY)/data"},
 			benchmarks.Plan{Processes: 2, Demand: benchmarks.Demand{Bytes: 2 << 20, Inodes: 1}}},
+		"1 EiB, the most that can be counted": {run(1, v1alpha1.IORSpec{BlockSize: "1Ti", TransferSize: "1Mi", Segments: 1 << 20, Operations: write}),
+			map[string]string{"": "ior -a POSIX -b 1099511627776 -t 1048576 -s 1048576 -i 1 -w -o $(DIRECTORY)/data"},
+			benchmarks.Plan{Processes: 1, Demand: benchmarks.Demand{Bytes: 1 << 60, Inodes: 1}}},
 		"with caches dropped between phases": {phased(run(2, v1alpha1.IORSpec{Iterations: 2, Operations: both})),
 			map[string]string{
 				"write": "ior -a POSIX -b 1048576 -t 262144 -s 1 -i 2 -w -k -o $(DIRECTORY)/data",
@@ -83,6 +86,9 @@ func TestPlanRefusesWhatIORCanNotRun(t *testing.T) {
 		"a directive among others":          {with("-O", "minstuff=1"), `-O with "minstuff" is refused`},
 		"a directive behind a comma":        {with("-O", "minTimeDuration=3,testFile=/x"), `-O with "testFile" is refused`},
 		"a directive with an equals sign":   {with("-O=testFile=/x"), `-O with "testFile" is refused`},
+		"one in front of an allowed one":    {with("-O=testFile=/x", "minTimeDuration=5"), `-O with "testFile" is refused`},
+		"a directive behind another option": {with("-g", "-O", "testFile=/x"), `spec.ior.args[1]: -O with "testFile" is refused`},
+		"no directive":                      {with("-O"), `-O with "" is refused`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -23,6 +23,9 @@ func TestASavedOutputIsReadOnlyIfItIsWholeAndItsNumbersAgree(t *testing.T) {
 		command   = "Command line        : /usr/bin/ior -a POSIX -b 4m -t 1m -s 1 -i 3 -w -r -F -e"
 		status    = command + " -O stoneWallingStatusFile=/x"
 		short     = last + "WARNING: Expected aggregate file size       = 8\n"
+		ofShared  = "write 397.1000 MiB/s"
+		ofReads   = "read 20082.5000 MiB/s (2: 18177.0000 to 21988.0000, 2694.7839)"
+		ofJSON    = "write 428.2633 MiB/s"
 		read2     = "read      19000      20262      0.000083    4096       1024.00    0.000024   0.000395   0.000064   0.000421   2   \n"
 	)
 	// row is the row of writes with one of its numbers replaced.
@@ -40,6 +43,7 @@ func TestASavedOutputIsReadOnlyIfItIsWholeAndItsNumbersAgree(t *testing.T) {
 		file    string
 		spec    *v1alpha1.BenchmarkRunSpec
 		edits   []string
+		again   int // so often is a text replaced in all places
 		cut     string
 		read    string
 		refused string
@@ -124,10 +128,26 @@ func TestASavedOutputIsReadOnlyIfItIsWholeAndItsNumbersAgree(t *testing.T) {
 		"the same, verbosely":          {edits: []string{"\naggregate", "\nUsing stonewalling = 60 second(s)\naggregate", last, short}, read: asIs},
 		"a short transfer of no time":  {edits: []string{"\naggregate", "\nstonewallingTime    : 0\naggregate", last, short}, refused: "instead of the result of an iteration"},
 
-		"JSON of no iteration":       {file: "4.0.0-json-i1.txt", edits: []string{"\n    \"repetitions\": 1,", "\n    \"repetitions\": 0,"}, refused: "0 iterations can't be"},
-		"JSON of too many":           {file: "4.0.0-json-i1.txt", edits: []string{"\n    \"repetitions\": 1,", "\n    \"repetitions\": 1001,"}, refused: "1001 iterations can't be"},
-		"JSON of an operation twice": {file: "4.0.0-json-i1.txt", edits: []string{`"operation": "read"`, `"operation": "write"`}, refused: "the summary holds an operation that IOR does not print there, or twice"},
-		"JSON of another operation":  {file: "4.0.0-json-i1.txt", edits: []string{`"operation": "read"`, `"operation": "remove"`}, refused: "the summary holds an operation"},
+		"one result of no time":                {file: "4.0.0-shared.txt", edits: []string{"    0.04029 ", "         NA "}, read: ofShared},
+		"one result of no bytes":               {file: "4.0.0-shared.txt", edits: []string{"      16.0 POSIX", "        NA POSIX"}, read: ofShared},
+		"a time that differs by less":          {file: "4.0.0-shared.txt", edits: []string{"    0.00143 ", "    0.00144 "}, read: ofShared},
+		"a time that differs by more":          {file: "4.0.0-shared.txt", edits: []string{"    0.04029 ", "    0.04054 "}, refused: "MiB in 0.04054 s are not 397.10 MiB/s"},
+		"a result in no measurable time":       {edits: []string{"0.030664", "0.000000"}, read: asIs},
+		"transfers in no measurable time":      {edits: []string{"0.029396", "0.000000"}, read: asIs},
+		"one repetition, by the application":   {file: "4.0.0-shared.txt", cut: "\nSummary of", edits: []string{" -i 1", " -i 1 -O stoneWallingStatusFile=/x"}, read: ofShared},
+		"an end without a summary, of reads":   {file: "4.0.0-step2-read.txt", cut: "\nSummary of", edits: []string{"\nSummary", "\n" + finished + "\nSummary"}, read: ofReads},
+		"no titles of the transfers":           {edits: []string{"Max(OPs)   Min(OPs)", "Max(OPs)   Low(OPs)"}, refused: "the summary has no columns Max(OPs), Min(OPs), Mean(OPs), StdDev"},
+		"the titles of the transfers at last":  {edits: []string{"Max(OPs)", "X", "API RefNum", "API Max(OPs)"}, refused: "the summary has no columns Max(OPs)"},
+		"no titles of the bandwidth":           {edits: []string{"Min(MiB)", "Low(MiB)"}, refused: "the summary has no columns Max(MiB), Min(MiB), Mean(MiB), StdDev"},
+		"JSON of an unknown transfer":          {file: "4.0.0-json-i1.txt", edits: []string{`"transferSize": 262144`, `"transferSize": 0`}, again: 3, read: ofJSON},
+		"JSON of another bandwidth":            {file: "4.0.0-json-i1.txt", edits: []string{": 428.2633", ": 428.2783"}, again: 9, refused: "1713.05 OPs of 262144 bytes are not 428.28 MiB/s"},
+		"JSON of nothing that was transferred": {file: "4.0.0-json-i1.txt", edits: []string{": 428.2633", ": 0.0", ": 1713.0533", ": 0.0"}, again: 9, refused: "the lowest of the numbers in MiB/s is 0"},
+		"JSON of 1000 iterations":              {file: "4.0.0-json-i1.txt", edits: []string{"\n    \"repetitions\": 1,", "\n    \"repetitions\": 1000,"}, again: 9, read: "write 428.2633 MiB/s (1000: 428.2633 to 428.2633, 0.0000)"},
+		"JSON with a line that breaks":         {file: "4.0.0-json-i1.txt", edits: []string{`"operation": "read",`, `"operation": "read`}, refused: `found "\"operation\": \"read" instead of JSON`},
+		"JSON of no iteration":                 {file: "4.0.0-json-i1.txt", edits: []string{"\n    \"repetitions\": 1,", "\n    \"repetitions\": 0,"}, refused: "0 iterations can't be"},
+		"JSON of too many":                     {file: "4.0.0-json-i1.txt", edits: []string{"\n    \"repetitions\": 1,", "\n    \"repetitions\": 1001,"}, refused: "1001 iterations can't be"},
+		"JSON of an operation twice":           {file: "4.0.0-json-i1.txt", edits: []string{`"operation": "read"`, `"operation": "write"`}, refused: "the summary holds an operation that IOR does not print there, or twice"},
+		"JSON of another operation":            {file: "4.0.0-json-i1.txt", edits: []string{`"operation": "read"`, `"operation": "remove"`}, refused: "the summary holds an operation"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -138,7 +158,7 @@ func TestASavedOutputIsReadOnlyIfItIsWholeAndItsNumbersAgree(t *testing.T) {
 			text := string(tooltest.Output(t, file))
 			for i := 0; i < len(c.edits); i += 2 {
 				g.Expect(text).To(ContainSubstring(c.edits[i]))
-				text = strings.Replace(text, c.edits[i], c.edits[i+1], 1)
+				text = strings.Replace(text, c.edits[i], c.edits[i+1], max(c.again, 1))
 			}
 			if c.cut != "" {
 				g.Expect(text).To(ContainSubstring(c.cut))
@@ -170,4 +190,11 @@ func TestALongWordOfTheSummaryIsQuotedShort(t *testing.T) {
 		g.Expect(err).To(HaveOccurred())
 		g.Expect(len(err.Error())).To(BeNumerically("<=", 1024))
 	}
+}
+
+func TestAJSONOfMoreThan4MiBIsNotRead(t *testing.T) {
+	const most = 4 << 20
+	output := "{\n" + strings.Repeat(`"`+strings.Repeat(" ", 1021)+"1\n", most/1024)
+	_, err := ior.Tool{}.Parse(&v1alpha1.BenchmarkRunSpec{Tool: v1alpha1.ToolIOR}, benchmarks.Point{}, 0, []byte(output))
+	NewWithT(t).Expect(err).To(MatchError("line 1: the JSON has more than 4 MiB, which no report of IOR has"))
 }

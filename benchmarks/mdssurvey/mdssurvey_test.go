@@ -79,6 +79,15 @@ func TestPlan(t *testing.T) {
 	g.Expect(command.ForEachTarget).To(BeTrue(), "one script measures several targets one after the other")
 }
 
+func TestPlanAcceptsAFileForEachThreadAndAsManyResultsAsAPointHolds(t *testing.T) {
+	g := NewWithT(t)
+	spec := run(v1alpha1.MDSSurveySpec{
+		ThreadsLow: 1, ThreadsHigh: 128, FileCount: 128, DirCount: 1, Tests: []v1alpha1.MDSSurveyTest{"create", "lookup", "md_getattr", "destroy"},
+	})
+	_, err := mdssurvey.Tool{}.Plan(spec, tooltest.Point(t, mdssurvey.Tool{}, spec))
+	g.Expect(err).NotTo(HaveOccurred(), "8 numbers of threads with 4 tests make 32 results")
+}
+
 func TestPlanRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec v1alpha1.MDSSurveySpec

@@ -65,6 +65,14 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+func TestPlanAcceptsOneProcessForEachClient(t *testing.T) {
+	g := NewWithT(t)
+	spec := run(4, 4, v1alpha1.NetmistSpec{})
+	plan, err := netmist.Tool{}.Plan(spec, point(t, spec))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(plan.Clients).To(Equal(4))
+}
+
 func TestPlanRefusesWhatNetmistCanNotRun(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec *v1alpha1.BenchmarkRunSpec
@@ -126,7 +134,11 @@ func TestParseRefusesWhatIsNoGoodRun(t *testing.T) {
 		"a number that is none":       {old: "9375.20", new: "nan", says: `"nan" is no number`},
 		"a number below 0":            {old: "9375.20", new: "-1.0", says: `"-1.0" is no number`},
 		"an error in the summary":     {old: "\tOverall throughput", new: "lost a client\n\tOverall throughput", says: `netmist says "lost a client"`},
-		"a result before the run":     {old: "Test run time", new: "Time", says: "a result stands before the line that says what netmist runs"},
+		"a result too many": {old: "\tPublic Finger", new: "\tOverall throughput                     ~   79790.52 Kbytes/sec\n\tPublic Finger",
+			says: `"Overall throughput" is a result too many`},
+		"a line below the fingerprint": {old: "841881000\n", new: "841881000\n\tlost a client\n",
+			says: "instead of the rule below the fingerprint"},
+		"a result before the run": {old: "Test run time", new: "Time", says: "a result stands before the line that says what netmist runs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -117,8 +117,13 @@ func (b *binary) run(limit time.Duration, tests []string, env ...string) error {
 	return err
 }
 
-// tests runs each test of the package once without a mutant, and returns how long it took and which mutants it reached.
-func (b *binary) tests() ([]test, error) {
+// tests runs each test of the package once without a mutant, and returns how long it took and which mutants it reached. Tests whose name
+// matches skip do not run, unless skip is empty.
+func (b *binary) tests(skip string) ([]test, error) {
+	skipped, err := regexp.Compile(skip)
+	if err != nil {
+		return nil, err
+	}
 	list := exec.Command(b.path(), "-test.list", "^(Test|Fuzz)") // #nosec G204 -- as above
 	list.Dir = b.dir
 	out, err := list.Output()
@@ -127,6 +132,9 @@ func (b *binary) tests() ([]test, error) {
 	}
 	var tests []test
 	for _, name := range regexp.MustCompile(`(?m)^(Test|Fuzz)\S*$`).FindAllString(string(out), -1) {
+		if skip != "" && skipped.MatchString(name) {
+			continue
+		}
 		file := filepath.Join(b.work, "reached")
 		start := time.Now()
 		if err := b.run(time.Hour, []string{name}, "MUTANTS_REACHED="+file); err != nil {

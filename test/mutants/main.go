@@ -1,5 +1,5 @@
 // Command mutants changes each decision of packages, one at a time, and runs the packages' own tests on each change.
-// usage: mutants [-tags TAGS] [-list FILE] [-parallel N] PACKAGE...      such as internal/plan
+// usage: mutants [-tags TAGS] [-skip REGEXP] [-list FILE] [-parallel N] PACKAGE...      such as internal/plan
 //
 // It prints a row for docs/testing.md, each mutant that lives or that no test reaches and that the list does not have, and each line of the
 // list that no mutant fits. It exits with 1 when there is one of these. All mutants of a package are compiled once (docs/adr/0145).
@@ -18,6 +18,7 @@ import (
 
 func main() {
 	tags := flag.String("tags", "", "build tags of the tests")
+	skip := flag.String("skip", "", "a regular expression of the names of tests that do not run, such as simulations")
 	listFile := flag.String("list", "test/mutants/equivalents.txt", "the mutants that no test can kill")
 	parallel := flag.Int("parallel", 2, "mutants that are tested at the same time")
 	flag.Parse()
@@ -31,7 +32,7 @@ func main() {
 			break
 		}
 		var good bool
-		good, err = run(os.Stdout, path.Clean(pkg), *tags, string(list), *parallel)
+		good, err = run(os.Stdout, path.Clean(pkg), *tags, *skip, string(list), *parallel)
 		ok = ok && good
 	}
 	if err != nil {
@@ -43,7 +44,7 @@ func main() {
 }
 
 // run tests the mutants of one package.
-func run(out io.Writer, pkg, tags, list string, parallel int) (bool, error) {
+func run(out io.Writer, pkg, tags, skip, list string, parallel int) (bool, error) {
 	start := time.Now()
 	equivalent, err := parseList(list, pkg)
 	if err != nil {
@@ -58,7 +59,7 @@ func run(out io.Writer, pkg, tags, list string, parallel int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	tests, err := b.tests()
+	tests, err := b.tests(skip)
 	if err != nil {
 		return false, err
 	}

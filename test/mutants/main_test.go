@@ -95,7 +95,7 @@ func TestTheMutantsOfAPackageRunOneAtATime(t *testing.T) {
 		g.Expect(os.WriteFile(file, []byte(text), 0o600)).To(Succeed())
 	}
 	var out bytes.Buffer
-	ok, err := run(&out, ".", "", "", 2)
+	ok, err := run(&out, ".", "", "", "", 2)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(ok).To(BeFalse())
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -104,6 +104,10 @@ func TestTheMutantsOfAPackageRunOneAtATime(t *testing.T) {
 		"LIVED       line 10   a.go\tCONDITIONALS_BOUNDARY\tif xs[i] «> 100 && ok {",
 		"NOT COVERED line 20   a.go\tINVERT_LOGICAL\tfunc unreached(a, b bool) bool { return a «|| b }",
 	))
+	out.Reset()
+	_, err = run(&out, ".", "", "ItIs", "", 2)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(out.String()).To(HavePrefix("| . | 14 | 11 | 2 | 1 | 0 |"), "one more lives without the second test")
 	left, err := os.ReadDir(".")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(left).To(HaveLen(3), "the package stays as it was")
