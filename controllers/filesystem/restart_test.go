@@ -198,12 +198,12 @@ func TestTheNextRestart(t *testing.T) {
 		},
 		"a pod waits until the agent of its node has written its configuration": {
 			pods: []backend.Pod{pod("chunkserver", "n1", ready, old)}, untold: []string{"n1"},
-			says: "1 pod is to be restarted when the agent of its node has written what its server is told; first chunkserver on node n1",
+			says: "1 pod is to be restarted when the agent of its node has written its configuration; first chunkserver on node n1",
 		},
 		"a disk waits as well until the node file can have it": {
 			pods:     []backend.Pod{pod("chunkserver", "n1", ready, current), pod("chunkserver", "n2", ready, current)},
 			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", true)}, untold: []string{"n2"},
-			says: "when the agent of its node has written what its server is told",
+			says: "when the agent of its node has written its configuration",
 		},
 		"a pod that is down waits as well: it would start with the old configuration": {
 			pods: []backend.Pod{pod("chunkserver", "n1", down, old)}, untold: []string{"n1"}, says: "when the agent of its node has written",
@@ -213,7 +213,7 @@ func TestTheNextRestart(t *testing.T) {
 		},
 		"but the order of the components stays": {
 			pods: []backend.Pod{pod("master", "n1", ready, old), pod("chunkserver", "n2", ready, old)}, untold: []string{"n1"},
-			says: "2 pods are to be restarted when the agent of its node has written what its server is told; first master on node n1",
+			says: "2 pods are to be restarted when the agent of its node has written its configuration; first master on node n1",
 		},
 		"a disk is taken up though a server before it waits for its agent": {
 			pods:     []backend.Pod{pod("master", "n1", ready, old), pod("chunkserver", "n2", ready, current)},
@@ -234,7 +234,7 @@ func TestTheNextRestart(t *testing.T) {
 		},
 		"a server with an older node image that was away for a while gets a new pod": {
 			pods:     []backend.Pod{made(pod("chunkserver", "n1", ready, current), "node:1"), pod("chunkserver", "n2", down, current)},
-			problems: unused, silent: "chunkserver-n1", picks: "chunkserver-n1", says: "its node image is that of an earlier operator",
+			problems: unused, silent: "chunkserver-n1", picks: "chunkserver-n1", says: "its node image is older than the operator",
 		},
 		"also when it is outdated, because its own problem would hold it up for ever": {
 			pods:     []backend.Pod{made(pod("chunkserver", "n1", ready, old), "node:1"), pod("chunkserver", "n2", ready, current)},
@@ -486,7 +486,7 @@ func TestTheMessageOfAContainerThatDoesNotRun(t *testing.T) {
 				State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 1m20s"}},
 				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 0}},
 			},
-			says: "ends soon after each start, with exit code 0; its log says why",
+			says: "ends soon after each start, with exit code 0; its log shows why",
 		},
 		"its exit code, when it said nothing": {
 			status: corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2, Reason: "Error"}}},

@@ -183,7 +183,7 @@ func (v *CopyView) take(s *v1alpha1.MetadataCopyStatus, c *backend.MetadataCopy,
 	s.Retry = new(metav1.NewTime(s.Checked.Add(after)))
 	why := cmp.Or(j.Message, "the Job has ended and left no answer")
 	if j.Answer != nil {
-		why = cmp.Or(j.Answer.Message, j.Message, "its Job says nothing")
+		why = cmp.Or(j.Answer.Message, j.Message, "its Job printed no answer")
 	}
 	switch {
 	case s.Result == v1alpha1.MetadataCopyRefused:
@@ -279,7 +279,7 @@ func copiesCondition(copies []v1alpha1.MetadataCopyStatus, now time.Time) backen
 			unread = append(unread, fmt.Sprintf("%s (since %s: %s)", s.Node, since, s.Message))
 		}
 	}
-	count := fmt.Sprintf("%d of %d copies of the metadata are proven", len(proven), len(copies))
+	count := v1alpha1.CountOf(len(proven), len(copies), "copy of the metadata", "copies of the metadata", "is", "are") + " proven"
 	switch {
 	case len(lacking) > 0:
 		return backend.Problem{
