@@ -204,7 +204,7 @@ func TestEveryPackageIsInThePictureOfPackages(t *testing.T) {
 	packages := packagesOfTheProduct(t)
 	g.Expect(len(packages)).To(BeNumerically(">", 80))
 	missing := slices.DeleteFunc(packages, func(p string) bool { return slices.Contains(named, p) })
-	g.Expect(missing).To(BeEmpty(), "put them into the picture, or say why they are left out")
+	g.Expect(missing).To(BeEmpty(), "put them into the picture, or show why they are left out")
 }
 
 // packagesIn returns the possible paths for the labels of a picture: each word, below the folder of its subgraph.
@@ -376,6 +376,30 @@ func reasonsOf(line *ast.ValueSpec) map[string]string {
 		}
 	}
 	return out
+}
+
+func TestEveryDecisionOpensWithOneSentenceAndLaterOnesAreNamed(t *testing.T) {
+	g := NewWithT(t)
+	files, err := filepath.Glob("adr/[0-9]*.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(len(files)).To(BeNumerically(">", 100))
+	for _, file := range files {
+		paragraphs := strings.Split(read(t, file), "\n\n")
+		g.Expect(len(paragraphs)).To(BeNumerically(">", 2), file)
+		number := filepath.Base(file)[:4]
+		g.Expect(paragraphs[0]).To(HavePrefix("# "+number+" "), file)
+		first := strings.Join(strings.Fields(strings.TrimPrefix(paragraphs[1], "**Decision.** ")), " ")
+		first, _, _ = strings.Cut(first, ". ")
+		g.Expect(len(strings.Fields(first))).To(And(BeNumerically(">", 5), BeNumerically("<=", 45)), "%s: %s", file, first)
+		g.Expect(first).NotTo(MatchRegexp(`^(This|That|It|Some|There was|How|When did) `), "%s: the first sentence says the decision", file)
+		if strings.Contains(paragraphs[2], "overtaken:*") {
+			later := regexp.MustCompile(`\[(\d{4})\]`).FindAllStringSubmatch(paragraphs[2], -1)
+			g.Expect(later).NotTo(BeEmpty(), "%s names no later decision", file)
+			for _, name := range later {
+				g.Expect(name[1] > number).To(BeTrue(), "%s is overtaken by %s", file, name[1])
+			}
+		}
+	}
 }
 
 // headings returns the anchors that a document's headings get.

@@ -104,7 +104,7 @@ type BeeGFSSpec struct {
 	// +listType=map
 	// +listMapKey=node
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:XValidation:rule="self.map(n, size(n.members) + n.members.map(m, has(m.targets) ? size(m.targets) : 0).sum()).sum() <= 128",message="spec.beegfs.adopt has room for 128 servers and targets in all: it is for directories, which are for evaluation only; disks say their ids themselves"
+	// +kubebuilder:validation:XValidation:rule="self.map(n, size(n.members) + n.members.map(m, has(m.targets) ? size(m.targets) : 0).sum()).sum() <= 128",message="spec.beegfs.adopt has room for 128 servers and targets in all: it is for directories, which are for evaluation only; disks record their ids themselves"
 	Adopt []GivenIDs `json:"adopt,omitempty"`
 }
 

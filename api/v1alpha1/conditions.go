@@ -267,7 +267,7 @@ const (
 	ReasonBackupsNotConfigured = "NotConfigured"
 	// ReasonBackupPending surfaces until each place has had its first attempt.
 	ReasonBackupPending = "Pending"
-	// ReasonBackupFailed surfaces when the newest attempt at a place left no verified backup; the message says why.
+	// ReasonBackupFailed surfaces when the newest attempt at a place left no verified backup; the message shows why.
 	ReasonBackupFailed = "Failed"
 	// ReasonBackupTooOld surfaces when the newest verified backup of a place is older than the last time but one of the schedule.
 	ReasonBackupTooOld = "TooOld"

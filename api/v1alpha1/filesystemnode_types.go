@@ -145,7 +145,7 @@ type NodeMember struct {
 	// +kubebuilder:validation:MaxProperties=32
 	Variables map[string]VariableValue `json:"variables,omitempty"`
 
-	// waits says why the server can't start yet; empty when it can.
+	// waits shows why the server can't start yet; empty when it can.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Waits string `json:"waits,omitempty"`
@@ -322,7 +322,7 @@ type NodeAgentStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// message says why the agent could not write a newer generation, or not the options of modules; empty when it could.
+	// message shows why the agent could not write a newer generation, or not the options of modules; empty when it could.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`

@@ -206,7 +206,7 @@ const (
 	CheckClean CheckResult = "Clean"
 	// CheckDamaged means that they found something, which findings name.
 	CheckDamaged CheckResult = "Damaged"
-	// CheckFailed means that the check says nothing of the filesystem; message says why.
+	// CheckFailed means that the check says nothing of the filesystem; message shows why.
 	CheckFailed CheckResult = "Failed"
 )
 

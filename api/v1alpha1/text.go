@@ -21,6 +21,31 @@ func Bytes(n int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0") + string(units[unit]) + "iB"
 }
 
+// Count writes a number with its words in the singular or plural, such as "1 disk is" or "3 disks are".
+func Count[N ~int | ~int32 | ~int64](n N, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
+// CountOf writes how many of all things something holds for: "no target is", "the target is", "1 of 3 targets is", "2 of 3 targets are" or
+// "all 3 targets are".
+func CountOf(n, all int, thing, things, is, are string) string {
+	switch {
+	case n == 0:
+		return "no " + thing + " " + is
+	case all == 1:
+		return "the " + thing + " " + is
+	case n == all:
+		return fmt.Sprintf("all %d %s %s", all, things, are)
+	case n == 1:
+		return fmt.Sprintf("1 of %d %s %s", all, things, is)
+	default:
+		return fmt.Sprintf("%d of %d %s %s", n, all, things, are)
+	}
+}
+
 // Cut shortens a text to at most so many bytes, at the end of a rune: the fields of the API have bounds, and a program's
 // output has none.
 func Cut(text string, most int) string {

@@ -443,9 +443,4 @@ func ambiguous(pair Pair) []string {
 }
 
 // plural formats a number with its noun.
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
+func plural(n int, thing string) string { return v1alpha1.Count(n, thing, thing+"s") }

@@ -251,7 +251,7 @@ func Accepted(verdicts []v1alpha1.ExpectationStatus) metav1.Condition {
 			}
 		}
 		if len(texts) > 0 {
-			message := fmt.Sprintf("%d of %d expectations %s: ", len(texts), len(verdicts), one.words) + someOf(texts)
+			message := v1alpha1.CountOf(len(texts), len(verdicts), "expectation", "expectations", "is", "are") + " " + one.words + ": " + someOf(texts)
 			return metav1.Condition{
 				Type: v1alpha1.ConditionAccepted, Status: one.status, Reason: one.reason, Message: v1alpha1.Cut(message, maxAccepted),
 			}
@@ -259,6 +259,6 @@ func Accepted(verdicts []v1alpha1.ExpectationStatus) metav1.Condition {
 	}
 	return metav1.Condition{
 		Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonExpectationsMet,
-		Message: fmt.Sprintf("the results meet all of %d expectations", len(verdicts)),
+		Message: v1alpha1.CountOf(len(verdicts), len(verdicts), "expectation", "expectations", "is", "are") + " met",
 	}
 }

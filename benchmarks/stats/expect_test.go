@@ -109,11 +109,11 @@ func TestARunIsAcceptedWhenEveryExpectationIsMet(t *testing.T) {
 		reason   string
 		message  string
 	}{
-		{verdict(met, met), metav1.ConditionTrue, "ExpectationsMet", "the results meet all of 2 expectations"},
-		{verdict(met, pending, open, broken), metav1.ConditionFalse, "ExpectationsNotMet", "1 of 4 expectations not met: one: text"},
-		{verdict(met, pending, open), metav1.ConditionUnknown, "ExpectationsUndecided", "1 of 3 expectations undecided: one: text"},
+		{verdict(met, met), metav1.ConditionTrue, "ExpectationsMet", "all 2 expectations are met"},
+		{verdict(met, pending, open, broken), metav1.ConditionFalse, "ExpectationsNotMet", "1 of 4 expectations is not met: one: text"},
+		{verdict(met, pending, open), metav1.ConditionUnknown, "ExpectationsUndecided", "1 of 3 expectations is undecided: one: text"},
 		{verdict(met, pending, pending, pending, pending), metav1.ConditionUnknown, "ExpectationsPending",
-			"4 of 5 expectations pending: one: text, one: text, one: text and 1 more"},
+			"4 of 5 expectations are pending: one: text, one: text, one: text and 1 more"},
 	} {
 		g := NewWithT(t)
 		got := stats.Accepted(row.verdicts)

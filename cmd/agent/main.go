@@ -149,7 +149,7 @@ func runAgent(ctx context.Context, o agent.Options, log logr.Logger) error {
 	changes, err := looker.Watch(ctx, quiet)
 	if err != nil {
 		// The resync finds changes as well, but later.
-		log.Error(err, "Changes of devices are seen late, at the resync")
+		log.Error(err, "Changes of devices are noticed late, at the resync")
 	}
 	placements := affinity.ThisNode().Placements
 	dropper := caches.ThisNode()
@@ -164,7 +164,7 @@ func runAgent(ctx context.Context, o agent.Options, log logr.Logger) error {
 	}
 	boot, err := host.BootID()
 	if err != nil {
-		log.Error(err, "Servers are told of no target that two nodes may serve: this start of the node can't be told from others")
+		log.Error(err, "Targets that two nodes may serve are not configured: the boot id of this node is unknown")
 	}
 	return agent.Run(ctx, config, agent.Node{
 		Pass: provisioner.Pass, ProveUnmounted: provisioner.ProveUnmounted, TakeUp: provisioner.TakeUp, BootID: boot,

@@ -118,7 +118,7 @@ func recordedOf(fs *v1alpha1.FileSystem, seen *snapshot) []happened {
 	add(&fs.CreationTimestamp, self, "Created", "")
 	add(fs.DeletionTimestamp, self, "Deleted", "")
 	for _, is := range fs.Status.Conditions {
-		add(&is.LastTransitionTime, self, is.Reason, is.Type+" became "+string(is.Status)+"; it says now: "+is.Message)
+		add(&is.LastTransitionTime, self, is.Reason, is.Type+" became "+string(is.Status)+"; now: "+is.Message)
 	}
 	if m := fs.Status.Metadata; m != nil {
 		add(m.Initialized, self, "Initialized", "the metadata was initialized on node "+m.Node)

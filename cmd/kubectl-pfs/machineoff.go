@@ -26,7 +26,7 @@ on to write, and destroys a target that another node has mounted. So switch it o
 ` + corev1.TaintNodeOutOfService + ` of the Node, and by this command with --it-is-off. Without that flag it names the targets, and
 changes nothing.
 
-The word is good for each target as it is held now, and for no later time.`,
+The confirmation is valid for the present holder of each target only.`,
 		Example: `  kubectl taint node oss1 ` + corev1.TaintNodeOutOfService + `=nodeshutdown:NoExecute
   kubectl pfs node machine-is-off scratch oss1
   kubectl pfs node machine-is-off scratch oss1 --it-is-off --dry-run
@@ -139,7 +139,7 @@ func (c connection) saidToBeOff(ctx context.Context, name string) error {
 		return fmt.Errorf("node %s is Ready, so its machine is not off; switch it off, and say so when Kubernetes has seen that (kubectl get node %s). Nothing was changed",
 			name, name)
 	case !slices.ContainsFunc(node.Spec.Taints, func(has corev1.Taint) bool { return has.Key == corev1.TaintNodeOutOfService }):
-		return fmt.Errorf("node %s has not the taint that says that its machine is off; when it IS off: kubectl taint node %s %s=nodeshutdown:NoExecute. Nothing was changed",
+		return fmt.Errorf("node %s does not have the taint that marks its machine as off; when it IS off: kubectl taint node %s %s=nodeshutdown:NoExecute. Nothing was changed",
 			name, name, corev1.TaintNodeOutOfService)
 	}
 	return nil

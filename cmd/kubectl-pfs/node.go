@@ -15,10 +15,10 @@ import (
 func (a *app) nodeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "node", Short: "Nodes with servers of a FileSystem: give-up, take-back, accept-loss, maintenance, allow-maintenance, machine-is-off, profile",
-		Long: `A FileSystem has servers on nodes. Some things about a node only a person knows, and the operator waits for that word: that a
+		Long: `A FileSystem has servers on nodes. Some facts about a node only a person knows, and the operator waits for them: that a
 node never comes back, that what is lost with it is accepted, that it may go although programs will wait, that its machine is off.
 
-Each command says first what the status says, then sets one annotation of the FileSystemNode, or of each StorageTarget. The operator asks
+Each command first shows the status, then sets one annotation of the FileSystemNode, or of each StorageTarget. The operator asks
 the filesystem itself after that, and the conditions GivenUp and Maintenance of the FileSystemNode, or the condition Online of the
 StorageTarget, say what became of it.`,
 		RunE: groupOnly, Args: cobra.ArbitraryArgs,
@@ -62,22 +62,22 @@ func (a *app) giveUpCommand() *cobra.Command {
 		Long: `give-up says that a node never comes back, so that the filesystem goes on without it (annotation
 ` + v1alpha1.AnnotationGiveUp + `).
 
-The operator asks the filesystem first. Nothing is forgotten while the node is there, or while nobody knows. Where data has no other
+The operator queries the filesystem first. Nothing is removed while the node is there, or while its state is unknown. Where data has no other
 copy, the condition GivenUp names it, and waits for accept-loss. Then the servers and targets of the node leave the FileSystem. No disk
 is touched.
 
-To empty a node that is there, use spec.remove of its StorageTargets instead. take-back takes the word back.`,
+To empty a node that is there, use spec.remove of its StorageTargets instead. take-back withdraws it.`,
 		Example: `  kubectl pfs node give-up archive oss3 --dry-run
   kubectl pfs node give-up archive oss3`,
 		Args: exactly("FILESYSTEM", "NODE"),
 		RunE: a.onNode(func(cmd *cobra.Command, c connection, n *v1alpha1.FileSystemNode) error {
 			holds(cmd, n)
 			if gone := n.Spec.GivenUp; gone != nil {
-				cmd.PrintErrf("It was given up at %s already: the filesystem goes on without it.\n", gone.Time.UTC().Format(time.RFC3339))
+				cmd.PrintErrf("It was decommissioned at %s: the filesystem goes on without it.\n", gone.Time.UTC().Format(time.RFC3339))
 				return nil
 			}
 			if said := saying(n.Status.Conditions, v1alpha1.ConditionGivenUp); said != "" {
-				cmd.PrintErrln("What became of the word so far: " + said)
+				cmd.PrintErrln("State so far: " + said)
 			}
 			cmd.PrintErrln("All of its servers will retire, and its disks will be left alone. What has no other copy is named before, and is lost only after accept-loss.")
 			if err := c.say(cmd, n, "FileSystemNode", words{v1alpha1.AnnotationGiveUp: &n.Spec.Node}, dry); err != nil || dry {
@@ -96,7 +96,7 @@ func (a *app) takeBackCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "take-back FILESYSTEM NODE",
 		Short: "Take back that a node never comes back",
-		Long: `take-back takes the word of give-up away. A node that was not given up yet stays what it is. The servers of one that was are
+		Long: `take-back withdraws give-up. A node that was not decommissioned yet stays as it is. The servers of a decommissioned one are
 started again, with what is on its disks, once the node is there.`,
 		Example: `  kubectl pfs node take-back archive oss3`,
 		Args:    exactly("FILESYSTEM", "NODE"),
@@ -107,7 +107,7 @@ started again, with what is on its disks, once the node is there.`,
 				return nil
 			}
 			if gone := n.Spec.GivenUp; gone != nil && gone.Lost != "" {
-				cmd.PrintErrln("When it was given up, this was accepted as lost: " + gone.Lost)
+				cmd.PrintErrln("When it was decommissioned, this was accepted as lost: " + gone.Lost)
 			}
 			return c.say(cmd, n, "FileSystemNode", words{v1alpha1.AnnotationGiveUp: nil, v1alpha1.AnnotationAcceptLoss: nil}, dry)
 		}),
@@ -119,11 +119,11 @@ started again, with what is on its disks, once the node is there.`,
 func (a *app) acceptLossCommand() *cobra.Command {
 	dry, word := false, ""
 	cmd := &cobra.Command{
-		Use:   "accept-loss FILESYSTEM NODE [--accept WORD]",
+		Use:   "accept-loss FILESYSTEM NODE [--accept HASH]",
 		Short: "See what is lost with a node that never comes back, and accept exactly that",
-		Long: `accept-loss shows what would be lost with a node that was asked to be given up, and the word that stands for exactly this. It
-changes nothing until you give that word back with --accept (annotation ` + v1alpha1.AnnotationAcceptLoss + `). When anything else
-would be lost by then, the word is refused.
+		Long: `accept-loss shows what would be lost with a node that is to be decommissioned, and the hash of exactly this loss. It
+changes nothing until you repeat the hash with --accept (annotation ` + v1alpha1.AnnotationAcceptLoss + `). When anything else
+would be lost by then, the hash is refused.
 
 What is accepted can't be undone: the files stay broken.`,
 		Example: `  kubectl pfs node accept-loss archive oss3
@@ -133,7 +133,7 @@ What is accepted can't be undone: the files stay broken.`,
 			is := meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionGivenUp)
 			switch {
 			case n.Spec.GivenUp != nil:
-				return fmt.Errorf("node %s was given up at %s already; lost was: %s", n.Spec.Node,
+				return fmt.Errorf("node %s was decommissioned at %s; lost was: %s", n.Spec.Node,
 					n.Spec.GivenUp.Time.UTC().Format(time.RFC3339), cmp.Or(n.Spec.GivenUp.Lost, "nothing"))
 			case is == nil:
 				return fmt.Errorf("no loss of node %s is known; say first that it never comes back: kubectl pfs node give-up %s %s",
@@ -143,7 +143,7 @@ What is accepted can't be undone: the files stay broken.`,
 			}
 			now := wordOf(n.Status.Conditions, v1alpha1.ConditionGivenUp, v1alpha1.AnnotationAcceptLoss)
 			if now == "" {
-				return fmt.Errorf("the condition GivenUp names no word: %s", is.Message)
+				return fmt.Errorf("the condition GivenUp names no hash: %s", is.Message)
 			}
 			lost, _, _ := strings.Cut(is.Message, " To accept exactly this:")
 			if word == "" {
@@ -153,12 +153,12 @@ What is accepted can't be undone: the files stay broken.`,
 			}
 			cmd.PrintErrln(lost)
 			if word != now {
-				return fmt.Errorf("%q stands for another loss, or for none; what would be lost now is above, and its word is %s. Nothing was changed", word, now)
+				return fmt.Errorf("%q is the hash of another loss, or of none; what would be lost now is above, and its hash is %s. Nothing was changed", word, now)
 			}
 			return c.say(cmd, n, "FileSystemNode", words{v1alpha1.AnnotationAcceptLoss: &word}, dry)
 		}),
 	}
-	cmd.Flags().StringVar(&word, "accept", "", "the word that stands for what is lost, as this command shows it without the flag")
+	cmd.Flags().StringVar(&word, "accept", "", "the hash of the loss, as this command shows it without the flag")
 	dryRun(cmd, &dry)
 	return cmd
 }
@@ -167,12 +167,12 @@ func (a *app) allowMaintenanceCommand() *cobra.Command {
 	dry := false
 	cmd := &cobra.Command{
 		Use:   "allow-maintenance FILESYSTEM NODE",
-		Short: "Let a cordoned node go although the filesystem needs it",
-		Long: `allow-maintenance lets a cordoned node go at once, whatever its guard waits for (annotation
+		Short: "Release a cordoned node although the filesystem needs it",
+		Long: `allow-maintenance releases a cordoned node at once, whatever its guard waits for (annotation
 ` + v1alpha1.AnnotationAllowMaintenance + `). It says first what
 that is: programs may wait, or not find their data, while the node is away. Nothing is lost.
 
-The word is good until the node starts anew. Look at what the guard waits for with --dry-run.`,
+It is valid until the node restarts. Look at what the guard waits for with --dry-run.`,
 		Example: `  kubectl pfs node allow-maintenance scratch mds1 --dry-run
   kubectl pfs node allow-maintenance scratch mds1`,
 		Args: exactly("FILESYSTEM", "NODE"),
@@ -184,13 +184,13 @@ The word is good until the node starts anew. Look at what the guard waits for wi
 			case is == nil:
 				return fmt.Errorf("nobody asks for a maintenance of node %s; cordon it first (kubectl cordon %s), and look again in half a minute", n.Spec.Node, n.Spec.Node)
 			case is.Reason == v1alpha1.ReasonInMaintenance:
-				cmd.PrintErrln("It may go already: " + is.Message)
+				cmd.PrintErrln("It is released already: " + is.Message)
 				return nil
 			case word == "":
-				return fmt.Errorf("node %s waits for no word (%s): %s", n.Spec.Node, is.Reason, is.Message)
+				return fmt.Errorf("node %s waits for no decision of a person (%s): %s", n.Spec.Node, is.Reason, is.Message)
 			}
-			waits, _, _ := strings.Cut(is.Message, " To let it go nevertheless")
-			cmd.PrintErrf("%s: %s\nIt goes nevertheless, and what it holds and no other does can't be had until it is back.\n", is.Reason, waits)
+			waits, _, _ := strings.Cut(is.Message, " To release it anyway")
+			cmd.PrintErrf("%s: %s\nIt is released anyway, and what it holds and no other does can't be had until it is back.\n", is.Reason, waits)
 			return c.say(cmd, n, "FileSystemNode", words{v1alpha1.AnnotationAllowMaintenance: &word}, dry)
 		}),
 	}

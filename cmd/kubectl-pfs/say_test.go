@@ -43,10 +43,10 @@ func annotations(t *testing.T, c client.Client, object client.Object) map[string
 }
 
 const (
-	lossMessage = "node n1 is not given up yet, because with it is lost: 12 chunks. To accept exactly this: " +
+	lossMessage = "node n1 is not decommissioned yet, because this would be lost: 12 chunks. To accept exactly this: " +
 		"kubectl -n storage annotate --overwrite filesystemnode scratch-n1-0f1e parallelfs.dev/accept-loss=1a2b3c4d"
 	waitsMessage = "the node is cordoned, and its guard keeps it from being drained; it may be away when a person says so: it has the only copy. " +
-		"To let it go nevertheless, until it starts anew: kubectl -n storage annotate --overwrite filesystemnode scratch-n1-0f1e parallelfs.dev/allow-maintenance=5d41402a"
+		"To release it anyway, until its next restart: kubectl -n storage annotate --overwrite filesystemnode scratch-n1-0f1e parallelfs.dev/allow-maintenance=5d41402a"
 )
 
 func TestAPersonsRequestAboutANodeIsTheAnnotationThatTheOperatorReads(t *testing.T) {
@@ -108,13 +108,13 @@ func TestACommandIsRefusedIfTheNodeDoesNotWaitForIt(t *testing.T) {
 			"kubectl pfs node give-up scratch n1"},
 		"a loss that is being looked for": {ofNode("GivenUp", "GiveUpWaits", "the master counts"), "node accept-loss scratch n1",
 			exitFailed, "(GiveUpWaits): the master counts"},
-		"a loss of a decommissioned node":     {given, "node accept-loss scratch n1 --accept 1a2b3c4d", exitFailed, "was given up at"},
-		"a decommissioned node":               {given, "node give-up scratch n1", exitGood, "already: the filesystem goes on without it"},
+		"a loss of a decommissioned node":     {given, "node accept-loss scratch n1 --accept 1a2b3c4d", exitFailed, "was decommissioned at"},
+		"a decommissioned node":               {given, "node give-up scratch n1", exitGood, ": the filesystem goes on without it"},
 		"a maintenance that is not requested": {ofNode("", "", ""), "node allow-maintenance scratch n1", exitFailed, "kubectl cordon n1"},
 		"a maintenance that is under way": {ofNode("Maintenance", "InMaintenance", "since noon"), "node allow-maintenance scratch n1",
-			exitGood, "It may go already: since noon"},
+			exitGood, "It is released already: since noon"},
 		"an unannounced reboot": {ofNode("Maintenance", "RebootedUnasked", "started anew"), "node allow-maintenance scratch n1",
-			exitFailed, "waits for no word"},
+			exitFailed, "waits for no decision of a person"},
 		"a node that stays": {ofNode("", "", ""), "node take-back scratch n1", exitGood, "Nobody has said"},
 		"a node without servers": {ofNode("", "", ""), "node give-up scratch n2", exitFailed,
 			`no servers on a node "n2"; it has some on n1`},
@@ -137,7 +137,7 @@ func TestALossIsShownWithItsConfirmationBeforeItIsAccepted(t *testing.T) {
 	c, pfs := cluster(t, scratch(n))
 	got := pfs("node", "accept-loss", "scratch", "n1")
 	g.Expect(got.code).To(Equal(exitGood))
-	g.Expect(got.stdout).To(Equal("node n1 is not given up yet, because with it is lost: 12 chunks.\n" +
+	g.Expect(got.stdout).To(Equal("node n1 is not decommissioned yet, because this would be lost: 12 chunks.\n" +
 		"To accept exactly this: kubectl pfs -n storage node accept-loss scratch n1 --accept 1a2b3c4d\n"))
 	g.Expect(annotations(t, c, n.DeepCopy())).To(Equal(map[string]string{"of": "somebody"}))
 }

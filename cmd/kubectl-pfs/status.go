@@ -300,7 +300,7 @@ func waitingNode(fs *v1alpha1.FileSystem, n *v1alpha1.FileSystemNode) []errand {
 	switch {
 	case is == nil:
 	case is.Reason == v1alpha1.ReasonMaintenanceNotAllowed:
-		waits, _, _ := strings.Cut(is.Message, " To let it go nevertheless")
+		waits, _, _ := strings.Cut(is.Message, " To release it anyway")
 		out = append(out, errand{"Node " + n.Spec.Node + " is cordoned, and the filesystem needs it: " + waits,
 			pfs + "allow-maintenance " + fs.Name + " " + n.Spec.Node})
 	case is.Reason == v1alpha1.ReasonMaintenanceTooLong:

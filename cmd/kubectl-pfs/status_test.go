@@ -125,7 +125,7 @@ func troubled() []client.Object {
 		ObjectMeta: metav1.ObjectMeta{Name: "scratch-mds1", Namespace: "storage", Labels: map[string]string{v1alpha1.LabelFileSystem: "scratch"}},
 		Spec:       v1alpha1.FileSystemNodeSpec{Node: "mds1", FileSystem: v1alpha1.TargetOwner{Name: "scratch"}},
 		Status: v1alpha1.FileSystemNodeStatus{Conditions: []metav1.Condition{is(v1alpha1.ConditionMaintenance, metav1.ConditionFalse,
-			v1alpha1.ReasonMaintenanceNotAllowed, "the master runs on this node, and programs wait while it is away. To let it go nevertheless: kubectl annotate …")}},
+			v1alpha1.ReasonMaintenanceNotAllowed, "the master runs on this node, and programs wait while it is away. To release it anyway: kubectl annotate …")}},
 	}
 	return []client.Object{
 		fs, gone, planned("scratch-e", "oss6", hashOf("a")), planned("scratch-f", "oss6", hashOf("b"), "xfs on sdb (label home)"), empty, moving,

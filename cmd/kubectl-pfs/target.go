@@ -472,7 +472,7 @@ func (a *app) targetReplaceCommand() *cobra.Command {
 nothing on a disk. By the plan, another disk of the same node gets the number of the lost one, and everything is copied to it. Pull the
 dead disk, and put in an empty one. Then "target plan" shows the plan, and "target approve" approves it.
 
---withdraw takes the word back before the approval; the new disk then becomes one more target.`,
+--withdraw withdraws the request before the approval; the new disk then becomes one more target.`,
 		Example: `  kubectl pfs target replace scratch scratch-ssd-oss2-0f1e2d3c
   kubectl pfs target plan scratch scratch-ssd-oss2-0f1e2d3c
   kubectl pfs target approve scratch scratch-ssd-oss2-0f1e2d3c`,
@@ -498,7 +498,7 @@ dead disk, and put in an empty one. Then "target plan" shows the plan, and "targ
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&back, "withdraw", false, "take the word back")
+	cmd.Flags().BoolVar(&back, "withdraw", false, "withdraw the request")
 	dryRun(cmd, &dry)
 	return cmd
 }

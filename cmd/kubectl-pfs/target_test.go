@@ -32,7 +32,7 @@ func approvals(t *testing.T, c client.Client) map[string]string {
 // replaceable is the StorageTarget of a lost disk of a buddy group for which a person has asked for another disk.
 func replaceable(name string, message string) *v1alpha1.StorageTarget {
 	t := diskOf(name, "oss2", is(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonTargetMissing, "no disk has this name"),
-		is(v1alpha1.ConditionOnline, metav1.ConditionFalse, v1alpha1.ReasonNotServing, "the filesystem does not list it as taking part: "+message))
+		is(v1alpha1.ConditionOnline, metav1.ConditionFalse, v1alpha1.ReasonNotServing, "the filesystem does not list it as online: "+message))
 	t.Annotations = map[string]string{v1alpha1.AnnotationReplaceDisk: v1alpha1.ReplacePlan}
 	return t
 }

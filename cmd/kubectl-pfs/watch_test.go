@@ -74,11 +74,11 @@ Succeeded: 3 points
 		got := on(t, []client.Object{running()}, change(t, func(run *v1alpha1.BenchmarkRun) {
 			ends("True", "AllPointsSucceeded", "3 points")(run)
 			run.Status.Conditions = append(run.Status.Conditions, metav1.Condition{
-				Type: "Accepted", Status: "Unknown", Reason: "ExpectationsUndecided", Message: "1 of 2 expectations undecided: write",
+				Type: "Accepted", Status: "Unknown", Reason: "ExpectationsUndecided", Message: "1 of 2 expectations is undecided: write",
 			})
 		}))("bench", "watch", "creates")
 		g.Expect(got.code).To(Equal(exitFailed))
-		g.Expect(got.stdout).To(HaveSuffix("Succeeded: 3 points\nExpectationsUndecided: 1 of 2 expectations undecided: write\n"))
+		g.Expect(got.stdout).To(HaveSuffix("Succeeded: 3 points\nExpectationsUndecided: 1 of 2 expectations is undecided: write\n"))
 	})
 	t.Run("with 1 when it was deleted", func(t *testing.T) {
 		g := NewWithT(t)

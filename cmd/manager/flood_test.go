@@ -88,7 +88,7 @@ func TestAFloodFromTheManagersOwnAddressKeepsNoneOfItsQuestionsOut(t *testing.T)
 			question := filesystem.Question{URL: "http://" + told.Listen + "/state", Key: "correct-horse", FileSystemUID: "7"}
 			for range questions {
 				_, err := manager.State(t.Context(), question)
-				g.Expect(err).To(MatchError(HavePrefix("the probe says: ")), "it answers that no filesystem runs here")
+				g.Expect(err).To(MatchError(HavePrefix("the probe reports: ")), "it answers that no filesystem runs here")
 			}
 		})
 	}

@@ -27,7 +27,7 @@ to do from a JSON file that the operator renders into a ConfigMap or Secret. To 
 
   kubectl -n NAMESPACE exec POD -- cat /etc/parallelfs/FILE.json
 
-When a verb can't or must not do what it is told, it changes nothing more, says why in one sentence on stderr and in
+When a verb can't or must not do what it is told, it changes nothing more, shows why in one sentence on stderr and in
 the container's termination message (kubectl describe pod), and exits with 1.`,
 	}
 	c.AddCommand(installCommand(), runCommand(), mountCommand(), checkMountCommand(), callCommand(), reloadCommand(), configureCommand(),

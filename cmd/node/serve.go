@@ -17,8 +17,8 @@ func serveCommand() *cobra.Command {
 		Short: "Keep disks mounted whose mounts are the server, until this process is told to end",
 		Long: `Keep disks mounted whose mounts are the server: the kernel serves them, and no program runs. All programs are the node's own.
 
-Which disks these are stands in a file for each node, which is read anew all the time: a disk that comes is mounted, and one that is
-not told any more is unmounted, without a restart. A disk is waited for until the node's agent has proven it. Before each mount it is
+The node file names these disks, and is read again all the time: a disk that appears in it is mounted, and one that is
+removed from it is unmounted, without a restart. A disk is waited for until the node's agent has proven it. Before each mount it is
 looked for by its stable id and proven again: nobody uses it, and its UUID, its label, its mark and what it says of itself are what was
 given. Nothing is mounted over anything, and one disk that hangs, or is refused, keeps no other.
 

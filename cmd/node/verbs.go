@@ -184,7 +184,7 @@ func reloadCommand() *cobra.Command {
 		Use:   daemon.ReloadVerb + " FILE...",
 		Short: "Send SIGHUP to the parent of this process whenever a file changes",
 		Long: `Send SIGHUP to the parent of this process whenever one of the files has another content. "run" starts it beside a daemon that reads
-its configuration anew at that signal, as the daemon's own user, and it ends with the daemon's container.`,
+its configuration again at that signal, as the daemon's own user, and it ends with the daemon's container.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			looks := time.NewTicker(daemon.LookAgain)

@@ -77,7 +77,7 @@ func health(t *testing.T, script string, object any) (status, message string) {
 }
 
 func condition(kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
-	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: kind + " says why"}
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: kind + " shows why"}
 }
 
 func TestArgoCDShowsWhatTheConditionsOfAFileSystemSay(t *testing.T) {
@@ -89,11 +89,11 @@ func TestArgoCDShowsWhatTheConditionsOfAFileSystemSay(t *testing.T) {
 	}{
 		"one that nobody has looked at":   {nil, 0, "Progressing", "the operator has not looked at it yet"},
 		"one whose spec has changed":      {[]metav1.Condition{condition("Ready", "True", "Healthy")}, 1, "Progressing", "the operator has not looked at the last change yet"},
-		"one that is Ready":               {[]metav1.Condition{condition("Ready", "True", "Healthy")}, 2, "Healthy", "Ready says why"},
-		"one that lacks a disk":           {[]metav1.Condition{condition("Ready", "True", "DegradedService"), condition("Degraded", "True", "TargetsNotReady")}, 2, "Healthy", "Degraded says why"},
-		"one that is not Ready":           {[]metav1.Condition{condition("Ready", "False", "MetadataOffline")}, 2, "Degraded", "Ready says why"},
-		"one that waits for a person":     {[]metav1.Condition{condition("Ready", "True", "Healthy"), condition("Stalled", "True", "InvalidSpec")}, 2, "Degraded", "Stalled says why"},
-		"one on which the operator works": {[]metav1.Condition{condition("Ready", "False", "Starting"), condition("Reconciling", "True", "Starting")}, 2, "Progressing", "Reconciling says why"},
+		"one that is Ready":               {[]metav1.Condition{condition("Ready", "True", "Healthy")}, 2, "Healthy", "Ready shows why"},
+		"one that lacks a disk":           {[]metav1.Condition{condition("Ready", "True", "DegradedService"), condition("Degraded", "True", "TargetsNotReady")}, 2, "Healthy", "Degraded shows why"},
+		"one that is not Ready":           {[]metav1.Condition{condition("Ready", "False", "MetadataOffline")}, 2, "Degraded", "Ready shows why"},
+		"one that waits for a person":     {[]metav1.Condition{condition("Ready", "True", "Healthy"), condition("Stalled", "True", "InvalidSpec")}, 2, "Degraded", "Stalled shows why"},
+		"one on which the operator works": {[]metav1.Condition{condition("Ready", "False", "Starting"), condition("Reconciling", "True", "Starting")}, 2, "Progressing", "Reconciling shows why"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fs := &v1alpha1.FileSystem{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Status: v1alpha1.FileSystemStatus{Conditions: c.conditions, ObservedGeneration: c.observed}}

@@ -130,7 +130,7 @@ func (r *Reader) ask(ctx context.Context, node, fileSystem string, from, to time
 		return nil, r.silent(question.Host, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("its agent says: %s", v1alpha1.Cut(strings.TrimSpace(string(body)), 256))
+		return nil, fmt.Errorf("its agent reports: %s", v1alpha1.Cut(strings.TrimSpace(string(body)), 256))
 	}
 	var answer telemetry.Answer
 	if err := json.Unmarshal(body, &answer); err != nil {

@@ -99,7 +99,7 @@ func TestWhyThereAreNoFigures(t *testing.T) {
 		"the agent refuses": {
 			serve: func(w http.ResponseWriter, _ *http.Request) {
 				http.Error(w, "ask again", http.StatusServiceUnavailable)
-			}, says: "its agent says: ask again",
+			}, says: "its agent reports: ask again",
 		},
 		"something else answers": {
 			serve: func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, says: "not an agent of this version",

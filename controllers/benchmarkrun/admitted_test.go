@@ -78,7 +78,7 @@ func TestALimitThatWasNotRequestedIsReportedWithItsNumbers(t *testing.T) {
 	g.Expect(status.Provenance.PodChanges).To(Equal(entry.PodChanges))
 	g.Expect(status.Provenance.Throttled).To(Equal(entry.Throttled))
 	g.Expect(status.Points[0].Message).To(Equal(
-		"measured under a CPU limit that nobody asked for: the cpu of container benchmark is limited to 500m, by a LimitRange or a webhook of the cluster"))
+		"measured under a CPU limit that was not asked for: the cpu of container benchmark is limited to 500m, by a LimitRange or a webhook of the cluster"))
 }
 
 func TestARepetitionIsInvalidIfTheClocksOfItsClientsDiffer(t *testing.T) {

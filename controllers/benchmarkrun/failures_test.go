@@ -40,8 +40,8 @@ func TestAFailedPassIsInTheStatusOfTheRunUntilOneSucceeds(t *testing.T) {
 		return meta.FindStatusCondition(now.Status.Conditions, v1alpha1.ConditionReconciled)
 	}
 	g.Expect(reconciled()).To(HaveValue(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonPassFailed),
-		HaveField("Message", "look at what there is: list nodes: the API server is away"))))
-	g.Expect(recorder.Events).To(Receive(HavePrefix("Warning PassFailed look at what there is")))
+		HaveField("Message", "read the state: list nodes: the API server is away"))))
+	g.Expect(recorder.Events).To(Receive(HavePrefix("Warning PassFailed read the state")))
 	reconciled()
 	g.Expect(recorder.Events).NotTo(Receive(HavePrefix("Warning PassFailed")), "it was told")
 	fails = false

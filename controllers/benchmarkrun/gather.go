@@ -64,7 +64,7 @@ func (r *Reconciler) gather(ctx context.Context, run *v1alpha1.BenchmarkRun) (*s
 func (r *Reconciler) plan(w *scope.Scope) {
 	tool, ok := r.Tools[w.Run.Spec.ToolName()]
 	if !ok {
-		w.Invalid = fmt.Sprintf("spec.tool: this operator does not know %q", w.Run.Spec.ToolName())
+		w.Invalid = fmt.Sprintf("spec.tool: this operator has no tool %q", w.Run.Spec.ToolName())
 		return
 	}
 	w.Parameters = tool.Parameters(&w.Run.Spec)

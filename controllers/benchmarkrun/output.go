@@ -145,7 +145,7 @@ func (f *finding) podsOf(c *children.Child) []*corev1.Pod {
 	pods := c.MainPods()
 	if worker := c.FailedWorker(); worker != nil && !c.Succeeded && !c.Failed {
 		pods = []*corev1.Pod{worker}
-		f.verdict = cmp.Or(f.verdict, fmt.Sprintf("was given up: its worker on node %s ended before the launcher", worker.Spec.NodeName))
+		f.verdict = cmp.Or(f.verdict, fmt.Sprintf("was stopped: its worker on node %s ended before the launcher", worker.Spec.NodeName))
 	}
 	if len(pods) == 0 {
 		f.verdict = cmp.Or(f.verdict, "was lost: its pod was gone before its output could be read")

@@ -163,14 +163,14 @@ type pass struct {
 func (p *pass) phases() []passes.Phase {
 	if !p.run.DeletionTimestamp.IsZero() {
 		return []passes.Phase{
-			{Name: "look at what is left", Do: p.lookBack},
+			{Name: "read what is left", Do: p.lookBack},
 			{Name: "decide what to stop", Do: p.decideDeleted},
 			{Name: "stop and clean up", Do: p.stop},
 		}
 	}
 	return []passes.Phase{
 		{Name: "add the finalizer", Do: p.claim},
-		{Name: "look at what there is", Do: p.look},
+		{Name: "read the state", Do: p.look},
 		{Name: "decide", Do: p.decide},
 		{Name: "settle the lease", Do: p.settle},
 		{Name: "act", Do: p.do},

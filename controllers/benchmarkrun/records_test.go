@@ -108,7 +108,7 @@ func TestTheFindingsOfARepetition(t *testing.T) {
 		},
 		"is that of the worker when it ends before the launcher": {
 			pods: []corev1.Pod{ended(children.RoleWorker, 1, "Error"), scopetest.PodOf(children.RoleLauncher, corev1.PodRunning)}, logs: told{text: "/mnt/scratch is not mounted\n", cut: true},
-			says: "iozone was given up: its worker on node n1 ended before the launcher", tail: "/mnt/scratch is not mounted",
+			says: "iozone was stopped: its worker on node n1 ended before the launcher", tail: "/mnt/scratch is not mounted",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

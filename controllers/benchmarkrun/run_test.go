@@ -101,7 +101,7 @@ func TestARunMeasuresEveryPointAndLeavesNothingBehind(t *testing.T) {
 	g.Expect(s.directories).To(BeEmpty())
 	g.Expect(s.jobs()).To(BeEmpty())
 	g.Expect(s.announced()).To(ConsistOf(
-		HavePrefix("Normal Started 2 points, each run 2 times"), Equal("Normal AllPointsSucceeded 2 points have a result")))
+		HavePrefix("Normal Started 2 points, each run 2 times"), Equal("Normal AllPointsSucceeded all 2 points have a result")))
 
 	t.Run("the raw output of a repetition is kept, compressed, and goes with the run", func(t *testing.T) {
 		g := NewWithT(t)

@@ -328,7 +328,7 @@ func decideEnd(w *world) decision {
 		}
 	}
 	all := len(w.suite.Spec.Variants) * len(w.suite.Spec.Runs)
-	d.message = fmt.Sprintf("%d runs of %d variants have all their results", all, len(w.suite.Spec.Variants))
+	d.message = v1alpha1.CountOf(all, all, "run", "runs", "has", "have") + " all results"
 	if len(wrong) > 0 {
 		d.status, d.reason = metav1.ConditionFalse, v1alpha1.ReasonRunsFailed
 		d.message = fmt.Sprintf("%d of %d runs have all their results; the first failure: %s", w.succeeded(), all, wrong[0])

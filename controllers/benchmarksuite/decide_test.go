@@ -454,7 +454,7 @@ func TestDecide(t *testing.T) {
 				s.suite.Status.Variants[1].Name = "two"
 				return s
 			},
-			want{keepResults, rests, v1alpha1.ReasonAllRunsSucceeded, "4 runs of 2 variants have all their results", ""},
+			want{keepResults, rests, v1alpha1.ReasonAllRunsSucceeded, "all 4 runs have all results", ""},
 		},
 		"one that is over is deleted when its time is": {
 			func() *scene {

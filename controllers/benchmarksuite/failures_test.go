@@ -38,7 +38,7 @@ func TestAFailedPassIsInTheStatusOfTheSuite(t *testing.T) {
 	now := &v1alpha1.BenchmarkSuite{}
 	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(suite), now)).To(Succeed())
 	g.Expect(meta.FindStatusCondition(now.Status.Conditions, v1alpha1.ConditionReconciled)).To(HaveValue(And(HaveField("Status", metav1.ConditionFalse),
-		HaveField("Reason", v1alpha1.ReasonPassFailed), HaveField("Message", "look at what there is: list FileSystems: the API server is away"))))
-	g.Expect(recorder.Events).To(Receive(Equal("Warning PassFailed look at what there is: list FileSystems: the API server is away")))
+		HaveField("Reason", v1alpha1.ReasonPassFailed), HaveField("Message", "read the state: list FileSystems: the API server is away"))))
+	g.Expect(recorder.Events).To(Receive(Equal("Warning PassFailed read the state: list FileSystems: the API server is away")))
 	g.Expect(recorder.Events).NotTo(Receive(), "it was told")
 }

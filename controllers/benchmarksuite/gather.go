@@ -213,7 +213,7 @@ func (r *Reconciler) expand(made *unstructured.Unstructured) string {
 	}
 	tool, known := r.Tools[run.Spec.ToolName()]
 	if !known {
-		return fmt.Sprintf("spec.tool: this operator does not know %q", run.Spec.ToolName())
+		return fmt.Sprintf("spec.tool: this operator has no tool %q", run.Spec.ToolName())
 	}
 	points, err := sweep.Expand(tool, &run.Spec)
 	if err != nil {

@@ -108,7 +108,7 @@ func (w *world) endRun(variant *v1alpha1.SuiteVariantStatus, j int, succeeded, m
 // fail ends a variant as failed. A run in progress is suspended, so that it does not continue unexpectedly.
 func (w *world) fail(variant *v1alpha1.SuiteVariantStatus, why string) decision {
 	why = v1alpha1.Cut(why, maxMessage)
-	d := w.reconciling(v1alpha1.ReasonWaitingForVariant, "variant %s is given up: %s", variant.Name, why)
+	d := w.reconciling(v1alpha1.ReasonWaitingForVariant, "variant %s ends early: %s", variant.Name, why)
 	for i := range variant.Runs {
 		e := &variant.Runs[i]
 		if over(e) {

@@ -85,7 +85,7 @@ func (p *pass) phases() []passes.Phase {
 	}
 	return []passes.Phase{
 		{Name: "add the finalizer", Do: p.claim},
-		{Name: "look at what there is", Do: p.look},
+		{Name: "read the state", Do: p.look},
 		{Name: "decide", Do: p.decide},
 		{Name: "act", Do: p.do},
 	}

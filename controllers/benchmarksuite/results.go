@@ -70,7 +70,7 @@ func (r *Reconciler) keep(ctx context.Context, w *world, d decision) (*found, er
 		return out, nil
 	}
 	if foreign {
-		out.note = fmt.Sprintf("ConfigMap %s belongs to somebody else, so the complete results are only in the ConfigMaps of the runs", name)
+		out.note = fmt.Sprintf("ConfigMap %s belongs to another owner, so the complete results are only in the ConfigMaps of the runs", name)
 		return out, nil
 	}
 	packed, err := results.PackSuite(document, maxResults)
@@ -92,7 +92,7 @@ func earlier(ctx context.Context, kept *corev1.ConfigMap) map[[2]string]*results
 	document, err := results.DecodeSuite(data)
 	if err != nil {
 		// The existing runs complete the results again.
-		log.FromContext(ctx).Error(err, "The results that were kept can't be read, and are made anew", "configmap", kept.Name)
+		log.FromContext(ctx).Error(err, "The results that were kept can't be read, and are made again", "configmap", kept.Name)
 		return out
 	}
 	for _, v := range document.Variants {

@@ -47,7 +47,7 @@ func TestASuiteMeasuresEveryVariantByEveryRun(t *testing.T) {
 	})
 	l.settle()
 	l.Expect(l.succeeded()).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonAllRunsSucceeded),
-		HaveField("Message", "4 runs of 2 variants have all their results")), "%+v", l.get().Status)
+		HaveField("Message", "all 4 runs have all results")), "%+v", l.get().Status)
 	l.Expect(l.measured).To(Equal(everyRun))
 	l.Expect(l.filesystems).To(Equal([]string{"night-one", "night-two"}))
 	l.Expect(l.gone).To(Equal([]string{"night-one", "night-two"}), "afterVariant is Delete")

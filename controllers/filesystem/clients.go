@@ -52,7 +52,7 @@ func (p *pass) chooseRemounts(ctx context.Context) error {
 		p.clientsWait = "those before them are mounted, and their own nodes are Ready"
 		return nil
 	}
-	may, err := p.hold.may(ctx, fmt.Sprintf("clients are mounted anew with version %s", fs.Status.Version))
+	may, err := p.hold.may(ctx, fmt.Sprintf("clients are remounted with version %s", fs.Status.Version))
 	if err != nil {
 		return err
 	}
@@ -141,13 +141,13 @@ func clientsOlder(fs *v1alpha1.FileSystem, order []string, pods []backend.Pod, w
 		fs.Status.Version, backend.List(versions), backend.List(nodes))
 	switch {
 	case fs.Spec.Updates.Clients != v1alpha1.ClientsNow:
-		message += fmt.Sprintf("The operator mounts none anew, because every program with an open file would fail (spec.updates.clients is %s). "+
+		message += fmt.Sprintf("The operator remounts none, because every program with an open file would fail (spec.updates.clients is %s). "+
 			"When no program on a node uses it, delete the client's pod there, such as: kubectl delete pod %s -n %s",
 			cmp.Or(fs.Spec.Updates.Clients, v1alpha1.ClientsManual), older[len(older)-1].Name.Name, fs.Namespace)
 	case waits != "":
-		message += "They are mounted anew when " + waits
+		message += "They are remounted when " + waits
 	default:
-		message += fmt.Sprintf("They are mounted anew, up to %d at a time", remountTogether)
+		message += fmt.Sprintf("They are remounted, up to %d at a time", remountTogether)
 	}
 	return &upgrading{reason: v1alpha1.ReasonClientsOlder, message: message}
 }

@@ -90,12 +90,12 @@ func TestClientsAreRemountedOnlyWhenNothingElseIsInProgress(t *testing.T) {
 		"a node lacks the image": {
 			func(w *world) { w.unpullable = map[string]string{w.nodes[2]: "not found"} },
 			func(w *world) { w.unpullable = nil },
-			"They are mounted anew when their nodes have the new image; 1 of 3 are missing: ",
+			"They are remounted when their nodes have the new image; 1 of 3 are missing: ",
 		},
 		"updates are paused": {
 			func(w *world) { w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.Updates.Paused = true }) },
 			func(w *world) { w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.Updates.Paused = false }) },
-			"They are mounted anew when spec.updates.paused is false again",
+			"They are remounted when spec.updates.paused is false again",
 		},
 		"no window is open": {
 			func(w *world) {
@@ -104,12 +104,12 @@ func TestClientsAreRemountedOnlyWhenNothingElseIsInProgress(t *testing.T) {
 				})
 			},
 			func(w *world) { w.change(func(fs *v1alpha1.FileSystem) { fs.Spec.Updates.Windows = nil }) },
-			"They are mounted anew when the next window of spec.updates.windows opens at ",
+			"They are remounted when the next window of spec.updates.windows opens at ",
 		},
 		"the filesystem is not well": {
 			func(w *world) { w.lost = []string{w.nodes[1] + ":/data/ssd0"} },
 			func(w *world) { w.lost = nil },
-			"They are mounted anew when the filesystem is healthy",
+			"They are remounted when the filesystem is healthy",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestClientsAreNotRemountedWhileABenchmarkRuns(t *testing.T) {
 	before := w.uids()
 	w.change(clientsFollow)
 	w.settle()
-	w.Expect(w.upgrading().Message).To(ContainSubstring("They are mounted anew when "))
+	w.Expect(w.upgrading().Message).To(ContainSubstring("They are remounted when "))
 	w.Expect(w.upgrading().Message).To(ContainSubstring("has ended"))
 	w.Expect(w.uids()).To(Equal(before))
 	w.ends(run)

@@ -137,7 +137,7 @@ func (p *pass) stopDaemons(ctx context.Context) error {
 		return nil
 	}
 	p.waitFor(conditions.Reconciling, v1alpha1.ReasonDeleting,
-		fmt.Sprintf("stopping %s; %d pods are left: %s; %s", step, len(waiting), backend.List(waiting), fate(p.fs)))
+		fmt.Sprintf("stopping %s; %s left: %s; %s", step, v1alpha1.Count(len(waiting), "pod is", "pods are"), backend.List(waiting), fate(p.fs)))
 	return p.deleteSets(ctx, step)
 }
 

@@ -112,7 +112,7 @@ func (p *pass) chooseDisks(ctx context.Context) error {
 	}
 	if more > 0 {
 		problems = append(problems, backend.Problem{Reason: v1alpha1.ReasonTargetsNotReady, Message: fmt.Sprintf(
-			"%d disks are taken up, %d others after them", len(taken), more)})
+			"%s taken up, %s after that", v1alpha1.Count(len(taken), "disk is", "disks are"), v1alpha1.Count(more, "other", "others"))})
 	}
 	result, err := targets.ApplyTogether(ctx)
 	errs := []error{err}

@@ -89,11 +89,11 @@ func TestADeletionReportsWhatIsLeftWhyAndWhatToDo(t *testing.T) {
 		stalled  bool
 		messages []string
 	}{
-		"it waits for an agent that unmounts": {messages: []string{"1 disks are left: scratch-ssd-01234567 on oss1 (being unmounted)"}},
+		"it waits for an agent that unmounts": {messages: []string{"1 disk is left: scratch-ssd-01234567 on oss1 (being unmounted)"}},
 		"it waits for an agent that wipes":    {destroy: true, messages: []string{"(being unmounted and wiped)"}},
 		"it can't wait for a node that is gone": {
 			node: "the node is not in the cluster", stalled: true,
-			messages: []string{"oss1 (the node is not in the cluster)", "if the node is gone for good, give it up; what is on its disks stays there: " + command},
+			messages: []string{"oss1 (the node is not in the cluster)", "if the node is gone for good, decommission its disks, whose data stays there: " + command},
 		},
 		"it says that an agent is silent": {
 			ago: time.Hour, stalled: true, messages: []string{"its agent has not answered since the deletion at 2026-01-01T11:00:00Z", command},

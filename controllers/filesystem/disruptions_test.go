@@ -81,14 +81,14 @@ func TestAReleaseOfTheOperatorRestartsNoDaemonUntilSomethingElseOrAPersonAsks(t 
 	w.Expect(w.ready().Reason).To(Equal(v1alpha1.ReasonHealthy))
 	w.Expect(w.condition(v1alpha1.ConditionReconciling)).To(BeZero())
 	w.Expect(w.condition(v1alpha1.ConditionNodeImageWaits)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonOperatorUpdated),
-		HaveField("Message", And(ContainSubstring("4 of 4 servers run with the node image of an earlier operator, such as node:1; each switches to node:2"),
+		HaveField("Message", And(ContainSubstring("all 4 servers run with the node image of an earlier operator, such as node:1; each switches to node:2"),
 			ContainSubstring("kubectl annotate filesystem scratch -n "+w.namespace+" --overwrite parallelfs.dev/take-up-node-image=node:2")))))
 
 	w.change(slower)
 	w.settle()
 	w.Expect(w.images("chunkserver")).To(Equal(map[string]int{"node:2": 3}), "they were restarted for their option")
 	w.Expect(w.images("master")).To(Equal(map[string]int{"node:1": 1}))
-	w.Expect(w.condition(v1alpha1.ConditionNodeImageWaits).Message).To(HavePrefix("1 of 4 servers run with the node image of an earlier operator"))
+	w.Expect(w.condition(v1alpha1.ConditionNodeImageWaits).Message).To(HavePrefix("1 of 4 servers runs with the node image of an earlier operator"))
 
 	w.change(func(fs *v1alpha1.FileSystem) {
 		fs.Annotations = map[string]string{v1alpha1.AnnotationTakeUpNodeImage: "node:2"}

@@ -49,7 +49,7 @@ func TestASecretOfAnEarlierFileSystemIsNamedInTheStatusWithTheStepThatItStops(t 
 	w.fileSystem(nil)
 	w.tries(3)
 	w.Expect(w.condition(v1alpha1.ConditionReconciled)).To(And(HaveField("Status", metav1.ConditionFalse),
-		HaveField("Message", And(HavePrefix("make what should be there: "), ContainSubstring("Secret"), ContainSubstring("scratch-moosefs")))))
+		HaveField("Message", And(HavePrefix("apply the desired objects: "), ContainSubstring("Secret"), ContainSubstring("scratch-moosefs")))))
 	w.Expect(w.ready()).NotTo(BeZero(), "what the filesystem is like is said all the same")
 	w.Expect(server.Client.Delete(w.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "scratch-moosefs", Namespace: w.namespace}})).To(Succeed())
 	w.alive = true
@@ -75,7 +75,7 @@ func TestARefusedStatusIsReportedAndChangesNothingElse(t *testing.T) {
 	})
 	w.Expect(w.reconcile(refusing)).To(MatchError(ContainSubstring("it is too long")))
 	w.Expect(w.condition(v1alpha1.ConditionReconciled)).To(And(HaveField("Status", metav1.ConditionFalse),
-		HaveField("Message", And(HavePrefix("what is said here is old: write the status: "), ContainSubstring("it is too long")))))
+		HaveField("Message", And(HavePrefix("this status is old: write the status: "), ContainSubstring("it is too long")))))
 	after := w.get().Status
 	meta.RemoveStatusCondition(&after.Conditions, v1alpha1.ConditionReconciled)
 	w.Expect(after).To(Equal(before))

@@ -463,7 +463,7 @@ func containerMessage(c corev1.ContainerStatus) string {
 		}
 	}
 	if w := c.State.Waiting; w != nil && w.Reason == "CrashLoopBackOff" {
-		return "ends soon after each start, with exit code 0; its log says why" // the kubelet's own message changes all the time
+		return "ends soon after each start, with exit code 0; its log shows why" // the kubelet's own message changes all the time
 	} else if w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
 		return strings.TrimSuffix(w.Reason+": "+w.Message, ": ")
 	}

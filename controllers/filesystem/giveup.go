@@ -63,23 +63,23 @@ func decideToGiveUp(n *v1alpha1.FileSystemNode, c circumstance) request {
 		return request{Problem: backend.Problem{Reason: reason, Message: fmt.Sprintf(format, n.Spec.Node, why)}}
 	}
 	refused := func(why string) request {
-		return no(v1alpha1.ReasonGiveUpRefused, "node %s can't be given up: %s", why)
+		return no(v1alpha1.ReasonGiveUpRefused, "node %s can't be decommissioned: %s", why)
 	}
 	waits := func(why string) request {
-		return no(v1alpha1.ReasonGiveUpWaits, "node %s is not given up yet: %s", why)
+		return no(v1alpha1.ReasonGiveUpWaits, "node %s is not decommissioned yet: %s", why)
 	}
 	w := c.without
 	// The text names all of the loss, although it may be long, because a person accepts exactly this loss.
 	lost := v1alpha1.Cut(strings.Join(w.Lost, ", "), maxLost)
 	switch word := n.Annotations[v1alpha1.AnnotationGiveUp]; {
 	case word != n.Spec.Node:
-		return refused(fmt.Sprintf("the annotation %s says %q; it has to be the name of the node", v1alpha1.AnnotationGiveUp, v1alpha1.Cut(word, maxSaid)))
+		return refused(fmt.Sprintf("the annotation %s is %q; set it to the name of the node", v1alpha1.AnnotationGiveUp, v1alpha1.Cut(word, maxSaid)))
 	case !c.can:
 		return refused("a filesystem of this type can't go on without one of its nodes")
 	case w.Never != "":
 		return refused(w.Never)
 	case c.ready:
-		return refused("Kubernetes calls it Ready; to take out a node that is there, have its disks emptied (spec.remove of its StorageTargets)")
+		return refused("it is Ready; to take out a node that is there, empty its disks first (spec.remove of its StorageTargets)")
 	case w.Here != "":
 		return refused(w.Here + "; stop it, or wait until it is away, when this node never comes back")
 	case w.Waits != "":
@@ -88,7 +88,7 @@ func decideToGiveUp(n *v1alpha1.FileSystemNode, c circumstance) request {
 		return waits(fmt.Sprintf("the operator trusts the filesystem's report once the node has been away for %s", w.Settles))
 	case len(w.Lost) > 0 && n.Annotations[v1alpha1.AnnotationAcceptLoss] != lossWord(n, w.Lost):
 		return request{Problem: backend.Problem{Reason: v1alpha1.ReasonLossNotAccepted, Message: fmt.Sprintf(
-			"node %s is not given up yet, because with it is lost: %s. To accept exactly this: kubectl -n %s annotate --overwrite filesystemnode %s %s=%s",
+			"node %s is not decommissioned yet, because this would be lost: %s. To accept exactly this: kubectl -n %s annotate --overwrite filesystemnode %s %s=%s",
 			n.Spec.Node, lost, n.Namespace, n.Name, v1alpha1.AnnotationAcceptLoss, lossWord(n, w.Lost))}}
 	}
 	return request{may: true, lost: lost}
@@ -172,7 +172,7 @@ func (p *pass) writeGivenUp(ctx context.Context, n *v1alpha1.FileSystemNode, to 
 	next.Spec.GivenUp = to
 	backend.Retire(next, to != nil)
 	if err := p.Client.Patch(ctx, next, client.MergeFromWithOptions(n, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("write in FileSystemNode %s whether its node was given up: %w", n.Name, err)
+		return fmt.Errorf("write in FileSystemNode %s whether its node was decommissioned: %w", n.Name, err)
 	}
 	*n = *next
 	if to != nil {
@@ -194,13 +194,13 @@ func (p *pass) givenUp(n *v1alpha1.FileSystemNode) backend.Problem {
 	}
 	if survivor, can := p.backend.(backend.Survivor); can {
 		if here := survivor.Without(p.in, n).Here; here != "" {
-			message += fmt.Sprintf("; but %s, so the filesystem is not told to forget it: stop it there", here)
+			message += fmt.Sprintf("; but %s, so the filesystem keeps its record: stop it there", here)
 		}
 	}
 	if node, there := p.in.Node(n.Spec.Node); there && node.Ready {
 		message += "; it is back, and none of its servers is started"
 		if disks := p.carried(n.Spec.Node); len(disks) > 0 {
-			message += ". Its disks are left as they are, and carry what was given up: " + backend.List(disks)
+			message += ". Its disks are left as they are, and still hold: " + backend.List(disks)
 		}
 		message += fmt.Sprintf(". To use it again, with what is on its disks: kubectl -n %s annotate filesystemnode %s %s-",
 			n.Namespace, n.Name, v1alpha1.AnnotationGiveUp)
@@ -257,14 +257,14 @@ func (p *pass) nameAway(context.Context) error {
 		if request, is := p.requests[n.Name]; is {
 			asked = append(asked, request.Message)
 		} else if command == "" && can && survivor.Without(p.in, n).Never == "" {
-			command = fmt.Sprintf("; when one never comes back, say so, as here for %s: kubectl -n %s annotate filesystemnode %s %s=%s",
+			command = fmt.Sprintf("; to decommission one that never comes back, such as %s: kubectl -n %s annotate filesystemnode %s %s=%s",
 				n.Spec.Node, n.Namespace, n.Name, v1alpha1.AnnotationGiveUp, n.Spec.Node)
 		}
 	}
 	if len(away) == 0 {
 		return nil
 	}
-	message := fmt.Sprintf("%d nodes are away: %s; wait until they are back%s", len(away), backend.List(away), command)
+	message := fmt.Sprintf("%s away: %s; wait until they are back%s", v1alpha1.Count(len(away), "node is", "nodes are"), backend.List(away), command)
 	if len(asked) > 0 {
 		message += "; " + backend.List(asked)
 	}

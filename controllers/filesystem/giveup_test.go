@@ -25,15 +25,15 @@ func TestANodeIsDecommissionedOnRequestAndOnlyAcceptedDataIsLost(t *testing.T) {
 	}{
 		"all data has its copies elsewhere": {change: func(*given) {}},
 		"a word for another node": {func(g *given) { g.node.Annotations[v1alpha1.AnnotationGiveUp] = "oss3" },
-			v1alpha1.ReasonGiveUpRefused, "has to be the name of the node"},
-		"a filesystem that can't":        {func(g *given) { g.c.can = false }, v1alpha1.ReasonGiveUpRefused, "of this type can't go on without"},
-		"the metadata is on it":          {func(g *given) { g.c.without.Never = "it has the metadata" }, v1alpha1.ReasonGiveUpRefused, "it has the metadata"},
-		"Kubernetes calls it Ready":      {func(g *given) { g.c.ready = true }, v1alpha1.ReasonGiveUpRefused, "Kubernetes calls it Ready"},
-		"its server is online":           {func(g *given) { g.c.without.Here = "its server takes part" }, v1alpha1.ReasonGiveUpRefused, "its server takes part"},
-		"nobody knows":                   {func(g *given) { g.c.without.Waits = "it does not answer" }, v1alpha1.ReasonGiveUpWaits, "it does not answer"},
-		"it went a moment ago":           {func(g *given) { g.c.away = 4 * time.Minute }, v1alpha1.ReasonGiveUpWaits, "away for 5m0s"},
-		"nobody has seen that it is off": {func(g *given) { g.c.away = -1 }, v1alpha1.ReasonGiveUpWaits, "away for 5m0s"},
-		"data would be lost":             {func(g *given) { g.c.without.Lost = lost }, v1alpha1.ReasonLossNotAccepted, "12 chunks have no copy left"},
+			v1alpha1.ReasonGiveUpRefused, "set it to the name of the node"},
+		"a filesystem that can't":         {func(g *given) { g.c.can = false }, v1alpha1.ReasonGiveUpRefused, "of this type can't go on without"},
+		"the metadata is on it":           {func(g *given) { g.c.without.Never = "it has the metadata" }, v1alpha1.ReasonGiveUpRefused, "it has the metadata"},
+		"it is Ready; to take out a node": {func(g *given) { g.c.ready = true }, v1alpha1.ReasonGiveUpRefused, "it is Ready; to take out a node"},
+		"its server is online":            {func(g *given) { g.c.without.Here = "its server is online" }, v1alpha1.ReasonGiveUpRefused, "its server is online"},
+		"nobody knows":                    {func(g *given) { g.c.without.Waits = "it does not answer" }, v1alpha1.ReasonGiveUpWaits, "it does not answer"},
+		"it went a moment ago":            {func(g *given) { g.c.away = 4 * time.Minute }, v1alpha1.ReasonGiveUpWaits, "away for 5m0s"},
+		"nobody has seen that it is off":  {func(g *given) { g.c.away = -1 }, v1alpha1.ReasonGiveUpWaits, "away for 5m0s"},
+		"data would be lost":              {func(g *given) { g.c.without.Lost = lost }, v1alpha1.ReasonLossNotAccepted, "12 chunks have no copy left"},
 		"another loss was accepted": {func(g *given) {
 			g.c.without.Lost = lost
 			g.node.Annotations[v1alpha1.AnnotationAcceptLoss] = lossWord(g.node, []string{"11 chunks have no copy left"})

@@ -141,7 +141,7 @@ func TestANodeThatIsAwayIsNamedWithWhatAPersonDoes(t *testing.T) {
 	w, _, lost := lostNode(t)
 	w.Expect(w.ready().Reason).NotTo(Equal(v1alpha1.ReasonHealthy))
 	w.Expect(w.condition(v1alpha1.ConditionDegraded)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", And(
-		ContainSubstring("1 nodes are away: "+lost+" (not Ready); wait until they are back"),
+		ContainSubstring("1 node is away: "+lost+" (not Ready); wait until they are back"),
 		ContainSubstring(fmt.Sprintf("kubectl -n %s annotate filesystemnode %s parallelfs.dev/give-up=%s", w.namespace, w.fileSystemNodes()[lost].Name, lost))))))
 	w.Expect(w.fileSystemNodes()[lost].Spec.GivenUp).To(BeNil(), "nobody has said so")
 	w.Expect(w.get().Status.Summary).To(HaveValue(And(HaveField("Servers", "3/4"), HaveField("Targets", "2/3"))))
@@ -249,9 +249,9 @@ func TestNoNodeIsDecommissionedWhileTheStateOfTheDataIsUnknown(t *testing.T) {
 		"the operator has just seen that it went": {func(w *world, _ string) {}, "once the node has been away for 5m0s"},
 		"it is still online": {func(w *world, lost string) {
 			delete(w.dead, lost)
-		}, "its chunkserver takes part"},
-		"Kubernetes calls it Ready": {func(w *world, lost string) { w.nodeIs(lost, corev1.ConditionTrue) }, "calls it Ready"},
-		"another node was meant":    {func(w *world, lost string) { w.annotate(lost, v1alpha1.AnnotationGiveUp, w.nodes[1]) }, "it has to be the name of the node"},
+		}, "its chunkserver is online"},
+		"it is Ready; to take out a node": {func(w *world, lost string) { w.nodeIs(lost, corev1.ConditionTrue) }, "it is Ready"},
+		"another node was meant":    {func(w *world, lost string) { w.annotate(lost, v1alpha1.AnnotationGiveUp, w.nodes[1]) }, "set it to the name of the node"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, _, lost := lostNode(t)

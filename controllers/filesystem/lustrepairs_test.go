@@ -185,7 +185,7 @@ func TestATargetOfAMachineThatIsOffIsTakenOverByAPersonsConfirmation(t *testing.
 	stays("the word is for another time")
 	p.approves(p.one + "/0")
 	p.nodeIs(p.one, corev1.ConditionTrue)
-	stays("Kubernetes calls it Ready")
+	stays("its node is Ready")
 	p.nodeIs(p.one, corev1.ConditionUnknown)
 	p.goesOn()
 	p.Expect(p.target(p.first).Status.Holder).To(HaveValue(And(HaveField("Node", p.two), HaveField("Number", int64(1)), HaveField("TakenOver", int64(1)),

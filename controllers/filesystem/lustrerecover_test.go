@@ -99,7 +99,7 @@ func TestALostMGTServesAgainOnAnotherDiskOfItsNodeWhenAPersonHasApprovedThePlan(
 	w.Expect(w.recovering()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonRecoveryApproval), HaveField("Message", And(
 		ContainSubstring("The MGT would be made again from backup-in-vault-20261123-030000 (of 2026-11-23T03:00:00Z)"),
 		ContainSubstring("Lost would be targets, pools and parameters that came after that; what the spec says of pools and parameters is set again"),
-		ContainSubstring("On record and not in it is pfs-OST0005. It serves on, and who mounts anew does not find it"),
+		ContainSubstring("On record and not in it is pfs-OST0005. It serves on, and a new mount does not find it"),
 		ContainSubstring("In it are 4 logs with 61 records (params 1)."), ContainSubstring("=%s", plan.PlanHash)))))
 	w.Expect(w.restores).To(BeEmpty())
 
@@ -174,7 +174,7 @@ func TestALustreWithoutABackupOrWithItsMGTOnMDT0000IsNotRecovered(t *testing.T) 
 	})
 	c.settle()
 	c.Expect(c.condition(v1alpha1.ConditionRecovering)).To(And(HaveField("Reason", v1alpha1.ReasonRecoveryRefused),
-		HaveField("Message", ContainSubstring("the MGT lies on the disk of MDT0000"))))
+		HaveField("Message", ContainSubstring("the MGT is on the disk of MDT0000"))))
 	c.Expect(c.ready().Status).To(Equal(metav1.ConditionTrue), c.ready().Message)
 }
 

@@ -44,8 +44,8 @@ func maintenanceProblems(fs *v1alpha1.FileSystem) []backend.Problem {
 		return nil
 	}
 	return []backend.Problem{{Reason: v1alpha1.ReasonInMaintenance, Message: fmt.Sprintf(
-		"%d nodes are in maintenance: %s; it ends when they are uncordoned and their servers take part; until then, nothing else is taken away",
-		len(nodes), backend.List(nodes))}}
+		"%s in maintenance: %s; it ends when they are uncordoned and their servers are online; until then, nothing else is stopped",
+		v1alpha1.Count(len(nodes), "node is", "nodes are"), backend.List(nodes))}}
 }
 
 // maintainNodes decides which of the cordoned nodes may be away. The decision is written with the status of this pass, in a write that
@@ -112,12 +112,12 @@ func sayMaintenance(m v1alpha1.NodeMaintenance, limit time.Duration, waits strin
 	switch {
 	case m.LimitPassed:
 		return &views.Maintenance{Problem: backend.Problem{Reason: v1alpha1.ReasonMaintenanceTooLong, Message: fmt.Sprintf(
-			"the maintenance began at %s and has lasted longer than %s (spec.updates.maintenance.limit), so it is over for the filesystem: data that lies on the node counts as "+
+			"the maintenance began at %s and has lasted longer than %s (spec.updates.maintenance.limit), so it is over for the filesystem: data on the node counts as "+
 				"missing while it is away, and its guard is closed. When the node is well, uncordon it", since, limit)}}
 	case m.Ended != nil:
 		return nil
 	}
-	message := fmt.Sprintf("the node may be away since %s, for %s at most; it ends when the node is uncordoned and its servers take part", since, limit)
+	message := fmt.Sprintf("the node may be away since %s, for %s at most; it ends when the node is uncordoned and its servers are online", since, limit)
 	if m.Allowed {
 		message += "; a person has allowed it"
 	} else if waits != "" {
@@ -218,7 +218,7 @@ func (c *candidate) sayWaits(waits disruption.Wait) views.Maintenance {
 		reason = v1alpha1.ReasonMaintenanceNotAllowed
 	}
 	return views.Maintenance{Problem: backend.Problem{Reason: reason, Message: fmt.Sprintf(
-		"the node is cordoned, and its guard keeps it from being drained; it may be away when %s. To let it go nevertheless, until it starts anew: "+
+		"the node is cordoned, and its guard keeps it from being drained; it may be away when %s. To release it anyway, until its next restart: "+
 			"kubectl -n %s annotate --overwrite filesystemnode %s %s=%s",
 		waits.For, c.record.Namespace, c.record.Name, v1alpha1.AnnotationAllowMaintenance, allowWord(c.record, c.node, c.Before))}}
 }
@@ -240,7 +240,7 @@ func (p *pass) candidates(in backend.Input) []candidate {
 		if away[name] {
 			p.vacant[name] = true
 			p.maintained[name] = views.Maintenance{May: true, Problem: backend.Problem{
-				Reason: v1alpha1.ReasonInMaintenance, Message: "the node is cordoned, and nothing on it takes part, so its guard is open"}}
+				Reason: v1alpha1.ReasonInMaintenance, Message: "the node is cordoned, and nothing on it is online, so its guard is open"}}
 			continue
 		}
 		c := candidate{record: record, node: node}
@@ -306,7 +306,7 @@ func (p *pass) absence(node string) backend.Absence {
 	if maintainer, ok := p.backend.(backend.Maintainer); ok {
 		return maintainer.Absence(p.in, p.observation, node)
 	}
-	return backend.Absence{Costs: fmt.Sprintf("a filesystem of type %s does not say whether it can do without one of its nodes", p.fs.Spec.Type)}
+	return backend.Absence{Costs: fmt.Sprintf("a filesystem of type %s does not report whether it can do without one of its nodes", p.fs.Spec.Type)}
 }
 
 // guarded returns the FileSystemNodes that have a guard, by node.

@@ -436,7 +436,7 @@ func TestANodeWithoutAnythingOnlineHasNothingToGuard(t *testing.T) {
 	w.cordons(node, true)
 	w.loses(node)
 	w.looks()
-	w.Expect(w.maintenance(node).Message).To(ContainSubstring("nothing on it takes part"))
+	w.Expect(w.maintenance(node).Message).To(ContainSubstring("nothing on it is online"))
 	w.Expect(w.get().Status.Maintenance).To(BeEmpty())
 	w.Expect(w.modesNow()).To(BeEmpty(), "new copies are made of what was on it")
 	w.Expect(w.drains(node)).To(BeTrue())

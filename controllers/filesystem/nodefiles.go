@@ -81,7 +81,7 @@ func (r *Reconciler) unconfirmedNodes(ctx context.Context, in backend.Input) ([]
 		if first, waits := since[n.UID]; waits && !first.Add(silence).After(now) {
 			silent = append(silent, n.Spec.Node)
 			if agent := n.Status.Agent; agent != nil && agent.Message != "" {
-				why = cmp.Or(why, fmt.Sprintf("; the agent of node %s says: %s", n.Spec.Node, backend.Shorten(agent.Message)))
+				why = cmp.Or(why, fmt.Sprintf("; the agent of node %s reports: %s", n.Spec.Node, backend.Shorten(agent.Message)))
 			}
 		}
 	}
@@ -91,10 +91,10 @@ func (r *Reconciler) unconfirmedNodes(ctx context.Context, in backend.Input) ([]
 	refused, err := r.agentsRefused(ctx)
 	if err != nil || refused != "" {
 		return []backend.Problem{{Reason: v1alpha1.ReasonPodsRefused, Message: fmt.Sprintf(
-			"%s. So no agent tells the servers on %s what to use", refused, backend.List(silent))}}, err
+			"%s. So no agent configures the servers on %s", refused, backend.List(silent))}}, err
 	}
 	return []backend.Problem{{Reason: v1alpha1.ReasonServersNotTold, Message: fmt.Sprintf(
-		"no agent tells the servers on %s what to use. Those that run go on; none is started or restarted there. "+
+		"no agent configures the servers on %s. Those that run go on; none is started or restarted there. "+
 			"Label each node (kubectl label node %s %s=), and look at the log of its agent%s",
 		backend.List(silent), silent[0], v1alpha1.LabelAgent, why)}}, nil
 }

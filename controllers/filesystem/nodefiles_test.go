@@ -89,7 +89,7 @@ func TestAServerRestartsForADiskAfterTheAgentHasWrittenTheNodeFile(t *testing.T)
 	w.Expect(n.Spec.Members[0].Targets).To(ContainElement(And(HaveField("Name", w.target(more).Name), HaveField("UUID", more.uuid))))
 	w.Expect(n.Status.Agent.ObservedGeneration).To(BeNumerically("<", n.Generation))
 	w.Expect(w.uids()).To(Equal(before), "no server starts anew before it could know the disk")
-	w.Expect(w.condition(v1alpha1.ConditionReconciling).Message).To(ContainSubstring("when the agent of its node has written what its server is told"))
+	w.Expect(w.condition(v1alpha1.ConditionReconciling).Message).To(ContainSubstring("when the agent of its node has written its configuration"))
 
 	w.mute[w.nodes[1]] = false
 	w.settle()
@@ -152,5 +152,5 @@ func TestAFileSystemNamesTheNodesWhoseNodeFileNoAgentWrites(t *testing.T) {
 	}
 	w.Expect(w.fileSystemNodes()[n3].Spec.Members).To(HaveLen(1), "what somebody has changed is put right")
 	w.Expect(w.ready().Status).To(Equal(metav1.ConditionTrue))
-	w.Expect(w.condition(v1alpha1.ConditionReconciling).Message).To(ContainSubstring("no agent tells the servers on " + n3))
+	w.Expect(w.condition(v1alpha1.ConditionReconciling).Message).To(ContainSubstring("no agent configures the servers on " + n3))
 }

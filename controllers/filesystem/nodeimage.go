@@ -80,13 +80,13 @@ func describeNodeImage(fs *v1alpha1.FileSystem, order []string, in backend.Input
 		meta.RemoveStatusCondition(&fs.Status.Conditions, v1alpha1.ConditionNodeImageWaits)
 		return
 	}
-	now := v1alpha1.Cut(in.Images.Node, maxImage)
-	message := fmt.Sprintf("%d of %d servers run with the node image of an earlier operator, such as %s; each switches to %s when it is restarted for another reason. "+
+	now, run := v1alpha1.Cut(in.Images.Node, maxImage), v1alpha1.CountOf(older, servers, "server", "servers", "runs", "run")
+	message := fmt.Sprintf("%s with the node image of an earlier operator, such as %s; each switches to %s when it is restarted for another reason. "+
 		"To restart them for this, as spec.updates says: kubectl annotate filesystem %s -n %s --overwrite %s=%s",
-		older, servers, v1alpha1.Cut(image, maxImage), now, fs.Name, fs.Namespace, v1alpha1.AnnotationTakeUpNodeImage, now)
+		run, v1alpha1.Cut(image, maxImage), now, fs.Name, fs.Namespace, v1alpha1.AnnotationTakeUpNodeImage, now)
 	if fs.Annotations[v1alpha1.AnnotationTakeUpNodeImage] == in.Images.Node {
-		message = fmt.Sprintf("%d of %d servers run with the node image of an earlier operator, such as %s; they are restarted to switch to %s, as the annotation %s asks",
-			older, servers, v1alpha1.Cut(image, maxImage), now, v1alpha1.AnnotationTakeUpNodeImage)
+		message = fmt.Sprintf("%s with the node image of an earlier operator, such as %s; they are restarted to switch to %s, as the annotation %s asks",
+			run, v1alpha1.Cut(image, maxImage), now, v1alpha1.AnnotationTakeUpNodeImage)
 	}
 	conditions.Add(&fs.Status.Conditions, fs.Generation, v1alpha1.ConditionReady, v1alpha1.ConditionNodeImageWaits, metav1.ConditionTrue,
 		v1alpha1.ReasonOperatorUpdated, message)

@@ -84,7 +84,7 @@ func (p *pass) move(ctx context.Context, m *backend.Move) error {
 		}
 		lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 		if err := p.targetChanges.conflict(p.Client.Patch(ctx, now, lock)); err != nil {
-			return fmt.Errorf("say where it is to be served: %w", err)
+			return fmt.Errorf("record where it is to be served: %w", err)
 		}
 		p.sayMove(ctx, m)
 		p.after = stopInterval // the next pass configures the agents
@@ -108,11 +108,11 @@ func (p *pass) sayMove(ctx context.Context, m *backend.Move) {
 func (p *pass) takeOver(ctx context.Context, m *backend.Move) error {
 	now := &v1alpha1.StorageTarget{}
 	if err := p.Reader.Get(ctx, client.ObjectKey{Namespace: p.fs.Namespace, Name: m.Target}, now); err != nil {
-		return fmt.Errorf("read it anew: %w", err)
+		return fmt.Errorf("read it again: %w", err)
 	}
 	node := &corev1.Node{}
 	if err := p.Reader.Get(ctx, client.ObjectKey{Name: m.Off.Node}, node); err != nil {
-		return fmt.Errorf("read Node %s anew: %w", m.Off.Node, err)
+		return fmt.Errorf("read Node %s again: %w", m.Off.Node, err)
 	}
 	holder, facts := plan.HolderOf(now), nodefacts.FactsOfNode(node)
 	switch {
@@ -120,13 +120,13 @@ func (p *pass) takeOver(ctx context.Context, m *backend.Move) error {
 		holder.Node != m.Off.Node || holder.Number != m.Off.Number || plan.OtherOf(now, holder.Node) != m.To:
 		return errors.New("it has changed since it was looked at; the next pass looks again")
 	case now.Annotations[v1alpha1.AnnotationMachineIsOff] != now.OffWord(), !facts.OutOfService, facts.Ready:
-		return fmt.Errorf("node %s is not said to be off any more; the next pass looks again", holder.Node)
+		return fmt.Errorf("node %s is no longer marked as off; the next pass looks again", holder.Node)
 	}
 	before := now.DeepCopy()
 	now.Status.Holder = &v1alpha1.TargetHolder{Node: m.To, Number: holder.Number + 1, TakenOver: holder.Number + 1}
 	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := p.targetChanges.conflict(p.Client.Status().Patch(ctx, now, lock)); err != nil {
-		return fmt.Errorf("write who holds it: %w", err)
+		return fmt.Errorf("write its holder: %w", err)
 	}
 	note := fmt.Sprintf("Node %s takes %s over, because %s (%s)", m.To, m.Target, m.Why, p.Clock.Now().UTC().Format(time.RFC3339))
 	p.Recorder.Eventf(p.fs, nil, corev1.EventTypeWarning, v1alpha1.ReasonTargetMoves, "TakeOver", "%s", v1alpha1.Cut(note, conditions.MaxNote))

@@ -103,7 +103,7 @@ func TestAnAbsenceIsPlannedWhilePlannedStepsExplainAllOfIt(t *testing.T) {
 }
 
 func TestAfterAPlannedStepReadyStaysAsItWasUntilMoreIsKnown(t *testing.T) {
-	const missing = "1 of 3 targets are not online"
+	const missing = "1 of 3 targets is not online"
 	pending, unknown := backend.Observation{Pending: true}, backend.Observation{Unknown: true}
 	failed, serves := backend.Observation{}, backend.Observation{Serves: true}
 	for name, c := range map[string]struct {

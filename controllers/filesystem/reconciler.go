@@ -244,7 +244,7 @@ func (p *pass) phases() []phase {
 			{name: "remove the guards of nodes", do: p.removeGuards},
 			{name: "remove what brings images to nodes", do: p.pullImages},
 			{name: "end the maintenance of nodes", do: p.endMaintenance},
-			{name: "look at what is left", do: p.lookBack},
+			{name: "read what is left", do: p.lookBack},
 			{name: "stop the daemons", do: p.stopDaemons},
 			{name: "release the disks", do: p.releaseDisks},
 			{name: "take the labels from nodes", do: p.unlabelNodes},
@@ -253,28 +253,28 @@ func (p *pass) phases() []phase {
 	}
 	return []phase{
 		{name: "add the finalizer", do: p.claim},
-		{name: "look at what there is", do: p.look},
-		{name: "give up nodes that never come back", do: p.giveUpNodes, when: apart},
+		{name: "read the state", do: p.look},
+		{name: "decommission nodes that never come back", do: p.giveUpNodes, when: apart},
 		{name: "choose what the spec leaves open", do: p.chooseOpen},
 		{name: "record the version", do: p.recordVersion},
 		{name: "decide what to record", do: p.allocate},
 		{name: "record", do: p.record},
 		{name: "choose CPUs", do: p.choosePinnings, when: stopped},
-		{name: "tell servers", do: p.tell},
+		{name: "configure servers", do: p.tell},
 		{name: "label nodes", do: p.labelNodes, when: apart},
 		{name: "choose disks", do: p.chooseDisks},
-		{name: "make what should be there", do: p.makeChildren},
-		{name: "leave out what was given up", do: p.leaveOut, when: anyway},
+		{name: "apply the desired objects", do: p.makeChildren},
+		{name: "leave out decommissioned nodes", do: p.leaveOut, when: anyway},
 		{name: "look for pods that are refused", do: p.lookForRefusals, when: anyway},
 		{name: "observe", do: p.observe, when: anyway},
 		{name: "name nodes that are away", do: p.nameAway, when: anyway},
 		{name: "read copies of the metadata back", do: p.readCopies, when: anyway},
-		{name: "let nodes go for maintenance", do: p.maintainNodes, when: anyway},
+		{name: "release nodes for maintenance", do: p.maintainNodes, when: anyway},
 		{name: "move targets", do: p.moveTargets, when: anyway},
 		{name: "upgrade", do: p.upgrade, when: stopped},
 		{name: "repeat jobs", do: p.repeatUnseenJobs},
 		{name: "choose what to restart", do: p.chooseRestarts},
-		{name: "choose what to mount anew", do: p.chooseRemounts},
+		{name: "choose what to remount", do: p.chooseRemounts},
 		{name: "bring images to nodes", do: p.pullImages, when: stopped},
 		{name: "settle the lease", do: p.settle, when: stopped},
 		{name: "guard nodes", do: p.guardNodes, when: anyway},
@@ -305,7 +305,7 @@ func (p *pass) run(ctx context.Context) error {
 		failed = errors.Join(failed, failures.In("restart", p.restart(ctx, &pod)))
 	}
 	for i := range p.remounts {
-		failed = errors.Join(failed, failures.In("mount anew", p.restart(ctx, &p.remounts[i])))
+		failed = errors.Join(failed, failures.In("remount", p.restart(ctx, &p.remounts[i])))
 	}
 	if failed == nil {
 		return nil
@@ -319,7 +319,7 @@ func (p *pass) run(ctx context.Context) error {
 func (p *pass) each(ctx context.Context) error {
 	var ok bool
 	if p.backend, ok = p.Backends[p.fs.Spec.Type]; !ok {
-		return fmt.Errorf("this operator knows no filesystem of type %q", p.fs.Spec.Type)
+		return fmt.Errorf("this operator has no filesystem of type %q", p.fs.Spec.Type)
 	}
 	p.hold = &hold{reconciler: p.Reconciler, fs: p.fs}
 	var failed, others error

@@ -163,7 +163,7 @@ func (r *Reconciler) writeNode(
 		n, err = r.writeOverStatus(ctx, live, wanted)
 	}
 	if err != nil {
-		return live, fmt.Errorf("change what FileSystemNode %s records and tells: %w", wanted.Name, err)
+		return live, fmt.Errorf("change the record in FileSystemNode %s: %w", wanted.Name, err)
 	}
 	return n, nil
 }

@@ -187,7 +187,7 @@ func (p *pass) startRecovery(ctx context.Context, recoverer backend.Recoverer, r
 	}
 	text, err := json.Marshal(config)
 	if err != nil {
-		return fmt.Errorf("encode what %s is told: %w", job.Name, err)
+		return fmt.Errorf("encode the configuration of %s: %w", job.Name, err)
 	}
 	labels := map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, label: p.fs.Name}
 	job.Labels, job.Spec.Template.Labels = labels, labels

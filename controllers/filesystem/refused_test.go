@@ -85,12 +85,12 @@ func TestRefusedPodsAreReportedInTheWordsOfTheAPIServer(t *testing.T) {
 	g.Expect(p.lookForRefusals(t.Context())).To(Succeed())
 	g.Expect(p.problems).To(HaveExactElements(
 		backend.Problem{Reason: v1alpha1.ReasonPodsRefused, Message: "the pods of DaemonSet scratch-client and 1 more are refused: run kubectl label " +
-			"--overwrite namespace storage pod-security.kubernetes.io/enforce=privileged. The API server says: " +
+			"--overwrite namespace storage pod-security.kubernetes.io/enforce=privileged. The API server reported: " +
 			`violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)`},
 		backend.Problem{Reason: v1alpha1.ReasonPodsRefused, Message: "the pods of Deployment scratch.n1 are refused: make room, or run kubectl -n storage " +
-			"edit resourcequota small. The API server says: exceeded quota: small, used: pods=1"},
+			"edit resourcequota small. The API server reported: exceeded quota: small, used: pods=1"},
 		backend.Problem{Reason: v1alpha1.ReasonPodsRefused, Message: "the pods of Job scratch-backup-1 are refused: set spec.pods.priorityClassName to one " +
-			"of kubectl get priorityclasses. The API server says: no PriorityClass with name fast was found"},
+			"of kubectl get priorityclasses. The API server reported: no PriorityClass with name fast was found"},
 	))
 	g.Expect(p.in.Away("master", "", "", "n1")).To(Equal("there is no pod of it on the node: the API server refuses it (PodsRefused)"))
 	g.Expect(p.in.Away("metalogger", "", "", "n1")).To(Equal("there is no pod of it on the node"))

@@ -105,7 +105,7 @@ func (r *Reconciler) releaseTarget(ctx context.Context, fs *v1alpha1.FileSystem,
 		target.Spec.DestroyFor, target.Spec.ServeOn = want, ""
 		lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 		if err := r.targetChanges.conflict(r.Client.Patch(ctx, target, lock)); err != nil {
-			return client.IgnoreNotFound(fmt.Errorf("say whether %s is to be wiped: %w", target.Name, err))
+			return client.IgnoreNotFound(fmt.Errorf("record whether %s is to be wiped: %w", target.Name, err))
 		}
 	}
 	if !target.DeletionTimestamp.IsZero() {
@@ -123,8 +123,8 @@ func (r *Reconciler) releaseTarget(ctx context.Context, fs *v1alpha1.FileSystem,
 func unconfirmed(fs *v1alpha1.FileSystem, targets []v1alpha1.StorageTarget) remains {
 	return remains{reason: v1alpha1.ReasonDestroyUnconfirmed, stalled: true, message: fmt.Sprintf(
 		"the daemons are stopped, but nothing was unmounted or wiped, because spec.deletionPolicy is Destroy and spec.confirmDestroy is %q instead of "+
-			"this object's uid. To wipe %d disks, set spec.confirmDestroy to %q; to keep what is on them, set spec.deletionPolicy to %s",
-		fs.Spec.ConfirmDestroy, len(targets), fs.UID, v1alpha1.DeletionRetain)}
+			"this object's uid. To wipe %s, set spec.confirmDestroy to %q; to keep what is on them, set spec.deletionPolicy to %s",
+		fs.Spec.ConfirmDestroy, v1alpha1.Count(len(targets), "disk", "disks"), fs.UID, v1alpha1.DeletionRetain)}
 }
 
 // left names the targets that still exist, where, why, and what to do. nodeProblem returns why nothing on a node responds, and empty if its
@@ -150,17 +150,17 @@ func left(targets []v1alpha1.StorageTarget, now time.Time, nodeProblem func(node
 		switch {
 		case problem != "":
 			why = problem
-			say("if the node is gone for good, give it up; what is on its disks stays there: " + giveUp(t))
+			say("if the node is gone for good, decommission its disks, whose data stays there: " + giveUp(t))
 		case t.Spec.DestroyFor != "" && destroyed != nil && destroyed.Status == metav1.ConditionFalse:
 			why = "could not be wiped: " + destroyed.Message
-			say("repair what failed; or keep what is on the disks that are left: set spec.deletionPolicy to Retain; or give them up: " + giveUp(t))
+			say("repair what failed; or keep what is on the disks that are left: set spec.deletionPolicy to Retain; or decommission them: " + giveUp(t))
 		case released != nil && released.Status == metav1.ConditionFalse:
 			why = "could not be unmounted: " + released.Message
-			say("end what uses it; or give it up, still mounted: " + giveUp(t))
+			say("end what uses it; or decommission it, still mounted: " + giveUp(t))
 		case released == nil && t.DeletionTimestamp != nil && t.DeletionTimestamp.Add(patience).Before(now):
 			// Print the timestamp, not the age, so that the message stays the same between passes.
 			why = "its agent has not answered since the deletion at " + t.DeletionTimestamp.UTC().Format(time.RFC3339)
-			say("find out why the agent of that node does not work; if it never will again, give up what is on its disks: " + giveUp(t))
+			say("find out why the agent of that node does not work; if it is gone for good, decommission its disks: " + giveUp(t))
 		case plan.IsAway(t):
 		case t.Spec.DestroyFor != "":
 			why = "being unmounted and wiped"
@@ -168,7 +168,7 @@ func left(targets []v1alpha1.StorageTarget, now time.Time, nodeProblem func(node
 		lines = append(lines, fmt.Sprintf("%s on %s (%s)", t.Name, t.Spec.Node, why))
 	}
 	out.stalled = len(ways) > 0
-	out.message = fmt.Sprintf("the daemons are stopped; %d disks are left: %s", len(targets), backend.List(lines))
+	out.message = fmt.Sprintf("the daemons are stopped; %s left: %s", v1alpha1.Count(len(targets), "disk is", "disks are"), backend.List(lines))
 	if len(ways) > 0 {
 		out.message += ". " + backend.List(ways)
 	}

@@ -161,7 +161,7 @@ func TestAWipeThatFailedIsNamedAndIsNeverASuccess(t *testing.T) {
 			w.Expect(w.wipes()).To(Equal(3))
 			w.Expect(w.targets()).To(HaveLen(1))
 			w.Expect(w.ready()).To(And(HaveField("Reason", v1alpha1.ReasonReleasing), HaveField("Message", And(
-				ContainSubstring("1 disks are left: "+w.target(data[1]).Name+" on "+data[1].node+" (could not be wiped: wipefs: error: I/O error)"),
+				ContainSubstring("1 disk is left: "+w.target(data[1]).Name+" on "+data[1].node+" (could not be wiped: wipefs: error: I/O error)"),
 				ContainSubstring("set spec.deletionPolicy to Retain"), ContainSubstring(v1alpha1.AnnotationGiveUp)))))
 			w.Expect(w.condition(v1alpha1.ConditionStalled).Status).To(Equal(metav1.ConditionTrue))
 

@@ -141,14 +141,14 @@ func pendingPods(order []string, in backend.Input, observation backend.Observati
 		case hasChanged:
 			next.Why, next.Mends = disks.Why, disks.Safe
 		case now.silent[p.Name]:
-			next.Why = "its server does not take part, and its node image is that of an earlier operator, which may not know what it is told"
+			next.Why = "its server is not online, and its node image is older than the operator and may not understand its configuration"
 		case lags(p, in) && in.FileSystem.Annotations[v1alpha1.AnnotationTakeUpNodeImage] == in.Images.Node:
 			next.Why = "the annotation " + v1alpha1.AnnotationTakeUpNodeImage + " asks for the operator's node image"
 		default:
 			continue
 		}
 		if !in.Configured[p.Node] {
-			next.Waits = "the agent of its node has written what its server is told"
+			next.Waits = "the agent of its node has written its configuration"
 		} else if priority == 0 && !next.Down {
 			next.Waits = metadatajobs.WaitsForCopy(in.FileSystem, "") // the first component holds the metadata
 		}

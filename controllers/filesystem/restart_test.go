@@ -201,12 +201,12 @@ func TestTheNextRestart(t *testing.T) {
 		},
 		"a pod waits until the agent of its node has written its configuration": {
 			pods: []backend.Pod{pod("chunkserver", "n1", ready, old)}, unconfigured: []string{"n1"},
-			message: "1 pod is to be restarted when the agent of its node has written what its server is told; first chunkserver on node n1",
+			message: "1 pod is to be restarted when the agent of its node has written its configuration; first chunkserver on node n1",
 		},
 		"a disk waits as well until the node file can have it": {
 			pods:     []backend.Pod{pod("chunkserver", "n1", ready, current), pod("chunkserver", "n2", ready, current)},
 			problems: unused, disks: []backend.Restart{disk("chunkserver", "n2", true)}, unconfigured: []string{"n2"},
-			message: "when the agent of its node has written what its server is told",
+			message: "when the agent of its node has written its configuration",
 		},
 		"a pod that is down waits as well: it would start with the old configuration": {
 			pods: []backend.Pod{pod("chunkserver", "n1", down, old)}, unconfigured: []string{"n1"}, message: "when the agent of its node has written",
@@ -216,7 +216,7 @@ func TestTheNextRestart(t *testing.T) {
 		},
 		"but the order of the components stays": {
 			pods: []backend.Pod{pod("master", "n1", ready, old), pod("chunkserver", "n2", ready, old)}, unconfigured: []string{"n1"},
-			message: "2 pods are to be restarted when the agent of its node has written what its server is told; first master on node n1",
+			message: "2 pods are to be restarted when the agent of its node has written its configuration; first master on node n1",
 		},
 		"a disk is taken up though a server before it waits for its agent": {
 			pods:     []backend.Pod{pod("master", "n1", ready, old), pod("chunkserver", "n2", ready, current)},
@@ -237,7 +237,7 @@ func TestTheNextRestart(t *testing.T) {
 		},
 		"a server with an older node image that was away for a while gets a new pod": {
 			pods:     []backend.Pod{made(pod("chunkserver", "n1", ready, current), "node:1"), pod("chunkserver", "n2", down, current)},
-			problems: unused, silent: "chunkserver-n1", picks: "chunkserver-n1", message: "its node image is that of an earlier operator",
+			problems: unused, silent: "chunkserver-n1", picks: "chunkserver-n1", message: "its node image is older than the operator",
 		},
 		"also when it is outdated, because its own problem would hold it up for ever": {
 			pods:     []backend.Pod{made(pod("chunkserver", "n1", ready, old), "node:1"), pod("chunkserver", "n2", ready, current)},
@@ -512,7 +512,7 @@ func TestTheMessageOfAContainerThatDoesNotRun(t *testing.T) {
 				State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 1m20s"}},
 				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 0}},
 			},
-			message: "ends soon after each start, with exit code 0; its log says why",
+			message: "ends soon after each start, with exit code 0; its log shows why",
 		},
 		"its exit code, when it said nothing": {
 			status:  corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2, Reason: "Error"}}},

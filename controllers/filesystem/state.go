@@ -79,7 +79,7 @@ func (h *HTTPStateReader) State(ctx context.Context, q Question) (*backend.State
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("what listens on %s answers with HTTP status %d; if it is the probe, its log says why", where.Host, response.StatusCode)
+		return nil, fmt.Errorf("what listens on %s answers with HTTP status %d; if it is the probe, its log shows why", where.Host, response.StatusCode)
 	}
 	// An answer for thousands of targets has megabytes, which a growing buffer would copy again and again.
 	var body bytes.Buffer
@@ -106,7 +106,7 @@ func (h *HTTPStateReader) State(ctx context.Context, q Question) (*backend.State
 	case err != nil:
 		return nil, fmt.Errorf("the answer from %s: %w", where.Host, err)
 	case answer.State == nil:
-		return nil, fmt.Errorf("the probe says: %s", lastLine(answer.Problem))
+		return nil, fmt.Errorf("the probe reports: %s", lastLine(answer.Problem))
 	}
 	return answer.State, nil
 }

@@ -88,11 +88,11 @@ func TestHTTPStateReader(t *testing.T) {
 		reader       *HTTPStateReader
 		url, message string
 	}{
-		"a filesystem that does not answer is reported with its own message": {patient, server.URL + "/unwell", "the probe says: mfscli: can't connect to the master"},
+		"a filesystem that does not answer is reported with its own message": {patient, server.URL + "/unwell", "the probe reports: mfscli: can't connect to the master"},
 		"who has the port without the secret is not believed":                {patient, server.URL + "/forged", "is not signed with this filesystem's secret: either another program listens there"},
 		"an answer without a signature is not believed":                      {patient, server.URL + "/unsigned", "Secret scratch-probe is new and has not reached the probe"},
 		"the probe of another FileSystem is not believed":                    {patient, server.URL + "/other", `belongs to another FileSystem (uid "8")`},
-		"what somebody says without a signature is not repeated":             {patient, server.URL + "/refuses", "answers with HTTP status 503; if it is the probe, its log says why"},
+		"what somebody says without a signature is not repeated":             {patient, server.URL + "/refuses", "answers with HTTP status 503; if it is the probe, its log shows why"},
 		"an answer from elsewhere is not fetched":                            {patient, server.URL + "/elsewhere", "answers with HTTP status 302"},
 		"an answer without an end is cut off":                                {patient, server.URL + "/floods", "is larger than 16 MiB"},
 		"a probe that hangs is abandoned":                                    {NewHTTPStateReader(200 * time.Millisecond), server.URL + "/hangs", "does not answer in 200ms"},

@@ -287,7 +287,7 @@ func refused(err error) bool {
 // sayRefused writes only that the status was refused. Otherwise a person would continue to see an old status, and not that it is old.
 func (p *pass) sayRefused(ctx context.Context, err error) error {
 	p.fs.Status = *p.read.Status.DeepCopy()
-	failures.Describe(&p.fs.Status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, fmt.Errorf("what is said here is old: %w", err))
+	failures.Describe(&p.fs.Status.Conditions, p.fs.Generation, v1alpha1.ConditionReady, fmt.Errorf("this status is old: %w", err))
 	return p.writeStatus(ctx)
 }
 

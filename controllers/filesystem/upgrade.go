@@ -284,7 +284,7 @@ func progress(u *v1alpha1.UpgradeStatus, in backend.Input, observation backend.O
 			case !p.Ready || !in.AskedSince(*p):
 				left = cmp.Or(left, fmt.Sprintf("%s on node %s starts with it", component, p.Node))
 			case reported != "" && reported != u.Version:
-				left = cmp.Or(left, fmt.Sprintf("%s on node %s was given it and says that it is a %s; look at what its image holds", component, p.Node, reported))
+				left = cmp.Or(left, fmt.Sprintf("%s on node %s got its image and reports %s; check what that image holds", component, p.Node, reported))
 			default:
 				run++
 			}

@@ -372,7 +372,7 @@ func TestAnUpgradeBeginsOnlyWhileTheFilesystemIsHealthy(t *testing.T) {
 	w.change(goesTo(newVersion))
 	w.settle()
 	w.Expect(w.upgrading()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonUpgradeWaits),
-		HaveField("Message", HavePrefix("the upgrade from 3.0.117 to 4.57.5 begins when the filesystem is healthy; now 1 of 3 targets are not online: "))))
+		HaveField("Message", HavePrefix("the upgrade from 3.0.117 to 4.57.5 begins when the filesystem is healthy; now 1 of 3 targets is not online: "))))
 	w.Expect(w.uids()).To(Equal(before))
 	w.Expect(w.get().Status.Upgrade).To(BeNil())
 	w.lost = nil

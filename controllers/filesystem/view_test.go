@@ -168,10 +168,10 @@ func TestANodeIsTroubledWhenSomethingKeepsItsServersFromStarting(t *testing.T) {
 		in       backend.Input
 		troubled bool
 	}{
-		"by a pod that says why it does not run": {backend.Input{Nodes: []backend.Node{there}, Pods: []backend.Pod{{Node: "oss1", Message: "refused"}}}, true},
-		"by a disk that waits for a person":      {backend.Input{Nodes: []backend.Node{there}, Targets: []v1alpha1.StorageTarget{stalled}}, true},
-		"when it is not Ready itself":            {backend.Input{Nodes: []backend.Node{{Name: "oss1", IP: "10.0.0.1"}}}, true},
-		"when it is not there":                   {backend.Input{}, true},
+		"by a pod that shows why it does not run": {backend.Input{Nodes: []backend.Node{there}, Pods: []backend.Pod{{Node: "oss1", Message: "refused"}}}, true},
+		"by a disk that waits for a person":       {backend.Input{Nodes: []backend.Node{there}, Targets: []v1alpha1.StorageTarget{stalled}}, true},
+		"when it is not Ready itself":             {backend.Input{Nodes: []backend.Node{{Name: "oss1", IP: "10.0.0.1"}}}, true},
+		"when it is not there":                    {backend.Input{}, true},
 		"and not while its pod starts on a disk that is made": {backend.Input{
 			Nodes: []backend.Node{there}, Pods: []backend.Pod{{Node: "oss1"}}, Targets: []v1alpha1.StorageTarget{diskOf("files", v1alpha1.RoleStorage, "oss1", 0)},
 		}, false},

@@ -55,9 +55,9 @@ func TestPartnersThatAreNotProvenAreReportedUntilTheyAreAndAreNoFaultOfTheFilesy
 	}
 	g.Expect(condition(nil)).To(BeNil())
 	before := meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionDegraded)
-	g.Expect(condition(&backend.Problem{Reason: v1alpha1.ReasonPartnersUnproven, Message: "1 targets have no second node"})).To(HaveValue(And(
+	g.Expect(condition(&backend.Problem{Reason: v1alpha1.ReasonPartnersUnproven, Message: "1 target has no second node"})).To(HaveValue(And(
 		HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonPartnersUnproven),
-		HaveField("Message", "1 targets have no second node"), HaveField("ObservedGeneration", int64(3)))))
+		HaveField("Message", "1 target has no second node"), HaveField("ObservedGeneration", int64(3)))))
 	g.Expect(meta.IsStatusConditionTrue(fs.Status.Conditions, v1alpha1.ConditionDegraded)).To(Equal(before))
 	g.Expect(condition(nil)).To(BeNil(), "it goes when they are proven")
 }

@@ -32,15 +32,15 @@ func TestANodeIsReadyWhenAllOfItsServersAndTargetsAreOnline(t *testing.T) {
 		},
 		"nobody can be asked": {
 			views.Node{Members: []v1alpha1.MemberStatus{down, up}, Wanted: 24, Online: 12, Silent: true}, metav1.ConditionUnknown,
-			v1alpha1.ReasonProbeUnreachable, "how its servers are is unknown", v1alpha1.FileSystemNodeSummary{Servers: "1/2", Targets: "12/24"},
+			v1alpha1.ReasonProbeUnreachable, "the state of its servers is unknown", v1alpha1.FileSystemNodeSummary{Servers: "1/2", Targets: "12/24"},
 		},
-		"nobody can be asked, and a pod says why it does not run": {
+		"nobody can be asked, and a pod shows why it does not run": {
 			views.Node{Members: []v1alpha1.MemberStatus{down, up}, Wanted: 24, Online: 12, Silent: true, Troubled: true}, metav1.ConditionFalse,
 			v1alpha1.ReasonServersMissing, "servers are not online", v1alpha1.FileSystemNodeSummary{Servers: "1/2", Targets: "12/24"},
 		},
 		"a target does not": {
 			views.Node{Members: []v1alpha1.MemberStatus{up}, Wanted: 24, Online: 23}, metav1.ConditionFalse, v1alpha1.ReasonTargetsMissing,
-			"23/24 targets are online; the StorageTargets of this node say", v1alpha1.FileSystemNodeSummary{Servers: "1/1", Targets: "23/24"},
+			"23/24 targets are online; the StorageTargets of this node show", v1alpha1.FileSystemNodeSummary{Servers: "1/1", Targets: "23/24"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -137,7 +137,7 @@ func sayStarting(node *v1alpha1.FileSystemNode, status *v1alpha1.FileSystemNodeS
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonStarting, ObservedGeneration: node.Generation,
 		LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
-		Message: "its servers are being started; what is not there yet stands in status.missing of the FileSystem, and in the StorageTargets of " +
+		Message: "its servers are being started; what is missing is in status.missing of the FileSystem, and in the StorageTargets of " +
 			"this node",
 	})
 }
@@ -177,12 +177,12 @@ func describe(node *v1alpha1.FileSystemNode, seen views.Node) v1alpha1.FileSyste
 	switch {
 	case len(away) > 0 && seen.Silent && !seen.Troubled:
 		ready, reason = metav1.ConditionUnknown, v1alpha1.ReasonProbeUnreachable
-		message = fmt.Sprintf("how its servers are is unknown; the condition Ready of FileSystem %s says why", node.Spec.FileSystem.Name)
+		message = fmt.Sprintf("the state of its servers is unknown; the condition Ready of FileSystem %s shows why", node.Spec.FileSystem.Name)
 	case len(away) > 0:
 		ready, reason, message = metav1.ConditionFalse, v1alpha1.ReasonServersMissing, "servers are not online: "+backend.List(away)
 	case seen.Online < seen.Wanted:
 		ready, reason = metav1.ConditionFalse, v1alpha1.ReasonTargetsMissing
-		message = fmt.Sprintf("%s targets are online; the StorageTargets of this node say what the others lack", status.Summary.Targets)
+		message = fmt.Sprintf("%s targets are online; the StorageTargets of this node show what the others lack", status.Summary.Targets)
 	}
 	describeMaintenance(node, seen, &status)
 	if seen.GivingUp == nil {
@@ -212,8 +212,8 @@ func describeMaintenance(node *v1alpha1.FileSystemNode, seen views.Node, status 
 	case m != nil && m.May:
 		say(metav1.ConditionTrue, m.Reason, m.Message)
 	case !asked && seen.BootID != "" && node.Status.BootID != "" && seen.BootID != node.Status.BootID:
-		say(metav1.ConditionFalse, v1alpha1.ReasonRebooted, fmt.Sprintf("node %s was started anew, and nobody had asked: its servers were away without the filesystem being told. "+
-			"To reboot it next time, cordon and drain it first (kubectl drain %s --ignore-daemonsets)", node.Spec.Node, node.Spec.Node))
+		say(metav1.ConditionFalse, v1alpha1.ReasonRebooted, fmt.Sprintf("node %s rebooted without a drain, so its servers went away without notice. "+
+			"Before the next reboot, drain it (kubectl drain %s --ignore-daemonsets)", node.Spec.Node, node.Spec.Node))
 	case m != nil:
 		say(metav1.ConditionFalse, m.Reason, m.Message)
 	case was == nil || was.Reason != v1alpha1.ReasonRebooted:

@@ -38,7 +38,7 @@ func (r *Reconciler) release(ctx context.Context, node *v1alpha1.FileSystemNode)
 	// The write requires the version that was read: a server that was added meanwhile must stay on record.
 	err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(node, client.MergeFromWithOptimisticLock{}))
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("let FileSystemNode %s go: %w", node.Name, err)
+		return false, fmt.Errorf("release FileSystemNode %s: %w", node.Name, err)
 	}
 	return true, nil
 }

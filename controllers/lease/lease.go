@@ -136,7 +136,7 @@ func Acquire(
 	if identity != "" && identity != holder.String() {
 		other, err := Parse(identity)
 		if err != nil {
-			return "", fmt.Errorf("the Lease %s is somebody else's: %w; when nothing measures or changes what it is of, delete it: "+
+			return "", fmt.Errorf("the Lease %s has another holder: %w; if nothing measures or changes the FileSystem, delete it: "+
 				"kubectl delete lease -n %s %s", key, err, key.Namespace, key.Name)
 		}
 		held, err := holds(ctx, reader, key.Namespace, other)
@@ -168,7 +168,7 @@ func Release(ctx context.Context, c client.Client, reader client.Reader, key typ
 	}
 	found.Spec.HolderIdentity = nil
 	if err := c.Update(ctx, found); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("let the Lease %s go: %w", key, err)
+		return fmt.Errorf("release the Lease %s: %w", key, err)
 	}
 	return nil
 }

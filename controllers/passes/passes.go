@@ -12,7 +12,7 @@ import (
 	"parallelfs.dev/operator/controllers/failures"
 )
 
-// Phase is a step of a pass, with its name in the sentence that says why it failed.
+// Phase is a step of a pass, with its name in the sentence that shows why it failed.
 type Phase struct {
 	Name string
 	Do   func(context.Context) error

@@ -163,5 +163,5 @@ func Sentence(of Owner, more int, words string, set Fields) string {
 	if more > 0 {
 		others = fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("the pods of %s %s%s are refused: %s. The API server says: %s", of.Kind, of.Name, others, Mend(words, of, set), words)
+	return fmt.Sprintf("the pods of %s %s%s are refused: %s. The API server reported: %s", of.Kind, of.Name, others, Mend(words, of, set), words)
 }

@@ -71,7 +71,7 @@ func online(f facts) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonAgentMissing, noAgent(f.target.Spec.Node)
 	case f.observed.Silent:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonProbeUnreachable
-		c.Message = fmt.Sprintf("the state of FileSystem %s is unknown; its condition Ready says why", f.fileSystem.Name)
+		c.Message = fmt.Sprintf("the state of FileSystem %s is unknown; its condition Ready shows why", f.fileSystem.Name)
 	default:
 		c.Message = message
 	}
@@ -91,9 +91,9 @@ func serving(f facts) (bool, string) {
 	case reported == nil:
 		return false, "the filesystem does not list it yet"
 	case reported.State == v1alpha1.StateOnline:
-		return true, "the filesystem lists it as taking part"
+		return true, "the filesystem lists it as online"
 	default:
-		return false, "the filesystem does not list it as taking part: " + reported.Message
+		return false, "the filesystem does not list it as online: " + reported.Message
 	}
 }
 
@@ -140,7 +140,7 @@ func safeToRemove(f facts) *metav1.Condition {
 	case !asked:
 		c.Message = "waiting until the operator has asked the filesystem about this removal"
 	case reported == nil:
-		c.Message = "the filesystem does not list this target, so nobody knows what is on it; its data is moved when it is online"
+		c.Message = "the filesystem does not list this target, so its content is unknown; its data is moved when it is online"
 	case reported.Removal == "" && removal.Writers != "":
 		c.Reason, c.Message = v1alpha1.ReasonClientsMounted, removal.Writers
 	case reported.Removal == "":
@@ -152,7 +152,7 @@ func safeToRemove(f facts) *metav1.Condition {
 		c.Message = with(removal.Moves+left, reported.Message)
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonDataMoved
-		c.Message = "the filesystem says that nothing on this target is needed any more; take it out of the FileSystem's spec, and it is unmounted"
+		c.Message = "the filesystem reports that nothing on this target is needed any more; take it out of the FileSystem's spec, and it is unmounted"
 	}
 	return c
 }
@@ -190,7 +190,7 @@ func takenOut(t *v1alpha1.StorageTarget) bool {
 func removalOf(f facts) backend.Removal {
 	switch {
 	case f.fileSystem == nil && f.target.Spec.Role != v1alpha1.RoleStorage:
-		return backend.Removal{Never: fmt.Sprintf("FileSystem %s is gone, so nobody can say whether the data on this target is still needed", f.target.Spec.FileSystem.Name)}
+		return backend.Removal{Never: fmt.Sprintf("FileSystem %s is gone, so it is unknown whether the data on this target is still needed", f.target.Spec.FileSystem.Name)}
 	case f.fileSystem == nil || f.observed == nil || f.observed.Removal == nil:
 		return backend.Removal{} // the filesystem does not list it, and has no further message
 	default:

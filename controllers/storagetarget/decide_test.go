@@ -149,7 +149,7 @@ func TestSafeToRemove(t *testing.T) {
 			change: func(f *facts) { f.fileSystem = nil }, status: no, reason: v1alpha1.ReasonMovingData, message: "the filesystem does not list this target",
 		},
 		"a target that the filesystem does not list is not safe to remove": {
-			change: func(f *facts) { f.observed.Service = nil }, status: no, reason: v1alpha1.ReasonMovingData, message: "nobody knows",
+			change: func(f *facts) { f.observed.Service = nil }, status: no, reason: v1alpha1.ReasonMovingData, message: "its content is unknown",
 		},
 		"a target that was taken out while it was safe stays so, though the filesystem no longer lists it": {
 			change: func(f *facts) {
@@ -164,7 +164,7 @@ func TestSafeToRemove(t *testing.T) {
 				f.observed.Service = nil
 				f.target.DeletionTimestamp = new(metav1.Now())
 			},
-			status: no, reason: v1alpha1.ReasonMovingData, message: "nobody knows",
+			status: no, reason: v1alpha1.ReasonMovingData, message: "its content is unknown",
 		},
 		"what its filesystem can never move is never safe to remove, whatever else is said of it": {
 			change: func(f *facts) {
@@ -185,10 +185,10 @@ func TestSafeToRemove(t *testing.T) {
 		},
 		"nor is the metadata of a filesystem that is gone": {
 			change: func(f *facts) { f.fileSystem, f.observed, f.target.Spec.Role = nil, nil, v1alpha1.RoleMetadata },
-			status: no, reason: v1alpha1.ReasonNotRemovable, message: "FileSystem scratch is gone, so nobody can say whether the data on this target is still needed",
+			status: no, reason: v1alpha1.ReasonNotRemovable, message: "FileSystem scratch is gone, so it is unknown whether the data on this target is still needed",
 		},
 		"the content of a storage target of a removed filesystem is unknown": {
-			change: func(f *facts) { f.fileSystem, f.observed = nil, nil }, status: no, reason: v1alpha1.ReasonMovingData, message: "nobody knows",
+			change: func(f *facts) { f.fileSystem, f.observed = nil, nil }, status: no, reason: v1alpha1.ReasonMovingData, message: "its content is unknown",
 		},
 		"it waits until a person says that nothing writes, where that is in the way": {
 			change: func(f *facts) { f.observed.Removal = &backend.Removal{Writers: "Stop what writes", Waits: "waiting"} },
@@ -283,7 +283,7 @@ func TestADeletedTargetIsRemovedOnlyAfterItsDiskWasReleasedOrItsNodeDecommission
 				f.target.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "oss1"}
 			},
 			goes: reasonGaveUp,
-			message: "gave up scratch-ssd-01234567 on node oss1 (device wwn-0x5000c500a1b2c3d4, serial ZA123, storage pool ssd), because of its annotation " +
+			message: "decommissioned scratch-ssd-01234567 on node oss1 (device wwn-0x5000c500a1b2c3d4, serial ZA123, storage pool ssd), because of its annotation " +
 				"parallelfs.dev/give-up: FileSystem scratch has lost what is on the 3.6TiB of the storage pool ssd (UUID aaaa-bbbb)",
 		},
 		"the store of a decommissioned management service is removed, and an event names the loss": {
@@ -295,7 +295,7 @@ func TestADeletedTargetIsRemovedOnlyAfterItsDiskWasReleasedOrItsNodeDecommission
 		},
 		"a target of a decommissioned node is removed, and an event names the loss": {
 			change: func(f *facts) { f.node, f.agent, f.gaveUp = false, false, true }, goes: reasonGaveUp,
-			message: "because node oss1 was given up: FileSystem scratch has lost what is on the 3.6TiB of the storage pool ssd (UUID aaaa-bbbb); the disk was neither unmounted nor wiped",
+			message: "because node oss1 was decommissioned: FileSystem scratch has lost what is on the 3.6TiB of the storage pool ssd (UUID aaaa-bbbb); the disk was neither unmounted nor wiped",
 		},
 		"a target stays when another node is decommissioned": {
 			change: func(f *facts) { f.target.Annotations = map[string]string{v1alpha1.AnnotationGiveUp: "oss2"} },

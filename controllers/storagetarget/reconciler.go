@@ -151,7 +151,7 @@ func (r *Reconciler) release(ctx context.Context, f facts) (bool, error) {
 	if err := r.Client.Patch(ctx, f.target, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return false, client.IgnoreNotFound(fmt.Errorf("remove the finalizer of %s: %w", f.target.Name, err))
 	}
-	log.FromContext(ctx).Info("Let a target go", "reason", reason, "what", message)
+	log.FromContext(ctx).Info("Released a target", "reason", reason, "what", message)
 	kind := corev1.EventTypeNormal
 	if reason == reasonGaveUp {
 		kind = corev1.EventTypeWarning
@@ -185,7 +185,7 @@ func (r *Reconciler) write(
 	if service != nil {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(service)
 		if err != nil {
-			return fmt.Errorf("convert what the filesystem says: %w", err)
+			return fmt.Errorf("convert the filesystem's report: %w", err)
 		}
 		status["service"] = content
 	}

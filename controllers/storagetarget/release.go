@@ -28,7 +28,7 @@ func mayGo(f facts) (reason, message string) {
 	case t.Annotations[v1alpha1.AnnotationGiveUp] == t.Spec.Node:
 		return reasonGaveUp, lost(t, "of its annotation "+v1alpha1.AnnotationGiveUp)
 	case f.gaveUp:
-		return reasonGaveUp, lost(t, "node "+t.Spec.Node+" was given up")
+		return reasonGaveUp, lost(t, "node "+t.Spec.Node+" was decommissioned")
 	case t.Status.Provisioned == nil && (!f.node || !f.agent):
 		// Nothing is written to a disk before it is recorded in status.provisioned, and that record can no longer be made.
 		return reasonReleased, fmt.Sprintf("%s was never provisioned: nothing was written to it", describe(t))
@@ -61,7 +61,7 @@ func lost(t *v1alpha1.StorageTarget, why string) string {
 		what = fmt.Sprintf("FileSystem %s has lost what is on the %s of the %s (UUID %s); the disk was neither unmounted nor wiped, so the data is still on it",
 			t.Spec.FileSystem.Name, size, part(t), p.UUID)
 	}
-	return fmt.Sprintf("gave up %s, because %s: %s", describe(t), why, what)
+	return fmt.Sprintf("decommissioned %s, because %s: %s", describe(t), why, what)
 }
 
 // describe names a target's disk so that a person can find it.

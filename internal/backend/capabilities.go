@@ -323,7 +323,7 @@ type Checker interface {
 	// CheckJob returns the Job that runs one check by `node check`. The Job is in the namespace of the FileSystem and has no labels. The
 	// caller sets the labels by which it finds the Job and its pod. An *InvalidSpecError says what a person must change.
 	CheckJob(in Input, name string) (*batchv1.Job, error)
-	// ReadCheck reads the outputs of the Job's commands, in their order. An error says why an output can't be used.
+	// ReadCheck reads the outputs of the Job's commands, in their order. An error shows why an output can't be used.
 	ReadCheck(version string, outputs [][]byte) (spec.CheckAnswer, error)
 }
 

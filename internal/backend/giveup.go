@@ -91,12 +91,12 @@ func StillThere(in Input, node string, name func(Server) string) string {
 		}
 		switch owner, known := in.NodeAt(s.IP); {
 		case known && owner.Name == node:
-			return fmt.Sprintf("its %s takes part", name(*s))
+			return fmt.Sprintf("its %s is online", name(*s))
 		case gone && !known && s.IP == record.Spec.GivenUp.Address && s.IP != "":
-			return fmt.Sprintf("its %s takes part at %s", name(*s), cmp.Or(Address(s.IP, s.Port), s.IP))
+			return fmt.Sprintf("its %s is online at %s", name(*s), cmp.Or(Address(s.IP, s.Port), s.IP))
 		case gone:
 		case !known && s.IP != "":
-			return fmt.Sprintf("a %s takes part at %s, which is the address of no node or of several: it may be that of this one", name(*s), cmp.Or(Address(s.IP, s.Port), s.IP))
+			return fmt.Sprintf("a %s is online at %s, which is the address of no node or of several: it may be that of this one", name(*s), cmp.Or(Address(s.IP, s.Port), s.IP))
 		}
 	}
 	return ""

@@ -60,5 +60,5 @@ func TestAnAddressThatTwoNodesReportIsThatOfNeither(t *testing.T) {
 	g.Expect(in.IsShared("10.0.0.3") || in.IsShared("10.0.0.9") || in.IsShared("")).To(BeFalse())
 	// The server may be the victim's, so the check before a node is decommissioned must not pass.
 	g.Expect(StillThere(in, "victim", func(Server) string { return "chunkserver" })).To(
-		Equal("a chunkserver takes part at 10.0.0.2:9422, which is the address of no node or of several: it may be that of this one"))
+		Equal("a chunkserver is online at 10.0.0.2:9422, which is the address of no node or of several: it may be that of this one"))
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
 	"parallelfs.dev/operator/internal/backend/shared/nodefacts"
 )
@@ -224,12 +225,7 @@ func (d *Decision) Sentence(queue []Disruption, w World) string {
 	return out
 }
 
-func pods(n int) string {
-	if n == 1 {
-		return "1 pod is"
-	}
-	return fmt.Sprintf("%d pods are", n)
-}
+func pods(n int) string { return v1alpha1.Count(n, "pod is", "pods are") }
 
 // Cost says what the disruption means for programs, in words that follow others; empty when they go on.
 func (d *Disruption) Cost() string {

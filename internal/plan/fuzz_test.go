@@ -125,7 +125,7 @@ func checkDecision(t *testing.T, seed int64) plan.Action {
 		mayWipe(t, seed, target, l)
 	}
 	if d.Ready.Message == "" || d.Ready.Reason == "" || (d.Ready.Status == metav1.ConditionTrue) != (d.Ready.Reason == v1alpha1.ReasonProven) {
-		t.Fatalf("seed %d: the decision %+v does not say why", seed, d)
+		t.Fatalf("seed %d: the decision %+v does not show why", seed, d)
 	}
 	if d.Action != plan.Format && d.Action != plan.Wipe && d.Action != plan.Mount && len(d.Steps) > 0 {
 		t.Fatalf("seed %d: %s has steps", seed, d.Action)

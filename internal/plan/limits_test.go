@@ -12,7 +12,7 @@ import (
 )
 
 func TestAPlanThatIsLongerThanTheAPIHoldsIsRefused(t *testing.T) {
-	const tooMuch = "more lies on the devices than a plan can show"
+	const tooMuch = "the devices hold more than a plan can show"
 	partitions := func(n int) plan.Look {
 		return look(func(f *plan.Facts) {
 			for i := range n {

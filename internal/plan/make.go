@@ -100,7 +100,7 @@ func Make(t *v1alpha1.StorageTarget, l Look, uuid string) v1alpha1.TargetPlan {
 		tooLong = tooLong || len(line) > maxLine
 	}
 	if tooLong {
-		p.Refusals = append(p.Refusals, fmt.Sprintf("more lies on the devices than a plan can show (%d finds, %d commands); wipe them by hand",
+		p.Refusals = append(p.Refusals, fmt.Sprintf("the devices hold more than a plan can show (%d finds, %d commands); wipe them by hand",
 			len(p.Destroys), len(p.Steps)))
 		p.Steps = nil
 		p.Destroys = p.Destroys[:min(len(p.Destroys), maxDestroys)]

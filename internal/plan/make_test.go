@@ -246,7 +246,7 @@ func TestAPlanThatIsTooLongToBeShownIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			p := plan.Make(aTarget(policy(v1alpha1.FormatApproved)), look(change), uuidOne)
-			g.Expect(p.Refusals).To(ContainElement(ContainSubstring("more lies on the devices than a plan can show")))
+			g.Expect(p.Refusals).To(ContainElement(ContainSubstring("the devices hold more than a plan can show")))
 			g.Expect(len(p.Steps)).To(BeNumerically("<=", 32))
 			g.Expect(len(p.Destroys)).To(BeNumerically("<=", 128))
 			for _, line := range p.Destroys {

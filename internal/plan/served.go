@@ -107,10 +107,10 @@ func serveByServer(t *v1alpha1.StorageTarget, l Look) Decision {
 	if m := marker(l); m != nil && isFromBefore(*m, t) {
 		if l.Mount.Mounted {
 			return refused(t, v1alpha1.ReasonMountFailed, fmt.Sprintf("%s is mounted with the mark of an earlier FileSystem, or of another cluster, which can be "+
-				"written anew only while nothing is mounted; unmount it: umount %s", l.Device.KernelName, spec.TargetPath(t.Namespace, t.Spec.FileSystem.Name, t.Name)))
+				"written again only while nothing is mounted; unmount it: umount %s", l.Device.KernelName, spec.TargetPath(t.Namespace, t.Spec.FileSystem.Name, t.Name)))
 		}
 		if elsewhere := IsMountedNowhereElse(l.Device); elsewhere != "" {
-			return refused(t, v1alpha1.ReasonMountFailed, "the mark of an earlier FileSystem, or of another cluster, is not written anew: "+elsewhere)
+			return refused(t, v1alpha1.ReasonMountFailed, "the mark of an earlier FileSystem, or of another cluster, is not written again: "+elsewhere)
 		}
 		return working(t, Mark, v1alpha1.ReasonProvisioning, "the mark is being updated with the uids of the new FileSystem and of this cluster")
 	}

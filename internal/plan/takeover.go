@@ -177,7 +177,7 @@ func (s *selection) allowTakeOver(old *v1alpha1.StorageTarget) (allowed *v1alpha
 	isHere := former.Owner.Cluster == s.in.Cluster
 	if t := s.alive(former); isHere && t != nil {
 		return nil, fmt.Sprintf("%s is not taken over by StorageTarget %s, because it still exists here and node %s serves it. Remove it there first: "+
-			"delete its FileSystem, or take the disk out of its spec and give the target up", owner, old.Name, cmp.Or(HolderOf(t).Node, t.Spec.Node))
+			"delete its FileSystem, or take the disk out of its spec and decommission the target", owner, old.Name, cmp.Or(HolderOf(t).Node, t.Spec.Node))
 	}
 	isSelf := isHere && former.Owner.Namespace == fs.Namespace && former.Owner.FileSystem == fs.Name
 	switch {

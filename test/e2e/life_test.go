@@ -222,7 +222,7 @@ func (s *story) isCutOff(int) {
 	defer network("join", lost)
 	gone := s.podOn("chunkserver", lost)
 	network("cut", lost)
-	Eventually(func() string { return s.saysOf(v1alpha1.ConditionDegraded) }, long).Should(ContainSubstring("1 nodes are away: " + lost + " (not Ready)"))
+	Eventually(func() string { return s.saysOf(v1alpha1.ConditionDegraded) }, long).Should(ContainSubstring("1 node is away: " + lost + " (not Ready)"))
 	s.kubectl("delete", "pod", gone, "--wait=false")
 	Consistently(s.ready, "20s").Should(BeFalse())
 	network("join", lost)
@@ -243,7 +243,7 @@ func (s *story) reboots(int) {
 	down := workers[2]
 	defer power("on", down)
 	power("off", down)
-	Eventually(func() string { return s.saysOf(v1alpha1.ConditionDegraded) }, long).Should(ContainSubstring("1 nodes are away: " + down))
+	Eventually(func() string { return s.saysOf(v1alpha1.ConditionDegraded) }, long).Should(ContainSubstring("1 node is away: " + down))
 	power("on", down)
 	Eventually(func() string { return s.maintenance(down) }, long).Should(HavePrefix(v1alpha1.ReasonRebooted))
 	s.isWhole()

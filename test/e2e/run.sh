@@ -52,5 +52,5 @@ CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/ ./test/e2e/load ./test
 go test -c -tags e2e -vet=off -trimpath -ldflags '-s -w' -o test/e2e/e2e.test ./test/e2e
 export KUBECONFIG=$kubeconfig
 (($#)) || [[ -n ${MORE:-}${BEEGFS_IMAGES:-} ]] || set -- --label-filter='!more'
-# A spec that fails says why at once; one that passes shows its figures.
+# A spec that fails shows why at once; one that passes shows its figures.
 bin/ginkgo --procs="${PROCS:-3}" --timeout=3h -v --no-color ${REPORTS:+--output-dir="$REPORTS" --json-report=test-e2e.json} "$@" test/e2e/e2e.test

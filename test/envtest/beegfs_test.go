@@ -58,7 +58,7 @@ const (
 	anInterface         = `should match '^[A-Za-z0-9][A-Za-z0-9_.:-]*$'`
 	metaDirectoriesStay = "a metadata directory can't be changed or taken away: the metadata would be left behind; add new ones at the end of the list"
 	metaDevicesStay     = "a metadata device can't be changed or taken away: the metadata would be left behind; add new ones at the end of the list"
-	roomToAdopt         = "spec.beegfs.adopt has room for 128 servers and targets in all: it is for directories, which are for evaluation only; disks say their ids themselves"
+	roomToAdopt         = "spec.beegfs.adopt has room for 128 servers and targets in all: it is for directories, which are for evaluation only; disks record their ids themselves"
 	metaCountGrows      = "select.countPerNode of the metadata can only grow: metadata can't be moved to fewer disks"
 	tooLow, tooHigh     = "should be greater than or equal to ", "should be less than or equal to "
 	aResource           = "a resource of a device plugin is a domain, a slash and a name, such as rdma/hca_shared_devices_a"

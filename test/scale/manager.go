@@ -112,9 +112,9 @@ func (c *cluster) untilItLeads(ctx context.Context) error {
 		}
 		select {
 		case <-c.ended:
-			return errors.New("the manager has ended before it had its lease; its log says why")
+			return errors.New("the manager has ended before it had its lease; its log shows why")
 		case <-ctx.Done():
-			return fmt.Errorf("the manager did not get its lease in time; its log says why: %w", ctx.Err())
+			return fmt.Errorf("the manager did not get its lease in time; its log shows why: %w", ctx.Err())
 		case <-time.After(pollEvery):
 		}
 	}

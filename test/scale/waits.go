@@ -44,7 +44,7 @@ func (r *run) until(ctx context.Context, limit time.Duration, holds func() (why 
 		case <-ctx.Done():
 			return fmt.Errorf("the time of the whole run is over: %s", v1alpha1.Cut(why, 300))
 		case <-r.cluster.ended:
-			return fmt.Errorf("the manager has ended, its log says why: %s", v1alpha1.Cut(why, 300))
+			return fmt.Errorf("the manager has ended, its log shows why: %s", v1alpha1.Cut(why, 300))
 		case <-time.After(pollEvery):
 		}
 	}

@@ -325,7 +325,7 @@ func decideChildren(w *scope.Scope) (Decision, bool) {
 		d.Lease, d.After = LeaseTake, w.Poll
 		d.Message += children.Why(c)
 		if c.Outlasting != "" {
-			d.Message += fmt.Sprintf("; its tool has ended, and %s, which nobody asked for, still runs", c.Outlasting)
+			d.Message += fmt.Sprintf("; its tool has ended, and %s, which was not asked for, still runs", c.Outlasting)
 		}
 	}
 	return d, true
@@ -429,14 +429,14 @@ func verdict(w *scope.Scope) Decision {
 	switch {
 	case left > 0 && !w.Records.Final():
 		d.Reason = v1alpha1.ReasonTimedOut
-		d.Message = fmt.Sprintf("spec.limits.timeout (%s) was reached; %d of %d points were not run to their end",
-			w.Timeout(), left, len(w.Points))
+		d.Message = fmt.Sprintf("spec.limits.timeout (%s) was reached; %s not run to the end",
+			w.Timeout(), v1alpha1.CountOf(left, len(w.Points), "point", "points", "was", "were"))
 	case failed > 0:
 		d.Reason = v1alpha1.ReasonPointsFailed
-		d.Message = fmt.Sprintf("%d of %d points failed; the first is %s", failed, len(w.Points), first)
+		d.Message = fmt.Sprintf("%s; the first is %s", v1alpha1.CountOf(failed, len(w.Points), "point", "points", "failed", "failed"), first)
 	default:
 		d.Status, d.Reason = metav1.ConditionTrue, v1alpha1.ReasonAllPointsSucceeded
-		d.Message = fmt.Sprintf("%d points have a result", len(w.Points))
+		d.Message = v1alpha1.CountOf(len(w.Points), len(w.Points), "point", "points", "has", "have") + " a result"
 	}
 	return d
 }

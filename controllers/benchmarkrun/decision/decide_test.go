@@ -107,7 +107,7 @@ func TestDecide(t *testing.T) {
 				scopetest.Job(w, 0, 1, time.Minute).Outlasting = "container istio-proxy of pod sweep-p0-r1-x7k2p"
 			},
 			want{action: Nothing, turn: scopetest.At(0, 1), reason: running, progress: conditions.Reconciling,
-				says: "its tool has ended, and container istio-proxy of pod sweep-p0-r1-x7k2p, which nobody asked for, still runs"},
+				says: "its tool has ended, and container istio-proxy of pod sweep-p0-r1-x7k2p, which was not asked for, still runs"},
 		},
 		"the time of the whole run ends the repetition that runs": {
 			func(w *scope.Scope) {
@@ -131,7 +131,7 @@ func TestDecide(t *testing.T) {
 				w.Cleaner = &children.Child{Succeeded: true}
 				scopetest.Settled(w)
 			},
-			want{action: Nothing, reason: v1alpha1.ReasonTimedOut, says: "2 of 2 points were not run to their end", progress: conditions.Settled,
+			want{action: Nothing, reason: v1alpha1.ReasonTimedOut, says: "all 2 points were not run to the end", progress: conditions.Settled,
 				check: func(g *WithT, d Decision) { g.Expect(d.Ended && d.Cleaned).To(BeTrue()) }},
 		},
 		"the files are removed when all points have ended": {
@@ -149,7 +149,7 @@ func TestDecide(t *testing.T) {
 				scopetest.AllDone(w)
 				w.Cleaner = &children.Child{Name: "sweep-clean", Created: scopetest.Now, Succeeded: true}
 			},
-			want{action: Nothing, reason: v1alpha1.ReasonAllPointsSucceeded, says: "2 points have a result", progress: conditions.Settled,
+			want{action: Nothing, reason: v1alpha1.ReasonAllPointsSucceeded, says: "all 2 points have a result", progress: conditions.Settled,
 				check: func(g *WithT, d Decision) {
 					g.Expect(d.Ended && d.Cleaned).To(BeTrue())
 					g.Expect(d.Status).To(Equal(metav1.ConditionTrue))
@@ -161,7 +161,7 @@ func TestDecide(t *testing.T) {
 				w.Cleaner = &children.Child{Name: "sweep-clean", Created: scopetest.Now.Add(-scope.CleanTimeout - time.Second)}
 			},
 			want{action: Nothing, reason: v1alpha1.ReasonAllPointsSucceeded, progress: conditions.Settled,
-				says: "2 points have a result; its files are still in /mnt/scratch/ssd/.parallelfs-benchmarks/uid: Job sweep-clean did not end within 2m0s",
+				says: "all 2 points have a result; its files are still in /mnt/scratch/ssd/.parallelfs-benchmarks/uid: Job sweep-clean did not end within 2m0s",
 				check: func(g *WithT, d Decision) {
 					g.Expect(d.Cleaned).To(BeFalse())
 					g.Expect(d.Ended).To(BeTrue())

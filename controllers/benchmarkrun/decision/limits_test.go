@@ -142,7 +142,7 @@ func TestAMessageBeginsWithWhatTheRunDoesAndEndsWithWhatItWaitsFor(t *testing.T)
 			j := scopetest.Job(w, 0, 1, time.Minute)
 			j.Pods, j.Outlasting = []corev1.Pod{pending}, "container c of pod p"
 		}, "running iozone.recordSize=64k (repetition 1/2); its pod can't be scheduled: no node; its tool has ended, and container c of pod p, which " +
-			"nobody asked for, still runs"},
+			"was not asked for, still runs"},
 		"the check of image and space": {func(w *scope.Scope) {
 			w.Run.Status.Directory = ""
 			scopetest.Checked(w, 1<<40)

@@ -96,7 +96,7 @@ func withoutImage(w *scope.Scope) (Decision, bool) {
 	}
 	tool := w.Run.Spec.ToolName()
 	return Stalled(v1alpha1.ReasonImageRequired, fmt.Sprintf("no image has %s: set spec.image, or the Helm chart's value "+
-		"images.benchmarks.%s (--benchmark-image=%s=<image> of the manager); docs/benchmark-images.md says what must be in it and "+
+		"images.benchmarks.%s (--benchmark-image=%s=<image> of the manager); docs/benchmark-images.md lists what must be in it and "+
 		"how to make one", tool, tool, tool)), true
 }
 

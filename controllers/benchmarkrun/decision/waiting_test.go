@@ -307,7 +307,7 @@ func TestARunNamesWhatItWaitsFor(t *testing.T) {
 				scopetest.Job(w, 0, 1, 48*time.Hour).Refused = `violates PodSecurity "restricted:latest": hostPath volumes`
 			},
 			reason: v1alpha1.ReasonPodsRefused, progress: conditions.Stalled, says: "the pods of Job sweep-p0-r1 are refused: run kubectl label --overwrite " +
-				`namespace storage pod-security.kubernetes.io/enforce=privileged. The API server says: violates PodSecurity "restricted:latest": hostPath volumes`,
+				`namespace storage pod-security.kubernetes.io/enforce=privileged. The API server reported: violates PodSecurity "restricted:latest": hostPath volumes`,
 		},
 		"a look at the image whose pod the API server refuses does not blame the image": {
 			given: func(w *scope.Scope) {

@@ -109,7 +109,7 @@ func limits(records []turns.Record) string {
 	for _, entry := range records {
 		for _, change := range entry.PodChanges {
 			if admitted.LimitsCPU(change) {
-				return "measured under a CPU limit that nobody asked for: " + change + ", by a LimitRange or a webhook of the cluster"
+				return "measured under a CPU limit that was not asked for: " + change + ", by a LimitRange or a webhook of the cluster"
 			}
 		}
 	}

@@ -127,7 +127,7 @@ func (f Fingerprint) DiffersFrom(before Fingerprint) string {
 	case short && f.digest()[digested] == was:
 		return ""
 	case short:
-		return fmt.Sprintf("a daemon, a StorageTarget or a mount has changed; nobody knows which, because the run keeps no names of %d of them", len(f))
+		return fmt.Sprintf("a daemon, a StorageTarget or a mount has changed; which one is unknown, because the run keeps no names of %d of them", len(f))
 	case before.isByNode():
 		f = f.byNode()
 	}

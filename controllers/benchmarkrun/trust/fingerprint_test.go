@@ -54,7 +54,7 @@ func TestAFingerprintIsBoundedWhateverTheSizeOfTheFilesystem(t *testing.T) {
 	}{
 		"of 10 nodes with 24 disks, the disk is named":             {10, "StorageTarget scratch-ssd-00007 on node oss0000.example.org has changed"},
 		"of 1000 nodes with 24 disks, the node is named":           {1000, "something on node oss0000.example.org has changed"},
-		"of 4000 nodes with 24 disks, a change is detected at all": {4000, "has changed; nobody knows which"},
+		"of 4000 nodes with 24 disks, a change is detected at all": {4000, "has changed; which one is unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -46,7 +46,7 @@ func TestTheRecordOfATurnIsReadAndWrittenAsInFormat1(t *testing.T) {
 
 func TestARecordIsNotReadWhen(t *testing.T) {
 	for name, c := range map[string]struct{ text, says string }{
-		"a newer operator wrote it": {`{"format": 2, "point": "0/1"}`, "rep-1.json of ConfigMap sweep-p000 has version 2 of its form, and this program knows versions up to 1"},
+		"a newer operator wrote it": {`{"format": 2, "point": "0/1"}`, "rep-1.json of ConfigMap sweep-p000 has version 2 of its form, and this program reads versions up to 1"},
 		"it has no format":          {`{"point": 0, "repetition": 1}`, `has no version of its form`},
 	} {
 		t.Run(name, func(t *testing.T) {

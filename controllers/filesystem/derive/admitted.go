@@ -21,7 +21,7 @@ func Admitted(fs *v1alpha1.FileSystem, in backend.Input) {
 		case 1:
 			changed = append(changed, fmt.Sprintf("%s: %s", p.Server(), p.Changed[0]))
 		default:
-			changed = append(changed, fmt.Sprintf("%s: %s, and %d more changes", p.Server(), p.Changed[0], len(p.Changed)-1))
+			changed = append(changed, fmt.Sprintf("%s: %s, and %s", p.Server(), p.Changed[0], v1alpha1.Count(len(p.Changed)-1, "more change", "more changes")))
 		}
 	}
 	for _, j := range in.Jobs {

@@ -220,7 +220,7 @@ func contract(t *testing.T, b backend.Backend, fresh func() backend.Input, initi
 		g.Expect(templateHashes(objects(t, in))).To(gomega.Equal(before))
 	})
 
-	t.Run("a filesystem that nobody has heard of is not Ready, and says why", func(t *testing.T) {
+	t.Run("a filesystem that nobody has heard of is not Ready, and shows why", func(t *testing.T) {
 		g := gomega.NewWithT(t)
 		in := recorded(t)
 		in.StateError = "the probe does not answer"

@@ -94,12 +94,12 @@ func (a *allocator) agrees(who server, m v1alpha1.GivenServerID) (v1alpha1.Role,
 		return role, nil
 	}
 	if given.ID != m.ID {
-		return refuse("spec.beegfs.adopt says that %s has the %s id %d, but %d was given to it already, and ids are never changed; remove the entry, or make the FileSystem again with it",
+		return refuse("spec.beegfs.adopt says that %s has the %s id %d, but %d was assigned to it already, and ids are never changed; remove the entry, or make the FileSystem again with it",
 			who, assign.KindName(numbering.Server[role]), m.ID, given.ID)
 	}
 	for _, t := range m.Targets {
 		if have, ok := given.Target(t.Name); ok && have.ID != t.ID {
-			return refuse("spec.beegfs.adopt says that the target %s of %s has the id %d, but %d was given to it already, and ids are never changed; remove the entry, or make the FileSystem again with it",
+			return refuse("spec.beegfs.adopt says that the target %s of %s has the id %d, but %d was assigned to it already, and ids are never changed; remove the entry, or make the FileSystem again with it",
 				t.Name, who, t.ID, have.ID)
 		}
 	}
@@ -132,7 +132,7 @@ func (a *allocator) takeOver() error {
 // contradicts returns the error for a disk whose id differs from the recorded one, or from that in spec.beegfs.adopt.
 func contradicts(g backend.Given, recorded, said int32) error {
 	return backend.Invalid(v1alpha1.ReasonRecordsDisagree,
-		"a disk of %s says that the id is %d, and %d was given to it in this FileSystem, or stands in spec.beegfs.adopt; ids are never changed. Take the disk out of the spec, "+
+		"a disk of %s records the id %d, and %d was assigned to it in this FileSystem, or is in spec.beegfs.adopt; ids are never changed. Take the disk out of the spec, "+
 			"or correct spec.beegfs.adopt, or, if the disks are right, delete the FileSystem with deletionPolicy Retain and make it again",
 		g.Server(), said, recorded)
 }

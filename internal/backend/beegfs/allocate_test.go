@@ -39,7 +39,7 @@ func TestRecordRefuses(t *testing.T) {
 			change: func(in *backend.Input) {
 				in.FileSystem.Spec.MetadataServers.NodeSelector = v1alpha1.NodeSelector{"tape": "yes"}
 			},
-			reason: v1alpha1.ReasonNoNodes, says: "no node matches spec.metadataServers.nodeSelector (tape=yes) and stands in spec.metadataServers.targets.devices",
+			reason: v1alpha1.ReasonNoNodes, says: "no node matches spec.metadataServers.nodeSelector (tape=yes) and is in spec.metadataServers.targets.devices",
 		},
 		"a smaller number of metadata nodes than have servers": {
 			directories: true,
@@ -141,7 +141,7 @@ func TestRecordRefuses(t *testing.T) {
 				in.FileSystem.Status.BeeGFS = &v1alpha1.BeeGFSStatus{BasePort: 8000}
 				in.FileSystem.Spec.BeeGFS.BasePort = new(int32(9000))
 			},
-			reason: v1alpha1.ReasonInvalidSpec, says: "spec.beegfs.basePort is 9000, but 8000 was given to this filesystem",
+			reason: v1alpha1.ReasonInvalidSpec, says: "spec.beegfs.basePort is 9000, but 8000 was assigned to this filesystem",
 		},
 		"the directory of the management service inside of a metadata directory": {
 			directories: true,

@@ -152,7 +152,7 @@ func (o *observer) spread() *backend.Problem {
 	case o.domains.Label == "":
 		return nil
 	case o.in.State == nil:
-		return &backend.Problem{Reason: v1alpha1.ReasonDataUnknown, Message: "BeeGFS does not answer, so nobody knows which targets are buddies"}
+		return &backend.Problem{Reason: v1alpha1.ReasonDataUnknown, Message: "BeeGFS does not answer, so it is unknown which targets are buddies"}
 	}
 	var nodes, together []string
 	for _, role := range []v1alpha1.Role{v1alpha1.RoleMetadata, v1alpha1.RoleStorage} {
@@ -180,7 +180,7 @@ func (o *observer) spread() *backend.Problem {
 		return unlabeled
 	default:
 		return &backend.Problem{Reason: v1alpha1.ReasonAsAsked, Message: fmt.Sprintf(
-			"the nodes lie in %d failure domains, and the sides of all %d buddy groups in different ones", o.domains.Count(nodes), len(o.in.State.Mirrors))}
+			"the nodes are in %d failure domains, and the sides of all %d buddy groups in different ones", o.domains.Count(nodes), len(o.in.State.Mirrors))}
 	}
 }
 

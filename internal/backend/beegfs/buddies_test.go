@@ -203,7 +203,7 @@ func TestTheConditionSpreadNamesGroupsInOneFailureDomainAndNodesWithoutTheLabel(
 	g := NewWithT(t)
 	g.Expect(New().Observe(mirrored(t, nil)).Spread).To(BeNil(), "nobody asked for it")
 	g.Expect(New().Observe(mirrored(t, map[string]string{"oss1": "r1", "oss2": "r2"})).Spread).To(HaveValue(And(
-		HaveField("Reason", v1alpha1.ReasonAsAsked), HaveField("Message", "the nodes lie in 2 failure domains, and the sides of all 6 buddy groups in different ones"))))
+		HaveField("Reason", v1alpha1.ReasonAsAsked), HaveField("Message", "the nodes are in 2 failure domains, and the sides of all 6 buddy groups in different ones"))))
 	in := mirrored(t, map[string]string{"oss1": "r1", "oss2": "r1"})
 	g.Expect(New().Observe(in).Spread).To(HaveValue(And(HaveField("Reason", v1alpha1.ReasonCopiesTogether),
 		HaveField("Message", And(HavePrefix("6 buddy groups have both sides in one failure domain: metadata group 1 (1 on node oss1, 5 on node oss2)"),
@@ -212,7 +212,7 @@ func TestTheConditionSpreadNamesGroupsInOneFailureDomainAndNodesWithoutTheLabel(
 	in = mirrored(t, map[string]string{"oss1": "r1", "oss2": ""})
 	seen := New().Observe(in)
 	g.Expect(seen.Spread).To(HaveValue(And(HaveField("Reason", v1alpha1.ReasonNodesUnlabeled), HaveField("Message", And(
-		HavePrefix("1 nodes have no label topology.kubernetes.io/rack, so each is a failure domain of its own: oss2"), ContainSubstring("kubectl label node NODE"))))))
+		HavePrefix("1 node has no label topology.kubernetes.io/rack, so each is a failure domain of its own: oss2"), ContainSubstring("kubectl label node NODE"))))))
 	g.Expect(seen.Problems).To(BeEmpty(), "it holds up nothing")
 	in.State = nil
 	g.Expect(New().Observe(in).Spread).To(HaveValue(HaveField("Reason", v1alpha1.ReasonDataUnknown)))

@@ -419,7 +419,7 @@ func (w work) progress(in backend.Input) string {
 		switch job := jobNamed(in, name); {
 		case job == nil || job.Succeeded && name != w.name:
 		case job.Failed:
-			says = append(says, fmt.Sprintf("job %s failed, and is tried again: %s", name, cmp.Or(job.Message, "its log says why")))
+			says = append(says, fmt.Sprintf("job %s failed, and is tried again: %s", name, cmp.Or(job.Message, "its log shows why")))
 		case job.Succeeded:
 			says = append(says, fmt.Sprintf("job %s has ended, but BeeGFS does not show the change; the job runs again", name))
 		default:

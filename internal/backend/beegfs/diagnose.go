@@ -24,7 +24,7 @@ func (o *observer) diagnose() {
 	unproven = slices.Concat(servers, unproven, o.unplaced)
 	notReady := func() {
 		if len(unproven) > 0 {
-			o.say(v1alpha1.ReasonTargetsNotReady, "waiting for %d disks: %s", len(unproven), backend.List(unproven))
+			o.say(v1alpha1.ReasonTargetsNotReady, "waiting for %s: %s", v1alpha1.Count(len(unproven), "disk", "disks"), backend.List(unproven))
 		}
 	}
 	switch {
@@ -41,7 +41,8 @@ func (o *observer) diagnose() {
 		o.seen.Problems = append(o.seen.Problems, *l)
 	}
 	if len(missing) > 0 {
-		o.say(v1alpha1.ReasonTargetsMissing, "%d of %d targets are not online: %s", len(missing), len(o.seen.Targets), backend.List(missing))
+		o.say(v1alpha1.ReasonTargetsMissing, "%s not online: %s",
+			v1alpha1.CountOf(len(missing), len(o.seen.Targets), "target", "targets", "is", "are"), backend.List(missing))
 	}
 	if len(inconsistent) > 0 {
 		o.say(v1alpha1.ReasonDataInconsistent, "mirrored data is not the same on both sides: %s", backend.List(inconsistent))
@@ -49,7 +50,7 @@ func (o *observer) diagnose() {
 	o.diagnoseMembers()
 	o.diagnoseServers()
 	if len(o.work.why) > 0 {
-		o.say(v1alpha1.ReasonPoolsNotPlaced, "BeeGFS is not yet set up as the spec says: %s; %s", backend.List(o.work.why), o.work.progress(o.in))
+		o.say(v1alpha1.ReasonPoolsNotPlaced, "BeeGFS is not yet set up as the spec asks: %s; %s", backend.List(o.work.why), o.work.progress(o.in))
 	}
 	notReady()
 	o.diagnoseClients()
@@ -225,7 +226,7 @@ func (o *observer) diagnoseMembers() {
 		}
 	}
 	if len(unknown) > 0 {
-		o.say(v1alpha1.ReasonUnknownMembers, "BeeGFS lists what this filesystem has given no number to: %s; stop that daemon, and then "+
+		o.say(v1alpha1.ReasonUnknownMembers, "BeeGFS lists what this filesystem has assigned no id to: %s; stop that daemon, and then "+
 			"remove the number by hand if nothing was stored on it", backend.List(unknown))
 	}
 }
@@ -301,7 +302,7 @@ func licensed(in backend.Input) *backend.Problem {
 		says = "it has none for this"
 	}
 	return &backend.Problem{Reason: v1alpha1.ReasonLicenseMissing, Message: fmt.Sprintf(
-		"BeeGFS 8 wants a license (%s); without it %s; name the Secret with the license in spec.beegfs.license, or make a filesystem of version 7.4 or with one pool",
+		"BeeGFS 8 needs a license (%s); without it %s; name the Secret with the license in spec.beegfs.license, or make a filesystem of version 7.4 or with one pool",
 		says, strings.Join(costs, ", and "))}
 }
 

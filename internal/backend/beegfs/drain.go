@@ -245,16 +245,16 @@ func (v *view) removals(tool cli.Tool) (commands []spec.Command, why []string) {
 	for _, l := range v.leftovers {
 		if l.Drained != nil && l.said != nil && !l.said.Online && l.said.PoolID == drain.Pool {
 			commands = append(commands, spec.Command{Argv: tool.RemoveTarget(l.ID)})
-			why = append(why, fmt.Sprintf("target %d, which was taken out, is to be forgotten", l.ID))
+			why = append(why, fmt.Sprintf("target %d, which was taken out, is to be removed from BeeGFS", l.ID))
 		} else if l.server.GivenUp && l.said != nil && !l.said.Online && mirrorOf(v.in, v1alpha1.RoleStorage, l.ID) == 0 {
 			commands = append(commands, spec.Command{Argv: tool.RemoveTarget(l.ID)})
-			why = append(why, fmt.Sprintf("target %d of node %s, which was given up, is to be forgotten", l.ID, l.server.Node))
+			why = append(why, fmt.Sprintf("target %d of node %s, which was decommissioned, is to be removed from BeeGFS", l.ID, l.server.Node))
 		}
 	}
 	for _, a := range v.emptied() {
 		if s := serverOf(v.in, v1alpha1.RoleStorage, a.ID); s != nil && !s.Online {
 			commands = append(commands, spec.Command{Argv: tool.RemoveServer(a.ID)})
-			why = append(why, fmt.Sprintf("server %s (%d), which has no targets left, is to be forgotten", a.Server(), a.ID))
+			why = append(why, fmt.Sprintf("server %s (%d), which has no targets left, is to be removed from BeeGFS", a.Server(), a.ID))
 		}
 	}
 	return commands, why

@@ -116,7 +116,7 @@ func (o *observer) metadata() {
 		if t := listed(o.in, v1alpha1.RoleMetadata, a.ID); t != nil && server.Online {
 			server.Online = t.Online
 			if !t.Online {
-				server.Message = fmt.Sprintf("BeeGFS says that its target is %s", cmp.Or(t.Status, "offline"))
+				server.Message = fmt.Sprintf("BeeGFS reports its target as %s", cmp.Or(t.Status, "offline"))
 			} else {
 				server.Message = stateMessage(t)
 			}
@@ -151,7 +151,7 @@ func (o *observer) server(server *backend.ServerStatus, d daemon, port int32) {
 	s := serverOf(o.in, server.Role, server.ID)
 	switch {
 	case s != nil && o.impostor(s, node, port):
-		server.Message = fmt.Sprintf("BeeGFS knows %s server %d at %s, which is not on this node (%s): "+
+		server.Message = fmt.Sprintf("BeeGFS lists %s server %d at %s, which is not on this node (%s): "+
 			"another daemon uses the same number, or publishes a foreign address; find it and stop it",
 			strings.ToLower(string(server.Role)), server.ID, backend.Address(s.IP, s.Port), server.Address)
 		o.impostors = append(o.impostors, server.Name+": "+server.Message)
@@ -171,7 +171,7 @@ func (o *observer) server(server *backend.ServerStatus, d daemon, port int32) {
 	default:
 		// A daemon whose registration was rejected continues to run and tries again.
 		server.Message = o.podMessage(d, server.Node,
-			"it runs, and has not registered with the management service; its log says why, such as another daemon with its number, or another shared secret")
+			"it runs, and has not registered with the management service; its log shows why, such as another daemon with its number, or another shared secret")
 	}
 }
 

@@ -298,7 +298,7 @@ func TestWhyAFilesystemIsNotReady(t *testing.T) {
 		reason  string
 		says    string
 	}{
-		"a management service that refuses to start says why": {
+		"a management service that refuses to start shows why": {
 			change: func(in *backend.Input) {
 				in.State, in.StateError = nil, "connection refused"
 				podOf(in, componentManagement, "oss1").Ready = false
@@ -366,7 +366,7 @@ func TestWhyAFilesystemIsNotReady(t *testing.T) {
 		},
 		"trap 4: a server whose number another one took is found by its address": {
 			change: func(in *backend.Input) { serverOf(*in, v1alpha1.RoleMetadata, 2).IP = "10.0.0.2" },
-			reason: v1alpha1.ReasonUnknownMembers, says: "meta-1.oss1: BeeGFS knows metadata server 2 at 10.0.0.2:8017, which is not on this node (10.0.0.1:8017)",
+			reason: v1alpha1.ReasonUnknownMembers, says: "meta-1.oss1: BeeGFS lists metadata server 2 at 10.0.0.2:8017, which is not on this node (10.0.0.1:8017)",
 		},
 		"trap 4: a target that another server serves has its number twice": {
 			change: func(in *backend.Input) { toldOf(in, hdd0).ServerID = 4 },

@@ -76,7 +76,7 @@ func recordMetadataNodes(in backend.Input) ([]string, error) {
 	slices.Sort(nodes)
 	among := ""
 	if len(spec.Targets.Devices) > 0 {
-		among = " and stands in spec.metadataServers.targets.devices"
+		among = " and is in spec.metadataServers.targets.devices"
 	}
 	switch {
 	case len(nodes) == 0:
@@ -249,7 +249,7 @@ func recordPorts(in backend.Input, disks assign.OnDisks, recorded int32) (int32,
 		said := disks.Facts.BasePort
 		if recorded != 0 && said != recorded {
 			return 0, backend.Invalid(v1alpha1.ReasonRecordsDisagree,
-				"the disks say that the first port is %d, and %d was given to this FileSystem; take these disks out of the spec, or, if they are right, "+
+				"the disks record that the first port is %d, and %d was assigned to this FileSystem; take these disks out of the spec, or, if they are right, "+
 					"delete the FileSystem with deletionPolicy Retain and make it again", said, recorded)
 		}
 		recorded = said
@@ -257,7 +257,7 @@ func recordPorts(in backend.Input, disks assign.OnDisks, recorded int32) (int32,
 	switch {
 	case recorded != 0 && asked != nil && *asked != recorded:
 		return 0, backend.Invalid(v1alpha1.ReasonInvalidSpec,
-			"spec.beegfs.basePort is %d, but %d was given to this filesystem, and its daemons and clients know each other by it; set it to %d", *asked, recorded, recorded)
+			"spec.beegfs.basePort is %d, but %d was assigned to this filesystem, and its daemons and clients know each other by it; set it to %d", *asked, recorded, recorded)
 	case recorded != 0:
 		return recorded, nil
 	case asked != nil:

@@ -101,7 +101,7 @@ func (t target) usurped() string {
 	if t.said == nil || t.said.ServerID == 0 || t.said.ServerID == t.server {
 		return ""
 	}
-	return fmt.Sprintf("BeeGFS has target %d on server %d, and it was given to server %d: another disk has the same number; find it and stop its server",
+	return fmt.Sprintf("BeeGFS has target %d on server %d, and it was assigned to server %d: another disk has the same number; find it and stop its server",
 		t.id, t.said.ServerID, t.server)
 }
 
@@ -313,7 +313,7 @@ func (o *observer) targetMessage(t target, status backend.TargetStatus) string {
 	case t.said == nil:
 		return fmt.Sprintf("target %d has not registered: %s", t.id, o.serverMessage(t))
 	case !t.said.Online:
-		return fmt.Sprintf("BeeGFS says that target %d is %s: %s", t.id, cmp.Or(t.said.Status, "offline"), o.serverMessage(t))
+		return fmt.Sprintf("BeeGFS reports target %d as %s: %s", t.id, cmp.Or(t.said.Status, "offline"), o.serverMessage(t))
 	case !status.Online:
 		return o.serverMessage(t)
 	case t.usurped() != "":
@@ -346,9 +346,9 @@ func consistencyMessage(consistency string) string {
 	case "", cli.Good:
 		return ""
 	case cli.Behind:
-		return "BeeGFS says " + cli.Behind + ": what its buddy has is being copied to it"
+		return "BeeGFS reports " + cli.Behind + ": what its buddy has is being copied to it"
 	default:
-		return "BeeGFS says " + consistency + ": its data does not agree with that of its buddy; see beegfs-ctl --startresync, or beegfs mirror resync"
+		return "BeeGFS reports " + consistency + ": its data does not agree with that of its buddy; see beegfs-ctl --startresync, or beegfs mirror resync"
 	}
 }
 

@@ -20,7 +20,7 @@ func (o *observer) transport() *backend.Transport {
 		return nil
 	case o.in.State == nil:
 		return &backend.Transport{Problem: backend.Problem{Reason: v1alpha1.ReasonTransportUnknown,
-			Message: "the management service does not answer, so nobody says which servers and clients use RDMA: " + o.in.StateError}}
+			Message: "the management service does not answer, so it is unknown which servers and clients use RDMA: " + o.in.StateError}}
 	}
 	var out backend.Transport
 	var byTCP []string

@@ -103,7 +103,7 @@ func recordedNIDs(in backend.Input) ([]string, error) {
 		}
 		said := t.Status.Record.Lustre.ManagementNIDs
 		if nids != nil && !slices.Equal(nids, said) {
-			return nil, backend.Invalid(v1alpha1.ReasonRecordsDisagree, "the disk of %s says that the MGS is found at %s, and that of %s at %s; find out which of them "+
+			return nil, backend.Invalid(v1alpha1.ReasonRecordsDisagree, "the disk of %s records the MGS at %s, and that of %s at %s; find out which of them "+
 				"belongs to this filesystem, and take the other one out of the spec", from, backend.List(nids), t.Name, backend.List(said))
 		}
 		nids, from = said, t.Name

@@ -238,7 +238,7 @@ func (a *allocator) takeOver() error {
 		for _, t := range given.Targets {
 			switch recorded, known := have.Target(t.Name); {
 			case known && recorded.ID != t.ID:
-				return backend.Invalid(v1alpha1.ReasonRecordsDisagree, "the disk of %s on node %s says that it has the number %d, and %d is recorded for it; "+
+				return backend.Invalid(v1alpha1.ReasonRecordsDisagree, "the disk of %s on node %s records the number %d, and %d is recorded for it; "+
 					"take the disk out of the spec, and find out whose it is", t.Name, given.Node, t.ID, recorded.ID)
 			case !known:
 				a.record(given.Node, given.NodeMember, t)

@@ -325,7 +325,7 @@ func TestADiskThatContradictsTheRecordIsRefused(t *testing.T) {
 	give(t, &in)
 	in.Targets[6] = recorded(in.Targets[6], "ost-ssd", 0, 9)
 	_, err := lustre.New().Allocate(in)
-	g.Expect(err).To(MatchError(ContainSubstring("says that it has the number 9, and 3 is recorded")))
+	g.Expect(err).To(MatchError(ContainSubstring("records the number 9, and 3 is recorded")))
 }
 
 func TestTwoDisksOfOneIndexAreRefused(t *testing.T) {

@@ -16,24 +16,24 @@ func (o *observer) diagnose() {
 	}
 	waits := slices.Concat(o.unproven, o.unplaced)
 	if len(waits) > 0 && o.in.State == nil {
-		say(v1alpha1.ReasonTargetsNotReady, "waiting for %d disks: %s", len(waits), backend.List(waits))
+		say(v1alpha1.ReasonTargetsNotReady, "waiting for %s: %s", v1alpha1.Count(len(waits), "disk", "disks"), backend.List(waits))
 	}
 	switch {
 	case o.in.State != nil:
 	case o.fs.Status.Metadata == nil || o.fs.Status.Metadata.Initialized == nil:
-		say(v1alpha1.ReasonStarting, "waiting for the nodes to say for the first time what they serve: %s", o.in.StateError)
+		say(v1alpha1.ReasonStarting, "waiting for the nodes to report for the first time what they serve: %s", o.in.StateError)
 	default:
-		say(v1alpha1.ReasonProbeUnreachable, "no node says what it serves in an answer that the operator can believe: %s", o.in.StateError)
+		say(v1alpha1.ReasonProbeUnreachable, "no node reports what it serves in an answer that the operator can believe: %s", o.in.StateError)
 	}
 	o.diagnosePinning(say)
 	if o.in.State == nil {
 		return
 	}
 	if len(o.missing) > 0 {
-		say(v1alpha1.ReasonTargetsMissing, "%d targets do not serve: %s", len(o.missing), backend.List(o.missing))
+		say(v1alpha1.ReasonTargetsMissing, "%s not serve: %s", v1alpha1.Count(len(o.missing), "target does", "targets do"), backend.List(o.missing))
 	}
 	if len(waits) > 0 {
-		say(v1alpha1.ReasonTargetsNotReady, "waiting for %d disks: %s", len(waits), backend.List(waits))
+		say(v1alpha1.ReasonTargetsNotReady, "waiting for %s: %s", v1alpha1.Count(len(waits), "disk", "disks"), backend.List(waits))
 	}
 	o.diagnoseLost(say)
 	o.diagnoseServers(say)
@@ -78,7 +78,7 @@ func (o *observer) diagnoseManagement(say func(reason, format string, args ...an
 		have = []string{"none: " + err.Error()}
 	}
 	if lost := without(record.ManagementNIDs, have); len(lost) > 0 {
-		say(v1alpha1.ReasonServersMissing, "every disk says that the MGS is found at %s, and its node %s has now %s; give the node its addresses back. "+
+		say(v1alpha1.ReasonServersMissing, "every disk records the MGS at %s, and its node %s has now %s; give the node its addresses back. "+
 			"To change what stands on the disks (tunefs.lustre --writeconf on all of them) is a person's work", backend.List(record.ManagementNIDs), node.Name, backend.List(have))
 	}
 }
@@ -101,7 +101,7 @@ func (o *observer) diagnosePools(say func(reason, format string, args ...any)) {
 	switch {
 	case job == nil:
 	case job.Failed:
-		progress = "it failed, and is tried again: " + cmp.Or(job.Message, "its log says why")
+		progress = "it failed, and is tried again: " + cmp.Or(job.Message, "its log shows why")
 	case job.Succeeded:
 		progress = "it has ended, and runs again"
 	default:
@@ -116,8 +116,8 @@ func (o *observer) diagnoseForgotten(say func(reason, format string, args ...any
 	for name := range forgetJobs(o.in) {
 		if job := o.in.JobNamed(name); job != nil && job.Failed {
 			o.seen.Repeat = append(o.seen.Repeat, name)
-			say(v1alpha1.ReasonPoolsNotPlaced, "Lustre has not forgotten an OST that was taken out, which nobody uses any more: job %s failed, and is made again: %s",
-				name, cmp.Or(job.Message, "its log says why"))
+			say(v1alpha1.ReasonPoolsNotPlaced, "Lustre still lists an OST that was taken out and is no longer used: job %s failed, and is made again: %s",
+				name, cmp.Or(job.Message, "its log shows why"))
 		}
 	}
 }

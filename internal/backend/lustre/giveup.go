@@ -50,9 +50,9 @@ func (Backend) Without(in backend.Input, node *v1alpha1.FileSystemNode) backend.
 	}
 	switch {
 	case in.State == nil:
-		out.Waits = "no node says what it serves: " + in.StateError
+		out.Waits = "no node reports what it serves: " + in.StateError
 	case !managementServes(in):
-		out.Waits = "the MGS does not serve, and has to tell all others that the targets of this node are gone"
+		out.Waits = "the MGS does not serve, and only it can announce that the targets of this node are gone"
 	default:
 		out.Waits = backend.TooFewWithout(in, name)
 	}
@@ -130,15 +130,15 @@ func (o *observer) diagnoseLost(say func(reason, format string, args ...any)) {
 		case job == nil:
 		case job.Failed:
 			o.seen.Repeat = append(o.seen.Repeat, l.job)
-			why = fmt.Sprintf("job %s failed, and is made again: %s", l.job, cmp.Or(job.Message, "its log says why"))
+			why = fmt.Sprintf("job %s failed, and is made again: %s", l.job, cmp.Or(job.Message, "its log shows why"))
 		case job.Succeeded:
-			why = "they were told, and follow"
+			why = "the MDTs and clients stop using them"
 		default:
-			why = cmp.Or(job.Message, "job "+l.job+" tells them")
+			why = cmp.Or(job.Message, "job "+l.job+" announces it")
 		}
 		open = append(open, fmt.Sprintf("%s by %s (%s)", name, strings.Join(l.opens, " and "), why))
 	}
 	if len(open) > 0 {
-		say(v1alpha1.ReasonTargetsMissing, "targets of nodes that were given up are used still: %s", backend.List(open))
+		say(v1alpha1.ReasonTargetsMissing, "targets of decommissioned nodes are still used: %s", backend.List(open))
 	}
 }

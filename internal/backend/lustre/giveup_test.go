@@ -48,7 +48,7 @@ func TestAllThatTheOSTsOfANodeHoldIsLostWithItAndNamed(t *testing.T) {
 	in.State.Targets = slices.DeleteFunc(in.State.Targets, func(s backend.Target) bool { return s.Role == v1alpha1.RoleManagement })
 	g.Expect(lustre.New().Without(in, fileSystemNode(&in, "n1")).Waits).To(ContainSubstring("the MGS does not serve"))
 	in.State, in.StateError = nil, "nobody listens"
-	g.Expect(lustre.New().Without(in, fileSystemNode(&in, "n1")).Waits).To(Equal("no node says what it serves: nobody listens"))
+	g.Expect(lustre.New().Without(in, fileSystemNode(&in, "n1")).Waits).To(Equal("no node reports what it serves: nobody listens"))
 
 	in = withoutOSS(t)
 	targets := fileSystemNode(&in, "n1").Spec.Members
@@ -89,7 +89,7 @@ func TestAllClientsAreConfiguredNotToUseTheOSTsOfADecommissionedNode(t *testing.
 	}))
 	problems := func() []backend.Problem { return lustre.New().Observe(in.Remaining()).Problems }
 	used := And(HaveField("Reason", v1alpha1.ReasonTargetsMissing), HaveField("Message", And(
-		HavePrefix("targets of nodes that were given up are used still: pfs-OST0000 by mdt-0.n2 and mdt-1.n2"), ContainSubstring("job scratch-drain-close-1 begins"))))
+		HavePrefix("targets of decommissioned nodes are still used: pfs-OST0000 by mdt-0.n2 and mdt-1.n2"), ContainSubstring("job scratch-drain-close-1 begins"))))
 	g.Expect(problems()).To(ContainElement(used))
 
 	in.Jobs = append(in.Jobs, backend.Job{Name: "scratch-drain-close-1", Component: "drain", Failed: true, Message: "no MGS"})
@@ -102,6 +102,6 @@ func TestAllClientsAreConfiguredNotToUseTheOSTsOfADecommissionedNode(t *testing.
 			in.State.Links = append(in.State.Links, backend.Link{From: mdt, To: ost, Closed: true})
 		}
 	}
-	g.Expect(problems()).NotTo(ContainElement(HaveField("Message", ContainSubstring("given up"))))
+	g.Expect(problems()).NotTo(ContainElement(HaveField("Message", ContainSubstring("decommissioned"))))
 	g.Expect(closing(t, in)).To(HaveLen(1), "one that is there is the record of what was done, and the other one is made all the same")
 }

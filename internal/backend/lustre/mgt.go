@@ -38,8 +38,8 @@ func (Backend) MetadataPlace(fs *v1alpha1.FileSystem) backend.MetadataPlace {
 	place := backend.MetadataPlace{
 		Role: v1alpha1.RoleManagement, Field: "spec.lustre.management", Noun: "the MGT", Stays: true,
 		Loses:   "targets, pools and parameters that came after that; what the spec says of pools and parameters is set again",
-		Lacking: " It serves on, and who mounts anew does not find it (docs/recovery.md, A lost MGT).",
-		Otherwise: ". Without a backup, a person has all targets write their configuration anew (tunefs.lustre --writeconf), with the whole " +
+		Lacking: " It serves on, and a new mount does not find it (docs/recovery.md, A lost MGT).",
+		Otherwise: ". Without a backup, a person has all targets write their configuration again (tunefs.lustre --writeconf), with the whole " +
 			"filesystem unmounted: docs/backups.md says how; pools and parameters are lost then",
 	}
 	if m := own(fs).Management; m != nil {
@@ -82,17 +82,17 @@ func (Backend) StoreStays(in backend.Input) string {
 	in = in.Indexed()
 	fs, record := in.FileSystem, given(in.FileSystem)
 	if !hasMGT(fs) {
-		return fmt.Sprintf("the MGT lies on the disk of MDT0000 (%s), and Lustre stores MDT0000 nowhere else. Where that disk is there, and only its logs are damaged, "+
+		return fmt.Sprintf("the MGT is on the disk of MDT0000 (%s), and Lustre stores MDT0000 nowhere else. Where that disk is there, and only its logs are damaged, "+
 			"docs/backups.md says how a person puts them back; where it is lost, only a copy of the whole disk brings the filesystem back", record.ManagementTarget)
 	}
 	selector := own(fs).Management.NodeSelector
 	matching := metadatajobs.RecoveryNodes(in.Nodes, selector, record.ManagementNode)
 	switch {
 	case len(matching) != 1 || matching[0].Name != record.ManagementNode:
-		return fmt.Sprintf("the MGT can come to no other node than %s, whose NIDs stand on every disk, and spec.lustre.management.nodeSelector (%s) matches %s; "+
+		return fmt.Sprintf("the MGT can come to no other node than %s, whose NIDs are on every disk, and spec.lustre.management.nodeSelector (%s) matches %s; "+
 			"give that label to node %s alone", record.ManagementNode, nodefacts.SelectorText(selector), cmp.Or(nodefacts.NodeNames(matching), "no node"), record.ManagementNode)
 	case in.State == nil:
-		return "no node says what it serves, so that nobody knows whether the MGS does: " + in.StateError
+		return "no node reports what it serves, so it is unknown whether the MGS serves: " + in.StateError
 	case in.Unanswered[record.ManagementNode] != "":
 		return fmt.Sprintf("node %s does not say whether its MGS serves: %s", record.ManagementNode, in.Unanswered[record.ManagementNode])
 	case managementServes(in):
@@ -171,7 +171,7 @@ func (b Backend) Comparison(in backend.Input) (request *backend.RecoveryRequest,
 	}
 	source, backup, there := metadatajobs.BackupSource(b.RecoverySources(in), r.From)
 	if !there {
-		return nil, fmt.Sprintf("nobody can compare them: the place of %s is none of this FileSystem any more", r.From)
+		return nil, fmt.Sprintf("they can't be compared: the place of %s is none of this FileSystem any more", r.From)
 	}
 	return &backend.RecoveryRequest{
 		Job: backend.ChildName(fs, "recover-"+backend.Hash("compare", r.PlanHash, r.Time.Unix())), Source: source,

@@ -63,10 +63,10 @@ func TestAnMGTThatServesOrCanComeNowhereIsNotRecovered(t *testing.T) {
 		"its node does not answer": {func(t *testing.T, in *backend.Input) { t.Helper(); away(t, in, "n3") },
 			"node n3 does not say whether its MGS serves: nobody listens"},
 		"no node answers": {func(_ *testing.T, in *backend.Input) { in.State, in.StateError = nil, "nobody answers" },
-			"no node says what it serves, so that nobody knows whether the MGS does: nobody answers"},
+			"no node reports what it serves, so it is unknown whether the MGS serves: nobody answers"},
 		"another node has the label": {func(_ *testing.T, in *backend.Input) {
 			in.Nodes[3].Labels, in.Nodes[0].Labels = nil, map[string]string{"mgs": ""}
-		}, "the MGT can come to no other node than n3, whose NIDs stand on every disk, and spec.lustre.management.nodeSelector (mgs=) matches n0; give that label to node n3 alone"},
+		}, "the MGT can come to no other node than n3, whose NIDs are on every disk, and spec.lustre.management.nodeSelector (mgs=) matches n0; give that label to node n3 alone"},
 		"no node has the label": {func(_ *testing.T, in *backend.Input) { in.Nodes[3].Labels = nil }, "matches no node"},
 		"it is on the disk of MDT0000": {func(_ *testing.T, in *backend.Input) { in.FileSystem.Spec.Lustre.Management = nil },
 			"Lustre stores MDT0000 nowhere else. Where that disk is there, and only its logs are damaged, docs/backups.md says how a person puts them back"},

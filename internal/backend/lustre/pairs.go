@@ -161,17 +161,17 @@ func unfit(in backend.Input, t *v1alpha1.StorageTarget, name string) string {
 	case !there || !node.Ready:
 		return fmt.Sprintf("node %s is not Ready", name)
 	case node.OutOfService:
-		return fmt.Sprintf("node %s has the taint that says that its machine is off", name)
+		return fmt.Sprintf("node %s has the taint that marks its machine as off", name)
 	case node.Cordoned:
 		return fmt.Sprintf("node %s is cordoned", name)
 	case in.State == nil:
-		return "no node says what it serves: " + in.StateError
+		return "no node reports what it serves: " + in.StateError
 	case in.Unanswered[name] != "":
-		return fmt.Sprintf("node %s does not say what it serves: %s", name, in.Unanswered[name])
+		return fmt.Sprintf("node %s does not report what it serves: %s", name, in.Unanswered[name])
 	case in.GaveUp(name):
 		return fmt.Sprintf("node %s was decommissioned", name)
 	case !told || g.Status.Agent == nil || g.Status.Agent.ObservedGeneration != g.Generation:
-		return fmt.Sprintf("the agent of node %s has not written yet what the servers there are told", name)
+		return fmt.Sprintf("the agent of node %s has not written the configuration of its servers yet", name)
 	}
 	if why := unreached(in, name, t); why != "" {
 		return why
@@ -210,8 +210,8 @@ func partnersUnproven(in backend.Input) *backend.Problem {
 	}
 	return &backend.Problem{
 		Reason: v1alpha1.ReasonPartnersUnproven,
-		Message: fmt.Sprintf("%d targets have no second node that is proven to reach their disk; look at the cables and multipath there: %s",
-			len(why), backend.List(why)),
+		Message: fmt.Sprintf("%s no second node that is proven to reach the disk; look at the cables and multipath there: %s",
+			v1alpha1.Count(len(why), "target has", "targets have"), backend.List(why)),
 	}
 }
 
@@ -255,7 +255,7 @@ func moveOf(in backend.Input, t *v1alpha1.StorageTarget) *backend.Move {
 	if node, _ := in.Node(holder.Node); !node.Ready {
 		m := &backend.Move{
 			Target: t.Name, To: plan.OtherOf(t, holder.Node), Off: &holder, Waits: notOff(in, t),
-			Why: fmt.Sprintf("the machine of node %s is off, as a person has said", holder.Node),
+			Why: fmt.Sprintf("the machine of node %s is off, as a person has confirmed", holder.Node),
 		}
 		if m.Waits == "" {
 			m.Waits = unfit(in, t, m.To)
@@ -295,7 +295,7 @@ func notOff(in backend.Input, t *v1alpha1.StorageTarget) string {
 			"Switch the machine off. When it IS off: %skubectl -n %s annotate --overwrite storagetarget %s %s=%s", holder.Node, taint, t.Namespace, t.Name,
 			v1alpha1.AnnotationMachineIsOff, word)
 	case !node.OutOfService:
-		return fmt.Sprintf("node %s has it, is not Ready, and has not the taint that says that its machine is off: "+
+		return fmt.Sprintf("node %s has it, is not Ready, and does not have the taint that marks its machine as off: "+
 			"kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", holder.Node, holder.Node)
 	}
 	return ""
@@ -312,12 +312,12 @@ func (o *observer) sayPair(t *v1alpha1.StorageTarget, why string) string {
 	}
 	switch wanted := plan.WantedOn(t); {
 	case wanted != holder.Node:
-		why = fmt.Sprintf("node %s gives it to node %s; %s", holder.Node, wanted, why)
+		why = fmt.Sprintf("node %s hands it over to node %s; %s", holder.Node, wanted, why)
 	case holder.Number > 0 && holder.TakenUp == nil:
-		why = fmt.Sprintf("node %s was given it, and has not taken it up yet; %s", holder.Node, why)
+		why = fmt.Sprintf("node %s holds it now, and does not serve it yet; %s", holder.Node, why)
 	}
 	if holder.Message != "" {
-		why += "; the agent says: " + backend.Shorten(holder.Message)
+		why += "; the agent reports: " + backend.Shorten(holder.Message)
 	}
 	return why
 }

@@ -222,7 +222,7 @@ func TestANodeMayBeAwayWhenTheOtherOneCanServeAllOfItsTargets(t *testing.T) {
 		"node n2 is not Ready":                           func(d *duo) { d.node("n2").Ready = false },
 		"node n2 is cordoned":                            func(d *duo) { d.node("n2").Cordoned = true },
 		"node n2 has the taint that says":                func(d *duo) { d.node("n2").OutOfService = true },
-		"node n2 does not say what it serves":            func(d *duo) { d.in.Unanswered = map[string]string{"n2": "it is slow"} },
+		"node n2 does not report what it serves":         func(d *duo) { d.in.Unanswered = map[string]string{"n2": "it is slow"} },
 		"the server of pool ssd on node n2 is not ready": func(d *duo) { d.pod("ost", "n2").Ready = false },
 		"the agent of node n2 has not written yet":       func(d *duo) { d.fsNode("n2").Status.Agent.ObservedGeneration-- },
 		"node n2 was decommissioned":                     func(d *duo) { d.fsNode("n2").Spec.GivenUp = &v1alpha1.NodeGivenUp{} },
@@ -269,7 +269,7 @@ func TestASecondNodeThatShowsAnotherDiskIsReportedAsNoProtection(t *testing.T) {
 	d.in.Inventories["n2"] = inventory
 	seen := lustre.New().Observe(d.in)
 	d.Expect(seen.Partners).To(HaveValue(And(HaveField("Reason", v1alpha1.ReasonPartnersUnproven),
-		HaveField("Message", ContainSubstring("1 targets have no second node that is proven to reach their disk")),
+		HaveField("Message", ContainSubstring("1 target has no second node that is proven to reach the disk")),
 		HaveField("Message", ContainSubstring("ost0-n1 (node n2 shows another disk: wrong serial: wwn-ost0-n1")))))
 	d.Expect(seen.Problems).To(BeEmpty(), "the node whose path is mended may have to be restarted for it")
 	d.drained("n1")
@@ -381,11 +381,11 @@ func TestANodeTakesATargetOverOnlyAfterTwoConfirmationsThatTheMachineIsOff(t *te
 	}
 	say("n1/0")
 	d.Expect(d.moves()["ost0-n1"]).To(Equal(backend.Move{
-		Target: "ost0-n1", To: "n2", Why: "the machine of node n1 is off, as a person has said", Off: &v1alpha1.TargetHolder{Node: "n1"},
+		Target: "ost0-n1", To: "n2", Why: "the machine of node n1 is off, as a person has confirmed", Off: &v1alpha1.TargetHolder{Node: "n1"},
 	}))
 	d.Expect(d.moves()["ost1-n1"].Waits).To(ContainSubstring("Switch the machine off"), "each target needs its own word")
 	d.node("n1").OutOfService = false
-	d.Expect(d.moves()["ost0-n1"].Waits).To(ContainSubstring("has not the taint"))
+	d.Expect(d.moves()["ost0-n1"].Waits).To(ContainSubstring("does not have the taint"))
 	d.node("n1").OutOfService = true
 	d.node("n2").Cordoned = true
 	d.Expect(d.moves()["ost0-n1"].Waits).To(Equal("node n2 is cordoned"))

@@ -309,7 +309,7 @@ func (p pin) unpinned(g backend.Given) string {
 	if len(p.lines) > 0 || served {
 		return ""
 	}
-	return backend.Shorten(cmp.Or(p.why, "the operator does not know yet which CPUs it gets on this node"))
+	return backend.Shorten(cmp.Or(p.why, "its CPUs on this node are not decided yet"))
 }
 
 // place describes on which CPUs the threads of a member run, if CPUs are requested for it.
@@ -322,7 +322,7 @@ func (o *observer) place(s *backend.ServerStatus, g backend.Given, disks []*v1al
 		s.Placement = o.placements.OfKernel(s.Name, found, disks, &backend.Problem{Reason: reason, Message: why})
 	}
 	if len(p.lines) == 0 {
-		unknown(v1alpha1.ReasonPinningConflict, "which CPUs it is to have can't be told")
+		unknown(v1alpha1.ReasonPinningConflict, "its desired CPUs are unknown")
 		return
 	}
 	var loaded *backend.LoadedModules
@@ -351,7 +351,7 @@ func (o *observer) remedy(node string) string {
 		write = fmt.Sprintf("put the lines of spec.moduleOptions of FileSystemNode %s into a file in /etc/modprobe.d there, then ", n.Name)
 	}
 	if n != nil && n.Status.Agent != nil && n.Status.Agent.Message != "" {
-		said = "; its agent says: " + n.Status.Agent.Message
+		said = "; its agent reports: " + n.Status.Agent.Message
 	}
 	return "; modules read that when they are loaded: " + write + "restart the node, or unmount everything of Lustre's there and unload the modules (lustre_rmmod)" + said
 }

@@ -210,7 +210,7 @@ func TestAServerThatHasNotServedWaitsForTheCPUsOfItsNode(t *testing.T) {
 			}
 		}
 	}
-	g.Expect(waits()).To(Equal("the operator does not know yet which CPUs it gets on this node"))
+	g.Expect(waits()).To(Equal("its CPUs on this node are not decided yet"))
 }
 
 // loadedWith makes every node report the parameters with which its modules were loaded.
@@ -249,7 +249,7 @@ func TestTheStatusShowsTheCPUsOfTheThreadsOfEachRole(t *testing.T) {
 	for i := range in.FileSystemNodes {
 		in.FileSystemNodes[i].Status.Agent = &v1alpha1.NodeAgentStatus{Message: "somebody else has written it"}
 	}
-	g.Expect(lustre.New().Observe(in).Pinned.Message).To(And(ContainSubstring("its agent says: somebody else has written it"), Not(ContainSubstring("put the lines"))))
+	g.Expect(lustre.New().Observe(in).Pinned.Message).To(And(ContainSubstring("its agent reports: somebody else has written it"), Not(ContainSubstring("put the lines"))))
 }
 
 func TestANodeThatDoesNotSayItsPartitionsIsUnknownAndNotElsewhere(t *testing.T) {

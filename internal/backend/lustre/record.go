@@ -100,7 +100,7 @@ func metadataNodes(in backend.Input) ([]string, error) {
 	slices.Sort(nodes)
 	among := ""
 	if len(spec.Targets.Devices) > 0 {
-		among = " and stands in spec.metadataServers.targets.devices"
+		among = " and is in spec.metadataServers.targets.devices"
 	}
 	switch {
 	case len(nodes) == 0:

@@ -21,7 +21,7 @@ func (o *observer) diagnose() {
 	}
 	notReady := func() {
 		if len(unproven) > 0 {
-			say(v1alpha1.ReasonTargetsNotReady, "waiting for %d disks: %s", len(unproven), backend.List(unproven))
+			say(v1alpha1.ReasonTargetsNotReady, "waiting for %s: %s", v1alpha1.Count(len(unproven), "disk", "disks"), backend.List(unproven))
 		}
 	}
 	switch {
@@ -35,10 +35,12 @@ func (o *observer) diagnose() {
 		return
 	}
 	if data := o.in.State.Data; data.Known && data.Missing > 0 {
-		say(v1alpha1.ReasonChunksEndangered, "%d chunks have no copy left on the targets that are online; bring back the missing targets", data.Missing)
+		say(v1alpha1.ReasonChunksEndangered, "%s no copy left on the targets that are online; bring back the missing targets",
+			v1alpha1.Count(data.Missing, "chunk has", "chunks have"))
 	}
 	if len(missing) > 0 {
-		say(v1alpha1.ReasonTargetsMissing, "%d of %d targets are not online: %s", len(missing), len(o.seen.Targets), backend.List(missing))
+		say(v1alpha1.ReasonTargetsMissing, "%s not online: %s",
+			v1alpha1.CountOf(len(missing), len(o.seen.Targets), "target", "targets", "is", "are"), backend.List(missing))
 	}
 	notReady()
 	var servers []string
@@ -53,10 +55,10 @@ func (o *observer) diagnose() {
 	if data := o.in.State.Data; data.Known && (data.Endangered > 0 || data.Undergoal > 0) {
 		var few []string
 		if data.Endangered > 0 {
-			few = append(few, fmt.Sprintf("%d chunks have only one copy left", data.Endangered))
+			few = append(few, v1alpha1.Count(data.Endangered, "chunk has", "chunks have")+" only one copy left")
 		}
 		if data.Undergoal > 0 {
-			few = append(few, fmt.Sprintf("%d chunks have fewer copies than asked for", data.Undergoal))
+			few = append(few, v1alpha1.Count(data.Undergoal, "chunk has", "chunks have")+" fewer copies than asked for")
 		}
 		say(v1alpha1.ReasonChunksEndangered, "%s; MooseFS makes new copies by itself when enough targets of their pool are online",
 			strings.Join(few, ", and "))

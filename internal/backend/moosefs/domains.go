@@ -99,13 +99,13 @@ func (o *observer) spread() *backend.Problem {
 		}
 		nodes = append(nodes, record.Nodes...)
 		if copies := backend.Copies(pool); copies > 1 && !spreads(o.in, domains, pool) {
-			narrow = append(narrow, fmt.Sprintf("pool %s keeps %d copies, and its nodes lie in %d failure domains", pool.Name, copies, domains.Count(record.Nodes)))
+			narrow = append(narrow, fmt.Sprintf("pool %s keeps %d copies, and its nodes are in %d failure domains", pool.Name, copies, domains.Count(record.Nodes)))
 		}
 	}
 	unlabeled := domains.Unlabeled(nodes)
 	switch {
 	case len(narrow) > 0:
-		message := backend.List(narrow) + "; all copies of a chunk may lie in one of them, until the pool has nodes in more failure domains"
+		message := backend.List(narrow) + "; all copies of a chunk may be in one of them, until the pool has nodes in more failure domains"
 		if len(o.fs.Spec.StoragePools) > len(narrow) && major(backend.VersionOf(o.fs, componentMaster)) == "3" {
 			message += "; MooseFS 3 has one rule for all pools, so the same holds for the others"
 		}
@@ -117,7 +117,7 @@ func (o *observer) spread() *backend.Problem {
 		return unlabeled
 	default:
 		return &backend.Problem{Reason: v1alpha1.ReasonAsAsked, Message: fmt.Sprintf(
-			"the nodes lie in %d failure domains, and MooseFS is told to keep the copies of a chunk in different ones", domains.Count(nodes))}
+			"the nodes are in %d failure domains, and MooseFS keeps the copies of a chunk in different ones", domains.Count(nodes))}
 	}
 }
 

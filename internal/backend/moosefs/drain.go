@@ -12,7 +12,7 @@ func (Backend) Removal(_ *v1alpha1.FileSystem, target *v1alpha1.StorageTarget, _
 		return backend.Removal{Never: "MooseFS can't move the metadata of its master to another disk while it runs, so this target can't be removed"}
 	}
 	return backend.Removal{
-		Waits: "waiting until the filesystem is told to move the data; the server is restarted for that, when all others are online",
+		Waits: "waiting until the disk is marked for removal in MooseFS; its server restarts for that, when all others are online",
 		Moves: "the filesystem moves the data elsewhere: ",
 	}
 }

@@ -33,8 +33,8 @@ func (Backend) Without(in backend.Input, node *v1alpha1.FileSystemNode) backend.
 		out.Waits = "MooseFS has not counted yet how many copies its data has"
 	}
 	if data.Missing > 0 {
-		out.Lost = append(out.Lost, fmt.Sprintf("%d chunks have no copy left (on the master's node, mfscli -H localhost -P %d -SMF lists their files)",
-			data.Missing, portsOf(in.FileSystem).clients()))
+		out.Lost = append(out.Lost, fmt.Sprintf("%s no copy left (on the master's node, mfscli -H localhost -P %d -SMF lists their files)",
+			v1alpha1.Count(data.Missing, "chunk has", "chunks have"), portsOf(in.FileSystem).clients()))
 	}
 	if data.Endangered+data.Undergoal > 0 {
 		out.Lost = append(out.Lost, fmt.Sprintf("%d chunks have one copy left, and %d fewer than they should; MooseFS makes new ones by itself, so wait while these "+

@@ -37,11 +37,11 @@ func TestAMooseFSWithoutANode(t *testing.T) {
 		"MooseFS counts": {change: func(in *backend.Input) { in.State.Data = backend.DataHealth{} },
 			want: backend.Without{Settles: settle, Waits: "MooseFS has not counted yet how many copies its data has"}},
 		"its chunkserver is connected": {change: func(in *backend.Input) { in.State.Servers[len(in.State.Servers)-1].Online = true },
-			want: backend.Without{Settles: settle, Here: "its chunkserver takes part"}},
+			want: backend.Without{Settles: settle, Here: "its chunkserver is online"}},
 		"a chunkserver is connected from an address of no node, which may be its new one": {change: func(in *backend.Input) {
 			in.State.Servers[len(in.State.Servers)-1].Online = true
 			in.State.Servers[len(in.State.Servers)-1].IP = "10.0.9.9"
-		}, want: backend.Without{Settles: settle, Here: "a chunkserver takes part at 10.0.9.9:9436, which is the address of no node or of several: it may be that of this one"}},
+		}, want: backend.Without{Settles: settle, Here: "a chunkserver is online at 10.0.9.9:9436, which is the address of no node or of several: it may be that of this one"}},
 		"a pool would have too few nodes": {change: func(in *backend.Input) { in.FileSystem.Spec.StoragePools[0].Copies = 2 },
 			want: backend.Without{Settles: settle, Waits: "storage pool ssd keeps 2 copies on as many nodes, and has 1 without this one; add a node to it first, or lower its copies"}},
 		"data is lost":              {change: func(in *backend.Input) { in.State.Data.Missing = 3 }, want: backend.Without{Settles: settle}, lost: []string{"3 chunks have no copy left"}},
@@ -151,7 +151,7 @@ func TestAnOnlineChunkserverOfADecommissionedNodeIsNamed(t *testing.T) {
 	g.Expect(New().Without(in.Indexed(), &in.FileSystemNodes[i]).Here).To(BeEmpty())
 	at := &in.State.Servers[len(in.State.Servers)-1]
 	at.Online = true
-	g.Expect(New().Without(in.Indexed(), &in.FileSystemNodes[i]).Here).To(Equal("its chunkserver takes part at 10.0.0.2:9436"))
+	g.Expect(New().Without(in.Indexed(), &in.FileSystemNodes[i]).Here).To(Equal("its chunkserver is online at 10.0.0.2:9436"))
 	at.IP = "10.0.9.9"
 	g.Expect(New().Without(in.Indexed(), &in.FileSystemNodes[i]).Here).To(BeEmpty(), "who else takes part is no matter of this node")
 }

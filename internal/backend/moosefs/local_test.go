@@ -324,7 +324,7 @@ func TestOnlyNodesWithNamedDevicesBelongToAPoolOfNamedDevices(t *testing.T) {
 	in.FileSystem.Spec.StoragePools[1].Targets.Devices[0].Node = "n9"
 	in.FileSystem.Spec.StoragePools[1].Targets.Devices[1].Node = "n9"
 	_, err = New().Allocate(in)
-	g.Expect(err).To(MatchError(ContainSubstring(`of storage pool "bulk" and stands in its targets.devices`)))
+	g.Expect(err).To(MatchError(ContainSubstring(`of storage pool "bulk" and is in its targets.devices`)))
 }
 
 func TestAServerInDirectoriesWithoutPinningMayStart(t *testing.T) {
@@ -530,19 +530,19 @@ func TestProblemsOfDisksAreNamed(t *testing.T) {
 		"a disk that is not there": {func(in *backend.Input) {
 			missing(in, 6)
 			drop(in, "0000000f")
-		}, v1alpha1.ReasonTargetsNotReady, "waiting for 1 disks: scratch-ssd-0000000f on node n2 in pool ssd (its disk: TargetMissing: no disk has the id wwn-0x5)"},
+		}, v1alpha1.ReasonTargetsNotReady, "waiting for 1 disk: scratch-ssd-0000000f on node n2 in pool ssd (its disk: TargetMissing: no disk has the id wwn-0x5)"},
 		"a disk that no agent has looked at": {func(in *backend.Input) {
 			in.Targets[6].Status.Conditions = nil
 			drop(in, "0000000f")
 		}, v1alpha1.ReasonTargetsNotReady, "its disk: no agent has looked at it yet; node n2 needs the label parallelfs.dev/agent"},
 		"a node whose disks are not chosen": {func(in *backend.Input) {
 			in.Targets = in.Targets[:5]
-		}, v1alpha1.ReasonTargetsNotReady, "waiting for 1 disks: one in pool ssd on node n2"},
+		}, v1alpha1.ReasonTargetsNotReady, "waiting for 1 disk: one in pool ssd on node n2"},
 		"a proven disk that the chunkserver does not use": {func(in *backend.Input) { drop(in, "0000000f") },
 			v1alpha1.ReasonTargetsMissing, "scratch-ssd-0000000f in pool ssd (the chunkserver does not use this disk"},
 		"a damaged disk": {func(in *backend.Input) {
 			lastOf(in).Online, lastOf(in).Status = false, "damaged"
-		}, v1alpha1.ReasonTargetsMissing, "MooseFS says: damaged"},
+		}, v1alpha1.ReasonTargetsMissing, "MooseFS reports: damaged"},
 		"the metadata's disk is not there": {func(in *backend.Input) {
 			missing(in, 0)
 			in.State, in.StateError = nil, "connection refused"

@@ -159,7 +159,7 @@ func TestProgramsWaitForTheMasterAndForPoolsWithOneCopy(t *testing.T) {
 	in.FileSystem.Spec.StoragePools[1].Copies = 2
 	g.Expect(New().Observe(in).Sole).To(HaveKeyWithValue("chunkserverssdn2", "there are chunks with one copy"), "a user may have a class of his own")
 	in.State.Data.Fewest = 0
-	g.Expect(New().Observe(in).Sole).To(HaveKeyWithValue("chunkserverssdn2", "MooseFS does not say how many copies each chunk has"))
+	g.Expect(New().Observe(in).Sole).To(HaveKeyWithValue("chunkserverssdn2", "MooseFS does not report how many copies each chunk has"))
 	in.State.Data.Fewest = 2
 	g.Expect(New().Observe(in).Sole).To(HaveLen(1), "each chunk has a copy elsewhere, and there is one master")
 }

@@ -69,7 +69,7 @@ func (o *observer) mark(d *disk, pod backend.Pod) string {
 	asked := assign.Condition(d.target, v1alpha1.ConditionSafeToRemove)
 	switch {
 	case d.target.Spec.Remove && asked != nil && o.unread(pod, asked.LastTransitionTime):
-		return fmt.Sprintf("the disk %s is to be emptied, but MooseFS does not know that yet", d.target.Name)
+		return fmt.Sprintf("the disk %s is to be emptied, but MooseFS has not read that yet", d.target.Name)
 	case !d.target.Spec.Remove && asked == nil && o.settled(pod):
 		return fmt.Sprintf("the disk %s is to stay, but MooseFS is emptying it", d.target.Name)
 	default:
@@ -165,7 +165,7 @@ func (o *observer) alone() string {
 	case data.Fewest == 1 && !explained:
 		return "there are chunks with one copy"
 	case data.Fewest == 0 && data.Stable > 0:
-		return "MooseFS does not say how many copies each chunk has"
+		return "MooseFS does not report how many copies each chunk has"
 	default:
 		return ""
 	}

@@ -154,7 +154,7 @@ func (o *observer) targets(
 		if d.proven, d.unproven = assign.Proven(t); d.unproven != "" && !status.Online {
 			status.Message = backend.Shorten("its disk: " + d.unproven)
 		} else if d.server && !d.listed {
-			status.Message = "the chunkserver does not use this disk: it started before the disk was proven, or it refuses the disk, and its log says why"
+			status.Message = "the chunkserver does not use this disk: it started before the disk was proven, or it refuses the disk, and its log shows why"
 		}
 		if !d.listed && o.needless(&d) {
 			status.Removing, status.Removable = true, true
@@ -215,7 +215,7 @@ func (o *observer) target(directory string, seen backend.ServerStatus) (status b
 	status.Online, status.CapacityBytes, status.UsedBytes = t.Online, t.CapacityBytes, backend.Coarse(t.UsedBytes, t.CapacityBytes)
 	status.Removing, status.Removable = t.Removing, t.Removable
 	if !t.Online {
-		status.Message = "MooseFS says: " + t.Status
+		status.Message = "MooseFS reports: " + t.Status
 	}
 	return status, t
 }

@@ -60,6 +60,6 @@ func (Backend) UpgradeSkew(in backend.Input, to string) string {
 	if len(newer) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("MooseFS wants no server and no client newer than its master, which would run %s: %s; end these, or set spec.version to the newest of them",
+	return fmt.Sprintf("MooseFS allows no server and no client newer than its master, which would run %s: %s; end these, or set spec.version to the newest of them",
 		to, backend.List(newer))
 }

@@ -146,7 +146,7 @@ func Run(ctx context.Context, config *rest.Config, node Node, o Options, log log
 	}
 	reconciler.Withdraw = files.Withdraw
 	if err := files.setup(mgr); err != nil {
-		return fmt.Errorf("set up the controller of what servers are told: %w", err)
+		return fmt.Errorf("set up the controller of node files: %w", err)
 	}
 	pairs := &Pairs{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), NodeName: o.NodeName, Resync: o.Resync, Files: files,

@@ -22,7 +22,7 @@ func TestTheFileOfANodeIsWrittenAsInVersion1(t *testing.T) {
 		Spec: v1alpha1.FileSystemNodeSpec{
 			FileSystem: v1alpha1.TargetOwner{Name: "scratch", UID: "3f2a7c1e-5b0d-4c59-9a83-6d1f0e7b2c44"}, Node: "oss1",
 			Members: []v1alpha1.NodeMember{{
-				Name: "storage-ssd", Waits: "the operator does not know yet which CPUs it gets on this node",
+				Name: "storage-ssd", Waits: "its CPUs on this node are not decided yet",
 				Targets: []v1alpha1.MemberTarget{{
 					Name: name, Path: "/var/lib/parallelfs/targets/storage.scratch/" + name, UUID: "11111111-2222-4333-8444-555555555555",
 					Remove: true, Directory: true, Granted: true, Expected: true, Variables: map[string]v1alpha1.VariableValue{"TARGET_ID": "12"},

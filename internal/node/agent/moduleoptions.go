@@ -132,9 +132,9 @@ func removeModuleOptions(ctx context.Context, path string) error {
 		return nil
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the options of modules that nobody asks for any more: %w", err)
+		return fmt.Errorf("remove the options of modules that no FileSystem asks for any longer: %w", err)
 	}
-	log.FromContext(ctx).Info("Removed the options of modules that nobody asks for any more", "file", filepath.Base(path))
+	log.FromContext(ctx).Info("Removed the options of modules that no FileSystem asks for any longer", "file", filepath.Base(path))
 	return nil
 }
 

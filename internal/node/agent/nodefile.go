@@ -108,7 +108,7 @@ func (r *NodeFiles) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 		}
 	}
 	if wrote {
-		log.FromContext(ctx).Info("Wrote what the servers of this node are told",
+		log.FromContext(ctx).Info("Wrote the node file",
 			"fileSystem", n.Spec.FileSystem.Name, "generation", n.Generation)
 	}
 	if err := errors.Join(failed, Say(ctx, r.Client, n, says)); err != nil {
@@ -171,7 +171,7 @@ func (r *NodeFiles) write(n *v1alpha1.FileSystemNode, lacking lacking, of served
 	}
 	content, err := json.MarshalIndent(file, "", " ")
 	if err != nil {
-		return false, fmt.Errorf("encode what the servers of this node are told: %w", err)
+		return false, fmt.Errorf("encode the node file: %w", err)
 	}
 	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, content) {
 		return false, nil
@@ -274,10 +274,10 @@ func (r *NodeFiles) sweep(ctx context.Context) error {
 			continue
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, fmt.Errorf("remove what the servers of a FileSystem that is gone were told: %w", err))
+			errs = append(errs, fmt.Errorf("remove the node file of a FileSystem that is gone: %w", err))
 			continue
 		}
-		log.FromContext(ctx).Info("Removed what the servers of a FileSystem that is gone were told", "path", path)
+		log.FromContext(ctx).Info("Removed the node file of a FileSystem that is gone", "path", path)
 	}
 	return errors.Join(errs...)
 }

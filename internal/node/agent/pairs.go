@@ -219,7 +219,7 @@ func (r *Pairs) give(ctx context.Context, n *v1alpha1.FileSystemNode, t *v1alpha
 	if err := r.write(ctx, t, to); err != nil {
 		return "", err
 	}
-	log.FromContext(ctx).Info("Gave a target to the other node of its pair", "target", t.Name, "node", to.Node, "number", to.Number)
+	log.FromContext(ctx).Info("Handed a target over to the other node of its pair", "target", t.Name, "node", to.Node, "number", to.Number)
 	return "", nil
 }
 
@@ -233,7 +233,7 @@ func (r *Pairs) takeUp(ctx context.Context, n *v1alpha1.FileSystemNode, t *v1alp
 	if err := r.write(ctx, t, holder); err != nil {
 		return "", err
 	}
-	log.FromContext(ctx).Info("Took up a target that the other node of its pair has given away", "target", t.Name, "number", holder.Number)
+	log.FromContext(ctx).Info("Took up a target that the other node of its pair has handed over", "target", t.Name, "number", holder.Number)
 	return "", r.Files.rewrite(ctx, n)
 }
 
@@ -256,7 +256,7 @@ func (r *Pairs) write(ctx context.Context, t *v1alpha1.StorageTarget, holder v1a
 	apply := client.ApplyConfigurationFromUnstructured(intent)
 	err = r.Client.Status().Apply(ctx, apply, client.ForceOwnership, client.FieldOwner(FieldOwnerHolder))
 	if err != nil {
-		return fmt.Errorf("write who holds %s: %w", t.Name, err)
+		return fmt.Errorf("write the holder of %s: %w", t.Name, err)
 	}
 	return nil
 }

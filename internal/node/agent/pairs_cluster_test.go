@@ -279,7 +279,7 @@ func TestAnAgentWithoutTheBootIDOfItsNodeWritesNoNodeFile(t *testing.T) {
 	live.Spec.Members[0].Targets[0].Granted = true
 	w.Expect(server.Client.Update(t.Context(), live)).To(Succeed())
 	_, err := w.writes(one.files, one.node)
-	w.Expect(err).To(MatchError(ContainSubstring("does not know which start of the node this is")))
+	w.Expect(err).To(MatchError(ContainSubstring("the boot id of this node is unknown")))
 }
 
 func TestAPassOverADiskNoticesThatItWasHandedOverMeanwhile(t *testing.T) {

@@ -279,9 +279,9 @@ func ready(confirmed *atomic.Pointer[time.Time], limit time.Duration, now func()
 		began := confirmed.Load()
 		switch {
 		case began == nil:
-			return errors.New("the NodeInventory was not published yet; the agent's log says why")
+			return errors.New("the NodeInventory was not published yet; the agent's log shows why")
 		case now().Sub(*began) > limit:
-			return fmt.Errorf("no scan of the node has confirmed the NodeInventory for more than %s; the agent's log says why", limit)
+			return fmt.Errorf("no scan of the node has confirmed the NodeInventory for more than %s; the agent's log shows why", limit)
 		}
 		return nil
 	}

@@ -85,7 +85,7 @@ func (r *NodeFiles) tell(file *spec.NodeFile, of served, path string) error {
 				continue
 			}
 			if t.Served.BootID = r.BootID; r.BootID == "" {
-				return fmt.Errorf("this agent does not know which start of the node this is, so it can't tell a server of %s, which two nodes may serve", t.Name)
+				return fmt.Errorf("the boot id of this node is unknown, so no server is configured with %s, which two nodes may serve", t.Name)
 			}
 			if err := mountlock.Make(spec.MountLock(path, t.Name)); err != nil {
 				return fmt.Errorf("target %s: %w", t.Name, err)
@@ -128,7 +128,7 @@ func (r *NodeFiles) Withdraw(ctx context.Context, t *v1alpha1.StorageTarget) err
 		errs = append(errs, r.sweep(ctx))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("the server of target %s can't be told to let it go, so it is not unmounted: %w", t.Name, err)
+		return fmt.Errorf("the server of target %s can't be configured to release it, so it is not unmounted: %w", t.Name, err)
 	}
 	return nil
 }

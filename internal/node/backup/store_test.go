@@ -154,7 +154,7 @@ func TestAStoreThatIsADatabaseIsBackedUpWhenItIsWholeAndAlone(t *testing.T) {
 		"a copy without a row": {map[string][]byte{"cabinet.sqlite": bytes.ReplaceAll(content, []byte("t2"), []byte("t3"))}, "target t2"},
 		"a copy by half":       {map[string][]byte{"cabinet.sqlite": content[:page]}, "the database"},
 		"the files of one that was in use": {map[string][]byte{"cabinet.sqlite": content, "cabinet.sqlite-wal": nil},
-			"nobody may rely on the files of a database that was in use"},
+			"the files of a database that was in use can't be trusted"},
 		"nothing": {nil, "it is no copy of the database cabinet.sqlite alone"},
 	} {
 		t.Run(name, func(t *testing.T) {

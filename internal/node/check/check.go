@@ -28,7 +28,7 @@ func Run(
 	ctx context.Context, config spec.Check, read func(version string, outputs [][]byte) (spec.CheckAnswer, error), output io.Writer,
 ) (spec.CheckAnswer, error) {
 	if len(config.Commands) == 0 {
-		return failed(errors.New("the operator told this Job no tool to run"))
+		return failed(errors.New("the spec of this Job names no tool to run"))
 	}
 	var outputs [][]byte
 	for _, argv := range config.Commands {
@@ -53,7 +53,7 @@ func failed(err error) (spec.CheckAnswer, error) { return spec.CheckAnswer{Messa
 // once runs a tool to its end.
 func once(ctx context.Context, argv []string, onNode bool, output io.Writer) ([]byte, error) {
 	if len(argv) == 0 {
-		return nil, errors.New("the operator told this Job a tool without a name")
+		return nil, errors.New("the spec of this Job has a tool without a name")
 	}
 	start := argv
 	if onNode {
@@ -74,7 +74,7 @@ func once(ctx context.Context, argv []string, onNode bool, output io.Writer) ([]
 		return nil, fmt.Errorf("%s ended with exit code %d: %s", argv[0], code, tail.Lines(lastLines))
 	}
 	if printed.cut {
-		return nil, fmt.Errorf("%s printed more than %d MiB, which nobody reads: look at the log of the pod", argv[0], most>>20)
+		return nil, fmt.Errorf("%s printed more than %d MiB, which is more than is read: look at the log of the pod", argv[0], most>>20)
 	}
 	return printed.text, nil
 }

@@ -49,7 +49,7 @@ type Host struct {
 	Follow func(files []string, uid, gid int) error
 	// CommandLimit is how long the command that initializes a directory may run.
 	CommandLimit time.Duration
-	// OpenAdapters opens the devices of RDMA adapters, and says why a daemon could not use them.
+	// OpenAdapters opens the devices of RDMA adapters, and shows why a daemon could not use them.
 	OpenAdapters func() (opened []string, why error)
 	// After is time.After; between two rounds of questions is one second.
 	After func(time.Duration) <-chan time.Time

@@ -122,7 +122,7 @@ func TestADaemonTakesThePlaceOfTheProcessWithItsPinningAndItsSignals(t *testing.
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 	n := startNode(t, config)
-	n.says(t, "the agent of this node has not written yet what its servers are told")
+	n.says(t, "the agent of this node has not written the configuration of its servers yet")
 	cpu := lastCPU(t)
 	c.tell(t, spec.Member{Pinning: &spec.Pinning{CPUs: cpu, Why: "spec.storagePools"}})
 	n.becomesTheDaemon(t)

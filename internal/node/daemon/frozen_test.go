@@ -19,10 +19,10 @@ func TestTheFileOfANodeIsReadAsInVersion1(t *testing.T) {
 	storedtest.ExpectWhole(t, whole)
 	config := spec.Run{Owner: whole.FileSystem, Daemon: "storage/ssd", NodeFile: filepath.Join("testdata", "v1", spec.NodeFileName), OnTargets: &spec.OnTargets{}}
 	found, missing := Read(config, "oss1")
-	g.Expect(missing).To(HavePrefix("the operator does not know yet which CPUs it gets on this node; "), "the file says what is waited for, and nothing is wrong with it")
+	g.Expect(missing).To(HavePrefix("its CPUs on this node are not decided yet; "), "the file says what is waited for, and nothing is wrong with it")
 	const name = "scratch-ssd-0123456789abcdef"
 	g.Expect(found).To(Equal(spec.Member{
-		Name: "storage-ssd", Waits: "the operator does not know yet which CPUs it gets on this node",
+		Name: "storage-ssd", Waits: "its CPUs on this node are not decided yet",
 		Targets: []spec.Target{{
 			Name: name, Path: "/var/lib/parallelfs/targets/storage.scratch/" + name, UUID: "11111111-2222-4333-8444-555555555555",
 			Remove: true, Directory: true, Granted: true, Expected: true, Variables: map[string]string{"TARGET_ID": "12"},

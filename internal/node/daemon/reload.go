@@ -80,9 +80,9 @@ func Follow(ctx context.Context, files *Files, looks <-chan time.Time, tell func
 		if err := tell(); errors.Is(err, syscall.ESRCH) {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("tell the daemon to read its configuration anew: %w", err)
+			return fmt.Errorf("signal the daemon to read its configuration again: %w", err)
 		}
-		log.Info("told the daemon to read its configuration anew", "files", files.paths)
+		log.Info("signaled the daemon to read its configuration again", "files", files.paths)
 	}
 }
 

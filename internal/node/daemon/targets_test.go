@@ -130,7 +130,7 @@ func TestADaemonWaitsForItsFileThenForItsEntryThenForItsTargets(t *testing.T) {
 	g.Expect(c.run(t.Context(), c.chunkserver())).To(MatchError(errStarted))
 	g.Expect(waited).To(Equal(9))
 	for _, sentence := range []string{
-		"kubectl label node n1 parallelfs.dev/agent=", `says nothing of \"chunkserver-ssd\" yet`, "its CPUs are not known yet", "has no target for the daemon yet",
+		"kubectl label node n1 parallelfs.dev/agent=", `has no entry for \"chunkserver-ssd\" yet`, "its CPUs are not known yet", "has no target for the daemon yet",
 		"it is not mounted",
 	} {
 		g.Expect(strings.Count(c.log.String(), sentence)).To(Equal(1), "%s is said once, however long it is waited for", sentence)
@@ -145,14 +145,14 @@ func TestADaemonWaitsForAFileThatIsItsOwn(t *testing.T) {
 	}{
 		"not of a version that it does not know": {
 			change: func(config *spec.NodeFile) { config.Version = 2 },
-			says:   []string{"has version 2 of its form, and this pod's image knows versions up to 1", "the image is older than the agent", "is then made anew"},
+			says:   []string{"has version 2 of its form, and this pod's image reads versions up to 1", "the image is older than the agent", "is then made again"},
 		},
 		"not of an unknown version, whatever else it holds": {
-			content: `{"version": 7, "color": "red", "members": 3}`, says: []string{"has version 7 of its form", "is then made anew"},
+			content: `{"version": 7, "color": "red", "members": 3}`, says: []string{"has version 7 of its form", "is then made again"},
 		},
 		"not without a version": {content: `{"members": []}`, says: []string{"has no version of its form", "remove it"}},
 		"not with a field that it does not know": {
-			content: `{"version": 1, "color": "red"}`, says: []string{`unknown field \"color\"`, "is then made anew"},
+			content: `{"version": 1, "color": "red"}`, says: []string{`unknown field \"color\"`, "is then made again"},
 		},
 		"not one that is no JSON": {content: `{"version": 1,`, says: []string{"can't be understood", "remove it"}},
 		"not that of another FileSystem of the same name": {
@@ -169,7 +169,7 @@ func TestADaemonWaitsForAFileThatIsItsOwn(t *testing.T) {
 		},
 		"not one that says nothing of it": {
 			change: func(config *spec.NodeFile) { config.Members = nil },
-			says:   []string{`says nothing of \"chunkserver-ssd\" yet`, "kubectl describe filesystem scratch -n storage"},
+			says:   []string{`has no entry for \"chunkserver-ssd\" yet`, "kubectl describe filesystem scratch -n storage"},
 		},
 		"not one that says that something is not known": {
 			change: func(config *spec.NodeFile) { config.Members[0].Waits = "its CPUs are not known yet" },

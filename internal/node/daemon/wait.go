@@ -123,17 +123,17 @@ func start(targets []spec.Target, faults map[string]error, use *spec.OnTargets, 
 
 // sameVersion ends the messages about content from another version of the operator.
 const sameVersion = "the agent of this node and the node image of this pod are of different versions: wait until the operator's update is " +
-	"complete: a pod that is older is then made anew within minutes"
+	"complete: a pod that is older is then made again within minutes"
 
 // Read reads a daemon's entry in the node file; missing describes what is wrong with it. All such faults can be corrected while the daemon
 // waits, because the node's agent rewrites the file. It uses Owner, Daemon, NodeFile and OnTargets of told.
 func Read(config spec.Run, node string) (found spec.Member, missing string) {
 	path, member := config.NodeFile, spec.MemberName(config.Daemon)
-	describe := fmt.Sprintf("kubectl describe filesystem %s -n %s says why", config.Owner.Name, config.Owner.Namespace)
+	describe := fmt.Sprintf("kubectl describe filesystem %s -n %s shows why", config.Owner.Name, config.Owner.Namespace)
 	content, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return found, fmt.Sprintf("%s is not there: the agent of this node has not written yet what its servers are told; look whether it runs here "+
+		return found, fmt.Sprintf("%s is not there: the agent of this node has not written the configuration of its servers yet; look whether it runs here "+
 			"(kubectl label node %s %s=); %s", path, node, v1alpha1.LabelAgent, describe)
 	case err != nil:
 		return found, fmt.Sprintf("the file of this node can't be read: %v", err)
@@ -143,11 +143,11 @@ func Read(config spec.Run, node string) (found spec.Member, missing string) {
 	}
 	switch err := json.Unmarshal(content, &form); {
 	case err != nil:
-		return found, fmt.Sprintf("%s can't be understood: %v; remove it, and the agent of this node writes it anew", path, err)
+		return found, fmt.Sprintf("%s can't be understood: %v; remove it, and the agent of this node writes it again", path, err)
 	case form.Version < 1:
-		return found, path + " has no version of its form, so no agent wrote it; remove it, and the agent of this node writes it anew"
+		return found, path + " has no version of its form, so no agent wrote it; remove it, and the agent of this node writes it again"
 	case form.Version > spec.NodeFileVersion:
-		return found, fmt.Sprintf("%s has version %d of its form, and this pod's image knows versions up to %d: the image is older than the agent of this node; %s",
+		return found, fmt.Sprintf("%s has version %d of its form, and this pod's image reads versions up to %d: the image is older than the agent of this node; %s",
 			path, form.Version, spec.NodeFileVersion, sameVersion)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(content))
@@ -160,7 +160,7 @@ func Read(config spec.Run, node string) (found spec.Member, missing string) {
 	switch {
 	case all.FileSystem != config.Owner:
 		return found, fmt.Sprintf("%s is that of FileSystem %s in namespace %s with the uid %s, and this pod belongs to %s in namespace %s with the uid %s: "+
-			"the agent of this node writes it anew when that one is gone; look at the agent's log, or delete this pod where its FileSystem is gone",
+			"the agent of this node writes it again when that one is gone; look at the agent's log, or delete this pod where its FileSystem is gone",
 			path, all.FileSystem.Name, all.FileSystem.Namespace, all.FileSystem.UID, config.Owner.Name, config.Owner.Namespace, config.Owner.UID)
 	case all.Node != node:
 		return found, fmt.Sprintf("%s is that of node %s, and this node is %s: it was copied, or the node has another name than before; remove the file, "+
@@ -168,7 +168,7 @@ func Read(config spec.Run, node string) (found spec.Member, missing string) {
 	}
 	i := slices.IndexFunc(all.Members, func(m spec.Member) bool { return m.Name == member })
 	if i < 0 {
-		return found, fmt.Sprintf("%s says nothing of %q yet; %s", path, member, describe)
+		return found, fmt.Sprintf("%s has no entry for %q yet; %s", path, member, describe)
 	}
 	found = all.Members[i]
 	for i, t := range found.Targets {

@@ -206,7 +206,7 @@ func (l Looker) survey(ctx context.Context) (*view, error) {
 		return nil, err
 	}
 	if len(v.listed) == 0 && len(v.whole) > 0 {
-		v.problem("lsblk lists no device, and the kernel has %d; so nobody knows what they are", len(v.whole))
+		v.problem("lsblk lists no device, and the kernel has %d; so it is unknown what they are", len(v.whole))
 	}
 	v.readLinks()
 	v.readMounts()

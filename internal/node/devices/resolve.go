@@ -223,7 +223,7 @@ func (v *view) resolve(id string) (string, error) {
 	for i, name := range found {
 		descriptions[i] = v.describe(name)
 	}
-	err := fmt.Errorf("%d devices have %s: %s; nobody can tell which is meant, so none is touched. Use an id that only one of them has",
+	err := fmt.Errorf("%d devices have %s: %s; it is unknown which is meant, so none is touched. Use an id that only one of them has",
 		len(found), how, strings.Join(descriptions, " and "))
 	if v.shared[wanted] != nil {
 		return "", &sharedError{err}

@@ -66,7 +66,7 @@ const mostForeign = 16 << 20
 func (v *view) readMounts() {
 	processes, err := v.processes()
 	if err != nil {
-		v.problem("%s; so nobody knows what is mounted", err)
+		v.problem("%s; so it is unknown what is mounted", err)
 		return
 	}
 	mounts := mountUses{numbers: v.numbers(), formats: registry.All(), shown: map[string][]string{}}
@@ -102,7 +102,7 @@ func (v *view) readMounts() {
 		case err == nil:
 			seen[namespace] = true
 		case !gone(err):
-			v.problem("can't read the mounts of process %s: %s; so nobody knows what is mounted", filepath.Base(process), err)
+			v.problem("can't read the mounts of process %s: %s; so it is unknown what is mounted", filepath.Base(process), err)
 			return
 		}
 	}

@@ -73,10 +73,10 @@ func Decide(d spec.Directory, owner spec.Owner, component, ledger string, f Fact
 	}
 	m := f.Marker
 	if m.Owner.Namespace == "" || m.Owner.Name == "" {
-		return refuse("%s does not say whose the directory is; restore it, nothing is changed until then", filepath.Join(d.Path, spec.MarkerFile))
+		return refuse("%s names no owner of the directory; restore it, nothing is changed until then", filepath.Join(d.Path, spec.MarkerFile))
 	}
 	if m.Owner.Namespace != owner.Namespace || m.Owner.Name != owner.Name {
-		return refuse("%s belongs to the FileSystem %s/%s (%s says so); point %s/%s at another directory, or delete that FileSystem and move the directory away",
+		return refuse("%s belongs to the FileSystem %s/%s (see %s); point %s/%s at another directory, or delete that FileSystem and move the directory away",
 			d.Path, m.Owner.Namespace, m.Owner.Name, spec.MarkerFile, owner.Namespace, owner.Name)
 	}
 	if m.Component != component {
@@ -96,7 +96,7 @@ func decideInitialized(d spec.Directory, owner spec.Owner, f Facts) Decision {
 	m := f.Marker
 	if f.DataGone {
 		return refuse("%s is gone, though the directory was initialized: what was in it is lost, or not mounted. Bring it back; "+
-			"or, to give up what was in it, make it again, empty, and restart the pod", filepath.Join(d.Path, d.Data))
+			"or, to go on without its data, make it again, empty, and restart the pod", filepath.Join(d.Path, d.Data))
 	}
 	if d.Initialize != nil && !hasData(d, f.Data) {
 		return refuse("the data in %s is lost: the directory was initialized, but none of %s is there; it is never initialized again. "+
@@ -120,13 +120,13 @@ func decideInitialized(d spec.Directory, owner spec.Owner, f Facts) Decision {
 
 func decideUnmarked(d spec.Directory, owner spec.Owner, component, ledger string, f Facts) Decision {
 	if foreign := foreigner(d, f); foreign != "" {
-		return refuse("%s is not empty (%s) and has no %s that says whose it is, so it is not touched; move its content away, or point the FileSystem elsewhere. "+
+		return refuse("%s is not empty (%s) and has no %s that names its owner, so it is not touched; move its content away, or point the FileSystem elsewhere. "+
 			"If it holds this FileSystem's own data, such as what was restored from a backup, write %s into that file and restart the pod",
 			d.Path, foreign, spec.MarkerFile, claim(owner, component))
 	}
 	if f.Recorded {
 		return refuse("%s is empty, but it was initialized on this node before: its disk is not mounted or was replaced. Mount it; "+
-			"or, to give up what was on it, remove %q from %s on this node and restart the pod", d.Path, d.Path, ledger)
+			"or, to go on without its data, remove %q from %s on this node and restart the pod", d.Path, d.Path, ledger)
 	}
 	if d.Initialize != nil && !d.Initialize.Granted {
 		return refuse("%s is empty, but what belongs there was initialized before, as %s/%s has recorded, so it is not initialized again. "+
@@ -206,7 +206,7 @@ func stranger(d spec.Directory, f Facts) string {
 	data := filepath.Join(d.Path, d.Data)
 	switch {
 	case len(missing) > 0:
-		return fmt.Sprintf("%s does not say who it is: %s can't be read there, though the directory was initialized, and is to say %s. "+
+		return fmt.Sprintf("%s has no identity: %s can't be read there, though the directory was initialized, and is to say %s. "+
 			"Restore it from a backup, and nothing else, if you are sure that the data is that; then restart the pod",
 			data, strings.Join(missing, ", "), identity(d.Initialize))
 	case differs:

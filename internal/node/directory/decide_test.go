@@ -207,7 +207,7 @@ func TestDecide(t *testing.T) {
 			directory: metadataDirectory(true), facts: directory.Facts{DataElsewhere: true}, want: directory.Refuse, reason: []string{"a disk of its own"},
 		},
 		"a marker without an owner is refused": {
-			directory: target(), facts: directory.Facts{Marker: &spec.Marker{}}, want: directory.Refuse, reason: []string{"does not say whose"},
+			directory: target(), facts: directory.Facts{Marker: &spec.Marker{}}, want: directory.Refuse, reason: []string{"names no owner"},
 		},
 		"a target of another FileSystem is refused before it is ready too": {
 			directory: target(), facts: directory.Facts{Marker: marker(spec.MarkerPreparing, ofOtherName)},
@@ -276,7 +276,7 @@ func TestDecide(t *testing.T) {
 		"a directory without its identity is refused": {
 			directory: numbered(true), want: directory.Refuse,
 			facts:  directory.Facts{Marker: marker(spec.MarkerInitialized), Data: []string{"format.conf", "nodeNumID"}, Contents: map[string]string{"nodeNumID": "2\n"}},
-			reason: []string{"does not say who it is: targetNumID can't be read", "is to say nodeNumID 2, targetNumID 101"},
+			reason: []string{"has no identity: targetNumID can't be read", "is to say nodeNumID 2, targetNumID 101"},
 		},
 		"an identity that is long and strange is quoted, and cut": {
 			directory: numbered(true), want: directory.Refuse, reason: []string{`holds nodeNumID "\x00\x00`, "...", "targetNumID 101, and"},

@@ -273,7 +273,7 @@ func TestARefusalChangesNothing(t *testing.T) {
 				t.Helper()
 				write(t, n.path("disk/meta/.parallelfs.json"), `{"version":2,"owners":["storage/scratch"]}`)
 			},
-			reason: "disk/meta/.parallelfs.json has version 2 of its form, and this program knows versions up to 1: the program is older than the file",
+			reason: "disk/meta/.parallelfs.json has version 2 of its form, and this program reads versions up to 1: the program is older than the file",
 		},
 		"a marker without a version": {
 			prepare: func(t *testing.T, n node) {

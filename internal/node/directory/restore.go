@@ -66,7 +66,7 @@ func keepsFromRestoring(d spec.Directory, owner spec.Owner, component, plan stri
 	case m == nil:
 		return ""
 	case m.Owner != owner || m.Component != component:
-		return fmt.Sprintf("%s belongs to the %s of the FileSystem %s/%s with the uid %s (%s says so), and nothing is restored over it; move it away",
+		return fmt.Sprintf("%s belongs to the %s of the FileSystem %s/%s with the uid %s (see %s), and nothing is restored over it; move it away",
 			d.Path, m.Component, m.Owner.Namespace, m.Owner.Name, m.Owner.UID, spec.MarkerFile)
 	case m.State == spec.MarkerPreparing && m.Restored != "":
 		return ""
@@ -77,7 +77,7 @@ func keepsFromRestoring(d spec.Directory, owner spec.Owner, component, plan stri
 		}
 		return ""
 	default:
-		return fmt.Sprintf("%s has the metadata of this FileSystem already, or had (%s says so), and nothing is restored over it; where it can be read, "+
+		return fmt.Sprintf("%s has the metadata of this FileSystem already, or had (see %s), and nothing is restored over it; where it can be read, "+
 			"it may be newer than all copies. To restore here all the same, move it away", d.Path, spec.MarkerFile)
 	}
 }

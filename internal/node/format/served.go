@@ -48,7 +48,7 @@ type Marked interface {
 	// no target, or one without a mark.
 	ReadBack(device string) []string
 	Mark(a Answer) (string, error)
-	// Says returns the assignment in that output. An error says why no target can have that assignment.
+	// Says returns the assignment in that output. An error shows why no target can have that assignment.
 	Says(a Answer) (Given, error)
 	// Remark returns the command that writes another mark on a target that is not mounted, and changes nothing else.
 	Remark(device, mark string) []string

@@ -77,7 +77,7 @@ func (e *evictions) count(ctx context.Context, path string, every time.Duration,
 			said = err.Error()
 			log.Warn("evictions are not counted", "path", path, "reason", err)
 		case fresh > 0:
-			log.Warn("servers have given this client up (eviction): what programs had written and not synced may be lost, and what they had open fails; "+
+			log.Warn("servers have evicted this client: what programs had written and not synced may be lost, and what they had open fails; "+
 				"look at the network, and at the load of the servers", "path", path, "evictions", fresh, "sinceTheStart", e.total)
 		}
 		select {

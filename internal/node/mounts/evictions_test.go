@@ -80,7 +80,7 @@ func TestEvictionsAreReported(t *testing.T) {
 	<-enough
 	cancel()
 	<-ended
-	g.Expect(bytes.Count(log.Bytes(), []byte("servers have given this client up"))).To(Equal(1), log.String())
+	g.Expect(bytes.Count(log.Bytes(), []byte("servers have evicted this client"))).To(Equal(1), log.String())
 	g.Expect(log.String()).To(ContainSubstring("sinceTheStart=1"))
 }
 

@@ -49,18 +49,18 @@ func newQuiet(ctx context.Context, config spec.Quiet) (*quiet, error) {
 	} {
 		compiled, err := regexp.Compile(e.text)
 		if err != nil {
-			return nil, fmt.Errorf("the operator told this Job an expression that can't be read: %w", err)
+			return nil, fmt.Errorf("the spec of this Job has an expression that can't be read: %w", err)
 		}
 		for _, group := range e.groups {
 			if compiled.SubexpIndex(group) < 0 {
-				return nil, fmt.Errorf("the operator told this Job the expression %q, which has no group %s", e.text, group)
+				return nil, fmt.Errorf("the spec of this Job has the expression %q without the group %s", e.text, group)
 			}
 		}
 		*e.into = compiled
 	}
 	listed, err := printed(ctx, config.Clients)
 	if err != nil {
-		return nil, fmt.Errorf("nothing is done, because nobody says which clients there are: %w", err)
+		return nil, fmt.Errorf("nothing is done, because the clients are unknown: %w", err)
 	}
 	for _, m := range q.client.FindAllStringSubmatch(listed, -1) {
 		q.others[m[q.client.SubexpIndex("id")]] = m[q.client.SubexpIndex("name")]
@@ -108,7 +108,7 @@ func (q *quiet) ask(ctx context.Context, server spec.QuietServer) ([]session, er
 		err = fmt.Errorf("%s printed no answer", server.Open[0])
 	}
 	if err != nil {
-		return nil, fmt.Errorf("nobody says which clients have files open on %s: %w", server.Server, err)
+		return nil, fmt.Errorf("it is unknown which clients have files open on %s: %w", server.Server, err)
 	}
 	var out []session
 	for _, m := range q.session.FindAllStringSubmatch(text, -1) {
@@ -182,7 +182,7 @@ func endInPeace(ctx context.Context, child *process.Child) {
 // printed runs a command and returns its output.
 func printed(ctx context.Context, argv []string) (string, error) {
 	if len(argv) == 0 {
-		return "", errors.New("the operator told this Job no command for that")
+		return "", errors.New("the spec of this Job has no command for that")
 	}
 	var said process.Output
 	tail := &process.Tail{}

@@ -74,12 +74,12 @@ func TestNothingIsMovedWhile(t *testing.T) {
 			"nothing is done: clients have files open on metadata server 1, and what they write to files that are moved would be lost: c1 (1); ",
 		},
 		"another server gives no answer": {
-			func(w *watched) { w.also(""); w.write("also", "") }, "nobody says which clients have files open on metadata server 1: cat printed no answer",
+			func(w *watched) { w.also(""); w.write("also", "") }, "it is unknown which clients have files open on metadata server 1: cat printed no answer",
 		},
-		"the server gives no answer":          {func(w *watched) { w.write("open", "") }, "nobody says which clients have files open on storage server 3: cat printed no answer"},
-		"the server can't be asked":           {func(w *watched) { w.config.Open = []string{"false"} }, "false failed with exit code 1"},
-		"nobody says which clients there are": {func(w *watched) { w.config.Clients = []string{"false"} }, "nobody says which clients there are"},
-		"the expressions have no groups":      {func(w *watched) { w.config.Session = "x" }, "has no group id"},
+		"the server gives no answer":     {func(w *watched) { w.write("open", "") }, "it is unknown which clients have files open on storage server 3: cat printed no answer"},
+		"the server can't be asked":      {func(w *watched) { w.config.Open = []string{"false"} }, "false failed with exit code 1"},
+		"the clients are unknown":        {func(w *watched) { w.config.Clients = []string{"false"} }, "the clients are unknown"},
+		"the expressions have no groups": {func(w *watched) { w.config.Session = "x" }, "without the group id"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			w := newWatched(t)
@@ -149,7 +149,7 @@ func TestACommandEndsWhenTheStateOfClientsIsUnknownForLong(t *testing.T) {
 	q.pause = 10 * time.Millisecond
 	q.config.Open = []string{"sh", "-c", `echo >> "$1"; exit 1`, "sh", w.path("looks")}
 	err = runCommand(t.Context(), 0, spec.Command{Argv: []string{"sleep", "600"}, TimeoutSeconds: -1}, false, q, &bytes.Buffer{}, slog.New(slog.DiscardHandler))
-	w.g.Expect(err).To(MatchError(ContainSubstring("nobody says which clients have files open on storage server 3")))
+	w.g.Expect(err).To(MatchError(ContainSubstring("it is unknown which clients have files open on storage server 3")))
 	looks, err := os.ReadFile(w.path("looks"))
 	w.g.Expect(err).NotTo(HaveOccurred())
 	w.g.Expect(looks).To(HaveLen(blindLooks))

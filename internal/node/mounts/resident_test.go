@@ -194,7 +194,7 @@ func TestTrap12AMountWithoutItsServers(t *testing.T) {
 	}{
 		"trap 12: it is unmounted, which filesystem of the kernel does without trying again": {entries: []Entry{ours}, flags: []int{plain}},
 		"trap 12: when that hangs, open connections to the servers are abandoned": {
-			entries: []Entry{ours}, hangs: []int{plain}, flags: []int{plain, force}, said: "given up (MNT_FORCE)",
+			entries: []Entry{ours}, hangs: []int{plain}, flags: []int{plain, force}, said: "aborted (MNT_FORCE)",
 		},
 		"trap 12: when that hangs too, it is taken out of the tree": {
 			entries: []Entry{ours}, hangs: []int{plain, force}, flags: []int{plain, force, detach}, said: "detached (MNT_DETACH)",
@@ -206,7 +206,7 @@ func TestTrap12AMountWithoutItsServers(t *testing.T) {
 			entries: []Entry{ours}, hangs: []int{plain, force, detach}, flags: []int{plain, force, detach}, left: []Entry{ours}, fails: "it stays mounted",
 		},
 		"trap 12: processes that use it get a moment, and keep it until they end": {
-			entries: []Entry{ours}, busy: true, flags: []int{plain, plain, detach}, said: "when nobody uses it any more",
+			entries: []Entry{ours}, busy: true, flags: []int{plain, plain, detach}, said: "when nothing uses it any longer",
 		},
 		"trap 12: what is mounted over it is not touched": {
 			entries: []Entry{ours, foreign}, hangs: []int{plain}, left: []Entry{ours, foreign},

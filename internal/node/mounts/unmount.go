@@ -81,12 +81,12 @@ func (k kernel) roughly(m spec.Mount, count int, reason error, log *slog.Logger)
 		if k.ends(m.Path, count, log) {
 			return nil
 		}
-		log.Info("the filesystem can't be unmounted in time, so what is open to its servers is given up (MNT_FORCE)", "path", m.Path, "reason", reason)
+		log.Info("the filesystem can't be unmounted in time, so open connections to its servers are aborted (MNT_FORCE)", "path", m.Path, "reason", reason)
 		if k.unmountWithin(k.limits.answer, m.Path, unix.MNT_FORCE) == nil || k.ends(m.Path, count, log) {
 			return nil
 		}
 	}
-	log.Info("the filesystem can't be unmounted cleanly, so it is detached (MNT_DETACH): the kernel ends it when nobody uses it any more",
+	log.Info("the filesystem can't be unmounted cleanly, so it is detached (MNT_DETACH): the kernel ends it when nothing uses it any longer",
 		"path", m.Path, "reason", reason)
 	return k.detach(m.Path, count)
 }

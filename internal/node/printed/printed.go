@@ -83,7 +83,7 @@ func Log(output []byte) []byte {
 }
 
 // ErrNoLastLine is returned for a log without the last line of a Writer.
-var ErrNoLastLine = errors.New("ended, but its output was read without its last line (parallelfs: printed N bytes), so nobody can say whether it is whole; " +
+var ErrNoLastLine = errors.New("ended, but its output was read without its last line (parallelfs: printed N bytes), so it is unknown whether it is whole; " +
 	"run it again, and look at the kubelet's log when it happens again")
 
 // LastLine is the length of the last line of a log, 0 when it is none of a Writer. The end of the log is enough.

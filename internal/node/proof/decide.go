@@ -38,7 +38,7 @@ func Decide(t spec.Target, owner spec.Owner, f Facts) error {
 		return fmt.Errorf("target %s at %s %s", t.Name, t.Path, fmt.Sprintf(format, arguments...))
 	}
 	marker := filepath.Join(t.Path, spec.TargetMarkerFile)
-	look := "kubectl describe storagetarget " + t.Name + " says why"
+	look := "kubectl describe storagetarget " + t.Name + " shows why"
 	switch {
 	case t.UUID == "":
 		return refuse("is not provisioned yet: its UUID is not recorded; the node's agent formats and mounts it, %s when it does not", look)
@@ -61,7 +61,7 @@ func Decide(t spec.Target, owner spec.Owner, f Facts) error {
 		return err
 	}
 	if f.ReadOnly {
-		return refuse("is mounted read-only, as the kernel does after an error; look into the kernel's log (dmesg) for the disk, then mount it anew")
+		return refuse("is mounted read-only, as the kernel does after an error; look into the kernel's log (dmesg) for the disk, then remount it")
 	}
 	return nil
 }
@@ -72,17 +72,17 @@ func decideMarker(t spec.Target, owner spec.Owner, path string, f Facts, refuse 
 	case m.Owner.Namespace == "" || m.Owner.Name == "" || m.Target == "" || m.UUID == "":
 		return refuse("has a marker that does not say whose it is; restore %s from a backup of the disk", path)
 	case m.Owner.Namespace != owner.Namespace || m.Owner.Name != owner.Name:
-		return refuse("belongs to the FileSystem %s/%s, not to %s/%s (%s says so); bring the right disk back", m.Owner.Namespace, m.Owner.Name,
+		return refuse("belongs to the FileSystem %s/%s, not to %s/%s (see %s); bring the right disk back", m.Owner.Namespace, m.Owner.Name,
 			owner.Namespace, owner.Name, spec.TargetMarkerFile)
 	case m.Target != t.Name:
-		return refuse("is the disk of the target %s (%s says so); unmount it (umount %s), the node's agent then mounts each where it belongs", m.Target,
+		return refuse("is the disk of the target %s (see %s); unmount it (umount %s), the node's agent then mounts each where it belongs", m.Target,
 			spec.TargetMarkerFile, t.Path)
 	case !strings.EqualFold(m.UUID, f.UUID):
 		return refuse("has the marker of another filesystem: the marker names the UUID %s, the kernel %s, so the marker was copied here; bring the right disk back",
 			m.UUID, f.UUID)
 	case m.Owner.UID != owner.UID:
 		return refuse("was used last by an earlier FileSystem %s/%s (uid %s; this one has %s); the node's agent takes it over, "+
-			"kubectl describe storagetarget %s says why when it does not", owner.Namespace, owner.Name, m.Owner.UID, owner.UID, t.Name)
+			"kubectl describe storagetarget %s shows why when it does not", owner.Namespace, owner.Name, m.Owner.UID, owner.UID, t.Name)
 	}
 	return nil
 }

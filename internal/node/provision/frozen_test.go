@@ -62,7 +62,7 @@ func TestTheMarkOfATargetOfLustreIsReadAndWrittenAsInVersion1(t *testing.T) {
 
 func TestAMarkerIsNeitherReadNorTakenForNoneWhen(t *testing.T) {
 	for name, c := range map[string]struct{ content, says string }{
-		"a newer operator wrote it": {`{"version": 2, "owner": "storage/scratch"}`, "has version 2 of its form, and this program knows versions up to 1: the program is older than the file"},
+		"a newer operator wrote it": {`{"version": 2, "owner": "storage/scratch"}`, "has version 2 of its form, and this program reads versions up to 1: the program is older than the file"},
 		"it has no version":         {`{"target": "scratch-ssd-093b004a85476148"}`, "has no version of its form"},
 		"it is damaged":             {`{"version": 1, "ow`, "can't be understood"},
 		"it is empty":               {``, "can't be understood"},

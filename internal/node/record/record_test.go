@@ -107,7 +107,7 @@ func TestARecordIsNotUsedWhen(t *testing.T) {
 		change func(r *spec.TargetRecord)
 		says   string
 	}{
-		"a newer operator wrote it":    {func(r *spec.TargetRecord) { r.Version++ }, "has version 2 of its form, and this program knows versions up to 1"},
+		"a newer operator wrote it":    {func(r *spec.TargetRecord) { r.Version++ }, "has version 2 of its form, and this program reads versions up to 1"},
 		"it was copied from a disk":    {func(r *spec.TargetRecord) { r.Target = "scratch-ssd-fedcba9876543210" }, "it was copied here"},
 		"it was copied from a node":    {func(r *spec.TargetRecord) { r.Node = "oss2" }, "it was copied here"},
 		"it is another FileSystem's":   {func(r *spec.TargetRecord) { r.FileSystem.Name = "home" }, "FileSystem storage/home"},

@@ -55,7 +55,7 @@ func (o Options) backups(ctx context.Context) ([]spec.RecoveryFound, error) {
 		}
 	}
 	if len(found) == 0 {
-		return found, fmt.Errorf("there is no verified backup of this FileSystem in it, and %d that nobody may rely on", bad)
+		return found, fmt.Errorf("there is no verified backup of this FileSystem in it, and %d that can't be trusted", bad)
 	}
 	return found, nil
 }

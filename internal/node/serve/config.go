@@ -38,9 +38,9 @@ func configOf(member spec.Member) (ServerConfig, string) {
 		case t.Directory:
 			return ServerConfig{}, fmt.Sprintf("target %s is a directory, which no kernel serves; the operator and its node image must be of the same version", t.Name)
 		case t.UUID == "":
-			target.Waits = "its disk is not proven yet; kubectl get storagetarget " + t.Name + " -o wide says why"
+			target.Waits = "its disk is not proven yet; kubectl get storagetarget " + t.Name + " -o wide shows why"
 		case t.Served == nil:
-			target.Waits = "the agent of this node has not said yet what its disk must say; look at its log"
+			target.Waits = "the agent of this node has not recorded yet what its disk must contain; look at its log"
 		default:
 			if why := target.given(t); why != "" {
 				return ServerConfig{}, why
@@ -55,7 +55,7 @@ func configOf(member spec.Member) (ServerConfig, string) {
 func Of(t spec.Target) (Target, error) {
 	out := Target{Name: t.Name, Path: t.Path}
 	if t.Served == nil {
-		return out, fmt.Errorf("nobody has said what the disk of target %s must say", t.Name)
+		return out, fmt.Errorf("the expected content of the disk of target %s is not recorded", t.Name)
 	}
 	if why := out.given(t); why != "" {
 		return out, errors.New(why)
@@ -79,7 +79,7 @@ func (t *Target) given(config spec.Target) string {
 		return fmt.Sprintf("can't understand what target %s was given: %v; the operator and its node image must be of the same version", t.Name, err)
 	}
 	if format.IsShared(&given) && served.BootID == "" {
-		return fmt.Sprintf("target %s is one of two nodes, and it is not said for which start of this node that was told; the operator, its agent and its "+
+		return fmt.Sprintf("target %s is one of two nodes, and its configuration names no start of this node; the operator, its agent and its "+
 			"node image must be of the same version", t.Name)
 	}
 	t.ID, t.Format, t.BootID = v1alpha1.DeviceID(served.DeviceID), found, served.BootID

@@ -60,7 +60,7 @@ func TestATargetThatIsNotProvenIsWaitedFor(t *testing.T) {
 		says   string
 	}{
 		"by its agent":                       {func(t *spec.Target) { t.UUID = "" }, "its disk is not proven yet"},
-		"as nobody knows what the disk says": {func(t *spec.Target) { t.Served = nil }, "has not said yet"},
+		"as nobody knows what the disk says": {func(t *spec.Target) { t.Served = nil }, "has not recorded yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, target := NewWithT(t), ost0()
@@ -108,5 +108,5 @@ func TestATargetOfTwoNodesWithoutABootIsRefused(t *testing.T) {
 	target.Served.Given = []byte(`{"kind":"OST","fsName":"pfs","index":0,"managementNIDs":["192.168.77.1@tcp"],` +
 		`"serviceNodes":[{"nids":["192.168.77.2@tcp"]},{"nids":["192.168.77.3@tcp"]}]}`)
 	_, missing := configBy(t, target)
-	NewWithT(t).Expect(missing).To(ContainSubstring("it is not said for which start of this node that was told"))
+	NewWithT(t).Expect(missing).To(ContainSubstring("its configuration names no start of this node"))
 }

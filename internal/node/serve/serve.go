@@ -193,8 +193,8 @@ func (k *Keeper) stillOurs(t Target) (Target, error) {
 	case err != nil:
 		return t, fmt.Errorf("can't see which start of the node this is: %w", err)
 	case t.BootID != is:
-		return t, errors.New("what this server is told of it is of an earlier start of the node, and another node may have it since; the agent of this node " +
-			"says it anew when it has asked the API server")
+		return t, errors.New("its configuration is of an earlier start of the node, and another node may have it since; the agent of this node " +
+			"renews it when the API server answers")
 	}
 	return t, nil
 }

@@ -42,7 +42,7 @@ const (
 func Directory(config spec.Store, owner spec.Owner) (string, error) {
 	content, err := os.ReadFile(config.NodeFile)
 	if err != nil {
-		return "", fmt.Errorf("read what the servers of this node are told: %w", err)
+		return "", fmt.Errorf("read the node file: %w", err)
 	}
 	if err := stored.Check(content, spec.NodeFileVersion); err != nil {
 		return "", fmt.Errorf("%s %w", config.NodeFile, err)
@@ -96,7 +96,7 @@ func Content(ctx context.Context, files map[string][]byte, work string, in *back
 	}
 	content, there := files[in.File]
 	if !there || len(files) > 1 {
-		return backend.StoreContent{}, fmt.Errorf("it is no copy of the database %s alone; nobody may rely on the files of a database that was in use", in.File)
+		return backend.StoreContent{}, fmt.Errorf("it is no copy of the database %s alone; the files of a database that was in use can't be trusted", in.File)
 	}
 	answers, err := database.Ask(ctx, content, work, in.Queries)
 	return backend.StoreContent{Rows: answers}, err //nolint:wrapcheck // it says what is wrong

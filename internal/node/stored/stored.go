@@ -12,7 +12,7 @@ import (
 func Known(field string, version, newest int) error {
 	switch {
 	case version > newest:
-		return fmt.Errorf("has version %d of its form, and this program knows versions up to %d: the program is older than the file. "+
+		return fmt.Errorf("has version %d of its form, and this program reads versions up to %d: the program is older than the file. "+
 			"Update the operator to the version that wrote it, or a newer one; nothing is changed until then", version, newest)
 	case version < 1:
 		return fmt.Errorf("has no version of its form, so no release of the operator wrote it. "+

@@ -27,7 +27,7 @@ type Request struct {
 
 // Reply is the result of a Request.
 type Reply struct {
-	// Code is the exit code, 127 when the command could not be started; Stderr says why.
+	// Code is the exit code, 127 when the command could not be started; Stderr shows why.
 	Code   int    `json:"code"`
 	Stdout string `json:"stdout"`
 	Stderr string `json:"stderr"`

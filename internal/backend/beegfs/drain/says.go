@@ -32,7 +32,7 @@ func (t *Target) moving(f Facts) []string {
 	job := f.Job(MigrateName(f.FileSystem, t.ID))
 	switch {
 	case job == nil && len(f.Movers()) == 0:
-		return []string{"no client node can mount the filesystem to move its files: status.missing of the FileSystem says why"}
+		return []string{"no client node can mount the filesystem to move its files: status.missing of the FileSystem shows why"}
 	case job == nil && !t.MayMove(f):
 		return []string{"its files are moved when spec.writersStopped is true: the filesystem is mounted by " + strings.Join(f.Mounted(), ", ")}
 	case job == nil:

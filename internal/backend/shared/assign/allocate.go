@@ -98,5 +98,5 @@ func ofDevices(targets v1alpha1.TargetsSpec) string {
 	if len(targets.Devices) == 0 {
 		return ""
 	}
-	return " and stands in its targets.devices"
+	return " and is in its targets.devices"
 }

@@ -217,12 +217,12 @@ func (d OnDisks) refuseElsewhere(in backend.Input, at backend.MetadataPlace) err
 	matching := backend.NodesOf(in.FileSystem, in.Nodes, at.NodeSelector)
 	if !slices.ContainsFunc(matching, func(n backend.Node) bool { return n.Name == d.Facts.MetadataNode }) {
 		return backend.Invalid(v1alpha1.ReasonRecordsDisagree,
-			"the disks say that the metadata of this filesystem lies on node %s, and the nodeSelector of the metadata matches %s; label that node instead",
+			"the disks record that the metadata of this filesystem is on node %s, and the nodeSelector of the metadata matches %s; label that node instead",
 			d.Facts.MetadataNode, nodefacts.NodeNames(matching))
 	}
 	if !OnDevices(at.Targets) && d.Facts.MetadataTarget != "" {
 		return backend.Invalid(v1alpha1.ReasonRecordsDisagree,
-			"the disks say that the metadata of this filesystem lies on the disk of %s, and the spec names a directory; name the disk", d.Facts.MetadataTarget)
+			"the disks record that the metadata of this filesystem is on the disk of %s, and the spec names a directory; name the disk", d.Facts.MetadataTarget)
 	}
 	return nil
 }
@@ -286,7 +286,7 @@ type (
 )
 
 func (r *reading) disagree(one string, t *v1alpha1.StorageTarget, format string, args ...any) error {
-	return backend.Invalid(v1alpha1.ReasonRecordsDisagree, "the disks of %s and %s (%s) say different things: %s. Find out which of them belongs to this filesystem "+
+	return backend.Invalid(v1alpha1.ReasonRecordsDisagree, "the disks of %s and %s (%s) have different records: %s. Find out which of them belongs to this filesystem "+
 		"as it was last, and take the other one out of the spec; nothing on them is changed meanwhile",
 		one, t.Name, t.Spec.Node, fmt.Sprintf(format, args...))
 }
@@ -336,7 +336,7 @@ func (r *reading) facts(t *v1alpha1.StorageTarget, facts v1alpha1.FileSystemFact
 	}
 	switch {
 	case facts.MetadataNode != have.MetadataNode:
-		return r.disagree(first, t, "one that the metadata lies on node %s, the other one on %s", have.MetadataNode, facts.MetadataNode)
+		return r.disagree(first, t, "one that the metadata is on node %s, the other one on %s", have.MetadataNode, facts.MetadataNode)
 	case facts.BasePort != have.BasePort && facts.BasePort != 0 && have.BasePort != 0: // 0 means that the spec named it
 		return r.disagree(first, t, "one that the first port is %d, the other one %d", have.BasePort, facts.BasePort)
 	case facts.MetadataTarget == "" || facts.MetadataTarget == have.MetadataTarget:
@@ -346,7 +346,7 @@ func (r *reading) facts(t *v1alpha1.StorageTarget, facts v1alpha1.FileSystemFact
 		merged.MetadataTarget = facts.MetadataTarget
 		r.out.Facts, r.from[aboutFact{"target"}] = &merged, t.Name
 	default:
-		return r.disagree(r.from[aboutFact{"target"}], t, "one that the metadata lies on %s, the other one on %s", have.MetadataTarget, facts.MetadataTarget)
+		return r.disagree(r.from[aboutFact{"target"}], t, "one that the metadata is on %s, the other one on %s", have.MetadataTarget, facts.MetadataTarget)
 	}
 	return nil
 }
@@ -398,7 +398,7 @@ func (r *reading) member(t *v1alpha1.StorageTarget, m *v1alpha1.RecordedMember) 
 func (r *reading) agreesWithStatus() error {
 	have, facts := r.fs.Status.Metadata, r.out.Facts
 	refuse := func(what, recorded, onDisk string) error {
-		return backend.Invalid(v1alpha1.ReasonRecordsDisagree, "the disk of %s says that the %s is %s, and this FileSystem has recorded %s. Take the disk out of the spec, "+
+		return backend.Invalid(v1alpha1.ReasonRecordsDisagree, "the disk of %s records that the %s is %s, and this FileSystem has recorded %s. Take the disk out of the spec, "+
 			"or, if the disks are right, delete the FileSystem with deletionPolicy Retain and make it again", r.from[aboutFact{}], what, onDisk, recorded)
 	}
 	switch {

@@ -326,7 +326,7 @@ func backedUp(places []backend.BackupPlace, d BackupDecision, jobs []BackupJobFa
 		return backend.Problem{Reason: v1alpha1.ReasonBackupFailed, Message: "the newest backup is not verified: " + strings.Join(failed, "; ")}
 	case len(old) > 0:
 		return backend.Problem{
-			Reason: v1alpha1.ReasonBackupTooOld, Message: "backups are due and were not made; the newest: " + strings.Join(old, "; "),
+			Reason: v1alpha1.ReasonBackupTooOld, Message: "scheduled backups were not made; the newest: " + strings.Join(old, "; "),
 		}
 	case len(pending) > 0:
 		return backend.Problem{Reason: v1alpha1.ReasonBackupPending, Message: "the first backup is not made yet: " + strings.Join(pending, "; ")}

@@ -272,7 +272,7 @@ func (v *CopyView) take(s *v1alpha1.MetadataCopyStatus, c *backend.MetadataCopy,
 	s.Retry = new(metav1.NewTime(s.Checked.Add(after)))
 	why := cmp.Or(j.Message, "the Job has ended and left no answer")
 	if j.Answer != nil {
-		why = cmp.Or(j.Answer.Message, j.Message, "its Job says nothing")
+		why = cmp.Or(j.Answer.Message, j.Message, "its Job printed no answer")
 	}
 	switch {
 	case s.Result == v1alpha1.MetadataCopyRefused:
@@ -376,15 +376,15 @@ func copiesCondition(copies []v1alpha1.MetadataCopyStatus, now time.Time) backen
 			}
 			proven = append(proven, fmt.Sprintf("%s (%s)", s.Node, words))
 		case s.Result == v1alpha1.MetadataCopyRefused && s.Fetches > 0:
-			lacking = append(lacking, fmt.Sprintf("%s (since %s, fetched again %d times, and neither the new copy nor the older one beside it is proven: %s)",
-				s.Node, since, s.Fetches, s.Message))
+			lacking = append(lacking, fmt.Sprintf("%s (since %s, fetched again %s, and neither the new copy nor the older one beside it is proven: %s)",
+				s.Node, since, v1alpha1.Count(s.Fetches, "time", "times"), s.Message))
 		case s.Result == v1alpha1.MetadataCopyRefused, restless(s) != "", s.Follows == "" && now.Sub(s.Since.Time) >= fetchTime:
 			lacking = append(lacking, fmt.Sprintf("%s (since %s: %s)", s.Node, since, s.Message))
 		default:
 			unread = append(unread, fmt.Sprintf("%s (since %s: %s)", s.Node, since, s.Message))
 		}
 	}
-	counted := fmt.Sprintf("%d of %d copies of the metadata are proven", count, len(copies))
+	counted := v1alpha1.CountOf(count, len(copies), "copy of the metadata", "copies of the metadata", "is", "are") + " proven"
 	switch {
 	case len(lacking) > 0:
 		return backend.Problem{

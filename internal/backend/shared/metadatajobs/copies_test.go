@@ -93,7 +93,7 @@ func TestOneCopyAfterTheOtherIsReadBack(t *testing.T) {
 	d := l.pass()
 	l.Expect(d.Start).To(BeEmpty(), "it is on record before")
 	l.Expect(d.Condition).To(HaveField("Reason", v1alpha1.ReasonCopiesUnread))
-	l.Expect(d.Condition.Message).To(HavePrefix("0 of 2 copies of the metadata are proven; not proven yet: n1 (since 2026-11-23T12:00:00Z: it was not read back"))
+	l.Expect(d.Condition.Message).To(HavePrefix("no copy of the metadata is proven; not proven yet: n1 (since 2026-11-23T12:00:00Z: it was not read back"))
 	d = l.pass()
 	l.Expect(d.Start).To(HaveExactElements(And(HaveField("Source.Node", "n1"), HaveField("Restore", BeNil()))))
 	job := d.Start[0].Job
@@ -118,7 +118,7 @@ func TestOneCopyAfterTheOtherIsReadBack(t *testing.T) {
 		d = l.later(time.Hour).pass()
 		l.Expect(d.Start).To(BeEmpty(), "nothing is due")
 	}
-	l.Expect(d.Condition.Message).To(HavePrefix("2 of 2 copies of the metadata are proven: n1 (read back at 2026-11-23T12:01:00Z), n2 ("))
+	l.Expect(d.Condition.Message).To(HavePrefix("all 2 copies of the metadata are proven: n1 (read back at 2026-11-23T12:01:00Z), n2 ("))
 }
 
 func TestACopyIsReadAgainWhen(t *testing.T) {
@@ -202,7 +202,7 @@ func TestACopyWithAHoleIsFetchedAgainAndReportedUntilItIsProven(t *testing.T) {
 	l.later(time.Minute)
 	d = l.reads(holed)
 	l.Expect(d.Condition.Reason).To(Equal(v1alpha1.ReasonCopiesUnproven))
-	l.Expect(d.Condition.Message).To(HavePrefix("1 of 2 copies of the metadata are proven; look at the metaloggers on n1 (since 2026-11-24T12:01:00Z, fetched again 1 times, and neither the new copy nor the older one beside it is proven: mfsmaster"))
+	l.Expect(d.Condition.Message).To(HavePrefix("1 of 2 copies of the metadata is proven; look at the metaloggers on n1 (since 2026-11-24T12:01:00Z, fetched again 1 time, and neither the new copy nor the older one beside it is proven: mfsmaster"))
 	l.Expect(d.Fetch).To(HaveExactElements(And(HaveField("Pod.Name", "metalogger-n1"), HaveField("Safe", true), HaveField("Why", ContainSubstring("hole in change files")))))
 	l.Expect(l.later(time.Second).pass().Fetch).To(HaveLen(1), "until it is restarted")
 

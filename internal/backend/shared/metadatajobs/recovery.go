@@ -85,7 +85,7 @@ func DecideRecovery(v RecoveryView) RecoveryDecision {
 		return v.over(backend.Problem{})
 	}
 	if m := fs.Status.Metadata; m != nil && m.Recovered != nil && m.Recovered.PlanHash == word {
-		return v.over(backend.Problem{Reason: v1alpha1.ReasonMetadataRecovered, Message: fmt.Sprintf("%s was made again from %s, on node %s. Take the word back: "+
+		return v.over(backend.Problem{Reason: v1alpha1.ReasonMetadataRecovered, Message: fmt.Sprintf("%s was made again from %s, on node %s. Remove the request: "+
 			"kubectl -n %s annotate filesystem %s %s-",
 			v.Place.Noun, m.Recovered.From, m.Node, fs.Namespace, fs.Name, v1alpha1.AnnotationRecoverMetadata)})
 	}
@@ -103,7 +103,7 @@ func DecideRecovery(v RecoveryView) RecoveryDecision {
 	if r == nil || r.Approved != "" || r.Node != to.Node || r.Directory != to.Directory || r.Target != to.Target ||
 		r.Looked != nil && v.Now.Sub(r.Looked.Time) > planLife {
 		d := v.over(backend.Problem{
-			Reason: v1alpha1.ReasonRecoveryLooking, Message: "the places where copies of " + v.Place.Noun + " may lie are asked what they have",
+			Reason: v1alpha1.ReasonRecoveryLooking, Message: "the places where copies of " + v.Place.Noun + " may be are being read",
 		})
 		d.Recovery = &v1alpha1.RecoveryStatus{Asked: v.stamp(), Node: to.Node, Directory: to.Directory, Target: to.Target}
 		return d
@@ -277,7 +277,7 @@ func (v *RecoveryView) look() RecoveryDecision {
 	d.Remove = v.others(wanted)
 	if len(waits) > 0 {
 		d.Condition = backend.Problem{
-			Reason: v1alpha1.ReasonRecoveryLooking, Message: "these places are asked what they have: " + backend.List(waits),
+			Reason: v1alpha1.ReasonRecoveryLooking, Message: "these places are being read: " + backend.List(waits),
 		}
 		return d
 	}
@@ -391,7 +391,7 @@ func (v *RecoveryView) choose(candidates []v1alpha1.RecoveryCandidate) (v1alpha1
 	best := usable[0]
 	for _, c := range usable[1:] {
 		if c.ID != best.ID || newer(c, best) == 0 {
-			return refused(v1alpha1.ReasonRecoveryChoice, "nobody but a person can choose between %s and %s: %s. Name one: "+
+			return refused(v1alpha1.ReasonRecoveryChoice, "only a person can choose between %s and %s: %s. Name one: "+
 				"kubectl -n %s annotate --overwrite filesystem %s %s=%s", described(best), described(c), differ(best, c), v.FileSystem.Namespace, v.FileSystem.Name,
 				v1alpha1.AnnotationRecoverFrom, best.Name)
 		}
@@ -461,7 +461,7 @@ func (v *RecoveryView) restore() RecoveryDecision {
 	r := v.Recorded.DeepCopy()
 	d := RecoveryDecision{Recovery: r}
 	failed := func(why string) RecoveryDecision {
-		d.Condition = backend.Problem{Reason: v1alpha1.ReasonRecoveryFailed, Message: fmt.Sprintf("%s was not made again: %s. To begin anew: "+
+		d.Condition = backend.Problem{Reason: v1alpha1.ReasonRecoveryFailed, Message: fmt.Sprintf("%s was not made again: %s. To begin again: "+
 			"kubectl -n %s annotate --overwrite filesystem %s %s=%s", v.Place.Noun, why, v.FileSystem.Namespace, v.FileSystem.Name,
 			v1alpha1.AnnotationRecoverMetadata, v1alpha1.RecoverPlan)}
 		return d
@@ -503,7 +503,7 @@ func (v *RecoveryView) restore() RecoveryDecision {
 			},
 		}
 	case facts.Ended && facts.Answer != nil:
-		return failed(cmp.Or(facts.Answer.Message, facts.Message, "its Job says nothing"))
+		return failed(cmp.Or(facts.Answer.Message, facts.Message, "its Job printed no answer"))
 	case facts.Ended:
 		return failed(cmp.Or(facts.Message, "its Job has ended and left no answer"))
 	default:

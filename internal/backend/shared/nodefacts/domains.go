@@ -90,6 +90,6 @@ func (d Domains) Unlabeled(nodes []string) *backend.Problem {
 		return nil
 	}
 	return &backend.Problem{Reason: v1alpha1.ReasonNodesUnlabeled, Message: fmt.Sprintf(
-		"%d nodes have no label %s, so each is a failure domain of its own: %s; label them: kubectl label node NODE %s=DOMAIN",
-		len(without), d.Label, backend.List(without), d.Label)}
+		"%s no label %s, so each is a failure domain of its own: %s; label them: kubectl label node NODE %s=DOMAIN",
+		v1alpha1.Count(len(without), "node has", "nodes have"), d.Label, backend.List(without), d.Label)}
 }

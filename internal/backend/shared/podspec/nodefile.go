@@ -17,7 +17,7 @@ func Bind(in backend.Input, member *v1alpha1.NodeMember, node, daemon string, pi
 	}
 	to, known := in.Pinnings[node][daemon]
 	if !known {
-		member.Waits = "the operator does not know yet which CPUs it gets on this node"
+		member.Waits = "its CPUs on this node are not decided yet"
 		return
 	}
 	member.Pinning = &v1alpha1.MemberPinning{CPUs: to.CPUs, MemoryNodes: to.MemoryNodes, MemoryPolicy: to.MemoryPolicy, Why: to.Why}

@@ -107,7 +107,7 @@ func (p *Placements) Of(
 	placement.CPUs, placement.NUMANodes, placement.MemoryPolicy = found.CPUs, found.NUMANodes, found.MemoryPolicy
 	switch {
 	case Bound(pinning) && !known:
-		p.unseen(v1alpha1.ReasonPinningConflict, "%s: which CPUs it is to have can't be told", server)
+		p.unseen(v1alpha1.ReasonPinningConflict, "%s: its desired CPUs are unknown", server)
 	case Bound(pinning):
 		placement.Drift = backend.Shorten(plan.Drift(wanted, found))
 	case exclusive(pinning):

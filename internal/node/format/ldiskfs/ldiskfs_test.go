@@ -209,7 +209,7 @@ func TestATargetIsNotMountedWhen(t *testing.T) {
 		"it has service nodes":                  {func(s *ldiskfs.Seen) { s.Target.Service.ServiceNodes = []ldiskfs.Node{"10.0.0.9@tcp"} }, `its service nodes are ["10.0.0.9@tcp"]`},
 		"its mark is another's":                 {func(s *ldiskfs.Seen) { s.Target.Mark = "somebody" }, `its mark is "somebody"`},
 		"it has no mark":                        {func(s *ldiskfs.Seen) { s.Target.Mark = "" }, `its mark is ""`},
-		"a writeconf was requested":             {func(s *ldiskfs.Seen) { s.Target.Registration, s.Label = ldiskfs.Writeconf, "pfs=OST0000" }, "which nobody has approved"},
+		"a writeconf was requested":             {func(s *ldiskfs.Seen) { s.Target.Registration, s.Label = ldiskfs.Writeconf, "pfs=OST0000" }, "which was not approved"},
 		"its label is another's":                {func(s *ldiskfs.Seen) { s.Label = "pfs-OST0007" }, "its label is pfs-OST0007, and that of the target is pfs-OST0000"},
 		"its label was changed behind its back": {func(s *ldiskfs.Seen) { s.Label = "pfs:OST0000" }, "its label is pfs:OST0000"},
 	} {

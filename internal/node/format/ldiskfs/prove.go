@@ -82,10 +82,10 @@ func Refusal(want Service, uuid, mark string, s Seen) string {
 		return fmt.Sprintf("its filesystem has the UUID %s, and the target was recorded with %s; bring the right disk back", s.UUID, uuid)
 	}
 	if differ := Differences(want, mark, s.Target); len(differ) > 0 {
-		return strings.Join(differ, ", and ") + "; bring the right disk back, or have the target given anew by an approved plan"
+		return strings.Join(differ, ", and ") + "; bring the right disk back, or have the target assigned again by an approved plan"
 	}
 	if s.Target.Registration == Writeconf {
-		return fmt.Sprintf("its label %s says that the next mount writes the configuration of the filesystem anew (writeconf), which nobody has approved",
+		return fmt.Sprintf("its label %s says that the next mount writes the configuration of the filesystem again (writeconf), which was not approved",
 			s.Label)
 	}
 	if s.Label != label {
