@@ -498,10 +498,10 @@ func TestABackupFromTheFutureProvesNothingAndHoldsUpNoOther(t *testing.T) {
 		v.Recorded, v.FileSystem.Status.Backups = d.Backups, d.Backups
 		return d
 	}
-	v.Recorded = []v1alpha1.BackupStatus{seen(vault, "20261123-120400", v1alpha1.BackupVerified), seen(vault, "20261123-030000", v1alpha1.BackupVerified)}
+	v.Recorded = []v1alpha1.BackupStatus{backupOf(vault, "20261123-120400", v1alpha1.BackupVerified), backupOf(vault, "20261123-030000", v1alpha1.BackupVerified)}
 	g.Expect(decide().Backups).To(HaveLen(2), "the clocks of two managers differ a little")
 
-	v.Recorded = append([]v1alpha1.BackupStatus{seen(vault, "20261124-030000", v1alpha1.BackupVerified)}, v.Recorded[1])
+	v.Recorded = append([]v1alpha1.BackupStatus{backupOf(vault, "20261124-030000", v1alpha1.BackupVerified)}, v.Recorded[1])
 	v.Asked = &v1alpha1.UpgradeAsked{Version: "4.57.5", Since: metav1.NewTime(at("2026-11-23T11:30:15Z"))}
 	d := decide()
 	g.Expect(places(d)).To(Equal(map[string]string{"claim vault": "20261123-113015"}))
@@ -510,7 +510,7 @@ func TestABackupFromTheFutureProvesNothingAndHoldsUpNoOther(t *testing.T) {
 	v.Jobs = []metadatajobs.BackupJobFacts{{Name: "this", Backup: "20261123-113015", Place: vault, Ended: true, Answer: &spec.BackupAnswer{
 		Name: "20261123-113015", Backups: []spec.BackupSeen{{Name: "20261124-030000", Verified: true}, {Name: "20261123-113015", Verified: true}},
 	}}, {Name: "from-tomorrow", Backup: "20261124-030000", Place: vault, Ended: true}}
-	v.Recorded = append(v.Recorded, seen(vault, "20261124-030000", v1alpha1.BackupVerified)) // the clock was set back meanwhile
+	v.Recorded = append(v.Recorded, backupOf(vault, "20261124-030000", v1alpha1.BackupVerified)) // the clock was set back meanwhile
 	d = decide()
 	g.Expect(d.Remove).To(ConsistOf("from-tomorrow"))
 	g.Expect(d.Backups).To(HaveExactElements(And(HaveField("Name", "20261123-113015"), HaveField("Result", v1alpha1.BackupVerified))))
