@@ -65,7 +65,7 @@ func TestAPersonsRequestAboutANodeIsTheAnnotationThatTheOperatorReads(t *testing
 		},
 		"that what is lost is accepted": {
 			ofNode("GivenUp", "LossNotAccepted", lossMessage), "node accept-loss scratch n1 --accept 1a2b3c4d",
-			map[string]string{"parallelfs.dev/accept-loss": "1a2b3c4d"}, "with it is lost: 12 chunks",
+			map[string]string{"parallelfs.dev/accept-loss": "1a2b3c4d"}, "this would be lost: 12 chunks",
 		},
 		"that it may go although programs wait": {
 			ofNode("Maintenance", "MaintenanceNotAllowed", waitsMessage), "node allow-maintenance scratch n1",
@@ -103,7 +103,7 @@ func TestACommandIsRefusedIfTheNodeDoesNotWaitForIt(t *testing.T) {
 		says string
 	}{
 		"another loss than what is lost now": {ofNode("GivenUp", "LossNotAccepted", lossMessage),
-			"node accept-loss scratch n1 --accept 99999999", exitFailed, "its word is 1a2b3c4d. Nothing was changed"},
+			"node accept-loss scratch n1 --accept 99999999", exitFailed, "its hash is 1a2b3c4d. Nothing was changed"},
 		"an unknown loss": {ofNode("", "", ""), "node accept-loss scratch n1 --accept 1a2b3c4d", exitFailed,
 			"kubectl pfs node give-up scratch n1"},
 		"a loss that is being looked for": {ofNode("GivenUp", "GiveUpWaits", "the master counts"), "node accept-loss scratch n1",

@@ -204,14 +204,14 @@ func TestRecordRefuses(t *testing.T) {
 				give(in, "oss1", metadataServer(1))
 				adopt(in, "oss1", v1alpha1.GivenServerID{Name: "meta-0", ID: 7})
 			},
-			reason: v1alpha1.ReasonInvalidSpec, says: "says that meta-0.oss1 has the metadata server id 7, but 1 was given to it already",
+			reason: v1alpha1.ReasonInvalidSpec, says: "says that meta-0.oss1 has the metadata server id 7, but 1 was assigned to it already",
 		},
 		"trap 4: another id for a target that has one": {
 			change: func(in *backend.Input) {
 				give(in, "oss1", v1alpha1.NodeMember{Name: "storage-ssd", Role: v1alpha1.RoleStorage, StoragePool: "ssd", ID: 1, Targets: []v1alpha1.MemberTarget{{Name: "a", ID: 5}}})
 				adopt(in, "oss1", v1alpha1.GivenServerID{Name: "storage-ssd", ID: 1, Targets: []v1alpha1.GivenTargetID{{Name: "a", ID: 6}}})
 			},
-			reason: v1alpha1.ReasonInvalidSpec, says: "says that the target a of storage-ssd.oss1 has the id 6, but 5 was given to it already",
+			reason: v1alpha1.ReasonInvalidSpec, says: "says that the target a of storage-ssd.oss1 has the id 6, but 5 was assigned to it already",
 		},
 		"an entry to take over of a slot that no server can have": {
 			change: func(in *backend.Input) { adopt(in, "oss2", v1alpha1.GivenServerID{Name: "meta-16", ID: 7}) },

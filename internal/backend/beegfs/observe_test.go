@@ -358,11 +358,11 @@ func TestWhyAFilesystemIsNotReady(t *testing.T) {
 		},
 		"a target that is being copied to by its buddy is not good": {
 			change: func(in *backend.Input) { toldOf(in, ssd0).Consistency = cli.Behind },
-			reason: v1alpha1.ReasonDataInconsistent, says: "target 1 of storage-ssd.oss1 (BeeGFS says Needs-resync",
+			reason: v1alpha1.ReasonDataInconsistent, says: "target 1 of storage-ssd.oss1 (BeeGFS reports Needs-resync",
 		},
 		"a bad metadata server is not good": {
 			change: func(in *backend.Input) { listed(*in, v1alpha1.RoleMetadata, 3).Consistency = cli.Bad },
-			reason: v1alpha1.ReasonDataInconsistent, says: "meta-2.oss1 (BeeGFS says Bad",
+			reason: v1alpha1.ReasonDataInconsistent, says: "meta-2.oss1 (BeeGFS reports Bad",
 		},
 		"trap 4: a server whose number another one took is found by its address": {
 			change: func(in *backend.Input) { serverOf(*in, v1alpha1.RoleMetadata, 2).IP = "10.0.0.2" },

@@ -219,17 +219,17 @@ func TestANodeMayBeAwayWhenTheOtherOneCanServeAllOfItsTargets(t *testing.T) {
 	d.Expect(costs(d)).To(BeEmpty())
 	d.Expect(lustre.New().Absence(d.in, lustre.New().Observe(d.in), "n1").Costs).NotTo(BeEmpty(), "it has MDTs")
 	for says, change := range map[string]func(d *duo){
-		"node n2 is not Ready":                           func(d *duo) { d.node("n2").Ready = false },
-		"node n2 is cordoned":                            func(d *duo) { d.node("n2").Cordoned = true },
-		"node n2 has the taint that says":                func(d *duo) { d.node("n2").OutOfService = true },
-		"node n2 does not report what it serves":         func(d *duo) { d.in.Unanswered = map[string]string{"n2": "it is slow"} },
-		"the server of pool ssd on node n2 is not ready": func(d *duo) { d.pod("ost", "n2").Ready = false },
-		"the agent of node n2 has not written yet":       func(d *duo) { d.fsNode("n2").Status.Agent.ObservedGeneration-- },
-		"node n2 was decommissioned":                     func(d *duo) { d.fsNode("n2").Spec.GivenUp = &v1alpha1.NodeGivenUp{} },
-		"node n2 does not show the disk wwn-ost0-n1":     func(d *duo) { d.loses("n2", "wwn-ost0-n1") },
-		"which that node has not any more":               func(d *duo) { d.target("ost0-n1").Spec.Lustre.ServiceNodes[1].NIDs = []string{"10.9.0.9@o2ib"} },
-		"its disk names no two nodes":                    func(d *duo) { d.target("ost0-n1").Spec.Lustre.ServiceNodes = nil },
-		"Lustre stores nothing twice":                    func(d *duo) { d.target("ost1-n1").Spec.SecondNode = "" },
+		"node n2 is not Ready":                                   func(d *duo) { d.node("n2").Ready = false },
+		"node n2 is cordoned":                                    func(d *duo) { d.node("n2").Cordoned = true },
+		"node n2 has the taint that marks":                       func(d *duo) { d.node("n2").OutOfService = true },
+		"node n2 does not report what it serves":                 func(d *duo) { d.in.Unanswered = map[string]string{"n2": "it is slow"} },
+		"the server of pool ssd on node n2 is not ready":         func(d *duo) { d.pod("ost", "n2").Ready = false },
+		"the agent of node n2 has not written the configuration": func(d *duo) { d.fsNode("n2").Status.Agent.ObservedGeneration-- },
+		"node n2 was decommissioned":                             func(d *duo) { d.fsNode("n2").Spec.GivenUp = &v1alpha1.NodeGivenUp{} },
+		"node n2 does not show the disk wwn-ost0-n1":             func(d *duo) { d.loses("n2", "wwn-ost0-n1") },
+		"which that node has not any more":                       func(d *duo) { d.target("ost0-n1").Spec.Lustre.ServiceNodes[1].NIDs = []string{"10.9.0.9@o2ib"} },
+		"its disk names no two nodes":                            func(d *duo) { d.target("ost0-n1").Spec.Lustre.ServiceNodes = nil },
+		"Lustre stores nothing twice":                            func(d *duo) { d.target("ost1-n1").Spec.SecondNode = "" },
 	} {
 		d := pairOf(t)
 		change(d)

@@ -117,7 +117,7 @@ func (o *observer) spread() *backend.Problem {
 		return unlabeled
 	default:
 		return &backend.Problem{Reason: v1alpha1.ReasonAsAsked, Message: fmt.Sprintf(
-			"the nodes are in %d failure domains, and MooseFS keeps the copies of a chunk in different ones", domains.Count(nodes))}
+			"the nodes are in %s, and MooseFS keeps the copies of a chunk in different ones", v1alpha1.Count(domains.Count(nodes), "failure domain", "failure domains"))}
 	}
 }
 

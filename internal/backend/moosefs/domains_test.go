@@ -99,11 +99,11 @@ func TestAPoolAsksForDifferentRacksWhenItHasEnoughOfThem(t *testing.T) {
 		says    string
 	}{
 		"it is not requested":                 {"4.57.5", nil, 2, "2A", "", "", ""},
-		"one rack for each copy":              {"4.57.5", map[string]string{"n1": "r1", "n2": "r2"}, 2, "2A/[RACK]", "0", v1alpha1.ReasonAsAsked, "lie in 2 failure domains"},
+		"one rack for each copy":              {"4.57.5", map[string]string{"n1": "r1", "n2": "r2"}, 2, "2A/[RACK]", "0", v1alpha1.ReasonAsAsked, "are in 2 failure domains"},
 		"a node alone counts":                 {"4.57.5", map[string]string{"n1": "r1"}, 2, "2A/[RACK]", "0", v1alpha1.ReasonNodesUnlabeled, "1 node has no label " + rackLabel},
-		"fewer racks than copies":             {"4.57.5", map[string]string{"n1": "r1", "n2": "r1"}, 2, "2A", "0", v1alpha1.ReasonCopiesTogether, "pool ssd keeps 2 copies, and its nodes are in 1 failure domains"},
-		"one copy is in one rack":             {"4.57.5", map[string]string{"n1": "r1", "n2": "r1"}, 1, "1A", "0", v1alpha1.ReasonAsAsked, "lie in 1 failure domains"},
-		"3.x has a mode instead":              {"3.0.117", map[string]string{"n1": "r1", "n2": "r2"}, 2, "2A", "2", v1alpha1.ReasonAsAsked, "lie in 2 failure domains"},
+		"fewer racks than copies":             {"4.57.5", map[string]string{"n1": "r1", "n2": "r1"}, 2, "2A", "0", v1alpha1.ReasonCopiesTogether, "pool ssd keeps 2 copies, and its nodes are in 1 failure domain"},
+		"one copy is in one rack":             {"4.57.5", map[string]string{"n1": "r1", "n2": "r1"}, 1, "1A", "0", v1alpha1.ReasonAsAsked, "are in 1 failure domain"},
+		"3.x has a mode instead":              {"3.0.117", map[string]string{"n1": "r1", "n2": "r2"}, 2, "2A", "2", v1alpha1.ReasonAsAsked, "are in 2 failure domains"},
 		"3.x with fewer racks than copies":    {"3.0.117", map[string]string{"n1": "r1", "n2": "r1"}, 2, "2A", "0", v1alpha1.ReasonCopiesTogether, "MooseFS 3 has one rule for all pools"},
 		"3.x when nobody asks for it":         {"3.0.117", nil, 2, "2A", "", "", ""},
 		"a rack of an unknown node is none":   {"4.57.5", map[string]string{"n1": "r1", "n2": "gone"}, 2, "2A", "0", v1alpha1.ReasonCopiesTogether, "in 1 failure domains"},

@@ -173,7 +173,7 @@ func TestAChunkserverWaitsForItsCPUs(t *testing.T) {
 	backendtest.Remember(t, New(), &in)
 	g.Expect(told(t, in, "n1")["chunkserver-ssd"].Waits).To(BeEmpty())
 	in.Pinnings = nil
-	g.Expect(told(t, in, "n1")["chunkserver-ssd"].Waits).To(ContainSubstring("which CPUs"))
+	g.Expect(told(t, in, "n1")["chunkserver-ssd"].Waits).To(ContainSubstring("its CPUs on this node"))
 	g.Expect(told(t, in, "n1")["chunkserver-bulk"].Waits).To(BeEmpty(), "it asks for none")
 }
 
@@ -337,7 +337,7 @@ func TestAServerInDirectoriesWithoutPinningMayStart(t *testing.T) {
 	in.FileSystem.Spec.StoragePools[1].CPUPinning = &v1alpha1.CPUPinning{Mode: v1alpha1.PinningCPUSet, CPUSets: []v1alpha1.CPUList{"2-3"}}
 	in.Pinnings = map[string]map[string]spec.Pinning{"n1": {"chunkserver/bulk": {CPUs: "2-3"}}}
 	g.Expect(told(t, in, "n1")["chunkserver-bulk"].Pinning).To(Equal(&v1alpha1.MemberPinning{CPUs: "2-3"}))
-	g.Expect(told(t, in, "n2")["chunkserver-bulk"].Waits).To(ContainSubstring("which CPUs"), "a daemon whose CPUs are not known waits for them")
+	g.Expect(told(t, in, "n2")["chunkserver-bulk"].Waits).To(ContainSubstring("its CPUs on this node"), "a daemon whose CPUs are not known waits for them")
 	g.Expect(told(t, in, "n2")["chunkserver-ssd"].Waits).To(BeEmpty())
 }
 
@@ -432,7 +432,7 @@ func TestPinnedNamesDeviationsAndLeavesTheFileSystemReady(t *testing.T) {
 		"a daemon that the agent does not see": {func(in *backend.Input) { daemon(in, "n1", "master").Name = "storage/other/master" },
 			v1alpha1.ReasonStarting, "master.n1: the agent does not see it run"},
 		"CPUs that can't be determined": {func(in *backend.Input) { delete(in.Pinnings, "n1") },
-			v1alpha1.ReasonPinningConflict, "chunkserver-ssd.n1: which CPUs it is to have"},
+			v1alpha1.ReasonPinningConflict, "chunkserver-ssd.n1: its desired CPUs"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -231,14 +231,14 @@ func TestProblemsAreNamedWorstFirst(t *testing.T) {
 			change: func(in *backend.Input) {
 				in.State.Targets[0].Online, in.State.Targets[0].Status = false, "damaged"
 			},
-			reason: v1alpha1.ReasonTargetsMissing, says: "n1:/data/ssd0 in pool ssd (MooseFS says: damaged)",
+			reason: v1alpha1.ReasonTargetsMissing, says: "n1:/data/ssd0 in pool ssd (MooseFS reports: damaged)",
 		},
 		"a chunkserver that does not tell its disks": {
 			serves: true,
 			change: func(in *backend.Input) {
 				in.State.Targets = append(in.State.Targets[2:], backend.Target{IP: "10.0.0.1", Port: 9435, Status: "server unreachable"})
 			},
-			reason: v1alpha1.ReasonTargetsMissing, says: "n1:/data/ssd0 in pool ssd (MooseFS says: server unreachable)",
+			reason: v1alpha1.ReasonTargetsMissing, says: "n1:/data/ssd0 in pool ssd (MooseFS reports: server unreachable)",
 		},
 		"chunks without a copy come before the targets that held them": {
 			change: func(in *backend.Input) {

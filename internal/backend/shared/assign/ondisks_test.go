@@ -65,8 +65,8 @@ func TestDisksThatContradictEachOtherOrTheFileSystemAreNamed(t *testing.T) {
 		message string
 	}{
 		"another type":             {func(_ *backend.Input, record *v1alpha1.TargetRecord) { record.Facts.Type = "OtherFS" }, "holds data of a OtherFS filesystem"},
-		"another node of metadata": {func(_ *backend.Input, record *v1alpha1.TargetRecord) { record.Facts.MetadataNode = "n9" }, "the metadata lies on node n1, the other one on n9"},
-		"another disk of metadata": {func(_ *backend.Input, record *v1alpha1.TargetRecord) { record.Facts.MetadataTarget = "x" }, "the metadata lies on meta, the other one on x"},
+		"another node of metadata": {func(_ *backend.Input, record *v1alpha1.TargetRecord) { record.Facts.MetadataNode = "n9" }, "the metadata is on node n1, the other one on n9"},
+		"another disk of metadata": {func(_ *backend.Input, record *v1alpha1.TargetRecord) { record.Facts.MetadataTarget = "x" }, "the metadata is on meta, the other one on x"},
 		"another port":             {func(_ *backend.Input, record *v1alpha1.TargetRecord) { record.Facts.BasePort = 9 }, "the first port is 8064, the other one 9"},
 		"another slot of the pool": {func(_ *backend.Input, record *v1alpha1.TargetRecord) { record.Member.Slot = 1 }, "pool ssd has the slot 3, the other one 1"},
 		"the slot of another pool": {func(_ *backend.Input, record *v1alpha1.TargetRecord) { record.Member.StoragePool = "hdd" }, "the slot 3 is that of two pools"},
