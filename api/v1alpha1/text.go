@@ -29,8 +29,7 @@ func Count[N ~int | ~int32 | ~int64](n N, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-// CountOf writes how many of all things something holds for: "no target is", "the target is", "1 of 3 targets is", "2 of 3 targets are" or
-// "all 3 targets are".
+// CountOf writes for how many of all things something holds: "no target is", "the target is", "1 of 3 targets is" or "all 3 targets are".
 func CountOf(n, all int, thing, things, is, are string) string {
 	switch {
 	case n == 0:

@@ -38,7 +38,7 @@ func TestPodsThatAdmissionChangedAreNamedInACondition(t *testing.T) {
 	pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")}
 	g.Expect(condition()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonChangedByAdmission), HaveField("Message",
 		"a LimitRange or a webhook changed pods; exclude this namespace from it, or set spec.pods.resources: "+
-			"master.n1: the memory of container master is limited to 512Mi, and 1 more changes")))
+			"master.n1: the memory of container master is limited to 512Mi, and 1 more change")))
 	g.Expect(podFacts(pod, nil).NodeImage).To(Equal("node:1"), "an image from a mirror is that of this operator")
 	pod.Spec = *template.Spec.DeepCopy()
 	g.Expect(condition()).To(BeNil())

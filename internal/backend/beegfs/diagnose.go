@@ -41,8 +41,7 @@ func (o *observer) diagnose() {
 		o.seen.Problems = append(o.seen.Problems, *l)
 	}
 	if len(missing) > 0 {
-		o.say(v1alpha1.ReasonTargetsMissing, "%s not online: %s",
-			v1alpha1.CountOf(len(missing), len(o.seen.Targets), "target", "targets", "is", "are"), backend.List(missing))
+		o.say(v1alpha1.ReasonTargetsMissing, "%s not online: %s", v1alpha1.CountOf(len(missing), len(o.seen.Targets), "target", "targets", "is", "are"), backend.List(missing))
 	}
 	if len(inconsistent) > 0 {
 		o.say(v1alpha1.ReasonDataInconsistent, "mirrored data is not the same on both sides: %s", backend.List(inconsistent))

@@ -35,12 +35,10 @@ func (o *observer) diagnose() {
 		return
 	}
 	if data := o.in.State.Data; data.Known && data.Missing > 0 {
-		say(v1alpha1.ReasonChunksEndangered, "%s no copy left on the targets that are online; bring back the missing targets",
-			v1alpha1.Count(data.Missing, "chunk has", "chunks have"))
+		say(v1alpha1.ReasonChunksEndangered, "%s no copy left on the targets that are online; bring back the missing targets", v1alpha1.Count(data.Missing, "chunk has", "chunks have"))
 	}
 	if len(missing) > 0 {
-		say(v1alpha1.ReasonTargetsMissing, "%s not online: %s",
-			v1alpha1.CountOf(len(missing), len(o.seen.Targets), "target", "targets", "is", "are"), backend.List(missing))
+		say(v1alpha1.ReasonTargetsMissing, "%s not online: %s", v1alpha1.CountOf(len(missing), len(o.seen.Targets), "target", "targets", "is", "are"), backend.List(missing))
 	}
 	notReady()
 	var servers []string
