@@ -14,7 +14,7 @@ import (
 
 	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/internal/backend"
-	"parallelfs.dev/operator/internal/backend/moosefs"
+	"parallelfs.dev/operator/internal/backend/backendtest"
 )
 
 var order = []string{"master", "metalogger", "chunkserver"}
@@ -429,9 +429,9 @@ func TestNoPodRestartsInThePassThatBeginsAMaintenance(t *testing.T) {
 	read.Namespace, read.Name = "storage", "scratch"
 	fs := read.DeepCopy()
 	fs.Status.Maintenance = []v1alpha1.NodeMaintenance{{Node: "n1"}}
-	clock, old := clocktesting.NewFakePassiveClock(asked), pod("chunkserver", "n2", true, true)
+	clock, old := clocktesting.NewFakePassiveClock(asked), pod(backendtest.ComponentServer, "n2", true, true)
 	p := &pass{
-		Reconciler: &Reconciler{Order: clock, Clock: clock, Reader: fake.NewClientBuilder().Build()}, fs: fs, backend: moosefs.New(),
+		Reconciler: &Reconciler{Order: clock, Clock: clock, Reader: fake.NewClientBuilder().Build()}, fs: fs, backend: backendtest.Example{},
 		in: backend.Input{
 			FileSystem: read, State: &backend.State{Asked: asked}, Configured: map[string]bool{"n2": true},
 			Nodes: []backend.Node{{Name: "n1", Ready: true}, {Name: "n2", Ready: true}}, Pods: []backend.Pod{old},
