@@ -44,8 +44,7 @@ func RunOnNode(ctx context.Context, argv []string, keep ...*os.File) ([]byte, er
 func run(command *exec.Cmd, argv []string, keep []*os.File) ([]byte, error) {
 	var stdout, stderr process.Output
 	command.Stdout, command.Stderr, command.ExtraFiles = &stdout, &stderr, keep
-	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	command.WaitDelay = endGrace
+	command.Cancel, command.WaitDelay = func() error { return command.Process.Signal(syscall.SIGTERM) }, endGrace
 	if err := cmp.Or(command.Run(), stdout.Err()); err != nil {
 		return stdout.Bytes(), &RunError{Argv: argv, Said: said(stderr.String(), stdout.String()), Err: err}
 	}
