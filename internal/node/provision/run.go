@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,13 +44,8 @@ func RunOnNode(ctx context.Context, argv []string, keep ...*os.File) ([]byte, er
 func run(command *exec.Cmd, argv []string, keep []*os.File) ([]byte, error) {
 	var stdout, stderr process.Output
 	command.Stdout, command.Stderr, command.ExtraFiles = &stdout, &stderr, keep
-	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	command.WaitDelay = endGrace
-	err := command.Run()
-	if err == nil {
-		err = stdout.Err()
-	}
-	if err != nil {
+	command.Cancel, command.WaitDelay = func() error { return command.Process.Signal(syscall.SIGTERM) }, endGrace
+	if err := cmp.Or(command.Run(), stdout.Err()); err != nil {
 		return stdout.Bytes(), &RunError{Argv: argv, Said: said(stderr.String(), stdout.String()), Err: err}
 	}
 	return stdout.Bytes(), nil
