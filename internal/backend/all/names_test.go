@@ -24,8 +24,15 @@ var named = map[string][]string{
 	"published figures, and what is shown of them": {
 		"benchmarks/README.md", "benchmarks/experiments", "benchmarks/reference", "benchmarks/report/testdata", "benchmarks/results/testdata",
 	},
-	"the benchmarks that filesystems bring":              {"benchmarks/storagebench", "benchmarks/mdssurvey", "benchmarks/obdfiltersurvey", "benchmarks/survey"},
-	"what a tool prints":                                 {"benchmarks/ior/parse.go", "benchmarks/ior/testdata/3.3.0-error-option.txt", "cmd/kubectl-pfs/parse_test.go"},
+	"the benchmarks that filesystems bring": {"benchmarks/storagebench", "benchmarks/mdssurvey", "benchmarks/obdfiltersurvey", "benchmarks/survey"},
+	"what a tool prints":                    {"benchmarks/ior/parse.go", "benchmarks/ior/testdata/3.3.0-error-option.txt", "cmd/kubectl-pfs/parse_test.go"},
+	"a filesystem's own tools, for a person": {
+		"cmd/kubectl-pfs/exec.go", "cmd/kubectl-pfs/top.go", "cmd/kubectl-pfs/top_test.go", "internal/inside/inside.go", "internal/inside/inside_test.go",
+	},
+	"names of images": {
+		"cmd/kubectl-pfs/images.go", "cmd/kubectl-pfs/testdata/images.txt", "internal/images/images.go", "internal/images/images_test.go",
+	},
+	"titles of dashboards":                               {"tools/dashboards/main.go"},
 	"a published run as an example":                      {"cmd/kubectl-pfs/compare.go"},
 	"a word that the spelling checker takes for another": {".golangci.yml"},
 	// One format is for the server of one filesystem only. Its assignment is a type of the API, which only served.go names.
