@@ -65,9 +65,9 @@ func (r *Reconciler) namesAgents(pod client.Object) bool {
 		owner != nil && owner.Kind == "DaemonSet" && owner.Name == r.Agents.Name
 }
 
-// readyAgents returns the nodes whose agent is Ready. A pod is an agent only if its controller has the UID of the agents' DaemonSet. An agent
-// is Ready only while a recent scan has confirmed its NodeInventory (package agent). While a node is not Ready, Kubernetes shows its pods as
-// not Ready.
+// readyAgents returns the nodes whose agent is Ready. A pod is an agent only if its controller has the UID of the agents' DaemonSet. An
+// agent is Ready only while a recent scan has confirmed its NodeInventory (package agent). While a node is not Ready, Kubernetes shows its
+// pods as not Ready.
 func (r *Reconciler) readyAgents(ctx context.Context) (map[string]bool, error) {
 	if r.Agents.Name == "" {
 		return nil, nil //nolint:nilnil // no agent is known

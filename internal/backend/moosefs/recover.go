@@ -68,7 +68,8 @@ func (Backend) MetadataCopies(in backend.Input, seen backend.Observation, now ti
 	}
 	var out []backend.MetadataCopy
 	for _, source := range metaloggerSources(in) {
-		c := backend.MetadataCopy{Source: source, Away: "there is no pod of it on the node", Fetched: lastDownload(in.FileSystem, now), Began: master.Started}
+		c := backend.MetadataCopy{Source: source, Away: "there is no pod of it on the node", Began: master.Started}
+		c.Fetched = lastDownload(in.FileSystem, now)
 		node, _ := in.Node(source.Node)
 		c.Leaves = node.Cordoned
 		server := slices.IndexFunc(seen.Servers, func(s backend.ServerStatus) bool { return s.Name == componentMetalogger+"."+source.Node })

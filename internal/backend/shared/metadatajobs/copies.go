@@ -132,8 +132,8 @@ func (v *CopyView) known(c *backend.MetadataCopy) *v1alpha1.MetadataCopyStatus {
 	return s
 }
 
-// date moves the times of a record that are in the future to the past, with their distances. The clock was set back then, or another manager
-// with another clock has written them. Otherwise nothing would be read or fetched before the clock reaches them.
+// date moves the times of a record that are in the future to the past, with their distances. The clock was set back then, or another
+// manager with another clock has written them. Otherwise nothing would be read or fetched before the clock reaches them.
 func (v *CopyView) date(s *v1alpha1.MetadataCopyStatus) {
 	times := []*metav1.Time{&s.Since, s.Followed, s.BreaksSince, s.Checked, s.Fetched}
 	var ahead time.Duration
@@ -160,8 +160,8 @@ func (v *CopyView) becomes(s *v1alpha1.MetadataCopyStatus, result v1alpha1.Metad
 	s.Message = v1alpha1.Cut(message, maxCopyMessage)
 }
 
-// follow records whether the server of a copy follows, and since when. A server that follows again may lack earlier changes, so a read of the
-// copy that is under way is stopped. It returns true in this case.
+// follow records whether the server of a copy follows, and since when. A server that follows again may lack earlier changes, so a read of
+// the copy that is under way is stopped. It returns true in this case.
 func (v *CopyView) follow(s *v1alpha1.MetadataCopyStatus, c *backend.MetadataCopy) (stopped bool) {
 	if s.Follows == c.Follows {
 		if s.Follows != "" && s.Breaks > 0 && v.followed(s) >= quietPeriod {
@@ -231,7 +231,8 @@ func (v *CopyView) fetching(s *v1alpha1.MetadataCopyStatus) bool {
 	return s.Fetched != nil && s.Followed != nil && !s.Fetched.Before(s.Followed)
 }
 
-// expire takes back a proof that is too old, as when no Job could read the copy again, or whose age is unknown because the clock was set back.
+// expire takes back a proof that is too old, as when no Job could read the copy again, or whose age is unknown because the clock was set
+// back.
 func (v *CopyView) expire(s *v1alpha1.MetadataCopyStatus) {
 	switch {
 	case s.Result != v1alpha1.MetadataCopyProven:
@@ -376,8 +377,8 @@ func copiesCondition(copies []v1alpha1.MetadataCopyStatus, now time.Time) backen
 			}
 			proven = append(proven, fmt.Sprintf("%s (%s)", s.Node, words))
 		case s.Result == v1alpha1.MetadataCopyRefused && s.Fetches > 0:
-			lacking = append(lacking, fmt.Sprintf("%s (since %s, fetched again %s, and neither the new copy nor the older one beside it is proven: %s)",
-				s.Node, since, v1alpha1.Count(s.Fetches, "time", "times"), s.Message))
+			const words = "%s (since %s, fetched again %s, and neither the new copy nor the older one beside it is proven: %s)"
+			lacking = append(lacking, fmt.Sprintf(words, s.Node, since, v1alpha1.Count(s.Fetches, "time", "times"), s.Message))
 		case s.Result == v1alpha1.MetadataCopyRefused, restless(s) != "", s.Follows == "" && now.Sub(s.Since.Time) >= fetchTime:
 			lacking = append(lacking, fmt.Sprintf("%s (since %s: %s)", s.Node, since, s.Message))
 		default:
