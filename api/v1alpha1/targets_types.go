@@ -195,9 +195,9 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.raid) || !has(self.mkfsOptions) || !self.mkfsOptions.exists(o, o.matches('(su|sw|sunit|swidth|stride|stripe.width)=') || !(has(self.fsType) && self.fsType == 'xfs') && o.startsWith('-b'))",message="raid sets the stripe of the filesystem; remove su, sw, sunit, swidth, stride, stripe_width and, unless fsType is xfs, -b from mkfsOptions"
 // +kubebuilder:validation:XValidation:rule="!has(self.fsType) || self.fsType != 'zfs'",message="Lustre's targets of zfs are refused until they were run for real; use ldiskfs"
 type FormatSpec struct {
-	// fsType is the local filesystem. Without it, the type of the FileSystem and the role decide: ldiskfs for Lustre, ext4 for the metadata of
-	// BeeGFS, and xfs for all others and for targets with a log device. ldiskfs is for targets of Lustre only; zfs is refused until it was run
-	// for real.
+	// fsType is the local filesystem. Without it, the type of the FileSystem and the role decide. It is ldiskfs for Lustre, ext4 for the
+	// metadata of BeeGFS, and xfs for all others and for targets with a log device. ldiskfs is for targets of Lustre only; zfs is refused
+	// until it was run for real.
 	// +optional
 	FSType FSType `json:"fsType,omitempty"`
 
