@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 )
 
@@ -44,7 +45,8 @@ func (r requests) version(ctx context.Context) (string, error) {
 }
 
 func (r requests) samples(ctx context.Context, namespace, pod string, port int32, query map[string]string) ([]byte, error) {
-	request := r.Get().Namespace(namespace).Resource("pods").Name(fmt.Sprintf("http:%s:%d", pod, port)).SubResource("proxy").Suffix("telemetry")
+	agent := net.JoinSchemeNamePort("http", pod, strconv.Itoa(int(port)))
+	request := r.Get().Namespace(namespace).Resource("pods").Name(agent).SubResource("proxy").Suffix("telemetry")
 	for name, value := range query {
 		request = request.Param(name, value)
 	}

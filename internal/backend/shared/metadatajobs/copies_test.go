@@ -233,7 +233,7 @@ func TestACopyThatStaysUnreadableIsFetchedLessOften(t *testing.T) {
 	}
 	l.Expect(fetches).To(BeNumerically("~", 6, 1), "three at once, and then each six hours")
 	l.Expect(l.last.Condition.Reason).To(Equal(v1alpha1.ReasonCopiesUnproven))
-	l.Expect(l.last.Condition.Message).To(And(HavePrefix("0 of 1 copies"), ContainSubstring("neither the new copy nor the older one beside it is proven: mfsmaster")))
+	l.Expect(l.last.Condition.Message).To(And(HavePrefix("no copy of the metadata is proven; "), ContainSubstring("neither the new copy nor the older one beside it is proven: mfsmaster")))
 	l.view.Copies[0].Follows = "at the end"
 	l.pass()
 	l.Expect(metadatajobs.WaitsForCopy(l.view.FileSystem, "")).To(ContainSubstring("now none is: n1 (mfsmaster does not read it"))
@@ -396,7 +396,7 @@ func TestACopyOfAMetaloggerThatReconnectedAgainAndAgainAndHasNowBeenReadMayServe
 	l.Expect(l.copyOn("n1").Reading).To(BeNil())
 	d := l.later(time.Second).reads(whole)
 	l.Expect(d.Condition).To(And(HaveField("Reason", v1alpha1.ReasonCopiesUnproven), HaveField("Message", HavePrefix(
-		"1 of 1 copies of the metadata are proven; look at the metaloggers on n1 (read back at 2026-11-23T12:15:00Z, but its server reconnects again and again, 4 times"))))
+		"the copy of the metadata is proven; look at the metaloggers on n1 (read back at 2026-11-23T12:15:00Z, but its server reconnects again and again, 4 times"))))
 	l.Expect(metadatajobs.WaitsForCopy(l.view.FileSystem, "")).To(BeEmpty())
 }
 
