@@ -33,6 +33,15 @@ func Short(text string) string {
 	return strings.ToValidUTF8(text[:end], "") + ellipsis
 }
 
+// Parse has a tool read an output. Its error has at most 500 bytes, whatever it quotes.
+func Parse(tool Tool, spec *v1alpha1.BenchmarkRunSpec, point Point, step int, output []byte) (Report, error) {
+	report, err := tool.Parse(spec, point, step, output)
+	if err != nil {
+		return Report{}, ShortError(err)
+	}
+	return report, nil
+}
+
 // ShortError cuts an error of a library that quotes a tool's output, such as one of encoding/json.
 func ShortError(err error) error {
 	if len(err.Error()) <= maxError {

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"parallelfs.dev/operator/api/v1alpha1"
 	"parallelfs.dev/operator/benchmarks"
 )
 
@@ -31,4 +32,17 @@ func TestLongErrorsOfLibrariesAreCut(t *testing.T) {
 	err := json.Unmarshal([]byte(strings.Repeat("9", 1<<20)), &number)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(len(benchmarks.ShortError(err).Error())).To(BeNumerically("<=", 500))
+}
+
+// longWinded is a tool whose parser quotes everything.
+type longWinded struct{ benchmarks.Tool }
+
+func (longWinded) Parse(_ *v1alpha1.BenchmarkRunSpec, _ benchmarks.Point, _ int, output []byte) (benchmarks.Report, error) {
+	return benchmarks.Report{}, fmt.Errorf("line 1: %s", output)
+}
+
+func TestTheErrorOfAnyParserIsCut(t *testing.T) {
+	_, err := benchmarks.Parse(longWinded{}, nil, benchmarks.Point{}, 0, []byte(strings.Repeat("é", 3<<10)))
+	NewWithT(t).Expect(err).To(MatchError(HavePrefix("line 1: éé")))
+	NewWithT(t).Expect(len(err.Error())).To(BeNumerically("<=", 500))
 }

@@ -127,7 +127,8 @@ func (r result) samples(w *want) ([]benchmarks.Sample, error) {
 	var found []string
 	for _, row := range r.rows {
 		fail := func(format string, args ...any) error {
-			return fmt.Errorf("line %d: %s: %s", row.line, benchmarks.Short(row.operation), fmt.Sprintf(format, args...))
+			words := fmt.Sprintf(format, args...)
+			return benchmarks.ShortError(fmt.Errorf("line %d: %s: %s", row.line, benchmarks.Short(row.operation), words))
 		}
 		if row.operation != "write" && row.operation != "read" || slices.Contains(found, row.operation) {
 			return nil, fail("the summary holds an operation that IOR does not print there, or twice")
@@ -229,7 +230,7 @@ func (r row) check(w *want) error {
 		{"file per process", r.filePerProcess, w.options.FilePerProcess},
 	} {
 		if zero := fact.got == int64(0); !zero && fact.got != fact.want {
-			return fmt.Errorf("%s is %v, but the point asked for %v", fact.what, fact.got, fact.want)
+			return fmt.Errorf("%s is %s, but the point asked for %v", fact.what, benchmarks.Short(fmt.Sprint(fact.got)), fact.want)
 		}
 	}
 	return nil

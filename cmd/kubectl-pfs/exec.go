@@ -1,17 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
+	"os/exec" //nolint:depguard // kubectl has the terminal of an exec; it is the only program that the plugin runs
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 
-	"parallelfs.dev/operator/internal/inside"
+	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/internal/backend"
+	"parallelfs.dev/operator/internal/backend/all"
 )
 
 // execute runs a program with the terminal of this one.
@@ -31,9 +35,9 @@ func (a *app) execCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec FILESYSTEM -- COMMAND [ARGUMENT...]",
 		Short: "Run a tool of the filesystem, such as mfscli, beegfs or lctl, where it has an address and credentials",
-		Long: `exec runs a command with kubectl exec in a pod of the filesystem: beside the master (MooseFS), beside the management service (BeeGFS), or
-beside a server (Lustre). mfscli, beegfs-ctl and beegfs get the address of the filesystem and its credentials, as the operator calls them; lctl
-and the other tools of Lustre are those of the node. The arguments reach the command as they are: no shell reads them.
+		Long: `exec runs a command with kubectl exec in a pod of the filesystem: beside the master (MooseFS), beside the management service
+(BeeGFS), or beside a server (Lustre). mfscli, beegfs-ctl and beegfs get the address of the filesystem and its credentials, as the operator
+calls them; lctl and the other tools of Lustre are those of the node. The arguments reach the command as they are: no shell reads them.
 
 The tools can destroy data and change what the operator has set. The operator reverts some of that, and does not notice the rest.
 
@@ -79,7 +83,9 @@ It needs kubectl in your PATH, and the right to create pods/exec in the namespac
 }
 
 // execArguments returns the command line of kubectl that runs a tool in a pod of a FileSystem.
-func (c connection) execArguments(ctx context.Context, flags clusterFlags, name, node string, tool []string, terminal bool) ([]string, error) {
+func (c connection) execArguments(
+	ctx context.Context, flags clusterFlags, name, node string, tool []string, terminal bool,
+) ([]string, error) {
 	fs, err := c.fileSystem(ctx, name)
 	if err != nil {
 		return nil, err
@@ -96,11 +102,15 @@ func (c connection) execArguments(ctx context.Context, flags clusterFlags, name,
 			management = pods[i].Status.HostIP
 		}
 	}
-	call, err := inside.CallOf(fs, management, tool)
+	runner, can := all.Backends(0)[fs.Spec.Type].(backend.ToolRunner)
+	if !can {
+		return nil, fmt.Errorf("a %s has no tools that run in its pods", fs.Spec.Type)
+	}
+	call, err := runner.RunTool(fs, management, tool)
 	if err != nil {
 		return nil, err
 	}
-	pod, err := call.Choose(pods, node)
+	pod, err := choosePod(pods, call.Components, node)
 	if err != nil {
 		return nil, err
 	}
@@ -115,4 +125,28 @@ func (c connection) execArguments(ctx context.Context, flags clusterFlags, name,
 		argv = append(argv, "--tty")
 	}
 	return append(append(argv, pod.Name, "--container="+call.Container, "--"), call.Argv...), nil
+}
+
+// choosePod returns the running pod of the first of the components that has one, on a node if it is named. With several, it is the first by
+// name.
+func choosePod(pods []corev1.Pod, components []string, node string) (*corev1.Pod, error) {
+	var best *corev1.Pod
+	rank := func(p *corev1.Pod) int { return slices.Index(components, p.Labels[v1alpha1.LabelComponent]) }
+	for i := range pods {
+		p := &pods[i]
+		if rank(p) < 0 || p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil || node != "" && p.Spec.NodeName != node {
+			continue
+		}
+		if best == nil || cmp.Or(cmp.Compare(rank(p), rank(best)), cmp.Compare(p.Name, best.Name)) < 0 {
+			best = p
+		}
+	}
+	if best == nil {
+		where := ""
+		if node != "" {
+			where = " on node " + node
+		}
+		return nil, fmt.Errorf("no pod of the filesystem that has this tool runs%s (components %s)", where, strings.Join(components, ", "))
+	}
+	return best, nil
 }

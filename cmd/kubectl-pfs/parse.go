@@ -448,7 +448,7 @@ func (c call) loose(tool benchmarks.Tool, output []byte, failed error) ([]readin
 	}
 	why += "; so it could not be checked that every test that was asked for is there"
 	if !reads {
-		parsed, err := tool.Parse(&c.spec, benchmarks.Point{}, 0, output)
+		parsed, err := benchmarks.Parse(tool, &c.spec, benchmarks.Point{}, 0, output)
 		switch {
 		case err != nil && errors.As(failed, &impossible):
 			return nil, err
@@ -511,7 +511,7 @@ func valuesOf(settings []setting) []results.Value {
 func parseAny(
 	tool benchmarks.Tool, spec *v1alpha1.BenchmarkRunSpec, point benchmarks.Point, output []byte,
 ) (report benchmarks.Report, wrapped bool, err error) {
-	parsed, err := tool.Parse(spec, point, 0, output)
+	parsed, err := benchmarks.Parse(tool, spec, point, 0, output)
 	if err == nil || bytes.Contains(output, []byte("[rank ")) {
 		return parsed, false, err
 	}
@@ -520,7 +520,7 @@ func parseAny(
 		fmt.Fprintf(&ranked, benchmarks.RankPrefix+"%s\n", 0, bytes.TrimRight(line, "\r\n"))
 	}
 	fmt.Fprintf(&ranked, benchmarks.RankEnd+"\n", 0, 0)
-	again, second := tool.Parse(spec, point, 0, ranked.Bytes())
+	again, second := benchmarks.Parse(tool, spec, point, 0, ranked.Bytes())
 	if second == nil {
 		return again, true, nil
 	}

@@ -494,7 +494,7 @@ func TestForeignChangesDuringAPlanAreReported(t *testing.T) {
 		l.settle()
 		l.Expect(l.succeeded().Reason).To(Equal(v1alpha1.ReasonAllRunsSucceeded))
 		l.Expect(l.configMap("night-suite").ResourceVersion).To(Equal(mine.ResourceVersion))
-		l.Expect(l.get().Status.Shortened).To(ContainSubstring("ConfigMap night-suite belongs to somebody else"))
+		l.Expect(l.get().Status.Shortened).To(ContainSubstring("ConfigMap night-suite belongs to another owner"))
 		l.Expect(l.get().Status.Table).To(HaveLen(4))
 	})
 	t.Run("a run is deleted", func(t *testing.T) {

@@ -530,3 +530,19 @@ type Chooser interface {
 	// Choose adds the open values to chosen. Input has the FileSystem with the earlier choices, and asked is the spec as a person wrote it.
 	Choose(in Input, asked *v1alpha1.FileSystemSpec, chosen *v1alpha1.ChosenStatus) error
 }
+
+// ToolRunner is a Backend whose own tools a person may run in its pods, as with kubectl pfs exec.
+type ToolRunner interface {
+	// RunTool completes the command line of one of the filesystem's tools with its address and credentials. Other programs stay as they
+	// are. management is the address of the node with the metadata or management service, empty if it is unknown. It returns an error if
+	// the version has another tool, or if the address is needed and unknown.
+	RunTool(fs *v1alpha1.FileSystem, management string, argv []string) (ToolCall, error)
+}
+
+// ToolCall is a command line and where it runs.
+type ToolCall struct {
+	// Components lists the components whose pods have the tool, the best one first.
+	Components []string
+	Container  string
+	Argv       []string
+}

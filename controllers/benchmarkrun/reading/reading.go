@@ -303,7 +303,7 @@ func parse(tools Tools, request Request, raw []byte) (out Answer, verdict string
 	if !request.OfServers {
 		raw = withoutOwnLines(raw)
 	}
-	report, err := tool.Parse(request.Spec, request.Point, request.Step, raw)
+	report, err := benchmarks.Parse(tool, request.Spec, request.Point, request.Step, raw)
 	if err == nil {
 		err = checkSamples(report.Samples)
 	}

@@ -27,7 +27,7 @@ var named = map[string][]string{
 	"the benchmarks that filesystems bring": {"benchmarks/storagebench", "benchmarks/mdssurvey", "benchmarks/obdfiltersurvey", "benchmarks/survey"},
 	"what a tool prints":                    {"benchmarks/ior/parse.go", "benchmarks/ior/testdata/3.3.0-error-option.txt", "cmd/kubectl-pfs/parse_test.go"},
 	"a filesystem's own tools, for a person": {
-		"cmd/kubectl-pfs/exec.go", "cmd/kubectl-pfs/top.go", "cmd/kubectl-pfs/top_test.go", "internal/inside/inside.go", "internal/inside/inside_test.go",
+		"cmd/kubectl-pfs/exec.go", "cmd/kubectl-pfs/top.go", "cmd/kubectl-pfs/top_test.go",
 	},
 	"names of images": {
 		"cmd/kubectl-pfs/images.go", "cmd/kubectl-pfs/testdata/images.txt", "internal/images/images.go", "internal/images/images_test.go",

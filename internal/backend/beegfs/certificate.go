@@ -56,9 +56,9 @@ func certifiedHost(c *v1alpha1.CertificateStatus, address string) string {
 	return first
 }
 
-// GRPCAddress is where the tools of BeeGFS 8 ask the management service. If the certificate has nothing that proves it, they ask by the
+// grpcAddress is where the tools of BeeGFS 8 ask the management service. If the certificate has nothing that proves it, they ask by the
 // address, and refuse what they find there.
-func GRPCAddress(in backend.Input) string {
+func grpcAddress(in backend.Input) string {
 	node, _ := managementNode(in)
 	fs, prefix, host := in.FileSystem, "", node.IP
 	if own(fs).TLS != nil {

@@ -71,7 +71,7 @@ func (v *view) workLeft() work {
 
 // toolOf returns the tool of a filesystem, with the address of the management service.
 func toolOf(in backend.Input) cli.Tool {
-	return cli.NewTool(backend.Version(in.FileSystem), GRPCAddress(in))
+	return cli.NewTool(backend.Version(in.FileSystem), grpcAddress(in))
 }
 
 // configurePrefix is in the names of the jobs that carry out work.

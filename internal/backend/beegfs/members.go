@@ -294,7 +294,7 @@ func (b *builder) probeContainer(pod *corev1.PodTemplateSpec) (corev1.Container,
 	}
 	address := backend.Address(b.management.IP, p.management())
 	if cli.Is8(backend.Version(fs)) {
-		address = GRPCAddress(b.in)
+		address = grpcAddress(b.in)
 	}
 	probe := spec.Probe{
 		Backend: string(v1alpha1.BeeGFS), Version: backend.VersionOf(fs, componentManagement), Address: address,
