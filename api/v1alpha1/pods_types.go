@@ -16,8 +16,8 @@ type PodsSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	Tolerations []Toleration `json:"tolerations,omitempty"`
 
-	// tolerationsByRole are the tolerations of the pods of one role, instead of those in tolerations. Guards tolerate the taints of their node.
-	// Jobs, and the pods that bring images, tolerate what is in tolerations and what any role tolerates.
+	// tolerationsByRole are the tolerations of the pods of one role, instead of those in tolerations. Guards tolerate the taints of their
+	// node. Jobs, and the pods that bring images, tolerate what is in tolerations and what any role tolerates.
 	// +optional
 	TolerationsByRole RoleTolerations `json:"tolerationsByRole,omitzero"`
 

@@ -31,8 +31,8 @@ type TargetsSpec struct {
 	Select *DeviceSelector `json:"select,omitempty"`
 
 	// format sets how the devices are formatted and mounted. Without it, new disks are made and mounted as the guide of the filesystem says
-	// for the role: ldiskfs for Lustre, ext4 for the metadata of BeeGFS, and XFS for all others. Each field that is left out has the default of
-	// the role, too, where fsType is that of the role. Existing targets keep their format.
+	// for the role: ldiskfs for Lustre, ext4 for the metadata of BeeGFS, and XFS for all others. Each field that is left out has the default
+	// of the role, too, where fsType is that of the role. Existing targets keep their format.
 	// +optional
 	Format *FormatSpec `json:"format,omitempty"`
 

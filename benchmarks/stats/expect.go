@@ -251,7 +251,8 @@ func Accepted(verdicts []v1alpha1.ExpectationStatus) metav1.Condition {
 			}
 		}
 		if len(texts) > 0 {
-			message := v1alpha1.CountOf(len(texts), len(verdicts), "expectation", "expectations", "is", "are") + " " + one.words + ": " + someOf(texts)
+			some := v1alpha1.CountOf(len(texts), len(verdicts), "expectation", "expectations", "is", "are")
+			message := some + " " + one.words + ": " + someOf(texts)
 			return metav1.Condition{
 				Type: v1alpha1.ConditionAccepted, Status: one.status, Reason: one.reason, Message: v1alpha1.Cut(message, maxAccepted),
 			}

@@ -86,11 +86,12 @@ func (a *app) imagesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "images",
 		Short: "All images that the installation needs, with their digests",
-		Long: `images lists the images of the manager, the agents, the daemons, the benchmarks and the MPI operator. With --file, it reads a rendered
-chart, so that a registry can be filled before the installation; no cluster is needed. Otherwise it reads the cluster: then the images of the
-pods of all filesystems are among them, and digests that the nodes report.
+		Long: `images lists the images of the manager, the agents, the daemons, the benchmarks and the MPI operator. With --file, it reads a
+rendered chart, so that a registry can be filled before the installation; no cluster is needed. Otherwise it reads the cluster: then the
+images of the pods of all filesystems are among them, and digests that the nodes report.
 
---names prints one reference in each line, with its digest where that is known. An image of a BeeGFS without a tag has one for each version.`,
+--names prints one reference in each line, with its digest where that is known. An image of a BeeGFS without a tag has one for each
+version.`,
 		Example: `  helm template pfs charts/parallelfs-operator -f values.yaml | kubectl pfs images -f - --names
   kubectl pfs images
   kubectl pfs images -o json

@@ -129,9 +129,9 @@ func (a *app) command() *cobra.Command {
 		Short: "See and operate the filesystems of ParallelFS Operator, and report and compare benchmarks",
 		Long: `kubectl pfs works with ParallelFS Operator. Lay it into your PATH as kubectl-pfs, and kubectl finds it.
 
-status, health, disks, plan, events, top, why, images, bench and baseline only read. exec runs a tool of the filesystem. target, node, recover, backup and upgrade show the effect first.
-If you ask for it, they set the fields and annotations that you would set by hand. No command deletes anything. Only dump, and the others
-with --file, write a file.
+status, health, disks, plan, events, top, why, images, bench and baseline only read. exec runs a tool of the filesystem. target, node,
+recover, backup and upgrade show the effect first. If you ask for it, they set the fields and annotations that you would set by hand. No
+command deletes anything. Only dump, and the others with --file, write a file.
 
 Exit codes:
   0  done; of watch: the run succeeded
@@ -160,8 +160,8 @@ health has codes of its own; see its help.`,
 	}
 	baseline.AddCommand(tablesCommand("list"))
 	root.AddCommand(a.statusCommand(), a.healthCommand(), a.disksCommand(), a.targetCommand(), a.nodeCommand(), a.recoverCommand(),
-		a.backupCommand(), a.upgradeCommand(), a.planCommand(), a.eventsCommand(), a.dumpCommand(), a.topCommand(), a.whyCommand(), a.execCommand(), a.imagesCommand(),
-		bench, baseline)
+		a.backupCommand(), a.upgradeCommand(), a.planCommand(), a.eventsCommand(), a.dumpCommand(), a.topCommand(), a.whyCommand(),
+		a.execCommand(), a.imagesCommand(), bench, baseline)
 	return root
 }
 

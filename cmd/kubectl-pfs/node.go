@@ -62,9 +62,9 @@ func (a *app) giveUpCommand() *cobra.Command {
 		Long: `give-up says that a node never comes back, so that the filesystem goes on without it (annotation
 ` + v1alpha1.AnnotationGiveUp + `).
 
-The operator queries the filesystem first. Nothing is removed while the node is there, or while its state is unknown. Where data has no other
-copy, the condition GivenUp names it, and waits for accept-loss. Then the servers and targets of the node leave the FileSystem. No disk
-is touched.
+The operator queries the filesystem first. Nothing is removed while the node is there, or while its state is unknown. Where data has no
+other copy, the condition GivenUp names it, and waits for accept-loss. Then the servers and targets of the node leave the FileSystem. No
+disk is touched.
 
 To empty a node that is there, use spec.remove of its StorageTargets instead. take-back withdraws it.`,
 		Example: `  kubectl pfs node give-up archive oss3 --dry-run

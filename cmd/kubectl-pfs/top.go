@@ -34,7 +34,8 @@ func (c connection) readLoad(ctx context.Context, name string, now time.Time, la
 	}
 	var seen snapshot
 	var agents []corev1.Pod
-	if err := errors.Join(seen.readTargets(ctx, c, ofFileSystem(c.namespace, name)...), seen.readNodes(ctx, c, ofFileSystem(c.namespace, name)...),
+	of := ofFileSystem(c.namespace, name)
+	if err := errors.Join(seen.readTargets(ctx, c, of...), seen.readNodes(ctx, c, of...),
 		seen.readInventories(ctx, c, ""), pages(ctx, c, "pods of agents", func() *corev1.PodList { return &corev1.PodList{} },
 			func(l *corev1.PodList) { agents = append(agents, l.Items...) },
 			client.MatchingLabels{"app.kubernetes.io/managed-by": "parallelfs-operator", "app.kubernetes.io/component": "agent"})); err != nil {
@@ -86,7 +87,8 @@ func (c connection) ask(ctx context.Context, agent *corev1.Pod, fileSystem strin
 			continue
 		}
 		data, err := c.live.samples(ctx, agent.Namespace, agent.Name, port.ContainerPort, map[string]string{
-			"from": now.Add(-last).UTC().Format(time.RFC3339Nano), "to": now.UTC().Format(time.RFC3339Nano), "fileSystem": c.namespace + "/" + fileSystem,
+			"from": now.Add(-last).UTC().Format(time.RFC3339Nano), "to": now.UTC().Format(time.RFC3339Nano),
+			"fileSystem": c.namespace + "/" + fileSystem,
 		})
 		var answer telemetry.Answer
 		if err == nil {
@@ -96,7 +98,8 @@ func (c connection) ask(ctx context.Context, agent *corev1.Pod, fileSystem strin
 		case err != nil:
 			return []telemetry.Summary{{Node: node, Problem: "its agent does not answer: " + err.Error()}}
 		case len(answer.Summaries) == 0:
-			return []telemetry.Summary{{Node: node, Problem: "it has no samples of this time; its clock is " + answer.Time.UTC().Format(time.RFC3339)}}
+			clock := answer.Time.UTC().Format(time.RFC3339)
+			return []telemetry.Summary{{Node: node, Problem: "it has no samples of this time; its clock is " + clock}}
 		}
 		return answer.Summaries
 	}
@@ -113,14 +116,15 @@ func topText(all []telemetry.Summary) string {
 		switch {
 		case s.Problem != "":
 		case s.Target != "":
-			disks = append(disks, []string{s.Target, s.Node, fmt.Sprintf("%.0f %%", 100*s.Utilization), fmt.Sprintf("%.1f", s.Queue), fmt.Sprintf("%.0f", s.ReadIOPS),
-				fmt.Sprintf("%.0f", s.WriteIOPS), rate(s.ReadBytesPerSecond), rate(s.WriteBytesPerSecond)})
+			disks = append(disks, []string{s.Target, s.Node, fmt.Sprintf("%.0f %%", 100*s.Utilization), fmt.Sprintf("%.1f", s.Queue),
+				fmt.Sprintf("%.0f", s.ReadIOPS), fmt.Sprintf("%.0f", s.WriteIOPS), rate(s.ReadBytesPerSecond), rate(s.WriteBytesPerSecond)})
 		default:
 			daemons = append(daemons, []string{s.Daemon, s.Node, fmt.Sprintf("%.2f", s.CPUs), fmt.Sprintf("%.2f", s.MaxCPUs)})
 		}
 	}
-	return table([]column{{"DISK OF", 40}, {"NODE", 24}, {"BUSY", 6}, {"QUEUE", 6}, {"READS/S", 8}, {"WRITES/S", 8}, {"READ", 12}, {"WRITTEN", 12}}, disks) +
-		"\n" + table([]column{{"DAEMON", 40}, {"NODE", 24}, {"CPUS", 6}, {"AT MOST", 8}}, daemons)
+	return table([]column{
+		{"DISK OF", 40}, {"NODE", 24}, {"BUSY", 6}, {"QUEUE", 6}, {"READS/S", 8}, {"WRITES/S", 8}, {"READ", 12}, {"WRITTEN", 12},
+	}, disks) + "\n" + table([]column{{"DAEMON", 40}, {"NODE", 24}, {"CPUS", 6}, {"AT MOST", 8}}, daemons)
 }
 
 // compareUse orders disks and daemons by their use.
@@ -141,11 +145,13 @@ func whyText(name string, v load.Verdict) string {
 	for _, u := range v.Uses {
 		rows = append(rows, []string{string(u.Kind), fmt.Sprintf("%.0f %%", 100*u.Share), u.Name, u.Node, u.Numbers})
 	}
-	out := wrapped("", "  ", limit+v.Why+".") + "\n" + table([]column{{"KIND", 8}, {"USED", 6}, {"MOST USED", 30}, {"NODE", 16}, {"NUMBERS", 0}}, rows)
+	var out strings.Builder
+	out.WriteString(wrapped("", "  ", limit+v.Why+".") + "\n")
+	out.WriteString(table([]column{{"KIND", 8}, {"USED", 6}, {"MOST USED", 30}, {"NODE", 16}, {"NUMBERS", 0}}, rows))
 	for _, u := range v.Unknown {
-		out += wrapped("Unknown: ", "  ", u)
+		out.WriteString(wrapped("Unknown: ", "  ", u))
 	}
-	return out
+	return out.String()
 }
 
 // loadCommand makes a command that reads the agents' samples of a FileSystem.
@@ -175,8 +181,8 @@ func (a *app) loadCommand(cmd *cobra.Command, show func(w io.Writer, format, nam
 	return cmd
 }
 
-const loadRights = `It asks the agents through the API server, and needs the right to list pods of all namespaces and NodeInventories, and to get
-pods/proxy in the namespace of the operator.`
+const loadRights = `It asks the agents through the API server. It needs the right to list NodeInventories and the pods of all namespaces, and
+to get pods/proxy in the namespace of the operator.`
 
 func (a *app) topCommand() *cobra.Command {
 	return a.loadCommand(&cobra.Command{
@@ -189,13 +195,14 @@ func (a *app) topCommand() *cobra.Command {
 		if format != "" {
 			return encode(w, format, in.Summaries)
 		}
-		text := topText(in.Summaries)
+		var text strings.Builder
+		text.WriteString(topText(in.Summaries))
 		for _, s := range in.Summaries {
 			if s.Problem != "" {
-				text += wrapped("Unknown: ", "  ", s.Node+": "+s.Problem)
+				text.WriteString(wrapped("Unknown: ", "  ", s.Node+": "+s.Problem))
 			}
 		}
-		_, err := io.WriteString(w, text)
+		_, err := io.WriteString(w, text.String())
 		return err
 	})
 }
@@ -204,12 +211,13 @@ func (a *app) whyCommand() *cobra.Command {
 	return a.loadCommand(&cobra.Command{
 		Use:   "why FILESYSTEM",
 		Short: "What limits a FileSystem now: disks, network, CPUs or metadata, with the numbers",
-		Long: `why compares what the servers did in the last minute with what they can do, and names the most used thing if it is used by 80 % or more:
-the disks, the network, the CPUs, or the metadata (its disks and daemons; the master of a MooseFS uses one CPU). Run it while programs work.
+		Long: `why compares what the servers did in the last minute with what they can do. It names the most used thing if that is used by
+80 % or more: the disks, the network, the CPUs, or the metadata (its disks and daemons; the master of a MooseFS uses one CPU). Run it while
+programs work.
 
-The network is an estimate: what the disks of a node move, as a part of its fastest link. Data from the page cache does not count. A disk that
-is always busy, and has a short queue, may still take more requests at the same time: this is usual for SSDs. Lustre's servers are threads of
-the kernel, so their CPUs are unknown.
+The network is an estimate: what the disks of a node move, as a part of its fastest link. Data from the page cache does not count. A disk
+that is always busy, and has a short queue, may still take more requests at the same time: this is usual for SSDs. Lustre's servers are
+threads of the kernel, so their CPUs are unknown.
 
 ` + loadRights,
 		Example: `  kubectl pfs why scratch

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	klabels "k8s.io/apimachinery/pkg/labels"
@@ -73,9 +74,11 @@ func (r *Reconciler) mounterNow(ctx context.Context, w *scope.Scope, node string
 		return nil, nil //nolint:nilnil // nothing mounts it there
 	}
 	pod := &corev1.Pod{}
-	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(known), pod); client.IgnoreNotFound(err) != nil {
+	err := r.Reader.Get(ctx, client.ObjectKeyFromObject(known), pod)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
 		return nil, fmt.Errorf("read pod %s: %w", known.Name, err)
-	} else if err != nil || !w.Sets.Has(pod) {
+	case apierrors.IsNotFound(err), !w.Sets.Has(pod):
 		return nil, nil //nolint:nilnil // it is gone
 	}
 	return pod, nil

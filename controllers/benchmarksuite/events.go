@@ -24,7 +24,8 @@ func notes(before, after *v1alpha1.BenchmarkSuite) []note {
 	var out []note
 	if before.Status.StartTime == nil && after.Status.StartTime != nil {
 		out = append(out, note{corev1.EventTypeNormal, "Started", "Measure", fmt.Sprintf("%s, each measured by %s, then: %s",
-			v1alpha1.Count(len(after.Spec.Variants), "variant", "variants"), v1alpha1.Count(len(after.Spec.Runs), "run", "runs"), after.Spec.AfterVariant)})
+			v1alpha1.Count(len(after.Spec.Variants), "variant", "variants"), v1alpha1.Count(len(after.Spec.Runs), "run", "runs"),
+			after.Spec.AfterVariant)})
 	}
 	known := map[string]v1alpha1.SuiteVariantStatus{}
 	for _, v := range before.Status.Variants {

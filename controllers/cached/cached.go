@@ -43,8 +43,9 @@ func Any(object any) (any, error) {
 	}
 }
 
-// Pod keeps of a pod the fields that the controllers read: its node, its state, and the images that a pod brings to its node. Of a pod that nothing controls, it keeps only its node and phase. Anyone may create pods with our labels and with any controller, so that no
-// field of a pod is kept that is not read.
+// Pod keeps of a pod the fields that the controllers read: its node, its state, and the images that a pod brings to its node. Of a pod that
+// nothing controls, it keeps only its node and phase. Anyone may create pods with our labels and with any controller, so that no field of a
+// pod is kept that is not read.
 func Pod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {

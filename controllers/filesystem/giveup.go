@@ -120,7 +120,7 @@ func (p *pass) giveUpNodes(ctx context.Context) error {
 	if p.in.State != nil {
 		now = p.in.State.Asked
 	}
-	since := p.Reconciler.observations.see(observedGroup{client.ObjectKeyFromObject(p.fs), "given up"}, maps.All(away), now)
+	since := p.observations.see(observedGroup{client.ObjectKeyFromObject(p.fs), "given up"}, maps.All(away), now)
 	nodes := slices.Clone(p.in.FileSystemNodes)
 	var failed []error
 	for i := range nodes {
@@ -264,7 +264,8 @@ func (p *pass) nameAway(context.Context) error {
 	if len(away) == 0 {
 		return nil
 	}
-	message := fmt.Sprintf("%s away: %s; wait until they are back%s", v1alpha1.Count(len(away), "node is", "nodes are"), backend.List(away), command)
+	nodes := v1alpha1.Count(len(away), "node is", "nodes are")
+	message := fmt.Sprintf("%s away: %s; wait until they are back%s", nodes, backend.List(away), command)
 	if len(asked) > 0 {
 		message += "; " + backend.List(asked)
 	}

@@ -251,7 +251,7 @@ func TestNoNodeIsDecommissionedWhileTheStateOfTheDataIsUnknown(t *testing.T) {
 			delete(w.dead, lost)
 		}, "its chunkserver is online"},
 		"it is Ready; to take out a node": {func(w *world, lost string) { w.nodeIs(lost, corev1.ConditionTrue) }, "it is Ready"},
-		"another node was meant":    {func(w *world, lost string) { w.annotate(lost, v1alpha1.AnnotationGiveUp, w.nodes[1]) }, "set it to the name of the node"},
+		"another node was meant":          {func(w *world, lost string) { w.annotate(lost, v1alpha1.AnnotationGiveUp, w.nodes[1]) }, "set it to the name of the node"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, _, lost := lostNode(t)

@@ -269,7 +269,7 @@ func (p *pass) vacancies(in backend.Input) map[string]bool {
 			empty[record.UID] = how{}
 		}
 	}
-	since := p.Reconciler.observations.see(observedGroup{client.ObjectKeyFromObject(p.fs), "vacant"}, maps.All(empty), in.State.Asked)
+	since := p.observations.see(observedGroup{client.ObjectKeyFromObject(p.fs), "vacant"}, maps.All(empty), in.State.Asked)
 	out := map[string]bool{}
 	for name, record := range p.guarded() {
 		if first, is := since[record.UID]; is && in.State.Asked.Sub(first) >= vacantAfter {

@@ -38,7 +38,7 @@ func (p *pass) silent() map[types.NamespacedName]bool {
 	}
 	now := p.Order.Now()
 	key := func(pod *backend.Pod) types.UID { return types.UID(pod.Name.String()) }
-	since := p.Reconciler.observations.see(observedGroup{client.ObjectKeyFromObject(p.fs), "silent"}, func(yield func(types.UID, how) bool) {
+	since := p.observations.see(observedGroup{client.ObjectKeyFromObject(p.fs), "silent"}, func(yield func(types.UID, how) bool) {
 		for i := range p.in.Pods {
 			pod := &p.in.Pods[i]
 			takesPart, listed := online[pod.Server()]

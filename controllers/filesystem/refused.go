@@ -113,7 +113,7 @@ func (p *pass) lookForRefusals(ctx context.Context) error {
 		as[all[i].uid] = how{}
 	}
 	now := p.Order.Now()
-	since := p.Reconciler.observations.see(observedGroup{client.ObjectKeyFromObject(p.fs), "askers"}, maps.All(as), now)
+	since := p.observations.see(observedGroup{client.ObjectKeyFromObject(p.fs), "askers"}, maps.All(as), now)
 	var refused []asker
 	asked := 0
 	for i := range all {

@@ -168,7 +168,8 @@ func left(targets []v1alpha1.StorageTarget, now time.Time, nodeProblem func(node
 		lines = append(lines, fmt.Sprintf("%s on %s (%s)", t.Name, t.Spec.Node, why))
 	}
 	out.stalled = len(ways) > 0
-	out.message = fmt.Sprintf("the daemons are stopped; %s left: %s", v1alpha1.Count(len(targets), "disk is", "disks are"), backend.List(lines))
+	disks := v1alpha1.Count(len(targets), "disk is", "disks are")
+	out.message = fmt.Sprintf("the daemons are stopped; %s left: %s", disks, backend.List(lines))
 	if len(ways) > 0 {
 		out.message += ". " + backend.List(ways)
 	}

@@ -81,7 +81,7 @@ func (p *pass) grows(limit time.Duration) bool {
 		}
 	}
 	now, what := p.Order.Now(), observedGroup{client.ObjectKeyFromObject(p.fs), "growth"}
-	since := p.Reconciler.observations.see(what, maps.All(map[types.UID]how{p.fs.UID: {number: int64(so)}}), now)[p.fs.UID]
+	since := p.observations.see(what, maps.All(map[types.UID]how{p.fs.UID: {number: int64(so)}}), now)[p.fs.UID]
 	return meta.IsStatusConditionTrue(p.fs.Status.Conditions, v1alpha1.ConditionReconciling) && now.Sub(since) < limit
 }
 
@@ -122,7 +122,7 @@ func (p *pass) leavePauses(view views.FileSystem) {
 		}
 	}
 	now := p.Order.Now()
-	since := p.Reconciler.observations.see(observedGroup{client.ObjectKeyFromObject(p.fs), "away"}, maps.All(away), now)
+	since := p.observations.see(observedGroup{client.ObjectKeyFromObject(p.fs), "away"}, maps.All(away), now)
 	pauses := map[place]bool{}
 	for name, where := range at {
 		pauses[where] = now.Sub(since[name]) < pauseLimit

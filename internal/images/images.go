@@ -36,8 +36,8 @@ var flags = []struct {
 	named bool
 }{{"--node-image=", false}, {"--daemon-image=", true}, {"--benchmark-image=", true}}
 
-// Of lists the images of pod templates and pods, sorted by name. The tags of BeeGFS's repositories are versions, so a repository without a tag
-// gets an entry for each of the given versions. Without versions, it stays as it is.
+// Of lists the images of pod templates and pods, sorted by name. The tags of BeeGFS's repositories are versions, so a repository without a
+// tag gets an entry for each of the given versions. Without versions, it stays as it is.
 func Of(templates []corev1.PodSpec, pods []corev1.Pod, versions []string) []Image {
 	uses, digests := map[string]map[string]bool{}, map[string]string{}
 	add := func(image, use string) {

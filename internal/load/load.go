@@ -97,7 +97,8 @@ func Judge(in Input) Verdict {
 				most, of = 1, "the 1 that its thread can use"
 			}
 			if most > 0 {
-				out.All = append(out.All, Use{kind, s.Node, s.Daemon, s.CPUs / float64(most), fmt.Sprintf("uses %.1f CPUs (at most %.1f) of %s", s.CPUs, s.MaxCPUs, of)})
+				numbers := fmt.Sprintf("uses %.1f CPUs (at most %.1f) of %s", s.CPUs, s.MaxCPUs, of)
+				out.All = append(out.All, Use{kind, s.Node, s.Daemon, s.CPUs / float64(most), numbers})
 			}
 		}
 	}
@@ -110,7 +111,8 @@ func Judge(in Input) Verdict {
 	}
 	for _, name := range slices.Sorted(maps.Keys(used)) {
 		if cpus := in.Nodes[name].CPUs; cpus > 0 {
-			out.All = append(out.All, Use{CPU, name, "all daemons", used[name] / float64(cpus), fmt.Sprintf("use %.1f of %d CPUs", used[name], cpus)})
+			numbers := fmt.Sprintf("use %.1f of %d CPUs", used[name], cpus)
+			out.All = append(out.All, Use{CPU, name, "all daemons", used[name] / float64(cpus), numbers})
 		}
 	}
 	slices.SortStableFunc(out.All, func(a, b Use) int { return cmp.Compare(b.Share, a.Share) })

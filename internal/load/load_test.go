@@ -14,8 +14,8 @@ func disk(node, target string, utilization, bytes float64) telemetry.Summary {
 	return telemetry.Summary{Node: node, Target: target, Utilization: utilization, MaxUtilization: 1, Queue: 4, WriteBytesPerSecond: bytes}
 }
 
-func daemon(node, name string, cpus float64) telemetry.Summary {
-	return telemetry.Summary{Node: node, Daemon: name, CPUs: cpus, MaxCPUs: cpus}
+func daemon(name string, cpus float64) telemetry.Summary {
+	return telemetry.Summary{Node: "n1", Daemon: name, CPUs: cpus, MaxCPUs: cpus}
 }
 
 func TestWhatLimitsAFileSystemIsItsMostUsedThing(t *testing.T) {
@@ -26,7 +26,7 @@ func TestWhatLimitsAFileSystemIsItsMostUsedThing(t *testing.T) {
 		says      string
 	}{
 		"a disk that is always busy": {
-			[]telemetry.Summary{disk("n1", "a", 0.93, mega), disk("n2", "b", 0.2, mega), daemon("n1", "chunkserver/hdd", 0.5)},
+			[]telemetry.Summary{disk("n1", "a", 0.93, mega), disk("n2", "b", 0.2, mega), daemon("chunkserver/hdd", 0.5)},
 			load.Disk, "a on node n1 is used by 93 %: busy 93 % of the time (at most 100 %), queue 4.0, reads 0B/s, writes 1MiB/s. Used by 80 % or more: 1 of 2 of this kind",
 		},
 		"a link that is full": {
@@ -38,11 +38,11 @@ func TestWhatLimitsAFileSystemIsItsMostUsedThing(t *testing.T) {
 			"", "the servers have reserves: nothing of them is used by more than 60 %",
 		},
 		"the CPUs of a node": {
-			[]telemetry.Summary{daemon("n1", "chunkserver/hdd", 1.8), daemon("n1", "chunkserver/ssd", 1.9), disk("n1", "a", 0.3, mega)},
+			[]telemetry.Summary{daemon("chunkserver/hdd", 1.8), daemon("chunkserver/ssd", 1.9), disk("n1", "a", 0.3, mega)},
 			load.CPU, "all daemons on node n1 is used by 92 %",
 		},
 		"the one thread of a master": {
-			[]telemetry.Summary{daemon("n1", "master", 0.97), disk("n1", "a", 0.3, mega)},
+			[]telemetry.Summary{daemon("master", 0.97), disk("n1", "a", 0.3, mega)},
 			load.Metadata, "master on node n1 is used by 97 %: uses 1.0 CPUs (at most 1.0) of the 1 that its thread can use",
 		},
 		"a disk of the metadata": {
@@ -69,7 +69,7 @@ func TestTheUsesHaveTheMostUsedThingOfEachKind(t *testing.T) {
 	g := NewWithT(t)
 	no := func(string) bool { return false }
 	got := load.Judge(load.Input{
-		Summaries: []telemetry.Summary{disk("n1", "a", 0.2, 0), disk("n1", "b", 0.4, 0), daemon("n1", "storage/0", 2), {Node: "n2", Problem: "away"}},
+		Summaries: []telemetry.Summary{disk("n1", "a", 0.2, 0), disk("n1", "b", 0.4, 0), daemon("storage/0", 2), {Node: "n2", Problem: "away"}},
 		Nodes:     map[string]load.Node{"n1": {CPUs: 4}}, IsMetadata: no, OneThread: no,
 	})
 	g.Expect(got.Uses).To(HaveLen(2), "the speed of the link is unknown")

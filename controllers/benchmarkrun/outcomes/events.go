@@ -26,7 +26,8 @@ func Notes(before, after *v1alpha1.BenchmarkRun, d decision.Decision) []Note {
 	var out []Note
 	if before.Status.StartTime == nil && after.Status.StartTime != nil {
 		out = append(out, Note{corev1.EventTypeNormal, "Started", "Run", fmt.Sprintf("%s, each run %s, in %s",
-			v1alpha1.Count(len(after.Status.Points), "point", "points"), v1alpha1.Count(after.Spec.Repetitions, "time", "times"), after.Status.Directory)})
+			v1alpha1.Count(len(after.Status.Points), "point", "points"), v1alpha1.Count(after.Spec.Repetitions, "time", "times"),
+			after.Status.Directory)})
 	}
 	was := map[int32]v1alpha1.PointState{}
 	for _, p := range before.Status.Points {

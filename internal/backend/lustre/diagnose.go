@@ -30,7 +30,8 @@ func (o *observer) diagnose() {
 		return
 	}
 	if len(o.missing) > 0 {
-		say(v1alpha1.ReasonTargetsMissing, "%s not serve: %s", v1alpha1.Count(len(o.missing), "target does", "targets do"), backend.List(o.missing))
+		targets := v1alpha1.Count(len(o.missing), "target does", "targets do")
+		say(v1alpha1.ReasonTargetsMissing, "%s not serve: %s", targets, backend.List(o.missing))
 	}
 	if len(waits) > 0 {
 		say(v1alpha1.ReasonTargetsNotReady, "waiting for %s: %s", v1alpha1.Count(len(waits), "disk", "disks"), backend.List(waits))

@@ -100,7 +100,8 @@ func usedInodesOn(path string) int32 {
 		return 0
 	}
 	defer unix.Close(root)
-	directory, err := unix.Openat2(root, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT})
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT}
+	directory, err := unix.Openat2(root, path, how)
 	if err != nil {
 		return 0
 	}

@@ -20,8 +20,8 @@ import (
 const clockError = 5 * time.Minute
 
 // readOld reads one verified backup again: the one whose last read is the oldest. That read must be longer ago than config.ReadAgainDays,
-// or in the future, because its age is then unknown. Unchanged bytes can be read back as before, so only checksums are compared. The result is
-// written to the manifest.
+// or in the future, because its age is then unknown. Unchanged bytes can be read back as before, so only checksums are compared. The result
+// is written to the manifest.
 func readOld(ctx context.Context, at keeper, config spec.Backup, now time.Time) error {
 	if config.ReadAgainDays == 0 {
 		return nil
