@@ -122,9 +122,13 @@ func topText(all []telemetry.Summary) string {
 			daemons = append(daemons, []string{s.Daemon, s.Node, fmt.Sprintf("%.2f", s.CPUs), fmt.Sprintf("%.2f", s.MaxCPUs)})
 		}
 	}
-	return table([]column{
-		{"DISK OF", 40}, {"NODE", 24}, {"BUSY", 6}, {"QUEUE", 6}, {"READS/S", 8}, {"WRITES/S", 8}, {"READ", 12}, {"WRITTEN", 12},
-	}, disks) + "\n" + table([]column{{"DAEMON", 40}, {"NODE", 24}, {"CPUS", 6}, {"AT MOST", 8}}, daemons)
+	out := ""
+	if len(disks) > 0 { // directories have none
+		out = table([]column{
+			{"DISK OF", 40}, {"NODE", 24}, {"BUSY", 6}, {"QUEUE", 6}, {"READS/S", 8}, {"WRITES/S", 8}, {"READ", 12}, {"WRITTEN", 12},
+		}, disks) + "\n"
+	}
+	return out + table([]column{{"DAEMON", 40}, {"NODE", 24}, {"CPUS", 6}, {"AT MOST", 8}}, daemons)
 }
 
 // compareUse orders disks and daemons by their use.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"parallelfs.dev/operator/api/v1alpha1"
+	"parallelfs.dev/operator/benchmarks/telemetry"
 	"parallelfs.dev/operator/internal/images"
 	"parallelfs.dev/operator/internal/load"
 )
@@ -137,4 +138,9 @@ func TestShellsCanCompleteCommands(t *testing.T) {
 // refuse refuses each list.
 func refuse(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 	return errors.New("no cluster is needed")
+}
+
+func TestTopOfDirectoriesHasNoTableOfDisks(t *testing.T) {
+	text := topText([]telemetry.Summary{{Node: "n1", Daemon: "master", CPUs: 0.5}})
+	NewWithT(t).Expect(text).To(And(HavePrefix("DAEMON"), ContainSubstring("master")))
 }
