@@ -185,8 +185,8 @@ func (a *app) loadCommand(cmd *cobra.Command, show func(w io.Writer, format, nam
 	return cmd
 }
 
-const loadRights = `It asks the agents through the API server. It needs the right to list NodeInventories and the pods of all namespaces, and
-to get pods/proxy in the namespace of the operator.`
+const loadRights = `It asks the agents through the API server. It needs the right to list NodeInventories and the pods of all namespaces,
+and to get pods/proxy in the namespace of the operator.`
 
 func (a *app) topCommand() *cobra.Command {
 	return a.loadCommand(&cobra.Command{
